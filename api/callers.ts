@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto'
+import { type Clock, systemClock } from '../engine/process/clock.ts'
 import { isApiKey } from '../engine/store/access-key.ts'
 import { SCOPES, type Scope } from '../engine/store/api-keys.ts'
 import { uuidBytes } from '../engine/store/keys.ts'
@@ -31,6 +32,8 @@ export interface Caller {
   readonly visible: string
   /** SHA-256 of the raw key. */
   readonly keyHash: Buffer
+  /** In ms since 1970; infinite where it does not expire. */
+  readonly expiresAtMs: number
   /** A bit for each of SCOPES. */
   readonly scopes: number
   readonly organization: CallersOrganization
@@ -51,12 +54,14 @@ export class Callers {
   readonly #callers = new Map<string, Caller>()
   readonly #organizations = new Map<string, CallersOrganization>()
   readonly #bodies: BodyCache
+  readonly #clock: Clock
   #turn = 0
   #versionOfAll = -1
 
-  constructor(store: Store, bodies: BodyCache) {
+  constructor(store: Store, bodies: BodyCache, clock: Clock = systemClock) {
     this.#store = store
     this.#bodies = bodies
+    this.#clock = clock
   }
 
   /**
@@ -66,8 +71,8 @@ export class Callers {
   find(text: string): Caller | undefined {
     const digest = hash('sha256', text)
     const known = this.#callers.get(digest)
-    if (known !== undefined && this.#isCurrent(known.organization)) return known
-    return this.#read(text, digest)
+    const caller = known !== undefined && this.#isCurrent(known.organization) ? known : this.#read(text, digest)
+    return caller === undefined || this.#hasExpired(caller) ? undefined : caller
   }
 
   /** Returns the state of a list that the caller's organization has published. */
@@ -106,6 +111,11 @@ export class Callers {
     return true
   }
 
+  /** Asks for the time only where it matters: few keys expire. */
+  #hasExpired({ expiresAtMs }: Caller): boolean {
+    return expiresAtMs !== Number.POSITIVE_INFINITY && expiresAtMs <= this.#clock.nowMs()
+  }
+
   #read(text: string, digest: string): Caller | undefined {
     const keyHash = Buffer.from(digest, 'hex')
     const key = this.#store.apiKeys.byHash(keyHash)
@@ -117,6 +127,7 @@ export class Callers {
       keyId: key.id,
       visible: key.visible,
       keyHash,
+      expiresAtMs: key.expiresAtMs ?? Number.POSITIVE_INFINITY,
       scopes: key.scopes.reduce((bits, scope) => bits | scopeBit(scope), 0),
       organization: this.#organization(key.organizationId),
       usedMs: 0,

@@ -1,4 +1,5 @@
 import { availableParallelism } from 'node:os'
+import { isDeepStrictEqual } from 'node:util'
 import { z } from 'zod'
 import { HTTP_IMPLEMENTATIONS } from '../engine/http/listen.ts'
 import { CONNECTIONS_PER_CLIENT_DEFAULT } from '../engine/limits.ts'
@@ -6,6 +7,7 @@ import { Fault } from '../engine/process/error-codes.ts'
 import { LOG_LEVELS } from '../engine/process/log.ts'
 import { registrySetting } from '../engine/process/registry-setting.ts'
 import {
+  hostNames,
   listenAddresses,
   oneOf,
   onOrOff,
@@ -13,6 +15,7 @@ import {
   portNumber,
   portOrOff,
   setting,
+  settingRows,
   someText,
   wholeNumber,
 } from '../engine/process/settings.ts'
@@ -20,6 +23,7 @@ import {
 /** All addresses, IPv4 and IPv6. */
 const ANY_ADDRESS = '::'
 const ANY_IPV4_ADDRESS = '0.0.0.0'
+const LOOPBACK_ADDRESS = '127.0.0.1'
 
 /** The settings of posture-service. */
 export const serviceSettings = z.object({
@@ -28,10 +32,11 @@ export const serviceSettings = z.object({
     env: 'DATA_DIR',
     about: 'Store data and the self-signed certificate in this directory',
   }),
-  apiAddress: setting(someText().default(ANY_IPV4_ADDRESS), {
+  apiAddress: setting(someText().optional(), {
     flag: '--api-address <address>',
     env: 'API_ADDRESS',
     about: 'Serve the REST API on this address',
+    defaultAbout: `${ANY_IPV4_ADDRESS}; ${LOOPBACK_ADDRESS} with --plain-http`,
   }),
   apiPort: setting(portNumber({ orAny: true }).default(8443), {
     flag: '--api-port <port>',
@@ -53,10 +58,11 @@ export const serviceSettings = z.object({
     env: 'API_THREADS',
     about: 'Answer API requests in this many threads',
   }),
-  ingestAddress: setting(someText().default(ANY_ADDRESS), {
+  ingestAddress: setting(someText().optional(), {
     flag: '--ingest-address <address>',
     env: 'INGEST_ADDRESS',
     about: 'Listen for HTTPS ingest and syslog on this address, unless a listener has its own; :: includes IPv4',
+    defaultAbout: `${ANY_ADDRESS}; ${LOOPBACK_ADDRESS} with --plain-http`,
   }),
   ingestPort: setting(portOrOff().default(9443), {
     flag: '--ingest-port <port>',
@@ -125,6 +131,13 @@ export const serviceSettings = z.object({
     env: 'TLS_CERTIFICATE',
     about: "Use the certificate chain in this PEM file, with the service's certificate first",
   }),
+  tlsNames: setting(hostNames().default([]), {
+    flag: '--tls-name <name>',
+    env: 'TLS_NAMES',
+    about:
+      'Add this host name or IP address to the self-signed certificate; repeat the flag, or separate names by commas',
+    repeatable: true,
+  }),
   plainHttp: setting(onOrOff().default(false), {
     flag: '--plain-http',
     env: 'PLAIN_HTTP',
@@ -154,35 +167,47 @@ export const serviceSettings = z.object({
   }),
 })
 
-export type ServiceSettings = z.output<typeof serviceSettings>
+type GivenSettings = z.output<typeof serviceSettings>
+export type ServiceSettings = GivenSettings & { readonly apiAddress: string; readonly ingestAddress: string }
+
+/** The names of settings that differ, as users know them. */
+export function changedSettings(before: ServiceSettings, after: ServiceSettings): string[] {
+  return settingRows(serviceSettings)
+    .filter(({ name }) => !isDeepStrictEqual(settingOf(before, name), settingOf(after, name)))
+    .map(({ flag, env, name }) => flag?.split(' ', 1)[0] ?? env ?? name)
+}
+
+function settingOf(settings: ServiceSettings, name: string): unknown {
+  return settings[name as keyof ServiceSettings]
+}
 
 const LOOPBACK = /^(127\.\d{1,3}\.\d{1,3}\.\d{1,3}|::1|localhost)$/
 
 /**
- * Checks relations between settings.
+ * Checks what must hold between settings, and sets the addresses that nobody gave: plain HTTP has
+ * others. An address that somebody gave is never replaced.
  *
  * @throws Fault USAGE
  */
-export function checkTogether(settings: ServiceSettings): ServiceSettings {
+export function checkTogether(settings: GivenSettings): ServiceSettings {
   if ((settings.tlsKey === '') !== (settings.tlsCertificate === '')) {
     throw new Fault('USAGE', '--tls-key and --tls-certificate: set both or neither')
   }
-  if (!settings.plainHttp) return settings
-  const loopback = {
-    ...settings,
-    apiAddress: loopbackOf(settings.apiAddress),
-    ingestAddress: loopbackOf(settings.ingestAddress),
-  }
+  const { plainHttp } = settings
+  const {
+    apiAddress = plainHttp ? LOOPBACK_ADDRESS : ANY_IPV4_ADDRESS,
+    ingestAddress = plainHttp ? LOOPBACK_ADDRESS : ANY_ADDRESS,
+  } = settings
   for (const [flag, address] of [
-    ['--api-address', loopback.apiAddress],
-    ['--ingest-address', loopback.ingestAddress],
+    ['--api-address', apiAddress],
+    ['--ingest-address', ingestAddress],
   ] as const) {
-    if (!LOOPBACK.test(address)) throw new Fault('USAGE', `--plain-http serves loopback only, found ${flag} ${address}`)
+    if (plainHttp && !LOOPBACK.test(address)) {
+      throw new Fault(
+        'USAGE',
+        `--plain-http serves loopback only, found ${flag} ${address}; leave out --plain-http, or use ${LOOPBACK_ADDRESS}`,
+      )
+    }
   }
-  return loopback
-}
-
-/** The default is all addresses. With plain HTTP it is loopback. */
-function loopbackOf(address: string): string {
-  return address === ANY_ADDRESS || address === ANY_IPV4_ADDRESS ? '127.0.0.1' : address
+  return { ...settings, apiAddress, ingestAddress }
 }

@@ -10,7 +10,7 @@ import type { ScanSchedule } from '../engine/scan/schedule.ts'
 /** Reports whether the service works, and logs when writing to the store fails and recovers. */
 export class Health {
   readonly #environment: Environment
-  readonly #schedule: ScanSchedule
+  readonly #schedule: Pick<ScanSchedule, 'failing'>
   readonly #log: Logger
   readonly #descriptors: () => Descriptors | undefined
   #writes = true
@@ -19,7 +19,7 @@ export class Health {
 
   constructor(
     environment: Environment,
-    schedule: ScanSchedule,
+    schedule: Pick<ScanSchedule, 'failing'>,
     log: Logger,
     descriptors: () => Descriptors | undefined = fileDescriptors,
   ) {

@@ -53,7 +53,10 @@ export class KeyUseWriter {
     }
     try {
       this.#store.environment.write(() => {
-        for (const use of this.#waiting.values()) this.#store.keyUses.put(use)
+        for (const use of this.#waiting.values()) {
+          // A key of an organization that was removed meanwhile leaves no use.
+          if (this.#store.organizations.exists(use.organizationId)) this.#store.keyUses.put(use)
+        }
       })
       this.#waiting.clear()
     } catch (error) {

@@ -85,8 +85,8 @@ export function refusals(salesEmail: string): readonly Refusal[] {
       status: 400,
       component: 'BadRequest',
       example: 'offset',
-      when: '`offset` is negative, not a whole number, or given twice',
-      message: 'Invalid offset: expected a whole number, 0 or greater',
+      when: '`offset` is out of range, not a whole number, or given twice',
+      message: 'Invalid offset: expected a whole number from 0 to 9007199254740991',
     },
     {
       status: 412,

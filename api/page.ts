@@ -28,7 +28,7 @@ function wholeNumber(
 ): number | string {
   const values = parameters.getAll(name)
   if (values.length === 0) return byDefault
-  const expected = max === OFFSET_MAX ? `a whole number, ${min} or greater` : `a whole number from ${min} to ${max}`
+  const expected = `a whole number from ${min} to ${max}`
   if (values.length > 1) return `Invalid ${name}: expected it once`
   const text = values[0] ?? ''
   const value = Number(text)

@@ -1,10 +1,11 @@
 import type { Command } from 'commander'
 import { createLogger } from '../engine/process/log.ts'
 import { createProgram } from '../engine/process/program.ts'
-import { catalogInForce } from '../engine/process/registry-setting.ts'
+import { ReloadSignal } from '../engine/process/reload-signal.ts'
 import { addSettingOptions, readSettings } from '../engine/process/settings.ts'
+import { environmentWith, type SettingsFileOption } from '../engine/process/settings-file.ts'
 import { stopSignal } from '../engine/process/shutdown.ts'
-import { checkTogether, serviceSettings } from './config.ts'
+import { checkTogether, type ServiceSettings, serviceSettings } from './config.ts'
 
 const DRAIN_MS = 10_000
 
@@ -14,17 +15,25 @@ export function serviceProgram(): Command {
     'posture-service',
     'Receive events, run discovery scans over them and serve the read-only REST API',
   )
-  return addSettingOptions(program, serviceSettings).action(async () => {
+  addSettingOptions(program, serviceSettings).option(
+    '--settings-file <file>',
+    'Read NAME=value lines from this file, again on SIGHUP; they override the environment',
+  )
+  return program.action(async (options: SettingsFileOption) => {
     const stop = stopSignal()
-    const settings = checkTogether(readSettings(serviceSettings, { command: program, environment: process.env }))
+    const hangUp = new ReloadSignal()
+    const settingsNow = (): ServiceSettings =>
+      checkTogether(readSettings(serviceSettings, { command: program, environment: environmentWith(options) }))
+    const settings = settingsNow()
     const log = createLogger('posture-service', settings.logLevel)
     // Imported here, so that --help and the documentation generators do not load the native addons.
     const { Service } = await import('./service.ts')
-    const service = new Service(settings, catalogInForce(settings.registry, log), log)
+    const service = new Service(settings, log)
     try {
       const listening = await service.start()
       // For a parent that started the service with an IPC channel and waits until it is ready.
       process.send?.({ kind: 'listening', ...listening })
+      hangUp.start(() => service.reload(settingsNow))
       const signal = await Promise.race([stop.received, parentExited(), service.failure])
       log.info({ signal }, 'stopping')
     } finally {

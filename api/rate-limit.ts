@@ -36,6 +36,7 @@ export const ROWS = 16
  * This lets the table become nearly full.
  */
 const IDLE_ROWS_KEPT = 8
+export const RATE_ROWS_MAX = BUCKETS * ROWS
 const ROW_WORDS = 4
 const NEXT_WORD = 2
 const RING_WORD = 3
@@ -66,6 +67,18 @@ export interface RateVerdict {
   readonly resetSeconds: number
 }
 
+/**
+ * A row in use: its position, the hash of its key, and the ages of its requests in the window,
+ * oldest first.
+ */
+export interface RateRow {
+  readonly bucket: number
+  readonly row: number
+  readonly high: number
+  readonly low: number
+  readonly agesMs: readonly number[]
+}
+
 export class RateLimit {
   readonly #words: Int32Array
   readonly #times: Float64Array
@@ -87,6 +100,39 @@ export class RateLimit {
     if (row !== undefined) return row
     const second = keyHash.readUInt32LE(12) % BUCKETS
     return this.#insert(first, second, high, low)
+  }
+
+  /** All rows that are in use. While no thread takes from the table. */
+  *rows(): Generator<RateRow> {
+    const nowMs = this.#nowMs()
+    for (let bucket = 0; bucket < BUCKETS; bucket++) {
+      for (let row = 0; row < ROWS; row++) {
+        if (this.#isIdle(bucket, row, nowMs)) continue
+        const word = wordOf(bucket, row)
+        const first = this.#firstTime(word)
+        const next = this.#words[word + NEXT_WORD] ?? 0
+        const agesMs: number[] = []
+        for (let place = 0; place < REQUESTS_PER_WINDOW; place++) {
+          const timeMs = this.#times[first + ((next + place) % REQUESTS_PER_WINDOW)] ?? 0
+          if (timeMs !== 0 && nowMs - timeMs < WINDOW_MS) agesMs.push(nowMs - timeMs)
+        }
+        yield { bucket, row, high: this.#words[word] ?? 0, low: this.#words[word + 1] ?? 0, agesMs }
+      }
+    }
+  }
+
+  /** Puts a row that rows() gave into a table that is not in use yet. */
+  resume({ bucket, row, high, low, agesMs }: RateRow): void {
+    assert(bucket < BUCKETS && row < ROWS && agesMs.length <= REQUESTS_PER_WINDOW, 'a row of the rate limit')
+    const nowMs = this.#nowMs()
+    const word = wordOf(bucket, row)
+    this.#giveRing(word)
+    this.#words[word] = high
+    this.#words[word + 1] = low
+    this.#words[word + NEXT_WORD] = agesMs.length % REQUESTS_PER_WINDOW
+    const first = this.#firstTime(word)
+    // Soon after a boot, a time may be negative. 0 means that there is no time.
+    for (const [place, ageMs] of agesMs.entries()) this.#times[first + place] = nowMs - ageMs || -1
   }
 
   /** Returns the verdict if the key has a row in this bucket. */
@@ -162,11 +208,15 @@ export class RateLimit {
     this.#words[word] = high
     this.#words[word + 1] = low
     this.#words[word + NEXT_WORD] = 0
-    // There are as many rings as rows, so a ring is always available.
-    if (this.#words[word + RING_WORD] === 0) this.#words[word + RING_WORD] = Atomics.add(this.#words, RINGS_WORD, 1) + 1
+    this.#giveRing(word)
     const first = this.#firstTime(word)
     this.#times.fill(0, first, first + REQUESTS_PER_WINDOW)
     return claimed
+  }
+
+  /** There are as many rings as rows, so a ring is always available. */
+  #giveRing(word: number): void {
+    if (this.#words[word + RING_WORD] === 0) this.#words[word + RING_WORD] = Atomics.add(this.#words, RINGS_WORD, 1) + 1
   }
 
   /** Returns the index of the first time in the ring of the row at this word. */

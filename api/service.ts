@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import { Worker } from 'node:worker_threads'
 import { Console } from '../console/console.ts'
+import { provisionRegistry } from '../engine/admin/own-platforms.ts'
 import { type Certificate, provideCertificate, type TlsFiles } from '../engine/http/certificate.ts'
 import { CertificateWatch } from '../engine/http/certificate-watch.ts'
 import {
@@ -27,7 +28,7 @@ import { Fault } from '../engine/process/error-codes.ts'
 import { type Release, tryHold } from '../engine/process/exclusive.ts'
 import { logFailure } from '../engine/process/failure.ts'
 import { LocalServer } from '../engine/process/local-server.ts'
-import type { Logger } from '../engine/process/log.ts'
+import { type Logger, setLogLevel } from '../engine/process/log.ts'
 import { type MetricRow, Metrics } from '../engine/process/metrics.ts'
 import type { ListenAddress } from '../engine/process/settings.ts'
 import { within } from '../engine/process/shutdown.ts'
@@ -36,15 +37,15 @@ import { SCANS } from '../engine/scan/scan-now.ts'
 import { ScanThread } from '../engine/scan/scan-thread.ts'
 import { ScanSchedule } from '../engine/scan/schedule.ts'
 import { DailyRetention } from '../engine/store/daily-retention.ts'
+import { SERVICE_WIDE } from '../engine/store/own-platforms.ts'
+import { RegistryInForce } from '../engine/store/registry-in-force.ts'
 import { Store } from '../engine/store/store.ts'
-import type { Catalog } from '../registry/catalog.ts'
-import { compileTrie } from '../registry/compile-trie.ts'
-import { NameMatcher } from '../registry/match.ts'
-import type { ServiceSettings } from './config.ts'
+import { changedSettings, type ServiceSettings } from './config.ts'
 import { apiRows, makeCounters } from './counters.ts'
 import { Health } from './health.ts'
 import { KeyUseWriter } from './key-uses.ts'
 import { openApiAnswer } from './openapi.ts'
+import { keepRates, resumeRates } from './rate-file.ts'
 import { makeRateTable, tableFull } from './rate-limit.ts'
 import { ROUTES } from './routes.ts'
 import type { ApiThreadData, FromApiThread, ToApiThread } from './thread.ts'
@@ -58,7 +59,8 @@ const YOUNG_GENERATION_MB = 16
  * Shares of the file descriptors for the connections of each kind of listener. The rest is for the
  * store, logs and local connections.
  */
-const API_DESCRIPTORS_SHARE = 0.4
+const API_DESCRIPTORS_SHARE = 0.3
+const CONSOLE_DESCRIPTORS_SHARE = 0.1
 const INGEST_DESCRIPTORS_SHARE = 0.2
 const SYSLOG_DESCRIPTORS_SHARE = 0.3
 
@@ -70,7 +72,7 @@ const POLL_EVERY_MS = 100
 
 /** Wires the stages of the service: ingest, scans and API threads, over one store. */
 export class Service {
-  readonly #settings: ServiceSettings
+  #settings: ServiceSettings
   readonly #log: Logger
   readonly #store: Store
   readonly #schedule: ScanSchedule
@@ -78,7 +80,7 @@ export class Service {
   readonly #batches: BatchCounters = { batches: 0, unauthorized: 0, malformed: 0, overloaded: 0 }
   readonly #accounting: IngestAccounting
   readonly #keyUses: KeyUseWriter
-  readonly #catalog: Catalog
+  readonly #registry: RegistryInForce
   readonly #health: Health
   readonly #retention: DailyRetention
   readonly #metrics = new Metrics()
@@ -86,32 +88,41 @@ export class Service {
   #syslog: SyslogIngest | undefined
   #local: LocalServer | undefined
   #console: Console | undefined
+  #certificate: TlsFiles | undefined
   #certificateWatch: CertificateWatch | undefined
   readonly #threads: Worker[] = []
   readonly #apiCounters: SharedArrayBuffer
-  readonly #connections: { readonly api: SharedArrayBuffer; readonly ingest: SharedArrayBuffer }
+  readonly #connections: Readonly<Record<'api' | 'console' | 'ingest', SharedArrayBuffer>>
   readonly #rateTables = { keys: makeRateTable(), addresses: makeRateTable() }
+  /** The API has listened, so that the counts of the rate limit are its own. */
+  #hasServed = false
   #releaseScans: Release | undefined
   readonly #failure = deferredFailure()
   /** Rejects when an essential part of the service ends unexpectedly. */
   readonly failure = this.#failure.promise
 
   /** @throws Fault of the store; see Store. */
-  constructor(settings: ServiceSettings, catalog: Catalog, log: Logger) {
+  constructor(settings: ServiceSettings, log: Logger) {
     this.#settings = settings
     this.#apiCounters = makeCounters(settings.apiThreads)
-    this.#connections = { api: makeConnectionCounters(settings.apiThreads), ingest: makeConnectionCounters(1) }
+    this.#connections = {
+      api: makeConnectionCounters(settings.apiThreads),
+      console: makeConnectionCounters(1),
+      ingest: makeConnectionCounters(1),
+    }
     this.#log = log
     this.#store = new Store(settings.dataDir)
-    this.#catalog = catalog
+    provisionRegistry(this.#store, settings.registry, systemClock, log)
+    this.#registry = new RegistryInForce(this.#store)
+    const { platforms, rules } = this.#registry.catalogOf(SERVICE_WIDE)
+    log.info({ platforms: platforms.length, domains: rules.length }, 'registry loaded')
     this.#accounting = new IngestAccounting(this.#store, log)
     this.#keyUses = new KeyUseWriter(this.#store, log)
-    const matcher = new NameMatcher(catalog)
-    const scans = new ScanThread({ dataDirectory: settings.dataDir, catalog }, (error) =>
+    const scans = new ScanThread({ dataDirectory: settings.dataDir }, (error) =>
       log.error({ err: error }, 'the thread of the scans ended'),
     )
-    this.#schedule = new ScanSchedule(this.#store, matcher, systemClock, log, scans)
-    this.#acceptor = new EventAcceptor(this.#store, matcher, systemClock, log, (organizationId) =>
+    this.#schedule = new ScanSchedule(this.#store, this.#registry, systemClock, log, scans)
+    this.#acceptor = new EventAcceptor(this.#store, systemClock, log, (organizationId) =>
       this.#schedule.noteBuffered(organizationId),
     )
     this.#health = new Health(this.#store.environment, this.#schedule, log)
@@ -128,12 +139,15 @@ export class Service {
     const settings = this.#settings
     this.#releaseScans = await this.#lockScans()
     const apiPort = await claimPort('--api-port', settings.apiAddress, settings.apiPort)
-    const certificate = this.#needsCertificate() ? await this.#certificate() : undefined
+    const certificate = this.#needsCertificate() ? await this.#provideCertificate(settings) : undefined
     const tls = certificate && { keyFile: certificate.keyFile, certificateFile: certificate.certificateFile }
     const httpTls = settings.plainHttp ? undefined : tls
     const ingestPort = await this.#startIngest(httpTls)
     const syslog = await this.#startSyslog(tls)
+    const { keys, addresses } = this.#rateTables
+    resumeRates(settings.dataDir, [keys, addresses], this.#log)
     const api = await this.#startApi(apiPort, httpTls)
+    this.#hasServed = true
     const consolePort = await this.#startConsole(httpTls)
     // Last, because a client may take an answer here as a sign that the service is ready.
     const metricsPort = await this.#startLocal()
@@ -142,7 +156,7 @@ export class Service {
     this.#health.start()
     this.#retention.start()
     if (certificate !== undefined) {
-      this.#certificateWatch = new CertificateWatch(certificate, this.#log, () => this.#reloadCertificate(certificate))
+      this.#watchCertificate(certificate)
     }
     const url = `${schemeOf(httpTls)}://${hostText(settings.apiAddress)}:${apiPort}/api/v1`
     this.#log.info({ url, ...api }, 'API listens')
@@ -163,6 +177,8 @@ export class Service {
     ]
     if (!(await within(deadlineMs + 1000, Promise.all(drained)))) this.#log.warn('some connections were aborted')
     this.#metrics.close()
+    const { keys, addresses } = this.#rateTables
+    if (this.#hasServed) keepRates(this.#settings.dataDir, [keys, addresses], this.#log)
     this.#accounting.stop()
     this.#health.stop()
     this.#log.info({ ...this.#acceptor.counters, ...this.#batches }, 'stopped')
@@ -224,7 +240,7 @@ export class Service {
       connectionsMax: Math.min(SYSLOG_CONNECTIONS_MAX, connectionsWithin(SYSLOG_DESCRIPTORS_SHARE)),
       connectionsPerAddressMax: this.#settings.connectionsPerAddress,
       laneThreads: this.#settings.ingestThreads,
-      trie: compileTrie(this.#catalog.rules),
+      registry: this.#registry.compiled,
       logLevel,
     }
     this.#syslog = await SyslogIngest.start(options, this.#acceptor, this.#accounting, this.#log, this.#failure.reject)
@@ -254,7 +270,9 @@ export class Service {
     const port = await claimPort('--console-port', address, consolePort)
     const data = {
       ...{ dataDirectory: dataDir, address, port, tls, http, logLevel },
-      ...{ origin: consoleOrigin, catalog: this.#catalog },
+      origin: consoleOrigin,
+      limits: this.#connectionLimits(CONSOLE_DESCRIPTORS_SHARE),
+      connections: this.#connections.console,
     }
     this.#console = await Console.start(data, this.#store, this.#log, this.#failure.reject)
     const url = consoleOrigin === '' ? `${schemeOf(tls)}://${hostText(address)}:${port}` : consoleOrigin
@@ -278,7 +296,7 @@ export class Service {
     // During shutdown its threads may be gone. The other counters are still reported.
     const syslog = await this.#syslog?.status().catch(() => undefined)
     const ingest = ingestRows(this.#acceptor, this.#batches, this.#accounting, syslog)
-    return [...ingest, ...scanRows(this.#schedule.counters), ...this.#apiRows()]
+    return [...ingest, ...scanRows(this.#schedule), ...this.#apiRows()]
   }
 
   #apiRows(): MetricRow[] {
@@ -291,20 +309,59 @@ export class Service {
     return !this.#settings.plainHttp || this.#settings.syslogTls.length > 0
   }
 
-  /** New connections of all listeners use the current files. */
-  #reloadCertificate(files: TlsFiles): void {
-    this.#syslog?.reload(files)
+  /**
+   * Uses new settings as far as that is possible without a restart: certificate and log level.
+   * After an error the old ones stay in use. Never throws.
+   */
+  async reload(settingsNow: () => ServiceSettings): Promise<void> {
+    try {
+      const settings = settingsNow()
+      const certificate = this.#needsCertificate()
+        ? await this.#provideCertificate({ ...settings, dataDir: this.#settings.dataDir })
+        : undefined
+      const { logLevel, tlsKey, tlsCertificate, tlsNames } = settings
+      this.#settings = { ...this.#settings, logLevel, tlsKey, tlsCertificate, tlsNames }
+      setLogLevel(this.#log, logLevel)
+      this.#notifyThreads(undefined)
+      if (certificate !== undefined) this.#watchCertificate(certificate)
+      this.#log.info({ logLevel }, 'reloaded')
+      const waiting = changedSettings(this.#settings, settings)
+      if (waiting.length > 0) this.#log.warn({ settings: waiting }, 'changed settings that require a restart')
+    } catch (error) {
+      logFailure(this.#log, error, 'not reloaded; the old settings stay in use')
+    }
+  }
+
+  /** New connections of all listeners use the files, now and when their content changes. */
+  #watchCertificate(files: Certificate): void {
+    const isSame =
+      this.#certificate?.certificateFile === files.certificateFile && this.#certificate.keyFile === files.keyFile
+    if (this.#certificateWatch !== undefined && isSame) return this.#certificateWatch.poll()
+    const isFirst = this.#certificateWatch === undefined
+    this.#certificateWatch?.stop()
+    this.#certificate = files
+    this.#certificateWatch = new CertificateWatch(files, this.#log, () => this.#reloadCertificate(files))
+    if (!isFirst) this.#reloadCertificate(files)
+  }
+
+  #reloadCertificate({ keyFile, certificateFile }: TlsFiles): void {
+    const files = { keyFile, certificateFile }
+    this.#notifyThreads(files)
     if (this.#settings.plainHttp) return
-    this.#ingest?.reload().catch((error) => logFailure(this.#log, error, 'the certificate was not reloaded'))
-    this.#console?.reload()
-    const message: ToApiThread = { kind: 'reload' }
+    this.#ingest?.reload(files).catch((error) => logFailure(this.#log, error, 'the certificate was not reloaded'))
+  }
+
+  #notifyThreads(tls: TlsFiles | undefined): void {
+    const { logLevel, plainHttp } = this.#settings
+    this.#syslog?.reload(tls, logLevel)
+    this.#console?.reload(plainHttp ? undefined : tls, logLevel)
+    const message: ToApiThread = { kind: 'reload', tls: plainHttp ? undefined : tls, logLevel }
     for (const thread of this.#threads) thread.postMessage(message)
   }
 
-  async #certificate(): Promise<Certificate> {
-    const { tlsKey, tlsCertificate, dataDir } = this.#settings
+  async #provideCertificate({ tlsKey, tlsCertificate, tlsNames, dataDir }: ServiceSettings): Promise<Certificate> {
     const own = tlsKey === '' ? undefined : { keyFile: tlsKey, certificateFile: tlsCertificate }
-    const certificate = await provideCertificate(join(dataDir, 'tls'), own)
+    const certificate = await provideCertificate(join(dataDir, 'tls'), own, tlsNames)
     this.#log.info(
       { certificate: certificate.certificateFile, fingerprint: certificate.fingerprint },
       certificate.made ? 'made a self-signed certificate' : 'uses the certificate',

@@ -1,9 +1,10 @@
 import { parentPort, workerData } from 'node:worker_threads'
+import type { TlsFiles } from '../engine/http/certificate.ts'
 import { type ConnectionLimits, connectionCountersOf } from '../engine/http/connections.ts'
 import { type HttpImplementation, listenHttp, sharesPorts } from '../engine/http/listen.ts'
 import { Fault, type FaultCode } from '../engine/process/error-codes.ts'
 import { logFailure } from '../engine/process/failure.ts'
-import { createLogger, type Logger, type LogLevel } from '../engine/process/log.ts'
+import { createLogger, type Logger, type LogLevel, setLogLevel } from '../engine/process/log.ts'
 import type { KeyUse } from '../engine/store/key-uses.ts'
 import { Store } from '../engine/store/store.ts'
 import { AccessLog } from './access-log.ts'
@@ -38,7 +39,14 @@ export interface ApiThreadData {
   readonly logLevel: LogLevel
 }
 
-export type ToApiThread = { readonly kind: 'drain'; readonly deadlineMs: number } | { readonly kind: 'reload' }
+export type ToApiThread =
+  | { readonly kind: 'drain'; readonly deadlineMs: number }
+  | {
+      readonly kind: 'reload'
+      /** Undefined if the certificate has not changed. */
+      readonly tls: TlsFiles | undefined
+      readonly logLevel: LogLevel
+    }
 export type FromApiThread =
   | { readonly kind: 'listening'; readonly implementation: string; readonly sharesPort: boolean }
   | { readonly kind: 'drained' }
@@ -89,9 +97,11 @@ async function main(data: ApiThreadData, log: Logger): Promise<void> {
     throw error
   })
   const timer = setInterval(reportUses, REPORT_USES_EVERY_MS)
-  const reload = async (): Promise<void> => {
+  const reload = async ({ tls, logLevel }: Extract<ToApiThread, { kind: 'reload' }>): Promise<void> => {
+    setLogLevel(log, logLevel)
+    if (tls === undefined) return
     try {
-      await listener.reload()
+      await listener.reload(tls)
     } catch (error) {
       logFailure(log, error, 'the certificate was not reloaded; the old one stays')
     }
@@ -105,7 +115,7 @@ async function main(data: ApiThreadData, log: Logger): Promise<void> {
     parentPort?.close()
   }
   parentPort?.on('message', (message: ToApiThread) =>
-    message.kind === 'reload' ? reload() : drain(message.deadlineMs),
+    message.kind === 'reload' ? reload(message) : drain(message.deadlineMs),
   )
   notify({ kind: 'listening', implementation: listener.implementation, sharesPort: sharesPorts(listener) })
 }

@@ -7,8 +7,6 @@ import { eventsHandler } from '../engine/ingest/https-batches.ts'
 import { systemClock } from '../engine/process/clock.ts'
 import { createLogger } from '../engine/process/log.ts'
 import { Store } from '../engine/store/store.ts'
-import { loadCatalog } from '../registry/catalog.ts'
-import { NameMatcher } from '../registry/match.ts'
 
 /**
  * A separate process that accepts batches like the service, but without scans. Its parent empties
@@ -31,7 +29,7 @@ export interface Emptied {
 const [directory = '', organizations = '1'] = process.argv.slice(2)
 const store = new Store(directory)
 const log = createLogger('bench', 'ERROR')
-const acceptor = new EventAcceptor(store, new NameMatcher(loadCatalog()), systemClock, log, () => {})
+const acceptor = new EventAcceptor(store, systemClock, log, () => {})
 const administration = new Administration(store, systemClock)
 const ids: string[] = []
 const tokens = Array.from({ length: Number(organizations) }, (_, index) => {

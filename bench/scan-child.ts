@@ -20,7 +20,7 @@ const directory = mkdtempSync(join(tmpdir(), 'posture-bench-'))
 const store = new Store(directory)
 const work = new ScanEvents(Date.now())
 const matcher = new NameMatcher(work.catalog)
-const runner = new ScanRunner(store, matcher, systemClock)
+const runner = new ScanRunner(store, { matcherOf: () => matcher }, systemClock)
 const answer = { rates: [] as number[], foldRates: [] as number[], platforms: 0, days: 0, milliseconds: 0 }
 let anonymousBytes = 0
 
@@ -54,12 +54,12 @@ function scan(ids: readonly string[]): number {
 
 function fold(organizations: number, each: number, rounds: number): void {
   const ids = makeOrganizations(organizations)
-  const alone = new EventFold(matcher)
+  const alone = new EventFold()
   for (let round = 0; round < rounds; round++) {
     work.fill(store, ids, round * each, (round + 1) * each)
     const foldStart = performance.now()
     for (const id of ids) {
-      alone.clear()
+      alone.clear(matcher)
       for (const chunk of store.buffer.chunks(id)) alone.addChunk(chunk)
     }
     const start = performance.now()

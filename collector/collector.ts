@@ -162,5 +162,8 @@ export class Collector {
 }
 
 function tokenRefused(why: string, waiting: number): Fault {
-  return new Fault('TOKEN_REFUSED', `${why}; ${waiting} events wait in the outbox until a valid --token is given`)
+  return new Fault(
+    'TOKEN_REFUSED',
+    `${why}; ${waiting} events wait in the outbox until the collector is restarted with a valid token`,
+  )
 }

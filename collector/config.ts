@@ -1,9 +1,20 @@
 import { isIP } from 'node:net'
 import { availableParallelism } from 'node:os'
+import type { Command } from 'commander'
 import { z } from 'zod'
 import { LOG_LEVELS } from '../engine/process/log.ts'
 import { registrySetting } from '../engine/process/registry-setting.ts'
-import { oneOf, onOrOff, portList, portNumber, setting, someText, wholeNumber } from '../engine/process/settings.ts'
+import {
+  oneOf,
+  onOrOff,
+  portList,
+  portNumber,
+  readSettings,
+  setting,
+  someText,
+  wholeNumber,
+} from '../engine/process/settings.ts'
+import { sudoUser, tokenOf, tokenSettings } from '../engine/process/token-setting.ts'
 import type { LiveOptions } from './capture/live.ts'
 import { DNS_PORTS, TLS_PORTS } from './decode/ports.ts'
 import { withoutBrackets } from './host.ts'
@@ -17,6 +28,7 @@ import {
   SNAPLEN_BYTES_MAX,
 } from './limits.ts'
 import { OUTBOX_IN_MEMORY, type OutboxLimits } from './outbox/outbox-limits.ts'
+import { userToBecome } from './privileges.ts'
 
 /** Accepts a name, an IPv4 address, or an IPv6 address with or without brackets. */
 function isHost(text: string): boolean {
@@ -63,13 +75,7 @@ export const outboxSetting = setting(someText().default('/var/lib/posture-collec
 
 /** The settings of a collector that forwards. */
 export const collectorSettings = z.object({
-  token: setting(z.string().regex(/^svc_mt_[0-9a-f]{48}$/, 'expected svc_mt_ and 48 hex digits'), {
-    flag: '--token <token>',
-    env: 'SVC_TOKEN',
-    about:
-      'Authenticate with this monitoring token; prefer the variable, because other users can read the command line',
-    secret: true,
-  }),
+  ...tokenSettings,
   endpoint: setting(
     z
       .string()
@@ -186,6 +192,18 @@ export const collectorSettings = z.object({
 })
 
 export type CollectorSettings = z.output<typeof collectorSettings>
+
+/**
+ * The settings of a collector, with its token from wherever it is.
+ *
+ * @throws Fault USAGE
+ */
+export function readCollectorSettings(command: Command, environment: NodeJS.ProcessEnv): CollectorSettings {
+  const given = readSettings(collectorSettings, { command, environment })
+  const user = userToBecome(given.user)
+  const owners = [...sudoUser(environment), ...(user === undefined ? [] : [user.uid])]
+  return { ...given, token: tokenOf(given, { command, environment, owners }) }
+}
 
 /**
  * Returns the default number of decode workers. With an interface, two cores are left to capture,

@@ -115,6 +115,13 @@ export function metricRows(status: CollectorStatus): MetricRow[] {
       'transport',
     ],
     [
+      'forward_too_late_total',
+      'counter',
+      'Forwarded events that were too old for the service, which may already have had them',
+      each((transport) => transport.tooLate),
+      'transport',
+    ],
+    [
       'forward_refused_total',
       'counter',
       'Events permanently rejected by the service',

@@ -1,7 +1,9 @@
 import { Worker } from 'node:worker_threads'
+import type { TlsFiles } from '../engine/http/certificate.ts'
 import { drainThread, faultOf, listening } from '../engine/http/listener-thread.ts'
 import { systemClock } from '../engine/process/clock.ts'
-import type { Logger } from '../engine/process/log.ts'
+import type { Logger, LogLevel } from '../engine/process/log.ts'
+import { RegistryInForce } from '../engine/store/registry-in-force.ts'
 import type { Store } from '../engine/store/store.ts'
 import type { ConsoleThreadData, FromConsole, ToConsole } from './protocol.ts'
 import { ConsoleWriter } from './writer.ts'
@@ -38,7 +40,7 @@ export class Console {
       resourceLimits: { maxYoungGenerationSizeMb: YOUNG_GENERATION_MB },
     })
     const { implementation } = await listening(thread, 'the console')
-    const writer = new ConsoleWriter(store, data.catalog, systemClock, log)
+    const writer = new ConsoleWriter(store, new RegistryInForce(store), systemClock, log)
     thread.on('message', (message: FromConsole) => {
       if (message.kind === 'failed') onFailure(faultOf(message, 'the console'))
       else if (message.kind === 'change' || message.kind === 'account') {
@@ -51,9 +53,9 @@ export class Console {
     return new Console(thread, implementation)
   }
 
-  /** New connections get the certificate that is in the files now. */
-  reload(): void {
-    const message: ToConsole = { kind: 'reload' }
+  /** New connections use these certificate files, if any. */
+  reload(tls: TlsFiles | undefined, logLevel: LogLevel): void {
+    const message: ToConsole = { kind: 'reload', tls, logLevel }
     this.#thread.postMessage(message)
   }
 

@@ -1,7 +1,8 @@
+import type { TlsFiles } from '../engine/http/certificate.ts'
+import type { ConnectionLimits } from '../engine/http/connections.ts'
 import type { HttpImplementation } from '../engine/http/listen.ts'
 import type { FaultCode } from '../engine/process/error-codes.ts'
 import type { LogLevel } from '../engine/process/log.ts'
-import type { Catalog } from '../registry/catalog.ts'
 import type { ChangeOutcome, ChangeRequest } from './changes.ts'
 
 /** What the service gives the console's thread. */
@@ -11,15 +12,17 @@ export interface ConsoleThreadData {
   readonly port: number
   readonly tls: { readonly keyFile: string; readonly certificateFile: string } | undefined
   readonly http: HttpImplementation
+  readonly limits: ConnectionLimits
+  readonly connections: SharedArrayBuffer
   /** The public origin; '' if it is that of the Host field. */
   readonly origin: string
-  readonly catalog: Catalog
   readonly logLevel: LogLevel
 }
 
 export type ToConsole =
   | { readonly kind: 'drain'; readonly deadlineMs: number }
-  | { readonly kind: 'reload' }
+  /** New connections use these files; the log level holds from now on. */
+  | { readonly kind: 'reload'; readonly tls: TlsFiles | undefined; readonly logLevel: LogLevel }
   | ChangeOutcome
 
 export type FromConsole =

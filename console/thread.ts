@@ -1,9 +1,11 @@
 import { parentPort, workerData } from 'node:worker_threads'
+import { connectionCountersOf } from '../engine/http/connections.ts'
 import { listenHttp } from '../engine/http/listen.ts'
 import { systemClock } from '../engine/process/clock.ts'
 import { Fault } from '../engine/process/error-codes.ts'
 import { logFailure } from '../engine/process/failure.ts'
-import { createLogger, type Logger } from '../engine/process/log.ts'
+import { createLogger, type Logger, setLogLevel } from '../engine/process/log.ts'
+import { RegistryInForce } from '../engine/store/registry-in-force.ts'
 import { Store } from '../engine/store/store.ts'
 import { loadAssets } from './assets.ts'
 import { Changes } from './changes.ts'
@@ -18,7 +20,7 @@ async function main(data: ConsoleThreadData, log: Logger): Promise<void> {
   const store = new Store(data.dataDirectory)
   const changes = new Changes(notify)
   const handler = consoleHandler({
-    site: { store, clock: systemClock, catalog: data.catalog, changes },
+    site: { store, clock: systemClock, registry: new RegistryInForce(store), changes },
     routes: ROUTES,
     assets: loadAssets(),
     origin: data.origin,
@@ -26,7 +28,12 @@ async function main(data: ConsoleThreadData, log: Logger): Promise<void> {
     log,
   })
   const { address, port, tls } = data
-  const listening = listenHttp(data.http, { address, port, ...(tls ? { tls } : {}), handler, log })
+  const listening = listenHttp(data.http, {
+    ...{ address, port, handler, log },
+    ...(tls ? { tls } : {}),
+    limits: data.limits,
+    connectionCounters: connectionCountersOf(data.connections),
+  })
   // A thread with an open store would not end.
   const listener = await listening.catch(async (error: unknown) => {
     await store.close()
@@ -41,8 +48,10 @@ async function main(data: ConsoleThreadData, log: Logger): Promise<void> {
   parentPort?.on('message', (message: ToConsole) => {
     if (message.kind === 'drain') return drain(message.deadlineMs)
     if (message.kind !== 'reload') return changes.settle(message)
+    setLogLevel(log, message.logLevel)
+    if (message.tls === undefined) return
     return listener
-      .reload()
+      .reload(message.tls)
       .catch((error: unknown) => logFailure(log, error, 'the certificate was not reloaded; the old one stays'))
   })
   notify({ kind: 'listening', implementation: listener.implementation })

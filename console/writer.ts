@@ -3,8 +3,8 @@ import type { Clock } from '../engine/process/clock.ts'
 import { Fault, plainFault } from '../engine/process/error-codes.ts'
 import { logFailure } from '../engine/process/failure.ts'
 import type { Logger } from '../engine/process/log.ts'
+import type { RegistryInForce } from '../engine/store/registry-in-force.ts'
 import type { Store } from '../engine/store/store.ts'
-import type { Catalog } from '../registry/catalog.ts'
 import { runAccountCommand } from './account-commands.ts'
 import type { ChangeOutcome, ChangeRequest } from './changes.ts'
 import { COMMANDS, type CommandContext } from './commands.ts'
@@ -12,13 +12,13 @@ import { COMMANDS, type CommandContext } from './commands.ts'
 /** Makes the changes that the console's thread sends, in the thread that writes. */
 export class ConsoleWriter {
   readonly #store: Store
-  readonly #catalog: Catalog
+  readonly #registry: RegistryInForce
   readonly #clock: Clock
   readonly #log: Logger
 
-  constructor(store: Store, catalog: Catalog, clock: Clock, log: Logger) {
+  constructor(store: Store, registry: RegistryInForce, clock: Clock, log: Logger) {
     this.#store = store
-    this.#catalog = catalog
+    this.#registry = registry
     this.#clock = clock
     this.#log = log
   }
@@ -43,6 +43,6 @@ export class ConsoleWriter {
     const organization = this.#store.organizations.get(organizationId)
     if (organization === undefined) throw new Fault('NOT_FOUND', 'the organization no longer exists')
     const run = COMMANDS[command] as (context: CommandContext, parameters: unknown) => unknown
-    return run({ administration, organization, catalog: this.#catalog }, parameters)
+    return run({ administration, organization, catalog: this.#registry.catalogOf(organizationId) }, parameters)
   }
 }

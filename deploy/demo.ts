@@ -10,6 +10,7 @@ import { ExitStatus, Fault } from '../engine/process/error-codes.ts'
 import { createProgram, runProgram } from '../engine/process/program.ts'
 import { stopSignal } from '../engine/process/shutdown.ts'
 import { secretText, tableOf } from '../engine/process/table.ts'
+import { SCOPES } from '../engine/store/api-keys.ts'
 
 /*
  * npm start: the complete path from packets to the API on this machine, with the released programs.
@@ -30,12 +31,15 @@ interface DemoOptions {
   readonly apiPort: string
   readonly consolePort: string
   readonly ingestPort: string
+  readonly syslogPort: string
 }
 
 interface RunningService {
   readonly process: ChildProcess
   readonly apiPort: number
   readonly ingestPort: number
+  /** `tcp port 1514`; empty where syslog is off. */
+  readonly syslog: readonly string[]
 }
 
 /**
@@ -43,12 +47,13 @@ interface RunningService {
  * start, it has printed the reason, and this process exits with the same status.
  */
 async function startService(options: DemoOptions): Promise<RunningService> {
+  const syslog = options.syslogPort === 'off' ? 'off' : `${LOOPBACK}:${options.syslogPort}`
   const parameters = [
     ...['--data-dir', join(options.dataDir, 'service')],
     ...['--api-address', LOOPBACK, '--api-port', options.apiPort, '--console-port', options.consolePort],
     ...['--ingest-address', LOOPBACK, '--ingest-port', options.ingestPort, '--metrics-port', '0'],
-    // The syslog ports may require a privilege that the user lacks.
-    ...['--syslog-tls', 'off', '--syslog-tcp', 'off', '--syslog-udp', 'off'],
+    // The standard port of syslog requires a privilege.
+    ...['--syslog-tls', 'off', '--syslog-tcp', syslog, '--syslog-udp', syslog],
   ]
   const child = spawn(process.execPath, [SERVICE, ...parameters], {
     stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
@@ -56,11 +61,18 @@ async function startService(options: DemoOptions): Promise<RunningService> {
   })
   const endEarly = (status: number | null): void => process.exit(status ?? ExitStatus.internal)
   child.once('exit', endEarly)
-  const [{ apiPort, ingestPort }] = (await once(child, 'message')) as [{ apiPort: number; ingestPort: number }]
+  const [{ apiPort, ingestPort, syslog: listening }] = (await once(child, 'message')) as [Listening]
   child.off('exit', endEarly)
   // The channel stays open: if this process is killed, the service notices and stops.
   child.channel?.unref()
-  return { process: child, apiPort, ingestPort }
+  return { process: child, apiPort, ingestPort, syslog: listening.map(({ kind, port }) => `${kind} port ${port}`) }
+}
+
+/** The message of posture-service to its parent when it serves. */
+interface Listening {
+  readonly apiPort: number
+  readonly ingestPort: number
+  readonly syslog: readonly { readonly kind: string; readonly port: number }[]
 }
 
 /** Runs the first scan, or shows the scan of an earlier start. */
@@ -70,7 +82,9 @@ async function showDiscovery(demo: Demo): Promise<void> {
     printTable(await demo.admin('scan', 'show', '--org', ORGANIZATION))
     printCurl(demo, '<the API key>')
     print('The API key was shown at the first start. To create another:')
-    print(`  npx posture-admin key create mine --org ${ORGANIZATION} --data-dir ${shortPath(demo.serviceData)}\n`)
+    print(
+      `  npx posture-admin key create mine --org ${ORGANIZATION} --scope discovery:read --data-dir ${shortPath(demo.serviceData)}\n`,
+    )
   } else {
     const { key, token } = await demo.makeOrganization()
     print(`created the organization ${ORGANIZATION} on the Enterprise plan\n`)
@@ -84,6 +98,7 @@ async function showDiscovery(demo: Demo): Promise<void> {
     printSummary(found)
     printCurl(demo, key)
   }
+  if (demo.syslog.length > 0) print(`syslog listens on ${LOOPBACK}: ${demo.syslog.join(', ')}`)
   print('serving until Ctrl-C')
 }
 
@@ -92,6 +107,7 @@ class Demo {
   readonly serviceData: string
   readonly certificate: string
   readonly url: string
+  readonly syslog: readonly string[]
   readonly #ingestPort: number
 
   constructor(options: DemoOptions, service: RunningService) {
@@ -99,6 +115,7 @@ class Demo {
     this.serviceData = join(options.dataDir, 'service')
     this.certificate = join(this.serviceData, 'tls/certificate.pem')
     this.url = `https://localhost:${service.apiPort}/api/v1/discovery`
+    this.syslog = service.syslog
     this.#ingestPort = service.ingestPort
   }
 
@@ -121,17 +138,16 @@ class Demo {
    * ones.
    */
   async makeOrganization(): Promise<{ key: string; token: string }> {
-    if (!(await this.#hasOrganization()))
-      await this.admin('organization', 'create', ORGANIZATION, '--domain', 'demo.example')
-    for (const kind of ['key', 'token']) {
+    const exists = await this.#hasOrganization()
+    for (const kind of exists ? ['key', 'token'] : []) {
       for (const old of await this.admin(kind, 'list', '--org', ORGANIZATION)) {
         if (old['label'] !== LABEL || old['revoked_at'] !== null) continue
         await this.admin(kind, 'revoke', String(old['id']), '--org', ORGANIZATION)
       }
     }
-    const [key] = await this.admin('key', 'create', LABEL, '--org', ORGANIZATION)
-    const [token] = await this.admin('token', 'generate', LABEL, '--org', ORGANIZATION)
-    return { key: String(key?.['key']), token: String(token?.['token']) }
+    const about = ['--org', ORGANIZATION, '--domain', 'demo.example', '--label', LABEL, '--scope', ...SCOPES]
+    const [made] = await this.admin('setup', ...about, '--no-wait')
+    return { key: String(made?.['key']), token: String(made?.['token']) }
   }
 
   async collect(token: string): Promise<void> {
@@ -202,6 +218,7 @@ const program = createProgram('npm start --', 'Run the service and the collector
   .option('--api-port <port>', 'Serve the REST API on this port', '8443')
   .option('--console-port <port>', 'Serve the web console on this port', '8444')
   .option('--ingest-port <port>', 'Listen for HTTPS ingest on this port', '9443')
+  .option('--syslog-port <port>', 'Listen for syslog over TCP and UDP on this port; "off" turns it off', '1514')
 program.action(async (options: DemoOptions) => {
   const stop = stopSignal()
   const service = await startService(options)

@@ -37,6 +37,7 @@ const FULL_TEST_COMMANDS = {
   'qemu-aarch64-static': 'qemu-user-static',
   runc: 'runc',
   slowhttptest: 'slowhttptest',
+  sslscan: 'sslscan',
   'systemd-analyze': 'systemd',
   'systemd-nspawn': 'systemd-container',
   tcpreplay: 'tcpreplay',
@@ -58,6 +59,8 @@ const RSYSLOG_ROOT = join(root, 'node_modules/.cache/rsyslog')
 /** Extracted, because installing the package would start a server. */
 const NGINX_PACKAGES = ['nginx']
 const NGINX_ROOT = join(root, 'node_modules/.cache/nginx')
+const HAPROXY_PACKAGES = ['liblua5.3-0', 'libopentracing1', 'libopentracing-c-wrapper0', 'haproxy']
+const HAPROXY_ROOT = join(root, 'node_modules/.cache/haproxy')
 /**
  * Of Podman, only the file with the allowed system calls of a container (test/support/seccomp.ts).
  */
@@ -119,6 +122,7 @@ function provideSystemPackages() {
 function providePeers() {
   if (!existsSync(join(RSYSLOG_ROOT, 'usr/sbin/rsyslogd'))) unpack(RSYSLOG_PACKAGES, RSYSLOG_ROOT)
   if (!existsSync(join(NGINX_ROOT, 'usr/sbin/nginx'))) unpack(NGINX_PACKAGES, NGINX_ROOT)
+  if (!existsSync(join(HAPROXY_ROOT, 'usr/sbin/haproxy'))) unpack(HAPROXY_PACKAGES, HAPROXY_ROOT)
   if (!existsSync(join(CONTAINERS_ROOT, 'usr/share/containers'))) unpack(CONTAINERS_PACKAGES, CONTAINERS_ROOT)
   if (process.getuid?.() !== 0 || !onPath('apt-get')) return
   if (!existsSync(DEBIAN_ROOT)) makeDebian()

@@ -82,13 +82,18 @@ export const BUFFERED_EVENTS_MAX = 1_000_000
  * instances that were inactive the longest are removed.
  */
 export const SEEN_INSTANCES_MAX = 10_000
+/**
+ * Pages of old sequences of one collector instance, of at least 256 gaps each: 100,000 gaps fit.
+ * Beyond it the oldest goes, and its events are late from then on. Counted.
+ */
+export const SEEN_PAGES_PER_INSTANCE_MAX = 400
+/**
+ * The same of one organization, each up to 20 KB. Beyond it the oldest of the instance goes that
+ * needs one more. Counted.
+ */
+export const SEEN_PAGES_MAX = 10_000
 /** Seconds after which senders retry when a limit is reached (Retry-After). */
 export const RETRY_AFTER_SECONDS = 5
-/**
- * Milliseconds that the time of an event may be in the future, for senders whose clock is ahead.
- * Later events are stored as of now.
- */
-export const FUTURE_MS_MAX = 24 * 60 * 60 * 1000
 /**
  * Bytes of one syslog message (RFC 5424 §6.1 requires at least 2048). A longer line is truncated. A
  * longer octet-counted message is skipped.
@@ -219,6 +224,36 @@ export const COVERAGE_ORGANIZATIONS_MAX = 1000
  * inactive the longest are removed; their next report would count in full.
  */
 export const COVERAGE_INSTANCES_MAX = 10_000
+/** Own platforms of one organization, changed and disabled ones included. More are refused. */
+export const OWN_PLATFORMS_MAX = 1000
+/**
+ * Domains of its own platforms: a set is read and compiled within a few milliseconds. More are
+ * refused.
+ */
+export const OWN_DOMAINS_MAX = 10_000
+/**
+ * Patterns among them: patterns below one name are tried one after the other, for every message.
+ * More are refused.
+ */
+export const OWN_PATTERNS_MAX = 100
+/**
+ * Domains of all service-wide platforms that `registry add` leaves. More are refused; a registry
+ * file has at most 128 MB.
+ */
+export const SERVICE_DOMAINS_MAX = 1_000_000
+/**
+ * Events of one organization whose name no platform of its registry has, kept until the registry
+ * has it or they leave the evidence window. Beyond the limit the oldest leave, since they would
+ * leave first anyway; counted as `unmatched_dropped`.
+ */
+export const UNMATCHED_EVENTS_MAX = 100_000
+/**
+ * Organizations whose own platforms a thread keeps compiled, and those without any. The oldest are
+ * read again when they are needed.
+ */
+export const OWN_SETS_KEPT_MAX = 20_000
+/** Rules of all of these, about 60 bytes each. The oldest are read again when they are needed. */
+export const OWN_RULES_KEPT_MAX = 500_000
 /** Members of one organization. More are refused. */
 export const MEMBERS_MAX = 1000
 /**
@@ -273,6 +308,7 @@ export const RETENTION_RECORDS_PER_STEP = 500
 export const FINDINGS_NAMED_MAX = 1000
 
 assert(LOG_BATCH_EVENTS_MAX <= BATCH_EVENTS_MAX)
+assert(OWN_RULES_KEPT_MAX >= OWN_DOMAINS_MAX)
 /** Bytes of an event with a long name and an IPv6 address. */
 const COMMON_EVENT_BYTES_MAX = 400
 

@@ -4,6 +4,7 @@ import { PLATFORM_TYPES } from './platform-type.ts'
 import {
   type ChangedEntry,
   completeEntry,
+  isCompleteEntry,
   type RegistryFile,
   RegistryFileError,
   readRegistryFile,
@@ -66,36 +67,68 @@ export function catalogOf(platforms: readonly Platform[]): Catalog {
 }
 
 /**
- * Removes disabled platforms, changes others in place, and appends new ones in the order of the
- * file. A domain that the file assigns to a platform is removed from the built-in platform that had
- * it: the operator's file takes precedence.
+ * Applies a registry file to platforms.
+ *
+ * @throws RegistryFileError
  */
-function applyFile(builtIn: readonly Platform[], file: string, { platforms, disable }: RegistryFile): Platform[] {
-  const merged = new Map(builtIn.map((platform) => [platform.id, platform]))
-  disable.forEach((id, index) => {
-    if (!merged.delete(id))
+function applyFile(platforms: readonly Platform[], file: string, changes: RegistryFile): Platform[] {
+  checkChanges(platforms, file, changes)
+  return mergeChanges(platforms, changes)
+}
+
+/**
+ * Checks changes against the platforms that they change: each ID and domain occurs once, disabled
+ * platforms exist, and an entry with a new ID has every field. Errors name `file`. Platforms of
+ * `builtIn` may be disabled again.
+ *
+ * @throws RegistryFileError
+ */
+export function checkChanges(
+  platforms: readonly Platform[],
+  file: string,
+  changes: RegistryFile,
+  builtIn: readonly Platform[] = platforms,
+): void {
+  const known = new Set(platforms.map(({ id }) => id))
+  const disableable = new Set([...known, ...builtIn.map(({ id }) => id)])
+  const disabled = new Set(changes.disable)
+  changes.disable.forEach((id, index) => {
+    if (!disableable.has(id))
       throw new RegistryFileError(file, id, `disable[${index}]`, 'no built-in platform has this id')
   })
   const owners = new Map<string, string>()
   const seen = new Set<string>()
-  for (const entry of platforms) {
+  for (const entry of changes.platforms) {
     if (seen.has(entry.id)) throw new RegistryFileError(file, entry.id, 'id', 'is in the file twice')
-    if (disable.includes(entry.id)) throw new RegistryFileError(file, entry.id, 'id', 'is disabled by the same file')
+    if (disabled.has(entry.id)) throw new RegistryFileError(file, entry.id, 'id', 'is disabled by the same file')
     seen.add(entry.id)
     entry.domains?.forEach(({ domain }, index) => {
       const owner = owners.get(domain)
       if (owner !== undefined) {
-        throw new RegistryFileError(
-          file,
-          entry.id,
-          `domains[${index}].domain`,
-          `${domain} is already listed under ${owner}`,
-        )
+        const field = `domains[${index}].domain`
+        throw new RegistryFileError(file, entry.id, field, `${domain} is already listed under ${owner}`)
       }
       owners.set(domain, entry.id)
     })
-    const known = merged.get(entry.id)
-    merged.set(entry.id, known === undefined ? platformOf(completeEntry(file, entry)) : changed(known, entry))
+    if (!known.has(entry.id)) completeEntry(file, entry)
+  }
+}
+
+/**
+ * Removes disabled platforms, changes others in place, and appends new ones in the order of the
+ * changes. A domain that the changes assign to a platform is removed from the platform that had it.
+ * Changes that were made for an earlier registry may name platforms that this one lacks. They are
+ * ignored.
+ */
+export function mergeChanges(platforms: readonly Platform[], changes: RegistryFile): Platform[] {
+  const merged = new Map(platforms.map((platform) => [platform.id, platform]))
+  for (const id of changes.disable) merged.delete(id)
+  const owners = new Map<string, string>()
+  for (const entry of changes.platforms) {
+    const platform = changedPlatform(merged.get(entry.id), entry)
+    if (platform === undefined) continue
+    merged.set(entry.id, platform)
+    for (const { domain } of entry.domains ?? []) owners.set(domain, entry.id)
   }
   return [...merged.values()].map((platform) => {
     const domains = platform.domains.filter(({ domain }) => (owners.get(domain) ?? platform.id) === platform.id)
@@ -103,7 +136,12 @@ function applyFile(builtIn: readonly Platform[], file: string, { platforms, disa
   })
 }
 
-function changed(known: Platform, entry: ChangedEntry): Platform {
+/**
+ * Applies an entry to the known platform. undefined if the entry changes a platform that is not
+ * known.
+ */
+export function changedPlatform(known: Platform | undefined, entry: ChangedEntry): Platform | undefined {
+  if (known === undefined) return isCompleteEntry(entry) ? platformOf(entry) : undefined
   const platformType = entry.platform_type ?? known.platformType
   return {
     id: known.id,

@@ -1,3 +1,5 @@
+import { domainToASCII } from 'node:url'
+
 /**
  * Valid host names (RFC 952, RFC 1123 §2.1, RFC 1035 §2.3.4, RFC 5890 §2.3.1), for bytes on the
  * wire and for text in the registry. The two differ in one point: a name seen in DNS may have
@@ -18,9 +20,51 @@ export const LABELS_MAX = 127
  */
 export const LABEL_BYTE: Uint8Array = labelBytes()
 
+/** The canonical form of a name: lower case, A-labels, no empty label, no trailing dot. */
+const CANONICAL = /^[a-z0-9_-]{1,63}(?:\.[a-z0-9_-]{1,63})*$/
+/** Longer text cannot become a name: a U-label (RFC 5890 §4.2) has at most 252 bytes. */
+const ENCODED_CHARS_MAX = 1024
+const DOT = 0x2e
+
 const A_LABEL = /^xn--[a-z0-9-]+$/
 const LABEL = /^[a-z0-9](?:[a-z0-9-]*[a-z0-9])?$/
 const LABEL_PATTERN = /^[a-z0-9*](?:[a-z0-9*-]*[a-z0-9*])?$/
+
+/**
+ * The one form in which names are matched, stored and counted: lower case, A-labels (UTS 46), no
+ * trailing dot. Returns undefined for text that is no name. A label may have underscores (RFC
+ * 8552).
+ */
+export function canonicalName(text: string): string | undefined {
+  if (text.length > ENCODED_CHARS_MAX) return undefined
+  let name = text
+  if (!CANONICAL.test(name)) {
+    name = isAscii(name) ? name.toLowerCase() : domainToASCII(name)
+    if (name.endsWith('.')) name = name.slice(0, -1)
+    if (!CANONICAL.test(name)) return undefined
+  }
+  return name.length <= NAME_CHARS_MAX ? name : undefined
+}
+
+/**
+ * Whether the bytes [start, end) are a name in its canonical form: canonicalName without a string.
+ */
+export function isCanonicalName(view: DataView, start: number, end: number): boolean {
+  let labelStart = start
+  for (let at = start; at < end; at++) {
+    const byte = view.getUint8(at)
+    if (byte === DOT) {
+      if (at === labelStart || at - labelStart > LABEL_BYTES_MAX) return false
+      labelStart = at + 1
+    } else if (byte === 0 || LABEL_BYTE[byte] !== byte) return false
+  }
+  return end > labelStart && end - labelStart <= LABEL_BYTES_MAX && end - start <= NAME_CHARS_MAX
+}
+
+function isAscii(text: string): boolean {
+  for (let at = 0; at < text.length; at++) if (text.charCodeAt(at) >= 0x80) return false
+  return true
+}
 
 /**
  * Returns why `text` is not valid as a host name in the registry, or undefined if it is valid:

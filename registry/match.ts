@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { Catalog, Rule } from './catalog.ts'
-import { compileTrie } from './compile-trie.ts'
+import { compareNarrowness, compileTrie } from './compile-trie.ts'
 import { DomainTrie, NO_MATCH } from './domain-trie.ts'
 import type { Platform } from './platform.ts'
 
@@ -10,25 +10,39 @@ import type { Platform } from './platform.ts'
  */
 const SCRATCH_BYTES = 256
 
+/** Matches names with a registry, or with one that an organization changed (own-matcher.ts). */
+export interface Matcher {
+  /** Returns the narrowest rule for a dotted name in any case. */
+  match(name: string): Rule | undefined
+  /** The same for bytes [start, end) of a batch. They are ASCII if a rule is found. */
+  matchBytes(view: DataView, start: number, end: number): Rule | undefined
+  /** Changes whenever the registry does. */
+  readonly fingerprint: string
+  /** Returns the platform with this ID, with its current name and risk. */
+  platform(id: string): Platform | undefined
+}
+
 /** Matches names in logs and batches. */
-export class NameMatcher {
+export class NameMatcher implements Matcher {
   readonly #trie: DomainTrie
   readonly #rules: readonly Rule[]
   readonly #platforms: ReadonlyMap<string, Platform>
-  readonly #catalog: Catalog
+  readonly catalog: Catalog
+  /** Made when visibleMatch() is first called. */
+  #index: RuleIndex | undefined
   #fingerprint = ''
   readonly #scratch = Buffer.alloc(SCRATCH_BYTES)
   readonly #view: DataView
 
-  constructor(catalog: Catalog) {
-    this.#trie = new DomainTrie(compileTrie(catalog.rules))
-    this.#catalog = catalog
+  /** @param compiled the catalog's rules, where they were compiled before */
+  constructor(catalog: Catalog, compiled: SharedArrayBuffer = compileTrie(catalog.rules)) {
+    this.#trie = new DomainTrie(compiled)
+    this.catalog = catalog
     this.#rules = catalog.rules
     this.#platforms = new Map(catalog.platforms.map((platform) => [platform.id, platform]))
     this.#view = new DataView(this.#scratch.buffer, this.#scratch.byteOffset, SCRATCH_BYTES)
   }
 
-  /** Returns the narrowest rule for a dotted name in any case. */
   match(name: string): Rule | undefined {
     if (name.length > SCRATCH_BYTES) return undefined
     // 'latin1' would map U+0141 to 'A'. UTF-8 turns every non-ASCII character into bytes that no
@@ -38,19 +52,64 @@ export class NameMatcher {
     return index === NO_MATCH ? undefined : this.#rules[index]
   }
 
-  /** The same for bytes [start, end) of a batch. They are ASCII if a rule is found. */
   matchBytes(view: DataView, start: number, end: number): Rule | undefined {
     const index = this.#trie.matchDotted(view, start, end)
     return index === NO_MATCH ? undefined : this.#rules[index]
   }
 
-  /** Changes whenever the registry does. */
   get fingerprint(): string {
-    this.#fingerprint ||= createHash('sha256').update(JSON.stringify(this.#catalog.platforms)).digest('hex')
+    this.#fingerprint ||= createHash('sha256').update(JSON.stringify(this.catalog.platforms)).digest('hex')
     return this.#fingerprint
   }
 
   platform(id: string): Platform | undefined {
     return this.#platforms.get(id)
   }
+
+  /**
+   * The narrowest rule for a name, which matches one, when some rules are hidden. The slow path: it
+   * looks at every pattern.
+   */
+  visibleMatch(name: string, isHidden: (rule: Rule) => boolean): Rule | undefined {
+    this.#index ??= new RuleIndex(this.#rules)
+    return this.#index.match(name, isHidden)
+  }
+}
+
+/** Rules by their domains, as text. */
+class RuleIndex {
+  readonly #byDomain = new Map<string, Rule>()
+  /** Narrowest first. */
+  readonly #patterns: readonly { readonly rule: Rule; readonly fits: RegExp }[]
+
+  constructor(rules: readonly Rule[]) {
+    for (const rule of rules) this.#byDomain.set(rule.domain, rule)
+    this.#patterns = rules
+      .filter(({ match }) => match === 'pattern')
+      .sort((a, b) => compareNarrowness(a.domain, b.domain))
+      .map((rule) => ({ rule, fits: patternExpression(rule.domain) }))
+  }
+
+  match(text: string, isHidden: (rule: Rule) => boolean): Rule | undefined {
+    const name = (text.endsWith('.') ? text.slice(0, -1) : text).toLowerCase()
+    const exact = this.#byDomain.get(name)
+    if (exact?.match === 'exact' && !isHidden(exact)) return exact
+    const pattern = this.#patterns.find(({ rule, fits }) => fits.test(name) && !isHidden(rule))
+    if (pattern !== undefined) return pattern.rule
+    for (let domain = name; domain !== ''; domain = parentOf(domain)) {
+      const rule = this.#byDomain.get(domain)
+      if (rule?.match === 'suffix' && !isHidden(rule)) return rule
+    }
+    return undefined
+  }
+}
+
+/** A `*` is one or more characters within one label. */
+function patternExpression(pattern: string): RegExp {
+  return new RegExp(`^${pattern.replaceAll('.', '\\.').replaceAll('*', '[^.]+')}$`)
+}
+
+function parentOf(domain: string): string {
+  const dot = domain.indexOf('.')
+  return dot < 0 ? '' : domain.slice(dot + 1)
 }

@@ -28,7 +28,7 @@ export class RegistryFileError extends Error {
 }
 
 /** Changes a platform: fields present replace those of the built-in entry, `domains` as a whole. */
-const changedEntry = platformEntry.partial().extend({ id: platformId })
+export const changedEntry = platformEntry.partial().extend({ id: platformId })
 export type ChangedEntry = z.infer<typeof changedEntry>
 
 /** The operator's file: platforms to add or change, and IDs of built-in platforms to disable. */
@@ -60,6 +60,13 @@ export function readPlatformFile(file: string): PlatformEntry[] {
 export function completeEntry(file: string, entry: ChangedEntry): PlatformEntry {
   return checkEntry(file, entry, 0, platformEntry)
 }
+
+/** Whether an entry that was checked has every field, so that it can be a platform by itself. */
+export function isCompleteEntry(entry: ChangedEntry): entry is PlatformEntry {
+  return ENTRY_FIELDS.every((field) => entry[field] !== undefined)
+}
+
+const ENTRY_FIELDS = Object.keys(platformEntry.shape) as (keyof PlatformEntry)[]
 
 function readDocument(file: string): unknown {
   try {

@@ -48,7 +48,7 @@ export async function makeApiData(
   const seen = new Map(names.map((name) => [matcher.match(name)?.platform.id, name]))
   const events = [...seen.values()].slice(0, platformsEach).map((name, index) => ({ ...work.event(0, index), name }))
   store.environment.write(() => store.buffer.append(first.id, events))
-  runScan(store, matcher, first.id, 'administrator', systemClock)
+  runScan(store, { matcherOf: () => matcher }, first.id, 'administrator', systemClock)
   const { head, elements } = store.environment.read(() => {
     const found = store.published.head(first.id, PublishedList.discovery)
     const runs = store.published.elements(first.id, PublishedList.discovery, found?.count ?? 0, 0, platformsEach)

@@ -123,7 +123,7 @@ function certificateAdvice(
     case 'otherName':
       return {
         found: `${origin}: the certificate is for ${certificate.subjectAltName ?? certificate.subject}, and not for ${peer.host}`,
-        remedy: `give --endpoint a name of the certificate, or pin it: ${pin}`,
+        remedy: `give --endpoint a name of the certificate, start the service with --tls-name ${peer.host}, or pin the certificate: ${pin}`,
       }
     case 'notPinned':
       return {

@@ -16,7 +16,7 @@ export async function checkToken(settings: CollectorSettings): Promise<StepOutco
         result: 'failed',
         code: 'TOKEN_REFUSED',
         found: outcome.why,
-        remedy: `set SVC_TOKEN to a token that is not revoked; ${make}`,
+        remedy: `set SVC_TOKEN_FILE or SVC_TOKEN to a token that is not revoked; ${make}`,
       }
     }
     case 'retry':

@@ -1,15 +1,15 @@
 import type { Command } from 'commander'
 import { Fault } from '../../engine/process/error-codes.ts'
 import { jsonOption } from '../../engine/process/program.ts'
-import { addSettingOptions, readSettings } from '../../engine/process/settings.ts'
+import { addSettingOptions } from '../../engine/process/settings.ts'
+import { addSettingsFileOption, environmentWith, type SettingsFileOption } from '../../engine/process/settings-file.ts'
 import { exitStatusOf, stopSignal, within } from '../../engine/process/shutdown.ts'
 import { printable, printRows, printsTable } from '../../engine/process/table.ts'
 import { checkSettings } from '../check/settings.ts'
 import { type CheckName, STEPS, type StepName, type StepOutcome } from '../check/step.ts'
 import { startStep } from '../check/step-runner.ts'
-import { type CollectorSettings, collectorSettings, syslogIsOn } from '../config.ts'
+import { type CollectorSettings, collectorSettings, readCollectorSettings, syslogIsOn } from '../config.ts'
 import { userToBecome } from '../privileges.ts'
-import { addSettingsFileOption, environmentWith, type SettingsFileOption } from '../settings-file.ts'
 
 /** Maximum delay between two processes of a group noticing the same signal. */
 const SIGNAL_MS = 1000
@@ -37,7 +37,7 @@ export function addCheckCommand(program: Command): void {
   )
   check.action(async (options: CheckOptions) => {
     const stop = stopSignal()
-    const settings = readSettings(collectorSettings, { command: check, environment: environmentWith(options) })
+    const settings = readCollectorSettings(check, environmentWith(options))
     const print = printer(options)
     const rows: Row[] = []
     for (const step of ['settings', ...STEPS] as const) {

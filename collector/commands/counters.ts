@@ -4,9 +4,9 @@ import { askLocal } from '../../engine/process/ask-local.ts'
 import { Fault } from '../../engine/process/error-codes.ts'
 import { jsonOption } from '../../engine/process/program.ts'
 import { addSettingOptions, readSettings } from '../../engine/process/settings.ts'
+import { addSettingsFileOption, environmentWith, type SettingsFileOption } from '../../engine/process/settings-file.ts'
 import { printRows, printsTable } from '../../engine/process/table.ts'
 import { healthPortSetting } from '../config.ts'
-import { addSettingsFileOption, environmentWith, type SettingsFileOption } from '../settings-file.ts'
 
 const countersSettings = z.object({ healthPort: healthPortSetting })
 

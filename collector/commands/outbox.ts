@@ -5,11 +5,11 @@ import { type Event, eventToJson } from '../../engine/event/event.ts'
 import { Fault } from '../../engine/process/error-codes.ts'
 import { jsonOption } from '../../engine/process/program.ts'
 import { addSettingOptions, readSettings, wholeNumber } from '../../engine/process/settings.ts'
+import { addSettingsFileOption, environmentWith, type SettingsFileOption } from '../../engine/process/settings-file.ts'
 import { printRows } from '../../engine/process/table.ts'
 import { outboxSetting } from '../config.ts'
 import { OUTBOX_IN_MEMORY } from '../outbox/outbox-limits.ts'
 import type { OutboxReader } from '../outbox/outbox-reader.ts'
-import { addSettingsFileOption, environmentWith, type SettingsFileOption } from '../settings-file.ts'
 
 const settingsOfOutbox = z.object({ outbox: outboxSetting })
 const PEEK_EVENTS = 10

@@ -3,16 +3,17 @@ import { Fault } from '../../engine/process/error-codes.ts'
 import { fileProgress } from '../../engine/process/file-progress.ts'
 import { createLogger, type Logger, setLogLevel } from '../../engine/process/log.ts'
 import { catalogInForce } from '../../engine/process/registry-setting.ts'
+import { ReloadSignal } from '../../engine/process/reload-signal.ts'
 import { addSettingOptions, readSettings } from '../../engine/process/settings.ts'
+import { environmentWith, type SettingsFileOption } from '../../engine/process/settings-file.ts'
 import { exitStatusOf, stopSignal } from '../../engine/process/shutdown.ts'
 import { nearestName } from '../../engine/process/similar.ts'
 import { printRows } from '../../engine/process/table.ts'
 import { loadCatalogOrBuiltIn } from '../../registry/catalog.ts'
 import { listInterfaces } from '../capture/interfaces.ts'
 import type { Collector } from '../collector.ts'
-import { type CollectorSettings, collectorSettings } from '../config.ts'
+import { type CollectorSettings, collectorSettings, readCollectorSettings } from '../config.ts'
 import type { Sensor } from '../sensor.ts'
-import { environmentWith, type SettingsFileOption } from '../settings-file.ts'
 
 /**
  * Time to forward waiting events when a live collector is stopped, in milliseconds. With the
@@ -54,12 +55,13 @@ export function addRunCommand(program: Command): void {
     if (word !== undefined) throw new Fault('USAGE', unknownCommand(word, program))
     if (options.listInterfaces) return printInterfaces()
     const stop = stopSignal()
+    // What is read again needs no token, whose file may be readable for root only.
     const settingsNow = (): CollectorSettings =>
       readSettings(collectorSettings, {
         command: run,
         environment: environmentWith(options),
       })
-    const settings = settingsNow()
+    const settings = readCollectorSettings(run, environmentWith(options))
     const log = createLogger('posture-collector', settings.logLevel)
     try {
       if (options.read === undefined) await watch(settings, log, stop.received, settingsNow)
@@ -84,23 +86,12 @@ async function watch(
   stopped: Promise<StopSignal>,
   settingsNow: () => CollectorSettings,
 ): Promise<void> {
-  let asked = false
-  let reloadNow = (): void => {
-    asked = true
-  }
-  // Registered at once: without a listener the signal would end the program.
-  const onHangUp = (): void => reloadNow()
-  process.on('SIGHUP', onHangUp)
+  const hangUp = new ReloadSignal()
   // Imported here because the store takes longer to load than everything else, and no other command
   // needs it.
   const { Sensor } = await import('../sensor.ts')
   const sensor = new Sensor(settings, catalogInForce(settings.registry, log), log)
-  let reloading = Promise.resolve()
-  reloadNow = () => {
-    // One after the other, so that the last one takes effect.
-    reloading = reloading.then(() => reload(sensor, log, settingsNow))
-  }
-  if (asked) reloadNow()
+  hangUp.start(() => reload(sensor, log, settingsNow))
   void stopped.then((signal) => {
     log.info({ signal }, 'stopping')
     return sensor.collector.drain(DRAIN_MS)
@@ -108,7 +99,7 @@ async function watch(
   try {
     await report(sensor.collector, log, () => sensor.run())
   } finally {
-    process.off('SIGHUP', onHangUp)
+    hangUp.forget()
   }
 }
 
@@ -142,7 +133,7 @@ async function report(collector: Collector, log: Logger, run: () => ReturnType<C
     const damage = await run()
     const { status } = collector
     const { observed, events, transports, deciding } = status
-    const { acknowledged = 0, duplicates = 0, refused = 0 } = (deciding && transports[deciding]) || {}
+    const { acknowledged = 0, duplicates = 0, tooLate = 0, refused = 0 } = (deciding && transports[deciding]) || {}
     const counters = balancesOf(status)
     log.info(
       {
@@ -153,6 +144,7 @@ async function report(collector: Collector, log: Logger, run: () => ReturnType<C
         acknowledged,
         duplicates,
         refused,
+        tooLate,
         dropped: events.dropped,
         waiting: events.waiting,
         ...(status.live === undefined ? {} : { packetsDropped: status.live.dropped }),

@@ -215,6 +215,10 @@ export function connectionProblem(
       const what = 'the certificate is not trusted; pass its CA certificate with --ca, or pin it with --fingerprint'
       return { problem, why: `${url}: ${what}` }
     }
+    case 'otherName': {
+      const service = `the certificate has other names; start the service with --tls-name ${peer.host}`
+      return { problem, why: `${url}: ${service}, or pin the certificate with --fingerprint` }
+    }
     default:
       return {
         problem,

@@ -24,11 +24,12 @@ const LOG_PROBLEM_EVERY_MS = 60_000
 /** matched events = acknowledged + refused + waiting in the outbox + dropped from the outbox. */
 export interface ForwardCounters {
   /**
-   * HTTPS: on the service's disk, including `duplicates`, which the service already had. Syslog:
-   * passed to the operating system.
+   * HTTPS: on the service's disk, or `duplicates`, which the service already had, or `tooLate`,
+   * which it may already have had. Syslog: passed to the operating system.
    */
   acknowledged: number
   duplicates: number
+  tooLate: number
   /** Events that the service will never accept. */
   refused: number
   batches: number
@@ -95,6 +96,7 @@ export class ForwardLoop {
   readonly counters: ForwardCounters = {
     acknowledged: 0,
     duplicates: 0,
+    tooLate: 0,
     refused: 0,
     batches: 0,
     retries: 0,
@@ -169,6 +171,7 @@ export class ForwardLoop {
           this.counters.batches++
           this.counters.acknowledged += events.length - outcome.rejected.length
           this.counters.duplicates += outcome.duplicates
+          this.counters.tooLate += outcome.tooLate
           if (outcome.rejected.length > 0) this.#refuse(outcome.rejected.length, outcome.rejected[0] ?? '')
           if (attempt > 0) log.info({ waiting: supply.waiting }, 'forwarding again')
           attempt = 0

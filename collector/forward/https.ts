@@ -17,6 +17,7 @@ const FIELDS = { 'content-type': 'application/msgpack', 'content-encoding': 'gzi
 const acceptance = z.object({
   accepted: z.number().int().nonnegative(),
   duplicates: z.number().int().nonnegative(),
+  too_late: z.number().int().nonnegative().default(0),
   rejected: z.array(z.object({ index: z.number().int().nonnegative(), error: z.string() })),
   coverage: z.object({ accepted: z.boolean(), error: z.string().optional() }).optional(),
 })
@@ -81,15 +82,13 @@ export class HttpsForwarder implements Forwarder {
     const { url } = this.#client
     const parsed = acceptance.safeParse(jsonOf(text))
     if (!parsed.success) return { kind: 'retry', why: `${url} answered 200, but not as the service does` }
-    const { accepted, duplicates, rejected, coverage: report } = parsed.data
-    if (accepted + duplicates + rejected.length !== events.length) {
-      return {
-        kind: 'retry',
-        why: `${url} accounts for ${accepted + duplicates + rejected.length} of ${events.length} events`,
-      }
+    const { accepted, duplicates, too_late: tooLate, rejected, coverage: report } = parsed.data
+    const answered = accepted + duplicates + tooLate + rejected.length
+    if (answered !== events.length) {
+      return { kind: 'retry', why: `${url} accounts for ${answered} of ${events.length} events` }
     }
     const isAccepted = coverage === undefined || report?.accepted === true
     const failure = isAccepted ? {} : { coverageError: report?.error ?? `${url} did not accept the coverage report` }
-    return { kind: 'accepted', duplicates, rejected: rejected.map(({ error }) => error), ...failure }
+    return { kind: 'accepted', duplicates, tooLate, rejected: rejected.map(({ error }) => error), ...failure }
   }
 }

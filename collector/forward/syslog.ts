@@ -48,7 +48,7 @@ export class SyslogForwarder implements Forwarder {
     try {
       await this.#link.open()
       await this.#link.send(messages)
-      return { kind: 'accepted', duplicates: 0, rejected, ...failure }
+      return { kind: 'accepted', duplicates: 0, tooLate: 0, rejected, ...failure }
     } catch (error) {
       return { kind: 'retry', why: connectionProblem(error, this.#peer).why }
     }

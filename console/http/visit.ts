@@ -4,10 +4,10 @@ import { mayDo } from '../../engine/admin/changes.ts'
 import type { Clock } from '../../engine/process/clock.ts'
 import type { Member } from '../../engine/store/members.ts'
 import type { Organization } from '../../engine/store/organizations.ts'
+import type { RegistryInForce } from '../../engine/store/registry-in-force.ts'
 import type { Session } from '../../engine/store/sessions.ts'
 import type { Store } from '../../engine/store/store.ts'
 import type { User } from '../../engine/store/users.ts'
-import type { Catalog } from '../../registry/catalog.ts'
 import type { Changes } from '../changes.ts'
 import { Layout } from '../design/layout.tsx'
 import type { FormFields } from '../form.ts'
@@ -30,7 +30,7 @@ export interface RequestFacts {
 export interface Site {
   readonly store: Store
   readonly clock: Clock
-  readonly catalog: Catalog
+  readonly registry: RegistryInForce
   readonly changes: Changes
 }
 

@@ -26,7 +26,7 @@ export interface ApiKeysProps {
 }
 
 export function ApiKeys({ view, form, nowMs, mayCreate, mayRevoke, created, done }: ApiKeysProps) {
-  const { active, revoked } = view
+  const { active, ended } = view
   const isFull = active.length >= ACTIVE_API_KEYS_MAX
   return (
     <>
@@ -79,11 +79,11 @@ export function ApiKeys({ view, form, nowMs, mayCreate, mayRevoke, created, done
           </Card>
         )}
       </div>
-      {revoked.length > 0 && (
+      {ended.length > 0 && (
         <details class="past">
-          <summary>{countText(revoked.length)} revoked</summary>
+          <summary>{countText(ended.length)} revoked or expired</summary>
           <div class="card">
-            <Table id="revoked" label="Revoked keys" columns={revokedColumns(nowMs)} rows={revoked} />
+            <Table id="ended" label="Revoked and expired keys" columns={endedColumns(nowMs)} rows={ended} />
           </div>
         </details>
       )}
@@ -91,12 +91,17 @@ export function ApiKeys({ view, form, nowMs, mayCreate, mayRevoke, created, done
   )
 }
 
-function labelCell({ label, visible, createdAtMs }: ApiKeyRow, nowMs: number) {
+function labelCell({ label, visible, createdAtMs, status, expiresAtMs }: ApiKeyRow, nowMs: number) {
   return (
     <>
       <strong>{label}</strong>
       <p class="small muted">
         <span class="mono">svc_pk_{visible}…</span> <Time ms={createdAtMs} nowMs={nowMs} />
+        {status === 'active' && expiresAtMs > 0 && (
+          <>
+            , expires <Time ms={expiresAtMs} nowMs={nowMs} />
+          </>
+        )}
       </p>
     </>
   )
@@ -131,10 +136,11 @@ function columns(nowMs: number, mayRevoke: boolean): readonly Column<ApiKeyRow>[
   ]
 }
 
-function revokedColumns(nowMs: number): readonly Column<ApiKeyRow>[] {
+function endedColumns(nowMs: number): readonly Column<ApiKeyRow>[] {
   return [
     { id: 'label', name: 'Label', cell: (row) => labelCell(row, nowMs) },
     { id: 'scopes', name: 'Scopes', cell: scopesText, wide: true },
-    { id: 'revoked', name: 'Revoked', cell: ({ revokedAtMs }) => <Time ms={revokedAtMs} nowMs={nowMs} /> },
+    { id: 'status', name: 'Status', cell: ({ status }) => status },
+    { id: 'ended', name: 'When', cell: ({ endedAtMs }) => <Time ms={endedAtMs} nowMs={nowMs} /> },
   ]
 }

@@ -80,6 +80,7 @@ export function ScanFrequencyPage(props: ScanFrequencyProps) {
 
 const TRIGGERS: Readonly<Record<Scan['trigger'], string>> = {
   schedule: 'schedule',
+  first: 'first events',
   buffer: 'many events',
   administrator: 'an admin',
 }

@@ -17,7 +17,7 @@ export interface TokensProps {
 }
 
 export function Tokens({ view, form, nowMs, mayGenerate, mayRevoke, generated, done }: TokensProps) {
-  const { active, revoked } = view
+  const { active, ended } = view
   return (
     <>
       <PageHead title="Monitoring tokens" about="Collectors and log senders authenticate with a token" />
@@ -63,11 +63,11 @@ export function Tokens({ view, form, nowMs, mayGenerate, mayRevoke, generated, d
           </Card>
         )}
       </div>
-      {revoked.length > 0 && (
+      {ended.length > 0 && (
         <details class="past">
-          <summary>{countText(revoked.length)} revoked</summary>
+          <summary>{countText(ended.length)} revoked or expired</summary>
           <div class="card">
-            <Table id="revoked" label="Revoked tokens" columns={revokedColumns(nowMs)} rows={revoked} />
+            <Table id="ended" label="Revoked and expired tokens" columns={endedColumns(nowMs)} rows={ended} />
           </div>
         </details>
       )}
@@ -75,13 +75,18 @@ export function Tokens({ view, form, nowMs, mayGenerate, mayRevoke, generated, d
   )
 }
 
-function labelCell({ label, visible, bindings }: TokenRow) {
+function labelCell({ label, visible, bindings, status, expiresAtMs }: TokenRow, nowMs: number) {
   return (
     <>
       <strong>{label}</strong>
       <p class="small muted">
         <span class="mono">svc_mt_{visible}…</span>
         {bindings.length > 0 && ` ${bindings.join(', ')}`}
+        {status === 'active' && expiresAtMs > 0 && (
+          <>
+            , expires <Time ms={expiresAtMs} nowMs={nowMs} />
+          </>
+        )}
       </p>
     </>
   )
@@ -89,7 +94,7 @@ function labelCell({ label, visible, bindings }: TokenRow) {
 
 function columns(nowMs: number, mayRevoke: boolean): readonly Column<TokenRow>[] {
   const all: readonly Column<TokenRow>[] = [
-    { id: 'label', name: 'Label', cell: labelCell },
+    { id: 'label', name: 'Label', cell: (row) => labelCell(row, nowMs) },
     {
       id: 'created',
       name: 'Generated',
@@ -111,9 +116,10 @@ function columns(nowMs: number, mayRevoke: boolean): readonly Column<TokenRow>[]
   ]
 }
 
-function revokedColumns(nowMs: number): readonly Column<TokenRow>[] {
+function endedColumns(nowMs: number): readonly Column<TokenRow>[] {
   return [
-    { id: 'label', name: 'Label', cell: labelCell },
-    { id: 'revoked', name: 'Revoked', cell: ({ revokedAtMs }) => <Time ms={revokedAtMs} nowMs={nowMs} /> },
+    { id: 'label', name: 'Label', cell: (row) => labelCell(row, nowMs) },
+    { id: 'status', name: 'Status', cell: ({ status }) => status },
+    { id: 'ended', name: 'When', cell: ({ endedAtMs }) => <Time ms={endedAtMs} nowMs={nowMs} /> },
   ]
 }

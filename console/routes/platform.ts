@@ -7,8 +7,8 @@ import { platformView } from '../views/platform.ts'
 import { change } from './change.ts'
 
 /** By id, because a name may be the id of another platform. @throws Fault NOT_FOUND. */
-function registeredId({ site }: Visit, name: string): string {
-  const platform = site.catalog.platforms.find((each) => each.name === name)
+function registeredId({ site, organization }: Visit, name: string): string {
+  const platform = site.registry.catalogOf(organization.id).platforms.find((each) => each.name === name)
   if (platform === undefined) throw new Fault('NOT_FOUND', `No platform ${JSON.stringify(name)} in the registry`)
   return platform.id
 }

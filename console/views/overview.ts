@@ -62,7 +62,7 @@ export function overviewView(visit: Visit): OverviewView {
     isScanPending: store.scans.pending(organization.id) !== undefined,
     nextScanMs: nextScanMs(organization, nowMs),
     windowDays: organization.evidenceWindowDays,
-    hasToken: store.monitoringTokens.activeCount(organization.id) > 0,
+    hasToken: store.monitoringTokens.activeCount(organization.id, nowMs) > 0,
     sources: sourcesView(visit),
     sensors: sensorsView(visit),
     bufferedEvents: store.buffer.count(organization.id),

@@ -63,7 +63,7 @@ const NAMES_SHOWN_MAX = 50
 export function platformView(visit: Visit, name: string): PlatformView | undefined {
   const { site, organization } = visit
   const published = publishedDiscovery(site.store, organization).platforms.find((each) => each.platform_name === name)
-  const registered = site.catalog.platforms.find((each) => each.name === name)
+  const registered = site.registry.catalogOf(organization.id).platforms.find((each) => each.name === name)
   if (published === undefined && registered === undefined) return undefined
   const approvedNow = registered !== undefined && organization.approvedPlatformIds.includes(registered.id)
   const approved = registered === undefined ? (published?.metadata.approved ?? false) : approvedNow

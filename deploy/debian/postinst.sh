@@ -2,8 +2,9 @@
 set -e
 program=@PROGRAM@
 settings=@SETTINGS@
-# A required setting: the program is not started or enabled before it is set. Empty: there is none.
-required=@REQUIRED@
+# Without its secret the program cannot run, so it is neither started nor enabled before. Empty: it needs none.
+secret=@SECRET_FILE@
+setting=@SECRET_SETTING@
 unit=$program.service
 # Written by preinst.
 upgrading=/run/$program.upgrading
@@ -21,7 +22,7 @@ if [ -z "$2" ] && [ -e "$settings" ]; then
 fi
 
 configured() {
-  [ -z "$required" ] || grep -qs "^[[:space:]]*$required=." "$settings"
+  [ -z "$secret" ] || [ -s "$secret" ] || grep -qs "^[[:space:]]*$setting=." "$settings"
 }
 
 # Like debhelper scripts: enabled at first, then only if the administrator has not disabled it.
@@ -42,6 +43,6 @@ if [ -d /run/systemd/system ]; then
   fi
 fi
 if [ -z "$2" ] && ! configured; then
-  echo "$program: write $required into $settings, then: systemctl enable --now $program"
+  echo "$program: write the monitoring token into $secret, then: systemctl enable --now $program"
 fi
 rm -f "$upgrading"

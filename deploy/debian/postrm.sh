@@ -14,5 +14,6 @@ if [ "$1" = purge ]; then
   fi
   # Purging removes the data, too; removing keeps it. The user stays, so that its uid is not reused.
   rm -rf "/var/lib/$program" "/var/cache/$program"
+  rm -f "/etc/$program/token"
   rmdir "/etc/$program" 2>/dev/null || true
 fi

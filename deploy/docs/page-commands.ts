@@ -145,8 +145,13 @@ class RunningSite {
     )
     await this.#run('posture-admin organization create Acme --domain acme.example')
     const token = secretIn(await this.#run('posture-admin token generate office --org Acme --json'))
-    const key = secretIn(await this.#run('posture-admin key create dashboard --org Acme --json'))
+    const key = secretIn(
+      await this.#run(
+        'posture-admin key create dashboard --org Acme --scope discovery:read recommendations:read --json',
+      ),
+    )
     this.#environment = { ...this.#environment, SVC_TOKEN: token }
+    writeFileSync(join(this.#directory, 'branch.token'), `${token}\n`, { mode: 0o600 })
     writeFileSync(join(this.#directory, 'api-key.txt'), `X-API-Key: ${key}\n`)
     writeFileSync(join(this.#directory, 'access.log'), `${squidLines().join('\n')}\n`)
     copyFileSync(join(data, 'tls/certificate.pem'), join(this.#directory, 'certificate.pem'))
@@ -169,14 +174,8 @@ class RunningSite {
   async #startDemo(): Promise<string> {
     this.#environment = { ...this.#environment, DATA_DIR: join(this.#directory, 'data/service') }
     const words = [
-      '--data-dir',
-      join(this.#directory, 'data'),
-      '--api-port',
-      '0',
-      '--console-port',
-      'off',
-      '--ingest-port',
-      '0',
+      ...['--data-dir', join(this.#directory, 'data'), '--api-port', '0', '--console-port', 'off'],
+      ...['--ingest-port', '0', '--syslog-port', '0'],
     ]
     const child = spawn(process.execPath, [DEMO, ...words], {
       cwd: this.#directory,
@@ -192,6 +191,10 @@ class RunningSite {
     if (!text.includes(DEMO_READY)) throw new Error(`npm start ended early: ${text}`)
     const port = /localhost:(\d+)/.exec(text)?.[1] ?? ''
     this.#ports.push(['localhost:8443', `localhost:${port}`])
+    for (const kind of ['tcp', 'udp']) {
+      const actual = new RegExp(`${kind} port \\d+`).exec(text)?.[0] ?? ''
+      this.#ports.push([`${kind} port 1514`, actual])
+    }
     return text
   }
 

@@ -106,7 +106,8 @@ async function script(name: (typeof SCRIPTS)[number], program: Program): Promise
   return text
     .replaceAll('@PROGRAM@', program.name)
     .replaceAll('@SETTINGS@', settingsPath(program))
-    .replaceAll('@REQUIRED@', program.requiredSetting)
+    .replaceAll('@SECRET_FILE@', program.secretFile)
+    .replaceAll('@SECRET_SETTING@', program.secretSetting)
 }
 
 /** The output of `md5sum`, for debsums, and the installed size. */

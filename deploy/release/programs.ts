@@ -19,9 +19,13 @@ export interface Program {
   /** The systemd unit, and the settings file of an installation. */
   readonly unit: string
   readonly settings: string
-  /** The setting that is required to start; empty if none. */
-  readonly requiredSetting: string
-  /** Dependencies of its Debian package, in addition to the C library. */
+  /**
+   * The file with the secret without which it does not start, and the setting that may have the
+   * secret instead; empty if none.
+   */
+  readonly secretFile: string
+  readonly secretSetting: string
+  /** What a Debian package of it needs besides the C library. */
   readonly debianDepends: readonly string[]
 }
 
@@ -47,7 +51,8 @@ export const COLLECTOR: Program = {
   nodeFlags: ['--max-semi-space-size=2'],
   unit: 'deploy/systemd/posture-collector.service',
   settings: 'deploy/systemd/collector.env',
-  requiredSetting: 'SVC_TOKEN',
+  secretFile: '/etc/posture-collector/token',
+  secretSetting: 'SVC_TOKEN',
   // The package's names with 64-bit time_t (Debian 13, Ubuntu 24.04), and before.
   debianDepends: ['libpcap0.8t64 | libpcap0.8'],
 }
@@ -68,7 +73,7 @@ export const SERVICE: Program = {
     'dist/engine/check/check-worker.js',
   ],
   tasks: ['dist/engine/scan/scan-worker.js'],
-  steps: [],
+  steps: ['dist/engine/admin/revocations-process.js'],
   files: [
     'dist/registry/catalog.json',
     'dist/engine/assess/frameworks.json',
@@ -79,7 +84,8 @@ export const SERVICE: Program = {
   nodeFlags: [],
   unit: 'deploy/systemd/posture-service.service',
   settings: 'deploy/systemd/service.env',
-  requiredSetting: '',
+  secretFile: '',
+  secretSetting: '',
   debianDepends: [],
 }
 

@@ -8,6 +8,7 @@ import { AssessmentChanges } from './assessments.ts'
 import { type Actor, Changes } from './changes.ts'
 import { MemberChanges } from './members.ts'
 import { OrganizationChanges } from './organizations.ts'
+import { OwnPlatformChanges } from './own-platforms.ts'
 import { RecommendationChanges } from './recommendations.ts'
 import { RetentionChanges } from './retention.ts'
 import { ScanChanges } from './scans.ts'
@@ -15,6 +16,9 @@ import { TokenChanges } from './tokens.ts'
 
 /** The default actor. */
 export const OPERATOR: Actor = { kind: 'operator', name: 'operator' }
+
+/** Organizations that an error names. */
+const NAMED_MAX = 5
 
 /**
  * All changes that an administrator can make. Each change and its audit log entry are one
@@ -26,6 +30,7 @@ export class Administration {
   readonly apiKeys: ApiKeyChanges
   readonly tokens: TokenChanges
   readonly approvals: ApprovalChanges
+  readonly ownPlatforms: OwnPlatformChanges
   readonly scans: ScanChanges
   readonly assessments: AssessmentChanges
   readonly recommendations: RecommendationChanges
@@ -42,6 +47,7 @@ export class Administration {
     this.apiKeys = new ApiKeyChanges(changes)
     this.tokens = new TokenChanges(changes)
     this.approvals = new ApprovalChanges(changes)
+    this.ownPlatforms = new OwnPlatformChanges(changes)
     this.scans = new ScanChanges(changes)
     this.assessments = new AssessmentChanges(changes)
     this.recommendations = new RecommendationChanges(changes)
@@ -56,8 +62,12 @@ export class Administration {
     })
   }
 
-  /** @throws Fault NOT_FOUND */
-  organization(nameOrId: string): Organization {
+  /**
+   * @param nameOrId if undefined, the only organization that there is.
+   * @throws Fault NOT_FOUND; USAGE where there are several to choose from.
+   */
+  organization(nameOrId?: string): Organization {
+    if (nameOrId === undefined) return this.#only()
     const organization = this.#store.organizations.find(nameOrId)
     if (organization === undefined) {
       throw new Fault(
@@ -66,5 +76,23 @@ export class Administration {
       )
     }
     return organization
+  }
+
+  #only(): Organization {
+    const all = this.#store.organizations.all()
+    const [first, ...others] = all
+    if (first === undefined) {
+      throw new Fault('NOT_FOUND', 'there is no organization yet; create one with posture-admin organization create')
+    }
+    if (others.length === 0) return first
+    const named = all
+      .map(({ name }) => name)
+      .sort()
+      .slice(0, NAMED_MAX)
+    const more = all.length > named.length ? ', ...' : ''
+    throw new Fault(
+      'USAGE',
+      `--org or POSTURE_ORG is required, because there are ${all.length} organizations: ${named.join(', ')}${more}`,
+    )
   }
 }

@@ -5,12 +5,22 @@ import { loadTemplates } from '../assess/templates.ts'
 import type { AssessmentContent } from '../assess/transfer-json.ts'
 import { ASSESSMENTS_MAX } from '../limits.ts'
 import { Fault } from '../process/error-codes.ts'
-import type { Answer, Assessment } from '../store/assessments.ts'
+import type { Answer, Assessment, AssessmentCategory, AssessmentItem } from '../store/assessments.ts'
 import { FRAMEWORKS, type FrameworkId } from '../store/framework.ts'
 import { newUuid } from '../store/keys.ts'
 import type { Organization } from '../store/organizations.ts'
 import { type Changes, checkText } from './changes.ts'
 import { byIdPrefix } from './id-prefix.ts'
+
+export interface ImportOptions {
+  readonly complete?: boolean
+  /** When it was completed elsewhere; by default now. */
+  readonly completedAtMs?: number | undefined
+}
+
+export interface FillOptions extends ImportOptions {
+  readonly title?: string | undefined
+}
 
 export class AssessmentChanges {
   readonly #changes: Changes
@@ -36,17 +46,51 @@ export class AssessmentChanges {
   }
 
   /**
-   * Imports an assessment. With `complete`, completes it in the same transaction. @throws Fault
-   * CONFLICT, NOT_ALLOWED.
+   * One that was made elsewhere. With `complete` it is completed in the same transaction.
+   *
+   * @throws Fault CONFLICT, NOT_ALLOWED.
    */
-  import(organization: Organization, imported: AssessmentContent, options: { complete?: boolean } = {}): Assessment {
+  import(organization: Organization, imported: AssessmentContent, options: ImportOptions = {}): Assessment {
     checkText('title', imported.title)
+    return this.#changes.make('assessment.import', organization.id, () => {
+      return this.#imported(this.#add(organization, imported), imported.categories, options)
+    })
+  }
+
+  /**
+   * Answers the items of an open assessment as a file does. Items that the file does not have, or
+   * does not answer, stay as they are, and so do notes without a new one.
+   *
+   * @throws Fault NOT_FOUND; CONFLICT where the assessment is completed, is of another framework,
+   *   or lacks an item; NOT_ALLOWED.
+   */
+  fill(organization: Organization, idOrPrefix: string, file: AssessmentContent, options: FillOptions = {}): Assessment {
+    if (options.title !== undefined) checkText('--title', options.title)
     const { store, clock } = this.#changes
     return this.#changes.make('assessment.import', organization.id, () => {
-      const added = this.#add(organization, imported)
-      const result = options.complete ? completeAssessment(store, added, imported.categories, clock.nowMs()) : added
-      return { ...about(result), result }
+      const before = this.find(organization, idOrPrefix)
+      if (before.frameworkId !== file.frameworkId) {
+        throw new Fault('CONFLICT', `the assessment is of ${before.frameworkId}, the file is of ${file.frameworkId}`)
+      }
+      const categories = filled(store.assessments.categories(before), itemsOf(file.categories))
+      const status = statusAfterAnswer(before.status, categories)
+      const title = options.title ?? before.title
+      const changed: Assessment = { ...before, status, title, updatedAtMs: clock.nowMs() }
+      store.assessments.put(changed, categories)
+      return this.#imported(changed, categories, options)
     })
+  }
+
+  #imported(
+    assessment: Assessment,
+    categories: readonly AssessmentCategory[],
+    { complete = false, completedAtMs }: ImportOptions,
+  ) {
+    const { store, clock } = this.#changes
+    const result = complete
+      ? completeAssessment(store, assessment, categories, clock.nowMs(), completedAtMs)
+      : assessment
+    return { ...about(result), result }
   }
 
   /**
@@ -57,7 +101,7 @@ export class AssessmentChanges {
   answer(organization: Organization, idOrPrefix: string, item: string, answer: Answer, note?: string): Assessment {
     const { store, clock } = this.#changes
     return this.#changes.make('assessment.change', organization.id, () => {
-      const before = this.#existing(organization, idOrPrefix)
+      const before = this.find(organization, idOrPrefix)
       const answers = store.assessments.categories(before)
       const found = itemsOf(answers).find(({ id }) => itemKey(id) === itemKey(item))
       if (found === undefined) {
@@ -85,7 +129,7 @@ export class AssessmentChanges {
   complete(organization: Organization, idOrPrefix: string): Assessment {
     const { store, clock } = this.#changes
     return this.#changes.make('assessment.complete', organization.id, () => {
-      const before = this.#existing(organization, idOrPrefix)
+      const before = this.find(organization, idOrPrefix)
       const result = completeAssessment(store, before, store.assessments.categories(before), clock.nowMs())
       return { ...about(result), result }
     })
@@ -95,14 +139,15 @@ export class AssessmentChanges {
   remove(organization: Organization, idOrPrefix: string): Assessment {
     const { store } = this.#changes
     return this.#changes.make('assessment.remove', organization.id, () => {
-      const assessment = this.#existing(organization, idOrPrefix)
+      const assessment = this.find(organization, idOrPrefix)
       assertMayRemove(assessment.status)
       store.assessments.remove(assessment)
       return { ...about(assessment), result: assessment }
     })
   }
 
-  #existing(organization: Organization, idOrPrefix: string): Assessment {
+  /** @throws Fault NOT_FOUND, USAGE, CONFLICT where several ids begin so. */
+  find(organization: Organization, idOrPrefix: string): Assessment {
     return byIdPrefix(this.#changes.store.assessments.ofOrganization(organization.id), idOrPrefix, 'assessment')
   }
 
@@ -130,6 +175,34 @@ export class AssessmentChanges {
     store.assessments.put(assessment, categories)
     return assessment
   }
+}
+
+/** Items that a refusal names. */
+const ITEMS_NAMED_MAX = 5
+
+/**
+ * The categories with the answers and notes of `given`.
+ *
+ * @throws Fault CONFLICT that names items of `given` that are not there.
+ */
+function filled(categories: readonly AssessmentCategory[], given: readonly AssessmentItem[]): AssessmentCategory[] {
+  const byKey = new Map(given.map((item) => [itemKey(item.id), item]))
+  const known = new Set(itemsOf(categories).map(({ id }) => itemKey(id)))
+  const unknown = given.filter(({ id }) => !known.has(itemKey(id))).map(({ id }) => id)
+  if (unknown.length > 0) {
+    const more = unknown.length > ITEMS_NAMED_MAX ? ', ...' : ''
+    const named = `${unknown.slice(0, ITEMS_NAMED_MAX).join(', ')}${more}`
+    throw new Fault('CONFLICT', `the assessment lacks ${unknown.length} of the file's items: ${named}`)
+  }
+  const answered = (item: AssessmentItem): AssessmentItem => {
+    const { answer = 'unanswered', note = '' } = byKey.get(itemKey(item.id)) ?? {}
+    return {
+      ...item,
+      answer: answer === 'unanswered' ? item.answer : answer,
+      note: note === '' ? item.note : note,
+    }
+  }
+  return categories.map((category) => ({ ...category, items: category.items.map(answered) }))
 }
 
 function about({ organizationId, id, frameworkId, status, title, result }: Assessment) {

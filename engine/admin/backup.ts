@@ -4,12 +4,15 @@ import type { StoreCheck } from '../check/check.ts'
 import { checkInThread } from '../check/check-thread.ts'
 import { findingLine } from '../check/findings.ts'
 import { DATA_FILE } from '../lmdb/file-access.ts'
+import type { Clock } from '../process/clock.ts'
 import { Fault } from '../process/error-codes.ts'
 import { tryHold } from '../process/exclusive.ts'
 import { faultPoint } from '../process/fault-point.ts'
 import type { Store } from '../store/store.ts'
 import { seal } from './backup-file.ts'
+import type { Actor } from './changes.ts'
 import { fileFault, syncDirectory } from './file-faults.ts'
+import { auditForAll } from './store-audit.ts'
 
 const POLL_EVERY_MS = 100
 
@@ -18,6 +21,8 @@ export interface BackupOptions {
   /** Receives the progress of each step. */
   readonly onProgress: (what: 'copy' | 'check' | 'seal', done: number, total: number) => void
   readonly signal: AbortSignal
+  readonly actor: Actor
+  readonly clock: Clock
 }
 
 export interface Backup {
@@ -29,7 +34,8 @@ export interface Backup {
 
 /**
  * Copies one snapshot of the store into a file while others write. The copy is made in a temporary
- * directory next to the file, and gets its name only after it was checked and flushed to disk.
+ * directory next to the file, and gets its name only after it was checked and flushed to disk. The
+ * audit log of every organization names it.
  *
  * @returns undefined if `signal` is aborted first; nothing is left behind
  * @throws Fault CONFLICT if the file exists; BACKUP_FILE; STORE_FULL; STORE_UNSOUND if the store is
@@ -54,13 +60,21 @@ export async function backUp(store: Store, given: string, options: BackupOptions
     // Node's recursive option loops endlessly below /proc.
     mkdirSync(partial, { mode: 0o700 })
     mkdirSync(join(partial, 'store'), { mode: 0o700 })
-    return await makeIn(store, file, partial, options)
+    const made = await makeIn(store, file, partial, options)
+    if (made !== undefined) note(store, file, options)
+    return made
   } catch (error) {
     throw fileFault(error, file)
   } finally {
     rmSync(partial, { recursive: true, force: true })
     await release()
   }
+}
+
+/** Also on a full disk, as what only writes down what was done. */
+function note(store: Store, file: string, { actor, clock }: BackupOptions): void {
+  const entry = { action: 'store.backup', actor, timeMs: clock.nowMs(), subject: basename(file) } as const
+  store.environment.shrink(() => auditForAll(store, entry))
 }
 
 async function makeIn(

@@ -41,12 +41,21 @@ export class Changes {
 
   /**
    * Runs `work` in one transaction. `organizationId` is undefined when creating an organization.
+   * `afterAudit` runs in the same transaction, when the entry is in the audit log.
    *
    * @throws Fault NOT_ALLOWED, STORE_FULL, and whatever `work` throws; then nothing was changed
    */
-  make<T>(action: Action, organizationId: string | undefined, work: () => Changed<T>): T {
+  make<T>(
+    action: Action,
+    organizationId: string | undefined,
+    work: () => Changed<T>,
+    afterAudit: (result: T) => void = () => {},
+  ): T {
     const { environment, auditLog } = this.store
     const transaction = (): T => {
+      if (organizationId !== undefined && !this.store.organizations.exists(organizationId)) {
+        throw new Fault('NOT_FOUND', 'the organization was removed meanwhile')
+      }
       const actor = this.#allowed(action, organizationId)
       const changed = work()
       auditLog.append({
@@ -57,6 +66,7 @@ export class Changes {
         subject: changed.subject,
         details: changed.details ?? {},
       })
+      afterAudit(changed.result)
       return changed.result
     }
     return REMOVALS.has(action) ? environment.shrink(transaction) : environment.write(transaction)
@@ -67,9 +77,9 @@ export class Changes {
     if (this.#actor.kind === 'operator') return `operator ${this.#actor.name}`
     const needed = ACTIONS[action]
     const { name } = this.#actor
+    if (needed === 'operator') throw new Fault('NOT_ALLOWED', `${action} is for the operator of the service only`)
     const member = organizationId === undefined ? undefined : this.store.members.get(organizationId, name)
     if (member === undefined) throw new Fault('NOT_ALLOWED', `${name} is not a member of the organization`)
-    if (needed === 'operator') throw new Fault('NOT_ALLOWED', `${action} is for the operator of the service only`)
     if (!mayDo(member.role, action)) {
       throw new Fault('NOT_ALLOWED', `${name} is ${article(member.role)} ${member.role}; ${action} needs ${needed}`)
     }

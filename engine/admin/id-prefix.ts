@@ -14,7 +14,8 @@ export function byIdPrefix<T extends { readonly id: string }>(all: readonly T[],
     )
   }
   const [found, ...others] = all.filter(({ id }) => id.startsWith(prefix))
-  if (found === undefined) throw new Fault('NOT_FOUND', `no ${what} ${JSON.stringify(given)}`)
+  if (found === undefined)
+    throw new Fault('NOT_FOUND', `no ${what} ${JSON.stringify(given)}; posture-admin ${what} list shows all`)
   if (others.length === 0) return found
   throw new Fault('CONFLICT', `${others.length + 1} ${what}s begin with ${given}. Give more characters of the id`)
 }

@@ -60,7 +60,10 @@ export class MemberChanges {
   #existing(organization: Organization, name: string): Member {
     const member = this.#changes.store.members.get(organization.id, name)
     if (member !== undefined) return member
-    throw new Fault('NOT_FOUND', `${organization.name} has no member ${JSON.stringify(name)}`)
+    throw new Fault(
+      'NOT_FOUND',
+      `${organization.name} has no member ${JSON.stringify(name)}; posture-admin member list shows all`,
+    )
   }
 
   /** Only an owner can make others owners. */

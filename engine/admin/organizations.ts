@@ -1,6 +1,9 @@
+import { canonicalName, hostNameFault, NAME_CHARS_MAX } from '../../registry/domain-name.ts'
 import { EVIDENCE_WINDOW_DAYS_MAX } from '../limits.ts'
 import { Fault } from '../process/error-codes.ts'
+import type { AuditEntry } from '../store/audit-log.ts'
 import type { Organization, Plan, ScanFrequency } from '../store/organizations.ts'
+import type { Removal } from '../store/removals.ts'
 import { type Changes, checkText } from './changes.ts'
 
 /** The settings of an organization that its administrators can change. */
@@ -20,15 +23,16 @@ export class OrganizationChanges {
   }
 
   /**
-   * @throws Fault CONFLICT if the name is taken; USAGE if a text is empty, too long or has several
-   *   lines; NOT_ALLOWED
+   * @throws Fault CONFLICT if the name is taken; USAGE if the name is empty, too long or has
+   * several
+   *   lines, or the domain is not a domain; NOT_ALLOWED
    */
   create(given: { name: string; domain: string; plan: Plan }): Organization {
     checkText('name', given.name)
-    checkText('--domain', given.domain)
+    const checked = { ...given, domain: domainOf(given.domain) }
     const { store, clock } = this.#changes
     return this.#changes.make('organization.create', undefined, () => {
-      const organization = store.organizations.create(given, clock.nowMs())
+      const organization = store.organizations.create(checked, clock.nowMs())
       const { id: organizationId, name: subject, domain, plan } = organization
       return { organizationId, subject, details: { domain, plan }, result: organization }
     })
@@ -43,13 +47,66 @@ export class OrganizationChanges {
    * Changes all settings in one transaction. Only the operator may include the plan. @throws Fault
    * USAGE, NOT_ALLOWED.
    */
-  set(organization: Organization, settings: OrganizationSettings): Organization {
-    if (settings.domain !== undefined) checkText('--domain', settings.domain)
+  set(organization: Organization, given: OrganizationSettings): Organization {
+    const settings = given.domain === undefined ? given : { ...given, domain: domainOf(given.domain) }
     const days = settings.evidenceWindowDays
     if (days !== undefined && !(Number.isInteger(days) && days >= 1 && days <= EVIDENCE_WINDOW_DAYS_MAX)) {
       throw new Fault('USAGE', `--window: expected a whole number from 1 to ${EVIDENCE_WINDOW_DAYS_MAX}, found ${days}`)
     }
     return this.#update(organization, settings.plan === undefined ? 'organization.set' : 'organization.plan', settings)
+  }
+
+  /** @throws Fault CONFLICT where the name is taken, USAGE, NOT_ALLOWED. */
+  rename(organization: Organization, name: string): Organization {
+    checkText('new name', name)
+    const { store } = this.#changes
+    const { id: organizationId, name: was } = organization
+    return this.#changes.make('organization.rename', organizationId, () => {
+      const result = store.organizations.rename(this.#existing(organization), name)
+      return { organizationId, subject: name, details: { was }, result }
+    })
+  }
+
+  /**
+   * Removes an organization for good: from then on its keys and tokens are unknown. Its records are
+   * left to delete, by store.removals.finish(). `audit` gets the audit log before anything changes,
+   * and then what was added to it until the removal.
+   *
+   * @throws Fault NOT_ALLOWED, STORE_FULL, and what `audit` throws: then nothing was changed.
+   */
+  remove(organization: Organization, audit: (entries: readonly AuditEntry[]) => void): Removal {
+    const { store, clock } = this.#changes
+    const { id: organizationId } = organization
+    const before = store.auditLog.ofOrganization(organizationId)
+    audit(before)
+    const exported = before.at(-1)?.sequence ?? 0
+    let rest: readonly AuditEntry[] = []
+    const removal = this.#changes.make(
+      'organization.remove',
+      organizationId,
+      () => {
+        const found = this.#existing(organization)
+        const result: Removal = { organizationId, name: found.name, removedAtMs: clock.nowMs() }
+        return { organizationId, subject: found.name, details: { domain: found.domain }, result }
+      },
+      (result) => {
+        rest = store.auditLog.ofOrganization(organizationId).filter(({ sequence }) => sequence > exported)
+        store.apiKeys.removeHashes(organizationId)
+        store.monitoringTokens.removeHashes(organizationId)
+        // With the index from users to members, whose keys begin with the user.
+        for (const member of store.members.ofOrganization(organizationId)) store.members.remove(member)
+        store.organizations.remove(this.#existing(organization))
+        store.removals.put(result)
+      },
+    )
+    audit(rest)
+    return removal
+  }
+
+  #existing({ id, name }: Organization): Organization {
+    const found = this.#changes.store.organizations.get(id)
+    if (found === undefined) throw new Fault('NOT_FOUND', `no organization ${name}`)
+    return found
   }
 
   #update(
@@ -60,11 +117,20 @@ export class OrganizationChanges {
     const { store } = this.#changes
     const { id: organizationId, name: subject } = organization
     return this.#changes.make(action, organizationId, () => {
-      const before = store.organizations.get(organizationId)
-      if (before === undefined) throw new Fault('NOT_FOUND', `no organization ${subject}`)
-      const result = { ...before, ...change }
+      const result = { ...this.#existing(organization), ...change }
       store.organizations.update(result)
       return { organizationId, subject, details: { ...change }, result }
     })
   }
+}
+
+/** The domain in its canonical form. @throws Fault USAGE */
+function domainOf(given: string): string {
+  const domain = canonicalName(given)
+  if (domain !== undefined && hostNameFault(domain) === undefined) return domain
+  const found = JSON.stringify(given.slice(0, NAME_CHARS_MAX))
+  throw new Fault(
+    'USAGE',
+    `--domain: expected a domain such as acme.example, labels of letters, digits and hyphens joined by dots; found ${found}`,
+  )
 }

@@ -13,6 +13,7 @@ import { addRecommendationCommands } from './commands/recommendation.ts'
 import { addRegistryCommands } from './commands/registry.ts'
 import { addRetentionCommands } from './commands/retention.ts'
 import { addScanCommands } from './commands/scan.ts'
+import { addSetupCommand } from './commands/setup.ts'
 import { addTokenCommands } from './commands/token.ts'
 import { addVerifyCommand } from './commands/verify.ts'
 
@@ -26,6 +27,7 @@ export function adminProgram(write?: (text: string) => void): Command {
   )
   // Before the commands are added, because each command copies the configuration of that moment.
   if (write !== undefined) program.configureOutput({ writeOut: write })
+  addSetupCommand(program)
   addOrganizationCommands(program)
   addMemberCommands(program)
   addKeyCommands(program)

@@ -7,15 +7,17 @@ import { Fault, isFault } from '../process/error-codes.ts'
 import { type Release, tryHold } from '../process/exclusive.ts'
 import { SCANS } from '../scan/scan-now.ts'
 import { Store } from '../store/store.ts'
-import type { Action } from './actions.ts'
 import { assertIntact, recordsOf } from './backup.ts'
 import { unseal } from './backup-file.ts'
 import type { Actor } from './changes.ts'
 import { fileFault, syncDirectory } from './file-faults.ts'
+import { revocationsIn, revokeAgain } from './revocations.ts'
+import type { ReadRevocations, Unreadable } from './revocations-protocol.ts'
+import { auditForAll } from './store-audit.ts'
 
-const ACTION: Action = 'store.restore'
 /** The locks that a restore must hold. */
 const REQUIRED_LOCKS = [SCANS, 'ingest file']
+const NOTHING_REPLACED: ReadRevocations = { revocations: [], damaged: 0 }
 
 export interface RestoreOptions {
   readonly force: boolean
@@ -29,6 +31,10 @@ export interface Restored {
   readonly organizations: number
   readonly records: number
   readonly schema: number
+  /** Keys and tokens that are revoked in the replaced store, and were active in the backup. */
+  readonly revoked: number
+  /** Why some of them may be active again. '': the replaced store was read, or there was none. */
+  readonly unreadable: string
   /** Path of the replaced store. '': there was none. */
   readonly kept: string
 }
@@ -36,7 +42,8 @@ export interface Restored {
 /**
  * Replaces the store of a data directory by a backup. The backup is copied, checked, migrated and
  * recorded in the audit log in a directory next to the store. Then one rename puts it in place, so
- * that at each instant either store is complete.
+ * that at each instant either store is complete. Keys and tokens that were
+ * revoked since the backup are revoked in it, where the store that it replaces can be read.
  *
  * @returns undefined if `signal` is aborted first; nothing has changed
  * @throws Fault STORE_IN_USE; CONFLICT if there is a store; BACKUP_FILE, STORE_VERSION,
@@ -64,7 +71,8 @@ export async function restore(given: string, dataDir: string, options: RestoreOp
     rmSync(beside, { recursive: true, force: true })
     mkdirSync(beside, { mode: 0o700 })
     mkdirSync(join(beside, 'store'), { mode: 0o700 })
-    const restored = await prepare(file, beside, options)
+    const replaced = environmentExists(place) ? await revocationsIn(place) : NOTHING_REPLACED
+    const restored = await prepare(file, beside, replaced, options)
     if (restored === undefined) return undefined
     return { ...restored, kept: swap(join(beside, 'store', DATA_FILE), place, options.clock) }
   } catch (error) {
@@ -89,6 +97,7 @@ async function hold(place: string, dataDir: string, what: string): Promise<Relea
 async function prepare(
   file: string,
   beside: string,
+  replaced: ReadRevocations | Unreadable,
   { onProgress, signal, actor, clock }: RestoreOptions,
 ): Promise<Omit<Restored, 'kept'> | undefined> {
   const copy = join(beside, 'store', DATA_FILE)
@@ -99,23 +108,26 @@ async function prepare(
     const check = await checkInThread(beside, (done, total) => onProgress('check', done, total), signal)
     if (check === undefined) return undefined
     assertIntact(check, `${file}: the backup contains a damaged store`, 'name another backup')
-    const organizations = store.organizations.all()
-    store.environment.write(() => {
-      for (const { id: organizationId } of organizations) {
-        store.auditLog.append({
-          organizationId,
-          timeMs: clock.nowMs(),
-          actor: `${actor.kind} ${actor.name}`,
-          action: ACTION,
-          subject: basename(file),
-          details: {},
-        })
-      }
+    const timeMs = clock.nowMs()
+    const revoked = store.environment.write(() => {
+      auditForAll(store, { action: 'store.restore', actor, timeMs, subject: basename(file) })
+      return 'revocations' in replaced ? revokeAgain(store, replaced.revocations, actor, timeMs) : 0
     })
-    return { organizations: organizations.length, records: recordsOf(check), schema: store.environment.schemaVersion }
+    return {
+      organizations: store.organizations.ids().length,
+      records: recordsOf(check),
+      schema: store.environment.schemaVersion,
+      revoked,
+      unreadable: whyUnread(replaced),
+    }
   } finally {
     await store.close()
   }
+}
+
+function whyUnread(replaced: ReadRevocations | Unreadable): string {
+  if ('unreadable' in replaced) return replaced.unreadable
+  return replaced.damaged === 0 ? '' : `${replaced.damaged} keys and tokens are damaged`
 }
 
 /** Opening migrates the copy. Errors name the backup, not its copy. */

@@ -17,6 +17,9 @@ export const TOKEN_BINDINGS_MAX = 1000
 /** The properties of a monitoring token that can be changed. */
 export type TokenChange = Partial<Pick<MonitoringToken, 'label' | 'zone' | 'dayOrder'>>
 
+/** What a token can be bound to. */
+export type BindingTarget = Pick<TokenBinding, 'network' | 'port'>
+
 export class TokenChanges {
   readonly #changes: Changes
 
@@ -34,7 +37,7 @@ export class TokenChanges {
     const raw = makeMonitoringToken()
     const record: MonitoringToken = newSecret(organization, label, raw, clock.nowMs())
     return this.#changes.make('token.generate', organization.id, () => {
-      if (store.monitoringTokens.activeCount(organization.id) >= ACTIVE_TOKENS_MAX) {
+      if (store.monitoringTokens.activeCount(organization.id, clock.nowMs()) >= ACTIVE_TOKENS_MAX) {
         throw new Fault(
           'CONFLICT',
           `${organization.name} has ${ACTIVE_TOKENS_MAX} active tokens already; revoke one first`,
@@ -75,39 +78,46 @@ export class TokenChanges {
   }
 
   /**
-   * Assigns syslog messages without a token to a token, by their source network or local port.
+   * Binds networks and ports to a token: syslog without a token that comes from a network, or to a
+   * port, is that of the token's devices. One transaction: all of them are bound, or none.
    *
    * @throws Fault NOT_FOUND, CONFLICT if the same is bound to another token, USAGE, NOT_ALLOWED
    */
-  bind(organization: Organization, idOrVisible: string, to: { network: string; port: number }): TokenBinding {
-    if (to.network === '' && to.port === 0) throw new Fault('USAGE', 'name what to bind to: --address, --port or both')
-    if (to.network !== '' && networkOf(to.network) === undefined) {
-      throw new Fault(
-        'USAGE',
-        `--address: expected an address or a network such as 192.0.2.0/24, found ${JSON.stringify(to.network)}`,
-      )
-    }
-    const { tokenBindings, monitoringTokens } = this.#changes.store
+  bind(organization: Organization, idOrVisible: string, targets: readonly BindingTarget[]): TokenBinding[] {
+    if (targets.length === 0) throw new Fault('USAGE', 'name what to bind to: --address, --port or both')
+    for (const { network } of targets) assertNetwork(network)
+    const { tokenBindings } = this.#changes.store
     return this.#changes.make('token.bind', organization.id, () => {
       const token = this.#active(organization, idOrVisible)
-      const others = tokenBindings.all()
-      const same = others.find(({ network, port }) => port === to.port && sameNetwork(network, to.network))
-      if (
-        same !== undefined &&
-        same.tokenId !== token.id &&
-        monitoringTokens.isActive(Buffer.from(same.tokenHash, 'hex'))
-      ) {
-        const owner = same.organizationId === organization.id ? 'another token' : 'a token of another organization'
-        throw new Fault('CONFLICT', `${describeBinding(to)} is bound to ${owner} already`)
-      }
-      if (others.length >= TOKEN_BINDINGS_MAX) {
-        throw new Fault('CONFLICT', `there are ${TOKEN_BINDINGS_MAX} bindings already; remove some`)
-      }
-      if (same !== undefined) tokenBindings.remove(same)
-      const binding = { organizationId: token.organizationId, tokenId: token.id, tokenHash: token.hash, ...to }
-      tokenBindings.put(binding)
-      return { ...about(token, { to: describeBinding(to) }), result: binding }
+      const bindings = targets.map((to) => {
+        this.#replaceSame(token, to)
+        const binding = { organizationId: token.organizationId, tokenId: token.id, tokenHash: token.hash, ...to }
+        tokenBindings.put(binding)
+        return binding
+      })
+      return { ...about(token, { to: targets.map(describeBinding) }), result: bindings }
     })
+  }
+
+  /**
+   * Removes the binding to the same, unless it is another active token's. Inside the transaction.
+   */
+  #replaceSame(token: MonitoringToken, to: BindingTarget): void {
+    const { tokenBindings, monitoringTokens } = this.#changes.store
+    const others = tokenBindings.all()
+    const same = others.find(({ network, port }) => port === to.port && sameNetwork(network, to.network))
+    if (
+      same !== undefined &&
+      same.tokenId !== token.id &&
+      monitoringTokens.isActive(Buffer.from(same.tokenHash, 'hex'))
+    ) {
+      const whose = same.organizationId === token.organizationId ? 'another token' : 'a token of another organization'
+      throw new Fault('CONFLICT', `${describeBinding(to)} is bound to ${whose} already`)
+    }
+    if (others.length >= TOKEN_BINDINGS_MAX) {
+      throw new Fault('CONFLICT', `there are ${TOKEN_BINDINGS_MAX} bindings already; remove some`)
+    }
+    if (same !== undefined) tokenBindings.remove(same)
   }
 
   /**
@@ -120,7 +130,8 @@ export class TokenChanges {
       const tokens = monitoringTokens.ofOrganization(organization.id)
       const [first, ...rest] = namedBy(tokens, idOrVisible)
       if (first === undefined) {
-        throw new Fault('NOT_FOUND', `no monitoring token ${JSON.stringify(redactedSecret(idOrVisible))}`)
+        const shown = JSON.stringify(redactedSecret(idOrVisible))
+        throw new Fault('NOT_FOUND', `no monitoring token ${shown}; posture-admin token list shows all`)
       }
       const bindings = [first, ...rest].flatMap(({ id }) => tokenBindings.ofToken(organization.id, id))
       for (const binding of bindings) tokenBindings.remove(binding)
@@ -129,13 +140,22 @@ export class TokenChanges {
   }
 
   #active(organization: Organization, idOrVisible: string): MonitoringToken {
-    const { monitoringTokens } = this.#changes.store
-    return chosen(monitoringTokens.ofOrganization(organization.id), idOrVisible, 'monitoring token')
+    const { store, clock } = this.#changes
+    const tokens = store.monitoringTokens.ofOrganization(organization.id)
+    return chosen(tokens, idOrVisible, 'monitoring token', clock.nowMs())
   }
 }
 
-/** Formats a binding for people. */
-export function describeBinding({ network, port }: { network: string; port: number }): string {
+function assertNetwork(network: string): void {
+  if (network === '' || networkOf(network) !== undefined) return
+  throw new Fault(
+    'USAGE',
+    `--address: expected an address or a network such as 192.0.2.0/24, found ${JSON.stringify(network)}`,
+  )
+}
+
+/** What a binding binds, for people. */
+export function describeBinding({ network, port }: BindingTarget): string {
   return [network, port === 0 ? '' : `port ${port}`].filter((part) => part !== '').join(' ')
 }
 

@@ -1,5 +1,6 @@
 import { OUTCOMES, Outcome } from '../ingest/outcome.ts'
 import { POLL_EVENTS_EVERY_MS } from '../limits.ts'
+import { recentSince } from '../store/recent-arrivals.ts'
 import type { StoredSource } from '../store/sources.ts'
 import type { Store } from '../store/store.ts'
 
@@ -8,7 +9,7 @@ export const VERIFY_MS = 5 * 60 * 1000
 /** Milliseconds to keep polling after the first events, to show further events and senders. */
 const KEEP_POLLING_MS = 3000
 
-/** Messages of one source since the last poll. */
+/** What arrived from one source since the previous poll, or in the window before the first one. */
 export interface Arrival {
   readonly timeMs: number
   readonly tokenId: string
@@ -31,21 +32,32 @@ export interface Verdict {
   readonly events: number
 }
 
+/** When `verify` starts to count, and when it stops. */
+export interface VerifyOptions {
+  /**
+   * Counts what arrived since then, to the minute: milliseconds since 1970. At most an hour ago.
+   */
+  readonly sinceMs: number
+  readonly timeoutMs: number
+  readonly signal: AbortSignal
+}
+
 /**
- * Waits for events of tokens by polling the counters of senders, which the running service stores
- * about once a second.
+ * Waits for events of tokens. The running service stores about once a second who sent what. Events
+ * that arrived between `sinceMs` and the call count also, because people start a sender before they
+ * verify it.
  *
- * @param tokenIds of the organization; empty: any of its tokens
- * @param onArrival receives all messages, whether they are events or not
- * @returns the totals, shortly after the first event, after `timeoutMs`, or when `signal` is
- *   aborted
+ * @param tokenIds of the organization; empty: any of its tokens.
+ * @param onArrival called for everything that arrives, whether it is an event or not.
+ * @returns what arrived, shortly after the first event, or when `timeoutMs` have passed, or when
+ *   `signal` is aborted.
  */
 export async function verify(
   store: Store,
   organizationId: string,
   tokenIds: ReadonlySet<string>,
   onArrival: (arrival: Arrival) => void,
-  { timeoutMs, signal }: { readonly timeoutMs: number; readonly signal: AbortSignal },
+  { sinceMs, timeoutMs, signal }: VerifyOptions,
 ): Promise<Verdict> {
   const read = (): Map<string, StoredSource> => {
     const sources = store.environment.read(() => store.sources.ofOrganization(organizationId))
@@ -54,12 +66,13 @@ export async function verify(
       wanted.map((source) => [[source.tokenId, source.listener, source.address, source.host].join('\n'), source]),
     )
   }
-  let before = read()
+  let now = read()
+  let before: ReadonlyMap<string, Before> = new Map(
+    Array.from(now, ([key, source]) => [key, countsBefore(source, sinceMs)]),
+  )
   let endMs = performance.now() + timeoutMs
   const verdict = { messages: 0, events: 0 }
-  while (!signal.aborted && performance.now() < endMs) {
-    await pause(Math.min(POLL_EVENTS_EVERY_MS, endMs - performance.now()), signal)
-    const now = read()
+  while (true) {
     for (const [key, source] of now) {
       const arrival = arrivalOf(source, before.get(key))
       if (arrival.messages === 0 && arrival.events === 0) continue
@@ -68,12 +81,22 @@ export async function verify(
       verdict.events += arrival.events
       onArrival(arrival)
     }
+    if (signal.aborted || performance.now() >= endMs) return verdict
+    await pause(Math.min(POLL_EVENTS_EVERY_MS, endMs - performance.now()), signal)
     before = now
+    now = read()
   }
-  return verdict
 }
 
-function arrivalOf(source: StoredSource, before: StoredSource | undefined): Arrival {
+/** What a source had sent by a time. */
+type Before = Pick<StoredSource, 'received' | 'counts'>
+
+function countsBefore({ received, counts, recent = [] }: StoredSource, sinceMs: number): Before {
+  const [, receivedSince, ...countsSince] = recentSince(recent, sinceMs)
+  return { received: received - receivedSince, counts: counts.map((count, index) => count - (countsSince[index] ?? 0)) }
+}
+
+function arrivalOf(source: StoredSource, before: Before | undefined): Arrival {
   const since = OUTCOMES.map((outcome, index) => {
     return [outcome, (source.counts[index] ?? 0) - (before?.counts[index] ?? 0)] as const
   })

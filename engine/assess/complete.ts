@@ -10,30 +10,45 @@ import { scoreOf } from './score.ts'
 import { assertMayComplete } from './states.ts'
 
 /**
- * Completes an assessment: stores its score, updates its recommendations and publishes both.
- * Requires a write transaction, so that a kill at any instant leaves either everything or nothing.
+ * Completes an assessment: its score is final, its recommendations are made, and the API shows both
+ * at the next request. Inside one transaction of the caller, so that a kill at any instant leaves
+ * nothing of it or everything.
  *
- * @throws Fault CONFLICT if the assessment cannot be completed, or would add too many
- *   recommendations
+ * @param historyMs when it was completed elsewhere, for the history: it takes its place in the
+ *   order of completions, and changes no recommendation if a later one of its framework is
+ *   completed.
+ *
+ * @throws Fault CONFLICT where it may not be completed, or would bring more recommendations than an
+ *   organization can have.
  */
 export function completeAssessment(
   store: Store,
   assessment: Assessment,
   categories: readonly AssessmentCategory[],
   nowMs: number,
+  historyMs?: number,
 ): Assessment {
   assertMayComplete(assessment.status, categories)
   const { organizationId, frameworkId } = assessment
+  const later = laterThan(store, organizationId, historyMs)
+  const [last] = store.assessments.completed(organizationId).slice(later.length)
+  const completedAtMs = historyMs ?? nowMs
+  for (const other of later) store.assessments.put({ ...other, completion: other.completion + 1 })
   const completed: Assessment = {
     ...assessment,
     status: 'completed',
-    completedAtMs: nowMs,
+    startedAtMs: Math.min(assessment.startedAtMs, completedAtMs),
+    completedAtMs,
     updatedAtMs: nowMs,
-    completion: (store.assessments.completed(organizationId)[0]?.completion ?? 0) + 1,
+    completion: (last?.completion ?? 0) + 1,
     result: resultOf(categories),
   }
   store.assessments.put(completed, categories)
   faultPoint('assessment:completed')
+  if (later.some((other) => other.frameworkId === frameworkId)) {
+    publishAssessments(store, organizationId)
+    return completed
+  }
   const before = store.recommendations.ofFramework(organizationId, frameworkId)
   for (const recommendation of recommendationsAfter(completed, categories, before, nowMs)) {
     store.recommendations.put(recommendation)
@@ -44,6 +59,17 @@ export function completeAssessment(
   publishRecommendations(store, organizationId)
   faultPoint('assessment:published')
   return completed
+}
+
+/**
+ * The completed assessments that come after one that was completed at `historyMs`; none if it is
+ * completed now.
+ */
+function laterThan(store: Store, organizationId: string, historyMs: number | undefined): Assessment[] {
+  if (historyMs === undefined) return []
+  const completed = store.assessments.completed(organizationId)
+  const end = completed.findIndex(({ completedAtMs }) => completedAtMs <= historyMs)
+  return end < 0 ? completed : completed.slice(0, end)
 }
 
 function resultOf(categories: readonly AssessmentCategory[]): AssessmentResult {

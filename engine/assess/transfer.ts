@@ -41,7 +41,7 @@ export function readAssessment(bytes: Uint8Array, options: ImportOptions = {}): 
   const content = isJson ? readAssessmentJson(text) : fromCsv(text, options)
   const { frameworkId = content.frameworkId, title = content.title } = options
   if (frameworkId === content.frameworkId) return { ...content, title }
-  throw new Fault('USAGE', `--framework is ${frameworkId}, the file is an assessment of ${content.frameworkId}`)
+  throw new Fault('USAGE', `the framework is ${frameworkId}, the file is an assessment of ${content.frameworkId}`)
 }
 
 /** Reads the whole file, or standard input. @throws Fault ASSESSMENT_FILE. */

@@ -1,7 +1,10 @@
+import { changedEntry } from '../../registry/registry-file.ts'
 import type { AuditEntry } from '../store/audit-log.ts'
 import { UUID_BYTES, uuidBytes, uuidText } from '../store/keys.ts'
 import { type Member, ROLES } from '../store/members.ts'
 import { type Organization, PLANS, SCAN_FREQUENCIES } from '../store/organizations.ts'
+import type { OwnPlatform } from '../store/own-platforms.ts'
+import type { Removal } from '../store/removals.ts'
 import type { Secret, Secrets } from '../store/secrets.ts'
 import type { TokenBinding } from '../store/token-bindings.ts'
 import { packed, type StoreWalk, shortKey } from './walk.ts'
@@ -17,7 +20,9 @@ const OPEN_BYTES = (bytes: Buffer): Buffer => bytes
 export function checkAccounts(walk: StoreWalk): void {
   checkOrganizations(walk)
   checkNames(walk)
+  checkRemovals(walk)
   checkMembers(walk)
+  checkOwnPlatforms(walk)
   checkAuditLog(walk)
   checkSecrets(walk, 'api-keys', 'api-key-hashes', walk.store.apiKeys)
   checkSecrets(walk, 'monitoring-tokens', 'token-hashes', walk.store.monitoringTokens)
@@ -54,15 +59,35 @@ function checkKeyUses(walk: StoreWalk): void {
 }
 
 function checkVersions(walk: StoreWalk): void {
-  walk.table(
-    'api-versions',
-    { keyBytes: UUID_BYTES, mayBeUnattributed: true, open: OPEN_BYTES },
-    ({ value, organizationId }) => {
+  const form = { keyBytes: UUID_BYTES, mayBeUnattributed: true, open: OPEN_BYTES }
+  for (const table of ['api-versions', 'registry-versions']) {
+    walk.table(table, form, ({ value, organizationId }) => {
       const found = value.length === 8 ? value.readDoubleLE(0) : Number.NaN
       if (Number.isSafeInteger(found) && found > 0) return
-      walk.wrong('api-versions', organizationId, `the version ${found}`, 'a whole number from 1')
-    },
-  )
+      walk.wrong(table, organizationId, `the version ${found}`, 'a whole number from 1')
+    })
+  }
+}
+
+/**
+ * Each in the form of a registry file, under its own id; and where there are any, a version that
+ * threads compare.
+ */
+function checkOwnPlatforms(walk: StoreWalk): void {
+  const form = {
+    keyBytes: UUID_BYTES,
+    keyIsLonger: true,
+    mayBeUnattributed: true,
+    open: packed<OwnPlatform>('own platform'),
+  }
+  walk.table('own-platforms', form, ({ key, value, organizationId }) => {
+    const wrong = (found: string, expected: string): void =>
+      walk.wrong('own-platforms', organizationId, found, expected)
+    const checked = changedEntry.safeParse(value.entry)
+    if (!checked.success) wrong(`the entry at ${shortKey(key)}`, 'one of a registry file')
+    if (key.toString('utf8', UUID_BYTES) !== value.entry.id) wrong(`the id ${value.entry.id}`, 'that of its key')
+    if (walk.store.ownPlatforms.version(organizationId) === 0) wrong('the version 0', 'a whole number from 1')
+  })
 }
 
 function checkNames(walk: StoreWalk): void {
@@ -78,6 +103,16 @@ function checkNames(walk: StoreWalk): void {
   })
 }
 
+function checkRemovals(walk: StoreWalk): void {
+  const form = { keyBytes: UUID_BYTES, isIndex: true, open: packed<Removal>('removal of an organization') }
+  walk.table('organization-removals', form, ({ key, value }) => {
+    const wrong = (found: string, expected: string): void =>
+      walk.wrong('organization-removals', uuidText(key), found, expected)
+    if (value.organizationId !== uuidText(key)) wrong(`the removal of ${value.organizationId}`, 'the one of its key')
+    if (walk.hasOrganization(uuidText(key))) wrong('an organization that was removed', 'none of that id')
+  })
+}
+
 function checkMembers(walk: StoreWalk): void {
   const form = { keyBytes: UUID_BYTES, keyIsLonger: true, open: packed<Member>('member') }
   walk.table('members', form, ({ key, value, organizationId }) => {
@@ -89,7 +124,11 @@ function checkMembers(walk: StoreWalk): void {
 }
 
 function checkAuditLog(walk: StoreWalk): void {
-  const form = { keyBytes: SEQUENCE_OFFSET + SEQUENCE_BYTES, open: packed<AuditEntry>('audit entry') }
+  const form = {
+    keyBytes: SEQUENCE_OFFSET + SEQUENCE_BYTES,
+    mayBeUnattributed: true,
+    open: packed<AuditEntry>('audit entry'),
+  }
   let before = { organizationId: '', sequence: 0 }
   walk.table('audit-log', form, ({ key, value, organizationId }) => {
     const sequence = Number(key.readBigUInt64BE(SEQUENCE_OFFSET))

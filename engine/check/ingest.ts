@@ -2,10 +2,10 @@ import { createHash } from 'node:crypto'
 import { unpackEvent } from '../event/event.ts'
 import { footprintInPages, isStateKey, openState, type QueueState } from '../lmdb/queue.ts'
 import { ChunkReader } from '../lmdb/queue-chunk.ts'
-import { UUID_BYTES, uuidBytes } from '../store/keys.ts'
+import { endOfPrefix, UUID_BYTES, uuidBytes } from '../store/keys.ts'
 import { openBlock } from '../store/read-lines.ts'
-import type { StoredSeen } from '../store/seen-events.ts'
-import { RANGES_MAX } from '../store/sequence-set.ts'
+import { recentSince } from '../store/recent-arrivals.ts'
+import { lastOf, PAGE_RANGES_MAX, type StoredSeen, type StoredSeenPage } from '../store/seen-instance.ts'
 import type { Reject, StoredSource } from '../store/sources.ts'
 import { packed, type StoreWalk } from './walk.ts'
 
@@ -16,7 +16,8 @@ const BLOCK_HASHES_BYTES = 32
 
 /** Checks buffered events, counted sequences and the counters of senders. */
 export function checkIngest(walk: StoreWalk): void {
-  checkBuffer(walk)
+  checkQueue(walk, 'buffer')
+  checkQueue(walk, 'unmatched-events')
   checkSeen(walk)
   checkSources(walk)
   walk.table(
@@ -45,15 +46,15 @@ class BufferReading {
 }
 
 /** Checks the invariants of engine/lmdb/queue.ts. */
-function checkBuffer(walk: StoreWalk): void {
+function checkQueue(walk: StoreWalk, table: string): void {
   const chunk = new ChunkReader()
   let reading = new BufferReading('')
-  const wrong = (found: string, expected: string): void => walk.wrong('buffer', reading.organizationId, found, expected)
+  const wrong = (found: string, expected: string): void => walk.wrong(table, reading.organizationId, found, expected)
   const noState = (): void => {
     if (reading.chunks > 0) wrong(`${reading.chunks} chunks without the queue's state`, 'the state after them')
   }
   const form = { keyBytes: UUID_BYTES + SEQUENCE_BYTES, open: (bytes: Buffer) => bytes }
-  walk.table('buffer', form, ({ key, bytes, organizationId }) => {
+  walk.table(table, form, ({ key, bytes, organizationId }) => {
     if (reading.organizationId !== organizationId) {
       noState()
       reading = new BufferReading(organizationId)
@@ -93,17 +94,76 @@ function checkState(reading: BufferReading, state: QueueState, wrong: (found: st
 }
 
 function checkSeen(walk: StoreWalk): void {
-  const form = { keyBytes: UUID_BYTES + INSTANCE_BYTES, open: packed<StoredSeen>('seen events') }
-  walk.table('seen', form, ({ key, value, organizationId }) => {
-    const { ranges } = value
-    const wrong = (found: string, expected: string): void =>
-      walk.wrong('seen', organizationId, `${found} of instance ${key.toString('hex', UUID_BYTES)}`, expected)
-    if (ranges.length === 0 || ranges.length % 2 !== 0 || ranges.length > 2 * RANGES_MAX) {
-      wrong(`${ranges.length} bounds`, `pairs, up to ${RANGES_MAX}`)
+  const openHead = packed<StoredSeen>('seen events')
+  const openPage = packed<StoredSeenPage>('page of seen events')
+  const instanceBytes = UUID_BYTES + INSTANCE_BYTES
+  const pagesTable = walk.store.environment.table('seen-pages')
+
+  let pages = { key: Buffer.alloc(0), organizationId: '', count: 0, last: 0 }
+  /** What the head says of the pages, which were all visited. */
+  const checkHead = (): void => {
+    const { key, organizationId, count, last } = pages
+    if (count === 0) return
+    const wrong = (found: string, expected: string): void => wrongOf(walk, 'seen', organizationId, key, found, expected)
+    const bytes = walk.store.environment.table('seen').get(key)
+    if (bytes === undefined) return wrong('no record', `one with ${count} pages`)
+    walk.unlessUnreadable(() => {
+      const head = openHead(bytes)
+      if (head.pages !== count) wrong(`${head.pages ?? 0} pages`, `${count}`)
+      if (head.pagesThrough !== last) wrong(`pages through ${head.pagesThrough ?? 0}`, `${last}`)
+    })
+  }
+  walk.table('seen-pages', { keyBytes: instanceBytes + SEQUENCE_BYTES, open: openPage }, (record) => {
+    const { value, organizationId } = record
+    const key = record.key.subarray(0, instanceBytes)
+    if (!pages.key.equals(key)) {
+      checkHead()
+      pages = { key: Buffer.from(key), organizationId, count: 0, last: 0 }
     }
-    const at = ranges.findIndex((bound, index) => !isAscending(bound, ranges[index - 1], index))
-    if (at >= 0) wrong(`the bound ${ranges[at]} after ${ranges[at - 1]}`, 'ranges that ascend and do not touch')
+    const last = lastOf(record.key)
+    const wrong = (found: string, expected: string): void =>
+      wrongOf(walk, 'seen-pages', organizationId, key, found, expected)
+    checkRanges(value.ranges, pages.last, last, wrong)
+    pages.count++
+    pages.last = last
   })
+  checkHead()
+
+  walk.table('seen', { keyBytes: instanceBytes, open: openHead }, ({ key, value, organizationId }) => {
+    const { ranges, pages = 0, pagesThrough = 0, lateThrough = 0 } = value
+    const wrong = (found: string, expected: string): void => wrongOf(walk, 'seen', organizationId, key, found, expected)
+    checkRanges(ranges, pagesThrough, Number.MAX_SAFE_INTEGER, wrong)
+    const [page] = pagesTable.getKeys({ start: key, end: endOfPrefix(key), limit: 1 })
+    if (page === undefined && pages !== 0) wrong(`${pages} pages`, 'none')
+    if (page === undefined && pagesThrough !== lateThrough) wrong(`pages through ${pagesThrough}`, `${lateThrough}`)
+  })
+}
+
+function wrongOf(
+  walk: StoreWalk,
+  table: string,
+  organizationId: string,
+  key: Buffer,
+  found: string,
+  expected: string,
+): void {
+  walk.wrong(table, organizationId, `${found} of instance ${key.toString('hex', UUID_BYTES)}`, expected)
+}
+
+/** All ranges of a head or page are after `after`, and up to `last`. */
+function checkRanges(
+  ranges: readonly number[],
+  after: number,
+  last: number,
+  wrong: (found: string, expected: string) => void,
+): void {
+  if (ranges.length === 0 || ranges.length % 2 !== 0 || ranges.length > 2 * PAGE_RANGES_MAX) {
+    wrong(`${ranges.length} bounds`, `pairs, up to ${PAGE_RANGES_MAX}`)
+  }
+  const at = ranges.findIndex((bound, index) => !isAscending(bound, ranges[index - 1], index))
+  if (at >= 0) wrong(`the bound ${ranges[at]} after ${ranges[at - 1]}`, 'ranges that ascend and do not touch')
+  if ((ranges[0] ?? 0) <= after) wrong(`a range from ${ranges[0]}`, `one after ${after}`)
+  if ((ranges.at(-1) ?? 0) > last) wrong(`a range to ${ranges.at(-1)}`, `one up to ${last}`)
 }
 
 /** Whether a bound may follow the previous one: ranges ascend, with gaps between them. */
@@ -135,6 +195,9 @@ function checkSources(walk: StoreWalk): void {
     if (!numbers.every((count) => Number.isSafeInteger(count) && count >= 0)) {
       wrong(`${numbers} messages of ${listener} ${address}`, 'whole numbers')
     }
+    const [, recently] = recentSince(value.recent ?? [], 0)
+    if (!(recently <= received))
+      wrong(`${recently} messages in an hour of ${listener} ${address}`, `at most ${received}`)
     if (token.organizationId !== organizationId || token.tokenId !== tokenId) {
       checkCounters(walk, token)
       token = { organizationId, tokenId, listeners: new Map() }

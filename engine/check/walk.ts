@@ -48,6 +48,8 @@ export class StoreWalk {
   readonly #visited = new Set<string>()
   /** Cache of the last lookup: the keys of an organization are adjacent. */
   #organization = { id: '', exists: false }
+  /** The same of organizations that were removed. */
+  #removal = { id: '', exists: false }
 
   constructor(store: Store, onProgress: OnProgress) {
     this.store = store
@@ -117,6 +119,11 @@ export class StoreWalk {
     return this.#organization.exists
   }
 
+  #isRemoved(id: string): boolean {
+    if (this.#removal.id !== id) this.#removal = { id, exists: this.store.removals.has(id) }
+    return this.#removal.exists
+  }
+
   /** The organization of a record. undefined: the key is malformed, which is added as a finding. */
   #ownerOf<T>(table: string, form: TableForm<T>, key: Buffer): string | undefined {
     const isOfForm = form.keyIsLonger ? key.length > form.keyBytes : key.length === form.keyBytes
@@ -128,6 +135,8 @@ export class StoreWalk {
     }
     if (form.isIndex) return ''
     const organizationId = uuidText(key)
+    // Records of an organization that was removed are deleted one transaction after the other.
+    if (this.#isRemoved(organizationId)) return undefined
     if (this.hasOrganization(organizationId) || (form.mayBeUnattributed && organizationId === NO_ORGANIZATION))
       return organizationId
     this.wrong(table, organizationId, `a record at ${shortKey(key)}`, 'an organization of that id')

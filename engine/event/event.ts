@@ -1,5 +1,6 @@
 import { isIP } from 'node:net'
 import { Packr, Unpackr } from 'msgpackr'
+import { canonicalName, NAME_CHARS_MAX } from '../../registry/domain-name.ts'
 import { type CoverageReport, coverageReportToJson } from './coverage-report.ts'
 
 /** How a name was seen: in a DNS query, a TLS or QUIC ClientHello, or the log of another device. */
@@ -16,7 +17,7 @@ export interface Event {
    * 1). Globally unique.
    */
   readonly id: string
-  /** The name as seen on the wire: lower case, no trailing dot. */
+  /** The name as seen on the wire, in its canonical form: lower case, A-labels, no trailing dot. */
   readonly name: string
   /** The client's IPv4 or IPv6 address as text. */
   readonly client: string
@@ -35,7 +36,6 @@ export interface Event {
 
 export const EVENT_ID_HEX_DIGITS = 32
 const ID_PATTERN = /^[0-9a-f]{32}$/
-export const NAME_LENGTH_MAX = 253
 /** 9999-12-31: the last instant with a four-digit year in ISO 8601. */
 export const TIME_MS_MAX = 253_402_300_799_999
 /** Maximum number of matches in one event. */
@@ -72,14 +72,14 @@ export function checkedEvent(
   const sequence = eventIdParts(id).sequence
   if (sequence < 1 || sequence > Number.MAX_SAFE_INTEGER)
     return `id: expected a sequence from 1 to 2^53-1, found ${shown(id)}`
-  if (typeof name !== 'string' || name.length === 0 || name.length > NAME_LENGTH_MAX) {
-    return `name: expected 1 to ${NAME_LENGTH_MAX} characters, found ${shown(name)}`
-  }
+  const canonical = typeof name === 'string' ? canonicalName(name) : undefined
+  if (canonical === undefined)
+    return `name: expected a host name of 1 to ${NAME_CHARS_MAX} characters, found ${shown(name)}`
   if (typeof client !== 'string' || isIP(client) === 0) return `client: expected an IP address, found ${shown(client)}`
   if (!METHODS.includes(method as Method))
     return `method: expected one of ${METHODS.join(', ')}, found ${shown(method)}`
-  if (!isTime(firstSeenMs)) return `first_seen: expected a time from 1970 to 9999, found ${shown(firstSeenMs)}`
-  if (!isTime(lastSeenMs)) return `last_seen: expected a time from 1970 to 9999, found ${shown(lastSeenMs)}`
+  if (!isTime(firstSeenMs)) return `first_seen: expected ${A_TIME}, found ${shown(firstSeenMs)}`
+  if (!isTime(lastSeenMs)) return `last_seen: expected ${A_TIME}, found ${shown(lastSeenMs)}`
   if (lastSeenMs < firstSeenMs) return 'last_seen: expected a time not before first_seen'
   if (!Number.isInteger(count) || (count as number) < 1 || (count as number) > EVENT_COUNT_MAX) {
     return `count: expected a whole number from 1 to ${EVENT_COUNT_MAX}, found ${shown(count)}`
@@ -87,9 +87,19 @@ export function checkedEvent(
   if (!Number.isInteger(blocked) || (blocked as number) < 0 || (blocked as number) > (count as number)) {
     return `blocked: expected a whole number from 0 to count, found ${shown(blocked)}`
   }
-  const event = { id, name, client, method: method as Method, firstSeenMs, lastSeenMs, count: count as number }
+  const event = {
+    id,
+    name: canonical,
+    client,
+    method: method as Method,
+    firstSeenMs,
+    lastSeenMs,
+    count: count as number,
+  }
   return blocked === 0 ? event : { ...event, blocked: blocked as number }
 }
+
+const A_TIME = 'a time from 1970 to 9999 such as 2026-11-20T09:15:02Z'
 
 function isTime(value: unknown): value is number {
   return typeof value === 'number' && Number.isInteger(value) && value >= 0 && value <= TIME_MS_MAX
@@ -359,8 +369,15 @@ for (const [array, lengthBytes, values] of [
   VALUES_EACH[array] = values
 }
 
+const TOO_MANY = 'too many events'
+
 function tooMany(found: number, eventsMax: number): string {
-  return `expected at most ${eventsMax} events, found ${found}`
+  return `${TOO_MANY}: expected at most ${eventsMax} events, found ${found}`
+}
+
+/** Whether the error of a batch is the number of its events, so that smaller batches can help. */
+export function isTooManyEvents(error: string): boolean {
+  return error.startsWith(TOO_MANY)
 }
 
 export function eventToJson(event: Event): Record<string, unknown> {
@@ -392,14 +409,23 @@ export function eventFromJson(value: unknown): Event | string {
   )
 }
 
+/** RFC 3339 with optional seconds, and zones as they exist, up to 18 hours from UTC. */
+const TIME_PATTERN =
+  /^(\d{4})-(\d\d)-(\d\d)T(?:[01]\d|2[0-3]):[0-5]\d(?::(?:[0-5]\d|60)(?:\.\d+)?)?(?:Z|[+-](?:(?:0\d|1[0-7]):?[0-5]\d|18:?00))$/
+
 /**
- * Parses ISO 8601 with a zone, as Date does. Other values are returned unchanged and fail the check
- * that follows.
+ * Returns milliseconds since 1970. Other values are returned unchanged and fail the check that
+ * follows.
  */
 function timeFromJson(value: unknown): unknown {
-  if (typeof value !== 'string' || !/^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:?\d\d)$/.test(value))
-    return value
-  const timeMs = Date.parse(value)
+  const found = typeof value === 'string' ? TIME_PATTERN.exec(value) : null
+  if (found === null) return value
+  const [text, year, month, day] = found
+  // Date.parse reads 30 February as 2 March.
+  const date = new Date(Date.UTC(Number(year), Number(month) - 1, Number(day)))
+  if (date.getUTCMonth() !== Number(month) - 1 || date.getUTCDate() !== Number(day)) return value
+  // A leap second (RFC 3339 §5.7) counts as the second before it, as in logs.
+  const timeMs = Date.parse(text.replace(/:60(?=[.Z+-])/, ':59'))
   return Number.isNaN(timeMs) ? value : timeMs
 }
 

@@ -74,3 +74,22 @@ export function wholeNumber(view: DataView, at: number): number {
       return format
   }
 }
+
+/**
+ * Overwrites the number at `at`, whose format and end were checked, with one from 0 to the number
+ * that it is.
+ */
+export function lowerNumber(view: DataView, at: number, value: number): void {
+  switch (view.getUint8(at)) {
+    case UINT_8:
+      return view.setUint8(at + 1, value)
+    case UINT_16:
+      return view.setUint16(at + 1, value)
+    case UINT_32:
+      return view.setUint32(at + 1, value)
+    case FLOAT_64:
+      return view.setFloat64(at + 1, value)
+    default:
+      return view.setUint8(at, value)
+  }
+}

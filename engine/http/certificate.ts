@@ -1,11 +1,14 @@
 import { randomBytes, X509Certificate } from 'node:crypto'
 import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { isIP } from 'node:net'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { createSecureContext } from 'node:tls'
+import { isDeepStrictEqual } from 'node:util'
 import { generate } from 'selfsigned'
 import { Fault } from '../process/error-codes.ts'
 import { makeDirectory } from '../process/make-directory.ts'
+import { canonicalAddress } from '../process/network.ts'
 import { notReadable } from '../process/ownership.ts'
 
 /** PEM files: a private key, and the certificate chain with the leaf certificate first. */
@@ -24,35 +27,68 @@ export interface Certificate extends TlsFiles {
 const VALID_DAYS = 825
 /** ub-common-name of RFC 5280 appendix A. */
 const COMMON_NAME_MAX = 64
+/** Characters of the host name in the common name, before a space and 8 hexadecimal digits. */
+const HOST_PART_MAX = COMMON_NAME_MAX - 9
+const LOOPBACK_NAMES: readonly string[] = ['localhost', '127.0.0.1', '::1']
 const PRIVATE_FILE_MODE = 0o600
 
 /**
- * Returns the operator's certificate, or a self-signed one in `directory`, which is created if
- * missing.
+ * Returns the operator's certificate, or a self-signed one in `directory`. The self-signed
+ * certificate is created if it is missing, and again if `names` has changed.
  *
+ * @param names host names and IP addresses, in addition to this host's name and loopback
  * @throws Fault CERTIFICATE if the files cannot be read or do not match
  */
 export async function provideCertificate(
   directory: string,
   own: { keyFile: string; certificateFile: string } | undefined,
-  extraHosts: readonly string[] = [],
+  names: readonly string[] = [],
 ): Promise<Certificate> {
   const files = own ?? { keyFile: join(directory, 'key.pem'), certificateFile: join(directory, 'certificate.pem') }
-  const made = own === undefined && !(existsSync(files.keyFile) && existsSync(files.certificateFile))
-  if (made) await makeSelfSigned(directory, files, extraHosts)
+  const made = own === undefined && (isMissing(files) || hasOtherNames(files, names))
+  if (made) await makeSelfSigned(directory, files, names)
   return { ...files, fingerprint: checkedFingerprint(files), made }
+}
+
+function isMissing(files: TlsFiles): boolean {
+  return !(existsSync(files.keyFile) && existsSync(files.certificateFile))
+}
+
+/**
+ * Whether a certificate of makeSelfSigned has other additional names. The name of the host does not
+ * count: a container has a new one at each start, and clients have pinned the certificate. A
+ * certificate from elsewhere is never replaced.
+ */
+function hasOtherNames(files: TlsFiles, names: readonly string[]): boolean {
+  const {
+    subject,
+    issuer,
+    subjectAltName = '',
+  } = usingTlsFiles(files, () => new X509Certificate(readFileSync(files.certificateFile)))
+  const host = /^CN=(.+) [0-9a-f]{8}$/.exec(subject)?.[1]?.toLowerCase()
+  if (host === undefined || subject !== issuer) return false
+  const isAdditional = (name: string): boolean =>
+    !LOOPBACK_NAMES.includes(name) && name.slice(0, HOST_PART_MAX) !== host
+  const present = subjectAltName.split(', ').map((entry) => comparable(entry.replace(/^(DNS|IP Address):/, '')))
+  const wanted = names.map(comparable)
+  return !isDeepStrictEqual(new Set(present.filter(isAdditional)), new Set(wanted.filter(isAdditional)))
+}
+
+function comparable(name: string): string {
+  return canonicalAddress(name.toLowerCase())
 }
 
 async function makeSelfSigned(
   directory: string,
   files: { keyFile: string; certificateFile: string },
-  extraHosts: readonly string[],
+  names: readonly string[],
 ): Promise<void> {
-  const names = [...new Set(['localhost', hostname(), ...extraHosts])]
+  const host = hostname()
+  const all = [...new Set(['localhost', host, ...names, '127.0.0.1', '::1'])]
   const notBefore = new Date()
   // A unique subject: of two CA certificates with one subject OpenSSL tries only the first, and a
   // client may trust the old and the new one.
-  const commonName = `${(names[1] ?? 'localhost').slice(0, COMMON_NAME_MAX - 9)} ${randomBytes(4).toString('hex')}`
+  const commonName = `${host.slice(0, HOST_PART_MAX)} ${randomBytes(4).toString('hex')}`
   const pems = await generate([{ name: 'commonName', value: commonName }], {
     keyType: 'ec',
     curve: 'P-256',
@@ -65,11 +101,7 @@ async function makeSelfSigned(
       { name: 'extKeyUsage', serverAuth: true },
       {
         name: 'subjectAltName',
-        altNames: [
-          ...names.map((value) => ({ type: 2 as const, value })),
-          { type: 7 as const, ip: '127.0.0.1' },
-          { type: 7 as const, ip: '::1' },
-        ],
+        altNames: all.map((name) => (isIP(name) === 0 ? { type: 2, value: name } : { type: 7, ip: name })),
       },
     ],
   })

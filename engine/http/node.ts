@@ -21,6 +21,7 @@ import {
   watchPace,
   whenIdle,
 } from './port.ts'
+import { NODE_TLS_OPTIONS } from './tls-ciphers.ts'
 import { TurnBudget } from './turn-budget.ts'
 import { type WaitingAnswer, WaitingAnswers } from './waiting-answers.ts'
 
@@ -45,13 +46,14 @@ export async function listenNode(options: HttpListenOptions): Promise<HttpListen
       .then(() => (response.aborted ? undefined : options.handler(request, response)))
       .catch(failed)
   }
-  const { tls } = options
+  let { tls } = options
   const secure = tls && createTlsServer({ ...secureOptions(tls), ...LIMITS, handshakeTimeout: HEADERS_MS }, onRequest)
   const server = secure ?? createServer(LIMITS, onRequest)
   // refusalOf() counts the fields. Node would silently drop the fields over this limit.
   server.maxHeadersCount = 0
   server.headersTimeout = HEADERS_MS
   server.timeout = SILENCE_MS
+  server.keepAliveTimeout = KEEP_ALIVE_MS
   server.on('connection', (socket) => {
     if (!traffic.open(socket)) socket.destroy()
   })
@@ -66,8 +68,9 @@ export async function listenNode(options: HttpListenOptions): Promise<HttpListen
   return {
     implementation: 'node:http',
     port: (server.address() as AddressInfo).port,
-    async reload() {
-      if (tls !== undefined) usingTlsFiles(tls, () => secure?.setSecureContext(secureOptions(tls)))
+    async reload(files = tls) {
+      if (files !== undefined) usingTlsFiles(files, () => secure?.setSecureContext(secureOptions(files)))
+      tls = files
     },
     async drain(deadlineMs) {
       // http's own close() also closes connections whose responses are not fully written.
@@ -94,6 +97,12 @@ const HEADERS_MS = 10_000
  * the kernel accepted a part of the response before.
  */
 const SILENCE_MS = 10_000
+/**
+ * Milliseconds between two requests of a connection, longer than the 60 s of most load balancers.
+ * A client that reads the field sends nothing in the last seconds.
+ */
+const KEEP_ALIVE_MS = 75_000
+const KEEP_ALIVE_FIELD = 'timeout=70'
 /** Milliseconds in which an unread body must end. */
 const UNREAD_BODY_MS = 10_000
 const CHECK_CONNECTIONS_MS = 1000
@@ -101,6 +110,7 @@ const LIMITS = {
   maxHeaderSize: HEADER_BYTES_MAX,
   connectionsCheckingInterval: CHECK_CONNECTIONS_MS,
   requireHostHeader: false,
+  joinDuplicateHeaders: true,
 } as const
 
 /** The connections of a listener, and their responses in progress. */
@@ -181,14 +191,15 @@ class Traffic {
 const SKIP_REST = 2
 
 /**
- * Closes a connection. One read brings up to 64 KB of pipelined requests, and Node parses them all,
- * even for a destroyed socket, in 15 ms. Its parser stops when a request announces another
+ * Closes a connection after the requests that were accepted from the same read: their handlers run
+ * when the parser returns. One read brings up to 64 KB of pipelined requests, and Node parses them
+ * all, even for a destroyed socket, in 15 ms. Its parser stops when a request announces another
  * protocol. A Node version without `onIncoming` parses the rest.
  */
 function stopReading(socket: Socket): void {
   const { parser } = socket as { parser?: { onIncoming?: () => number } | null }
   if (parser?.onIncoming !== undefined) parser.onIncoming = () => SKIP_REST
-  socket.destroy()
+  setImmediate(() => socket.destroy())
 }
 
 /** A TLS socket and its TCP socket are different objects with the same remote port. */
@@ -239,7 +250,7 @@ function refuseMalformed(error: NodeJS.ErrnoException, socket: Duplex): void {
 }
 
 function secureOptions(tls: { keyFile: string; certificateFile: string }) {
-  return { key: readFileSync(tls.keyFile), cert: readFileSync(tls.certificateFile), minVersion: 'TLSv1.2' as const }
+  return { key: readFileSync(tls.keyFile), cert: readFileSync(tls.certificateFile), ...NODE_TLS_OPTIONS }
 }
 
 function listening(server: Server, options: HttpListenOptions): Promise<void> {
@@ -341,6 +352,7 @@ class NodeResponse implements HttpResponse, WaitingAnswer {
     }
     if (cookies.length > 0) headers['set-cookie'] = cookies
     if (status !== 304) headers['content-length'] = Buffer.byteLength(body)
+    if (this.#raw.shouldKeepAlive && !all.includes('connection')) headers['keep-alive'] = KEEP_ALIVE_FIELD
     this.#raw.writeHead(status, REASON_PHRASE[status] ?? '', headers)
     // Copied: the bytes may be a view of the store, and the socket may send them later.
     this.#raw.end(bodyOmitted || status === 304 ? undefined : typeof body === 'string' ? body : Buffer.from(body))

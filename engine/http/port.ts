@@ -1,4 +1,5 @@
 import type { Logger } from '../process/log.ts'
+import type { TlsFiles } from './certificate.ts'
 import type { ConnectionLimits } from './connections.ts'
 import type { FieldBlock } from './fields.ts'
 
@@ -92,7 +93,7 @@ export interface HttpListener {
   readonly implementation: string
   readonly port: number
   /** Loads the certificate files again for new connections. Open connections are unaffected. */
-  reload(): Promise<void>
+  reload(files?: TlsFiles): Promise<void>
   /**
    * Stops accepting connections and waits up to `deadlineMs` for responses in progress. Closes the
    * remaining connections and logs their number.

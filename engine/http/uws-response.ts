@@ -26,6 +26,12 @@ export interface RawResponse {
   onAborted(notify: () => void): unknown
 }
 
+/**
+ * The library closes a connection after 8 to 12 s without a request. A client that reads this field
+ * sends nothing in the last seconds, so it is not disconnected while its request is in flight.
+ */
+const KEEP_ALIVE = 'keep-alive\r\nkeep-alive: timeout=5'
+
 export class UwsResponse implements HttpResponse, WaitingAnswer {
   aborted = false
   /** The argument of onAnswer. */
@@ -36,6 +42,8 @@ export class UwsResponse implements HttpResponse, WaitingAnswer {
   /** The library corks writes while the handler runs. Later writes must be corked explicitly. */
   #corked = true
   #watched = false
+  /** Whether the connection stays open after the response, if the client wants that. */
+  #keepsAlive: boolean
   /** The client that the response refuses. */
   #refusedClient: string | undefined
   #notifyAborted: (() => void) | undefined
@@ -49,7 +57,8 @@ export class UwsResponse implements HttpResponse, WaitingAnswer {
    */
   readonly #isDeferred: boolean
 
-  constructor(raw: RawResponse, traffic: Traffic, options: HttpListenOptions) {
+  constructor(raw: RawResponse, traffic: Traffic, options: HttpListenOptions, keepsAlive: boolean) {
+    this.#keepsAlive = keepsAlive
     this.#raw = raw
     this.#isDeferred = traffic.turn.take()
     this.#traffic = traffic
@@ -133,6 +142,7 @@ export class UwsResponse implements HttpResponse, WaitingAnswer {
    * client that has sent more.
    */
   #sendLast(status: number, lines: FieldLines, body: Uint8Array | string, isBodiless: boolean): void {
+    this.#keepsAlive = false
     this.#watch()
     const taken = typeof body === 'string' ? body : Buffer.from(body)
     setImmediate(() => {
@@ -194,6 +204,7 @@ export class UwsResponse implements HttpResponse, WaitingAnswer {
   #writeHead(status: number, { firstName, rest }: FieldLines): void {
     if (status !== 200) this.#raw.writeStatus(`${status} ${REASON_PHRASE[status] ?? ''}`)
     if (firstName !== '') this.#raw.writeHeader(firstName, rest)
+    if (this.#keepsAlive) this.#raw.writeHeader('connection', KEEP_ALIVE)
   }
 
   #writeBody(body: Uint8Array | string): void {

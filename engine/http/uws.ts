@@ -3,6 +3,8 @@ import { Fault } from '../process/error-codes.ts'
 import { clientOfBytes } from '../process/network.ts'
 import type { TlsFiles } from './certificate.ts'
 import { type HttpListener, type HttpListenOptions, REASON_PHRASE, sendError, whenIdle } from './port.ts'
+import { shortTurn } from './short-turn.ts'
+import { TLS_1_2_CIPHERS } from './tls-ciphers.ts'
 import { UwsRequest } from './uws-request.ts'
 import { UwsResponse } from './uws-response.ts'
 import { Traffic } from './uws-traffic.ts'
@@ -47,6 +49,7 @@ export async function listenUws(options: HttpListenOptions): Promise<HttpListene
   // Removes the `uWebSockets` banner from responses.
   uws._cfg?.('silent')
   const traffic = new Traffic(options)
+  let { tls } = options
   const first = await open(uws, options, traffic)
   const apps = [first]
   const port = uws.us_socket_local_port(first.socket)
@@ -54,11 +57,12 @@ export async function listenUws(options: HttpListenOptions): Promise<HttpListene
   return {
     implementation: 'uWebSockets.js',
     port,
-    async reload() {
+    async reload(files = tls) {
       if (apps.length === 0) return
       // An app cannot change its certificate, so a new app takes over the port. Both share it
       // briefly.
-      const next = await open(uws, { ...options, port }, traffic)
+      const next = await open(uws, { ...options, ...(files && { tls: files }), port }, traffic)
+      tls = files
       await shortTurn()
       const before = apps.at(-1)
       if (before !== undefined) uws.us_listen_socket_close(before.socket)
@@ -72,22 +76,6 @@ export async function listenUws(options: HttpListenOptions): Promise<HttpListene
       await whenIdle(() => traffic.requests, deadlineMs, options.log)
       for (const { app } of open) app.close()
     },
-  }
-}
-
-/** Maximum turns of the event loop to wait for a short one. */
-const TURNS_MAX = 30
-const SHORT_TURN_MS = 0.3
-
-/**
- * Resolves after a turn of the event loop with little work. Closing a listening socket resets
- * connections that wait to be accepted. After such a turn there are hardly any.
- */
-async function shortTurn(): Promise<void> {
-  for (let turns = 0; turns < TURNS_MAX; turns++) {
-    const began = performance.now()
-    await new Promise((resolve) => setImmediate(resolve))
-    if (turns > 0 && performance.now() - began < SHORT_TURN_MS) return
   }
 }
 
@@ -120,7 +108,7 @@ async function open(uws: typeof Uws, options: HttpListenOptions, traffic: Traffi
 /** The library supports fewer key types than Node. */
 function secureApp(uws: typeof Uws, { keyFile, certificateFile }: TlsFiles): Uws.TemplatedApp {
   try {
-    return uws.SSLApp({ key_file_name: keyFile, cert_file_name: certificateFile })
+    return uws.SSLApp({ key_file_name: keyFile, cert_file_name: certificateFile, ssl_ciphers: TLS_1_2_CIPHERS })
   } catch (error) {
     throw new Fault(
       'CERTIFICATE',
@@ -139,7 +127,8 @@ function answer(
   traffic: Traffic,
 ): void {
   traffic.requests++
-  const response = new UwsResponse(raw, traffic, options)
+  const keepsAlive = rawRequest.getHeader('connection').toLowerCase() !== 'close'
+  const response = new UwsResponse(raw, traffic, options, keepsAlive)
   const length = rawRequest.getHeader('content-length')
   const request = new UwsRequest(rawRequest, raw, response, method, path, length)
   response.request = request

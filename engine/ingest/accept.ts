@@ -1,4 +1,3 @@
-import type { NameMatcher } from '../../registry/match.ts'
 import type { CoverageReport } from '../event/coverage-report.ts'
 import type { Event } from '../event/event.ts'
 import {
@@ -15,6 +14,7 @@ import { Fault, isFault } from '../process/error-codes.ts'
 import { faultPoint } from '../process/fault-point.ts'
 import type { Logger } from '../process/log.ts'
 import type { CoverageAddition } from '../store/coverage.ts'
+import type { Places } from '../store/seen-events.ts'
 import type { Store } from '../store/store.ts'
 import { BatchReader, type ReadBatch, type Rejection } from './batch-reader.ts'
 import { OrganizationRate } from './organization-rate.ts'
@@ -25,12 +25,29 @@ export type Acceptance =
       readonly kind: 'stored'
       readonly accepted: number
       readonly duplicates: number
+      /**
+       * Events older than what is remembered of their sender: not stored, since they may have been.
+       */
+      readonly tooLate: number
       readonly rejected: readonly Rejection[]
-      /** Indexes of the duplicates in the batch, ascending. */
+      /** Indexes in the batch of the duplicates and of the late events, ascending. */
       readonly repeated: readonly number[]
+      readonly late: readonly number[]
       readonly coverage: readonly CoverageFate[]
     }
   | { readonly kind: 'retry'; readonly afterSeconds: number; readonly why: string }
+
+/** Indexes of the events of a batch that were not stored. */
+export interface UnstoredPlaces {
+  readonly duplicates: readonly number[]
+  readonly tooLate: readonly number[]
+  readonly rejected: readonly number[]
+}
+
+export function unstoredPlaces(stored: Extract<Acceptance, { kind: 'stored' }>): UnstoredPlaces {
+  const rejected = stored.rejected.map(({ index }) => index)
+  return { duplicates: stored.repeated, tooLate: stored.late, rejected }
+}
 
 /**
  * The outcome of a coverage report. `added` and `known` are on disk. `damaged`: the stored record
@@ -70,16 +87,20 @@ interface Waiting extends Omit<PackedBatchOptions, 'reports'> {
 }
 
 /**
- * Counters since the start of the service. messages = accepted + duplicates + rejected + deferred.
+ * Counters since the start of the service. messages = accepted + duplicates + tooLate + rejected +
+ * deferred.
  */
 export interface AcceptCounters {
   messages: number
   accepted: number
   duplicates: number
+  tooLate: number
   rejected: number
   /** Refused temporarily because a limit was reached or the store failed. The sender retries. */
   deferred: number
-  /** Accepted and duplicate events with a time in the future, which are stored as of now. */
+  /**
+   * Events that were last seen after their receipt, by the sender's clock: stored as of receipt.
+   */
   ahead: number
 }
 
@@ -104,10 +125,18 @@ export interface CoverageReportCounters {
  * share one transaction. Each batch is answered after that transaction is on disk.
  */
 export class EventAcceptor {
-  readonly counters: AcceptCounters = { messages: 0, accepted: 0, duplicates: 0, rejected: 0, deferred: 0, ahead: 0 }
+  readonly counters: AcceptCounters = {
+    messages: 0,
+    accepted: 0,
+    duplicates: 0,
+    tooLate: 0,
+    rejected: 0,
+    deferred: 0,
+    ahead: 0,
+  }
   readonly coverage: CoverageReportCounters = { accepted: 0, repeated: 0, tooOften: 0, deferred: 0, malformed: 0 }
   readonly #store: Store
-  readonly #reader: BatchReader
+  readonly #reader = new BatchReader()
   readonly #clock: Clock
   readonly #log: Logger
   readonly #onBuffered: (organizationId: string) => void
@@ -122,18 +151,21 @@ export class EventAcceptor {
 
   constructor(
     store: Store,
-    matcher: NameMatcher,
     clock: Clock,
     log: Logger,
     onBuffered: (organizationId: string) => void,
     bufferedEventsMax = BUFFERED_EVENTS_MAX,
   ) {
     this.#store = store
-    this.#reader = new BatchReader(matcher)
     this.#clock = clock
     this.#log = log
     this.#onBuffered = onBuffered
     this.#bufferedEventsMax = bufferedEventsMax
+  }
+
+  /** What was removed from the counted events at a limit, since the start. */
+  get forgotten(): { readonly instances: number; readonly pages: number } {
+    return this.#store.seenEvents.forgotten
   }
 
   /**
@@ -199,21 +231,34 @@ export class EventAcceptor {
   /** Runs in the transaction. */
   #storeBatch({ organizationId, batch, reports, deduplicate, alongside }: Waiting): Acceptance {
     const { events, runs, rejected } = batch
-    const { buffer, seenEvents } = this.#store
+    const { buffer, seenEvents, organizations } = this.#store
+    // It was removed after its token was read. The sender's next try is refused.
+    if (!organizations.exists(organizationId)) {
+      return { kind: 'retry', afterSeconds: RETRY_AFTER_SECONDS, why: 'the organization was removed' }
+    }
     if (buffer.count(organizationId) + events.count > this.#bufferedEventsMax) {
       return { kind: 'retry', afterSeconds: RETRY_AFTER_SECONDS, why: "the organization's buffer is full" }
     }
-    const unseen = deduplicate
+    const { unseen, late } = deduplicate
       ? seenEvents.keepUnseen(organizationId, runs, this.#clock.nowMs())
-      : [{ from: 0, to: events.count }]
+      : { unseen: [{ from: 0, to: events.count }], late: [] }
     const accepted = buffer.appendPacked(organizationId, events, unseen)
     alongside?.()
-    const duplicates = events.count - accepted
-    const repeated = duplicates === 0 ? [] : placesOutside(unseen, events.count, rejected)
+    const repeated = placesOf(spansOutside([...unseen, ...late], events.count), rejected)
+    const tooLate = placesOf(late, rejected)
     const coverage = reports.map((report) =>
       typeof report === 'string' ? { error: report } : this.#storeReport(organizationId, report),
     )
-    return { kind: 'stored', accepted, duplicates, rejected, repeated, coverage }
+    return {
+      kind: 'stored',
+      accepted,
+      duplicates: repeated.length,
+      tooLate: tooLate.length,
+      rejected,
+      repeated,
+      late: tooLate,
+      coverage,
+    }
   }
 
   /** Runs in the transaction. A report that is not stored costs one lookup. */
@@ -236,6 +281,7 @@ export class EventAcceptor {
     if (outcome.kind === 'stored') {
       this.counters.accepted += outcome.accepted
       this.counters.duplicates += outcome.duplicates
+      this.counters.tooLate += outcome.tooLate
       this.counters.rejected += outcome.rejected.length
       for (const fate of outcome.coverage) this.coverage[typeof fate === 'string' ? COUNTER_OF[fate] : 'malformed']++
     } else {
@@ -252,23 +298,30 @@ function reportsOf({ coverage }: ReadBatch, { reports = [] }: PackedBatchOptions
   return coverage === undefined ? reports : [coverage, ...reports]
 }
 
+/** Returns the spans of a batch of `count` events outside all given spans. */
+function spansOutside(spans: readonly Places[], count: number): Places[] {
+  const outside: Places[] = []
+  let from = 0
+  for (const span of [...spans].sort((a, b) => a.from - b.from)) {
+    if (span.from > from) outside.push({ from, to: span.from })
+    from = span.to
+  }
+  if (count > from) outside.push({ from, to: count })
+  return outside
+}
+
 /**
- * Indexes in the batch of the events outside all spans. Spans count readable events only. Indexes
+ * Indexes in the batch of the events in ascending spans. Spans count readable events only. Indexes
  * count rejected events, too.
  */
-function placesOutside(
-  spans: readonly { readonly from: number; readonly to: number }[],
-  count: number,
-  rejected: readonly Rejection[],
-): number[] {
+function placesOf(spans: readonly Places[], rejected: readonly Rejection[]): number[] {
   const places: number[] = []
-  let span = 0
   let left = 0
-  for (let event = 0; event < count; event++) {
-    while (rejected[left] !== undefined && (rejected[left]?.index ?? 0) <= event + left) left++
-    while ((spans[span]?.to ?? count) <= event && span < spans.length) span++
-    const at = spans[span]
-    if (at === undefined || event < at.from) places.push(event + left)
+  for (const { from, to } of spans) {
+    for (let event = from; event < to; event++) {
+      while (rejected[left] !== undefined && (rejected[left]?.index ?? 0) <= event + left) left++
+      places.push(event + left)
+    }
   }
   return places
 }

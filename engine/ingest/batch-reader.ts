@@ -1,4 +1,4 @@
-import type { NameMatcher } from '../../registry/match.ts'
+import { isCanonicalName, NAME_CHARS_MAX } from '../../registry/domain-name.ts'
 import type { CoverageReport } from '../event/coverage-report.ts'
 import {
   BATCH_VERSION,
@@ -8,7 +8,6 @@ import {
   eventIdParts,
   METHODS,
   msgpackError,
-  NAME_LENGTH_MAX,
   packEvent,
   TIME_MS_MAX,
   unpackBatch,
@@ -20,12 +19,12 @@ import {
   EVENT_ARRAY_BLOCKED,
   ID_BYTES,
   ID_OFFSET,
+  lowerNumber,
   numberEnd,
   stringBytes,
   stringStart,
   wholeNumber,
 } from '../event/packed-event.ts'
-import { FUTURE_MS_MAX } from '../limits.ts'
 import type { Slices } from '../lmdb/queue-chunk.ts'
 import type { IdRun } from '../store/seen-events.ts'
 import { isIpText } from './formats/ip-address.ts'
@@ -46,7 +45,9 @@ export interface ReadBatch {
   /** The ids of these events, in the same order. */
   readonly runs: readonly IdRun[]
   readonly rejected: readonly Rejection[]
-  /** Events with a time in the future, which are stored as of now. */
+  /**
+   * Events that were last seen after their receipt, by the sender's clock: stored as of receipt.
+   */
   readonly ahead: number
   /**
    * The batch's coverage report, or the error of a rejected one. undefined: the batch has no
@@ -69,13 +70,18 @@ const ARRAY_16 = 0xdc
 /**
  * Reads batches in place. A valid event in the common form costs no object and no string (a tenth
  * of the time of unpacking it, bench ingest).
+ *
+ * Names are not matched here: the scan matches them with the organization's registry at that time.
  */
 export class BatchReader {
-  readonly #matcher: NameMatcher
-
-  constructor(matcher: NameMatcher) {
-    this.#matcher = matcher
-  }
+  /**
+   * Of the event that #endOfCommonEvent read: its times, and the offsets of the first and of the
+   * span.
+   */
+  #firstSeenMs = 0
+  #lastSeenMs = 0
+  #firstAt = 0
+  #spanAt = 0
 
   /**
    * Reads a batch in msgpack. A string is the error of a malformed batch. The returned events point
@@ -117,14 +123,15 @@ export class BatchReader {
   #readFastPath(bytes: Uint8Array, view: DataView, listed: ListedEvents, nowMs: number): ReadBatch | undefined {
     const { count } = listed
     const builder = new BatchBuilder(bytes, count)
-    const lastSeenMsMax = nowMs + FUTURE_MS_MAX
     const end = view.byteLength
     let at = listed.at
     for (let index = 0; index < count; index++) {
-      const next = this.#endOfCommonEvent(view, at, end, lastSeenMsMax)
+      const next = this.#endOfCommonEvent(view, at, end)
       if (next > 0) {
         const id = at + ID_OFFSET
-        builder.addInPlace(at, next, view.getUint32(id), view.getUint32(id + 4), sequenceAt(view, id + 8))
+        const [high, low, sequence] = [view.getUint32(id), view.getUint32(id + 4), sequenceAt(view, id + 8)]
+        if (this.#lastSeenMs <= nowMs) builder.addInPlace(at, next, high, low, sequence)
+        else builder.addCopy(this.#copyAsOf(nowMs, bytes, at, next), high, low, sequence)
         at = next
         continue
       }
@@ -139,10 +146,10 @@ export class BatchReader {
   }
 
   /**
-   * Returns the offset after the event at `start` if the event is valid, in the common form, of a
-   * known platform and not in the future. Otherwise -1.
+   * Returns the offset after the event at `start` if the event is valid, in the common form, with a
+   * canonical name. Otherwise -1.
    */
-  #endOfCommonEvent(view: DataView, start: number, end: number, lastSeenMsMax: number): number {
+  #endOfCommonEvent(view: DataView, start: number, end: number): number {
     if (start + EVENT_BYTES_MIN > end) return -1
     const columns = view.getUint8(start)
     if (columns !== EVENT_ARRAY && columns !== EVENT_ARRAY_BLOCKED) return -1
@@ -154,7 +161,7 @@ export class BatchReader {
     if (nameAt < 0) return -1
     const nameEnd = nameAt + stringBytes(view, nameHeader)
     // The name of a platform is ASCII: its length in bytes is its length in characters.
-    if (nameEnd === nameAt || nameEnd - nameAt > NAME_LENGTH_MAX || nameEnd >= end) return -1
+    if (nameEnd === nameAt || nameEnd - nameAt > NAME_CHARS_MAX || nameEnd >= end) return -1
 
     const clientAt = stringStart(view, nameEnd)
     if (clientAt < 0 || clientAt >= end) return -1
@@ -172,7 +179,7 @@ export class BatchReader {
     const spanMs = wholeNumber(view, spanAt)
     const count = wholeNumber(view, countAt)
     if (firstSeenMs < 0 || spanMs < 0 || firstSeenMs + spanMs > TIME_MS_MAX) return -1
-    if (firstSeenMs + spanMs > lastSeenMsMax || count < 1 || count > EVENT_COUNT_MAX) return -1
+    if (count < 1 || count > EVENT_COUNT_MAX) return -1
 
     let next = countEnd
     if (columns === EVENT_ARRAY_BLOCKED) {
@@ -183,13 +190,25 @@ export class BatchReader {
       if (blocked < 1 || blocked > count) return -1
     }
     if (!isIpText(view, clientAt, clientEnd)) return -1
-    return this.#matcher.matchBytes(view, nameAt, nameEnd) === undefined ? -1 : next
+    this.#firstSeenMs = firstSeenMs
+    this.#lastSeenMs = firstSeenMs + spanMs
+    this.#firstAt = firstAt
+    this.#spanAt = spanAt
+    return isCanonicalName(view, nameAt, nameEnd) ? next : -1
+  }
+
+  /** The event in [start, end), which #endOfCommonEvent read last, with the times of asOfNow. */
+  #copyAsOf(nowMs: number, bytes: Uint8Array, start: number, end: number): Buffer {
+    const copy = Buffer.from(bytes.subarray(start, end))
+    const view = new DataView(copy.buffer, copy.byteOffset, copy.byteLength)
+    const firstSeenMs = Math.min(this.#firstSeenMs, nowMs)
+    lowerNumber(view, this.#firstAt - start, firstSeenMs)
+    lowerNumber(view, this.#spanAt - start, nowMs - firstSeenMs)
+    return copy
   }
 
   #take(builder: BatchBuilder, event: Event | string, nowMs: number): void {
     if (typeof event === 'string') builder.reject(event)
-    else if (this.#matcher.match(event.name) === undefined)
-      builder.reject(`name: ${event.name} belongs to no platform of the service's registry`)
     else builder.addPacked(event, nowMs)
   }
 }
@@ -262,20 +281,22 @@ class BatchBuilder {
     this.#runLength = 1
   }
 
-  /**
-   * An event from a sender whose clock is ahead is still valid. Its time becomes now: an event in
-   * the future would never leave the evidence window.
-   */
   addPacked(event: Event, nowMs: number): void {
-    const ahead = event.lastSeenMs > nowMs + FUTURE_MS_MAX
-    if (ahead) this.#ahead++
-    const packed = packEvent(
-      ahead ? { ...event, firstSeenMs: Math.min(event.firstSeenMs, nowMs), lastSeenMs: nowMs } : event,
-    )
     const { instance, sequence } = eventIdParts(event.id)
     const [high, low] = [Number.parseInt(instance.slice(0, 8), 16), Number.parseInt(instance.slice(8), 16)]
+    if (event.lastSeenMs > nowMs) this.addCopy(packEvent(asOfNow(event, nowMs)), high, low, sequence)
+    else this.#addPacked(packEvent(event), high, low, sequence)
+  }
+
+  /** Adds an event that was ahead of the clock. */
+  addCopy(packed: Buffer, instanceHigh: number, instanceLow: number, sequence: number): void {
+    this.#ahead++
+    this.#addPacked(packed, instanceHigh, instanceLow, sequence)
+  }
+
+  #addPacked(packed: Buffer, instanceHigh: number, instanceLow: number, sequence: number): void {
     this.#packed.push(packed)
-    this.addInPlace(this.#end, this.#end + packed.length, high, low, sequence)
+    this.addInPlace(this.#end, this.#end + packed.length, instanceHigh, instanceLow, sequence)
     this.#end += packed.length
   }
 
@@ -300,6 +321,14 @@ class BatchBuilder {
     const instance = hex32(this.#instanceHigh) + hex32(this.#instanceLow)
     this.#runs.push({ instance, first: this.#firstSequence, count: this.#runLength })
   }
+}
+
+/**
+ * A sender whose clock is fast has seen something all the same. But no scan can publish a time
+ * after its own, and evidence of a later day would outlast the window.
+ */
+function asOfNow(event: Event, nowMs: number): Event {
+  return { ...event, firstSeenMs: Math.min(event.firstSeenMs, nowMs), lastSeenMs: nowMs }
 }
 
 function hex32(word: number): string {

@@ -1,6 +1,6 @@
 import { promisify } from 'node:util'
 import * as zlib from 'node:zlib'
-import { batchFromJson } from '../event/event.ts'
+import { batchFromJson, isTooManyEvents } from '../event/event.ts'
 import {
   type BodyPace,
   type HttpHandler,
@@ -25,6 +25,7 @@ import { BodyMemory } from './body-memory.ts'
 import { Outcome } from './outcome.ts'
 import { redact } from './redact.ts'
 import { type Source, type SourceOwner, SourceTable, UNATTRIBUTED } from './sources.ts'
+import { unpackZstd } from './unpack-zstd.ts'
 
 export const EVENTS_PATH = '/ingest/v1/events'
 
@@ -32,10 +33,10 @@ type Decompress = (bytes: Uint8Array, options: { maxOutputLength: number }) => P
 const asDecompress = (one: unknown): Decompress =>
   promisify(one as (...parameters: never[]) => void) as unknown as Decompress
 
-/** By Content-Encoding. zstd (RFC 8878) requires Node 22.15 or 23.8. */
+/** By Content-Encoding. Node itself has zstd (RFC 8878) since 22.15 and 23.8. */
 const DECOMPRESS: Readonly<Record<string, Decompress | undefined>> = {
   gzip: asDecompress(zlib.gunzip),
-  ...('zstdDecompress' in zlib ? { zstd: asDecompress(zlib.zstdDecompress) } : {}),
+  zstd: 'zstdDecompress' in zlib ? asDecompress(zlib.zstdDecompress) : unpackZstd,
 }
 
 type Accept = (acceptor: EventAcceptor, organizationId: string, bytes: Buffer) => Promise<Acceptance | Malformed>
@@ -75,8 +76,8 @@ interface Shared {
 /**
  * POST /ingest/v1/events: `Authorization: Bearer <token>`, a batch in msgpack or JSON, optionally
  * gzip or zstd. The response follows when events and coverage report are durable: `{ accepted,
- * duplicates, rejected: [{ index, error }] }` and, if the batch has a report, `coverage: {
- * accepted, error? }`.
+ * duplicates, too_late, rejected: [{ index, error }] }` and, if the batch has a report, `coverage:
+ * { accepted, error? }`.
  */
 export function eventsHandler(
   store: Store,
@@ -154,6 +155,9 @@ async function takeBatch(
       counters.malformed++
       source.receive(Date.now())
       source.count(Outcome.rejected, Date.now())
+      if (isTooManyEvents(outcome.why)) {
+        return sendError(response, 413, `Expected a batch of at most ${BATCH_EVENTS_MAX} events`)
+      }
       return sendError(response, 400, `Malformed batch: ${outcome.why}`)
     }
     counters.batches++
@@ -166,12 +170,13 @@ async function takeBatch(
 
 function countStored(
   source: Source,
-  { accepted, duplicates, rejected }: Extract<Acceptance, { kind: 'stored' }>,
+  { accepted, duplicates, tooLate, rejected }: Extract<Acceptance, { kind: 'stored' }>,
 ): void {
   const nowMs = Date.now()
-  source.receive(nowMs, accepted + duplicates + rejected.length)
+  source.receive(nowMs, accepted + duplicates + tooLate + rejected.length)
   source.count(Outcome.stored, nowMs, accepted)
   source.count(Outcome.duplicate, nowMs, duplicates)
+  source.count(Outcome.tooLate, nowMs, tooLate)
   source.count(Outcome.rejected, nowMs, rejected.length)
   const first = rejected[0]
   if (first !== undefined) source.sample = redact(first.error)
@@ -185,8 +190,9 @@ function refuseOverload(response: HttpResponse, counters: BatchCounters): void {
 function answer(response: HttpResponse, acceptance: Acceptance): void {
   switch (acceptance.kind) {
     case 'stored': {
-      const { accepted, duplicates, rejected } = acceptance
-      const body = JSON.stringify({ accepted, duplicates, rejected, coverage: coverageAnswer(acceptance) })
+      const { accepted, duplicates, tooLate, rejected } = acceptance
+      const coverage = coverageAnswer(acceptance)
+      const body = JSON.stringify({ accepted, duplicates, too_late: tooLate, rejected, coverage })
       response.send({ status: 200, fields: ['content-type', 'application/json'], body })
       return
     }

@@ -1,7 +1,7 @@
 import { SECOND_MS } from '../process/clock.ts'
 import { logFailure } from '../process/failure.ts'
 import type { Logger } from '../process/log.ts'
-import { type Reject, type SourceDelta, sum } from '../store/sources.ts'
+import { NO_ORGANIZATION, type Reject, type SourceDelta, sum } from '../store/sources.ts'
 import type { Store } from '../store/store.ts'
 import { SourceTable } from './sources.ts'
 
@@ -55,6 +55,19 @@ export class IngestAccounting {
     this.#rejects.push(...rejects.slice(0, Math.max(0, WAITING_MAX - this.#rejects.length)))
   }
 
+  /**
+   * For one transaction: whether a row's organization is in the store, so that no row outlives its
+   * organization.
+   */
+  #organizationCheck(): (row: { readonly organizationId: string }) => boolean {
+    const known = new Map([[NO_ORGANIZATION, true]])
+    return ({ organizationId }) => {
+      const exists = known.get(organizationId) ?? this.#store.organizations.exists(organizationId)
+      known.set(organizationId, exists)
+      return exists
+    }
+  }
+
   write(): void {
     this.add(this.sources.takeDeltas(Date.now() - SOURCE_SILENT_MS), [])
     while (this.#waiting.size > 0 || this.#rejects.length > 0) {
@@ -62,8 +75,9 @@ export class IngestAccounting {
       const rejects = this.#rejects.slice(0, SOURCES_PER_STEP)
       try {
         this.#store.environment.write(() => {
-          this.#store.sources.add(step.map(([, delta]) => delta))
-          this.#store.sources.addRejects(rejects)
+          const isStored = this.#organizationCheck()
+          this.#store.sources.add(step.map(([, delta]) => delta).filter(isStored))
+          this.#store.sources.addRejects(rejects.filter(isStored))
         })
       } catch (error) {
         if (!this.#failing)

@@ -1,23 +1,24 @@
-import { DomainTrie, NO_MATCH } from '../../registry/domain-trie.ts'
-import { METHODS } from '../event/event.ts'
+import { METHODS, TIME_MS_MAX } from '../event/event.ts'
 import {
   COVERAGE_ORGANIZATIONS_MAX,
   COVERAGE_PER_SECOND_MAX,
-  FUTURE_MS_MAX,
   LOG_BATCH_EVENTS_MAX,
   LOG_BATCHES_IN_FLIGHT_MAX,
   REJECTED_ORGANIZATIONS_MAX,
   REJECTS_PER_SECOND_MAX,
 } from '../limits.ts'
-import { MINUTE_MS, SECOND_MS } from '../process/clock.ts'
+import { SECOND_MS } from '../process/clock.ts'
 import { canonicalAddress } from '../process/network.ts'
+import type { KnownHosts } from '../store/registry-in-force.ts'
 import type { Reject } from '../store/sources.ts'
+import type { UnstoredPlaces } from './accept.ts'
 import { Action } from './formats/action.ts'
 import { textAt } from './formats/bytes.ts'
 import { FormatDetector, NO_FORMAT } from './formats/detect.ts'
 import { FORMATS } from './formats/formats.ts'
 import { LogLine, Verdict } from './formats/log-line.ts'
 import { LogTime, TimeFound } from './formats/log-time.ts'
+import { type LineMatch, NO_CLIENT } from './match-tally.ts'
 import { OrganizationRate } from './organization-rate.ts'
 import type { Origin } from './origin.ts'
 import { Outcome } from './outcome.ts'
@@ -29,19 +30,9 @@ import { SyslogMessage } from './syslog/message.ts'
 import { readSyslog } from './syslog/read-message.ts'
 import type { KnownToken, TokenAuthenticator } from './token-authenticator.ts'
 import type { TokenRate } from './token-rate.ts'
+import { zoneMinutes } from './zone.ts'
 
-/**
- * The unspecified address (RFC 4291 §2.5.2): the client is unknown, or known by something other
- * than an address.
- */
-const NO_CLIENT = '::'
 const CLIENTS_REMEMBERED = 4096
-/**
- * Time zone offsets are multiples of 15 minutes. A clock that differs by nearly such a multiple may
- * be in another zone.
- */
-const QUARTER_MINUTES = 15
-const ZONE_SLACK_MS = 2 * MINUTE_MS
 const METHOD_LOG = METHODS.indexOf('log')
 
 export interface IntakeOptions {
@@ -64,12 +55,6 @@ interface Pending {
   readonly collected: PendingEvents
   inFlight: number
   messagesInFlight: number
-}
-
-/** Indexes of the events of a batch that were not stored. */
-export interface SettledPlaces {
-  readonly duplicates: readonly number[]
-  readonly rejected: readonly number[]
 }
 
 /** A batch in transit to the writer. */
@@ -100,8 +85,10 @@ export class Intake {
   format = NO_FORMAT
   /** The outcome of the last message. `stored` if it is queued for storing. */
   outcome: number = Outcome.unknown
+  /** When the last message was sent, if it names a platform and is no repetition. */
+  matchMs = 0
   readonly #authenticator: TokenAuthenticator
-  readonly #trie: DomainTrie
+  readonly #known: KnownHosts
   readonly #message = new SyslogMessage()
   readonly #detector = new FormatDetector()
   readonly #headerTime = new LogTime()
@@ -115,9 +102,9 @@ export class Intake {
   readonly #coverageRate = new OrganizationRate(COVERAGE_PER_SECOND_MAX, COVERAGE_ORGANIZATIONS_MAX)
 
   /** @param bytes the message buffer, with SCRATCH_BYTES of scratch space at the end */
-  constructor(bytes: Uint8Array, trie: SharedArrayBuffer, authenticator: TokenAuthenticator, options: IntakeOptions) {
+  constructor(bytes: Uint8Array, known: KnownHosts, authenticator: TokenAuthenticator, options: IntakeOptions) {
     this.line = new LogLine(bytes)
-    this.#trie = new DomainTrie(trie)
+    this.#known = known
     this.#authenticator = authenticator
     this.#options = options
   }
@@ -146,7 +133,7 @@ export class Intake {
     const verdict = msgStart === end ? Verdict.skip : this.#read(msgStart, end, token.organizationId)
     const format = this.#detector.format
     let outcome = OUTCOME_OF_VERDICT[verdict] ?? Outcome.unknown
-    if (verdict === Verdict.event && this.#trie.matchDotted(line.view, line.hostStart, line.hostEnd) !== NO_MATCH) {
+    if (verdict === Verdict.event && this.#isWanted(token.organizationId)) {
       outcome = origin.matched === 'repeat' ? Outcome.duplicate : Outcome.stored
       if (origin.matched === 'store') {
         const pending = this.#pendingOf(token.organizationId)
@@ -156,7 +143,7 @@ export class Intake {
           return false
         }
         this.#add(queue, message, token, source)
-      }
+      } else if (origin.matched === 'dry') this.matchMs = this.#matchTime(message, token, source)
     }
     source.receive(line.referenceMs)
     this.verdict = verdict
@@ -170,6 +157,12 @@ export class Intake {
     const isProblem = verdict === Verdict.reject || verdict === Verdict.unknown || verdict === Verdict.ambiguous
     if (isProblem && origin.matched !== 'repeat') this.#keepSample(source, format, msgStart, end)
     return true
+  }
+
+  /** Returns what the last message says, which named a platform. Slow: it creates a string. */
+  match(): LineMatch {
+    const { hostStart, hostEnd, count } = this.line
+    return { name: this.line.text(hostStart, hostEnd), client: this.#client(), timeMs: this.matchMs, count }
   }
 
   /**
@@ -190,11 +183,10 @@ export class Intake {
   }
 
   /**
-   * The batch is on disk, except for `duplicates`, which were stored before, and `rejected` events.
-   * Only events of collectors can be either. `places` attributes these events to their senders.
-   * Without `places` (a file has one sender), the first events are assumed.
+   * The batch is on disk, except for the events at these indexes, which attribute the events of
+   * collectors to their senders. Of the events of logs, only rejected ones are not stored.
    */
-  settled(batch: OutgoingBatch, duplicates: number, rejected: number, places?: SettledPlaces): void {
+  settled(batch: OutgoingBatch, places: UnstoredPlaces): void {
     const pending = this.#pending.get(batch.organizationId)
     if (pending === undefined) return
     pending.inFlight--
@@ -207,17 +199,12 @@ export class Intake {
     }
     const { senders } = batch
     if (senders.length > 0) {
-      const at = places ?? { duplicates: span(0, duplicates), rejected: span(duplicates, rejected) }
-      for (const place of at.duplicates) note(senders[place], Outcome.duplicate, 1)
-      for (const place of at.rejected) note(senders[place], Outcome.rejected, 1)
+      for (const place of places.duplicates) note(senders[place], Outcome.duplicate, 1)
+      for (const place of places.tooLate) note(senders[place], Outcome.tooLate, 1)
+      for (const place of places.rejected) note(senders[place], Outcome.rejected, 1)
     } else {
-      let repeatedLeft = duplicates
-      let rejectedLeft = rejected
-      for (const [source, messages] of batch.messages) {
-        const repeated = note(source, Outcome.duplicate, Math.min(repeatedLeft, messages))
-        repeatedLeft -= repeated
-        rejectedLeft -= note(source, Outcome.rejected, Math.min(rejectedLeft, messages - repeated))
-      }
+      let left = places.rejected.length
+      for (const [source, messages] of batch.messages) left -= note(source, Outcome.rejected, Math.min(left, messages))
     }
     for (const [source, messages] of batch.messages) {
       pending.messagesInFlight -= messages
@@ -246,6 +233,15 @@ export class Intake {
     const rejects = this.#rejects
     this.#rejects = []
     return rejects
+  }
+
+  /**
+   * A collector has matched its events. If the organization's registry lacks the name, they wait
+   * for one that has it.
+   */
+  #isWanted(organizationId: string): boolean {
+    const { view, hostStart, hostEnd, eventIdStart } = this.line
+    return eventIdStart >= 0 || this.#known.knows(organizationId, view, hostStart, hostEnd)
   }
 
   #tokenOf(message: SyslogMessage, origin: Origin): KnownToken | undefined {
@@ -301,9 +297,8 @@ export class Intake {
   }
 
   /**
-   * Parsing a report allocates an object and costs many times as much as reading a message in
-   * place, so reports are rate-limited. Reports are cumulative: the next one includes a skipped
-   * one.
+   * Rate-limited: parsing a report allocates an object and costs many times as much as reading a
+   * message in place. Reports are cumulative, so the next one includes a skipped one.
    */
   #takeCoverage(organizationId: string): Verdict {
     const { line } = this
@@ -320,10 +315,8 @@ export class Intake {
 
   #add(queue: PendingEvents, message: SyslogMessage, token: KnownToken, source: Source): void {
     const { line } = this
-    const receivedMs = line.referenceMs
-    let lastMs = this.#timeOf(message, token, source)
-    // An event from a sender whose clock is wrong is still valid.
-    if (lastMs > receivedMs + FUTURE_MS_MAX || lastMs < 0) lastMs = receivedMs
+    const lastMs = this.#matchTime(message, token, source)
+    this.matchMs = lastMs
     const firstMs = Number.isNaN(line.firstSeenMs) ? lastMs : Math.min(line.firstSeenMs, lastMs)
     const isCollected = line.eventIdStart >= 0
     queue.add(
@@ -341,7 +334,16 @@ export class Intake {
       line.eventIdStart,
       source,
     )
-    source.lastSeenMs = receivedMs
+    source.lastSeenMs = line.referenceMs
+  }
+
+  /**
+   * Returns a time that an event can have. The writer corrects times in the future (batch-
+   * reader.ts).
+   */
+  #matchTime(message: SyslogMessage, token: KnownToken, source: Source): number {
+    const timeMs = this.#timeOf(message, token, source)
+    return timeMs < 0 || timeMs > TIME_MS_MAX ? this.line.referenceMs : timeMs
   }
 
   /** The time of the event in UTC: from the message, else from the syslog header, else now. */
@@ -428,24 +430,7 @@ const OUTCOME_OF_VERDICT: readonly number[] = [
   Outcome.ambiguous,
 ]
 
-/** Returns `count` consecutive indexes, beginning with `from`. */
-function span(from: number, count: number): number[] {
-  return Array.from({ length: count }, (_, index) => from + index)
-}
-
-/** The offset of a clock in minutes if it is nearly a multiple of 15 minutes, else 0. */
-function zoneMinutes(differenceMs: number): number {
-  const quarters = Math.round(differenceMs / (QUARTER_MINUTES * MINUTE_MS))
-  if (quarters === 0 || Math.abs(quarters) > 4 * 18) return 0
-  return Math.abs(differenceMs - quarters * QUARTER_MINUTES * MINUTE_MS) <= ZONE_SLACK_MS
-    ? quarters * QUARTER_MINUTES
-    : 0
-}
-
-/**
- * HOSTNAME for display: at most 255 characters, with a question mark for each character that is not
- * printable ASCII (RFC 5424 §6).
- */
+/** HOSTNAME for display: `?` replaces each character that is not printable ASCII (RFC 5424 §6). */
 function printable(host: string): string {
   return host.slice(0, 255).replace(/[^\x21-\x7e]/g, '?')
 }

@@ -1,5 +1,6 @@
 import { parentPort, workerData } from 'node:worker_threads'
 import { SECOND_MS } from '../process/clock.ts'
+import { RegistryInForce } from '../store/registry-in-force.ts'
 import { Store } from '../store/store.ts'
 import { ByteRing, RecordKind } from './byte-ring.ts'
 import type { ConnectionReader, Peer } from './connection.ts'
@@ -29,7 +30,7 @@ class LaneThread {
     this.#ring = new ByteRing(data.ring)
     this.#lane = new Lane({
       store: this.#store,
-      trie: data.trie,
+      known: new RegistryInForce(this.#store, data.registry),
       tokenRate: data.tokenRateMax === 0 ? undefined : new TokenRate(data.tokenRateTable, data.tokenRateMax),
       idleMs: data.idleMs,
       waitingBytesMax: data.waitingBytesMax,
@@ -43,7 +44,7 @@ class LaneThread {
   onMessage(message: ToLane): void {
     switch (message.kind) {
       case 'settled':
-        return this.#lane.settled(message.id, message.duplicates, message.rejected)
+        return this.#lane.settled(message.id, message.unstored)
       case 'status':
         return notify({ kind: 'status', id: message.id, status: this.#lane.status() }, [])
       case 'drain':

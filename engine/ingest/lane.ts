@@ -7,7 +7,9 @@ import {
 } from '../limits.ts'
 import { HOUR_MS, SECOND_MS, systemClock } from '../process/clock.ts'
 import { type Deferred, deferred } from '../process/deferred.ts'
+import type { KnownHosts } from '../store/registry-in-force.ts'
 import type { Store } from '../store/store.ts'
+import type { UnstoredPlaces } from './accept.ts'
 import { Connection, type ConnectionReader, type Peer, WORK_BYTES } from './connection.ts'
 import { CR, digitsEnd, isDigit, LESS, LF, SPACE } from './formats/bytes.ts'
 import { FORMATS } from './formats/formats.ts'
@@ -36,8 +38,7 @@ export interface ConnectionLane {
 
 export interface LaneOptions {
   readonly store: Store
-  /** Compiled registry (registry/compile-trie.ts). */
-  readonly trie: SharedArrayBuffer
+  readonly known: KnownHosts
   /** Maximum messages per token and second over all lanes. undefined: no limit. */
   readonly tokenRate: TokenRate | undefined
   /** Milliseconds without an authorized message after which a connection is closed. */
@@ -81,7 +82,7 @@ export class Lane implements ConnectionLane {
     this.#options = options
     this.budget = new ReadBudget(this.#connections, options.waitingBytesMax)
     const authenticator = new TokenAuthenticator(options.store, systemClock)
-    this.intake = new Intake(new Uint8Array(WORK_BYTES), options.trie, authenticator, {
+    this.intake = new Intake(new Uint8Array(WORK_BYTES), options.known, authenticator, {
       tokenRate: options.tokenRate,
       noteUnauthorized: ({ listener, address, port }, hasToken) => {
         // Limit before allocating: unauthenticated senders must not load the writer thread.
@@ -143,11 +144,11 @@ export class Lane implements ConnectionLane {
   }
 
   /** The writer has stored a batch. */
-  settled(id: number, duplicates: readonly number[], rejected: readonly number[]): void {
+  settled(id: number, unstored: UnstoredPlaces): void {
     const batch = this.#inFlight.get(id)
     if (batch === undefined) return
     this.#inFlight.delete(id)
-    this.intake.settled(batch, duplicates.length, rejected.length, { duplicates, rejected })
+    this.intake.settled(batch, unstored)
     this.resumeStalled()
     this.#taken()
     this.#checkDrained()

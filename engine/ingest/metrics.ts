@@ -11,7 +11,7 @@ const PREFIX = 'posture_ingest_'
 
 /** The Prometheus metrics of ingest. A token is identified by its label, never by its secret. */
 export function ingestRows(
-  { counters: accepted, coverage }: Pick<EventAcceptor, 'counters' | 'coverage'>,
+  { counters: accepted, coverage, forgotten }: Pick<EventAcceptor, 'counters' | 'coverage' | 'forgotten'>,
   batches: BatchCounters,
   { sources, lost }: IngestAccounting,
   syslog: SyslogStatus | undefined,
@@ -32,10 +32,24 @@ export function ingestRows(
       {
         accepted: accepted.accepted,
         duplicates: accepted.duplicates,
+        too_late: accepted.tooLate,
         rejected: accepted.rejected,
         deferred: accepted.deferred,
       },
       'outcome',
+    ],
+    [
+      'events_ahead_total',
+      'counter',
+      'Events with a last_seen after their receipt, which is stored instead',
+      accepted.ahead,
+    ],
+    [
+      'seen_forgotten_total',
+      'counter',
+      'Removed at a limit: senders whose events would count again, and pages of old events, which are too late from then on',
+      { instances: forgotten.instances, pages: forgotten.pages },
+      'what',
     ],
     [
       'batches_total',

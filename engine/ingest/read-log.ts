@@ -8,13 +8,14 @@ import { openDecompressed } from '../process/decompressed-bytes.ts'
 import { Fault } from '../process/error-codes.ts'
 import { BLOCK_KEY_BYTES, type LineHashes } from '../store/read-lines.ts'
 import type { Store } from '../store/store.ts'
-import type { EventAcceptor } from './accept.ts'
+import { type EventAcceptor, unstoredPlaces } from './accept.ts'
 import { LF } from './formats/bytes.ts'
 import { NO_FORMAT } from './formats/detect.ts'
 import { FORMATS } from './formats/formats.ts'
 import { SCRATCH_BYTES, Verdict } from './formats/log-line.ts'
 import type { Intake } from './intake.ts'
 import { LogRecords } from './log-records.ts'
+import type { LineMatch } from './match-tally.ts'
 import { Origin } from './origin.ts'
 import { Outcome } from './outcome.ts'
 import type { KnownToken } from './token-authenticator.ts'
@@ -56,8 +57,8 @@ export interface LineProblem {
 }
 
 /**
- * The result of reading a file. messages = matched + duplicates + unmatched + noDomain + skipped +
- * rejected + unknown + ambiguous.
+ * The result of reading a file. messages = matched + duplicates + tooLate + unmatched + noDomain +
+ * skipped + rejected + unknown + ambiguous.
  */
 export interface FileReport {
   readonly file: string
@@ -65,12 +66,19 @@ export interface FileReport {
   messages: number
   matched: number
   duplicates: number
+  tooLate: number
   unmatched: number
   noDomain: number
   skipped: number
   rejected: number
   unknown: number
   ambiguous: number
+  /**
+   * Of the matched messages: those before the evidence window, which no scan shows, and the time of
+   * the newest; NaN without any.
+   */
+  outsideWindow: number
+  newestMs: number
   /** The last line is incomplete and was left for the next run. */
   unfinished: boolean
   /** Messages by recognized format. */
@@ -80,6 +88,10 @@ export interface FileReport {
 export interface ReadLogOptions {
   /** Store nothing. */
   readonly dryRun: boolean
+  /** Where the evidence window of the organization begins, in milliseconds since 1970. */
+  readonly windowStartMs: number
+  /** Called with each message that names a platform, unless it was read before. */
+  readonly onMatch?: (match: LineMatch) => void
   readonly onProblem: (problem: LineProblem) => void
   readonly onProgress: (bytesRead: number, bytesTotal: number) => void
   /** Polled. true ends the reading; everything read so far is stored. */
@@ -200,7 +212,7 @@ export class LogReader {
   #count(report: FileReport, isKnown: boolean, line: number): void {
     const { verdict, format, outcome } = this.#intake
     report.messages++
-    if (outcome === Outcome.stored) report.matched++
+    if (outcome === Outcome.stored) this.#countMatch(report)
     else if (outcome === Outcome.duplicate) report.duplicates++
     else if (outcome === Outcome.unmatched) report.unmatched++
     else if (outcome === Outcome.noDomain) report.noDomain++
@@ -216,6 +228,15 @@ export class LogReader {
     if (isKnown || !isProblem) return
     const { reason } = this.#intake.line
     this.#options.onProblem({ line, format: id, reason: reason === '' ? 'no format recognized' : reason })
+  }
+
+  #countMatch(report: FileReport): void {
+    // As the writer stores one that is still to come.
+    const matchMs = Math.min(this.#intake.matchMs, Date.now())
+    report.matched++
+    if (!(report.newestMs >= matchMs)) report.newestMs = matchMs
+    if (matchMs < this.#options.windowStartMs) report.outsideWindow++
+    this.#options.onMatch?.({ ...this.#intake.match(), timeMs: matchMs })
   }
 
   /**
@@ -235,10 +256,11 @@ export class LogReader {
         const outcome = await this.#acceptor.acceptPacked(organizationId, bytes, options)
         if (outcome.kind === 'stored') {
           const rejected = outcome.rejected.length
-          this.#intake.settled(batch, outcome.duplicates, rejected)
+          this.#intake.settled(batch, unstoredPlaces(outcome))
           // Duplicates among collectors' events are known only now.
-          report.matched -= outcome.duplicates + rejected
+          report.matched -= outcome.duplicates + outcome.tooLate + rejected
           report.duplicates += outcome.duplicates
+          report.tooLate += outcome.tooLate
           report.rejected += rejected
           break
         }
@@ -401,12 +423,15 @@ function newReport(file: string): FileReport {
     messages: 0,
     matched: 0,
     duplicates: 0,
+    tooLate: 0,
     unmatched: 0,
     noDomain: 0,
     skipped: 0,
     rejected: 0,
     unknown: 0,
     ambiguous: 0,
+    outsideWindow: 0,
+    newestMs: Number.NaN,
     unfinished: false,
     formats: {},
   }

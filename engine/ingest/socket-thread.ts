@@ -3,7 +3,8 @@ import type { TlsFiles } from '../http/certificate.ts'
 import { SECOND_MS } from '../process/clock.ts'
 import { Fault } from '../process/error-codes.ts'
 import { logFailure } from '../process/failure.ts'
-import { createLogger, type Logger } from '../process/log.ts'
+import { createLogger, type Logger, setLogLevel } from '../process/log.ts'
+import { RegistryInForce } from '../store/registry-in-force.ts'
 import { Store } from '../store/store.ts'
 import { DatagramListener, kernelDrops } from './datagram-listener.ts'
 import { type ConnectionLane, Lane } from './lane.ts'
@@ -37,9 +38,10 @@ class SocketThread {
     this.#threads = data.lanes.map(({ ring, port }) => new ThreadLane(ring, port))
     if (this.#threads.length === 0) {
       const store = new Store(data.dataDirectory)
-      const { trie, idleMs, waitingBytesMax, tokenRateMax, tokenRateTable } = data
+      const { idleMs, waitingBytesMax, tokenRateMax, tokenRateTable } = data
       const tokenRate = tokenRateMax === 0 ? undefined : new TokenRate(tokenRateTable, tokenRateMax)
-      this.#own = { store, lane: new Lane({ store, trie, idleMs, waitingBytesMax, tokenRate, notify }) }
+      const known = new RegistryInForce(store, data.registry)
+      this.#own = { store, lane: new Lane({ store, known, idleMs, waitingBytesMax, tokenRate, notify }) }
     }
     this.#lanes = this.#own === undefined ? this.#threads : [this.#own.lane]
   }
@@ -71,12 +73,14 @@ class SocketThread {
     const lane = this.#own?.lane
     switch (message.kind) {
       case 'settled':
-        return lane?.settled(message.id, message.duplicates, message.rejected)
+        return lane?.settled(message.id, message.unstored)
       case 'status':
         if (lane !== undefined) notify({ kind: 'status', id: message.id, status: lane.status() }, [])
         return notify({ kind: 'socketStatus', id: message.id, status: this.#status() }, [])
       case 'reload':
-        return this.#reload(message.tls)
+        setLogLevel(this.#log, message.logLevel)
+        if (message.tls !== undefined) this.#reload(message.tls)
+        return
       case 'drain':
         void this.#drain(message.deadlineMs)
         return

@@ -3,6 +3,7 @@ import { type AddressInfo, createServer, type Server, type Socket } from 'node:n
 import { createSecureContext, type SecureContext, TLSSocket } from 'node:tls'
 import { type TlsFiles, usingTlsFiles } from '../http/certificate.ts'
 import { portFault } from '../http/listen.ts'
+import { NODE_TLS_OPTIONS } from '../http/tls-ciphers.ts'
 import { SYSLOG_CONNECTIONS_PER_TOKEN_MAX, SYSLOG_HELLO_MS } from '../limits.ts'
 import { canonicalAddress, clientOf } from '../process/network.ts'
 import { CLOSE_REASONS, type CloseReason, type Peer, type StreamKind } from './connection.ts'
@@ -98,7 +99,7 @@ export class StreamListener {
       createSecureContext({
         key: readFileSync(files.keyFile),
         cert: readFileSync(files.certificateFile),
-        minVersion: 'TLSv1.2',
+        ...NODE_TLS_OPTIONS,
       }),
     )
   }

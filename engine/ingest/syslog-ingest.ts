@@ -1,9 +1,10 @@
 import { MessageChannel, Worker } from 'node:worker_threads'
+import type { TlsFiles } from '../http/certificate.ts'
 import { LANE_RING_BYTES, SYSLOG_WAITING_BYTES_MAX } from '../limits.ts'
 import { Fault } from '../process/error-codes.ts'
-import type { Logger } from '../process/log.ts'
+import type { Logger, LogLevel } from '../process/log.ts'
 import { within } from '../process/shutdown.ts'
-import type { EventAcceptor } from './accept.ts'
+import { type EventAcceptor, unstoredPlaces } from './accept.ts'
 import { makeByteRing } from './byte-ring.ts'
 import type { IngestAccounting } from './ingest-accounting.ts'
 import type { Unsettled } from './lane.ts'
@@ -137,8 +138,8 @@ export class SyslogIngest {
   }
 
   /** New TLS connections use these certificate files. */
-  reload(tls: { keyFile: string; certificateFile: string }): void {
-    this.#sockets.notify({ kind: 'reload', tls })
+  reload(tls: TlsFiles | undefined, logLevel: LogLevel): void {
+    this.#sockets.notify({ kind: 'reload', tls, logLevel })
   }
 
   /** Closes the listeners and waits until everything they received is stored. */
@@ -183,12 +184,7 @@ export class SyslogIngest {
     const outcome = await this.#acceptor.acceptPacked(organizationId, bytes, { deduplicate, reports })
     switch (outcome.kind) {
       case 'stored':
-        lane.notify({
-          kind: 'settled',
-          id,
-          duplicates: outcome.repeated,
-          rejected: outcome.rejected.map(({ index }) => index),
-        })
+        lane.notify({ kind: 'settled', id, unstored: unstoredPlaces(outcome) })
         return
       case 'retry': {
         if (this.#isDrained) return
@@ -209,8 +205,8 @@ export class SyslogIngest {
 }
 
 /** Returns the options that all lanes need. */
-function pick({ dataDirectory, idleMs, tokenRateMax, trie }: Omit<LaneData, 'tokenRateTable' | 'waitingBytesMax'>) {
-  return { dataDirectory, idleMs, tokenRateMax, trie }
+function pick({ dataDirectory, idleMs, tokenRateMax, registry }: Omit<LaneData, 'tokenRateTable' | 'waitingBytesMax'>) {
+  return { dataDirectory, idleMs, tokenRateMax, registry }
 }
 
 function combine(lanes: readonly LaneStatus[], { connections, ...sockets }: SocketStatus): SyslogStatus {

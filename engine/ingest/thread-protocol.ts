@@ -3,7 +3,9 @@ import type { CoverageReport } from '../event/coverage-report.ts'
 import type { TlsFiles } from '../http/certificate.ts'
 import type { FaultCode } from '../process/error-codes.ts'
 import type { LogLevel } from '../process/log.ts'
+import type { CompiledRegistry } from '../store/registry-in-force.ts'
 import type { Reject, SourceDelta } from '../store/sources.ts'
+import type { UnstoredPlaces } from './accept.ts'
 import type { CloseReason, StreamKind } from './connection.ts'
 import type { Listener, SourceOwner } from './sources.ts'
 
@@ -32,8 +34,7 @@ export interface LaneData {
   /** Maximum messages per token and second over all lanes. 0: no limit. */
   readonly tokenRateMax: number
   readonly tokenRateTable: SharedArrayBuffer
-  /** Compiled registry (registry/compile-trie.ts). */
-  readonly trie: SharedArrayBuffer
+  readonly registry: CompiledRegistry
 }
 
 export interface LaneThreadData extends LaneData {
@@ -77,15 +78,8 @@ export type FromLane =
   | { readonly kind: 'drained'; readonly messages: number; readonly bytes: number }
 
 export type ToLane =
-  /**
-   * The batch is on disk, except for the events at these indexes: duplicates and rejected events.
-   */
-  | {
-      readonly kind: 'settled'
-      readonly id: number
-      readonly duplicates: readonly number[]
-      readonly rejected: readonly number[]
-    }
+  /** The batch is on disk, except for the events at these indexes. */
+  | { readonly kind: 'settled'; readonly id: number; readonly unstored: UnstoredPlaces }
   | { readonly kind: 'status'; readonly id: number }
   | { readonly kind: 'drain'; readonly deadlineMs: number }
 
@@ -96,7 +90,9 @@ export type FromSockets =
   | { readonly kind: 'failed'; readonly code: FaultCode; readonly message: string }
   | { readonly kind: 'socketStatus'; readonly id: number; readonly status: SocketStatus }
 
-export type ToSockets = ToLane | { readonly kind: 'reload'; readonly tls: TlsFiles }
+export type ToSockets =
+  | ToLane
+  | { readonly kind: 'reload'; readonly tls: TlsFiles | undefined; readonly logLevel: LogLevel }
 
 /** The ring has new bytes, or the writer requested space. */
 export type FromSocketsToLane = { readonly kind: 'bytes' }

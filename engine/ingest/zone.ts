@@ -1,5 +1,12 @@
 import { DAY_MS, MINUTE_MS } from '../process/clock.ts'
 
+/**
+ * Time zone offsets are multiples of 15 minutes. A clock that differs by nearly such a multiple may
+ * be in another zone.
+ */
+const QUARTER_MINUTES = 15
+const ZONE_SLACK_MS = 2 * MINUTE_MS
+
 /** `+01:00`, `-0930`, `+11`: hours and minutes east of UTC, up to 18 hours. */
 const FIXED = /^([+-])(\d\d):?(\d\d)?$/
 const FIXED_MINUTES_MAX = 18 * 60
@@ -79,4 +86,13 @@ function fixedMinutes(text: string): number | undefined {
   const [, sign, hours, minutes] = FIXED.exec(text) ?? []
   if (sign === undefined) return undefined
   return (sign === '-' ? -1 : 1) * (Number(hours) * 60 + Number(minutes ?? 0))
+}
+
+/** The offset of a clock in minutes if it is nearly a multiple of 15 minutes, else 0. */
+export function zoneMinutes(differenceMs: number): number {
+  const quarters = Math.round(differenceMs / (QUARTER_MINUTES * MINUTE_MS))
+  if (quarters === 0 || Math.abs(quarters) > 4 * 18) return 0
+  return Math.abs(differenceMs - quarters * QUARTER_MINUTES * MINUTE_MS) <= ZONE_SLACK_MS
+    ? quarters * QUARTER_MINUTES
+    : 0
 }

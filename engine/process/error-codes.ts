@@ -94,6 +94,10 @@ export const FAULTS = {
     about:
       'The file of an assessment cannot be read or written, or has an error; docs/reference/assessments.md describes the format',
   },
+  AUDIT_FILE: {
+    exit: ExitStatus.unavailable,
+    about: 'The audit log cannot be written to the file, or the file exists',
+  },
   NOT_FOUND: {
     exit: ExitStatus.refused,
     about: 'No organization, key, token, scan, assessment or recommendation has that name',

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
-import { Command, CommanderError, type Help } from 'commander'
+import { Command, CommanderError, type ErrorOptions, type Help } from 'commander'
+import { Cancelled } from './cancelled.ts'
 import { ExitStatus, Fault } from './error-codes.ts'
 import { printable, terminalWidth } from './table.ts'
 
@@ -26,7 +27,9 @@ export function programVersion(): string {
  * @param about imperative, capitalized, without a period, like all help texts
  */
 export function createProgram(name: string, about: string): Command {
-  const program = new Command(name).description(about).version(programVersion(), '-V, --version', 'Print the version')
+  const program = new ProgramCommand(name)
+    .description(about)
+    .version(programVersion(), '-V, --version', 'Print the version')
   return program
     .exitOverride()
     .helpOption('-h, --help', 'Print this help')
@@ -39,6 +42,30 @@ export function createProgram(name: string, about: string): Command {
         // runProgram prints the error once.
       },
     })
+}
+
+/** The command that a usage error is about: the error itself does not have it. */
+const COMMAND_OF = new WeakMap<CommanderError, string>()
+
+/** A command that remembers which of its commands a usage error is about. */
+class ProgramCommand extends Command {
+  override createCommand(name?: string): ProgramCommand {
+    return new ProgramCommand(name)
+  }
+
+  override error(message: string, options?: ErrorOptions): never {
+    try {
+      return super.error(message, options)
+    } catch (error) {
+      if (error instanceof CommanderError) COMMAND_OF.set(error, pathOf(this))
+      throw error
+    }
+  }
+}
+
+/** `posture-admin token bind` */
+function pathOf(command: Command): string {
+  return command.parent === null ? command.name() : `${pathOf(command.parent)} ${command.name()}`
 }
 
 /** For programs with commands. Call before adding any. */
@@ -104,13 +131,17 @@ export function failureOf(name: string, error: unknown): { readonly status: numb
       .replace(/^error: /, '')
       .replace(/\s*\n\s*/g, ' ')
       .replace(/\.$/, '')
-    return { status: ExitStatus.usage, text: `${name}: USAGE ${line}; see ${name} --help\n` }
+    return { status: ExitStatus.usage, text: `${name}: USAGE ${line}; see ${COMMAND_OF.get(error) ?? name} --help\n` }
   }
+  if (error instanceof Cancelled) return { status: CANCELLED_STATUS, text: `\n${name}: cancelled\n` }
   if (error instanceof Fault)
     return { status: error.exitStatus, text: `${name}: ${error.code} ${printableLines(error.message)}\n` }
   const text = `${name}: INTERNAL ${error instanceof Error ? error.stack : String(error)}\n`
   return { status: ExitStatus.internal, text }
 }
+
+/** 128 + SIGINT, as a shell reports a program that Ctrl-C ended. */
+const CANCELLED_STATUS = 130
 
 /** A line may quote untrusted input. */
 function printableLines(text: string): string {

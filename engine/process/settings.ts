@@ -15,6 +15,8 @@ export interface SettingNames {
   readonly about: string
   /** Describes the default if it depends on the machine. */
   readonly defaultAbout?: string
+  /** The flag may be repeated. Its values are joined by commas. */
+  readonly repeatable?: boolean
   /** Never printed, even if invalid. */
   readonly secret?: boolean
 }
@@ -97,6 +99,21 @@ export function listenAddresses() {
       return port !== '' && Number(port) <= PORT_MAX && isAddress ? { address, port: Number(port) } : undefined
     })
     if (addresses.every((one) => one !== undefined)) return addresses
+    context.addIssue({ code: 'custom', message: expected })
+    return z.NEVER
+  })
+}
+
+const HOST_NAME = /^(\*\.)?(?!-)[a-z0-9-]{1,63}(?<!-)(\.(?!-)[a-z0-9-]{1,63}(?<!-))*$/
+const HOST_NAME_MAX = 253
+
+/** Comma-separated host names, whose first label may be `*`, and IP addresses. */
+export function hostNames() {
+  const expected = 'expected comma-separated host names or IP addresses, such as posture.example.com or 192.0.2.1'
+  return z.string().transform((text, context): readonly string[] => {
+    if (text.trim() === '') return []
+    const names = text.split(',').map((name) => name.trim().toLowerCase())
+    if (names.every((name) => isIP(name) !== 0 || (name.length <= HOST_NAME_MAX && HOST_NAME.test(name)))) return names
     context.addIssue({ code: 'custom', message: expected })
     return z.NEVER
   })
@@ -193,7 +210,12 @@ export class SettingOption extends Option {
     ]
     super(flag, notes.length > 0 ? `${row.about} (${notes.join(', ')})` : row.about)
     this.setting = row
+    if (row.repeatable) this.argParser(joinValues)
   }
+}
+
+function joinValues(value: string, before: unknown): string {
+  return typeof before === 'string' ? `${before},${value}` : value
 }
 
 /** Adds an option for each setting with a flag. */

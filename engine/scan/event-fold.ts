@@ -1,5 +1,5 @@
 import type { Rule } from '../../registry/catalog.ts'
-import type { NameMatcher } from '../../registry/match.ts'
+import type { Matcher } from '../../registry/match.ts'
 import { METHODS } from '../event/event.ts'
 import {
   BIN_8,
@@ -19,6 +19,7 @@ import { domainStrength } from './confidence.ts'
 import { DistinctClients, hashClient } from './distinct-clients.ts'
 import { type Evidence, increase } from './evidence.ts'
 import { NAMES_MAX, NameTable, TABLE_FULL } from './name-table.ts'
+import { UnmatchedCopies } from './unmatched-copies.ts'
 
 /*
  * Aggregates buffered events in place: columns are read from the packed bytes of an event, and
@@ -47,7 +48,7 @@ export interface FoldedDay {
 }
 
 export class EventFold {
-  readonly #matcher: NameMatcher
+  #matcher: Matcher | undefined
   readonly #names = new NameTable()
   /** By name number: rule, platform number, last day, and the row of that day. */
   readonly #rules: (Rule | undefined)[] = []
@@ -75,7 +76,9 @@ export class EventFold {
   /** By cell and rule: matches of names for which the tables were full. */
   readonly #overflow = new Map<number, Map<Rule, number>>()
 
-  /** Processed events. `unmatched`: of these, events whose name no longer belongs to a platform. */
+  /** Events whose name no platform of the registry has. */
+  readonly unmatchedCopies = new UnmatchedCopies()
+  /** Processed events. `unmatched`: of these, events in unmatchedCopies. */
   folded = 0
   unmatched = 0
   /** Unreadable events: the bytes on disk changed. */
@@ -84,12 +87,12 @@ export class EventFold {
   tooOld = 0
   #firstDay = 0
 
-  constructor(matcher: NameMatcher) {
+  /**
+   * Starts over with the registry of an organization. Events of days before `firstDay` are skipped.
+   */
+  clear(matcher: Matcher, firstDay = 0): void {
     this.#matcher = matcher
-  }
-
-  /** Events of days before `firstDay` are skipped. */
-  clear(firstDay = 0): void {
+    this.unmatchedCopies.clear()
     this.#firstDay = firstDay
     this.tooOld = 0
     this.#names.clear()
@@ -122,6 +125,16 @@ export class EventFold {
       if (!this.#add(view, starts[entry] ?? 0, ends[entry] ?? 0)) return sequence + entry - from
     }
     return end
+  }
+
+  /** Copies the events of a chunk from `sequence` on as unmatched, without matching them. */
+  copyUnmatched({ sequence: first, from, damaged, slices }: ChunkView, sequence: number): void {
+    if (damaged) return
+    const { bytes, starts, ends, count } = slices
+    const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+    for (let entry = from + sequence - first; entry < count; entry++) {
+      this.unmatchedCopies.add(view, starts[entry] ?? 0, ends[entry] ?? 0)
+    }
   }
 
   /** The aggregates by platform and day. */
@@ -175,15 +188,15 @@ export class EventFold {
     const name = this.#names.numberOf(view, nameAt, nameEnd)
     let cell: number
     if (name === TABLE_FULL) {
-      const rule = this.#matcher.matchBytes(view, nameAt, nameEnd)
-      if (rule === undefined) return this.#skip()
+      const rule = this.#matcher?.matchBytes(view, nameAt, nameEnd)
+      if (rule === undefined) return this.#keepUnmatched(view, start, end)
       cell = this.#cell(this.#platformNumber(rule), day)
       if (cell === NONE) return false
       this.#countOverflow(cell, rule, count)
     } else {
       if (name === this.#rules.length) this.#resolveName(name, view, nameAt, nameEnd)
       const rule = this.#rules[name]
-      if (rule === undefined) return this.#skip()
+      if (rule === undefined) return this.#keepUnmatched(view, start, end)
       const row = this.#dayOfName[name] === day ? (this.#rowOfName[name] ?? NONE) : this.#row(name, day)
       if (row === NONE) {
         cell = this.#cell(this.#platformOfName[name] ?? 0, day)
@@ -210,18 +223,16 @@ export class EventFold {
     return true
   }
 
-  /**
-   * The registry matched the name when the event was admitted, but the current registry does not
-   * list it.
-   */
-  #skip(): boolean {
+  /** A collector may have a newer registry, and an own platform may have been removed. */
+  #keepUnmatched(view: DataView, start: number, end: number): boolean {
+    this.unmatchedCopies.add(view, start, end)
     this.folded++
     this.unmatched++
     return true
   }
 
   #resolveName(name: number, view: DataView, start: number, end: number): void {
-    const rule = this.#matcher.matchBytes(view, start, end)
+    const rule = this.#matcher?.matchBytes(view, start, end)
     this.#rules.push(rule)
     this.#dayOfName[name] = NONE
     if (rule !== undefined) this.#platformOfName[name] = this.#platformNumber(rule)

@@ -1,4 +1,3 @@
-import type { NameMatcher } from '../../registry/match.ts'
 import { EVIDENCE_PER_TRANSACTION_MAX, SCANS_PER_TRANSACTION_MAX, STORED_SCANS_MAX } from '../limits.ts'
 import type { Clock } from '../process/clock.ts'
 import { Fault } from '../process/error-codes.ts'
@@ -7,14 +6,18 @@ import { faultPoint } from '../process/fault-point.ts'
 import { newUuid } from '../store/keys.ts'
 import type { Organization } from '../store/organizations.ts'
 import { PublishedList } from '../store/published.ts'
+import type { Registries } from '../store/registry-in-force.ts'
 import type { Scan, ScanTrigger } from '../store/scans.ts'
 import type { Store } from '../store/store.ts'
 import { EventFold } from './event-fold.ts'
 import { type PreparedScan, prepareScan } from './prepare.ts'
+import { writeUnmatched } from './unmatched.ts'
 
 const NOTHING_FOUND = { platformsDiscovered: 0, shadowAiCount: 0, overallRiskScore: 0 } as const
 /** The failure of a scan whose process was killed. */
 export const INTERRUPTED = 'interrupted'
+/** A record of evidence takes about a page of LMDB. */
+const EVIDENCE_BYTES = 4096
 /** Attempts to prepare a scan that another process overtakes. More in a row indicate an error. */
 const PREPARATIONS_MAX = 3
 
@@ -46,15 +49,14 @@ export interface ScanOutcome {
  */
 export class ScanRunner {
   readonly #store: Store
-  readonly #matcher: NameMatcher
+  readonly #registries: Registries
   readonly #clock: Clock
-  readonly #fold: EventFold
+  readonly #fold = new EventFold()
 
-  constructor(store: Store, matcher: NameMatcher, clock: Clock) {
+  constructor(store: Store, registries: Registries, clock: Clock) {
     this.#store = store
-    this.#matcher = matcher
+    this.#registries = registries
     this.#clock = clock
-    this.#fold = new EventFold(matcher)
   }
 
   /** Returns the outcomes in the order of the requests. Removed organizations have none. */
@@ -82,11 +84,12 @@ export class ScanRunner {
     for (const one of started) {
       try {
         const next = this.#prepare(one.running, one.trigger)
-        if (records + next.evidence.length > EVIDENCE_PER_TRANSACTION_MAX) commit()
+        const more = next.evidence.length + unmatchedRecords(next)
+        if (records + more > EVIDENCE_PER_TRANSACTION_MAX) commit()
         prepared.push(next)
-        records += next.evidence.length
+        records += more
       } catch (error) {
-        outcomes.push(this.#fail(one.running, one.trigger, error))
+        outcomes.push(...this.#fail(one.running, one.trigger, error))
       }
     }
     commit()
@@ -134,9 +137,11 @@ export class ScanRunner {
   #prepare(running: Scan, trigger: ScanTrigger): PreparedScan {
     const organization = this.#store.organizations.get(running.organizationId)
     if (organization === undefined) throw new Fault('NOT_FOUND', `no organization ${running.organizationId}`)
-    return this.#store.environment.read(() =>
-      prepareScan(this.#store, this.#matcher, this.#fold, organization, { running, trigger }, this.#clock),
-    )
+    return this.#store.environment.read(() => {
+      // In the same snapshot as the evidence.
+      const matcher = this.#registries.matcherOf(organization.id)
+      return prepareScan(this.#store, matcher, this.#fold, organization, { running, trigger }, this.#clock)
+    })
   }
 
   #commit(prepared: readonly PreparedScan[]): ScanOutcome[] {
@@ -146,9 +151,12 @@ export class ScanRunner {
       let overtaken: PreparedScan[] = []
       try {
         // The transaction frees more space than it needs, so it may use the reserve.
-        overtaken = this.#store.environment.shrink(() => group.filter((scan) => !this.#write(scan)))
+        overtaken = this.#store.environment.shrink(() => {
+          group = group.filter(({ completed }) => this.#store.organizations.exists(completed.organizationId))
+          return group.filter((scan) => !this.#write(scan))
+        })
       } catch (error) {
-        return [...outcomes, ...group.map(({ completed, trigger }) => this.#fail(completed, trigger, error))]
+        return [...outcomes, ...group.flatMap(({ completed, trigger }) => this.#fail(completed, trigger, error))]
       }
       for (const scan of group) {
         if (!overtaken.includes(scan)) outcomes.push({ scan: scan.completed, trigger: scan.trigger, left: scan.left })
@@ -159,7 +167,7 @@ export class ScanRunner {
             throw new Fault('CONFLICT', 'another process is scanning the same organization')
           return [this.#prepare({ ...completed, status: 'running', completedAtMs: 0 }, trigger)]
         } catch (error) {
-          outcomes.push(this.#fail(completed, trigger, error))
+          outcomes.push(...this.#fail(completed, trigger, error))
           return []
         }
       })
@@ -190,21 +198,28 @@ export class ScanRunner {
     faultPoint('scan:folded')
     evidence.removeBefore(organizationId, prepared.removeBefore)
     coverage.removeBefore(organizationId, prepared.removeBefore)
+    writeUnmatched(this.#store, organizationId, prepared.unmatched)
     scans.put(completed)
     // A requested scan may have changed the number of stored scans since.
-    scanStates.put(organizationId, { ...state, stored: stateNow.stored, running: undefined })
+    scanStates.put(organizationId, {
+      ...state,
+      stored: stateNow.stored,
+      firstEventAtMs: stateNow.firstEventAtMs,
+      running: undefined,
+    })
     published.replacePacked(organizationId, PublishedList.discovery, prepared.discovery)
     faultPoint('scan:published')
     return true
   }
 
-  #fail(running: Scan, trigger: ScanTrigger, error: unknown): ScanOutcome {
-    const { environment, scans, scanStates } = this.#store
+  /** No outcome where the organization was removed meanwhile: nothing of it is written any more. */
+  #fail(running: Scan, trigger: ScanTrigger, error: unknown): ScanOutcome[] {
+    const { environment, organizations, scans, scanStates } = this.#store
     const scan = failed(running, failureText(error), this.#clock)
     let internalError = internalErrorOf(error)
     try {
       environment.shrink(() => {
-        if (scans.current(running)?.status !== 'running') return
+        if (!organizations.exists(running.organizationId) || scans.current(running)?.status !== 'running') return
         scans.put(scan)
         scanStates.put(running.organizationId, { ...scanStates.get(running.organizationId), running: undefined })
       })
@@ -213,8 +228,14 @@ export class ScanRunner {
       // organization marks this one as failed.
       internalError ??= internalErrorOf(second)
     }
-    return { scan, trigger, left: 0, ...(internalError === undefined ? {} : { internalError }) }
+    if (!environment.read(() => organizations.exists(running.organizationId))) return []
+    return [{ scan, trigger, left: 0, ...(internalError === undefined ? {} : { internalError }) }]
   }
+}
+
+/** Unmatched events that are written, in records of evidence with as many bytes. */
+function unmatchedRecords({ unmatched: { added, kept } }: PreparedScan): number {
+  return Math.ceil((added.bytes.length + (kept?.bytes.length ?? 0)) / EVIDENCE_BYTES)
 }
 
 function internalErrorOf(error: unknown): Error | undefined {
@@ -252,9 +273,10 @@ export function recoverInterrupted(store: Store, clock: Clock): void {
     environment.shrink(() => {
       const scan = runningOf(store, organizationId)
       const organization = organizations.get(organizationId)
+      if (organization === undefined) return
       if (scan !== undefined) scans.put(failed(scan, INTERRUPTED, clock))
       scanStates.put(organizationId, { ...scanStates.get(organizationId), running: undefined })
-      if (scan?.trigger === 'administrator' && organization !== undefined) requestScan(store, organization, clock)
+      if (scan?.trigger === 'administrator') requestScan(store, organization, clock)
     })
   }
 }
@@ -268,12 +290,12 @@ export function recoverInterrupted(store: Store, clock: Clock): void {
  */
 export function runScan(
   store: Store,
-  matcher: NameMatcher,
+  registries: Registries,
   organizationId: string,
   trigger: ScanTrigger,
   clock: Clock,
 ): Scan {
-  const runner = new ScanRunner(store, matcher, clock)
+  const runner = new ScanRunner(store, registries, clock)
   for (;;) {
     const [outcome] = runner.run([{ organizationId, trigger }])
     if (outcome === undefined) throw new Fault('NOT_FOUND', `no organization ${organizationId}`)

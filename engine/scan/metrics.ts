@@ -1,13 +1,34 @@
 import type { MetricRow } from '../process/metrics.ts'
-import type { ScanCounters } from './schedule.ts'
+import type { ScanSchedule } from './schedule.ts'
 
 /** The Prometheus metrics of the schedule. */
-export function scanRows({ completed, failed, eventsFolded, eventsDamaged, milliseconds }: ScanCounters): MetricRow[] {
+export function scanRows({ counters, unmatchedWaiting }: ScanSchedule): MetricRow[] {
+  const { completed, failed, eventsFolded, eventsDamaged, milliseconds } = counters
   return [
     ['posture_scans_completed_total', 'counter', 'Completed discovery scans by trigger', completed, 'trigger'],
     ['posture_scans_failed_total', 'counter', 'Failed discovery scans; their events wait for the next scan', failed],
     ['posture_scan_seconds_total', 'counter', 'Duration of completed scans', milliseconds / 1000],
     ['posture_scan_events_folded_total', 'counter', 'Buffered events added to the evidence', eventsFolded],
     ['posture_scan_events_damaged_total', 'counter', 'Buffered events that were damaged', eventsDamaged],
+    [
+      'posture_scan_events_unmatched_total',
+      'counter',
+      'Buffered events that no registry matched, so that they wait',
+      counters.eventsUnmatched,
+    ],
+    [
+      'posture_scan_events_rematched_total',
+      'counter',
+      'Waiting events added to the evidence after the registry changed',
+      counters.unmatchedRematched,
+    ],
+    [
+      'posture_unmatched_removed_total',
+      'counter',
+      'Waiting events removed, by reason: out of the evidence window, or beyond the limit',
+      counters.unmatchedRemoved,
+      'reason',
+    ],
+    ['posture_unmatched_waiting', 'gauge', 'Events that wait for a registry with their name', unmatchedWaiting],
   ]
 }

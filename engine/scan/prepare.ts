@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import type { NameMatcher } from '../../registry/match.ts'
+import type { Matcher } from '../../registry/match.ts'
 import type { Platform } from '../../registry/platform.ts'
 import { type Clock, dayOf } from '../process/clock.ts'
 import type { DayEvidence, Detection } from '../store/evidence.ts'
@@ -15,6 +15,7 @@ import type { EventFold } from './event-fold.ts'
 import { Evidence } from './evidence.ts'
 import { byConfidence, type Finding, platformJson, scanJson } from './publish.ts'
 import { overallRiskScore } from './risk.ts'
+import { matchUnmatched, type UnmatchedChange } from './unmatched.ts'
 
 /** Maximum names of one platform in a finding. */
 const NAMES_IN_WINDOW_MAX = 512
@@ -37,6 +38,7 @@ export interface PreparedScan {
   readonly discovery: PackedList
   /** Evidence before this day is removed. */
   readonly removeBefore: number
+  readonly unmatched: UnmatchedChange
   /** Events left in the buffer because a limit was reached. */
   readonly left: number
 }
@@ -47,7 +49,7 @@ export function firstDayOfWindow(organization: Organization, nowMs: number): num
 }
 
 /** Hash of all inputs of a scan except evidence. If it changes, the result may change. */
-export function inputsOf(organization: Organization, matcher: NameMatcher): string {
+export function inputsOf(organization: Organization, matcher: Matcher): string {
   const { approvedPlatformIds, evidenceWindowDays, domain } = organization
   return createHash('sha256')
     .update(JSON.stringify([[...approvedPlatformIds].sort(), evidenceWindowDays, domain, matcher.fingerprint]))
@@ -61,7 +63,7 @@ export function inputsOf(organization: Organization, matcher: NameMatcher): stri
  */
 export function prepareScan(
   store: Store,
-  matcher: NameMatcher,
+  matcher: Matcher,
   fold: EventFold,
   organization: Organization,
   { running, trigger }: { readonly running: Scan; readonly trigger: ScanTrigger },
@@ -70,7 +72,8 @@ export function prepareScan(
   const organizationId = organization.id
   const stateBefore = store.scanStates.get(organizationId)
   const horizon = horizonOf(organization, stateBefore, clock.nowMs())
-  const { foldedThrough, left } = foldBuffer(store, fold, organizationId, horizon)
+  const { foldedThrough, left } = foldBuffer(store, matcher, fold, organizationId, horizon)
+  const unmatched = matchUnmatched(store, matcher, fold, organizationId, stateBefore, { horizon, isFull: left > 0 })
   const evidence = Array.from(fold.days(), ({ day, platformId, addTo }) => {
     const sum = new Evidence()
     const stored = store.evidence.day(organizationId, day, platformId)
@@ -111,8 +114,9 @@ export function prepareScan(
     completedAtMs: nowMs,
     eventsFolded: fold.folded,
     eventsUnmatched: fold.unmatched,
-    eventsDamaged: fold.damaged,
+    eventsDamaged: fold.damaged + unmatched.damaged,
     eventsTooOld: fold.tooOld,
+    waiting: unmatched.waiting,
     summary: {
       platformsDiscovered: findings.length,
       shadowAiCount: findings.filter((finding) => !finding.approved).length,
@@ -137,6 +141,7 @@ export function prepareScan(
       scheduledAtMs: isScheduled ? running.startedAtMs : stateBefore.scheduledAtMs,
       firstDay,
       inputs: inputsOf(organization, matcher),
+      ...unmatched.state,
     },
     foldedThrough,
     evidence,
@@ -147,7 +152,8 @@ export function prepareScan(
       byConfidence(findings).map((finding) => platformJson(finding, coverage)),
     ),
     removeBefore: isScheduled ? horizon : 0,
-    left,
+    unmatched,
+    left: left + unmatched.left,
   }
 }
 
@@ -163,11 +169,12 @@ function horizonOf(organization: Organization, { scheduledAtMs }: ScanState, now
 /** Adds all buffered events, or as many as the limits of the fold allow. */
 function foldBuffer(
   store: Store,
+  matcher: Matcher,
   fold: EventFold,
   organizationId: string,
   firstDay: number,
 ): { foldedThrough: number; left: number } {
-  fold.clear(firstDay)
+  fold.clear(matcher, firstDay)
   let next = 0
   for (const chunk of store.buffer.chunks(organizationId)) {
     next = fold.addChunk(chunk)
@@ -183,7 +190,7 @@ function foldBuffer(
 function evidenceInWindow(
   store: Store,
   organizationId: string,
-  matcher: NameMatcher,
+  matcher: Matcher,
   firstDay: number,
   changed: PreparedScan['evidence'],
 ): Map<Platform, Evidence> {

@@ -1,7 +1,7 @@
-import type { NameMatcher } from '../../registry/match.ts'
 import type { Clock } from '../process/clock.ts'
 import { Fault } from '../process/error-codes.ts'
 import { tryHold } from '../process/exclusive.ts'
+import type { Registries } from '../store/registry-in-force.ts'
 import type { Scan } from '../store/scans.ts'
 import type { Store } from '../store/store.ts'
 import { INTERRUPTED, requestScan, runScan } from './fold.ts'
@@ -23,7 +23,7 @@ const POLL_EVERY_MS = 100
  */
 export async function scanNow(
   store: Store,
-  matcher: () => NameMatcher,
+  registries: Registries,
   requested: Scan,
   clock: Clock,
   signal: AbortSignal,
@@ -44,7 +44,7 @@ export async function scanNow(
       // run it now.
       const status = store.environment.read(() => store.scans.current(wanted))?.status
       if (status === 'pending' || status === 'running') {
-        return runScan(store, matcher(), wanted.organizationId, 'administrator', clock)
+        return runScan(store, registries, wanted.organizationId, 'administrator', clock)
       }
     } finally {
       await release()

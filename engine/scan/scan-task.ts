@@ -1,11 +1,9 @@
-import type { Catalog } from '../../registry/catalog.ts'
 import type { PlainFault } from '../process/error-codes.ts'
 import type { ScanOutcome, ScanRequest } from './fold.ts'
 
 /** Options of the scan thread. */
 export interface ScanWorkerData {
   readonly dataDirectory: string
-  readonly catalog: Catalog
 }
 
 /** A task of the scan thread: run scans, or close the store before the thread ends. */

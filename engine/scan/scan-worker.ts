@@ -1,12 +1,12 @@
 import { Piscina } from 'piscina'
-import { NameMatcher } from '../../registry/match.ts'
 import { systemClock } from '../process/clock.ts'
 import { Fault, plainFault } from '../process/error-codes.ts'
+import { RegistryInForce } from '../store/registry-in-force.ts'
 import { Store } from '../store/store.ts'
 import { ScanRunner } from './fold.ts'
 import type { ScanAnswer, ScanTask, ScanWorkerData } from './scan-task.ts'
 
-const { dataDirectory, catalog } = Piscina.workerData as ScanWorkerData
+const { dataDirectory } = Piscina.workerData as ScanWorkerData
 let open: { readonly store: Store; readonly runner: ScanRunner } | undefined
 
 /** The piscina task: runs scans, or closes the store before the thread ends. */
@@ -24,7 +24,7 @@ export default async function scan(task: ScanTask): Promise<ScanAnswer> {
 function opened(): NonNullable<typeof open> {
   if (open === undefined) {
     const store = new Store(dataDirectory, { mustExist: true })
-    open = { store, runner: new ScanRunner(store, new NameMatcher(catalog), systemClock) }
+    open = { store, runner: new ScanRunner(store, new RegistryInForce(store), systemClock) }
   }
   return open
 }

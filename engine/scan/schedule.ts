@@ -1,11 +1,12 @@
-import type { NameMatcher } from '../../registry/match.ts'
 import { SCANS_PER_TRANSACTION_MAX } from '../limits.ts'
 import { type Clock, MINUTE_MS, SECOND_MS } from '../process/clock.ts'
 import { logFailure } from '../process/failure.ts'
 import type { Logger } from '../process/log.ts'
 import type { Organization } from '../store/organizations.ts'
+import type { Registries } from '../store/registry-in-force.ts'
 import type { Scan, ScanTrigger } from '../store/scans.ts'
 import type { Store } from '../store/store.ts'
+import { FirstScans } from './first-scans.ts'
 import { failureOf, recoverInterrupted, type ScanOutcome } from './fold.ts'
 import { periodOf } from './period.ts'
 import { firstDayOfWindow, inputsOf } from './prepare.ts'
@@ -29,25 +30,36 @@ export interface ScanCounters {
   failed: number
   eventsFolded: number
   eventsDamaged: number
+  eventsUnmatched: number
+  /**
+   * Events that waited for a registry with their name: added to the evidence, or removed, by
+   * reason.
+   */
+  unmatchedRematched: number
+  readonly unmatchedRemoved: { expired: number; limit: number }
   /** Total duration of completed scans. */
   milliseconds: number
 }
 
 /**
  * Schedules the scans of all organizations in groups: by their frequency, counted from the creation
- * of the organization; at once when the buffer has enough events; and on request of an
- * administrator. After a downtime, one scan replaces all missed ones.
+ * of the organization; quickly after its first event (first-scans.ts); at once when the buffer has
+ * enough events; and on request of an administrator. After a downtime, one scan replaces all missed
+ * ones.
  */
 export class ScanSchedule {
   readonly counters: ScanCounters = {
-    completed: { schedule: 0, buffer: 0, administrator: 0 },
+    completed: { schedule: 0, first: 0, buffer: 0, administrator: 0 },
     failed: 0,
     eventsFolded: 0,
     eventsDamaged: 0,
+    eventsUnmatched: 0,
+    unmatchedRematched: 0,
+    unmatchedRemoved: { expired: 0, limit: 0 },
     milliseconds: 0,
   }
   readonly #store: Store
-  readonly #matcher: NameMatcher
+  readonly #registries: Registries
   readonly #clock: Clock
   readonly #log: Logger
   readonly #executor: ScanExecutor
@@ -73,15 +85,17 @@ export class ScanSchedule {
    */
   readonly #immediateAtMs = new Map<string, number>()
   readonly #waiting = new Map<string, NodeJS.Timeout>()
+  readonly #firstScans: FirstScans
   readonly #timers: NodeJS.Timeout[] = []
   #stopped = false
 
-  constructor(store: Store, matcher: NameMatcher, clock: Clock, log: Logger, executor: ScanExecutor) {
+  constructor(store: Store, registries: Registries, clock: Clock, log: Logger, executor: ScanExecutor) {
     this.#store = store
-    this.#matcher = matcher
+    this.#registries = registries
     this.#clock = clock
     this.#log = log
     this.#executor = executor
+    this.#firstScans = new FirstScans(store)
   }
 
   start(): void {
@@ -121,6 +135,12 @@ export class ScanSchedule {
     while (this.#running !== undefined) await this.#running
   }
 
+  /** Events of all organizations that wait for a registry with their name. */
+  get unmatchedWaiting(): number {
+    const { environment, organizations, unmatched } = this.#store
+    return environment.read(() => organizations.ids().reduce((sum, id) => sum + unmatched.count(id), 0))
+  }
+
   /** Number of organizations whose last scan failed. */
   get failing(): number {
     return this.#failing.size
@@ -132,7 +152,9 @@ export class ScanSchedule {
     this.#unstarted.clear()
     this.#immediateAtMs.clear()
     const nowMs = this.#clock.nowMs()
-    for (const id of this.#store.environment.read(() => this.#store.organizations.ids())) {
+    const ids = this.#store.environment.read(() => this.#store.organizations.ids())
+    this.#forgetOthers(new Set(ids))
+    for (const id of ids) {
       try {
         this.#checkOrganization(id, nowMs)
       } catch (error) {
@@ -145,12 +167,21 @@ export class ScanSchedule {
     this.pollRequests()
   }
 
+  /** What is remembered of organizations that were removed. */
+  #forgetOthers(ids: ReadonlySet<string>): void {
+    for (const id of this.#periodSeen.keys()) if (!ids.has(id)) this.#periodSeen.delete(id)
+    for (const id of this.#failing) if (!ids.has(id)) this.#failing.delete(id)
+  }
+
   #checkOrganization(organizationId: string, nowMs: number): void {
     const organization = this.#store.organizations.get(organizationId)
     if (organization === undefined) return
     const period = periodOf(organization, nowMs)
-    const due = period > (this.#periodSeen.get(organizationId) ?? this.#lastScheduledPeriod(organization, nowMs))
-    this.#periodSeen.set(organizationId, period)
+    const seen = this.#periodSeen.get(organizationId) ?? this.#lastScheduledPeriod(organization, nowMs)
+    // A clock that steps back across the start of a period must not repeat the scan of the period.
+    const due = period > seen
+    if (due || seen - period > 1) this.#periodSeen.set(organizationId, period)
+    else this.#periodSeen.set(organizationId, seen)
     if (due && this.#resultMayChange(organization, nowMs)) this.#enqueue(organizationId, 'schedule')
     else this.noteBuffered(organizationId)
   }
@@ -162,11 +193,14 @@ export class ScanSchedule {
       if (this.#unstarted.has(organizationId) || this.#inProgress.has(organizationId)) continue
       this.#enqueue(organizationId, 'administrator')
     }
+    for (const organizationId of this.#firstScans.takeDue(this.#clock.nowMs())) this.#enqueue(organizationId, 'first')
   }
 
   /** Call after events were buffered. */
   noteBuffered(organizationId: string): void {
-    if (this.#stopped || this.#failedSinceCheck.has(organizationId) || this.#waiting.has(organizationId)) return
+    if (this.#stopped || this.#failedSinceCheck.has(organizationId)) return
+    this.#noteFirst(organizationId)
+    if (this.#waiting.has(organizationId)) return
     if (this.#store.buffer.count(organizationId) < EVENTS_FOR_IMMEDIATE_SCAN) return
     const sinceMs = this.#clock.nowMs() - (this.#immediateAtMs.get(organizationId) ?? Number.NEGATIVE_INFINITY)
     // A clock that was set back must not delay the scan.
@@ -178,6 +212,15 @@ export class ScanSchedule {
           this.#enqueue(organizationId, 'buffer')
       }
       this.#waiting.set(organizationId, setTimeout(later, IMMEDIATE_SCAN_GAP_MS - sinceMs))
+    }
+  }
+
+  #noteFirst(organizationId: string): void {
+    try {
+      this.#firstScans.note(organizationId, this.#clock.nowMs())
+    } catch (error) {
+      // Ingest calls this, and its events are stored. The next check tries again.
+      logFailure(this.#log, error, 'could not schedule the first scan', { fields: { organization: organizationId } })
     }
   }
 
@@ -221,6 +264,10 @@ export class ScanSchedule {
     this.counters.eventsFolded += scan.eventsFolded
     this.counters.eventsDamaged += scan.eventsDamaged ?? 0
     this.counters.milliseconds += scan.completedAtMs - scan.startedAtMs
+    this.counters.eventsUnmatched += scan.eventsUnmatched
+    this.counters.unmatchedRematched += scan.waiting?.rematched ?? 0
+    this.counters.unmatchedRemoved.expired += scan.waiting?.expired ?? 0
+    this.counters.unmatchedRemoved.limit += scan.waiting?.dropped ?? 0
     this.#log.info(scanLogFields(scan), 'scan completed')
     if ((scan.eventsDamaged ?? 0) > 0) {
       this.#log.error(
@@ -251,10 +298,13 @@ export class ScanSchedule {
     })
   }
 
-  /** The minimum corrects a time that was stored while the clock was far ahead. */
+  /** A time that was stored while the clock was far ahead counts as now. */
   #lastScheduledPeriod(organization: Organization, nowMs: number): number {
     const { scheduledAtMs } = this.#store.scanStates.get(organization.id)
-    return scheduledAtMs === 0 ? 0 : periodOf(organization, Math.min(scheduledAtMs, nowMs))
+    if (scheduledAtMs === 0) return 0
+    const last = periodOf(organization, scheduledAtMs)
+    const period = periodOf(organization, nowMs)
+    return last - period > 1 ? period : last
   }
 
   /**
@@ -262,12 +312,16 @@ export class ScanSchedule {
    * the window since the last scan.
    */
   #resultMayChange(organization: Organization, nowMs: number): boolean {
-    const { buffer, scanStates, evidence } = this.#store
+    const { buffer, unmatched, scanStates, evidence } = this.#store
     if (buffer.count(organization.id) > 0) return true
-    const { inputs, firstDay } = scanStates.get(organization.id)
-    if (inputs !== '' && inputs !== inputsOf(organization, this.#matcher)) return true
+    const { inputs, firstDay, unmatchedDay } = scanStates.get(organization.id)
+    const matcher = this.#registries.matcherOf(organization.id)
+    if (inputs !== '' && inputs !== inputsOf(organization, matcher)) return true
+    // Waiting events leave the evidence window, too.
+    const windowStart = firstDayOfWindow(organization, nowMs)
+    if (unmatched.count(organization.id) > 0 && unmatchedDay !== windowStart) return true
     // After the clock was set back, the window moves backward.
-    const days = [firstDay, firstDayOfWindow(organization, nowMs)] as const
+    const days = [firstDay, windowStart] as const
     return evidence.firstDayFrom(organization.id, Math.min(...days), Math.max(...days)) !== undefined
   }
 }
@@ -279,6 +333,7 @@ export function scanLogFields(scan: Scan): Record<string, unknown> {
     scan: scan.id,
     trigger: scan.trigger,
     events: scan.eventsFolded,
+    unmatched: scan.eventsUnmatched,
     platforms: scan.summary.platformsDiscovered,
     shadow: scan.summary.shadowAiCount,
     risk: scan.summary.overallRiskScore,

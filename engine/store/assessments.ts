@@ -54,8 +54,8 @@ export interface Assessment {
   readonly completedAtMs: number
   readonly updatedAtMs: number
   /**
-   * The organization's count of completed assessments, from 1; 0 until completed. Orders
-   * completions within one millisecond.
+   * Its place in the order of the organization's completions, from 1; 0 until then. The clock may
+   * have been set back in between.
    */
   readonly completion: number
   /** null until completed. */
@@ -84,7 +84,7 @@ export class Assessments {
     return Array.from(this.#assessments.range(uuidBytes(organizationId)), ({ value }) => value)
   }
 
-  /** Completed assessments, newest first. */
+  /** Those that are completed, the latest one first. */
   completed(organizationId: string): Assessment[] {
     return this.ofOrganization(organizationId)
       .filter(({ status }) => status === 'completed')

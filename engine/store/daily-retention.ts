@@ -40,6 +40,13 @@ export class DailyRetention {
   async run(): Promise<void> {
     const removed = { scans: 0, auditEntries: 0, sources: 0 }
     try {
+      for (const removal of this.#store.environment.read(() => this.#store.removals.all())) {
+        for (const _records of this.#store.removals.finish(removal)) {
+          await othersTurn()
+          if (this.#stopped) return
+        }
+        this.#log.info({ organization: removal.organizationId }, 'the records of a removed organization are deleted')
+      }
       for (const { id } of this.#store.environment.read(() => this.#store.organizations.all())) {
         for (const step of applyRetention(this.#store, id, this.#clock.nowMs())) {
           removed.scans += step.scans

@@ -22,6 +22,11 @@ export class Family<T> {
     return bytes === undefined ? undefined : this.#open(bytes)
   }
 
+  /** Whether there is a record, without opening it. */
+  has(key: Uint8Array): boolean {
+    return this.#table.doesExist(Buffer.from(key))
+  }
+
   /** Requires a write transaction. */
   put(key: Uint8Array, value: T): void {
     this.#table.putSync(Buffer.from(key), sealRecord(RECORD_VERSION, packr.pack(value)))
@@ -42,6 +47,18 @@ export class Family<T> {
   /** Keys that begin with `prefix`. Does not read the records. */
   keys(prefix: Uint8Array): Iterable<Buffer> {
     return this.#table.getKeys({ start: Buffer.from(prefix), end: endOfPrefix(prefix) })
+  }
+
+  /** The first key that begins with `prefix`, from `start` on. */
+  firstKey(prefix: Uint8Array, start: Uint8Array = prefix): Buffer | undefined {
+    const [key] = this.#table.getKeys({ start: Buffer.from(start), end: endOfPrefix(prefix), limit: 1 })
+    return key
+  }
+
+  lastKey(prefix: Uint8Array): Buffer | undefined {
+    const range = { start: endOfPrefix(prefix), end: Buffer.from(prefix), reverse: true, exclusiveStart: true }
+    const [key] = this.#table.getKeys({ ...range, limit: 1 })
+    return key
   }
 
   /** The last record whose key begins with `prefix` and for which `wanted` returns true. */

@@ -7,6 +7,9 @@ import { randomUUID } from 'node:crypto'
  *   table               key                              value
  *   organizations       o                                Organization
  *   organization-names  name, lower case, UTF-8          o                              [index]
+ *   own-platforms       o + platform id                  OwnPlatform
+ *   registry-versions   o                                version number, see own-platforms.ts
+ *   organization-removals  o                             Removal: records left to delete
  *   members             o + name, lower case             Member
  *   memberships         user id (16) + o                 key of the member              [index]
  *   users               user id (16)                     User
@@ -24,7 +27,9 @@ import { randomUUID } from 'node:crypto'
  *   rejects             o + sequence (8)                 message not understood, redacted
  *   read-lines          o + two hashes (32)              hashes of log messages already read
  *   buffer              o + sequence (8), see queue.ts   Event
- *   seen                o + collector instance (8)       counted sequences
+ *   unmatched-events    o + sequence (8), see queue.ts   Event of no platform of the registry
+ *   seen                o + collector instance (8)       newest counted sequences
+ *   seen-pages          o + instance (8) + last (8)      older ones, see seen-instance.ts
  *   evidence            o + day (4) + platform id        evidence of one platform on one day
  *   detections          o + platform id                  id and first time of a platform
  *   scans               o + requested (8) + scan id (16) Scan
@@ -41,8 +46,9 @@ import { randomUUID } from 'node:crypto'
  * A user can belong to several organizations, so users and sessions do not begin with one.
  * The indexes do not begin with the organization, because they are used to find it. Their
  * keys are known only to the organization (the hash of a secret) or unique (its name). Sources
- * without a known token have the all-zero organization, which does not exist. Numbers are
- * big-endian, so that byte order is numeric order.
+ * without a known token have the all-zero organization, which does not exist, and so
+ * have platforms that every organization has. Numbers are big-endian, so that byte order is numeric
+ * order.
  */
 export const ORGANIZATION_KEY_BYTES = 16
 export const UUID_BYTES = 16

@@ -64,6 +64,11 @@ export class Organizations {
     return /^[0-9a-f-]{36}$/.test(nameOrId) ? this.get(nameOrId) : undefined
   }
 
+  /** Whether there is a record, which may be damaged. */
+  exists(id: string): boolean {
+    return this.#records.has(uuidBytes(id))
+  }
+
   /** Includes organizations with a damaged record. */
   ids(): string[] {
     return Array.from(this.#records.keys(Buffer.alloc(0)), uuidText)
@@ -79,9 +84,7 @@ export class Organizations {
    * @throws Fault CONFLICT if the name is taken
    */
   create(given: { name: string; domain: string; plan: Plan }, nowMs: number): Organization {
-    if (this.#names.get(nameKey(given.name)) !== undefined) {
-      throw new Fault('CONFLICT', `an organization named ${JSON.stringify(given.name)} already exists`)
-    }
+    this.#assertFree(given.name)
     const organization: Organization = {
       id: newUuid(),
       ...given,
@@ -93,6 +96,35 @@ export class Organizations {
     this.#records.put(uuidBytes(organization.id), organization)
     this.#names.putSync(nameKey(given.name), uuidBytes(organization.id))
     return organization
+  }
+
+  /**
+   * Inside a transaction of the caller. A change of case alone is a new name, too.
+   *
+   * @throws Fault CONFLICT where the name is taken.
+   */
+  rename(organization: Organization, name: string): Organization {
+    if (!nameKey(name).equals(nameKey(organization.name))) this.#assertFree(name)
+    this.#names.removeSync(nameKey(organization.name))
+    const renamed = { ...organization, name }
+    this.#names.putSync(nameKey(name), uuidBytes(organization.id))
+    this.update(renamed)
+    return renamed
+  }
+
+  /**
+   * Inside a transaction of the caller, who also removes what leads to its other records
+   * (removals.ts).
+   */
+  remove(organization: Organization): void {
+    this.#names.removeSync(nameKey(organization.name))
+    this.#records.remove(uuidBytes(organization.id))
+    this.#versions.change(organization.id)
+  }
+
+  #assertFree(name: string): void {
+    if (this.#names.get(nameKey(name)) === undefined) return
+    throw new Fault('CONFLICT', `an organization named ${JSON.stringify(name)} already exists`)
   }
 
   /** Cannot change the name. Requires a write transaction. */

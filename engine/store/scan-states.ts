@@ -20,6 +20,16 @@ export interface ScanState {
    * registry. '': no completed scan.
    */
   readonly inputs: string
+  /**
+   * Fingerprint of the registry that unmatched events were last matched with. '': match them again.
+   */
+  readonly unmatchedRegistry?: string
+  /** The first day of the evidence window at that time, in days since 1970. */
+  readonly unmatchedDay?: number
+  /**
+   * When the first event was buffered, in milliseconds since 1970. Absent before the first event.
+   */
+  readonly firstEventAtMs?: number | undefined
   /** The key parts of the running scan, if any. */
   readonly running?: { readonly id: string; readonly requestedAtMs: number } | undefined
 }

@@ -17,7 +17,7 @@ export const SCAN_STATUSES = ['pending', 'running', 'completed', 'failed'] as co
 export type ScanStatus = (typeof SCAN_STATUSES)[number]
 
 /** Why a scan started. */
-export type ScanTrigger = 'schedule' | 'buffer' | 'administrator'
+export type ScanTrigger = 'schedule' | 'first' | 'buffer' | 'administrator'
 
 export interface Scan {
   readonly id: string
@@ -32,15 +32,32 @@ export interface Scan {
   /** 0 until ended. */
   readonly completedAtMs: number
   readonly eventsFolded: number
-  /** Of these, events whose name no longer belongs to a platform of the registry. */
+  /** Of these, events whose name no platform of the organization's registry has. They wait. */
   readonly eventsUnmatched: number
   /** Events that could not be read and were dropped. */
   readonly eventsDamaged: number
   /** Events of days before the evidence window. They are counted nowhere else. */
   readonly eventsTooOld: number
+  /**
+   * Events that wait for a registry that has their name. Absent in scans of releases that kept
+   * none.
+   */
+  readonly waiting?: WaitingEvents
   readonly summary: ScanSummary
   /** The error; empty unless failed. */
   readonly failure: string
+}
+
+/** waiting = waiting before + eventsUnmatched - rematched - expired - dropped - damaged ones. */
+export interface WaitingEvents {
+  /** How many wait after the scan. */
+  readonly count: number
+  /** Waiting events that the scan added to the evidence, because the registry changed. */
+  readonly rematched: number
+  /** Waiting events that left the evidence window. */
+  readonly expired: number
+  /** The oldest, removed by UNMATCHED_EVENTS_MAX. */
+  readonly dropped: number
 }
 
 export interface ScanSummary {

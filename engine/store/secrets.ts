@@ -15,8 +15,17 @@ export interface Secret {
   /** The characters that lists show. */
   readonly visible: string
   readonly createdAtMs: number
-  /** 0 while active. */
+  /** 0 until it is revoked. */
   readonly revokedAtMs: number
+  /** From then on it is expired, which is as good as revoked. Absent: it does not expire. */
+  readonly expiresAtMs?: number
+}
+
+export type SecretStatus = 'active' | 'expired' | 'revoked'
+
+export function statusOf({ revokedAtMs, expiresAtMs }: Secret, nowMs: number): SecretStatus {
+  if (revokedAtMs !== 0) return 'revoked'
+  return expiresAtMs !== undefined && expiresAtMs <= nowMs ? 'expired' : 'active'
 }
 
 /** A family of secrets with an index by hash, which contains active secrets only. */
@@ -32,7 +41,7 @@ export class Secrets<T extends Secret> {
     this.#onChange = onChange
   }
 
-  /** The active secret with this SHA-256. */
+  /** The secret whose SHA-256 this is, unless it was revoked. It may be expired. */
   byHash(hash: Uint8Array): T | undefined {
     const key = this.#hashes.get(Buffer.from(hash))
     return key === undefined ? undefined : this.#records.get(key)
@@ -42,7 +51,7 @@ export class Secrets<T extends Secret> {
     return this.#records.get(Buffer.concat([uuidBytes(organizationId), uuidBytes(id)]))
   }
 
-  /** Whether an active secret has this SHA-256. Unlike byHash, does not read the record. */
+  /** Whether a secret has this SHA-256 and was not revoked: byHash without reading the record. */
   isActive(hash: Buffer): boolean {
     return this.#hashes.get(hash) !== undefined
   }
@@ -51,8 +60,8 @@ export class Secrets<T extends Secret> {
     return [...this.#records.range(uuidBytes(organizationId))].map(({ value }) => value)
   }
 
-  activeCount(organizationId: string): number {
-    return this.ofOrganization(organizationId).filter((secret) => secret.revokedAtMs === 0).length
+  activeCount(organizationId: string, nowMs: number): number {
+    return this.ofOrganization(organizationId).filter((secret) => statusOf(secret, nowMs) === 'active').length
   }
 
   /** Requires a write transaction. */
@@ -67,6 +76,16 @@ export class Secrets<T extends Secret> {
   replace(secret: T): void {
     this.#records.put(secretKey(secret), secret)
     this.#onChange(secret.organizationId)
+  }
+
+  /**
+   * Makes all secrets of an organization unknown, and leaves their records. Inside the transaction
+   * that removes the organization.
+   */
+  removeHashes(organizationId: string): void {
+    for (const { hash, revokedAtMs } of this.ofOrganization(organizationId)) {
+      if (revokedAtMs === 0) this.#hashes.removeSync(Buffer.from(hash, 'hex'))
+    }
   }
 
   /**

@@ -1,15 +1,7 @@
-/**
- * A collector sends sequences almost in order, so a set consists of few ranges. Each gap adds one.
- * Beyond this number, the oldest gap is closed: a late event in that gap counts as a duplicate.
- */
-export const RANGES_MAX = 1024
-
 /** A set of integers, as ascending ranges that neither touch nor overlap. */
 export class SequenceSet {
   /** first, last, first, last, ... */
   readonly #bounds: number[]
-  /** Number of gaps closed because of the limit. */
-  gapsForgotten = 0
 
   constructor(ranges: readonly number[] = []) {
     this.#bounds = [...ranges]
@@ -19,30 +11,13 @@ export class SequenceSet {
     return this.#bounds
   }
 
+  get rangeCount(): number {
+    return this.#bounds.length / 2
+  }
+
   /** Adds a number. Returns false if the set contains it. */
   add(sequence: number): boolean {
-    const bounds = this.#bounds
-    const last = bounds.length - 1
-    // Fast path: the next sequence.
-    if (last > 0 && sequence === (bounds[last] ?? 0) + 1) {
-      bounds[last] = sequence
-      return true
-    }
-    const range = this.#firstRangeEndingAtOrAfter(sequence)
-    const first = bounds[range * 2]
-    if (first !== undefined && first <= sequence) return false
-
-    const joinsLeft = range > 0 && bounds[range * 2 - 1] === sequence - 1
-    const joinsRight = first === sequence + 1
-    if (joinsLeft && joinsRight) bounds.splice(range * 2 - 1, 2)
-    else if (joinsLeft) bounds[range * 2 - 1] = sequence
-    else if (joinsRight) bounds[range * 2] = sequence
-    else bounds.splice(range * 2, 0, sequence, sequence)
-    if (bounds.length > RANGES_MAX * 2) {
-      bounds.splice(1, 2)
-      this.gapsForgotten++
-    }
-    return true
+    return this.addRange(sequence, sequence)
   }
 
   /**
@@ -57,8 +32,6 @@ export class SequenceSet {
       bounds[end] = last
       return true
     }
-    // At the limit, add one by one: each addition may close a gap.
-    if (bounds.length >= RANGES_MAX * 2) return false
     const range = this.#firstRangeEndingAtOrAfter(first)
     const next = bounds[range * 2]
     if (next !== undefined && next <= last) return false
@@ -69,6 +42,11 @@ export class SequenceSet {
     else if (joinsRight) bounds[range * 2] = first
     else bounds.splice(range * 2, 0, first, last)
     return true
+  }
+
+  /** Removes the lowest ranges from the set, and returns them. */
+  takeLowest(rangeCount: number): number[] {
+    return this.#bounds.splice(0, rangeCount * 2)
   }
 
   #firstRangeEndingAtOrAfter(sequence: number): number {

@@ -3,6 +3,7 @@ import { STORED_REJECTS_MAX, STORED_SOURCES_MAX } from '../limits.ts'
 import type { Environment } from '../lmdb/environment.ts'
 import { Family } from './family.ts'
 import { u64Bytes, uuidBytes } from './keys.ts'
+import { combineRecent, type RecentSpan } from './recent-arrivals.ts'
 
 /** The organization of messages without a known token. No such organization exists. */
 export const NO_ORGANIZATION = '00000000-0000-0000-0000-000000000000'
@@ -34,6 +35,8 @@ export interface SourceDelta {
 /** A stored source with its total counts. */
 export interface StoredSource extends SourceDelta {
   readonly firstSeenMs: number
+  /** What arrived in the last hour before `lastSeenMs`. Absent in records of early releases. */
+  readonly recent?: readonly RecentSpan[]
 }
 
 /** A message that was rejected or not recognized, for the operator. */
@@ -83,7 +86,8 @@ export class Sources {
       const key = keyOf(delta)
       const stored = this.#sources.get(key)
       if (stored === undefined) added.set(delta.organizationId, (added.get(delta.organizationId) ?? 0) + 1)
-      this.#sources.put(key, stored === undefined ? { ...delta, firstSeenMs: delta.lastSeenMs } : sum(stored, delta))
+      const counted = stored === undefined ? { ...delta, firstSeenMs: delta.lastSeenMs } : sum(stored, delta)
+      this.#sources.put(key, { ...counted, recent: combineRecent(stored?.recent ?? [], [spanOf(delta)]) })
     }
     for (const [organizationId, rows] of added) this.#bound(organizationId, rows)
   }
@@ -130,7 +134,8 @@ export class Sources {
       const one = { ...value, ...SHARED }
       const key = keyOf(one)
       const stored = this.#sources.get(key)
-      this.#sources.put(key, stored === undefined ? one : sum(stored, one))
+      const recent = combineRecent(stored?.recent ?? [], one.recent ?? [])
+      this.#sources.put(key, stored === undefined ? one : { ...sum(stored, one), recent })
     }
     // Count again the next time, because this transaction may still be aborted.
     this.#rows.delete(organizationId)
@@ -155,6 +160,10 @@ export class Sources {
 
 /** The address and host of the row that removed sources of a token and listener share. */
 const SHARED = { address: 'other', host: '' } as const
+
+function spanOf({ lastSeenMs, received, counts }: SourceDelta): RecentSpan {
+  return [lastSeenMs, received, ...counts]
+}
 
 function isShared({ address, host }: SourceDelta): boolean {
   return address === SHARED.address && host === SHARED.host

@@ -12,9 +12,11 @@ import { Members } from './members.ts'
 import { migrate, SCHEMA_VERSION } from './migrate.ts'
 import { type MonitoringToken, monitoringTokensOf } from './monitoring-tokens.ts'
 import { Organizations } from './organizations.ts'
+import { OwnPlatforms } from './own-platforms.ts'
 import { Published } from './published.ts'
 import { ReadLines } from './read-lines.ts'
 import { Recommendations } from './recommendations.ts'
+import { Removals } from './removals.ts'
 import { ScanStates } from './scan-states.ts'
 import { Scans } from './scans.ts'
 import type { Secrets } from './secrets.ts'
@@ -22,6 +24,7 @@ import { SeenEvents } from './seen-events.ts'
 import { Sessions } from './sessions.ts'
 import { Sources } from './sources.ts'
 import { TokenBindings } from './token-bindings.ts'
+import { UnmatchedEvents } from './unmatched-events.ts'
 import { Users } from './users.ts'
 
 /** For transactions in progress when free space is checked, and for the service's log. */
@@ -37,6 +40,8 @@ export class Store {
   readonly environment: Environment
   readonly apiVersions: ApiVersions
   readonly organizations: Organizations
+  readonly ownPlatforms: OwnPlatforms
+  readonly removals: Removals
   readonly members: Members
   readonly users: Users
   readonly sessions: Sessions
@@ -48,6 +53,7 @@ export class Store {
   readonly sources: Sources
   readonly readLines: ReadLines
   readonly buffer: EventBuffer
+  readonly unmatched: UnmatchedEvents
   readonly seenEvents: SeenEvents
   readonly evidence: EvidenceStore
   readonly scans: Scans
@@ -74,6 +80,8 @@ export class Store {
     })
     this.apiVersions = new ApiVersions(this.environment)
     this.organizations = new Organizations(this.environment, this.apiVersions)
+    this.ownPlatforms = new OwnPlatforms(this.environment)
+    this.removals = new Removals(this.environment)
     this.members = new Members(this.environment)
     this.users = new Users(this.environment)
     this.sessions = new Sessions(this.environment)
@@ -85,6 +93,7 @@ export class Store {
     this.sources = new Sources(this.environment)
     this.readLines = new ReadLines(this.environment)
     this.buffer = new EventBuffer(this.environment)
+    this.unmatched = new UnmatchedEvents(this.environment)
     this.seenEvents = new SeenEvents(this.environment)
     this.evidence = new EvidenceStore(this.environment)
     this.scans = new Scans(this.environment)

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { Agent, request } from 'undici'
 import { IMPLEMENTATIONS } from '../support/https.ts'
-import { admin, type RunningService, startService } from '../support/programs.ts'
+import { ALL_SCOPES, admin, type RunningService, startService } from '../support/programs.ts'
 import { PROMPT_MS, until } from '../support/wait.ts'
 
 /**
@@ -21,7 +21,7 @@ async function start(t: Test, implementation: string, more: readonly string[] = 
   const directory = join(t.testdir(), 'service')
   const data = ['--data-dir', directory]
   await admin('organization', 'create', 'Acme', '--domain', 'acme.example', ...data)
-  const [made] = await admin('key', 'create', 'test', '--org', 'Acme', ...data)
+  const [made] = await admin('key', 'create', 'test', ...ALL_SCOPES, '--org', 'Acme', ...data)
   const threads = ['--api-threads', implementation === 'uws' ? '2' : '1']
   const service = await startService(directory, ['--http', implementation, '--ingest-port', 'off', ...threads, ...more])
   t.teardown(async () => {

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { IMPLEMENTATIONS } from '../support/https.ts'
-import { admin, type RunningService, startService } from '../support/programs.ts'
+import { ALL_SCOPES, admin, type RunningService, startService } from '../support/programs.ts'
 import { exchange, statusesOf } from '../support/raw-client.ts'
 
 /** The access log of a running service: one line per request, with the allowed fields only. */
@@ -17,7 +17,7 @@ async function start(t: Test, ...parameters: string[]): Promise<Site> {
   const directory = join(t.testdir(), 'service')
   const data = ['--data-dir', directory]
   const [organization] = await admin('organization', 'create', 'Acme', '--domain', 'acme.example', ...data)
-  const [made] = await admin('key', 'create', 'test', '--org', 'Acme', ...data)
+  const [made] = await admin('key', 'create', 'test', ...ALL_SCOPES, '--org', 'Acme', ...data)
   const service = await startService(directory, ['--plain-http', '--ingest-port', 'off', ...parameters])
   t.teardown(async () => {
     service.child.kill('SIGTERM')

@@ -10,7 +10,7 @@ import { SCOPES, type Scope } from '../../engine/store/api-keys.ts'
 import { firstBodyKey, PublishedList } from '../../engine/store/published.ts'
 import { IMPLEMENTATIONS, serve, type TestServer } from '../support/https.ts'
 import fc from '../support/property.ts'
-import { makeOrganization, matcher, NOON, openStore, Sender, type TestStore } from '../support/store.ts'
+import { makeOrganization, NOON, openStore, registries, Sender, type TestStore } from '../support/store.ts'
 
 const NO_DOCUMENT = { body: Buffer.from('{}'), tag: '"0"' }
 
@@ -80,6 +80,7 @@ const BAD_QUERIES = [
     'offset=',
     'offset=1&offset=1',
     'offset=99999999999999999',
+    'offset=9007199254740992',
     'limit=5&offset=NaN',
   ],
 ]
@@ -325,7 +326,7 @@ for (const implementation of IMPLEMENTATIONS) {
             }
             const ids = await Promise.all(
               organizations.map(async ({ id, name }) => {
-                runScan(api.opened.store, matcher, id, 'administrator', api.opened.clock)
+                runScan(api.opened.store, registries, id, 'administrator', api.opened.clock)
                 const { text } = await api.ask('/api/v1/discovery', { headers: { 'x-api-key': api.key(name) } })
                 return new Set(text.match(/[0-9a-f]{8}-[0-9a-f-]{27}/g))
               }),

@@ -23,7 +23,7 @@ import { assertContract } from '../support/contract.ts'
 import { report } from '../support/coverage.ts'
 import { type Answer, type Ask, IMPLEMENTATIONS, serve } from '../support/https.ts'
 import fc from '../support/property.ts'
-import { makeOrganization, matcher, NOON, openStore, Sender, type TestStore } from '../support/store.ts'
+import { makeOrganization, NOON, openStore, registries, Sender, type TestStore } from '../support/store.ts'
 
 const SALES_EMAIL = 'sales@vendor.example'
 const DOCUMENT = openApiDocument(ROUTES, SALES_EMAIL)
@@ -98,7 +98,7 @@ function fill({ opened, administration }: Service, acme: Organization): void {
     store.coverage.add(acme.id, report({ counters: { packets: 1000, names: 90, hellos_ech: 7 } }), NOON)
   })
   administration.approvals.add(acme, loadCatalog(), ['claude'])
-  runScan(store, matcher, acme.id, 'administrator', clock)
+  runScan(store, registries, acme.id, 'administrator', clock)
   for (const frameworkId of FRAMEWORK_IDS) {
     const answers: readonly ItemAnswer[] = ['no', 'partial', 'yes', 40, 'not_applicable']
     const categories = loadTemplates()[frameworkId].map((each, place) => ({
@@ -363,7 +363,7 @@ function make({ opened, administration }: Service, data: OrganizationData) {
     const events = data.hosts.map((host) => sender.event(`${data.mark}.${host}`, NOON))
     store.buffer.append(organization.id, events)
   })
-  runScan(store, matcher, organization.id, 'administrator', clock)
+  runScan(store, registries, organization.id, 'administrator', clock)
   for (const { framework, answers } of data.assessments) {
     const items = answers.map((each, at) => item(`I${at}`, each, { recommendation: `Do ${data.mark} ${at}.` }))
     // One item with a weight, so that there is a score.

@@ -8,8 +8,8 @@ import { IMPLEMENTATIONS } from '../support/https.ts'
 import { admin, type RunningService, startService } from '../support/programs.ts'
 
 /**
- * Clients without a valid key that pipeline requests by the thousand. A client with a key hardly
- * notices: it waits little longer than for a service beside it that nobody attacks.
+ * Clients without a valid key pipeline thousands of requests. A client with a key waits little
+ * longer than for an idle service beside it.
  */
 const GOOD_MS = 100
 const IDLE_TIMES = 5
@@ -17,7 +17,7 @@ const MEASURED_MS = 6000
 const PAUSE_MS = 10
 
 for (const implementation of IMPLEMENTATIONS) {
-  t.test(`over ${implementation}`, async (t) => {
+  t.test(`over ${implementation}: a flood of pipelined requests hardly delays a client with a key`, async (t) => {
     const folder = t.testdir()
     for (const { attackers, reads } of [
       { attackers: 10, reads: true },
@@ -65,8 +65,8 @@ async function site(t: Test, directory: string, words: readonly string[]): Promi
 }
 
 /**
- * The 99th percentile of what a client of each service waits for its answers, in milliseconds: one
- * request after the other, of each service in turn. Beyond the rate of its key the answer is 429.
+ * The 99th percentile of a client's latency at each service, in milliseconds. The client sends one
+ * request after the other, to the services in turn. Above the rate of its key the answer is 429.
  */
 async function latencies(t: Test, sites: readonly [Site, Site]): Promise<[number, number]> {
   const clients = sites.map((site) => ({ ...site, dispatcher: new Agent({ connections: 1 }), waited: [] as number[] }))

@@ -11,7 +11,8 @@ const NOON = Date.UTC(2026, 10, 20, 12)
 
 function caller(keyId: string): Caller {
   const organization = { id: 'o', key: Buffer.alloc(16), version: 1, versionOfAll: 1, isEnterprise: true, lists: [] }
-  return { keyId, visible: '', keyHash: Buffer.alloc(32), scopes: 0, organization, usedMs: 0 }
+  const expiresAtMs = Number.POSITIVE_INFINITY
+  return { keyId, visible: '', keyHash: Buffer.alloc(32), expiresAtMs, scopes: 0, organization, usedMs: 0 }
 }
 
 t.test("a key's use is recorded at first, and then once a minute", async (t) => {
@@ -46,7 +47,9 @@ t.test('a use that a full disk rejected is written when there is space', { skip 
   const disk = new SmallDisk(t, 100)
   const store = new Store(disk.directory)
   const writer = new KeyUseWriter(store, quietLog)
-  const use = { organizationId: '018f0000-0000-7000-8000-000000000001', keyId: '018f0000-0000-7000-8000-000000000002' }
+  const given = { name: 'Acme', domain: 'acme.example', plan: 'enterprise' } as const
+  const { id } = store.environment.write(() => store.organizations.create(given, NOON))
+  const use = { organizationId: id, keyId: '018f0000-0000-7000-8000-000000000002' }
   disk.fillUpTo(0)
   // The store checks the disk once a second.
   while (!store.environment.full) await later(50)

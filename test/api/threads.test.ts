@@ -1,14 +1,14 @@
 import { join } from 'node:path'
 import t from 'tap'
 import { Agent, request } from 'undici'
-import { admin, startService } from '../support/programs.ts'
+import { ALL_SCOPES, admin, startService } from '../support/programs.ts'
 
 /** State shared by a service's threads: the limit of a key holds over many connections. */
 t.test('all threads together accept sixty requests of a key, and sixty without a valid one', async (t) => {
   const directory = join(t.testdir(), 'service')
   const data = ['--data-dir', directory]
   await admin('organization', 'create', 'Acme', '--domain', 'acme.example', ...data)
-  const [made] = await admin('key', 'create', 'test', '--org', 'Acme', ...data)
+  const [made] = await admin('key', 'create', 'test', ...ALL_SCOPES, '--org', 'Acme', ...data)
   const threads = ['--api-threads', '4', '--access-log', '1000']
   const service = await startService(directory, ['--plain-http', '--ingest-port', 'off', ...threads])
   const agents = Array.from({ length: 24 }, () => new Agent({ connections: 1 }))
@@ -41,4 +41,29 @@ t.test('all threads together accept sixty requests of a key, and sixty without a
   t.match(await service.ended, { status: 0 })
   const [listed] = await admin('key', 'list', '--org', 'Acme', ...data)
   t.match(listed, { last_used_at: /^\d{4}-/ }, 'the last use was written down')
+})
+
+t.test('a restart gives no key another sixty requests', async (t) => {
+  const directory = join(t.testdir(), 'service')
+  const data = ['--data-dir', directory]
+  await admin('organization', 'create', 'Acme', '--domain', 'acme.example', ...data)
+  const [made] = await admin('key', 'create', 'test', '--org', 'Acme', ...data)
+  const began = performance.now()
+  for (const [run, expected] of [
+    ['before', { 200: 60, 429: 4 }],
+    ['after', { 429: 64 }],
+  ] as const) {
+    const service = await startService(directory, ['--plain-http', '--ingest-port', 'off'])
+    const found: Record<number, number> = {}
+    for (let each = 0; each < 64; each++) {
+      const headers = { 'x-api-key': String(made?.['key']) }
+      const { statusCode, body } = await request(`http://127.0.0.1:${service.apiPort}/api/v1/scores`, { headers })
+      await body.dump()
+      found[statusCode] = (found[statusCode] ?? 0) + 1
+    }
+    service.child.kill('SIGTERM')
+    t.match(await service.ended, { status: 0 })
+    t.ok(performance.now() - began < 60_000, 'within the window')
+    t.same(found, expected, run)
+  }
 })

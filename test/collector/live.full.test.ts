@@ -1,5 +1,6 @@
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
-import { existsSync } from 'node:fs'
+import { existsSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import type { LiveState } from '../../collector/capture/live.ts'
 import { ethernet, ipv4, ipv6, type NetworkPacket, tcp, udp, vlan } from '../support/packets.ts'
@@ -105,7 +106,7 @@ function observer(source: object) {
       if (holds()) return
       await new Promise((resolve) => setTimeout(resolve, 10))
     }
-    throw new Error(`waited in vain for ${what}; the observer said: ${JSON.stringify(parsed.slice(-3))}`)
+    throw new Error(`timed out waiting for ${what}; last output of the observer: ${JSON.stringify(parsed.slice(-3))}`)
   }
   const exited = new Promise<number | null>((resolve) => child.once('exit', (code) => resolve(code)))
   return {
@@ -189,18 +190,28 @@ t.test('names arrive within a flush, and the kernel filters the other packets', 
   t.match(live, { received: 7, taken: 7, seenByBoth: 0, dropped: { kernel: 0, pool: 0, unread: 0 }, filter: 'wide' })
 })
 
-t.test('a burst of queries arrives whole and in order', { skip }, async (t) => {
-  const asked = Array.from({ length: 20_000 }, (_query, index) => `n${index}.example.org`)
-  const frames = asked.map((name) => ethernet({}, ipv4(addresses, query(name))))
-  const path = `${t.testdir({ 'burst.pcap': pcapFile(framesAt(0, frames)) })}/burst.pcap`
+// Linux drops packets on a veth when more than net.core.netdev_max_backlog (1,000) wait for a CPU.
+// A burst is smaller, and the next one starts when the capture has seen it, so that a busy machine
+// drops nothing.
+const BURST_PACKETS = 900
+const BURSTS = 20
+
+t.test('bursts of queries arrive whole and in order', { skip }, async (t) => {
+  const names = Array.from({ length: BURSTS * BURST_PACKETS }, (_query, index) => `n${index}.example.org`)
+  const frames = names.map((name) => ethernet({}, ipv4(addresses, query(name))))
+  const directory = t.testdir()
   const watching = observer({ kind: 'interface', name: 'far' })
   await watching.ready()
-  send(path)
-  await watching.until('all names', () => watching.names().length >= asked.length)
+  for (let end = BURST_PACKETS; end <= names.length; end += BURST_PACKETS) {
+    const path = join(directory, `${end}.pcap`)
+    writeFileSync(path, pcapFile(framesAt(0, frames.slice(end - BURST_PACKETS, end))))
+    send(path)
+    await watching.until(`${end} names`, () => watching.names().length >= end)
+  }
   watching.stop()
   t.equal(await watching.exited, 0)
-  t.same(watching.names(), asked)
-  t.equal(watching.lines().at(-1)?.counts?.frames, asked.length)
+  t.same(watching.names(), names)
+  t.equal(watching.lines().at(-1)?.counts?.frames, names.length)
 })
 
 t.test('packets truncated by the snaplen are counted', { skip }, async (t) => {

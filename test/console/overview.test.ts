@@ -2,7 +2,7 @@ import t from 'tap'
 import { runScan } from '../../engine/scan/fold.ts'
 import { serveConsole, type TestConsole } from '../support/console.ts'
 import { report } from '../support/coverage.ts'
-import { makeOrganization, matcher, NOON, Sender } from '../support/store.ts'
+import { makeOrganization, NOON, registries, Sender } from '../support/store.ts'
 
 const DAY_MS = 86_400_000
 const sender = new Sender()
@@ -11,7 +11,7 @@ function scanWith({ store, clock, organization }: TestConsole, names: readonly s
   const atMs = clock.nowMs() - 60_000
   const events = names.map((name, index) => sender.event(name, atMs, { client: `192.0.2.${index + 1}` }))
   store.environment.write(() => store.buffer.append(organization.id, events))
-  runScan(store, matcher, organization.id, 'schedule', clock)
+  runScan(store, registries, organization.id, 'schedule', clock)
 }
 
 t.test('before the first scan it says the next step, which follows what is done', async (t) => {

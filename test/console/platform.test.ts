@@ -1,7 +1,7 @@
 import t from 'tap'
 import { runScan } from '../../engine/scan/fold.ts'
 import { serveConsole, type TestConsole } from '../support/console.ts'
-import { makeOrganization, matcher, NOON, Sender } from '../support/store.ts'
+import { makeOrganization, NOON, registries, Sender } from '../support/store.ts'
 
 /** Chats of three clients with a platform, on two days. */
 function useDeepSeek({ store, clock, organization }: TestConsole): void {
@@ -14,11 +14,11 @@ function useDeepSeek({ store, clock, organization }: TestConsole): void {
       sender.event('api.deepseek.com', NOON - 60_000, { client: '192.0.2.3' }),
     ]),
   )
-  runScan(store, matcher, organization.id, 'schedule', clock)
+  runScan(store, registries, organization.id, 'schedule', clock)
 }
 
 const scan = ({ store, clock, organization }: TestConsole) =>
-  runScan(store, matcher, organization.id, 'administrator', clock)
+  runScan(store, registries, organization.id, 'administrator', clock)
 
 t.test('a platform has its risk as a product, its confidence by kind, its names and its days', async (t) => {
   const site = await serveConsole(t)

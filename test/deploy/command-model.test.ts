@@ -11,9 +11,9 @@ const COMMANDS: readonly CommandModel[] = MODELS.flatMap(everyCommand)
 
 /** Verbs that texts of commands and options start with. Add a word only if it is a verb. */
 const VERBS = new Set(
-  `Accept Add Administer Answer Approve Assess Attribute Authenticate Back Bind Buffer Capture Change Close Combine Complete
-  Connect Count Create Decode Delete Drop Expect Export Find Forward Generate Grant Ingest Inspect Keep Limit List Listen Log
-  Look Make Manage Name Parse Print Read Receive Record Remove Replace Restore Revoke Run Scan Search Select Send Serve Set
+  `Accept Add Administer Answer Approve Assess Attribute Authenticate Back Bind Buffer Capture Change Close Combine Complete Confirm
+  Connect Count Create Decode Delete Drop Expect Expire Export Find Forward Generate Grant Ingest Inspect Keep Limit List Listen Log
+  Look Make Manage Name Parse Print Read Receive Record Remove Rename Replace Restore Revoke Run Scan Search Select Send Serve Set
   Shift Show Store Test Track Trust Turn Use Verify Wait Withdraw Write`.split(/\s+/),
 )
 /** Figurative or outdated words that have a standard term. */
@@ -54,8 +54,8 @@ t.test('the model has everything that help shows: usage, variable, default, choi
   t.equal(usageOf(find('posture-admin')), 'posture-admin [options] <command>')
   t.equal(usageOf(find('posture-admin key create')), 'posture-admin key create [options] <label>')
   const option = (words: string, flag: string) => find(words).options.find(({ long }) => long === flag)
-  t.match(option('posture-admin key create', '--org'), { required: true, value: '<name>', kind: 'other' })
-  t.match(option('posture-admin key create', '--scope'), { variadic: true, byDefault: 'all', choices: ['scores:read'] })
+  t.match(option('posture-admin key create', '--org'), { env: 'POSTURE_ORG', value: '<name>', kind: 'other' })
+  t.match(option('posture-admin key create', '--scope'), { variadic: true, choices: ['scores:read'] })
   t.match(option('posture-admin key create', '--data-dir'), {
     env: 'DATA_DIR',
     byDefault: '/var/lib/posture-service',

@@ -11,17 +11,17 @@ import { REPOSITORY } from '../support/programs.ts'
 const SETTINGS = { 'posture-collector': collectorSettings, 'posture-service': serviceSettings } as const
 const PAGE = readFileSync(join(REPOSITORY, 'docs/reference/packages.md'), 'utf8')
 
-for (const { name, unit, settings } of PROGRAMS) {
+for (const { name, unit, settings, secretFile } of PROGRAMS) {
   t.test(`${name}: the settings file names only existing settings`, async (t) => {
     const lines = readFileSync(join(REPOSITORY, settings), 'utf8').split('\n')
-    const named = lines.flatMap((line) => /^#([A-Z_]+)=/.exec(line)?.slice(1) ?? [])
+    const named = lines.flatMap((line) => /^#?([A-Z_]+)=/.exec(line)?.slice(1) ?? [])
     t.ok(named.length > 5)
     const known = settingRows(SETTINGS[name]).map(({ env }) => env)
     for (const variable of named) t.ok(known.includes(variable), variable)
     t.same(
       lines.filter((line) => line !== '' && !line.startsWith('#')),
-      [],
-      'nothing is set: the defaults hold',
+      secretFile === '' ? [] : [`SVC_TOKEN_FILE=${secretFile}`],
+      'all else is commented out: the defaults hold',
     )
   })
 

@@ -1,8 +1,8 @@
-import { readFileSync } from 'node:fs'
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { Agent, request } from 'undici'
-import { admin, interruptAndWait, run, runAdmin, start, startService } from '../support/programs.ts'
+import { ALL_SCOPES, admin, interruptAndWait, run, runAdmin, start, startService } from '../support/programs.ts'
 import { organizationWithToken, until } from '../support/syslog-service.ts'
 
 /**
@@ -87,7 +87,7 @@ t.test('changes to keys, plan and tokens apply to the next request', async (t) =
 t.test('a requested scan and approvals are visible at once; the service runs the scan', async (t) => {
   const { data, ask, send, token } = await site(t)
   const org = ['--org', 'Acme', ...data]
-  const [made] = await admin('key', 'create', 'dashboard', ...org)
+  const [made] = await admin('key', 'create', 'dashboard', ...ALL_SCOPES, ...org)
   const discovery = async () => (await ask('/api/v1/discovery', String(made?.['key']))).body
   t.same(await discovery(), { scan: null, platforms: [] })
   await send(token, 'claude.ai', 1)
@@ -110,20 +110,36 @@ t.test('a requested scan and approvals are visible at once; the service runs the
   ])
 })
 
-t.test("verify shows a token's events as they arrive", async (t) => {
+t.test('verify shows events of a token: those of the last minutes, and those that arrive', async (t) => {
   const { data, send, token, tokenId } = await site(t)
   const org = ['--org', 'Acme', ...data]
-  const waits = start('admin', ['verify', ...org, '--token', tokenId, '--timeout', '300'])
+  const verify = ['verify', ...org, '--token', tokenId]
+  await send(token, 'claude.ai', 1)
+  await send(token, 'claude.ai', 2)
+  const earlier = await run('admin', [...verify, '--timeout', '300'])
+  t.equal(earlier.status, 0, earlier.stderr)
+  const rows = earlier.stdout
+    .split('\n')
+    .filter((line) => line !== '')
+    .map((line) => JSON.parse(line) as Record<string, unknown>)
+  t.match(rows, [{ listener: 'https', address: '127.0.0.1', token_label: 'sensor' }])
+  t.equal(
+    rows.reduce((sum, row) => sum + Number(row['events']), 0),
+    2,
+    'each once',
+  )
+  const onlyNew = await run('admin', [...verify, '--since', '0s', '--timeout', '1'])
+  t.match(onlyNew, { status: 4, stderr: /^posture-admin: NO_EVENTS no events of .* within 1 s; no message arrived: / })
+  t.match(await runAdmin([...verify, '--since', '2h']), { status: 2, stderr: /a duration from 0s to 1h, such as 90s/ })
+
+  const waits = start('admin', [...verify, '--since', '0s', '--timeout', '300'])
   // verify shows only events received after its start, so events are sent until one is shown.
-  let sent = 0
-  const { status, stdout } = await until('it has ended', async () => {
+  let sent = 2
+  const { status } = await until('it has ended', async () => {
     await send(token, 'claude.ai', ++sent)
     return waits.child.exitCode === null ? undefined : waits.ended
   })
   t.equal(status, 0)
-  const [first] = stdout.split('\n').map((line) => (line === '' ? {} : (JSON.parse(line) as Record<string, unknown>)))
-  t.match(first, { listener: 'https', address: '127.0.0.1', token_label: 'sensor', events: first?.['messages'] })
-  t.ok(Number(first?.['messages']) >= 1 && Number(first?.['messages']) <= sent)
 
   // A separate token, because the service may count the first token's last events later.
   const [unused] = await admin('token', 'generate', 'unused', ...org)
@@ -132,7 +148,89 @@ t.test("verify shows a token's events as they arrive", async (t) => {
   t.match(never.stderr, /^posture-admin: NO_EVENTS no events of .* within 1 s; no message arrived: /)
   const typo = await runAdmin(['verify', ...org, '--token', 'deadbeef'])
   t.match(typo, { status: 5, stderr: /NOT_FOUND no monitoring token/ })
-  t.equal((await interruptAndWait(() => start('admin', ['verify', ...org]))).status, 130)
+  t.equal((await interruptAndWait(() => start('admin', [...verify, '--since', '0s']))).status, 130)
+})
+
+t.test('an organization is removed while the service runs; another one goes on', async (t) => {
+  const { data, ask, send, token, organizationId } = await site(t)
+  const auditFile = join(data[1] ?? '', '../audit.jsonl')
+  await admin('organization', 'create', 'Other', '--domain', 'other.example', ...data)
+  const key = async (org: string): Promise<string> => {
+    const [row] = await admin('key', 'create', 'dashboard', ...ALL_SCOPES, '--org', org, ...data)
+    return String(row?.['key'])
+  }
+  const [acme, other] = [await key('Acme'), await key('Other')]
+  for (let sequence = 1; sequence <= 20; sequence++) await send(token, 'claude.ai', sequence)
+  const remove = ['organization', 'remove', 'Acme', '--audit-file', auditFile, ...data]
+  for (const [words, stderr] of [
+    [[], /USAGE --confirm is required: the name of the organization, "Acme"/],
+    [['--confirm', 'acme'], /USAGE --confirm: expected the name "Acme"; nothing was removed/],
+    [['--confirm', 'Acme', '--as', 'bob'], /NOT_ALLOWED/],
+  ] as const) {
+    t.match(await runAdmin([...remove, ...words]), { stderr })
+  }
+  t.equal((await ask('/api/v1/scores', acme)).status, 200)
+  t.equal(existsSync(auditFile), false, 'no export of what was not done')
+  writeFileSync(auditFile, '')
+  t.match(await runAdmin([...remove, '--confirm', 'Acme']), { status: 4, stderr: /AUDIT_FILE .*the file exists/ })
+  rmSync(auditFile)
+  const sending = Promise.all(Array.from({ length: 20 }, (_, index) => send(token, 'claude.ai', 100 + index)))
+  t.match(await admin(...remove, '--confirm', 'Acme'), [{ name: 'Acme', id: organizationId }])
+  for (const status of await sending) t.ok(status === 200 || status === 401 || status === 503, `${status}`)
+  t.equal((await ask('/api/v1/scores', acme)).status, 401)
+  t.equal((await ask('/api/v1/scores', other)).status, 200)
+  t.equal(await send(token, 'claude.ai', 200), 401)
+  const last = readFileSync(auditFile, 'utf8').trimEnd().split('\n').at(-1) ?? ''
+  t.match(JSON.parse(last), { action: 'organization.remove', subject: 'Acme' })
+  // Whoever sent is counted once a second; nothing of it may come back.
+  await until('the sender without a token is counted', async () => {
+    return (await admin('ingest', 'sources', ...data)).length > 0 ? true : undefined
+  })
+  await admin('doctor', ...data)
+})
+
+t.test('setup prints ready lines, waits for the first event and shows the finding', async (t) => {
+  const { data, send } = await site(t)
+  const setup = start('admin', ['setup', '--org', 'New', '--domain', 'new.example', ...data])
+  const made = await until('the secrets are printed', () => {
+    const [line = '', rest] = setup.output.stdout.split('\n')
+    return rest === undefined ? undefined : (JSON.parse(line) as Record<string, unknown>)
+  })
+  t.match(made, { created: true, collector: Array, rsyslog: Array, syslog_ng: Array })
+  t.match((made['curl'] as string[]).at(-1), /^curl --cacert \S+certificate\.pem --header @api-key\.txt https:/)
+  t.equal(await send(String(made['token']), 'claude.ai', 1), 200)
+  const { status, stdout, stderr } = await setup.ended
+  t.equal(status, 0, stderr)
+  t.match(JSON.parse(stdout.split('\n')[1] ?? ''), { platform_name: 'Claude', metadata: { matches: 1 } })
+  t.match(stderr, /127\.0\.0\.1.*1 events/)
+  const asked = ['setup', '--org', 'New', ...data]
+  const ended = await interruptAndWait(() => start('admin', asked))
+  t.match(ended, { status: 130, stderr: /everything is created; continue with posture-admin verify/ })
+})
+
+t.test('an API key expires, and scopes are never granted silently', async (t) => {
+  const { data, ask } = await site(t)
+  const expires = ['--expires', new Date(Date.now() + 3000).toISOString().replace(/\.\d+/, '')]
+  const create = ['key', 'create', 'short', ...data]
+  t.match(await runAdmin(create), {
+    status: 2,
+    stderr: /USAGE --scope is required: one or more of scores:read, recommendations:read/,
+  })
+  for (const [wrong, stderr] of [
+    ['soon', /expected a duration such as 90d, a day such as 2027-03-31, or a time/],
+    ['2027-02-30', /expected a duration such as 90d/],
+    ['2020-01-01', /expected a time in the future/],
+    ['99999d', /expected a time within/],
+  ] as const) {
+    t.match(await runAdmin([...create, '--expires', wrong]), { status: 2, stderr })
+  }
+  const [made] = await admin(...create, ...expires, '--scope', 'scores:read')
+  t.match(made, { status: 'active', expires_at: expires[1], scopes: ['scores:read'] })
+  t.equal((await ask('/api/v1/scores', String(made?.['key']))).status, 200)
+  await until('it has expired', async () => {
+    return (await ask('/api/v1/scores', String(made?.['key']))).status === 401 ? true : undefined
+  })
+  t.match(await admin('key', 'list', ...data), [{ status: 'expired' }])
 })
 
 t.test('without a service, a scan runs in the command, and verify reports that no events can arrive', async (t) => {
@@ -168,10 +266,10 @@ t.test('a command can run as a member, and names the missing right otherwise', a
   const org = ['--org', 'Acme', ...data]
   await admin('member', 'add', 'alice@acme.example', '--role', 'owner', ...org)
   await admin('member', 'add', 'bob', ...org, '--as', 'alice@acme.example')
-  const refused = await runAdmin(['key', 'create', 'mine', ...org, '--as', 'bob'])
+  const refused = await runAdmin(['key', 'create', 'mine', ...ALL_SCOPES, ...org, '--as', 'bob'])
   t.match(refused, { status: 5, stderr: 'posture-admin: NOT_ALLOWED bob is a member; api-key.create needs admin\n' })
   await admin('member', 'role', 'bob', 'admin', ...org, '--as', 'alice@acme.example')
-  await admin('key', 'create', 'mine', ...org, '--as', 'bob')
+  await admin('key', 'create', 'mine', ...ALL_SCOPES, ...org, '--as', 'bob')
   t.match(await runAdmin(['member', 'role', 'bob', 'king', ...org]), { status: 2, stderr: /Allowed choices are/ })
   t.match(await runAdmin(['organization', 'set', 'Acme', ...data]), { status: 2, stderr: /nothing to change/ })
   const both = ['--domain', 'other.example', '--plan', 'free', '--as', 'bob']
@@ -182,7 +280,7 @@ t.test('a command can run as a member, and names the missing right otherwise', a
     'both or none',
   )
   for (const hidden of ['al\u200bice', 'x\u202eecila', 'a\u2028b']) {
-    t.match(await runAdmin(['member', 'add', hidden, ...org]), { status: 2, stderr: /do not show/ })
+    t.match(await runAdmin(['member', 'add', hidden, ...org]), { status: 2, stderr: /invisible characters/ })
   }
   const entries = await admin('audit', 'list', ...org, '--last', '2')
   t.match(entries, [
@@ -196,11 +294,53 @@ t.test('a command can run as a member, and names the missing right otherwise', a
   ])
 })
 
+t.test('bindings: several addresses and ports at once, and shown wherever the token is', async (t) => {
+  const data = ['--data-dir', t.testdir()]
+  await admin('organization', 'create', 'Acme', '--domain', 'acme.example', ...data)
+  const [token] = await admin('token', 'generate', 'one', ...data)
+  const id = String(token?.['id'])
+  await admin('token', 'bind', id, '--port', '5514', '--port', '5515', ...data)
+  await admin('token', 'bind', id, '--address', '192.0.2.1', '--address', '192.0.2.2', '--port', '5516', ...data)
+  const bound = ['port 5514', 'port 5515', '192.0.2.1 port 5516', '192.0.2.2 port 5516'].sort()
+  for (const words of [['list'], ['set', id, '--zone', '+01:00'], ['revoke', id]]) {
+    const [row] = await admin('token', ...words, ...data)
+    t.same([...((row?.['bound_to'] as string[]) ?? [])].sort(), bound, String(words[0]))
+  }
+  const [other] = await admin('token', 'generate', 'two', ...data)
+  const refused = ['token', 'bind', String(other?.['id']), '--address', '192.0.2.9', '--address', 'wrong', ...data]
+  t.match(await runAdmin(refused), { status: 2, stderr: /--address: expected an address or a network/ })
+  t.match(await runAdmin(['token', 'bind', String(other?.['id']), ...data]), { status: 2, stderr: /--address, --port/ })
+  t.match(
+    (await admin('token', 'list', ...data)).find(({ id }) => id === other?.['id']),
+    { bound_to: [] },
+    'none of them',
+  )
+})
+
+t.test('errors say what to do next', async (t) => {
+  const data = ['--data-dir', t.testdir()]
+  await admin('organization', 'create', 'Acme', '--domain', 'acme.example', ...data)
+  for (const [words, line] of [
+    [['key', 'create', '--lable', 'x'], /USAGE .*; see posture-admin key create --help\n$/],
+    [['token', 'frobnicate'], /USAGE .*; see posture-admin token --help\n$/],
+    [['frobnicate'], /USAGE .*; see posture-admin --help\n$/],
+    [['key', 'revoke', 'deadbeef', ...data], /no API key "deadbeef"; posture-admin key list shows all\n$/],
+    [['token', 'unbind', 'deadbeef', ...data], /no monitoring token "deadbeef"; posture-admin token list shows all\n$/],
+    [
+      ['assessment', 'show', 'deadbeef', ...data],
+      /no assessment "deadbeef"; posture-admin assessment list shows all\n$/,
+    ],
+    [['member', 'remove', 'bob', ...data], /no member "bob"; posture-admin member list shows all\n$/],
+  ] as const) {
+    t.match((await runAdmin([...words])).stderr, line)
+  }
+})
+
 t.test('a secret given in place of its name finds the record, and is in no output', async (t) => {
   const data = ['--data-dir', t.testdir()]
   await admin('organization', 'create', 'Acme', '--domain', 'acme.example', ...data)
   const org = ['--org', 'Acme', ...data]
-  const [key] = await admin('key', 'create', 'one', ...org)
+  const [key] = await admin('key', 'create', 'one', ...ALL_SCOPES, ...org)
   const [token] = await admin('token', 'generate', 'one', ...org)
   const raw = { key: String(key?.['key']), token: String(token?.['token']) }
   for (const kind of ['key', 'token'] as const) {

@@ -4,7 +4,7 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { claimPort } from '../../engine/http/listen.ts'
-import { admin, REPOSITORY, startService } from '../support/programs.ts'
+import { ALL_SCOPES, admin, REPOSITORY, startService } from '../support/programs.ts'
 
 /** The commands of docs/reference/api.md, and the documented output of the first. */
 const PAGE = readFileSync(join(REPOSITORY, 'docs/reference/api.md'), 'utf8')
@@ -15,7 +15,7 @@ t.test('each command of docs/reference/api.md works as documented against a real
   const directory = t.testdir()
   const data = join(directory, 'data/service')
   await admin('organization', 'create', 'Acme', '--domain', 'acme.example', '--data-dir', data)
-  const [made] = await admin('key', 'create', 'docs', '--org', 'Acme', '--data-dir', data)
+  const [made] = await admin('key', 'create', 'docs', ...ALL_SCOPES, '--org', 'Acme', '--data-dir', data)
   const service = await startService(data)
   t.teardown(async () => {
     service.child.kill('SIGTERM')

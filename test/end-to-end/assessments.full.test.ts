@@ -4,7 +4,7 @@ import t from 'tap'
 import { Agent, request } from 'undici'
 import { Store } from '../../engine/store/store.ts'
 import { content, publishedList } from '../support/assessments.ts'
-import { admin, run, runAdmin, startService } from '../support/programs.ts'
+import { ALL_SCOPES, admin, run, runAdmin, startService } from '../support/programs.ts'
 
 type Row = Readonly<Record<string, unknown>>
 
@@ -24,7 +24,7 @@ t.test('an assessment goes from its draft to the API of a running service', asyn
   const keys: Record<string, string> = {}
   for (const name of ['Acme', 'Other']) {
     await admin('organization', 'create', name, '--domain', 'x.example', ...data)
-    const [key] = await admin('key', 'create', 'test', '--org', name, ...data)
+    const [key] = await admin('key', 'create', 'test', ...ALL_SCOPES, '--org', name, ...data)
     keys[name] = String(key?.['key'])
   }
   const dispatcher = new Agent({ connect: { ca: readFileSync(join(directory, 'tls/certificate.pem')) } })
@@ -234,7 +234,7 @@ const MISUSES: readonly { name: string; args: readonly string[]; status: number;
     name: 'a nonexistent assessment',
     args: ['assessment', 'show', '00000000'],
     status: 5,
-    line: /NOT_FOUND no assessment "00000000"$/,
+    line: /NOT_FOUND no assessment "00000000"; posture-admin assessment list shows all$/,
   },
   {
     name: 'a short id',

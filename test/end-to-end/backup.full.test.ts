@@ -5,7 +5,7 @@ import { Agent, request } from 'undici'
 import { SCHEMA_VERSION } from '../../engine/store/migrate.ts'
 import { Store } from '../../engine/store/store.ts'
 import { skipUnlessRoot } from '../support/other-user.ts'
-import { admin, run, runAdmin, startService } from '../support/programs.ts'
+import { ALL_SCOPES, admin, run, runAdmin, startService } from '../support/programs.ts'
 import { Sender } from '../support/store.ts'
 
 /** The answers of a service on this directory, as texts. */
@@ -33,7 +33,7 @@ t.test('a backup of a running service gives the same answers as the service', as
   const data = ['--data-dir', there]
   const [organization] = await admin('organization', 'create', 'Acme', '--domain', 'acme.example', ...data)
   const id = String(organization?.['id'])
-  const [key] = await admin('key', 'create', 'test', '--org', 'Acme', ...data)
+  const [key] = await admin('key', 'create', 'test', ...ALL_SCOPES, '--org', 'Acme', ...data)
   const store = new Store(there, { mustExist: true })
   const sender = new Sender()
   const append = (): void =>

@@ -22,7 +22,7 @@ for (const program of ['service', 'collector', 'admin'] as const) {
       status: 2,
       stdout: '',
       stderr: new RegExp(
-        `^posture-${program}: USAGE unknown option '--no-such-flag'; see posture-${program} --help\n$`,
+        `^posture-${program}: USAGE unknown option '--no-such-flag'; see posture-${program}${program === 'collector' ? ' run' : ''} --help\n$`,
       ),
     })
   })
@@ -43,7 +43,7 @@ const MISUSES: readonly Misuse[] = [
     program: 'collector',
     parameters: [],
     status: 2,
-    line: /USAGE --token or SVC_TOKEN is required: /,
+    line: /USAGE --token-file or SVC_TOKEN_FILE is required: /,
   },
   {
     name: 'a mistyped command',

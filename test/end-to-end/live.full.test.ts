@@ -126,7 +126,7 @@ class Site {
       }
       await new Promise((resolve) => setTimeout(resolve, 100))
     }
-    throw new Error(`waited in vain for ${what}: ${JSON.stringify(last)}`)
+    throw new Error(`timed out waiting for ${what}: ${JSON.stringify(last)}`)
   }
 
   /** Sends DNS queries from the other end of the veth pair. */
@@ -441,7 +441,7 @@ t.test('each failure to start is one error line', { skip }, async (t) => {
     status: number
     expected: RegExp
   }[] = [
-    { args: [], status: 4, expected: /^posture-collector: PORT_TAKEN HEALTH_PORT: 127\.0\.0\.1:19090 is taken/ },
+    { args: [], status: 4, expected: /^posture-collector: PORT_TAKEN HEALTH_PORT: 127\.0\.0\.1:19090 is in use/ },
     {
       args: ['--interface', 'fra', '--outbox', join(site.directory, 'outbox')],
       environment: { HEALTH_PORT: '0' },

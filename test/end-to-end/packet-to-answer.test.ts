@@ -125,7 +125,18 @@ t.test('captured packets become platforms in the API despite crashes of both pro
 
 t.test('npm start finds, shows and serves platforms, ends with Ctrl-C, and continues with the same data', async (t) => {
   const directory = t.testdir()
-  const parameters = ['--data-dir', directory, '--api-port', '0', '--console-port', 'off', '--ingest-port', '0']
+  const parameters = [
+    '--data-dir',
+    directory,
+    '--api-port',
+    '0',
+    '--console-port',
+    'off',
+    '--ingest-port',
+    '0',
+    '--syslog-port',
+    '0',
+  ]
   const serving = async (): Promise<{ status: number | null; stdout: string }> => {
     const demo = start('demo', parameters)
     await new Promise<void>((resolve) => {
@@ -147,6 +158,7 @@ t.test('npm start finds, shows and serves platforms, ends with Ctrl-C, and conti
     first.stdout,
     /curl --cacert \S+ -H 'X-API-Key: svc_pk_[0-9a-f]{64}' https:\/\/localhost:\d+\/api\/v1\/discovery\n/,
   )
+  t.match(first.stdout, /\nsyslog listens on 127\.0\.0\.1: tcp port \d+, udp port \d+\n/)
   t.match(first.stdout, /\nstopped\n$/)
 
   const second = await serving()

@@ -15,10 +15,10 @@ import { SyslogMessage } from '../../engine/ingest/syslog/message.ts'
 import { readSyslog } from '../../engine/ingest/syslog/read-message.ts'
 import { TokenAuthenticator } from '../../engine/ingest/token-authenticator.ts'
 import { systemClock } from '../../engine/process/clock.ts'
+import { RegistryInForce } from '../../engine/store/registry-in-force.ts'
 import { Store } from '../../engine/store/store.ts'
-import { loadCatalog } from '../../registry/catalog.ts'
-import { compileTrie } from '../../registry/compile-trie.ts'
 import { coverageMessage, report } from '../support/coverage.ts'
+import { ALL_STORED } from '../support/intake.ts'
 import { Random } from './random.ts'
 
 /**
@@ -87,7 +87,7 @@ function fuzz(random: Random, seed: number, mutations: number, store: Store): vo
   const originals = messagesOf(token)
   const intake = new Intake(
     new Uint8Array(WORK_BYTES),
-    compileTrie(loadCatalog().rules),
+    new RegistryInForce(store),
     new TokenAuthenticator(store, systemClock),
     {
       tokenRate: undefined,
@@ -251,7 +251,7 @@ function checkIntake(random: Random, intake: Intake, stream: Buffer): void {
     for (const each of batch.reports) {
       if (typeof coverageFromMessage(coverageMessage(each)) === 'string') throw new Error('no report')
     }
-    intake.settled(batch, 0, 0)
+    intake.settled(batch, ALL_STORED)
   }
   intake.takeRejects()
   let received = 0

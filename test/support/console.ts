@@ -10,12 +10,10 @@ import type { HttpImplementation } from '../../engine/http/listen.ts'
 import { newUuid } from '../../engine/store/keys.ts'
 import type { Role } from '../../engine/store/members.ts'
 import type { Organization } from '../../engine/store/organizations.ts'
+import { RegistryInForce } from '../../engine/store/registry-in-force.ts'
 import type { Session } from '../../engine/store/sessions.ts'
-import { loadCatalog } from '../../registry/catalog.ts'
 import { type Answer, serve, type TestServer } from './https.ts'
 import { makeOrganization, openStore, quietLog, type TestStore } from './store.ts'
-
-const catalog = loadCatalog()
 
 export interface TestConsole extends TestStore {
   readonly server: TestServer
@@ -46,12 +44,13 @@ export async function serveConsole(
   const opened = openStore(t, { unchecked: options.unchecked ?? false })
   const { store, clock } = opened
   const organization = makeOrganization(opened, 'Acme')
-  const writer = new ConsoleWriter(store, catalog, clock, quietLog)
+  const registry = new RegistryInForce(store)
+  const writer = new ConsoleWriter(store, registry, clock, quietLog)
   const changes: Changes = new Changes((request) => {
     setImmediate(() => changes.settle(structuredClone(writer.make(structuredClone(request)))))
   })
   const handler = consoleHandler({
-    site: { store, clock, catalog, changes },
+    site: { store, clock, registry, changes },
     routes: options.routes ?? ROUTES,
     assets: loadAssets(),
     origin: options.origin ?? '',

@@ -129,7 +129,7 @@ export class ContainerSite {
       }
       await later(POLL_MS)
     }
-    throw new Error(`waited in vain for ${what}: ${JSON.stringify(last)}`)
+    throw new Error(`timed out waiting for ${what}: ${JSON.stringify(last)}`)
   }
 
   /** Sends DNS queries from the other end of the veth pair. */

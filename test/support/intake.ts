@@ -1,4 +1,5 @@
 import { Administration } from '../../engine/admin/administration.ts'
+import type { UnstoredPlaces } from '../../engine/ingest/accept.ts'
 import { Intake, type IntakeOptions } from '../../engine/ingest/intake.ts'
 import type { Origin } from '../../engine/ingest/origin.ts'
 import { OUTCOMES, totalOf } from '../../engine/ingest/outcome.ts'
@@ -8,11 +9,17 @@ import { TokenAuthenticator } from '../../engine/ingest/token-authenticator.ts'
 import type { Clock } from '../../engine/process/clock.ts'
 import type { MonitoringToken } from '../../engine/store/monitoring-tokens.ts'
 import type { Organization } from '../../engine/store/organizations.ts'
+import type { KnownHosts } from '../../engine/store/registry-in-force.ts'
 import { loadCatalog } from '../../registry/catalog.ts'
 import { compileTrie } from '../../registry/compile-trie.ts'
+import { DomainTrie, NO_MATCH } from '../../registry/domain-trie.ts'
 import { makeOrganization, openStore, type TestStore } from './store.ts'
 
-export const trie = compileTrie(loadCatalog().rules)
+const trie = new DomainTrie(compileTrie(loadCatalog().rules))
+/** Every organization has the built-in registry. */
+export const known: KnownHosts = {
+  knows: (_organizationId, view, start, end) => trie.matchDotted(view, start, end) !== NO_MATCH,
+}
 
 /** An intake over a real store, with an organization and its token. */
 export interface TestIntake extends TestStore {
@@ -40,7 +47,7 @@ export function openIntake(
   const token = administration.tokens.generate(organization, 'devices')
   const authenticator = new TokenAuthenticator(store, clock)
   const unauthorized: Origin[] = []
-  const intake = new Intake(new Uint8Array(READ_WORK_BYTES), trie, authenticator, {
+  const intake = new Intake(new Uint8Array(READ_WORK_BYTES), known, authenticator, {
     tokenRate: options.tokenRate,
     noteUnauthorized: (origin) => unauthorized.push(origin),
     storesCoverage: options.storesCoverage ?? false,
@@ -61,6 +68,9 @@ export function openIntake(
     },
   }
 }
+
+/** Of a batch whose events were all stored. */
+export const ALL_STORED: UnstoredPlaces = { duplicates: [], tooLate: [], rejected: [] }
 
 /** Over all listeners: messages received, and messages with a known outcome. */
 export function sumsOf({ sources }: Intake): { received: number; known: number } {

@@ -34,6 +34,8 @@ const composeService = z.strictObject({
     'image',
     'build',
     'env_file',
+    'environment',
+    'secrets',
     'network_mode',
     'ports',
     'restart',
@@ -96,10 +98,11 @@ const kubernetesContainer = z.strictObject({
     limits: z.strictObject({ memory: z.string(), cpu: z.string().optional() }),
     requests: z.unknown(),
   }),
-  volumeMounts: z.array(z.strictObject({ name: z.string(), mountPath: z.string() })),
+  volumeMounts: z.array(z.strictObject({ name: z.string(), mountPath: z.string(), readOnly: z.boolean().optional() })),
 })
 const volume = z.object({
   name: z.string(),
+  secret: z.strictObject({ secretName: z.string(), defaultMode: z.number() }).optional(),
   emptyDir: z.strictObject({ medium: z.literal('Memory'), sizeLimit: z.string() }).optional(),
 })
 const pod = z.strictObject({
@@ -127,7 +130,10 @@ export function podContainers(manifest: unknown): PodContainer[] {
       const found = volumes.find((each) => each.name === name)?.emptyDir
       return found === undefined ? [] : [{ path: mountPath, bytes: bytes(found.sizeLimit) }]
     })
-    const lasting = volumeMounts.filter(({ mountPath }) => !temporary.some(({ path }) => path === mountPath))
+    const secrets = volumes.filter(({ secret }) => secret !== undefined).map(({ name }) => name)
+    const lasting = volumeMounts.filter(({ name, mountPath }) => {
+      return !secrets.includes(name) && !temporary.some(({ path }) => path === mountPath)
+    })
     if (lasting.length !== 1) throw new Error(`${name}: ${lasting.length} volumes`)
     return {
       name,

@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import { type AdminRow, adminProgram } from '../../engine/admin/program.ts'
 import { failureOf } from '../../engine/process/program.ts'
+import { SCOPES } from '../../engine/store/api-keys.ts'
 
 /** The compiled programs, in the layout of a package. */
 const DIST = new URL('../../', import.meta.url)
@@ -13,6 +14,9 @@ export const PROGRAMS = {
   demo: fileURLToPath(new URL('deploy/demo.js', DIST)),
 } as const
 export const REPOSITORY = fileURLToPath(new URL('../', DIST))
+
+/** Every scope of an API key, for `key create`. */
+export const ALL_SCOPES = ['--scope', ...SCOPES]
 
 export interface Ended {
   readonly status: number | null

@@ -30,7 +30,7 @@ export const EMULATED: Readonly<Record<Machine, readonly string[]>> = {
  */
 export function released(program: string, machine: Machine, suffix = ''): string {
   const file = join(RELEASE, `${program}-${VERSION}-linux-${machine}${suffix}`)
-  if (!existsSync(file)) throw new Error(`${file} is not there: npm run release`)
+  if (!existsSync(file)) throw new Error(`${file} does not exist: run npm run release`)
   return file
 }
 
@@ -41,7 +41,7 @@ export function released(program: string, machine: Machine, suffix = ''): string
  */
 export function debianPackage(program: string, machine: Machine): string {
   const file = join(RELEASE, `${program}_${VERSION}_${machine === 'x86_64' ? 'amd64' : 'arm64'}.deb`)
-  if (!existsSync(file)) throw new Error(`${file} is not there: npm run release`)
+  if (!existsSync(file)) throw new Error(`${file} does not exist: run npm run release`)
   return file
 }
 

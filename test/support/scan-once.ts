@@ -1,6 +1,6 @@
 import { runScan } from '../../engine/scan/fold.ts'
 import { Store } from '../../engine/store/store.ts'
-import { matcher } from './store.ts'
+import { registries } from './store.ts'
 
 /**
  * Runs as a separate process: scan-once DIRECTORY ORGANIZATION NOW_MS. Runs one scan, so that a
@@ -8,5 +8,5 @@ import { matcher } from './store.ts'
  */
 const [directory = '', organizationId = '', nowMs = ''] = process.argv.slice(2)
 const store = new Store(directory)
-runScan(store, matcher, organizationId, 'administrator', { nowMs: () => Number(nowMs) })
+runScan(store, registries, organizationId, 'administrator', { nowMs: () => Number(nowMs) })
 await store.close()

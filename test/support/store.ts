@@ -9,6 +9,7 @@ import { createLogger } from '../../engine/process/log.ts'
 import { ScanRunner } from '../../engine/scan/fold.ts'
 import type { ScanExecutor } from '../../engine/scan/scan-thread.ts'
 import type { Organization, Plan } from '../../engine/store/organizations.ts'
+import type { Registries } from '../../engine/store/registry-in-force.ts'
 import { Store } from '../../engine/store/store.ts'
 import { loadCatalog } from '../../registry/catalog.ts'
 import { NameMatcher } from '../../registry/match.ts'
@@ -62,11 +63,13 @@ export function testClock(startMs: number): TestStore['clock'] {
 
 /** Runs scans in the test's own thread. */
 export function inlineScans({ store, clock }: TestStore): ScanExecutor {
-  const runner = new ScanRunner(store, matcher, clock)
+  const runner = new ScanRunner(store, registries, clock)
   return { run: async (requests) => runner.run(requests), close: async () => {} }
 }
 
 export const matcher = new NameMatcher(loadCatalog())
+/** Every organization has the built-in registry. */
+export const registries: Registries = { matcherOf: () => matcher }
 export const quietLog = createLogger('test', 'ERROR')
 quietLog.level = 'silent'
 

@@ -115,7 +115,7 @@ export class SyslogService {
   }
 }
 
-function dataOf(directory: string): string {
+export function dataOf(directory: string): string {
   return join(directory, 'service')
 }
 

@@ -39,7 +39,7 @@ const running = spawn(
 )
 const [ports] = (await once(running, 'message')) as [{ apiPort: number; ingestPort: number }]
 admin('organization', 'create', 'Acme', '--domain', 'acme.example')
-const [{ key }] = admin('key', 'create', 'dashboard', '--org', 'Acme') as [{ key: string }]
+const [{ key }] = admin('key', 'create', 'dashboard', '--org', 'Acme', '--scope', 'discovery:read') as [{ key: string }]
 const [{ token }] = admin('token', 'generate', 'sensor', '--org', 'Acme') as [{ token: string }]
 await collect('scanned', `${ports.ingestPort}`)
 admin('scan', 'run', '--org', 'Acme')

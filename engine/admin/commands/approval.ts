@@ -1,14 +1,12 @@
 import type { Command } from 'commander'
 import type { Catalog } from '../../../registry/catalog.ts'
-import { NameMatcher } from '../../../registry/match.ts'
 import type { Organization } from '../../store/organizations.ts'
 import type { ApprovalChange } from '../approvals.ts'
 import { type AdminContext, changeOptions, ofOrganization, sharedOptions, show, withStore } from './context.ts'
-import { catalogOf, registryOption } from './registry-option.ts'
 import { waitForScan } from './scan.ts'
 
 interface Options {
-  readonly org: string
+  readonly org?: string
 }
 
 /** posture-admin approval add | remove | list */
@@ -21,7 +19,7 @@ export function addApprovalCommands(program: Command): void {
     .command('add')
     .description('Approve platforms and update the findings')
     .argument('<platform...>', 'Ids or names of platforms')
-  registryOption(ofOrganization(changeOptions(add)))
+  ofOrganization(changeOptions(add))
   add.action((platforms: string[], options: Options) =>
     withStore(add, (context) =>
       change(add, context, options, (organization, catalog) =>
@@ -34,7 +32,7 @@ export function addApprovalCommands(program: Command): void {
     .command('remove')
     .description('Withdraw approvals and update the findings')
     .argument('<platform...>', 'Ids or names of platforms')
-  registryOption(ofOrganization(changeOptions(remove)))
+  ofOrganization(changeOptions(remove))
   remove.action((platforms: string[], options: Options) =>
     withStore(remove, (context) =>
       change(remove, context, options, (organization, catalog) =>
@@ -43,11 +41,12 @@ export function addApprovalCommands(program: Command): void {
     ),
   )
 
-  const list = registryOption(
-    ofOrganization(sharedOptions(approval.command('list').description('List approved platforms'))),
-  )
+  const list = ofOrganization(sharedOptions(approval.command('list').description('List approved platforms')))
   list.action((options: Options) =>
-    withStore(list, ({ administration }) => print(list, administration.organization(options.org), catalogOf(list))),
+    withStore(list, ({ administration, registry }) => {
+      const organization = administration.organization(options.org)
+      print(list, organization, registry.catalogOf(organization.id))
+    }),
   )
 }
 
@@ -57,9 +56,10 @@ async function change(
   options: Options,
   make: (organization: Organization, catalog: Catalog) => ApprovalChange,
 ): Promise<void> {
-  const catalog = catalogOf(command)
-  const { organization, scan } = make(context.administration.organization(options.org), catalog)
-  await waitForScan(context, () => new NameMatcher(catalog), scan)
+  const before = context.administration.organization(options.org)
+  const catalog = context.registry.catalogOf(before.id)
+  const { organization, scan } = make(before, catalog)
+  await waitForScan(context, scan)
   print(command, organization, catalog)
 }
 

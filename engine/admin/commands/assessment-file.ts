@@ -9,6 +9,8 @@ import {
   writeAssessment,
 } from '../../assess/transfer.ts'
 import type { AssessmentContent } from '../../assess/transfer-json.ts'
+import { systemClock } from '../../process/clock.ts'
+import { pastOption } from '../../process/duration.ts'
 import { Fault } from '../../process/error-codes.ts'
 import type { Assessment } from '../../store/assessments.ts'
 import { FRAMEWORK_IDS, type FrameworkId } from '../../store/framework.ts'
@@ -19,10 +21,12 @@ import { changeOptions, ofOrganization, printText, sharedOptions, withStore } fr
 export const ASSESSMENT_ID = 'Id of the assessment, or at least its first 8 characters'
 
 interface ImportFlags {
-  readonly org: string
+  readonly org?: string
   readonly framework?: FrameworkId
   readonly title?: string
+  readonly into?: string
   readonly complete?: boolean
+  readonly completedAt?: number
 }
 
 export function addAssessmentExport(assessment: Command): void {
@@ -36,7 +40,7 @@ export function addAssessmentExport(assessment: Command): void {
   )
     .addOption(new Option('--format <format>', 'Write this file format').choices(TRANSFER_FORMATS).default('json'))
     .option('--output <file>', 'Write to this file instead of standard output')
-  command.action((id: string, options: { org: string; format: TransferFormat; output?: string }) =>
+  command.action((id: string, options: { org?: string; format: TransferFormat; output?: string }) =>
     withStore(command, ({ store, administration }) => {
       const all = store.assessments.ofOrganization(administration.organization(options.org).id)
       const found = byIdPrefix(all, id, 'assessment')
@@ -55,24 +59,45 @@ export function addAssessmentImport(
     changeOptions(
       assessment
         .command('import')
-        .description('Create an assessment from a JSON or CSV file, as export writes it')
+        .description('Create or fill an assessment from a JSON or CSV file, as export writes it')
         .argument('<file>', 'JSON or CSV file; - is standard input'),
     ),
   )
-    .addOption(new Option('--framework <framework>', 'Set the framework; required for CSV').choices(FRAMEWORK_IDS))
-    .option('--title <title>', 'Set the title; by default the title in the file')
-    .option('--complete', 'Complete the assessment in the same transaction')
-  command.action(async (path: string, { org, framework, title, complete = false }: ImportFlags) => {
-    const bytes = await readAssessmentFile(path)
-    const content = readOrReport(command, path, () =>
-      readAssessment(bytes, {
-        ...(framework === undefined ? {} : { frameworkId: framework }),
-        ...(title === undefined ? {} : { title }),
-      }),
+    .addOption(
+      new Option('--framework <framework>', 'Set the framework; required for CSV without --into').choices(
+        FRAMEWORK_IDS,
+      ),
     )
-    if (content === undefined) return
+    .option('--title <title>', 'Set the title; by default the title in the file')
+    .option('--into <id>', 'Answer the items of this open assessment instead of creating one')
+    .option('--complete', 'Complete the assessment in the same transaction')
+    .addOption(
+      new Option(
+        '--completed-at <time>',
+        'Complete the assessment with this time in the past, such as 2026-03-31, for the history',
+      ).argParser(pastOption(() => systemClock.nowMs())),
+    )
+  command.action(async (path: string, flags: ImportFlags) => {
+    const { title, completedAt: completedAtMs } = flags
+    const options = { complete: flags.complete === true || completedAtMs !== undefined, completedAtMs }
+    const bytes = await readAssessmentFile(path)
     await withStore(command, ({ administration }) => {
-      print(command, [administration.assessments.import(administration.organization(org), content, { complete })])
+      const { assessments } = administration
+      const organization = administration.organization(flags.org)
+      const into = flags.into === undefined ? undefined : assessments.find(organization, flags.into)
+      const frameworkId = flags.framework ?? into?.frameworkId
+      const content = readOrReport(command, path, () =>
+        readAssessment(bytes, {
+          ...(frameworkId === undefined ? {} : { frameworkId }),
+          ...(title === undefined ? {} : { title }),
+        }),
+      )
+      if (content === undefined) return
+      const imported =
+        into === undefined
+          ? assessments.import(organization, content, options)
+          : assessments.fill(organization, into.id, content, { ...options, title })
+      print(command, [imported])
     })
   })
 }

@@ -39,7 +39,7 @@ function addCreate(assessment: Command): void {
         .makeOptionMandatory(true),
     )
     .option('--title <title>', "Set the title; by default the framework's name")
-  create.action((options: { org: string; framework: FrameworkId; title?: string }) =>
+  create.action((options: { org?: string; framework: FrameworkId; title?: string }) =>
     withStore(create, ({ administration }) => {
       const organization = administration.organization(options.org)
       printAssessments(create, [administration.assessments.create(organization, options.framework, options.title)])
@@ -49,7 +49,7 @@ function addCreate(assessment: Command): void {
 
 function addList(assessment: Command): void {
   const list = ofOrganization(sharedOptions(assessment.command('list').description('List assessments, newest first')))
-  list.action((options: { org: string }) =>
+  list.action((options: { org?: string }) =>
     withStore(list, ({ store, administration }) => {
       const all = store.assessments.ofOrganization(administration.organization(options.org).id)
       const newestFirst = (a: Assessment, b: Assessment): number =>
@@ -68,7 +68,7 @@ function addShow(assessment: Command): void {
         .argument('<id>', ASSESSMENT_ID),
     ),
   ).option('--items', 'Show every item with its answer instead')
-  one.action((id: string, options: { org: string; items?: boolean }) =>
+  one.action((id: string, options: { org?: string; items?: boolean }) =>
     withStore(one, ({ store, administration }) => {
       const all = store.assessments.ofOrganization(administration.organization(options.org).id)
       const found = byIdPrefix(all, id, 'assessment')
@@ -102,7 +102,7 @@ function addAnswer(assessment: Command): void {
       new Argument('<answer>', 'One of yes, partial, no, not_applicable, unanswered, or 0 to 100').argParser(answerOf),
     )
     .addOption(new Option('--note <text>', 'Record the evidence for the answer').argParser(noteOf))
-  answer.action((id: string, item: string, given: Answer, options: { org: string; note?: string }) =>
+  answer.action((id: string, item: string, given: Answer, options: { org?: string; note?: string }) =>
     withStore(answer, ({ store, administration }) => {
       const organization = administration.organization(options.org)
       const changed = administration.assessments.answer(organization, id, item, given, options.note)
@@ -120,7 +120,7 @@ function addComplete(assessment: Command): void {
         .argument('<id>', ASSESSMENT_ID),
     ),
   )
-  complete.action((id: string, options: { org: string }) =>
+  complete.action((id: string, options: { org?: string }) =>
     withStore(complete, ({ administration }) => {
       const organization = administration.organization(options.org)
       printAssessments(complete, [administration.assessments.complete(organization, id)])
@@ -137,7 +137,7 @@ function addRemove(assessment: Command): void {
         .argument('<id>', ASSESSMENT_ID),
     ),
   )
-  remove.action((id: string, options: { org: string }) =>
+  remove.action((id: string, options: { org?: string }) =>
     withStore(remove, ({ administration }) => {
       printAssessments(remove, [administration.assessments.remove(administration.organization(options.org), id)])
     }),

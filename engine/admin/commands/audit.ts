@@ -2,7 +2,8 @@ import { type Command, Option } from 'commander'
 import { AUDIT_ENTRIES_MAX } from '../../limits.ts'
 import type { AuditEntry } from '../../store/audit-log.ts'
 import type { Store } from '../../store/store.ts'
-import { countOption, sharedOptions, show, timeText, withStore } from './context.ts'
+import { auditRow } from '../audit-export.ts'
+import { countOption, sharedOptions, show, withStore } from './context.ts'
 
 /** Default number of entries. */
 const SHOWN = 100
@@ -37,14 +38,6 @@ function print(command: Command, store: Store, entries: readonly AuditEntry[]): 
       ['Subject', 'subject', { wrap: true }],
       ['Details', 'details', { hide: 3, wrap: true }],
     ],
-    rows: entries.map(({ organizationId, timeMs, actor, action, subject, details }) => ({
-      time: timeText(timeMs),
-      organization_id: organizationId,
-      organization: store.organizations.get(organizationId)?.name ?? organizationId,
-      actor,
-      action,
-      subject,
-      details,
-    })),
+    rows: entries.map((entry) => auditRow(entry, store.organizations.get(entry.organizationId)?.name)),
   })
 }

@@ -1,5 +1,6 @@
 import type { Command } from 'commander'
 import { systemClock } from '../../process/clock.ts'
+import { printable } from '../../process/table.ts'
 import { backUp } from '../backup.ts'
 import { restore } from '../restore.ts'
 import { actorOf, dataDirectoryOf, sharedOptions, show, withStore } from './context.ts'
@@ -17,7 +18,7 @@ export function addBackupCommands(program: Command): void {
     withStore(backup, async ({ store, clock }) => {
       const startedMs = clock.nowMs()
       const made = await longWork('backup cancelled', (onProgress, signal) =>
-        backUp(store, file, { force, onProgress, signal }),
+        backUp(store, file, { force, onProgress, signal, actor: actorOf(backup), clock }),
       )
       if (made === undefined) return
       const seconds = (clock.nowMs() - startedMs) / 1000
@@ -47,14 +48,20 @@ export function addBackupCommands(program: Command): void {
       restore(file, dataDir, { ...options, onProgress, signal }),
     )
     if (restored === undefined) return
+    if (restored.unreadable !== '') {
+      process.stderr.write(
+        `posture-admin: the replaced store cannot be read: ${printable(restored.unreadable)}. Keys and tokens that were revoked after the backup may be active again; revoke them with posture-admin key revoke and token revoke\n`,
+      )
+    }
     show(bring, {
       columns: [
         ['Organizations', 'organizations'],
         ['Records', 'records'],
         ['Schema', 'schema'],
+        ['Revoked again', 'revoked'],
         ['Old store kept in', 'kept', { wrap: true }],
       ],
-      rows: [{ ...restored }],
+      rows: [{ ...restored, unreadable: restored.unreadable || null }],
     })
   })
 }

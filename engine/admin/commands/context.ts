@@ -5,6 +5,7 @@ import { type Clock, isoSeconds, systemClock } from '../../process/clock.ts'
 import { jsonOption } from '../../process/program.ts'
 import { addSettingOptions, readSettings, setting, someText, wholeNumber } from '../../process/settings.ts'
 import { printRows, printsTable, type Shown, secretText } from '../../process/table.ts'
+import { RegistryInForce } from '../../store/registry-in-force.ts'
 import { Store } from '../../store/store.ts'
 import { Administration } from '../administration.ts'
 import type { Actor } from '../changes.ts'
@@ -17,10 +18,21 @@ const adminSettings = z.object({
   }),
 })
 
+const organizationSettings = z.object({
+  org: setting(z.string().optional(), {
+    flag: '--org <name>',
+    env: 'POSTURE_ORG',
+    about: 'Select the organization by name or id',
+    defaultAbout: 'the only organization',
+  }),
+})
+
 /** The environment of a posture-admin command. */
 export interface AdminContext {
   readonly store: Store
   readonly administration: Administration
+  /** The registry of each organization. */
+  readonly registry: RegistryInForce
   readonly clock: Clock
 }
 
@@ -37,9 +49,12 @@ export function changeOptions(command: Command): Command {
   )
 }
 
-/** Adds the option that names the organization. */
+/** Adds the option that names the organization. Where there is only one, nobody has to name it. */
 export function ofOrganization(command: Command): Command {
-  return command.requiredOption('--org <name>', 'Select the organization by name or id')
+  return addSettingOptions(command, organizationSettings).hook('preAction', (_, action) => {
+    const { org } = readSettings(organizationSettings, { command: action, environment: process.env })
+    action.setOptionValue('org', org)
+  })
 }
 
 /**
@@ -55,7 +70,7 @@ export async function withStore(
   const store = new Store(dataDir, { mustExist: options.create !== true })
   try {
     const administration = new Administration(store, systemClock, actorOf(command))
-    await work({ store, administration, clock: systemClock })
+    await work({ store, administration, registry: new RegistryInForce(store), clock: systemClock })
   } finally {
     await store.close()
   }

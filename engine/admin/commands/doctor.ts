@@ -17,14 +17,14 @@ export function addDoctorCommand(program: Command): void {
     program.command('doctor').description('Verify the whole store while the service runs, and show what is in it'),
   )
   doctor.action(() =>
-    withStore(doctor, async ({ store }) => {
+    withStore(doctor, async ({ store, clock }) => {
       const check = await longWork('check cancelled', (onStep, signal) =>
         checkInThread(dataDirectoryOf(doctor), (done, total) => onStep('check', done, total), signal),
       )
       if (check === undefined) return
       showAbout(doctor, store)
       showTables(doctor, store, check)
-      showOrganizations(doctor, store)
+      showOrganizations(doctor, store, clock.nowMs())
       showFindings(doctor, check)
     }),
   )
@@ -77,7 +77,7 @@ function showTables(command: Command, { environment }: Store, { records }: Store
   })
 }
 
-function showOrganizations(command: Command, store: Store): void {
+function showOrganizations(command: Command, store: Store, nowMs: number): void {
   show(command, {
     columns: [
       ['Organization', 'organization', { wrap: true }],
@@ -89,7 +89,7 @@ function showOrganizations(command: Command, store: Store): void {
         (status) => [`Last ${status}`, `last_${status}_at`, { hide: status === 'completed' ? 1 : 5 }] as const,
       ),
     ],
-    rows: organizationsOf(store).map((organization) => rowOf(store, organization)),
+    rows: organizationsOf(store).map((organization) => rowOf(store, organization, nowMs)),
   })
 }
 
@@ -103,7 +103,7 @@ function organizationsOf(store: Store): Organization[] {
   }
 }
 
-function rowOf(store: Store, { id, name }: Organization): Record<string, unknown> {
+function rowOf(store: Store, { id, name }: Organization, nowMs: number): Record<string, unknown> {
   const { apiKeys, monitoringTokens, buffer, scans } = store
   const lastMs = (status: ScanStatus): number => {
     const scan = scans.last(id, (each) => each.status === status)
@@ -113,8 +113,8 @@ function rowOf(store: Store, { id, name }: Organization): Record<string, unknown
     return store.environment.read(() => ({
       organization: name,
       id,
-      active_api_keys: apiKeys.activeCount(id),
-      active_tokens: monitoringTokens.activeCount(id),
+      active_api_keys: apiKeys.activeCount(id, nowMs),
+      active_tokens: monitoringTokens.activeCount(id, nowMs),
       buffered_events: buffer.count(id),
       oldest_event_at: timeText(buffer.oldestMs(id)),
       ...Object.fromEntries(SCAN_STATUSES.map((status) => [`last_${status}_at`, timeText(lastMs(status))])),

@@ -1,39 +1,33 @@
 import { type Command, Option } from 'commander'
 import { z } from 'zod'
-import { compileTrie } from '../../../registry/compile-trie.ts'
-import { NameMatcher } from '../../../registry/match.ts'
 import { EventAcceptor } from '../../ingest/accept.ts'
 import { Intake } from '../../ingest/intake.ts'
+import { MatchTally } from '../../ingest/match-tally.ts'
 import { OUTCOMES, Outcome, totalOf } from '../../ingest/outcome.ts'
-import { type FileReport, type LineProblem, LogReader, READ_WORK_BYTES } from '../../ingest/read-log.ts'
-import { type KnownToken, TokenAuthenticator } from '../../ingest/token-authenticator.ts'
+import { type FileReport, LogReader, READ_WORK_BYTES } from '../../ingest/read-log.ts'
+import { TokenAuthenticator } from '../../ingest/token-authenticator.ts'
 import { STANDARD_INPUT } from '../../process/byte-source.ts'
-import type { Clock } from '../../process/clock.ts'
+import { type Clock, DAY_MS } from '../../process/clock.ts'
 import { Fault } from '../../process/error-codes.ts'
 import { exclusively } from '../../process/exclusive.ts'
 import { fileProgress } from '../../process/file-progress.ts'
 import { createLogger } from '../../process/log.ts'
-import { addSettingOptions, readSettings, setting, someText } from '../../process/settings.ts'
+import { addSettingOptions, readSettings } from '../../process/settings.ts'
 import { exitStatusOf, stopSignal } from '../../process/shutdown.ts'
 import { printable } from '../../process/table.ts'
+import { sudoUser, tokenOf, tokenSettings } from '../../process/token-setting.ts'
 import { requestScan } from '../../scan/fold.ts'
+import { firstDayOfWindow } from '../../scan/prepare.ts'
 import { scanNow } from '../../scan/scan-now.ts'
 import { EVENTS_FOR_IMMEDIATE_SCAN } from '../../scan/schedule.ts'
+import type { Registries } from '../../store/registry-in-force.ts'
 import type { Scan } from '../../store/scans.ts'
 import { NO_ORGANIZATION, type StoredSource } from '../../store/sources.ts'
 import type { Store } from '../../store/store.ts'
 import { type AdminContext, countOption, ofOrganization, sharedOptions, show, timeText, withStore } from './context.ts'
-import { catalogOf, registryOption } from './registry-option.ts'
+import { type FileProblem, printFiles, type ReadFile, remarks } from './ingest-report.ts'
 
-const tokenSetting = z.object({
-  token: setting(someText(), {
-    flag: '--token <token>',
-    env: 'SVC_TOKEN',
-    about:
-      'Attribute the logs to this monitoring token; prefer the variable, because other users can read the command line',
-    secret: true,
-  }),
-})
+const tokenSetting = z.object(tokenSettings)
 
 /** Default number of listed lines that were not understood. */
 const PROBLEMS_SHOWN = 10
@@ -51,7 +45,7 @@ export function addIngestCommands(program: Command): void {
     .command('file')
     .description('Read log files of firewalls, proxies and DNS servers, plain or compressed with gzip or zstd')
     .argument('<file...>', 'Log files; - is standard input')
-  registryOption(addSettingOptions(sharedOptions(file), tokenSetting))
+  addSettingOptions(sharedOptions(file), tokenSetting)
     .option('--dry-run', 'Store nothing, and report what would be stored')
     .addOption(
       new Option('--rejects <count>', 'Show this many lines of each file that were not understood')
@@ -78,7 +72,7 @@ export function addIngestCommands(program: Command): void {
       ingest.command('rejects').description('Show the last messages that were not understood, with secrets redacted'),
     ),
   )
-  rejects.action((options: { org: string }) =>
+  rejects.action((options: { org?: string }) =>
     withStore(rejects, ({ store, administration }) => {
       const { id } = administration.organization(options.org)
       show(rejects, {
@@ -113,47 +107,54 @@ async function readFiles(
   command: Command,
   paths: readonly string[],
   options: FileOptions,
-  { store, administration, clock }: AdminContext,
+  { store, administration, registry, clock }: AdminContext,
 ): Promise<void> {
-  const { token: raw } = readSettings(tokenSetting, { command, environment: process.env })
+  const sources = { command, environment: process.env }
+  const raw = tokenOf(readSettings(tokenSetting, sources), { ...sources, owners: sudoUser(process.env) })
   const log = createLogger('posture-admin', 'WARNING')
-  const catalog = catalogOf(command)
   const authenticator = new TokenAuthenticator(store, clock)
   const bytes = Buffer.from(raw)
   const token = authenticator.find(bytes, 0, bytes.length)
   if (token === undefined)
-    throw new Fault('NOT_FOUND', '--token: unknown or revoked; create one with posture-admin token generate')
-  const matcher = new NameMatcher(catalog)
-  const acceptor = new EventAcceptor(store, matcher, clock, log, () => {})
+    throw new Fault(
+      'NOT_FOUND',
+      'the monitoring token is unknown or revoked; create one with posture-admin token generate',
+    )
+  const acceptor = new EventAcceptor(store, clock, log, () => {})
   const stop = stopSignal()
   let signal: Awaited<typeof stop.received> | undefined
   stop.received.then((received) => {
     signal = received
   })
-  const reports: FileReport[] = []
+  const organization = store.organizations.get(token.organizationId)
+  const windowStartMs = organization === undefined ? 0 : firstDayOfWindow(organization, clock.nowMs()) * DAY_MS
+  const reports: ReadFile[] = []
   const faults: Fault[] = []
-  const problems: (LineProblem & { readonly file: string })[] = []
+  const problems: FileProblem[] = []
   for (const path of paths) {
     if (signal !== undefined) break
-    const intake = new Intake(new Uint8Array(READ_WORK_BYTES), compileTrie(catalog.rules), authenticator, {
+    const intake = new Intake(new Uint8Array(READ_WORK_BYTES), registry, authenticator, {
       tokenRate: undefined,
       noteUnauthorized: () => {},
     })
     const progress = fileProgress(path === STANDARD_INPUT ? undefined : path)
     let shown = 0
+    const tally = new MatchTally(registry.matcherOf(token.organizationId))
     const reader = new LogReader(store, acceptor, intake, token, {
       dryRun: options.dryRun === true,
+      windowStartMs,
+      ...(options.dryRun === true ? { onMatch: (match) => tally.add(match) } : {}),
       onProblem: (problem) => {
         if (shown++ < options.rejects) problems.push({ file: path, ...problem })
       },
       onProgress: progress.update,
       stopped: () => signal !== undefined,
       stop: stop.received,
-      freeSpace: () => scanToFreeSpace(store, matcher, token.organizationId, clock),
+      freeSpace: () => scanToFreeSpace(store, registry, token.organizationId, clock),
     })
     try {
       const { report, fault } = await reader.read(path)
-      reports.push(report)
+      reports.push({ report, tally })
       if (fault !== undefined) faults.push(fault)
     } catch (error) {
       // An unreadable file must not prevent reading the others.
@@ -166,7 +167,8 @@ async function readFiles(
     if (faults.at(-1)?.code === 'STORE_FULL') break
   }
   if (options.dryRun !== true && reports.length > 0) {
-    const sum = (of: (report: FileReport) => number): number => reports.reduce((total, report) => total + of(report), 0)
+    const sum = (of: (report: FileReport) => number): number =>
+      reports.reduce((total, { report }) => total + of(report), 0)
     const messages = sum((report) => report.messages)
     administration.noteIngested(
       token.organizationId,
@@ -179,7 +181,14 @@ async function readFiles(
   if (store.buffer.count(token.organizationId) >= EVENTS_FOR_IMMEDIATE_SCAN)
     askForScan(store, token.organizationId, clock)
   stop.forget()
-  print(command, reports, problems, token, options, store)
+  printFiles(command, reports, options.dryRun === true)
+  for (const line of remarks(reports, problems, organization, clock.nowMs())) process.stderr.write(`${line}\n`)
+  const waiting = store.buffer.count(token.organizationId)
+  if (options.dryRun !== true && waiting > 0 && process.stderr.isTTY) {
+    process.stderr.write(
+      `${waiting} events wait for the next scan of the service; to scan now: posture-admin scan run --org ${token.organizationId}\n`,
+    )
+  }
   if (signal !== undefined) process.exitCode = exitStatusOf(signal)
   for (const fault of faults.slice(1))
     process.stderr.write(`posture-admin: ${fault.code} ${printable(fault.message)}\n`)
@@ -189,12 +198,12 @@ async function readFiles(
 /** Scans the organization to empty a full buffer. */
 async function scanToFreeSpace(
   store: Store,
-  matcher: NameMatcher,
+  registry: Registries,
   organizationId: string,
   clock: Clock,
 ): Promise<void> {
   const pending = askForScan(store, organizationId, clock)
-  if (pending !== undefined) await scanNow(store, () => matcher, pending, clock, new AbortController().signal)
+  if (pending !== undefined) await scanNow(store, registry, pending, clock, new AbortController().signal)
 }
 
 function askForScan(store: Store, organizationId: string, clock: Clock): Scan | undefined {
@@ -210,57 +219,6 @@ function writeSources(store: Store, intake: Intake): void {
     store.sources.add(intake.sources.takeDeltas(0))
     store.sources.addRejects(intake.takeRejects())
   })
-}
-
-function print(
-  command: Command,
-  reports: readonly FileReport[],
-  problems: readonly (LineProblem & { readonly file: string })[],
-  token: KnownToken,
-  options: FileOptions,
-  store: Store,
-): void {
-  show(command, {
-    columns: [
-      ['File', 'file', { wrap: true }],
-      ['Lines', 'lines'],
-      ['Formats', 'formats', { hide: 3, wrap: true, text: formatsText }],
-      [options.dryRun === true ? 'Would match' : 'Matched', 'matched'],
-      ['Duplicates', 'duplicates', { hide: 4 }],
-      ['No platform', 'unmatched', { hide: 6 }],
-      ['No host', 'no_domain', { hide: 7 }],
-      ['Skipped', 'skipped', { hide: 5 }],
-      ['Rejected', 'rejected', { hide: 1 }],
-      ['Unknown', 'unknown', { hide: 2 }],
-      ['Ambiguous', 'ambiguous', { hide: 3 }],
-    ],
-    rows: reports.map(({ noDomain, unfinished: _unfinished, ...report }) => ({ ...report, no_domain: noDomain })),
-  })
-  for (const { file, unfinished } of reports) {
-    if (unfinished) {
-      process.stderr.write(
-        `${printable(file)}: the last line is incomplete and was skipped. Read the file again later\n`,
-      )
-    }
-  }
-  // On standard error, so that standard output contains only the report.
-  for (const { file, line, format, reason } of problems) {
-    process.stderr.write(`${printable(file)} line ${line}: ${format === '' ? '' : `${format}: `}${reason}\n`)
-  }
-  const { organizationId } = token
-  const waiting = store.buffer.count(organizationId)
-  if (options.dryRun !== true && waiting > 0 && process.stderr.isTTY) {
-    process.stderr.write(
-      `${waiting} events wait for the next scan of the service; to scan now: posture-admin scan run --org ${organizationId}\n`,
-    )
-  }
-}
-
-function formatsText(formats: unknown): string {
-  return Object.entries(formats as Readonly<Record<string, number>>)
-    .sort(([, a], [, b]) => b - a)
-    .map(([id, count]) => `${id} ${count}`)
-    .join(', ')
 }
 
 function showSources(command: Command, org: string | undefined, { store, administration }: AdminContext): void {

@@ -11,7 +11,7 @@ export function addMemberCommands(program: Command): void {
       member.command('add').description('Add a member').argument('<name>', 'E-mail address or another name'),
     ),
   ).addOption(new Option('--role <role>', 'Grant this role').choices(ROLES).default('member'))
-  add.action((name: string, options: { org: string; role: Role }) =>
+  add.action((name: string, options: { org?: string; role: Role }) =>
     withStore(add, ({ administration }) => {
       print(add, [administration.members.add(administration.organization(options.org), name, options.role)])
     }),
@@ -22,7 +22,7 @@ export function addMemberCommands(program: Command): void {
       member.command('role').description('Change the role of a member').argument('<name>', 'Name of the member'),
     ),
   ).addArgument(new Argument('<role>', 'New role').choices(ROLES))
-  role.action((name: string, given: Role, options: { org: string }) =>
+  role.action((name: string, given: Role, options: { org?: string }) =>
     withStore(role, ({ administration }) => {
       print(role, [administration.members.setRole(administration.organization(options.org), name, given)])
     }),
@@ -31,14 +31,14 @@ export function addMemberCommands(program: Command): void {
   const remove = ofOrganization(
     changeOptions(member.command('remove').description('Remove a member').argument('<name>', 'Name of the member')),
   )
-  remove.action((name: string, options: { org: string }) =>
+  remove.action((name: string, options: { org?: string }) =>
     withStore(remove, ({ administration }) => {
       print(remove, [administration.members.remove(administration.organization(options.org), name)])
     }),
   )
 
   const list = ofOrganization(sharedOptions(member.command('list').description('List the members of an organization')))
-  list.action((options: { org: string }) =>
+  list.action((options: { org?: string }) =>
     withStore(list, ({ store, administration }) => {
       print(list, store.members.ofOrganization(administration.organization(options.org).id))
     }),

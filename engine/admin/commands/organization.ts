@@ -1,8 +1,11 @@
 import { type Command, Option } from 'commander'
 import { EVIDENCE_WINDOW_DAYS_MAX } from '../../limits.ts'
 import { Fault } from '../../process/error-codes.ts'
+import type { Column } from '../../process/table.ts'
 import { type Organization, PLANS, type Plan, SCAN_FREQUENCIES, type ScanFrequency } from '../../store/organizations.ts'
+import type { Store } from '../../store/store.ts'
 import { changeOptions, countOption, sharedOptions, show, timeText, withStore } from './context.ts'
+import { addOrganizationRemove } from './organization-remove.ts'
 
 interface Settings {
   readonly plan?: Plan
@@ -11,7 +14,7 @@ interface Settings {
   readonly window?: number
 }
 
-/** posture-admin organization create | set | list */
+/** posture-admin organization create | show | set | rename | list | remove */
 export function addOrganizationCommands(program: Command): void {
   const organization = program
     .command('organization')
@@ -64,29 +67,87 @@ export function addOrganizationCommands(program: Command): void {
     }),
   )
 
+  const one = sharedOptions(
+    organization
+      .command('show')
+      .description('Show an organization, its keys, tokens, members and last scan')
+      .argument('[name]', 'Name or id of the organization; by default the only one'),
+  )
+  one.action((name: string | undefined) =>
+    withStore(one, ({ store, administration, clock }) => {
+      const found = administration.organization(name ?? (process.env['POSTURE_ORG'] || undefined))
+      show(one, {
+        vertical: true,
+        columns: [...COLUMNS, ...DETAIL_COLUMNS],
+        rows: [{ ...rowOf(found), ...store.environment.read(() => detailsOf(store, found, clock.nowMs())) }],
+      })
+    }),
+  )
+
+  const rename = changeOptions(
+    organization
+      .command('rename')
+      .description('Rename an organization without any other change')
+      .argument('<name>', 'Name or id of the organization')
+      .argument('<new-name>', 'New name'),
+  )
+  rename.action((name: string, newName: string) =>
+    withStore(rename, ({ administration }) => {
+      print(rename, [administration.organizations.rename(administration.organization(name), newName)])
+    }),
+  )
+
+  addOrganizationRemove(organization)
+
   const list = sharedOptions(organization.command('list').description('List all organizations'))
   list.action(() => withStore(list, ({ store }) => print(list, store.organizations.all())))
 }
 
+const COLUMNS: readonly Column[] = [
+  ['Name', 'name', { wrap: true }],
+  ['Domain', 'domain', { hide: 2, wrap: true }],
+  ['Plan', 'plan', { hide: 1 }],
+  ['Scans', 'scan_frequency', { hide: 3 }],
+  ['Window (days)', 'evidence_window_days', { hide: 4 }],
+  ['Created', 'created_at', { hide: 6 }],
+  ['Id', 'id', { hide: 5 }],
+]
+
+const DETAIL_COLUMNS: readonly Column[] = [
+  ['Members', 'members'],
+  ['Active API keys', 'active_api_keys'],
+  ['Active tokens', 'active_tokens'],
+  ['Approved platforms', 'approved_platforms'],
+  ['Assessments', 'assessments'],
+  ['Buffered events', 'buffered_events'],
+  ['Last scan', 'last_completed_at'],
+]
+
 function print(command: Command, organizations: readonly Organization[]): void {
-  show(command, {
-    columns: [
-      ['Name', 'name', { wrap: true }],
-      ['Domain', 'domain', { hide: 2, wrap: true }],
-      ['Plan', 'plan', { hide: 1 }],
-      ['Scans', 'scan_frequency', { hide: 3 }],
-      ['Window (days)', 'evidence_window_days', { hide: 4 }],
-      ['Created', 'created_at', { hide: 6 }],
-      ['Id', 'id', { hide: 5 }],
-    ],
-    rows: organizations.map((organization) => ({
-      id: organization.id,
-      name: organization.name,
-      domain: organization.domain,
-      plan: organization.plan,
-      scan_frequency: organization.scanFrequency,
-      evidence_window_days: organization.evidenceWindowDays,
-      created_at: timeText(organization.createdAtMs),
-    })),
-  })
+  show(command, { columns: COLUMNS, rows: organizations.map(rowOf) })
+}
+
+function rowOf(organization: Organization) {
+  return {
+    id: organization.id,
+    name: organization.name,
+    domain: organization.domain,
+    plan: organization.plan,
+    scan_frequency: organization.scanFrequency,
+    evidence_window_days: organization.evidenceWindowDays,
+    created_at: timeText(organization.createdAtMs),
+  }
+}
+
+function detailsOf(store: Store, { id, approvedPlatformIds }: Organization, nowMs: number) {
+  const lastScan = store.scans.last(id, ({ status }) => status === 'completed')
+  return {
+    members: store.members.ofOrganization(id).length,
+    active_api_keys: store.apiKeys.activeCount(id, nowMs),
+    active_tokens: store.monitoringTokens.activeCount(id, nowMs),
+    approved_platforms: approvedPlatformIds.length,
+    assessments: store.assessments.ofOrganization(id).length,
+    buffered_events: store.buffer.count(id),
+    last_completed_at: timeText(lastScan?.completedAtMs ?? 0),
+  }
 }

@@ -5,7 +5,7 @@ import { RECOMMENDATION_STATUSES, type Recommendation, type RecommendationStatus
 import { changeOptions, ofOrganization, sharedOptions, show, timeText, withStore } from './context.ts'
 
 interface Filter {
-  readonly org: string
+  readonly org?: string
   readonly status?: RecommendationStatus
   readonly framework?: FrameworkId
 }
@@ -41,7 +41,7 @@ export function addRecommendationCommands(program: Command): void {
         .argument('<id>', 'Id of the recommendation, or at least its first 8 characters'),
     ),
   ).addArgument(new Argument('<status>', 'New status').choices(RECOMMENDATION_STATUSES))
-  set.action((id: string, status: RecommendationStatus, options: { org: string }) =>
+  set.action((id: string, status: RecommendationStatus, options: { org?: string }) =>
     withStore(set, ({ administration }) => {
       print(set, [administration.recommendations.setStatus(administration.organization(options.org), id, status)])
     }),

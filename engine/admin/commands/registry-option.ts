@@ -1,13 +1,14 @@
 import type { Command } from 'commander'
 import { z } from 'zod'
-import type { Catalog } from '../../../registry/catalog.ts'
-import { createLogger } from '../../process/log.ts'
-import { catalogInForce, registrySetting } from '../../process/registry-setting.ts'
+import { registrySetting } from '../../process/registry-setting.ts'
 import { addSettingOptions, readSettings } from '../../process/settings.ts'
 
 const settings = z.object({ registry: registrySetting })
 
-/** Adds the option of commands that look up platforms. */
+/**
+ * Adds the option of commands that look up platforms, so that a file can be tested before it is
+ * added.
+ */
 export function registryOption(command: Command): Command {
   return addSettingOptions(command, settings)
 }
@@ -15,8 +16,4 @@ export function registryOption(command: Command): Command {
 /** The file that the command line or the environment names; '' if none. */
 export function registryFileOf(command: Command): string {
   return readSettings(settings, { command, environment: process.env }).registry
-}
-
-export function catalogOf(command: Command): Catalog {
-  return catalogInForce(registryFileOf(command), createLogger('posture-admin', 'WARNING'))
 }

@@ -5,61 +5,98 @@ import type { Platform } from '../../../registry/platform.ts'
 import { PLATFORM_TYPES } from '../../../registry/platform-type.ts'
 import { RegistryFileError } from '../../../registry/registry-file.ts'
 import { Fault } from '../../process/error-codes.ts'
-import { jsonOption } from '../../process/program.ts'
 import type { Shown } from '../../process/table.ts'
-import { show } from './context.ts'
+import { SERVICE_WIDE } from '../../store/own-platforms.ts'
+import { sharedOptions, show, withStore } from './context.ts'
 import { registryFileOf, registryOption } from './registry-option.ts'
+import { addOwnPlatformCommands, printOwnPlatforms } from './registry-own.ts'
 
-/** posture-admin registry list | search | show | check | stats */
+interface Options {
+  readonly org?: string
+  readonly own?: boolean
+}
+
+/** posture-admin registry list | search | show | check | stats | add | remove | export */
 export function addRegistryCommands(program: Command): void {
-  const registry = program.command('registry').description('Look up AI platforms and their domains')
+  const registry = program.command('registry').description('Look up AI platforms and manage own platforms')
 
-  const list = options(registry.command('list').description('List all platforms'))
-  list.action(() => show(list, platformRows(catalogOf(list).platforms)))
+  const list = lookupOptions(registry.command('list').description('List all platforms')).option(
+    '--own',
+    'List own platforms: those of --org, or without it those that every organization has',
+  )
+  list.action((options: Options) =>
+    options.own === true
+      ? withStore(list, ({ store, administration }) => {
+          const id = options.org === undefined ? SERVICE_WIDE : administration.organization(options.org).id
+          printOwnPlatforms(list, store.ownPlatforms.ofOrganization(id))
+        })
+      : withCatalog(list, (catalog) => show(list, platformRows(catalog.platforms))),
+  )
 
-  const search = options(
+  const search = lookupOptions(
     registry
       .command('search')
       .description('Search platforms by name, vendor, type or domain')
       .argument('<text>', 'Part of a name, vendor, type or domain'),
   )
-  search.action((text: string) => show(search, platformRows(new Lookup(catalogOf(search)).search(text))))
+  search.action((text: string) =>
+    withCatalog(search, (catalog) => show(search, platformRows(new Lookup(catalog).search(text)))),
+  )
 
-  const one = options(
+  const one = lookupOptions(
     registry
       .command('show')
       .description('Show a platform with its domains and risk')
       .argument('<id>', 'Id of the platform'),
   )
-  one.action((id: string) => {
-    const platform = new Lookup(catalogOf(one)).show(id)
-    if (platform === undefined) {
-      throw new Fault('NOT_FOUND', `no platform ${JSON.stringify(id)}; find ids with posture-admin registry search`)
-    }
-    show(one, domainRows(platform))
-  })
+  one.action((id: string) =>
+    withCatalog(one, (catalog) => {
+      const platform = new Lookup(catalog).show(id)
+      if (platform === undefined) {
+        throw new Fault('NOT_FOUND', `no platform ${JSON.stringify(id)}; find ids with posture-admin registry search`)
+      }
+      show(one, domainRows(platform))
+    }),
+  )
 
-  const check = options(
+  const check = lookupOptions(
     registry
       .command('check')
       .description('Show which platform a host name belongs to, and by which rule')
       .argument('<name...>', 'Host names'),
   )
-  check.action((names: string[]) => show(check, checkRows(new Lookup(catalogOf(check)), names)))
+  check.action((names: string[]) => withCatalog(check, (catalog) => show(check, checkRows(new Lookup(catalog), names))))
 
-  const stats = options(registry.command('stats').description('Count platforms and domains by type'))
-  stats.action(() => show(stats, statsRows(catalogOf(stats))))
+  const stats = lookupOptions(registry.command('stats').description('Count platforms and domains by type'))
+  stats.action(() => withCatalog(stats, (catalog) => show(stats, statsRows(catalog))))
+
+  addOwnPlatformCommands(registry)
 }
 
-function options(command: Command): Command {
-  return jsonOption(registryOption(command))
+function lookupOptions(command: Command): Command {
+  return registryOption(sharedOptions(command)).option(
+    '--org <name>',
+    "Use this organization's registry from the data directory, instead of the built-in one",
+  )
 }
 
 /**
- * The registry with the operator's file. Throws on an error in the file, because the command is
- * used to test it.
+ * Runs `work` on an organization's registry, or on the built-in one with a registry file, which
+ * needs no data directory.
  */
-function catalogOf(command: Command): Catalog {
+async function withCatalog(command: Command, work: (catalog: Catalog) => void): Promise<void> {
+  const { org } = command.opts<Options>()
+  if (org === undefined) return work(fileCatalog(command))
+  await withStore(command, ({ administration, registry }) => {
+    work(registry.catalogOf(administration.organization(org).id))
+  })
+}
+
+/**
+ * The built-in registry with a registry file. Throws on an error in the file, because the command
+ * is used to test it.
+ */
+function fileCatalog(command: Command): Catalog {
   const registry = registryFileOf(command)
   try {
     return loadCatalog(registry === '' ? {} : { file: registry })

@@ -6,7 +6,7 @@ import { RETENTION_DAYS_MIN, retentionOf } from '../../store/retention.ts'
 import { changeOptions, countOption, ofOrganization, sharedOptions, show, withStore } from './context.ts'
 
 interface Days {
-  readonly org: string
+  readonly org?: string
   readonly scans?: number
   readonly audit?: number
   readonly sources?: number

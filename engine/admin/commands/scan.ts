@@ -1,5 +1,4 @@
 import type { Command } from 'commander'
-import { NameMatcher } from '../../../registry/match.ts'
 import { exitStatusOf, stopSignal } from '../../process/shutdown.ts'
 import { scanNow } from '../../scan/scan-now.ts'
 import { PublishedList } from '../../store/published.ts'
@@ -15,32 +14,36 @@ import {
   timeText,
   withStore,
 } from './context.ts'
-import { catalogOf, registryOption } from './registry-option.ts'
 
 /** posture-admin scan run | list | show */
 export function addScanCommands(program: Command): void {
   const scan = program.command('scan').description('Run discovery scans and show their findings')
 
-  const run = registryOption(
-    ofOrganization(
-      changeOptions(
-        scan.command('run').description('Scan now: add buffered events to the evidence and publish the findings'),
-      ),
+  const run = ofOrganization(
+    changeOptions(
+      scan.command('run').description('Scan now: add buffered events to the evidence and publish the findings'),
     ),
   )
-  run.action((options: { org: string }) =>
+  run.action((options: { org?: string }) =>
     withStore(run, async (context) => {
       const { administration } = context
       const pending = administration.scans.request(administration.organization(options.org))
-      const completed = await waitForScan(context, () => new NameMatcher(catalogOf(run)), pending)
-      if (completed !== undefined) print(run, [completed])
+      const completed = await waitForScan(context, pending)
+      if (completed === undefined) return
+      print(run, [completed])
+      const { count = 0 } = completed.waiting ?? {}
+      if (count > 0 && process.stderr.isTTY) {
+        process.stderr.write(
+          `${count} events name no platform of the registry and wait; see posture-admin registry add\n`,
+        )
+      }
     }),
   )
 
   const list = ofOrganization(
     sharedOptions(scan.command('list').description('List the scans of an organization, newest first')),
   )
-  list.action((options: { org: string }) =>
+  list.action((options: { org?: string }) =>
     withStore(list, ({ store, administration }) => {
       print(list, store.scans.ofOrganization(administration.organization(options.org).id).reverse())
     }),
@@ -49,13 +52,9 @@ export function addScanCommands(program: Command): void {
   const last = ofOrganization(
     sharedOptions(scan.command('show').description('Show the findings of the last completed scan')),
   )
-  last.action((options: { org: string }) =>
+  last.action((options: { org?: string }) =>
     withStore(last, ({ store, administration }) => {
-      const { id } = administration.organization(options.org)
-      const found = JSON.parse(discoveryJson(store, id)) as Discovery
-      show(last, { columns: PLATFORM_COLUMNS, rows: found.platforms })
-      const coverage = coverageLine(found)
-      if (process.stderr.isTTY && coverage !== undefined) process.stderr.write(`${coverage}\n`)
+      showDiscovery(last, store, administration.organization(options.org).id)
     }),
   )
 }
@@ -64,16 +63,12 @@ export function addScanCommands(program: Command): void {
  * Waits for a requested scan. Ctrl-C leaves the scan pending and returns undefined. @throws Fault
  * SCAN_FAILED.
  */
-export async function waitForScan(
-  { store, clock }: AdminContext,
-  matcher: () => NameMatcher,
-  pending: Scan,
-): Promise<Scan | undefined> {
+export async function waitForScan({ store, registry, clock }: AdminContext, pending: Scan): Promise<Scan | undefined> {
   const stop = stopSignal()
   const cancel = new AbortController()
   void stop.received.then(() => cancel.abort())
   try {
-    const scan = await scanNow(store, matcher, pending, clock, cancel.signal)
+    const scan = await scanNow(store, registry, pending, clock, cancel.signal)
     if (scan === undefined) {
       process.stderr.write('posture-admin: the scan is still pending; see posture-admin scan list\n')
       process.exitCode = exitStatusOf(await stop.received)
@@ -82,6 +77,14 @@ export async function waitForScan(
   } finally {
     stop.forget()
   }
+}
+
+/** Prints the platforms of the last completed scan. */
+export function showDiscovery(command: Command, store: Store, organizationId: string): void {
+  const found = JSON.parse(discoveryJson(store, organizationId)) as Discovery
+  show(command, { columns: PLATFORM_COLUMNS, rows: found.platforms })
+  const coverage = coverageLine(found)
+  if (process.stderr.isTTY && coverage !== undefined) process.stderr.write(`${coverage}\n`)
 }
 
 /** Scan and platforms as in the API, from one snapshot. */
@@ -117,6 +120,11 @@ function print(command: Command, scans: readonly Scan[]): void {
       started_at: timeText(scan.startedAtMs),
       completed_at: timeText(scan.completedAtMs),
       events: scan.eventsFolded,
+      events_unmatched: scan.eventsUnmatched,
+      unmatched_waiting: scan.waiting?.count ?? 0,
+      unmatched_rematched: scan.waiting?.rematched ?? 0,
+      unmatched_expired: scan.waiting?.expired ?? 0,
+      unmatched_dropped: scan.waiting?.dropped ?? 0,
       summary: {
         platforms_discovered: scan.summary.platformsDiscovered,
         shadow_ai_count: scan.summary.shadowAiCount,

@@ -3,6 +3,7 @@ import { Fault } from '../../process/error-codes.ts'
 import { portNumber } from '../../process/settings.ts'
 import type { Shown } from '../../process/table.ts'
 import { DAY_ORDERS, type MonitoringToken } from '../../store/monitoring-tokens.ts'
+import type { Store } from '../../store/store.ts'
 import type { TokenBinding } from '../../store/token-bindings.ts'
 import { describeBinding, type TokenChange } from '../tokens.ts'
 import { changeOptions, ofOrganization, sharedOptions, show, showSecret, timeText, withStore } from './context.ts'
@@ -23,7 +24,7 @@ export function addTokenCommands(program: Command): void {
         .argument('<label>', 'Label for lists and metrics'),
     ),
   )
-  generate.action((label: string, options: { org: string }) =>
+  generate.action((label: string, options: { org?: string }) =>
     withStore(generate, ({ administration }) => {
       const { record, raw } = administration.tokens.generate(administration.organization(options.org), label)
       print(generate, [record], { raw })
@@ -33,11 +34,11 @@ export function addTokenCommands(program: Command): void {
   const list = ofOrganization(
     sharedOptions(token.command('list').description('List the monitoring tokens of an organization')),
   )
-  list.action((options: { org: string }) =>
+  list.action((options: { org?: string }) =>
     withStore(list, ({ store, administration }) => {
       const { id } = administration.organization(options.org)
       print(list, store.monitoringTokens.ofOrganization(id), {
-        bindingsOf: (token) => store.tokenBindings.ofToken(id, token.id),
+        bindingsOf: bindingsIn(store),
       })
     }),
   )
@@ -47,9 +48,10 @@ export function addTokenCommands(program: Command): void {
       token.command('revoke').description('Revoke a monitoring token permanently').argument('<token>', TOKEN_ID),
     ),
   )
-  revoke.action((idOrVisible: string, options: { org: string }) =>
-    withStore(revoke, ({ administration }) => {
-      print(revoke, [administration.tokens.revoke(administration.organization(options.org), idOrVisible)])
+  revoke.action((idOrVisible: string, options: { org?: string }) =>
+    withStore(revoke, ({ store, administration }) => {
+      const revoked = administration.tokens.revoke(administration.organization(options.org), idOrVisible)
+      print(revoke, [revoked], { bindingsOf: bindingsIn(store) })
     }),
   )
 
@@ -66,15 +68,16 @@ export function addTokenCommands(program: Command): void {
     .addOption(
       new Option('--day-order <order>', 'Set how ambiguous dates such as 05/06/2026 are read').choices(DAY_ORDERS),
     )
-  set.action((idOrVisible: string, { org, ...change }: TokenChange & { org: string }) =>
-    withStore(set, ({ administration }) => {
+  set.action((idOrVisible: string, { org, ...change }: TokenChange & { org?: string }) =>
+    withStore(set, ({ store, administration }) => {
       const { label, zone, dayOrder } = change
       const given = Object.fromEntries(
         Object.entries({ label, zone, dayOrder }).filter(([, value]) => value !== undefined),
       )
       if (Object.keys(given).length === 0)
         throw new Fault('USAGE', 'nothing to change: give --label, --zone or --day-order')
-      print(set, [administration.tokens.set(administration.organization(org), idOrVisible, given)])
+      const changed = administration.tokens.set(administration.organization(org), idOrVisible, given)
+      print(set, [changed], { bindingsOf: bindingsIn(store) })
     }),
   )
 
@@ -86,23 +89,43 @@ export function addTokenCommands(program: Command): void {
         .argument('<token>', TOKEN_ID),
     ),
   )
-    .option('--address <network>', 'Bind this sender address, or a network such as 192.0.2.0/24')
-    .addOption(new Option('--port <port>', 'Bind this port of the service').argParser(portOption))
-  bind.action((idOrVisible: string, options: { org: string; address?: string; port?: number }) =>
+    .addOption(
+      new Option(
+        '--address <network>',
+        'Bind this sender address, or a network such as 192.0.2.0/24; may be repeated',
+      ).argParser(each((text) => text)),
+    )
+    .addOption(
+      new Option('--port <port>', 'Bind this port of the service; may be repeated').argParser(each(portOption)),
+    )
+  bind.action((idOrVisible: string, { org, address = [], port = [] }: BindFlags) =>
     withStore(bind, ({ administration }) => {
-      const to = { network: options.address ?? '', port: options.port ?? 0 }
-      printBindings(bind, [administration.tokens.bind(administration.organization(options.org), idOrVisible, to)])
+      const networks = address.length === 0 && port.length > 0 ? [''] : address
+      const ports = port.length === 0 ? [0] : port
+      const targets = networks.flatMap((network) => ports.map((each) => ({ network, port: each })))
+      printBindings(bind, administration.tokens.bind(administration.organization(org), idOrVisible, targets))
     }),
   )
 
   const unbind = ofOrganization(
     changeOptions(token.command('unbind').description('Remove all bindings of a token').argument('<token>', TOKEN_ID)),
   )
-  unbind.action((idOrVisible: string, options: { org: string }) =>
+  unbind.action((idOrVisible: string, options: { org?: string }) =>
     withStore(unbind, ({ administration }) => {
       printBindings(unbind, administration.tokens.unbind(administration.organization(options.org), idOrVisible))
     }),
   )
+}
+
+interface BindFlags {
+  readonly org?: string
+  readonly address?: readonly string[]
+  readonly port?: readonly number[]
+}
+
+/** Collects the values of an option that may be repeated. */
+function each<T>(read: (text: string) => T): (text: string, before?: readonly T[]) => readonly T[] {
+  return (text, before = []) => [...before, read(text)]
 }
 
 function portOption(text: string): number {
@@ -126,6 +149,10 @@ function printBindings(command: Command, bindings: readonly TokenBinding[]): voi
 
 function anyOr(value: unknown): string {
   return value === null ? 'any' : String(value)
+}
+
+function bindingsIn({ tokenBindings }: Store): (token: MonitoringToken) => readonly TokenBinding[] {
+  return ({ organizationId, id }) => tokenBindings.ofToken(organizationId, id)
 }
 
 interface PrintOptions {

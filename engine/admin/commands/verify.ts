@@ -1,5 +1,6 @@
 import { type Command, Option } from 'commander'
-import { SECOND_MS } from '../../process/clock.ts'
+import { MINUTE_MS, SECOND_MS } from '../../process/clock.ts'
+import { durationOption } from '../../process/duration.ts'
 import { Fault } from '../../process/error-codes.ts'
 import { isHeld } from '../../process/exclusive.ts'
 import { exitStatusOf, stopSignal } from '../../process/shutdown.ts'
@@ -10,11 +11,15 @@ import { type Arrival, VERIFY_MS, verify } from '../verify.ts'
 import { type AdminContext, countOption, ofOrganization, sharedOptions, timeText, withStore } from './context.ts'
 
 interface Options {
-  readonly org: string
+  readonly org?: string
   readonly token?: string
+  readonly since: number
   readonly timeout: number
   readonly json?: boolean
 }
+
+/** A sender is usually started before it is verified. */
+const SINCE_MS = 5 * MINUTE_MS
 
 /** posture-admin verify */
 export function addVerifyCommand(program: Command): void {
@@ -22,12 +27,17 @@ export function addVerifyCommand(program: Command): void {
     sharedOptions(
       program
         .command('verify')
-        .description('Wait for events of a collector or log sender, and show them as they arrive'),
+        .description('Show recent events of a collector or log sender, or wait until events arrive'),
     ),
   )
     .option(
       '--token <token>',
       'Wait for this monitoring token, by id or 8 visible digits; by default any of the organization',
+    )
+    .addOption(
+      new Option('--since <duration>', 'Count also what arrived in this time before the start')
+        .default(SINCE_MS, '5m')
+        .argParser(durationOption('0s', '1h')),
     )
     .addOption(
       new Option('--timeout <seconds>', 'Wait at most this long')
@@ -37,10 +47,11 @@ export function addVerifyCommand(program: Command): void {
   command.action((options: Options) => withStore(command, (context) => waitForEvents(context, options)))
 }
 
-async function waitForEvents({ store, administration }: AdminContext, options: Options): Promise<void> {
+async function waitForEvents({ store, administration, clock }: AdminContext, options: Options): Promise<void> {
   const organization = administration.organization(options.org)
   const tokens = store.monitoringTokens.ofOrganization(organization.id)
-  const wanted = options.token === undefined ? undefined : chosen(tokens, options.token, 'monitoring token')
+  const wanted =
+    options.token === undefined ? undefined : chosen(tokens, options.token, 'monitoring token', clock.nowMs())
   if (wanted === undefined && !tokens.some(({ revokedAtMs }) => revokedAtMs === 0)) {
     throw new Fault(
       'NOT_FOUND',
@@ -64,9 +75,9 @@ async function waitForEvents({ store, administration }: AdminContext, options: O
     new Set(wanted === undefined ? [] : [wanted.id]),
     (arrival) => {
       const row = { ...arrival, token_label: labels.get(arrival.tokenId) ?? '' }
-      process.stdout.write(`${asJson ? jsonOf(row) : lineOf(row)}\n`)
+      process.stdout.write(`${asJson ? jsonOf(row) : arrivalLine(row)}\n`)
     },
-    { timeoutMs: options.timeout * SECOND_MS, signal: cancel.signal },
+    { sinceMs: clock.nowMs() - options.since, timeoutMs: options.timeout * SECOND_MS, signal: cancel.signal },
   ).finally(() => stop.forget())
 
   if (verdict.events > 0) {
@@ -96,7 +107,8 @@ function jsonOf({ timeMs, tokenId, ...arrival }: Row): string {
   return jsonLine({ time: timeText(timeMs), token_id: tokenId, ...arrival })
 }
 
-function lineOf({
+/** What arrived from one source, for people. */
+export function arrivalLine({
   timeMs,
   listener,
   address,

@@ -1,14 +1,12 @@
-import { NAME_CHARS_MAX } from '../../../registry/domain-name.ts'
+import { canonicalName, isCanonicalName } from '../../../registry/domain-name.ts'
 import { EVENT_COUNT_MAX, EVENT_ID_HEX_DIGITS, METHODS } from '../../event/event.ts'
 import { COVERAGE_BYTES_MAX } from '../../limits.ts'
 import { Action } from './action.ts'
 import {
-  BACKSLASH,
   DOT,
   digitsEnd,
   HYPHEN,
   hexDigit,
-  indexOfByte,
   indexOfText,
   isDigit,
   isText,
@@ -63,6 +61,7 @@ const KEYS = new KeyTable({
   coverage: COVERAGE,
 })
 const NONE = 0
+const NAME_EXPECTED = 'name: expected a host name of 1 to 253 characters'
 const TIME_MS_MAX = 253_402_300_799_999
 /**
  * The maximum length of an event up to its last key, and of a coverage report up to its counters.
@@ -163,28 +162,26 @@ function takeId(line: LogLine): boolean {
 }
 
 function takeName(line: LogLine): boolean {
-  let start = starts[NAME] ?? 0
-  let end = ends[NAME] ?? 0
-  if (kinds[NAME] !== JsonKind.string) return wrong(line, 'name: expected 1 to 253 characters')
-  if (indexOfByte(line.view, start, end, BACKSLASH) >= 0) {
-    const bytes = unescaped(line.text(start - 1, end + 1))
-    if (bytes.length > NAME_CHARS_MAX) return wrong(line, 'name: expected 1 to 253 characters')
-    line.bytes.set(bytes, line.scratchStart)
-    start = line.scratchStart
-    end = start + bytes.length
-  }
-  if (end === start || end - start > NAME_CHARS_MAX) return wrong(line, 'name: expected 1 to 253 characters')
+  const start = starts[NAME] ?? 0
+  const end = ends[NAME] ?? 0
+  if (kinds[NAME] !== JsonKind.string) return wrong(line, NAME_EXPECTED)
   line.hostStart = start
   line.hostEnd = end
+  if (isCanonicalName(line.view, start, end)) return true
+  const name = canonicalName(textOf(line.text(start - 1, end + 1)))
+  if (name === undefined) return wrong(line, NAME_EXPECTED)
+  line.bytes.set(Buffer.from(name), line.scratchStart)
+  line.hostStart = line.scratchStart
+  line.hostEnd = line.scratchStart + name.length
   return true
 }
 
-/** Slow path through a string: JSON escapes about one in a million names on the wire. */
-function unescaped(json: string): Uint8Array {
+/** The text of a string in JSON; '' where its escapes are wrong. */
+function textOf(json: string): string {
   try {
-    return Buffer.from(JSON.parse(json) as string)
+    return JSON.parse(json) as string
   } catch {
-    return new Uint8Array(0)
+    return ''
   }
 }
 

@@ -1,5 +1,4 @@
-import { domainToASCII } from 'node:url'
-import { LABEL_BYTE, LABEL_BYTES_MAX, NAME_CHARS_MAX } from '../../../registry/domain-name.ts'
+import { canonicalName, LABEL_BYTE, LABEL_BYTES_MAX, NAME_CHARS_MAX } from '../../../registry/domain-name.ts'
 import {
   AT,
   BACKSLASH,
@@ -180,20 +179,13 @@ export class HostFinder {
       const zone = text.indexOf('%')
       if (zone >= 0) text = text.slice(0, zone)
     }
-    const ascii = domainToASCII(text)
-    if (ascii === '' || ascii.length > NAME_CHARS_MAX) {
+    const name = canonicalName(text)
+    if (name === undefined) {
       return text.includes(':') && /^[0-9a-f:.]+$/i.test(text) ? HostKind.address : HostKind.none
     }
-    const scratch = this.#bytes.subarray(this.#scratchStart, this.#scratchStart + ascii.length)
-    for (let at = 0; at < ascii.length; at++) {
-      const code = ascii.charCodeAt(at)
-      // A remaining encoding would start the decoding again.
-      if ((LABEL_BYTE[code] ?? 0) === 0 && code !== DOT) return HostKind.none
-      scratch[at] = code
-    }
+    this.#bytes.set(Buffer.from(name), this.#scratchStart)
     const view = new DataView(this.#bytes.buffer, this.#bytes.byteOffset, this.#bytes.byteLength)
-    const trailing = ascii.endsWith('.') ? 1 : 0
-    return this.#classify(view, this.#scratchStart, this.#scratchStart + ascii.length - trailing)
+    return this.#classify(view, this.#scratchStart, this.#scratchStart + name.length)
   }
 }
 

@@ -96,7 +96,8 @@ const REFUSALS: readonly {
     for: 'posture.example',
     trust: 'ca',
     found: /the certificate is for DNS:posture\.example, and not for localhost$/,
-    remedy: ({ fingerprint }) => `give --endpoint a name of the certificate, or pin it: --fingerprint ${fingerprint}`,
+    remedy: ({ fingerprint }) =>
+      `start the service with --tls-name localhost, or pin the certificate: --fingerprint ${fingerprint}`,
   },
   {
     name: 'not the pinned one',

@@ -216,7 +216,9 @@ t.test('a check started as root runs as the user that the collector becomes', { 
   const denied = (file: string) => ({
     result: 'failed',
     found: new RegExp(`: ${file} is not readable by uid 1234$`),
-    remedy: new RegExp(`^chgrp 1235 ${file} && chmod g\\+r ${file}, and let that user`),
+    remedy: new RegExp(
+      `^chgrp 1235 ${file} && chmod g\\+r ${file}, and make its parent directories accessible to that user`,
+    ),
   })
   const user = ['--user', '1234:1235']
   const other = await check(...user, '--registry', registry)

@@ -9,7 +9,7 @@ import type { CoverageCounters, CoverageReport } from '../../../engine/event/cov
 import { counters, INSTANCE } from '../../support/coverage.ts'
 import { quietLog } from '../../support/store.ts'
 
-const ACCEPTED: Outcome = { kind: 'accepted', duplicates: 0, rejected: [] }
+const ACCEPTED: Outcome = { kind: 'accepted', duplicates: 0, tooLate: 0, rejected: [] }
 const FAILED: Outcome = { kind: 'retry', why: 'nothing listens' }
 
 /** A reporter whose reports are due at once, and its counters. */

@@ -64,7 +64,8 @@ for (const [index, { name, container, volume }] of MANIFESTS.entries()) {
       t.match(await admin('organization', 'create', 'Acme', '--domain', 'acme.example'), {
         status: 0,
       })
-      const [, key = ''] = /"key":"([^"]+)"/.exec((await admin('key', 'create', 'test', '--org', 'Acme')).output) ?? []
+      const created = await admin('key', 'create', 'test', '--org', 'Acme', '--scope', 'scores:read')
+      const [, key = ''] = /"key":"([^"]+)"/.exec(created.output) ?? []
       const url = 'https://127.0.0.1:8443/api/v1/scores'
       // Requests are not retried: when /healthz answers, everything else does.
       const ask = ['curl', '-sk', '-o', '/dev/null', '-w', '%{http_code}', '-H', `X-API-Key: ${key}`, url]

@@ -52,7 +52,7 @@ t.test(
     t.match(logged, /Setting up libpcap0\.8/, 'what it needs comes by itself')
     t.match(
       logged,
-      /^posture-collector: write SVC_TOKEN into .*collector\.env, then: systemctl enable --now posture-collector$/m,
+      /^posture-collector: write the monitoring token into \/etc\/posture-collector\/token, then: systemctl enable --now posture-collector$/m,
     )
     t.match(tree.run('cd / && md5sum --quiet -c /var/lib/dpkg/info/posture-*.md5sums && echo sound'), 'sound')
     t.equal(tree.run(`stat -c '%U %G %a' ${SETTINGS}`), 'root posture-collector 640\n')
@@ -69,7 +69,10 @@ t.test(
     ) as {
       token: string
     }
-    const lines = [`SVC_TOKEN=${token.token}`, 'INTERFACE=far', 'AGGREGATE_SECONDS=0', 'SVC_ENDPOINT=127.0.0.1']
+    const tokenFile = '/etc/posture-collector/token'
+    await machine.run(`install -m 600 -o posture-collector /dev/null ${tokenFile}`)
+    writeFileSync(join(tree.root, tokenFile), `${token.token}\n`)
+    const lines = [`SVC_TOKEN_FILE=${tokenFile}`, 'INTERFACE=far', 'AGGREGATE_SECONDS=0', 'SVC_ENDPOINT=127.0.0.1']
     const ca = '/etc/posture-collector/ca.pem'
     await machine.run(`install -m 644 /var/lib/posture-service/tls/certificate.pem ${ca}`)
     writeFileSync(join(tree.root, SETTINGS), [...lines, `SVC_CA=${ca}`, ''].join('\n'))

@@ -11,7 +11,7 @@ import { THIS_MACHINE } from '../../support/released.ts'
  * time zone, and with every addon recompiled. Each file must have the same bytes
  * (reproducible-builds.org).
  */
-t.test('a second build in another environment gives the same bytes', { timeout: 280_000 }, async (t) => {
+t.test('a second build in another environment gives the same bytes', { timeout: 900_000 }, async (t) => {
   const copy = join(t.testdir(), 'some where else')
   mkdirSync(copy)
   const tracked = execFileSync('git', ['ls-files', '-z'], { cwd: REPOSITORY, encoding: 'utf8' }).split('\0')

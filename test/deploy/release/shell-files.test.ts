@@ -64,14 +64,14 @@ for (const [name, { model, section }] of Object.entries(COMMAND_LINES)) {
 /** The words that bash suggests after the last argument. */
 const COMPLETIONS: readonly { readonly args: readonly string[]; readonly found: readonly string[] }[] = [
   { args: ['posture-admin', 're'], found: ['recommendation', 'registry', 'retention', 'restore'] },
-  { args: ['posture-admin', 'key', ''], found: ['create', 'list', 'revoke'] },
+  { args: ['posture-admin', 'key', ''], found: ['create', 'list', 'revoke', 'rotate'] },
   { args: ['posture-admin', 'key', 'create', '--sc'], found: ['--scope'] },
   { args: ['posture-admin', 'key', 'create', '--scope', 'dis'], found: ['discovery:read'] },
   { args: ['posture-admin', 'key', 'create', '--org', ''], found: [] },
   { args: ['posture-admin', 'member', 'role', 'bob', 'ad'], found: ['admin'] },
   { args: ['posture-admin', 'backup', '/etc/hostn'], found: ['/etc/hostname'] },
   { args: ['posture-admin', 'audit', 'list', '--data-dir', '/etc/ssl/c'], found: ['/etc/ssl/certs'] },
-  { args: ['posture-admin', 'key', 'no-such', ''], found: ['create', 'list', 'revoke'] },
+  { args: ['posture-admin', 'key', 'no-such', ''], found: ['create', 'list', 'revoke', 'rotate'] },
   { args: ['posture-collector', 'co'], found: ['counters'] },
   { args: ['posture-collector', '--syslog-protocol', 't'], found: ['tls', 'tcp'] },
   { args: ['posture-collector', '--interf'], found: ['--interface'] },

@@ -1,6 +1,10 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import t from 'tap'
+import { BodyCache } from '../../../api/body-cache.ts'
+import { Callers } from '../../../api/callers.ts'
 import { Administration } from '../../../engine/admin/administration.ts'
 import { ACTIVE_API_KEYS_MAX } from '../../../engine/admin/api-keys.ts'
+import { DAY_MS, HOUR_MS } from '../../../engine/process/clock.ts'
 import {
   hashSecret,
   isApiKey,
@@ -9,6 +13,7 @@ import {
   makeMonitoringToken,
   visibleDigits,
 } from '../../../engine/store/access-key.ts'
+import { statusOf } from '../../../engine/store/secrets.ts'
 import { makeOrganization, openStore } from '../../support/store.ts'
 
 t.test('keys and tokens have the documented form', async (t) => {
@@ -67,6 +72,86 @@ t.test('a 26th active key is rejected; revoking a key frees its slot at once and
   )
 })
 
+t.test('a rotated key has the same label and scopes; the old one ends now, or after the grace period', async (t) => {
+  const opened = openStore(t)
+  const { store, clock } = opened
+  const administration = new Administration(store, clock)
+  const acme = makeOrganization(opened, 'Acme')
+  const callers = new Callers(store, new BodyCache(), clock)
+  /** As a request in the next turn of the event loop. */
+  const knows = async (raw: string): Promise<boolean> => {
+    await nextTurn()
+    return store.environment.readInTurn(() => callers.find(raw)) !== undefined
+  }
+  const first = administration.apiKeys.create(acme, 'dashboard', ['scores:read', 'discovery:read'])
+  const second = administration.apiKeys.rotate(acme, first.record.visible, { graceMs: HOUR_MS })
+  t.match(second.record, { label: 'dashboard', scopes: ['scores:read', 'discovery:read'] })
+  t.same([await knows(first.raw), await knows(second.raw)], [true, true])
+  clock.add(HOUR_MS - 1)
+  t.equal(await knows(first.raw), true)
+  clock.add(1)
+  t.same([await knows(first.raw), await knows(second.raw)], [false, true], 'also in a thread that knew it')
+  t.equal(new Callers(store, new BodyCache(), clock).find(first.raw), undefined)
+  const third = administration.apiKeys.rotate(acme, second.record.id, {})
+  t.same([await knows(second.raw), await knows(third.raw)], [false, true])
+  for (const end of [first, second]) {
+    t.throws(() => administration.apiKeys.rotate(acme, end.record.id, {}), {
+      code: 'CONFLICT',
+      message: /is permanent/,
+    })
+  }
+  t.match(store.auditLog.ofOrganization(acme.id), [
+    { action: 'api-key.create' },
+    { action: 'api-key.rotate', details: { replaces: first.record.visible, replaced_expires: /Z$/ } },
+    { action: 'api-key.rotate', details: { replaces: second.record.visible } },
+  ])
+
+  for (let keys = 1; keys < ACTIVE_API_KEYS_MAX; keys++)
+    administration.apiKeys.create(acme, `k${keys}`, ['scores:read'])
+  t.throws(() => administration.apiKeys.rotate(acme, third.record.id, { graceMs: HOUR_MS }), {
+    code: 'CONFLICT',
+    message: /has 25 active API keys already; revoke one first, or rotate without --grace/,
+  })
+  t.equal(await knows(third.raw), true, 'nothing has changed')
+  administration.apiKeys.rotate(acme, third.record.id, {})
+  t.equal(store.apiKeys.activeCount(acme.id, clock.nowMs()), ACTIVE_API_KEYS_MAX, 'one for the other')
+})
+
+t.test('an expired key is as good as revoked', async (t) => {
+  const opened = openStore(t)
+  const { store, clock } = opened
+  const administration = new Administration(store, clock)
+  const acme = makeOrganization(opened, 'Acme')
+  const create = (label: string) =>
+    administration.apiKeys.create(acme, label, ['scores:read'], clock.nowMs() + 30 * DAY_MS)
+  const keys = Array.from({ length: ACTIVE_API_KEYS_MAX }, (_, index) => create(`k${index}`))
+  t.throws(() => create('one more'), { code: 'CONFLICT' })
+  const id = String(keys[0]?.record.id)
+  t.throws(() => administration.apiKeys.rotate(acme, id, {}), { code: 'USAGE', message: /set --expires/ })
+  clock.add(30 * DAY_MS)
+  t.equal(store.apiKeys.activeCount(acme.id, clock.nowMs()), 0)
+  t.equal(statusOf(create('one more').record, clock.nowMs()), 'active')
+  for (const change of ['revoke', 'rotate'] as const) {
+    t.throws(() => administration.apiKeys[change](acme, id, {}), {
+      code: 'CONFLICT',
+      message: /expired at 2026-12-20T12:00:00Z, which is permanent; create a new one/,
+    })
+  }
+})
+
+t.test('the only organization needs no name', async (t) => {
+  const opened = openStore(t)
+  const administration = new Administration(opened.store, opened.clock)
+  t.throws(() => administration.organization(), { code: 'NOT_FOUND', message: /posture-admin organization create/ })
+  const acme = makeOrganization(opened, 'Acme')
+  t.equal(administration.organization().id, acme.id)
+  makeOrganization(opened, 'Other')
+  t.throws(() => administration.organization(), {
+    code: 'USAGE',
+    message: '--org or POSTURE_ORG is required, because there are 2 organizations: Acme, Other',
+  })
+})
+
 t.test('the store contains no raw secret', async (t) => {
   const opened = openStore(t)
   const administration = new Administration(opened.store, opened.clock)
@@ -86,16 +171,45 @@ t.test('names of organizations are unique regardless of case, and can be found b
   const opened = openStore(t)
   const administration = new Administration(opened.store, opened.clock)
   const { id } = administration.organizations.create({ name: 'Acme', domain: 'acme.example', plan: 'free' })
-  t.throws(() => administration.organizations.create({ name: 'ACME', domain: 'x', plan: 'free' }), { code: 'CONFLICT' })
+  t.throws(() => administration.organizations.create({ name: 'ACME', domain: 'x.example', plan: 'free' }), {
+    code: 'CONFLICT',
+  })
   t.equal(administration.organization('acme').id, id)
   t.equal(administration.organization(id).id, id)
   for (const name of ['', 'nobody', 'x'.repeat(3000), id.replace(/^./, 'x')])
     t.throws(() => administration.organization(name), { code: 'NOT_FOUND' })
   for (const name of ['', ' ', 'a\nb', 'x'.repeat(256), 'ü'.repeat(128), 'a '].values()) {
     t.throws(
-      () => administration.organizations.create({ name, domain: 'x', plan: 'free' }),
+      () => administration.organizations.create({ name, domain: 'x.example', plan: 'free' }),
       { code: 'USAGE' },
       JSON.stringify(name),
     )
   }
+})
+
+t.test('the domain of an organization is one, in its canonical form', async (t) => {
+  const opened = openStore(t)
+  const { organizations } = new Administration(opened.store, opened.clock)
+  const acme = organizations.create({ name: 'Acme', domain: 'ACME.Example.', plan: 'free' })
+  t.equal(acme.domain, 'acme.example')
+  t.equal(organizations.set(acme, { domain: 'Bücher.example' }).domain, 'xn--bcher-kva.example')
+  const wrong = [
+    ...[
+      'not a domain',
+      '',
+      '.',
+      'localhost',
+      'https://acme.example',
+      'acme.example:443',
+      'a@acme.example',
+      '192.0.2.1',
+    ],
+    ...['acme..example', '-acme.example', 'a_b.example', `${'a'.repeat(64)}.example`, 'a\nb.example', 'x'.repeat(3000)],
+  ]
+  for (const domain of wrong) {
+    const expected = { code: 'USAGE', message: /^--domain: expected a domain such as acme\.example/ }
+    t.throws(() => organizations.create({ name: 'New', domain, plan: 'free' }), expected, domain)
+    t.throws(() => organizations.set(acme, { domain }), expected, domain)
+  }
+  t.equal(opened.store.organizations.all().length, 1, 'nothing was made')
 })

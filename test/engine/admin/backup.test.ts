@@ -1,21 +1,22 @@
 import { closeSync, existsSync, openSync, readdirSync, readFileSync, writeFileSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { OPERATOR } from '../../../engine/admin/administration.ts'
+import { Administration, OPERATOR } from '../../../engine/admin/administration.ts'
 import { backUp } from '../../../engine/admin/backup.ts'
 import { seal, unseal } from '../../../engine/admin/backup-file.ts'
 import { type RestoreOptions, restore } from '../../../engine/admin/restore.ts'
 import { Environment } from '../../../engine/lmdb/environment.ts'
 import { tryHold } from '../../../engine/process/exclusive.ts'
 import { SCANS } from '../../../engine/scan/scan-now.ts'
+import { hashSecret } from '../../../engine/store/access-key.ts'
 import { SCHEMA_VERSION } from '../../../engine/store/migrate.ts'
 import { Store } from '../../../engine/store/store.ts'
 import fc from '../../support/property.ts'
-import { makeOrganization, NOON, openStore, testClock } from '../../support/store.ts'
+import { findingsOf, makeOrganization, NOON, openStore, testClock } from '../../support/store.ts'
 
 const never = new AbortController().signal
-const BACKUP = { force: false, onProgress: () => {}, signal: never }
-const RESTORE: RestoreOptions = { ...BACKUP, actor: OPERATOR, clock: testClock(NOON) }
+const BACKUP = { force: false, onProgress: () => {}, signal: never, actor: OPERATOR, clock: testClock(NOON) }
+const RESTORE: RestoreOptions = BACKUP
 
 t.test('a failed backup is one error line and leaves no file', async (t) => {
   const opened = openStore(t)
@@ -120,6 +121,84 @@ t.test('a forced restore keeps the previous store intact in another directory', 
   t.equal(kept.tableRecords('organizations'), 2)
   await kept.close()
 })
+
+t.test('a backup is in the audit log of every organization, but not in its own copy', async (t) => {
+  const opened = openStore(t)
+  const { store, directory } = opened
+  const organizations = ['A', 'B'].map((name) => makeOrganization(opened, name))
+  const file = join(directory, 'monday.backup')
+  t.equal(await backUp(store, file, { ...BACKUP, signal: AbortSignal.abort() }), undefined)
+  await backUp(store, file, { ...BACKUP, actor: { kind: 'operator', name: 'root' } })
+  for (const { id } of organizations) {
+    const entries = store.auditLog.ofOrganization(id)
+    t.match(entries, [{ actor: 'operator root', action: 'store.backup', subject: 'monday.backup', timeMs: NOON }])
+    t.equal(entries.length, 1)
+  }
+})
+
+t.test('what was revoked after the backup stays revoked', async (t) => {
+  const directory = t.testdir()
+  const clock = testClock(NOON)
+  const opened = { store: new Store(directory), directory, clock }
+  const organization = makeOrganization(opened, 'Acme')
+  const administration = new Administration(opened.store, clock)
+  const keys = ['stays', 'revoked before', 'revoked after'].map((label) =>
+    administration.apiKeys.create(organization, label, ['scores:read']),
+  )
+  const tokens = ['stays', 'revoked after'].map((label) => administration.tokens.generate(organization, label))
+  administration.apiKeys.revoke(organization, keys[1]?.record.id ?? '')
+  const file = join(directory, 'a.backup')
+  await backUp(opened.store, file, BACKUP)
+  clock.add(5000)
+  administration.apiKeys.revoke(organization, keys[2]?.record.id ?? '')
+  administration.tokens.revoke(organization, tokens[1]?.record.id ?? '')
+  const late = administration.apiKeys.create(organization, 'made and revoked after', ['scores:read'])
+  administration.apiKeys.revoke(organization, late.record.id)
+  await opened.store.close()
+
+  const restored = await restore(file, directory, { ...RESTORE, force: true, clock: testClock(NOON + 9000) })
+  t.match(restored, { revoked: 2, unreadable: '' })
+  const store = new Store(directory, { mustExist: true })
+  const active = [...keys, ...tokens].map(({ raw }) => {
+    const hash = hashSecret(raw)
+    return store.apiKeys.isActive(hash) || store.monitoringTokens.isActive(hash)
+  })
+  t.same(active, [true, false, false, true, false])
+  t.equal(store.apiKeys.get(organization.id, keys[2]?.record.id ?? '')?.revokedAtMs, NOON + 5000)
+  t.match(store.auditLog.ofOrganization(organization.id).slice(-3), [
+    { action: 'store.restore', timeMs: NOON + 9000 },
+    { action: 'api-key.revoke', subject: 'revoked after', details: { revoked_before_restore: '2026-11-20T12:00:05Z' } },
+    { action: 'token.revoke', subject: 'revoked after' },
+  ])
+  t.same(findingsOf(store), [])
+  await store.close()
+})
+
+for (const [name, damage] of [
+  ['of zeros behind its first page', (bytes: Buffer) => bytes.fill(0, 8192)],
+  ['cut in its middle', (bytes: Buffer) => bytes.subarray(0, 12_288)],
+  ['that is none', () => Buffer.from('a text')],
+] as const) {
+  t.test(`a store ${name} is replaced all the same, and it is said what may be active again`, async (t) => {
+    const directory = t.testdir()
+    const opened = { store: new Store(directory), directory, clock: testClock(NOON) }
+    const { apiKeys } = new Administration(opened.store, opened.clock)
+    const organization = makeOrganization(opened, 'Acme')
+    const { record } = apiKeys.create(organization, 'test', ['scores:read'])
+    const file = join(directory, 'a.backup')
+    await backUp(opened.store, file, BACKUP)
+    apiKeys.revoke(organization, record.id)
+    await opened.store.close()
+    const data = join(directory, 'store/data.mdb')
+    const bytes = readFileSync(data)
+    writeFileSync(data, damage(bytes))
+    const restored = await restore(file, directory, { ...RESTORE, force: true })
+    t.match(restored, { revoked: 0, unreadable: /./ })
+    const store = new Store(directory, { mustExist: true })
+    t.equal(store.organizations.all().length, 1)
+    await store.close()
+  })
+}
 
 t.test('a seal detects every changed bit and every missing byte', async (t) => {
   const directory = t.testdir()

@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { adminProgram } from '../../../engine/admin/program.ts'
-import { admin } from '../../support/programs.ts'
+import { ALL_SCOPES, admin } from '../../support/programs.ts'
 
 /** The output of the commands on a terminal with this many columns. */
 async function printed(t: Tap, columns: number, ...words: readonly string[]): Promise<string> {
@@ -26,7 +26,7 @@ t.test('every table fits 40 and 80 columns; a secret has its own line', async (t
   const org = ['--org', 'Acme Widgets International', ...data]
   await admin('organization', 'create', 'Acme Widgets International', '--domain', 'acme-widgets.example', ...data)
   await admin('organization', 'create', 'Other', '--domain', 'other.example', ...data)
-  await admin('key', 'create', 'dashboard', ...org)
+  await admin('key', 'create', 'dashboard', ...ALL_SCOPES, ...org)
   await admin('approval', 'add', 'Microsoft Copilot', 'GitHub Copilot', ...org)
   await admin('member', 'add', 'alice@acme-widgets.example', ...org)
   const [token] = await admin('token', 'generate', 'sensor in the main office', ...org)
@@ -65,7 +65,7 @@ t.test('every table fits 40 and 80 columns; a secret has its own line', async (t
       t.ok(lines.length > 1 && longest <= columns, `${words.slice(0, 2).join(' ')}: ${longest} of ${columns} columns`)
     }
     for (const [words, secret] of [
-      [['key', 'create', `key for ${columns}`], /^svc_pk_[0-9a-f]{64}$/],
+      [['key', 'create', `key for ${columns}`, ...ALL_SCOPES], /^svc_pk_[0-9a-f]{64}$/],
       [['token', 'generate', `token for ${columns}`], /^svc_mt_[0-9a-f]{48}$/],
     ] as const) {
       const lines = (await printed(t, columns, ...words, ...org)).split('\n')
@@ -79,7 +79,7 @@ t.test("JSON output has one typed object per line with the API's names, and null
   const data = ['--data-dir', join(t.testdir(), 'service')]
   const org = ['--org', 'Acme', ...data]
   await admin('organization', 'create', 'Acme', '--domain', 'acme.example', ...data)
-  const [key] = await admin('key', 'create', 'dashboard', ...org)
+  const [key] = await admin('key', 'create', 'dashboard', ...ALL_SCOPES, ...org)
   t.match(key, { last_used_at: null, revoked_at: null, scopes: Array, created_at: /Z$/ })
   const [token] = await admin('token', 'generate', 'sensor', ...org)
   t.match(token, { day_order: null, zone: 'UTC', bound_to: [] })

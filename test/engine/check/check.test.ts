@@ -5,9 +5,18 @@ import { sealRecord } from '../../../engine/lmdb/record.ts'
 import { requestScan, runScan } from '../../../engine/scan/fold.ts'
 import { Family } from '../../../engine/store/family.ts'
 import { newUuid, u64Bytes, uuidBytes } from '../../../engine/store/keys.ts'
-import { NO_ORGANIZATION, Sources } from '../../../engine/store/sources.ts'
+import { NO_ORGANIZATION, Sources, type StoredSource } from '../../../engine/store/sources.ts'
 import { report } from '../../support/coverage.ts'
-import { findingsOf, makeOrganization, matcher, NOON, openStore, Sender, type TestStore } from '../../support/store.ts'
+import { platform } from '../../support/own-platforms.ts'
+import {
+  findingsOf,
+  makeOrganization,
+  NOON,
+  openStore,
+  registries,
+  Sender,
+  type TestStore,
+} from '../../support/store.ts'
 
 interface Site extends TestStore {
   readonly id: string
@@ -38,7 +47,7 @@ function made(t: Parameters<typeof openStore>[0], options: Parameters<typeof ope
     administration.apiKeys.create(organization, 'two', ['scores:read']).record.id,
   )
   const { record: token } = administration.tokens.generate(organization, 'firewalls')
-  administration.tokens.bind(organization, token.id, { network: '192.0.2.0/24', port: 0 })
+  administration.tokens.bind(organization, token.id, [{ network: '192.0.2.0/24', port: 0 }])
   administration.assessments.import(
     organization,
     {
@@ -49,14 +58,17 @@ function made(t: Parameters<typeof openStore>[0], options: Parameters<typeof ope
     { complete: true },
   )
   const sender = new Sender()
-  const events = ['claude.ai', 'chatgpt.com', 'chatgpt.com'].map((name) => sender.event(name, NOON))
+  const events = ['claude.ai', 'chatgpt.com', 'nobody.example'].map((name) => sender.event(name, NOON))
   const buffered = (): void =>
     store.environment.write(() => {
       store.seenEvents.keepUnseen(id, [{ instance: sender.instance, first: 1, count: 3 }], NOON)
       store.buffer.append(id, events)
     })
   buffered()
-  runScan(store, matcher, id, 'schedule', clock)
+  // So many gaps that some are in a page.
+  const gaps = Array.from({ length: 1500 }, (_, at) => ({ instance: 'f'.repeat(16), first: 1 + 2 * at, count: 1 }))
+  store.environment.write(() => store.seenEvents.keepUnseen(id, gaps, NOON))
+  runScan(store, registries, id, 'schedule', clock)
   clock.add(1)
   buffered()
   const source = {
@@ -80,6 +92,13 @@ function made(t: Parameters<typeof openStore>[0], options: Parameters<typeof ope
     store.readLines.put(id, Buffer.alloc(16, 1), Buffer.alloc(16, 2), Uint32Array.of(1, 2, 3), NOON)
     requestScan(store, organization, clock)
     store.coverage.add(id, report({ counters: { packets: 100, names: 9 } }), NOON)
+    const own = {
+      entry: platform('corp-llm', 'llm.corp.example'),
+      disabled: false,
+      addedAtMs: NOON,
+      provisioned: false,
+    }
+    store.ownPlatforms.put(id, own)
     const hash = 'ab'.repeat(32)
     const user = { id: newUuid(), name: 'alice@acme.example', passwordHash: '', createdAtMs: NOON, browsers: [] }
     const member = store.members.get(id, 'alice@acme.example')
@@ -151,7 +170,7 @@ interface Row {
 
 const SEALED = [
   ...['organizations', 'members', 'audit-log', 'api-keys', 'monitoring-tokens', 'token-bindings', 'sources', 'rejects'],
-  ...['read-lines', 'buffer', 'seen', 'evidence', 'detections', 'scans', 'scan-requests', 'scan-states'],
+  ...['read-lines', 'buffer', 'seen', 'seen-pages', 'evidence', 'detections', 'scans', 'scan-requests', 'scan-states'],
   ...[
     'assessments',
     'assessment-answers',
@@ -160,17 +179,35 @@ const SEALED = [
     'coverage-sensors',
     'coverage-days',
     'key-uses',
+    'own-platforms',
+    'unmatched-events',
   ],
 ]
 /** Sealed records whose keys begin with a user. */
 const OF_USERS = ['users', 'sessions']
 const INDEXES = [
-  ...['organization-names', 'api-key-hashes', 'token-hashes', 'api-versions'],
+  ...['organization-names', 'api-key-hashes', 'token-hashes', 'api-versions', 'registry-versions'],
   ...['memberships', 'user-names', 'session-hashes'],
 ]
-const FIXED = ['audit-log', 'api-keys', 'monitoring-tokens', 'sources', 'rejects', 'read-lines', 'buffer', 'seen']
+const FIXED = [
+  'audit-log',
+  'api-keys',
+  'monitoring-tokens',
+  'sources',
+  'rejects',
+  'read-lines',
+  'buffer',
+  'seen',
+  'seen-pages',
+]
 
 const ROWS: readonly Row[] = [
+  {
+    name: 'an organization is there that was removed',
+    table: 'organization-removals',
+    damage: ({ store, id }) => store.removals.put({ organizationId: id, name: 'Acme', removedAtMs: NOON }),
+    finds: /an organization that was removed, expected none of that id$/,
+  },
   ...SEALED.map((table) => ({
     name: `a byte of a record in ${table} is flipped`,
     table,
@@ -285,6 +322,12 @@ const ROWS: readonly Row[] = [
     finds: /^sources of \S+: found 3 messages counted of tcp, expected at most the 1 received$/,
   },
   {
+    name: 'more came in an hour than ever',
+    table: 'sources',
+    damage: changed<StoredSource>(({ received }) => ({ recent: [[NOON, received + 1, received + 1]] })),
+    finds: /messages in an hour of tcp \S+, expected at most \d+$/,
+  },
+  {
     name: 'a fractional message count',
     table: 'sources',
     damage: changed(() => ({ counts: [0.5] })),
@@ -361,6 +404,18 @@ const ROWS: readonly Row[] = [
     table: 'seen',
     damage: changed(() => ({ ranges: [1, 5, 4, 9] })),
     finds: /the bound 4 after 5 of instance [0-9a-f]{16}, expected ranges that ascend/,
+  },
+  {
+    name: 'a page of ranges reaches beyond its last sequence',
+    table: 'seen-pages',
+    damage: changed(() => ({ ranges: [1, 2 ** 40] })),
+    finds: /a range to 1099511627776 of instance [0-9a-f]{16}, expected one up to /,
+  },
+  {
+    name: 'a page of ranges is missing',
+    table: 'seen-pages',
+    damage: record(gone),
+    finds: /^seen of \S+: found \d+ pages of instance/,
   },
   {
     name: 'an incomplete range',
@@ -597,6 +652,30 @@ const ROWS: readonly Row[] = [
     { table: 'sessions', finds: /an entry at [0-9a-f]+, expected a session with that hash$/ },
   ].map((row) => ({ ...row, name: `a record in ${row.table} is gone, with others about it`, damage: record(gone) })),
   {
+    name: 'a version of own platforms of no form',
+    table: 'registry-versions',
+    damage: record(() => Buffer.from('x')),
+    finds: /^registry-versions of \S+: found the version NaN, expected a whole number from 1$/,
+  },
+  {
+    name: 'own platforms without a version, so that no thread sees a change',
+    table: 'registry-versions',
+    damage: record(gone),
+    finds: /^own-platforms of \S+: found the version 0, expected a whole number from 1$/,
+  },
+  {
+    name: 'an own platform at the place of another',
+    table: 'own-platforms',
+    damage: movedTo(otherLast),
+    finds: /^own-platforms of \S+: found the id corp-llm, expected that of its key$/,
+  },
+  {
+    name: 'an own platform that is none',
+    table: 'own-platforms',
+    damage: changed(() => ({ entry: { id: 'corp-llm', url: 'nowhere' } })),
+    finds: /^own-platforms of \S+: found the entry at \S+, expected one of a registry file$/,
+  },
+  {
     name: 'a list unknown to the API',
     table: 'published',
     damage: movedTo((key) => Buffer.concat([key.subarray(0, 16), Buffer.of(9), key.subarray(17)])),
@@ -630,8 +709,11 @@ t.test('a store written by the programs passes, and every table has a record', a
   const { findings, findingsCount, records } = checkStore(store, (_, total) => asked.push(total))
   t.same(findings, [])
   t.equal(findingsCount, 0)
-  for (const [name, count] of Object.entries(records)) t.ok(count > 0, name)
-  t.same(Object.keys(records).sort(), [...SEALED, ...OF_USERS, ...INDEXES].sort())
+  // An organization that is removed has no other record that could be checked.
+  const { 'organization-removals': removals, ...others } = records
+  t.equal(removals, 0)
+  for (const [name, count] of Object.entries(others)) t.ok(count > 0, name)
+  t.same(Object.keys(others).sort(), [...SEALED, ...OF_USERS, ...INDEXES].sort())
   t.ok(asked.length > 0)
 })
 

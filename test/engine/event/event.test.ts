@@ -73,8 +73,11 @@ const WRONG = [
   { field: 'id', value: 'A'.repeat(32), found: /^id: expected/ },
   { field: 'id', value: '0'.repeat(32), found: /sequence from 1/ },
   { field: 'id', value: undefined, found: /found nothing$/ },
-  { field: 'name', value: '', found: /^name: expected 1 to 253/ },
+  { field: 'name', value: '', found: /^name: expected a host name of 1 to 253/ },
   { field: 'name', value: 'a'.repeat(254), found: /^name: .{1,200}$/ },
+  { field: 'name', value: 'claude..ai', found: /^name/ },
+  { field: 'name', value: 'claude.ai..', found: /^name/ },
+  { field: 'name', value: 'claude ai', found: /^name/ },
   { field: 'name', value: 7, found: /^name: .*found 7$/ },
   { field: 'client', value: '10.0.0.256', found: /^client: expected an IP address/ },
   { field: 'client', value: 'localhost', found: /^client/ },
@@ -82,6 +85,13 @@ const WRONG = [
   { field: 'first_seen', value: 'yesterday', found: /^first_seen: expected a time/ },
   { field: 'first_seen', value: '2026-11-20', found: /^first_seen/ },
   { field: 'first_seen', value: '2026-11-20T09:15:02', found: /^first_seen/ },
+  ...['02-30', '02-29', '04-31', '13-01', '00-10', '01-00'].map((day) => ({
+    field: 'first_seen',
+    value: `2026-${day}T09:15:02Z`,
+    found: /^first_seen: expected a time/,
+  })),
+  { field: 'first_seen', value: '2026-11-20T24:00:00Z', found: /^first_seen/ },
+  { field: 'first_seen', value: '2026-11-20T09:15:02+19:00', found: /^first_seen/ },
   { field: 'last_seen', value: '1969-12-31T23:59:59Z', found: /^last_seen/ },
   { field: 'last_seen', value: '1970-01-01T00:00:00Z', found: /^last_seen: expected a time not before first_seen$/ },
   { field: 'count', value: 0, found: /^count: expected a whole number from 1/ },
@@ -97,6 +107,17 @@ for (const { field, value, found } of WRONG) {
     t.match(eventFromJson({ ...eventToJson(good), [field]: value }), found)
   })
 }
+
+t.test('times are read with their zone, on every day that there is', async (t) => {
+  for (const [text, expected] of [
+    ['2028-02-29T00:00:00Z', Date.UTC(2028, 1, 29)],
+    ['2026-12-31T23:59:60.5Z', Date.UTC(2026, 11, 31, 23, 59, 59, 500)],
+    ['2026-03-01T00:30+0100', Date.UTC(2026, 1, 28, 23, 30)],
+    ['2026-11-20T09:15:02.123456-11:30', Date.UTC(2026, 10, 20, 20, 45, 2, 123)],
+  ] as const) {
+    t.match(eventFromJson({ ...eventToJson(good), first_seen: text, last_seen: text }), { lastSeenMs: expected }, text)
+  }
+})
 
 t.test('blocked matches are encoded only if there are any, so that other encodings do not change', async (t) => {
   t.equal(packEvent({ ...good, blocked: 0 })[0], 0x97)

@@ -112,13 +112,16 @@ for (const http of ['uws', 'node']) {
     // Key and certificate do not match for a moment. The old pair stays in use, and no connection
     // ends.
     copyFileSync(after.keyFile, before.keyFile)
-    await until('a word', () => service.service.output.stderr.includes('the old one stays') || undefined)
+    await until('the log line', () => service.service.output.stderr.includes('keeping the old one') || undefined)
     t.same(
       await Promise.all(ports.map(shownAt)),
       ports.map(() => before.fingerprint),
     )
     copyFileSync(after.certificateFile, before.certificateFile)
-    await until('a word', () => service.service.output.stderr.includes('using the renewed certificate') || undefined)
+    await until(
+      'the log line',
+      () => service.service.output.stderr.includes('using the renewed certificate') || undefined,
+    )
     await until('all ports', async () => {
       const shown = await Promise.all(ports.map(shownAt))
       return shown.every((one) => one === after.fingerprint) || undefined

@@ -1,6 +1,9 @@
-import { chmodSync, chownSync } from 'node:fs'
+import { X509Certificate } from 'node:crypto'
+import { chmodSync, chownSync, copyFileSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import t from 'tap'
 import { provideCertificate } from '../../../engine/http/certificate.ts'
+import { opensslCertificate } from '../../support/openssl-certificate.ts'
 import { skipUnlessRoot } from '../../support/other-user.ts'
 
 t.test('an unreadable file is an error that names the user and the fix', { skip: skipUnlessRoot }, async (t) => {
@@ -31,4 +34,41 @@ t.test('an unreadable file is an error that names the user and the fix', { skip:
   } finally {
     process.seteuid?.(0)
   }
+})
+
+t.test('a self-signed certificate has the names that are asked for', async (t) => {
+  const directory = t.testdir()
+  const names = ['posture.example', '*.apps.example', '192.0.2.7', '2001:db8::7']
+  const made = await provideCertificate(directory, undefined, names)
+  const certificate = new X509Certificate(readFileSync(made.certificateFile))
+  for (const name of ['posture.example', 'x.apps.example', 'localhost']) t.ok(certificate.checkHost(name), name)
+  for (const address of ['192.0.2.7', '2001:db8::7', '127.0.0.1', '::1']) t.ok(certificate.checkIP(address), address)
+  t.notOk(certificate.checkHost('other.example'))
+
+  const rows: readonly { name: string; names: readonly string[]; isKept: boolean }[] = [
+    { name: 'the same', names, isKept: true },
+    { name: 'another order, case and form', names: ['2001:DB8:0::7', ...names.slice(0, 3).reverse()], isKept: true },
+    { name: 'names that it always has', names: [...names, 'localhost', '::1'], isKept: true },
+    { name: 'one more', names: [...names, 'more.example'], isKept: false },
+    { name: 'one less', names: names.slice(1), isKept: false },
+    { name: 'none', names: [], isKept: false },
+    { name: 'none again', names: [], isKept: true },
+  ]
+  let { fingerprint } = made
+  for (const { name, names, isKept } of rows) {
+    const next = await provideCertificate(directory, undefined, names)
+    t.equal(next.fingerprint === fingerprint, isKept, name)
+    t.equal(next.made, !isKept, name)
+    fingerprint = next.fingerprint
+  }
+})
+
+t.test("an operator's certificate is never replaced, not even in the place of ours", async (t) => {
+  const directory = t.testdir()
+  const own = opensslCertificate(join(directory, 'own'), 'rsa')
+  const made = await provideCertificate(join(directory, 'tls'), undefined)
+  copyFileSync(own.keyFile, made.keyFile)
+  copyFileSync(own.certificateFile, made.certificateFile)
+  t.match(await provideCertificate(join(directory, 'tls'), undefined, ['more.example']), { made: false })
+  t.match(await provideCertificate(join(directory, 'tls'), own, ['more.example']), { made: false })
 })

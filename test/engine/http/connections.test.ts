@@ -28,7 +28,7 @@ function connections(limits: ConnectionLimits): Connections {
   return new Connections(limits, new ExactCounts(), undefined, quietLog)
 }
 
-t.test('a client has so many connections and no more, and another client has its own', async (t) => {
+t.test("a client's connections are limited, and each client has its own limit", async (t) => {
   const all = connections({ connectionsMax: 100, perClientMax: 2 })
   t.ok(all.open('a'))
   t.ok(all.open('a'))
@@ -39,7 +39,7 @@ t.test('a client has so many connections and no more, and another client has its
   t.ok(all.open('a'), 'when one has closed')
 })
 
-t.test('all clients together have so many and no more', async (t) => {
+t.test('the connections of all clients together are limited', async (t) => {
   const all = connections({ connectionsMax: 2, perClientMax: 0 })
   t.ok(all.open('a'))
   t.ok(all.open('b'))
@@ -49,14 +49,14 @@ t.test('all clients together have so many and no more', async (t) => {
   t.ok(all.open('c'))
 })
 
-t.test('with 0, addresses have no limits', async (t) => {
+t.test('a limit of 0 disables the limits per address', async (t) => {
   const all = connections({ connectionsMax: 10_000, perClientMax: 0 })
   for (let each = 0; each < 2000; each++) t.ok(all.open('a'))
   for (let each = 0; each < 2 * REFUSALS_PER_MINUTE_MAX; each++) t.notOk(all.isPastRefusals('a'))
   t.ok(all.open('a'))
 })
 
-t.test('a client that is refused too often is disconnected for a while, and no other', async (t) => {
+t.test('only a client that is rejected too often is disconnected for a while', async (t) => {
   let nowMs = 5
   const limit = new RefusalLimit(() => nowMs)
   for (let each = 0; each < REFUSALS_PER_MINUTE_MAX; each++) t.equal(limit.note('a'), 'no')
@@ -72,7 +72,7 @@ t.test('a client that is refused too often is disconnected for a while, and no o
   t.equal(limit.note('a'), 'no', 'and begins again')
 })
 
-t.test('refusals of more than a minute ago do not count', async (t) => {
+t.test('rejections more than a minute old do not count', async (t) => {
   let nowMs = 0
   const limit = new RefusalLimit(() => nowMs)
   for (let each = 0; each < 10 * REFUSALS_PER_MINUTE_MAX; each++) {
@@ -81,7 +81,7 @@ t.test('refusals of more than a minute ago do not count', async (t) => {
   }
 })
 
-t.test('refused clients are remembered up to a number', async (t) => {
+t.test('the number of remembered rejected clients is limited', async (t) => {
   const limit = new RefusalLimit(() => 0)
   for (let each = 0; each <= REFUSALS_PER_MINUTE_MAX; each++) limit.note('first')
   t.ok(limit.isDisconnected('first'))
@@ -96,27 +96,30 @@ class Answer implements WaitingAnswer {
   }
 }
 
-t.test('where a client or all together have too much waiting, the oldest is cut', async (t) => {
-  const each = ANSWERS_WAITING_PER_CLIENT_BYTES_MAX / 4
-  const waiting = new WaitingAnswers(true)
-  const add = (client: string): Answer => {
-    const answer = new Answer()
-    waiting.add(answer, client, each)
-    return answer
-  }
-  const other = add('b')
-  const own = [add('a'), add('a'), add('a'), add('a')]
-  t.same(own.filter(({ isAborted }) => isAborted).length, 0)
-  const [first, second] = own
-  waiting.remove(second as Answer)
-  own.push(add('a'))
-  t.notOk(first?.isAborted)
-  own.push(add('a'))
-  t.ok(first?.isAborted, 'the oldest of the client')
-  t.notOk(other.isAborted, 'and none of another one')
-  for (let bytes = 0; bytes < ANSWERS_WAITING_BYTES_MAX; bytes += each) add(`c${bytes}`)
-  t.ok(other.isAborted, 'the oldest of all')
-})
+t.test(
+  'the oldest connection is aborted when a client, or all clients together, have too much data waiting',
+  async (t) => {
+    const each = ANSWERS_WAITING_PER_CLIENT_BYTES_MAX / 4
+    const waiting = new WaitingAnswers(true)
+    const add = (client: string): Answer => {
+      const answer = new Answer()
+      waiting.add(answer, client, each)
+      return answer
+    }
+    const other = add('b')
+    const own = [add('a'), add('a'), add('a'), add('a')]
+    t.same(own.filter(({ isAborted }) => isAborted).length, 0)
+    const [first, second] = own
+    waiting.remove(second as Answer)
+    own.push(add('a'))
+    t.notOk(first?.isAborted)
+    own.push(add('a'))
+    t.ok(first?.isAborted, 'the oldest of the client')
+    t.notOk(other.isAborted, 'and none of another one')
+    for (let bytes = 0; bytes < ANSWERS_WAITING_BYTES_MAX; bytes += each) add(`c${bytes}`)
+    t.ok(other.isAborted, 'the oldest of all')
+  },
+)
 
 /**
  * proc_pid_net(5): a listener on port 8443, two connections to it, one that is not accepted yet,
@@ -144,7 +147,7 @@ t.test('connections are counted as the kernel lists them', async (t) => {
   t.same(Object.fromEntries(counts), { '127.0.2.2': 3, '2001:db8::/64': 1 })
 })
 
-/** Of pipelined requests. */
+/** Number of pipelined requests. */
 const FEW = 50
 const request = 'GET / HTTP/1.1\r\nHost: x\r\n\r\n'
 
@@ -174,7 +177,7 @@ for (const implementation of IMPLEMENTATIONS) {
     t.match(values(), { posture_http_connections: { test: 3 }, posture_http_connections_total: { test: 5 } })
     for (const { socket } of clients) socket.destroy()
     await until('all have closed', () => connectionCountersOf(memory)[0] === 0)
-    // uWebSockets.js learns from the kernel that they have closed, and asks it once a second.
+    // uWebSockets.js asks the kernel once a second for closed connections.
     await until('the client may connect again', async () => {
       const client = rawClient(listener.port)
       client.socket.write(request)
@@ -184,7 +187,7 @@ for (const implementation of IMPLEMENTATIONS) {
     })
   })
 
-  t.test(`over ${implementation}: a client that is refused too often is disconnected`, async (t) => {
+  t.test(`over ${implementation}: a client that is rejected too often is disconnected`, async (t) => {
     const memory = makeConnectionCounters(1)
     const counters = connectionCountersOf(memory)
     let answers = 0
@@ -225,7 +228,7 @@ for (const implementation of IMPLEMENTATIONS) {
     good.socket.destroy()
   })
 
-  t.test(`over ${implementation}: pipelined requests beyond a turn's share close the connection`, async (t) => {
+  t.test(`over ${implementation}: too many pipelined requests close the connection`, async (t) => {
     let calls = 0
     const listener = await listenHttp(implementation, {
       address: '127.0.0.1',

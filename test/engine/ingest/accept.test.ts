@@ -1,19 +1,20 @@
 import t from 'tap'
 import type { CoverageReport } from '../../../engine/event/coverage-report.ts'
-import { packBatch } from '../../../engine/event/event.ts'
+import { type Event, eventFromJson, eventToJson, packBatch } from '../../../engine/event/event.ts'
 import { type AcceptCounters, EventAcceptor } from '../../../engine/ingest/accept.ts'
 import { BUFFERED_EVENTS_MAX, COVERAGE_PER_SECOND_MAX, PENDING_EVENTS_MAX } from '../../../engine/limits.ts'
 import { DAY_MS } from '../../../engine/process/clock.ts'
+import { SeenEvents } from '../../../engine/store/seen-events.ts'
 import { INSTANCE, report } from '../../support/coverage.ts'
 import fc from '../../support/property.ts'
-import { makeOrganization, matcher, NOON, openStore, quietLog, Sender, type TestStore } from '../../support/store.ts'
+import { makeOrganization, NOON, openStore, quietLog, Sender, type TestStore } from '../../support/store.ts'
 
 function acceptorOf({ store, clock }: TestStore, onBuffered: (id: string) => void = () => {}): EventAcceptor {
-  return new EventAcceptor(store, matcher, clock, quietLog, onBuffered)
+  return new EventAcceptor(store, clock, quietLog, onBuffered)
 }
 
-function balanced({ messages, accepted, duplicates, rejected, deferred }: AcceptCounters): boolean {
-  return messages === accepted + duplicates + rejected + deferred
+function balanced({ messages, accepted, duplicates, tooLate, rejected, deferred }: AcceptCounters): boolean {
+  return messages === accepted + duplicates + tooLate + rejected + deferred
 }
 
 t.test('each event counts once: within a batch, across concurrent batches, and after reopening', async (t) => {
@@ -25,16 +26,18 @@ t.test('each event counts once: within a batch, across concurrent batches, and a
   const [a, b] = [sender.event('claude.ai', NOON), sender.event('chatgpt.com', NOON)]
   const both = await Promise.all([acceptor.accept(id, [a, a, b]), acceptor.accept(id, [b])])
   t.same(both, [
-    { kind: 'stored', accepted: 2, duplicates: 1, rejected: [], repeated: [1], coverage: [] },
-    { kind: 'stored', accepted: 0, duplicates: 1, rejected: [], repeated: [0], coverage: [] },
+    { kind: 'stored', accepted: 2, duplicates: 1, tooLate: 0, rejected: [], repeated: [1], late: [], coverage: [] },
+    { kind: 'stored', accepted: 0, duplicates: 1, tooLate: 0, rejected: [], repeated: [0], late: [], coverage: [] },
   ])
   t.same(reported, [id], 'told once a transaction')
   t.same(await acceptorOf(opened).accept(id, [a, b]), {
     kind: 'stored',
     accepted: 0,
     duplicates: 2,
+    tooLate: 0,
     rejected: [],
     repeated: [0, 1],
+    late: [],
     coverage: [],
   })
   t.equal(opened.store.buffer.count(id), 2)
@@ -64,13 +67,32 @@ t.test('rejected events are reported by their index, and the others are stored',
   ])
   t.match(outcome, {
     kind: 'stored',
-    accepted: 3,
-    rejected: [
-      { index: 0, error: 'id: expected something else' },
-      { index: 2, error: /nobody\.example belongs to no platform/ },
-    ],
+    accepted: 4,
+    rejected: [{ index: 0, error: 'id: expected something else' }],
   })
   t.ok(balanced(acceptor.counters))
+})
+
+t.test('one name in any spelling is one name, by JSON and by msgpack', async (t) => {
+  const opened = openStore(t)
+  const { id } = makeOrganization(opened, 'Acme')
+  const acceptor = acceptorOf(opened)
+  const sender = new Sender()
+  const spellings = ['claude.ai', 'CLAUDE.AI', 'claude.ai.', 'Claude.Ai.', 'ｃｌａｕｄｅ.ai', 'claude。ai']
+  const asJson = (name: string) => eventFromJson({ ...eventToJson(sender.event('claude.ai', NOON)), name })
+  const byJson = await acceptor.accept(id, spellings.map(asJson))
+  t.match(byJson, { accepted: spellings.length, rejected: [] })
+  const packed = packBatch(spellings.map((name) => sender.event(name, NOON)))
+  const byMsgpack = await acceptor.acceptPacked(id, packed, { deduplicate: true })
+  t.match(byMsgpack, { accepted: spellings.length, rejected: [] })
+  const names = [...opened.store.buffer.chunks(id)].flatMap(({ slices: { bytes, starts, ends, count } }) =>
+    Array.from({ length: count }, (_, at) =>
+      Buffer.from(bytes.subarray(starts[at], ends[at])).includes('\xa9claude.ai\xa8', 'latin1'),
+    ),
+  )
+  t.same(names, Array(2 * spellings.length).fill(true), 'the bytes in the store, which scans read in place')
+  const wrong = ['claude.ai..', '.claude.ai', 'claude..ai', 'claude ai', '']
+  t.match(await acceptor.accept(id, wrong.map(asJson)), { accepted: 0, rejected: { length: wrong.length } })
 })
 
 t.test('wrong clocks lose no event', async (t) => {
@@ -78,12 +100,23 @@ t.test('wrong clocks lose no event', async (t) => {
   const { id } = makeOrganization(opened, 'Acme')
   const acceptor = acceptorOf(opened)
   const sender = new Sender()
-  const ahead = sender.event('claude.ai', NOON - 5, { lastSeenMs: NOON + 40 * DAY_MS })
-  t.match(await acceptor.accept(id, [ahead]), { accepted: 1 })
-  t.match(opened.store.buffer.read(id, 0, 9), [{ event: { firstSeenMs: NOON - 5, lastSeenMs: NOON } }])
-  t.equal(acceptor.counters.ahead, 1)
+  const times = [
+    { firstSeenMs: NOON - 5, lastSeenMs: NOON + 40 * DAY_MS, stored: [NOON - 5, NOON] },
+    { firstSeenMs: NOON - 5, lastSeenMs: NOON + 1, stored: [NOON - 5, NOON] },
+    { firstSeenMs: NOON + 1, lastSeenMs: NOON + 9, stored: [NOON, NOON] },
+    { firstSeenMs: NOON - 1, lastSeenMs: NOON, stored: [NOON - 1, NOON] },
+  ]
+  const events = () => times.map(({ stored: _, ...event }) => sender.event('claude.ai', NOON, event))
+  t.match(await acceptor.accept(id, events()), { accepted: 4 })
+  t.match(await acceptor.acceptPacked(id, packBatch(events()), { deduplicate: true }), { accepted: 4 })
+  t.same(
+    opened.store.buffer.read(id, 0, 9).map(({ event }) => [event.firstSeenMs, event.lastSeenMs]),
+    [...times, ...times].map(({ stored }) => stored),
+    'by both forms, and no time is after the receipt',
+  )
+  t.equal(acceptor.counters.ahead, 6)
   opened.clock.set(1000)
-  t.match(await acceptor.accept(id, [sender.event('claude.ai', NOON)]), { kind: 'retry', why: /never set/ })
+  t.match(await acceptor.accept(id, [sender.event('claude.ai', NOON)]), { kind: 'retry', why: /not set/ })
   t.ok(balanced(acceptor.counters))
 })
 
@@ -109,7 +142,7 @@ t.test('batches in msgpack are accepted like single events, with any repetitions
   // Events sent earlier, any of which may be sent again in any order.
   const pool = senders.flatMap((sender) =>
     Array.from({ length: 12 }, (_, index) =>
-      sender.event(index === 5 ? 'nobody.example' : 'claude.ai', NOON + index, index === 7 ? { blocked: 1 } : {}),
+      sender.event(index === 5 ? 'no name' : 'claude.ai', NOON - index, index === 7 ? { blocked: 1 } : {}),
     ),
   )
   const batch = fc.oneof(
@@ -131,7 +164,7 @@ t.test('batches in msgpack are accepted like single events, with any repetitions
         })
         const outcome = await acceptor.acceptPacked(one, packBatch(events), { deduplicate: true })
         t.match(outcome, { accepted: accepted.length })
-        t.strictSame(await acceptor.accept(other, events), outcome)
+        t.strictSame(await acceptor.accept(other, events.map(eventToJson).map(eventFromJson)), outcome)
       }
       const buffered = (id: string) => opened.store.buffer.read(id, 0, 1000)
       t.strictSame(buffered(one), buffered(other))
@@ -147,7 +180,7 @@ t.test('a batch can be larger than a chunk of the buffer, with some events sent 
   const { id } = makeOrganization(opened, 'Acme')
   const acceptor = acceptorOf(opened)
   const sender = new Sender()
-  const events = Array.from({ length: 1000 }, (_, index) => sender.event('claude.ai', NOON + index))
+  const events = Array.from({ length: 1000 }, (_, index) => sender.event('claude.ai', NOON - index))
   const early = events.filter((_, index) => index % 100 === 50)
   await acceptor.acceptPacked(id, packBatch(early), { deduplicate: true })
   t.match(await acceptor.acceptPacked(id, packBatch(events), { deduplicate: true }), { accepted: 990, duplicates: 10 })
@@ -186,6 +219,31 @@ t.test(
     t.ok(balanced(acceptor.counters))
   },
 )
+
+t.test('an event older than what is remembered of its sender is too late, and no duplicate', async (t) => {
+  const opened = openStore(t)
+  const { id } = makeOrganization(opened, 'Acme')
+  const acceptor = acceptorOf(opened)
+  const sender = new Sender()
+  // One page for all: two more are needed for so many gaps.
+  const { store } = opened
+  const seen = new SeenEvents(store.environment, 10, 1)
+  store.seenEvents.keepUnseen = seen.keepUnseen.bind(seen)
+  const events = Array.from({ length: 6000 }, () => sender.event('claude.ai', NOON))
+  const everyOther = events.filter((_, at) => at % 2 === 0)
+  t.match(await acceptor.accept(id, everyOther), { accepted: 3000, tooLate: 0 })
+  const batch = [events[1], 'unreadable', events[3], events[5998], events[5999], events[5997]] as const
+  t.match(await acceptor.accept(id, batch as readonly (Event | string)[]), {
+    accepted: 2,
+    duplicates: 1,
+    tooLate: 2,
+    rejected: [{ index: 1 }],
+    late: [0, 2],
+    repeated: [3],
+  })
+  t.equal(acceptor.counters.tooLate, 2)
+  t.ok(balanced(acceptor.counters))
+})
 
 t.test('the indexes of duplicates refer to the whole batch', async (t) => {
   const opened = openStore(t)
@@ -249,7 +307,7 @@ t.test('a bad report costs no event, and a bad event no report', async (t) => {
     accepted: 1,
     coverage: [{ error: /^coverage\.instance: / }],
   })
-  const good = packBatch([sender.event('nobody.example', NOON)], reportOf(1, 1))
+  const good = packBatch([sender.event('no name', NOON)], reportOf(1, 1))
   t.match(await acceptor.acceptPacked(id, good, DEDUPLICATE), {
     accepted: 0,
     rejected: [{ index: 0 }],

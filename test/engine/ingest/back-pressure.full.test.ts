@@ -13,13 +13,12 @@ import { SyslogIngest } from '../../../engine/ingest/syslog-ingest.ts'
 import type { SyslogStatus } from '../../../engine/ingest/thread-protocol.ts'
 import { systemClock } from '../../../engine/process/clock.ts'
 import { runScan } from '../../../engine/scan/fold.ts'
-import { loadCatalog } from '../../../registry/catalog.ts'
-import { compileTrie } from '../../../registry/compile-trie.ts'
+import { RegistryInForce } from '../../../engine/store/registry-in-force.ts'
 import { matchesInScans } from '../../crash/oracle.ts'
 import { serve } from '../../support/https.ts'
 import { skipNamespaces as skipMount } from '../../support/namespace.ts'
 import { SmallDisk } from '../../support/small-disk.ts'
-import { Sender as EventSender, makeOrganization, matcher, openStore, quietLog } from '../../support/store.ts'
+import { Sender as EventSender, makeOrganization, openStore, quietLog, registries } from '../../support/store.ts'
 import { sendTcp } from '../../support/syslog-sender.ts'
 import { later, rfc5424, SYSLOG_ON_LOOPBACK, SyslogService, squid, until } from '../../support/syslog-service.ts'
 
@@ -37,7 +36,7 @@ async function ingest(t: Test, bufferedEventsMax: number, laneThreads: number, l
   const opened = openStore(t)
   const { store } = opened
   const administration = new Administration(store, systemClock)
-  const acceptor = new EventAcceptor(store, matcher, systemClock, quietLog, () => {}, bufferedEventsMax)
+  const acceptor = new EventAcceptor(store, systemClock, quietLog, () => {}, bufferedEventsMax)
   const accounting = new IngestAccounting(store, quietLog)
   const endpoint = { address: '127.0.0.1', port: 0 }
   const syslog = await SyslogIngest.start(
@@ -54,7 +53,7 @@ async function ingest(t: Test, bufferedEventsMax: number, laneThreads: number, l
       idleMs: 60_000,
       tokenRateMax: 0,
       laneThreads,
-      trie: compileTrie(loadCatalog().rules),
+      registry: new RegistryInForce(store).compiled,
       logLevel: 'ERROR',
     },
     acceptor,
@@ -139,7 +138,7 @@ for (const laneThreads of [1, 2]) {
         seen.set(event.client, (seen.get(event.client) ?? 0) + event.count)
       }
       // Nothing can happen in between, because this thread writes.
-      runScan(store, matcher, acme.id, 'administrator', systemClock)
+      runScan(store, registries, acme.id, 'administrator', systemClock)
       return (flushed && storedOf(await syslog.status(), 'tcp') === COUNT + 5000) || undefined
     })
     for (const { event } of store.buffer.read(acme.id, 0, 20_000)) seen.set(event.client, event.count)
@@ -325,7 +324,7 @@ for (const laneThreads of [1, 2]) {
       if (hasRoom) {
         await later(100)
         scanned = store.buffer.count(acme.id)
-        runScan(store, matcher, acme.id, 'administrator', systemClock)
+        runScan(store, registries, acme.id, 'administrator', systemClock)
       }
       await drained
       await asked

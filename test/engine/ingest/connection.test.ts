@@ -5,7 +5,7 @@ import { Origin } from '../../../engine/ingest/origin.ts'
 import { Outcome } from '../../../engine/ingest/outcome.ts'
 import { ReadBudget } from '../../../engine/ingest/read-budget.ts'
 import { MESSAGE_BYTES_MAX, SYSLOG_UNAUTHENTICATED_BYTES_MAX } from '../../../engine/limits.ts'
-import { openIntake, trie } from '../../support/intake.ts'
+import { known, openIntake } from '../../support/intake.ts'
 
 const BYTES_MAX = 1024 * 1024
 
@@ -17,7 +17,7 @@ function lane(t: Test, bytesMax = BYTES_MAX) {
   const opened = openIntake(t)
   const full = new Set<string>()
   const taken: string[] = []
-  const intake = new Intake(new Uint8Array(WORK_BYTES), trie, opened.authenticator, {
+  const intake = new Intake(new Uint8Array(WORK_BYTES), known, opened.authenticator, {
     tokenRate: undefined,
     noteUnauthorized: () => {},
   })

@@ -8,9 +8,9 @@ import { Outcome } from '../../../engine/ingest/outcome.ts'
 import { Framing } from '../../../engine/ingest/syslog/framing.ts'
 import { makeTokenRateTable, TokenRate } from '../../../engine/ingest/token-rate.ts'
 import { COVERAGE_PER_SECOND_MAX, LOG_BATCH_EVENTS_MAX, LOG_BATCHES_IN_FLIGHT_MAX } from '../../../engine/limits.ts'
-import { DAY_MS, HOUR_MS } from '../../../engine/process/clock.ts'
+import { HOUR_MS } from '../../../engine/process/clock.ts'
 import { coverageMessage, report } from '../../support/coverage.ts'
-import { openIntake, sumsOf, type TestIntake } from '../../support/intake.ts'
+import { ALL_STORED, openIntake, sumsOf, type TestIntake } from '../../support/intake.ts'
 import fc from '../../support/property.ts'
 import { makeOrganization, NOON } from '../../support/store.ts'
 import { rfc5424, squid } from '../../support/syslog-service.ts'
@@ -57,9 +57,26 @@ const rows: { name: string; message: (token: string) => string; outcome: string;
     outcome: 'stored',
     event: { client: '::' },
   },
+  ...['CLAUDE.AI', 'claude.ai.', 'Claude.ai.', 'ｃｌａｕｄｅ.ai', '\\u0063laude.ai.'].map((name) => ({
+    name: `a collector's event of ${name}`,
+    message: (token: string) =>
+      rfc5424(
+        token,
+        `{"id":"${'1'.padStart(32, '0')}","name":"${name}","client":"192.0.2.45","method":"tls","first_seen":"2026-11-20T12:00:00Z"}`,
+      ),
+    outcome: 'stored',
+    event: { name: 'claude.ai' },
+  })),
+  ...['CLAUDE.AI.', 'ｃｌａｕｄｅ.ai'].map((name) => ({
+    name: `a query for ${name} in a log`,
+    message: (token: string) =>
+      rfc5424(token, `client @0x7f 192.0.2.45#5353 (${name}): query: ${name} IN A + (192.0.2.1)`),
+    outcome: 'stored',
+    event: { name: 'claude.ai' },
+  })),
   {
-    name: 'a time too far ahead counts as now',
-    message: (token) => rfc5424(token, squid('claude.ai', '192.0.2.45', NOON + 2 * DAY_MS)),
+    name: 'a time before 1970, which no event can have, counts as now',
+    message: (token) => rfc5424(token, `{"time":"1969-12-31T23:00:00Z","src_ip":"192.0.2.45","dns_query":"claude.ai"}`),
     outcome: 'stored',
     event: { lastSeenMs: NOON },
   },
@@ -103,7 +120,7 @@ for (const { name, message, outcome, event } of rows) {
       { received: 1, known: outcome === 'stored' ? 0 : 1 },
       'what is stored counts when it is on disk',
     )
-    for (const batch of batches) intake.settled(batch, 0, 0)
+    for (const batch of batches) intake.settled(batch, ALL_STORED)
     t.match(sumsOf(intake), { received: 1, known: 1 })
     t.equal(opened.unauthorized.length, outcome === 'unauthorized' ? 1 : 0)
     t.equal(intake.takeRejects().length, outcome === 'unknown' || outcome === 'rejected' ? 1 : 0)
@@ -209,20 +226,20 @@ t.test('without space nothing changes, and the same message is accepted later', 
   const other = opened.administration.tokens.generate(makeOrganization(opened, 'Other'), 'others').raw
   t.equal(opened.take(rfc5424(other, squid('claude.ai')), origin), 'stored', 'another organization has room')
   const [first] = inFlight
-  if (first !== undefined) intake.settled(first, 0, 0)
+  if (first !== undefined) intake.settled(first, ALL_STORED)
   t.equal(intake.takeBatches(false).length, 1)
   t.equal(opened.take(message(sent), origin), 'stored')
 })
 
-t.test('duplicates and rejected events are attributed to the sources of their batch, once each', async (t) => {
+t.test('rejected events of logs are attributed to the sources of their batch, once each', async (t) => {
   const opened = openIntake(t)
   const { intake } = opened
   for (let index = 0; index < 10; index++) {
     opened.take(rfc5424(opened.token.raw, squid('claude.ai', `10.0.0.${index}`, NOON), `host-${index % 3}`), tcp())
   }
   const [batch] = intake.takeBatches(true)
-  if (batch !== undefined) intake.settled(batch, 4, 3)
-  t.match(Array.from(intake.sources.listeners.tcp), [3, 4, 0, 0, 0, 3, 0, 0])
+  if (batch !== undefined) intake.settled(batch, { ...ALL_STORED, rejected: [0, 1, 2] })
+  t.match(Array.from(intake.sources.listeners.tcp), [7, 0, 0, 0, 0, 3, 0, 0])
 })
 
 t.test('a zone set while a connection is open applies to its next messages', async (t) => {
@@ -307,7 +324,7 @@ t.test('any bytes cause no exception, and every message has an outcome', async (
       sent++
       for (const batch of intake.takeBatches(true)) {
         for (const event of eventsOf([batch])) if (!/^[\x20-\x7e]+$/.test(event.name)) return false
-        intake.settled(batch, 0, 0)
+        intake.settled(batch, ALL_STORED)
       }
       const { received, known } = sumsOf(intake)
       return received === sent && known === sent
@@ -342,7 +359,7 @@ t.test('every format is read under every header, mixed on one connection', async
         t.equal(outcome, named ? 'stored' : 'noDomain', `${kind.name}, ${header}`)
         t.equal(FORMATS[intake.format]?.id, kind.format, `${kind.name}, ${header}: format`)
       }
-      for (const batch of intake.takeBatches(true)) intake.settled(batch, 0, 0)
+      for (const batch of intake.takeBatches(true)) intake.settled(batch, ALL_STORED)
     }
   }
   const { received, known } = sumsOf(intake)
@@ -368,7 +385,7 @@ t.test("one organization does not hide another's samples, and each source shows 
   t.equal(samples.get('192.0.2.4'), 'fan is slow')
 })
 
-t.test('each collector in a batch has its own duplicates and rejected events', async (t) => {
+t.test('each collector in a batch has its own duplicates, late and rejected events', async (t) => {
   const opened = openIntake(t)
   const { intake } = opened
   const event = (index: number): string => {
@@ -390,15 +407,15 @@ t.test('each collector in a batch has its own duplicates and rejected events', a
   const [batch] = intake.takeBatches(true)
   t.equal(batch?.deduplicate, true)
   t.equal(intake.unsettled, 12)
-  if (batch !== undefined) intake.settled(batch, 3, 1, { duplicates: [1, 4, 10], rejected: [2] })
+  if (batch !== undefined) intake.settled(batch, { duplicates: [1, 4], tooLate: [10], rejected: [2] })
   t.equal(intake.unsettled, 0)
   const counts = intake.sources.takeDeltas(0).map(({ address, counts }) => {
-    return [address, counts[Outcome.stored], counts[Outcome.duplicate], counts[Outcome.rejected]]
+    return [address, ...[Outcome.stored, Outcome.duplicate, Outcome.tooLate, Outcome.rejected].map((at) => counts[at])]
   })
   t.same(counts, [
-    ['192.0.2.1', 4, 0, 0],
-    ['192.0.2.2', 1, 3, 0],
-    ['192.0.2.3', 3, 0, 1],
+    ['192.0.2.1', 4, 0, 0, 0],
+    ['192.0.2.2', 1, 2, 1, 0],
+    ['192.0.2.3', 3, 0, 0, 1],
   ])
 })
 
@@ -427,7 +444,7 @@ t.test("a coverage report joins the batch of its token's organization, and is co
   )
   t.equal(eventsOf(batches).length, 1, 'the events are in the batches as well')
   t.match(intake.intake.takeRejects(), [{ format: 'collector-json', reason: /^coverage: / }])
-  for (const batch of batches) intake.intake.settled(batch, 0, 0)
+  for (const batch of batches) intake.intake.settled(batch, ALL_STORED)
   t.equal(intake.intake.idle, true)
   t.same(sumsOf(intake.intake), { received: 6, known: 6 })
 })

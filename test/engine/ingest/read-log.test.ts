@@ -4,6 +4,7 @@ import { gzipSync } from 'node:zlib'
 import t, { type Test } from 'tap'
 import { EventAcceptor } from '../../../engine/ingest/accept.ts'
 import { Intake } from '../../../engine/ingest/intake.ts'
+import type { LineMatch } from '../../../engine/ingest/match-tally.ts'
 import {
   BLOCK_BYTES,
   type FileReport,
@@ -12,21 +13,19 @@ import {
   READ_WORK_BYTES,
 } from '../../../engine/ingest/read-log.ts'
 import { MESSAGE_BYTES_MAX } from '../../../engine/limits.ts'
-import { systemClock } from '../../../engine/process/clock.ts'
+import { DAY_MS, systemClock } from '../../../engine/process/clock.ts'
 import { runScan } from '../../../engine/scan/fold.ts'
-import { loadCatalog } from '../../../registry/catalog.ts'
-import { compileTrie } from '../../../registry/compile-trie.ts'
+import { RegistryInForce } from '../../../engine/store/registry-in-force.ts'
 import { openIntake, type TestIntake } from '../../support/intake.ts'
 import { manyLines, matching, NOW, other } from '../../support/many-lines.ts'
-import { matcher, quietLog } from '../../support/store.ts'
+import { quietLog, registries } from '../../support/store.ts'
 import { squid } from '../../support/syslog-service.ts'
-
-const trie = compileTrie(loadCatalog().rules)
 
 interface Reading {
   readonly opened: TestIntake
   readonly directory: string
   readonly problems: LineProblem[]
+  readonly matches: LineMatch[]
   read(name: string, more?: { dryRun?: boolean; stopAfter?: number }): Promise<FileReport>
   write(name: string, content: string | Uint8Array): string
   /** Number of messages in the buffer. */
@@ -36,15 +35,17 @@ interface Reading {
 function reading(t: Test): Reading {
   const opened = openIntake(t, { clock: systemClock })
   const { store, authenticator, directory } = opened
-  const acceptor = new EventAcceptor(store, matcher, systemClock, quietLog, () => {})
+  const acceptor = new EventAcceptor(store, systemClock, quietLog, () => {})
   const bytes = Buffer.from(opened.token.raw)
   const token = authenticator.find(bytes, 0, bytes.length)
   if (token === undefined) throw new Error('unknown token')
   const problems: LineProblem[] = []
+  const matches: LineMatch[] = []
   return {
     opened,
     directory,
     problems,
+    matches,
     write(name, content) {
       const path = join(directory, name)
       writeFileSync(path, content)
@@ -53,18 +54,20 @@ function reading(t: Test): Reading {
       return path
     },
     async read(name, { dryRun = false, stopAfter = Number.POSITIVE_INFINITY } = {}) {
-      const intake = new Intake(new Uint8Array(READ_WORK_BYTES), trie, authenticator, {
+      const intake = new Intake(new Uint8Array(READ_WORK_BYTES), new RegistryInForce(store), authenticator, {
         tokenRate: undefined,
         noteUnauthorized: () => {},
       })
       let asked = 0
       const reader = new LogReader(store, acceptor, intake, token, {
+        windowStartMs: NOW - 30 * DAY_MS,
+        onMatch: (match) => matches.push(match),
         dryRun,
         onProblem: (problem) => problems.push(problem),
         onProgress: () => {},
         stopped: () => ++asked > stopAfter,
         stop: new Promise(() => {}),
-        freeSpace: async () => runScan(store, matcher, token.organizationId, 'buffer', systemClock),
+        freeSpace: async () => runScan(store, registries, token.organizationId, 'buffer', systemClock),
       })
       const { report, fault } = await reader.read(join(directory, name))
       if (fault !== undefined) throw fault
@@ -227,14 +230,50 @@ t.test('an interrupted import continues where it stopped', async (t) => {
 
 t.test("an unknown time becomes the file's modification time, in whole milliseconds", async (t) => {
   const reader = reading(t)
-  // The file's time is a day before its messages.
-  const path = reader.write('log', `${squid('claude.ai', '10.0.0.1', NOW)}\n`)
+  const path = reader.write('log', '{"time":"1969-12-31T23:00:00Z","src_ip":"10.0.0.1","dns_query":"claude.ai"}\n')
   const writtenMs = NOW - 3 * 86_400_000
   utimesSync(path, writtenMs / 1000 + 0.0004567, writtenMs / 1000 + 0.0004567)
   t.match(await reader.read('log'), { matched: 1 })
   const { store, organization } = reader.opened
   t.match(store.buffer.read(organization.id, 0, 9), [{ event: { lastSeenMs: writtenMs } }])
 })
+
+for (const dryRun of [true, false]) {
+  t.test(
+    `matches before the evidence window are counted, and the newest time is known${dryRun ? ', dry' : ''}`,
+    async (t) => {
+      const reader = reading(t)
+      const at = (days: number, client: string): string => `${squid('claude.ai', client, NOW - days * DAY_MS)}\n`
+      reader.write('old', `${at(40, '10.0.0.1')}${at(31, '2001:0DB8::1')}${at(90, '10.0.0.1')}${other(1)}\n`)
+      reader.write('mixed', at(40, '10.0.0.2') + at(1, '10.0.0.3'))
+      reader.write('ahead', `${squid('claude.ai', '10.0.0.4', Date.now() + DAY_MS)}\n`)
+      t.match(await reader.read('old', { dryRun }), { matched: 3, outsideWindow: 3, newestMs: NOW - 31 * DAY_MS })
+      t.match(await reader.read('mixed', { dryRun }), { matched: 2, outsideWindow: 1, newestMs: NOW - DAY_MS })
+      const ahead = await reader.read('ahead', { dryRun })
+      t.ok(ahead.newestMs <= Date.now(), 'no match is still to come')
+      t.same(
+        reader.matches.slice(0, 3).map(({ client, timeMs, count }) => ({ client, timeMs, count })),
+        [
+          { client: '10.0.0.1', timeMs: NOW - 40 * DAY_MS, count: 1 },
+          { client: '2001:db8::1', timeMs: NOW - 31 * DAY_MS, count: 1 },
+          { client: '10.0.0.1', timeMs: NOW - 90 * DAY_MS, count: 1 },
+        ],
+      )
+      t.ok(
+        Number.isNaN(
+          (
+            await reader.read(
+              reader
+                .write('none', `${other(1)}\n`)
+                .split('/')
+                .at(-1) ?? '',
+            )
+          ).newestMs,
+        ),
+      )
+    },
+  )
+}
 
 t.test('a truncated compressed file is stored up to the end, and later recognized as read', async (t) => {
   const reader = reading(t)

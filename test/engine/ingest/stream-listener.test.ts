@@ -11,7 +11,7 @@ import {
 import { MESSAGE_BYTES_MAX } from '../../../engine/limits.ts'
 import { systemClock } from '../../../engine/process/clock.ts'
 import { NO_ORGANIZATION } from '../../../engine/store/sources.ts'
-import { openIntake, sumsOf, type TestIntake, trie } from '../../support/intake.ts'
+import { known as knownHosts, openIntake, sumsOf, type TestIntake } from '../../support/intake.ts'
 import { sendTcp, sendTls } from '../../support/syslog-sender.ts'
 import { rfc5424, squid, until } from '../../support/syslog-service.ts'
 
@@ -43,7 +43,7 @@ async function listen(
     if (message.kind !== 'counters') return
     for (const delta of message.sources) if (delta.tokenId !== NO_ORGANIZATION) received += delta.received
   }
-  const lane = new Lane({ store, trie, tokenRate: undefined, idleMs, helloMs, messageMs, notify })
+  const lane = new Lane({ store, known: knownHosts, tokenRate: undefined, idleMs, helloMs, messageMs, notify })
   const accounting = new ConnectionAccounting()
   const common = { kind: 'tcp', setting: '--syslog-tcp', address: '127.0.0.1', port: 0, tls: undefined } as const
   const limits = { connectionsMax: 1000, connectionsPerAddressMax: 0 }

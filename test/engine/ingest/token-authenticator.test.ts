@@ -26,7 +26,7 @@ t.test('only the exact token is accepted', async (t) => {
     ['a byte more', `${raw}0`],
     ['the hash of one', record.hash],
     ['the hash as bytes', Buffer.from(record.hash, 'hex').toString('latin1')],
-    ['an API key', opened.administration.apiKeys.create(opened.organization, 'k', []).raw],
+    ['an API key', opened.administration.apiKeys.create(opened.organization, 'k', ['scores:read']).raw],
     ['very long', raw.repeat(1000)],
     ['blanks around it', ` ${raw} `],
   ]
@@ -137,7 +137,7 @@ function withBindings(t: Test, bindings: readonly Binding[]) {
   const tokens = { first: opened.token.record, second: second.record }
   for (const { token, network = '', port = 0 } of bindings) {
     const organization = token === 'first' ? opened.organization : other
-    opened.administration.tokens.bind(organization, tokens[token].id, { network, port })
+    opened.administration.tokens.bind(organization, tokens[token].id, [{ network, port }])
   }
   return { opened, tokens, other, bound: () => opened.authenticator.bound(ADDRESS, 514)?.tokenId }
 }
@@ -197,7 +197,7 @@ t.test('the binding of an endpoint is cached, and looked up again after bindings
   }
   for (let message = 0; message < 100; message++) t.equal(bound(), tokens.first.id)
   t.equal(searches, 0)
-  opened.administration.tokens.bind(other, tokens.second.id, { network: '0.0.0.0/0', port: 0 })
+  opened.administration.tokens.bind(other, tokens.second.id, [{ network: '0.0.0.0/0', port: 0 }])
   opened.administration.tokens.revoke(opened.organization, tokens.first.id)
   await nextTurn()
   t.equal(bound(), undefined, 'a revoked one at once')

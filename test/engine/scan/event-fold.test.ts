@@ -13,7 +13,7 @@ import fc from '../../support/property.ts'
 import { matcher, NOON, Sender } from '../../support/store.ts'
 
 const RULES = loadCatalog().rules.filter(({ match }) => match === 'suffix')
-const fold = new EventFold(matcher)
+const fold = new EventFold()
 
 /** A chunk of the buffer with these events, at offset `before` in its memory. */
 function chunkOf(entries: readonly Uint8Array[], from = 0, before = 0): ChunkView {
@@ -126,7 +126,7 @@ const anyEvent = fc
 t.test('columns equal the reference sum, however the events are split into chunks', async (t) => {
   fc.assert(
     fc.property(fc.array(anyEvent, { maxLength: 60 }), fc.nat(60), fc.nat(9), (events, cut, before) => {
-      fold.clear()
+      fold.clear(matcher)
       const packed = events.map(packEvent)
       fold.addChunk(chunkOf(packed.slice(0, cut), 0, before))
       fold.addChunk(chunkOf(packed.slice(cut), 0, before))
@@ -143,7 +143,7 @@ t.test('columns equal the reference sum, however the events are split into chunk
 })
 
 t.test('events removed from the queue are not counted again', async (t) => {
-  fold.clear()
+  fold.clear(matcher)
   const sender = new Sender()
   const packed = Array.from({ length: 5 }, () => packEvent(sender.event('claude.ai', NOON)))
   t.equal(fold.addChunk(chunkOf(packed, 3)), 6)
@@ -161,18 +161,18 @@ t.test('invalid events, and chunks with a wrong checksum, are counted and skippe
     ['too long', Buffer.concat([good, Buffer.from([1])])],
     ['a method that is none', Buffer.from(good).fill(9, good.length - 12, good.length - 11)],
   ] as const) {
-    fold.clear()
+    fold.clear(matcher)
     t.equal(fold.addChunk(chunkOf([bytes, good])), 3, name)
     t.same([fold.folded, fold.damaged], [1, 1], name)
   }
-  fold.clear()
+  fold.clear(matcher)
   t.equal(fold.addChunk({ ...chunkOf([good]), end: 8, damaged: true }), 8)
   t.equal(fold.damaged, 7)
   fc.assert(
     fc.property(fc.uint8Array({ maxLength: 80 }), fc.nat(80), (noise, at) => {
       const bytes = Buffer.from(good)
       bytes.set(noise.subarray(0, Math.max(0, bytes.length - at)), Math.min(at, bytes.length))
-      fold.clear()
+      fold.clear(matcher)
       fold.addChunk(chunkOf([bytes, noise]))
       return fold.folded + fold.damaged === 2
     }),
@@ -181,7 +181,7 @@ t.test('invalid events, and chunks with a wrong checksum, are counted and skippe
 })
 
 t.test('names above the limit are counted for their platform and not stored', async (t) => {
-  fold.clear()
+  fold.clear(matcher)
   const sender = new Sender()
   const names = NAMES_MAX + 100
   for (let from = 0; from < names; from += 256) {
@@ -199,7 +199,7 @@ t.test('names above the limit are counted for their platform and not stored', as
 })
 
 t.test('a fold without space for another platform and day ends before the event that needs it', async (t) => {
-  fold.clear()
+  fold.clear(matcher)
   const platforms = [...new Map(RULES.map((rule) => [rule.platform.id, rule])).values()]
   const sender = new Sender()
   const daysEach = Math.ceil(FOLD_CELLS_MAX / platforms.length) + 1

@@ -11,7 +11,7 @@ import { ScanSchedule } from '../../../engine/scan/schedule.ts'
 import { PublishedList } from '../../../engine/store/published.ts'
 import { Store } from '../../../engine/store/store.ts'
 import { capturedLog } from '../../support/captured-log.ts'
-import { makeOrganization, matcher, NOON, openStore, Sender, type TestStore } from '../../support/store.ts'
+import { makeOrganization, matcher, NOON, openStore, registries, Sender, type TestStore } from '../../support/store.ts'
 
 interface Published {
   readonly scan: Record<string, unknown>
@@ -50,7 +50,7 @@ t.test('a scan adds buffered events to the evidence, publishes the result, and e
     sender.event('chatgpt.com', NOON - DAY_MS),
     sender.event('no-ai-at-all.example', NOON),
   ])
-  const scan = runScan(store, matcher, id, 'administrator', clock)
+  const scan = runScan(store, registries, id, 'administrator', clock)
   t.match(scan, {
     status: 'completed',
     trigger: 'administrator',
@@ -102,12 +102,12 @@ t.test('blocked matches are summed over scans, and published only if there are a
   const metadata = (name: string) =>
     published(store, id).platforms.find((each) => each.platform_name === name)?.metadata
   buffer(opened, id, [sender.event('claude.ai', NOON, { count: 3 }), sender.event('chatgpt.com', NOON)])
-  runScan(store, matcher, id, 'schedule', clock)
+  runScan(store, registries, id, 'schedule', clock)
   t.notOk(metadata('Claude')?.['blocked_matches'])
   t.ok([...store.evidence.since(id, 0)].every(({ evidence }) => evidence.blocked === 0))
   for (let scan = 0; scan < 2; scan++) {
     buffer(opened, id, [sender.event('claude.ai', NOON, { method: 'log', count: 4, blocked: 2 })])
-    runScan(store, matcher, id, 'schedule', clock)
+    runScan(store, registries, id, 'schedule', clock)
   }
   t.match(metadata('Claude'), { matches: 11, blocked_matches: 4 })
   t.notOk(Object.hasOwn(metadata('ChatGPT') ?? {}, 'blocked_matches'))
@@ -119,24 +119,26 @@ t.test('scans accumulate: IDs and first times stay, and days leave the window', 
   const { id } = makeOrganization(opened, 'Acme')
   const sender = new Sender()
   buffer(opened, id, [sender.event('claude.ai', NOON)])
-  runScan(store, matcher, id, 'schedule', clock)
+  runScan(store, registries, id, 'schedule', clock)
   const first = published(store, id).platforms[0]
 
   clock.add(10 * DAY_MS)
   buffer(opened, id, [sender.event('claude.ai', clock.nowMs()), sender.event('chatgpt.com', clock.nowMs())])
-  runScan(store, matcher, id, 'schedule', clock)
+  runScan(store, registries, id, 'schedule', clock)
   const second = published(store, id).platforms.find(({ platform_name }) => platform_name === 'Claude')
   t.match(second?.metadata, { matches: 2, days: 2, first_seen: '2026-11-20T12:00:00Z' })
   t.match(second, { id: first?.id, created_at: first?.created_at })
   t.ok((second?.confidence ?? 0) > (first?.confidence ?? 1))
 
   clock.add(20 * DAY_MS)
-  t.match(runScan(store, matcher, id, 'schedule', clock), { eventsFolded: 0 })
+  t.match(runScan(store, registries, id, 'schedule', clock), { eventsFolded: 0 })
   const third = published(store, id).platforms.find(({ platform_name }) => platform_name === 'Claude')
   t.match(third?.metadata, { matches: 1, days: 1 }, 'the first day is 30 days back and counts no more')
 
   clock.add(30 * DAY_MS)
-  t.match(runScan(store, matcher, id, 'schedule', clock), { summary: { platformsDiscovered: 0, overallRiskScore: 0 } })
+  t.match(runScan(store, registries, id, 'schedule', clock), {
+    summary: { platformsDiscovered: 0, overallRiskScore: 0 },
+  })
   t.same(published(store, id).platforms, [])
 })
 
@@ -146,10 +148,10 @@ t.test('approved platforms are not shadow AI and weigh less', async (t) => {
   const organization = makeOrganization(opened, 'Acme')
   const sender = new Sender()
   buffer(opened, organization.id, [sender.event('claude.ai', NOON), sender.event('chatgpt.com', NOON)])
-  const before = runScan(store, matcher, organization.id, 'administrator', clock)
+  const before = runScan(store, registries, organization.id, 'administrator', clock)
   const approved = matcher.match('claude.ai')?.platform.id ?? ''
   store.environment.write(() => store.organizations.update({ ...organization, approvedPlatformIds: [approved] }))
-  const after = runScan(store, matcher, organization.id, 'administrator', clock)
+  const after = runScan(store, registries, organization.id, 'administrator', clock)
   t.equal(after.summary.shadowAiCount, before.summary.shadowAiCount - 1)
   t.ok(after.summary.overallRiskScore < before.summary.overallRiskScore)
 })
@@ -162,7 +164,7 @@ t.test("a scan never reads or shows another organization's data", async (t) => {
   const sender = new Sender()
   buffer(opened, a, [sender.event('claude.ai', NOON)])
   buffer(opened, b, [sender.event('chatgpt.com', NOON), sender.event('chatgpt.com', NOON)])
-  t.match(runScan(store, matcher, a, 'administrator', clock), { eventsFolded: 1 })
+  t.match(runScan(store, registries, a, 'administrator', clock), { eventsFolded: 1 })
   t.equal(store.buffer.count(b), 2)
   t.same(
     published(store, a).platforms.map(({ platform_name }) => platform_name),
@@ -204,16 +206,16 @@ for (const { name, failure, thrown, recorded, entry } of [
         },
       } as unknown as typeof matcher
       const failed = { status: 'failed', failure: recorded, eventsFolded: 0 }
-      t.throws(() => runScan(store, broken, id, 'schedule', clock), thrown)
+      t.throws(() => runScan(store, { matcherOf: () => broken }, id, 'schedule', clock), thrown)
       t.match(store.scans.ofOrganization(id), [failed])
       t.equal(store.buffer.count(id), 1)
 
       clock.add(DAY_MS)
       const { log, entries } = capturedLog()
-      const runner = new ScanRunner(store, broken, clock)
+      const runner = new ScanRunner(store, { matcherOf: () => broken }, clock)
       // An error that crosses threads is a structured clone.
       const run = async (requests: readonly ScanRequest[]) => structuredClone(runner.run(requests))
-      const schedule = new ScanSchedule(store, matcher, clock, log, { run, close: async () => {} })
+      const schedule = new ScanSchedule(store, registries, clock, log, { run, close: async () => {} })
       schedule.check()
       await schedule.idle()
       t.equal(schedule.failing, 1)
@@ -223,7 +225,7 @@ for (const { name, failure, thrown, recorded, entry } of [
       t.match({ reason: undefined, err: undefined, ...entries[0] }, entry)
 
       clock.add(1000)
-      t.match(runScan(store, matcher, id, 'schedule', clock), { status: 'completed', eventsFolded: 1 })
+      t.match(runScan(store, registries, id, 'schedule', clock), { status: 'completed', eventsFolded: 1 })
     },
   )
 }
@@ -239,7 +241,7 @@ for (const { name, failure, entry } of [
     store.environment.write(() => requestScan(store, organization, clock))
     const { log, entries } = capturedLog()
     const run = () => Promise.reject(failure)
-    const schedule = new ScanSchedule(store, matcher, clock, log, { run, close: async () => {} })
+    const schedule = new ScanSchedule(store, registries, clock, log, { run, close: async () => {} })
     schedule.pollRequests()
     await schedule.idle()
     t.match(entries, [{ ...entry, msg: 'could not start scans; events stay buffered', organizations: 1 }])
@@ -281,7 +283,7 @@ for (const point of ['scan:started', 'scan:folded', 'scan:published']) {
     for (const { evidence } of store.evidence.since(id, 0)) matches += evidence.matches
     t.equal(store.buffer.count(id) + matches, 50)
     t.match(store.scans.ofOrganization(id), [{ status: 'running' }])
-    t.match(runScan(store, matcher, id, 'schedule', { nowMs: () => NOON + 1000 }), { status: 'completed' })
+    t.match(runScan(store, registries, id, 'schedule', { nowMs: () => NOON + 1000 }), { status: 'completed' })
     t.match(
       store.scans.ofOrganization(id).map(({ status, failure }) => ({ status, failure })),
       [{ status: 'failed', failure: 'interrupted' }, { status: 'completed' }],

@@ -1,20 +1,20 @@
 import t from 'tap'
 import { DAY_MS, HOUR_MS } from '../../../engine/process/clock.ts'
 import { deferred } from '../../../engine/process/deferred.ts'
-import { requestScan, type ScanRequest } from '../../../engine/scan/fold.ts'
+import { requestScan, runScan, type ScanRequest } from '../../../engine/scan/fold.ts'
 import { EVENTS_FOR_IMMEDIATE_SCAN, ScanSchedule } from '../../../engine/scan/schedule.ts'
 import {
   inlineScans,
   makeOrganization,
-  matcher,
   openStore,
   quietLog,
+  registries,
   Sender,
   type TestStore,
 } from '../../support/store.ts'
 
 function scheduleOf(opened: TestStore): ScanSchedule {
-  return new ScanSchedule(opened.store, matcher, opened.clock, quietLog, inlineScans(opened))
+  return new ScanSchedule(opened.store, registries, opened.clock, quietLog, inlineScans(opened))
 }
 
 function bufferEvents({ store, clock }: TestStore, id: string, count = 1, sender = new Sender()): void {
@@ -27,7 +27,7 @@ function bufferEvents({ store, clock }: TestStore, id: string, count = 1, sender
 }
 
 const completed = ({ store }: TestStore, id: string): number =>
-  store.scans.ofOrganization(id).filter(({ status }) => status === 'completed').length
+  store.scans.ofOrganization(id).filter(({ status, trigger }) => status === 'completed' && trigger !== 'first').length
 
 for (const [scanFrequency, periodMs] of [
   ['hourly', HOUR_MS],
@@ -40,6 +40,9 @@ for (const [scanFrequency, periodMs] of [
     const organization = makeOrganization(opened, 'Acme')
     const { id } = organization
     store.environment.write(() => store.organizations.update({ ...organization, scanFrequency }))
+    // After the quick scans of its first event.
+    store.environment.write(() => store.scanStates.put(id, { ...store.scanStates.get(id), firstEventAtMs: 0 }))
+    runScan(store, registries, id, 'first', clock)
     const schedule = scheduleOf(opened)
     bufferEvents(opened, id)
     schedule.check()
@@ -168,7 +171,7 @@ t.test('a request leads to one scan, however long the thread takes to start', as
     await starting.promise
     return scan(requests)
   }
-  const schedule = new ScanSchedule(store, matcher, clock, quietLog, { run, close })
+  const schedule = new ScanSchedule(store, registries, clock, quietLog, { run, close })
   ask()
   for (let checks = 0; checks < 3; checks++) schedule.pollRequests()
   starting.resolve()

@@ -20,6 +20,7 @@ import {
   matcher,
   openStore,
   quietLog,
+  registries,
   Sender,
   type TestStore,
 } from '../../support/store.ts'
@@ -42,7 +43,7 @@ function buffer({ store, clock, organization }: Made, count = 1, sender = new Se
 const request = ({ store, clock, organization }: Made): Scan =>
   store.environment.write(() => requestScan(store, organization, clock))
 const run = ({ store, clock, organization }: Made, trigger: Scan['trigger'] = 'schedule'): Scan =>
-  runScan(store, matcher, organization.id, trigger, clock)
+  runScan(store, registries, organization.id, trigger, clock)
 /** Leaves a scan as a killed process does. */
 const kill = ({ store, clock, organization: { id } }: Made, scan: Scan): void =>
   store.environment.write(() => {
@@ -58,7 +59,7 @@ const failing = (site: Made): unknown => {
       return Reflect.get(target, property).bind(target)
     },
   })
-  return new ScanRunner(site.store, broken, site.clock).run([
+  return new ScanRunner(site.store, { matcherOf: () => broken }, site.clock).run([
     { organizationId: site.organization.id, trigger: 'schedule' },
   ])
 }
@@ -151,7 +152,7 @@ t.test('a scan overtaken by another process is prepared again and counts nothing
       return typeof value === 'function' ? value.bind(target) : value
     },
   })
-  const [outcome] = new ScanRunner(site.store, interferingMatcher, site.clock).run([
+  const [outcome] = new ScanRunner(site.store, { matcherOf: () => interferingMatcher }, site.clock).run([
     { organizationId: site.organization.id, trigger: 'schedule' },
   ])
   t.match(outcome?.scan, { status: 'completed', eventsFolded: 0 })
@@ -186,7 +187,7 @@ t.test('a scan that another process ended writes nothing', async (t) => {
       return typeof value === 'function' ? value.bind(target) : value
     },
   })
-  const [outcome] = new ScanRunner(site.store, ending, site.clock).run([
+  const [outcome] = new ScanRunner(site.store, { matcherOf: () => ending }, site.clock).run([
     { organizationId: site.organization.id, trigger: 'schedule' },
   ])
   t.match(outcome?.scan, { status: 'failed', failure: 'another process ended the scan' })
@@ -213,7 +214,7 @@ t.test('scans of many organizations share transactions, and a failing one does n
     organizationId,
     trigger: 'schedule' as const,
   }))
-  const outcomes = new ScanRunner(opened.store, matcher, opened.clock).run(requests)
+  const outcomes = new ScanRunner(opened.store, registries, opened.clock).run(requests)
   t.equal(outcomes.length, 150)
   t.ok(outcomes.every(({ scan, left }) => scan.status === 'completed' && scan.eventsFolded === 2 && left === 0))
   t.same(new Set(outcomes.map(({ scan }) => scan.organizationId)).size, 150)
@@ -243,7 +244,7 @@ t.test('stored scans are limited, and the oldest ended ones are removed', async 
 t.test('a clock set ahead by less than a period removes no evidence', async (t) => {
   const site = made(t)
   const { store, clock, organization } = site
-  const schedule = new ScanSchedule(store, matcher, clock, quietLog, inlineScans(site))
+  const schedule = new ScanSchedule(store, registries, clock, quietLog, inlineScans(site))
   const check = async (): Promise<void> => {
     schedule.check()
     await schedule.idle()
@@ -274,7 +275,7 @@ t.test('a clock set ahead and back delays the schedule by at most a period', asy
   const site = made(t)
   const { store, clock, organization } = site
   const restarted = async (): Promise<void> => {
-    const schedule = new ScanSchedule(store, matcher, clock, quietLog, inlineScans(site))
+    const schedule = new ScanSchedule(store, registries, clock, quietLog, inlineScans(site))
     schedule.check()
     await schedule.idle()
   }
@@ -285,7 +286,7 @@ t.test('a clock set ahead and back delays the schedule by at most a period', asy
   const scans = () => store.scans.ofOrganization(organization.id).length
   t.equal(scans(), 1)
   buffer(site)
-  const schedule = new ScanSchedule(store, matcher, clock, quietLog, inlineScans(site))
+  const schedule = new ScanSchedule(store, registries, clock, quietLog, inlineScans(site))
   schedule.check()
   await schedule.idle()
   t.equal(scans(), 1)
@@ -301,7 +302,7 @@ t.test('a scan never ends before it starts, whatever the clock does', async (t) 
   buffer(site)
   let nowMs = site.clock.nowMs()
   const falling = { nowMs: () => (nowMs -= HOUR_MS) }
-  const scan = runScan(site.store, matcher, site.organization.id, 'schedule', falling)
+  const scan = runScan(site.store, registries, site.organization.id, 'schedule', falling)
   t.equal(scan.completedAtMs, scan.startedAtMs)
 })
 
@@ -309,7 +310,7 @@ t.test('a scheduled scan runs if settings, approvals or the registry have change
   const site = made(t)
   const { store, clock, organization } = site
   const administration = new Administration(store, clock)
-  const schedule = new ScanSchedule(store, matcher, clock, quietLog, inlineScans(site))
+  const schedule = new ScanSchedule(store, registries, clock, quietLog, inlineScans(site))
   const next = async (): Promise<number> => {
     clock.add(DAY_MS)
     schedule.check()
@@ -326,9 +327,12 @@ t.test('a scheduled scan runs if settings, approvals or the registry have change
   t.equal(await next(), 2, 'a plan is no evidence')
   const other = new ScanSchedule(
     store,
-    new Proxy(matcher, {
-      get: (target, property) => (property === 'fingerprint' ? 'another' : Reflect.get(target, property)),
-    }),
+    {
+      matcherOf: () =>
+        new Proxy(matcher, {
+          get: (target, property) => (property === 'fingerprint' ? 'another' : Reflect.get(target, property)),
+        }),
+    },
     clock,
     quietLog,
     inlineScans(site),
@@ -375,7 +379,7 @@ t.test('a requester waits for the process that runs scans, or runs the scan', as
   const { store, clock, organization } = site
   buffer(site)
   const never = new AbortController()
-  t.match(await scanNow(store, () => matcher, request(site), clock, never.signal), {
+  t.match(await scanNow(store, registries, request(site), clock, never.signal), {
     status: 'completed',
     eventsFolded: 1,
   })
@@ -383,7 +387,7 @@ t.test('a requester waits for the process that runs scans, or runs the scan', as
   const release = await tryHold(store.environment.path, SCANS)
   clock.add(1)
   const pending = request(site)
-  const waits = scanNow(store, () => matcher, pending, clock, never.signal)
+  const waits = scanNow(store, registries, pending, clock, never.signal)
   await new Promise((resolve) => setTimeout(resolve, 250))
   t.match(store.scans.current(pending), { status: 'pending' }, 'not ours to run')
   run(site)
@@ -395,14 +399,11 @@ t.test('a requester waits for the process that runs scans, or runs the scan', as
     store.scans.removeRequest(organization.id)
     store.scans.put({ ...failed, status: 'failed', startedAtMs: 1, completedAtMs: 1, failure: 'no luck' })
   })
-  await t.rejects(
-    scanNow(store, () => matcher, failed, clock, never.signal),
-    { code: 'SCAN_FAILED', message: 'no luck' },
-  )
+  await t.rejects(scanNow(store, registries, failed, clock, never.signal), { code: 'SCAN_FAILED', message: 'no luck' })
 
   clock.add(1)
   const cancelled = new AbortController()
-  const leaves = scanNow(store, () => matcher, request(site), clock, cancelled.signal)
+  const leaves = scanNow(store, registries, request(site), clock, cancelled.signal)
   cancelled.abort()
   t.equal(await leaves, undefined)
 
@@ -411,7 +412,7 @@ t.test('a requester waits for the process that runs scans, or runs the scan', as
   await release?.()
   clock.add(1)
   t.match(
-    await scanNow(store, () => matcher, killed, clock, never.signal),
+    await scanNow(store, registries, killed, clock, never.signal),
     { status: 'completed' },
     'after a kill another one',
   )
@@ -429,7 +430,7 @@ t.test('a scheduled scan that failed is due again at the next check', async (t) 
     },
     close: async () => {},
   }
-  const schedule = new ScanSchedule(site.store, matcher, site.clock, quietLog, executor)
+  const schedule = new ScanSchedule(site.store, registries, site.clock, quietLog, executor)
   buffer(site)
   for (const [minutes, states] of [
     [24 * 60, []],
@@ -486,7 +487,7 @@ t.test("a damaged record of one organization does not block another's scan", asy
     }
   }
   clock.add(1)
-  const schedule = new ScanSchedule(store, matcher, clock, quietLog, inlineScans(opened))
+  const schedule = new ScanSchedule(store, registries, clock, quietLog, inlineScans(opened))
   schedule.check()
   await schedule.idle()
   for (const { organization } of sites.slice(4)) t.equal(store.buffer.count(organization.id), 0, organization.name)
@@ -495,7 +496,7 @@ t.test("a damaged record of one organization does not block another's scan", asy
 t.test('after a clock was set ahead and back, the API shows current data again', async (t) => {
   const site = made(t)
   const { store, clock, organization } = site
-  const schedule = new ScanSchedule(store, matcher, clock, quietLog, inlineScans(site))
+  const schedule = new ScanSchedule(store, registries, clock, quietLog, inlineScans(site))
   const shown = async (): Promise<number> => {
     schedule.check()
     await schedule.idle()
@@ -528,7 +529,7 @@ t.test('a thread that cannot start does not block the next one', async (t) => {
   const site = made(t)
   buffer(site)
   const nowhere = join(site.directory, 'later')
-  const thread = new ScanThread({ dataDirectory: nowhere, catalog: loadCatalog() }, () => {})
+  const thread = new ScanThread({ dataDirectory: nowhere }, () => {})
   const requests = [{ organizationId: site.organization.id, trigger: 'buffer' as const }]
   for (let attempt = 0; attempt < 3; attempt++) await t.rejects(thread.run(requests), { code: 'NOT_FOUND' })
   mkdirSync(join(nowhere, 'store'), { recursive: true })

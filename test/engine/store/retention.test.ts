@@ -5,7 +5,7 @@ import { runScan } from '../../../engine/scan/fold.ts'
 import { DailyRetention } from '../../../engine/store/daily-retention.ts'
 import { applyRetention, retentionOf } from '../../../engine/store/retention.ts'
 import type { SourceDelta } from '../../../engine/store/sources.ts'
-import { makeOrganization, matcher, openStore, quietLog, type TestStore } from '../../support/store.ts'
+import { makeOrganization, openStore, quietLog, registries, type TestStore } from '../../support/store.ts'
 
 function source(organizationId: string, address: string, lastSeenMs: number): SourceDelta {
   return {
@@ -24,7 +24,8 @@ function source(organizationId: string, address: string, lastSeenMs: number): So
   }
 }
 
-const scanned = ({ store, clock }: TestStore, id: string): string => runScan(store, matcher, id, 'schedule', clock).id
+const scanned = ({ store, clock }: TestStore, id: string): string =>
+  runScan(store, registries, id, 'schedule', clock).id
 
 t.test('expired records are removed, and published ones stay', async (t) => {
   const opened = openStore(t)

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { RANGES_MAX, SequenceSet } from '../../../engine/store/sequence-set.ts'
+import { SequenceSet } from '../../../engine/store/sequence-set.ts'
 import fc from '../../support/property.ts'
 
 t.test('the set behaves like a Set, with ranges that neither touch nor overlap', async () => {
@@ -49,13 +49,6 @@ t.test('a range is added like its numbers, or not at all', async () => {
   )
 })
 
-t.test('at the limit of gaps, a range must be added number by number, unless it continues the last one', async (t) => {
-  const set = new SequenceSet(Array.from({ length: RANGES_MAX * 2 }, (_, index) => 10 * (1 + (index >> 1))))
-  t.equal(set.addRange(3, 5), false)
-  t.equal(set.addRange(10 * RANGES_MAX + 1, 10 * RANGES_MAX + 9), true)
-  t.equal(set.ranges.length, 2 * RANGES_MAX)
-})
-
 t.test('the set continues after its stored ranges', async (t) => {
   const set = new SequenceSet([1, 5, 9, 9])
   t.equal(set.add(5), false)
@@ -65,11 +58,10 @@ t.test('the set continues after its stored ranges', async (t) => {
   t.same(set.ranges, [1, 9])
 })
 
-t.test('with too many gaps, the oldest is filled in and counted', async (t) => {
-  const set = new SequenceSet()
-  for (let sequence = 2; sequence <= 2 * (RANGES_MAX + 5); sequence += 2) t.equal(set.add(sequence), true)
-  t.equal(set.ranges.length, 2 * RANGES_MAX)
-  t.equal(set.gapsForgotten, 5)
-  t.equal(set.add(3), false, 'it lies in a gap that was filled in')
-  t.equal(set.add(2 * RANGES_MAX + 1), true, 'later gaps are still known')
+t.test('its lowest ranges are taken out', async (t) => {
+  const set = new SequenceSet([1, 5, 9, 9, 12, 20])
+  t.same(set.takeLowest(2), [1, 5, 9, 9])
+  t.same(set.ranges, [12, 20])
+  t.equal(set.rangeCount, 1)
+  t.equal(set.add(9), true, 'they are not in it any more')
 })

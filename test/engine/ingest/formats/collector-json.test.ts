@@ -138,9 +138,9 @@ t.test('fields that only the collector sends are read', async (t) => {
   t.equal(short.blockedCount, 0)
 })
 
-t.test('an escaped name is unescaped', async (t) => {
-  const line = readLine(`{"id":"${ID}","name":"\\u00fc\\u002d\\"x.claude.ai"${good.slice(good.indexOf(',"client"'))}`)
-  t.equal(line.text(line.hostStart, line.hostEnd), 'ü-"x.claude.ai')
+t.test('a name that JSON escapes is written out, in its canonical form', async (t) => {
+  const line = readLine(`{"id":"${ID}","name":"\\u00fc\\u002dx.CLAUDE.ai."${good.slice(good.indexOf(',"client"'))}`)
+  t.equal(line.text(line.hostStart, line.hostEnd), 'xn---x-wka.claude.ai')
 })
 
 t.test('no field carries over to the next message', async (t) => {
@@ -153,11 +153,32 @@ t.test('no field carries over to the next message', async (t) => {
 t.test('the format agrees with the check of whole batches', async (t) => {
   const values: Record<string, readonly unknown[]> = {
     id: [ID, `${ID.slice(0, 31)}0`, `${ID.slice(0, 17)}01fffffffffffff`, `g${ID.slice(1)}`, 1, null],
-    name: ['x', 'a_b.c.', '192.0.2.1', 7, [], {}],
+    name: [
+      'x',
+      'a_b.c.',
+      'A.b',
+      '192.0.2.1',
+      'a..b',
+      '.a',
+      'a..',
+      'a b',
+      'ü.example',
+      `${'a'.repeat(64)}.b`,
+      7,
+      [],
+      {},
+    ],
     client: ['::', '0.0.0.0', '::ffff:192.0.2.1', 'fe80::1%eth0', '192.0.2.256', '192.0.2.01', '', true],
     method: [...METHODS, 'DNS', 0],
     first_seen: [
       '2026-11-20T09:15Z',
+      '2026-02-29T09:15:02Z',
+      '2026-02-30T09:15:02Z',
+      '2024-02-29T09:15:02Z',
+      '2026-11-19T23:59:60Z',
+      '2026-11-20T24:00:00Z',
+      '2026-11-20T09:15:02+19:00',
+      '2026-11-20T09:15:02+18:00',
       '2026-11-20T09:15:02+0100',
       '2026-11-20 09:15:02Z',
       '9999-12-31T23:59:59.999Z',

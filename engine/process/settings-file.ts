@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { parseEnv } from 'node:util'
 import type { Command } from 'commander'
-import { Fault } from '../engine/process/error-codes.ts'
+import { Fault } from './error-codes.ts'
 
 /** The parsed option. */
 export interface SettingsFileOption {

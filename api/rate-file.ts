@@ -1,0 +1,141 @@
+import { readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { openRecord, sealRecord } from '../engine/lmdb/record.ts'
+import type { Logger } from '../engine/process/log.ts'
+import { monotonicMs, RATE_ROWS_MAX, RateLimit, type RateRow, REQUESTS_PER_WINDOW, WINDOW_MS } from './rate-limit.ts'
+
+/*
+ * The counts of the rate limit while the service restarts: written when it stops, read and removed
+ * when it starts, so that a restart gives no key another 60 requests. A record of
+ * engine/lmdb/record.ts, numbers little-endian:
+ *
+ *   boot       36 bytes   the boot that the monotonic time is of, zeros where it is unknown
+ *   monotonic  f64        when it was written, in ms since that boot
+ *   wall       f64        the same, in ms since 1970
+ *   per table  u32        rows, then for each:
+ *     bucket   u16        where the row is in the table
+ *     row      u8
+ *     count    u8         requests in the window
+ *     hash     2 x i32    of the key
+ *     ages     u16 each   how long before the writing each request was, in ms, oldest first
+ */
+const FILE = 'rate-limits'
+const RECORD_VERSION = 1
+const BOOT_BYTES = 36
+const HEADER_BYTES = BOOT_BYTES + 16
+const ROW_BYTES = 12
+const FILE_BYTES_MAX = HEADER_BYTES + 16 + 2 * (4 + RATE_ROWS_MAX * (ROW_BYTES + 2 * REQUESTS_PER_WINDOW))
+
+/** The times by which the time between two runs is known. */
+export interface Times {
+  /** Identifies what monotonicMs counts from; '' where that is unknown. */
+  readonly boot: string
+  readonly monotonicMs: number
+  readonly wallMs: number
+}
+
+/** The system's. The monotonic clock goes on while no service runs, and is never set. */
+export function systemTimes(): Times {
+  let boot = ''
+  try {
+    boot = readFileSync('/proc/sys/kernel/random/boot_id', 'latin1').trim()
+  } catch {
+    // Not Linux, or hidden in the container.
+  }
+  return { boot: boot.length === BOOT_BYTES ? boot : '', monotonicMs: monotonicMs(), wallMs: Date.now() }
+}
+
+/**
+ * Writes the counts of the tables beside the store. A failure is logged: it must not keep the
+ * service from ending.
+ */
+export function keepRates(
+  directory: string,
+  tables: readonly SharedArrayBuffer[],
+  log: Logger,
+  now = systemTimes(),
+): void {
+  const file = join(directory, FILE)
+  try {
+    const header = Buffer.alloc(HEADER_BYTES)
+    header.write(now.boot, 'latin1')
+    header.writeDoubleLE(now.monotonicMs, BOOT_BYTES)
+    header.writeDoubleLE(now.wallMs, BOOT_BYTES + 8)
+    const parts = [header, ...tables.flatMap((table) => packTable(table, now.monotonicMs))]
+    writeFileSync(`${file}.new`, sealRecord(RECORD_VERSION, Buffer.concat(parts)), { mode: 0o600 })
+    renameSync(`${file}.new`, file)
+  } catch (error) {
+    rmSync(`${file}.new`, { force: true })
+    log.warn({ reason: (error as Error).message }, 'the counts of the rate limit are lost')
+  }
+}
+
+/**
+ * Reads what keepRates wrote into tables that are not in use yet, and removes it. What is older
+ * than the window counts no more.
+ */
+export function resumeRates(
+  directory: string,
+  tables: readonly SharedArrayBuffer[],
+  log: Logger,
+  now = systemTimes(),
+): void {
+  const file = join(directory, FILE)
+  try {
+    const bytes = statSync(file, { throwIfNoEntry: false })?.size
+    if (bytes === undefined) return
+    if (bytes > FILE_BYTES_MAX) throw new Error(`${file}: ${bytes} bytes, expected at most ${FILE_BYTES_MAX}`)
+    const payload = openRecord(readFileSync(file), RECORD_VERSION, file)
+    rmSync(file)
+    const boot = payload.toString('latin1', 0, BOOT_BYTES)
+    const elapsedMs =
+      boot === now.boot
+        ? now.monotonicMs - payload.readDoubleLE(BOOT_BYTES)
+        : // The clock may have been set back: then no time has passed.
+          Math.max(0, now.wallMs - payload.readDoubleLE(BOOT_BYTES + 8))
+    let at = HEADER_BYTES
+    for (const table of tables) at = unpackTable(payload, at, table, now.monotonicMs, elapsedMs)
+  } catch (error) {
+    rmSync(file, { force: true })
+    log.warn({ reason: (error as Error).message }, 'the counts of the rate limit are lost')
+  }
+}
+
+function packTable(table: SharedArrayBuffer, nowMs: number): Buffer[] {
+  const rows = Array.from(new RateLimit(table, () => nowMs).rows(), packRow)
+  const count = Buffer.alloc(4)
+  count.writeUInt32LE(rows.length)
+  return [count, ...rows]
+}
+
+function packRow({ bucket, row, high, low, agesMs }: RateRow): Buffer {
+  const bytes = Buffer.alloc(ROW_BYTES + 2 * agesMs.length)
+  bytes.writeUInt16LE(bucket, 0)
+  bytes.writeUInt8(row, 2)
+  bytes.writeUInt8(agesMs.length, 3)
+  bytes.writeInt32LE(high, 4)
+  bytes.writeInt32LE(low, 8)
+  // Rounded down: a request leaves the window a moment too late, and never too early.
+  for (const [index, ageMs] of agesMs.entries()) bytes.writeUInt16LE(Math.floor(ageMs), ROW_BYTES + 2 * index)
+  return bytes
+}
+
+/** Answers where the next table begins. */
+function unpackTable(bytes: Buffer, start: number, table: SharedArrayBuffer, nowMs: number, elapsedMs: number): number {
+  const limit = new RateLimit(table, () => nowMs)
+  let at = start + 4
+  for (let left = bytes.readUInt32LE(start); left > 0; left--) {
+    const count = bytes.readUInt8(at + 3)
+    const agesMs: number[] = []
+    for (let index = 0; index < count; index++) {
+      const ageMs = bytes.readUInt16LE(at + ROW_BYTES + 2 * index) + elapsedMs
+      if (ageMs < WINDOW_MS) agesMs.push(ageMs)
+    }
+    const [bucket, row] = [bytes.readUInt16LE(at), bytes.readUInt8(at + 2)]
+    if (agesMs.length > 0) {
+      limit.resume({ bucket, row, high: bytes.readInt32LE(at + 4), low: bytes.readInt32LE(at + 8), agesMs })
+    }
+    at += ROW_BYTES + 2 * count
+  }
+  return at
+}

@@ -1,0 +1,199 @@
+import { basename } from 'node:path'
+import { isDeepStrictEqual } from 'node:util'
+import { type Catalog, checkChanges, loadCatalog } from '../../registry/catalog.ts'
+import { type RegistryFile, RegistryFileError, readRegistryFile } from '../../registry/registry-file.ts'
+import { OWN_DOMAINS_MAX, OWN_PATTERNS_MAX, OWN_PLATFORMS_MAX, SERVICE_DOMAINS_MAX } from '../limits.ts'
+import type { Clock } from '../process/clock.ts'
+import { Fault } from '../process/error-codes.ts'
+import { logFailure } from '../process/failure.ts'
+import type { Logger } from '../process/log.ts'
+import { requestScan } from '../scan/fold.ts'
+import type { Organization } from '../store/organizations.ts'
+import { changesOf, type OwnPlatform, SERVICE_WIDE } from '../store/own-platforms.ts'
+import type { Scan } from '../store/scans.ts'
+import type { Store } from '../store/store.ts'
+import { Changes } from './changes.ts'
+
+/** Ids that the subject of an audit entry names. */
+const IDS_NAMED_MAX = 20
+
+/** What became of an organization's own platforms, and the scan that will use them. */
+export interface OwnPlatformChange {
+  readonly platforms: readonly OwnPlatform[]
+  /** undefined for service-wide changes: each organization's next scan uses them. */
+  readonly scan: Scan | undefined
+}
+
+/**
+ * Platforms that an organization, or the operator for all of them, adds to the registry, changes or
+ * disables.
+ */
+export class OwnPlatformChanges {
+  readonly #changes: Changes
+
+  constructor(changes: Changes) {
+    this.#changes = changes
+  }
+
+  /**
+   * Adds the entries of a registry file, and replaces those with the same ids. `shared` is the
+   * registry that they change. Without an organization they apply to every organization.
+   *
+   * @throws Fault REGISTRY_FILE, CONFLICT at a limit, NOT_FOUND, NOT_ALLOWED.
+   */
+  add(organization: Organization | undefined, shared: Catalog, file: string): OwnPlatformChange {
+    const changes = checkedFile(shared, file)
+    const added = entriesOf(changes, this.#changes.clock.nowMs(), false)
+    const action = organization === undefined ? 'registry.add-service-wide' : 'registry.add'
+    return this.#make(action, organization, basename(file), added, (before) => {
+      const ids = new Set(added.map(({ entry }) => entry.id))
+      const after = [...before.filter(({ entry }) => !ids.has(entry.id)), ...added]
+      refuseSharedDomains(file, after)
+      refuseBeyondLimits(organization, after)
+      return { put: added, remove: [] }
+    })
+  }
+
+  /** @throws Fault NOT_FOUND for an id that is not in the set, NOT_ALLOWED. */
+  remove(organization: Organization | undefined, ids: readonly string[]): OwnPlatformChange {
+    const action = organization === undefined ? 'registry.remove-service-wide' : 'registry.remove'
+    return this.#make(action, organization, '', [], (before) => {
+      const remove = ids.map((id) => {
+        const found = before.find(({ entry }) => entry.id === id)
+        if (found !== undefined) return found
+        const owner = organization === undefined ? '' : ` --org ${JSON.stringify(organization.name)}`
+        const shows = `posture-admin registry list --own${owner} shows all`
+        throw new Fault('NOT_FOUND', `${JSON.stringify(id)} is not an own platform; ${shows}`)
+      })
+      return { put: [], remove }
+    })
+  }
+
+  /**
+   * Makes the service-wide entries that came from REGISTRY_FILE those of the file. Others stay.
+   * @throws Fault REGISTRY_FILE.
+   */
+  provision(file: string): void {
+    const wanted = entriesOf(checkedFile(loadCatalog(), file), this.#changes.clock.nowMs(), true)
+    const { put, remove } = this.#provisioning(wanted)
+    if (put.length + remove.length === 0) return
+    this.#make('registry.provision', undefined, basename(file), wanted, () => this.#provisioning(wanted))
+  }
+
+  #provisioning(wanted: readonly OwnPlatform[]): Edit {
+    const stored = new Map(
+      this.#changes.store.ownPlatforms.ofOrganization(SERVICE_WIDE).map((one) => [one.entry.id, one]),
+    )
+    const put = wanted.filter((one) => {
+      const known = stored.get(one.entry.id)
+      return !known?.provisioned || known.disabled !== one.disabled || !isDeepStrictEqual(known.entry, one.entry)
+    })
+    const ids = new Set(wanted.map(({ entry }) => entry.id))
+    return { put, remove: [...stored.values()].filter(({ provisioned, entry }) => provisioned && !ids.has(entry.id)) }
+  }
+
+  #make(
+    action:
+      | 'registry.add'
+      | 'registry.remove'
+      | 'registry.add-service-wide'
+      | 'registry.remove-service-wide'
+      | 'registry.provision',
+    organization: Organization | undefined,
+    file: string,
+    named: readonly OwnPlatform[],
+    edit: (before: readonly OwnPlatform[]) => Edit,
+  ): OwnPlatformChange {
+    const { store, clock } = this.#changes
+    const organizationId = organization?.id ?? SERVICE_WIDE
+    return this.#changes.make(action, organizationId, () => {
+      const current = organization && store.organizations.get(organization.id)
+      if (organization !== undefined && current === undefined) {
+        throw new Fault('NOT_FOUND', `no organization ${organization.name}`)
+      }
+      const { put, remove } = edit(store.ownPlatforms.ofOrganization(organizationId))
+      for (const platform of put) store.ownPlatforms.put(organizationId, platform)
+      for (const { entry } of remove) store.ownPlatforms.remove(organizationId, entry.id)
+      const scan = current && requestScan(store, current, clock)
+      const subject = idsText(named.length > 0 ? named : remove)
+      const details = file === '' ? {} : { file, entries: put.length, removed: remove.length }
+      const platforms = store.ownPlatforms.ofOrganization(organizationId)
+      return { organizationId, subject, details, result: { platforms, scan } }
+    })
+  }
+}
+
+interface Edit {
+  readonly put: readonly OwnPlatform[]
+  readonly remove: readonly OwnPlatform[]
+}
+
+/**
+ * Stores what REGISTRY_FILE has, so that commands without the setting match as the service does.
+ * With an error in the file, what is stored stays in force: a service that matches most is better
+ * than one that does not start.
+ */
+export function provisionRegistry(store: Store, file: string, clock: Clock, log: Logger): void {
+  if (file === '') return
+  try {
+    new OwnPlatformChanges(new Changes(store, clock, { kind: 'operator', name: 'posture-service' })).provision(file)
+  } catch (error) {
+    if (!(error instanceof Fault)) throw error
+    logFailure(log, error, 'REGISTRY_FILE not used, the stored registry stays in force')
+  }
+}
+
+function checkedFile({ platforms }: Catalog, file: string): RegistryFile {
+  try {
+    const changes = readRegistryFile(file)
+    checkChanges(platforms, file, changes, loadCatalog().platforms)
+    return changes
+  } catch (error) {
+    if (error instanceof RegistryFileError) throw new Fault('REGISTRY_FILE', error.message, { cause: error })
+    throw error
+  }
+}
+
+function entriesOf({ platforms, disable }: RegistryFile, addedAtMs: number, provisioned: boolean): OwnPlatform[] {
+  return [
+    ...platforms.map((entry) => ({ entry, disabled: false, addedAtMs, provisioned })),
+    ...disable.map((id) => ({ entry: { id }, disabled: true, addedAtMs, provisioned })),
+  ]
+}
+
+/** A domain belongs to one platform of a set, also when they came from different files. */
+function refuseSharedDomains(file: string, platforms: readonly OwnPlatform[]): void {
+  const owners = new Map<string, string>()
+  for (const { entry } of platforms) {
+    for (const { domain } of entry.domains ?? []) {
+      const owner = owners.get(domain)
+      if (owner !== undefined) {
+        throw new Fault('REGISTRY_FILE', `${file}: ${entry.id}: ${domain} belongs to ${owner}, which was added before`)
+      }
+      owners.set(domain, entry.id)
+    }
+  }
+}
+
+function refuseBeyondLimits(organization: Organization | undefined, platforms: readonly OwnPlatform[]): void {
+  const domains = changesOf(platforms).platforms.flatMap((entry) => entry.domains ?? [])
+  const patterns = domains.filter(({ match }) => match === 'pattern').length
+  const found: readonly (readonly [count: number, max: number, what: string])[] =
+    organization === undefined
+      ? [[domains.length, SERVICE_DOMAINS_MAX, 'domains']]
+      : [
+          [platforms.length, OWN_PLATFORMS_MAX, 'own platforms'],
+          [domains.length, OWN_DOMAINS_MAX, 'domains of own platforms'],
+          [patterns, OWN_PATTERNS_MAX, 'patterns of own platforms'],
+        ]
+  const owner = organization?.name ?? 'the service'
+  for (const [count, max, what] of found) {
+    if (count > max) throw new Fault('CONFLICT', `${owner} would have ${count} ${what}; at most ${max}`)
+  }
+}
+
+function idsText(platforms: readonly OwnPlatform[]): string {
+  const ids = platforms.slice(0, IDS_NAMED_MAX).map(({ entry }) => entry.id)
+  const others = platforms.length - ids.length
+  return others > 0 ? `${ids.join(', ')} and ${others} more` : ids.join(', ')
+}

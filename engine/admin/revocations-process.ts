@@ -1,0 +1,36 @@
+import { Environment } from '../lmdb/environment.ts'
+import { openPacked } from '../store/family.ts'
+import { SCHEMA_VERSION } from '../store/migrate.ts'
+import type { Secret } from '../store/secrets.ts'
+import type { ReadRevocations, Revocation, Unreadable } from './revocations-protocol.ts'
+
+const TABLES = [
+  ['api-key', 'api-keys'],
+  ['token', 'monitoring-tokens'],
+] as const
+
+/** Reads only: the store is kept as it is. */
+async function read(path: string): Promise<ReadRevocations> {
+  const options = { setting: '--data-dir', schemaVersion: SCHEMA_VERSION, freeBytesMin: 0, readOnly: true }
+  const environment = new Environment(path, options)
+  const revocations: Revocation[] = []
+  let damaged = 0
+  for (const [kind, table] of TABLES) {
+    for (const { value } of environment.table(table).getRange({})) {
+      try {
+        const { organizationId, id, revokedAtMs } = openPacked<Secret>(value, table)
+        if (revokedAtMs !== 0) revocations.push({ kind, organizationId, id, revokedAtMs })
+      } catch {
+        damaged++
+      }
+    }
+  }
+  await environment.close()
+  return { revocations, damaged }
+}
+
+process.once('disconnect', () => process.exit())
+process.once('message', async (path: string) => {
+  const answer = await read(path).catch((error: unknown): Unreadable => ({ unreadable: (error as Error).message }))
+  process.send?.(answer, undefined, undefined, () => process.disconnect())
+})

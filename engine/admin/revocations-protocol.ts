@@ -1,0 +1,19 @@
+/** That an API key or a monitoring token was revoked, as a store says. */
+export interface Revocation {
+  readonly kind: 'api-key' | 'token'
+  readonly organizationId: string
+  readonly id: string
+  readonly revokedAtMs: number
+}
+
+/** What the process that reads a store reports. */
+export interface ReadRevocations {
+  readonly revocations: readonly Revocation[]
+  /** Keys and tokens whose records cannot be read. */
+  readonly damaged: number
+}
+
+/** Why a store's revocations are not known. */
+export interface Unreadable {
+  readonly unreadable: string
+}

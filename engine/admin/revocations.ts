@@ -1,0 +1,68 @@
+import { fork } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
+import { isoSeconds } from '../process/clock.ts'
+import type { ApiKey } from '../store/api-keys.ts'
+import type { MonitoringToken } from '../store/monitoring-tokens.ts'
+import type { Secret } from '../store/secrets.ts'
+import type { Store } from '../store/store.ts'
+import type { Actor } from './changes.ts'
+import type { ReadRevocations, Revocation, Unreadable } from './revocations-protocol.ts'
+import { nameOf } from './store-audit.ts'
+
+/** A store of a million keys takes a few seconds. */
+const READ_MS_MAX = 60_000
+
+/**
+ * The revocations in the store of this directory. Read in a process of its own: LMDB ends the
+ * process that reads a damaged file, and a damaged store is a common reason for a restore.
+ */
+export function revocationsIn(path: string): Promise<ReadRevocations | Unreadable> {
+  const child = fork(fileURLToPath(new URL('./revocations-process.js', import.meta.url)), [], {
+    stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
+    execArgv: [],
+  })
+  return new Promise((resolve) => {
+    const timer = setTimeout(() => {
+      resolve({ unreadable: `not read within ${READ_MS_MAX / 1000} s` })
+      child.kill('SIGKILL')
+    }, READ_MS_MAX)
+    child.once('message', (read) => resolve(read as ReadRevocations | Unreadable))
+    child.once('error', (error) => resolve({ unreadable: error.message }))
+    child.once('exit', (status, signal) => {
+      clearTimeout(timer)
+      resolve({ unreadable: `its reader ended by ${signal ?? `status ${status}`}` })
+    })
+    child.send(path, (error) => {
+      if (error !== null) resolve({ unreadable: error.message })
+    })
+  })
+}
+
+/**
+ * Revokes what is active in the store and was revoked elsewhere. Inside a transaction of the
+ * caller. Returns how many.
+ */
+export function revokeAgain(store: Store, revocations: readonly Revocation[], actor: Actor, nowMs: number): number {
+  let revoked = 0
+  for (const { kind, organizationId, id, revokedAtMs } of revocations) {
+    const secrets = kind === 'api-key' ? store.apiKeys : store.monitoringTokens
+    const secret: ApiKey | MonitoringToken | undefined = secrets.get(organizationId, id)
+    if (secret === undefined || secret.revokedAtMs !== 0) continue
+    revokeIn(store, kind, secret, revokedAtMs)
+    store.auditLog.append({
+      organizationId,
+      timeMs: nowMs,
+      actor: nameOf(actor),
+      action: `${kind}.revoke`,
+      subject: secret.label,
+      details: { id, begins: secret.visible, revoked_before_restore: isoSeconds(revokedAtMs) },
+    })
+    revoked++
+  }
+  return revoked
+}
+
+function revokeIn(store: Store, kind: Revocation['kind'], secret: Secret, revokedAtMs: number): void {
+  if (kind === 'api-key') store.apiKeys.revoke(secret as ApiKey, revokedAtMs)
+  else store.monitoringTokens.revoke(secret as MonitoringToken, revokedAtMs)
+}

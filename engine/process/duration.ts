@@ -1,0 +1,74 @@
+import { InvalidArgumentError } from 'commander'
+import { DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS } from './clock.ts'
+
+const UNITS_MS: Readonly<Record<string, number>> = { s: SECOND_MS, m: MINUTE_MS, h: HOUR_MS, d: DAY_MS }
+
+/**
+ * Milliseconds of a duration such as `90s`, `5m`, `12h` or `30d`; undefined if the text is not a
+ * duration.
+ */
+export function durationMs(text: string): number | undefined {
+  const [, digits = '', unit = ''] = /^(\d{1,9})([smhd])$/.exec(text) ?? []
+  const unitMs = UNITS_MS[unit]
+  return unitMs === undefined ? undefined : Number(digits) * unitMs
+}
+
+/**
+ * Reads the value of an option that is a duration from `min` to `max`, both written as durations.
+ */
+export function durationOption(min: string, max: string): (text: string) => number {
+  return (text) => {
+    const ms = durationMs(text)
+    if (ms !== undefined && ms >= (durationMs(min) ?? 0) && ms <= (durationMs(max) ?? 0)) return ms
+    throw new InvalidArgumentError(`expected a duration from ${min} to ${max}, such as 90s, 5m, 12h or 30d`)
+  }
+}
+
+const TIME_FORMATS = 'a duration such as 90d, a day such as 2027-03-31, or a time such as 2027-03-31T12:00:00Z'
+
+/**
+ * Reads the value of an option that is a time to come: a duration from now, or a time in UTC. In ms
+ * since 1970.
+ */
+export function futureOption(nowMs: () => number): (text: string) => number {
+  return (text) => {
+    const ms = durationMs(text)
+    const atMs = ms === undefined ? utcTimeMs(text) : nowMs() + ms
+    if (atMs === undefined) throw new InvalidArgumentError(`expected ${TIME_FORMATS}`)
+    if (atMs <= nowMs()) throw new InvalidArgumentError('expected a time in the future')
+    if (atMs > nowMs() + FUTURE_DAYS_MAX * DAY_MS) {
+      throw new InvalidArgumentError(`expected a time within ${FUTURE_DAYS_MAX} days`)
+    }
+    return atMs
+  }
+}
+
+/** Ten years. */
+const FUTURE_DAYS_MAX = 3653
+
+/** Reads the value of an option that is a time in the past, in UTC. In ms since 1970. */
+export function pastOption(nowMs: () => number): (text: string) => number {
+  return (text) => {
+    const atMs = utcTimeMs(text)
+    if (atMs === undefined) {
+      throw new InvalidArgumentError('expected a day such as 2026-03-31, or a time such as 2026-03-31T12:00:00Z')
+    }
+    if (atMs <= 0 || atMs > nowMs()) throw new InvalidArgumentError('expected a time in the past, from 1970')
+    return atMs
+  }
+}
+
+/**
+ * Milliseconds since 1970 of `2026-03-31` (its first instant) or `2026-03-31T12:00:00Z`; undefined
+ * if there is no such time.
+ */
+export function utcTimeMs(text: string): number | undefined {
+  if (!/^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}:\d{2}Z)?$/.test(text)) return undefined
+  const timeMs = Date.parse(text.length === DAY_CHARACTERS ? `${text}T00:00:00Z` : text)
+  // Date.parse takes February 30 for March 2.
+  if (Number.isNaN(timeMs) || !new Date(timeMs).toISOString().startsWith(text.slice(0, DAY_CHARACTERS)))
+    return undefined
+  return timeMs
+}
+
+const DAY_CHARACTERS = '2026-03-31'.length

@@ -1,0 +1,102 @@
+import type { Matcher } from '../../registry/match.ts'
+import { UNMATCHED_EVENTS_MAX } from '../limits.ts'
+import type { Slices } from '../lmdb/queue-chunk.ts'
+import type { ScanState } from '../store/scan-states.ts'
+import type { WaitingEvents } from '../store/scans.ts'
+import type { Store } from '../store/store.ts'
+import type { EventFold } from './event-fold.ts'
+
+/** What a scan does with the events that no rule has matched yet. */
+export interface UnmatchedChange {
+  /** Events that join those that wait. */
+  readonly added: Slices
+  /** Instead of those that wait; undefined: those stay. */
+  readonly kept: Slices | undefined
+  readonly waiting: WaitingEvents
+  /** Waiting events that were damaged on disk. */
+  readonly damaged: number
+  /** How many wait that a later scan has to match again. */
+  readonly left: number
+  readonly state: Pick<ScanState, 'unmatchedRegistry' | 'unmatchedDay'>
+}
+
+/**
+ * Whether waiting events are to be matched again: with another registry, or because the evidence
+ * window moved.
+ */
+function isRematchDue(
+  store: Store,
+  organizationId: string,
+  matcher: Matcher,
+  state: ScanState,
+  horizon: number,
+): boolean {
+  if (store.unmatched.count(organizationId) === 0) return false
+  return state.unmatchedRegistry !== matcher.fingerprint || state.unmatchedDay !== horizon
+}
+
+/**
+ * After the buffer was folded: takes what had no rule, and folds the waiting events again if that
+ * is due. `isFull` means that the fold reached a limit, so the waiting events are left to the next
+ * scan.
+ */
+export function matchUnmatched(
+  store: Store,
+  matcher: Matcher,
+  fold: EventFold,
+  organizationId: string,
+  state: ScanState,
+  { horizon, isFull }: { readonly horizon: number; readonly isFull: boolean },
+): UnmatchedChange {
+  const { events: added, dropped } = fold.unmatchedCopies.take()
+  const { unmatchedRegistry = '', unmatchedDay = 0 } = state
+  const count = store.unmatched.count(organizationId)
+  const unchanged = {
+    added,
+    kept: undefined,
+    waiting: waitingAfter(count + added.count, { dropped, rematched: 0, expired: 0 }),
+    damaged: 0,
+    left: 0,
+  }
+  const current = { unmatchedRegistry: matcher.fingerprint, unmatchedDay: horizon }
+  if (count === 0) return { ...unchanged, state: current }
+  if (isFull || !isRematchDue(store, organizationId, matcher, state, horizon)) {
+    return { ...unchanged, state: { unmatchedRegistry, unmatchedDay } }
+  }
+  const before = { folded: fold.folded, unmatched: fold.unmatched, tooOld: fold.tooOld, damaged: fold.damaged }
+  let left = 0
+  for (const chunk of store.unmatched.chunks(organizationId)) {
+    const next = left > 0 ? chunk.sequence : fold.addChunk(chunk)
+    left += chunk.end - next
+    if (next < chunk.end) fold.copyUnmatched(chunk, next)
+  }
+  const kept = fold.unmatchedCopies.take().events
+  const unmatched = fold.unmatched - before.unmatched
+  const expired = fold.tooOld - before.tooOld
+  const damaged = fold.damaged - before.damaged
+  const rematched = fold.folded - before.folded - unmatched - expired
+  // The counters of the fold are those of the buffer.
+  Object.assign(fold, before)
+  return {
+    added,
+    kept: rematched + expired + damaged > 0 ? kept : undefined,
+    waiting: waitingAfter(kept.count + added.count, { dropped, rematched, expired }),
+    damaged,
+    left,
+    state: left > 0 ? { unmatchedRegistry: '', unmatchedDay } : current,
+  }
+}
+
+/** What waits after the limit has removed the oldest of `count` events. */
+function waitingAfter(count: number, { dropped, ...changed }: Omit<WaitingEvents, 'count'>): WaitingEvents {
+  const excess = Math.max(0, count - UNMATCHED_EVENTS_MAX)
+  return { ...changed, count: count - excess, dropped: dropped + excess }
+}
+
+/** Inside the transaction of the scan. */
+export function writeUnmatched(store: Store, organizationId: string, { added, kept }: UnmatchedChange): void {
+  if (kept !== undefined) store.unmatched.clear(organizationId)
+  for (const events of kept === undefined ? [added] : [kept, added]) {
+    if (events.count > 0) store.unmatched.append(organizationId, events, UNMATCHED_EVENTS_MAX)
+  }
+}

@@ -1,0 +1,90 @@
+import type { ChangedEntry, RegistryFile } from '../../registry/registry-file.ts'
+import type { Environment, Table } from '../lmdb/environment.ts'
+import { Family } from './family.ts'
+import { uuidBytes } from './keys.ts'
+import { NO_ORGANIZATION } from './sources.ts'
+
+/** The changes that apply to every organization have the key of no organization. */
+export const SERVICE_WIDE = NO_ORGANIZATION
+
+/** One change of the registry: a platform that is added or changed, or one that is disabled. */
+export interface OwnPlatform {
+  /** As in a registry file; of a disabled platform the id alone. */
+  readonly entry: ChangedEntry
+  readonly disabled: boolean
+  readonly addedAtMs: number
+  /** Came from REGISTRY_FILE, and leaves when the file no longer has the entry. */
+  readonly provisioned: boolean
+}
+
+/*
+ * What organizations add to the built-in registry, and what the operator adds for all of them:
+ *
+ *   own-platforms       organization (16) + platform id OwnPlatform
+ *   registry-versions   organization (16)               f64, little-endian; grows with a change
+ *
+ * Threads keep matchers of what they read, and compare the version before each use
+ * (registry-in-force.ts). A version is no sealed record: all that matters is whether it is still
+ * the same.
+ */
+const VERSION_BYTES = 8
+
+export class OwnPlatforms {
+  readonly #records: Family<OwnPlatform>
+  readonly #versions: Table
+
+  constructor(environment: Environment) {
+    this.#records = new Family(environment.table('own-platforms'), 'own platform')
+    this.#versions = environment.table('registry-versions')
+  }
+
+  get(organizationId: string, platformId: string): OwnPlatform | undefined {
+    return this.#records.get(keyOf(organizationId, platformId))
+  }
+
+  /** Ordered by platform id. */
+  ofOrganization(organizationId: string): OwnPlatform[] {
+    return Array.from(this.#records.range(uuidBytes(organizationId)), ({ value }) => value)
+  }
+
+  /** The same as a registry file. */
+  changes(organizationId: string): RegistryFile {
+    return changesOf(this.ofOrganization(organizationId))
+  }
+
+  /** 0 if nothing was ever changed. */
+  version(organizationId: string): number {
+    // As in ApiVersions: the bytes belong to lmdb-js until the next read, which saves a copy.
+    const bytes = this.#versions.getBinaryFast(uuidBytes(organizationId))
+    return bytes === undefined ? 0 : bytes.readDoubleLE(0)
+  }
+
+  /** Inside a transaction of the caller. */
+  put(organizationId: string, platform: OwnPlatform): void {
+    this.#records.put(keyOf(organizationId, platform.entry.id), platform)
+    this.#raiseVersion(organizationId)
+  }
+
+  /** Inside a transaction of the caller. */
+  remove(organizationId: string, platformId: string): void {
+    this.#records.remove(keyOf(organizationId, platformId))
+    this.#raiseVersion(organizationId)
+  }
+
+  #raiseVersion(organizationId: string): void {
+    const next = Buffer.allocUnsafe(VERSION_BYTES)
+    next.writeDoubleLE(this.version(organizationId) + 1)
+    this.#versions.putSync(uuidBytes(organizationId), next)
+  }
+}
+
+export function changesOf(platforms: readonly OwnPlatform[]): RegistryFile {
+  return {
+    platforms: platforms.filter(({ disabled }) => !disabled).map(({ entry }) => entry),
+    disable: platforms.filter(({ disabled }) => disabled).map(({ entry }) => entry.id),
+  }
+}
+
+function keyOf(organizationId: string, platformId: string): Buffer {
+  return Buffer.concat([uuidBytes(organizationId), Buffer.from(platformId)])
+}

@@ -1,0 +1,48 @@
+import { HOUR_MS, MINUTE_MS } from '../process/clock.ts'
+
+/**
+ * What arrived from a source within one span of time: when the last message came, in milliseconds
+ * since 1970, the number of messages, and their counts in the order of OUTCOMES. Each source stores
+ * at most 18 spans, because a source's record is rewritten every second while it sends.
+ */
+export type RecentSpan = readonly [lastMs: number, received: number, ...counts: readonly number[]]
+
+/** How long a source remembers its spans. */
+export const RECENT_MS = HOUR_MS
+/** For this long, a span is a minute. Older spans are combined into spans of COARSE_MS. */
+const FINE_FOR_MS = 10 * MINUTE_MS
+const FINE_MS = MINUTE_MS
+const COARSE_MS = 10 * MINUTE_MS
+
+/**
+ * Both together, ascending and bounded. Spans that are RECENT_MS older than the newest one are
+ * dropped.
+ */
+export function combineRecent(some: readonly RecentSpan[], others: readonly RecentSpan[]): readonly RecentSpan[] {
+  const all = [...some, ...others].sort(([a], [b]) => a - b)
+  const newestMs = all.at(-1)?.[0] ?? 0
+  const combined: RecentSpan[] = []
+  for (const span of all) {
+    const ageMs = newestMs - span[0]
+    if (ageMs >= RECENT_MS) continue
+    const stepMs = ageMs < FINE_FOR_MS ? FINE_MS : COARSE_MS
+    const last = combined.at(-1)
+    if (last !== undefined && Math.floor(last[0] / stepMs) === Math.floor(span[0] / stepMs)) {
+      combined[combined.length - 1] = sumOf(last, span)
+    } else combined.push(span)
+  }
+  return combined
+}
+
+/** What arrived since `sinceMs`. A span that began earlier counts whole. */
+export function recentSince(spans: readonly RecentSpan[], sinceMs: number): RecentSpan {
+  return spans.filter(([lastMs]) => lastMs >= sinceMs).reduce(sumOf, [0, 0])
+}
+
+function sumOf([aMs, ...a]: RecentSpan, [bMs, ...b]: RecentSpan): RecentSpan {
+  const [received = 0, ...counts] = Array.from(
+    { length: Math.max(a.length, b.length) },
+    (_, at) => (a[at] ?? 0) + (b[at] ?? 0),
+  )
+  return [Math.max(aMs, bMs), received, ...counts]
+}

@@ -1,0 +1,205 @@
+import { SEEN_PAGES_PER_INSTANCE_MAX } from '../limits.ts'
+import type { Family } from './family.ts'
+import { u64Bytes } from './keys.ts'
+import { SequenceSet } from './sequence-set.ts'
+
+/*
+ * The sequences of one collector instance that were counted, as ranges in pages:
+ *
+ *   head    the newest ranges, up to PAGE_RANGES_MAX; each batch of the instance rewrites it
+ *   page    older ranges: all counted sequences after the previous page's last, up to its own last
+ *   late    sequences up to lateThrough, of removed pages: they may have been counted or not
+ *
+ *   0 ......... lateThrough ......... last ......... last = pagesThrough ......... newest
+ *        late                 page           page                        head
+ *
+ * A collector's sequences arrive almost in order, so a page is read again only for an event that is
+ * late. A head or page with too many ranges moves half of a page's into a new page; one with too
+ * few joins the next.
+ */
+export const PAGE_RANGES_MAX = 1024
+const PAGE_RANGES_NEW = PAGE_RANGES_MAX / 2
+export const PAGE_RANGES_MIN = PAGE_RANGES_MAX / 4
+
+/** The head of one instance, as stored. Ranges are pairs of first and last, ascending. */
+export interface StoredSeen {
+  readonly ranges: readonly number[]
+  /** When the instance last sent a new event, in milliseconds since 1970. */
+  readonly usedMs: number
+  /** Absent where the instance has no pages, and never had any. */
+  readonly pages?: number
+  readonly pagesThrough?: number
+  readonly lateThrough?: number
+}
+
+/** A page as stored. Its last sequence is in its key. */
+export interface StoredSeenPage {
+  readonly ranges: readonly number[]
+}
+
+/** Whether a sequence was counted before. `late`: older than what is remembered. */
+export type Seen = 'new' | 'duplicate' | 'late'
+
+interface Page {
+  readonly last: number
+  readonly set: SequenceSet
+  changed: boolean
+}
+
+/**
+ * One instance while a batch is stored. Inside a transaction of the caller, from construction to
+ * write().
+ */
+export class SeenInstance {
+  readonly isNew: boolean
+  /** Pages that write() removed because of a bound. */
+  pagesForgotten = 0
+  readonly #key: Buffer
+  readonly #pageFamily: Family<StoredSeenPage>
+  readonly #head: Page
+  readonly #pages = new Map<number, Page>()
+  #pagesAdded = 0
+  #pageCount: number
+  #pagesThrough: number
+  #lateThrough: number
+  /** The page that was asked for last, and the lowest sequence that is known to belong to it. */
+  #current: Page | undefined
+  #currentFrom = 0
+
+  /** @param key organization and instance */
+  constructor(key: Buffer, stored: StoredSeen | undefined, pageFamily: Family<StoredSeenPage>) {
+    this.isNew = stored === undefined
+    this.#key = key
+    this.#pageFamily = pageFamily
+    this.#head = { last: Number.POSITIVE_INFINITY, set: new SequenceSet(stored?.ranges), changed: false }
+    this.#pageCount = stored?.pages ?? 0
+    this.#pagesThrough = stored?.pagesThrough ?? 0
+    this.#lateThrough = stored?.lateThrough ?? 0
+  }
+
+  /**
+   * Adds the sequences first..last, and reports consecutive ones with the same answer together, in
+   * order.
+   */
+  add(first: number, last: number, report: (seen: Seen, count: number) => void): void {
+    let at = first
+    while (at <= last) {
+      if (at <= this.#lateThrough) {
+        const end = Math.min(last, this.#lateThrough)
+        report('late', end - at + 1)
+        at = end + 1
+        continue
+      }
+      const page = this.#pageOf(at)
+      const end = Math.min(last, page.last)
+      if (page.set.addRange(at, end)) {
+        page.changed = true
+        report('new', end - at + 1)
+      } else {
+        for (let each = at; each <= end; each++) {
+          const isNew = page.set.add(each)
+          page.changed ||= isNew
+          report(isNew ? 'new' : 'duplicate', 1)
+        }
+      }
+      at = end + 1
+    }
+  }
+
+  /**
+   * Writes the pages that changed. Returns the head to store, or undefined where nothing changed.
+   * `excessOf` says how many pages must go once so many were added.
+   */
+  write(nowMs: number, excessOf: (pagesAdded: number) => number): StoredSeen | undefined {
+    const changed = [...this.#pages.values()].filter((page) => page.changed).sort((a, b) => a.last - b.last)
+    if (changed.length === 0 && !this.#head.changed) return undefined
+    for (let page = changed.shift(); page !== undefined; page = changed.shift()) {
+      if (page.set.rangeCount < PAGE_RANGES_MIN) {
+        // The next page is written in its turn, the head last.
+        const next = this.#joinNext(page)
+        if (next !== this.#head && changed[0] !== next) changed.unshift(next)
+      } else {
+        this.#split(page.set)
+        this.#put(page.last, page.set.ranges)
+      }
+    }
+    this.#split(this.#head.set)
+    const excess = Math.max(this.#pageCount - SEEN_PAGES_PER_INSTANCE_MAX, excessOf(this.#pagesAdded))
+    for (let left = Math.min(excess, this.#pageCount); left > 0; left--) this.#forgetOldest()
+    const head = { ranges: this.#head.set.ranges, usedMs: nowMs }
+    if (this.#pageCount === 0 && this.#lateThrough === 0) return head
+    const newest = this.#pageFamily.lastKey(this.#key)
+    const pagesThrough = newest === undefined ? this.#lateThrough : lastOf(newest)
+    return { ...head, pages: this.#pageCount, pagesThrough, lateThrough: this.#lateThrough }
+  }
+
+  #pageOf(sequence: number): Page {
+    if (sequence > this.#pagesThrough) return this.#head
+    const current = this.#current
+    if (current !== undefined && sequence >= this.#currentFrom && sequence <= current.last) return current
+    const page = this.#pageFrom(sequence)
+    this.#current = page
+    this.#currentFrom = sequence
+    return page
+  }
+
+  /**
+   * The page whose last sequence is the lowest from `sequence` on; the head where there is none.
+   */
+  #pageFrom(sequence: number): Page {
+    const key = this.#pageFamily.firstKey(this.#key, this.#keyOf(sequence))
+    if (key === undefined) return this.#head
+    const last = lastOf(key)
+    let page = this.#pages.get(last)
+    if (page === undefined) {
+      page = { last, set: new SequenceSet(this.#pageFamily.get(key)?.ranges), changed: false }
+      this.#pages.set(last, page)
+    }
+    return page
+  }
+
+  #joinNext(page: Page): Page {
+    const next = this.#pageFrom(page.last + 1)
+    const { ranges } = page.set
+    for (let at = 0; at < ranges.length; at += 2) next.set.addRange(ranges[at] ?? 0, ranges[at + 1] ?? 0)
+    next.changed = true
+    this.#pageFamily.remove(this.#keyOf(page.last))
+    this.#pageCount--
+    return next
+  }
+
+  /**
+   * Moves the lowest ranges into pages of their own, until the rest is no more than a page may
+   * have.
+   */
+  #split(set: SequenceSet): void {
+    while (set.rangeCount > PAGE_RANGES_MAX) {
+      const ranges = set.takeLowest(PAGE_RANGES_NEW)
+      this.#put(ranges.at(-1) ?? 0, ranges)
+      this.#pageCount++
+      this.#pagesAdded++
+    }
+  }
+
+  #forgetOldest(): void {
+    const oldest = this.#pageFamily.firstKey(this.#key)
+    if (oldest === undefined) return
+    this.#pageFamily.remove(oldest)
+    this.#lateThrough = lastOf(oldest)
+    this.#pageCount--
+    this.pagesForgotten++
+  }
+
+  #put(last: number, ranges: readonly number[]): void {
+    this.#pageFamily.put(this.#keyOf(last), { ranges })
+  }
+
+  #keyOf(last: number): Buffer {
+    return Buffer.concat([this.#key, u64Bytes(last)])
+  }
+}
+
+/** The last sequence of the page with this key. */
+export function lastOf(key: Buffer): number {
+  return Number(key.readBigUInt64BE(key.length - 8))
+}

@@ -1,0 +1,39 @@
+import t from 'tap'
+import { Health } from '../../api/health.ts'
+import { fileDescriptors } from '../../engine/process/descriptors.ts'
+import { Metrics } from '../../engine/process/metrics.ts'
+import { openStore, quietLog } from '../support/store.ts'
+
+t.test('from 80 % of the file descriptors on, the service is degraded, and says so once', async (t) => {
+  const { store } = openStore(t)
+  let open = 100
+  const warnings: string[] = []
+  const log = Object.assign(Object.create(quietLog), { warn: (text: string) => warnings.push(text) })
+  const health = new Health(store.environment, { failing: 0 }, log, () => ({ open, max: 1000 }))
+  const rows = [
+    { open: 799, isDegraded: false, warned: 0 },
+    { open: 800, isDegraded: true, warned: 1 },
+    { open: 1000, isDegraded: true, warned: 1 },
+    { open: 700, isDegraded: false, warned: 1 },
+    { open: 900, isDegraded: true, warned: 2 },
+  ]
+  for (const row of rows) {
+    open = row.open
+    health.poll()
+    const { status, body } = health.answer()
+    t.equal(status, row.isDegraded ? 503 : undefined, `${open} open`)
+    t.equal(body.includes(`${open} of 1000 file descriptors are open`), row.isDegraded)
+    t.equal(warnings.length, row.warned)
+  }
+})
+
+t.test('the number and the limit of file descriptors are metrics', async (t) => {
+  const found = fileDescriptors()
+  t.ok((found?.open ?? 0) > 3)
+  t.ok((found?.max ?? 0) >= (found?.open ?? 0))
+  const metrics = new Metrics()
+  const { body } = await metrics.render([])
+  metrics.close()
+  t.match(body, /^process_open_fds \d+$/m)
+  t.match(body, new RegExp(`^process_max_fds ${found?.max}$`, 'm'))
+})

@@ -1,0 +1,131 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { type AddressInfo, createServer } from 'node:net'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { Agent, request } from 'undici'
+import { IMPLEMENTATIONS } from '../support/https.ts'
+import { admin, REPOSITORY, startService } from '../support/programs.ts'
+import { until } from '../support/wait.ts'
+
+/**
+ * The proxies of deploy/proxies keep connections to the service open. Sparse requests come just
+ * when the service, or the proxy, may close one: none may fail. Ten minutes, all side by side.
+ */
+const MEASURED_MS = 600_000
+/** Around 5 s (the field), 8 to 12 s (uWebSockets.js), 60 s (proxies) and 75 s (node:http). */
+const PAUSES_MS = [100, 3900, 4100, 5000, 7900, 8000, 9000, 10_000, 11_000, 11_900, 12_100, 60_000, 74_900]
+
+interface Proxy {
+  readonly name: string
+  readonly file: string
+  readonly command: (config: string, directory: string) => readonly string[]
+  /** Of the file, for a whole configuration. */
+  readonly around: (text: string, directory: string) => string
+}
+
+const CACHE = join(REPOSITORY, 'node_modules/.cache')
+const PROXIES: readonly Proxy[] = [
+  {
+    name: 'nginx',
+    file: 'nginx.conf',
+    command: (config, directory) => [join(CACHE, 'nginx/usr/sbin/nginx'), '-p', directory, '-c', config],
+    around: (text, directory) =>
+      `daemon off; worker_processes 1; user root; pid ${join(directory, 'pid')}; error_log stderr warn;\n` +
+      `events { worker_connections 100; }\nhttp { access_log off; ${temporaryPaths(directory)}\n${text} }\n`,
+  },
+  {
+    name: 'HAProxy',
+    file: 'haproxy.cfg',
+    command: (config) => [join(CACHE, 'haproxy/usr/sbin/haproxy'), '-db', '-f', config],
+    around: (text) => text,
+  },
+]
+
+function temporaryPaths(directory: string): string {
+  const kinds = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi']
+  return kinds.map((kind) => `${kind}_temp_path ${join(directory, kind)};`).join(' ')
+}
+
+t.jobs = PROXIES.length * IMPLEMENTATIONS.length
+
+for (const implementation of IMPLEMENTATIONS) {
+  for (const proxy of PROXIES) {
+    t.test(`${proxy.name} in front of ${implementation}`, async (t) => {
+      const directory = t.testdir()
+      const data = join(directory, 'service')
+      await admin('organization', 'create', 'Acme', '--domain', 'acme.example', '--data-dir', data)
+      const [made] = await admin('key', 'create', 'test', '--org', 'Acme', '--data-dir', data)
+      const words = ['--http', implementation, '--plain-http', '--ingest-port', 'off', '--api-threads', '1']
+      const service = await startService(data, [...words, '--connections-per-address', '0'])
+      t.teardown(() => service.child.kill('SIGKILL'))
+      const { port, child, output } = await startProxy(t, proxy, directory, service.apiPort)
+      const failures: string[] = []
+      let answers = 0
+      const endMs = performance.now() + MEASURED_MS
+      await Promise.all(
+        PAUSES_MS.map(async (pauseMs) => {
+          const dispatcher = new Agent({ connections: 1, keepAliveTimeout: 1 })
+          while (performance.now() < endMs) {
+            try {
+              const answer = await request(`http://127.0.0.1:${port}/api/v1/scores`, {
+                dispatcher,
+                headers: { 'x-api-key': String(made?.['key']) },
+              })
+              await answer.body.dump()
+              answers++
+              if (answer.statusCode !== 200 && answer.statusCode !== 429) failures.push(`${answer.statusCode}`)
+            } catch (error) {
+              failures.push(`${pauseMs} ms: ${(error as Error).message}`)
+            }
+            await new Promise((resolve) => setTimeout(resolve, pauseMs))
+          }
+          await dispatcher.close()
+        }),
+      )
+      child.kill('SIGTERM')
+      t.same(failures, [], `${answers} answers`)
+      t.ok(answers > 100)
+      t.notMatch(output(), /reset|prematurely closed/i, 'no connection to the service failed')
+    })
+  }
+}
+
+async function startProxy(t: Test, proxy: Proxy, directory: string, servicePort: number) {
+  const port = await freePort()
+  const text = readFileSync(join(REPOSITORY, 'deploy/proxies', proxy.file), 'utf8')
+    .replace('127.0.0.1:8443', `127.0.0.1:${servicePort}`)
+    .replace('127.0.0.1:8080', `127.0.0.1:${port}`)
+  const config = join(directory, proxy.file)
+  writeFileSync(config, proxy.around(text, directory))
+  const [command = '', ...parameters] = proxy.command(config, directory)
+  const libraries = join(CACHE, 'haproxy/usr/lib/x86_64-linux-gnu')
+  const child: ChildProcess = spawn(command, parameters, {
+    stdio: ['ignore', 'pipe', 'pipe'],
+    env: { PATH: process.env['PATH'], LD_LIBRARY_PATH: libraries },
+  })
+  t.teardown(() => child.kill('SIGKILL'))
+  let written = ''
+  for (const stream of [child.stdout, child.stderr]) {
+    stream?.on('data', (chunk) => {
+      written += String(chunk)
+    })
+  }
+  await until(`${proxy.name} answers`, async () => {
+    if (child.exitCode !== null) throw new Error(`${proxy.name}: ${written}`)
+    const answer = await request(`http://127.0.0.1:${port}/api/v1/openapi.json`, { reset: true }).catch(() => undefined)
+    await answer?.body.dump()
+    return answer?.statusCode === 200
+  })
+  return { port, child, output: () => written }
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  server.close()
+  await once(server, 'close')
+  return port
+}

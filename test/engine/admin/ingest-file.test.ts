@@ -1,0 +1,85 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { DAY_MS } from '../../../engine/process/clock.ts'
+import { admin, run } from '../../support/programs.ts'
+import { squid } from '../../support/syslog-service.ts'
+
+t.test('ingest file says what no scan will show, what it would store, and which log cannot match', async (t) => {
+  const directory = t.testdir()
+  const data = ['--data-dir', join(directory, 'service')]
+  await admin('organization', 'create', 'Acme', '--domain', 'acme.example', ...data)
+  const [token] = await admin('token', 'generate', 'proxy', '--org', 'Acme', ...data)
+  const write = (name: string, lines: readonly string[]): string => {
+    const path = join(directory, name)
+    writeFileSync(path, lines.map((line) => `${line}\n`).join(''))
+    return path
+  }
+  const nowMs = Math.floor(Date.now() / 1000) * 1000
+  const oldMs = nowMs - 60 * DAY_MS
+  const old = write('old.log', [
+    squid('claude.ai', '10.0.0.1', oldMs),
+    squid('chatgpt.com', '10.0.0.2', oldMs - DAY_MS),
+    squid('claude.ai', '10.0.0.2', oldMs - DAY_MS),
+  ])
+  const fresh = write('new.log', [squid('claude.ai', '10.0.0.1', nowMs)])
+  const addresses = write('addresses.log', [squid('203.0.113.9', '10.0.0.1', nowMs)])
+  const ingest = async (...words: string[]) => {
+    const ended = await run('admin', ['ingest', 'file', ...words, ...data], { SVC_TOKEN: String(token?.['token']) })
+    t.equal(ended.status, 0, ended.stderr)
+    return {
+      ...ended,
+      rows: ended.stdout
+        .trim()
+        .split('\n')
+        .map((line) => JSON.parse(line)),
+    }
+  }
+  const iso = (timeMs: number): string => `${new Date(timeMs).toISOString().slice(0, 19)}Z`
+
+  const dry = await ingest('--dry-run', old, fresh, addresses)
+  t.match(dry.rows, [
+    {
+      matched: 3,
+      outside_window: 3,
+      newest_match: iso(oldMs),
+      platforms: [
+        {
+          platform_id: 'claude',
+          matches: 2,
+          clients: 2,
+          clients_incomplete: false,
+          first_seen: iso(oldMs - DAY_MS),
+          last_seen: iso(oldMs),
+        },
+        { platform_id: 'chatgpt', matches: 1, clients: 1 },
+      ],
+    },
+    { matched: 1, outside_window: 0, newest_match: iso(nowMs), platforms: [{ platform_id: 'claude', matches: 1 }] },
+    { matched: 0, no_domain: 1, newest_match: null, platforms: [] },
+  ])
+  const lines = dry.stderr.trim().split('\n')
+  t.match(lines, [
+    `${old}: all 3 matches are older than the evidence window of 30 days, so scans do not show them; the newest match is of ${iso(oldMs)}; to include it: posture-admin organization set "Acme" --window 61`,
+    `${addresses}: read as proxy-native, but no line names a host, so nothing can match; let the device log host names (DNS, URL or TLS server name)`,
+  ])
+  t.equal(lines.length, 2)
+
+  const stored = await ingest(old, fresh)
+  t.match(stored.rows, [
+    { matched: 3, outside_window: 3 },
+    { matched: 1, outside_window: 0 },
+  ])
+  t.notOk('platforms' in stored.rows[0])
+  t.match(stored.stderr, /^\S+old\.log: all 3 matches are older than the evidence window/)
+
+  // The advice holds.
+  await admin('organization', 'set', 'Acme', '--window', '61', ...data)
+  const mixed = write('mixed.log', [
+    squid('claude.ai', '10.0.0.7', oldMs),
+    squid('claude.ai', '10.0.0.7', oldMs - 9 * DAY_MS),
+  ])
+  const { stderr } = await ingest('--dry-run', mixed)
+  t.match(stderr, `${mixed}: 1 of 2 matches are older than the evidence window of 61 days`)
+  t.notMatch(stderr, /--window/)
+})

@@ -1,0 +1,241 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { Administration, OPERATOR } from '../../../engine/admin/administration.ts'
+import { provisionRegistry } from '../../../engine/admin/own-platforms.ts'
+import { OWN_PATTERNS_MAX, OWN_PLATFORMS_MAX } from '../../../engine/limits.ts'
+import { runScan } from '../../../engine/scan/fold.ts'
+import { SERVICE_WIDE } from '../../../engine/store/own-platforms.ts'
+import { RegistryInForce } from '../../../engine/store/registry-in-force.ts'
+import { loadCatalog } from '../../../registry/catalog.ts'
+import { platform, writeRegistryFile } from '../../support/own-platforms.ts'
+import { admin, runAdmin } from '../../support/programs.ts'
+import { makeOrganization, openStore, quietLog, Sender, type TestStore } from '../../support/store.ts'
+
+const LINE = '1795162502.119 318 192.0.2.45 TCP_TUNNEL/200 1 CONNECT llm.corp.example:443 - HIER_DIRECT/192.0.2.1 -'
+
+interface Site extends TestStore {
+  readonly administration: Administration
+  readonly catalog: () => ReturnType<typeof loadCatalog>
+}
+
+function site(t: Parameters<typeof openStore>[0]): Site {
+  const opened = openStore(t)
+  const registry = new RegistryInForce(opened.store)
+  return {
+    ...opened,
+    administration: new Administration(opened.store, opened.clock),
+    catalog: () => registry.catalogOf(SERVICE_WIDE),
+  }
+}
+
+const ids = ({ store }: TestStore, organizationId: string): string[] =>
+  store.ownPlatforms.ofOrganization(organizationId).map(({ entry }) => entry.id)
+
+t.test('log lines of an own platform become findings, by commands alone', async (t) => {
+  const folder = t.testdir({})
+  const data = ['--data-dir', join(folder, 'data')]
+  const ofAcme = [...data, '--org', 'Acme']
+  await admin('organization', 'create', 'Acme', '--domain', 'acme.example', ...data)
+  await admin('organization', 'create', 'Other', '--domain', 'other.example', ...data)
+  const [token] = await admin('token', 'generate', 'proxy', ...ofAcme)
+  const file = writeRegistryFile(join(folder, 'reg.json'), [platform('corp-llm', 'llm.corp.example')])
+  t.match(await admin('registry', 'add', file, ...ofAcme), [{ id: 'corp-llm', change: 'added', domains_total: 1 }])
+  const log = join(folder, 'access.log')
+  const nowSeconds = Math.floor(Date.now() / 1000)
+  writeFileSync(log, `${[1, 2, 3].map((back) => LINE.replace('1795162502', `${nowSeconds - back}`)).join('\n')}\n`)
+  const read = await admin('ingest', 'file', ...data, '--token', String(token?.['token']), log)
+  t.match(read, [{ matched: 3, duplicates: 0, unmatched: 0 }])
+  t.match(await admin('scan', 'run', ...ofAcme), [{ status: 'completed', summary: { platforms_discovered: 1 } }])
+  t.match(await admin('scan', 'show', ...ofAcme), [{ platform_name: 'Own corp-llm', metadata: { matches: 3 } }])
+  t.match(await admin('registry', 'check', 'x.llm.corp.example', ...ofAcme), [{ id: 'corp-llm' }])
+  t.match(await admin('registry', 'check', 'x.llm.corp.example', ...data, '--org', 'Other'), [{ id: null }])
+  t.match(await admin('registry', 'list', '--own', ...ofAcme), [{ id: 'corp-llm', provisioned: false }])
+  t.same(await admin('registry', 'list', '--own', ...data), [], 'none for every organization')
+  t.match(await admin('approval', 'add', 'Own corp-llm', ...ofAcme), [{ id: 'corp-llm' }])
+  t.match(await runAdmin(['approval', 'add', 'corp-llm', ...data, '--org', 'Other']), { status: 5 })
+  t.match(await admin('registry', 'remove', 'corp-llm', ...ofAcme), [])
+  t.same(await admin('scan', 'show', ...ofAcme), [], 'the finding leaves with the platform')
+  await admin('registry', 'add', file, ...ofAcme)
+  t.match(
+    await admin('scan', 'show', ...ofAcme),
+    [{ platform_name: 'Own corp-llm', metadata: { matches: 3 } }],
+    'and returns',
+  )
+  const actions = (await admin('audit', 'list', ...ofAcme)).map(({ action, subject }) => `${action} ${subject}`)
+  t.same(
+    actions.filter((text) => text.startsWith('registry.')),
+    ['registry.add corp-llm', 'registry.remove corp-llm', 'registry.add corp-llm'],
+    'one entry each',
+  )
+})
+
+t.test('export writes a file that add and a collector read', async (t) => {
+  const folder = t.testdir({})
+  const data = ['--data-dir', join(folder, 'data')]
+  await admin('organization', 'create', 'Acme', '--domain', 'acme.example', ...data)
+  const shared = writeRegistryFile(
+    join(folder, 'shared.json'),
+    [platform('shared-llm', 'llm.shared.example', 'b.shared.example'), { id: 'claude', name: 'Claude for all' }],
+    ['zapier'],
+  )
+  const own = writeRegistryFile(
+    join(folder, 'own.json'),
+    [platform('corp-llm', 'llm.corp.example', 'b.shared.example'), { id: 'claude', risk: { score: 1, why: 'ours' } }],
+    ['chatgpt'],
+  )
+  await admin('registry', 'add', shared, ...data)
+  await admin('registry', 'add', own, ...data, '--org', 'Acme')
+  const [exported] = await admin('registry', 'export', ...data, '--org', 'Acme')
+  const file = join(folder, 'exported.json')
+  writeFileSync(file, JSON.stringify(exported))
+  const { platforms } = loadCatalog({ file })
+  const found = (id: string) => platforms.find((one) => one.id === id)
+  t.match(found('claude'), { name: 'Claude for all', risk: { score: 1 } })
+  t.same(
+    found('shared-llm')?.domains.map(({ domain }) => domain),
+    ['llm.shared.example'],
+  )
+  t.same(found('corp-llm')?.domains.length, 2)
+  t.same([found('chatgpt'), found('zapier')], [undefined, undefined])
+  const [ofAll] = await admin('registry', 'export', ...data)
+  t.same(
+    ((ofAll?.['platforms'] ?? []) as { id: string }[]).map(({ id }) => id),
+    ['claude', 'shared-llm'],
+  )
+  await admin('registry', 'add', file, ...data, '--org', 'Acme')
+  t.same((await admin('registry', 'export', ...data, '--org', 'Acme'))[0], exported, 'adding it changes nothing')
+})
+
+t.test('who may: the operator for every organization, administrators for their own', async (t) => {
+  const opened = site(t)
+  const { administration, store, clock, catalog, directory } = opened
+  const acme = makeOrganization(opened, 'Acme')
+  const file = writeRegistryFile(join(directory, 'reg.json'), [platform('corp-llm', 'llm.corp.example')])
+  administration.members.add(acme, 'ann', 'admin')
+  administration.members.add(acme, 'mel', 'member')
+  const as = (name: string) => new Administration(store, clock, { kind: 'member', name }).ownPlatforms
+  t.throws(() => as('ann').add(undefined, catalog(), file), { code: 'NOT_ALLOWED', message: /operator/ })
+  t.throws(() => as('mel').add(acme, catalog(), file), { code: 'NOT_ALLOWED' })
+  t.same(ids(opened, acme.id), [])
+  as('ann').add(acme, catalog(), file)
+  t.throws(() => as('mel').remove(acme, ['corp-llm']), { code: 'NOT_ALLOWED' })
+  as('ann').remove(acme, ['corp-llm'])
+  new Administration(store, clock, OPERATOR).ownPlatforms.add(undefined, catalog(), file)
+  t.throws(() => as('ann').remove(undefined, ['corp-llm']), { code: 'NOT_ALLOWED' })
+  t.same(ids(opened, SERVICE_WIDE), ['corp-llm'])
+  t.match(
+    store.auditLog.ofOrganization(SERVICE_WIDE).map(({ action, subject, actor }) => ({ action, subject, actor })),
+    [{ action: 'registry.add-service-wide', subject: 'corp-llm', actor: 'operator operator' }],
+  )
+})
+
+t.test('errors and limits change nothing', async (t) => {
+  const opened = site(t)
+  const { administration, catalog, directory } = opened
+  const acme = makeOrganization(opened, 'Acme')
+  const add = (platforms: Parameters<typeof writeRegistryFile>[1], disable: readonly string[] = []): unknown =>
+    administration.ownPlatforms.add(acme, catalog(), writeRegistryFile(join(directory, 'reg.json'), platforms, disable))
+  add([platform('corp-llm', 'llm.corp.example')])
+  const rows: readonly { name: string; work: () => unknown; thrown: { code: string; message?: RegExp } }[] = [
+    {
+      name: 'no such file',
+      work: () => administration.ownPlatforms.add(acme, catalog(), '/nowhere'),
+      thrown: { code: 'REGISTRY_FILE' },
+    },
+    {
+      name: 'a new platform that is not whole',
+      work: () => add([{ id: 'half', name: 'Half' }]),
+      thrown: { code: 'REGISTRY_FILE', message: /half: vendor: is missing/ },
+    },
+    { name: 'what is disabled is unknown', work: () => add([], ['nobody']), thrown: { code: 'REGISTRY_FILE' } },
+    {
+      name: 'a domain of a platform that was added before',
+      work: () => add([platform('other', 'llm.corp.example')]),
+      thrown: { code: 'REGISTRY_FILE', message: /llm\.corp\.example belongs to corp-llm/ },
+    },
+    {
+      name: 'too many platforms',
+      work: () =>
+        add(Array.from({ length: OWN_PLATFORMS_MAX }, (_, index) => platform(`p${index}`, `p${index}.example`))),
+      thrown: { code: 'CONFLICT', message: /1001 own platforms; at most 1000/ },
+    },
+    {
+      name: 'too many domains',
+      work: () => add([platform('big', ...Array.from({ length: 10_000 }, (_, index) => `d${index}.example`))]),
+      thrown: { code: 'CONFLICT' },
+    },
+    {
+      name: 'too many patterns',
+      work: () => {
+        const domains = Array.from({ length: OWN_PATTERNS_MAX + 1 }, (_, index) => {
+          return {
+            domain: `*-${index}.corp.example`,
+            match: 'pattern',
+            role: 'web',
+            specificity: 1,
+            evidence: 'listed',
+          } as const
+        })
+        return add([{ ...platform('patterns'), domains }])
+      },
+      thrown: { code: 'CONFLICT', message: /patterns/ },
+    },
+    {
+      name: 'removing what is not there',
+      work: () => administration.ownPlatforms.remove(acme, ['corp-llm', 'chatgpt']),
+      thrown: { code: 'NOT_FOUND', message: /"chatgpt" is not an own platform/ },
+    },
+  ]
+  for (const { name, work, thrown } of rows) {
+    t.throws(work, thrown, name)
+    t.same(ids(opened, acme.id), ['corp-llm'], name)
+  }
+})
+
+t.test('REGISTRY_FILE provisions service-wide platforms, and leaves those that commands added', async (t) => {
+  const opened = site(t)
+  const { administration, store, clock, catalog, directory } = opened
+  const file = join(directory, 'provisioned.json')
+  const provision = (path = file): void => provisionRegistry(store, path, clock, quietLog)
+  administration.ownPlatforms.add(
+    undefined,
+    catalog(),
+    writeRegistryFile(join(directory, 'by-hand.json'), [platform('by-hand', 'hand.example')]),
+  )
+  writeRegistryFile(file, [platform('one', 'one.example'), platform('two', 'two.example')], ['zapier'])
+  provision()
+  t.same(ids(opened, SERVICE_WIDE), ['by-hand', 'one', 'two', 'zapier'])
+  const version = store.ownPlatforms.version(SERVICE_WIDE)
+  provision()
+  t.equal(store.ownPlatforms.version(SERVICE_WIDE), version, 'nothing to change')
+  writeRegistryFile(file, [platform('two', 'two.example', 'three.example')])
+  provision()
+  t.same(ids(opened, SERVICE_WIDE), ['by-hand', 'two'])
+  provision('')
+  t.same(ids(opened, SERVICE_WIDE), ['by-hand', 'two'], 'without the setting, what was provisioned stays')
+  writeFileSync(file, '{"platforms": [{"id": "two", "domains": []}]}')
+  provision()
+  t.same(ids(opened, SERVICE_WIDE), ['by-hand', 'two'], 'with an error in the file as well')
+  const entries = store.auditLog.ofOrganization(SERVICE_WIDE).filter(({ action }) => action === 'registry.provision')
+  t.match(entries, [{ actor: 'operator posture-service', subject: 'one, two, zapier' }, { subject: 'two' }])
+})
+
+t.test('a disabled platform is not shown, and its evidence is there when it is enabled again', async (t) => {
+  const opened = site(t)
+  const { administration, store, clock, catalog, directory } = opened
+  const acme = makeOrganization(opened, 'Acme')
+  const registry = new RegistryInForce(store)
+  const sender = new Sender()
+  const scan = (): unknown => runScan(store, registry, acme.id, 'administrator', clock).summary.platformsDiscovered
+  const send = (): void =>
+    store.environment.write(() => store.buffer.append(acme.id, [sender.event('claude.ai', clock.nowMs())]))
+  administration.ownPlatforms.add(acme, catalog(), writeRegistryFile(join(directory, 'reg.json'), [], ['claude']))
+  send()
+  t.equal(scan(), 0)
+  administration.ownPlatforms.remove(acme, ['claude'])
+  send()
+  t.equal(scan(), 1)
+  const matches = [...store.evidence.since(acme.id, 0)].reduce((sum, { evidence }) => sum + evidence.matches, 0)
+  t.equal(matches, 2)
+})

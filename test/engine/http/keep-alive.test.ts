@@ -1,0 +1,58 @@
+import t from 'tap'
+import { listenHttp } from '../../../engine/http/listen.ts'
+import { IMPLEMENTATIONS } from '../../support/https.ts'
+import { exchange, rawClient } from '../../support/raw-client.ts'
+import { quietLog } from '../../support/store.ts'
+import { until } from '../../support/wait.ts'
+
+/** Seconds that a client may leave a connection idle: less than those after which it is closed. */
+const SECONDS = { uws: 5, node: 70, auto: 5 }
+
+for (const implementation of IMPLEMENTATIONS) {
+  t.test(`over ${implementation}: responses name the time of an idle connection`, async (t) => {
+    const listener = await listenHttp(implementation, {
+      address: '127.0.0.1',
+      port: 0,
+      handler: ({ path, method }, response) => {
+        const fields = path === '/last' ? ['connection', 'close'] : []
+        response.send({ status: path === '/304' ? 304 : 200, body: 'text', fields, bodyOmitted: method === 'HEAD' })
+      },
+      log: quietLog,
+    })
+    t.teardown(() => listener.drain(100))
+    for (const start of ['GET /', 'HEAD /', 'GET /304']) {
+      const client = rawClient(listener.port)
+      client.socket.write(`${start} HTTP/1.1\r\nHost: x\r\n\r\n`)
+      await until('an answer', () => client.text().includes('\r\n\r\n'))
+      t.match(client.text(), new RegExp(`^keep-alive: timeout=${SECONDS[implementation]}\r$`, 'im'), start)
+      t.match(client.text(), /^connection: keep-alive\r$/im, start)
+      client.socket.destroy()
+    }
+    for (const bytes of [
+      'GET /last HTTP/1.1\r\nHost: x\r\n\r\n',
+      'GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n',
+    ]) {
+      const { text, closed } = await exchange(listener.port, bytes)
+      t.ok(closed)
+      t.notMatch(text, /keep-alive/i, bytes)
+    }
+  })
+
+  t.test(`over ${implementation}: a field that comes twice is joined, so that no secret of two counts`, async (t) => {
+    const listener = await listenHttp(implementation, {
+      address: '127.0.0.1',
+      port: 0,
+      handler: (request, response) => {
+        const names = ['x-api-key', 'authorization', 'content-type', 'if-none-match']
+        response.send({ status: 200, body: JSON.stringify(names.map((name) => request.header(name))) })
+      },
+      log: quietLog,
+    })
+    t.teardown(() => listener.drain(100))
+    const twice = ['X-API-Key', 'Authorization', 'Content-Type', 'If-None-Match']
+      .map((name) => `${name}: a\r\n${name.toLowerCase()}: b\r\n`)
+      .join('')
+    const { text } = await exchange(listener.port, `GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n${twice}\r\n`)
+    t.match(text, JSON.stringify(['a, b', 'a, b', 'a, b', 'a, b']))
+  })
+}
