@@ -26,7 +26,7 @@ export function auditColumns(nowMs: number): readonly Column<AuditEntry>[] {
       cell: (entry) => (
         <>
           <span class="break">{entry.subject}</span>
-          <p class="small muted break">{detailsText(entry)}</p>
+          <p class="small muted break wide-only">{detailsText(entry)}</p>
         </>
       ),
       csv: ({ subject }) => subject,

@@ -66,7 +66,7 @@ function columns({ self, nowMs, maySetRole, mayRemove }: MembersProps): readonly
         <details class="confirm">
           <summary aria-label={`Remove ${name}`}>Remove</summary>
           <form method="post" action={`/members/${encodeURIComponent(name)}/remove`}>
-            <button class="danger" type="submit" aria-label={`Remove ${name} from the organization`}>
+            <button class="danger" type="submit" aria-label={`Confirm: remove ${name} from the organization`}>
               Confirm
             </button>
           </form>

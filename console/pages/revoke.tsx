@@ -10,7 +10,7 @@ export function Revoke({ action, label }: RevokeProps) {
     <details class="confirm">
       <summary aria-label={`Revoke ${label}`}>Revoke</summary>
       <form method="post" action={action}>
-        <button class="danger" type="submit" aria-label={`Revoke ${label} permanently`}>
+        <button class="danger" type="submit" aria-label={`Confirm: revoke ${label} permanently`}>
           Confirm
         </button>
       </form>
