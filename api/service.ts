@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import { Worker } from 'node:worker_threads'
 import { Console } from '../console/console.ts'
+import { offerSetupLink } from '../console/setup-offer.ts'
 import { provisionRegistry } from '../engine/admin/own-platforms.ts'
 import { type Certificate, provideCertificate, type TlsFiles } from '../engine/http/certificate.ts'
 import { CertificateWatch } from '../engine/http/certificate-watch.ts'
@@ -277,6 +278,7 @@ export class Service {
     this.#console = await Console.start(data, this.#store, this.#log, this.#failure.reject)
     const url = consoleOrigin === '' ? `${schemeOf(tls)}://${hostText(address)}:${port}` : consoleOrigin
     this.#log.info({ url, implementation: this.#console.implementation }, 'console listens')
+    offerSetupLink(this.#store, url, dataDir, this.#log)
     return port
   }
 

@@ -1,11 +1,14 @@
 import { createHash } from 'node:crypto'
 import { readFileSync, writeFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
 import { fileURLToPath } from 'node:url'
 import { gzipSync } from 'node:zlib'
 import { ASSETS_FILE, type StoredAsset } from './assets.ts'
+import { COMMON_PASSWORD_LENGTH_MIN, COMMON_PASSWORDS_FILE } from './sign-in/common-passwords.ts'
 
 /**
- * console/design/*.css, the icon and the browser script -> assets.json beside the compiled files.
+ * console/design/*.css, the icon and the browser script -> assets.json beside the compiled files;
+ * a list of common passwords -> common-passwords.txt.
  * Run by `npm run build` as `node dist/console/build.js`.
  */
 const DESIGN = new URL('../../console/design/', import.meta.url)
@@ -41,3 +44,10 @@ writeFileSync(
     assetOf('icon.svg', 'image/svg+xml', readFileSync(new URL('icon.svg', DESIGN), 'utf8')),
   ]),
 )
+
+/** About 49,000 passwords that were in many leaks, in lower case. */
+const { dictionary } = createRequire(import.meta.url)('@zxcvbn-ts/language-common') as {
+  readonly dictionary: Readonly<Record<'passwords-common', readonly string[]>>
+}
+const common = dictionary['passwords-common'].filter((word) => word.length >= COMMON_PASSWORD_LENGTH_MIN)
+writeFileSync(fileURLToPath(COMMON_PASSWORDS_FILE), `\n${common.join('\n')}\n`)

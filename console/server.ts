@@ -4,15 +4,18 @@ import { logFailure } from '../engine/process/failure.ts'
 import type { Logger } from '../engine/process/log.ts'
 import type { Asset } from './assets.ts'
 import { OverloadError } from './changes.ts'
+import { confirmed } from './confirmation.ts'
 import { FORM_BYTES_MAX, FormFields, readFields } from './form.ts'
 import { type Answer, redirect } from './http/answer.ts'
 import { Cookies } from './http/cookies.ts'
 import { sendAnswer, sendAsset } from './http/respond.ts'
 import { type Found, type Route, Router } from './http/router.ts'
 import { crossSiteFault } from './http/security.ts'
-import { Guest, type RequestFacts, type Site, Visit } from './http/visit.ts'
+import { Guest, type RequestFacts, Visit } from './http/visit.ts'
 import { errorAnswer, type Refusal } from './pages/error.tsx'
+import { refreshAnswer } from './pages/refresh.tsx'
 import { SessionReader } from './sign-in/session-reader.ts'
+import type { Site } from './site.ts'
 
 export interface ConsoleParts {
   readonly site: Site
@@ -111,11 +114,17 @@ class ConsoleServer {
       const identity = this.#sessions.identify(facts.cookies.get('session'), site.clock.nowMs())
       if (route.access === 'anyone') return route.handle(new Guest(site, facts, identity), parameters)
       if (identity === undefined) {
-        if (facts.method !== 'POST') return redirect(signInPath(facts))
+        if (facts.method !== 'POST') {
+          return facts.isCrossSite ? refreshAnswer(addressOf(facts)) : redirect(signInPath(facts))
+        }
         return this.#refused(facts, { status: 401, message: 'Your session has ended' })
       }
       const visit = new Visit(site, facts, identity)
-      if (route.access === 'signed-in' || visit.may(route.access)) return route.handle(visit, parameters)
+      if (route.access === 'signed-in' || visit.may(route.access)) {
+        return route.confirmed === true
+          ? confirmed(visit, (now) => route.handle(now, parameters))
+          : route.handle(visit, parameters)
+      }
       return this.#refused(facts, { status: 403, message: `Your role (${identity.member.role}) does not allow this` })
     })
   }
@@ -154,9 +163,13 @@ const STATUS_OF_FAULT: Readonly<Partial<Record<FaultCode, number>>> = {
 }
 
 /** The sign-in page leads back to the page that was asked for. */
-function signInPath({ path, query }: RequestFacts): string {
-  const to = query.size > 0 ? `${path}?${query}` : path
+function signInPath(facts: RequestFacts): string {
+  const to = addressOf(facts)
   return to === '/' ? '/sign-in' : `/sign-in?${new URLSearchParams({ to })}`
+}
+
+function addressOf({ path, query }: RequestFacts): string {
+  return query.size > 0 ? `${path}?${query}` : path
 }
 
 function factsOf(request: HttpRequest): RequestFacts {
@@ -167,6 +180,7 @@ function factsOf(request: HttpRequest): RequestFacts {
     query: new URLSearchParams(request.query),
     cookies: new Cookies(request.header('cookie')),
     address: request.remoteAddress(),
+    isCrossSite: request.header('sec-fetch-site') === 'cross-site',
     userAgent: request.header('user-agent'),
     fields: new FormFields(),
   }

@@ -12,6 +12,7 @@ import { Changes } from './changes.ts'
 import type { ConsoleThreadData, FromConsole, ToConsole } from './protocol.ts'
 import { ROUTES } from './routes.ts'
 import { consoleHandler } from './server.ts'
+import { makeSite } from './site.ts'
 
 const notify = (message: FromConsole): void => parentPort?.postMessage(message)
 
@@ -20,7 +21,7 @@ async function main(data: ConsoleThreadData, log: Logger): Promise<void> {
   const store = new Store(data.dataDirectory)
   const changes = new Changes(notify)
   const handler = consoleHandler({
-    site: { store, clock: systemClock, registry: new RegistryInForce(store), changes },
+    site: makeSite({ store, clock: systemClock, registry: new RegistryInForce(store), changes }),
     routes: ROUTES,
     assets: loadAssets(),
     origin: data.origin,

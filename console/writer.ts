@@ -1,3 +1,4 @@
+import { Accounts } from '../engine/admin/accounts.ts'
 import { Administration } from '../engine/admin/administration.ts'
 import type { Clock } from '../engine/process/clock.ts'
 import { Fault, plainFault } from '../engine/process/error-codes.ts'
@@ -36,7 +37,7 @@ export class ConsoleWriter {
 
   #run(request: ChangeRequest): unknown {
     if (request.kind === 'account') {
-      return runAccountCommand({ store: this.#store, clock: this.#clock }, request.command, request.parameters)
+      return runAccountCommand(new Accounts(this.#store, this.#clock), request.command, request.parameters)
     }
     const { command, organizationId, memberName, parameters } = request
     const administration = new Administration(this.#store, this.#clock, { kind: 'member', name: memberName })

@@ -37,6 +37,7 @@ interface DemoOptions {
 interface RunningService {
   readonly process: ChildProcess
   readonly apiPort: number
+  readonly consolePort: number | undefined
   readonly ingestPort: number
   /** `tcp port 1514`; empty where syslog is off. */
   readonly syslog: readonly string[]
@@ -61,16 +62,30 @@ async function startService(options: DemoOptions): Promise<RunningService> {
   })
   const endEarly = (status: number | null): void => process.exit(status ?? ExitStatus.internal)
   child.once('exit', endEarly)
-  const [{ apiPort, ingestPort, syslog: listening }] = (await once(child, 'message')) as [Listening]
+  const [{ apiPort, consolePort, ingestPort, syslog: listening }] = (await once(child, 'message')) as [Listening]
   child.off('exit', endEarly)
   // The channel stays open: if this process is killed, the service notices and stops.
   child.channel?.unref()
-  return { process: child, apiPort, ingestPort, syslog: listening.map(({ kind, port }) => `${kind} port ${port}`) }
+  const listeners = listening.map(({ kind, port }) => `${kind} port ${port}`)
+  return { process: child, apiPort, consolePort, ingestPort, syslog: listeners }
+}
+
+/** How to open the console: by a setup link until somebody can sign in. */
+async function showConsole(demo: Demo): Promise<void> {
+  if (demo.consoleOrigin === '') return
+  const [link] = (await demo.canSignIn())
+    ? []
+    : await demo.admin('setup-link', '--org', ORGANIZATION, '--console-origin', demo.consoleOrigin)
+  print(
+    `The console, in a browser that accepts the self-signed certificate:\n\n  ${link?.['url'] ?? demo.consoleOrigin}\n`,
+  )
 }
 
 /** The message of posture-service to its parent when it serves. */
 interface Listening {
   readonly apiPort: number
+  /** undefined if the console is off. */
+  readonly consolePort: number | undefined
   readonly ingestPort: number
   readonly syslog: readonly { readonly kind: string; readonly port: number }[]
 }
@@ -99,6 +114,7 @@ async function showDiscovery(demo: Demo): Promise<void> {
     printCurl(demo, key)
   }
   if (demo.syslog.length > 0) print(`syslog listens on ${LOOPBACK}: ${demo.syslog.join(', ')}`)
+  await showConsole(demo)
   print('serving until Ctrl-C')
 }
 
@@ -108,6 +124,8 @@ class Demo {
   readonly certificate: string
   readonly url: string
   readonly syslog: readonly string[]
+  /** '' if the console is off. */
+  readonly consoleOrigin: string
   readonly #ingestPort: number
 
   constructor(options: DemoOptions, service: RunningService) {
@@ -116,6 +134,7 @@ class Demo {
     this.certificate = join(this.serviceData, 'tls/certificate.pem')
     this.url = `https://localhost:${service.apiPort}/api/v1/discovery`
     this.syslog = service.syslog
+    this.consoleOrigin = service.consolePort === undefined ? '' : `https://localhost:${service.consolePort}`
     this.#ingestPort = service.ingestPort
   }
 
@@ -125,6 +144,12 @@ class Demo {
    */
   admin(...words: string[]): Promise<AdminRow[]> {
     return adminRows(...words, '--data-dir', this.serviceData)
+  }
+
+  /** Whether a member of the organization has an account for the console. */
+  async canSignIn(): Promise<boolean> {
+    const members = await this.admin('member', 'list', '--org', ORGANIZATION)
+    return members.some((member) => member['can_sign_in'] === true)
   }
 
   async hasCompletedScan(): Promise<boolean> {

@@ -28,7 +28,9 @@ const TEST_COMMANDS = {
 const FULL_TEST_COMMANDS = {
   'aarch64-linux-gnu-g++': 'g++-aarch64-linux-gnu',
   bwrap: 'bubblewrap',
+  chromium: 'chromium',
   curl: 'curl',
+  'firefox-esr': 'firefox-esr',
   fish: 'fish',
   groff: 'groff',
   loggen: 'syslog-ng-core',

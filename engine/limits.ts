@@ -256,6 +256,15 @@ export const OWN_SETS_KEPT_MAX = 20_000
 export const OWN_RULES_KEPT_MAX = 500_000
 /** Members of one organization. More are refused. */
 export const MEMBERS_MAX = 1000
+/** Links that wait to be used, over all organizations. More are refused until some expire. */
+export const ACCOUNT_LINKS_MAX = 1000
+/** Sessions of one user of the console. Beyond the limit, the session used longest ago ends. */
+export const SESSIONS_PER_USER_MAX = 20
+/**
+ * Browsers of one user that have an allowance of their own. Beyond the limit, the one used longest
+ * ago loses it.
+ */
+export const TRUSTED_BROWSERS_MAX = 10
 /**
  * Assessments of one organization, in any state: one of each framework a month for ten years. More
  * are refused. Assessments that are not completed can be removed.

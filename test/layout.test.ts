@@ -229,8 +229,6 @@ t.test('every file is reached from a program, a worker, a build step, a benchmar
       'registry/build.ts',
       'console/build.ts',
       'console/browser/console.ts',
-      'console/design/chart.tsx',
-      'console/design/form.tsx',
       'engine/assess/build.ts',
       'test/captures/build.ts',
     ],

@@ -11,17 +11,20 @@ export interface DocumentProps {
   readonly title: string
   readonly theme: Theme
   readonly class?: string
+  /** The browser asks for this path at once. */
+  readonly refreshTo?: string | undefined
   readonly children: ComponentChildren
 }
 
 /** The outermost elements of every page. */
-export function Document({ title, theme, class: name, children }: DocumentProps) {
+export function Document({ title, theme, class: name, refreshTo, children }: DocumentProps) {
   return (
     <html lang="en" data-theme={theme}>
       <head>
         <meta charset="utf-8" />
         <meta name="viewport" content="width=device-width, initial-scale=1" />
         <meta name="color-scheme" content={theme ?? 'light dark'} />
+        {refreshTo !== undefined && <meta http-equiv="refresh" content={`0;url=${refreshTo}`} />}
         <title>{title}</title>
         <link rel="icon" href={assetPath('icon.svg')} type="image/svg+xml" />
         <link rel="stylesheet" href={assetPath('console.css')} />
@@ -50,7 +53,7 @@ export interface LayoutProps {
 
 /** A page for someone who is signed in. */
 export function Layout(props: LayoutProps) {
-  const { title, here, theme, organization, may, children } = props
+  const { title, theme, organization, children } = props
   return (
     <Document title={`${title} · ${organization.name}`} theme={theme} class="framed">
       <a class="skip" href="#content">
@@ -61,6 +64,10 @@ export function Layout(props: LayoutProps) {
           <Mark />
           {organization.name}
         </a>
+        <Menu {...props} id="rail" />
+      </header>
+      {/* The same for narrow screens. One of the two is hidden: Firefox ESR 140 cannot show a closed <details>. */}
+      <header class="bar-menu">
         <details>
           <summary>
             <span class="brand">
@@ -69,30 +76,40 @@ export function Layout(props: LayoutProps) {
             </span>
             <span class="muted">Menu</span>
           </summary>
-          <nav aria-label="Main">
-            {NAVIGATION.map(({ name, entries }) => {
-              const shown = entries.filter(({ action }) => may(action))
-              return shown.length === 0 ? null : (
-                <section key={name}>
-                  <h2>{name}</h2>
-                  <ul>
-                    {shown.map((entry) => (
-                      <li key={entry.path}>
-                        <a href={entry.path} aria-current={entry.path === here ? 'page' : undefined}>
-                          {entry.name}
-                        </a>
-                      </li>
-                    ))}
-                  </ul>
-                </section>
-              )
-            })}
-          </nav>
-          <Account {...props} />
+          <Menu {...props} id="menu" />
         </details>
       </header>
       <main id="content">{children}</main>
     </Document>
+  )
+}
+
+/** Navigation and account. `id` tells the two of a page apart. */
+function Menu(props: LayoutProps & { readonly id: string }) {
+  const { here, may } = props
+  return (
+    <>
+      <nav aria-label="Main">
+        {NAVIGATION.map(({ name, entries }) => {
+          const shown = entries.filter(({ action }) => may(action))
+          return shown.length === 0 ? null : (
+            <section key={name}>
+              <h2>{name}</h2>
+              <ul>
+                {shown.map((entry) => (
+                  <li key={entry.path}>
+                    <a href={entry.path} aria-current={entry.path === here ? 'page' : undefined}>
+                      {entry.name}
+                    </a>
+                  </li>
+                ))}
+              </ul>
+            </section>
+          )
+        })}
+      </nav>
+      <Account {...props} />
+    </>
   )
 }
 
@@ -104,7 +121,8 @@ const ROLE_NAMES: Readonly<Record<Role, string>> = {
 }
 
 /** Who is signed in, in which organization, and the theme. */
-function Account({ userName, role, organization, organizations, theme, path }: LayoutProps) {
+function Account(props: LayoutProps & { readonly id: string }) {
+  const { id: menu, userName, role, organization, organizations, theme, path } = props
   return (
     <div class="account">
       <p>
@@ -115,10 +133,10 @@ function Account({ userName, role, organization, organizations, theme, path }: L
       </p>
       {organizations.length > 1 && (
         <form method="post" action="/organization" class="inline">
-          <label class="visually-hidden" for="organization">
+          <label class="visually-hidden" for={`${menu}-organization`}>
             Organization
           </label>
-          <select id="organization" name="organization">
+          <select id={`${menu}-organization`} name="organization">
             {organizations.map(({ id, name }) => (
               <option key={id} value={id} selected={id === organization.id}>
                 {name}
@@ -165,13 +183,14 @@ export interface PlainPageProps {
   readonly title: string
   readonly theme: Theme
   readonly path: string
+  readonly refreshTo?: string
   readonly children: ComponentChildren
 }
 
 /** A page for someone who is not signed in: one card in the middle. */
-export function PlainPage({ title, theme, path, children }: PlainPageProps) {
+export function PlainPage({ title, theme, path, refreshTo, children }: PlainPageProps) {
   return (
-    <Document title={`${title} · Security Posture Service`} theme={theme} class="plain">
+    <Document title={`${title} · Security Posture Service`} theme={theme} class="plain" refreshTo={refreshTo}>
       <main id="content">
         <p class="brand">
           <Mark />

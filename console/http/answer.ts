@@ -13,6 +13,8 @@ export interface PageAnswer {
    * would depend on whether text from the request occurs in the secret.
    */
   readonly showsSecret: boolean
+  /** More fields, such as Retry-After: names and values in turn. */
+  readonly fields: readonly string[]
 }
 
 export interface RedirectAnswer {
@@ -28,17 +30,19 @@ export interface FileAnswer {
   /** The name under which a browser saves the file: ASCII letters, digits, dots and hyphens. */
   readonly name: string
   readonly body: string
+  readonly cookies: readonly string[]
 }
 
 export interface PageOptions {
   readonly status?: number
   readonly cookies?: readonly string[]
   readonly showsSecret?: boolean
+  readonly fields?: readonly string[]
 }
 
 export function pageAnswer(document: VNode, options: PageOptions = {}): PageAnswer {
-  const { status = 200, cookies = [], showsSecret = false } = options
-  return { kind: 'page', status, document, cookies, showsSecret }
+  const { status = 200, cookies = [], showsSecret = false, fields = [] } = options
+  return { kind: 'page', status, document, cookies, showsSecret, fields }
 }
 
 /** Answers 303, so that the browser asks for `to` by GET. */
@@ -48,7 +52,12 @@ export function redirect(to: string, cookies: readonly string[] = []): RedirectA
 }
 
 export function csvAnswer(name: string, body: string): FileAnswer {
-  return { kind: 'file', type: 'text/csv; charset=utf-8; header=present', name, body }
+  return { kind: 'file', type: 'text/csv; charset=utf-8; header=present', name, body, cookies: [] }
+}
+
+/** The same answer with more cookies. */
+export function withCookies(answer: Answer, cookies: readonly string[]): Answer {
+  return { ...answer, cookies: [...answer.cookies, ...cookies] }
 }
 
 /**

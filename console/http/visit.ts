@@ -1,16 +1,12 @@
 import type { VNode } from 'preact'
 import type { Action } from '../../engine/admin/actions.ts'
 import { mayDo } from '../../engine/admin/changes.ts'
-import type { Clock } from '../../engine/process/clock.ts'
-import type { Member } from '../../engine/store/members.ts'
 import type { Organization } from '../../engine/store/organizations.ts'
-import type { RegistryInForce } from '../../engine/store/registry-in-force.ts'
-import type { Session } from '../../engine/store/sessions.ts'
-import type { Store } from '../../engine/store/store.ts'
-import type { User } from '../../engine/store/users.ts'
-import type { Changes } from '../changes.ts'
+import type { CommandName, CommandParameters, CommandResult } from '../commands.ts'
 import { Layout } from '../design/layout.tsx'
 import type { FormFields } from '../form.ts'
+import type { Identity } from '../sign-in/session-reader.ts'
+import type { Site } from '../site.ts'
 import { type PageAnswer, type PageOptions, pageAnswer } from './answer.ts'
 import type { Cookies } from './cookies.ts'
 
@@ -21,27 +17,11 @@ export interface RequestFacts {
   readonly query: URLSearchParams
   readonly cookies: Cookies
   readonly address: string
+  /** Another site led here, so the browser has sent no cookie of SameSite=Strict. */
+  readonly isCrossSite: boolean
   readonly userAgent: string
   /** The fields of a posted form. */
   readonly fields: FormFields
-}
-
-/** What every route can use. */
-export interface Site {
-  readonly store: Store
-  readonly clock: Clock
-  readonly registry: RegistryInForce
-  readonly changes: Changes
-}
-
-/** Who is signed in, and where. */
-export interface Identity {
-  readonly user: User
-  readonly session: Session
-  readonly member: Member
-  readonly organization: Organization
-  /** The organizations that the user belongs to, by name. */
-  readonly organizations: readonly Organization[]
 }
 
 /** A request by someone who may or may not be signed in. */
@@ -81,6 +61,15 @@ export class Visit extends Guest {
   /** Whether this member's role allows an action. Pages show only what the role allows. */
   may(action: Action): boolean {
     return mayDo(this.identity.member.role, action)
+  }
+
+  /**
+   * Makes a change as this member. @throws Fault of the use case, which checks the role again;
+   * OverloadError.
+   */
+  change<N extends CommandName>(command: N, parameters: CommandParameters<N>): Promise<CommandResult<N>> {
+    const by = { organizationId: this.organization.id, memberName: this.identity.member.name }
+    return this.site.changes.make(command, by, parameters)
   }
 
   /** The page with the navigation around it. `here` is the path of its entry in the navigation. */

@@ -30,7 +30,7 @@ export function platformColumns(nowMs: number): readonly Column<PlatformRow>[] {
     {
       id: 'risk',
       name: 'Risk',
-      cell: ({ risk }) => <Risk score={risk} />,
+      cell: ({ risk }) => Risk({ score: risk }),
       sort: ({ risk }) => risk,
       csv: ({ risk }) => risk,
       number: true,
@@ -38,7 +38,7 @@ export function platformColumns(nowMs: number): readonly Column<PlatformRow>[] {
     {
       id: 'approved',
       name: 'Approved',
-      cell: ({ approved }) => (approved ? <Tag tone="good">approved</Tag> : 'no'),
+      cell: ({ approved }) => (approved ? Tag({ tone: 'good', children: 'approved' }) : 'no'),
       sort: ({ approved }) => Number(approved),
       csv: ({ approved }) => String(approved),
       wide: true,
@@ -72,7 +72,7 @@ export function platformColumns(nowMs: number): readonly Column<PlatformRow>[] {
     {
       id: 'last-seen',
       name: 'Last seen',
-      cell: ({ lastSeenMs }) => <Time ms={lastSeenMs} nowMs={nowMs} />,
+      cell: ({ lastSeenMs }) => Time({ ms: lastSeenMs, nowMs }),
       sort: ({ lastSeenMs }) => lastSeenMs,
       csv: ({ lastSeenMs }) => isoSeconds(lastSeenMs),
       number: true,

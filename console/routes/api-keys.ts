@@ -6,7 +6,7 @@ import { form, page, type Route } from '../http/router.ts'
 import type { Visit } from '../http/visit.ts'
 import { ApiKeys, type ApiKeysProps } from '../pages/api-keys.tsx'
 import { apiKeysView } from '../views/api-keys.ts'
-import { change, refusedForm } from './change.ts'
+import { refusedForm } from './refused-form.ts'
 
 const PATH = '/api-keys'
 
@@ -17,7 +17,7 @@ export const API_KEY_ROUTES: readonly Route[] = [
     `${PATH}/:id/revoke`,
     'api-key.revoke',
     async (visit, { id }) => {
-      await change(visit, 'api-key.revoke', { id })
+      await visit.change('api-key.revoke', { id })
       return redirect(`${PATH}?done=revoked`)
     },
     { confirmed: true },
@@ -34,7 +34,7 @@ async function create(visit: Visit): Promise<Answer> {
   const read = readForm(newKey, fields, ['scopes'])
   if ('state' in read) return keysPage(visit, read.state, 400)
   try {
-    const { raw } = await change(visit, 'api-key.create', read.data)
+    const { raw } = await visit.change('api-key.create', read.data)
     const { label } = read.data
     return keysPage(visit, { values: new FormFields(), errors: {} }, 200, { label, raw })
   } catch (error) {

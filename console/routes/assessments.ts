@@ -9,7 +9,7 @@ import type { Visit } from '../http/visit.ts'
 import { AssessmentPage } from '../pages/assessment.tsx'
 import { Assessments } from '../pages/assessments.tsx'
 import { type AssessmentView, assessmentsView, assessmentView } from '../views/assessments.ts'
-import { change, refusedForm } from './change.ts'
+import { refusedForm } from './refused-form.ts'
 
 const PATH = '/assessments'
 
@@ -20,7 +20,7 @@ export const ASSESSMENT_ROUTES: readonly Route[] = [
   form(`${PATH}/:id/categories/:at`, 'assessment.change', saveCategory),
   form(`${PATH}/:id/complete`, 'assessment.complete', async (visit, { id }) => {
     try {
-      await change(visit, 'assessment.complete', { id: existing(visit, id).assessment.id })
+      await visit.change('assessment.complete', { id: existing(visit, id).assessment.id })
       return redirect(`${PATH}/${id}?done=completed`)
     } catch (error) {
       if (!isFault(error, 'CONFLICT')) throw error
@@ -41,7 +41,7 @@ async function create(visit: Visit): Promise<Answer> {
   const { framework, title } = read.data
   try {
     const given = { framework, title: title === '' ? FRAMEWORKS[framework] : title }
-    const { id } = await change(visit, 'assessment.create', given)
+    const { id } = await visit.change('assessment.create', given)
     return redirect(`${PATH}/${id}`)
   } catch (error) {
     const { state, status } = refusedForm(error, fields)
@@ -67,7 +67,7 @@ async function saveCategory(visit: Visit, given: { readonly id: string; readonly
   })
   for (const { item, answer, note } of changes) {
     if (item.answer === answer && item.note === note) continue
-    await change(visit, 'assessment.change', { id: assessment.id, item: item.id, answer, note })
+    await visit.change('assessment.change', { id: assessment.id, item: item.id, answer, note })
   }
   return redirect(`${PATH}/${given.id}?done=saved`)
 }

@@ -4,7 +4,6 @@ import { type Answer, redirect } from '../http/answer.ts'
 import { form, page, type Route } from '../http/router.ts'
 import type { Visit } from '../http/visit.ts'
 import { Members } from '../pages/members.tsx'
-import { change } from './change.ts'
 
 const PATH = '/members'
 
@@ -19,14 +18,14 @@ export const MEMBER_ROUTES: readonly Route[] = [
       if (role === undefined) {
         throw new Fault('USAGE', `Role: expected ${ROLES.join(', ')}, found ${JSON.stringify(named)}`)
       }
-      return changed(visit, 'role', () => change(visit, 'member.role', { name, role }))
+      return changed(visit, 'role', () => visit.change('member.role', { name, role }))
     },
     { confirmed: true },
   ),
   form(
     `${PATH}/:name/remove`,
     'member.remove',
-    (visit, { name }) => changed(visit, 'removed', () => change(visit, 'member.remove', { name })),
+    (visit, { name }) => changed(visit, 'removed', () => visit.change('member.remove', { name })),
     { confirmed: true },
   ),
 ]

@@ -2,7 +2,6 @@ import { redirect } from '../http/answer.ts'
 import { form, page, type Route } from '../http/router.ts'
 import { Overview } from '../pages/overview.tsx'
 import { overviewView } from '../views/overview.ts'
-import { change } from './change.ts'
 
 export const OVERVIEW_ROUTES: readonly Route[] = [
   page('/overview', 'discovery.read', (visit) => {
@@ -16,7 +15,7 @@ export const OVERVIEW_ROUTES: readonly Route[] = [
     return visit.page('Overview', '/overview', content)
   }),
   form('/scan', 'scan.request', async (visit) => {
-    await change(visit, 'scan.request', {})
+    await visit.change('scan.request', {})
     return redirect('/overview?done=scan')
   }),
 ]

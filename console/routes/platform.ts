@@ -4,7 +4,6 @@ import { form, page, type Route } from '../http/router.ts'
 import type { Visit } from '../http/visit.ts'
 import { Platform } from '../pages/platform.tsx'
 import { platformView } from '../views/platform.ts'
-import { change } from './change.ts'
 
 /** By id, because a name may be the id of another platform. @throws Fault NOT_FOUND. */
 function registeredId({ site, organization }: Visit, name: string): string {
@@ -29,11 +28,11 @@ export const PLATFORM_ROUTES: readonly Route[] = [
     return visit.page(name, '/platforms', content)
   }),
   form('/platforms/:name/approve', 'approval.add', async (visit, { name }) => {
-    await change(visit, 'approval.add', { platforms: [registeredId(visit, name)] })
+    await visit.change('approval.add', { platforms: [registeredId(visit, name)] })
     return redirect(`/platforms/${encodeURIComponent(name)}?done=approved`)
   }),
   form('/platforms/:name/withdraw', 'approval.remove', async (visit, { name }) => {
-    await change(visit, 'approval.remove', { platforms: [registeredId(visit, name)] })
+    await visit.change('approval.remove', { platforms: [registeredId(visit, name)] })
     return redirect(`/platforms/${encodeURIComponent(name)}?done=withdrawn`)
   }),
 ]

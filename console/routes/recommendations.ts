@@ -4,7 +4,6 @@ import { redirect } from '../http/answer.ts'
 import { form, page, type Route } from '../http/router.ts'
 import { Recommendations } from '../pages/recommendations.tsx'
 import { recommendationsView } from '../views/recommendations.ts'
-import { change } from './change.ts'
 
 const PATH = '/recommendations'
 
@@ -27,7 +26,7 @@ export const RECOMMENDATION_ROUTES: readonly Route[] = [
       const expected = RECOMMENDATION_STATUSES.join(', ')
       throw new Fault('USAGE', `Status: expected ${expected}, found ${JSON.stringify(named)}`)
     }
-    await change(visit, 'recommendation.status', { id, status })
+    await visit.change('recommendation.status', { id, status })
     const back = new URLSearchParams(fields.text('back').slice(0, 500))
     back.set('done', 'status')
     return redirect(`${PATH}?${back}`)

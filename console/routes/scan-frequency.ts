@@ -4,7 +4,6 @@ import { SCAN_FREQUENCIES } from '../../engine/store/organizations.ts'
 import { redirect } from '../http/answer.ts'
 import { form, page, type Route } from '../http/router.ts'
 import { ScanFrequencyPage } from '../pages/scan-frequency.tsx'
-import { change } from './change.ts'
 
 const PATH = '/scan-frequency'
 const SCANS_SHOWN = 20
@@ -32,7 +31,7 @@ export const SCAN_FREQUENCY_ROUTES: readonly Route[] = [
         `Scan frequency: expected ${SCAN_FREQUENCIES.join(', ')}, found ${JSON.stringify(named)}`,
       )
     }
-    await change(visit, 'organization.set', { scanFrequency })
+    await visit.change('organization.set', { scanFrequency })
     return redirect(`${PATH}?done=set`)
   }),
 ]

@@ -4,7 +4,7 @@ import { form, page, type Route } from '../http/router.ts'
 import type { Visit } from '../http/visit.ts'
 import { Tokens, type TokensProps } from '../pages/tokens.tsx'
 import { tokensView } from '../views/tokens.ts'
-import { change, refusedForm } from './change.ts'
+import { refusedForm } from './refused-form.ts'
 
 const PATH = '/monitoring-tokens'
 
@@ -15,7 +15,7 @@ export const TOKEN_ROUTES: readonly Route[] = [
     `${PATH}/:id/revoke`,
     'token.revoke',
     async (visit, { id }) => {
-      await change(visit, 'token.revoke', { id })
+      await visit.change('token.revoke', { id })
       return redirect(`${PATH}?done=revoked`)
     },
     { confirmed: true },
@@ -29,7 +29,7 @@ async function generate(visit: Visit): Promise<Answer> {
     return tokensPage(visit, { values: fields, errors: { label: 'Enter a label' } }, 400)
   }
   try {
-    const { raw } = await change(visit, 'token.generate', { label })
+    const { raw } = await visit.change('token.generate', { label })
     return tokensPage(visit, { values: new FormFields(), errors: {} }, 200, { label, raw })
   } catch (error) {
     const { state, status } = refusedForm(error, fields)

@@ -1,27 +1,25 @@
-import { createHash } from 'node:crypto'
-import { HOUR_MS, MINUTE_MS } from '../../engine/process/clock.ts'
+import { isSessionOver } from '../../engine/admin/accounts.ts'
+import { MINUTE_MS } from '../../engine/process/clock.ts'
+import type { Member } from '../../engine/store/members.ts'
 import type { Organization } from '../../engine/store/organizations.ts'
 import type { Session } from '../../engine/store/sessions.ts'
 import type { Store } from '../../engine/store/store.ts'
-import type { Identity } from '../http/visit.ts'
+import type { User } from '../../engine/store/users.ts'
+import { secretHash } from './secrets.ts'
 
-/**
- * A session ends this long after its last request, and this long after its sign-in whatever
- * happens.
- */
-export const SESSION_IDLE_MS = 30 * MINUTE_MS
-export const SESSION_TOTAL_MS = 12 * HOUR_MS
 /** The last request of a session is written down this often. */
 const USE_PRECISION_MS = MINUTE_MS
 /** Sessions whose last request is remembered here until it is written. */
 const REMEMBERED_MAX = 10_000
 
-export function hashOf(secret: string): Buffer {
-  return createHash('sha256').update(secret).digest()
-}
-
-export function isSessionOver(session: Session, usedAtMs: number, nowMs: number): boolean {
-  return nowMs - usedAtMs >= SESSION_IDLE_MS || nowMs - session.createdAtMs >= SESSION_TOTAL_MS
+/** Who is signed in, and where. */
+export interface Identity {
+  readonly user: User
+  readonly session: Session
+  readonly member: Member
+  readonly organization: Organization
+  /** The organizations that the user belongs to, by name. */
+  readonly organizations: readonly Organization[]
 }
 
 /** Finds out who a request is from, and remembers when each session was used. */
@@ -42,7 +40,7 @@ export class SessionReader {
   /** undefined: nobody is signed in. Inside Environment.read. */
   identify(cookie: string | undefined, nowMs: number): Identity | undefined {
     if (cookie === undefined || cookie === '') return undefined
-    const session = this.#store.sessions.byHash(hashOf(cookie))
+    const session = this.#store.sessions.byHash(Buffer.from(secretHash(cookie), 'hex'))
     if (session === undefined) return undefined
     const usedAtMs = Math.max(session.usedAtMs, this.#used.get(session.hash) ?? 0)
     if (isSessionOver(session, usedAtMs, nowMs)) return undefined

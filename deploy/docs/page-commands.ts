@@ -174,7 +174,7 @@ class RunningSite {
   async #startDemo(): Promise<string> {
     this.#environment = { ...this.#environment, DATA_DIR: join(this.#directory, 'data/service') }
     const words = [
-      ...['--data-dir', join(this.#directory, 'data'), '--api-port', '0', '--console-port', 'off'],
+      ...['--data-dir', join(this.#directory, 'data'), '--api-port', '0', '--console-port', '0'],
       ...['--ingest-port', '0', '--syslog-port', '0'],
     ]
     const child = spawn(process.execPath, [DEMO, ...words], {
@@ -195,6 +195,8 @@ class RunningSite {
       const actual = new RegExp(`${kind} port \\d+`).exec(text)?.[0] ?? ''
       this.#ports.push([`${kind} port 1514`, actual])
     }
+    const consolePort = /localhost:(\d+)\/setup/.exec(text)?.[1] ?? ''
+    this.#ports.push(['localhost:8444', `localhost:${consolePort}`])
     return text
   }
 
@@ -256,6 +258,7 @@ class RunningSite {
   /** Replaces secrets, ids and times, which differ between runs, consistently within a page. */
   #withFixedValues(text: string): string {
     return text
+      .replace(/(?<=\/setup#)([0-9a-f]{8})[0-9a-f]+/g, (_, digits) => `${this.#fixed(digits)}…`)
       .replace(/svc_(pk|mt)_([0-9a-f]{8})[0-9a-f]+/g, (_, kind, digits) => `svc_${kind}_${this.#fixed(digits)}…`)
       .replace(/\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b/g, (id) => this.#fixedId(id))
       .replace(/\b[0-9a-f]{16}(?=[0-9a-f]{16}\b|\b)/g, (id) => this.#fixed(id))

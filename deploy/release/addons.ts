@@ -72,13 +72,16 @@ const RECIPES: Readonly<Partial<Record<AddonName, Recipe>>> = {
  */
 export async function addonFile(name: AddonName, target: Target): Promise<string> {
   const recipe = RECIPES[name]
-  const file =
-    recipe === undefined
-      ? join(MODULES, `uWebSockets.js/dist/bin/uws_linux_${target.nodeArch}_${NODE_ABI}.node`)
-      : await compiled(name, recipe, target)
+  const file = recipe === undefined ? await prebuilt(name, target) : await compiled(name, recipe, target)
   const needed = await glibcNeeded(file)
   if (isNewer(needed, GLIBC_MAX)) throw new Error(`${name} for ${target.name} needs glibc ${needed}, not ${GLIBC_MAX}`)
   return file
+}
+
+/** npm's own binary, where it needs no newer glibc than Node does. */
+async function prebuilt(name: AddonName, { nodeArch, argon2 }: Target): Promise<string> {
+  if (name === 'argon2.node') return join(await npmFolder(argon2), `argon2.linux-${nodeArch}-gnu.node`)
+  return join(MODULES, `uWebSockets.js/dist/bin/uws_linux_${nodeArch}_${NODE_ABI}.node`)
 }
 
 async function compiled(name: AddonName, recipe: Recipe, target: Target): Promise<string> {

@@ -129,6 +129,7 @@ const replacements: Plugin = {
 const ADDON_MODULES: readonly { readonly filter: RegExp; readonly text: string }[] = [
   { filter: /^pcap\/build\/Release\/pcap_binding\.node$/, text: 'module.exports = loadPcapAddon()' },
   { filter: /^uWebSockets\.js$/, text: "module.exports = loadAddon('uws.node')" },
+  { filter: /^@node-rs\/argon2$/, text: "module.exports = loadAddon('argon2.node')" },
   // The module with which lmdb finds its addon.
   { filter: /^node-gyp-build-optional-packages$/, text: "module.exports = () => loadAddon('lmdb.node')" },
 ]

@@ -22,6 +22,7 @@ const OF_ADDON: Readonly<Record<AddonName, readonly string[]>> = {
   'pcap-1.node': ['pcap', 'nan'],
   'lmdb.node': ['lmdb', 'node-addon-api'],
   'uws.node': ['uWebSockets.js'],
+  'argon2.node': ['@node-rs/argon2'],
 }
 
 const LICENCE_FILE = /^(licen[cs]e|copying|notice)/i

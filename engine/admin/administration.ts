@@ -2,6 +2,7 @@ import type { Clock } from '../process/clock.ts'
 import { Fault } from '../process/error-codes.ts'
 import type { Organization } from '../store/organizations.ts'
 import type { Store } from '../store/store.ts'
+import { AccountLinkChanges } from './account-links.ts'
 import { ApiKeyChanges } from './api-keys.ts'
 import { ApprovalChanges } from './approvals.ts'
 import { AssessmentChanges } from './assessments.ts'
@@ -27,6 +28,7 @@ const NAMED_MAX = 5
 export class Administration {
   readonly organizations: OrganizationChanges
   readonly members: MemberChanges
+  readonly accountLinks: AccountLinkChanges
   readonly apiKeys: ApiKeyChanges
   readonly tokens: TokenChanges
   readonly approvals: ApprovalChanges
@@ -44,6 +46,7 @@ export class Administration {
     this.#changes = changes
     this.organizations = new OrganizationChanges(changes)
     this.members = new MemberChanges(changes)
+    this.accountLinks = new AccountLinkChanges(changes)
     this.apiKeys = new ApiKeyChanges(changes)
     this.tokens = new TokenChanges(changes)
     this.approvals = new ApprovalChanges(changes)

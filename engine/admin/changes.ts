@@ -3,6 +3,7 @@ import { Fault } from '../process/error-codes.ts'
 import type { AuditDetails } from '../store/audit-log.ts'
 import { ROLES, type Role } from '../store/members.ts'
 import { NAME_BYTES_MAX } from '../store/organizations.ts'
+import { SERVICE_WIDE } from '../store/own-platforms.ts'
 import type { Store } from '../store/store.ts'
 import { ACTIONS, type Action, REMOVALS } from './actions.ts'
 
@@ -53,7 +54,8 @@ export class Changes {
   ): T {
     const { environment, auditLog } = this.store
     const transaction = (): T => {
-      if (organizationId !== undefined && !this.store.organizations.exists(organizationId)) {
+      const isService = organizationId === undefined || organizationId === SERVICE_WIDE
+      if (!isService && !this.store.organizations.exists(organizationId)) {
         throw new Fault('NOT_FOUND', 'the organization was removed meanwhile')
       }
       const actor = this.#allowed(action, organizationId)
@@ -70,6 +72,21 @@ export class Changes {
       return changed.result
     }
     return REMOVALS.has(action) ? environment.shrink(transaction) : environment.write(transaction)
+  }
+
+  /** @throws Fault NOT_ALLOWED where the actor is a member. */
+  assertOperator(action: Action): void {
+    if (this.#actor.kind === 'operator') return
+    throw new Fault('NOT_ALLOWED', `${action} is for the operator of the service only`)
+  }
+
+  /**
+   * Appends an entry to an audit log, inside a transaction of the caller, for a change that
+   * concerns several organizations.
+   */
+  note(action: Action, organizationId: string, subject: string): void {
+    const actor = `${this.#actor.kind} ${this.#actor.name}`
+    this.store.auditLog.append({ organizationId, timeMs: this.clock.nowMs(), actor, action, subject, details: {} })
   }
 
   /** Returns the actor's name for the audit log. @throws Fault NOT_ALLOWED. */

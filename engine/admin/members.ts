@@ -2,6 +2,7 @@ import { MEMBERS_MAX } from '../limits.ts'
 import { Fault } from '../process/error-codes.ts'
 import type { Member, Role } from '../store/members.ts'
 import type { Organization } from '../store/organizations.ts'
+import type { Store } from '../store/store.ts'
 import { type Changes, checkText } from './changes.ts'
 
 export class MemberChanges {
@@ -53,6 +54,7 @@ export class MemberChanges {
       const member = this.#existing(organization, name)
       if (store.members.ofOrganization(organizationId).length > 1) this.#assertOwnerWithout(organization, member)
       store.members.remove(member)
+      if (member.userId !== undefined) removeUserWithoutMembership(store, member.userId)
       return { organizationId, subject: member.name, details: { was: member.role }, result: member }
     })
   }
@@ -76,4 +78,12 @@ export class MemberChanges {
       `${leaving.name} is the only owner of ${organization.name}; make someone else an owner first`,
     )
   }
+}
+
+/** Inside a transaction of the caller. The name of a user who belongs nowhere becomes free. */
+function removeUserWithoutMembership(store: Store, userId: string): void {
+  const user = store.users.get(userId)
+  if (user === undefined || store.members.ofUser(userId).length > 0) return
+  for (const session of store.sessions.ofUser(userId)) store.sessions.remove(session)
+  store.users.remove(user)
 }

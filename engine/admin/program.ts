@@ -14,6 +14,7 @@ import { addRegistryCommands } from './commands/registry.ts'
 import { addRetentionCommands } from './commands/retention.ts'
 import { addScanCommands } from './commands/scan.ts'
 import { addSetupCommand } from './commands/setup.ts'
+import { addPasswordLinkCommand, addSetupLinkCommand } from './commands/setup-link.ts'
 import { addTokenCommands } from './commands/token.ts'
 import { addVerifyCommand } from './commands/verify.ts'
 
@@ -30,6 +31,8 @@ export function adminProgram(write?: (text: string) => void): Command {
   addSetupCommand(program)
   addOrganizationCommands(program)
   addMemberCommands(program)
+  addSetupLinkCommand(program)
+  addPasswordLinkCommand(program)
   addKeyCommands(program)
   addTokenCommands(program)
   addIngestCommands(program)

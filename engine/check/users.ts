@@ -1,3 +1,4 @@
+import { ACCOUNT_LINK_KINDS, type AccountLink } from '../store/account-links.ts'
 import { UUID_BYTES, uuidBytes, uuidText } from '../store/keys.ts'
 import type { Session } from '../store/sessions.ts'
 import type { User } from '../store/users.ts'
@@ -15,6 +16,7 @@ export function checkUsers(walk: StoreWalk): void {
   checkNames(walk)
   checkMemberships(walk)
   checkSessions(walk)
+  checkLinks(walk)
 }
 
 function checkRecords(walk: StoreWalk): void {
@@ -89,5 +91,17 @@ function checkSessions(walk: StoreWalk): void {
       if (sessions.byHash(key)?.hash === key.toString('hex')) return
       walk.wrong('session-hashes', '', `an entry at ${shortKey(key)}`, 'a session with that hash')
     })
+  })
+}
+
+function checkLinks(walk: StoreWalk): void {
+  const form = { keyBytes: HASH_BYTES, isIndex: true, open: packed<AccountLink>('account link') }
+  walk.table('account-links', form, ({ key, value }) => {
+    const { hash, kind, organizationId } = value
+    const wrong = (found: string, expected: string): void =>
+      walk.wrong('account-links', organizationId, found, expected)
+    if (!Buffer.from(hash, 'hex').equals(key)) wrong(`the hash ${hash.slice(0, 8)} in the record`, 'that of its key')
+    if (!ACCOUNT_LINK_KINDS.includes(kind)) wrong(`the kind ${kind}`, ACCOUNT_LINK_KINDS.join(', '))
+    if (organizationId !== '' && !walk.hasOrganization(organizationId)) wrong('a link', 'an organization of that id')
   })
 }

@@ -16,6 +16,7 @@ import { randomUUID } from 'node:crypto'
  *   user-names          name, lower case, UTF-8          user id (16)                   [index]
  *   sessions            user id (16) + session id (16)   Session
  *   session-hashes      SHA-256 of the cookie (32)       user id + session id           [index]
+ *   account-links       SHA-256 of the secret (32)       AccountLink
  *   audit-log           o + sequence (8)                 AuditEntry
  *   api-keys            o + key id (16)                  ApiKey
  *   key-uses            o + key id (16)                  time of last use

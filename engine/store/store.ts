@@ -1,5 +1,6 @@
 import { join } from 'node:path'
 import { Environment } from '../lmdb/environment.ts'
+import { AccountLinks } from './account-links.ts'
 import { type ApiKey, apiKeysOf } from './api-keys.ts'
 import { ApiVersions } from './api-versions.ts'
 import { Assessments } from './assessments.ts'
@@ -45,6 +46,7 @@ export class Store {
   readonly members: Members
   readonly users: Users
   readonly sessions: Sessions
+  readonly accountLinks: AccountLinks
   readonly auditLog: AuditLog
   readonly apiKeys: Secrets<ApiKey>
   readonly keyUses: KeyUses
@@ -85,6 +87,7 @@ export class Store {
     this.members = new Members(this.environment)
     this.users = new Users(this.environment)
     this.sessions = new Sessions(this.environment)
+    this.accountLinks = new AccountLinks(this.environment)
     this.auditLog = new AuditLog(this.environment)
     this.apiKeys = apiKeysOf(this.environment, this.apiVersions)
     this.keyUses = new KeyUses(this.environment)

@@ -2,6 +2,7 @@ import { gzipSync } from 'node:zlib'
 import { parse } from 'csv-parse/sync'
 import { render } from 'preact-render-to-string'
 import t from 'tap'
+import { GZIP_LEVEL } from '../../console/http/respond.ts'
 import { PLATFORMS_SORTING, Platforms } from '../../console/pages/platforms.tsx'
 import type { PublishedPlatform } from '../../console/views/discovery.ts'
 import { platformsView } from '../../console/views/platforms.ts'
@@ -100,14 +101,16 @@ t.test('a page of 800 platforms is small and fast', async (t) => {
   t.ok(answer.bytes.length <= PAGE_GZIP_BYTES_MAX, `${answer.bytes.length} bytes`)
   // CPU time, since tests run side by side: the fastest of some, as compiled code runs.
   const visit = { site, organization: site.organization, request: { query: new URLSearchParams() } }
-  const times = Array.from({ length: 15 }, () => {
+  const times = Array.from({ length: 40 }, () => {
     const began = process.cpuUsage()
     const view = site.store.environment.read(() => platformsView(visit as never))
     const nowMs = site.clock.nowMs()
-    gzipSync(render(Platforms({ view, sorting: PLATFORMS_SORTING, query: new URLSearchParams(), nowMs })), { level: 4 })
+    gzipSync(render(Platforms({ view, sorting: PLATFORMS_SORTING, query: new URLSearchParams(), nowMs })), {
+      level: GZIP_LEVEL,
+    })
     const { user, system } = process.cpuUsage(began)
     return (user + system) / 1000
   }).toSorted((a, b) => a - b)
-  t.comment(`${answer.bytes.length} bytes, ${times[7]} ms`)
+  t.comment(`${answer.bytes.length} bytes, ${times[0]} to ${times[39]} ms, median ${times[20]}`)
   t.ok((times[0] ?? 0) <= PAGE_MS_MAX, `${times[0]} ms of CPU`)
 })

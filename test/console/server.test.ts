@@ -64,6 +64,14 @@ t.test('a visitor who is not signed in is led to the sign-in page, and back', as
   t.equal(deep.headers['location'], '/sign-in?to=%2Fplatforms%3Fstate%3Dapproved%26q%3Dchat')
 })
 
+t.test('a link on another site opens the page, although it brings no Strict cookie', async (t) => {
+  const { browser } = await serveConsole(t)
+  const answer = await browser().get('/platforms?q=a&state=approved', { 'sec-fetch-site': 'cross-site' })
+  t.equal(answer.status, 200)
+  t.match(answer.text, /<meta http-equiv="refresh" content="0;url=\/platforms\?q=a&amp;state=approved"\/>/)
+  t.equal((await browser().get('/platforms', { 'sec-fetch-site': 'same-origin' })).status, 303, 'no loop')
+})
+
 t.test('unknown addresses and methods', async (t) => {
   const { browser, signIn, server } = await serveConsole(t)
   t.match(await browser().get('/nothing'), { status: 404, text: /Page not found/ })

@@ -4,7 +4,8 @@ import { Changes } from '../../console/changes.ts'
 import type { Route } from '../../console/http/router.ts'
 import { ROUTES } from '../../console/routes.ts'
 import { consoleHandler } from '../../console/server.ts'
-import { hashOf } from '../../console/sign-in/session-reader.ts'
+import { secretHash } from '../../console/sign-in/secrets.ts'
+import { makeSite } from '../../console/site.ts'
 import { ConsoleWriter } from '../../console/writer.ts'
 import type { HttpImplementation } from '../../engine/http/listen.ts'
 import { newUuid } from '../../engine/store/keys.ts'
@@ -50,7 +51,7 @@ export async function serveConsole(
     setImmediate(() => changes.settle(structuredClone(writer.make(structuredClone(request)))))
   })
   const handler = consoleHandler({
-    site: { store, clock, registry, changes },
+    site: makeSite({ store, clock, registry, changes }),
     routes: options.routes ?? ROUTES,
     assets: loadAssets(),
     origin: options.origin ?? '',
@@ -84,7 +85,7 @@ export async function serveConsole(
 
 function newSession(userId: string, organizationId: string, secret: string, nowMs: number): Session {
   const times = { createdAtMs: nowMs, usedAtMs: nowMs, confirmedAtMs: nowMs }
-  const hash = hashOf(secret).toString('hex')
+  const hash = secretHash(secret)
   return { id: newUuid(), userId, organizationId, hash, ...times, address: '127.0.0.1', browser: 'test' }
 }
 

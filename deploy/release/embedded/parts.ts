@@ -25,6 +25,7 @@ export const PARTS: Readonly<Record<string, string>> = {
   'dist/registry/catalog.json': 'catalog.json',
   'dist/engine/assess/frameworks.json': 'frameworks.json',
   'dist/console/assets.json': 'console-assets.json',
+  'dist/console/common-passwords.txt': 'common-passwords.txt',
   'collector/selftest/golden.json': 'golden.json',
   'collector/selftest/golden.pcap': 'golden.pcap',
   'package.json': 'package.json',

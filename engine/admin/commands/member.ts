@@ -1,8 +1,9 @@
 import { Argument, type Command, Option } from 'commander'
 import { type Member, ROLES, type Role } from '../../store/members.ts'
 import { changeOptions, ofOrganization, sharedOptions, show, timeText, withStore } from './context.ts'
+import { addInviteCommand } from './setup-link.ts'
 
-/** posture-admin member add | role | remove | list */
+/** posture-admin member add | role | remove | invite | list */
 export function addMemberCommands(program: Command): void {
   const member = program.command('member').description('Manage the members of an organization and their roles')
 
@@ -37,6 +38,8 @@ export function addMemberCommands(program: Command): void {
     }),
   )
 
+  addInviteCommand(member)
+
   const list = ofOrganization(sharedOptions(member.command('list').description('List the members of an organization')))
   list.action((options: { org?: string }) =>
     withStore(list, ({ store, administration }) => {
@@ -50,8 +53,11 @@ function print(command: Command, members: readonly Member[]): void {
     columns: [
       ['Name', 'name', { wrap: true }],
       ['Role', 'role'],
+      ['Can sign in', 'can_sign_in', { hide: 2 }],
       ['Added', 'created_at', { hide: 1 }],
     ],
-    rows: members.map(({ name, role, createdAtMs }) => ({ name, role, created_at: timeText(createdAtMs) })),
+    rows: members.map(({ name, role, createdAtMs, userId }) => {
+      return { name, role, can_sign_in: userId !== undefined, created_at: timeText(createdAtMs) }
+    }),
   })
 }

@@ -41,6 +41,7 @@ function made(t: Parameters<typeof openStore>[0], options: Parameters<typeof ope
   const { id } = organization
   const administration = new Administration(store, clock)
   administration.members.add(organization, 'alice@acme.example', 'owner')
+  administration.accountLinks.setup(organization)
   administration.apiKeys.create(organization, 'one', ['scores:read'])
   administration.apiKeys.revoke(
     organization,
@@ -184,7 +185,7 @@ const SEALED = [
   ],
 ]
 /** Sealed records whose keys begin with a user. */
-const OF_USERS = ['users', 'sessions']
+const OF_USERS = ['users', 'sessions', 'account-links']
 const INDEXES = [
   ...['organization-names', 'api-key-hashes', 'token-hashes', 'api-versions', 'registry-versions'],
   ...['memberships', 'user-names', 'session-hashes'],
@@ -641,7 +642,7 @@ const ROWS: readonly Row[] = [
     name: `a record in ${table} is at another key`,
     table,
     damage: movedTo(otherLast),
-    finds: /the id \S+ in the record, expected that of its key$/,
+    finds: /the (?:id|hash) \S+ in the record, expected that of its key$/,
   })),
   ...[
     { table: 'user-names', finds: /no entry for the name "alice@acme.example" in user-names, expected its own$/ },

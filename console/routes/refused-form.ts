@@ -1,20 +1,5 @@
 import { Fault, type FaultCode } from '../../engine/process/error-codes.ts'
-import type { CommandName, CommandParameters, CommandResult } from '../commands.ts'
 import type { FormFields, FormState } from '../form.ts'
-import type { Visit } from '../http/visit.ts'
-
-/**
- * Makes a change as the member who visits. @throws Fault of the use case, which checks the role
- * again; OverloadError.
- */
-export function change<N extends CommandName>(
-  { site, organization, identity }: Visit,
-  command: N,
-  parameters: CommandParameters<N>,
-): Promise<CommandResult<N>> {
-  const by = { organizationId: organization.id, memberName: identity.member.name }
-  return site.changes.make(command, by, parameters)
-}
 
 /** Faults that the form's values cause, with the status of the answer. */
 const STATUS: Readonly<Partial<Record<FaultCode, number>>> = { USAGE: 400, CONFLICT: 409 }

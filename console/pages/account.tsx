@@ -1,0 +1,115 @@
+import { Field, FormError } from '../design/form.tsx'
+import { Card, Notice, PageHead, Tag, Time } from '../design/parts.tsx'
+import { type Column, Table } from '../design/table.tsx'
+import type { FormState } from '../form.ts'
+import { PASSWORD_LENGTH_MIN } from '../sign-in/passwords.ts'
+import type { AccountView, SessionRow } from '../views/account.ts'
+
+export interface AccountProps {
+  readonly view: AccountView
+  readonly form: FormState
+  readonly done: string
+  readonly nowMs: number
+}
+
+const DONE: Readonly<Record<string, string>> = {
+  password: 'The password is changed. Your other sessions have ended',
+  session: 'The session has ended',
+  others: 'Your other sessions have ended',
+}
+
+/** The user's own account: sessions and password. */
+export function Account({ view, form, done, nowMs }: AccountProps) {
+  const title = DONE[done]
+  return (
+    <>
+      <PageHead title="Your account" about={view.name} />
+      {title !== undefined && <Notice title={title} />}
+      <Card title="Sessions" note="Browsers that are signed in" bare>
+        <Table id="sessions" label="Sessions" columns={sessionColumns(nowMs)} rows={view.sessions} />
+        {view.sessions.length > 1 && (
+          <form class="body" method="post" action="/account/sessions/end-others">
+            <button type="submit">Sign out all other sessions</button>
+          </form>
+        )}
+      </Card>
+      {view.hasPassword && (
+        <section class="card narrow">
+          <header>
+            <h2>Change password</h2>
+          </header>
+          <form class="stack body" method="post" action="/account/password">
+            <FormError form={form} />
+            <input type="hidden" name="username" autoComplete="username" value={view.name} />
+            <Field
+              name="current"
+              label="Current password"
+              type="password"
+              form={form}
+              required
+              autoComplete="current-password"
+            />
+            <Field
+              name="password"
+              label="New password"
+              type="password"
+              form={form}
+              required
+              minLength={PASSWORD_LENGTH_MIN}
+              autoComplete="new-password"
+              hint={`At least ${PASSWORD_LENGTH_MIN} characters.`}
+            />
+            <Field
+              name="repeated"
+              label="Repeat the new password"
+              type="password"
+              form={form}
+              required
+              autoComplete="new-password"
+            />
+            <div>
+              <button class="first" type="submit">
+                Change password
+              </button>
+            </div>
+          </form>
+        </section>
+      )}
+    </>
+  )
+}
+
+function sessionColumns(nowMs: number): readonly Column<SessionRow>[] {
+  return [
+    {
+      id: 'browser',
+      name: 'Browser',
+      cell: ({ browser, isCurrent }) => (
+        <>
+          {browser} {isCurrent && <Tag tone="good">this browser</Tag>}
+        </>
+      ),
+    },
+    { id: 'address', name: 'Address', cell: ({ address }) => <span class="mono">{address}</span> },
+    {
+      id: 'created',
+      name: 'Signed in',
+      cell: ({ createdAtMs }) => <Time ms={createdAtMs} nowMs={nowMs} />,
+      wide: true,
+    },
+    { id: 'used', name: 'Last used', cell: ({ usedAtMs }) => <Time ms={usedAtMs} nowMs={nowMs} />, wide: true },
+    {
+      id: 'end',
+      name: 'Revoke',
+      quiet: true,
+      cell: ({ id, browser, isCurrent }) =>
+        isCurrent ? null : (
+          <form method="post" action={`/account/sessions/${id}/end`}>
+            <button class="danger" type="submit" aria-label={`Revoke the session of ${browser}`}>
+              Revoke
+            </button>
+          </form>
+        ),
+    },
+  ]
+}

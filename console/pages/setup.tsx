@@ -1,0 +1,119 @@
+import type { AccountLinkKind } from '../../engine/store/account-links.ts'
+import { Field, FormError } from '../design/form.tsx'
+import { PlainPage, type Theme } from '../design/layout.tsx'
+import type { FormState } from '../form.ts'
+import { PASSWORD_LENGTH_MIN } from '../sign-in/passwords.ts'
+
+export interface SetupProps {
+  readonly theme: Theme
+  readonly form: FormState
+}
+
+/** The first step: the secret of the link, which the browser script takes from the address. */
+export function Setup({ theme, form }: SetupProps) {
+  return (
+    <PlainPage title="Set up your account" theme={theme} path="/setup">
+      <h1>Set up your account</h1>
+      <form class="stack" method="post" action="/setup">
+        <FormError form={form} />
+        <Field
+          name="secret"
+          label="Setup secret"
+          form={form}
+          required
+          maxLength={200}
+          fromFragment
+          hint="The part of the link after #. It works once."
+        />
+        <button class="first" type="submit">
+          Continue
+        </button>
+      </form>
+    </PlainPage>
+  )
+}
+
+export interface SetupAccountProps extends SetupProps {
+  readonly secret: string
+  readonly kind: AccountLinkKind
+  /** '' if the link's holder creates the organization. */
+  readonly organizationName: string
+  /** The name that the link fixes; '' if its holder chooses. */
+  readonly name: string
+  /** Who is signed in, and can take the link as they are; '' if nobody is. */
+  readonly signedInAs: string
+}
+
+const TITLES: Readonly<Record<AccountLinkKind, string>> = {
+  setup: 'Become the first owner',
+  invitation: 'Accept the invitation',
+  password: 'Set a new password',
+}
+
+/** The second step: who the user is. */
+export function SetupAccount(props: SetupAccountProps) {
+  const { theme, form, secret, kind, organizationName, name, signedInAs } = props
+  const createsOrganization = kind === 'setup' && organizationName === ''
+  return (
+    <PlainPage title={TITLES[kind]} theme={theme} path="/setup">
+      <h1>{TITLES[kind]}</h1>
+      {organizationName !== '' && <p class="muted">Organization: {organizationName}</p>}
+      {name !== '' && <p class="muted">Name for sign-in: {name}</p>}
+      <form class="stack" method="post" action="/setup/account">
+        <FormError form={form} />
+        <input type="hidden" name="secret" value={secret} />
+        {createsOrganization && (
+          <>
+            <Field name="organization" label="Organization" form={form} required maxLength={255} />
+            <Field
+              name="domain"
+              label="Domain"
+              form={form}
+              required
+              maxLength={255}
+              hint="The domain of the organization, such as acme.example. Scans report it."
+            />
+          </>
+        )}
+        {kind !== 'password' && signedInAs !== '' ? (
+          <p>You are signed in as {signedInAs} and stay the same user.</p>
+        ) : (
+          <>
+            {name === '' && (
+              <Field
+                name="name"
+                label="Name or e-mail address"
+                form={form}
+                required
+                maxLength={255}
+                autoComplete="username"
+              />
+            )}
+            {name !== '' && <input type="hidden" name="username" autoComplete="username" value={name} />}
+            <Field
+              name="password"
+              label="Password"
+              type="password"
+              form={form}
+              required
+              minLength={PASSWORD_LENGTH_MIN}
+              autoComplete="new-password"
+              hint={`At least ${PASSWORD_LENGTH_MIN} characters.`}
+            />
+            <Field
+              name="repeated"
+              label="Repeat the password"
+              type="password"
+              form={form}
+              required
+              autoComplete="new-password"
+            />
+          </>
+        )}
+        <button class="first" type="submit">
+          Continue
+        </button>
+      </form>
+    </PlainPage>
+  )
+}

@@ -1,0 +1,41 @@
+import { Field, FormError } from '../design/form.tsx'
+import { PlainPage, type Theme } from '../design/layout.tsx'
+import type { FormState } from '../form.ts'
+
+export interface SignInProps {
+  readonly theme: Theme
+  readonly form: FormState
+  /** The page that was asked for. */
+  readonly to: string
+  /** Nobody can sign in yet. */
+  readonly isNew: boolean
+}
+
+export function SignIn({ theme, form, to, isNew }: SignInProps) {
+  return (
+    <PlainPage title="Sign in" theme={theme} path="/sign-in">
+      <h1>Sign in</h1>
+      {isNew && (
+        <p class="muted">
+          Nobody can sign in yet. Run <code>posture-admin setup-link</code> on the server and open the link.
+        </p>
+      )}
+      <form class="stack" method="post" action="/sign-in">
+        <FormError form={form} />
+        <input type="hidden" name="to" value={to} />
+        <Field
+          name="name"
+          label="Name or e-mail address"
+          form={form}
+          required
+          maxLength={255}
+          autoComplete="username"
+        />
+        <Field name="password" label="Password" type="password" form={form} required autoComplete="current-password" />
+        <button class="first" type="submit">
+          Sign in
+        </button>
+      </form>
+    </PlainPage>
+  )
+}

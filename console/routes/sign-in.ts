@@ -1,0 +1,170 @@
+import { z } from 'zod'
+import { linkHash } from '../../engine/admin/account-links.ts'
+import { Accounts } from '../../engine/admin/accounts.ts'
+import { Fault, isFault } from '../../engine/process/error-codes.ts'
+import type { AccountLink } from '../../engine/store/account-links.ts'
+import { EMPTY_FORM, FormFields, type FormState, readForm } from '../form.ts'
+import { type Answer, isLocalPath, pageAnswer, redirect } from '../http/answer.ts'
+import { clearCookie, setCookie } from '../http/cookies.ts'
+import { form, openForm, openPage, type Route } from '../http/router.ts'
+import type { Guest } from '../http/visit.ts'
+import { Setup, SetupAccount } from '../pages/setup.tsx'
+import { SignIn } from '../pages/sign-in.tsx'
+import { browserName } from '../sign-in/browser-name.ts'
+import { passwordFault } from '../sign-in/passwords.ts'
+import { newSecret, secretHash } from '../sign-in/secrets.ts'
+import { trustedBrowser } from '../sign-in/trusted-browser.ts'
+
+/** How long a browser keeps the cookie of its own allowance. */
+const BROWSER_SECONDS = 90 * 86_400
+
+export const SIGN_IN_ROUTES: readonly Route[] = [
+  openPage('/sign-in', (guest) => {
+    const to = targetOf(guest.request.query.get('to') ?? '')
+    return guest.identity === undefined ? signInPage(guest, EMPTY_FORM, to, 200) : redirect(to)
+  }),
+  openForm('/sign-in', signIn),
+  form('/sign-out', 'signed-in', async ({ site, identity }) => {
+    const { id, userId } = identity.session
+    await site.changes.account('session.end', { userId, id })
+    return redirect('/sign-in', [clearCookie('session')])
+  }),
+  openPage('/setup', (guest) => setupPage(guest, EMPTY_FORM, 200)),
+  openForm('/setup', (guest) => {
+    const link = linkOf(guest)
+    return 'fault' in link ? link.fault : setupAccountPage(guest, link, EMPTY_FORM, 200)
+  }),
+  openForm('/setup/account', setUpAccount),
+]
+
+function targetOf(to: string): string {
+  return isLocalPath(to) ? to : '/'
+}
+
+function signInPage(
+  guest: Guest,
+  state: FormState,
+  to: string,
+  status: number,
+  fields: readonly string[] = [],
+): Answer {
+  const isNew = guest.site.store.users.isEmpty()
+  return pageAnswer(SignIn({ theme: guest.theme, form: state, to, isNew }), { status, fields })
+}
+
+/** A wrong name and a wrong password are answered alike, and take the same time. */
+async function signIn(guest: Guest): Promise<Answer> {
+  const { site, request, nowMs } = guest
+  const name = request.fields.text('name').trim()
+  const to = targetOf(request.fields.text('to'))
+  const user = site.store.users.byName(name)
+  const known = trustedBrowser(user, request.cookies.get('browser'))
+  const verdict = site.attempts.begin({ name, address: request.address, trustedBrowser: known }, nowMs)
+  const again = (status: number, error: string, fields: readonly string[] = []): Answer =>
+    signInPage(guest, { values: request.fields, errors: { '': error } }, to, status, fields)
+  if (!verdict.allowed) {
+    const minutes = Math.ceil(verdict.retryAfterSeconds / 60)
+    const retryAfter = ['retry-after', String(verdict.retryAfterSeconds)]
+    return again(429, `Too many attempts. Try again in ${minutes} minutes`, retryAfter)
+  }
+  const matches = await site.passwords.verify(user?.passwordHash, request.fields.text('password'))
+  if (!matches || user === undefined) return again(403, 'The name or the password is wrong')
+  verdict.succeeded()
+  return startSession(guest, user.id, to)
+}
+
+/**
+ * Signs a user in whose identity was proved. The cookie's value is always new, whatever the browser
+ * sent.
+ */
+async function startSession(guest: Guest, userId: string, to: string, organizationId = ''): Promise<Answer> {
+  const { site, request } = guest
+  const session = newSecret()
+  const browser = request.cookies.get('browser') ?? newSecret()
+  await site.changes.account('session.create', {
+    userId,
+    from: {
+      sessionHash: secretHash(session),
+      endedHash: guest.identity?.session.hash ?? '',
+      browserHash: secretHash(browser),
+      address: request.address,
+      browser: browserName(request.userAgent),
+      organizationId,
+    },
+  })
+  const cookies = [setCookie('session', session), setCookie('browser', browser, { seconds: BROWSER_SECONDS })]
+  return redirect(to, cookies)
+}
+
+function setupPage(guest: Guest, state: FormState, status: number): Answer {
+  return pageAnswer(Setup({ theme: guest.theme, form: state }), { status })
+}
+
+/** The link of the posted secret, or the page that says why there is none. */
+function linkOf(guest: Guest): AccountLink | { readonly fault: Answer } {
+  const { site, request } = guest
+  const secret = request.fields.text('secret').trim().replace(/^.*#/, '')
+  try {
+    return new Accounts(site.store, site.clock).link(linkHash(secret).toString('hex'))
+  } catch (error) {
+    if (!(error instanceof Fault)) throw error
+    return { fault: setupPage(guest, { values: new FormFields(), errors: { secret: error.message } }, 404) }
+  }
+}
+
+function setupAccountPage(guest: Guest, link: AccountLink, state: FormState, status: number): Answer {
+  const { site, request } = guest
+  const document = SetupAccount({
+    theme: guest.theme,
+    form: state,
+    secret: request.fields.text('secret').trim().replace(/^.*#/, ''),
+    kind: link.kind,
+    organizationName: link.organizationId === '' ? '' : (site.store.organizations.get(link.organizationId)?.name ?? ''),
+    name: link.name,
+    signedInAs: link.kind === 'password' ? '' : (guest.identity?.user.name ?? ''),
+  })
+  return pageAnswer(document, { status, showsSecret: true })
+}
+
+const newUser = z.object({
+  name: z.string().trim().max(255).default(''),
+  organization: z.string().trim().max(255).default(''),
+  domain: z.string().trim().max(255).default(''),
+  password: z.string().default(''),
+  repeated: z.string().default(''),
+})
+
+async function setUpAccount(guest: Guest): Promise<Answer> {
+  const { site, request, identity } = guest
+  const link = linkOf(guest)
+  if ('fault' in link) return link.fault
+  const again = (errors: FormState['errors'], status: number): Answer =>
+    site.store.environment.read(() => setupAccountPage(guest, link, { values: request.fields, errors }, status))
+  const read = readForm(newUser, request.fields)
+  if ('state' in read) return again(read.state.errors, 400)
+  const { name, organization, domain, password, repeated } = read.data
+  const isSignedIn = link.kind !== 'password' && identity !== undefined
+  const userName = link.name === '' ? name : link.name
+  if (!isSignedIn) {
+    const fault = passwordFault(password, [userName, organization])
+    if (fault !== undefined) return again({ password: fault }, 400)
+    if (password !== repeated) return again({ repeated: 'The two passwords differ' }, 400)
+  }
+  try {
+    const used = await site.changes.account('link.use', {
+      linkHash: link.hash,
+      userId: isSignedIn ? identity.user.id : '',
+      userName: isSignedIn ? identity.user.name : userName,
+      passwordHash: isSignedIn ? '' : await site.passwords.hash(password),
+      organization: link.kind === 'setup' && link.organizationId === '' ? { name: organization, domain } : undefined,
+    })
+    return await startSession(guest, used.userId, '/', used.organizationId)
+  } catch (error) {
+    if (isFault(error, 'NOT_FOUND')) {
+      return setupPage(guest, { values: new FormFields(), errors: { secret: error.message } }, 404)
+    }
+    if (isFault(error, 'CONFLICT')) return again({ '': error.message }, 409)
+    if (isFault(error, 'USAGE')) return again({ '': error.message }, 400)
+    throw error
+  }
+}

@@ -1,0 +1,38 @@
+import { hostname } from 'node:os'
+import { linkUrl } from '../engine/admin/account-links.ts'
+import { Administration } from '../engine/admin/administration.ts'
+import { systemClock } from '../engine/process/clock.ts'
+import { logFailure } from '../engine/process/failure.ts'
+import type { Logger } from '../engine/process/log.ts'
+import { secretText } from '../engine/process/table.ts'
+import type { Store } from '../engine/store/store.ts'
+
+/**
+ * While nobody can sign in: prints a setup link on a terminal, and elsewhere logs the command that
+ * prints it. A link is a secret, which must not be in the log of a container or of systemd.
+ */
+export function offerSetupLink(
+  store: Store,
+  url: string,
+  dataDirectory: string,
+  log: Logger,
+  output: { readonly isTTY?: boolean; write(text: string): unknown } = process.stdout,
+): void {
+  if (!store.users.isEmpty()) return
+  const organizations = store.organizations.all()
+  const [organization] = organizations
+  if (output.isTTY !== true || organizations.length > 1) {
+    const which = organizations.length > 1 ? ' --org NAME' : ''
+    const command = `posture-admin setup-link --data-dir ${dataDirectory}${which}`
+    log.info({ command }, 'nobody can sign in to the console yet; run this command')
+    return
+  }
+  // A browser cannot open the address that means every address.
+  const origin = url.replace(/\/\/(?:0\.0\.0\.0|\[::\])(?=:)/, `//${hostname()}`)
+  try {
+    const { secret } = new Administration(store, systemClock).accountLinks.setup(organization)
+    output.write(`\n${secretText('Set up the console', linkUrl(origin, secret))}\n`)
+  } catch (error) {
+    logFailure(log, error, 'no setup link could be made', { level: 'warn' })
+  }
+}

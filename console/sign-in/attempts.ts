@@ -1,0 +1,111 @@
+import { isIP } from 'node:net'
+import { MINUTE_MS } from '../../engine/process/clock.ts'
+
+export const WINDOW_MS = 15 * MINUTE_MS
+/**
+ * Failed attempts in any window: of one account from browsers that it does not trust, and of each
+ * that it trusts.
+ */
+export const ACCOUNT_FAILURES_MAX = 5
+/** The same of one IPv4 address or IPv6 /64, whatever the account. */
+export const NETWORK_FAILURES_MAX = 20
+/**
+ * Accounts, browsers and networks that are remembered. Beyond the limit, the one that failed
+ * longest ago is forgotten.
+ */
+const REMEMBERED_MAX = 100_000
+
+export interface Attempt {
+  /** The name as typed; it need not exist. */
+  readonly name: string
+  readonly address: string
+  /**
+   * SHA-256 of the cookie of a browser that this account trusts; undefined for any other browser.
+   */
+  readonly trustedBrowser: string | undefined
+}
+
+export type Verdict =
+  | { readonly allowed: true; readonly succeeded: () => void }
+  | { readonly allowed: false; readonly retryAfterSeconds: number }
+
+/**
+ * Limits guesses of passwords. Each attempt counts as failed from its beginning until it has
+ * succeeded, so that parallel attempts count, too. A browser that signed in before has an allowance
+ * of its own: whoever guesses from elsewhere cannot lock the owner out. The counters are in memory
+ * and start at zero with the service.
+ */
+export class SignInAttempts {
+  readonly #failures = new Map<string, number[]>()
+
+  begin({ name, address, trustedBrowser }: Attempt, nowMs: number): Verdict {
+    const limits: readonly (readonly [key: string, max: number])[] =
+      trustedBrowser === undefined
+        ? [
+            [`account ${name.toLowerCase().slice(0, 255)}`, ACCOUNT_FAILURES_MAX],
+            [`network ${networkOf(address)}`, NETWORK_FAILURES_MAX],
+          ]
+        : [[`browser ${trustedBrowser}`, ACCOUNT_FAILURES_MAX]]
+    let waitMs = 0
+    for (const [key, max] of limits) {
+      const times = this.#recent(key, nowMs)
+      const [oldest] = times.slice(-max)
+      if (times.length >= max && oldest !== undefined) waitMs = Math.max(waitMs, oldest + WINDOW_MS - nowMs)
+    }
+    if (waitMs > 0) return { allowed: false, retryAfterSeconds: Math.ceil(waitMs / 1000) }
+    for (const [key] of limits) this.#add(key, nowMs)
+    return {
+      allowed: true,
+      succeeded: () => {
+        for (const [key] of limits) this.#remove(key, nowMs)
+      },
+    }
+  }
+
+  #recent(key: string, nowMs: number): number[] {
+    // Either way: the clock may have been set back.
+    return (this.#failures.get(key) ?? []).filter((timeMs) => Math.abs(nowMs - timeMs) < WINDOW_MS)
+  }
+
+  #add(key: string, nowMs: number): void {
+    const times = [...this.#recent(key, nowMs), nowMs]
+    this.#failures.delete(key)
+    this.#failures.set(key, times)
+    if (this.#failures.size <= REMEMBERED_MAX) return
+    const [oldest] = this.#failures.keys()
+    if (oldest !== undefined) this.#failures.delete(oldest)
+  }
+
+  #remove(key: string, timeMs: number): void {
+    const times = this.#failures.get(key) ?? []
+    const at = times.lastIndexOf(timeMs)
+    if (at >= 0) times.splice(at, 1)
+    if (times.length === 0) this.#failures.delete(key)
+  }
+}
+
+const GROUPS = 8
+const GROUPS_OF_NETWORK = 4
+
+/**
+ * The address of an IPv4 client, also when written as IPv6; the /64 of an IPv6 client, since it can
+ * use any address there.
+ */
+export function networkOf(address: string): string {
+  const mapped = /^(?:::ffff:|(?:0{1,4}:){5}ffff:)(.+)$/i.exec(address)?.[1]
+  if (mapped !== undefined && isIP(mapped) === 4) return mapped
+  if (mapped !== undefined && /^[0-9a-f]{1,4}:[0-9a-f]{1,4}$/i.test(mapped)) {
+    const [high = 0, low = 0] = mapped.split(':').map((group) => Number.parseInt(group, 16))
+    return [high >> 8, high & 255, low >> 8, low & 255].join('.')
+  }
+  if (isIP(address) !== 6) return address
+  const [left = '', right] = address.toLowerCase().replace(/%.*$/, '').split('::')
+  const before = left === '' ? [] : left.split(':')
+  const after = right === undefined || right === '' ? [] : right.split(':')
+  const zeros = right === undefined ? 0 : GROUPS - before.length - after.length
+  const groups = [...before, ...Array.from({ length: Math.max(0, zeros) }, () => '0'), ...after]
+  return `${groups
+    .slice(0, GROUPS_OF_NETWORK)
+    .map((group) => Number.parseInt(group, 16).toString(16))
+    .join(':')}::/64`
+}

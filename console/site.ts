@@ -1,0 +1,21 @@
+import type { Clock } from '../engine/process/clock.ts'
+import type { RegistryInForce } from '../engine/store/registry-in-force.ts'
+import type { Store } from '../engine/store/store.ts'
+import type { Changes } from './changes.ts'
+import { SignInAttempts } from './sign-in/attempts.ts'
+import { PasswordHasher } from './sign-in/passwords.ts'
+
+/** What every route can use. */
+export interface Site {
+  /** For reading. Changes go by `changes` to the thread that writes. */
+  readonly store: Store
+  readonly clock: Clock
+  readonly registry: RegistryInForce
+  readonly changes: Changes
+  readonly passwords: PasswordHasher
+  readonly attempts: SignInAttempts
+}
+
+export function makeSite(given: Pick<Site, 'store' | 'clock' | 'registry' | 'changes'>): Site {
+  return { ...given, passwords: new PasswordHasher(), attempts: new SignInAttempts() }
+}

@@ -1,0 +1,31 @@
+import { isSessionOver } from '../../engine/admin/accounts.ts'
+import type { Visit } from '../http/visit.ts'
+
+export interface SessionRow {
+  readonly id: string
+  readonly browser: string
+  readonly address: string
+  readonly createdAtMs: number
+  readonly usedAtMs: number
+  readonly isCurrent: boolean
+}
+
+export interface AccountView {
+  readonly name: string
+  readonly hasPassword: boolean
+  /** The most recently used first. */
+  readonly sessions: readonly SessionRow[]
+}
+
+/** The account of whoever is signed in. */
+export function accountView({ site, identity, nowMs }: Visit): AccountView {
+  const { user, session: current } = identity
+  const sessions = site.store.sessions
+    .ofUser(user.id)
+    .filter((session) => session.id === current.id || !isSessionOver(session, session.usedAtMs, nowMs))
+    .sort((a, b) => b.usedAtMs - a.usedAtMs)
+    .map(({ id, browser, address, createdAtMs, usedAtMs }) => {
+      return { id, browser, address, createdAtMs, usedAtMs, isCurrent: id === current.id }
+    })
+  return { name: user.name, hasPassword: user.passwordHash !== '', sessions }
+}

@@ -1,0 +1,51 @@
+import type { Environment } from '../lmdb/environment.ts'
+import { Family } from './family.ts'
+
+/**
+ * What a link lets its holder do, once: become the first owner, become the user of a member, or set
+ * a password.
+ */
+export const ACCOUNT_LINK_KINDS = ['setup', 'invitation', 'password'] as const
+export type AccountLinkKind = (typeof ACCOUNT_LINK_KINDS)[number]
+
+/** A link of single use that an operator or an owner hands out. */
+export interface AccountLink {
+  readonly kind: AccountLinkKind
+  /** SHA-256 of the secret in the link, in hex. The secret itself is stored nowhere. */
+  readonly hash: string
+  /**
+   * '' for a setup link that also creates the organization, and for a link that sets a password.
+   */
+  readonly organizationId: string
+  /** Of an invitation: the member. Of a link that sets a password: the user. Otherwise ''. */
+  readonly name: string
+  readonly createdAtMs: number
+  readonly expiresAtMs: number
+}
+
+/** Links by the hash of their secret, which is all that a request shows. */
+export class AccountLinks {
+  readonly #records: Family<AccountLink>
+
+  constructor(environment: Environment) {
+    this.#records = new Family(environment.table('account-links'), 'account link')
+  }
+
+  byHash(hash: Uint8Array): AccountLink | undefined {
+    return this.#records.get(hash)
+  }
+
+  all(): AccountLink[] {
+    return Array.from(this.#records.range(Buffer.alloc(0)), ({ value }) => value)
+  }
+
+  /** Inside a transaction of the caller. */
+  put(link: AccountLink): void {
+    this.#records.put(Buffer.from(link.hash, 'hex'), link)
+  }
+
+  /** Inside a transaction of the caller. */
+  remove(link: AccountLink): void {
+    this.#records.remove(Buffer.from(link.hash, 'hex'))
+  }
+}

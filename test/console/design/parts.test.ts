@@ -1,0 +1,100 @@
+import type { VNode } from 'preact'
+import { render } from 'preact-render-to-string'
+import t from 'tap'
+import { Bar, niceTop, Shares, Timeline } from '../../../console/design/chart.tsx'
+import { relativeTime } from '../../../console/design/parts.tsx'
+import { type Column, csvOf, sorted, sortingOf } from '../../../console/design/table.tsx'
+import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../../engine/process/clock.ts'
+
+const html = (node: VNode): string => render(node)
+
+t.test('a timeline has a bar for each day that has clients, within its box', async (t) => {
+  const days = [0, 5, 100, 3].map((clients, at) => ({ day: 20_400 + at, approved: clients, notApproved: at }))
+  const text = html(Timeline({ days, label: 'Use per day', unit: 'clients', width: 300, height: 100 }))
+  t.match(text, /role="img" aria-label="Use per day"/)
+  t.equal([...text.matchAll(/class="approved"/g)].length, 3)
+  t.equal([...text.matchAll(/class="shadow"/g)].length, 3)
+  t.match(text, /2 clients not approved, 100 approved/)
+  for (const [, x, y, width, height] of text.matchAll(
+    /<rect[^>]* x="([\d.-]+)" y="([\d.-]+)" width="([\d.-]+)" height="([\d.-]+)"/g,
+  )) {
+    t.ok(Number(x) >= 0 && Number(x) + Number(width) <= 300 && Number(y) >= 0 && Number(y) + Number(height) <= 100)
+  }
+  t.notMatch(text, /NaN|Infinity|style=/)
+  t.notMatch(html(Timeline({ days: [], label: 'none', unit: 'clients' })), /NaN|Infinity/)
+})
+
+t.test('the top of an axis', async (t) => {
+  for (const [most, top] of [
+    [0, 2],
+    [1, 2],
+    [3, 4],
+    [5, 6],
+    [11, 20],
+    [101, 200],
+    [173, 200],
+    [450, 500],
+    [999, 1000],
+  ] as const) {
+    t.equal(niceTop(most), top, `${most}`)
+  }
+})
+
+t.test('shares stay within the bar', async (t) => {
+  t.match(html(Bar({ share: 2, label: 'x' })), /class="value" width="100"/)
+  t.match(html(Bar({ share: -1, label: 'x' })), /class="value" width="0"/)
+  t.match(html(Shares({ parts: [{ tone: 'approved', share: 0 }], label: 'x' })), /width="0"/)
+})
+
+t.test('times in words', async (t) => {
+  const now = 100 * DAY_MS
+  for (const [distance, text] of [
+    [0, 'just now'],
+    [MINUTE_MS - 1, 'just now'],
+    [MINUTE_MS, '1 minute ago'],
+    [119 * MINUTE_MS, '1 hour ago'],
+    [47 * HOUR_MS, '1 day ago'],
+    [94 * DAY_MS, '94 days ago'],
+    [-21 * MINUTE_MS, 'in 21 minutes'],
+    [-1, 'in a moment'],
+  ] as const) {
+    t.equal(relativeTime(now - distance, now), text)
+  }
+})
+
+interface Row {
+  readonly name: string
+  readonly count: number
+}
+const COLUMNS: readonly Column<Row>[] = [
+  { id: 'name', name: 'Name', cell: ({ name }) => name, sort: ({ name }) => name, csv: ({ name }) => name },
+  { id: 'count', name: 'Count', sort: ({ count }) => count, csv: ({ count }) => count, number: true },
+  { id: 'do', name: 'Do', cell: () => 'x' },
+]
+const FIRST = { by: 'name', direction: 'ascending' } as const
+
+t.test('a table is sorted by what the query names, if it has such a column', async (t) => {
+  const of = (query: string) => sortingOf(COLUMNS, new URLSearchParams(query), FIRST)
+  t.same(of('sort=-count'), { by: 'count', direction: 'descending' })
+  for (const query of ['', 'sort=', 'sort=do', 'sort=__proto__', 'sort=--count']) t.same(of(query), FIRST, query)
+  const rows = ['b10', 'b9', 'a'].map((name, count) => ({ name, count }))
+  t.same(
+    sorted(rows, COLUMNS, FIRST).map(({ name }) => name),
+    ['a', 'b9', 'b10'],
+  )
+  t.same(
+    sorted(rows, COLUMNS, of('sort=-count')).map(({ count }) => count),
+    [2, 1, 0],
+  )
+})
+
+t.test('a CSV file has no formulas, and quotes what it must', async (t) => {
+  const names = ['=1+1', '+1', '-1', '@x', ' =1', '\t=1', 'a,b', 'say "x"', 'two\nlines', 'plain']
+  const text = csvOf(
+    COLUMNS,
+    names.map((name, count) => ({ name, count })),
+  )
+  t.same(text.split('\r\n').slice(0, 3), ['Name,Count', "'=1+1,0", "'+1,1"])
+  t.notMatch(text, /^[=+\-@]/m)
+  t.match(text, '"say ""x""",7')
+})

@@ -1,0 +1,45 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { Agent, request } from 'undici'
+import { admin, startService } from '../support/programs.ts'
+
+const PASSWORD = 'correct horse battery staple'
+
+t.test('the console in a running service: its thread reads, the main thread writes', async (t) => {
+  const directory = join(t.testdir(), 'service')
+  const data = ['--data-dir', directory]
+  await admin('organization', 'create', 'Acme', '--domain', 'acme.example', ...data)
+  const service = await startService(directory, ['--ingest-port', 'off', '--log-level', 'DEBUG'])
+  const origin = `https://localhost:${service.consolePort}`
+  const dispatcher = new Agent({ connect: { ca: readFileSync(join(directory, 'tls/certificate.pem')) } })
+  const post = async (path: string, fields: Record<string, string>, cookie = '') => {
+    const headers = { origin, 'sec-fetch-site': 'same-origin', cookie }
+    const type = { 'content-type': 'application/x-www-form-urlencoded' }
+    const body = new URLSearchParams(fields).toString()
+    return request(origin + path, { dispatcher, method: 'POST', headers: { ...headers, ...type }, body })
+  }
+  const [link] = await admin('setup-link', '--console-origin', origin, ...data)
+  t.match(link, { for: 'Acme', url: new RegExp(`^${origin}/setup#[0-9a-f]{64}$`) })
+  const secret = String(link?.['url']).split('#')[1] ?? ''
+  const made = await post('/setup/account', { secret, name: 'ada', password: PASSWORD, repeated: PASSWORD })
+  t.equal(made.statusCode, 303)
+  await made.body.dump()
+  const cookies = [made.headers['set-cookie'] ?? []].flat().map((line) => line.split(';', 1)[0])
+  const cookie = cookies.join('; ')
+  const page = await request(`${origin}/platforms`, { dispatcher, headers: { cookie } })
+  t.equal(page.statusCode, 200)
+  t.match(await page.body.text(), /Acme/)
+  t.match(await admin('member', 'list', '--org', 'Acme', ...data), [{ name: 'ada', role: 'owner', can_sign_in: true }])
+  const out = await post('/sign-out', {}, cookie)
+  await out.body.dump()
+  t.equal((await request(`${origin}/platforms`, { dispatcher, headers: { cookie } })).statusCode, 303)
+  await dispatcher.close()
+  service.child.kill('SIGTERM')
+  const { status, stderr, stdout } = await service.ended
+  t.equal(status, 0)
+  t.match(stderr, /nobody can sign in to the console yet/)
+  for (const hidden of [secret, PASSWORD, ...cookies.map((each) => String(each).split('=')[1])]) {
+    t.notOk((stderr + stdout).includes(String(hidden)), 'no secret is logged')
+  }
+})

@@ -1,0 +1,44 @@
+import t from 'tap'
+import { offerSetupLink } from '../../console/setup-offer.ts'
+import { capturedLog } from '../support/captured-log.ts'
+import { serveConsole } from '../support/console.ts'
+import { makeOrganization, openStore } from '../support/store.ts'
+
+const URL = 'https://0.0.0.0:8444'
+
+/** What the service prints and logs when it starts. */
+function offered(store: Parameters<typeof offerSetupLink>[0], isTTY: boolean) {
+  const { log, entries } = capturedLog()
+  log.level = 'info'
+  let printed = ''
+  const write = (text: string): void => {
+    printed += text
+  }
+  offerSetupLink(store, URL, '/data', log, { isTTY, write })
+  return { printed, entries }
+}
+
+t.test('on a terminal the link is printed, with a host that browsers can open', async (t) => {
+  const { store } = openStore(t)
+  const { printed, entries } = offered(store, true)
+  t.match(printed, /^Set up the console:\n\nhttps:\/\/(?!0\.0\.0\.0)[^/]+:8444\/setup#[0-9a-f]{64}\n/m)
+  t.same(entries, [])
+  t.equal(store.accountLinks.all().length, 1)
+})
+
+t.test('elsewhere the command is logged, and no link is made', async (t) => {
+  const opened = openStore(t)
+  const { printed, entries } = offered(opened.store, false)
+  t.equal(printed, '')
+  t.match(entries, [{ command: 'posture-admin setup-link --data-dir /data' }])
+  makeOrganization(opened, 'Acme')
+  makeOrganization(opened, 'Globex')
+  t.match(offered(opened.store, true).entries, [{ command: 'posture-admin setup-link --data-dir /data --org NAME' }])
+  t.same(opened.store.accountLinks.all(), [])
+})
+
+t.test('once somebody can sign in, nothing is offered', async (t) => {
+  const site = await serveConsole(t)
+  site.signIn('ada', 'owner')
+  t.same(offered(site.store, true), { printed: '', entries: [] })
+})

@@ -1,0 +1,65 @@
+import t from 'tap'
+import { networkOf, SignInAttempts, WINDOW_MS } from '../../../console/sign-in/attempts.ts'
+
+const NAME = 'ada@acme.example'
+
+function fail(attempts: SignInAttempts, times: number, about: object, nowMs: number): number {
+  let allowed = 0
+  for (let time = 0; time < times; time++) {
+    const attempt = { name: NAME, address: '192.0.2.1', trustedBrowser: undefined, ...about }
+    if (attempts.begin(attempt, nowMs).allowed) allowed++
+  }
+  return allowed
+}
+
+t.test('five failures of an account in any 15 minutes, from wherever', async (t) => {
+  const attempts = new SignInAttempts()
+  t.equal(fail(attempts, 3, { address: '192.0.2.1' }, 0), 3)
+  t.equal(fail(attempts, 5, { address: '198.51.100.1', name: NAME.toUpperCase() }, 60_000), 2)
+  const verdict = attempts.begin({ name: NAME, address: '203.0.113.9', trustedBrowser: undefined }, 60_000)
+  t.same(verdict, { allowed: false, retryAfterSeconds: (WINDOW_MS - 60_000) / 1000 })
+  t.equal(fail(attempts, 5, {}, WINDOW_MS), 3, 'three have left the window')
+})
+
+t.test('twenty failures of a network, over all accounts', async (t) => {
+  const attempts = new SignInAttempts()
+  let allowed = 0
+  for (let at = 0; at < 30; at++) {
+    allowed += fail(attempts, 1, { name: `user${at}`, address: `2001:db8:1:2::${at.toString(16)}` }, 0)
+  }
+  t.equal(allowed, 20)
+  t.equal(fail(attempts, 1, { name: 'other', address: '2001:db8:1:3::1' }, 0), 1, 'another /64')
+})
+
+t.test('whoever guesses cannot lock out a browser that signed in before', async (t) => {
+  const attempts = new SignInAttempts()
+  fail(attempts, 30, {}, 0)
+  t.equal(fail(attempts, 1, {}, 0), 0)
+  t.equal(fail(attempts, 10, { trustedBrowser: 'one' }, 0), 5)
+  t.equal(fail(attempts, 10, { trustedBrowser: 'two' }, 0), 5, 'each has its own')
+})
+
+t.test('a success does not count; parallel attempts do', async (t) => {
+  const attempts = new SignInAttempts()
+  for (let time = 0; time < 20; time++) {
+    const verdict = attempts.begin({ name: NAME, address: '192.0.2.1', trustedBrowser: undefined }, 0)
+    t.ok(verdict.allowed)
+    if (verdict.allowed) verdict.succeeded()
+  }
+  t.equal(fail(attempts, 20, {}, 0), 5)
+})
+
+t.test('networks', async (t) => {
+  for (const [address, network] of [
+    ['192.0.2.1', '192.0.2.1'],
+    ['::ffff:192.0.2.1', '192.0.2.1'],
+    ['0000:0000:0000:0000:0000:ffff:c000:0201', '192.0.2.1'],
+    ['2001:db8:1:2:3:4:5:6', '2001:db8:1:2::/64'],
+    ['2001:0db8:0001:0002::1', '2001:db8:1:2::/64'],
+    ['2001:db8::1', '2001:db8:0:0::/64'],
+    ['::1', '0:0:0:0::/64'],
+    ['fe80::1%eth0', 'fe80:0:0:0::/64'],
+  ] as const) {
+    t.equal(networkOf(address), network, address)
+  }
+})
