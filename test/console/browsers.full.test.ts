@@ -3,12 +3,14 @@ import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import type { Page } from 'puppeteer-core'
 import t from 'tap'
+import { NAVIGATION } from '../../console/design/navigation.ts'
 import { admin, startService } from '../support/programs.ts'
 import { openWebBrowser, WEB_BROWSERS } from '../support/web-browser.ts'
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 const NAME = 'ada@acme.example'
 const PASSWORD = 'correct horse battery staple'
+const PAGES = NAVIGATION.flatMap(({ entries }) => entries.map(({ path }) => path))
 const SIZES = [
   { width: 1280, height: 800 },
   { width: 390, height: 844 },
@@ -68,7 +70,7 @@ for (const name of WEB_BROWSERS) {
     for (const viewport of name === 'chrome' ? SIZES : []) {
       await page.setViewport(viewport)
       for (const theme of ['light', 'dark']) {
-        for (const path of ['/platforms', '/account']) {
+        for (const path of [...PAGES, '/account']) {
           await page.goto(origin + path)
           await page.emulateMediaFeatures([{ name: 'prefers-color-scheme', value: theme }])
           t.same(await barriers(page), [], `${path} ${theme} ${viewport.width}`)
