@@ -13,7 +13,17 @@ import { COMMON_PASSWORD_LENGTH_MIN, COMMON_PASSWORDS_FILE } from './sign-in/com
  */
 const DESIGN = new URL('../../console/design/', import.meta.url)
 /** In the order of the cascade. */
-const STYLES = ['tokens.css', 'base.css', 'layout.css', 'parts.css', 'form.css', 'table.css', 'chart.css', 'small.css']
+const STYLES = [
+  'tokens.css',
+  'base.css',
+  'layout.css',
+  'parts.css',
+  'form.css',
+  'table.css',
+  'chart.css',
+  'pages.css',
+  'small.css',
+]
 const HASH_DIGITS = 16
 
 function assetOf(name: string, type: string, text: string): StoredAsset {

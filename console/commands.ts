@@ -1,5 +1,8 @@
 import type { Administration } from '../engine/admin/administration.ts'
 import type { Scope } from '../engine/store/api-keys.ts'
+import type { Answer } from '../engine/store/assessments.ts'
+import type { FrameworkId } from '../engine/store/framework.ts'
+import type { Role } from '../engine/store/members.ts'
 import type { Organization, ScanFrequency } from '../engine/store/organizations.ts'
 import type { RecommendationStatus } from '../engine/store/recommendations.ts'
 import type { Catalog } from '../registry/catalog.ts'
@@ -35,8 +38,20 @@ export const COMMANDS = {
     administration.scans.request(organization),
   'organization.set': ({ administration, organization }, given: { scanFrequency: ScanFrequency }) =>
     administration.organizations.set(organization, given),
+  'assessment.create': ({ administration, organization }, given: { framework: FrameworkId; title: string }) =>
+    administration.assessments.create(organization, given.framework, given.title),
+  'assessment.change': (
+    { administration, organization },
+    given: { id: string; item: string; answer: Answer; note: string },
+  ) => administration.assessments.answer(organization, given.id, given.item, given.answer, given.note),
+  'assessment.complete': ({ administration, organization }, given: { id: string }) =>
+    administration.assessments.complete(organization, given.id),
   'recommendation.status': ({ administration, organization }, given: { id: string; status: RecommendationStatus }) =>
     administration.recommendations.setStatus(organization, given.id, given.status),
+  'member.role': ({ administration, organization }, given: { name: string; role: Role }) =>
+    administration.members.setRole(organization, given.name, given.role),
+  'member.remove': ({ administration, organization }, given: { name: string }) =>
+    administration.members.remove(organization, given.name),
 } as const satisfies Record<string, Command<never, unknown>>
 
 export type CommandName = keyof typeof COMMANDS

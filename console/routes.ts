@@ -2,14 +2,24 @@ import { isLocalPath, redirect } from './http/answer.ts'
 import { clearCookie, setCookie } from './http/cookies.ts'
 import { openForm, page, type Route } from './http/router.ts'
 import { ACCOUNT_ROUTES } from './routes/account.ts'
+import { API_KEY_ROUTES } from './routes/api-keys.ts'
+import { ASSESSMENT_ROUTES } from './routes/assessments.ts'
+import { AUDIT_ROUTES } from './routes/audit.ts'
 import { DISCOVERY_ROUTES } from './routes/discovery.ts'
+import { INTAKE_ROUTES } from './routes/intake.ts'
+import { MEMBER_ROUTES } from './routes/members.ts'
+import { OVERVIEW_ROUTES } from './routes/overview.ts'
+import { PLATFORM_ROUTES } from './routes/platform.ts'
+import { RECOMMENDATION_ROUTES } from './routes/recommendations.ts'
+import { SCAN_FREQUENCY_ROUTES } from './routes/scan-frequency.ts'
 import { SIGN_IN_ROUTES } from './routes/sign-in.ts'
+import { TOKEN_ROUTES } from './routes/tokens.ts'
 
 const THEME_SECONDS = 365 * 86_400
 
 /** Every address of the console, and the action that a member's role must allow. */
 export const ROUTES: readonly Route[] = [
-  page('/', 'signed-in', () => redirect('/platforms')),
+  page('/', 'signed-in', () => redirect('/overview')),
   openForm('/theme', ({ request }) => {
     const theme = request.fields.text('theme')
     const to = request.fields.text('to')
@@ -21,5 +31,15 @@ export const ROUTES: readonly Route[] = [
   }),
   ...SIGN_IN_ROUTES,
   ...ACCOUNT_ROUTES,
+  ...OVERVIEW_ROUTES,
   ...DISCOVERY_ROUTES,
+  ...PLATFORM_ROUTES,
+  ...INTAKE_ROUTES,
+  ...TOKEN_ROUTES,
+  ...SCAN_FREQUENCY_ROUTES,
+  ...ASSESSMENT_ROUTES,
+  ...RECOMMENDATION_ROUTES,
+  ...API_KEY_ROUTES,
+  ...MEMBER_ROUTES,
+  ...AUDIT_ROUTES,
 ]

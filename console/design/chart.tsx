@@ -14,11 +14,14 @@ function rounded(value: number): number {
   return Math.round(value * 10) / 10
 }
 
-const AXIS_WIDTH = 36
-const AXIS_HEIGHT = 20
-const TOP = 6
+const AXIS_WIDTH = 40
+const AXIS_HEIGHT = 24
+const TOP = 12
 const BAR_GAP = 4
 const DAYS_PER_LABEL = 7
+
+/** `1.2K`, so that the axis has room for any number. */
+export const COMPACT = new Intl.NumberFormat('en-US', { notation: 'compact' })
 
 export interface TimelineProps {
   readonly days: readonly DayBar[]
@@ -42,7 +45,7 @@ export function Timeline({ days, label, unit, width = 940, height = 150 }: Timel
         <g key={value}>
           <line class="grid" x1={AXIS_WIDTH} x2={width} y1={y(value)} y2={y(value)} />
           <text x={AXIS_WIDTH - 6} y={y(value) + 4} text-anchor="end">
-            {value}
+            {COMPACT.format(value)}
           </text>
         </g>
       ))}

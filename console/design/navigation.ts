@@ -16,6 +16,28 @@ export interface NavigationGroup {
 export const NAVIGATION: readonly NavigationGroup[] = [
   {
     name: 'Discovery',
-    entries: [{ path: '/platforms', name: 'Platforms', action: 'discovery.read' }],
+    entries: [
+      { path: '/overview', name: 'Overview', action: 'discovery.read' },
+      { path: '/platforms', name: 'Platforms', action: 'discovery.read' },
+      { path: '/sources', name: 'Sources', action: 'source.read' },
+      { path: '/sensors', name: 'Sensors', action: 'source.read' },
+      { path: '/monitoring-tokens', name: 'Monitoring tokens', action: 'token.read' },
+      { path: '/scan-frequency', name: 'Scan frequency', action: 'organization.read' },
+    ],
+  },
+  {
+    name: 'Assessment',
+    entries: [
+      { path: '/assessments', name: 'Assessments', action: 'assessment.read' },
+      { path: '/recommendations', name: 'Recommendations', action: 'recommendation.read' },
+    ],
+  },
+  {
+    name: 'Organization settings',
+    entries: [
+      { path: '/api-keys', name: 'API keys', action: 'api-key.read' },
+      { path: '/members', name: 'Members', action: 'member.read' },
+      { path: '/audit-log', name: 'Audit log', action: 'audit.read' },
+    ],
   },
 ]

@@ -33,18 +33,29 @@ export function domainStrength(specificity: number, role: Role): number {
   return specificity * ROLE_WEIGHT[role]
 }
 
-/** 0 to 1, four decimals. All counts are at least 1. */
-export function confidence(evidence: {
-  domainStrength: number
-  clients: number
-  matches: number
-  days: number
-}): number {
-  const d = evidence.domainStrength
-  const doubt =
-    (1 - CARRIES.domain * d) *
-    (1 - CARRIES.clients * d * (1 - 1 / evidence.clients)) *
-    (1 - CARRIES.matches * d * (1 - 1 / (1 + Math.log10(evidence.matches)))) *
-    (1 - CARRIES.days * d * (1 - 1 / evidence.days))
+/** What the confidence is computed from. All counts are at least 1. */
+export interface ConfidenceEvidence {
+  readonly domainStrength: number
+  readonly clients: number
+  readonly matches: number
+  readonly days: number
+}
+
+/** The strength of each kind of evidence, 0 to 1. */
+export type Strengths = Readonly<Record<keyof typeof CARRIES, number>>
+
+export function strengths({ domainStrength: d, clients, matches, days }: ConfidenceEvidence): Strengths {
+  return {
+    domain: CARRIES.domain * d,
+    clients: CARRIES.clients * d * (1 - 1 / clients),
+    matches: CARRIES.matches * d * (1 - 1 / (1 + Math.log10(matches))),
+    days: CARRIES.days * d * (1 - 1 / days),
+  }
+}
+
+/** 0 to 1, four decimals. */
+export function confidence(evidence: ConfidenceEvidence): number {
+  const { domain, clients, matches, days } = strengths(evidence)
+  const doubt = (1 - domain) * (1 - clients) * (1 - matches) * (1 - days)
   return Math.round((1 - doubt) * 10_000) / 10_000
 }

@@ -18,12 +18,17 @@ export interface RiskOfPlatform {
   readonly approved: boolean
 }
 
+/** The effective risk of one platform, 0 to 100. */
+export function effectiveRisk({ risk, confidence, approved }: RiskOfPlatform): number {
+  return risk * confidence * (approved ? APPROVED_SHARE : 1)
+}
+
 /** An integer from 0 to 100. */
 export function overallRiskScore(platforms: readonly RiskOfPlatform[]): number {
   let top = 0
   let sum = 0
   for (const platform of platforms) {
-    const effective = platform.risk * platform.confidence * (platform.approved ? APPROVED_SHARE : 1)
+    const effective = effectiveRisk(platform)
     top = Math.max(top, effective)
     sum += effective
   }

@@ -1,13 +1,14 @@
 import { SCANS_PER_TRANSACTION_MAX } from '../limits.ts'
-import { type Clock, DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS } from '../process/clock.ts'
+import { type Clock, MINUTE_MS, SECOND_MS } from '../process/clock.ts'
 import { logFailure } from '../process/failure.ts'
 import type { Logger } from '../process/log.ts'
-import type { Organization, ScanFrequency } from '../store/organizations.ts'
+import type { Organization } from '../store/organizations.ts'
 import type { Registries } from '../store/registry-in-force.ts'
 import type { Scan, ScanTrigger } from '../store/scans.ts'
 import type { Store } from '../store/store.ts'
 import { FirstScans } from './first-scans.ts'
 import { failureOf, recoverInterrupted, type ScanOutcome } from './fold.ts'
+import { periodOf } from './period.ts'
 import { firstDayOfWindow, inputsOf } from './prepare.ts'
 import type { ScanExecutor } from './scan-thread.ts'
 
@@ -20,7 +21,6 @@ export const EVENTS_FOR_IMMEDIATE_SCAN = 5000
  */
 const IMMEDIATE_SCAN_GAP_MS = 1000
 
-const PERIOD_MS: Readonly<Record<ScanFrequency, number>> = { hourly: HOUR_MS, daily: DAY_MS, weekly: 7 * DAY_MS }
 const CHECK_EVERY_MS = MINUTE_MS
 const POLL_REQUESTS_EVERY_MS = SECOND_MS
 
@@ -324,10 +324,6 @@ export class ScanSchedule {
     const days = [firstDay, windowStart] as const
     return evidence.firstDayFrom(organization.id, Math.min(...days), Math.max(...days)) !== undefined
   }
-}
-
-function periodOf(organization: Organization, timeMs: number): number {
-  return Math.floor((timeMs - organization.createdAtMs) / PERIOD_MS[organization.scanFrequency])
 }
 
 /** The log fields of a scan. */

@@ -44,6 +44,23 @@ export class AuditLog {
     return Array.from(this.#entries.range(uuidBytes(organizationId)), ({ value }) => value)
   }
 
+  /** At most `countMax` entries before the sequence, newest first. */
+  before(organizationId: string, sequence: number, countMax: number): AuditEntry[] {
+    const prefix = uuidBytes(organizationId)
+    const end = Math.min(sequence, this.lastSequence(organizationId) + 1)
+    const entries: AuditEntry[] = []
+    for (const { value } of this.#entries.range(prefix, keyOf(organizationId, Math.max(0, end - countMax)))) {
+      if (value.sequence >= end) break
+      entries.push(value)
+    }
+    return entries.reverse()
+  }
+
+  /** The sequence of the last entry. 0: there is none. */
+  lastSequence(organizationId: string): number {
+    return this.#entries.last(uuidBytes(organizationId))?.sequence ?? 0
+  }
+
   /** The entries of all organizations, oldest first. */
   all(): AuditEntry[] {
     const entries = Array.from(this.#entries.range(Buffer.alloc(0)), ({ value }) => value)

@@ -45,6 +45,7 @@ export interface Coverage {
 }
 
 const DAY_OFFSET = 16
+const INSTANCE_OFFSET = 16
 /** Maximum records removed per transaction, so that none is long. The next scan continues. */
 const REMOVED_AT_ONCE_MAX = 20_000
 
@@ -111,6 +112,13 @@ export class CoverageStore {
       counters = sum(counters, value.counters)
     }
     return { sensors, days, counters: sum(counters, {}) }
+  }
+
+  /** The instances whose last report is stored, with that report. */
+  sensors(organizationId: string): { readonly instance: string; readonly sensor: StoredSensor }[] {
+    return Array.from(this.#sensors.range(uuidBytes(organizationId)), ({ key, value }) => {
+      return { instance: key.toString('hex', INSTANCE_OFFSET), sensor: value }
+    })
   }
 
   /** Number of reporting instances on each day, ascending. */

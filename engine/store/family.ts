@@ -71,6 +71,12 @@ export class Family<T> {
     return undefined
   }
 
+  /** The last records whose key begins with `prefix`, in descending key order. */
+  newest(prefix: Uint8Array, countMax: number): T[] {
+    const range = { start: endOfPrefix(prefix), end: Buffer.from(prefix), reverse: true, exclusiveStart: true }
+    return Array.from(this.#table.getRange({ ...range, limit: countMax }), ({ value }) => this.#open(value))
+  }
+
   #open(bytes: Uint8Array): T {
     return openPacked(bytes, this.#what)
   }

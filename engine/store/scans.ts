@@ -132,6 +132,11 @@ export class Scans {
     return [...this.#records.range(uuidBytes(organizationId))].map(({ value }) => value)
   }
 
+  /** Newest first, at most `countMax`. */
+  newest(organizationId: string, countMax: number): Scan[] {
+    return this.#records.newest(uuidBytes(organizationId), countMax)
+  }
+
   last(organizationId: string, wanted: (scan: Scan) => boolean): Scan | undefined {
     return this.#records.last(uuidBytes(organizationId), wanted)
   }

@@ -3,12 +3,14 @@ import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import type { Page } from 'puppeteer-core'
 import t from 'tap'
+import { NAVIGATION } from '../../console/design/navigation.ts'
 import { admin, startService } from '../support/programs.ts'
 import { openWebBrowser, WEB_BROWSERS } from '../support/web-browser.ts'
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 const NAME = 'ada@acme.example'
 const PASSWORD = 'correct horse battery staple'
+const PAGES = NAVIGATION.flatMap(({ entries }) => entries.map(({ path }) => path))
 const SIZES = [
   { width: 1280, height: 800 },
   { width: 390, height: 844 },
@@ -40,7 +42,7 @@ async function barriers(page: Page): Promise<string[]> {
 }
 
 for (const name of WEB_BROWSERS) {
-  t.test(`${name}: setup, platforms, themes, sign-out, sign-in`, async (t) => {
+  t.test(`${name}: setup, overview, themes, sign-out, sign-in`, async (t) => {
     const directory = join(t.testdir(), 'service')
     const data = ['--data-dir', directory]
     await admin('organization', 'create', 'Acme', '--domain', 'acme.example', ...data)
@@ -62,13 +64,13 @@ for (const name of WEB_BROWSERS) {
     await page.type('#password', PASSWORD)
     await page.type('#repeated', PASSWORD)
     await submit(page, 'Continue')
-    t.match(await heading(page), 'Platforms')
+    t.match(await heading(page), 'Overview')
     t.ok(await page.$eval('.rail a[href="/platforms"]', (link) => link.checkVisibility()))
     // Firefox ESR 140 takes no size over WebDriver BiDi.
     for (const viewport of name === 'chrome' ? SIZES : []) {
       await page.setViewport(viewport)
       for (const theme of ['light', 'dark']) {
-        for (const path of ['/platforms', '/account']) {
+        for (const path of [...PAGES, '/account']) {
           await page.goto(origin + path)
           await page.emulateMediaFeatures([{ name: 'prefers-color-scheme', value: theme }])
           t.same(await barriers(page), [], `${path} ${theme} ${viewport.width}`)
@@ -87,7 +89,7 @@ for (const name of WEB_BROWSERS) {
     await page.type('#name', NAME)
     await page.type('#password', PASSWORD)
     await submit(page, 'Sign in')
-    t.match(await heading(page), 'Platforms')
+    t.match(await heading(page), 'Overview')
     t.same(faults, [])
   })
 }

@@ -53,7 +53,12 @@ const PARAMETERS: Readonly<Record<CommandName, unknown>> = {
   'approval.remove': { platforms: ['none'] },
   'scan.request': {},
   'organization.set': { scanFrequency: 'hourly' },
+  'assessment.create': { framework: 'hipaa', title: 'one' },
+  'assessment.change': { id: 'none', item: 'none', answer: 'yes', note: '' },
+  'assessment.complete': { id: 'none' },
   'recommendation.status': { id: 'none', status: 'open' },
+  'member.role': { name: 'none', role: 'viewer' },
+  'member.remove': { name: 'none' },
 }
 
 t.test('every role times every command, whatever the pages show', async (t) => {

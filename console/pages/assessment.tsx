@@ -1,0 +1,168 @@
+import {
+  type Answer,
+  type AssessmentCategory,
+  type AssessmentItem,
+  type CategoryScore,
+  WORD_ANSWERS,
+} from '../../engine/store/assessments.ts'
+import { FRAMEWORKS } from '../../engine/store/framework.ts'
+import { Bar } from '../design/chart.tsx'
+import { Card, Notice, PageHead, Tag, Time } from '../design/parts.tsx'
+import type { AssessmentView } from '../views/assessments.ts'
+import { Grade } from './assessments.tsx'
+
+const ANSWER_NAMES: Readonly<Record<(typeof WORD_ANSWERS)[number], string>> = {
+  yes: 'Yes',
+  partial: 'Partial',
+  no: 'No',
+  not_applicable: 'Not applicable',
+  unanswered: 'Not answered',
+}
+
+export interface AssessmentProps {
+  readonly view: AssessmentView
+  readonly nowMs: number
+  readonly mayAnswer: boolean
+  readonly mayComplete: boolean
+  /** Why a change was refused; '' if none was. */
+  readonly error: string
+  readonly done: string
+}
+
+export function AssessmentPage(props: AssessmentProps) {
+  const { view, nowMs, mayComplete, error, done } = props
+  const { assessment, categories, answered, items } = view
+  const { id, title, frameworkId, status, result } = assessment
+  return (
+    <>
+      <div>
+        <p class="crumb">
+          <a href="/assessments">Assessments</a> / {FRAMEWORKS[frameworkId]}
+        </p>
+        <PageHead
+          title={title}
+          about={
+            result === null ? (
+              `${answered} of ${items} items answered`
+            ) : (
+              <span class="facts">
+                <Grade grade={result.grade} score={result.overallScore} />
+                <span>
+                  completed <Time ms={assessment.completedAtMs} nowMs={nowMs} />
+                </span>
+              </span>
+            )
+          }
+        >
+          {status !== 'completed' && mayComplete && answered === items && (
+            <form method="post" action={`/assessments/${id}/complete`}>
+              <button class="first" type="submit">
+                Complete
+              </button>
+            </form>
+          )}
+        </PageHead>
+      </div>
+      {error !== '' && <Notice tone="bad" title={error} />}
+      {done === 'saved' && <Notice title="The answers are saved" />}
+      {done === 'completed' && (
+        <Notice title="The assessment is completed">
+          <p class="small">
+            Its score and <a href="/recommendations">its recommendations</a> are in the API with the next request.
+          </p>
+        </Notice>
+      )}
+      {status !== 'completed' && answered === items && !mayComplete && (
+        <Notice title="Every item is answered. An admin can complete the assessment" />
+      )}
+      {categories.map((category, at) => (
+        <Category key={category.name} {...props} category={category} at={at} score={result?.categories[at]} />
+      ))}
+    </>
+  )
+}
+
+interface CategoryProps extends AssessmentProps {
+  readonly category: AssessmentCategory
+  readonly at: number
+  readonly score: CategoryScore | undefined
+}
+
+function Category({ view, mayAnswer, category, at, score }: CategoryProps) {
+  const { id, status } = view.assessment
+  const { name, items } = category
+  const answered = items.filter(({ answer }) => answer !== 'unanswered').length
+  if (status === 'completed' || !mayAnswer) {
+    return (
+      <Card title={name} note={score === undefined ? `${answered} of ${items.length}` : scoreText(score)}>
+        {score?.score !== undefined && score.score !== null && (
+          <Bar share={score.score / 100} label={`${name}: ${score.score} of 100`} />
+        )}
+        <ul class="lines">
+          {items.map((item) => (
+            <li key={item.id}>
+              <Item item={item} />
+              <div class="right">
+                <Tag>{answerName(item.answer)}</Tag>
+              </div>
+            </li>
+          ))}
+        </ul>
+      </Card>
+    )
+  }
+  return (
+    <Card title={name} note={`${answered} of ${items.length} answered`}>
+      <form method="post" action={`/assessments/${id}/categories/${at}`}>
+        <ul class="lines answers">
+          {items.map((item, index) => (
+            <li key={item.id}>
+              <Item item={item} />
+              <AnswerFields item={item} index={index} />
+            </li>
+          ))}
+        </ul>
+        <button class="first" type="submit" aria-label={`Save the answers of ${name}`}>
+          Save
+        </button>
+      </form>
+    </Card>
+  )
+}
+
+function Item({ item: { id, title, note } }: { readonly item: AssessmentItem }) {
+  return (
+    <div>
+      {title}
+      <p class="small muted">
+        <span class="mono">{id}</span>
+        {note !== '' && ` · ${note}`}
+      </p>
+    </div>
+  )
+}
+
+function AnswerFields({ item, index }: { readonly item: AssessmentItem; readonly index: number }) {
+  const { id, answer, note } = item
+  const options: readonly Answer[] = typeof answer === 'number' ? [answer, ...WORD_ANSWERS] : WORD_ANSWERS
+  return (
+    <div class="answer">
+      <select name={`answer-${index}`} aria-label={`Answer of ${id}`}>
+        {options.map((each) => (
+          <option key={each} value={each} selected={each === answer}>
+            {answerName(each)}
+          </option>
+        ))}
+      </select>
+      <input name={`note-${index}`} aria-label={`Evidence for ${id}`} placeholder="Evidence" value={note} />
+    </div>
+  )
+}
+
+function answerName(answer: Answer): string {
+  return typeof answer === 'number' ? `${answer} %` : ANSWER_NAMES[answer]
+}
+
+function scoreText({ score, weight }: CategoryScore): string {
+  return score === null ? 'not applicable' : `${score} of 100, weight ${weight}`
+}

@@ -1,0 +1,140 @@
+import type { Assessment } from '../../engine/store/assessments.ts'
+import { FRAMEWORK_IDS, FRAMEWORKS } from '../../engine/store/framework.ts'
+import { Bar } from '../design/chart.tsx'
+import { Field, FormError, Select } from '../design/form.tsx'
+import { Card, PageHead, Tag, Time } from '../design/parts.tsx'
+import { type Column, Table } from '../design/table.tsx'
+import type { FormState } from '../form.ts'
+import type { AssessmentsView, FrameworkRow, OpenRow } from '../views/assessments.ts'
+
+export interface AssessmentsProps {
+  readonly view: AssessmentsView
+  readonly form: FormState
+  readonly nowMs: number
+  readonly mayCreate: boolean
+}
+
+export function Assessments({ view, form, nowMs, mayCreate }: AssessmentsProps) {
+  const { frameworks, open, completed } = view
+  const assessed = frameworks.filter(({ last }) => last !== undefined)
+  return (
+    <>
+      <PageHead title="Assessments" about="How far the organization meets each framework" />
+      <div class={mayCreate ? 'wide' : undefined}>
+        <div class="column">
+          <Card title="In progress" bare={open.length > 0}>
+            {open.length === 0 ? (
+              <p class="muted">
+                No assessment is in progress.{mayCreate && ' Start one: it has the controls of its framework.'}
+              </p>
+            ) : (
+              <Table id="open" label="Assessments in progress" columns={openColumns(nowMs)} rows={open} />
+            )}
+          </Card>
+          {assessed.length > 0 && (
+            <Card title="Scores" note="last completed assessment of each framework" bare>
+              <Table id="scores" label="Scores" columns={scoreColumns(nowMs)} rows={assessed} />
+            </Card>
+          )}
+        </div>
+        {mayCreate && (
+          <Card title="Start assessment">
+            <form class="stack" method="post" action="/assessments">
+              <FormError form={form} />
+              <Select
+                name="framework"
+                label="Framework"
+                form={form}
+                options={FRAMEWORK_IDS.map((id) => [id, FRAMEWORKS[id]])}
+              />
+              <Field name="title" label="Title" form={form} maxLength={255} hint="The framework's name if empty." />
+              <button class="first" type="submit">
+                Start
+              </button>
+            </form>
+          </Card>
+        )}
+      </div>
+      {completed.length > assessed.length && (
+        <Card title="All completed" bare>
+          <Table id="completed" label="Completed assessments" columns={completedColumns(nowMs)} rows={completed} />
+        </Card>
+      )}
+    </>
+  )
+}
+
+function openColumns(nowMs: number): readonly Column<OpenRow>[] {
+  return [
+    { id: 'title', name: 'Assessment', cell: ({ assessment }) => <Title assessment={assessment} /> },
+    {
+      id: 'progress',
+      name: 'Answered',
+      cell: ({ answered, items }) => (
+        <div class="progress">
+          <Bar share={answered / items} label={`${answered} of ${items} items answered`} />
+          <span class="small muted">
+            {answered} of {items}
+          </span>
+        </div>
+      ),
+    },
+    {
+      id: 'changed',
+      name: 'Changed',
+      cell: ({ assessment }) => <Time ms={assessment.updatedAtMs} nowMs={nowMs} />,
+      wide: true,
+    },
+  ]
+}
+
+export function Title({ assessment: { id, title, frameworkId } }: { readonly assessment: Assessment }) {
+  return (
+    <>
+      <a href={`/assessments/${id}`}>{title}</a>
+      {title !== FRAMEWORKS[frameworkId] && <p class="small muted">{FRAMEWORKS[frameworkId]}</p>}
+    </>
+  )
+}
+
+/** A grade, with the score. */
+export function Grade({ grade, score }: { readonly grade: string; readonly score: number }) {
+  const tone = grade === 'A' || grade === 'B' ? 'good' : grade === 'F' ? 'bad' : 'warn'
+  return (
+    <Tag tone={tone}>
+      {score} · {grade}
+    </Tag>
+  )
+}
+
+function scoreCell({ result }: Assessment) {
+  return result === null ? null : <Grade grade={result.grade} score={result.overallScore} />
+}
+
+function scoreColumns(nowMs: number): readonly Column<FrameworkRow>[] {
+  return [
+    { id: 'title', name: 'Framework', cell: ({ last }) => last && <Title assessment={last} /> },
+    { id: 'score', name: 'Score', cell: ({ last }) => last && scoreCell(last) },
+    {
+      id: 'change',
+      name: 'Change',
+      cell: ({ scoreChange }) =>
+        scoreChange === undefined ? '' : scoreChange > 0 ? `+${scoreChange}` : String(scoreChange).replace('-', '−'),
+      number: true,
+    },
+    {
+      id: 'completed',
+      name: 'Completed',
+      cell: ({ last }) => last && <Time ms={last.completedAtMs} nowMs={nowMs} />,
+      wide: true,
+    },
+  ]
+}
+
+function completedColumns(nowMs: number): readonly Column<Assessment>[] {
+  return [
+    { id: 'title', name: 'Assessment', cell: (assessment) => <Title assessment={assessment} /> },
+    { id: 'score', name: 'Score', cell: scoreCell },
+    { id: 'completed', name: 'Completed', cell: ({ completedAtMs }) => <Time ms={completedAtMs} nowMs={nowMs} /> },
+  ]
+}

@@ -1,0 +1,46 @@
+import type { CoverageJson } from '../../engine/scan/coverage.ts'
+import { type ChartTone, Key, type Share, Shares } from '../design/chart.tsx'
+import { Card, countText } from '../design/parts.tsx'
+
+/** `88 %` */
+export function percentText(share: number): string {
+  if (share > 0 && share < 0.01) return 'under 1 %'
+  if (share > 0.99 && share < 1) return 'over 99 %'
+  return `${Math.round(share * 100)} %`
+}
+
+/** What the sensors saw, and why they could not see the rest. */
+export function HiddenTraffic({ coverage }: { readonly coverage: CoverageJson }) {
+  const { hidden, names_seen: seen } = coverage
+  const rows: readonly (readonly [ChartTone, string, number, string])[] = [
+    ['shadow', 'Encrypted Client Hello', hidden.ech, 'connections'],
+    ['third', 'Encrypted DNS', hidden.encrypted_dns, 'sessions'],
+    ['fourth', 'Connections without a name', hidden.no_name, 'connections'],
+    ['rest', 'Incomplete connections', hidden.incomplete, 'connections'],
+  ]
+  const readable = Math.max(0, seen - hidden.ech)
+  const all = Math.max(1, readable + rows.reduce((sum, [, , count]) => sum + count, 0))
+  const parts: readonly Share[] = [
+    { tone: 'approved', share: readable / all },
+    ...rows.map(([tone, , count]) => ({ tone, share: count / all })),
+  ]
+  return (
+    <Card title="What the sensors could not see" note={`${percentText(1 - readable / all)} of names`}>
+      <Shares parts={parts} label={`${percentText(readable / all)} of names were seen`} />
+      <ul class="lines">
+        {rows.map(([tone, what, count, unit]) => (
+          <li key={what}>
+            <Key tone={tone}>{what}</Key>
+            <span class="right">
+              {percentText(count / all)} · {countText(count)} {unit}
+            </span>
+          </li>
+        ))}
+        <li>
+          <span>Packets lost or not decoded</span>
+          <span class="right">{countText(hidden.packets_lost + hidden.undecodable)} packets</span>
+        </li>
+      </ul>
+    </Card>
+  )
+}

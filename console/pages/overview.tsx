@@ -1,0 +1,255 @@
+import type { ComponentChildren } from 'preact'
+import { Key, Timeline } from '../design/chart.tsx'
+import { Card, countText, Notice, PageHead, Risk, Tag, Time } from '../design/parts.tsx'
+import { Scatter } from '../design/scatter.tsx'
+import { type Column, Table } from '../design/table.tsx'
+import type { SourceRow } from '../views/intake.ts'
+import type { OverviewFindings, OverviewView, WaitingRow } from '../views/overview.ts'
+import { HiddenTraffic, percentText } from './coverage.tsx'
+import { LISTENER_NAMES } from './listeners.ts'
+import { SourceState } from './source-state.tsx'
+
+export interface OverviewProps {
+  readonly view: OverviewView
+  readonly nowMs: number
+  readonly mayScan: boolean
+  readonly mayReadTokens: boolean
+  readonly done: string
+}
+
+export function Overview({ view, nowMs, mayScan, mayReadTokens, done }: OverviewProps) {
+  const { findings, windowDays, isScanPending } = view
+  const about =
+    findings === undefined ? (
+      'No scan has completed yet'
+    ) : (
+      <>
+        Last scan <Time ms={findings.completedMs} nowMs={nowMs} /> over the last {windowDays} days · next{' '}
+        {isScanPending ? 'in a moment' : <Time ms={view.nextScanMs} nowMs={nowMs} />}
+      </>
+    )
+  return (
+    <>
+      <PageHead title="Overview" about={about}>
+        {mayScan && (
+          <form method="post" action="/scan">
+            <button type="submit">Scan now</button>
+          </form>
+        )}
+      </PageHead>
+      {done === 'scan' && <Notice title={isScanPending ? 'The scan is requested' : 'The scan has run'} />}
+      {findings === undefined ? (
+        <FirstSteps view={view} mayScan={mayScan} mayReadTokens={mayReadTokens} />
+      ) : (
+        <Findings view={view} findings={findings} nowMs={nowMs} />
+      )}
+    </>
+  )
+}
+
+/** What is left to do before the first findings. */
+function FirstSteps({ view, mayScan, mayReadTokens }: Pick<OverviewProps, 'view' | 'mayScan' | 'mayReadTokens'>) {
+  const { hasToken, sources, bufferedEvents } = view
+  const isReceiving = sources.length > 0
+  return (
+    <Card title="Three steps to the first findings">
+      <ol class="lines steps">
+        <Step isDone={hasToken} title="Generate a monitoring token">
+          A collector or a log sender proves with it that its events are yours.{' '}
+          {mayReadTokens && <a href="/monitoring-tokens">Monitoring tokens</a>}
+        </Step>
+        <Step isDone={isReceiving} title="Send events">
+          Run a collector at the network edge, or point the syslog of a firewall, proxy or DNS server to this service.{' '}
+          <a href="/sources">Sources</a> shows what arrives.
+        </Step>
+        <Step isDone={false} title="Scan">
+          {bufferedEvents > 0
+            ? `Events that wait: ${countText(bufferedEvents)}. They are in the next scan.${mayScan ? ' Scan now finds their platforms.' : ''}`
+            : 'The first scan shows the platforms here.'}
+        </Step>
+      </ol>
+    </Card>
+  )
+}
+
+interface StepProps {
+  readonly isDone: boolean
+  readonly title: string
+  readonly children: ComponentChildren
+}
+
+function Step({ isDone, title, children }: StepProps) {
+  return (
+    <li>
+      <div>
+        <strong>{title}</strong>
+        <p class="muted">{children}</p>
+      </div>
+      {isDone ? <Tag tone="good">done</Tag> : <Tag>to do</Tag>}
+    </li>
+  )
+}
+
+interface FindingsProps {
+  readonly view: OverviewView
+  readonly findings: OverviewFindings
+  readonly nowMs: number
+}
+
+function Findings({ view, findings, nowMs }: FindingsProps) {
+  const { sources, sensors, windowDays } = view
+  return (
+    <>
+      <Figures view={view} findings={findings} />
+      <Card
+        title="Waiting for a decision"
+        note={
+          findings.notApproved > 0 && (
+            <a href="/platforms?state=not-approved&sort=-risk">all {countText(findings.notApproved)} not approved</a>
+          )
+        }
+        bare={findings.waiting.length > 0}
+      >
+        {findings.waiting.length === 0 ? (
+          <p class="muted">Every platform that was seen is approved.</p>
+        ) : (
+          <Table id="waiting" label="Waiting for a decision" columns={waitingColumns(nowMs)} rows={findings.waiting} />
+        )}
+      </Card>
+      <div class="two">
+        <Card title="AI use per day" note="distinct clients">
+          <figure>
+            <Timeline days={findings.days} label="Clients per day" unit="clients" width={480} height={260} />
+            <figcaption>
+              <Key tone="shadow">a platform that is not approved</Key>
+              <Key tone="approved">approved ones only</Key>
+            </figcaption>
+          </figure>
+        </Card>
+        <Card title="Risk and clients" note={`each platform, last ${windowDays} days`}>
+          <figure>
+            <Scatter dots={findings.dots} label="Risk of each platform by its number of clients" />
+            <figcaption>
+              <Key tone="dot">not approved</Key>
+              <Key tone="ring">approved</Key>
+              <span>↑ risk, → clients</span>
+            </figcaption>
+          </figure>
+        </Card>
+      </div>
+      <div class="two">
+        <Sources sources={sources} nowMs={nowMs} />
+        {sensors.coverage.sensors > 0 ? (
+          <HiddenTraffic coverage={sensors.coverage} />
+        ) : (
+          <Card title="What the sensors could not see">
+            <p class="muted">
+              No collector has reported in the last {windowDays} days, so nothing is known of hidden traffic.
+            </p>
+          </Card>
+        )}
+      </div>
+    </>
+  )
+}
+
+function Figures({ view, findings }: Omit<FindingsProps, 'nowMs'>) {
+  const { overallRisk, riskChange, platforms, newPlatforms, notApproved } = findings
+  const { coverage } = view.sensors
+  const share = coverage.visible_share
+  return (
+    <dl class="figures">
+      <div>
+        <dt>Overall risk</dt>
+        <dd>
+          {overallRisk} <small>of 100</small>
+        </dd>
+        <dd>{riskChange === undefined ? 'no scan a week ago' : `${signed(riskChange)} in a week`}</dd>
+      </div>
+      <div>
+        <dt>Platforms</dt>
+        <dd>{countText(platforms)}</dd>
+        <dd>{newPlatforms === 0 ? 'none new this week' : `${countText(newPlatforms)} new this week`}</dd>
+      </div>
+      <div>
+        <dt>Not approved</dt>
+        <dd>{countText(notApproved)}</dd>
+        <dd>{platforms === 0 ? 'of none' : `${percentText(notApproved / platforms)} of the platforms`}</dd>
+      </div>
+      <div>
+        <dt>Share of traffic seen</dt>
+        <dd>{share === null ? '–' : percentText(share)}</dd>
+        <dd>
+          {share === null
+            ? 'no sensor reports'
+            : `by ${coverage.sensors} ${coverage.sensors === 1 ? 'sensor' : 'sensors'}`}
+        </dd>
+      </div>
+    </dl>
+  )
+}
+
+function signed(change: number): string {
+  return change === 0 ? 'no change' : change > 0 ? `+${change}` : `−${-change}`
+}
+
+function waitingColumns(nowMs: number): readonly Column<WaitingRow>[] {
+  const path = (name: string): string => `/platforms/${encodeURIComponent(name)}`
+  return [
+    { id: 'name', name: 'Platform', cell: ({ name }) => <a href={path(name)}>{name}</a> },
+    { id: 'risk', name: 'Risk', cell: ({ risk }) => <Risk score={risk} /> },
+    {
+      id: 'clients',
+      name: 'Clients',
+      cell: ({ clients, isEstimate }) => (isEstimate ? `about ${countText(clients)}` : countText(clients)),
+      number: true,
+    },
+    { id: 'first', name: 'First seen', cell: ({ firstSeenMs }) => <Time ms={firstSeenMs} nowMs={nowMs} />, wide: true },
+    { id: 'why', name: 'Why it is risky', cell: ({ why }) => <span class="muted">{why}</span>, wide: true },
+    {
+      id: 'decide',
+      name: 'Decide',
+      cell: ({ name }) => (
+        <a class="button" href={path(name)} aria-label={`Decide on ${name}`}>
+          Decide
+        </a>
+      ),
+      quiet: true,
+      wide: true,
+    },
+  ]
+}
+
+const SOURCES_SHOWN = 5
+
+function Sources({ sources, nowMs }: { readonly sources: readonly SourceRow[]; readonly nowMs: number }) {
+  return (
+    <Card title="Sources" note={sources.length > 0 && <a href="/sources">all {countText(sources.length)}</a>}>
+      {sources.length === 0 ? (
+        <p class="muted">
+          Nothing arrives at the moment. <a href="/sources">Connect a source</a>
+        </p>
+      ) : (
+        <ul class="lines">
+          {sources.slice(0, SOURCES_SHOWN).map((source) => (
+            <li key={`${source.tokenLabel} ${source.listener} ${source.sender}`}>
+              <div>
+                <strong class="break">{source.sender}</strong>
+                <p class="small muted">
+                  {LISTENER_NAMES[source.listener] ?? source.listener} ·{' '}
+                  {source.format === '' ? 'format not recognized' : source.format}
+                </p>
+              </div>
+              <div class="right">
+                <SourceState source={source} />
+                <p>
+                  <Time ms={source.lastSeenMs} nowMs={nowMs} />
+                </p>
+              </div>
+            </li>
+          ))}
+        </ul>
+      )}
+    </Card>
+  )
+}

@@ -1,0 +1,19 @@
+export interface RevokeProps {
+  /** The path that the form goes to. */
+  readonly action: string
+  readonly label: string
+}
+
+/** A button that opens a second one, because revoking is permanent. */
+export function Revoke({ action, label }: RevokeProps) {
+  return (
+    <details class="confirm">
+      <summary aria-label={`Revoke ${label}`}>Revoke</summary>
+      <form method="post" action={action}>
+        <button class="danger" type="submit" aria-label={`Confirm: revoke ${label} permanently`}>
+          Confirm
+        </button>
+      </form>
+    </details>
+  )
+}

@@ -1,0 +1,113 @@
+import { isoSeconds } from '../../engine/process/clock.ts'
+import { countText, Empty, PageHead, Tag, Time, type Tone } from '../design/parts.tsx'
+import { type Column, Table } from '../design/table.tsx'
+import type { SensorRow, SensorsView } from '../views/intake.ts'
+import { HiddenTraffic, percentText } from './coverage.tsx'
+
+const TONES: Readonly<Record<SensorRow['state'], Tone>> = { reporting: 'good', silent: 'bad', stopped: 'plain' }
+
+export function sensorColumns(nowMs: number): readonly Column<SensorRow>[] {
+  return [
+    {
+      id: 'instance',
+      name: 'Run of a sensor',
+      cell: ({ instance }) => <span class="mono">{instance}</span>,
+      csv: ({ instance }) => instance,
+    },
+    {
+      id: 'state',
+      name: 'State',
+      cell: ({ state }) => <Tag tone={TONES[state]}>{state}</Tag>,
+      csv: ({ state }) => state,
+    },
+    {
+      id: 'heard',
+      name: 'Last report',
+      cell: ({ heardMs }) => <Time ms={heardMs} nowMs={nowMs} />,
+      csv: ({ heardMs }) => isoSeconds(heardMs),
+      wide: true,
+    },
+    {
+      id: 'packets',
+      name: 'Packets',
+      cell: ({ packets }) => countText(packets),
+      csv: ({ packets }) => packets,
+      number: true,
+      wide: true,
+    },
+    {
+      id: 'lost',
+      name: 'Lost',
+      cell: ({ packets, lost }) => percentText(lost === 0 ? 0 : lost / (packets + lost)),
+      csv: ({ lost }) => lost,
+      number: true,
+      wide: true,
+    },
+    {
+      id: 'names',
+      name: 'Names',
+      cell: ({ names }) => countText(names),
+      csv: ({ names }) => names,
+      number: true,
+      wide: true,
+    },
+    {
+      id: 'matched',
+      name: 'Matches',
+      cell: ({ matched }) => countText(matched),
+      csv: ({ matched }) => matched,
+      number: true,
+    },
+  ]
+}
+
+const ROWS_MAX = 200
+
+export interface SensorsProps {
+  readonly view: SensorsView
+  readonly nowMs: number
+  readonly mayReadTokens: boolean
+}
+
+export function Sensors({ view, nowMs, mayReadTokens }: SensorsProps) {
+  const { rows, coverage, windowDays } = view
+  if (rows.length === 0) {
+    return (
+      <>
+        <PageHead title="Sensors" />
+        <Empty title="No sensor has reported yet">
+          <p class="muted">
+            A collector reports what it saw and what it could not see. Start one with a monitoring token. Log senders do
+            not appear here.
+          </p>
+          {mayReadTokens && (
+            <a class="button first" href="/monitoring-tokens">
+              Monitoring tokens
+            </a>
+          )}
+        </Empty>
+      </>
+    )
+  }
+  const { visible_share: share } = coverage
+  return (
+    <>
+      <PageHead
+        title="Sensors"
+        about={
+          share === null
+            ? `No report in the last ${windowDays} days`
+            : `${percentText(share)} of the traffic was seen in the last ${windowDays} days`
+        }
+      >
+        <a class="button" href="/sensors.csv">
+          CSV
+        </a>
+      </PageHead>
+      <div class="card">
+        <Table id="sensors" label="Sensors" columns={sensorColumns(nowMs)} rows={rows.slice(0, ROWS_MAX)} />
+      </div>
+      {coverage.sensors > 0 && <HiddenTraffic coverage={coverage} />}
+    </>
+  )
+}

@@ -1,0 +1,14 @@
+import { Tag } from '../design/parts.tsx'
+import type { SourceRow } from '../views/intake.ts'
+import { percentText } from './coverage.tsx'
+
+/** Below this share, the format of a source needs a look. */
+const UNDERSTOOD_MIN = 0.95
+
+export function SourceState({ source }: { readonly source: SourceRow }) {
+  if (source.isSilent) return <Tag tone="bad">silent</Tag>
+  if (source.understood < UNDERSTOOD_MIN) {
+    return <Tag tone="warn">{percentText(1 - source.understood)} not understood</Tag>
+  }
+  return <Tag tone="good">receiving</Tag>
+}

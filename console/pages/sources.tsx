@@ -1,0 +1,141 @@
+import { isoSeconds } from '../../engine/process/clock.ts'
+import { Card, countText, Empty, PageHead, Time } from '../design/parts.tsx'
+import { type Column, Table } from '../design/table.tsx'
+import type { SourceRow } from '../views/intake.ts'
+import { percentText } from './coverage.tsx'
+import { LISTENER_NAMES } from './listeners.ts'
+import { SourceState } from './source-state.tsx'
+
+/** Beyond it, the page shows the last active; the CSV file has all. */
+const ROWS_MAX = 500
+const SAMPLES_MAX = 20
+
+export function sourceColumns(nowMs: number): readonly Column<SourceRow>[] {
+  return [
+    {
+      id: 'sender',
+      name: 'Sender',
+      cell: ({ sender, address, listener, tokenLabel }) => (
+        <>
+          <strong>{sender}</strong>
+          <p class="small muted break">
+            {LISTENER_NAMES[listener] ?? listener}
+            {address !== sender && address !== 'other' && ` from ${address}`}
+            {tokenLabel !== '' && ` · ${tokenLabel}`}
+          </p>
+        </>
+      ),
+      csv: ({ sender }) => sender,
+    },
+    { id: 'address', name: 'Address', csv: ({ address }) => address },
+    { id: 'transport', name: 'Transport', csv: ({ listener }) => listener },
+    { id: 'token', name: 'Token', csv: ({ tokenLabel }) => tokenLabel },
+    {
+      id: 'format',
+      name: 'Format',
+      cell: ({ format }) => (format === '' ? <span class="muted">not recognized</span> : format),
+      csv: ({ format }) => format,
+      wide: true,
+    },
+    {
+      id: 'messages',
+      name: 'Messages',
+      cell: ({ messages }) => countText(messages),
+      csv: ({ messages }) => messages,
+      number: true,
+      wide: true,
+    },
+    {
+      id: 'stored',
+      name: 'AI matches',
+      cell: ({ stored }) => countText(stored),
+      csv: ({ stored }) => stored,
+      number: true,
+      wide: true,
+    },
+    {
+      id: 'understood',
+      name: 'Understood',
+      cell: ({ understood }) => percentText(understood),
+      csv: ({ understood }) => understood,
+      number: true,
+      wide: true,
+    },
+    {
+      id: 'seen',
+      name: 'Last message',
+      cell: (source) => (
+        <>
+          <SourceState source={source} />
+          <p class="small muted">
+            <Time ms={source.lastSeenMs} nowMs={nowMs} />
+          </p>
+        </>
+      ),
+      csv: ({ lastSeenMs }) => isoSeconds(lastSeenMs),
+    },
+  ]
+}
+
+export interface SourcesProps {
+  readonly rows: readonly SourceRow[]
+  readonly nowMs: number
+  readonly mayReadTokens: boolean
+}
+
+export function Sources({ rows, nowMs, mayReadTokens }: SourcesProps) {
+  if (rows.length === 0) {
+    return (
+      <>
+        <PageHead title="Sources" />
+        <Empty title="No message has arrived yet">
+          <p class="muted">
+            Run a collector with a monitoring token, or send the syslog of a firewall, proxy or DNS server to this
+            service.
+          </p>
+          {mayReadTokens && (
+            <a class="button first" href="/monitoring-tokens">
+              Monitoring tokens
+            </a>
+          )}
+        </Empty>
+      </>
+    )
+  }
+  const samples = rows.filter(({ sample }) => sample !== '').slice(0, SAMPLES_MAX)
+  return (
+    <>
+      <PageHead title="Sources" about="Everything that sends events or logs to this organization">
+        <a class="button" href="/sources.csv">
+          CSV
+        </a>
+      </PageHead>
+      <div class="card">
+        <Table id="sources" label="Sources" columns={sourceColumns(nowMs)} rows={rows.slice(0, ROWS_MAX)} />
+      </div>
+      {rows.length > ROWS_MAX && (
+        <p class="muted">
+          The last active {ROWS_MAX} of {countText(rows.length)}. The CSV file has all.
+        </p>
+      )}
+      {samples.length > 0 && (
+        <Card title="Messages that were not understood" note="the last of each sender, redacted">
+          <ul class="lines">
+            {samples.map(({ sender, listener, tokenLabel, notUnderstood, messages, sample }) => (
+              <li key={`${listener} ${tokenLabel} ${sender}`} class="sample">
+                <div>
+                  <strong>{sender}</strong>
+                  <span class="small muted">
+                    {' '}
+                    {countText(notUnderstood)} of {countText(messages)}
+                  </span>
+                </div>
+                <pre>{sample}</pre>
+              </li>
+            ))}
+          </ul>
+        </Card>
+      )}
+    </>
+  )
+}

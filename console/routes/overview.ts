@@ -1,0 +1,21 @@
+import { redirect } from '../http/answer.ts'
+import { form, page, type Route } from '../http/router.ts'
+import { Overview } from '../pages/overview.tsx'
+import { overviewView } from '../views/overview.ts'
+
+export const OVERVIEW_ROUTES: readonly Route[] = [
+  page('/overview', 'discovery.read', (visit) => {
+    const content = Overview({
+      view: overviewView(visit),
+      nowMs: visit.nowMs,
+      mayScan: visit.may('scan.request'),
+      mayReadTokens: visit.may('token.read'),
+      done: visit.request.query.get('done') ?? '',
+    })
+    return visit.page('Overview', '/overview', content)
+  }),
+  form('/scan', 'scan.request', async (visit) => {
+    await visit.change('scan.request', {})
+    return redirect('/overview?done=scan')
+  }),
+]

@@ -1,0 +1,18 @@
+import { Fault, type FaultCode } from '../../engine/process/error-codes.ts'
+import type { FormFields, FormState } from '../form.ts'
+
+/** Faults that the form's values cause, with the status of the answer. */
+const STATUS: Readonly<Partial<Record<FaultCode, number>>> = { USAGE: 400, CONFLICT: 409 }
+
+/**
+ * The form with the error of a use case, so that nothing is typed twice. @throws any other error
+ * unchanged.
+ */
+export function refusedForm(
+  error: unknown,
+  values: FormFields,
+): { readonly state: FormState; readonly status: number } {
+  const status = error instanceof Fault ? STATUS[error.code] : undefined
+  if (!(error instanceof Fault) || status === undefined) throw error
+  return { state: { values, errors: { '': error.message } }, status }
+}

@@ -1,0 +1,49 @@
+import type { AuditEntry } from '../../engine/store/audit-log.ts'
+import type { Visit } from '../http/visit.ts'
+
+export const AUDIT_ENTRIES_PER_PAGE = 50
+/** Entries that a filter reads at most for one page. */
+const READ_MAX = 5000
+/** Entries of a CSV file. */
+export const AUDIT_CSV_MAX = 5000
+
+export interface AuditView {
+  /** Newest first. */
+  readonly rows: readonly AuditEntry[]
+  readonly search: string
+  /** Where the next page begins; undefined if there are no older entries. */
+  readonly olderBefore: number | undefined
+  readonly isFirstPage: boolean
+  readonly isEmpty: boolean
+}
+
+/** The audit log from the query's `before` back; `q` filters by text. */
+export function auditView({ site, organization, request: { query } }: Visit, countMax: number): AuditView {
+  const { auditLog } = site.store
+  const last = auditLog.lastSequence(organization.id)
+  const before = Number.parseInt(query.get('before') ?? '', 10) || last + 1
+  const search = (query.get('q') ?? '').trim().slice(0, 100)
+  const read = auditLog.before(organization.id, before, search === '' ? countMax : READ_MAX)
+  const rows = read.filter((entry) => search === '' || textOf(entry).includes(search.toLowerCase())).slice(0, countMax)
+  // A full page goes on after its last row, another after all that was read.
+  const oldest = rows.length === countMax ? rows.at(-1) : read.at(-1)
+  const hasOlder = oldest !== undefined && auditLog.before(organization.id, oldest.sequence, 1).length > 0
+  return {
+    rows,
+    search,
+    olderBefore: hasOlder ? oldest.sequence : undefined,
+    isFirstPage: before > last,
+    isEmpty: last === 0,
+  }
+}
+
+/** The details as `name: value`, comma-separated. */
+export function detailsText({ details }: AuditEntry): string {
+  return Object.entries(details)
+    .map(([name, value]) => `${name}: ${Array.isArray(value) ? value.join(' ') : value}`)
+    .join(', ')
+}
+
+function textOf(entry: AuditEntry): string {
+  return `${entry.actor} ${entry.action} ${entry.subject} ${detailsText(entry)}`.toLowerCase()
+}

@@ -1,0 +1,102 @@
+import { Outcome } from '../../engine/ingest/outcome.ts'
+import { dayOf } from '../../engine/process/clock.ts'
+import { type CoverageJson, coverageJson } from '../../engine/scan/coverage.ts'
+import type { StoredSource } from '../../engine/store/sources.ts'
+import type { Visit } from '../http/visit.ts'
+
+/** A sender or sensor that was active before, and not in this time, is shown as silent. */
+export const SILENT_MS = 3_600_000
+
+export interface SourceRow {
+  /** HOSTNAME of the messages, or the address of the sender. */
+  readonly sender: string
+  readonly address: string
+  readonly tokenLabel: string
+  readonly listener: string
+  /** The most frequent format; '' if none was recognized. */
+  readonly format: string
+  readonly messages: number
+  /** Messages that name an AI platform and are stored. */
+  readonly stored: number
+  /** 0 to 1: messages that were understood. 1 if there are none. */
+  readonly understood: number
+  readonly notUnderstood: number
+  /** The last message that was not understood, redacted; '' if none. */
+  readonly sample: string
+  readonly firstSeenMs: number
+  readonly lastSeenMs: number
+  readonly isSilent: boolean
+}
+
+/** The senders of an organization, the last active first. */
+export function sourcesView({ site, organization, nowMs }: Visit): readonly SourceRow[] {
+  const { store } = site
+  const labels = new Map(store.monitoringTokens.ofOrganization(organization.id).map(({ id, label }) => [id, label]))
+  return store.sources
+    .ofOrganization(organization.id)
+    .map((source) => rowOf(source, labels.get(source.tokenId) ?? '', nowMs))
+    .sort((a, b) => b.lastSeenMs - a.lastSeenMs || (a.sender < b.sender ? -1 : 1))
+}
+
+function rowOf(source: StoredSource, tokenLabel: string, nowMs: number): SourceRow {
+  const { host, address, listener, received, counts, lastSeenMs, firstSeenMs } = source
+  const count = (outcome: keyof typeof Outcome): number => counts[Outcome[outcome]] ?? 0
+  const notUnderstood = count('rejected') + count('unknown') + count('ambiguous')
+  const [format = ''] = Object.entries(source.formats).sort(([, a], [, b]) => b - a)[0] ?? []
+  return {
+    sender: host === '' ? address : host,
+    address,
+    tokenLabel,
+    listener,
+    format,
+    messages: received,
+    stored: count('stored'),
+    understood: received === 0 ? 1 : Math.max(0, 1 - notUnderstood / received),
+    notUnderstood,
+    sample: notUnderstood > 0 ? source.sample : '',
+    firstSeenMs,
+    lastSeenMs,
+    isSilent: nowMs - lastSeenMs > SILENT_MS,
+  }
+}
+
+export interface SensorRow {
+  readonly instance: string
+  readonly heardMs: number
+  readonly state: 'reporting' | 'silent' | 'stopped'
+  readonly packets: number
+  readonly lost: number
+  readonly names: number
+  readonly matched: number
+}
+
+export interface SensorsView {
+  /** The last heard first. */
+  readonly rows: readonly SensorRow[]
+  /** Over the evidence window. */
+  readonly coverage: CoverageJson
+  readonly windowDays: number
+}
+
+/** What the sensors of an organization saw and could not see. */
+export function sensorsView({ site, organization, nowMs }: Visit): SensorsView {
+  const { coverage } = site.store
+  const rows = coverage.sensors(organization.id).map(({ instance, sensor }): SensorRow => {
+    const { heardMs, ended, counters } = sensor
+    return {
+      instance,
+      heardMs,
+      state: ended ? 'stopped' : nowMs - heardMs > SILENT_MS ? 'silent' : 'reporting',
+      packets: counters.packets ?? 0,
+      lost: counters.packets_lost ?? 0,
+      names: counters.names ?? 0,
+      matched: counters.names_matched ?? 0,
+    }
+  })
+  const firstDay = dayOf(nowMs) - organization.evidenceWindowDays + 1
+  return {
+    rows: rows.sort((a, b) => b.heardMs - a.heardMs),
+    coverage: coverageJson(coverage.sumSince(organization.id, firstDay)),
+    windowDays: organization.evidenceWindowDays,
+  }
+}

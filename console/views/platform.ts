@@ -1,0 +1,139 @@
+import { dayOf } from '../../engine/process/clock.ts'
+import { type Strengths, strengths } from '../../engine/scan/confidence.ts'
+import { DistinctClients } from '../../engine/scan/distinct-clients.ts'
+import { Evidence } from '../../engine/scan/evidence.ts'
+import { APPROVED_SHARE, effectiveRisk } from '../../engine/scan/risk.ts'
+import type { Platform } from '../../registry/platform.ts'
+import { PLATFORM_TYPES } from '../../registry/platform-type.ts'
+import type { DayBar } from '../design/chart.tsx'
+import type { Visit } from '../http/visit.ts'
+import { type PublishedPlatform, publishedDiscovery } from './discovery.ts'
+
+/** A count by a word, such as matches by the name that was seen. */
+export type Count = readonly [what: string, count: number]
+
+/** What the last scan found of a platform. */
+export interface PlatformFinding {
+  readonly confidence: number
+  /** The registry's score. */
+  readonly risk: number
+  readonly effectiveRisk: number
+  /** By what the registry's score and the confidence are multiplied: 1, or less if approved. */
+  readonly factor: number
+  readonly matches: number
+  readonly blocked: number
+  readonly clients: number
+  /** The number of clients is an estimate. */
+  readonly isEstimate: boolean
+  readonly days: number
+  readonly firstSeenMs: number
+  readonly lastSeenMs: number
+  readonly methods: readonly Count[]
+  readonly roles: readonly Count[]
+  /** The names with the most matches. */
+  readonly names: readonly Count[]
+  readonly namesTotal: number
+  /** Distinct clients on each day of the evidence window. */
+  readonly timeline: readonly DayBar[]
+  /** How much each kind of evidence adds; undefined if the evidence has left the window. */
+  readonly strengths: Strengths | undefined
+}
+
+export interface PlatformView {
+  readonly name: string
+  readonly vendor: string
+  readonly type: string
+  readonly url: string
+  readonly why: string
+  readonly sources: readonly string[]
+  /** The organization's decision, which the next scan applies. */
+  readonly approved: boolean
+  /** The last scan applied another decision. */
+  readonly decisionPending: boolean
+  readonly windowDays: number
+  /** undefined if the platform was not seen in the evidence window. */
+  readonly finding: PlatformFinding | undefined
+  /** The platform is in the registry, so it can be approved. */
+  readonly isRegistered: boolean
+}
+
+const NAMES_SHOWN_MAX = 50
+
+/** A platform by its name. undefined if neither the last scan nor the registry has it. */
+export function platformView(visit: Visit, name: string): PlatformView | undefined {
+  const { site, organization } = visit
+  const published = publishedDiscovery(site.store, organization).platforms.find((each) => each.platform_name === name)
+  const registered = site.registry.catalogOf(organization.id).platforms.find((each) => each.name === name)
+  if (published === undefined && registered === undefined) return undefined
+  const approvedNow = registered !== undefined && organization.approvedPlatformIds.includes(registered.id)
+  const approved = registered === undefined ? (published?.metadata.approved ?? false) : approvedNow
+  return {
+    name,
+    vendor: published?.metadata.vendor ?? registered?.vendor ?? '',
+    type: published?.metadata.category ?? PLATFORM_TYPES[registered?.platformType ?? 'llm_chat'].category,
+    url: published?.url ?? registered?.url ?? '',
+    why: published?.metadata.risk.why ?? registered?.risk.why ?? '',
+    sources: [...new Set((registered?.source ?? []).map(sourceName))],
+    approved,
+    decisionPending: published !== undefined && published.metadata.approved !== approved,
+    windowDays: organization.evidenceWindowDays,
+    finding: published && findingOf(visit, published, registered),
+    isRegistered: registered !== undefined,
+  }
+}
+
+function findingOf(visit: Visit, published: PublishedPlatform, registered: Platform | undefined): PlatformFinding {
+  const { confidence, metadata } = published
+  const { risk, approved, matches, clients, days } = metadata
+  const { evidence, timeline } = evidenceOf(visit, registered?.id ?? '', approved)
+  const names =
+    evidence.byName.size > 0 ? largestFirst(evidence.byName) : metadata.domains.map((each) => [each, 0] as const)
+  return {
+    confidence,
+    risk: risk.score,
+    effectiveRisk: effectiveRisk({ risk: risk.score, confidence, approved }),
+    factor: approved ? APPROVED_SHARE : 1,
+    matches,
+    blocked: metadata.blocked_matches ?? 0,
+    clients,
+    isEstimate: metadata.clients_error > 0,
+    days,
+    firstSeenMs: Date.parse(metadata.first_seen),
+    lastSeenMs: Date.parse(metadata.last_seen),
+    methods: largestFirst(Object.entries(metadata.methods)),
+    roles: largestFirst(Object.entries(metadata.roles)),
+    names: names.slice(0, NAMES_SHOWN_MAX),
+    namesTotal: Math.max(names.length, metadata.domains_total),
+    timeline,
+    strengths:
+      evidence.days === 0 ? undefined : strengths({ domainStrength: evidence.domainStrength, clients, matches, days }),
+  }
+}
+
+/**
+ * The evidence of the days that the last scan counted, read day by day: other platforms' is not
+ * touched.
+ */
+function evidenceOf({ site, organization, nowMs }: Visit, platformId: string, approved: boolean) {
+  const { store } = site
+  const today = dayOf(nowMs)
+  const firstDay = Math.max(store.scanStates.get(organization.id).firstDay, today - organization.evidenceWindowDays + 1)
+  const evidence = new Evidence()
+  const timeline: DayBar[] = []
+  for (let day = firstDay; day <= today; day++) {
+    const found = platformId === '' ? undefined : store.evidence.day(organization.id, day, platformId)
+    if (found !== undefined) evidence.addDay(found)
+    const clients = found === undefined ? 0 : DistinctClients.fromBytes(found.clients).estimate
+    timeline.push({ day, approved: approved ? clients : 0, notApproved: approved ? 0 : clients })
+  }
+  return { evidence, timeline }
+}
+
+function largestFirst(counts: Iterable<Count>): Count[] {
+  return [...counts].sort((a, b) => b[1] - a[1] || (a[0] < b[0] ? -1 : 1))
+}
+
+/** `anomalyco/models.dev:providers` is a place in the source `anomalyco/models.dev`. */
+function sourceName(source: string): string {
+  return /^([\w.-]+\/[\w.-]+):/.exec(source)?.[1] ?? source
+}

@@ -1,0 +1,72 @@
+import t from 'tap'
+import { runScan } from '../../engine/scan/fold.ts'
+import { serveConsole, type TestConsole } from '../support/console.ts'
+import { report } from '../support/coverage.ts'
+import { makeOrganization, NOON, registries, Sender } from '../support/store.ts'
+
+const DAY_MS = 86_400_000
+const sender = new Sender()
+
+function scanWith({ store, clock, organization }: TestConsole, names: readonly string[]): void {
+  const atMs = clock.nowMs() - 60_000
+  const events = names.map((name, index) => sender.event(name, atMs, { client: `192.0.2.${index + 1}` }))
+  store.environment.write(() => store.buffer.append(organization.id, events))
+  runScan(store, registries, organization.id, 'schedule', clock)
+}
+
+t.test('before the first scan it says the next step, which follows what is done', async (t) => {
+  const { signIn, store, organization } = await serveConsole(t)
+  const admin = signIn('a', 'admin')
+  const before = (await admin.get('/overview')).text
+  t.match(before, /Three steps to the first findings/)
+  t.equal(before.match(/to do<\/span>/g)?.length, 3)
+  await admin.post('/monitoring-tokens', { label: 'one' })
+  t.equal((await admin.get('/overview')).text.match(/to do<\/span>/g)?.length, 2)
+  store.environment.write(() => store.buffer.append(organization.id, [sender.event('claude.ai', NOON)]))
+  t.match((await admin.get('/overview')).text, /Events that wait: 1\./)
+  t.notMatch((await signIn('v', 'viewer').get('/overview')).text, /href="\/monitoring-tokens"|action="\/scan"/)
+})
+
+t.test('figures, the change in a week, what waits for a decision, use per day, coverage', async (t) => {
+  const site = await serveConsole(t)
+  const { clock, store, organization } = site
+  clock.set(NOON - 8 * DAY_MS)
+  scanWith(site, ['claude.ai'])
+  const admin = site.signIn('a', 'admin')
+  await admin.post('/platforms/Claude/approve')
+  clock.set(NOON)
+  const counters = { packets: 1000, names: 90, hellos_named: 90, hellos_unnamed: 10 }
+  store.environment.write(() => store.coverage.add(organization.id, report({ counters }), NOON))
+  scanWith(site, ['chat.deepseek.com', 'claude.ai'])
+  const { text } = await site.signIn('v', 'viewer').get('/overview')
+  const [before, after] = store.scans
+    .ofOrganization(organization.id)
+    .filter(({ status }) => status === 'completed')
+    .sort((a, b) => a.completedAtMs - b.completedAtMs)
+    .map(({ summary }) => summary.overallRiskScore)
+  t.match(text, `<dd>${after} <small>of 100</small></dd>`)
+  const change = Number(after) - Number(before)
+  t.ok(change > 0)
+  t.match(text, `+${change} in a week`)
+  t.match(text, /<dt>Platforms<\/dt><dd>2<\/dd><dd>1 new this week/)
+  t.match(text, /<dt>Not approved<\/dt><dd>1<\/dd><dd>50 %/)
+  t.match(text, /<dd>90 %<\/dd><dd>by 1 sensor</)
+  t.match(text, /Decide on DeepSeek/)
+  t.notMatch(text, /Decide on Claude/)
+  t.match(text, /20 Nov: 1 clients not approved, 1 approved/)
+  t.match(text, /12 Nov: 0 clients not approved, 1 approved/)
+  t.match(text, /DeepSeek: risk 85, 1 clients/)
+  const later = site.signIn('a', 'admin')
+  await later.post('/platforms/Claude/withdraw')
+  t.match((await later.get('/overview')).text, /20 Nov: 2 clients not approved, 0 approved/, 'not a kept result')
+  const other = makeOrganization(site, 'Globex')
+  t.notMatch((await site.signIn('g', 'owner', other).get('/overview')).text, /DeepSeek|Claude/)
+})
+
+t.test('a scan is requested', async (t) => {
+  const { signIn, store, organization } = await serveConsole(t)
+  t.match(await signIn('a', 'admin').post('/scan'), { status: 303, headers: { location: '/overview?done=scan' } })
+  t.ok(store.scans.pending(organization.id))
+  t.match((await signIn('a', 'admin').get('/overview?done=scan')).text, /The scan is requested/)
+  t.equal((await signIn('v', 'viewer').post('/scan')).status, 403)
+})
