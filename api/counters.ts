@@ -57,7 +57,12 @@ export function apiRows(memory: SharedArrayBuffer, tableFull: Readonly<Record<st
       'status',
     ],
     ['posture_api_body_bytes_total', 'counter', 'Bytes of bodies sent by the API', sum(0)],
-    ['posture_api_answers_aborted_total', 'counter', 'Answers aborted because too many waited for slow clients', sum(CUT)],
+    [
+      'posture_api_answers_aborted_total',
+      'counter',
+      'Answers aborted because too many waited for slow clients',
+      sum(CUT),
+    ],
     [
       'posture_api_rate_table_full_total',
       'counter',
