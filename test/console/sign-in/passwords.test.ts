@@ -44,11 +44,17 @@ t.test('an unknown name takes as long as a wrong password', async (t) => {
   await hasher.verify(undefined, 'first')
   const cpuOf = async (against: string | undefined): Promise<number> => {
     const began = process.cpuUsage()
-    for (let time = 0; time < 5; time++) await hasher.verify(against, 'wrong')
+    await hasher.verify(against, 'wrong')
     const { user, system } = process.cpuUsage(began)
     return user + system
   }
-  const ratio = (await cpuOf(undefined)) / (await cpuOf(stored))
+  // The least of several measurements in turn: other work on the machine only adds to CPU time.
+  const least = { unknown: Number.POSITIVE_INFINITY, known: Number.POSITIVE_INFINITY }
+  for (let round = 0; round < 9; round++) {
+    least.unknown = Math.min(least.unknown, await cpuOf(undefined))
+    least.known = Math.min(least.known, await cpuOf(stored))
+  }
+  const ratio = least.unknown / least.known
   t.ok(ratio > 0.5 && ratio < 2, `${ratio}`)
 })
 
