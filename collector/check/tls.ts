@@ -1,5 +1,6 @@
 import type { X509Certificate } from 'node:crypto'
 import { Fault } from '../../engine/process/error-codes.ts'
+import { assertExpected } from '../../engine/process/failure.ts'
 import type { CollectorSettings } from '../config.ts'
 import {
   type ConnectionOptions,
@@ -54,7 +55,9 @@ export async function tryTls(peer: Peer, names: PortNames): Promise<StepOutcome>
         remedy: connectionRemedy(problem, peer, names),
       }
     }
-    const shown = await handshake(connector, { anyCertificate: true }).catch(() => undefined)
+    const shown = await handshake(connector, { anyCertificate: true }).catch((second: unknown) =>
+      assertExpected(second),
+    )
     if (shown === undefined) return { result: 'failed', code: 'CERTIFICATE', found: why, remedy: 'try again' }
     return { result: 'failed', code: 'CERTIFICATE', ...certificateAdvice(problem, shown.certificate, peer) }
   }

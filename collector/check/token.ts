@@ -5,8 +5,7 @@ import type { StepOutcome } from './step.ts'
 /** Sends a batch without events, which the service answers like any other but does not store. */
 export async function checkToken(settings: CollectorSettings): Promise<StepOutcome> {
   const forwarder = new HttpsForwarder(settings)
-  const outcome = await forwarder.send([])
-  await forwarder.close()
+  const outcome = await forwarder.send([]).finally(() => forwarder.close())
   switch (outcome.kind) {
     case 'accepted':
       return { result: 'ok', found: 'the service accepts the token' }

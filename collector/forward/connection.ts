@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import { isIP } from 'node:net'
 import { connect, type TLSSocket } from 'node:tls'
+import { assertExpected } from '../../engine/process/failure.ts'
 import { hostAndPort, withoutBrackets } from '../host.ts'
 import { FORWARD_TIMEOUT_MS } from '../limits.ts'
 import { readCaCertificate } from './ca-certificate.ts'
@@ -196,12 +197,17 @@ const PROBLEMS: Readonly<Record<string, ConnectionProblem>> = {
   [PROXY_REFUSED]: 'proxy',
 }
 
-/** Classifies an error of a connection and describes it in one line. */
+/**
+ * Classifies an error of a connection and describes it in one line.
+ *
+ * @throws the error itself, if wrong code threw it.
+ */
 export function connectionProblem(
   error: unknown,
   peer: Peer,
 ): { readonly problem: ConnectionProblem; readonly why: string } {
-  const cause = error as SystemError
+  assertExpected(error)
+  const cause: SystemError = error
   const problem = PROBLEMS[cause.code ?? ''] ?? 'other'
   const url = urlOf(peer)
   switch (problem) {

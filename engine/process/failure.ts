@@ -12,6 +12,19 @@ export function failureText(error: unknown): string {
   return error instanceof Fault ? error.message : INTERNAL_ERROR
 }
 
+/** JavaScript and Node throw these for wrong code. Failures of systems have other classes. */
+const CODE_ERRORS = [TypeError, RangeError, ReferenceError, SyntaxError, URIError, EvalError]
+
+/**
+ * Call in a `catch` that expects the failures of a system, such as a lost connection: an error in
+ * the code is none of them, and is thrown on, to be logged with its stack.
+ *
+ * @throws the error itself, if wrong code threw it.
+ */
+export function assertExpected(error: unknown): asserts error is Error {
+  if (!(error instanceof Error) || CODE_ERRORS.some((kind) => error instanceof kind)) throw error
+}
+
 export interface FailureEntry {
   /** Additional fields of the log entry. */
   readonly fields?: Readonly<Record<string, unknown>>

@@ -280,6 +280,15 @@ t.test('backoff: full jitter below a limit that doubles; Retry-After in both for
   t.equal(retryAfterMs('soon', now), undefined)
 })
 
+t.test('an error in the code is not taken for a lost connection', async (t) => {
+  const { settings, received } = await fakeService(t, answering(200, whole))
+  // Node refuses the header field by a TypeError.
+  const forwarder = new HttpsForwarder({ ...settings, token: 'two\nlines' })
+  t.teardown(() => forwarder.close())
+  await t.rejects(forwarder.send(EVENTS), TypeError, 'the forward loop logs its stack and retries')
+  t.equal(received.length, 0)
+})
+
 t.test('each send has an outcome on a network that resets connections at any time', async (t) => {
   const { settings } = await fakeService(t, (response) => {
     response.writeHead(200).write('{"accepted":1,')

@@ -130,6 +130,15 @@ t.test('a send that is closed while connecting ends at once', async (t) => {
   }
 })
 
+t.test('an error in the code is not taken for a lost connection', async (t) => {
+  for (const syslogProtocol of ['tls', 'tcp'] as const) {
+    // Node refuses the port by a RangeError.
+    const sending = syslogForwarder(t, { syslogProtocol, syslogPort: 70_000 })
+    const sent = sending.send([sender.event('claude.ai', SEEN_MS)])
+    await t.rejects(sent, RangeError, 'the forward loop logs its stack and retries')
+  }
+})
+
 t.test('UDP: a failed connect keeps no socket', async (t) => {
   // The kernel refuses a broadcast without SO_BROADCAST.
   const sending = syslogForwarder(t, { syslogProtocol: 'udp', endpoint: '255.255.255.255', syslogPort: 514 })
