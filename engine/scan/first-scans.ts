@@ -56,15 +56,12 @@ export class FirstScans {
   }
 
   #firstEventMs(organizationId: string, nowMs: number): number {
-    const { environment, scanStates, evidence } = this.#store
+    const { environment, scanStates } = this.#store
     const { firstEventAtMs } = scanStates.get(organizationId)
     if (firstEventAtMs !== undefined && firstEventAtMs <= nowMs) return firstEventAtMs
-    // An earlier release did not store the time. Evidence means that it was long ago.
-    const isKnown = firstEventAtMs === undefined && evidence.firstDayFrom(organizationId, 0, Infinity) !== undefined
-    const firstMs = isKnown ? 0 : nowMs
     environment.write(() => {
-      scanStates.put(organizationId, { ...scanStates.get(organizationId), firstEventAtMs: firstMs })
+      scanStates.put(organizationId, { ...scanStates.get(organizationId), firstEventAtMs: nowMs })
     })
-    return firstMs
+    return nowMs
   }
 }
