@@ -52,8 +52,7 @@ export class SyslogIngest {
   readonly #unauthenticated: UnauthenticatedLog
   /** Deferred batches. */
   readonly #retries = new Map<NodeJS.Timeout, () => void>()
-  #isDraining = false
-  #isDrained = false
+  #phase: 'running' | 'draining' | 'drained' = 'running'
 
   private constructor(
     sockets: Thread,
@@ -117,7 +116,7 @@ export class SyslogIngest {
       log,
     )
     const failed = (error: Error): void => {
-      if (!ingest.#isDraining) onFailure(error)
+      if (ingest.#phase === 'running') onFailure(error)
     }
     for (const { worker } of [sockets, ...lanes]) {
       worker.on('error', failed)
@@ -145,14 +144,14 @@ export class SyslogIngest {
   /** Closes the listeners and waits until everything they received is stored. */
   async drain(deadlineMs: number): Promise<void> {
     const lateMs = Date.now() + deadlineMs
-    this.#isDraining = true
+    this.#phase = 'draining'
     for (const tryAgain of [...this.#retries.values()]) tryAgain()
     const unsettled = [await this.#sockets.drain(deadlineMs)]
     const leftMs = Math.max(0, lateMs - Date.now())
     unsettled.push(
       ...(await Promise.all(this.#lanes.filter((lane) => lane !== this.#sockets).map((lane) => lane.drain(leftMs)))),
     )
-    this.#isDrained = true
+    this.#phase = 'drained'
     for (const retry of this.#retries.keys()) clearTimeout(retry)
     this.#retries.clear()
     this.#reportLost(unsettled)
@@ -187,12 +186,12 @@ export class SyslogIngest {
         lane.notify({ kind: 'settled', id, unstored: unstoredPlaces(outcome) })
         return
       case 'retry': {
-        if (this.#isDrained) return
+        if (this.#phase === 'drained') return
         const tryAgain = (): void => {
           clearTimeout(retry)
           if (this.#retries.delete(retry)) void this.#store(lane, batch)
         }
-        const retry = setTimeout(tryAgain, this.#isDraining ? LAST_RETRY_MS : outcome.afterSeconds * 1000)
+        const retry = setTimeout(tryAgain, this.#phase === 'running' ? outcome.afterSeconds * 1000 : LAST_RETRY_MS)
         this.#retries.set(retry, tryAgain)
         return
       }
