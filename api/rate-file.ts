@@ -1,6 +1,8 @@
 import { readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { openRecord, sealRecord } from '../engine/lmdb/record.ts'
+import { Fault } from '../engine/process/error-codes.ts'
+import { logFailure } from '../engine/process/failure.ts'
 import type { Logger } from '../engine/process/log.ts'
 import { monotonicMs, RATE_ROWS_MAX, RateLimit, type RateRow, REQUESTS_PER_WINDOW, WINDOW_MS } from './rate-limit.ts'
 
@@ -66,7 +68,7 @@ export function keepRates(
     renameSync(`${file}.new`, file)
   } catch (error) {
     rmSync(`${file}.new`, { force: true })
-    log.warn({ reason: (error as Error).message }, 'the counts of the rate limit are lost')
+    logLost(log, error)
   }
 }
 
@@ -84,7 +86,9 @@ export function resumeRates(
   try {
     const bytes = statSync(file, { throwIfNoEntry: false })?.size
     if (bytes === undefined) return
-    if (bytes > FILE_BYTES_MAX) throw new Error(`${file}: ${bytes} bytes, expected at most ${FILE_BYTES_MAX}`)
+    if (bytes > FILE_BYTES_MAX) {
+      throw new Fault('STORE_DAMAGED', `${file}: ${bytes} bytes, expected at most ${FILE_BYTES_MAX}`)
+    }
     const payload = openRecord(readFileSync(file), RECORD_VERSION, file)
     rmSync(file)
     const boot = payload.toString('latin1', 0, BOOT_BYTES)
@@ -97,8 +101,15 @@ export function resumeRates(
     for (const table of tables) at = unpackTable(payload, at, table, now.monotonicMs, elapsedMs)
   } catch (error) {
     rmSync(file, { force: true })
-    log.warn({ reason: (error as Error).message }, 'the counts of the rate limit are lost')
+    logLost(log, error)
   }
+}
+
+/** A damaged file and an error of the file system are expected. */
+function logLost(log: Logger, error: unknown): void {
+  const lost = 'the counts of the rate limit are lost'
+  if ((error as NodeJS.ErrnoException).syscall === undefined) logFailure(log, error, lost, { level: 'warn' })
+  else log.warn({ reason: (error as Error).message }, lost)
 }
 
 function packTable(table: SharedArrayBuffer, nowMs: number): Buffer[] {

@@ -27,7 +27,7 @@ import { deferredFailure } from '../engine/process/deferred.ts'
 import { connectionsWithin } from '../engine/process/descriptors.ts'
 import { Fault } from '../engine/process/error-codes.ts'
 import { type Release, tryHold } from '../engine/process/exclusive.ts'
-import { logFailure } from '../engine/process/failure.ts'
+import { assertExpected, logFailure } from '../engine/process/failure.ts'
 import { LocalServer } from '../engine/process/local-server.ts'
 import { type Logger, setLogLevel } from '../engine/process/log.ts'
 import { type MetricRow, Metrics } from '../engine/process/metrics.ts'
@@ -296,7 +296,10 @@ export class Service {
 
   async #metricRows(): Promise<MetricRow[]> {
     // During shutdown its threads may be gone. The other counters are still reported.
-    const syslog = await this.#syslog?.status().catch(() => undefined)
+    const syslog = await this.#syslog?.status().catch((error: unknown) => {
+      assertExpected(error)
+      return undefined
+    })
     const ingest = ingestRows(this.#acceptor, this.#batches, this.#accounting, syslog)
     return [...ingest, ...scanRows(this.#schedule), ...this.#apiRows()]
   }

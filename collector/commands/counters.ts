@@ -2,11 +2,13 @@ import type { Command } from 'commander'
 import { z } from 'zod'
 import { askLocal } from '../../engine/process/ask-local.ts'
 import { Fault } from '../../engine/process/error-codes.ts'
+import { assertExpected } from '../../engine/process/failure.ts'
 import { jsonOption } from '../../engine/process/program.ts'
 import { addSettingOptions, readSettings } from '../../engine/process/settings.ts'
 import { addSettingsFileOption, environmentWith, type SettingsFileOption } from '../../engine/process/settings-file.ts'
 import { printRows, printsTable } from '../../engine/process/table.ts'
 import { healthPortSetting } from '../config.ts'
+import { jsonOf } from '../forward/https-client.ts'
 
 const countersSettings = z.object({ healthPort: healthPortSetting })
 
@@ -65,16 +67,14 @@ export function addCountersCommand(program: Command): void {
 /** @throws Fault COLLECTOR_UNREACHABLE */
 async function fetchCounters(port: number): Promise<z.output<typeof record>> {
   const url = `http://127.0.0.1:${port}/counters`
-  try {
-    const { status, text } = await askLocal(port, '/counters')
-    if (status === 503) throw new Fault('COLLECTOR_UNREACHABLE', `the collector at ${url} is starting; try again`)
-    return record.parse(JSON.parse(text))
-  } catch (error) {
-    if (error instanceof Fault) throw error
-    throw new Fault(
-      'COLLECTOR_UNREACHABLE',
-      `no collector answers at ${url}; start one that captures on an interface, or set HEALTH_PORT to its port`,
-      { cause: error },
-    )
-  }
+  const { status, text } = await askLocal(port, '/counters').catch((error: unknown) => {
+    assertExpected(error)
+    const fix = 'start one that captures on an interface, or set HEALTH_PORT to its port'
+    throw new Fault('COLLECTOR_UNREACHABLE', `no collector answers at ${url}; ${fix}`, { cause: error })
+  })
+  if (status === 503) throw new Fault('COLLECTOR_UNREACHABLE', `the collector at ${url} is starting; try again`)
+  const parsed = record.safeParse(jsonOf(text))
+  if (parsed.success) return parsed.data
+  const wrong = `the answer (status ${status}) is not from a posture-collector of this release`
+  throw new Fault('COLLECTOR_UNREACHABLE', `${url}: ${wrong}; set HEALTH_PORT to the port of one`)
 }

@@ -1,4 +1,6 @@
+import { inspect } from 'node:util'
 import { Environment } from '../lmdb/environment.ts'
+import { isExpected } from '../process/failure.ts'
 import { openPacked } from '../store/family.ts'
 import { SCHEMA_VERSION } from '../store/migrate.ts'
 import type { Secret } from '../store/secrets.ts'
@@ -31,6 +33,11 @@ async function read(path: string): Promise<ReadRevocations> {
 
 process.once('disconnect', () => process.exit())
 process.once('message', async (path: string) => {
-  const answer = await read(path).catch((error: unknown): Unreadable => ({ unreadable: (error as Error).message }))
+  // The restore continues after an internal error, too, and shows its stack.
+  const answer = await read(path).catch(
+    (error: unknown): Unreadable => ({
+      unreadable: isExpected(error) ? error.message : `internal error: ${inspect(error)}`,
+    }),
+  )
   process.send?.(answer, undefined, undefined, () => process.disconnect())
 })

@@ -22,7 +22,12 @@ const CODE_ERRORS = [TypeError, RangeError, ReferenceError, SyntaxError, URIErro
  * @throws the error itself, if wrong code threw it.
  */
 export function assertExpected(error: unknown): asserts error is Error {
-  if (!(error instanceof Error) || CODE_ERRORS.some((kind) => error instanceof kind)) throw error
+  if (!isExpected(error)) throw error
+}
+
+/** False if wrong code threw it. */
+export function isExpected(error: unknown): error is Error {
+  return error instanceof Error && !CODE_ERRORS.some((kind) => error instanceof kind)
 }
 
 export interface FailureEntry {

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { keepRates, resumeRates, type Times } from '../../api/rate-file.ts'
 import { makeRateTable, RateLimit, type RateVerdict } from '../../api/rate-limit.ts'
+import { capturedLog } from '../support/captured-log.ts'
 import { quietLog } from '../support/store.ts'
 
 const BOOT = '6d0c3a5e-9f0b-4e53-8f14-2f6c3c1f8c11'
@@ -108,4 +109,18 @@ t.test('a file that is damaged at any byte, cut, or too long is removed, and the
 t.test('what cannot be written does not keep the service from ending', async (t) => {
   keepRates(join(t.testdir(), 'nowhere'), [makeRateTable()], quietLog, AT)
   t.pass('no throw')
+})
+
+t.test('an error in the code is logged with its stack, a missing directory with its reason', async (t) => {
+  const { log, entries } = capturedLog()
+  const directory = t.testdir()
+  keepRates(join(directory, 'nowhere'), [makeRateTable()], log, AT)
+  keepRates(directory, undefined as never, log, AT)
+  keepRates(directory, [makeRateTable()], quietLog, AT)
+  resumeRates(directory, undefined as never, log, AT)
+  t.match(entries, [
+    { level: 40, reason: /^ENOENT/ },
+    { level: 50, err: { type: 'TypeError', stack: /rate-file/ } },
+    { level: 50, err: { type: 'TypeError', stack: /rate-file/ } },
+  ])
 })

@@ -1,0 +1,25 @@
+import { execFile } from 'node:child_process'
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { promisify } from 'node:util'
+import t from 'tap'
+import { PROGRAMS } from '../../support/programs.ts'
+
+const run = promisify(execFile)
+
+for (const [name, body] of [
+  ['JSON of another program', '{"status":"ok"}'],
+  ['a page', '<html>'],
+] as const) {
+  t.test(`counters: ${name} is not taken for a collector that does not answer`, async (t) => {
+    const server = createServer((_request, response) => response.end(body)).listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    t.teardown(() => server.close())
+    const { port } = server.address() as AddressInfo
+    const options = { env: { PATH: process.env['PATH'], HEALTH_PORT: String(port) } }
+    await t.rejects(run(process.execPath, [PROGRAMS.collector, 'counters'], options), {
+      message: /the answer \(status 200\) is not from a posture-collector of this release/,
+    })
+  })
+}
