@@ -17,7 +17,9 @@ const STAMP = join(root, 'dist/.built-from')
 /** tsc writes this file whenever it changes dist/, even if it is called directly. */
 const COMPILER_STATE = join(root, 'dist/.tsbuildinfo')
 const SOURCE_FOLDERS = ['api', 'bench', 'collector', 'console', 'deploy', 'engine', 'registry', 'test']
-const SOURCE = /\.(ts|tsx|css|svg|yaml)$/
+const SOURCE = /\.(ts|tsx|mjs|css|svg|yaml)$/
+/** The JSON that the compiler reads. */
+const CONFIGURATION = ['package.json', 'package-lock.json', 'tsconfig.json', 'console/browser/tsconfig.json']
 const STEPS = [
   ['node_modules/typescript/bin/tsc', '-p', '.'],
   ['node_modules/typescript/bin/tsc', '-p', 'console/browser'],
@@ -52,7 +54,7 @@ function stamp(sources = sourceHash()) {
 function sourceHash() {
   const hash = createHash('sha256')
   const add = (file) => hash.update(`${file}\n`).update(readFileSync(join(root, file)))
-  for (const file of ['package-lock.json', 'tsconfig.json']) add(file)
+  for (const file of CONFIGURATION) add(file)
   for (const folder of SOURCE_FOLDERS) {
     const names = readdirSync(join(root, folder), { recursive: true }).filter((name) => SOURCE.test(name))
     for (const name of names.sort()) add(join(folder, name))
