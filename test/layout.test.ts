@@ -32,8 +32,7 @@ const IMPORTS: Imports = new Map(SOURCES.map((file) => [file, importsOf(file)]))
 
 /**
  * The order of folders, lowest first. A folder may import itself and folders of earlier rows, but
- * none of its own row: features reach each other through the store and events. Every row may read
- * `engine/limits.ts`.
+ * none of its own row: features reach each other through the store and events.
  */
 const ORDER: readonly (readonly string[])[] = [
   ['registry'],
