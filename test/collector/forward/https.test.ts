@@ -13,6 +13,8 @@ import { provideCertificate } from '../../../engine/http/certificate.ts'
 import { coverageFromPacked } from '../../../engine/ingest/read-coverage.ts'
 import { connectProxy } from '../../support/connect-proxy.ts'
 import { report } from '../../support/coverage.ts'
+import { PROPERTY_SEED } from '../../support/property.ts'
+import { SeededRandom } from '../../support/random-names.ts'
 import { Sender } from '../../support/store.ts'
 
 const TOKEN = `svc_mt_${'5'.repeat(48)}`
@@ -290,9 +292,11 @@ t.test('an error in the code is not taken for a lost connection', async (t) => {
 })
 
 t.test('each send has an outcome on a network that resets connections at any time', async (t) => {
+  const seeded = new SeededRandom(PROPERTY_SEED)
+  const random = (): number => seeded.below(1000) / 1000
   const { settings } = await fakeService(t, (response) => {
     response.writeHead(200).write('{"accepted":1,')
-    setTimeout(() => response.end('"duplicates":1,"rejected":[]}'), Math.random() * 5)
+    setTimeout(() => response.end('"duplicates":1,"rejected":[]}'), random() * 5)
   })
   const proxy = createTcpServer((client) => {
     const upstream = connect(settings.httpsPort, '127.0.0.1')
@@ -303,7 +307,7 @@ t.test('each send has an outcome on a network that resets connections at any tim
       one.on('error', () => {}).pipe(other)
       one.once('close', () => other.destroy())
     }
-    setTimeout(() => (Math.random() < 0.7 ? client.resetAndDestroy() : client.destroy()), Math.random() ** 2 * 40)
+    setTimeout(() => (random() < 0.7 ? client.resetAndDestroy() : client.destroy()), random() ** 2 * 40)
   }).listen(0, '127.0.0.1')
   await once(proxy, 'listening')
   t.teardown(() => proxy.close())
