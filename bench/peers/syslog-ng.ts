@@ -1,7 +1,8 @@
 import { spawnSync } from 'node:child_process'
 import { existsSync, statSync, truncateSync } from 'node:fs'
 import { join } from 'node:path'
-import { killSyslogNg, startSyslogNgProcess, until } from '../../test/support/syslog-ng-process.ts'
+import { killSyslogNg, startSyslogNgProcess } from '../../test/support/syslog-ng-process.ts'
+import { until } from '../../test/support/wait.ts'
 
 /**
  * syslog-ng, writing received messages to a file: unchanged, or after its CSV parser has split each
@@ -53,7 +54,7 @@ log { source(in); ${parser} destination(out); flags(flow-control); };
       // Counting lines takes CPU from the measured work, so lines are counted after the file stops
       // growing.
       let size = -1
-      await until(() => {
+      await until('every message is in the file', () => {
         const before = size
         size = existsSync(output) ? statSync(output).size : 0
         return size > 0 && size === before && linesOf(output) >= count

@@ -6,7 +6,7 @@ import { IMPLEMENTATIONS } from '../support/https.ts'
 import { opensslCertificate, replaceCertificate } from '../support/openssl-certificate.ts'
 import { run, SYSLOG_OFF, startService } from '../support/programs.ts'
 import { rawClient, statusesOf } from '../support/raw-client.ts'
-import { until } from '../support/syslog-service.ts'
+import { until } from '../support/wait.ts'
 
 /**
  * Faults of a service. The service ends with an exit status or continues; it never ends by a

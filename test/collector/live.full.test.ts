@@ -7,6 +7,7 @@ import { ethernet, ipv4, ipv6, type NetworkPacket, tcp, udp, vlan } from '../sup
 import { dnsQuery } from '../support/packets-dns.ts'
 import { framesAt, pcapFile } from '../support/packets-pcap.ts'
 import { applicationData, clientHello, tlsRecords } from '../support/packets-tls.ts'
+import { until } from '../support/wait.ts'
 
 /**
  * Live capture between two ends of a veth pair in network namespaces. Requires root and iproute2.
@@ -101,19 +102,14 @@ function observer(source: object) {
       else parsed.push(JSON.parse(line) as Line)
     }
   })
-  const until = async (what: string, holds: () => boolean) => {
-    for (const endMs = performance.now() + 120_000; performance.now() < endMs; ) {
-      if (holds()) return
-      await new Promise((resolve) => setTimeout(resolve, 10))
-    }
-    throw new Error(`timed out waiting for ${what}; last output of the observer: ${JSON.stringify(parsed.slice(-3))}`)
-  }
+  const watch = (what: string, holds: () => boolean) =>
+    until(() => `${what}; last output of the observer: ${JSON.stringify(parsed.slice(-3))}`, holds)
   const exited = new Promise<number | null>((resolve) => child.once('exit', (code) => resolve(code)))
   return {
     lines: () => parsed,
-    until,
+    until: watch,
     exited,
-    ready: () => until('ready', () => ready),
+    ready: () => watch('ready', () => ready),
     names: () => parsed.flatMap(({ name }) => name ?? []),
     live: () => parsed.findLast(({ live }) => live !== undefined)?.live,
     hold: () => child.kill('SIGUSR2'),

@@ -10,6 +10,7 @@ import { Random } from '../fuzz/random.ts'
 import { skipNamespaces as skip } from '../support/namespace.ts'
 import { type Ended, type Running, type RunningService, run, start, startService } from '../support/programs.ts'
 import { SmallDisk } from '../support/small-disk.ts'
+import { until } from '../support/wait.ts'
 import { Oracle } from './oracle.ts'
 import { type Directories, Organization } from './organization.ts'
 
@@ -49,12 +50,6 @@ class Setup {
     const running = start('collector', parameters, { SVC_TOKEN: this.organization.token, ...environment })
     t.teardown(() => running.child.kill('SIGKILL'))
     return running
-  }
-}
-
-async function until(what: string, holds: () => boolean): Promise<void> {
-  for (const endMs = Date.now() + 300_000; !holds(); await later(5)) {
-    if (Date.now() > endMs) throw new Error(`not within 300 s: ${what}`)
   }
 }
 

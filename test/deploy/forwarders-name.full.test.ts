@@ -1,10 +1,11 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { setTimeout as later } from 'node:timers/promises'
 import { generate } from 'selfsigned'
 import t from 'tap'
 import { FORWARDERS } from '../../deploy/docs/forwarders.ts'
 import { RunningForwarder } from '../support/forwarders.ts'
-import { later, SyslogService, squid } from '../support/syslog-service.ts'
+import { SyslogService, squid } from '../support/syslog-service.ts'
 
 /** Files of a CA and of a service certificate that it signed, with the flag or setting for each. */
 async function signed(directory: string, name: string): Promise<{ caFile: string; flags: string[] }> {

@@ -1,11 +1,12 @@
 import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
+import { setTimeout as later } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import type { Forwarder } from '../../deploy/docs/forwarders.ts'
 import { RunningForwarder } from '../support/forwarders.ts'
 import { startService } from '../support/programs.ts'
 import { freePort } from '../support/syslog-ng.ts'
-import { later, SyslogService, squid } from '../support/syslog-service.ts'
+import { SyslogService, squid } from '../support/syslog-service.ts'
 
 /** Lines per name: more than rsyslog's default queues hold. */
 const LINES = 3000

@@ -3,7 +3,8 @@ import { join } from 'node:path'
 import t from 'tap'
 import { Agent, request } from 'undici'
 import { ALL_SCOPES, admin, interruptAndWait, run, runAdmin, start, startService } from '../support/programs.ts'
-import { organizationWithToken, until } from '../support/syslog-service.ts'
+import { organizationWithToken } from '../support/syslog-service.ts'
+import { until } from '../support/wait.ts'
 
 /**
  * Runs posture-admin while posture-service runs on the same data. Changes apply to the next request

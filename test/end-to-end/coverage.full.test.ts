@@ -10,7 +10,8 @@ import { type CapturedFrame, pcapFile } from '../support/packets-pcap.ts'
 import { TcpStream } from '../support/packets-tcp-stream.ts'
 import { clientHello, encryptedClientHello, tlsRecords } from '../support/packets-tls.ts'
 import { type Running, run, start } from '../support/programs.ts'
-import { organizationWithToken, SYSLOG_ON_LOOPBACK, SyslogService, until } from '../support/syslog-service.ts'
+import { organizationWithToken, SYSLOG_ON_LOOPBACK, SyslogService } from '../support/syslog-service.ts'
+import { until } from '../support/wait.ts'
 
 /** The expected counters, from the capture's builder. */
 const COLLECTED = counters({

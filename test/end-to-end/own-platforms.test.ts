@@ -3,7 +3,8 @@ import t from 'tap'
 import { platform, writeRegistryFile } from '../support/own-platforms.ts'
 import { admin, run, startService } from '../support/programs.ts'
 import { sendTcp } from '../support/syslog-sender.ts'
-import { dataOf, organizationWithToken, rfc5424, SYSLOG_ON_LOOPBACK, squid, until } from '../support/syslog-service.ts'
+import { dataOf, organizationWithToken, rfc5424, SYSLOG_ON_LOOPBACK, squid } from '../support/syslog-service.ts'
+import { until } from '../support/wait.ts'
 
 t.test('a running service uses own platforms at once, and what waited for them', async (t) => {
   const directory = t.testdir()

@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
 import { connect } from 'node:net'
 import { join } from 'node:path'
+import { setTimeout as later } from 'node:timers/promises'
 
 /** Interval between checks of a condition. */
 const POLL_MS = 20
@@ -40,11 +41,6 @@ export async function killSyslogNg(child: ChildProcess | undefined): Promise<voi
   await exited
 }
 
-/** Resolves when the condition holds. */
-export async function until(condition: () => boolean): Promise<void> {
-  while (!condition()) await later(POLL_MS)
-}
-
 async function listening(port: number): Promise<void> {
   for (;;) {
     const socket = connect(port, '127.0.0.1')
@@ -56,8 +52,4 @@ async function listening(port: number): Promise<void> {
     if (connected) return
     await later(POLL_MS)
   }
-}
-
-function later(ms: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, ms))
 }

@@ -4,7 +4,8 @@ import { existsSync, readFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { type Certificate, provideCertificate } from '../../engine/http/certificate.ts'
-import { killSyslogNg, startSyslogNgProcess, until } from './syslog-ng-process.ts'
+import { killSyslogNg, startSyslogNgProcess } from './syslog-ng-process.ts'
+import { until } from './wait.ts'
 
 /**
  * syslog-ng as a receiver on all three transports. Parses each message and writes its parts as a
@@ -80,7 +81,7 @@ log { source(all); destination(file); };
     ports: { tls, tcp, udp },
     received,
     async receivedAtLeast(count) {
-      await until(() => received().length >= count)
+      await until(`${count} messages`, () => received().length >= count)
       return received()
     },
     kill,

@@ -1,8 +1,10 @@
 import { join } from 'node:path'
+import { setTimeout as later } from 'node:timers/promises'
 import { OUTCOMES, type OutcomeName } from '../../engine/ingest/outcome.ts'
 import { LISTENERS, type Listener } from '../../engine/ingest/sources.ts'
 import { Store } from '../../engine/store/store.ts'
 import { admin, type RunningService, startService } from './programs.ts'
+import { until } from './wait.ts'
 
 /** Long enough for a loaded machine. Only an event that never comes takes this long. */
 const WAIT_SECONDS = 300
@@ -157,22 +159,6 @@ export function countsOf(metrics: ReadonlyMap<string, number>, listener: Listene
   )
   const received = metrics.get(`posture_ingest_received_total{listener="${listener}"}`) ?? Number.NaN
   return { ...Object.fromEntries(counts), received } as Counts
-}
-
-export async function until<Result>(
-  what: string,
-  ask: () => Promise<Result | undefined> | Result | undefined,
-  seconds = WAIT_SECONDS,
-): Promise<Result> {
-  for (const endMs = Date.now() + seconds * 1000; Date.now() < endMs; await later(25)) {
-    const answer = await ask()
-    if (answer !== undefined && answer !== false) return answer
-  }
-  throw new Error(`not within ${seconds} s: ${what}`)
-}
-
-export function later(ms: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, ms))
 }
 
 /** A line of Squid's log. A line with a host in MATCHING matches. */

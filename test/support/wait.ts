@@ -1,3 +1,5 @@
+import { setTimeout as later } from 'node:timers/promises'
+
 /*
  * Waits and times of tests (docs/design/testing.md). A wait ends with an event or a condition. Its
  * limit is only for events that never come, so it is far longer than a loaded machine needs.
@@ -12,14 +14,21 @@ const WAIT_MS = 300_000
 const POLL_MS = 10
 
 /**
- * Polls until the condition holds.
+ * Polls until the answer is neither undefined nor false, and returns the answer. `what` may also
+ * describe the state at the time limit.
  *
- * @throws Error that names the condition, at the time limit.
+ * @throws Error that names what did not happen, at the time limit.
  */
-export async function until(what: string, holds: () => boolean | Promise<boolean>): Promise<void> {
-  for (const endMs = performance.now() + WAIT_MS; !(await holds()); ) {
-    if (performance.now() > endMs) throw new Error(`not within ${WAIT_MS / 1000} s: ${what}`)
-    await new Promise((resolve) => setTimeout(resolve, POLL_MS))
+export async function until<Answer>(
+  what: string | (() => string),
+  ask: () => Answer | undefined | false | Promise<Answer | undefined | false>,
+): Promise<Answer> {
+  for (const endMs = performance.now() + WAIT_MS; ; await later(POLL_MS)) {
+    const answer = await ask()
+    if (answer !== undefined && answer !== false) return answer
+    if (performance.now() > endMs) {
+      throw new Error(`not within ${WAIT_MS / 1000} s: ${typeof what === 'string' ? what : what()}`)
+    }
   }
 }
 

@@ -13,6 +13,7 @@ import { unpackBatch } from '../../../engine/event/event.ts'
 import { counters, INSTANCE } from '../../support/coverage.ts'
 import { quietLog } from '../../support/store.ts'
 import { type SyslogNg, syslogNg } from '../../support/syslog-ng.ts'
+import { until } from '../../support/wait.ts'
 
 const TOKEN = `svc_mt_${'9'.repeat(48)}`
 
@@ -60,10 +61,6 @@ function write(outbox: Outbox, count: number): void {
   outbox.write({ added })
 }
 
-async function until(condition: () => boolean): Promise<void> {
-  while (!condition()) await new Promise((resolve) => setTimeout(resolve, 10))
-}
-
 t.test('with both transports, each gets every event once, and events leave when HTTPS acknowledges them', async (t) => {
   const receiver = await syslogNg(t)
   const { httpsPort, ids } = await service(t, receiver)
@@ -73,10 +70,10 @@ t.test('with both transports, each gets every event once, and events leave when 
   write(outbox, 3000)
   const transports = transportsOn(t, outbox, { ...settings, syslogPort: receiver.ports.tls })
   const running = transports.run()
-  await until(() => outbox.waiting === 0)
+  await until('an empty outbox', () => outbox.waiting === 0)
   write(outbox, 100)
   transports.poll()
-  await until(() => outbox.waiting === 0)
+  await until('an empty outbox', () => outbox.waiting === 0)
   t.match(transports.status, { https: { connected: true }, syslog: { connected: true, missed: 0 } })
   transports.finish()
   t.same(await running, { kind: 'stopped' })
@@ -101,18 +98,18 @@ t.test(
     const transports = transportsOn(t, outbox, { ...settings, syslogPort: receiver.ports.tls })
     const running = transports.run()
     write(outbox, 10)
-    await until(() => outbox.waiting === 0)
+    await until('an empty outbox', () => outbox.waiting === 0)
     await receiver.receivedAtLeast(10)
     await receiver.kill()
-    await until(() => transports.status.syslog?.connected === false)
+    await until('the status of syslog', () => transports.status.syslog?.connected === false)
     write(outbox, 20)
-    await until(() => outbox.waiting === 0)
+    await until('an empty outbox', () => outbox.waiting === 0)
     t.equal(ids.length, 30)
     await receiver.start()
-    await until(() => transports.status.syslog?.connected === true)
+    await until('the status of syslog', () => transports.status.syslog?.connected === true)
     write(outbox, 5)
     const messages = await receiver.receivedAtLeast(15)
-    await until(() => outbox.waiting === 0)
+    await until('an empty outbox', () => outbox.waiting === 0)
     t.equal(new Set(messages.map(({ id }) => id)).size, 15, 'none twice')
     t.match(transports.status, { syslog: { missed: 20, acknowledged: 15 }, https: { acknowledged: 35 } })
     transports.finish()
@@ -131,7 +128,7 @@ t.test('with both, syslog continues while the service is busy, and does not star
   const running = transports.run()
   write(outbox, 50)
   await receiver.receivedAtLeast(50)
-  await until(() => outbox.sentThrough('syslog') === 50)
+  await until('syslog has sent 50', () => outbox.sentThrough('syslog') === 50)
   t.equal(outbox.waiting, 50)
   transports.stop()
   await running
@@ -183,7 +180,7 @@ t.test('with both, HTTPS waits only a limited time for a slow syslog receiver', 
   const transports = transportsOn(t, outbox, { ...settings, syslogProtocol: 'tcp' })
   const running = transports.run()
   const start = performance.now()
-  await until(() => outbox.waiting === 0)
+  await until('an empty outbox', () => outbox.waiting === 0)
   t.ok(performance.now() - start < 9000, 'before the connection is given up')
   t.equal(ids.length, 40_000)
   transports.stop()
@@ -200,7 +197,7 @@ t.test('with both, events that syslog missed are counted, and the end does not w
   const transports = transportsOn(t, outbox, settings)
   const running = transports.run()
   write(outbox, 300)
-  await until(() => outbox.waiting === 0)
+  await until('an empty outbox', () => outbox.waiting === 0)
   t.match(transports.status, { syslog: { missed: 300, acknowledged: 0, connected: false }, https: { missed: 0 } })
   // By now the backoff is several seconds.
   await new Promise((resolve) => setTimeout(resolve, 6000))
@@ -235,8 +232,9 @@ t.test('coverage reports use only the deciding transport', async (t) => {
     reporter.finish()
     const running = transports.run(reporter)
     const isOn = transports.deciding !== undefined
-    if (isOn) await until(() => outbox.waiting === 0)
-    if (transports.status.syslog !== undefined) await until(() => (transports.status.syslog?.acknowledged ?? 0) === 3)
+    if (isOn) await until('an empty outbox', () => outbox.waiting === 0)
+    if (transports.status.syslog !== undefined)
+      await until('the status of syslog', () => (transports.status.syslog?.acknowledged ?? 0) === 3)
     transports.finish()
     t.same(await running, { kind: 'stopped' })
     if (transports.status.syslog !== undefined) await receiver.receivedAtLeast(before + 3 + bySyslog)

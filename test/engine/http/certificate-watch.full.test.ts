@@ -7,7 +7,8 @@ import { provideCertificate } from '../../../engine/http/certificate.ts'
 import { CertificateWatch } from '../../../engine/http/certificate-watch.ts'
 import { quietLog } from '../../support/store.ts'
 import { sendTls } from '../../support/syslog-sender.ts'
-import { rfc5424, SYSLOG_ON_LOOPBACK, SyslogService, squid, until } from '../../support/syslog-service.ts'
+import { rfc5424, SYSLOG_ON_LOOPBACK, SyslogService, squid } from '../../support/syslog-service.ts'
+import { until } from '../../support/wait.ts'
 
 const MATCHING = squid('claude.ai')
 

@@ -1,5 +1,6 @@
 import { createSocket } from 'node:dgram'
 import { join } from 'node:path'
+import { setTimeout as later } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { Administration } from '../../../engine/admin/administration.ts'
 import { packBatch } from '../../../engine/event/event.ts'
@@ -20,7 +21,8 @@ import { skipNamespaces as skipMount } from '../../support/namespace.ts'
 import { SmallDisk } from '../../support/small-disk.ts'
 import { Sender as EventSender, makeOrganization, openStore, quietLog, registries } from '../../support/store.ts'
 import { sendTcp } from '../../support/syslog-sender.ts'
-import { later, rfc5424, SYSLOG_ON_LOOPBACK, SyslogService, squid, until } from '../../support/syslog-service.ts'
+import { rfc5424, SYSLOG_ON_LOOPBACK, SyslogService, squid } from '../../support/syslog-service.ts'
+import { until } from '../../support/wait.ts'
 
 /** A distinct client for each message, so that no messages are merged. */
 function clientOf(index: number): string {

@@ -13,8 +13,8 @@ import {
   SYSLOG_ON_LOOPBACK,
   SyslogService,
   squid,
-  until,
 } from '../../support/syslog-service.ts'
+import { until } from '../../support/wait.ts'
 
 const MATCHING = squid('claude.ai')
 t.test('5,000 connections from many addresses all deliver a message', async (t) => {

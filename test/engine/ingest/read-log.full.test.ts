@@ -4,7 +4,8 @@ import t from 'tap'
 import { Store } from '../../../engine/store/store.ts'
 import { manyLines } from '../../support/many-lines.ts'
 import { admin, run, start } from '../../support/programs.ts'
-import { organizationWithToken, until } from '../../support/syslog-service.ts'
+import { organizationWithToken } from '../../support/syslog-service.ts'
+import { until } from '../../support/wait.ts'
 
 t.test('posture-admin ingest file, killed and restarted, counts each message once', async (t) => {
   const directory = t.testdir()

@@ -6,7 +6,8 @@ import { promisify } from 'node:util'
 import t, { type Test } from 'tap'
 import { REPOSITORY, run as runProgram } from '../../support/programs.ts'
 import { rsyslog } from '../../support/rsyslog.ts'
-import { type Counts, rfc5424, SyslogService, squid, until } from '../../support/syslog-service.ts'
+import { type Counts, rfc5424, SyslogService, squid } from '../../support/syslog-service.ts'
+import { until } from '../../support/wait.ts'
 
 const run = promisify(execFile)
 const LINE_MATCHING = 'claude.ai'

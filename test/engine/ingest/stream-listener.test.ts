@@ -13,7 +13,8 @@ import { systemClock } from '../../../engine/process/clock.ts'
 import { NO_ORGANIZATION } from '../../../engine/store/sources.ts'
 import { known as knownHosts, openIntake, sumsOf, type TestIntake } from '../../support/intake.ts'
 import { sendTcp, sendTls } from '../../support/syslog-sender.ts'
-import { rfc5424, squid, until } from '../../support/syslog-service.ts'
+import { rfc5424, squid } from '../../support/syslog-service.ts'
+import { until } from '../../support/wait.ts'
 
 const MATCHING = squid('claude.ai')
 const MATCHING_LINE = `${MATCHING}\n`

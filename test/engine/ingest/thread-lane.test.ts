@@ -2,7 +2,7 @@ import { MessageChannel } from 'node:worker_threads'
 import t from 'tap'
 import { ByteRing, makeByteRing, RecordKind, RING_CHUNK_BYTES_MAX } from '../../../engine/ingest/byte-ring.ts'
 import { ThreadLane } from '../../../engine/ingest/thread-lane.ts'
-import { until } from '../../support/syslog-service.ts'
+import { until } from '../../support/wait.ts'
 
 t.test('data waiting for space in the ring is bounded: no socket is read until all of it is in the ring', async (t) => {
   const WAITING_MAX = 1024 * 1024

@@ -1,6 +1,8 @@
+import { setTimeout as later } from 'node:timers/promises'
 import t from 'tap'
 import { sendTcp, sendTls, sendUdp } from '../../support/syslog-sender.ts'
-import { later, organizationWithToken, rfc5424, SyslogService, squid, until } from '../../support/syslog-service.ts'
+import { organizationWithToken, rfc5424, SyslogService, squid } from '../../support/syslog-service.ts'
+import { until } from '../../support/wait.ts'
 
 const MATCHING = squid('claude.ai')
 const UNKNOWN_TOKEN = `svc_mt_${'0'.repeat(48)}`
