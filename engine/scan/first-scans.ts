@@ -56,12 +56,16 @@ export class FirstScans {
   }
 
   #firstEventMs(organizationId: string, nowMs: number): number {
-    const { environment, scanStates } = this.#store
+    const { environment, scanStates, evidence } = this.#store
     const { firstEventAtMs } = scanStates.get(organizationId)
     if (firstEventAtMs !== undefined && firstEventAtMs <= nowMs) return firstEventAtMs
+    // Another scan may have folded the first events before they were noted. Evidence means that
+    // there were some, so no quick scans follow.
+    const isKnown = firstEventAtMs === undefined && evidence.firstDayFrom(organizationId, 0, Infinity) !== undefined
+    const firstMs = isKnown ? 0 : nowMs
     environment.write(() => {
-      scanStates.put(organizationId, { ...scanStates.get(organizationId), firstEventAtMs: nowMs })
+      scanStates.put(organizationId, { ...scanStates.get(organizationId), firstEventAtMs: firstMs })
     })
-    return nowMs
+    return firstMs
   }
 }
