@@ -13,13 +13,22 @@ export function logMessages(): { readonly file: string; readonly message: string
 }
 
 function sourcesBelow(folder: string): string[] {
-  try {
-    const names = readdirSync(join(REPOSITORY, folder), { recursive: true, encoding: 'utf8' })
-    return names.filter((name) => name.endsWith('.ts')).map((name) => join(folder, name))
-  } catch {
-    // console/ is upcoming.
-    return []
-  }
+  const names = readdirSync(join(REPOSITORY, folder), { recursive: true, encoding: 'utf8' })
+  return names.filter((name) => /\.tsx?$/.test(name)).map((name) => join(folder, name))
+}
+
+/**
+ * The string literals and the texts between tags of the console's pages. Approximate: code between
+ * two tags is taken for a text, too.
+ */
+export function pageTexts(): { readonly file: string; readonly text: string }[] {
+  return sourcesBelow('console/pages').flatMap((file) => {
+    const source = readFileSync(join(REPOSITORY, file), 'utf8').replace(/\/\*[\s\S]*?\*\/|^\s*\/\/.*$/gm, '')
+    const code = source.replace(/^(?:import|export) [^']*from '[^']*'$/gm, '')
+    const literals = [...code.matchAll(/(['"`])((?:\\.|(?!\1)[^\\\n])*)\1/g)].map((found) => found[2] ?? '')
+    const between = [...code.matchAll(/>([^<>{}=;()]+)[<{]/g)].map((found) => found[1] ?? '')
+    return [...literals, ...between].map((text) => ({ file, text }))
+  })
 }
 
 /** The string literals from `start` to the closing parenthesis of the call. */

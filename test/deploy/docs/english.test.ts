@@ -3,7 +3,7 @@ import t from 'tap'
 import { commandName, commandsOf, programs } from '../../../deploy/docs/cli.ts'
 import { pageText } from '../../../deploy/docs/main.ts'
 import { pagePaths } from '../../../deploy/docs/readability.ts'
-import { logMessages } from '../../support/log-messages.ts'
+import { logMessages, pageTexts } from '../../support/log-messages.ts'
 import { ALLOWED, AVOIDED } from './glossary.ts'
 
 /** Pages that consist of names: platforms and vendors. */
@@ -63,6 +63,15 @@ t.test('log messages use standard terms', async (t) => {
   t.ok(messages.length > 50, 'log calls are found')
   t.same(
     messages.flatMap(({ file, message }) => avoidedWords(`log of ${file}`, message)),
+    [],
+  )
+})
+
+t.test('pages of the console use standard terms', async (t) => {
+  const texts = pageTexts()
+  t.ok(texts.length > 200, 'texts are found')
+  t.same(
+    texts.flatMap(({ file, text }) => avoidedWords(file, text)),
     [],
   )
 })
