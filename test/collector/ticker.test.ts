@@ -1,5 +1,5 @@
 import t from 'tap'
-import { COLLECTOR_QUIET_TICK_MS } from '../../collector/limits.ts'
+import { COLLECTOR_QUIET_TICK_MS, COLLECTOR_TICK_MS } from '../../collector/limits.ts'
 import { Ticker, type TickerWork } from '../../collector/ticker.ts'
 import { deferred } from '../../engine/process/deferred.ts'
 
@@ -37,7 +37,8 @@ t.test('the ticker ticks from start to end, and the first tick begins a new seco
   const { ticks } = calls
   ticker.wake()
   void ticker.start()
-  await new Promise((resolve) => setTimeout(resolve, 300))
+  // Timers of one event loop: a tick after the stop would come before.
+  await new Promise((resolve) => setTimeout(resolve, COLLECTOR_TICK_MS + 1))
   t.equal(calls.ticks, ticks, 'a stopped one stays stopped')
 })
 

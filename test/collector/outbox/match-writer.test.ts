@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { Method } from '../../../collector/decode/name-rows.ts'
+import { FULL_DISK_RETRY_MS } from '../../../collector/limits.ts'
 import { Aggregate } from '../../../collector/outbox/aggregate.ts'
 import { MatchWriter } from '../../../collector/outbox/match-writer.ts'
 import { Outbox } from '../../../collector/outbox/outbox.ts'
@@ -30,15 +31,27 @@ function writerOn(directory: string, source: string | undefined, bytesMax = 1e9)
   return { outbox, aggregate, writer, match, notices }
 }
 
-const later = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms))
+/** Controls performance.now(), by which the writer decides what is due, and Date.now(). */
+function controlClock(t: Test) {
+  let passedMs = 0
+  const [startMs, dateMs] = [performance.now(), Date.now()]
+  t.intercept(performance, 'now', { value: () => startMs + passedMs })
+  t.intercept(Date, 'now', { value: () => dateMs + passedMs })
+  return {
+    pass(ms: number): void {
+      passedMs += ms
+    },
+  }
+}
 
 t.test("a file's events and position are on disk together, including open events", async (t) => {
+  const clock = controlClock(t)
   const directory = t.testdir()
   const first = writerOn(directory, 'file')
   first.match('claude.ai')
   first.match('claude.ai', 1000)
   await first.writer.delivered({ framesDone: 7 })
-  await later(250)
+  clock.pass(250)
   first.match('claude.ai', 2000)
   first.match('chatgpt.com', 3000)
   await first.writer.delivered({ framesDone: 9 })
@@ -58,6 +71,7 @@ t.test("a file's events and position are on disk together, including open events
 })
 
 t.test('an open event is not forwarded; when its window closes, it is, with all its matches', async (t) => {
+  const clock = controlClock(t)
   const { outbox, writer, match, notices } = writerOn(t.testdir(), undefined)
   t.teardown(() => outbox.close())
   match('claude.ai', 0, 2)
@@ -66,10 +80,10 @@ t.test('an open event is not forwarded; when its window closes, it is, with all 
   t.equal(outbox.waiting, 1, 'on disk')
   t.equal(outbox.peek(10, 1e6), undefined, 'and held')
   match('claude.ai', 5000, 3)
-  await later(250)
+  clock.pass(250)
   await writer.tick(opened + 9_900)
   t.equal(outbox.peek(10, 1e6), undefined)
-  await later(250)
+  clock.pass(250)
   await writer.tick(performance.now() + 10_000)
   t.match(outbox.peek(10, 1e6)?.events, [{ name: 'claude.ai', count: 2, lastSeenMs: START_MS + 5000 }])
   t.equal(notices.at(-1), 'written')
@@ -98,20 +112,25 @@ function smallDisk(t: Test): { directory: string; take(megabytes: number): void;
 }
 
 t.test('a full disk blocks the source, loses nothing, and is logged once', { skip: skipNamespaces }, async (t) => {
+  const clock = controlClock(t)
   const disk = smallDisk(t)
   const { outbox, writer, match, notices } = writerOn(disk.directory, 'file')
   disk.take(30)
-  await later(1100)
+  // The disk is checked once a second.
+  clock.pass(1100)
   match('claude.ai')
   let delivered = false
   const delivering = Promise.resolve(writer.delivered({ framesDone: 1 })).then(() => {
     delivered = true
   })
-  await later(1500)
+  clock.pass(1500)
+  // After the timer of the writer's retry, which started earlier and is as long.
+  await new Promise((resolve) => setTimeout(resolve, FULL_DISK_RETRY_MS))
   t.equal(delivered, false, 'the source waits')
   t.ok(writer.full)
   t.same(notices, ['full'])
   disk.free()
+  clock.pass(1100)
   await delivering
   t.notOk(writer.full)
   t.equal(outbox.waiting, 1)
@@ -120,10 +139,12 @@ t.test('a full disk blocks the source, loses nothing, and is logged once', { ski
 })
 
 t.test('a writer that is stopped does not wait for space', { skip: skipNamespaces }, async (t) => {
+  const clock = controlClock(t)
   const disk = smallDisk(t)
   const { outbox, writer, match } = writerOn(disk.directory, 'file')
   disk.take(30)
-  await later(1100)
+  // The disk is checked once a second.
+  clock.pass(1100)
   match('claude.ai')
   const delivering = Promise.resolve(writer.delivered({ framesDone: 1 }))
   writer.stop()
@@ -132,10 +153,11 @@ t.test('a writer that is stopped does not wait for space', { skip: skipNamespace
 })
 
 t.test('an outbox that is too small for its open events loses those, and no later matches', async (t) => {
+  const clock = controlClock(t)
   const { outbox, aggregate, writer, match } = writerOn('memory', undefined, 200_000)
   for (let name = 0; name < 10_000; name++) match(`h${name}.claude.ai`)
   await writer.tick(performance.now())
-  await later(250)
+  clock.pass(250)
   await writer.tick(performance.now())
   const dropped = outbox.dropped.full
   t.ok(dropped > 1000, `${dropped} dropped`)
@@ -157,11 +179,12 @@ t.test('an outbox that is too small for its open events loses those, and no late
 })
 
 t.test('a clock that goes back blocks nothing', async (t) => {
+  const clock = controlClock(t)
   const { outbox, writer, match } = writerOn('memory', undefined)
   match('claude.ai', 3_600_000)
   for (let minute = 0; minute < 50; minute++) match('chatgpt.com', minute * 60_000)
   await writer.tick(performance.now() + 11_000)
-  await later(250)
+  clock.pass(250)
   await writer.tick(performance.now() + 11_000)
   t.equal(
     outbox.peek(100, 1e9)?.events.reduce((sum, { count }) => sum + count, 0),

@@ -366,7 +366,9 @@ t.test('the removal of a directory in use is reported', async (t) => {
   const outbox = new Outbox(directory)
   outbox.write({ added: many(0, 1) })
   rmSync(directory, { recursive: true })
-  await new Promise((resolve) => setTimeout(resolve, 1100))
+  // The disk is checked once a second.
+  const nextMs = Date.now() + 1100
+  t.intercept(Date, 'now', { value: () => nextMs })
   t.throws(() => outbox.write({ added: many(1, 1) }), {
     code: 'STORE_UNWRITABLE',
     message: /^--outbox \S+: the directory was removed$/,

@@ -326,7 +326,7 @@ for (const implementation of IMPLEMENTATIONS) {
         const length = `content-length: ${BATCH_BYTES_MAX}\r\n`
         socket.write(`POST ${EVENTS_PATH} HTTP/1.1\r\nhost: x\r\n${lines.join('')}${length}\r\n\x92`)
         answers.push(new Promise((resolve) => socket.once('close', () => resolve(text))))
-        if (index < 4) while (memory.held < (index + 1) * BATCH_BYTES_MAX) await new Promise((r) => setTimeout(r, 5))
+        if (index < 4) await until('the body has room', () => memory.held >= (index + 1) * BATCH_BYTES_MAX)
       }
       const body = packBatch([sender.event('claude.ai', NOON)])
       t.match(await ask(EVENTS_PATH, { method: 'POST', headers: fields(`Bearer ${others}`), body }), { status: 200 })

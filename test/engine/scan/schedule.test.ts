@@ -1,3 +1,4 @@
+import { mock } from 'node:test'
 import t from 'tap'
 import { DAY_MS, HOUR_MS } from '../../../engine/process/clock.ts'
 import { deferred } from '../../../engine/process/deferred.ts'
@@ -131,6 +132,8 @@ t.test('5,000 buffered events start a scan at once; 4,999 do not', async (t) => 
 })
 
 t.test('buffers that fill up within the same second share a scan', async (t) => {
+  mock.timers.enable({ apis: ['setTimeout'] })
+  t.teardown(() => mock.timers.reset())
   const opened = openStore(t)
   const { store, clock } = opened
   const { id } = makeOrganization(opened, 'Acme')
@@ -147,9 +150,12 @@ t.test('buffers that fill up within the same second share a scan', async (t) => 
     await schedule.idle()
   }
   t.equal(completed(opened, id), 1)
-  while (completed(opened, id) < 2) await new Promise((resolve) => setTimeout(resolve, 20))
+  mock.timers.tick(1000)
+  await schedule.idle()
+  t.equal(completed(opened, id), 2)
   t.equal(store.buffer.count(id), 0)
-  await new Promise((resolve) => setTimeout(resolve, 1100))
+  mock.timers.tick(10_000)
+  await schedule.idle()
   t.equal(completed(opened, id), 2, 'one for all')
   clock.add(5000)
   bufferEvents(opened, id, EVENTS_FOR_IMMEDIATE_SCAN)

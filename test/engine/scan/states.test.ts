@@ -24,6 +24,7 @@ import {
   Sender,
   type TestStore,
 } from '../../support/store.ts'
+import { until } from '../../support/wait.ts'
 
 interface Made extends TestStore {
   readonly organization: Organization
@@ -387,8 +388,11 @@ t.test('a requester waits for the process that runs scans, or runs the scan', as
   const release = await tryHold(store.environment.path, SCANS)
   clock.add(1)
   const pending = request(site)
-  const waits = scanNow(store, registries, pending, clock, never.signal)
-  await new Promise((resolve) => setTimeout(resolve, 250))
+  // Read once in each of its attempts.
+  let attempts = 0
+  const counted = Object.defineProperty(new AbortController().signal, 'aborted', { get: () => ++attempts === 0 })
+  const waits = scanNow(store, registries, pending, clock, counted)
+  await until('a second attempt', () => attempts > 1)
   t.match(store.scans.current(pending), { status: 'pending' }, 'not ours to run')
   run(site)
   t.match(await waits, { id: pending.id, status: 'completed' })
