@@ -11,8 +11,8 @@ import type { MetricRow } from '../engine/process/metrics.ts'
  */
 const STATUSES = Object.keys(REASON_PHRASE).map(Number)
 const COLUMN = new Map(STATUSES.map((status, index) => [status, index + 1]))
-const CUT = 1 + STATUSES.length
-const COLUMNS = CUT + 1
+const ABORTED = 1 + STATUSES.length
+const COLUMNS = ABORTED + 1
 
 export function makeCounters(threads: number): SharedArrayBuffer {
   return new SharedArrayBuffer(threads * COLUMNS * Float64Array.BYTES_PER_ELEMENT)
@@ -31,7 +31,7 @@ export function countersOf(
       row[0] = (row[0] ?? 0) + bytes
     },
     onAnswerAborted() {
-      row[CUT] = (row[CUT] ?? 0) + 1
+      row[ABORTED] = (row[ABORTED] ?? 0) + 1
     },
   }
 }
@@ -61,7 +61,7 @@ export function apiRows(memory: SharedArrayBuffer, tableFull: Readonly<Record<st
       'posture_api_answers_aborted_total',
       'counter',
       'Answers aborted because too many waited for slow clients',
-      sum(CUT),
+      sum(ABORTED),
     ],
     [
       'posture_api_rate_table_full_total',

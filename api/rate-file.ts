@@ -7,19 +7,19 @@ import type { Logger } from '../engine/process/log.ts'
 import { monotonicMs, RATE_ROWS_MAX, RateLimit, type RateRow, REQUESTS_PER_WINDOW, WINDOW_MS } from './rate-limit.ts'
 
 /*
- * The counts of the rate limit while the service restarts: written when it stops, read and removed
- * when it starts, so that a restart gives no key another 60 requests. A record of
- * engine/lmdb/record.ts, numbers little-endian:
+ * The counters of the rate limit during a restart of the service, so that a restart gives no key
+ * another 60 requests. The service writes them when it stops, and reads and removes them when it
+ * starts. A record of engine/lmdb/record.ts, numbers little-endian:
  *
- *   boot       36 bytes   the boot that the monotonic time is of, zeros where it is unknown
- *   monotonic  f64        when it was written, in ms since that boot
- *   wall       f64        the same, in ms since 1970
+ *   boot       36 bytes   id of the boot to which the monotonic time refers; zeros if unknown
+ *   monotonic  f64        time of writing, in ms since that boot
+ *   wall       f64        the same time, in ms since 1970
  *   per table  u32        rows, then for each:
- *     bucket   u16        where the row is in the table
+ *     bucket   u16        index of the row in the table
  *     row      u8
  *     count    u8         requests in the window
  *     hash     2 x i32    of the key
- *     ages     u16 each   how long before the writing each request was, in ms, oldest first
+ *     ages     u16 each   age of each request at the time of writing, in ms, oldest first
  */
 const FILE = 'rate-limits'
 const RECORD_VERSION = 1
@@ -28,28 +28,30 @@ const HEADER_BYTES = BOOT_BYTES + 16
 const ROW_BYTES = 12
 const FILE_BYTES_MAX = HEADER_BYTES + 16 + 2 * (4 + RATE_ROWS_MAX * (ROW_BYTES + 2 * REQUESTS_PER_WINDOW))
 
-/** The times by which the time between two runs is known. */
+/** Clocks that give the time between two runs. */
 export interface Times {
-  /** Identifies what monotonicMs counts from; '' where that is unknown. */
+  /** Id of the boot at which monotonicMs begins; '' if unknown. */
   readonly boot: string
   readonly monotonicMs: number
   readonly wallMs: number
 }
 
-/** The system's. The monotonic clock goes on while no service runs, and is never set. */
+/**
+ * The clocks of the system. The monotonic clock advances while no service runs, and is never set.
+ */
 export function systemTimes(): Times {
   let boot = ''
   try {
     boot = readFileSync('/proc/sys/kernel/random/boot_id', 'latin1').trim()
   } catch {
-    // Not Linux, or hidden in the container.
+    // Not Linux, or not readable in the container.
   }
   return { boot: boot.length === BOOT_BYTES ? boot : '', monotonicMs: monotonicMs(), wallMs: Date.now() }
 }
 
 /**
- * Writes the counts of the tables beside the store. A failure is logged: it must not keep the
- * service from ending.
+ * Writes the counters of the tables into a file next to the store. An error is only logged, because
+ * it must not prevent the service from stopping.
  */
 export function keepRates(
   directory: string,
@@ -73,8 +75,8 @@ export function keepRates(
 }
 
 /**
- * Reads what keepRates wrote into tables that are not in use yet, and removes it. What is older
- * than the window counts no more.
+ * Reads the file of keepRates into unused tables, and removes the file. Skips requests that are
+ * older than the window.
  */
 export function resumeRates(
   directory: string,
@@ -95,7 +97,7 @@ export function resumeRates(
     const elapsedMs =
       boot === now.boot
         ? now.monotonicMs - payload.readDoubleLE(BOOT_BYTES)
-        : // The clock may have been set back: then no time has passed.
+        : // If the clock was set back, the elapsed time counts as zero.
           Math.max(0, now.wallMs - payload.readDoubleLE(BOOT_BYTES + 8))
     let at = HEADER_BYTES
     for (const table of tables) at = unpackTable(payload, at, table, now.monotonicMs, elapsedMs)
@@ -126,12 +128,12 @@ function packRow({ bucket, row, high, low, agesMs }: RateRow): Buffer {
   bytes.writeUInt8(agesMs.length, 3)
   bytes.writeInt32LE(high, 4)
   bytes.writeInt32LE(low, 8)
-  // Rounded down: a request leaves the window a moment too late, and never too early.
+  // Rounded down, so that a request leaves the window slightly late, and never early.
   for (const [index, ageMs] of agesMs.entries()) bytes.writeUInt16LE(Math.floor(ageMs), ROW_BYTES + 2 * index)
   return bytes
 }
 
-/** Answers where the next table begins. */
+/** Returns the offset of the next table. */
 function unpackTable(bytes: Buffer, start: number, table: SharedArrayBuffer, nowMs: number, elapsedMs: number): number {
   const limit = new RateLimit(table, () => nowMs)
   let at = start + 4

@@ -2,7 +2,7 @@ import type { Accounts, LinkUse, SignInBrowser } from '../engine/admin/accounts.
 
 type AccountCommand<P, R> = (accounts: Accounts, parameters: P) => R
 
-/** Changes of users and sessions, which belong to no single organization. */
+/** Changes to users and sessions, which belong to no single organization. */
 export const ACCOUNT_COMMANDS = {
   'link.use': (accounts, use: LinkUse) => accounts.useLink(use),
   'password.set': (

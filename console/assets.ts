@@ -1,15 +1,15 @@
 import { readFileSync } from 'node:fs'
 
-/** What console/build.ts writes beside the compiled files. */
+/** The file that console/build.ts writes into the folder of the compiled files. */
 export const ASSETS_FILE = new URL('./assets.json', import.meta.url)
 
-/** A file that browsers load, under an address with its hash. */
+/** A file that browsers load. Its address contains its hash. */
 export interface Asset {
   readonly path: string
   readonly type: string
   readonly body: Buffer
   readonly etag: string
-  /** The same compressed by gzip, which is another representation with its own tag. */
+  /** The body compressed with gzip, a separate representation with its own ETag. */
   readonly gzip: Buffer
   readonly gzipEtag: string
 }
@@ -30,7 +30,7 @@ function readAssets(): readonly StoredAsset[] {
   return stored
 }
 
-/** By their path. */
+/** All assets by path. */
 export function loadAssets(): ReadonlyMap<string, Asset> {
   return new Map(
     readAssets().map(({ path, type, hash, body, gzip }) => [

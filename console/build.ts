@@ -7,9 +7,9 @@ import { ASSETS_FILE, type StoredAsset } from './assets.ts'
 import { COMMON_PASSWORD_LENGTH_MIN, COMMON_PASSWORDS_FILE } from './sign-in/common-passwords.ts'
 
 /**
- * console/design/*.css, the icon and the browser script -> assets.json beside the compiled files;
- * a list of common passwords -> common-passwords.txt.
- * Run by `npm run build` as `node dist/console/build.js`.
+ * Bundles console/design/*.css, the icon and the browser script into assets.json, and writes a list
+ * of common passwords to common-passwords.txt, both into the folder of the compiled files. Run by
+ * `npm run build` as `node dist/console/build.js`.
  */
 const DESIGN = new URL('../../console/design/', import.meta.url)
 /** In the order of the cascade. */
@@ -45,7 +45,7 @@ writeFileSync(
   ]),
 )
 
-/** About 49,000 passwords that were in many leaks, in lower case. */
+/** About 49,000 leaked passwords, in lower case. */
 const { dictionary } = createRequire(import.meta.url)('@zxcvbn-ts/language-common') as {
   readonly dictionary: Readonly<Record<'passwords-common', readonly string[]>>
 }

@@ -3,7 +3,7 @@ import { Fault, type PlainFault } from '../engine/process/error-codes.ts'
 import type { AccountCommandName, AccountParameters, AccountResult } from './account-commands.ts'
 import type { CommandName, CommandParameters, CommandResult } from './commands.ts'
 
-/** A change on its way to the thread that writes. */
+/** A change that the console's thread sends to the writing thread. */
 export type ChangeRequest =
   | {
       readonly kind: 'change'
@@ -20,20 +20,20 @@ export type ChangeRequest =
       readonly parameters: unknown
     }
 
-/** What became of it. A failure that is no Fault is in the log of the thread that writes. */
+/** The result of a change. The writing thread logs a failure that is not a Fault. */
 export type ChangeOutcome =
   | { readonly kind: 'changed'; readonly id: number; readonly result: unknown }
   | { readonly kind: 'refused'; readonly id: number; readonly fault: PlainFault | undefined }
 
-/** Changes that wait for their outcome. Beyond it forms are answered by 503. */
+/** Maximum number of pending changes. Further forms are answered with 503. */
 const WAITING_MAX = 1000
 
-/** More is asked for than the service takes at once. */
+/** Too many requests are pending. */
 export class OverloadError extends Error {
   override readonly name = 'OverloadError'
 }
 
-/** Sends changes to the thread that writes, and waits for their outcomes. */
+/** Sends changes to the writing thread, and waits for their outcomes. */
 export class Changes {
   readonly #send: (request: ChangeRequest) => void
   readonly #waiting = new Map<number, Deferred<unknown>>()
@@ -61,7 +61,7 @@ export class Changes {
     return (await this.#ask({ kind: 'account', id, command, parameters })) as AccountResult<N>
   }
 
-  /** Takes an outcome from the thread that writes. */
+  /** Receives an outcome from the writing thread. */
   settle(outcome: ChangeOutcome): void {
     const waiting = this.#waiting.get(outcome.id)
     this.#waiting.delete(outcome.id)

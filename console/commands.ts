@@ -7,9 +7,11 @@ import type { Organization, ScanFrequency } from '../engine/store/organizations.
 import type { RecommendationStatus } from '../engine/store/recommendations.ts'
 import type { Catalog } from '../registry/catalog.ts'
 
-/** What a command works with, in the thread that writes. */
+/** The context of a command, in the writing thread. */
 export interface CommandContext {
-  /** Acts as the member who sent the command, so it checks the role and writes the audit entry. */
+  /**
+   * Acts on behalf of the member who sent the command: checks the role, and writes the audit entry.
+   */
   readonly administration: Administration
   readonly organization: Organization
   readonly catalog: Catalog
@@ -18,8 +20,8 @@ export interface CommandContext {
 type Command<P, R> = (context: CommandContext, parameters: P) => R
 
 /**
- * The changes that pages can make: each is one use case of engine/admin. Parameters and results
- * cross between threads, so they are plain values.
+ * The changes that pages can make. Each is one use case of engine/admin. Parameters and results
+ * pass between threads, so they are plain values.
  */
 export const COMMANDS = {
   'api-key.create': ({ administration, organization }, given: { label: string; scopes: readonly Scope[] }) =>

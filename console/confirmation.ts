@@ -7,15 +7,15 @@ import { Confirm } from './pages/confirm.tsx'
 import { newSecret, secretHash } from './sign-in/secrets.ts'
 import { trustedBrowser } from './sign-in/trusted-browser.ts'
 
-/** How long a password confirms sensitive changes. */
+/** A confirmed password allows sensitive changes for this long. */
 export const CONFIRMATION_MS = 10 * MINUTE_MS
-/** The field of the password in a form that asks for confirmation. */
+/** The name of the password field in the confirmation form. */
 const FIELD = 'confirm-password'
 
 /**
- * Handles a sensitive change, once the user has confirmed the password in the last ten minutes.
- * Otherwise asks for it, in a form that also has all fields of the change, so that nothing is typed
- * twice. A session that was confirmed goes on under a new cookie value.
+ * Handles a sensitive change if the user confirmed the password in the last ten minutes. Otherwise
+ * asks for the password, in a form that also contains all fields of the change, so that the user
+ * types nothing twice. A confirmed session continues with a new cookie value.
  */
 export async function confirmed(visit: Visit, handle: (visit: Visit) => Answer | Promise<Answer>): Promise<Answer> {
   const { identity, nowMs, request, site } = visit

@@ -9,11 +9,12 @@ import type { ConsoleThreadData, FromConsole, ToConsole } from './protocol.ts'
 import { ConsoleWriter } from './writer.ts'
 
 /**
- * Of the heap of the thread, for new objects: a page of 800 rows leaves several megabytes behind.
+ * Heap of the thread for new objects. Rendering a page of 800 rows leaves several megabytes of
+ * garbage.
  */
 const YOUNG_GENERATION_MB = 16
 
-/** The web console: a thread that answers browsers, and the changes that its pages make. */
+/** The web console: a thread that answers browsers, and a writer for the changes of its pages. */
 export class Console {
   readonly implementation: string
   readonly #thread: Worker
@@ -26,7 +27,7 @@ export class Console {
   /**
    * Starts the thread and waits until it listens.
    *
-   * @param onFailure called when the thread ends by itself.
+   * @param onFailure called if the thread ends unexpectedly
    * @throws Fault PORT_TAKEN, PORT_DENIED, CERTIFICATE.
    */
   static async start(
@@ -53,7 +54,7 @@ export class Console {
     return new Console(thread, implementation)
   }
 
-  /** New connections use these certificate files, if any. */
+  /** Applies the certificate files, if any, to new connections. */
   reload(tls: TlsFiles | undefined, logLevel: LogLevel): void {
     const message: ToConsole = { kind: 'reload', tls, logLevel }
     this.#thread.postMessage(message)

@@ -1,10 +1,10 @@
 import type { z } from 'zod'
 
-/** Bytes of a posted form, and its fields. Larger ones are refused. */
+/** Maximum bytes of a posted form. Larger forms are rejected. */
 export const FORM_BYTES_MAX = 64 * 1024
 export const FORM_FIELDS_MAX = 500
 
-/** Names and values of a form, in their order. */
+/** Names and values of a form, in order. */
 export class FormFields {
   readonly #pairs: readonly (readonly [string, string])[]
 
@@ -17,17 +17,20 @@ export class FormFields {
     return this.#pairs.find(([each]) => each === name)?.[1] ?? ''
   }
 
-  /** All values, as check boxes of one name have them. */
+  /** All values of a field, such as those of check boxes with the same name. */
   all(name: string): string[] {
     return this.#pairs.filter(([each]) => each === name).map(([, value]) => value)
   }
 
-  /** All fields except these. */
+  /** All fields except those with these names. */
   without(...names: readonly string[]): readonly (readonly [string, string])[] {
     return this.#pairs.filter(([name]) => !names.includes(name))
   }
 
-  /** For a schema: a field of one value as its text, a field of several values as a list. */
+  /**
+   * The input of a schema: the text of a single-value field, or the list of values of a field in
+   * `lists`.
+   */
   toObject(lists: readonly string[] = []): Record<string, string | string[]> {
     const object: Record<string, string | string[]> = Object.create(null)
     for (const [name, value] of this.#pairs) {
@@ -39,10 +42,7 @@ export class FormFields {
   }
 }
 
-/**
- * Reads application/x-www-form-urlencoded. Answers in words what is wrong with a body that is no
- * such form.
- */
+/** Parses application/x-www-form-urlencoded. Returns an error message if the body is invalid. */
 export function readFields(body: Uint8Array): FormFields | string {
   let text: string
   try {
@@ -70,16 +70,16 @@ function decoded(text: string): string {
   return decodeURIComponent(text.replaceAll('+', ' '))
 }
 
-/** What was typed into a form, and what is wrong with it, so that the page can show both again. */
+/** The submitted values of a form and their errors, so that the page can show both again. */
 export interface FormState {
   readonly values: FormFields
-  /** By name of the field; '' for the form as a whole. */
+  /** Errors by field name. '' is the form as a whole. */
   readonly errors: Readonly<Record<string, string>>
 }
 
 export const EMPTY_FORM: FormState = { values: new FormFields(), errors: {} }
 
-/** Checks a form. `lists` are the fields that may have several values. */
+/** Validates a form. `lists` are the fields that may have several values. */
 export function readForm<S extends z.ZodType>(
   schema: S,
   fields: FormFields,

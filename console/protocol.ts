@@ -5,7 +5,7 @@ import type { FaultCode } from '../engine/process/error-codes.ts'
 import type { LogLevel } from '../engine/process/log.ts'
 import type { ChangeOutcome, ChangeRequest } from './changes.ts'
 
-/** What the service gives the console's thread. */
+/** The service's input to the console's thread. */
 export interface ConsoleThreadData {
   readonly dataDirectory: string
   readonly address: string
@@ -14,20 +14,20 @@ export interface ConsoleThreadData {
   readonly http: HttpImplementation
   readonly limits: ConnectionLimits
   readonly connections: SharedArrayBuffer
-  /** The public origin; '' if it is that of the Host field. */
+  /** The public origin; '' if the Host field has it. */
   readonly origin: string
   readonly logLevel: LogLevel
 }
 
 export type ToConsole =
   | { readonly kind: 'drain'; readonly deadlineMs: number }
-  /** New connections use these files; the log level holds from now on. */
+  /** Applies the certificate files to new connections, and the log level immediately. */
   | { readonly kind: 'reload'; readonly tls: TlsFiles | undefined; readonly logLevel: LogLevel }
   | ChangeOutcome
 
 export type FromConsole =
   | { readonly kind: 'listening'; readonly implementation: string }
   | { readonly kind: 'drained' }
-  /** The thread cannot go on, except to drain. `code` of an expected fault. */
+  /** The thread has failed and can only drain. `code` is that of an expected fault. */
   | { readonly kind: 'failed'; readonly code: FaultCode | undefined; readonly message: string }
   | ChangeRequest

@@ -17,7 +17,7 @@ import { TOKEN_ROUTES } from './routes/tokens.ts'
 
 const THEME_SECONDS = 365 * 86_400
 
-/** Every address of the console, and the action that a member's role must allow. */
+/** Every path of the console, with the action that a member's role must allow. */
 export const ROUTES: readonly Route[] = [
   page('/', 'signed-in', () => redirect('/overview')),
   openForm('/theme', ({ request }) => {

@@ -21,15 +21,15 @@ export interface ConsoleParts {
   readonly site: Site
   readonly routes: readonly Route[]
   readonly assets: ReadonlyMap<string, Asset>
-  /** The public origin; '' if it is that of the Host field. */
+  /** The public origin; '' if the Host field has it. */
   readonly origin: string
   readonly scheme: 'https' | 'http'
   readonly log: Logger
 }
 
-/** How fast the body of a form must come. */
+/** Minimum rate of a form's body. */
 const FORM_PACE = { graceMs: 10_000, bytesPerSecondMin: 1024 }
-/** The rest of the body is not read, so the connection cannot be used again. */
+/** The rest of the body is not read, so the connection cannot be reused. */
 const CLOSE = ['connection', 'close'] as const
 
 type Send = (answer: Answer, fields?: readonly string[]) => void
@@ -105,8 +105,8 @@ class ConsoleServer {
   }
 
   /**
-   * Runs a route for whoever asks, if it is for them. Reads one snapshot of the store until it
-   * first waits.
+   * Runs a route if the visitor may use it. Reads one snapshot of the store until the handler first
+   * waits.
    */
   #run({ route, parameters }: Found, facts: RequestFacts): Answer | Promise<Answer> {
     const { site } = this.#parts
@@ -129,7 +129,7 @@ class ConsoleServer {
     })
   }
 
-  /** What `work` answers, or a page that says why it failed. */
+  /** Returns the answer of `work`, or an error page if `work` fails. */
   async #answer(facts: RequestFacts, work: () => Answer | Promise<Answer>): Promise<Answer> {
     try {
       return await work()
@@ -154,7 +154,10 @@ class ConsoleServer {
   }
 }
 
-/** Faults that a visitor can cause. All others mean that the service cannot do it now. */
+/**
+ * Faults that a visitor can cause. All others mean that the service is temporarily unable to
+ * answer.
+ */
 const STATUS_OF_FAULT: Readonly<Partial<Record<FaultCode, number>>> = {
   USAGE: 400,
   NOT_ALLOWED: 403,
@@ -162,7 +165,7 @@ const STATUS_OF_FAULT: Readonly<Partial<Record<FaultCode, number>>> = {
   CONFLICT: 409,
 }
 
-/** The sign-in page leads back to the page that was asked for. */
+/** The sign-in page redirects to the requested page. */
 function signInPath(facts: RequestFacts): string {
   const to = addressOf(facts)
   return to === '/' ? '/sign-in' : `/sign-in?${new URLSearchParams({ to })}`

@@ -8,8 +8,9 @@ import { secretText } from '../engine/process/table.ts'
 import type { Store } from '../engine/store/store.ts'
 
 /**
- * While nobody can sign in: prints a setup link on a terminal, and elsewhere logs the command that
- * prints it. A link is a secret, which must not be in the log of a container or of systemd.
+ * While no user can sign in, prints a setup link on a terminal. Without a terminal, logs the
+ * command that prints the link, because the secret in the link must not be in the log of a
+ * container or of systemd.
  */
 export function offerSetupLink(
   store: Store,
@@ -27,7 +28,7 @@ export function offerSetupLink(
     log.info({ command }, 'nobody can sign in to the console yet; run this command')
     return
   }
-  // A browser cannot open the address that means every address.
+  // Browsers cannot open the wildcard address.
   const origin = url.replace(/\/\/(?:0\.0\.0\.0|\[::\])(?=:)/, `//${hostname()}`)
   try {
     const { secret } = new Administration(store, systemClock).accountLinks.setup(organization)

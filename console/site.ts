@@ -5,9 +5,9 @@ import type { Changes } from './changes.ts'
 import { SignInAttempts } from './sign-in/attempts.ts'
 import { PasswordHasher } from './sign-in/passwords.ts'
 
-/** What every route can use. */
+/** The dependencies of every route. */
 export interface Site {
-  /** For reading. Changes go by `changes` to the thread that writes. */
+  /** Read-only. Changes go through `changes` to the writing thread. */
   readonly store: Store
   readonly clock: Clock
   readonly registry: RegistryInForce

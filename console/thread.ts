@@ -16,7 +16,7 @@ import { makeSite } from './site.ts'
 
 const notify = (message: FromConsole): void => parentPort?.postMessage(message)
 
-/** The console's thread: its own handle of the store, for reading, and its own port. */
+/** The console's thread. It has its own port and its own handle of the store, for reading. */
 async function main(data: ConsoleThreadData, log: Logger): Promise<void> {
   const store = new Store(data.dataDirectory)
   const changes = new Changes(notify)
@@ -35,7 +35,7 @@ async function main(data: ConsoleThreadData, log: Logger): Promise<void> {
     limits: data.limits,
     connectionCounters: connectionCountersOf(data.connections),
   })
-  // A thread with an open store would not end.
+  // A thread with an open store would not exit.
   const listener = await listening.catch(async (error: unknown) => {
     await store.close()
     throw error
@@ -59,8 +59,9 @@ async function main(data: ConsoleThreadData, log: Logger): Promise<void> {
 }
 
 /*
- * As in api/thread.ts: a thread that ends with open connections of uWebSockets.js ends the process
- * by SIGABRT. So an uncaught error is reported, and the thread goes on until the service drains it.
+ * As in api/thread.ts: if a thread exits with open connections of uWebSockets.js, the process ends
+ * with SIGABRT. So an uncaught error is reported, and the thread continues until the service drains
+ * it.
  */
 const data = workerData as ConsoleThreadData
 const log = createLogger('posture-service', data.logLevel)

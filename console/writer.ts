@@ -10,7 +10,7 @@ import { runAccountCommand } from './account-commands.ts'
 import type { ChangeOutcome, ChangeRequest } from './changes.ts'
 import { COMMANDS, type CommandContext } from './commands.ts'
 
-/** Makes the changes that the console's thread sends, in the thread that writes. */
+/** Makes the changes of the console's thread, in the writing thread. */
 export class ConsoleWriter {
   readonly #store: Store
   readonly #registry: RegistryInForce

@@ -223,6 +223,7 @@ t.test('every file is reached from a program, a worker, a build step, a benchmar
     ...[
       'deploy/demo.ts',
       'deploy/docs/main.ts',
+      'deploy/docs/console-pictures.ts',
       'deploy/docs/readability.ts',
       'deploy/release/main.ts',
       'registry/build.ts',

@@ -302,8 +302,8 @@ function afterConnectionClose(view: DataView, start: number, end: number): numbe
   const length = varintEnd(view, varintEnd(view, start, end), end)
   const reason = varintEnd(view, length, end)
   if (reason < 0) return reason
-  const behind = reason + varint(view, length)
-  return behind <= end ? behind : -1
+  const after = reason + varint(view, length)
+  return after <= end ? after : -1
 }
 
 /**
@@ -312,8 +312,8 @@ function afterConnectionClose(view: DataView, start: number, end: number): numbe
  */
 function varintEnd(view: DataView, at: number, end: number): number {
   if (at < 0 || at >= end) return -1
-  const behind = at + (1 << (view.getUint8(at) >> 6))
-  return behind <= end ? behind : -1
+  const after = at + (1 << (view.getUint8(at) >> 6))
+  return after <= end ? after : -1
 }
 
 /** Returns the value of a varint for which varintEnd() succeeded. */

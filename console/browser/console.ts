@@ -1,6 +1,6 @@
-/* What pages gain where scripts run. Without the script every page works. */
+/* Additions for browsers that run scripts. Every page works without the script. */
 
-/** Hides the rows of a table that lack the text of a filter field. */
+/** Hides the table rows that do not contain the text of a filter field. */
 for (const input of document.querySelectorAll<HTMLInputElement>('input[data-filters]')) {
   const table = document.getElementById(input.dataset['filters'] ?? '')
   const count = document.getElementById(`${input.dataset['filters']}-count`)
@@ -28,9 +28,7 @@ for (const button of document.querySelectorAll<HTMLButtonElement>('button[data-c
   })
 }
 
-/**
- * Puts the secret of a link into its field. The fragment of an address is never sent to the server.
- */
+/** Puts the secret of a link into its field. Browsers never send the fragment to the server. */
 for (const field of document.querySelectorAll<HTMLInputElement>('input[data-from-fragment]')) {
   if (location.hash.length <= 1) continue
   field.value = location.hash.slice(1)

@@ -9,7 +9,7 @@ export interface DayBar {
   readonly notApproved: number
 }
 
-/** Coordinates need no more than a tenth of a unit. */
+/** A tenth of a unit is precise enough for coordinates. */
 function rounded(value: number): number {
   return Math.round(value * 10) / 10
 }
@@ -20,19 +20,19 @@ const TOP = 12
 const BAR_GAP = 4
 const DAYS_PER_LABEL = 7
 
-/** `1.2K`, so that the axis has room for any number. */
+/** Compact numbers such as `1.2K`, so that any number fits the axis. */
 export const COMPACT = new Intl.NumberFormat('en-US', { notation: 'compact' })
 
 export interface TimelineProps {
   readonly days: readonly DayBar[]
   readonly label: string
-  /** What is counted, for the title of each bar. */
+  /** The counted things, for the title of each bar. */
   readonly unit: string
   readonly width?: number
   readonly height?: number
 }
 
-/** Bars per day: approved below, not approved above. */
+/** Stacked bars per day: approved at the bottom, not approved on top. */
 export function Timeline({ days, label, unit, width = 940, height = 150 }: TimelineProps) {
   const most = Math.max(1, ...days.map(({ approved, notApproved }) => approved + notApproved))
   const top = niceTop(most)
@@ -82,8 +82,8 @@ export function Timeline({ days, label, unit, width = 940, height = 150 }: Timel
 }
 
 /**
- * The smallest of 1, 2, 4, 5, 10 times a power of ten that is not below `most`, and even, so that
- * its half is whole.
+ * Returns the smallest of 1, 2, 4, 5 and 10 times a power of ten that is at least `most`. Adds 1 to
+ * an odd result, so that half of it is a whole number.
  */
 export function niceTop(most: number): number {
   const unit = 10 ** Math.floor(Math.log10(Math.max(1, most)))
@@ -100,7 +100,7 @@ export function shortDay(day: number): string {
 
 export type ChartTone = 'approved' | 'shadow' | 'third' | 'fourth' | 'rest' | 'dot' | 'ring'
 
-/** An entry of a chart's key. */
+/** An entry of a chart's legend. */
 export function Key({ tone, children }: { readonly tone: ChartTone; readonly children: ComponentChildren }) {
   const isRound = tone === 'dot' || tone === 'ring'
   return (
@@ -122,7 +122,7 @@ export interface Share {
   readonly share: number
 }
 
-/** One bar of several shares; the text below it names them. */
+/** One bar that is divided into shares. The text below names the shares. */
 export function Shares({ parts, label }: { readonly parts: readonly Share[]; readonly label: string }) {
   let at = 0
   return (

@@ -6,9 +6,9 @@ export interface FieldProps {
   readonly label: string
   readonly form: FormState
   readonly type?: 'text' | 'password' | 'email' | 'number' | 'search' | 'date'
-  /** What is expected, below the field. */
+  /** The expected input, shown below the field. */
   readonly hint?: ComponentChildren
-  /** The value at first; what was typed wins. */
+  /** The initial value. A submitted value replaces it. */
   readonly value?: string
   readonly required?: boolean
   readonly maxLength?: number
@@ -18,7 +18,7 @@ export interface FieldProps {
   readonly fromFragment?: boolean
 }
 
-/** A field of one line with its label, hint and error. A password is never sent back. */
+/** A one-line field with its label, hint and error. The server never sends a password back. */
 export function Field(props: FieldProps) {
   const { name, label, form, type = 'text', hint, value = '', required, maxLength, minLength } = props
   const { autoComplete = 'off', fromFragment } = props
@@ -30,7 +30,7 @@ export function Field(props: FieldProps) {
       <input
         id={name}
         name={name}
-        // The types of Preact ask for one literal type.
+        // Preact's types expect a literal type.
         type={type as 'text'}
         value={type === 'password' ? '' : form.values.text(name) || value}
         required={required}
@@ -59,7 +59,7 @@ function FieldError({ id, error }: { readonly id: string; readonly error: string
   )
 }
 
-/** What is wrong with the form as a whole. */
+/** Errors of the form as a whole. */
 export function FormError({ form }: { readonly form: FormState }) {
   return <FieldError id="form-error" error={form.errors['']} />
 }
@@ -72,7 +72,7 @@ export interface ChoiceProps {
   readonly value?: string
 }
 
-/** One of several values. */
+/** A choice of one value. */
 export function Select({ name, label, form, options, value = '' }: ChoiceProps) {
   const chosen = form.values.text(name) || value
   return (
@@ -90,7 +90,7 @@ export function Select({ name, label, form, options, value = '' }: ChoiceProps) 
   )
 }
 
-/** Any of several values. */
+/** A choice of any number of values. */
 export function Checks({
   name,
   label,

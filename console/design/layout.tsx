@@ -11,7 +11,7 @@ export interface DocumentProps {
   readonly title: string
   readonly theme: Theme
   readonly class?: string
-  /** The browser asks for this path at once. */
+  /** The browser requests this path immediately. */
   readonly refreshTo?: string | undefined
   readonly children: ComponentChildren
 }
@@ -39,7 +39,7 @@ export function Document({ title, theme, class: name, refreshTo, children }: Doc
 
 export interface LayoutProps {
   readonly title: string
-  /** The path of the navigation's entry for this page. */
+  /** The path of the navigation entry of this page. */
   readonly here: string
   readonly theme: Theme
   readonly path: string
@@ -51,7 +51,7 @@ export interface LayoutProps {
   readonly children: ComponentChildren
 }
 
-/** A page for someone who is signed in. */
+/** A page for a signed-in user. */
 export function Layout(props: LayoutProps) {
   const { title, theme, organization, children } = props
   return (
@@ -84,7 +84,7 @@ export function Layout(props: LayoutProps) {
   )
 }
 
-/** Navigation and account. `id` tells the two of a page apart. */
+/** Navigation and account. `id` distinguishes the two menus of a page. */
 function Menu(props: LayoutProps & { readonly id: string }) {
   const { here, may } = props
   return (
@@ -120,7 +120,7 @@ const ROLE_NAMES: Readonly<Record<Role, string>> = {
   owner: 'Owner',
 }
 
-/** Who is signed in, in which organization, and the theme. */
+/** The signed-in user, the organization, and the theme. */
 function Account(props: LayoutProps & { readonly id: string }) {
   const { id: menu, userName, role, organization, organizations, theme, path } = props
   return (
@@ -164,7 +164,7 @@ const THEMES = [
   ['dark', 'Dark'],
 ] as const
 
-/** One button, which leads to the next theme: that of the system, light, dark. */
+/** A button that switches to the next theme: system, light, dark. */
 export function ThemeForm({ theme, path }: { readonly theme: Theme; readonly path: string }) {
   const at = THEMES.findIndex(([id]) => id === (theme ?? 'system'))
   const [next] = THEMES[(at + 1) % THEMES.length] ?? THEMES[0]
@@ -187,7 +187,7 @@ export interface PlainPageProps {
   readonly children: ComponentChildren
 }
 
-/** A page for someone who is not signed in: one card in the middle. */
+/** A page for a visitor who is not signed in: one centered card. */
 export function PlainPage({ title, theme, path, refreshTo, children }: PlainPageProps) {
   return (
     <Document title={`${title} · Security Posture Service`} theme={theme} class="plain" refreshTo={refreshTo}>

@@ -3,7 +3,7 @@ import type { Action } from '../../engine/admin/actions.ts'
 export interface NavigationEntry {
   readonly path: string
   readonly name: string
-  /** Only members whose role allows it see the entry. */
+  /** The entry is visible only to members whose role allows this action. */
   readonly action: Action
 }
 

@@ -1,7 +1,7 @@
 export interface PagesLinksProps {
-  /** The query of the page, which links keep. */
+  /** The query of the page. The links keep its other parameters. */
   readonly query: URLSearchParams
-  /** The value of `page` or of another name in the links; undefined: no such link. */
+  /** The value of `page`, or of another parameter, in the links. undefined: no link. */
   readonly name: string
   readonly newer?: string | undefined
   readonly older?: string | undefined
@@ -9,7 +9,7 @@ export interface PagesLinksProps {
   readonly olderText: string
 }
 
-/** Links to the pages before and after. */
+/** Links to the previous and the next page. */
 export function PagesLinks({ query, name, newer, older, newerText, olderText }: PagesLinksProps) {
   if (newer === undefined && older === undefined) return null
   const to = (value: string): string => {

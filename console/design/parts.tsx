@@ -1,7 +1,7 @@
 import type { ComponentChildren } from 'preact'
 import { isoSeconds } from '../../engine/process/clock.ts'
 
-/** The heading of a page: what it shows, and what can be done. */
+/** The heading of a page, with a description and actions. */
 export function PageHead({
   title,
   about,
@@ -25,7 +25,7 @@ export function PageHead({
 export interface CardProps {
   readonly title: string
   readonly note?: ComponentChildren
-  /** Without space around the content, for a table. */
+  /** No padding around the content, for a table. */
   readonly bare?: boolean
   readonly children: ComponentChildren
 }
@@ -44,7 +44,7 @@ export function Card({ title, note, bare = false, children }: CardProps) {
 
 export type Tone = 'good' | 'warn' | 'bad' | 'plain'
 
-/** A word with a color; the word alone says it all. */
+/** A colored word. The color adds no information. */
 export function Tag({ tone = 'plain', children }: { tone?: Tone; children: ComponentChildren }) {
   return <span class={tone === 'plain' ? 'tag' : `tag ${tone}`}>{children}</span>
 }
@@ -53,21 +53,21 @@ const HIGH_RISK = 70
 const MEDIUM_RISK = 45
 
 /**
- * A risk of 0 to 100, with its word. Cells of long tables call this and `Time` as functions: as
- * components, 800 rows take three times as long (18 ms instead of 6).
+ * A risk of 0 to 100, with its level in words. Cells of long tables call this and `Time` as
+ * functions: rendering 800 rows takes 18 ms with components, and 6 ms with functions.
  */
 export function Risk({ score }: { score: number }) {
   const [tone, word] = riskLevel(score)
   return Tag({ tone, children: `${score} ${word}` })
 }
 
-/** How a risk of 0 to 100 is shown. */
+/** The color and the word for a risk of 0 to 100. */
 export function riskLevel(score: number): readonly [tone: Tone, word: string] {
   if (score >= HIGH_RISK) return ['bad', 'high']
   return score >= MEDIUM_RISK ? ['warn', 'medium'] : ['plain', 'low']
 }
 
-/** A message above the content: what was done, or what is wrong. */
+/** A message above the content: a result or an error. */
 export function Notice({
   tone = 'good',
   title,
@@ -85,7 +85,7 @@ export function Notice({
   )
 }
 
-/** What a page shows when it has nothing yet: why, and the next step. */
+/** Shown by a page without data: the reason, and the next step. */
 export function Empty({ title, children }: { title: string; children?: ComponentChildren }) {
   return (
     <section class="card empty">
@@ -95,7 +95,7 @@ export function Empty({ title, children }: { title: string; children?: Component
   )
 }
 
-/** A secret that is shown once, with a button that copies it. */
+/** A secret that is shown only once, with a copy button. */
 export function Secret({ id, value }: { id: string; value: string }) {
   return (
     <div class="secret">
@@ -123,10 +123,10 @@ export function relativeTime(timeMs: number, nowMs: number): string {
   return timeMs > nowMs ? `in ${text}` : `${text} ago`
 }
 
-/** A time in words; the exact time in UTC appears on hover. `never` if the time is 0. */
+/** A relative time. The exact time in UTC appears on hover. `never` if the time is 0. */
 export function Time({ ms, nowMs }: { ms: number; nowMs: number }) {
   if (ms === 0) return <span class="muted">never</span>
-  // Not <time>, which needs the time twice: once for programs and once for hovering.
+  // <time> would contain the exact time twice: for programs, and for hovering.
   return (
     <span class="time" title={isoSeconds(ms)}>
       {relativeTime(ms, nowMs)}

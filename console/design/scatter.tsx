@@ -18,13 +18,15 @@ const TOP = 12
 const BOTTOM = 24
 const RADIUS = 4.5
 const RISKS = [0, 25, 50, 75, 100]
-/** More dots than this are a cloud: those of the highest risk and the most clients are drawn. */
+/** Maximum number of drawn dots. The dots with the highest risk and the most clients are drawn. */
 const DOTS_MAX = 120
 const LABELS_MAX = 6
 const CHARACTER_WIDTH = 7
 const LABEL_HEIGHT = 14
 
-/** Risk against clients, on a logarithmic scale. Labels that would overlap are left out. */
+/**
+ * Risk against clients, with a logarithmic scale of clients. Labels that would overlap are omitted.
+ */
 export function Scatter({ dots: all, label }: { readonly dots: readonly Dot[]; readonly label: string }) {
   const dots = [...all].sort((a, b) => weight(b) - weight(a)).slice(0, DOTS_MAX)
   const decades = Math.max(1, Math.ceil(Math.log10(Math.max(1, ...dots.map(({ clients }) => clients)))))
@@ -68,7 +70,9 @@ interface Label {
   readonly anchor: 'start' | 'end'
 }
 
-/** Names of the dots that matter most, beside their dots, where they cover no dot and no name. */
+/**
+ * Labels of the most important dots, next to the dots, where they cover no dot and no other label.
+ */
 function labels(dots: readonly Dot[], x: (clients: number) => number, y: (risk: number) => number): Label[] {
   const boxes = dots.map(({ clients, risk }) => box(x(clients) - RADIUS, x(clients) + RADIUS, y(risk)))
   const placed: Label[] = []

@@ -1,20 +1,20 @@
 import { stringify } from 'csv-stringify/sync'
 import type { ComponentChildren } from 'preact'
 
-/** A column of a table: how its cells look, how they sort, and what a CSV file has of them. */
+/** A column of a table: its cells, its sort order, and its values in a CSV file. */
 export interface Column<Row> {
   readonly id: string
   readonly name: string
-  /** Without it the column is in the CSV file only. */
+  /** Absent: the column is only in the CSV file. */
   readonly cell?: (row: Row) => ComponentChildren
-  /** What the column sorts by; without it the column cannot be sorted by. */
+  /** The sort key. Absent: the table cannot be sorted by the column. */
   readonly sort?: (row: Row) => string | number
-  /** The cell in a CSV file; without it the column is not in the file. */
+  /** The value in a CSV file. Absent: the column is not in the file. */
   readonly csv?: (row: Row) => string | number
   readonly number?: boolean
   /** The column is hidden on narrow screens. */
   readonly wide?: boolean
-  /** The heading is for screen readers only, as over buttons. */
+  /** Only screen readers read the heading, such as the heading above buttons. */
   readonly quiet?: boolean
 }
 
@@ -25,7 +25,7 @@ export interface Sorting {
   readonly direction: Direction
 }
 
-/** The order that a query asks for: `sort=risk` or, descending, `sort=-risk`. */
+/** The sort order of a query: `sort=risk`, or `sort=-risk` for descending. */
 export function sortingOf<Row>(columns: readonly Column<Row>[], query: URLSearchParams, initial: Sorting): Sorting {
   const word = query.get('sort') ?? ''
   const by = word.replace(/^-/, '')
@@ -52,13 +52,13 @@ function compare(a: string | number, b: string | number): number {
 
 export interface TableProps<Row> {
   readonly id: string
-  /** What the table shows, for screen readers. */
+  /** A description of the table for screen readers. */
   readonly label: string
   readonly columns: readonly Column<Row>[]
   readonly rows: readonly Row[]
-  /** With it, headings are links that sort. */
+  /** If present, the headings are links that sort the table. */
   readonly sorting?: Sorting
-  /** The query of the page, which links keep. */
+  /** The query of the page. The links keep its other parameters. */
   readonly query?: URLSearchParams
 }
 
@@ -112,7 +112,7 @@ function Heading<Row>({ column, sorting, query }: HeadingProps<Row>) {
     )
   }
   const current = sorting.by === id ? sorting.direction : undefined
-  // Numbers are first wanted largest first.
+  // The first click on a number sorts the largest first.
   const first: Direction = number ? 'descending' : 'ascending'
   const next = current === undefined ? first : current === 'ascending' ? 'descending' : 'ascending'
   const kept = new URLSearchParams(query)
@@ -129,10 +129,10 @@ function classOf<Row>({ number, wide }: Column<Row>): string | undefined {
   return names.length > 0 ? names.join(' ') : undefined
 }
 
-/** A cell that begins so is a formula to a spreadsheet, whoever wrote it. */
+/** Spreadsheets run a cell that begins with one of these characters as a formula. */
 const FORMULA = /^\s*[=+\-@\t\r＝＋－＠]/u
 
-/** The rows as CSV (RFC 4180), with a heading. Formulas become text by an apostrophe. */
+/** The rows as CSV (RFC 4180), with a heading. An apostrophe turns a formula into text. */
 export function csvOf<Row>(columns: readonly Column<Row>[], rows: readonly Row[]): string {
   const shown = columns.filter((column) => column.csv !== undefined)
   const cells = rows.map((row) => shown.map(({ csv }) => csvCell(csv?.(row) ?? '')))

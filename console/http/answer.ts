@@ -1,6 +1,6 @@
 import type { VNode } from 'preact'
 
-/** What a route answers; server.ts adds the fields that every answer has. */
+/** The answer of a route. server.ts adds the header fields that every answer has. */
 export type Answer = PageAnswer | RedirectAnswer | FileAnswer
 
 export interface PageAnswer {
@@ -9,11 +9,11 @@ export interface PageAnswer {
   readonly document: VNode
   readonly cookies: readonly string[]
   /**
-   * The page shows a secret. It is sent without compression: with it, the length of the answer
+   * The page shows a secret and is sent uncompressed. With compression, the length of the answer
    * would depend on whether text from the request occurs in the secret.
    */
   readonly showsSecret: boolean
-  /** More fields, such as Retry-After: names and values in turn. */
+  /** Additional header fields, such as Retry-After: names and values alternate. */
   readonly fields: readonly string[]
 }
 
@@ -27,7 +27,7 @@ export interface RedirectAnswer {
 export interface FileAnswer {
   readonly kind: 'file'
   readonly type: string
-  /** The name under which a browser saves the file: ASCII letters, digits, dots and hyphens. */
+  /** The file name for the browser: ASCII letters, digits, dots and hyphens. */
   readonly name: string
   readonly body: string
   readonly cookies: readonly string[]
@@ -45,7 +45,7 @@ export function pageAnswer(document: VNode, options: PageOptions = {}): PageAnsw
   return { kind: 'page', status, document, cookies, showsSecret, fields }
 }
 
-/** Answers 303, so that the browser asks for `to` by GET. */
+/** Answers 303, so that the browser requests `to` with GET. */
 export function redirect(to: string, cookies: readonly string[] = []): RedirectAnswer {
   if (!isLocalPath(to)) throw new Error(`not a path of the console: ${JSON.stringify(to)}`)
   return { kind: 'redirect', to, cookies }
@@ -55,14 +55,14 @@ export function csvAnswer(name: string, body: string): FileAnswer {
   return { kind: 'file', type: 'text/csv; charset=utf-8; header=present', name, body, cookies: [] }
 }
 
-/** The same answer with more cookies. */
+/** Returns the answer with additional cookies. */
 export function withCookies(answer: Answer, cookies: readonly string[]): Answer {
   return { ...answer, cookies: [...answer.cookies, ...cookies] }
 }
 
 /**
- * Whether this is a path of this console, and not an address that a browser would take for another
- * host.
+ * Whether the text is a path of this console, and no address that a browser would resolve to
+ * another host.
  */
 export function isLocalPath(text: string): boolean {
   return /^\/(?![/\\])[\x21-\x5b\x5d-\x7e]*$/.test(text) && text.length <= 2000

@@ -8,7 +8,7 @@ export type CookieName = 'session' | 'browser' | 'theme' | 'oidc'
 export class Cookies {
   readonly #values = new Map<string, string>()
 
-  /** Reads a Cookie field (RFC 6265 §5.4). The first cookie of a name counts. */
+  /** Parses a Cookie field (RFC 6265 §5.4). The first cookie of a name wins. */
   constructor(field: string) {
     for (const pair of field.split(';')) {
       const at = pair.indexOf('=')
@@ -23,9 +23,11 @@ export class Cookies {
 }
 
 export interface CookieOptions {
-  /** Seconds that the browser keeps the cookie; absent: until the browser closes. */
+  /** Lifetime in seconds. Absent: until the browser closes. */
   readonly seconds?: number
-  /** Lax: sent also when another site leads here, as an identity provider does. */
+  /**
+   * Lax: browsers also send the cookie when another site, such as an identity provider, links here.
+   */
   readonly sameSite?: 'Strict' | 'Lax'
 }
 
@@ -37,7 +39,7 @@ export function setCookie(name: CookieName, value: string, options: CookieOption
   return `${PREFIX}${name}=${value}; Path=/; Secure; HttpOnly; SameSite=${sameSite}${age}`
 }
 
-/** Makes the browser forget a cookie. */
+/** Deletes a cookie in the browser. */
 export function clearCookie(name: CookieName): string {
   return setCookie(name, '', { seconds: 0 })
 }

@@ -2,7 +2,7 @@ import type { Action } from '../../engine/admin/actions.ts'
 import type { Answer } from './answer.ts'
 import type { Guest, Visit } from './visit.ts'
 
-/** The names of the parameters in a path: `'/platforms/:id'` has `id`. */
+/** The names of the parameters in a path. `'/platforms/:id'` has `id`. */
 type NamesIn<Path extends string> = Path extends `${string}:${infer Name}/${infer Rest}`
   ? Name | NamesIn<`/${Rest}`>
   : Path extends `${string}:${infer Name}`
@@ -12,13 +12,16 @@ type NamesIn<Path extends string> = Path extends `${string}:${infer Name}/${infe
 /** The parameters of a path, decoded. */
 export type Parameters<Path extends string> = Readonly<Record<NamesIn<Path>, string>>
 
-/** Who may use a route: anyone, anyone who is signed in, or members whose role allows an action. */
+/**
+ * The required access of a route: anyone, any signed-in user, or members whose role allows an
+ * action.
+ */
 export type Access = 'anyone' | 'signed-in' | Action
 
 export interface RouteOptions {
-  /** The change needs a confirmation of the password, at most ten minutes old. */
+  /** The change requires that the user confirmed the password in the last ten minutes. */
   readonly confirmed?: boolean
-  /** Bytes of the body of a POST; FORM_BYTES_MAX if absent. */
+  /** Maximum bytes of the body of a POST. FORM_BYTES_MAX if absent. */
   readonly bodyBytesMax?: number
 }
 
@@ -36,7 +39,9 @@ export type Route = RouteOptions & {
       }
   )
 
-/** A page for signed-in users. `handle` reads one snapshot of the store, so it must not wait. */
+/**
+ * A page for signed-in users. `handle` reads one snapshot of the store, so it must be synchronous.
+ */
 export function page<Path extends string>(
   path: Path,
   access: Exclude<Access, 'anyone'>,
@@ -45,7 +50,7 @@ export function page<Path extends string>(
   return { method: 'GET', path, access, handle: handle as (visit: Visit, parameters: object) => Answer }
 }
 
-/** A form that a signed-in user posts. */
+/** A form for signed-in users. */
 export function form<Path extends string>(
   path: Path,
   access: Exclude<Access, 'anyone'>,
@@ -55,12 +60,12 @@ export function form<Path extends string>(
   return { ...options, method: 'POST', path, access, handle: handle as (visit: Visit, parameters: object) => Answer }
 }
 
-/** A page that anyone can open. */
+/** A page for any visitor. */
 export function openPage(path: string, handle: (guest: Guest) => Answer | Promise<Answer>): Route {
   return { method: 'GET', path, access: 'anyone', handle }
 }
 
-/** A form that anyone can post. */
+/** A form for any visitor. */
 export function openForm(path: string, handle: (guest: Guest) => Answer | Promise<Answer>): Route {
   return { method: 'POST', path, access: 'anyone', handle }
 }
@@ -70,7 +75,7 @@ export interface Found {
   readonly parameters: Readonly<Record<string, string>>
 }
 
-/** Finds the route of a request. Paths without parameters win over paths with parameters. */
+/** Finds the route of a request. Paths without parameters take precedence. */
 export class Router {
   readonly #exact = new Map<string, Route[]>()
   readonly #patterns: { readonly parts: readonly string[]; readonly route: Route }[] = []
@@ -99,7 +104,7 @@ export class Router {
     return undefined
   }
 
-  /** The methods that a path has. */
+  /** The allowed methods of a path. */
   methodsOf(path: string): string[] {
     const methods: string[] = []
     if (this.find('GET', path) !== undefined) methods.push('GET', 'HEAD')

@@ -19,7 +19,7 @@ const SECURITY = [
   POLICY,
   'x-content-type-options',
   'nosniff',
-  // Not no-referrer: with it, browsers send `Origin: null` with a form.
+  // With no-referrer, browsers would send `Origin: null` with a form.
   'referrer-policy',
   'same-origin',
   'cross-origin-opener-policy',
@@ -32,10 +32,10 @@ const SECURITY = [
   'max-age=31536000',
 ] as const
 
-/** Every answer that depends on who asks. Nothing keeps it, also not the browser. */
+/** For every answer that depends on the user. No cache stores it, including that of the browser. */
 export const PAGE_BLOCK = new FieldBlock([...SECURITY, 'cache-control', 'no-store', 'vary', 'Cookie, Accept-Encoding'])
 
-/** Style sheets, scripts and pictures: their address changes with their content. */
+/** For style sheets, scripts and pictures, whose address changes with their content. */
 export const ASSET_BLOCK = new FieldBlock([
   ...SECURITY,
   'cache-control',
@@ -45,11 +45,11 @@ export const ASSET_BLOCK = new FieldBlock([
 ])
 
 /**
- * Why a POST is refused; undefined if it came from a page of this console. Both fields must be
- * there. A cookie of SameSite=Strict is no proof: browsers also send it with forms from another
+ * Returns why a POST is rejected, or undefined if it came from a page of this console. Both fields
+ * are required. A SameSite=Strict cookie is no proof: browsers also send it with forms from another
  * port of the same host.
  *
- * @param origin the public origin; '' if it is that of the Host field.
+ * @param origin the public origin; '' if the Host field has it
  */
 export function crossSiteFault(request: HttpRequest, origin: string, scheme: 'https' | 'http'): string | undefined {
   const site = request.header('sec-fetch-site')

@@ -10,26 +10,26 @@ import type { Site } from '../site.ts'
 import { type PageAnswer, type PageOptions, pageAnswer } from './answer.ts'
 import type { Cookies } from './cookies.ts'
 
-/** What is read of a request before its handler first waits. */
+/** The parts of a request that are read before its handler first waits. */
 export interface RequestFacts {
   readonly method: 'GET' | 'HEAD' | 'POST'
   readonly path: string
   readonly query: URLSearchParams
   readonly cookies: Cookies
   readonly address: string
-  /** Another site led here, so the browser has sent no cookie of SameSite=Strict. */
+  /** Another site linked here, so the browser did not send SameSite=Strict cookies. */
   readonly isCrossSite: boolean
   readonly userAgent: string
   /** The fields of a posted form. */
   readonly fields: FormFields
 }
 
-/** A request by someone who may or may not be signed in. */
+/** A request from a visitor, signed in or not. */
 export class Guest {
   readonly site: Site
   readonly request: RequestFacts
   readonly identity: Identity | undefined
-  /** The time of the request: one for the whole page. */
+  /** The time of the request, the same for the whole page. */
   readonly nowMs: number
 
   constructor(site: Site, request: RequestFacts, identity: Identity | undefined) {
@@ -45,7 +45,7 @@ export class Guest {
   }
 }
 
-/** A request by someone who is signed in. */
+/** A request from a signed-in user. */
 export class Visit extends Guest {
   override readonly identity: Identity
 
@@ -58,21 +58,22 @@ export class Visit extends Guest {
     return this.identity.organization
   }
 
-  /** Whether this member's role allows an action. Pages show only what the role allows. */
+  /** Whether the member's role allows an action. Pages show only what the role allows. */
   may(action: Action): boolean {
     return mayDo(this.identity.member.role, action)
   }
 
   /**
-   * Makes a change as this member. @throws Fault of the use case, which checks the role again;
-   * OverloadError.
+   * Makes a change as this member.
+   *
+   * @throws Fault of the use case, which checks the role again; OverloadError.
    */
   change<N extends CommandName>(command: N, parameters: CommandParameters<N>): Promise<CommandResult<N>> {
     const by = { organizationId: this.organization.id, memberName: this.identity.member.name }
     return this.site.changes.make(command, by, parameters)
   }
 
-  /** The page with the navigation around it. `here` is the path of its entry in the navigation. */
+  /** Returns the page with the navigation. `here` is the path of its entry in the navigation. */
   page(title: string, here: string, content: VNode, options: PageOptions = {}): PageAnswer {
     const { user, member, organization, organizations } = this.identity
     const document = Layout({

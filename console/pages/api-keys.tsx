@@ -20,7 +20,7 @@ export interface ApiKeysProps {
   readonly nowMs: number
   readonly mayCreate: boolean
   readonly mayRevoke: boolean
-  /** A key that was just created: this page alone shows it. */
+  /** A key that was just created. Only this page shows it. */
   readonly created: { readonly label: string; readonly raw: string } | undefined
   readonly done: string
 }

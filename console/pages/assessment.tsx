@@ -24,7 +24,7 @@ export interface AssessmentProps {
   readonly nowMs: number
   readonly mayAnswer: boolean
   readonly mayComplete: boolean
-  /** Why a change was refused; '' if none was. */
+  /** Why a change was rejected; '' if none was. */
   readonly error: string
   readonly done: string
 }

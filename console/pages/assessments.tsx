@@ -97,7 +97,7 @@ export function Title({ assessment: { id, title, frameworkId } }: { readonly ass
   )
 }
 
-/** A grade, with the score. */
+/** A grade with its score. */
 export function Grade({ grade, score }: { readonly grade: string; readonly score: number }) {
   const tone = grade === 'A' || grade === 'B' ? 'good' : grade === 'F' ? 'bad' : 'warn'
   return (

@@ -3,7 +3,7 @@ import { PageHead } from '../design/parts.tsx'
 import type { FormState } from '../form.ts'
 
 export interface ConfirmProps {
-  /** The path of the change, to which the form goes again. */
+  /** The path of the change. The form is posted to it. */
   readonly action: string
   /** The fields of the change. */
   readonly kept: readonly (readonly [string, string])[]

@@ -9,7 +9,7 @@ export function percentText(share: number): string {
   return `${Math.round(share * 100)} %`
 }
 
-/** What the sensors saw, and why they could not see the rest. */
+/** The traffic that the sensors saw, and why they could not see the rest. */
 export function HiddenTraffic({ coverage }: { readonly coverage: CoverageJson }) {
   const { hidden, names_seen: seen } = coverage
   const rows: readonly (readonly [ChartTone, string, number, string])[] = [

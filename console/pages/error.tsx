@@ -3,7 +3,7 @@ import { PageHead } from '../design/parts.tsx'
 import { type Answer, pageAnswer } from '../http/answer.ts'
 import { type Guest, Visit } from '../http/visit.ts'
 
-/** A request that is not answered as its sender wished. */
+/** A rejected request. */
 export interface Refusal {
   readonly status: number
   readonly message: string
@@ -23,7 +23,7 @@ const TITLES: Readonly<Record<number, string>> = {
   503: 'Not available now',
 }
 
-/** A page that says what is wrong and leads back. */
+/** A page with an error message and a link back. */
 export function errorAnswer(guest: Guest, { status, message }: Refusal): Answer {
   const title = TITLES[status] ?? 'Internal error'
   const { identity, site, request } = guest

@@ -1,4 +1,4 @@
-/** How messages arrive, by the name of the listener. */
+/** The transport of messages, by the name of the listener. */
 export const LISTENER_NAMES: Readonly<Record<string, string>> = {
   tls: 'Syslog over TLS',
   tcp: 'Syslog over TCP',

@@ -5,12 +5,12 @@ import { type Column, Table } from '../design/table.tsx'
 export interface MembersProps {
   /** By name. */
   readonly members: readonly Member[]
-  /** The name of the member who looks. */
+  /** The name of the member who views the page. */
   readonly self: string
   readonly nowMs: number
   readonly maySetRole: boolean
   readonly mayRemove: boolean
-  /** Why a change was refused; '' if none was. */
+  /** Why a change was rejected; '' if none was. */
   readonly error: string
   readonly done: string
 }

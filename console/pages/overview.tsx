@@ -47,7 +47,7 @@ export function Overview({ view, nowMs, mayScan, mayReadTokens, done }: Overview
   )
 }
 
-/** What is left to do before the first findings. */
+/** The remaining steps before the first findings. */
 function FirstSteps({ view, mayScan, mayReadTokens }: Pick<OverviewProps, 'view' | 'mayScan' | 'mayReadTokens'>) {
   const { hasToken, sources, bufferedEvents } = view
   const isReceiving = sources.length > 0

@@ -9,7 +9,7 @@ export interface PlatformProps {
   readonly nowMs: number
   readonly mayApprove: boolean
   readonly mayWithdraw: boolean
-  /** What the member has just done; '' if nothing. */
+  /** The change that the member just made; '' if none. */
   readonly done: string
 }
 

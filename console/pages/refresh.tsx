@@ -2,8 +2,9 @@ import { PlainPage } from '../design/layout.tsx'
 import { type Answer, pageAnswer } from '../http/answer.ts'
 
 /**
- * Makes the browser ask for the same page again. A link on another site, as in an e-mail, brings no
- * cookie of SameSite=Strict; the second request comes from this page, so it does.
+ * Makes the browser request the same page again. A request by a link on another site, such as
+ * webmail, has no SameSite=Strict cookie. The second request comes from this page, so it has the
+ * cookie.
  */
 export function refreshAnswer(path: string): Answer {
   const document = (

@@ -1,10 +1,10 @@
 export interface RevokeProps {
-  /** The path that the form goes to. */
+  /** The form is posted to this path. */
   readonly action: string
   readonly label: string
 }
 
-/** A button that opens a second one, because revoking is permanent. */
+/** A button that reveals a second button, because revoking is permanent. */
 export function Revoke({ action, label }: RevokeProps) {
   return (
     <details class="confirm">

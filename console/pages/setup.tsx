@@ -9,7 +9,9 @@ export interface SetupProps {
   readonly form: FormState
 }
 
-/** The first step: the secret of the link, which the browser script takes from the address. */
+/**
+ * The first step: the form with the link's secret, which the browser script takes from the address.
+ */
 export function Setup({ theme, form }: SetupProps) {
   return (
     <PlainPage title="Set up your account" theme={theme} path="/setup">
@@ -36,11 +38,14 @@ export function Setup({ theme, form }: SetupProps) {
 export interface SetupAccountProps extends SetupProps {
   readonly secret: string
   readonly kind: AccountLinkKind
-  /** '' if the link's holder creates the organization. */
+  /** '' if the user of the link creates the organization. */
   readonly organizationName: string
-  /** The name that the link fixes; '' if its holder chooses. */
+  /** The name that the link specifies; '' if the user chooses one. */
   readonly name: string
-  /** Who is signed in, and can take the link as they are; '' if nobody is. */
+  /**
+   * The name of the signed-in user, who can use the link with the existing account; '' if nobody is
+   * signed in.
+   */
   readonly signedInAs: string
 }
 
@@ -50,7 +55,7 @@ const TITLES: Readonly<Record<AccountLinkKind, string>> = {
   password: 'Set a new password',
 }
 
-/** The second step: who the user is. */
+/** The second step: the user's name and password. */
 export function SetupAccount(props: SetupAccountProps) {
   const { theme, form, secret, kind, organizationName, name, signedInAs } = props
   const createsOrganization = kind === 'setup' && organizationName === ''

@@ -5,9 +5,9 @@ import type { FormState } from '../form.ts'
 export interface SignInProps {
   readonly theme: Theme
   readonly form: FormState
-  /** The page that was asked for. */
+  /** The requested page. */
   readonly to: string
-  /** Nobody can sign in yet. */
+  /** No user can sign in yet. */
   readonly isNew: boolean
 }
 

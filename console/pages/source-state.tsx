@@ -2,7 +2,7 @@ import { Tag } from '../design/parts.tsx'
 import type { SourceRow } from '../views/intake.ts'
 import { percentText } from './coverage.tsx'
 
-/** Below this share, the format of a source needs a look. */
+/** Below this share, the page suggests checking the format of a source. */
 const UNDERSTOOD_MIN = 0.95
 
 export function SourceState({ source }: { readonly source: SourceRow }) {

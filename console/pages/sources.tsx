@@ -6,7 +6,9 @@ import { percentText } from './coverage.tsx'
 import { LISTENER_NAMES } from './listeners.ts'
 import { SourceState } from './source-state.tsx'
 
-/** Beyond it, the page shows the last active; the CSV file has all. */
+/**
+ * Maximum number of rows. The page shows the most recently active sources; the CSV file has all.
+ */
 const ROWS_MAX = 500
 const SAMPLES_MAX = 20
 

@@ -11,7 +11,7 @@ export interface TokensProps {
   readonly nowMs: number
   readonly mayGenerate: boolean
   readonly mayRevoke: boolean
-  /** A token that was just generated: this page alone shows it. */
+  /** A token that was just generated. Only this page shows it. */
   readonly generated: { readonly label: string; readonly raw: string } | undefined
   readonly done: string
 }

@@ -32,7 +32,7 @@ function accountPage(visit: Visit, state: FormState, status: number, fields: rea
   return visit.page('Your account', '/account', content, { status, fields })
 }
 
-/** Asks for the current password, under the same limits as a sign-in. */
+/** Requires the current password, with the same rate limits as sign-in. */
 async function changePassword(visit: Visit): Promise<Answer> {
   const { site, request, identity, nowMs } = visit
   const { user, session } = identity

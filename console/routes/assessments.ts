@@ -49,7 +49,7 @@ async function create(visit: Visit): Promise<Answer> {
   }
 }
 
-/** Saves the answers of a category that differ from the stored ones, each as its own change. */
+/** Saves each answer of a category that differs from the stored one, as a separate change. */
 async function saveCategory(visit: Visit, given: { readonly id: string; readonly at: string }): Promise<Answer> {
   const { fields } = visit.request
   const { assessment, categories } = existing(visit, given.id)
@@ -57,7 +57,7 @@ async function saveCategory(visit: Visit, given: { readonly id: string; readonly
   if (category === undefined) throw new Fault('NOT_FOUND', 'The assessment has no such category')
   const changes = category.items.flatMap((item, index) => {
     const [answerText] = fields.all(`answer-${index}`)
-    // A field that is not in the form changes nothing.
+    // An absent field changes nothing.
     if (answerText === undefined) return []
     const answer = answerRule.safeParse(readAnswer(answerText))
     const note = noteRule.safeParse((fields.all(`note-${index}`)[0] ?? item.note).trim())

@@ -5,7 +5,7 @@ import { Sensors, sensorColumns } from '../pages/sensors.tsx'
 import { Sources, sourceColumns } from '../pages/sources.tsx'
 import { sensorsView, sourcesView } from '../views/intake.ts'
 
-/** Sources and sensors: what arrives from where. */
+/** Sources and sensors: what arrives, and from where. */
 export const INTAKE_ROUTES: readonly Route[] = [
   page('/sources', 'source.read', (visit) => {
     const content = Sources({

@@ -30,7 +30,7 @@ export const MEMBER_ROUTES: readonly Route[] = [
   ),
 ]
 
-/** Makes a change. What would leave no owner is refused on the page itself. */
+/** Makes a change. If the change would leave no owner, the page shows an error. */
 async function changed(visit: Visit, done: string, make: () => Promise<unknown>): Promise<Answer> {
   try {
     await make()

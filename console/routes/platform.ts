@@ -5,7 +5,11 @@ import type { Visit } from '../http/visit.ts'
 import { Platform } from '../pages/platform.tsx'
 import { platformView } from '../views/platform.ts'
 
-/** By id, because a name may be the id of another platform. @throws Fault NOT_FOUND. */
+/**
+ * Returns the platform's id, because a name may be the id of another platform.
+ *
+ * @throws Fault NOT_FOUND.
+ */
 function registeredId({ site, organization }: Visit, name: string): string {
   const platform = site.registry.catalogOf(organization.id).platforms.find((each) => each.name === name)
   if (platform === undefined) throw new Fault('NOT_FOUND', `No platform ${JSON.stringify(name)} in the registry`)

@@ -1,12 +1,13 @@
 import { Fault, type FaultCode } from '../../engine/process/error-codes.ts'
 import type { FormFields, FormState } from '../form.ts'
 
-/** Faults that the form's values cause, with the status of the answer. */
+/** Status by fault, for faults that invalid values of a form cause. */
 const STATUS: Readonly<Partial<Record<FaultCode, number>>> = { USAGE: 400, CONFLICT: 409 }
 
 /**
- * The form with the error of a use case, so that nothing is typed twice. @throws any other error
- * unchanged.
+ * Returns the form with the error of a use case, so that the user types nothing twice.
+ *
+ * @throws any other error unchanged.
  */
 export function refusedForm(
   error: unknown,

@@ -15,7 +15,7 @@ import { passwordFault } from '../sign-in/passwords.ts'
 import { newSecret, secretHash } from '../sign-in/secrets.ts'
 import { trustedBrowser } from '../sign-in/trusted-browser.ts'
 
-/** How long a browser keeps the cookie of its own allowance. */
+/** Lifetime of the cookie that identifies a trusted browser. */
 const BROWSER_SECONDS = 90 * 86_400
 
 export const SIGN_IN_ROUTES: readonly Route[] = [
@@ -52,7 +52,7 @@ function signInPage(
   return pageAnswer(SignIn({ theme: guest.theme, form: state, to, isNew }), { status, fields })
 }
 
-/** A wrong name and a wrong password are answered alike, and take the same time. */
+/** A wrong name and a wrong password get the same answer after the same time. */
 async function signIn(guest: Guest): Promise<Answer> {
   const { site, request, nowMs } = guest
   const name = request.fields.text('name').trim()
@@ -74,7 +74,7 @@ async function signIn(guest: Guest): Promise<Answer> {
 }
 
 /**
- * Signs a user in whose identity was proved. The cookie's value is always new, whatever the browser
+ * Starts a session for an authenticated user. The cookie value is always new, whatever the browser
  * sent.
  */
 async function startSession(guest: Guest, userId: string, to: string, organizationId = ''): Promise<Answer> {
@@ -100,7 +100,7 @@ function setupPage(guest: Guest, state: FormState, status: number): Answer {
   return pageAnswer(Setup({ theme: guest.theme, form: state }), { status })
 }
 
-/** The link of the posted secret, or the page that says why there is none. */
+/** The link of the posted secret, or a page that explains why the link is invalid. */
 function linkOf(guest: Guest): AccountLink | { readonly fault: Answer } {
   const { site, request } = guest
   const secret = request.fields.text('secret').trim().replace(/^.*#/, '')

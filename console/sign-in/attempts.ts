@@ -3,20 +3,20 @@ import { MINUTE_MS } from '../../engine/process/clock.ts'
 
 export const WINDOW_MS = 15 * MINUTE_MS
 /**
- * Failed attempts in any window: of one account from browsers that it does not trust, and of each
- * that it trusts.
+ * Maximum failed attempts per window: for one account from all untrusted browsers together, and
+ * from each trusted browser.
  */
 export const ACCOUNT_FAILURES_MAX = 5
-/** The same of one IPv4 address or IPv6 /64, whatever the account. */
+/** Maximum failed attempts per window from one IPv4 address or IPv6 /64, for all accounts. */
 export const NETWORK_FAILURES_MAX = 20
 /**
- * Accounts, browsers and networks that are remembered. Beyond the limit, the one that failed
- * longest ago is forgotten.
+ * Maximum number of accounts, browsers and networks with failures. At the limit, the entry with the
+ * oldest failure is removed.
  */
 const REMEMBERED_MAX = 100_000
 
 export interface Attempt {
-  /** The name as typed; it need not exist. */
+  /** The name as typed. The account may not exist. */
   readonly name: string
   readonly address: string
   /**
@@ -30,10 +30,10 @@ export type Verdict =
   | { readonly allowed: false; readonly retryAfterSeconds: number }
 
 /**
- * Limits guesses of passwords. Each attempt counts as failed from its beginning until it has
- * succeeded, so that parallel attempts count, too. A browser that signed in before has an allowance
- * of its own: whoever guesses from elsewhere cannot lock the owner out. The counters are in memory
- * and start at zero with the service.
+ * Limits password guesses. An attempt counts as failed until it succeeds, so that parallel attempts
+ * count, too. A browser that signed in before has an allowance of its own, so guesses from other
+ * browsers cannot lock out the owner. The counters are in memory and start at zero with the
+ * service.
  */
 export class SignInAttempts {
   readonly #failures = new Map<string, number[]>()
@@ -63,7 +63,7 @@ export class SignInAttempts {
   }
 
   #recent(key: string, nowMs: number): number[] {
-    // Either way: the clock may have been set back.
+    // The absolute difference, because the clock may have been set back.
     return (this.#failures.get(key) ?? []).filter((timeMs) => Math.abs(nowMs - timeMs) < WINDOW_MS)
   }
 
@@ -88,8 +88,8 @@ const GROUPS = 8
 const GROUPS_OF_NETWORK = 4
 
 /**
- * The address of an IPv4 client, also when written as IPv6; the /64 of an IPv6 client, since it can
- * use any address there.
+ * The address of an IPv4 client, also if written as IPv6; the /64 of an IPv6 client, which can use
+ * any address in it.
  */
 export function networkOf(address: string): string {
   const mapped = /^(?:::ffff:|(?:0{1,4}:){5}ffff:)(.+)$/i.exec(address)?.[1]

@@ -15,8 +15,8 @@ const SYSTEMS = [
 ] as const
 
 /**
- * A User-Agent in words for the list of sessions: `Firefox on Linux`. Nothing of the text itself is
- * kept.
+ * Describes a User-Agent for the list of sessions: `Firefox on Linux`. The original text is not
+ * stored.
  */
 export function browserName(userAgent: string): string {
   const browser = BROWSERS.find(([pattern]) => pattern.test(userAgent))?.[1] ?? 'Unknown browser'

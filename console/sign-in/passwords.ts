@@ -3,17 +3,22 @@ import { hash, verify } from '@node-rs/argon2'
 import { OverloadError } from '../changes.ts'
 import { isCommonPassword } from './common-passwords.ts'
 
-/** Argon2id as OWASP's Password Storage Cheat Sheet asks for: 19 MiB, two passes, one lane. */
+/**
+ * Argon2id with the parameters of OWASP's Password Storage Cheat Sheet: 19 MiB, two passes, one
+ * lane.
+ */
 const ARGON2ID = { algorithm: 2, memoryCost: 19_456, timeCost: 2, parallelism: 1 } as const
 export const PASSWORD_LENGTH_MIN = 12
-/** Bytes. A longer password is refused, not truncated. */
+/** Maximum bytes. A longer password is rejected, not truncated. */
 export const PASSWORD_BYTES_MAX = 1024
-/** Hashes that wait for their turn. One takes about 30 ms, so the last one waits about a second. */
+/**
+ * Maximum number of queued hashes. A hash takes about 30 ms, so the last one waits about a second.
+ */
 const WAITING_MAX = 32
 
 /**
- * Why a new password is refused; undefined if it is good. `names` are words that it must not
- * consist of.
+ * Returns why a new password is rejected, or undefined if it is accepted. It must not consist of
+ * the words in `names`.
  */
 export function passwordFault(password: string, names: readonly string[] = []): string | undefined {
   if ([...password].length < PASSWORD_LENGTH_MIN) return `Use at least ${PASSWORD_LENGTH_MIN} characters`
@@ -24,32 +29,32 @@ export function passwordFault(password: string, names: readonly string[] = []): 
   return isCommonPassword([password.toLowerCase(), core]) ? 'This password is too common' : undefined
 }
 
-/** A password without what people add at its end: `Password2026!` is `password`. */
+/** The password without a usual suffix: `Password2026!` becomes `password`. */
 function coreOf(password: string): string {
   return password.toLowerCase().replace(/[^\p{L}]+$/u, '')
 }
 
-/** `abcabcabc` and `aaaa`: a part of at most six characters that repeats. */
+/** Whether a part of at most six characters repeats, as in `abcabcabc` and `aaaa`. */
 function isRepetition(text: string): boolean {
   return /^(.{1,6}?)\1+$/u.test(text)
 }
 
-/** Hashes passwords, one at a time: each takes 19 MiB and a whole core. */
+/** Hashes passwords, one at a time, because each takes 19 MiB and a whole core. */
 export class PasswordHasher {
   #last: Promise<unknown> = Promise.resolve()
   #waiting = 0
   #dummy: Promise<string> | undefined
 
-  /** @throws OverloadError where too many wait. */
+  /** @throws OverloadError if too many hashes are queued. */
   hash(password: string): Promise<string> {
     return this.#inTurn(() => hash(password, ARGON2ID))
   }
 
   /**
-   * Whether it is the password of this hash. With undefined or '', for an unknown name or a user
-   * without a password, it takes as long and answers false.
+   * Whether the password matches the hash. If the hash is undefined or '', because the user does
+   * not exist or has no password, it takes the same time and returns false.
    *
-   * @throws OverloadError where too many wait.
+   * @throws OverloadError if too many hashes are queued.
    */
   async verify(stored: string | undefined, password: string): Promise<boolean> {
     if (Buffer.byteLength(password) > PASSWORD_BYTES_MAX) return false

@@ -2,13 +2,13 @@ import { createHash, randomBytes } from 'node:crypto'
 
 const SECRET_BYTES = 32
 
-/** 256 random bits, in characters that a cookie takes. */
+/** 256 random bits, encoded in characters that cookies allow. */
 export function newSecret(): string {
   return randomBytes(SECRET_BYTES).toString('base64url')
 }
 
 /**
- * What is stored of a secret: its SHA-256 in hex. A random secret of 256 bits needs no slow hash.
+ * The stored form of a secret: its SHA-256 in hex. A random secret of 256 bits needs no slow hash.
  */
 export function secretHash(secret: string): string {
   return createHash('sha256').update(secret).digest('hex')

@@ -7,29 +7,26 @@ import type { Store } from '../../engine/store/store.ts'
 import type { User } from '../../engine/store/users.ts'
 import { secretHash } from './secrets.ts'
 
-/** The last request of a session is written down this often. */
+/** The time of a session's last request is stored at most this often. */
 const USE_PRECISION_MS = MINUTE_MS
-/** Sessions whose last request is remembered here until it is written. */
+/** Maximum number of sessions whose last request is in memory, before it is stored. */
 const REMEMBERED_MAX = 10_000
 
-/** Who is signed in, and where. */
+/** The signed-in user and the current organization. */
 export interface Identity {
   readonly user: User
   readonly session: Session
   readonly member: Member
   readonly organization: Organization
-  /** The organizations that the user belongs to, by name. */
+  /** The user's organizations, ordered by name. */
   readonly organizations: readonly Organization[]
 }
 
-/** Finds out who a request is from, and remembers when each session was used. */
+/** Identifies the user of a request, and records when each session was last used. */
 export class SessionReader {
   readonly #store: Store
   readonly #noteUse: (hash: string, usedAtMs: number) => void
-  /**
-   * By hash: the last request that this thread has seen, which the store learns up to a minute
-   * later.
-   */
+  /** By hash: the last request that this thread saw. The store gets it up to a minute later. */
   readonly #used = new Map<string, number>()
 
   constructor(store: Store, noteUse: (hash: string, usedAtMs: number) => void) {
@@ -37,7 +34,7 @@ export class SessionReader {
     this.#noteUse = noteUse
   }
 
-  /** undefined: nobody is signed in. Inside Environment.read. */
+  /** Returns undefined if nobody is signed in. Call it inside Environment.read. */
   identify(cookie: string | undefined, nowMs: number): Identity | undefined {
     if (cookie === undefined || cookie === '') return undefined
     const session = this.#store.sessions.byHash(Buffer.from(secretHash(cookie), 'hex'))
@@ -50,7 +47,7 @@ export class SessionReader {
     return identity
   }
 
-  /** A user whose last membership ended has no session any more. */
+  /** A user without a membership has no session. */
   #identityOf(session: Session): Identity | undefined {
     const store = this.#store
     const user = store.users.get(session.userId)

@@ -13,11 +13,11 @@ export interface SessionRow {
 export interface AccountView {
   readonly name: string
   readonly hasPassword: boolean
-  /** The most recently used first. */
+  /** Most recently used first. */
   readonly sessions: readonly SessionRow[]
 }
 
-/** The account of whoever is signed in. */
+/** The account of the signed-in user. */
 export function accountView({ site, identity, nowMs }: Visit): AccountView {
   const { user, session: current } = identity
   const sessions = site.store.sessions

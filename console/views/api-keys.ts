@@ -3,7 +3,7 @@ import type { Scope } from '../../engine/store/api-keys.ts'
 import { type SecretStatus, statusOf } from '../../engine/store/secrets.ts'
 import type { Visit } from '../http/visit.ts'
 
-/** A key that was not used for so long is marked. */
+/** A key is marked if it was not used for this many days. */
 const UNUSED_DAYS = 90
 
 export interface ApiKeyRow {
@@ -29,7 +29,7 @@ export interface ApiKeysView {
   readonly ended: readonly ApiKeyRow[]
 }
 
-/** API keys, the newest first. */
+/** API keys, newest first. */
 export function apiKeysView({ site, organization, nowMs }: Visit): ApiKeysView {
   const { apiKeys, keyUses } = site.store
   const rows = apiKeys

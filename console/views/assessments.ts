@@ -8,7 +8,7 @@ export interface FrameworkRow {
   readonly name: string
   /** The last completed assessment. */
   readonly last: Assessment | undefined
-  /** The change of the score to the one before; undefined if there is none. */
+  /** The change of the score since the previous assessment; undefined if there is none. */
   readonly scoreChange: number | undefined
 }
 
@@ -21,7 +21,7 @@ export interface OpenRow {
 export interface AssessmentsView {
   /** In the order of the specification. */
   readonly frameworks: readonly FrameworkRow[]
-  /** Drafts and those in progress, the last changed first. */
+  /** Drafts and assessments in progress, most recently changed first. */
   readonly open: readonly OpenRow[]
   /** Newest first. */
   readonly completed: readonly Assessment[]

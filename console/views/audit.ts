@@ -2,9 +2,9 @@ import type { AuditEntry } from '../../engine/store/audit-log.ts'
 import type { Visit } from '../http/visit.ts'
 
 export const AUDIT_ENTRIES_PER_PAGE = 50
-/** Entries that a filter reads at most for one page. */
+/** Maximum number of entries that a filter reads for one page. */
 const READ_MAX = 5000
-/** Entries of a CSV file. */
+/** Maximum number of entries in a CSV file. */
 export const AUDIT_CSV_MAX = 5000
 
 export interface AuditView {
@@ -17,7 +17,7 @@ export interface AuditView {
   readonly isEmpty: boolean
 }
 
-/** The audit log from the query's `before` back; `q` filters by text. */
+/** The audit log, newest first, from the query's `before`. `q` filters by text. */
 export function auditView({ site, organization, request: { query } }: Visit, countMax: number): AuditView {
   const { auditLog } = site.store
   const last = auditLog.lastSequence(organization.id)
@@ -25,7 +25,8 @@ export function auditView({ site, organization, request: { query } }: Visit, cou
   const search = (query.get('q') ?? '').trim().slice(0, 100)
   const read = auditLog.before(organization.id, before, search === '' ? countMax : READ_MAX)
   const rows = read.filter((entry) => search === '' || textOf(entry).includes(search.toLowerCase())).slice(0, countMax)
-  // A full page goes on after its last row, another after all that was read.
+  // After a full page, the next page begins after its last row; otherwise, after the last entry
+  // that was read.
   const oldest = rows.length === countMax ? rows.at(-1) : read.at(-1)
   const hasOlder = oldest !== undefined && auditLog.before(organization.id, oldest.sequence, 1).length > 0
   return {

@@ -4,11 +4,13 @@ import type { Store } from '../../engine/store/store.ts'
 import type { DayBar } from '../design/chart.tsx'
 import type { Visit } from '../http/visit.ts'
 
-/** Organizations whose result is kept. Beyond it, the oldest is computed again. */
+/**
+ * Maximum number of organizations with a cached result. At the limit, the oldest result is removed.
+ */
 const KEPT_MAX = 100
 
 interface Kept {
-  /** The inputs of the result: the evidence, the decisions and the window. */
+  /** Identifies the inputs of the result: the evidence, the decisions and the window. */
   readonly inputs: string
   readonly days: readonly DayBar[]
 }
@@ -16,9 +18,9 @@ interface Kept {
 const kept = new WeakMap<Store, Map<string, Kept>>()
 
 /**
- * Distinct clients per day of the evidence window: those of a platform that is not approved, and
- * those of approved platforms only. Reads all evidence, so the result is kept until a scan or an
- * approval changes it.
+ * Distinct clients per day of the evidence window: clients of platforms that are not approved, and
+ * clients of approved platforms only. The function reads all evidence, so the result is cached
+ * until a scan or an approval changes it.
  */
 export function dailyUse({ site, organization, nowMs }: Visit): readonly DayBar[] {
   const { store } = site
@@ -56,7 +58,7 @@ function computed(store: Store, organizationId: string, { firstDay, today, appro
     if (!approved.has(platformId)) sketch?.notApproved.mergeBytes(evidence.clients)
   }
   return Array.from(sketches, ([day, { all, notApproved }]) => {
-    // Estimates of a part can exceed those of the whole.
+    // An estimate of a part can exceed the estimate of the whole.
     return { day, notApproved: notApproved.estimate, approved: Math.max(0, all.estimate - notApproved.estimate) }
   })
 }

@@ -54,7 +54,10 @@ export interface PublishedDiscovery {
   readonly platforms: readonly PublishedPlatform[]
 }
 
-/** What the API shows of an organization's discovery, all pages of it. Inside Environment.read. */
+/**
+ * An organization's discovery as published by the API, with all its pages. Call it inside
+ * Environment.read.
+ */
 export function publishedDiscovery({ published }: Store, { id }: Organization): PublishedDiscovery {
   const head = published.head(id, PublishedList.discovery)
   if (head === undefined) return { scan: undefined, platforms: [] }

@@ -4,7 +4,7 @@ import { type CoverageJson, coverageJson } from '../../engine/scan/coverage.ts'
 import type { StoredSource } from '../../engine/store/sources.ts'
 import type { Visit } from '../http/visit.ts'
 
-/** A sender or sensor that was active before, and not in this time, is shown as silent. */
+/** A sender or sensor without activity for this long is shown as silent. */
 export const SILENT_MS = 3_600_000
 
 export interface SourceRow {
@@ -18,7 +18,7 @@ export interface SourceRow {
   readonly messages: number
   /** Messages that name an AI platform and are stored. */
   readonly stored: number
-  /** 0 to 1: messages that were understood. 1 if there are none. */
+  /** The share of messages that were understood, 0 to 1. 1 if there are no messages. */
   readonly understood: number
   readonly notUnderstood: number
   /** The last message that was not understood, redacted; '' if none. */
@@ -28,7 +28,7 @@ export interface SourceRow {
   readonly isSilent: boolean
 }
 
-/** The senders of an organization, the last active first. */
+/** The senders of an organization, most recently active first. */
 export function sourcesView({ site, organization, nowMs }: Visit): readonly SourceRow[] {
   const { store } = site
   const labels = new Map(store.monitoringTokens.ofOrganization(organization.id).map(({ id, label }) => [id, label]))
@@ -71,14 +71,14 @@ export interface SensorRow {
 }
 
 export interface SensorsView {
-  /** The last heard first. */
+  /** Most recently active first. */
   readonly rows: readonly SensorRow[]
-  /** Over the evidence window. */
+  /** Coverage over the evidence window. */
   readonly coverage: CoverageJson
   readonly windowDays: number
 }
 
-/** What the sensors of an organization saw and could not see. */
+/** The traffic that the sensors of an organization saw and could not see. */
 export function sensorsView({ site, organization, nowMs }: Visit): SensorsView {
   const { coverage } = site.store
   const rows = coverage.sensors(organization.id).map(({ instance, sensor }): SensorRow => {

@@ -36,7 +36,7 @@ export interface OverviewFindings {
   readonly platforms: number
   readonly newPlatforms: number
   readonly notApproved: number
-  /** Those not approved with the highest effective risk. */
+  /** The platforms that are not approved, with the highest effective risk. */
   readonly waiting: readonly WaitingRow[]
   readonly dots: readonly PlatformDot[]
   readonly days: readonly DayBar[]

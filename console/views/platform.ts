@@ -9,16 +9,16 @@ import type { DayBar } from '../design/chart.tsx'
 import type { Visit } from '../http/visit.ts'
 import { type PublishedPlatform, publishedDiscovery } from './discovery.ts'
 
-/** A count by a word, such as matches by the name that was seen. */
+/** A label with its count, such as a name with its matches. */
 export type Count = readonly [what: string, count: number]
 
-/** What the last scan found of a platform. */
+/** The findings of the last scan about a platform. */
 export interface PlatformFinding {
   readonly confidence: number
   /** The registry's score. */
   readonly risk: number
   readonly effectiveRisk: number
-  /** By what the registry's score and the confidence are multiplied: 1, or less if approved. */
+  /** Effective risk = risk × confidence × factor: 1, or less if approved. */
   readonly factor: number
   readonly matches: number
   readonly blocked: number
@@ -35,7 +35,7 @@ export interface PlatformFinding {
   readonly namesTotal: number
   /** Distinct clients on each day of the evidence window. */
   readonly timeline: readonly DayBar[]
-  /** How much each kind of evidence adds; undefined if the evidence has left the window. */
+  /** The contribution of each kind of evidence; undefined if the evidence has left the window. */
   readonly strengths: Strengths | undefined
 }
 
@@ -48,7 +48,7 @@ export interface PlatformView {
   readonly sources: readonly string[]
   /** The organization's decision, which the next scan applies. */
   readonly approved: boolean
-  /** The last scan applied another decision. */
+  /** The last scan applied an earlier decision. */
   readonly decisionPending: boolean
   readonly windowDays: number
   /** undefined if the platform was not seen in the evidence window. */
@@ -59,7 +59,7 @@ export interface PlatformView {
 
 const NAMES_SHOWN_MAX = 50
 
-/** A platform by its name. undefined if neither the last scan nor the registry has it. */
+/** A platform by name; undefined if neither the last scan nor the registry has it. */
 export function platformView(visit: Visit, name: string): PlatformView | undefined {
   const { site, organization } = visit
   const published = publishedDiscovery(site.store, organization).platforms.find((each) => each.platform_name === name)
@@ -111,8 +111,8 @@ function findingOf(visit: Visit, published: PublishedPlatform, registered: Platf
 }
 
 /**
- * The evidence of the days that the last scan counted, read day by day: other platforms' is not
- * touched.
+ * The evidence of the days that the last scan counted. It is read day by day, without the evidence
+ * of other platforms.
  */
 function evidenceOf({ site, organization, nowMs }: Visit, platformId: string, approved: boolean) {
   const { store } = site
@@ -133,7 +133,7 @@ function largestFirst(counts: Iterable<Count>): Count[] {
   return [...counts].sort((a, b) => b[1] - a[1] || (a[0] < b[0] ? -1 : 1))
 }
 
-/** `anomalyco/models.dev:providers` is a place in the source `anomalyco/models.dev`. */
+/** `anomalyco/models.dev:providers` is a location in the source `anomalyco/models.dev`. */
 function sourceName(source: string): string {
   return /^([\w.-]+\/[\w.-]+):/.exec(source)?.[1] ?? source
 }

@@ -22,7 +22,7 @@ export interface PlatformRow {
 }
 
 export interface PlatformsView {
-  /** Those that the filters let through, in the order of the scan. */
+  /** The platforms that match the filters, in the order of the scan. */
   readonly rows: readonly PlatformRow[]
   readonly total: number
   readonly hasScan: boolean
@@ -30,11 +30,11 @@ export interface PlatformsView {
   readonly search: string
   readonly state: PlatformState
   readonly type: string
-  /** The types that occur, for the filter. */
+  /** The types of these platforms, for the filter. */
   readonly types: readonly (readonly [id: string, name: string])[]
 }
 
-/** The platforms of the latest scan; the query `q`, `state` and `type` filter them. */
+/** The platforms of the latest scan, filtered by the query's `q`, `state` and `type`. */
 export function platformsView({ site, organization, request }: Visit): PlatformsView {
   const { scan, platforms } = publishedDiscovery(site.store, organization)
   const search = (request.query.get('q') ?? '').trim().slice(0, 100)

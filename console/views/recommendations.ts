@@ -9,22 +9,22 @@ import type { Visit } from '../http/visit.ts'
 export const RECOMMENDATIONS_PER_PAGE = 50
 
 export interface RecommendationsView {
-  /** Those of this page, by priority, then newest first. */
+  /** The rows of this page, by priority, then newest first. */
   readonly rows: readonly Recommendation[]
-  /** That the filters let through. */
+  /** The number of recommendations that match the filters. */
   readonly found: number
   readonly total: number
   /** 'to-do': open or in progress. */
   readonly status: RecommendationStatus | 'to-do' | 'all'
   readonly framework: string
-  /** The frameworks that occur, for the filter. */
+  /** The frameworks of the recommendations, for the filter. */
   readonly frameworks: readonly (readonly [id: string, name: string])[]
   /** From 1. */
   readonly page: number
   readonly pages: number
 }
 
-/** Recommendations; the query `status`, `framework` and `page` choose which. */
+/** Recommendations, filtered and paged by the query's `status`, `framework` and `page`. */
 export function recommendationsView({ site, organization, request: { query } }: Visit): RecommendationsView {
   const all = site.store.recommendations.ofOrganization(organization.id)
   const named = query.get('status')

@@ -13,11 +13,11 @@ export interface TokenRow {
   readonly expiresAtMs: number
   /** When it was revoked or expired; 0 while it is active. */
   readonly endedAtMs: number
-  /** Networks and ports whose syslog counts for this token. */
+  /** Networks and ports that are bound to this token. */
   readonly bindings: readonly string[]
   readonly senders: number
   readonly messages: number
-  /** 0: no message arrived. */
+  /** 0: no message has arrived. */
   readonly lastSeenMs: number
 }
 
@@ -27,7 +27,7 @@ export interface TokensView {
   readonly ended: readonly TokenRow[]
 }
 
-/** Monitoring tokens, the newest first, and what arrived with them. */
+/** Monitoring tokens, newest first, with their messages. */
 export function tokensView({ site, organization, nowMs }: Visit): TokensView {
   const { monitoringTokens, tokenBindings, sources } = site.store
   const arrived = new Map<string, { senders: number; messages: number; lastSeenMs: number }>()

@@ -1,8 +1,9 @@
-# Image of the collector: Node, the program and the libraries that they load. No shell, no package manager,
-# and nothing is extracted at run time. The build context is the output directory of `npm run release`
-# (docs/reference/containers.md):
+# Image of the collector: Node, the program and the libraries that they load. No shell, no package
+# manager, and nothing is extracted at run time. The build context is the output directory of
+# `npm run release` (docs/reference/containers.md):
 #
-#   docker build --file deploy/container/collector.Dockerfile --build-arg VERSION=0.1.0 --tag posture-collector:0.1.0 release
+#   docker build --file deploy/container/collector.Dockerfile --build-arg VERSION=0.1.0 \
+#     --tag posture-collector:0.1.0 release
 
 FROM debian:bookworm-slim AS build
 
@@ -30,8 +31,8 @@ RUN set -eu; \
     # The addon for systems with the other name of libpcap.
     rm /rootfs/usr/lib/posture-collector/pcap-1.node
 
-# The shared libraries at the paths where the loader finds them, with their licenses, and with the package
-# metadata from which scanners read versions.
+# The shared libraries at the paths where the loader finds them, with their licenses, and with the
+# package metadata from which scanners read versions.
 RUN set -eu; \
     cd /rootfs/usr/lib/posture-collector; \
     ldd node ./*.node > /build/libraries; \
@@ -46,7 +47,8 @@ RUN set -eu; \
       dpkg-query --status "$package" > "/rootfs/var/lib/dpkg/status.d/$package"; \
     done < /build/packages
 
-# A user, its name, and commands without a shell: `docker exec CONTAINER posture-collector counters`.
+# A user, its name, and commands without a shell:
+# `docker exec CONTAINER posture-collector counters`.
 RUN set -eu; \
     cd /rootfs; \
     printf '%s\n' 'root:x:0:0::/:/sbin/nologin' \
@@ -62,9 +64,9 @@ RUN set -eu; \
       ln -s "../lib/posture-collector/$command.cjs" "usr/bin/$command"; \
     done
 
-# If this works, nothing is missing. The capability is set afterward: without it, the builder could no longer
-# start the program. A container runtime adds the capability to the permitted set of a non-root process, but
-# execve removes it unless the file has it as well.
+# If this works, nothing is missing. The capability is set afterward: without it, the builder could
+# no longer start the program. A container runtime adds the capability to the permitted set of a
+# non-root process, but execve removes it unless the file has it as well.
 RUN set -eu; \
     chroot /rootfs /usr/bin/posture-collector selftest; \
     setcap cap_net_raw=ep /rootfs/usr/lib/posture-collector/node

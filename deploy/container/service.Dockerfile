@@ -1,8 +1,9 @@
-# Image of the service, with posture-admin: Node, the programs and the libraries that they load. No shell, no
-# package manager, and nothing is extracted at run time. The build context is the output directory of
-# `npm run release` (docs/reference/containers.md):
+# Image of the service, with posture-admin: Node, the programs and the libraries that they load. No
+# shell, no package manager, and nothing is extracted at run time. The build context is the output
+# directory of `npm run release` (docs/reference/containers.md):
 #
-#   docker build --file deploy/container/service.Dockerfile --build-arg VERSION=0.1.0 --tag posture-service:0.1.0 release
+#   docker build --file deploy/container/service.Dockerfile --build-arg VERSION=0.1.0 \
+#     --tag posture-service:0.1.0 release
 
 FROM debian:bookworm-slim AS build
 
@@ -29,8 +30,8 @@ RUN set -eu; \
     tar -xzf "$archive" -C /rootfs/usr --strip-components=1 --exclude='*/docs' --no-same-owner \
       "posture-service-$VERSION/lib/posture-service" "posture-service-$VERSION/share/doc/posture-service"
 
-# The shared libraries at the paths where the loader finds them, with their licenses, and with the package
-# metadata from which scanners read versions.
+# The shared libraries at the paths where the loader finds them, with their licenses, and with the
+# package metadata from which scanners read versions.
 RUN set -eu; \
     cd /rootfs/usr/lib/posture-service; \
     ldd node ./*.node > /build/libraries; \

@@ -2,7 +2,8 @@
 set -e
 program=@PROGRAM@
 settings=@SETTINGS@
-# Without its secret the program cannot run, so it is neither started nor enabled before. Empty: it needs none.
+# The program cannot run without its secret, so it is neither started nor enabled until the secret
+# exists. Empty: the program needs no secret.
 secret=@SECRET_FILE@
 setting=@SECRET_SETTING@
 unit=$program.service

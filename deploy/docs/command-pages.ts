@@ -17,5 +17,6 @@ export const COMMAND_PAGES: Readonly<Record<string, Site>> = {
   'docs/guides/send-alerts.md': 'service',
   'docs/guides/connect.md': 'service',
   'docs/guides/back-up-and-restore.md': 'service',
+  'docs/guides/open-the-console.md': 'service',
   'docs/guides/troubleshoot.md': 'service',
 }

@@ -41,6 +41,8 @@ const DEMO_CAPTURE = join(REPOSITORY, 'test/captures/demo/input.pcap')
 const DEMO_READY = 'serving until Ctrl-C'
 /** The data directories of the packages. Each site has its own copy of this tree. */
 const STATE = '/var/lib/posture-'
+/** The directory of backups on the pages. Each site has its own. */
+const BACKUPS = '/backups/'
 const COMMAND_MS_MAX = 120_000
 /** Color sequences, and the text of a line before "erase in line" (ECMA-48, SGR and EL). */
 const COLORS = new RegExp(`${String.fromCharCode(27)}\\[[\\d;]*m`, 'g')
@@ -91,6 +93,7 @@ class RunningSite {
     this.#directory = mkdtempSync(join(tmpdir(), 'p'))
     const bin = join(this.#directory, 'bin')
     mkdirSync(bin)
+    mkdirSync(this.#inside(BACKUPS))
     for (const [name, script] of Object.entries(PROGRAMS)) {
       writeFileSync(join(bin, name), `#!/bin/sh\nexec ${process.execPath} ${script} "$@"\n`)
       chmodSync(join(bin, name), 0o755)
@@ -212,7 +215,8 @@ class RunningSite {
 
   /** Runs shell commands on a terminal of 80 columns. */
   async #run(commands: string): Promise<string> {
-    let line = commands.replaceAll(/\bsudo (?:--preserve-env=\w+ )?/g, '').replaceAll(STATE, this.#inside(STATE))
+    let line = commands.replaceAll(/\bsudo (?:--preserve-env=\w+ )?/g, '')
+    for (const path of [STATE, BACKUPS]) line = line.replaceAll(path, this.#inside(path))
     for (const [shown, actual] of this.#ports) line = line.replaceAll(shown, actual)
     const file = join(this.#directory, 'commands.sh')
     writeFileSync(file, `stty cols 80 rows 50\n${line}`)

@@ -14,19 +14,19 @@ import type { Scan } from '../store/scans.ts'
 import type { Store } from '../store/store.ts'
 import { Changes } from './changes.ts'
 
-/** Ids that the subject of an audit entry names. */
+/** Maximum number of ids in the subject of an audit entry. */
 const IDS_NAMED_MAX = 20
 
-/** What became of an organization's own platforms, and the scan that will use them. */
+/** A change of an organization's own platforms, with the scan that will apply it. */
 export interface OwnPlatformChange {
   readonly platforms: readonly OwnPlatform[]
-  /** undefined for service-wide changes: each organization's next scan uses them. */
+  /** undefined for service-wide changes, which each organization's next scan applies. */
   readonly scan: Scan | undefined
 }
 
 /**
- * Platforms that an organization, or the operator for all of them, adds to the registry, changes or
- * disables.
+ * Adds, changes and disables platforms of an organization's registry, or of the registry that all
+ * organizations share.
  */
 export class OwnPlatformChanges {
   readonly #changes: Changes
@@ -37,7 +37,7 @@ export class OwnPlatformChanges {
 
   /**
    * Adds the entries of a registry file, and replaces those with the same ids. `shared` is the
-   * registry that they change. Without an organization they apply to every organization.
+   * registry to which they apply. Without an organization the entries apply to every organization.
    *
    * @throws Fault REGISTRY_FILE, CONFLICT at a limit, NOT_FOUND, NOT_ALLOWED.
    */
@@ -54,7 +54,7 @@ export class OwnPlatformChanges {
     })
   }
 
-  /** @throws Fault NOT_FOUND for an id that is not in the set, NOT_ALLOWED. */
+  /** @throws Fault NOT_FOUND for an unknown id, NOT_ALLOWED. */
   remove(organization: Organization | undefined, ids: readonly string[]): OwnPlatformChange {
     const action = organization === undefined ? 'registry.remove-service-wide' : 'registry.remove'
     return this.#make(action, organization, '', [], (before) => {
@@ -70,7 +70,9 @@ export class OwnPlatformChanges {
   }
 
   /**
-   * Makes the service-wide entries that came from REGISTRY_FILE those of the file. Others stay.
+   * Replaces the service-wide entries that came from REGISTRY_FILE with those of the file. Other
+   * service-wide entries stay.
+   *
    * @throws Fault REGISTRY_FILE.
    */
   provision(file: string): void {
@@ -129,9 +131,9 @@ interface Edit {
 }
 
 /**
- * Stores what REGISTRY_FILE has, so that commands without the setting match as the service does.
- * With an error in the file, what is stored stays in force: a service that matches most is better
- * than one that does not start.
+ * Stores the entries of REGISTRY_FILE, so that commands without the setting match as the service
+ * does. If the file has an error, the stored entries remain in effect: matching with an old file is
+ * better than a service that does not start.
  */
 export function provisionRegistry(store: Store, file: string, clock: Clock, log: Logger): void {
   if (file === '') return
@@ -161,7 +163,10 @@ function entriesOf({ platforms, disable }: RegistryFile, addedAtMs: number, prov
   ]
 }
 
-/** A domain belongs to one platform of a set, also when they came from different files. */
+/**
+ * A domain belongs to at most one platform of a set, even if the platforms came from different
+ * files.
+ */
 function refuseSharedDomains(file: string, platforms: readonly OwnPlatform[]): void {
   const owners = new Map<string, string>()
   for (const { entry } of platforms) {

@@ -21,8 +21,10 @@ export function newSecret(organization: Organization, label: string, raw: string
 const LISTS = { 'API key': 'posture-admin key list', 'monitoring token': 'posture-admin token list' } as const
 
 /**
- * Returns the one active secret with this id or these visible digits, or with this text, which then
- * appears in no error. @throws Fault NOT_FOUND, CONFLICT.
+ * Returns the one active secret with this id, these visible digits, or this raw text. Errors do not
+ * contain the text.
+ *
+ * @throws Fault NOT_FOUND, CONFLICT.
  */
 export function chosen<T extends Secret>(
   secrets: readonly T[],
@@ -47,7 +49,7 @@ export function chosen<T extends Secret>(
   throw new Fault('NOT_FOUND', `no ${what} ${JSON.stringify(shown)}; ${LISTS[what]} shows all`)
 }
 
-/** The secrets with this id or these visible digits, or with this text. */
+/** The secrets with this id, these visible digits, or this raw text. */
 export function namedBy<T extends Secret>(secrets: readonly T[], text: string): T[] {
   const hash = hashSecret(text).toString('hex')
   return secrets.filter((secret) => secret.id === text || secret.visible === text || secret.hash === hash)

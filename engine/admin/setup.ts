@@ -3,13 +3,13 @@ import type { Organization, Plan } from '../store/organizations.ts'
 import type { Store } from '../store/store.ts'
 import type { Administration } from './administration.ts'
 
-/** What a first set-up needs to know. */
+/** The input of the first set-up. */
 export interface SetupRequest {
   readonly name: string
   /** Used only if the organization does not exist yet. */
   readonly domain: string
   readonly plan?: Plan
-  /** Of the token and the key. */
+  /** Label of the token and the key. */
   readonly label: string
   readonly scopes: readonly Scope[]
 }
@@ -25,7 +25,7 @@ export interface SetupResult {
 /**
  * Creates an organization, unless it exists, with a monitoring token and an API key.
  *
- * @throws Fault CONFLICT where a limit is reached, USAGE, NOT_ALLOWED.
+ * @throws Fault CONFLICT at a limit, USAGE, NOT_ALLOWED.
  */
 export function setUp(administration: Administration, store: Store, request: SetupRequest): SetupResult {
   const existing = store.organizations.find(request.name)
@@ -37,32 +37,32 @@ export function setUp(administration: Administration, store: Store, request: Set
   return { organization, created, apiKey: apiKey.raw, token: token.raw, tokenId: token.record.id }
 }
 
-/** Where senders and API clients reach the service. */
+/** Addresses at which senders and API clients reach the service. */
 export interface Reach {
   readonly host: string
   readonly apiPort: number
   readonly ingestPort: number
   readonly syslogPort: number
-  /** '' if the service uses another certificate than its self-signed one. */
+  /** '' if the certificate is not the self-signed one of the service. */
   readonly fingerprint: string
   readonly certificateFile: string
 }
 
-/** Ready lines for one kind of client: what to do with them, and the lines. */
+/** Instructions for one kind of client, with lines that are ready to paste. */
 export interface ReadyLines {
   readonly title: string
   /** Each block is a command or the content of a file. */
   readonly steps: readonly { readonly what: string; readonly lines: readonly string[] }[]
 }
 
-/** Where packages and documentation keep the files. */
+/** The path that packages and documentation use. */
 const TOKEN_FILE = '/etc/posture-collector/token'
 const CA_FILE = '/etc/posture-ca.pem'
 
 /**
- * Ready lines for a collector, rsyslog, syslog-ng and curl. No command has a secret in it, because
- * other users can read the process list; the configuration of a syslog daemon must have the token
- * in it.
+ * Instructions for a collector, rsyslog, syslog-ng and curl. No command contains a secret, because
+ * other users can read the process list. The configuration of a syslog daemon has to contain the
+ * token.
  */
 export function readyLines(
   token: string,
@@ -112,7 +112,7 @@ function collectorSettings({ host, ingestPort, fingerprint }: Reach): string[] {
 
 const INGEST_PORT = 9443
 
-/** As deploy/forwarders/rsyslog/service-tls.conf, without its comments. */
+/** The same as deploy/forwarders/rsyslog/service-tls.conf, without comments. */
 function rsyslogLines(token: string, { host, syslogPort }: Reach): string[] {
   return [
     `global(defaultNetstreamDriverCAFile="${CA_FILE}")`,
@@ -129,7 +129,7 @@ function rsyslogLines(token: string, { host, syslogPort }: Reach): string[] {
   ]
 }
 
-/** As deploy/forwarders/syslog-ng/service-tls.conf, without its comments. */
+/** The same as deploy/forwarders/syslog-ng/service-tls.conf, without comments. */
 function syslogNgLines(token: string, { host, syslogPort }: Reach): string[] {
   return [
     `rewrite r_posture { set("${token}" value(".SDATA.svc@00000.key")); };`,

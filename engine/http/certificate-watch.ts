@@ -5,8 +5,8 @@ import type { Logger } from '../process/log.ts'
 import { type Certificate, checkedFingerprint, type TlsFiles, usingTlsFiles } from './certificate.ts'
 
 /**
- * Polling interval in milliseconds. File notifications miss some of the ways in which files are
- * replaced, renamed and linked.
+ * Polling interval in milliseconds. File notifications miss some replaced, renamed and linked
+ * files.
  */
 const POLL_MS = 5000
 

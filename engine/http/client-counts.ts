@@ -1,18 +1,18 @@
 import type { Logger } from '../process/log.ts'
 import { connectionsByClient } from './kernel-connections.ts'
 
-/** How many connections each client has. */
+/** Number of connections per client. */
 export interface ClientCounts {
   of(client: string): number
-  /** The client has one more. */
+  /** Counts a new connection of the client. */
   add(client: string): void
-  /** The client has one less. An estimate ignores it. */
+  /** Counts a closed connection of the client. Estimates ignore it. */
   remove(client: string): void
-  /** A client seems to be at its limit. */
+  /** Called when a client seems to be at its limit. */
   onLimit(): void
 }
 
-/** For servers that report the address of a connection that has closed. */
+/** For servers that report the address of a closed connection. */
 export class ExactCounts implements ClientCounts {
   readonly #counts = new Map<string, number>()
 
@@ -31,23 +31,26 @@ export class ExactCounts implements ClientCounts {
   }
 
   onLimit(): void {
-    // The counts are exact: a client at its limit is at its limit.
+    // Nothing to do, because the counts are exact.
   }
 }
 
 const POLL_EVERY_MS = 1000
-/** Clients that have connected since the last count. Beyond it the kernel is asked again. */
+/**
+ * Maximum number of clients with connections since the last count. At the limit, the kernel is
+ * queried again.
+ */
 const CLIENTS_MAX = 10_000
 
 /**
- * For uWebSockets.js, which does not report the address of a connection that has closed. Counts
- * accepted connections only, so it is never too low. When a client seems to be at its limit, the
- * kernel is asked for the exact number, at most once per second.
+ * For uWebSockets.js, which does not report the address of a closed connection. The estimate
+ * includes only accepted connections, so it is never too low. When a client seems to be at its
+ * limit, the kernel is queried for the exact number, at most once per second.
  */
 export class EstimatedCounts implements ClientCounts {
   readonly #port: () => number
   readonly #log: Logger
-  /** The kernel's numbers, and the connections since: while the kernel was asked, and after. */
+  /** The kernel's numbers, and the connections since: during the query, and after it. */
   #counted: ReadonlyMap<string, number> = new Map()
   #meanwhile: ReadonlyMap<string, number> = new Map()
   #since = new Map<string, number>()
@@ -69,7 +72,7 @@ export class EstimatedCounts implements ClientCounts {
   }
 
   remove(): void {
-    // The next count of the kernel has it.
+    // The next query of the kernel counts the connection.
   }
 
   onLimit(): void {
@@ -86,7 +89,7 @@ export class EstimatedCounts implements ClientCounts {
     try {
       this.#counted = await connectionsByClient(this.#port())
     } catch (error) {
-      // Without the kernel's list there is no limit by address; other limits hold.
+      // Without the kernel's list there is no limit per address. Other limits still apply.
       this.#counted = new Map()
       this.#log.warn({ err: error }, 'connections cannot be counted by address')
     }

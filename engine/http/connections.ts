@@ -11,13 +11,15 @@ import { RefusalLimit } from './refusal-limit.ts'
 const REFUSED_FOR = ['total', 'address', 'refusals'] as const
 type RefusedFor = (typeof REFUSED_FOR)[number]
 
-/** Columns of a row of counters: open connections, all connections, refused ones by reason. */
+/**
+ * Columns of a row of counters: open connections, all connections, refused connections by reason.
+ */
 const OPEN = 0
 const ACCEPTED = 1
 const REFUSED = 2
 const COLUMNS = REFUSED + REFUSED_FOR.length
 
-/** A row for each thread of a listener, which only that thread writes. */
+/** One row for each thread of a listener. Only that thread writes its row. */
 export function makeConnectionCounters(threads: number): SharedArrayBuffer {
   return new SharedArrayBuffer(threads * COLUMNS * Float64Array.BYTES_PER_ELEMENT)
 }
@@ -28,11 +30,12 @@ export function connectionCountersOf(memory: SharedArrayBuffer, thread = 0): Flo
 }
 
 export interface ConnectionLimits {
-  /** Connections of the listener. More are closed when accepted. */
+  /** Maximum number of open connections of the listener. Further ones are closed when accepted. */
   readonly connectionsMax: number
   /**
-   * Of these, from one client: an IPv4 address or an IPv6 /64. 0 if all clients share an address,
-   * as behind a proxy: then nothing is limited by address, and no client is disconnected.
+   * Maximum number of open connections of one client: an IPv4 address or an IPv6 /64. 0 if all
+   * clients share an address, as behind a proxy: no limit applies per address, and no client is
+   * disconnected.
    */
   readonly perClientMax: number
 }
@@ -55,7 +58,7 @@ export class Connections {
     this.#log = log
   }
 
-  /** Counts a new connection, until `close`. Returns whether to accept it. */
+  /** Counts a new connection, which is open until `close`. Returns whether to accept it. */
   open(client: string): boolean {
     const { perClientMax, connectionsMax } = this.#limits
     this.#add(ACCEPTED, 1)
@@ -71,13 +74,17 @@ export class Connections {
     return true
   }
 
-  /** A connection has closed. @param client of an accepted connection, if known */
+  /**
+   * Counts a closed connection.
+   *
+   * @param client of an accepted connection, if known
+   */
   close(client?: string): void {
     this.#add(OPEN, -1)
     if (client !== undefined && this.#limits.perClientMax > 0) this.#counts.remove(client)
   }
 
-  /** Counts a refused request. Returns whether its connection is to be closed without an answer. */
+  /** Counts a refused request. Returns whether to close its connection without an answer. */
   isPastRefusals(client: string): boolean {
     return this.#note(client, 1)
   }
@@ -108,7 +115,7 @@ export class Connections {
   }
 }
 
-/** Of HTTP listeners by name, for Prometheus. */
+/** Metrics of HTTP listeners by name, for Prometheus. */
 export function connectionRows(listeners: Readonly<Record<string, SharedArrayBuffer>>): MetricRow[] {
   const sums = Object.entries(listeners).map(([listener, memory]) => ({ listener, sums: sumsOf(memory) }))
   const values = (column: number): Record<string, number> =>

@@ -1,11 +1,11 @@
 import type { Worker } from 'node:worker_threads'
 import { Fault, type FaultCode } from '../process/error-codes.ts'
 
-/** What every thread with a listener reports to the service. */
+/** Messages from every thread with a listener to the service. */
 export type FromListenerThread =
   | { readonly kind: 'listening'; readonly implementation: string }
   | { readonly kind: 'drained' }
-  /** The thread cannot go on, except to drain. `code` of an expected fault. */
+  /** The thread has failed and can only drain. `code` is that of an expected fault. */
   | ThreadFailure
 
 export interface ThreadFailure {
@@ -17,7 +17,9 @@ export interface ThreadFailure {
 type ListeningOf<M extends { readonly kind: string }> = Extract<M, { readonly kind: 'listening' }>
 
 /**
- * Waits until a thread listens, and answers its message. @throws Fault that the thread reported.
+ * Waits until a thread listens, and returns its message.
+ *
+ * @throws Fault that the thread reported.
  */
 export function listening<M extends { readonly kind: string } = FromListenerThread>(
   thread: Worker,
@@ -33,7 +35,7 @@ export function listening<M extends { readonly kind: string } = FromListenerThre
   })
 }
 
-/** What a thread reports that ends it, or the service. The thread's own log entry has the stack. */
+/** The error of a thread's failure. The log entry of the thread has the stack. */
 export function faultOf({ code, message }: ThreadFailure, name: string): Error {
   if (code !== undefined) return new Fault(code, message)
   const error = new Error(`${name} failed: ${message}`)
@@ -41,11 +43,12 @@ export function faultOf({ code, message }: ThreadFailure, name: string): Error {
   return error
 }
 
-/** Of a thread that has ended. */
+/** The thread id of a thread that has ended. */
 const NO_THREAD_ID = -1
 
 /**
- * Lets a thread's answers in progress end, for `deadlineMs`, and waits until the thread has ended.
+ * Lets the responses of a thread finish, for at most `deadlineMs`, and waits until the thread has
+ * ended.
  */
 export function drainThread(thread: Worker, deadlineMs: number): Promise<void> {
   return new Promise((resolve) => {

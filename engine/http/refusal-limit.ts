@@ -34,7 +34,7 @@ export class RefusalLimit {
     return (this.#current(client, this.#nowMs())?.untilMs ?? 0) > 0
   }
 
-  /** Undefined after the client's minute, or after the time of its disconnection. */
+  /** Returns undefined after the client's minute, or after the end of its disconnection. */
   #current(client: string, nowMs: number): RefusedClient | undefined {
     const known = this.#clients.get(client)
     if (known === undefined) return undefined

@@ -2,7 +2,7 @@ import { ANSWERS_WAITING_BYTES_MAX, ANSWERS_WAITING_PER_CLIENT_BYTES_MAX } from 
 
 /** A response that the kernel has not accepted completely. */
 export interface WaitingAnswer {
-  /** Closes its connection, after which `remove` is called. */
+  /** Closes the connection of the response. `remove` is called afterwards. */
   abort(): void
 }
 
@@ -16,7 +16,7 @@ interface Held {
  * or for all, the responses that waited longest are aborted: a client that reads finishes soon.
  */
 export class WaitingAnswers {
-  /** In order of waiting time, longest first. */
+  /** Ordered by waiting time, longest first. */
   readonly #held = new Map<WaitingAnswer, Held>()
   readonly #byClient = new Map<string, number>()
   readonly #limitsClients: boolean
@@ -37,7 +37,7 @@ export class WaitingAnswers {
     if (!isWithin()) this.#abort(isWithin, client)
   }
 
-  /** The response has ended. Does nothing for a response that does not wait. */
+  /** Call when the response has ended. Does nothing for a response that does not wait. */
   remove(answer: WaitingAnswer): void {
     const held = this.#held.get(answer)
     if (held === undefined) return

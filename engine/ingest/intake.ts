@@ -338,8 +338,7 @@ export class Intake {
   }
 
   /**
-   * Returns a time that an event can have. The writer corrects times in the future (batch-
-   * reader.ts).
+   * Returns a time that an event can have. batch-reader.ts corrects times in the future.
    */
   #matchTime(message: SyslogMessage, token: KnownToken, source: Source): number {
     const timeMs = this.#timeOf(message, token, source)

@@ -167,7 +167,7 @@ export class ScanSchedule {
     this.pollRequests()
   }
 
-  /** What is remembered of organizations that were removed. */
+  /** Removes the state of organizations that were removed. */
   #forgetOthers(ids: ReadonlySet<string>): void {
     for (const id of this.#periodSeen.keys()) if (!ids.has(id)) this.#periodSeen.delete(id)
     for (const id of this.#failing) if (!ids.has(id)) this.#failing.delete(id)

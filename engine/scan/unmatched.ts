@@ -6,23 +6,23 @@ import type { WaitingEvents } from '../store/scans.ts'
 import type { Store } from '../store/store.ts'
 import type { EventFold } from './event-fold.ts'
 
-/** What a scan does with the events that no rule has matched yet. */
+/** The changes that a scan makes to the waiting events: events that no rule has matched yet. */
 export interface UnmatchedChange {
-  /** Events that join those that wait. */
+  /** New waiting events, in addition to the stored ones. */
   readonly added: Slices
-  /** Instead of those that wait; undefined: those stay. */
+  /** Replaces the stored waiting events. undefined: they stay. */
   readonly kept: Slices | undefined
   readonly waiting: WaitingEvents
   /** Waiting events that were damaged on disk. */
   readonly damaged: number
-  /** How many wait that a later scan has to match again. */
+  /** Number of waiting events that the next scan has to match again. */
   readonly left: number
   readonly state: Pick<ScanState, 'unmatchedRegistry' | 'unmatchedDay'>
 }
 
 /**
- * Whether waiting events are to be matched again: with another registry, or because the evidence
- * window moved.
+ * Whether to match the waiting events again, because the registry changed or the evidence window
+ * moved.
  */
 function isRematchDue(
   store: Store,
@@ -36,9 +36,9 @@ function isRematchDue(
 }
 
 /**
- * After the buffer was folded: takes what had no rule, and folds the waiting events again if that
- * is due. `isFull` means that the fold reached a limit, so the waiting events are left to the next
- * scan.
+ * Call after the buffered events were added to the evidence. Collects the events without a rule,
+ * and matches the waiting events again if that is due. `isFull` means that the scan reached a
+ * limit, so the next scan matches the waiting events.
  */
 export function matchUnmatched(
   store: Store,
@@ -75,7 +75,7 @@ export function matchUnmatched(
   const expired = fold.tooOld - before.tooOld
   const damaged = fold.damaged - before.damaged
   const rematched = fold.folded - before.folded - unmatched - expired
-  // The counters of the fold are those of the buffer.
+  // Only the buffered events count in the counters of the fold.
   Object.assign(fold, before)
   return {
     added,
@@ -87,13 +87,13 @@ export function matchUnmatched(
   }
 }
 
-/** What waits after the limit has removed the oldest of `count` events. */
+/** The record of `count` waiting events after the limit has removed the oldest. */
 function waitingAfter(count: number, { dropped, ...changed }: Omit<WaitingEvents, 'count'>): WaitingEvents {
   const excess = Math.max(0, count - UNMATCHED_EVENTS_MAX)
   return { ...changed, count: count - excess, dropped: dropped + excess }
 }
 
-/** Inside the transaction of the scan. */
+/** Requires the transaction of the scan. */
 export function writeUnmatched(store: Store, organizationId: string, { added, kept }: UnmatchedChange): void {
   if (kept !== undefined) store.unmatched.clear(organizationId)
   for (const events of kept === undefined ? [added] : [kept, added]) {

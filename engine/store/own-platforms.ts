@@ -4,28 +4,27 @@ import { Family } from './family.ts'
 import { uuidBytes } from './keys.ts'
 import { NO_ORGANIZATION } from './sources.ts'
 
-/** The changes that apply to every organization have the key of no organization. */
+/** Changes that apply to every organization are stored under this key. */
 export const SERVICE_WIDE = NO_ORGANIZATION
 
-/** One change of the registry: a platform that is added or changed, or one that is disabled. */
+/** A change of the registry: a platform that is added, changed or disabled. */
 export interface OwnPlatform {
-  /** As in a registry file; of a disabled platform the id alone. */
+  /** An entry of a registry file; only the id if the platform is disabled. */
   readonly entry: ChangedEntry
   readonly disabled: boolean
   readonly addedAtMs: number
-  /** Came from REGISTRY_FILE, and leaves when the file no longer has the entry. */
+  /** Came from REGISTRY_FILE, and is removed when the file no longer has the entry. */
   readonly provisioned: boolean
 }
 
 /*
- * What organizations add to the built-in registry, and what the operator adds for all of them:
+ * The changes that organizations make to the built-in registry, and the operator for all of them:
  *
  *   own-platforms       organization (16) + platform id OwnPlatform
  *   registry-versions   organization (16)               f64, little-endian; grows with a change
  *
- * Threads keep matchers of what they read, and compare the version before each use
- * (registry-in-force.ts). A version is no sealed record: all that matters is whether it is still
- * the same.
+ * Threads cache matchers, and compare the version before each use (registry-in-force.ts). A version
+ * has no checksum: only equality with the cached version matters.
  */
 const VERSION_BYTES = 8
 
@@ -47,25 +46,25 @@ export class OwnPlatforms {
     return Array.from(this.#records.range(uuidBytes(organizationId)), ({ value }) => value)
   }
 
-  /** The same as a registry file. */
+  /** The changes as a registry file. */
   changes(organizationId: string): RegistryFile {
     return changesOf(this.ofOrganization(organizationId))
   }
 
-  /** 0 if nothing was ever changed. */
+  /** 0 if there was no change. */
   version(organizationId: string): number {
-    // As in ApiVersions: the bytes belong to lmdb-js until the next read, which saves a copy.
+    // As in ApiVersions: lmdb-js reuses these bytes in the next read, so there is no copy.
     const bytes = this.#versions.getBinaryFast(uuidBytes(organizationId))
     return bytes === undefined ? 0 : bytes.readDoubleLE(0)
   }
 
-  /** Inside a transaction of the caller. */
+  /** Requires a transaction of the caller. */
   put(organizationId: string, platform: OwnPlatform): void {
     this.#records.put(keyOf(organizationId, platform.entry.id), platform)
     this.#raiseVersion(organizationId)
   }
 
-  /** Inside a transaction of the caller. */
+  /** Requires a transaction of the caller. */
   remove(organizationId: string, platformId: string): void {
     this.#records.remove(keyOf(organizationId, platformId))
     this.#raiseVersion(organizationId)

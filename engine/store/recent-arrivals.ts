@@ -1,22 +1,24 @@
 import { HOUR_MS, MINUTE_MS } from '../process/clock.ts'
 
 /**
- * What arrived from a source within one span of time: when the last message came, in milliseconds
- * since 1970, the number of messages, and their counts in the order of OUTCOMES. Each source stores
- * at most 18 spans, because a source's record is rewritten every second while it sends.
+ * Arrivals from a source within one time span: the time of the last message in milliseconds since
+ * 1970, the number of messages, and their counts in the order of OUTCOMES. Each source stores at
+ * most 18 spans, because its record is rewritten every second while it sends.
  */
 export type RecentSpan = readonly [lastMs: number, received: number, ...counts: readonly number[]]
 
-/** How long a source remembers its spans. */
+/** Spans are kept this long. */
 export const RECENT_MS = HOUR_MS
-/** For this long, a span is a minute. Older spans are combined into spans of COARSE_MS. */
+/**
+ * Spans of the last ten minutes are one minute long. Older spans are combined into spans of
+ * COARSE_MS.
+ */
 const FINE_FOR_MS = 10 * MINUTE_MS
 const FINE_MS = MINUTE_MS
 const COARSE_MS = 10 * MINUTE_MS
 
 /**
- * Both together, ascending and bounded. Spans that are RECENT_MS older than the newest one are
- * dropped.
+ * Merges both lists in ascending order. Drops spans that are RECENT_MS older than the newest one.
  */
 export function combineRecent(some: readonly RecentSpan[], others: readonly RecentSpan[]): readonly RecentSpan[] {
   const all = [...some, ...others].sort(([a], [b]) => a - b)
@@ -34,7 +36,7 @@ export function combineRecent(some: readonly RecentSpan[], others: readonly Rece
   return combined
 }
 
-/** What arrived since `sinceMs`. A span that began earlier counts whole. */
+/** Sums the arrivals since `sinceMs`. A span that began earlier counts in full. */
 export function recentSince(spans: readonly RecentSpan[], sinceMs: number): RecentSpan {
   return spans.filter(([lastMs]) => lastMs >= sinceMs).reduce(sumOf, [0, 0])
 }

@@ -7,14 +7,14 @@ import { OWN_RULES_KEPT_MAX, OWN_SETS_KEPT_MAX } from '../limits.ts'
 import { SERVICE_WIDE } from './own-platforms.ts'
 import type { Store } from './store.ts'
 
-/** The registry that every organization has, compiled once for all threads. */
+/** The registry that all organizations share, compiled once for all threads. */
 export interface CompiledRegistry {
-  /** The service-wide version (own-platforms.ts) that it was compiled from. */
+  /** The service-wide version (own-platforms.ts) from which it was compiled. */
   readonly version: number
   readonly trie: SharedArrayBuffer
 }
 
-/** Which matcher an organization's names are matched with. */
+/** Provides the matcher of an organization. */
 export interface Registries {
   matcherOf(organizationId: string): Matcher
 }
@@ -24,26 +24,26 @@ export interface KnownHosts {
   knows(organizationId: string, view: DataView, start: number, end: number): boolean
 }
 
-/** An organization's own set, as it was read. */
+/** The own platforms of an organization, as last read. */
 interface OwnSet {
   readonly version: number
-  /** undefined if the organization has none. */
+  /** undefined if the organization has no own platforms. */
   readonly matcher: OwnMatcher | undefined
-  /** The turn of the event loop in which the version was last compared. */
+  /** The turn of the event loop in which the version was last checked. */
   checkedTurn: number
 }
 
 /**
- * The built-in registry with the operator's changes, and over it each organization's own platforms,
- * as the store has them now. One belongs to one thread. What it keeps is compared with the versions
- * in the store before each use, so a change of any process applies at once: to the next scan, and
+ * The current registry: the built-in platforms with the operator's changes, and each organization's
+ * own platforms in addition. Each thread has an instance. It compares what it cached with the
+ * versions in the store before each use. So a change by any process applies to the next scan, and
  * to messages from the next turn of the event loop on.
  */
 export class RegistryInForce implements Registries, KnownHosts {
   readonly #store: Store
   #shared: CompiledRegistry | undefined
   /**
-   * Made when it is needed: a thread that only asks whether hosts are known needs the trie alone.
+   * Created on first use. A thread that only checks whether hosts are known needs only the trie.
    */
   #matcher: NameMatcher | undefined
   #trie: DomainTrie | undefined
@@ -51,7 +51,7 @@ export class RegistryInForce implements Registries, KnownHosts {
   #ownRules = 0
   #turn = 0
   #turnEnds = false
-  /** The organization asked for last in this turn, and its matcher if it has own platforms. */
+  /** The organization of the last call in this turn, and its matcher if it has own platforms. */
   #lastId = ''
   #lastMatcher: OwnMatcher | undefined
   readonly #endTurn = (): void => {
@@ -66,12 +66,12 @@ export class RegistryInForce implements Registries, KnownHosts {
     this.#shared = compiled
   }
 
-  /** Organizations whose sets are kept. */
+  /** Number of organizations whose own platforms are cached. */
   get kept(): number {
     return this.#own.size
   }
 
-  /** What other threads start with. */
+  /** The compiled registry for other threads to start with. */
   get compiled(): CompiledRegistry {
     this.#checkShared()
     return this.#sharedRegistry()
@@ -82,7 +82,9 @@ export class RegistryInForce implements Registries, KnownHosts {
     return this.#ownSet(organizationId).matcher ?? this.#sharedMatcher()
   }
 
-  /** Platforms and rules that an organization has; of SERVICE_WIDE: that every organization has. */
+  /**
+   * All platforms and rules of an organization. SERVICE_WIDE: those that all organizations share.
+   */
   catalogOf(organizationId: string): Catalog {
     this.#checkShared()
     const shared = this.#sharedMatcher().catalog
@@ -92,7 +94,8 @@ export class RegistryInForce implements Registries, KnownHosts {
   }
 
   /**
-   * Per message: allocates nothing unless the organization replaced domains of a shared platform.
+   * Called for each message. Allocates nothing, unless the organization replaced domains of a
+   * shared platform.
    */
   knows(organizationId: string, view: DataView, start: number, end: number): boolean {
     if (organizationId !== this.#lastId) this.#checkInTurn(organizationId)
@@ -115,7 +118,7 @@ export class RegistryInForce implements Registries, KnownHosts {
     })
   }
 
-  /** Forgets everything if the service-wide changes are others now. */
+  /** Clears the caches if the service-wide changes have another version. */
   #checkShared(): void {
     const version = this.#store.ownPlatforms.version(SERVICE_WIDE)
     if (this.#shared?.version === version) return
@@ -148,7 +151,7 @@ export class RegistryInForce implements Registries, KnownHosts {
     return isChanged ? catalogOf(mergeChanges(builtIn.platforms, changes)) : builtIn
   }
 
-  /** The organization's own set, read again if its version changed. */
+  /** The organization's own platforms, read again if their version changed. */
   #ownSet(organizationId: string): OwnSet {
     const version = this.#store.ownPlatforms.version(organizationId)
     const known = this.#own.get(organizationId)
@@ -163,7 +166,7 @@ export class RegistryInForce implements Registries, KnownHosts {
     const set: OwnSet = { version, matcher, checkedTurn: this.#turn }
     this.#own.set(organizationId, set)
     this.#ownRules += matcher?.rules ?? 0
-    // The oldest are read again when their organizations send again.
+    // An evicted set is read again with the next message of its organization.
     for (const [id, oldest] of this.#own) {
       if (id === organizationId) break
       if (this.#own.size <= OWN_SETS_KEPT_MAX && this.#ownRules <= OWN_RULES_KEPT_MAX) break

@@ -3,14 +3,14 @@ import type { Environment } from '../lmdb/environment.ts'
 import { Family } from './family.ts'
 import { endOfPrefix, uuidBytes } from './keys.ts'
 
-/** An organization that was removed, while some of its records are still in the store. */
+/** An organization that was removed while the store still has some of its records. */
 export interface Removal {
   readonly organizationId: string
   readonly name: string
   readonly removedAtMs: number
 }
 
-/** The tables whose keys do not begin with an organization. */
+/** Tables whose keys do not begin with an organization. */
 const INDEXES: ReadonlySet<string> = new Set([
   ...['organization-names', 'api-key-hashes', 'token-hashes', 'memberships', 'users', 'user-names'],
   ...['sessions', 'session-hashes'],
@@ -18,10 +18,10 @@ const INDEXES: ReadonlySet<string> = new Set([
 const TABLE = 'organization-removals'
 
 /**
- * Removes the records of organizations. The first transaction removes the organization itself and
- * everything that leads to it: its name, its keys and its tokens. From then on no request or
- * message reaches it, and every writer of its records finds it gone. Its other records may be
- * millions; they are deleted in bounded transactions, also after a kill.
+ * Removes the records of organizations. The first transaction removes the organization itself, its
+ * name, its keys and its tokens. From then on, no request or message can refer to it, and writers
+ * of its records find no organization. The other records, possibly millions, are deleted in bounded
+ * transactions that continue after a crash.
  */
 export class Removals {
   readonly #environment: Environment
@@ -32,7 +32,7 @@ export class Removals {
     this.#removals = new Family(environment.table(TABLE), 'removal of an organization')
   }
 
-  /** Inside the transaction that removes the organization. */
+  /** Requires the transaction that removes the organization. */
   put(removal: Removal): void {
     this.#removals.put(uuidBytes(removal.organizationId), removal)
   }
@@ -45,15 +45,15 @@ export class Removals {
     return Array.from(this.#removals.range(Buffer.alloc(0)), ({ value }) => value)
   }
 
-  /** How many records are left to delete. */
+  /** Number of records that are still to be deleted. */
   left({ organizationId }: Removal): number {
     const range = rangeOf(organizationId)
     return this.#tables().reduce((sum, table) => sum + table.getKeysCount(range), 0)
   }
 
   /**
-   * Deletes the records, one bounded transaction per step. Yields the number of deleted records, so
-   * that others have their turn between two steps.
+   * Deletes the records, in one bounded transaction per step. Yields the number of deleted records
+   * after each step, so that other work can run in between.
    *
    * @throws Fault STORE_FULL.
    */
@@ -75,7 +75,7 @@ export class Removals {
       for (const key of keys) table.removeSync(key)
       deleted += keys.length
     }
-    // The last step also forgets the removal: nothing is left.
+    // The last step deletes the removal's own record.
     if (deleted < RETENTION_RECORDS_PER_STEP) this.#removals.remove(uuidBytes(organizationId))
     return deleted
   }

@@ -17,7 +17,10 @@ export interface Secret {
   readonly createdAtMs: number
   /** 0 until it is revoked. */
   readonly revokedAtMs: number
-  /** From then on it is expired, which is as good as revoked. Absent: it does not expire. */
+  /**
+   * From this time on, the secret is expired and is rejected like a revoked one. Absent: it does
+   * not expire.
+   */
   readonly expiresAtMs?: number
 }
 
@@ -41,7 +44,7 @@ export class Secrets<T extends Secret> {
     this.#onChange = onChange
   }
 
-  /** The secret whose SHA-256 this is, unless it was revoked. It may be expired. */
+  /** The secret with this SHA-256, unless it was revoked. The secret may be expired. */
   byHash(hash: Uint8Array): T | undefined {
     const key = this.#hashes.get(Buffer.from(hash))
     return key === undefined ? undefined : this.#records.get(key)
@@ -51,7 +54,10 @@ export class Secrets<T extends Secret> {
     return this.#records.get(Buffer.concat([uuidBytes(organizationId), uuidBytes(id)]))
   }
 
-  /** Whether a secret has this SHA-256 and was not revoked: byHash without reading the record. */
+  /**
+   * Whether a secret with this SHA-256 exists and was not revoked. Unlike byHash, it does not read
+   * the record.
+   */
   isActive(hash: Buffer): boolean {
     return this.#hashes.get(hash) !== undefined
   }
@@ -79,8 +85,8 @@ export class Secrets<T extends Secret> {
   }
 
   /**
-   * Makes all secrets of an organization unknown, and leaves their records. Inside the transaction
-   * that removes the organization.
+   * Removes all secrets of an organization from the index by hash, and keeps their records.
+   * Requires the transaction that removes the organization.
    */
   removeHashes(organizationId: string): void {
     for (const { hash, revokedAtMs } of this.ofOrganization(organizationId)) {

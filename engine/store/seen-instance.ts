@@ -4,18 +4,18 @@ import { u64Bytes } from './keys.ts'
 import { SequenceSet } from './sequence-set.ts'
 
 /*
- * The sequences of one collector instance that were counted, as ranges in pages:
+ * The counted sequences of one collector instance, as ranges in pages:
  *
  *   head    the newest ranges, up to PAGE_RANGES_MAX; each batch of the instance rewrites it
  *   page    older ranges: all counted sequences after the previous page's last, up to its own last
- *   late    sequences up to lateThrough, of removed pages: they may have been counted or not
+ *   late    sequences up to lateThrough, of removed pages: whether they were counted is unknown
  *
  *   0 ......... lateThrough ......... last ......... last = pagesThrough ......... newest
  *        late                 page           page                        head
  *
- * A collector's sequences arrive almost in order, so a page is read again only for an event that is
- * late. A head or page with too many ranges moves half of a page's into a new page; one with too
- * few joins the next.
+ * A collector's sequences arrive almost in order, so a page is read again only for a late event. A
+ * head or page with too many ranges moves half a page of them into a new page. A page with too few
+ * ranges is merged with the next.
  */
 export const PAGE_RANGES_MAX = 1024
 const PAGE_RANGES_NEW = PAGE_RANGES_MAX / 2
@@ -26,7 +26,7 @@ export interface StoredSeen {
   readonly ranges: readonly number[]
   /** When the instance last sent a new event, in milliseconds since 1970. */
   readonly usedMs: number
-  /** Absent where the instance has no pages, and never had any. */
+  /** Absent if the instance never had pages. */
   readonly pages?: number
   readonly pagesThrough?: number
   readonly lateThrough?: number
@@ -37,7 +37,7 @@ export interface StoredSeenPage {
   readonly ranges: readonly number[]
 }
 
-/** Whether a sequence was counted before. `late`: older than what is remembered. */
+/** Whether a sequence was counted before. `late`: the sequence is older than the stored ranges. */
 export type Seen = 'new' | 'duplicate' | 'late'
 
 interface Page {
@@ -47,12 +47,12 @@ interface Page {
 }
 
 /**
- * One instance while a batch is stored. Inside a transaction of the caller, from construction to
- * write().
+ * The sequences of one instance while a batch is stored. Requires a transaction of the caller, from
+ * construction to write().
  */
 export class SeenInstance {
   readonly isNew: boolean
-  /** Pages that write() removed because of a bound. */
+  /** Number of pages that write() removed because of a limit. */
   pagesForgotten = 0
   readonly #key: Buffer
   readonly #pageFamily: Family<StoredSeenPage>
@@ -62,7 +62,7 @@ export class SeenInstance {
   #pageCount: number
   #pagesThrough: number
   #lateThrough: number
-  /** The page that was asked for last, and the lowest sequence that is known to belong to it. */
+  /** The page of the last lookup, and the lowest sequence that is known to belong to it. */
   #current: Page | undefined
   #currentFrom = 0
 
@@ -78,7 +78,7 @@ export class SeenInstance {
   }
 
   /**
-   * Adds the sequences first..last, and reports consecutive ones with the same answer together, in
+   * Adds the sequences first..last. Reports consecutive sequences with the same result together, in
    * order.
    */
   add(first: number, last: number, report: (seen: Seen, count: number) => void): void {
@@ -107,15 +107,15 @@ export class SeenInstance {
   }
 
   /**
-   * Writes the pages that changed. Returns the head to store, or undefined where nothing changed.
-   * `excessOf` says how many pages must go once so many were added.
+   * Writes the changed pages. Returns the head to store, or undefined if nothing changed.
+   * `excessOf` returns how many pages to remove after a number of pages was added.
    */
   write(nowMs: number, excessOf: (pagesAdded: number) => number): StoredSeen | undefined {
     const changed = [...this.#pages.values()].filter((page) => page.changed).sort((a, b) => a.last - b.last)
     if (changed.length === 0 && !this.#head.changed) return undefined
     for (let page = changed.shift(); page !== undefined; page = changed.shift()) {
       if (page.set.rangeCount < PAGE_RANGES_MIN) {
-        // The next page is written in its turn, the head last.
+        // The loop writes the next page later, and the head last.
         const next = this.#joinNext(page)
         if (next !== this.#head && changed[0] !== next) changed.unshift(next)
       } else {
@@ -143,9 +143,7 @@ export class SeenInstance {
     return page
   }
 
-  /**
-   * The page whose last sequence is the lowest from `sequence` on; the head where there is none.
-   */
+  /** The first page whose last sequence is at least `sequence`; the head if there is none. */
   #pageFrom(sequence: number): Page {
     const key = this.#pageFamily.firstKey(this.#key, this.#keyOf(sequence))
     if (key === undefined) return this.#head
@@ -168,10 +166,7 @@ export class SeenInstance {
     return next
   }
 
-  /**
-   * Moves the lowest ranges into pages of their own, until the rest is no more than a page may
-   * have.
-   */
+  /** Moves the lowest ranges into new pages, until the remaining ranges fit one page. */
   #split(set: SequenceSet): void {
     while (set.rangeCount > PAGE_RANGES_MAX) {
       const ranges = set.takeLowest(PAGE_RANGES_NEW)

@@ -4,7 +4,7 @@ import { readSettings } from '../../engine/process/settings.ts'
 
 const read = (environment: NodeJS.ProcessEnv) => checkTogether(readSettings(serviceSettings, { environment }))
 
-t.test('the addresses that nobody gave are every address, and loopback for plain HTTP', async (t) => {
+t.test('the default is every address, and loopback for plain HTTP', async (t) => {
   t.match(read({}), { apiAddress: '0.0.0.0', ingestAddress: '::' })
   t.match(read({ PLAIN_HTTP: 'true' }), { apiAddress: '127.0.0.1', ingestAddress: '127.0.0.1' })
 })

@@ -84,8 +84,8 @@ for (const implementation of IMPLEMENTATIONS) {
         const sign = join(t.testdir(), 'fail')
         const code = [
           "import { existsSync } from 'node:fs'; import { workerData } from 'node:worker_threads'",
-          `const look = () => { if (existsSync('${sign}')) { clearInterval(timer); ${fault} } }`,
-          'const timer = workerData?.rateTable ? setInterval(look, 50) : undefined',
+          `const poll = () => { if (existsSync('${sign}')) { clearInterval(timer); ${fault} } }`,
+          'const timer = workerData?.rateTable ? setInterval(poll, 50) : undefined',
         ].join('\n')
         const service = await startService(
           join(t.testdirName, 'data'),

@@ -40,12 +40,12 @@ const OBSERVER = `
         for (const name of names) console.log(JSON.stringify({ ...name, framesDone }))
       } })
     console.log('ready')
-    let told = ''
+    let reported = ''
     setInterval(() => {
       const { live } = observation
       const brief = JSON.stringify([live?.filter, live?.lost, live?.reopened])
-      if (brief !== told) console.log(JSON.stringify({ live }))
-      told = brief
+      if (brief !== reported) console.log(JSON.stringify({ live }))
+      reported = brief
     }, 50).unref()
     process.once('SIGTERM', () => observation.stop())
     const { damage } = await observation.done

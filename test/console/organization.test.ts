@@ -61,7 +61,7 @@ t.test('an owner changes roles and removes members; the last owner stays', async
   t.equal((await foreign.post('/members/olga%40acme.example/remove')).status, 404)
 })
 
-t.test('sources show what arrives, what was not understood, and who fell silent', async (t) => {
+t.test('sources show arrivals, messages that were not understood, and silent senders', async (t) => {
   const site = await serveConsole(t)
   const { store, organization } = site
   const viewer = site.signIn('v', 'viewer')

@@ -14,7 +14,7 @@ function scanWith({ store, clock, organization }: TestConsole, names: readonly s
   runScan(store, registries, organization.id, 'schedule', clock)
 }
 
-t.test('before the first scan it says the next step, which follows what is done', async (t) => {
+t.test('before the first scan it shows the next step, which depends on the completed ones', async (t) => {
   const { signIn, store, organization } = await serveConsole(t)
   const admin = signIn('a', 'admin')
   const before = (await admin.get('/overview')).text

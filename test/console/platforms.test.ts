@@ -58,7 +58,7 @@ function namesIn(text: string): string[] {
   return [...text.matchAll(/<td><a href="\/platforms\/[^"]+">([^<]*)</g)].map(([, name = '']) => name)
 }
 
-t.test('an empty page says the next step', async (t) => {
+t.test('an empty page shows the next step', async (t) => {
   const { signIn } = await serveConsole(t)
   t.match((await signIn('v', 'viewer').get('/platforms')).text, /No scan has completed yet/)
 })

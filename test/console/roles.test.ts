@@ -18,7 +18,7 @@ function isAllowed(role: Role, action: Action): boolean {
 
 const isGuarded = (route: Route): boolean => route.access !== 'anyone' && route.access !== 'signed-in'
 
-t.test('every role times every route: what is accepted is what ACTIONS says', async (t) => {
+t.test('every role can use exactly the routes that ACTIONS allows', async (t) => {
   const { signIn } = await serveConsole(t)
   for (const role of ROLES) {
     const browser = signIn(`${role}@acme.example`, role)
@@ -31,7 +31,7 @@ t.test('every role times every route: what is accepted is what ACTIONS says', as
   }
 })
 
-t.test('every role times every entry of the navigation: what is shown is what ACTIONS says', async (t) => {
+t.test('every role sees exactly the navigation entries that ACTIONS allows', async (t) => {
   const { signIn } = await serveConsole(t)
   const router = new Router(ROUTES)
   for (const role of ROLES) {

@@ -81,7 +81,7 @@ t.test('a key needs a label and a scope that exists; 25 are active at most', asy
   t.equal(store.apiKeys.activeCount(organization.id, NOON), ACTIVE_API_KEYS_MAX)
 })
 
-t.test('nobody revokes what belongs to another organization', async (t) => {
+t.test('keys and tokens of another organization cannot be revoked', async (t) => {
   const site = await serveConsole(t)
   const admin = site.signIn('a', 'admin')
   await admin.post('/api-keys', { label: 'acme key', scopes: ['scores:read'] })

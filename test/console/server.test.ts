@@ -56,7 +56,7 @@ for (const implementation of IMPLEMENTATIONS) {
   })
 }
 
-t.test('a visitor who is not signed in is led to the sign-in page, and back', async (t) => {
+t.test('a visitor who is not signed in is redirected to the sign-in page, and back', async (t) => {
   const { browser } = await serveConsole(t)
   t.match((await browser().get('/')).headers, { location: '/sign-in' })
   const deep = await browser().get('/platforms?state=approved&q=chat')

@@ -9,7 +9,7 @@ import { SyslogService, squid } from '../support/syslog-service.ts'
 
 /** Files of a CA and of a service certificate that it signed, with the flag or setting for each. */
 async function signed(directory: string, name: string): Promise<{ caFile: string; flags: string[] }> {
-  const authority = await generate([{ name: 'commonName', value: 'authority' }], {
+  const ca = await generate([{ name: 'commonName', value: 'Test CA' }], {
     keyType: 'ec',
     algorithm: 'sha256',
     extensions: [
@@ -21,14 +21,14 @@ async function signed(directory: string, name: string): Promise<{ caFile: string
     keyType: 'ec',
     algorithm: 'sha256',
     extensions: [{ name: 'subjectAltName', altNames: [{ type: 2, value: name }] }],
-    ca: { key: authority.private, cert: authority.cert },
+    ca: { key: ca.private, cert: ca.cert },
   })
   const [caFile, keyFile, certificateFile] = ['ca.pem', 'key.pem', 'cert.pem'].map((file) => join(directory, file)) as [
     string,
     string,
     string,
   ]
-  writeFileSync(caFile, authority.cert)
+  writeFileSync(caFile, ca.cert)
   writeFileSync(keyFile, service.private, { mode: 0o600 })
   writeFileSync(certificateFile, service.cert)
   return { caFile, flags: ['--tls-key', keyFile, '--tls-certificate', certificateFile] }

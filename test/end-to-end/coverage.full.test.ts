@@ -73,7 +73,7 @@ t.test('a sensor reports its coverage once, over each transport', async (t) => {
   const https = ['--https-port', String(service.service.ingestPort)]
 
   const first = file('first.pcap', 50_000)
-  for (const times of ['once', 'again, and what was counted is not counted anew']) {
+  for (const times of ['once', 'again, without counting anything twice']) {
     const { status, stderr } = await reading(first, service.token, ...https)
     t.equal(status, 0, stderr)
     t.notMatch(stderr, /do not balance/)

@@ -6,7 +6,7 @@ import { sendTcp } from '../support/syslog-sender.ts'
 import { dataOf, organizationWithToken, rfc5424, SYSLOG_ON_LOOPBACK, squid } from '../support/syslog-service.ts'
 import { until } from '../support/wait.ts'
 
-t.test('a running service uses own platforms at once, and what waited for them', async (t) => {
+t.test('a running service applies own platforms at once, also to waiting events', async (t) => {
   const directory = t.testdir()
   const data = dataOf(directory)
   const { token } = await organizationWithToken(data, 'Acme', 'devices')

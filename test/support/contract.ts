@@ -23,12 +23,12 @@ const METHODS_DOCUMENTED = ['get', 'head']
 export function assertContract(document: Json, method: string, path: string, answer: Answer): void {
   const place = `${method} ${path} ${answer.status}`
   const documented = responseOf(document, method, path.split('?')[0] ?? '', answer.status)
-  assert.ok(documented, `${place}: the document does not tell of this status`)
+  assert.ok(documented, `${place}: the document lacks this status`)
   assertHeaders(document, documented.headers ?? {}, answer, place)
   const { content } = documented
   if (content === undefined || method === 'HEAD') {
-    assert.equal(content, undefined, `${place}: the document tells of a body`)
-    assert.equal(answer.text, '', `${place}: a body that the document does not tell of`)
+    assert.equal(content, undefined, `${place}: the document has a body`)
+    assert.equal(answer.text, '', `${place}: a body that the document lacks`)
     return
   }
   assert.equal(answer.headers['content-type'], Object.keys(content)[0], place)
@@ -76,7 +76,7 @@ function assertHeaders(
     assert.deepEqual(checkOf(document).strict(schema, value), [], `${place}: ${name}: ${text}`)
   }
   const others = Object.keys(answer.headers).filter((name) => !reported.has(name))
-  assert.deepEqual(others, [], `${place}: fields that the document does not tell of`)
+  assert.deepEqual(others, [], `${place}: fields that the document lacks`)
 }
 
 /** The value that a reference within the document points to, or the value itself. */

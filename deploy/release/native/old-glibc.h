@@ -1,6 +1,7 @@
 /*
- * Included before each source of an addon: binds functions to the version under which glibc has had them from its first release for the
- * machine. With 2.34 those of libpthread moved into libc.so.6 under a new version; they are the same functions.
+ * Included before each source of an addon. Binds functions to their oldest symbol version in glibc
+ * for the machine. In glibc 2.34 the functions of libpthread moved into libc.so.6 and got a new
+ * version, without a change.
  */
 #if defined(__x86_64__)
 #define FIRST_GLIBC "GLIBC_2.2.5"

@@ -1,4 +1,7 @@
-/* As old-glibc.c, for a function that libstdc++ has since GCC 11. Nothing that we compile asks for an array of a negative length. */
+/*
+ * As old-glibc.c, for a function that libstdc++ has since GCC 11. No addon allocates an array of
+ * negative length.
+ */
 #include <cstdlib>
 
 namespace std {

@@ -170,7 +170,7 @@ t.test('several sessions work side by side; one is revoked, then all others', as
   t.same(await Promise.all([first, ...others].map(isSignedIn)), [true, false, false])
 })
 
-t.test("nobody ends another user's session", async (t) => {
+t.test("a user cannot end another user's session", async (t) => {
   const site = await serveConsole(t)
   const ada = await setUp(site)
   const bob = await setUp(site, 'bob')

@@ -30,8 +30,8 @@ t.test('an invalid manifest is rejected', async (t) => {
     return document as unknown as Document
   }
   t.throws(() => unknownFields(wrong((container) => Object.assign(container, { image: 7 }))), /image must be string/)
-  const misspelt = wrong((container) => Object.assign(container, { securityContext: { readOnlyRootFileSystem: true } }))
-  t.same(unknownFields(misspelt), ['/spec/template/spec/containers/0/securityContext/readOnlyRootFileSystem'])
+  const withTypo = wrong((container) => Object.assign(container, { securityContext: { readOnlyRootFileSystem: true } }))
+  t.same(unknownFields(withTypo), ['/spec/template/spec/containers/0/securityContext/readOnlyRootFileSystem'])
 })
 
 t.test('compose.yaml conforms to the Compose Specification', async (t) => {

@@ -5,7 +5,7 @@ import { DAY_MS } from '../../../engine/process/clock.ts'
 import { admin, run } from '../../support/programs.ts'
 import { squid } from '../../support/syslog-service.ts'
 
-t.test('ingest file says what no scan will show, what it would store, and which log cannot match', async (t) => {
+t.test('ingest file reports lines outside the window, what it would store, and logs that cannot match', async (t) => {
   const directory = t.testdir()
   const data = ['--data-dir', join(directory, 'service')]
   await admin('organization', 'create', 'Acme', '--domain', 'acme.example', ...data)

@@ -107,7 +107,7 @@ t.test('export writes a file that add and a collector read', async (t) => {
   t.same((await admin('registry', 'export', ...data, '--org', 'Acme'))[0], exported, 'adding it changes nothing')
 })
 
-t.test('who may: the operator for every organization, administrators for their own', async (t) => {
+t.test('permissions: the operator for every organization, administrators for their own', async (t) => {
   const opened = site(t)
   const { administration, store, clock, catalog, directory } = opened
   const acme = makeOrganization(opened, 'Acme')
@@ -221,7 +221,7 @@ t.test('REGISTRY_FILE provisions service-wide platforms, and leaves those that c
   t.match(entries, [{ actor: 'operator posture-service', subject: 'one, two, zapier' }, { subject: 'two' }])
 })
 
-t.test('a disabled platform is not shown, and its evidence is there when it is enabled again', async (t) => {
+t.test('a disabled platform is not shown, and its evidence returns when it is enabled again', async (t) => {
   const opened = site(t)
   const { administration, store, clock, catalog, directory } = opened
   const acme = makeOrganization(opened, 'Acme')

@@ -89,7 +89,7 @@ for (const implementation of IMPLEMENTATIONS) {
       if (found.length > 0 && !isRefusedUnread)
         t.equal(text.endsWith('\r\n\r\n'), isHead, `${name}: a body, but not to HEAD`)
     }
-    t.equal(implementation === 'uws' ? after : 0, 0, 'what hides is not handed over')
+    t.equal(implementation === 'uws' ? after : 0, 0, 'the hidden request does not reach the handler')
     const client = rawClient(listener.port)
     t.teardown(() => client.socket.destroy())
     client.socket.write(request('', '', 'HEAD') + request(''))

@@ -55,7 +55,7 @@ for (const implementation of IMPLEMENTATIONS) {
         await closed
         clearInterval(sendTimer)
         clearTimeout(giveUp)
-        t.ok(performance.now() - began < WITHIN_MS - 100, `who ${name} is let go`)
+        t.ok(performance.now() - began < WITHIN_MS - 100, `a client that ${name} is disconnected`)
         if (stopsReading) t.ok(socket.bytesRead < LONG_BODY.length, `${socket.bytesRead} bytes had been sent`)
       }),
     )

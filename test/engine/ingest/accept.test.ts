@@ -29,7 +29,7 @@ t.test('each event counts once: within a batch, across concurrent batches, and a
     { kind: 'stored', accepted: 2, duplicates: 1, tooLate: 0, rejected: [], repeated: [1], late: [], coverage: [] },
     { kind: 'stored', accepted: 0, duplicates: 1, tooLate: 0, rejected: [], repeated: [0], late: [], coverage: [] },
   ])
-  t.same(reported, [id], 'told once a transaction')
+  t.same(reported, [id], 'reported once per transaction')
   t.same(await acceptorOf(opened).accept(id, [a, b]), {
     kind: 'stored',
     accepted: 0,
@@ -120,7 +120,7 @@ t.test('wrong clocks lose no event', async (t) => {
   t.ok(balanced(acceptor.counters))
 })
 
-t.test('at a limit the sender is told to retry, and nothing is stored', async (t) => {
+t.test('at a limit the response asks the sender to retry, and nothing is stored', async (t) => {
   const opened = openStore(t)
   const { id } = makeOrganization(opened, 'Acme')
   const acceptor = acceptorOf(opened)
@@ -201,7 +201,7 @@ t.test(
     t.match(
       await acceptor.acceptPacked(id, bytes, options),
       { kind: 'stored', accepted: 1 },
-      'nobody looks whether it is new',
+      'the store is not read to check whether it is new',
     )
     t.match(await acceptor.acceptPacked(id, bytes, { deduplicate: true }), { accepted: 1 })
     t.equal(ran, 2)

@@ -149,7 +149,7 @@ for (const laneThreads of [1, 2]) {
     t.same(
       [...seen].filter(([, count]) => count !== 1),
       [],
-      'none is there twice',
+      'no message is stored twice',
     )
     const { received, messages } = await syslog.status()
     t.equal(received.tcp, totalOf(messages.tcp))
@@ -197,8 +197,8 @@ t.test('a full disk applies back-pressure', { skip: skipMount }, async (t) => {
   t.match(await service.settled('tcp', COUNT), { stored: COUNT })
   t.match(await service.settled('udp', UDP_COUNT - dropped), { stored: UDP_COUNT - dropped })
   const stored = COUNT + UDP_COUNT - dropped
-  t.equal(await foundIn(service), stored, 'none is lost, none is there twice')
-  await until('the books, too', async () => {
+  t.equal(await foundIn(service), stored, 'no message is lost or stored twice')
+  await until('the counters include all messages', async () => {
     const rows = await accountingOf(service)
     return sum(rows.map((row) => row.messages)) === stored || undefined
   })
@@ -229,7 +229,7 @@ t.test('datagrams dropped by the kernel are counted', async (t) => {
   }
   const drops = kernelDrops(new Set([port]))
   service.service.child.kill('SIGCONT')
-  t.ok(drops > 0, `${drops} were let go`)
+  t.ok(drops > 0, `the kernel dropped ${drops}`)
   await service.settled('udp', COUNT - drops)
   const metrics = await service.metrics()
   t.equal(metrics.get('posture_ingest_datagrams_dropped_total{place="kernel"}'), drops)
@@ -279,10 +279,10 @@ t.test('after SIGTERM under load, acknowledged messages are stored and the accou
   const { status } = await service.service.ended
   t.equal(status, 0)
   const found = await foundIn(service)
-  t.ok(found >= stored, `${found} are there, ${stored} were told`)
+  t.ok(found >= stored, `${found} are stored, ${stored} were acknowledged`)
   const rows = await accountingOf(service)
-  t.equal(sum(rows.map((row) => row.in_progress)), 0, 'nothing was on its way')
-  t.equal(sum(rows.map((row) => row.stored)), found, 'what is there is what is in the books')
+  t.equal(sum(rows.map((row) => row.in_progress)), 0, 'no message was in progress')
+  t.equal(sum(rows.map((row) => row.stored)), found, 'the counters equal the stored messages')
 })
 
 t.test('after kill -9 under load, acknowledged messages are stored and the accounting balances', async (t) => {
@@ -293,16 +293,16 @@ t.test('after kill -9 under load, acknowledged messages are stored and the accou
     stored = (await service.counts('tcp')).stored + (await service.counts('udp')).stored
     return stored > 20_000 || undefined
   })
-  await until('books, which are written once a second', async () => {
+  await until('counters, which are written once a second', async () => {
     return (await accountingOf(service)).some((row) => row.stored > 0) || undefined
   })
   service.service.child.kill('SIGKILL')
   await service.service.ended
   const rows = await accountingOf(service)
   const found = await foundIn(service)
-  t.ok(found >= stored, `${found} are there, ${stored} were told`)
+  t.ok(found >= stored, `${found} are stored, ${stored} were acknowledged`)
   t.ok(rows.every(({ in_progress }) => in_progress >= 0))
-  t.ok(sum(rows.map((row) => row.stored)) <= found, 'no message is in the books that is not there')
+  t.ok(sum(rows.map((row) => row.stored)) <= found, 'the counters include no message that is not stored')
 })
 
 for (const laneThreads of [1, 2]) {
@@ -336,7 +336,7 @@ for (const laneThreads of [1, 2]) {
         t.ok(stored >= received.tcp, `${stored} of ${received.tcp} are stored`)
         t.same(lines, [])
       } else {
-        t.ok((lines[0]?.messages ?? 0) >= received.tcp - stored, `${lines[0]?.messages} are told to be lost`)
+        t.ok((lines[0]?.messages ?? 0) >= received.tcp - stored, `${lines[0]?.messages} are reported as lost`)
         t.ok((lines[0]?.messages ?? 0) > 0)
       }
     }

@@ -19,7 +19,7 @@ t.test('matches, clients and times are those of each platform', async (t) => {
   t.equal(tally.platforms.length, 2)
 })
 
-t.test('the clients that are told apart are bounded, and it is said', async (t) => {
+t.test('the number of distinct clients is bounded, and the report says so', async (t) => {
   const tally = new MatchTally(matcher, 3)
   for (let at = 0; at < 9; at++) tally.add({ name: claude, client: `10.0.0.${at}`, timeMs: 1, count: 1 })
   t.match(tally.platforms, [{ matches: 9, clients: 3, clientsIncomplete: true }])

@@ -63,8 +63,8 @@ t.test('a disk that other programs fill counts as full before LMDB runs out of p
     }
     return undefined
   }
-  t.match(refused(), { code: 'STORE_FULL', cause: undefined }, 'not by LMDB, which would be the cause')
-  t.equal(environment.full, true, 'so says who looks before')
+  t.match(refused(), { code: 'STORE_FULL', cause: undefined }, 'refused before LMDB, which would be the cause')
+  t.equal(environment.full, true, 'the environment reports the full disk')
   disk.free()
   // The environment checks the disk once a second.
   while (environment.full) await later(50)

@@ -29,7 +29,7 @@ t.test('one process runs at a time, and a killed process leaves no lock', async 
     exclusively(here, 'reading', () => Promise.reject(new Error('it failed'))),
     /it failed/,
   )
-  t.equal(await exclusively(here, 'reading', async () => 4), 4, 'work that failed has let go')
+  t.equal(await exclusively(here, 'reading', async () => 4), 4, 'failed work has released the lock')
 })
 
 t.test(

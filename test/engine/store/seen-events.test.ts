@@ -123,7 +123,7 @@ t.test('batches in any order are counted as a Set counts them', async (t) => {
   t.same(findingsOf(store), [])
 })
 
-t.test('the pages of an organization are bounded: who needs one more loses its own oldest', async (t) => {
+t.test('the pages of an organization are bounded: an organization at the limit loses its own oldest', async (t) => {
   const environment = new Environment(t.testdir(), OPTIONS)
   t.teardown(() => environment.close())
   const seen = new SeenEvents(environment, 20, 4)
