@@ -93,6 +93,7 @@ export class OrganizationChanges {
         rest = store.auditLog.ofOrganization(organizationId).filter(({ sequence }) => sequence > exported)
         store.apiKeys.removeHashes(organizationId)
         store.monitoringTokens.removeHashes(organizationId)
+        store.accountLinks.removeOfOrganization(organizationId)
         // With the index from users to members, whose keys begin with the user.
         for (const member of store.members.ofOrganization(organizationId)) store.members.remove(member)
         store.organizations.remove(this.#existing(organization))

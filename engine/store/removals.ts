@@ -10,18 +10,21 @@ export interface Removal {
   readonly removedAtMs: number
 }
 
-/** The tables whose keys do not begin with an organization. */
+/**
+ * The tables whose keys do not begin with an organization. The transaction that removes the
+ * organization removes its records in them (admin/organizations.ts).
+ */
 const INDEXES: ReadonlySet<string> = new Set([
   ...['organization-names', 'api-key-hashes', 'token-hashes', 'memberships', 'users', 'user-names'],
-  ...['sessions', 'session-hashes'],
+  ...['sessions', 'session-hashes', 'account-links'],
 ])
 const TABLE = 'organization-removals'
 
 /**
  * Removes the records of organizations. The first transaction removes the organization itself and
- * everything that leads to it: its name, its keys and its tokens. From then on no request or
- * message reaches it, and every writer of its records finds it gone. Its other records may be
- * millions; they are deleted in bounded transactions, also after a kill.
+ * everything that leads to it: its name, its keys, its tokens and its links. From then
+ * on no request or message reaches it, and every writer of its records finds it gone. Its other
+ * records may be millions; they are deleted in bounded transactions, also after a kill.
  */
 export class Removals {
   readonly #environment: Environment

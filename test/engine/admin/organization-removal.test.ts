@@ -10,6 +10,7 @@ import { runScan, ScanRunner } from '../../../engine/scan/fold.ts'
 import { hashSecret } from '../../../engine/store/access-key.ts'
 import { DailyRetention } from '../../../engine/store/daily-retention.ts'
 import { uuidBytes } from '../../../engine/store/keys.ts'
+import type { Organization } from '../../../engine/store/organizations.ts'
 import type { SourceDelta } from '../../../engine/store/sources.ts'
 import {
   findingsOf,
@@ -131,6 +132,20 @@ t.test('what was on its way when the organization was removed writes nothing', a
   t.match(await acceptor.accept(acme.id, [sender.event('claude.ai', clock.nowMs())]), { kind: 'retry' })
   accounting.write()
   t.same(recordsOf(opened, acme.id), {})
+})
+
+t.test('the unused links of a removed organization are removed with it', async (t) => {
+  const opened = openStore(t)
+  const { store, clock } = opened
+  const administration = new Administration(store, clock)
+  const [acme, other] = ['Acme', 'Other'].map((name) => makeOrganization(opened, name)) as [Organization, Organization]
+  administration.members.add(acme, 'bob', 'member')
+  administration.accountLinks.invite(acme, 'bob')
+  administration.accountLinks.setup(acme)
+  administration.accountLinks.setup(other)
+  administration.organizations.remove(acme, () => {})
+  t.match(store.accountLinks.all(), [{ kind: 'setup', organizationId: other.id }])
+  t.same(findingsOf(store), [], 'otherwise every backup fails')
 })
 
 t.test('a removal that was killed is finished by the service', async (t) => {
