@@ -53,4 +53,9 @@ export class AccountLinks {
   removeOfOrganization(organizationId: string): void {
     for (const link of this.all()) if (link.organizationId === organizationId) this.remove(link)
   }
+
+  /** Inside the transaction that removes the user. */
+  removePasswordLinks(userName: string): void {
+    for (const link of this.all()) if (link.kind === 'password' && link.name === userName) this.remove(link)
+  }
 }

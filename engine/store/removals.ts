@@ -22,9 +22,10 @@ const TABLE = 'organization-removals'
 
 /**
  * Removes the records of organizations. The first transaction removes the organization itself and
- * everything that leads to it: its name, its keys, its tokens and its links. From then
- * on no request or message reaches it, and every writer of its records finds it gone. Its other
- * records may be millions; they are deleted in bounded transactions, also after a kill.
+ * everything that leads to it: its name, keys, tokens, links, and the users of no other
+ * organization. From then on no request or message reaches it, and every writer of its records
+ * finds it gone. Its other records may be millions; they are deleted in bounded transactions, also
+ * after a kill.
  */
 export class Removals {
   readonly #environment: Environment

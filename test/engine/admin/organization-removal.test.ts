@@ -1,6 +1,8 @@
 import { readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
+import { linkHash } from '../../../engine/admin/account-links.ts'
+import { Accounts } from '../../../engine/admin/accounts.ts'
 import { Administration } from '../../../engine/admin/administration.ts'
 import { AuditExport } from '../../../engine/admin/audit-export.ts'
 import { EventAcceptor } from '../../../engine/ingest/accept.ts'
@@ -146,6 +148,40 @@ t.test('the unused links of a removed organization are removed with it', async (
   administration.organizations.remove(acme, () => {})
   t.match(store.accountLinks.all(), [{ kind: 'setup', organizationId: other.id }])
   t.same(findingsOf(store), [], 'otherwise every backup fails')
+})
+
+t.test('users of no other organization are removed with it, and others stay', async (t) => {
+  const opened = openStore(t)
+  const { store, clock } = opened
+  const administration = new Administration(store, clock)
+  const accounts = new Accounts(store, clock)
+  const [acme, other] = ['Acme', 'Other'].map((name) => makeOrganization(opened, name)) as [Organization, Organization]
+  const join = (organization: Organization, name: string, userId = ''): string => {
+    administration.members.add(organization, name, 'owner')
+    const link = linkHash(administration.accountLinks.invite(organization, name).secret).toString('hex')
+    const use = { linkHash: link, userId, userName: name, passwordHash: 'hash', organization: undefined }
+    return accounts.useLink(use).userId
+  }
+  const signIn = (userId: string, at: number): void => {
+    const [sessionHash, browserHash] = [hashSecret(`session ${at}`), hashSecret(`browser ${at}`)]
+    const hashes = { sessionHash: sessionHash.toString('hex'), browserHash: browserHash.toString('hex'), endedHash: '' }
+    accounts.signIn(userId, { ...hashes, address: '192.0.2.1', browser: 'Firefox', organizationId: acme.id })
+  }
+  const [ada, bob] = [join(acme, 'ada'), join(acme, 'bob')]
+  join(other, 'ada', ada)
+  signIn(ada, 1)
+  signIn(bob, 2)
+  administration.accountLinks.password('ada')
+  administration.accountLinks.password('bob')
+
+  administration.organizations.remove(acme, () => {})
+  t.match(store.users.all(), [{ id: ada, name: 'ada' }])
+  t.equal(store.sessions.ofUser(ada).length, 1)
+  t.same(store.sessions.ofUser(bob), [])
+  t.match(store.accountLinks.all(), [{ kind: 'password', name: 'ada' }])
+  t.equal(store.accountLinks.all().length, 1, 'no link sets the password of the next bob')
+  t.same(findingsOf(store), [])
+  t.not(join(other, 'bob'), bob, 'the name is free')
 })
 
 t.test('a removal that was killed is finished by the service', async (t) => {
