@@ -176,8 +176,8 @@ export class SyslogIngest {
   }
 
   /**
-   * Retries until the batch is on disk. The lane limits how much it reads for that organization in
-   * the meantime.
+   * Retries until the batch is on disk or its organization is removed. The lane limits how much it
+   * reads for that organization in the meantime.
    */
   async #store(lane: Thread, batch: Batch): Promise<void> {
     const { id, organizationId, bytes, deduplicate, reports } = batch
@@ -185,6 +185,9 @@ export class SyslogIngest {
     switch (outcome.kind) {
       case 'stored':
         lane.notify({ kind: 'settled', id, unstored: unstoredPlaces(outcome) })
+        return
+      case 'removed':
+        lane.notify({ kind: 'settled', id, unstored: 'all' })
         return
       case 'retry': {
         if (this.#isDrained) return

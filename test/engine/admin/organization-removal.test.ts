@@ -131,7 +131,7 @@ t.test('what was on its way when the organization was removed writes nothing', a
   })
   t.same(runner.run([{ organizationId: acme.id, trigger: 'schedule' }]), [], 'no outcome, and no failure')
   await prepared
-  t.match(await acceptor.accept(acme.id, [sender.event('claude.ai', clock.nowMs())]), { kind: 'retry' })
+  t.match(await acceptor.accept(acme.id, [sender.event('claude.ai', clock.nowMs())]), { kind: 'removed' })
   accounting.write()
   t.same(recordsOf(opened, acme.id), {})
 })
