@@ -18,8 +18,10 @@ async function read(path: string): Promise<ReadRevocations> {
   for (const [kind, table] of TABLES) {
     for (const { value } of environment.table(table).getRange({})) {
       try {
-        const { organizationId, id, revokedAtMs } = openPacked<Secret>(value, table)
-        if (revokedAtMs !== 0) revocations.push({ kind, organizationId, id, revokedAtMs })
+        const { organizationId, id, revokedAtMs, expiresAtMs } = openPacked<Secret>(value, table)
+        if (revokedAtMs === 0 && expiresAtMs === undefined) continue
+        const expiry = expiresAtMs === undefined ? {} : { expiresAtMs }
+        revocations.push({ kind, organizationId, id, revokedAtMs, ...expiry })
       } catch {
         damaged++
       }

@@ -1,9 +1,11 @@
-/** That an API key or a monitoring token was revoked, as a store says. */
+/** When an API key or a monitoring token was revoked or expires, as a store says. */
 export interface Revocation {
   readonly kind: 'api-key' | 'token'
   readonly organizationId: string
   readonly id: string
+  /** 0: it was not revoked, but expires. */
   readonly revokedAtMs: number
+  readonly expiresAtMs?: number
 }
 
 /** What the process that reads a store reports. */

@@ -39,25 +39,28 @@ export function revocationsIn(path: string): Promise<ReadRevocations | Unreadabl
 }
 
 /**
- * Revokes what is active in the store and was revoked elsewhere. Inside a transaction of the
- * caller. Returns how many.
+ * Revokes what is active in the store and was revoked elsewhere, and lets expire what expires
+ * earlier elsewhere, as a rotated key does. Inside a transaction of the caller. Returns how many
+ * were revoked.
  */
 export function revokeAgain(store: Store, revocations: readonly Revocation[], actor: Actor, nowMs: number): number {
   let revoked = 0
-  for (const { kind, organizationId, id, revokedAtMs } of revocations) {
+  for (const { kind, organizationId, id, revokedAtMs, expiresAtMs } of revocations) {
     const secrets = kind === 'api-key' ? store.apiKeys : store.monitoringTokens
     const secret: ApiKey | MonitoringToken | undefined = secrets.get(organizationId, id)
     if (secret === undefined || secret.revokedAtMs !== 0) continue
-    revokeIn(store, kind, secret, revokedAtMs)
-    store.auditLog.append({
-      organizationId,
-      timeMs: nowMs,
-      actor: nameOf(actor),
-      action: `${kind}.revoke`,
-      subject: secret.label,
-      details: { id, begins: secret.visible, revoked_before_restore: isoSeconds(revokedAtMs) },
-    })
-    revoked++
+    const entry = { organizationId, timeMs: nowMs, actor: nameOf(actor), subject: secret.label }
+    const details = { id, begins: secret.visible }
+    if (revokedAtMs !== 0) {
+      revokeIn(store, kind, secret, revokedAtMs)
+      const when = { revoked_before_restore: isoSeconds(revokedAtMs) }
+      store.auditLog.append({ ...entry, action: `${kind}.revoke`, details: { ...details, ...when } })
+      revoked++
+    } else if (expiresAtMs !== undefined && expiresAtMs < (secret.expiresAtMs ?? Number.POSITIVE_INFINITY)) {
+      expireIn(store, kind, secret, expiresAtMs)
+      const when = { expires: isoSeconds(expiresAtMs) }
+      store.auditLog.append({ ...entry, action: 'store.restore', details: { ...details, ...when } })
+    }
   }
   return revoked
 }
@@ -65,4 +68,9 @@ export function revokeAgain(store: Store, revocations: readonly Revocation[], ac
 function revokeIn(store: Store, kind: Revocation['kind'], secret: Secret, revokedAtMs: number): void {
   if (kind === 'api-key') store.apiKeys.revoke(secret as ApiKey, revokedAtMs)
   else store.monitoringTokens.revoke(secret as MonitoringToken, revokedAtMs)
+}
+
+function expireIn(store: Store, kind: Revocation['kind'], secret: Secret, expiresAtMs: number): void {
+  if (kind === 'api-key') store.apiKeys.replace({ ...(secret as ApiKey), expiresAtMs })
+  else store.monitoringTokens.replace({ ...(secret as MonitoringToken), expiresAtMs })
 }
