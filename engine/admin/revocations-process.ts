@@ -1,6 +1,7 @@
 import { Environment } from '../lmdb/environment.ts'
 import { openPacked } from '../store/family.ts'
 import { SCHEMA_VERSION } from '../store/migrate.ts'
+import { REMOVALS_TABLE, type Removal } from '../store/removals.ts'
 import type { Secret } from '../store/secrets.ts'
 import type { ReadRevocations, Revocation, Unreadable } from './revocations-protocol.ts'
 
@@ -27,8 +28,16 @@ async function read(path: string): Promise<ReadRevocations> {
       }
     }
   }
+  const removals: Removal[] = []
+  for (const { value } of environment.table(REMOVALS_TABLE).getRange({})) {
+    try {
+      removals.push(openPacked<Removal>(value, REMOVALS_TABLE))
+    } catch {
+      damaged++
+    }
+  }
   await environment.close()
-  return { revocations, damaged }
+  return { revocations, removals, damaged }
 }
 
 process.once('disconnect', () => process.exit())

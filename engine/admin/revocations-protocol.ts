@@ -1,3 +1,5 @@
+import type { Removal } from '../store/removals.ts'
+
 /** When an API key or a monitoring token was revoked or expires, as a store says. */
 export interface Revocation {
   readonly kind: 'api-key' | 'token'
@@ -11,7 +13,8 @@ export interface Revocation {
 /** What the process that reads a store reports. */
 export interface ReadRevocations {
   readonly revocations: readonly Revocation[]
-  /** Keys and tokens whose records cannot be read. */
+  readonly removals: readonly Removal[]
+  /** Keys, tokens and removals whose records cannot be read. */
   readonly damaged: number
 }
 

@@ -3,6 +3,7 @@ import { fileURLToPath } from 'node:url'
 import { isoSeconds } from '../process/clock.ts'
 import type { ApiKey } from '../store/api-keys.ts'
 import type { MonitoringToken } from '../store/monitoring-tokens.ts'
+import type { Removal } from '../store/removals.ts'
 import type { Secret } from '../store/secrets.ts'
 import type { Store } from '../store/store.ts'
 import type { Actor } from './changes.ts'
@@ -63,6 +64,20 @@ export function revokeAgain(store: Store, revocations: readonly Revocation[], ac
     }
   }
   return revoked
+}
+
+/**
+ * The keys and tokens of organizations that were removed elsewhere, to revoke them. The operator
+ * may want the data of such an organization back, but its secrets were given up.
+ */
+export function revocationsOfRemoved(store: Store, removals: readonly Removal[]): Revocation[] {
+  return removals.flatMap(({ organizationId, removedAtMs: revokedAtMs }) => {
+    const keys = store.apiKeys.ofOrganization(organizationId).map(({ id }) => ({ kind: 'api-key' as const, id }))
+    const tokens = store.monitoringTokens
+      .ofOrganization(organizationId)
+      .map(({ id }) => ({ kind: 'token' as const, id }))
+    return [...keys, ...tokens].map((secret) => ({ ...secret, organizationId, revokedAtMs }))
+  })
 }
 
 function revokeIn(store: Store, kind: Revocation['kind'], secret: Secret, revokedAtMs: number): void {

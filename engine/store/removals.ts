@@ -3,11 +3,16 @@ import type { Environment } from '../lmdb/environment.ts'
 import { Family } from './family.ts'
 import { endOfPrefix, uuidBytes } from './keys.ts'
 
-/** An organization that was removed, while some of its records are still in the store. */
+/**
+ * An organization that was removed. The record stays when all others of the organization are
+ * deleted, so that a restore can tell a removed organization from one that is not known.
+ */
 export interface Removal {
   readonly organizationId: string
   readonly name: string
   readonly removedAtMs: number
+  /** All other records of the organization are deleted. */
+  readonly isFinished?: boolean
 }
 
 /**
@@ -18,7 +23,9 @@ const INDEXES: ReadonlySet<string> = new Set([
   ...['organization-names', 'api-key-hashes', 'token-hashes', 'memberships', 'users', 'user-names'],
   ...['sessions', 'session-hashes', 'account-links'],
 ])
-const TABLE = 'organization-removals'
+/** The oldest finished removals beyond this number are forgotten. */
+const FINISHED_MAX = 10_000
+export const REMOVALS_TABLE = 'organization-removals'
 
 /**
  * Removes the records of organizations. The first transaction removes the organization itself and
@@ -33,7 +40,7 @@ export class Removals {
 
   constructor(environment: Environment) {
     this.#environment = environment
-    this.#removals = new Family(environment.table(TABLE), 'removal of an organization')
+    this.#removals = new Family(environment.table(REMOVALS_TABLE), 'removal of an organization')
   }
 
   /** Inside the transaction that removes the organization. */
@@ -41,11 +48,18 @@ export class Removals {
     this.#removals.put(uuidBytes(removal.organizationId), removal)
   }
 
+  /** Whether the organization was removed, and records of it are left to delete. */
   has(organizationId: string): boolean {
-    return this.#removals.has(uuidBytes(organizationId))
+    const removal = this.#removals.get(uuidBytes(organizationId))
+    return removal !== undefined && removal.isFinished !== true
   }
 
+  /** Removals with records that are left to delete. */
   all(): Removal[] {
+    return this.#every().filter(({ isFinished }) => isFinished !== true)
+  }
+
+  #every(): Removal[] {
     return Array.from(this.#removals.range(Buffer.alloc(0)), ({ value }) => value)
   }
 
@@ -61,15 +75,16 @@ export class Removals {
    *
    * @throws Fault STORE_FULL.
    */
-  *finish({ organizationId }: Removal): Generator<number> {
+  *finish(removal: Removal): Generator<number> {
     for (;;) {
-      const deleted = this.#environment.shrink(() => this.#deleteStep(organizationId))
+      const deleted = this.#environment.shrink(() => this.#deleteStep(removal))
       if (deleted === 0) return
       yield deleted
     }
   }
 
-  #deleteStep(organizationId: string): number {
+  #deleteStep(removal: Removal): number {
+    const { organizationId } = removal
     const range = rangeOf(organizationId)
     let deleted = 0
     for (const table of this.#tables()) {
@@ -79,13 +94,19 @@ export class Removals {
       for (const key of keys) table.removeSync(key)
       deleted += keys.length
     }
-    // The last step also forgets the removal: nothing is left.
-    if (deleted < RETENTION_RECORDS_PER_STEP) this.#removals.remove(uuidBytes(organizationId))
+    if (deleted < RETENTION_RECORDS_PER_STEP) this.#putFinished(removal)
     return deleted
   }
 
+  #putFinished(removal: Removal): void {
+    const finished = this.#every().filter(({ isFinished }) => isFinished === true)
+    finished.sort((a, b) => b.removedAtMs - a.removedAtMs)
+    for (const { organizationId } of finished.slice(FINISHED_MAX - 1)) this.#removals.remove(uuidBytes(organizationId))
+    this.put({ ...removal, isFinished: true })
+  }
+
   #tables() {
-    const owned = [...this.#environment.tables].filter(([name]) => name !== TABLE && !INDEXES.has(name))
+    const owned = [...this.#environment.tables].filter(([name]) => name !== REMOVALS_TABLE && !INDEXES.has(name))
     return owned.map(([, table]) => table)
   }
 }

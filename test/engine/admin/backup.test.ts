@@ -174,6 +174,39 @@ t.test('what was revoked after the backup stays revoked', async (t) => {
   await store.close()
 })
 
+for (const isFinished of [true, false]) {
+  const records = isFinished ? 'without records' : 'with records left to delete'
+  t.test(`a restored organization that was removed after the backup, ${records}, has no active key`, async (t) => {
+    const directory = t.testdir()
+    const clock = testClock(NOON)
+    const store = new Store(directory)
+    const opened = { store, directory, clock }
+    const [acme, other] = [makeOrganization(opened, 'Acme'), makeOrganization(opened, 'Other')]
+    const administration = new Administration(store, clock)
+    const secrets = [
+      administration.apiKeys.create(acme, 'key', ['scores:read']),
+      administration.tokens.generate(acme, 'token'),
+      administration.apiKeys.create(other, 'key', ['scores:read']),
+    ]
+    const file = join(directory, 'a.backup')
+    await backUp(store, file, BACKUP)
+    const removal = administration.organizations.remove(acme, () => {})
+    if (isFinished) for (const _step of store.removals.finish(removal));
+    t.same(findingsOf(store), [])
+    await store.close()
+
+    const restored = await restore(file, directory, { ...RESTORE, force: true, clock })
+    t.match(restored, { organizations: 2, revoked: 2, removedOrganizations: 1, unreadable: '' })
+    const after = new Store(directory, { mustExist: true })
+    const active = secrets.map(({ raw }) => {
+      return after.apiKeys.isActive(hashSecret(raw)) || after.monitoringTokens.isActive(hashSecret(raw))
+    })
+    t.same(active, [false, false, true])
+    t.same(findingsOf(after), [])
+    await after.close()
+  })
+}
+
 t.test('a key that was rotated after the backup expires when it did, and none expires later', async (t) => {
   const directory = t.testdir()
   const clock = testClock(NOON)

@@ -13,6 +13,7 @@ import { hashSecret } from '../../../engine/store/access-key.ts'
 import { DailyRetention } from '../../../engine/store/daily-retention.ts'
 import { uuidBytes } from '../../../engine/store/keys.ts'
 import type { Organization } from '../../../engine/store/organizations.ts'
+import { REMOVALS_TABLE } from '../../../engine/store/removals.ts'
 import type { SourceDelta } from '../../../engine/store/sources.ts'
 import {
   findingsOf,
@@ -24,14 +25,17 @@ import {
   type TestStore,
 } from '../../support/store.ts'
 
-/** Tables, and the number of their records whose key begins with the organization. */
+/**
+ * Tables, and the number of their records whose key begins with the organization, except the record
+ * that it was removed.
+ */
 function recordsOf({ store }: TestStore, id: string): Record<string, number> {
   const prefix = uuidBytes(id)
   const counts = [...store.environment.tables].map(([name, table]) => {
     const keys = [...table.getKeys({})].filter((key) => key.subarray(0, prefix.length).equals(prefix))
     return [name, keys.length] as const
   })
-  return Object.fromEntries(counts.filter(([, count]) => count > 0))
+  return Object.fromEntries(counts.filter(([name, count]) => count > 0 && name !== REMOVALS_TABLE))
 }
 
 function source(organizationId: string, address: string): SourceDelta {
