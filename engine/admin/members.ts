@@ -53,8 +53,7 @@ export class MemberChanges {
     return this.#changes.make('member.remove', organizationId, () => {
       const member = this.#existing(organization, name)
       if (store.members.ofOrganization(organizationId).length > 1) this.#assertOwnerWithout(organization, member)
-      store.members.remove(member)
-      if (member.userId !== undefined) removeUserWithoutMembership(store, member.userId)
+      removeMember(store, member)
       return { organizationId, subject: member.name, details: { was: member.role }, result: member }
     })
   }
@@ -80,10 +79,16 @@ export class MemberChanges {
   }
 }
 
-/** Inside a transaction of the caller. The name of a user who belongs nowhere becomes free. */
-function removeUserWithoutMembership(store: Store, userId: string): void {
-  const user = store.users.get(userId)
-  if (user === undefined || store.members.ofUser(userId).length > 0) return
-  for (const session of store.sessions.ofUser(userId)) store.sessions.remove(session)
+/**
+ * Removes a member inside a transaction of the caller. A user who then belongs to no organization
+ * is removed as well, so that the name becomes free.
+ */
+export function removeMember(store: Store, member: Member): void {
+  store.members.remove(member)
+  const user = member.userId === undefined ? undefined : store.users.get(member.userId)
+  if (user === undefined || store.members.ofUser(user.id).length > 0) return
+  for (const session of store.sessions.ofUser(user.id)) store.sessions.remove(session)
+  // Otherwise the link would set the password of the next user with this name.
+  store.accountLinks.removePasswordLinks(user.name)
   store.users.remove(user)
 }

@@ -5,6 +5,7 @@ import type { AuditEntry } from '../store/audit-log.ts'
 import type { Organization, Plan, ScanFrequency } from '../store/organizations.ts'
 import type { Removal } from '../store/removals.ts'
 import { type Changes, checkText } from './changes.ts'
+import { removeMember } from './members.ts'
 
 /** The settings of an organization that its administrators can change. */
 export interface OrganizationSettings {
@@ -93,8 +94,9 @@ export class OrganizationChanges {
         rest = store.auditLog.ofOrganization(organizationId).filter(({ sequence }) => sequence > exported)
         store.apiKeys.removeHashes(organizationId)
         store.monitoringTokens.removeHashes(organizationId)
+        store.accountLinks.removeOfOrganization(organizationId)
         // With the index from users to members, whose keys begin with the user.
-        for (const member of store.members.ofOrganization(organizationId)) store.members.remove(member)
+        for (const member of store.members.ofOrganization(organizationId)) removeMember(store, member)
         store.organizations.remove(this.#existing(organization))
         store.removals.put(result)
       },

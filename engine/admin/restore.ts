@@ -11,13 +11,13 @@ import { assertIntact, recordsOf } from './backup.ts'
 import { unseal } from './backup-file.ts'
 import type { Actor } from './changes.ts'
 import { fileFault, syncDirectory } from './file-faults.ts'
-import { revocationsIn, revokeAgain } from './revocations.ts'
+import { revocationsIn, revocationsOfRemoved, revokeAgain } from './revocations.ts'
 import type { ReadRevocations, Unreadable } from './revocations-protocol.ts'
 import { auditForAll } from './store-audit.ts'
 
 /** The locks that a restore must hold. */
 const REQUIRED_LOCKS = [SCANS, 'ingest file']
-const NOTHING_REPLACED: ReadRevocations = { revocations: [], damaged: 0 }
+const NOTHING_REPLACED: ReadRevocations = { revocations: [], removals: [], damaged: 0 }
 
 export interface RestoreOptions {
   readonly force: boolean
@@ -33,6 +33,8 @@ export interface Restored {
   readonly schema: number
   /** Keys and tokens that are revoked in the replaced store, and were active in the backup. */
   readonly revoked: number
+  /** Organizations of the backup that were removed from the replaced store. */
+  readonly removedOrganizations: number
   /** Why some of them may be active again. '': the replaced store was read, or there was none. */
   readonly unreadable: string
   /** Path of the replaced store. '': there was none. */
@@ -109,15 +111,18 @@ async function prepare(
     if (check === undefined) return undefined
     assertIntact(check, `${file}: the backup contains a damaged store`, 'name another backup')
     const timeMs = clock.nowMs()
-    const revoked = store.environment.write(() => {
+    const carried = store.environment.write(() => {
       auditForAll(store, { action: 'store.restore', actor, timeMs, subject: basename(file) })
-      return 'revocations' in replaced ? revokeAgain(store, replaced.revocations, actor, timeMs) : 0
+      if ('unreadable' in replaced) return { revoked: 0, removedOrganizations: 0 }
+      const back = replaced.removals.filter(({ organizationId }) => store.organizations.exists(organizationId))
+      const revocations = [...replaced.revocations, ...revocationsOfRemoved(store, back)]
+      return { revoked: revokeAgain(store, revocations, actor, timeMs), removedOrganizations: back.length }
     })
     return {
       organizations: store.organizations.ids().length,
       records: recordsOf(check),
       schema: store.environment.schemaVersion,
-      revoked,
+      ...carried,
       unreadable: whyUnread(replaced),
     }
   } finally {
@@ -127,7 +132,7 @@ async function prepare(
 
 function whyUnread(replaced: ReadRevocations | Unreadable): string {
   if ('unreadable' in replaced) return replaced.unreadable
-  return replaced.damaged === 0 ? '' : `${replaced.damaged} keys and tokens are damaged`
+  return replaced.damaged === 0 ? '' : `${replaced.damaged} keys, tokens and removals are damaged`
 }
 
 /** Opening migrates the copy. Errors name the backup, not its copy. */

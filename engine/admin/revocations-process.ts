@@ -3,6 +3,7 @@ import { Environment } from '../lmdb/environment.ts'
 import { isExpected } from '../process/failure.ts'
 import { openPacked } from '../store/family.ts'
 import { SCHEMA_VERSION } from '../store/migrate.ts'
+import { REMOVALS_TABLE, type Removal } from '../store/removals.ts'
 import type { Secret } from '../store/secrets.ts'
 import type { ReadRevocations, Revocation, Unreadable } from './revocations-protocol.ts'
 
@@ -20,15 +21,25 @@ async function read(path: string): Promise<ReadRevocations> {
   for (const [kind, table] of TABLES) {
     for (const { value } of environment.table(table).getRange({})) {
       try {
-        const { organizationId, id, revokedAtMs } = openPacked<Secret>(value, table)
-        if (revokedAtMs !== 0) revocations.push({ kind, organizationId, id, revokedAtMs })
+        const { organizationId, id, revokedAtMs, expiresAtMs } = openPacked<Secret>(value, table)
+        if (revokedAtMs === 0 && expiresAtMs === undefined) continue
+        const expiry = expiresAtMs === undefined ? {} : { expiresAtMs }
+        revocations.push({ kind, organizationId, id, revokedAtMs, ...expiry })
       } catch {
         damaged++
       }
     }
   }
+  const removals: Removal[] = []
+  for (const { value } of environment.table(REMOVALS_TABLE).getRange({})) {
+    try {
+      removals.push(openPacked<Removal>(value, REMOVALS_TABLE))
+    } catch {
+      damaged++
+    }
+  }
   await environment.close()
-  return { revocations, damaged }
+  return { revocations, removals, damaged }
 }
 
 process.once('disconnect', () => process.exit())

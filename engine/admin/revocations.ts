@@ -3,6 +3,7 @@ import { fileURLToPath } from 'node:url'
 import { isoSeconds } from '../process/clock.ts'
 import type { ApiKey } from '../store/api-keys.ts'
 import type { MonitoringToken } from '../store/monitoring-tokens.ts'
+import type { Removal } from '../store/removals.ts'
 import type { Secret } from '../store/secrets.ts'
 import type { Store } from '../store/store.ts'
 import type { Actor } from './changes.ts'
@@ -39,30 +40,52 @@ export function revocationsIn(path: string): Promise<ReadRevocations | Unreadabl
 }
 
 /**
- * Revokes what is active in the store and was revoked elsewhere. Inside a transaction of the
- * caller. Returns how many.
+ * Revokes what is active in the store and was revoked elsewhere, and lets expire what expires
+ * earlier elsewhere, as a rotated key does. Inside a transaction of the caller. Returns how many
+ * were revoked.
  */
 export function revokeAgain(store: Store, revocations: readonly Revocation[], actor: Actor, nowMs: number): number {
   let revoked = 0
-  for (const { kind, organizationId, id, revokedAtMs } of revocations) {
+  for (const { kind, organizationId, id, revokedAtMs, expiresAtMs } of revocations) {
     const secrets = kind === 'api-key' ? store.apiKeys : store.monitoringTokens
     const secret: ApiKey | MonitoringToken | undefined = secrets.get(organizationId, id)
     if (secret === undefined || secret.revokedAtMs !== 0) continue
-    revokeIn(store, kind, secret, revokedAtMs)
-    store.auditLog.append({
-      organizationId,
-      timeMs: nowMs,
-      actor: nameOf(actor),
-      action: `${kind}.revoke`,
-      subject: secret.label,
-      details: { id, begins: secret.visible, revoked_before_restore: isoSeconds(revokedAtMs) },
-    })
-    revoked++
+    const entry = { organizationId, timeMs: nowMs, actor: nameOf(actor), subject: secret.label }
+    const details = { id, begins: secret.visible }
+    if (revokedAtMs !== 0) {
+      revokeIn(store, kind, secret, revokedAtMs)
+      const when = { revoked_before_restore: isoSeconds(revokedAtMs) }
+      store.auditLog.append({ ...entry, action: `${kind}.revoke`, details: { ...details, ...when } })
+      revoked++
+    } else if (expiresAtMs !== undefined && expiresAtMs < (secret.expiresAtMs ?? Number.POSITIVE_INFINITY)) {
+      expireIn(store, kind, secret, expiresAtMs)
+      const when = { expires: isoSeconds(expiresAtMs) }
+      store.auditLog.append({ ...entry, action: 'store.restore', details: { ...details, ...when } })
+    }
   }
   return revoked
+}
+
+/**
+ * The keys and tokens of organizations that were removed elsewhere, to revoke them. The operator
+ * may want the data of such an organization back, but its secrets were given up.
+ */
+export function revocationsOfRemoved(store: Store, removals: readonly Removal[]): Revocation[] {
+  return removals.flatMap(({ organizationId, removedAtMs: revokedAtMs }) => {
+    const keys = store.apiKeys.ofOrganization(organizationId).map(({ id }) => ({ kind: 'api-key' as const, id }))
+    const tokens = store.monitoringTokens
+      .ofOrganization(organizationId)
+      .map(({ id }) => ({ kind: 'token' as const, id }))
+    return [...keys, ...tokens].map((secret) => ({ ...secret, organizationId, revokedAtMs }))
+  })
 }
 
 function revokeIn(store: Store, kind: Revocation['kind'], secret: Secret, revokedAtMs: number): void {
   if (kind === 'api-key') store.apiKeys.revoke(secret as ApiKey, revokedAtMs)
   else store.monitoringTokens.revoke(secret as MonitoringToken, revokedAtMs)
+}
+
+function expireIn(store: Store, kind: Revocation['kind'], secret: Secret, expiresAtMs: number): void {
+  if (kind === 'api-key') store.apiKeys.replace({ ...(secret as ApiKey), expiresAtMs })
+  else store.monitoringTokens.replace({ ...(secret as MonitoringToken), expiresAtMs })
 }

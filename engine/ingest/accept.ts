@@ -36,6 +36,8 @@ export type Acceptance =
       readonly coverage: readonly CoverageFate[]
     }
   | { readonly kind: 'retry'; readonly afterSeconds: number; readonly why: string }
+  /** The organization was removed after its token was read. Retrying cannot help. */
+  | { readonly kind: 'removed' }
 
 /** Indexes of the events of a batch that were not stored. */
 export interface UnstoredPlaces {
@@ -88,7 +90,7 @@ interface Waiting extends Omit<PackedBatchOptions, 'reports'> {
 
 /**
  * Counters since the start of the service. messages = accepted + duplicates + tooLate + rejected +
- * deferred.
+ * deferred + removed.
  */
 export interface AcceptCounters {
   messages: number
@@ -98,6 +100,8 @@ export interface AcceptCounters {
   rejected: number
   /** Refused temporarily because a limit was reached or the store failed. The sender retries. */
   deferred: number
+  /** The organization was removed before they were stored. */
+  removed: number
   /**
    * Events that were last seen after their receipt, by the sender's clock: stored as of receipt.
    */
@@ -117,6 +121,8 @@ export interface CoverageReportCounters {
    * Not stored because the batch was deferred or the stored record is damaged. The sender retries.
    */
   deferred: number
+  /** The organization was removed before they were stored. */
+  removed: number
   malformed: number
 }
 
@@ -132,9 +138,17 @@ export class EventAcceptor {
     tooLate: 0,
     rejected: 0,
     deferred: 0,
+    removed: 0,
     ahead: 0,
   }
-  readonly coverage: CoverageReportCounters = { accepted: 0, repeated: 0, tooOften: 0, deferred: 0, malformed: 0 }
+  readonly coverage: CoverageReportCounters = {
+    accepted: 0,
+    repeated: 0,
+    tooOften: 0,
+    deferred: 0,
+    removed: 0,
+    malformed: 0,
+  }
   readonly #store: Store
   readonly #reader = new BatchReader()
   readonly #clock: Clock
@@ -232,10 +246,7 @@ export class EventAcceptor {
   #storeBatch({ organizationId, batch, reports, deduplicate, alongside }: Waiting): Acceptance {
     const { events, runs, rejected } = batch
     const { buffer, seenEvents, organizations } = this.#store
-    // It was removed after its token was read. The sender's next try is refused.
-    if (!organizations.exists(organizationId)) {
-      return { kind: 'retry', afterSeconds: RETRY_AFTER_SECONDS, why: 'the organization was removed' }
-    }
+    if (!organizations.exists(organizationId)) return { kind: 'removed' }
     if (buffer.count(organizationId) + events.count > this.#bufferedEventsMax) {
       return { kind: 'retry', afterSeconds: RETRY_AFTER_SECONDS, why: "the organization's buffer is full" }
     }
@@ -285,8 +296,9 @@ export class EventAcceptor {
       this.counters.rejected += outcome.rejected.length
       for (const fate of outcome.coverage) this.coverage[typeof fate === 'string' ? COUNTER_OF[fate] : 'malformed']++
     } else {
-      this.counters.deferred += batch.events.count + batch.rejected.length
-      this.coverage.deferred += reports.length
+      const counter = outcome.kind === 'retry' ? 'deferred' : 'removed'
+      this.counters[counter] += batch.events.count + batch.rejected.length
+      this.coverage[counter] += reports.length
     }
     settle(outcome)
   }

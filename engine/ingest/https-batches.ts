@@ -93,11 +93,10 @@ export function eventsHandler(
     if (request.method !== 'POST') return refuse(response, 405, 'Send events by POST', ['allow', 'POST'])
     const token = admit(store, bearerToken(request))
     if (token === undefined) {
-      counters.unauthorized++
       const unauthenticated = sourceOf(sources, UNATTRIBUTED, request)
       unauthenticated.receive(Date.now())
       unauthenticated.count(Outcome.unauthorized, Date.now())
-      return refuse(response, 401, 'Invalid monitoring token', ['www-authenticate', 'Bearer'])
+      return refuseToken(response, counters)
     }
     const contentType = request.header('content-type').split(';', 1)[0]?.trim().toLowerCase() ?? ''
     const accept = Object.hasOwn(ACCEPT, contentType) ? ACCEPT[contentType] : undefined
@@ -160,6 +159,12 @@ async function takeBatch(
       }
       return sendError(response, 400, `Malformed batch: ${outcome.why}`)
     }
+    if (outcome.kind === 'removed') {
+      // As the next request is answered, which finds the token unknown.
+      source.receive(Date.now())
+      source.count(Outcome.unauthorized, Date.now())
+      return refuseToken(response, counters)
+    }
     counters.batches++
     if (outcome.kind === 'stored') countStored(source, outcome)
     answer(response, outcome)
@@ -182,12 +187,17 @@ function countStored(
   if (first !== undefined) source.sample = redact(first.error)
 }
 
+function refuseToken(response: HttpResponse, counters: BatchCounters): void {
+  counters.unauthorized++
+  refuse(response, 401, 'Invalid monitoring token', ['www-authenticate', 'Bearer'])
+}
+
 function refuseOverload(response: HttpResponse, counters: BatchCounters): void {
   counters.overloaded++
   sendError(response, 503, 'Try again later: the service is busy', ['retry-after', String(RETRY_AFTER_SECONDS)])
 }
 
-function answer(response: HttpResponse, acceptance: Acceptance): void {
+function answer(response: HttpResponse, acceptance: Exclude<Acceptance, { kind: 'removed' }>): void {
   switch (acceptance.kind) {
     case 'stored': {
       const { accepted, duplicates, tooLate, rejected } = acceptance

@@ -55,19 +55,6 @@ export class IngestAccounting {
     this.#rejects.push(...rejects.slice(0, Math.max(0, WAITING_MAX - this.#rejects.length)))
   }
 
-  /**
-   * For one transaction: whether a row's organization is in the store, so that no row outlives its
-   * organization.
-   */
-  #organizationCheck(): (row: { readonly organizationId: string }) => boolean {
-    const known = new Map([[NO_ORGANIZATION, true]])
-    return ({ organizationId }) => {
-      const exists = known.get(organizationId) ?? this.#store.organizations.exists(organizationId)
-      known.set(organizationId, exists)
-      return exists
-    }
-  }
-
   write(): void {
     this.add(this.sources.takeDeltas(Date.now() - SOURCE_SILENT_MS), [])
     while (this.#waiting.size > 0 || this.#rejects.length > 0) {
@@ -75,9 +62,11 @@ export class IngestAccounting {
       const rejects = this.#rejects.slice(0, SOURCES_PER_STEP)
       try {
         this.#store.environment.write(() => {
-          const isStored = this.#organizationCheck()
-          this.#store.sources.add(step.map(([, delta]) => delta).filter(isStored))
-          this.#store.sources.addRejects(rejects.filter(isStored))
+          addRows(
+            this.#store,
+            step.map(([, delta]) => delta),
+            rejects,
+          )
         })
       } catch (error) {
         if (!this.#failing)
@@ -90,4 +79,19 @@ export class IngestAccounting {
       this.#rejects = this.#rejects.slice(rejects.length)
     }
   }
+}
+
+/**
+ * Adds rows inside a transaction of the caller, except those of removed organizations: no row
+ * outlives its organization.
+ */
+export function addRows(store: Store, sources: readonly SourceDelta[], rejects: readonly Reject[]): void {
+  const known = new Map([[NO_ORGANIZATION, true]])
+  const exists = ({ organizationId }: { readonly organizationId: string }): boolean => {
+    const found = known.get(organizationId) ?? store.organizations.exists(organizationId)
+    known.set(organizationId, found)
+    return found
+  }
+  store.sources.add(sources.filter(exists))
+  store.sources.addRejects(rejects.filter(exists))
 }

@@ -33,6 +33,7 @@ import type { TokenRate } from './token-rate.ts'
 import { zoneMinutes } from './zone.ts'
 
 const CLIENTS_REMEMBERED = 4096
+const NO_PLACES: UnstoredPlaces = { duplicates: [], tooLate: [], rejected: [] }
 const METHOD_LOG = METHODS.indexOf('log')
 
 export interface IntakeOptions {
@@ -185,8 +186,11 @@ export class Intake {
   /**
    * The batch is on disk, except for the events at these indexes, which attribute the events of
    * collectors to their senders. Of the events of logs, only rejected ones are not stored.
+   *
+   * 'all': nothing of the batch is stored, because its organization was removed, and the token of
+   * its messages with it.
    */
-  settled(batch: OutgoingBatch, places: UnstoredPlaces): void {
+  settled(batch: OutgoingBatch, unstoredPlaces: UnstoredPlaces | 'all'): void {
     const pending = this.#pending.get(batch.organizationId)
     if (pending === undefined) return
     pending.inFlight--
@@ -198,6 +202,8 @@ export class Intake {
       return times
     }
     const { senders } = batch
+    const places = unstoredPlaces === 'all' ? NO_PLACES : unstoredPlaces
+    const outcome = unstoredPlaces === 'all' ? Outcome.unauthorized : Outcome.stored
     if (senders.length > 0) {
       for (const place of places.duplicates) note(senders[place], Outcome.duplicate, 1)
       for (const place of places.tooLate) note(senders[place], Outcome.tooLate, 1)
@@ -208,8 +214,8 @@ export class Intake {
     }
     for (const [source, messages] of batch.messages) {
       pending.messagesInFlight -= messages
-      const stored = messages - (unstored.get(source) ?? 0)
-      if (stored > 0) source.count(Outcome.stored, source.lastSeenMs, stored)
+      const others = messages - (unstored.get(source) ?? 0)
+      if (others > 0) source.count(outcome, source.lastSeenMs, others)
     }
     if (pending.inFlight === 0 && pending.logs.empty && pending.collected.empty)
       this.#pending.delete(batch.organizationId)

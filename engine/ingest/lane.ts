@@ -143,8 +143,8 @@ export class Lane implements ConnectionLane {
     if (sources.length > 0 || rejects.length > 0) this.#options.notify({ kind: 'counters', sources, rejects }, [])
   }
 
-  /** The writer has stored a batch. */
-  settled(id: number, unstored: UnstoredPlaces): void {
+  /** The writer has stored a batch, or refused it because its organization was removed. */
+  settled(id: number, unstored: UnstoredPlaces | 'all'): void {
     const batch = this.#inFlight.get(id)
     if (batch === undefined) return
     this.#inFlight.delete(id)

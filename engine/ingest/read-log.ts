@@ -1,14 +1,15 @@
-import { createHash } from 'node:crypto'
 import { statSync } from 'node:fs'
 import { basename } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { TextDecoder } from 'node:util'
-import { MESSAGE_BYTES_MAX } from '../limits.ts'
+import { MESSAGE_BYTES_MAX, RETRY_AFTER_SECONDS } from '../limits.ts'
 import { type ByteSource, type FileKind, STANDARD_INPUT, withPathOf } from '../process/byte-source.ts'
+import { SECOND_MS } from '../process/clock.ts'
 import { openDecompressed } from '../process/decompressed-bytes.ts'
 import { Fault } from '../process/error-codes.ts'
-import { BLOCK_KEY_BYTES, type LineHashes } from '../store/read-lines.ts'
 import type { Store } from '../store/store.ts'
-import { type EventAcceptor, unstoredPlaces } from './accept.ts'
+import { type Acceptance, type EventAcceptor, unstoredPlaces } from './accept.ts'
+import { BlockOfLines, NO_KEY } from './block-of-lines.ts'
 import { LF } from './formats/bytes.ts'
 import { NO_FORMAT } from './formats/detect.ts'
 import { FORMATS } from './formats/formats.ts'
@@ -45,7 +46,6 @@ const PIPE_COMMIT_MS = 1000
  * incomplete.
  */
 const STILL_WRITTEN_MS = 10_000
-const NO_KEY = Buffer.alloc(BLOCK_KEY_BYTES)
 
 /** A line that was not understood. */
 export interface LineProblem {
@@ -251,8 +251,8 @@ export class LogReader {
     for (const batch of batches) {
       const { organizationId, bytes, deduplicate } = batch
       const alongside = (): void => block.remember(this.#store, organizationId, count)
-      for (;;) {
-        const options = deduplicate ? { deduplicate } : { deduplicate, alongside }
+      const options = deduplicate ? { deduplicate } : { deduplicate, alongside }
+      for (let attempt = 1; ; attempt++) {
         const outcome = await this.#acceptor.acceptPacked(organizationId, bytes, options)
         if (outcome.kind === 'stored') {
           const rejected = outcome.rejected.length
@@ -265,13 +265,36 @@ export class LogReader {
           break
         }
         if (outcome.kind === 'malformed') throw new Error(`internal error: malformed batch: ${outcome.why}`)
-        if (this.#store.environment.full) {
+        const fault = this.#finalFault(outcome)
+        if (fault !== undefined) {
           for (const messages of batch.messages.values()) report.matched -= messages
-          throw new Fault('STORE_FULL', `${outcome.why}; everything read before is stored. Run the command again later`)
+          throw fault
         }
         await this.#options.freeSpace()
+        // From the second attempt on, freeing space did not help.
+        if (attempt > 1) await this.#pause(RETRY_AFTER_SECONDS * SECOND_MS)
       }
     }
+  }
+
+  /** Why a batch that was not stored is not tried again; undefined if it is. */
+  #finalFault(outcome: Exclude<Acceptance, { kind: 'stored' }>): Fault | undefined {
+    if (outcome.kind === 'removed') {
+      return new Fault('NOT_FOUND', 'the organization was removed while the file was read')
+    }
+    const { why } = outcome
+    if (this.#store.environment.full) {
+      return new Fault('STORE_FULL', `${why}; everything read before is stored. Run the command again later`)
+    }
+    if (!this.#options.stopped()) return undefined
+    return new Fault('STORE_UNWRITABLE', `${why}; stopped, and everything read before is stored. Run the command again`)
+  }
+
+  /** Ends early when the reading should end. */
+  async #pause(ms: number): Promise<void> {
+    const over = new AbortController()
+    await Promise.race([sleep(ms, undefined, { signal: over.signal }).catch(() => {}), this.#options.stop])
+    over.abort()
   }
 }
 
@@ -343,70 +366,6 @@ class OpenFile {
     if (this.#decoder !== undefined) return bytes.subarray(2)
     return bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf ? bytes.subarray(3) : bytes
   }
-}
-
-/**
- * The messages of a block, each identified by the hash of all messages up to it, and the hashes
- * stored by earlier runs.
- */
-class BlockOfLines {
-  count = 0
-  readonly #before: Buffer
-  #hashes = new Uint32Array(1024)
-  #high = 0x811c9dc5
-  #low = 0x2545f491
-  #first: Buffer = NO_KEY
-  #second: Buffer = NO_KEY
-  #versions: LineHashes[] = []
-
-  /** @param before key of the previous block, or NO_KEY */
-  constructor(before: Buffer) {
-    this.#before = before
-  }
-
-  /** Adds a message. Returns whether an earlier run has read it. */
-  add(bytes: Uint8Array, start: number, end: number, store: Store, organizationId: string): boolean {
-    for (let at = start; at < end; at++) {
-      const byte = bytes[at] ?? 0
-      this.#high = Math.imul(this.#high ^ byte, 0x01000193)
-      this.#low = Math.imul(this.#low + byte, 0x9e3779b1) ^ (this.#low >>> 15)
-    }
-    // Hash the message boundary, too.
-    this.#high = Math.imul(this.#high ^ 0x100, 0x01000193)
-    if (this.count === this.#hashes.length) {
-      const more = new Uint32Array(this.#hashes.length * 2)
-      more.set(this.#hashes)
-      this.#hashes = more
-    }
-    const hash = (this.#high ^ this.#low) >>> 0
-    const index = this.count++
-    this.#hashes[index] = hash
-    if (index === 0) {
-      this.#first = keyOf(this.#before, bytes.subarray(start, end))
-      return store.readLines.knowsFirst(organizationId, this.#first)
-    }
-    if (index === 1) {
-      this.#second = keyOf(this.#first, bytes.subarray(start, end))
-      this.#versions = store.readLines.versions(organizationId, this.#first, this.#second)
-    }
-    return this.#versions.some((version) => version[index] === hash)
-  }
-
-  /** Stores the hashes of the first `count` messages. Runs in the caller's transaction. */
-  remember(store: Store, organizationId: string, count: number): void {
-    if (count === 0) return
-    const second = count === 1 ? NO_KEY : this.#second
-    store.readLines.put(organizationId, this.#first, second, this.#hashes.slice(0, count), Date.now())
-  }
-
-  /** Returns the key of the next block, which covers all bytes of this block. */
-  key(content: Uint8Array): Buffer {
-    return keyOf(this.#before, content)
-  }
-}
-
-function keyOf(before: Buffer, message: Uint8Array): Buffer {
-  return createHash('sha256').update(before).update(message).digest().subarray(0, BLOCK_KEY_BYTES)
 }
 
 /** The reference for times without a year: when the file was last modified. */

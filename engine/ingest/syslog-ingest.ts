@@ -175,8 +175,8 @@ export class SyslogIngest {
   }
 
   /**
-   * Retries until the batch is on disk. The lane limits how much it reads for that organization in
-   * the meantime.
+   * Retries until the batch is on disk or its organization is removed. The lane limits how much it
+   * reads for that organization in the meantime.
    */
   async #store(lane: Thread, batch: Batch): Promise<void> {
     const { id, organizationId, bytes, deduplicate, reports } = batch
@@ -184,6 +184,9 @@ export class SyslogIngest {
     switch (outcome.kind) {
       case 'stored':
         lane.notify({ kind: 'settled', id, unstored: unstoredPlaces(outcome) })
+        return
+      case 'removed':
+        lane.notify({ kind: 'settled', id, unstored: 'all' })
         return
       case 'retry': {
         if (this.#phase === 'drained') return

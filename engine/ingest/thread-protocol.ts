@@ -78,8 +78,11 @@ export type FromLane =
   | { readonly kind: 'drained'; readonly messages: number; readonly bytes: number }
 
 export type ToLane =
-  /** The batch is on disk, except for the events at these indexes. */
-  | { readonly kind: 'settled'; readonly id: number; readonly unstored: UnstoredPlaces }
+  /**
+   * The batch is on disk, except for the events at these indexes. 'all': the organization was
+   * removed.
+   */
+  | { readonly kind: 'settled'; readonly id: number; readonly unstored: UnstoredPlaces | 'all' }
   | { readonly kind: 'status'; readonly id: number }
   | { readonly kind: 'drain'; readonly deadlineMs: number }
 

@@ -48,4 +48,14 @@ export class AccountLinks {
   remove(link: AccountLink): void {
     this.#records.remove(Buffer.from(link.hash, 'hex'))
   }
+
+  /** Inside the transaction that removes the organization. */
+  removeOfOrganization(organizationId: string): void {
+    for (const link of this.all()) if (link.organizationId === organizationId) this.remove(link)
+  }
+
+  /** Inside the transaction that removes the user. */
+  removePasswordLinks(userName: string): void {
+    for (const link of this.all()) if (link.kind === 'password' && link.name === userName) this.remove(link)
+  }
 }

@@ -9,7 +9,7 @@ import { randomUUID } from 'node:crypto'
  *   organization-names  name, lower case, UTF-8          o                              [index]
  *   own-platforms       o + platform id                  OwnPlatform
  *   registry-versions   o                                version number, see own-platforms.ts
- *   organization-removals  o                             Removal: records left to delete
+ *   organization-removals  o                             Removal of an organization
  *   members             o + name, lower case             Member
  *   memberships         user id (16) + o                 key of the member              [index]
  *   users               user id (16)                     User

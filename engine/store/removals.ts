@@ -3,25 +3,36 @@ import type { Environment } from '../lmdb/environment.ts'
 import { Family } from './family.ts'
 import { endOfPrefix, uuidBytes } from './keys.ts'
 
-/** An organization that was removed while the store still has some of its records. */
+/**
+ * An organization that was removed. The record stays when all others of the organization are
+ * deleted, so that a restore recognizes a removed organization.
+ */
 export interface Removal {
   readonly organizationId: string
   readonly name: string
   readonly removedAtMs: number
+  /** All other records of the organization are deleted. */
+  readonly isFinished?: boolean
 }
 
-/** Tables whose keys do not begin with an organization. */
+/**
+ * The tables whose keys do not begin with an organization. The transaction that removes the
+ * organization removes its records in them (admin/organizations.ts).
+ */
 const INDEXES: ReadonlySet<string> = new Set([
   ...['organization-names', 'api-key-hashes', 'token-hashes', 'memberships', 'users', 'user-names'],
-  ...['sessions', 'session-hashes'],
+  ...['sessions', 'session-hashes', 'account-links'],
 ])
-const TABLE = 'organization-removals'
+/** The oldest finished removals beyond this number are forgotten. */
+const FINISHED_MAX = 10_000
+export const REMOVALS_TABLE = 'organization-removals'
 
 /**
- * Removes the records of organizations. The first transaction removes the organization itself, its
- * name, its keys and its tokens. From then on, no request or message can refer to it, and writers
- * of its records find no organization. The other records, possibly millions, are deleted in bounded
- * transactions that continue after a crash.
+ * Removes the records of organizations. The first transaction removes the organization itself and
+ * everything that leads to it: its name, keys, tokens, links, and the users of no other
+ * organization. From then on no request or message reaches it, and every writer of its records
+ * finds it gone. Its other records may be millions; they are deleted in bounded transactions, also
+ * after a kill.
  */
 export class Removals {
   readonly #environment: Environment
@@ -29,7 +40,7 @@ export class Removals {
 
   constructor(environment: Environment) {
     this.#environment = environment
-    this.#removals = new Family(environment.table(TABLE), 'removal of an organization')
+    this.#removals = new Family(environment.table(REMOVALS_TABLE), 'removal of an organization')
   }
 
   /** Requires the transaction that removes the organization. */
@@ -37,11 +48,18 @@ export class Removals {
     this.#removals.put(uuidBytes(removal.organizationId), removal)
   }
 
+  /** Whether the organization was removed, and records of it are left to delete. */
   has(organizationId: string): boolean {
-    return this.#removals.has(uuidBytes(organizationId))
+    const removal = this.#removals.get(uuidBytes(organizationId))
+    return removal !== undefined && removal.isFinished !== true
   }
 
+  /** Removals with records that are left to delete. */
   all(): Removal[] {
+    return this.#every().filter(({ isFinished }) => isFinished !== true)
+  }
+
+  #every(): Removal[] {
     return Array.from(this.#removals.range(Buffer.alloc(0)), ({ value }) => value)
   }
 
@@ -57,15 +75,16 @@ export class Removals {
    *
    * @throws Fault STORE_FULL.
    */
-  *finish({ organizationId }: Removal): Generator<number> {
+  *finish(removal: Removal): Generator<number> {
     for (;;) {
-      const deleted = this.#environment.shrink(() => this.#deleteStep(organizationId))
+      const deleted = this.#environment.shrink(() => this.#deleteStep(removal))
       if (deleted === 0) return
       yield deleted
     }
   }
 
-  #deleteStep(organizationId: string): number {
+  #deleteStep(removal: Removal): number {
+    const { organizationId } = removal
     const range = rangeOf(organizationId)
     let deleted = 0
     for (const table of this.#tables()) {
@@ -75,13 +94,19 @@ export class Removals {
       for (const key of keys) table.removeSync(key)
       deleted += keys.length
     }
-    // The last step deletes the removal's own record.
-    if (deleted < RETENTION_RECORDS_PER_STEP) this.#removals.remove(uuidBytes(organizationId))
+    if (deleted < RETENTION_RECORDS_PER_STEP) this.#putFinished(removal)
     return deleted
   }
 
+  #putFinished(removal: Removal): void {
+    const finished = this.#every().filter(({ isFinished }) => isFinished === true)
+    finished.sort((a, b) => b.removedAtMs - a.removedAtMs)
+    for (const { organizationId } of finished.slice(FINISHED_MAX - 1)) this.#removals.remove(uuidBytes(organizationId))
+    this.put({ ...removal, isFinished: true })
+  }
+
   #tables() {
-    const owned = [...this.#environment.tables].filter(([name]) => name !== TABLE && !INDEXES.has(name))
+    const owned = [...this.#environment.tables].filter(([name]) => name !== REMOVALS_TABLE && !INDEXES.has(name))
     return owned.map(([, table]) => table)
   }
 }

@@ -59,9 +59,12 @@ export function addBackupCommands(program: Command): void {
         ['Records', 'records'],
         ['Schema', 'schema'],
         ['Revoked again', 'revoked'],
+        ['Removed before', 'removed_organizations'],
         ['Old store kept in', 'kept', { wrap: true }],
       ],
-      rows: [{ ...restored, unreadable: restored.unreadable || null }],
+      rows: [
+        { ...restored, removed_organizations: restored.removedOrganizations, unreadable: restored.unreadable || null },
+      ],
     })
   })
 }

@@ -1,6 +1,7 @@
 import { type Command, Option } from 'commander'
 import { z } from 'zod'
 import { EventAcceptor } from '../../ingest/accept.ts'
+import { addRows } from '../../ingest/ingest-accounting.ts'
 import { Intake } from '../../ingest/intake.ts'
 import { MatchTally } from '../../ingest/match-tally.ts'
 import { OUTCOMES, Outcome, totalOf } from '../../ingest/outcome.ts'
@@ -164,9 +165,10 @@ async function readFiles(
       progress.end()
     }
     if (options.dryRun !== true) writeSources(store, intake)
-    if (faults.at(-1)?.code === 'STORE_FULL') break
+    if (faults.at(-1)?.code === 'STORE_FULL' || !store.organizations.exists(token.organizationId)) break
   }
-  if (options.dryRun !== true && reports.length > 0) {
+  // Without the organization, the fault of its file says so.
+  if (options.dryRun !== true && reports.length > 0 && store.organizations.exists(token.organizationId)) {
     const sum = (of: (report: FileReport) => number): number =>
       reports.reduce((total, { report }) => total + of(report), 0)
     const messages = sum((report) => report.messages)
@@ -214,11 +216,8 @@ function askForScan(store: Store, organizationId: string, clock: Clock): Scan | 
 }
 
 /** A few rows, so they may use the space that is reserved for removals. */
-function writeSources(store: Store, intake: Intake): void {
-  store.environment.shrink(() => {
-    store.sources.add(intake.sources.takeDeltas(0))
-    store.sources.addRejects(intake.takeRejects())
-  })
+export function writeSources(store: Store, intake: Intake): void {
+  store.environment.shrink(() => addRows(store, intake.sources.takeDeltas(0), intake.takeRejects()))
 }
 
 function showSources(command: Command, org: string | undefined, { store, administration }: AdminContext): void {

@@ -174,6 +174,67 @@ t.test('what was revoked after the backup stays revoked', async (t) => {
   await store.close()
 })
 
+for (const isFinished of [true, false]) {
+  const records = isFinished ? 'without records' : 'with records left to delete'
+  t.test(`a restored organization that was removed after the backup, ${records}, has no active key`, async (t) => {
+    const directory = t.testdir()
+    const clock = testClock(NOON)
+    const store = new Store(directory)
+    const opened = { store, directory, clock }
+    const [acme, other] = [makeOrganization(opened, 'Acme'), makeOrganization(opened, 'Other')]
+    const administration = new Administration(store, clock)
+    const secrets = [
+      administration.apiKeys.create(acme, 'key', ['scores:read']),
+      administration.tokens.generate(acme, 'token'),
+      administration.apiKeys.create(other, 'key', ['scores:read']),
+    ]
+    const file = join(directory, 'a.backup')
+    await backUp(store, file, BACKUP)
+    const removal = administration.organizations.remove(acme, () => {})
+    if (isFinished) for (const _step of store.removals.finish(removal));
+    t.same(findingsOf(store), [])
+    await store.close()
+
+    const restored = await restore(file, directory, { ...RESTORE, force: true, clock })
+    t.match(restored, { organizations: 2, revoked: 2, removedOrganizations: 1, unreadable: '' })
+    const after = new Store(directory, { mustExist: true })
+    const active = secrets.map(({ raw }) => {
+      return after.apiKeys.isActive(hashSecret(raw)) || after.monitoringTokens.isActive(hashSecret(raw))
+    })
+    t.same(active, [false, false, true])
+    t.same(findingsOf(after), [])
+    await after.close()
+  })
+}
+
+t.test('a key that was rotated after the backup expires when it did, and none expires later', async (t) => {
+  const directory = t.testdir()
+  const clock = testClock(NOON)
+  const opened = { store: new Store(directory), directory, clock }
+  const organization = makeOrganization(opened, 'Acme')
+  const { apiKeys } = new Administration(opened.store, clock)
+  const [rotated, kept] = ['rotated', 'kept'].map(
+    (label) => apiKeys.create(organization, label, ['scores:read']).record.id,
+  )
+  const early = apiKeys.create(organization, 'early', ['scores:read'], NOON + 60_000).record
+  const file = join(directory, 'a.backup')
+  await backUp(opened.store, file, BACKUP)
+  apiKeys.rotate(organization, rotated ?? '', { graceMs: 5000 })
+  opened.store.environment.write(() => opened.store.apiKeys.replace({ ...early, expiresAtMs: NOON + 90_000 }))
+  await opened.store.close()
+
+  t.match(await restore(file, directory, { ...RESTORE, force: true, clock }), { revoked: 0, unreadable: '' })
+  const store = new Store(directory, { mustExist: true })
+  const expiries = [rotated, kept, early.id].map((id) => store.apiKeys.get(organization.id, id ?? '')?.expiresAtMs)
+  t.same(expiries, [NOON + 5000, undefined, NOON + 60_000])
+  t.match(store.auditLog.ofOrganization(organization.id).slice(-2), [
+    { action: 'store.restore', subject: 'a.backup' },
+    { action: 'store.restore', subject: 'rotated', details: { expires: '2026-11-20T12:00:05Z' } },
+  ])
+  t.same(findingsOf(store), [])
+  await store.close()
+})
+
 for (const [name, damage] of [
   ['of zeros behind its first page', (bytes: Buffer) => bytes.fill(0, 8192)],
   ['cut in its middle', (bytes: Buffer) => bytes.subarray(0, 12_288)],

@@ -1,6 +1,8 @@
 import { readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
+import { linkHash } from '../../../engine/admin/account-links.ts'
+import { Accounts } from '../../../engine/admin/accounts.ts'
 import { Administration } from '../../../engine/admin/administration.ts'
 import { AuditExport } from '../../../engine/admin/audit-export.ts'
 import { EventAcceptor } from '../../../engine/ingest/accept.ts'
@@ -10,6 +12,8 @@ import { runScan, ScanRunner } from '../../../engine/scan/fold.ts'
 import { hashSecret } from '../../../engine/store/access-key.ts'
 import { DailyRetention } from '../../../engine/store/daily-retention.ts'
 import { uuidBytes } from '../../../engine/store/keys.ts'
+import type { Organization } from '../../../engine/store/organizations.ts'
+import { REMOVALS_TABLE } from '../../../engine/store/removals.ts'
 import type { SourceDelta } from '../../../engine/store/sources.ts'
 import {
   findingsOf,
@@ -21,14 +25,17 @@ import {
   type TestStore,
 } from '../../support/store.ts'
 
-/** Tables, and the number of their records whose key begins with the organization. */
+/**
+ * Tables, and the number of their records whose key begins with the organization, except the record
+ * that it was removed.
+ */
 function recordsOf({ store }: TestStore, id: string): Record<string, number> {
   const prefix = uuidBytes(id)
   const counts = [...store.environment.tables].map(([name, table]) => {
     const keys = [...table.getKeys({})].filter((key) => key.subarray(0, prefix.length).equals(prefix))
     return [name, keys.length] as const
   })
-  return Object.fromEntries(counts.filter(([, count]) => count > 0))
+  return Object.fromEntries(counts.filter(([name, count]) => count > 0 && name !== REMOVALS_TABLE))
 }
 
 function source(organizationId: string, address: string): SourceDelta {
@@ -128,9 +135,57 @@ t.test('what was on its way when the organization was removed writes nothing', a
   })
   t.same(runner.run([{ organizationId: acme.id, trigger: 'schedule' }]), [], 'no outcome, and no failure')
   await prepared
-  t.match(await acceptor.accept(acme.id, [sender.event('claude.ai', clock.nowMs())]), { kind: 'retry' })
+  t.match(await acceptor.accept(acme.id, [sender.event('claude.ai', clock.nowMs())]), { kind: 'removed' })
   accounting.write()
   t.same(recordsOf(opened, acme.id), {})
+})
+
+t.test('the unused links of a removed organization are removed with it', async (t) => {
+  const opened = openStore(t)
+  const { store, clock } = opened
+  const administration = new Administration(store, clock)
+  const [acme, other] = ['Acme', 'Other'].map((name) => makeOrganization(opened, name)) as [Organization, Organization]
+  administration.members.add(acme, 'bob', 'member')
+  administration.accountLinks.invite(acme, 'bob')
+  administration.accountLinks.setup(acme)
+  administration.accountLinks.setup(other)
+  administration.organizations.remove(acme, () => {})
+  t.match(store.accountLinks.all(), [{ kind: 'setup', organizationId: other.id }])
+  t.same(findingsOf(store), [], 'otherwise every backup fails')
+})
+
+t.test('users of no other organization are removed with it, and others stay', async (t) => {
+  const opened = openStore(t)
+  const { store, clock } = opened
+  const administration = new Administration(store, clock)
+  const accounts = new Accounts(store, clock)
+  const [acme, other] = ['Acme', 'Other'].map((name) => makeOrganization(opened, name)) as [Organization, Organization]
+  const join = (organization: Organization, name: string, userId = ''): string => {
+    administration.members.add(organization, name, 'owner')
+    const link = linkHash(administration.accountLinks.invite(organization, name).secret).toString('hex')
+    const use = { linkHash: link, userId, userName: name, passwordHash: 'hash', organization: undefined }
+    return accounts.useLink(use).userId
+  }
+  const signIn = (userId: string, at: number): void => {
+    const [sessionHash, browserHash] = [hashSecret(`session ${at}`), hashSecret(`browser ${at}`)]
+    const hashes = { sessionHash: sessionHash.toString('hex'), browserHash: browserHash.toString('hex'), endedHash: '' }
+    accounts.signIn(userId, { ...hashes, address: '192.0.2.1', browser: 'Firefox', organizationId: acme.id })
+  }
+  const [ada, bob] = [join(acme, 'ada'), join(acme, 'bob')]
+  join(other, 'ada', ada)
+  signIn(ada, 1)
+  signIn(bob, 2)
+  administration.accountLinks.password('ada')
+  administration.accountLinks.password('bob')
+
+  administration.organizations.remove(acme, () => {})
+  t.match(store.users.all(), [{ id: ada, name: 'ada' }])
+  t.equal(store.sessions.ofUser(ada).length, 1)
+  t.same(store.sessions.ofUser(bob), [])
+  t.match(store.accountLinks.all(), [{ kind: 'password', name: 'ada' }])
+  t.equal(store.accountLinks.all().length, 1, 'no link sets the password of the next bob')
+  t.same(findingsOf(store), [])
+  t.not(join(other, 'bob'), bob, 'the name is free')
 })
 
 t.test('a removal that was killed is finished by the service', async (t) => {

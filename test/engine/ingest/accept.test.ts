@@ -1,4 +1,5 @@
 import t from 'tap'
+import { Administration } from '../../../engine/admin/administration.ts'
 import type { CoverageReport } from '../../../engine/event/coverage-report.ts'
 import { type Event, eventFromJson, eventToJson, packBatch } from '../../../engine/event/event.ts'
 import { type AcceptCounters, EventAcceptor } from '../../../engine/ingest/accept.ts'
@@ -13,8 +14,8 @@ function acceptorOf({ store, clock }: TestStore, onBuffered: (id: string) => voi
   return new EventAcceptor(store, clock, quietLog, onBuffered)
 }
 
-function balanced({ messages, accepted, duplicates, tooLate, rejected, deferred }: AcceptCounters): boolean {
-  return messages === accepted + duplicates + tooLate + rejected + deferred
+function balanced({ messages, accepted, duplicates, tooLate, rejected, deferred, removed }: AcceptCounters): boolean {
+  return messages === accepted + duplicates + tooLate + rejected + deferred + removed
 }
 
 t.test('each event counts once: within a batch, across concurrent batches, and after reopening', async (t) => {
@@ -295,7 +296,7 @@ t.test('coverage reports are stored once, in the same transaction as the events'
   t.equal(writes, 1)
   t.match(store.coverage.sumSince(acme, 0), { sensors: 2, counters: { packets: 4 } })
   t.match(store.coverage.sumSince(other, 0), { sensors: 1, counters: { packets: 2 } })
-  t.same(acceptor.coverage, { accepted: 3, repeated: 1, tooOften: 1, deferred: 0, malformed: 0 })
+  t.same(acceptor.coverage, { accepted: 3, repeated: 1, tooOften: 1, deferred: 0, removed: 0, malformed: 0 })
 })
 
 t.test('a bad report costs no event, and a bad event no report', async (t) => {
@@ -313,7 +314,7 @@ t.test('a bad report costs no event, and a bad event no report', async (t) => {
     rejected: [{ index: 0 }],
     coverage: ['added'],
   })
-  t.same(acceptor.coverage, { accepted: 1, repeated: 0, tooOften: 0, deferred: 0, malformed: 1 })
+  t.same(acceptor.coverage, { accepted: 1, repeated: 0, tooOften: 0, deferred: 0, removed: 0, malformed: 1 })
 })
 
 t.test('a damaged record of a sensor costs no event', async (t) => {
@@ -363,4 +364,14 @@ t.test('a batch that must be retried does not consume its report', async (t) => 
   environment.write = write
   t.match(await acceptor.acceptPacked(id, batch, DEDUPLICATE), { kind: 'stored', coverage: ['added'] })
   t.match(acceptor.coverage, { deferred: 2, accepted: 1 })
+})
+
+t.test('a batch of a removed organization is refused finally, and counted', async (t) => {
+  const opened = openStore(t)
+  const acme = makeOrganization(opened, 'Acme')
+  const acceptor = acceptorOf(opened)
+  const accepting = acceptor.accept(acme.id, [new Sender().event('claude.ai', NOON), 'id: none'])
+  new Administration(opened.store, opened.clock).organizations.remove(acme, () => {})
+  t.same(await accepting, { kind: 'removed' })
+  t.match(acceptor.counters, { messages: 2, removed: 2, deferred: 0 })
 })

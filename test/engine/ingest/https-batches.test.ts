@@ -39,6 +39,27 @@ type Case = Ask & { readonly name: string; readonly path?: string; readonly stat
 
 for (const implementation of IMPLEMENTATIONS) {
   t.test(`over ${implementation}`, async (t) => {
+    t.test('a batch whose organization is removed while it is stored is answered as its next one', async (t) => {
+      const { ask, token, opened, organization, counters, sender } = await startIngest(t, implementation)
+      const remove = new Administration(opened.store, opened.clock).organizations
+      let isRemoved = false
+      const { write } = opened.store.environment
+      Object.assign(opened.store.environment, {
+        write: (work: () => unknown) => {
+          if (!isRemoved) {
+            isRemoved = true
+            remove.remove(organization, () => {})
+          }
+          return write.call(opened.store.environment, work)
+        },
+      })
+      const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/msgpack' }
+      const body = packBatch([sender.event('claude.ai', NOON)])
+      for (const which of ['first', 'next'])
+        t.equal((await ask(EVENTS_PATH, { method: 'POST', headers, body })).status, 401, which)
+      t.match(counters, { batches: 0, unauthorized: 2 })
+    })
+
     t.test('msgpack and JSON, plain and gzip, are stored before they are answered', async (t) => {
       const { ask, token, opened, organization, sender } = await startIngest(t, implementation)
       const json = { authorization: `Bearer ${token}`, 'content-type': 'application/json; charset=utf-8' }

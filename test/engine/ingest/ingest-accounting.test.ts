@@ -1,7 +1,11 @@
 import t from 'tap'
+import { writeSources } from '../../../engine/admin/commands/ingest.ts'
 import { IngestAccounting } from '../../../engine/ingest/ingest-accounting.ts'
+import { Origin } from '../../../engine/ingest/origin.ts'
 import { Outcome } from '../../../engine/ingest/outcome.ts'
+import { openIntake } from '../../support/intake.ts'
 import { makeOrganization, NOON, openStore, quietLog } from '../../support/store.ts'
+import { rfc5424 } from '../../support/syslog-service.ts'
 
 t.test('while the store cannot be written, counts wait in one row per source, and none is lost', async (t) => {
   const opened = openStore(t)
@@ -33,4 +37,15 @@ t.test('while the store cannot be written, counts wait in one row per source, an
   t.ok(rows.every(({ received, counts }) => received === SECONDS && counts[Outcome.stored] === SECONDS))
   t.ok(rows.every(({ formats }) => Object.values(formats)[0] === SECONDS))
   t.equal(accounting.lost, 0)
+})
+
+t.test('ingest file stores no rows of an organization that was removed while it read', async (t) => {
+  const opened = openIntake(t)
+  const { store, intake, organization, token } = opened
+  const origin = new Origin('tcp', '192.0.2.1', 514)
+  t.equal(opened.take(rfc5424(token.raw, 'not a log'), origin), 'unknown')
+  opened.administration.organizations.remove(organization, () => {})
+  writeSources(store, intake)
+  t.same(store.sources.ofOrganization(organization.id), [])
+  t.same(store.sources.rejectsOf(organization.id), [])
 })

@@ -419,6 +419,17 @@ t.test('each collector in a batch has its own duplicates, late and rejected even
   ])
 })
 
+t.test('messages of an organization that was removed meanwhile are counted as unauthorized', async (t) => {
+  const { intake, take, token } = openIntake(t)
+  const origin = tcp()
+  for (let index = 0; index < 3; index++) t.equal(take(rfc5424(token.raw, squid('claude.ai')), origin), 'stored')
+  const [batch] = intake.takeBatches(true)
+  if (batch !== undefined) intake.settled(batch, 'all')
+  t.equal(intake.idle, true)
+  t.same(sumsOf(intake), { received: 3, known: 3 })
+  t.equal(intake.sources.takeDeltas(0)[0]?.counts[Outcome.unauthorized], 3)
+})
+
 t.test("a coverage report joins the batch of its token's organization, and is counted as skipped", async (t) => {
   const intake = openIntake(t, { storesCoverage: true })
   const { take, token, organization } = intake

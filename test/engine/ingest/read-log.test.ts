@@ -26,7 +26,7 @@ interface Reading {
   readonly directory: string
   readonly problems: LineProblem[]
   readonly matches: LineMatch[]
-  read(name: string, more?: { dryRun?: boolean; stopAfter?: number }): Promise<FileReport>
+  read(name: string, more?: { dryRun?: boolean; stopAfter?: number; onMatch?: () => unknown }): Promise<FileReport>
   write(name: string, content: string | Uint8Array): string
   /** Number of messages in the buffer. */
   stored(): number
@@ -53,7 +53,7 @@ function reading(t: Test): Reading {
       utimesSync(path, NOW / 1000, NOW / 1000)
       return path
     },
-    async read(name, { dryRun = false, stopAfter = Number.POSITIVE_INFINITY } = {}) {
+    async read(name, { dryRun = false, stopAfter = Number.POSITIVE_INFINITY, onMatch = () => {} } = {}) {
       const intake = new Intake(new Uint8Array(READ_WORK_BYTES), new RegistryInForce(store), authenticator, {
         tokenRate: undefined,
         noteUnauthorized: () => {},
@@ -61,7 +61,10 @@ function reading(t: Test): Reading {
       let asked = 0
       const reader = new LogReader(store, acceptor, intake, token, {
         windowStartMs: NOW - 30 * DAY_MS,
-        onMatch: (match) => matches.push(match),
+        onMatch: (match) => {
+          matches.push(match)
+          onMatch()
+        },
         dryRun,
         onProblem: (problem) => problems.push(problem),
         onProgress: () => {},
@@ -377,4 +380,25 @@ t.test('truncated CSV lines do not affect others', async (t) => {
   })
   reader.write('csv', `Time,Client,Domain,Action,Agent\n${rows.join('\n')}\n`)
   t.match(await reader.read('csv'), { messages: 51, matched: 50 })
+})
+
+t.test('reading ends when the organization is removed', async (t) => {
+  const { opened, write, read, stored } = reading(t)
+  const { administration, organization } = opened
+  write('a.log', `${matching(1)}\n`)
+  const onMatch = (): unknown => administration.organizations.remove(organization, () => {})
+  await t.rejects(read('a.log', { onMatch }), { code: 'NOT_FOUND', message: /the organization was removed/ })
+  t.equal(stored(), 0)
+})
+
+t.test('reading that waits for the writer can be stopped', async (t) => {
+  const { opened, write, read, stored } = reading(t)
+  write('a.log', `${matching(1)}\n`)
+  Object.assign(opened.store.environment, {
+    write: () => {
+      throw new Error('no transaction')
+    },
+  })
+  await t.rejects(read('a.log', { stopAfter: 2 }), { code: 'STORE_UNWRITABLE', message: /stopped/ })
+  t.equal(stored(), 0)
 })
