@@ -61,7 +61,7 @@ export class OwnPlatformChanges {
       const remove = ids.map((id) => {
         const found = before.find(({ entry }) => entry.id === id)
         if (found !== undefined) return found
-        const owner = organization === undefined ? '' : ` --org ${JSON.stringify(organization.name)}`
+        const owner = organization === undefined ? ' --service-wide' : ` --org ${JSON.stringify(organization.name)}`
         const shows = `posture-admin registry list --own${owner} shows all`
         throw new Fault('NOT_FOUND', `${JSON.stringify(id)} is not an own platform; ${shows}`)
       })
