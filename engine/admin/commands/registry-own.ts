@@ -106,8 +106,8 @@ export function printOwnPlatforms(command: Command, platforms: readonly OwnPlatf
 }
 
 /**
- * Every organization only if asked for: a forgotten --org must not give one organization's platforms
- * to all.
+ * Every organization only if asked for: a forgotten --org must not give one organization's
+ * platforms to all.
  */
 export function ofOrganizationOrEvery(command: Command): Command {
   return ofOrganization(command).addOption(
