@@ -223,6 +223,28 @@ t.test('errors and limits change nothing', async (t) => {
   }
 })
 
+t.test('a partial entry never replaces an added platform', async (t) => {
+  const opened = site(t)
+  const { administration, catalog, directory } = opened
+  const acme = makeOrganization(opened, 'Acme')
+  for (const organization of [undefined, acme]) {
+    const id = organization === undefined ? 'shared-llm' : 'corp-llm'
+    const add = (entry: Parameters<typeof writeRegistryFile>[1][0]): unknown =>
+      administration.ownPlatforms.add(organization, catalog(), writeRegistryFile(join(directory, 'r.json'), [entry]))
+    add(platform(id, `${id}.example`))
+    t.throws(() => add({ id, name: 'Renamed' }), {
+      code: 'REGISTRY_FILE',
+      message: new RegExp(`r\\.json: ${id}: replaces .* every field is required`),
+    })
+    const stored = opened.store.ownPlatforms.get(organization?.id ?? SERVICE_WIDE, id)
+    t.match(stored, { entry: { name: `Own ${id}`, domains: [{ domain: `${id}.example` }] } })
+    add({ ...platform(id, `${id}.example`), name: 'Renamed' })
+  }
+  const file = writeRegistryFile(join(directory, 'r.json'), [{ id: 'shared-llm', name: 'Ours' }])
+  administration.ownPlatforms.add(acme, catalog(), file)
+  t.ok(catalog().platforms.some(({ name }) => name === 'Renamed'))
+})
+
 t.test('REGISTRY_FILE provisions service-wide platforms, and leaves those that commands added', async (t) => {
   const opened = site(t)
   const { administration, store, clock, catalog, directory } = opened
