@@ -1,8 +1,11 @@
 import { readFileSync } from 'node:fs'
+import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
+import { createServer } from 'node:tls'
 import t from 'tap'
 import { Administration } from '../../../engine/admin/administration.ts'
 import { type Reach, readyLines, setUp } from '../../../engine/admin/setup.ts'
+import { provideCertificate, type TlsFiles } from '../../../engine/http/certificate.ts'
 import { admin, REPOSITORY, runAdmin } from '../../support/programs.ts'
 import { makeOrganization, openStore } from '../../support/store.ts'
 
@@ -114,4 +117,25 @@ t.test('setup creates what is missing, and nothing where it cannot wait', async 
   t.match(again, { organization: 'Acme', organization_id: made?.['organization_id'], created: false })
   t.match(await admin('key', 'list', ...data), [{ scopes: ['discovery:read'] }, { scopes: ['discovery:read'] }])
   t.same((await admin('token', 'list', ...data)).map(({ label }) => label).sort(), ['second', 'setup'])
+})
+
+t.test('the certificate is printed only if a listener presents it', async (t) => {
+  const directory = join(t.testdir(), 'service')
+  const data = ['--data-dir', directory]
+  const setup = async (port: number, label: string): Promise<string> => {
+    const words = ['setup', '--no-wait', '--org', 'Acme', '--domain', 'acme.example', '--label', label]
+    const ports = ['--endpoint', '127.0.0.1', '--ingest-port', `${port}`, '--api-port', '1', '--syslog-port', '1']
+    return JSON.stringify(await admin(...words, ...ports, ...data))
+  }
+  const files = await provideCertificate(join(directory, 'tls'), undefined)
+  const others = await provideCertificate(join(directory, 'other'), undefined)
+  const listen = async ({ keyFile, certificateFile }: TlsFiles): Promise<number> => {
+    const server = createServer({ key: readFileSync(keyFile), cert: readFileSync(certificateFile) })
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    t.teardown(() => server.close())
+    return (server.address() as AddressInfo).port
+  }
+  t.match(await setup(await listen(files), 'a'), `SVC_FINGERPRINT=${files.fingerprint}`)
+  t.notMatch(await setup(await listen(others), 'b'), /SVC_FINGERPRINT|certificate\.pem/, 'another certificate')
+  t.notMatch(await setup(1, 'c'), /SVC_FINGERPRINT|certificate\.pem/, 'no listener')
 })
