@@ -72,11 +72,11 @@ for (const { forwarder, kind, meanwhile, lostMax } of CASES) {
         again.child.kill('SIGKILL')
         await again.ended
       })
-      const sum = (): number => [...service.buffered().values()].reduce((total, count) => total + count, 0)
+      const sum = (): number => [...service.stored().values()].reduce((total, count) => total + count, 0)
       await service.until('all that waited', () => sum() >= 3 * LINES - lostMax || undefined)
       // Duplicates arrive at once, because the forwarder has nothing else to send.
       await later(1500)
-      const { 'chatgpt.com': first = 0, ...others } = Object.fromEntries(service.buffered())
+      const { 'chatgpt.com': first = 0, ...others } = Object.fromEntries(service.stored())
       t.same(others, { 'claude.ai': LINES, 'api.anthropic.com': LINES }, 'nothing is lost, nothing counts twice')
       t.ok(first <= LINES && first >= LINES - lostMax, `${first} of those that were written first`)
     },

@@ -75,7 +75,7 @@ for (const forwarder of FORWARDERS) {
       t.match(counts, { stored: messages - 1, unmatched: 1, unauthorized: 0 })
 
       t.same(
-        Object.fromEntries(service.buffered()),
+        Object.fromEntries(service.stored()),
         sums(({ host }) => host),
         'each name as often as it was sent',
       )

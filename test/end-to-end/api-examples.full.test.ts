@@ -49,21 +49,22 @@ t.test('each command of docs/reference/api.md works as documented against a real
 const NGINX = join(REPOSITORY, 'node_modules/.cache/nginx/usr/sbin/nginx')
 
 t.test('nginx passes requests on with the documented configuration', async (t) => {
-  const [location = ''] = /^location [\s\S]*?^\}$/m.exec(PAGE) ?? []
-  t.match(location, /proxy_pass http:\/\/127\.0\.0\.1:8443;/)
+  const [, documented = ''] = /^```nginx\n([\s\S]*?)^```$/m.exec(PAGE) ?? []
+  t.match(documented, /server 127\.0\.0\.1:8443;/)
+  t.match(documented, /listen 127\.0\.0\.1:8080;/)
   const directory = t.testdir()
   const service = await startService(join(directory, 'data'), ['--plain-http', '--ingest-port', 'off'])
   t.teardown(async () => {
     service.child.kill('SIGTERM')
     await service.ended
   })
-  const statusThrough = async (place: string): Promise<number> => {
+  const statusThrough = async (configuration: string): Promise<number> => {
     const port = await claimPort('test', '127.0.0.1', 0)
     const where = `daemon off; master_process off; pid ${directory}/pid; error_log ${directory}/errors;`
     const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map(
       (name) => `${name}_temp_path ${directory}/${name};`,
     )
-    const server = `server { listen 127.0.0.1:${port}; ${place.replace('8443', String(service.apiPort))} }`
+    const server = configuration.replace(':8443', `:${service.apiPort}`).replace(':8080', `:${port}`)
     writeFileSync(
       join(directory, 'nginx.conf'),
       `${where} events {} http { access_log off; ${temporary.join(' ')} ${server} }`,
@@ -84,9 +85,9 @@ t.test('nginx passes requests on with the documented configuration', async (t) =
       await ended
     }
   }
-  t.equal(await statusThrough(location), 200)
+  t.equal(await statusThrough(documented), 200)
   t.not(
-    await statusThrough(location.replace('proxy_http_version 1.1;', 'proxy_http_version 1.0;')),
+    await statusThrough(documented.replace('proxy_http_version 1.1;', 'proxy_http_version 1.0;')),
     200,
     'by default, as old nginx has it',
   )

@@ -103,14 +103,21 @@ export class SyslogService {
     }
   }
 
-  /** Number of lookups per name, over the events that wait for a scan. */
-  buffered(organizationId = this.organizationId): Map<string, number> {
+  /**
+   * Number of lookups per name: those that wait for a scan, and those that a scan has added to the
+   * evidence, because the first scans of an organization come soon.
+   */
+  stored(organizationId = this.organizationId): Map<string, number> {
     const names = new Map<string, number>()
-    this.withStore((store) => {
-      for (const { event } of store.buffer.read(organizationId, 0, 100_000)) {
-        names.set(event.name, (names.get(event.name) ?? 0) + event.count)
-      }
-    })
+    const add = (name: string, count: number): void => void names.set(name, (names.get(name) ?? 0) + count)
+    this.withStore((store) =>
+      store.environment.read(() => {
+        for (const { event } of store.buffer.read(organizationId, 0, 100_000)) add(event.name, event.count)
+        for (const { evidence } of store.evidence.since(organizationId, 0)) {
+          for (const [name, count] of Object.entries(evidence.byName)) add(name, count)
+        }
+      }),
+    )
     return names
   }
 }

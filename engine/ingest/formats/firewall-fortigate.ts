@@ -1,5 +1,6 @@
 import { actionOf } from './action.ts'
 import { isFoldedText } from './bytes.ts'
+import { ambiguous } from './generic-request.ts'
 import { KeyTable } from './key-table.ts'
 import { type LogLine, Verdict } from './log-line.ts'
 import { TimeFound } from './log-time.ts'
@@ -79,6 +80,11 @@ export function readFortiGate(line: LogLine, start: number, end: number, separat
   if (takeTime(line) === TimeFound.impossible) return line.reject('time: expected a valid date and time')
   if (!takeClient(line, kind)) return Verdict.skip
   if (fields.has(Field.action)) line.action = actionOf(view, fields.start(Field.action), fields.end(Field.action))
+  const verdict = takeHost(line, kind)
+  return verdict === Verdict.event && line.clientStart === line.clientEnd ? ambiguous(line, 'client') : verdict
+}
+
+function takeHost(line: LogLine, kind: number): Verdict {
   switch (kind) {
     case Kind.dns:
       return fields.takeHost(line, DNS_NAMES, NONE)

@@ -90,7 +90,7 @@ t.test('the image has the documented metadata', { skip }, async (t) => {
   const image = IMAGE as Image
   t.equal(image.user, '10001:10001')
   t.same(image.volumes, [VOLUME])
-  t.same(image.ports, ['8443/tcp', '9443/tcp', '6514/tcp', '1514/tcp', '1514/udp'])
+  t.same(image.ports, ['8443/tcp', '8444/tcp', '9443/tcp', '6514/tcp', '1514/tcp', '1514/udp'])
   const sized = execFileSync('du', ['--summarize', '--apparent-size', '--block-size=1M', image.root], {
     encoding: 'utf8',
   })

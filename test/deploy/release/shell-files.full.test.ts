@@ -67,6 +67,6 @@ t.test('zsh completes subcommands in its own completion system', async (t) => {
     _posture_admin`
   const { stdout, stderr } = spawnSync('zsh', ['-f', '-c', program], { encoding: 'utf8' })
   t.equal(stderr, '')
-  t.match(stdout, /^organization\nmember\nkey\n/)
+  t.match(stdout, /^setup\norganization\nmember\n/)
   t.match(stdout, /\nin key\n$/)
 })

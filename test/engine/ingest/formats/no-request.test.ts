@@ -718,7 +718,20 @@ t.test('a record of no known product and without a key of the client is never an
     fc.property(format, fc.array(pair, { minLength: 3, maxLength: 8 }), (kind, pairs) => {
       return new MessageReader().read(recordOf(kind, pairs)).verdict !== 'event'
     }),
-    { numRuns: 3000 },
+    {
+      numRuns: 3000,
+      examples: [
+        [
+          'kv',
+          [
+            ['time', 'claude.ai'],
+            ['type', 'dns'],
+            ['qname', 'claude.ai'],
+            ['host', 'claude.ai'],
+          ],
+        ],
+      ],
+    },
   )
 })
 
