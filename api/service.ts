@@ -315,8 +315,8 @@ export class Service {
   }
 
   /**
-   * Uses new settings as far as that is possible without a restart: certificate and log level.
-   * After an error the old ones stay in use. Never throws.
+   * Uses new settings as far as that is possible without a restart: certificate, log level and
+   * REGISTRY_FILE, which is read again. After an error the old ones stay in use. Never throws.
    */
   async reload(settingsNow: () => ServiceSettings): Promise<void> {
     try {
@@ -324,9 +324,10 @@ export class Service {
       const certificate = this.#needsCertificate()
         ? await this.#provideCertificate({ ...settings, dataDir: this.#settings.dataDir })
         : undefined
-      const { logLevel, tlsKey, tlsCertificate, tlsNames } = settings
-      this.#settings = { ...this.#settings, logLevel, tlsKey, tlsCertificate, tlsNames }
+      const { logLevel, registry, tlsKey, tlsCertificate, tlsNames } = settings
+      this.#settings = { ...this.#settings, logLevel, registry, tlsKey, tlsCertificate, tlsNames }
       setLogLevel(this.#log, logLevel)
+      provisionRegistry(this.#store, registry, systemClock, this.#log)
       this.#notifyThreads(undefined)
       if (certificate !== undefined) this.#watchCertificate(certificate)
       this.#log.info({ logLevel }, 'reloaded')

@@ -9,6 +9,7 @@ import type { Store } from '../store/store.ts'
 import type { User } from '../store/users.ts'
 import type { Action } from './actions.ts'
 import { checkText } from './changes.ts'
+import { domainOf } from './organizations.ts'
 
 /**
  * A session ends this long after its last request, and this long after its sign-in whatever
@@ -103,9 +104,9 @@ export class Accounts {
   }
 
   #createOrganization({ organization }: LinkUse) {
-    const { name = '', domain = '' } = organization ?? {}
+    const { name = '' } = organization ?? {}
     checkText('organization', name)
-    checkText('domain', domain)
+    const domain = domainOf(organization?.domain ?? '')
     const created = this.#store.organizations.create({ name, domain, plan: 'enterprise' }, this.#clock.nowMs())
     this.#note('organization.create', created.id, 'setup link', name, { domain })
     return created

@@ -127,12 +127,12 @@ export class OrganizationChanges {
 }
 
 /** The domain in its canonical form. @throws Fault USAGE */
-function domainOf(given: string): string {
+export function domainOf(given: string): string {
   const domain = canonicalName(given)
   if (domain !== undefined && hostNameFault(domain) === undefined) return domain
   const found = JSON.stringify(given.slice(0, NAME_CHARS_MAX))
   throw new Fault(
     'USAGE',
-    `--domain: expected a domain such as acme.example, labels of letters, digits and hyphens joined by dots; found ${found}`,
+    `domain: expected a domain such as acme.example, labels of letters, digits and hyphens joined by dots; found ${found}`,
   )
 }

@@ -1,7 +1,12 @@
 import { basename } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
 import { type Catalog, checkChanges, loadCatalog } from '../../registry/catalog.ts'
-import { type RegistryFile, RegistryFileError, readRegistryFile } from '../../registry/registry-file.ts'
+import {
+  isCompleteEntry,
+  type RegistryFile,
+  RegistryFileError,
+  readRegistryFile,
+} from '../../registry/registry-file.ts'
 import { OWN_DOMAINS_MAX, OWN_PATTERNS_MAX, OWN_PLATFORMS_MAX, SERVICE_DOMAINS_MAX } from '../limits.ts'
 import type { Clock } from '../process/clock.ts'
 import { Fault } from '../process/error-codes.ts'
@@ -37,12 +42,16 @@ export class OwnPlatformChanges {
 
   /**
    * Adds the entries of a registry file, and replaces those with the same ids. `shared` is the
-   * registry to which they apply. Without an organization the entries apply to every organization.
+   * registry that the entries of an organization change. Without an organization they change the
+   * built-in registry, for every organization.
    *
    * @throws Fault REGISTRY_FILE, CONFLICT at a limit, NOT_FOUND, NOT_ALLOWED.
    */
   add(organization: Organization | undefined, shared: Catalog, file: string): OwnPlatformChange {
-    const changes = checkedFile(shared, file)
+    // The stored entries are replaced, so they cannot complete an entry of the file.
+    const changed = organization === undefined ? loadCatalog() : shared
+    const stored = this.#changes.store.ownPlatforms.ofOrganization(organization?.id ?? SERVICE_WIDE)
+    const changes = checkedFile(changed, file, stored)
     const added = entriesOf(changes, this.#changes.clock.nowMs(), false)
     const action = organization === undefined ? 'registry.add-service-wide' : 'registry.add'
     return this.#make(action, organization, basename(file), added, (before) => {
@@ -61,7 +70,7 @@ export class OwnPlatformChanges {
       const remove = ids.map((id) => {
         const found = before.find(({ entry }) => entry.id === id)
         if (found !== undefined) return found
-        const owner = organization === undefined ? '' : ` --org ${JSON.stringify(organization.name)}`
+        const owner = organization === undefined ? ' --service-wide' : ` --org ${JSON.stringify(organization.name)}`
         const shows = `posture-admin registry list --own${owner} shows all`
         throw new Fault('NOT_FOUND', `${JSON.stringify(id)} is not an own platform; ${shows}`)
       })
@@ -145,9 +154,17 @@ export function provisionRegistry(store: Store, file: string, clock: Clock, log:
   }
 }
 
-function checkedFile({ platforms }: Catalog, file: string): RegistryFile {
+/** @param stored entries that those of the file replace */
+function checkedFile({ platforms }: Catalog, file: string, stored: readonly OwnPlatform[] = []): RegistryFile {
   try {
     const changes = readRegistryFile(file)
+    const known = new Set(platforms.map(({ id }) => id))
+    const replaced = new Set(stored.map(({ entry }) => entry.id))
+    for (const entry of changes.platforms) {
+      if (known.has(entry.id) || !replaced.has(entry.id) || isCompleteEntry(entry)) continue
+      const why = 'replaces the platform that was added before, so every field is required'
+      throw new Fault('REGISTRY_FILE', `${file}: ${entry.id}: ${why}; posture-admin registry export prints them`)
+    }
     checkChanges(platforms, file, changes, loadCatalog().platforms)
     return changes
   } catch (error) {

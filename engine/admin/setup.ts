@@ -28,13 +28,16 @@ export interface SetupResult {
  * @throws Fault CONFLICT at a limit, USAGE, NOT_ALLOWED.
  */
 export function setUp(administration: Administration, store: Store, request: SetupRequest): SetupResult {
-  const existing = store.organizations.find(request.name)
   const { name, domain, plan = 'enterprise', label, scopes } = request
-  const organization = existing ?? administration.organizations.create({ name, domain, plan })
-  const token = administration.tokens.generate(organization, label)
-  const apiKey = administration.apiKeys.create(organization, label, scopes)
-  const created = existing === undefined
-  return { organization, created, apiKey: apiKey.raw, token: token.raw, tokenId: token.record.id }
+  // One transaction: at a limit nothing is created, because its secrets would never be shown.
+  return store.environment.write(() => {
+    const existing = store.organizations.find(name)
+    const organization = existing ?? administration.organizations.create({ name, domain, plan })
+    const token = administration.tokens.generate(organization, label)
+    const apiKey = administration.apiKeys.create(organization, label, scopes)
+    const created = existing === undefined
+    return { organization, created, apiKey: apiKey.raw, token: token.raw, tokenId: token.record.id }
+  })
 }
 
 /** Addresses at which senders and API clients reach the service. */
@@ -43,7 +46,7 @@ export interface Reach {
   readonly apiPort: number
   readonly ingestPort: number
   readonly syslogPort: number
-  /** '' if the certificate is not the self-signed one of the service. */
+  /** '' unless the service is known to use its self-signed certificate. */
   readonly fingerprint: string
   readonly certificateFile: string
 }
@@ -58,6 +61,7 @@ export interface ReadyLines {
 /** The path that packages and documentation use. */
 const TOKEN_FILE = '/etc/posture-collector/token'
 const CA_FILE = '/etc/posture-ca.pem'
+const BUFFER_DIRECTORY = '/var/lib/syslog-ng/posture'
 
 /**
  * Instructions for a collector, rsyslog, syslog-ng and curl. No command contains a secret, because
@@ -68,8 +72,6 @@ export function readyLines(
   token: string,
   reach: Reach,
 ): Readonly<Record<'collector' | 'rsyslog' | 'syslogNg' | 'curl', ReadyLines>> {
-  const trust = reach.certificateFile === '' ? '' : `${CA_FILE}, a copy of ${reach.certificateFile}`
-  const check = trust === '' ? 'Trust the CA of the certificate' : `Trust ${trust}`
   return {
     collector: {
       title: 'Collector, on the host that sees the traffic',
@@ -83,22 +85,56 @@ export function readyLines(
       ],
     },
     rsyslog: {
-      title: 'rsyslog',
+      title: 'rsyslog, on a host that devices send syslog to; with the package rsyslog-gnutls',
       steps: [
-        { what: `${check}; write to /etc/rsyslog.d/60-posture.conf, mode 600`, lines: rsyslogLines(token, reach) },
+        ...trustSteps(reach),
+        {
+          what: `${caNote(reach)}Write to /etc/rsyslog.d/60-posture.conf, owner root, mode 600`,
+          lines: rsyslogLines(token, reach),
+        },
+        {
+          what: 'Write to /etc/rsyslog.d/61-posture-devices.conf, without modules that another file loads',
+          lines: RSYSLOG_DEVICES,
+        },
+        { what: 'Check and restart', lines: ['sudo rsyslogd -N1', 'sudo systemctl restart rsyslog'] },
       ],
     },
     syslogNg: {
-      title: 'syslog-ng',
+      title: 'syslog-ng, on a host that devices send syslog to',
       steps: [
+        ...trustSteps(reach),
         {
-          what: `${check}; write to /etc/syslog-ng/conf.d/60-posture.conf, mode 600`,
-          lines: syslogNgLines(token, reach),
+          what: 'Create the directory of the buffer',
+          lines: [`sudo install --directory --mode 700 ${BUFFER_DIRECTORY}`],
+        },
+        {
+          what: `${caNote(reach)}Write to /etc/syslog-ng/conf.d/60-posture.conf, owner root, mode 600`,
+          lines: [...syslogNgLines(token, reach), ...SYSLOG_NG_DEVICES],
+        },
+        {
+          what: 'Check and restart',
+          lines: ['sudo syslog-ng --syntax-only', 'sudo systemctl restart syslog-ng'],
         },
       ],
     },
-    curl: { title: 'API', steps: curlSteps(reach) },
+    curl: { title: 'API', steps: [...trustSteps(reach), ...curlSteps(reach)] },
   }
+}
+
+/** The data directory is closed to other users, so clients need a copy of the certificate. */
+function trustSteps({ certificateFile }: Reach): ReadyLines['steps'] {
+  if (certificateFile === '') return []
+  return [
+    {
+      what: `On this host, once; then copy ${CA_FILE} to the same place on other hosts`,
+      lines: [`sudo install --mode 644 ${certificateFile} ${CA_FILE}`],
+    },
+  ]
+}
+
+/** Where the certificate is not known, that of its CA is needed. */
+function caNote({ certificateFile }: Reach): string {
+  return certificateFile === '' ? `Copy the service's CA certificate to ${CA_FILE}. ` : ''
 }
 
 function collectorSettings({ host, ingestPort, fingerprint }: Reach): string[] {
@@ -136,13 +172,30 @@ function syslogNgLines(token: string, { host, syslogPort }: Reach): string[] {
     'destination d_posture {',
     `  syslog("${host}" port(${syslogPort}) transport("tls") time-reopen(5)`,
     `    tls(ca-file("${CA_FILE}") peer-verify(required-trusted))`,
-    '    disk-buffer(reliable(yes) dir("/var/lib/syslog-ng/posture") mem-buf-size(16777216) disk-buf-size(1073741824)));',
+    `    disk-buffer(reliable(yes) dir("${BUFFER_DIRECTORY}") mem-buf-size(16777216) disk-buf-size(1073741824)));`,
     '};',
   ]
 }
 
+/** As deploy/forwarders/rsyslog/devices.conf, without its comments. */
+const RSYSLOG_DEVICES = [
+  'module(load="imudp")',
+  'module(load="imtcp")',
+  'input(type="imudp" address="0.0.0.0" port="514" ruleset="posture")',
+  'input(type="imtcp" address="0.0.0.0" port="514" ruleset="posture")',
+]
+
+/** As deploy/forwarders/syslog-ng/devices.conf, without its comments. */
+const SYSLOG_NG_DEVICES = [
+  'source s_posture_devices {',
+  '  network(ip("0.0.0.0") port(514) transport("udp") flags(no-parse));',
+  '  network(ip("0.0.0.0") port(514) transport("tcp") flags(no-parse));',
+  '};',
+  'log { source(s_posture_devices); rewrite(r_posture); destination(d_posture); };',
+]
+
 function curlSteps({ host, apiPort, certificateFile }: Reach): ReadyLines['steps'] {
-  const ca = certificateFile === '' ? '' : ` --cacert ${certificateFile}`
+  const ca = certificateFile === '' ? '' : ` --cacert ${CA_FILE}`
   return [
     {
       what: 'Paste X-API-Key: and the API key in one line, and press Enter and Ctrl-D',

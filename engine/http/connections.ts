@@ -66,10 +66,7 @@ export class Connections {
     if ((this.#counters[OPEN] ?? 0) > connectionsMax) return this.#refuse('total')
     if (perClientMax === 0) return true
     if (this.#refusals?.isDisconnected(client)) return this.#refuse('refusals')
-    if (this.#counts.of(client) >= perClientMax) {
-      this.#counts.onLimit()
-      return this.#refuse('address')
-    }
+    if (this.#counts.isAtLimit(client, perClientMax)) return this.#refuse('address')
     this.#counts.add(client)
     return true
   }

@@ -1,4 +1,4 @@
-import { readFile } from 'node:fs/promises'
+import { readFileSync } from 'node:fs'
 import { clientOfBytes } from '../process/network.ts'
 
 /** proc_pid_net(5), of IPv4 and IPv6. */
@@ -12,10 +12,9 @@ const INODE = 9
 const HELD = new Set(['01', '08'])
 
 /** Counts the connections to a local TCP port by client, as listed by the kernel. */
-export async function connectionsByClient(port: number): Promise<Map<string, number>> {
-  const texts = await Promise.all(TABLES.map((file) => readFile(file, 'latin1').catch(absentTable)))
+export function connectionsByClient(port: number): Map<string, number> {
   const counts = new Map<string, number>()
-  for (const text of texts) countLines(text, port, counts)
+  for (const file of TABLES) countLines(tableText(file), port, counts)
   return counts
 }
 
@@ -41,7 +40,11 @@ function addressOf(hex: string): Uint8Array {
 const LITTLE_ENDIAN = new Uint8Array(Uint16Array.of(1).buffer)[0] === 1
 
 /** A system without IPv6 has no table of it. */
-function absentTable(error: NodeJS.ErrnoException): string {
-  if (error.code === 'ENOENT') return ''
-  throw error
+function tableText(file: string): string {
+  try {
+    return readFileSync(file, 'latin1')
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return ''
+    throw error
+  }
 }

@@ -1,6 +1,7 @@
 import { BODILESS_ANSWERS_MEAN } from '../limits.ts'
 import { EstimatedCounts } from './client-counts.ts'
 import { Connections, UNLIMITED } from './connections.ts'
+import { connectionsByClient } from './kernel-connections.ts'
 import type { HttpListenOptions } from './port.ts'
 import { TurnBudget } from './turn-budget.ts'
 import { WaitingAnswers } from './waiting-answers.ts'
@@ -17,7 +18,8 @@ export class Traffic {
   #bodiless = 0
 
   constructor({ limits = UNLIMITED, connectionCounters, log }: HttpListenOptions) {
-    this.connections = new Connections(limits, new EstimatedCounts(() => this.port, log), connectionCounters, log)
+    const counts = new EstimatedCounts(() => connectionsByClient(this.port), log)
+    this.connections = new Connections(limits, counts, connectionCounters, log)
     this.waiting = new WaitingAnswers(limits.perClientMax > 0)
   }
 

@@ -199,20 +199,21 @@ export class LogReader {
   }
 
   async #take(file: OpenFile): Promise<void> {
-    const { records, block, origin, report } = file
+    const { records, block, origin } = file
     const isKnown = block.add(file.bytes, records.start, records.end, this.#store, this.#token.organizationId)
     origin.matched = isKnown ? 'repeat' : this.#options.dryRun ? 'dry' : 'store'
     while (!this.#intake.take(records.start, records.end, origin)) {
       // The current message is not committed: it is retried when there is space.
       await this.#commit(file, block.count - 1)
     }
-    this.#count(report, isKnown, records.line)
+    this.#count(file, isKnown, records.line)
   }
 
-  #count(report: FileReport, isKnown: boolean, line: number): void {
+  #count(file: OpenFile, isKnown: boolean, line: number): void {
+    const { report } = file
     const { verdict, format, outcome } = this.#intake
     report.messages++
-    if (outcome === Outcome.stored) this.#countMatch(report)
+    if (outcome === Outcome.stored) this.#countMatch(file)
     else if (outcome === Outcome.duplicate) report.duplicates++
     else if (outcome === Outcome.unmatched) report.unmatched++
     else if (outcome === Outcome.noDomain) report.noDomain++
@@ -230,12 +231,14 @@ export class LogReader {
     this.#options.onProblem({ line, format: id, reason: reason === '' ? 'no format recognized' : reason })
   }
 
-  #countMatch(report: FileReport): void {
+  #countMatch({ report, collected }: OpenFile): void {
     // As the writer stores one that is still to come.
     const matchMs = Math.min(this.#intake.matchMs, Date.now())
     report.matched++
     if (!(report.newestMs >= matchMs)) report.newestMs = matchMs
-    if (matchMs < this.#options.windowStartMs) report.outsideWindow++
+    const isOutside = matchMs < this.#options.windowStartMs
+    if (isOutside) report.outsideWindow++
+    if (this.#intake.line.eventIdStart >= 0 && !this.#options.dryRun) collected.push(isOutside)
     this.#options.onMatch?.({ ...this.#intake.match(), timeMs: matchMs })
   }
 
@@ -243,7 +246,7 @@ export class LogReader {
    * Stores the pending events and the hashes of the first `count` messages of the block in one
    * transaction.
    */
-  async #commit({ block, report }: OpenFile, count = block.count): Promise<void> {
+  async #commit({ block, report, collected }: OpenFile, count = block.count): Promise<void> {
     if (this.#options.dryRun) return
     // Batches of collectors' events come first. If a later batch fails, their ids still identify
     // them as duplicates.
@@ -256,7 +259,13 @@ export class LogReader {
         const outcome = await this.#acceptor.acceptPacked(organizationId, bytes, options)
         if (outcome.kind === 'stored') {
           const rejected = outcome.rejected.length
-          this.#intake.settled(batch, unstoredPlaces(outcome))
+          const places = unstoredPlaces(outcome)
+          this.#intake.settled(batch, places)
+          if (deduplicate) {
+            const isOutside = collected.splice(0, batch.senders.length)
+            const unstored = [...places.duplicates, ...places.tooLate, ...places.rejected]
+            report.outsideWindow -= unstored.filter((place) => isOutside[place] === true).length
+          }
           // Duplicates among collectors' events are known only now.
           report.matched -= outcome.duplicates + outcome.tooLate + rejected
           report.duplicates += outcome.duplicates
@@ -305,6 +314,8 @@ class OpenFile {
   readonly origin: Origin
   readonly report: FileReport
   readonly records: LogRecords
+  /** Of each event of a collector that is not stored yet: whether it is before the window. */
+  readonly collected: boolean[] = []
   block: BlockOfLines
   filled = 0
   /** The end of the file was reached. */

@@ -29,10 +29,12 @@ const NAMED = new RegExp(
 /** `passwd hunter2`, in prose. */
 const IN_PROSE = /\b(passw(?:or)?d|passphrase|secret|user(?:name)?)( +)(?![=:…])[^\s,;|"'=:]+(?![^\s]*[=:])/gi
 /**
- * The last part of an address identifies a person. Host names contain addresses with hyphens
- * (`ip-192-0-2-45`).
+ * The last part of an address identifies a person. Host names contain addresses with hyphens or
+ * underscores (`ip-192-0-2-45`), URLs may encode the dots.
  */
-const IPV4 = /(\d{1,3}([.-])\d{1,3}\2\d{1,3}\2)\d{1,3}/g
+const IPV4 = /(\d{1,3}([._-]|%2e)\d{1,3}\2\d{1,3}\2)\d{1,3}/gi
+/** Names for reverse lookups (RFC 1035 §3.5, RFC 3596 §2.5) begin with the end of the address. */
+const REVERSE = /(?:[0-9a-f]{1,3}(?:[/-]\d{1,3})?\.)+(?=(?:in-addr|ip6)\.arpa\b)/gi
 /**
  * Candidates: hex digits and at least two colons. Times and hardware addresses match, too; masking
  * their end does no harm.
@@ -72,6 +74,7 @@ export function redact(text: string): string {
       // could form a new address.
       .replace(CONTROL, escaped)
       .replace(HARDWARE, '$1$2…')
+      .replace(REVERSE, 'x.')
       .replace(IPV4, '$1x')
       .replace(IPV6, withoutEnd)
       .replace(LONG_WORD, '…')

@@ -50,3 +50,22 @@ t.test('a running service applies own platforms at once, also to waiting events'
   const { stdout } = await run('admin', ['registry', 'export', '--data-dir', data])
   t.match(stdout, /^platforms: \[\]\ndisable: \[\]\n$/)
 })
+
+t.test('SIGHUP reads REGISTRY_FILE again', async (t) => {
+  const directory = t.testdir()
+  const data = dataOf(directory)
+  const file = writeRegistryFile(join(directory, 'reg.json'), [platform('one', 'one.example')])
+  const service = await startService(data, ['--registry', file])
+  t.teardown(async () => {
+    service.child.kill('SIGTERM')
+    await service.ended
+  })
+  const ids = async (): Promise<string> => {
+    const rows = await admin('registry', 'list', '--own', '--service-wide', '--data-dir', data)
+    return rows.map(({ id }) => String(id)).join(' ')
+  }
+  t.equal(await ids(), 'one')
+  writeRegistryFile(file, [platform('two', 'two.example')])
+  service.child.kill('SIGHUP')
+  await until('the platforms of the changed file', async () => (await ids()) === 'two')
+})

@@ -10,7 +10,9 @@ const settings = z.object({ registry: registrySetting })
  * added.
  */
 export function registryOption(command: Command): Command {
-  return addSettingOptions(command, settings)
+  addSettingOptions(command, settings)
+  for (const option of command.options) if (option.long === '--registry') option.conflicts(['org', 'serviceWide'])
+  return command
 }
 
 /** The file that the command line or the environment names; '' if none. */

@@ -1,30 +1,43 @@
 import { createRequire } from 'node:module'
-import type { Command } from 'commander'
+import { type Command, Option } from 'commander'
 import { loadCatalog } from '../../../registry/catalog.ts'
 import type { Organization } from '../../store/organizations.ts'
 import { type OwnPlatform, SERVICE_WIDE } from '../../store/own-platforms.ts'
 import type { OwnPlatformChange } from '../own-platforms.ts'
 import { registryFileOf } from '../registry-export.ts'
-import { type AdminContext, changeOptions, printText, sharedOptions, show, timeText, withStore } from './context.ts'
+import {
+  type AdminContext,
+  changeOptions,
+  ofOrganization,
+  printText,
+  sharedOptions,
+  show,
+  timeText,
+  withStore,
+} from './context.ts'
 import { waitForScan } from './scan.ts'
 
 const require = createRequire(import.meta.url)
 
-interface Options {
+/** Which set of own platforms: of an organization, or of every one. */
+export interface OwnSetOptions {
   readonly org?: string
+  readonly serviceWide?: boolean
 }
 
 /** posture-admin registry add | remove | export */
 export function addOwnPlatformCommands(registry: Command): void {
-  const add = ofOrganizationOrAll(
+  const add = ofOrganizationOrEvery(
     changeOptions(
       registry
         .command('add')
-        .description("Add the platforms of a registry file to an organization's registry, or to every organization's")
+        .description(
+          'Add the platforms of a registry file to the registry of an organization, or of every organization',
+        )
         .argument('<file>', 'Registry file, YAML or JSON'),
     ),
   )
-  add.action((file: string, options: Options) =>
+  add.action((file: string, options: OwnSetOptions) =>
     withStore(add, (context) =>
       change(add, context, options, (organization) =>
         context.administration.ownPlatforms.add(organization, context.registry.catalogOf(SERVICE_WIDE), file),
@@ -32,7 +45,7 @@ export function addOwnPlatformCommands(registry: Command): void {
     ),
   )
 
-  const remove = ofOrganizationOrAll(
+  const remove = ofOrganizationOrEvery(
     changeOptions(
       registry
         .command('remove')
@@ -40,18 +53,18 @@ export function addOwnPlatformCommands(registry: Command): void {
         .argument('<id...>', 'Ids of own platforms'),
     ),
   )
-  remove.action((ids: string[], options: Options) =>
+  remove.action((ids: string[], options: OwnSetOptions) =>
     withStore(remove, (context) =>
       change(remove, context, options, (organization) => context.administration.ownPlatforms.remove(organization, ids)),
     ),
   )
 
-  const write = sharedOptions(
-    registry.command('export').description('Print own platforms as a registry file for collectors'),
-  ).option('--org <name>', 'Include the own platforms of this organization')
-  write.action((options: Options) =>
+  const write = ofOrganizationOrEvery(
+    sharedOptions(registry.command('export').description('Print own platforms as a registry file for collectors')),
+  )
+  write.action((options: OwnSetOptions) =>
     withStore(write, ({ store, administration }) => {
-      const organization = organizationOf(administration, options)
+      const organization = organizationOrEvery(administration, options)
       const own =
         organization === undefined ? { platforms: [], disable: [] } : store.ownPlatforms.changes(organization.id)
       const file = registryFileOf(loadCatalog().platforms, store.ownPlatforms.changes(SERVICE_WIDE), own)
@@ -92,24 +105,33 @@ export function printOwnPlatforms(command: Command, platforms: readonly OwnPlatf
   })
 }
 
-function ofOrganizationOrAll(command: Command): Command {
-  return command.option('--org <name>', 'Select the organization by name or id; without it, every organization')
+/**
+ * Every organization only if asked for: a forgotten --org must not give one organization's
+ * platforms to all.
+ */
+export function ofOrganizationOrEvery(command: Command): Command {
+  return ofOrganization(command).addOption(
+    new Option('--service-wide', 'Use the platforms that every organization has, instead of those of one').conflicts(
+      'org',
+    ),
+  )
 }
 
-function organizationOf(
+/** undefined: every organization. */
+export function organizationOrEvery(
   administration: AdminContext['administration'],
-  { org }: { readonly org?: string },
+  { org, serviceWide }: OwnSetOptions,
 ): Organization | undefined {
-  return org === undefined ? undefined : administration.organization(org)
+  return serviceWide === true ? undefined : administration.organization(org)
 }
 
 async function change(
   command: Command,
   context: AdminContext,
-  options: Options,
+  options: OwnSetOptions,
   make: (organization: Organization | undefined) => OwnPlatformChange,
 ): Promise<void> {
-  const { platforms, scan } = make(organizationOf(context.administration, options))
+  const { platforms, scan } = make(organizationOrEvery(context.administration, options))
   if (scan !== undefined) await waitForScan(context, scan)
   printOwnPlatforms(command, platforms)
 }

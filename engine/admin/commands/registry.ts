@@ -1,3 +1,5 @@
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
 import type { Command } from 'commander'
 import { type Catalog, loadCatalog } from '../../../registry/catalog.ts'
 import { catalogStats, Lookup } from '../../../registry/lookup.ts'
@@ -7,12 +9,17 @@ import { RegistryFileError } from '../../../registry/registry-file.ts'
 import { Fault } from '../../process/error-codes.ts'
 import type { Shown } from '../../process/table.ts'
 import { SERVICE_WIDE } from '../../store/own-platforms.ts'
-import { sharedOptions, show, withStore } from './context.ts'
+import { dataDirectoryOf, sharedOptions, show, withStore } from './context.ts'
 import { registryFileOf, registryOption } from './registry-option.ts'
-import { addOwnPlatformCommands, printOwnPlatforms } from './registry-own.ts'
+import {
+  addOwnPlatformCommands,
+  type OwnSetOptions,
+  ofOrganizationOrEvery,
+  organizationOrEvery,
+  printOwnPlatforms,
+} from './registry-own.ts'
 
-interface Options {
-  readonly org?: string
+interface Options extends OwnSetOptions {
   readonly own?: boolean
 }
 
@@ -22,12 +29,12 @@ export function addRegistryCommands(program: Command): void {
 
   const list = lookupOptions(registry.command('list').description('List all platforms')).option(
     '--own',
-    'List own platforms: those of --org, or without it those that every organization has',
+    'List own platforms only',
   )
   list.action((options: Options) =>
     options.own === true
       ? withStore(list, ({ store, administration }) => {
-          const id = options.org === undefined ? SERVICE_WIDE : administration.organization(options.org).id
+          const { id } = organizationOrEvery(administration, options) ?? { id: SERVICE_WIDE }
           printOwnPlatforms(list, store.ownPlatforms.ofOrganization(id))
         })
       : withCatalog(list, (catalog) => show(list, platformRows(catalog.platforms))),
@@ -74,21 +81,23 @@ export function addRegistryCommands(program: Command): void {
 }
 
 function lookupOptions(command: Command): Command {
-  return registryOption(sharedOptions(command)).option(
-    '--org <name>',
-    "Use this organization's registry from the data directory, instead of the built-in one",
-  )
+  return ofOrganizationOrEvery(registryOption(sharedOptions(command)))
 }
 
 /**
- * Runs `work` on an organization's registry, or on the built-in one with a registry file, which
- * needs no data directory.
+ * Runs `work` on the registry of an organization, if it is named or the only one, else on the one
+ * that every organization has. With --registry, or without a data directory, on the built-in
+ * registry and the registry file.
  */
 async function withCatalog(command: Command, work: (catalog: Catalog) => void): Promise<void> {
-  const { org } = command.opts<Options>()
-  if (org === undefined) return work(fileCatalog(command))
-  await withStore(command, ({ administration, registry }) => {
-    work(registry.catalogOf(administration.organization(org).id))
+  const { org, serviceWide, registry: file } = command.opts<Options & { registry?: string }>()
+  const namesSet = org !== undefined || serviceWide === true
+  const isStored = existsSync(join(dataDirectoryOf(command), 'store'))
+  if (file !== undefined || !(namesSet || isStored)) return work(fileCatalog(command))
+  await withStore(command, ({ store, administration, registry }) => {
+    const isOnly = org !== undefined || store.organizations.all().length === 1
+    const organization = serviceWide !== true && isOnly ? administration.organization(org) : undefined
+    work(registry.catalogOf(organization?.id ?? SERVICE_WIDE))
   })
 }
 

@@ -11,6 +11,7 @@ import { exitStatusOf, stopSignal } from '../../process/shutdown.ts'
 import { printsTable, secretText } from '../../process/table.ts'
 import { SCANS } from '../../scan/scan-now.ts'
 import { SCOPES, type Scope } from '../../store/api-keys.ts'
+import { isServed } from '../served-certificate.ts'
 import { type Reach, type ReadyLines, readyLines, type SetupResult, setUp } from '../setup.ts'
 import { VERIFY_MS, verify } from '../verify.ts'
 import {
@@ -106,17 +107,20 @@ async function run(command: Command, context: AdminContext, flags: Flags): Promi
   const { name, domain } = await answers(context, flags)
   const sinceMs = context.clock.nowMs()
   const result = setUp(administration, store, { name, domain, label, scopes })
-  const lines = readyLines(result.token, reachOf(command, flags))
+  const lines = readyLines(result.token, await reachOf(command, flags))
   print(command, flags, result, lines)
   if (wait) await firstFinding(command, context, result, { sinceMs, timeoutMs: flags.timeout * SECOND_MS })
 }
 
-/** The self-signed certificate of the service, if it has made one. */
-function reachOf(command: Command, { endpoint: host, apiPort, ingestPort, syslogPort }: Flags): Reach {
+/** The self-signed certificate only if the service is known to use it. */
+async function reachOf(command: Command, { endpoint: host, apiPort, ingestPort, syslogPort }: Flags): Promise<Reach> {
   const certificateFile = resolve(join(dataDirectoryOf(command), 'tls/certificate.pem'))
   const ports = { host, apiPort, ingestPort, syslogPort }
-  if (!existsSync(certificateFile)) return { ...ports, fingerprint: '', certificateFile: '' }
-  return { ...ports, certificateFile, fingerprint: new X509Certificate(readFileSync(certificateFile)).fingerprint256 }
+  const unknown = { ...ports, fingerprint: '', certificateFile: '' }
+  if (!existsSync(certificateFile)) return unknown
+  const fingerprint = new X509Certificate(readFileSync(certificateFile)).fingerprint256
+  const isInUse = await isServed(fingerprint, ['localhost', host], [ingestPort, apiPort, syslogPort])
+  return isInUse ? { ...ports, certificateFile, fingerprint } : unknown
 }
 
 /** For people, secrets on lines of their own and then the ready lines; elsewhere one object. */

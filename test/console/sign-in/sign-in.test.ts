@@ -83,7 +83,14 @@ t.test('a setup link without an organization creates one', async (t) => {
   const fields = { secret, name: 'bob', password: PASSWORD, repeated: PASSWORD, domain: 'globex.example' }
   t.match(await browser.post('/setup/account', { ...fields, organization: 'ACME' }), { status: 409, text: /exists/ })
   t.match(await browser.post('/setup/account', { ...fields, organization: '' }), { status: 400 })
-  t.equal((await browser.post('/setup/account', { ...fields, organization: 'Globex' })).status, 303)
+  const noDomain = { ...fields, organization: 'Globex', domain: 'not a domain' }
+  t.match(await browser.post('/setup/account', noDomain), {
+    status: 400,
+    text: /expected a domain such as acme\.example/,
+  })
+  const written = { ...fields, organization: 'Globex', domain: 'Globex.Example.' }
+  t.equal((await browser.post('/setup/account', written)).status, 303)
+  t.equal(site.store.organizations.find('Globex')?.domain, 'globex.example', 'in its canonical form')
   t.match((await browser.get('/platforms')).text, /Globex/)
   t.notMatch((await browser.get('/platforms')).text, /Acme/)
 })

@@ -207,7 +207,7 @@ t.test('the domain of an organization is one, in its canonical form', async (t) 
     ...['acme..example', '-acme.example', 'a_b.example', `${'a'.repeat(64)}.example`, 'a\nb.example', 'x'.repeat(3000)],
   ]
   for (const domain of wrong) {
-    const expected = { code: 'USAGE', message: /^--domain: expected a domain such as acme\.example/ }
+    const expected = { code: 'USAGE', message: /^domain: expected a domain such as acme\.example/ }
     t.throws(() => organizations.create({ name: 'New', domain, plan: 'free' }), expected, domain)
     t.throws(() => organizations.set(acme, { domain }), expected, domain)
   }

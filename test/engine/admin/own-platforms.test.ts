@@ -51,7 +51,7 @@ t.test('log lines of an own platform become findings, by commands alone', async 
   t.match(await admin('registry', 'check', 'x.llm.corp.example', ...ofAcme), [{ id: 'corp-llm' }])
   t.match(await admin('registry', 'check', 'x.llm.corp.example', ...data, '--org', 'Other'), [{ id: null }])
   t.match(await admin('registry', 'list', '--own', ...ofAcme), [{ id: 'corp-llm', provisioned: false }])
-  t.same(await admin('registry', 'list', '--own', ...data), [], 'none for every organization')
+  t.same(await admin('registry', 'list', '--own', '--service-wide', ...data), [], 'none for every organization')
   t.match(await admin('approval', 'add', 'Own corp-llm', ...ofAcme), [{ id: 'corp-llm' }])
   t.match(await runAdmin(['approval', 'add', 'corp-llm', ...data, '--org', 'Other']), { status: 5 })
   t.match(await admin('registry', 'remove', 'corp-llm', ...ofAcme), [])
@@ -70,6 +70,36 @@ t.test('log lines of an own platform become findings, by commands alone', async 
   )
 })
 
+t.test('own platforms are of every organization only if that is asked for', async (t) => {
+  const folder = t.testdir({})
+  const data = ['--data-dir', join(folder, 'data')]
+  const file = writeRegistryFile(join(folder, 'own.json'), [platform('corp-llm', 'llm.corp.example')])
+  const everyones = (): Promise<unknown[]> => admin('registry', 'list', '--own', '--service-wide', ...data)
+  await admin('organization', 'create', 'Acme', '--domain', 'acme.example', ...data)
+  t.match(await admin('registry', 'add', file, ...data), [{ id: 'corp-llm' }], 'the only organization')
+  t.match(await admin('registry', 'check', 'llm.corp.example', ...data), [{ id: 'corp-llm' }])
+  await admin('organization', 'create', 'Other', '--domain', 'other.example', ...data)
+  for (const words of [['add', file], ['remove', 'corp-llm'], ['export'], ['list', '--own']]) {
+    t.match(await runAdmin(['registry', ...words, ...data]), { status: 2, stderr: /--org/ }, words.join(' '))
+  }
+  t.match(await runAdmin(['registry', 'add', file, '--service-wide', '--org', 'Acme', ...data]), { status: 2 })
+  process.env['POSTURE_ORG'] = 'Other'
+  t.teardown(() => delete process.env['POSTURE_ORG'])
+  t.match(await admin('registry', 'add', file, ...data), [{ id: 'corp-llm' }])
+  t.match(await admin('registry', 'export', ...data), [{ platforms: [{ id: 'corp-llm' }] }])
+  t.match(await admin('registry', 'check', 'llm.corp.example', ...data), [{ id: 'corp-llm' }])
+  t.same(await admin('registry', 'remove', 'corp-llm', ...data), [])
+  delete process.env['POSTURE_ORG']
+  t.match(await admin('registry', 'list', '--own', '--org', 'Acme', ...data), [{ id: 'corp-llm' }])
+  t.same(await everyones(), [], 'nothing for every organization')
+  await admin('registry', 'remove', 'corp-llm', '--org', 'Acme', ...data)
+  await admin('registry', 'add', file, '--service-wide', ...data)
+  t.match(await everyones(), [{ id: 'corp-llm' }])
+  t.match(await admin('registry', 'check', 'llm.corp.example', ...data), [{ id: 'corp-llm' }], 'of several')
+  t.match(await admin('registry', 'check', 'llm.corp.example', '--registry', file, ...data), [{ id: 'corp-llm' }])
+  t.match(await runAdmin(['registry', 'list', '--registry', file, '--org', 'Acme', ...data]), { status: 2 })
+})
+
 t.test('export writes a file that add and a collector read', async (t) => {
   const folder = t.testdir({})
   const data = ['--data-dir', join(folder, 'data')]
@@ -84,7 +114,7 @@ t.test('export writes a file that add and a collector read', async (t) => {
     [platform('corp-llm', 'llm.corp.example', 'b.shared.example'), { id: 'claude', risk: { score: 1, why: 'ours' } }],
     ['chatgpt'],
   )
-  await admin('registry', 'add', shared, ...data)
+  await admin('registry', 'add', shared, '--service-wide', ...data)
   await admin('registry', 'add', own, ...data, '--org', 'Acme')
   const [exported] = await admin('registry', 'export', ...data, '--org', 'Acme')
   const file = join(folder, 'exported.json')
@@ -98,7 +128,7 @@ t.test('export writes a file that add and a collector read', async (t) => {
   )
   t.same(found('corp-llm')?.domains.length, 2)
   t.same([found('chatgpt'), found('zapier')], [undefined, undefined])
-  const [ofAll] = await admin('registry', 'export', ...data)
+  const [ofAll] = await admin('registry', 'export', '--service-wide', ...data)
   t.same(
     ((ofAll?.['platforms'] ?? []) as { id: string }[]).map(({ id }) => id),
     ['claude', 'shared-llm'],
@@ -191,6 +221,28 @@ t.test('errors and limits change nothing', async (t) => {
     t.throws(work, thrown, name)
     t.same(ids(opened, acme.id), ['corp-llm'], name)
   }
+})
+
+t.test('a partial entry never replaces an added platform', async (t) => {
+  const opened = site(t)
+  const { administration, catalog, directory } = opened
+  const acme = makeOrganization(opened, 'Acme')
+  for (const organization of [undefined, acme]) {
+    const id = organization === undefined ? 'shared-llm' : 'corp-llm'
+    const add = (entry: Parameters<typeof writeRegistryFile>[1][0]): unknown =>
+      administration.ownPlatforms.add(organization, catalog(), writeRegistryFile(join(directory, 'r.json'), [entry]))
+    add(platform(id, `${id}.example`))
+    t.throws(() => add({ id, name: 'Renamed' }), {
+      code: 'REGISTRY_FILE',
+      message: new RegExp(`r\\.json: ${id}: replaces .* every field is required`),
+    })
+    const stored = opened.store.ownPlatforms.get(organization?.id ?? SERVICE_WIDE, id)
+    t.match(stored, { entry: { name: `Own ${id}`, domains: [{ domain: `${id}.example` }] } })
+    add({ ...platform(id, `${id}.example`), name: 'Renamed' })
+  }
+  const file = writeRegistryFile(join(directory, 'r.json'), [{ id: 'shared-llm', name: 'Ours' }])
+  administration.ownPlatforms.add(acme, catalog(), file)
+  t.ok(catalog().platforms.some(({ name }) => name === 'Renamed'))
 })
 
 t.test('REGISTRY_FILE provisions service-wide platforms, and leaves those that commands added', async (t) => {

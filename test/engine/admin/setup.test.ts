@@ -1,8 +1,13 @@
 import { readFileSync } from 'node:fs'
+import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
+import { createServer } from 'node:tls'
 import t from 'tap'
-import { type Reach, readyLines } from '../../../engine/admin/setup.ts'
+import { Administration } from '../../../engine/admin/administration.ts'
+import { type Reach, readyLines, setUp } from '../../../engine/admin/setup.ts'
+import { provideCertificate, type TlsFiles } from '../../../engine/http/certificate.ts'
 import { admin, REPOSITORY, runAdmin } from '../../support/programs.ts'
+import { makeOrganization, openStore } from '../../support/store.ts'
 
 const TOKEN = `svc_mt_${'a1'.repeat(24)}`
 const REACH: Reach = {
@@ -17,6 +22,8 @@ function sample(name: string): string[] {
     .replaceAll('INGEST_HOST', REACH.host)
     .replaceAll('INGEST_PORT', `${REACH.syslogPort}`)
     .replaceAll('CA_FILE', '/etc/posture-ca.pem')
+    .replaceAll('RELAY_ADDRESS', '0.0.0.0')
+    .replaceAll('RELAY_PORT', '514')
     .replaceAll('BUFFER_DIRECTORY', '/var/lib/syslog-ng/posture')
   // One of them is an option of rsyslog.
   return text
@@ -27,8 +34,45 @@ function sample(name: string): string[] {
 
 t.test('the lines for syslog daemons are those of the samples that are tested with them', async (t) => {
   const { rsyslog, syslogNg } = readyLines(TOKEN, REACH)
-  t.same(rsyslog.steps[0]?.lines, sample('rsyslog/service-tls.conf'))
-  t.same(syslogNg.steps[0]?.lines, sample('syslog-ng/service-tls.conf'))
+  const lines = ({ steps }: typeof rsyslog, file: string): unknown =>
+    steps.find(({ what }) => what.includes(file))?.lines
+  t.same(lines(rsyslog, '60-posture.conf'), sample('rsyslog/service-tls.conf'))
+  t.same(lines(rsyslog, '61-posture-devices.conf'), sample('rsyslog/devices.conf'))
+  const ofSyslogNg = [...sample('syslog-ng/service-tls.conf'), ...sample('syslog-ng/devices.conf')]
+  t.same(lines(syslogNg, '60-posture.conf'), ofSyslogNg)
+})
+
+t.test('the lines create and copy the files that they name, and restart the daemon', async (t) => {
+  const { rsyslog, syslogNg, curl } = readyLines(TOKEN, REACH)
+  const copies = 'sudo install --mode 644 /data/tls/certificate.pem /etc/posture-ca.pem'
+  for (const { title, steps } of [rsyslog, syslogNg, curl]) t.same(steps[0]?.lines, [copies], title)
+  const ofCurl = curl.steps.flatMap(({ lines }) => lines)
+  t.match(ofCurl.at(-1), /--cacert \/etc\/posture-ca\.pem/, 'a file that other users may read')
+  t.same(rsyslog.steps.at(-1)?.lines, ['sudo rsyslogd -N1', 'sudo systemctl restart rsyslog'])
+  t.same(syslogNg.steps.at(-1)?.lines, ['sudo syslog-ng --syntax-only', 'sudo systemctl restart syslog-ng'])
+  const creates = 'sudo install --directory --mode 700 /var/lib/syslog-ng/posture'
+  t.ok(syslogNg.steps.some(({ lines }) => lines.includes(creates)))
+  const other = readyLines(TOKEN, { ...REACH, certificateFile: '' })
+  t.match(other.syslogNg.steps[1]?.what, /^Copy the service's CA certificate to \/etc\/posture-ca\.pem/)
+})
+
+t.test('at a limit nothing is created', async (t) => {
+  const site = openStore(t)
+  const administration = new Administration(site.store, site.clock)
+  const acme = makeOrganization(site, 'Acme')
+  for (;;) {
+    try {
+      administration.apiKeys.create(acme, 'key', ['discovery:read'])
+    } catch {
+      break
+    }
+  }
+  const request = { name: 'Acme', domain: 'acme.example', label: 'setup', scopes: ['discovery:read'] } as const
+  const tokens = (): number => site.store.monitoringTokens.ofOrganization(acme.id).length
+  const before = tokens()
+  t.throws(() => setUp(administration, site.store, request), { code: 'CONFLICT' })
+  t.equal(tokens(), before)
+  t.notOk(site.store.auditLog.ofOrganization(acme.id).some(({ action }) => action === 'token.generate'))
 })
 
 t.test('no command has a secret in it', async (t) => {
@@ -73,4 +117,25 @@ t.test('setup creates what is missing, and nothing where it cannot wait', async 
   t.match(again, { organization: 'Acme', organization_id: made?.['organization_id'], created: false })
   t.match(await admin('key', 'list', ...data), [{ scopes: ['discovery:read'] }, { scopes: ['discovery:read'] }])
   t.same((await admin('token', 'list', ...data)).map(({ label }) => label).sort(), ['second', 'setup'])
+})
+
+t.test('the certificate is printed only if a listener presents it', async (t) => {
+  const directory = join(t.testdir(), 'service')
+  const data = ['--data-dir', directory]
+  const setup = async (port: number, label: string): Promise<string> => {
+    const words = ['setup', '--no-wait', '--org', 'Acme', '--domain', 'acme.example', '--label', label]
+    const ports = ['--endpoint', '127.0.0.1', '--ingest-port', `${port}`, '--api-port', '1', '--syslog-port', '1']
+    return JSON.stringify(await admin(...words, ...ports, ...data))
+  }
+  const files = await provideCertificate(join(directory, 'tls'), undefined)
+  const others = await provideCertificate(join(directory, 'other'), undefined)
+  const listen = async ({ keyFile, certificateFile }: TlsFiles): Promise<number> => {
+    const server = createServer({ key: readFileSync(keyFile), cert: readFileSync(certificateFile) })
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    t.teardown(() => server.close())
+    return (server.address() as AddressInfo).port
+  }
+  t.match(await setup(await listen(files), 'a'), `SVC_FINGERPRINT=${files.fingerprint}`)
+  t.notMatch(await setup(await listen(others), 'b'), /SVC_FINGERPRINT|certificate\.pem/, 'another certificate')
+  t.notMatch(await setup(1, 'c'), /SVC_FINGERPRINT|certificate\.pem/, 'no listener')
 })

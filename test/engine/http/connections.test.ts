@@ -1,5 +1,5 @@
 import t from 'tap'
-import { ExactCounts } from '../../../engine/http/client-counts.ts'
+import { EstimatedCounts, ExactCounts } from '../../../engine/http/client-counts.ts'
 import {
   type ConnectionLimits,
   Connections,
@@ -37,6 +37,39 @@ t.test("a client's connections are limited, and each client has its own limit", 
   t.ok(all.open('b'))
   all.close('a')
   t.ok(all.open('a'), 'when one has closed')
+})
+
+t.test('a client that closes its connections is never refused by an estimate', async (t) => {
+  let nowMs = 0
+  let open = 0
+  let asked = 0
+  const listed = (): Map<string, number> => {
+    asked++
+    return new Map([['a', open]])
+  }
+  const counts = new EstimatedCounts(listed, quietLog, () => nowMs)
+  const all = new Connections({ connectionsMax: 1e6, perClientMax: 3 }, counts, undefined, quietLog)
+  const connect = (): boolean => {
+    open++
+    const isAccepted = all.open('a')
+    if (!isAccepted) open--
+    return isAccepted
+  }
+  for (let each = 0; each < 50; each++) {
+    t.ok(connect(), `${each}`)
+    open = 0
+    all.close()
+  }
+  t.equal(asked, 1, 'the kernel is asked once per second')
+  nowMs += 1000
+  t.same([connect(), connect(), connect()], [true, true, true])
+  t.same([connect(), connect()], [true, true], 'accepted until the kernel can be asked again')
+  nowMs += 1000
+  t.same([connect(), connect()], [false, false])
+  t.equal(open, 5)
+  open = 0
+  nowMs += 1000
+  t.ok(connect(), 'when they have closed, the first is accepted')
 })
 
 t.test('the connections of all clients together are limited', async (t) => {

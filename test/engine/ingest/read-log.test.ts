@@ -241,6 +241,20 @@ t.test("an unknown time becomes the file's modification time, in whole milliseco
   t.match(store.buffer.read(organization.id, 0, 9), [{ event: { lastSeenMs: writtenMs } }])
 })
 
+t.test("duplicates of collectors' events are not counted as matches before the evidence window", async (t) => {
+  const reader = reading(t)
+  const event = (sequence: number, days: number): string => {
+    const time = new Date(NOW - days * DAY_MS).toISOString()
+    const id = `0011223344556677000000000000000${sequence}`
+    const times = { first_seen: time, last_seen: time }
+    return `${JSON.stringify({ id, name: 'claude.ai', client: '10.0.0.1', method: 'dns', ...times, count: 1 })}\n`
+  }
+  reader.write('first', event(1, 40) + event(2, 1))
+  reader.write('second', event(3, 40) + event(2, 1) + event(1, 40))
+  t.match(await reader.read('first'), { matched: 2, duplicates: 0, outsideWindow: 1 })
+  t.match(await reader.read('second'), { matched: 1, duplicates: 2, outsideWindow: 1 })
+})
+
 for (const dryRun of [true, false]) {
   t.test(
     `matches before the evidence window are counted, and the newest time is known${dryRun ? ', dry' : ''}`,
