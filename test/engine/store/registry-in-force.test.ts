@@ -127,6 +127,10 @@ if (isMainThread) {
   }
   const store = new Store(directory)
   const registry = new RegistryInForce(store, compiled)
-  port.on('message', (name: string) => port.postMessage(knows(registry, id, name)))
+  // Two messages can arrive in one turn, and a change applies from the next turn on.
+  port.on('message', async (name: string) => {
+    await nextTurn()
+    port.postMessage(knows(registry, id, name))
+  })
   port.on('close', () => void store.close())
 }
