@@ -15,6 +15,8 @@ interface Site {
   readonly organizationId: string
   readonly token: string
   readonly tokenId: string
+  /** Flags of commands that name the ports of the service. */
+  readonly ports: readonly string[]
   ask(path: string, key: string): Promise<{ readonly status: number; readonly body: Record<string, unknown> }>
   send(token: string, name: string, sequence: number): Promise<number>
 }
@@ -34,6 +36,7 @@ async function site(t: { testdir(): string; teardown(work: () => unknown): void 
   return {
     data: ['--data-dir', directory],
     ...{ organizationId, token, tokenId },
+    ports: ['--api-port', `${service.apiPort}`, '--ingest-port', `${service.ingestPort}`],
     async ask(path, key) {
       const url = `https://localhost:${service.apiPort}${path}`
       const answer = await request(url, { dispatcher, headers: { 'x-api-key': key }, reset: true })
@@ -191,14 +194,14 @@ t.test('an organization is removed while the service runs; another one goes on',
 })
 
 t.test('setup prints ready lines, waits for the first event and shows the finding', async (t) => {
-  const { data, send } = await site(t)
-  const setup = start('admin', ['setup', '--org', 'New', '--domain', 'new.example', ...data])
+  const { data, ports, send } = await site(t)
+  const setup = start('admin', ['setup', '--org', 'New', '--domain', 'new.example', ...ports, ...data])
   const made = await until('the secrets are printed', () => {
     const [line = '', rest] = setup.output.stdout.split('\n')
     return rest === undefined ? undefined : (JSON.parse(line) as Record<string, unknown>)
   })
   t.match(made, { created: true, collector: Array, rsyslog: Array, syslog_ng: Array })
-  t.match((made['curl'] as string[]).at(-1), /^curl --cacert \S+certificate\.pem --header @api-key\.txt https:/)
+  t.match((made['curl'] as string[]).at(-1), /^curl --cacert \S+\.pem --header @api-key\.txt https:/)
   t.equal(await send(String(made['token']), 'claude.ai', 1), 200)
   const { status, stdout, stderr } = await setup.ended
   t.equal(status, 0, stderr)
