@@ -8,6 +8,7 @@ import { Administration } from '../engine/admin/administration.ts'
 import { askLocal } from '../engine/process/ask-local.ts'
 import { systemClock } from '../engine/process/clock.ts'
 import { Store } from '../engine/store/store.ts'
+import { freePort } from '../test/support/syslog-ng.ts'
 import { median, print } from './compare.ts'
 import { cpuSeconds, megabytes, memoryBytes } from './machine.ts'
 import { startSyslogNg } from './peers/syslog-ng.ts'
@@ -51,7 +52,7 @@ export async function syslogMessages({ toy }: { toy: boolean }): Promise<void> {
   const contenders: Contender[] = []
   try {
     const file = join(directory, 'messages')
-    contenders.push(...(await startAll(directory, file, block)))
+    await startAll(contenders, directory, file, block)
     const rates = contenders.map(() => [] as number[])
     const cpus = contenders.map(() => [] as number[])
     for (let round = 0; round < rounds; round++) {
@@ -114,7 +115,7 @@ export async function memoryOverMessages({ toy }: { toy: boolean }): Promise<voi
   const contenders: Contender[] = []
   try {
     const file = join(directory, 'messages')
-    contenders.push(...(await startAll(directory, file, block)))
+    await startAll(contenders, directory, file, block)
     const send = async (contender: Contender): Promise<string> => {
       const accepted = await contender.ready()
       sender.send({
@@ -142,7 +143,8 @@ export async function memoryOverMessages({ toy }: { toy: boolean }): Promise<voi
   }
 }
 
-async function startAll(directory: string, file: string, block: number): Promise<Contender[]> {
+/** Adds each contender as it starts, so that the caller stops them also if a later one fails. */
+async function startAll(contenders: Contender[], directory: string, file: string, block: number): Promise<void> {
   const service = await startService(join(directory, 'service'))
   writeFileSync(file, countedMessages(block, service.token))
   const own = (tls: boolean): Contender => ({
@@ -154,14 +156,14 @@ async function startAll(directory: string, file: string, block: number): Promise
     ready: () => service.ready(tls ? 'tls' : 'tcp'),
     stop: service.stop,
   })
-  const peers: Contender[] = []
+  contenders.push(own(false), own(true))
   for (const tls of [false, true]) {
     for (const parse of [false, true]) {
       const folder = join(directory, `syslog-ng-${tls}-${parse}`)
       mkdirSync(folder)
-      const port = 20_000 + (process.pid % 20_000) + peers.length
+      const port = await freePort()
       const peer = await startSyslogNg({ directory: folder, port, tls: tls ? service.certificate : undefined, parse })
-      peers.push({
+      contenders.push({
         name: parse ? 'syslog-ng that parses by csv-parser into a file' : 'syslog-ng into a plain file',
         version: peer.version,
         pid: peer.pid,
@@ -175,7 +177,6 @@ async function startAll(directory: string, file: string, block: number): Promise
       })
     }
   }
-  return [own(false), own(true), ...peers]
 }
 
 interface Service {
