@@ -43,7 +43,16 @@ const envelope = z.strictObject({
 })
 
 export function readRegistryFile(file: string): RegistryFile {
-  const parsed = envelope.safeParse(readDocument(file))
+  return registryFileOf(file, readDocument(file))
+}
+
+/** A registry file that is not on disk. `name` is its name in errors. @throws RegistryFileError. */
+export function readRegistryText(name: string, text: string): RegistryFile {
+  return registryFileOf(name, parseDocument(name, text, text.trimStart().startsWith('{')))
+}
+
+function registryFileOf(file: string, document: unknown): RegistryFile {
+  const parsed = envelope.safeParse(document)
   if (!parsed.success) throw faultOf(file, '', parsed.error)
   const platforms = parsed.data.platforms.map((raw, index) => checkEntry(file, raw, index, changedEntry))
   return { platforms, disable: parsed.data.disable }
@@ -71,18 +80,30 @@ const ENTRY_FIELDS = Object.keys(platformEntry.shape) as (keyof PlatformEntry)[]
 function readDocument(file: string): unknown {
   try {
     if (statSync(file).size > REGISTRY_FILE_BYTES_MAX) throw new Error(`larger than ${REGISTRY_FILE_BYTES_MAX} bytes`)
-    const text = readFileSync(file, 'utf8')
+    return parseDocument(file, readFileSync(file, 'utf8'), /\.json$/i.test(file))
+  } catch (error) {
+    if (error instanceof RegistryFileError) throw error
+    throw documentFault(file, error)
+  }
+}
+
+function parseDocument(file: string, text: string, isJson: boolean): unknown {
+  try {
     // JSON.parse reads JSON: a YAML parser takes 20 times as long, and an operator's list may be
     // long.
-    if (/\.json$/i.test(file)) return JSON.parse(text)
+    if (isJson) return JSON.parse(text)
     // The limit on aliases prevents a file of 1 kB from expanding to a gigabyte. The parser is
     // loaded here, because few operators have such a file and loading takes 16 ms.
     const { parse } = require('yaml') as typeof import('yaml')
     return parse(text, { maxAliasCount: 100, prettyErrors: true })
   } catch (error) {
-    const problem = error instanceof Error ? (error.message.split('\n')[0] ?? '') : String(error)
-    throw new RegistryFileError(file, '', '', problem, { cause: error })
+    throw documentFault(file, error)
   }
+}
+
+function documentFault(file: string, error: unknown): RegistryFileError {
+  const problem = error instanceof Error ? (error.message.split('\n')[0] ?? '') : String(error)
+  return new RegistryFileError(file, '', '', problem, { cause: error })
 }
 
 function checkEntry<T>(file: string, raw: unknown, index: number, schema: z.ZodType<T>): T {

@@ -20,6 +20,8 @@ export interface Recommendation {
   readonly category: string
   readonly createdAtMs: number
   readonly statusChangedAtMs: number
+  /** Who carries it out; '' if nobody does. Not in the API, whose fields the specification fixes. */
+  readonly owner: string
 }
 
 /**
