@@ -5,7 +5,7 @@ import { countText, Notice, Secret, Time } from '../design/parts.tsx'
 import { type Column, Table } from '../design/table.tsx'
 import type { FormState } from '../form.ts'
 import type { SecretRow, SecretsView } from '../views/secrets.ts'
-import { Revoke } from './revoke.tsx'
+import { Revoke } from './confirmed.tsx'
 
 /** A secret that was just created. Only the answer to its form shows it. */
 export interface CreatedSecret {
