@@ -113,6 +113,36 @@ function checkEntry<T>(file: string, raw: unknown, index: number, schema: z.ZodT
   throw faultOf(file, platformId.safeParse(id).success ? id : `platforms[${index}]`, parsed.error)
 }
 
+/**
+ * The line of a registry file, from 1, where an error is; undefined if the file as a whole is wrong.
+ * Reads the text again, because only few files have an error.
+ */
+export function lineOfError(text: string, error: RegistryFileError): number | undefined {
+  const [atText] = /(?<=\bline )\d+/.exec(error.message) ?? []
+  if (atText !== undefined && error.entry === '') return Number(atText)
+  const { LineCounter, parseDocument: parseYaml } = require('yaml') as typeof import('yaml')
+  const lines = new LineCounter()
+  const document = parseYaml(text, { lineCounter: lines })
+  if (document.errors.length > 0) return document.errors[0]?.linePos?.[0].line
+  const path = pathOf(error, document.toJS({ maxAliasCount: 100 }))
+  // A missing field has no place of its own: its entry has.
+  for (let length = path.length; length > 0; length--) {
+    const node = document.getIn(path.slice(0, length), true) as { readonly range?: readonly number[] } | undefined
+    if (node?.range?.[0] !== undefined) return lines.linePos(node.range[0]).line
+  }
+  return undefined
+}
+
+/** Where an error is in the document: `['platforms', 3, 'domains', 0, 'match']`. */
+function pathOf({ entry, field }: RegistryFileError, document: unknown): (string | number)[] {
+  const [index] = /(?<=^platforms\[)\d+(?=\]$)/.exec(entry) ?? []
+  const { platforms } = (document ?? {}) as { readonly platforms?: readonly { readonly id?: unknown }[] }
+  // The later one of two entries with one id is the wrong one.
+  const at = index === undefined && Array.isArray(platforms) ? platforms.findLastIndex(({ id }) => id === entry) : index
+  const inField = Array.from(field.matchAll(/[^.[\]]+/g), ([part]) => (/^\d+$/.test(part) ? Number(part) : part))
+  return at === undefined || Number(at) < 0 ? inField : ['platforms', Number(at), ...inField]
+}
+
 function faultOf(file: string, entry: string, error: z.ZodError): RegistryFileError {
   const [first, ...others] = error.issues
   if (first === undefined) throw error
