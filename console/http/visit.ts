@@ -82,7 +82,8 @@ export class Visit extends Guest {
       title,
       here,
       theme: this.theme,
-      path: this.request.path,
+      // A form may have a path of its own, which answers no GET.
+      path: this.request.method === 'POST' ? here || '/' : this.request.path,
       userName: user.name,
       role: member.role,
       organization,
