@@ -6,15 +6,8 @@ import { Checks, FormError } from '../design/form.tsx'
 import { Card, Empty, Notice, PageHead, Tag, Time } from '../design/parts.tsx'
 import { type Column, Table } from '../design/table.tsx'
 import { type ApiKeyRow, UNUSED_DAYS } from '../views/api-keys.ts'
-import {
-  EndedSecrets,
-  LabelField,
-  revokeColumn,
-  SecretLabel,
-  SecretNotice,
-  type SecretsProps,
-  secretCsvColumns,
-} from './secrets.tsx'
+import { Revoke } from './confirmed.tsx'
+import { EndedSecrets, LabelField, SecretLabel, SecretNotice, type SecretsProps, secretCsvColumns } from './secrets.tsx'
 
 export const SCOPE_NAMES: Readonly<Record<Scope, string>> = {
   'discovery:read': 'Discovery',
@@ -122,17 +115,20 @@ export function apiKeyColumns(nowMs: number, mayRevoke: boolean): readonly Colum
       ),
     },
     ...secretCsvColumns<ApiKeyRow>('svc_pk_', nowMs),
-    ...(mayRevoke ? [ROTATE, revokeColumn<ApiKeyRow>(PATH)] : []),
+    ...(mayRevoke ? [CHANGE] : []),
   ]
 }
 
-const ROTATE: Column<ApiKeyRow> = {
-  id: 'rotate',
-  name: 'Rotate',
+const CHANGE: Column<ApiKeyRow> = {
+  id: 'change',
+  name: 'Change',
   cell: ({ id, label }) => (
-    <a class="button quiet" href={`${PATH}/${id}/rotate`} aria-label={`Rotate ${label}`}>
-      Rotate
-    </a>
+    <div class="row end">
+      <a class="button quiet" href={`${PATH}/${id}/rotate`} aria-label={`Rotate ${label}`}>
+        Rotate
+      </a>
+      <Revoke action={`${PATH}/${id}/revoke`} label={label} />
+    </div>
   ),
   quiet: true,
 }

@@ -1,6 +1,6 @@
 import { OWN_PLATFORMS_MAX } from '../../engine/limits.ts'
 import { PLATFORM_TYPES } from '../../registry/platform-type.ts'
-import { textColumn, timeColumn } from '../design/columns.tsx'
+import { csvOnly, textColumn, timeColumn } from '../design/columns.tsx'
 import { CsvLink } from '../design/csv-link.tsx'
 import { Field, FormError, Select, TextArea } from '../design/form.tsx'
 import { Card, countText, Empty, Notice, PageHead, Risk, Tag, type Tone } from '../design/parts.tsx'
@@ -137,9 +137,10 @@ export function ownPlatformColumns(nowMs: number): readonly Column<OwnPlatformRo
   return [
     {
       ...textColumn('name', 'Platform', ({ name }: OwnPlatformRow) => name),
-      cell: ({ name, domains }) => (
+      cell: ({ name, type, domains }) => (
         <>
           <strong>{name}</strong>
+          {type !== '' && <span class="small muted"> {type}</span>}
           <p class="small muted break">
             {domains.slice(0, DOMAINS_SHOWN).join(', ')}
             {domains.length > DOMAINS_SHOWN && ` and ${countText(domains.length - DOMAINS_SHOWN)} more`}
@@ -152,7 +153,7 @@ export function ownPlatformColumns(nowMs: number): readonly Column<OwnPlatformRo
       ...textColumn('change', 'Change', ({ change }: OwnPlatformRow) => change),
       cell: ({ change }) => <Tag tone={TONES[change]}>{change}</Tag>,
     },
-    { ...textColumn('type', 'Category', ({ type }: OwnPlatformRow) => type), wide: true },
+    { id: 'type', name: 'Category', csv: ({ type }) => type },
     {
       id: 'risk',
       name: 'Risk',
@@ -162,7 +163,7 @@ export function ownPlatformColumns(nowMs: number): readonly Column<OwnPlatformRo
       wide: true,
     },
     { id: 'domains', name: 'Domains', csv: ({ domains }) => domains.join(' ') },
-    { ...timeColumn('added', 'Added', nowMs, ({ addedAtMs }: OwnPlatformRow) => addedAtMs), wide: true },
+    csvOnly(timeColumn('added', 'Added', nowMs, ({ addedAtMs }) => addedAtMs)),
   ]
 }
 

@@ -54,15 +54,19 @@ export function Report({ view, nowMs }: ReportProps) {
           />
         </Card>
       )}
-      <Visibility view={view} />
-      {sensors.coverage.sensors > 0 && <HiddenTraffic coverage={sensors.coverage} />}
-      <Card title="Assessments" bare={view.frameworks.length > 0}>
-        {view.frameworks.length === 0 ? (
-          <p class="muted">No framework was assessed yet.</p>
-        ) : (
-          <Table id="grades" label="Assessments" columns={frameworkColumns} rows={view.frameworks} />
-        )}
-      </Card>
+      <div class="two start">
+        <div class="column">
+          <Visibility view={view} />
+          <Card title="Assessments" bare={view.frameworks.length > 0}>
+            {view.frameworks.length === 0 ? (
+              <p class="muted">No framework was assessed yet.</p>
+            ) : (
+              <Table id="grades" label="Assessments" columns={frameworkColumns} rows={view.frameworks} />
+            )}
+          </Card>
+        </div>
+        {sensors.coverage.sensors > 0 && <HiddenTraffic coverage={sensors.coverage} />}
+      </div>
       <Card title="Recommendations" bare={recommendations.length > 0} note={recommendationsNote(view)}>
         {openRecommendations === 0 ? (
           <p class="muted">No recommendation is open.</p>
@@ -97,10 +101,15 @@ function summary({ days, organization, sensors }: ReportView, findings: ReportFi
   ].join('')
 }
 
+/** `1 sensor`, `2 sensors`. */
+function counted(count: number, what: string): string {
+  return `${countText(count)} ${what}${count === 1 ? '' : 's'}`
+}
+
 function riskChangeText(change: number): string {
   if (change === 0) return 'the same as'
   const points = Math.abs(change)
-  return `${points} ${points === 1 ? 'point' : 'points'} ${change > 0 ? 'higher' : 'lower'} than`
+  return `${counted(points, 'point')} ${change > 0 ? 'higher' : 'lower'} than`
 }
 
 function Figures({ view, findings }: { readonly view: ReportView; readonly findings: ReportFindings }) {
@@ -132,7 +141,7 @@ function Figures({ view, findings }: { readonly view: ReportView; readonly findi
       <div>
         <dt>Share of traffic seen</dt>
         <dd>{share === null ? '–' : percentText(share)}</dd>
-        <dd>{share === null ? 'no sensor reports' : `by ${countText(view.sensors.coverage.sensors)} sensors`}</dd>
+        <dd>{share === null ? 'no sensor reports' : `by ${counted(view.sensors.coverage.sensors, 'sensor')}`}</dd>
       </div>
     </dl>
   )
@@ -147,10 +156,10 @@ function Visibility({ view: { sources, silentSources, sensors } }: { readonly vi
       <p>
         {share === null
           ? 'No sensor reported in this period, so nobody can say which share of the traffic was seen. '
-          : `${countText(count)} ${count === 1 ? 'sensor' : 'sensors'} saw ${percentText(share)} of the traffic at their place in the network. `}
+          : `${counted(count, 'sensor')} saw ${percentText(share)} of the traffic that passed ${count === 1 ? 'it' : 'them'}. `}
         {sources === 0
           ? 'No source sends events or logs. '
-          : `Events and logs come from ${countText(sources)} ${sources === 1 ? 'source' : 'sources'}${silent}. `}
+          : `Events and logs come from ${counted(sources, 'source')}${silent}. `}
         Use that passes no sensor and no log, such as on a phone in another network, is not in this report.
       </p>
     </Card>
@@ -161,12 +170,7 @@ const platformColumns: readonly Column<ReportPlatform>[] = [
   {
     id: 'name',
     name: 'Platform',
-    cell: ({ name, type }) => (
-      <>
-        <a href={`/platforms/${encodeURIComponent(name)}`}>{name}</a>
-        <p class="small muted">{type}</p>
-      </>
-    ),
+    cell: ({ name }) => <a href={`/platforms/${encodeURIComponent(name)}`}>{name}</a>,
   },
   { id: 'risk', name: 'Risk', cell: ({ risk }) => <Risk score={risk} /> },
   {
@@ -174,6 +178,7 @@ const platformColumns: readonly Column<ReportPlatform>[] = [
     name: 'Clients',
     cell: ({ clients, isEstimate }) => (isEstimate ? `about ${countText(clients)}` : countText(clients)),
     number: true,
+    wide: true,
   },
   {
     id: 'decision',
@@ -210,10 +215,10 @@ const recommendationColumns: readonly Column<Recommendation>[] = [
     name: 'Recommendation',
     cell: ({ title, frameworkId, itemId }) => (
       <>
-        {title}
-        <p class="small muted">
+        {title}{' '}
+        <span class="small muted">
           {FRAMEWORKS[frameworkId]} {itemId}
-        </p>
+        </span>
       </>
     ),
   },

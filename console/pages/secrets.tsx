@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact'
-import { timeColumn } from '../design/columns.tsx'
+import { csvOnly, timeColumn } from '../design/columns.tsx'
 import { Field } from '../design/form.tsx'
 import { countText, Notice, Secret, Time } from '../design/parts.tsx'
 import { type Column, Table } from '../design/table.tsx'
@@ -89,7 +89,7 @@ export function secretCsvColumns<Row extends SecretRow>(prefix: string, nowMs: n
   return [
     { id: 'begins', name: 'Begins with', csv: ({ visible }) => `${prefix}${visible}` },
     { id: 'status', name: 'Status', csv: ({ status }) => status },
-    ...times.map(({ id, name, csv }): Column<Row> => ({ id, name, ...(csv && { csv }) })),
+    ...times.map(csvOnly),
   ]
 }
 

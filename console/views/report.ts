@@ -8,12 +8,11 @@ import { assessmentsView, type FrameworkRow } from './assessments.ts'
 import { type PublishedPlatform, publishedDiscovery } from './discovery.ts'
 import { type SensorsView, sensorsView, sourcesView } from './intake.ts'
 
-const PLATFORMS_SHOWN = 10
+const PLATFORMS_SHOWN = 7
 const RECOMMENDATIONS_SHOWN = 5
 
 export interface ReportPlatform {
   readonly name: string
-  readonly type: string
   readonly risk: number
   readonly why: string
   readonly clients: number
@@ -98,7 +97,6 @@ function findingsOf({ site, organization, nowMs }: Visit): ReportFindings | unde
       .slice(0, PLATFORMS_SHOWN)
       .map(({ platform_name, metadata }) => ({
         name: platform_name,
-        type: metadata.category,
         risk: metadata.risk.score,
         why: metadata.risk.why,
         clients: metadata.clients,
