@@ -55,9 +55,15 @@ export function OwnPlatforms({ rows, nowMs, mayAdd, mayRemove, form, fileForm, d
               </p>
             </Empty>
           ) : (
-            <Card title="Entries" note={`${countText(rows.length)} of ${countText(OWN_PLATFORMS_MAX)}`} bare>
-              <Table id="own-platforms" label="Own platforms" columns={columns(nowMs, mayRemove)} rows={rows} />
-            </Card>
+            <>
+              <Card title="Entries" note={`${countText(rows.length)} of ${countText(OWN_PLATFORMS_MAX)}`} bare>
+                <Table id="own-platforms" label="Own platforms" columns={columns(nowMs, mayRemove)} rows={rows} />
+              </Card>
+              <p class="small muted">
+                Logs match these entries at once. Collectors match at the edge: give each the{' '}
+                <a href={`${PATH}/registry.json`}>registry file</a> with <code>--registry</code>.
+              </p>
+            </>
           )}
           {mayAdd && <RegistryFileForm form={fileForm} />}
         </div>

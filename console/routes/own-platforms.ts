@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { registryFileOf } from '../../engine/admin/registry-export.ts'
 import { Fault } from '../../engine/process/error-codes.ts'
 import { SERVICE_WIDE } from '../../engine/store/own-platforms.ts'
 import { checkChanges, loadCatalog } from '../../registry/catalog.ts'
@@ -13,7 +14,7 @@ import {
   readRegistryText,
 } from '../../registry/registry-file.ts'
 import { EMPTY_FORM, type FormState, readForm } from '../form.ts'
-import { type Answer, redirect } from '../http/answer.ts'
+import { type Answer, jsonAnswer, redirect } from '../http/answer.ts'
 import { form, page, type Route } from '../http/router.ts'
 import type { Visit } from '../http/visit.ts'
 import { OwnPlatforms, ownPlatformColumns } from '../pages/own-platforms.tsx'
@@ -36,6 +37,12 @@ export const OWN_PLATFORM_ROUTES: readonly Route[] = [
     access: 'discovery.read',
     columns: ({ nowMs }) => ownPlatformColumns(nowMs),
     rows: ownPlatformsView,
+  }),
+  page(`${PATH}/registry.json`, 'discovery.read', ({ site, organization }) => {
+    const { ownPlatforms } = site.store
+    const serviceWide = ownPlatforms.changes(SERVICE_WIDE)
+    const own = ownPlatforms.changes(organization.id)
+    return jsonAnswer('registry.json', registryFileOf(loadCatalog().platforms, serviceWide, own))
   }),
   form(PATH, 'registry.add', addOne),
   form(`${PATH}/file`, 'registry.add', addFile, { bodyBytesMax: FORM_BYTES_MAX }),

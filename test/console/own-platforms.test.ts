@@ -34,6 +34,8 @@ t.test('a platform is added by a form, matches from then on, and is removed', as
     { Platform: 'Corp LLM', Id: 'corp-llm', Change: 'added', Domains: 'llm.corp.example chat.corp.example' },
   ])
   t.match(await admin.post(PATH, CORP), { status: 409, text: /has Corp LLM already/ })
+  const exported = await admin.get(`${PATH}/registry.json`)
+  t.match(readRegistryText('registry.json', exported.text), { platforms: [{ id: 'corp-llm' }], disable: [] })
   const other = { ...CORP, name: 'Other' }
   t.match(await admin.post(PATH, other), { status: 409, text: /belongs to corp-llm.*value="Other"/s })
   t.equal((await site.signIn('m', 'member').post(PATH, CORP)).status, 403)
