@@ -114,7 +114,7 @@ function checkEntry<T>(file: string, raw: unknown, index: number, schema: z.ZodT
 }
 
 /**
- * The line of a registry file, from 1, where an error is; undefined if the file as a whole is wrong.
+ * The line of a registry file, from 1, where an error is; undefined if the whole file is wrong.
  * Reads the text again, because only few files have an error.
  */
 export function lineOfError(text: string, error: RegistryFileError): number | undefined {

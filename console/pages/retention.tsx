@@ -69,7 +69,7 @@ export function RetentionPage({ retention, form, preview, maySet, done }: Retent
             {!maySet && <p class="small muted">An admin of the organization can change the retention.</p>}
           </form>
         </Card>
-        <Card title="Kept in other ways">
+        <Card title="Kept without a number of days">
           <ul class="lines">
             <li>
               <span>Findings</span>
