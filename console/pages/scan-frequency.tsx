@@ -104,7 +104,7 @@ export function scanColumns(nowMs: number): readonly Column<Scan>[] {
     },
     { id: 'failure', name: 'Failure', csv: ({ failure }) => failure },
     { ...textColumn('trigger', 'Started by', ({ trigger }: Scan) => TRIGGERS[trigger]), wide: true },
-    { ...countColumn('events', 'Events', ({ eventsFolded }: Scan) => eventsFolded), wide: true },
+    { ...countColumn('events', 'Events', ({ eventsAdded }: Scan) => eventsAdded), wide: true },
     {
       id: 'platforms',
       name: 'Platforms',

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { runScan } from '../../engine/scan/fold.ts'
+import { runScan } from '../../engine/scan/scan-runner.ts'
 import { serveConsole } from '../support/console.ts'
 import { report } from '../support/coverage.ts'
 import { NOON, registries, Sender } from '../support/store.ts'
