@@ -12,6 +12,7 @@ import { noteEverywhere } from './account-audit.ts'
 import type { Action } from './actions.ts'
 import { checkText } from './changes.ts'
 import { domainOf } from './organizations.ts'
+import { OwnPasskeys } from './passkeys.ts'
 
 /**
  * A session ends this long after its last request, and this long after its sign-in whatever
@@ -56,10 +57,12 @@ export interface LinkUse {
  * concerns.
  */
 export class Accounts {
+  readonly passkeys: OwnPasskeys
   readonly #store: Store
   readonly #clock: Clock
 
   constructor(store: Store, clock: Clock) {
+    this.passkeys = new OwnPasskeys(store, clock)
     this.#store = store
     this.#clock = clock
   }
