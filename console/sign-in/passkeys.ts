@@ -23,7 +23,7 @@ export interface Refused {
 
 const EXPIRED: Refused = { refused: 'This took longer than five minutes. Try again' }
 /** One answer for everything that the browser cannot cause, so that it says nothing about why. */
-const WRONG: Refused = { refused: 'The passkey is not accepted. Try again, or use your password' }
+const WRONG: Refused = { refused: 'The passkey is not accepted. Try again' }
 const BLOCKED: Refused = {
   refused: 'The passkey is blocked, because a copy of it may exist. Use your password, and replace the passkey',
 }

@@ -59,7 +59,7 @@ export async function serveConsole(
     log: quietLog,
   })
   const server = await serve(t, options.implementation ?? 'uws', opened.directory, handler)
-  const origin = `https://localhost:${server.listener.port}`
+  const origin = options.origin ?? `https://localhost:${server.listener.port}`
   return {
     ...opened,
     server,
