@@ -78,7 +78,7 @@ function parsedJson(text: string): unknown {
   }
 }
 
-/** Loaded when the first passkey is verified: 100 modules, most of them for attestation. */
+/** Loaded with the first passkey, in half a second: 25 MB, most of them for attestation. */
 async function loadLibrary() {
   const [server, helpers] = await Promise.all([
     import('@simplewebauthn/server'),

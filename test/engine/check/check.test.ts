@@ -109,8 +109,23 @@ function made(t: Parameters<typeof openStore>[0], options: Parameters<typeof ope
     const session = { id: newUuid(), userId: user.id, organizationId: id, hash, ...times }
     store.sessions.put({ ...session, address: '192.0.2.1', browser: 'Firefox' })
     store.passkeys.put({
-      ...{ id: newUuid(), userId: user.id, credentialId: 'AQ', publicKey: 'AQ', rpId: 'posture.example', name: 'laptop' },
-      ...{ counter: 0, transports: [], isSyncable: false, isSynced: false, createdAtMs: NOON, usedAtMs: 0, blockedAtMs: 0 },
+      ...{
+        id: newUuid(),
+        userId: user.id,
+        credentialId: 'AQ',
+        publicKey: 'AQ',
+        rpId: 'posture.example',
+        name: 'laptop',
+      },
+      ...{
+        counter: 0,
+        transports: [],
+        isSyncable: false,
+        isSynced: false,
+        createdAtMs: NOON,
+        usedAtMs: 0,
+        blockedAtMs: 0,
+      },
     })
     store.keyUses.put({ organizationId: id, keyId: store.apiKeys.ofOrganization(id)[0]?.id ?? '', timeMs: NOON })
   })
