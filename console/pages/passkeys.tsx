@@ -2,6 +2,7 @@ import { Field, FormError } from '../design/form.tsx'
 import { Card, PageHead, Tag, Time } from '../design/parts.tsx'
 import { PasskeyForm } from '../design/passkey-form.tsx'
 import { type Column, Table } from '../design/table.tsx'
+import { TwoStep } from '../design/two-step.tsx'
 import type { FormState } from '../form.ts'
 import type { PasskeyRow, PasskeysView } from '../views/passkeys.ts'
 
@@ -14,13 +15,17 @@ export function Passkeys({ view, nowMs }: { readonly view: PasskeysView; readonl
   return (
     <Card title="Passkeys" note="Sign in with a fingerprint, a face, a PIN or a security key" bare>
       {passkeys.length > 0 && <Table id="passkeys" label="Passkeys" columns={columns(nowMs)} rows={passkeys} />}
-      {passkeys.length === 0 && <p class="body muted">No passkey yet. Nobody can guess a passkey, or phish it.</p>}
-      {mayAdd && (
-        <form class="body" method="post" action="/account/passkeys/new">
-          <button type="submit">Add a passkey</button>
-        </form>
+      {(mayAdd || isFull) && (
+        <div class="body column">
+          {passkeys.length === 0 && <p class="muted">No passkey yet. Nobody can guess a passkey, or phish it.</p>}
+          {mayAdd && (
+            <form method="post" action="/account/passkeys/new">
+              <button type="submit">Add a passkey</button>
+            </form>
+          )}
+          {isFull && <p class="muted">{passkeys.length} passkeys are the most that a user can have.</p>}
+        </div>
       )}
-      {isFull && <p class="body muted">{passkeys.length} passkeys are the most that a user can have.</p>}
     </Card>
   )
 }
@@ -49,7 +54,7 @@ function columns(nowMs: number): readonly Column<PasskeyRow>[] {
       quiet: true,
       cell: ({ id, name }) => (
         <div class="row">
-          <details>
+          <details class="edit">
             <summary aria-label={`Rename ${name}`}>Rename</summary>
             <form class="row" method="post" action={`/account/passkeys/${id}/name`}>
               <label class="visually-hidden" for={`name-${id}`}>
@@ -66,11 +71,7 @@ function columns(nowMs: number): readonly Column<PasskeyRow>[] {
               <button type="submit">Save</button>
             </form>
           </details>
-          <form method="post" action={`/account/passkeys/${id}/remove`}>
-            <button class="danger" type="submit" aria-label={`Remove ${name}`}>
-              Remove
-            </button>
-          </form>
+          <TwoStep action={`/account/passkeys/${id}/remove`} verb="Remove" label={name} />
         </div>
       ),
     },

@@ -101,7 +101,8 @@ t.test('Chromium adds a passkey, signs in with it and confirms a change', async 
   t.match(await page.$eval('main', (element) => element.textContent ?? ''), /svc_mt_[0-9a-f]{48}/)
 
   await page.goto(`${origin}/account`)
-  await follow(page, 'form[action$="/remove"] button')
+  await page.click('#passkeys details.confirm summary')
+  await follow(page, '#passkeys form[action$="/remove"] button')
   t.match(page.url(), /\/account\?done=passkey-removed$/)
   t.equal(await page.$('#passkeys'), null)
   t.same(faults, [])
