@@ -4,7 +4,7 @@ import { type Answer, withCookies } from './http/answer.ts'
 import { setCookie } from './http/cookies.ts'
 import { Visit } from './http/visit.ts'
 import { Confirm } from './pages/confirm.tsx'
-import { authenticateByPasskey } from './sign-in/passkey-authentication.ts'
+import { authenticateByPasskey } from './passkey-authentication.ts'
 import type { Answerer } from './sign-in/passkeys.ts'
 import { newSecret, secretHash } from './sign-in/secrets.ts'
 import { trustedBrowser } from './sign-in/trusted-browser.ts'
@@ -72,10 +72,10 @@ async function passwordRefusal({ identity, nowMs, request, site }: Visit, passwo
   return undefined
 }
 
-async function passkeyRefusal(visit: Visit, response: string): Promise<Refusal | undefined> {
+async function passkeyRefusal(visit: Visit, text: string): Promise<Refusal | undefined> {
   const { passkeys } = visit.site
   if (passkeys === undefined) return { errors: {}, status: 403 }
-  const outcome = await authenticateByPasskey(visit, passkeys, response, answererOf(visit))
+  const outcome = await authenticateByPasskey(visit, passkeys, text, answererOf(visit))
   if (!('error' in outcome)) return undefined
   const { error, status, fields } = outcome
   return { errors: { [PASSKEY_FIELD]: error }, status, fields }

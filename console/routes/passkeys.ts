@@ -4,12 +4,12 @@ import { type Answer, jsonAnswer, redirect } from '../http/answer.ts'
 import { form, openForm, openPage, type Route } from '../http/router.ts'
 import type { Guest, Visit } from '../http/visit.ts'
 import { AddPasskey } from '../pages/passkeys.tsx'
+import { authenticateByPasskey } from '../passkey-authentication.ts'
 import { browserName } from '../sign-in/browser-name.ts'
-import { authenticateByPasskey } from '../sign-in/passkey-authentication.ts'
 import type { Answerer, PasskeySignIn } from '../sign-in/passkeys.ts'
-import { startSession } from '../sign-in/start-session.ts'
 import { refusedForm } from './refused-form.ts'
 import { signInPage, targetOf } from './sign-in-page.ts'
+import { startSession } from './start-session.ts'
 
 /** Nobody is signed in yet: the passkey names its user. */
 const SIGN_IN: Answerer = { purpose: 'sign-in', sessionId: '', userId: '' }

@@ -10,9 +10,9 @@ import { form, openForm, openPage, type Route } from '../http/router.ts'
 import type { Guest } from '../http/visit.ts'
 import { Setup, SetupAccount } from '../pages/setup.tsx'
 import { passwordFault } from '../sign-in/passwords.ts'
-import { startSession } from '../sign-in/start-session.ts'
 import { trustedBrowser } from '../sign-in/trusted-browser.ts'
 import { signInPage, targetOf } from './sign-in-page.ts'
+import { startSession } from './start-session.ts'
 
 export const SIGN_IN_ROUTES: readonly Route[] = [
   openPage('/sign-in', (guest) => {

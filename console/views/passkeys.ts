@@ -21,8 +21,8 @@ export interface PasskeysView {
 }
 
 /**
- * The passkeys of the signed-in user. undefined if there is nothing to show: passkeys do not work at
- * the console's origin, or are not for this user.
+ * The passkeys of the signed-in user. undefined if there is nothing to show: passkeys do not work
+ * at the console's origin, or are not for this user.
  */
 export function passkeysView({ site, identity }: Visit): PasskeysView | undefined {
   const { user } = identity

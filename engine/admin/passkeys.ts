@@ -93,8 +93,8 @@ export class OwnPasskeys {
   }
 
   /**
-   * Stores the counter of a verified signature. A counter that did not advance means that two copies
-   * of the key may exist (WebAuthn §6.1.1): the passkey is blocked.
+   * Stores the counter of a verified signature. A counter that did not advance means that two
+   * copies of the key may exist (WebAuthn §6.1.1): the passkey is blocked.
    *
    * @returns whether the passkey is accepted.
    * @throws Fault NOT_FOUND.

@@ -9,8 +9,8 @@ const HASH_BYTES = 32
 const OPEN_BYTES = (bytes: Buffer): Buffer => bytes
 
 /**
- * Users of the console with their names, memberships, sessions and passkeys. Their keys begin with the user,
- * not an organization.
+ * Users of the console with their names, memberships, sessions and passkeys. Their keys begin with
+ * the user, not an organization.
  */
 export function checkUsers(walk: StoreWalk): void {
   checkRecords(walk)

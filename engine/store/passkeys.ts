@@ -7,7 +7,9 @@ import { uuidBytes } from './keys.ts'
 export interface Passkey {
   readonly id: string
   readonly userId: string
-  /** The authenticator's id of the credential, in base64url; at most 1023 bytes (WebAuthn §5.8.3). */
+  /**
+   * The authenticator's id of the credential, in base64url; at most 1023 bytes (WebAuthn §5.8.3).
+   */
   readonly credentialId: string
   /** The public key in COSE format (RFC 9052 §7), in base64url. */
   readonly publicKey: string
@@ -15,7 +17,9 @@ export interface Passkey {
   readonly rpId: string
   /** The name that the user gave the passkey. */
   readonly name: string
-  /** The signature counter; 0 if the authenticator does not count, as synchronized passkeys do not. */
+  /**
+   * The signature counter; 0 if the authenticator does not count, as synchronized passkeys do not.
+   */
   readonly counter: number
   /** How browsers reach the authenticator: usb, internal, hybrid and others. */
   readonly transports: readonly string[]
@@ -27,8 +31,8 @@ export interface Passkey {
   /** 0 if the passkey was never used. */
   readonly usedAtMs: number
   /**
-   * When the counter went back, so that two copies of the key may exist. The passkey is refused from
-   * then on. Otherwise 0.
+   * When the counter went back, so that two copies of the key may exist. The passkey is refused
+   * from then on. Otherwise 0.
    */
   readonly blockedAtMs: number
 }

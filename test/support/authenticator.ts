@@ -35,7 +35,9 @@ export interface Deviation {
   readonly attestation?: { readonly format: string; readonly statement: ReadonlyMap<string, unknown> }
 }
 
-/** An authenticator in software with one discoverable ES256 credential, and the browser around it. */
+/**
+ * An authenticator in software with one discoverable ES256 credential, and the browser around it.
+ */
 export class Authenticator {
   readonly credentialId = randomBytes(32).toString('base64url')
   readonly #origin: string

@@ -1,8 +1,8 @@
-import type { Passkey } from '../../engine/store/passkeys.ts'
-import type { Guest } from '../http/visit.ts'
-import type { Answerer, PasskeySignIn } from './passkeys.ts'
-import { trustedBrowser } from './trusted-browser.ts'
-import { readAssertion } from './webauthn.ts'
+import type { Passkey } from '../engine/store/passkeys.ts'
+import type { Guest } from './http/visit.ts'
+import type { Answerer, PasskeySignIn } from './sign-in/passkeys.ts'
+import { trustedBrowser } from './sign-in/trusted-browser.ts'
+import { readAssertion } from './sign-in/webauthn.ts'
 
 export interface PasskeyRefusal {
   readonly error: string
@@ -27,15 +27,13 @@ export async function authenticateByPasskey(
   const credentialId = readAssertion(text)?.id ?? ''
   const named = site.store.passkeys.byCredential(credentialId)
   const user = named && site.store.users.get(named.userId)
-  const verdict = site.attempts.begin(
-    {
-      // No user's name contains a tab.
-      name: `passkey\t${credentialId}`,
-      address: request.address,
-      trustedBrowser: trustedBrowser(user, request.cookies.get('browser')),
-    },
-    nowMs,
-  )
+  const attempt = {
+    // No user's name contains a tab.
+    name: `passkey\t${credentialId}`,
+    address: request.address,
+    trustedBrowser: trustedBrowser(user, request.cookies.get('browser')),
+  }
+  const verdict = site.attempts.begin(attempt, nowMs)
   if (!verdict.allowed) {
     const seconds = verdict.retryAfterSeconds
     const error = `Too many attempts. Try again in ${Math.ceil(seconds / 60)} minutes`
