@@ -99,7 +99,7 @@ function passkeyErrorText(error: unknown): string {
   return message
 }
 
-/* Browsers before 2025 lack the three functions that convert from and to JSON. */
+/* Chrome before 129 and Safari before 18.4 lack the functions that convert from and to JSON. */
 
 function creationOptionsOf(options: PublicKeyCredentialCreationOptionsJSON): PublicKeyCredentialCreationOptions {
   if ('parseCreationOptionsFromJSON' in PublicKeyCredential) {
