@@ -20,6 +20,9 @@ export interface RequestOptions {
   readonly allowCredentials: readonly { readonly id: string }[]
 }
 
+/** The format of an attestation, and its statement. */
+export type Attestation = readonly [format: string, statement: ReadonlyMap<string, unknown>]
+
 /** What a correct browser and authenticator would not do. */
 export interface Deviation {
   readonly origin?: string
@@ -31,8 +34,8 @@ export interface Deviation {
   readonly userHandle?: string | null
   readonly counter?: number
   readonly credentialId?: string
-  /** The attestation statement, and its format. */
-  readonly attestation?: { readonly format: string; readonly statement: ReadonlyMap<string, unknown> }
+  /** An attestation that was not asked for, of these bytes (WebAuthn §6.5). */
+  readonly attestation?: (signed: Buffer, passkey: KeyObject) => Attestation
 }
 
 /**
@@ -63,7 +66,8 @@ export class Authenticator {
     const id = Buffer.from(this.credentialId, 'base64url')
     const credential = [Buffer.alloc(16), u16(id.length), id, this.#coseKey()]
     const authData = this.#authenticatorData(options.rp.id, CREDENTIAL_INCLUDED, credential, deviation)
-    const { format, statement } = deviation.attestation ?? { format: 'none', statement: new Map() }
+    const signed = Buffer.concat([authData, sha256(Buffer.from(clientDataJSON, 'base64url'))])
+    const [format, statement] = deviation.attestation?.(signed, this.#privateKey) ?? ['none', new Map()]
     const attestationObject = cbor(
       new Map<string, unknown>([
         ['fmt', format],
@@ -79,8 +83,8 @@ export class Authenticator {
     if (!this.#isSynced) this.#counter++
     const clientDataJSON = this.#clientData('webauthn.get', options.challenge, deviation)
     const authData = this.#authenticatorData(options.rpId, 0, [], deviation)
-    const clientDataHash = createHash('sha256').update(Buffer.from(clientDataJSON, 'base64url')).digest()
-    const signature = sign('sha256', Buffer.concat([authData, clientDataHash]), this.#privateKey)
+    const signed = Buffer.concat([authData, sha256(Buffer.from(clientDataJSON, 'base64url'))])
+    const signature = sign('sha256', signed, this.#privateKey)
     const userHandle = deviation.userHandle === undefined ? this.#userHandle : deviation.userHandle
     return this.#response(
       { clientDataJSON, authenticatorData: base64url(authData), signature: base64url(signature), userHandle },
@@ -107,9 +111,7 @@ export class Authenticator {
       (this.#isSynced ? BACKUP_ELIGIBLE | BACKED_UP : 0)
     const counterBytes = Buffer.alloc(4)
     counterBytes.writeUInt32BE(counter)
-    const rpIdHash = createHash('sha256')
-      .update(deviation.rpId ?? rpId)
-      .digest()
+    const rpIdHash = sha256(deviation.rpId ?? rpId)
     return Buffer.concat([rpIdHash, Buffer.of(flags), counterBytes, ...credential])
   }
 
@@ -130,6 +132,10 @@ export class Authenticator {
   #response(response: object, id = this.credentialId): string {
     return JSON.stringify({ id, rawId: id, type: 'public-key', response, clientExtensionResults: {} })
   }
+}
+
+function sha256(data: string | Buffer): Buffer {
+  return createHash('sha256').update(data).digest()
 }
 
 function base64url(bytes: Buffer): string {

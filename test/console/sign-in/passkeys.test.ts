@@ -1,9 +1,14 @@
+import { execFileSync } from 'node:child_process'
+import { createPrivateKey, type KeyObject, sign, X509Certificate } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import t from 'tap'
 import { Administration } from '../../../engine/admin/administration.ts'
 import { PASSKEYS_PER_USER_MAX } from '../../../engine/limits.ts'
 import { MINUTE_MS } from '../../../engine/process/clock.ts'
 import { isSignedIn, PASSWORD, setUp } from '../../support/accounts.ts'
 import {
+  type Attestation,
   Authenticator,
   type CreationOptions,
   type Deviation,
@@ -242,19 +247,36 @@ t.test('a user has at most ten passkeys; a name is needed', async (t) => {
   t.notMatch(text, /Add a passkey/)
 })
 
-t.test('attestations that were not asked for are refused', async (t) => {
+t.test('an attestation with a certificate is refused, also a valid one', async (t) => {
   const site = await servePasskeys(t)
   const owner = await setUp(site)
-  const certificate = new Map<string, unknown>([
-    ['alg', -7],
-    ['sig', Buffer.alloc(70)],
-    ['x5c', [Buffer.alloc(500)]],
-  ])
-  for (const format of ['packed', 'tpm', 'apple', 'android-key', 'fido-u2f', 'none']) {
-    const attestation = { format, statement: certificate }
+  const { key, certificate } = attestationCertificate(t.testdir())
+  const x5c = [certificate]
+  const byCertificate = (signed: Buffer): Attestation => [
+    'packed',
+    new Map<string, unknown>(Object.entries({ alg: -7, sig: sign('sha256', signed, key), x5c })),
+  ]
+  t.match(await addPasskey(owner, new Authenticator(ORIGIN), { attestation: byCertificate }), NOT_ACCEPTED)
+  for (const format of ['tpm', 'apple', 'android-key', 'android-safetynet', 'fido-u2f', 'other']) {
+    const attestation = (): Attestation => [format, new Map([['x5c', x5c]])]
     t.match(await addPasskey(owner, new Authenticator(ORIGIN), { attestation }), NOT_ACCEPTED, format)
   }
+  const byItself = (signed: Buffer, passkey: KeyObject): Attestation => [
+    'packed',
+    new Map<string, unknown>(Object.entries({ alg: -7, sig: sign('sha256', signed, passkey) })),
+  ]
+  t.equal((await addPasskey(owner, new Authenticator(ORIGIN), { attestation: byItself })).status, 303, 'without one')
 })
+
+/** A certificate of the form that WebAuthn §8.2.1 requires. */
+function attestationCertificate(directory: string): { readonly key: KeyObject; readonly certificate: Buffer } {
+  const [keyFile, file] = [join(directory, 'key.pem'), join(directory, 'certificate.pem')]
+  const subject = ['-subj', '/C=US/O=Acme/OU=Authenticator Attestation/CN=Acme']
+  const newKey = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-keyout', keyFile]
+  const form = ['-days', '2', '-addext', 'basicConstraints=critical,CA:FALSE', '-out', file]
+  execFileSync('openssl', ['req', '-x509', ...newKey, ...subject, ...form], { stdio: 'ignore' })
+  return { key: createPrivateKey(readFileSync(keyFile)), certificate: new X509Certificate(readFileSync(file)).raw }
+}
 
 t.test('five failures with one credential, known or not, and twenty from one network are the limit', async (t) => {
   const site = await servePasskeys(t)
