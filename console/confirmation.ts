@@ -98,5 +98,5 @@ function ask(visit: Visit, kept: FormFields, { errors, status, fields = [] }: Re
       ? { field: PASSKEY_FIELD, options: site.passkeys.requestOptions(answererOf(visit), nowMs) }
       : undefined,
   })
-  return visit.page('Confirm that it is you', '', content, { status, fields })
+  return visit.page('Confirm your identity', '', content, { status, fields })
 }

@@ -18,7 +18,7 @@ export interface ConfirmProps {
 /** Asks for the password or a passkey before a sensitive change. */
 export function Confirm({ action, kept, form, passwordField, passkey }: ConfirmProps) {
   if (passwordField === undefined && passkey === undefined) return <SignInAgain />
-  const title = passkey === undefined ? 'Confirm your password' : 'Confirm that it is you'
+  const title = passkey === undefined ? 'Confirm your password' : 'Confirm your identity'
   const needed = passkey === undefined ? 'your password' : 'your password or passkey'
   return (
     <>
