@@ -11,6 +11,7 @@ import { MEMBER_ROUTES } from './routes/members.ts'
 import { ORGANIZATION_ROUTES } from './routes/organization.ts'
 import { OVERVIEW_ROUTES } from './routes/overview.ts'
 import { OWN_PLATFORM_ROUTES } from './routes/own-platforms.ts'
+import { PASSKEY_ROUTES } from './routes/passkeys.ts'
 import { PLATFORM_ROUTES } from './routes/platform.ts'
 import { RECOMMENDATION_ROUTES } from './routes/recommendations.ts'
 import { REPORT_ROUTES } from './routes/report.ts'
@@ -34,6 +35,7 @@ export const ROUTES: readonly Route[] = [
     return redirect(isLocalPath(to) ? to : '/', [cookie])
   }),
   ...SIGN_IN_ROUTES,
+  ...PASSKEY_ROUTES,
   ...ACCOUNT_ROUTES,
   ...OVERVIEW_ROUTES,
   ...DISCOVERY_ROUTES,

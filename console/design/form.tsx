@@ -90,7 +90,7 @@ export function TextArea({ name, label, form, rows, hint, required, mono }: Text
   )
 }
 
-function FieldError({ id, error }: { readonly id: string; readonly error: string | undefined }) {
+export function FieldError({ id, error }: { readonly id: string; readonly error: string | undefined }) {
   return error === undefined ? null : (
     <p id={id} class="error" role="alert">
       {error}

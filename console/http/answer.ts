@@ -51,11 +51,16 @@ export function redirect(to: string, cookies: readonly string[] = []): RedirectA
   return { kind: 'redirect', to, cookies }
 }
 
+/** For the browser script. */
+export function jsonAnswer(value: object): FileAnswer {
+  return { kind: 'file', type: 'application/json', name: 'answer.json', body: JSON.stringify(value), cookies: [] }
+}
+
 export function csvAnswer(name: string, body: string): FileAnswer {
   return { kind: 'file', type: 'text/csv; charset=utf-8; header=present', name, body, cookies: [] }
 }
 
-export function jsonAnswer(name: string, value: unknown): FileAnswer {
+export function jsonFileAnswer(name: string, value: unknown): FileAnswer {
   return { kind: 'file', type: 'application/json', name, body: `${JSON.stringify(value, undefined, 2)}\n`, cookies: [] }
 }
 

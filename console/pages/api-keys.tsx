@@ -5,8 +5,8 @@ import { CsvLink } from '../design/csv-link.tsx'
 import { Checks, FormError } from '../design/form.tsx'
 import { Card, Empty, Notice, PageHead, Tag, Time } from '../design/parts.tsx'
 import { type Column, Table } from '../design/table.tsx'
+import { TwoStep } from '../design/two-step.tsx'
 import { type ApiKeyRow, UNUSED_DAYS } from '../views/api-keys.ts'
-import { Revoke } from './confirmed.tsx'
 import { EndedSecrets, LabelField, SecretLabel, SecretNotice, type SecretsProps, secretCsvColumns } from './secrets.tsx'
 
 export const SCOPE_NAMES: Readonly<Record<Scope, string>> = {
@@ -127,7 +127,7 @@ const CHANGE: Column<ApiKeyRow> = {
       <a class="button quiet" href={`${PATH}/${id}/rotate`} aria-label={`Rotate ${label}`}>
         Rotate
       </a>
-      <Revoke action={`${PATH}/${id}/revoke`} label={label} />
+      <TwoStep action={`${PATH}/${id}/revoke`} verb="Revoke" label={label} />
     </div>
   ),
   quiet: true,

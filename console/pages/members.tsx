@@ -4,9 +4,9 @@ import { CsvLink } from '../design/csv-link.tsx'
 import { Field, FormError, Select } from '../design/form.tsx'
 import { Card, countText, Notice, PageHead, Secret, Tag, Time } from '../design/parts.tsx'
 import { type Column, Table } from '../design/table.tsx'
+import { TwoStep } from '../design/two-step.tsx'
 import type { FormState } from '../form.ts'
 import type { MemberRow } from '../views/members.ts'
-import { Confirmed } from './confirmed.tsx'
 
 const PATH = '/members'
 
@@ -134,12 +134,7 @@ function columns({ self, nowMs, maySetRole, mayRemove }: MembersProps): readonly
       id: 'remove',
       name: 'Remove',
       cell: ({ name }) => (
-        <Confirmed
-          action={pathOf(name, 'remove')}
-          verb="Remove"
-          label={name}
-          confirmLabel={`remove ${name} from the organization`}
-        />
+        <TwoStep action={pathOf(name, 'remove')} verb="Remove" label={name} effect="from the organization" />
       ),
       quiet: true,
     })

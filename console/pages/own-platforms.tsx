@@ -5,9 +5,9 @@ import { CsvLink } from '../design/csv-link.tsx'
 import { Field, FormError, Select, TextArea } from '../design/form.tsx'
 import { Card, countText, Empty, Notice, PageHead, Risk, Tag, type Tone } from '../design/parts.tsx'
 import { type Column, Table } from '../design/table.tsx'
+import { TwoStep } from '../design/two-step.tsx'
 import type { FormState } from '../form.ts'
 import type { OwnPlatformRow } from '../views/own-platforms.ts'
-import { Confirmed } from './confirmed.tsx'
 
 const PATH = '/own-platforms'
 const DOMAINS_SHOWN = 3
@@ -181,12 +181,7 @@ function columns(nowMs: number, mayRemove: boolean): readonly Column<OwnPlatform
       id: 'remove',
       name: 'Remove',
       cell: ({ id, name }) => (
-        <Confirmed
-          action={`${PATH}/${id}/remove`}
-          verb="Remove"
-          label={name}
-          confirmLabel={`remove the entry ${name}`}
-        />
+        <TwoStep action={`${PATH}/${id}/remove`} verb="Remove" label={name} effect="from the own platforms" />
       ),
       quiet: true,
     },

@@ -14,7 +14,7 @@ import {
   readRegistryText,
 } from '../../registry/registry-file.ts'
 import { EMPTY_FORM, type FormState, readForm } from '../form.ts'
-import { type Answer, jsonAnswer, redirect } from '../http/answer.ts'
+import { type Answer, jsonFileAnswer, redirect } from '../http/answer.ts'
 import { form, page, type Route } from '../http/router.ts'
 import type { Visit } from '../http/visit.ts'
 import { OwnPlatforms, ownPlatformColumns } from '../pages/own-platforms.tsx'
@@ -42,7 +42,7 @@ export const OWN_PLATFORM_ROUTES: readonly Route[] = [
     const { ownPlatforms } = site.store
     const serviceWide = ownPlatforms.changes(SERVICE_WIDE)
     const own = ownPlatforms.changes(organization.id)
-    return jsonAnswer('registry.json', registryFileOf(loadCatalog().platforms, serviceWide, own))
+    return jsonFileAnswer('registry.json', registryFileOf(loadCatalog().platforms, serviceWide, own))
   }),
   form(PATH, 'registry.add', addOne),
   form(`${PATH}/file`, 'registry.add', addFile, { bodyBytesMax: FORM_BYTES_MAX }),
