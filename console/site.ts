@@ -4,6 +4,7 @@ import type { Store } from '../engine/store/store.ts'
 import type { Changes } from './changes.ts'
 import { SignInAttempts } from './sign-in/attempts.ts'
 import { PasswordHasher } from './sign-in/passwords.ts'
+import { FileTrials, type TrialOptions } from './try-file/trials.ts'
 
 /** The dependencies of every route. */
 export interface Site {
@@ -14,8 +15,17 @@ export interface Site {
   readonly changes: Changes
   readonly passwords: PasswordHasher
   readonly attempts: SignInAttempts
+  readonly fileTrials: FileTrials
 }
 
-export function makeSite(given: Pick<Site, 'store' | 'clock' | 'registry' | 'changes'>): Site {
-  return { ...given, passwords: new PasswordHasher(), attempts: new SignInAttempts() }
+export function makeSite(
+  given: Pick<Site, 'store' | 'clock' | 'registry' | 'changes'>,
+  trialOptions: TrialOptions,
+): Site {
+  return {
+    ...given,
+    passwords: new PasswordHasher(),
+    attempts: new SignInAttempts(),
+    fileTrials: new FileTrials(trialOptions),
+  }
 }

@@ -8,9 +8,9 @@ const MIB = 1024 * 1024
  * Decompressed bytes of a file: 64 MiB of gzip can contain 64 GiB. The report says that the rest
  * was not read.
  */
-export const DECOMPRESSED_BYTES_MAX = 1024 * MIB
+export const DECOMPRESSED_BYTES_MAX = 512 * MIB
 /** Processor time in milliseconds. The report says that the rest was not read. */
-export const READ_CPU_MS_MAX = 40_000
+export const READ_CPU_MS_MAX = 25_000
 /** Bytes of the order that precedes the file, most of it registry changes. More is refused. */
 export const ORDER_BYTES_MAX = 16 * MIB
 /** Bytes of the report, as JSON. A process that writes more is killed. */

@@ -1,12 +1,7 @@
 import { z } from 'zod'
-import type { RegistryFile } from '../registry/registry-file.ts'
 import { COVERAGE_COUNT_MAX, COVERAGE_COUNTER_NAMES, type CoverageCounter } from '../engine/event/coverage-report.ts'
-import {
-  PLATFORM_NAMES_LISTED_MAX,
-  PLATFORMS_LISTED_MAX,
-  PROBLEMS_LISTED_MAX,
-  UNMATCHED_LISTED_MAX,
-} from './limits.ts'
+import type { RegistryFile } from '../registry/registry-file.ts'
+import { PLATFORM_NAMES_LISTED_MAX, PLATFORMS_LISTED_MAX, PROBLEMS_LISTED_MAX, UNMATCHED_LISTED_MAX } from './limits.ts'
 
 /*
  * The protocol of the process that reads an uploaded file:

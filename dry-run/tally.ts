@@ -11,10 +11,7 @@ import {
 import type { FileReport, TriedPlatform } from './report.ts'
 
 /** The part of a report that captures and logs share. */
-type Found = Pick<
-  Exclude<FileReport, { kind: 'refused' }>,
-  'platforms' | 'platformsTotal' | 'unmatchedNames'
->
+type Found = Pick<Exclude<FileReport, { kind: 'refused' }>, 'platforms' | 'platformsTotal' | 'unmatchedNames'>
 
 /** Adds up the names of a file: by platform, and those of no platform by frequency. */
 export class FileTally {
@@ -59,7 +56,11 @@ export class FileTally {
       platforms: platforms.slice(0, PLATFORMS_LISTED_MAX).map(
         ({ platformId: id, platformName: name, ...counts }): TriedPlatform => ({
           ...{ id, name, ...counts },
-          names: this.#names.get(id)?.top(PLATFORM_NAMES_LISTED_MAX).map((each) => each.name) ?? [],
+          names:
+            this.#names
+              .get(id)
+              ?.top(PLATFORM_NAMES_LISTED_MAX)
+              .map((each) => each.name) ?? [],
         }),
       ),
       platformsTotal: platforms.length,
