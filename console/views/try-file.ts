@@ -54,7 +54,7 @@ export function triedFile({ site, organization }: Visit, { name, bytes, report }
     matches: isCapture ? report.coverage.names_matched : report.outcomes.matched,
     firstMs: platforms.length > 0 ? Math.min(...platforms.map(({ firstMs }) => firstMs)) : undefined,
     lastMs: platforms.length > 0 ? Math.max(...platforms.map(({ lastMs }) => lastMs)) : undefined,
-    coverage: isCapture ? coverageJson({ sensors: 1, counters: report.coverage }) : undefined,
+    coverage: isCapture ? coverageJson({ sensors: 1, days: 1, counters: report.coverage }) : undefined,
     understood: isCapture ? 1 : understoodShare(report),
     windowDays: organization.evidenceWindowDays,
   }

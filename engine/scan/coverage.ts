@@ -22,7 +22,7 @@ export interface CoverageJson {
   readonly visible_share: number | null
 }
 
-export function coverageJson({ sensors, counters }: Pick<Coverage, 'sensors' | 'counters'>): CoverageJson {
+export function coverageJson({ sensors, counters }: Coverage): CoverageJson {
   return {
     sensors,
     names_seen: counters.names,

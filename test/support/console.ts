@@ -120,6 +120,21 @@ export class Browser {
     return this.#ask(path, 'POST', own, body.toString())
   }
 
+  /** Posts a form with one file, as a browser sends it. */
+  postFile(path: string, file: Uint8Array, name = 'file', headers: Record<string, string> = {}): Promise<Answer> {
+    const { type, body } = multipart([{ field: 'file', name, bytes: file }])
+    return this.postBody(path, body, { 'content-type': type, ...headers })
+  }
+
+  postBody(path: string, body: Uint8Array, headers: Record<string, string> = {}): Promise<Answer> {
+    return this.#ask(path, 'POST', { ...this.formHeaders(), ...headers }, body)
+  }
+
+  /** The Cookie field. */
+  get cookie(): string {
+    return [...this.cookies].map(([name, value]) => `${name}=${value}`).join('; ')
+  }
+
   formHeaders(): Record<string, string> {
     return {
       'content-type': 'application/x-www-form-urlencoded',
@@ -128,8 +143,8 @@ export class Browser {
     }
   }
 
-  async #ask(path: string, method: string, headers: Record<string, string>, body?: string): Promise<Answer> {
-    const cookie = [...this.cookies].map(([name, value]) => `${name}=${value}`).join('; ')
+  async #ask(path: string, method: string, headers: Record<string, string>, body?: string | Uint8Array): Promise<Answer> {
+    const { cookie } = this
     const answer = await this.#server.ask(path, {
       method,
       headers: { ...(cookie === '' ? {} : { cookie }), ...headers },
@@ -144,4 +159,25 @@ export class Browser {
     if (line.includes('Max-Age=0')) this.cookies.delete(name)
     else this.cookies.set(name, value)
   }
+}
+
+export interface FilePart {
+  readonly field: string
+  readonly name: string
+  readonly bytes: Uint8Array
+}
+
+export const BOUNDARY = '----WebKitFormBoundarySvcTryFile01'
+
+/** A multipart/form-data body (RFC 7578). */
+export function multipart(parts: readonly FilePart[]): { readonly type: string; readonly body: Buffer } {
+  const pieces = parts.flatMap(({ field, name, bytes }) => [
+    Buffer.from(
+      `--${BOUNDARY}\r\nContent-Disposition: form-data; name="${field}"; filename="${name}"\r\nContent-Type: application/octet-stream\r\n\r\n`,
+    ),
+    bytes,
+    Buffer.from('\r\n'),
+  ])
+  const body = Buffer.concat([...pieces, Buffer.from(`--${BOUNDARY}--\r\n`)])
+  return { type: `multipart/form-data; boundary=${BOUNDARY}`, body }
 }
