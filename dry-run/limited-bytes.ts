@@ -29,20 +29,23 @@ export class LimitedBytes implements ByteSource {
   }
 
   async read(into: Uint8Array, at: number, bytes: number): Promise<number> {
-    if (this.#isOverLimit()) return 0
-    const got = await this.#source.read(into, at, Math.min(bytes, this.#bytesMax + 1 - this.bytes))
+    if (this.#isOverTime()) return 0
+    const left = this.#bytesMax - this.bytes
+    // At the limit, another byte shows that there is more.
+    const got = await this.#source.read(into, at, Math.max(1, Math.min(bytes, left)))
+    if (got > 0 && left === 0) this.ended = 'bytes'
+    if (this.ended !== 'complete') return 0
     this.bytes += got
-    return this.bytes > this.#bytesMax ? this.read(into, at, bytes) : got
+    return got
   }
 
   close(): void {
     this.#source.close()
   }
 
-  #isOverLimit(): boolean {
+  #isOverTime(): boolean {
     const { user, system } = process.cpuUsage()
-    if (this.bytes > this.#bytesMax) this.ended = 'bytes'
-    else if ((user + system) / 1000 > this.#cpuMsMax) this.ended = 'time'
+    if (this.ended === 'complete' && (user + system) / 1000 > this.#cpuMsMax) this.ended = 'time'
     return this.ended !== 'complete'
   }
 }

@@ -175,6 +175,7 @@ function platformColumns(nowMs: number): readonly Column<TriedRow>[] {
       cell: ({ matches }) => countText(matches),
       csv: ({ matches }) => matches,
       number: true,
+      wide: true,
     },
     { id: 'first', name: 'First seen', csv: ({ firstMs }) => isoSeconds(firstMs) },
     {
@@ -315,9 +316,8 @@ function NextStep({ view, mayReadTokens }: { readonly view: TriedView; readonly 
     <Empty title={isCapture ? 'Next: watch this network' : 'Next: send this log'}>
       <p class="muted">
         {isCapture
-          ? 'Run a collector where this capture was taken. It sees the same, all day.'
-          : 'Let the device send its log by syslog. The same lines then count in the next scan.'}{' '}
-        Both need a monitoring token.
+          ? 'Run a collector where this capture was taken. It needs a monitoring token.'
+          : 'Let the device send its log by syslog, with a monitoring token. Its lines then count in the next scan.'}
       </p>
       {mayReadTokens && (
         <a class="button" href="/monitoring-tokens">

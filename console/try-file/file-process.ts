@@ -68,6 +68,8 @@ export class FileProcess {
   #output: Buffer[] = []
   #outputBytes = 0
   #errors = ''
+  /** The most that was seen. */
+  #memoryBytes = 0
 
   constructor(order: Order, options: FileProcessOptions) {
     this.#options = options
@@ -126,8 +128,7 @@ export class FileProcess {
   #closed(status: number | null, signal: NodeJS.Signals | null): void {
     if (this.#isOver) return
     if (status !== 0) {
-      if (/out of memory|allocation failed|ENOMEM/i.test(this.#errors))
-        return this.#finish({ kind: 'failed', why: 'memory' })
+      if (this.#isOutOfMemory(signal)) return this.#finish({ kind: 'failed', why: 'memory' })
       if (signal === 'SIGXCPU') return this.#finish({ kind: 'failed', why: 'time' })
       return this.#fail(`ended by ${signal ?? `status ${status}`}`)
     }
@@ -136,11 +137,18 @@ export class FileProcess {
     else this.#finish({ kind: 'report', report })
   }
 
+  /** At the kernel's limit, V8 reports the error, or fails in any way. */
+  #isOutOfMemory(signal: NodeJS.Signals | null): boolean {
+    if (/out of memory|allocation failed|ENOMEM/i.test(this.#errors)) return true
+    return signal !== null && this.#memoryBytes > TRIAL_MEMORY_BYTES_MAX / 2
+  }
+
   /** Kills the process if it exceeds a limit. */
   #check(): void {
     const { timeMsMax = TRIAL_MS_MAX, isCancelled } = this.#options
     if (isCancelled()) return this.cancel()
     const { memoryBytes, cpuMs } = usageOf(this.#child.pid)
+    this.#memoryBytes = Math.max(this.#memoryBytes, memoryBytes)
     if (memoryBytes > TRIAL_MEMORY_BYTES_MAX) return this.#finish({ kind: 'failed', why: 'memory' })
     if (cpuMs > timeMsMax || performance.now() - this.#endedMs > timeMsMax) {
       this.#finish({ kind: 'failed', why: 'time' })

@@ -61,6 +61,9 @@ const FAILED: Readonly<Record<Extract<Reading, { kind: 'failed' }>['why'], Refus
   cancelled: refused(408, 'The upload was cancelled'),
 }
 
+/** RFC 2046 §5.1.1: 1 to 70 characters. With an empty one, the parser would not end. */
+const BOUNDARY = /; *boundary=(?:"[^"]{1,70}"|[^\s";]{1,70}) *(?:;|$)/i
+
 /**
  * Reads an upload into a process that `start` provides, which happens only if there is a file. The
  * whole body is read before the answer, because browsers show none while they send.
@@ -115,6 +118,10 @@ class Receiver {
       this.#refuse(refused(415, 'The form was not sent as multipart/form-data'))
       return undefined
     }
+    if (!BOUNDARY.test(contentType)) {
+      this.#refuse(refused(400, 'The form has no valid boundary'))
+      return undefined
+    }
     const faulty = (message: string) => () => this.#refuse(refused(400, message))
     try {
       const parser = new Busboy({
@@ -164,7 +171,10 @@ class Receiver {
     try {
       for await (const chunk of file as AsyncIterable<Buffer>) {
         bytes += chunk.length
-        if (bytes > FILE_BYTES_MAX) this.#refuse(TOO_LARGE)
+        if (bytes > FILE_BYTES_MAX) {
+          this.#refuse(TOO_LARGE)
+          break
+        }
         process ??= await this.#started()
         await process?.write(chunk)
       }
