@@ -123,8 +123,14 @@ t.test('matches before the evidence window are counted', async (t) => {
 
 t.test('the own platforms of an organization count, in captures and logs', async (t) => {
   const entry = {
-    ...{ id: 'acme-chat', name: 'Acme Chat', vendor: 'Acme', platform_type: 'llm_chat', url: 'https://www.example.com' },
-    ...{ risk: { score: 20, note: 'our own' }, source: 'https://www.example.com' },
+    ...{
+      id: 'acme-chat',
+      name: 'Acme Chat',
+      vendor: 'Acme',
+      platform_type: 'agent_platform',
+      url: 'https://www.example.com',
+    },
+    ...{ risk: { score: 20, why: 'Our own' }, source: ['our list'] },
     domains: [{ domain: 'www.example.com', match: 'exact', role: 'web', specificity: 1, evidence: 'listed' }],
   }
   const own = new OwnMatcher(matcher, { platforms: [entry as never], disable: ['claude'] })
@@ -180,7 +186,7 @@ t.test('many names take bounded memory, and the most frequent are listed', async
   t.match(report, { unmatchedNames: [{ name: 'www.example.com', count: 2 }] })
 })
 
-t.test('arbitrary bytes, alone or after the beginning of a known format, give a report', async (t) => {
+t.test('arbitrary bytes, alone or after the beginning of a known format, give a report', async (_t) => {
   const heads = ['', 'd4c3b2a1', '0a0d0d0a1c0000004d3c2b1a', '1f8b0800', '28b52ffd', 'efbbbf', 'fffe'].map((hex) =>
     Buffer.from(hex, 'hex'),
   )

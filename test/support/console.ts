@@ -143,7 +143,12 @@ export class Browser {
     }
   }
 
-  async #ask(path: string, method: string, headers: Record<string, string>, body?: string | Uint8Array): Promise<Answer> {
+  async #ask(
+    path: string,
+    method: string,
+    headers: Record<string, string>,
+    body?: string | Uint8Array,
+  ): Promise<Answer> {
     const { cookie } = this
     const answer = await this.#server.ask(path, {
       method,

@@ -6,7 +6,7 @@ import { gzipSync } from 'node:zlib'
 import t from 'tap'
 import type { ChangedEntry } from '../../../registry/registry-file.ts'
 import { type Browser, multipart, serveConsole, type TestConsole } from '../../support/console.ts'
-import { IMPLEMENTATIONS } from '../../support/https.ts'
+import { IMPLEMENTATIONS, type TestServer } from '../../support/https.ts'
 import { matching, other } from '../../support/many-lines.ts'
 import { REPOSITORY } from '../../support/programs.ts'
 import { rawClient } from '../../support/raw-client.ts'
@@ -19,7 +19,11 @@ type Test = { teardown(work: () => unknown): void }
 /** The header section of an upload over a raw connection. */
 function head(browser: Browser, bytes: number): string {
   const fields = { ...browser.formHeaders(), 'content-type': multipart([]).type, cookie: browser.cookie }
-  const lines = Object.entries({ ...fields, host: 'localhost', 'content-length': String(bytes) })
+  const lines = Object.entries({
+    ...fields,
+    host: new URL(browser.formHeaders()['origin'] ?? '').host,
+    'content-length': String(bytes),
+  })
   return `POST /try-file HTTP/1.1\r\n${lines.map(([name, value]) => `${name}: ${value}`).join('\r\n')}\r\n\r\n`
 }
 
@@ -43,10 +47,6 @@ const slowReader = (t: Test): string =>
   )
 const idle = (t: Test): string => program(t, 'idle-program.mjs', 'setInterval(() => {}, 1000)')
 
-/** Reports when it gets the signal. */
-const untilTold = (t: Test): string =>
-  program(t, 'until-told.mjs', `setInterval(() => {}, 1000); process.once('SIGUSR2', () => { ${report('told')}; process.exit() })`)
-
 /** The processes of a program. */
 function processesOf(path: string): number[] {
   const pids = readdirSync('/proc').filter((name) => /^\d+$/.test(name))
@@ -64,8 +64,14 @@ function commandOf(pid: number): string {
 /** Makes a platform of its own of the organization match `www.example.com`. */
 function addOwnPlatform({ store, organization, clock }: TestConsole): void {
   const entry = {
-    ...{ id: 'acme-chat', name: 'Acme Chat', vendor: 'Acme', platform_type: 'llm_chat', url: 'https://www.example.com' },
-    ...{ risk: { score: 20, note: 'our own' }, source: 'https://www.example.com' },
+    ...{
+      id: 'acme-chat',
+      name: 'Acme Chat',
+      vendor: 'Acme',
+      platform_type: 'agent_platform',
+      url: 'https://www.example.com',
+    },
+    ...{ risk: { score: 20, why: 'Our own' }, source: ['our list'] },
     domains: [{ domain: 'www.example.com', match: 'exact', role: 'web', specificity: 1, evidence: 'listed' }],
   } as unknown as ChangedEntry
   store.environment.write(() => {
@@ -124,7 +130,10 @@ t.test('the own platforms of the organization count, those of others do not', as
   t.match(text((await browser.postFile('/try-file', log)).text), /AI platforms 1 1 not approved.*Acme Chat/)
   const elsewhere = makeOrganization(site, 'Globex')
   const guest = site.signIn('eve@globex.example', 'member', elsewhere)
-  t.match(text((await guest.postFile('/try-file', log)).text), /AI platforms 0 0 not approved.*No AI platform in this file/)
+  t.match(
+    text((await guest.postFile('/try-file', log)).text),
+    /AI platforms 0 0 not approved.*No AI platform in this file/,
+  )
 })
 
 t.test('nothing is stored, and the log has neither name nor content of the file', async (t) => {
@@ -150,10 +159,26 @@ const ERRORS: readonly {
   status: number
   message: RegExp
 }[] = [
-  { name: 'a zip archive', body: multipart([file('504b03041400')]).body, status: 422, message: /looks like zip: unpack it/ },
+  {
+    name: 'a zip archive',
+    body: multipart([file('504b03041400')]).body,
+    status: 422,
+    message: /looks like zip: unpack it/,
+  },
   { name: 'an empty file', body: multipart([file('')]).body, status: 400, message: /The file is empty/ },
-  { name: 'another form', body: Buffer.from('file=x'), headers: { 'content-type': 'application/x-www-form-urlencoded' }, status: 415, message: /multipart\/form-data/ },
-  { name: 'no multipart', body: Buffer.alloc(10_000_000, 'x'), status: 400, message: /not valid multipart|Choose a file/ },
+  {
+    name: 'another form',
+    body: Buffer.from('file=x'),
+    headers: { 'content-type': 'application/x-www-form-urlencoded' },
+    status: 415,
+    message: /multipart\/form-data/,
+  },
+  {
+    name: 'no multipart',
+    body: Buffer.alloc(10_000_000, 'x'),
+    status: 400,
+    message: /not valid multipart|Choose a file/,
+  },
 ]
 
 function file(hex: string) {
@@ -194,7 +219,9 @@ for (const implementation of IMPLEMENTATIONS) {
     const { signIn, server } = await serveConsole(t, { implementation, trials: { program: slowReader(t) } })
     const browser = signIn('ada@acme.example', 'member')
     const client = rawClient(server.listener.port, { tls: true })
-    const [start = '', end = ''] = multipart([{ field: 'file', name: 'a', bytes: Buffer.from('@') }]).body.toString().split('@')
+    const [start = '', end = ''] = multipart([{ field: 'file', name: 'a', bytes: Buffer.from('@') }])
+      .body.toString()
+      .split('@')
     const bytes = 60 * MIB
     client.socket.write(head(browser, start.length + bytes + end.length) + start)
     const used = (): number => process.memoryUsage().arrayBuffers
@@ -227,29 +254,56 @@ for (const implementation of IMPLEMENTATIONS) {
   })
 }
 
+/** Begins an upload, and returns what completes it. Its process runs until then. */
+async function begun(
+  server: TestServer,
+  browser: Browser,
+  path: string,
+  running: number,
+): Promise<() => Promise<string>> {
+  const { body } = multipart([{ field: 'file', name: 'a', bytes: Buffer.from('x'.repeat(5000)) }])
+  const client = rawClient(server.listener.port, { tls: true })
+  client.socket.write(head(browser, body.length))
+  client.socket.write(body.subarray(0, 3000))
+  await until('the process runs', () => processesOf(path).length === running)
+  return async () => {
+    client.socket.write(body.subarray(3000))
+    await until('the answer', () => client.text().includes('</html>'))
+    client.socket.destroy()
+    return client.text()
+  }
+}
+
 t.test('one file of an organization is read at a time, two of all, and others wait', async (t) => {
-  const path = untilTold(t)
-  const site = await serveConsole(t, { trials: { program: path, waitMsMax: 5000 } })
-  const log = Buffer.from(`${matching(1)}\n`)
-  const browsers = ['Globex', 'Initech', 'Umbrella'].map((name) =>
+  const path = slowReader(t)
+  const site = await serveConsole(t, { trials: { program: path } })
+  const [first, second, third] = ['Globex', 'Initech', 'Umbrella'].map((name) =>
     site.signIn(`ada@${name}.example`, 'member', makeOrganization(site, name)),
-  )
-  const [first, second, third] = browsers
-  if (first === undefined || second === undefined || third === undefined) throw new Error('three browsers')
-  const one = first.postFile('/try-file', log)
-  const two = second.postFile('/try-file', log)
-  await until('two processes run', () => processesOf(path).length === 2)
-  t.match(await first.postFile('/try-file', log), { status: 429, headers: { 'retry-after': '60' }, text: /Another file/ })
-  t.match(await third.postFile('/try-file', log), { status: 503, headers: { 'retry-after': '60' }, text: /other files/ })
-  const [pid] = processesOf(path)
-  const waiting = third.postFile('/try-file', log)
-  if (pid !== undefined) process.kill(pid, 'SIGUSR2')
-  const next = await until('the next process runs', () => {
-    const pids = processesOf(path)
-    return pids.length === 2 && !pids.includes(pid ?? 0) && pids
+  ) as [Browser, Browser, Browser]
+  const log = Buffer.from('x')
+  const endFirst = await begun(site.server, first, path, 1)
+  const endSecond = await begun(site.server, second, path, 2)
+  t.match(await first.postFile('/try-file', log), {
+    status: 429,
+    headers: { 'retry-after': '60' },
+    text: /Another file/,
   })
-  for (const each of next) process.kill(each, 'SIGUSR2')
-  for (const answer of await Promise.all([one, two, waiting])) t.match(answer, { status: 422, text: /told/ })
+  const waiting = third.postFile('/try-file', log)
+  t.match(await endFirst(), /^HTTP\/1.1 422 /)
+  t.match(await waiting, { status: 422, text: /role="alert">read</ })
+  t.match(await endSecond(), /^HTTP\/1.1 422 /)
+})
+
+t.test('a file does not wait for long', async (t) => {
+  const path = slowReader(t)
+  const site = await serveConsole(t, { trials: { program: path, waitMsMax: 100 } })
+  const [first, second, third] = ['Globex', 'Initech', 'Umbrella'].map((name) =>
+    site.signIn(`ada@${name}.example`, 'member', makeOrganization(site, name)),
+  ) as [Browser, Browser, Browser]
+  const ends = [await begun(site.server, first, path, 1), await begun(site.server, second, path, 2)]
+  const answer = await third.postFile('/try-file', Buffer.from('x'))
+  t.match(answer, { status: 503, headers: { 'retry-after': '60' }, text: /other files/ })
+  for (const end of ends) t.match(await end(), /^HTTP\/1.1 422 /)
 })
 
 t.test('only members with the role can send a file, from a page of the console', async (t) => {

@@ -67,7 +67,8 @@ const PLAIN: FilePart = { field: 'file', name: 'a.log', bytes: Buffer.from('hell
 const body = (...parts: readonly FilePart[]): Buffer => multipart(parts).body
 const raw = (text: string): Buffer => Buffer.from(text.replaceAll('\n', '\r\n').replaceAll('BOUNDARY', BOUNDARY))
 const READ = { kind: 'refused', status: 422, message: REPORT.reason } as const
-const headed = (headers: string, content = 'hello'): Buffer => raw(`--BOUNDARY\n${headers}\n\n${content}\n--BOUNDARY--\n`)
+const headed = (headers: string, content = 'hello'): Buffer =>
+  raw(`--BOUNDARY\n${headers}\n\n${content}\n--BOUNDARY--\n`)
 
 const ROWS: readonly (Options & {
   name: string
@@ -91,13 +92,26 @@ const ROWS: readonly (Options & {
   },
   { name: 'no boundary', type: 'multipart/form-data', body: body(PLAIN), outcome: { status: 415 } },
   { name: 'an empty boundary', type: 'multipart/form-data; boundary=', body: body(PLAIN), outcome: { status: 400 } },
-  { name: 'multipart/mixed', type: `multipart/mixed; boundary=${BOUNDARY}`, body: body(PLAIN), outcome: { status: 415 } },
+  {
+    name: 'multipart/mixed',
+    type: `multipart/mixed; boundary=${BOUNDARY}`,
+    body: body(PLAIN),
+    outcome: { status: 415 },
+  },
   { name: 'another type', type: 'application/json', body: Buffer.from('{}'), outcome: { status: 415 } },
   { name: 'no type', type: '', body: body(PLAIN), outcome: { status: 415 } },
   { name: 'no body', body: Buffer.alloc(0), outcome: { status: 400 } },
   { name: 'no part', body: raw('--BOUNDARY--\n'), outcome: { status: 400 } },
-  { name: 'a form sent without a choice', body: body({ ...PLAIN, name: '', bytes: Buffer.alloc(0) }), outcome: { status: 400, message: 'Choose a file first' } },
-  { name: 'an empty file', body: body({ ...PLAIN, bytes: Buffer.alloc(0) }), outcome: { status: 400, message: 'The file is empty' } },
+  {
+    name: 'a form sent without a choice',
+    body: body({ ...PLAIN, name: '', bytes: Buffer.alloc(0) }),
+    outcome: { status: 400, message: 'Choose a file first' },
+  },
+  {
+    name: 'an empty file',
+    body: body({ ...PLAIN, bytes: Buffer.alloc(0) }),
+    outcome: { status: 400, message: 'The file is empty' },
+  },
   { name: 'two files', body: body(PLAIN, PLAIN), outcome: { status: 400, message: 'The form has more than one file' } },
   { name: 'a file in another field', body: body({ ...PLAIN, field: 'other' }), outcome: { status: 400 } },
   { name: 'a hundred parts', body: body(...new Array<FilePart>(100).fill(PLAIN)), outcome: { status: 400 } },
@@ -105,7 +119,10 @@ const ROWS: readonly (Options & {
   { name: 'a part without headers', body: raw('--BOUNDARY\n\nhello\n--BOUNDARY--\n'), outcome: { status: 400 } },
   {
     name: 'a nested multipart',
-    body: headed('Content-Disposition: form-data; name="file"\nContent-Type: multipart/mixed; boundary=x', '--x\n\nhello\n--x--'),
+    body: headed(
+      'Content-Disposition: form-data; name="file"\nContent-Type: multipart/mixed; boundary=x',
+      '--x\n\nhello\n--x--',
+    ),
     outcome: { status: 400 },
   },
   {
@@ -126,7 +143,12 @@ const ROWS: readonly (Options & {
   { name: 'a client that disconnects', body: body(PLAIN).subarray(0, 150), end: 'aborted', outcome: { status: 408 } },
   { name: 'another file of the organization', unready: 'own', body: body(PLAIN), outcome: { status: 429 } },
   { name: 'files of others', unready: 'others', body: body(PLAIN), outcome: { status: 503 } },
-  { name: 'a large registry', unready: 'registry', body: body(PLAIN), outcome: { status: 422, message: /own domains/ as never } },
+  {
+    name: 'a large registry',
+    unready: 'registry',
+    body: body(PLAIN),
+    outcome: { status: 422, message: /own domains/ as never },
+  },
 ]
 
 for (const { name, body: bytes, outcome, bytes: expected, ...options } of ROWS) {
@@ -135,7 +157,10 @@ for (const { name, body: bytes, outcome, bytes: expected, ...options } of ROWS) 
     t.match(received.outcome, { kind: 'refused', ...outcome })
     if (expected !== undefined) t.equal(received.bytes?.toString(), expected)
     else if (received.bytes !== undefined) t.ok(received.isCancelled, 'the process is ended')
-    const split = await receive(Array.from(bytes.subarray(0, 5000), (_, at) => bytes.subarray(at, at + 1)), options)
+    const split = await receive(
+      Array.from(bytes.subarray(0, 5000), (_, at) => bytes.subarray(at, at + 1)),
+      options,
+    )
     if (bytes.length < 5000) t.same(split.outcome, received.outcome, 'the same byte by byte')
   })
 }
@@ -143,7 +168,11 @@ for (const { name, body: bytes, outcome, bytes: expected, ...options } of ROWS) 
 t.test('a file name is one line of visible characters', async (t) => {
   const report = { kind: 'log' } as never
   const named = async (name: string): Promise<string> => {
-    const upload = { contentType: multipart([]).type, isAborted: () => false, chunks: chunksOf(body({ ...PLAIN, name })) }
+    const upload = {
+      contentType: multipart([]).type,
+      isAborted: () => false,
+      chunks: chunksOf(body({ ...PLAIN, name })),
+    }
     const outcome = await receiveFile(upload, async () => {
       const file = new TakenFile()
       const process = { write: (chunk: Uint8Array) => file.write(chunk), end() {}, cancel() {} }
@@ -179,10 +208,12 @@ t.test('a file over the limit is refused, and what follows is discarded', async 
   t.ok(isCancelled && (bytes?.length ?? 0) <= FILE_BYTES_MAX)
 })
 
-t.test('any file arrives unchanged, whatever it contains and however it is split', async (t) => {
+t.test('any file arrives unchanged, whatever it contains and however it is split', async (_t) => {
   const contents = fc.oneof(
     fc.uint8Array({ minLength: 1, maxLength: 2000 }),
-    fc.array(fc.constantFrom('\r', '\n', '-', '--', BOUNDARY.slice(0, 20), '\r\n--', 'x'), { minLength: 1 }).map((words) => Buffer.from(words.join(''))),
+    fc
+      .array(fc.constantFrom('\r', '\n', '-', '--', BOUNDARY.slice(0, 20), '\r\n--', 'x'), { minLength: 1 })
+      .map((words) => Buffer.from(words.join(''))),
   )
   await fc.assert(
     fc.asyncProperty(contents, fc.integer({ min: 1, max: 300 }), async (bytes, size) => {
@@ -196,7 +227,7 @@ t.test('any file arrives unchanged, whatever it contains and however it is split
   )
 })
 
-t.test('a damaged form ends with an answer', async (t) => {
+t.test('a damaged form ends with an answer', async (_t) => {
   const whole = body(PLAIN, { ...PLAIN, field: 'b' })
   await fc.assert(
     fc.asyncProperty(
