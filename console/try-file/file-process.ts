@@ -63,6 +63,7 @@ export class FileProcess {
   readonly #options: FileProcessOptions
   readonly #settled = deferred<Reading>()
   #isOver = false
+  #endWriting: () => void = () => {}
   #endedMs = Number.POSITIVE_INFINITY
   readonly #timer: NodeJS.Timeout
   #output: Buffer[] = []
@@ -94,7 +95,8 @@ export class FileProcess {
     const { stdin } = this.#child
     if (this.#isOver || stdin === null || !stdin.writable) return Promise.resolve()
     return new Promise((resolve) => {
-      this.result.then(() => resolve())
+      // Not `result.then()`: that would keep each chunk until the process ends.
+      this.#endWriting = resolve
       stdin.write(chunk, () => resolve())
     })
   }
@@ -170,6 +172,7 @@ export class FileProcess {
     this.#output = []
     this.#child.kill('SIGKILL')
     this.#settled.resolve(reading)
+    this.#endWriting()
   }
 
   #lowerPriority(): void {

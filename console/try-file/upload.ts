@@ -84,6 +84,7 @@ class Receiver {
   readonly #refusedNow = deferred<void>()
   #file: Promise<Outcome> | undefined
   #isOver = false
+  #endWriting: () => void = () => {}
 
   constructor(upload: Upload, start: (isCancelled: () => boolean) => Promise<FileProcess | Unready>) {
     this.#upload = upload
@@ -94,9 +95,11 @@ class Receiver {
     const parser = this.#parser()
     const take = (chunk: Uint8Array): void | Promise<void> => {
       if (parser === undefined || this.#refusal !== undefined) return
-      const written = new Promise<void>((resolve) => parser.write(chunk, () => resolve()))
-      // After an error, the parser does not call back.
-      return Promise.race([written, this.#refusedNow.promise])
+      return new Promise<void>((resolve) => {
+        // After an error, the parser does not call back.
+        this.#endWriting = resolve
+        parser.write(chunk, () => resolve())
+      })
     }
     const overdue = deferred<BodyEnd>()
     const timer = setTimeout(() => overdue.resolve('too slow'), UPLOAD_MS_MAX)
@@ -201,6 +204,7 @@ class Receiver {
   #refuse(refusal: Refused): void {
     this.#refusal ??= refusal
     this.#refusedNow.resolve()
+    this.#endWriting()
   }
 }
 
