@@ -19,7 +19,7 @@ const PATH = '/try-file'
 export const TRY_FILE_ROUTES: readonly Route[] = [
   page(PATH, 'file.try', (visit) => visit.page(TITLE, PATH, content(visit))),
   uploadForm(PATH, 'file.try', async (visit, upload) => {
-    const outcome = await receiveFile(upload, (isCancelled) => started(visit, isCancelled))
+    const outcome = await receiveFile(upload, (isCanceled) => started(visit, isCanceled))
     if (outcome.kind === 'read') return visit.page(TITLE, PATH, content(visit, { tried: triedFile(visit, outcome) }))
     const { status, message } = outcome
     const fields = RETRY_STATUSES.has(status) ? ['retry-after', String(RETRY_SECONDS)] : []
@@ -35,7 +35,7 @@ function content(visit: Visit, result: Pick<TryFileProps, 'error' | 'tried'> = {
 }
 
 /** Starts the process that reads the file, with the organization's registry. */
-function started({ site, organization, nowMs }: Visit, isCancelled: () => boolean): Promise<FileProcess | Unready> {
+function started({ site, organization, nowMs }: Visit, isCanceled: () => boolean): Promise<FileProcess | Unready> {
   const { ownPlatforms } = site.store
   const order = site.store.environment.read((): Order | undefined => {
     if (site.registry.catalogOf(SERVICE_WIDE).rules.length > TRIAL_RULES_MAX) return undefined
@@ -46,5 +46,5 @@ function started({ site, organization, nowMs }: Visit, isCancelled: () => boolea
     }
   })
   if (order === undefined) return Promise.resolve('registry')
-  return site.fileTrials.start(organization.id, order, isCancelled)
+  return site.fileTrials.start(organization.id, order, isCanceled)
 }

@@ -11,12 +11,12 @@ import { TRIAL_CHECK_MS, TRIAL_ERROR_BYTES_MAX, TRIAL_MEMORY_BYTES_MAX, TRIAL_MS
 /** The report, or why there is none. */
 export type Reading =
   | { readonly kind: 'report'; readonly report: FileReport }
-  | { readonly kind: 'failed'; readonly why: 'memory' | 'time' | 'crash' | 'cancelled' }
+  | { readonly kind: 'failed'; readonly why: 'memory' | 'time' | 'crash' | 'canceled' }
 
 export interface FileProcessOptions {
   readonly log: Logger
   /** Polled. true kills the process: nobody waits for the report. */
-  readonly isCancelled: () => boolean
+  readonly isCanceled: () => boolean
   /** Replaces the program in tests. */
   readonly program?: string
   readonly timeMsMax?: number
@@ -108,7 +108,7 @@ export class FileProcess {
   }
 
   cancel(): void {
-    this.#finish({ kind: 'failed', why: 'cancelled' })
+    this.#finish({ kind: 'failed', why: 'canceled' })
   }
 
   #collect(): void {
@@ -147,8 +147,8 @@ export class FileProcess {
 
   /** Kills the process if it exceeds a limit. */
   #check(): void {
-    const { timeMsMax = TRIAL_MS_MAX, isCancelled } = this.#options
-    if (isCancelled()) return this.cancel()
+    const { timeMsMax = TRIAL_MS_MAX, isCanceled } = this.#options
+    if (isCanceled()) return this.cancel()
     const { memoryBytes, cpuMs } = usageOf(this.#child.pid)
     this.#memoryBytes = Math.max(this.#memoryBytes, memoryBytes)
     if (memoryBytes > TRIAL_MEMORY_BYTES_MAX) return this.#finish({ kind: 'failed', why: 'memory' })

@@ -7,7 +7,7 @@ export type Busy = 'own' | 'others'
 /** Why a file cannot be read: the registry does not fit the process. */
 export type Unready = Busy | 'registry'
 
-export type TrialOptions = Omit<FileProcessOptions, 'isCancelled'> & { readonly waitMsMax?: number }
+export type TrialOptions = Omit<FileProcessOptions, 'isCanceled'> & { readonly waitMsMax?: number }
 
 interface Waiting {
   readonly organizationId: string
@@ -24,14 +24,16 @@ export class FileTrials {
     this.#options = options
   }
 
-  /** Starts a process, when there is one free. The caller must wait for its result, or cancel it. */
-  async start(organizationId: string, order: Order, isCancelled: () => boolean): Promise<FileProcess | Busy> {
+  /**
+   * Starts a process as soon as one may run. The caller must wait for its result, or cancel it.
+   */
+  async start(organizationId: string, order: Order, isCanceled: () => boolean): Promise<FileProcess | Busy> {
     const isWaiting = this.#waiting.some((each) => each.organizationId === organizationId)
     if (isWaiting || this.#running.has(organizationId)) return 'own'
     if (this.#running.size >= TRIALS_RUNNING_MAX) {
       if (this.#waiting.length >= TRIALS_WAITING_MAX || !(await this.#wait(organizationId))) return 'others'
     } else this.#running.add(organizationId)
-    const process = new FileProcess(order, { ...this.#options, isCancelled })
+    const process = new FileProcess(order, { ...this.#options, isCanceled })
     process.result.then(() => this.#ended(organizationId))
     return process
   }

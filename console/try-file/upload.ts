@@ -58,7 +58,7 @@ const FAILED: Readonly<Record<Extract<Reading, { kind: 'failed' }>['why'], Refus
     422,
     'The file could not be read: the process that reads it failed. The log of the service has the reason',
   ),
-  cancelled: refused(408, 'The upload was cancelled'),
+  canceled: refused(408, 'The upload was canceled'),
 }
 
 /** RFC 2046 §5.1.1: 1 to 70 characters. With an empty one, the parser would not end. */
@@ -70,7 +70,7 @@ const BOUNDARY = /; *boundary=(?:"[^"]{1,70}"|[^\s";]{1,70}) *(?:;|$)/i
  */
 export async function receiveFile(
   upload: Upload,
-  start: (isCancelled: () => boolean) => Promise<FileProcess | Unready>,
+  start: (isCanceled: () => boolean) => Promise<FileProcess | Unready>,
 ): Promise<Outcome> {
   const receiver = new Receiver(upload, start)
   return receiver.receive()
@@ -78,7 +78,7 @@ export async function receiveFile(
 
 class Receiver {
   readonly #upload: Upload
-  readonly #start: (isCancelled: () => boolean) => Promise<FileProcess | Unready>
+  readonly #start: (isCanceled: () => boolean) => Promise<FileProcess | Unready>
   /** The first error. What follows is discarded. */
   #refusal: Refused | undefined
   readonly #refusedNow = deferred<void>()
@@ -86,7 +86,7 @@ class Receiver {
   #isOver = false
   #endWriting: () => void = () => {}
 
-  constructor(upload: Upload, start: (isCancelled: () => boolean) => Promise<FileProcess | Unready>) {
+  constructor(upload: Upload, start: (isCanceled: () => boolean) => Promise<FileProcess | Unready>) {
     this.#upload = upload
     this.#start = start
   }
@@ -107,7 +107,7 @@ class Receiver {
     clearTimeout(timer)
     if (end === 'too slow') this.#refuse(TOO_SLOW)
     if (end === 'too large') this.#refuse(TOO_LARGE)
-    if (end === 'aborted') this.#refuse(FAILED.cancelled)
+    if (end === 'aborted') this.#refuse(FAILED.canceled)
     if (this.#refusal === undefined && parser !== undefined) await this.#finish(parser)
     const outcome = await this.#file
     this.#isOver = true

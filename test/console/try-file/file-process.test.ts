@@ -22,7 +22,7 @@ function start(
   writeFileSync(file, program)
   const logged: object[] = []
   const log = Object.assign(Object.create(quietLog), { error: (fields: object) => logged.push(fields) })
-  return { process: new FileProcess(ORDER, { log, isCancelled: () => false, program: file, ...options }), logged }
+  return { process: new FileProcess(ORDER, { log, isCanceled: () => false, program: file, ...options }), logged }
 }
 
 const REFUSED = JSON.stringify({ kind: 'refused', reason: 'no' })
@@ -84,8 +84,8 @@ t.test('a program that waits without an end is killed, from the end of the file 
 })
 
 t.test('a program is killed when nobody waits for its report', async (t) => {
-  const { process } = start(t, 'setInterval(() => {}, 1000)', { isCancelled: () => true })
-  t.same(await process.result, { kind: 'failed', why: 'cancelled' })
+  const { process } = start(t, 'setInterval(() => {}, 1000)', { isCanceled: () => true })
+  t.same(await process.result, { kind: 'failed', why: 'canceled' })
 })
 
 t.test('writing goes on when the program has ended or reads nothing', async (t) => {

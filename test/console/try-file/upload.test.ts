@@ -13,7 +13,7 @@ const REPORT = { kind: 'refused', reason: 'as the process says' } as const
 /** Takes a file as the process would, and reports at its end. */
 class TakenFile {
   readonly chunks: Uint8Array[] = []
-  isCancelled = false
+  isCanceled = false
   readonly #result = deferred<Awaited<FileProcess['result']>>()
   readonly result = this.#result.promise
 
@@ -24,8 +24,8 @@ class TakenFile {
     this.#result.resolve({ kind: 'report', report: REPORT })
   }
   cancel(): void {
-    this.isCancelled = true
-    this.#result.resolve({ kind: 'failed', why: 'cancelled' })
+    this.isCanceled = true
+    this.#result.resolve({ kind: 'failed', why: 'canceled' })
   }
 }
 
@@ -33,7 +33,7 @@ interface Received {
   readonly outcome: Outcome
   /** The bytes that the process got; undefined without a process. */
   readonly bytes: Buffer | undefined
-  readonly isCancelled: boolean
+  readonly isCanceled: boolean
 }
 
 interface Options {
@@ -60,7 +60,7 @@ async function receive(pieces: Iterable<Uint8Array>, options: Options = {}): Pro
     return taken as unknown as FileProcess
   })
   const bytes = taken && Buffer.concat(taken.chunks)
-  return { outcome, bytes, isCancelled: taken?.isCancelled ?? false }
+  return { outcome, bytes, isCanceled: taken?.isCanceled ?? false }
 }
 
 const PLAIN: FilePart = { field: 'file', name: 'a.log', bytes: Buffer.from('hello\r\n--\r\nworld') }
@@ -156,7 +156,7 @@ for (const { name, body: bytes, outcome, bytes: expected, ...options } of ROWS) 
     const received = await receive([bytes], options)
     t.match(received.outcome, { kind: 'refused', ...outcome })
     if (expected !== undefined) t.equal(received.bytes?.toString(), expected)
-    else if (received.bytes !== undefined) t.ok(received.isCancelled, 'the process is ended')
+    else if (received.bytes !== undefined) t.ok(received.isCanceled, 'the process is ended')
     const split = await receive(
       Array.from(bytes.subarray(0, 5000), (_, at) => bytes.subarray(at, at + 1)),
       options,
@@ -203,9 +203,9 @@ t.test('a file over the limit is refused, and what follows is discarded', async 
     for (let sent = 0; sent < FILE_BYTES_MAX + (6 << 20); sent += piece.length) yield piece
     yield Buffer.from(after)
   }
-  const { outcome, bytes, isCancelled } = await receive(pieces())
+  const { outcome, bytes, isCanceled } = await receive(pieces())
   t.match(outcome, { status: 413, message: 'The file is larger than 64 MiB. Try a part of it' })
-  t.ok(isCancelled && (bytes?.length ?? 0) <= FILE_BYTES_MAX)
+  t.ok(isCanceled && (bytes?.length ?? 0) <= FILE_BYTES_MAX)
 })
 
 t.test('any file arrives unchanged, whatever it contains and however it is split', async (_t) => {
