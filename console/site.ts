@@ -3,7 +3,9 @@ import type { RegistryInForce } from '../engine/store/registry-in-force.ts'
 import type { Store } from '../engine/store/store.ts'
 import type { Changes } from './changes.ts'
 import { SignInAttempts } from './sign-in/attempts.ts'
+import { PasskeySignIn } from './sign-in/passkeys.ts'
 import { PasswordHasher } from './sign-in/passwords.ts'
+import { relyingPartyOf } from './sign-in/relying-party.ts'
 import { FileTrials, type TrialOptions } from './try-file/trials.ts'
 
 /** The dependencies of every route. */
@@ -15,17 +17,27 @@ export interface Site {
   readonly changes: Changes
   readonly passwords: PasswordHasher
   readonly attempts: SignInAttempts
+  /** undefined if passkeys do not work at the console's origin. */
+  readonly passkeys: PasskeySignIn | undefined
   readonly fileTrials: FileTrials
+}
+
+export interface SiteOptions {
+  /** The public origin (--console-origin); '' if the Host field has it. */
+  readonly origin: string
+  readonly trials: TrialOptions
 }
 
 export function makeSite(
   given: Pick<Site, 'store' | 'clock' | 'registry' | 'changes'>,
-  trialOptions: TrialOptions,
+  { origin, trials }: SiteOptions,
 ): Site {
+  const relyingParty = relyingPartyOf(origin)
   return {
     ...given,
     passwords: new PasswordHasher(),
     attempts: new SignInAttempts(),
-    fileTrials: new FileTrials(trialOptions),
+    passkeys: relyingParty && new PasskeySignIn(relyingParty, given.store, given.changes),
+    fileTrials: new FileTrials(trials),
   }
 }
