@@ -16,6 +16,8 @@ export interface Column<Row> {
   readonly wide?: boolean
   /** Only screen readers read the heading, such as the heading above buttons. */
   readonly quiet?: boolean
+  /** Replaces the name in the heading. */
+  readonly heading?: ComponentChildren
 }
 
 export type Direction = 'ascending' | 'descending'
@@ -96,7 +98,14 @@ interface HeadingProps<Row> {
 }
 
 function Heading<Row>({ column, sorting, query }: HeadingProps<Row>) {
-  const { id, name, sort, number, quiet } = column
+  const { id, name, sort, number, quiet, heading } = column
+  if (heading !== undefined) {
+    return (
+      <th scope="col" class={classOf(column)}>
+        {heading}
+      </th>
+    )
+  }
   if (quiet) {
     return (
       <th scope="col" class={classOf(column)}>

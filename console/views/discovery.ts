@@ -1,3 +1,4 @@
+import type { DecisionState } from '../../engine/store/decisions.ts'
 import type { Organization } from '../../engine/store/organizations.ts'
 import { PublishedList } from '../../engine/store/published.ts'
 import type { Store } from '../../engine/store/store.ts'
@@ -26,6 +27,7 @@ export interface PublishedPlatform {
     readonly vendor: string
     readonly category: string
     readonly approved: boolean
+    readonly decision: DecisionState
     readonly risk: { readonly score: number; readonly why: string }
     readonly matches: number
     readonly blocked_matches?: number
@@ -52,6 +54,15 @@ export interface PublishedDiscovery {
   /** undefined if no scan has completed. */
   readonly scan: PublishedScan | undefined
   readonly platforms: readonly PublishedPlatform[]
+}
+
+/** The published platform with this name. Call it inside Environment.read. */
+export function publishedPlatform(
+  store: Store,
+  organization: Organization,
+  name: string,
+): PublishedPlatform | undefined {
+  return publishedDiscovery(store, organization).platforms.find((each) => each.platform_name === name)
 }
 
 /**

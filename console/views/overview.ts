@@ -5,6 +5,7 @@ import type { Scan } from '../../engine/store/scans.ts'
 import type { DayBar } from '../design/chart.tsx'
 import type { Visit } from '../http/visit.ts'
 import { dailyUse } from './daily-use.ts'
+import { DecisionsByName, isWaiting } from './decisions.ts'
 import { type PublishedPlatform, publishedDiscovery } from './discovery.ts'
 import { type SensorsView, type SourceRow, sensorsView, sourcesView } from './intake.ts'
 
@@ -26,6 +27,8 @@ export interface WaitingRow {
   readonly isEstimate: boolean
   readonly firstSeenMs: number
   readonly why: string
+  /** There was a decision. */
+  readonly isExpired: boolean
 }
 
 export interface OverviewFindings {
@@ -36,7 +39,8 @@ export interface OverviewFindings {
   readonly platforms: number
   readonly newPlatforms: number
   readonly notApproved: number
-  /** The platforms that are not approved, with the highest effective risk. */
+  readonly waitingTotal: number
+  /** The platforms that wait for a decision, with the highest effective risk. */
   readonly waiting: readonly WaitingRow[]
   readonly dots: readonly PlatformDot[]
   readonly days: readonly DayBar[]
@@ -77,25 +81,20 @@ function findingsOf(visit: Visit): OverviewFindings | undefined {
   const wanted = ({ status, completedAtMs }: Scan): boolean => status === 'completed' && completedAtMs <= weekAgoMs
   const before = site.store.scans.last(organization.id, wanted)
   const overallRisk = scan.summary.overall_risk_score
-  const notApproved = platforms.filter(({ metadata }) => !metadata.approved)
+  const decisions = new DecisionsByName(visit)
+  const waiting = platforms.filter((platform) => isWaiting(decisions.stateOf(platform)))
   return {
     completedMs: Date.parse(scan.completed_at),
     overallRisk,
     riskChange: before && overallRisk - before.summary.overallRiskScore,
     platforms: platforms.length,
     newPlatforms: platforms.filter(({ created_at }) => Date.parse(created_at) > weekAgoMs).length,
-    notApproved: notApproved.length,
-    waiting: notApproved
+    notApproved: platforms.filter(({ metadata }) => !metadata.approved).length,
+    waitingTotal: waiting.length,
+    waiting: waiting
       .sort((a, b) => effective(b) - effective(a))
       .slice(0, WAITING_SHOWN)
-      .map(({ platform_name, metadata }) => ({
-        name: platform_name,
-        risk: metadata.risk.score,
-        clients: metadata.clients,
-        isEstimate: metadata.clients_error > 0,
-        firstSeenMs: Date.parse(metadata.first_seen),
-        why: metadata.risk.why,
-      })),
+      .map((platform) => waitingRow(platform, decisions)),
     dots: platforms.map(({ platform_name, metadata }) => ({
       name: platform_name,
       risk: metadata.risk.score,
@@ -103,6 +102,19 @@ function findingsOf(visit: Visit): OverviewFindings | undefined {
       approved: metadata.approved,
     })),
     days: dailyUse(visit),
+  }
+}
+
+function waitingRow(platform: PublishedPlatform, decisions: DecisionsByName): WaitingRow {
+  const { platform_name: name, metadata } = platform
+  return {
+    name,
+    risk: metadata.risk.score,
+    clients: metadata.clients,
+    isEstimate: metadata.clients_error > 0,
+    firstSeenMs: Date.parse(metadata.first_seen),
+    why: metadata.risk.why,
+    isExpired: decisions.stateOf(platform) === 'expired',
   }
 }
 
