@@ -83,6 +83,7 @@ function made(t: Parameters<typeof openStore>[0]) {
     sender.event(name, NOON, { client: `10.0.0.${at + 1}` }),
   )
   store.environment.write(() => store.buffer.append(organization.id, events))
+  runScan(store, registries, organization.id, 'schedule', clock)
   const schedule = new ScanSchedule(store, registries, clock, quietLog, inlineScans(opened))
   const published = () =>
     store.environment.read(() => {
