@@ -138,5 +138,5 @@ const NUMBER = new Intl.NumberFormat('en-US')
 
 /** `1,234` */
 export function countText(count: number): string {
-  return NUMBER.format(count)
+  return count < 1000 ? String(count) : NUMBER.format(count)
 }

@@ -15,29 +15,29 @@ export function platformColumns(nowMs: number): readonly Column<PlatformRow>[] {
       name: 'Platform',
       // Links use names, which the cells contain anyway: 800 random ids would add 13 KB to the
       // compressed page.
-      cell: ({ name }) => <a href={`/platforms/${encodeURIComponent(name)}`}>{name}</a>,
-      sort: ({ name }) => name,
-      csv: ({ name }) => name,
+      cell: ({ listed: { name } }) => <a href={`/platforms/${encodeURIComponent(name)}`}>{name}</a>,
+      sort: ({ listed: { name } }) => name,
+      csv: ({ listed: { name } }) => name,
     },
     {
       id: 'type',
       name: 'Type',
-      cell: ({ type }) => type,
-      sort: ({ type }) => type,
-      csv: ({ type }) => type,
+      cell: ({ listed }) => listed.typeName,
+      sort: ({ listed }) => listed.typeName,
+      csv: ({ listed }) => listed.typeName,
       wide: true,
     },
     {
       id: 'vendor',
       name: 'Vendor',
-      csv: ({ vendor }) => vendor,
+      csv: ({ listed: { vendor } }) => vendor,
     },
     {
       id: 'risk',
       name: 'Risk',
-      cell: ({ risk }) => Risk({ score: risk }),
-      sort: ({ risk }) => risk,
-      csv: ({ risk }) => risk,
+      cell: ({ listed: { risk } }) => Risk({ score: risk }),
+      sort: ({ listed: { risk } }) => risk,
+      csv: ({ listed: { risk } }) => risk,
       number: true,
     },
     {
@@ -52,35 +52,35 @@ export function platformColumns(nowMs: number): readonly Column<PlatformRow>[] {
     {
       id: 'confidence',
       name: 'Confidence',
-      cell: ({ confidence }) => confidence.toFixed(2),
-      sort: ({ confidence }) => confidence,
-      csv: ({ confidence }) => confidence,
+      cell: ({ listed: { confidence } }) => confidence.toFixed(2),
+      sort: ({ listed: { confidence } }) => confidence,
+      csv: ({ listed: { confidence } }) => confidence,
       number: true,
       wide: true,
     },
     {
       id: 'clients',
       name: 'Clients',
-      cell: ({ clients, isEstimate }) => (isEstimate ? `about ${countText(clients)}` : countText(clients)),
-      sort: ({ clients }) => clients,
-      csv: ({ clients }) => clients,
+      cell: ({ listed: { clients, isEstimate } }) => (isEstimate ? `about ${countText(clients)}` : countText(clients)),
+      sort: ({ listed: { clients } }) => clients,
+      csv: ({ listed: { clients } }) => clients,
       number: true,
     },
     {
       id: 'matches',
       name: 'Matches',
-      cell: ({ matches }) => countText(matches),
-      sort: ({ matches }) => matches,
-      csv: ({ matches }) => matches,
+      cell: ({ listed: { matches } }) => countText(matches),
+      sort: ({ listed: { matches } }) => matches,
+      csv: ({ listed: { matches } }) => matches,
       number: true,
       wide: true,
     },
     {
       id: 'last-seen',
       name: 'Last seen',
-      cell: ({ lastSeenMs }) => Time({ ms: lastSeenMs, nowMs }),
-      sort: ({ lastSeenMs }) => lastSeenMs,
-      csv: ({ lastSeenMs }) => isoSeconds(lastSeenMs),
+      cell: ({ listed: { lastSeenMs } }) => Time({ ms: lastSeenMs, nowMs }),
+      sort: ({ listed: { lastSeenMs } }) => lastSeenMs,
+      csv: ({ listed: { lastSeenMs } }) => isoSeconds(lastSeenMs),
       number: true,
       wide: true,
     },
@@ -98,14 +98,14 @@ function selectionColumn({ values }: FormState): Column<PlatformRow> {
     name: 'Select',
     // Only the browser script can select all rows.
     heading: <input type="checkbox" aria-label="Select all" data-selects="platform" hidden />,
-    cell: ({ name, isRegistered }) =>
+    cell: ({ listed: { name }, isRegistered }) =>
       isRegistered ? (
         <input
           type="checkbox"
           name="platform"
           value={name}
           aria-label={`Select ${name}`}
-          checked={selected.has(name)}
+          checked={selected.has(name) || undefined}
         />
       ) : undefined,
   }

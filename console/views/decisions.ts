@@ -1,6 +1,6 @@
 import { type DecisionState, decisionState } from '../../engine/store/decisions.ts'
 import type { Visit } from '../http/visit.ts'
-import type { PublishedPlatform } from './discovery.ts'
+import type { ListedPlatform } from './discovery.ts'
 
 /** A platform of the registry, as links and forms name it. */
 export interface DecidedPlatform {
@@ -28,8 +28,8 @@ export class DecisionsByName {
   }
 
   /** Of a platform that left the registry since the scan, the state that the scan counted. */
-  stateOf({ platform_name: name, metadata }: PublishedPlatform): DecisionState {
-    return this.#byName.get(name)?.state ?? metadata.decision
+  stateOf({ name, decision }: ListedPlatform): DecisionState {
+    return this.#byName.get(name)?.state ?? decision
   }
 }
 

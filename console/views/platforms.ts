@@ -1,28 +1,16 @@
 import type { DecisionState } from '../../engine/store/decisions.ts'
-import { PLATFORM_TYPES, type PlatformType } from '../../registry/platform-type.ts'
 import type { Visit } from '../http/visit.ts'
 import { DecisionsByName, isWaiting } from './decisions.ts'
-import { type PublishedPlatform, publishedDiscovery } from './discovery.ts'
+import { type ListedPlatform, listedDiscovery, typeNameOf } from './discovery.ts'
 
 export const STATE_FILTERS = ['all', 'waiting', 'approved', 'rejected', 'expired', 'not-approved'] as const
 export type StateFilter = (typeof STATE_FILTERS)[number]
 
 export interface PlatformRow {
-  readonly id: string
-  readonly name: string
-  readonly vendor: string
-  readonly type: string
-  readonly risk: number
-  readonly confidence: number
+  readonly listed: ListedPlatform
   readonly state: DecisionState
   /** The platform is in the registry, so it can be decided about. */
   readonly isRegistered: boolean
-  readonly clients: number
-  /** The number of clients is an estimate. */
-  readonly isEstimate: boolean
-  readonly matches: number
-  readonly firstSeenMs: number
-  readonly lastSeenMs: number
 }
 
 export interface PlatformsView {
@@ -41,18 +29,19 @@ export interface PlatformsView {
 /** The platforms of the latest scan, filtered by the query's `q`, `state` and `type`. */
 export function platformsView(visit: Visit): PlatformsView {
   const { site, organization, request } = visit
-  const { scan, platforms } = publishedDiscovery(site.store, organization)
+  const { scan, platforms } = listedDiscovery(site.store, organization)
   const search = (request.query.get('q') ?? '').trim().slice(0, 100)
   const state = STATE_FILTERS.find((each) => each === request.query.get('state')) ?? 'all'
-  const types = [...new Set(platforms.map(({ platform_type: type }) => type))].sort()
+  const types = [...new Set(platforms.map(({ platformType }) => platformType))].sort()
   const type = types.find((each) => each === request.query.get('type')) ?? ''
   const words = search.toLowerCase()
   const decisions = new DecisionsByName(visit)
   const all = platforms.map((platform) => rowOf(platform, decisions))
   const rows = all.filter((row) => {
     if (!matches(state, row.state)) return false
-    if (type !== '' && row.type !== typeName(type)) return false
-    return words === '' || `${row.name} ${row.vendor} ${row.type}`.toLowerCase().includes(words)
+    const { name, vendor, platformType, typeName } = row.listed
+    if (type !== '' && platformType !== type) return false
+    return words === '' || `${name} ${vendor} ${typeName}`.toLowerCase().includes(words)
   })
   return {
     rows,
@@ -62,7 +51,7 @@ export function platformsView(visit: Visit): PlatformsView {
     search,
     state,
     type,
-    types: types.map((each) => [each, typeName(each)]),
+    types: types.map((each) => [each, typeNameOf(each)]),
   }
 }
 
@@ -79,25 +68,10 @@ function matches(filter: StateFilter, state: DecisionState): boolean {
   }
 }
 
-function rowOf(platform: PublishedPlatform, decisions: DecisionsByName): PlatformRow {
-  const { id, platform_name: name, platform_type, confidence, metadata } = platform
+function rowOf(platform: ListedPlatform, decisions: DecisionsByName): PlatformRow {
   return {
-    id,
-    name,
-    vendor: metadata.vendor,
-    type: typeName(platform_type),
-    risk: metadata.risk.score,
-    confidence,
+    listed: platform,
     state: decisions.stateOf(platform),
-    isRegistered: decisions.get(name) !== undefined,
-    clients: metadata.clients,
-    isEstimate: metadata.clients_error > 0,
-    matches: metadata.matches,
-    firstSeenMs: Date.parse(metadata.first_seen),
-    lastSeenMs: Date.parse(metadata.last_seen),
+    isRegistered: decisions.get(platform.name) !== undefined,
   }
-}
-
-function typeName(type: string): string {
-  return PLATFORM_TYPES[type as PlatformType]?.category ?? type
 }

@@ -30,12 +30,12 @@ export interface Decision {
 }
 
 /** The state of a platform with this decision, or without one. */
-export function decisionState(decision: Decision | undefined, nowMs: number): DecisionState {
+export function decisionState(decision: LastDecision | undefined, nowMs: number): DecisionState {
   if (decision === undefined || decision.kind === 'withdrawn') return 'waiting'
   return hasExpired(decision, nowMs) ? 'expired' : decision.kind
 }
 
-function hasExpired({ expiresAtMs }: Decision, nowMs: number): boolean {
+function hasExpired({ expiresAtMs }: LastDecision, nowMs: number): boolean {
   return expiresAtMs !== 0 && expiresAtMs <= nowMs
 }
 
@@ -49,39 +49,59 @@ export interface DecisionsInForce {
   readonly nextExpiryMs?: number
 }
 
+/** The parts of the last decision about a platform that scans and lists read. */
+export interface LastDecision {
+  readonly kind: DecisionKind
+  readonly expiresAtMs: number
+  readonly decidedAtMs: number
+  readonly sequence: number
+}
+
 /**
- * The last decision of each organization about each platform, and the decisions before it:
+ * The decisions of each organization:
  *
- *   decisions       organization (16) + platform id                     Decision
- *   past-decisions  organization (16) + platform id, 0 + sequence (8)   Decision
+ *   decisions         organization (16)                                   LastDecision by platform id
+ *   decision-history  organization (16) + platform id, 0 + sequence (8)   Decision
  *
- * A withdrawal is a decision, too, so that the history of a platform remains.
+ * Every scan and list of platforms reads the last decisions about all platforms, so they are one
+ * record; the texts are only in the history. A withdrawal is a decision, too, so that the history
+ * of a platform remains.
  */
 export class Decisions {
-  readonly #last: Family<Decision>
-  readonly #past: Family<Decision>
+  readonly #last: Family<Readonly<Record<string, LastDecision>>>
+  readonly #history: Family<Decision>
 
   constructor(environment: Environment) {
-    this.#last = new Family(environment.table('decisions'), 'decision')
-    this.#past = new Family(environment.table('past-decisions'), 'past decision')
+    this.#last = new Family(environment.table('decisions'), 'last decisions')
+    this.#history = new Family(environment.table('decision-history'), 'decision')
+  }
+
+  /** The last decisions, by platform id. */
+  last(organizationId: string): Map<string, LastDecision> {
+    return new Map(Object.entries(this.#last.get(uuidBytes(organizationId)) ?? {}))
   }
 
   /** The last decision about a platform; it may have expired or be a withdrawal. */
   get(organizationId: string, platformId: string): Decision | undefined {
-    return this.#last.get(lastKey(organizationId, platformId))
+    const last = this.last(organizationId).get(platformId)
+    return last && this.#history.get(historyKey(organizationId, platformId, last.sequence))
   }
 
   /** The last decision about each platform, by platform id. */
   ofOrganization(organizationId: string): Decision[] {
-    return Array.from(this.#last.range(uuidBytes(organizationId)), ({ value }) => value)
+    return [...this.last(organizationId)]
+      .sort(([a], [b]) => (a < b ? -1 : 1))
+      .flatMap(([platformId, { sequence }]) => {
+        return this.#history.get(historyKey(organizationId, platformId, sequence)) ?? []
+      })
   }
 
   inForce(organizationId: string, nowMs: number): DecisionsInForce {
     const approved = new Set<string>()
     const states = new Map<string, DecisionState>()
     let nextExpiryMs: number | undefined
-    for (const { value: decision } of this.#last.range(uuidBytes(organizationId))) {
-      const { platformId, expiresAtMs } = decision
+    for (const [platformId, decision] of this.last(organizationId)) {
+      const { expiresAtMs } = decision
       const state = decisionState(decision, nowMs)
       states.set(platformId, state)
       if (state === 'approved') approved.add(platformId)
@@ -93,67 +113,55 @@ export class Decisions {
 
   /** All kept decisions about a platform, newest first. */
   history(organizationId: string, platformId: string): Decision[] {
-    const last = this.get(organizationId, platformId)
-    if (last === undefined) return []
-    return [last, ...this.#past.newest(pastPrefix(organizationId, platformId), DECISIONS_KEPT_MAX - 1)]
+    return this.#history.newest(historyPrefix(organizationId, platformId), DECISIONS_KEPT_MAX)
   }
 
   /**
    * Stores decisions about different platforms, each as the last one about its platform. Beyond the
    * limits, forgets the oldest. Requires a write transaction.
    *
-   * @returns false if decisions about too many other platforms count; abort the transaction
+   * @returns false, and stores nothing, if decisions about too many other platforms count
    */
   putAll(organizationId: string, given: readonly Omit<Decision, 'sequence'>[], nowMs: number): boolean {
-    const pairs = given.map((decision) => ({ decision, before: this.get(organizationId, decision.platformId) }))
-    const added = pairs.filter(({ before }) => before === undefined).length
+    const last = this.last(organizationId)
     const decided = new Set(given.map(({ platformId }) => platformId))
-    if (added > 0 && !this.#makeRoom(organizationId, added, decided, nowMs)) return false
-    for (const { decision, before } of pairs) {
-      const { platformId } = decision
-      const sequence = (before?.sequence ?? 0) + 1
-      if (before !== undefined) {
-        this.#past.put(pastKey(organizationId, platformId, before.sequence), before)
-        const oldest = sequence - DECISIONS_KEPT_MAX
-        if (oldest > 0) this.#past.remove(pastKey(organizationId, platformId, oldest))
+    const excess = new Set([...last.keys(), ...decided]).size - DECIDED_PLATFORMS_MAX
+    if (excess > 0) {
+      const ended = [...last].filter(([platformId, each]) => !decided.has(platformId) && hasEnded(each, nowMs))
+      if (ended.length < excess) return false
+      ended.sort(([, a], [, b]) => endOf(a) - endOf(b))
+      for (const [platformId] of ended.slice(0, excess)) {
+        last.delete(platformId)
+        const keys = [...this.#history.keys(historyPrefix(organizationId, platformId))]
+        for (const key of keys) this.#history.remove(key)
       }
-      this.#last.put(lastKey(organizationId, platformId), { ...decision, sequence })
     }
-    return true
-  }
-
-  /** Forgets the platforms whose decisions ended the longest ago, if there would be too many. */
-  #makeRoom(organizationId: string, added: number, kept: ReadonlySet<string>, nowMs: number): boolean {
-    const count = Array.from(this.#last.keys(uuidBytes(organizationId))).length
-    const excess = count + added - DECIDED_PLATFORMS_MAX
-    if (excess <= 0) return true
-    const ended = this.ofOrganization(organizationId).filter((decision) => {
-      return !kept.has(decision.platformId) && (decision.kind === 'withdrawn' || hasExpired(decision, nowMs))
-    })
-    if (ended.length < excess) return false
-    ended.sort((a, b) => endOf(a) - endOf(b))
-    for (const { platformId } of ended.slice(0, excess)) {
-      const past = [...this.#past.keys(pastPrefix(organizationId, platformId))]
-      for (const key of past) this.#past.remove(key)
-      this.#last.remove(lastKey(organizationId, platformId))
+    for (const decision of given) {
+      const { platformId, kind, expiresAtMs, decidedAtMs } = decision
+      const sequence = (last.get(platformId)?.sequence ?? 0) + 1
+      this.#history.put(historyKey(organizationId, platformId, sequence), { ...decision, sequence })
+      const oldest = sequence - DECISIONS_KEPT_MAX
+      if (oldest > 0) this.#history.remove(historyKey(organizationId, platformId, oldest))
+      last.set(platformId, { kind, expiresAtMs, decidedAtMs, sequence })
     }
+    this.#last.put(uuidBytes(organizationId), Object.fromEntries(last))
     return true
   }
 }
 
-function endOf({ kind, decidedAtMs, expiresAtMs }: Decision): number {
+function hasEnded(decision: LastDecision, nowMs: number): boolean {
+  return decision.kind === 'withdrawn' || hasExpired(decision, nowMs)
+}
+
+function endOf({ kind, decidedAtMs, expiresAtMs }: LastDecision): number {
   return kind === 'withdrawn' ? decidedAtMs : expiresAtMs
 }
 
-function lastKey(organizationId: string, platformId: string): Buffer {
-  return Buffer.concat([uuidBytes(organizationId), Buffer.from(platformId)])
-}
-
 /** No platform id contains the byte 0, so no prefix is the beginning of another. */
-function pastPrefix(organizationId: string, platformId: string): Buffer {
+function historyPrefix(organizationId: string, platformId: string): Buffer {
   return Buffer.concat([uuidBytes(organizationId), Buffer.from(`${platformId}\0`)])
 }
 
-function pastKey(organizationId: string, platformId: string, sequence: number): Buffer {
-  return Buffer.concat([pastPrefix(organizationId, platformId), u64Bytes(sequence)])
+function historyKey(organizationId: string, platformId: string, sequence: number): Buffer {
+  return Buffer.concat([historyPrefix(organizationId, platformId), u64Bytes(sequence)])
 }
