@@ -77,7 +77,7 @@ export function Decision(props: DecisionProps) {
   const isDecided = view.isRegistered && last.by !== '' && last.state !== 'waiting'
   const hasErrors = Object.keys(form.errors).length > 0
   return (
-    <Card title="Decision" note={<StateTag state={view.state} />}>
+    <Card id="decision" title="Decision" note={<StateTag state={view.state} />}>
       {isDecided ? <Terms terms={last} nowMs={nowMs} /> : <p class="muted">{noDecision(props)}</p>}
       {view.isRegistered && mayDecide && isWaiting(view.state) && <DecisionForm {...props} />}
       {view.isRegistered && !isWaiting(view.state) && (mayDecide || mayWithdraw) && (

@@ -5,13 +5,14 @@ import { Bar, Key, Timeline } from '../design/chart.tsx'
 import { StateTag } from '../design/decision.tsx'
 import { Card, countText, Empty, PageHead, Time } from '../design/parts.tsx'
 import { type Column, Table } from '../design/table.tsx'
+import { isWaiting } from '../views/decisions.ts'
 import type { Count, PlatformFinding, PlatformView } from '../views/platform.ts'
 import { Decision, DecisionDone, type DecisionProps, History } from './decision.tsx'
 
 export type PlatformProps = DecisionProps
 
 export function Platform(props: PlatformProps) {
-  const { view, nowMs } = props
+  const { view, nowMs, mayDecide } = props
   const { name, vendor, type, url, state, finding } = view
   const host = URL.parse(url)?.host
   return (
@@ -38,7 +39,13 @@ export function Platform(props: PlatformProps) {
               )}
             </span>
           }
-        />
+        >
+          {mayDecide && view.isRegistered && isWaiting(state) && (
+            <a class="button" href="#decision">
+              Decide
+            </a>
+          )}
+        </PageHead>
       </div>
       <DecisionDone {...props} />
       {finding === undefined ? (
@@ -68,35 +75,16 @@ interface FindingProps extends PlatformProps {
 function Finding(props: FindingProps) {
   const { view, finding, nowMs } = props
   return (
-    <>
-      <div class="wide">
+    <div class="wide">
+      <div class="column">
         <RiskCard view={view} finding={finding} />
-        <Decision {...props} />
-      </div>
-      <div class="wide">
-        <Card title="Use per day" note="distinct clients">
-          <figure>
-            <Timeline
-              days={finding.timeline}
-              label={`Distinct clients of ${view.name} per day`}
-              unit="clients"
-              width={600}
-              height={240}
-            />
-            <figcaption>
-              {finding.isApproved ? <Key tone="approved">approved</Key> : <Key tone="shadow">not approved</Key>}
-              <span>
-                {clientsText(finding)}, {countText(finding.matches)} {plural(finding.matches, 'match', 'matches')},{' '}
-                {finding.days} {plural(finding.days, 'day', 'days')}
-              </span>
-              {finding.blocked > 0 && <span>{countText(finding.blocked)} blocked by the device that logged them</span>}
-            </figcaption>
-          </figure>
-        </Card>
-        <Confidence finding={finding} windowDays={view.windowDays} />
-      </div>
-      <div class="wide">
+        <UsePerDay view={view} finding={finding} />
         <Names finding={finding} />
+        <History view={view} nowMs={nowMs} />
+      </div>
+      <div class="column">
+        <Decision {...props} />
+        <Confidence finding={finding} windowDays={view.windowDays} />
         <Card
           title="How it was seen"
           note={
@@ -110,8 +98,31 @@ function Finding(props: FindingProps) {
           <Counts counts={finding.roles} names={ROLE_NAMES} />
         </Card>
       </div>
-      <History view={view} nowMs={nowMs} />
-    </>
+    </div>
+  )
+}
+
+function UsePerDay({ view, finding }: { readonly view: PlatformView; readonly finding: PlatformFinding }) {
+  return (
+    <Card title="Use per day" note="distinct clients">
+      <figure>
+        <Timeline
+          days={finding.timeline}
+          label={`Distinct clients of ${view.name} per day`}
+          unit="clients"
+          width={600}
+          height={240}
+        />
+        <figcaption>
+          {finding.isApproved ? <Key tone="approved">approved</Key> : <Key tone="shadow">not approved</Key>}
+          <span>
+            {clientsText(finding)}, {countText(finding.matches)} {plural(finding.matches, 'match', 'matches')},{' '}
+            {finding.days} {plural(finding.days, 'day', 'days')}
+          </span>
+          {finding.blocked > 0 && <span>{countText(finding.blocked)} blocked by the device that logged them</span>}
+        </figcaption>
+      </figure>
+    </Card>
   )
 }
 
@@ -160,7 +171,7 @@ function RiskCard({ view, finding }: { readonly view: PlatformView; readonly fin
     {
       id: 'total',
       input: '',
-      reason: <strong>Risk that it adds to the overall risk</strong>,
+      reason: <strong>Risk that counts toward the overall risk</strong>,
       points: <strong class="total">{countText(risk.total)}</strong>,
     },
   ]
