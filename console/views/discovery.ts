@@ -121,7 +121,13 @@ export function listedDiscovery(store: Store, { id }: Organization): ListedDisco
   return next
 }
 
-function listed({ platform_name: name, platform_type, confidence, metadata, created_at }: PublishedPlatform): ListedPlatform {
+function listed({
+  platform_name: name,
+  platform_type,
+  confidence,
+  metadata,
+  created_at,
+}: PublishedPlatform): ListedPlatform {
   const { vendor, approved, decision, risk, clients, clients_error, matches, first_seen, last_seen } = metadata
   return {
     name,

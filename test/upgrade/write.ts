@@ -46,7 +46,9 @@ admin('scan', 'run', '--org', 'Acme')
 // At least one record of each persistent kind.
 const acme = ['--org', 'Acme']
 admin('member', 'add', 'ada@acme.example', '--role', 'admin', ...acme)
-admin('approval', 'add', 'ChatGPT', ...acme)
+admin('approval', 'add', 'ChatGPT', '--note', 'Contract', '--owner', 'ada@acme.example', '--expires', '365d', ...acme)
+admin('approval', 'reject', 'DeepSeek', ...acme)
+admin('approval', 'remove', 'DeepSeek', ...acme)
 admin('retention', 'set', '--audit', '100', ...acme)
 admin('token', 'bind', `${token.slice(7, 15)}`, '--address', '192.0.2.7', ...acme)
 const assessment = admin('assessment', 'create', '--framework', 'nist-csf-2', '--title', 'Spring', ...acme)

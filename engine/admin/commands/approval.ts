@@ -138,15 +138,15 @@ function print(command: Command, { store, registry, clock }: AdminContext, { id:
     columns: [
       ['Platform', 'platform_name', { text: (name) => (name === null ? '(not in the registry)' : String(name)) }],
       ['Decision', 'decision'],
+      ['Expires', 'expires_at', { hide: 1 }],
       ['Owner', 'owner', { hide: 2, wrap: true }],
-      ['Expires', 'expires_at', { hide: 3 }],
-      ['Note', 'note', { hide: 4, wrap: true }],
-      ['Risk', 'risk.score', { hide: 5 }],
+      ['Note', 'note', { hide: 3, wrap: true }],
+      ['Risk', 'risk.score', { hide: 4 }],
       ['Decided', 'decided_at', { hide: 6 }],
       ['By', 'decided_by', { hide: 7 }],
       ['Vendor', 'vendor', { hide: 9 }],
       ['Type', 'platform_type', { hide: 8 }],
-      ['Id', 'id', { hide: 1 }],
+      ['Id', 'id', { hide: 5 }],
     ],
     rows: store.decisions
       .ofOrganization(organizationId)
