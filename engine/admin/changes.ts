@@ -41,8 +41,9 @@ export class Changes {
   }
 
   /**
-   * Runs `work` in one transaction, with the actor's name for records. `organizationId` is undefined when creating an organization.
-   * `afterAudit` runs in the same transaction, when the entry is in the audit log.
+   * Runs `work` in one transaction, with the actor's name for records. `organizationId` is
+   * undefined when creating an organization. `afterAudit` runs in the same transaction, when the
+   * entry is in the audit log.
    *
    * @throws Fault NOT_ALLOWED, STORE_FULL, and whatever `work` throws; then nothing was changed
    */

@@ -44,8 +44,8 @@ export interface ScanCounters {
 /**
  * Schedules the scans of all organizations in groups: by their frequency, counted from the creation
  * of the organization; quickly after its first event (first-scans.ts); at once when the buffer has
- * enough events; when a decision about a platform expires; and on request of an administrator. After a downtime, one scan replaces all missed
- * ones.
+ * enough events; when a decision about a platform expires; and on request of an administrator.
+ * After a downtime, one scan replaces all missed ones.
  */
 export class ScanSchedule {
   readonly counters: ScanCounters = {

@@ -60,8 +60,8 @@ export interface LastDecision {
 /**
  * The decisions of each organization:
  *
- *   decisions         organization (16)                                   LastDecision by platform id
- *   decision-history  organization (16) + platform id, 0 + sequence (8)   Decision
+ *   decisions         organization (16)                                  LastDecision by platform
+ *   decision-history  organization (16) + platform id, 0 + sequence (8)  Decision
  *
  * Every scan and list of platforms reads the last decisions about all platforms, so they are one
  * record; the texts are only in the history. A withdrawal is a decision, too, so that the history

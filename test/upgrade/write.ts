@@ -21,6 +21,7 @@ const program = (file: string) => [process.execPath, join(resolve(checkout), 'di
 const CAPTURE = resolve('test/captures/demo/input.pcap')
 const folder = mkdtempSync(join(tmpdir(), 'upgrade-'))
 const data = join(folder, 'service')
+const SCOPES = ['discovery', 'scores', 'recommendations', 'assessments'].flatMap((name) => ['--scope', `${name}:read`])
 /** A port on which nothing listens. */
 const UNUSED_PORT = '9'
 const WAIT_MS = 5000
@@ -39,7 +40,7 @@ const running = spawn(
 )
 const [ports] = (await once(running, 'message')) as [{ apiPort: number; ingestPort: number }]
 admin('organization', 'create', 'Acme', '--domain', 'acme.example')
-const [{ key }] = admin('key', 'create', 'dashboard', '--org', 'Acme', '--scope', 'discovery:read') as [{ key: string }]
+const [{ key }] = admin('key', 'create', 'dashboard', '--org', 'Acme', ...SCOPES) as [{ key: string }]
 const [{ token }] = admin('token', 'generate', 'sensor', '--org', 'Acme') as [{ token: string }]
 await collect('scanned', `${ports.ingestPort}`)
 admin('scan', 'run', '--org', 'Acme')
@@ -139,7 +140,10 @@ function get(path: string): Promise<unknown> {
       response.setEncoding('utf8').on('data', (piece: string) => {
         text += piece
       })
-      response.once('end', () => resolve(JSON.parse(text)))
+      response.once('end', () => {
+        if (response.statusCode === 200) resolve(JSON.parse(text))
+        else reject(new Error(`${path}: ${response.statusCode} ${text}`))
+      })
     })
       .once('error', reject)
       .end()

@@ -31,7 +31,7 @@ interface TermsOptions extends Options {
 export function addApprovalCommands(program: Command): void {
   const approval = program
     .command('approval')
-    .description('Decide about platforms: approve or reject them; all that are not approved are shadow AI')
+    .description('Approve or reject platforms for an organization; all that are not approved are shadow AI')
 
   const add = decisionOf(approval, 'add', 'Approve platforms and update the findings')
   add.action((platforms: string[], options: TermsOptions) =>
@@ -88,7 +88,7 @@ function decisionOf(approval: Command, name: string, about: string): Command {
     .addOption(
       new Option(
         '--expires <time>',
-        'End the decision after a duration such as 90d, or at a time in UTC; then the platform waits for a decision again',
+        'Expire the decision after a duration such as 90d, or at a time in UTC; then the platform waits for a decision',
       ).argParser(futureOption(() => systemClock.nowMs())),
     )
 }

@@ -351,7 +351,7 @@ t.test('approvals request a scan, and are validated', async (t) => {
   const catalog = loadCatalog()
   const claude = matcher.match('claude.ai')?.platform.id ?? ''
   const { scan } = approvals.add(organization, catalog, ['claude', 'ChatGPT'])
-  const approved = () => [...store.decisions.inForce(organization.id, clock.nowMs()).approved]
+  const approved = () => [...store.decisions.inForce(organization.id, clock.nowMs()).approved].sort()
   const both = [matcher.match('chatgpt.com')?.platform.id, claude]
   t.same(approved(), both)
   t.match(scan, { status: 'pending' })
