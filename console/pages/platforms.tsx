@@ -1,9 +1,10 @@
 import type { VNode } from 'preact'
-import { isoSeconds } from '../../engine/process/clock.ts'
 import { DECISION_STATES } from '../../engine/store/decisions.ts'
+import { countColumn, textColumn, timeColumn } from '../design/columns.tsx'
 import { StateTag, TermsFields } from '../design/decision.tsx'
+import { FilterSearch, FilterSelect, Filters } from '../design/filters.tsx'
 import { FormError } from '../design/form.tsx'
-import { countText, Empty, Notice, PageHead, Risk, Time } from '../design/parts.tsx'
+import { countText, Empty, Notice, PageHead, Risk } from '../design/parts.tsx'
 import { type Column, type Sorting, sorted, Table } from '../design/table.tsx'
 import type { FormState } from '../form.ts'
 import type { PlatformRow, PlatformsView, StateFilter } from '../views/platforms.ts'
@@ -19,14 +20,7 @@ export function platformColumns(nowMs: number): readonly Column<PlatformRow>[] {
       sort: ({ listed: { name } }) => name,
       csv: ({ listed: { name } }) => name,
     },
-    {
-      id: 'type',
-      name: 'Type',
-      cell: ({ listed }) => listed.typeName,
-      sort: ({ listed }) => listed.typeName,
-      csv: ({ listed }) => listed.typeName,
-      wide: true,
-    },
+    { ...textColumn('type', 'Type', ({ listed }: PlatformRow) => listed.typeName), wide: true },
     {
       id: 'vendor',
       name: 'Vendor',
@@ -66,21 +60,9 @@ export function platformColumns(nowMs: number): readonly Column<PlatformRow>[] {
       csv: ({ listed: { clients } }) => clients,
       number: true,
     },
+    { ...countColumn('matches', 'Matches', ({ listed }: PlatformRow) => listed.matches), wide: true },
     {
-      id: 'matches',
-      name: 'Matches',
-      cell: ({ listed: { matches } }) => countText(matches),
-      sort: ({ listed: { matches } }) => matches,
-      csv: ({ listed: { matches } }) => matches,
-      number: true,
-      wide: true,
-    },
-    {
-      id: 'last-seen',
-      name: 'Last seen',
-      cell: ({ listed: { lastSeenMs } }) => Time({ ms: lastSeenMs, nowMs }),
-      sort: ({ listed: { lastSeenMs } }) => lastSeenMs,
-      csv: ({ listed: { lastSeenMs } }) => isoSeconds(lastSeenMs),
+      ...timeColumn('last-seen', 'Last seen', nowMs, ({ listed }: PlatformRow) => listed.lastSeenMs),
       number: true,
       wide: true,
     },
@@ -155,7 +137,7 @@ export function Platforms(props: PlatformsProps) {
         </a>
       </PageHead>
       <Done {...props} />
-      <Filters view={view} sorting={query.get('sort') ?? ''} />
+      <PlatformFilters view={view} sorting={query.get('sort') ?? ''} />
       {view.rows.length === 0 ? (
         <Empty title="No platform matches">
           <p>
@@ -227,39 +209,15 @@ function Selection(props: PlatformsProps & { readonly children: VNode }) {
   )
 }
 
-function Filters({ view, sorting }: { readonly view: PlatformsView; readonly sorting: string }) {
+function PlatformFilters({ view, sorting }: { readonly view: PlatformsView; readonly sorting: string }) {
+  const { rows, total } = view
+  const found = rows.length === total ? countText(total) : `${rows.length} of ${countText(total)}`
   return (
-    <form class="filters" method="get" action="/platforms">
+    <Filters action="/platforms" found={found} foundId="platforms-count">
       {sorting !== '' && <input type="hidden" name="sort" value={sorting} />}
-      <div class="field">
-        <label for="q">Search</label>
-        <input id="q" name="q" type="search" value={view.search} maxLength={100} data-filters="platforms" />
-      </div>
-      <div class="field">
-        <label for="state">Decision</label>
-        <select id="state" name="state">
-          {Object.entries(STATE_NAMES).map(([state, name]) => (
-            <option key={state} value={state} selected={state === view.state}>
-              {name}
-            </option>
-          ))}
-        </select>
-      </div>
-      <div class="field">
-        <label for="type">Type</label>
-        <select id="type" name="type">
-          <option value="">All</option>
-          {view.types.map(([id, name]) => (
-            <option key={id} value={id} selected={id === view.type}>
-              {name}
-            </option>
-          ))}
-        </select>
-      </div>
-      <button type="submit">Filter</button>
-      <output id="platforms-count" class="muted small">
-        {view.rows.length === view.total ? countText(view.total) : `${view.rows.length} of ${countText(view.total)}`}
-      </output>
-    </form>
+      <FilterSearch value={view.search} table="platforms" />
+      <FilterSelect name="state" label="Decision" value={view.state} options={Object.entries(STATE_NAMES)} />
+      <FilterSelect name="type" label="Type" value={view.type} options={[['', 'All'], ...view.types]} />
+    </Filters>
   )
 }
