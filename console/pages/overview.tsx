@@ -219,7 +219,7 @@ function waitingColumns(nowMs: number): readonly Column<WaitingRow>[] {
       id: 'decide',
       name: 'Decide',
       cell: ({ name }) => (
-        <a class="button" href={path(name)} aria-label={`Decide on ${name}`}>
+        <a class="button" href={`${path(name)}#decision`} aria-label={`Decide on ${name}`}>
           Decide
         </a>
       ),
