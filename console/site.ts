@@ -3,7 +3,9 @@ import type { RegistryInForce } from '../engine/store/registry-in-force.ts'
 import type { Store } from '../engine/store/store.ts'
 import type { Changes } from './changes.ts'
 import { SignInAttempts } from './sign-in/attempts.ts'
+import { PasskeySignIn } from './sign-in/passkeys.ts'
 import { PasswordHasher } from './sign-in/passwords.ts'
+import { relyingPartyOf } from './sign-in/relying-party.ts'
 
 /** The dependencies of every route. */
 export interface Site {
@@ -14,8 +16,13 @@ export interface Site {
   readonly changes: Changes
   readonly passwords: PasswordHasher
   readonly attempts: SignInAttempts
+  /** undefined if passkeys do not work at the console's origin. */
+  readonly passkeys: PasskeySignIn | undefined
 }
 
-export function makeSite(given: Pick<Site, 'store' | 'clock' | 'registry' | 'changes'>): Site {
-  return { ...given, passwords: new PasswordHasher(), attempts: new SignInAttempts() }
+/** @param origin the public origin (--console-origin); '' if the Host field has it */
+export function makeSite(given: Pick<Site, 'store' | 'clock' | 'registry' | 'changes'>, origin: string): Site {
+  const relyingParty = relyingPartyOf(origin)
+  const passkeys = relyingParty && new PasskeySignIn(relyingParty, given.store, given.changes)
+  return { ...given, passwords: new PasswordHasher(), attempts: new SignInAttempts(), passkeys }
 }

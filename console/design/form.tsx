@@ -54,7 +54,7 @@ export function Field(props: FieldProps) {
   )
 }
 
-function FieldError({ id, error }: { readonly id: string; readonly error: string | undefined }) {
+export function FieldError({ id, error }: { readonly id: string; readonly error: string | undefined }) {
   return error === undefined ? null : (
     <p id={id} class="error" role="alert">
       {error}

@@ -51,7 +51,7 @@ export async function serveConsole(
     setImmediate(() => changes.settle(structuredClone(writer.make(structuredClone(request)))))
   })
   const handler = consoleHandler({
-    site: makeSite({ store, clock, registry, changes }),
+    site: makeSite({ store, clock, registry, changes }, options.origin ?? ''),
     routes: options.routes ?? ROUTES,
     assets: loadAssets(),
     origin: options.origin ?? '',
@@ -59,7 +59,7 @@ export async function serveConsole(
     log: quietLog,
   })
   const server = await serve(t, options.implementation ?? 'uws', opened.directory, handler)
-  const origin = `https://localhost:${server.listener.port}`
+  const origin = options.origin ?? `https://localhost:${server.listener.port}`
   return {
     ...opened,
     server,
