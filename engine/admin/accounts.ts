@@ -9,6 +9,7 @@ import type { Store } from '../store/store.ts'
 import type { User } from '../store/users.ts'
 import type { Action } from './actions.ts'
 import { checkText } from './changes.ts'
+import { Federation } from './federation.ts'
 import { domainOf } from './organizations.ts'
 
 /**
@@ -34,6 +35,15 @@ export interface SignInBrowser {
   readonly browser: string
   /** The organization to show; '' for the one that the user saw last. */
   readonly organizationId: string
+  /** For a sign-in with an identity provider. */
+  readonly provider?: ProviderSignIn
+}
+
+/** A sign-in with the identity provider of an organization. */
+export interface ProviderSignIn {
+  readonly organizationId: string
+  /** When the user proved their identity to the provider; 0 if the provider does not say. */
+  readonly authenticatedAtMs: number
 }
 
 /** How the holder of a link becomes a user. */
@@ -54,12 +64,14 @@ export interface LinkUse {
  * concerns.
  */
 export class Accounts {
+  readonly federation: Federation
   readonly #store: Store
   readonly #clock: Clock
 
   constructor(store: Store, clock: Clock) {
     this.#store = store
     this.#clock = clock
+    this.federation = new Federation(store, clock)
   }
 
   /** The link of this secret's hash, unless it was used or has expired. @throws Fault NOT_FOUND. */
@@ -196,8 +208,13 @@ export class Accounts {
           sessions.remove(session)
         }
       }
-      const times = { createdAtMs: nowMs, usedAtMs: nowMs, confirmedAtMs: nowMs }
-      const session: Session = { id: newUuid(), userId, hash, organizationId, ...times, address, browser }
+      const { provider } = from
+      const confirmedAtMs = Math.min(nowMs, provider?.authenticatedAtMs ?? nowMs)
+      const session: Session = {
+        ...{ id: newUuid(), userId, hash, organizationId, address, browser },
+        ...{ createdAtMs: nowMs, usedAtMs: nowMs, confirmedAtMs },
+        ...(provider === undefined ? {} : { providerOrganizationId: provider.organizationId }),
+      }
       sessions.put(session)
       const others = user.browsers.filter(
         (each) => each.hash !== browserHash && nowMs - each.usedAtMs < TRUSTED_BROWSER_MS,

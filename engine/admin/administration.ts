@@ -13,6 +13,7 @@ import { OwnPlatformChanges } from './own-platforms.ts'
 import { RecommendationChanges } from './recommendations.ts'
 import { RetentionChanges } from './retention.ts'
 import { ScanChanges } from './scans.ts'
+import { SignInChanges } from './sign-in.ts'
 import { TokenChanges } from './tokens.ts'
 
 /** The default actor. */
@@ -37,6 +38,7 @@ export class Administration {
   readonly assessments: AssessmentChanges
   readonly recommendations: RecommendationChanges
   readonly retention: RetentionChanges
+  readonly signIn: SignInChanges
   readonly #store: Store
   readonly #changes: Changes
 
@@ -55,6 +57,7 @@ export class Administration {
     this.assessments = new AssessmentChanges(changes)
     this.recommendations = new RecommendationChanges(changes)
     this.retention = new RetentionChanges(changes)
+    this.signIn = new SignInChanges(changes)
   }
 
   /** Adds an ingested file to the audit log. Ingest itself required a monitoring token. */

@@ -15,6 +15,7 @@ import { addRetentionCommands } from './commands/retention.ts'
 import { addScanCommands } from './commands/scan.ts'
 import { addSetupCommand } from './commands/setup.ts'
 import { addPasswordLinkCommand, addSetupLinkCommand } from './commands/setup-link.ts'
+import { addSignInCommands } from './commands/sign-in.ts'
 import { addTokenCommands } from './commands/token.ts'
 import { addVerifyCommand } from './commands/verify.ts'
 
@@ -33,6 +34,7 @@ export function adminProgram(write?: (text: string) => void): Command {
   addMemberCommands(program)
   addSetupLinkCommand(program)
   addPasswordLinkCommand(program)
+  addSignInCommands(program)
   addKeyCommands(program)
   addTokenCommands(program)
   addIngestCommands(program)

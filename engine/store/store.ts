@@ -8,6 +8,8 @@ import { AuditLog } from './audit-log.ts'
 import { EventBuffer } from './buffer.ts'
 import { CoverageStore } from './coverage.ts'
 import { EvidenceStore } from './evidence.ts'
+import { FederatedIdentities } from './federated-identities.ts'
+import { IdentityProviders } from './identity-providers.ts'
 import { KeyUses } from './key-uses.ts'
 import { Members } from './members.ts'
 import { migrate, SCHEMA_VERSION } from './migrate.ts'
@@ -47,6 +49,8 @@ export class Store {
   readonly users: Users
   readonly sessions: Sessions
   readonly accountLinks: AccountLinks
+  readonly identityProviders: IdentityProviders
+  readonly federatedIdentities: FederatedIdentities
   readonly auditLog: AuditLog
   readonly apiKeys: Secrets<ApiKey>
   readonly keyUses: KeyUses
@@ -88,6 +92,8 @@ export class Store {
     this.users = new Users(this.environment)
     this.sessions = new Sessions(this.environment)
     this.accountLinks = new AccountLinks(this.environment)
+    this.identityProviders = new IdentityProviders(this.environment)
+    this.federatedIdentities = new FederatedIdentities(this.environment)
     this.auditLog = new AuditLog(this.environment)
     this.apiKeys = apiKeysOf(this.environment, this.apiVersions)
     this.keyUses = new KeyUses(this.environment)
