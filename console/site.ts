@@ -1,9 +1,14 @@
 import type { Clock } from '../engine/process/clock.ts'
+import type { Logger } from '../engine/process/log.ts'
+import { SecretsKey } from '../engine/process/secrets-key.ts'
 import type { RegistryInForce } from '../engine/store/registry-in-force.ts'
 import type { Store } from '../engine/store/store.ts'
 import type { Changes } from './changes.ts'
 import { SignInAttempts } from './sign-in/attempts.ts'
+import { OidcClient } from './sign-in/oidc-client.ts'
+import { FlowCookies } from './sign-in/oidc-flow.ts'
 import { PasswordHasher } from './sign-in/passwords.ts'
+import { PendingForms } from './sign-in/pending-forms.ts'
 
 /** The dependencies of every route. */
 export interface Site {
@@ -14,8 +19,24 @@ export interface Site {
   readonly changes: Changes
   readonly passwords: PasswordHasher
   readonly attempts: SignInAttempts
+  /** Encrypts and decrypts client secrets. */
+  readonly secrets: SecretsKey
+  readonly oidc: OidcClient
+  readonly flows: FlowCookies
+  readonly pendingForms: PendingForms
+  readonly log: Logger
 }
 
-export function makeSite(given: Pick<Site, 'store' | 'clock' | 'registry' | 'changes'>): Site {
-  return { ...given, passwords: new PasswordHasher(), attempts: new SignInAttempts() }
+/** @param keyFile the file with the key of encrypted client secrets */
+export function makeSite(given: Pick<Site, 'store' | 'clock' | 'registry' | 'changes' | 'log'>, keyFile: string): Site {
+  const secrets = new SecretsKey(keyFile)
+  return {
+    ...given,
+    passwords: new PasswordHasher(),
+    attempts: new SignInAttempts(),
+    secrets,
+    oidc: new OidcClient(secrets, given.clock),
+    flows: new FlowCookies(),
+    pendingForms: new PendingForms(),
+  }
 }

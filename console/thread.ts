@@ -21,7 +21,10 @@ async function main(data: ConsoleThreadData, log: Logger): Promise<void> {
   const store = new Store(data.dataDirectory)
   const changes = new Changes(notify)
   const handler = consoleHandler({
-    site: makeSite({ store, clock: systemClock, registry: new RegistryInForce(store), changes }),
+    site: makeSite(
+      { store, clock: systemClock, registry: new RegistryInForce(store), changes, log },
+      data.secretsKeyFile,
+    ),
     routes: ROUTES,
     assets: loadAssets(),
     origin: data.origin,

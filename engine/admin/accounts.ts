@@ -30,6 +30,7 @@ export interface SignInBrowser {
   readonly sessionHash: string
   /** The session that the browser had before, which ends; '' if none. */
   readonly endedHash: string
+  /** '' for a sign-in with an identity provider. */
   readonly browserHash: string
   readonly address: string
   readonly browser: string
@@ -216,14 +217,18 @@ export class Accounts {
         ...(provider === undefined ? {} : { providerOrganizationId: provider.organizationId }),
       }
       sessions.put(session)
-      const others = user.browsers.filter(
-        (each) => each.hash !== browserHash && nowMs - each.usedAtMs < TRUSTED_BROWSER_MS,
-      )
-      const browsers = [{ hash: browserHash, usedAtMs: nowMs }, ...others].slice(0, TRUSTED_BROWSERS_MAX)
-      users.put({ ...user, browsers })
+      if (provider === undefined) this.#trustBrowser(user, browserHash)
       this.#noteEverywhere('session.create', user, { address, browser })
       return session
     })
+  }
+
+  /** Only after a password: the allowance of a trusted browser is for passwords. */
+  #trustBrowser(user: User, hash: string): void {
+    const usedAtMs = this.#clock.nowMs()
+    const others = user.browsers.filter((each) => each.hash !== hash && usedAtMs - each.usedAtMs < TRUSTED_BROWSER_MS)
+    const browsers = [{ hash, usedAtMs }, ...others].slice(0, TRUSTED_BROWSERS_MAX)
+    this.#store.users.put({ ...user, browsers })
   }
 
   /** The first of these that the user belongs to, or else the first by name. */
