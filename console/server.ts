@@ -122,7 +122,7 @@ class ConsoleServer {
       const visit = new Visit(site, facts, identity)
       if (route.access === 'signed-in' || visit.may(route.access)) {
         return route.confirmed === true
-          ? confirmed(visit, (now) => route.handle(now, parameters))
+          ? confirmed(visit, (now) => route.handle(now, parameters), route.secretFields)
           : route.handle(visit, parameters)
       }
       return this.#refused(facts, { status: 403, message: `Your role (${identity.member.role}) does not allow this` })

@@ -1,20 +1,25 @@
+import type { ComponentChildren } from 'preact'
 import { Field } from '../design/form.tsx'
 import { PageHead } from '../design/parts.tsx'
 import type { FormState } from '../form.ts'
+
+type KeptFields = readonly (readonly [name: string, value: string])[]
 
 export interface ConfirmProps {
   /** The path of the change. The form is posted to it. */
   readonly action: string
   /** The fields of the change. */
-  readonly kept: readonly (readonly [string, string])[]
+  readonly kept: KeptFields
   readonly form: FormState
   readonly hasPassword: boolean
   readonly field: string
+  /** The identity provider with which the user signed in, and the id of the kept form. */
+  readonly provider: { readonly name: string; readonly formId: string } | undefined
 }
 
-/** Asks for the password before a sensitive change. */
-export function Confirm({ action, kept, form, hasPassword, field }: ConfirmProps) {
-  if (!hasPassword) {
+/** Asks who the user is before a sensitive change. */
+export function Confirm({ action, kept, form, hasPassword, field, provider }: ConfirmProps) {
+  if (!hasPassword && provider === undefined) {
     return (
       <>
         <PageHead title="Sign in again" about="This change needs a sign-in in the last ten minutes." />
@@ -28,23 +33,72 @@ export function Confirm({ action, kept, form, hasPassword, field }: ConfirmProps
   }
   return (
     <>
-      <PageHead title="Confirm your password" about="This change needs your password once in ten minutes." />
+      <PageHead
+        title="Confirm your identity"
+        about="This change needs a confirmation once in ten minutes. What you typed is kept."
+      />
+      <section class="card narrow">
+        {provider !== undefined && (
+          <form class="stack body" method="post" action="/sign-in/confirm">
+            <input type="hidden" name="form" value={provider.formId} />
+            <Buttons>Confirm with {provider.name}</Buttons>
+          </form>
+        )}
+        {hasPassword && (
+          <form class="stack body" method="post" action={action}>
+            <Kept fields={kept} />
+            <Field name={field} label="Password" type="password" form={form} required autoComplete="current-password" />
+            <Buttons>Confirm</Buttons>
+          </form>
+        )}
+      </section>
+    </>
+  )
+}
+
+export interface ContinueFormProps {
+  readonly action: string
+  readonly kept: KeptFields
+  readonly isConfirmed: boolean
+}
+
+/** After the confirmation at a provider: the form, to be sent with one click. */
+export function ContinueForm({ action, kept, isConfirmed }: ContinueFormProps) {
+  return (
+    <>
+      <PageHead
+        title={isConfirmed ? 'You are confirmed' : 'You are not confirmed yet'}
+        about="Continue with what you were doing. What you typed is kept."
+      />
       <section class="card narrow">
         <form class="stack body" method="post" action={action}>
-          {kept.map(([name, value], at) => (
-            <input key={at} type="hidden" name={name} value={value} />
-          ))}
-          <Field name={field} label="Password" type="password" form={form} required autoComplete="current-password" />
-          <div class="row">
-            <button class="first" type="submit">
-              Confirm
-            </button>
-            <a class="button" href="/">
-              Cancel
-            </a>
-          </div>
+          <Kept fields={kept} />
+          <Buttons>Continue</Buttons>
         </form>
       </section>
     </>
+  )
+}
+
+function Kept({ fields }: { readonly fields: KeptFields }) {
+  return (
+    <>
+      {fields.map(([name, value], at) => (
+        <input key={at} type="hidden" name={name} value={value} />
+      ))}
+    </>
+  )
+}
+
+function Buttons({ children }: { readonly children: ComponentChildren }) {
+  return (
+    <div class="row">
+      <button class="first" type="submit">
+        {children}
+      </button>
+      <a class="button" href="/">
+        Cancel
+      </a>
+    </div>
   )
 }
