@@ -66,15 +66,19 @@ function ask(
   status = 200,
   responseFields: readonly string[] = [],
 ): Answer {
+  const provider = providerOf(visit, kept)
   const content = Confirm({
     action: visit.request.path,
     kept,
     form: { values: new FormFields(), errors },
     hasPassword: visit.identity.user.passwordHash !== '',
     field: FIELD,
-    provider: providerOf(visit, kept),
+    provider,
   })
-  return visit.page('Confirm your identity', '', content, { status, fields: responseFields })
+  return visit.page(provider === undefined ? 'Confirm your password' : 'Confirm your identity', '', content, {
+    status,
+    fields: responseFields,
+  })
 }
 
 /** The provider with which the user signed in, and the id under which the form waits. */

@@ -34,7 +34,7 @@ export function Confirm({ action, kept, form, hasPassword, field, provider }: Co
   return (
     <>
       <PageHead
-        title="Confirm your identity"
+        title={provider === undefined ? 'Confirm your password' : 'Confirm your identity'}
         about="This change needs a confirmation once in ten minutes. What you typed is kept."
       />
       <section class="card narrow">

@@ -212,7 +212,6 @@ const TEXTS: Readonly<Record<string, string>> = {
   OAUTH_JSON_ATTRIBUTE_COMPARISON_FAILED: 'the metadata has another issuer. Check the issuer URL, also its last slash',
   OAUTH_JWT_TIMESTAMP_CHECK_FAILED: 'the ID token has expired or is not valid yet. Check the clocks of both machines',
   OAUTH_JWT_CLAIM_COMPARISON_FAILED: 'the ID token is for another sign-in or another client. Sign in again',
-  OAUTH_INVALID_RESPONSE: 'the response is not one to this sign-in. Sign in again',
   OAUTH_TIMEOUT: 'no answer in time',
 }
 
@@ -234,8 +233,12 @@ function providerError(error: unknown, { name, issuer }: Pick<ProviderClient, 'n
     return new ProviderError(`${name} refused the code: it was used already, or has expired. Sign in again`)
   }
   if (refused !== undefined) return new ProviderError(`${name} refused the request: ${refused.slice(0, 100)}`)
-  const { code, message } = error as { readonly code?: string; readonly message?: string }
-  const why = TEXTS[code ?? ''] ?? `${message ?? 'unknown error'}${code === undefined ? '' : ` (${code})`}`
+  const { code, message, cause } = error as Error & { readonly code?: string }
+  // The cause says what is wrong, without a value: another issuer, or a wrong signature.
+  if (code === 'OAUTH_INVALID_RESPONSE' && cause instanceof Error) {
+    return new ProviderError(`${issuer}: the response is not valid: ${cause.message}. Sign in again`)
+  }
+  const why = TEXTS[code ?? ''] ?? `${message}${code === undefined ? '' : ` (${code})`}`
   // Without the cause, which can contain a token.
   return new ProviderError(`${issuer}: ${why}`)
 }

@@ -7,7 +7,7 @@ import { proxyFor, tunnel } from '../../engine/process/proxy.ts'
 import { ProviderError } from './provider-error.ts'
 
 /** Milliseconds for one request to a provider, with its response. */
-const REQUEST_MS = 10_000
+export const REQUEST_MS = 10_000
 /** Bytes of a response. The metadata and keys of large providers have 20 KB. */
 const RESPONSE_BYTES_MAX = 256 * 1024
 /** Concurrent requests to all providers. Beyond it, the sign-in fails with an error. */
@@ -20,14 +20,19 @@ const REQUESTS_PER_ORGANIZATION_MAX = 4
  * HTTPS_PROXY, and trusts the certificates of NODE_EXTRA_CA_CERTS.
  */
 export class ProviderHttp {
+  readonly #requestMs: number
   readonly #active = new Map<string, number>()
+
+  constructor(requestMs = REQUEST_MS) {
+    this.#requestMs = requestMs
+  }
 
   /** The function with which openid-client makes its requests for an organization. */
   fetchFor(organizationId: string): CustomFetch {
     return async (url, options) => {
       this.#begin(organizationId)
       try {
-        return await fetchOnce(new URL(url), options)
+        return await fetchOnce(new URL(url), options, this.#requestMs)
       } finally {
         this.#end(organizationId)
       }
@@ -50,18 +55,22 @@ export class ProviderHttp {
   }
 }
 
-async function fetchOnce(url: URL, { method, headers, body, signal }: CustomFetchOptions): Promise<Response> {
+async function fetchOnce(
+  url: URL,
+  { method, headers, body, signal }: CustomFetchOptions,
+  requestMs: number,
+): Promise<Response> {
   if (url.protocol === 'http:' && !isLoopbackHost(url.hostname)) {
     throw new ProviderError(`${shownUrl(url)} is plain HTTP; expected https`)
   }
-  const limit = AbortSignal.timeout(REQUEST_MS)
+  const limit = AbortSignal.timeout(requestMs)
   const all = signal === undefined ? limit : AbortSignal.any([limit, signal])
   try {
     const incoming = await sent(url, { method, headers, signal: all }, bodyText(body))
     return await bounded(incoming, url)
   } catch (error) {
     if (error instanceof ProviderError) throw error
-    const why = all.aborted ? `no answer within ${REQUEST_MS / 1000} seconds` : connectionText(error)
+    const why = all.aborted ? `no answer within ${requestMs / 1000} seconds` : connectionText(error)
     throw new ProviderError(`${shownUrl(url)}: ${why}`, { cause: error })
   }
 }
@@ -81,7 +90,7 @@ async function sent(url: URL, options: RequestOptions, body: string): Promise<In
   const tunneled = socket && { createConnection: () => connect({ socket, servername: hostname }) }
   return new Promise((resolve, reject) => {
     const request = isTls ? httpsRequest : httpRequest
-    request(url, { ...options, agent: false, ...tunneled })
+    request(url, { ...options, ...(tunneled ?? { agent: false }) })
       .once('response', resolve)
       .once('error', reject)
       .end(body)
