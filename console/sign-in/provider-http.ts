@@ -99,15 +99,18 @@ async function sent(url: URL, options: RequestOptions, body: string): Promise<In
 
 async function bounded(incoming: IncomingMessage, url: URL): Promise<Response> {
   const parts: Buffer[] = []
-  let bytes = 0
-  for await (const part of incoming as AsyncIterable<Buffer>) {
-    bytes += part.length
-    if (bytes > RESPONSE_BYTES_MAX) {
-      incoming.destroy()
-      throw new ProviderError(`${shownUrl(url)}: the response is longer than ${RESPONSE_BYTES_MAX / 1024} KiB`)
-    }
-    parts.push(part)
-  }
+  await new Promise<void>((resolve, reject) => {
+    let bytes = 0
+    incoming.on('data', (part: Buffer) => {
+      bytes += part.length
+      if (bytes <= RESPONSE_BYTES_MAX) parts.push(part)
+      else {
+        reject(new ProviderError(`${shownUrl(url)}: the response is longer than ${RESPONSE_BYTES_MAX / 1024} KiB`))
+        incoming.destroy()
+      }
+    })
+    incoming.once('end', resolve).once('error', reject)
+  })
   const status = incoming.statusCode ?? 0
   const type = incoming.headers['content-type']
   const hasBody = status !== 204 && status !== 205 && status !== 304
