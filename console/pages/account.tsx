@@ -3,6 +3,7 @@ import { Card, Notice, PageHead, Tag, Time } from '../design/parts.tsx'
 import { type Column, Table } from '../design/table.tsx'
 import type { FormState } from '../form.ts'
 import type { AccountView, SessionRow } from '../views/account.ts'
+import { AccountProviderCard } from './account-provider.tsx'
 import { NewPassword } from './new-password.tsx'
 
 export interface AccountProps {
@@ -14,6 +15,7 @@ export interface AccountProps {
 
 const DONE: Readonly<Record<string, string>> = {
   password: 'The password is changed. Your other sessions have ended',
+  connected: 'You can sign in with the identity provider from now on',
   session: 'The session has ended',
   others: 'Your other sessions have ended',
 }
@@ -33,6 +35,7 @@ export function Account({ view, form, done, nowMs }: AccountProps) {
           </form>
         )}
       </Card>
+      <AccountProviderCard provider={view.provider} />
       {view.hasPassword && (
         <section class="card narrow">
           <header>

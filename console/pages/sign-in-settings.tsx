@@ -95,7 +95,7 @@ function Summary({ provider, view, nowMs }: SignInSettingsProps & { readonly pro
   ] as const
   return (
     <Card title={provider.name}>
-      <dl class="facts">
+      <dl class="settings">
         {rows.map(([name, value]) => (
           <div key={name}>
             <dt>{name}</dt>
