@@ -109,24 +109,23 @@ function Summary({ provider, view, nowMs }: SignInSettingsProps & { readonly pro
 
 /** The form opens after a confirmation, so that it is not asked for when a secret is typed. */
 function Open({ isNew, form }: { readonly isNew: boolean; readonly form: FormState }) {
-  return (
-    <section class="card">
-      <form class="stack body" method="post" action="/sign-in-settings/edit">
-        <FormError form={form} />
-        {isNew && (
-          <p class="muted">
-            There is no identity provider yet: members sign in with passwords. Register this console at Entra ID, Okta,
-            Keycloak, Google or another OpenID provider, then enter its settings here.
-          </p>
-        )}
-        <div>
-          <button class="first" type="submit">
-            {isNew ? 'Set up sign-in' : 'Change settings'}
-          </button>
-        </div>
-      </form>
-    </section>
+  const open = (
+    <form class="stack" method="post" action="/sign-in-settings/edit">
+      <FormError form={form} />
+      {isNew && (
+        <p class="muted">
+          Members sign in with passwords now. Register this console at Entra ID, Okta, Keycloak, Google or another
+          OpenID provider, then enter its settings here.
+        </p>
+      )}
+      <div>
+        <button class="first" type="submit">
+          {isNew ? 'Set up sign-in' : 'Change settings'}
+        </button>
+      </div>
+    </form>
   )
+  return isNew ? <Card title="No identity provider yet">{open}</Card> : open
 }
 
 function SettingsForm(props: SignInSettingsProps) {

@@ -18,5 +18,6 @@ export const COMMAND_PAGES: Readonly<Record<string, Site>> = {
   'docs/guides/connect.md': 'service',
   'docs/guides/back-up-and-restore.md': 'service',
   'docs/guides/open-the-console.md': 'service',
+  'docs/guides/sign-in-with-your-identity-provider.md': 'service',
   'docs/guides/troubleshoot.md': 'service',
 }

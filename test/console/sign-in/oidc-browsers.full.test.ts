@@ -125,6 +125,10 @@ for (const name of WEB_BROWSERS) {
     if (PICTURES !== '' && name === 'chrome') await page.screenshot({ path: `${PICTURES}/confirmed.png` })
     await press(page, 'Continue')
     t.match(await page.$eval('main', (element) => element.textContent), /Copy the key “grafana” now/)
-    t.same(faults, [])
+    // Firefox gives up on the icon of a page that leads to the next one at once.
+    t.same(
+      faults.filter((fault) => !/icon\..*: NS_BINDING_ABORTED$/.test(fault)),
+      [],
+    )
   })
 }
