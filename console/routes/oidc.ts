@@ -12,14 +12,14 @@ import { Guest, type Visit } from '../http/visit.ts'
 import { ContinueForm } from '../pages/confirm.tsx'
 import { errorAnswer } from '../pages/error.tsx'
 import { refreshAnswer } from '../pages/refresh.tsx'
-import { beginFlow, CALLBACK_PATH, type FlowFault, type FlowStart, flowFault, tooMany } from '../sign-in/begin-flow.ts'
 import type { ProviderClaims } from '../sign-in/oidc-claims.ts'
 import { isFresh } from '../sign-in/oidc-client.ts'
-import type { OidcFlow } from '../sign-in/oidc-flow.ts'
+import { CALLBACK_PATH, type OidcFlow } from '../sign-in/oidc-flow.ts'
 import { newSecret, secretHash } from '../sign-in/secrets.ts'
-import { startProviderSession } from '../sign-in/start-session.ts'
 import { chosenProvider } from '../views/sign-in.ts'
+import { beginFlow, type FlowFault, type FlowStart, flowFault, tooMany } from './begin-flow.ts'
 import { signInPage, targetOf } from './sign-in.ts'
+import { startProviderSession } from './start-session.ts'
 
 /** Sign-in with the identity providers of organizations. */
 export const OIDC_ROUTES: readonly Route[] = [

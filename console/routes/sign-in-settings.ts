@@ -19,7 +19,7 @@ const SECRET_FIELD = 'clientSecret'
 
 export const SIGN_IN_SETTINGS_ROUTES: readonly Route[] = [
   page(PATH, 'sign-in.read', (visit) => settingsPage(visit, EMPTY_FORM, 200)),
-  // Asks for the confirmation before anything is typed, because a secret would have to be typed again.
+  // Asks for the confirmation first, because a secret would have to be typed again.
   form(`${PATH}/edit`, 'sign-in.set', () => redirect(PATH), { confirmed: true }),
   form(PATH, 'sign-in.set', save, { confirmed: true, secretFields: [SECRET_FIELD] }),
   form(`${PATH}/test`, 'sign-in.set', test),

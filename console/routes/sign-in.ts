@@ -12,9 +12,9 @@ import type { Guest } from '../http/visit.ts'
 import { Setup, SetupAccount } from '../pages/setup.tsx'
 import { SignIn } from '../pages/sign-in.tsx'
 import { passwordFault } from '../sign-in/passwords.ts'
-import { startSession } from '../sign-in/start-session.ts'
 import { trustedBrowser } from '../sign-in/trusted-browser.ts'
 import { providerChoice } from '../views/sign-in.ts'
+import { startSession } from './start-session.ts'
 
 export const SIGN_IN_ROUTES: readonly Route[] = [
   openPage('/sign-in', (guest) => {

@@ -24,11 +24,11 @@ import type { OidcFlow } from './oidc-flow.ts'
 import { ProviderError } from './provider-error.ts'
 import { ProviderHttp } from './provider-http.ts'
 
-/** Metadata is used this long. openid-client reads the provider's keys again when one is unknown. */
+/** Metadata is used this long. openid-client reads the keys again when one is unknown. */
 const METADATA_MS = HOUR_MS
 /** After a failure, the provider is asked again no earlier. */
 const RETRY_MS = 5 * SECOND_MS
-/** Providers whose metadata is in memory. Beyond it, the one that was read the longest ago leaves. */
+/** Providers whose metadata is in memory. Beyond it the one that was read first is removed. */
 const REMEMBERED_MAX = 1000
 /** Seconds by which the clocks of a provider and this machine may differ. */
 const CLOCK_TOLERANCE_SECONDS = 60

@@ -1,6 +1,8 @@
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto'
 import { MINUTE_MS } from '../../engine/process/clock.ts'
 
+/** The path to which a provider sends browsers back. */
+export const CALLBACK_PATH = '/sign-in/callback'
 /** How long a person may take at the provider. */
 export const FLOW_MS = 10 * MINUTE_MS
 /** Longer addresses are replaced by the start page. A cookie has at most 4 KB. */

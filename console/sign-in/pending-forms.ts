@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { FLOW_MS } from './oidc-flow.ts'
 
-/** Forms that wait for their users to come back from a provider. Beyond it the oldest is dropped. */
+/** Forms whose users are at a provider. Beyond it the oldest is dropped. */
 const FORMS_MAX = 200
 /** Of these, of one session. */
 const FORMS_PER_SESSION_MAX = 5

@@ -1,6 +1,6 @@
 import type { Role } from '../../engine/store/members.ts'
 import type { Visit } from '../http/visit.ts'
-import { CALLBACK_PATH } from '../sign-in/begin-flow.ts'
+import { CALLBACK_PATH } from '../sign-in/oidc-flow.ts'
 
 /** The stored settings, without the client secret. */
 export interface ProviderView {

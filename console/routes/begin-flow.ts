@@ -5,11 +5,8 @@ import { type Answer, pageAnswer } from '../http/answer.ts'
 import { setCookie } from '../http/cookies.ts'
 import type { Guest } from '../http/visit.ts'
 import { AtProvider } from '../pages/sign-in-provider.tsx'
-import { FLOW_MS, type FlowPurpose, type OidcFlow } from './oidc-flow.ts'
-import { ProviderError } from './provider-error.ts'
-
-/** The path to which a provider sends browsers back. */
-export const CALLBACK_PATH = '/sign-in/callback'
+import { CALLBACK_PATH, FLOW_MS, type FlowPurpose, type OidcFlow } from '../sign-in/oidc-flow.ts'
+import { ProviderError } from '../sign-in/provider-error.ts'
 
 export interface FlowStart {
   readonly purpose: FlowPurpose

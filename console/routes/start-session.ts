@@ -2,8 +2,8 @@ import type { ProviderSignIn } from '../../engine/admin/accounts.ts'
 import { type Answer, redirect } from '../http/answer.ts'
 import { setCookie } from '../http/cookies.ts'
 import type { Guest } from '../http/visit.ts'
-import { browserName } from './browser-name.ts'
-import { newSecret, secretHash } from './secrets.ts'
+import { browserName } from '../sign-in/browser-name.ts'
+import { newSecret, secretHash } from '../sign-in/secrets.ts'
 
 /** Lifetime of the cookie that identifies a trusted browser. */
 const BROWSER_SECONDS = 90 * 86_400
