@@ -1,4 +1,3 @@
-import { randomNonce, randomPKCECodeVerifier, randomState } from 'openid-client'
 import { Fault } from '../../engine/process/error-codes.ts'
 import type { IdentityProvider } from '../../engine/store/identity-providers.ts'
 import { type Answer, pageAnswer } from '../http/answer.ts'
@@ -7,6 +6,7 @@ import type { Guest } from '../http/visit.ts'
 import { AtProvider } from '../pages/sign-in-provider.tsx'
 import { CALLBACK_PATH, FLOW_MS, type FlowPurpose, type OidcFlow } from '../sign-in/oidc-flow.ts'
 import { ProviderError } from '../sign-in/provider-error.ts'
+import { newSecret } from '../sign-in/secrets.ts'
 
 export interface FlowStart {
   readonly purpose: FlowPurpose
@@ -36,9 +36,9 @@ export async function beginFlow(
     issuer: provider.issuer,
     clientId: provider.clientId,
     redirectUri: `${request.origin}${CALLBACK_PATH}`,
-    state: randomState(),
-    nonce: randomNonce(),
-    codeVerifier: randomPKCECodeVerifier(),
+    state: newSecret(),
+    nonce: newSecret(),
+    codeVerifier: newSecret(),
     to,
     sessionHash: guest.identity?.session.hash ?? '',
     startedAtMs: nowMs,

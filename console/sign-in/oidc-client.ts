@@ -1,20 +1,4 @@
-import {
-  AuthorizationResponseError,
-  allowInsecureRequests,
-  authorizationCodeGrant,
-  buildAuthorizationUrl,
-  ClientSecretBasic,
-  ClientSecretPost,
-  type Configuration,
-  calculatePKCECodeChallenge,
-  customFetch,
-  discovery,
-  enableNonRepudiationChecks,
-  fetchUserInfo,
-  genericGrantRequest,
-  ResponseBodyError,
-  type ServerMetadata,
-} from 'openid-client'
+import type { Configuration, ServerMetadata } from 'openid-client'
 import { type Clock, HOUR_MS, SECOND_MS } from '../../engine/process/clock.ts'
 import { isLoopbackHost } from '../../engine/process/network.ts'
 import type { SecretsKey } from '../../engine/process/secrets-key.ts'
@@ -36,6 +20,11 @@ const CLOCK_TOLERANCE_SECONDS = 60
 /** The provider and its client secret, in clear text. */
 export type ProviderClient = Pick<IdentityProvider, 'organizationId' | 'name' | 'issuer' | 'clientId'> & {
   readonly clientSecret: string
+}
+
+/** Loaded when it is first used: it takes 8 MB, and most organizations have no provider. */
+function library() {
+  return import('openid-client')
 }
 
 interface Remembered {
@@ -66,6 +55,7 @@ export class OidcClient {
    * @throws ProviderError, Fault SECRETS_KEY.
    */
   async authorizationUrl(provider: IdentityProvider, flow: OidcFlow): Promise<string> {
+    const { buildAuthorizationUrl, calculatePKCECodeChallenge } = await library()
     const configuration = await this.#configuration(provider)
     const url = buildAuthorizationUrl(configuration, {
       redirect_uri: flow.redirectUri,
@@ -86,6 +76,7 @@ export class OidcClient {
    * @throws ProviderError, Fault SECRETS_KEY.
    */
   async redeem(provider: IdentityProvider, flow: OidcFlow, answer: URLSearchParams): Promise<ProviderClaims> {
+    const { authorizationCodeGrant, fetchUserInfo } = await library()
     const configuration = await this.#configuration(provider)
     const url = new URL(flow.redirectUri)
     url.search = answer.toString()
@@ -115,6 +106,7 @@ export class OidcClient {
    * @throws ProviderError if the provider cannot be used
    */
   async check(client: ProviderClient): Promise<ClientCheck> {
+    const { genericGrantRequest } = await library()
     const configuration = await this.#discovered(client)
     try {
       const redirect_uri = 'https://localhost/sign-in/callback'
@@ -157,10 +149,11 @@ export class OidcClient {
 
   async #discovered(client: ProviderClient): Promise<Configuration> {
     const { organizationId, issuer, clientId, clientSecret } = client
+    const { ClientSecretBasic, ClientSecretPost, ...openid } = await library()
     const isLocal = new URL(issuer).protocol === 'http:'
     let isBasic = true
     try {
-      const configuration = await discovery(
+      const configuration = await openid.discovery(
         new URL(issuer),
         clientId,
         { client_secret: clientSecret },
@@ -169,8 +162,10 @@ export class OidcClient {
           return authentication(as, ...rest)
         },
         {
-          [customFetch]: this.#http.fetchFor(organizationId),
-          execute: isLocal ? [allowInsecureRequests, enableNonRepudiationChecks] : [enableNonRepudiationChecks],
+          [openid.customFetch]: this.#http.fetchFor(organizationId),
+          execute: isLocal
+            ? [openid.allowInsecureRequests, openid.enableNonRepudiationChecks]
+            : [openid.enableNonRepudiationChecks],
         },
       )
       const metadata = configuration.serverMetadata()
@@ -219,9 +214,10 @@ const TEXTS: Readonly<Record<string, string>> = {
 function providerError(error: unknown, { name, issuer }: Pick<ProviderClient, 'name' | 'issuer'>): ProviderError {
   const own = causes(error).find((each) => each instanceof ProviderError)
   if (own instanceof ProviderError) return own
-  if (error instanceof AuthorizationResponseError) {
-    const about = error.error_description === undefined ? '' : ` (${error.error_description.slice(0, 200)})`
-    return new ProviderError(`${name} did not sign you in: ${error.error.slice(0, 100)}${about}`)
+  const { error: answered, error_description: details } = error as OAuthError
+  if (codeOf(error) === 'OAUTH_AUTHORIZATION_RESPONSE_ERROR' && answered !== undefined) {
+    const about = details === undefined ? '' : ` (${details.slice(0, 200)})`
+    return new ProviderError(`${name} did not sign you in: ${answered.slice(0, 100)}${about}`)
   }
   const refused = oauthErrorOf(error)
   if (refused === 'invalid_client' || refused === 'unauthorized_client') {
@@ -245,12 +241,22 @@ function providerError(error: unknown, { name, issuer }: Pick<ProviderClient, 'n
 
 /** The error of a response of the token endpoint (RFC 6749 §5.2). */
 function oauthErrorOf(error: unknown): string | undefined {
-  const body = causes(error).find((each) => each instanceof ResponseBodyError)
-  if (body instanceof ResponseBodyError) return body.error
+  const all = causes(error)
+  const body = all.find((each) => codeOf(each) === 'OAUTH_RESPONSE_BODY_ERROR')
+  if (body !== undefined) return (body as OAuthError).error
   // A WWW-Authenticate challenge, as client_secret_basic gets one.
-  return causes(error).some((each) => (each as { code?: string }).code === 'OAUTH_WWW_AUTHENTICATE_CHALLENGE')
-    ? 'invalid_client'
-    : undefined
+  return all.some((each) => codeOf(each) === 'OAUTH_WWW_AUTHENTICATE_CHALLENGE') ? 'invalid_client' : undefined
+}
+
+/** The fields of errors of openid-client. */
+interface OAuthError {
+  readonly code?: string
+  readonly error?: string
+  readonly error_description?: string
+}
+
+function codeOf(error: unknown): string | undefined {
+  return (error as OAuthError).code
 }
 
 function causes(error: unknown): unknown[] {
