@@ -12,7 +12,7 @@ const OTHERS = 0o027
 const GROUP_READ = 0o040
 
 export interface PrivateFileOptions {
-  /** Users besides root and this one that the file may belong to. */
+  /** Users that the file may belong to, in addition to root and this one. */
   readonly owners?: readonly number[]
   readonly code: FaultCode
 }
@@ -50,9 +50,9 @@ function opened(where: string, path: string, faultCode: FaultCode): number {
 }
 
 /**
- * Whoever can read the file has the secret, and whoever can write the file can replace it. The
- * group may read a file of root: that is how systemd, Kubernetes and packages give a secret to one
- * user.
+ * Anyone with read access to the file has the secret, and anyone with write access can replace it.
+ * The group may read a file of root: that is how systemd, Kubernetes and packages give a secret to
+ * one user.
  */
 function accessFault(
   path: string,

@@ -31,7 +31,7 @@ export const tokenSettings = {
 export interface TokenSources {
   readonly command: Command
   readonly environment: NodeJS.ProcessEnv
-  /** Users besides root and this one that the file may belong to. */
+  /** Users that the file may belong to, in addition to root and this one. */
   readonly owners?: readonly number[]
 }
 
