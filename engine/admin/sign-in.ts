@@ -114,7 +114,7 @@ export class SignInChanges {
         const why = before === undefined ? 'there is none yet' : 'the stored one is for another issuer'
         throw new Fault('USAGE', `The client secret is required, because ${why}`)
       }
-      const result: IdentityProvider = { organizationId, ...given, clientSecret: secret, changedAtMs: clock.nowMs() }
+      const result: IdentityProvider = { ...given, organizationId, clientSecret: secret, changedAtMs: clock.nowMs() }
       store.identityProviders.put(result)
       const isOther = before !== undefined && (before.issuer !== given.issuer || before.clientId !== given.clientId)
       if (isOther) endProviderSessions(store, organizationId)
