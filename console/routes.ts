@@ -8,12 +8,14 @@ import { AUDIT_ROUTES } from './routes/audit.ts'
 import { DISCOVERY_ROUTES } from './routes/discovery.ts'
 import { INTAKE_ROUTES } from './routes/intake.ts'
 import { MEMBER_ROUTES } from './routes/members.ts'
+import { OIDC_ROUTES } from './routes/oidc.ts'
 import { OVERVIEW_ROUTES } from './routes/overview.ts'
 import { PASSKEY_ROUTES } from './routes/passkeys.ts'
 import { PLATFORM_ROUTES } from './routes/platform.ts'
 import { RECOMMENDATION_ROUTES } from './routes/recommendations.ts'
 import { SCAN_FREQUENCY_ROUTES } from './routes/scan-frequency.ts'
 import { SIGN_IN_ROUTES } from './routes/sign-in.ts'
+import { SIGN_IN_SETTINGS_ROUTES } from './routes/sign-in-settings.ts'
 import { TOKEN_ROUTES } from './routes/tokens.ts'
 
 const THEME_SECONDS = 365 * 86_400
@@ -32,6 +34,7 @@ export const ROUTES: readonly Route[] = [
   }),
   ...SIGN_IN_ROUTES,
   ...PASSKEY_ROUTES,
+  ...OIDC_ROUTES,
   ...ACCOUNT_ROUTES,
   ...OVERVIEW_ROUTES,
   ...DISCOVERY_ROUTES,
@@ -43,5 +46,6 @@ export const ROUTES: readonly Route[] = [
   ...RECOMMENDATION_ROUTES,
   ...API_KEY_ROUTES,
   ...MEMBER_ROUTES,
+  ...SIGN_IN_SETTINGS_ROUTES,
   ...AUDIT_ROUTES,
 ]

@@ -51,6 +51,7 @@ export function Field(props: FieldProps) {
   )
 }
 
+/** The error of a field. */
 export function FieldError({ id, error }: { readonly id: string; readonly error: string | undefined }) {
   return error === undefined ? null : (
     <p id={id} class="error" role="alert">

@@ -37,6 +37,7 @@ export const NAVIGATION: readonly NavigationGroup[] = [
     entries: [
       { path: '/api-keys', name: 'API keys', action: 'api-key.read' },
       { path: '/members', name: 'Members', action: 'member.read' },
+      { path: '/sign-in-settings', name: 'Sign-in', action: 'sign-in.read' },
       { path: '/audit-log', name: 'Audit log', action: 'audit.read' },
     ],
   },

@@ -14,6 +14,8 @@ import type { Cookies } from './cookies.ts'
 export interface RequestFacts {
   readonly method: 'GET' | 'HEAD' | 'POST'
   readonly path: string
+  /** The origin of this console as browsers see it. */
+  readonly origin: string
   readonly query: URLSearchParams
   readonly cookies: Cookies
   readonly address: string

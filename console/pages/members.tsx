@@ -8,6 +8,10 @@ export interface MembersProps {
   readonly members: readonly Member[]
   /** The name of the member who views the page. */
   readonly self: string
+  /** The name of the identity provider; '' if none. */
+  readonly provider: string
+  /** The ids of users who sign in with it. */
+  readonly providerUsers: ReadonlySet<string>
   readonly nowMs: number
   readonly maySetRole: boolean
   readonly mayRemove: boolean
@@ -34,13 +38,15 @@ export function Members(props: MembersProps) {
       </div>
       <p class="small muted">
         Viewers read findings. Members also answer assessments. Admins also approve platforms and manage keys, tokens
-        and settings. Owners also manage members.
+        and settings. Owners also manage members and sign-in.
+        {props.provider !== '' && ` With ${props.provider}, a role follows the groups there, at each sign-in.`}
       </p>
     </>
   )
 }
 
-function columns({ self, nowMs, maySetRole, mayRemove }: MembersProps): readonly Column<Member>[] {
+function columns(props: MembersProps): readonly Column<Member>[] {
+  const { self, provider, providerUsers, nowMs, maySetRole, mayRemove } = props
   const all: Column<Member>[] = [
     {
       id: 'name',
@@ -48,6 +54,7 @@ function columns({ self, nowMs, maySetRole, mayRemove }: MembersProps): readonly
       cell: ({ name, userId }) => (
         <>
           <strong>{name}</strong> {name === self && <Tag tone="good">you</Tag>}
+          {userId !== undefined && provider !== '' && providerUsers.has(userId) && <Tag>{provider}</Tag>}
           {userId === undefined && <p class="small muted">has not signed in</p>}
         </>
       ),

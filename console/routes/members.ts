@@ -41,11 +41,21 @@ async function changed(visit: Visit, done: string, make: () => Promise<unknown>)
   }
 }
 
+/** The provider, and the users who sign in with it. */
+function providerMembers({ site, organization }: Visit) {
+  const { identityProviders, federatedIdentities } = site.store
+  return site.store.environment.read(() => ({
+    provider: identityProviders.get(organization.id)?.name ?? '',
+    providerUsers: new Set(federatedIdentities.ofOrganization(organization.id).map(({ userId }) => userId)),
+  }))
+}
+
 function membersPage(visit: Visit, error: string, status: number): Answer {
   const { site, organization, identity, nowMs, request } = visit
   const content = Members({
     members: site.store.environment.read(() => site.store.members.ofOrganization(organization.id)),
     self: identity.member.name,
+    ...providerMembers(visit),
     nowMs,
     maySetRole: visit.may('member.role'),
     mayRemove: visit.may('member.remove'),

@@ -6,6 +6,7 @@ import { checkDiscovery } from './discovery.ts'
 import type { Finding } from './findings.ts'
 import { checkIngest } from './ingest.ts'
 import { checkPublished } from './published.ts'
+import { checkSignIn } from './sign-in.ts'
 import { checkUsers } from './users.ts'
 import { type OnProgress, StoreWalk } from './walk.ts'
 
@@ -30,6 +31,7 @@ export function checkStore(store: Store, onProgress: OnProgress = () => {}): Sto
     const walk = new StoreWalk(store, onProgress)
     checkAccounts(walk)
     checkUsers(walk)
+    checkSignIn(walk)
     checkIngest(walk)
     checkDiscovery(walk)
     checkCoverage(walk)

@@ -8,6 +8,8 @@ import { AuditLog } from './audit-log.ts'
 import { EventBuffer } from './buffer.ts'
 import { CoverageStore } from './coverage.ts'
 import { EvidenceStore } from './evidence.ts'
+import { FederatedIdentities } from './federated-identities.ts'
+import { IdentityProviders } from './identity-providers.ts'
 import { KeyUses } from './key-uses.ts'
 import { Members } from './members.ts'
 import { migrate, SCHEMA_VERSION } from './migrate.ts'
@@ -49,6 +51,8 @@ export class Store {
   readonly sessions: Sessions
   readonly passkeys: Passkeys
   readonly accountLinks: AccountLinks
+  readonly identityProviders: IdentityProviders
+  readonly federatedIdentities: FederatedIdentities
   readonly auditLog: AuditLog
   readonly apiKeys: Secrets<ApiKey>
   readonly keyUses: KeyUses
@@ -91,6 +95,8 @@ export class Store {
     this.sessions = new Sessions(this.environment)
     this.passkeys = new Passkeys(this.environment)
     this.accountLinks = new AccountLinks(this.environment)
+    this.identityProviders = new IdentityProviders(this.environment)
+    this.federatedIdentities = new FederatedIdentities(this.environment)
     this.auditLog = new AuditLog(this.environment)
     this.apiKeys = apiKeysOf(this.environment, this.apiVersions)
     this.keyUses = new KeyUses(this.environment)

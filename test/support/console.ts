@@ -8,6 +8,8 @@ import { secretHash } from '../../console/sign-in/secrets.ts'
 import { makeSite } from '../../console/site.ts'
 import { ConsoleWriter } from '../../console/writer.ts'
 import type { HttpImplementation } from '../../engine/http/listen.ts'
+import type { Logger } from '../../engine/process/log.ts'
+import { secretsKeyFile } from '../../engine/process/secrets-key.ts'
 import { newUuid } from '../../engine/store/keys.ts'
 import type { Role } from '../../engine/store/members.ts'
 import type { Organization } from '../../engine/store/organizations.ts'
@@ -30,6 +32,7 @@ export interface ConsoleOptions {
   readonly implementation?: HttpImplementation
   readonly routes?: readonly Route[]
   readonly origin?: string
+  readonly log?: Logger
   /** The test stores what no program would write. */
   readonly unchecked?: boolean
 }
@@ -51,7 +54,10 @@ export async function serveConsole(
     setImmediate(() => changes.settle(structuredClone(writer.make(structuredClone(request)))))
   })
   const handler = consoleHandler({
-    site: makeSite({ store, clock, registry, changes }, options.origin ?? ''),
+    site: makeSite(
+      { store, clock, registry, changes, log: options.log ?? quietLog },
+      { origin: options.origin ?? '', keyFile: secretsKeyFile('', opened.directory) },
+    ),
     routes: options.routes ?? ROUTES,
     assets: loadAssets(),
     origin: options.origin ?? '',
