@@ -3,14 +3,25 @@ import { FormFields, type FormState } from './form.ts'
 import { type Answer, withCookies } from './http/answer.ts'
 import { setCookie } from './http/cookies.ts'
 import { Visit } from './http/visit.ts'
-import { Confirm } from './pages/confirm.tsx'
+import { Confirm, type ConfirmProps, type KeptFields } from './pages/confirm.tsx'
+import { authenticateByPasskey } from './passkey-authentication.ts'
+import type { Answerer } from './sign-in/passkeys.ts'
 import { newSecret, secretHash } from './sign-in/secrets.ts'
 import { trustedBrowser } from './sign-in/trusted-browser.ts'
 
 /** A confirmed identity allows sensitive changes for this long. */
 export const CONFIRMATION_MS = 10 * MINUTE_MS
-/** The name of the password field in the confirmation form. */
-const FIELD = 'confirm-password'
+/** The names of the fields in the confirmation form. */
+const PASSWORD_FIELD = 'confirm-password'
+const PASSKEY_FIELD = 'confirm-passkey'
+
+/** Why the user is asked again. */
+interface Refusal {
+  readonly errors: FormState['errors']
+  readonly status: number
+  /** Additional header fields. */
+  readonly fields?: readonly string[]
+}
 
 /** Whether the user may make sensitive changes without another confirmation. */
 export function isConfirmed({ identity, nowMs }: Visit): boolean {
@@ -19,9 +30,10 @@ export function isConfirmed({ identity, nowMs }: Visit): boolean {
 
 /**
  * Handles a sensitive change if the user proved their identity in the last ten minutes. Otherwise
- * asks for the password, in a form that also contains all fields of the change, so that the user
- * types nothing twice. A confirmed session continues with a new cookie value. A user who signed in
- * with an identity provider confirms there (routes/oidc.ts), and the form waits meanwhile.
+ * asks for the password or a passkey, in a form that also contains all fields of the change, so
+ * that the user types nothing twice. A confirmed session continues with a new cookie value. A user
+ * who signed in with an identity provider confirms there (routes/oidc.ts), and the form waits
+ * meanwhile.
  *
  * @param secretFields fields that no page repeats; their values must be typed again
  */
@@ -31,12 +43,32 @@ export async function confirmed(
   secretFields: readonly string[] = [],
 ): Promise<Answer> {
   if (isConfirmed(visit)) return handle(visit)
-  const { identity, nowMs, request, site } = visit
-  const { session, user } = identity
-  const password = request.fields.text(FIELD)
-  const fields = new FormFields(request.fields.without(FIELD))
-  const kept = request.fields.without(FIELD, ...secretFields)
-  if (password === '') return ask(visit, kept, {})
+  const { identity, request, site } = visit
+  const { session } = identity
+  const refusal = await refusalOf(visit)
+  if (refusal !== undefined) {
+    const kept = request.fields.without(PASSWORD_FIELD, PASSKEY_FIELD, ...secretFields)
+    return site.store.environment.read(() => ask(visit, kept, refusal))
+  }
+  const fields = new FormFields(request.fields.without(PASSWORD_FIELD, PASSKEY_FIELD))
+  const next = newSecret()
+  const hashes = { hash: session.hash, nextHash: secretHash(next) }
+  const confirmedSession = await site.changes.account('session.confirm', hashes)
+  const now = new Visit(site, { ...request, fields }, { ...identity, session: confirmedSession })
+  return withCookies(await handle(now), [setCookie('session', next)])
+}
+
+/** Returns undefined if the form confirms who the user is. */
+async function refusalOf(visit: Visit): Promise<Refusal | undefined> {
+  const { fields } = visit.request
+  const password = fields.text(PASSWORD_FIELD)
+  const passkey = fields.text(PASSKEY_FIELD)
+  if (passkey !== '') return passkeyRefusal(visit, passkey)
+  return password === '' ? { errors: {}, status: 200 } : passwordRefusal(visit, password)
+}
+
+async function passwordRefusal({ identity, nowMs, request, site }: Visit, password: string) {
+  const { user } = identity
   const attempt = {
     name: user.name,
     address: request.address,
@@ -46,46 +78,48 @@ export async function confirmed(
   if (!verdict.allowed) {
     const minutes = Math.ceil(verdict.retryAfterSeconds / 60)
     const error = `Too many wrong passwords. Try again in ${minutes} minutes`
-    return ask(visit, kept, { [FIELD]: error }, 429, ['retry-after', String(verdict.retryAfterSeconds)])
+    const fields = ['retry-after', String(verdict.retryAfterSeconds)]
+    return { errors: { [PASSWORD_FIELD]: error }, status: 429, fields }
   }
   if (!(await site.passwords.verify(user.passwordHash, password))) {
-    return ask(visit, kept, { [FIELD]: 'This password is wrong' }, 403)
+    return { errors: { [PASSWORD_FIELD]: 'This password is wrong' }, status: 403 }
   }
   verdict.succeeded()
-  const next = newSecret()
-  const hashes = { hash: session.hash, nextHash: secretHash(next) }
-  const confirmedSession = await site.changes.account('session.confirm', hashes)
-  const now = new Visit(site, { ...request, fields }, { ...identity, session: confirmedSession })
-  return withCookies(await handle(now), [setCookie('session', next)])
+  return undefined
 }
 
-function ask(
-  visit: Visit,
-  kept: readonly (readonly [string, string])[],
-  errors: FormState['errors'],
-  status = 200,
-  responseFields: readonly string[] = [],
-): Answer {
-  const provider = providerOf(visit, kept)
+async function passkeyRefusal(visit: Visit, text: string): Promise<Refusal | undefined> {
+  const { passkeys } = visit.site
+  if (passkeys === undefined) return { errors: {}, status: 403 }
+  const outcome = await authenticateByPasskey(visit, passkeys, text, answererOf(visit))
+  if (!('error' in outcome)) return undefined
+  const { error, status, fields } = outcome
+  return { errors: { [PASSKEY_FIELD]: error }, status, fields }
+}
+
+function answererOf({ identity }: Visit): Answerer {
+  return { purpose: 'confirm', sessionId: identity.session.id, userId: identity.user.id }
+}
+
+function ask(visit: Visit, kept: KeptFields, { errors, status, fields = [] }: Refusal): Answer {
+  const { identity, nowMs, request, site } = visit
+  const { user } = identity
+  const hasPasskeys = site.passkeys !== undefined && site.passkeys.usable(user.id).length > 0
   const content = Confirm({
-    action: visit.request.path,
+    action: request.path,
     kept,
     form: { values: new FormFields(), errors },
-    hasPassword: visit.identity.user.passwordHash !== '',
-    field: FIELD,
-    provider,
+    provider: providerOf(visit, kept),
+    passwordField: user.passwordHash === '' ? undefined : PASSWORD_FIELD,
+    passkey: hasPasskeys
+      ? { field: PASSKEY_FIELD, options: site.passkeys.requestOptions(answererOf(visit), nowMs) }
+      : undefined,
   })
-  return visit.page(provider === undefined ? 'Confirm your password' : 'Confirm your identity', '', content, {
-    status,
-    fields: responseFields,
-  })
+  return visit.page('Confirm your identity', '', content, { status, fields })
 }
 
 /** The provider with which the user signed in, and the id under which the form waits. */
-function providerOf(
-  { site, identity, request, nowMs }: Visit,
-  fields: readonly (readonly [string, string])[],
-): { readonly name: string; readonly formId: string } | undefined {
+function providerOf({ site, identity, request, nowMs }: Visit, fields: KeptFields): ConfirmProps['provider'] {
   const { id: sessionId, providerOrganizationId } = identity.session
   if (providerOrganizationId === undefined) return undefined
   const provider = site.store.identityProviders.get(providerOrganizationId)

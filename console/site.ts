@@ -7,8 +7,10 @@ import type { Changes } from './changes.ts'
 import { SignInAttempts } from './sign-in/attempts.ts'
 import { OidcClient } from './sign-in/oidc-client.ts'
 import { FlowCookies } from './sign-in/oidc-flow.ts'
+import { PasskeySignIn } from './sign-in/passkeys.ts'
 import { PasswordHasher } from './sign-in/passwords.ts'
 import { PendingForms } from './sign-in/pending-forms.ts'
+import { relyingPartyOf } from './sign-in/relying-party.ts'
 
 /** The dependencies of every route. */
 export interface Site {
@@ -24,12 +26,24 @@ export interface Site {
   readonly oidc: OidcClient
   readonly flows: FlowCookies
   readonly pendingForms: PendingForms
+  /** undefined if passkeys do not work at the console's origin. */
+  readonly passkeys: PasskeySignIn | undefined
   readonly log: Logger
 }
 
-/** @param keyFile the file with the key of encrypted client secrets */
-export function makeSite(given: Pick<Site, 'store' | 'clock' | 'registry' | 'changes' | 'log'>, keyFile: string): Site {
+export interface SiteOptions {
+  /** The public origin (--console-origin); '' if the Host field has it. */
+  readonly origin: string
+  /** The file with the key of encrypted client secrets. */
+  readonly keyFile: string
+}
+
+export function makeSite(
+  given: Pick<Site, 'store' | 'clock' | 'registry' | 'changes' | 'log'>,
+  { origin, keyFile }: SiteOptions,
+): Site {
   const secrets = new SecretsKey(keyFile)
+  const relyingParty = relyingPartyOf(origin)
   return {
     ...given,
     passwords: new PasswordHasher(),
@@ -38,5 +52,6 @@ export function makeSite(given: Pick<Site, 'store' | 'clock' | 'registry' | 'cha
     oidc: new OidcClient(secrets, given.clock),
     flows: new FlowCookies(),
     pendingForms: new PendingForms(),
+    passkeys: relyingParty && new PasskeySignIn(relyingParty, given.store, given.changes),
   }
 }

@@ -18,7 +18,7 @@ await runListenerThread<ConsoleThreadData, ChangeOutcome>('the console', (data, 
   const handler = consoleHandler({
     site: makeSite(
       { store, clock: systemClock, registry: new RegistryInForce(store), changes, log },
-      data.secretsKeyFile,
+      { origin: data.origin, keyFile: data.secretsKeyFile },
     ),
     routes: ROUTES,
     assets: loadAssets(),

@@ -5,6 +5,7 @@ import type { FormState } from '../form.ts'
 import type { AccountView, SessionRow } from '../views/account.ts'
 import { AccountProviderCard } from './account-provider.tsx'
 import { NewPassword } from './new-password.tsx'
+import { Passkeys } from './passkeys.tsx'
 
 export interface AccountProps {
   readonly view: AccountView
@@ -15,6 +16,9 @@ export interface AccountProps {
 
 const DONE: Readonly<Record<string, string>> = {
   password: 'The password is changed. Your other sessions have ended',
+  passkey: 'The passkey is added. The next sign-in can use it',
+  'passkey-name': 'The passkey is renamed',
+  'passkey-removed': 'The passkey is removed. Remove it from the device as well',
   connected: 'You can sign in with the identity provider from now on',
   session: 'The session has ended',
   others: 'Your other sessions have ended',
@@ -35,6 +39,7 @@ export function Account({ view, form, done, nowMs }: AccountProps) {
           </form>
         )}
       </Card>
+      {view.passkeys !== undefined && <Passkeys view={view.passkeys} nowMs={nowMs} />}
       <AccountProviderCard provider={view.provider} />
       {view.hasPassword && (
         <section class="card narrow">

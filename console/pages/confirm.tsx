@@ -1,9 +1,10 @@
 import type { ComponentChildren } from 'preact'
-import { Field } from '../design/form.tsx'
+import { Field, FieldError } from '../design/form.tsx'
 import { PageHead } from '../design/parts.tsx'
+import { PasskeyForm } from '../design/passkey-form.tsx'
 import type { FormState } from '../form.ts'
 
-type KeptFields = readonly (readonly [name: string, value: string])[]
+export type KeptFields = readonly (readonly [name: string, value: string])[]
 
 export interface ConfirmProps {
   /** The path of the change. The form is posted to it. */
@@ -11,30 +12,22 @@ export interface ConfirmProps {
   /** The fields of the change. */
   readonly kept: KeptFields
   readonly form: FormState
-  readonly hasPassword: boolean
-  readonly field: string
   /** The identity provider with which the user signed in, and the id of the kept form. */
   readonly provider: { readonly name: string; readonly formId: string } | undefined
+  /** undefined if the user has no password. */
+  readonly passwordField: string | undefined
+  /** undefined if the user has no passkey for this console. */
+  readonly passkey: { readonly field: string; readonly options: object } | undefined
 }
 
-/** Asks who the user is before a sensitive change. */
-export function Confirm({ action, kept, form, hasPassword, field, provider }: ConfirmProps) {
-  if (!hasPassword && provider === undefined) {
-    return (
-      <>
-        <PageHead title="Sign in again" about="This change needs a sign-in in the last ten minutes." />
-        <form method="post" action="/sign-out">
-          <button class="first" type="submit">
-            Sign out
-          </button>
-        </form>
-      </>
-    )
-  }
+/** Asks who the user is before a sensitive change: one form for each way to confirm. */
+export function Confirm({ action, kept, form, provider, passwordField, passkey }: ConfirmProps) {
+  const isOnlyPassword = provider === undefined && passkey === undefined
+  if (isOnlyPassword && passwordField === undefined) return <SignInAgain />
   return (
     <>
       <PageHead
-        title={provider === undefined ? 'Confirm your password' : 'Confirm your identity'}
+        title={isOnlyPassword ? 'Confirm your password' : 'Confirm your identity'}
         about="This change needs a confirmation once in ten minutes. What you typed is kept."
       />
       <section class="card narrow">
@@ -44,12 +37,27 @@ export function Confirm({ action, kept, form, hasPassword, field, provider }: Co
             <Buttons>Confirm with {provider.name}</Buttons>
           </form>
         )}
-        {hasPassword && (
-          <form class="stack body" method="post" action={action}>
+        {passwordField !== undefined && (
+          <form class={provider === undefined ? 'stack body' : 'stack body alternative'} method="post" action={action}>
             <Kept fields={kept} />
-            <Field name={field} label="Password" type="password" form={form} required autoComplete="current-password" />
+            <Field
+              name={passwordField}
+              label="Password"
+              type="password"
+              form={form}
+              required
+              autoComplete="current-password"
+            />
             <Buttons>Confirm</Buttons>
           </form>
+        )}
+        {passkey !== undefined && (
+          <PasskeyForm {...passkey} action={action} ceremony="get" kept={kept} class="stack body alternative" hidden>
+            <FieldError id="passkey-error" error={form.errors[passkey.field]} />
+            <div class="row">
+              <button type="submit">Confirm with a passkey</button>
+            </div>
+          </PasskeyForm>
         )}
       </section>
     </>
@@ -100,5 +108,18 @@ function Buttons({ children }: { readonly children: ComponentChildren }) {
         Cancel
       </a>
     </div>
+  )
+}
+
+function SignInAgain() {
+  return (
+    <>
+      <PageHead title="Sign in again" about="This change needs a sign-in in the last ten minutes." />
+      <form method="post" action="/sign-out">
+        <button class="first" type="submit">
+          Sign out
+        </button>
+      </form>
+    </>
   )
 }

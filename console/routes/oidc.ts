@@ -18,7 +18,7 @@ import { CALLBACK_PATH, type OidcFlow } from '../sign-in/oidc-flow.ts'
 import { newSecret, secretHash } from '../sign-in/secrets.ts'
 import { chosenProvider } from '../views/sign-in.ts'
 import { beginFlow, type FlowFault, type FlowStart, flowFault, tooMany } from './begin-flow.ts'
-import { signInPage, targetOf } from './sign-in.ts'
+import { signInPage, targetOf } from './sign-in-page.ts'
 import { startProviderSession } from './start-session.ts'
 
 /** Sign-in with the identity providers of organizations. */

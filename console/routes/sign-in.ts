@@ -5,15 +5,14 @@ import { Fault, isFault } from '../../engine/process/error-codes.ts'
 import type { AccountLink } from '../../engine/store/account-links.ts'
 import type { User } from '../../engine/store/users.ts'
 import { EMPTY_FORM, FormFields, type FormState, readForm } from '../form.ts'
-import { type Answer, isLocalPath, pageAnswer, redirect } from '../http/answer.ts'
+import { type Answer, pageAnswer, redirect } from '../http/answer.ts'
 import { clearCookie } from '../http/cookies.ts'
 import { form, openForm, openPage, type Route } from '../http/router.ts'
 import type { Guest } from '../http/visit.ts'
 import { Setup, SetupAccount } from '../pages/setup.tsx'
-import { SignIn } from '../pages/sign-in.tsx'
 import { passwordFault } from '../sign-in/passwords.ts'
 import { trustedBrowser } from '../sign-in/trusted-browser.ts'
-import { providerChoice } from '../views/sign-in.ts'
+import { signInPage, targetOf } from './sign-in-page.ts'
 import { startSession } from './start-session.ts'
 
 export const SIGN_IN_ROUTES: readonly Route[] = [
@@ -34,26 +33,6 @@ export const SIGN_IN_ROUTES: readonly Route[] = [
   }),
   openForm('/setup/account', setUpAccount),
 ]
-
-export function targetOf(to: string): string {
-  return isLocalPath(to) ? to : '/'
-}
-
-/** The page for sign-in, with a form for passwords and the way to an identity provider. */
-export function signInPage(
-  guest: Guest,
-  state: FormState,
-  to: string,
-  status: number,
-  fields: readonly string[] = [],
-): Answer {
-  const { site, theme, request } = guest
-  const organization = request.query.get('organization') ?? ''
-  const props = site.store.environment.read(() => {
-    return { isNew: site.store.users.isEmpty(), provider: providerChoice(site.store) }
-  })
-  return pageAnswer(SignIn({ theme, form: state, to, organization, ...props }), { status, fields })
-}
 
 /** A wrong name and a wrong password get the same answer after the same time. */
 async function signIn(guest: Guest): Promise<Answer> {

@@ -56,7 +56,7 @@ export async function serveConsole(
   const handler = consoleHandler({
     site: makeSite(
       { store, clock, registry, changes, log: options.log ?? quietLog },
-      secretsKeyFile('', opened.directory),
+      { origin: options.origin ?? '', keyFile: secretsKeyFile('', opened.directory) },
     ),
     routes: options.routes ?? ROUTES,
     assets: loadAssets(),
@@ -65,7 +65,7 @@ export async function serveConsole(
     log: quietLog,
   })
   const server = await serve(t, options.implementation ?? 'uws', opened.directory, handler)
-  const origin = `https://localhost:${server.listener.port}`
+  const origin = options.origin ?? `https://localhost:${server.listener.port}`
   return {
     ...opened,
     server,
