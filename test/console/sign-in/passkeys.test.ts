@@ -329,7 +329,7 @@ t.test('a passkey confirms a sensitive change, as a password does', async (t) =>
   site.clock.add(10 * MINUTE_MS)
   const fields = { label: 'fw-01' }
   const asked = await owner.post('/monitoring-tokens', fields)
-  t.match(asked, { status: 200, text: /Confirm that it is you/ })
+  t.match(asked, { status: 200, text: /Confirm your identity/ })
   t.match(
     asked.text,
     /name="confirm-password".*data-passkey="get".*name="label" value="fw-01".*name="confirm-passkey"/s,

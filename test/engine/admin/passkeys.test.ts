@@ -15,7 +15,14 @@ function userWith(store: Store, names: readonly string[]): string {
       ...{ organizationId: String(organization?.id), name: 'ada', role: 'owner', createdAtMs: 1, userId: id },
     })
   })
-  const own = new OwnPasskeys(store, { nowMs: () => 1_780_000_000_000 })
+  // One second apart, because the list begins with the oldest.
+  let nowMs = 1_780_000_000_000
+  const own = new OwnPasskeys(store, {
+    nowMs: () => {
+      nowMs += 1000
+      return nowMs
+    },
+  })
   for (const name of names) {
     const credentialId = Buffer.from(name).toString('base64url')
     const rest = {
