@@ -22,7 +22,7 @@ export const SIGN_IN_SETTINGS_ROUTES: readonly Route[] = [
   // Asks for the confirmation first, because a secret would have to be typed again.
   form(`${PATH}/edit`, 'sign-in.set', () => redirect(PATH), { confirmed: true }),
   form(PATH, 'sign-in.set', save, { confirmed: true, secretFields: [SECRET_FIELD] }),
-  form(`${PATH}/test`, 'sign-in.set', test),
+  form(`${PATH}/test`, 'sign-in.set', test, { confirmed: true }),
   form(
     `${PATH}/remove`,
     'sign-in.remove',
