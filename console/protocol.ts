@@ -15,6 +15,8 @@ export interface ConsoleThreadData {
   readonly connections: SharedArrayBuffer
   /** The public origin; '' if the Host field has it. */
   readonly origin: string
+  /** The file with the key of the encrypted client secrets. */
+  readonly secretsKeyFile: string
   readonly logLevel: LogLevel
 }
 

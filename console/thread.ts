@@ -17,8 +17,8 @@ await runListenerThread<ConsoleThreadData, ChangeOutcome>('the console', (data, 
   const changes = new Changes((request: ChangeRequest) => parentPort?.postMessage(request))
   const handler = consoleHandler({
     site: makeSite(
-      { store, clock: systemClock, registry: new RegistryInForce(store), changes },
-      { origin: data.origin, trials: { log } },
+      { store, clock: systemClock, registry: new RegistryInForce(store), changes, log },
+      { origin: data.origin, keyFile: data.secretsKeyFile, trials: { log } },
     ),
     routes: ROUTES,
     assets: loadAssets(),

@@ -9,6 +9,8 @@ import { makeSite } from '../../console/site.ts'
 import type { TrialOptions } from '../../console/try-file/trials.ts'
 import { ConsoleWriter } from '../../console/writer.ts'
 import type { HttpImplementation } from '../../engine/http/listen.ts'
+import type { Logger } from '../../engine/process/log.ts'
+import { secretsKeyFile } from '../../engine/process/secrets-key.ts'
 import { newUuid } from '../../engine/store/keys.ts'
 import type { Role } from '../../engine/store/members.ts'
 import type { Organization } from '../../engine/store/organizations.ts'
@@ -32,6 +34,7 @@ export interface ConsoleOptions {
   readonly routes?: readonly Route[]
   readonly origin?: string
   readonly trials?: Partial<TrialOptions>
+  readonly log?: Logger
   /** The test stores what no program would write. */
   readonly unchecked?: boolean
 }
@@ -52,10 +55,15 @@ export async function serveConsole(
   const changes: Changes = new Changes((request) => {
     setImmediate(() => changes.settle(structuredClone(writer.make(structuredClone(request)))))
   })
+  const log = options.log ?? quietLog
   const handler = consoleHandler({
     site: makeSite(
-      { store, clock, registry, changes },
-      { origin: options.origin ?? '', trials: { log: quietLog, ...options.trials } },
+      { store, clock, registry, changes, log },
+      {
+        origin: options.origin ?? '',
+        keyFile: secretsKeyFile('', opened.directory),
+        trials: { log, ...options.trials },
+      },
     ),
     routes: options.routes ?? ROUTES,
     assets: loadAssets(),
