@@ -10,13 +10,14 @@ export interface TokensProps {
   readonly form: FormState
   readonly nowMs: number
   readonly mayGenerate: boolean
+  readonly mayVerify: boolean
   readonly mayRevoke: boolean
   /** A token that was just generated. Only this page shows it. */
   readonly generated: { readonly label: string; readonly raw: string } | undefined
   readonly done: string
 }
 
-export function Tokens({ view, form, nowMs, mayGenerate, mayRevoke, generated, done }: TokensProps) {
+export function Tokens({ view, form, nowMs, mayGenerate, mayVerify, mayRevoke, generated, done }: TokensProps) {
   const { active, ended } = view
   return (
     <>
@@ -41,7 +42,7 @@ export function Tokens({ view, form, nowMs, mayGenerate, mayRevoke, generated, d
           </Empty>
         ) : (
           <Card title="Active tokens" note={countText(active.length)} bare>
-            <Table id="tokens" label="Active tokens" columns={columns(nowMs, mayRevoke)} rows={active} />
+            <Table id="tokens" label="Active tokens" columns={columns(nowMs, mayVerify, mayRevoke)} rows={active} />
           </Card>
         )}
         {mayGenerate && (
@@ -92,7 +93,7 @@ function labelCell({ label, visible, bindings, status, expiresAtMs }: TokenRow, 
   )
 }
 
-function columns(nowMs: number, mayRevoke: boolean): readonly Column<TokenRow>[] {
+function columns(nowMs: number, mayVerify: boolean, mayRevoke: boolean): readonly Column<TokenRow>[] {
   const all: readonly Column<TokenRow>[] = [
     { id: 'label', name: 'Label', cell: (row) => labelCell(row, nowMs) },
     {
@@ -104,16 +105,23 @@ function columns(nowMs: number, mayRevoke: boolean): readonly Column<TokenRow>[]
     { id: 'messages', name: 'Messages', cell: ({ messages }) => countText(messages), number: true, wide: true },
     { id: 'seen', name: 'Last message', cell: ({ lastSeenMs }) => <Time ms={lastSeenMs} nowMs={nowMs} /> },
   ]
-  if (!mayRevoke) return all
-  return [
-    ...all,
-    {
-      id: 'revoke',
-      name: 'Revoke',
-      cell: ({ id, label }) => <Revoke action={`/monitoring-tokens/${id}/revoke`} label={label} />,
-      quiet: true,
-    },
-  ]
+  const verify: Column<TokenRow> = {
+    id: 'verify',
+    name: 'Verify',
+    cell: ({ id, label }) => (
+      <a class="button" href={`/monitoring-tokens/${id}/verify`} aria-label={`Verify ${label}`}>
+        Verify
+      </a>
+    ),
+    quiet: true,
+  }
+  const revoke: Column<TokenRow> = {
+    id: 'revoke',
+    name: 'Revoke',
+    cell: ({ id, label }) => <Revoke action={`/monitoring-tokens/${id}/revoke`} label={label} />,
+    quiet: true,
+  }
+  return [...all, ...(mayVerify ? [verify] : []), ...(mayRevoke ? [revoke] : [])]
 }
 
 function endedColumns(nowMs: number): readonly Column<TokenRow>[] {
