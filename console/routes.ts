@@ -14,6 +14,7 @@ import { RECOMMENDATION_ROUTES } from './routes/recommendations.ts'
 import { SCAN_FREQUENCY_ROUTES } from './routes/scan-frequency.ts'
 import { SIGN_IN_ROUTES } from './routes/sign-in.ts'
 import { TOKEN_ROUTES } from './routes/tokens.ts'
+import { VERIFICATION_ROUTES } from './routes/verification.ts'
 
 const THEME_SECONDS = 365 * 86_400
 
@@ -36,6 +37,7 @@ export const ROUTES: readonly Route[] = [
   ...PLATFORM_ROUTES,
   ...INTAKE_ROUTES,
   ...TOKEN_ROUTES,
+  ...VERIFICATION_ROUTES,
   ...SCAN_FREQUENCY_ROUTES,
   ...ASSESSMENT_ROUTES,
   ...RECOMMENDATION_ROUTES,
