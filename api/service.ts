@@ -2,6 +2,7 @@ import { join } from 'node:path'
 import { Worker } from 'node:worker_threads'
 import { Console } from '../console/console.ts'
 import { offerSetupLink } from '../console/setup-offer.ts'
+import type { IngestListeners } from '../console/site.ts'
 import { provisionRegistry } from '../engine/admin/own-platforms.ts'
 import { type Certificate, provideCertificate, type TlsFiles } from '../engine/http/certificate.ts'
 import { CertificateWatch } from '../engine/http/certificate-watch.ts'
@@ -155,7 +156,7 @@ export class Service {
     resumeRates(settings.dataDir, [keys, addresses], this.#log)
     const api = await this.#startApi(apiPort, httpTls)
     this.#hasServed = true
-    const consolePort = await this.#startConsole(httpTls)
+    const consolePort = await this.#startConsole(httpTls, listenersOf(ingestPort, syslog, tls))
     // Last, because a client may take an answer here as a sign that the service is ready.
     const metricsPort = await this.#startLocal()
     this.#accounting.start()
@@ -271,12 +272,12 @@ export class Service {
     ]
   }
 
-  async #startConsole(tls: TlsFiles | undefined): Promise<number | undefined> {
+  async #startConsole(tls: TlsFiles | undefined, ingest: IngestListeners): Promise<number | undefined> {
     const { apiAddress: address, consolePort, consoleOrigin, dataDir, http, logLevel } = this.#settings
     if (consolePort === 'off') return undefined
     const port = await claimPort('--console-port', address, consolePort)
     const data = {
-      ...{ dataDirectory: dataDir, address, port, tls, http, logLevel },
+      ...{ dataDirectory: dataDir, address, port, tls, http, logLevel, ingest },
       origin: consoleOrigin,
       limits: this.#connectionLimits(CONSOLE_DESCRIPTORS_SHARE),
       connections: this.#connections.console,
@@ -433,4 +434,18 @@ function schemeOf(tls: TlsFiles | undefined): string {
 
 function hostText(address: string): string {
   return address.includes(':') ? `[${address}]` : address
+}
+
+/** What the console says to people who connect senders. */
+function listenersOf(
+  httpsPort: number | undefined,
+  syslog: readonly SyslogEndpoint[],
+  tls: TlsFiles | undefined,
+): IngestListeners {
+  const portsOf = (kind: SyslogEndpoint['kind']): number[] => [
+    ...new Set(syslog.filter((each) => each.kind === kind).map(({ port }) => port)),
+  ]
+  const [udpPorts, tcpPorts] = [portsOf('udp'), portsOf('tcp')]
+  const plainPorts = udpPorts.length > 0 ? udpPorts : tcpPorts
+  return { httpsPort, tlsPorts: portsOf('tls'), plainPorts, certificateFile: tls?.certificateFile ?? '' }
 }

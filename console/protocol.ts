@@ -3,6 +3,7 @@ import type { HttpImplementation } from '../engine/http/listen.ts'
 import type { FromListenerThread, ToListenerThread } from '../engine/http/listener-thread.ts'
 import type { LogLevel } from '../engine/process/log.ts'
 import type { ChangeOutcome, ChangeRequest } from './changes.ts'
+import type { IngestListeners } from './site.ts'
 
 /** The service's input to the console's thread. */
 export interface ConsoleThreadData {
@@ -15,6 +16,7 @@ export interface ConsoleThreadData {
   readonly connections: SharedArrayBuffer
   /** The public origin; '' if the Host field has it. */
   readonly origin: string
+  readonly ingest: IngestListeners
   readonly logLevel: LogLevel
 }
 

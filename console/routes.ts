@@ -12,6 +12,7 @@ import { OVERVIEW_ROUTES } from './routes/overview.ts'
 import { PLATFORM_ROUTES } from './routes/platform.ts'
 import { RECOMMENDATION_ROUTES } from './routes/recommendations.ts'
 import { SCAN_FREQUENCY_ROUTES } from './routes/scan-frequency.ts'
+import { SETUP_GUIDE_ROUTES } from './routes/setup-guide.ts'
 import { SIGN_IN_ROUTES } from './routes/sign-in.ts'
 import { TOKEN_ROUTES } from './routes/tokens.ts'
 import { VERIFICATION_ROUTES } from './routes/verification.ts'
@@ -36,6 +37,7 @@ export const ROUTES: readonly Route[] = [
   ...DISCOVERY_ROUTES,
   ...PLATFORM_ROUTES,
   ...INTAKE_ROUTES,
+  ...SETUP_GUIDE_ROUTES,
   ...TOKEN_ROUTES,
   ...VERIFICATION_ROUTES,
   ...SCAN_FREQUENCY_ROUTES,

@@ -61,7 +61,7 @@ class ConsoleServer {
     const isRead = method === 'GET' || method === 'HEAD'
     const asset = this.#parts.assets.get(path)
     if (asset !== undefined && isRead) return sendAsset(request, response, asset)
-    const facts = factsOf(request)
+    const facts = factsOf(request, this.#parts.origin)
     const gzip = /\bgzip\b/.test(request.header('accept-encoding'))
     const send: Send = (answer, fields = []) =>
       sendAnswer(response, answer, { gzip, bodyOmitted: method === 'HEAD', fields })
@@ -175,11 +175,12 @@ function addressOf({ path, query }: RequestFacts): string {
   return query.size > 0 ? `${path}?${query}` : path
 }
 
-function factsOf(request: HttpRequest): RequestFacts {
+function factsOf(request: HttpRequest, origin: string): RequestFacts {
   const { method } = request
   return {
     method: method === 'POST' || method === 'HEAD' ? method : 'GET',
     path: request.path,
+    hostName: hostNameOf(origin === '' ? `https://${request.header('host')}` : origin),
     query: new URLSearchParams(request.query),
     cookies: new Cookies(request.header('cookie')),
     address: request.remoteAddress(),
@@ -187,4 +188,10 @@ function factsOf(request: HttpRequest): RequestFacts {
     userAgent: request.header('user-agent'),
     fields: new FormFields(),
   }
+}
+
+/** The Host field can contain anything. Instructions for senders repeat only a valid name. */
+function hostNameOf(origin: string): string {
+  const name = URL.canParse(origin) ? new URL(origin).hostname.replace(/^\[|\]$/g, '') : ''
+  return /^[a-z0-9.:-]+$/.test(name) ? name : ''
 }

@@ -5,6 +5,19 @@ import type { Changes } from './changes.ts'
 import { SignInAttempts } from './sign-in/attempts.ts'
 import { PasswordHasher } from './sign-in/passwords.ts'
 
+/** The ports that senders can reach, and the certificate that they see. */
+export interface IngestListeners {
+  /** undefined: HTTPS ingest is off. */
+  readonly httpsPort: number | undefined
+  readonly tlsPorts: readonly number[]
+  /** Syslog over UDP, or over TCP where UDP is off. */
+  readonly plainPorts: readonly number[]
+  /** '' if no listener uses TLS. */
+  readonly certificateFile: string
+}
+
+export const NO_LISTENERS: IngestListeners = { httpsPort: undefined, tlsPorts: [], plainPorts: [], certificateFile: '' }
+
 /** The dependencies of every route. */
 export interface Site {
   /** Read-only. Changes go through `changes` to the writing thread. */
@@ -12,10 +25,11 @@ export interface Site {
   readonly clock: Clock
   readonly registry: RegistryInForce
   readonly changes: Changes
+  readonly ingest: IngestListeners
   readonly passwords: PasswordHasher
   readonly attempts: SignInAttempts
 }
 
-export function makeSite(given: Pick<Site, 'store' | 'clock' | 'registry' | 'changes'>): Site {
+export function makeSite(given: Pick<Site, 'store' | 'clock' | 'registry' | 'changes' | 'ingest'>): Site {
   return { ...given, passwords: new PasswordHasher(), attempts: new SignInAttempts() }
 }

@@ -21,17 +21,18 @@ for (const input of document.querySelectorAll<HTMLInputElement>('input[data-filt
 /** Copies a secret or a snippet. The button says the result, and screen readers announce it. */
 for (const button of document.querySelectorAll<HTMLButtonElement>('button[data-copies]')) {
   button.hidden = false
-  const name = button.textContent ?? ''
+  const word = button.querySelector('span') ?? button
+  const name = word.textContent ?? ''
   let timer = 0
   button.addEventListener('click', async () => {
     const text = document.getElementById(button.dataset['copies'] ?? '')?.textContent ?? ''
-    button.textContent = await navigator.clipboard.writeText(text).then(
+    word.textContent = await navigator.clipboard.writeText(text).then(
       () => 'Copied',
       () => 'Not copied',
     )
     clearTimeout(timer)
     timer = window.setTimeout(() => {
-      button.textContent = name
+      word.textContent = name
     }, 3000)
   })
 }

@@ -14,6 +14,8 @@ import type { Cookies } from './cookies.ts'
 export interface RequestFacts {
   readonly method: 'GET' | 'HEAD' | 'POST'
   readonly path: string
+  /** The name or address of the service in the address of the page; '' if it is not valid. */
+  readonly hostName: string
   readonly query: URLSearchParams
   readonly cookies: Cookies
   readonly address: string

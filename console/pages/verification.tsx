@@ -7,6 +7,7 @@ import { Card, countText, PageHead, Tag, Time, type Tone } from '../design/parts
 import { type Column, Table } from '../design/table.tsx'
 import type { VerificationView } from '../views/verification.ts'
 import { LISTENER_NAMES } from './listeners.ts'
+import { Steps } from './setup-guide.tsx'
 
 /** How often the browser asks while no event has arrived, and afterwards. */
 const WAITING_POLL_MS = 500
@@ -46,13 +47,11 @@ export function Verification({ view, nowMs }: VerificationProps) {
           </>
         }
       >
-        <a class="button" href={`/setup-guide?token=${tokenId}`}>
-          Setup
-        </a>
         <a class="button" href="/monitoring-tokens">
           Monitoring tokens
         </a>
       </PageHead>
+      <Steps current={3} tokenId={tokenId} />
       <Live id="verification" pollMs={pollMs(view)}>
         <State view={view} />
         <LivePart id="verification-figures">

@@ -5,7 +5,7 @@ import type { Route } from '../../console/http/router.ts'
 import { ROUTES } from '../../console/routes.ts'
 import { consoleHandler } from '../../console/server.ts'
 import { secretHash } from '../../console/sign-in/secrets.ts'
-import { makeSite } from '../../console/site.ts'
+import { type IngestListeners, makeSite, NO_LISTENERS } from '../../console/site.ts'
 import { ConsoleWriter } from '../../console/writer.ts'
 import type { HttpImplementation } from '../../engine/http/listen.ts'
 import { newUuid } from '../../engine/store/keys.ts'
@@ -30,6 +30,7 @@ export interface ConsoleOptions {
   readonly implementation?: HttpImplementation
   readonly routes?: readonly Route[]
   readonly origin?: string
+  readonly ingest?: IngestListeners
   /** The test stores what no program would write. */
   readonly unchecked?: boolean
 }
@@ -51,7 +52,7 @@ export async function serveConsole(
     setImmediate(() => changes.settle(structuredClone(writer.make(structuredClone(request)))))
   })
   const handler = consoleHandler({
-    site: makeSite({ store, clock, registry, changes }),
+    site: makeSite({ store, clock, registry, changes, ingest: options.ingest ?? NO_LISTENERS }),
     routes: options.routes ?? ROUTES,
     assets: loadAssets(),
     origin: options.origin ?? '',
