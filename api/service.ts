@@ -1,8 +1,8 @@
 import { join } from 'node:path'
 import { Worker } from 'node:worker_threads'
 import { Console } from '../console/console.ts'
+import { type IngestListeners, listenersOf } from '../console/ingest-listeners.ts'
 import { offerSetupLink } from '../console/setup-offer.ts'
-import type { IngestListeners } from '../console/site.ts'
 import { provisionRegistry } from '../engine/admin/own-platforms.ts'
 import { type Certificate, provideCertificate, type TlsFiles } from '../engine/http/certificate.ts'
 import { CertificateWatch } from '../engine/http/certificate-watch.ts'
@@ -434,18 +434,4 @@ function schemeOf(tls: TlsFiles | undefined): string {
 
 function hostText(address: string): string {
   return address.includes(':') ? `[${address}]` : address
-}
-
-/** What the console says to people who connect senders. */
-function listenersOf(
-  httpsPort: number | undefined,
-  syslog: readonly SyslogEndpoint[],
-  tls: TlsFiles | undefined,
-): IngestListeners {
-  const portsOf = (kind: SyslogEndpoint['kind']): number[] => [
-    ...new Set(syslog.filter((each) => each.kind === kind).map(({ port }) => port)),
-  ]
-  const [udpPorts, tcpPorts] = [portsOf('udp'), portsOf('tcp')]
-  const plainPorts = udpPorts.length > 0 ? udpPorts : tcpPorts
-  return { httpsPort, tlsPorts: portsOf('tls'), plainPorts, certificateFile: tls?.certificateFile ?? '' }
 }

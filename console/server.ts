@@ -8,6 +8,7 @@ import { confirmed } from './confirmation.ts'
 import { FORM_BYTES_MAX, FormFields, readFields } from './form.ts'
 import { type Answer, redirect } from './http/answer.ts'
 import { Cookies } from './http/cookies.ts'
+import { hostNameOf } from './http/host-name.ts'
 import { sendAnswer, sendAsset } from './http/respond.ts'
 import { type Found, type Route, Router } from './http/router.ts'
 import { crossSiteFault } from './http/security.ts'
@@ -188,10 +189,4 @@ function factsOf(request: HttpRequest, origin: string): RequestFacts {
     userAgent: request.header('user-agent'),
     fields: new FormFields(),
   }
-}
-
-/** The Host field can contain anything. Instructions for senders repeat only a valid name. */
-function hostNameOf(origin: string): string {
-  const name = URL.canParse(origin) ? new URL(origin).hostname.replace(/^\[|\]$/g, '') : ''
-  return /^[a-z0-9.:-]+$/.test(name) ? name : ''
 }

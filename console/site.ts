@@ -2,21 +2,9 @@ import type { Clock } from '../engine/process/clock.ts'
 import type { RegistryInForce } from '../engine/store/registry-in-force.ts'
 import type { Store } from '../engine/store/store.ts'
 import type { Changes } from './changes.ts'
+import type { IngestListeners } from './ingest-listeners.ts'
 import { SignInAttempts } from './sign-in/attempts.ts'
 import { PasswordHasher } from './sign-in/passwords.ts'
-
-/** The ports that senders can reach, and the certificate that they see. */
-export interface IngestListeners {
-  /** undefined: HTTPS ingest is off. */
-  readonly httpsPort: number | undefined
-  readonly tlsPorts: readonly number[]
-  /** Syslog over UDP, or over TCP where UDP is off. */
-  readonly plainPorts: readonly number[]
-  /** '' if no listener uses TLS. */
-  readonly certificateFile: string
-}
-
-export const NO_LISTENERS: IngestListeners = { httpsPort: undefined, tlsPorts: [], plainPorts: [], certificateFile: '' }
 
 /** The dependencies of every route. */
 export interface Site {

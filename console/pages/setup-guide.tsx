@@ -210,7 +210,7 @@ function Sender({ sender, isOpen }: { readonly sender: SenderView; readonly isOp
         ))}
       </ol>
       <p class="small muted">
-        More: <code>docs/guides/{guide}</code>
+        More: <code>docs/{guide}</code>
       </p>
     </details>
   )

@@ -5,7 +5,8 @@ import { SENDERS, type SenderFacts, type SenderKind } from '../../engine/admin/s
 import type { ReadyLines } from '../../engine/admin/setup.ts'
 import { type Secret, statusOf } from '../../engine/store/secrets.ts'
 import type { Visit } from '../http/visit.ts'
-import type { IngestListeners, Site } from '../site.ts'
+import type { IngestListeners } from '../ingest-listeners.ts'
+import type { Site } from '../site.ts'
 
 /** Stands for the token in instructions, unless the token was just generated. */
 export const TOKEN_PLACEHOLDER = 'MONITORING_TOKEN'
@@ -95,7 +96,7 @@ export function certificateView(ingest: IngestListeners, hostName: string): Cert
   const isValidHere =
     (isIP(hostName) === 0 ? certificate.checkHost(hostName) : certificate.checkIP(hostName)) !== undefined
   // Only the certificate: the file may contain its key as well.
-  return { fingerprint, names, isValidHere, pem: certificate.checkIssued(certificate) ? certificate.toString() : '' }
+  return { fingerprint, names, isValidHere, pem: isSelfSigned(certificate) ? certificate.toString() : '' }
 }
 
 function readCertificate(file: string): X509Certificate | undefined {
@@ -104,4 +105,9 @@ function readCertificate(file: string): X509Certificate | undefined {
   } catch {
     return undefined
   }
+}
+
+/** X509Certificate.checkIssued() denies it for a certificate that may not sign others. */
+function isSelfSigned(certificate: X509Certificate): boolean {
+  return certificate.subject === certificate.issuer && certificate.verify(certificate.publicKey)
 }

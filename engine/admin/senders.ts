@@ -26,7 +26,7 @@ export interface SenderKind {
    * The listener that it needs: HTTPS ingest, syslog over TLS, syslog over UDP or TCP, or none.
    */
   readonly needs: 'https' | 'tls' | 'plain' | 'none'
-  /** The page in docs/guides/ that explains more. A test compares the lines with it. */
+  /** The page in docs/ that explains more. A test compares the lines with it. */
   readonly guide: string
   readonly steps: (facts: SenderFacts) => Steps
 }
@@ -34,10 +34,10 @@ export interface SenderKind {
 export const SENDER_GROUPS = ['Collector', 'Log relay', 'Firewall', 'Proxy or gateway', 'DNS server', 'Files'] as const
 export type SenderGroup = (typeof SENDER_GROUPS)[number]
 
-const PACKAGES = 'deploy-with-debian-packages.md'
-const FIREWALLS = 'use-firewall-logs.md'
-const PROXIES = 'use-proxy-logs.md'
-const DNS = 'use-dns-logs.md'
+const PACKAGES = 'guides/deploy-with-debian-packages.md'
+const FIREWALLS = 'guides/use-firewall-logs.md'
+const PROXIES = 'guides/use-proxy-logs.md'
+const DNS = 'guides/use-dns-logs.md'
 
 /** In the order in which they are offered. */
 export const SENDERS: readonly SenderKind[] = [
@@ -55,7 +55,13 @@ export const SENDERS: readonly SenderKind[] = [
     ],
   },
   {
-    ...{ id: 'container', group: 'Collector', name: 'Container', needs: 'https', guide: 'deploy-with-containers.md' },
+    ...{
+      id: 'container',
+      group: 'Collector',
+      name: 'Container',
+      needs: 'https',
+      guide: 'guides/deploy-with-containers.md',
+    },
     about: 'The same in a container: non-root, with a read-only file system and host network',
     steps: ({ reach }) => [
       {
@@ -70,7 +76,13 @@ export const SENDERS: readonly SenderKind[] = [
     ],
   },
   {
-    ...{ id: 'executable', group: 'Collector', name: 'Single executable', needs: 'https', guide: 'watch-a-link.md' },
+    ...{
+      id: 'executable',
+      group: 'Collector',
+      name: 'Single executable',
+      needs: 'https',
+      guide: 'reference/packages.md',
+    },
     about: 'One file for any Linux, x86_64 or ARM64',
     steps: ({ reach }) => [
       {
@@ -78,12 +90,12 @@ export const SENDERS: readonly SenderKind[] = [
         lines: ['install --mode 600 /dev/stdin posture.token'],
       },
       {
-        what: 'Write to collector.env. RUN_AS is the user that the collector becomes after it opened the interface',
+        what: 'Write to collector.env. RUN_AS is your user name: the collector opens the interface as root, and then becomes this user',
         lines: [
           'SVC_TOKEN_FILE=posture.token',
           ...endpointSettings(reach),
           'INTERFACE=eth0',
-          'RUN_AS=nobody',
+          'RUN_AS=alice',
           'OUTBOX=outbox',
         ],
       },
@@ -97,12 +109,18 @@ export const SENDERS: readonly SenderKind[] = [
     ],
   },
   {
-    ...{ id: 'rsyslog', group: 'Log relay', name: 'rsyslog', needs: 'tls', guide: 'forward-with-rsyslog.md' },
+    ...{ id: 'rsyslog', group: 'Log relay', name: 'rsyslog', needs: 'tls', guide: 'guides/forward-with-rsyslog.md' },
     about: 'Receives syslog from devices, adds the token, and keeps messages on disk while the service is away',
     steps: ({ token, reach }) => readyLines(token, reach).rsyslog.steps,
   },
   {
-    ...{ id: 'syslog-ng', group: 'Log relay', name: 'syslog-ng', needs: 'tls', guide: 'forward-with-syslog-ng.md' },
+    ...{
+      id: 'syslog-ng',
+      group: 'Log relay',
+      name: 'syslog-ng',
+      needs: 'tls',
+      guide: 'guides/forward-with-syslog-ng.md',
+    },
     about: 'The same with syslog-ng',
     steps: ({ token, reach }) => readyLines(token, reach).syslogNg.steps,
   },
@@ -255,7 +273,13 @@ export const SENDERS: readonly SenderKind[] = [
     ],
   },
   {
-    ...{ id: 'file', group: 'Files', name: 'Any log file or CSV export', needs: 'none', guide: 'use-existing-logs.md' },
+    ...{
+      id: 'file',
+      group: 'Files',
+      name: 'Any log file or CSV export',
+      needs: 'none',
+      guide: 'guides/use-existing-logs.md',
+    },
     about: 'Read once, or from cron, on the machine of the service',
     steps: () => fileSteps('access.log'),
   },
@@ -288,11 +312,8 @@ function fileSteps(file: string): Steps {
       lines: ['install --mode 600 /dev/stdin branch.token'],
     },
     {
-      what: 'See what would be stored, and then store it',
-      lines: [
-        `sudo posture-admin ingest file --token-file branch.token --dry-run ${file}`,
-        `sudo posture-admin ingest file --token-file branch.token ${file}`,
-      ],
+      what: 'Read the file. With --dry-run, the command shows what would be stored, and stores nothing',
+      lines: [`sudo posture-admin ingest file --token-file branch.token ${file}`],
     },
   ]
 }

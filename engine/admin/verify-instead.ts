@@ -170,7 +170,7 @@ function unauthenticated(
   { listener, address, hasUnknownToken }: StoredSource,
   ended: ReturnType<typeof endedTokenOf>,
 ): Instead {
-  const from = `from ${address} by ${listener}`
+  const from = `from ${address} over ${listener.toUpperCase()}`
   if (!hasUnknownToken) {
     const next =
       listener === 'https'

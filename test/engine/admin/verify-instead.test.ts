@@ -72,8 +72,8 @@ t.test('senders without a valid token, with their former token', async (t) => {
   add({ address: '192.0.2.8', listener: 'udp', counts: { unauthorized: 2 }, lastSeenMs: NOON - 1 })
   add({ address: '192.0.2.9', counts: { unauthorized: 2 }, hasUnknownToken: true })
   t.match(found(), [
-    /^Messages with an unknown, revoked or expired token from 192\.0\.2\.9 by tls\. .*“old” before, which is revoked$/,
-    /^Messages without a token from 192\.0\.2\.8 by udp$/,
+    /^Messages with an unknown, revoked or expired token from 192\.0\.2\.9 over TLS\. .*“old” before, which is revoked$/,
+    /^Messages without a token from 192\.0\.2\.8 over UDP$/,
   ])
 })
 
@@ -87,7 +87,7 @@ t.test('of unauthenticated senders, an organization among others sees only its o
   t.same(found(), ['Nothing arrived'])
   add({ ...own, address: '192.0.2.2', lastSeenMs: SINCE_MS - 2 * MINUTE_MS, counts: { stored: 1 } })
   add({ address: '192.0.2.2', counts: { unauthorized: 1 } })
-  t.match(found(), [/^Messages without a token from 192\.0\.2\.2 by tls$/])
+  t.match(found(), [/^Messages without a token from 192\.0\.2\.2 over TLS$/])
 })
 
 t.test('arrivals of one token, most recent first', async (t) => {
