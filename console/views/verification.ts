@@ -67,7 +67,7 @@ export function verificationView(visit: Visit, token: MonitoringToken, startedMs
   const hasEnded = elapsedMs >= VERIFY_MS
   const isActive = status === 'active'
   const state = !isActive ? 'inactive' : events > 0 ? 'verified' : hasEnded ? 'ended' : 'waiting'
-  const platforms = state === 'verified' ? platformsSince(visit, sinceMs) : []
+  const platforms = state === 'verified' ? platformsSince(visit, sinceMs, events) : []
   const explains = state === 'ended' || (state === 'waiting' && elapsedMs >= EXPLAIN_AFTER_MS)
   return {
     tokenId: token.id,
@@ -89,17 +89,21 @@ export function verificationView(visit: Visit, token: MonitoringToken, startedMs
   }
 }
 
-/** Platforms in the newest events: those that wait for a scan, and those that a scan has found. */
-function platformsSince({ site, organization }: Visit, sinceMs: number): readonly string[] {
+/**
+ * Platforms in the organization's newest events: those that wait for a scan, and those that a scan
+ * has just found. Events of logs can be old, so the order of arrival counts, not their time.
+ */
+function platformsSince({ site, organization }: Visit, sinceMs: number, events: number): readonly string[] {
   const { buffer } = site.store
   const matcher = site.registry.matcherOf(organization.id)
-  const next = buffer.next(organization.id)
+  const count = Math.min(EVENTS_READ_MAX, events)
   const waiting = buffer
-    .read(organization.id, Math.max(0, next - EVENTS_READ_MAX), EVENTS_READ_MAX)
-    .filter(({ event }) => event.lastSeenMs >= sinceMs)
+    .read(organization.id, Math.max(0, buffer.next(organization.id) - count), count)
     .flatMap(({ event }) => matcher.match(event.name)?.platform.name ?? [])
   const found = publishedDiscovery(site.store, organization)
-    .platforms.filter(({ metadata }) => Date.parse(metadata.last_seen) >= sinceMs)
+    .platforms.filter(
+      (each) => Date.parse(each.created_at) >= sinceMs || Date.parse(each.metadata.last_seen) >= sinceMs,
+    )
     .map((platform) => platform.platform_name)
   return [...new Set([...waiting, ...found])].sort()
 }

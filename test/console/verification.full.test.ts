@@ -1,7 +1,7 @@
 import { createSocket } from 'node:dgram'
 import { join } from 'node:path'
 import t from 'tap'
-import { admin, forwardArgs, REPOSITORY, start, startService } from '../support/programs.ts'
+import { admin, forwardArgs, REPOSITORY, run, startService } from '../support/programs.ts'
 import { until } from '../support/wait.ts'
 import { openWebBrowser, signUp, submit, WEB_BROWSERS } from '../support/web-browser.ts'
 
@@ -66,12 +66,11 @@ for (const name of WEB_BROWSERS) {
 
     const office = await begin('office')
     const capture = join(REPOSITORY, 'test/captures/demo/input.pcap')
-    const flags = ['--read', capture, '--shift-to-now', '--outbox', join(directory, 'outbox'), '--token', office]
-    const collector = start('collector', ['run', ...flags, ...forwardArgs(service)], { HEALTH_PORT: '0' })
+    const flags = ['--read', capture, '--shift-to-now', '--outbox', join(directory, 'outbox')]
+    const { status, stderr } = await run('collector', [...flags, ...forwardArgs(service)], { SVC_TOKEN: office })
+    t.equal(status, 0, stderr)
     await shows(EVENTS_ARRIVE)
     await shows('Midjourney')
-    const { status, stderr } = await collector.ended
-    t.equal(status, 0, stderr)
     t.same(faults, [])
   })
 }
