@@ -31,7 +31,7 @@ const running = spawn(
   node,
   [
     ...[service, '--data-dir', data, '--api-address', '127.0.0.1', '--ingest-address', '127.0.0.1'],
-    ...['--api-port', '0', '--ingest-port', '0'],
+    ...['--api-port', '0', '--console-port', '0', '--ingest-port', '0'],
   ],
   {
     stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
