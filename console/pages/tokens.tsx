@@ -71,7 +71,7 @@ function columns({ nowMs, mayVerify, mayRevoke }: TokensProps): readonly Column<
     labelColumn(nowMs),
     { ...timeColumn('created', 'Generated', nowMs, ({ createdAtMs }: TokenRow) => createdAtMs), wide: true },
     { ...countColumn('messages', 'Messages', ({ messages }: TokenRow) => messages), wide: true },
-    timeColumn('seen', 'Last message', nowMs, ({ lastSeenMs }) => lastSeenMs),
+    { ...timeColumn('seen', 'Last message', nowMs, ({ lastSeenMs }: TokenRow) => lastSeenMs), wide: true },
     ...(mayVerify ? [verifyColumn] : []),
     ...(mayRevoke ? [revokeColumn<TokenRow>('/monitoring-tokens')] : []),
   ]
