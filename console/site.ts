@@ -4,7 +4,9 @@ import type { Store } from '../engine/store/store.ts'
 import type { Changes } from './changes.ts'
 import type { IngestListeners } from './ingest-listeners.ts'
 import { SignInAttempts } from './sign-in/attempts.ts'
+import { PasskeySignIn } from './sign-in/passkeys.ts'
 import { PasswordHasher } from './sign-in/passwords.ts'
+import { relyingPartyOf } from './sign-in/relying-party.ts'
 
 /** The dependencies of every route. */
 export interface Site {
@@ -16,8 +18,16 @@ export interface Site {
   readonly ingest: IngestListeners
   readonly passwords: PasswordHasher
   readonly attempts: SignInAttempts
+  /** undefined if passkeys do not work at the console's origin. */
+  readonly passkeys: PasskeySignIn | undefined
 }
 
-export function makeSite(given: Pick<Site, 'store' | 'clock' | 'registry' | 'changes' | 'ingest'>): Site {
-  return { ...given, passwords: new PasswordHasher(), attempts: new SignInAttempts() }
+/** @param origin the public origin (--console-origin); '' if the Host field has it */
+export function makeSite(
+  given: Pick<Site, 'store' | 'clock' | 'registry' | 'changes' | 'ingest'>,
+  origin: string,
+): Site {
+  const relyingParty = relyingPartyOf(origin)
+  const passkeys = relyingParty && new PasskeySignIn(relyingParty, given.store, given.changes)
+  return { ...given, passwords: new PasswordHasher(), attempts: new SignInAttempts(), passkeys }
 }

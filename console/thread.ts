@@ -16,7 +16,10 @@ await runListenerThread<ConsoleThreadData, ChangeOutcome>('the console', (data, 
   const store = new Store(data.dataDirectory)
   const changes = new Changes((request: ChangeRequest) => parentPort?.postMessage(request))
   const handler = consoleHandler({
-    site: makeSite({ store, clock: systemClock, registry: new RegistryInForce(store), changes, ingest: data.ingest }),
+    site: makeSite(
+      { store, clock: systemClock, registry: new RegistryInForce(store), changes, ingest: data.ingest },
+      data.origin,
+    ),
     routes: ROUTES,
     assets: loadAssets(),
     origin: data.origin,

@@ -53,7 +53,7 @@ export async function serveConsole(
     setImmediate(() => changes.settle(structuredClone(writer.make(structuredClone(request)))))
   })
   const handler = consoleHandler({
-    site: makeSite({ store, clock, registry, changes, ingest: options.ingest ?? NO_LISTENERS }),
+    site: makeSite({ store, clock, registry, changes, ingest: options.ingest ?? NO_LISTENERS }, options.origin ?? ''),
     routes: options.routes ?? ROUTES,
     assets: loadAssets(),
     origin: options.origin ?? '',
@@ -61,7 +61,7 @@ export async function serveConsole(
     log: quietLog,
   })
   const server = await serve(t, options.implementation ?? 'uws', opened.directory, handler)
-  const origin = `https://localhost:${server.listener.port}`
+  const origin = options.origin ?? `https://localhost:${server.listener.port}`
   return {
     ...opened,
     server,
