@@ -24,6 +24,7 @@ const STYLES = [
   'pages.css',
   'setup.css',
   'small.css',
+  'print.css',
 ]
 const HASH_DIGITS = 16
 

@@ -4,6 +4,7 @@ import type { Clock } from '../engine/process/clock.ts'
 import { Fault, plainFault } from '../engine/process/error-codes.ts'
 import { logFailure } from '../engine/process/failure.ts'
 import type { Logger } from '../engine/process/log.ts'
+import { SERVICE_WIDE } from '../engine/store/own-platforms.ts'
 import type { RegistryInForce } from '../engine/store/registry-in-force.ts'
 import type { Store } from '../engine/store/store.ts'
 import { runAccountCommand } from './account-commands.ts'
@@ -44,6 +45,13 @@ export class ConsoleWriter {
     const organization = this.#store.organizations.get(organizationId)
     if (organization === undefined) throw new Fault('NOT_FOUND', 'the organization no longer exists')
     const run = COMMANDS[command] as (context: CommandContext, parameters: unknown) => unknown
-    return run({ administration, organization, catalog: this.#registry.catalogOf(organizationId) }, parameters)
+    const registry = this.#registry
+    const context: CommandContext = {
+      administration,
+      organization,
+      catalog: registry.catalogOf(organizationId),
+      sharedCatalog: registry.catalogOf(SERVICE_WIDE),
+    }
+    return run(context, parameters)
   }
 }

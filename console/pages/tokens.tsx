@@ -1,16 +1,25 @@
 import { countColumn, timeColumn } from '../design/columns.tsx'
+import { CsvLink } from '../design/csv-link.tsx'
 import { FormError } from '../design/form.tsx'
-import { Card, countText, Empty, Notice, PageHead } from '../design/parts.tsx'
+import { Card, countText, Empty, Notice, PageHead, Time } from '../design/parts.tsx'
 import { type Column, Table } from '../design/table.tsx'
 import type { TokenRow } from '../views/tokens.ts'
-import { EndedSecrets, LabelField, revokeColumn, SecretLabel, SecretNotice, type SecretsProps } from './secrets.tsx'
+import {
+  EndedSecrets,
+  LabelField,
+  revokeColumn,
+  SecretLabel,
+  SecretNotice,
+  type SecretsProps,
+  secretCsvColumns,
+} from './secrets.tsx'
 
 export interface TokensProps extends SecretsProps<TokenRow> {
   readonly mayVerify: boolean
 }
 
 export function Tokens(props: TokensProps) {
-  const { view, form, nowMs, mayCreate, created, done } = props
+  const { view, form, nowMs, mayCreate, mayVerify, mayRevoke, created, done } = props
   const { active, ended } = view
   return (
     <>
@@ -18,6 +27,7 @@ export function Tokens(props: TokensProps) {
         <a class="button" href="/setup-guide">
           Setup
         </a>
+        {active.length + ended.length > 0 && <CsvLink path="/monitoring-tokens" />}
       </PageHead>
       {done === 'revoked' && <Notice title="The token is revoked. Its senders are rejected from now on" />}
       <SecretNotice kind="token" created={created}>
@@ -34,7 +44,12 @@ export function Tokens(props: TokensProps) {
           </Empty>
         ) : (
           <Card title="Active tokens" note={countText(active.length)} bare>
-            <Table id="tokens" label="Active tokens" columns={columns(props)} rows={active} />
+            <Table
+              id="tokens"
+              label="Active tokens"
+              columns={[...tokenColumns(nowMs, mayRevoke), ...(mayVerify ? [verifyColumn] : [])]}
+              rows={active}
+            />
           </Card>
         )}
         {mayCreate && (
@@ -63,16 +78,23 @@ function labelColumn(nowMs: number): Column<TokenRow> {
         {row.bindings.join(', ')}
       </SecretLabel>
     ),
+    csv: ({ label }) => label,
   }
 }
 
-function columns({ nowMs, mayVerify, mayRevoke }: TokensProps): readonly Column<TokenRow>[] {
+export function tokenColumns(nowMs: number, mayRevoke: boolean): readonly Column<TokenRow>[] {
   return [
     labelColumn(nowMs),
-    { ...timeColumn('created', 'Generated', nowMs, ({ createdAtMs }: TokenRow) => createdAtMs), wide: true },
+    {
+      id: 'created',
+      name: 'Generated',
+      cell: ({ createdAtMs }) => <Time ms={createdAtMs} nowMs={nowMs} />,
+      wide: true,
+    },
     { ...countColumn('messages', 'Messages', ({ messages }: TokenRow) => messages), wide: true },
     { ...timeColumn('seen', 'Last message', nowMs, ({ lastSeenMs }: TokenRow) => lastSeenMs), wide: true },
-    ...(mayVerify ? [verifyColumn] : []),
+    { id: 'bindings', name: 'Bound to', csv: ({ bindings }) => bindings.join(', ') },
+    ...secretCsvColumns<TokenRow>('svc_mt_', nowMs),
     ...(mayRevoke ? [revokeColumn<TokenRow>('/monitoring-tokens')] : []),
   ]
 }

@@ -1,6 +1,7 @@
 import { Fault } from '../../engine/process/error-codes.ts'
 import { EMPTY_FORM, type FormState } from '../form.ts'
 import type { Answer } from '../http/answer.ts'
+import { hostNameOf } from '../http/host-name.ts'
 import { form, page, type Route } from '../http/router.ts'
 import type { Visit } from '../http/visit.ts'
 import { SetupGuide } from '../pages/setup-guide.tsx'
@@ -22,7 +23,7 @@ export const SETUP_GUIDE_ROUTES: readonly Route[] = [
   ),
   form(PATH, 'token.generate', generate, { confirmed: true }),
   page(`${PATH}/certificate.pem`, 'token.read', ({ site, request }) => {
-    const pem = certificateView(site.ingest, request.hostName)?.pem ?? ''
+    const pem = certificateView(site.ingest, hostNameOf(request.origin))?.pem ?? ''
     if (pem === '') throw new Fault('NOT_FOUND', 'The service has no self-signed certificate')
     return { kind: 'file', type: 'application/x-pem-file', name: 'posture-ca.pem', body: pem, cookies: [] }
   }),

@@ -4,6 +4,7 @@ import { isIP } from 'node:net'
 import { SENDERS, type SenderFacts, type SenderKind } from '../../engine/admin/senders.ts'
 import type { ReadyLines } from '../../engine/admin/setup.ts'
 import { type Secret, statusOf } from '../../engine/store/secrets.ts'
+import { hostNameOf } from '../http/host-name.ts'
 import type { Visit } from '../http/visit.ts'
 import type { IngestListeners } from '../ingest-listeners.ts'
 import type { Site } from '../site.ts'
@@ -58,14 +59,15 @@ export function setupGuideView(visit: Visit, tokenId: string, raw: string): Setu
     .filter((token) => statusOf(token, nowMs) === 'active')
     .sort((a, b) => b.createdAtMs - a.createdAtMs || (a.id < b.id ? -1 : 1))
   const token = tokens.find(({ id }) => id === tokenId)
-  const certificate = certificateView(site.ingest, request.hostName)
+  const hostName = hostNameOf(request.origin)
+  const certificate = certificateView(site.ingest, hostName)
   const facts: SenderFacts = {
     token: raw === '' ? TOKEN_PLACEHOLDER : raw,
     visible: token?.visible ?? '',
     organization: organization.name,
     plainPort: site.ingest.plainPorts[0] ?? PLAIN_PORT,
     reach: {
-      host: request.hostName === '' ? HOST_PLACEHOLDER : request.hostName,
+      host: hostName === '' ? HOST_PLACEHOLDER : hostName,
       apiPort: 0,
       ingestPort: site.ingest.httpsPort ?? HTTPS_PORT,
       syslogPort: site.ingest.tlsPorts[0] ?? TLS_PORT,

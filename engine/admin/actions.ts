@@ -33,6 +33,7 @@ export const ACTIONS = {
   'member.role': 'owner',
   'member.remove': 'owner',
   'member.invite': 'owner',
+  'invitation.withdraw': 'owner',
   'member.accept': 'viewer',
   'setup-link.create': 'operator',
   'password-link.create': 'operator',
@@ -63,6 +64,7 @@ export const ACTIONS = {
   'assessment.complete': 'admin',
   'assessment.remove': 'admin',
   'recommendation.status': 'member',
+  'recommendation.owner': 'member',
 } as const satisfies Record<string, Role | 'operator'>
 export type Action = keyof typeof ACTIONS
 
@@ -74,6 +76,7 @@ export const REMOVALS: ReadonlySet<Action> = new Set<Action>([
   'token.revoke',
   'token.unbind',
   'member.remove',
+  'invitation.withdraw',
   'organization.remove',
   'approval.remove',
   'registry.remove',
