@@ -20,6 +20,7 @@ import { SCAN_FREQUENCY_ROUTES } from './routes/scan-frequency.ts'
 import { SETUP_GUIDE_ROUTES } from './routes/setup-guide.ts'
 import { SIGN_IN_ROUTES } from './routes/sign-in.ts'
 import { TOKEN_ROUTES } from './routes/tokens.ts'
+import { TRY_FILE_ROUTES } from './routes/try-file.ts'
 import { VERIFICATION_ROUTES } from './routes/verification.ts'
 
 const THEME_SECONDS = 365 * 86_400
@@ -45,6 +46,7 @@ export const ROUTES: readonly Route[] = [
   ...INTAKE_ROUTES,
   ...SETUP_GUIDE_ROUTES,
   ...TOKEN_ROUTES,
+  ...TRY_FILE_ROUTES,
   ...VERIFICATION_ROUTES,
   ...SCAN_FREQUENCY_ROUTES,
   ...ASSESSMENT_ROUTES,

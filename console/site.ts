@@ -7,6 +7,7 @@ import { SignInAttempts } from './sign-in/attempts.ts'
 import { PasskeySignIn } from './sign-in/passkeys.ts'
 import { PasswordHasher } from './sign-in/passwords.ts'
 import { relyingPartyOf } from './sign-in/relying-party.ts'
+import { FileTrials, type TrialOptions } from './try-file/trials.ts'
 
 /** The dependencies of every route. */
 export interface Site {
@@ -20,14 +21,25 @@ export interface Site {
   readonly attempts: SignInAttempts
   /** undefined if passkeys do not work at the console's origin. */
   readonly passkeys: PasskeySignIn | undefined
+  readonly fileTrials: FileTrials
 }
 
-/** @param origin the public origin (--console-origin); '' if the Host field has it */
+export interface SiteOptions {
+  /** The public origin (--console-origin); '' if the Host field has it. */
+  readonly origin: string
+  readonly trials: TrialOptions
+}
+
 export function makeSite(
   given: Pick<Site, 'store' | 'clock' | 'registry' | 'changes' | 'ingest'>,
-  origin: string,
+  { origin, trials }: SiteOptions,
 ): Site {
   const relyingParty = relyingPartyOf(origin)
-  const passkeys = relyingParty && new PasskeySignIn(relyingParty, given.store, given.changes)
-  return { ...given, passwords: new PasswordHasher(), attempts: new SignInAttempts(), passkeys }
+  return {
+    ...given,
+    passwords: new PasswordHasher(),
+    attempts: new SignInAttempts(),
+    passkeys: relyingParty && new PasskeySignIn(relyingParty, given.store, given.changes),
+    fileTrials: new FileTrials(trials),
+  }
 }

@@ -18,7 +18,7 @@ await runListenerThread<ConsoleThreadData, ChangeOutcome>('the console', (data, 
   const handler = consoleHandler({
     site: makeSite(
       { store, clock: systemClock, registry: new RegistryInForce(store), changes, ingest: data.ingest },
-      data.origin,
+      { origin: data.origin, trials: { log } },
     ),
     routes: ROUTES,
     assets: loadAssets(),

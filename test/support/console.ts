@@ -7,6 +7,7 @@ import { ROUTES } from '../../console/routes.ts'
 import { consoleHandler } from '../../console/server.ts'
 import { secretHash } from '../../console/sign-in/secrets.ts'
 import { makeSite } from '../../console/site.ts'
+import type { TrialOptions } from '../../console/try-file/trials.ts'
 import { ConsoleWriter } from '../../console/writer.ts'
 import type { HttpImplementation } from '../../engine/http/listen.ts'
 import { newUuid } from '../../engine/store/keys.ts'
@@ -32,6 +33,7 @@ export interface ConsoleOptions {
   readonly routes?: readonly Route[]
   readonly origin?: string
   readonly ingest?: IngestListeners
+  readonly trials?: Partial<TrialOptions>
   /** The test stores what no program would write. */
   readonly unchecked?: boolean
 }
@@ -53,7 +55,10 @@ export async function serveConsole(
     setImmediate(() => changes.settle(structuredClone(writer.make(structuredClone(request)))))
   })
   const handler = consoleHandler({
-    site: makeSite({ store, clock, registry, changes, ingest: options.ingest ?? NO_LISTENERS }, options.origin ?? ''),
+    site: makeSite(
+      { store, clock, registry, changes, ingest: options.ingest ?? NO_LISTENERS },
+      { origin: options.origin ?? '', trials: { log: quietLog, ...options.trials } },
+    ),
     routes: options.routes ?? ROUTES,
     assets: loadAssets(),
     origin: options.origin ?? '',
@@ -120,6 +125,21 @@ export class Browser {
     return this.#ask(path, 'POST', own, body.toString())
   }
 
+  /** Posts a form with one file, as a browser sends it. */
+  postFile(path: string, file: Uint8Array, name = 'file', headers: Record<string, string> = {}): Promise<Answer> {
+    const { type, body } = multipart([{ field: 'file', name, bytes: file }])
+    return this.postBody(path, body, { 'content-type': type, ...headers })
+  }
+
+  postBody(path: string, body: Uint8Array, headers: Record<string, string> = {}): Promise<Answer> {
+    return this.#ask(path, 'POST', { ...this.formHeaders(), ...headers }, body)
+  }
+
+  /** The Cookie field. */
+  get cookie(): string {
+    return [...this.cookies].map(([name, value]) => `${name}=${value}`).join('; ')
+  }
+
   formHeaders(): Record<string, string> {
     return {
       'content-type': 'application/x-www-form-urlencoded',
@@ -128,8 +148,13 @@ export class Browser {
     }
   }
 
-  async #ask(path: string, method: string, headers: Record<string, string>, body?: string): Promise<Answer> {
-    const cookie = [...this.cookies].map(([name, value]) => `${name}=${value}`).join('; ')
+  async #ask(
+    path: string,
+    method: string,
+    headers: Record<string, string>,
+    body?: string | Uint8Array,
+  ): Promise<Answer> {
+    const { cookie } = this
     const answer = await this.#server.ask(path, {
       method,
       headers: { ...(cookie === '' ? {} : { cookie }), ...headers },
@@ -144,4 +169,25 @@ export class Browser {
     if (line.includes('Max-Age=0')) this.cookies.delete(name)
     else this.cookies.set(name, value)
   }
+}
+
+export interface FilePart {
+  readonly field: string
+  readonly name: string
+  readonly bytes: Uint8Array
+}
+
+export const BOUNDARY = '----WebKitFormBoundarySvcTryFile01'
+
+/** A multipart/form-data body (RFC 7578). */
+export function multipart(parts: readonly FilePart[]): { readonly type: string; readonly body: Buffer } {
+  const pieces = parts.flatMap(({ field, name, bytes }) => [
+    Buffer.from(
+      `--${BOUNDARY}\r\nContent-Disposition: form-data; name="${field}"; filename="${name}"\r\nContent-Type: application/octet-stream\r\n\r\n`,
+    ),
+    bytes,
+    Buffer.from('\r\n'),
+  ])
+  const body = Buffer.concat([...pieces, Buffer.from(`--${BOUNDARY}--\r\n`)])
+  return { type: `multipart/form-data; boundary=${BOUNDARY}`, body }
 }
