@@ -5,7 +5,7 @@ import type { MonitoringToken } from '../../engine/store/monitoring-tokens.ts'
 import { type SecretStatus, statusOf } from '../../engine/store/secrets.ts'
 import type { Store } from '../../engine/store/store.ts'
 import type { Visit } from '../http/visit.ts'
-import { publishedDiscovery } from './discovery.ts'
+import { listedDiscovery } from './discovery.ts'
 
 /** Senders on the page, most recently active first. */
 const SENDERS_SHOWN = 20
@@ -100,11 +100,9 @@ function platformsSince({ site, organization }: Visit, sinceMs: number, events: 
   const waiting = buffer
     .read(organization.id, Math.max(0, buffer.next(organization.id) - count), count)
     .flatMap(({ event }) => matcher.match(event.name)?.platform.name ?? [])
-  const found = publishedDiscovery(site.store, organization)
-    .platforms.filter(
-      (each) => Date.parse(each.created_at) >= sinceMs || Date.parse(each.metadata.last_seen) >= sinceMs,
-    )
-    .map((platform) => platform.platform_name)
+  const found = listedDiscovery(site.store, organization)
+    .platforms.filter(({ createdMs, lastSeenMs }) => createdMs >= sinceMs || lastSeenMs >= sinceMs)
+    .map(({ name }) => name)
   return [...new Set([...waiting, ...found])].sort()
 }
 
