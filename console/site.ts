@@ -4,6 +4,7 @@ import { SecretsKey } from '../engine/process/secrets-key.ts'
 import type { RegistryInForce } from '../engine/store/registry-in-force.ts'
 import type { Store } from '../engine/store/store.ts'
 import type { Changes } from './changes.ts'
+import type { IngestListeners } from './ingest-listeners.ts'
 import { SignInAttempts } from './sign-in/attempts.ts'
 import { OidcClient } from './sign-in/oidc-client.ts'
 import { FlowCookies } from './sign-in/oidc-flow.ts'
@@ -20,6 +21,7 @@ export interface Site {
   readonly clock: Clock
   readonly registry: RegistryInForce
   readonly changes: Changes
+  readonly ingest: IngestListeners
   readonly passwords: PasswordHasher
   readonly attempts: SignInAttempts
   /** Encrypts and decrypts client secrets. */
@@ -42,7 +44,7 @@ export interface SiteOptions {
 }
 
 export function makeSite(
-  given: Pick<Site, 'store' | 'clock' | 'registry' | 'changes' | 'log'>,
+  given: Pick<Site, 'store' | 'clock' | 'registry' | 'changes' | 'ingest' | 'log'>,
   { origin, keyFile, trials }: SiteOptions,
 ): Site {
   const secrets = new SecretsKey(keyFile)

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { loadAssets } from '../../console/assets.ts'
 import { Changes } from '../../console/changes.ts'
 import type { Route } from '../../console/http/router.ts'
+import { type IngestListeners, NO_LISTENERS } from '../../console/ingest-listeners.ts'
 import { ROUTES } from '../../console/routes.ts'
 import { consoleHandler } from '../../console/server.ts'
 import { secretHash } from '../../console/sign-in/secrets.ts'
@@ -33,6 +34,7 @@ export interface ConsoleOptions {
   readonly implementation?: HttpImplementation
   readonly routes?: readonly Route[]
   readonly origin?: string
+  readonly ingest?: IngestListeners
   readonly trials?: Partial<TrialOptions>
   readonly log?: Logger
   /** The test stores what no program would write. */
@@ -58,7 +60,7 @@ export async function serveConsole(
   const log = options.log ?? quietLog
   const handler = consoleHandler({
     site: makeSite(
-      { store, clock, registry, changes, log },
+      { store, clock, registry, changes, ingest: options.ingest ?? NO_LISTENERS, log },
       {
         origin: options.origin ?? '',
         keyFile: secretsKeyFile('', opened.directory),

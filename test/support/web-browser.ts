@@ -56,3 +56,26 @@ export async function openWebBrowser(
   page.on('requestfailed', (request) => faults.push(`${request.url()}: ${request.failure()?.errorText}`))
   return { browser, page, faults }
 }
+
+/** Submits the form that has this button, and waits for the next page. */
+export async function submit(page: Page, button: string): Promise<void> {
+  // Not a locator, nor waitForSelector: in Firefox they wait in vain for a frame of animation.
+  for (const found of await page.$$(`::-p-xpath(//button[contains(., "${button}")])`)) {
+    if (!(await found.isVisible())) continue
+    await Promise.all([page.waitForNavigation(), found.click()])
+    return
+  }
+  throw new Error(`no button ${button}`)
+}
+
+export const OWNER_PASSWORD = 'correct horse battery staple'
+
+/** Opens a setup link, and becomes the first owner. */
+export async function signUp(page: Page, link: string, name = 'ada@acme.example'): Promise<void> {
+  await page.goto(link)
+  await submit(page, 'Continue')
+  await page.type('#name', name)
+  await page.type('#password', OWNER_PASSWORD)
+  await page.type('#repeated', OWNER_PASSWORD)
+  await submit(page, 'Continue')
+}
