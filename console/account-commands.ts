@@ -1,4 +1,4 @@
-import type { Accounts, LinkUse, SignInBrowser } from '../engine/admin/accounts.ts'
+import type { Accounts, LinkUse, SessionsOfUser, SignInBrowser } from '../engine/admin/accounts.ts'
 import type { FederatedClaims } from '../engine/admin/federation.ts'
 import type { NewPasskey, PasskeyOfUser, PasskeyUse } from '../engine/admin/passkeys.ts'
 
@@ -20,8 +20,8 @@ export const ACCOUNT_COMMANDS = {
     accounts.confirmSession(given),
   'session.organization': (accounts, given: { readonly hash: string; readonly organizationId: string }) =>
     accounts.switchOrganization(given),
-  'session.end': (accounts, given: { readonly userId: string; readonly id: string }) => accounts.endSession(given),
-  'session.end-others': (accounts, given: { readonly userId: string; readonly keptId: string }) =>
+  'session.end': (accounts, given: SessionsOfUser & { readonly id: string }) => accounts.endSession(given),
+  'session.end-others': (accounts, given: SessionsOfUser & { readonly keptId: string }) =>
     accounts.endOtherSessions(given),
   'passkey.add': (accounts, given: NewPasskey) => accounts.passkeys.add(given),
   'passkey.rename': (accounts, given: PasskeyOfUser & { readonly name: string }) => accounts.passkeys.rename(given),

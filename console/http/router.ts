@@ -80,8 +80,11 @@ export function uploadForm(
 }
 
 /** A page for any visitor. */
-export function openPage(path: string, handle: (guest: Guest) => Answer | Promise<Answer>): Route {
-  return { method: 'GET', path, access: 'anyone', handle }
+export function openPage<Path extends string>(
+  path: Path,
+  handle: (guest: Guest, parameters: Parameters<Path>) => Answer | Promise<Answer>,
+): Route {
+  return { method: 'GET', path, access: 'anyone', handle: handle as (guest: Guest, parameters: object) => Answer }
 }
 
 /** A form for any visitor. */

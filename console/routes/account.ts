@@ -1,3 +1,4 @@
+import { Fault } from '../../engine/process/error-codes.ts'
 import { EMPTY_FORM, FormFields, type FormState } from '../form.ts'
 import { type Answer, redirect } from '../http/answer.ts'
 import { form, page, type Route } from '../http/router.ts'
@@ -11,11 +12,13 @@ export const ACCOUNT_ROUTES: readonly Route[] = [
   page('/account', 'signed-in', (visit) => accountPage(visit, EMPTY_FORM, 200)),
   form('/account/password', 'signed-in', changePassword),
   form('/account/sessions/end-others', 'signed-in', async ({ site, identity }) => {
-    await site.changes.account('session.end-others', { userId: identity.user.id, keptId: identity.session.id })
+    const { id: keptId, userId, providerOrganizationId } = identity.session
+    await site.changes.account('session.end-others', { userId, keptId, providerOrganizationId })
     return redirect('/account?done=others')
   }),
   form('/account/sessions/:id/end', 'signed-in', async ({ site, identity }, { id }) => {
-    await site.changes.account('session.end', { userId: identity.user.id, id })
+    const { userId, providerOrganizationId } = identity.session
+    await site.changes.account('session.end', { userId, id, providerOrganizationId })
     return redirect('/account?done=session')
   }),
   form('/organization', 'signed-in', async ({ site, request, identity }) => {
@@ -32,10 +35,16 @@ function accountPage(visit: Visit, state: FormState, status: number, fields: rea
   return visit.page('Your account', '/account', content, { status, fields })
 }
 
-/** Requires the current password, with the same rate limits as sign-in. */
+/**
+ * Requires the current password, with the same rate limits as sign-in. Refused in a session of an
+ * identity provider, as changes of passkeys are.
+ */
 async function changePassword(visit: Visit): Promise<Answer> {
   const { site, request, identity, nowMs } = visit
   const { user, session } = identity
+  if (session.providerOrganizationId !== undefined) {
+    throw new Fault('NOT_ALLOWED', 'Sign in with your password or a passkey to change the password')
+  }
   const again = (errors: FormState['errors'], status: number, fields: readonly string[] = []): Answer =>
     accountPage(visit, { values: new FormFields(), errors }, status, fields)
   const password = request.fields.text('password')

@@ -4,7 +4,7 @@ import { type Answer, pageAnswer } from '../http/answer.ts'
 import { setCookie } from '../http/cookies.ts'
 import type { Guest } from '../http/visit.ts'
 import { AtProvider } from '../pages/sign-in-provider.tsx'
-import { CALLBACK_PATH, FLOW_MS, type FlowPurpose, type OidcFlow } from '../sign-in/oidc-flow.ts'
+import { callbackPath, FLOW_MS, type FlowPurpose, type OidcFlow } from '../sign-in/oidc-flow.ts'
 import { ProviderError } from '../sign-in/provider-error.ts'
 import { newSecret } from '../sign-in/secrets.ts'
 
@@ -35,7 +35,7 @@ export async function beginFlow(
     organizationId: provider.organizationId,
     issuer: provider.issuer,
     clientId: provider.clientId,
-    redirectUri: `${request.origin}${CALLBACK_PATH}`,
+    redirectUri: `${request.origin}${callbackPath(provider.organizationId)}`,
     state: newSecret(),
     nonce: newSecret(),
     codeVerifier: newSecret(),

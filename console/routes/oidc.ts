@@ -24,7 +24,7 @@ import { startProviderSession } from './start-session.ts'
 /** Sign-in with the identity providers of organizations. */
 export const OIDC_ROUTES: readonly Route[] = [
   openForm('/sign-in/provider', beginSignIn),
-  openPage(CALLBACK_PATH, answerCallback),
+  openPage(CALLBACK_PATH, (guest, { organization }) => answerCallback(guest, organization)),
   form('/sign-in/confirm', 'signed-in', async (visit) => {
     const id = visit.request.fields.text('form')
     return begin(visit, { purpose: 'confirm', to: `/sign-in/continue?${new URLSearchParams({ form: id })}` })
@@ -78,20 +78,17 @@ async function begin(visit: Visit, start: FlowStart): Promise<Answer> {
  * The provider sends the browser here, from another site, so that the request has no
  * SameSite=Strict cookie. The flow's own cookie is Lax, and says which session began the flow.
  */
-async function answerCallback(guest: Guest): Promise<Answer> {
+async function answerCallback(guest: Guest, organizationId: string): Promise<Answer> {
   const { site, request, nowMs } = guest
   const flow = site.flows.open(request.cookies.get('oidc'), nowMs)
-  if (flow === undefined || request.query.get('state') !== flow.state) {
-    const verdict = site.attempts.beginAtProvider(request.address, nowMs)
+  const isOwn = flow?.organizationId === organizationId && flow.state === request.query.get('state')
+  if (flow === undefined || !isOwn) {
     const message =
       flow === undefined
         ? 'This sign-in has expired, or was already used. Sign in again'
         : 'This sign-in was replaced by another one in this browser. Sign in again'
-    return refused(
-      guest,
-      flow,
-      verdict.allowed ? { message, status: 400, fields: [] } : tooMany(verdict.retryAfterSeconds),
-    )
+    // Not counted: any web page can make browsers of a network request this address.
+    return refused(guest, flow, { message, status: 400, fields: [] })
   }
   const provider = site.store.identityProviders.get(flow.organizationId)
   if (provider === undefined || provider.issuer !== flow.issuer || provider.clientId !== flow.clientId) {
@@ -153,6 +150,13 @@ const FINISH: Readonly<Record<OidcFlow['purpose'], Finish>> = {
 
   confirm: async (guest, provider, flow, claims) => {
     const session = existingSession(guest, flow)
+    // Another session may reach other organizations, for which this provider cannot vouch.
+    if (session.providerOrganizationId !== provider.organizationId) {
+      throw new Fault(
+        'NOT_ALLOWED',
+        `You did not sign in with ${provider.name}. Confirm with your password or a passkey`,
+      )
+    }
     const subject = { organizationId: provider.organizationId, issuer: provider.issuer, subject: claims.subject }
     const identity = guest.site.store.federatedIdentities.get(subject)
     if (identity?.userId !== session.userId) {

@@ -22,8 +22,8 @@ export const SIGN_IN_ROUTES: readonly Route[] = [
   }),
   openForm('/sign-in', signIn),
   form('/sign-out', 'signed-in', async ({ site, identity }) => {
-    const { id, userId } = identity.session
-    await site.changes.account('session.end', { userId, id })
+    const { id, userId, providerOrganizationId } = identity.session
+    await site.changes.account('session.end', { userId, id, providerOrganizationId })
     return redirect('/sign-in', [clearCookie('session')])
   }),
   openPage('/setup', (guest) => setupPage(guest, EMPTY_FORM, 200)),

@@ -4,7 +4,7 @@ import { isLoopbackHost } from '../../engine/process/network.ts'
 import type { SecretsKey } from '../../engine/process/secrets-key.ts'
 import { clientSecretContext, type IdentityProvider } from '../../engine/store/identity-providers.ts'
 import { type ProviderClaims, providerClaims } from './oidc-claims.ts'
-import type { OidcFlow } from './oidc-flow.ts'
+import { callbackPath, type OidcFlow } from './oidc-flow.ts'
 import { ProviderError } from './provider-error.ts'
 import { ProviderHttp } from './provider-http.ts'
 
@@ -109,7 +109,7 @@ export class OidcClient {
     const { genericGrantRequest } = await library()
     const configuration = await this.#discovered(client)
     try {
-      const redirect_uri = 'https://localhost/sign-in/callback'
+      const redirect_uri = `https://localhost${callbackPath(client.organizationId)}`
       await genericGrantRequest(configuration, 'authorization_code', { code: 'test', redirect_uri })
       return 'unknown'
     } catch (error) {

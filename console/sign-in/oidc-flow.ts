@@ -1,8 +1,17 @@
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto'
 import { MINUTE_MS } from '../../engine/process/clock.ts'
 
-/** The path to which a provider sends browsers back. */
-export const CALLBACK_PATH = '/sign-in/callback'
+/**
+ * The path to which the provider of an organization sends browsers back. Each has its own: a
+ * provider could pass its visitors on to the provider of another organization, whose code the
+ * console would then send to the first one (mix-up attack, RFC 9700 §4.4).
+ */
+export const CALLBACK_PATH = '/sign-in/callback/:organization'
+
+export function callbackPath(organizationId: string): string {
+  return CALLBACK_PATH.replace(':organization', organizationId)
+}
+
 /** How long a person may take at the provider. */
 export const FLOW_MS = 10 * MINUTE_MS
 /** Longer addresses are replaced by the start page. A cookie has at most 4 KB. */

@@ -14,10 +14,14 @@ export interface SessionRow {
 
 export interface AccountView {
   readonly name: string
+  /** The user has a password and may change it in this session. */
   readonly hasPassword: boolean
   readonly passkeys: PasskeysView | undefined
   readonly provider: AccountProvider | undefined
-  /** Most recently used first. */
+  /**
+   * Most recently used first. A session of an identity provider shows only sessions of that
+   * provider: the others are of other organizations, too.
+   */
   readonly sessions: readonly SessionRow[]
 }
 
@@ -25,13 +29,15 @@ export interface AccountView {
 export function accountView(visit: Visit): AccountView {
   const { site, identity, nowMs } = visit
   const { user, session: current } = identity
+  const { providerOrganizationId: only } = current
   const sessions = site.store.sessions
     .ofUser(user.id)
+    .filter(({ providerOrganizationId }) => only === undefined || providerOrganizationId === only)
     .filter((session) => session.id === current.id || !isSessionOver(session, session.usedAtMs, nowMs))
     .sort((a, b) => b.usedAtMs - a.usedAtMs)
     .map(({ id, browser, address, createdAtMs, usedAtMs }) => {
       return { id, browser, address, createdAtMs, usedAtMs, isCurrent: id === current.id }
     })
-  const hasPassword = user.passwordHash !== ''
+  const hasPassword = user.passwordHash !== '' && only === undefined
   return { name: user.name, hasPassword, passkeys: passkeysView(visit), provider: accountProvider(visit), sessions }
 }

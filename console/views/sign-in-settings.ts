@@ -1,6 +1,6 @@
 import type { Role } from '../../engine/store/members.ts'
 import type { Visit } from '../http/visit.ts'
-import { CALLBACK_PATH } from '../sign-in/oidc-flow.ts'
+import { callbackPath } from '../sign-in/oidc-flow.ts'
 
 /** The stored settings, without the client secret. */
 export interface ProviderView {
@@ -42,7 +42,7 @@ export function signInSettingsView({ site, organization, request }: Visit): Sign
       defaultRole: stored.defaultRole,
       changedAtMs: stored.changedAtMs,
     },
-    redirectUri: `${request.origin}${CALLBACK_PATH}`,
+    redirectUri: `${request.origin}${callbackPath(organization.id)}`,
     signInUrl: `${request.origin}/sign-in${query}`,
     membersCount: federatedIdentities.ofOrganization(organization.id).length,
   }

@@ -20,8 +20,9 @@ export function providerChoice({ organizations, identityProviders }: Store): Pro
 
 /**
  * The provider that a visitor chooses. `typed` is the name of an organization, its domain, or an
- * e-mail address in this domain. A domain that several organizations have leads to none of them:
- * domains are not verified, and no organization may draw the users of another to its provider.
+ * e-mail address in this domain. A domain that several organizations have, or that is the name of
+ * another organization, leads to none of them: names and domains are not verified, and no
+ * organization may draw the users of another to its provider.
  */
 export function chosenProvider(
   { organizations, identityProviders }: Store,
@@ -30,10 +31,9 @@ export function chosenProvider(
   const only = organizations.single()
   if (only !== undefined) return identityProviders.get(only.id)
   const text = typed.trim().toLowerCase()
-  const named = organizations.find(text)
-  if (named !== undefined) return identityProviders.get(named.id)
   const domain = text.slice(text.lastIndexOf('@') + 1)
-  const owners = organizations.all().filter((each) => each.domain === domain)
-  const [owner] = owners
-  return owner === undefined || owners.length > 1 ? undefined : identityProviders.get(owner.id)
+  const named = organizations.find(text)
+  const owners = organizations.all().filter((each) => each.domain === domain && each.id !== named?.id)
+  const [found, ...others] = named === undefined ? owners : [named, ...owners]
+  return found === undefined || others.length > 0 ? undefined : identityProviders.get(found.id)
 }

@@ -7,9 +7,19 @@ import type { Action } from './actions.ts'
 /**
  * Appends an entry about a user's own change to the audit log of each organization of the user,
  * inside a transaction of the caller.
+ *
+ * @param only the one organization that a session of an identity provider reaches
  */
-export function noteEverywhere(store: Store, clock: Clock, action: Action, user: User, details: AuditDetails): void {
+export function noteEverywhere(
+  store: Store,
+  clock: Clock,
+  action: Action,
+  user: User,
+  details: AuditDetails,
+  only?: string,
+): void {
   for (const { organizationId, name } of store.members.ofUser(user.id)) {
+    if (only !== undefined && organizationId !== only) continue
     const actor = `member ${name}`
     store.auditLog.append({ organizationId, timeMs: clock.nowMs(), actor, action, subject: name, details })
   }

@@ -50,6 +50,13 @@ export interface ProviderSignIn {
   readonly authenticatedAtMs: number
 }
 
+/** The sessions of a user that a request may end. */
+export interface SessionsOfUser {
+  readonly userId: string
+  /** Only those of this organization's identity provider. undefined: all. */
+  readonly providerOrganizationId?: string | undefined
+}
+
 /** How the holder of a link becomes a user. */
 export interface LinkUse {
   readonly linkHash: string
@@ -208,13 +215,16 @@ export class Accounts {
         throw new Fault('NOT_FOUND', 'You belong to no organization any more. Ask an owner to invite you')
       }
       const { sessionHash: hash, browserHash, address, browser } = from
-      for (const [at, session] of before.entries()) {
-        const isExtra = at >= SESSIONS_PER_USER_MAX - 1
+      const { provider } = from
+      // Counted by provider, so that sign-ins there cannot end sessions of other organizations.
+      let alike = 0
+      for (const session of before) {
+        const isAlike = session.providerOrganizationId === provider?.organizationId
+        const isExtra = isAlike && ++alike >= SESSIONS_PER_USER_MAX
         if (isExtra || session.hash === from.endedHash || isSessionOver(session, session.usedAtMs, nowMs)) {
           sessions.remove(session)
         }
       }
-      const { provider } = from
       const confirmedAtMs = Math.min(nowMs, provider?.authenticatedAtMs ?? nowMs)
       const session: Session = {
         ...{ id: newUuid(), userId, hash, organizationId, address, browser },
@@ -223,7 +233,7 @@ export class Accounts {
       }
       sessions.put(session)
       if (provider === undefined) this.#trustBrowser(user, browserHash)
-      this.#noteEverywhere('session.create', user, { address, browser })
+      this.#noteEverywhere('session.create', user, { address, browser }, provider?.organizationId)
       return session
     })
   }
@@ -281,28 +291,31 @@ export class Accounts {
   }
 
   /** Ends one session of a user; a session that has ended already is no error. */
-  endSession(given: { readonly userId: string; readonly id: string }): void {
-    this.#end(given.userId, ({ id }) => id === given.id)
+  endSession(given: SessionsOfUser & { readonly id: string }): void {
+    this.#end(given, ({ id }) => id === given.id)
   }
 
   /** Ends all sessions of a user except one. */
-  endOtherSessions(given: { readonly userId: string; readonly keptId: string }): void {
-    this.#end(given.userId, ({ id }) => id !== given.keptId)
+  endOtherSessions(given: SessionsOfUser & { readonly keptId: string }): void {
+    this.#end(given, ({ id }) => id !== given.keptId)
   }
 
-  #end(userId: string, isEnding: (session: Session) => boolean): void {
+  #end({ userId, providerOrganizationId: only }: SessionsOfUser, isEnding: (session: Session) => boolean): void {
     const { sessions, users, environment } = this.#store
     environment.shrink(() => {
-      const ending = sessions.ofUser(userId).filter(isEnding)
+      const reached = sessions
+        .ofUser(userId)
+        .filter((each) => only === undefined || each.providerOrganizationId === only)
+      const ending = reached.filter(isEnding)
       for (const session of ending) sessions.remove(session)
       const user = users.get(userId)
       if (user !== undefined && ending.length > 0)
-        this.#noteEverywhere('session.end', user, { sessions: ending.length })
+        this.#noteEverywhere('session.end', user, { sessions: ending.length }, only)
     })
   }
 
-  #noteEverywhere(action: Action, user: User, details: AuditDetails): void {
-    noteEverywhere(this.#store, this.#clock, action, user, details)
+  #noteEverywhere(action: Action, user: User, details: AuditDetails, only?: string): void {
+    noteEverywhere(this.#store, this.#clock, action, user, details, only)
   }
 
   #note(

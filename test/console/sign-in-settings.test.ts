@@ -2,6 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import { join } from 'node:path'
 import t from 'tap'
+import { callbackPath } from '../../console/sign-in/oidc-flow.ts'
 import { MINUTE_MS } from '../../engine/process/clock.ts'
 import { capturedLog } from '../support/captured-log.ts'
 import { type Browser, serveConsole, type TestConsole } from '../support/console.ts'
@@ -20,7 +21,7 @@ async function serveBoth(
   more: Parameters<typeof serveConsole>[1] = {},
 ): Promise<Site> {
   const site = await serveConsole(t, more)
-  const provider = await openidProvider(t, { redirectUri: `${site.origin}/sign-in/callback` })
+  const provider = await openidProvider(t, { redirectUri: site.origin + callbackPath(site.organization.id) })
   return { ...site, provider, owner: site.signIn('olga@acme.example', 'owner') }
 }
 
@@ -37,7 +38,7 @@ t.test('an owner sets up a provider; the secret is in no page, log, record or au
   const { log, entries } = capturedLog()
   const { owner, provider, store, organization, origin, directory } = await serveBoth(t, { log })
   const { text } = await owner.get(PATH)
-  t.match(text, `${origin}/sign-in/callback`)
+  t.match(text, origin + callbackPath(organization.id))
   t.match(text, /Set up an identity provider/)
   const values = valuesFor(provider)
   t.match(await owner.post(PATH, values), { status: 303, headers: { location: `${PATH}?done=set` } })

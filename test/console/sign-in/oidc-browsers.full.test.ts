@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import type { Page } from 'puppeteer-core'
 import t from 'tap'
+import { callbackPath } from '../../../console/sign-in/oidc-flow.ts'
 import { serveConsole } from '../../support/console.ts'
 import { openidProvider } from '../../support/openid-provider.ts'
 import { openWebBrowser, WEB_BROWSERS } from '../../support/web-browser.ts'
@@ -51,7 +52,7 @@ for (const name of WEB_BROWSERS) {
     const site = await serveConsole(t)
     const { store, origin, organization } = site
     site.clock.set(Date.now())
-    const provider = await openidProvider(t, { redirectUri: `${origin}/sign-in/callback` })
+    const provider = await openidProvider(t, { redirectUri: origin + callbackPath(organization.id) })
     provider.account = {
       subject: 'ada',
       claims: { email: 'ada@acme.example', email_verified: true, groups: ['security'] },

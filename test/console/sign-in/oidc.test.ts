@@ -1,11 +1,14 @@
 import t from 'tap'
+import { callbackPath } from '../../../console/sign-in/oidc-flow.ts'
 import { secretHash } from '../../../console/sign-in/secrets.ts'
 import { Administration } from '../../../engine/admin/administration.ts'
 import { type SignInSettings, signInSettings } from '../../../engine/admin/sign-in.ts'
-import { MINUTE_MS } from '../../../engine/process/clock.ts'
+import { SESSIONS_PER_USER_MAX } from '../../../engine/limits.ts'
+import { MINUTE_MS, SECOND_MS } from '../../../engine/process/clock.ts'
 import { SecretsKey, secretsKeyFile } from '../../../engine/process/secrets-key.ts'
 import { clientSecretContext } from '../../../engine/store/identity-providers.ts'
 import type { Organization } from '../../../engine/store/organizations.ts'
+import { PASSWORD, setUp } from '../../support/accounts.ts'
 import { capturedLog } from '../../support/captured-log.ts'
 import { type Browser, type ConsoleOptions, serveConsole, type TestConsole } from '../../support/console.ts'
 import type { Answer } from '../../support/https.ts'
@@ -17,7 +20,6 @@ import {
 } from '../../support/openid-provider.ts'
 import { makeOrganization } from '../../support/store.ts'
 
-const PATH = '/sign-in/callback'
 /** A provider sends the browser back from another site: without SameSite=Strict cookies. */
 const FROM_PROVIDER = { 'sec-fetch-site': 'cross-site' }
 
@@ -28,6 +30,10 @@ interface Site extends TestConsole {
   readonly provider: OpenidProvider
 }
 
+function redirectUriOf({ origin, organization }: Pick<TestConsole, 'origin' | 'organization'>): string {
+  return origin + callbackPath(organization.id)
+}
+
 async function serveBoth(
   t: Parameters<typeof serveConsole>[0],
   options: ConsoleOptions & Partial<ProviderOptions> = {},
@@ -35,7 +41,7 @@ async function serveBoth(
   const site = await serveConsole(t, options)
   // ID tokens have the time of this machine.
   site.clock.set(Date.now())
-  const provider = await openidProvider(t, { ...options, redirectUri: `${site.origin}${PATH}` })
+  const provider = await openidProvider(t, { ...options, redirectUri: redirectUriOf(site) })
   setProvider(site, provider)
   return { ...site, provider }
 }
@@ -100,7 +106,7 @@ t.test('a person signs in with the provider and becomes a member by their groups
   t.match(begun.headers['set-cookie'], /^__Host-oidc=[\w-]+; Path=\/; Secure; HttpOnly; SameSite=Lax; Max-Age=600$/)
   const url = new URL(addressIn(begun))
   t.match(Object.fromEntries(url.searchParams), {
-    redirect_uri: `${site.origin}${PATH}`,
+    redirect_uri: redirectUriOf(site),
     response_type: 'code',
     scope: 'openid email groups',
     code_challenge_method: 'S256',
@@ -417,7 +423,38 @@ t.test('many sign-ins without an end from one network get 429; those that succee
   for (let made = 0; made < 50; made++) await start(site.browser())
   const answer = await site.browser().post('/sign-in/provider')
   t.match(answer, { status: 429, headers: { 'retry-after': /^\d+$/ }, text: /Too many attempts/ })
-  t.equal((await comeBack(site.browser(), `${PATH}?code=x&state=y`)).status, 429)
+})
+
+t.test('callbacks that nobody began do not use up the sign-ins of a network', async (t) => {
+  const site = await serveBoth(t)
+  site.provider.account = ADA
+  // A picture in any web page makes browsers of the network send these.
+  const path = `${callbackPath(site.organization.id)}?code=x&state=y`
+  for (let made = 0; made < 51; made++) t.equal((await comeBack(site.browser(), path)).status, 400)
+  t.equal((await signIn(site)).answer.status, 200)
+})
+
+t.test('a provider cannot pass a browser on to the provider of another organization (mix-up)', async (t) => {
+  const site = await serveBoth(t)
+  const { provider, origin } = site
+  const mallory = makeOrganization(site, 'Mallory')
+  const evil = await openidProvider(t, { redirectUri: redirectUriOf({ origin, organization: mallory }) })
+  setProvider(site, evil, {}, mallory)
+  provider.account = ADA
+  // The attacker begins a sign-in at Acme, and the victim one at Mallory.
+  const attacker = site.browser()
+  const wanted = new URL(await start(attacker, { organization: 'Acme' }))
+  const victim = site.browser()
+  const begun = new URL(await start(victim, { organization: 'Mallory' }))
+  t.not(begun.searchParams.get('redirect_uri'), wanted.searchParams.get('redirect_uri'))
+  // Mallory's provider sends the victim to Acme's. Not every provider answers with its issuer.
+  wanted.searchParams.set('state', begun.searchParams.get('state') ?? '')
+  const callback = new URL(await provider.browser().signIn(wanted.href), origin)
+  callback.searchParams.delete('iss')
+  evil.requests.length = 0
+  const answer = await comeBack(victim, callback.pathname + callback.search)
+  t.match(answer, { status: 400, text: /replaced by another one/ })
+  t.same(evil.requests, [], 'the code does not reach the other provider')
 })
 
 t.test('with several organizations a visitor names one, and sees no other', async (t) => {
@@ -443,6 +480,20 @@ t.test('with several organizations a visitor names one, and sees no other', asyn
   t.equal(taken.status, 404, 'a domain of two organizations leads to neither')
 })
 
+t.test('an organization with the domain of another as its name does not draw its users', async (t) => {
+  const site = await serveBoth(t)
+  const { provider, store, clock } = site
+  const mallory = makeOrganization(site, 'Mallory')
+  setProvider(site, { ...provider, issuer: 'https://evil.example' }, {}, mallory)
+  provider.account = ADA
+  for (const name of ['acme.example', 'ada@acme.example']) {
+    new Administration(store, clock).organizations.rename(mallory, name)
+    const answer = await site.browser().post('/sign-in/provider', { organization: name })
+    t.match(answer, { status: 404, text: /No organization of this name or domain/ }, name)
+    t.equal((await signIn(site, { fields: { organization: 'Acme' } })).answer.status, 200)
+  }
+})
+
 t.test('a session of a provider reaches no other organization of the user', async (t) => {
   const site = await serveBoth(t)
   const { provider, store, organization } = site
@@ -466,6 +517,70 @@ t.test('a session of a provider reaches no other organization of the user', asyn
     store.auditLog.ofOrganization(organization.id).map(({ action }) => action),
     ['sign-in.set', 'sign-in.connect', 'session.create'],
   )
+})
+
+/** A user with a password in two organizations, who also signed in with the provider of one. */
+async function signedInTwice(site: Site) {
+  const globex = makeOrganization(site, 'Globex')
+  const own = await setUp(site)
+  const [user] = site.store.users.all()
+  const member = { organizationId: globex.id, name: 'ada@globex.example', role: 'owner', createdAtMs: 0 } as const
+  site.store.environment.write(() => site.store.members.put({ ...member, userId: user?.id ?? '' }))
+  site.provider.account = ADA
+  const address = addressIn(await own.post('/account/provider'))
+  await comeBack(own, await site.provider.browser().signIn(address))
+  const { browser: viaProvider, answer } = await signIn(site, { fields: { organization: 'Acme' } })
+  return { globex, own, viaProvider, status: answer.status, user }
+}
+
+t.test('a session of a provider changes neither the password nor the passkeys of its user', async (t) => {
+  const site = await serveBoth(t)
+  const { own, viaProvider, status, user } = await signedInTwice(site)
+  t.equal(status, 200)
+  t.match((await own.get('/account')).text, /Change password/)
+  t.notMatch((await viaProvider.get('/account')).text, /Change password|passkey/i)
+  const password = 'a new and long pass phrase'
+  const fields = { current: PASSWORD, password, repeated: password }
+  const refused = await viaProvider.post('/account/password', fields)
+  t.match(refused, { status: 403, text: /Sign in with your password or a passkey/ })
+  for (const path of ['new', '', 'x/name', 'x/remove']) {
+    const answer = await viaProvider.post(`/account/passkeys/${path}`.replace(/\/$/, ''), { name: 'x' })
+    t.match(answer, { status: 403, text: /Sign in with your password or a passkey/ }, path)
+  }
+  t.equal(site.store.users.get(user?.id ?? '')?.passwordHash, user?.passwordHash)
+  t.equal((await own.post('/account/password', fields)).status, 303)
+})
+
+t.test('a session of a provider neither shows nor ends the other sessions of its user', async (t) => {
+  const site = await serveBoth(t)
+  const { store } = site
+  const { globex, own, viaProvider } = await signedInTwice(site)
+  const [other] = store.sessions.all().filter(({ providerOrganizationId }) => providerOrganizationId === undefined)
+  const id = other?.id ?? ''
+  t.match((await own.get('/account')).text, 'end-others', 'the session with the password shows both')
+  t.notMatch((await viaProvider.get('/account')).text, /end-others/)
+  await viaProvider.post(`/account/sessions/${id}/end`)
+  await viaProvider.post('/account/sessions/end-others')
+  for (let made = 0; made < SESSIONS_PER_USER_MAX + 1; made++) {
+    site.clock.add(SECOND_MS)
+    await signIn(site, { fields: { organization: 'Acme' } })
+  }
+  t.ok(await isSignedIn(own))
+  t.same(store.auditLog.ofOrganization(globex.id), [], 'nor does the other organization have entries of them')
+  t.equal((await own.post('/account/sessions/end-others')).status, 303)
+  t.equal(store.sessions.all().length, 1, 'the session with the password ends them')
+})
+
+t.test('a provider confirms only its own sessions', async (t) => {
+  const site = await serveBoth(t)
+  const { own } = await signedInTwice(site)
+  site.store.environment.write(() => {
+    for (const session of site.store.sessions.all()) site.store.sessions.put({ ...session, confirmedAtMs: 0 })
+  })
+  const url = addressIn(await own.post('/sign-in/confirm', { form: 'x' }))
+  const answer = await comeBack(own, await site.provider.browser().signIn(url))
+  t.match(answer, { status: 403, text: /You did not sign in with Okta/ })
+  t.match((await own.post('/api-keys', { label: 'one', scopes: ['scores:read'] })).text, /Confirm your password/)
 })
 
 t.test('an account at the provider belongs to one user', async (t) => {
