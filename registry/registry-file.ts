@@ -94,10 +94,33 @@ function parseDocument(file: string, text: string, isJson: boolean): unknown {
     if (isJson) return JSON.parse(text)
     // The limit on aliases prevents a file of 1 kB from expanding to a gigabyte. The parser is
     // loaded here, because few operators have such a file and loading takes 16 ms.
-    const { parse } = require('yaml') as typeof import('yaml')
-    return parse(text, { maxAliasCount: 100, prettyErrors: true })
+    const yaml = require('yaml') as typeof import('yaml')
+    checkDepth(yaml, text)
+    // Pretty errors would copy a part of the text for each of a hundred thousand errors.
+    const lines = new yaml.LineCounter()
+    const document = yaml.parseDocument(text, { lineCounter: lines, prettyErrors: false })
+    const [fault] = document.errors
+    if (fault === undefined) return document.toJS({ maxAliasCount: 100 })
+    const { line, col } = lines.linePos(fault.pos[0])
+    throw new Error(`${fault.message} at line ${line}, column ${col}:`)
   } catch (error) {
     throw documentFault(file, error)
+  }
+}
+
+/** Levels of nesting. A registry file has 6. */
+const DEPTH_MAX = 32
+
+/**
+ * The parser calls itself for each level, and V8 ends the process if a regular expression is
+ * compiled where no stack is left. So the depth is checked before, by the parser's first stage,
+ * which keeps a stack of its own.
+ */
+function checkDepth({ Lexer, Parser }: typeof import('yaml'), text: string): void {
+  const parser = new Parser()
+  for (const lexeme of new Lexer().lex(text)) {
+    for (const _ of parser.next(lexeme));
+    if (parser.stack.length > DEPTH_MAX) throw new Error(`more than ${DEPTH_MAX} levels of nesting`)
   }
 }
 
@@ -120,10 +143,22 @@ function checkEntry<T>(file: string, raw: unknown, index: number, schema: z.ZodT
 export function lineOfError(text: string, error: RegistryFileError): number | undefined {
   const [atText] = /(?<=\bline )\d+/.exec(error.message) ?? []
   if (atText !== undefined && error.entry === '') return Number(atText)
-  const { LineCounter, parseDocument: parseYaml } = require('yaml') as typeof import('yaml')
+  try {
+    return lineOfEntry(text, error)
+  } catch {
+    // Too deep, or with aliases that are unknown or too many.
+    return undefined
+  }
+}
+
+function lineOfEntry(text: string, error: RegistryFileError): number | undefined {
+  const yaml = require('yaml') as typeof import('yaml')
+  checkDepth(yaml, text)
+  const { LineCounter, parseDocument: parseYaml } = yaml
   const lines = new LineCounter()
-  const document = parseYaml(text, { lineCounter: lines })
-  if (document.errors.length > 0) return document.errors[0]?.linePos?.[0].line
+  const document = parseYaml(text, { lineCounter: lines, prettyErrors: false })
+  const [fault] = document.errors
+  if (fault !== undefined) return lines.linePos(fault.pos[0]).line
   const path = pathOf(error, document.toJS({ maxAliasCount: 100 }))
   // A missing field has no place of its own: its entry has.
   for (let length = path.length; length > 0; length--) {

@@ -128,3 +128,24 @@ t.test('an error of a registry file has its line, also in JSON and for the secon
   t.equal(lineOfError('[]', new RegistryFileError('pasted', '', '', 'expected an object')), undefined)
   t.end()
 })
+
+const HOSTILE: readonly (readonly [name: string, text: string, problem: RegExp])[] = [
+  // V8 ended the process: "RegExpCompiler Allocation failed".
+  ['deep lists', '['.repeat(120_000), /more than 32 levels of nesting/],
+  ['deep block lists', '- '.repeat(60_000), /more than 32 levels of nesting/],
+  ['an unknown alias', 'platforms: *none', /Unresolved alias/],
+  [
+    'aliases of aliases',
+    `a: &a [${'x,'.repeat(9)}]\nb: &b [${'*a,'.repeat(99)}]\nplatforms: [${'*b,'.repeat(99)}]`,
+    /alias/,
+  ],
+]
+
+for (const [name, text, problem] of HOSTILE) {
+  t.test(`a hostile registry file is refused: ${name}`, async (t) => {
+    const site = await serveConsole(t)
+    const admin = site.signIn('ada@acme.example', 'admin')
+    t.match(await admin.post('/own-platforms/file', { text }), { status: 400, text: problem })
+    t.equal((await admin.get('/own-platforms')).status, 200)
+  })
+}
