@@ -5,7 +5,7 @@ import { DAY_MS, isoSeconds } from '../process/clock.ts'
 import { Fault } from '../process/error-codes.ts'
 import { requestScan } from '../scan/scan-runner.ts'
 import type { AuditDetails } from '../store/audit-log.ts'
-import { type Decision, type DecisionKind, decisionState } from '../store/decisions.ts'
+import { type Decision, type DecisionKind, decisionState, type LastDecision } from '../store/decisions.ts'
 import type { Organization } from '../store/organizations.ts'
 import type { Scan } from '../store/scans.ts'
 import { type Changes, checkText, listText } from './changes.ts'
@@ -71,12 +71,12 @@ export class ApprovalChanges {
    */
   remove(organization: Organization, catalog: Catalog, platforms: readonly string[]): ApprovalChange {
     return this.#change('withdrawn', organization, platforms, {}, () => {
-      const { decisions } = this.#changes.store
+      const last = this.#changes.store.decisions.last(organization.id)
       return platforms.map((named) => {
         // A platform that was removed from the registry is known only by its id.
-        const isKnownId = platformId.safeParse(named).success && hasDecision(decisions.get(organization.id, named))
+        const isKnownId = platformId.safeParse(named).success && hasDecision(last.get(named))
         const id = isKnownId ? named : found(catalog, named)
-        if (id !== undefined && hasDecision(decisions.get(organization.id, id))) return id
+        if (id !== undefined && hasDecision(last.get(id))) return id
         throw new Fault(
           'NOT_FOUND',
           `there is no decision about ${JSON.stringify(named)}; posture-admin approval list shows all`,
@@ -110,9 +110,11 @@ export class ApprovalChanges {
       const organization = store.organizations.get(organizationId)
       if (organization === undefined) throw new Fault('NOT_FOUND', `no organization ${name}`)
       const decidedAtMs = clock.nowMs()
-      const decisions = [...new Set(idsOf())]
+      const ids = [...new Set(idsOf())]
+      const last = store.decisions.ofPlatforms(organizationId, ids)
+      const decisions = ids
         .map((platformId) => ({ platformId, kind, note, owner, expiresAtMs, decidedBy, decidedAtMs }))
-        .filter((decision) => !isSame(decision, store.decisions.get(organizationId, decision.platformId)))
+        .filter((decision) => !isSame(decision, last.get(decision.platformId)))
       if (!store.decisions.putAll(organizationId, decisions, decidedAtMs)) {
         throw new Fault('CONFLICT', `${name} would have decisions about more than ${DECIDED_PLATFORMS_MAX} platforms`)
       }
@@ -122,7 +124,7 @@ export class ApprovalChanges {
   }
 }
 
-function hasDecision(decision: Decision | undefined): boolean {
+function hasDecision(decision: LastDecision | undefined): boolean {
   return decision !== undefined && decision.kind !== 'withdrawn'
 }
 

@@ -87,6 +87,18 @@ export class Decisions {
     return last && this.#history.get(historyKey(organizationId, platformId, last.sequence))
   }
 
+  /** Like get, for many platforms: the record of all last decisions is read once. */
+  ofPlatforms(organizationId: string, platformIds: readonly string[]): Map<string, Decision> {
+    const last = this.last(organizationId)
+    const found = new Map<string, Decision>()
+    for (const platformId of platformIds) {
+      const { sequence } = last.get(platformId) ?? {}
+      const decision = sequence && this.#history.get(historyKey(organizationId, platformId, sequence))
+      if (decision) found.set(platformId, decision)
+    }
+    return found
+  }
+
   /** The last decision about each platform, by platform id. */
   ofOrganization(organizationId: string): Decision[] {
     return [...this.last(organizationId)]

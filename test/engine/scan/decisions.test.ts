@@ -316,3 +316,23 @@ t.test('each organization has its own decisions', async (t) => {
   t.same(store.decisions.ofOrganization(other.id), [])
   t.throws(() => approvals.remove(other, catalog, ['claude']), { code: 'NOT_FOUND' })
 })
+
+t.test('a decision about many platforms reads the record of all decisions a few times', (t) => {
+  const site = openStore(t)
+  const organization = makeOrganization(site, 'Acme')
+  const { decisions } = site.store
+  const { approvals } = new Administration(site.store, site.clock)
+  const ids = catalog.platforms.map(({ id }) => id)
+  let reads = 0
+  const last = decisions.last.bind(decisions)
+  decisions.last = (organizationId) => {
+    reads++
+    return last(organizationId)
+  }
+  approvals.add(organization, catalog, ids, { note: 'one' })
+  approvals.add(organization, catalog, ids, { note: 'two' })
+  approvals.remove(organization, catalog, ids)
+  t.ok(reads < 20, `${reads} reads for ${ids.length} platforms`)
+  t.equal(decisions.get(organization.id, ids[0] ?? '')?.kind, 'withdrawn')
+  t.end()
+})
