@@ -20,6 +20,7 @@ export interface TestConsole extends TestStore {
   readonly server: TestServer
   readonly origin: string
   readonly organization: Organization
+  readonly registry: RegistryInForce
   /** A user who is a member of the organization, and a browser that is signed in. */
   signIn(name: string, role: Role, organization?: Organization): Browser
   /** A browser without cookies. */
@@ -65,6 +66,7 @@ export async function serveConsole(
     server,
     origin,
     organization,
+    registry,
     browser: () => new Browser(server, origin),
     signIn(name, role, of = organization) {
       const browser = new Browser(server, origin)

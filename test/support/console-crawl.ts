@@ -1,0 +1,88 @@
+import { NAVIGATION } from '../../console/design/navigation.ts'
+import { Router } from '../../console/http/router.ts'
+import { ROUTES } from '../../console/routes.ts'
+import type { Browser } from './console.ts'
+import type { Answer } from './https.ts'
+
+const ROUTER = new Router(ROUTES)
+
+/** Queries of one path that a crawl follows: the sort orders and filters of a table. */
+const QUERIES_MAX = 4
+
+/** What the pages of the console show to a user. */
+export interface Crawl {
+  /** The answers by path with query. */
+  readonly answers: ReadonlyMap<string, Answer>
+  /** The paths of the forms that can be submitted. */
+  readonly forms: ReadonlySet<string>
+  /** Links that go to no route. */
+  readonly strays: readonly string[]
+}
+
+/** Follows every link from the navigation, as a user sees it. `more` are further pages. */
+export async function crawl(browser: Browser, more: readonly string[] = []): Promise<Crawl> {
+  const answers = new Map<string, Answer>()
+  const forms = new Set<string>()
+  const strays: string[] = []
+  const queries = new Map<string, number>()
+  const shown = NAVIGATION.flatMap(({ entries }) => entries.map(({ path }) => path))
+  const { text } = await browser.get('/account')
+  const waiting = ['/account', ...shown.filter((path) => text.includes(`<a href="${path}"`)), ...more]
+  for (let address = waiting.shift(); address !== undefined; address = waiting.shift()) {
+    const url = new URL(address, 'https://console.invalid/')
+    const key = url.pathname + url.search
+    const count = queries.get(url.pathname) ?? 0
+    if (url.origin !== 'https://console.invalid' || url.pathname.startsWith('/assets/')) continue
+    if (answers.has(key) || count >= QUERIES_MAX) continue
+    queries.set(url.pathname, count + 1)
+    if (ROUTER.find('GET', url.pathname) === undefined) {
+      strays.push(key)
+      continue
+    }
+    const answer = await browser.get(key)
+    answers.set(key, answer)
+    const found = linksOf(answer.text)
+    const location = String(answer.headers['location'] ?? '')
+    for (const link of [...found.pages, location].filter((each) => each !== '')) {
+      const target = new URL(link, url)
+      waiting.push(target.origin === url.origin ? target.pathname + target.search : target.href)
+    }
+    for (const form of found.forms) {
+      const { pathname } = new URL(form, url)
+      if (ROUTER.find('POST', pathname) === undefined) strays.push(`POST ${pathname}`)
+      else forms.add(pathname)
+    }
+  }
+  return { answers, forms, strays }
+}
+
+/** The route of a path, as `GET /platforms/:name`. */
+export function routeOf(method: 'GET' | 'POST', path: string): string {
+  return `${method} ${ROUTER.find(method, new URL(path, 'https://x').pathname)?.route.path}`
+}
+
+/** The routes of a crawl, each with the paths at which it was found. */
+export function routesOf({ answers, forms }: Crawl): Map<string, string[]> {
+  const found = new Map<string, string[]>()
+  const add = (route: string, path: string) => found.set(route, [...(found.get(route) ?? []), path])
+  for (const path of answers.keys()) add(routeOf('GET', path), path)
+  for (const path of forms) add(routeOf('POST', path), path)
+  return found
+}
+
+/** Addresses of links, and of forms that a user can submit. */
+function linksOf(text: string): { readonly pages: string[]; readonly forms: string[] } {
+  const pages = [...text.matchAll(/<a [^>]*?href="([^"]*)"/g)].map(([, href = '']) => decoded(href))
+  const forms: string[] = []
+  for (const [, attributes = '', content = ''] of text.matchAll(/<form ([^>]*)>(.*?)<\/form>/gs)) {
+    const action = decoded(/action="([^"]*)"/.exec(attributes)?.[1] ?? '')
+    const isPost = /method="post"/.test(attributes)
+    if (!isPost && action !== '') pages.push(action)
+    if (isPost && !/<fieldset[^>]* disabled/.test(content)) forms.push(action)
+  }
+  return { pages: pages.filter((href) => !href.startsWith('#')), forms }
+}
+
+function decoded(text: string): string {
+  return text.replaceAll('&quot;', '"').replaceAll('&lt;', '<').replaceAll('&amp;', '&')
+}
