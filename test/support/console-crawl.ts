@@ -9,12 +9,14 @@ const ROUTER = new Router(ROUTES)
 /** Queries of one path that a crawl follows: the sort orders and filters of a table. */
 const QUERIES_MAX = 4
 
+export type FormValues = Readonly<Record<string, string>>
+
 /** What the pages of the console show to a user. */
 export interface Crawl {
   /** The answers by path with query. */
   readonly answers: ReadonlyMap<string, Answer>
-  /** The paths of the forms that can be submitted. */
-  readonly forms: ReadonlySet<string>
+  /** The forms that can be submitted, by path, with the values that they show. */
+  readonly forms: ReadonlyMap<string, FormValues>
   /** Links that go to no route. */
   readonly strays: readonly string[]
 }
@@ -22,7 +24,7 @@ export interface Crawl {
 /** Follows every link from the navigation, as a user sees it. `more` are further pages. */
 export async function crawl(browser: Browser, more: readonly string[] = []): Promise<Crawl> {
   const answers = new Map<string, Answer>()
-  const forms = new Set<string>()
+  const forms = new Map<string, FormValues>()
   const strays: string[] = []
   const queries = new Map<string, number>()
   const shown = NAVIGATION.flatMap(({ entries }) => entries.map(({ path }) => path))
@@ -47,10 +49,10 @@ export async function crawl(browser: Browser, more: readonly string[] = []): Pro
       const target = new URL(link, url)
       waiting.push(target.origin === url.origin ? target.pathname + target.search : target.href)
     }
-    for (const form of found.forms) {
-      const { pathname } = new URL(form, url)
+    for (const { action, values } of found.forms) {
+      const { pathname } = new URL(action, url)
       if (ROUTER.find('POST', pathname) === undefined) strays.push(`POST ${pathname}`)
-      else forms.add(pathname)
+      else forms.set(pathname, values)
     }
   }
   return { answers, forms, strays }
@@ -66,21 +68,44 @@ export function routesOf({ answers, forms }: Crawl): Map<string, string[]> {
   const found = new Map<string, string[]>()
   const add = (route: string, path: string) => found.set(route, [...(found.get(route) ?? []), path])
   for (const path of answers.keys()) add(routeOf('GET', path), path)
-  for (const path of forms) add(routeOf('POST', path), path)
+  for (const path of forms.keys()) add(routeOf('POST', path), path)
   return found
 }
 
-/** Addresses of links, and of forms that a user can submit. */
-function linksOf(text: string): { readonly pages: string[]; readonly forms: string[] } {
+interface ShownForm {
+  readonly action: string
+  readonly values: FormValues
+}
+
+/** Addresses of links, and forms that a user can submit. */
+function linksOf(text: string): { readonly pages: string[]; readonly forms: ShownForm[] } {
   const pages = [...text.matchAll(/<a [^>]*?href="([^"]*)"/g)].map(([, href = '']) => decoded(href))
-  const forms: string[] = []
+  const forms: ShownForm[] = []
   for (const [, attributes = '', content = ''] of text.matchAll(/<form ([^>]*)>(.*?)<\/form>/gs)) {
-    const action = decoded(/action="([^"]*)"/.exec(attributes)?.[1] ?? '')
-    const isPost = /method="post"/.test(attributes)
+    const action = attributeOf(attributes, 'action')
+    const isPost = attributeOf(attributes, 'method') === 'post'
     if (!isPost && action !== '') pages.push(action)
-    if (isPost && !/<fieldset[^>]* disabled/.test(content)) forms.push(action)
+    if (isPost && !/<fieldset[^>]* disabled/.test(content)) forms.push({ action, values: valuesOf(content) })
   }
   return { pages: pages.filter((href) => !href.startsWith('#')), forms }
+}
+
+/** What a browser would submit if the user changed nothing. */
+function valuesOf(content: string): FormValues {
+  const values: Record<string, string> = {}
+  for (const [, name, attributes = '', inner = ''] of content.matchAll(
+    /<(input|button|textarea|select) ([^>]*?)\/?>(?:(.*?)<\/(?:button|textarea|select)>)?/gs,
+  )) {
+    const field = attributeOf(attributes, 'name')
+    if (field === '') continue
+    const chosen = /<option ([^>]*selected[^>]*)>/.exec(inner)?.[1] ?? /<option ([^>]*)>/.exec(inner)?.[1] ?? ''
+    values[field] ??= attributeOf(name === 'select' ? chosen : attributes, 'value')
+  }
+  return values
+}
+
+function attributeOf(attributes: string, name: string): string {
+  return decoded(new RegExp(`(?:^|\\s)${name}="([^"]*)"`).exec(attributes)?.[1] ?? '')
 }
 
 function decoded(text: string): string {
