@@ -1,4 +1,5 @@
 import { parentPort, workerData } from 'node:worker_threads'
+import { answerCountersOf } from '../engine/http/answer-counters.ts'
 import type { TlsFiles } from '../engine/http/certificate.ts'
 import { type ConnectionLimits, connectionCountersOf } from '../engine/http/connections.ts'
 import { type HttpImplementation, listenHttp, sharesPorts } from '../engine/http/listen.ts'
@@ -8,7 +9,6 @@ import { createLogger, type Logger, type LogLevel, setLogLevel } from '../engine
 import type { KeyUse } from '../engine/store/key-uses.ts'
 import { Store } from '../engine/store/store.ts'
 import { AccessLog } from './access-log.ts'
-import { countersOf } from './counters.ts'
 import type { OpenApiAnswer } from './document.ts'
 import { RecentKeyUses } from './key-uses.ts'
 import { RateLimit } from './rate-limit.ts'
@@ -64,7 +64,7 @@ async function main(data: ApiThreadData, log: Logger): Promise<void> {
     const uses = keyUses.take()
     if (uses.length > 0) notify({ kind: 'keysUsed', uses })
   }
-  const { onAnswer: countAnswer, onAnswerAborted } = countersOf(data.counters, data.number)
+  const { onAnswer: countAnswer, onAnswerAborted } = answerCountersOf(data.counters, data.number)
   const accessLog = data.accessLog === 0 ? undefined : new AccessLog(log, data.accessLog, isKnownPath)
   const listening = listenHttp(data.http, {
     address: data.address,

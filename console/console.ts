@@ -3,8 +3,10 @@ import type { TlsFiles } from '../engine/http/certificate.ts'
 import { drainThread, faultOf, listening } from '../engine/http/listener-thread.ts'
 import { systemClock } from '../engine/process/clock.ts'
 import type { Logger, LogLevel } from '../engine/process/log.ts'
+import type { MetricRow } from '../engine/process/metrics.ts'
 import { RegistryInForce } from '../engine/store/registry-in-force.ts'
 import type { Store } from '../engine/store/store.ts'
+import { consoleRows, makeConsoleCounters } from './metrics.ts'
 import type { ConsoleThreadData, FromConsole, ToConsole } from './protocol.ts'
 import { ConsoleWriter } from './writer.ts'
 
@@ -18,10 +20,12 @@ const YOUNG_GENERATION_MB = 16
 export class Console {
   readonly implementation: string
   readonly #thread: Worker
+  readonly #metricRows: () => MetricRow[]
 
-  private constructor(thread: Worker, implementation: string) {
+  private constructor(thread: Worker, implementation: string, metricRows: () => MetricRow[]) {
     this.#thread = thread
     this.implementation = implementation
+    this.#metricRows = metricRows
   }
 
   /**
@@ -31,13 +35,14 @@ export class Console {
    * @throws Fault PORT_TAKEN, PORT_DENIED, CERTIFICATE.
    */
   static async start(
-    data: ConsoleThreadData,
+    data: Omit<ConsoleThreadData, 'counters'>,
     store: Store,
     log: Logger,
     onFailure: (error: unknown) => void,
   ): Promise<Console> {
+    const counters = makeConsoleCounters()
     const thread = new Worker(new URL('./thread.js', import.meta.url), {
-      workerData: data,
+      workerData: { ...data, counters } satisfies ConsoleThreadData,
       resourceLimits: { maxYoungGenerationSizeMb: YOUNG_GENERATION_MB },
     })
     const { implementation } = await listening(thread, 'the console')
@@ -51,13 +56,17 @@ export class Console {
     })
     thread.on('error', onFailure)
     thread.on('exit', () => onFailure(new Error('the thread of the console ended')))
-    return new Console(thread, implementation)
+    return new Console(thread, implementation, () => consoleRows(counters, writer.counts(), store.sessions.count()))
   }
 
   /** Applies the certificate files, if any, to new connections. */
   reload(tls: TlsFiles | undefined, logLevel: LogLevel): void {
     const message: ToConsole = { kind: 'reload', tls, logLevel }
     this.#thread.postMessage(message)
+  }
+
+  metricRows(): MetricRow[] {
+    return this.#metricRows()
   }
 
   drain(deadlineMs: number): Promise<void> {

@@ -63,8 +63,12 @@ class ConsoleServer {
     if (asset !== undefined && isRead) return sendAsset(request, response, asset)
     const facts = factsOf(request)
     const gzip = /\bgzip\b/.test(request.header('accept-encoding'))
-    const send: Send = (answer, fields = []) =>
+    const beganMs = performance.now()
+    const send: Send = (answer, fields = []) => {
       sendAnswer(response, answer, { gzip, bodyOmitted: method === 'HEAD', fields })
+      // Forms wait for their body and for passwords.
+      if (isRead && answer.kind !== 'redirect') this.#parts.site.counters.notePage(performance.now() - beganMs)
+    }
     const found = isRead || method === 'POST' ? this.#router.find(isRead ? 'GET' : 'POST', path) : undefined
     if (found === undefined) return this.#sendUnknown(facts, send)
     if (method === 'POST') return this.#post(found, facts, request, send)

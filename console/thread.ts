@@ -1,4 +1,5 @@
 import { parentPort, workerData } from 'node:worker_threads'
+import { answerCountersOf } from '../engine/http/answer-counters.ts'
 import { connectionCountersOf } from '../engine/http/connections.ts'
 import { listenHttp } from '../engine/http/listen.ts'
 import { systemClock } from '../engine/process/clock.ts'
@@ -9,6 +10,7 @@ import { RegistryInForce } from '../engine/store/registry-in-force.ts'
 import { Store } from '../engine/store/store.ts'
 import { loadAssets } from './assets.ts'
 import { Changes } from './changes.ts'
+import { ConsoleCounters } from './metrics.ts'
 import type { ConsoleThreadData, FromConsole, ToConsole } from './protocol.ts'
 import { ROUTES } from './routes.ts'
 import { consoleHandler } from './server.ts'
@@ -21,7 +23,10 @@ async function main(data: ConsoleThreadData, log: Logger): Promise<void> {
   const store = new Store(data.dataDirectory)
   const changes = new Changes(notify)
   const handler = consoleHandler({
-    site: makeSite({ store, clock: systemClock, registry: new RegistryInForce(store), changes }),
+    site: makeSite(
+      { store, clock: systemClock, registry: new RegistryInForce(store), changes },
+      new ConsoleCounters(data.counters),
+    ),
     routes: ROUTES,
     assets: loadAssets(),
     origin: data.origin,
@@ -34,6 +39,7 @@ async function main(data: ConsoleThreadData, log: Logger): Promise<void> {
     ...(tls ? { tls } : {}),
     limits: data.limits,
     connectionCounters: connectionCountersOf(data.connections),
+    ...answerCountersOf(data.counters.answers),
   })
   // A thread with an open store would not exit.
   const listener = await listening.catch(async (error: unknown) => {

@@ -116,7 +116,8 @@ async function assertUnknown({ store }: TestConsole, { owner }: Tenant, other: T
   for (const [method, path] of paths) {
     const unknown = unknownPath(method, path, other.marks)
     if (unknown === undefined) continue
-    const ask = (each: string): Promise<Answer> => (method === 'GET' ? owner.get(each) : owner.post(each, other.seen.forms.get(path)))
+    const ask = (each: string): Promise<Answer> =>
+      method === 'GET' ? owner.get(each) : owner.post(each, other.seen.forms.get(path))
     const known = path.split('?')[0] ?? ''
     const [foreign, missing] = [await ask(known), await ask(unknown)]
     if (comparable(foreign, known) !== comparable(missing, unknown)) {

@@ -94,10 +94,10 @@ function newSession(userId: string, organizationId: string, secret: string, nowM
 /** A browser as far as the server sees one: it keeps cookies, and says where a form comes from. */
 export class Browser {
   readonly cookies = new Map<string, string>()
-  readonly #server: TestServer
+  readonly #server: Pick<TestServer, 'ask'>
   readonly #origin: string
 
-  constructor(server: TestServer, origin: string) {
+  constructor(server: Pick<TestServer, 'ask'>, origin: string) {
     this.#server = server
     this.#origin = origin
   }
