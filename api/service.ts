@@ -13,7 +13,13 @@ import {
   makeConnectionCounters,
 } from '../engine/http/connections.ts'
 import { claimPort, listenHttp, wildcardAddress } from '../engine/http/listen.ts'
-import { drainThread, faultOf, listening } from '../engine/http/listener-thread.ts'
+import {
+  drainThread,
+  faultOf,
+  listening,
+  type ThreadListening,
+  type ToListenerThread,
+} from '../engine/http/listener-thread.ts'
 import type { HttpHandler, HttpListener } from '../engine/http/port.ts'
 import { EventAcceptor } from '../engine/ingest/accept.ts'
 import { BodyMemory } from '../engine/ingest/body-memory.ts'
@@ -50,7 +56,7 @@ import { openApiAnswer } from './openapi.ts'
 import { keepRates, resumeRates } from './rate-file.ts'
 import { makeRateTable, tableFull } from './rate-limit.ts'
 import { ROUTES } from './routes.ts'
-import type { ApiThreadData, FromApiThread, ToApiThread } from './thread.ts'
+import type { ApiThreadData, FromApiThread } from './thread.ts'
 
 /** For the message of a failure. */
 const API_THREAD = 'an API thread'
@@ -362,7 +368,7 @@ export class Service {
     const { logLevel, plainHttp } = this.#settings
     this.#syslog?.reload(tls, logLevel)
     this.#console?.reload(plainHttp ? undefined : tls, logLevel)
-    const message: ToApiThread = { kind: 'reload', tls: plainHttp ? undefined : tls, logLevel }
+    const message: ToListenerThread = { kind: 'reload', tls: plainHttp ? undefined : tls, logLevel }
     for (const thread of this.#threads) thread.postMessage(message)
   }
 
@@ -387,7 +393,7 @@ export class Service {
     const shared = { counters: this.#apiCounters, connections: this.#connections.api, limits, rateTable, addressTable }
     const document = openApiAnswer(ROUTES, salesEmail)
     const own = { dataDirectory, address, port, tls, http, salesEmail, logLevel, accessLog, document }
-    const start = async (number: number): Promise<Extract<FromApiThread, { kind: 'listening' }>> => {
+    const start = async (number: number): Promise<ThreadListening> => {
       const data: ApiThreadData = { ...own, ...shared, number }
       const thread = new Worker(new URL('./thread.js', import.meta.url), {
         workerData: data,
@@ -396,7 +402,7 @@ export class Service {
         resourceLimits: { maxYoungGenerationSizeMb: YOUNG_GENERATION_MB },
       })
       this.#threads.push(thread)
-      const listens = await listening<FromApiThread>(thread, API_THREAD)
+      const listens = await listening(thread, API_THREAD)
       thread.on('message', (message: FromApiThread) => {
         if (message.kind === 'keysUsed') this.#keyUses.write(message.uses)
         if (message.kind === 'failed') this.#failure.reject(faultOf(message, API_THREAD))

@@ -1,11 +1,9 @@
-import { parentPort, workerData } from 'node:worker_threads'
+import { parentPort } from 'node:worker_threads'
 import { answerCountersOf } from '../engine/http/answer-counters.ts'
-import type { TlsFiles } from '../engine/http/certificate.ts'
 import { type ConnectionLimits, connectionCountersOf } from '../engine/http/connections.ts'
-import { type HttpImplementation, listenHttp, sharesPorts } from '../engine/http/listen.ts'
-import { Fault, type FaultCode } from '../engine/process/error-codes.ts'
-import { logFailure } from '../engine/process/failure.ts'
-import { createLogger, type Logger, type LogLevel, setLogLevel } from '../engine/process/log.ts'
+import type { HttpImplementation } from '../engine/http/listen.ts'
+import { type FromListenerThread, runListenerThread } from '../engine/http/listener-thread.ts'
+import type { LogLevel } from '../engine/process/log.ts'
 import type { KeyUse } from '../engine/store/key-uses.ts'
 import { Store } from '../engine/store/store.ts'
 import { AccessLog } from './access-log.ts'
@@ -39,107 +37,50 @@ export interface ApiThreadData {
   readonly logLevel: LogLevel
 }
 
-export type ToApiThread =
-  | { readonly kind: 'drain'; readonly deadlineMs: number }
-  | {
-      readonly kind: 'reload'
-      /** Undefined if the certificate has not changed. */
-      readonly tls: TlsFiles | undefined
-      readonly logLevel: LogLevel
-    }
-export type FromApiThread =
-  | { readonly kind: 'listening'; readonly implementation: string; readonly sharesPort: boolean }
-  | { readonly kind: 'drained' }
-  /** The thread can only be drained. `code` is set for an expected fault. */
-  | { readonly kind: 'failed'; readonly code: FaultCode | undefined; readonly message: string }
-  | { readonly kind: 'keysUsed'; readonly uses: readonly KeyUse[] }
-
-const notify = (message: FromApiThread): void => parentPort?.postMessage(message)
+export type FromApiThread = FromListenerThread | { readonly kind: 'keysUsed'; readonly uses: readonly KeyUse[] }
 
 /** An API thread: its own handle of the store and its own listener on the shared port. */
-async function main(data: ApiThreadData, log: Logger): Promise<void> {
+await runListenerThread<ApiThreadData>('an API thread', (data, log) => {
   const store = new Store(data.dataDirectory)
   const keyUses = new RecentKeyUses()
   const reportUses = (): void => {
     const uses = keyUses.take()
-    if (uses.length > 0) notify({ kind: 'keysUsed', uses })
+    const message: FromApiThread = { kind: 'keysUsed', uses }
+    if (uses.length > 0) parentPort?.postMessage(message)
   }
+  const timer = setInterval(reportUses, REPORT_USES_EVERY_MS)
   const { onAnswer: countAnswer, onAnswerAborted } = answerCountersOf(data.counters, data.number)
   const accessLog = data.accessLog === 0 ? undefined : new AccessLog(log, data.accessLog, isKnownPath)
-  const listening = listenHttp(data.http, {
-    address: data.address,
-    port: data.port,
-    ...(data.tls ? { tls: data.tls } : {}),
-    limits: data.limits,
-    connectionCounters: connectionCountersOf(data.connections, data.number),
-    onAnswerAborted,
-    onAnswer:
-      accessLog === undefined
-        ? countAnswer
-        : (request, status, bytes) => {
-            countAnswer(request, status, bytes)
-            accessLog.onAnswer(request, status, bytes)
-          },
-    ...apiServer({
-      store,
-      rateLimit: new RateLimit(data.rateTable),
-      addressLimit: new RateLimit(data.addressTable),
-      salesEmail: data.salesEmail,
-      document: data.document,
-      keyUses,
-      ...(accessLog === undefined ? {} : { accessLog }),
-    }),
-    log,
-  })
-  // A thread with an open store would not end.
-  const listener = await listening.catch(async (error: unknown) => {
-    await store.close()
-    throw error
-  })
-  const timer = setInterval(reportUses, REPORT_USES_EVERY_MS)
-  const reload = async ({ tls, logLevel }: Extract<ToApiThread, { kind: 'reload' }>): Promise<void> => {
-    setLogLevel(log, logLevel)
-    if (tls === undefined) return
-    try {
-      await listener.reload(tls)
-    } catch (error) {
-      logFailure(log, error, 'the certificate was not reloaded; the old one stays')
-    }
+  return {
+    http: data.http,
+    options: {
+      address: data.address,
+      port: data.port,
+      ...(data.tls ? { tls: data.tls } : {}),
+      limits: data.limits,
+      connectionCounters: connectionCountersOf(data.connections, data.number),
+      onAnswerAborted,
+      onAnswer:
+        accessLog === undefined
+          ? countAnswer
+          : (request, status, bytes) => {
+              countAnswer(request, status, bytes)
+              accessLog.onAnswer(request, status, bytes)
+            },
+      ...apiServer({
+        store,
+        rateLimit: new RateLimit(data.rateTable),
+        addressLimit: new RateLimit(data.addressTable),
+        salesEmail: data.salesEmail,
+        document: data.document,
+        keyUses,
+        ...(accessLog === undefined ? {} : { accessLog }),
+      }),
+    },
+    close: async () => {
+      clearInterval(timer)
+      reportUses()
+      await store.close()
+    },
   }
-  const drain = async (deadlineMs: number): Promise<void> => {
-    await listener.drain(deadlineMs)
-    clearInterval(timer)
-    reportUses()
-    await store.close()
-    notify({ kind: 'drained' })
-    parentPort?.close()
-  }
-  parentPort?.on('message', (message: ToApiThread) =>
-    message.kind === 'reload' ? reload(message) : drain(message.deadlineMs),
-  )
-  notify({ kind: 'listening', implementation: listener.implementation, sharesPort: sharesPorts(listener) })
-}
-
-/*
- * A thread that ends with open uWebSockets.js connections aborts the process by SIGABRT. The thread
- * therefore reports uncaught errors and continues until the service, which then shuts down, drains
- * it.
- */
-const data = workerData as ApiThreadData
-const log = createLogger('posture-service', data.logLevel)
-process.on('uncaughtException', (error: unknown) => {
-  log.error({ err: error }, 'an API thread failed')
-  notify({ kind: 'failed', code: undefined, message: error instanceof Error ? error.message : String(error) })
 })
-await start()
-
-async function start(): Promise<void> {
-  try {
-    await main(data, log)
-  } catch (error) {
-    const code = error instanceof Fault ? error.code : undefined
-    if (code === undefined) log.error({ err: error }, 'an API thread could not start')
-    notify({ kind: 'failed', code, message: (error as Error).message })
-    parentPort?.close()
-  }
-}

@@ -1,4 +1,4 @@
-import type { HttpHandler, HttpRequest, HttpResponse } from '../engine/http/port.ts'
+import type { BodyPace, HttpHandler, HttpRequest, HttpResponse } from '../engine/http/port.ts'
 import { Fault, type FaultCode } from '../engine/process/error-codes.ts'
 import { logFailure } from '../engine/process/failure.ts'
 import type { Logger } from '../engine/process/log.ts'
@@ -25,10 +25,12 @@ export interface ConsoleParts {
   readonly origin: string
   readonly scheme: 'https' | 'http'
   readonly log: Logger
+  /** The minimum rate of a form's body; tests shorten it. */
+  readonly formPace?: BodyPace
 }
 
 /** Minimum rate of a form's body. */
-const FORM_PACE = { graceMs: 10_000, bytesPerSecondMin: 1024 }
+const FORM_PACE: BodyPace = { graceMs: 10_000, bytesPerSecondMin: 1024 }
 /** The rest of the body is not read, so the connection cannot be reused. */
 const CLOSE = ['connection', 'close'] as const
 
@@ -94,7 +96,7 @@ class ConsoleServer {
       const message = 'The form was not sent as application/x-www-form-urlencoded'
       return send(this.#refused(before, { status: 415, message }))
     }
-    const body = await request.body(found.route.bodyBytesMax ?? FORM_BYTES_MAX, FORM_PACE)
+    const body = await request.body(found.route.bodyBytesMax ?? FORM_BYTES_MAX, this.#parts.formPace ?? FORM_PACE)
     if (body === 'aborted') return
     if (body === 'too large') {
       return send(this.#refused(before, { status: 413, message: 'The form is too large' }), CLOSE)

@@ -2,8 +2,8 @@ import { Field, FormError } from '../design/form.tsx'
 import { Card, Notice, PageHead, Tag, Time } from '../design/parts.tsx'
 import { type Column, Table } from '../design/table.tsx'
 import type { FormState } from '../form.ts'
-import { PASSWORD_LENGTH_MIN } from '../sign-in/passwords.ts'
 import type { AccountView, SessionRow } from '../views/account.ts'
+import { NewPassword } from './new-password.tsx'
 
 export interface AccountProps {
   readonly view: AccountView
@@ -49,24 +49,7 @@ export function Account({ view, form, done, nowMs }: AccountProps) {
               required
               autoComplete="current-password"
             />
-            <Field
-              name="password"
-              label="New password"
-              type="password"
-              form={form}
-              required
-              minLength={PASSWORD_LENGTH_MIN}
-              autoComplete="new-password"
-              hint={`At least ${PASSWORD_LENGTH_MIN} characters.`}
-            />
-            <Field
-              name="repeated"
-              label="Repeat the new password"
-              type="password"
-              form={form}
-              required
-              autoComplete="new-password"
-            />
+            <NewPassword label="New password" form={form} />
             <div>
               <button class="first" type="submit">
                 Change password

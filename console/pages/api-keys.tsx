@@ -1,11 +1,10 @@
 import { ACTIVE_API_KEYS_MAX } from '../../engine/admin/api-keys.ts'
 import { SCOPES, type Scope } from '../../engine/store/api-keys.ts'
-import { Checks, Field, FormError } from '../design/form.tsx'
-import { Card, countText, Empty, Notice, PageHead, Secret, Tag, Time } from '../design/parts.tsx'
+import { Checks, FormError } from '../design/form.tsx'
+import { Card, Empty, Notice, PageHead, Tag, Time } from '../design/parts.tsx'
 import { type Column, Table } from '../design/table.tsx'
-import type { FormState } from '../form.ts'
-import type { ApiKeyRow, ApiKeysView } from '../views/api-keys.ts'
-import { Revoke } from './revoke.tsx'
+import type { ApiKeyRow } from '../views/api-keys.ts'
+import { EndedSecrets, LabelField, revokeColumn, SecretLabel, SecretNotice, type SecretsProps } from './secrets.tsx'
 
 export const SCOPE_NAMES: Readonly<Record<Scope, string>> = {
   'discovery:read': 'Discovery',
@@ -14,32 +13,17 @@ export const SCOPE_NAMES: Readonly<Record<Scope, string>> = {
   'assessments:read': 'Assessments',
 }
 
-export interface ApiKeysProps {
-  readonly view: ApiKeysView
-  readonly form: FormState
-  readonly nowMs: number
-  readonly mayCreate: boolean
-  readonly mayRevoke: boolean
-  /** A key that was just created. Only this page shows it. */
-  readonly created: { readonly label: string; readonly raw: string } | undefined
-  readonly done: string
-}
-
-export function ApiKeys({ view, form, nowMs, mayCreate, mayRevoke, created, done }: ApiKeysProps) {
+export function ApiKeys(props: SecretsProps<ApiKeyRow>) {
+  const { view, form, nowMs, mayCreate, mayRevoke, created, done } = props
   const { active, ended } = view
   const isFull = active.length >= ACTIVE_API_KEYS_MAX
   return (
     <>
       <PageHead title="API keys" about="Programs read the findings of this organization with a key" />
       {done === 'revoked' && <Notice title="The key is revoked. Its next request is rejected" />}
-      {created !== undefined && (
-        <Notice title={`Copy the key “${created.label}” now. It will not be shown again`}>
-          <Secret id="secret" value={created.raw} />
-          <p class="small">
-            Send it in the header <code>X-API-Key</code>. Only a hash of the key is stored here.
-          </p>
-        </Notice>
-      )}
+      <SecretNotice kind="key" created={created}>
+        Send it in the header <code>X-API-Key</code>.
+      </SecretNotice>
       <div class={mayCreate ? 'wide' : undefined}>
         {active.length === 0 ? (
           <Empty title="No active key">
@@ -57,14 +41,7 @@ export function ApiKeys({ view, form, nowMs, mayCreate, mayRevoke, created, done
             ) : (
               <form class="stack" method="post" action="/api-keys">
                 <FormError form={form} />
-                <Field
-                  name="label"
-                  label="Label"
-                  form={form}
-                  required
-                  maxLength={255}
-                  hint="The program that will use it."
-                />
+                <LabelField form={form} hint="The program that will use it." />
                 <Checks
                   name="scopes"
                   label="What it can read"
@@ -79,30 +56,7 @@ export function ApiKeys({ view, form, nowMs, mayCreate, mayRevoke, created, done
           </Card>
         )}
       </div>
-      {ended.length > 0 && (
-        <details class="past">
-          <summary>{countText(ended.length)} revoked or expired</summary>
-          <div class="card">
-            <Table id="ended" label="Revoked and expired keys" columns={endedColumns(nowMs)} rows={ended} />
-          </div>
-        </details>
-      )}
-    </>
-  )
-}
-
-function labelCell({ label, visible, createdAtMs, status, expiresAtMs }: ApiKeyRow, nowMs: number) {
-  return (
-    <>
-      <strong>{label}</strong>
-      <p class="small muted">
-        <span class="mono">svc_pk_{visible}…</span> <Time ms={createdAtMs} nowMs={nowMs} />
-        {status === 'active' && expiresAtMs > 0 && (
-          <>
-            , expires <Time ms={expiresAtMs} nowMs={nowMs} />
-          </>
-        )}
-      </p>
+      <EndedSecrets label="Revoked and expired keys" columns={describingColumns(nowMs)} rows={ended} nowMs={nowMs} />
     </>
   )
 }
@@ -111,10 +65,24 @@ function scopesText({ scopes }: ApiKeyRow): string {
   return scopes.length === SCOPES.length ? 'All' : scopes.map((scope) => SCOPE_NAMES[scope]).join(', ')
 }
 
-function columns(nowMs: number, mayRevoke: boolean): readonly Column<ApiKeyRow>[] {
-  const all: readonly Column<ApiKeyRow>[] = [
-    { id: 'label', name: 'Label', cell: (row) => labelCell(row, nowMs) },
+function describingColumns(nowMs: number): readonly Column<ApiKeyRow>[] {
+  return [
+    {
+      id: 'label',
+      name: 'Label',
+      cell: (row) => (
+        <SecretLabel row={row} prefix="svc_pk_" nowMs={nowMs}>
+          <Time ms={row.createdAtMs} nowMs={nowMs} />
+        </SecretLabel>
+      ),
+    },
     { id: 'scopes', name: 'Scopes', cell: scopesText, wide: true },
+  ]
+}
+
+function columns(nowMs: number, mayRevoke: boolean): readonly Column<ApiKeyRow>[] {
+  return [
+    ...describingColumns(nowMs),
     {
       id: 'used',
       name: 'Last used',
@@ -123,24 +91,6 @@ function columns(nowMs: number, mayRevoke: boolean): readonly Column<ApiKeyRow>[
         return isUnused ? <Tag tone="warn">{time}</Tag> : time
       },
     },
-  ]
-  if (!mayRevoke) return all
-  return [
-    ...all,
-    {
-      id: 'revoke',
-      name: 'Revoke',
-      cell: ({ id, label }) => <Revoke action={`/api-keys/${id}/revoke`} label={label} />,
-      quiet: true,
-    },
-  ]
-}
-
-function endedColumns(nowMs: number): readonly Column<ApiKeyRow>[] {
-  return [
-    { id: 'label', name: 'Label', cell: (row) => labelCell(row, nowMs) },
-    { id: 'scopes', name: 'Scopes', cell: scopesText, wide: true },
-    { id: 'status', name: 'Status', cell: ({ status }) => status },
-    { id: 'ended', name: 'When', cell: ({ endedAtMs }) => <Time ms={endedAtMs} nowMs={nowMs} /> },
+    ...(mayRevoke ? [revokeColumn<ApiKeyRow>('/api-keys')] : []),
   ]
 }

@@ -1,19 +1,15 @@
-import { isoSeconds } from '../../engine/process/clock.ts'
 import type { AuditEntry } from '../../engine/store/audit-log.ts'
+import { textColumn, timeColumn } from '../design/columns.tsx'
+import { FilterSearch, Filters } from '../design/filters.tsx'
 import { PagesLinks } from '../design/pages-links.tsx'
-import { Empty, PageHead, Time } from '../design/parts.tsx'
+import { Empty, PageHead } from '../design/parts.tsx'
 import { type Column, Table } from '../design/table.tsx'
 import { type AuditView, detailsText } from '../views/audit.ts'
 
 export function auditColumns(nowMs: number): readonly Column<AuditEntry>[] {
   return [
-    {
-      id: 'time',
-      name: 'Time',
-      cell: ({ timeMs }) => <Time ms={timeMs} nowMs={nowMs} />,
-      csv: ({ timeMs }) => isoSeconds(timeMs),
-    },
-    { id: 'actor', name: 'Actor', cell: ({ actor }) => actor, csv: ({ actor }) => actor, wide: true },
+    timeColumn('time', 'Time', nowMs, ({ timeMs }) => timeMs),
+    { ...textColumn('actor', 'Actor', ({ actor }: AuditEntry) => actor), wide: true },
     {
       id: 'action',
       name: 'Action',
@@ -61,13 +57,9 @@ export function Audit({ view, query, nowMs }: AuditProps) {
           CSV
         </a>
       </PageHead>
-      <form class="filters" method="get" action="/audit-log">
-        <div class="field">
-          <label for="q">Search</label>
-          <input id="q" name="q" type="search" value={search} maxLength={100} />
-        </div>
-        <button type="submit">Filter</button>
-      </form>
+      <Filters action="/audit-log">
+        <FilterSearch value={search} />
+      </Filters>
       {rows.length === 0 ? (
         <Empty title="No entry matches">
           <p>

@@ -1,5 +1,6 @@
-import { isoSeconds } from '../../engine/process/clock.ts'
-import { countText, Empty, PageHead, Risk, Tag, Time } from '../design/parts.tsx'
+import { countColumn, textColumn, timeColumn } from '../design/columns.tsx'
+import { FilterSearch, FilterSelect, Filters } from '../design/filters.tsx'
+import { countText, Empty, PageHead, Risk, Tag } from '../design/parts.tsx'
 import { type Column, type Sorting, sorted, Table } from '../design/table.tsx'
 import type { PlatformRow, PlatformState, PlatformsView } from '../views/platforms.ts'
 
@@ -14,14 +15,7 @@ export function platformColumns(nowMs: number): readonly Column<PlatformRow>[] {
       sort: ({ name }) => name,
       csv: ({ name }) => name,
     },
-    {
-      id: 'type',
-      name: 'Type',
-      cell: ({ type }) => type,
-      sort: ({ type }) => type,
-      csv: ({ type }) => type,
-      wide: true,
-    },
+    { ...textColumn('type', 'Type', ({ type }: PlatformRow) => type), wide: true },
     {
       id: 'vendor',
       name: 'Vendor',
@@ -60,21 +54,9 @@ export function platformColumns(nowMs: number): readonly Column<PlatformRow>[] {
       csv: ({ clients }) => clients,
       number: true,
     },
+    { ...countColumn('matches', 'Matches', ({ matches }: PlatformRow) => matches), wide: true },
     {
-      id: 'matches',
-      name: 'Matches',
-      cell: ({ matches }) => countText(matches),
-      sort: ({ matches }) => matches,
-      csv: ({ matches }) => matches,
-      number: true,
-      wide: true,
-    },
-    {
-      id: 'last-seen',
-      name: 'Last seen',
-      cell: ({ lastSeenMs }) => Time({ ms: lastSeenMs, nowMs }),
-      sort: ({ lastSeenMs }) => lastSeenMs,
-      csv: ({ lastSeenMs }) => isoSeconds(lastSeenMs),
+      ...timeColumn('last-seen', 'Last seen', nowMs, ({ lastSeenMs }: PlatformRow) => lastSeenMs),
       number: true,
       wide: true,
     },
@@ -117,7 +99,7 @@ export function Platforms({ view, sorting, query, nowMs }: PlatformsProps) {
           CSV
         </a>
       </PageHead>
-      <Filters view={view} sorting={query.get('sort') ?? ''} />
+      <PlatformFilters view={view} sorting={query.get('sort') ?? ''} />
       {view.rows.length === 0 ? (
         <Empty title="No platform matches">
           <p>
@@ -140,39 +122,15 @@ export function Platforms({ view, sorting, query, nowMs }: PlatformsProps) {
   )
 }
 
-function Filters({ view, sorting }: { readonly view: PlatformsView; readonly sorting: string }) {
+function PlatformFilters({ view, sorting }: { readonly view: PlatformsView; readonly sorting: string }) {
+  const { rows, total } = view
+  const found = rows.length === total ? countText(total) : `${rows.length} of ${countText(total)}`
   return (
-    <form class="filters" method="get" action="/platforms">
+    <Filters action="/platforms" found={found} foundId="platforms-count">
       {sorting !== '' && <input type="hidden" name="sort" value={sorting} />}
-      <div class="field">
-        <label for="q">Search</label>
-        <input id="q" name="q" type="search" value={view.search} maxLength={100} data-filters="platforms" />
-      </div>
-      <div class="field">
-        <label for="state">Decision</label>
-        <select id="state" name="state">
-          {Object.entries(STATE_NAMES).map(([state, name]) => (
-            <option key={state} value={state} selected={state === view.state}>
-              {name}
-            </option>
-          ))}
-        </select>
-      </div>
-      <div class="field">
-        <label for="type">Type</label>
-        <select id="type" name="type">
-          <option value="">All</option>
-          {view.types.map(([id, name]) => (
-            <option key={id} value={id} selected={id === view.type}>
-              {name}
-            </option>
-          ))}
-        </select>
-      </div>
-      <button type="submit">Filter</button>
-      <output id="platforms-count" class="muted small">
-        {view.rows.length === view.total ? countText(view.total) : `${view.rows.length} of ${countText(view.total)}`}
-      </output>
-    </form>
+      <FilterSearch value={view.search} table="platforms" />
+      <FilterSelect name="state" label="Decision" value={view.state} options={Object.entries(STATE_NAMES)} />
+      <FilterSelect name="type" label="Type" value={view.type} options={[['', 'All'], ...view.types]} />
+    </Filters>
   )
 }

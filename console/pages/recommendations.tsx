@@ -4,6 +4,7 @@ import {
   type Recommendation,
   type RecommendationStatus,
 } from '../../engine/store/recommendations.ts'
+import { FilterSelect, Filters } from '../design/filters.tsx'
 import { PagesLinks } from '../design/pages-links.tsx'
 import { countText, Empty, Notice, PageHead, Tag } from '../design/parts.tsx'
 import { type Column, Table } from '../design/table.tsx'
@@ -38,7 +39,7 @@ export function Recommendations({ view, query, mayChange, done }: Recommendation
         </Empty>
       ) : (
         <>
-          <Filters view={view} />
+          <RecommendationFilters view={view} />
           {found === 0 ? (
             <Empty title="No recommendation matches">
               <p>
@@ -64,36 +65,18 @@ export function Recommendations({ view, query, mayChange, done }: Recommendation
   )
 }
 
-function Filters({ view }: { readonly view: RecommendationsView }) {
+function RecommendationFilters({ view }: { readonly view: RecommendationsView }) {
   const statuses = [['to-do', 'To do'], ...Object.entries(STATUS_NAMES), ['all', 'All']] as const
   return (
-    <form class="filters" method="get" action="/recommendations">
-      <div class="field">
-        <label for="status">Status</label>
-        <select id="status" name="status">
-          {statuses.map(([status, name]) => (
-            <option key={status} value={status} selected={status === view.status}>
-              {name}
-            </option>
-          ))}
-        </select>
-      </div>
-      <div class="field">
-        <label for="framework">Framework</label>
-        <select id="framework" name="framework">
-          <option value="">All</option>
-          {view.frameworks.map(([id, name]) => (
-            <option key={id} value={id} selected={id === view.framework}>
-              {name}
-            </option>
-          ))}
-        </select>
-      </div>
-      <button type="submit">Filter</button>
-      <output class="muted small">
-        {countText(view.found)} of {countText(view.total)}
-      </output>
-    </form>
+    <Filters action="/recommendations" found={`${countText(view.found)} of ${countText(view.total)}`}>
+      <FilterSelect name="status" label="Status" value={view.status} options={statuses} />
+      <FilterSelect
+        name="framework"
+        label="Framework"
+        value={view.framework}
+        options={[['', 'All'], ...view.frameworks]}
+      />
+    </Filters>
   )
 }
 

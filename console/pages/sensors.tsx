@@ -1,5 +1,5 @@
-import { isoSeconds } from '../../engine/process/clock.ts'
-import { countText, Empty, PageHead, Tag, Time, type Tone } from '../design/parts.tsx'
+import { countColumn, timeColumn } from '../design/columns.tsx'
+import { Empty, PageHead, Tag, type Tone } from '../design/parts.tsx'
 import { type Column, Table } from '../design/table.tsx'
 import type { SensorRow, SensorsView } from '../views/intake.ts'
 import { HiddenTraffic, percentText } from './coverage.tsx'
@@ -20,21 +20,8 @@ export function sensorColumns(nowMs: number): readonly Column<SensorRow>[] {
       cell: ({ state }) => <Tag tone={TONES[state]}>{state}</Tag>,
       csv: ({ state }) => state,
     },
-    {
-      id: 'heard',
-      name: 'Last report',
-      cell: ({ heardMs }) => <Time ms={heardMs} nowMs={nowMs} />,
-      csv: ({ heardMs }) => isoSeconds(heardMs),
-      wide: true,
-    },
-    {
-      id: 'packets',
-      name: 'Packets',
-      cell: ({ packets }) => countText(packets),
-      csv: ({ packets }) => packets,
-      number: true,
-      wide: true,
-    },
+    { ...timeColumn('heard', 'Last report', nowMs, ({ heardMs }: SensorRow) => heardMs), wide: true },
+    { ...countColumn('packets', 'Packets', ({ packets }: SensorRow) => packets), wide: true },
     {
       id: 'lost',
       name: 'Lost',
@@ -43,21 +30,8 @@ export function sensorColumns(nowMs: number): readonly Column<SensorRow>[] {
       number: true,
       wide: true,
     },
-    {
-      id: 'names',
-      name: 'Names',
-      cell: ({ names }) => countText(names),
-      csv: ({ names }) => names,
-      number: true,
-      wide: true,
-    },
-    {
-      id: 'matched',
-      name: 'Matches',
-      cell: ({ matched }) => countText(matched),
-      csv: ({ matched }) => matched,
-      number: true,
-    },
+    { ...countColumn('names', 'Names', ({ names }: SensorRow) => names), wide: true },
+    countColumn('matched', 'Matches', ({ matched }) => matched),
   ]
 }
 

@@ -2,7 +2,7 @@ import type { AccountLinkKind } from '../../engine/store/account-links.ts'
 import { Field, FormError } from '../design/form.tsx'
 import { PlainPage, type Theme } from '../design/layout.tsx'
 import type { FormState } from '../form.ts'
-import { PASSWORD_LENGTH_MIN } from '../sign-in/passwords.ts'
+import { NewPassword } from './new-password.tsx'
 
 export interface SetupProps {
   readonly theme: Theme
@@ -95,24 +95,7 @@ export function SetupAccount(props: SetupAccountProps) {
               />
             )}
             {name !== '' && <input type="hidden" name="username" autoComplete="username" value={name} />}
-            <Field
-              name="password"
-              label="Password"
-              type="password"
-              form={form}
-              required
-              minLength={PASSWORD_LENGTH_MIN}
-              autoComplete="new-password"
-              hint={`At least ${PASSWORD_LENGTH_MIN} characters.`}
-            />
-            <Field
-              name="repeated"
-              label="Repeat the password"
-              type="password"
-              form={form}
-              required
-              autoComplete="new-password"
-            />
+            <NewPassword label="Password" form={form} />
           </>
         )}
         <button class="first" type="submit">

@@ -1,4 +1,5 @@
 import { isoSeconds } from '../../engine/process/clock.ts'
+import { countColumn } from '../design/columns.tsx'
 import { Card, countText, Empty, PageHead, Time } from '../design/parts.tsx'
 import { type Column, Table } from '../design/table.tsx'
 import type { SourceRow } from '../views/intake.ts'
@@ -39,22 +40,8 @@ export function sourceColumns(nowMs: number): readonly Column<SourceRow>[] {
       csv: ({ format }) => format,
       wide: true,
     },
-    {
-      id: 'messages',
-      name: 'Messages',
-      cell: ({ messages }) => countText(messages),
-      csv: ({ messages }) => messages,
-      number: true,
-      wide: true,
-    },
-    {
-      id: 'stored',
-      name: 'AI matches',
-      cell: ({ stored }) => countText(stored),
-      csv: ({ stored }) => stored,
-      number: true,
-      wide: true,
-    },
+    { ...countColumn('messages', 'Messages', ({ messages }: SourceRow) => messages), wide: true },
+    { ...countColumn('stored', 'AI matches', ({ stored }: SourceRow) => stored), wide: true },
     {
       id: 'understood',
       name: 'Understood',

@@ -1,40 +1,25 @@
-import { Field, FormError } from '../design/form.tsx'
-import { Card, countText, Empty, Notice, PageHead, Secret, Time } from '../design/parts.tsx'
+import { countColumn, timeColumn } from '../design/columns.tsx'
+import { FormError } from '../design/form.tsx'
+import { Card, countText, Empty, Notice, PageHead } from '../design/parts.tsx'
 import { type Column, Table } from '../design/table.tsx'
-import type { FormState } from '../form.ts'
-import type { TokenRow, TokensView } from '../views/tokens.ts'
-import { Revoke } from './revoke.tsx'
+import type { TokenRow } from '../views/tokens.ts'
+import { EndedSecrets, LabelField, revokeColumn, SecretLabel, SecretNotice, type SecretsProps } from './secrets.tsx'
 
-export interface TokensProps {
-  readonly view: TokensView
-  readonly form: FormState
-  readonly nowMs: number
-  readonly mayGenerate: boolean
-  readonly mayRevoke: boolean
-  /** A token that was just generated. Only this page shows it. */
-  readonly generated: { readonly label: string; readonly raw: string } | undefined
-  readonly done: string
-}
-
-export function Tokens({ view, form, nowMs, mayGenerate, mayRevoke, generated, done }: TokensProps) {
+export function Tokens(props: SecretsProps<TokenRow>) {
+  const { view, form, nowMs, mayCreate, mayRevoke, created, done } = props
   const { active, ended } = view
   return (
     <>
       <PageHead title="Monitoring tokens" about="Collectors and log senders authenticate with a token" />
       {done === 'revoked' && <Notice title="The token is revoked. Its senders are rejected from now on" />}
-      {generated !== undefined && (
-        <Notice title={`Copy the token “${generated.label}” now. It will not be shown again`}>
-          <Secret id="secret" value={generated.raw} />
-          <p class="small">
-            For a collector, set it as <code>SVC_TOKEN</code>. Only a hash of the token is stored here.
-          </p>
-        </Notice>
-      )}
-      <div class={mayGenerate ? 'wide' : undefined}>
+      <SecretNotice kind="token" created={created}>
+        For a collector, set it as <code>SVC_TOKEN</code>.
+      </SecretNotice>
+      <div class={mayCreate ? 'wide' : undefined}>
         {active.length === 0 ? (
           <Empty title="No active token">
             <p class="muted">
-              {mayGenerate
+              {mayCreate
                 ? 'Generate a token first. Then start a collector or a log sender with it.'
                 : 'Ask an admin of the organization to generate one.'}
             </p>
@@ -44,18 +29,11 @@ export function Tokens({ view, form, nowMs, mayGenerate, mayRevoke, generated, d
             <Table id="tokens" label="Active tokens" columns={columns(nowMs, mayRevoke)} rows={active} />
           </Card>
         )}
-        {mayGenerate && (
+        {mayCreate && (
           <Card title="Generate token">
             <form class="stack" method="post" action="/monitoring-tokens">
               <FormError form={form} />
-              <Field
-                name="label"
-                label="Label"
-                form={form}
-                required
-                maxLength={255}
-                hint="The sensor or sender that will use it."
-              />
+              <LabelField form={form} hint="The sensor or sender that will use it." />
               <button class="first" type="submit">
                 Generate Token
               </button>
@@ -63,63 +41,29 @@ export function Tokens({ view, form, nowMs, mayGenerate, mayRevoke, generated, d
           </Card>
         )}
       </div>
-      {ended.length > 0 && (
-        <details class="past">
-          <summary>{countText(ended.length)} revoked or expired</summary>
-          <div class="card">
-            <Table id="ended" label="Revoked and expired tokens" columns={endedColumns(nowMs)} rows={ended} />
-          </div>
-        </details>
-      )}
+      <EndedSecrets label="Revoked and expired tokens" columns={[labelColumn(nowMs)]} rows={ended} nowMs={nowMs} />
     </>
   )
 }
 
-function labelCell({ label, visible, bindings, status, expiresAtMs }: TokenRow, nowMs: number) {
-  return (
-    <>
-      <strong>{label}</strong>
-      <p class="small muted">
-        <span class="mono">svc_mt_{visible}…</span>
-        {bindings.length > 0 && ` ${bindings.join(', ')}`}
-        {status === 'active' && expiresAtMs > 0 && (
-          <>
-            , expires <Time ms={expiresAtMs} nowMs={nowMs} />
-          </>
-        )}
-      </p>
-    </>
-  )
+function labelColumn(nowMs: number): Column<TokenRow> {
+  return {
+    id: 'label',
+    name: 'Label',
+    cell: (row) => (
+      <SecretLabel row={row} prefix="svc_mt_" nowMs={nowMs}>
+        {row.bindings.join(', ')}
+      </SecretLabel>
+    ),
+  }
 }
 
 function columns(nowMs: number, mayRevoke: boolean): readonly Column<TokenRow>[] {
-  const all: readonly Column<TokenRow>[] = [
-    { id: 'label', name: 'Label', cell: (row) => labelCell(row, nowMs) },
-    {
-      id: 'created',
-      name: 'Generated',
-      cell: ({ createdAtMs }) => <Time ms={createdAtMs} nowMs={nowMs} />,
-      wide: true,
-    },
-    { id: 'messages', name: 'Messages', cell: ({ messages }) => countText(messages), number: true, wide: true },
-    { id: 'seen', name: 'Last message', cell: ({ lastSeenMs }) => <Time ms={lastSeenMs} nowMs={nowMs} /> },
-  ]
-  if (!mayRevoke) return all
   return [
-    ...all,
-    {
-      id: 'revoke',
-      name: 'Revoke',
-      cell: ({ id, label }) => <Revoke action={`/monitoring-tokens/${id}/revoke`} label={label} />,
-      quiet: true,
-    },
-  ]
-}
-
-function endedColumns(nowMs: number): readonly Column<TokenRow>[] {
-  return [
-    { id: 'label', name: 'Label', cell: (row) => labelCell(row, nowMs) },
-    { id: 'status', name: 'Status', cell: ({ status }) => status },
-    { id: 'ended', name: 'When', cell: ({ endedAtMs }) => <Time ms={endedAtMs} nowMs={nowMs} /> },
+    labelColumn(nowMs),
+    { ...timeColumn('created', 'Generated', nowMs, ({ createdAtMs }: TokenRow) => createdAtMs), wide: true },
+    { ...countColumn('messages', 'Messages', ({ messages }: TokenRow) => messages), wide: true },
+    timeColumn('seen', 'Last message', nowMs, ({ lastSeenMs }) => lastSeenMs),
+    ...(mayRevoke ? [revokeColumn<TokenRow>('/monitoring-tokens')] : []),
   ]
 }

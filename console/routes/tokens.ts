@@ -1,52 +1,18 @@
-import { EMPTY_FORM, FormFields, type FormState } from '../form.ts'
-import { type Answer, redirect } from '../http/answer.ts'
-import { form, page, type Route } from '../http/router.ts'
-import type { Visit } from '../http/visit.ts'
-import { Tokens, type TokensProps } from '../pages/tokens.tsx'
+import { Tokens } from '../pages/tokens.tsx'
 import { tokensView } from '../views/tokens.ts'
-import { refusedForm } from './refused-form.ts'
+import { secretRoutes } from './secrets.ts'
 
-const PATH = '/monitoring-tokens'
-
-export const TOKEN_ROUTES: readonly Route[] = [
-  page(PATH, 'token.read', (visit) => tokensPage(visit, EMPTY_FORM, 200)),
-  form(PATH, 'token.generate', generate, { confirmed: true }),
-  form(
-    `${PATH}/:id/revoke`,
-    'token.revoke',
-    async (visit, { id }) => {
-      await visit.change('token.revoke', { id })
-      return redirect(`${PATH}?done=revoked`)
-    },
-    { confirmed: true },
-  ),
-]
-
-async function generate(visit: Visit): Promise<Answer> {
-  const { fields } = visit.request
-  const label = fields.text('label').trim()
-  if (label === '') {
-    return tokensPage(visit, { values: fields, errors: { label: 'Enter a label' } }, 400)
-  }
-  try {
-    const { raw } = await visit.change('token.generate', { label })
-    return tokensPage(visit, { values: new FormFields(), errors: {} }, 200, { label, raw })
-  } catch (error) {
-    const { state, status } = refusedForm(error, fields)
-    return tokensPage(visit, state, status)
-  }
-}
-
-function tokensPage(visit: Visit, state: FormState, status: number, generated?: TokensProps['generated']): Answer {
-  const { site, nowMs, request } = visit
-  const content = Tokens({
-    view: site.store.environment.read(() => tokensView(visit)),
-    form: state,
-    nowMs,
-    mayGenerate: visit.may('token.generate'),
-    mayRevoke: visit.may('token.revoke'),
-    generated,
-    done: request.query.get('done') ?? '',
-  })
-  return visit.page('Monitoring tokens', PATH, content, { status, showsSecret: generated !== undefined })
-}
+export const TOKEN_ROUTES = secretRoutes({
+  path: '/monitoring-tokens',
+  title: 'Monitoring tokens',
+  actions: { read: 'token.read', create: 'token.generate', revoke: 'token.revoke' },
+  view: tokensView,
+  content: Tokens,
+  readNew: (visit) => {
+    const { fields } = visit.request
+    const label = fields.text('label').trim()
+    if (label === '') return { state: { values: fields, errors: { label: 'Enter a label' } } }
+    return { label, create: () => visit.change('token.generate', { label }) }
+  },
+  revoke: (visit, id) => visit.change('token.revoke', { id }),
+})

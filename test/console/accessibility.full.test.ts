@@ -171,7 +171,8 @@ t.test('a keyboard reaches everything, and the focus is visible', async (t) => {
     }
     const missing = await page.$$eval(
       '[data-reach]',
-      (all, of) => all.filter((each) => !of.includes((each as HTMLElement).dataset['reach'] ?? '')).map((each) => each.outerHTML),
+      (all, of) =>
+        all.filter((each) => !of.includes((each as HTMLElement).dataset['reach'] ?? '')).map((each) => each.outerHTML),
       [...reached],
     )
     t.same(missing, [], `${path}: the keyboard reaches all ${count} elements`)
@@ -186,7 +187,10 @@ t.test('the skip link leads to the content, and the menu of a phone opens by key
   t.match((await focused(page)).html, /class="skip"/)
   await page.keyboard.press('Enter')
   await page.keyboard.press('Tab')
-  t.ok(await page.evaluate(() => document.activeElement?.closest('main') !== null), 'the next element is in the content')
+  t.ok(
+    await page.evaluate(() => document.activeElement?.closest('main') !== null),
+    'the next element is in the content',
+  )
 
   await page.setViewport(PHONE)
   await page.goto(`${site.origin}/platforms`)

@@ -183,7 +183,10 @@ async function assess(t: Test, { page, origin, api }: Site, key: string): Promis
   const { recommendations } = (await api('recommendations', key)).body as {
     readonly recommendations: readonly { readonly title: string; readonly status: string }[]
   }
-  t.same(recommendations.filter(({ status }) => status === 'in_progress').map((each) => each.title), [title])
+  t.same(
+    recommendations.filter(({ status }) => status === 'in_progress').map((each) => each.title),
+    [title],
+  )
 }
 
 /** A viewer accepts an invitation in a browser of their own. */

@@ -8,6 +8,7 @@ import { secretHash } from '../../console/sign-in/secrets.ts'
 import { makeSite } from '../../console/site.ts'
 import { ConsoleWriter } from '../../console/writer.ts'
 import type { HttpImplementation } from '../../engine/http/listen.ts'
+import type { BodyPace } from '../../engine/http/port.ts'
 import { newUuid } from '../../engine/store/keys.ts'
 import type { Role } from '../../engine/store/members.ts'
 import type { Organization } from '../../engine/store/organizations.ts'
@@ -31,6 +32,7 @@ export interface ConsoleOptions {
   readonly implementation?: HttpImplementation
   readonly routes?: readonly Route[]
   readonly origin?: string
+  readonly formPace?: BodyPace
   /** The test stores what no program would write. */
   readonly unchecked?: boolean
 }
@@ -58,6 +60,7 @@ export async function serveConsole(
     origin: options.origin ?? '',
     scheme: 'https',
     log: quietLog,
+    ...(options.formPace ? { formPace: options.formPace } : {}),
   })
   const server = await serve(t, options.implementation ?? 'uws', opened.directory, handler)
   const origin = `https://localhost:${server.listener.port}`
