@@ -36,8 +36,8 @@ export async function fill(page: Page, values: Readonly<Record<string, string>>)
 
 export const heading = (page: Page): Promise<string> => page.$eval('h1', (element) => element.textContent ?? '')
 
-/** The visible text of the page. */
-export const textOf = (page: Page): Promise<string> => page.$eval('main', (element) => element.innerText)
+/** The text of the content. */
+export const textOf = (page: Page): Promise<string> => page.$eval('main', (element) => element.textContent ?? '')
 
 /** What axe-core finds: WCAG 2.2 AA and best practices. */
 export async function barriers(page: Page): Promise<string[]> {
