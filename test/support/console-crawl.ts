@@ -8,6 +8,8 @@ const ROUTER = new Router(ROUTES)
 
 /** Queries of one path that a crawl follows: the sort orders and filters of a table. */
 const QUERIES_MAX = 4
+/** Paths of one route that a crawl follows, such as those of platforms. */
+const PATHS_MAX = 25
 
 export type FormValues = Readonly<Record<string, string>>
 
@@ -26,30 +28,36 @@ export async function crawl(browser: Browser, more: readonly string[] = []): Pro
   const answers = new Map<string, Answer>()
   const forms = new Map<string, FormValues>()
   const strays: string[] = []
-  const queries = new Map<string, number>()
-  const shown = NAVIGATION.flatMap(({ entries }) => entries.map(({ path }) => path))
+  const times = new Map<string, number>()
+  const isEnough = (what: string, max: number): boolean => {
+    const count = (times.get(what) ?? 0) + 1
+    times.set(what, count)
+    return count > max
+  }
+  const entries = NAVIGATION.flatMap((group) => group.entries.map(({ path }) => path))
   const { text } = await browser.get('/account')
-  const waiting = ['/account', ...shown.filter((path) => text.includes(`<a href="${path}"`)), ...more]
+  const waiting = ['/account', ...entries.filter((path) => text.includes(`<a href="${path}"`)), ...more]
   for (let address = waiting.shift(); address !== undefined; address = waiting.shift()) {
     const url = new URL(address, 'https://console.invalid/')
     const key = url.pathname + url.search
-    const count = queries.get(url.pathname) ?? 0
     if (url.origin !== 'https://console.invalid' || url.pathname.startsWith('/assets/')) continue
-    if (answers.has(key) || count >= QUERIES_MAX) continue
-    queries.set(url.pathname, count + 1)
-    if (ROUTER.find('GET', url.pathname) === undefined) {
+    if (answers.has(key)) continue
+    const found = ROUTER.find('GET', url.pathname)
+    if (found === undefined) {
       strays.push(key)
       continue
     }
+    if (isEnough(url.pathname, QUERIES_MAX)) continue
+    if (found.route.path !== url.pathname && isEnough(found.route.path, PATHS_MAX)) continue
     const answer = await browser.get(key)
     answers.set(key, answer)
-    const found = linksOf(answer.text)
+    const shown = linksOf(answer.text)
     const location = String(answer.headers['location'] ?? '')
-    for (const link of [...found.pages, location].filter((each) => each !== '')) {
+    for (const link of [...shown.pages, location].filter((each) => each !== '')) {
       const target = new URL(link, url)
       waiting.push(target.origin === url.origin ? target.pathname + target.search : target.href)
     }
-    for (const { action, values } of found.forms) {
+    for (const { action, values } of shown.forms) {
       const { pathname } = new URL(action, url)
       if (ROUTER.find('POST', pathname) === undefined) strays.push(`POST ${pathname}`)
       else forms.set(pathname, values)

@@ -42,8 +42,13 @@ export interface Amounts {
 }
 
 const FEW: Amounts = { platforms: 6, sources: 3 }
-/** Every name of the registry that a client can ask for, one for each platform. */
-const NAMES = loadCatalog().platforms.map(({ domains }) => domains[0]?.domain ?? '')
+/** A name of each platform that a client can ask for. */
+const NAMES = loadCatalog().platforms.flatMap(({ domains }) =>
+  domains
+    .map(({ domain }) => domain)
+    .filter((domain) => !domain.includes('*'))
+    .slice(0, 1),
+)
 
 /**
  * Gives an organization data of every kind, as the use cases and a scan store them, so that every
