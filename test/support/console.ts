@@ -35,6 +35,8 @@ export interface ConsoleOptions {
   readonly formPace?: BodyPace
   /** The test stores what no program would write. */
   readonly unchecked?: boolean
+  /** The time at which the clock starts; NOON if absent. */
+  readonly startMs?: number
 }
 
 /**
@@ -45,7 +47,7 @@ export async function serveConsole(
   t: { testdir(): string; teardown(work: () => unknown): void },
   options: ConsoleOptions = {},
 ): Promise<TestConsole> {
-  const opened = openStore(t, { unchecked: options.unchecked ?? false })
+  const opened = openStore(t, options)
   const { store, clock } = opened
   const organization = makeOrganization(opened, 'Acme')
   const registry = new RegistryInForce(store)
