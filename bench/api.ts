@@ -56,12 +56,16 @@ export async function run({ toy }: { toy: boolean }): Promise<void> {
     const directory = mkdtempSync(join(tmpdir(), 'posture-bench-'))
     try {
       const data = await makeApiData(join(directory, 'data'), store)
+      cpSync(data.directory, copyOf(data).directory, { recursive: true })
       for (const tls of [false, true]) await compareServers(directory, data, { ...sizes, tls, toy })
     } finally {
       rmSync(directory, { recursive: true })
     }
   }
 }
+
+/** Two services cannot use one data directory. */
+const copyOf = (data: ApiData): ApiData => ({ ...data, directory: `${data.directory}-2` })
 
 interface Sizes {
   readonly rounds: number
@@ -77,7 +81,7 @@ async function compareServers(directory: string, data: ApiData, { rounds, second
   try {
     contenders.push(
       await ours('ours', data, tls, ['--console-port', '0']),
-      await ours(WITHOUT_CONSOLE, copied(data), tls, ['--console-port', 'off']),
+      await ours(WITHOUT_CONSOLE, copyOf(data), tls, ['--console-port', 'off']),
       await child(BARE, BARE_NAME, data, files),
       await child(BARE, `the same with ${data.organizations} bodies in turn`, data, files, [`${data.organizations}`]),
     )
@@ -145,13 +149,6 @@ const AIMS: Readonly<Record<string, Aims>> = {
 }
 
 const SERVICE = fileURLToPath(new URL('../api/main.js', import.meta.url))
-
-/** Two services cannot use one data directory. */
-function copied(data: ApiData): ApiData {
-  const directory = `${data.directory}-2`
-  if (!existsSync(directory)) cpSync(data.directory, directory, { recursive: true })
-  return { ...data, directory }
-}
 
 async function ours(name: string, { directory }: ApiData, tls: boolean, more: readonly string[]): Promise<Contender> {
   const off = ['ingest-port', 'syslog-tls', 'syslog-tcp', 'syslog-udp', 'metrics-port'].flatMap((name) => [
