@@ -56,7 +56,7 @@ export class AccessLog {
         status,
         bytes,
         ...(caller === undefined ? {} : { organization: caller.organization.id, key_visible: caller.visible }),
-        ...(this.#skipped > 0 ? { left_out: this.#skipped } : {}),
+        ...(this.#skipped > 0 ? { skipped: this.#skipped } : {}),
       },
       'request',
     )

@@ -3,13 +3,13 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { METHODS } from '../engine/event/event.ts'
 import { DAY_MS, systemClock } from '../engine/process/clock.ts'
-import { EventFold } from '../engine/scan/event-fold.ts'
-import { ScanRunner } from '../engine/scan/fold.ts'
+import { EventAggregator } from '../engine/scan/event-aggregator.ts'
+import { ScanRunner } from '../engine/scan/scan-runner.ts'
 import { Store } from '../engine/store/store.ts'
 import { NameMatcher } from '../registry/match.ts'
 import { print, shown } from './compare.ts'
 import { megabytes, memoryBytes } from './machine.ts'
-import type { FoldedSums } from './peers/scan-sql.ts'
+import type { ScanSums } from './peers/scan-sql.ts'
 import type { ScanBenchAnswer } from './scan-answer.ts'
 import { ScanEvents } from './workload/scan-events.ts'
 
@@ -21,14 +21,14 @@ const store = new Store(directory)
 const work = new ScanEvents(Date.now())
 const matcher = new NameMatcher(work.catalog)
 const runner = new ScanRunner(store, { matcherOf: () => matcher }, systemClock)
-const answer = { rates: [] as number[], foldRates: [] as number[], platforms: 0, days: 0, milliseconds: 0 }
+const answer = { rates: [] as number[], aggregateRates: [] as number[], platforms: 0, days: 0, milliseconds: 0 }
 let anonymousBytes = 0
 
 try {
-  if (what === 'fold') fold(numbers[0] ?? 1, numbers[1] ?? 1, numbers[2] ?? 1)
+  if (what === 'scan') scanBuffers(numbers[0] ?? 1, numbers[1] ?? 1, numbers[2] ?? 1)
   else if (what === 'publish') publish(numbers[0] ?? 1)
   else pairs(numbers[0] ?? 1)
-  const sums = what === 'fold' ? sumsOf() : { matches: 0, days: 0, names: 0 }
+  const sums = what === 'scan' ? sumsOf() : { matches: 0, days: 0, names: 0 }
   process.send?.({ ...answer, sums, anonymousMegabytes: megabytes(anonymousBytes) } satisfies ScanBenchAnswer)
 } finally {
   await store.close()
@@ -49,15 +49,15 @@ function scan(ids: readonly string[]): number {
   const failed = outcomes.find(({ scan: { status } }) => status !== 'completed')
   if (failed !== undefined) throw new Error(failed.scan.failure)
   answer.platforms = outcomes.reduce((sum, outcome) => sum + outcome.scan.summary.platformsDiscovered, 0)
-  return outcomes.reduce((sum, outcome) => sum + outcome.scan.eventsFolded, 0)
+  return outcomes.reduce((sum, outcome) => sum + outcome.scan.eventsAdded, 0)
 }
 
-function fold(organizations: number, each: number, rounds: number): void {
+function scanBuffers(organizations: number, each: number, rounds: number): void {
   const ids = makeOrganizations(organizations)
-  const alone = new EventFold()
+  const alone = new EventAggregator()
   for (let round = 0; round < rounds; round++) {
     work.fill(store, ids, round * each, (round + 1) * each)
-    const foldStart = performance.now()
+    const aggregateStart = performance.now()
     for (const id of ids) {
       alone.clear(matcher)
       for (const chunk of store.buffer.chunks(id)) alone.addChunk(chunk)
@@ -65,8 +65,8 @@ function fold(organizations: number, each: number, rounds: number): void {
     const start = performance.now()
     const events = scan(ids)
     const end = performance.now()
-    if (events !== organizations * each) throw new Error(`${events} events were folded`)
-    answer.foldRates.push(events / ((start - foldStart) / 1000))
+    if (events !== organizations * each) throw new Error(`${events} events were added`)
+    answer.aggregateRates.push(events / ((start - aggregateStart) / 1000))
     answer.rates.push(events / ((end - start) / 1000))
     anonymousBytes = Math.max(anonymousBytes, memoryBytes('self', 'RssAnon'))
   }
@@ -141,7 +141,7 @@ function pairs(count: number): void {
   )
 }
 
-function sumsOf(): FoldedSums {
+function sumsOf(): ScanSums {
   let matches = 0
   let days = 0
   let names = 0

@@ -37,13 +37,13 @@ export async function measureLatency({ toy }: { toy: boolean }): Promise<void> {
     for (let round = 0; round < sizes.rounds; round++) {
       idle.push(await latencies(directory, keys, sizes.seconds))
       work.fill(store, ids, round * sizes.eventsEach, (round + 1) * sizes.eventsEach)
-      busy.push(await latencies(directory, keys, sizes.seconds, () => folded(store, ids)))
+      busy.push(await latencies(directory, keys, sizes.seconds, () => scanned(store, ids)))
     }
     await store.close()
     const of = (part: number, rounds: readonly number[][]) => median(rounds.map((times) => percentile(times, part)))
     const grown = of(0.99, busy) / of(0.99, idle)
     print(
-      `API at ${REQUESTS_PER_SECOND} requests/s while ${shown(sizes.organizations * sizes.eventsEach)} events are folded: p99 ${ratio(grown)} of that of an idle service, aim ${P99_AIM}x ${aimText(grown <= P99_AIM)}  (p50 ${ms(of(0.5, busy))} | ${ms(of(0.5, idle))}, p99 ${ms(of(0.99, busy))} | ${ms(of(0.99, idle))}; medians of ${sizes.rounds} rounds)`,
+      `API at ${REQUESTS_PER_SECOND} requests/s while ${shown(sizes.organizations * sizes.eventsEach)} events are scanned: p99 ${ratio(grown)} of that of an idle service, aim ${P99_AIM}x ${aimText(grown <= P99_AIM)}  (p50 ${ms(of(0.5, busy))} | ${ms(of(0.5, idle))}, p99 ${ms(of(0.99, busy))} | ${ms(of(0.99, idle))}; medians of ${sizes.rounds} rounds)`,
     )
   } finally {
     rmSync(directory, { recursive: true })
@@ -51,21 +51,21 @@ export async function measureLatency({ toy }: { toy: boolean }): Promise<void> {
 }
 
 /**
- * Resolves when no organization has buffered events. Folding that takes longer than the measurement
- * covers all of it, so the measurement is void only if folding never ends.
+ * Resolves when no organization has buffered events. A scan that takes longer than the measurement
+ * covers all of it, so the measurement is void only if scans never end.
  */
-async function folded(store: Store, ids: readonly string[]): Promise<void> {
-  const endMs = performance.now() + FOLD_MS_MAX
+async function scanned(store: Store, ids: readonly string[]): Promise<void> {
+  const endMs = performance.now() + SCAN_MS_MAX
   for (;;) {
     const waiting = ids.reduce((sum, id) => sum + store.environment.read(() => store.buffer.count(id)), 0)
     if (waiting === 0) return
-    if (performance.now() > endMs) throw new Error(`${waiting} events were not folded within ${FOLD_MS_MAX / 1000} s`)
-    await new Promise((resolve) => setTimeout(resolve, FOLD_POLL_MS))
+    if (performance.now() > endMs) throw new Error(`${waiting} events were not scanned within ${SCAN_MS_MAX / 1000} s`)
+    await new Promise((resolve) => setTimeout(resolve, SCAN_POLL_MS))
   }
 }
 
-const FOLD_MS_MAX = 120_000
-const FOLD_POLL_MS = 20
+const SCAN_MS_MAX = 120_000
+const SCAN_POLL_MS = 20
 const SERVICE = fileURLToPath(new URL('../api/main.js', import.meta.url))
 
 /**

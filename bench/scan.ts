@@ -10,10 +10,10 @@ import { measureLatency } from './scan-latency.ts'
 import { ScanEvents } from './workload/scan-events.ts'
 
 /**
- * How fast buffered events become a scan. Ours folds the buffer, publishes and empties it, each
- * scan durable. The databases fold the same events from a table into tables of days, names and
- * clients, and empty it. They are given the platform of each name, which ours must find, and they
- * publish nothing.
+ * How fast buffered events become a scan. Ours adds the buffer to the evidence, publishes and
+ * empties it, each scan durable. The databases add the same events from a table into tables of
+ * days, names and clients, and empty it. They are given the platform of each name, which ours must
+ * find, and they publish nothing.
  */
 const EVENTS_AIM = 2_000_000
 const MEMORY_AIM_MB = 256
@@ -21,13 +21,13 @@ const ROUNDS = 3
 
 export async function run({ toy }: { toy: boolean }): Promise<void> {
   const events = toy ? 2000 : 1_000_000
-  for (const organizations of toy ? [1, 10] : [1, 100, 10_000]) await compareFolds(organizations, events, toy)
+  for (const organizations of toy ? [1, 10] : [1, 100, 10_000]) await compareScans(organizations, events, toy)
   await costOfPlatforms(toy)
   await inChild(['pairs', toy ? '20000' : '10000000'])
   await measureLatency({ toy })
 }
 
-async function compareFolds(organizations: number, events: number, toy: boolean): Promise<void> {
+async function compareScans(organizations: number, events: number, toy: boolean): Promise<void> {
   const directory = mkdtempSync(join(tmpdir(), 'posture-bench-'))
   const peers: ScanPeer[] = []
   try {
@@ -39,13 +39,13 @@ async function compareFolds(organizations: number, events: number, toy: boolean)
     }
     const rounds = toy ? 1 : ROUNDS
     // In a separate process, so that its memory is separate from the peers'.
-    const ours = await inChild(['fold', String(organizations), String(each), String(rounds)])
+    const ours = await inChild(['scan', String(organizations), String(each), String(rounds)])
     const rates = peers.map(() => [] as number[])
     for (let round = 0; round < rounds; round++) {
       for (const [index, peer] of peers.entries()) {
         await peer.fill(rowsOf(work, organizations, round * each, (round + 1) * each))
         const start = performance.now()
-        await peer.fold()
+        await peer.scan()
         rates[index]?.push(events / ((performance.now() - start) / 1000))
       }
     }
@@ -61,7 +61,7 @@ async function compareFolds(organizations: number, events: number, toy: boolean)
     )
     const aim = organizations === 1 ? `, aim ${shown(EVENTS_AIM)} ${aimText(rate >= EVENTS_AIM)}` : ''
     print(
-      `  ours ${shown(rate)} events/s${aim}; fold alone ${shown(median(ours.foldRates))}; anonymous memory ${ours.anonymousMegabytes} MB, aim ${MEMORY_AIM_MB} ${aimText(ours.anonymousMegabytes <= MEMORY_AIM_MB)}`,
+      `  ours ${shown(rate)} events/s${aim}; aggregation alone ${shown(median(ours.aggregateRates))}; anonymous memory ${ours.anonymousMegabytes} MB, aim ${MEMORY_AIM_MB} ${aimText(ours.anonymousMegabytes <= MEMORY_AIM_MB)}`,
     )
     peers.forEach(({ name }, index) => {
       const peer = median(rates[index] ?? [])
@@ -79,7 +79,7 @@ function* rowsOf(work: ScanEvents, organizations: number, first: number, end: nu
   }
 }
 
-/** Cost of a scan that folds little and publishes much. */
+/** Cost of a scan that adds little and publishes much. */
 async function costOfPlatforms(toy: boolean): Promise<void> {
   const { milliseconds, platforms, days } = await inChild(['publish', toy ? '3' : '30'])
   print(

@@ -164,9 +164,9 @@ export function metricRows(status: CollectorStatus): MetricRow[] {
         'place',
       ],
       [
-        'packets_passed_over_total',
+        'packets_skipped_total',
         'counter',
-        'Packets seen twice',
+        'Packets skipped because they were seen twice',
         { filter_change: live.seenByBoth, loopback: live.skipped },
         'cause',
       ],

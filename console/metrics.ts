@@ -1,5 +1,5 @@
 import { type AnswerTotals, answerTotals, makeAnswerCounters } from '../engine/http/answer-counters.ts'
-import type { LabelledValue, MetricRow } from '../engine/process/metrics.ts'
+import type { LabeledValue, MetricRow } from '../engine/process/metrics.ts'
 
 /** The result of a password check, at sign-in and before a sensitive change. */
 export const CHECK_RESULTS = ['correct', 'wrong', 'rate_limited', 'overloaded'] as const
@@ -48,7 +48,7 @@ export class ConsoleCounters {
 /** The metrics of the console, for Prometheus. */
 export function consoleRows(
   memory: ConsoleCounterMemory,
-  changes: readonly LabelledValue[],
+  changes: readonly LabeledValue[],
   sessions: number,
 ): MetricRow[] {
   const { byStatus, bodyBytes, aborted }: AnswerTotals = answerTotals(memory.answers)

@@ -4,7 +4,7 @@ import type { Clock } from '../engine/process/clock.ts'
 import { Fault, plainFault } from '../engine/process/error-codes.ts'
 import { logFailure } from '../engine/process/failure.ts'
 import type { Logger } from '../engine/process/log.ts'
-import type { LabelledValue } from '../engine/process/metrics.ts'
+import type { LabeledValue } from '../engine/process/metrics.ts'
 import type { RegistryInForce } from '../engine/store/registry-in-force.ts'
 import type { Store } from '../engine/store/store.ts'
 import { ACCOUNT_COMMANDS, runAccountCommand } from './account-commands.ts'
@@ -38,7 +38,7 @@ export class ConsoleWriter {
   }
 
   /** The number of changes by command and result. */
-  counts(): LabelledValue[] {
+  counts(): LabeledValue[] {
     return COMMAND_NAMES.flatMap((command) =>
       RESULTS.map((result) => {
         return { labels: { command, result }, value: this.#counts.get(`${command} ${result}`) ?? 0 }

@@ -1,6 +1,7 @@
 // Set-up before `npm start`, `npm test` and `npm run test:full`: dependencies, system packages,
 // build. Plain JavaScript, because it runs before there is a TypeScript compiler. Skips everything
-// that is already in place.
+// that is already in place. With --debian it only creates the small Debian of the full suite, which
+// test/run.ts does beside the first tests.
 import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
@@ -72,6 +73,10 @@ const CONTAINERS_ROOT = join(root, 'node_modules/.cache/containers')
 const DEBIAN = { suite: 'bookworm', mirror: 'http://deb.debian.org/debian' }
 const DEBIAN_ROOT = join(root, 'node_modules/.cache/debian')
 
+if (process.argv.includes('--debian')) {
+  if (isDebianRoot() && !existsSync(DEBIAN_ROOT)) makeDebian()
+  process.exit()
+}
 const forFullSuite = process.argv.includes('--full')
 const forTests = forFullSuite || process.argv.includes('--test')
 
@@ -86,11 +91,6 @@ if (forFullSuite) providePeers()
 if (!isBuilt()) {
   print('building')
   if (!build()) fail('the build failed')
-}
-if (forFullSuite) {
-  // Tests install the released packages (test/deploy/release).
-  print('building the release')
-  run('node', ['dist/deploy/release/main.js', '--quiet'])
 }
 
 function checkNode() {
@@ -126,8 +126,8 @@ function providePeers() {
   if (!existsSync(join(NGINX_ROOT, 'usr/sbin/nginx'))) unpack(NGINX_PACKAGES, NGINX_ROOT)
   if (!existsSync(join(HAPROXY_ROOT, 'usr/sbin/haproxy'))) unpack(HAPROXY_PACKAGES, HAPROXY_ROOT)
   if (!existsSync(join(CONTAINERS_ROOT, 'usr/share/containers'))) unpack(CONTAINERS_PACKAGES, CONTAINERS_ROOT)
-  if (process.getuid?.() !== 0 || !onPath('apt-get')) return
-  if (!existsSync(DEBIAN_ROOT)) makeDebian()
+  if (!isDebianRoot()) return
+  if (!onPath('debootstrap')) installPackages(['debootstrap'], 'debootstrap')
   for (const name of packagesOfMissing(OPTIONAL_TEST_COMMANDS)) {
     print(`installing ${name}`)
     if (!tryInstall([name])) print(`${name} is not available; tests that need it are skipped`)
@@ -139,7 +139,6 @@ function providePeers() {
  * one.
  */
 function makeDebian() {
-  if (!onPath('debootstrap')) installPackages(['debootstrap'], 'debootstrap')
   print(`creating a minimal Debian (${DEBIAN.suite})`)
   const part = `${DEBIAN_ROOT}.part`
   rmSync(part, { recursive: true, force: true })
@@ -150,6 +149,10 @@ function makeDebian() {
   renameSync(part, DEBIAN_ROOT)
 }
 
+function isDebianRoot() {
+  return process.getuid?.() === 0 && onPath('apt-get')
+}
+
 function packagesOfMissing(commands) {
   return Object.entries(commands)
     .filter(([command]) => !onPath(command))
@@ -157,7 +160,7 @@ function packagesOfMissing(commands) {
 }
 
 function installPackages(packages, hint) {
-  if (process.getuid?.() !== 0 || !onPath('apt-get')) fail(`install ${hint}, then run this again`)
+  if (!isDebianRoot()) fail(`install ${hint}, then run this again`)
   print(`installing ${packages.join(', ')}`)
   if (!tryInstall(packages)) fail(`install ${hint}, then run this again`)
 }

@@ -183,7 +183,7 @@ export const EVIDENCE_WINDOW_DAYS_MAX = 400
  * Platforms and days of the events that one scan adds, up to 2 KB of memory each. The remaining
  * events stay in the buffer for the next scan.
  */
-export const FOLD_CELLS_MAX = 16_384
+export const EVIDENCE_CELLS_MAX = 16_384
 /** Organizations whose scans share a transaction. */
 export const SCANS_PER_TRANSACTION_MAX = 64
 /** Evidence records of such a transaction. A scan with more is written alone. */

@@ -18,7 +18,7 @@ import {
   globState,
   hashLabel,
   ROOT_STATE,
-  sameFolded,
+  sameIgnoreCase,
   slotOf,
   tagOf,
 } from './label-hash.ts'
@@ -203,7 +203,7 @@ export class DomainTrie {
     // others.
     for (let at = length - 4; at > -4; at -= 4) {
       const from = Math.max(at, 0)
-      if (!sameFolded(view.getUint32(start + from, true), labels.getUint32(stored + 1 + from, true))) return false
+      if (!sameIgnoreCase(view.getUint32(start + from, true), labels.getUint32(stored + 1 + from, true))) return false
     }
     return true
   }

@@ -6,20 +6,20 @@
  */
 export const ROOT_STATE = 0x2545f491
 
-const FOLD_BYTE = 0x20
-const FOLD_WORD = 0x20202020
+const CASE_BIT = 0x20
+const CASE_BITS = 0x20202020
 
 export function hashLabel(view: DataView, start: number, length: number, state: number): number {
   let hash = state ^ length
   const end = start + length
   if (length < 4) {
-    for (let at = start; at < end; at++) hash = step(hash, view.getUint8(at) | FOLD_BYTE)
+    for (let at = start; at < end; at++) hash = step(hash, view.getUint8(at) | CASE_BIT)
     return hash
   }
   let at = start
-  for (; at + 4 <= end; at += 4) hash = step(hash, view.getUint32(at, true) | FOLD_WORD)
+  for (; at + 4 <= end; at += 4) hash = step(hash, view.getUint32(at, true) | CASE_BITS)
   // The remaining one to three bytes, together with bytes already read.
-  return at === end ? hash : step(hash, view.getUint32(end - 4, true) | FOLD_WORD)
+  return at === end ? hash : step(hash, view.getUint32(end - 4, true) | CASE_BITS)
 }
 
 function step(hash: number, bytes: number): number {
@@ -63,6 +63,6 @@ export function tagOf(hash: number): number {
  * set in the name's bytes, the words must be equal. Among bytes without bit 5, those with bit 6 are
  * A-Z; the second part rejects the others, which are control characters.
  */
-export function sameFolded(seen: number, stored: number): boolean {
-  return ((seen | FOLD_WORD) ^ stored) === 0 && ((seen | (seen >>> 1)) & FOLD_WORD) === FOLD_WORD
+export function sameIgnoreCase(seen: number, stored: number): boolean {
+  return ((seen | CASE_BITS) ^ stored) === 0 && ((seen | (seen >>> 1)) & CASE_BITS) === CASE_BITS
 }

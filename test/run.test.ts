@@ -1,8 +1,10 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
+import { Preparations, preparationsOf } from './support/preparations.ts'
 import { REPOSITORY } from './support/programs.ts'
-import { type FileResult, runFile } from './support/run-file.ts'
+import { type FileResult, runFile, runScript } from './support/run-file.ts'
+import { testFile } from './support/test-files.ts'
 import { until } from './support/wait.ts'
 
 /** Tests the runner with test files that pass, fail, crash and hang. */
@@ -66,6 +68,23 @@ for (const { name, code, result, failure, timeoutSeconds = 300 } of ROWS) {
     t.ok(found.cpuSeconds > 0)
   })
 }
+
+t.test('a file of the full suite waits for what its imports need', async (t) => {
+  const needs = (source: string): string[] => preparationsOf(testFile(source)).map(({ name }) => name)
+  t.same(needs('test/deploy/release/contents.full.test.ts'), ['release'])
+  t.same(needs('test/deploy/container/image.full.test.ts'), ['release', 'debian'])
+  t.same(needs('test/upgrade/upgrade.test.ts'), [], 'npm test prepares nothing')
+  t.same(needs('test/api/proxies.full.test.ts'), [])
+  const [file, other] = ['test/deploy/debian/packages.full.test.ts', 'test/api/proxies.full.test.ts'].map(testFile)
+  if (file === undefined || other === undefined) return
+  const preparations = new Preparations([file, other])
+  t.same([preparations.isReady(file), preparations.isReady(other)], [false, true])
+})
+
+t.test('a preparation that fails is reported with its output', async (t) => {
+  t.equal(await runScript(['-e', '']), undefined)
+  t.match(await runScript(['-e', 'console.error("no space"); process.exit(3)']), /no space\nended with status 3/)
+})
 
 t.test('programs that a test file leaves running end with the file', async (t) => {
   const directory = t.testdir()

@@ -4,6 +4,7 @@ import { availableParallelism } from 'node:os'
 import { join, relative } from 'node:path'
 import process from 'node:process'
 import { parseArgs } from 'node:util'
+import { type Preparation, Preparations } from './support/preparations.ts'
 import { REPOSITORY } from './support/programs.ts'
 import { type FileResult, killRunning, runFile } from './support/run-file.ts'
 import { hasProperties, type TestFile, testFiles } from './support/test-files.ts'
@@ -18,7 +19,8 @@ const USAGE = `npm test [-- [OPTION...] [PART...]]
   PART      run the files whose path contains PART, of both suites
   --full    run the full suite
   --rest    of the full suite, run what npm test does not: *.full.test.ts, and properties with another seed
-  --jobs N  run N files at a time (default: one more than there are CPUs)
+  --jobs N  run N files at a time (default: one more than there are CPUs, or two for the full suite,
+            whose files often wait)
   --table   write the measured times into docs/design/testing.md
 `
 /** Only a file that hangs takes this long. */
@@ -79,20 +81,37 @@ function longestFirst(files: readonly TestFile[]): TestFile[] {
   return [...files].sort((one, other) => secondsOf(other) - secondsOf(one))
 }
 
-async function runAll(files: readonly TestFile[], jobs: number, environment: NodeJS.ProcessEnv): Promise<Outcome[]> {
+async function runAll(
+  files: readonly TestFile[],
+  preparations: Preparations,
+  jobs: number,
+  environment: NodeJS.ProcessEnv,
+): Promise<Outcome[]> {
   const waiting = [...files]
-  const running = new Set<TestFile>()
+  const running = new Set<TestFile | Preparation>()
   const outcomes: Outcome[] = []
   const showProgress = (): void => {
     const failed = outcomes.filter(({ result }) => result.failed > 0).length
-    const names = [...running].map(({ source }) => shortName(source)).join(', ')
+    const names = [...running].map((each) => ('source' in each ? shortName(each.source) : each.name)).join(', ')
     const text = `${outcomes.length} of ${files.length} files, ${failed} failed; running ${names}`
     if (process.stdout.isTTY) process.stdout.write(`\r\x1b[K${text.slice(0, process.stdout.columns - 1)}`)
     else print(text)
   }
   const timer = setInterval(showProgress, PROGRESS_MS)
+  const takeReady = (): TestFile | undefined => {
+    const at = waiting.findIndex((file) => preparations.isReady(file))
+    return at < 0 ? undefined : waiting.splice(at, 1)[0]
+  }
+  const prepare = async (): Promise<void> => {
+    for (let next = preparations.waiting.shift(); next !== undefined; next = preparations.waiting.shift()) {
+      running.add(next)
+      const problem = await preparations.run(next)
+      running.delete(next)
+      if (problem !== undefined) print(`\nFAILED preparation ${next.name}\n${problem}\n`)
+    }
+  }
   const work = async (): Promise<void> => {
-    for (let file = waiting.shift(); file !== undefined; file = waiting.shift()) {
+    for (let file = takeReady(); file !== undefined; file = takeReady()) {
       running.add(file)
       if (process.stdout.isTTY) showProgress()
       const logFile = join(LOGS, file.source.replaceAll('/', '-').replace(/\.ts$/, '.tap'))
@@ -102,7 +121,14 @@ async function runAll(files: readonly TestFile[], jobs: number, environment: Nod
       if (result.failed > 0) printFailure(file, result, logFile)
     }
   }
-  await Promise.all(Array.from({ length: jobs }, work))
+  const prepared = prepare()
+  /** Files that are not ready when all others have started run after the preparations. */
+  const lane = async (): Promise<void> => {
+    await work()
+    await prepared
+    await work()
+  }
+  await Promise.all([prepared.then(work), ...Array.from({ length: jobs - 1 }, lane)])
   clearInterval(timer)
   if (process.stdout.isTTY) process.stdout.write('\r\x1b[K')
   return outcomes
@@ -148,7 +174,7 @@ const { values, positionals } = parseArgs({
     full: { type: 'boolean', default: false },
     rest: { type: 'boolean', default: false },
     table: { type: 'boolean', default: false },
-    jobs: { type: 'string', default: `${availableParallelism() + 1}` },
+    jobs: { type: 'string' },
     help: { type: 'boolean', default: false },
   },
 })
@@ -168,12 +194,16 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) {
   })
 }
 const environment: NodeJS.ProcessEnv = {}
-if ((values.full || values.rest) && process.env['PROPERTY_SEED'] === undefined) {
+const isFull = values.full || values.rest
+if (isFull && process.env['PROPERTY_SEED'] === undefined) {
   environment['PROPERTY_SEED'] = `${randomInt(2 ** 31)}`
   print(`property tests run with PROPERTY_SEED=${environment['PROPERTY_SEED']}`)
 }
 const startMs = performance.now()
-const outcomes = await runAll(longestFirst(files), Number(values.jobs), environment)
+const jobs = Number(values.jobs ?? availableParallelism() + (isFull ? 2 : 1))
+// A run of single files uses what an earlier full run has made.
+const preparations = new Preparations(isFull ? files : [])
+const outcomes = await runAll(longestFirst(files), preparations, jobs, environment)
 if (values.table) writeTable(outcomes)
 printSummary(outcomes, (performance.now() - startMs) / 1000)
-process.exitCode = outcomes.some(({ result }) => result.failed > 0) ? 1 : 0
+process.exitCode = preparations.hasFailed || outcomes.some(({ result }) => result.failed > 0) ? 1 : 0

@@ -4,8 +4,8 @@ import { print } from '../compare.ts'
 import { peerFolder } from './package.ts'
 import { openSqlite } from './sqlite.ts'
 
-/** Sums of a folded buffer, over all organizations. */
-export interface FoldedSums {
+/** Sums of a scanned buffer, over all organizations. */
+export interface ScanSums {
   readonly matches: number
   /** Organizations x platforms x days, and those x names. */
   readonly days: number
@@ -26,14 +26,14 @@ export type EventRow = readonly [
 ]
 
 /**
- * A database that folds its table of buffered events into tables of evidence, and empties it, in
+ * A database that adds its table of buffered events to tables of evidence, and empties it, in
  * one durable transaction.
  */
 export interface ScanPeer {
   readonly name: string
   fill(rows: Iterable<EventRow>): Promise<void> | void
-  fold(): Promise<void> | void
-  sums(): Promise<FoldedSums> | FoldedSums
+  scan(): Promise<void> | void
+  sums(): Promise<ScanSums> | ScanSums
   close(): Promise<void> | void
 }
 
@@ -49,7 +49,7 @@ const TABLES = `
  * To add up distinct clients from scan to scan, each client needs a row: neither database stores a
  * mergeable sketch.
  */
-const FOLD = [
+const SCAN = [
   `INSERT INTO days SELECT organization, day, platform, min(first), max(last), sum(count),
      sum(CASE method WHEN 0 THEN count ELSE 0 END), sum(CASE method WHEN 1 THEN count ELSE 0 END),
      sum(CASE method WHEN 2 THEN count ELSE 0 END), sum(CASE method WHEN 3 THEN count ELSE 0 END)
@@ -79,12 +79,12 @@ export async function sqlitePeer(directory: string, install: boolean): Promise<S
       for (const row of rows) insert.run(...row)
       sqlite.exec('COMMIT')
     },
-    fold() {
+    scan() {
       sqlite.exec('BEGIN')
-      for (const statement of FOLD) sqlite.exec(statement)
+      for (const statement of SCAN) sqlite.exec(statement)
       sqlite.exec('COMMIT')
     },
-    sums: () => sqlite.prepare(SUMS).get() as FoldedSums,
+    sums: () => sqlite.prepare(SUMS).get() as ScanSums,
     close: () => sqlite.close(),
   }
 }
@@ -135,11 +135,11 @@ export async function duckdbPeer(directory: string, install: boolean): Promise<S
       }
       appender.closeSync()
     },
-    async fold() {
+    async scan() {
       await connection.run('BEGIN')
       // In DuckDB, min and max are only aggregates; the smaller and larger of two values are least
       // and greatest.
-      for (const statement of FOLD) {
+      for (const statement of SCAN) {
         await connection.run(statement.replace('= min(', '= least(').replace('= max(', '= greatest('))
       }
       await connection.run('COMMIT')

@@ -1,6 +1,6 @@
 import { newSecret } from '../../engine/admin/secrets.ts'
 import { systemClock } from '../../engine/process/clock.ts'
-import { runScan } from '../../engine/scan/fold.ts'
+import { runScan } from '../../engine/scan/scan-runner.ts'
 import { makeApiKey } from '../../engine/store/access-key.ts'
 import { firstBodyKey, PublishedList } from '../../engine/store/published.ts'
 import { Store } from '../../engine/store/store.ts'

@@ -89,7 +89,7 @@ export class TlsConnector {
 
   /**
    * Returns a connection with completed TLS handshake (TLS 1.2 or later) and valid certificate:
-   * signed by a trusted CA for this name, or pinned, whoever signed it. Nothing was sent on the
+   * signed by a trusted CA for this name, or pinned with any signer. Nothing was sent on the
    * connection.
    *
    * @throws errors for connectionProblem().

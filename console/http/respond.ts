@@ -33,9 +33,9 @@ export function sendAnswer(response: HttpResponse, answer: Answer, { gzip, bodyO
   const text = isPage ? `<!doctype html>${render(answer.document)}` : answer.body
   all.push('content-type', isPage ? 'text/html; charset=utf-8' : answer.type)
   if (!isPage) all.push('content-disposition', `attachment; filename="${answer.name}"`)
-  const isPacked = gzip && text.length >= GZIP_BYTES_MIN && !(isPage && answer.showsSecret)
-  if (isPacked) all.push('content-encoding', 'gzip')
-  const body = isPacked ? gzipSync(text, { level: GZIP_LEVEL }) : text
+  const isCompressed = gzip && text.length >= GZIP_BYTES_MIN && !(isPage && answer.showsSecret)
+  if (isCompressed) all.push('content-encoding', 'gzip')
+  const body = isCompressed ? gzipSync(text, { level: GZIP_LEVEL }) : text
   response.send({ status: isPage ? answer.status : 200, body, fields: all, block: PAGE_BLOCK, bodyOmitted })
 }
 

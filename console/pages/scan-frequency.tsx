@@ -99,7 +99,7 @@ function columns(nowMs: number): readonly Column<Scan>[] {
       ),
     },
     { id: 'trigger', name: 'Started by', cell: ({ trigger }) => TRIGGERS[trigger], wide: true },
-    { id: 'events', name: 'Events', cell: ({ eventsFolded }) => countText(eventsFolded), number: true, wide: true },
+    { id: 'events', name: 'Events', cell: ({ eventsAdded }) => countText(eventsAdded), number: true, wide: true },
     {
       id: 'platforms',
       name: 'Platforms',

@@ -1,8 +1,9 @@
 /**
  * The environment of a page's commands. `clone`: a clone of the repository without running
  * programs. `service`: an installed service with the organization Acme and a completed scan.
+ * `new service`: an installed service without an organization, in a container.
  */
-export type Site = 'clone' | 'service'
+export type Site = 'clone' | 'service' | 'new service'
 
 /** The pages whose sample outputs are generated. */
 export const COMMAND_PAGES: Readonly<Record<string, Site>> = {
@@ -18,5 +19,8 @@ export const COMMAND_PAGES: Readonly<Record<string, Site>> = {
   'docs/guides/connect.md': 'service',
   'docs/guides/back-up-and-restore.md': 'service',
   'docs/guides/open-the-console.md': 'service',
+  'docs/guides/upgrade.md': 'service',
+  'docs/guides/deploy-with-containers.md': 'new service',
+  'docs/guides/deploy-on-kubernetes.md': 'new service',
   'docs/guides/troubleshoot.md': 'service',
 }

@@ -6,6 +6,7 @@ import {
   copyFileSync,
   mkdirSync,
   mkdtempSync,
+  openSync,
   readFileSync,
   rmSync,
   symlinkSync,
@@ -39,6 +40,20 @@ const PROGRAMS = {
 const DEMO = join(REPOSITORY, 'dist/deploy/demo.js')
 const DEMO_CAPTURE = join(REPOSITORY, 'test/captures/demo/input.pcap')
 const DEMO_READY = 'serving until Ctrl-C'
+/**
+ * Commands of container engines, by name: each runs the program of the container outside of a
+ * container, and fails for everything else. A container prints the same.
+ */
+const CONTAINER_COMMANDS = {
+  docker: `case "$1 $2" in
+  'compose exec') shift 3; exec "$@" ;;
+  'compose logs') exec cat service.log ;;
+esac`,
+  kubectl: `case "$3" in
+  exec) shift 5; exec "$@" ;;
+  logs) exec cat service.log ;;
+esac`,
+} as const
 /** The data directories of the packages. Each site has its own copy of this tree. */
 const STATE = '/var/lib/posture-'
 /** The directory of backups on the pages. Each site has its own. */
@@ -80,6 +95,14 @@ function firstLines(text: string, count: number): string {
   return lines.length > count ? [...lines.slice(0, count), '…'].join('\n') : text
 }
 
+/** The ports of a service. */
+interface Listening {
+  readonly apiPort: number
+  readonly ingestPort: number
+  readonly metricsPort: number
+  readonly syslog: readonly { readonly port: number }[]
+}
+
 /** A directory, and the running programs that the commands of one page use. */
 class RunningSite {
   readonly #directory: string
@@ -87,6 +110,7 @@ class RunningSite {
   readonly #ports: [shown: string, actual: string][] = []
   readonly #known = new Map<string, string>()
   #environment: NodeJS.ProcessEnv
+  #listening: Listening | undefined
 
   private constructor() {
     // A short name, since table columns are as wide as the paths in them.
@@ -96,6 +120,10 @@ class RunningSite {
     mkdirSync(this.#inside(BACKUPS))
     for (const [name, script] of Object.entries(PROGRAMS)) {
       writeFileSync(join(bin, name), `#!/bin/sh\nexec ${process.execPath} ${script} "$@"\n`)
+      chmodSync(join(bin, name), 0o755)
+    }
+    for (const [name, script] of Object.entries(CONTAINER_COMMANDS)) {
+      writeFileSync(join(bin, name), `#!/bin/sh\n${script}\nexit 2\n`)
       chmodSync(join(bin, name), 0o755)
     }
     // In a clone, npx runs the same programs, but each call takes half a second longer.
@@ -108,7 +136,8 @@ class RunningSite {
 
   static async start(site: Site): Promise<RunningSite> {
     const made = new RunningSite()
-    if (site === 'service') await made.#startService()
+    if (site !== 'clone') await made.#startService()
+    if (site === 'service') await made.#fillService()
     return made
   }
 
@@ -127,7 +156,6 @@ class RunningSite {
     return this.#shown(await this.#run(commands))
   }
 
-  /** Starts a service with an organization, demo events, log lines of all devices, and a scan. */
   async #startService(): Promise<void> {
     const data = this.#inside(`${STATE}service`)
     mkdirSync(data, { recursive: true })
@@ -135,17 +163,20 @@ class RunningSite {
     const loopback = ['--api-address', '127.0.0.1', '--ingest-address', '127.0.0.1']
     const ports = ['--api-port', '0', '--console-port', 'off', '--ingest-port', '0', '--metrics-port', '0']
     const syslog = ['--syslog-tls', 'off', '--syslog-tcp', '127.0.0.1:0', '--syslog-udp', 'off']
-    const listening = (await this.#spawn(PROGRAMS['posture-service'], [...loopback, ...ports, ...syslog])) as {
-      apiPort: number
-      ingestPort: number
-      metricsPort: number
-      syslog: readonly { port: number }[]
-    }
+    const listening = (await this.#spawn(PROGRAMS['posture-service'], [...loopback, ...ports, ...syslog])) as Listening
+    this.#listening = listening
     this.#ports.push(
       ['localhost:8443', `localhost:${listening.apiPort}`],
       ['localhost:9443', `localhost:${listening.ingestPort}`],
+      ['--https-port 9443', `--https-port ${listening.ingestPort}`],
       ['127.0.0.1:9091', `127.0.0.1:${listening.metricsPort}`],
     )
+    writeFileSync(join(this.#directory, 'access.log'), `${squidLines().join('\n')}\n`)
+    copyFileSync(join(data, 'tls/certificate.pem'), join(this.#directory, 'certificate.pem'))
+  }
+
+  /** Adds an organization, demo events, log lines of all devices, and a scan. */
+  async #fillService(): Promise<void> {
     await this.#run('posture-admin organization create Acme --domain acme.example')
     const token = secretIn(await this.#run('posture-admin token generate office --org Acme --json'))
     const key = secretIn(
@@ -156,14 +187,12 @@ class RunningSite {
     this.#environment = { ...this.#environment, SVC_TOKEN: token }
     writeFileSync(join(this.#directory, 'branch.token'), `${token}\n`, { mode: 0o600 })
     writeFileSync(join(this.#directory, 'api-key.txt'), `X-API-Key: ${key}\n`)
-    writeFileSync(join(this.#directory, 'access.log'), `${squidLines().join('\n')}\n`)
-    copyFileSync(join(data, 'tls/certificate.pem'), join(this.#directory, 'certificate.pem'))
     await this.#run(
-      `posture-collector --read ${DEMO_CAPTURE} --shift-to-now --https-port ${listening.ingestPort} --ca certificate.pem --log-level WARNING`,
+      `posture-collector --read ${DEMO_CAPTURE} --shift-to-now --https-port ${this.#listening?.ingestPort} --ca certificate.pem --log-level WARNING`,
     )
     const element = `[svc@00000 key="${token}"]`
     await sendSyslog(
-      listening.syslog[0]?.port ?? 0,
+      this.#listening?.syslog[0]?.port ?? 0,
       [
         ...squidLines().map((line) => `proxy-1 - - - ${element} ${line}\n`),
         ...bindLines().map((line) => `dns-1 - - - ${element} ${line}\n`),
@@ -205,8 +234,8 @@ class RunningSite {
 
   async #spawn(script: string, words: readonly string[]): Promise<unknown> {
     const child = spawn(process.execPath, [script, ...words], {
-      env: { ...this.#environment, LOG_LEVEL: 'ERROR' },
-      stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
+      env: this.#environment,
+      stdio: ['ignore', 'ignore', openSync(join(this.#directory, 'service.log'), 'w'), 'ipc'],
     })
     this.#children.push(child)
     const [message] = (await once(child, 'message')) as [unknown]
@@ -242,6 +271,8 @@ class RunningSite {
   #shown(text: string): string {
     // Progress is drawn on one line, which is erased at the end.
     const shown = text.replaceAll('\r', '').replace(ERASED, '').replace(COLORS, '')
+    // The visible digits of a secret are printed before the secret.
+    for (const [, digits = ''] of shown.matchAll(/svc_(?:pk|mt)_([0-9a-f]{8})/g)) this.#fixed(digits)
     return shown
       .split('\n')
       .map((line) => aligned(line, this.#withFixedValues(this.#withFixedPaths(line))))
@@ -261,16 +292,21 @@ class RunningSite {
 
   /** Replaces secrets, ids and times, which differ between runs, consistently within a page. */
   #withFixedValues(text: string): string {
-    return text
-      .replace(/(?<=\/setup#)([0-9a-f]{8})[0-9a-f]+/g, (_, digits) => `${this.#fixed(digits)}…`)
-      .replace(/svc_(pk|mt)_([0-9a-f]{8})[0-9a-f]+/g, (_, kind, digits) => `svc_${kind}_${this.#fixed(digits)}…`)
-      .replace(/\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b/g, (id) => this.#fixedId(id))
-      .replace(/\b[0-9a-f]{16}(?=[0-9a-f]{16}\b|\b)/g, (id) => this.#fixed(id))
-      .replace(/(?<=[\s"│])[0-9a-f]{8}(?=[\s"│])/g, (digits) => this.#known.get(digits) ?? digits)
-      .replace(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z/g, (_, part) => `2026-11-20T09:15:02${part ? '.123' : ''}Z`)
-      .replace(/\d+ MB free/g, '79101 MB free')
-      .replace(/(?<=│ )\d\.\d{3}(?= )/g, '0.125')
-      .replace(/(?<=│ )\d{6}(?= │)/g, '118832')
+    return (
+      text
+        .replace(/(?<=\/setup#)([0-9a-f]{8})[0-9a-f]+/g, (_, digits) => `${this.#fixed(digits)}…`)
+        .replace(/svc_(pk|mt)_([0-9a-f]{8})[0-9a-f]+/g, (_, kind, digits) => `svc_${kind}_${this.#fixed(digits)}…`)
+        .replace(/\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b/g, (id) => this.#fixedId(id))
+        .replace(/\b[0-9a-f]{16}(?=[0-9a-f]{16}\b|\b)/g, (id) => this.#fixed(id))
+        .replace(/(?<=[\s"│])[0-9a-f]{8}(?=[\s"│]|$)/g, (digits) => this.#known.get(digits) ?? digits)
+        .replace(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z/g, (_, part) => `2026-11-20T09:15:02${part ? '.123' : ''}Z`)
+        .replace(/\b(?:[0-9A-F]{2}:){31}[0-9A-F]{2}\b/g, '4B:A2:98:…')
+        .replace(/\d+ MB free/g, '79101 MB free')
+        .replace(/(?<=│ )\d\.\d{3}(?= )/g, '0.125')
+        // Without its last zeros.
+        .replace(/(?<=\.backup +(?:│ +\d+ +){3}│ )[\d.]+/, '0.125')
+        .replace(/(?<=│ )\d{6}(?= │)/g, '118832')
+    )
   }
 
   #fixed(value: string): string {

@@ -67,13 +67,13 @@ function control(program: Program, { debian }: Target, { version }: Release, kib
     `Installed-Size: ${kibibytes}`,
     `Depends: ${[`libc6 (>= ${GLIBC_MAX})`, 'libstdc++6 (>= 8)', 'libgcc-s1 | libgcc1', ...program.debianDepends, 'adduser', 'init-system-helpers (>= 1.51)'].join(', ')}`,
     `Description: ${program.title}`,
-    ...folded(program.about),
+    ...descriptionLines(program.about),
     '',
   ].join('\n')
 }
 
 /** Continuation lines of a description: a blank, then text of at most 80 columns. */
-function folded(text: string): string[] {
+function descriptionLines(text: string): string[] {
   return text.match(/.{1,78}(?:\s|$)/g)?.map((line) => ` ${line.trimEnd()}`) ?? []
 }
 
@@ -88,7 +88,7 @@ function copyright(program: Program): string {
     'License: Apache-2.0',
     ' On Debian systems the text of the Apache License 2.0 is in /usr/share/common-licenses/Apache-2.0.',
     'Comment:',
-    ` ${program.name} holds Node.js and packages of others, each under its own licence:`,
+    ` ${program.name} holds Node.js and packages of others, each under its own license:`,
     ` /usr/share/doc/${program.name}/THIRD-PARTY-LICENSES.txt has them all, sbom.cdx.json lists them.`,
     '',
   ].join('\n')

@@ -9,7 +9,7 @@ import { type Bundle, bundle, REPOSITORY } from './bundle.ts'
 import { packageFile, writePackage } from './debian.ts'
 import { writeExecutable } from './executable.ts'
 import { moveFile, packFolder, type Release, releaseOfClone, workFolder, writeChecksum } from './files.ts'
-import { licencesText, packagesInside } from './packages-inside.ts'
+import { licensesText, packagesInside } from './packages-inside.ts'
 import { COLLECTOR, PROGRAMS, type Program } from './programs.ts'
 import { sbomText } from './sbom.ts'
 import { shellFiles } from './shell-files.ts'
@@ -76,7 +76,7 @@ async function build(
   const packages = await packagesInside(program, inputs, target)
   const documents = new Map([
     ['LICENSE', await readFile(join(REPOSITORY, 'LICENSE'), 'utf8')],
-    ['THIRD-PARTY-LICENSES.txt', licencesText(packages)],
+    ['THIRD-PARTY-LICENSES.txt', licensesText(packages)],
     ['sbom.cdx.json', sbomText(program, target, release, packages)],
   ])
   const shell = shellFiles(program.commands, release)

@@ -25,7 +25,7 @@ const OF_ADDON: Readonly<Record<AddonName, readonly string[]>> = {
   'argon2.node': ['@node-rs/argon2'],
 }
 
-const LICENCE_FILE = /^(licen[cs]e|copying|notice)/i
+const LICENSE_FILE = /^(licen[cs]e|copying|notice)/i
 
 /** The packages in a program for a target, by name. `inputs`: the files in its bundle. */
 export async function packagesInside(
@@ -43,7 +43,7 @@ export async function packagesInside(
     name: 'node',
     version: NODE_VERSION,
     license: 'MIT',
-    texts: await licencesIn(await npmFolder(target.node)),
+    texts: await licensesIn(await npmFolder(target.node)),
   }
   return [...packages, node].sort((a, b) =>
     a.name < b.name ? -1 : a.name > b.name ? 1 : a.version < b.version ? -1 : 1,
@@ -57,25 +57,25 @@ async function packageIn(folder: string): Promise<PackageInside> {
     license?: string | { type: string }
   }
   const named = typeof license === 'object' ? license.type : license
-  const texts = await licencesIn(folder)
+  const texts = await licensesIn(folder)
   // Libraries included in a package: lmdb itself has the OpenLDAP license, lz4 the BSD license.
-  if (name === 'lmdb') texts.push(...(await licencesIn(join(folder, 'dependencies/lz4'))))
-  if (name === 'lmdb') texts.push(...(await licencesIn(join(folder, 'dependencies/lmdb/libraries/liblmdb'))))
+  if (name === 'lmdb') texts.push(...(await licensesIn(join(folder, 'dependencies/lz4'))))
+  if (name === 'lmdb') texts.push(...(await licensesIn(join(folder, 'dependencies/lmdb/libraries/liblmdb'))))
   return { name, version, license: named ?? 'NOASSERTION', texts }
 }
 
-async function licencesIn(folder: string): Promise<string[]> {
+async function licensesIn(folder: string): Promise<string[]> {
   if (!existsSync(folder)) return []
-  const names = (await readdir(folder)).filter((name) => LICENCE_FILE.test(name)).sort()
+  const names = (await readdir(folder)).filter((name) => LICENSE_FILE.test(name)).sort()
   return Promise.all(names.map((name) => readFile(join(folder, name), 'utf8')))
 }
 
 /** One file with the licenses of all included packages. */
-export function licencesText(packages: readonly PackageInside[]): string {
+export function licensesText(packages: readonly PackageInside[]): string {
   const rule = '='.repeat(100)
   return packages
     .map(({ name, version, license, texts }) => {
-      const text = texts.length === 0 ? `(no licence file; its package.json says ${license})` : texts.join('\n\n')
+      const text = texts.length === 0 ? `(no license file; its package.json says ${license})` : texts.join('\n\n')
       return `${rule}\n${name} ${version}: ${license}\n${rule}\n\n${text.trim()}\n`
     })
     .join('\n')

@@ -25,7 +25,7 @@ export interface Program {
    */
   readonly secretFile: string
   readonly secretSetting: string
-  /** What a Debian package of it needs besides the C library. */
+  /** Dependencies of its Debian package, in addition to the C library. */
   readonly debianDepends: readonly string[]
 }
 
@@ -60,7 +60,7 @@ export const COLLECTOR: Program = {
 export const SERVICE: Program = {
   name: 'posture-service',
   title: 'service that says which AI platforms an organization uses',
-  about: 'Receives events and logs, folds them into discovery scans and serves the read-only REST API.',
+  about: 'Receives events and logs, scans them for AI platforms and serves the results through a read-only REST API.',
   commands: [
     { name: 'posture-service', entry: 'dist/api/main.js' },
     { name: 'posture-admin', entry: 'dist/engine/admin/main.js' },

@@ -1,4 +1,4 @@
-import { requestScan } from '../scan/fold.ts'
+import { requestScan } from '../scan/scan-runner.ts'
 import type { Organization } from '../store/organizations.ts'
 import type { Scan } from '../store/scans.ts'
 import type { Changes } from './changes.ts'

@@ -58,6 +58,10 @@ export class Connections {
     this.#log = log
   }
 
+  get openCount(): number {
+    return this.#counters[OPEN] ?? 0
+  }
+
   /** Counts a new connection, which is open until `close`. Returns whether to accept it. */
   open(client: string): boolean {
     const { perClientMax, connectionsMax } = this.#limits

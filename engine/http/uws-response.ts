@@ -32,43 +32,65 @@ export interface RawResponse {
  */
 const KEEP_ALIVE = 'keep-alive\r\nkeep-alive: timeout=5'
 
+/** How far a response has come. The request counts in the traffic until the last two. */
+const Phase = {
+  /** The handler has not answered. */
+  open: 0,
+  /** The handler has answered. The kernel has not accepted all of the response. */
+  answered: 1,
+  /** The kernel has accepted the response. */
+  ended: 2,
+  /** The connection was closed first. */
+  aborted: 3,
+} as const
+type Phase = (typeof Phase)[keyof typeof Phase]
+
+/** When and how a response is written. */
+const Writing = {
+  /** The handler runs, so the library corks writes. */
+  now: 0,
+  /**
+   * The handler runs, and the response is written one turn of the event loop later. If another
+   * pipelined request follows meanwhile, the library closes the connection.
+   */
+  nextTurn: 1,
+  /** The handler has returned, so writes must be corked explicitly. */
+  corked: 2,
+} as const
+type Writing = (typeof Writing)[keyof typeof Writing]
+
 export class UwsResponse implements HttpResponse, WaitingAnswer {
-  aborted = false
   /** The argument of onAnswer. */
   request: HttpRequest | undefined
-  #answered = false
-  /** The kernel has accepted the response, or the connection is closed. */
-  #isDone = false
-  /** The library corks writes while the handler runs. Later writes must be corked explicitly. */
-  #corked = true
-  #watched = false
-  /** Whether the connection stays open after the response, if the client wants that. */
-  #keepsAlive: boolean
+  #phase: Phase = Phase.open
+  #writing: Writing
+  /** The library has the abort callback. */
+  #isWatched = false
   /** The client that the response refuses. */
   #refusedClient: string | undefined
   #notifyAborted: (() => void) | undefined
   readonly #raw: RawResponse
   readonly #traffic: Traffic
   readonly #options: HttpListenOptions
-
-  /**
-   * Whether the response is sent one turn of the event loop later. If another pipelined request
-   * follows meanwhile, the library closes the connection.
-   */
-  readonly #isDeferred: boolean
+  /** Whether the connection stays open after the response. */
+  readonly #keepsAlive: boolean
 
   constructor(raw: RawResponse, traffic: Traffic, options: HttpListenOptions, keepsAlive: boolean) {
     this.#keepsAlive = keepsAlive
     this.#raw = raw
-    this.#isDeferred = traffic.turn.take()
+    this.#writing = traffic.turn.take() ? Writing.nextTurn : Writing.now
     this.#traffic = traffic
     this.#options = options
   }
 
+  get aborted(): boolean {
+    return this.#phase === Phase.aborted
+  }
+
   /** The handler has returned. A later response needs the abort callback. */
   returned(): void {
-    this.#corked = false
-    if (!this.#answered) this.#watch()
+    this.#writing = Writing.corked
+    if (this.#phase === Phase.open) this.#watch()
   }
 
   onAborted(notify: () => void): void {
@@ -77,12 +99,12 @@ export class UwsResponse implements HttpResponse, WaitingAnswer {
   }
 
   send(answer: HttpAnswer): void {
-    if (this.aborted || this.#answered) return
+    if (this.#phase !== Phase.open) return
     const { status, body, fields = [], block, bodyOmitted = false } = answer
     const closes = fields.includes('connection')
     // Before anything is written, so that an invalid field can still be answered with an error.
     const lines = linesOf(closes ? withoutConnection(fields) : fields, block)
-    this.#answered = true
+    this.#phase = Phase.answered
     const isBodiless = bodyOmitted || status === 304
     if (answer.isRefusal) {
       this.#refusedClient = this.#client()
@@ -98,8 +120,8 @@ export class UwsResponse implements HttpResponse, WaitingAnswer {
 
   #sendNow(status: number, lines: FieldLines, body: Uint8Array | string, isBodiless: boolean, closes: boolean): void {
     if (closes || (isBodiless && this.#traffic.closesBodiless())) this.#sendLast(status, lines, body, isBodiless)
-    else if (this.#corked && this.#isDeferred) this.#sendDeferred(status, lines, body, isBodiless)
-    else if (this.#corked) this.#write(status, lines, body, isBodiless)
+    else if (this.#writing === Writing.nextTurn) this.#sendDeferred(status, lines, body, isBodiless)
+    else if (this.#writing === Writing.now) this.#write(status, lines, body, isBodiless)
     else this.#raw.cork(() => this.#write(status, lines, body, isBodiless))
   }
 
@@ -142,7 +164,6 @@ export class UwsResponse implements HttpResponse, WaitingAnswer {
    * client that has sent more.
    */
   #sendLast(status: number, lines: FieldLines, body: Uint8Array | string, isBodiless: boolean): void {
-    this.#keepsAlive = false
     this.#watch()
     const taken = typeof body === 'string' ? body : Buffer.from(body)
     setImmediate(() => {
@@ -150,9 +171,9 @@ export class UwsResponse implements HttpResponse, WaitingAnswer {
       this.#raw.cork(() => {
         if (isBodiless) this.#writeLastBodiless(status, lines, Buffer.byteLength(taken))
         else {
-          this.#writeHead(status, lines)
+          this.#writeHead(status, lines, false)
           this.#raw.end(taken, true)
-          this.#end()
+          this.#finish(Phase.ended)
         }
       })
       if (isBodiless) this.#raw.close()
@@ -164,31 +185,30 @@ export class UwsResponse implements HttpResponse, WaitingAnswer {
    * last line, as fields, and the caller closes the connection.
    */
   #writeLastBodiless(status: number, lines: FieldLines, bytes: number): void {
-    this.#writeHead(status, lines)
+    this.#writeHead(status, lines, false)
     if (status !== 304) this.#raw.writeHeader('content-length', String(bytes))
     this.#raw.writeHeader('date', new Date().toUTCString())
     this.#raw.writeHeader('connection', 'close\r\n')
   }
 
   #watch(): void {
-    if (this.#watched) return
-    this.#watched = true
+    if (this.#isWatched) return
+    this.#isWatched = true
     this.#raw.onAborted(() => {
-      this.aborted = true
+      this.#finish(Phase.aborted)
       this.#notifyAborted?.()
-      this.#end()
     })
   }
 
-  #end(): void {
-    if (this.#isDone) return
-    this.#isDone = true
+  #finish(phase: typeof Phase.ended | typeof Phase.aborted): void {
+    if (this.#phase >= Phase.ended) return
+    this.#phase = phase
     this.#traffic.requests--
     this.#traffic.waiting.remove(this)
   }
 
   #write(status: number, lines: FieldLines, body: Uint8Array | string, isBodiless: boolean): void {
-    this.#writeHead(status, lines)
+    this.#writeHead(status, lines, this.#keepsAlive)
     if (!isBodiless) return this.#writeBody(body)
     // A 304 has neither body nor length (RFC 9110 §15.4.5). For an omitted body, the length is
     // written as an ordinary field: otherwise the library waits for the body and drops the
@@ -198,18 +218,18 @@ export class UwsResponse implements HttpResponse, WaitingAnswer {
     // it would end the process.
     this.#watch()
     this.#raw.endWithoutBody()
-    this.#end()
+    this.#finish(Phase.ended)
   }
 
-  #writeHead(status: number, { firstName, rest }: FieldLines): void {
+  #writeHead(status: number, { firstName, rest }: FieldLines, keepsAlive: boolean): void {
     if (status !== 200) this.#raw.writeStatus(`${status} ${REASON_PHRASE[status] ?? ''}`)
     if (firstName !== '') this.#raw.writeHeader(firstName, rest)
-    if (this.#keepsAlive) this.#raw.writeHeader('connection', KEEP_ALIVE)
+    if (keepsAlive) this.#raw.writeHeader('connection', KEEP_ALIVE)
   }
 
   #writeBody(body: Uint8Array | string): void {
     const bytes = typeof body === 'string' ? Buffer.byteLength(body) : body.length
-    if (this.#raw.tryEnd(body, bytes)[1]) this.#end()
+    if (this.#raw.tryEnd(body, bytes)[1]) this.#finish(Phase.ended)
     else this.#writeRest(body, bytes)
   }
 
@@ -224,7 +244,7 @@ export class UwsResponse implements HttpResponse, WaitingAnswer {
     this.#raw.onWritable((at) => {
       if (this.aborted) return true
       const [wasTaken, isComplete] = this.#raw.tryEnd(rest.subarray(at - from), bytes)
-      if (isComplete) this.#end()
+      if (isComplete) this.#finish(Phase.ended)
       return wasTaken
     })
     this.#traffic.waiting.add(this, this.#client(), rest.length)

@@ -74,9 +74,25 @@ export async function listenUws(options: HttpListenOptions): Promise<HttpListene
       const last = open.at(-1)
       if (last !== undefined) uws.us_listen_socket_close(last.socket)
       await whenIdle(() => traffic.requests, deadlineMs, options.log)
-      for (const { app } of open) app.close()
+      await closeAll(open, traffic)
     },
   }
+}
+
+/** Closing takes one turn of the event loop for five postponed handshakes. */
+const CLOSING_MS_MAX = 1000
+
+/**
+ * Closes all connections. Of TLS handshakes that come at the same time, the library processes five
+ * in a turn of the event loop, and `close` does not reach the postponed ones. So it is called again
+ * until none is left: a thread that exits with an open connection ends the process with SIGABRT.
+ */
+async function closeAll(open: readonly OpenApp[], { connections }: Traffic): Promise<void> {
+  const deadline = performance.now() + CLOSING_MS_MAX
+  do {
+    for (const { app } of open) app.close()
+    await new Promise((resolve) => setImmediate(resolve))
+  } while (connections.openCount > 0 && performance.now() < deadline)
 }
 
 interface OpenApp {

@@ -1,4 +1,4 @@
-import type { LabelledValue, MetricRow } from '../process/metrics.ts'
+import type { LabeledValue, MetricRow } from '../process/metrics.ts'
 import type { EventAcceptor } from './accept.ts'
 import { Verdict } from './formats/log-line.ts'
 import type { BatchCounters } from './https-batches.ts'
@@ -131,7 +131,7 @@ function received(sources: SourceTable, syslog: SyslogStatus | undefined): Recor
   )
 }
 
-function byListener(sources: SourceTable, syslog: SyslogStatus | undefined): LabelledValue[] {
+function byListener(sources: SourceTable, syslog: SyslogStatus | undefined): LabeledValue[] {
   return LISTENERS.flatMap((listener) => {
     const own = sources.listeners[listener]
     const theirs = syslog?.messages[listener]
@@ -141,8 +141,8 @@ function byListener(sources: SourceTable, syslog: SyslogStatus | undefined): Lab
   })
 }
 
-function byToken(sources: SourceTable, syslog: SyslogStatus | undefined): LabelledValue[] {
-  const sums = new Map<string, LabelledValue & { value: number }>()
+function byToken(sources: SourceTable, syslog: SyslogStatus | undefined): LabeledValue[] {
+  const sums = new Map<string, LabeledValue & { value: number }>()
   for (const { organizationId, label, counts } of [...sources.tokens.values(), ...(syslog?.tokens ?? [])]) {
     if (label === '') continue
     for (const [index, outcome] of OUTCOMES.entries()) {
@@ -155,8 +155,8 @@ function byToken(sources: SourceTable, syslog: SyslogStatus | undefined): Labell
   return [...sums.values()]
 }
 
-function byFormat(formats: SyslogStatus['formats']): LabelledValue[] {
-  const sums = new Map<string, LabelledValue & { value: number }>()
+function byFormat(formats: SyslogStatus['formats']): LabeledValue[] {
+  const sums = new Map<string, LabeledValue & { value: number }>()
   for (const { format, verdicts } of formats) {
     for (const [name, index] of Object.entries(Verdict)) {
       const labels = { format: format === '' ? 'none' : format, verdict: name }

@@ -210,7 +210,7 @@ export class PendingEvents {
     at += NAME_OFFSET
     bytes[at++] = 0xd9
     bytes[at++] = nameEnd - nameStart
-    for (let from = nameStart; from < nameEnd; from++) bytes[at++] = folded(view.getUint8(from))
+    for (let from = nameStart; from < nameEnd; from++) bytes[at++] = lowerCase(view.getUint8(from))
     bytes[at++] = 0xd9
     bytes[at++] = client.length
     for (let index = 0; index < client.length; index++) bytes[at++] = client.charCodeAt(index)
@@ -241,7 +241,8 @@ export class PendingEvents {
     let place = at + NAME_OFFSET + 1
     const { nameStart, nameEnd, client } = event
     if (bytes[place++] !== nameEnd - nameStart) return false
-    for (let from = nameStart; from < nameEnd; from++) if (bytes[place++] !== folded(view.getUint8(from))) return false
+    for (let from = nameStart; from < nameEnd; from++)
+      if (bytes[place++] !== lowerCase(view.getUint8(from))) return false
     place++
     if (bytes[place++] !== client.length) return false
     for (let index = 0; index < client.length; index++) if (bytes[place++] !== client.charCodeAt(index)) return false
@@ -274,7 +275,7 @@ export class PendingEvents {
   }
 }
 
-function folded(byte: number): number {
+function lowerCase(byte: number): number {
   return isUpper(byte) ? byte | 0x20 : byte
 }
 
@@ -285,7 +286,7 @@ function hex(byte: number): number {
 /** FNV-1a over method, blocked flag, name and client. */
 function hashOf(view: DataView, { nameStart, nameEnd, client, method, blocked }: PendingEvent): number {
   let hash = Math.imul(0x811c9dc5 ^ method ^ (blocked > 0 ? 16 : 0), 0x01000193)
-  for (let at = nameStart; at < nameEnd; at++) hash = Math.imul(hash ^ folded(view.getUint8(at)), 0x01000193)
+  for (let at = nameStart; at < nameEnd; at++) hash = Math.imul(hash ^ lowerCase(view.getUint8(at)), 0x01000193)
   for (let at = 0; at < client.length; at++) hash = Math.imul(hash ^ client.charCodeAt(at), 0x01000193)
   return hash ^ (hash >>> 15)
 }

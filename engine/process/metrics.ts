@@ -7,12 +7,12 @@ const EVENT_LOOP_CHECK_MS = 1000
 const NANOSECONDS = 1e9
 
 /** A value with its labels. */
-export interface LabelledValue {
+export interface LabeledValue {
   readonly labels: Readonly<Record<string, string>>
   readonly value: number
 }
 /** One value, a value for each value of one label, or values with several labels. */
-type Values = number | Readonly<Record<string, number>> | readonly LabelledValue[]
+type Values = number | Readonly<Record<string, number>> | readonly LabeledValue[]
 /** Name, type, help, values, and the label, if any. */
 export type MetricRow = readonly [name: string, type: 'counter' | 'gauge', help: string, values: Values, label?: string]
 
@@ -33,10 +33,10 @@ export class Metrics {
     const prometheus = createRequire(import.meta.url)('prom-client') as typeof import('prom-client')
     const registry = new prometheus.Registry()
     for (const [name, type, help, values, label] of [...rows, ...this.#processRows()]) {
-      const labelled = labelledValues(values, label ?? '')
-      const options = { name, help, registers: [registry], labelNames: Object.keys(labelled[0]?.labels ?? {}) }
+      const labeled = labeledValues(values, label ?? '')
+      const options = { name, help, registers: [registry], labelNames: Object.keys(labeled[0]?.labels ?? {}) }
       const metric = type === 'counter' ? new prometheus.Counter(options) : new prometheus.Gauge(options)
-      for (const { labels, value } of labelled) metric.inc(labels, value)
+      for (const { labels, value } of labeled) metric.inc(labels, value)
     }
     return { type: registry.contentType, body: await registry.metrics() }
   }
@@ -77,8 +77,8 @@ function descriptorRows(): MetricRow[] {
   ]
 }
 
-function labelledValues(values: Values, label: string): readonly LabelledValue[] {
+function labeledValues(values: Values, label: string): readonly LabeledValue[] {
   if (typeof values === 'number') return [{ labels: {}, value: values }]
-  if (Array.isArray(values)) return values as readonly LabelledValue[]
+  if (Array.isArray(values)) return values as readonly LabeledValue[]
   return Object.entries(values).map(([value, number]) => ({ labels: { [label]: value }, value: number }))
 }

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { Command, CommanderError, type ErrorOptions, type Help } from 'commander'
-import { Cancelled } from './cancelled.ts'
+import { Canceled } from './canceled.ts'
 import { ExitStatus, Fault } from './error-codes.ts'
 import { printable, terminalWidth } from './table.ts'
 
@@ -133,7 +133,7 @@ export function failureOf(name: string, error: unknown): { readonly status: numb
       .replace(/\.$/, '')
     return { status: ExitStatus.usage, text: `${name}: USAGE ${line}; see ${COMMAND_OF.get(error) ?? name} --help\n` }
   }
-  if (error instanceof Cancelled) return { status: CANCELLED_STATUS, text: `\n${name}: cancelled\n` }
+  if (error instanceof Canceled) return { status: CANCELED_STATUS, text: `\n${name}: canceled\n` }
   if (error instanceof Fault)
     return { status: error.exitStatus, text: `${name}: ${error.code} ${printableLines(error.message)}\n` }
   const text = `${name}: INTERNAL ${error instanceof Error ? error.stack : String(error)}\n`
@@ -141,7 +141,7 @@ export function failureOf(name: string, error: unknown): { readonly status: numb
 }
 
 /** 128 + SIGINT, as a shell reports a program that Ctrl-C ended. */
-const CANCELLED_STATUS = 130
+const CANCELED_STATUS = 130
 
 /** A line may quote untrusted input. */
 function printableLines(text: string): string {

@@ -1,6 +1,6 @@
 import { createInterface, type Interface } from 'node:readline'
 import type { Readable, Writable } from 'node:stream'
-import { Cancelled } from './cancelled.ts'
+import { Canceled } from './canceled.ts'
 
 /**
  * Whether somebody can answer: questions go to standard error, so standard output may be a pipe.
@@ -34,14 +34,14 @@ export class Questions {
     this.#interface.on('SIGINT', () => this.#interface.close())
     this.#interface.on('close', () => {
       this.#ended = true
-      this.#waiting?.cancel(new Cancelled())
+      this.#waiting?.cancel(new Canceled())
     })
   }
 
   /**
    * Asks until the answer can be read.
    *
-   * @throws Cancelled at Ctrl-C and at the end of the input.
+   * @throws Canceled at Ctrl-C and at the end of the input.
    */
   async ask<T>(question: string, read: ReadAnswer<T>): Promise<T> {
     for (;;) {
@@ -85,7 +85,7 @@ export class Questions {
       if (!this.#ended) this.#interface.prompt()
       const typedAhead = this.#lines.shift()
       if (typedAhead !== undefined) take(typedAhead)
-      else if (this.#ended) cancel(new Cancelled())
+      else if (this.#ended) cancel(new Canceled())
       else this.#waiting = { take, cancel }
     })
   }

@@ -40,7 +40,7 @@ export const tokenSettings = {
 export interface TokenSources {
   readonly command: Command
   readonly environment: NodeJS.ProcessEnv
-  /** Users besides root and this one that the file may belong to. */
+  /** Users that the file may belong to, in addition to root and this one. */
   readonly owners?: readonly number[]
 }
 
@@ -96,9 +96,9 @@ function opened(where: string, path: string): number {
 }
 
 /**
- * Whoever can read the file can send events, and whoever can write the file decides whose events
- * they are. The group may read a file of root: that is how systemd, Kubernetes and packages give a
- * secret to one user.
+ * Anyone with read access to the file can send events, and anyone with write access decides to
+ * which organization they belong. The group may read a file of root: that is how systemd,
+ * Kubernetes and packages give a secret to one user.
  */
 function assertPrivate(
   where: string,

@@ -1,6 +1,6 @@
 /*
- * The names of a fold, each with a number that indexes the columns of its counts. A name is looked
- * up by its bytes and becomes a string only at the end.
+ * The names of an aggregator, each with a number that indexes the columns of its counts. A name is
+ * looked up by its bytes and becomes a string only at the end.
  *
  *   slots    open-addressed hash table: number of the name + 1, or 0
  *   hashes   hash of each name

@@ -11,7 +11,7 @@ import type { Scan, ScanTrigger } from '../store/scans.ts'
 import type { Store } from '../store/store.ts'
 import { confidence } from './confidence.ts'
 import { coverageJson } from './coverage.ts'
-import type { EventFold } from './event-fold.ts'
+import type { EventAggregator } from './event-aggregator.ts'
 import { Evidence } from './evidence.ts'
 import { byConfidence, type Finding, platformJson, scanJson } from './publish.ts'
 import { overallRiskScore } from './risk.ts'
@@ -32,7 +32,7 @@ export interface PreparedScan {
   readonly stateBefore: ScanState
   readonly state: ScanState
   /** The sequence of the last processed event. 0: none. */
-  readonly foldedThrough: number
+  readonly addedThrough: number
   readonly evidence: readonly { readonly day: number; readonly platformId: string; readonly record: DayEvidence }[]
   readonly newDetections: readonly { readonly platformId: string; readonly detection: Detection }[]
   readonly discovery: PackedList
@@ -59,12 +59,12 @@ export function inputsOf(organization: Organization, matcher: Matcher): string {
 
 /**
  * Reads the buffer and the evidence of an organization and computes what a scan writes. Writes
- * nothing. `fold` is scratch space.
+ * nothing. `aggregator` is scratch space.
  */
 export function prepareScan(
   store: Store,
   matcher: Matcher,
-  fold: EventFold,
+  aggregator: EventAggregator,
   organization: Organization,
   { running, trigger }: { readonly running: Scan; readonly trigger: ScanTrigger },
   clock: Clock,
@@ -72,9 +72,12 @@ export function prepareScan(
   const organizationId = organization.id
   const stateBefore = store.scanStates.get(organizationId)
   const horizon = horizonOf(organization, stateBefore, clock.nowMs())
-  const { foldedThrough, left } = foldBuffer(store, matcher, fold, organizationId, horizon)
-  const unmatched = matchUnmatched(store, matcher, fold, organizationId, stateBefore, { horizon, isFull: left > 0 })
-  const evidence = Array.from(fold.days(), ({ day, platformId, addTo }) => {
+  const { addedThrough, left } = aggregateBuffer(store, matcher, aggregator, organizationId, horizon)
+  const unmatched = matchUnmatched(store, matcher, aggregator, organizationId, stateBefore, {
+    horizon,
+    isFull: left > 0,
+  })
+  const evidence = Array.from(aggregator.days(), ({ day, platformId, addTo }) => {
     const sum = new Evidence()
     const stored = store.evidence.day(organizationId, day, platformId)
     if (stored !== undefined) sum.addDay(stored)
@@ -112,10 +115,10 @@ export function prepareScan(
     ...running,
     status: 'completed',
     completedAtMs: nowMs,
-    eventsFolded: fold.folded,
-    eventsUnmatched: fold.unmatched,
-    eventsDamaged: fold.damaged + unmatched.damaged,
-    eventsTooOld: fold.tooOld,
+    eventsAdded: aggregator.added,
+    eventsUnmatched: aggregator.unmatched,
+    eventsDamaged: aggregator.damaged + unmatched.damaged,
+    eventsTooOld: aggregator.tooOld,
     waiting: unmatched.waiting,
     summary: {
       platformsDiscovered: findings.length,
@@ -143,7 +146,7 @@ export function prepareScan(
       inputs: inputsOf(organization, matcher),
       ...unmatched.state,
     },
-    foldedThrough,
+    addedThrough,
     evidence,
     newDetections,
     discovery: packList(
@@ -166,21 +169,21 @@ function horizonOf(organization: Organization, { scheduledAtMs }: ScanState, now
   return firstDayOfWindow(organization, Math.min(Math.max(scheduledAtMs, organization.createdAtMs), nowMs))
 }
 
-/** Adds all buffered events, or as many as the limits of the fold allow. */
-function foldBuffer(
+/** Adds all buffered events, or as many as the limits of the aggregator allow. */
+function aggregateBuffer(
   store: Store,
   matcher: Matcher,
-  fold: EventFold,
+  aggregator: EventAggregator,
   organizationId: string,
   firstDay: number,
-): { foldedThrough: number; left: number } {
-  fold.clear(matcher, firstDay)
+): { addedThrough: number; left: number } {
+  aggregator.clear(matcher, firstDay)
   let next = 0
   for (const chunk of store.buffer.chunks(organizationId)) {
-    next = fold.addChunk(chunk)
-    if (next < chunk.end) return { foldedThrough: next - 1, left: store.buffer.next(organizationId) - next }
+    next = aggregator.addChunk(chunk)
+    if (next < chunk.end) return { addedThrough: next - 1, left: store.buffer.next(organizationId) - next }
   }
-  return { foldedThrough: Math.max(0, next - 1), left: 0 }
+  return { addedThrough: Math.max(0, next - 1), left: 0 }
 }
 
 /**

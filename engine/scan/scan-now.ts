@@ -4,7 +4,7 @@ import { tryHold } from '../process/exclusive.ts'
 import type { Registries } from '../store/registry-in-force.ts'
 import type { Scan } from '../store/scans.ts'
 import type { Store } from '../store/store.ts'
-import { INTERRUPTED, requestScan, runScan } from './fold.ts'
+import { INTERRUPTED, requestScan, runScan } from './scan-runner.ts'
 
 /**
  * The lock (process/exclusive.ts) of the process that runs scans on a store: the service while it

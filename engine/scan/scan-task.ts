@@ -1,5 +1,5 @@
 import type { PlainFault } from '../process/error-codes.ts'
-import type { ScanOutcome, ScanRequest } from './fold.ts'
+import type { ScanOutcome, ScanRequest } from './scan-runner.ts'
 
 /** Options of the scan thread. */
 export interface ScanWorkerData {

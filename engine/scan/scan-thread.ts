@@ -1,7 +1,7 @@
 import { Piscina } from 'piscina'
 import { Fault } from '../process/error-codes.ts'
 import { within } from '../process/shutdown.ts'
-import type { ScanOutcome, ScanRequest } from './fold.ts'
+import type { ScanOutcome, ScanRequest } from './scan-runner.ts'
 import type { ScanAnswer, ScanTask, ScanWorkerData } from './scan-task.ts'
 
 /** Milliseconds for the thread to end. */

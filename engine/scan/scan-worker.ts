@@ -3,7 +3,7 @@ import { systemClock } from '../process/clock.ts'
 import { Fault, plainFault } from '../process/error-codes.ts'
 import { RegistryInForce } from '../store/registry-in-force.ts'
 import { Store } from '../store/store.ts'
-import { ScanRunner } from './fold.ts'
+import { ScanRunner } from './scan-runner.ts'
 import type { ScanAnswer, ScanTask, ScanWorkerData } from './scan-task.ts'
 
 const { dataDirectory } = Piscina.workerData as ScanWorkerData

@@ -7,9 +7,9 @@ import type { Registries } from '../store/registry-in-force.ts'
 import type { Scan, ScanTrigger } from '../store/scans.ts'
 import type { Store } from '../store/store.ts'
 import { FirstScans } from './first-scans.ts'
-import { failureOf, recoverInterrupted, type ScanOutcome } from './fold.ts'
 import { periodOf } from './period.ts'
 import { firstDayOfWindow, inputsOf } from './prepare.ts'
+import { failureOf, recoverInterrupted, type ScanOutcome } from './scan-runner.ts'
 import type { ScanExecutor } from './scan-thread.ts'
 
 /** Buffered events of one organization that start a scan at once. */
@@ -28,7 +28,7 @@ const POLL_REQUESTS_EVERY_MS = SECOND_MS
 export interface ScanCounters {
   readonly completed: Record<ScanTrigger, number>
   failed: number
-  eventsFolded: number
+  eventsAdded: number
   eventsDamaged: number
   eventsUnmatched: number
   /**
@@ -51,7 +51,7 @@ export class ScanSchedule {
   readonly counters: ScanCounters = {
     completed: { schedule: 0, first: 0, buffer: 0, administrator: 0 },
     failed: 0,
-    eventsFolded: 0,
+    eventsAdded: 0,
     eventsDamaged: 0,
     eventsUnmatched: 0,
     unmatchedRematched: 0,
@@ -261,7 +261,7 @@ export class ScanSchedule {
     }
     this.#failing.delete(organizationId)
     this.counters.completed[scan.trigger]++
-    this.counters.eventsFolded += scan.eventsFolded
+    this.counters.eventsAdded += scan.eventsAdded
     this.counters.eventsDamaged += scan.eventsDamaged ?? 0
     this.counters.milliseconds += scan.completedAtMs - scan.startedAtMs
     this.counters.eventsUnmatched += scan.eventsUnmatched
@@ -332,7 +332,7 @@ export function scanLogFields(scan: Scan): Record<string, unknown> {
     organization: scan.organizationId,
     scan: scan.id,
     trigger: scan.trigger,
-    events: scan.eventsFolded,
+    events: scan.eventsAdded,
     unmatched: scan.eventsUnmatched,
     platforms: scan.summary.platformsDiscovered,
     shadow: scan.summary.shadowAiCount,

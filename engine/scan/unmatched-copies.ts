@@ -5,7 +5,7 @@ import type { Slices } from '../lmdb/queue-chunk.ts'
 const BYTES_KEPT_MAX = 1024 * 1024
 const PLACES_MIN = 1024
 
-/** Copies of the events that a fold found no rule for: the newest UNMATCHED_EVENTS_MAX. */
+/** Copies of the events that an aggregator found no rule for: the newest UNMATCHED_EVENTS_MAX. */
 export class UnmatchedCopies {
   #bytes = new Uint8Array(0)
   #starts = new Uint32Array(PLACES_MIN)

@@ -4,7 +4,7 @@ import type { Slices } from '../lmdb/queue-chunk.ts'
 import type { ScanState } from '../store/scan-states.ts'
 import type { WaitingEvents } from '../store/scans.ts'
 import type { Store } from '../store/store.ts'
-import type { EventFold } from './event-fold.ts'
+import type { EventAggregator } from './event-aggregator.ts'
 
 /** The changes that a scan makes to the waiting events: events that no rule has matched yet. */
 export interface UnmatchedChange {
@@ -43,12 +43,12 @@ function isRematchDue(
 export function matchUnmatched(
   store: Store,
   matcher: Matcher,
-  fold: EventFold,
+  aggregator: EventAggregator,
   organizationId: string,
   state: ScanState,
   { horizon, isFull }: { readonly horizon: number; readonly isFull: boolean },
 ): UnmatchedChange {
-  const { events: added, dropped } = fold.unmatchedCopies.take()
+  const { events: added, dropped } = aggregator.unmatchedCopies.take()
   const { unmatchedRegistry = '', unmatchedDay = 0 } = state
   const count = store.unmatched.count(organizationId)
   const unchanged = {
@@ -63,20 +63,25 @@ export function matchUnmatched(
   if (isFull || !isRematchDue(store, organizationId, matcher, state, horizon)) {
     return { ...unchanged, state: { unmatchedRegistry, unmatchedDay } }
   }
-  const before = { folded: fold.folded, unmatched: fold.unmatched, tooOld: fold.tooOld, damaged: fold.damaged }
+  const before = {
+    added: aggregator.added,
+    unmatched: aggregator.unmatched,
+    tooOld: aggregator.tooOld,
+    damaged: aggregator.damaged,
+  }
   let left = 0
   for (const chunk of store.unmatched.chunks(organizationId)) {
-    const next = left > 0 ? chunk.sequence : fold.addChunk(chunk)
+    const next = left > 0 ? chunk.sequence : aggregator.addChunk(chunk)
     left += chunk.end - next
-    if (next < chunk.end) fold.copyUnmatched(chunk, next)
+    if (next < chunk.end) aggregator.copyUnmatched(chunk, next)
   }
-  const kept = fold.unmatchedCopies.take().events
-  const unmatched = fold.unmatched - before.unmatched
-  const expired = fold.tooOld - before.tooOld
-  const damaged = fold.damaged - before.damaged
-  const rematched = fold.folded - before.folded - unmatched - expired
-  // Only the buffered events count in the counters of the fold.
-  Object.assign(fold, before)
+  const kept = aggregator.unmatchedCopies.take().events
+  const unmatched = aggregator.unmatched - before.unmatched
+  const expired = aggregator.tooOld - before.tooOld
+  const damaged = aggregator.damaged - before.damaged
+  const rematched = aggregator.added - before.added - unmatched - expired
+  // Only the buffered events count in the counters of the aggregator.
+  Object.assign(aggregator, before)
   return {
     added,
     kept: rematched + expired + damaged > 0 ? kept : undefined,

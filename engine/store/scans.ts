@@ -31,7 +31,7 @@ export interface Scan {
   readonly startedAtMs: number
   /** 0 until ended. */
   readonly completedAtMs: number
-  readonly eventsFolded: number
+  readonly eventsAdded: number
   /** Of these, events whose name no platform of the organization's registry has. They wait. */
   readonly eventsUnmatched: number
   /** Events that could not be read and were dropped. */

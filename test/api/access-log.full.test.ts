@@ -93,7 +93,7 @@ for (const implementation of IMPLEMENTATIONS) {
     // One second later, each thread logs a line again, with the number of lines that it has
     // omitted.
     await new Promise((resolve) => setTimeout(resolve, 1100))
-    const reported = (): number => lines().reduce((sum, line) => sum + 1 + Number(line['left_out'] ?? 0), 0)
+    const reported = (): number => lines().reduce((sum, line) => sum + 1 + Number(line['skipped'] ?? 0), 0)
     let asked = 60
     for (; reported() < asked && asked < 300; asked++) {
       await exchange(service.apiPort, request('/nothing'))

@@ -3,12 +3,14 @@ import { join } from 'node:path'
 import t from 'tap'
 import { skipNamespaces } from '../support/namespace.ts'
 import { REPOSITORY } from '../support/programs.ts'
+import { released, THIS_MACHINE } from '../support/released.ts'
 
 function bench(...parameters: string[]): { status: number | null; stdout: string; stderr: string } {
   return spawnSync(process.execPath, [join(REPOSITORY, 'dist/bench/main.js'), ...parameters], { encoding: 'utf8' })
 }
 
 t.test('every benchmark runs at toy size and prints its environment', async (t) => {
+  t.ok(released('posture-collector', THIS_MACHINE), 'the benchmark "release" needs it')
   // Live capture requires a network namespace.
   const names = [
     'registry',

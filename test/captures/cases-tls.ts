@@ -31,9 +31,9 @@ export function tlsCases(): Record<string, GeneratedCapture> {
     'tls-port-used-again': portUsedAgain(),
     'tls-hello-in-syn': helloInSyn(),
     'tls-sslv2-hello': sslv2(),
-    'tls-behind-http-connect': behindConnect(),
-    'tls-behind-http-connect-reversed': behindConnectReversed(),
-    'tls-behind-starttls': behindStarttls(),
+    'tls-behind-http-connect': afterConnect(),
+    'tls-behind-http-connect-reversed': afterConnectReversed(),
+    'tls-behind-starttls': afterStarttls(),
     'tls-encrypted-client-hello': encrypted(),
     'tls-without-name': withoutName(),
     'tls-interleaved': interleaved(),
@@ -215,7 +215,7 @@ function proxied(clientPort: number, name: string): { stream: TcpStream; request
   }
 }
 
-function behindConnect(): GeneratedCapture {
+function afterConnect(): GeneratedCapture {
   const name = 'tunnelled.example.org'
   const { stream, request } = proxied(50_001, name)
   return capture(
@@ -230,7 +230,7 @@ function behindConnect(): GeneratedCapture {
   )
 }
 
-function behindConnectReversed(): GeneratedCapture {
+function afterConnectReversed(): GeneratedCapture {
   const name = 'tunnelled.example.org'
   const { stream, request } = proxied(50_001, name)
   return capture('A ClientHello through an HTTP proxy, with its two segments out of order.', [
@@ -277,7 +277,7 @@ const GREETINGS: Readonly<Record<string, Greeting>> = {
   },
 }
 
-function behindStarttls(): GeneratedCapture {
+function afterStarttls(): GeneratedCapture {
   const packets: UntimedPacket[] = []
   for (const [name, { serverPort, turns }] of Object.entries(GREETINGS)) {
     const texts = (who: string) =>

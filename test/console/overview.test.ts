@@ -1,5 +1,5 @@
 import t from 'tap'
-import { runScan } from '../../engine/scan/fold.ts'
+import { runScan } from '../../engine/scan/scan-runner.ts'
 import { serveConsole, type TestConsole } from '../support/console.ts'
 import { report } from '../support/coverage.ts'
 import { makeOrganization, NOON, registries, Sender } from '../support/store.ts'

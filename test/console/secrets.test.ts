@@ -88,10 +88,10 @@ t.test('keys and tokens of another organization cannot be revoked', async (t) =>
   await admin.post('/monitoring-tokens', { label: 'acme token' })
   const [key] = site.store.apiKeys.ofOrganization(site.organization.id)
   const [token] = site.store.monitoringTokens.ofOrganization(site.organization.id)
-  const stranger = site.signIn('g', 'owner', makeOrganization(site, 'Globex'))
-  t.equal((await stranger.post(`/api-keys/${key?.id}/revoke`)).status, 404)
-  t.equal((await stranger.post(`/monitoring-tokens/${token?.id}/revoke`)).status, 404)
-  for (const path of ['/api-keys', '/monitoring-tokens']) t.notMatch((await stranger.get(path)).text, /acme|svc_/)
+  const otherOwner = site.signIn('g', 'owner', makeOrganization(site, 'Globex'))
+  t.equal((await otherOwner.post(`/api-keys/${key?.id}/revoke`)).status, 404)
+  t.equal((await otherOwner.post(`/monitoring-tokens/${token?.id}/revoke`)).status, 404)
+  for (const path of ['/api-keys', '/monitoring-tokens']) t.notMatch((await otherOwner.get(path)).text, /acme|svc_/)
 })
 
 t.test('the scan frequency is saved; an unknown one is refused', async (t) => {

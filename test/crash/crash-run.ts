@@ -32,8 +32,8 @@ const LAST_RUN_MS = 120_000
 
 const FAULT_POINTS = {
   collector: ['outbox:appended'],
-  service: ['accept:committed', 'scan:started', 'scan:folded', 'scan:published'],
-  scan: ['scan:started', 'scan:folded', 'scan:published'],
+  service: ['accept:committed', 'scan:started', 'scan:added', 'scan:published'],
+  scan: ['scan:started', 'scan:added', 'scan:published'],
 } as const
 type Victim = keyof typeof FAULT_POINTS
 

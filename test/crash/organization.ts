@@ -47,8 +47,8 @@ export class Organization {
       expected,
       this.#withStore((store) => matchesInScans(store, this.#id)),
     )
-    const { events, folded, buffered, waiting } = this.counts()
-    if (events !== folded) differences.push(`${events} events were written, ${folded} are in scans`)
+    const { events, added, buffered, waiting } = this.counts()
+    if (events !== added) differences.push(`${events} events were written, ${added} are in scans`)
     if (buffered > 0) differences.push(`${buffered} events wait for a scan after the last scan`)
     if (waiting > 0) differences.push(`${waiting} events wait in the outbox after the collector has ended`)
     return differences
@@ -63,7 +63,7 @@ export class Organization {
    * Numbers of events: ever written to the outbox, waiting in the outbox, included in scans,
    * waiting for a scan. Also the number of scans.
    */
-  counts(): { events: number; waiting: number; folded: number; buffered: number; scans: number } {
+  counts(): { events: number; waiting: number; added: number; buffered: number; scans: number } {
     return { ...this.#outboxCounts(), ...this.#scanCounts() }
   }
 
@@ -74,11 +74,11 @@ export class Organization {
     return { events: everWritten, waiting }
   }
 
-  #scanCounts(): { folded: number; buffered: number; scans: number } {
+  #scanCounts(): { added: number; buffered: number; scans: number } {
     return this.#withStore((store) => {
       const scans = store.scans.ofOrganization(this.#id).filter(({ status }) => status === 'completed')
-      const folded = scans.reduce((sum, { eventsFolded }) => sum + eventsFolded, 0)
-      return { folded, buffered: store.buffer.count(this.#id), scans: scans.length }
+      const added = scans.reduce((sum, { eventsAdded }) => sum + eventsAdded, 0)
+      return { added, buffered: store.buffer.count(this.#id), scans: scans.length }
     })
   }
 

@@ -186,7 +186,7 @@ t.test('an organization is removed while the service runs; another one goes on',
   t.equal(await send(token, 'claude.ai', 200), 401)
   const last = readFileSync(auditFile, 'utf8').trimEnd().split('\n').at(-1) ?? ''
   t.match(JSON.parse(last), { action: 'organization.remove', subject: 'Acme' })
-  // Whoever sent is counted once a second; nothing of it may come back.
+  // Senders are counted once a second. No record of the removed organization may return.
   await until('the sender without a token is counted', async () => {
     return (await admin('ingest', 'sources', ...data)).length > 0 ? true : undefined
   })

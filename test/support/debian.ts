@@ -6,7 +6,7 @@ import { promisify } from 'node:util'
 import { REPOSITORY } from './programs.ts'
 
 /**
- * A small Debian root file system, which the set-up of `npm run test:full` creates as root. Tests
+ * A small Debian root file system, which `npm run test:full` creates as root. Tests
  * work on copies and never change the original.
  */
 export const DEBIAN = join(REPOSITORY, 'node_modules/.cache/debian')

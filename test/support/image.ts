@@ -9,6 +9,7 @@ import {
   type Instruction,
   type PropertyInstruction,
 } from 'dockerfile-ast'
+import { DEBIAN } from './debian.ts'
 import { REPOSITORY } from './programs.ts'
 import { released, THIS_MACHINE, VERSION } from './released.ts'
 
@@ -20,7 +21,6 @@ import { released, THIS_MACHINE, VERSION } from './released.ts'
 
 export const CONTAINER_FILES = join(REPOSITORY, 'deploy/container')
 /** Replaces the image of the same name. */
-const DEBIAN = join(REPOSITORY, 'node_modules/.cache/debian')
 const BASES: Readonly<Record<string, string>> = { 'debian:bookworm-slim': DEBIAN }
 /** The PATH that an engine gives to a build without one. */
 const ENGINE_PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'

@@ -18,6 +18,25 @@ function sourcesBelow(folder: string): string[] {
 }
 
 /**
+ * The identifiers of several words in the sources, each once per file, as words: `lookAtClock` and
+ * `LOOK_AT_CLOCK` are "look at clock". Includes words with an underscore in strings, such as
+ * metrics and log fields.
+ */
+export function identifiers(): { readonly file: string; readonly identifier: string; readonly words: string }[] {
+  const folders = ['api', 'bench', 'collector', 'console', 'deploy', 'engine', 'registry', 'test']
+  return folders.flatMap(sourcesBelow).flatMap((file) => {
+    const code = readFileSync(join(REPOSITORY, file), 'utf8').replace(/\/\*[\s\S]*?\*\/|^\s*\/\/.*$/gm, '')
+    const found = new Set(code.match(/\b[A-Za-z]+(?:_\w+|[a-z][A-Z]\w*)/g))
+    return Array.from(found, (identifier) => ({ file, identifier, words: wordsOf(identifier) }))
+  })
+}
+
+/** `eventsFolded` and `events_folded` as "events folded". */
+export function wordsOf(identifier: string): string {
+  return identifier.replaceAll('_', ' ').replace(/([a-z0-9])([A-Z])/g, '$1 $2')
+}
+
+/**
  * The string literals and the texts between tags of the console's pages. Approximate: code between
  * two tags is taken for a text, too.
  */

@@ -96,7 +96,7 @@ export function checkRows(test: Test, format: string, rows: readonly LogRow[]): 
       if (row.time !== undefined) t.equal(read.time, withMs(row.time), 'time')
       if (row.action !== undefined) t.equal(read.action, row.action, 'action')
       if (row.reason !== undefined) t.match(read.reason, row.reason, 'reason')
-      checkCuts(t, row)
+      checkTruncated(t, row)
     })
   }
 }
@@ -105,7 +105,7 @@ export function checkRows(test: Test, format: string, rows: readonly LogRow[]): 
  * Truncates the line at every byte. The reader must not throw, and may find only the expected host
  * or a prefix of it.
  */
-function checkCuts(t: Test, row: LogRow): void {
+function checkTruncated(t: Test, row: LogRow): void {
   const bytes = Buffer.from(row.line)
   const expected = row.host ?? ''
   const wrong: string[] = []
@@ -114,7 +114,7 @@ function checkCuts(t: Test, row: LogRow): void {
     if (read.verdict !== 'event') continue
     if (!expected.startsWith(read.host)) wrong.push(`${length}: ${read.host}`)
   }
-  t.same(wrong, [], 'cut at any byte it names no other host')
+  t.same(wrong, [], 'truncated at any byte, the line names no other host')
 }
 
 /** Rows give times in seconds; the reader's times have milliseconds. */

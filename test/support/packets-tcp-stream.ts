@@ -76,7 +76,7 @@ export class TcpStream {
    */
   sendSplit(cuts: readonly number[], order?: readonly number[], from = 0, acknowledged = 0): Buffer[] {
     const borders = [from, ...cuts, this.#clientBytes.length]
-    const segments = [...cuts, 0].map((_cut, index) => this.send(borders[index], borders[index + 1], acknowledged))
+    const segments = [...cuts, 0].map((_size, index) => this.send(borders[index], borders[index + 1], acknowledged))
     return order === undefined ? segments : order.map((index) => segments[index] as Buffer)
   }
 

@@ -5,7 +5,9 @@ import { loadCatalog } from '../../registry/catalog.ts'
 import { NameMatcher } from '../../registry/match.ts'
 import { admin, REPOSITORY } from './programs.ts'
 
-/** The output of `npm run release`, which the set-up of `npm run test:full` runs. */
+/**
+ * The output of `npm run release`. `npm run test:full` runs it before the files that import this.
+ */
 const RELEASE = join(REPOSITORY, 'release')
 export const { version: VERSION } = JSON.parse(readFileSync(join(REPOSITORY, 'package.json'), 'utf8')) as {
   version: string

@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { createWriteStream, mkdirSync, readFileSync } from 'node:fs'
 import { dirname } from 'node:path'
 import process from 'node:process'
+import { REPOSITORY } from './programs.ts'
 import { TapReport } from './tap-report.ts'
 
 /** The result of one test file. */
@@ -98,6 +99,30 @@ export async function runFile(compiled: string, options: RunOptions): Promise<Fi
     wallSeconds: (performance.now() - startMs) / 1000,
     cpuSeconds,
   }
+}
+
+/**
+ * Runs `node` in the repository. Its CPU time belongs to no test file.
+ *
+ * @returns its standard error if it failed, else undefined
+ */
+export async function runScript(script: readonly string[]): Promise<string | undefined> {
+  const child = spawn(process.execPath, [...script], {
+    cwd: REPOSITORY,
+    stdio: ['ignore', 'ignore', 'pipe'],
+    detached: true,
+  })
+  running.add(child)
+  let standardError = ''
+  child.stderr.on('data', (chunk: Buffer) => {
+    standardError = (standardError + chunk.toString()).slice(-STANDARD_ERROR_BYTES)
+  })
+  const closed = once(child, 'close')
+  const [status, signal] = (await once(child, 'exit')) as [number | null, NodeJS.Signals | null]
+  cpuSinceLastEnd()
+  running.delete(child)
+  await closed
+  return status === 0 ? undefined : `${standardError}ended with ${signal ?? `status ${status}`}`
 }
 
 /** Kills all running files, including the programs that they started. */

@@ -1,4 +1,4 @@
-import { runScan } from '../../engine/scan/fold.ts'
+import { runScan } from '../../engine/scan/scan-runner.ts'
 import { Store } from '../../engine/store/store.ts'
 import { registries } from './store.ts'
 

@@ -5,7 +5,7 @@ import { Environment } from '../../engine/lmdb/environment.ts'
 /**
  * Runs as a separate process: writes into an environment once, as soon as a file exists. `ours`
  * writes as our programs do. Otherwise the process uses LMDB only and holds its write lock while it
- * waits.
+ * waits. `ours` reports a second time before it writes.
  */
 const [, , how = '', path = '', file = ''] = process.argv
 const never = new Int32Array(new SharedArrayBuffer(4))
@@ -18,6 +18,7 @@ if (how === 'ours') {
   const environment = new Environment(path, { setting: '--data-dir', schemaVersion: 1, freeBytesMin: 0 })
   const table = environment.table('t')
   untilReported()
+  process.send?.('writes')
   environment.write(() => table.putSync(Buffer.from('ours'), Buffer.from('v')))
   await environment.close()
 } else {

@@ -5,6 +5,7 @@ import { request } from 'node:https'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { setTimeout as later } from 'node:timers/promises'
+import { ALL_SCOPES } from '../support/programs.ts'
 
 /*
  * Writes a sample of the data that the programs of a schema leave on disk, for upgrade.test.ts: npm
@@ -39,7 +40,7 @@ const running = spawn(
 )
 const [ports] = (await once(running, 'message')) as [{ apiPort: number; ingestPort: number }]
 admin('organization', 'create', 'Acme', '--domain', 'acme.example')
-const [{ key }] = admin('key', 'create', 'dashboard', '--org', 'Acme', '--scope', 'discovery:read') as [{ key: string }]
+const [{ key }] = admin('key', 'create', 'dashboard', '--org', 'Acme', ...ALL_SCOPES) as [{ key: string }]
 const [{ token }] = admin('token', 'generate', 'sensor', '--org', 'Acme') as [{ token: string }]
 await collect('scanned', `${ports.ingestPort}`)
 admin('scan', 'run', '--org', 'Acme')

@@ -17,7 +17,7 @@ export function addBackupCommands(program: Command): void {
   backup.action((file: string, { force = false }: { force?: boolean }) =>
     withStore(backup, async ({ store, clock }) => {
       const startedMs = clock.nowMs()
-      const made = await longWork('backup cancelled', (onProgress, signal) =>
+      const made = await longWork('backup canceled', (onProgress, signal) =>
         backUp(store, file, { force, onProgress, signal, actor: actorOf(backup), clock }),
       )
       if (made === undefined) return
@@ -44,7 +44,7 @@ export function addBackupCommands(program: Command): void {
   bring.action(async (file: string, { force = false }: { force?: boolean }) => {
     const dataDir = dataDirectoryOf(bring)
     const options = { force, actor: actorOf(bring), clock: systemClock }
-    const restored = await longWork('restore cancelled; nothing was changed', (onProgress, signal) =>
+    const restored = await longWork('restore canceled; nothing was changed', (onProgress, signal) =>
       restore(file, dataDir, { ...options, onProgress, signal }),
     )
     if (restored === undefined) return

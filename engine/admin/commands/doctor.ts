@@ -18,7 +18,7 @@ export function addDoctorCommand(program: Command): void {
   )
   doctor.action(() =>
     withStore(doctor, async ({ store, clock }) => {
-      const check = await longWork('check cancelled', (onStep, signal) =>
+      const check = await longWork('check canceled', (onStep, signal) =>
         checkInThread(dataDirectoryOf(doctor), (done, total) => onStep('check', done, total), signal),
       )
       if (check === undefined) return

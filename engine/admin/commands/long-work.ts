@@ -8,11 +8,11 @@ export type OnStep = (what: string, done: number, total: number) => void
  * Runs long work with a progress bar for each step on a terminal. Ctrl-C cancels the work; then one
  * line reports it, and the exit status is that of the signal.
  *
- * @param cancelled the line that reports a cancellation
- * @returns undefined if the work was cancelled
+ * @param canceled the line that reports a cancellation
+ * @returns undefined if the work was canceled
  */
 export async function longWork<T>(
-  cancelled: string,
+  canceled: string,
   work: (onStep: OnStep, signal: AbortSignal) => Promise<T | undefined>,
 ): Promise<T | undefined> {
   const stop = stopSignal()
@@ -30,7 +30,7 @@ export async function longWork<T>(
     const result = await work(onStep, controller.signal)
     step?.bar.end()
     if (result === undefined) {
-      process.stderr.write(`posture-admin: ${cancelled}\n`)
+      process.stderr.write(`posture-admin: ${canceled}\n`)
       process.exitCode = exitStatusOf(await stop.received)
     }
     return result

@@ -99,9 +99,9 @@ async function askForName(store: Store, { id, name }: Organization): Promise<voi
 
 /** The organization is gone already; its records go in bounded transactions, while others write. */
 async function deleteRecords(command: Command, store: Store, removal: Removal): Promise<void> {
-  const cancelled = `${removal.name} is removed; the service deletes the rest of its records within a day`
+  const canceled = `${removal.name} is removed; the service deletes the rest of its records within a day`
   const total = store.environment.read(() => store.removals.left(removal))
-  const records = await longWork(cancelled, async (onStep, signal) => {
+  const records = await longWork(canceled, async (onStep, signal) => {
     let deleted = 0
     for (const step of store.removals.finish(removal)) {
       deleted += step

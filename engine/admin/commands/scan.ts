@@ -119,7 +119,7 @@ function print(command: Command, scans: readonly Scan[]): void {
       requested_at: timeText(scan.requestedAtMs),
       started_at: timeText(scan.startedAtMs),
       completed_at: timeText(scan.completedAtMs),
-      events: scan.eventsFolded,
+      events: scan.eventsAdded,
       events_unmatched: scan.eventsUnmatched,
       unmatched_waiting: scan.waiting?.count ?? 0,
       unmatched_rematched: scan.waiting?.rematched ?? 0,

@@ -1,4 +1,4 @@
-import { foldedTextAt, HYPHEN, isLetter } from './bytes.ts'
+import { HYPHEN, isLetter, textAtIgnoreCase } from './bytes.ts'
 import { KeyTable } from './key-table.ts'
 
 /** Whether the device allowed the request that it logged. */
@@ -29,7 +29,7 @@ const WORD_BYTES_MAX = 32
 export function actionOf(view: DataView, start: number, end: number): Action {
   const found = WORDS.find(view, start, end)
   if (found >= 0) return found as Action
-  if (foldedTextAt(view, start, end, 'tcp_denied')) return Action.blocked
+  if (textAtIgnoreCase(view, start, end, 'tcp_denied')) return Action.blocked
   // `BLOCKED (policy)`, `Access Denied`, `REQ_BLOCK`: the first word, or the second word if the
   // first is a subject.
   const first = wordEnd(view, start, end)

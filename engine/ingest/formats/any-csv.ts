@@ -1,10 +1,9 @@
 import { Action, actionOf } from './action.ts'
 import {
   COMMA,
-  foldedTextAt,
   HASH,
   indexOfByte,
-  isFoldedText,
+  isTextIgnoreCase,
   LESS,
   NOT_FOUND,
   OPEN_BRACE,
@@ -13,6 +12,7 @@ import {
   SEMICOLON,
   skipBlanks,
   TAB,
+  textAtIgnoreCase,
 } from './bytes.ts'
 import { CsvFields } from './csv.ts'
 import { CellKind, cellKind, isOtherRow } from './csv-cells.ts'
@@ -49,7 +49,7 @@ function detect({ view }: LogLine, start: number, end: number): boolean {
 
 function parse(line: LogLine, start: number, end: number): Verdict {
   const { view, memory } = line
-  if (foldedTextAt(view, start, end, 'sep=') && end - start === 5) return Verdict.skip
+  if (textAtIgnoreCase(view, start, end, 'sep=') && end - start === 5) return Verdict.skip
   const { table } = memory
   if (table instanceof CsvTable) {
     const verdict = readRow(line, table, start, end)
@@ -219,7 +219,7 @@ function isFooter(view: DataView, start: number, end: number): boolean {
   const at = view.getUint8(start) === 0x22 ? start + 1 : start
   for (let index = 0; index < FOOTERS.length; index++) {
     const word = FOOTERS[index] ?? ''
-    if (isFoldedText(view, at, Math.min(stop, at + word.length), word)) return true
+    if (isTextIgnoreCase(view, at, Math.min(stop, at + word.length), word)) return true
   }
   return false
 }

@@ -5,8 +5,8 @@ import {
   HYPHEN,
   indexOfText,
   isDigit,
-  isFoldedText,
   isText,
+  isTextIgnoreCase,
   lastIndexOfByte,
   NOT_FOUND,
   OPEN_PARENTHESIS,
@@ -139,7 +139,7 @@ function takeQuery(line: LogLine, name: number, end: number): Verdict {
   if (nameEnd === name) return line.reject('name: expected a name after "query:"')
   let at = skipBlanks(view, nameEnd, end)
   let stop = tokenEnd(view, at, end)
-  if (!isFoldedText(view, at, stop, 'in')) {
+  if (!isTextIgnoreCase(view, at, stop, 'in')) {
     const isOther = isText(view, at, stop, 'CH') || isText(view, at, stop, 'HS') || isText(view, at, stop, 'ANY')
     return isOther ? Verdict.skip : line.reject('class: expected IN after the name')
   }

@@ -60,7 +60,7 @@ export function textAt(view: DataView, at: number, end: number, text: string): b
 }
 
 /** As textAt, for letters in any case; `text` is lower case. */
-export function foldedTextAt(view: DataView, at: number, end: number, text: string): boolean {
+export function textAtIgnoreCase(view: DataView, at: number, end: number, text: string): boolean {
   if (at < 0 || at + text.length > end) return false
   for (let index = 0; index < text.length; index++) {
     const byte = view.getUint8(at + index)
@@ -75,8 +75,8 @@ export function isText(view: DataView, start: number, end: number, text: string)
 }
 
 /** Whether [start, end) is `text` (lower case) in any case. */
-export function isFoldedText(view: DataView, start: number, end: number, text: string): boolean {
-  return end - start === text.length && foldedTextAt(view, start, end, text)
+export function isTextIgnoreCase(view: DataView, start: number, end: number, text: string): boolean {
+  return end - start === text.length && textAtIgnoreCase(view, start, end, text)
 }
 
 /** The first offset of `byte` in [start, end), or NOT_FOUND. */

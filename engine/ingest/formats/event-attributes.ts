@@ -1,5 +1,14 @@
 import { Action } from './action.ts'
-import { foldedTextAt, indexOfText, isFoldedText, NOT_FOUND, QUOTE, skipBlanks, textAt, tokenEnd } from './bytes.ts'
+import {
+  indexOfText,
+  isTextIgnoreCase,
+  NOT_FOUND,
+  QUOTE,
+  skipBlanks,
+  textAt,
+  textAtIgnoreCase,
+  tokenEnd,
+} from './bytes.ts'
 import { DayOrder } from './day-order.ts'
 import type { EventHeader } from './event-header.ts'
 import { ExtensionScanner } from './extension-scanner.ts'
@@ -101,7 +110,7 @@ function noteAttribute(view: DataView, keyStart: number, keyEnd: number, start: 
 /** The verdict on the event whose attributes were noted. */
 function judgeAttributes(line: LogLine, header: EventHeader): Verdict {
   const { view } = line
-  noteLabelled(view)
+  noteLabeled(view)
   takeDayOrder(line)
   if (fields.takeTime(line) === TimeFound.impossible) return line.reject('time: expected a valid date and time')
   applyZone(line, fields.start(ZONE), fields.end(ZONE))
@@ -128,7 +137,7 @@ function takeEventHost(line: LogLine, header: EventHeader): Verdict {
  * The label of a custom string is the name of its field (`cs1Label=URL`). Some senders swap label
  * and value.
  */
-function noteLabelled(view: DataView): void {
+function noteLabeled(view: DataView): void {
   for (let index = 0; index < CUSTOM_COUNT; index++) {
     const value = CUSTOM + index
     const label = CUSTOM_LABEL + index
@@ -163,9 +172,9 @@ function takeDayOrder(line: LogLine): void {
 /** Event if the vendor's kind of event may name a host, else the verdict. */
 function vendorVerdict(view: DataView, header: EventHeader): Verdict {
   const { vendorStart, vendorEnd, nameStart, nameEnd } = header
-  if (foldedTextAt(view, vendorStart, vendorEnd, 'palo alto')) return firewallVerdict(view, header)
-  if (foldedTextAt(view, vendorStart, vendorEnd, 'fortinet')) {
-    return foldedTextAt(view, nameStart, nameEnd, 'event:') || fields.is(view, TYPE, 'event')
+  if (textAtIgnoreCase(view, vendorStart, vendorEnd, 'palo alto')) return firewallVerdict(view, header)
+  if (textAtIgnoreCase(view, vendorStart, vendorEnd, 'fortinet')) {
+    return textAtIgnoreCase(view, nameStart, nameEnd, 'event:') || fields.is(view, TYPE, 'event')
       ? Verdict.skip
       : Verdict.event
   }
@@ -177,7 +186,7 @@ const PRODUCTS = ['palo alto', 'fortinet', 'zscaler', 'watchguard', 'sonicwall']
 
 function isOfProduct(view: DataView, { vendorStart, vendorEnd }: EventHeader): boolean {
   for (let index = 0; index < PRODUCTS.length; index++) {
-    if (foldedTextAt(view, vendorStart, vendorEnd, PRODUCTS[index] ?? '')) return true
+    if (textAtIgnoreCase(view, vendorStart, vendorEnd, PRODUCTS[index] ?? '')) return true
   }
   return false
 }
@@ -194,8 +203,8 @@ function firewallVerdict(view: DataView, header: EventHeader): Verdict {
 
 function isKind(view: DataView, header: EventHeader, kind: string): boolean {
   return (
-    isFoldedText(view, header.nameStart, header.nameEnd, kind) ||
-    isFoldedText(view, header.idStart, header.idEnd, kind) ||
+    isTextIgnoreCase(view, header.nameStart, header.nameEnd, kind) ||
+    isTextIgnoreCase(view, header.idStart, header.idEnd, kind) ||
     fields.is(view, CATEGORY, kind)
   )
 }
@@ -206,8 +215,8 @@ function isKind(view: DataView, header: EventHeader, kind: string): boolean {
  */
 function isResponsePolicy(view: DataView, { vendorStart, vendorEnd, idStart, idEnd }: EventHeader): boolean {
   return (
-    isFoldedText(view, vendorStart, vendorEnd, 'infoblox') &&
-    foldedTextAt(view, idStart, idEnd, 'rpz') &&
+    isTextIgnoreCase(view, vendorStart, vendorEnd, 'infoblox') &&
+    textAtIgnoreCase(view, idStart, idEnd, 'rpz') &&
     fields.has(MESSAGE)
   )
 }

@@ -1,5 +1,5 @@
 import { actionOf } from './action.ts'
-import { CLOSE_BRACKET, COLON, EQUALS, isFoldedText, NOT_FOUND, SEMICOLON } from './bytes.ts'
+import { CLOSE_BRACKET, COLON, EQUALS, isTextIgnoreCase, NOT_FOUND, SEMICOLON } from './bytes.ts'
 import { KeyTable, NO_KEY } from './key-table.ts'
 import { quoteEnd } from './key-value.ts'
 import { type LogLine, Verdict } from './log-line.ts'
@@ -74,7 +74,7 @@ function read(line: LogLine, fields: PairFields, start: number, end: number, sep
   if (!line.takeClient(fields.start(Field.src), fields.end(Field.src))) return Verdict.skip
   line.action = actionOf(view, fields.start(Field.action), fields.end(Field.action))
   // In records of mail and files, the resource is an attachment.
-  if (isFoldedText(view, fields.start(Field.product), fields.end(Field.product), 'threat emulation')) {
+  if (isTextIgnoreCase(view, fields.start(Field.product), fields.end(Field.product), 'threat emulation')) {
     return Verdict.noDomain
   }
   const isFromOutside = isInbound(

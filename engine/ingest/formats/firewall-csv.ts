@@ -2,14 +2,14 @@ import { actionOf } from './action.ts'
 import {
   COLON,
   COMMA,
-  foldedTextAt,
   HYPHEN,
   indexOfByte,
   isDigit,
-  isFoldedText,
   isLetter,
+  isTextIgnoreCase,
   NOT_FOUND,
   SLASH,
+  textAtIgnoreCase,
 } from './bytes.ts'
 import { CsvFields } from './csv.ts'
 import { AddressKind, addressKind } from './ip-address.ts'
@@ -86,7 +86,7 @@ function parse(line: LogLine, start: number, end: number): Verdict {
   else if (kind !== Kind.traffic) last = THREAT_PRECISE_TIME
   const count = fields.split(view, start, end, COMMA, last + shift + 1) - shift
   const subtype = SUBTYPE + shift
-  if (kind === Kind.threat && !isFoldedText(view, fields.start(subtype), fields.end(subtype), 'url')) {
+  if (kind === Kind.threat && !isTextIgnoreCase(view, fields.start(subtype), fields.end(subtype), 'url')) {
     return Verdict.skip
   }
   const source = SOURCE + shift
@@ -197,8 +197,8 @@ function endsWithTime(view: DataView, start: number, end: number): boolean {
 function isHeadings(view: DataView, count: number): boolean {
   for (let index = 0; index < 2 && index + 1 < count; index++) {
     if (
-      isFoldedText(view, fields.start(index), fields.end(index), 'receive time') &&
-      foldedTextAt(view, fields.start(index + 1), fields.end(index + 1), 'serial')
+      isTextIgnoreCase(view, fields.start(index), fields.end(index), 'receive time') &&
+      textAtIgnoreCase(view, fields.start(index + 1), fields.end(index + 1), 'serial')
     ) {
       return true
     }

@@ -1,5 +1,5 @@
 import { actionOf } from './action.ts'
-import { isFoldedText } from './bytes.ts'
+import { isTextIgnoreCase } from './bytes.ts'
 import { ambiguous } from './generic-request.ts'
 import { KeyTable } from './key-table.ts'
 import { type LogLine, Verdict } from './log-line.ts'
@@ -105,7 +105,7 @@ function takeHost(line: LogLine, kind: number): Verdict {
 function kindOf(view: DataView): number {
   const start = fields.start(Field.type)
   const end = fields.end(Field.type)
-  if (isFoldedText(view, start, end, UTM)) {
+  if (isTextIgnoreCase(view, start, end, UTM)) {
     return KINDS.find(view, fields.start(Field.subtype), fields.end(Field.subtype))
   }
   return KINDS.find(view, start, end)
@@ -144,7 +144,7 @@ function takeClient(line: LogLine, kind: number): boolean {
   // Some versions write the sender of the malicious content as the source.
   const isReversed =
     kind === Kind.threat &&
-    isFoldedText(view, fields.start(Field.direction), fields.end(Field.direction), 'incoming') &&
+    isTextIgnoreCase(view, fields.start(Field.direction), fields.end(Field.direction), 'incoming') &&
     isPrivateAddress(view, targetStart, targetEnd) &&
     !isPrivateAddress(view, start, end)
   if (isReversed) return line.takeClient(targetStart, targetEnd)
@@ -163,5 +163,5 @@ function takeClient(line: LogLine, kind: number): boolean {
  * outside.
  */
 function isRole(view: DataView, id: number, role: string): boolean {
-  return isFoldedText(view, fields.start(id), fields.end(id), role)
+  return isTextIgnoreCase(view, fields.start(id), fields.end(id), role)
 }

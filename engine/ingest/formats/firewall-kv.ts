@@ -1,4 +1,4 @@
-import { COLON, EQUALS, foldedTextAt, HYPHEN, hexDigit, isText, NOT_FOUND, QUOTE } from './bytes.ts'
+import { COLON, EQUALS, HYPHEN, hexDigit, isText, NOT_FOUND, QUOTE, textAtIgnoreCase } from './bytes.ts'
 import { readBlueCoat } from './firewall-bluecoat.ts'
 import { isCheckPoint, readCheckPoint, readCheckPointPairs } from './firewall-checkpoint.ts'
 import { readFortiGate } from './firewall-fortigate.ts'
@@ -141,7 +141,7 @@ function vendorOf(view: DataView, start: number, limit: number): Vendor {
         if (isText(view, valueStart, valueEnd, 'SFW')) return Vendor.sophos
         break
       case Cue.sophosUtm:
-        if ((seen & (1 << Cue.id)) !== 0 && foldedTextAt(view, valueStart, valueEnd, 'secure')) {
+        if ((seen & (1 << Cue.id)) !== 0 && textAtIgnoreCase(view, valueStart, valueEnd, 'secure')) {
           return Vendor.sophosUtm
         }
         break

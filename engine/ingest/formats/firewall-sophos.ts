@@ -1,5 +1,5 @@
 import { actionOf } from './action.ts'
-import { isFoldedText } from './bytes.ts'
+import { isTextIgnoreCase } from './bytes.ts'
 import { KeyTable } from './key-table.ts'
 import { type LogLine, Verdict } from './log-line.ts'
 import { TimeFound } from './log-time.ts'
@@ -79,8 +79,8 @@ export function readSophosUtm(line: LogLine, start: number, end: number, separat
   if (!line.takeClient(fields.start(Field.src_ip), fields.end(Field.src_ip))) return Verdict.skip
   line.action = actionOf(view, fields.start(Field.action), fields.end(Field.action))
   const isWeb =
-    isFoldedText(view, fields.start(Field.sys), fields.end(Field.sys), 'secureweb') &&
-    isFoldedText(view, fields.start(Field.sub), fields.end(Field.sub), 'http')
+    isTextIgnoreCase(view, fields.start(Field.sys), fields.end(Field.sys), 'secureweb') &&
+    isTextIgnoreCase(view, fields.start(Field.sub), fields.end(Field.sub), 'http')
   if (!isWeb) return Verdict.noDomain
   return takeRequest(line)
 }

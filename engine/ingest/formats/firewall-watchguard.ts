@@ -1,5 +1,14 @@
 import { actionOf } from './action.ts'
-import { EQUALS, indexOfByte, isFoldedText, NOT_FOUND, OPEN_PARENTHESIS, QUOTE, skipBlanks, tokenEnd } from './bytes.ts'
+import {
+  EQUALS,
+  indexOfByte,
+  isTextIgnoreCase,
+  NOT_FOUND,
+  OPEN_PARENTHESIS,
+  QUOTE,
+  skipBlanks,
+  tokenEnd,
+} from './bytes.ts'
 import { AddressKind, addressKind } from './ip-address.ts'
 import { KeyTable } from './key-table.ts'
 import { CUE_BYTES, type LogLine, Verdict } from './log-line.ts'
@@ -42,7 +51,7 @@ export function readWatchGuard(line: LogLine, start: number, end: number, separa
   }
   if (!takeFlow(line, kindEnd, end)) return Verdict.skip
   for (let index = 0; index < PROXY_KINDS.length; index++) {
-    if (isFoldedText(view, kindStart, kindStart + 4, PROXY_KINDS[index] ?? '')) {
+    if (isTextIgnoreCase(view, kindStart, kindStart + 4, PROXY_KINDS[index] ?? '')) {
       return fields.takeHost(line, NAMES, NONE)
     }
   }

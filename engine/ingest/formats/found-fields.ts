@@ -6,8 +6,8 @@ import {
   digitsEnd,
   HASH,
   HYPHEN,
-  isFoldedText,
   isLetter,
+  isTextIgnoreCase,
   NOT_FOUND,
   QUOTE,
   SLASH,
@@ -91,7 +91,7 @@ export class FoundFields {
 
   /** Whether the field is present and is `text` (lower case) in any case. */
   is(view: DataView, id: number, text: string): boolean {
-    return this.has(id) && isFoldedText(view, this.start(id), this.end(id), text)
+    return this.has(id) && isTextIgnoreCase(view, this.start(id), this.end(id), text)
   }
 
   /** The first field with a time. A date and a time of day in two fields count as one. */
@@ -218,7 +218,7 @@ export function applyZone(line: LogLine, start: number, end: number): void {
     } else return
     if (minutes > 18 * 60) return
     if (sign === HYPHEN) minutes = -minutes
-  } else if (!isFoldedText(view, start, end, 'utc') && !isFoldedText(view, start, end, 'gmt')) return
+  } else if (!isTextIgnoreCase(view, start, end, 'utc') && !isTextIgnoreCase(view, start, end, 'gmt')) return
   line.timeMs -= minutes * 60_000
   line.timeIsLocal = false
 }

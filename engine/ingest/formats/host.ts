@@ -5,12 +5,11 @@ import {
   CLOSE_BRACKET,
   COLON,
   DOT,
-  foldedTextAt,
   HASH,
   HYPHEN,
   isDigit,
-  isFoldedText,
   isLetter,
+  isTextIgnoreCase,
   OPEN_BRACKET,
   PERCENT,
   QUOTE,
@@ -18,6 +17,7 @@ import {
   SPACE,
   skipBlanks,
   TAB,
+  textAtIgnoreCase,
   trimEnd,
 } from './bytes.ts'
 import { AddressKind, addressKind } from './ip-address.ts'
@@ -100,7 +100,7 @@ export class HostFinder {
     // A trailing dot, an address, a number and a single word have their own rules.
     if (dots === 0 || length < 2 || length > LABEL_BYTES_MAX || at - start > NAME_CHARS_MAX) return SLOW_PATH
     for (let letter = labelStart; letter < at; letter++) if (!isLetter(view.getUint8(letter))) return SLOW_PATH
-    if (view.getUint8(start) === HYPHEN || (length === 4 && foldedTextAt(view, labelStart, at, 'arpa')))
+    if (view.getUint8(start) === HYPHEN || (length === 4 && textAtIgnoreCase(view, labelStart, at, 'arpa')))
       return SLOW_PATH
     this.start = start
     this.end = at
@@ -239,15 +239,18 @@ function withoutPort(view: DataView, start: number, end: number): number {
 /** At least two bytes, letters only, or `xn--`. */
 function isTopLevel(view: DataView, start: number, end: number): boolean {
   if (end - start < 2) return false
-  if (foldedTextAt(view, start, end, 'xn--')) return true
+  if (textAtIgnoreCase(view, start, end, 'xn--')) return true
   for (let at = start; at < end; at++) if (!isLetter(view.getUint8(at))) return false
   return true
 }
 
 /** `in-addr.arpa` and `ip6.arpa` (RFC 1035 §3.5, RFC 3596 §2.5). */
 function isReverse(view: DataView, topStart: number, start: number, end: number): boolean {
-  if (end - topStart !== 4 || !foldedTextAt(view, topStart, end, 'arpa')) return false
+  if (end - topStart !== 4 || !textAtIgnoreCase(view, topStart, end, 'arpa')) return false
   let labelStart = topStart - 1
   while (labelStart > start && view.getUint8(labelStart - 1) !== DOT) labelStart--
-  return isFoldedText(view, labelStart, topStart - 1, 'in-addr') || isFoldedText(view, labelStart, topStart - 1, 'ip6')
+  return (
+    isTextIgnoreCase(view, labelStart, topStart - 1, 'in-addr') ||
+    isTextIgnoreCase(view, labelStart, topStart - 1, 'ip6')
+  )
 }

@@ -1,5 +1,5 @@
 import { Action } from './action.ts'
-import { foldedTextAt, isDigit, isFoldedText, isLetter, isUpper, OPEN_BRACE, SLASH } from './bytes.ts'
+import { isDigit, isLetter, isTextIgnoreCase, isUpper, OPEN_BRACE, SLASH, textAtIgnoreCase } from './bytes.ts'
 import { isCollectorMessage } from './collector-json.ts'
 import {
   FIELD_RANKS,
@@ -95,19 +95,19 @@ function scan(view: DataView, start: number, end: number): boolean {
     if (length === IGNORED) continue
     const id = length === 0 ? nameAt(view, keyStart, keyEnd) : nameBelow(view, length, keyStart, keyEnd)
     if (id === NO_FIELD || (isWrapped && (id === HOST_FIELD || id === SOURCE_FIELD) && scanner.depth === 1)) continue
-    if (kind === JsonKind.word && !(id === IS_FILTERED && isFoldedText(view, scanner.start, scanner.end, 'true')))
+    if (kind === JsonKind.word && !(id === IS_FILTERED && isTextIgnoreCase(view, scanner.start, scanner.end, 'true')))
       continue
     fields.note(id, scanner.start, scanner.end)
   }
 }
 
 function isEnvelopeFor(view: DataView, start: number, end: number): boolean {
-  return isFoldedText(view, start, end, 'event') || isFoldedText(view, start, end, '_source')
+  return isTextIgnoreCase(view, start, end, 'event') || isTextIgnoreCase(view, start, end, '_source')
 }
 
 /** In ECS, `host.*` is the machine that wrote the log. */
 function nameAt(view: DataView, start: number, end: number): number {
-  return foldedTextAt(view, start, end, 'host.') ? NO_FIELD : FIELDS.find(view, start, end)
+  return textAtIgnoreCase(view, start, end, 'host.') ? NO_FIELD : FIELDS.find(view, start, end)
 }
 
 /** The key after the path of the objects that contain it. */
@@ -121,7 +121,7 @@ function nameBelow(view: DataView, length: number, start: number, end: number): 
 function pathOf(view: DataView, length: number, start: number, end: number): number {
   if (length === IGNORED) return IGNORED
   if (length === 0) {
-    if (isFoldedText(view, start, end, 'host')) return IGNORED
+    if (isTextIgnoreCase(view, start, end, 'host')) return IGNORED
     const wrapper = WRAPPERS.find(view, start, end)
     // `source` is part of its members' meaning; `_source` of a search engine is not.
     if (wrapper >= 0 && (wrapper !== SOURCE || !isLetter(view.getUint8(start)))) return 0
@@ -160,10 +160,12 @@ function vendorVerdict({ view }: LogLine): Verdict {
   if (fields.has(SOURCE_TYPE)) {
     const start = fields.start(SOURCE_TYPE)
     const end = fields.end(SOURCE_TYPE)
-    if (foldedTextAt(view, start, end, ZSCALER)) {
+    if (textAtIgnoreCase(view, start, end, ZSCALER)) {
       const feed = start + ZSCALER.length
-      if (isFoldedText(view, feed, end, 'fw')) return Verdict.noDomain
-      return isFoldedText(view, feed, end, 'web') || isFoldedText(view, feed, end, 'dns') ? Verdict.event : Verdict.skip
+      if (isTextIgnoreCase(view, feed, end, 'fw')) return Verdict.noDomain
+      return isTextIgnoreCase(view, feed, end, 'web') || isTextIgnoreCase(view, feed, end, 'dns')
+        ? Verdict.event
+        : Verdict.skip
     }
   }
   if (fields.has(LOG_TYPE)) return strataVerdict(view)
@@ -207,7 +209,7 @@ function isOfProduct(view: DataView): boolean {
 /** Zscaler and Netskope can be configured to leave out the client. */
 function mayHideClient(view: DataView): boolean {
   if (fields.has(NETSKOPE_TIME)) return true
-  return fields.has(SOURCE_TYPE) && foldedTextAt(view, fields.start(SOURCE_TYPE), fields.end(SOURCE_TYPE), ZSCALER)
+  return fields.has(SOURCE_TYPE) && textAtIgnoreCase(view, fields.start(SOURCE_TYPE), fields.end(SOURCE_TYPE), ZSCALER)
 }
 
 /**

@@ -3,8 +3,8 @@ import { isUpper } from './bytes.ts'
 export const NO_KEY = -1
 
 /**
- * The index of a word: five bits of its first byte, which fold the case of a letter, and five bits
- * of its length.
+ * The index of a word: five bits of its first byte, which ignore the case of a letter, and five
+ * bits of its length.
  */
 const PLACES = 1 << 10
 const FIVE_BITS = 31

@@ -7,8 +7,8 @@ import {
   digitsEnd,
   HYPHEN,
   isDigit,
-  isFoldedText,
   isLetter,
+  isTextIgnoreCase,
   isUpper,
   NOT_FOUND,
   SLASH,
@@ -355,7 +355,7 @@ export class LogTime {
       return
     }
     if (at + 3 > end || (at + 3 < end && isNameByte(view.getUint8(at + 3)))) return
-    if (!isFoldedText(view, at, at + 3, 'utc') && !isFoldedText(view, at, at + 3, 'gmt')) return
+    if (!isTextIgnoreCase(view, at, at + 3, 'utc') && !isTextIgnoreCase(view, at, at + 3, 'gmt')) return
     this.isLocal = false
     this.end = at + 3
   }

@@ -1,4 +1,4 @@
-import { foldedTextAt, isLetter, isUpper } from './bytes.ts'
+import { isLetter, isUpper, textAtIgnoreCase } from './bytes.ts'
 
 /*
  * Words of records that are no client's request: sign-ins, mail, audits, leases, processes,
@@ -30,7 +30,7 @@ for (const word of WORDS) {
   BUCKETS[BUCKET_OF[start] ?? 0]?.push(word)
 }
 
-/** Five bits of each byte, which fold the case of a letter. */
+/** Five bits of each byte, which ignore the case of a letter. */
 function startOf(first: number, second: number): number {
   return ((first & 31) << 5) | (second & 31)
 }
@@ -60,7 +60,7 @@ export function hasRecordWord(view: DataView, start: number, end: number): boole
 function isInBucket(view: DataView, at: number, end: number, words: readonly string[]): boolean {
   for (let index = 0; index < words.length; index++) {
     const word = words[index] ?? ''
-    if (!foldedTextAt(view, at, end, word)) continue
+    if (!textAtIgnoreCase(view, at, end, word)) continue
     const next = at + word.length
     if (word.length >= STEM_BYTES_MIN || next === end || !isLetter(view.getUint8(next))) return true
   }

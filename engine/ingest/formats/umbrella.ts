@@ -4,15 +4,15 @@ import {
   COLON,
   COMMA,
   digitsEnd,
-  foldedTextAt,
   HYPHEN,
   indexOfText,
   isDigit,
-  isFoldedText,
+  isTextIgnoreCase,
   NOT_FOUND,
   QUOTE,
   SPACE,
   textAt,
+  textAtIgnoreCase,
 } from './bytes.ts'
 import { CsvFields } from './csv.ts'
 import { takeHostOf } from './found-fields.ts'
@@ -90,7 +90,7 @@ function isTimed(view: DataView, start: number, end: number): boolean {
 /** The header row of exports since version 10, for all kinds of logs. */
 function isHeader(view: DataView, start: number, end: number): boolean {
   const at = start < end && view.getUint8(start) === QUOTE ? start + 1 : start
-  if (!foldedTextAt(view, at, end, 'timestamp')) return false
+  if (!textAtIgnoreCase(view, at, end, 'timestamp')) return false
   const limit = Math.min(end, start + CUE_BYTES)
   return (
     indexOfText(view, at, limit, 'Identity') !== NOT_FOUND &&
@@ -110,7 +110,7 @@ function isAddress(view: DataView, index: number): boolean {
 function isVerdict(view: DataView, index: number): boolean {
   const start = columns.start(index)
   const end = columns.end(index)
-  return isFoldedText(view, start, end, 'allowed') || isFoldedText(view, start, end, 'blocked')
+  return isTextIgnoreCase(view, start, end, 'allowed') || isTextIgnoreCase(view, start, end, 'blocked')
 }
 
 function actionAt(view: DataView, index: number): Action {
@@ -121,7 +121,7 @@ function actionAt(view: DataView, index: number): Action {
 function isQueryType(view: DataView, index: number): boolean {
   const start = columns.start(index)
   const end = columns.end(index)
-  if (foldedTextAt(view, start, end, 'other') || columns.unclosed) return true
+  if (textAtIgnoreCase(view, start, end, 'other') || columns.unclosed) return true
   const digits = digitsEnd(view, start, end)
   if (digits === start) return false
   return digits === end || (textAt(view, digits, end, ' (') && view.getUint8(end - 1) === CLOSE_PARENTHESIS)

@@ -3,7 +3,6 @@ import {
   COMMA,
   digitsEnd,
   EQUALS,
-  foldedTextAt,
   HASH,
   HYPHEN,
   indexOfByte,
@@ -17,6 +16,7 @@ import {
   skipBlanks,
   TAB,
   textAt,
+  textAtIgnoreCase,
 } from './bytes.ts'
 import { CsvFields } from './csv.ts'
 import { ExtensionScanner, Separator } from './extension-scanner.ts'
@@ -67,7 +67,7 @@ const fields = new FoundFields()
 function detect({ view }: LogLine, start: number, end: number): boolean {
   return (
     isRecord(view, start, end) ||
-    foldedTextAt(view, start, end, TAG) ||
+    textAtIgnoreCase(view, start, end, TAG) ||
     pairsAfterTime(view, start, end) !== NOT_FOUND ||
     isUntagged(view, start, end)
   )
@@ -88,7 +88,7 @@ function parse(line: LogLine, start: number, end: number): Verdict {
   if (isRecord(view, start, end)) return parseRecord(line, start, end)
   fields.clear()
   if (isUntagged(view, start, end)) return parsePairs(line, start, end, Separator.circumflexes)
-  if (foldedTextAt(view, start, end, TAG)) {
+  if (textAtIgnoreCase(view, start, end, TAG)) {
     let at = start + TAG.length
     // `ZscalerNSS: The NSS free memory is low` is about the service, `ZSCALERNSS[pid]: time=` about
     // clients.

@@ -12,7 +12,7 @@ import { coverageMessage, report } from '../../support/coverage.ts'
 import { Sender } from '../../support/store.ts'
 import { syslogForwarder, TOKEN } from '../../support/syslog-forwarder.ts'
 import { freePort } from '../../support/syslog-ng.ts'
-import { PROMPT_MS } from '../../support/wait.ts'
+import { PROMPT_MS, until } from '../../support/wait.ts'
 
 const SEEN_MS = Date.parse('2026-11-20T09:15:02.007Z')
 const sender = new Sender()
@@ -80,15 +80,13 @@ t.test('UDP: an ICMP error is detected, and only the message that is too long is
   const sending = syslogForwarder(t, { syslogProtocol: 'udp', endpoint: '127.0.0.1', syslogPort: await freePort() })
   const long = sender.event(`${'\\001'.repeat(250)}.claude.ai`, SEEN_MS)
   const events = [sender.event('claude.ai', SEEN_MS), long]
-  const outcomes = []
-  for (let attempt = 0; attempt < 20; attempt++) {
+  const last = await until('the ICMP error', async () => {
     const outcome = await sending.send(events)
-    outcomes.push(outcome)
-    if (outcome.kind === 'retry') break
+    if (outcome.kind === 'retry') return outcome
     t.match(outcome, { kind: 'accepted', rejected: [/^longer than a datagram of 1180 bytes: /] })
-    await new Promise((resolve) => setTimeout(resolve, 10))
-  }
-  t.match(outcomes.at(-1), { kind: 'retry', why: /^nothing listens on udp:\/\/127\.0\.0\.1:/ })
+    return undefined
+  })
+  t.match(last, { kind: 'retry', why: /^nothing listens on udp:\/\/127\.0\.0\.1:/ })
   t.equal(sending.alive, false)
   t.match(await sending.send([]), { kind: 'retry' }, 'a probe tells what is known')
 })

@@ -31,7 +31,7 @@ t.test('twenty failures of a network, over all accounts', async (t) => {
   t.equal(fail(attempts, 1, { name: 'other', address: '2001:db8:1:3::1' }, 0), 1, 'another /64')
 })
 
-t.test('whoever guesses cannot lock out a browser that signed in before', async (t) => {
+t.test('an attacker who guesses cannot lock out a browser that signed in before', async (t) => {
   const attempts = new SignInAttempts()
   fail(attempts, 30, {}, 0)
   t.equal(fail(attempts, 1, {}, 0), 0)

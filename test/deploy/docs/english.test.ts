@@ -3,15 +3,23 @@ import t from 'tap'
 import { commandName, commandsOf, programs } from '../../../deploy/docs/cli.ts'
 import { pageText } from '../../../deploy/docs/main.ts'
 import { pagePaths } from '../../../deploy/docs/readability.ts'
-import { logMessages, pageTexts } from '../../support/log-messages.ts'
+import { identifiers, logMessages, pageTexts, wordsOf } from '../../support/log-messages.ts'
 import { ALLOWED, AVOIDED } from './glossary.ts'
 
 /** Pages that consist of names: platforms and vendors. */
 const NAMES_ONLY = 'docs/reference/registry.md'
 
+/** Terms of another standard. */
+const STANDARD_IDENTIFIERS: ReadonlySet<string> = new Set([
+  // The authority component of a URI (RFC 3986 §3.2).
+  'authorityEnd',
+])
+
 /** The avoided words in a text, each with its standard term. `where` identifies the text. */
 function avoidedWords(where: string, text: string): string[] {
-  const checked = ALLOWED.reduce((rest, allowed) => rest.replaceAll(allowed, ''), text).replace(/\s+/g, ' ')
+  const sentences = ALLOWED.reduce((rest, allowed) => rest.replaceAll(allowed, ''), text)
+  // Names of metrics, fields and settings consist of words, too.
+  const checked = sentences.replace(/\w+_\w+/g, wordsOf).replace(/\s+/g, ' ')
   return AVOIDED.flatMap(({ pattern, use }) =>
     [...checked.matchAll(new RegExp(pattern, 'gi'))].map((found) => {
       const context = checked.slice(Math.max(0, found.index - 30), found.index + found[0].length + 30)
@@ -27,6 +35,7 @@ t.test('the patterns match only the wrong use of a word', async (t) => {
     'ports, parted by commas',
     'has told of a packet',
     'both ways',
+    'posture_scan_events_folded_total',
   ]
   for (const text of wrong) t.not(avoidedWords('', text).length, 0, text)
   const right = [
@@ -56,6 +65,17 @@ t.test('help uses standard terms', async (t) => {
     .flatMap(commandsOf)
     .flatMap((command) => helpTexts(command).flatMap((text) => avoidedWords(`help of ${commandName(command)}`, text)))
   t.same(wrong, [])
+})
+
+t.test('identifiers use standard terms', async (t) => {
+  const all = identifiers().filter(({ file }) => !file.startsWith('test/deploy/docs/'))
+  t.ok(all.length > 20_000, `${all.length} identifiers are found`)
+  t.same(
+    all
+      .filter(({ identifier }) => !STANDARD_IDENTIFIERS.has(identifier))
+      .flatMap(({ file, identifier, words }) => avoidedWords(`${file}: ${identifier}`, words)),
+    [],
+  )
 })
 
 t.test('log messages use standard terms', async (t) => {

@@ -38,10 +38,10 @@ for (const { name } of PROGRAMS) {
       for (const part of ['lmdb', 'zod', 'commander', 'msgpackr']) t.ok(versions.has(part), part)
       t.equal(versions.has('pcap'), name === COLLECTOR.name)
       t.notOk(versions.has('tap') || versions.has('esbuild'), 'what only builds and tests is not inside')
-      const licences = readFileSync(released(name, machine, '.licenses.txt'), 'utf8')
+      const texts = readFileSync(released(name, machine, '.licenses.txt'), 'utf8')
       for (const { name: part, version, licenses } of components) {
-        t.ok((licenses ?? []).length > 0, `${part}: a licence`)
-        t.ok(licences.includes(`${part} ${version}`), `${part} ${version}: its text`)
+        t.ok((licenses ?? []).length > 0, `${part}: a license`)
+        t.ok(texts.includes(`${part} ${version}`), `${part} ${version}: its text`)
       }
     })
   }

@@ -363,7 +363,9 @@ for (const implementation of IMPLEMENTATIONS) {
     })
 
     t.test('a revoked token and an aborted request are handled', async (t) => {
-      const { ask, token, record, opened, organization, listener, sender } = await startIngest(t, implementation)
+      const memory = new BodyMemory()
+      const started = await startIngest(t, implementation, memory)
+      const { ask, token, record, opened, organization, listener, sender } = started
       const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/msgpack' }
       const body = packBatch([sender.event('claude.ai', NOON)])
       const socket = connect({ host: '127.0.0.1', port: listener.port, rejectUnauthorized: false })
@@ -372,8 +374,9 @@ for (const implementation of IMPLEMENTATIONS) {
       await new Promise((resolve) => socket.once('secureConnect', resolve))
       socket.write(`POST ${EVENTS_PATH} HTTP/1.1\r\nhost: x\r\n${lines.join('')}content-length: ${body.length}\r\n\r\n`)
       socket.write(body.subarray(0, 10))
-      await new Promise((resolve) => setTimeout(resolve, 50))
+      await until('the server reads the body', () => memory.held > 0)
       socket.destroy()
+      await until('the request is aborted', () => memory.held === 0)
       t.equal((await ask(EVENTS_PATH, { method: 'POST', headers, body })).status, 200)
       t.equal(opened.store.buffer.count(organization.id), 1)
       new Administration(opened.store, opened.clock).tokens.revoke(organization, record.visible)

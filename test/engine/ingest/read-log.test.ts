@@ -14,7 +14,7 @@ import {
 } from '../../../engine/ingest/read-log.ts'
 import { MESSAGE_BYTES_MAX } from '../../../engine/limits.ts'
 import { DAY_MS, systemClock } from '../../../engine/process/clock.ts'
-import { runScan } from '../../../engine/scan/fold.ts'
+import { runScan } from '../../../engine/scan/scan-runner.ts'
 import { RegistryInForce } from '../../../engine/store/registry-in-force.ts'
 import { openIntake, type TestIntake } from '../../support/intake.ts'
 import { manyLines, matching, NOW, other } from '../../support/many-lines.ts'

@@ -1,4 +1,5 @@
 import type { Socket } from 'node:net'
+import { mock } from 'node:test'
 import t, { type Test } from 'tap'
 import { provideCertificate } from '../../../engine/http/certificate.ts'
 import type { CloseReason } from '../../../engine/ingest/connection.ts'
@@ -257,22 +258,32 @@ t.test(
 )
 
 t.test('a connection that waited for long gets its full time when it continues', async (t) => {
-  const { opened, listener, lane, closed } = await listen(t, { idleMs: 500, messageMs: 500 })
+  const LIMIT_MS = 60_000
+  mock.timers.enable({ apis: ['Date'], now: Date.now() })
+  t.teardown(() => mock.timers.reset())
+  const { opened, listener, lane, closed } = await listen(t, { idleMs: LIMIT_MS, messageMs: LIMIT_MS })
+  const passAndSweep = (ms: number): void => {
+    mock.timers.setTime(Date.now() + ms)
+    lane.sweep(Date.now())
+  }
   const { intake } = lane
   const take = intake.take.bind(intake)
   intake.take = () => false
   const sender = await sendTcp(t, listener.port)
   const message = rfc5424(opened.token.raw, MATCHING)
   sender.send(`${message}\n${message.slice(0, 50)}`)
-  // Longer than both limits.
-  await new Promise((resolve) => setTimeout(resolve, 1200))
-  t.same(closed, { ...new ConnectionAccounting().closed.tcp }, 'it is not its fault')
+  await until('it waits', () => lane.budget.waitingBytes > 0)
+  const none = { ...new ConnectionAccounting().closed.tcp }
+  passAndSweep(2 * LIMIT_MS)
+  t.same(closed, none, 'the service has no space, so the sender is not late')
   intake.take = take
   lane.resumeStalled()
-  lane.sweep(Date.now())
-  t.same(closed, { ...new ConnectionAccounting().closed.tcp })
+  passAndSweep(LIMIT_MS - 1)
+  t.same(closed, none, 'both limits begin again')
   sender.send(`${message.slice(50)}\n`)
   await until('both', () => sumsOf(intake).received === 2 || undefined)
+  passAndSweep(LIMIT_MS)
+  t.same(closed, { ...none, idle: 1 })
 })
 
 t.test('the end waits for connections whose messages had no space, and reports the rest', async (t) => {

@@ -1,14 +1,14 @@
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
-import { statSync, writeFileSync } from 'node:fs'
+import { readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { setTimeout as later } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
 import { Environment } from '../../../engine/lmdb/environment.ts'
 import { Fault } from '../../../engine/process/error-codes.ts'
 import { skipNamespaces as skip } from '../../support/namespace.ts'
 import { SmallDisk } from '../../support/small-disk.ts'
+import { until } from '../../support/wait.ts'
 
 const OPTIONS = { setting: '--data-dir', schemaVersion: 1, freeBytesMin: 0 }
 
@@ -67,7 +67,7 @@ t.test('a disk that other programs fill counts as full before LMDB runs out of p
   t.equal(environment.full, true, 'the environment reports the full disk')
   disk.free()
   // The environment checks the disk once a second.
-  while (environment.full) await later(50)
+  await until('free space', () => !environment.full)
   const records = environment.tableRecords('t')
   put(written)
   t.equal(environment.tableRecords('t'), records + 1)
@@ -91,19 +91,36 @@ t.test("the file is extended under LMDB's write lock", async (t) => {
     t.teardown(() => child.kill('SIGKILL'))
     const ended = once(child, 'exit')
     await once(child, 'message')
-    return { ended, resumeRelay: () => writeFileSync(file, '') }
+    return { ended, child, proceed: () => writeFileSync(file, '') }
   }
   const writer = await waiting('ours')
   const holder = await waiting('lmdb')
-  writer.resumeRelay()
-  await later(500)
+  const writing = once(writer.child, 'message')
+  writer.proceed()
+  await writing
+  await untilAsleep(writer.child.pid ?? 0)
   t.equal(statSync(data).size, size, 'it waits')
-  holder.resumeRelay()
+  holder.proceed()
   t.equal((await holder.ended)[0], 0)
   t.equal((await writer.ended)[0], 0)
   t.ok(statSync(data).size > size, 'then it has made the file longer')
   await environment.close()
 })
+
+/** The process has used no CPU time for a while, so it waits for something. */
+async function untilAsleep(pid: number): Promise<void> {
+  let before = ''
+  let same = 0
+  await until('the process sleeps', () => {
+    const fields = readFileSync(`/proc/${pid}/stat`, 'utf8')
+      .replace(/^.*\) /, '')
+      .split(' ')
+    const now = [fields[0], fields[11], fields[12]].join(' ')
+    same = now === before && fields[0] === 'S' ? same + 1 : 0
+    before = now
+    return same === 20
+  })
+}
 
 t.test('a fault of the work stays the same fault, even on a full disk', async (t) => {
   const environment = new Environment(t.testdir(), OPTIONS)

@@ -1,6 +1,6 @@
 import { PassThrough } from 'node:stream'
 import t from 'tap'
-import { Cancelled } from '../../../engine/process/cancelled.ts'
+import { Canceled } from '../../../engine/process/canceled.ts'
 import { Questions } from '../../../engine/process/questions.ts'
 
 /** Questions to somebody who types, and what was printed so far. */
@@ -29,7 +29,7 @@ t.test('lines that are typed ahead answer the next questions, also after the end
   input.end('\nother\n')
   t.equal(await questions.text('First', { byDefault: 'default' }), 'default')
   t.equal(await questions.text('Second', { byDefault: 'default' }), 'other')
-  await t.rejects(questions.text('Third', { byDefault: 'default' }), new Cancelled())
+  await t.rejects(questions.text('Third', { byDefault: 'default' }), new Canceled())
 })
 
 t.test('choices by number and by name', async (t) => {
@@ -52,5 +52,5 @@ t.test('what ends the input ends a question that waits', async (t) => {
   const { input, questions } = terminal()
   const answer = questions.text('Name')
   input.end()
-  await t.rejects(answer, new Cancelled())
+  await t.rejects(answer, new Canceled())
 })

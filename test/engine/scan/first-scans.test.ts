@@ -1,6 +1,6 @@
 import t from 'tap'
 import { DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS } from '../../../engine/process/clock.ts'
-import { runScan } from '../../../engine/scan/fold.ts'
+import { runScan } from '../../../engine/scan/scan-runner.ts'
 import { ScanSchedule } from '../../../engine/scan/schedule.ts'
 import { SCAN_FREQUENCIES, type ScanFrequency } from '../../../engine/store/organizations.ts'
 import {
@@ -171,7 +171,7 @@ t.test('steps of the clock neither stop the first scans nor repeat them', async 
   t.equal(run.scans(0).length, 3, 'then the 30 minutes are over')
 })
 
-t.test('an organization whose first events another scan folded has no quick scans', async (t) => {
+t.test('an organization whose first events another scan added has no quick scans', async (t) => {
   const run = new Run(t)
   run.store.environment.write(() =>
     run.store.buffer.append(run.id, [new Sender().event('claude.ai', run.clock.nowMs())]),

@@ -2,7 +2,7 @@ import { mock } from 'node:test'
 import t from 'tap'
 import { DAY_MS, HOUR_MS } from '../../../engine/process/clock.ts'
 import { deferred } from '../../../engine/process/deferred.ts'
-import { requestScan, runScan, type ScanRequest } from '../../../engine/scan/fold.ts'
+import { requestScan, runScan, type ScanRequest } from '../../../engine/scan/scan-runner.ts'
 import { EVENTS_FOR_IMMEDIATE_SCAN, ScanSchedule } from '../../../engine/scan/schedule.ts'
 import {
   inlineScans,
@@ -128,7 +128,7 @@ t.test('5,000 buffered events start a scan at once; 4,999 do not', async (t) => 
   bufferEvents(opened, id, 1, sender)
   schedule.noteBuffered(id)
   await schedule.idle()
-  t.match(opened.store.scans.ofOrganization(id), [{ status: 'completed', trigger: 'buffer', eventsFolded: 5000 }])
+  t.match(opened.store.scans.ofOrganization(id), [{ status: 'completed', trigger: 'buffer', eventsAdded: 5000 }])
 })
 
 t.test('buffers that fill up within the same second share a scan', async (t) => {

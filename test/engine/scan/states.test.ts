@@ -5,8 +5,8 @@ import { Administration } from '../../../engine/admin/administration.ts'
 import { STORED_SCANS_MAX } from '../../../engine/limits.ts'
 import { DAY_MS, HOUR_MS } from '../../../engine/process/clock.ts'
 import { tryHold } from '../../../engine/process/exclusive.ts'
-import { recoverInterrupted, requestScan, runScan, ScanRunner } from '../../../engine/scan/fold.ts'
 import { SCANS, scanNow } from '../../../engine/scan/scan-now.ts'
+import { recoverInterrupted, requestScan, runScan, ScanRunner } from '../../../engine/scan/scan-runner.ts'
 import { ScanThread } from '../../../engine/scan/scan-thread.ts'
 import { ScanSchedule } from '../../../engine/scan/schedule.ts'
 import { uuidBytes } from '../../../engine/store/keys.ts'
@@ -156,7 +156,7 @@ t.test('a scan overtaken by another process is prepared again and counts nothing
   const [outcome] = new ScanRunner(site.store, { matcherOf: () => interferingMatcher }, site.clock).run([
     { organizationId: site.organization.id, trigger: 'schedule' },
   ])
-  t.match(outcome?.scan, { status: 'completed', eventsFolded: 0 })
+  t.match(outcome?.scan, { status: 'completed', eventsAdded: 0 })
   const matches = [...site.store.evidence.since(site.organization.id, 0)].reduce(
     (sum, { evidence }) => sum + evidence.matches,
     0,
@@ -217,7 +217,7 @@ t.test('scans of many organizations share transactions, and a failing one does n
   }))
   const outcomes = new ScanRunner(opened.store, registries, opened.clock).run(requests)
   t.equal(outcomes.length, 150)
-  t.ok(outcomes.every(({ scan, left }) => scan.status === 'completed' && scan.eventsFolded === 2 && left === 0))
+  t.ok(outcomes.every(({ scan, left }) => scan.status === 'completed' && scan.eventsAdded === 2 && left === 0))
   t.same(new Set(outcomes.map(({ scan }) => scan.organizationId)).size, 150)
 })
 
@@ -382,7 +382,7 @@ t.test('a requester waits for the process that runs scans, or runs the scan', as
   const never = new AbortController()
   t.match(await scanNow(store, registries, request(site), clock, never.signal), {
     status: 'completed',
-    eventsFolded: 1,
+    eventsAdded: 1,
   })
 
   const release = await tryHold(store.environment.path, SCANS)
@@ -406,9 +406,9 @@ t.test('a requester waits for the process that runs scans, or runs the scan', as
   await t.rejects(scanNow(store, registries, failed, clock, never.signal), { code: 'SCAN_FAILED', message: 'no luck' })
 
   clock.add(1)
-  const cancelled = new AbortController()
-  const leaves = scanNow(store, registries, request(site), clock, cancelled.signal)
-  cancelled.abort()
+  const canceled = new AbortController()
+  const leaves = scanNow(store, registries, request(site), clock, canceled.signal)
+  canceled.abort()
   t.equal(await leaves, undefined)
 
   const killed = request(site)
@@ -525,7 +525,7 @@ t.test('events of days long past are counted and not stored', async (t) => {
   const sender = new Sender()
   const events = [0, 29, 30, 31, 400, 19_000].map((days) => sender.event('claude.ai', clock.nowMs() - days * DAY_MS))
   store.environment.write(() => store.buffer.append(organization.id, events))
-  t.match(run(site), { eventsFolded: 6, eventsTooOld: 4, summary: { platformsDiscovered: 1 } })
+  t.match(run(site), { eventsAdded: 6, eventsTooOld: 4, summary: { platformsDiscovered: 1 } })
   t.equal([...store.evidence.since(organization.id, 0)].length, 2)
 })
 
@@ -538,6 +538,6 @@ t.test('a thread that cannot start does not block the next one', async (t) => {
   for (let attempt = 0; attempt < 3; attempt++) await t.rejects(thread.run(requests), { code: 'NOT_FOUND' })
   mkdirSync(join(nowhere, 'store'), { recursive: true })
   await site.store.environment.copyInto(join(nowhere, 'store'))
-  t.match(await thread.run(requests), [{ scan: { status: 'completed', eventsFolded: 1 } }])
+  t.match(await thread.run(requests), [{ scan: { status: 'completed', eventsAdded: 1 } }])
   await thread.close()
 })

@@ -2,10 +2,10 @@ import { randomBytes } from 'node:crypto'
 import t from 'tap'
 import type { Event } from '../../../engine/event/event.ts'
 import { packEvent } from '../../../engine/event/event.ts'
-import { FOLD_CELLS_MAX, UNMATCHED_EVENTS_MAX } from '../../../engine/limits.ts'
+import { EVIDENCE_CELLS_MAX, UNMATCHED_EVENTS_MAX } from '../../../engine/limits.ts'
 import { slicesOf } from '../../../engine/lmdb/queue-chunk.ts'
 import { DAY_MS } from '../../../engine/process/clock.ts'
-import { runScan } from '../../../engine/scan/fold.ts'
+import { runScan } from '../../../engine/scan/scan-runner.ts'
 import { ScanSchedule } from '../../../engine/scan/schedule.ts'
 import { UnmatchedCopies } from '../../../engine/scan/unmatched-copies.ts'
 import { RegistryInForce } from '../../../engine/store/registry-in-force.ts'
@@ -58,13 +58,13 @@ function site(t: Parameters<typeof openStore>[0]): Site {
 t.test('events that no platform has wait, and are found when the registry has one', async (t) => {
   const { buffer, add, scan, sender, clock, matches, store, id } = site(t)
   buffer([sender.event(NAME, NOON, { count: 3 }), sender.event('claude.ai', NOON), sender.event('x.example', NOON)])
-  t.match(scan(), { eventsFolded: 3, eventsUnmatched: 2, waiting: { count: 2, rematched: 0, expired: 0, dropped: 0 } })
-  t.match(scan(), { eventsFolded: 0, waiting: { count: 2 } })
+  t.match(scan(), { eventsAdded: 3, eventsUnmatched: 2, waiting: { count: 2, rematched: 0, expired: 0, dropped: 0 } })
+  t.match(scan(), { eventsAdded: 0, waiting: { count: 2 } })
   clock.add(1)
   add(NAME)
   buffer([sender.event(NAME, NOON), sender.event('y.example', NOON)])
   const found = scan()
-  t.match(found, { eventsFolded: 2, eventsUnmatched: 1, waiting: { count: 2, rematched: 1 } })
+  t.match(found, { eventsAdded: 2, eventsUnmatched: 1, waiting: { count: 2, rematched: 1 } })
   t.match(found.summary, { platformsDiscovered: 2 })
   t.equal(matches(), 5)
   t.equal(store.unmatched.count(id), 2)
@@ -114,13 +114,13 @@ t.test('beyond the limit the oldest leave, and are counted', async (t) => {
   t.equal(store.unmatched.count(id), UNMATCHED_EVENTS_MAX - 2)
 })
 
-t.test('more days of a platform than a scan folds are left to the next one, and none is lost', async (t) => {
+t.test('more days of a platform than a scan adds are left to the next one, and none is lost', async (t) => {
   const { buffer, add, scan, sender, store, id, matches } = site(t)
   const organization = store.organizations.get(id)
   if (organization !== undefined)
     store.environment.write(() => store.organizations.update({ ...organization, createdAtMs: 0 }))
-  const first = NOON - (FOLD_CELLS_MAX + 5) * DAY_MS
-  const events = Array.from({ length: FOLD_CELLS_MAX + 5 }, (_, day) => sender.event(NAME, first + day * DAY_MS))
+  const first = NOON - (EVIDENCE_CELLS_MAX + 5) * DAY_MS
+  const events = Array.from({ length: EVIDENCE_CELLS_MAX + 5 }, (_, day) => sender.event(NAME, first + day * DAY_MS))
   buffer(events)
   t.match(scan('buffer'), { eventsUnmatched: events.length })
   add(NAME)

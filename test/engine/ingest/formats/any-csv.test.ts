@@ -1,6 +1,7 @@
 import t from 'tap'
 import { checkMutations } from '../../../support/log-mutations.ts'
 import { checkRows, type LogRow, MessageReader } from '../../../support/log-rows.ts'
+import { cpuMsOf } from '../../../support/wait.ts'
 
 const rows: readonly LogRow[] = [
   {
@@ -318,12 +319,13 @@ t.test('a column can have URLs or files', async (t) => {
 
 t.test('a line of many commas, quotes or blanks takes linear time', async (t) => {
   const reader = new MessageReader()
-  const began = process.hrtime.bigint()
-  for (const byte of [',', '"', ' ', ';', ',"', '", ', 'a,', '1,']) {
-    t.equal(reader.read(byte.repeat(Math.floor(250_000 / byte.length))).verdict, 'unknown', JSON.stringify(byte))
-  }
-  t.equal(reader.read(`${time(1)},192.0.2.45,https://claude.ai/${'x'.repeat(65_536)}`).host, 'claude.ai')
-  t.ok(process.hrtime.bigint() - began < 2_000_000_000n)
+  const cpuMs = cpuMsOf(() => {
+    for (const byte of [',', '"', ' ', ';', ',"', '", ', 'a,', '1,']) {
+      t.equal(reader.read(byte.repeat(Math.floor(250_000 / byte.length))).verdict, 'unknown', JSON.stringify(byte))
+    }
+    t.equal(reader.read(`${time(1)},192.0.2.45,https://claude.ai/${'x'.repeat(65_536)}`).host, 'claude.ai')
+  })
+  t.ok(cpuMs < 2000, `${cpuMs} ms`)
 })
 
 t.test('a referer is not read as the requested host', async (t) => {

@@ -12,7 +12,7 @@ import {
   stringStart,
   wholeNumber,
 } from '../event/packed-event.ts'
-import { FOLD_CELLS_MAX } from '../limits.ts'
+import { EVIDENCE_CELLS_MAX } from '../limits.ts'
 import type { ChunkView } from '../lmdb/queue.ts'
 import { DAY_MS } from '../process/clock.ts'
 import { domainStrength } from './confidence.ts'
@@ -41,13 +41,13 @@ const NONE = -1
 const METHOD_COUNT = METHODS.length
 
 /** The aggregate of one platform on one day. */
-export interface FoldedDay {
+export interface AggregatedDay {
   readonly day: number
   readonly platformId: string
   readonly addTo: (evidence: Evidence) => void
 }
 
-export class EventFold {
+export class EventAggregator {
   #matcher: Matcher | undefined
   readonly #names = new NameTable()
   /** By name number: rule, platform number, last day, and the row of that day. */
@@ -66,12 +66,12 @@ export class EventFold {
 
   readonly #cellOf = new Map<number, number>()
   #cells = 0
-  readonly #dayOfCell = new Int32Array(FOLD_CELLS_MAX)
-  readonly #platformOfCell = new Int32Array(FOLD_CELLS_MAX)
-  readonly #firstSeenMs = new Float64Array(FOLD_CELLS_MAX)
-  readonly #lastSeenMs = new Float64Array(FOLD_CELLS_MAX)
-  readonly #blocked = new Float64Array(FOLD_CELLS_MAX)
-  readonly #byMethod = new Float64Array(FOLD_CELLS_MAX * METHOD_COUNT)
+  readonly #dayOfCell = new Int32Array(EVIDENCE_CELLS_MAX)
+  readonly #platformOfCell = new Int32Array(EVIDENCE_CELLS_MAX)
+  readonly #firstSeenMs = new Float64Array(EVIDENCE_CELLS_MAX)
+  readonly #lastSeenMs = new Float64Array(EVIDENCE_CELLS_MAX)
+  readonly #blocked = new Float64Array(EVIDENCE_CELLS_MAX)
+  readonly #byMethod = new Float64Array(EVIDENCE_CELLS_MAX * METHOD_COUNT)
   readonly #clients: DistinctClients[] = []
   /** By cell and rule: matches of names for which the tables were full. */
   readonly #overflow = new Map<number, Map<Rule, number>>()
@@ -79,7 +79,7 @@ export class EventFold {
   /** Events whose name no platform of the registry has. */
   readonly unmatchedCopies = new UnmatchedCopies()
   /** Processed events. `unmatched`: of these, events in unmatchedCopies. */
-  folded = 0
+  added = 0
   unmatched = 0
   /** Unreadable events: the bytes on disk changed. */
   damaged = 0
@@ -105,7 +105,7 @@ export class EventFold {
     this.#cells = 0
     this.#clients.length = 0
     this.#overflow.clear()
-    this.folded = 0
+    this.added = 0
     this.unmatched = 0
     this.damaged = 0
   }
@@ -138,7 +138,7 @@ export class EventFold {
   }
 
   /** The aggregates by platform and day. */
-  *days(): Generator<FoldedDay> {
+  *days(): Generator<AggregatedDay> {
     const rowsOfCell = Array.from({ length: this.#cells }, (): number[] => [])
     for (let row = 0; row < this.#rows; row++) rowsOfCell[this.#cellOfRow[row] ?? 0]?.push(row)
     for (let cell = 0; cell < this.#cells; cell++) {
@@ -182,7 +182,7 @@ export class EventFold {
     const day = Math.floor(lastSeenMs / DAY_MS)
     if (day < this.#firstDay) {
       this.tooOld++
-      this.folded++
+      this.added++
       return true
     }
     const name = this.#names.numberOf(view, nameAt, nameEnd)
@@ -213,7 +213,7 @@ export class EventFold {
     const column = cell * METHOD_COUNT + method
     this.#byMethod[column] = (this.#byMethod[column] ?? 0) + count
     this.#clients[cell]?.add(hashClient(view, clientAt, clientEnd))
-    this.folded++
+    this.added++
     return true
   }
 
@@ -226,7 +226,7 @@ export class EventFold {
   /** A collector may have a newer registry, and an own platform may have been removed. */
   #keepUnmatched(view: DataView, start: number, end: number): boolean {
     this.unmatchedCopies.add(view, start, end)
-    this.folded++
+    this.added++
     this.unmatched++
     return true
   }
@@ -270,7 +270,7 @@ export class EventFold {
     const key = platform * DAY_BITS + day
     const known = this.#cellOf.get(key)
     if (known !== undefined) return known
-    if (this.#cells === FOLD_CELLS_MAX) return NONE
+    if (this.#cells === EVIDENCE_CELLS_MAX) return NONE
     const cell = this.#cells++
     this.#cellOf.set(key, cell)
     this.#dayOfCell[cell] = day

@@ -2,9 +2,9 @@
  * The user ended a question with Ctrl-C or Ctrl-D. The program ends as by SIGINT; what it would
  * have done is not done.
  */
-export class Cancelled extends Error {
+export class Canceled extends Error {
   constructor() {
-    super('cancelled')
-    this.name = 'Cancelled'
+    super('canceled')
+    this.name = 'Canceled'
   }
 }

@@ -9,7 +9,7 @@ import { PublishedList } from '../store/published.ts'
 import type { Registries } from '../store/registry-in-force.ts'
 import type { Scan, ScanTrigger } from '../store/scans.ts'
 import type { Store } from '../store/store.ts'
-import { EventFold } from './event-fold.ts'
+import { EventAggregator } from './event-aggregator.ts'
 import { type PreparedScan, prepareScan } from './prepare.ts'
 import { writeUnmatched } from './unmatched.ts'
 
@@ -51,7 +51,7 @@ export class ScanRunner {
   readonly #store: Store
   readonly #registries: Registries
   readonly #clock: Clock
-  readonly #fold = new EventFold()
+  readonly #aggregator = new EventAggregator()
 
   constructor(store: Store, registries: Registries, clock: Clock) {
     this.#store = store
@@ -140,7 +140,7 @@ export class ScanRunner {
     return this.#store.environment.read(() => {
       // In the same snapshot as the evidence.
       const matcher = this.#registries.matcherOf(organization.id)
-      return prepareScan(this.#store, matcher, this.#fold, organization, { running, trigger }, this.#clock)
+      return prepareScan(this.#store, matcher, this.#aggregator, organization, { running, trigger }, this.#clock)
     })
   }
 
@@ -194,8 +194,8 @@ export class ScanRunner {
     for (const { platformId, detection } of prepared.newDetections) {
       evidence.putDetection(organizationId, platformId, detection)
     }
-    if (prepared.foldedThrough > 0) buffer.removeThrough(organizationId, prepared.foldedThrough)
-    faultPoint('scan:folded')
+    if (prepared.addedThrough > 0) buffer.removeThrough(organizationId, prepared.addedThrough)
+    faultPoint('scan:added')
     evidence.removeBefore(organizationId, prepared.removeBefore)
     coverage.removeBefore(organizationId, prepared.removeBefore)
     writeUnmatched(this.#store, organizationId, prepared.unmatched)
@@ -334,7 +334,7 @@ function newScan(organizationId: string, trigger: ScanTrigger, domain: string, n
     requestedAtMs: nowMs,
     startedAtMs: 0,
     completedAtMs: 0,
-    eventsFolded: 0,
+    eventsAdded: 0,
     eventsUnmatched: 0,
     eventsDamaged: 0,
     eventsTooOld: 0,
@@ -357,7 +357,7 @@ function failed(scan: Scan, failure: string, clock: Clock): Scan {
     ...scan,
     status: 'failed',
     completedAtMs: Math.max(clock.nowMs(), scan.startedAtMs),
-    eventsFolded: 0,
+    eventsAdded: 0,
     eventsUnmatched: 0,
     eventsDamaged: 0,
     eventsTooOld: 0,

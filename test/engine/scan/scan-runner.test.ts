@@ -6,7 +6,7 @@ import { DAY_MS } from '../../../engine/process/clock.ts'
 import { Fault } from '../../../engine/process/error-codes.ts'
 import { INTERNAL_ERROR } from '../../../engine/process/failure.ts'
 import { Evidence } from '../../../engine/scan/evidence.ts'
-import { requestScan, runScan, type ScanRequest, ScanRunner } from '../../../engine/scan/fold.ts'
+import { requestScan, runScan, type ScanRequest, ScanRunner } from '../../../engine/scan/scan-runner.ts'
 import { ScanSchedule } from '../../../engine/scan/schedule.ts'
 import { PublishedList } from '../../../engine/store/published.ts'
 import { Store } from '../../../engine/store/store.ts'
@@ -56,7 +56,7 @@ t.test('a scan adds buffered events to the evidence, publishes the result, and e
     trigger: 'administrator',
     organizationId: id,
     domain: 'acme.example',
-    eventsFolded: 5,
+    eventsAdded: 5,
     summary: { platformsDiscovered: 3, shadowAiCount: 3 },
   })
   t.equal(store.buffer.count(id), 0)
@@ -131,7 +131,7 @@ t.test('scans accumulate: IDs and first times stay, and days leave the window', 
   t.ok((second?.confidence ?? 0) > (first?.confidence ?? 1))
 
   clock.add(20 * DAY_MS)
-  t.match(runScan(store, registries, id, 'schedule', clock), { eventsFolded: 0 })
+  t.match(runScan(store, registries, id, 'schedule', clock), { eventsAdded: 0 })
   const third = published(store, id).platforms.find(({ platform_name }) => platform_name === 'Claude')
   t.match(third?.metadata, { matches: 1, days: 1 }, 'the first day is 30 days back and counts no more')
 
@@ -164,7 +164,7 @@ t.test("a scan never reads or shows another organization's data", async (t) => {
   const sender = new Sender()
   buffer(opened, a, [sender.event('claude.ai', NOON)])
   buffer(opened, b, [sender.event('chatgpt.com', NOON), sender.event('chatgpt.com', NOON)])
-  t.match(runScan(store, registries, a, 'administrator', clock), { eventsFolded: 1 })
+  t.match(runScan(store, registries, a, 'administrator', clock), { eventsAdded: 1 })
   t.equal(store.buffer.count(b), 2)
   t.same(
     published(store, a).platforms.map(({ platform_name }) => platform_name),
@@ -205,7 +205,7 @@ for (const { name, failure, thrown, recorded, entry } of [
           throw failure
         },
       } as unknown as typeof matcher
-      const failed = { status: 'failed', failure: recorded, eventsFolded: 0 }
+      const failed = { status: 'failed', failure: recorded, eventsAdded: 0 }
       t.throws(() => runScan(store, { matcherOf: () => broken }, id, 'schedule', clock), thrown)
       t.match(store.scans.ofOrganization(id), [failed])
       t.equal(store.buffer.count(id), 1)
@@ -225,7 +225,7 @@ for (const { name, failure, thrown, recorded, entry } of [
       t.match({ reason: undefined, err: undefined, ...entries[0] }, entry)
 
       clock.add(1000)
-      t.match(runScan(store, registries, id, 'schedule', clock), { status: 'completed', eventsFolded: 1 })
+      t.match(runScan(store, registries, id, 'schedule', clock), { status: 'completed', eventsAdded: 1 })
     },
   )
 }
@@ -257,7 +257,7 @@ t.test('names above the daily limit are counted, not stored', async (t) => {
 })
 
 const CHILD = fileURLToPath(new URL('../../support/scan-once.js', import.meta.url))
-for (const point of ['scan:started', 'scan:folded', 'scan:published']) {
+for (const point of ['scan:started', 'scan:added', 'scan:published']) {
   t.test(`after a kill at ${point}, buffer and evidence together contain every event once`, async (t) => {
     const directory = t.testdir()
     const before = new Store(directory)

@@ -1,10 +1,10 @@
 import t from 'tap'
 import { type Event, METHODS, packEvent } from '../../../engine/event/event.ts'
-import { FOLD_CELLS_MAX } from '../../../engine/limits.ts'
+import { EVIDENCE_CELLS_MAX } from '../../../engine/limits.ts'
 import type { ChunkView } from '../../../engine/lmdb/queue.ts'
 import { DAY_MS, dayOf } from '../../../engine/process/clock.ts'
 import { domainStrength } from '../../../engine/scan/confidence.ts'
-import { EventFold } from '../../../engine/scan/event-fold.ts'
+import { EventAggregator } from '../../../engine/scan/event-aggregator.ts'
 import { Evidence } from '../../../engine/scan/evidence.ts'
 import { NAMES_MAX } from '../../../engine/scan/name-table.ts'
 import { type DayEvidence, NAMES_PER_DAY_MAX } from '../../../engine/store/evidence.ts'
@@ -13,7 +13,7 @@ import fc from '../../support/property.ts'
 import { matcher, NOON, Sender } from '../../support/store.ts'
 
 const RULES = loadCatalog().rules.filter(({ match }) => match === 'suffix')
-const fold = new EventFold()
+const aggregator = new EventAggregator()
 
 /** A chunk of the buffer with these events, at offset `before` in its memory. */
 function chunkOf(entries: readonly Uint8Array[], from = 0, before = 0): ChunkView {
@@ -30,9 +30,9 @@ function chunkOf(entries: readonly Uint8Array[], from = 0, before = 0): ChunkVie
   return { sequence: 1 + from, from, end: 1 + entries.length, damaged: false, slices }
 }
 
-function folded(): Map<string, DayEvidence> {
+function aggregated(): Map<string, DayEvidence> {
   return new Map(
-    Array.from(fold.days(), ({ day, platformId, addTo }) => {
+    Array.from(aggregator.days(), ({ day, platformId, addTo }) => {
       const evidence = new Evidence()
       addTo(evidence)
       return [`${day} ${platformId}`, evidence.toDay()]
@@ -44,7 +44,7 @@ function folded(): Map<string, DayEvidence> {
  * The reference sum, computed in the simplest way. Clients are counted by their text, up to the
  * exact limit.
  */
-function plainlyFolded(events: readonly Event[]): Map<string, Record<string, unknown>> {
+function plainlyAggregated(events: readonly Event[]): Map<string, Record<string, unknown>> {
   const days = new Map<
     string,
     { events: Event[]; strength: number; names: Map<string, number>; roles: Map<string, number> }
@@ -126,16 +126,16 @@ const anyEvent = fc
 t.test('columns equal the reference sum, however the events are split into chunks', async (t) => {
   fc.assert(
     fc.property(fc.array(anyEvent, { maxLength: 60 }), fc.nat(60), fc.nat(9), (events, cut, before) => {
-      fold.clear(matcher)
+      aggregator.clear(matcher)
       const packed = events.map(packEvent)
-      fold.addChunk(chunkOf(packed.slice(0, cut), 0, before))
-      fold.addChunk(chunkOf(packed.slice(cut), 0, before))
-      const found = [...folded()].map(([key, day]) => {
+      aggregator.addChunk(chunkOf(packed.slice(0, cut), 0, before))
+      aggregator.addChunk(chunkOf(packed.slice(cut), 0, before))
+      const found = [...aggregated()].map(([key, day]) => {
         return [key, { ...day, clients: (day.clients.length - 1) / 4 }] as const
       })
-      t.same(Object.fromEntries(found), Object.fromEntries(plainlyFolded(events)))
-      t.equal(fold.folded, events.length)
-      t.equal(fold.unmatched, events.filter(({ name }) => matcher.match(name) === undefined).length)
+      t.same(Object.fromEntries(found), Object.fromEntries(plainlyAggregated(events)))
+      t.equal(aggregator.added, events.length)
+      t.equal(aggregator.unmatched, events.filter(({ name }) => matcher.match(name) === undefined).length)
       return true
     }),
     { numRuns: 300 },
@@ -143,11 +143,11 @@ t.test('columns equal the reference sum, however the events are split into chunk
 })
 
 t.test('events removed from the queue are not counted again', async (t) => {
-  fold.clear(matcher)
+  aggregator.clear(matcher)
   const sender = new Sender()
   const packed = Array.from({ length: 5 }, () => packEvent(sender.event('claude.ai', NOON)))
-  t.equal(fold.addChunk(chunkOf(packed, 3)), 6)
-  t.equal(fold.folded, 2)
+  t.equal(aggregator.addChunk(chunkOf(packed, 3)), 6)
+  t.equal(aggregator.added, 2)
 })
 
 t.test('invalid events, and chunks with a wrong checksum, are counted and skipped', async (t) => {
@@ -161,27 +161,27 @@ t.test('invalid events, and chunks with a wrong checksum, are counted and skippe
     ['too long', Buffer.concat([good, Buffer.from([1])])],
     ['a method that is none', Buffer.from(good).fill(9, good.length - 12, good.length - 11)],
   ] as const) {
-    fold.clear(matcher)
-    t.equal(fold.addChunk(chunkOf([bytes, good])), 3, name)
-    t.same([fold.folded, fold.damaged], [1, 1], name)
+    aggregator.clear(matcher)
+    t.equal(aggregator.addChunk(chunkOf([bytes, good])), 3, name)
+    t.same([aggregator.added, aggregator.damaged], [1, 1], name)
   }
-  fold.clear(matcher)
-  t.equal(fold.addChunk({ ...chunkOf([good]), end: 8, damaged: true }), 8)
-  t.equal(fold.damaged, 7)
+  aggregator.clear(matcher)
+  t.equal(aggregator.addChunk({ ...chunkOf([good]), end: 8, damaged: true }), 8)
+  t.equal(aggregator.damaged, 7)
   fc.assert(
     fc.property(fc.uint8Array({ maxLength: 80 }), fc.nat(80), (noise, at) => {
       const bytes = Buffer.from(good)
       bytes.set(noise.subarray(0, Math.max(0, bytes.length - at)), Math.min(at, bytes.length))
-      fold.clear(matcher)
-      fold.addChunk(chunkOf([bytes, noise]))
-      return fold.folded + fold.damaged === 2
+      aggregator.clear(matcher)
+      aggregator.addChunk(chunkOf([bytes, noise]))
+      return aggregator.added + aggregator.damaged === 2
     }),
     { numRuns: 5000 },
   )
 })
 
 t.test('names above the limit are counted for their platform and not stored', async (t) => {
-  fold.clear(matcher)
+  aggregator.clear(matcher)
   const sender = new Sender()
   const names = NAMES_MAX + 100
   for (let from = 0; from < names; from += 256) {
@@ -189,34 +189,34 @@ t.test('names above the limit are counted for their platform and not stored', as
     const entries = Array.from({ length: count }, (_, index) =>
       packEvent(sender.event(`h${from + index}.claude.ai`, NOON, { count: 2 })),
     )
-    fold.addChunk(chunkOf(entries))
+    aggregator.addChunk(chunkOf(entries))
   }
-  const [day] = [...folded().values()]
+  const [day] = [...aggregated().values()]
   t.equal(day?.matches, names * 2)
   t.equal(Object.keys(day?.byName ?? {}).length, NAMES_PER_DAY_MAX)
   t.equal(day?.otherNames, (names - NAMES_PER_DAY_MAX) * 2)
   t.same(day?.byRole, { web: names * 2 })
 })
 
-t.test('a fold without space for another platform and day ends before the event that needs it', async (t) => {
-  fold.clear(matcher)
+t.test('an aggregator without space for another platform and day ends before the event that needs it', async (t) => {
+  aggregator.clear(matcher)
   const platforms = [...new Map(RULES.map((rule) => [rule.platform.id, rule])).values()]
   const sender = new Sender()
-  const daysEach = Math.ceil(FOLD_CELLS_MAX / platforms.length) + 1
+  const daysEach = Math.ceil(EVIDENCE_CELLS_MAX / platforms.length) + 1
   const events = platforms.flatMap(({ domain }) => {
     return Array.from({ length: daysEach }, (_, day) => sender.event(domain, NOON - day * DAY_MS))
   })
   const cells = new Set(
     events.map(({ name, lastSeenMs }) => `${dayOf(lastSeenMs)} ${matcher.match(name)?.platform.id}`),
   )
-  t.ok(cells.size > FOLD_CELLS_MAX, `${cells.size}`)
+  t.ok(cells.size > EVIDENCE_CELLS_MAX, `${cells.size}`)
   let taken = 0
   for (let from = 0; from < events.length; from += 256) {
     const entries = events.slice(from, from + 256).map(packEvent)
-    const next = fold.addChunk(chunkOf(entries))
+    const next = aggregator.addChunk(chunkOf(entries))
     taken += next - 1
     if (next - 1 < entries.length) break
   }
-  t.equal(fold.folded, taken)
-  t.equal(folded().size, FOLD_CELLS_MAX)
+  t.equal(aggregator.added, taken)
+  t.equal(aggregated().size, EVIDENCE_CELLS_MAX)
 })
