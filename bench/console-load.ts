@@ -8,8 +8,8 @@ import { Agent, request } from 'undici'
  */
 
 /**
- * Each user requests a page, reads it for `thinkMs`, and requests the next one, for this time or this
- * number of pages.
+ * Each user requests a page, reads it for `thinkMs`, and requests the next one, for this time or
+ * this number of pages.
  */
 export interface Users {
   readonly kind: 'users'

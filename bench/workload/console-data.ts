@@ -6,7 +6,7 @@ import { crawl, routesOf } from '../../test/support/console-crawl.ts'
 import { plainWords, populate, type Words } from '../../test/support/console-data.ts'
 import { makeOrganization } from '../../test/support/store.ts'
 
-/** The data directory of a service with an organization that uses its console, and another that uses the API. */
+/** A data directory with an organization that uses the console, and one that uses the API. */
 export interface ConsoleData {
   readonly directory: string
   /** One path of each page. */

@@ -65,7 +65,10 @@ async function assertNoSidewaysScroll(t: Test, page: Page, what: string, width: 
   t.ok(found <= width, `${what} does not scroll sideways at ${width} px: ${found}`)
 }
 
-/** Marks each element that a keyboard must reach, and returns their number. A group of radio buttons is one. */
+/**
+ * Marks each element that a keyboard must reach, and returns their number. A group of radio buttons
+ * is one.
+ */
 function markFocusable(page: Page): Promise<number> {
   return page.evaluate(() => {
     const all = document.querySelectorAll<HTMLElement>('a[href], button, input, select, textarea, summary, [tabindex]')

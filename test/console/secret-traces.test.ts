@@ -35,7 +35,7 @@ function recorded(ask: AskServer, sent: Sent[], secrets: Secrets): AskServer {
   }
 }
 
-/** The bytes in which a secret could be written: as text, and as the bytes that the text encodes. */
+/** How a secret could be written: as text, and as the bytes that the text encodes. */
 function formsOf(secret: string): Buffer[] {
   const digits = /[0-9a-f]{32,}$/.exec(secret)?.[0]
   const isBase64 = /^[\w-]{43}$/.test(secret)

@@ -105,7 +105,7 @@ function assertNothingOf(seen: Crawl, marks: ReadonlySet<string>): void {
   }
 }
 
-/** Every request with an id or name of the other organization is answered as one with an unknown id. */
+/** An id or name of the other organization gets the same answers as an unknown one. */
 async function assertUnknown({ store }: TestConsole, { owner }: Tenant, other: Tenant): Promise<void> {
   const before = store.auditLog.all().length
   const sessions = store.sessions.all().length

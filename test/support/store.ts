@@ -27,8 +27,8 @@ export const NOON = Date.parse('2026-11-20T12:00:00Z')
 
 /**
  * A store in the test's own folder. At the end of the test, the store is checked and closed.
- * `unchecked` skips the check, for tests that write inconsistent data on purpose. The clock starts at
- * `startMs`; NOON if absent.
+ * `unchecked` skips the check, for tests that write inconsistent data on purpose. The clock starts
+ * at `startMs`; NOON if absent.
  */
 export function openStore(
   t: { testdir(): string; teardown(work: () => unknown): void },
