@@ -51,7 +51,8 @@ export const serviceSettings = z.object({
   consoleOrigin: setting(originOrNone().default(''), {
     flag: '--console-origin <origin>',
     env: 'CONSOLE_ORIGIN',
-    about: 'Expect browsers to reach the console at this origin, such as https://posture.example; for a proxy',
+    about:
+      'Expect browsers to reach the console at this origin, such as https://posture.example; for a proxy, and for passkeys',
   }),
   apiThreads: setting(wholeNumber(1, 64).default(2), {
     flag: '--api-threads <count>',

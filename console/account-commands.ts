@@ -1,4 +1,5 @@
 import type { Accounts, LinkUse, SignInBrowser } from '../engine/admin/accounts.ts'
+import type { NewPasskey, PasskeyOfUser, PasskeyUse } from '../engine/admin/passkeys.ts'
 
 type AccountCommand<P, R> = (accounts: Accounts, parameters: P) => R
 
@@ -18,6 +19,10 @@ export const ACCOUNT_COMMANDS = {
   'session.end': (accounts, given: { readonly userId: string; readonly id: string }) => accounts.endSession(given),
   'session.end-others': (accounts, given: { readonly userId: string; readonly keptId: string }) =>
     accounts.endOtherSessions(given),
+  'passkey.add': (accounts, given: NewPasskey) => accounts.passkeys.add(given),
+  'passkey.rename': (accounts, given: PasskeyOfUser & { readonly name: string }) => accounts.passkeys.rename(given),
+  'passkey.remove': (accounts, given: PasskeyOfUser) => accounts.passkeys.remove(given),
+  'passkey.use': (accounts, given: PasskeyUse) => accounts.passkeys.use(given),
   'sessions.used': (accounts, uses: readonly { readonly hash: string; readonly usedAtMs: number }[]) =>
     accounts.noteUses(uses),
 } as const satisfies Record<string, AccountCommand<never, unknown>>

@@ -7,9 +7,9 @@ import { ASSETS_FILE, type StoredAsset } from './assets.ts'
 import { COMMON_PASSWORD_LENGTH_MIN, COMMON_PASSWORDS_FILE } from './sign-in/common-passwords.ts'
 
 /**
- * Bundles console/design/*.css, the icon and the browser script into assets.json, and writes a list
- * of common passwords to common-passwords.txt, both into the folder of the compiled files. Run by
- * `npm run build` as `node dist/console/build.js`.
+ * Bundles console/design/*.css, the icon and the browser scripts into assets.json, and writes a
+ * list of common passwords to common-passwords.txt, both into the folder of the compiled files. Run
+ * by `npm run build` as `node dist/console/build.js`.
  */
 const DESIGN = new URL('../../console/design/', import.meta.url)
 /** In the order of the cascade. */
@@ -35,7 +35,9 @@ function assetOf(name: string, type: string, text: string): StoredAsset {
 }
 
 const styles = STYLES.map((name) => readFileSync(new URL(name, DESIGN), 'utf8')).join('\n')
-const script = readFileSync(new URL('./browser/console.js', import.meta.url), 'utf8')
+const script = ['console.js', 'passkeys.js']
+  .map((name) => readFileSync(new URL(`./browser/${name}`, import.meta.url), 'utf8'))
+  .join('\n')
 writeFileSync(
   fileURLToPath(ASSETS_FILE),
   JSON.stringify([

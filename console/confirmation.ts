@@ -4,26 +4,55 @@ import { type Answer, withCookies } from './http/answer.ts'
 import { setCookie } from './http/cookies.ts'
 import { Visit } from './http/visit.ts'
 import { Confirm } from './pages/confirm.tsx'
+import { authenticateByPasskey } from './passkey-authentication.ts'
+import type { Answerer } from './sign-in/passkeys.ts'
 import { newSecret, secretHash } from './sign-in/secrets.ts'
 import { trustedBrowser } from './sign-in/trusted-browser.ts'
 
-/** A confirmed password allows sensitive changes for this long. */
+/** A confirmed sign-in allows sensitive changes for this long. */
 export const CONFIRMATION_MS = 10 * MINUTE_MS
-/** The name of the password field in the confirmation form. */
-const FIELD = 'confirm-password'
+/** The names of the fields in the confirmation form. */
+const PASSWORD_FIELD = 'confirm-password'
+const PASSKEY_FIELD = 'confirm-passkey'
+
+/** Why the user is asked again. */
+interface Refusal {
+  readonly errors: FormState['errors']
+  readonly status: number
+  /** Additional header fields. */
+  readonly fields?: readonly string[]
+}
 
 /**
- * Handles a sensitive change if the user confirmed the password in the last ten minutes. Otherwise
- * asks for the password, in a form that also contains all fields of the change, so that the user
- * types nothing twice. A confirmed session continues with a new cookie value.
+ * Handles a sensitive change if the user gave the password or a passkey in the last ten minutes.
+ * Otherwise asks for one of them, in a form that also contains all fields of the change, so that
+ * the user types nothing twice. A confirmed session continues with a new cookie value.
  */
 export async function confirmed(visit: Visit, handle: (visit: Visit) => Answer | Promise<Answer>): Promise<Answer> {
   const { identity, nowMs, request, site } = visit
-  const { session, user } = identity
+  const { session } = identity
   if (nowMs - session.confirmedAtMs < CONFIRMATION_MS) return handle(visit)
-  const password = request.fields.text(FIELD)
-  const fields = new FormFields(request.fields.without(FIELD))
-  if (password === '') return ask(visit, fields, {})
+  const fields = new FormFields(request.fields.without(PASSWORD_FIELD, PASSKEY_FIELD))
+  const refusal = await refusalOf(visit)
+  if (refusal !== undefined) return site.store.environment.read(() => ask(visit, fields, refusal))
+  const next = newSecret()
+  const hashes = { hash: session.hash, nextHash: secretHash(next) }
+  const confirmedSession = await site.changes.account('session.confirm', hashes)
+  const now = new Visit(site, { ...request, fields }, { ...identity, session: confirmedSession })
+  return withCookies(await handle(now), [setCookie('session', next)])
+}
+
+/** Returns undefined if the form confirms who the user is. */
+async function refusalOf(visit: Visit): Promise<Refusal | undefined> {
+  const { fields } = visit.request
+  const password = fields.text(PASSWORD_FIELD)
+  const passkey = fields.text(PASSKEY_FIELD)
+  if (passkey !== '') return passkeyRefusal(visit, passkey)
+  return password === '' ? { errors: {}, status: 200 } : passwordRefusal(visit, password)
+}
+
+async function passwordRefusal({ identity, nowMs, request, site }: Visit, password: string) {
+  const { user } = identity
   const attempt = {
     name: user.name,
     address: request.address,
@@ -33,32 +62,41 @@ export async function confirmed(visit: Visit, handle: (visit: Visit) => Answer |
   if (!verdict.allowed) {
     const minutes = Math.ceil(verdict.retryAfterSeconds / 60)
     const error = `Too many wrong passwords. Try again in ${minutes} minutes`
-    return ask(visit, fields, { [FIELD]: error }, 429, ['retry-after', String(verdict.retryAfterSeconds)])
+    const fields = ['retry-after', String(verdict.retryAfterSeconds)]
+    return { errors: { [PASSWORD_FIELD]: error }, status: 429, fields }
   }
   if (!(await site.passwords.verify(user.passwordHash, password))) {
-    return ask(visit, fields, { [FIELD]: 'This password is wrong' }, 403)
+    return { errors: { [PASSWORD_FIELD]: 'This password is wrong' }, status: 403 }
   }
   verdict.succeeded()
-  const next = newSecret()
-  const hashes = { hash: session.hash, nextHash: secretHash(next) }
-  const confirmedSession = await site.changes.account('session.confirm', hashes)
-  const now = new Visit(site, { ...request, fields }, { ...identity, session: confirmedSession })
-  return withCookies(await handle(now), [setCookie('session', next)])
+  return undefined
 }
 
-function ask(
-  visit: Visit,
-  fields: FormFields,
-  errors: FormState['errors'],
-  status = 200,
-  responseFields: readonly string[] = [],
-): Answer {
+async function passkeyRefusal(visit: Visit, text: string): Promise<Refusal | undefined> {
+  const { passkeys } = visit.site
+  if (passkeys === undefined) return { errors: {}, status: 403 }
+  const outcome = await authenticateByPasskey(visit, passkeys, text, answererOf(visit))
+  if (!('error' in outcome)) return undefined
+  const { error, status, fields } = outcome
+  return { errors: { [PASSKEY_FIELD]: error }, status, fields }
+}
+
+function answererOf({ identity }: Visit): Answerer {
+  return { purpose: 'confirm', sessionId: identity.session.id, userId: identity.user.id }
+}
+
+function ask(visit: Visit, kept: FormFields, { errors, status, fields = [] }: Refusal): Answer {
+  const { identity, nowMs, request, site } = visit
+  const { user } = identity
+  const hasPasskeys = site.passkeys !== undefined && site.passkeys.usable(user.id).length > 0
   const content = Confirm({
-    action: visit.request.path,
-    kept: fields.without(),
+    action: request.path,
+    kept: kept.without(),
     form: { values: new FormFields(), errors },
-    hasPassword: visit.identity.user.passwordHash !== '',
-    field: FIELD,
+    passwordField: user.passwordHash === '' ? undefined : PASSWORD_FIELD,
+    passkey: hasPasskeys
+      ? { field: PASSKEY_FIELD, options: site.passkeys.requestOptions(answererOf(visit), nowMs) }
+      : undefined,
   })
-  return visit.page('Confirm your password', '', content, { status, fields: responseFields })
+  return visit.page('Confirm your identity', '', content, { status, fields })
 }

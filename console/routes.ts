@@ -9,6 +9,7 @@ import { DISCOVERY_ROUTES } from './routes/discovery.ts'
 import { INTAKE_ROUTES } from './routes/intake.ts'
 import { MEMBER_ROUTES } from './routes/members.ts'
 import { OVERVIEW_ROUTES } from './routes/overview.ts'
+import { PASSKEY_ROUTES } from './routes/passkeys.ts'
 import { PLATFORM_ROUTES } from './routes/platform.ts'
 import { RECOMMENDATION_ROUTES } from './routes/recommendations.ts'
 import { SCAN_FREQUENCY_ROUTES } from './routes/scan-frequency.ts'
@@ -30,6 +31,7 @@ export const ROUTES: readonly Route[] = [
     return redirect(isLocalPath(to) ? to : '/', [cookie])
   }),
   ...SIGN_IN_ROUTES,
+  ...PASSKEY_ROUTES,
   ...ACCOUNT_ROUTES,
   ...OVERVIEW_ROUTES,
   ...DISCOVERY_ROUTES,

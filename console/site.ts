@@ -4,7 +4,9 @@ import type { Store } from '../engine/store/store.ts'
 import type { Changes } from './changes.ts'
 import { type CheckResult, ConsoleCounters } from './metrics.ts'
 import { SignInAttempts } from './sign-in/attempts.ts'
+import { PasskeySignIn } from './sign-in/passkeys.ts'
 import { PasswordHasher } from './sign-in/passwords.ts'
+import { relyingPartyOf } from './sign-in/relying-party.ts'
 
 /** The dependencies of every route. */
 export interface Site {
@@ -16,12 +18,18 @@ export interface Site {
   readonly passwords: PasswordHasher
   readonly attempts: SignInAttempts
   readonly counters: ConsoleCounters
+  /** undefined if passkeys do not work at the console's origin. */
+  readonly passkeys: PasskeySignIn | undefined
 }
 
+/** @param origin the public origin (--console-origin); '' if the Host field has it */
 export function makeSite(
   given: Pick<Site, 'store' | 'clock' | 'registry' | 'changes'>,
+  origin: string,
   counters = new ConsoleCounters(),
 ): Site {
+  const relyingParty = relyingPartyOf(origin)
+  const passkeys = relyingParty && new PasskeySignIn(relyingParty, given.store, given.changes)
   const note = (result: CheckResult): void => counters.noteCheck(result)
-  return { ...given, counters, passwords: new PasswordHasher(note), attempts: new SignInAttempts(note) }
+  return { ...given, counters, passwords: new PasswordHasher(note), attempts: new SignInAttempts(note), passkeys }
 }

@@ -260,6 +260,8 @@ export const MEMBERS_MAX = 1000
 export const ACCOUNT_LINKS_MAX = 1000
 /** Sessions of one user of the console. Beyond the limit, the session used longest ago ends. */
 export const SESSIONS_PER_USER_MAX = 20
+/** Passkeys of one user of the console. More are refused. */
+export const PASSKEYS_PER_USER_MAX = 10
 /**
  * Browsers of one user that have an allowance of their own. Beyond the limit, the one used longest
  * ago loses it.

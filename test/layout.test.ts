@@ -229,6 +229,7 @@ t.test('every file is reached from a program, a worker, a build step, a benchmar
       'registry/build.ts',
       'console/build.ts',
       'console/browser/console.ts',
+      'console/browser/passkeys.ts',
       'engine/assess/build.ts',
       'test/captures/build.ts',
     ],

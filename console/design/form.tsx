@@ -51,7 +51,7 @@ export function Field(props: FieldProps) {
   )
 }
 
-function FieldError({ id, error }: { readonly id: string; readonly error: string | undefined }) {
+export function FieldError({ id, error }: { readonly id: string; readonly error: string | undefined }) {
   return error === undefined ? null : (
     <p id={id} class="error" role="alert">
       {error}

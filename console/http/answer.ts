@@ -51,6 +51,11 @@ export function redirect(to: string, cookies: readonly string[] = []): RedirectA
   return { kind: 'redirect', to, cookies }
 }
 
+/** For the browser script. */
+export function jsonAnswer(value: object): FileAnswer {
+  return { kind: 'file', type: 'application/json', name: 'answer.json', body: JSON.stringify(value), cookies: [] }
+}
+
 export function csvAnswer(name: string, body: string): FileAnswer {
   return { kind: 'file', type: 'text/csv; charset=utf-8; header=present', name, body, cookies: [] }
 }

@@ -4,6 +4,7 @@ import { type Column, Table } from '../design/table.tsx'
 import type { FormState } from '../form.ts'
 import type { AccountView, SessionRow } from '../views/account.ts'
 import { NewPassword } from './new-password.tsx'
+import { Passkeys } from './passkeys.tsx'
 
 export interface AccountProps {
   readonly view: AccountView
@@ -14,6 +15,9 @@ export interface AccountProps {
 
 const DONE: Readonly<Record<string, string>> = {
   password: 'The password is changed. Your other sessions have ended',
+  passkey: 'The passkey is added. The next sign-in can use it',
+  'passkey-name': 'The passkey is renamed',
+  'passkey-removed': 'The passkey is removed. Remove it from the device as well',
   session: 'The session has ended',
   others: 'Your other sessions have ended',
 }
@@ -33,6 +37,7 @@ export function Account({ view, form, done, nowMs }: AccountProps) {
           </form>
         )}
       </Card>
+      {view.passkeys !== undefined && <Passkeys view={view.passkeys} nowMs={nowMs} />}
       {view.hasPassword && (
         <section class="card narrow">
           <header>

@@ -1,6 +1,7 @@
 import { type Member, ROLES } from '../../engine/store/members.ts'
 import { Notice, PageHead, Tag, Time } from '../design/parts.tsx'
 import { type Column, Table } from '../design/table.tsx'
+import { TwoStep } from '../design/two-step.tsx'
 
 export interface MembersProps {
   /** By name. */
@@ -63,14 +64,12 @@ function columns({ self, nowMs, maySetRole, mayRemove }: MembersProps): readonly
       id: 'remove',
       name: 'Remove',
       cell: ({ name }) => (
-        <details class="confirm">
-          <summary aria-label={`Remove ${name}`}>Remove</summary>
-          <form method="post" action={`/members/${encodeURIComponent(name)}/remove`}>
-            <button class="danger" type="submit" aria-label={`Confirm: remove ${name} from the organization`}>
-              Confirm
-            </button>
-          </form>
-        </details>
+        <TwoStep
+          action={`/members/${encodeURIComponent(name)}/remove`}
+          verb="Remove"
+          label={name}
+          effect="from the organization"
+        />
       ),
       quiet: true,
     })

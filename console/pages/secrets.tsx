@@ -2,9 +2,9 @@ import type { ComponentChildren } from 'preact'
 import { Field } from '../design/form.tsx'
 import { countText, Notice, Secret, Time } from '../design/parts.tsx'
 import { type Column, Table } from '../design/table.tsx'
+import { TwoStep } from '../design/two-step.tsx'
 import type { FormState } from '../form.ts'
 import type { SecretRow, SecretsView } from '../views/secrets.ts'
-import { Revoke } from './revoke.tsx'
 
 /** A secret that was just created. Only the answer to its form shows it. */
 export interface CreatedSecret {
@@ -83,7 +83,7 @@ export function revokeColumn<Row extends SecretRow>(path: string): Column<Row> {
   return {
     id: 'revoke',
     name: 'Revoke',
-    cell: ({ id, label }) => <Revoke action={`${path}/${id}/revoke`} label={label} />,
+    cell: ({ id, label }) => <TwoStep action={`${path}/${id}/revoke`} verb="Revoke" label={label} />,
     quiet: true,
   }
 }

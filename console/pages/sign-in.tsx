@@ -1,5 +1,6 @@
 import { Field, FormError } from '../design/form.tsx'
 import { PlainPage, type Theme } from '../design/layout.tsx'
+import { PasskeyForm } from '../design/passkey-form.tsx'
 import type { FormState } from '../form.ts'
 
 export interface SignInProps {
@@ -7,11 +8,13 @@ export interface SignInProps {
   readonly form: FormState
   /** The requested page. */
   readonly to: string
+  /** A user has a passkey for this console. */
+  readonly hasPasskeys: boolean
   /** No user can sign in yet. */
   readonly isNew: boolean
 }
 
-export function SignIn({ theme, form, to, isNew }: SignInProps) {
+export function SignIn({ theme, form, to, isNew, hasPasskeys }: SignInProps) {
   return (
     <PlainPage title="Sign in" theme={theme} path="/sign-in">
       <h1>Sign in</h1>
@@ -29,13 +32,26 @@ export function SignIn({ theme, form, to, isNew }: SignInProps) {
           form={form}
           required
           maxLength={255}
-          autoComplete="username"
+          autoComplete={hasPasskeys ? 'username webauthn' : 'username'}
         />
         <Field name="password" label="Password" type="password" form={form} required autoComplete="current-password" />
         <button class="first" type="submit">
           Sign in
         </button>
       </form>
+      {hasPasskeys && (
+        <PasskeyForm
+          action="/sign-in/passkey"
+          ceremony="get"
+          field="passkey"
+          options="/sign-in/passkey"
+          kept={[['to', to]]}
+          class="stack alternative"
+          hidden
+        >
+          <button type="submit">Sign in with a passkey</button>
+        </PasskeyForm>
+      )}
     </PlainPage>
   )
 }

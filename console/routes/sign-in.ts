@@ -4,19 +4,15 @@ import { Accounts } from '../../engine/admin/accounts.ts'
 import { Fault, isFault } from '../../engine/process/error-codes.ts'
 import type { AccountLink } from '../../engine/store/account-links.ts'
 import { EMPTY_FORM, FormFields, type FormState, readForm } from '../form.ts'
-import { type Answer, isLocalPath, pageAnswer, redirect } from '../http/answer.ts'
-import { clearCookie, setCookie } from '../http/cookies.ts'
+import { type Answer, pageAnswer, redirect } from '../http/answer.ts'
+import { clearCookie } from '../http/cookies.ts'
 import { form, openForm, openPage, type Route } from '../http/router.ts'
 import type { Guest } from '../http/visit.ts'
 import { Setup, SetupAccount } from '../pages/setup.tsx'
-import { SignIn } from '../pages/sign-in.tsx'
-import { browserName } from '../sign-in/browser-name.ts'
 import { passwordFault } from '../sign-in/passwords.ts'
-import { newSecret, secretHash } from '../sign-in/secrets.ts'
 import { trustedBrowser } from '../sign-in/trusted-browser.ts'
-
-/** Lifetime of the cookie that identifies a trusted browser. */
-const BROWSER_SECONDS = 90 * 86_400
+import { signInPage, targetOf } from './sign-in-page.ts'
+import { startSession } from './start-session.ts'
 
 export const SIGN_IN_ROUTES: readonly Route[] = [
   openPage('/sign-in', (guest) => {
@@ -37,21 +33,6 @@ export const SIGN_IN_ROUTES: readonly Route[] = [
   openForm('/setup/account', setUpAccount),
 ]
 
-function targetOf(to: string): string {
-  return isLocalPath(to) ? to : '/'
-}
-
-function signInPage(
-  guest: Guest,
-  state: FormState,
-  to: string,
-  status: number,
-  fields: readonly string[] = [],
-): Answer {
-  const isNew = guest.site.store.users.isEmpty()
-  return pageAnswer(SignIn({ theme: guest.theme, form: state, to, isNew }), { status, fields })
-}
-
 /** A wrong name and a wrong password get the same answer after the same time. */
 async function signIn(guest: Guest): Promise<Answer> {
   const { site, request, nowMs } = guest
@@ -71,29 +52,6 @@ async function signIn(guest: Guest): Promise<Answer> {
   if (!matches || user === undefined) return again(403, 'The name or the password is wrong')
   verdict.succeeded()
   return startSession(guest, user.id, to)
-}
-
-/**
- * Starts a session for an authenticated user. The cookie value is always new, whatever the browser
- * sent.
- */
-async function startSession(guest: Guest, userId: string, to: string, organizationId = ''): Promise<Answer> {
-  const { site, request } = guest
-  const session = newSecret()
-  const browser = request.cookies.get('browser') ?? newSecret()
-  await site.changes.account('session.create', {
-    userId,
-    from: {
-      sessionHash: secretHash(session),
-      endedHash: guest.identity?.session.hash ?? '',
-      browserHash: secretHash(browser),
-      address: request.address,
-      browser: browserName(request.userAgent),
-      organizationId,
-    },
-  })
-  const cookies = [setCookie('session', session), setCookie('browser', browser, { seconds: BROWSER_SECONDS })]
-  return redirect(to, cookies)
 }
 
 function setupPage(guest: Guest, state: FormState, status: number): Answer {

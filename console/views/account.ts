@@ -1,5 +1,6 @@
 import { isSessionOver } from '../../engine/admin/accounts.ts'
 import type { Visit } from '../http/visit.ts'
+import { type PasskeysView, passkeysView } from './passkeys.ts'
 
 export interface SessionRow {
   readonly id: string
@@ -13,12 +14,14 @@ export interface SessionRow {
 export interface AccountView {
   readonly name: string
   readonly hasPassword: boolean
+  readonly passkeys: PasskeysView | undefined
   /** Most recently used first. */
   readonly sessions: readonly SessionRow[]
 }
 
 /** The account of the signed-in user. */
-export function accountView({ site, identity, nowMs }: Visit): AccountView {
+export function accountView(visit: Visit): AccountView {
+  const { site, identity, nowMs } = visit
   const { user, session: current } = identity
   const sessions = site.store.sessions
     .ofUser(user.id)
@@ -27,5 +30,5 @@ export function accountView({ site, identity, nowMs }: Visit): AccountView {
     .map(({ id, browser, address, createdAtMs, usedAtMs }) => {
       return { id, browser, address, createdAtMs, usedAtMs, isCurrent: id === current.id }
     })
-  return { name: user.name, hasPassword: user.passwordHash !== '', sessions }
+  return { name: user.name, hasPassword: user.passwordHash !== '', passkeys: passkeysView(visit), sessions }
 }

@@ -2,14 +2,17 @@ import { SESSIONS_PER_USER_MAX, TRUSTED_BROWSERS_MAX } from '../limits.ts'
 import { type Clock, DAY_MS, HOUR_MS, MINUTE_MS } from '../process/clock.ts'
 import { Fault } from '../process/error-codes.ts'
 import type { AccountLink } from '../store/account-links.ts'
+import type { AuditDetails } from '../store/audit-log.ts'
 import { newUuid } from '../store/keys.ts'
 import type { Member } from '../store/members.ts'
 import type { Session } from '../store/sessions.ts'
 import type { Store } from '../store/store.ts'
 import type { User } from '../store/users.ts'
+import { noteEverywhere } from './account-audit.ts'
 import type { Action } from './actions.ts'
 import { checkText } from './changes.ts'
 import { domainOf } from './organizations.ts'
+import { OwnPasskeys } from './passkeys.ts'
 
 /**
  * A session ends this long after its last request, and this long after its sign-in whatever
@@ -54,10 +57,12 @@ export interface LinkUse {
  * concerns.
  */
 export class Accounts {
+  readonly passkeys: OwnPasskeys
   readonly #store: Store
   readonly #clock: Clock
 
   constructor(store: Store, clock: Clock) {
+    this.passkeys = new OwnPasskeys(store, clock)
     this.#store = store
     this.#clock = clock
   }
@@ -274,11 +279,8 @@ export class Accounts {
     })
   }
 
-  /** In the audit log of each organization of the user. */
-  #noteEverywhere(action: Action, user: User, details: Readonly<Record<string, string | number>>): void {
-    for (const { organizationId, name } of this.#store.members.ofUser(user.id)) {
-      this.#note(action, organizationId, `member ${name}`, name, details)
-    }
+  #noteEverywhere(action: Action, user: User, details: AuditDetails): void {
+    noteEverywhere(this.#store, this.#clock, action, user, details)
   }
 
   #note(

@@ -10,6 +10,7 @@ import { type Actor, Changes } from './changes.ts'
 import { MemberChanges } from './members.ts'
 import { OrganizationChanges } from './organizations.ts'
 import { OwnPlatformChanges } from './own-platforms.ts'
+import { PasskeyChanges } from './passkeys.ts'
 import { RecommendationChanges } from './recommendations.ts'
 import { RetentionChanges } from './retention.ts'
 import { ScanChanges } from './scans.ts'
@@ -29,6 +30,7 @@ export class Administration {
   readonly organizations: OrganizationChanges
   readonly members: MemberChanges
   readonly accountLinks: AccountLinkChanges
+  readonly passkeys: PasskeyChanges
   readonly apiKeys: ApiKeyChanges
   readonly tokens: TokenChanges
   readonly approvals: ApprovalChanges
@@ -47,6 +49,7 @@ export class Administration {
     this.organizations = new OrganizationChanges(changes)
     this.members = new MemberChanges(changes)
     this.accountLinks = new AccountLinkChanges(changes)
+    this.passkeys = new PasskeyChanges(changes)
     this.apiKeys = new ApiKeyChanges(changes)
     this.tokens = new TokenChanges(changes)
     this.approvals = new ApprovalChanges(changes)

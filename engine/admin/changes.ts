@@ -84,9 +84,9 @@ export class Changes {
    * Appends an entry to an audit log, inside a transaction of the caller, for a change that
    * concerns several organizations.
    */
-  note(action: Action, organizationId: string, subject: string): void {
+  note(action: Action, organizationId: string, subject: string, details: AuditDetails = {}): void {
     const actor = `${this.#actor.kind} ${this.#actor.name}`
-    this.store.auditLog.append({ organizationId, timeMs: this.clock.nowMs(), actor, action, subject, details: {} })
+    this.store.auditLog.append({ organizationId, timeMs: this.clock.nowMs(), actor, action, subject, details })
   }
 
   /** Returns the actor's name for the audit log. @throws Fault NOT_ALLOWED. */

@@ -88,6 +88,7 @@ export function removeMember(store: Store, member: Member): void {
   const user = member.userId === undefined ? undefined : store.users.get(member.userId)
   if (user === undefined || store.members.ofUser(user.id).length > 0) return
   for (const session of store.sessions.ofUser(user.id)) store.sessions.remove(session)
+  for (const passkey of store.passkeys.ofUser(user.id)) store.passkeys.remove(passkey)
   // Otherwise the link would set the password of the next user with this name.
   store.accountLinks.removePasswordLinks(user.name)
   store.users.remove(user)

@@ -9,6 +9,7 @@ import { addIngestCommands } from './commands/ingest.ts'
 import { addKeyCommands } from './commands/key.ts'
 import { addMemberCommands } from './commands/member.ts'
 import { addOrganizationCommands } from './commands/organization.ts'
+import { addPasskeyCommands } from './commands/passkey.ts'
 import { addRecommendationCommands } from './commands/recommendation.ts'
 import { addRegistryCommands } from './commands/registry.ts'
 import { addRetentionCommands } from './commands/retention.ts'
@@ -33,6 +34,7 @@ export function adminProgram(write?: (text: string) => void): Command {
   addMemberCommands(program)
   addSetupLinkCommand(program)
   addPasswordLinkCommand(program)
+  addPasskeyCommands(program)
   addKeyCommands(program)
   addTokenCommands(program)
   addIngestCommands(program)

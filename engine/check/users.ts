@@ -1,5 +1,6 @@
 import { ACCOUNT_LINK_KINDS, type AccountLink } from '../store/account-links.ts'
 import { UUID_BYTES, uuidBytes, uuidText } from '../store/keys.ts'
+import { credentialKey, type Passkey } from '../store/passkeys.ts'
 import type { Session } from '../store/sessions.ts'
 import type { User } from '../store/users.ts'
 import { packed, type StoreWalk, shortKey } from './walk.ts'
@@ -8,14 +9,15 @@ const HASH_BYTES = 32
 const OPEN_BYTES = (bytes: Buffer): Buffer => bytes
 
 /**
- * Users of the console with their names, memberships and sessions. Their keys begin with the user,
- * not an organization.
+ * Users of the console with their names, memberships, sessions and passkeys. Their keys begin with
+ * the user, not an organization.
  */
 export function checkUsers(walk: StoreWalk): void {
   checkRecords(walk)
   checkNames(walk)
   checkMemberships(walk)
   checkSessions(walk)
+  checkPasskeys(walk)
   checkLinks(walk)
 }
 
@@ -90,6 +92,29 @@ function checkSessions(walk: StoreWalk): void {
     walk.unlessUnreadable(() => {
       if (sessions.byHash(key)?.hash === key.toString('hex')) return
       walk.wrong('session-hashes', '', `an entry at ${shortKey(key)}`, 'a session with that hash')
+    })
+  })
+}
+
+function checkPasskeys(walk: StoreWalk): void {
+  const { environment, passkeys } = walk.store
+  const credentials = environment.table('passkey-credentials')
+  const users = environment.table('users')
+  const form = { keyBytes: 2 * UUID_BYTES, isIndex: true, open: packed<Passkey>('passkey') }
+  walk.table('passkeys', form, ({ key, value }) => {
+    const own = Buffer.concat([uuidBytes(value.userId), uuidBytes(value.id)])
+    if (!own.equals(key)) walk.wrong('passkeys', '', `the id ${value.id} in the record`, 'that of its key')
+    if (!users.doesExist(uuidBytes(value.userId))) walk.wrong('passkeys', '', `no user ${value.userId}`, 'one')
+    if (credentials.get(credentialKey(value.credentialId))?.equals(key) !== true) {
+      walk.wrong('passkeys', '', `no entry for ${value.id} in passkey-credentials`, 'its own')
+    }
+  })
+  walk.table('passkey-credentials', { keyBytes: HASH_BYTES, isIndex: true, open: OPEN_BYTES }, ({ key, value }) => {
+    walk.unlessUnreadable(() => {
+      const isOfForm = value.length === 2 * UUID_BYTES
+      const passkey = isOfForm ? passkeys.get(uuidText(value), uuidText(value.subarray(UUID_BYTES))) : undefined
+      if (passkey !== undefined && credentialKey(passkey.credentialId).equals(key)) return
+      walk.wrong('passkey-credentials', '', `an entry at ${shortKey(key)}`, 'a passkey with that credential')
     })
   })
 }

@@ -16,6 +16,8 @@ import { randomUUID } from 'node:crypto'
  *   user-names          name, lower case, UTF-8          user id (16)                   [index]
  *   sessions            user id (16) + session id (16)   Session
  *   session-hashes      SHA-256 of the cookie (32)       user id + session id           [index]
+ *   passkeys            user id (16) + passkey id (16)   Passkey
+ *   passkey-credentials SHA-256 of the credential's id   user id + passkey id           [index]
  *   account-links       SHA-256 of the secret (32)       AccountLink
  *   audit-log           o + sequence (8)                 AuditEntry
  *   api-keys            o + key id (16)                  ApiKey
@@ -44,12 +46,11 @@ import { randomUUID } from 'node:crypto'
  *   coverage-sensors    o + sensor's instance (8)        last coverage report
  *   coverage-days       o + day (4)                      coverage of all sensors on one day
  *
- * A user can belong to several organizations, so users and sessions do not begin with one.
- * The indexes do not begin with the organization, because they are used to find it. Their
- * keys are known only to the organization (the hash of a secret) or unique (its name). Sources
- * without a known token have the all-zero organization, which does not exist, and so
- * have platforms that every organization has. Numbers are big-endian, so that byte order is numeric
- * order.
+ * A user can belong to several organizations, so users, sessions and passkeys do not begin with
+ * one. The indexes do not begin with the organization, because they are used to find it. Their keys
+ * are known only to the organization (the hash of a secret) or unique (its name). Sources without a
+ * known token have the all-zero organization, which does not exist, and so have platforms that
+ * every organization has. Numbers are big-endian, so that byte order is numeric order.
  */
 export const ORGANIZATION_KEY_BYTES = 16
 export const UUID_BYTES = 16

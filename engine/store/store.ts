@@ -14,6 +14,7 @@ import { migrate, SCHEMA_VERSION } from './migrate.ts'
 import { type MonitoringToken, monitoringTokensOf } from './monitoring-tokens.ts'
 import { Organizations } from './organizations.ts'
 import { OwnPlatforms } from './own-platforms.ts'
+import { Passkeys } from './passkeys.ts'
 import { Published } from './published.ts'
 import { ReadLines } from './read-lines.ts'
 import { Recommendations } from './recommendations.ts'
@@ -46,6 +47,7 @@ export class Store {
   readonly members: Members
   readonly users: Users
   readonly sessions: Sessions
+  readonly passkeys: Passkeys
   readonly accountLinks: AccountLinks
   readonly auditLog: AuditLog
   readonly apiKeys: Secrets<ApiKey>
@@ -87,6 +89,7 @@ export class Store {
     this.members = new Members(this.environment)
     this.users = new Users(this.environment)
     this.sessions = new Sessions(this.environment)
+    this.passkeys = new Passkeys(this.environment)
     this.accountLinks = new AccountLinks(this.environment)
     this.auditLog = new AuditLog(this.environment)
     this.apiKeys = apiKeysOf(this.environment, this.apiVersions)

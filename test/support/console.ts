@@ -56,7 +56,7 @@ export async function serveConsole(
     setImmediate(() => changes.settle(structuredClone(writer.make(structuredClone(request)))))
   })
   const handler = consoleHandler({
-    site: makeSite({ store, clock, registry, changes }),
+    site: makeSite({ store, clock, registry, changes }, options.origin ?? ''),
     routes: options.routes ?? ROUTES,
     assets: loadAssets(),
     origin: options.origin ?? '',
@@ -65,7 +65,7 @@ export async function serveConsole(
     ...(options.formPace ? { formPace: options.formPace } : {}),
   })
   const server = await serve(t, options.implementation ?? 'uws', opened.directory, handler)
-  const origin = `https://localhost:${server.listener.port}`
+  const origin = options.origin ?? `https://localhost:${server.listener.port}`
   return {
     ...opened,
     server,

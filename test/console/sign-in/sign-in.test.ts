@@ -4,22 +4,11 @@ import { form } from '../../../console/http/router.ts'
 import { ROUTES } from '../../../console/routes.ts'
 import { Administration } from '../../../engine/admin/administration.ts'
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../../engine/process/clock.ts'
-import { type Browser, serveConsole, type TestConsole } from '../../support/console.ts'
+import { isSignedIn, PASSWORD, setUp } from '../../support/accounts.ts'
+import { serveConsole } from '../../support/console.ts'
 import { makeOrganization } from '../../support/store.ts'
 
-const PASSWORD = 'correct horse battery staple'
 const NEXT_PASSWORD = 'another horse another battery'
-
-/** An owner who set up an account with a link. */
-async function setUp(site: TestConsole, name = 'ada@acme.example'): Promise<Browser> {
-  const { secret } = new Administration(site.store, site.clock).accountLinks.setup(site.organization)
-  const browser = site.browser()
-  const answer = await browser.post('/setup/account', { secret, name, password: PASSWORD, repeated: PASSWORD })
-  if (answer.status !== 303) throw new Error(answer.text)
-  return browser
-}
-
-const isSignedIn = async (browser: Browser): Promise<boolean> => (await browser.get('/platforms')).status === 200
 
 t.test('a setup link makes the first owner, once', async (t) => {
   const site = await serveConsole(t)

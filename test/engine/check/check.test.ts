@@ -108,6 +108,25 @@ function made(t: Parameters<typeof openStore>[0], options: Parameters<typeof ope
     const times = { createdAtMs: NOON, usedAtMs: NOON, confirmedAtMs: NOON }
     const session = { id: newUuid(), userId: user.id, organizationId: id, hash, ...times }
     store.sessions.put({ ...session, address: '192.0.2.1', browser: 'Firefox' })
+    store.passkeys.put({
+      ...{
+        id: newUuid(),
+        userId: user.id,
+        credentialId: 'AQ',
+        publicKey: 'AQ',
+        rpId: 'posture.example',
+        name: 'laptop',
+      },
+      ...{
+        counter: 0,
+        transports: [],
+        isSyncable: false,
+        isSynced: false,
+        createdAtMs: NOON,
+        usedAtMs: 0,
+        blockedAtMs: 0,
+      },
+    })
     store.keyUses.put({ organizationId: id, keyId: store.apiKeys.ofOrganization(id)[0]?.id ?? '', timeMs: NOON })
   })
   return { ...opened, id, prefix: uuidBytes(id) }
@@ -185,10 +204,10 @@ const SEALED = [
   ],
 ]
 /** Sealed records whose keys begin with a user. */
-const OF_USERS = ['users', 'sessions', 'account-links']
+const OF_USERS = ['users', 'sessions', 'passkeys', 'account-links']
 const INDEXES = [
   ...['organization-names', 'api-key-hashes', 'token-hashes', 'api-versions', 'registry-versions'],
-  ...['memberships', 'user-names', 'session-hashes'],
+  ...['memberships', 'user-names', 'session-hashes', 'passkey-credentials'],
 ]
 const FIXED = [
   'audit-log',
@@ -648,9 +667,11 @@ const ROWS: readonly Row[] = [
     { table: 'user-names', finds: /no entry for the name "alice@acme.example" in user-names, expected its own$/ },
     { table: 'memberships', finds: /the user of the member "alice@acme.example", expected an entry in memberships$/ },
     { table: 'session-hashes', finds: /no entry for \S+ in session-hashes, expected its own$/ },
+    { table: 'passkey-credentials', finds: /no entry for \S+ in passkey-credentials, expected its own$/ },
     { table: 'users', finds: /the user of the member "alice@acme.example", expected a user of that id$/ },
     { table: 'members', finds: /an entry at [0-9a-f.]+, expected a member who is that user$/ },
     { table: 'sessions', finds: /an entry at [0-9a-f]+, expected a session with that hash$/ },
+    { table: 'passkeys', finds: /an entry at [0-9a-f]+, expected a passkey with that credential$/ },
   ].map((row) => ({ ...row, name: `a record in ${row.table} is gone, with others about it`, damage: record(gone) })),
   {
     name: 'a version of own platforms of no form',

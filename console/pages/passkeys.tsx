@@ -1,0 +1,138 @@
+import { Field, FormError } from '../design/form.tsx'
+import { Card, PageHead, Tag, Time } from '../design/parts.tsx'
+import { PasskeyForm } from '../design/passkey-form.tsx'
+import { type Column, Table } from '../design/table.tsx'
+import { TwoStep } from '../design/two-step.tsx'
+import type { FormState } from '../form.ts'
+import type { PasskeyRow, PasskeysView } from '../views/passkeys.ts'
+
+/** Name length in a form. The store takes 255 bytes. */
+const NAME_LENGTH_MAX = 60
+
+/** The passkeys of the user, on the account page. */
+export function Passkeys({ view, nowMs }: { readonly view: PasskeysView; readonly nowMs: number }) {
+  const { passkeys, mayAdd, isFull } = view
+  return (
+    <Card title="Passkeys" note="Sign in with a fingerprint, a face, a PIN or a security key" bare>
+      {passkeys.length > 0 && <Table id="passkeys" label="Passkeys" columns={columns(nowMs)} rows={passkeys} />}
+      {(mayAdd || isFull) && (
+        <div class="body column">
+          {passkeys.length === 0 && <p class="muted">No passkey yet. Nobody can guess a passkey, or phish it.</p>}
+          {mayAdd && (
+            <form method="post" action="/account/passkeys/new">
+              <button type="submit">Add a passkey</button>
+            </form>
+          )}
+          {isFull && <p class="muted">{passkeys.length} passkeys are the most that a user can have.</p>}
+        </div>
+      )}
+    </Card>
+  )
+}
+
+function columns(nowMs: number): readonly Column<PasskeyRow>[] {
+  return [
+    {
+      id: 'name',
+      name: 'Passkey',
+      cell: (row) => (
+        <>
+          {row.name} <State {...row} />
+        </>
+      ),
+    },
+    {
+      id: 'created',
+      name: 'Created',
+      cell: ({ createdAtMs }) => <Time ms={createdAtMs} nowMs={nowMs} />,
+      wide: true,
+    },
+    { id: 'used', name: 'Last used', cell: ({ usedAtMs }) => <Time ms={usedAtMs} nowMs={nowMs} />, wide: true },
+    {
+      id: 'actions',
+      name: 'Rename or remove',
+      quiet: true,
+      cell: ({ id, name }) => (
+        <div class="row">
+          <details class="edit">
+            <summary aria-label={`Rename ${name}`}>Rename</summary>
+            <form class="row" method="post" action={`/account/passkeys/${id}/name`}>
+              <label class="visually-hidden" for={`name-${id}`}>
+                New name of {name}
+              </label>
+              <input
+                id={`name-${id}`}
+                name="name"
+                value={name}
+                required
+                maxLength={NAME_LENGTH_MAX}
+                autoComplete="off"
+              />
+              <button type="submit">Save</button>
+            </form>
+          </details>
+          <TwoStep action={`/account/passkeys/${id}/remove`} verb="Remove" label={name} />
+        </div>
+      ),
+    },
+  ]
+}
+
+function State({ isBlocked, otherHost, isSyncable, isSynced }: PasskeyRow) {
+  if (isBlocked) return <Tag tone="bad">blocked: a copy may exist</Tag>
+  if (otherHost !== '') return <Tag tone="warn">only for {otherHost}</Tag>
+  if (isSynced) return <Tag>synced</Tag>
+  return <Tag>{isSyncable ? 'not synced yet' : 'on one device'}</Tag>
+}
+
+export interface AddPasskeyProps {
+  readonly form: FormState
+  /** For navigator.credentials.create. */
+  readonly options: object
+  readonly host: string
+  readonly suggestedName: string
+}
+
+/** Makes a passkey, by the browser script. */
+export function AddPasskey({ form, options, host, suggestedName }: AddPasskeyProps) {
+  return (
+    <>
+      <PageHead
+        title="Add a passkey"
+        about={`The browser asks where to keep the passkey: on this device, on a phone or on a security key. It works at ${host} only.`}
+      />
+      <section class="card narrow">
+        <PasskeyForm
+          action="/account/passkeys"
+          ceremony="create"
+          field="passkey"
+          options={options}
+          kept={[]}
+          class="stack body"
+        >
+          <FormError form={form} />
+          <Field
+            name="name"
+            label="Name"
+            form={form}
+            value={suggestedName}
+            required
+            maxLength={NAME_LENGTH_MAX}
+            hint="The device or key, so that you know which one to remove when it is lost."
+          />
+          <noscript>
+            <p class="error">Passkeys need JavaScript.</p>
+          </noscript>
+          <div class="row">
+            <button class="first" type="submit">
+              Create the passkey
+            </button>
+            <a class="button" href="/account">
+              Cancel
+            </a>
+          </div>
+        </PasskeyForm>
+      </section>
+    </>
+  )
+}

@@ -1,0 +1,46 @@
+import type { Passkey } from '../engine/store/passkeys.ts'
+import type { Guest } from './http/visit.ts'
+import type { Answerer, PasskeySignIn } from './sign-in/passkeys.ts'
+import { trustedBrowser } from './sign-in/trusted-browser.ts'
+import { readAssertion } from './sign-in/webauthn.ts'
+
+export interface PasskeyRefusal {
+  readonly error: string
+  readonly status: number
+  /** Additional header fields. */
+  readonly fields: readonly string[]
+}
+
+/**
+ * Authenticates a visitor by the response of an authenticator, with the same limits as passwords.
+ * They are counted by credential and not by user, so that known and unknown credentials get equal
+ * answers.
+ *
+ * @throws OverloadError.
+ */
+export async function authenticateByPasskey(
+  { site, request, nowMs }: Guest,
+  passkeys: PasskeySignIn,
+  text: string,
+  answerer: Answerer,
+): Promise<Passkey | PasskeyRefusal> {
+  const credentialId = readAssertion(text)?.id ?? ''
+  const named = site.store.passkeys.byCredential(credentialId)
+  const user = named && site.store.users.get(named.userId)
+  const attempt = {
+    // No user's name contains a tab.
+    name: `passkey\t${credentialId}`,
+    address: request.address,
+    trustedBrowser: trustedBrowser(user, request.cookies.get('browser')),
+  }
+  const verdict = site.attempts.begin(attempt, nowMs)
+  if (!verdict.allowed) {
+    const seconds = verdict.retryAfterSeconds
+    const error = `Too many attempts. Try again in ${Math.ceil(seconds / 60)} minutes`
+    return { error, status: 429, fields: ['retry-after', String(seconds)] }
+  }
+  const outcome = await passkeys.authenticate(text, answerer, nowMs)
+  if ('refused' in outcome) return { error: outcome.refused, status: 403, fields: [] }
+  verdict.succeeded()
+  return outcome
+}

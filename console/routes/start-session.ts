@@ -1,0 +1,31 @@
+import { type Answer, redirect } from '../http/answer.ts'
+import { setCookie } from '../http/cookies.ts'
+import type { Guest } from '../http/visit.ts'
+import { browserName } from '../sign-in/browser-name.ts'
+import { newSecret, secretHash } from '../sign-in/secrets.ts'
+
+/** Lifetime of the cookie that identifies a trusted browser. */
+const BROWSER_SECONDS = 90 * 86_400
+
+/**
+ * Starts a session for an authenticated user. The cookie value is always new, whatever the browser
+ * sent.
+ */
+export async function startSession(guest: Guest, userId: string, to: string, organizationId = ''): Promise<Answer> {
+  const { site, request } = guest
+  const session = newSecret()
+  const browser = request.cookies.get('browser') ?? newSecret()
+  await site.changes.account('session.create', {
+    userId,
+    from: {
+      sessionHash: secretHash(session),
+      endedHash: guest.identity?.session.hash ?? '',
+      browserHash: secretHash(browser),
+      address: request.address,
+      browser: browserName(request.userAgent),
+      organizationId,
+    },
+  })
+  const cookies = [setCookie('session', session), setCookie('browser', browser, { seconds: BROWSER_SECONDS })]
+  return redirect(to, cookies)
+}

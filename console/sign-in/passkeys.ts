@@ -1,0 +1,144 @@
+import type { NewPasskey } from '../../engine/admin/passkeys.ts'
+import { isFault } from '../../engine/process/error-codes.ts'
+import type { Passkey } from '../../engine/store/passkeys.ts'
+import type { Store } from '../../engine/store/store.ts'
+import type { User } from '../../engine/store/users.ts'
+import type { Changes } from '../changes.ts'
+import { CHALLENGE_MS, type ChallengePurpose, Challenges } from './challenges.ts'
+import { RELYING_PARTY_NAME, type RelyingParty } from './relying-party.ts'
+import {
+  ALGORITHMS,
+  type Assertion,
+  challengeOf,
+  readAssertion,
+  readRegistration,
+  verifyAssertion,
+  verifyRegistration,
+} from './webauthn.ts'
+
+/** Why a passkey is refused, for the user. */
+export interface Refused {
+  readonly refused: string
+}
+
+const EXPIRED: Refused = { refused: 'This took longer than five minutes. Try again' }
+/** One answer for everything that the browser cannot cause, so that it says nothing about why. */
+const WRONG: Refused = { refused: 'The passkey is not accepted. Try again' }
+const BLOCKED: Refused = {
+  refused: 'The passkey is blocked, because a copy of it may exist. Use your password, and replace the passkey',
+}
+
+/** Who answers a challenge. */
+export interface Answerer {
+  readonly purpose: Exclude<ChallengePurpose, 'register'>
+  /** The session to confirm; '' for sign-in. */
+  readonly sessionId: string
+  /** The user of the session; '' for sign-in, where the passkey names its user. */
+  readonly userId: string
+}
+
+/** Registers passkeys, and authenticates users by them. */
+export class PasskeySignIn {
+  readonly relyingParty: RelyingParty
+  readonly #challenges = new Challenges()
+  readonly #store: Store
+  readonly #changes: Changes
+
+  constructor(relyingParty: RelyingParty, store: Store, changes: Changes) {
+    this.relyingParty = relyingParty
+    this.#store = store
+    this.#changes = changes
+  }
+
+  /** The passkeys of a user that work at this host name. */
+  usable(userId: string): Passkey[] {
+    const isUsable = ({ rpId, blockedAtMs }: Passkey): boolean => rpId === this.relyingParty.id && blockedAtMs === 0
+    return this.#store.passkeys.ofUser(userId).filter(isUsable)
+  }
+
+  /** Options for navigator.credentials.create (PublicKeyCredentialCreationOptionsJSON). */
+  creationOptions(user: User, sessionId: string, nowMs: number) {
+    const { id } = this.relyingParty
+    return {
+      rp: { id, name: RELYING_PARTY_NAME },
+      user: { id: userHandle(user.id), name: user.name, displayName: user.name },
+      challenge: this.#challenges.make('register', sessionId, nowMs),
+      pubKeyCredParams: ALGORITHMS.map((alg) => ({ type: 'public-key', alg })),
+      timeout: CHALLENGE_MS,
+      excludeCredentials: this.#store.passkeys.ofUser(user.id).map(descriptorOf),
+      authenticatorSelection: { residentKey: 'required', requireResidentKey: true, userVerification: 'required' },
+      attestation: 'none',
+    }
+  }
+
+  /**
+   * Options for navigator.credentials.get (PublicKeyCredentialRequestOptionsJSON). For sign-in, the
+   * authenticator offers the passkeys that it has.
+   */
+  requestOptions({ purpose, sessionId, userId }: Answerer, nowMs: number) {
+    return {
+      rpId: this.relyingParty.id,
+      challenge: this.#challenges.make(purpose, sessionId, nowMs),
+      timeout: CHALLENGE_MS,
+      userVerification: 'required',
+      allowCredentials: userId === '' ? [] : this.usable(userId).map(descriptorOf),
+    }
+  }
+
+  /** Verifies the response to `creationOptions`. */
+  async register(
+    text: string,
+    { user, sessionId }: { readonly user: User; readonly sessionId: string },
+    nowMs: number,
+  ): Promise<Omit<NewPasskey, 'name'> | Refused> {
+    const response = readRegistration(text)
+    if (response === undefined) return WRONG
+    const state = this.#challenges.use(challengeOf(response), 'register', sessionId, nowMs)
+    if (state !== 'valid') return state === 'expired' ? EXPIRED : WRONG
+    const verified = await verifyRegistration(this.relyingParty, response)
+    if (verified === undefined) return WRONG
+    const { id: rpId } = this.relyingParty
+    return { ...verified, userId: user.id, rpId, transports: response.response.transports }
+  }
+
+  /**
+   * Verifies the response to `requestOptions`, and stores the use of the passkey.
+   *
+   * @throws OverloadError.
+   */
+  async authenticate(text: string, answerer: Answerer, nowMs: number): Promise<Passkey | Refused> {
+    const response = readAssertion(text)
+    if (response === undefined) return WRONG
+    const passkey = this.#store.passkeys.byCredential(response.id)
+    const state = this.#challenges.use(challengeOf(response), answerer.purpose, answerer.sessionId, nowMs)
+    if (state !== 'valid') return state === 'expired' ? EXPIRED : WRONG
+    if (passkey === undefined || !this.#mayAnswer(passkey, response, answerer)) return WRONG
+    const verified = await verifyAssertion(this.relyingParty, response, passkey)
+    if (verified === undefined) return WRONG
+    const { userId, id } = passkey
+    try {
+      return (await this.#changes.account('passkey.use', { userId, id, ...verified })) ? passkey : BLOCKED
+    } catch (error) {
+      if (isFault(error, 'NOT_FOUND')) return WRONG
+      throw error
+    }
+  }
+
+  /** Whether it is a passkey for this host, of the user who is to be authenticated. */
+  #mayAnswer({ rpId, userId }: Passkey, { response }: Assertion, answerer: Answerer): boolean {
+    if (rpId !== this.relyingParty.id) return false
+    const isOwnHandle = response.userHandle === userHandle(userId)
+    // Authenticators must send the user handle unless the server named the credentials.
+    if (answerer.userId === '') return isOwnHandle
+    return userId === answerer.userId && (isOwnHandle || (response.userHandle ?? '') === '')
+  }
+}
+
+function descriptorOf({ credentialId, transports }: Passkey) {
+  return { type: 'public-key', id: credentialId, transports }
+}
+
+/** The user's id in base64url. It says nothing about the user. */
+function userHandle(userId: string): string {
+  return Buffer.from(userId.replaceAll('-', ''), 'hex').toString('base64url')
+}

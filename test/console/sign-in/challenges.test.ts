@@ -1,0 +1,64 @@
+import t from 'tap'
+import { OverloadError } from '../../../console/changes.ts'
+import { CHALLENGE_MS, Challenges } from '../../../console/sign-in/challenges.ts'
+import { relyingPartyOf } from '../../../console/sign-in/relying-party.ts'
+
+const NOW = 1_780_000_000_000
+
+t.test('a challenge is valid once, for its purpose and session', async (t) => {
+  const challenges = new Challenges()
+  const challenge = challenges.make('confirm', 'one', NOW)
+  t.equal(challenges.use(challenge, 'sign-in', 'one', NOW), 'wrong')
+  t.equal(challenges.use(challenge, 'confirm', 'two', NOW), 'wrong')
+  t.equal(challenges.use(challenge, 'confirm', '', NOW), 'wrong')
+  t.equal(new Challenges().use(challenge, 'confirm', 'one', NOW), 'wrong', 'of another service')
+  t.equal(challenges.use(challenge, 'confirm', 'one', NOW + CHALLENGE_MS - 1), 'valid')
+  t.equal(challenges.use(challenge, 'confirm', 'one', NOW + CHALLENGE_MS - 1), 'wrong')
+  t.equal(challenges.use(challenge, 'confirm', 'one', NOW), 'wrong', 'nor earlier, if the clock was set back')
+})
+
+t.test('a challenge expires, and no bit of it can change', async (t) => {
+  const challenges = new Challenges()
+  const challenge = challenges.make('sign-in', '', NOW)
+  t.not(challenge, challenges.make('sign-in', '', NOW), 'it is random')
+  t.equal(challenges.use(challenge, 'sign-in', '', NOW + CHALLENGE_MS), 'expired')
+  t.equal(challenges.use(challenge, 'sign-in', '', NOW - 1), 'expired')
+  const bytes = Buffer.from(challenge, 'base64url')
+  for (let bit = 0; bit < bytes.length * 8; bit++) {
+    const changed = Buffer.from(bytes)
+    changed[bit >> 3] = (changed[bit >> 3] ?? 0) ^ (1 << (bit & 7))
+    t.equal(challenges.use(changed.toString('base64url'), 'sign-in', '', NOW), 'wrong')
+  }
+  for (const text of ['', 'A', `${challenge}A`, `${challenge}=`, `${challenge} `, bytes.toString('base64')]) {
+    if (text !== challenge) t.equal(challenges.use(text, 'sign-in', '', NOW), 'wrong', text)
+  }
+  t.equal(challenges.use(challenge, 'sign-in', '', NOW), 'valid')
+})
+
+t.test('used challenges are bounded, and forgotten when they have expired', async (t) => {
+  const challenges = new Challenges()
+  const use = (nowMs: number) => challenges.use(challenges.make('sign-in', '', nowMs), 'sign-in', '', nowMs)
+  for (let at = 0; at < 10_000; at++) use(NOW)
+  t.throws(() => use(NOW), OverloadError)
+  t.throws(() => use(NOW + CHALLENGE_MS - 1), OverloadError)
+  t.equal(use(NOW + CHALLENGE_MS), 'valid')
+})
+
+t.test('the relying party is the host name of the origin', async (t) => {
+  const rows: readonly [origin: string, id: string | undefined][] = [
+    ['https://posture.example', 'posture.example'],
+    ['https://posture.example:8444', 'posture.example'],
+    ['https://posture', 'posture'],
+    ['https://xn--bcher-kva.example', 'xn--bcher-kva.example'],
+    ['https://localhost:8444', 'localhost'],
+    ['http://localhost:8444', 'localhost'],
+    ['', undefined],
+    ['http://posture.example', undefined],
+    ['https://192.0.2.1', undefined],
+    ['https://127.0.0.1:8444', undefined],
+    ['https://[::1]:8444', undefined],
+  ]
+  for (const [origin, id] of rows) {
+    t.same(relyingPartyOf(origin), id === undefined ? undefined : { id, origin }, origin)
+  }
+})
