@@ -34,6 +34,7 @@ const NAMES: Readonly<Record<string, string>> = {
   invited: 'ines@acme.example',
   dashboard: 'Grafana',
   report: 'Weekly report',
+  laptop: 'Laptop',
   'revoked key': 'Trial',
   firewalls: 'Firewalls',
   'unused token': 'Branch Hamburg',
@@ -128,7 +129,7 @@ const directory = mkdtempSync(join(tmpdir(), 'console-pictures-'))
 const cleanups: (() => unknown)[] = []
 const t = { testdir: () => directory, teardown: (work: () => unknown) => cleanups.unshift(work) }
 try {
-  const site = await serveConsole(t)
+  const site = await serveConsole(t, { hasOrigin: true })
   addUse(site)
   const owner = populate(site, site.organization, sampleWords(), { platforms: 3, sources: 3 })
   const { browser, page } = await openWebBrowser(t, 'chrome')

@@ -23,7 +23,7 @@ interface Setting {
 
 /** A console with data of every kind, and Chromium as its owner. */
 async function start(t: Test): Promise<Setting> {
-  const site = await serveConsole(t)
+  const site = await serveConsole(t, { hasOrigin: true })
   const owner = populate(site, site.organization, plainWords())
   const { browser, page, faults } = await openWebBrowser(t, 'chrome')
   const [[name, value] = ['', '']] = owner.cookies

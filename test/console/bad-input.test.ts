@@ -251,7 +251,7 @@ const VALUES = [
 ]
 
 t.test('no page fails for any query', async (t) => {
-  const site = await serveConsole(t)
+  const site = await serveConsole(t, { hasOrigin: true })
   const owner = populate(site, site.organization, plainWords())
   const { answers } = await crawl(owner)
   const names = new Set(['q', 'sort', 'page', 'before', 'status', 'done', 'to', 'state', 'type', 'framework'])
@@ -267,7 +267,7 @@ t.test('no page fails for any query', async (t) => {
 })
 
 t.test('no form fails for any value', async (t) => {
-  const site = await serveConsole(t)
+  const site = await serveConsole(t, { hasOrigin: true })
   const owner = populate(site, site.organization, plainWords())
   const { forms } = await crawl(owner)
   t.ok(forms.size > ROUTES.filter(({ method }) => method === 'POST').length / 2)

@@ -46,7 +46,7 @@ t.test('every role sees exactly the navigation entries that ACTIONS allows', asy
 })
 
 t.test('every role is shown exactly what it can use, and no other request of it changes anything', async (t) => {
-  const site = await serveConsole(t)
+  const site = await serveConsole(t, { hasOrigin: true })
   const { store, organization } = site
   const shownToOwner = await crawl(populate(site, organization, plainWords()))
   const { forms } = shownToOwner
@@ -72,7 +72,7 @@ t.test('every role is shown exactly what it can use, and no other request of it 
 })
 
 t.test('a visitor who is not signed in reads nothing and changes nothing', async (t) => {
-  const site = await serveConsole(t)
+  const site = await serveConsole(t, { hasOrigin: true })
   const { store, organization } = site
   const { answers, forms } = await crawl(populate(site, organization, plainWords()))
   const before = store.auditLog.lastSequence(organization.id)

@@ -8,10 +8,11 @@ import { makeOrganization } from '../support/store.ts'
 /** Routes to which no link leads, and why. */
 const UNLINKED: Readonly<Record<string, string>> = {
   'POST /setup/account': 'the form that answers POST /setup',
+  'POST /account/passkeys': 'the form that answers POST /account/passkeys/new',
 }
 
 t.test('every page and form is reached from the navigation, and no link leads nowhere', async (t) => {
-  const site = await serveConsole(t)
+  const site = await serveConsole(t, { hasOrigin: true })
   const owner = populate(site, site.organization, plainWords())
   site.signIn('owner', 'owner', makeOrganization(site, 'Globex'))
   const inside = await crawl(owner, ['/'])

@@ -78,7 +78,7 @@ function unknownPath(method: 'GET' | 'POST', path: string, marks: ReadonlySet<st
 }
 
 t.test('no page of an organization contains anything of another; ids of others are unknown', async (t) => {
-  const site = await serveConsole(t)
+  const site = await serveConsole(t, { hasOrigin: true })
   const tenants: Tenant[] = []
   const runs = fc.asyncProperty(anyTexts, async (texts) => {
     const tenant = await makeTenant(site, texts)

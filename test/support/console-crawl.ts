@@ -85,9 +85,11 @@ interface ShownForm {
   readonly values: FormValues
 }
 
-/** Addresses of links, and forms that a user can submit. */
+/** Addresses of links and of what scripts fetch, and forms that a user can submit. */
 function linksOf(text: string): { readonly pages: string[]; readonly forms: ShownForm[] } {
-  const pages = [...text.matchAll(/<a [^>]*?href="([^"]*)"/g)].map(([, href = '']) => decoded(href))
+  const pages = [...text.matchAll(/<a [^>]*?href="([^"]*)"|data-[\w-]+-from="([^"]*)"/g)].map(
+    ([, href = '', fetched = '']) => decoded(href + fetched),
+  )
   const forms: ShownForm[] = []
   for (const [, attributes = '', content = ''] of text.matchAll(/<form ([^>]*)>(.*?)<\/form>/gs)) {
     const action = attributeOf(attributes, 'action')

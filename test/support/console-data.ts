@@ -5,9 +5,11 @@ import { newCounts, Outcome } from '../../engine/ingest/outcome.ts'
 import { HOUR_MS, MINUTE_MS } from '../../engine/process/clock.ts'
 import { runScan } from '../../engine/scan/scan-runner.ts'
 import type { FrameworkId } from '../../engine/store/framework.ts'
+import { newUuid } from '../../engine/store/keys.ts'
 import { ROLES } from '../../engine/store/members.ts'
 import type { Organization } from '../../engine/store/organizations.ts'
 import { SERVICE_WIDE } from '../../engine/store/own-platforms.ts'
+import type { Passkey } from '../../engine/store/passkeys.ts'
 import type { SourceDelta } from '../../engine/store/sources.ts'
 import { loadCatalog } from '../../registry/catalog.ts'
 import type { Browser, TestConsole } from './console.ts'
@@ -34,6 +36,10 @@ export function plainWords(): Words {
     address: () => `192.0.2.${++addresses}`,
   }
 }
+
+/** The hash of a random password. */
+const UNKNOWN_PASSWORD =
+  '$argon2id$v=19$m=19456,t=2,p=1$nlhV97pjSjQa0gF8eGOO9g$Iio/7tb7+wgbmiEUB6psjji0pDOD2u2dkv0wogx6hS4'
 
 /** How much there is of each kind. */
 export interface Amounts {
@@ -72,13 +78,25 @@ function addMembers(site: TestConsole, admin: Administration, organization: Orga
   site.signIn(name, 'owner', organization)
   store.environment.write(() => {
     const user = store.users.byName(name)
-    if (user !== undefined) store.users.put({ ...user, passwordHash: 'a password that nobody knows' })
+    if (user === undefined) return
+    store.users.put({ ...user, passwordHash: UNKNOWN_PASSWORD })
+    store.passkeys.put(passkeyOf(site, user.id, words.text('laptop')))
   })
   for (const role of ROLES) admin.members.add(organization, words.text(`other ${role}`), role)
   const invited = words.text('invited')
   admin.members.add(organization, invited, 'member')
   admin.accountLinks.invite(organization, invited)
   return owner
+}
+
+function passkeyOf({ origin, clock }: TestConsole, userId: string, name: string): Passkey {
+  return {
+    ...{ id: newUuid(), userId, name, rpId: new URL(origin).hostname },
+    credentialId: randomBytes(16).toString('base64url'),
+    publicKey: randomBytes(64).toString('base64url'),
+    ...{ counter: 0, transports: ['internal'], isSyncable: true, isSynced: true },
+    ...{ createdAtMs: clock.nowMs(), usedAtMs: 0, blockedAtMs: 0 },
+  }
 }
 
 function addSecrets(site: TestConsole, admin: Administration, organization: Organization, words: Words): void {

@@ -7,7 +7,7 @@ import { consoleHandler } from '../../console/server.ts'
 import { secretHash } from '../../console/sign-in/secrets.ts'
 import { makeSite } from '../../console/site.ts'
 import { ConsoleWriter } from '../../console/writer.ts'
-import type { HttpImplementation } from '../../engine/http/listen.ts'
+import { claimPort, type HttpImplementation } from '../../engine/http/listen.ts'
 import type { BodyPace } from '../../engine/http/port.ts'
 import { newUuid } from '../../engine/store/keys.ts'
 import type { Role } from '../../engine/store/members.ts'
@@ -32,6 +32,8 @@ export interface ConsoleOptions {
   readonly implementation?: HttpImplementation
   readonly routes?: readonly Route[]
   readonly origin?: string
+  /** The console knows its origin, so that passkeys work; otherwise the Host field has it. */
+  readonly hasOrigin?: boolean
   readonly formPace?: BodyPace
   /** The test stores what no program would write. */
   readonly unchecked?: boolean
@@ -49,6 +51,8 @@ export async function serveConsole(
 ): Promise<TestConsole> {
   const opened = openStore(t, options)
   const { store, clock } = opened
+  const port = options.hasOrigin ? await claimPort('--console-port', '127.0.0.1', 0) : 0
+  const ownOrigin = options.hasOrigin ? `https://localhost:${port}` : options.origin
   const organization = makeOrganization(opened, 'Acme')
   const registry = new RegistryInForce(store)
   const writer = new ConsoleWriter(store, registry, clock, quietLog)
@@ -56,16 +60,16 @@ export async function serveConsole(
     setImmediate(() => changes.settle(structuredClone(writer.make(structuredClone(request)))))
   })
   const handler = consoleHandler({
-    site: makeSite({ store, clock, registry, changes }, options.origin ?? ''),
+    site: makeSite({ store, clock, registry, changes }, ownOrigin ?? ''),
     routes: options.routes ?? ROUTES,
     assets: loadAssets(),
-    origin: options.origin ?? '',
+    origin: ownOrigin ?? '',
     scheme: 'https',
     log: quietLog,
     ...(options.formPace ? { formPace: options.formPace } : {}),
   })
-  const server = await serve(t, options.implementation ?? 'uws', opened.directory, handler)
-  const origin = options.origin ?? `https://localhost:${server.listener.port}`
+  const server = await serve(t, options.implementation ?? 'uws', opened.directory, handler, port)
+  const origin = ownOrigin ?? `https://localhost:${server.listener.port}`
   return {
     ...opened,
     server,

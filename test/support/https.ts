@@ -39,12 +39,13 @@ export async function serve(
   implementation: HttpImplementation,
   directory: string,
   served: HttpHandler | ServedPaths,
+  port = 0,
 ): Promise<TestServer> {
   const certificate = await provideCertificate(`${directory}/tls`, undefined)
   const { keyFile, certificateFile } = certificate
   const listener = await listenHttp(implementation, {
     address: '127.0.0.1',
-    port: 0,
+    port,
     tls: { keyFile, certificateFile },
     ...(typeof served === 'function' ? { handler: served } : served),
     log: quietLog,
