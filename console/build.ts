@@ -23,6 +23,7 @@ const STYLES = [
   'chart.css',
   'pages.css',
   'small.css',
+  'print.css',
 ]
 const HASH_DIGITS = 16
 

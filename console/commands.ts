@@ -1,9 +1,11 @@
 import type { Administration } from '../engine/admin/administration.ts'
+import type { OrganizationSettings } from '../engine/admin/organizations.ts'
+import type { ReadRegistryFile } from '../engine/admin/own-platforms.ts'
 import type { Scope } from '../engine/store/api-keys.ts'
 import type { Answer } from '../engine/store/assessments.ts'
 import type { FrameworkId } from '../engine/store/framework.ts'
 import type { Role } from '../engine/store/members.ts'
-import type { Organization, ScanFrequency } from '../engine/store/organizations.ts'
+import type { Organization, Retention } from '../engine/store/organizations.ts'
 import type { RecommendationStatus } from '../engine/store/recommendations.ts'
 import type { Catalog } from '../registry/catalog.ts'
 
@@ -15,6 +17,8 @@ export interface CommandContext {
   readonly administration: Administration
   readonly organization: Organization
   readonly catalog: Catalog
+  /** The platforms that all organizations share, which own platforms change. */
+  readonly sharedCatalog: Catalog
 }
 
 type Command<P, R> = (context: CommandContext, parameters: P) => R
@@ -28,6 +32,10 @@ export const COMMANDS = {
     administration.apiKeys.create(organization, given.label, given.scopes),
   'api-key.revoke': ({ administration, organization }, given: { id: string }) =>
     administration.apiKeys.revoke(organization, given.id),
+  'api-key.rotate': (
+    { administration, organization },
+    given: { id: string; graceMs: number; expiresAtMs: number | undefined },
+  ) => administration.apiKeys.rotate(organization, given.id, given),
   'token.generate': ({ administration, organization }, given: { label: string }) =>
     administration.tokens.generate(organization, given.label),
   'token.revoke': ({ administration, organization }, given: { id: string }) =>
@@ -38,8 +46,16 @@ export const COMMANDS = {
     administration.approvals.remove(organization, catalog, given.platforms),
   'scan.request': ({ administration, organization }, _: Record<string, never>) =>
     administration.scans.request(organization),
-  'organization.set': ({ administration, organization }, given: { scanFrequency: ScanFrequency }) =>
+  'organization.set': ({ administration, organization }, given: Omit<OrganizationSettings, 'plan'>) =>
     administration.organizations.set(organization, given),
+  'organization.rename': ({ administration, organization }, given: { name: string }) =>
+    administration.organizations.rename(organization, given.name),
+  'retention.set': ({ administration, organization }, given: Partial<Retention>) =>
+    administration.retention.set(organization, given),
+  'registry.add': ({ administration, organization, sharedCatalog }, given: ReadRegistryFile) =>
+    administration.ownPlatforms.add(organization, sharedCatalog, given),
+  'registry.remove': ({ administration, organization }, given: { ids: readonly string[] }) =>
+    administration.ownPlatforms.remove(organization, given.ids),
   'assessment.create': ({ administration, organization }, given: { framework: FrameworkId; title: string }) =>
     administration.assessments.create(organization, given.framework, given.title),
   'assessment.change': (
@@ -50,6 +66,14 @@ export const COMMANDS = {
     administration.assessments.complete(organization, given.id),
   'recommendation.status': ({ administration, organization }, given: { id: string; status: RecommendationStatus }) =>
     administration.recommendations.setStatus(organization, given.id, given.status),
+  'recommendation.owner': ({ administration, organization }, given: { id: string; owner: string }) =>
+    administration.recommendations.setOwner(organization, given.id, given.owner),
+  'member.add': ({ administration, organization }, given: { name: string; role: Role }) =>
+    administration.members.add(organization, given.name, given.role),
+  'member.invite': ({ administration, organization }, given: { name: string }) =>
+    administration.accountLinks.invite(organization, given.name),
+  'invitation.withdraw': ({ administration, organization }, given: { name: string }) =>
+    administration.accountLinks.withdraw(organization, given.name),
   'member.role': ({ administration, organization }, given: { name: string; role: Role }) =>
     administration.members.setRole(organization, given.name, given.role),
   'member.remove': ({ administration, organization }, given: { name: string }) =>

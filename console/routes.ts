@@ -8,10 +8,14 @@ import { AUDIT_ROUTES } from './routes/audit.ts'
 import { DISCOVERY_ROUTES } from './routes/discovery.ts'
 import { INTAKE_ROUTES } from './routes/intake.ts'
 import { MEMBER_ROUTES } from './routes/members.ts'
+import { ORGANIZATION_ROUTES } from './routes/organization.ts'
 import { OVERVIEW_ROUTES } from './routes/overview.ts'
+import { OWN_PLATFORM_ROUTES } from './routes/own-platforms.ts'
 import { PASSKEY_ROUTES } from './routes/passkeys.ts'
 import { PLATFORM_ROUTES } from './routes/platform.ts'
 import { RECOMMENDATION_ROUTES } from './routes/recommendations.ts'
+import { REPORT_ROUTES } from './routes/report.ts'
+import { RETENTION_ROUTES } from './routes/retention.ts'
 import { SCAN_FREQUENCY_ROUTES } from './routes/scan-frequency.ts'
 import { SIGN_IN_ROUTES } from './routes/sign-in.ts'
 import { TOKEN_ROUTES } from './routes/tokens.ts'
@@ -41,7 +45,11 @@ export const ROUTES: readonly Route[] = [
   ...SCAN_FREQUENCY_ROUTES,
   ...ASSESSMENT_ROUTES,
   ...RECOMMENDATION_ROUTES,
+  ...REPORT_ROUTES,
+  ...ORGANIZATION_ROUTES,
   ...API_KEY_ROUTES,
   ...MEMBER_ROUTES,
+  ...OWN_PLATFORM_ROUTES,
+  ...RETENTION_ROUTES,
   ...AUDIT_ROUTES,
 ]

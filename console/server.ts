@@ -10,7 +10,7 @@ import { type Answer, redirect } from './http/answer.ts'
 import { Cookies } from './http/cookies.ts'
 import { sendAnswer, sendAsset } from './http/respond.ts'
 import { type Found, type Route, Router } from './http/router.ts'
-import { crossSiteFault } from './http/security.ts'
+import { crossSiteFault, originOf } from './http/security.ts'
 import { Guest, type RequestFacts, Visit } from './http/visit.ts'
 import { errorAnswer, type Refusal } from './pages/error.tsx'
 import { refreshAnswer } from './pages/refresh.tsx'
@@ -63,7 +63,8 @@ class ConsoleServer {
     const isRead = method === 'GET' || method === 'HEAD'
     const asset = this.#parts.assets.get(path)
     if (asset !== undefined && isRead) return sendAsset(request, response, asset)
-    const facts = factsOf(request)
+    const { origin, scheme } = this.#parts
+    const facts = factsOf(request, originOf(request, origin, scheme))
     const gzip = /\bgzip\b/.test(request.header('accept-encoding'))
     const beganMs = performance.now()
     const send: Send = (answer, fields = []) => {
@@ -88,8 +89,7 @@ class ConsoleServer {
   }
 
   async #post(found: Found, before: RequestFacts, request: HttpRequest, send: Send): Promise<void> {
-    const { origin, scheme } = this.#parts
-    const crossSite = crossSiteFault(request, origin, scheme)
+    const crossSite = crossSiteFault(request, before.origin)
     if (crossSite !== undefined) return send(this.#refused(before, { status: 403, message: crossSite }))
     const type = request.header('content-type').split(';', 1)[0]?.trim().toLowerCase()
     if (type !== 'application/x-www-form-urlencoded') {
@@ -181,11 +181,12 @@ function addressOf({ path, query }: RequestFacts): string {
   return query.size > 0 ? `${path}?${query}` : path
 }
 
-function factsOf(request: HttpRequest): RequestFacts {
+function factsOf(request: HttpRequest, origin: string): RequestFacts {
   const { method } = request
   return {
     method: method === 'POST' || method === 'HEAD' ? method : 'GET',
     path: request.path,
+    origin,
     query: new URLSearchParams(request.query),
     cookies: new Cookies(request.header('cookie')),
     address: request.remoteAddress(),

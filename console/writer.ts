@@ -4,7 +4,11 @@ import type { Clock } from '../engine/process/clock.ts'
 import { Fault, plainFault } from '../engine/process/error-codes.ts'
 import { logFailure } from '../engine/process/failure.ts'
 import type { Logger } from '../engine/process/log.ts'
+<<<<<<< HEAD
 import type { LabeledValue } from '../engine/process/metrics.ts'
+=======
+import { SERVICE_WIDE } from '../engine/store/own-platforms.ts'
+>>>>>>> 21c6c3d6366c7a2f6c71581afa280cc977e43f35
 import type { RegistryInForce } from '../engine/store/registry-in-force.ts'
 import type { Store } from '../engine/store/store.ts'
 import { ACCOUNT_COMMANDS, runAccountCommand } from './account-commands.ts'
@@ -66,6 +70,13 @@ export class ConsoleWriter {
     const organization = this.#store.organizations.get(organizationId)
     if (organization === undefined) throw new Fault('NOT_FOUND', 'the organization no longer exists')
     const run = COMMANDS[command] as (context: CommandContext, parameters: unknown) => unknown
-    return run({ administration, organization, catalog: this.#registry.catalogOf(organizationId) }, parameters)
+    const registry = this.#registry
+    const context: CommandContext = {
+      administration,
+      organization,
+      catalog: registry.catalogOf(organizationId),
+      sharedCatalog: registry.catalogOf(SERVICE_WIDE),
+    }
+    return run(context, parameters)
   }
 }

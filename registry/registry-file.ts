@@ -43,7 +43,16 @@ const envelope = z.strictObject({
 })
 
 export function readRegistryFile(file: string): RegistryFile {
-  const parsed = envelope.safeParse(readDocument(file))
+  return registryFileOf(file, readDocument(file))
+}
+
+/** A registry file that is not on disk. `name` is its name in errors. @throws RegistryFileError. */
+export function readRegistryText(name: string, text: string): RegistryFile {
+  return registryFileOf(name, parseDocument(name, text, text.trimStart().startsWith('{')))
+}
+
+function registryFileOf(file: string, document: unknown): RegistryFile {
+  const parsed = envelope.safeParse(document)
   if (!parsed.success) throw faultOf(file, '', parsed.error)
   const platforms = parsed.data.platforms.map((raw, index) => checkEntry(file, raw, index, changedEntry))
   return { platforms, disable: parsed.data.disable }
@@ -71,18 +80,30 @@ const ENTRY_FIELDS = Object.keys(platformEntry.shape) as (keyof PlatformEntry)[]
 function readDocument(file: string): unknown {
   try {
     if (statSync(file).size > REGISTRY_FILE_BYTES_MAX) throw new Error(`larger than ${REGISTRY_FILE_BYTES_MAX} bytes`)
-    const text = readFileSync(file, 'utf8')
+    return parseDocument(file, readFileSync(file, 'utf8'), /\.json$/i.test(file))
+  } catch (error) {
+    if (error instanceof RegistryFileError) throw error
+    throw documentFault(file, error)
+  }
+}
+
+function parseDocument(file: string, text: string, isJson: boolean): unknown {
+  try {
     // JSON.parse reads JSON: a YAML parser takes 20 times as long, and an operator's list may be
     // long.
-    if (/\.json$/i.test(file)) return JSON.parse(text)
+    if (isJson) return JSON.parse(text)
     // The limit on aliases prevents a file of 1 kB from expanding to a gigabyte. The parser is
     // loaded here, because few operators have such a file and loading takes 16 ms.
     const { parse } = require('yaml') as typeof import('yaml')
     return parse(text, { maxAliasCount: 100, prettyErrors: true })
   } catch (error) {
-    const problem = error instanceof Error ? (error.message.split('\n')[0] ?? '') : String(error)
-    throw new RegistryFileError(file, '', '', problem, { cause: error })
+    throw documentFault(file, error)
   }
+}
+
+function documentFault(file: string, error: unknown): RegistryFileError {
+  const problem = error instanceof Error ? (error.message.split('\n')[0] ?? '') : String(error)
+  return new RegistryFileError(file, '', '', problem, { cause: error })
 }
 
 function checkEntry<T>(file: string, raw: unknown, index: number, schema: z.ZodType<T>): T {
@@ -90,6 +111,36 @@ function checkEntry<T>(file: string, raw: unknown, index: number, schema: z.ZodT
   if (parsed.success) return parsed.data
   const id = typeof raw === 'object' && raw !== null && 'id' in raw && typeof raw.id === 'string' ? raw.id : ''
   throw faultOf(file, platformId.safeParse(id).success ? id : `platforms[${index}]`, parsed.error)
+}
+
+/**
+ * The line of a registry file, from 1, where an error is; undefined if the whole file is wrong.
+ * Reads the text again, because only few files have an error.
+ */
+export function lineOfError(text: string, error: RegistryFileError): number | undefined {
+  const [atText] = /(?<=\bline )\d+/.exec(error.message) ?? []
+  if (atText !== undefined && error.entry === '') return Number(atText)
+  const { LineCounter, parseDocument: parseYaml } = require('yaml') as typeof import('yaml')
+  const lines = new LineCounter()
+  const document = parseYaml(text, { lineCounter: lines })
+  if (document.errors.length > 0) return document.errors[0]?.linePos?.[0].line
+  const path = pathOf(error, document.toJS({ maxAliasCount: 100 }))
+  // A missing field has no place of its own: its entry has.
+  for (let length = path.length; length > 0; length--) {
+    const node = document.getIn(path.slice(0, length), true) as { readonly range?: readonly number[] } | undefined
+    if (node?.range?.[0] !== undefined) return lines.linePos(node.range[0]).line
+  }
+  return undefined
+}
+
+/** Where an error is in the document: `['platforms', 3, 'domains', 0, 'match']`. */
+function pathOf({ entry, field }: RegistryFileError, document: unknown): (string | number)[] {
+  const [index] = /(?<=^platforms\[)\d+(?=\]$)/.exec(entry) ?? []
+  const { platforms } = (document ?? {}) as { readonly platforms?: readonly { readonly id?: unknown }[] }
+  // The later one of two entries with one id is the wrong one.
+  const at = index === undefined && Array.isArray(platforms) ? platforms.findLastIndex(({ id }) => id === entry) : index
+  const inField = Array.from(field.matchAll(/[^.[\]]+/g), ([part]) => (/^\d+$/.test(part) ? Number(part) : part))
+  return at === undefined || Number(at) < 0 ? inField : ['platforms', Number(at), ...inField]
 }
 
 function faultOf(file: string, entry: string, error: z.ZodError): RegistryFileError {

@@ -28,6 +28,23 @@ for (const button of document.querySelectorAll<HTMLButtonElement>('button[data-c
   })
 }
 
+/** Reads a chosen file into the field that a form sends. Without the script, people paste it. */
+for (const picker of document.querySelectorAll<HTMLElement>('[data-reads-file]')) {
+  const input = picker.querySelector('input')
+  const field = document.getElementById(picker.dataset['readsFile'] ?? '') as HTMLTextAreaElement | null
+  picker.hidden = false
+  input?.addEventListener('change', async () => {
+    const [file] = input.files ?? []
+    if (file !== undefined && field !== null) field.value = await file.text()
+  })
+}
+
+/** Opens the dialog that prints the page or saves it as PDF. */
+for (const button of document.querySelectorAll<HTMLButtonElement>('button[data-prints]')) {
+  button.hidden = false
+  button.addEventListener('click', () => window.print())
+}
+
 /** Puts the secret of a link into its field. Browsers never send the fragment to the server. */
 for (const field of document.querySelectorAll<HTMLInputElement>('input[data-from-fragment]')) {
   if (location.hash.length <= 1) continue

@@ -17,3 +17,8 @@ export function timeColumn<Row>(id: string, name: string, nowMs: number, time: (
   const csv = (row: Row): string => (time(row) === 0 ? '' : isoSeconds(time(row)))
   return { id, name, cell: (row) => Time({ ms: time(row), nowMs }), sort: time, csv }
 }
+
+/** A column that only the CSV file has. */
+export function csvOnly<Row>({ id, name, csv }: Column<Row>): Column<Row> {
+  return { id, name, ...(csv && { csv }) }
+}

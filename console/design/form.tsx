@@ -51,6 +51,45 @@ export function Field(props: FieldProps) {
   )
 }
 
+export interface TextAreaProps {
+  readonly name: string
+  readonly label: string
+  readonly form: FormState
+  readonly rows: number
+  readonly hint?: ComponentChildren
+  readonly required?: boolean
+  readonly mono?: boolean
+}
+
+/** A field of several lines. */
+export function TextArea({ name, label, form, rows, hint, required, mono }: TextAreaProps) {
+  const error = form.errors[name]
+  const described = [hint === undefined ? '' : `${name}-hint`, error === undefined ? '' : `${name}-error`]
+  return (
+    <div class="field">
+      <label for={name}>{label}</label>
+      <textarea
+        id={name}
+        name={name}
+        class={mono ? 'mono' : undefined}
+        rows={rows}
+        required={required}
+        spellcheck={false}
+        aria-invalid={error === undefined ? undefined : 'true'}
+        aria-describedby={described.join(' ').trim() || undefined}
+        // A browser drops the first line break of the content.
+        value={form.values.text(name).replace(/^(?=\r?\n)/, '\n')}
+      />
+      {hint !== undefined && (
+        <p id={`${name}-hint`} class="hint">
+          {hint}
+        </p>
+      )}
+      <FieldError id={`${name}-error`} error={error} />
+    </div>
+  )
+}
+
 export function FieldError({ id, error }: { readonly id: string; readonly error: string | undefined }) {
   return error === undefined ? null : (
     <p id={id} class="error" role="alert">

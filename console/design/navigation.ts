@@ -18,6 +18,7 @@ export const NAVIGATION: readonly NavigationGroup[] = [
     name: 'Discovery',
     entries: [
       { path: '/overview', name: 'Overview', action: 'discovery.read' },
+      { path: '/report', name: 'Report', action: 'discovery.read' },
       { path: '/platforms', name: 'Platforms', action: 'discovery.read' },
       { path: '/sources', name: 'Sources', action: 'source.read' },
       { path: '/sensors', name: 'Sensors', action: 'source.read' },
@@ -35,8 +36,11 @@ export const NAVIGATION: readonly NavigationGroup[] = [
   {
     name: 'Organization settings',
     entries: [
+      { path: '/organization-settings', name: 'Organization', action: 'organization.read' },
       { path: '/api-keys', name: 'API keys', action: 'api-key.read' },
       { path: '/members', name: 'Members', action: 'member.read' },
+      { path: '/own-platforms', name: 'Own platforms', action: 'discovery.read' },
+      { path: '/retention', name: 'Retention', action: 'organization.read' },
       { path: '/audit-log', name: 'Audit log', action: 'audit.read' },
     ],
   },

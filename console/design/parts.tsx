@@ -134,6 +134,13 @@ export function Time({ ms, nowMs }: { ms: number; nowMs: number }) {
   )
 }
 
+const DATE = new Intl.DateTimeFormat('en-US', { dateStyle: 'long', timeZone: 'UTC' })
+
+/** `November 22, 2026` in UTC, for pages that are printed. */
+export function dateText(timeMs: number): string {
+  return DATE.format(timeMs)
+}
+
 const NUMBER = new Intl.NumberFormat('en-US')
 
 /** `1,234` */

@@ -60,6 +60,10 @@ export function csvAnswer(name: string, body: string): FileAnswer {
   return { kind: 'file', type: 'text/csv; charset=utf-8; header=present', name, body, cookies: [] }
 }
 
+export function jsonFileAnswer(name: string, value: unknown): FileAnswer {
+  return { kind: 'file', type: 'application/json', name, body: `${JSON.stringify(value, undefined, 2)}\n`, cookies: [] }
+}
+
 /** Returns the answer with additional cookies. */
 export function withCookies(answer: Answer, cookies: readonly string[]): Answer {
   return { ...answer, cookies: [...answer.cookies, ...cookies] }

@@ -45,19 +45,27 @@ export const ASSET_BLOCK = new FieldBlock([
 ])
 
 /**
+ * The origin of this console as browsers see it.
+ *
+ * @param origin the public origin; '' if the Host field has it
+ */
+export function originOf(request: HttpRequest, origin: string, scheme: 'https' | 'http'): string {
+  return origin === '' ? `${scheme}://${request.header('host')}` : origin
+}
+
+/**
  * Returns why a POST is rejected, or undefined if it came from a page of this console. Both fields
  * are required. A SameSite=Strict cookie is no proof: browsers also send it with forms from another
  * port of the same host.
  *
- * @param origin the public origin; '' if the Host field has it
+ * @param expected the origin of this console
  */
-export function crossSiteFault(request: HttpRequest, origin: string, scheme: 'https' | 'http'): string | undefined {
+export function crossSiteFault(request: HttpRequest, expected: string): string | undefined {
   const site = request.header('sec-fetch-site')
   if (site !== 'same-origin') {
     const found = site === '' ? 'no Sec-Fetch-Site field' : `Sec-Fetch-Site: ${site}`
     return `The form did not come from this console (${found})`
   }
-  const expected = origin === '' ? `${scheme}://${request.header('host')}` : origin
   const found = request.header('origin')
   if (found === expected) return undefined
   return found === ''

@@ -14,6 +14,8 @@ import type { Cookies } from './cookies.ts'
 export interface RequestFacts {
   readonly method: 'GET' | 'HEAD' | 'POST'
   readonly path: string
+  /** The origin of this console as browsers see it. */
+  readonly origin: string
   readonly query: URLSearchParams
   readonly cookies: Cookies
   readonly address: string
@@ -80,7 +82,8 @@ export class Visit extends Guest {
       title,
       here,
       theme: this.theme,
-      path: this.request.path,
+      // A form may have a path of its own, which answers no GET.
+      path: this.request.method === 'POST' ? here || '/' : this.request.path,
       userName: user.name,
       role: member.role,
       organization,

@@ -1,10 +1,13 @@
 import { ACTIVE_API_KEYS_MAX } from '../../engine/admin/api-keys.ts'
 import { SCOPES, type Scope } from '../../engine/store/api-keys.ts'
+import { timeColumn } from '../design/columns.tsx'
+import { CsvLink } from '../design/csv-link.tsx'
 import { Checks, FormError } from '../design/form.tsx'
 import { Card, Empty, Notice, PageHead, Tag, Time } from '../design/parts.tsx'
 import { type Column, Table } from '../design/table.tsx'
-import type { ApiKeyRow } from '../views/api-keys.ts'
-import { EndedSecrets, LabelField, revokeColumn, SecretLabel, SecretNotice, type SecretsProps } from './secrets.tsx'
+import { TwoStep } from '../design/two-step.tsx'
+import { type ApiKeyRow, UNUSED_DAYS } from '../views/api-keys.ts'
+import { EndedSecrets, LabelField, SecretLabel, SecretNotice, type SecretsProps, secretCsvColumns } from './secrets.tsx'
 
 export const SCOPE_NAMES: Readonly<Record<Scope, string>> = {
   'discovery:read': 'Discovery',
@@ -13,13 +16,17 @@ export const SCOPE_NAMES: Readonly<Record<Scope, string>> = {
   'assessments:read': 'Assessments',
 }
 
+const PATH = '/api-keys'
+
 export function ApiKeys(props: SecretsProps<ApiKeyRow>) {
   const { view, form, nowMs, mayCreate, mayRevoke, created, done } = props
   const { active, ended } = view
   const isFull = active.length >= ACTIVE_API_KEYS_MAX
   return (
     <>
-      <PageHead title="API keys" about="Programs read the findings of this organization with a key" />
+      <PageHead title="API keys" about="Programs read the findings of this organization with a key">
+        {active.length + ended.length > 0 && <CsvLink path={PATH} />}
+      </PageHead>
       {done === 'revoked' && <Notice title="The key is revoked. Its next request is rejected" />}
       <SecretNotice kind="key" created={created}>
         Send it in the header <code>X-API-Key</code>.
@@ -27,11 +34,15 @@ export function ApiKeys(props: SecretsProps<ApiKeyRow>) {
       <div class={mayCreate ? 'wide' : undefined}>
         {active.length === 0 ? (
           <Empty title="No active key">
-            <p class="muted">Create a key for each program that reads the API, so that you can revoke it alone.</p>
+            <p class="muted">
+              {mayCreate
+                ? 'Create a key for each program that reads the API, so that you can revoke it alone.'
+                : 'Ask an admin of the organization to create one.'}
+            </p>
           </Empty>
         ) : (
           <Card title="Active keys" note={`${active.length} of ${ACTIVE_API_KEYS_MAX}`} bare>
-            <Table id="keys" label="Active keys" columns={columns(nowMs, mayRevoke)} rows={active} />
+            <Table id="keys" label="Active keys" columns={apiKeyColumns(nowMs, mayRevoke)} rows={active} />
           </Card>
         )}
         {mayCreate && (
@@ -39,7 +50,7 @@ export function ApiKeys(props: SecretsProps<ApiKeyRow>) {
             {isFull ? (
               <p class="muted">{ACTIVE_API_KEYS_MAX} keys are active, which is the limit. Revoke one first.</p>
             ) : (
-              <form class="stack" method="post" action="/api-keys">
+              <form class="stack" method="post" action={PATH}>
                 <FormError form={form} />
                 <LabelField form={form} hint="The program that will use it." />
                 <Checks
@@ -56,6 +67,12 @@ export function ApiKeys(props: SecretsProps<ApiKeyRow>) {
           </Card>
         )}
       </div>
+      {active.length > 0 && (
+        <p class="small muted">
+          An active key without a request for {UNUSED_DAYS} days is marked as unused: revoke it. At most{' '}
+          {ACTIVE_API_KEYS_MAX} keys are active at a time. To replace a key without an interruption, rotate it.
+        </p>
+      )}
       <EndedSecrets label="Revoked and expired keys" columns={describingColumns(nowMs)} rows={ended} nowMs={nowMs} />
     </>
   )
@@ -75,22 +92,43 @@ function describingColumns(nowMs: number): readonly Column<ApiKeyRow>[] {
           <Time ms={row.createdAtMs} nowMs={nowMs} />
         </SecretLabel>
       ),
+      csv: ({ label }) => label,
     },
-    { id: 'scopes', name: 'Scopes', cell: scopesText, wide: true },
+    { id: 'scopes', name: 'Scopes', cell: scopesText, csv: ({ scopes }) => scopes.join(' '), wide: true },
   ]
 }
 
-function columns(nowMs: number, mayRevoke: boolean): readonly Column<ApiKeyRow>[] {
+export function apiKeyColumns(nowMs: number, mayRevoke: boolean): readonly Column<ApiKeyRow>[] {
   return [
     ...describingColumns(nowMs),
     {
-      id: 'used',
-      name: 'Last used',
-      cell: ({ lastUsedMs, isUnused }) => {
-        const time = <Time ms={lastUsedMs} nowMs={nowMs} />
-        return isUnused ? <Tag tone="warn">{time}</Tag> : time
-      },
+      ...timeColumn('used', 'Last used', nowMs, ({ lastUsedMs }: ApiKeyRow) => lastUsedMs),
+      cell: ({ lastUsedMs, isUnused }) => (
+        <>
+          {isUnused && (
+            <>
+              <Tag tone="warn">unused</Tag>{' '}
+            </>
+          )}
+          <Time ms={lastUsedMs} nowMs={nowMs} />
+        </>
+      ),
     },
-    ...(mayRevoke ? [revokeColumn<ApiKeyRow>('/api-keys')] : []),
+    ...secretCsvColumns<ApiKeyRow>('svc_pk_', nowMs),
+    ...(mayRevoke ? [CHANGE] : []),
   ]
+}
+
+const CHANGE: Column<ApiKeyRow> = {
+  id: 'change',
+  name: 'Change',
+  cell: ({ id, label }) => (
+    <div class="row end">
+      <a class="button quiet" href={`${PATH}/${id}/rotate`} aria-label={`Rotate ${label}`}>
+        Rotate
+      </a>
+      <TwoStep action={`${PATH}/${id}/revoke`} verb="Revoke" label={label} />
+    </div>
+  ),
+  quiet: true,
 }

@@ -1,3 +1,5 @@
+import { itemKey } from '../../engine/assess/rules.ts'
+import { pointsOf } from '../../engine/assess/score.ts'
 import {
   type Answer,
   type AssessmentCategory,
@@ -8,8 +10,8 @@ import {
 import { FRAMEWORKS } from '../../engine/store/framework.ts'
 import { Bar } from '../design/chart.tsx'
 import { Card, Notice, PageHead, Tag, Time } from '../design/parts.tsx'
-import type { AssessmentView } from '../views/assessments.ts'
-import { Grade } from './assessments.tsx'
+import type { AssessmentView, PreviousAssessment } from '../views/assessments.ts'
+import { changeText, Grade } from './assessments.tsx'
 
 const ANSWER_NAMES: Readonly<Record<(typeof WORD_ANSWERS)[number], string>> = {
   yes: 'Yes',
@@ -31,7 +33,7 @@ export interface AssessmentProps {
 
 export function AssessmentPage(props: AssessmentProps) {
   const { view, nowMs, mayComplete, error, done } = props
-  const { assessment, categories, answered, items } = view
+  const { assessment, categories, answered, items, previous } = view
   const { id, title, frameworkId, status, result } = assessment
   return (
     <>
@@ -72,6 +74,7 @@ export function AssessmentPage(props: AssessmentProps) {
           </p>
         </Notice>
       )}
+      {previous !== undefined && <Comparison view={view} previous={previous} nowMs={nowMs} />}
       {status !== 'completed' && answered === items && !mayComplete && (
         <Notice title="Every item is answered. An admin can complete the assessment" />
       )}
@@ -92,16 +95,20 @@ function Category({ view, mayAnswer, category, at, score }: CategoryProps) {
   const { id, status } = view.assessment
   const { name, items } = category
   const answered = items.filter(({ answer }) => answer !== 'unanswered').length
+  const previousScore = view.previous?.assessment.result?.categories.find((each) => each.name === name)?.score
   if (status === 'completed' || !mayAnswer) {
     return (
-      <Card title={name} note={score === undefined ? `${answered} of ${items.length}` : scoreText(score)}>
+      <Card
+        title={name}
+        note={score === undefined ? `${answered} of ${items.length}` : scoreText(score, previousScore)}
+      >
         {score?.score !== undefined && score.score !== null && (
           <Bar share={score.score / 100} label={`${name}: ${score.score} of 100`} />
         )}
         <ul class="lines">
           {items.map((item) => (
             <li key={item.id}>
-              <Item item={item} />
+              <Item item={item} was={wasOf(view, item)} />
               <div class="right">
                 <Tag>{answerName(item.answer)}</Tag>
               </div>
@@ -117,7 +124,7 @@ function Category({ view, mayAnswer, category, at, score }: CategoryProps) {
         <ul class="lines answers">
           {items.map((item, index) => (
             <li key={item.id}>
-              <Item item={item} />
+              <Item item={item} was={wasOf(view, item)} />
               <AnswerFields item={item} index={index} />
             </li>
           ))}
@@ -130,15 +137,66 @@ function Category({ view, mayAnswer, category, at, score }: CategoryProps) {
   )
 }
 
-function Item({ item: { id, title, note } }: { readonly item: AssessmentItem }) {
+interface ItemProps {
+  readonly item: AssessmentItem
+  /** The answer of the previous assessment, if it was another one. */
+  readonly was: Answer | undefined
+}
+
+function Item({ item: { id, title, note }, was }: ItemProps) {
   return (
     <div>
       {title}
       <p class="small muted">
         <span class="mono">{id}</span>
+        {was !== undefined && ` · was: ${answerName(was)}`}
         {note !== '' && ` · ${note}`}
       </p>
     </div>
+  )
+}
+
+function wasOf({ previous }: AssessmentView, { id, answer }: AssessmentItem): Answer | undefined {
+  const was = previous?.answers.get(itemKey(id))
+  return was === undefined || was === answer ? undefined : was
+}
+
+interface ComparisonProps {
+  readonly view: AssessmentView
+  readonly previous: PreviousAssessment
+  readonly nowMs: number
+}
+
+/** What changed since the framework was assessed before. */
+function Comparison({ view: { assessment, categories }, previous, nowMs }: ComparisonProps) {
+  const answered = categories.flatMap(({ items }) => items).filter(({ answer }) => answer !== 'unanswered')
+  const compared = answered.flatMap((item) => {
+    const was = pointsOf(previous.answers.get(itemKey(item.id)) ?? 'unanswered')
+    const now = pointsOf(item.answer)
+    return was === undefined || now === undefined ? [] : [now - was]
+  })
+  const better = compared.filter((change) => change > 0).length
+  const worse = compared.filter((change) => change < 0).length
+  const { result } = previous.assessment
+  return (
+    <Card
+      title="Compared with the last assessment"
+      note={
+        <a href={`/assessments/${previous.assessment.id}`}>
+          completed <Time ms={previous.assessment.completedAtMs} nowMs={nowMs} />
+        </a>
+      }
+    >
+      <p>
+        {previous.scoreChange !== undefined && assessment.result !== null && result !== null && (
+          <>
+            Score {result.overallScore} → {assessment.result.overallScore} ({changeText(previous.scoreChange)}).{' '}
+          </>
+        )}
+        {better} better, {worse} worse, {compared.length - better - worse} unchanged of {compared.length} items that
+        both answer.
+      </p>
+    </Card>
   )
 }
 
@@ -163,6 +221,8 @@ function answerName(answer: Answer): string {
   return typeof answer === 'number' ? `${answer} %` : ANSWER_NAMES[answer]
 }
 
-function scoreText({ score, weight }: CategoryScore): string {
-  return score === null ? 'not applicable' : `${score} of 100, weight ${weight}`
+function scoreText({ score, weight }: CategoryScore, previous: number | null | undefined): string {
+  if (score === null) return 'not applicable'
+  const change = previous === undefined || previous === null ? '' : ` (${changeText(score - previous)})`
+  return `${score} of 100${change}, weight ${weight}`
 }

@@ -1,6 +1,8 @@
 import type { Assessment } from '../../engine/store/assessments.ts'
 import { FRAMEWORK_IDS, FRAMEWORKS } from '../../engine/store/framework.ts'
 import { Bar } from '../design/chart.tsx'
+import { countColumn, textColumn, timeColumn } from '../design/columns.tsx'
+import { CsvLink } from '../design/csv-link.tsx'
 import { Field, FormError, Select } from '../design/form.tsx'
 import { Card, PageHead, Tag, Time } from '../design/parts.tsx'
 import { type Column, Table } from '../design/table.tsx'
@@ -19,7 +21,9 @@ export function Assessments({ view, form, nowMs, mayCreate }: AssessmentsProps) 
   const assessed = frameworks.filter(({ last }) => last !== undefined)
   return (
     <>
-      <PageHead title="Assessments" about="How far the organization meets each framework" />
+      <PageHead title="Assessments" about="How far the organization meets each framework">
+        {open.length + completed.length > 0 && <CsvLink path="/assessments" />}
+      </PageHead>
       <div class={mayCreate ? 'wide' : undefined}>
         <div class="column">
           <Card title="In progress" bare={open.length > 0}>
@@ -31,11 +35,9 @@ export function Assessments({ view, form, nowMs, mayCreate }: AssessmentsProps) 
               <Table id="open" label="Assessments in progress" columns={openColumns(nowMs)} rows={open} />
             )}
           </Card>
-          {assessed.length > 0 && (
-            <Card title="Scores" note="last completed assessment of each framework" bare>
-              <Table id="scores" label="Scores" columns={scoreColumns(nowMs)} rows={assessed} />
-            </Card>
-          )}
+          <Card title="Frameworks" note={`${assessed.length} of ${frameworks.length} assessed`} bare>
+            <Table id="scores" label="Frameworks" columns={frameworkColumns(nowMs)} rows={frameworks} />
+          </Card>
         </div>
         {mayCreate && (
           <Card title="Start assessment">
@@ -70,14 +72,7 @@ function openColumns(nowMs: number): readonly Column<OpenRow>[] {
     {
       id: 'progress',
       name: 'Answered',
-      cell: ({ answered, items }) => (
-        <div class="progress">
-          <Bar share={answered / items} label={`${answered} of ${items} items answered`} />
-          <span class="small muted">
-            {answered} of {items}
-          </span>
-        </div>
-      ),
+      cell: (row) => <Progress {...row} />,
     },
     {
       id: 'changed',
@@ -111,15 +106,27 @@ function scoreCell({ result }: Assessment) {
   return result === null ? null : <Grade grade={result.grade} score={result.overallScore} />
 }
 
-function scoreColumns(nowMs: number): readonly Column<FrameworkRow>[] {
+/** `+5`, `−3`, `0`. */
+export function changeText(change: number): string {
+  return change > 0 ? `+${change}` : String(change).replace('-', '−')
+}
+
+function frameworkColumns(nowMs: number): readonly Column<FrameworkRow>[] {
   return [
-    { id: 'title', name: 'Framework', cell: ({ last }) => last && <Title assessment={last} /> },
-    { id: 'score', name: 'Score', cell: ({ last }) => last && scoreCell(last) },
+    {
+      id: 'title',
+      name: 'Framework',
+      cell: ({ name, last }) => (last === undefined ? name : <a href={`/assessments/${last.id}`}>{name}</a>),
+    },
+    {
+      id: 'score',
+      name: 'Score',
+      cell: ({ last }) => (last === undefined ? <span class="muted">not assessed</span> : scoreCell(last)),
+    },
     {
       id: 'change',
       name: 'Change',
-      cell: ({ scoreChange }) =>
-        scoreChange === undefined ? '' : scoreChange > 0 ? `+${scoreChange}` : String(scoreChange).replace('-', '−'),
+      cell: ({ scoreChange }) => (scoreChange === undefined ? '' : changeText(scoreChange)),
       number: true,
     },
     {
@@ -128,6 +135,38 @@ function scoreColumns(nowMs: number): readonly Column<FrameworkRow>[] {
       cell: ({ last }) => last && <Time ms={last.completedAtMs} nowMs={nowMs} />,
       wide: true,
     },
+    {
+      id: 'progress',
+      name: 'In progress',
+      cell: ({ open }) => open && <Progress {...open} />,
+      wide: true,
+    },
+  ]
+}
+
+function Progress({ answered, items }: { readonly answered: number; readonly items: number }) {
+  return (
+    <div class="progress">
+      <Bar share={answered / items} label={`${answered} of ${items} items answered`} />
+      <span class="small muted">
+        {answered} of {items}
+      </span>
+    </div>
+  )
+}
+
+/** The columns of the CSV file, which has the open and the completed assessments. */
+export function assessmentColumns(nowMs: number): readonly Column<OpenRow>[] {
+  return [
+    textColumn('title', 'Assessment', ({ assessment }) => assessment.title),
+    textColumn('framework', 'Framework', ({ assessment }) => FRAMEWORKS[assessment.frameworkId]),
+    textColumn('status', 'Status', ({ assessment }) => assessment.status),
+    { id: 'score', name: 'Score', csv: ({ assessment }) => assessment.result?.overallScore ?? '' },
+    textColumn('grade', 'Grade', ({ assessment }) => assessment.result?.grade ?? ''),
+    countColumn('answered', 'Answered', ({ answered }) => answered),
+    countColumn('items', 'Items', ({ items }) => items),
+    timeColumn('started', 'Started', nowMs, ({ assessment }) => assessment.startedAtMs),
+    timeColumn('completed', 'Completed', nowMs, ({ assessment }) => assessment.completedAtMs),
   ]
 }
 

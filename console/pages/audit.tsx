@@ -1,5 +1,6 @@
 import type { AuditEntry } from '../../engine/store/audit-log.ts'
 import { textColumn, timeColumn } from '../design/columns.tsx'
+import { CsvLink } from '../design/csv-link.tsx'
 import { FilterSearch, Filters } from '../design/filters.tsx'
 import { PagesLinks } from '../design/pages-links.tsx'
 import { Empty, PageHead } from '../design/parts.tsx'
@@ -49,13 +50,10 @@ export function Audit({ view, query, nowMs }: AuditProps) {
       </>
     )
   }
-  const csv = query.size > 0 ? `/audit-log.csv?${query}` : '/audit-log.csv'
   return (
     <>
       <PageHead title="Audit log" about="Who changed what, and when">
-        <a class="button" href={csv}>
-          CSV
-        </a>
+        <CsvLink path="/audit-log" query={query} />
       </PageHead>
       <Filters action="/audit-log">
         <FilterSearch value={search} />

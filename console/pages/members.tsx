@@ -1,16 +1,34 @@
-import { type Member, ROLES } from '../../engine/store/members.ts'
-import { Notice, PageHead, Tag, Time } from '../design/parts.tsx'
+import { ROLES, type Role } from '../../engine/store/members.ts'
+import { textColumn, timeColumn } from '../design/columns.tsx'
+import { CsvLink } from '../design/csv-link.tsx'
+import { Field, FormError, Select } from '../design/form.tsx'
+import { Card, countText, Notice, PageHead, Secret, Tag, Time } from '../design/parts.tsx'
 import { type Column, Table } from '../design/table.tsx'
 import { TwoStep } from '../design/two-step.tsx'
+import type { FormState } from '../form.ts'
+import type { MemberRow } from '../views/members.ts'
+
+const PATH = '/members'
+
+/** A new invitation. Only the answer to its form shows the link. */
+export interface NewInvitation {
+  readonly name: string
+  readonly url: string
+  readonly expiresAtMs: number
+}
 
 export interface MembersProps {
   /** By name. */
-  readonly members: readonly Member[]
+  readonly members: readonly MemberRow[]
   /** The name of the member who views the page. */
   readonly self: string
   readonly nowMs: number
+  readonly mayInvite: boolean
   readonly maySetRole: boolean
   readonly mayRemove: boolean
+  /** The form of the invitation. */
+  readonly form: FormState
+  readonly invitation: NewInvitation | undefined
   /** Why a change was rejected; '' if none was. */
   readonly error: string
   readonly done: string
@@ -19,18 +37,60 @@ export interface MembersProps {
 const DONE: Readonly<Record<string, string>> = {
   role: 'The role is changed. It applies to the next request',
   removed: 'The member is removed, and sees nothing of this organization any more',
+  withdrawn: 'The invitation is withdrawn. Its link is not valid any more',
 }
 
+const ROLE_OPTIONS: readonly (readonly [Role, string])[] = [
+  ['viewer', 'Viewer: reads findings'],
+  ['member', 'Member: also answers assessments'],
+  ['admin', 'Admin: also manages settings'],
+  ['owner', 'Owner: also manages members'],
+]
+
 export function Members(props: MembersProps) {
-  const { members, error, done } = props
+  const { members, nowMs, mayInvite, form, invitation, error, done } = props
   const title = DONE[done]
+  const waiting = members.filter(({ canSignIn }) => !canSignIn)
   return (
     <>
-      <PageHead title="Members" about="People of this organization, and what each may do" />
+      <PageHead title="Members" about="People of this organization, and what each may do">
+        <CsvLink path={PATH} />
+      </PageHead>
       {error !== '' && <Notice tone="bad" title={error} />}
       {error === '' && title !== undefined && <Notice title={title} />}
-      <div class="card">
-        <Table id="members" label="Members" columns={columns(props)} rows={members} />
+      {invitation !== undefined && (
+        <Notice title={`Copy the link for ${invitation.name} now. It will not be shown again`}>
+          <Secret id="secret" value={invitation.url} />
+          <p class="small">
+            Send it only to {invitation.name}: whoever opens it first becomes this member. It works once, and expires{' '}
+            <Time ms={invitation.expiresAtMs} nowMs={nowMs} />.
+          </p>
+        </Notice>
+      )}
+      <div class={mayInvite ? 'wide' : undefined}>
+        <div class="column">
+          <Card title="Members" note={countText(members.length)} bare>
+            <Table id="members" label="Members" columns={columns(props)} rows={members} />
+          </Card>
+          {waiting.length > 0 && (
+            <Card title="Cannot sign in yet" note={countText(waiting.length)} bare>
+              <Table id="waiting" label="Invitations" columns={waitingColumns(props)} rows={waiting} />
+            </Card>
+          )}
+        </div>
+        {mayInvite && (
+          <Card title="Invite member">
+            <form class="stack" method="post" action={PATH}>
+              <FormError form={form} />
+              <Field name="name" label="Name or e-mail address" form={form} required maxLength={255} />
+              <Select name="role" label="Role" form={form} options={ROLE_OPTIONS} value="member" />
+              <button class="first" type="submit">
+                Invite
+              </button>
+              <p class="small muted">You get a link to send. This service sends no e-mail.</p>
+            </form>
+          </Card>
+        )}
       </div>
       <p class="small muted">
         Viewers read findings. Members also answer assessments. Admins also approve platforms and manage keys, tokens
@@ -40,15 +100,25 @@ export function Members(props: MembersProps) {
   )
 }
 
-function columns({ self, nowMs, maySetRole, mayRemove }: MembersProps): readonly Column<Member>[] {
-  const all: Column<Member>[] = [
+/** The columns of the CSV file. */
+export function memberColumns(nowMs: number): readonly Column<MemberRow>[] {
+  return [
+    textColumn('name', 'Name', ({ name }) => name),
+    textColumn('role', 'Role', ({ role }) => role),
+    timeColumn('added', 'Added', nowMs, ({ createdAtMs }) => createdAtMs),
+    textColumn('sign-in', 'Can sign in', ({ canSignIn }) => (canSignIn ? 'yes' : 'no')),
+    timeColumn('invited', 'Invited until', nowMs, ({ invitedUntilMs }) => invitedUntilMs),
+  ]
+}
+
+function columns({ self, nowMs, maySetRole, mayRemove }: MembersProps): readonly Column<MemberRow>[] {
+  const all: Column<MemberRow>[] = [
     {
       id: 'name',
       name: 'Name',
-      cell: ({ name, userId }) => (
+      cell: ({ name }) => (
         <>
           <strong>{name}</strong> {name === self && <Tag tone="good">you</Tag>}
-          {userId === undefined && <p class="small muted">has not signed in</p>}
         </>
       ),
     },
@@ -64,12 +134,7 @@ function columns({ self, nowMs, maySetRole, mayRemove }: MembersProps): readonly
       id: 'remove',
       name: 'Remove',
       cell: ({ name }) => (
-        <TwoStep
-          action={`/members/${encodeURIComponent(name)}/remove`}
-          verb="Remove"
-          label={name}
-          effect="from the organization"
-        />
+        <TwoStep action={pathOf(name, 'remove')} verb="Remove" label={name} effect="from the organization" />
       ),
       quiet: true,
     })
@@ -77,9 +142,54 @@ function columns({ self, nowMs, maySetRole, mayRemove }: MembersProps): readonly
   return all
 }
 
-function RoleForm({ member: { name, role } }: { readonly member: Member }) {
+function waitingColumns({ nowMs, mayInvite }: MembersProps): readonly Column<MemberRow>[] {
+  const all: Column<MemberRow>[] = [
+    { id: 'name', name: 'Name', cell: ({ name }) => <strong>{name}</strong> },
+    { id: 'invitation', name: 'Invitation', cell: ({ invitedUntilMs }) => invitationText(invitedUntilMs, nowMs) },
+  ]
+  if (!mayInvite) return all
+  return [
+    ...all,
+    {
+      id: 'do',
+      name: 'Change',
+      quiet: true,
+      cell: ({ name, invitedUntilMs }) => (
+        <div class="row end">
+          <form method="post" action={pathOf(name, 'invite')}>
+            <button type="submit" aria-label={`New link for ${name}`}>
+              New link
+            </button>
+          </form>
+          {invitedUntilMs > nowMs && (
+            <form method="post" action={pathOf(name, 'withdraw')}>
+              <button class="danger" type="submit" aria-label={`Withdraw the invitation of ${name}`}>
+                Withdraw
+              </button>
+            </form>
+          )}
+        </div>
+      ),
+    },
+  ]
+}
+
+function invitationText(invitedUntilMs: number, nowMs: number) {
+  if (invitedUntilMs === 0) return <span class="muted">not invited</span>
   return (
-    <form class="inline status" method="post" action={`/members/${encodeURIComponent(name)}/role`}>
+    <>
+      {invitedUntilMs > nowMs ? 'expires' : 'expired'} <Time ms={invitedUntilMs} nowMs={nowMs} />
+    </>
+  )
+}
+
+function pathOf(name: string, what: string): string {
+  return `${PATH}/${encodeURIComponent(name)}/${what}`
+}
+
+function RoleForm({ member: { name, role } }: { readonly member: MemberRow }) {
+  return (
+    <form class="inline status" method="post" action={pathOf(name, 'role')}>
       <select name="role" aria-label={`Role of ${name}`}>
         {ROLES.map((each) => (
           <option key={each} value={each} selected={each === role}>

@@ -1,4 +1,5 @@
 import { countColumn, textColumn, timeColumn } from '../design/columns.tsx'
+import { CsvLink } from '../design/csv-link.tsx'
 import { FilterSearch, FilterSelect, Filters } from '../design/filters.tsx'
 import { countText, Empty, PageHead, Risk, Tag } from '../design/parts.tsx'
 import { type Column, type Sorting, sorted, Table } from '../design/table.tsx'
@@ -91,13 +92,10 @@ export function Platforms({ view, sorting, query, nowMs }: PlatformsProps) {
     )
   }
   const columns = platformColumns(nowMs)
-  const csv = query.size > 0 ? `/platforms.csv?${query}` : '/platforms.csv'
   return (
     <>
       <PageHead title="Platforms" about={`Seen in the last ${view.windowDays} days`}>
-        <a class="button" href={csv}>
-          CSV
-        </a>
+        <CsvLink path="/platforms" query={query} />
       </PageHead>
       <PlatformFilters view={view} sorting={query.get('sort') ?? ''} />
       {view.rows.length === 0 ? (

@@ -4,11 +4,13 @@ import {
   type Recommendation,
   type RecommendationStatus,
 } from '../../engine/store/recommendations.ts'
+import { countColumn, textColumn, timeColumn } from '../design/columns.tsx'
+import { CsvLink } from '../design/csv-link.tsx'
 import { FilterSelect, Filters } from '../design/filters.tsx'
 import { PagesLinks } from '../design/pages-links.tsx'
 import { countText, Empty, Notice, PageHead, Tag } from '../design/parts.tsx'
 import { type Column, Table } from '../design/table.tsx'
-import type { RecommendationsView } from '../views/recommendations.ts'
+import { NO_OWNER, type RecommendationsView } from '../views/recommendations.ts'
 
 const STATUS_NAMES: Readonly<Record<RecommendationStatus, string>> = {
   open: 'Open',
@@ -21,15 +23,22 @@ export interface RecommendationsProps {
   readonly view: RecommendationsView
   readonly query: URLSearchParams
   readonly mayChange: boolean
+  /** Why a change was rejected; '' if none was. */
+  readonly error: string
   readonly done: string
 }
 
-export function Recommendations({ view, query, mayChange, done }: RecommendationsProps) {
+export function Recommendations({ view, query, mayChange, error, done }: RecommendationsProps) {
   const { rows, found, total, page, pages } = view
   return (
     <>
-      <PageHead title="Recommendations" about="What completed assessments ask for, the most urgent first" />
-      {done === 'status' && <Notice title="The status is changed. The API shows it with the next request" />}
+      <PageHead title="Recommendations" about="What completed assessments ask for, the most urgent first">
+        {total > 0 && <CsvLink path="/recommendations" query={query} />}
+      </PageHead>
+      {error !== '' && <Notice tone="bad" title={error} />}
+      {error === '' && done === 'saved' && (
+        <Notice title="The recommendation is saved. The API shows its status with the next request" />
+      )}
       {total === 0 ? (
         <Empty title="No recommendation yet">
           <p class="muted">A completed assessment has one for each control that is not fully met.</p>
@@ -76,14 +85,35 @@ function RecommendationFilters({ view }: { readonly view: RecommendationsView })
         value={view.framework}
         options={[['', 'All'], ...view.frameworks]}
       />
+      <FilterSelect
+        name="owner"
+        label="Owner"
+        value={view.owner}
+        options={[['', 'All'], [NO_OWNER, 'Nobody'], ...view.owners.map((owner) => [owner, owner] as const)]}
+      />
     </Filters>
   )
+}
+
+/** The columns of the CSV file. */
+export function recommendationColumns(nowMs: number): readonly Column<Recommendation>[] {
+  return [
+    countColumn('priority', 'Priority', ({ priority }) => priority),
+    textColumn('title', 'Recommendation', ({ title }) => title),
+    textColumn('framework', 'Framework', ({ frameworkId }) => FRAMEWORKS[frameworkId]),
+    textColumn('item', 'Item', ({ itemId }) => itemId),
+    textColumn('category', 'Category', ({ category }) => category),
+    textColumn('status', 'Status', ({ status }) => status),
+    textColumn('owner', 'Owner', ({ owner }) => owner),
+    timeColumn('created', 'Created', nowMs, ({ createdAtMs }) => createdAtMs),
+    timeColumn('changed', 'Status changed', nowMs, ({ statusChangedAtMs }) => statusChangedAtMs),
+  ]
 }
 
 function columns(mayChange: boolean, query: URLSearchParams): readonly Column<Recommendation>[] {
   const kept = new URLSearchParams(query)
   kept.delete('done')
-  return [
+  const shown: readonly Column<Recommendation>[] = [
     {
       id: 'priority',
       name: 'Priority',
@@ -101,22 +131,25 @@ function columns(mayChange: boolean, query: URLSearchParams): readonly Column<Re
         </>
       ),
     },
-    {
-      id: 'status',
-      name: 'Status',
-      cell: (recommendation) =>
-        mayChange ? <StatusForm {...{ recommendation }} back={kept.toString()} /> : STATUS_NAMES[recommendation.status],
-    },
+  ]
+  if (mayChange) {
+    const cell = (recommendation: Recommendation) => <ChangeForm {...{ recommendation }} back={kept.toString()} />
+    return [...shown, { id: 'status', name: 'Status and owner', cell }]
+  }
+  return [
+    ...shown,
+    { id: 'status', name: 'Status', cell: ({ status }) => STATUS_NAMES[status] },
+    { id: 'owner', name: 'Owner', cell: ({ owner }) => owner },
   ]
 }
 
-interface StatusFormProps {
+interface ChangeFormProps {
   readonly recommendation: Recommendation
   /** The query of the page to return to. */
   readonly back: string
 }
 
-function StatusForm({ recommendation: { id, title, status }, back }: StatusFormProps) {
+function ChangeForm({ recommendation: { id, title, status, owner }, back }: ChangeFormProps) {
   return (
     <form class="inline status" method="post" action={`/recommendations/${id}`}>
       {back !== '' && <input type="hidden" name="back" value={back} />}
@@ -127,7 +160,8 @@ function StatusForm({ recommendation: { id, title, status }, back }: StatusFormP
           </option>
         ))}
       </select>
-      <button type="submit" aria-label={`Save the status of: ${title}`}>
+      <input name="owner" value={owner} maxLength={255} placeholder="Owner" aria-label={`Owner of: ${title}`} />
+      <button type="submit" aria-label={`Save the status and owner of: ${title}`}>
         Save
       </button>
     </form>

@@ -1,5 +1,7 @@
 import { SCAN_FREQUENCIES, type ScanFrequency } from '../../engine/store/organizations.ts'
 import type { Scan } from '../../engine/store/scans.ts'
+import { countColumn, textColumn, timeColumn } from '../design/columns.tsx'
+import { CsvLink } from '../design/csv-link.tsx'
 import { Card, countText, Notice, PageHead, Tag, Time } from '../design/parts.tsx'
 import { type Column, Table } from '../design/table.tsx'
 
@@ -32,6 +34,7 @@ export function ScanFrequencyPage(props: ScanFrequencyProps) {
           </>
         }
       >
+        {scans.length > 0 && <CsvLink path="/scan-frequency" />}
         {mayScan && (
           <form method="post" action="/scan">
             <button type="submit">Scan now</button>
@@ -71,7 +74,7 @@ export function ScanFrequencyPage(props: ScanFrequencyProps) {
         {scans.length === 0 ? (
           <p class="muted">No scan has run yet. The first one follows the first events.</p>
         ) : (
-          <Table id="scans" label="Last scans" columns={columns(nowMs)} rows={scans} />
+          <Table id="scans" label="Last scans" columns={scanColumns(nowMs)} rows={scans} />
         )}
       </Card>
     </>
@@ -85,9 +88,9 @@ const TRIGGERS: Readonly<Record<Scan['trigger'], string>> = {
   administrator: 'an admin',
 }
 
-function columns(nowMs: number): readonly Column<Scan>[] {
+export function scanColumns(nowMs: number): readonly Column<Scan>[] {
   return [
-    { id: 'time', name: 'Requested', cell: ({ requestedAtMs }) => <Time ms={requestedAtMs} nowMs={nowMs} /> },
+    timeColumn('time', 'Requested', nowMs, ({ requestedAtMs }) => requestedAtMs),
     {
       id: 'status',
       name: 'Status',
@@ -97,13 +100,16 @@ function columns(nowMs: number): readonly Column<Scan>[] {
           {failure !== '' && <p class="small muted">{failure}</p>}
         </>
       ),
+      csv: ({ status }) => status,
     },
-    { id: 'trigger', name: 'Started by', cell: ({ trigger }) => TRIGGERS[trigger], wide: true },
-    { id: 'events', name: 'Events', cell: ({ eventsAdded }) => countText(eventsAdded), number: true, wide: true },
+    { id: 'failure', name: 'Failure', csv: ({ failure }) => failure },
+    { ...textColumn('trigger', 'Started by', ({ trigger }: Scan) => TRIGGERS[trigger]), wide: true },
+    { ...countColumn('events', 'Events', ({ eventsAdded }: Scan) => eventsAdded), wide: true },
     {
       id: 'platforms',
       name: 'Platforms',
       cell: ({ status, summary }) => (status === 'completed' ? countText(summary.platformsDiscovered) : ''),
+      csv: ({ status, summary }) => (status === 'completed' ? summary.platformsDiscovered : ''),
       number: true,
       wide: true,
     },
@@ -111,6 +117,7 @@ function columns(nowMs: number): readonly Column<Scan>[] {
       id: 'risk',
       name: 'Risk',
       cell: ({ status, summary }) => (status === 'completed' ? summary.overallRiskScore : ''),
+      csv: ({ status, summary }) => (status === 'completed' ? summary.overallRiskScore : ''),
       number: true,
     },
   ]

@@ -1,4 +1,5 @@
 import type { ComponentChildren } from 'preact'
+import { csvOnly, timeColumn } from '../design/columns.tsx'
 import { Field } from '../design/form.tsx'
 import { countText, Notice, Secret, Time } from '../design/parts.tsx'
 import { type Column, Table } from '../design/table.tsx'
@@ -76,6 +77,20 @@ export function SecretLabel({
       </p>
     </>
   )
+}
+
+/** The facts of a secret that only the CSV file has in columns of their own. */
+export function secretCsvColumns<Row extends SecretRow>(prefix: string, nowMs: number): readonly Column<Row>[] {
+  const times: readonly Column<Row>[] = [
+    timeColumn('created', 'Created', nowMs, ({ createdAtMs }) => createdAtMs),
+    timeColumn('expires', 'Expires', nowMs, ({ expiresAtMs }) => expiresAtMs),
+    timeColumn('ended', 'Ended', nowMs, ({ endedAtMs }) => endedAtMs),
+  ]
+  return [
+    { id: 'begins', name: 'Begins with', csv: ({ visible }) => `${prefix}${visible}` },
+    { id: 'status', name: 'Status', csv: ({ status }) => status },
+    ...times.map(csvOnly),
+  ]
 }
 
 /** A column with a button that revokes the secret. */

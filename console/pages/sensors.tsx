@@ -1,4 +1,5 @@
 import { countColumn, timeColumn } from '../design/columns.tsx'
+import { CsvLink } from '../design/csv-link.tsx'
 import { Empty, PageHead, Tag, type Tone } from '../design/parts.tsx'
 import { type Column, Table } from '../design/table.tsx'
 import type { SensorRow, SensorsView } from '../views/intake.ts'
@@ -74,9 +75,7 @@ export function Sensors({ view, nowMs, mayReadTokens }: SensorsProps) {
             : `${percentText(share)} of the traffic was seen in the last ${windowDays} days`
         }
       >
-        <a class="button" href="/sensors.csv">
-          CSV
-        </a>
+        <CsvLink path="/sensors" />
       </PageHead>
       <div class="card">
         <Table id="sensors" label="Sensors" columns={sensorColumns(nowMs)} rows={rows.slice(0, ROWS_MAX)} />

@@ -1,5 +1,6 @@
 import { isoSeconds } from '../../engine/process/clock.ts'
 import { countColumn } from '../design/columns.tsx'
+import { CsvLink } from '../design/csv-link.tsx'
 import { Card, countText, Empty, PageHead, Time } from '../design/parts.tsx'
 import { type Column, Table } from '../design/table.tsx'
 import type { SourceRow } from '../views/intake.ts'
@@ -95,9 +96,7 @@ export function Sources({ rows, nowMs, mayReadTokens }: SourcesProps) {
   return (
     <>
       <PageHead title="Sources" about="Everything that sends events or logs to this organization">
-        <a class="button" href="/sources.csv">
-          CSV
-        </a>
+        <CsvLink path="/sources" />
       </PageHead>
       <div class="card">
         <Table id="sources" label="Sources" columns={sourceColumns(nowMs)} rows={rows.slice(0, ROWS_MAX)} />

@@ -1,16 +1,27 @@
 import { countColumn, timeColumn } from '../design/columns.tsx'
+import { CsvLink } from '../design/csv-link.tsx'
 import { FormError } from '../design/form.tsx'
-import { Card, countText, Empty, Notice, PageHead } from '../design/parts.tsx'
+import { Card, countText, Empty, Notice, PageHead, Time } from '../design/parts.tsx'
 import { type Column, Table } from '../design/table.tsx'
 import type { TokenRow } from '../views/tokens.ts'
-import { EndedSecrets, LabelField, revokeColumn, SecretLabel, SecretNotice, type SecretsProps } from './secrets.tsx'
+import {
+  EndedSecrets,
+  LabelField,
+  revokeColumn,
+  SecretLabel,
+  SecretNotice,
+  type SecretsProps,
+  secretCsvColumns,
+} from './secrets.tsx'
 
 export function Tokens(props: SecretsProps<TokenRow>) {
   const { view, form, nowMs, mayCreate, mayRevoke, created, done } = props
   const { active, ended } = view
   return (
     <>
-      <PageHead title="Monitoring tokens" about="Collectors and log senders authenticate with a token" />
+      <PageHead title="Monitoring tokens" about="Collectors and log senders authenticate with a token">
+        {active.length + ended.length > 0 && <CsvLink path="/monitoring-tokens" />}
+      </PageHead>
       {done === 'revoked' && <Notice title="The token is revoked. Its senders are rejected from now on" />}
       <SecretNotice kind="token" created={created}>
         For a collector, set it as <code>SVC_TOKEN</code>.
@@ -26,7 +37,7 @@ export function Tokens(props: SecretsProps<TokenRow>) {
           </Empty>
         ) : (
           <Card title="Active tokens" note={countText(active.length)} bare>
-            <Table id="tokens" label="Active tokens" columns={columns(nowMs, mayRevoke)} rows={active} />
+            <Table id="tokens" label="Active tokens" columns={tokenColumns(nowMs, mayRevoke)} rows={active} />
           </Card>
         )}
         {mayCreate && (
@@ -55,15 +66,23 @@ function labelColumn(nowMs: number): Column<TokenRow> {
         {row.bindings.join(', ')}
       </SecretLabel>
     ),
+    csv: ({ label }) => label,
   }
 }
 
-function columns(nowMs: number, mayRevoke: boolean): readonly Column<TokenRow>[] {
+export function tokenColumns(nowMs: number, mayRevoke: boolean): readonly Column<TokenRow>[] {
   return [
     labelColumn(nowMs),
-    { ...timeColumn('created', 'Generated', nowMs, ({ createdAtMs }: TokenRow) => createdAtMs), wide: true },
+    {
+      id: 'created',
+      name: 'Generated',
+      cell: ({ createdAtMs }) => <Time ms={createdAtMs} nowMs={nowMs} />,
+      wide: true,
+    },
     { ...countColumn('messages', 'Messages', ({ messages }: TokenRow) => messages), wide: true },
     timeColumn('seen', 'Last message', nowMs, ({ lastSeenMs }) => lastSeenMs),
+    { id: 'bindings', name: 'Bound to', csv: ({ bindings }) => bindings.join(', ') },
+    ...secretCsvColumns<TokenRow>('svc_mt_', nowMs),
     ...(mayRevoke ? [revokeColumn<TokenRow>('/monitoring-tokens')] : []),
   ]
 }

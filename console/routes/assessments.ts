@@ -7,14 +7,21 @@ import { type Answer, redirect } from '../http/answer.ts'
 import { form, page, type Route } from '../http/router.ts'
 import type { Visit } from '../http/visit.ts'
 import { AssessmentPage } from '../pages/assessment.tsx'
-import { Assessments } from '../pages/assessments.tsx'
-import { type AssessmentView, assessmentsView, assessmentView } from '../views/assessments.ts'
+import { Assessments, assessmentColumns } from '../pages/assessments.tsx'
+import { type AssessmentView, assessmentsView, assessmentView, type OpenRow, progressOf } from '../views/assessments.ts'
+import { csvFile } from './csv.ts'
 import { refusedForm } from './refused-form.ts'
 
 const PATH = '/assessments'
 
 export const ASSESSMENT_ROUTES: readonly Route[] = [
   page(PATH, 'assessment.read', (visit) => listPage(visit, EMPTY_FORM, 200)),
+  csvFile({
+    path: PATH,
+    access: 'assessment.read',
+    columns: ({ nowMs }) => assessmentColumns(nowMs),
+    rows: allAssessments,
+  }),
   form(PATH, 'assessment.create', create),
   page(`${PATH}/:id`, 'assessment.read', (visit, { id }) => assessmentPage(visit, id, '', 200)),
   form(`${PATH}/:id/categories/:at`, 'assessment.change', saveCategory),
@@ -28,6 +35,16 @@ export const ASSESSMENT_ROUTES: readonly Route[] = [
     }
   }),
 ]
+
+/** Open ones first, then completed ones. */
+function allAssessments(visit: Visit): readonly OpenRow[] {
+  const { assessments } = visit.site.store
+  const { open, completed } = assessmentsView(visit)
+  return [
+    ...open,
+    ...completed.map((assessment) => ({ assessment, ...progressOf(assessments.categories(assessment)) })),
+  ]
+}
 
 const newAssessment = z.object({
   framework: z.enum(FRAMEWORK_IDS, 'Choose a framework'),

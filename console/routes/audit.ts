@@ -1,8 +1,7 @@
-import { csvOf } from '../design/table.tsx'
-import { csvAnswer } from '../http/answer.ts'
 import { page, type Route } from '../http/router.ts'
 import { Audit, auditColumns } from '../pages/audit.tsx'
-import { AUDIT_CSV_MAX, AUDIT_ENTRIES_PER_PAGE, auditView } from '../views/audit.ts'
+import { AUDIT_ENTRIES_PER_PAGE, auditView } from '../views/audit.ts'
+import { CSV_ROWS_MAX, csvFile } from './csv.ts'
 
 export const AUDIT_ROUTES: readonly Route[] = [
   page('/audit-log', 'audit.read', (visit) => {
@@ -10,7 +9,10 @@ export const AUDIT_ROUTES: readonly Route[] = [
     const view = auditView(visit, AUDIT_ENTRIES_PER_PAGE)
     return visit.page('Audit log', '/audit-log', Audit({ view, query: request.query, nowMs }))
   }),
-  page('/audit-log.csv', 'audit.read', (visit) => {
-    return csvAnswer('audit-log.csv', csvOf(auditColumns(visit.nowMs), auditView(visit, AUDIT_CSV_MAX).rows))
+  csvFile({
+    path: '/audit-log',
+    access: 'audit.read',
+    columns: ({ nowMs }) => auditColumns(nowMs),
+    rows: (visit) => auditView(visit, CSV_ROWS_MAX).rows,
   }),
 ]

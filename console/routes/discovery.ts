@@ -1,8 +1,8 @@
-import { csvOf, sorted, sortingOf } from '../design/table.tsx'
-import { csvAnswer } from '../http/answer.ts'
+import { sorted, sortingOf } from '../design/table.tsx'
 import { page, type Route } from '../http/router.ts'
 import { PLATFORMS_SORTING, Platforms, platformColumns } from '../pages/platforms.tsx'
 import { platformsView } from '../views/platforms.ts'
+import { csvFile } from './csv.ts'
 
 export const DISCOVERY_ROUTES: readonly Route[] = [
   page('/platforms', 'discovery.read', (visit) => {
@@ -11,9 +11,13 @@ export const DISCOVERY_ROUTES: readonly Route[] = [
     const view = platformsView(visit)
     return visit.page('Platforms', '/platforms', Platforms({ view, sorting, query: request.query, nowMs }))
   }),
-  page('/platforms.csv', 'discovery.read', (visit) => {
-    const columns = platformColumns(visit.nowMs)
-    const sorting = sortingOf(columns, visit.request.query, PLATFORMS_SORTING)
-    return csvAnswer('platforms.csv', csvOf(columns, sorted(platformsView(visit).rows, columns, sorting)))
+  csvFile({
+    path: '/platforms',
+    access: 'discovery.read',
+    columns: ({ nowMs }) => platformColumns(nowMs),
+    rows: (visit) => {
+      const columns = platformColumns(visit.nowMs)
+      return sorted(platformsView(visit).rows, columns, sortingOf(columns, visit.request.query, PLATFORMS_SORTING))
+    },
   }),
 ]

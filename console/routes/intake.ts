@@ -1,9 +1,8 @@
-import { csvOf } from '../design/table.tsx'
-import { csvAnswer } from '../http/answer.ts'
 import { page, type Route } from '../http/router.ts'
 import { Sensors, sensorColumns } from '../pages/sensors.tsx'
 import { Sources, sourceColumns } from '../pages/sources.tsx'
 import { sensorsView, sourcesView } from '../views/intake.ts'
+import { csvFile } from './csv.ts'
 
 /** Sources and sensors: what arrives, and from where. */
 export const INTAKE_ROUTES: readonly Route[] = [
@@ -15,9 +14,7 @@ export const INTAKE_ROUTES: readonly Route[] = [
     })
     return visit.page('Sources', '/sources', content)
   }),
-  page('/sources.csv', 'source.read', (visit) =>
-    csvAnswer('sources.csv', csvOf(sourceColumns(visit.nowMs), sourcesView(visit))),
-  ),
+  csvFile({ path: '/sources', access: 'source.read', columns: ({ nowMs }) => sourceColumns(nowMs), rows: sourcesView }),
   page('/sensors', 'source.read', (visit) => {
     const content = Sensors({
       view: sensorsView(visit),
@@ -26,7 +23,10 @@ export const INTAKE_ROUTES: readonly Route[] = [
     })
     return visit.page('Sensors', '/sensors', content)
   }),
-  page('/sensors.csv', 'source.read', (visit) =>
-    csvAnswer('sensors.csv', csvOf(sensorColumns(visit.nowMs), sensorsView(visit).rows)),
-  ),
+  csvFile({
+    path: '/sensors',
+    access: 'source.read',
+    columns: ({ nowMs }) => sensorColumns(nowMs),
+    rows: (visit) => sensorsView(visit).rows,
+  }),
 ]

@@ -1,14 +1,22 @@
+import { z } from 'zod'
+import { linkUrl } from '../../engine/admin/account-links.ts'
 import { Fault, isFault } from '../../engine/process/error-codes.ts'
 import { ROLES } from '../../engine/store/members.ts'
+import { EMPTY_FORM, type FormState, readForm } from '../form.ts'
 import { type Answer, redirect } from '../http/answer.ts'
 import { form, page, type Route } from '../http/router.ts'
 import type { Visit } from '../http/visit.ts'
-import { Members } from '../pages/members.tsx'
+import { Members, memberColumns, type NewInvitation } from '../pages/members.tsx'
+import { membersView } from '../views/members.ts'
+import { csvFile } from './csv.ts'
+import { refusedForm } from './refused-form.ts'
 
 const PATH = '/members'
 
 export const MEMBER_ROUTES: readonly Route[] = [
-  page(PATH, 'member.read', (visit) => membersPage(visit, '', 200)),
+  page(PATH, 'member.read', (visit) => membersPage(visit)),
+  csvFile({ path: PATH, access: 'member.read', columns: ({ nowMs }) => memberColumns(nowMs), rows: membersView }),
+  form(PATH, 'member.invite', addAndInvite, { confirmed: true }),
   form(
     `${PATH}/:name/role`,
     'member.role',
@@ -18,39 +26,92 @@ export const MEMBER_ROUTES: readonly Route[] = [
       if (role === undefined) {
         throw new Fault('USAGE', `Role: expected ${ROLES.join(', ')}, found ${JSON.stringify(named)}`)
       }
-      return changed(visit, 'role', () => visit.change('member.role', { name, role }))
+      return changed(visit, async () => {
+        await visit.change('member.role', { name, role })
+        return redirect(`${PATH}?done=role`)
+      })
     },
     { confirmed: true },
   ),
   form(
     `${PATH}/:name/remove`,
     'member.remove',
-    (visit, { name }) => changed(visit, 'removed', () => visit.change('member.remove', { name })),
+    (visit, { name }) =>
+      changed(visit, async () => {
+        await visit.change('member.remove', { name })
+        return redirect(`${PATH}?done=removed`)
+      }),
+    { confirmed: true },
+  ),
+  form(`${PATH}/:name/invite`, 'member.invite', (visit, { name }) => changed(visit, () => invite(visit, name)), {
+    confirmed: true,
+  }),
+  form(
+    `${PATH}/:name/withdraw`,
+    'invitation.withdraw',
+    async (visit, { name }) => {
+      await visit.change('invitation.withdraw', { name })
+      return redirect(`${PATH}?done=withdrawn`)
+    },
     { confirmed: true },
   ),
 ]
 
-/** Makes a change. If the change would leave no owner, the page shows an error. */
-async function changed(visit: Visit, done: string, make: () => Promise<unknown>): Promise<Answer> {
+const newMember = z.object({
+  name: z.string('Enter a name').trim().min(1, 'Enter a name'),
+  role: z.enum(ROLES, 'Choose a role'),
+})
+
+async function addAndInvite(visit: Visit): Promise<Answer> {
+  const { fields } = visit.request
+  const read = readForm(newMember, fields)
+  if ('state' in read) return membersPage(visit, { form: read.state, status: 400 })
   try {
-    await make()
-    return redirect(`${PATH}?done=${done}`)
+    const { name } = await visit.change('member.add', read.data)
+    return await invite(visit, name)
   } catch (error) {
-    if (!isFault(error, 'CONFLICT')) throw error
-    return membersPage(visit, error.message, 409)
+    const { state, status } = refusedForm(error, fields)
+    return membersPage(visit, { form: state, status })
   }
 }
 
-function membersPage(visit: Visit, error: string, status: number): Answer {
-  const { site, organization, identity, nowMs, request } = visit
+async function invite(visit: Visit, name: string): Promise<Answer> {
+  const { secret, expiresAtMs } = await visit.change('member.invite', { name })
+  const url = linkUrl(visit.request.origin, secret)
+  return membersPage(visit, { invitation: { name, url, expiresAtMs } })
+}
+
+/** Makes a change. If it is in conflict with the members, the page shows an error. */
+async function changed(visit: Visit, make: () => Promise<Answer>): Promise<Answer> {
+  try {
+    return await make()
+  } catch (error) {
+    if (!isFault(error, 'CONFLICT')) throw error
+    return membersPage(visit, { error: error.message, status: 409 })
+  }
+}
+
+interface Outcome {
+  readonly form?: FormState
+  readonly invitation?: NewInvitation
+  readonly error?: string
+  readonly status?: number
+}
+
+function membersPage(visit: Visit, outcome: Outcome = {}): Answer {
+  const { site, identity, nowMs, request } = visit
+  const { invitation, status = 200 } = outcome
   const content = Members({
-    members: site.store.environment.read(() => site.store.members.ofOrganization(organization.id)),
+    members: site.store.environment.read(() => membersView(visit)),
     self: identity.member.name,
     nowMs,
+    mayInvite: visit.may('member.invite'),
     maySetRole: visit.may('member.role'),
     mayRemove: visit.may('member.remove'),
-    error,
+    form: outcome.form ?? EMPTY_FORM,
+    invitation,
+    error: outcome.error ?? '',
     done: request.query.get('done') ?? '',
   })
-  return visit.page('Members', PATH, content, { status })
+  return visit.page('Members', PATH, content, { status, showsSecret: invitation !== undefined })
 }

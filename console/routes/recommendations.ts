@@ -1,34 +1,65 @@
 import { Fault } from '../../engine/process/error-codes.ts'
-import { RECOMMENDATION_STATUSES } from '../../engine/store/recommendations.ts'
-import { redirect } from '../http/answer.ts'
+import { RECOMMENDATION_STATUSES, type Recommendation } from '../../engine/store/recommendations.ts'
+import { type Answer, redirect } from '../http/answer.ts'
 import { form, page, type Route } from '../http/router.ts'
-import { Recommendations } from '../pages/recommendations.tsx'
+import type { Visit } from '../http/visit.ts'
+import { Recommendations, recommendationColumns } from '../pages/recommendations.tsx'
 import { recommendationsView } from '../views/recommendations.ts'
+import { CSV_ROWS_MAX, csvFile } from './csv.ts'
+import { refusedForm } from './refused-form.ts'
 
 const PATH = '/recommendations'
 
 export const RECOMMENDATION_ROUTES: readonly Route[] = [
-  page(PATH, 'recommendation.read', (visit) => {
-    const { query } = visit.request
-    const content = Recommendations({
-      view: recommendationsView(visit),
-      query,
-      mayChange: visit.may('recommendation.status'),
-      done: query.get('done') ?? '',
-    })
-    return visit.page('Recommendations', PATH, content)
+  page(PATH, 'recommendation.read', (visit) => recommendationsPage(visit, '', 200)),
+  csvFile({
+    path: PATH,
+    access: 'recommendation.read',
+    columns: ({ nowMs }) => recommendationColumns(nowMs),
+    rows: (visit) => recommendationsView(visit, CSV_ROWS_MAX).rows,
   }),
   form(`${PATH}/:id`, 'recommendation.status', async (visit, { id }) => {
     const { fields } = visit.request
+    const [owner] = fields.all('owner')
     const named = fields.text('status')
     const status = RECOMMENDATION_STATUSES.find((each) => each === named)
     if (status === undefined) {
       const expected = RECOMMENDATION_STATUSES.join(', ')
       throw new Fault('USAGE', `Status: expected ${expected}, found ${JSON.stringify(named)}`)
     }
-    await visit.change('recommendation.status', { id, status })
+    const before = existing(visit, id)
+    try {
+      // The owner first: it may be refused, and then nothing is changed.
+      if (owner !== undefined && owner.trim() !== before.owner) {
+        await visit.change('recommendation.owner', { id, owner: owner.trim() })
+      }
+      if (status !== before.status) await visit.change('recommendation.status', { id, status })
+    } catch (error) {
+      const { state, status } = refusedForm(error, fields)
+      return recommendationsPage(visit, state.errors[''] ?? '', status)
+    }
     const back = new URLSearchParams(fields.text('back').slice(0, 500))
-    back.set('done', 'status')
+    back.set('done', 'saved')
     return redirect(`${PATH}?${back}`)
   }),
 ]
+
+/** @throws Fault NOT_FOUND. */
+function existing({ site, organization }: Visit, id: string): Recommendation {
+  const all = site.store.environment.read(() => site.store.recommendations.ofOrganization(organization.id))
+  const found = all.find((each) => each.id === id)
+  if (found === undefined) throw new Fault('NOT_FOUND', 'This organization has no such recommendation')
+  return found
+}
+
+function recommendationsPage(visit: Visit, error: string, status: number): Answer {
+  const { query } = visit.request
+  const content = Recommendations({
+    view: visit.site.store.environment.read(() => recommendationsView(visit)),
+    query,
+    mayChange: visit.may('recommendation.status'),
+    error,
+    done: query.get('done') ?? '',
+  })
+  return visit.page('Recommendations', PATH, content, { status })
+}

@@ -3,7 +3,8 @@ import { nextScanMs } from '../../engine/scan/period.ts'
 import { SCAN_FREQUENCIES } from '../../engine/store/organizations.ts'
 import { redirect } from '../http/answer.ts'
 import { form, page, type Route } from '../http/router.ts'
-import { ScanFrequencyPage } from '../pages/scan-frequency.tsx'
+import { ScanFrequencyPage, scanColumns } from '../pages/scan-frequency.tsx'
+import { CSV_ROWS_MAX, csvFile } from './csv.ts'
 
 const PATH = '/scan-frequency'
 const SCANS_SHOWN = 20
@@ -21,6 +22,12 @@ export const SCAN_FREQUENCY_ROUTES: readonly Route[] = [
       done: request.query.get('done') ?? '',
     })
     return visit.page('Scan frequency', PATH, content)
+  }),
+  csvFile({
+    path: PATH,
+    access: 'organization.read',
+    columns: ({ nowMs }) => scanColumns(nowMs),
+    rows: ({ site, organization }) => site.store.scans.newest(organization.id, CSV_ROWS_MAX),
   }),
   form(PATH, 'organization.set', async (visit) => {
     const named = visit.request.fields.text('frequency')

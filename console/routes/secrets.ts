@@ -1,11 +1,13 @@
 import type { VNode } from 'preact'
 import type { Action } from '../../engine/admin/actions.ts'
+import type { Column } from '../design/table.tsx'
 import { EMPTY_FORM, type FormState } from '../form.ts'
 import { type Answer, redirect } from '../http/answer.ts'
 import { form, page, type Route } from '../http/router.ts'
 import type { Visit } from '../http/visit.ts'
 import type { CreatedSecret, SecretsProps } from '../pages/secrets.tsx'
 import type { SecretRow, SecretsView } from '../views/secrets.ts'
+import { csvFile } from './csv.ts'
 import { refusedForm } from './refused-form.ts'
 
 /** What a form that creates a secret contains, or the errors of the form. */
@@ -19,11 +21,12 @@ export interface SecretPages<Row extends SecretRow> {
   readonly actions: { readonly read: Action; readonly create: Action; readonly revoke: Action }
   readonly view: (visit: Visit) => SecretsView<Row>
   readonly content: (props: SecretsProps<Row>, visit: Visit) => VNode
+  readonly columns: (nowMs: number, mayRevoke: boolean) => readonly Column<Row>[]
   readonly readNew: (visit: Visit) => NewSecret
   readonly revoke: (visit: Visit, id: string) => Promise<unknown>
 }
 
-interface Outcome {
+export interface Outcome {
   readonly state: FormState
   readonly status: number
   readonly created?: CreatedSecret
@@ -46,6 +49,15 @@ export function secretRoutes<Row extends SecretRow>(pages: SecretPages<Row>): re
       },
       { confirmed: true },
     ),
+    csvFile({
+      path,
+      access: actions.read,
+      columns: ({ nowMs }) => pages.columns(nowMs, false),
+      rows: (visit) => {
+        const { active, ended } = pages.view(visit)
+        return [...active, ...ended]
+      },
+    }),
   ]
 }
 
@@ -60,7 +72,7 @@ async function created<Row extends SecretRow>(pages: SecretPages<Row>, visit: Vi
   }
 }
 
-function secretsPage<Row extends SecretRow>(
+export function secretsPage<Row extends SecretRow>(
   { path, title, actions, view, content }: SecretPages<Row>,
   visit: Visit,
   { state, status, created }: Outcome,

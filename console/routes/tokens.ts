@@ -1,4 +1,4 @@
-import { Tokens } from '../pages/tokens.tsx'
+import { Tokens, tokenColumns } from '../pages/tokens.tsx'
 import { tokensView } from '../views/tokens.ts'
 import { secretRoutes } from './secrets.ts'
 
@@ -8,6 +8,7 @@ export const TOKEN_ROUTES = secretRoutes({
   actions: { read: 'token.read', create: 'token.generate', revoke: 'token.revoke' },
   view: tokensView,
   content: Tokens,
+  columns: tokenColumns,
   readNew: (visit) => {
     const { fields } = visit.request
     const label = fields.text('label').trim()

@@ -4,7 +4,7 @@ import type { Visit } from '../http/visit.ts'
 import { type SecretRow, type SecretsView, secretRow, secretsView } from './secrets.ts'
 
 /** A key is marked if it was not used for this many days. */
-const UNUSED_DAYS = 90
+export const UNUSED_DAYS = 90
 
 export interface ApiKeyRow extends SecretRow {
   readonly scopes: readonly Scope[]

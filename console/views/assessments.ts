@@ -1,6 +1,8 @@
+import { itemKey } from '../../engine/assess/rules.ts'
 import { itemsOf } from '../../engine/assess/states.ts'
-import type { Assessment, AssessmentCategory } from '../../engine/store/assessments.ts'
+import type { Answer, Assessment, AssessmentCategory } from '../../engine/store/assessments.ts'
 import { FRAMEWORK_IDS, FRAMEWORKS, type FrameworkId } from '../../engine/store/framework.ts'
+import type { Store } from '../../engine/store/store.ts'
 import type { Visit } from '../http/visit.ts'
 
 export interface FrameworkRow {
@@ -10,6 +12,8 @@ export interface FrameworkRow {
   readonly last: Assessment | undefined
   /** The change of the score since the previous assessment; undefined if there is none. */
   readonly scoreChange: number | undefined
+  /** The open assessment that was changed last. */
+  readonly open: OpenRow | undefined
 }
 
 export interface OpenRow {
@@ -30,20 +34,40 @@ export interface AssessmentsView {
 export function assessmentsView({ site, organization }: Visit): AssessmentsView {
   const { assessments } = site.store
   const completed = assessments.completed(organization.id)
-  const open = assessments.ofOrganization(organization.id).filter(({ status }) => status !== 'completed')
+  const open = assessments
+    .ofOrganization(organization.id)
+    .filter(({ status }) => status !== 'completed')
+    .sort((a, b) => b.updatedAtMs - a.updatedAtMs || (a.id < b.id ? -1 : 1))
+    .map((assessment): OpenRow => ({ assessment, ...progressOf(assessments.categories(assessment)) }))
   return {
     frameworks: FRAMEWORK_IDS.map((id) => {
       const [last, before] = completed.filter(({ frameworkId }) => frameworkId === id)
-      const score = last?.result?.overallScore
-      const scoreBefore = before?.result?.overallScore
-      const scoreChange = score === undefined || scoreBefore === undefined ? undefined : score - scoreBefore
-      return { id, name: FRAMEWORKS[id], last, scoreChange }
+      return {
+        id,
+        name: FRAMEWORKS[id],
+        last,
+        scoreChange: changeOf(last, before),
+        open: open.find(({ assessment }) => assessment.frameworkId === id),
+      }
     }),
-    open: open
-      .sort((a, b) => b.updatedAtMs - a.updatedAtMs || (a.id < b.id ? -1 : 1))
-      .map((assessment) => ({ assessment, ...progressOf(assessments.categories(assessment)) })),
+    open,
     completed,
   }
+}
+
+function changeOf(last: Assessment | undefined, before: Assessment | undefined): number | undefined {
+  const score = last?.result?.overallScore
+  const scoreBefore = before?.result?.overallScore
+  return score === undefined || scoreBefore === undefined ? undefined : score - scoreBefore
+}
+
+/** The assessment of the same framework that was completed before this one. */
+export interface PreviousAssessment {
+  readonly assessment: Assessment
+  /** By the key of the item. */
+  readonly answers: ReadonlyMap<string, Answer>
+  /** The change of the overall score since then; undefined until this assessment is completed. */
+  readonly scoreChange: number | undefined
 }
 
 export interface AssessmentView {
@@ -51,6 +75,7 @@ export interface AssessmentView {
   readonly categories: readonly AssessmentCategory[]
   readonly answered: number
   readonly items: number
+  readonly previous: PreviousAssessment | undefined
 }
 
 export function assessmentView({ site, organization }: Visit, id: string): AssessmentView | undefined {
@@ -58,10 +83,27 @@ export function assessmentView({ site, organization }: Visit, id: string): Asses
   const assessment = site.store.assessments.get(organization.id, id)
   if (assessment === undefined) return undefined
   const categories = site.store.assessments.categories(assessment)
-  return { assessment, categories, ...progressOf(categories) }
+  return { assessment, categories, ...progressOf(categories), previous: previousOf(site.store, assessment) }
 }
 
-function progressOf(categories: readonly AssessmentCategory[]): { readonly answered: number; readonly items: number } {
+function previousOf({ assessments }: Store, assessment: Assessment): PreviousAssessment | undefined {
+  const previous = assessments
+    .completed(assessment.organizationId)
+    .filter(({ frameworkId }) => frameworkId === assessment.frameworkId)
+    .find(({ completion }) => assessment.completion === 0 || completion < assessment.completion)
+  if (previous === undefined) return undefined
+  const items = itemsOf(assessments.categories(previous))
+  return {
+    assessment: previous,
+    answers: new Map(items.map(({ id, answer }) => [itemKey(id), answer])),
+    scoreChange: changeOf(assessment, previous),
+  }
+}
+
+export function progressOf(categories: readonly AssessmentCategory[]): {
+  readonly answered: number
+  readonly items: number
+} {
   const items = itemsOf(categories)
   return { answered: items.filter(({ answer }) => answer !== 'unanswered').length, items: items.length }
 }

@@ -4,8 +4,6 @@ import type { Visit } from '../http/visit.ts'
 export const AUDIT_ENTRIES_PER_PAGE = 50
 /** Maximum number of entries that a filter reads for one page. */
 const READ_MAX = 5000
-/** Maximum number of entries in a CSV file. */
-export const AUDIT_CSV_MAX = 5000
 
 export interface AuditView {
   /** Newest first. */
@@ -23,7 +21,7 @@ export function auditView({ site, organization, request: { query } }: Visit, cou
   const last = auditLog.lastSequence(organization.id)
   const before = Number.parseInt(query.get('before') ?? '', 10) || last + 1
   const search = (query.get('q') ?? '').trim().slice(0, 100)
-  const read = auditLog.before(organization.id, before, search === '' ? countMax : READ_MAX)
+  const read = auditLog.before(organization.id, before, search === '' ? countMax : Math.max(READ_MAX, countMax))
   const rows = read.filter((entry) => search === '' || textOf(entry).includes(search.toLowerCase())).slice(0, countMax)
   // After a full page, the next page begins after its last row; otherwise, after the last entry
   // that was read.

@@ -1,3 +1,4 @@
+import { byPriority } from '../../engine/assess/publish.ts'
 import { FRAMEWORKS } from '../../engine/store/framework.ts'
 import {
   RECOMMENDATION_STATUSES,
@@ -19,29 +20,43 @@ export interface RecommendationsView {
   readonly framework: string
   /** The frameworks of the recommendations, for the filter. */
   readonly frameworks: readonly (readonly [id: string, name: string])[]
+  /** '': every owner. '-': recommendations without an owner. */
+  readonly owner: string
+  /** The owners of the recommendations, for the filter. */
+  readonly owners: readonly string[]
   /** From 1. */
   readonly page: number
   readonly pages: number
 }
 
-/** Recommendations, filtered and paged by the query's `status`, `framework` and `page`. */
-export function recommendationsView({ site, organization, request: { query } }: Visit): RecommendationsView {
+/** The value of the filter for recommendations without an owner. No name is a single hyphen. */
+export const NO_OWNER = '-'
+
+/** Recommendations, filtered and paged by the query's `status`, `framework`, `owner` and `page`. */
+export function recommendationsView(visit: Visit, perPage = RECOMMENDATIONS_PER_PAGE): RecommendationsView {
+  const { site, organization, request } = visit
+  const { query } = request
   const all = site.store.recommendations.ofOrganization(organization.id)
   const named = query.get('status')
   const status = named === 'all' ? 'all' : (RECOMMENDATION_STATUSES.find((each) => each === named) ?? 'to-do')
   const ids = [...new Set(all.map(({ frameworkId }) => frameworkId))].sort()
   const framework = ids.find((each) => each === query.get('framework')) ?? ''
+  const owners = [...new Set(all.map(({ owner }) => owner))].filter((each) => each !== '').sort()
+  const owner = [NO_OWNER, ...owners].find((each) => each === query.get('owner')) ?? ''
   const found = all
     .filter((each) => matches(each.status, status) && (framework === '' || each.frameworkId === framework))
-    .sort((a, b) => a.priority - b.priority || b.createdAtMs - a.createdAtMs || (a.id < b.id ? -1 : 1))
-  const pages = Math.max(1, Math.ceil(found.length / RECOMMENDATIONS_PER_PAGE))
+    .filter((each) => owner === '' || each.owner === (owner === NO_OWNER ? '' : owner))
+    .sort(byPriority)
+  const pages = Math.max(1, Math.ceil(found.length / perPage))
   const page = Math.min(pages, Math.max(1, Number.parseInt(query.get('page') ?? '1', 10) || 1))
   return {
-    rows: found.slice((page - 1) * RECOMMENDATIONS_PER_PAGE, page * RECOMMENDATIONS_PER_PAGE),
+    rows: found.slice((page - 1) * perPage, page * perPage),
     found: found.length,
     total: all.length,
     status,
     framework,
+    owner,
+    owners,
     frameworks: ids.map((id) => [id, FRAMEWORKS[id]]),
     page,
     pages,

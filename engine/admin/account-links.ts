@@ -64,11 +64,27 @@ export class AccountLinkChanges {
       }
       if (member.userId !== undefined) throw new Fault('CONFLICT', `${member.name} can sign in already`)
       const { name } = member
-      for (const link of store.accountLinks.all()) {
-        if (link.organizationId === organizationId && link.name === name) store.accountLinks.remove(link)
-      }
+      store.accountLinks.removeInvitation(organizationId, name)
       const result = addLink(store, clock, { kind: 'invitation', organizationId, name })
       return { organizationId, subject: name, result }
+    })
+  }
+
+  /**
+   * Makes the link of an invitation invalid. The member keeps the role, and can be invited again.
+   *
+   * @throws Fault NOT_FOUND, NOT_ALLOWED.
+   */
+  withdraw(organization: Organization, memberName: string): void {
+    const { store } = this.#changes
+    const organizationId = organization.id
+    this.#changes.make('invitation.withdraw', organizationId, () => {
+      // Names differ in case only for people.
+      const name = store.members.get(organizationId, memberName)?.name ?? memberName
+      if (store.accountLinks.removeInvitation(organizationId, name) === undefined) {
+        throw new Fault('NOT_FOUND', `${JSON.stringify(memberName)} has no invitation in ${organization.name}`)
+      }
+      return { organizationId, subject: name, result: undefined }
     })
   }
 

@@ -32,6 +32,7 @@ export const ACTIONS = {
   'member.role': 'owner',
   'member.remove': 'owner',
   'member.invite': 'owner',
+  'invitation.withdraw': 'owner',
   'member.accept': 'viewer',
   'setup-link.create': 'operator',
   'password-link.create': 'operator',
@@ -62,6 +63,7 @@ export const ACTIONS = {
   'assessment.complete': 'admin',
   'assessment.remove': 'admin',
   'recommendation.status': 'member',
+  'recommendation.owner': 'member',
 } as const satisfies Record<string, Role | 'operator'>
 export type Action = keyof typeof ACTIONS
 
@@ -73,6 +75,7 @@ export const REMOVALS: ReadonlySet<Action> = new Set<Action>([
   'token.revoke',
   'token.unbind',
   'member.remove',
+  'invitation.withdraw',
   'organization.remove',
   'approval.remove',
   'registry.remove',

@@ -85,6 +85,8 @@ export class MemberChanges {
  */
 export function removeMember(store: Store, member: Member): void {
   store.members.remove(member)
+  // Otherwise the link would make its holder the next member with this name.
+  store.accountLinks.removeInvitation(member.organizationId, member.name)
   const user = member.userId === undefined ? undefined : store.users.get(member.userId)
   if (user === undefined || store.members.ofUser(user.id).length > 0) return
   for (const session of store.sessions.ofUser(user.id)) store.sessions.remove(session)

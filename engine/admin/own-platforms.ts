@@ -22,6 +22,12 @@ import { Changes } from './changes.ts'
 /** Maximum number of ids in the subject of an audit entry. */
 const IDS_NAMED_MAX = 20
 
+/** The content of a registry file that was read already. */
+export interface ReadRegistryFile {
+  readonly name: string
+  readonly changes: RegistryFile
+}
+
 /** A change of an organization's own platforms, with the scan that will apply it. */
 export interface OwnPlatformChange {
   readonly platforms: readonly OwnPlatform[]
@@ -47,11 +53,11 @@ export class OwnPlatformChanges {
    *
    * @throws Fault REGISTRY_FILE, CONFLICT at a limit, NOT_FOUND, NOT_ALLOWED.
    */
-  add(organization: Organization | undefined, shared: Catalog, file: string): OwnPlatformChange {
+  add(organization: Organization | undefined, shared: Catalog, given: string | ReadRegistryFile): OwnPlatformChange {
     // The stored entries are replaced, so they cannot complete an entry of the file.
     const changed = organization === undefined ? loadCatalog() : shared
     const stored = this.#changes.store.ownPlatforms.ofOrganization(organization?.id ?? SERVICE_WIDE)
-    const changes = checkedFile(changed, file, stored)
+    const { name: file, changes } = checkedFile(changed, given, stored)
     const added = entriesOf(changes, this.#changes.clock.nowMs(), false)
     const action = organization === undefined ? 'registry.add-service-wide' : 'registry.add'
     return this.#make(action, organization, basename(file), added, (before) => {
@@ -85,7 +91,7 @@ export class OwnPlatformChanges {
    * @throws Fault REGISTRY_FILE.
    */
   provision(file: string): void {
-    const wanted = entriesOf(checkedFile(loadCatalog(), file), this.#changes.clock.nowMs(), true)
+    const wanted = entriesOf(checkedFile(loadCatalog(), file).changes, this.#changes.clock.nowMs(), true)
     const { put, remove } = this.#provisioning(wanted)
     if (put.length + remove.length === 0) return
     this.#make('registry.provision', undefined, basename(file), wanted, () => this.#provisioning(wanted))
@@ -155,9 +161,14 @@ export function provisionRegistry(store: Store, file: string, clock: Clock, log:
 }
 
 /** @param stored entries that those of the file replace */
-function checkedFile({ platforms }: Catalog, file: string, stored: readonly OwnPlatform[] = []): RegistryFile {
+function checkedFile(
+  { platforms }: Catalog,
+  given: string | ReadRegistryFile,
+  stored: readonly OwnPlatform[] = [],
+): ReadRegistryFile {
+  const file = typeof given === 'string' ? given : given.name
   try {
-    const changes = readRegistryFile(file)
+    const changes = typeof given === 'string' ? readRegistryFile(file) : given.changes
     const known = new Set(platforms.map(({ id }) => id))
     const replaced = new Set(stored.map(({ entry }) => entry.id))
     for (const entry of changes.platforms) {
@@ -166,7 +177,7 @@ function checkedFile({ platforms }: Catalog, file: string, stored: readonly OwnP
       throw new Fault('REGISTRY_FILE', `${file}: ${entry.id}: ${why}; posture-admin registry export prints them`)
     }
     checkChanges(platforms, file, changes, loadCatalog().platforms)
-    return changes
+    return { name: file, changes }
   } catch (error) {
     if (error instanceof RegistryFileError) throw new Fault('REGISTRY_FILE', error.message, { cause: error })
     throw error

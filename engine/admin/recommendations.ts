@@ -2,7 +2,7 @@ import { publishRecommendations } from '../assess/publish.ts'
 import { withStatus } from '../assess/recommendation.ts'
 import type { Organization } from '../store/organizations.ts'
 import type { Recommendation, RecommendationStatus } from '../store/recommendations.ts'
-import type { Changes } from './changes.ts'
+import { type Changes, checkText } from './changes.ts'
 import { byIdPrefix } from './id-prefix.ts'
 
 export class RecommendationChanges {
@@ -32,6 +32,24 @@ export class RecommendationChanges {
         details: { id, framework, item, status, was: before.status },
         result,
       }
+    })
+  }
+
+  /**
+   * Sets who carries a recommendation out: a name or e-mail address; '' for nobody.
+   *
+   * @throws Fault USAGE, NOT_FOUND, CONFLICT, NOT_ALLOWED.
+   */
+  setOwner(organization: Organization, idOrPrefix: string, owner: string): Recommendation {
+    if (owner !== '') checkText('owner', owner)
+    const { store } = this.#changes
+    const organizationId = organization.id
+    return this.#changes.make('recommendation.owner', organizationId, () => {
+      const before = byIdPrefix(store.recommendations.ofOrganization(organizationId), idOrPrefix, 'recommendation')
+      const result: Recommendation = { ...before, owner }
+      store.recommendations.put(result)
+      const { id, frameworkId: framework, itemId: item, title: subject } = result
+      return { organizationId, subject, details: { id, framework, item, owner, was: before.owner }, result }
     })
   }
 }

@@ -74,5 +74,6 @@ function recommended(
     status: 'open',
     createdAtMs: nowMs,
     statusChangedAtMs: nowMs,
+    owner: '',
   }
 }

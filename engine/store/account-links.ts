@@ -39,6 +39,12 @@ export class AccountLinks {
     return Array.from(this.#records.range(Buffer.alloc(0)), ({ value }) => value)
   }
 
+  /** Invitations of an organization, by member, also expired ones. */
+  invitations(organizationId: string): Map<string, AccountLink> {
+    const links = this.all().filter((link) => link.kind === 'invitation' && link.organizationId === organizationId)
+    return new Map(links.map((link) => [link.name, link]))
+  }
+
   /** Inside a transaction of the caller. */
   put(link: AccountLink): void {
     this.#records.put(Buffer.from(link.hash, 'hex'), link)
@@ -52,6 +58,13 @@ export class AccountLinks {
   /** Inside the transaction that removes the organization. */
   removeOfOrganization(organizationId: string): void {
     for (const link of this.all()) if (link.organizationId === organizationId) this.remove(link)
+  }
+
+  /** Inside the transaction that removes the member. */
+  removeInvitation(organizationId: string, memberName: string): AccountLink | undefined {
+    const link = this.invitations(organizationId).get(memberName)
+    if (link !== undefined) this.remove(link)
+    return link
   }
 
   /** Inside the transaction that removes the user. */

@@ -82,6 +82,17 @@ export class AuditLog {
     return removed
   }
 
+  /** The number of entries that removeOlderThan would remove. */
+  countOlderThan(organizationId: string, timeMs: number): number {
+    const last = this.#entries.last(uuidBytes(organizationId))?.sequence
+    let count = 0
+    for (const { value } of this.#entries.range(uuidBytes(organizationId))) {
+      if (value.timeMs >= timeMs || value.sequence === last) break
+      count++
+    }
+    return count
+  }
+
   /** Requires a write transaction. */
   #removeBefore(organizationId: string, sequenceMin: number): void {
     for (const { sequence } of this.#oldest(organizationId)) {

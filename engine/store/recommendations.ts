@@ -20,6 +20,8 @@ export interface Recommendation {
   readonly category: string
   readonly createdAtMs: number
   readonly statusChangedAtMs: number
+  /** Who carries it out; '' if nobody does. The API's fields are fixed, so it is not in the API. */
+  readonly owner: string
 }
 
 /**

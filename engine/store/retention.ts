@@ -26,6 +26,16 @@ export function retentionOf({ retention }: Organization): Retention {
   }
 }
 
+/** The number of records that a retention would remove now. */
+export function expiredNow(store: Store, organizationId: string, retention: Retention, nowMs: number): Removed {
+  const before = (days: number): number => nowMs - days * DAY_MS
+  return {
+    scans: store.scans.countOldest(organizationId, before(retention.scanDays)),
+    auditEntries: store.auditLog.countOlderThan(organizationId, before(retention.auditDays)),
+    sources: store.sources.countSilent(organizationId, before(retention.sourceDays)),
+  }
+}
+
 /**
  * Removes expired records of an organization, one transaction per step. The caller can yield
  * between steps. Yields what each step removed.

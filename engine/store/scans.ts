@@ -147,15 +147,25 @@ export class Scans {
    * transaction.
    */
   removeOldest(organizationId: string, countMax: number, beforeMs = Number.POSITIVE_INFINITY): number {
-    if (countMax <= 0) return 0
+    const expired = this.#expired(organizationId, countMax, beforeMs)
+    for (const key of expired) this.#records.remove(key)
+    return expired.length
+  }
+
+  /** The number of scans that removeOldest would remove. */
+  countOldest(organizationId: string, beforeMs: number): number {
+    return this.#expired(organizationId, Number.POSITIVE_INFINITY, beforeMs).length
+  }
+
+  #expired(organizationId: string, countMax: number, beforeMs: number): Buffer[] {
+    if (countMax <= 0) return []
     const shown = this.last(organizationId, ({ status }) => status === 'completed')?.id
     const expired: Buffer[] = []
     for (const { key, value } of this.#records.range(uuidBytes(organizationId))) {
       if (expired.length >= countMax || value.requestedAtMs >= beforeMs) break
       if (value.id !== shown && (value.status === 'completed' || value.status === 'failed')) expired.push(key)
     }
-    for (const key of expired) this.#records.remove(key)
-    return expired.length
+    return expired
   }
 }
 

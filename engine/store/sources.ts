@@ -118,13 +118,23 @@ export class Sources {
    * rows. Returns how many were removed. Requires a write transaction.
    */
   removeSilent(organizationId: string, beforeMs: number, countMax: number): number {
-    const expired: { readonly key: Buffer; readonly value: StoredSource }[] = []
-    for (const source of this.#sources.range(uuidBytes(organizationId))) {
-      if (expired.length >= countMax) break
-      if (source.value.lastSeenMs < beforeMs && !isShared(source.value)) expired.push(source)
-    }
+    const expired = this.#silent(organizationId, beforeMs, countMax)
     if (expired.length > 0) this.#forget(organizationId, expired)
     return expired.length
+  }
+
+  /** The number of sources that removeSilent would remove. */
+  countSilent(organizationId: string, beforeMs: number): number {
+    return this.#silent(organizationId, beforeMs, Number.POSITIVE_INFINITY).length
+  }
+
+  #silent(organizationId: string, beforeMs: number, countMax: number): { key: Buffer; value: StoredSource }[] {
+    const silent: { key: Buffer; value: StoredSource }[] = []
+    for (const source of this.#sources.range(uuidBytes(organizationId))) {
+      if (silent.length >= countMax) break
+      if (source.value.lastSeenMs < beforeMs && !isShared(source.value)) silent.push(source)
+    }
+    return silent
   }
 
   #forget(organizationId: string, expired: readonly { readonly key: Buffer; readonly value: StoredSource }[]): void {

@@ -1,3 +1,4 @@
+import { parse } from 'csv-parse/sync'
 import t from 'tap'
 import { publishedList } from '../support/assessments.ts'
 import { serveConsole, type TestConsole } from '../support/console.ts'
@@ -9,7 +10,7 @@ async function assessed(site: TestConsole, answer: string): Promise<string> {
   const admin = site.signIn('a', 'admin')
   const { headers } = await admin.post('/assessments', { framework: 'ai-security', title: '' })
   const path = String(headers['location'])
-  const [assessment] = store.assessments.ofOrganization(organization.id)
+  const assessment = store.assessments.get(organization.id, path.slice('/assessments/'.length))
   if (assessment === undefined) throw new Error('no assessment')
   for (const [at, { items }] of store.assessments.categories(assessment).entries()) {
     const fields = items.flatMap((_, index) => [
@@ -40,7 +41,7 @@ t.test('an assessment goes from its draft to a score, and its recommendations to
 
   const [first] = store.recommendations.ofOrganization(organization.id)
   const changed = await admin.post(`/recommendations/${first?.id}`, { status: 'dismissed', back: 'status=open' })
-  t.match(changed, { status: 303, headers: { location: '/recommendations?status=open&done=status' } })
+  t.match(changed, { status: 303, headers: { location: '/recommendations?status=open&done=saved' } })
   const published = JSON.stringify(publishedList(store, organization.id, 'recommendations'))
   t.match(published, /dismissed/)
   t.match((await admin.get('/recommendations?status=dismissed')).text, new RegExp(`/recommendations/${first?.id}`))
@@ -75,4 +76,58 @@ t.test('an unfinished assessment is not completed; a member answers and does not
   t.equal((await foreign.get(path)).status, 404)
   t.equal((await foreign.post(`${path}/complete`)).status, 404)
   t.notMatch((await foreign.get('/assessments')).text, /Autumn/)
+})
+
+t.test('recommendations have owners, which filter the list; the API does not show them', async (t) => {
+  const site = await serveConsole(t)
+  const { store, organization } = site
+  const path = await assessed(site, 'no')
+  const admin = site.signIn('a', 'admin')
+  await admin.post(`${path}/complete`)
+  const [first, second] = store.recommendations.ofOrganization(organization.id)
+  const before = store.auditLog.lastSequence(organization.id)
+  const change = { status: 'open', owner: ' grace@acme.example ' }
+  t.match(await admin.post(`/recommendations/${first?.id}`, change), { status: 303 })
+  const [entry, ...others] = store.auditLog.ofOrganization(organization.id).slice(before)
+  t.match(entry, { action: 'recommendation.owner', details: { owner: 'grace@acme.example', was: '' } })
+  t.same(others, [], 'the status did not change')
+  const of = async (owner: string) => (await admin.get(`/recommendations?owner=${encodeURIComponent(owner)}`)).text
+  t.match(await of('grace@acme.example'), `/recommendations/${first?.id}`)
+  t.notMatch(await of('grace@acme.example'), `/recommendations/${second?.id}`)
+  t.notMatch(await of('-'), `/recommendations/${first?.id}`)
+  const rows = parse((await admin.get('/recommendations.csv?owner=grace%40acme.example')).text, { columns: true })
+  t.match(rows, [{ Owner: 'grace@acme.example', Status: 'open' }])
+  t.equal((rows as unknown[]).length, 1)
+  t.notMatch(JSON.stringify(publishedList(store, organization.id, 'recommendations')), /grace|"owner"/)
+  const wrong = await admin.post(`/recommendations/${first?.id}`, { status: 'completed', owner: 'x'.repeat(300) })
+  t.match(wrong, { status: 400, text: /owner: expected one line of 1 to 255 bytes/ })
+  t.equal(store.recommendations.ofOrganization(organization.id)[0]?.status, 'open', 'nothing is changed')
+  await admin.post(`/recommendations/${first?.id}`, { status: 'open', owner: '' })
+  t.equal(store.recommendations.ofOrganization(organization.id)[0]?.owner, '')
+  // A later assessment keeps the owner.
+  await admin.post(`/recommendations/${first?.id}`, { status: 'open', owner: 'grace@acme.example' })
+  const again = await assessed(site, 'no')
+  await admin.post(`${again}/complete`)
+  t.equal(store.recommendations.ofOrganization(organization.id)[0]?.owner, 'grace@acme.example')
+})
+
+t.test('an assessment is compared with the one that was completed before', async (t) => {
+  const site = await serveConsole(t)
+  const admin = site.signIn('a', 'admin')
+  const first = await assessed(site, 'no')
+  t.notMatch((await admin.get(first)).text, /Compared with/)
+  await admin.post(`${first}/complete`)
+  const second = await assessed(site, 'yes')
+  t.match((await admin.get(second)).text, /Compared with the last assessment.*was: No/s)
+  await admin.post(`${second}/complete`)
+  const { text } = await admin.get(second)
+  t.match(text, /Score 0 → 100 \(\+100\)/)
+  t.match(text, /(\d+) better, 0 worse, 0 unchanged of \1 items/)
+  t.notMatch((await admin.get(first)).text, /Compared with/, 'the earlier one is compared with nothing')
+  t.match((await admin.get('/assessments')).text, /1 of 8 assessed/)
+  const rows = parse((await admin.get('/assessments.csv')).text, { columns: true })
+  t.match(rows, [
+    { Framework: 'AI Security', Status: 'completed', Score: '100', Grade: 'A' },
+    { Framework: 'AI Security', Status: 'completed', Score: '0', Grade: 'F' },
+  ])
 })

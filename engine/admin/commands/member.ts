@@ -3,7 +3,7 @@ import { type Member, ROLES, type Role } from '../../store/members.ts'
 import { changeOptions, ofOrganization, sharedOptions, show, timeText, withStore } from './context.ts'
 import { addInviteCommand } from './setup-link.ts'
 
-/** posture-admin member add | role | remove | invite | list */
+/** posture-admin member add | role | remove | invite | withdraw | list */
 export function addMemberCommands(program: Command): void {
   const member = program.command('member').description('Manage the members of an organization and their roles')
 
@@ -39,6 +39,23 @@ export function addMemberCommands(program: Command): void {
   )
 
   addInviteCommand(member)
+
+  const withdraw = ofOrganization(
+    changeOptions(
+      member
+        .command('withdraw')
+        .description('Withdraw the invitation of a member, who can be invited again')
+        .argument('<name>', 'Name of the member'),
+    ),
+  )
+  withdraw.action((name: string, options: { org?: string }) =>
+    withStore(withdraw, ({ store, administration }) => {
+      const organization = administration.organization(options.org)
+      administration.accountLinks.withdraw(organization, name)
+      const member = store.members.get(organization.id, name)
+      print(withdraw, member === undefined ? [] : [member])
+    }),
+  )
 
   const list = ofOrganization(sharedOptions(member.command('list').description('List the members of an organization')))
   list.action((options: { org?: string }) =>

@@ -8,9 +8,10 @@ interface Filter {
   readonly org?: string
   readonly status?: RecommendationStatus
   readonly framework?: FrameworkId
+  readonly owner?: string
 }
 
-/** posture-admin recommendation list | set */
+/** posture-admin recommendation list | set | assign */
 export function addRecommendationCommands(program: Command): void {
   const recommendation = program
     .command('recommendation')
@@ -21,13 +22,15 @@ export function addRecommendationCommands(program: Command): void {
   )
     .addOption(new Option('--status <status>', 'Show only this status').choices(RECOMMENDATION_STATUSES))
     .addOption(new Option('--framework <framework>', 'Show only this framework').choices(FRAMEWORK_IDS))
-  list.action(({ org, status, framework }: Filter) =>
+    .addOption(new Option('--owner <name>', "Show only those of this owner; '' for those without one"))
+  list.action(({ org, status, framework, owner }: Filter) =>
     withStore(list, ({ store, administration }) => {
       const all = store.recommendations.ofOrganization(administration.organization(org).id)
       const wanted = all.filter(
         (each) =>
           (status === undefined || each.status === status) &&
-          (framework === undefined || each.frameworkId === framework),
+          (framework === undefined || each.frameworkId === framework) &&
+          (owner === undefined || each.owner === owner),
       )
       print(list, wanted.sort(byPriority))
     }),
@@ -46,6 +49,21 @@ export function addRecommendationCommands(program: Command): void {
       print(set, [administration.recommendations.setStatus(administration.organization(options.org), id, status)])
     }),
   )
+
+  const assign = ofOrganization(
+    changeOptions(
+      recommendation
+        .command('assign')
+        .description('Set who carries a recommendation out')
+        .argument('<id>', 'Id of the recommendation, or at least its first 8 characters')
+        .argument('<owner>', "Name or e-mail address; '' for nobody"),
+    ),
+  )
+  assign.action((id: string, owner: string, options: { org?: string }) =>
+    withStore(assign, ({ administration }) => {
+      print(assign, [administration.recommendations.setOwner(administration.organization(options.org), id, owner)])
+    }),
+  )
 }
 
 function print(command: Command, recommendations: readonly Recommendation[]): void {
@@ -57,6 +75,7 @@ function print(command: Command, recommendations: readonly Recommendation[]): vo
       ['Framework', 'framework_id', { hide: 3 }],
       ['Item', 'item_id', { hide: 4 }],
       ['Category', 'category', { hide: 5 }],
+      ['Owner', 'owner', { hide: 6, wrap: true }],
       ['Recommendation', 'title', { wrap: true }],
     ],
     rows: recommendations.map((each) => ({
@@ -67,6 +86,7 @@ function print(command: Command, recommendations: readonly Recommendation[]): vo
       framework_id: each.frameworkId,
       item_id: each.itemId,
       category: each.category,
+      owner: each.owner,
       created_at: timeText(each.createdAtMs),
       status_changed_at: timeText(each.statusChangedAtMs),
     })),

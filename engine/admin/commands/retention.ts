@@ -2,7 +2,7 @@ import { type Command, Option } from 'commander'
 import { RETENTION_DAYS_MAX } from '../../limits.ts'
 import { Fault } from '../../process/error-codes.ts'
 import type { Organization, Retention } from '../../store/organizations.ts'
-import { RETENTION_DAYS_MIN, retentionOf } from '../../store/retention.ts'
+import { expiredNow, RETENTION_DAYS_MIN, type Removed, retentionOf } from '../../store/retention.ts'
 import { changeOptions, countOption, ofOrganization, sharedOptions, show, withStore } from './context.ts'
 
 interface Days {
@@ -10,6 +10,7 @@ interface Days {
   readonly scans?: number
   readonly audit?: number
   readonly sources?: number
+  readonly dryRun?: boolean
 }
 
 /** posture-admin retention show | set | apply */
@@ -29,8 +30,9 @@ export function addRetentionCommands(program: Command): void {
       days('audit', `Keep audit entries for this many days, at least ${RETENTION_DAYS_MIN.auditDays}`, 'auditDays'),
     )
     .addOption(days('sources', 'Keep inactive senders for this many days', 'sourceDays'))
-  set.action(({ org, scans, audit, sources }: Days) =>
-    withStore(set, ({ administration }) => {
+    .addOption(new Option('--dry-run', 'Only count what the retention would delete now'))
+  set.action(({ org, scans, audit, sources, dryRun }: Days) =>
+    withStore(set, ({ administration, store, clock }) => {
       const given = {
         ...(scans === undefined ? {} : { scanDays: scans }),
         ...(audit === undefined ? {} : { auditDays: audit }),
@@ -39,7 +41,10 @@ export function addRetentionCommands(program: Command): void {
       if (Object.keys(given).length === 0) {
         throw new Fault('USAGE', 'nothing to change: give --scans, --audit or --sources')
       }
-      print(set, administration.retention.set(administration.organization(org), given))
+      const organization = administration.organization(org)
+      if (dryRun !== true) return print(set, administration.retention.set(organization, given))
+      const days = { ...retentionOf(organization), ...given }
+      printRemoved(set, expiredNow(store, organization.id, days, clock.nowMs()), 'Would delete')
     }),
   )
 
@@ -48,17 +53,20 @@ export function addRetentionCommands(program: Command): void {
   )
   apply.action(({ org }: Days) =>
     withStore(apply, ({ administration }) => {
-      const { scans, auditEntries, sources } = administration.retention.apply(administration.organization(org))
-      show(apply, {
-        columns: [
-          ['Deleted scans', 'scans'],
-          ['Deleted audit entries', 'audit_entries'],
-          ['Deleted senders', 'sources'],
-        ],
-        rows: [{ scans, audit_entries: auditEntries, sources }],
-      })
+      printRemoved(apply, administration.retention.apply(administration.organization(org)), 'Deleted')
     }),
   )
+}
+
+function printRemoved(command: Command, { scans, auditEntries, sources }: Removed, verb: string): void {
+  show(command, {
+    columns: [
+      [`${verb} scans`, 'scans'],
+      [`${verb} audit entries`, 'audit_entries'],
+      [`${verb} senders`, 'sources'],
+    ],
+    rows: [{ scans, audit_entries: auditEntries, sources }],
+  })
 }
 
 function print(command: Command, organization: Organization): void {

@@ -403,6 +403,7 @@ function fill({ store, acme }: Opened, count: number): Recommendation[] {
       category: 'All',
       createdAtMs: at,
       statusChangedAtMs: at,
+      owner: '',
     }),
   )
   store.environment.write(() => {

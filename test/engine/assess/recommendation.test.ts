@@ -15,6 +15,7 @@ const KNOWN: Recommendation = {
   category: 'Old',
   createdAtMs: 10,
   statusChangedAtMs: 20,
+  owner: '',
 }
 
 function after(answer: Answer, before?: RecommendationStatus): Recommendation[] {

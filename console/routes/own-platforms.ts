@@ -1,0 +1,180 @@
+import { z } from 'zod'
+import { registryFileOf } from '../../engine/admin/registry-export.ts'
+import { Fault } from '../../engine/process/error-codes.ts'
+import { SERVICE_WIDE } from '../../engine/store/own-platforms.ts'
+import { checkChanges, loadCatalog } from '../../registry/catalog.ts'
+import { hostNameFault } from '../../registry/domain-name.ts'
+import { platformId } from '../../registry/platform.ts'
+import { PLATFORM_TYPES, type PlatformType } from '../../registry/platform-type.ts'
+import {
+  type ChangedEntry,
+  lineOfError,
+  type RegistryFile,
+  RegistryFileError,
+  readRegistryText,
+} from '../../registry/registry-file.ts'
+import { EMPTY_FORM, type FormState, readForm } from '../form.ts'
+import { type Answer, jsonFileAnswer, redirect } from '../http/answer.ts'
+import { form, page, type Route } from '../http/router.ts'
+import type { Visit } from '../http/visit.ts'
+import { OwnPlatforms, ownPlatformColumns } from '../pages/own-platforms.tsx'
+import { ownPlatformsView } from '../views/own-platforms.ts'
+import { csvFile } from './csv.ts'
+import { refusedForm } from './refused-form.ts'
+
+const PATH = '/own-platforms'
+/** Reading YAML of this size takes 100 ms. posture-admin registry add reads larger files. */
+const TEXT_BYTES_MAX = 128 * 1024
+/** In a form, one byte takes up to three. */
+const FORM_BYTES_MAX = 3 * TEXT_BYTES_MAX + 1024
+/** What errors and the audit log call the pasted file. */
+const FILE_NAME = 'console'
+
+export const OWN_PLATFORM_ROUTES: readonly Route[] = [
+  page(PATH, 'discovery.read', (visit) => ownPlatformsPage(visit, {}, 200)),
+  csvFile({
+    path: PATH,
+    access: 'discovery.read',
+    columns: ({ nowMs }) => ownPlatformColumns(nowMs),
+    rows: ownPlatformsView,
+  }),
+  page(`${PATH}/registry.json`, 'discovery.read', ({ site, organization }) => {
+    const { ownPlatforms } = site.store
+    const serviceWide = ownPlatforms.changes(SERVICE_WIDE)
+    const own = ownPlatforms.changes(organization.id)
+    return jsonFileAnswer('registry.json', registryFileOf(loadCatalog().platforms, serviceWide, own))
+  }),
+  form(PATH, 'registry.add', addOne),
+  form(`${PATH}/file`, 'registry.add', addFile, { bodyBytesMax: FORM_BYTES_MAX }),
+  form(`${PATH}/:id/remove`, 'registry.remove', async (visit, { id }) => {
+    await visit.change('registry.remove', { ids: [id] })
+    return redirect(`${PATH}?done=removed`)
+  }),
+]
+
+const domainLines = z
+  .string('Enter a domain')
+  .transform((text) => text.split(/[\s,]+/).filter((each) => each !== ''))
+  .superRefine((domains, context) => {
+    if (domains.length === 0) context.addIssue({ code: 'custom', message: 'Enter a domain' })
+    for (const [at, domain] of domains.entries()) {
+      const fault = hostNameFault(domain)
+      if (fault !== undefined) context.addIssue({ code: 'custom', message: `Line ${at + 1}, ${domain}: ${fault}` })
+    }
+  })
+
+const newPlatform = z.object({
+  name: z.string('Enter a name').trim().min(1, 'Enter a name').max(80, 'At most 80 characters'),
+  domains: domainLines,
+  type: z.enum(Object.keys(PLATFORM_TYPES) as [PlatformType, ...PlatformType[]], 'Choose a category'),
+  vendor: z.string().trim().max(80, 'At most 80 characters').default(''),
+  risk: z.coerce.number('Enter a number').int('Enter a whole number').min(0, 'At least 0').max(100, 'At most 100'),
+  why: z.string('Enter a reason').trim().min(1, 'Enter a reason').max(300, 'At most 300 characters'),
+})
+
+async function addOne(visit: Visit): Promise<Answer> {
+  const { fields } = visit.request
+  const read = readForm(newPlatform, fields)
+  const again = (errors: FormState['errors'], status = 400): Answer =>
+    ownPlatformsPage(visit, { form: { values: fields, errors } }, status)
+  if ('state' in read) return again(read.state.errors)
+  const { name, domains, type, vendor, risk, why } = read.data
+  const id = idOf(name)
+  if (!platformId.safeParse(id).success) return again({ name: 'Use letters or digits from a to z' })
+  const known = visit.site.registry.catalogOf(visit.organization.id).platforms.find((each) => each.id === id)
+  if (known !== undefined) {
+    return again({ name: `The registry has ${known.name} already. To change it, add a registry file` }, 409)
+  }
+  const entry: ChangedEntry = {
+    id,
+    name,
+    vendor: vendor === '' ? name : vendor,
+    platform_type: type,
+    url: `https://${domains[0]}`,
+    risk: { score: risk, why },
+    source: [`console of ${visit.organization.name}`.slice(0, 300)],
+    domains: domains.map((domain) => ({ domain, match: 'suffix', role: 'web', specificity: 1, evidence: 'listed' })),
+  }
+  try {
+    const changes = checked(visit, readRegistryText(FILE_NAME, JSON.stringify({ platforms: [entry] })))
+    await visit.change('registry.add', { name: FILE_NAME, changes })
+    return redirect(`${PATH}?done=added`)
+  } catch (error) {
+    if (error instanceof RegistryFileError) return again({ '': messageOf(error) })
+    const { state, status } = refusedForm(asConflict(error), fields)
+    return ownPlatformsPage(visit, { form: state }, status)
+  }
+}
+
+async function addFile(visit: Visit): Promise<Answer> {
+  const { fields } = visit.request
+  const text = fields.text('text')
+  const again = (problem: string): Answer =>
+    ownPlatformsPage(visit, { fileForm: { values: fields, errors: { text: problem } } }, 400)
+  if (text.trim() === '') return again('Paste a registry file')
+  if (Buffer.byteLength(text) > TEXT_BYTES_MAX) {
+    return again(`At most ${TEXT_BYTES_MAX / 1024} KiB. posture-admin registry add reads larger files`)
+  }
+  try {
+    const changes = checked(visit, readRegistryText(FILE_NAME, text))
+    if (changes.platforms.length + changes.disable.length === 0) return again('The file has no entry')
+    await visit.change('registry.add', { name: FILE_NAME, changes })
+    return redirect(`${PATH}?done=added`)
+  } catch (error) {
+    if (error instanceof RegistryFileError) {
+      const line = lineOfError(text, error)
+      return again(line === undefined ? messageOf(error) : `Line ${line}: ${messageOf(error)}`)
+    }
+    const { state, status } = refusedForm(asConflict(error), fields)
+    return ownPlatformsPage(visit, { fileForm: state }, status)
+  }
+}
+
+/** @throws RegistryFileError for changes that contradict each other or the registry. */
+function checked({ site }: Visit, changes: RegistryFile): RegistryFile {
+  checkChanges(site.registry.catalogOf(SERVICE_WIDE).platforms, FILE_NAME, changes, loadCatalog().platforms)
+  return changes
+}
+
+/** A registry file that the writing thread refuses, such as a domain of another own platform. */
+function asConflict(error: unknown): unknown {
+  if (!(error instanceof Fault) || error.code !== 'REGISTRY_FILE') return error
+  return new Fault('CONFLICT', withoutFile(error.message))
+}
+
+function messageOf(error: RegistryFileError): string {
+  return withoutFile(error.message)
+}
+
+function withoutFile(message: string): string {
+  return message.startsWith(`${FILE_NAME}: `) ? message.slice(FILE_NAME.length + 2) : message
+}
+
+/** `Corp LLM` has the id `corp-llm`. */
+function idOf(name: string): string {
+  return name
+    .normalize('NFKD')
+    .toLowerCase()
+    .replace(/[^a-z0-9]+/g, '-')
+    .replace(/^-|-$/g, '')
+    .slice(0, 64)
+    .replace(/-$/, '')
+}
+
+interface Forms {
+  readonly form?: FormState
+  readonly fileForm?: FormState
+}
+
+function ownPlatformsPage(visit: Visit, forms: Forms, status: number): Answer {
+  const content = OwnPlatforms({
+    rows: visit.site.store.environment.read(() => ownPlatformsView(visit)),
+    nowMs: visit.nowMs,
+    mayAdd: visit.may('registry.add'),
+    mayRemove: visit.may('registry.remove'),
+    form: forms.form ?? EMPTY_FORM,
+    fileForm: forms.fileForm ?? EMPTY_FORM,
+    done: visit.request.query.get('done') ?? '',
+  })
+  return visit.page('Own platforms', PATH, content, { status })
+}

@@ -1,0 +1,111 @@
+import { byPriority } from '../../engine/assess/publish.ts'
+import { DAY_MS } from '../../engine/process/clock.ts'
+import { effectiveRisk } from '../../engine/scan/risk.ts'
+import type { Recommendation } from '../../engine/store/recommendations.ts'
+import type { Scan } from '../../engine/store/scans.ts'
+import type { Visit } from '../http/visit.ts'
+import { assessmentsView, type FrameworkRow } from './assessments.ts'
+import { type PublishedPlatform, publishedDiscovery } from './discovery.ts'
+import { type SensorsView, sensorsView, sourcesView } from './intake.ts'
+
+const PLATFORMS_SHOWN = 7
+const RECOMMENDATIONS_SHOWN = 5
+
+export interface ReportPlatform {
+  readonly name: string
+  readonly risk: number
+  readonly why: string
+  readonly clients: number
+  /** The number of clients is an estimate. */
+  readonly isEstimate: boolean
+  readonly approved: boolean
+}
+
+export interface ReportFindings {
+  readonly completedMs: number
+  readonly overallRisk: number
+  /** The change of the overall risk in the period; undefined without a scan before the period. */
+  readonly riskChange: number | undefined
+  readonly platforms: number
+  readonly newPlatforms: number
+  readonly notApproved: number
+  /** The platforms that contribute the most to the overall risk. */
+  readonly highest: readonly ReportPlatform[]
+}
+
+export interface ReportView {
+  readonly organization: string
+  readonly domain: string
+  readonly fromMs: number
+  readonly toMs: number
+  readonly days: number
+  /** undefined before the first completed scan. */
+  readonly findings: ReportFindings | undefined
+  readonly sensors: SensorsView
+  readonly sources: number
+  readonly silentSources: number
+  /** The frameworks with a completed assessment. */
+  readonly frameworks: readonly FrameworkRow[]
+  /** Recommendations that are open or in progress, the most urgent ones. */
+  readonly recommendations: readonly Recommendation[]
+  readonly openRecommendations: number
+  readonly openWithoutOwner: number
+  readonly doneRecommendations: number
+}
+
+/** What a manager reads: the findings of the evidence window, and what follows from them. */
+export function reportView(visit: Visit): ReportView {
+  const { site, organization, nowMs } = visit
+  const days = organization.evidenceWindowDays
+  const recommendations = site.store.recommendations.ofOrganization(organization.id).sort(byPriority)
+  const open = recommendations.filter(({ status }) => status === 'open' || status === 'in_progress')
+  const sources = sourcesView(visit)
+  return {
+    organization: organization.name,
+    domain: organization.domain,
+    fromMs: nowMs - days * DAY_MS,
+    toMs: nowMs,
+    days,
+    findings: findingsOf(visit),
+    sensors: sensorsView(visit),
+    sources: sources.length,
+    silentSources: sources.filter(({ isSilent }) => isSilent).length,
+    frameworks: assessmentsView(visit).frameworks.filter(({ last }) => last !== undefined),
+    recommendations: open.slice(0, RECOMMENDATIONS_SHOWN),
+    openRecommendations: open.length,
+    openWithoutOwner: open.filter(({ owner }) => owner === '').length,
+    doneRecommendations: recommendations.filter(({ status }) => status === 'completed').length,
+  }
+}
+
+function findingsOf({ site, organization, nowMs }: Visit): ReportFindings | undefined {
+  const { scan, platforms } = publishedDiscovery(site.store, organization)
+  if (scan === undefined) return undefined
+  const fromMs = nowMs - organization.evidenceWindowDays * DAY_MS
+  const wanted = ({ status, completedAtMs }: Scan): boolean => status === 'completed' && completedAtMs <= fromMs
+  const before = site.store.scans.last(organization.id, wanted)
+  const overallRisk = scan.summary.overall_risk_score
+  return {
+    completedMs: Date.parse(scan.completed_at),
+    overallRisk,
+    riskChange: before && overallRisk - before.summary.overallRiskScore,
+    platforms: platforms.length,
+    newPlatforms: platforms.filter(({ created_at }) => Date.parse(created_at) > fromMs).length,
+    notApproved: platforms.filter(({ metadata }) => !metadata.approved).length,
+    highest: [...platforms]
+      .sort((a, b) => effective(b) - effective(a))
+      .slice(0, PLATFORMS_SHOWN)
+      .map(({ platform_name, metadata }) => ({
+        name: platform_name,
+        risk: metadata.risk.score,
+        why: metadata.risk.why,
+        clients: metadata.clients,
+        isEstimate: metadata.clients_error > 0,
+        approved: metadata.approved,
+      })),
+  }
+}
+
+function effective({ confidence, metadata }: PublishedPlatform): number {
+  return effectiveRisk({ risk: metadata.risk.score, confidence, approved: metadata.approved })
+}

@@ -1,0 +1,44 @@
+import t from 'tap'
+import { runScan } from '../../engine/scan/scan-runner.ts'
+import { serveConsole, type TestConsole } from '../support/console.ts'
+import { report } from '../support/coverage.ts'
+import { makeOrganization, NOON, registries, Sender } from '../support/store.ts'
+
+const DAY_MS = 86_400_000
+const sender = new Sender()
+
+function scanWith({ store, clock, organization }: TestConsole, names: readonly string[]): void {
+  const atMs = clock.nowMs() - 60_000
+  const events = names.map((name, index) => sender.event(name, atMs, { client: `192.0.2.${index + 1}` }))
+  store.environment.write(() => store.buffer.append(organization.id, events))
+  runScan(store, registries, organization.id, 'schedule', clock)
+}
+
+t.test('before the first scan, the report names the next step', async (t) => {
+  const { signIn } = await serveConsole(t)
+  t.match((await signIn('v', 'viewer').get('/report')).text, /No scan has completed yet.*href="\/overview"/s)
+})
+
+t.test('the report says in words what was found, what was not seen, and what is to do', async (t) => {
+  const site = await serveConsole(t)
+  const { clock, store, organization } = site
+  clock.set(NOON - 31 * DAY_MS)
+  scanWith(site, ['claude.ai'])
+  clock.set(NOON)
+  const counters = { packets: 1000, names: 90, hellos_named: 90, hellos_unnamed: 10 }
+  store.environment.write(() => store.coverage.add(organization.id, report({ counters }), NOON))
+  const admin = site.signIn('a', 'admin')
+  await admin.post('/platforms/Claude/approve')
+  scanWith(site, ['chat.deepseek.com', 'claude.ai'])
+  const { text } = await site.signIn('v', 'viewer').get('/report')
+  t.match(text, /Use of AI at Acme/)
+  t.match(text, /October 21, 2026 to November 20, 2026 \(UTC\)/)
+  t.match(text, /2 AI platforms were used at Acme, 1 of them for the first time\. 1 is not approved\./)
+  t.match(text, /The overall risk is \d+ of 100 \(\w+\), \d+ points? (higher|lower) than 30 days ago\./)
+  t.match(text, /Sensors could see 90 % of the traffic/)
+  t.match(text, /DeepSeek.*not approved.*Claude.*approved/s, 'the highest risk first')
+  t.match(text, /No framework was assessed yet/)
+  t.match(text, /No recommendation is open/)
+  const foreign = site.signIn('g', 'owner', makeOrganization(site, 'Globex'))
+  t.notMatch((await foreign.get('/report')).text, /DeepSeek|Acme/)
+})
