@@ -4,11 +4,8 @@ import type { Clock } from '../engine/process/clock.ts'
 import { Fault, plainFault } from '../engine/process/error-codes.ts'
 import { logFailure } from '../engine/process/failure.ts'
 import type { Logger } from '../engine/process/log.ts'
-<<<<<<< HEAD
 import type { LabeledValue } from '../engine/process/metrics.ts'
-=======
 import { SERVICE_WIDE } from '../engine/store/own-platforms.ts'
->>>>>>> 21c6c3d6366c7a2f6c71581afa280cc977e43f35
 import type { RegistryInForce } from '../engine/store/registry-in-force.ts'
 import type { Store } from '../engine/store/store.ts'
 import { ACCOUNT_COMMANDS, runAccountCommand } from './account-commands.ts'
