@@ -19,6 +19,7 @@ import { RETENTION_ROUTES } from './routes/retention.ts'
 import { SCAN_FREQUENCY_ROUTES } from './routes/scan-frequency.ts'
 import { SIGN_IN_ROUTES } from './routes/sign-in.ts'
 import { TOKEN_ROUTES } from './routes/tokens.ts'
+import { TRY_FILE_ROUTES } from './routes/try-file.ts'
 
 const THEME_SECONDS = 365 * 86_400
 
@@ -42,6 +43,7 @@ export const ROUTES: readonly Route[] = [
   ...PLATFORM_ROUTES,
   ...INTAKE_ROUTES,
   ...TOKEN_ROUTES,
+  ...TRY_FILE_ROUTES,
   ...SCAN_FREQUENCY_ROUTES,
   ...ASSESSMENT_ROUTES,
   ...RECOMMENDATION_ROUTES,

@@ -1,4 +1,4 @@
-import type { BodyPace, HttpHandler, HttpRequest, HttpResponse } from '../engine/http/port.ts'
+import type { BodyEnd, BodyPace, HttpHandler, HttpRequest, HttpResponse } from '../engine/http/port.ts'
 import { Fault, type FaultCode } from '../engine/process/error-codes.ts'
 import { logFailure } from '../engine/process/failure.ts'
 import type { Logger } from '../engine/process/log.ts'
@@ -16,6 +16,7 @@ import { errorAnswer, type Refusal } from './pages/error.tsx'
 import { refreshAnswer } from './pages/refresh.tsx'
 import { SessionReader } from './sign-in/session-reader.ts'
 import type { Site } from './site.ts'
+import type { Upload } from './try-file/upload.ts'
 
 export interface ConsoleParts {
   readonly site: Site
@@ -74,7 +75,7 @@ class ConsoleServer {
     }
     const found = isRead || method === 'POST' ? this.#router.find(isRead ? 'GET' : 'POST', path) : undefined
     if (found === undefined) return this.#sendUnknown(facts, send)
-    if (method === 'POST') return this.#post(found, facts, request, send)
+    if (method === 'POST') return this.#post(found, facts, request, response, send)
     return this.#answer(facts, () => this.#run(found, facts)).then(send)
   }
 
@@ -88,9 +89,16 @@ class ConsoleServer {
     }
   }
 
-  async #post(found: Found, before: RequestFacts, request: HttpRequest, send: Send): Promise<void> {
+  async #post(
+    found: Found,
+    before: RequestFacts,
+    request: HttpRequest,
+    response: HttpResponse,
+    send: Send,
+  ): Promise<void> {
     const crossSite = crossSiteFault(request, before.origin)
     if (crossSite !== undefined) return send(this.#refused(before, { status: 403, message: crossSite }))
+    if ('receive' in found.route) return this.#receive(found, before, request, response, send)
     const type = request.header('content-type').split(';', 1)[0]?.trim().toLowerCase()
     if (type !== 'application/x-www-form-urlencoded') {
       const message = 'The form was not sent as application/x-www-form-urlencoded'
@@ -110,11 +118,32 @@ class ConsoleServer {
     send(await this.#answer(facts, () => this.#run(found, facts)))
   }
 
+  /** A form whose route reads the body itself, so that only those who may use it can send one. */
+  async #receive(
+    found: Found,
+    facts: RequestFacts,
+    request: HttpRequest,
+    response: HttpResponse,
+    send: Send,
+  ): Promise<void> {
+    let end: BodyEnd | undefined
+    const upload: Upload = {
+      contentType: request.header('content-type'),
+      isAborted: () => response.aborted,
+      chunks: async (...options) => {
+        end = await request.bodyChunks(...options)
+        return end
+      },
+    }
+    const answer = await this.#answer(facts, () => this.#run(found, facts, upload))
+    send(answer, end === 'ended' ? [] : CLOSE)
+  }
+
   /**
    * Runs a route if the visitor may use it. Reads one snapshot of the store until the handler first
    * waits.
    */
-  #run({ route, parameters }: Found, facts: RequestFacts): Answer | Promise<Answer> {
+  #run({ route, parameters }: Found, facts: RequestFacts, upload?: Upload): Answer | Promise<Answer> {
     const { site } = this.#parts
     return site.store.environment.read(() => {
       const identity = this.#sessions.identify(facts.cookies.get('session'), site.clock.nowMs())
@@ -127,6 +156,7 @@ class ConsoleServer {
       }
       const visit = new Visit(site, facts, identity)
       if (route.access === 'signed-in' || visit.may(route.access)) {
+        if ('receive' in route) return route.receive(visit, upload as Upload)
         return route.confirmed === true
           ? confirmed(visit, (now) => route.handle(now, parameters))
           : route.handle(visit, parameters)

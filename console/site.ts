@@ -7,6 +7,7 @@ import { SignInAttempts } from './sign-in/attempts.ts'
 import { PasskeySignIn } from './sign-in/passkeys.ts'
 import { PasswordHasher } from './sign-in/passwords.ts'
 import { relyingPartyOf } from './sign-in/relying-party.ts'
+import { FileTrials, type TrialOptions } from './try-file/trials.ts'
 
 /** The dependencies of every route. */
 export interface Site {
@@ -20,16 +21,28 @@ export interface Site {
   readonly counters: ConsoleCounters
   /** undefined if passkeys do not work at the console's origin. */
   readonly passkeys: PasskeySignIn | undefined
+  readonly fileTrials: FileTrials
 }
 
-/** @param origin the public origin (--console-origin); '' if the Host field has it */
+export interface SiteOptions {
+  /** The public origin (--console-origin); '' if the Host field has it. */
+  readonly origin: string
+  readonly trials: TrialOptions
+  readonly counters?: ConsoleCounters
+}
+
 export function makeSite(
   given: Pick<Site, 'store' | 'clock' | 'registry' | 'changes'>,
-  origin: string,
-  counters = new ConsoleCounters(),
+  { origin, trials, counters = new ConsoleCounters() }: SiteOptions,
 ): Site {
   const relyingParty = relyingPartyOf(origin)
-  const passkeys = relyingParty && new PasskeySignIn(relyingParty, given.store, given.changes)
   const note = (result: CheckResult): void => counters.noteCheck(result)
-  return { ...given, counters, passwords: new PasswordHasher(note), attempts: new SignInAttempts(note), passkeys }
+  return {
+    ...given,
+    counters,
+    passwords: new PasswordHasher(note),
+    attempts: new SignInAttempts(note),
+    passkeys: relyingParty && new PasskeySignIn(relyingParty, given.store, given.changes),
+    fileTrials: new FileTrials(trials),
+  }
 }

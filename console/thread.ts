@@ -20,8 +20,7 @@ await runListenerThread<ConsoleThreadData, ChangeOutcome>('the console', (data, 
   const handler = consoleHandler({
     site: makeSite(
       { store, clock: systemClock, registry: new RegistryInForce(store), changes },
-      data.origin,
-      new ConsoleCounters(data.counters),
+      { origin: data.origin, trials: { log }, counters: new ConsoleCounters(data.counters) },
     ),
     routes: ROUTES,
     assets: loadAssets(),

@@ -6,7 +6,7 @@ import { REPOSITORY } from './support/programs.ts'
 import { hasProperties, testFile, testFiles } from './support/test-files.ts'
 
 /** Enforces the layout rules of docs/design/architecture.md. */
-const TOP_FOLDERS = ['api', 'bench', 'collector', 'console', 'deploy', 'engine', 'registry', 'test'] as const
+const TOP_FOLDERS = ['api', 'bench', 'collector', 'console', 'deploy', 'dry-run', 'engine', 'registry', 'test'] as const
 
 /** Files and packages that each source file imports. */
 type Imports = ReadonlyMap<string, readonly string[]>
@@ -20,8 +20,9 @@ function filesBelow(folder: string, wanted: (name: string) => boolean): string[]
 const SOURCES = TOP_FOLDERS.flatMap((topFolder) => filesBelow(topFolder, (name) => /\.tsx?$/.test(name)))
 
 /** Imports, re-exports, dynamic imports and worker files. Relative ones are paths from the root. */
-function importsOf(file: string): string[] {
-  const text = readFileSync(join(REPOSITORY, file), 'utf8')
+function importsOf(file: string, leftOut?: RegExp): string[] {
+  const whole = readFileSync(join(REPOSITORY, file), 'utf8')
+  const text = leftOut === undefined ? whole : whole.replace(leftOut, '')
   const found = [...text.matchAll(/(?:from|import\(|import|new URL\(|require\()\s*['"]([^'"\n]+)['"]/g)].map(
     (each) => each[1] ?? '',
   )
@@ -29,6 +30,15 @@ function importsOf(file: string): string[] {
 }
 
 const IMPORTS: Imports = new Map(SOURCES.map((file) => [file, importsOf(file)]))
+/** Imports that load no module. */
+const TYPE_IMPORTS = /^(?:import|export) type [\s\S]*?from '[^']+'$/gm
+const VALUE_IMPORTS: Imports = new Map(SOURCES.map((file) => [file, importsOf(file, TYPE_IMPORTS)]))
+
+/**
+ * All that the console knows of the process that reads uploaded files: it starts the process, and
+ * imports neither its code nor the collector's.
+ */
+const DRY_RUN_PROTOCOL = ['dry-run/limits.ts', 'dry-run/report.ts']
 
 /**
  * The order of folders, lowest first. A folder may import itself and folders of earlier rows, but
@@ -43,6 +53,8 @@ const ORDER: readonly (readonly string[])[] = [
   ['engine/ingest', 'engine/scan', 'engine/assess'],
   ['engine/check'],
   ['engine/admin'],
+  ['dry-run/limits.ts'],
+  ['dry-run/report.ts'],
   ['console'],
   ['api'],
 ]
@@ -56,13 +68,17 @@ function rowOf(file: string): number {
   return ORDER.findIndex((row) => row.some((folder) => file === folder || file.startsWith(`${folder}/`)))
 }
 
-/** Whether one source file may import another. */
+/** Whether one source file may import another. The console only starts the dry run as a process. */
 function mayImport(from: string, to: string): boolean {
+  if (from === 'console/try-file/file-process.ts' && to === 'dry-run/main.ts') return true
   if (from.startsWith('collector/')) {
     return ['collector/', 'registry/', ...GROUND_FLOOR].some((folder) => to.startsWith(folder))
   }
+  if (from.startsWith('dry-run/') && !DRY_RUN_PROTOCOL.includes(from)) {
+    return ['dry-run/', 'collector/', 'registry/', 'engine/'].some((folder) => to.startsWith(folder))
+  }
   const row = rowOf(from)
-  if (row === -1) return !/^(api|collector|console|engine|registry)\//.test(from)
+  if (row === -1) return !/^(api|collector|console|dry-run|engine|registry)\//.test(from)
   return (ORDER[row] ?? []).some((folder) => from.startsWith(folder) && to.startsWith(folder)) || inOrder(row, to)
 }
 
@@ -83,7 +99,7 @@ function forbidden(imports: Imports): string[] {
  * In these folders, each file directly in the folder is a node: files that everything below reads
  * (limits, settings), and files that wire everything.
  */
-const WIRED_FOLDERS = new Set(['collector', 'console', 'engine', 'engine/admin'])
+const WIRED_FOLDERS = new Set(['collector', 'console', 'dry-run', 'engine', 'engine/admin'])
 
 /** Imports between folders. An entry point (`main.ts`) is above its folder. */
 function betweenFolders(imports: Imports): Imports {
@@ -142,6 +158,8 @@ t.test('imports follow the order of folders', async (t) => {
     ['engine/store/a.ts', ['engine/ingest/b.ts', 'engine/lmdb/queue.ts', 'engine/limits.ts']],
     ['engine/scan/a.ts', ['engine/ingest/b.ts', 'engine/scan/b.ts', 'engine/store/store.ts']],
     ['engine/new-folder/a.ts', ['engine/store/store.ts']],
+    ['console/a.ts', ['dry-run/report.ts', 'dry-run/read-file.ts', 'collector/coverage.ts']],
+    ['dry-run/a.ts', ['collector/coverage.ts', 'engine/ingest/intake.ts', 'console/server.ts']],
   ])
   t.same(forbidden(upward), [
     'engine/admin/a.ts -> api/b.ts',
@@ -151,11 +169,16 @@ t.test('imports follow the order of folders', async (t) => {
     'engine/store/a.ts -> engine/ingest/b.ts',
     'engine/scan/a.ts -> engine/ingest/b.ts',
     'engine/new-folder/a.ts -> engine/store/store.ts',
+    'console/a.ts -> dry-run/read-file.ts',
+    'console/a.ts -> collector/coverage.ts',
+    'dry-run/a.ts -> console/server.ts',
   ])
 })
 
 t.test('no file or folder is in an import cycle', async (t) => {
-  const sources = new Map([...IMPORTS].filter(([file]) => /^(api|collector|console|engine|registry)\//.test(file)))
+  const sources = new Map(
+    [...IMPORTS].filter(([file]) => /^(api|collector|console|dry-run|engine|registry)\//.test(file)),
+  )
   t.equal(cycle(IMPORTS)?.join(' -> '), undefined)
   t.equal(cycle(betweenFolders(sources))?.join(' -> '), undefined)
   const files: Imports = new Map([
@@ -170,7 +193,7 @@ t.test('no file or folder is in an import cycle', async (t) => {
 const SOURCE_LINES_MAX = 450
 
 t.test(`no source file has more than ${SOURCE_LINES_MAX} lines`, async (t) => {
-  const long = SOURCES.filter((file) => /^(api|collector|console|engine|registry)\//.test(file))
+  const long = SOURCES.filter((file) => /^(api|collector|console|dry-run|engine|registry)\//.test(file))
     .map((file) => ({ file, lines: readFileSync(join(REPOSITORY, file), 'utf8').split('\n').length - 1 }))
     .filter(({ lines }) => lines > SOURCE_LINES_MAX)
   t.same(long, [])
@@ -211,6 +234,16 @@ t.test('the collector ships with these packages and no others', async (t) => {
   ])
 })
 
+t.test('the process that reads uploaded files loads no native library', async (t) => {
+  // With types only, which reach lmdb, no module is loaded.
+  const loaded = [...reachable(VALUE_IMPORTS, ['dry-run/main.ts'])]
+  t.same(
+    loaded.filter((name) => /^(lmdb|pcap|uWebSockets\.js|@node-rs|piscina)/.test(name)),
+    [],
+  )
+  t.ok(loaded.includes('collector/decode/decode-batch.ts') && loaded.includes('fzstd'))
+})
+
 t.test('only one file touches uWebSockets.js', async (t) => {
   // The benchmark's peer is the library itself.
   const importers = [...IMPORTS].filter(([, all]) => all.includes('uWebSockets.js')).map(([file]) => file)
@@ -219,7 +252,7 @@ t.test('only one file touches uWebSockets.js', async (t) => {
 
 t.test('every file is reached from a program, a worker, a build step, a benchmark or a test', async (t) => {
   const entries = [
-    ...['api/main.ts', 'collector/main.ts', 'engine/admin/main.ts', 'bench/main.ts'],
+    ...['api/main.ts', 'collector/main.ts', 'dry-run/main.ts', 'engine/admin/main.ts', 'bench/main.ts'],
     ...[
       'deploy/demo.ts',
       'deploy/docs/main.ts',

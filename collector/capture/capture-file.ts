@@ -58,6 +58,10 @@ export class CaptureFile {
     }
   }
 
+  get format(): 'pcap' | 'pcapng' {
+    return this.reader instanceof PcapngReader ? 'pcapng' : 'pcap'
+  }
+
   /** Detects the format of a source. @throws Fault CAPTURE_FORMAT, CAPTURE_DAMAGED. */
   static async of(source: ByteSource): Promise<CaptureFile> {
     const { head } = await readHead(source)
@@ -173,6 +177,12 @@ async function readHead(source: ByteSource): Promise<{ head: Uint8Array; fault?:
   return { head: head.subarray(0, filled) }
 }
 
+/** Whether a file that begins with these bytes is a capture file. At least four bytes decide. */
+export function isCapture(head: Uint8Array): boolean {
+  const view = new DataView(head.buffer, head.byteOffset, head.length)
+  return head.length >= 4 && (view.getUint32(0) === BLOCK_SECTION_HEADER || pcapByteOrder(view, 0) !== undefined)
+}
+
 function readerOf(head: Uint8Array): RecordReader {
   const view = new DataView(head.buffer, head.byteOffset, head.length)
   if (head.length >= 4) {
@@ -190,7 +200,7 @@ function readerOf(head: Uint8Array): RecordReader {
 }
 
 /** Other formats: magic number in hexadecimal, name, and how to get a capture file from it. */
-const OTHER_FORMATS: readonly (readonly [magic: string, format: string, transport: string])[] = [
+const OTHER_FORMATS: readonly (readonly [magic: string, format: string, remedy: string])[] = [
   ['736e6f6f', 'snoop', 'convert it with: editcap -F pcap IN OUT'],
   ['fd377a58', 'xz', 'unpack it first'],
   ['425a68', 'bzip2', 'unpack it first'],
@@ -198,12 +208,20 @@ const OTHER_FORMATS: readonly (readonly [magic: string, format: string, transpor
   ['504b0304', 'zip', 'unpack it first'],
 ]
 
+/** The format of a file that begins with these bytes, if no program here reads it. */
+export function otherFormat(start: Uint8Array): { readonly format: string; readonly remedy: string } | undefined {
+  const hex = Buffer.from(start.subarray(0, 4)).toString('hex')
+  const found = OTHER_FORMATS.find(([magic]) => hex.startsWith(magic))
+  return found && { format: found[1], remedy: found[2] }
+}
+
 function describeFormat(start: Uint8Array): string {
   if (start.length === 0) return 'the file is empty, expected a pcap or pcapng capture file'
-  const hex = Buffer.from(start.subarray(0, 4)).toString('hex')
-  for (const [magic, format, transport] of OTHER_FORMATS) {
-    if (hex.startsWith(magic)) return `byte 0: found what looks like ${format}, expected a capture file; ${transport}`
+  const other = otherFormat(start)
+  if (other !== undefined) {
+    return `byte 0: found what looks like ${other.format}, expected a capture file; ${other.remedy}`
   }
+  const hex = Buffer.from(start.subarray(0, 4)).toString('hex')
   return `byte 0: found ${hex}, expected the magic number of a pcap or pcapng capture file`
 }
 

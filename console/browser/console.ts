@@ -51,3 +51,46 @@ for (const field of document.querySelectorAll<HTMLInputElement>('input[data-from
   field.value = location.hash.slice(1)
   history.replaceState(null, '', location.pathname)
 }
+
+/**
+ * Lets a file be dropped on its form, and refuses one that is too large before it is sent. Says
+ * that the file is being read, which takes up to a minute.
+ */
+for (const form of document.querySelectorAll<HTMLFormElement>('form[data-drops]')) {
+  const input = form.querySelector<HTMLInputElement>('input[type="file"]')
+  const area = form.querySelector('.drop')
+  const text = form.querySelector('[data-drop-text]')
+  const button = form.querySelector<HTMLButtonElement>('button[data-busy]')
+  if (input === null || area === null || text === null || button === null) continue
+  const label = button.textContent
+  const idle = (): void => {
+    button.disabled = false
+    button.textContent = label
+  }
+  const check = (): void => {
+    const isTooLarge = (input.files?.[0]?.size ?? 0) > Number(input.dataset['bytesMax'])
+    input.setCustomValidity(isTooLarge ? (input.dataset['tooLarge'] ?? '') : '')
+    input.reportValidity()
+  }
+  text.textContent = 'Capture or log: drop it here, or choose it'
+  const over = (isOver: boolean) => (event: Event) => {
+    event.preventDefault()
+    area.classList.toggle('over', isOver)
+  }
+  area.addEventListener('dragover', over(true))
+  area.addEventListener('dragleave', over(false))
+  area.addEventListener('drop', (event) => {
+    over(false)(event)
+    const files = (event as DragEvent).dataTransfer?.files
+    if (files === undefined || files.length !== 1) return
+    input.files = files
+    check()
+  })
+  input.addEventListener('change', check)
+  form.addEventListener('submit', () => {
+    button.disabled = true
+    button.textContent = button.dataset['busy'] ?? ''
+  })
+  // The browser may show this page again as it was when the form was sent.
+  window.addEventListener('pageshow', idle)
+}

@@ -23,6 +23,7 @@ export const NAVIGATION: readonly NavigationGroup[] = [
       { path: '/sources', name: 'Sources', action: 'source.read' },
       { path: '/sensors', name: 'Sensors', action: 'source.read' },
       { path: '/monitoring-tokens', name: 'Monitoring tokens', action: 'token.read' },
+      { path: '/try-file', name: 'Try a file', action: 'file.try' },
       { path: '/scan-frequency', name: 'Scan frequency', action: 'organization.read' },
     ],
   },

@@ -1,4 +1,5 @@
 import type { Action } from '../../engine/admin/actions.ts'
+import type { Upload } from '../try-file/upload.ts'
 import type { Answer } from './answer.ts'
 import type { Guest, Visit } from './visit.ts'
 
@@ -37,6 +38,11 @@ export type Route = RouteOptions & {
         readonly access: Exclude<Access, 'anyone'>
         readonly handle: (visit: Visit, parameters: Readonly<Record<string, string>>) => Answer | Promise<Answer>
       }
+    | {
+        readonly access: Action
+        /** Reads the body of the request itself, and must begin before it first waits. */
+        readonly receive: (visit: Visit, upload: Upload) => Promise<Answer>
+      }
   )
 
 /**
@@ -58,6 +64,15 @@ export function form<Path extends string>(
   options: RouteOptions = {},
 ): Route {
   return { ...options, method: 'POST', path, access, handle: handle as (visit: Visit, parameters: object) => Answer }
+}
+
+/** A form with a file, whose body is never in memory as a whole. */
+export function uploadForm(
+  path: string,
+  access: Action,
+  receive: (visit: Visit, upload: Upload) => Promise<Answer>,
+): Route {
+  return { method: 'POST', path, access, receive }
 }
 
 /** A page for any visitor. */

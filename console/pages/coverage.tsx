@@ -9,8 +9,13 @@ export function percentText(share: number): string {
   return `${Math.round(share * 100)} %`
 }
 
+export interface HiddenTrafficProps {
+  readonly coverage: CoverageJson
+  readonly title?: string
+}
+
 /** The traffic that the sensors saw, and why they could not see the rest. */
-export function HiddenTraffic({ coverage }: { readonly coverage: CoverageJson }) {
+export function HiddenTraffic({ coverage, title = 'What the sensors could not see' }: HiddenTrafficProps) {
   const { hidden, names_seen: seen } = coverage
   const rows: readonly (readonly [ChartTone, string, number, string])[] = [
     ['shadow', 'Encrypted Client Hello', hidden.ech, 'connections'],
@@ -25,7 +30,7 @@ export function HiddenTraffic({ coverage }: { readonly coverage: CoverageJson })
     ...rows.map(([tone, , count]) => ({ tone, share: count / all })),
   ]
   return (
-    <Card title="What the sensors could not see" note={`${percentText(1 - readable / all)} of names`}>
+    <Card title={title} note={`${percentText(1 - readable / all)} of names`}>
       <Shares parts={parts} label={`${percentText(readable / all)} of names were seen`} />
       <ul class="lines">
         {rows.map(([tone, what, count, unit]) => (

@@ -42,7 +42,9 @@ export async function bundle(program: Program): Promise<Bundle> {
     ...program.commands.map(
       ({ name, entry }) => [`${name}.cjs`, commandText(entry, program.steps)] as [string, string],
     ),
-    ...program.threads.map((file) => [partOf(file), `require(${source(file)})`] as [string, string]),
+    ...[...program.threads, ...program.processes].map(
+      (file) => [partOf(file), `require(${source(file)})`] as [string, string],
+    ),
     [partOf(PISCINA_WORKER), poolText(program.tasks)],
   ]
   for (const [name, text] of entries) {

@@ -7,10 +7,12 @@ export interface Program {
   /** The description as a sentence. */
   readonly about: string
   readonly commands: readonly { readonly name: string; readonly entry: string }[]
-  /** Files that run as threads, as pool tasks, or as processes. */
+  /** Files that run as threads, as pool tasks, or as processes of the command itself. */
   readonly threads: readonly string[]
   readonly tasks: readonly string[]
   readonly steps: readonly string[]
+  /** Files that run as processes with Node flags of their own. */
+  readonly processes: readonly string[]
   /** Files that it reads. */
   readonly files: readonly string[]
   readonly addons: readonly AddonName[]
@@ -39,6 +41,7 @@ export const COLLECTOR: Program = {
   threads: ['dist/collector/pipeline/capture-thread.js'],
   tasks: ['dist/collector/pipeline/lane-worker.js'],
   steps: ['dist/collector/check/step-process.js'],
+  processes: [],
   files: [
     'dist/registry/catalog.json',
     'collector/selftest/golden.json',
@@ -74,6 +77,7 @@ export const SERVICE: Program = {
   ],
   tasks: ['dist/engine/scan/scan-worker.js'],
   steps: ['dist/engine/admin/revocations-process.js'],
+  processes: ['dist/dry-run/main.js'],
   files: [
     'dist/registry/catalog.json',
     'dist/engine/assess/frameworks.json',

@@ -5,10 +5,12 @@ import { type AddressInfo, Server as NetServer, type Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { Fault } from '../process/error-codes.ts'
 import { clientOf } from '../process/network.ts'
+import { BodyStream } from './body-stream.ts'
 import { usingTlsFiles } from './certificate.ts'
 import { ExactCounts } from './client-counts.ts'
 import { Connections, UNLIMITED } from './connections.ts'
 import {
+  type BodyEnd,
   type BodyPace,
   type HttpAnswer,
   type HttpListener,
@@ -18,6 +20,7 @@ import {
   REASON_PHRASE,
   sendError,
   sentBytes,
+  type TakeChunk,
   watchPace,
   whenIdle,
 } from './port.ts'
@@ -315,6 +318,20 @@ class NodeRequest implements HttpRequest {
       message.once('end', () => resolve(Buffer.concat(chunks, bytes)))
       message.once('close', () => resolve('aborted'))
     })
+  }
+
+  bodyChunks(bytesMax: number, take: TakeChunk, pace?: BodyPace): Promise<BodyEnd> {
+    const message = this.#message
+    if (Number(message.headers['content-length'] ?? 0) > bytesMax) return Promise.resolve('too large')
+    const pause = (): void => void message.pause()
+    const resume = (): void => void message.resume()
+    const stream = new BodyStream({ bytesMax, take, pace, pause, resume })
+    message.on('data', (chunk: Buffer) => stream.push(chunk))
+    message.once('end', () => stream.complete())
+    message.once('close', () => stream.abort())
+    // As in body().
+    stream.ended.then((end) => end !== 'ended' && pause(), pause)
+    return stream.ended
   }
 }
 

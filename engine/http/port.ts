@@ -21,7 +21,21 @@ export interface HttpRequest {
    * both cases.
    */
   body(bytesMax: number, pace?: BodyPace): Promise<Buffer | 'too large' | 'too slow' | 'aborted'>
+  /**
+   * The same for a body that is never in memory as a whole: `take` receives its chunks as they
+   * arrive. Rejects with the error of `take`.
+   */
+  bodyChunks(bytesMax: number, take: TakeChunk, pace?: BodyPace): Promise<BodyEnd>
 }
+
+/**
+ * Receives a chunk of a body, which it may keep. Nothing more is read from the connection until the
+ * promise that it may return resolves.
+ */
+export type TakeChunk = (chunk: Uint8Array) => void | Promise<void>
+
+/** `ended`: the whole body was taken. */
+export type BodyEnd = 'ended' | 'too large' | 'too slow' | 'aborted'
 
 /** Minimum average rate of a body, after a grace period. */
 export interface BodyPace {
@@ -118,6 +132,7 @@ export const REASON_PHRASE: Readonly<Record<number, string>> = {
   412: 'Precondition Failed',
   413: 'Content Too Large',
   415: 'Unsupported Media Type',
+  422: 'Unprocessable Content',
   429: 'Too Many Requests',
   431: 'Request Header Fields Too Large',
   500: 'Internal Server Error',

@@ -1,4 +1,5 @@
-import { type BodyPace, type HttpRequest, watchPace } from './port.ts'
+import { BodyStream } from './body-stream.ts'
+import { type BodyEnd, type BodyPace, type HttpRequest, type TakeChunk, watchPace } from './port.ts'
 import type { UwsResponse } from './uws-response.ts'
 
 /** The parts of the library's request that are used. */
@@ -12,6 +13,8 @@ export interface RawRequest {
 export interface RawSource {
   getRemoteAddressAsText(): ArrayBuffer
   onData(take: (chunk: ArrayBuffer, isLast: boolean) => void): unknown
+  pause(): unknown
+  resume(): unknown
 }
 
 /** Fields of most requests whose first line is enough. Joining the lines costs a microsecond. */
@@ -102,5 +105,21 @@ export class UwsRequest implements HttpRequest {
         if (isLast) resolve(whole?.subarray(0, bytes) ?? Buffer.concat(chunks, bytes))
       })
     })
+  }
+
+  bodyChunks(bytesMax: number, take: TakeChunk, pace?: BodyPace): Promise<BodyEnd> {
+    if (Number(this.#length || 0) > bytesMax) return Promise.resolve('too large')
+    const stream = new BodyStream({
+      ...{ bytesMax, take, pace },
+      pause: () => void (this.#response.aborted || this.#raw.pause()),
+      resume: () => void (this.#response.aborted || this.#raw.resume()),
+    })
+    this.#response.onAborted(() => stream.abort())
+    this.#raw.onData((chunk, isLast) => {
+      // uWebSockets.js invalidates the chunk when this callback returns.
+      stream.push(new Uint8Array(chunk.slice(0)))
+      if (isLast) stream.complete()
+    })
+    return stream.ended
   }
 }

@@ -1,9 +1,12 @@
 import { createHash } from 'node:crypto'
-import { BLOCK_KEY_BYTES, type LineHashes } from '../store/read-lines.ts'
+import { BLOCK_KEY_BYTES, type LineHashes, type ReadLines } from '../store/read-lines.ts'
 import type { Store } from '../store/store.ts'
 
 /** The key before the first block of a file. */
 export const NO_KEY: Buffer = Buffer.alloc(BLOCK_KEY_BYTES)
+
+/** Which messages of log files earlier runs have read. */
+export type KnownLines = Pick<ReadLines, 'knowsFirst' | 'versions'>
 
 /**
  * The messages of a block, each identified by the hash of all messages up to it, and the hashes
@@ -25,7 +28,7 @@ export class BlockOfLines {
   }
 
   /** Adds a message. Returns whether an earlier run has read it. */
-  add(bytes: Uint8Array, start: number, end: number, store: Store, organizationId: string): boolean {
+  add(bytes: Uint8Array, start: number, end: number, known: KnownLines, organizationId: string): boolean {
     for (let at = start; at < end; at++) {
       const byte = bytes[at] ?? 0
       this.#high = Math.imul(this.#high ^ byte, 0x01000193)
@@ -43,11 +46,11 @@ export class BlockOfLines {
     this.#hashes[index] = hash
     if (index === 0) {
       this.#first = keyOf(this.#before, bytes.subarray(start, end))
-      return store.readLines.knowsFirst(organizationId, this.#first)
+      return known.knowsFirst(organizationId, this.#first)
     }
     if (index === 1) {
       this.#second = keyOf(this.#first, bytes.subarray(start, end))
-      this.#versions = store.readLines.versions(organizationId, this.#first, this.#second)
+      this.#versions = known.versions(organizationId, this.#first, this.#second)
     }
     return this.#versions.some((version) => version[index] === hash)
   }

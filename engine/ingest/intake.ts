@@ -36,6 +36,9 @@ const CLIENTS_REMEMBERED = 4096
 const NO_PLACES: UnstoredPlaces = { duplicates: [], tooLate: [], rejected: [] }
 const METHOD_LOG = METHODS.indexOf('log')
 
+/** Finds the token of a message. */
+export type Authenticator = Pick<TokenAuthenticator, 'find' | 'boundOf' | 'stillActive'>
+
 export interface IntakeOptions {
   /**
    * Maximum messages per token and second. Messages beyond it are refused as if the queue were
@@ -88,7 +91,7 @@ export class Intake {
   outcome: number = Outcome.unknown
   /** When the last message was sent, if it names a platform and is no repetition. */
   matchMs = 0
-  readonly #authenticator: TokenAuthenticator
+  readonly #authenticator: Authenticator
   readonly #known: KnownHosts
   readonly #message = new SyslogMessage()
   readonly #detector = new FormatDetector()
@@ -103,7 +106,7 @@ export class Intake {
   readonly #coverageRate = new OrganizationRate(COVERAGE_PER_SECOND_MAX, COVERAGE_ORGANIZATIONS_MAX)
 
   /** @param bytes the message buffer, with SCRATCH_BYTES of scratch space at the end */
-  constructor(bytes: Uint8Array, known: KnownHosts, authenticator: TokenAuthenticator, options: IntakeOptions) {
+  constructor(bytes: Uint8Array, known: KnownHosts, authenticator: Authenticator, options: IntakeOptions) {
     this.line = new LogLine(bytes)
     this.#known = known
     this.#authenticator = authenticator

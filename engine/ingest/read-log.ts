@@ -1,15 +1,11 @@
 import { statSync } from 'node:fs'
 import { basename } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { TextDecoder } from 'node:util'
-import { MESSAGE_BYTES_MAX, RETRY_AFTER_SECONDS } from '../limits.ts'
+import { MESSAGE_BYTES_MAX } from '../limits.ts'
 import { type ByteSource, type FileKind, STANDARD_INPUT, withPathOf } from '../process/byte-source.ts'
-import { SECOND_MS } from '../process/clock.ts'
 import { openDecompressed } from '../process/decompressed-bytes.ts'
 import { Fault } from '../process/error-codes.ts'
-import type { Store } from '../store/store.ts'
-import { type Acceptance, type EventAcceptor, unstoredPlaces } from './accept.ts'
-import { BlockOfLines, NO_KEY } from './block-of-lines.ts'
+import { BlockOfLines, type KnownLines, NO_KEY } from './block-of-lines.ts'
 import { LF } from './formats/bytes.ts'
 import { NO_FORMAT } from './formats/detect.ts'
 import { FORMATS } from './formats/formats.ts'
@@ -19,6 +15,7 @@ import { LogRecords } from './log-records.ts'
 import type { LineMatch } from './match-tally.ts'
 import { Origin } from './origin.ts'
 import { Outcome } from './outcome.ts'
+import { redact, SAMPLE_CHARS_MAX } from './redact.ts'
 import type { KnownToken } from './token-authenticator.ts'
 
 export const LOG_FILE: FileKind = { what: 'log file', unreadable: 'LOG_UNREADABLE', damaged: 'LOG_DAMAGED' }
@@ -86,57 +83,87 @@ export interface FileReport {
 }
 
 export interface ReadLogOptions {
-  /** Store nothing. */
-  readonly dryRun: boolean
   /** Where the evidence window of the organization begins, in milliseconds since 1970. */
   readonly windowStartMs: number
   /** Called with each message that names a platform, unless it was read before. */
   readonly onMatch?: (match: LineMatch) => void
-  readonly onProblem: (problem: LineProblem) => void
+  /** The same for each message that names a host of no platform. */
+  readonly onUnmatched?: (match: LineMatch) => void
+  /** `sample` returns the beginning of the message, redacted. Slow. */
+  readonly onProblem: (problem: LineProblem, sample: () => string) => void
   readonly onProgress: (bytesRead: number, bytesTotal: number) => void
   /** Polled. true ends the reading; everything read so far is stored. */
   readonly stopped: () => boolean
   /** Resolves when the reading should end. Needed for an idle pipe. */
   readonly stop: Promise<unknown>
-  /** Frees space in a full buffer. */
-  readonly freeSpace: () => Promise<unknown>
+}
+
+/** Of a log file that is read. */
+export interface LogOrigin {
+  /** For the report and errors. */
+  readonly path: string
+  /** The name of the source of its messages. */
+  readonly name: string
+  /** The reference for times without a year. */
+  readonly lastWrittenMs: number
+}
+
+export interface LogReading {
+  readonly report: FileReport
+  /** Why reading ended early. */
+  readonly fault: Fault | undefined
+}
+
+/** Where the matches of a file are stored. */
+export interface LogStorage {
+  /** Stores the pending events, and that the first `count` messages of the block were read. */
+  commit(file: OpenFile, count: number): Promise<void>
 }
 
 /**
- * Reads a log file of one organization into the buffer. Lines that were read before, from a file
- * with any name, count as duplicates.
+ * Reads a log file of one organization. Lines that were read before, from a file with any name,
+ * count as duplicates.
  */
 export class LogReader {
-  readonly #store: Store
-  readonly #acceptor: EventAcceptor
+  readonly #known: KnownLines
+  readonly #storage: LogStorage | undefined
   readonly #intake: Intake
   readonly #token: KnownToken
   readonly #options: ReadLogOptions
 
-  /** @param intake with a buffer of READ_WORK_BYTES */
-  constructor(store: Store, acceptor: EventAcceptor, intake: Intake, token: KnownToken, options: ReadLogOptions) {
-    this.#store = store
-    this.#acceptor = acceptor
+  /**
+   * @param storage undefined for a dry run, which stores nothing
+   * @param intake with a buffer of READ_WORK_BYTES
+   */
+  constructor(
+    known: KnownLines,
+    storage: LogStorage | undefined,
+    intake: Intake,
+    token: KnownToken,
+    options: ReadLogOptions,
+  ) {
+    this.#known = known
+    this.#storage = storage
     this.#intake = intake
     this.#token = token
     this.#options = options
   }
 
-  /**
-   * @returns the report, and the fault if reading ended early; everything before the fault is
-   *   stored
-   * @throws Fault LOG_UNREADABLE
-   */
-  async read(path: string): Promise<{ report: FileReport; fault: Fault | undefined }> {
-    const report = newReport(path)
+  /** Everything before a fault is stored. @throws Fault LOG_UNREADABLE */
+  async read(path: string): Promise<LogReading> {
     const source = await openDecompressed(path, LOG_FILE).catch((error: unknown) => {
       throw withPathOf(LOG_FILE, path, error)
     })
-    const lastWritten = lastWrittenMs(path)
     const name = path === STANDARD_INPUT ? 'standard input' : basename(path)
+    return this.readFrom(source, { path, name, lastWrittenMs: lastWrittenMs(path) })
+  }
+
+  /** Same, from a source of decompressed bytes, which is closed at the end. */
+  async readFrom(source: ByteSource, { path, name, lastWrittenMs }: LogOrigin): Promise<LogReading> {
+    const report = newReport(path)
     const file = new OpenFile(source, this.#intake.line.bytes, new Origin('file', name, 0, this.#token), report)
-    file.mayGrow = !source.live && Date.now() - lastWritten < STILL_WRITTEN_MS
-    this.#intake.line.referenceMs = lastWritten
+    file.mayGrow = !source.live && Date.now() - lastWrittenMs < STILL_WRITTEN_MS
+    this.#intake.line.referenceMs = lastWrittenMs
     try {
       await this.#readAll(file)
     } catch (error) {
@@ -165,12 +192,12 @@ export class LogReader {
       await this.#takeAll(file)
       const nowMs = Date.now()
       if (file.source.live && nowMs - committedMs >= PIPE_COMMIT_MS) {
-        await this.#commit(file)
+        await this.#storage?.commit(file, file.block.count)
         committedMs = nowMs
       }
       this.#options.onProgress(file.source.bytesRead, file.source.bytesTotal)
     }
-    await this.#commit(file)
+    await this.#storage?.commit(file, file.block.count)
     if (failure !== undefined) throw failure
   }
 
@@ -187,7 +214,7 @@ export class LogReader {
       }
       if (records.start !== records.end) await this.#take(file)
       if (records.place >= BLOCK_BYTES) {
-        await this.#commit(file)
+        await this.#storage?.commit(file, file.block.count)
         file.nextBlock()
       }
       if (++messagesInTurn < MESSAGES_PER_TURN) continue
@@ -200,11 +227,11 @@ export class LogReader {
 
   async #take(file: OpenFile): Promise<void> {
     const { records, block, origin } = file
-    const isKnown = block.add(file.bytes, records.start, records.end, this.#store, this.#token.organizationId)
-    origin.matched = isKnown ? 'repeat' : this.#options.dryRun ? 'dry' : 'store'
+    const isKnown = block.add(file.bytes, records.start, records.end, this.#known, this.#token.organizationId)
+    origin.matched = isKnown ? 'repeat' : this.#storage === undefined ? 'dry' : 'store'
     while (!this.#intake.take(records.start, records.end, origin)) {
       // The current message is not committed: it is retried when there is space.
-      await this.#commit(file, block.count - 1)
+      await this.#storage?.commit(file, block.count - 1)
     }
     this.#count(file, isKnown, records.line)
   }
@@ -215,7 +242,7 @@ export class LogReader {
     report.messages++
     if (outcome === Outcome.stored) this.#countMatch(file)
     else if (outcome === Outcome.duplicate) report.duplicates++
-    else if (outcome === Outcome.unmatched) report.unmatched++
+    else if (outcome === Outcome.unmatched) this.#countUnmatched(report, isKnown)
     else if (outcome === Outcome.noDomain) report.noDomain++
     else if (outcome === Outcome.skipped) report.skipped++
     else if (outcome === Outcome.rejected) report.rejected++
@@ -228,7 +255,16 @@ export class LogReader {
     const isProblem = verdict === Verdict.reject || verdict === Verdict.unknown || verdict === Verdict.ambiguous
     if (isKnown || !isProblem) return
     const { reason } = this.#intake.line
-    this.#options.onProblem({ line, format: id, reason: reason === '' ? 'no format recognized' : reason })
+    const problem = { line, format: id, reason: reason === '' ? 'no format recognized' : reason }
+    const { start, end } = file.records
+    this.#options.onProblem(problem, () =>
+      redact(this.#intake.line.text(start, Math.min(end, start + SAMPLE_CHARS_MAX * 2))),
+    )
+  }
+
+  #countUnmatched(report: FileReport, isKnown: boolean): void {
+    report.unmatched++
+    if (!isKnown) this.#options.onUnmatched?.(this.#intake.match())
   }
 
   #countMatch({ report, collected }: OpenFile): void {
@@ -238,77 +274,13 @@ export class LogReader {
     if (!(report.newestMs >= matchMs)) report.newestMs = matchMs
     const isOutside = matchMs < this.#options.windowStartMs
     if (isOutside) report.outsideWindow++
-    if (this.#intake.line.eventIdStart >= 0 && !this.#options.dryRun) collected.push(isOutside)
+    if (this.#intake.line.eventIdStart >= 0 && this.#storage !== undefined) collected.push(isOutside)
     this.#options.onMatch?.({ ...this.#intake.match(), timeMs: matchMs })
-  }
-
-  /**
-   * Stores the pending events and the hashes of the first `count` messages of the block in one
-   * transaction.
-   */
-  async #commit({ block, report, collected }: OpenFile, count = block.count): Promise<void> {
-    if (this.#options.dryRun) return
-    // Batches of collectors' events come first. If a later batch fails, their ids still identify
-    // them as duplicates.
-    const batches = this.#intake.takeBatches(true).sort((a, b) => Number(b.deduplicate) - Number(a.deduplicate))
-    for (const batch of batches) {
-      const { organizationId, bytes, deduplicate } = batch
-      const alongside = (): void => block.remember(this.#store, organizationId, count)
-      const options = deduplicate ? { deduplicate } : { deduplicate, alongside }
-      for (let attempt = 1; ; attempt++) {
-        const outcome = await this.#acceptor.acceptPacked(organizationId, bytes, options)
-        if (outcome.kind === 'stored') {
-          const rejected = outcome.rejected.length
-          const places = unstoredPlaces(outcome)
-          this.#intake.settled(batch, places)
-          if (deduplicate) {
-            const isOutside = collected.splice(0, batch.senders.length)
-            const unstored = [...places.duplicates, ...places.tooLate, ...places.rejected]
-            report.outsideWindow -= unstored.filter((place) => isOutside[place] === true).length
-          }
-          // Duplicates among collectors' events are known only now.
-          report.matched -= outcome.duplicates + outcome.tooLate + rejected
-          report.duplicates += outcome.duplicates
-          report.tooLate += outcome.tooLate
-          report.rejected += rejected
-          break
-        }
-        if (outcome.kind === 'malformed') throw new Error(`internal error: malformed batch: ${outcome.why}`)
-        const fault = this.#finalFault(outcome)
-        if (fault !== undefined) {
-          for (const messages of batch.messages.values()) report.matched -= messages
-          throw fault
-        }
-        await this.#options.freeSpace()
-        // From the second attempt on, freeing space did not help.
-        if (attempt > 1) await this.#pause(RETRY_AFTER_SECONDS * SECOND_MS)
-      }
-    }
-  }
-
-  /** Why a batch that was not stored is not tried again; undefined if it is. */
-  #finalFault(outcome: Exclude<Acceptance, { kind: 'stored' }>): Fault | undefined {
-    if (outcome.kind === 'removed') {
-      return new Fault('NOT_FOUND', 'the organization was removed while the file was read')
-    }
-    const { why } = outcome
-    if (this.#store.environment.full) {
-      return new Fault('STORE_FULL', `${why}; everything read before is stored. Run the command again later`)
-    }
-    if (!this.#options.stopped()) return undefined
-    return new Fault('STORE_UNWRITABLE', `${why}; stopped, and everything read before is stored. Run the command again`)
-  }
-
-  /** Ends early when the reading should end. */
-  async #pause(ms: number): Promise<void> {
-    const over = new AbortController()
-    await Promise.race([sleep(ms, undefined, { signal: over.signal }).catch(() => {}), this.#options.stop])
-    over.abort()
   }
 }
 
 /** A file and the read position in it. The buffer begins with a block. */
-class OpenFile {
+export class OpenFile {
   readonly source: ByteSource
   readonly bytes: Uint8Array
   readonly origin: Origin

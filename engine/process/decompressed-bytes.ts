@@ -78,20 +78,34 @@ const MAGIC_BYTES = 4
 export async function openDecompressed(path: string, kind: FileKind): Promise<ByteSource> {
   const source = openBytes(path, kind)
   try {
-    const head = new Uint8Array(MAGIC_BYTES)
-    let filled = 0
-    while (filled < head.length) {
-      const got = await source.read(head, filled, head.length - filled)
-      if (got === 0) break
-      filled += got
-    }
-    const whole = new WithHead(source, head.subarray(0, filled))
-    const compression = compressionOf(head)
-    return compression === undefined ? whole : new DecompressedBytes(whole, compression, kind)
+    return (await decompressedIfNeeded(source, kind)).source
   } catch (error) {
     source.close()
     throw error
   }
+}
+
+/** The decompressed bytes of a source, and how they were compressed. */
+export async function decompressedIfNeeded(
+  source: ByteSource,
+  kind: FileKind,
+): Promise<{ readonly source: ByteSource; readonly compression: Compression | undefined }> {
+  const head = await readHead(source, MAGIC_BYTES)
+  const whole = new WithHead(source, head)
+  const compression = compressionOf(head)
+  return { source: compression === undefined ? whole : new DecompressedBytes(whole, compression, kind), compression }
+}
+
+/** Reads the first bytes of a source, fewer only at its end. */
+export async function readHead(source: ByteSource, bytes: number): Promise<Uint8Array> {
+  const head = new Uint8Array(bytes)
+  let filled = 0
+  while (filled < head.length) {
+    const got = await source.read(head, filled, head.length - filled)
+    if (got === 0) break
+    filled += got
+  }
+  return head.subarray(0, filled)
 }
 
 function decompress(compressed: ByteSource, compression: Compression): AsyncIterable<Uint8Array> {

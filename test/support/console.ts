@@ -6,6 +6,7 @@ import { ROUTES } from '../../console/routes.ts'
 import { consoleHandler } from '../../console/server.ts'
 import { secretHash } from '../../console/sign-in/secrets.ts'
 import { makeSite } from '../../console/site.ts'
+import type { TrialOptions } from '../../console/try-file/trials.ts'
 import { ConsoleWriter } from '../../console/writer.ts'
 import { claimPort, type HttpImplementation } from '../../engine/http/listen.ts'
 import type { BodyPace } from '../../engine/http/port.ts'
@@ -35,6 +36,7 @@ export interface ConsoleOptions {
   /** The console knows its origin, so that passkeys work; otherwise the Host field has it. */
   readonly hasOrigin?: boolean
   readonly formPace?: BodyPace
+  readonly trials?: Partial<TrialOptions>
   /** The test stores what no program would write. */
   readonly unchecked?: boolean
   /** The time at which the clock starts; NOON if absent. */
@@ -60,7 +62,10 @@ export async function serveConsole(
     setImmediate(() => changes.settle(structuredClone(writer.make(structuredClone(request)))))
   })
   const handler = consoleHandler({
-    site: makeSite({ store, clock, registry, changes }, ownOrigin ?? ''),
+    site: makeSite(
+      { store, clock, registry, changes },
+      { origin: ownOrigin ?? '', trials: { log: quietLog, ...options.trials } },
+    ),
     routes: options.routes ?? ROUTES,
     assets: loadAssets(),
     origin: ownOrigin ?? '',
@@ -129,6 +134,21 @@ export class Browser {
     return this.#ask(path, 'POST', own, body.toString())
   }
 
+  /** Posts a form with one file, as a browser sends it. */
+  postFile(path: string, file: Uint8Array, name = 'file', headers: Record<string, string> = {}): Promise<Answer> {
+    const { type, body } = multipart([{ field: 'file', name, bytes: file }])
+    return this.postBody(path, body, { 'content-type': type, ...headers })
+  }
+
+  postBody(path: string, body: Uint8Array, headers: Record<string, string> = {}): Promise<Answer> {
+    return this.#ask(path, 'POST', { ...this.formHeaders(), ...headers }, body)
+  }
+
+  /** The Cookie field. */
+  get cookie(): string {
+    return [...this.cookies].map(([name, value]) => `${name}=${value}`).join('; ')
+  }
+
   formHeaders(): Record<string, string> {
     return {
       'content-type': 'application/x-www-form-urlencoded',
@@ -137,8 +157,13 @@ export class Browser {
     }
   }
 
-  async #ask(path: string, method: string, headers: Record<string, string>, body?: string): Promise<Answer> {
-    const cookie = [...this.cookies].map(([name, value]) => `${name}=${value}`).join('; ')
+  async #ask(
+    path: string,
+    method: string,
+    headers: Record<string, string>,
+    body?: string | Uint8Array,
+  ): Promise<Answer> {
+    const { cookie } = this
     const answer = await this.#server.ask(path, {
       method,
       headers: { ...(cookie === '' ? {} : { cookie }), ...headers },
@@ -153,4 +178,25 @@ export class Browser {
     if (line.includes('Max-Age=0')) this.cookies.delete(name)
     else this.cookies.set(name, value)
   }
+}
+
+export interface FilePart {
+  readonly field: string
+  readonly name: string
+  readonly bytes: Uint8Array
+}
+
+export const BOUNDARY = '----WebKitFormBoundarySvcTryFile01'
+
+/** A multipart/form-data body (RFC 7578). */
+export function multipart(parts: readonly FilePart[]): { readonly type: string; readonly body: Buffer } {
+  const pieces = parts.flatMap(({ field, name, bytes }) => [
+    Buffer.from(
+      `--${BOUNDARY}\r\nContent-Disposition: form-data; name="${field}"; filename="${name}"\r\nContent-Type: application/octet-stream\r\n\r\n`,
+    ),
+    bytes,
+    Buffer.from('\r\n'),
+  ])
+  const body = Buffer.concat([...pieces, Buffer.from(`--${BOUNDARY}--\r\n`)])
+  return { type: `multipart/form-data; boundary=${BOUNDARY}`, body }
 }

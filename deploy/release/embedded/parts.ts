@@ -18,6 +18,7 @@ export const PARTS: Readonly<Record<string, string>> = {
   'dist/collector/pipeline/capture-thread.js': 'capture-thread.cjs',
   'dist/api/thread.js': 'api-thread.cjs',
   'dist/console/thread.js': 'console-thread.cjs',
+  'dist/dry-run/main.js': 'dry-run.cjs',
   'dist/engine/ingest/lane-thread.js': 'lane-thread.cjs',
   'dist/engine/ingest/socket-thread.js': 'socket-thread.cjs',
   'dist/engine/check/check-worker.js': 'check-worker.cjs',
@@ -50,4 +51,10 @@ export function partBytes(name: string): Buffer {
 /** The path of a part: next to the program, or where it was extracted. */
 export function partPath(name: string): string {
   return isSea() ? unpacked(name, partBytes(name)) : join(__dirname, name)
+}
+
+/** The path that stands for a path or directory in the sources. Directories contain all parts. */
+export function installedPath(path: string): string {
+  if (!path.startsWith(VIRTUAL_ROOT)) return path
+  return path.endsWith('/') ? `${__dirname}/` : partPath(partNamed(path) ?? '')
 }

@@ -6,6 +6,7 @@ import { Intake } from '../../ingest/intake.ts'
 import { MatchTally } from '../../ingest/match-tally.ts'
 import { OUTCOMES, Outcome, totalOf } from '../../ingest/outcome.ts'
 import { type FileReport, LogReader, READ_WORK_BYTES } from '../../ingest/read-log.ts'
+import { LogStore } from '../../ingest/store-log.ts'
 import { TokenAuthenticator } from '../../ingest/token-authenticator.ts'
 import { STANDARD_INPUT } from '../../process/byte-source.ts'
 import { type Clock, DAY_MS } from '../../process/clock.ts'
@@ -141,8 +142,12 @@ async function readFiles(
     const progress = fileProgress(path === STANDARD_INPUT ? undefined : path)
     let shown = 0
     const tally = new MatchTally(registry.matcherOf(token.organizationId))
-    const reader = new LogReader(store, acceptor, intake, token, {
-      dryRun: options.dryRun === true,
+    const storage = new LogStore(store, acceptor, intake, {
+      stopped: () => signal !== undefined,
+      stop: stop.received,
+      freeSpace: () => scanToFreeSpace(store, registry, token.organizationId, clock),
+    })
+    const reader = new LogReader(store.readLines, options.dryRun === true ? undefined : storage, intake, token, {
       windowStartMs,
       ...(options.dryRun === true ? { onMatch: (match) => tally.add(match) } : {}),
       onProblem: (problem) => {
@@ -151,7 +156,6 @@ async function readFiles(
       onProgress: progress.update,
       stopped: () => signal !== undefined,
       stop: stop.received,
-      freeSpace: () => scanToFreeSpace(store, registry, token.organizationId, clock),
     })
     try {
       const { report, fault } = await reader.read(path)

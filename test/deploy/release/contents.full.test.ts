@@ -4,10 +4,19 @@ import { join } from 'node:path'
 import { Spec, Validation } from '@cyclonedx/cyclonedx-library'
 import t from 'tap'
 import { isNewer } from '../../../deploy/release/addons.ts'
-import { COLLECTOR, PROGRAMS } from '../../../deploy/release/programs.ts'
+import { COLLECTOR, PROGRAMS, SERVICE } from '../../../deploy/release/programs.ts'
 import { shellFiles } from '../../../deploy/release/shell-files.ts'
 import { GLIBC_MAX, NODE_VERSION } from '../../../deploy/release/targets.ts'
-import { debianPackage, type Machine, released, THIS_MACHINE, unpackedTree, VERSION } from '../../support/released.ts'
+import { fileReport, ORDER_LENGTH_BYTES, type Order } from '../../../dry-run/report.ts'
+import {
+  DEMO_CAPTURE,
+  debianPackage,
+  type Machine,
+  released,
+  THIS_MACHINE,
+  unpackedTree,
+  VERSION,
+} from '../../support/released.ts'
 
 const MACHINES: readonly Machine[] = ['x86_64', 'arm64']
 /**
@@ -75,6 +84,22 @@ for (const { name, commands } of PROGRAMS) {
     }
   })
 }
+
+t.test('the service reads an uploaded file with what is installed, and may open nothing else', async (t) => {
+  const lib = join(unpackedTree(t, SERVICE.name, THIS_MACHINE), 'lib', SERVICE.name)
+  const none = { platforms: [], disable: [] }
+  const order = Buffer.from(JSON.stringify({ serviceWide: none, own: none, windowStartMs: 0 } satisfies Order))
+  const length = Buffer.alloc(ORDER_LENGTH_BYTES)
+  length.writeUInt32LE(order.length)
+  const flags = ['--permission', `--allow-fs-read=${lib}/`, '--no-warnings']
+  const output = execFileSync(join(lib, 'node'), [...flags, join(lib, 'dry-run.cjs')], {
+    input: Buffer.concat([length, order, readFileSync(DEMO_CAPTURE)]),
+    env: {},
+    cwd: '/',
+  })
+  const report = fileReport.parse(JSON.parse(output.toString()))
+  t.match(report, { kind: 'capture', coverage: { names_matched: 90 } })
+})
 
 t.test('the executable is small enough', async (t) => {
   for (const machine of MACHINES) {

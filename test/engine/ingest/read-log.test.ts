@@ -12,6 +12,7 @@ import {
   LogReader,
   READ_WORK_BYTES,
 } from '../../../engine/ingest/read-log.ts'
+import { LogStore } from '../../../engine/ingest/store-log.ts'
 import { MESSAGE_BYTES_MAX } from '../../../engine/limits.ts'
 import { DAY_MS, systemClock } from '../../../engine/process/clock.ts'
 import { runScan } from '../../../engine/scan/scan-runner.ts'
@@ -59,18 +60,20 @@ function reading(t: Test): Reading {
         noteUnauthorized: () => {},
       })
       let asked = 0
-      const reader = new LogReader(store, acceptor, intake, token, {
+      const stopped = (): boolean => ++asked > stopAfter
+      const stop = new Promise(() => {})
+      const freeSpace = async () => runScan(store, registries, token.organizationId, 'buffer', systemClock)
+      const storage = new LogStore(store, acceptor, intake, { stopped, stop, freeSpace })
+      const reader = new LogReader(store.readLines, dryRun ? undefined : storage, intake, token, {
         windowStartMs: NOW - 30 * DAY_MS,
         onMatch: (match) => {
           matches.push(match)
           onMatch()
         },
-        dryRun,
         onProblem: (problem) => problems.push(problem),
         onProgress: () => {},
-        stopped: () => ++asked > stopAfter,
-        stop: new Promise(() => {}),
-        freeSpace: async () => runScan(store, registries, token.organizationId, 'buffer', systemClock),
+        stopped,
+        stop,
       })
       const { report, fault } = await reader.read(join(directory, name))
       if (fault !== undefined) throw fault

@@ -1,0 +1,50 @@
+import type { VNode } from 'preact'
+import type { Order } from '../../dry-run/report.ts'
+import { DAY_MS } from '../../engine/process/clock.ts'
+import { firstDayOfWindow } from '../../engine/scan/prepare.ts'
+import { SERVICE_WIDE } from '../../engine/store/own-platforms.ts'
+import { page, type Route, uploadForm } from '../http/router.ts'
+import type { Visit } from '../http/visit.ts'
+import { TryFile, type TryFileProps } from '../pages/try-file.tsx'
+import type { FileProcess } from '../try-file/file-process.ts'
+import { TRIAL_RULES_MAX } from '../try-file/limits.ts'
+import type { Unready } from '../try-file/trials.ts'
+import { receiveFile } from '../try-file/upload.ts'
+import { triedFile } from '../views/try-file.ts'
+
+const TITLE = 'Try a file'
+const PATH = '/try-file'
+
+/** What a capture or a log would show, without storing it. */
+export const TRY_FILE_ROUTES: readonly Route[] = [
+  page(PATH, 'file.try', (visit) => visit.page(TITLE, PATH, content(visit))),
+  uploadForm(PATH, 'file.try', async (visit, upload) => {
+    const outcome = await receiveFile(upload, (isCanceled) => started(visit, isCanceled))
+    if (outcome.kind === 'read') return visit.page(TITLE, PATH, content(visit, { tried: triedFile(visit, outcome) }))
+    const { status, message } = outcome
+    const fields = RETRY_STATUSES.has(status) ? ['retry-after', String(RETRY_SECONDS)] : []
+    return visit.page(TITLE, PATH, content(visit, { error: message }), { status, fields })
+  }),
+]
+
+const RETRY_STATUSES: ReadonlySet<number> = new Set([429, 503])
+const RETRY_SECONDS = 60
+
+function content(visit: Visit, result: Pick<TryFileProps, 'error' | 'tried'> = {}): VNode {
+  return TryFile({ nowMs: visit.nowMs, mayReadTokens: visit.may('token.read'), ...result })
+}
+
+/** Starts the process that reads the file, with the organization's registry. */
+function started({ site, organization, nowMs }: Visit, isCanceled: () => boolean): Promise<FileProcess | Unready> {
+  const { ownPlatforms } = site.store
+  const order = site.store.environment.read((): Order | undefined => {
+    if (site.registry.catalogOf(SERVICE_WIDE).rules.length > TRIAL_RULES_MAX) return undefined
+    return {
+      serviceWide: ownPlatforms.changes(SERVICE_WIDE),
+      own: ownPlatforms.changes(organization.id),
+      windowStartMs: firstDayOfWindow(organization, nowMs) * DAY_MS,
+    }
+  })
+  if (order === undefined) return Promise.resolve('registry')
+  return site.fileTrials.start(organization.id, order, isCanceled)
+}
