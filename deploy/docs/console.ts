@@ -13,6 +13,8 @@ const ABOUT: Readonly<Record<string, string>> = {
   '/overview': 'Overall risk and its change, platforms that wait for a decision, use per day, sources and sensors',
   '/platforms': 'Every platform of the last scan: sort, filter, search',
   '/platforms/:name': 'Why it is risky, what was seen, by how many clients, on which days; approve it here',
+  '/report': 'One page for a manager, to print',
+  '/try-file': 'What a capture or a log would show, without storing anything',
   '/sources': 'Each log sender: format, share understood, a redacted line that was not',
   '/sensors': 'Each collector, and the traffic that it could not see',
   '/monitoring-tokens': 'Generate, show once and revoke the tokens of collectors and senders',
@@ -21,6 +23,10 @@ const ABOUT: Readonly<Record<string, string>> = {
   '/assessments/:id': 'Answer each item with its evidence; complete the assessment',
   '/recommendations': 'What to do first; set the status of each',
   '/api-keys': 'Create, show once and revoke the keys of programs',
+  '/api-keys/:id/rotate': 'Replace a key by one with the same scopes',
+  '/organization-settings': 'Name, domain and evidence window',
+  '/own-platforms': 'Platforms of this organization only, by a form or a registry file',
+  '/retention': 'How long data is kept, with a preview of what would be deleted',
   '/members': 'People and their roles',
   '/audit-log': 'Who changed what, and when',
   '/account': 'Your sessions and your password',
@@ -36,13 +42,17 @@ export function pictureOf(path: string): string {
 /** The pages in the order of the navigation, then the others. */
 function pagePaths(): string[] {
   const entries = NAVIGATION.flatMap((group) => group.entries.map(({ path }) => path))
-  const all = ROUTES.filter(({ method, path }) => method === 'GET' && path !== '/' && !path.endsWith('.csv'))
+  const all = ROUTES.filter(({ method, path }) => method === 'GET' && path !== '/' && !isFile(path))
   const top = all.map(({ path }) => path).filter((path) => !entries.some((entry) => isBelow(path, entry)))
-  return [...entries, ...top].flatMap((entry) => [
+  const ordered = [...entries, ...top].flatMap((entry) => [
     entry,
     ...all.map(({ path }) => path).filter((path) => path !== entry && isBelow(path, entry)),
   ])
+  return [...new Set(ordered)]
 }
+
+/** Routes that answer a file, or the options of a script. */
+const isFile = (path: string): boolean => /\.\w+$/.test(path) || path === '/sign-in/passkey'
 
 const isBelow = (path: string, entry: string): boolean => path === entry || path.startsWith(`${entry}/`)
 
