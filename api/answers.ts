@@ -3,6 +3,7 @@ import { GRADES } from '../engine/assess/grade.ts'
 import { WEIGHT_MAX } from '../engine/assess/rules.ts'
 import { METHODS } from '../engine/event/event.ts'
 import { DOMAINS_SHOWN_MAX } from '../engine/scan/publish.ts'
+import { DECISION_STATES } from '../engine/store/decisions.ts'
 import { FRAMEWORK_IDS } from '../engine/store/framework.ts'
 import { RECOMMENDATION_STATUSES } from '../engine/store/recommendations.ts'
 import { ROLES } from '../registry/platform.ts'
@@ -103,6 +104,11 @@ const metadata = z
     vendor: z.string().min(1).describe('Vendor of the platform.'),
     category: z.string().min(1).describe('Purpose of the platform.'),
     approved: z.boolean().describe("Whether it is on the organization's approved list."),
+    decision: z
+      .enum(DECISION_STATES)
+      .describe(
+        'What the organization decided: waiting (nothing yet), approved, rejected, or expired (the decision no longer counts). approved is true only for approved.',
+      ),
     risk: risk,
     matches: positive.describe('Queries, handshakes and log lines that named the platform.'),
     blocked_matches: positive.optional().describe('Matches that the logging device blocked; absent if none.'),

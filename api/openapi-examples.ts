@@ -70,6 +70,7 @@ export const EXAMPLES: Readonly<Record<string, Readonly<Record<string, { summary
               vendor: 'Example',
               category: 'LLM Chat Assistant',
               approved: false,
+              decision: 'waiting',
               risk: { score: 55, why: 'Prompts leave the organization.' },
               matches: 1840,
               methods: { dns: 1210, tls: 630 },

@@ -1,4 +1,5 @@
 import type { Administration } from '../engine/admin/administration.ts'
+import type { DecisionTerms } from '../engine/admin/approvals.ts'
 import type { OrganizationSettings } from '../engine/admin/organizations.ts'
 import type { ReadRegistryFile } from '../engine/admin/own-platforms.ts'
 import type { Scope } from '../engine/store/api-keys.ts'
@@ -21,6 +22,11 @@ export interface CommandContext {
   readonly sharedCatalog: Catalog
 }
 
+/** A decision about platforms, by id. */
+export interface PlatformDecision extends DecisionTerms {
+  readonly platforms: readonly string[]
+}
+
 type Command<P, R> = (context: CommandContext, parameters: P) => R
 
 /**
@@ -40,8 +46,10 @@ export const COMMANDS = {
     administration.tokens.generate(organization, given.label),
   'token.revoke': ({ administration, organization }, given: { id: string }) =>
     administration.tokens.revoke(organization, given.id),
-  'approval.add': ({ administration, organization, catalog }, given: { platforms: readonly string[] }) =>
-    administration.approvals.add(organization, catalog, given.platforms),
+  'approval.add': ({ administration, organization, catalog }, { platforms, ...terms }: PlatformDecision) =>
+    administration.approvals.add(organization, catalog, platforms, terms),
+  'approval.reject': ({ administration, organization, catalog }, { platforms, ...terms }: PlatformDecision) =>
+    administration.approvals.reject(organization, catalog, platforms, terms),
   'approval.remove': ({ administration, organization, catalog }, given: { platforms: readonly string[] }) =>
     administration.approvals.remove(organization, catalog, given.platforms),
   'scan.request': ({ administration, organization }, _: Record<string, never>) =>

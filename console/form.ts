@@ -43,7 +43,7 @@ export class FormFields {
 }
 
 /** Parses application/x-www-form-urlencoded. Returns an error message if the body is invalid. */
-export function readFields(body: Uint8Array): FormFields | string {
+export function readFields(body: Uint8Array, fieldsMax = FORM_FIELDS_MAX): FormFields | string {
   let text: string
   try {
     text = new TextDecoder('utf-8', { fatal: true }).decode(body)
@@ -51,8 +51,8 @@ export function readFields(body: Uint8Array): FormFields | string {
     return 'The form is not valid UTF-8'
   }
   if (text === '') return new FormFields()
-  const parts = text.split('&', FORM_FIELDS_MAX + 1)
-  if (parts.length > FORM_FIELDS_MAX) return `The form has more than ${FORM_FIELDS_MAX} fields`
+  const parts = text.split('&', fieldsMax + 1)
+  if (parts.length > fieldsMax) return `The form has more than ${fieldsMax} fields`
   const pairs: [string, string][] = []
   for (const part of parts) {
     const at = part.indexOf('=')

@@ -112,7 +112,7 @@ class ConsoleServer {
     if (body === 'too slow') {
       return send(this.#refused(before, { status: 408, message: 'The form arrived too slowly' }), CLOSE)
     }
-    const fields = readFields(body)
+    const fields = readFields(body, found.route.fieldsMax)
     if (typeof fields === 'string') return send(this.#refused(before, { status: 400, message: fields }))
     const facts = { ...before, fields }
     send(await this.#answer(facts, () => this.#run(found, facts)))

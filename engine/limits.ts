@@ -191,10 +191,15 @@ export const EVIDENCE_PER_TRANSACTION_MAX = 4096
 /** Stored scans of one organization with their results. The oldest are removed. */
 export const STORED_SCANS_MAX = 1000
 /**
- * Platforms that an organization can approve. They are in its record, which every API request
- * reads.
+ * Platforms with a decision of an organization, including withdrawn and expired decisions. Every
+ * scan reads the last decision about each. At the limit, the platform whose decision ended the
+ * longest ago is forgotten; if all decisions count, a new one is refused.
  */
-export const APPROVALS_MAX = 1000
+export const DECIDED_PLATFORMS_MAX = 2000
+/** Decisions about one platform that are kept. The oldest are removed. */
+export const DECISIONS_KEPT_MAX = 50
+/** Bytes of the note of a decision. Longer ones are refused. */
+export const DECISION_NOTE_BYTES_MAX = 1000
 /**
  * Milliseconds between two polls of posture-admin verify: about as often as the service stores the
  * counters of senders.

@@ -18,6 +18,30 @@ for (const input of document.querySelectorAll<HTMLInputElement>('input[data-filt
   })
 }
 
+/** Selects all visible rows of a table, and shows how many are selected. */
+for (const output of document.querySelectorAll<HTMLOutputElement>('output[data-counts]')) {
+  const name = output.dataset['counts'] ?? ''
+  const form = output.closest('form')
+  const boxes = [...(form?.querySelectorAll<HTMLInputElement>(`input[name="${name}"]`) ?? [])]
+  const all = form?.querySelector<HTMLInputElement>(`input[data-selects="${name}"]`)
+  const visible = (): HTMLInputElement[] => boxes.filter((box) => box.closest('tr')?.hidden !== true)
+  const update = (): void => {
+    const count = boxes.filter((box) => box.checked).length
+    output.textContent = count === 0 ? 'Select platforms' : `${count} selected`
+    if (!all) return
+    const shown = visible()
+    all.checked = shown.length > 0 && shown.every((box) => box.checked)
+    all.indeterminate = count > 0 && !all.checked
+  }
+  form?.addEventListener('change', (event) => {
+    if (all && event.target === all) for (const box of visible()) box.checked = all.checked
+    update()
+  })
+  if (all) all.hidden = false
+  // A browser restores the boxes of a page in its history.
+  window.addEventListener('pageshow', update)
+}
+
 /** Copies a secret or a snippet. */
 for (const button of document.querySelectorAll<HTMLButtonElement>('button[data-copies]')) {
   button.hidden = false

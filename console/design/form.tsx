@@ -13,6 +13,8 @@ export interface FieldProps {
   readonly required?: boolean
   readonly maxLength?: number
   readonly minLength?: number
+  /** The first valid day of a date. */
+  readonly min?: string
   readonly autoComplete?: string
   /** Filled by the browser script from the fragment of the address. */
   readonly fromFragment?: boolean
@@ -21,7 +23,7 @@ export interface FieldProps {
 /** A one-line field with its label, hint and error. The server never sends a password back. */
 export function Field(props: FieldProps) {
   const { name, label, form, type = 'text', hint, value = '', required, maxLength, minLength } = props
-  const { autoComplete = 'off', fromFragment } = props
+  const { autoComplete = 'off', fromFragment, min } = props
   const error = form.errors[name]
   const described = [hint === undefined ? '' : `${name}-hint`, error === undefined ? '' : `${name}-error`]
   return (
@@ -36,6 +38,7 @@ export function Field(props: FieldProps) {
         required={required}
         maxLength={maxLength}
         minLength={minLength}
+        min={min}
         autoComplete={autoComplete}
         aria-invalid={error === undefined ? undefined : 'true'}
         aria-describedby={described.join(' ').trim() || undefined}

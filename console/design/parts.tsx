@@ -23,6 +23,8 @@ export function PageHead({
 }
 
 export interface CardProps {
+  /** For links to the card. */
+  readonly id?: string
   readonly title: string
   readonly note?: ComponentChildren
   /** No padding around the content, for a table. */
@@ -30,9 +32,9 @@ export interface CardProps {
   readonly children: ComponentChildren
 }
 
-export function Card({ title, note, bare = false, children }: CardProps) {
+export function Card({ id, title, note, bare = false, children }: CardProps) {
   return (
-    <section class="card">
+    <section id={id} class="card">
       <header>
         <h2>{title}</h2>
         {note !== undefined && <p>{note}</p>}
@@ -145,5 +147,5 @@ const NUMBER = new Intl.NumberFormat('en-US')
 
 /** `1,234` */
 export function countText(count: number): string {
-  return NUMBER.format(count)
+  return count < 1000 ? String(count) : NUMBER.format(count)
 }

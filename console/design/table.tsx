@@ -16,6 +16,8 @@ export interface Column<Row> {
   readonly wide?: boolean
   /** Only screen readers read the heading, such as the heading above buttons. */
   readonly quiet?: boolean
+  /** Replaces the name in the heading. */
+  readonly heading?: ComponentChildren
 }
 
 export type Direction = 'ascending' | 'descending'
@@ -64,6 +66,8 @@ export interface TableProps<Row> {
 
 export function Table<Row>({ id, label, columns: all, rows, sorting, query }: TableProps<Row>) {
   const columns = all.filter(({ cell }) => cell !== undefined)
+  // Once per column, because a table may have 8,000 cells.
+  const cells = columns.map((column) => ({ cell: column.cell, name: classOf(column) }))
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: a scrollable area needs keyboard focus
     <section class="scroll" tabIndex={0} aria-label={label}>
@@ -78,8 +82,8 @@ export function Table<Row>({ id, label, columns: all, rows, sorting, query }: Ta
         <tbody>
           {rows.map((row) => (
             <tr>
-              {columns.map((column) => (
-                <td class={classOf(column)}>{column.cell?.(row)}</td>
+              {cells.map(({ cell, name }) => (
+                <td class={name}>{cell?.(row)}</td>
               ))}
             </tr>
           ))}
@@ -96,7 +100,14 @@ interface HeadingProps<Row> {
 }
 
 function Heading<Row>({ column, sorting, query }: HeadingProps<Row>) {
-  const { id, name, sort, number, quiet } = column
+  const { id, name, sort, number, quiet, heading } = column
+  if (heading !== undefined) {
+    return (
+      <th scope="col" class={classOf(column)}>
+        {heading}
+      </th>
+    )
+  }
   if (quiet) {
     return (
       <th scope="col" class={classOf(column)}>

@@ -24,6 +24,8 @@ export interface RouteOptions {
   readonly confirmed?: boolean
   /** Maximum bytes of the body of a POST. FORM_BYTES_MAX if absent. */
   readonly bodyBytesMax?: number
+  /** Maximum fields of a form. FORM_FIELDS_MAX if absent. */
+  readonly fieldsMax?: number
 }
 
 export type Route = RouteOptions & {

@@ -1,5 +1,6 @@
 import type { ComponentChildren } from 'preact'
 import { Key, Timeline } from '../design/chart.tsx'
+import { StateTag } from '../design/decision.tsx'
 import { Card, countText, Notice, PageHead, Risk, Tag, Time } from '../design/parts.tsx'
 import { Scatter } from '../design/scatter.tsx'
 import { type Column, Table } from '../design/table.tsx'
@@ -104,14 +105,14 @@ function Findings({ view, findings, nowMs }: FindingsProps) {
       <Card
         title="Waiting for a decision"
         note={
-          findings.notApproved > 0 && (
-            <a href="/platforms?state=not-approved&sort=-risk">all {countText(findings.notApproved)} not approved</a>
+          findings.waitingTotal > 0 && (
+            <a href="/platforms?state=waiting&sort=-risk">all {countText(findings.waitingTotal)} that wait</a>
           )
         }
         bare={findings.waiting.length > 0}
       >
         {findings.waiting.length === 0 ? (
-          <p class="muted">Every platform that was seen is approved.</p>
+          <p class="muted">There is a decision about every platform that was seen.</p>
         ) : (
           <Table id="waiting" label="Waiting for a decision" columns={waitingColumns(nowMs)} rows={findings.waiting} />
         )}
@@ -196,7 +197,15 @@ function signed(change: number): string {
 function waitingColumns(nowMs: number): readonly Column<WaitingRow>[] {
   const path = (name: string): string => `/platforms/${encodeURIComponent(name)}`
   return [
-    { id: 'name', name: 'Platform', cell: ({ name }) => <a href={path(name)}>{name}</a> },
+    {
+      id: 'name',
+      name: 'Platform',
+      cell: ({ name, isExpired }) => (
+        <>
+          <a href={path(name)}>{name}</a> {isExpired && <StateTag state="expired" />}
+        </>
+      ),
+    },
     { id: 'risk', name: 'Risk', cell: ({ risk }) => <Risk score={risk} /> },
     {
       id: 'clients',
@@ -210,7 +219,7 @@ function waitingColumns(nowMs: number): readonly Column<WaitingRow>[] {
       id: 'decide',
       name: 'Decide',
       cell: ({ name }) => (
-        <a class="button" href={path(name)} aria-label={`Decide on ${name}`}>
+        <a class="button" href={`${path(name)}#decision`} aria-label={`Decide on ${name}`}>
           Decide
         </a>
       ),

@@ -1,21 +1,19 @@
+import type { ComponentChildren } from 'preact'
 import type { Strengths } from '../../engine/scan/confidence.ts'
+import { APPROVED_SHARE } from '../../engine/scan/risk.ts'
 import { Bar, Key, Timeline } from '../design/chart.tsx'
-import { Card, countText, Empty, Notice, PageHead, Tag, Time } from '../design/parts.tsx'
+import { StateTag } from '../design/decision.tsx'
+import { Card, countText, Empty, PageHead, Time } from '../design/parts.tsx'
 import { type Column, Table } from '../design/table.tsx'
+import { isWaiting } from '../views/decisions.ts'
 import type { Count, PlatformFinding, PlatformView } from '../views/platform.ts'
+import { Decision, DecisionDone, type DecisionProps, History } from './decision.tsx'
 
-export interface PlatformProps {
-  readonly view: PlatformView
-  readonly nowMs: number
-  readonly mayApprove: boolean
-  readonly mayWithdraw: boolean
-  /** The change that the member just made; '' if none. */
-  readonly done: string
-}
+export type PlatformProps = DecisionProps
 
 export function Platform(props: PlatformProps) {
-  const { view, nowMs, done } = props
-  const { name, vendor, type, url, approved, finding } = view
+  const { view, nowMs, mayDecide } = props
+  const { name, vendor, type, url, state, finding } = view
   const host = URL.parse(url)?.host
   return (
     <>
@@ -27,7 +25,7 @@ export function Platform(props: PlatformProps) {
           title={name}
           about={
             <span class="facts">
-              {approved ? <Tag tone="good">approved</Tag> : <Tag tone="bad">not approved</Tag>}
+              <StateTag state={state} />
               <span>{vendor}</span>
               {host !== undefined && (
                 <a href={url} rel="noreferrer">
@@ -42,92 +40,51 @@ export function Platform(props: PlatformProps) {
             </span>
           }
         >
-          <Decision {...props} />
+          {mayDecide && view.isRegistered && isWaiting(state) && (
+            <a class="button" href="#decision">
+              Decide
+            </a>
+          )}
         </PageHead>
       </div>
-      {done === 'approved' && approved && <Notice title={`${name} is approved`}>{appliedBy(view)}</Notice>}
-      {done === 'withdrawn' && !approved && (
-        <Notice title={`The approval of ${name} is withdrawn`}>{appliedBy(view)}</Notice>
-      )}
-      {done === '' && view.decisionPending && (
-        <Notice tone="warn" title="The decision waits for the next scan">
-          {appliedBy(view)}
-        </Notice>
-      )}
+      <DecisionDone {...props} />
       {finding === undefined ? (
-        <Empty title={`Not seen in the last ${view.windowDays} days`}>
-          <p class="muted">{name} is in the registry. Its figures appear here after the first scan with a match.</p>
-          <a class="button" href="/platforms">
-            Show all platforms
-          </a>
-        </Empty>
+        <>
+          <Empty title={`Not seen in the last ${view.windowDays} days`}>
+            <p class="muted">{name} is in the registry. Its figures appear here after the first scan with a match.</p>
+            <a class="button" href="/platforms">
+              Show all platforms
+            </a>
+          </Empty>
+          <div class="two">
+            <Decision {...props} />
+            <History view={view} nowMs={nowMs} />
+          </div>
+        </>
       ) : (
-        <Finding view={view} finding={finding} nowMs={nowMs} />
+        <Finding {...props} finding={finding} />
       )}
     </>
   )
 }
 
-function appliedBy({ decisionPending }: PlatformView) {
-  const text = decisionPending
-    ? 'The next scan updates the risk on this page and in the API. It is already requested.'
-    : 'The figures on this page include the decision.'
-  return <p class="small">{text}</p>
-}
-
-function Decision({ view, mayApprove, mayWithdraw }: PlatformProps) {
-  const path = `/platforms/${encodeURIComponent(view.name)}`
-  if (!view.isRegistered) return undefined
-  if (view.approved) {
-    return mayWithdraw ? (
-      <form method="post" action={`${path}/withdraw`}>
-        <button type="submit">Withdraw approval</button>
-      </form>
-    ) : undefined
-  }
-  return mayApprove ? (
-    <form method="post" action={`${path}/approve`}>
-      <button class="first" type="submit">
-        Approve
-      </button>
-    </form>
-  ) : undefined
-}
-
-interface FindingProps {
-  readonly view: PlatformView
+interface FindingProps extends PlatformProps {
   readonly finding: PlatformFinding
-  readonly nowMs: number
 }
 
-function Finding({ view, finding, nowMs }: FindingProps) {
+function Finding(props: FindingProps) {
+  const { view, finding, nowMs } = props
   return (
-    <>
-      <RiskCard view={view} finding={finding} />
-      <div class="wide">
-        <Card title="Use per day" note="distinct clients">
-          <figure>
-            <Timeline
-              days={finding.timeline}
-              label={`Distinct clients of ${view.name} per day`}
-              unit="clients"
-              width={600}
-              height={240}
-            />
-            <figcaption>
-              {finding.factor < 1 ? <Key tone="approved">approved</Key> : <Key tone="shadow">not approved</Key>}
-              <span>
-                {clientsText(finding)}, {countText(finding.matches)} {plural(finding.matches, 'match', 'matches')},{' '}
-                {finding.days} {plural(finding.days, 'day', 'days')}
-              </span>
-              {finding.blocked > 0 && <span>{countText(finding.blocked)} blocked by the device that logged them</span>}
-            </figcaption>
-          </figure>
-        </Card>
-        <Confidence finding={finding} windowDays={view.windowDays} />
-      </div>
-      <div class="wide">
+    <div class="wide">
+      <div class="column">
+        <RiskCard view={view} finding={finding} />
+        <UsePerDay view={view} finding={finding} />
         <Names finding={finding} />
+        <History view={view} nowMs={nowMs} />
+      </div>
+      <div class="column">
+        <Decision {...props} />
+        <Confidence finding={finding} windowDays={view.windowDays} />
         <Card
           title="How it was seen"
           note={
@@ -141,38 +98,93 @@ function Finding({ view, finding, nowMs }: FindingProps) {
           <Counts counts={finding.roles} names={ROLE_NAMES} />
         </Card>
       </div>
-    </>
+    </div>
   )
 }
 
-function RiskCard({ view, finding }: { readonly view: PlatformView; readonly finding: PlatformFinding }) {
-  const { effectiveRisk, risk, confidence, factor } = finding
+function UsePerDay({ view, finding }: { readonly view: PlatformView; readonly finding: PlatformFinding }) {
   return (
-    <Card title="Risk" note="what this platform adds to the overall risk, 0 to 100">
-      <p class="equation">
-        <b>{Math.round(effectiveRisk)}</b>
-        <span>
-          = <b>{risk}</b> in the registry
-        </span>
-        <span>
-          × <b>{confidence.toFixed(2)}</b> confidence
-        </span>
-        <span>
-          × <b>{factor}</b> {factor < 1 ? 'because it is approved' : 'because it is not approved'}
-        </span>
-      </p>
-      <ul class="lines">
-        <li>
-          <span>{view.why}</span>
-        </li>
-        {view.sources.length > 0 && (
-          <li class="small muted">
-            <span>Sources of the registry: {view.sources.join(', ')}</span>
-          </li>
-        )}
-      </ul>
+    <Card title="Use per day" note="distinct clients">
+      <figure>
+        <Timeline
+          days={finding.timeline}
+          label={`Distinct clients of ${view.name} per day`}
+          unit="clients"
+          width={600}
+          height={240}
+        />
+        <figcaption>
+          {finding.isApproved ? <Key tone="approved">approved</Key> : <Key tone="shadow">not approved</Key>}
+          <span>
+            {clientsText(finding)}, {countText(finding.matches)} {plural(finding.matches, 'match', 'matches')},{' '}
+            {finding.days} {plural(finding.days, 'day', 'days')}
+          </span>
+          {finding.blocked > 0 && <span>{countText(finding.blocked)} blocked by the device that logged them</span>}
+        </figcaption>
+      </figure>
     </Card>
   )
+}
+
+/** A term of the risk, and the input that it comes from. */
+interface RiskTerm {
+  readonly id: string
+  readonly input: string
+  readonly reason: ComponentChildren
+  readonly points: ComponentChildren
+}
+
+const RISK_COLUMNS: readonly Column<RiskTerm>[] = [
+  { id: 'reason', name: 'Reason', cell: ({ reason }) => reason },
+  { id: 'input', name: 'Input', cell: ({ input }) => <span class="muted">{input}</span>, wide: true },
+  { id: 'points', name: 'Points', cell: ({ points }) => points, number: true },
+]
+
+function RiskCard({ view, finding }: { readonly view: PlatformView; readonly finding: PlatformFinding }) {
+  const { risk, confidence, isApproved } = finding
+  const terms: readonly RiskTerm[] = [
+    {
+      id: 'registry',
+      input: 'registry',
+      reason: (
+        <>
+          {view.why}
+          {view.sources.length > 0 && <p class="small muted">Sources: {view.sources.join(', ')}</p>}
+        </>
+      ),
+      points: countText(risk.registry),
+    },
+    {
+      id: 'evidence',
+      input: 'evidence',
+      reason: `The evidence of use has a confidence of ${confidence.toFixed(2)}`,
+      points: changeText(risk.evidence),
+    },
+    {
+      id: 'decision',
+      input: 'decision',
+      reason: isApproved
+        ? `It is approved, so a share of ${APPROVED_SHARE} counts`
+        : 'It is not approved, so all of it counts',
+      points: changeText(risk.decision),
+    },
+    {
+      id: 'total',
+      input: '',
+      reason: <strong>Risk that counts toward the overall risk</strong>,
+      points: <strong class="total">{countText(risk.total)}</strong>,
+    },
+  ]
+  return (
+    <Card title="Risk" note="0 to 100, as of the last scan" bare>
+      <Table id="risk" label="Risk as a sum" columns={RISK_COLUMNS} rows={terms} />
+    </Card>
+  )
+}
+
+/** `−12`; `0` if nothing changes. */
+function changeText(points: number): string {
+  return points === 0 ? '0' : `−${countText(-points)}`
 }
 
 function Confidence({ finding, windowDays }: { readonly finding: PlatformFinding; readonly windowDays: number }) {

@@ -1,9 +1,14 @@
+import type { VNode } from 'preact'
+import { DECISION_STATES } from '../../engine/store/decisions.ts'
 import { countColumn, textColumn, timeColumn } from '../design/columns.tsx'
 import { CsvLink } from '../design/csv-link.tsx'
+import { StateTag, TermsFields } from '../design/decision.tsx'
 import { FilterSearch, FilterSelect, Filters } from '../design/filters.tsx'
-import { countText, Empty, PageHead, Risk, Tag } from '../design/parts.tsx'
+import { FormError } from '../design/form.tsx'
+import { countText, Empty, Notice, PageHead, Risk } from '../design/parts.tsx'
 import { type Column, type Sorting, sorted, Table } from '../design/table.tsx'
-import type { PlatformRow, PlatformState, PlatformsView } from '../views/platforms.ts'
+import type { FormState } from '../form.ts'
+import type { PlatformRow, PlatformsView, StateFilter } from '../views/platforms.ts'
 
 export function platformColumns(nowMs: number): readonly Column<PlatformRow>[] {
   return [
@@ -12,52 +17,53 @@ export function platformColumns(nowMs: number): readonly Column<PlatformRow>[] {
       name: 'Platform',
       // Links use names, which the cells contain anyway: 800 random ids would add 13 KB to the
       // compressed page.
-      cell: ({ name }) => <a href={`/platforms/${encodeURIComponent(name)}`}>{name}</a>,
-      sort: ({ name }) => name,
-      csv: ({ name }) => name,
+      cell: ({ listed: { name } }) => <a href={`/platforms/${encodeURIComponent(name)}`}>{name}</a>,
+      sort: ({ listed: { name } }) => name,
+      csv: ({ listed: { name } }) => name,
     },
-    { ...textColumn('type', 'Type', ({ type }: PlatformRow) => type), wide: true },
+    { ...textColumn('type', 'Type', ({ listed }: PlatformRow) => listed.typeName), wide: true },
     {
       id: 'vendor',
       name: 'Vendor',
-      csv: ({ vendor }) => vendor,
+      csv: ({ listed: { vendor } }) => vendor,
     },
     {
       id: 'risk',
       name: 'Risk',
-      cell: ({ risk }) => Risk({ score: risk }),
-      sort: ({ risk }) => risk,
-      csv: ({ risk }) => risk,
+      cell: ({ listed: { risk } }) => Risk({ score: risk }),
+      sort: ({ listed: { risk } }) => risk,
+      csv: ({ listed: { risk } }) => risk,
       number: true,
     },
     {
-      id: 'approved',
-      name: 'Approved',
-      cell: ({ approved }) => (approved ? Tag({ tone: 'good', children: 'approved' }) : 'no'),
-      sort: ({ approved }) => Number(approved),
-      csv: ({ approved }) => String(approved),
+      id: 'decision',
+      name: 'Decision',
+      // Most platforms wait. A tag for each would be noise, and 800 of them take a millisecond.
+      cell: ({ state }) => (state === 'waiting' ? 'waiting' : StateTag({ state })),
+      sort: ({ state }) => DECISION_STATES.indexOf(state),
+      csv: ({ state }) => state,
       wide: true,
     },
     {
       id: 'confidence',
       name: 'Confidence',
-      cell: ({ confidence }) => confidence.toFixed(2),
-      sort: ({ confidence }) => confidence,
-      csv: ({ confidence }) => confidence,
+      cell: ({ listed: { confidence } }) => confidence.toFixed(2),
+      sort: ({ listed: { confidence } }) => confidence,
+      csv: ({ listed: { confidence } }) => confidence,
       number: true,
       wide: true,
     },
     {
       id: 'clients',
       name: 'Clients',
-      cell: ({ clients, isEstimate }) => (isEstimate ? `about ${countText(clients)}` : countText(clients)),
-      sort: ({ clients }) => clients,
-      csv: ({ clients }) => clients,
+      cell: ({ listed: { clients, isEstimate } }) => (isEstimate ? `about ${countText(clients)}` : countText(clients)),
+      sort: ({ listed: { clients } }) => clients,
+      csv: ({ listed: { clients } }) => clients,
       number: true,
     },
-    { ...countColumn('matches', 'Matches', ({ matches }: PlatformRow) => matches), wide: true },
+    { ...countColumn('matches', 'Matches', ({ listed }: PlatformRow) => listed.matches), wide: true },
     {
-      ...timeColumn('last-seen', 'Last seen', nowMs, ({ lastSeenMs }: PlatformRow) => lastSeenMs),
+      ...timeColumn('last-seen', 'Last seen', nowMs, ({ listed }: PlatformRow) => listed.lastSeenMs),
       number: true,
       wide: true,
     },
@@ -67,10 +73,34 @@ export function platformColumns(nowMs: number): readonly Column<PlatformRow>[] {
 /** Default order: most clients first. */
 export const PLATFORMS_SORTING: Sorting = { by: 'clients', direction: 'descending' }
 
-const STATE_NAMES: Readonly<Record<PlatformState, string>> = {
+/** Check boxes for the forms that decide about several platforms. */
+function selectionColumn({ values }: FormState): Column<PlatformRow> {
+  const selected = new Set(values.all('platform'))
+  return {
+    id: 'select',
+    name: 'Select',
+    // Only the browser script can select all rows.
+    heading: <input type="checkbox" aria-label="Select all" data-selects="platform" hidden />,
+    cell: ({ listed: { name }, isRegistered }) =>
+      isRegistered ? (
+        <input
+          type="checkbox"
+          name="platform"
+          value={name}
+          aria-label={`Select ${name}`}
+          checked={selected.has(name) || undefined}
+        />
+      ) : undefined,
+  }
+}
+
+const STATE_NAMES: Readonly<Record<StateFilter, string>> = {
   all: 'All',
-  'not-approved': 'Not approved',
+  waiting: 'Waiting for a decision',
   approved: 'Approved',
+  rejected: 'Rejected',
+  expired: 'Expired',
+  'not-approved': 'Not approved',
 }
 
 export interface PlatformsProps {
@@ -78,9 +108,16 @@ export interface PlatformsProps {
   readonly sorting: Sorting
   readonly query: URLSearchParams
   readonly nowMs: number
+  readonly form: FormState
+  /** The member may make decisions. */
+  readonly mayDecide: boolean
+  /** The decisions that the member just made, and about how many platforms; '' if none. */
+  readonly done: string
+  readonly doneCount: number
 }
 
-export function Platforms({ view, sorting, query, nowMs }: PlatformsProps) {
+export function Platforms(props: PlatformsProps) {
+  const { view, sorting, query, nowMs, form, mayDecide } = props
   if (!view.hasScan) {
     return (
       <>
@@ -97,6 +134,7 @@ export function Platforms({ view, sorting, query, nowMs }: PlatformsProps) {
       <PageHead title="Platforms" about={`Seen in the last ${view.windowDays} days`}>
         <CsvLink path="/platforms" query={query} />
       </PageHead>
+      <Done {...props} />
       <PlatformFilters view={view} sorting={query.get('sort') ?? ''} />
       {view.rows.length === 0 ? (
         <Empty title="No platform matches">
@@ -105,18 +143,67 @@ export function Platforms({ view, sorting, query, nowMs }: PlatformsProps) {
           </p>
         </Empty>
       ) : (
-        <div class="card">
-          <Table
-            id="platforms"
-            label="Platforms"
-            columns={columns}
-            rows={sorted(view.rows, columns, sorting)}
-            sorting={sorting}
-            query={query}
-          />
-        </div>
+        <Selection {...props}>
+          <div class="card">
+            <Table
+              id="platforms"
+              label="Platforms"
+              columns={mayDecide ? [selectionColumn(form), ...columns] : columns}
+              rows={sorted(view.rows, columns, sorting)}
+              sorting={sorting}
+              query={query}
+            />
+          </div>
+        </Selection>
       )}
     </>
+  )
+}
+
+function Done({ done, doneCount }: PlatformsProps) {
+  const what = { approved: 'approved', rejected: 'rejected', withdrawn: 'waiting for a decision again' }[done]
+  if (what === undefined || doneCount === 0) return undefined
+  const title = doneCount === 1 ? `1 platform is ${what}` : `${countText(doneCount)} platforms are ${what}`
+  return (
+    <Notice title={title}>
+      <p class="small">The next scan updates the risk. It is already requested.</p>
+    </Notice>
+  )
+}
+
+/** The form around the table, with the buttons that decide about the selected platforms. */
+function Selection(props: PlatformsProps & { readonly children: VNode }) {
+  const { mayDecide, query, form, nowMs, children } = props
+  if (!mayDecide) return children
+  const to = (word: string): string => (query.size > 0 ? `/decisions/${word}?${query}` : `/decisions/${word}`)
+  const hasTermErrors = Object.keys(form.errors).some((name) => name !== '')
+  return (
+    <form method="post" action={to('approve')} class="selection">
+      {children}
+      <section class="card bulk" aria-label="Decide about the selected platforms">
+        <FormError form={form} />
+        <div class="row">
+          <output data-counts="platform" class="muted small">
+            Select platforms
+          </output>
+          <button class="first" type="submit">
+            Approve
+          </button>
+          <button type="submit" formaction={to('reject')}>
+            Reject
+          </button>
+          <button type="submit" formaction={to('withdraw')}>
+            Withdraw
+          </button>
+        </div>
+        <details open={hasTermErrors}>
+          <summary class="small muted">Note, owner and expiry</summary>
+          <div class="terms">
+            <TermsFields form={form} nowMs={nowMs} />
+          </div>
+        </details>
+      </section>
+    </form>
   )
 }
 

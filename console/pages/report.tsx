@@ -1,5 +1,6 @@
 import { FRAMEWORKS } from '../../engine/store/framework.ts'
 import type { Recommendation } from '../../engine/store/recommendations.ts'
+import { StateTag } from '../design/decision.tsx'
 import { Card, countText, dateText, Empty, PageHead, Risk, riskLevel, Tag } from '../design/parts.tsx'
 import { type Column, Table } from '../design/table.tsx'
 import type { FrameworkRow } from '../views/assessments.ts'
@@ -183,7 +184,13 @@ const platformColumns: readonly Column<ReportPlatform>[] = [
   {
     id: 'decision',
     name: 'Decision',
-    cell: ({ approved }) => (approved ? <Tag tone="good">approved</Tag> : <Tag tone="warn">not approved</Tag>),
+    cell: ({ state }) => <StateTag state={state} />,
+  },
+  {
+    id: 'owner',
+    name: 'Owner',
+    cell: ({ owner }) => (owner === '' ? <span class="muted">nobody</span> : owner),
+    wide: true,
   },
   { id: 'why', name: 'Why it is risky', cell: ({ why }) => <span class="small">{why}</span>, wide: true },
 ]

@@ -85,6 +85,7 @@ const TRIGGERS: Readonly<Record<Scan['trigger'], string>> = {
   schedule: 'schedule',
   first: 'first events',
   buffer: 'many events',
+  expiry: 'an expired decision',
   administrator: 'an admin',
 }
 

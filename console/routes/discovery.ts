@@ -1,16 +1,21 @@
+import { DECIDED_PLATFORMS_MAX } from '../../engine/limits.ts'
 import { sorted, sortingOf } from '../design/table.tsx'
-import { page, type Route } from '../http/router.ts'
+import { EMPTY_FORM, FORM_FIELDS_MAX, type FormState } from '../form.ts'
+import { type Answer, redirect } from '../http/answer.ts'
+import { form, page, type Route } from '../http/router.ts'
+import type { Visit } from '../http/visit.ts'
 import { PLATFORMS_SORTING, Platforms, platformColumns } from '../pages/platforms.tsx'
+import { DecisionsByName } from '../views/decisions.ts'
 import { platformsView } from '../views/platforms.ts'
 import { csvFile } from './csv.ts'
+import { DECISION_ACTIONS, DECISION_WORDS, type DecisionWord, DONE, readTerms } from './decision-form.ts'
+import { refusedForm } from './refused-form.ts'
+
+/** A form with as many platforms as can have a decision. */
+const SELECTION_FORM = { bodyBytesMax: 256 * 1024, fieldsMax: FORM_FIELDS_MAX + DECIDED_PLATFORMS_MAX }
 
 export const DISCOVERY_ROUTES: readonly Route[] = [
-  page('/platforms', 'discovery.read', (visit) => {
-    const { nowMs, request } = visit
-    const sorting = sortingOf(platformColumns(nowMs), request.query, PLATFORMS_SORTING)
-    const view = platformsView(visit)
-    return visit.page('Platforms', '/platforms', Platforms({ view, sorting, query: request.query, nowMs }))
-  }),
+  page('/platforms', 'discovery.read', (visit) => platformsPage(visit, EMPTY_FORM, 200)),
   csvFile({
     path: '/platforms',
     access: 'discovery.read',
@@ -20,4 +25,71 @@ export const DISCOVERY_ROUTES: readonly Route[] = [
       return sorted(platformsView(visit).rows, columns, sortingOf(columns, visit.request.query, PLATFORMS_SORTING))
     },
   }),
+  ...DECISION_WORDS.map((word) =>
+    form(`/decisions/${word}`, DECISION_ACTIONS[word], (visit) => decideAll(visit, word), SELECTION_FORM),
+  ),
 ]
+
+/** Decides about the selected platforms. The query has the filters of the page. */
+async function decideAll(visit: Visit, word: DecisionWord): Promise<Answer> {
+  const { fields, query } = visit.request
+  const refused = (message: string): Answer => platformsPage(visit, { values: fields, errors: { '': message } }, 400)
+  const selected = selectedIds(visit)
+  if (selected === undefined) return refused('A selected platform is no longer in the registry. Select again')
+  if (selected.all.length === 0) return refused('Select at least one platform')
+  const platforms = word === 'withdraw' ? selected.decided : selected.all
+  if (platforms.length === 0) return refused('There is no decision about the selected platforms')
+  try {
+    if (word === 'withdraw') await visit.change('approval.remove', { platforms })
+    else {
+      const read = readTerms(fields, visit.nowMs)
+      if ('state' in read) return platformsPage(visit, read.state, 400)
+      await visit.change(DECISION_ACTIONS[word], { platforms, ...read.terms })
+    }
+  } catch (error) {
+    const { state, status } = refusedForm(error, fields)
+    return platformsPage(visit, state, status)
+  }
+  const to = filtersOf(query)
+  to.set('done', DONE[word])
+  to.set('count', String(platforms.length))
+  return redirect(`/platforms?${to}`)
+}
+
+/** The ids of the selected platforms, and those with a decision. undefined if one is unknown. */
+function selectedIds(visit: Visit): { readonly all: string[]; readonly decided: string[] } | undefined {
+  const decisions = visit.site.store.environment.read(() => new DecisionsByName(visit))
+  const all = new Set<string>()
+  const decided = new Set<string>()
+  for (const name of visit.request.fields.all('platform')) {
+    const platform = decisions.get(name)
+    if (platform === undefined) return undefined
+    all.add(platform.id)
+    if (platform.state !== 'waiting') decided.add(platform.id)
+  }
+  return { all: [...all], decided: [...decided] }
+}
+
+function platformsPage(visit: Visit, state: FormState, status: number): Answer {
+  const { nowMs, request, site } = visit
+  const sorting = sortingOf(platformColumns(nowMs), request.query, PLATFORMS_SORTING)
+  const content = Platforms({
+    view: site.store.environment.read(() => platformsView(visit)),
+    sorting,
+    query: filtersOf(request.query),
+    nowMs,
+    form: state,
+    mayDecide: visit.may('approval.add'),
+    done: request.query.get('done') ?? '',
+    doneCount: Math.max(0, Math.trunc(Number(request.query.get('count'))) || 0),
+  })
+  return visit.page('Platforms', '/platforms', content, { status })
+}
+
+/** The query without the result of a change, for links. */
+function filtersOf(query: URLSearchParams): URLSearchParams {
+  const filters = new URLSearchParams(query)
+  filters.delete('done')
+  filters.delete('count')
+  return filters
+}

@@ -1,42 +1,52 @@
 import { Fault } from '../../engine/process/error-codes.ts'
-import { redirect } from '../http/answer.ts'
+import { EMPTY_FORM, type FormState } from '../form.ts'
+import { type Answer, redirect } from '../http/answer.ts'
 import { form, page, type Route } from '../http/router.ts'
 import type { Visit } from '../http/visit.ts'
 import { Platform } from '../pages/platform.tsx'
+import { DecisionsByName } from '../views/decisions.ts'
 import { platformView } from '../views/platform.ts'
-
-/**
- * Returns the platform's id, because a name may be the id of another platform.
- *
- * @throws Fault NOT_FOUND.
- */
-function registeredId({ site, organization }: Visit, name: string): string {
-  const platform = site.registry.catalogOf(organization.id).platforms.find((each) => each.name === name)
-  if (platform === undefined) throw new Fault('NOT_FOUND', `No platform ${JSON.stringify(name)} in the registry`)
-  return platform.id
-}
+import { DECISION_ACTIONS, DECISION_WORDS, type DecisionWord, DONE, readTerms } from './decision-form.ts'
+import { refusedForm } from './refused-form.ts'
 
 export const PLATFORM_ROUTES: readonly Route[] = [
-  page('/platforms/:name', 'discovery.read', (visit, { name }) => {
-    const view = platformView(visit, name)
-    if (view === undefined) {
-      throw new Fault('NOT_FOUND', `No platform ${JSON.stringify(name)} in the last scan or in the registry`)
-    }
-    const content = Platform({
-      view,
-      nowMs: visit.nowMs,
-      mayApprove: visit.may('approval.add'),
-      mayWithdraw: visit.may('approval.remove'),
-      done: visit.request.query.get('done') ?? '',
-    })
-    return visit.page(name, '/platforms', content)
-  }),
-  form('/platforms/:name/approve', 'approval.add', async (visit, { name }) => {
-    await visit.change('approval.add', { platforms: [registeredId(visit, name)] })
-    return redirect(`/platforms/${encodeURIComponent(name)}?done=approved`)
-  }),
-  form('/platforms/:name/withdraw', 'approval.remove', async (visit, { name }) => {
-    await visit.change('approval.remove', { platforms: [registeredId(visit, name)] })
-    return redirect(`/platforms/${encodeURIComponent(name)}?done=withdrawn`)
-  }),
+  page('/platforms/:name', 'discovery.read', (visit, { name }) => platformPage(visit, name, EMPTY_FORM, 200)),
+  ...DECISION_WORDS.map((word) =>
+    form(`/platforms/:name/${word}`, DECISION_ACTIONS[word], (visit, { name }) => decide(visit, name, word)),
+  ),
 ]
+
+async function decide(visit: Visit, name: string, word: DecisionWord): Promise<Answer> {
+  const platform = visit.site.store.environment.read(() => new DecisionsByName(visit).get(name))
+  if (platform === undefined) throw new Fault('NOT_FOUND', `No platform ${JSON.stringify(name)} in the registry`)
+  const platforms = [platform.id]
+  if (word === 'withdraw') await visit.change('approval.remove', { platforms })
+  else {
+    const { fields } = visit.request
+    const read = readTerms(fields, visit.nowMs)
+    if ('state' in read) return platformPage(visit, name, read.state, 400)
+    try {
+      await visit.change(DECISION_ACTIONS[word], { platforms, ...read.terms })
+    } catch (error) {
+      const { state, status } = refusedForm(error, fields)
+      return platformPage(visit, name, state, status)
+    }
+  }
+  return redirect(`/platforms/${encodeURIComponent(name)}?done=${DONE[word]}`)
+}
+
+function platformPage(visit: Visit, name: string, state: FormState, status: number): Answer {
+  const view = visit.site.store.environment.read(() => platformView(visit, name))
+  if (view === undefined) {
+    throw new Fault('NOT_FOUND', `No platform ${JSON.stringify(name)} in the last scan or in the registry`)
+  }
+  const content = Platform({
+    view,
+    form: state,
+    nowMs: visit.nowMs,
+    mayDecide: visit.may('approval.add'),
+    mayWithdraw: visit.may('approval.remove'),
+    done: visit.request.query.get('done') ?? '',
+  })
+  return visit.page(name, '/platforms', content, { status })
+}

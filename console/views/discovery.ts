@@ -1,6 +1,8 @@
+import type { DecisionState } from '../../engine/store/decisions.ts'
 import type { Organization } from '../../engine/store/organizations.ts'
 import { PublishedList } from '../../engine/store/published.ts'
 import type { Store } from '../../engine/store/store.ts'
+import { PLATFORM_TYPES, type PlatformType } from '../../registry/platform-type.ts'
 
 /** The latest completed scan, with the field names of GET /api/v1/discovery. */
 export interface PublishedScan {
@@ -26,6 +28,7 @@ export interface PublishedPlatform {
     readonly vendor: string
     readonly category: string
     readonly approved: boolean
+    readonly decision: DecisionState
     readonly risk: { readonly score: number; readonly why: string }
     readonly matches: number
     readonly blocked_matches?: number
@@ -48,22 +51,120 @@ export interface PublishedPlatform {
   readonly created_at: string
 }
 
-export interface PublishedDiscovery {
+/** What lists of platforms show of a detected platform. */
+export interface ListedPlatform {
+  readonly name: string
+  readonly platformType: string
+  readonly typeName: string
+  readonly vendor: string
+  readonly confidence: number
+  readonly approved: boolean
+  /** As the scan counted it. */
+  readonly decision: DecisionState
+  readonly risk: number
+  /** Why it is risky. */
+  readonly why: string
+  readonly clients: number
+  /** The number of clients is an estimate. */
+  readonly isEstimate: boolean
+  readonly matches: number
+  readonly firstSeenMs: number
+  readonly lastSeenMs: number
+  /** When the first scan detected it. */
+  readonly createdMs: number
+}
+
+export interface ListedDiscovery {
   /** undefined if no scan has completed. */
   readonly scan: PublishedScan | undefined
-  readonly platforms: readonly PublishedPlatform[]
+  /** In the order of the API. */
+  readonly platforms: readonly ListedPlatform[]
 }
 
 /**
- * An organization's discovery as published by the API, with all its pages. Call it inside
+ * Maximum number of organizations with a kept list of platforms: about 200 KB each for 800
+ * platforms. At the limit, the list that was read the longest ago is removed.
+ */
+const KEPT_MAX = 20
+
+interface Kept extends ListedDiscovery {
+  /** Changes with every published list. */
+  readonly tag: string
+}
+
+const kept = new WeakMap<Store, Map<string, Kept>>()
+
+/**
+ * An organization's discovery as published by the API, with all its pages. Parsing 800 platforms
+ * takes most of the time of a page, so what lists show is kept until the next scan. Call it inside
  * Environment.read.
  */
-export function publishedDiscovery({ published }: Store, { id }: Organization): PublishedDiscovery {
+export function listedDiscovery(store: Store, { id }: Organization): ListedDiscovery {
+  const { published } = store
   const head = published.head(id, PublishedList.discovery)
   if (head === undefined) return { scan: undefined, platforms: [] }
-  const runs = published.elements(id, PublishedList.discovery, head.count, 0, head.count)
-  return {
-    scan: JSON.parse(head.text.toString()) as PublishedScan,
-    platforms: JSON.parse(`[${Buffer.concat(runs).toString()}]`) as PublishedPlatform[],
+  const ofStore = kept.get(store) ?? new Map<string, Kept>()
+  kept.set(store, ofStore)
+  const known = ofStore.get(id)
+  ofStore.delete(id)
+  if (known?.tag === head.tag) {
+    ofStore.set(id, known)
+    return known
   }
+  const runs = published.elements(id, PublishedList.discovery, head.count, 0, head.count)
+  const platforms = JSON.parse(`[${Buffer.concat(runs).toString()}]`) as PublishedPlatform[]
+  const scan = JSON.parse(head.text.toString()) as PublishedScan
+  const next: Kept = { tag: head.tag, scan, platforms: platforms.map(listed) }
+  ofStore.set(id, next)
+  const [oldest] = ofStore.keys()
+  if (ofStore.size > KEPT_MAX && oldest !== undefined) ofStore.delete(oldest)
+  return next
+}
+
+function listed({
+  platform_name: name,
+  platform_type,
+  confidence,
+  metadata,
+  created_at,
+}: PublishedPlatform): ListedPlatform {
+  const { vendor, approved, decision, risk, clients, clients_error, matches, first_seen, last_seen } = metadata
+  return {
+    name,
+    platformType: platform_type,
+    typeName: typeNameOf(platform_type),
+    vendor,
+    confidence,
+    approved,
+    decision,
+    risk: risk.score,
+    why: risk.why,
+    clients,
+    isEstimate: clients_error > 0,
+    matches,
+    firstSeenMs: Date.parse(first_seen),
+    lastSeenMs: Date.parse(last_seen),
+    createdMs: Date.parse(created_at),
+  }
+}
+
+/** The name of a platform type; its id if this release has no name for it. */
+export function typeNameOf(type: string): string {
+  return PLATFORM_TYPES[type as PlatformType]?.category ?? type
+}
+
+/**
+ * The published platform with this name. Reads one element: no other field has a name like this,
+ * and quotes within texts are escaped. Call it inside Environment.read.
+ */
+export function publishedPlatform(
+  { published }: Store,
+  { id }: Organization,
+  name: string,
+): PublishedPlatform | undefined {
+  const head = published.head(id, PublishedList.discovery)
+  if (head === undefined) return undefined
+  const field = `"platform_name":${JSON.stringify(name)}`
+  const text = published.elementWith(id, PublishedList.discovery, head.count, field)
+  return text === undefined ? undefined : (JSON.parse(text) as PublishedPlatform)
 }

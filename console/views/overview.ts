@@ -5,27 +5,17 @@ import type { Scan } from '../../engine/store/scans.ts'
 import type { DayBar } from '../design/chart.tsx'
 import type { Visit } from '../http/visit.ts'
 import { dailyUse } from './daily-use.ts'
-import { type PublishedPlatform, publishedDiscovery } from './discovery.ts'
+import { DecisionsByName, isWaiting } from './decisions.ts'
+import { type ListedPlatform, listedDiscovery } from './discovery.ts'
 import { type SensorsView, type SourceRow, sensorsView, sourcesView } from './intake.ts'
 
 const CHANGE_DAYS = 7
 export const WAITING_SHOWN = 5
 
-/** A platform in the chart of risk and clients. */
-export interface PlatformDot {
-  readonly name: string
-  readonly risk: number
-  readonly clients: number
-  readonly approved: boolean
-}
-
-export interface WaitingRow {
-  readonly name: string
-  readonly risk: number
-  readonly clients: number
-  readonly isEstimate: boolean
-  readonly firstSeenMs: number
-  readonly why: string
+/** A platform that waits for a decision. */
+export interface WaitingRow extends ListedPlatform {
+  /** There was a decision. */
+  readonly isExpired: boolean
 }
 
 export interface OverviewFindings {
@@ -36,9 +26,11 @@ export interface OverviewFindings {
   readonly platforms: number
   readonly newPlatforms: number
   readonly notApproved: number
-  /** The platforms that are not approved, with the highest effective risk. */
+  readonly waitingTotal: number
+  /** The platforms that wait for a decision, with the highest effective risk. */
   readonly waiting: readonly WaitingRow[]
-  readonly dots: readonly PlatformDot[]
+  /** The platforms in the chart of risk and clients. */
+  readonly dots: readonly ListedPlatform[]
   readonly days: readonly DayBar[]
 }
 
@@ -71,41 +63,27 @@ export function overviewView(visit: Visit): OverviewView {
 
 function findingsOf(visit: Visit): OverviewFindings | undefined {
   const { site, organization, nowMs } = visit
-  const { scan, platforms } = publishedDiscovery(site.store, organization)
+  const { scan, platforms } = listedDiscovery(site.store, organization)
   if (scan === undefined) return undefined
   const weekAgoMs = nowMs - CHANGE_DAYS * DAY_MS
   const wanted = ({ status, completedAtMs }: Scan): boolean => status === 'completed' && completedAtMs <= weekAgoMs
   const before = site.store.scans.last(organization.id, wanted)
   const overallRisk = scan.summary.overall_risk_score
-  const notApproved = platforms.filter(({ metadata }) => !metadata.approved)
+  const decisions = new DecisionsByName(visit)
+  const waiting = platforms.filter((platform) => isWaiting(decisions.stateOf(platform)))
   return {
     completedMs: Date.parse(scan.completed_at),
     overallRisk,
     riskChange: before && overallRisk - before.summary.overallRiskScore,
     platforms: platforms.length,
-    newPlatforms: platforms.filter(({ created_at }) => Date.parse(created_at) > weekAgoMs).length,
-    notApproved: notApproved.length,
-    waiting: notApproved
-      .sort((a, b) => effective(b) - effective(a))
+    newPlatforms: platforms.filter(({ createdMs }) => createdMs > weekAgoMs).length,
+    notApproved: platforms.filter(({ approved }) => !approved).length,
+    waitingTotal: waiting.length,
+    waiting: waiting
+      .sort((a, b) => effectiveRisk(b) - effectiveRisk(a))
       .slice(0, WAITING_SHOWN)
-      .map(({ platform_name, metadata }) => ({
-        name: platform_name,
-        risk: metadata.risk.score,
-        clients: metadata.clients,
-        isEstimate: metadata.clients_error > 0,
-        firstSeenMs: Date.parse(metadata.first_seen),
-        why: metadata.risk.why,
-      })),
-    dots: platforms.map(({ platform_name, metadata }) => ({
-      name: platform_name,
-      risk: metadata.risk.score,
-      clients: metadata.clients,
-      approved: metadata.approved,
-    })),
+      .map((platform) => ({ ...platform, isExpired: decisions.stateOf(platform) === 'expired' })),
+    dots: platforms,
     days: dailyUse(visit),
   }
-}
-
-function effective({ confidence, metadata }: PublishedPlatform): number {
-  return effectiveRisk({ risk: metadata.risk.score, confidence, approved: metadata.approved })
 }

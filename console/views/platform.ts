@@ -2,12 +2,14 @@ import { dayOf } from '../../engine/process/clock.ts'
 import { type Strengths, strengths } from '../../engine/scan/confidence.ts'
 import { DistinctClients } from '../../engine/scan/distinct-clients.ts'
 import { Evidence } from '../../engine/scan/evidence.ts'
-import { APPROVED_SHARE, effectiveRisk } from '../../engine/scan/risk.ts'
+import { effectiveRisk, type RiskOfPlatform } from '../../engine/scan/risk.ts'
+import type { DecisionState } from '../../engine/store/decisions.ts'
 import type { Platform } from '../../registry/platform.ts'
 import { PLATFORM_TYPES } from '../../registry/platform-type.ts'
 import type { DayBar } from '../design/chart.tsx'
 import type { Visit } from '../http/visit.ts'
-import { type PublishedPlatform, publishedDiscovery } from './discovery.ts'
+import { type DecisionView, decisionView } from './decisions.ts'
+import { type PublishedPlatform, publishedPlatform } from './discovery.ts'
 
 /** A label with its count, such as a name with its matches. */
 export type Count = readonly [what: string, count: number]
@@ -15,11 +17,9 @@ export type Count = readonly [what: string, count: number]
 /** The findings of the last scan about a platform. */
 export interface PlatformFinding {
   readonly confidence: number
-  /** The registry's score. */
-  readonly risk: number
-  readonly effectiveRisk: number
-  /** Effective risk = risk × confidence × factor: 1, or less if approved. */
-  readonly factor: number
+  readonly risk: RiskSum
+  /** As the last scan counted it. */
+  readonly isApproved: boolean
   readonly matches: number
   readonly blocked: number
   readonly clients: number
@@ -39,6 +39,20 @@ export interface PlatformFinding {
   readonly strengths: Strengths | undefined
 }
 
+/**
+ * What a platform adds to the overall risk, as a sum. Effective risk = risk of the registry ×
+ * confidence × share; the terms are what each factor changes, rounded so that they add up.
+ */
+export interface RiskSum {
+  /** The registry's score. */
+  readonly registry: number
+  /** What the confidence in the evidence takes away. Not above 0. */
+  readonly evidence: number
+  /** What an approval takes away. Not above 0. */
+  readonly decision: number
+  readonly total: number
+}
+
 export interface PlatformView {
   readonly name: string
   readonly vendor: string
@@ -47,13 +61,14 @@ export interface PlatformView {
   readonly why: string
   readonly sources: readonly string[]
   /** The organization's decision, which the next scan applies. */
-  readonly approved: boolean
+  readonly state: DecisionState
   /** The last scan applied an earlier decision. */
   readonly decisionPending: boolean
+  readonly decision: DecisionView
   readonly windowDays: number
   /** undefined if the platform was not seen in the evidence window. */
   readonly finding: PlatformFinding | undefined
-  /** The platform is in the registry, so it can be approved. */
+  /** The platform is in the registry, so it can be decided about. */
   readonly isRegistered: boolean
 }
 
@@ -62,11 +77,11 @@ const NAMES_SHOWN_MAX = 50
 /** A platform by name; undefined if neither the last scan nor the registry has it. */
 export function platformView(visit: Visit, name: string): PlatformView | undefined {
   const { site, organization } = visit
-  const published = publishedDiscovery(site.store, organization).platforms.find((each) => each.platform_name === name)
+  const published = publishedPlatform(site.store, organization, name)
   const registered = site.registry.catalogOf(organization.id).platforms.find((each) => each.name === name)
   if (published === undefined && registered === undefined) return undefined
-  const approvedNow = registered !== undefined && organization.approvedPlatformIds.includes(registered.id)
-  const approved = registered === undefined ? (published?.metadata.approved ?? false) : approvedNow
+  const decision = decisionView(visit, registered?.id)
+  const state = registered === undefined ? (published?.metadata.decision ?? 'waiting') : decision.last.state
   return {
     name,
     vendor: published?.metadata.vendor ?? registered?.vendor ?? '',
@@ -74,8 +89,9 @@ export function platformView(visit: Visit, name: string): PlatformView | undefin
     url: published?.url ?? registered?.url ?? '',
     why: published?.metadata.risk.why ?? registered?.risk.why ?? '',
     sources: [...new Set((registered?.source ?? []).map(sourceName))],
-    approved,
-    decisionPending: published !== undefined && published.metadata.approved !== approved,
+    state,
+    decisionPending: published !== undefined && published.metadata.decision !== state,
+    decision,
     windowDays: organization.evidenceWindowDays,
     finding: published && findingOf(visit, published, registered),
     isRegistered: registered !== undefined,
@@ -90,9 +106,8 @@ function findingOf(visit: Visit, published: PublishedPlatform, registered: Platf
     evidence.byName.size > 0 ? largestFirst(evidence.byName) : metadata.domains.map((each) => [each, 0] as const)
   return {
     confidence,
-    risk: risk.score,
-    effectiveRisk: effectiveRisk({ risk: risk.score, confidence, approved }),
-    factor: approved ? APPROVED_SHARE : 1,
+    risk: riskSum({ risk: risk.score, confidence, approved }),
+    isApproved: approved,
     matches,
     blocked: metadata.blocked_matches ?? 0,
     clients,
@@ -108,6 +123,13 @@ function findingOf(visit: Visit, published: PublishedPlatform, registered: Platf
     strengths:
       evidence.days === 0 ? undefined : strengths({ domainStrength: evidence.domainStrength, clients, matches, days }),
   }
+}
+
+/** Each product is rounded once, so that the terms add up to the total. */
+export function riskSum(finding: RiskOfPlatform): RiskSum {
+  const seen = Math.round(effectiveRisk({ ...finding, approved: false }))
+  const total = Math.round(effectiveRisk(finding))
+  return { registry: finding.risk, evidence: seen - finding.risk, decision: total - seen, total }
 }
 
 /**

@@ -1,24 +1,16 @@
-import { PLATFORM_TYPES, type PlatformType } from '../../registry/platform-type.ts'
+import type { DecisionState } from '../../engine/store/decisions.ts'
 import type { Visit } from '../http/visit.ts'
-import { type PublishedPlatform, publishedDiscovery } from './discovery.ts'
+import { DecisionsByName, isWaiting } from './decisions.ts'
+import { type ListedPlatform, listedDiscovery, typeNameOf } from './discovery.ts'
 
-export const PLATFORM_STATES = ['all', 'not-approved', 'approved'] as const
-export type PlatformState = (typeof PLATFORM_STATES)[number]
+export const STATE_FILTERS = ['all', 'waiting', 'approved', 'rejected', 'expired', 'not-approved'] as const
+export type StateFilter = (typeof STATE_FILTERS)[number]
 
 export interface PlatformRow {
-  readonly id: string
-  readonly name: string
-  readonly vendor: string
-  readonly type: string
-  readonly risk: number
-  readonly confidence: number
-  readonly approved: boolean
-  readonly clients: number
-  /** The number of clients is an estimate. */
-  readonly isEstimate: boolean
-  readonly matches: number
-  readonly firstSeenMs: number
-  readonly lastSeenMs: number
+  readonly listed: ListedPlatform
+  readonly state: DecisionState
+  /** The platform is in the registry, so it can be decided about. */
+  readonly isRegistered: boolean
 }
 
 export interface PlatformsView {
@@ -28,24 +20,28 @@ export interface PlatformsView {
   readonly hasScan: boolean
   readonly windowDays: number
   readonly search: string
-  readonly state: PlatformState
+  readonly state: StateFilter
   readonly type: string
   /** The types of these platforms, for the filter. */
   readonly types: readonly (readonly [id: string, name: string])[]
 }
 
 /** The platforms of the latest scan, filtered by the query's `q`, `state` and `type`. */
-export function platformsView({ site, organization, request }: Visit): PlatformsView {
-  const { scan, platforms } = publishedDiscovery(site.store, organization)
+export function platformsView(visit: Visit): PlatformsView {
+  const { site, organization, request } = visit
+  const { scan, platforms } = listedDiscovery(site.store, organization)
   const search = (request.query.get('q') ?? '').trim().slice(0, 100)
-  const state = PLATFORM_STATES.find((each) => each === request.query.get('state')) ?? 'all'
-  const types = [...new Set(platforms.map(({ platform_type: type }) => type))].sort()
+  const state = STATE_FILTERS.find((each) => each === request.query.get('state')) ?? 'all'
+  const types = [...new Set(platforms.map(({ platformType }) => platformType))].sort()
   const type = types.find((each) => each === request.query.get('type')) ?? ''
   const words = search.toLowerCase()
-  const rows = platforms.map(rowOf).filter((row) => {
-    if (state !== 'all' && row.approved !== (state === 'approved')) return false
-    if (type !== '' && row.type !== typeName(type)) return false
-    return words === '' || `${row.name} ${row.vendor} ${row.type}`.toLowerCase().includes(words)
+  const decisions = new DecisionsByName(visit)
+  const all = platforms.map((platform) => rowOf(platform, decisions))
+  const rows = all.filter((row) => {
+    if (!matches(state, row.state)) return false
+    const { name, vendor, platformType, typeName } = row.listed
+    if (type !== '' && platformType !== type) return false
+    return words === '' || `${name} ${vendor} ${typeName}`.toLowerCase().includes(words)
   })
   return {
     rows,
@@ -55,27 +51,27 @@ export function platformsView({ site, organization, request }: Visit): Platforms
     search,
     state,
     type,
-    types: types.map((each) => [each, typeName(each)]),
+    types: types.map((each) => [each, typeNameOf(each)]),
   }
 }
 
-function rowOf({ id, platform_name: name, platform_type, confidence, metadata }: PublishedPlatform): PlatformRow {
+function matches(filter: StateFilter, state: DecisionState): boolean {
+  switch (filter) {
+    case 'all':
+      return true
+    case 'waiting':
+      return isWaiting(state)
+    case 'not-approved':
+      return state !== 'approved'
+    default:
+      return state === filter
+  }
+}
+
+function rowOf(platform: ListedPlatform, decisions: DecisionsByName): PlatformRow {
   return {
-    id,
-    name,
-    vendor: metadata.vendor,
-    type: typeName(platform_type),
-    risk: metadata.risk.score,
-    confidence,
-    approved: metadata.approved,
-    clients: metadata.clients,
-    isEstimate: metadata.clients_error > 0,
-    matches: metadata.matches,
-    firstSeenMs: Date.parse(metadata.first_seen),
-    lastSeenMs: Date.parse(metadata.last_seen),
+    listed: platform,
+    state: decisions.stateOf(platform),
+    isRegistered: decisions.get(platform.name) !== undefined,
   }
-}
-
-function typeName(type: string): string {
-  return PLATFORM_TYPES[type as PlatformType]?.category ?? type
 }

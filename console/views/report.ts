@@ -1,11 +1,13 @@
 import { byPriority } from '../../engine/assess/publish.ts'
 import { DAY_MS } from '../../engine/process/clock.ts'
 import { effectiveRisk } from '../../engine/scan/risk.ts'
+import type { DecisionState } from '../../engine/store/decisions.ts'
 import type { Recommendation } from '../../engine/store/recommendations.ts'
 import type { Scan } from '../../engine/store/scans.ts'
 import type { Visit } from '../http/visit.ts'
 import { assessmentsView, type FrameworkRow } from './assessments.ts'
-import { type PublishedPlatform, publishedDiscovery } from './discovery.ts'
+import { DecisionsByName } from './decisions.ts'
+import { listedDiscovery } from './discovery.ts'
 import { type SensorsView, sensorsView, sourcesView } from './intake.ts'
 
 const PLATFORMS_SHOWN = 7
@@ -18,7 +20,9 @@ export interface ReportPlatform {
   readonly clients: number
   /** The number of clients is an estimate. */
   readonly isEstimate: boolean
-  readonly approved: boolean
+  readonly state: DecisionState
+  /** Who is responsible for the use; '' if nobody is named. */
+  readonly owner: string
 }
 
 export interface ReportFindings {
@@ -78,34 +82,32 @@ export function reportView(visit: Visit): ReportView {
   }
 }
 
-function findingsOf({ site, organization, nowMs }: Visit): ReportFindings | undefined {
-  const { scan, platforms } = publishedDiscovery(site.store, organization)
+function findingsOf(visit: Visit): ReportFindings | undefined {
+  const { site, organization, nowMs } = visit
+  const { scan, platforms } = listedDiscovery(site.store, organization)
   if (scan === undefined) return undefined
   const fromMs = nowMs - organization.evidenceWindowDays * DAY_MS
   const wanted = ({ status, completedAtMs }: Scan): boolean => status === 'completed' && completedAtMs <= fromMs
   const before = site.store.scans.last(organization.id, wanted)
   const overallRisk = scan.summary.overall_risk_score
+  const decisions = new DecisionsByName(visit)
+  const ownerOf = (name: string): string => {
+    const id = decisions.get(name)?.id
+    return id === undefined ? '' : (site.store.decisions.get(organization.id, id)?.owner ?? '')
+  }
   return {
     completedMs: Date.parse(scan.completed_at),
     overallRisk,
     riskChange: before && overallRisk - before.summary.overallRiskScore,
     platforms: platforms.length,
-    newPlatforms: platforms.filter(({ created_at }) => Date.parse(created_at) > fromMs).length,
-    notApproved: platforms.filter(({ metadata }) => !metadata.approved).length,
+    newPlatforms: platforms.filter(({ createdMs }) => createdMs > fromMs).length,
+    notApproved: platforms.filter(({ approved }) => !approved).length,
     highest: [...platforms]
-      .sort((a, b) => effective(b) - effective(a))
+      .sort((a, b) => effectiveRisk(b) - effectiveRisk(a))
       .slice(0, PLATFORMS_SHOWN)
-      .map(({ platform_name, metadata }) => ({
-        name: platform_name,
-        risk: metadata.risk.score,
-        why: metadata.risk.why,
-        clients: metadata.clients,
-        isEstimate: metadata.clients_error > 0,
-        approved: metadata.approved,
-      })),
+      .map((platform) => {
+        const { name, risk, why, clients, isEstimate } = platform
+        return { name, risk, why, clients, isEstimate, state: decisions.stateOf(platform), owner: ownerOf(name) }
+      }),
   }
-}
-
-function effective({ confidence, metadata }: PublishedPlatform): number {
-  return effectiveRisk({ risk: metadata.risk.score, confidence, approved: metadata.approved })
 }

@@ -34,9 +34,9 @@ export interface ReadFile {
 }
 
 /** Adds what the organization's registry and approvals say about the platforms. */
-export function triedFile({ site, organization }: Visit, { name, bytes, report }: ReadFile): TriedView {
+export function triedFile({ site, organization, nowMs }: Visit, { name, bytes, report }: ReadFile): TriedView {
   const matcher = site.registry.matcherOf(organization.id)
-  const approved = new Set(organization.approvedPlatformIds)
+  const { approved } = site.store.decisions.inForce(organization.id, nowMs)
   const platforms = report.platforms.flatMap((tried): TriedRow[] => {
     const platform = matcher.platform(tried.id)
     if (platform === undefined) return []

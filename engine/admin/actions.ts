@@ -52,6 +52,7 @@ export const ACTIONS = {
   'token.bind': 'admin',
   'token.unbind': 'admin',
   'approval.add': 'admin',
+  'approval.reject': 'admin',
   'approval.remove': 'admin',
   'scan.request': 'admin',
   'ingest.file': 'operator',

@@ -1,18 +1,36 @@
 import type { Catalog } from '../../registry/catalog.ts'
 import { platformId } from '../../registry/platform.ts'
-import { APPROVALS_MAX } from '../limits.ts'
+import { DECIDED_PLATFORMS_MAX, DECISION_NOTE_BYTES_MAX } from '../limits.ts'
+import { DAY_MS, isoSeconds } from '../process/clock.ts'
 import { Fault } from '../process/error-codes.ts'
 import { requestScan } from '../scan/scan-runner.ts'
+import type { AuditDetails } from '../store/audit-log.ts'
+import { type Decision, type DecisionKind, decisionState } from '../store/decisions.ts'
 import type { Organization } from '../store/organizations.ts'
 import type { Scan } from '../store/scans.ts'
-import type { Changes } from './changes.ts'
+import { type Changes, checkText, listText } from './changes.ts'
 
-/** The result of changing approvals, and the scan that will show it. */
+/** The terms of an approval or a rejection. */
+export interface DecisionTerms {
+  /** Why; one line. Absent or '': none. */
+  readonly note?: string | undefined
+  /** Who is responsible for the use of the platform: a name or an e-mail address. */
+  readonly owner?: string | undefined
+  /** The decision no longer counts from this time on, in milliseconds since 1970. Absent: never. */
+  readonly expiresAtMs?: number | undefined
+}
+
+/** The scan that will show a change of decisions. */
 export interface ApprovalChange {
-  readonly organization: Organization
   readonly scan: Scan
 }
 
+/** Ten years, as for API keys. */
+const EXPIRY_DAYS_MAX = 3653
+
+const ACTION_OF = { approved: 'approval.add', rejected: 'approval.reject', withdrawn: 'approval.remove' } as const
+
+/** Decisions about platforms: approvals, rejections, and their withdrawal. */
 export class ApprovalChanges {
   readonly #changes: Changes
 
@@ -22,55 +40,114 @@ export class ApprovalChanges {
 
   /**
    * Approves platforms by their id or name in the registry, and requests a scan that shows the
-   * result. Approving a platform again changes nothing.
+   * result. Replaces earlier decisions, unless they are the same.
    *
-   * @throws Fault NOT_FOUND if the registry does not contain a platform, CONFLICT at the limit,
-   *   NOT_ALLOWED
+   * @throws Fault NOT_FOUND if the registry does not contain a platform, USAGE, CONFLICT at the
+   *   limit, NOT_ALLOWED
    */
-  add(organization: Organization, catalog: Catalog, platforms: readonly string[]): ApprovalChange {
-    const added = platforms.map((named) => registered(catalog, named))
-    return this.#change('approval.add', organization, platforms, (approved) => {
-      const all = [...new Set([...approved, ...added])]
-      if (all.length > APPROVALS_MAX) {
-        throw new Fault('CONFLICT', `${organization.name} would have more than ${APPROVALS_MAX} approved platforms`)
-      }
-      return all
+  add(
+    organization: Organization,
+    catalog: Catalog,
+    platforms: readonly string[],
+    terms: DecisionTerms = {},
+  ): ApprovalChange {
+    return this.#decide('approved', organization, catalog, platforms, terms)
+  }
+
+  /** Like add. A rejected platform is not approved; nobody has to decide about it again. */
+  reject(
+    organization: Organization,
+    catalog: Catalog,
+    platforms: readonly string[],
+    terms: DecisionTerms = {},
+  ): ApprovalChange {
+    return this.#decide('rejected', organization, catalog, platforms, terms)
+  }
+
+  /**
+   * Withdraws approvals and rejections, so that the platforms wait for a decision again.
+   *
+   * @throws Fault NOT_FOUND if there is no decision about a platform, NOT_ALLOWED
+   */
+  remove(organization: Organization, catalog: Catalog, platforms: readonly string[]): ApprovalChange {
+    return this.#change('withdrawn', organization, platforms, {}, () => {
+      const { decisions } = this.#changes.store
+      return platforms.map((named) => {
+        // A platform that was removed from the registry is known only by its id.
+        const isKnownId = platformId.safeParse(named).success && hasDecision(decisions.get(organization.id, named))
+        const id = isKnownId ? named : found(catalog, named)
+        if (id !== undefined && hasDecision(decisions.get(organization.id, id))) return id
+        throw new Fault(
+          'NOT_FOUND',
+          `there is no decision about ${JSON.stringify(named)}; posture-admin approval list shows all`,
+        )
+      })
     })
   }
 
-  /** @throws Fault NOT_FOUND if a platform is not approved, NOT_ALLOWED */
-  remove(organization: Organization, catalog: Catalog, platforms: readonly string[]): ApprovalChange {
-    return this.#change('approval.remove', organization, platforms, (approved) => {
-      const removed = platforms.map((named) => {
-        // A platform that was removed from the registry is known only by its id.
-        const id = approved.includes(named) ? named : found(catalog, named)
-        if (id === undefined || !approved.includes(id)) {
-          throw new Fault(
-            'NOT_FOUND',
-            `${JSON.stringify(named)} is not approved; posture-admin approval list shows all`,
-          )
-        }
-        return id
-      })
-      return approved.filter((id) => !removed.includes(id))
-    })
+  #decide(
+    kind: 'approved' | 'rejected',
+    organization: Organization,
+    catalog: Catalog,
+    platforms: readonly string[],
+    terms: DecisionTerms,
+  ): ApprovalChange {
+    checkTerms(terms, this.#changes.clock.nowMs())
+    const ids = platforms.map((named) => registered(catalog, named))
+    return this.#change(kind, organization, platforms, terms, () => ids)
   }
 
   #change(
-    action: 'approval.add' | 'approval.remove',
+    kind: DecisionKind,
     { id: organizationId, name }: Organization,
     platforms: readonly string[],
-    next: (approved: readonly string[]) => readonly string[],
+    terms: DecisionTerms,
+    idsOf: () => readonly string[],
   ): ApprovalChange {
     const { store, clock } = this.#changes
-    return this.#changes.make(action, organizationId, () => {
-      const before = store.organizations.get(organizationId)
-      if (before === undefined) throw new Fault('NOT_FOUND', `no organization ${name}`)
-      const organization = { ...before, approvedPlatformIds: next(before.approvedPlatformIds) }
-      store.organizations.update(organization)
+    const { note = '', owner = '', expiresAtMs = 0 } = terms
+    return this.#changes.make(ACTION_OF[kind], organizationId, (decidedBy) => {
+      const organization = store.organizations.get(organizationId)
+      if (organization === undefined) throw new Fault('NOT_FOUND', `no organization ${name}`)
+      const decidedAtMs = clock.nowMs()
+      const decisions = [...new Set(idsOf())]
+        .map((platformId) => ({ platformId, kind, note, owner, expiresAtMs, decidedBy, decidedAtMs }))
+        .filter((decision) => !isSame(decision, store.decisions.get(organizationId, decision.platformId)))
+      if (!store.decisions.putAll(organizationId, decisions, decidedAtMs)) {
+        throw new Fault('CONFLICT', `${name} would have decisions about more than ${DECIDED_PLATFORMS_MAX} platforms`)
+      }
       const scan = requestScan(store, organization, clock)
-      return { organizationId, subject: platforms.join(', '), result: { organization, scan } }
+      return { organizationId, subject: listText(platforms), details: detailsOf(terms), result: { scan } }
     })
+  }
+}
+
+function hasDecision(decision: Decision | undefined): boolean {
+  return decision !== undefined && decision.kind !== 'withdrawn'
+}
+
+function isSame(next: Omit<Decision, 'sequence'>, last: Decision | undefined): boolean {
+  if (last === undefined || decisionState(last, next.decidedAtMs) === 'expired') return false
+  const { kind, note, owner, expiresAtMs } = next
+  return kind === last.kind && note === last.note && owner === last.owner && expiresAtMs === last.expiresAtMs
+}
+
+/** @throws Fault USAGE */
+function checkTerms({ note = '', owner = '', expiresAtMs = 0 }: DecisionTerms, nowMs: number): void {
+  if (note !== '') checkText('note', note, DECISION_NOTE_BYTES_MAX)
+  if (owner !== '') checkText('owner', owner)
+  if (expiresAtMs === 0) return
+  const isWithin = expiresAtMs > nowMs && expiresAtMs <= nowMs + EXPIRY_DAYS_MAX * DAY_MS
+  if (!Number.isInteger(expiresAtMs) || !isWithin) {
+    throw new Fault('USAGE', 'expiry: expected a time in the future, within ten years')
+  }
+}
+
+function detailsOf({ note = '', owner = '', expiresAtMs = 0 }: DecisionTerms): AuditDetails {
+  return {
+    ...(note === '' ? {} : { note }),
+    ...(owner === '' ? {} : { owner }),
+    ...(expiresAtMs === 0 ? {} : { expires_at: isoSeconds(expiresAtMs) }),
   }
 }
 

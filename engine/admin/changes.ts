@@ -41,15 +41,16 @@ export class Changes {
   }
 
   /**
-   * Runs `work` in one transaction. `organizationId` is undefined when creating an organization.
-   * `afterAudit` runs in the same transaction, when the entry is in the audit log.
+   * Runs `work` in one transaction, with the actor's name for records. `organizationId` is
+   * undefined when creating an organization. `afterAudit` runs in the same transaction, when the
+   * entry is in the audit log.
    *
    * @throws Fault NOT_ALLOWED, STORE_FULL, and whatever `work` throws; then nothing was changed
    */
   make<T>(
     action: Action,
     organizationId: string | undefined,
-    work: () => Changed<T>,
+    work: (actor: string) => Changed<T>,
     afterAudit: (result: T) => void = () => {},
   ): T {
     const { environment, auditLog } = this.store
@@ -59,7 +60,7 @@ export class Changes {
         throw new Fault('NOT_FOUND', 'the organization was removed meanwhile')
       }
       const actor = this.#allowed(action, organizationId)
-      const changed = work()
+      const changed = work(actor)
       auditLog.append({
         organizationId: changed.organizationId,
         timeMs: this.clock.nowMs(),
@@ -123,11 +124,21 @@ const INVISIBLE = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u
  * Names and labels appear in tables and logs: one line, short enough for an index key. @throws
  * Fault USAGE.
  */
-export function checkText(what: string, text: string): void {
+export function checkText(what: string, text: string, bytesMax = NAME_BYTES_MAX): void {
   const bytes = Buffer.byteLength(text.toLowerCase())
-  if (bytes >= 1 && bytes <= NAME_BYTES_MAX && text.trim() === text && !INVISIBLE.test(text)) return
+  if (bytes >= 1 && bytes <= bytesMax && text.trim() === text && !INVISIBLE.test(text)) return
   throw new Fault(
     'USAGE',
-    `${what}: expected one line of 1 to ${NAME_BYTES_MAX} bytes without surrounding blanks or invisible characters, found ${bytes} bytes`,
+    `${what}: expected one line of 1 to ${bytesMax} bytes without surrounding blanks or invisible characters, found ${bytes} bytes`,
   )
+}
+
+/** Maximum number of names in the subject of an audit entry. */
+const NAMES_LISTED_MAX = 20
+
+/** Names for the subject of an audit entry: `a, b and 3 more`. */
+export function listText(names: readonly string[]): string {
+  const listed = names.slice(0, NAMES_LISTED_MAX).join(', ')
+  const others = names.length - NAMES_LISTED_MAX
+  return others > 0 ? `${listed} and ${others} more` : listed
 }

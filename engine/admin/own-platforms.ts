@@ -17,10 +17,7 @@ import type { Organization } from '../store/organizations.ts'
 import { changesOf, type OwnPlatform, SERVICE_WIDE } from '../store/own-platforms.ts'
 import type { Scan } from '../store/scans.ts'
 import type { Store } from '../store/store.ts'
-import { Changes } from './changes.ts'
-
-/** Maximum number of ids in the subject of an audit entry. */
-const IDS_NAMED_MAX = 20
+import { Changes, listText } from './changes.ts'
 
 /** The content of a registry file that was read already. */
 export interface ReadRegistryFile {
@@ -132,7 +129,7 @@ export class OwnPlatformChanges {
       for (const platform of put) store.ownPlatforms.put(organizationId, platform)
       for (const { entry } of remove) store.ownPlatforms.remove(organizationId, entry.id)
       const scan = current && requestScan(store, current, clock)
-      const subject = idsText(named.length > 0 ? named : remove)
+      const subject = listText((named.length > 0 ? named : remove).map(({ entry }) => entry.id))
       const details = file === '' ? {} : { file, entries: put.length, removed: remove.length }
       const platforms = store.ownPlatforms.ofOrganization(organizationId)
       return { organizationId, subject, details, result: { platforms, scan } }
@@ -223,10 +220,4 @@ function refuseBeyondLimits(organization: Organization | undefined, platforms: r
   for (const [count, max, what] of found) {
     if (count > max) throw new Fault('CONFLICT', `${owner} would have ${count} ${what}; at most ${max}`)
   }
-}
-
-function idsText(platforms: readonly OwnPlatform[]): string {
-  const ids = platforms.slice(0, IDS_NAMED_MAX).map(({ entry }) => entry.id)
-  const others = platforms.length - ids.length
-  return others > 0 ? `${ids.join(', ')} and ${others} more` : ids.join(', ')
 }

@@ -2,6 +2,7 @@ import type { Store } from '../store/store.ts'
 import { checkAccounts } from './accounts.ts'
 import { checkAssessed } from './assessed.ts'
 import { checkCoverage } from './coverage.ts'
+import { checkDecisions } from './decisions.ts'
 import { checkDiscovery } from './discovery.ts'
 import type { Finding } from './findings.ts'
 import { checkIngest } from './ingest.ts'
@@ -32,6 +33,7 @@ export function checkStore(store: Store, onProgress: OnProgress = () => {}): Sto
     checkUsers(walk)
     checkIngest(walk)
     checkDiscovery(walk)
+    checkDecisions(walk)
     checkCoverage(walk)
     checkAssessed(walk)
     checkPublished(walk)

@@ -1,5 +1,6 @@
 import { dayOf } from '../process/clock.ts'
 import { isSketch } from '../scan/distinct-clients.ts'
+import type { DayUse } from '../store/daily-use.ts'
 import type { Detection } from '../store/evidence.ts'
 import { type DayEvidence, NAMES_PER_DAY_MAX } from '../store/evidence.ts'
 import { UUID_BYTES, uuidText } from '../store/keys.ts'
@@ -14,6 +15,7 @@ const TIME_BYTES = 8
 export function checkDiscovery(walk: StoreWalk): void {
   checkEvidence(walk)
   checkDetections(walk)
+  checkDailyUse(walk)
   checkScans(walk)
   checkRequests(walk)
   checkStates(walk)
@@ -54,6 +56,18 @@ function checkDetections(walk: StoreWalk): void {
     if (/^[0-9a-f-]{36}$/.test(value.id) && value.createdAtMs >= 0) return
     const found = `the id ${value.id} made at ${value.createdAtMs} of ${platform}`
     walk.wrong('detections', organizationId, found, 'a UUID and a time')
+  })
+}
+
+function checkDailyUse(walk: StoreWalk): void {
+  const form = { keyBytes: UUID_BYTES, open: packed<readonly DayUse[]>('daily use') }
+  walk.table('daily-use', form, ({ value, organizationId }) => {
+    let before = -1
+    for (const { day, approved, notApproved } of value) {
+      const isCounted = [day, approved, notApproved].every((count) => Number.isSafeInteger(count) && count >= 0)
+      if (isCounted && day > before) before = day
+      else walk.wrong('daily-use', organizationId, `${approved} and ${notApproved} on day ${day}`, 'counts, by day')
+    }
   })
 }
 

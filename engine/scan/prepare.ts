@@ -2,6 +2,8 @@ import { createHash } from 'node:crypto'
 import type { Matcher } from '../../registry/match.ts'
 import type { Platform } from '../../registry/platform.ts'
 import { type Clock, dayOf } from '../process/clock.ts'
+import type { DayUse } from '../store/daily-use.ts'
+import type { DecisionsInForce } from '../store/decisions.ts'
 import type { DayEvidence, Detection } from '../store/evidence.ts'
 import { newUuid } from '../store/keys.ts'
 import type { Organization } from '../store/organizations.ts'
@@ -16,6 +18,7 @@ import { Evidence } from './evidence.ts'
 import { byConfidence, type Finding, platformJson, scanJson } from './publish.ts'
 import { overallRiskScore } from './risk.ts'
 import { matchUnmatched, type UnmatchedChange } from './unmatched.ts'
+import { UseCount } from './use-count.ts'
 
 /** Maximum names of one platform in a finding. */
 const NAMES_IN_WINDOW_MAX = 512
@@ -34,6 +37,7 @@ export interface PreparedScan {
   /** The sequence of the last processed event. 0: none. */
   readonly addedThrough: number
   readonly evidence: readonly { readonly day: number; readonly platformId: string; readonly record: DayEvidence }[]
+  readonly dailyUse: readonly DayUse[]
   readonly newDetections: readonly { readonly platformId: string; readonly detection: Detection }[]
   readonly discovery: PackedList
   /** Evidence before this day is removed. */
@@ -49,10 +53,11 @@ export function firstDayOfWindow(organization: Organization, nowMs: number): num
 }
 
 /** Hash of all inputs of a scan except evidence. If it changes, the result may change. */
-export function inputsOf(organization: Organization, matcher: Matcher): string {
-  const { approvedPlatformIds, evidenceWindowDays, domain } = organization
+export function inputsOf(organization: Organization, { states }: DecisionsInForce, matcher: Matcher): string {
+  const { evidenceWindowDays, domain } = organization
+  const decided = [...states].filter(([, state]) => state !== 'waiting').sort(([a], [b]) => (a < b ? -1 : 1))
   return createHash('sha256')
-    .update(JSON.stringify([[...approvedPlatformIds].sort(), evidenceWindowDays, domain, matcher.fingerprint]))
+    .update(JSON.stringify([decided, evidenceWindowDays, domain, matcher.fingerprint]))
     .digest('hex')
     .slice(0, 32)
 }
@@ -89,8 +94,11 @@ export function prepareScan(
   const nowMs = Math.max(clock.nowMs(), running.startedAtMs)
   const firstDay = firstDayOfWindow(organization, nowMs)
   const newDetections: { platformId: string; detection: Detection }[] = []
-  const approved = new Set(organization.approvedPlatformIds)
-  const findings = [...evidenceInWindow(store, organizationId, matcher, firstDay, evidence)].map(
+  const decisions = store.decisions.inForce(organizationId, nowMs)
+  const inputs = inputsOf(organization, decisions, matcher)
+  const isUseKnown = inputs === stateBefore.inputs
+  const use = new UseCount(isUseKnown ? store.dailyUse.get(organizationId) : [], evidence, decisions.approved)
+  const findings = [...evidenceInWindow(store, organizationId, matcher, firstDay, evidence, use)].map(
     ([platform, found]): Finding => {
       let detection = store.evidence.detection(organizationId, platform.id)
       if (detection === undefined) {
@@ -106,7 +114,7 @@ export function prepareScan(
           matches: found.matches,
           days: found.days,
         }),
-        approved: approved.has(platform.id),
+        decision: decisions.states.get(platform.id) ?? 'waiting',
         detection,
       }
     },
@@ -122,12 +130,12 @@ export function prepareScan(
     waiting: unmatched.waiting,
     summary: {
       platformsDiscovered: findings.length,
-      shadowAiCount: findings.filter((finding) => !finding.approved).length,
+      shadowAiCount: findings.filter(({ decision }) => decision !== 'approved').length,
       overallRiskScore: overallRiskScore(
         findings.map((finding) => ({
           risk: finding.platform.risk.score,
           confidence: finding.confidence,
-          approved: finding.approved,
+          approved: finding.decision === 'approved',
         })),
       ),
     },
@@ -143,11 +151,13 @@ export function prepareScan(
       generation: stateBefore.generation + 1,
       scheduledAtMs: isScheduled ? running.startedAtMs : stateBefore.scheduledAtMs,
       firstDay,
-      inputs: inputsOf(organization, matcher),
+      inputs,
+      decisionExpiresAtMs: decisions.nextExpiryMs,
       ...unmatched.state,
     },
     addedThrough,
     evidence,
+    dailyUse: use.days(firstDay),
     newDetections,
     discovery: packList(
       PublishedList.discovery,
@@ -187,8 +197,8 @@ function aggregateBuffer(
 }
 
 /**
- * The evidence of each platform in the window. Days about to be written replace their stored
- * versions.
+ * The evidence of each platform in the window, which also goes to `use`. Days about to be written
+ * replace their stored versions.
  */
 function evidenceInWindow(
   store: Store,
@@ -196,11 +206,13 @@ function evidenceInWindow(
   matcher: Matcher,
   firstDay: number,
   changed: PreparedScan['evidence'],
+  use: UseCount,
 ): Map<Platform, Evidence> {
   const found = new Map<Platform, Evidence>()
-  const add = (platformId: string, record: DayEvidence): void => {
+  const add = (day: number, platformId: string, record: DayEvidence): void => {
     const platform = matcher.platform(platformId)
     if (platform === undefined) return
+    use.add(day, platformId, record.clients)
     let evidence = found.get(platform)
     if (evidence === undefined) {
       evidence = new Evidence(NAMES_IN_WINDOW_MAX)
@@ -210,12 +222,12 @@ function evidenceInWindow(
   }
   const isChanged = new Set(changed.map(({ day, platformId }) => `${day} ${platformId}`))
   for (const { day, platformId, evidence } of store.evidence.since(organizationId, firstDay)) {
-    if (!isChanged.has(`${day} ${platformId}`)) add(platformId, evidence)
+    if (!isChanged.has(`${day} ${platformId}`)) add(day, platformId, evidence)
   }
   // In the order of storage, so that the same names exceed the limit when the evidence is read
   // again.
   for (const { day, platformId, record } of changed.toSorted((a, b) => a.day - b.day)) {
-    if (day >= firstDay) add(platformId, record)
+    if (day >= firstDay) add(day, platformId, record)
   }
   return found
 }

@@ -1,5 +1,6 @@
 import type { Platform } from '../../registry/platform.ts'
 import { isoSeconds } from '../process/clock.ts'
+import type { DecisionState } from '../store/decisions.ts'
 import type { Detection } from '../store/evidence.ts'
 import type { Scan } from '../store/scans.ts'
 import type { CoverageJson } from './coverage.ts'
@@ -14,7 +15,7 @@ export interface Finding {
   readonly platform: Platform
   readonly evidence: Evidence
   readonly confidence: number
-  readonly approved: boolean
+  readonly decision: DecisionState
   readonly detection: Detection
 }
 
@@ -43,7 +44,8 @@ export function platformJson(finding: Finding, coverage: CoverageJson): string {
     metadata: {
       vendor: platform.vendor,
       category: platform.category,
-      approved: finding.approved,
+      approved: finding.decision === 'approved',
+      decision: finding.decision,
       risk: { score: platform.risk.score, why: platform.risk.why },
       matches: evidence.matches,
       ...(evidence.blocked > 0 ? { blocked_matches: evidence.blocked } : {}),

@@ -181,7 +181,7 @@ export class ScanRunner {
    */
   #write(prepared: PreparedScan): boolean {
     const { completed, stateBefore, state } = prepared
-    const { scans, scanStates, buffer, evidence, coverage, published } = this.#store
+    const { scans, scanStates, buffer, evidence, dailyUse, coverage, published } = this.#store
     const { organizationId } = completed
     const stateNow = scanStates.get(organizationId)
     if (stateNow.generation !== stateBefore.generation) return false
@@ -191,6 +191,7 @@ export class ScanRunner {
     for (const { day, platformId, record } of prepared.evidence) {
       evidence.putDay(organizationId, day, platformId, record)
     }
+    dailyUse.put(organizationId, prepared.dailyUse)
     for (const { platformId, detection } of prepared.newDetections) {
       evidence.putDetection(organizationId, platformId, detection)
     }

@@ -44,12 +44,12 @@ export interface ScanCounters {
 /**
  * Schedules the scans of all organizations in groups: by their frequency, counted from the creation
  * of the organization; quickly after its first event (first-scans.ts); at once when the buffer has
- * enough events; and on request of an administrator. After a downtime, one scan replaces all missed
- * ones.
+ * enough events; when a decision about a platform expires; and on request of an administrator.
+ * After a downtime, one scan replaces all missed ones.
  */
 export class ScanSchedule {
   readonly counters: ScanCounters = {
-    completed: { schedule: 0, first: 0, buffer: 0, administrator: 0 },
+    completed: { schedule: 0, first: 0, buffer: 0, expiry: 0, administrator: 0 },
     failed: 0,
     eventsAdded: 0,
     eventsDamaged: 0,
@@ -183,7 +183,14 @@ export class ScanSchedule {
     if (due || seen - period > 1) this.#periodSeen.set(organizationId, period)
     else this.#periodSeen.set(organizationId, seen)
     if (due && this.#resultMayChange(organization, nowMs)) this.#enqueue(organizationId, 'schedule')
+    else if (this.#hasDecisionExpired(organizationId, nowMs)) this.#enqueue(organizationId, 'expiry')
     else this.noteBuffered(organizationId)
+  }
+
+  /** Whether a decision that the last completed scan counted has expired since. */
+  #hasDecisionExpired(organizationId: string, nowMs: number): boolean {
+    const { decisionExpiresAtMs } = this.#store.scanStates.get(organizationId)
+    return decisionExpiresAtMs !== undefined && decisionExpiresAtMs <= nowMs
   }
 
   /** Queues the scans that administrators requested. */
@@ -308,15 +315,16 @@ export class ScanSchedule {
   }
 
   /**
-   * Whether there are new events, changed settings, approvals or registry, or evidence that left
+   * Whether there are new events, changed settings, decisions or registry, or evidence that left
    * the window since the last scan.
    */
   #resultMayChange(organization: Organization, nowMs: number): boolean {
-    const { buffer, unmatched, scanStates, evidence } = this.#store
+    const { buffer, unmatched, scanStates, evidence, decisions } = this.#store
     if (buffer.count(organization.id) > 0) return true
     const { inputs, firstDay, unmatchedDay } = scanStates.get(organization.id)
     const matcher = this.#registries.matcherOf(organization.id)
-    if (inputs !== '' && inputs !== inputsOf(organization, matcher)) return true
+    const inForce = decisions.inForce(organization.id, nowMs)
+    if (inputs !== '' && inputs !== inputsOf(organization, inForce, matcher)) return true
     // Waiting events leave the evidence window, too.
     const windowStart = firstDayOfWindow(organization, nowMs)
     if (unmatched.count(organization.id) > 0 && unmatchedDay !== windowStart) return true

@@ -35,6 +35,9 @@ import { randomUUID } from 'node:crypto'
  *   seen-pages          o + instance (8) + last (8)      older ones, see seen-instance.ts
  *   evidence            o + day (4) + platform id        evidence of one platform on one day
  *   detections          o + platform id                  id and first time of a platform
+ *   decisions           o                                last decisions by platform
+ *   decision-history    o + platform id, 0 + seq. (8)    Decision
+ *   daily-use           o                                clients by day
  *   scans               o + requested (8) + scan id (16) Scan
  *   scan-requests       o                                the pending scan
  *   scan-states         o                                ScanState

@@ -30,8 +30,6 @@ export interface Organization {
   readonly createdAtMs: number
   readonly scanFrequency: ScanFrequency
   readonly evidenceWindowDays: number
-  /** Ids of the approved platforms. */
-  readonly approvedPlatformIds: readonly string[]
   /** Overrides the defaults in retention.ts. */
   readonly retention?: Partial<Retention>
 }
@@ -91,7 +89,6 @@ export class Organizations {
       createdAtMs: nowMs,
       scanFrequency: 'daily',
       evidenceWindowDays: EVIDENCE_WINDOW_DAYS_DEFAULT,
-      approvedPlatformIds: [],
     }
     this.#records.put(uuidBytes(organization.id), organization)
     this.#names.putSync(nameKey(given.name), uuidBytes(organization.id))

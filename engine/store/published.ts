@@ -197,6 +197,24 @@ export class Published {
   }
 
   /**
+   * The JSON of the first element that contains `text`, such as `"id":"…"`. undefined: none does.
+   * Call within Environment.read, with the count in the head.
+   */
+  elementWith(organizationId: string, list: PublishedList, count: number, text: string): string | undefined {
+    const wanted = Buffer.from(text)
+    for (let first = 0; first < count; first += ELEMENTS_PER_PART) {
+      const part = this.#part(organizationId, list, first / ELEMENTS_PER_PART, count)
+      const at = part.indexOf(wanted, OFFSETS_BYTES) - OFFSETS_BYTES
+      if (at < 0) continue
+      const last = Math.min(ELEMENTS_PER_PART, count - first)
+      for (let index = 0; index < last; index++) {
+        if (part.readUInt32BE((index + 1) * 4) > at) return runOf(part, index, index + 1).toString()
+      }
+    }
+    return undefined
+  }
+
+  /**
    * The JSON of elements `offset` .. `offset + limit - 1`, comma-separated, in one or more byte
    * ranges. `count` is the count in the head. Call within Environment.read, so that head and
    * elements are from one snapshot.
@@ -207,15 +225,19 @@ export class Published {
     for (let at = offset; at < end; ) {
       const part = Math.floor(at / ELEMENTS_PER_PART)
       const partEnd = Math.min((part + 1) * ELEMENTS_PER_PART, end)
-      const stored = this.#table.get(partKey(organizationId, list, part + 1))
-      if (stored === undefined)
-        throw new Error(`published list ${list} announces ${count} elements, part ${part + 1} is missing`)
-      const bytes = openPart(stored)
+      const bytes = this.#part(organizationId, list, part, count)
       if (runs.length > 0) runs.push(COMMA)
       runs.push(runOf(bytes, at - part * ELEMENTS_PER_PART, partEnd - part * ELEMENTS_PER_PART))
       at = partEnd
     }
     return runs
+  }
+
+  #part(organizationId: string, list: PublishedList, part: number, count: number): Buffer {
+    const stored = this.#table.get(partKey(organizationId, list, part + 1))
+    if (stored === undefined)
+      throw new Error(`published list ${list} announces ${count} elements, part ${part + 1} is missing`)
+    return openPart(stored)
   }
 }
 

@@ -41,11 +41,15 @@ interface OwnSet {
  */
 export class RegistryInForce implements Registries, KnownHosts {
   readonly #store: Store
+  /** The service-wide version of everything that is cached. */
+  #version: number | undefined
   #shared: CompiledRegistry | undefined
   /**
    * Created on first use. A thread that only checks whether hosts are known needs only the trie.
    */
   #matcher: NameMatcher | undefined
+  /** Platforms and rules, which need no trie: pages and commands only look platforms up. */
+  #catalog: Catalog | undefined
   #trie: DomainTrie | undefined
   readonly #own = new Map<string, OwnSet>()
   #ownRules = 0
@@ -64,6 +68,7 @@ export class RegistryInForce implements Registries, KnownHosts {
   constructor(store: Store, compiled?: CompiledRegistry) {
     this.#store = store
     this.#shared = compiled
+    this.#version = compiled?.version
   }
 
   /** Number of organizations whose own platforms are cached. */
@@ -87,7 +92,7 @@ export class RegistryInForce implements Registries, KnownHosts {
    */
   catalogOf(organizationId: string): Catalog {
     this.#checkShared()
-    const shared = this.#sharedMatcher().catalog
+    const shared = this.#sharedCatalog()
     const changes = this.#store.ownPlatforms.changes(organizationId)
     const isChanged = organizationId !== SERVICE_WIDE && changes.platforms.length + changes.disable.length > 0
     return isChanged ? catalogOf(mergeChanges(shared.platforms, changes)) : shared
@@ -121,18 +126,19 @@ export class RegistryInForce implements Registries, KnownHosts {
   /** Clears the caches if the service-wide changes have another version. */
   #checkShared(): void {
     const version = this.#store.ownPlatforms.version(SERVICE_WIDE)
-    if (this.#shared?.version === version) return
+    if (this.#version === version) return
+    this.#version = version
     this.#shared = undefined
     this.#matcher = undefined
+    this.#catalog = undefined
     this.#trie = undefined
     this.#forgetOwn()
   }
 
   #sharedRegistry(): CompiledRegistry {
     if (this.#shared === undefined) {
-      const version = this.#store.ownPlatforms.version(SERVICE_WIDE)
       const catalog = this.#sharedCatalog()
-      this.#shared = { version, trie: compileTrie(catalog.rules) }
+      this.#shared = { version: this.#version ?? 0, trie: compileTrie(catalog.rules) }
       this.#matcher = new NameMatcher(catalog, this.#shared.trie)
     }
     return this.#shared
@@ -145,10 +151,13 @@ export class RegistryInForce implements Registries, KnownHosts {
   }
 
   #sharedCatalog(): Catalog {
-    const builtIn = loadCatalog()
-    const changes = this.#store.ownPlatforms.changes(SERVICE_WIDE)
-    const isChanged = changes.platforms.length + changes.disable.length > 0
-    return isChanged ? catalogOf(mergeChanges(builtIn.platforms, changes)) : builtIn
+    if (this.#catalog === undefined) {
+      const builtIn = loadCatalog()
+      const changes = this.#store.ownPlatforms.changes(SERVICE_WIDE)
+      const isChanged = changes.platforms.length + changes.disable.length > 0
+      this.#catalog = isChanged ? catalogOf(mergeChanges(builtIn.platforms, changes)) : builtIn
+    }
+    return this.#catalog
   }
 
   /** The organization's own platforms, read again if their version changed. */

@@ -16,10 +16,15 @@ export interface ScanState {
   /** The oldest day whose evidence the last completed scan counted, in days since 1970. */
   readonly firstDay: number
   /**
-   * Hash of the inputs of the last completed scan other than evidence: settings, approvals,
+   * Hash of the inputs of the last completed scan other than evidence: settings, decisions,
    * registry. '': no completed scan.
    */
   readonly inputs: string
+  /**
+   * When the next decision that the last completed scan counted expires, in milliseconds since
+   * 1970. Absent if none does.
+   */
+  readonly decisionExpiresAtMs?: number | undefined
   /**
    * Fingerprint of the registry that unmatched events were last matched with. '': match them again.
    */

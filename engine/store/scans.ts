@@ -6,7 +6,7 @@ import { u64Bytes, uuidBytes, uuidText } from './keys.ts'
  * The states of a scan:
  *
  *   (none)  -- requested by an administrator -->          pending
- *   (none)  -- due by the schedule or a full buffer -->   running
+ *   (none)  -- due by the schedule, a full buffer or the expiry of a decision -->   running
  *   pending -- its turn -->                               running
  *   running -- its transaction is on disk -->             completed
  *   running -- error, or `interrupted` -->                failed
@@ -17,7 +17,7 @@ export const SCAN_STATUSES = ['pending', 'running', 'completed', 'failed'] as co
 export type ScanStatus = (typeof SCAN_STATUSES)[number]
 
 /** Why a scan started. */
-export type ScanTrigger = 'schedule' | 'first' | 'buffer' | 'administrator'
+export type ScanTrigger = 'schedule' | 'first' | 'buffer' | 'expiry' | 'administrator'
 
 export interface Scan {
   readonly id: string

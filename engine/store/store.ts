@@ -7,6 +7,8 @@ import { Assessments } from './assessments.ts'
 import { AuditLog } from './audit-log.ts'
 import { EventBuffer } from './buffer.ts'
 import { CoverageStore } from './coverage.ts'
+import { DailyUse } from './daily-use.ts'
+import { Decisions } from './decisions.ts'
 import { EvidenceStore } from './evidence.ts'
 import { KeyUses } from './key-uses.ts'
 import { Members } from './members.ts'
@@ -60,6 +62,8 @@ export class Store {
   readonly unmatched: UnmatchedEvents
   readonly seenEvents: SeenEvents
   readonly evidence: EvidenceStore
+  readonly dailyUse: DailyUse
+  readonly decisions: Decisions
   readonly scans: Scans
   readonly scanStates: ScanStates
   readonly assessments: Assessments
@@ -102,6 +106,8 @@ export class Store {
     this.unmatched = new UnmatchedEvents(this.environment)
     this.seenEvents = new SeenEvents(this.environment)
     this.evidence = new EvidenceStore(this.environment)
+    this.dailyUse = new DailyUse(this.environment)
+    this.decisions = new Decisions(this.environment)
     this.scans = new Scans(this.environment)
     this.scanStates = new ScanStates(this.environment)
     this.assessments = new Assessments(this.environment)

@@ -1,5 +1,9 @@
 import t from 'tap'
+import { riskSum } from '../../console/views/platform.ts'
+import { Administration } from '../../engine/admin/administration.ts'
+import { effectiveRisk } from '../../engine/scan/risk.ts'
 import { runScan } from '../../engine/scan/scan-runner.ts'
+import { loadCatalog } from '../../registry/catalog.ts'
 import { serveConsole, type TestConsole } from '../support/console.ts'
 import { makeOrganization, NOON, registries, Sender } from '../support/store.ts'
 
@@ -20,13 +24,14 @@ function useDeepSeek({ store, clock, organization }: TestConsole): void {
 const scan = ({ store, clock, organization }: TestConsole) =>
   runScan(store, registries, organization.id, 'administrator', clock)
 
-t.test('a platform has its risk as a product, its confidence by kind, its names and its days', async (t) => {
+t.test('a platform has its risk as a sum, its confidence by kind, its names and its days', async (t) => {
   const site = await serveConsole(t)
   useDeepSeek(site)
   const { status, text } = await site.signIn('v', 'viewer').get('/platforms/DeepSeek')
   t.equal(status, 200)
-  t.match(text, /not approved/)
-  t.match(text, /<b>85<\/b> in the registry/)
+  t.same(points(text), ['85', '−13', '0', '72'])
+  t.match(text, /a confidence of 0\.85/)
+  t.ok(text.includes('It is not approved, so all of it counts'))
   t.match(text, /chat\.deepseek\.com<\/span><\/td><td class="n">7</)
   t.match(text, /api\.deepseek\.com<\/span><\/td><td class="n">1</)
   t.match(text, /3 clients, 8 matches, 2 days/)
@@ -34,7 +39,30 @@ t.test('a platform has its risk as a product, its confidence by kind, its names 
   t.match(text, /19 Nov: 1 clients not approved, 0 approved/)
   t.match(text, /20 Nov: 2 clients not approved, 0 approved/)
   t.match(text, /Name: 0\.70 of 1/)
-  t.notMatch(text, /<form[^>]+approve/, 'a viewer is offered no decision')
+  t.ok(text.includes('first detected'))
+  t.notMatch(text, /<form[^>]+(approve|withdraw)/, 'a viewer is offered no decision')
+})
+
+/** The points of the risk, and their sum at the end. */
+function points(text: string): string[] {
+  const table = /<table id="risk">.*?<\/table>/s.exec(text)?.[0] ?? ''
+  return [...table.matchAll(/<td class="n">(?:<strong[^>]*>)?([^<]*)/g)].map(([, each = '']) => each)
+}
+
+t.test('the terms of the risk add up, whatever they are', async (t) => {
+  for (let risk = 0; risk <= 100; risk++) {
+    for (const confidence of [0, 0.005, 0.3333, 0.5, 0.8157, 0.9999, 1]) {
+      for (const approved of [false, true]) {
+        const { registry, evidence, decision, total } = riskSum({ risk, confidence, approved })
+        const isRight =
+          registry + evidence + decision === total &&
+          evidence <= 0 &&
+          decision <= 0 &&
+          total === Math.round(effectiveRisk({ risk, confidence, approved }))
+        if (!isRight) t.fail(`${risk} ${confidence} ${approved}: ${registry} ${evidence} ${decision} ${total}`)
+      }
+    }
+  }
 })
 
 t.test('an approval shows at once, and its risk after the next scan; then it can be withdrawn', async (t) => {
@@ -43,20 +71,100 @@ t.test('an approval shows at once, and its risk after the next scan; then it can
   const admin = site.signIn('a', 'admin')
   const before = (await admin.get('/platforms/DeepSeek')).text
   t.match(before, /action="\/platforms\/DeepSeek\/approve"/)
-  const approved = await admin.post('/platforms/DeepSeek/approve')
+  const terms = { note: ' Pilot until spring ', owner: 'ada@acme.example', expires: '2027-03-31' }
+  const approved = await admin.post('/platforms/DeepSeek/approve', terms)
   t.match(approved, { status: 303, headers: { location: '/platforms/DeepSeek?done=approved' } })
   const waiting = (await admin.get('/platforms/DeepSeek?done=approved')).text
   t.match(waiting, /DeepSeek is approved/)
   t.match(waiting, /The next scan updates the risk/)
   t.match(waiting, /not approved<\/span>/, 'the figures are still those of the last scan')
+  t.match(waiting, /Pilot until spring/)
+  t.match(waiting, /ada@acme\.example/)
+  t.match(waiting, /title="2027-03-31T00:00:00Z">in 130 days/)
+  t.match(waiting, /<form method="post" action="\/platforms\/DeepSeek\/withdraw"><button type="submit">Undo/)
   scan(site)
   const after = (await admin.get('/platforms/DeepSeek')).text
-  t.match(after, /<b>0\.25<\/b> because it is approved/)
+  t.same(points(after), ['85', '−13', '−54', '18'])
   t.notMatch(after, /waits for the next scan/)
+  t.match(after, /name="expires"[^>]+value="2027-03-31"/, 'the form has the terms')
   t.match(await admin.post('/platforms/DeepSeek/withdraw'), { status: 303 })
   t.match((await admin.get('/platforms/DeepSeek')).text, /waits for the next scan/)
+  const withdrawn = (await admin.get('/platforms/DeepSeek?done=withdrawn')).text
+  t.match(withdrawn, /DeepSeek waits for a decision again/)
+  const undo =
+    /<form method="post" action="(\/platforms\/DeepSeek\/approve)"><input[^>]+name="note" value="([^"]*)"/.exec(
+      withdrawn,
+    )
+  t.equal(undo?.[2], 'Pilot until spring')
   const actions = site.store.auditLog.ofOrganization(site.organization.id).map(({ action }) => action)
   t.same(actions, ['approval.add', 'approval.remove'])
+})
+
+t.test('an undo makes the decision before it again, to the second', async (t) => {
+  const site = await serveConsole(t)
+  const { store, clock, organization } = site
+  useDeepSeek(site)
+  const { approvals } = new Administration(store, clock)
+  const catalog = loadCatalog()
+  approvals.add(organization, catalog, ['deepseek'], { note: 'a "note"', expiresAtMs: NOON + 3_600_000 })
+  const admin = site.signIn('a', 'admin')
+  await admin.post('/platforms/DeepSeek/reject', { note: 'Data leaves the country' })
+  const { text } = await admin.get('/platforms/DeepSeek?done=rejected')
+  t.match(text, /DeepSeek is rejected/)
+  const form = /<form method="post" action="([^"]+)">((?:<input[^>]+>)+)<button type="submit">Undo/.exec(text)
+  t.equal(form?.[1], '/platforms/DeepSeek/approve')
+  const fields = [...(form?.[2] ?? '').matchAll(/name="(\w+)" value(?:="([^"]*)")?/g)].map(
+    ([, name = '', value = '']) => [name, value.replaceAll('&quot;', '"')] as const,
+  )
+  t.equal((await admin.post(form?.[1] ?? '', Object.fromEntries(fields))).status, 303)
+  t.match(store.decisions.history(organization.id, 'deepseek'), [
+    { kind: 'approved', note: 'a "note"', expiresAtMs: NOON + 3_600_000, decidedBy: 'member a' },
+    { kind: 'rejected', note: 'Data leaves the country' },
+    { kind: 'approved', decidedBy: 'operator operator' },
+  ])
+})
+
+t.test('a decision that expired is shown as expired, and is in the history', async (t) => {
+  const site = await serveConsole(t)
+  useDeepSeek(site)
+  const admin = site.signIn('a', 'admin')
+  await admin.post('/platforms/DeepSeek/reject', { owner: 'Legal', expires: '2026-11-21' })
+  scan(site)
+  t.match((await admin.get('/platforms/DeepSeek')).text, /<span class="tag bad">rejected/)
+  site.clock.set(Date.parse('2026-11-21T00:00:00Z'))
+  const { text } = await site.signIn('a', 'admin').get('/platforms/DeepSeek')
+  t.match(text, /<span class="tag warn">expired/)
+  t.match(text, /Expired<\/span>/)
+  t.match(text, /action="\/platforms\/DeepSeek\/approve"/, 'it waits for a decision again')
+  t.notMatch(text, /DeepSeek\/withdraw/)
+  const [, history = ''] = /<h2>History(.*?)<\/section>/s.exec(text) ?? []
+  t.same(
+    [...history.matchAll(/<span class="tag[^>]*>([^<]+)/g)].map(([, event]) => event),
+    ['expired', 'rejected', 'first detected'],
+  )
+})
+
+const REFUSED = [
+  { name: 'a day that has begun', fields: { expires: '2026-11-20' }, message: /This day has begun already/ },
+  { name: 'no day', fields: { expires: '2026-02-30' }, message: /Enter a day such as/ },
+  { name: 'a day in twelve years', fields: { expires: '2038-01-01' }, message: /within ten years/ },
+  { name: 'a long note', fields: { note: 'é'.repeat(600) }, message: /At most 1000 bytes/ },
+  { name: 'a long owner', fields: { owner: 'x'.repeat(256) }, message: /At most 255 bytes/ },
+  { name: 'a note of two lines', fields: { note: 'one\ntwo' }, message: /note: expected one line/ },
+]
+
+t.test('wrong terms are refused with what was typed', async (t) => {
+  const site = await serveConsole(t)
+  const admin = site.signIn('a', 'admin')
+  for (const { name, fields, message } of REFUSED) {
+    for (const word of ['approve', 'reject']) {
+      const { status, text } = await admin.post(`/platforms/Claude/${word}`, { note: 'kept', ...fields })
+      t.equal(status, 400, name)
+      t.match(text, message, name)
+      if (!('note' in fields)) t.match(text, /value="kept"/, name)
+    }
+  }
+  t.same(site.store.decisions.ofOrganization(site.organization.id), [])
 })
 
 t.test('a platform of the registry that was not seen says so; an unknown one is not found', async (t) => {

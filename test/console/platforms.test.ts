@@ -2,12 +2,16 @@ import { gzipSync } from 'node:zlib'
 import { parse } from 'csv-parse/sync'
 import { render } from 'preact-render-to-string'
 import t from 'tap'
+import { EMPTY_FORM } from '../../console/form.ts'
 import { GZIP_LEVEL } from '../../console/http/respond.ts'
 import { PLATFORMS_SORTING, Platforms } from '../../console/pages/platforms.tsx'
 import type { PublishedPlatform } from '../../console/views/discovery.ts'
 import { platformsView } from '../../console/views/platforms.ts'
+import { Administration } from '../../engine/admin/administration.ts'
+import { decisionState } from '../../engine/store/decisions.ts'
 import { newUuid } from '../../engine/store/keys.ts'
 import { PublishedList } from '../../engine/store/published.ts'
+import { RegistryInForce } from '../../engine/store/registry-in-force.ts'
 import { loadCatalog } from '../../registry/catalog.ts'
 import { serveConsole, type TestConsole } from '../support/console.ts'
 
@@ -31,6 +35,7 @@ function publish({ store, organization }: TestConsole, count: number): void {
         vendor: platform.vendor,
         category: platform.category,
         approved: at % 3 === 0,
+        decision: at % 3 === 0 ? 'approved' : 'waiting',
         risk: platform.risk,
         matches: (at * 104_729) % 99_991,
         methods: { dns: 1 },
@@ -72,7 +77,24 @@ t.test('sorted, filtered and searched on the server; the CSV file has the same r
   t.same((await names('')).length, 6)
   t.same(await names('?sort=name'), all.toSorted(new Intl.Collator('en', { numeric: true }).compare))
   t.same(await names('?sort=-name'), (await names('?sort=name')).reverse())
-  t.same((await names('?state=approved')).toSorted(), [all[0], all[3]].toSorted())
+  const { approvals } = new Administration(site.store, site.clock)
+  const { clock, organization } = site
+  approvals.add(organization, catalog, [all[0] ?? '', all[3] ?? ''])
+  approvals.reject(organization, catalog, [all[1] ?? ''])
+  approvals.add(organization, catalog, [all[4] ?? ''], { expiresAtMs: clock.nowMs() + 1 })
+  clock.add(1)
+  const states: readonly (readonly [state: string, at: readonly number[]])[] = [
+    ['all', [0, 1, 2, 3, 4, 5]],
+    ['waiting', [2, 4, 5]],
+    ['approved', [0, 3]],
+    ['rejected', [1]],
+    ['expired', [4]],
+    ['not-approved', [1, 2, 4, 5]],
+  ]
+  for (const [state, at] of states) {
+    const expected = at.map((index) => all[index] ?? '')
+    t.same((await names(`?state=${state}`)).toSorted(), expected.toSorted(), state)
+  }
   t.same(await names(`?q=${encodeURIComponent(String(all[2]).toUpperCase())}`), [all[2]])
   t.match((await browser.get('/platforms?q=%3Cscript%3E')).text, /No platform matches/)
   t.match(
@@ -92,22 +114,78 @@ t.test('sorted, filtered and searched on the server; the CSV file has the same r
   )
 })
 
+t.test('decisions about the selected platforms, with the filters kept', async (t) => {
+  const site = await serveConsole(t, { unchecked: true })
+  publish(site, 800)
+  const { store, organization, clock } = site
+  const admin = site.signIn('a', 'admin')
+  const [first = '', second = '', third = ''] = catalog.platforms.map(({ name }) => name)
+  const state = (name: string) => {
+    const id = catalog.platforms.find((platform) => platform.name === name)?.id ?? ''
+    return decisionState(store.decisions.get(organization.id, id), clock.nowMs())
+  }
+  const approved = await admin.post('/decisions/approve?q=x&sort=-risk', {
+    platform: [first, second, first],
+    note: 'Contract signed',
+    expires: '2027-01-01',
+  })
+  t.match(approved, { status: 303, headers: { location: '/platforms?q=x&sort=-risk&done=approved&count=2' } })
+  t.match((await admin.get('/platforms?done=approved&count=2')).text, /2 platforms are approved/)
+  t.same([first, second, third].map(state), ['approved', 'approved', 'waiting'])
+  t.equal((await admin.post('/decisions/reject', { platform: second })).status, 303)
+  t.same([first, second, third].map(state), ['approved', 'rejected', 'waiting'])
+  const withdrawn = await admin.post('/decisions/withdraw', { platform: [second, third] })
+  t.match(withdrawn, { headers: { location: '/platforms?done=withdrawn&count=1' } })
+  t.same([first, second, third].map(state), ['approved', 'waiting', 'waiting'])
+  const actions = store.auditLog.ofOrganization(organization.id)
+  t.match(actions, [
+    { action: 'approval.add', details: { note: 'Contract signed', expires_at: '2027-01-01T00:00:00Z' } },
+    { action: 'approval.reject' },
+    { action: 'approval.remove' },
+  ])
+
+  const refusals: readonly (readonly [string, Record<string, string | string[]>, RegExp])[] = [
+    ['approve', {}, /Select at least one platform/],
+    ['approve', { platform: [first, 'Nothing'] }, /no longer in the registry/],
+    ['withdraw', { platform: third }, /There is no decision about the selected platforms/],
+    ['reject', { platform: [second], expires: 'soon', note: 'kept' }, /Enter a day such as/],
+  ]
+  for (const [word, fields, message] of refusals) {
+    const { status, text } = await admin.post(`/decisions/${word}?state=waiting`, fields)
+    t.equal(status, 400, word)
+    t.match(text, message)
+  }
+  const { text } = await admin.post('/decisions/reject', { platform: [second], expires: 'soon', note: 'kept' })
+  t.equal(text.match(/name="platform"[^>]* checked/g)?.length, 1, 'the selection is kept')
+  t.match(text, /value="kept"/)
+
+  const every = catalog.platforms.map(({ name }) => name)
+  t.match(await admin.post('/decisions/reject', { platform: every }), { status: 303 }, 'all at once')
+  t.equal(store.decisions.inForce(organization.id, clock.nowMs()).approved.size, 0)
+  t.notMatch((await site.signIn('v', 'viewer').get('/platforms')).text, /name="platform"|\/decisions\//)
+})
+
 t.test('a page of 800 platforms is small and fast', async (t) => {
   const site = await serveConsole(t, { unchecked: true })
   publish(site, 800)
-  const browser = site.signIn('v', 'viewer')
+  const browser = site.signIn('a', 'admin')
   const answer = await browser.get('/platforms', { 'accept-encoding': 'gzip' })
   t.equal(namesIn(answer.text).length, 800)
   t.ok(answer.bytes.length <= PAGE_GZIP_BYTES_MAX, `${answer.bytes.length} bytes`)
   // CPU time, since tests run side by side: the fastest of some, as compiled code runs.
-  const visit = { site, organization: site.organization, request: { query: new URLSearchParams() } }
+  const registry = new RegistryInForce(site.store)
+  const visit = {
+    site: { store: site.store, registry },
+    organization: site.organization,
+    nowMs: site.clock.nowMs(),
+    request: { query: new URLSearchParams() },
+  }
   const times = Array.from({ length: 40 }, () => {
     const began = process.cpuUsage()
     const view = site.store.environment.read(() => platformsView(visit as never))
-    const nowMs = site.clock.nowMs()
-    gzipSync(render(Platforms({ view, sorting: PLATFORMS_SORTING, query: new URLSearchParams(), nowMs })), {
-      level: GZIP_LEVEL,
-    })
+    const shown = { form: EMPTY_FORM, mayDecide: true, done: '', doneCount: 0, nowMs: site.clock.nowMs() }
+    const page = Platforms({ ...shown, view, sorting: PLATFORMS_SORTING, query: new URLSearchParams() })
+    gzipSync(render(page), { level: GZIP_LEVEL })
     const { user, system } = process.cpuUsage(began)
     return (user + system) / 1000
   }).toSorted((a, b) => a - b)

@@ -105,6 +105,7 @@ const PARAMETERS: Readonly<Record<CommandName, unknown>> = {
   'token.generate': { label: 'one' },
   'token.revoke': { id: 'none' },
   'approval.add': { platforms: ['ChatGPT'] },
+  'approval.reject': { platforms: ['ChatGPT'] },
   'approval.remove': { platforms: ['none'] },
   'scan.request': {},
   'organization.set': { scanFrequency: 'hourly' },

@@ -17,7 +17,10 @@ interface Site {
   readonly tokenId: string
   /** Flags of commands that name the ports of the service. */
   readonly ports: readonly string[]
-  ask(path: string, key: string): Promise<{ readonly status: number; readonly body: Record<string, unknown> }>
+  ask(
+    path: string,
+    key: string,
+  ): Promise<{ readonly status: number; readonly etag: string; readonly body: Record<string, unknown> }>
   send(token: string, name: string, sequence: number): Promise<number>
 }
 
@@ -40,7 +43,8 @@ async function site(t: { testdir(): string; teardown(work: () => unknown): void 
     async ask(path, key) {
       const url = `https://localhost:${service.apiPort}${path}`
       const answer = await request(url, { dispatcher, headers: { 'x-api-key': key }, reset: true })
-      return { status: answer.statusCode, body: (await answer.body.json()) as Record<string, unknown> }
+      const etag = String(answer.headers['etag'])
+      return { status: answer.statusCode, etag, body: (await answer.body.json()) as Record<string, unknown> }
     },
     async send(bearer, name, sequence) {
       const time = new Date().toISOString()
@@ -112,6 +116,53 @@ t.test('a requested scan and approvals are visible at once; the service runs the
   t.same(actions, [
     ...['organization.create', 'token.generate', 'api-key.create', 'scan.request', 'approval.add', 'approval.remove'],
   ])
+})
+
+t.test('decisions have terms, which the list shows, and the API shows the decision', async (t) => {
+  const { data, ask, send, token } = await site(t)
+  const org = ['--org', 'Acme', ...data]
+  const [made] = await admin('key', 'create', 'dashboard', ...ALL_SCOPES, ...org)
+  const key = String(made?.['key'])
+  const answer = async () => {
+    const { body, etag } = await ask('/api/v1/discovery', key)
+    const { platforms } = body as { platforms: { metadata: { approved: boolean; decision: string } }[] }
+    const [{ approved, decision } = { approved: undefined, decision: undefined }] = platforms.map(
+      (each) => each.metadata,
+    )
+    return { approved, decision, etag }
+  }
+  await send(token, 'claude.ai', 1)
+  await admin('scan', 'run', ...org)
+  const waiting = await answer()
+  t.match(waiting, { approved: false, decision: 'waiting' })
+  const terms = ['--note', 'A pilot', '--owner', 'ada@acme.example', '--expires', '90d']
+  const [approved] = await admin('approval', 'add', 'claude', ...terms, ...org)
+  t.match(approved, {
+    ...{ id: 'claude', platform_name: 'Claude', decision: 'approved', note: 'A pilot', owner: 'ada@acme.example' },
+    expires_at: /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}Z$/,
+    decided_by: /^operator /,
+    decided_at: /Z$/,
+    risk: { score: Number },
+  })
+  const during = await answer()
+  t.match(during, { approved: true, decision: 'approved' })
+  t.not(during.etag, waiting.etag)
+  const [rejected] = await admin('approval', 'reject', 'Claude', ...org)
+  t.match(rejected, { decision: 'rejected', note: null, owner: null, expires_at: null })
+  t.match(await answer(), { approved: false, decision: 'rejected' })
+  t.same(await admin('approval', 'list', ...org), [rejected])
+  const [shown] = await admin('organization', 'show', 'Acme', ...data)
+  t.match(shown, { approved_platforms: 0, rejected_platforms: 1 })
+  for (const wrong of [
+    ['--expires', '2020-01-01'],
+    ['--note', ''],
+    ['--owner', 'x'.repeat(300)],
+  ]) {
+    const { status, stderr } = await run('admin', ['approval', 'add', 'claude', ...wrong, ...org])
+    t.equal(status, 2, stderr)
+    t.match(stderr, wrong[0])
+  }
+  t.same(await admin('approval', 'list', ...org), [rejected])
 })
 
 t.test('verify shows events of a token: those of the last minutes, and those that arrive', async (t) => {

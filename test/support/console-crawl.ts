@@ -95,7 +95,15 @@ function linksOf(text: string): { readonly pages: string[]; readonly forms: Show
     const action = attributeOf(attributes, 'action')
     const isPost = attributeOf(attributes, 'method') === 'post'
     if (!isPost && action !== '') pages.push(action)
-    if (isPost && !/<fieldset[^>]* disabled/.test(content)) forms.push({ action, values: valuesOf(content) })
+    if (/<fieldset[^>]* disabled/.test(content)) continue
+    const values = valuesOf(content)
+    if (isPost) forms.push({ action, values })
+    // Buttons that send the form to another address.
+    for (const [, button = ''] of content.matchAll(/<button ([^>]*formaction=[^>]*)>/g)) {
+      const isGet = !isPost || attributeOf(button, 'formmethod') === 'get'
+      if (isGet) pages.push(attributeOf(button, 'formaction'))
+      else forms.push({ action: attributeOf(button, 'formaction'), values })
+    }
   }
   return { pages: pages.filter((href) => !href.startsWith('#')), forms }
 }

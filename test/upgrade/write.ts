@@ -31,7 +31,7 @@ const running = spawn(
   node,
   [
     ...[service, '--data-dir', data, '--api-address', '127.0.0.1', '--ingest-address', '127.0.0.1'],
-    ...['--api-port', '0', '--ingest-port', '0'],
+    ...['--api-port', '0', '--ingest-port', '0', '--console-port', 'off'],
   ],
   {
     stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
@@ -47,7 +47,9 @@ admin('scan', 'run', '--org', 'Acme')
 // At least one record of each persistent kind.
 const acme = ['--org', 'Acme']
 admin('member', 'add', 'ada@acme.example', '--role', 'admin', ...acme)
-admin('approval', 'add', 'ChatGPT', ...acme)
+admin('approval', 'add', 'ChatGPT', '--note', 'Contract', '--owner', 'ada@acme.example', '--expires', '365d', ...acme)
+admin('approval', 'reject', 'DeepSeek', ...acme)
+admin('approval', 'remove', 'DeepSeek', ...acme)
 admin('retention', 'set', '--audit', '100', ...acme)
 admin('token', 'bind', `${token.slice(7, 15)}`, '--address', '192.0.2.7', ...acme)
 const assessment = admin('assessment', 'create', '--framework', 'nist-csf-2', '--title', 'Spring', ...acme)
@@ -138,7 +140,10 @@ function get(path: string): Promise<unknown> {
       response.setEncoding('utf8').on('data', (piece: string) => {
         text += piece
       })
-      response.once('end', () => resolve(JSON.parse(text)))
+      response.once('end', () => {
+        if (response.statusCode === 200) resolve(JSON.parse(text))
+        else reject(new Error(`${path}: ${response.statusCode} ${text}`))
+      })
     })
       .once('error', reject)
       .end()

@@ -118,6 +118,7 @@ const DETAIL_COLUMNS: readonly Column[] = [
   ['Active API keys', 'active_api_keys'],
   ['Active tokens', 'active_tokens'],
   ['Approved platforms', 'approved_platforms'],
+  ['Rejected platforms', 'rejected_platforms'],
   ['Assessments', 'assessments'],
   ['Buffered events', 'buffered_events'],
   ['Last scan', 'last_completed_at'],
@@ -139,13 +140,15 @@ function rowOf(organization: Organization) {
   }
 }
 
-function detailsOf(store: Store, { id, approvedPlatformIds }: Organization, nowMs: number) {
+function detailsOf(store: Store, { id }: Organization, nowMs: number) {
+  const decided = [...store.decisions.inForce(id, nowMs).states.values()]
   const lastScan = store.scans.last(id, ({ status }) => status === 'completed')
   return {
     members: store.members.ofOrganization(id).length,
     active_api_keys: store.apiKeys.activeCount(id, nowMs),
     active_tokens: store.monitoringTokens.activeCount(id, nowMs),
-    approved_platforms: approvedPlatformIds.length,
+    approved_platforms: decided.filter((state) => state === 'approved').length,
+    rejected_platforms: decided.filter((state) => state === 'rejected').length,
     assessments: store.assessments.ofOrganization(id).length,
     buffered_events: store.buffer.count(id),
     last_completed_at: timeText(lastScan?.completedAtMs ?? 0),

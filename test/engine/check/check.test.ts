@@ -6,6 +6,7 @@ import { requestScan, runScan } from '../../../engine/scan/scan-runner.ts'
 import { Family } from '../../../engine/store/family.ts'
 import { newUuid, u64Bytes, uuidBytes } from '../../../engine/store/keys.ts'
 import { NO_ORGANIZATION, Sources, type StoredSource } from '../../../engine/store/sources.ts'
+import { loadCatalog } from '../../../registry/catalog.ts'
 import { report } from '../../support/coverage.ts'
 import { platform } from '../../support/own-platforms.ts'
 import {
@@ -47,6 +48,9 @@ function made(t: Parameters<typeof openStore>[0], options: Parameters<typeof ope
     organization,
     administration.apiKeys.create(organization, 'two', ['scores:read']).record.id,
   )
+  const catalog = loadCatalog()
+  administration.approvals.reject(organization, catalog, ['claude'])
+  administration.approvals.add(organization, catalog, ['claude'], { note: 'Pilot', expiresAtMs: NOON + 1000 })
   const { record: token } = administration.tokens.generate(organization, 'firewalls')
   administration.tokens.bind(organization, token.id, [{ network: '192.0.2.0/24', port: 0 }])
   administration.assessments.import(
@@ -201,6 +205,9 @@ const SEALED = [
     'key-uses',
     'own-platforms',
     'unmatched-events',
+    'decisions',
+    'decision-history',
+    'daily-use',
   ],
 ]
 /** Sealed records whose keys begin with a user. */
@@ -256,6 +263,7 @@ const ROWS: readonly Row[] = [
     'assessments',
     'recommendations',
     'scans',
+    'decision-history',
   ].map((table) => ({
     name: `a record in ${table} is stored under another key`,
     table,
@@ -490,6 +498,59 @@ const ROWS: readonly Row[] = [
     table: 'detections',
     damage: changed(() => ({ id: 'x' })),
     finds: /the id x made at/,
+  },
+  {
+    name: 'days of use in disorder',
+    table: 'daily-use',
+    damage: ({ store, id }) => {
+      store.dailyUse.put(
+        id,
+        [2, 2].map((day) => ({ day, approved: 0, notApproved: 1 })),
+      )
+    },
+    finds: /0 and 1 on day 2, expected counts, by day$/,
+  },
+  {
+    name: 'a negative count of clients',
+    table: 'daily-use',
+    damage: ({ store, id }) => store.dailyUse.put(id, [{ day: 1, approved: -1, notApproved: 0 }]),
+    finds: /-1 and 0 on day 1/,
+  },
+  {
+    name: 'a decision of an unknown kind',
+    table: 'decision-history',
+    damage: changed(() => ({ kind: 'maybe' })),
+    finds: /the kind maybe of decision 1 about claude, expected approved, rejected, withdrawn$/,
+  },
+  {
+    name: 'a decision without its author',
+    table: 'decision-history',
+    damage: changed(() => ({ decidedBy: undefined })),
+    finds: /the note, owner or author of decision 1 about claude, expected text$/,
+  },
+  {
+    name: 'a decision at no time',
+    table: 'decision-history',
+    damage: changed(() => ({ decidedAtMs: 0.5 })),
+    finds: /the times 0\.5 and \d+ of decision 1/,
+  },
+  {
+    name: 'the last decision is missing in the history',
+    table: 'decision-history',
+    damage: record(gone, -1),
+    finds: /decision 2 about claude, expected the one of the history$/,
+  },
+  {
+    name: 'another expiry than in the history',
+    table: 'decisions',
+    damage: changed<Record<string, object>>(({ claude }) => ({ claude: { ...claude, expiresAtMs: 7 } })),
+    finds: /decision 2 about claude, expected the one of the history$/,
+  },
+  {
+    name: 'a history without a last decision',
+    table: 'decisions',
+    damage: record(gone),
+    finds: /the number of decision 1 about claude, expected one of the 50 up to 0$/,
   },
   {
     name: 'a missing scan',

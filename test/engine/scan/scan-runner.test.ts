@@ -1,6 +1,7 @@
 import { spawnSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
+import { Administration } from '../../../engine/admin/administration.ts'
 import type { Event } from '../../../engine/event/event.ts'
 import { DAY_MS } from '../../../engine/process/clock.ts'
 import { Fault } from '../../../engine/process/error-codes.ts'
@@ -10,6 +11,7 @@ import { requestScan, runScan, type ScanRequest, ScanRunner } from '../../../eng
 import { ScanSchedule } from '../../../engine/scan/schedule.ts'
 import { PublishedList } from '../../../engine/store/published.ts'
 import { Store } from '../../../engine/store/store.ts'
+import { loadCatalog } from '../../../registry/catalog.ts'
 import { capturedLog } from '../../support/captured-log.ts'
 import { makeOrganization, matcher, NOON, openStore, registries, Sender, type TestStore } from '../../support/store.ts'
 
@@ -81,6 +83,7 @@ t.test('a scan adds buffered events to the evidence, publishes the result, and e
   t.match(claude?.metadata, {
     vendor: 'Anthropic',
     approved: false,
+    decision: 'waiting',
     matches: 4,
     methods: { dns: 3, tls: 1 },
     roles: { web: 4 },
@@ -150,7 +153,7 @@ t.test('approved platforms are not shadow AI and weigh less', async (t) => {
   buffer(opened, organization.id, [sender.event('claude.ai', NOON), sender.event('chatgpt.com', NOON)])
   const before = runScan(store, registries, organization.id, 'administrator', clock)
   const approved = matcher.match('claude.ai')?.platform.id ?? ''
-  store.environment.write(() => store.organizations.update({ ...organization, approvedPlatformIds: [approved] }))
+  new Administration(store, clock).approvals.add(organization, loadCatalog(), [approved])
   const after = runScan(store, registries, organization.id, 'administrator', clock)
   t.equal(after.summary.shadowAiCount, before.summary.shadowAiCount - 1)
   t.ok(after.summary.overallRiskScore < before.summary.overallRiskScore)

@@ -350,14 +350,14 @@ t.test('approvals request a scan, and are validated', async (t) => {
   const { approvals } = new Administration(store, clock)
   const catalog = loadCatalog()
   const claude = matcher.match('claude.ai')?.platform.id ?? ''
-  const { organization: changed, scan } = approvals.add(organization, catalog, ['claude', 'ChatGPT'])
-  t.same(changed.approvedPlatformIds, [claude, matcher.match('chatgpt.com')?.platform.id])
+  const { scan } = approvals.add(organization, catalog, ['claude', 'ChatGPT'])
+  const approved = () => [...store.decisions.inForce(organization.id, clock.nowMs()).approved].sort()
+  const both = [matcher.match('chatgpt.com')?.platform.id, claude]
+  t.same(approved(), both)
   t.match(scan, { status: 'pending' })
-  t.same(
-    approvals.add(changed, catalog, [claude]).organization.approvedPlatformIds,
-    changed.approvedPlatformIds,
-    'twice is once',
-  )
+  approvals.add(organization, catalog, [claude])
+  t.same(approved(), both)
+  t.equal(store.decisions.history(organization.id, claude).length, 1, 'twice is once')
   for (const wrong of ['no such thing', '', '../..', 'Claude ']) {
     t.throws(
       () => approvals.add(organization, catalog, ['claude', wrong]),
@@ -367,11 +367,8 @@ t.test('approvals request a scan, and are validated', async (t) => {
     t.throws(() => approvals.remove(organization, catalog, [wrong]), { code: 'NOT_FOUND' }, JSON.stringify(wrong))
   }
   const withoutClaude = { ...catalog, platforms: catalog.platforms.filter(({ id }) => id !== claude) }
-  t.same(
-    approvals.remove(organization, withoutClaude, [claude]).organization.approvedPlatformIds.length,
-    1,
-    'also one that left the registry',
-  )
+  approvals.remove(organization, withoutClaude, [claude])
+  t.equal(approved().length, 1, 'also one that left the registry')
   t.throws(() => approvals.remove(organization, catalog, [claude]), { code: 'NOT_FOUND' })
 })
 

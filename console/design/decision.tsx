@@ -1,0 +1,59 @@
+import { DECISION_NOTE_BYTES_MAX } from '../../engine/limits.ts'
+import { DAY_MS } from '../../engine/process/clock.ts'
+import type { DecisionState } from '../../engine/store/decisions.ts'
+import { NAME_BYTES_MAX } from '../../engine/store/organizations.ts'
+import type { FormState } from '../form.ts'
+import { Field } from './form.tsx'
+import { Tag, type Tone } from './parts.tsx'
+
+const TONES: Readonly<Record<DecisionState, Tone>> = {
+  waiting: 'plain',
+  approved: 'good',
+  rejected: 'bad',
+  expired: 'warn',
+}
+
+/** The state of a platform. Cells of long tables call it as a function. */
+export function StateTag({ state }: { readonly state: DecisionState }) {
+  return Tag({ tone: TONES[state], children: state })
+}
+
+export interface TermsFieldsProps {
+  readonly form: FormState
+  readonly nowMs: number
+  readonly note?: string
+  readonly owner?: string
+  /** 0: none. A time that has passed is not offered again. */
+  readonly expiresAtMs?: number
+}
+
+/** The fields of an approval or a rejection. */
+export function TermsFields({ form, nowMs, note = '', owner = '', expiresAtMs = 0 }: TermsFieldsProps) {
+  return (
+    <>
+      <Field name="note" label="Note" form={form} value={note} maxLength={DECISION_NOTE_BYTES_MAX} hint="The reason" />
+      <Field
+        name="owner"
+        label="Owner"
+        form={form}
+        value={owner}
+        maxLength={NAME_BYTES_MAX}
+        hint="Who is responsible for the use"
+      />
+      <Field
+        name="expires"
+        label="Expires"
+        form={form}
+        type="date"
+        value={expiresAtMs > nowMs ? dayText(expiresAtMs) : ''}
+        min={dayText(nowMs + DAY_MS)}
+        hint="At the beginning of this day (UTC) the platform waits for a decision again"
+      />
+    </>
+  )
+}
+
+/** `2027-03-31` */
+function dayText(timeMs: number): string {
+  return new Date(timeMs).toISOString().slice(0, 10)
+}

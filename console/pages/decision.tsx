@@ -1,0 +1,197 @@
+import { isoSeconds } from '../../engine/process/clock.ts'
+import { StateTag, TermsFields } from '../design/decision.tsx'
+import { FormError } from '../design/form.tsx'
+import { Card, Notice, Tag, Time, type Tone } from '../design/parts.tsx'
+import type { FormState } from '../form.ts'
+import { type DecisionTermsView, type HistoryEntry, isWaiting } from '../views/decisions.ts'
+import type { PlatformView } from '../views/platform.ts'
+
+export interface DecisionProps {
+  readonly view: PlatformView
+  readonly form: FormState
+  readonly nowMs: number
+  readonly mayDecide: boolean
+  readonly mayWithdraw: boolean
+  /** The change that the member just made; '' if none. */
+  readonly done: string
+}
+
+const DONE_TITLES: Readonly<Record<string, string>> = {
+  approved: 'is approved',
+  rejected: 'is rejected',
+  withdrawn: 'waits for a decision again',
+}
+
+/** What the member just decided, with a button that undoes it. */
+export function DecisionDone({ view, mayDecide, done }: DecisionProps) {
+  const { name, state, decision, decisionPending } = view
+  const title = DONE_TITLES[done]
+  const isShown = title !== undefined && (done === 'withdrawn' ? state === 'waiting' : state === done)
+  if (!isShown) {
+    return decisionPending ? (
+      <Notice tone="warn" title="The decision waits for the next scan">
+        {appliedBy(view)}
+      </Notice>
+    ) : undefined
+  }
+  return (
+    <Notice title={`${name} ${title}`}>
+      {appliedBy(view)}
+      {mayDecide && <Undo name={name} before={decision.before} />}
+    </Notice>
+  )
+}
+
+function appliedBy({ decisionPending, finding }: PlatformView) {
+  if (finding === undefined) return <p class="small">The decision counts as soon as the platform is seen.</p>
+  const text = decisionPending
+    ? 'The next scan updates the risk on this page and in the API. It is already requested.'
+    : 'The figures on this page include the decision.'
+  return <p class="small">{text}</p>
+}
+
+/** Makes the decision before this one again, with its terms. */
+function Undo({ name, before }: { readonly name: string; readonly before: DecisionTermsView }) {
+  const path = `/platforms/${encodeURIComponent(name)}`
+  if (isWaiting(before.state)) {
+    return (
+      <form method="post" action={`${path}/withdraw`}>
+        <button type="submit">Undo</button>
+      </form>
+    )
+  }
+  return (
+    <form method="post" action={`${path}/${before.state === 'approved' ? 'approve' : 'reject'}`}>
+      <input type="hidden" name="note" value={before.note} />
+      <input type="hidden" name="owner" value={before.owner} />
+      <input type="hidden" name="expires" value={before.expiresAtMs === 0 ? '' : isoSeconds(before.expiresAtMs)} />
+      <button type="submit">Undo</button>
+    </form>
+  )
+}
+
+/** The decision about a platform, and the form that makes another one. */
+export function Decision(props: DecisionProps) {
+  const { view, form, nowMs, mayDecide, mayWithdraw } = props
+  const { last } = view.decision
+  const isDecided = view.isRegistered && last.by !== '' && last.state !== 'waiting'
+  const hasErrors = Object.keys(form.errors).length > 0
+  return (
+    <Card id="decision" title="Decision" note={<StateTag state={view.state} />}>
+      {isDecided ? <Terms terms={last} nowMs={nowMs} /> : <p class="muted">{noDecision(props)}</p>}
+      {view.isRegistered && mayDecide && isWaiting(view.state) && <DecisionForm {...props} />}
+      {view.isRegistered && !isWaiting(view.state) && (mayDecide || mayWithdraw) && (
+        <div class="row decided">
+          {mayDecide && (
+            <details open={hasErrors}>
+              <summary class="button">Change</summary>
+              <DecisionForm {...props} />
+            </details>
+          )}
+          {mayWithdraw && (
+            <form method="post" action={`/platforms/${encodeURIComponent(view.name)}/withdraw`}>
+              <button type="submit">Withdraw</button>
+            </form>
+          )}
+        </div>
+      )}
+    </Card>
+  )
+}
+
+function noDecision({ view, mayDecide }: DecisionProps): string {
+  if (!view.isRegistered) return 'The platform is no longer in the registry.'
+  if (mayDecide) return 'Nobody has decided about this platform. Until it is approved, it is shadow AI.'
+  return 'Nobody has decided about this platform. Admins and owners can approve or reject it.'
+}
+
+function Terms({ terms, nowMs }: { readonly terms: DecisionTermsView; readonly nowMs: number }) {
+  const { note, owner, expiresAtMs, by, atMs } = terms
+  return (
+    <ul class="lines">
+      {note !== '' && (
+        <li>
+          <span class="break">{note}</span>
+        </li>
+      )}
+      <li>
+        <span>Decided</span>
+        <span class="right break">
+          {by}, <Time ms={atMs} nowMs={nowMs} />
+        </span>
+      </li>
+      {owner !== '' && (
+        <li>
+          <span>Owner</span>
+          <span class="right break">{owner}</span>
+        </li>
+      )}
+      <li>
+        <span>{expiresAtMs !== 0 && expiresAtMs <= nowMs ? 'Expired' : 'Expires'}</span>
+        <span class="right">
+          <Time ms={expiresAtMs} nowMs={nowMs} />
+        </span>
+      </li>
+    </ul>
+  )
+}
+
+function DecisionForm({ view, form, nowMs }: DecisionProps) {
+  const path = `/platforms/${encodeURIComponent(view.name)}`
+  const { note, owner, expiresAtMs } = view.decision.last
+  return (
+    <form class="stack" method="post" action={`${path}/approve`}>
+      <FormError form={form} />
+      <TermsFields form={form} nowMs={nowMs} note={note} owner={owner} expiresAtMs={expiresAtMs} />
+      <div class="row">
+        <button class="first" type="submit">
+          Approve
+        </button>
+        <button type="submit" formaction={`${path}/reject`}>
+          Reject
+        </button>
+      </div>
+    </form>
+  )
+}
+
+const EVENTS: Readonly<Record<HistoryEntry['event'], readonly [tone: Tone, text: string]>> = {
+  approved: ['good', 'approved'],
+  rejected: ['bad', 'rejected'],
+  withdrawn: ['plain', 'withdrawn'],
+  expired: ['warn', 'expired'],
+  detected: ['plain', 'first detected'],
+}
+
+/** Everything that was decided about a platform, newest first. */
+export function History({ view, nowMs }: Pick<DecisionProps, 'view' | 'nowMs'>) {
+  const { history } = view.decision
+  return (
+    <Card title="History" note="the last 50 decisions">
+      {history.length === 0 ? (
+        <p class="muted">Nothing has been decided yet.</p>
+      ) : (
+        <ul class="lines">
+          {history.map(({ timeMs, event, by, note, owner, expiresAtMs }) => (
+            <li key={`${timeMs} ${event}`}>
+              <div>
+                <Tag tone={EVENTS[event][0]}>{EVENTS[event][1]}</Tag> {by !== '' && <span class="break">by {by}</span>}
+                {note !== '' && <p class="break">{note}</p>}
+                {(owner !== '' || expiresAtMs !== 0) && (
+                  <p class="small muted break">
+                    {owner !== '' && `Owner: ${owner}`}
+                    {owner !== '' && expiresAtMs !== 0 && ' · '}
+                    {expiresAtMs !== 0 && `until ${isoSeconds(expiresAtMs)}`}
+                  </p>
+                )}
+              </div>
+              <div class="right">
+                <Time ms={timeMs} nowMs={nowMs} />
+              </div>
+            </li>
+          ))}
+        </ul>
+      )}
+    </Card>
+  )
+}

@@ -1,0 +1,318 @@
+import t from 'tap'
+import { Administration } from '../../../engine/admin/administration.ts'
+import { DECIDED_PLATFORMS_MAX, DECISION_NOTE_BYTES_MAX, DECISIONS_KEPT_MAX } from '../../../engine/limits.ts'
+import { DAY_MS, HOUR_MS } from '../../../engine/process/clock.ts'
+import { runScan } from '../../../engine/scan/scan-runner.ts'
+import { ScanSchedule } from '../../../engine/scan/schedule.ts'
+import { type Decision, decisionState } from '../../../engine/store/decisions.ts'
+import { PublishedList } from '../../../engine/store/published.ts'
+import { loadCatalog } from '../../../registry/catalog.ts'
+import {
+  inlineScans,
+  makeOrganization,
+  matcher,
+  NOON,
+  openStore,
+  quietLog,
+  registries,
+  Sender,
+} from '../../support/store.ts'
+
+const catalog = loadCatalog()
+const CLAUDE = matcher.match('claude.ai')?.platform.id ?? ''
+
+interface StateCase {
+  readonly name: string
+  readonly kind?: Decision['kind']
+  readonly expiresAtMs?: number
+  readonly atMs: number
+  readonly state: ReturnType<typeof decisionState>
+}
+
+const STATES: readonly StateCase[] = [
+  { name: 'no decision', atMs: NOON, state: 'waiting' },
+  { name: 'approved without an end', kind: 'approved', atMs: NOON + 3650 * DAY_MS, state: 'approved' },
+  { name: 'rejected without an end', kind: 'rejected', atMs: NOON + 3650 * DAY_MS, state: 'rejected' },
+  { name: 'withdrawn', kind: 'withdrawn', atMs: NOON, state: 'waiting' },
+  {
+    name: 'approved, a millisecond before its end',
+    kind: 'approved',
+    expiresAtMs: NOON,
+    atMs: NOON - 1,
+    state: 'approved',
+  },
+  { name: 'approved, at its end', kind: 'approved', expiresAtMs: NOON, atMs: NOON, state: 'expired' },
+  { name: 'approved, long after its end', kind: 'approved', expiresAtMs: NOON, atMs: NOON + DAY_MS, state: 'expired' },
+  {
+    name: 'rejected, a millisecond before its end',
+    kind: 'rejected',
+    expiresAtMs: NOON,
+    atMs: NOON - 1,
+    state: 'rejected',
+  },
+  { name: 'rejected, at its end', kind: 'rejected', expiresAtMs: NOON, atMs: NOON, state: 'expired' },
+  { name: 'withdrawn does not expire', kind: 'withdrawn', expiresAtMs: NOON, atMs: NOON + 1, state: 'waiting' },
+  {
+    name: 'the clock was set back after its end',
+    kind: 'approved',
+    expiresAtMs: NOON,
+    atMs: NOON - DAY_MS,
+    state: 'approved',
+  },
+]
+
+for (const { name, kind, expiresAtMs = 0, atMs, state } of STATES) {
+  t.test(`state: ${name}`, async (t) => {
+    const decision = kind && { ...terms(kind), expiresAtMs }
+    t.equal(decisionState(decision, atMs), state)
+  })
+}
+
+function terms(kind: Decision['kind']): Decision {
+  const by = { decidedBy: 'operator root', decidedAtMs: NOON - DAY_MS, sequence: 1 }
+  return { platformId: CLAUDE, kind, note: '', owner: '', expiresAtMs: 0, ...by }
+}
+
+/** An organization that uses two platforms, with a service that scans. */
+function made(t: Parameters<typeof openStore>[0]) {
+  const opened = openStore(t)
+  const { store, clock } = opened
+  const organization = makeOrganization(opened, 'Acme')
+  const sender = new Sender()
+  const events = ['claude.ai', 'chatgpt.com'].map((name, at) =>
+    sender.event(name, NOON, { client: `10.0.0.${at + 1}` }),
+  )
+  store.environment.write(() => store.buffer.append(organization.id, events))
+  runScan(store, registries, organization.id, 'schedule', clock)
+  const schedule = new ScanSchedule(store, registries, clock, quietLog, inlineScans(opened))
+  const published = () =>
+    store.environment.read(() => {
+      const head = store.published.head(organization.id, PublishedList.discovery)
+      const count = head?.count ?? 0
+      const runs = store.published.elements(organization.id, PublishedList.discovery, count, 0, count)
+      const scan = JSON.parse(head?.text.toString() ?? 'null') as { summary: Record<string, number> }
+      const platforms = JSON.parse(`[${Buffer.concat(runs).toString()}]`) as {
+        platform_name: string
+        metadata: { approved: boolean; decision: string }
+      }[]
+      const claude = platforms.find(({ platform_name }) => platform_name === 'Claude')?.metadata
+      return {
+        tag: head?.tag,
+        version: store.apiVersions.get(Buffer.from(organization.id.replaceAll('-', ''), 'hex')),
+        approved: claude?.approved,
+        decision: claude?.decision,
+        shadow: scan.summary['shadow_ai_count'],
+        risk: scan.summary['overall_risk_score'] ?? 0,
+      }
+    })
+  /** What the service does each minute. */
+  const check = async (): Promise<void> => {
+    schedule.check()
+    await schedule.idle()
+  }
+  const { approvals } = new Administration(store, clock)
+  return { ...opened, organization, schedule, published, check, approvals }
+}
+
+t.test('an approval with an end: the API shows it, and its end, without anybody', async (t) => {
+  const { store, clock, organization, published, check, approvals, schedule } = made(t)
+  await check()
+  clock.add(HOUR_MS)
+  const expiresAtMs = clock.nowMs() + 5 * HOUR_MS
+  approvals.add(organization, catalog, ['Claude'], { note: 'Pilot', owner: 'ada@acme.example', expiresAtMs })
+  await check()
+  const during = published()
+  t.match(during, { approved: true, decision: 'approved', shadow: 1 })
+  t.equal(store.scanStates.get(organization.id).decisionExpiresAtMs, expiresAtMs)
+
+  clock.set(expiresAtMs - 1)
+  await check()
+  t.same(published(), during, 'a millisecond before: the same bytes, for the same entity tag')
+
+  clock.set(expiresAtMs)
+  await check()
+  const after = published()
+  t.match(after, { approved: false, decision: 'expired', shadow: 2 })
+  t.ok(after.risk > during.risk)
+  t.not(after.tag, during.tag)
+  t.ok(after.version > during.version, 'API threads read the new answer')
+  const last = store.scans.last(organization.id, () => true)
+  t.match(last, { trigger: 'expiry', status: 'completed' })
+  t.equal(store.scanStates.get(organization.id).decisionExpiresAtMs, undefined)
+  t.equal(schedule.counters.completed.expiry, 1)
+
+  clock.add(60_000)
+  await check()
+  t.equal(store.scans.last(organization.id, () => true)?.id, last?.id, 'once')
+})
+
+t.test('an end that passed while the service was stopped counts when it starts', async (t) => {
+  const { clock, organization, published, check, approvals, store } = made(t)
+  approvals.add(organization, catalog, ['Claude'], { expiresAtMs: NOON + HOUR_MS })
+  await check()
+  t.match(published(), { approved: true })
+  clock.add(3 * DAY_MS)
+  const opened = { store, clock, directory: '' }
+  const next = new ScanSchedule(store, registries, clock, quietLog, inlineScans(opened))
+  next.check()
+  await next.idle()
+  t.match(published(), { approved: false, decision: 'expired' })
+})
+
+t.test('a failed scan is tried again with the next check', async (t) => {
+  const { store, clock, organization, published, check, approvals } = made(t)
+  approvals.add(organization, catalog, ['Claude'], { expiresAtMs: NOON + HOUR_MS })
+  await check()
+  clock.set(NOON + HOUR_MS)
+  const broken = new ScanSchedule(store, registries, clock, quietLog, {
+    run: async () => Promise.reject(new Error('no thread')),
+    close: async () => {},
+  })
+  broken.check()
+  await broken.idle()
+  t.match(published(), { approved: true })
+  await check()
+  t.match(published(), { approved: false })
+})
+
+t.test('the clock set back: an approval counts again with the next scan that is due', async (t) => {
+  const { clock, organization, published, check, approvals, store } = made(t)
+  const expiresAtMs = NOON + 2 * DAY_MS
+  approvals.add(organization, catalog, ['Claude'], { expiresAtMs })
+  clock.set(expiresAtMs)
+  runScan(store, registries, organization.id, 'administrator', clock)
+  t.match(published(), { decision: 'expired' })
+  clock.set(NOON + DAY_MS)
+  await check()
+  t.match(published(), { decision: 'approved' }, 'the daily scan sees that its inputs differ')
+})
+
+t.test('a rejected platform is not approved, at its full risk', async (t) => {
+  const { organization, published, check, approvals } = made(t)
+  await check()
+  const before = published()
+  approvals.reject(organization, catalog, ['claude'], { note: 'No contract' })
+  await check()
+  t.match(published(), { approved: false, decision: 'rejected', shadow: before.shadow, risk: before.risk })
+  t.not(published().tag, before.tag)
+  approvals.remove(organization, catalog, ['claude'])
+  await check()
+  t.match(published(), { approved: false, decision: 'waiting' })
+})
+
+t.test('the earliest end of all decisions in force is the next one', async (t) => {
+  const { store, clock, organization, check, approvals } = made(t)
+  const next = async () => {
+    await check()
+    return store.scanStates.get(organization.id).decisionExpiresAtMs
+  }
+  approvals.add(organization, catalog, ['claude'], { expiresAtMs: NOON + 3 * HOUR_MS })
+  approvals.reject(organization, catalog, ['chatgpt'], { expiresAtMs: NOON + HOUR_MS })
+  approvals.add(organization, catalog, ['deepseek'])
+  t.equal(await next(), NOON + HOUR_MS)
+  clock.set(NOON + HOUR_MS)
+  t.equal(await next(), NOON + 3 * HOUR_MS)
+  approvals.remove(organization, catalog, ['claude'])
+  t.equal(await next(), undefined)
+})
+
+t.test('history: every decision with its author, also after a withdrawal, the last 50', async (t) => {
+  const { store, clock, organization, approvals } = made(t)
+  const { id } = organization
+  store.environment.write(() =>
+    store.members.put({ organizationId: id, name: 'Ada@acme.example', role: 'admin', createdAtMs: NOON }),
+  )
+  const ada = new Administration(store, clock, { kind: 'member', name: 'ada@acme.example' }).approvals
+  approvals.add(organization, catalog, ['claude'], { note: 'Pilot' })
+  clock.add(1)
+  ada.reject(organization, catalog, ['claude'], { owner: 'Legal' })
+  clock.add(1)
+  approvals.remove(organization, catalog, ['claude'])
+  t.match(store.decisions.history(id, 'claude'), [
+    { kind: 'withdrawn', note: '', owner: '', decidedBy: 'operator operator', sequence: 3 },
+    { kind: 'rejected', owner: 'Legal', decidedBy: 'member Ada@acme.example', decidedAtMs: NOON + 1, sequence: 2 },
+    { kind: 'approved', note: 'Pilot', decidedBy: 'operator operator', decidedAtMs: NOON, sequence: 1 },
+  ])
+  t.same(store.decisions.history(id, 'claude-code'), [], 'a longer id is another platform')
+  for (let at = 0; at < DECISIONS_KEPT_MAX + 10; at++)
+    approvals.add(organization, catalog, ['claude'], { note: `${at}` })
+  const kept = store.decisions.history(id, 'claude')
+  t.equal(kept.length, DECISIONS_KEPT_MAX)
+  t.match([kept[0], kept.at(-1)], [{ note: `${DECISIONS_KEPT_MAX + 9}` }, { note: '10' }])
+  const entries = store.auditLog.ofOrganization(id).slice(0, 3)
+  t.match(entries, [
+    { action: 'approval.add', subject: 'claude', details: { note: 'Pilot' } },
+    { action: 'approval.reject', subject: 'claude', details: { owner: 'Legal' }, actor: 'member Ada@acme.example' },
+    { action: 'approval.remove', details: {} },
+  ])
+})
+
+t.test('an approval that expired can be given again with the same terms', async (t) => {
+  const { store, clock, organization, approvals } = made(t)
+  approvals.add(organization, catalog, ['claude'], { expiresAtMs: NOON + 1 })
+  approvals.add(organization, catalog, ['claude'], { expiresAtMs: NOON + 1 })
+  t.equal(store.decisions.history(organization.id, 'claude').length, 1)
+  clock.add(1)
+  approvals.add(organization, catalog, ['claude'], { expiresAtMs: NOON + 2 })
+  t.match(store.decisions.history(organization.id, 'claude'), [{ sequence: 2 }, { sequence: 1 }])
+})
+
+const REFUSED = [
+  { name: 'a note of two lines', terms: { note: 'one\ntwo' } },
+  { name: 'a note that is too long', terms: { note: 'x'.repeat(DECISION_NOTE_BYTES_MAX + 1) } },
+  { name: 'a note that turns the direction of text', terms: { note: 'safe \u202e evil' } },
+  { name: 'an owner with blanks around', terms: { owner: ' ada ' } },
+  { name: 'an owner that is too long', terms: { owner: 'x'.repeat(300) } },
+  { name: 'an end that has passed', terms: { expiresAtMs: NOON } },
+  { name: 'an end in eleven years', terms: { expiresAtMs: NOON + 11 * 366 * DAY_MS } },
+  { name: 'an end that is no whole number', terms: { expiresAtMs: NOON + 0.5 } },
+  { name: 'an end that is no number', terms: { expiresAtMs: Number.NaN } },
+]
+
+for (const { name, terms } of REFUSED) {
+  t.test(`refused: ${name}`, async (t) => {
+    const { store, organization, approvals } = made(t)
+    t.throws(() => approvals.add(organization, catalog, ['claude'], terms), { code: 'USAGE' })
+    t.throws(() => approvals.reject(organization, catalog, ['claude'], terms), { code: 'USAGE' })
+    t.same(store.decisions.ofOrganization(organization.id), [])
+    t.same(store.auditLog.ofOrganization(organization.id), [])
+  })
+}
+
+t.test('at the limit, platforms whose decision ended the longest ago are forgotten', async (t) => {
+  const { store, clock, organization, approvals } = made(t)
+  const { id } = organization
+  const decide = (platformIds: readonly string[], more: Partial<Decision> = {}) =>
+    store.environment.write(() =>
+      store.decisions.putAll(
+        id,
+        platformIds.map((platformId) => ({ ...terms('approved'), platformId, ...more })),
+        clock.nowMs(),
+      ),
+    )
+  const filling = Array.from({ length: DECIDED_PLATFORMS_MAX - 3 }, (_, at) => `filling-${at}`)
+  t.ok(decide(filling))
+  t.ok(decide(['ended-later'], { expiresAtMs: NOON - 1 }))
+  t.ok(decide(['ended-first'], { expiresAtMs: NOON - 2 }))
+  t.ok(decide(['ended-first'], { expiresAtMs: NOON - 3 }), 'with a past decision')
+  t.ok(decide(['in-force'], { expiresAtMs: NOON + 1 }))
+  t.ok(decide(['one-more']))
+  t.same(store.decisions.history(id, 'ended-first'), [])
+  t.equal(store.decisions.history(id, 'ended-later').length, 1)
+  approvals.add(organization, catalog, ['claude'])
+  t.same(store.decisions.history(id, 'ended-later'), [])
+  t.throws(() => approvals.add(organization, catalog, ['chatgpt']), { code: 'CONFLICT' })
+  t.ok(decide(['filling-7'], { note: 'another' }), 'a platform with a decision needs no room')
+  clock.add(1)
+  approvals.add(organization, catalog, ['chatgpt'])
+  t.same(store.decisions.history(id, 'in-force'), [], 'it has expired since')
+  t.equal(store.decisions.ofOrganization(id).length, DECIDED_PLATFORMS_MAX)
+})
+
+t.test('each organization has its own decisions', async (t) => {
+  const { store, organization, approvals, ...opened } = made(t)
+  const other = makeOrganization({ store, ...opened }, 'Globex')
+  approvals.add(organization, catalog, ['claude'])
+  t.same(store.decisions.ofOrganization(other.id), [])
+  t.throws(() => approvals.remove(other, catalog, ['claude']), { code: 'NOT_FOUND' })
+})
