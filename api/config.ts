@@ -6,6 +6,7 @@ import { CONNECTIONS_PER_CLIENT_DEFAULT } from '../engine/limits.ts'
 import { Fault } from '../engine/process/error-codes.ts'
 import { LOG_LEVELS } from '../engine/process/log.ts'
 import { registrySetting } from '../engine/process/registry-setting.ts'
+import { secretsKeySetting } from '../engine/process/secrets-key.ts'
 import {
   hostNames,
   listenAddresses,
@@ -54,6 +55,7 @@ export const serviceSettings = z.object({
     about:
       'Expect browsers to reach the console at this origin, such as https://posture.example; for a proxy, and for passkeys',
   }),
+  secretsKeyFile: secretsKeySetting,
   apiThreads: setting(wholeNumber(1, 64).default(2), {
     flag: '--api-threads <count>',
     env: 'API_THREADS',

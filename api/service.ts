@@ -38,6 +38,7 @@ import { assertExpected, logFailure } from '../engine/process/failure.ts'
 import { LocalServer } from '../engine/process/local-server.ts'
 import { type Logger, setLogLevel } from '../engine/process/log.ts'
 import { type MetricRow, Metrics } from '../engine/process/metrics.ts'
+import { secretsKeyFile } from '../engine/process/secrets-key.ts'
 import type { ListenAddress } from '../engine/process/settings.ts'
 import { within } from '../engine/process/shutdown.ts'
 import { scanRows } from '../engine/scan/metrics.ts'
@@ -279,6 +280,7 @@ export class Service {
     const data = {
       ...{ dataDirectory: dataDir, address, port, tls, http, logLevel },
       origin: consoleOrigin,
+      secretsKeyFile: secretsKeyFile(this.#settings.secretsKeyFile, dataDir),
       limits: this.#connectionLimits(CONSOLE_DESCRIPTORS_SHARE),
       connections: this.#connections.console,
     }

@@ -2,6 +2,7 @@ import { isIP } from 'node:net'
 import { availableParallelism } from 'node:os'
 import type { Command } from 'commander'
 import { z } from 'zod'
+import { withoutBrackets } from '../engine/process/host.ts'
 import { LOG_LEVELS } from '../engine/process/log.ts'
 import { registrySetting } from '../engine/process/registry-setting.ts'
 import {
@@ -17,7 +18,6 @@ import {
 import { sudoUser, tokenOf, tokenSettings } from '../engine/process/token-setting.ts'
 import type { LiveOptions } from './capture/live.ts'
 import { DNS_PORTS, TLS_PORTS } from './decode/ports.ts'
-import { withoutBrackets } from './host.ts'
 import {
   LANES_MAX,
   LIVE_RING_BYTES,

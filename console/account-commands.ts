@@ -1,4 +1,5 @@
 import type { Accounts, LinkUse, SignInBrowser } from '../engine/admin/accounts.ts'
+import type { FederatedClaims } from '../engine/admin/federation.ts'
 import type { NewPasskey, PasskeyOfUser, PasskeyUse } from '../engine/admin/passkeys.ts'
 
 type AccountCommand<P, R> = (accounts: Accounts, parameters: P) => R
@@ -12,6 +13,9 @@ export const ACCOUNT_COMMANDS = {
   ) => accounts.setPassword(given),
   'session.create': (accounts, given: { readonly userId: string; readonly from: SignInBrowser }) =>
     accounts.signIn(given.userId, given.from),
+  'federation.sign-in': (accounts, claims: FederatedClaims) => accounts.federation.signIn(claims),
+  'federation.connect': (accounts, given: { readonly claims: FederatedClaims; readonly userId: string }) =>
+    accounts.federation.connect(given.claims, given.userId),
   'session.confirm': (accounts, given: { readonly hash: string; readonly nextHash: string }) =>
     accounts.confirmSession(given),
   'session.organization': (accounts, given: { readonly hash: string; readonly organizationId: string }) =>

@@ -2,6 +2,8 @@ import type { Administration } from '../engine/admin/administration.ts'
 import type { DecisionTerms } from '../engine/admin/approvals.ts'
 import type { OrganizationSettings } from '../engine/admin/organizations.ts'
 import type { ReadRegistryFile } from '../engine/admin/own-platforms.ts'
+import type { SignInSettings } from '../engine/admin/sign-in.ts'
+import type { SealedSecret } from '../engine/process/secrets-key.ts'
 import type { Scope } from '../engine/store/api-keys.ts'
 import type { Answer } from '../engine/store/assessments.ts'
 import type { FrameworkId } from '../engine/store/framework.ts'
@@ -86,6 +88,12 @@ export const COMMANDS = {
     administration.members.setRole(organization, given.name, given.role),
   'member.remove': ({ administration, organization }, given: { name: string }) =>
     administration.members.remove(organization, given.name),
+  'sign-in.set': (
+    { administration, organization },
+    given: { settings: SignInSettings; clientSecret: SealedSecret | undefined },
+  ) => administration.signIn.set(organization, given.settings, given.clientSecret),
+  'sign-in.remove': ({ administration, organization }, _: Record<string, never>) =>
+    administration.signIn.remove(organization),
 } as const satisfies Record<string, Command<never, unknown>>
 
 export type CommandName = keyof typeof COMMANDS

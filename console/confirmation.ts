@@ -3,13 +3,13 @@ import { FormFields, type FormState } from './form.ts'
 import { type Answer, withCookies } from './http/answer.ts'
 import { setCookie } from './http/cookies.ts'
 import { Visit } from './http/visit.ts'
-import { Confirm } from './pages/confirm.tsx'
+import { Confirm, type ConfirmProps, type KeptFields } from './pages/confirm.tsx'
 import { authenticateByPasskey } from './passkey-authentication.ts'
 import type { Answerer } from './sign-in/passkeys.ts'
 import { newSecret, secretHash } from './sign-in/secrets.ts'
 import { trustedBrowser } from './sign-in/trusted-browser.ts'
 
-/** A confirmed sign-in allows sensitive changes for this long. */
+/** A confirmed identity allows sensitive changes for this long. */
 export const CONFIRMATION_MS = 10 * MINUTE_MS
 /** The names of the fields in the confirmation form. */
 const PASSWORD_FIELD = 'confirm-password'
@@ -23,18 +23,34 @@ interface Refusal {
   readonly fields?: readonly string[]
 }
 
+/** Whether the user may make sensitive changes without another confirmation. */
+export function isConfirmed({ identity, nowMs }: Visit): boolean {
+  return nowMs - identity.session.confirmedAtMs < CONFIRMATION_MS
+}
+
 /**
- * Handles a sensitive change if the user gave the password or a passkey in the last ten minutes.
- * Otherwise asks for one of them, in a form that also contains all fields of the change, so that
- * the user types nothing twice. A confirmed session continues with a new cookie value.
+ * Handles a sensitive change if the user proved their identity in the last ten minutes. Otherwise
+ * asks for the password or a passkey, in a form that also contains all fields of the change, so
+ * that the user types nothing twice. A confirmed session continues with a new cookie value. A user
+ * who signed in with an identity provider confirms there (routes/oidc.ts), and the form waits
+ * meanwhile.
+ *
+ * @param secretFields fields that no page repeats; their values must be typed again
  */
-export async function confirmed(visit: Visit, handle: (visit: Visit) => Answer | Promise<Answer>): Promise<Answer> {
-  const { identity, nowMs, request, site } = visit
+export async function confirmed(
+  visit: Visit,
+  handle: (visit: Visit) => Answer | Promise<Answer>,
+  secretFields: readonly string[] = [],
+): Promise<Answer> {
+  if (isConfirmed(visit)) return handle(visit)
+  const { identity, request, site } = visit
   const { session } = identity
-  if (nowMs - session.confirmedAtMs < CONFIRMATION_MS) return handle(visit)
-  const fields = new FormFields(request.fields.without(PASSWORD_FIELD, PASSKEY_FIELD))
   const refusal = await refusalOf(visit)
-  if (refusal !== undefined) return site.store.environment.read(() => ask(visit, fields, refusal))
+  if (refusal !== undefined) {
+    const kept = request.fields.without(PASSWORD_FIELD, PASSKEY_FIELD, ...secretFields)
+    return site.store.environment.read(() => ask(visit, kept, refusal))
+  }
+  const fields = new FormFields(request.fields.without(PASSWORD_FIELD, PASSKEY_FIELD))
   const next = newSecret()
   const hashes = { hash: session.hash, nextHash: secretHash(next) }
   const confirmedSession = await site.changes.account('session.confirm', hashes)
@@ -85,18 +101,28 @@ function answererOf({ identity }: Visit): Answerer {
   return { purpose: 'confirm', sessionId: identity.session.id, userId: identity.user.id }
 }
 
-function ask(visit: Visit, kept: FormFields, { errors, status, fields = [] }: Refusal): Answer {
+function ask(visit: Visit, kept: KeptFields, { errors, status, fields = [] }: Refusal): Answer {
   const { identity, nowMs, request, site } = visit
   const { user } = identity
   const hasPasskeys = site.passkeys !== undefined && site.passkeys.usable(user.id).length > 0
   const content = Confirm({
     action: request.path,
-    kept: kept.without(),
+    kept,
     form: { values: new FormFields(), errors },
+    provider: providerOf(visit, kept),
     passwordField: user.passwordHash === '' ? undefined : PASSWORD_FIELD,
     passkey: hasPasskeys
       ? { field: PASSKEY_FIELD, options: site.passkeys.requestOptions(answererOf(visit), nowMs) }
       : undefined,
   })
   return visit.page('Confirm your identity', '', content, { status, fields })
+}
+
+/** The provider with which the user signed in, and the id under which the form waits. */
+function providerOf({ site, identity, request, nowMs }: Visit, fields: KeptFields): ConfirmProps['provider'] {
+  const { id: sessionId, providerOrganizationId } = identity.session
+  if (providerOrganizationId === undefined) return undefined
+  const provider = site.store.identityProviders.get(providerOrganizationId)
+  if (provider === undefined) return undefined
+  return { name: provider.name, formId: site.pendingForms.keep({ sessionId, action: request.path, fields }, nowMs) }
 }

@@ -17,6 +17,8 @@ export interface ConsoleThreadData {
   readonly counters: ConsoleCounterMemory
   /** The public origin; '' if the Host field has it. */
   readonly origin: string
+  /** The file with the key of the encrypted client secrets. */
+  readonly secretsKeyFile: string
   readonly logLevel: LogLevel
 }
 

@@ -8,6 +8,7 @@ import { AUDIT_ROUTES } from './routes/audit.ts'
 import { DISCOVERY_ROUTES } from './routes/discovery.ts'
 import { INTAKE_ROUTES } from './routes/intake.ts'
 import { MEMBER_ROUTES } from './routes/members.ts'
+import { OIDC_ROUTES } from './routes/oidc.ts'
 import { ORGANIZATION_ROUTES } from './routes/organization.ts'
 import { OVERVIEW_ROUTES } from './routes/overview.ts'
 import { OWN_PLATFORM_ROUTES } from './routes/own-platforms.ts'
@@ -18,6 +19,7 @@ import { REPORT_ROUTES } from './routes/report.ts'
 import { RETENTION_ROUTES } from './routes/retention.ts'
 import { SCAN_FREQUENCY_ROUTES } from './routes/scan-frequency.ts'
 import { SIGN_IN_ROUTES } from './routes/sign-in.ts'
+import { SIGN_IN_SETTINGS_ROUTES } from './routes/sign-in-settings.ts'
 import { TOKEN_ROUTES } from './routes/tokens.ts'
 import { TRY_FILE_ROUTES } from './routes/try-file.ts'
 
@@ -37,6 +39,7 @@ export const ROUTES: readonly Route[] = [
   }),
   ...SIGN_IN_ROUTES,
   ...PASSKEY_ROUTES,
+  ...OIDC_ROUTES,
   ...ACCOUNT_ROUTES,
   ...OVERVIEW_ROUTES,
   ...DISCOVERY_ROUTES,
@@ -53,5 +56,6 @@ export const ROUTES: readonly Route[] = [
   ...MEMBER_ROUTES,
   ...OWN_PLATFORM_ROUTES,
   ...RETENTION_ROUTES,
+  ...SIGN_IN_SETTINGS_ROUTES,
   ...AUDIT_ROUTES,
 ]

@@ -158,7 +158,7 @@ class ConsoleServer {
       if (route.access === 'signed-in' || visit.may(route.access)) {
         if ('receive' in route) return route.receive(visit, upload as Upload)
         return route.confirmed === true
-          ? confirmed(visit, (now) => route.handle(now, parameters))
+          ? confirmed(visit, (now) => route.handle(now, parameters), route.secretFields)
           : route.handle(visit, parameters)
       }
       return this.#refused(facts, { status: 403, message: `Your role (${identity.member.role}) does not allow this` })

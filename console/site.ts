@@ -1,11 +1,16 @@
 import type { Clock } from '../engine/process/clock.ts'
+import type { Logger } from '../engine/process/log.ts'
+import { SecretsKey } from '../engine/process/secrets-key.ts'
 import type { RegistryInForce } from '../engine/store/registry-in-force.ts'
 import type { Store } from '../engine/store/store.ts'
 import type { Changes } from './changes.ts'
 import { type CheckResult, ConsoleCounters } from './metrics.ts'
 import { SignInAttempts } from './sign-in/attempts.ts'
+import { OidcClient } from './sign-in/oidc-client.ts'
+import { FlowCookies } from './sign-in/oidc-flow.ts'
 import { PasskeySignIn } from './sign-in/passkeys.ts'
 import { PasswordHasher } from './sign-in/passwords.ts'
+import { PendingForms } from './sign-in/pending-forms.ts'
 import { relyingPartyOf } from './sign-in/relying-party.ts'
 import { FileTrials, type TrialOptions } from './try-file/trials.ts'
 
@@ -19,22 +24,31 @@ export interface Site {
   readonly passwords: PasswordHasher
   readonly attempts: SignInAttempts
   readonly counters: ConsoleCounters
+  /** Encrypts and decrypts client secrets. */
+  readonly secrets: SecretsKey
+  readonly oidc: OidcClient
+  readonly flows: FlowCookies
+  readonly pendingForms: PendingForms
   /** undefined if passkeys do not work at the console's origin. */
   readonly passkeys: PasskeySignIn | undefined
   readonly fileTrials: FileTrials
+  readonly log: Logger
 }
 
 export interface SiteOptions {
   /** The public origin (--console-origin); '' if the Host field has it. */
   readonly origin: string
+  /** The file with the key of encrypted client secrets. */
+  readonly keyFile: string
   readonly trials: TrialOptions
   readonly counters?: ConsoleCounters
 }
 
 export function makeSite(
-  given: Pick<Site, 'store' | 'clock' | 'registry' | 'changes'>,
-  { origin, trials, counters = new ConsoleCounters() }: SiteOptions,
+  given: Pick<Site, 'store' | 'clock' | 'registry' | 'changes' | 'log'>,
+  { origin, keyFile, trials, counters = new ConsoleCounters() }: SiteOptions,
 ): Site {
+  const secrets = new SecretsKey(keyFile)
   const relyingParty = relyingPartyOf(origin)
   const note = (result: CheckResult): void => counters.noteCheck(result)
   return {
@@ -42,6 +56,10 @@ export function makeSite(
     counters,
     passwords: new PasswordHasher(note),
     attempts: new SignInAttempts(note),
+    secrets,
+    oidc: new OidcClient(secrets, given.clock),
+    flows: new FlowCookies(),
+    pendingForms: new PendingForms(),
     passkeys: relyingParty && new PasskeySignIn(relyingParty, given.store, given.changes),
     fileTrials: new FileTrials(trials),
   }

@@ -19,8 +19,13 @@ await runListenerThread<ConsoleThreadData, ChangeOutcome>('the console', (data, 
   const changes = new Changes((request: ChangeRequest) => parentPort?.postMessage(request))
   const handler = consoleHandler({
     site: makeSite(
-      { store, clock: systemClock, registry: new RegistryInForce(store), changes },
-      { origin: data.origin, trials: { log }, counters: new ConsoleCounters(data.counters) },
+      { store, clock: systemClock, registry: new RegistryInForce(store), changes, log },
+      {
+        origin: data.origin,
+        keyFile: data.secretsKeyFile,
+        trials: { log },
+        counters: new ConsoleCounters(data.counters),
+      },
     ),
     routes: ROUTES,
     assets: loadAssets(),

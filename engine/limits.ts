@@ -272,6 +272,14 @@ export const PASSKEYS_PER_USER_MAX = 10
  * ago loses it.
  */
 export const TRUSTED_BROWSERS_MAX = 10
+/** Groups with a role in the sign-in settings of one organization. More are refused. */
+export const IDENTITY_PROVIDER_GROUPS_MAX = 100
+/** Scopes that an identity provider is asked for. More are refused. */
+export const IDENTITY_PROVIDER_SCOPES_MAX = 20
+/** Bytes of each text in the sign-in settings. Longer ones are refused. */
+export const IDENTITY_PROVIDER_TEXT_BYTES_MAX = 500
+/** Bytes of a client secret. Longer ones are refused. */
+export const CLIENT_SECRET_BYTES_MAX = 1024
 /**
  * Assessments of one organization, in any state: one of each framework a month for ten years. More
  * are refused. Assessments that are not completed can be removed.

@@ -1,8 +1,8 @@
 import { lookup } from 'node:dns/promises'
 import { isIP } from 'node:net'
+import { withoutBrackets } from '../../engine/process/host.ts'
 import type { CollectorSettings } from '../config.ts'
 import { httpsPeer, proxyOf } from '../forward/connection.ts'
-import { withoutBrackets } from '../host.ts'
 import type { StepOutcome } from './step.ts'
 
 /**

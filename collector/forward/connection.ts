@@ -2,10 +2,10 @@ import { once } from 'node:events'
 import { isIP } from 'node:net'
 import { connect, type TLSSocket } from 'node:tls'
 import { assertExpected } from '../../engine/process/failure.ts'
-import { hostAndPort, withoutBrackets } from '../host.ts'
+import { hostAndPort, withoutBrackets } from '../../engine/process/host.ts'
+import { PROXY_REFUSED, proxyFor, tunnel } from '../../engine/process/proxy.ts'
 import { FORWARD_TIMEOUT_MS } from '../limits.ts'
 import { readCaCertificate } from './ca-certificate.ts'
-import { PROXY_REFUSED, proxyFor, tunnel } from './proxy.ts'
 
 /**
  * Connections to the service: its address, the trusted certificates, the proxy, and the reasons for

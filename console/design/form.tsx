@@ -93,6 +93,7 @@ export function TextArea({ name, label, form, rows, hint, required, mono }: Text
   )
 }
 
+/** The error of a field. */
 export function FieldError({ id, error }: { readonly id: string; readonly error: string | undefined }) {
   return error === undefined ? null : (
     <p id={id} class="error" role="alert">

@@ -42,6 +42,7 @@ export const NAVIGATION: readonly NavigationGroup[] = [
       { path: '/members', name: 'Members', action: 'member.read' },
       { path: '/own-platforms', name: 'Own platforms', action: 'discovery.read' },
       { path: '/retention', name: 'Retention', action: 'organization.read' },
+      { path: '/sign-in-settings', name: 'Sign-in', action: 'sign-in.read' },
       { path: '/audit-log', name: 'Audit log', action: 'audit.read' },
     ],
   },

@@ -20,8 +20,10 @@ export type Parameters<Path extends string> = Readonly<Record<NamesIn<Path>, str
 export type Access = 'anyone' | 'signed-in' | Action
 
 export interface RouteOptions {
-  /** The change requires that the user confirmed the password in the last ten minutes. */
+  /** The change requires that the user proved their identity in the last ten minutes. */
   readonly confirmed?: boolean
+  /** Fields that no page repeats, such as a client secret. */
+  readonly secretFields?: readonly string[]
   /** Maximum bytes of the body of a POST. FORM_BYTES_MAX if absent. */
   readonly bodyBytesMax?: number
   /** Maximum fields of a form. FORM_FIELDS_MAX if absent. */

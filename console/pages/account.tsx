@@ -3,6 +3,7 @@ import { Card, Notice, PageHead, Tag, Time } from '../design/parts.tsx'
 import { type Column, Table } from '../design/table.tsx'
 import type { FormState } from '../form.ts'
 import type { AccountView, SessionRow } from '../views/account.ts'
+import { AccountProviderCard } from './account-provider.tsx'
 import { NewPassword } from './new-password.tsx'
 import { Passkeys } from './passkeys.tsx'
 
@@ -18,6 +19,7 @@ const DONE: Readonly<Record<string, string>> = {
   passkey: 'The passkey is added. The next sign-in can use it',
   'passkey-name': 'The passkey is renamed',
   'passkey-removed': 'The passkey is removed. Remove it from the device as well',
+  connected: 'You can sign in with the identity provider from now on',
   session: 'The session has ended',
   others: 'Your other sessions have ended',
 }
@@ -38,6 +40,7 @@ export function Account({ view, form, done, nowMs }: AccountProps) {
         )}
       </Card>
       {view.passkeys !== undefined && <Passkeys view={view.passkeys} nowMs={nowMs} />}
+      <AccountProviderCard provider={view.provider} />
       {view.hasPassword && (
         <section class="card narrow">
           <header>

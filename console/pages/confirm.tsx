@@ -1,31 +1,44 @@
+import type { ComponentChildren } from 'preact'
 import { Field, FieldError } from '../design/form.tsx'
 import { PageHead } from '../design/parts.tsx'
 import { PasskeyForm } from '../design/passkey-form.tsx'
 import type { FormState } from '../form.ts'
 
+export type KeptFields = readonly (readonly [name: string, value: string])[]
+
 export interface ConfirmProps {
   /** The path of the change. The form is posted to it. */
   readonly action: string
   /** The fields of the change. */
-  readonly kept: readonly (readonly [string, string])[]
+  readonly kept: KeptFields
   readonly form: FormState
+  /** The identity provider with which the user signed in, and the id of the kept form. */
+  readonly provider: { readonly name: string; readonly formId: string } | undefined
   /** undefined if the user has no password. */
   readonly passwordField: string | undefined
   /** undefined if the user has no passkey for this console. */
   readonly passkey: { readonly field: string; readonly options: object } | undefined
 }
 
-/** Asks for the password or a passkey before a sensitive change. */
-export function Confirm({ action, kept, form, passwordField, passkey }: ConfirmProps) {
-  if (passwordField === undefined && passkey === undefined) return <SignInAgain />
-  const title = passkey === undefined ? 'Confirm your password' : 'Confirm your identity'
-  const needed = passkey === undefined ? 'your password' : 'your password or passkey'
+/** Asks who the user is before a sensitive change: one form for each way to confirm. */
+export function Confirm({ action, kept, form, provider, passwordField, passkey }: ConfirmProps) {
+  const isOnlyPassword = provider === undefined && passkey === undefined
+  if (isOnlyPassword && passwordField === undefined) return <SignInAgain />
   return (
     <>
-      <PageHead title={title} about={`This change needs ${needed} once in ten minutes.`} />
+      <PageHead
+        title={isOnlyPassword ? 'Confirm your password' : 'Confirm your identity'}
+        about="This change needs a confirmation once in ten minutes. What you typed is kept."
+      />
       <section class="card narrow">
+        {provider !== undefined && (
+          <form class="stack body" method="post" action="/sign-in/confirm">
+            <input type="hidden" name="form" value={provider.formId} />
+            <Buttons>Confirm with {provider.name}</Buttons>
+          </form>
+        )}
         {passwordField !== undefined && (
-          <form class="stack body" method="post" action={action}>
+          <form class={provider === undefined ? 'stack body' : 'stack body alternative'} method="post" action={action}>
             <Kept fields={kept} />
             <Field
               name={passwordField}
@@ -35,22 +48,14 @@ export function Confirm({ action, kept, form, passwordField, passkey }: ConfirmP
               required
               autoComplete="current-password"
             />
-            <div class="row">
-              <button class="first" type="submit">
-                Confirm
-              </button>
-              <Cancel />
-            </div>
+            <Buttons>Confirm</Buttons>
           </form>
         )}
         {passkey !== undefined && (
           <PasskeyForm {...passkey} action={action} ceremony="get" kept={kept} class="stack body alternative" hidden>
             <FieldError id="passkey-error" error={form.errors[passkey.field]} />
             <div class="row">
-              <button class={passwordField === undefined ? 'first' : undefined} type="submit">
-                Confirm with a passkey
-              </button>
-              {passwordField === undefined && <Cancel />}
+              <button type="submit">Confirm with a passkey</button>
             </div>
           </PasskeyForm>
         )}
@@ -59,7 +64,31 @@ export function Confirm({ action, kept, form, passwordField, passkey }: ConfirmP
   )
 }
 
-function Kept({ fields }: { readonly fields: ConfirmProps['kept'] }) {
+export interface ContinueFormProps {
+  readonly action: string
+  readonly kept: KeptFields
+  readonly isConfirmed: boolean
+}
+
+/** After the confirmation at a provider: the form, to be sent with one click. */
+export function ContinueForm({ action, kept, isConfirmed }: ContinueFormProps) {
+  return (
+    <>
+      <PageHead
+        title={isConfirmed ? 'You are confirmed' : 'You are not confirmed yet'}
+        about="Continue with what you were doing. What you typed is kept."
+      />
+      <section class="card narrow">
+        <form class="stack body" method="post" action={action}>
+          <Kept fields={kept} />
+          <Buttons>Continue</Buttons>
+        </form>
+      </section>
+    </>
+  )
+}
+
+function Kept({ fields }: { readonly fields: KeptFields }) {
   return (
     <>
       {fields.map(([name, value], at) => (
@@ -69,11 +98,16 @@ function Kept({ fields }: { readonly fields: ConfirmProps['kept'] }) {
   )
 }
 
-function Cancel() {
+function Buttons({ children }: { readonly children: ComponentChildren }) {
   return (
-    <a class="button" href="/">
-      Cancel
-    </a>
+    <div class="row">
+      <button class="first" type="submit">
+        {children}
+      </button>
+      <a class="button" href="/">
+        Cancel
+      </a>
+    </div>
   )
 }
 

@@ -20,11 +20,12 @@ const TITLES: Readonly<Record<number, string>> = {
   413: 'Too large',
   415: 'Unknown kind of form',
   429: 'Too many attempts',
+  502: 'The identity provider failed',
   503: 'Not available now',
 }
 
-/** A page with an error message and a link back. */
-export function errorAnswer(guest: Guest, { status, message }: Refusal): Answer {
+/** A page with an error message and a link back: for visitors, to `back`. */
+export function errorAnswer(guest: Guest, { status, message }: Refusal, back = '/sign-in'): Answer {
   const title = TITLES[status] ?? 'Internal error'
   const { identity, site, request } = guest
   if (identity !== undefined) {
@@ -45,8 +46,8 @@ export function errorAnswer(guest: Guest, { status, message }: Refusal): Answer 
       <h1>{title}</h1>
       <p>{message}</p>
       <p>
-        <a class="button" href="/sign-in">
-          Go to sign-in
+        <a class="button" href={back}>
+          {back === '/sign-in' ? 'Go to sign-in' : 'Back'}
         </a>
       </p>
     </PlainPage>

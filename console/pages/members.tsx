@@ -22,6 +22,8 @@ export interface MembersProps {
   readonly members: readonly MemberRow[]
   /** The name of the member who views the page. */
   readonly self: string
+  /** The name of the organization's identity provider; '' if none. */
+  readonly provider: string
   readonly nowMs: number
   readonly mayInvite: boolean
   readonly maySetRole: boolean
@@ -94,7 +96,8 @@ export function Members(props: MembersProps) {
       </div>
       <p class="small muted">
         Viewers read findings. Members also answer assessments. Admins also approve platforms and manage keys, tokens
-        and settings. Owners also manage members.
+        and settings. Owners also manage members and sign-in.
+        {props.provider !== '' && ` With ${props.provider}, a role follows the groups there, at each sign-in.`}
       </p>
     </>
   )
@@ -107,6 +110,7 @@ export function memberColumns(nowMs: number): readonly Column<MemberRow>[] {
     textColumn('role', 'Role', ({ role }) => role),
     timeColumn('added', 'Added', nowMs, ({ createdAtMs }) => createdAtMs),
     textColumn('sign-in', 'Can sign in', ({ canSignIn }) => (canSignIn ? 'yes' : 'no')),
+    textColumn('provider', 'Provider', ({ provider }) => provider),
     timeColumn('invited', 'Invited until', nowMs, ({ invitedUntilMs }) => invitedUntilMs),
   ]
 }
@@ -116,9 +120,10 @@ function columns({ self, nowMs, maySetRole, mayRemove }: MembersProps): readonly
     {
       id: 'name',
       name: 'Name',
-      cell: ({ name }) => (
+      cell: ({ name, provider }) => (
         <>
           <strong>{name}</strong> {name === self && <Tag tone="good">you</Tag>}
+          {provider !== '' && <Tag>{provider}</Tag>}
         </>
       ),
     },

@@ -2,6 +2,8 @@ import { Field, FormError } from '../design/form.tsx'
 import { PlainPage, type Theme } from '../design/layout.tsx'
 import { PasskeyForm } from '../design/passkey-form.tsx'
 import type { FormState } from '../form.ts'
+import type { ProviderChoice } from '../views/sign-in.ts'
+import { ProviderForm } from './sign-in-provider.tsx'
 
 export interface SignInProps {
   readonly theme: Theme
@@ -12,9 +14,12 @@ export interface SignInProps {
   readonly hasPasskeys: boolean
   /** No user can sign in yet. */
   readonly isNew: boolean
+  readonly provider: ProviderChoice
+  /** The organization or e-mail address that a link gives; '' if none. */
+  readonly organization: string
 }
 
-export function SignIn({ theme, form, to, isNew, hasPasskeys }: SignInProps) {
+export function SignIn({ theme, form, to, isNew, hasPasskeys, provider, organization }: SignInProps) {
   return (
     <PlainPage title="Sign in" theme={theme} path="/sign-in">
       <h1>Sign in</h1>
@@ -23,8 +28,9 @@ export function SignIn({ theme, form, to, isNew, hasPasskeys }: SignInProps) {
           Nobody can sign in yet. Run <code>posture-admin setup-link</code> on the server and open the link.
         </p>
       )}
+      <FormError form={form} />
+      <ProviderForm choice={provider} form={form} to={to} organization={organization} />
       <form class="stack" method="post" action="/sign-in">
-        <FormError form={form} />
         <input type="hidden" name="to" value={to} />
         <Field
           name="name"

@@ -104,6 +104,7 @@ function membersPage(visit: Visit, outcome: Outcome = {}): Answer {
   const content = Members({
     members: site.store.environment.read(() => membersView(visit)),
     self: identity.member.name,
+    provider: site.store.identityProviders.get(visit.organization.id)?.name ?? '',
     nowMs,
     mayInvite: visit.may('member.invite'),
     maySetRole: visit.may('member.role'),

@@ -1,7 +1,7 @@
 import { Fault } from '../../engine/process/error-codes.ts'
 import { EMPTY_FORM, FormFields, type FormState } from '../form.ts'
 import { type Answer, jsonAnswer, redirect } from '../http/answer.ts'
-import { form, openForm, openPage, type Route } from '../http/router.ts'
+import { form, openForm, openPage, type Parameters, type Route, type RouteOptions } from '../http/router.ts'
 import type { Guest, Visit } from '../http/visit.ts'
 import { AddPasskey } from '../pages/passkeys.tsx'
 import { authenticateByPasskey } from '../passkey-authentication.ts'
@@ -18,16 +18,15 @@ export const PASSKEY_ROUTES: readonly Route[] = [
   // Changes nothing, so it needs no form. The browser script asks for it before each sign-in.
   openPage('/sign-in/passkey', (guest) => jsonAnswer(passkeysOf(guest).requestOptions(SIGN_IN, guest.nowMs))),
   openForm('/sign-in/passkey', signInByPasskey),
-  form('/account/passkeys/new', 'signed-in', (visit) => addPage(visit, EMPTY_FORM, 200), { confirmed: true }),
-  form('/account/passkeys', 'signed-in', addPasskey, { confirmed: true }),
-  form('/account/passkeys/:id/name', 'signed-in', async ({ site, request, identity }, { id }) => {
+  ownForm('/account/passkeys/new', (visit) => addPage(visit, EMPTY_FORM, 200), { confirmed: true }),
+  ownForm('/account/passkeys', addPasskey, { confirmed: true }),
+  ownForm('/account/passkeys/:id/name', async ({ site, request, identity }, { id }) => {
     const name = request.fields.text('name').trim()
     await site.changes.account('passkey.rename', { userId: identity.user.id, id, name })
     return redirect('/account?done=passkey-name')
   }),
-  form(
+  ownForm(
     '/account/passkeys/:id/remove',
-    'signed-in',
     async ({ site, identity }, { id }) => {
       await site.changes.account('passkey.remove', { userId: identity.user.id, id })
       return redirect('/account?done=passkey-removed')
@@ -35,6 +34,22 @@ export const PASSKEY_ROUTES: readonly Route[] = [
     { confirmed: true },
   ),
 ]
+
+/**
+ * A form that is refused in a session of an identity provider. The provider could sign in as any of
+ * its users, and a passkey would reach the other organizations of the user.
+ */
+function ownForm<Path extends string>(
+  path: Path,
+  handle: (visit: Visit, parameters: Parameters<Path>) => Answer | Promise<Answer>,
+  options: RouteOptions = {},
+): Route {
+  const own = (visit: Visit, parameters: Parameters<Path>): Answer | Promise<Answer> => {
+    if (visit.identity.session.providerOrganizationId === undefined) return handle(visit, parameters)
+    throw new Fault('NOT_ALLOWED', 'Sign in with your password or a passkey to change passkeys')
+  }
+  return form(path, 'signed-in', own, options)
+}
 
 /** @throws Fault NOT_FOUND if passkeys do not work at the console's origin. */
 function passkeysOf({ site }: Guest): PasskeySignIn {
@@ -48,7 +63,7 @@ async function signInByPasskey(guest: Guest): Promise<Answer> {
   const outcome = await authenticateByPasskey(guest, passkeysOf(guest), fields.text('passkey'), SIGN_IN)
   if (!('error' in outcome)) return startSession(guest, outcome.userId, to)
   const state: FormState = { values: new FormFields(), errors: { '': outcome.error } }
-  return guest.site.store.environment.read(() => signInPage(guest, state, to, outcome.status, outcome.fields))
+  return signInPage(guest, state, to, outcome.status, outcome.fields)
 }
 
 function addPage(visit: Visit, state: FormState, status: number): Answer {

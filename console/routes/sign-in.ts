@@ -3,6 +3,7 @@ import { linkHash } from '../../engine/admin/account-links.ts'
 import { Accounts } from '../../engine/admin/accounts.ts'
 import { Fault, isFault } from '../../engine/process/error-codes.ts'
 import type { AccountLink } from '../../engine/store/account-links.ts'
+import type { User } from '../../engine/store/users.ts'
 import { EMPTY_FORM, FormFields, type FormState, readForm } from '../form.ts'
 import { type Answer, pageAnswer, redirect } from '../http/answer.ts'
 import { clearCookie } from '../http/cookies.ts'
@@ -70,6 +71,15 @@ function linkOf(guest: Guest): AccountLink | { readonly fault: Answer } {
   }
 }
 
+/**
+ * The signed-in user who takes the link. A session of a provider reaches one organization only, so
+ * its user cannot join another.
+ */
+function joiningUser({ identity }: Guest, { kind }: AccountLink): User | undefined {
+  if (kind === 'password' || identity?.session.providerOrganizationId !== undefined) return undefined
+  return identity?.user
+}
+
 function setupAccountPage(guest: Guest, link: AccountLink, state: FormState, status: number): Answer {
   const { site, request } = guest
   const document = SetupAccount({
@@ -79,7 +89,7 @@ function setupAccountPage(guest: Guest, link: AccountLink, state: FormState, sta
     kind: link.kind,
     organizationName: link.organizationId === '' ? '' : (site.store.organizations.get(link.organizationId)?.name ?? ''),
     name: link.name,
-    signedInAs: link.kind === 'password' ? '' : (guest.identity?.user.name ?? ''),
+    signedInAs: joiningUser(guest, link)?.name ?? '',
   })
   return pageAnswer(document, { status, showsSecret: true })
 }
@@ -93,7 +103,7 @@ const newUser = z.object({
 })
 
 async function setUpAccount(guest: Guest): Promise<Answer> {
-  const { site, request, identity } = guest
+  const { site, request } = guest
   const link = linkOf(guest)
   if ('fault' in link) return link.fault
   const again = (errors: FormState['errors'], status: number): Answer =>
@@ -101,9 +111,9 @@ async function setUpAccount(guest: Guest): Promise<Answer> {
   const read = readForm(newUser, request.fields)
   if ('state' in read) return again(read.state.errors, 400)
   const { name, organization, domain, password, repeated } = read.data
-  const isSignedIn = link.kind !== 'password' && identity !== undefined
+  const joining = joiningUser(guest, link)
   const userName = link.name === '' ? name : link.name
-  if (!isSignedIn) {
+  if (joining === undefined) {
     const fault = passwordFault(password, [userName, organization])
     if (fault !== undefined) return again({ password: fault }, 400)
     if (password !== repeated) return again({ repeated: 'The two passwords differ' }, 400)
@@ -111,9 +121,9 @@ async function setUpAccount(guest: Guest): Promise<Answer> {
   try {
     const used = await site.changes.account('link.use', {
       linkHash: link.hash,
-      userId: isSignedIn ? identity.user.id : '',
-      userName: isSignedIn ? identity.user.name : userName,
-      passwordHash: isSignedIn ? '' : await site.passwords.hash(password),
+      userId: joining?.id ?? '',
+      userName: joining?.name ?? userName,
+      passwordHash: joining !== undefined ? '' : await site.passwords.hash(password),
       organization: link.kind === 'setup' && link.organizationId === '' ? { name: organization, domain } : undefined,
     })
     return await startSession(guest, used.userId, '/', used.organizationId)

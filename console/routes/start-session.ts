@@ -1,3 +1,4 @@
+import type { ProviderSignIn } from '../../engine/admin/accounts.ts'
 import { type Answer, redirect } from '../http/answer.ts'
 import { setCookie } from '../http/cookies.ts'
 import type { Guest } from '../http/visit.ts'
@@ -28,4 +29,31 @@ export async function startSession(guest: Guest, userId: string, to: string, org
   })
   const cookies = [setCookie('session', session), setCookie('browser', browser, { seconds: BROWSER_SECONDS })]
   return redirect(to, cookies)
+}
+
+/**
+ * Starts a session after a sign-in with an identity provider, and returns its cookie.
+ *
+ * @param endedHash the session that the browser had before; '' if none
+ */
+export async function startProviderSession(
+  { site, request }: Guest,
+  userId: string,
+  endedHash: string,
+  provider: ProviderSignIn,
+): Promise<string> {
+  const session = newSecret()
+  await site.changes.account('session.create', {
+    userId,
+    from: {
+      sessionHash: secretHash(session),
+      endedHash,
+      browserHash: '',
+      address: request.address,
+      browser: browserName(request.userAgent),
+      organizationId: provider.organizationId,
+      provider,
+    },
+  })
+  return setCookie('session', session)
 }

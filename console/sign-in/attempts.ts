@@ -11,6 +11,12 @@ export const ACCOUNT_FAILURES_MAX = 5
 /** Maximum failed attempts per window from one IPv4 address or IPv6 /64, for all accounts. */
 export const NETWORK_FAILURES_MAX = 20
 /**
+ * Maximum sign-ins with a provider per window that one IPv4 address or IPv6 /64 began and did not
+ * finish. Higher than for passwords: people of one office share an address, and each is at the
+ * provider for a while.
+ */
+export const NETWORK_PROVIDER_STARTS_MAX = 50
+/**
  * Maximum number of accounts, browsers and networks with failures. At the limit, the entry with the
  * oldest failure is removed.
  */
@@ -53,6 +59,20 @@ export class SignInAttempts {
             [`network ${networkOf(address)}`, NETWORK_FAILURES_MAX],
           ]
         : [[`browser ${trustedBrowser}`, ACCOUNT_FAILURES_MAX]]
+    return this.#begin(limits, nowMs)
+  }
+
+  /** Counts a sign-in with a provider as failed until finishAtProvider(). */
+  beginAtProvider(address: string, nowMs: number): Verdict {
+    return this.#begin([[providerKey(address), NETWORK_PROVIDER_STARTS_MAX]], nowMs)
+  }
+
+  /** A sign-in with a provider that began at this time succeeded. */
+  finishAtProvider(address: string, startedAtMs: number): void {
+    this.#remove(providerKey(address), startedAtMs)
+  }
+
+  #begin(limits: readonly (readonly [key: string, max: number])[], nowMs: number): Verdict {
     let waitMs = 0
     for (const [key, max] of limits) {
       const times = this.#recent(key, nowMs)
@@ -92,6 +112,10 @@ export class SignInAttempts {
     if (at >= 0) times.splice(at, 1)
     if (times.length === 0) this.#failures.delete(key)
   }
+}
+
+function providerKey(address: string): string {
+  return `provider ${networkOf(address)}`
 }
 
 const GROUPS = 8

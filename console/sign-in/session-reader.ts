@@ -52,7 +52,8 @@ export class SessionReader {
     const store = this.#store
     const user = store.users.get(session.userId)
     if (user === undefined) return undefined
-    const members = store.members.ofUser(user.id)
+    const { providerOrganizationId: only } = session
+    const members = store.members.ofUser(user.id).filter((each) => only === undefined || each.organizationId === only)
     const member = members.find(({ organizationId }) => organizationId === session.organizationId) ?? members[0]
     if (member === undefined) return undefined
     const organizations = members

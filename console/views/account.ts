@@ -1,5 +1,6 @@
 import { isSessionOver } from '../../engine/admin/accounts.ts'
 import type { Visit } from '../http/visit.ts'
+import { type AccountProvider, accountProvider } from './account-provider.ts'
 import { type PasskeysView, passkeysView } from './passkeys.ts'
 
 export interface SessionRow {
@@ -15,6 +16,7 @@ export interface AccountView {
   readonly name: string
   readonly hasPassword: boolean
   readonly passkeys: PasskeysView | undefined
+  readonly provider: AccountProvider | undefined
   /** Most recently used first. */
   readonly sessions: readonly SessionRow[]
 }
@@ -30,5 +32,6 @@ export function accountView(visit: Visit): AccountView {
     .map(({ id, browser, address, createdAtMs, usedAtMs }) => {
       return { id, browser, address, createdAtMs, usedAtMs, isCurrent: id === current.id }
     })
-  return { name: user.name, hasPassword: user.passwordHash !== '', passkeys: passkeysView(visit), sessions }
+  const hasPassword = user.passwordHash !== ''
+  return { name: user.name, hasPassword, passkeys: passkeysView(visit), provider: accountProvider(visit), sessions }
 }

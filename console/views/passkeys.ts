@@ -25,13 +25,14 @@ export interface PasskeysView {
  * at the console's origin, or are not for this user.
  */
 export function passkeysView({ site, identity }: Visit): PasskeysView | undefined {
-  const { user } = identity
+  const { user, session } = identity
   const host = site.passkeys?.relyingParty.id
   const passkeys = site.store.passkeys.ofUser(user.id).map((passkey) => {
     const { id, name, createdAtMs, usedAtMs, isSyncable, isSynced, rpId } = passkey
     const isBlocked = passkey.blockedAtMs !== 0
     return { id, name, createdAtMs, usedAtMs, isSyncable, isSynced, isBlocked, otherHost: rpId === host ? '' : rpId }
   })
+  if (session.providerOrganizationId !== undefined) return undefined
   const canAdd = host !== undefined && user.passwordHash !== ''
   if (!canAdd && passkeys.length === 0) return undefined
   const isFull = passkeys.length >= PASSKEYS_PER_USER_MAX

@@ -19,6 +19,7 @@ export const COMMAND_PAGES: Readonly<Record<string, Site>> = {
   'docs/guides/connect.md': 'service',
   'docs/guides/back-up-and-restore.md': 'service',
   'docs/guides/open-the-console.md': 'service',
+  'docs/guides/sign-in-with-your-identity-provider.md': 'service',
   'docs/guides/upgrade.md': 'service',
   'docs/guides/deploy-with-containers.md': 'new service',
   'docs/guides/deploy-on-kubernetes.md': 'new service',

@@ -35,6 +35,7 @@ const NAMES: Readonly<Record<string, string>> = {
   dashboard: 'Grafana',
   report: 'Weekly report',
   laptop: 'Laptop',
+  'security team': 'Security team',
   'revoked key': 'Trial',
   firewalls: 'Firewalls',
   'unused token': 'Branch Hamburg',

@@ -27,6 +27,7 @@ const ABOUT: Readonly<Record<string, string>> = {
   '/organization-settings': 'Name, domain and evidence window',
   '/own-platforms': 'Platforms of this organization only, by a form or a registry file',
   '/retention': 'How long data is kept, with a preview of what would be deleted',
+  '/sign-in-settings': 'The OpenID provider of the organization, and the roles of its groups',
   '/members': 'People and their roles',
   '/audit-log': 'Who changed what, and when',
   '/account': 'Your sessions and your password',
@@ -52,7 +53,7 @@ function pagePaths(): string[] {
 }
 
 /** Routes that answer a file, or the options of a script. */
-const isFile = (path: string): boolean => /\.\w+$/.test(path) || path === '/sign-in/passkey'
+const isFile = (path: string): boolean => /\.\w+$/.test(path) || path.startsWith('/sign-in/')
 
 const isBelow = (path: string, entry: string): boolean => path === entry || path.startsWith(`${entry}/`)
 

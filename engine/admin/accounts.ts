@@ -11,6 +11,7 @@ import type { User } from '../store/users.ts'
 import { noteEverywhere } from './account-audit.ts'
 import type { Action } from './actions.ts'
 import { checkText } from './changes.ts'
+import { Federation } from './federation.ts'
 import { domainOf } from './organizations.ts'
 import { OwnPasskeys } from './passkeys.ts'
 
@@ -32,11 +33,21 @@ export interface SignInBrowser {
   readonly sessionHash: string
   /** The session that the browser had before, which ends; '' if none. */
   readonly endedHash: string
+  /** '' for a sign-in with an identity provider. */
   readonly browserHash: string
   readonly address: string
   readonly browser: string
   /** The organization to show; '' for the one that the user saw last. */
   readonly organizationId: string
+  /** For a sign-in with an identity provider. */
+  readonly provider?: ProviderSignIn
+}
+
+/** A sign-in with the identity provider of an organization. */
+export interface ProviderSignIn {
+  readonly organizationId: string
+  /** When the user proved their identity to the provider; 0 if the provider does not say. */
+  readonly authenticatedAtMs: number
 }
 
 /** How the holder of a link becomes a user. */
@@ -58,6 +69,7 @@ export interface LinkUse {
  */
 export class Accounts {
   readonly passkeys: OwnPasskeys
+  readonly federation: Federation
   readonly #store: Store
   readonly #clock: Clock
 
@@ -65,6 +77,7 @@ export class Accounts {
     this.passkeys = new OwnPasskeys(store, clock)
     this.#store = store
     this.#clock = clock
+    this.federation = new Federation(store, clock)
   }
 
   /** The link of this secret's hash, unless it was used or has expired. @throws Fault NOT_FOUND. */
@@ -201,17 +214,26 @@ export class Accounts {
           sessions.remove(session)
         }
       }
-      const times = { createdAtMs: nowMs, usedAtMs: nowMs, confirmedAtMs: nowMs }
-      const session: Session = { id: newUuid(), userId, hash, organizationId, ...times, address, browser }
+      const { provider } = from
+      const confirmedAtMs = Math.min(nowMs, provider?.authenticatedAtMs ?? nowMs)
+      const session: Session = {
+        ...{ id: newUuid(), userId, hash, organizationId, address, browser },
+        ...{ createdAtMs: nowMs, usedAtMs: nowMs, confirmedAtMs },
+        ...(provider === undefined ? {} : { providerOrganizationId: provider.organizationId }),
+      }
       sessions.put(session)
-      const others = user.browsers.filter(
-        (each) => each.hash !== browserHash && nowMs - each.usedAtMs < TRUSTED_BROWSER_MS,
-      )
-      const browsers = [{ hash: browserHash, usedAtMs: nowMs }, ...others].slice(0, TRUSTED_BROWSERS_MAX)
-      users.put({ ...user, browsers })
+      if (provider === undefined) this.#trustBrowser(user, browserHash)
       this.#noteEverywhere('session.create', user, { address, browser })
       return session
     })
+  }
+
+  /** Only after a password: the allowance of a trusted browser is for passwords. */
+  #trustBrowser(user: User, hash: string): void {
+    const usedAtMs = this.#clock.nowMs()
+    const others = user.browsers.filter((each) => each.hash !== hash && usedAtMs - each.usedAtMs < TRUSTED_BROWSER_MS)
+    const browsers = [{ hash, usedAtMs }, ...others].slice(0, TRUSTED_BROWSERS_MAX)
+    this.#store.users.put({ ...user, browsers })
   }
 
   /** The first of these that the user belongs to, or else the first by name. */

@@ -14,6 +14,7 @@ import { PasskeyChanges } from './passkeys.ts'
 import { RecommendationChanges } from './recommendations.ts'
 import { RetentionChanges } from './retention.ts'
 import { ScanChanges } from './scans.ts'
+import { SignInChanges } from './sign-in.ts'
 import { TokenChanges } from './tokens.ts'
 
 /** The default actor. */
@@ -39,6 +40,7 @@ export class Administration {
   readonly assessments: AssessmentChanges
   readonly recommendations: RecommendationChanges
   readonly retention: RetentionChanges
+  readonly signIn: SignInChanges
   readonly #store: Store
   readonly #changes: Changes
 
@@ -58,6 +60,7 @@ export class Administration {
     this.assessments = new AssessmentChanges(changes)
     this.recommendations = new RecommendationChanges(changes)
     this.retention = new RetentionChanges(changes)
+    this.signIn = new SignInChanges(changes)
   }
 
   /** Adds an ingested file to the audit log. Ingest itself required a monitoring token. */

@@ -85,13 +85,19 @@ export class MemberChanges {
  */
 export function removeMember(store: Store, member: Member): void {
   store.members.remove(member)
+  const { organizationId, userId } = member
   // Otherwise the link would make its holder the next member with this name.
-  store.accountLinks.removeInvitation(member.organizationId, member.name)
-  const user = member.userId === undefined ? undefined : store.users.get(member.userId)
+  store.accountLinks.removeInvitation(organizationId, member.name)
+  if (userId !== undefined) {
+    for (const identity of store.federatedIdentities.ofUser(organizationId, userId)) {
+      store.federatedIdentities.remove(identity)
+    }
+  }
+  const user = userId === undefined ? undefined : store.users.get(userId)
   if (user === undefined || store.members.ofUser(user.id).length > 0) return
   for (const session of store.sessions.ofUser(user.id)) store.sessions.remove(session)
   for (const passkey of store.passkeys.ofUser(user.id)) store.passkeys.remove(passkey)
   // Otherwise the link would set the password of the next user with this name.
-  store.accountLinks.removePasswordLinks(user.name)
+  if (user.isFederated !== true) store.accountLinks.removePasswordLinks(user.name)
   store.users.remove(user)
 }

@@ -97,6 +97,7 @@ export class OrganizationChanges {
         store.accountLinks.removeOfOrganization(organizationId)
         // With the index from users to members, whose keys begin with the user.
         for (const member of store.members.ofOrganization(organizationId)) removeMember(store, member)
+        store.identityProviders.remove(organizationId)
         store.organizations.remove(this.#existing(organization))
         store.removals.put(result)
       },

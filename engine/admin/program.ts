@@ -16,6 +16,7 @@ import { addRetentionCommands } from './commands/retention.ts'
 import { addScanCommands } from './commands/scan.ts'
 import { addSetupCommand } from './commands/setup.ts'
 import { addPasswordLinkCommand, addSetupLinkCommand } from './commands/setup-link.ts'
+import { addSignInCommands } from './commands/sign-in.ts'
 import { addTokenCommands } from './commands/token.ts'
 import { addVerifyCommand } from './commands/verify.ts'
 
@@ -35,6 +36,7 @@ export function adminProgram(write?: (text: string) => void): Command {
   addSetupLinkCommand(program)
   addPasswordLinkCommand(program)
   addPasskeyCommands(program)
+  addSignInCommands(program)
   addKeyCommands(program)
   addTokenCommands(program)
   addIngestCommands(program)

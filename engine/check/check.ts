@@ -7,6 +7,7 @@ import { checkDiscovery } from './discovery.ts'
 import type { Finding } from './findings.ts'
 import { checkIngest } from './ingest.ts'
 import { checkPublished } from './published.ts'
+import { checkSignIn } from './sign-in.ts'
 import { checkUsers } from './users.ts'
 import { type OnProgress, StoreWalk } from './walk.ts'
 
@@ -31,6 +32,7 @@ export function checkStore(store: Store, onProgress: OnProgress = () => {}): Sto
     const walk = new StoreWalk(store, onProgress)
     checkAccounts(walk)
     checkUsers(walk)
+    checkSignIn(walk)
     checkIngest(walk)
     checkDiscovery(walk)
     checkDecisions(walk)

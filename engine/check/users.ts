@@ -25,6 +25,7 @@ function checkRecords(walk: StoreWalk): void {
   const names = walk.store.environment.table('user-names')
   walk.table('users', { keyBytes: UUID_BYTES, isIndex: true, open: packed<User>('user') }, ({ key, value }) => {
     if (!uuidBytes(value.id).equals(key)) walk.wrong('users', '', `the id ${value.id} in the record`, 'that of its key')
+    if (value.isFederated === true) return
     const indexed = names.get(Buffer.from(value.name.toLowerCase()))
     if (indexed === undefined || !indexed.equals(key)) {
       walk.wrong('users', '', `no entry for the name ${JSON.stringify(value.name)} in user-names`, 'its own')

@@ -68,6 +68,11 @@ export const FAULTS = {
     exit: ExitStatus.unavailable,
     about: 'The backup cannot be read or written, is damaged, or is not a file of posture-admin backup',
   },
+  SECRETS_KEY: {
+    exit: ExitStatus.unavailable,
+    about:
+      'The key file of stored secrets is missing, is readable by other users, or has another key than the one that encrypted the secret',
+  },
   UNPACK_DENIED: {
     exit: ExitStatus.unavailable,
     about: 'The single executable found no directory for its addons; set POSTURE_UNPACK_DIR',

@@ -97,3 +97,8 @@ function isIpv4InIpv6(bytes: Uint8Array): boolean {
   for (let at = 0; at < 10; at++) if (bytes[at] !== 0) return false
   return bytes[10] === 0xff && bytes[11] === 0xff
 }
+
+/** Whether the host of a URL is this machine: localhost, 127.0.0.0/8 or [::1]. */
+export function isLoopbackHost(host: string): boolean {
+  return /^(localhost|127\.\d{1,3}\.\d{1,3}\.\d{1,3}|\[::1\])$/.test(host)
+}

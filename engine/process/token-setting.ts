@@ -1,20 +1,11 @@
-import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs'
 import type { Command } from 'commander'
 import { z } from 'zod'
 import { Fault } from './error-codes.ts'
-import { ownUserText, userText } from './ownership.ts'
+import { readPrivateFile } from './private-file.ts'
 import { setting } from './settings.ts'
 
 const TOKEN = /^svc_mt_[0-9a-f]{48}$/
 const EXPECTED = 'expected svc_mt_ and 48 hex digits'
-/** A token with its line end, and space for a mistake that is worth an error of its own. */
-const FILE_BYTES_MAX = 1024
-/**
- * Permissions that let others than the owner and the group of a file do anything, or its group
- * write.
- */
-const OTHERS = 0o027
-const GROUP_READ = 0o040
 
 /** The two settings that give a monitoring token. */
 export const tokenSettings = {
@@ -68,51 +59,10 @@ export function tokenOf(
 
 function readTokenFile(name: string, path: string, owners: readonly number[]): string {
   const where = `${name} ${path}`
-  const file = opened(where, path)
-  try {
-    const status = fstatSync(file)
-    if (!status.isFile()) throw new Fault('USAGE', `${where}: not a file`)
-    assertPrivate(where, path, status, owners)
-    const bytes = Buffer.alloc(FILE_BYTES_MAX)
-    const text = bytes.toString('utf8', 0, readSync(file, bytes)).trim()
-    // Whatever it contains may be a secret.
-    if (!TOKEN.test(text)) throw new Fault('USAGE', `${where}: ${EXPECTED}, found something else`)
-    return text
-  } finally {
-    closeSync(file)
-  }
-}
-
-/** Without waiting for the other end of a pipe. */
-function opened(where: string, path: string): number {
-  try {
-    return openSync(path, constants.O_RDONLY | constants.O_NONBLOCK)
-  } catch (error) {
-    const { code, message } = error as NodeJS.ErrnoException
-    if (code === 'ENOENT') throw new Fault('USAGE', `${where}: no such file`)
-    if (code === 'EACCES') throw new Fault('USAGE', `${where}: ${ownUserText()} may not read the file`)
-    throw new Fault('USAGE', `${where}: ${code ?? message}`)
-  }
-}
-
-/**
- * Anyone with read access to the file can send events, and anyone with write access decides to
- * which organization they belong. The group may read a file of root: that is how systemd,
- * Kubernetes and packages give a secret to one user.
- */
-function assertPrivate(
-  where: string,
-  path: string,
-  { mode, uid }: { readonly mode: number; readonly uid: number },
-  owners: readonly number[],
-): void {
-  const self = process.geteuid?.() ?? 0
-  if (![0, self, ...owners].includes(uid)) {
-    throw new Fault('USAGE', `${where}: belongs to ${userText(uid)}; expected root or ${userText(self)}`)
-  }
-  if ((mode & OTHERS) === 0 && ((mode & GROUP_READ) === 0 || uid === 0)) return
-  const octal = (mode & 0o777).toString(8).padStart(4, '0')
-  throw new Fault('USAGE', `${where}: mode ${octal} gives other users access; run chmod 600 ${path}`)
+  const text = readPrivateFile(where, path, { owners, code: 'USAGE' })
+  // Whatever it contains may be a secret.
+  if (!TOKEN.test(text)) throw new Fault('USAGE', `${where}: ${EXPECTED}, found something else`)
+  return text
 }
 
 /** Under sudo, the user who called it. */

@@ -72,6 +72,14 @@ export class Organizations {
     return Array.from(this.#records.keys(Buffer.alloc(0)), uuidText)
   }
 
+  /** The organization, if there is exactly one. */
+  single(): Organization | undefined {
+    const ids: Buffer[] = []
+    for (const id of this.#records.keys(Buffer.alloc(0))) if (ids.push(id) > 1) return undefined
+    const [id] = ids
+    return id && this.#records.get(id)
+  }
+
   all(): Organization[] {
     return [...this.#records.range(Buffer.alloc(0))].map(({ value }) => value)
   }

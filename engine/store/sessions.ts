@@ -10,6 +10,11 @@ export interface Session {
   readonly hash: string
   /** The organization whose pages the browser shows. */
   readonly organizationId: string
+  /**
+   * The organization whose identity provider vouched for the user. The session reaches no other
+   * organization, because the provider could sign in as any of its users.
+   */
+  readonly providerOrganizationId?: string
   /** When the user signed in. A new cookie value does not change this time. */
   readonly createdAtMs: number
   /** The last request, to about a minute. */

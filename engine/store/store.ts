@@ -10,6 +10,8 @@ import { CoverageStore } from './coverage.ts'
 import { DailyUse } from './daily-use.ts'
 import { Decisions } from './decisions.ts'
 import { EvidenceStore } from './evidence.ts'
+import { FederatedIdentities } from './federated-identities.ts'
+import { IdentityProviders } from './identity-providers.ts'
 import { KeyUses } from './key-uses.ts'
 import { Members } from './members.ts'
 import { migrate, SCHEMA_VERSION } from './migrate.ts'
@@ -51,6 +53,8 @@ export class Store {
   readonly sessions: Sessions
   readonly passkeys: Passkeys
   readonly accountLinks: AccountLinks
+  readonly identityProviders: IdentityProviders
+  readonly federatedIdentities: FederatedIdentities
   readonly auditLog: AuditLog
   readonly apiKeys: Secrets<ApiKey>
   readonly keyUses: KeyUses
@@ -95,6 +99,8 @@ export class Store {
     this.sessions = new Sessions(this.environment)
     this.passkeys = new Passkeys(this.environment)
     this.accountLinks = new AccountLinks(this.environment)
+    this.identityProviders = new IdentityProviders(this.environment)
+    this.federatedIdentities = new FederatedIdentities(this.environment)
     this.auditLog = new AuditLog(this.environment)
     this.apiKeys = apiKeysOf(this.environment, this.apiVersions)
     this.keyUses = new KeyUses(this.environment)

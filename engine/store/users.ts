@@ -20,6 +20,11 @@ export interface User {
   readonly id: string
   /** The name for sign-in: an e-mail address or another name, unique whatever its case. */
   readonly name: string
+  /**
+   * The user signs in with an identity provider only. The provider chose the name, so it is neither
+   * unique nor a name for sign-in.
+   */
+  readonly isFederated?: boolean
   /** Argon2id in PHC format; '' if the user has no password. */
   readonly passwordHash: string
   readonly createdAtMs: number
@@ -65,13 +70,13 @@ export class Users {
    */
   put(user: User): void {
     this.#records.put(uuidBytes(user.id), user)
-    this.#names.putSync(nameKey(user.name), uuidBytes(user.id))
+    if (user.isFederated !== true) this.#names.putSync(nameKey(user.name), uuidBytes(user.id))
   }
 
   /** Inside a transaction of the caller. */
   remove(user: User): void {
     this.#records.remove(uuidBytes(user.id))
-    this.#names.removeSync(nameKey(user.name))
+    if (user.isFederated !== true) this.#names.removeSync(nameKey(user.name))
   }
 
   /** Also of users whose record is damaged. */

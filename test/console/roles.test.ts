@@ -123,6 +123,8 @@ const PARAMETERS: Readonly<Record<CommandName, unknown>> = {
   'invitation.withdraw': { name: 'none' },
   'member.role': { name: 'none', role: 'viewer' },
   'member.remove': { name: 'none' },
+  'sign-in.set': { settings: { issuer: 'https://login.example' }, clientSecret: undefined },
+  'sign-in.remove': {},
 }
 
 t.test('every role times every command, whatever the pages show', async (t) => {

@@ -3,8 +3,10 @@ import { join } from 'node:path'
 import { Administration } from '../../engine/admin/administration.ts'
 import { newCounts, Outcome } from '../../engine/ingest/outcome.ts'
 import { HOUR_MS, MINUTE_MS } from '../../engine/process/clock.ts'
+import { SecretsKey, secretsKeyFile } from '../../engine/process/secrets-key.ts'
 import { runScan } from '../../engine/scan/scan-runner.ts'
 import type { FrameworkId } from '../../engine/store/framework.ts'
+import { clientSecretContext } from '../../engine/store/identity-providers.ts'
 import { newUuid } from '../../engine/store/keys.ts'
 import { ROLES } from '../../engine/store/members.ts'
 import type { Organization } from '../../engine/store/organizations.ts'
@@ -63,6 +65,7 @@ const NAMES = loadCatalog().platforms.flatMap(({ domains }) =>
 export function populate(site: TestConsole, organization: Organization, words: Words, amounts = FEW): Browser {
   const admin = new Administration(site.store, site.clock)
   const owner = addMembers(site, admin, organization, words)
+  addIdentityProvider(site, organization, words)
   addSecrets(site, admin, organization, words)
   addOwnPlatform(site, admin, organization, words)
   addArrivals(site, organization, words, amounts)
@@ -97,6 +100,19 @@ function passkeyOf({ origin, clock }: TestConsole, userId: string, name: string)
     ...{ counter: 0, transports: ['internal'], isSyncable: true, isSynced: true },
     ...{ createdAtMs: clock.nowMs(), usedAtMs: 0, blockedAtMs: 0 },
   }
+}
+
+/** No provider answers at its address. */
+function addIdentityProvider({ store, directory, clock }: TestConsole, organization: Organization, words: Words): void {
+  const key = new SecretsKey(secretsKeyFile('', directory))
+  const organizationId = organization.id
+  const issuer = `https://localhost:1/${words.host('login')}`
+  const clientSecret = key.seal(words.text('client secret'), clientSecretContext({ organizationId, issuer }))
+  const claims = { scopes: ['openid', 'email'], nameClaim: 'email', groupsClaim: 'groups' }
+  const groups = [{ group: words.text('security team'), role: 'admin' as const }]
+  const roles = { groups, defaultRole: 'viewer' as const, changedAtMs: clock.nowMs() }
+  const client = { name: words.text('Company account'), issuer, clientId: words.text('client'), clientSecret }
+  store.environment.write(() => store.identityProviders.put({ organizationId, ...client, ...claims, ...roles }))
 }
 
 function addSecrets(site: TestConsole, admin: Administration, organization: Organization, words: Words): void {

@@ -10,6 +10,8 @@ import type { TrialOptions } from '../../console/try-file/trials.ts'
 import { ConsoleWriter } from '../../console/writer.ts'
 import { claimPort, type HttpImplementation } from '../../engine/http/listen.ts'
 import type { BodyPace } from '../../engine/http/port.ts'
+import type { Logger } from '../../engine/process/log.ts'
+import { secretsKeyFile } from '../../engine/process/secrets-key.ts'
 import { newUuid } from '../../engine/store/keys.ts'
 import type { Role } from '../../engine/store/members.ts'
 import type { Organization } from '../../engine/store/organizations.ts'
@@ -37,6 +39,7 @@ export interface ConsoleOptions {
   readonly hasOrigin?: boolean
   readonly formPace?: BodyPace
   readonly trials?: Partial<TrialOptions>
+  readonly log?: Logger
   /** The test stores what no program would write. */
   readonly unchecked?: boolean
   /** The time at which the clock starts; NOON if absent. */
@@ -61,10 +64,15 @@ export async function serveConsole(
   const changes: Changes = new Changes((request) => {
     setImmediate(() => changes.settle(structuredClone(writer.make(structuredClone(request)))))
   })
+  const log = options.log ?? quietLog
   const handler = consoleHandler({
     site: makeSite(
-      { store, clock, registry, changes },
-      { origin: ownOrigin ?? '', trials: { log: quietLog, ...options.trials } },
+      { store, clock, registry, changes, log },
+      {
+        origin: ownOrigin ?? '',
+        keyFile: secretsKeyFile('', opened.directory),
+        trials: { log, ...options.trials },
+      },
     ),
     routes: options.routes ?? ROUTES,
     assets: loadAssets(),

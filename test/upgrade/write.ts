@@ -59,6 +59,10 @@ for (const { item_id: item } of admin('assessment', 'show', id, '--items', ...ac
 }
 admin('assessment', 'complete', id, ...acme)
 // A log with one match and one line of an unknown format.
+const clientSecret = join(folder, 'client-secret')
+writeFileSync(clientSecret, 'secret', { mode: 0o600 })
+const provider = ['--name', 'Okta', '--issuer', 'https://login.example', '--client-id', 'console']
+admin('sign-in', 'set', ...provider, '--group', 'staff=viewer', '--client-secret-file', clientSecret, ...acme)
 const log = join(folder, 'squid.log')
 const seconds = (Date.now() / 1000).toFixed(3)
 writeFileSync(

@@ -383,6 +383,26 @@ t.test('a user without a password adds no passkey', async (t) => {
   t.equal((await federated.post('/account/passkeys', { name: 'one', passkey })).status, 409)
 })
 
+t.test('a session of an identity provider neither adds, renames nor removes a passkey', async (t) => {
+  const site = await servePasskeys(t)
+  const { owner, authenticator } = await withPasskey(site)
+  const [user] = site.store.users.all()
+  const [passkey] = site.store.passkeys.ofUser(String(user?.id))
+  const page = await owner.post('/account/passkeys/new')
+  const providerOrganizationId = site.organization.id
+  site.store.environment.write(() => {
+    for (const session of site.store.sessions.all()) site.store.sessions.put({ ...session, providerOrganizationId })
+  })
+  t.notMatch((await owner.get('/account')).text, /[Pp]asskey/)
+  const made = { name: 'other', passkey: new Authenticator(ORIGIN).create(optionsIn(page)) }
+  for (const path of ['new', `${passkey?.id}/name`, `${passkey?.id}/remove`]) {
+    t.equal((await owner.post(`/account/passkeys/${path}`, made)).status, 403, path)
+  }
+  t.equal((await owner.post('/account/passkeys', made)).status, 403)
+  t.match(site.store.passkeys.ofUser(String(user?.id)), [{ name: 'laptop' }])
+  t.ok(await opens(site, authenticator))
+})
+
 t.test('the last way to sign in stays, except for the operator', async (t) => {
   const site = await servePasskeys(t)
   const { owner, authenticator } = await withPasskey(site)

@@ -43,6 +43,10 @@ function made(t: Parameters<typeof openStore>[0], options: Parameters<typeof ope
   const administration = new Administration(store, clock)
   administration.members.add(organization, 'alice@acme.example', 'owner')
   administration.accountLinks.setup(organization)
+  const provider = { name: 'Okta', issuer: 'https://login.example', clientId: 'console', scopes: ['openid'] }
+  const claims = { nameClaim: 'email', groupsClaim: 'groups', defaultRole: 'viewer' } as const
+  const settings = { ...provider, ...claims, groups: [] }
+  administration.signIn.set(organization, settings, { keyId: '00', sealed: '' })
   administration.apiKeys.create(organization, 'one', ['scores:read'])
   administration.apiKeys.revoke(
     organization,
@@ -112,6 +116,8 @@ function made(t: Parameters<typeof openStore>[0], options: Parameters<typeof ope
     const times = { createdAtMs: NOON, usedAtMs: NOON, confirmedAtMs: NOON }
     const session = { id: newUuid(), userId: user.id, organizationId: id, hash, ...times }
     store.sessions.put({ ...session, address: '192.0.2.1', browser: 'Firefox' })
+    const identity = { organizationId: id, issuer: 'https://login.example', subject: 'alice', userId: user.id }
+    store.federatedIdentities.put({ ...identity, createdAtMs: NOON, signedInAtMs: NOON })
     store.passkeys.put({
       ...{
         id: newUuid(),
@@ -208,6 +214,8 @@ const SEALED = [
     'decisions',
     'decision-history',
     'daily-use',
+    'identity-providers',
+    'federated-identities',
   ],
 ]
 /** Sealed records whose keys begin with a user. */
@@ -734,6 +742,30 @@ const ROWS: readonly Row[] = [
     { table: 'sessions', finds: /an entry at [0-9a-f]+, expected a session with that hash$/ },
     { table: 'passkeys', finds: /an entry at [0-9a-f]+, expected a passkey with that credential$/ },
   ].map((row) => ({ ...row, name: `a record in ${row.table} is gone, with others about it`, damage: record(gone) })),
+  {
+    name: 'an identity at the place of another',
+    table: 'federated-identities',
+    damage: movedTo(otherLast),
+    finds: /^federated-identities of \S+: found an issuer and a subject, expected those of its key$/,
+  },
+  {
+    name: 'an identity without a user',
+    table: 'federated-identities',
+    damage: changed(() => ({ userId: newUuid() })),
+    finds: /^federated-identities of \S+: found no user \S+, expected one$/,
+  },
+  {
+    name: 'a provider that gives an unknown role',
+    table: 'identity-providers',
+    damage: changed(() => ({ defaultRole: 'king' })),
+    finds: /^identity-providers of \S+: found the role king, expected viewer, member, admin, owner$/,
+  },
+  {
+    name: 'a provider of another organization',
+    table: 'identity-providers',
+    damage: changed(() => ({ organizationId: newUuid() })),
+    finds: /^identity-providers of \S+: found the provider of \S+, expected the one of its key$/,
+  },
   {
     name: 'a version of own platforms of no form',
     table: 'registry-versions',

@@ -2,8 +2,8 @@ import { request as httpRequest, type IncomingMessage } from 'node:http'
 import { request as httpsRequest } from 'node:https'
 import type { Socket } from 'node:net'
 import { getProxyForUrl } from 'proxy-from-env'
-import { Fault } from '../../engine/process/error-codes.ts'
-import { hostAndPort, withoutBrackets } from '../host.ts'
+import { Fault } from './error-codes.ts'
+import { hostAndPort, withoutBrackets } from './host.ts'
 
 /**
  * Returns the proxy that the environment sets for a URL (HTTPS_PROXY, ALL_PROXY, except hosts in
@@ -65,7 +65,7 @@ export function tunnel(
           : { 'proxy-authorization': `Basic ${Buffer.from(password).toString('base64')}` }),
       },
     })
-    registerCancel(() => outgoing.destroy(new Error('the collector is stopping')))
+    registerCancel(() => outgoing.destroy(new Error('the connection attempt was canceled')))
     const refused = ({ statusCode, statusMessage }: IncomingMessage): void => {
       const why = `the proxy ${at} answered ${statusCode} ${statusMessage ?? ''}`.trimEnd()
       outgoing.destroy()

@@ -1,0 +1,70 @@
+import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto'
+import { MINUTE_MS } from '../../engine/process/clock.ts'
+
+/** The path to which a provider sends browsers back. */
+export const CALLBACK_PATH = '/sign-in/callback'
+/** How long a person may take at the provider. */
+export const FLOW_MS = 10 * MINUTE_MS
+/** Longer addresses are replaced by the start page. A cookie has at most 4 KB. */
+const TO_CHARS_MAX = 1000
+const CIPHER = 'aes-256-gcm'
+const NONCE_BYTES = 12
+const TAG_BYTES = 16
+
+/** Why a browser is at the provider. */
+export type FlowPurpose =
+  /** To sign in. */
+  | 'sign-in'
+  /** To prove again who the user is, before a sensitive change. */
+  | 'confirm'
+  /** To let a signed-in user also sign in with the provider. */
+  | 'connect'
+
+/** A sign-in between its start and the provider's answer. */
+export interface OidcFlow {
+  readonly purpose: FlowPurpose
+  readonly organizationId: string
+  readonly issuer: string
+  readonly clientId: string
+  readonly redirectUri: string
+  readonly state: string
+  readonly nonce: string
+  readonly codeVerifier: string
+  /** The page to show in the end. */
+  readonly to: string
+  /** The session of the browser at the start; '' if none. */
+  readonly sessionHash: string
+  readonly startedAtMs: number
+}
+
+/**
+ * Keeps flows in a cookie, encrypted, so that the server keeps nothing for visitors who never come
+ * back. The key is in memory: a restart of the service ends all flows.
+ */
+export class FlowCookies {
+  readonly #key = randomBytes(32)
+
+  seal(flow: OidcFlow): string {
+    const to = flow.to.length > TO_CHARS_MAX ? '/' : flow.to
+    const nonce = randomBytes(NONCE_BYTES)
+    const cipher = createCipheriv(CIPHER, this.#key, nonce)
+    const ciphertext = Buffer.concat([cipher.update(JSON.stringify({ ...flow, to })), cipher.final()])
+    return Buffer.concat([nonce, cipher.getAuthTag(), ciphertext]).toString('base64url')
+  }
+
+  /** undefined if the cookie is missing, of another process, changed, or expired. */
+  open(cookie: string | undefined, nowMs: number): OidcFlow | undefined {
+    const bytes = Buffer.from(cookie ?? '', 'base64url')
+    if (bytes.length <= NONCE_BYTES + TAG_BYTES) return undefined
+    const decipher = createDecipheriv(CIPHER, this.#key, bytes.subarray(0, NONCE_BYTES), { authTagLength: TAG_BYTES })
+    decipher.setAuthTag(bytes.subarray(NONCE_BYTES, NONCE_BYTES + TAG_BYTES))
+    let flow: OidcFlow
+    try {
+      const text = Buffer.concat([decipher.update(bytes.subarray(NONCE_BYTES + TAG_BYTES)), decipher.final()])
+      flow = JSON.parse(text.toString()) as OidcFlow
+    } catch {
+      return undefined
+    }
+    return Math.abs(nowMs - flow.startedAtMs) < FLOW_MS ? flow : undefined
+  }
+}

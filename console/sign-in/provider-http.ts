@@ -1,0 +1,139 @@
+import { request as httpRequest, type IncomingMessage, type RequestOptions } from 'node:http'
+import { request as httpsRequest } from 'node:https'
+import { connect } from 'node:tls'
+import type { CustomFetch, CustomFetchOptions } from 'openid-client'
+import { isLoopbackHost } from '../../engine/process/network.ts'
+import { proxyFor, tunnel } from '../../engine/process/proxy.ts'
+import { ProviderError } from './provider-error.ts'
+
+/** Milliseconds for one request to a provider, with its response. */
+export const REQUEST_MS = 10_000
+/** Bytes of a response. The metadata and keys of large providers have 20 KB. */
+const RESPONSE_BYTES_MAX = 256 * 1024
+/** Concurrent requests to all providers. Beyond it, the sign-in fails with an error. */
+const REQUESTS_MAX = 32
+/** Of these, to the provider of one organization, so that a slow one does not hold up others. */
+const REQUESTS_PER_ORGANIZATION_MAX = 4
+
+/**
+ * HTTP requests to identity providers, within limits. Follows no redirect. Uses the proxy of
+ * HTTPS_PROXY, and trusts the certificates of NODE_EXTRA_CA_CERTS.
+ */
+export class ProviderHttp {
+  readonly #requestMs: number
+  readonly #active = new Map<string, number>()
+
+  constructor(requestMs = REQUEST_MS) {
+    this.#requestMs = requestMs
+  }
+
+  /** The function with which openid-client makes its requests for an organization. */
+  fetchFor(organizationId: string): CustomFetch {
+    return async (url, options) => {
+      this.#begin(organizationId)
+      try {
+        return await fetchOnce(new URL(url), options, this.#requestMs)
+      } finally {
+        this.#end(organizationId)
+      }
+    }
+  }
+
+  #begin(organizationId: string): void {
+    const all = [...this.#active.values()].reduce((sum, count) => sum + count, 0)
+    const own = this.#active.get(organizationId) ?? 0
+    if (all >= REQUESTS_MAX || own >= REQUESTS_PER_ORGANIZATION_MAX) {
+      throw new ProviderError('Too many people sign in at this moment. Try again in a minute')
+    }
+    this.#active.set(organizationId, own + 1)
+  }
+
+  #end(organizationId: string): void {
+    const left = (this.#active.get(organizationId) ?? 0) - 1
+    if (left > 0) this.#active.set(organizationId, left)
+    else this.#active.delete(organizationId)
+  }
+}
+
+async function fetchOnce(
+  url: URL,
+  { method, headers, body, signal }: CustomFetchOptions,
+  requestMs: number,
+): Promise<Response> {
+  if (url.protocol === 'http:' && !isLoopbackHost(url.hostname)) {
+    throw new ProviderError(`${shownUrl(url)} is plain HTTP; expected https`)
+  }
+  const limit = AbortSignal.timeout(requestMs)
+  const all = signal === undefined ? limit : AbortSignal.any([limit, signal])
+  try {
+    const incoming = await sent(url, { method, headers, signal: all }, bodyText(body))
+    return await bounded(incoming, url)
+  } catch (error) {
+    if (error instanceof ProviderError) throw error
+    const why = all.aborted ? `no answer within ${requestMs / 1000} seconds` : connectionText(error)
+    throw new ProviderError(`${shownUrl(url)}: ${why}`, { cause: error })
+  }
+}
+
+function bodyText(body: CustomFetchOptions['body']): string {
+  if (body === undefined || body === null) return ''
+  if (typeof body === 'string' || body instanceof URLSearchParams) return body.toString()
+  throw new TypeError('only forms are sent to providers')
+}
+
+async function sent(url: URL, options: RequestOptions, body: string): Promise<IncomingMessage> {
+  const { hostname, port } = url
+  const isTls = url.protocol === 'https:'
+  const proxy = isTls && !isLoopbackHost(hostname) ? proxyFor(url.href) : undefined
+  const socket =
+    proxy === undefined ? undefined : await tunnel(proxy, hostname, Number(port || 443), REQUEST_MS, () => {})
+  const tunneled = socket && { createConnection: () => connect({ socket, servername: hostname }) }
+  return new Promise((resolve, reject) => {
+    const request = isTls ? httpsRequest : httpRequest
+    request(url, { ...options, ...(tunneled ?? { agent: false }) })
+      .once('response', resolve)
+      .once('error', reject)
+      .end(body)
+  })
+}
+
+async function bounded(incoming: IncomingMessage, url: URL): Promise<Response> {
+  const parts: Buffer[] = []
+  await new Promise<void>((resolve, reject) => {
+    let bytes = 0
+    incoming.on('data', (part: Buffer) => {
+      bytes += part.length
+      if (bytes <= RESPONSE_BYTES_MAX) parts.push(part)
+      else {
+        reject(new ProviderError(`${shownUrl(url)}: the response is longer than ${RESPONSE_BYTES_MAX / 1024} KiB`))
+        incoming.destroy()
+      }
+    })
+    incoming.once('end', resolve).once('error', reject)
+  })
+  const status = incoming.statusCode ?? 0
+  const type = incoming.headers['content-type']
+  const hasBody = status !== 204 && status !== 205 && status !== 304
+  return new Response(hasBody ? Buffer.concat(parts) : null, {
+    // Response takes no status of the 1xx class, which node:http does not return either.
+    status,
+    headers: type === undefined ? {} : { 'content-type': type },
+  })
+}
+
+/** Without the query, which may have a secret. */
+function shownUrl({ origin, pathname }: URL): string {
+  return `${origin}${pathname}`
+}
+
+const CERTIFICATE_CODES = /CERT|SELF_SIGNED|UNABLE_TO_|ERR_TLS/
+
+function connectionText(error: unknown): string {
+  const { code = '', message = '' } = error as NodeJS.ErrnoException
+  if (code === 'ENOTFOUND' || code === 'EAI_AGAIN') return 'the name cannot be resolved'
+  if (code === 'ECONNREFUSED') return 'the connection is refused'
+  if (CERTIFICATE_CODES.test(code)) {
+    return `the certificate is not trusted (${code}). NODE_EXTRA_CA_CERTS names a file with more CA certificates`
+  }
+  return code === '' ? message : `${message} (${code})`
+}

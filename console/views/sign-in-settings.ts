@@ -1,0 +1,49 @@
+import type { Role } from '../../engine/store/members.ts'
+import type { Visit } from '../http/visit.ts'
+import { CALLBACK_PATH } from '../sign-in/oidc-flow.ts'
+
+/** The stored settings, without the client secret. */
+export interface ProviderView {
+  readonly name: string
+  readonly issuer: string
+  readonly clientId: string
+  readonly scopes: string
+  readonly nameClaim: string
+  readonly groupsClaim: string
+  readonly groups: readonly { readonly group: string; readonly role: Role }[]
+  readonly defaultRole: Role | 'none'
+  readonly changedAtMs: number
+}
+
+export interface SignInSettingsView {
+  readonly provider: ProviderView | undefined
+  /** The address that the provider must know. */
+  readonly redirectUri: string
+  /** The address of the page for sign-in, with the organization filled in. */
+  readonly signInUrl: string
+  /** Members who have signed in with the provider. */
+  readonly membersCount: number
+}
+
+export function signInSettingsView({ site, organization, request }: Visit): SignInSettingsView {
+  const { identityProviders, federatedIdentities, organizations } = site.store
+  const stored = identityProviders.get(organization.id)
+  const query =
+    organizations.single() === undefined ? `?${new URLSearchParams({ organization: organization.name })}` : ''
+  return {
+    provider: stored && {
+      name: stored.name,
+      issuer: stored.issuer,
+      clientId: stored.clientId,
+      scopes: stored.scopes.join(' '),
+      nameClaim: stored.nameClaim,
+      groupsClaim: stored.groupsClaim,
+      groups: stored.groups,
+      defaultRole: stored.defaultRole,
+      changedAtMs: stored.changedAtMs,
+    },
+    redirectUri: `${request.origin}${CALLBACK_PATH}`,
+    signInUrl: `${request.origin}/sign-in${query}`,
+    membersCount: federatedIdentities.ofOrganization(organization.id).length,
+  }
+}

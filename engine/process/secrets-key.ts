@@ -1,0 +1,123 @@
+import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:crypto'
+import { closeSync, existsSync, linkSync, openSync, rmSync, statSync, writeSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { z } from 'zod'
+import { Fault } from './error-codes.ts'
+import { createOwnedFile, otherOwner } from './ownership.ts'
+import { readPrivateFile } from './private-file.ts'
+import { setting } from './settings.ts'
+
+/*
+ * The key that encrypts the few secrets that the service must be able to read again. It is in a
+ * file outside of the store, so that neither the store nor a backup reveals these secrets.
+ */
+
+/** AES-256-GCM (NIST SP 800-38D) with a random nonce for each secret. */
+const CIPHER = 'aes-256-gcm'
+const KEY_BYTES = 32
+const NONCE_BYTES = 12
+const TAG_BYTES = 16
+const KEY_TEXT = /^[0-9a-f]{64}$/
+const FILE_MODE = 0o600
+
+/** An encrypted secret. */
+export interface SealedSecret {
+  /** The first 16 hex digits of the SHA-256 of the key. */
+  readonly keyId: string
+  /** In base64: nonce (12 bytes), authentication tag (16), ciphertext. */
+  readonly sealed: string
+}
+
+export const secretsKeySetting = setting(z.string().default(''), {
+  flag: '--secrets-key-file <file>',
+  env: 'SECRETS_KEY_FILE',
+  about: 'Encrypt the client secrets of identity providers with the key in this file; created if it is missing',
+  defaultAbout: 'secrets.key in the data directory',
+})
+
+/** The path of the key file. */
+export function secretsKeyFile(setting: string, dataDirectory: string): string {
+  return setting === '' ? join(dataDirectory, 'secrets.key') : setting
+}
+
+/** Encrypts and decrypts secrets. Reads the key file for each, which is rare. */
+export class SecretsKey {
+  readonly #file: string
+
+  constructor(file: string) {
+    this.#file = file
+  }
+
+  /**
+   * Encrypts a secret. Creates the key file if it is missing.
+   *
+   * @param context the place of the secret; another context cannot open it
+   * @throws Fault SECRETS_KEY
+   */
+  seal(secret: string, context: string): SealedSecret {
+    if (!existsSync(this.#file)) this.#create()
+    const key = this.#read()
+    const nonce = randomBytes(NONCE_BYTES)
+    const cipher = createCipheriv(CIPHER, key, nonce).setAAD(Buffer.from(context))
+    const ciphertext = Buffer.concat([cipher.update(secret, 'utf8'), cipher.final()])
+    return { keyId: idOf(key), sealed: Buffer.concat([nonce, cipher.getAuthTag(), ciphertext]).toString('base64') }
+  }
+
+  /** @throws Fault SECRETS_KEY if the key file is missing, or has another key. */
+  open({ keyId, sealed }: SealedSecret, context: string): string {
+    const key = this.#read()
+    if (idOf(key) !== keyId) {
+      throw new Fault(
+        'SECRETS_KEY',
+        `${this.#file}: has another key than the one that encrypted the secret. Restore the file, or enter the secret again`,
+      )
+    }
+    const bytes = Buffer.from(sealed, 'base64')
+    const tag = bytes.subarray(NONCE_BYTES, NONCE_BYTES + TAG_BYTES)
+    try {
+      const nonce = bytes.subarray(0, NONCE_BYTES)
+      const decipher = createDecipheriv(CIPHER, key, nonce, { authTagLength: TAG_BYTES })
+      decipher.setAAD(Buffer.from(context)).setAuthTag(tag)
+      return Buffer.concat([decipher.update(bytes.subarray(NONCE_BYTES + TAG_BYTES)), decipher.final()]).toString()
+    } catch {
+      throw new Fault('SECRETS_KEY', 'the stored secret was changed. Enter the secret again')
+    }
+  }
+
+  #read(): Buffer {
+    if (!existsSync(this.#file)) {
+      throw new Fault('SECRETS_KEY', `${this.#file}: no such file. Restore it, or enter the secret again`)
+    }
+    const text = readPrivateFile(this.#file, this.#file, { code: 'SECRETS_KEY', owners: ownersOf(this.#file) })
+    if (KEY_TEXT.test(text)) return Buffer.from(text, 'hex')
+    throw new Fault('SECRETS_KEY', `${this.#file}: expected ${KEY_BYTES * 2} hex digits, found something else`)
+  }
+
+  /** Of two processes that create the file at once, one succeeds, and both read the same key. */
+  #create(): void {
+    const partial = `${this.#file}.${randomBytes(4).toString('hex')}`
+    try {
+      // A command that runs as root creates the file for the user of the service.
+      const owner = otherOwner(dirname(this.#file))
+      if (owner !== undefined) createOwnedFile(owner, partial)
+      const file = openSync(partial, owner === undefined ? 'wx' : 'r+', FILE_MODE)
+      writeSync(file, `${randomBytes(KEY_BYTES).toString('hex')}\n`)
+      closeSync(file)
+      linkSync(partial, this.#file)
+    } catch (error) {
+      const { code, message } = error as NodeJS.ErrnoException
+      if (code !== 'EEXIST') throw new Fault('SECRETS_KEY', `${this.#file}: cannot be created: ${code ?? message}`)
+    } finally {
+      rmSync(partial, { force: true })
+    }
+  }
+}
+
+/** Root may use the key file of the user to whom the directory belongs. */
+function ownersOf(file: string): readonly number[] {
+  return process.geteuid?.() === 0 ? [statSync(dirname(file)).uid] : []
+}
+
+function idOf(key: Buffer): string {
+  return createHash('sha256').update(key).digest('hex').slice(0, 16)
+}

@@ -1,0 +1,562 @@
+import t from 'tap'
+import { secretHash } from '../../../console/sign-in/secrets.ts'
+import { Administration } from '../../../engine/admin/administration.ts'
+import { type SignInSettings, signInSettings } from '../../../engine/admin/sign-in.ts'
+import { MINUTE_MS } from '../../../engine/process/clock.ts'
+import { SecretsKey, secretsKeyFile } from '../../../engine/process/secrets-key.ts'
+import { clientSecretContext } from '../../../engine/store/identity-providers.ts'
+import type { Organization } from '../../../engine/store/organizations.ts'
+import { capturedLog } from '../../support/captured-log.ts'
+import { type Browser, type ConsoleOptions, serveConsole, type TestConsole } from '../../support/console.ts'
+import type { Answer } from '../../support/https.ts'
+import {
+  type OpenidProvider,
+  openidProvider,
+  type ProviderBrowser,
+  type ProviderOptions,
+} from '../../support/openid-provider.ts'
+import { makeOrganization } from '../../support/store.ts'
+
+const PATH = '/sign-in/callback'
+/** A provider sends the browser back from another site: without SameSite=Strict cookies. */
+const FROM_PROVIDER = { 'sec-fetch-site': 'cross-site' }
+
+const ADA = { subject: 'ada', claims: { email: 'ada@acme.example', email_verified: true, groups: ['it', 'security'] } }
+const BOB = { subject: 'bob', claims: { email: 'bob@acme.example', email_verified: true, groups: ['staff'] } }
+
+interface Site extends TestConsole {
+  readonly provider: OpenidProvider
+}
+
+async function serveBoth(
+  t: Parameters<typeof serveConsole>[0],
+  options: ConsoleOptions & Partial<ProviderOptions> = {},
+): Promise<Site> {
+  const site = await serveConsole(t, options)
+  // ID tokens have the time of this machine.
+  site.clock.set(Date.now())
+  const provider = await openidProvider(t, { ...options, redirectUri: `${site.origin}${PATH}` })
+  setProvider(site, provider)
+  return { ...site, provider }
+}
+
+const GROUPS = [
+  { group: 'security', role: 'admin' },
+  { group: 'it', role: 'member' },
+]
+
+function setProvider(
+  site: TestConsole,
+  { issuer, clientId, clientSecret }: Pick<OpenidProvider, 'issuer' | 'clientId' | 'clientSecret'>,
+  more: Partial<Record<keyof SignInSettings, unknown>> = {},
+  organization: Organization = site.organization,
+): void {
+  const settings = signInSettings.parse({
+    ...{ name: 'Okta', issuer, clientId, scopes: 'openid email groups', nameClaim: 'email', groupsClaim: 'groups' },
+    ...{ groups: GROUPS, defaultRole: 'none' },
+    ...more,
+  })
+  const context = clientSecretContext({ organizationId: organization.id, issuer: settings.issuer })
+  const sealed = new SecretsKey(secretsKeyFile('', site.directory)).seal(clientSecret, context)
+  new Administration(site.store, site.clock).signIn.set(organization, settings, sealed)
+}
+
+/** The address at the provider to which a page sends the browser. */
+function addressIn({ text, status }: Answer): string {
+  const [, address] = /http-equiv="refresh" content="0;url=([^"]+)"/.exec(text) ?? []
+  if (address === undefined) throw new Error(`${status} ${text}`)
+  return address.replaceAll('&amp;', '&')
+}
+
+async function start(browser: Browser, fields: Record<string, string> = {}): Promise<string> {
+  return addressIn(await browser.post('/sign-in/provider', fields))
+}
+
+/** Strict cookies are missing in the request that the provider causes. */
+function comeBack(browser: Browser, path: string): Promise<Answer> {
+  const flow = browser.cookies.get('__Host-oidc')
+  return browser.get(path, { ...FROM_PROVIDER, cookie: flow === undefined ? '' : `__Host-oidc=${flow}` })
+}
+
+async function signIn(
+  { provider, browser: newBrowser }: Site,
+  options: { browser?: Browser; atProvider?: ProviderBrowser; fields?: Record<string, string> } = {},
+): Promise<{ browser: Browser; answer: Answer; callback: string }> {
+  const { browser = newBrowser(), atProvider = provider.browser(), fields = {} } = options
+  const callback = await atProvider.signIn(await start(browser, fields))
+  return { browser, callback, answer: await comeBack(browser, callback) }
+}
+
+const isSignedIn = async (browser: Browser): Promise<boolean> => (await browser.get('/platforms')).status === 200
+
+t.test('a person signs in with the provider and becomes a member by their groups', async (t) => {
+  const { log, entries } = capturedLog()
+  const site = await serveBoth(t, { log })
+  const { store, organization, provider, clock } = site
+  provider.account = ADA
+  const browser = site.browser()
+  t.match((await browser.get('/sign-in')).text, /Sign in with Okta/)
+  const begun = await browser.post('/sign-in/provider', { to: '/platforms?q=a' })
+  t.match(begun.headers['set-cookie'], /^__Host-oidc=[\w-]+; Path=\/; Secure; HttpOnly; SameSite=Lax; Max-Age=600$/)
+  const url = new URL(addressIn(begun))
+  t.match(Object.fromEntries(url.searchParams), {
+    redirect_uri: `${site.origin}${PATH}`,
+    response_type: 'code',
+    scope: 'openid email groups',
+    code_challenge_method: 'S256',
+    code_challenge: /^[\w-]{43}$/,
+    state: /^[\w-]{43}$/,
+    nonce: /^[\w-]{43}$/,
+  })
+  const answer = await comeBack(browser, await provider.browser().signIn(url.href))
+  t.match(answer, { status: 200, headers: { 'cache-control': 'no-store' } })
+  t.equal(addressIn(answer), '/platforms?q=a', 'a page of this console that the browser requests with all cookies')
+  t.match(answer.headers['set-cookie'], [
+    /^__Host-session=[\w-]{43}; Path=\/; Secure; HttpOnly; SameSite=Strict$/,
+    /^__Host-oidc=; .*Max-Age=0$/,
+  ])
+  t.ok(await isSignedIn(browser))
+  const member = store.members.get(organization.id, 'ada@acme.example')
+  t.match(member, { role: 'admin' }, 'the highest role of the groups')
+  const [session] = store.sessions.all()
+  t.match(session, { userId: member?.userId, providerOrganizationId: organization.id })
+  t.equal(session?.hash, secretHash(browser.cookies.get('__Host-session') ?? ''))
+  t.ok(clock.nowMs() - (session?.confirmedAtMs ?? 0) < MINUTE_MS, 'the provider said when the person signed in')
+  t.same(
+    store.auditLog.ofOrganization(organization.id).map(({ actor, action, subject }) => [actor, action, subject]),
+    [
+      ['operator operator', 'sign-in.set', 'Okta'],
+      ['identity provider Okta', 'member.add', 'ada@acme.example'],
+      ['member ada@acme.example', 'session.create', 'ada@acme.example'],
+    ],
+  )
+  const again = await signIn(site)
+  t.equal(again.answer.status, 200)
+  t.equal(store.users.all().length, 1, 'the same user')
+  t.notMatch(JSON.stringify(entries), new RegExp(`${provider.clientSecret}|code=|eyJ`))
+})
+
+t.test('claims in the ID token need no request for the userinfo', async (t) => {
+  const site = await serveBoth(t, { claimsInIdToken: true })
+  site.provider.account = ADA
+  t.equal((await signIn(site)).answer.status, 200)
+  t.notOk(site.provider.requests.includes('/me'))
+})
+
+t.test('a role follows the groups at each sign-in; without a group the sessions end', async (t) => {
+  const site = await serveBoth(t)
+  const { store, organization, provider } = site
+  const roleNow = () => store.members.get(organization.id, 'ada@acme.example')?.role
+  provider.account = ADA
+  const { browser } = await signIn(site)
+  provider.account = { ...ADA, claims: { ...ADA.claims, groups: ['it'] } }
+  await signIn(site)
+  t.equal(roleNow(), 'member')
+  t.match(store.auditLog.ofOrganization(organization.id).at(-2), {
+    actor: 'identity provider Okta',
+    action: 'member.role',
+    details: { role: 'member', was: 'admin' },
+  })
+  t.ok(await isSignedIn(browser))
+  provider.account = { ...ADA, claims: { ...ADA.claims, groups: ['cooks'] } }
+  const refused = await signIn(site)
+  t.match(refused.answer, { status: 403, text: /none of your groups has access/ })
+  t.notOk(await isSignedIn(refused.browser))
+  t.notOk(await isSignedIn(browser), 'the sessions from before have ended')
+  provider.account = { ...ADA, claims: { email: 'ada@acme.example' } }
+  t.match((await signIn(site)).answer, { status: 403, text: /the provider sent no groups/ })
+  setProvider(site, provider, { defaultRole: 'viewer' })
+  t.equal((await signIn(site)).answer.status, 200)
+  t.equal(roleNow(), 'viewer', 'the default role')
+})
+
+t.test('the only owner stays owner, whatever the groups say', async (t) => {
+  const site = await serveBoth(t)
+  const { store, organization, provider } = site
+  setProvider(site, provider, { groups: [{ group: 'it', role: 'owner' }], defaultRole: 'viewer' })
+  provider.account = ADA
+  await signIn(site)
+  provider.account = { ...ADA, claims: { email: 'ada@acme.example' } }
+  t.equal((await signIn(site)).answer.status, 200)
+  t.equal(store.members.get(organization.id, 'ada@acme.example')?.role, 'owner')
+  provider.account = { ...BOB, claims: { ...BOB.claims, groups: ['it'] } }
+  await signIn(site)
+  provider.account = { ...ADA, claims: { email: 'ada@acme.example' } }
+  await signIn(site)
+  t.equal(store.members.get(organization.id, 'ada@acme.example')?.role, 'viewer')
+})
+
+t.test('a person is the subject, not the e-mail address', async (t) => {
+  const site = await serveBoth(t)
+  const { store, organization, provider } = site
+  provider.account = ADA
+  await signIn(site)
+  provider.account = { ...ADA, subject: 'another ada' }
+  t.match((await signIn(site)).answer, { status: 409, text: /but not with this account of Okta/ })
+  provider.account = { ...ADA, claims: { ...ADA.claims, email: 'ada.new@acme.example' } }
+  t.equal((await signIn(site)).answer.status, 200)
+  t.same(
+    store.members.ofOrganization(organization.id).map(({ name }) => name),
+    ['ada@acme.example'],
+    'the member keeps its name',
+  )
+  provider.account = { ...BOB, claims: { ...BOB.claims, groups: ['it'], email_verified: false } }
+  t.match((await signIn(site)).answer, { status: 502, text: /has not verified your e-mail address/ })
+  provider.account = { subject: 'bob', claims: { groups: ['it'] } }
+  t.match((await signIn(site)).answer, { status: 502, text: /sent no claim &quot;email&quot;|sent no claim "email"/ })
+})
+
+t.test('a member who was added by hand is not taken over by a name', async (t) => {
+  const site = await serveBoth(t)
+  const { store, organization, provider } = site
+  new Administration(store, site.clock).members.add(organization, 'ada@acme.example', 'owner')
+  provider.account = ADA
+  t.match((await signIn(site)).answer, { status: 409, text: /Use your invitation link first/ })
+  t.match(store.members.get(organization.id, 'ada@acme.example'), { role: 'owner', userId: undefined })
+})
+
+t.test('a user of a provider does not take a name for sign-in', async (t) => {
+  const site = await serveBoth(t)
+  site.provider.account = ADA
+  await signIn(site)
+  t.equal(site.store.users.byName('ada@acme.example'), undefined)
+  const globex = makeOrganization(site, 'Globex')
+  const other = site.signIn('ada@acme.example', 'owner', globex)
+  t.ok(await isSignedIn(other))
+  new Administration(site.store, site.clock).members.remove(site.organization, 'ada@acme.example')
+  t.ok(site.store.users.byName('ada@acme.example'), 'the name of the other user stays')
+  t.same(site.store.federatedIdentities.ofOrganization(site.organization.id), [])
+})
+
+interface Attack {
+  readonly name: string
+  /** Changes the address at the provider. */
+  readonly there?: (url: URL) => void
+  /** Changes the way back. */
+  readonly back?: (url: URL, browser: Browser, site: Site) => void
+  readonly tamper?: OpenidProvider['tamper']
+  readonly status: number
+  readonly text: RegExp
+}
+
+const ATTACKS: readonly Attack[] = [
+  {
+    name: 'another state',
+    back: (url) => url.searchParams.set('state', 'x'),
+    status: 400,
+    text: /replaced by another one/,
+  },
+  { name: 'no state', back: (url) => url.searchParams.delete('state'), status: 400, text: /replaced by another one/ },
+  {
+    name: 'another nonce',
+    there: (url) => url.searchParams.set('nonce', 'x'),
+    status: 502,
+    text: /for another sign-in or another client/,
+  },
+  {
+    name: 'a code for another verifier (injected code)',
+    there: (url) => url.searchParams.set('code_challenge', 'x'.repeat(43)),
+    status: 502,
+    text: /refused the code/,
+  },
+  {
+    name: 'an answer of another issuer (mix-up)',
+    back: (url) => url.searchParams.set('iss', 'https://evil.example'),
+    status: 502,
+    text: /response is not valid: .*iss/,
+  },
+  {
+    name: 'no issuer from a provider that always sends it',
+    back: (url) => url.searchParams.delete('iss'),
+    status: 502,
+    text: /response is not valid: .*iss/,
+  },
+  {
+    name: 'a code twice in the query',
+    back: (url) => url.searchParams.append('code', 'x'),
+    status: 502,
+    text: /Okta|http/,
+  },
+  {
+    name: 'no cookie',
+    back: (_, browser) => browser.cookies.delete('__Host-oidc'),
+    status: 400,
+    text: /has expired, or was already used/,
+  },
+  {
+    name: 'a cookie of another key',
+    back: (_, browser) => browser.cookies.set('__Host-oidc', Buffer.alloc(200, 1).toString('base64url')),
+    status: 400,
+    text: /has expired, or was already used/,
+  },
+  {
+    name: 'an expired cookie',
+    back: (_, __, { clock }) => clock.add(10 * MINUTE_MS),
+    status: 400,
+    text: /has expired, or was already used/,
+  },
+  {
+    name: 'an ID token with another signature',
+    tamper: (path, body) => {
+      if (path !== '/token') return body
+      const { id_token: token, ...rest } = body as { readonly id_token: string }
+      const [header, claims, signature = ''] = token.split('.')
+      const other = signature.startsWith('A') ? `B${signature.slice(1)}` : `A${signature.slice(1)}`
+      return { ...rest, id_token: [header, claims, other].join('.') }
+    },
+    status: 502,
+    text: /signature/i,
+  },
+  {
+    name: 'no ID token',
+    tamper: (path, body) => (path === '/token' ? { ...(body as object), id_token: undefined } : body),
+    status: 502,
+    text: /Okta|http/,
+  },
+  {
+    name: 'an error of the provider',
+    back: (url) => {
+      url.searchParams.delete('code')
+      url.searchParams.set('error', 'access_denied')
+      url.searchParams.set('error_description', '<b>not assigned</b>')
+    },
+    status: 502,
+    text: /Okta did not sign you in: access_denied \(&lt;b>not assigned/,
+  },
+]
+
+for (const { name, there, back, tamper, status, text } of ATTACKS) {
+  t.test(`refused: ${name}`, async (t) => {
+    const site = await serveBoth(t)
+    const { provider } = site
+    provider.account = ADA
+    provider.tamper = tamper
+    const browser = site.browser()
+    const address = new URL(await start(browser))
+    there?.(address)
+    const url = new URL(await provider.browser().signIn(address.href), site.origin)
+    back?.(url, browser, site)
+    const answer = await comeBack(browser, `${url.pathname}${url.search}`)
+    t.match(answer, { status, text })
+    t.notOk(browser.cookies.has('__Host-session'))
+    t.same(site.store.sessions.all(), [])
+    t.same(site.store.members.ofOrganization(site.organization.id), [])
+    provider.tamper = undefined
+    t.equal((await signIn(site)).answer.status, 200, 'the next sign-in succeeds')
+  })
+}
+
+t.test('a code is worth nothing the second time', async (t) => {
+  const site = await serveBoth(t)
+  site.provider.account = ADA
+  const browser = site.browser()
+  const callback = await site.provider.browser().signIn(await start(browser))
+  const flow = browser.cookies.get('__Host-oidc') ?? ''
+  t.equal((await comeBack(browser, callback)).status, 200)
+  t.match(await comeBack(browser, callback), { status: 400, text: /was already used/ })
+  const thief = site.browser()
+  thief.cookies.set('__Host-oidc', flow)
+  t.match(await comeBack(thief, callback), { status: 502, text: /refused the code/ })
+  t.notOk(thief.cookies.has('__Host-session'))
+})
+
+t.test('a callback that another browser began signs nobody in', async (t) => {
+  const site = await serveBoth(t)
+  site.provider.account = ADA
+  const attacker = site.browser()
+  const callback = await site.provider.browser().signIn(await start(attacker))
+  const victim = site.browser()
+  t.equal((await comeBack(victim, callback)).status, 400)
+  await start(victim)
+  t.equal((await comeBack(victim, callback)).status, 400)
+  t.notOk(victim.cookies.has('__Host-session'))
+})
+
+t.test('a sign-in begins only from a page of the console', async (t) => {
+  const site = await serveBoth(t)
+  const browser = site.browser()
+  t.equal((await browser.post('/sign-in/provider', {}, { 'sec-fetch-site': 'cross-site' })).status, 403)
+  t.equal((await browser.get('/sign-in/provider')).status, 405)
+})
+
+t.test('a provider that cannot be used is named on the page', async (t) => {
+  const site = await serveBoth(t)
+  const { provider, clock } = site
+  const browser = site.browser()
+  setProvider(site, { ...provider, issuer: provider.issuer.replace('127.0.0.1', 'localhost') })
+  t.match(await browser.post('/sign-in/provider'), { status: 502, text: /another issuer/ })
+  setProvider(site, { ...provider, clientSecret: 'wrong' })
+  provider.account = ADA
+  t.match((await signIn(site)).answer, { status: 502, text: /refused the client ID or the client secret/ })
+  setProvider(site, provider)
+  t.equal((await signIn(site)).answer.status, 200)
+  await provider.stop()
+  t.equal((await browser.post('/sign-in/provider')).status, 200, 'the metadata is in memory')
+  clock.add(61 * MINUTE_MS)
+  t.match(await browser.post('/sign-in/provider'), { status: 502, text: /the connection is refused/ })
+})
+
+t.test('a lost key of secrets is reported, and repaired by entering the secret again', async (t) => {
+  const { renameSync, writeFileSync } = await import('node:fs')
+  const site = await serveBoth(t)
+  const { provider, directory } = site
+  provider.account = ADA
+  renameSync(`${directory}/secrets.key`, `${directory}/secrets.old`)
+  t.match(await site.browser().post('/sign-in/provider'), { status: 503, text: /cannot be decrypted/ })
+  writeFileSync(`${directory}/secrets.key`, `${'0'.repeat(64)}\n`, { mode: 0o600 })
+  site.clock.add(MINUTE_MS)
+  t.match(await site.browser().post('/sign-in/provider'), { status: 503, text: /cannot be decrypted/ })
+  setProvider(site, provider)
+  t.equal((await signIn(site)).answer.status, 200)
+})
+
+t.test('many sign-ins without an end from one network get 429; those that succeed do not count', async (t) => {
+  const site = await serveBoth(t)
+  site.provider.account = ADA
+  for (let made = 0; made < 51; made++) t.equal((await signIn(site)).answer.status, 200)
+  for (let made = 0; made < 50; made++) await start(site.browser())
+  const answer = await site.browser().post('/sign-in/provider')
+  t.match(answer, { status: 429, headers: { 'retry-after': /^\d+$/ }, text: /Too many attempts/ })
+  t.equal((await comeBack(site.browser(), `${PATH}?code=x&state=y`)).status, 429)
+})
+
+t.test('with several organizations a visitor names one, and sees no other', async (t) => {
+  const site = await serveBoth(t)
+  const { provider } = site
+  const globex = makeOrganization(site, 'Globex')
+  const { text } = await site.browser().get('/sign-in')
+  t.match(text, /Sign in with your organization/)
+  t.notMatch(text, /Acme|Globex|Okta/)
+  t.match((await site.browser().get('/sign-in?organization=Acme')).text, /value="Acme"/)
+  provider.account = ADA
+  for (const organization of ['Acme', 'acme.example', 'Ada@Acme.Example']) {
+    const { answer, browser } = await signIn(site, { fields: { organization } })
+    t.equal(answer.status, 200, organization)
+    t.match((await browser.get('/platforms')).text, /Acme/)
+  }
+  for (const organization of ['Globex', 'globex.example', 'nobody', '', '@', 'x'.repeat(300)]) {
+    const answer = await site.browser().post('/sign-in/provider', { organization })
+    t.match(answer, { status: 404, text: /No organization of this name or domain/ }, organization)
+  }
+  site.store.environment.write(() => site.store.organizations.update({ ...globex, domain: 'acme.example' }))
+  const taken = await site.browser().post('/sign-in/provider', { organization: 'ada@acme.example' })
+  t.equal(taken.status, 404, 'a domain of two organizations leads to neither')
+})
+
+t.test('a session of a provider reaches no other organization of the user', async (t) => {
+  const site = await serveBoth(t)
+  const { provider, store, organization } = site
+  const globex = makeOrganization(site, 'Globex')
+  const browser = site.signIn('ada@acme.example', 'admin')
+  site.signIn('ada@acme.example', 'owner', globex)
+  provider.account = ADA
+  const address = addressIn(await browser.post('/account/provider'))
+  const connected = await comeBack(browser, await provider.browser().signIn(address))
+  t.equal(addressIn(connected), '/account?done=connected')
+  const password = store.sessions.all().find(({ providerOrganizationId }) => providerOrganizationId === undefined)
+  t.ok(password, 'the session with the password goes on')
+  const { browser: other } = await signIn(site, { fields: { organization: 'Acme' } })
+  t.equal(store.users.all().length, 1, 'the same user')
+  t.notMatch((await other.get('/account')).text, /Globex/)
+  await other.post('/organization', { organization: globex.id })
+  t.match((await other.get('/account')).text, /Acme/)
+  t.notMatch((await other.get('/account')).text, /Globex/)
+  t.match((await browser.get('/account')).text, /Globex/)
+  t.match(
+    store.auditLog.ofOrganization(organization.id).map(({ action }) => action),
+    ['sign-in.set', 'sign-in.connect', 'session.create'],
+  )
+})
+
+t.test('an account at the provider belongs to one user', async (t) => {
+  const site = await serveBoth(t)
+  const { provider } = site
+  provider.account = ADA
+  await signIn(site)
+  const bob = site.signIn('bob@acme.example', 'member')
+  const address = addressIn(await bob.post('/account/provider'))
+  const answer = await comeBack(bob, await provider.browser().signIn(address))
+  t.match(answer, { status: 409, text: /is another user already/ })
+  await bob.post('/sign-out')
+  const late = site.signIn('carl@acme.example', 'member')
+  const begun = addressIn(await late.post('/account/provider'))
+  provider.account = BOB
+  const callback = await provider.browser().signIn(begun)
+  await late.post('/sign-out')
+  t.match(await comeBack(late, callback), { status: 403, text: /Your session has ended/ })
+})
+
+/** A user of the provider whose sign-in is too old for a sensitive change. */
+async function signedInBefore(site: Site): Promise<{ browser: Browser; atProvider: ProviderBrowser }> {
+  const atProvider = site.provider.browser()
+  site.provider.account = ADA
+  const { browser } = await signIn(site, { atProvider })
+  site.store.environment.write(() => {
+    for (const session of site.store.sessions.all()) site.store.sessions.put({ ...session, confirmedAtMs: 0 })
+  })
+  return { browser, atProvider }
+}
+
+t.test('a sensitive change is confirmed at the provider, and what was typed comes back', async (t) => {
+  const site = await serveBoth(t)
+  const { store, organization } = site
+  const { browser, atProvider } = await signedInBefore(site)
+  const before = browser.cookies.get('__Host-session')
+  const asked = await browser.post('/api-keys', { label: 'grafana "1"', scopes: ['scores:read', 'discovery:read'] })
+  t.match(asked, { status: 200, text: /Confirm with Okta/ })
+  const [, formId = ''] = /name="form" value="([0-9a-f]+)"/.exec(asked.text) ?? []
+  const url = new URL(addressIn(await browser.post('/sign-in/confirm', { form: formId })))
+  t.match(Object.fromEntries(url.searchParams), { prompt: 'login', max_age: '0' })
+  const confirmed = await comeBack(browser, await atProvider.signIn(url.href))
+  const to = addressIn(confirmed)
+  t.not(browser.cookies.get('__Host-session'), before, 'another cookie value')
+  const form = (await browser.get(to)).text
+  t.match(form, /You are confirmed/)
+  t.match(form, /action="\/api-keys"/)
+  t.match(form, /name="label" value="grafana &quot;1&quot;"/)
+  t.match(form, /value="scores:read".*value="discovery:read"/s)
+  const fields = { label: 'grafana "1"', scopes: ['scores:read', 'discovery:read'] }
+  t.match(await browser.post('/api-keys', fields), { status: 200, text: /svc_pk_/ })
+  t.equal(store.apiKeys.activeCount(organization.id, site.clock.nowMs()), 1)
+  const other = await signIn(site)
+  t.equal((await other.browser.get(to)).status, 404, 'another session does not see the form')
+})
+
+t.test('a confirmation needs a new sign-in of the same person', async (t) => {
+  const site = await serveBoth(t)
+  const { provider, clock } = site
+  const { browser, atProvider } = await signedInBefore(site)
+  const ask = async (): Promise<URL> => {
+    const { text } = await browser.post('/api-keys', { label: 'one', scopes: ['scores:read'] })
+    const [, form = ''] = /name="form" value="([0-9a-f]+)"/.exec(text) ?? []
+    return new URL(addressIn(await browser.post('/sign-in/confirm', { form })))
+  }
+  // The provider's clock is that of this machine: the sign-in at the provider becomes old.
+  clock.add(5 * MINUTE_MS)
+  const url = await ask()
+  url.searchParams.delete('prompt')
+  url.searchParams.delete('max_age')
+  const reused = await comeBack(browser, await atProvider.signIn(url.href))
+  t.match(reused, { status: 403, text: /did not ask you to sign in again/ })
+  t.match(reused.text, /href="\/sign-in\/continue\?form=/, 'the form is not lost')
+  clock.set(Date.now())
+  provider.account = { ...BOB, claims: { ...BOB.claims, groups: ['it'] } }
+  const other = await comeBack(browser, await provider.browser().signIn((await ask()).href))
+  t.match(other, { status: 403, text: /as somebody else/ })
+  const again = await browser.post('/api-keys', { label: 'one', scopes: ['scores:read'] })
+  t.match(again.text, /Confirm with Okta/, 'still not confirmed')
+})
+
+t.test('removed settings end sessions of the provider, and flows that began before', async (t) => {
+  const site = await serveBoth(t)
+  const { provider, store, clock, organization } = site
+  provider.account = ADA
+  const { browser } = await signIn(site)
+  const late = site.browser()
+  const callback = await provider.browser().signIn(await start(late))
+  new Administration(store, clock).signIn.remove(organization)
+  t.notOk(await isSignedIn(browser))
+  t.match(await comeBack(late, callback), { status: 409, text: /changed meanwhile/ })
+  t.notMatch((await site.browser().get('/sign-in')).text, /Okta/)
+  t.equal((await site.browser().post('/sign-in/provider')).status, 404)
+})

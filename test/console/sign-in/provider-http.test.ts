@@ -1,0 +1,109 @@
+import { readFileSync } from 'node:fs'
+import { createServer, type RequestListener } from 'node:http'
+import { createServer as createTlsServer } from 'node:https'
+import type { AddressInfo } from 'node:net'
+import t from 'tap'
+import { ProviderHttp } from '../../../console/sign-in/provider-http.ts'
+import { provideCertificate } from '../../../engine/http/certificate.ts'
+import { deferred } from '../../../engine/process/deferred.ts'
+import { connectProxy } from '../../support/connect-proxy.ts'
+
+const GET = { method: 'GET', headers: {}, body: undefined, redirect: 'manual' } as const
+
+async function listen(t: { teardown(work: () => unknown): void }, answer: RequestListener): Promise<string> {
+  const server = createServer(answer)
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  t.teardown(() => {
+    server.close()
+    server.closeAllConnections()
+  })
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+}
+
+t.test('a response is read with its status and type; a redirect is not followed', async (t) => {
+  const url = await listen(t, (request, response) => {
+    if (request.url === '/moved') response.writeHead(302, { location: '/other' }).end()
+    else if (request.url === '/none') response.writeHead(204).end()
+    else response.writeHead(200, { 'content-type': 'application/json' }).end('{"a":1}')
+  })
+  const fetch = new ProviderHttp().fetchFor('acme')
+  const response = await fetch(`${url}/`, GET)
+  t.equal(response.headers.get('content-type'), 'application/json')
+  t.same(await response.json(), { a: 1 })
+  t.equal((await fetch(`${url}/moved`, GET)).status, 302)
+  t.equal((await fetch(`${url}/none`, GET)).status, 204)
+})
+
+t.test('a form is sent', async (t) => {
+  const url = await listen(t, (request, response) => {
+    request.pipe(response)
+  })
+  const body = new URLSearchParams({ code: 'a b' })
+  const response = await new ProviderHttp().fetchFor('acme')(url, { ...GET, method: 'POST', body })
+  t.equal(await response.text(), 'code=a+b')
+})
+
+t.test('a response that is too long, or has no end, fails', async (t) => {
+  const url = await listen(t, (request, response) => {
+    if (request.url?.startsWith('/long')) response.end('x'.repeat(256 * 1024 + 1))
+    else if (request.url === '/fits') response.end('x'.repeat(256 * 1024))
+    else response.write('x')
+  })
+  const fetch = new ProviderHttp().fetchFor('acme')
+  await t.rejects(fetch(`${url}/long?secret`, GET), { message: `${url}/long: the response is longer than 256 KiB` })
+  t.equal((await (await fetch(`${url}/fits`, GET)).text()).length, 256 * 1024)
+  const impatient = new ProviderHttp(500).fetchFor('acme')
+  await t.rejects(impatient(`${url}/endless`, GET), { message: `${url}/endless: no answer within 0.5 seconds` })
+})
+
+t.test('an organization has four requests at once, and all organizations 32', async (t) => {
+  const waiting: (() => void)[] = []
+  const all = deferred<void>()
+  const next = deferred<void>()
+  const url = await listen(t, (_, response) => {
+    waiting.push(() => response.end('done'))
+    if (waiting.length === 32) all.resolve()
+    if (waiting.length === 33) next.resolve()
+  })
+  const http = new ProviderHttp()
+  const requests = Array.from({ length: 32 }, (_, at) => http.fetchFor(`organization ${at >> 2}`)(url, GET))
+  await t.rejects(http.fetchFor('organization 0')(url, GET), /Too many people sign in/)
+  await t.rejects(http.fetchFor('another')(url, GET), /Too many people sign in/)
+  await all.promise
+  for (const end of waiting) end()
+  for (const each of requests) t.equal((await each).status, 200)
+  const more = http.fetchFor('another')(url, GET)
+  await next.promise
+  waiting[32]?.()
+  t.equal((await more).status, 200)
+})
+
+t.test('plain HTTP only reaches this machine; failures of the connection are named', async (t) => {
+  const fetch = new ProviderHttp().fetchFor('acme')
+  await t.rejects(fetch('http://192.0.2.1/token', GET), {
+    message: 'http://192.0.2.1/token is plain HTTP; expected https',
+  })
+  const url = await listen(t, () => {})
+  const free = url.replace(/\d+$/, '1')
+  await t.rejects(fetch(`${free}/x?code=secret`, GET), { message: `${free}/x: the connection is refused` })
+})
+
+t.test('certificates are checked, and the proxy of the environment is used', async (t) => {
+  const { keyFile, certificateFile } = await provideCertificate(`${t.testdir()}/tls`, undefined)
+  const server = createTlsServer(
+    { key: readFileSync(keyFile), cert: readFileSync(certificateFile) },
+    (_, response) => void response.end('{}'),
+  )
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  t.teardown(() => {
+    server.close()
+    server.closeAllConnections()
+  })
+  const { port } = server.address() as AddressInfo
+  const fetch = new ProviderHttp().fetchFor('acme')
+  const untrusted = /the certificate is not trusted \(DEPTH_ZERO_SELF_SIGNED_CERT\)\. NODE_EXTRA_CA_CERTS/
+  await t.rejects(fetch(`https://localhost:${port}/`, GET), untrusted)
+  const proxy = await connectProxy(t)
+  await t.rejects(fetch(`https://login.example:${port}/`, GET), untrusted)
+  t.same(proxy.asked, [`login.example:${port}`])
+})
