@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import { Worker } from 'node:worker_threads'
 import { Console } from '../console/console.ts'
+import { type IngestListeners, listenersOf } from '../console/ingest-listeners.ts'
 import { offerSetupLink } from '../console/setup-offer.ts'
 import { provisionRegistry } from '../engine/admin/own-platforms.ts'
 import { answerTotals, makeAnswerCounters } from '../engine/http/answer-counters.ts'
@@ -157,7 +158,7 @@ export class Service {
     resumeRates(settings.dataDir, [keys, addresses], this.#log)
     const api = await this.#startApi(apiPort, httpTls)
     this.#hasServed = true
-    const consolePort = await this.#startConsole(httpTls)
+    const consolePort = await this.#startConsole(httpTls, listenersOf(ingestPort, syslog, tls))
     // Last, because a client may take an answer here as a sign that the service is ready.
     const metricsPort = await this.#startLocal()
     this.#accounting.start()
@@ -273,12 +274,12 @@ export class Service {
     ]
   }
 
-  async #startConsole(tls: TlsFiles | undefined): Promise<number | undefined> {
+  async #startConsole(tls: TlsFiles | undefined, ingest: IngestListeners): Promise<number | undefined> {
     const { apiAddress: address, consolePort, consoleOrigin, dataDir, http, logLevel } = this.#settings
     if (consolePort === 'off') return undefined
     const port = await claimPort('--console-port', address, consolePort)
     const data = {
-      ...{ dataDirectory: dataDir, address, port, tls, http, logLevel },
+      ...{ dataDirectory: dataDir, address, port, tls, http, logLevel, ingest },
       origin: consoleOrigin,
       secretsKeyFile: secretsKeyFile(this.#settings.secretsKeyFile, dataDir),
       limits: this.#connectionLimits(CONSOLE_DESCRIPTORS_SHARE),

@@ -22,6 +22,7 @@ const STYLES = [
   'table.css',
   'chart.css',
   'pages.css',
+  'setup.css',
   'small.css',
   'print.css',
 ]

@@ -3,6 +3,7 @@ import type { HttpImplementation } from '../engine/http/listen.ts'
 import type { FromListenerThread, ToListenerThread } from '../engine/http/listener-thread.ts'
 import type { LogLevel } from '../engine/process/log.ts'
 import type { ChangeOutcome, ChangeRequest } from './changes.ts'
+import type { IngestListeners } from './ingest-listeners.ts'
 import type { ConsoleCounterMemory } from './metrics.ts'
 
 /** The service's input to the console's thread. */
@@ -19,6 +20,7 @@ export interface ConsoleThreadData {
   readonly origin: string
   /** The file with the key of the encrypted client secrets. */
   readonly secretsKeyFile: string
+  readonly ingest: IngestListeners
   readonly logLevel: LogLevel
 }
 

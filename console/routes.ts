@@ -18,10 +18,12 @@ import { RECOMMENDATION_ROUTES } from './routes/recommendations.ts'
 import { REPORT_ROUTES } from './routes/report.ts'
 import { RETENTION_ROUTES } from './routes/retention.ts'
 import { SCAN_FREQUENCY_ROUTES } from './routes/scan-frequency.ts'
+import { SETUP_GUIDE_ROUTES } from './routes/setup-guide.ts'
 import { SIGN_IN_ROUTES } from './routes/sign-in.ts'
 import { SIGN_IN_SETTINGS_ROUTES } from './routes/sign-in-settings.ts'
 import { TOKEN_ROUTES } from './routes/tokens.ts'
 import { TRY_FILE_ROUTES } from './routes/try-file.ts'
+import { VERIFICATION_ROUTES } from './routes/verification.ts'
 
 const THEME_SECONDS = 365 * 86_400
 
@@ -45,8 +47,10 @@ export const ROUTES: readonly Route[] = [
   ...DISCOVERY_ROUTES,
   ...PLATFORM_ROUTES,
   ...INTAKE_ROUTES,
+  ...SETUP_GUIDE_ROUTES,
   ...TOKEN_ROUTES,
   ...TRY_FILE_ROUTES,
+  ...VERIFICATION_ROUTES,
   ...SCAN_FREQUENCY_ROUTES,
   ...ASSESSMENT_ROUTES,
   ...RECOMMENDATION_ROUTES,

@@ -4,6 +4,7 @@ import { SecretsKey } from '../engine/process/secrets-key.ts'
 import type { RegistryInForce } from '../engine/store/registry-in-force.ts'
 import type { Store } from '../engine/store/store.ts'
 import type { Changes } from './changes.ts'
+import type { IngestListeners } from './ingest-listeners.ts'
 import { type CheckResult, ConsoleCounters } from './metrics.ts'
 import { SignInAttempts } from './sign-in/attempts.ts'
 import { OidcClient } from './sign-in/oidc-client.ts'
@@ -21,6 +22,7 @@ export interface Site {
   readonly clock: Clock
   readonly registry: RegistryInForce
   readonly changes: Changes
+  readonly ingest: IngestListeners
   readonly passwords: PasswordHasher
   readonly attempts: SignInAttempts
   readonly counters: ConsoleCounters
@@ -45,7 +47,7 @@ export interface SiteOptions {
 }
 
 export function makeSite(
-  given: Pick<Site, 'store' | 'clock' | 'registry' | 'changes' | 'log'>,
+  given: Pick<Site, 'store' | 'clock' | 'registry' | 'changes' | 'ingest' | 'log'>,
   { origin, keyFile, trials, counters = new ConsoleCounters() }: SiteOptions,
 ): Site {
   const secrets = new SecretsKey(keyFile)

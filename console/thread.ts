@@ -19,7 +19,7 @@ await runListenerThread<ConsoleThreadData, ChangeOutcome>('the console', (data, 
   const changes = new Changes((request: ChangeRequest) => parentPort?.postMessage(request))
   const handler = consoleHandler({
     site: makeSite(
-      { store, clock: systemClock, registry: new RegistryInForce(store), changes, log },
+      { store, clock: systemClock, registry: new RegistryInForce(store), changes, ingest: data.ingest, log },
       {
         origin: data.origin,
         keyFile: data.secretsKeyFile,

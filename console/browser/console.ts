@@ -42,13 +42,22 @@ for (const output of document.querySelectorAll<HTMLOutputElement>('output[data-c
   window.addEventListener('pageshow', update)
 }
 
-/** Copies a secret or a snippet. */
+/** Copies a secret or a snippet. The button says the result, and screen readers announce it. */
 for (const button of document.querySelectorAll<HTMLButtonElement>('button[data-copies]')) {
   button.hidden = false
+  const word = button.querySelector('span') ?? button
+  const name = word.textContent ?? ''
+  let timer = 0
   button.addEventListener('click', async () => {
     const text = document.getElementById(button.dataset['copies'] ?? '')?.textContent ?? ''
-    await navigator.clipboard.writeText(text)
-    button.textContent = 'Copied'
+    word.textContent = await navigator.clipboard.writeText(text).then(
+      () => 'Copied',
+      () => 'Not copied',
+    )
+    clearTimeout(timer)
+    timer = window.setTimeout(() => {
+      word.textContent = name
+    }, 3000)
   })
 }
 
@@ -74,6 +83,49 @@ for (const field of document.querySelectorAll<HTMLInputElement>('input[data-from
   if (location.hash.length <= 1) continue
   field.value = location.hash.slice(1)
   history.replaceState(null, '', location.pathname)
+}
+
+/**
+ * Updates the live part of a page: requests the page again, and replaces the parts that differ. An
+ * XMLHttpRequest parses the page itself, which Trusted Types allow.
+ */
+const POLL_TIMEOUT_MS = 10_000
+/** After a request without an answer. */
+const RETRY_MS = 5000
+
+const live = document.querySelector<HTMLElement>('[data-poll]')
+if (live !== null) poll(live, Number(live.dataset['poll']))
+
+function poll(live: HTMLElement, afterMs: number): void {
+  const offline = live.querySelector<HTMLElement>('[data-offline]')
+  setTimeout(() => {
+    const request = new XMLHttpRequest()
+    request.open('GET', location.href)
+    request.responseType = 'document'
+    request.timeout = POLL_TIMEOUT_MS
+    request.onloadend = () => {
+      const page = request.status === 200 ? request.responseXML : null
+      const next = page?.getElementById(live.id)
+      const isUnavailable = request.status === 0 || request.status >= 500
+      // The session has ended, or the page is gone: the browser shows the reason.
+      if (!next && !isUnavailable) return location.reload()
+      if (offline !== null) offline.textContent = isUnavailable ? (offline.dataset['offline'] ?? '') : ''
+      if (page && next) update(live, page)
+      const nextMs = next ? Number(next.dataset['poll'] ?? 0) : RETRY_MS
+      if (nextMs > 0) poll(live, nextMs)
+    }
+    request.send()
+  }, afterMs)
+}
+
+/** A part with the keyboard focus stays, so that the focus does not get lost. */
+function update(live: HTMLElement, page: Document): void {
+  document.title = page.title
+  for (const part of live.querySelectorAll('[data-part]')) {
+    const next = page.getElementById(part.id)
+    if (next === null || next.innerHTML === part.innerHTML || part.contains(document.activeElement)) continue
+    part.replaceChildren(...Array.from(next.childNodes, (node) => document.importNode(node, true)))
+  }
 }
 
 /**

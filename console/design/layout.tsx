@@ -13,11 +13,13 @@ export interface DocumentProps {
   readonly class?: string
   /** The browser requests this path immediately. */
   readonly refreshTo?: string | undefined
+  /** A browser without scripts loads the page again after this time. */
+  readonly reloadSeconds?: number | undefined
   readonly children: ComponentChildren
 }
 
 /** The outermost elements of every page. */
-export function Document({ title, theme, class: name, refreshTo, children }: DocumentProps) {
+export function Document({ title, theme, class: name, refreshTo, reloadSeconds, children }: DocumentProps) {
   return (
     <html lang="en" data-theme={theme}>
       <head>
@@ -25,6 +27,11 @@ export function Document({ title, theme, class: name, refreshTo, children }: Doc
         <meta name="viewport" content="width=device-width, initial-scale=1" />
         <meta name="color-scheme" content={theme ?? 'light dark'} />
         {refreshTo !== undefined && <meta http-equiv="refresh" content={`0;url=${refreshTo}`} />}
+        {reloadSeconds !== undefined && (
+          <noscript>
+            <meta http-equiv="refresh" content={`${reloadSeconds}`} />
+          </noscript>
+        )}
         <title>{title}</title>
         <link rel="icon" href={assetPath('icon.svg')} type="image/svg+xml" />
         <link rel="stylesheet" href={assetPath('console.css')} />
@@ -48,14 +55,15 @@ export interface LayoutProps {
   readonly organization: Organization
   readonly organizations: readonly Organization[]
   readonly may: (action: Action) => boolean
+  readonly reloadSeconds?: number | undefined
   readonly children: ComponentChildren
 }
 
 /** A page for a signed-in user. */
 export function Layout(props: LayoutProps) {
-  const { title, theme, organization, children } = props
+  const { title, theme, organization, reloadSeconds, children } = props
   return (
-    <Document title={`${title} · ${organization.name}`} theme={theme} class="framed">
+    <Document title={`${title} · ${organization.name}`} theme={theme} class="framed" reloadSeconds={reloadSeconds}>
       <a class="skip" href="#content">
         Skip to content
       </a>

@@ -18,6 +18,7 @@ export const NAVIGATION: readonly NavigationGroup[] = [
     name: 'Discovery',
     entries: [
       { path: '/overview', name: 'Overview', action: 'discovery.read' },
+      { path: '/setup-guide', name: 'Setup', action: 'token.read' },
       { path: '/report', name: 'Report', action: 'discovery.read' },
       { path: '/platforms', name: 'Platforms', action: 'discovery.read' },
       { path: '/sources', name: 'Sources', action: 'source.read' },

@@ -102,10 +102,30 @@ export function Secret({ id, value }: { id: string; value: string }) {
   return (
     <div class="secret">
       <code id={id}>{value}</code>
-      <button type="button" data-copies={id} hidden>
-        Copy
-      </button>
+      <CopyButton id={id} what="the secret" />
     </div>
+  )
+}
+
+/** A command or a part of a file, with a copy button. `what` describes it for screen readers. */
+export function Snippet({ id, what, text }: { id: string; what: string; text: string }) {
+  return (
+    <div class="snippet">
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a scrollable area needs keyboard focus */}
+      <pre id={id} tabIndex={0}>
+        {text}
+      </pre>
+      <CopyButton id={id} what={what} />
+    </div>
+  )
+}
+
+/** Copies the text of an element. The browser script shows it, and says in it whether it worked. */
+function CopyButton({ id, what }: { id: string; what: string }) {
+  return (
+    <button type="button" data-copies={id} aria-live="polite" hidden>
+      <span>Copy</span> <span class="visually-hidden">{what}</span>
+    </button>
   )
 }
 

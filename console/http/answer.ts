@@ -38,6 +38,8 @@ export interface PageOptions {
   readonly cookies?: readonly string[]
   readonly showsSecret?: boolean
   readonly fields?: readonly string[]
+  /** A browser without scripts loads the page again after this time. */
+  readonly reloadSeconds?: number | undefined
 }
 
 export function pageAnswer(document: VNode, options: PageOptions = {}): PageAnswer {

@@ -89,6 +89,7 @@ export class Visit extends Guest {
       organization,
       organizations,
       may: (action) => this.may(action),
+      reloadSeconds: options.reloadSeconds,
       children: content,
     })
     return pageAnswer(document, options)

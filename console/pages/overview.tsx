@@ -56,8 +56,7 @@ function FirstSteps({ view, mayScan, mayReadTokens }: Pick<OverviewProps, 'view'
     <Card title="Three steps to the first findings">
       <ol class="lines steps">
         <Step isDone={hasToken} title="Generate a monitoring token">
-          A collector or a log sender proves with it that its events are yours.{' '}
-          {mayReadTokens && <a href="/monitoring-tokens">Monitoring tokens</a>}
+          A collector or a log sender proves with it that its events are yours.
         </Step>
         <Step isDone={isReceiving} title="Send events">
           Run a collector at the network edge, or point the syslog of a firewall, proxy or DNS server to this service.{' '}
@@ -66,9 +65,16 @@ function FirstSteps({ view, mayScan, mayReadTokens }: Pick<OverviewProps, 'view'
         <Step isDone={false} title="Scan">
           {bufferedEvents > 0
             ? `Events that wait: ${countText(bufferedEvents)}. They are in the next scan.${mayScan ? ' Scan now finds their platforms.' : ''}`
-            : 'The first scan shows the platforms here.'}
+            : 'The first scan runs some seconds after the first event, and shows the platforms here.'}
         </Step>
       </ol>
+      {mayReadTokens && (
+        <p>
+          <a class={isReceiving ? 'button' : 'button first'} href="/setup-guide">
+            Setup
+          </a>
+        </p>
+      )}
     </Card>
   )
 }

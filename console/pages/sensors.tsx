@@ -56,8 +56,8 @@ export function Sensors({ view, nowMs, mayReadTokens }: SensorsProps) {
             not appear here.
           </p>
           {mayReadTokens && (
-            <a class="button first" href="/monitoring-tokens">
-              Monitoring tokens
+            <a class="button first" href="/setup-guide">
+              Setup
             </a>
           )}
         </Empty>

@@ -84,8 +84,8 @@ export function Sources({ rows, nowMs, mayReadTokens }: SourcesProps) {
             service.
           </p>
           {mayReadTokens && (
-            <a class="button first" href="/monitoring-tokens">
-              Monitoring tokens
+            <a class="button first" href="/setup-guide">
+              Setup
             </a>
           )}
         </Empty>

@@ -14,17 +14,24 @@ import {
   secretCsvColumns,
 } from './secrets.tsx'
 
-export function Tokens(props: SecretsProps<TokenRow>) {
-  const { view, form, nowMs, mayCreate, mayRevoke, created, done } = props
+export interface TokensProps extends SecretsProps<TokenRow> {
+  readonly mayVerify: boolean
+}
+
+export function Tokens(props: TokensProps) {
+  const { view, form, nowMs, mayCreate, mayVerify, mayRevoke, created, done } = props
   const { active, ended } = view
   return (
     <>
       <PageHead title="Monitoring tokens" about="Collectors and log senders authenticate with a token">
+        <a class="button" href="/setup-guide">
+          Setup
+        </a>
         {active.length + ended.length > 0 && <CsvLink path="/monitoring-tokens" />}
       </PageHead>
       {done === 'revoked' && <Notice title="The token is revoked. Its senders are rejected from now on" />}
       <SecretNotice kind="token" created={created}>
-        For a collector, set it as <code>SVC_TOKEN</code>.
+        <a href="/setup-guide">Setup</a> says where to put it.
       </SecretNotice>
       <div class={mayCreate ? 'wide' : undefined}>
         {active.length === 0 ? (
@@ -37,7 +44,12 @@ export function Tokens(props: SecretsProps<TokenRow>) {
           </Empty>
         ) : (
           <Card title="Active tokens" note={countText(active.length)} bare>
-            <Table id="tokens" label="Active tokens" columns={tokenColumns(nowMs, mayRevoke)} rows={active} />
+            <Table
+              id="tokens"
+              label="Active tokens"
+              columns={[...tokenColumns(nowMs, mayRevoke), ...(mayVerify ? [verifyColumn] : [])]}
+              rows={active}
+            />
           </Card>
         )}
         {mayCreate && (
@@ -80,9 +92,20 @@ export function tokenColumns(nowMs: number, mayRevoke: boolean): readonly Column
       wide: true,
     },
     { ...countColumn('messages', 'Messages', ({ messages }: TokenRow) => messages), wide: true },
-    timeColumn('seen', 'Last message', nowMs, ({ lastSeenMs }) => lastSeenMs),
+    { ...timeColumn('seen', 'Last message', nowMs, ({ lastSeenMs }: TokenRow) => lastSeenMs), wide: true },
     { id: 'bindings', name: 'Bound to', csv: ({ bindings }) => bindings.join(', ') },
     ...secretCsvColumns<TokenRow>('svc_mt_', nowMs),
     ...(mayRevoke ? [revokeColumn<TokenRow>('/monitoring-tokens')] : []),
   ]
+}
+
+const verifyColumn: Column<TokenRow> = {
+  id: 'verify',
+  name: 'Verify',
+  cell: ({ id, label }) => (
+    <a class="button" href={`/monitoring-tokens/${id}/verify`} aria-label={`Verify ${label}`}>
+      Verify
+    </a>
+  ),
+  quiet: true,
 }

@@ -126,7 +126,9 @@ async function setUpAccount(guest: Guest): Promise<Answer> {
       passwordHash: joining !== undefined ? '' : await site.passwords.hash(password),
       organization: link.kind === 'setup' && link.organizationId === '' ? { name: organization, domain } : undefined,
     })
-    return await startSession(guest, used.userId, '/', used.organizationId)
+    const isNew = site.store.monitoringTokens.activeCount(used.organizationId, guest.nowMs) === 0
+    const to = link.kind === 'setup' && isNew ? '/setup-guide' : '/'
+    return await startSession(guest, used.userId, to, used.organizationId)
   } catch (error) {
     if (isFault(error, 'NOT_FOUND')) {
       return setupPage(guest, { values: new FormFields(), errors: { secret: error.message } }, 404)

@@ -7,7 +7,7 @@ export const TOKEN_ROUTES = secretRoutes({
   title: 'Monitoring tokens',
   actions: { read: 'token.read', create: 'token.generate', revoke: 'token.revoke' },
   view: tokensView,
-  content: Tokens,
+  content: (props, visit) => Tokens({ ...props, mayVerify: visit.may('token.verify') }),
   columns: tokenColumns,
   readNew: (visit) => {
     const { fields } = visit.request

@@ -14,6 +14,7 @@ const ABOUT: Readonly<Record<string, string>> = {
   '/platforms': 'Every platform of the last scan: sort, filter, search',
   '/platforms/:name': 'Why it is risky, what was seen, by how many clients, on which days; approve it here',
   '/report': 'One page for a manager, to print',
+  '/setup-guide': 'From a token over ready instructions for each sender to the first event',
   '/try-file': 'What a capture or a log would show, without storing anything',
   '/sources': 'Each log sender: format, share understood, a redacted line that was not',
   '/sensors': 'Each collector, and the traffic that it could not see',

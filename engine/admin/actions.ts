@@ -25,6 +25,7 @@ export const ACTIONS = {
   'recommendation.read': 'viewer',
   'member.read': 'member',
   'token.read': 'member',
+  'token.verify': 'member',
   'api-key.read': 'admin',
   'audit.read': 'admin',
   'file.try': 'member',

@@ -137,9 +137,13 @@ function caNote({ certificateFile }: Reach): string {
   return certificateFile === '' ? `Copy the service's CA certificate to ${CA_FILE}. ` : ''
 }
 
-function collectorSettings({ host, ingestPort, fingerprint }: Reach): string[] {
+function collectorSettings(reach: Reach): string[] {
+  return [`SVC_TOKEN_FILE=${TOKEN_FILE}`, ...endpointSettings(reach)]
+}
+
+/** The settings with which a collector finds the service. */
+export function endpointSettings({ host, ingestPort, fingerprint }: Reach): string[] {
   return [
-    `SVC_TOKEN_FILE=${TOKEN_FILE}`,
     `SVC_ENDPOINT=${host}`,
     ...(ingestPort === INGEST_PORT ? [] : [`HTTPS_PORT=${ingestPort}`]),
     ...(fingerprint === '' ? [] : [`SVC_FINGERPRINT=${fingerprint}`]),

@@ -1,17 +1,22 @@
-import { OUTCOMES, Outcome } from '../ingest/outcome.ts'
+import { OUTCOMES, Outcome, type OutcomeName } from '../ingest/outcome.ts'
 import { POLL_EVENTS_EVERY_MS } from '../limits.ts'
+import { MINUTE_MS } from '../process/clock.ts'
 import { recentSince } from '../store/recent-arrivals.ts'
 import type { StoredSource } from '../store/sources.ts'
 import type { Store } from '../store/store.ts'
 
 /** Milliseconds to wait for the first event, from the specification. */
-export const VERIFY_MS = 5 * 60 * 1000
+export const VERIFY_MS = 5 * MINUTE_MS
+/** A sender is usually started before it is verified. */
+export const VERIFY_SINCE_MS = 5 * MINUTE_MS
 /** Milliseconds to keep polling after the first events, to show further events and senders. */
 const KEEP_POLLING_MS = 3000
 
 /** What arrived from one source since the previous poll, or in the window before the first one. */
 export interface Arrival {
+  /** The last contact. */
   readonly timeMs: number
+  readonly firstSeenMs: number
   readonly tokenId: string
   readonly listener: string
   readonly address: string
@@ -22,7 +27,7 @@ export interface Arrival {
   /** Of these, events that were stored now or before. */
   readonly events: number
   /** Other messages by outcome. */
-  readonly otherwise: Readonly<Record<string, number>>
+  readonly otherwise: Readonly<Partial<Record<OutcomeName, number>>>
   /** The last message that was not understood, redacted; '' if none. */
   readonly sample: string
 }
@@ -59,13 +64,8 @@ export async function verify(
   onArrival: (arrival: Arrival) => void,
   { sinceMs, timeoutMs, signal }: VerifyOptions,
 ): Promise<Verdict> {
-  const read = (): Map<string, StoredSource> => {
-    const sources = store.environment.read(() => store.sources.ofOrganization(organizationId))
-    const wanted = sources.filter(({ tokenId }) => tokenIds.size === 0 || tokenIds.has(tokenId))
-    return new Map(
-      wanted.map((source) => [[source.tokenId, source.listener, source.address, source.host].join('\n'), source]),
-    )
-  }
+  const read = (): Map<string, StoredSource> =>
+    new Map(sourcesOf(store, organizationId, tokenIds).map((source) => [keyOf(source), source]))
   let now = read()
   let before: ReadonlyMap<string, Before> = new Map(
     Array.from(now, ([key, source]) => [key, countsBefore(source, sinceMs)]),
@@ -88,6 +88,40 @@ export async function verify(
   }
 }
 
+/**
+ * Returns what arrived since `sinceMs`, to the minute: one entry for each source with a message or
+ * another contact, such as a coverage report. Most recently active first.
+ *
+ * @param tokenIds of the organization; empty: any of its tokens.
+ */
+export function arrivalsSince(
+  store: Store,
+  organizationId: string,
+  tokenIds: ReadonlySet<string>,
+  sinceMs: number,
+): Arrival[] {
+  return sourcesOf(store, organizationId, tokenIds)
+    .filter(({ lastSeenMs }) => lastSeenMs >= sinceMs)
+    .map((source) => arrivalOf(source, countsBefore(source, sinceMs)))
+    .sort((a, b) => b.timeMs - a.timeMs || (keyOf(a) < keyOf(b) ? -1 : 1))
+}
+
+function sourcesOf(store: Store, organizationId: string, tokenIds: ReadonlySet<string>): readonly StoredSource[] {
+  return store.environment.read(() => {
+    if (tokenIds.size === 0) return store.sources.ofOrganization(organizationId)
+    return [...tokenIds].flatMap((tokenId) => store.sources.ofToken(organizationId, tokenId))
+  })
+}
+
+function keyOf({
+  tokenId,
+  listener,
+  address,
+  host,
+}: Pick<Arrival, 'tokenId' | 'listener' | 'address' | 'host'>): string {
+  return [tokenId, listener, address, host].join('\n')
+}
+
 /** What a source had sent by a time. */
 type Before = Pick<StoredSource, 'received' | 'counts'>
 
@@ -105,6 +139,7 @@ function arrivalOf(source: StoredSource, before: Before | undefined): Arrival {
   const notUnderstood = count('rejected') + count('unknown') + count('ambiguous') > 0
   return {
     timeMs: source.lastSeenMs,
+    firstSeenMs: source.firstSeenMs,
     tokenId: source.tokenId,
     listener: source.listener,
     address: source.address,

@@ -91,11 +91,13 @@ export function eventsHandler(
   return (request, response) => {
     if (request.path !== EVENTS_PATH) return refuse(response, 404, `No such path. Send events to POST ${EVENTS_PATH}`)
     if (request.method !== 'POST') return refuse(response, 405, 'Send events by POST', ['allow', 'POST'])
-    const token = admit(store, bearerToken(request))
+    const given = bearerToken(request)
+    const token = admit(store, given)
     if (token === undefined) {
       const unauthenticated = sourceOf(sources, UNATTRIBUTED, request)
       unauthenticated.receive(Date.now())
       unauthenticated.count(Outcome.unauthorized, Date.now())
+      unauthenticated.hasUnknownToken = given !== ''
       return refuseToken(response, counters)
     }
     const contentType = request.header('content-type').split(';', 1)[0]?.trim().toLowerCase() ?? ''

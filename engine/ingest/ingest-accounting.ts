@@ -13,10 +13,15 @@ const SOURCES_PER_STEP = 1000
  */
 const WAITING_MAX = 100_000
 const SOURCE_SILENT_MS = 3600 * SECOND_MS
+/**
+ * Milliseconds that the counters of a thread wait for those of other threads, to share their
+ * transaction. Short, because people wait for the first event of a sender.
+ */
+const SHARED_WRITE_MS = 100
 
 /**
- * Stores the counters of all senders about once a second: those of this thread's listener and those
- * that other threads report.
+ * Stores the counters of all senders: those of this thread's listener once a second, and those of
+ * other threads when they report them, which they do once a second.
  */
 export class IngestAccounting {
   /** Sources of the listeners in this thread. */
@@ -28,6 +33,7 @@ export class IngestAccounting {
   readonly #waiting = new Map<string, SourceDelta>()
   #rejects: Reject[] = []
   #timer: NodeJS.Timeout | undefined
+  #nextWrite: NodeJS.Timeout | undefined
   #failing = false
 
   constructor(store: Store, log: Logger) {
@@ -41,10 +47,17 @@ export class IngestAccounting {
 
   stop(): void {
     clearInterval(this.#timer)
+    this.#timer = undefined
     this.write()
   }
 
+  /** Takes the counters that another thread reports. */
   add(sources: readonly SourceDelta[], rejects: readonly Reject[]): void {
+    this.#keep(sources, rejects)
+    if (this.#timer !== undefined) this.#nextWrite ??= setTimeout(() => this.write(), SHARED_WRITE_MS)
+  }
+
+  #keep(sources: readonly SourceDelta[], rejects: readonly Reject[]): void {
     for (const delta of sources) {
       const { organizationId, tokenId, listener, address, host } = delta
       const key = `${organizationId}${tokenId} ${listener} ${address} ${host}`
@@ -56,7 +69,9 @@ export class IngestAccounting {
   }
 
   write(): void {
-    this.add(this.sources.takeDeltas(Date.now() - SOURCE_SILENT_MS), [])
+    clearTimeout(this.#nextWrite)
+    this.#nextWrite = undefined
+    this.#keep(this.sources.takeDeltas(Date.now() - SOURCE_SILENT_MS), [])
     while (this.#waiting.size > 0 || this.#rejects.length > 0) {
       const step = [...this.#waiting].slice(0, SOURCES_PER_STEP)
       const rejects = this.#rejects.slice(0, SOURCES_PER_STEP)

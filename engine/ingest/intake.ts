@@ -273,7 +273,8 @@ export class Intake {
     const source = this.sources.get(UNATTRIBUTED, origin.listener, origin.address, '')
     source.receive(this.line.referenceMs)
     source.count(Outcome.unauthorized, this.line.referenceMs)
-    this.#options.noteUnauthorized(origin, message.tokenStart !== message.tokenEnd)
+    source.hasUnknownToken = message.tokenStart !== message.tokenEnd
+    this.#options.noteUnauthorized(origin, source.hasUnknownToken)
   }
 
   #sourceOf(message: SyslogMessage, token: KnownToken, origin: Origin): Source {

@@ -61,6 +61,8 @@ export class Source {
   zoneMinutes = 0
   /** Matched messages whose time could not be parsed. */
   timesUnread = 0
+  /** The last message had a token that is unknown, revoked or expired. */
+  hasUnknownToken = false
   changed = false
   readonly #ofListener: Float64Array
   readonly #ofToken: Float64Array
@@ -215,6 +217,7 @@ function deltaOf(source: Source): SourceDelta {
     sample: source.sample,
     zoneMinutes: source.zoneMinutes,
     timesUnread: source.timesUnread,
+    hasUnknownToken: source.hasUnknownToken,
   }
   source.received = 0
   source.counts.fill(0)

@@ -67,6 +67,12 @@ export class Organizations {
     return this.#records.has(uuidBytes(id))
   }
 
+  /** Whether the service has no other organization. */
+  isOnly(id: string): boolean {
+    for (const key of this.#records.keys(Buffer.alloc(0))) if (uuidText(key) !== id) return false
+    return true
+  }
+
   /** Includes organizations with a damaged record. */
   ids(): string[] {
     return Array.from(this.#records.keys(Buffer.alloc(0)), uuidText)

@@ -30,6 +30,8 @@ export interface SourceDelta {
   readonly zoneMinutes: number
   /** Matched messages whose time could not be parsed. */
   readonly timesUnread: number
+  /** The last message had a token that is unknown, revoked or expired. */
+  readonly hasUnknownToken: boolean
 }
 
 /** A stored source with its total counts. */
@@ -74,6 +76,12 @@ export class Sources {
   /** The sources of an organization. For NO_ORGANIZATION: senders without a known token. */
   ofOrganization(organizationId: string): StoredSource[] {
     return Array.from(this.#sources.range(uuidBytes(organizationId)), ({ value }) => value)
+  }
+
+  /** The sources of one token. */
+  ofToken(organizationId: string, tokenId: string): StoredSource[] {
+    const prefix = Buffer.concat([uuidBytes(organizationId), uuidBytes(tokenId)])
+    return Array.from(this.#sources.range(prefix), ({ value }) => value)
   }
 
   /**
@@ -198,5 +206,6 @@ export function sum<Counted extends SourceDelta>(stored: Counted, delta: SourceD
     sample: delta.sample === '' ? stored.sample : delta.sample,
     zoneMinutes: delta.zoneMinutes,
     timesUnread: stored.timesUnread + delta.timesUnread,
+    hasUnknownToken: delta.hasUnknownToken,
   }
 }

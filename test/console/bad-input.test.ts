@@ -277,7 +277,10 @@ t.test('no form fails for any value', async (t) => {
       // Some forms end the session.
       const { status } = await site.signIn('owner', 'owner').post(path, fields)
       // 502: the identity provider does not answer.
-      t.ok((status >= 200 && status < 500) || status === 502, `${path} with ${JSON.stringify(value.slice(0, 20))}: ${status}`)
+      t.ok(
+        (status >= 200 && status < 500) || status === 502,
+        `${path} with ${JSON.stringify(value.slice(0, 20))}: ${status}`,
+      )
     }
   }
 })

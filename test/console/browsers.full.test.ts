@@ -68,7 +68,7 @@ async function setUp(t: Test, { page, origin, data }: Site): Promise<void> {
   t.match(await page.title(), 'Acme')
 }
 
-/** From the token to the first finding. test/console/verify… connects a real collector. */
+/** From the token to the first finding. verification.full.test.ts has a real collector. */
 async function firstFinding(t: Test, { page, origin, ingest }: Site): Promise<void> {
   await page.goto(`${origin}/monitoring-tokens`)
   await fill(page, { label: 'firewall' })

@@ -74,7 +74,14 @@ t.test('sources show arrivals, messages that were not understood, and silent sen
     all[Outcome.unknown] = unknown
     return [...all]
   }
-  const source = { organizationId: organization.id, tokenId, address: '192.0.2.1', zoneMinutes: 0, timesUnread: 0 }
+  const source = {
+    organizationId: organization.id,
+    tokenId,
+    address: '192.0.2.1',
+    zoneMinutes: 0,
+    timesUnread: 0,
+    hasUnknownToken: false,
+  }
   store.environment.write(() =>
     store.sources.add([
       {

@@ -152,7 +152,13 @@ function addArrivals(
 ): void {
   const nowMs = clock.nowMs()
   const [token] = store.monitoringTokens.ofOrganization(organization.id)
-  const base = { organizationId: organization.id, tokenId: token?.id ?? '', zoneMinutes: 0, timesUnread: 0 }
+  const base = {
+    organizationId: organization.id,
+    tokenId: token?.id ?? '',
+    zoneMinutes: 0,
+    timesUnread: 0,
+    hasUnknownToken: false,
+  }
   const deltas = Array.from({ length: sources }, (_, at): SourceDelta => {
     const counts = newCounts()
     counts[Outcome.stored] = 90

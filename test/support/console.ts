@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { loadAssets } from '../../console/assets.ts'
 import { Changes } from '../../console/changes.ts'
 import type { Route } from '../../console/http/router.ts'
+import { type IngestListeners, NO_LISTENERS } from '../../console/ingest-listeners.ts'
 import { ROUTES } from '../../console/routes.ts'
 import { consoleHandler } from '../../console/server.ts'
 import { secretHash } from '../../console/sign-in/secrets.ts'
@@ -38,6 +39,7 @@ export interface ConsoleOptions {
   /** The console knows its origin, so that passkeys work; otherwise the Host field has it. */
   readonly hasOrigin?: boolean
   readonly formPace?: BodyPace
+  readonly ingest?: IngestListeners
   readonly trials?: Partial<TrialOptions>
   readonly log?: Logger
   /** The test stores what no program would write. */
@@ -67,7 +69,7 @@ export async function serveConsole(
   const log = options.log ?? quietLog
   const handler = consoleHandler({
     site: makeSite(
-      { store, clock, registry, changes, log },
+      { store, clock, registry, changes, ingest: options.ingest ?? NO_LISTENERS, log },
       {
         origin: ownOrigin ?? '',
         keyFile: secretsKeyFile('', opened.directory),

@@ -50,3 +50,15 @@ export async function barriers(page: Page): Promise<string[]> {
     return violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(' ')}`)
   })
 }
+
+export const OWNER_PASSWORD = 'correct horse battery staple'
+
+/** Opens a setup link, and becomes the first owner. */
+export async function signUp(page: Page, link: string, name = 'ada@acme.example'): Promise<void> {
+  await page.goto(link)
+  await submit(page, 'Continue')
+  await page.type('#name', name)
+  await page.type('#password', OWNER_PASSWORD)
+  await page.type('#repeated', OWNER_PASSWORD)
+  await submit(page, 'Continue')
+}

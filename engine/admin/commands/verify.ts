@@ -1,5 +1,5 @@
 import { type Command, Option } from 'commander'
-import { MINUTE_MS, SECOND_MS } from '../../process/clock.ts'
+import { SECOND_MS } from '../../process/clock.ts'
 import { durationOption } from '../../process/duration.ts'
 import { Fault } from '../../process/error-codes.ts'
 import { isHeld } from '../../process/exclusive.ts'
@@ -7,7 +7,8 @@ import { exitStatusOf, stopSignal } from '../../process/shutdown.ts'
 import { jsonLine, printable } from '../../process/table.ts'
 import { SCANS } from '../../scan/scan-now.ts'
 import { chosen } from '../secrets.ts'
-import { type Arrival, VERIFY_MS, verify } from '../verify.ts'
+import { type Arrival, VERIFY_MS, VERIFY_SINCE_MS, verify } from '../verify.ts'
+import { insteadOf } from '../verify-instead.ts'
 import { type AdminContext, countOption, ofOrganization, sharedOptions, timeText, withStore } from './context.ts'
 
 interface Options {
@@ -17,9 +18,6 @@ interface Options {
   readonly timeout: number
   readonly json?: boolean
 }
-
-/** A sender is usually started before it is verified. */
-const SINCE_MS = 5 * MINUTE_MS
 
 /** posture-admin verify */
 export function addVerifyCommand(program: Command): void {
@@ -36,7 +34,7 @@ export function addVerifyCommand(program: Command): void {
     )
     .addOption(
       new Option('--since <duration>', 'Count also what arrived in this time before the start')
-        .default(SINCE_MS, '5m')
+        .default(VERIFY_SINCE_MS, '5m')
         .argParser(durationOption('0s', '1h')),
     )
     .addOption(
@@ -69,15 +67,17 @@ async function waitForEvents({ store, administration, clock }: AdminContext, opt
   const stop = stopSignal()
   const cancel = new AbortController()
   void stop.received.then(() => cancel.abort())
+  const sinceMs = clock.nowMs() - options.since
+  const tokenIds = new Set(wanted === undefined ? [] : [wanted.id])
   const verdict = await verify(
     store,
     organization.id,
-    new Set(wanted === undefined ? [] : [wanted.id]),
+    tokenIds,
     (arrival) => {
       const row = { ...arrival, token_label: labels.get(arrival.tokenId) ?? '' }
       process.stdout.write(`${asJson ? jsonOf(row) : arrivalLine(row)}\n`)
     },
-    { sinceMs: clock.nowMs() - options.since, timeoutMs: options.timeout * SECOND_MS, signal: cancel.signal },
+    { sinceMs, timeoutMs: options.timeout * SECOND_MS, signal: cancel.signal },
   ).finally(() => stop.forget())
 
   if (verdict.events > 0) {
@@ -88,11 +88,9 @@ async function waitForEvents({ store, administration, clock }: AdminContext, opt
     process.exitCode = exitStatusOf(await stop.received)
     return
   }
-  const why =
-    verdict.messages === 0
-      ? 'no message arrived: check the endpoint, port and token of the sender with posture-collector check, and look for senders without a known token with posture-admin ingest sources'
-      : `${verdict.messages} messages arrived, and none names an AI platform yet`
-  throw new Fault('NO_EVENTS', `no events of ${owner} within ${options.timeout} s; ${why}`)
+  const instead = insteadOf(store, organization, tokenIds, sinceMs, clock.nowMs())
+  const why = instead.map(({ found, next, sample }) => `${found}${sample === '' ? '' : ` (${sample})`}. ${next}`)
+  throw new Fault('NO_EVENTS', printable(`no events of ${owner} within ${options.timeout} s. ${why.join('. ')}`))
 }
 
 /** Without a running service, no event can arrive. */
@@ -103,7 +101,7 @@ async function assertServiceRuns(path: string): Promise<void> {
 
 type Row = Arrival & { readonly token_label: string }
 
-function jsonOf({ timeMs, tokenId, ...arrival }: Row): string {
+function jsonOf({ timeMs, firstSeenMs: _, tokenId, ...arrival }: Row): string {
   return jsonLine({ time: timeText(timeMs), token_id: tokenId, ...arrival })
 }
 

@@ -41,7 +41,15 @@ function recordsOf({ store }: TestStore, id: string): Record<string, number> {
 function source(organizationId: string, address: string): SourceDelta {
   return {
     ...{ organizationId, tokenId: organizationId, listener: 'tcp', address, host: 'fw', lastSeenMs: 1 },
-    ...{ received: 1, counts: [0, 0, 1], formats: {}, sample: '', zoneMinutes: 0, timesUnread: 0 },
+    ...{
+      received: 1,
+      counts: [0, 0, 1],
+      formats: {},
+      sample: '',
+      zoneMinutes: 0,
+      timesUnread: 0,
+      hasUnknownToken: false,
+    },
   }
 }
 

@@ -93,6 +93,7 @@ function made(t: Parameters<typeof openStore>[0], options: Parameters<typeof ope
     sample: '',
     zoneMinutes: 0,
     timesUnread: 0,
+    hasUnknownToken: false,
   }
   const reject = { ...source, timeMs: NOON, format: '', reason: 'unknown', sample: 'x' }
   store.environment.write(() => {

@@ -4,8 +4,10 @@ import { IngestAccounting } from '../../../engine/ingest/ingest-accounting.ts'
 import { Origin } from '../../../engine/ingest/origin.ts'
 import { Outcome } from '../../../engine/ingest/outcome.ts'
 import { openIntake } from '../../support/intake.ts'
+import { delta } from '../../support/sources.ts'
 import { makeOrganization, NOON, openStore, quietLog } from '../../support/store.ts'
 import { rfc5424 } from '../../support/syslog-service.ts'
+import { until } from '../../support/wait.ts'
 
 t.test('while the store cannot be written, counts wait in one row per source, and none is lost', async (t) => {
   const opened = openStore(t)
@@ -37,6 +39,20 @@ t.test('while the store cannot be written, counts wait in one row per source, an
   t.ok(rows.every(({ received, counts }) => received === SECONDS && counts[Outcome.stored] === SECONDS))
   t.ok(rows.every(({ formats }) => Object.values(formats)[0] === SECONDS))
   t.equal(accounting.lost, 0)
+})
+
+t.test('counters that another thread reports are stored without waiting for the next second', async (t) => {
+  const opened = openStore(t)
+  const { store } = opened
+  const { id: organizationId } = makeOrganization(opened, 'Acme')
+  t.intercept(globalThis, 'setInterval', { value: () => ({}) })
+  const accounting = new IngestAccounting(store, quietLog)
+  accounting.start()
+  const tokenId = '22222222-2222-4222-8222-222222222222'
+  accounting.add([delta({ organizationId, tokenId, counts: { stored: 1 } })], [])
+  t.equal(store.sources.ofOrganization(organizationId).length, 0, 'they wait for other threads')
+  await until('the row is stored', () => store.sources.ofOrganization(organizationId).length === 1)
+  accounting.stop()
 })
 
 t.test('ingest file stores no rows of an organization that was removed while it read', async (t) => {

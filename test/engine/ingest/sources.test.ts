@@ -164,6 +164,7 @@ function delta(index: number, more: Partial<SourceDelta> = {}): SourceDelta {
     sample: '',
     zoneMinutes: 0,
     timesUnread: 0,
+    hasUnknownToken: false,
     ...more,
   }
 }
@@ -184,6 +185,7 @@ t.test('stored sources add up and are limited; removed ones stay in the sums', a
       formats: { 'proxy-native': 2, other: 1 },
       sample: 'x',
       timesUnread: 5,
+      hasUnknownToken: false,
       firstSeenMs: NOW + 1,
     },
   ])

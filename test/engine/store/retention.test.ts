@@ -21,6 +21,7 @@ function source(organizationId: string, address: string, lastSeenMs: number): So
     sample: '',
     zoneMinutes: 0,
     timesUnread: 0,
+    hasUnknownToken: false,
   }
 }
 

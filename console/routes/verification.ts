@@ -1,0 +1,27 @@
+import { Fault } from '../../engine/process/error-codes.ts'
+import type { MonitoringToken } from '../../engine/store/monitoring-tokens.ts'
+import { redirect } from '../http/answer.ts'
+import { page, type Route } from '../http/router.ts'
+import type { Visit } from '../http/visit.ts'
+import { reloadSeconds, Verification, verificationTitle } from '../pages/verification.tsx'
+import { startOf, verificationView } from '../views/verification.ts'
+
+export const VERIFICATION_ROUTES: readonly Route[] = [
+  page('/monitoring-tokens/:id/verify', 'token.verify', (visit, { id }) => {
+    const token = tokenOf(visit, id)
+    const startedMs = startOf(visit.request.query, visit.nowMs)
+    // Without a start in the query, a new verification begins.
+    if (startedMs === undefined) return redirect(`/monitoring-tokens/${id}/verify?started=${visit.nowMs}`)
+    const view = verificationView(visit, token, startedMs)
+    return visit.page(verificationTitle(view), '/monitoring-tokens', Verification({ view, nowMs: visit.nowMs }), {
+      reloadSeconds: reloadSeconds(view),
+    })
+  }),
+]
+
+/** @throws Fault NOT_FOUND, also for a token of another organization. */
+export function tokenOf({ site, organization }: Visit, id: string): MonitoringToken {
+  const token = site.store.monitoringTokens.ofOrganization(organization.id).find((each) => each.id === id)
+  if (token === undefined) throw new Fault('NOT_FOUND', 'There is no such token')
+  return token
+}
