@@ -9,7 +9,7 @@ import { makeOrganization } from '../support/store.ts'
 const UNLINKED: Readonly<Record<string, string>> = {
   'POST /setup/account': 'the form that answers POST /setup',
   'GET /setup-guide/certificate.pem': 'linked if the ingest ports have a self-signed certificate',
-  'GET /sign-in/callback': 'where the identity provider sends the browser',
+  'GET /sign-in/callback/:organization': 'where the identity provider sends the browser',
   'POST /sign-in-settings/edit': 'asks for a confirmation, if the last one is too old, before the form',
   'POST /sign-in/confirm': 'a confirmation by the identity provider',
   'GET /sign-in/continue': 'what follows that confirmation',
