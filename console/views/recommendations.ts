@@ -32,7 +32,10 @@ export interface RecommendationsView {
 /** The value of the filter for recommendations without an owner. No name is a single hyphen. */
 export const NO_OWNER = '-'
 
-/** The organization's recommendations, filtered and paged by the query's `status`, `framework`, `owner` and `page`. */
+/**
+ * The organization's recommendations, filtered and paged by the query's `status`, `framework`,
+ * `owner` and `page`.
+ */
 export function recommendationsView(
   { site, organization }: Visit,
   query: URLSearchParams,

@@ -126,6 +126,15 @@ t.test('a log shows messages by outcome and redacted samples', async (t) => {
   }
 })
 
+t.test('a log in no known format says which logs to try, and lines above 64 KiB are explained', async (t) => {
+  const { signIn } = await serveConsole(t)
+  const file = Buffer.from(`${'x'.repeat(70_000)}\nlink is up\n`)
+  const { text } = await signIn('ada@acme.example', 'member').postFile('/try-file', file, 'unknown.log')
+  t.match(text, /Next: try another log.*href="\/setup-guide"/s)
+  t.notMatch(text, /Next: send this log/)
+  t.match(text, /Some messages are too long.*64 KiB.*1 of 2/s)
+})
+
 t.test('the own platforms of the organization count, those of others do not', async (t) => {
   const site = await serveConsole(t)
   addOwnPlatform(site)
