@@ -4,6 +4,7 @@ import { Console } from '../console/console.ts'
 import { type IngestListeners, listenersOf } from '../console/ingest-listeners.ts'
 import { offerSetupLink } from '../console/setup-offer.ts'
 import { provisionRegistry } from '../engine/admin/own-platforms.ts'
+import { answerTotals, makeAnswerCounters } from '../engine/http/answer-counters.ts'
 import { type Certificate, provideCertificate, type TlsFiles } from '../engine/http/certificate.ts'
 import { CertificateWatch } from '../engine/http/certificate-watch.ts'
 import {
@@ -50,7 +51,7 @@ import { SERVICE_WIDE } from '../engine/store/own-platforms.ts'
 import { RegistryInForce } from '../engine/store/registry-in-force.ts'
 import { Store } from '../engine/store/store.ts'
 import { changedSettings, type ServiceSettings } from './config.ts'
-import { apiRows, makeCounters } from './counters.ts'
+import { apiRows } from './counters.ts'
 import { Health } from './health.ts'
 import { KeyUseWriter } from './key-uses.ts'
 import { openApiAnswer } from './openapi.ts'
@@ -113,7 +114,7 @@ export class Service {
   /** @throws Fault of the store; see Store. */
   constructor(settings: ServiceSettings, log: Logger) {
     this.#settings = settings
-    this.#apiCounters = makeCounters(settings.apiThreads)
+    this.#apiCounters = makeAnswerCounters(settings.apiThreads)
     this.#connections = {
       api: makeConnectionCounters(settings.apiThreads),
       console: makeConnectionCounters(1),
@@ -310,12 +311,12 @@ export class Service {
       return undefined
     })
     const ingest = ingestRows(this.#acceptor, this.#batches, this.#accounting, syslog)
-    return [...ingest, ...scanRows(this.#schedule), ...this.#apiRows()]
+    return [...ingest, ...scanRows(this.#schedule), ...this.#apiRows(), ...(this.#console?.metricRows() ?? [])]
   }
 
   #apiRows(): MetricRow[] {
     const { keys, addresses } = this.#rateTables
-    const rows = apiRows(this.#apiCounters, { keys: tableFull(keys), addresses: tableFull(addresses) })
+    const rows = apiRows(answerTotals(this.#apiCounters), { keys: tableFull(keys), addresses: tableFull(addresses) })
     return [...rows, ...connectionRows(this.#connections)]
   }
 

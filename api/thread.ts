@@ -1,4 +1,5 @@
 import { parentPort } from 'node:worker_threads'
+import { answerCountersOf } from '../engine/http/answer-counters.ts'
 import { type ConnectionLimits, connectionCountersOf } from '../engine/http/connections.ts'
 import type { HttpImplementation } from '../engine/http/listen.ts'
 import { type FromListenerThread, runListenerThread } from '../engine/http/listener-thread.ts'
@@ -6,7 +7,6 @@ import type { LogLevel } from '../engine/process/log.ts'
 import type { KeyUse } from '../engine/store/key-uses.ts'
 import { Store } from '../engine/store/store.ts'
 import { AccessLog } from './access-log.ts'
-import { countersOf } from './counters.ts'
 import type { OpenApiAnswer } from './document.ts'
 import { RecentKeyUses } from './key-uses.ts'
 import { RateLimit } from './rate-limit.ts'
@@ -49,7 +49,7 @@ await runListenerThread<ApiThreadData>('an API thread', (data, log) => {
     if (uses.length > 0) parentPort?.postMessage(message)
   }
   const timer = setInterval(reportUses, REPORT_USES_EVERY_MS)
-  const { onAnswer: countAnswer, onAnswerAborted } = countersOf(data.counters, data.number)
+  const { onAnswer: countAnswer, onAnswerAborted } = answerCountersOf(data.counters, data.number)
   const accessLog = data.accessLog === 0 ? undefined : new AccessLog(log, data.accessLog, isKnownPath)
   return {
     http: data.http,

@@ -1,6 +1,6 @@
 import { type ChildProcess, execFileSync, fork, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { cpSync, existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { availableParallelism, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -56,12 +56,16 @@ export async function run({ toy }: { toy: boolean }): Promise<void> {
     const directory = mkdtempSync(join(tmpdir(), 'posture-bench-'))
     try {
       const data = await makeApiData(join(directory, 'data'), store)
+      cpSync(data.directory, copyOf(data).directory, { recursive: true })
       for (const tls of [false, true]) await compareServers(directory, data, { ...sizes, tls, toy })
     } finally {
       rmSync(directory, { recursive: true })
     }
   }
 }
+
+/** Two services cannot use one data directory. */
+const copyOf = (data: ApiData): ApiData => ({ ...data, directory: `${data.directory}-2` })
 
 interface Sizes {
   readonly rounds: number
@@ -76,7 +80,8 @@ async function compareServers(directory: string, data: ApiData, { rounds, second
   const contenders: Contender[] = []
   try {
     contenders.push(
-      await ours(data, tls),
+      await ours('ours', data, tls, ['--console-port', '0']),
+      await ours(WITHOUT_CONSOLE, copyOf(data), tls, ['--console-port', 'off']),
       await child(BARE, BARE_NAME, data, files),
       await child(BARE, `the same with ${data.organizations} bodies in turn`, data, files, [`${data.organizations}`]),
     )
@@ -134,8 +139,10 @@ function report(
 
 const BARE = new URL('./peers/bare-uws.js', import.meta.url)
 const BARE_NAME = 'a bare uWebSockets.js route'
+const WITHOUT_CONSOLE = 'the same without its console'
 const FASTIFY_NAME = 'fastify 5.6.2 over better-sqlite3'
 const AIMS: Readonly<Record<string, Aims>> = {
+  [WITHOUT_CONSOLE]: { times: 0.98 },
   [BARE_NAME]: { times: 0.85, p99: 2 },
   [FASTIFY_NAME]: { times: 4 },
   [NGINX_NAME]: { times: 1 },
@@ -143,17 +150,17 @@ const AIMS: Readonly<Record<string, Aims>> = {
 
 const SERVICE = fileURLToPath(new URL('../api/main.js', import.meta.url))
 
-async function ours({ directory }: ApiData, tls: boolean): Promise<Contender> {
+async function ours(name: string, { directory }: ApiData, tls: boolean, more: readonly string[]): Promise<Contender> {
   const off = ['ingest-port', 'syslog-tls', 'syslog-tcp', 'syslog-udp', 'metrics-port'].flatMap((name) => [
     `--${name}`,
     'off',
   ])
-  const loopback = ['--api-address', '127.0.0.1', '--api-port', '0', '--console-port', 'off', '--api-threads', '1']
+  const loopback = ['--api-address', '127.0.0.1', '--api-port', '0', '--api-threads', '1', ...more]
   const service = fork(SERVICE, ['--data-dir', directory, ...loopback, ...off, ...(tls ? [] : ['--plain-http'])], {
     env: { PATH: process.env['PATH'], LOG_LEVEL: 'ERROR' },
   })
   const [{ apiPort }] = (await once(service, 'message')) as [{ apiPort: number }]
-  return running('ours', service, `${tls ? 'https' : 'http'}://127.0.0.1:${apiPort}/api/v1/discovery`)
+  return running(name, service, `${tls ? 'https' : 'http'}://127.0.0.1:${apiPort}/api/v1/discovery`)
 }
 
 async function child(

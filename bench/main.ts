@@ -12,6 +12,7 @@ const BENCHMARKS: Readonly<Record<string, () => Promise<{ run(options: { toy: bo
   ingest: () => import('./ingest.ts'),
   scan: () => import('./scan.ts'),
   api: () => import('./api.ts'),
+  console: () => import('./console.ts'),
   release: () => import('./release.ts'),
   'ingest-memory': () => import('./ingest-memory.ts'),
 }

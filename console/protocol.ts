@@ -4,6 +4,7 @@ import type { FromListenerThread, ToListenerThread } from '../engine/http/listen
 import type { LogLevel } from '../engine/process/log.ts'
 import type { ChangeOutcome, ChangeRequest } from './changes.ts'
 import type { IngestListeners } from './ingest-listeners.ts'
+import type { ConsoleCounterMemory } from './metrics.ts'
 
 /** The service's input to the console's thread. */
 export interface ConsoleThreadData {
@@ -14,6 +15,7 @@ export interface ConsoleThreadData {
   readonly http: HttpImplementation
   readonly limits: ConnectionLimits
   readonly connections: SharedArrayBuffer
+  readonly counters: ConsoleCounterMemory
   /** The public origin; '' if the Host field has it. */
   readonly origin: string
   /** The file with the key of the encrypted client secrets. */

@@ -1,5 +1,5 @@
 import { ACTIONS } from '../engine/admin/actions.ts'
-import type { BodyEnd, HttpHandler, HttpRequest, HttpResponse } from '../engine/http/port.ts'
+import type { BodyEnd, BodyPace, HttpHandler, HttpRequest, HttpResponse } from '../engine/http/port.ts'
 import { Fault, type FaultCode } from '../engine/process/error-codes.ts'
 import { logFailure } from '../engine/process/failure.ts'
 import type { Logger } from '../engine/process/log.ts'
@@ -27,10 +27,12 @@ export interface ConsoleParts {
   readonly origin: string
   readonly scheme: 'https' | 'http'
   readonly log: Logger
+  /** The minimum rate of a form's body; tests shorten it. */
+  readonly formPace?: BodyPace
 }
 
 /** Minimum rate of a form's body. */
-const FORM_PACE = { graceMs: 10_000, bytesPerSecondMin: 1024 }
+const FORM_PACE: BodyPace = { graceMs: 10_000, bytesPerSecondMin: 1024 }
 /** The rest of the body is not read, so the connection cannot be reused. */
 const CLOSE = ['connection', 'close'] as const
 
@@ -66,8 +68,12 @@ class ConsoleServer {
     const { origin, scheme } = this.#parts
     const facts = factsOf(request, originOf(request, origin, scheme))
     const gzip = /\bgzip\b/.test(request.header('accept-encoding'))
-    const send: Send = (answer, fields = []) =>
+    const beganMs = performance.now()
+    const send: Send = (answer, fields = []) => {
       sendAnswer(response, answer, { gzip, bodyOmitted: method === 'HEAD', fields })
+      // Forms wait for their body and for passwords.
+      if (isRead && answer.kind !== 'redirect') this.#parts.site.counters.notePage(performance.now() - beganMs)
+    }
     const found = isRead || method === 'POST' ? this.#router.find(isRead ? 'GET' : 'POST', path) : undefined
     if (found === undefined) return this.#sendUnknown(facts, send)
     if (method === 'POST') return this.#post(found, facts, request, response, send)
@@ -99,7 +105,7 @@ class ConsoleServer {
       const message = 'The form was not sent as application/x-www-form-urlencoded'
       return send(this.#refused(before, { status: 415, message }))
     }
-    const body = await request.body(found.route.bodyBytesMax ?? FORM_BYTES_MAX, FORM_PACE)
+    const body = await request.body(found.route.bodyBytesMax ?? FORM_BYTES_MAX, this.#parts.formPace ?? FORM_PACE)
     if (body === 'aborted') return
     if (body === 'too large') {
       return send(this.#refused(before, { status: 413, message: 'The form is too large' }), CLOSE)

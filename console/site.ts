@@ -5,6 +5,7 @@ import type { RegistryInForce } from '../engine/store/registry-in-force.ts'
 import type { Store } from '../engine/store/store.ts'
 import type { Changes } from './changes.ts'
 import type { IngestListeners } from './ingest-listeners.ts'
+import { type CheckResult, ConsoleCounters } from './metrics.ts'
 import { SignInAttempts } from './sign-in/attempts.ts'
 import { OidcClient } from './sign-in/oidc-client.ts'
 import { FlowCookies } from './sign-in/oidc-flow.ts'
@@ -24,6 +25,7 @@ export interface Site {
   readonly ingest: IngestListeners
   readonly passwords: PasswordHasher
   readonly attempts: SignInAttempts
+  readonly counters: ConsoleCounters
   /** Encrypts and decrypts client secrets. */
   readonly secrets: SecretsKey
   readonly oidc: OidcClient
@@ -41,18 +43,21 @@ export interface SiteOptions {
   /** The file with the key of encrypted client secrets. */
   readonly keyFile: string
   readonly trials: TrialOptions
+  readonly counters?: ConsoleCounters
 }
 
 export function makeSite(
   given: Pick<Site, 'store' | 'clock' | 'registry' | 'changes' | 'ingest' | 'log'>,
-  { origin, keyFile, trials }: SiteOptions,
+  { origin, keyFile, trials, counters = new ConsoleCounters() }: SiteOptions,
 ): Site {
   const secrets = new SecretsKey(keyFile)
   const relyingParty = relyingPartyOf(origin)
+  const note = (result: CheckResult): void => counters.noteCheck(result)
   return {
     ...given,
-    passwords: new PasswordHasher(),
-    attempts: new SignInAttempts(),
+    counters,
+    passwords: new PasswordHasher(note),
+    attempts: new SignInAttempts(note),
     secrets,
     oidc: new OidcClient(secrets, given.clock),
     flows: new FlowCookies(),

@@ -1,4 +1,5 @@
 import { parentPort } from 'node:worker_threads'
+import { answerCountersOf } from '../engine/http/answer-counters.ts'
 import { connectionCountersOf } from '../engine/http/connections.ts'
 import { runListenerThread } from '../engine/http/listener-thread.ts'
 import { systemClock } from '../engine/process/clock.ts'
@@ -6,6 +7,7 @@ import { RegistryInForce } from '../engine/store/registry-in-force.ts'
 import { Store } from '../engine/store/store.ts'
 import { loadAssets } from './assets.ts'
 import { type ChangeOutcome, type ChangeRequest, Changes } from './changes.ts'
+import { ConsoleCounters } from './metrics.ts'
 import type { ConsoleThreadData } from './protocol.ts'
 import { ROUTES } from './routes.ts'
 import { consoleHandler } from './server.ts'
@@ -18,7 +20,12 @@ await runListenerThread<ConsoleThreadData, ChangeOutcome>('the console', (data, 
   const handler = consoleHandler({
     site: makeSite(
       { store, clock: systemClock, registry: new RegistryInForce(store), changes, ingest: data.ingest, log },
-      { origin: data.origin, keyFile: data.secretsKeyFile, trials: { log } },
+      {
+        origin: data.origin,
+        keyFile: data.secretsKeyFile,
+        trials: { log },
+        counters: new ConsoleCounters(data.counters),
+      },
     ),
     routes: ROUTES,
     assets: loadAssets(),
@@ -34,6 +41,7 @@ await runListenerThread<ConsoleThreadData, ChangeOutcome>('the console', (data, 
       ...(tls ? { tls } : {}),
       limits: data.limits,
       connectionCounters: connectionCountersOf(data.connections),
+      ...answerCountersOf(data.counters.answers),
     },
     onMessage: (outcome) => changes.settle(outcome),
     close: () => store.close(),

@@ -4,12 +4,16 @@ import type { Clock } from '../engine/process/clock.ts'
 import { Fault, plainFault } from '../engine/process/error-codes.ts'
 import { logFailure } from '../engine/process/failure.ts'
 import type { Logger } from '../engine/process/log.ts'
+import type { LabeledValue } from '../engine/process/metrics.ts'
 import { SERVICE_WIDE } from '../engine/store/own-platforms.ts'
 import type { RegistryInForce } from '../engine/store/registry-in-force.ts'
 import type { Store } from '../engine/store/store.ts'
-import { runAccountCommand } from './account-commands.ts'
+import { ACCOUNT_COMMANDS, runAccountCommand } from './account-commands.ts'
 import type { ChangeOutcome, ChangeRequest } from './changes.ts'
 import { COMMANDS, type CommandContext } from './commands.ts'
+
+const COMMAND_NAMES = [...Object.keys(COMMANDS), ...Object.keys(ACCOUNT_COMMANDS)]
+const RESULTS = ['changed', 'refused', 'failed'] as const
 
 /** Makes the changes of the console's thread, in the writing thread. */
 export class ConsoleWriter {
@@ -17,6 +21,7 @@ export class ConsoleWriter {
   readonly #registry: RegistryInForce
   readonly #clock: Clock
   readonly #log: Logger
+  readonly #counts = new Map<string, number>()
 
   constructor(store: Store, registry: RegistryInForce, clock: Clock, log: Logger) {
     this.#store = store
@@ -26,6 +31,23 @@ export class ConsoleWriter {
   }
 
   make(request: ChangeRequest): ChangeOutcome {
+    const outcome = this.#outcome(request)
+    const result = outcome.kind === 'changed' ? 'changed' : outcome.fault === undefined ? 'failed' : 'refused'
+    const key = `${request.command} ${result}`
+    this.#counts.set(key, (this.#counts.get(key) ?? 0) + 1)
+    return outcome
+  }
+
+  /** The number of changes by command and result. */
+  counts(): LabeledValue[] {
+    return COMMAND_NAMES.flatMap((command) =>
+      RESULTS.map((result) => {
+        return { labels: { command, result }, value: this.#counts.get(`${command} ${result}`) ?? 0 }
+      }),
+    )
+  }
+
+  #outcome(request: ChangeRequest): ChangeOutcome {
     const { id, command } = request
     try {
       return { kind: 'changed', id, result: this.#run(request) }

@@ -42,7 +42,7 @@ export function RetentionPage({ retention, form, preview, maySet, done }: Retent
       )}
       <div class="wide">
         <Card title="Days to keep">
-          <form class="stack" method="post" action={PATH}>
+          <form class="stack" method={maySet ? 'post' : 'get'} action={PATH}>
             <FormError form={form} />
             {KINDS.map(([name, , label, about]) => (
               <Field

@@ -1,5 +1,6 @@
 import { isIP } from 'node:net'
 import { MINUTE_MS } from '../../engine/process/clock.ts'
+import type { CheckResult } from '../metrics.ts'
 
 export const WINDOW_MS = 15 * MINUTE_MS
 /**
@@ -43,6 +44,12 @@ export type Verdict =
  */
 export class SignInAttempts {
   readonly #failures = new Map<string, number[]>()
+  readonly #note: (result: CheckResult) => void
+
+  /** @param note called for each attempt that is not allowed */
+  constructor(note: (result: CheckResult) => void = () => {}) {
+    this.#note = note
+  }
 
   begin({ name, address, trustedBrowser }: Attempt, nowMs: number): Verdict {
     const limits: readonly (readonly [key: string, max: number])[] =
@@ -72,7 +79,10 @@ export class SignInAttempts {
       const [oldest] = times.slice(-max)
       if (times.length >= max && oldest !== undefined) waitMs = Math.max(waitMs, oldest + WINDOW_MS - nowMs)
     }
-    if (waitMs > 0) return { allowed: false, retryAfterSeconds: Math.ceil(waitMs / 1000) }
+    if (waitMs > 0) {
+      this.#note('rate_limited')
+      return { allowed: false, retryAfterSeconds: Math.ceil(waitMs / 1000) }
+    }
     for (const [key] of limits) this.#add(key, nowMs)
     return {
       allowed: true,

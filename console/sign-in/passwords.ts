@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { hash, verify } from '@node-rs/argon2'
 import { OverloadError } from '../changes.ts'
+import type { CheckResult } from '../metrics.ts'
 import { isCommonPassword } from './common-passwords.ts'
 
 /**
@@ -44,6 +45,12 @@ export class PasswordHasher {
   #last: Promise<unknown> = Promise.resolve()
   #waiting = 0
   #dummy: Promise<string> | undefined
+  readonly #note: (result: CheckResult) => void
+
+  /** @param note called with the result of each check */
+  constructor(note: (result: CheckResult) => void = () => {}) {
+    this.#note = note
+  }
 
   /** @throws OverloadError if too many hashes are queued. */
   hash(password: string): Promise<string> {
@@ -57,6 +64,17 @@ export class PasswordHasher {
    * @throws OverloadError if too many hashes are queued.
    */
   async verify(stored: string | undefined, password: string): Promise<boolean> {
+    try {
+      const matches = await this.#matches(stored, password)
+      this.#note(matches ? 'correct' : 'wrong')
+      return matches
+    } catch (error) {
+      if (error instanceof OverloadError) this.#note('overloaded')
+      throw error
+    }
+  }
+
+  async #matches(stored: string | undefined, password: string): Promise<boolean> {
     if (Buffer.byteLength(password) > PASSWORD_BYTES_MAX) return false
     const known = stored === undefined || stored === '' ? undefined : stored
     this.#dummy ??= hash(randomBytes(16).toString('hex'), ARGON2ID)

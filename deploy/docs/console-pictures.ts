@@ -1,79 +1,146 @@
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { Readable } from 'node:stream'
 import { fileURLToPath } from 'node:url'
 import type { Page } from 'puppeteer-core'
+import { DAY_MS, HOUR_MS } from '../../engine/process/clock.ts'
+import { runScan } from '../../engine/scan/scan-runner.ts'
+import { serveConsole, type TestConsole } from '../../test/support/console.ts'
+import { crawl, routesOf } from '../../test/support/console-crawl.ts'
+import { plainWords, populate, type Words } from '../../test/support/console-data.ts'
+import { Sender } from '../../test/support/store.ts'
 import { openWebBrowser } from '../../test/support/web-browser.ts'
+import { PICTURES, pictureOf } from './console.ts'
 
 /*
- * Takes pictures of the web console with the data of `npm start`, in Chromium:
- * docs/images/console*-light.png and console*-dark.png.
+ * Takes pictures of every page of the console in Chromium, with sample data: each in the light
+ * theme; the pages that guides show also in the dark theme or on a phone. WebP of this quality is a
+ * third of the size of PNG.
  */
-const REPOSITORY = new URL('../../../', import.meta.url)
-const DEMO = fileURLToPath(new URL('../demo.js', import.meta.url))
-const DEMO_READY = 'serving until Ctrl-C'
-const VIEWPORT = { width: 1280, height: 800 }
-const OWNER = 'ada@demo.example'
-const PASSWORD = 'correct horse battery staple'
-/** File names by the path of the page. */
-const PICTURES = { '/': 'console', '/platforms': 'console-platforms' } as const
+const FOLDER = fileURLToPath(new URL(`../../../${PICTURES}`, import.meta.url))
+const QUALITY = 80
+const DESKTOP = { width: 1280, height: 800 }
+const PHONE = { width: 390, height: 844 }
+const ALSO_DARK: ReadonlySet<string> = new Set(['/overview', '/platforms', '/platforms/:name'])
+const ALSO_ON_PHONE: ReadonlySet<string> = new Set(['/overview', '/platforms'])
 
-/** The setup link that the demo prints. Rejects if the demo ends first. */
-async function setupLink(output: Readable): Promise<string> {
-  let text = ''
-  for await (const chunk of output.setEncoding('utf8').iterator({ destroyOnReturn: false })) {
-    text += chunk as string
-    const [link] = /https:\/\/\S+\/setup#\S+/.exec(text) ?? []
-    if (link !== undefined && text.includes(DEMO_READY)) return link
+/** The sample data in words that readers expect. */
+const NAMES: Readonly<Record<string, string>> = {
+  owner: 'ada@acme.example',
+  'other viewer': 'vic@acme.example',
+  'other member': 'mia@acme.example',
+  'other admin': 'ann@acme.example',
+  'other owner': 'olga@acme.example',
+  invited: 'ines@acme.example',
+  dashboard: 'Grafana',
+  report: 'Weekly report',
+  laptop: 'Laptop',
+  'security team': 'Security team',
+  'revoked key': 'Trial',
+  firewalls: 'Firewalls',
+  'unused token': 'Branch Hamburg',
+  'revoked token': 'Old proxy',
+  'Own platform': 'Acme Assistant',
+  Spring: 'Spring 2026',
+  Summer: 'Summer 2026',
+  Autumn: 'Autumn 2026',
+  Evidence: 'Not in place yet',
+}
+/** Names that clients used, with the number of clients per day. */
+const USES: readonly (readonly [name: string, clients: number])[] = [
+  ['chatgpt.com', 34],
+  ['claude.ai', 21],
+  ['gemini.google.com', 17],
+  ['chat.deepseek.com', 9],
+  ['www.perplexity.ai', 8],
+  ['huggingface.co', 6],
+  ['suno.com', 3],
+  ['character.ai', 2],
+]
+const DAYS = 21
+
+function sampleWords(): Words {
+  const words = plainWords()
+  const hosts = ['fw-berlin-01', 'proxy-01', 'dns-02']
+  let host = 0
+  return { ...words, text: (what) => NAMES[what] ?? what, host: () => `${hosts[host++ % hosts.length]}.acme.example` }
+}
+
+/** Three weeks of use, less at weekends, with a scan a week ago. */
+function addUse(site: TestConsole): void {
+  const { store, clock, organization, registry } = site
+  const sender = new Sender()
+  const nowMs = clock.nowMs()
+  for (let ago = DAYS; ago >= 0; ago--) {
+    const timeMs = nowMs - ago * DAY_MS - HOUR_MS
+    const weekday = new Date(timeMs).getUTCDay()
+    const share = (weekday === 0 || weekday === 6 ? 0.3 : 1) * (0.6 + (0.4 * (DAYS - ago)) / DAYS)
+    clock.set(timeMs)
+    const events = USES.flatMap(([name, clients], at) =>
+      // The last ones are new this week.
+      at >= 6 && ago > 5
+        ? []
+        : Array.from({ length: Math.max(1, Math.round(clients * share)) }, (_, client) =>
+            sender.event(name, timeMs, { client: `198.51.100.${client + 1}`, count: 1 + ((client * 7 + at) % 23) }),
+          ),
+    )
+    store.environment.write(() => store.buffer.append(organization.id, events))
+    if (ago % 7 === 0) runScan(store, registry, organization.id, 'schedule', clock)
   }
-  throw new Error(`npm start ended early: ${text}`)
+  clock.set(nowMs)
 }
 
-/** Submits the form of the page, and waits for the next page. */
-async function submit(page: Page): Promise<void> {
-  await Promise.all([page.waitForNavigation(), page.click('main form button')])
+async function takePicture(page: Page, name: string): Promise<void> {
+  await page.screenshot({ path: join(FOLDER, `${name}.webp`) as `${string}.webp`, type: 'webp', quality: QUALITY })
 }
 
-/** Creates the first owner, who is signed in afterwards. */
-async function signIn(page: Page, link: string): Promise<void> {
-  await page.goto(link)
-  await submit(page)
-  await page.type('#name', OWNER)
-  await page.type('#password', PASSWORD)
-  await page.type('#repeated', PASSWORD)
-  await submit(page)
-}
-
-async function takePictures(page: Page, origin: string): Promise<void> {
-  await page.setViewport(VIEWPORT)
-  for (const theme of ['light', 'dark'] as const) {
-    await page.emulateMediaFeatures([{ name: 'prefers-color-scheme', value: theme }])
-    for (const [path, name] of Object.entries(PICTURES)) {
-      await page.goto(origin + path)
-      const file = fileURLToPath(new URL(`docs/images/${name}-${theme}.png`, REPOSITORY))
-      await page.screenshot({ path: file as `${string}.png` })
+async function takePictures(site: TestConsole, page: Page, paths: ReadonlyMap<string, string>): Promise<void> {
+  for (const [route, path] of paths) {
+    const name = pictureOf(route)
+    await page.setViewport(DESKTOP)
+    await page.emulateMediaFeatures([{ name: 'prefers-color-scheme', value: 'light' }])
+    await page.goto(site.origin + path)
+    await takePicture(page, `${name}-light`)
+    if (ALSO_DARK.has(route)) {
+      await page.emulateMediaFeatures([{ name: 'prefers-color-scheme', value: 'dark' }])
+      await takePicture(page, `${name}-dark`)
+    }
+    if (ALSO_ON_PHONE.has(route)) {
+      await page.emulateMediaFeatures([{ name: 'prefers-color-scheme', value: 'light' }])
+      await page.setViewport(PHONE)
+      await takePicture(page, `${name}-phone`)
     }
   }
 }
 
+/** One path of each page of a crawl, by its route. */
+function onePathEach(crawled: Awaited<ReturnType<typeof crawl>>): Map<string, string> {
+  const paths = new Map<string, string>()
+  for (const [route, found] of routesOf(crawled)) {
+    const [method, pattern = ''] = route.split(' ')
+    const path = found.find((each) => each.includes('DeepSeek')) ?? found[0] ?? ''
+    const answer = crawled.answers.get(path)
+    const isPage = answer?.status === 200 && String(answer.headers['content-type']).startsWith('text/html')
+    if (method === 'GET' && isPage) paths.set(pattern, path.split('?')[0] ?? '')
+  }
+  return paths
+}
+
 const directory = mkdtempSync(join(tmpdir(), 'console-pictures-'))
-const ports = ['--api-port', '0', '--console-port', '0', '--ingest-port', '0', '--syslog-port', 'off']
-const demo = spawn(process.execPath, [DEMO, '--data-dir', directory, ...ports], {
-  stdio: ['ignore', 'pipe', 'inherit'],
-})
-const ended = once(demo, 'exit')
 const cleanups: (() => unknown)[] = []
+const t = { testdir: () => directory, teardown: (work: () => unknown) => cleanups.unshift(work) }
 try {
-  const link = await setupLink(demo.stdout)
-  const { page } = await openWebBrowser({ teardown: (work) => cleanups.push(work) }, 'chrome')
-  await signIn(page, link)
-  await takePictures(page, new URL(link).origin)
+  const site = await serveConsole(t, { hasOrigin: true })
+  addUse(site)
+  const owner = populate(site, site.organization, sampleWords(), { platforms: 3, sources: 3 })
+  const { browser, page } = await openWebBrowser(t, 'chrome')
+  rmSync(FOLDER, { recursive: true, force: true })
+  mkdirSync(FOLDER, { recursive: true })
+  await takePictures(site, page, onePathEach(await crawl(site.browser(), ['/setup'])))
+  const [[name, value] = ['', '']] = owner.cookies
+  await browser.setCookie({ name, value, domain: 'localhost', path: '/', secure: true })
+  await takePictures(site, page, onePathEach(await crawl(owner)))
 } finally {
   for (const cleanUp of cleanups) await cleanUp()
-  demo.kill('SIGTERM')
-  await ended
   rmSync(directory, { recursive: true, force: true })
 }

@@ -11,6 +11,7 @@ import { ROLES } from '../../engine/store/members.ts'
 import { loadCatalog } from '../../registry/catalog.ts'
 import { answerSamples, fieldTables, pathsTable, refusalsTable } from './api.ts'
 import { cliPage } from './cli.ts'
+import { consolePagesTable } from './console.ts'
 import { FORWARDER_TABLES } from './forwarders.ts'
 import { code, markdownTable } from './markdown.ts'
 import { collectorMetrics, serviceMetrics } from './metrics.ts'
@@ -31,6 +32,7 @@ const TABLES: Readonly<Record<string, () => string | Promise<string>>> = {
   'settings posture-collector': () => settingsTable(collectorSettings),
   'settings posture-service': () => settingsTable(serviceSettings),
   roles: rolesTable,
+  'console pages': consolePagesTable,
   'error codes': faultsTable,
   frameworks: frameworksTable,
   paths: pathsTable,

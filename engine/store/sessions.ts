@@ -28,10 +28,12 @@ export interface Session {
 
 /** The sessions of the console, by user, with an index by the hash of the cookie's value. */
 export class Sessions {
+  readonly #environment: Environment
   readonly #records: Family<Session>
   readonly #hashes: Table
 
   constructor(environment: Environment) {
+    this.#environment = environment
     this.#records = new Family(environment.table('sessions'), 'session')
     this.#hashes = environment.table('session-hashes')
   }
@@ -47,6 +49,11 @@ export class Sessions {
 
   ofUser(userId: string): Session[] {
     return Array.from(this.#records.range(uuidBytes(userId)), ({ value }) => value)
+  }
+
+  /** The number of stored sessions, in constant time. */
+  count(): number {
+    return this.#environment.tableRecords('sessions')
   }
 
   all(): Session[] {

@@ -19,6 +19,7 @@ t.test('every benchmark runs at toy size and prints its environment', async (t) 
     'ingest',
     'scan',
     'api',
+    'console',
     'ingest-memory',
     ...(skipNamespaces === false ? ['live', 'release'] : []),
   ]
@@ -34,6 +35,6 @@ t.test('a benchmark runs by name; an unknown name is one error line', async (t) 
   t.equal(status, 2)
   t.equal(
     stderr,
-    'npm run bench --: USAGE no benchmark "regsitry", expected registry or decode or outbox or live or ingest or scan or api or release or ingest-memory\n',
+    'npm run bench --: USAGE no benchmark "regsitry", expected registry or decode or outbox or live or ingest or scan or api or console or release or ingest-memory\n',
   )
 })

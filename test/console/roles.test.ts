@@ -8,6 +8,8 @@ import { ACTIONS, type Action } from '../../engine/admin/actions.ts'
 import { ROLES, type Role } from '../../engine/store/members.ts'
 import { RegistryInForce } from '../../engine/store/registry-in-force.ts'
 import { serveConsole } from '../support/console.ts'
+import { crawl, routeOf, routesOf } from '../support/console-crawl.ts'
+import { plainWords, populate } from '../support/console-data.ts'
 import { makeOrganization, openStore, quietLog } from '../support/store.ts'
 
 /** By the table, written out: this test must not use the function that it checks. */
@@ -43,6 +45,58 @@ t.test('every role sees exactly the navigation entries that ACTIONS allows', asy
     }
   }
 })
+
+t.test('every role is shown exactly what it can use, and no other request of it changes anything', async (t) => {
+  const site = await serveConsole(t, { hasOrigin: true })
+  const { store, organization } = site
+  const shownToOwner = await crawl(populate(site, organization, plainWords()))
+  const { forms } = shownToOwner
+  const found = routesOf(shownToOwner)
+  const guarded = ROUTES.filter(isGuarded).filter(({ method, path }) => found.has(`${method} ${path}`))
+  const names = (routes: readonly Route[]) => routes.map(({ method, path }) => `${method} ${path}`).toSorted()
+  t.ok(guarded.length > 25, `${guarded.length} routes are shown to owners`)
+  for (const role of ROLES) {
+    const browser = site.signIn(`${role}@acme.example`, role)
+    const shown = routesOf(await crawl(browser))
+    const allowed = guarded.filter(({ access }) => isAllowed(role, access as Action))
+    t.same(names(guarded.filter(({ method, path }) => shown.has(`${method} ${path}`))), names(allowed), role)
+    const before = store.auditLog.lastSequence(organization.id)
+    for (const { method, path } of guarded.filter((route) => !allowed.includes(route))) {
+      for (const each of found.get(`${method} ${path}`) ?? []) {
+        const { status, text } = await (method === 'GET' ? browser.get(each) : browser.post(each, forms.get(each)))
+        t.equal(status, 403, `${role} ${method} ${each}`)
+        t.match(text, `Your role (${role}) does not allow this`)
+      }
+    }
+    t.equal(store.auditLog.lastSequence(organization.id), before, `${role} has changed nothing`)
+  }
+})
+
+t.test('a visitor who is not signed in reads nothing and changes nothing', async (t) => {
+  const site = await serveConsole(t, { hasOrigin: true })
+  const { store, organization } = site
+  const { answers, forms } = await crawl(populate(site, organization, plainWords()))
+  const before = store.auditLog.lastSequence(organization.id)
+  const visitors = { 'without a cookie': '', 'with an unknown cookie': 'x'.repeat(43) }
+  for (const [name, cookie] of Object.entries(visitors)) {
+    const browser = site.browser()
+    if (cookie !== '') browser.cookies.set('__Host-session', cookie)
+    for (const path of answers.keys()) {
+      const answer = await browser.get(path)
+      t.match(answer, { status: 303, text: '' }, `${path} ${name}`)
+      t.match(answer.headers['location'], /^\/sign-in/)
+    }
+    for (const [path, values] of forms) {
+      if (ANYONE.has(routeOf('POST', path))) continue
+      t.match(await browser.post(path, values), { status: 401, text: /Your session has ended/ }, `${path} ${name}`)
+    }
+  }
+  t.equal(store.auditLog.lastSequence(organization.id), before)
+})
+
+const ANYONE = new Set(
+  ROUTES.filter(({ access }) => access === 'anyone').map(({ method, path }) => `${method} ${path}`),
+)
 
 /** Parameters that a use case refuses, unless the role stops it before. */
 const PARAMETERS: Readonly<Record<CommandName, unknown>> = {

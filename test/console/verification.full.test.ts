@@ -3,7 +3,8 @@ import { join } from 'node:path'
 import t from 'tap'
 import { admin, forwardArgs, REPOSITORY, run, startService } from '../support/programs.ts'
 import { until } from '../support/wait.ts'
-import { openWebBrowser, signUp, submit, WEB_BROWSERS } from '../support/web-browser.ts'
+import { openWebBrowser, WEB_BROWSERS } from '../support/web-browser.ts'
+import { signUp, submit } from '../support/web-page.ts'
 
 /** From the issue of the console: the first event is visible within this time. */
 const VISIBLE_MS = 2000

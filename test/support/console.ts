@@ -9,7 +9,8 @@ import { secretHash } from '../../console/sign-in/secrets.ts'
 import { makeSite } from '../../console/site.ts'
 import type { TrialOptions } from '../../console/try-file/trials.ts'
 import { ConsoleWriter } from '../../console/writer.ts'
-import type { HttpImplementation } from '../../engine/http/listen.ts'
+import { claimPort, type HttpImplementation } from '../../engine/http/listen.ts'
+import type { BodyPace } from '../../engine/http/port.ts'
 import type { Logger } from '../../engine/process/log.ts'
 import { secretsKeyFile } from '../../engine/process/secrets-key.ts'
 import { newUuid } from '../../engine/store/keys.ts'
@@ -24,6 +25,7 @@ export interface TestConsole extends TestStore {
   readonly server: TestServer
   readonly origin: string
   readonly organization: Organization
+  readonly registry: RegistryInForce
   /** A user who is a member of the organization, and a browser that is signed in. */
   signIn(name: string, role: Role, organization?: Organization): Browser
   /** A browser without cookies. */
@@ -34,11 +36,16 @@ export interface ConsoleOptions {
   readonly implementation?: HttpImplementation
   readonly routes?: readonly Route[]
   readonly origin?: string
+  /** The console knows its origin, so that passkeys work; otherwise the Host field has it. */
+  readonly hasOrigin?: boolean
+  readonly formPace?: BodyPace
   readonly ingest?: IngestListeners
   readonly trials?: Partial<TrialOptions>
   readonly log?: Logger
   /** The test stores what no program would write. */
   readonly unchecked?: boolean
+  /** The time at which the clock starts; NOON if absent. */
+  readonly startMs?: number
 }
 
 /**
@@ -49,8 +56,10 @@ export async function serveConsole(
   t: { testdir(): string; teardown(work: () => unknown): void },
   options: ConsoleOptions = {},
 ): Promise<TestConsole> {
-  const opened = openStore(t, { unchecked: options.unchecked ?? false })
+  const opened = openStore(t, options)
   const { store, clock } = opened
+  const port = options.hasOrigin ? await claimPort('--console-port', '127.0.0.1', 0) : 0
+  const ownOrigin = options.hasOrigin ? `https://localhost:${port}` : options.origin
   const organization = makeOrganization(opened, 'Acme')
   const registry = new RegistryInForce(store)
   const writer = new ConsoleWriter(store, registry, clock, quietLog)
@@ -62,24 +71,26 @@ export async function serveConsole(
     site: makeSite(
       { store, clock, registry, changes, ingest: options.ingest ?? NO_LISTENERS, log },
       {
-        origin: options.origin ?? '',
+        origin: ownOrigin ?? '',
         keyFile: secretsKeyFile('', opened.directory),
         trials: { log, ...options.trials },
       },
     ),
     routes: options.routes ?? ROUTES,
     assets: loadAssets(),
-    origin: options.origin ?? '',
+    origin: ownOrigin ?? '',
     scheme: 'https',
     log: quietLog,
+    ...(options.formPace ? { formPace: options.formPace } : {}),
   })
-  const server = await serve(t, options.implementation ?? 'uws', opened.directory, handler)
-  const origin = options.origin ?? `https://localhost:${server.listener.port}`
+  const server = await serve(t, options.implementation ?? 'uws', opened.directory, handler, port)
+  const origin = ownOrigin ?? `https://localhost:${server.listener.port}`
   return {
     ...opened,
     server,
     origin,
     organization,
+    registry,
     browser: () => new Browser(server, origin),
     signIn(name, role, of = organization) {
       const browser = new Browser(server, origin)
@@ -107,10 +118,10 @@ function newSession(userId: string, organizationId: string, secret: string, nowM
 /** A browser as far as the server sees one: it keeps cookies, and says where a form comes from. */
 export class Browser {
   readonly cookies = new Map<string, string>()
-  readonly #server: TestServer
+  readonly #server: Pick<TestServer, 'ask'>
   readonly #origin: string
 
-  constructor(server: TestServer, origin: string) {
+  constructor(server: Pick<TestServer, 'ask'>, origin: string) {
     this.#server = server
     this.#origin = origin
   }

@@ -30,7 +30,7 @@ type ServedPaths = Required<Pick<HttpListenOptions, 'handler' | 'fastPaths'>>
 export interface TestServer {
   readonly listener: HttpListener
   readonly certificate: Certificate
-  ask(path: string, options?: Ask): Promise<Answer>
+  readonly ask: AskServer
 }
 
 /** Serves over real TLS on loopback until the test ends, with the same wiring as the service. */
@@ -39,38 +39,44 @@ export async function serve(
   implementation: HttpImplementation,
   directory: string,
   served: HttpHandler | ServedPaths,
+  port = 0,
 ): Promise<TestServer> {
   const certificate = await provideCertificate(`${directory}/tls`, undefined)
   const { keyFile, certificateFile } = certificate
   const listener = await listenHttp(implementation, {
     address: '127.0.0.1',
-    port: 0,
+    port,
     tls: { keyFile, certificateFile },
     ...(typeof served === 'function' ? { handler: served } : served),
     log: quietLog,
   })
-  const dispatcher = new Agent({ connect: { ca: readFileSync(certificateFile) } })
+  const { ask, close } = httpsClient(listener.port, certificateFile)
   t.teardown(async () => {
-    await dispatcher.close()
+    await close()
     await listener.drain(1000)
   })
-  return {
-    listener,
-    certificate,
-    async ask(path, options = {}) {
-      const { method = 'GET', headers = {}, body = null } = options
-      const answer = await request(`https://localhost:${listener.port}${path}`, {
-        dispatcher,
-        method: method as 'GET',
-        headers,
-        body: body as Buffer | string | null,
-      })
-      const bytes = Buffer.from(await answer.body.arrayBuffer())
-      const isCompressed = answer.headers['content-encoding'] === 'gzip' && bytes.length > 0
-      const text = (isCompressed ? gunzipSync(bytes) : bytes).toString()
-      return { status: answer.statusCode, headers: answer.headers, bytes, text, body: jsonOf(text) }
-    },
+  return { listener, certificate, ask }
+}
+
+export type AskServer = (path: string, options?: Ask) => Promise<Answer>
+
+/** Sends requests to a port of this machine that has this certificate. */
+export function httpsClient(port: number, certificateFile: string): { ask: AskServer; close(): Promise<void> } {
+  const dispatcher = new Agent({ connect: { ca: readFileSync(certificateFile) } })
+  const ask: AskServer = async (path, options = {}) => {
+    const { method = 'GET', headers = {}, body = null } = options
+    const answer = await request(`https://localhost:${port}${path}`, {
+      dispatcher,
+      method: method as 'GET',
+      headers,
+      body: body as Buffer | string | null,
+    })
+    const bytes = Buffer.from(await answer.body.arrayBuffer())
+    const isCompressed = answer.headers['content-encoding'] === 'gzip' && bytes.length > 0
+    const text = (isCompressed ? gunzipSync(bytes) : bytes).toString()
+    return { status: answer.statusCode, headers: answer.headers, bytes, text, body: jsonOf(text) }
   }
+  return { ask, close: () => dispatcher.close() }
 }
 
 function jsonOf(text: string): unknown {

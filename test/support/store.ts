@@ -27,11 +27,12 @@ export const NOON = Date.parse('2026-11-20T12:00:00Z')
 
 /**
  * A store in the test's own folder. At the end of the test, the store is checked and closed.
- * `unchecked` skips the check, for tests that write inconsistent data on purpose.
+ * `unchecked` skips the check, for tests that write inconsistent data on purpose. The clock starts
+ * at `startMs`; NOON if absent.
  */
 export function openStore(
   t: { testdir(): string; teardown(work: () => unknown): void },
-  options: { readonly unchecked?: boolean } = {},
+  options: { readonly unchecked?: boolean; readonly startMs?: number } = {},
 ): TestStore {
   const directory = t.testdir()
   const store = new Store(directory)
@@ -40,7 +41,7 @@ export function openStore(
     await store.close()
     assert.deepEqual(findings, [])
   })
-  return { store, directory, clock: testClock(NOON) }
+  return { store, directory, clock: testClock(options.startMs ?? NOON) }
 }
 
 /** The findings of a check, one line each. */

@@ -7,6 +7,8 @@ import puppeteer, { type Browser, type Page } from 'puppeteer-core'
 export interface WebBrowser {
   readonly browser: Browser
   readonly page: Page
+  /** Opens a page that shares no cookies with the others. */
+  openPage(): Promise<Page>
   /**
    * Messages of the console of errors, exceptions, violations of the content security policy and
    * failed requests.
@@ -46,36 +48,20 @@ export async function openWebBrowser(
     await browser.close()
     rmSync(profile, { recursive: true, force: true })
   })
-  const page = await browser.newPage()
-  page.setDefaultTimeout(60_000)
   const faults: string[] = []
+  const page = watched(await browser.newPage(), faults)
+  return {
+    ...{ browser, page, faults },
+    openPage: async () => watched(await (await browser.createBrowserContext()).newPage(), faults),
+  }
+}
+
+function watched(page: Page, faults: string[]): Page {
+  page.setDefaultTimeout(60_000)
   page.on('console', (message) => {
     if (message.type() === 'error' || /Content.Security.Policy/i.test(message.text())) faults.push(message.text())
   })
   page.on('pageerror', (error) => faults.push(String(error)))
   page.on('requestfailed', (request) => faults.push(`${request.url()}: ${request.failure()?.errorText}`))
-  return { browser, page, faults }
-}
-
-/** Submits the form that has this button, and waits for the next page. */
-export async function submit(page: Page, button: string): Promise<void> {
-  // Not a locator, nor waitForSelector: in Firefox they wait in vain for a frame of animation.
-  for (const found of await page.$$(`::-p-xpath(//button[contains(., "${button}")])`)) {
-    if (!(await found.isVisible())) continue
-    await Promise.all([page.waitForNavigation(), found.click()])
-    return
-  }
-  throw new Error(`no button ${button}`)
-}
-
-export const OWNER_PASSWORD = 'correct horse battery staple'
-
-/** Opens a setup link, and becomes the first owner. */
-export async function signUp(page: Page, link: string, name = 'ada@acme.example'): Promise<void> {
-  await page.goto(link)
-  await submit(page, 'Continue')
-  await page.type('#name', name)
-  await page.type('#password', OWNER_PASSWORD)
-  await page.type('#repeated', OWNER_PASSWORD)
-  await submit(page, 'Continue')
+  return page
 }

@@ -1,0 +1,88 @@
+import { type AnswerTotals, answerTotals, makeAnswerCounters } from '../engine/http/answer-counters.ts'
+import type { LabeledValue, MetricRow } from '../engine/process/metrics.ts'
+
+/** The result of a password check, at sign-in and before a sensitive change. */
+export const CHECK_RESULTS = ['correct', 'wrong', 'rate_limited', 'overloaded'] as const
+export type CheckResult = (typeof CHECK_RESULTS)[number]
+
+/** Columns: pages, seconds for them, then password checks by result. */
+const PAGES = 0
+const PAGE_SECONDS = 1
+const CHECKS = 2
+const COLUMNS = CHECKS + CHECK_RESULTS.length
+
+/** Memory in which the console's thread counts, for the main thread to read. */
+export interface ConsoleCounterMemory {
+  readonly answers: SharedArrayBuffer
+  readonly pages: SharedArrayBuffer
+}
+
+export function makeConsoleCounters(): ConsoleCounterMemory {
+  const pages = new SharedArrayBuffer(COLUMNS * Float64Array.BYTES_PER_ELEMENT)
+  return { answers: makeAnswerCounters(1), pages }
+}
+
+/** Counts in the console's thread. */
+export class ConsoleCounters {
+  readonly #row: Float64Array
+
+  constructor(memory: ConsoleCounterMemory = makeConsoleCounters()) {
+    this.#row = new Float64Array(memory.pages)
+  }
+
+  /** Counts a page and the milliseconds from its request until it was sent. */
+  notePage(ms: number): void {
+    this.#add(PAGES, 1)
+    this.#add(PAGE_SECONDS, ms / 1000)
+  }
+
+  noteCheck(result: CheckResult): void {
+    this.#add(CHECKS + CHECK_RESULTS.indexOf(result), 1)
+  }
+
+  #add(column: number, count: number): void {
+    this.#row[column] = (this.#row[column] ?? 0) + count
+  }
+}
+
+/** The metrics of the console, for Prometheus. */
+export function consoleRows(
+  memory: ConsoleCounterMemory,
+  changes: readonly LabeledValue[],
+  sessions: number,
+): MetricRow[] {
+  const { byStatus, bodyBytes, aborted }: AnswerTotals = answerTotals(memory.answers)
+  const row = new Float64Array(memory.pages)
+  const checks = CHECK_RESULTS.map((result, at) => [result, row[CHECKS + at] ?? 0] as const)
+  return [
+    ['posture_console_answers_total', 'counter', 'Answers of the console by status', byStatus, 'status'],
+    ['posture_console_body_bytes_total', 'counter', 'Bytes of bodies sent by the console', bodyBytes],
+    [
+      'posture_console_answers_aborted_total',
+      'counter',
+      'Answers of the console aborted because too many waited for slow clients',
+      aborted,
+    ],
+    ['posture_console_pages_total', 'counter', 'Pages and CSV files of the console', row[PAGES] ?? 0],
+    [
+      'posture_console_page_seconds_total',
+      'counter',
+      'Time for them, from the request until the page was sent; divided by the pages, the mean',
+      row[PAGE_SECONDS] ?? 0,
+    ],
+    [
+      'posture_console_password_checks_total',
+      'counter',
+      'Password checks at sign-in and before sensitive changes, by result',
+      Object.fromEntries(checks),
+      'result',
+    ],
+    [
+      'posture_console_changes_total',
+      'counter',
+      'Changes that the console requested, by command and result. session.create counts sign-ins',
+      changes,
+    ],
+    ['posture_console_sessions', 'gauge', 'Stored sessions, including those that expired recently', sessions],
+  ]
+}

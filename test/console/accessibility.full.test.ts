@@ -1,0 +1,209 @@
+import type { Page } from 'puppeteer-core'
+import t, { type Test } from 'tap'
+import { Administration } from '../../engine/admin/administration.ts'
+import { HOUR_MS } from '../../engine/process/clock.ts'
+import { type Browser, serveConsole, type TestConsole } from '../support/console.ts'
+import { crawl, routesOf } from '../support/console-crawl.ts'
+import { plainWords, populate } from '../support/console-data.ts'
+import { openWebBrowser } from '../support/web-browser.ts'
+import { barriers } from '../support/web-page.ts'
+
+const DESKTOP = { width: 1280, height: 800 }
+const PHONE = { width: 390, height: 844 }
+/** WCAG 2.2, 1.4.10: without sideways scrolling at 320 CSS pixels. */
+const NARROWEST = { width: 320, height: 640 }
+const THEMES = ['light', 'dark'] as const
+
+interface Setting {
+  readonly site: TestConsole
+  readonly owner: Browser
+  readonly page: Page
+  readonly faults: string[]
+}
+
+/** A console with data of every kind, and Chromium as its owner. */
+async function start(t: Test): Promise<Setting> {
+  const site = await serveConsole(t, { hasOrigin: true })
+  const owner = populate(site, site.organization, plainWords())
+  const { browser, page, faults } = await openWebBrowser(t, 'chrome')
+  const [[name, value] = ['', '']] = owner.cookies
+  await browser.setCookie({ name, value, domain: 'localhost', path: '/', secure: true })
+  return { site, owner, page, faults }
+}
+
+/** One path of each page: files are no pages, and redirects lead to other pages. */
+async function pagesOf({ owner, site }: Setting): Promise<string[]> {
+  const inside = await crawl(owner)
+  const outside = await crawl(site.browser(), ['/setup'])
+  const paths = [...routesOf(inside), ...routesOf(outside)]
+    .filter(([route]) => route.startsWith('GET '))
+    .map(([, [path = '']]) => path)
+  const isPage = (path: string): boolean =>
+    [inside, outside].some(({ answers }) => {
+      const answer = answers.get(path)
+      return answer?.status === 200 && String(answer.headers['content-type']).startsWith('text/html')
+    })
+  return [...new Set(paths)].filter(isPage)
+}
+
+/** Checks the page that is open, in both themes, and at the widths of a desk and a phone. */
+async function assertAccessible(t: Test, page: Page, what: string): Promise<void> {
+  for (const viewport of [DESKTOP, PHONE]) {
+    await page.setViewport(viewport)
+    for (const theme of THEMES) {
+      await page.emulateMediaFeatures([{ name: 'prefers-color-scheme', value: theme }])
+      t.same(await barriers(page), [], `${what}, ${theme}, ${viewport.width} px`)
+    }
+    await assertNoSidewaysScroll(t, page, what, viewport.width)
+  }
+  await page.setViewport(NARROWEST)
+  await assertNoSidewaysScroll(t, page, what, NARROWEST.width)
+}
+
+async function assertNoSidewaysScroll(t: Test, page: Page, what: string, width: number): Promise<void> {
+  const found = Number(await page.evaluate('document.documentElement.scrollWidth'))
+  t.ok(found <= width, `${what} does not scroll sideways at ${width} px: ${found}`)
+}
+
+/**
+ * Marks each element that a keyboard must reach, and returns their number. A group of radio buttons
+ * is one.
+ */
+function markFocusable(page: Page): Promise<number> {
+  return page.evaluate(() => {
+    const all = document.querySelectorAll<HTMLElement>('a[href], button, input, select, textarea, summary, [tabindex]')
+    const radios = new Set<string>()
+    let count = 0
+    for (const element of all) {
+      const { type, name } = element as HTMLInputElement
+      const isHidden = !element.checkVisibility({ visibilityProperty: true }) || type === 'hidden'
+      if (isHidden || element.matches(':disabled') || element.tabIndex < 0) continue
+      if (type === 'radio') {
+        if (radios.has(name)) continue
+        radios.add(name)
+      }
+      element.dataset['reach'] = String(count++)
+      if (type === 'radio') {
+        const group = document.querySelectorAll<HTMLElement>(`input[type=radio][name="${name}"]`)
+        for (const each of group) each.dataset['reach'] = element.dataset['reach']
+      }
+    }
+    return count
+  })
+}
+
+interface Focused {
+  readonly reach: string | undefined
+  readonly html: string
+  readonly isVisible: boolean
+}
+
+/** The element with the focus, and whether a person can see where the focus is. */
+function focused(page: Page): Promise<Focused> {
+  return page.evaluate(() => {
+    const element = document.activeElement as HTMLElement
+    const { outlineStyle, outlineWidth, boxShadow } = getComputedStyle(element)
+    const box = element.getBoundingClientRect()
+    const isInView = box.width > 0 && box.bottom > 0 && box.top < innerHeight && box.right > 0 && box.left < innerWidth
+    const isMarked = (outlineStyle !== 'none' && Number.parseFloat(outlineWidth) >= 2) || boxShadow !== 'none'
+    return { reach: element.dataset['reach'], html: element.outerHTML.slice(0, 160), isVisible: isInView && isMarked }
+  })
+}
+
+t.test('every page has no barrier that axe-core finds, in both themes, at every width', async (t) => {
+  const setting = await start(t)
+  const { page, site, faults } = setting
+  const paths = await pagesOf(setting)
+  t.ok(paths.length > 12, paths.join(' '))
+  for (const path of paths) {
+    await page.goto(site.origin + path)
+    await assertAccessible(t, page, path)
+  }
+  t.same(faults, [])
+})
+
+t.test('so have pages that answer a form, and pages of errors', async (t) => {
+  const { page, site, owner } = await start(t)
+  const submitAt = async (path: string, form: string, values: Readonly<Record<string, string>>): Promise<void> => {
+    await page.goto(site.origin + path)
+    await Promise.all([
+      page.waitForNavigation(),
+      page.$eval(
+        `form[action="${form}"]`,
+        (element, given) => {
+          const target = element as HTMLFormElement
+          for (const [name, value] of Object.entries(given)) {
+            const field = target.elements.namedItem(name)
+            if (field instanceof HTMLInputElement) field.value = value
+          }
+          target.noValidate = true
+          target.requestSubmit()
+        },
+        values,
+      ),
+    ])
+  }
+  await submitAt('/api-keys', '/api-keys', { label: '' })
+  await assertAccessible(t, page, 'a form with errors')
+  await submitAt('/monitoring-tokens', '/monitoring-tokens', { label: 'one more' })
+  await assertAccessible(t, page, 'a secret')
+  await page.goto(`${site.origin}/nothing`)
+  await assertAccessible(t, page, 'an unknown address')
+  const { secret } = new Administration(site.store, site.clock).accountLinks.setup(undefined)
+  await submitAt('/setup', '/setup', { secret })
+  await assertAccessible(t, page, 'the setup of an account')
+  site.clock.add(HOUR_MS / 4)
+  await owner.get('/account')
+  await submitAt('/monitoring-tokens', '/monitoring-tokens', { label: 'later' })
+  await assertAccessible(t, page, 'the confirmation of a password')
+})
+
+t.test('a keyboard reaches everything, and the focus is visible', async (t) => {
+  const setting = await start(t)
+  const { page, site } = setting
+  await page.setViewport(DESKTOP)
+  for (const path of await pagesOf(setting)) {
+    await page.goto(site.origin + path)
+    const count = await markFocusable(page)
+    const reached = new Set<string>()
+    // A date has up to four stops: day, month, year and the calendar.
+    const dates = (await page.$$('input[type=date]')).length
+    for (let pressed = 0; pressed < count + 3 * dates && reached.size < count; pressed++) {
+      await page.keyboard.press('Tab')
+      const { reach, html, isVisible } = await focused(page)
+      t.ok(isVisible, `${path}: the focus is visible on ${html}`)
+      if (reach !== undefined) reached.add(reach)
+    }
+    const missing = await page.$$eval(
+      '[data-reach]',
+      (all, of) =>
+        all.filter((each) => !of.includes((each as HTMLElement).dataset['reach'] ?? '')).map((each) => each.outerHTML),
+      [...reached],
+    )
+    t.same(missing, [], `${path}: the keyboard reaches all ${count} elements`)
+  }
+})
+
+t.test('the skip link leads to the content, and the menu of a phone opens by keyboard', async (t) => {
+  const { page, site } = await start(t)
+  await page.setViewport(DESKTOP)
+  await page.goto(`${site.origin}/platforms`)
+  await page.keyboard.press('Tab')
+  t.match((await focused(page)).html, /class="skip"/)
+  await page.keyboard.press('Enter')
+  await page.keyboard.press('Tab')
+  t.ok(
+    await page.evaluate(() => document.activeElement?.closest('main') !== null),
+    'the next element is in the content',
+  )
+
+  await page.setViewport(PHONE)
+  await page.goto(`${site.origin}/platforms`)
+  await page.keyboard.press('Tab')
+  await page.keyboard.press('Tab')
+  t.match((await focused(page)).html, /^<summary/)
+  await page.keyboard.press('Enter')
+  t.same(await barriers(page), [], 'the open menu')
+  await page.keyboard.press('Tab')
+  t.match((await focused(page)).html, /^<a href="\/overview"/)
+})

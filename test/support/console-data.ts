@@ -1,0 +1,225 @@
+import { randomBytes } from 'node:crypto'
+import { join } from 'node:path'
+import { Administration } from '../../engine/admin/administration.ts'
+import { newCounts, Outcome } from '../../engine/ingest/outcome.ts'
+import { HOUR_MS, MINUTE_MS } from '../../engine/process/clock.ts'
+import { SecretsKey, secretsKeyFile } from '../../engine/process/secrets-key.ts'
+import { runScan } from '../../engine/scan/scan-runner.ts'
+import type { FrameworkId } from '../../engine/store/framework.ts'
+import { clientSecretContext } from '../../engine/store/identity-providers.ts'
+import { newUuid } from '../../engine/store/keys.ts'
+import { ROLES } from '../../engine/store/members.ts'
+import type { Organization } from '../../engine/store/organizations.ts'
+import { SERVICE_WIDE } from '../../engine/store/own-platforms.ts'
+import type { Passkey } from '../../engine/store/passkeys.ts'
+import type { SourceDelta } from '../../engine/store/sources.ts'
+import { loadCatalog } from '../../registry/catalog.ts'
+import type { Browser, TestConsole } from './console.ts'
+import { report } from './coverage.ts'
+import { platform, writeRegistryFile } from './own-platforms.ts'
+import { Sender } from './store.ts'
+
+/** Chooses the texts of an organization's data, so that tests can find them in pages. */
+export interface Words {
+  /** One line for people, such as a label. `what` describes it. */
+  text(what: string): string
+  /** A host name. */
+  host(what: string): string
+  /** An IPv4 address. */
+  address(): string
+}
+
+/** Words that people can read. */
+export function plainWords(): Words {
+  let addresses = 0
+  return {
+    text: (what) => what,
+    host: (what) => `${what}.corp.example`,
+    address: () => `192.0.2.${++addresses}`,
+  }
+}
+
+/** The hash of a random password. */
+const UNKNOWN_PASSWORD =
+  '$argon2id$v=19$m=19456,t=2,p=1$nlhV97pjSjQa0gF8eGOO9g$Iio/7tb7+wgbmiEUB6psjji0pDOD2u2dkv0wogx6hS4'
+
+/** How much there is of each kind. */
+export interface Amounts {
+  readonly platforms: number
+  readonly sources: number
+}
+
+const FEW: Amounts = { platforms: 6, sources: 3 }
+/** A name of each platform that a client can ask for. */
+const NAMES = loadCatalog().platforms.flatMap(({ domains }) =>
+  domains
+    .map(({ domain }) => domain)
+    .filter((domain) => !domain.includes('*'))
+    .slice(0, 1),
+)
+
+/**
+ * Gives an organization data of every kind, as the use cases and a scan store them, so that every
+ * page has content. Returns the browser of its owner, whose user has a password and two sessions.
+ */
+export function populate(site: TestConsole, organization: Organization, words: Words, amounts = FEW): Browser {
+  const admin = new Administration(site.store, site.clock)
+  const owner = addMembers(site, admin, organization, words)
+  addIdentityProvider(site, organization, words)
+  addSecrets(site, admin, organization, words)
+  addOwnPlatform(site, admin, organization, words)
+  addArrivals(site, organization, words, amounts)
+  addFindings(site, admin, organization, words, amounts)
+  addAssessments(site, admin, organization, words)
+  return owner
+}
+
+function addMembers(site: TestConsole, admin: Administration, organization: Organization, words: Words): Browser {
+  const { store } = site
+  const name = words.text('owner')
+  const owner = site.signIn(name, 'owner', organization)
+  site.signIn(name, 'owner', organization)
+  store.environment.write(() => {
+    const user = store.users.byName(name)
+    if (user === undefined) return
+    store.users.put({ ...user, passwordHash: UNKNOWN_PASSWORD })
+    store.passkeys.put(passkeyOf(site, user.id, words.text('laptop')))
+  })
+  for (const role of ROLES) admin.members.add(organization, words.text(`other ${role}`), role)
+  const invited = words.text('invited')
+  admin.members.add(organization, invited, 'member')
+  admin.accountLinks.invite(organization, invited)
+  return owner
+}
+
+function passkeyOf({ origin, clock }: TestConsole, userId: string, name: string): Passkey {
+  return {
+    ...{ id: newUuid(), userId, name, rpId: new URL(origin).hostname },
+    credentialId: randomBytes(16).toString('base64url'),
+    publicKey: randomBytes(64).toString('base64url'),
+    ...{ counter: 0, transports: ['internal'], isSyncable: true, isSynced: true },
+    ...{ createdAtMs: clock.nowMs(), usedAtMs: 0, blockedAtMs: 0 },
+  }
+}
+
+/** No provider answers at its address. */
+function addIdentityProvider({ store, directory, clock }: TestConsole, organization: Organization, words: Words): void {
+  const key = new SecretsKey(secretsKeyFile('', directory))
+  const organizationId = organization.id
+  const issuer = `https://localhost:1/${words.host('login')}`
+  const clientSecret = key.seal(words.text('client secret'), clientSecretContext({ organizationId, issuer }))
+  const claims = { scopes: ['openid', 'email'], nameClaim: 'email', groupsClaim: 'groups' }
+  const groups = [{ group: words.text('security team'), role: 'admin' as const }]
+  const roles = { groups, defaultRole: 'viewer' as const, changedAtMs: clock.nowMs() }
+  const client = { name: words.text('Company account'), issuer, clientId: words.text('client'), clientSecret }
+  store.environment.write(() => store.identityProviders.put({ organizationId, ...client, ...claims, ...roles }))
+}
+
+function addSecrets(site: TestConsole, admin: Administration, organization: Organization, words: Words): void {
+  for (const what of ['dashboard', 'report']) admin.apiKeys.create(organization, words.text(what), ['scores:read'])
+  const revoked = admin.apiKeys.create(organization, words.text('revoked key'), ['scores:read'])
+  admin.apiKeys.revoke(organization, revoked.record.id)
+  const token = admin.tokens.generate(organization, words.text('firewalls')).record
+  admin.tokens.generate(organization, words.text('unused token'))
+  admin.tokens.bind(organization, token.id, [{ network: `${words.address()}/32`, port: 0 }])
+  const ended = admin.tokens.generate(organization, words.text('revoked token')).record
+  admin.tokens.revoke(organization, ended.id)
+  const [key] = site.store.apiKeys.ofOrganization(organization.id)
+  const use = { organizationId: organization.id, keyId: key?.id ?? '', timeMs: site.clock.nowMs() - HOUR_MS }
+  site.store.environment.write(() => site.store.keyUses.put(use))
+}
+
+function addOwnPlatform(site: TestConsole, admin: Administration, organization: Organization, words: Words): void {
+  const own = { ...platform(`own-${randomBytes(6).toString('hex')}`, ownHost(words)), name: words.text('Own platform') }
+  const file = writeRegistryFile(join(site.directory, 'own.json'), [own])
+  admin.ownPlatforms.add(organization, site.registry.catalogOf(SERVICE_WIDE), file)
+}
+
+const ownHosts = new WeakMap<Words, string>()
+
+/** The domain of the own platform, the same at each call. */
+function ownHost(words: Words): string {
+  const host = ownHosts.get(words) ?? words.host('llm')
+  ownHosts.set(words, host)
+  return host
+}
+
+function addArrivals(
+  { store, clock }: TestConsole,
+  organization: Organization,
+  words: Words,
+  { sources }: Amounts,
+): void {
+  const nowMs = clock.nowMs()
+  const [token] = store.monitoringTokens.ofOrganization(organization.id)
+  const base = {
+    organizationId: organization.id,
+    tokenId: token?.id ?? '',
+    zoneMinutes: 0,
+    timesUnread: 0,
+    hasUnknownToken: false,
+  }
+  const deltas = Array.from({ length: sources }, (_, at): SourceDelta => {
+    const counts = newCounts()
+    counts[Outcome.stored] = 90
+    counts[Outcome.unknown] = at % 2 === 0 ? 10 : 0
+    const sample = at % 2 === 0 ? words.text('<134> a line that nobody understands') : ''
+    const lastSeenMs = nowMs - at * HOUR_MS
+    const sender = { listener: at % 3 === 0 ? 'udp' : 'tls', address: words.address(), host: words.host(`fw-${at}`) }
+    const arrived = { lastSeenMs, received: 100, counts: [...counts], formats: at === 0 ? {} : { squid: 90 } }
+    return { ...base, ...sender, ...arrived, sample }
+  })
+  const counters = { packets: 900, packets_lost: 100, names: 80, hellos_named: 80, hellos_ech: 20, doh_sessions: 20 }
+  store.environment.write(() => {
+    store.sources.add(deltas)
+    for (const at of [0, 1]) {
+      const instance = randomBytes(8).toString('hex')
+      store.coverage.add(organization.id, report({ instance, counters }), nowMs - at * 2 * HOUR_MS)
+    }
+  })
+}
+
+/** Two scans. The organization approved one of the platforms before the second. */
+function addFindings(
+  { store, clock, registry }: TestConsole,
+  admin: Administration,
+  organization: Organization,
+  words: Words,
+  { platforms }: Amounts,
+): void {
+  const sender = new Sender()
+  const clients = Array.from({ length: 3 }, () => words.address())
+  const names = [ownHost(words), ...NAMES.slice(0, platforms)]
+  const events = names.flatMap((name, at) =>
+    clients
+      .slice(0, 1 + (at % clients.length))
+      .map((client) => sender.event(name, clock.nowMs() - MINUTE_MS, { client, count: at + 1 })),
+  )
+  store.environment.write(() => store.buffer.append(organization.id, events))
+  runScan(store, registry, organization.id, 'schedule', clock)
+  const [first] = loadCatalog().platforms
+  admin.approvals.add(organization, registry.catalogOf(organization.id), [first?.id ?? ''])
+  runScan(store, registry, organization.id, 'administrator', clock)
+}
+
+/**
+ * One that is completed, whose recommendations have every status; one that can be completed; and
+ * one in progress.
+ */
+function addAssessments({ store }: TestConsole, admin: Administration, organization: Organization, words: Words): void {
+  const answered = (framework: FrameworkId, title: string, countMax = Number.POSITIVE_INFINITY): string => {
+    const assessment = admin.assessments.create(organization, framework, words.text(title))
+    const items = store.assessments.categories(assessment).flatMap((category) => category.items)
+    for (const { id } of items.slice(0, countMax)) {
+      admin.assessments.answer(organization, assessment.id, id, 'no', words.text('Evidence'))
+    }
+    return assessment.id
+  }
+  admin.assessments.complete(organization, answered('ai-security', 'Spring'))
+  const [first, second, third] = store.recommendations.ofOrganization(organization.id)
+  admin.recommendations.setStatus(organization, first?.id ?? '', 'in_progress')
+  admin.recommendations.setStatus(organization, second?.id ?? '', 'completed')
+  admin.recommendations.setStatus(organization, third?.id ?? '', 'dismissed')
+  answered('ai-security', 'Summer')
+  answered('hipaa', 'Autumn', 1)
+}

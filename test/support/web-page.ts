@@ -1,0 +1,64 @@
+import { readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import type { ElementHandle, Page } from 'puppeteer-core'
+
+const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
+
+/** Submits the form that has this button, by text or label, and waits for the next page. */
+export async function submit(page: Page, button: string): Promise<void> {
+  const found = await buttonOf(page, button)
+  await Promise.all([page.waitForNavigation(), found.click()])
+}
+
+async function buttonOf(page: Page, button: string): Promise<ElementHandle> {
+  const labelled = `[contains(., "${button}") or contains(@aria-label, "${button}")]`
+  // Not a locator, nor waitForSelector: in Firefox they wait in vain for a frame of animation.
+  for (const found of await page.$$(`::-p-xpath(//button${labelled})`)) {
+    if (await found.isVisible()) return found
+  }
+  throw new Error(`no button ${button} at ${page.url()}`)
+}
+
+/** Follows the link with this text. */
+export async function follow(page: Page, link: string): Promise<void> {
+  for (const found of await page.$$(`::-p-xpath(//a[normalize-space()="${link}"])`)) {
+    if (!(await found.isVisible())) continue
+    await Promise.all([page.waitForNavigation(), found.click()])
+    return
+  }
+  throw new Error(`no link ${link} at ${page.url()}`)
+}
+
+/** Types into the fields with these ids. */
+export async function fill(page: Page, values: Readonly<Record<string, string>>): Promise<void> {
+  for (const [id, value] of Object.entries(values)) await page.type(`#${id}`, value)
+}
+
+export const heading = (page: Page): Promise<string> => page.$eval('h1', (element) => element.textContent ?? '')
+
+/** The text of the content. */
+export const textOf = (page: Page): Promise<string> => page.$eval('main', (element) => element.textContent ?? '')
+
+/** What axe-core finds: WCAG 2.2 AA and best practices. */
+export async function barriers(page: Page): Promise<string[]> {
+  await page.evaluate(AXE)
+  return page.evaluate(async () => {
+    const { axe } = globalThis as unknown as {
+      axe: { run(): Promise<{ violations: { id: string; nodes: { html: string }[] }[] }> }
+    }
+    const { violations } = await axe.run()
+    return violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(' ')}`)
+  })
+}
+
+export const OWNER_PASSWORD = 'correct horse battery staple'
+
+/** Opens a setup link, and becomes the first owner. */
+export async function signUp(page: Page, link: string, name = 'ada@acme.example'): Promise<void> {
+  await page.goto(link)
+  await submit(page, 'Continue')
+  await page.type('#name', name)
+  await page.type('#password', OWNER_PASSWORD)
+  await page.type('#repeated', OWNER_PASSWORD)
+  await submit(page, 'Continue')
+}
