@@ -6,6 +6,7 @@ import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { gzipSync } from 'node:zlib'
 import t from 'tap'
+import { ConsoleCounters, consoleRows, makeConsoleCounters } from '../../../console/metrics.ts'
 import type { ChangedEntry } from '../../../registry/registry-file.ts'
 import { type Browser, multipart, serveConsole, type TestConsole } from '../../support/console.ts'
 import { IMPLEMENTATIONS, type TestServer } from '../../support/https.ts'
@@ -133,6 +134,17 @@ t.test('a log in no known format says which logs to try, and lines above 64 KiB 
   t.match(text, /Next: try another log.*href="\/setup-guide"/s)
   t.notMatch(text, /Next: send this log/)
   t.match(text, /Some messages are too long.*64 KiB.*1 of 2/s)
+})
+
+t.test('tried files are counted by result', async (t) => {
+  const counters = makeConsoleCounters()
+  const { signIn } = await serveConsole(t, { counters: new ConsoleCounters(counters) })
+  const browser = signIn('ada@acme.example', 'member')
+  await browser.postFile('/try-file', Buffer.from('link is up\n'), 'some.log')
+  await browser.postFile('/try-file', Buffer.alloc(0), 'empty.log')
+  const [, , , values] =
+    consoleRows(counters, [], 0).find(([name]) => name === 'posture_console_tried_files_total') ?? []
+  t.same(values, { read: 1, refused: 1, busy: 0, failed: 0 })
 })
 
 t.test('the own platforms of the organization count, those of others do not', async (t) => {
