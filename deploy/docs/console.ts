@@ -19,6 +19,7 @@ const ABOUT: Readonly<Record<string, string>> = {
   '/sources': 'Each log sender: format, share understood, a redacted line that was not',
   '/sensors': 'Each collector, and the traffic that it could not see',
   '/monitoring-tokens': 'Generate, show once and revoke the tokens of collectors and senders',
+  '/monitoring-tokens/:id/verify': 'What arrives with a token, live, or what arrived instead',
   '/scan-frequency': 'How often scans run, and the last ones',
   '/assessments': 'Scores by framework, assessments in progress and completed',
   '/assessments/:id': 'Answer each item with its evidence; complete the assessment',
