@@ -5,11 +5,18 @@ import type { LabeledValue, MetricRow } from '../engine/process/metrics.ts'
 export const CHECK_RESULTS = ['correct', 'wrong', 'rate_limited', 'overloaded'] as const
 export type CheckResult = (typeof CHECK_RESULTS)[number]
 
-/** Columns: pages, seconds for them, then password checks by result. */
+/**
+ * The result of an uploaded file: `refused` is the file's fault, `busy` asks to try again later.
+ */
+export const TRIED_FILE_RESULTS = ['read', 'refused', 'busy', 'failed'] as const
+export type TriedFileResult = (typeof TRIED_FILE_RESULTS)[number]
+
+/** Columns: pages, seconds for them, password checks by result, then tried files by result. */
 const PAGES = 0
 const PAGE_SECONDS = 1
 const CHECKS = 2
-const COLUMNS = CHECKS + CHECK_RESULTS.length
+const TRIED_FILES = CHECKS + CHECK_RESULTS.length
+const COLUMNS = TRIED_FILES + TRIED_FILE_RESULTS.length
 
 /** Memory in which the console's thread counts, for the main thread to read. */
 export interface ConsoleCounterMemory {
@@ -40,6 +47,10 @@ export class ConsoleCounters {
     this.#add(CHECKS + CHECK_RESULTS.indexOf(result), 1)
   }
 
+  noteTriedFile(result: TriedFileResult): void {
+    this.#add(TRIED_FILES + TRIED_FILE_RESULTS.indexOf(result), 1)
+  }
+
   #add(column: number, count: number): void {
     this.#row[column] = (this.#row[column] ?? 0) + count
   }
@@ -54,6 +65,7 @@ export function consoleRows(
   const { byStatus, bodyBytes, aborted }: AnswerTotals = answerTotals(memory.answers)
   const row = new Float64Array(memory.pages)
   const checks = CHECK_RESULTS.map((result, at) => [result, row[CHECKS + at] ?? 0] as const)
+  const triedFiles = TRIED_FILE_RESULTS.map((result, at) => [result, row[TRIED_FILES + at] ?? 0] as const)
   return [
     ['posture_console_answers_total', 'counter', 'Answers of the console by status', byStatus, 'status'],
     ['posture_console_body_bytes_total', 'counter', 'Bytes of bodies sent by the console', bodyBytes],
@@ -75,6 +87,13 @@ export function consoleRows(
       'counter',
       'Password checks at sign-in and before sensitive changes, by result',
       Object.fromEntries(checks),
+      'result',
+    ],
+    [
+      'posture_console_tried_files_total',
+      'counter',
+      'Files sent to Try a file, by result',
+      Object.fromEntries(triedFiles),
       'result',
     ],
     [

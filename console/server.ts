@@ -1,3 +1,4 @@
+import { ACTIONS } from '../engine/admin/actions.ts'
 import type { BodyEnd, BodyPace, HttpHandler, HttpRequest, HttpResponse } from '../engine/http/port.ts'
 import { Fault, type FaultCode } from '../engine/process/error-codes.ts'
 import { logFailure } from '../engine/process/failure.ts'
@@ -161,7 +162,9 @@ class ConsoleServer {
           ? confirmed(visit, (now) => route.handle(now, parameters), route.secretFields)
           : route.handle(visit, parameters)
       }
-      return this.#refused(facts, { status: 403, message: `Your role (${identity.member.role}) does not allow this` })
+      const { role } = identity.member
+      const message = `Your role (${role}) does not allow this. It requires the role ${ACTIONS[route.access]} or higher`
+      return this.#refused(facts, { status: 403, message })
     })
   }
 

@@ -58,6 +58,7 @@ export async function readLog(
       .sort((a, b) => b.messages - a.messages),
     problems: problems.top,
     outsideWindow: report.outsideWindow,
+    truncated: report.truncated,
     damage: fault?.message ?? '',
     ...tally.found,
   }

@@ -105,6 +105,8 @@ const logReport = z.object({
   problems: z.array(problem).max(PROBLEMS_LISTED_MAX),
   /** Matched messages before the evidence window, which no scan would show. */
   outsideWindow: count,
+  /** Messages that were longer than allowed, of which only the beginning was read. */
+  truncated: count,
   ...found,
 })
 

@@ -39,7 +39,7 @@ export async function makeConsoleData(
         return route.startsWith('GET ') && !route.endsWith('.csv') && crawled.answers.get(path)?.status === 200
       })
       .flatMap(([, paths]) => paths.slice(0, 1))
-    const others = Array.from({ length: users }, (_, at) => site.signIn(`user ${at}`, 'admin'))
+    const others = Array.from({ length: users }, (_, at) => site.signIn(`user ${at}`, 'owner'))
     const cookies = [owner, ...others].map((browser) =>
       [...browser.cookies].map(([name, value]) => `${name}=${value}`).join('; '),
     )

@@ -1,5 +1,7 @@
+import { textColumn, timeColumn } from '../design/columns.tsx'
+import { CsvLink } from '../design/csv-link.tsx'
 import { Field, FormError } from '../design/form.tsx'
-import { Card, Notice, PageHead, Tag, Time } from '../design/parts.tsx'
+import { Card, Notice, PageHead, Tag } from '../design/parts.tsx'
 import { type Column, Table } from '../design/table.tsx'
 import type { FormState } from '../form.ts'
 import type { AccountView, SessionRow } from '../views/account.ts'
@@ -31,7 +33,7 @@ export function Account({ view, form, done, nowMs }: AccountProps) {
     <>
       <PageHead title="Your account" about={view.name} />
       {title !== undefined && <Notice title={title} />}
-      <Card title="Sessions" note="Browsers that are signed in" bare>
+      <Card title="Sessions" note={<CsvLink path="/sessions" />} bare>
         <Table id="sessions" label="Sessions" columns={sessionColumns(nowMs)} rows={view.sessions} />
         {view.sessions.length > 1 && (
           <form class="body" method="post" action="/account/sessions/end-others">
@@ -70,7 +72,7 @@ export function Account({ view, form, done, nowMs }: AccountProps) {
   )
 }
 
-function sessionColumns(nowMs: number): readonly Column<SessionRow>[] {
+export function sessionColumns(nowMs: number): readonly Column<SessionRow>[] {
   return [
     {
       id: 'browser',
@@ -80,15 +82,14 @@ function sessionColumns(nowMs: number): readonly Column<SessionRow>[] {
           {browser} {isCurrent && <Tag tone="good">this browser</Tag>}
         </>
       ),
+      csv: ({ browser }) => browser,
     },
-    { id: 'address', name: 'Address', cell: ({ address }) => <span class="mono">{address}</span> },
     {
-      id: 'created',
-      name: 'Signed in',
-      cell: ({ createdAtMs }) => <Time ms={createdAtMs} nowMs={nowMs} />,
-      wide: true,
+      ...textColumn('address', 'Address', ({ address }: SessionRow) => address),
+      cell: ({ address }) => <span class="mono">{address}</span>,
     },
-    { id: 'used', name: 'Last used', cell: ({ usedAtMs }) => <Time ms={usedAtMs} nowMs={nowMs} />, wide: true },
+    { ...timeColumn('created', 'Signed in', nowMs, ({ createdAtMs }: SessionRow) => createdAtMs), wide: true },
+    { ...timeColumn('used', 'Last used', nowMs, ({ usedAtMs }: SessionRow) => usedAtMs), wide: true },
     {
       id: 'end',
       name: 'Revoke',

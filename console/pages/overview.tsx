@@ -1,5 +1,6 @@
 import type { ComponentChildren } from 'preact'
 import { Key, Timeline } from '../design/chart.tsx'
+import { CsvLink } from '../design/csv-link.tsx'
 import { StateTag } from '../design/decision.tsx'
 import { Card, countText, Notice, PageHead, Risk, Tag, Time } from '../design/parts.tsx'
 import { Scatter } from '../design/scatter.tsx'
@@ -8,17 +9,18 @@ import type { SourceRow } from '../views/intake.ts'
 import type { OverviewFindings, OverviewView, WaitingRow } from '../views/overview.ts'
 import { HiddenTraffic, percentText } from './coverage.tsx'
 import { LISTENER_NAMES } from './listeners.ts'
-import { SourceState } from './source-state.tsx'
+import { formatText, SourceState } from './source-state.tsx'
 
 export interface OverviewProps {
   readonly view: OverviewView
   readonly nowMs: number
+  readonly mayDecide: boolean
   readonly mayScan: boolean
   readonly mayReadTokens: boolean
   readonly done: string
 }
 
-export function Overview({ view, nowMs, mayScan, mayReadTokens, done }: OverviewProps) {
+export function Overview({ view, nowMs, mayDecide, mayScan, mayReadTokens, done }: OverviewProps) {
   const { findings, windowDays, isScanPending } = view
   const about =
     findings === undefined ? (
@@ -42,7 +44,7 @@ export function Overview({ view, nowMs, mayScan, mayReadTokens, done }: Overview
       {findings === undefined ? (
         <FirstSteps view={view} mayScan={mayScan} mayReadTokens={mayReadTokens} />
       ) : (
-        <Findings view={view} findings={findings} nowMs={nowMs} />
+        <Findings view={view} findings={findings} nowMs={nowMs} mayDecide={mayDecide} />
       )}
     </>
   )
@@ -97,13 +99,17 @@ function Step({ isDone, title, children }: StepProps) {
   )
 }
 
+/** The list of platforms that shows all that wait, the highest risk first. */
+const WAITING_QUERY = new URLSearchParams({ state: 'waiting', sort: '-risk' })
+
 interface FindingsProps {
   readonly view: OverviewView
   readonly findings: OverviewFindings
   readonly nowMs: number
+  readonly mayDecide: boolean
 }
 
-function Findings({ view, findings, nowMs }: FindingsProps) {
+function Findings({ view, findings, nowMs, mayDecide }: FindingsProps) {
   const { sources, sensors, windowDays } = view
   return (
     <>
@@ -112,7 +118,10 @@ function Findings({ view, findings, nowMs }: FindingsProps) {
         title="Waiting for a decision"
         note={
           findings.waitingTotal > 0 && (
-            <a href="/platforms?state=waiting&sort=-risk">all {countText(findings.waitingTotal)} that wait</a>
+            <span class="row">
+              <a href={`/platforms?${WAITING_QUERY}`}>all {countText(findings.waitingTotal)} that wait</a>
+              <CsvLink path="/platforms" query={WAITING_QUERY} />
+            </span>
           )
         }
         bare={findings.waiting.length > 0}
@@ -120,7 +129,12 @@ function Findings({ view, findings, nowMs }: FindingsProps) {
         {findings.waiting.length === 0 ? (
           <p class="muted">There is a decision about every platform that was seen.</p>
         ) : (
-          <Table id="waiting" label="Waiting for a decision" columns={waitingColumns(nowMs)} rows={findings.waiting} />
+          <Table
+            id="waiting"
+            label="Waiting for a decision"
+            columns={waitingColumns(nowMs, mayDecide)}
+            rows={findings.waiting}
+          />
         )}
       </Card>
       <div class="two">
@@ -160,7 +174,7 @@ function Findings({ view, findings, nowMs }: FindingsProps) {
   )
 }
 
-function Figures({ view, findings }: Omit<FindingsProps, 'nowMs'>) {
+function Figures({ view, findings }: Pick<FindingsProps, 'view' | 'findings'>) {
   const { overallRisk, riskChange, platforms, newPlatforms, notApproved } = findings
   const { coverage } = view.sensors
   const share = coverage.visible_share
@@ -200,9 +214,9 @@ function signed(change: number): string {
   return change === 0 ? 'no change' : change > 0 ? `+${change}` : `−${-change}`
 }
 
-function waitingColumns(nowMs: number): readonly Column<WaitingRow>[] {
+function waitingColumns(nowMs: number, mayDecide: boolean): readonly Column<WaitingRow>[] {
   const path = (name: string): string => `/platforms/${encodeURIComponent(name)}`
-  return [
+  const shown: readonly Column<WaitingRow>[] = [
     {
       id: 'name',
       name: 'Platform',
@@ -221,18 +235,19 @@ function waitingColumns(nowMs: number): readonly Column<WaitingRow>[] {
     },
     { id: 'first', name: 'First seen', cell: ({ firstSeenMs }) => <Time ms={firstSeenMs} nowMs={nowMs} />, wide: true },
     { id: 'why', name: 'Why it is risky', cell: ({ why }) => <span class="muted">{why}</span>, wide: true },
-    {
-      id: 'decide',
-      name: 'Decide',
-      cell: ({ name }) => (
-        <a class="button" href={`${path(name)}#decision`} aria-label={`Decide on ${name}`}>
-          Decide
-        </a>
-      ),
-      quiet: true,
-      wide: true,
-    },
   ]
+  const decide: Column<WaitingRow> = {
+    id: 'decide',
+    name: 'Decide',
+    cell: ({ name }) => (
+      <a class="button" href={`${path(name)}#decision`} aria-label={`Decide on ${name}`}>
+        Decide
+      </a>
+    ),
+    quiet: true,
+    wide: true,
+  }
+  return mayDecide ? [...shown, decide] : shown
 }
 
 const SOURCES_SHOWN = 5
@@ -251,8 +266,7 @@ function Sources({ sources, nowMs }: { readonly sources: readonly SourceRow[]; r
               <div>
                 <strong class="break">{source.sender}</strong>
                 <p class="small muted">
-                  {LISTENER_NAMES[source.listener] ?? source.listener} ·{' '}
-                  {source.format === '' ? 'format not recognized' : source.format}
+                  {LISTENER_NAMES[source.listener] ?? source.listener} · {formatText(source)}
                 </p>
               </div>
               <div class="right">

@@ -1,5 +1,7 @@
+import { timeColumn } from '../design/columns.tsx'
+import { CsvLink } from '../design/csv-link.tsx'
 import { Field, FormError } from '../design/form.tsx'
-import { Card, PageHead, Tag, Time } from '../design/parts.tsx'
+import { Card, PageHead, Tag } from '../design/parts.tsx'
 import { PasskeyForm } from '../design/passkey-form.tsx'
 import { type Column, Table } from '../design/table.tsx'
 import { TwoStep } from '../design/two-step.tsx'
@@ -13,8 +15,18 @@ const NAME_LENGTH_MAX = 60
 export function Passkeys({ view, nowMs }: { readonly view: PasskeysView; readonly nowMs: number }) {
   const { passkeys, mayAdd, isFull } = view
   return (
-    <Card title="Passkeys" note="Sign in with a fingerprint, a face, a PIN or a security key" bare>
-      {passkeys.length > 0 && <Table id="passkeys" label="Passkeys" columns={columns(nowMs)} rows={passkeys} />}
+    <Card
+      title="Passkeys"
+      note={
+        passkeys.length > 0 ? (
+          <CsvLink path="/passkeys" />
+        ) : (
+          'Sign in with a fingerprint, a face, a PIN or a security key'
+        )
+      }
+      bare
+    >
+      {passkeys.length > 0 && <Table id="passkeys" label="Passkeys" columns={passkeyColumns(nowMs)} rows={passkeys} />}
       {(mayAdd || isFull) && (
         <div class="body column">
           {passkeys.length === 0 && <p class="muted">No passkey yet. Nobody can guess a passkey, or phish it.</p>}
@@ -30,7 +42,7 @@ export function Passkeys({ view, nowMs }: { readonly view: PasskeysView; readonl
   )
 }
 
-function columns(nowMs: number): readonly Column<PasskeyRow>[] {
+export function passkeyColumns(nowMs: number): readonly Column<PasskeyRow>[] {
   return [
     {
       id: 'name',
@@ -40,14 +52,10 @@ function columns(nowMs: number): readonly Column<PasskeyRow>[] {
           {row.name} <State {...row} />
         </>
       ),
+      csv: ({ name }) => name,
     },
-    {
-      id: 'created',
-      name: 'Created',
-      cell: ({ createdAtMs }) => <Time ms={createdAtMs} nowMs={nowMs} />,
-      wide: true,
-    },
-    { id: 'used', name: 'Last used', cell: ({ usedAtMs }) => <Time ms={usedAtMs} nowMs={nowMs} />, wide: true },
+    { ...timeColumn('created', 'Created', nowMs, ({ createdAtMs }: PasskeyRow) => createdAtMs), wide: true },
+    { ...timeColumn('used', 'Last used', nowMs, ({ usedAtMs }: PasskeyRow) => usedAtMs), wide: true },
     {
       id: 'actions',
       name: 'Rename or remove',

@@ -1,4 +1,5 @@
 import type { VNode } from 'preact'
+import { isoSeconds } from '../../engine/process/clock.ts'
 import { DECISION_STATES } from '../../engine/store/decisions.ts'
 import { countColumn, textColumn, timeColumn } from '../design/columns.tsx'
 import { CsvLink } from '../design/csv-link.tsx'
@@ -8,9 +9,14 @@ import { FormError } from '../design/form.tsx'
 import { countText, Empty, Notice, PageHead, Risk } from '../design/parts.tsx'
 import { type Column, type Sorting, sorted, Table } from '../design/table.tsx'
 import type { FormState } from '../form.ts'
+import type { PlatformTerms } from '../views/decisions.ts'
 import type { PlatformRow, PlatformsView, StateFilter } from '../views/platforms.ts'
 
-export function platformColumns(nowMs: number): readonly Column<PlatformRow>[] {
+/** @param terms of the decisions, by the name of the platform: only the CSV file has them */
+export function platformColumns(
+  nowMs: number,
+  terms: ReadonlyMap<string, PlatformTerms> = new Map(),
+): readonly Column<PlatformRow>[] {
   return [
     {
       id: 'name',
@@ -44,6 +50,16 @@ export function platformColumns(nowMs: number): readonly Column<PlatformRow>[] {
       csv: ({ state }) => state,
       wide: true,
     },
+    { id: 'owner', name: 'Owner', csv: ({ listed }) => terms.get(listed.name)?.owner ?? '' },
+    {
+      id: 'expires',
+      name: 'Expires',
+      csv: ({ listed }) => {
+        const expiresAtMs = terms.get(listed.name)?.expiresAtMs ?? 0
+        return expiresAtMs === 0 ? '' : isoSeconds(expiresAtMs)
+      },
+    },
+    { id: 'note', name: 'Note', csv: ({ listed }) => terms.get(listed.name)?.note ?? '' },
     {
       id: 'confidence',
       name: 'Confidence',
@@ -123,7 +139,10 @@ export function Platforms(props: PlatformsProps) {
       <>
         <PageHead title="Platforms" />
         <Empty title="No scan has completed yet">
-          <p>Platforms appear after the first scan of events from a collector, syslog or log files.</p>
+          <p class="muted">Platforms appear after the first scan of events from a collector, syslog or log files.</p>
+          <a class="button first" href="/overview">
+            Show the steps to the first scan
+          </a>
         </Empty>
       </>
     )
@@ -209,7 +228,7 @@ function Selection(props: PlatformsProps & { readonly children: VNode }) {
 
 function PlatformFilters({ view, sorting }: { readonly view: PlatformsView; readonly sorting: string }) {
   const { rows, total } = view
-  const found = rows.length === total ? countText(total) : `${rows.length} of ${countText(total)}`
+  const found = rows.length === total ? `all ${countText(total)}` : `${countText(rows.length)} of ${countText(total)}`
   return (
     <Filters action="/platforms" found={found} foundId="platforms-count">
       {sorting !== '' && <input type="hidden" name="sort" value={sorting} />}

@@ -23,20 +23,29 @@ export interface RecommendationsProps {
   readonly view: RecommendationsView
   readonly query: URLSearchParams
   readonly mayChange: boolean
-  /** Why a change was rejected; '' if none was. */
-  readonly error: string
+  /** The change that was rejected. undefined if none was. */
+  readonly refused: RefusedChange | undefined
   readonly done: string
 }
 
-export function Recommendations({ view, query, mayChange, error, done }: RecommendationsProps) {
+/** A rejected change. Its form shows the submitted values again. */
+export interface RefusedChange {
+  readonly id: string
+  readonly status: RecommendationStatus
+  readonly owner: string
+  /** Why it was rejected. */
+  readonly message: string
+}
+
+export function Recommendations({ view, query, mayChange, refused, done }: RecommendationsProps) {
   const { rows, found, total, page, pages } = view
   return (
     <>
       <PageHead title="Recommendations" about="What completed assessments ask for, the most urgent first">
         {total > 0 && <CsvLink path="/recommendations" query={query} />}
       </PageHead>
-      {error !== '' && <Notice tone="bad" title={error} />}
-      {error === '' && done === 'saved' && (
+      {refused !== undefined && <Notice tone="bad" title={refused.message} />}
+      {refused === undefined && done === 'saved' && (
         <Notice title="The recommendation is saved. The API shows its status with the next request" />
       )}
       {total === 0 ? (
@@ -57,7 +66,12 @@ export function Recommendations({ view, query, mayChange, error, done }: Recomme
             </Empty>
           ) : (
             <div class="card">
-              <Table id="recommendations" label="Recommendations" columns={columns(mayChange, query)} rows={rows} />
+              <Table
+                id="recommendations"
+                label="Recommendations"
+                columns={columns(mayChange, query, refused)}
+                rows={rows}
+              />
             </div>
           )}
           <PagesLinks
@@ -110,7 +124,11 @@ export function recommendationColumns(nowMs: number): readonly Column<Recommenda
   ]
 }
 
-function columns(mayChange: boolean, query: URLSearchParams): readonly Column<Recommendation>[] {
+function columns(
+  mayChange: boolean,
+  query: URLSearchParams,
+  refused: RefusedChange | undefined,
+): readonly Column<Recommendation>[] {
   const kept = new URLSearchParams(query)
   kept.delete('done')
   const shown: readonly Column<Recommendation>[] = [
@@ -133,7 +151,10 @@ function columns(mayChange: boolean, query: URLSearchParams): readonly Column<Re
     },
   ]
   if (mayChange) {
-    const cell = (recommendation: Recommendation) => <ChangeForm {...{ recommendation }} back={kept.toString()} />
+    const back = kept.toString()
+    const cell = (row: Recommendation) => (
+      <ChangeForm recommendation={row} refused={refused?.id === row.id ? refused : undefined} back={back} />
+    )
     return [...shown, { id: 'status', name: 'Status and owner', cell }]
   }
   return [
@@ -145,11 +166,14 @@ function columns(mayChange: boolean, query: URLSearchParams): readonly Column<Re
 
 interface ChangeFormProps {
   readonly recommendation: Recommendation
+  readonly refused: RefusedChange | undefined
   /** The query of the page to return to. */
   readonly back: string
 }
 
-function ChangeForm({ recommendation: { id, title, status, owner }, back }: ChangeFormProps) {
+function ChangeForm({ recommendation, refused, back }: ChangeFormProps) {
+  const { id, title } = recommendation
+  const { status, owner } = refused ?? recommendation
   return (
     <form class="inline status" method="post" action={`/recommendations/${id}`}>
       {back !== '' && <input type="hidden" name="back" value={back} />}
@@ -160,7 +184,14 @@ function ChangeForm({ recommendation: { id, title, status, owner }, back }: Chan
           </option>
         ))}
       </select>
-      <input name="owner" value={owner} maxLength={255} placeholder="Owner" aria-label={`Owner of: ${title}`} />
+      <input
+        name="owner"
+        value={owner}
+        maxLength={255}
+        placeholder="Owner"
+        aria-label={`Owner of: ${title}`}
+        aria-invalid={refused !== undefined || undefined}
+      />
       <button type="submit" aria-label={`Save the status and owner of: ${title}`}>
         Save
       </button>

@@ -5,6 +5,12 @@ import { percentText } from './coverage.tsx'
 /** Below this share, the page suggests checking the format of a source. */
 const UNDERSTOOD_MIN = 0.95
 
+/** A source of events, such as a collector, has no log format. */
+export function formatText({ format, notUnderstood }: SourceRow): string {
+  if (format !== '') return format
+  return notUnderstood === 0 ? 'events' : 'format not recognized'
+}
+
 export function SourceState({ source }: { readonly source: SourceRow }) {
   if (source.isSilent) return <Tag tone="bad">silent</Tag>
   if (source.understood < UNDERSTOOD_MIN) {

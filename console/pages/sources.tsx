@@ -6,7 +6,7 @@ import { type Column, Table } from '../design/table.tsx'
 import type { SourceRow } from '../views/intake.ts'
 import { percentText } from './coverage.tsx'
 import { LISTENER_NAMES } from './listeners.ts'
-import { SourceState } from './source-state.tsx'
+import { formatText, SourceState } from './source-state.tsx'
 
 /**
  * Maximum number of rows. The page shows the most recently active sources; the CSV file has all.
@@ -37,7 +37,7 @@ export function sourceColumns(nowMs: number): readonly Column<SourceRow>[] {
     {
       id: 'format',
       name: 'Format',
-      cell: ({ format }) => (format === '' ? <span class="muted">not recognized</span> : format),
+      cell: (source) => (source.format === '' ? <span class="muted">{formatText(source)}</span> : source.format),
       csv: ({ format }) => format,
       wide: true,
     },

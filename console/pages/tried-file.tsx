@@ -1,4 +1,5 @@
 import type { LogReport, TriedOutcome } from '../../dry-run/report.ts'
+import { MESSAGE_BYTES_MAX } from '../../engine/limits.ts'
 import { isoSeconds } from '../../engine/process/clock.ts'
 import { type ChartTone, Key, Shares } from '../design/chart.tsx'
 import { Card, countText, Empty, Notice, Risk, Tag, Time } from '../design/parts.tsx'
@@ -76,6 +77,14 @@ function Remarks({ view }: { readonly view: TriedView }) {
           <p>
             {sizeText(report.bytes)} after decompression,{' '}
             {report.ended === 'bytes' ? 'the most that is read' : 'as much as fits the time limit'}. Try a part of it.
+          </p>
+        </Notice>
+      )}
+      {report.kind === 'log' && report.truncated > 0 && (
+        <Notice tone="warn" title="Some messages are too long">
+          <p>
+            Of messages above {MESSAGE_BYTES_MAX / 1024} KiB, the service reads only the beginning:{' '}
+            {countText(report.truncated)} of {countText(report.messages)}. A name after it is not found.
           </p>
         </Notice>
       )}
@@ -310,18 +319,27 @@ function Problems({ report }: { readonly report: LogReport }) {
   )
 }
 
+function nextStep(report: TriedView['report']): readonly [title: string, text: string] {
+  if (report.kind === 'capture') {
+    return ['Next: watch this network', 'Run a collector where this capture was taken. It needs a monitoring token.']
+  }
+  if (report.formats.length === 0) {
+    return ['Next: try another log', 'Setup shows which devices log names, and how to configure their logs.']
+  }
+  return [
+    'Next: send this log',
+    'Let the device send its log by syslog, with a monitoring token. Its lines then count in the next scan.',
+  ]
+}
+
 function NextStep({ view, mayReadTokens }: { readonly view: TriedView; readonly mayReadTokens: boolean }) {
-  const isCapture = view.report.kind === 'capture'
+  const [title, text] = nextStep(view.report)
   return (
-    <Empty title={isCapture ? 'Next: watch this network' : 'Next: send this log'}>
-      <p class="muted">
-        {isCapture
-          ? 'Run a collector where this capture was taken. It needs a monitoring token.'
-          : 'Let the device send its log by syslog, with a monitoring token. Its lines then count in the next scan.'}
-      </p>
+    <Empty title={title}>
+      <p class="muted">{text}</p>
       {mayReadTokens && (
-        <a class="button" href="/monitoring-tokens">
-          Monitoring tokens
+        <a class="button" href="/setup-guide">
+          Setup
         </a>
       )}
     </Empty>

@@ -3,13 +3,28 @@ import { EMPTY_FORM, FormFields, type FormState } from '../form.ts'
 import { type Answer, redirect } from '../http/answer.ts'
 import { form, page, type Route } from '../http/router.ts'
 import type { Visit } from '../http/visit.ts'
-import { Account } from '../pages/account.tsx'
+import { Account, sessionColumns } from '../pages/account.tsx'
+import { passkeyColumns } from '../pages/passkeys.tsx'
 import { passwordFault } from '../sign-in/passwords.ts'
 import { trustedBrowser } from '../sign-in/trusted-browser.ts'
 import { accountView } from '../views/account.ts'
+import { passkeysView } from '../views/passkeys.ts'
+import { csvFile } from './csv.ts'
 
 export const ACCOUNT_ROUTES: readonly Route[] = [
   page('/account', 'signed-in', (visit) => accountPage(visit, EMPTY_FORM, 200)),
+  csvFile({
+    path: '/sessions',
+    access: 'signed-in',
+    columns: ({ nowMs }) => sessionColumns(nowMs),
+    rows: (visit) => accountView(visit).sessions,
+  }),
+  csvFile({
+    path: '/passkeys',
+    access: 'signed-in',
+    columns: ({ nowMs }) => passkeyColumns(nowMs),
+    rows: (visit) => passkeysView(visit)?.passkeys ?? [],
+  }),
   form('/account/password', 'signed-in', changePassword),
   form('/account/sessions/end-others', 'signed-in', async ({ site, identity }) => {
     const { id: keptId, userId, providerOrganizationId } = identity.session

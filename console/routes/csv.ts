@@ -7,7 +7,7 @@ import type { Visit } from '../http/visit.ts'
 export const CSV_ROWS_MAX = 20_000
 
 export interface CsvFile<Row> {
-  /** The path of the page that shows the table, such as `/members`. The file is `/members.csv`. */
+  /** `/members` for the file `/members.csv`: the path of the page, if the page has one table. */
   readonly path: string
   readonly access: Exclude<Access, 'anyone'>
   readonly columns: (visit: Visit) => readonly Column<Row>[]

@@ -5,7 +5,7 @@ import { type Answer, redirect } from '../http/answer.ts'
 import { form, page, type Route } from '../http/router.ts'
 import type { Visit } from '../http/visit.ts'
 import { PLATFORMS_SORTING, Platforms, platformColumns } from '../pages/platforms.tsx'
-import { DecisionsByName } from '../views/decisions.ts'
+import { DecisionsByName, termsByName } from '../views/decisions.ts'
 import { platformsView } from '../views/platforms.ts'
 import { csvFile } from './csv.ts'
 import { DECISION_ACTIONS, DECISION_WORDS, type DecisionWord, DONE, readTerms } from './decision-form.ts'
@@ -19,7 +19,7 @@ export const DISCOVERY_ROUTES: readonly Route[] = [
   csvFile({
     path: '/platforms',
     access: 'discovery.read',
-    columns: ({ nowMs }) => platformColumns(nowMs),
+    columns: (visit) => platformColumns(visit.nowMs, termsByName(visit)),
     rows: (visit) => {
       const columns = platformColumns(visit.nowMs)
       return sorted(platformsView(visit).rows, columns, sortingOf(columns, visit.request.query, PLATFORMS_SORTING))

@@ -8,6 +8,7 @@ export const OVERVIEW_ROUTES: readonly Route[] = [
     const content = Overview({
       view: overviewView(visit),
       nowMs: visit.nowMs,
+      mayDecide: visit.may('approval.add'),
       mayScan: visit.may('scan.request'),
       mayReadTokens: visit.may('token.read'),
       done: visit.request.query.get('done') ?? '',

@@ -3,7 +3,7 @@ import { RECOMMENDATION_STATUSES, type Recommendation } from '../../engine/store
 import { type Answer, redirect } from '../http/answer.ts'
 import { form, page, type Route } from '../http/router.ts'
 import type { Visit } from '../http/visit.ts'
-import { Recommendations, recommendationColumns } from '../pages/recommendations.tsx'
+import { Recommendations, type RefusedChange, recommendationColumns } from '../pages/recommendations.tsx'
 import { recommendationsView } from '../views/recommendations.ts'
 import { CSV_ROWS_MAX, csvFile } from './csv.ts'
 import { refusedForm } from './refused-form.ts'
@@ -11,12 +11,12 @@ import { refusedForm } from './refused-form.ts'
 const PATH = '/recommendations'
 
 export const RECOMMENDATION_ROUTES: readonly Route[] = [
-  page(PATH, 'recommendation.read', (visit) => recommendationsPage(visit, '', 200)),
+  page(PATH, 'recommendation.read', (visit) => recommendationsPage(visit, visit.request.query)),
   csvFile({
     path: PATH,
     access: 'recommendation.read',
     columns: ({ nowMs }) => recommendationColumns(nowMs),
-    rows: (visit) => recommendationsView(visit, CSV_ROWS_MAX).rows,
+    rows: (visit) => recommendationsView(visit, visit.request.query, CSV_ROWS_MAX).rows,
   }),
   form(`${PATH}/:id`, 'recommendation.status', async (visit, { id }) => {
     const { fields } = visit.request
@@ -28,6 +28,7 @@ export const RECOMMENDATION_ROUTES: readonly Route[] = [
       throw new Fault('USAGE', `Status: expected ${expected}, found ${JSON.stringify(named)}`)
     }
     const before = existing(visit, id)
+    const back = new URLSearchParams(fields.text('back').slice(0, 500))
     try {
       // The owner first: it may be refused, and then nothing is changed.
       if (owner !== undefined && owner.trim() !== before.owner) {
@@ -35,10 +36,10 @@ export const RECOMMENDATION_ROUTES: readonly Route[] = [
       }
       if (status !== before.status) await visit.change('recommendation.status', { id, status })
     } catch (error) {
-      const { state, status } = refusedForm(error, fields)
-      return recommendationsPage(visit, state.errors[''] ?? '', status)
+      const refused = refusedForm(error, fields)
+      const message = refused.state.errors[''] ?? ''
+      return recommendationsPage(visit, back, { id, status, owner: owner ?? before.owner, message }, refused.status)
     }
-    const back = new URLSearchParams(fields.text('back').slice(0, 500))
     back.set('done', 'saved')
     return redirect(`${PATH}?${back}`)
   }),
@@ -52,13 +53,13 @@ function existing({ site, organization }: Visit, id: string): Recommendation {
   return found
 }
 
-function recommendationsPage(visit: Visit, error: string, status: number): Answer {
-  const { query } = visit.request
+/** @param query the filters and the page of the list */
+function recommendationsPage(visit: Visit, query: URLSearchParams, refused?: RefusedChange, status = 200): Answer {
   const content = Recommendations({
-    view: visit.site.store.environment.read(() => recommendationsView(visit)),
+    view: visit.site.store.environment.read(() => recommendationsView(visit, query)),
     query,
     mayChange: visit.may('recommendation.status'),
-    error,
+    refused,
     done: query.get('done') ?? '',
   })
   return visit.page('Recommendations', PATH, content, { status })

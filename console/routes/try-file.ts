@@ -20,8 +20,13 @@ export const TRY_FILE_ROUTES: readonly Route[] = [
   page(PATH, 'file.try', (visit) => visit.page(TITLE, PATH, content(visit))),
   uploadForm(PATH, 'file.try', async (visit, upload) => {
     const outcome = await receiveFile(upload, (isCanceled) => started(visit, isCanceled))
-    if (outcome.kind === 'read') return visit.page(TITLE, PATH, content(visit, { tried: triedFile(visit, outcome) }))
+    const { counters } = visit.site
+    if (outcome.kind === 'read') {
+      counters.noteTriedFile('read')
+      return visit.page(TITLE, PATH, content(visit, { tried: triedFile(visit, outcome) }))
+    }
     const { status, message } = outcome
+    counters.noteTriedFile(RETRY_STATUSES.has(status) ? 'busy' : status < 500 ? 'refused' : 'failed')
     const fields = RETRY_STATUSES.has(status) ? ['retry-after', String(RETRY_SECONDS)] : []
     return visit.page(TITLE, PATH, content(visit, { error: message }), { status, fields })
   }),

@@ -1,4 +1,4 @@
-import { type DecisionState, decisionState } from '../../engine/store/decisions.ts'
+import { type Decision, type DecisionState, decisionState } from '../../engine/store/decisions.ts'
 import type { Visit } from '../http/visit.ts'
 import type { ListedPlatform } from './discovery.ts'
 
@@ -70,6 +70,21 @@ export interface DecisionView {
   /** What an undo restores. */
   readonly before: DecisionTermsView
   readonly history: readonly HistoryEntry[]
+}
+
+/** The terms of the last decision about a platform, for a file. */
+export type PlatformTerms = Pick<Decision, 'note' | 'owner' | 'expiresAtMs'>
+
+/** The terms of the last decisions, withdrawals excepted, by the name of the platform. */
+export function termsByName({ site, organization }: Visit): Map<string, PlatformTerms> {
+  const platforms = site.registry.catalogOf(organization.id).platforms
+  const names = new Map(platforms.map(({ id, name }) => [id, name]))
+  const terms = new Map<string, PlatformTerms>()
+  for (const decision of site.store.decisions.ofOrganization(organization.id)) {
+    const name = names.get(decision.platformId)
+    if (name !== undefined && decision.kind !== 'withdrawn') terms.set(name, decision)
+  }
+  return terms
 }
 
 /** @param platformId undefined if the platform is not in the registry */

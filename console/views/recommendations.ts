@@ -32,10 +32,15 @@ export interface RecommendationsView {
 /** The value of the filter for recommendations without an owner. No name is a single hyphen. */
 export const NO_OWNER = '-'
 
-/** Recommendations, filtered and paged by the query's `status`, `framework`, `owner` and `page`. */
-export function recommendationsView(visit: Visit, perPage = RECOMMENDATIONS_PER_PAGE): RecommendationsView {
-  const { site, organization, request } = visit
-  const { query } = request
+/**
+ * The organization's recommendations, filtered and paged by the query's `status`, `framework`,
+ * `owner` and `page`.
+ */
+export function recommendationsView(
+  { site, organization }: Visit,
+  query: URLSearchParams,
+  perPage = RECOMMENDATIONS_PER_PAGE,
+): RecommendationsView {
   const all = site.store.recommendations.ofOrganization(organization.id)
   const named = query.get('status')
   const status = named === 'all' ? 'all' : (RECOMMENDATION_STATUSES.find((each) => each === named) ?? 'to-do')

@@ -45,6 +45,8 @@ export class LogRecords {
    * into the buffer, and may drop the bytes after `place`.
    */
   isDiscarding = false
+  /** Messages that were longer than allowed. Only their beginning was read. */
+  truncated = 0
   /** The file is an array of objects, and `place` is inside it. */
   #inArray = false
   #atFileStart = true
@@ -96,6 +98,7 @@ export class LogRecords {
     this.line = this.lines + 1
     this.isOpen = isLast && end === filled
     let stop = Math.min(end, this.start + this.#bytesMax)
+    if (end > stop) this.truncated++
     if (end - this.start > this.#bytesMax && end === filled && !isLast) {
       // An overlong line: its beginning is the message, the rest is discarded.
       this.isDiscarding = true

@@ -76,6 +76,8 @@ export interface FileReport {
    */
   outsideWindow: number
   newestMs: number
+  /** Messages above 64 KiB, of which only the beginning was read. */
+  truncated: number
   /** The last line is incomplete and was left for the next run. */
   unfinished: boolean
   /** Messages by recognized format. */
@@ -208,6 +210,7 @@ export class LogReader {
     while (records.next(file.filled, file.isLast)) {
       if (records.isDiscarding) file.filled = records.place
       file.report.lines = records.lines + (records.isOpen ? 1 : 0)
+      file.report.truncated = records.truncated
       if (records.isOpen && file.mayGrow) {
         file.report.unfinished = true
         return
@@ -374,6 +377,7 @@ function newReport(file: string): FileReport {
     ambiguous: 0,
     outsideWindow: 0,
     newestMs: Number.NaN,
+    truncated: 0,
     unfinished: false,
     formats: {},
   }

@@ -104,17 +104,30 @@ t.test('sources show arrivals, messages that were not understood, and silent sen
         formats: { squid: 4 },
         sample: '',
       },
+      {
+        ...source,
+        listener: 'https',
+        host: '',
+        address: '192.0.2.9',
+        lastSeenMs: NOON - 7_300_000,
+        received: 2,
+        counts: counts(2, 0),
+        formats: {},
+        sample: '',
+      },
     ]),
   )
   const { text } = await viewer.get('/sources')
   t.match(text, /fw-01.*firewalls.*10 % not understood.*dc-01.*squid.*silent/s)
   t.match(text, /a &lt;b> line/)
+  t.match(text, /fw-01.*not recognized.*192\.0\.2\.9.*>events</s, 'a collector sends no log format')
   const rows = parse((await viewer.get('/sources.csv')).text, { columns: true }) as Record<string, string>[]
   t.same(
     rows.map(({ Sender, Transport, Understood }) => [Sender, Transport, Understood]),
     [
       ['fw-01', 'tls', '0.9'],
       ['dc-01', 'udp', '1'],
+      ['192.0.2.9', 'https', '1'],
     ],
   )
   const foreign = site.signIn('g', 'owner', makeOrganization(site, 'Globex'))

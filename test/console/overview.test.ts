@@ -1,3 +1,4 @@
+import { parse } from 'csv-parse/sync'
 import t from 'tap'
 import { runScan } from '../../engine/scan/scan-runner.ts'
 import { serveConsole, type TestConsole } from '../support/console.ts'
@@ -51,8 +52,14 @@ t.test('figures, the change in a week, what waits for a decision, use per day, c
   t.match(text, /<dt>Platforms<\/dt><dd>2<\/dd><dd>1 new this week/)
   t.match(text, /<dt>Not approved<\/dt><dd>1<\/dd><dd>50 %/)
   t.match(text, /<dd>90 %<\/dd><dd>by 1 sensor</)
-  t.match(text, /Decide on DeepSeek/)
-  t.notMatch(text, /Decide on Claude/)
+  t.notMatch(text, /Decide on/, 'a viewer makes no decisions')
+  const decider = (await site.signIn('a', 'admin').get('/overview')).text
+  t.match(decider, /Decide on DeepSeek/)
+  t.notMatch(decider, /Decide on Claude/)
+  const [, file = ''] = /href="(\/platforms\.csv\?[^"]+)"/.exec(text) ?? []
+  const rows = parse((await site.signIn('v', 'viewer').get(file.replaceAll('&amp;', '&'))).text, { columns: true })
+  t.match(rows, [{ Platform: 'DeepSeek', Decision: 'waiting' }])
+  t.equal((rows as unknown[]).length, 1)
   t.match(text, /20 Nov: 1 clients not approved, 1 approved/)
   t.match(text, /12 Nov: 0 clients not approved, 1 approved/)
   t.match(text, /DeepSeek: risk 85, 1 clients/)

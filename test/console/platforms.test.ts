@@ -65,7 +65,10 @@ function namesIn(text: string): string[] {
 
 t.test('an empty page shows the next step', async (t) => {
   const { signIn } = await serveConsole(t)
-  t.match((await signIn('v', 'viewer').get('/platforms')).text, /No scan has completed yet/)
+  t.match(
+    (await signIn('v', 'viewer').get('/platforms')).text,
+    /No scan has completed yet.*<a class="button first" href="\/overview"/s,
+  )
 })
 
 t.test('sorted, filtered and searched on the server; the CSV file has the same rows', async (t) => {
@@ -112,6 +115,15 @@ t.test('sorted, filtered and searched on the server; the CSV file has the same r
     rows.map(({ Platform }) => Platform),
     await names('?state=approved&sort=name'),
   )
+  const terms = { owner: 'grace@acme.example', note: 'Team plan only', expiresAtMs: Date.parse('2027-03-31T00:00:00Z') }
+  approvals.add(organization, catalog, [all[0] ?? ''], terms)
+  const decided = parse((await browser.get('/platforms.csv')).text, { columns: true }) as Record<string, string>[]
+  t.match(
+    decided.filter(({ Owner }) => Owner !== ''),
+    [{ Platform: all[0], Owner: 'grace@acme.example', Note: 'Team plan only', Expires: '2027-03-31T00:00:00Z' }],
+  )
+  approvals.remove(organization, catalog, [all[0] ?? ''])
+  t.notMatch((await browser.get('/platforms.csv')).text, 'grace@acme.example')
 })
 
 t.test('decisions about the selected platforms, with the filters kept', async (t) => {

@@ -26,9 +26,10 @@ t.test('every role can use exactly the routes that ACTIONS allows', async (t) =>
     const browser = signIn(`${role}@acme.example`, role)
     for (const route of ROUTES.filter(isGuarded)) {
       const path = route.path.replace(/:\w+/g, 'none')
-      const { status } = await (route.method === 'GET' ? browser.get(path) : browser.post(path))
+      const { status, text } = await (route.method === 'GET' ? browser.get(path) : browser.post(path))
       const allowed = isAllowed(role, route.access as Action)
       t.equal(status !== 403, allowed, `${role} ${route.method} ${path}: ${status}`)
+      if (!allowed) t.match(text, `requires the role ${ACTIONS[route.access as Action]}`)
     }
   }
 })

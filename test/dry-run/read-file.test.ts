@@ -4,6 +4,7 @@ import { gzipSync } from 'node:zlib'
 import t from 'tap'
 import { type ReadFileOptions, readFile } from '../../dry-run/read-file.ts'
 import { type FileReport, fileReport } from '../../dry-run/report.ts'
+import { MESSAGE_BYTES_MAX } from '../../engine/limits.ts'
 import type { ByteSource } from '../../engine/process/byte-source.ts'
 import { OwnMatcher } from '../../registry/own-matcher.ts'
 import { matching, NOW, other } from '../support/many-lines.ts'
@@ -115,6 +116,12 @@ for (const [name, content, format] of FORMATS) {
     })
   })
 }
+
+t.test('messages that are too long are counted: only their beginning is read', async (t) => {
+  const long = (bytes: number): string => `${matching(1)} `.padEnd(bytes, 'x')
+  const lines = [long(MESSAGE_BYTES_MAX), long(MESSAGE_BYTES_MAX + 1), matching(2), long(3 * MESSAGE_BYTES_MAX)]
+  t.match(await read(`${lines.join('\n')}\n`), { kind: 'log', lines: 4, messages: 4, truncated: 2 })
+})
 
 t.test('matches before the evidence window are counted', async (t) => {
   const report = await read(`${matching(1)}\n`, { windowStartMs: NOW + 1 })

@@ -3,6 +3,7 @@ import { loadAssets } from '../../console/assets.ts'
 import { Changes } from '../../console/changes.ts'
 import type { Route } from '../../console/http/router.ts'
 import { type IngestListeners, NO_LISTENERS } from '../../console/ingest-listeners.ts'
+import type { ConsoleCounters } from '../../console/metrics.ts'
 import { ROUTES } from '../../console/routes.ts'
 import { consoleHandler } from '../../console/server.ts'
 import { secretHash } from '../../console/sign-in/secrets.ts'
@@ -42,6 +43,7 @@ export interface ConsoleOptions {
   readonly ingest?: IngestListeners
   readonly trials?: Partial<TrialOptions>
   readonly log?: Logger
+  readonly counters?: ConsoleCounters
   /** The test stores what no program would write. */
   readonly unchecked?: boolean
   /** The time at which the clock starts; NOON if absent. */
@@ -74,6 +76,7 @@ export async function serveConsole(
         origin: ownOrigin ?? '',
         keyFile: secretsKeyFile('', opened.directory),
         trials: { log, ...options.trials },
+        ...(options.counters && { counters: options.counters }),
       },
     ),
     routes: options.routes ?? ROUTES,

@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import type { MatchTally, PlatformTally } from '../../ingest/match-tally.ts'
 import type { FileReport, LineProblem } from '../../ingest/read-log.ts'
-import { EVIDENCE_WINDOW_DAYS_MAX } from '../../limits.ts'
+import { EVIDENCE_WINDOW_DAYS_MAX, MESSAGE_BYTES_MAX } from '../../limits.ts'
 import { dayOf, isoSeconds } from '../../process/clock.ts'
 import { printable, printsTable } from '../../process/table.ts'
 import type { Organization } from '../../store/organizations.ts'
@@ -57,6 +57,11 @@ export function remarks(
   for (const { report } of files) {
     const remark = (text: string): void => void lines.push(`${printable(report.file)}: ${text}`)
     if (report.unfinished) remark('the last line is incomplete and was skipped; read the file again later')
+    if (report.truncated > 0) {
+      remark(
+        `${report.truncated} messages are longer than ${MESSAGE_BYTES_MAX / 1024} KiB: only their beginning was read`,
+      )
+    }
     const old = organization && outsideWindow(report, organization, nowMs)
     if (old !== undefined) remark(old)
     const { matched, unmatched, duplicates, ambiguous, noDomain } = report

@@ -2,6 +2,7 @@ import { execFileSync } from 'node:child_process'
 import { createPrivateKey, type KeyObject, sign, X509Certificate } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { parse } from 'csv-parse/sync'
 import t from 'tap'
 import { Administration } from '../../../engine/admin/administration.ts'
 import { PASSKEYS_PER_USER_MAX } from '../../../engine/limits.ts'
@@ -68,6 +69,13 @@ t.test('a passkey is added, signs in, is renamed and removed', async (t) => {
     rpId: 'posture.example',
   })
   t.match(account, new RegExp(`action="/account/passkeys/${stored?.id}/remove"`))
+  for (const [path, row] of [
+    ['/passkeys.csv', { Passkey: 'laptop' }],
+    ['/sessions.csv', { Address: '127.0.0.1' }],
+  ] as const) {
+    t.match(account, `href="${path}"`)
+    t.match(parse((await browser.get(path)).text, { columns: true }), [row])
+  }
 
   t.equal((await browser.post(`/account/passkeys/${stored?.id}/name`, { name: 'old laptop' })).status, 303)
   t.equal((await browser.post(`/account/passkeys/${stored?.id}/name`, { name: '\u202e' })).status, 400)

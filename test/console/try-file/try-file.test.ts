@@ -6,6 +6,7 @@ import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { gzipSync } from 'node:zlib'
 import t from 'tap'
+import { ConsoleCounters, consoleRows, makeConsoleCounters } from '../../../console/metrics.ts'
 import type { ChangedEntry } from '../../../registry/registry-file.ts'
 import { type Browser, multipart, serveConsole, type TestConsole } from '../../support/console.ts'
 import { IMPLEMENTATIONS, type TestServer } from '../../support/https.ts'
@@ -124,6 +125,26 @@ t.test('a log shows messages by outcome and redacted samples', async (t) => {
     t.notMatch(shown, 'lovelace')
     t.match(answer.text, /href="data:text\/csv;charset=utf-8,Platform%2CNames/)
   }
+})
+
+t.test('a log in no known format says which logs to try, and lines above 64 KiB are explained', async (t) => {
+  const { signIn } = await serveConsole(t)
+  const file = Buffer.from(`${'x'.repeat(70_000)}\nlink is up\n`)
+  const { text } = await signIn('ada@acme.example', 'member').postFile('/try-file', file, 'unknown.log')
+  t.match(text, /Next: try another log.*href="\/setup-guide"/s)
+  t.notMatch(text, /Next: send this log/)
+  t.match(text, /Some messages are too long.*64 KiB.*1 of 2/s)
+})
+
+t.test('tried files are counted by result', async (t) => {
+  const counters = makeConsoleCounters()
+  const { signIn } = await serveConsole(t, { counters: new ConsoleCounters(counters) })
+  const browser = signIn('ada@acme.example', 'member')
+  await browser.postFile('/try-file', Buffer.from('link is up\n'), 'some.log')
+  await browser.postFile('/try-file', Buffer.alloc(0), 'empty.log')
+  const [, , , values] =
+    consoleRows(counters, [], 0).find(([name]) => name === 'posture_console_tried_files_total') ?? []
+  t.same(values, { read: 1, refused: 1, busy: 0, failed: 0 })
 })
 
 t.test('the own platforms of the organization count, those of others do not', async (t) => {
