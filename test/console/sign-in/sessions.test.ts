@@ -145,7 +145,10 @@ t.test('of two confirmations at once with one cookie, one continues the session'
   const answers = await Promise.all(
     browsers.map((browser, at) => browser.post('/monitoring-tokens', { label: `${at}`, 'confirm-password': PASSWORD })),
   )
-  t.same(answers.map(({ status }) => status).toSorted(), [200, 404])
+  const [confirmed, other = 0] = answers.map(({ status }) => status).toSorted()
+  t.equal(confirmed, 200)
+  // 401 if it arrived after the first had ended the cookie.
+  t.ok([401, 404].includes(other), `${other}`)
   t.equal(site.store.monitoringTokens.ofOrganization(site.organization.id).length, 1)
   const signedIn = await Promise.all(browsers.map(isSignedIn))
   t.same(signedIn.toSorted(), [false, true])
