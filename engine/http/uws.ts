@@ -54,21 +54,30 @@ export async function listenUws(options: HttpListenOptions): Promise<HttpListene
   const apps = [first]
   const port = uws.us_socket_local_port(first.socket)
   traffic.port = port
+  const reload = async (files: TlsFiles | undefined): Promise<void> => {
+    if (apps.length === 0) return
+    // An app cannot change its certificate, so a new app takes over the port. Both share it
+    // briefly.
+    const next = await open(uws, { ...options, ...(files && { tls: files }), port }, traffic)
+    tls = files
+    await shortTurn()
+    const before = apps.at(-1)
+    if (before !== undefined) uws.us_listen_socket_close(before.socket)
+    apps.push(next)
+  }
+  /** The last reload. */
+  let reloaded: Promise<void> = Promise.resolve()
   return {
     implementation: 'uWebSockets.js',
     port,
-    async reload(files = tls) {
-      if (apps.length === 0) return
-      // An app cannot change its certificate, so a new app takes over the port. Both share it
-      // briefly.
-      const next = await open(uws, { ...options, ...(files && { tls: files }), port }, traffic)
-      tls = files
-      await shortTurn()
-      const before = apps.at(-1)
-      if (before !== undefined) uws.us_listen_socket_close(before.socket)
-      apps.push(next)
+    reload(files = tls) {
+      const next = reloaded.then(() => reload(files))
+      reloaded = next.catch(() => {})
+      return next
     },
     async drain(deadlineMs) {
+      // Otherwise the app of a reload that is in progress would listen for ever.
+      await reloaded
       // Closing a socket twice crashes the library.
       const open = apps.splice(0)
       const last = open.at(-1)

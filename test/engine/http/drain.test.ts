@@ -1,8 +1,9 @@
+import { once } from 'node:events'
 import { setImmediate as turn } from 'node:timers/promises'
 import { connect } from 'node:tls'
 import t from 'tap'
 import { provideCertificate } from '../../../engine/http/certificate.ts'
-import { listenHttp } from '../../../engine/http/listen.ts'
+import { claimPort, listenHttp } from '../../../engine/http/listen.ts'
 import { quietLog } from '../../support/store.ts'
 
 const CLIENTS = 100
@@ -43,3 +44,17 @@ for (const turns of [0, 1, 2, 3, 5, 8]) {
     t.equal(requests, answered, 'no request is answered after the drain')
   })
 }
+
+t.test('a listener that drains during a reload no longer listens', async (t) => {
+  const { keyFile, certificateFile } = await provideCertificate(t.testdir(), undefined)
+  const tls = { keyFile, certificateFile }
+  // The library shares only a port that it was given.
+  const port = await claimPort('--port', '127.0.0.1', 0)
+  const options = { address: '127.0.0.1', port, tls, connectionCounters: new Float64Array(16) }
+  const listener = await listenHttp('uws', { ...options, handler: () => {}, log: quietLog })
+  const reloaded = listener.reload(tls)
+  await Promise.all([listener.drain(60_000), reloaded])
+  const socket = connect({ host: '127.0.0.1', port: listener.port, rejectUnauthorized: false })
+  const [outcome] = await once(socket, 'error').catch((error: unknown) => [error])
+  t.match(outcome, { code: 'ECONNREFUSED' })
+})
