@@ -1,4 +1,5 @@
 import type { ComponentChildren } from 'preact'
+import { FieldFrame, Options } from './form.tsx'
 
 export interface FiltersProps {
   /** The path of the page. */
@@ -34,10 +35,9 @@ export interface FilterSearchProps {
 /** Searches the rows for text: the parameter `q`. */
 export function FilterSearch({ value, table }: FilterSearchProps) {
   return (
-    <div class="field">
-      <label for="q">Search</label>
+    <FieldFrame name="q" label="Search">
       <input id="q" name="q" type="search" value={value} maxLength={100} data-filters={table} />
-    </div>
+    </FieldFrame>
   )
 }
 
@@ -51,15 +51,8 @@ export interface FilterSelectProps {
 /** Selects the rows by one of a few values. */
 export function FilterSelect({ name, label, value, options }: FilterSelectProps) {
   return (
-    <div class="field">
-      <label for={name}>{label}</label>
-      <select id={name} name={name}>
-        {options.map(([each, text]) => (
-          <option key={each} value={each} selected={each === value}>
-            {text}
-          </option>
-        ))}
-      </select>
-    </div>
+    <FieldFrame name={name} label={label}>
+      <Options name={name} options={options} chosen={value} />
+    </FieldFrame>
   )
 }

@@ -20,15 +20,44 @@ export interface FieldProps {
   readonly fromFragment?: boolean
 }
 
+interface FieldFrameProps {
+  readonly name: string
+  readonly label: string
+  readonly hint?: ComponentChildren
+  readonly error?: string | undefined
+  readonly children: ComponentChildren
+}
+
+/** The label, hint and error around the input `name`, which `describedBy` connects with them. */
+export function FieldFrame({ name, label, hint, error, children }: FieldFrameProps) {
+  return (
+    <div class="field">
+      <label for={name}>{label}</label>
+      {children}
+      {hint !== undefined && (
+        <p id={`${name}-hint`} class="hint">
+          {hint}
+        </p>
+      )}
+      <FieldError id={`${name}-error`} error={error} />
+    </div>
+  )
+}
+
+/** The attributes of an input in a FieldFrame, for assistive technology. */
+function describedBy({ name, hint, error }: Pick<FieldFrameProps, 'name' | 'hint' | 'error'>) {
+  const ids = [hint === undefined ? '' : `${name}-hint`, error === undefined ? '' : `${name}-error`]
+  const described = ids.join(' ').trim() || undefined
+  return { 'aria-invalid': error === undefined ? undefined : ('true' as const), 'aria-describedby': described }
+}
+
 /** A one-line field with its label, hint and error. The server never sends a password back. */
 export function Field(props: FieldProps) {
   const { name, label, form, type = 'text', hint, value = '', required, maxLength, minLength } = props
   const { autoComplete = 'off', fromFragment, min } = props
   const error = form.errors[name]
-  const described = [hint === undefined ? '' : `${name}-hint`, error === undefined ? '' : `${name}-error`]
   return (
-    <div class="field">
-      <label for={name}>{label}</label>
+    <FieldFrame name={name} label={label} hint={hint} error={error}>
       <input
         id={name}
         name={name}
@@ -40,17 +69,10 @@ export function Field(props: FieldProps) {
         minLength={minLength}
         min={min}
         autoComplete={autoComplete}
-        aria-invalid={error === undefined ? undefined : 'true'}
-        aria-describedby={described.join(' ').trim() || undefined}
+        {...describedBy({ name, hint, error })}
         data-from-fragment={fromFragment ? '' : undefined}
       />
-      {hint !== undefined && (
-        <p id={`${name}-hint`} class="hint">
-          {hint}
-        </p>
-      )}
-      <FieldError id={`${name}-error`} error={error} />
-    </div>
+    </FieldFrame>
   )
 }
 
@@ -67,10 +89,8 @@ export interface TextAreaProps {
 /** A field of several lines. */
 export function TextArea({ name, label, form, rows, hint, required, mono }: TextAreaProps) {
   const error = form.errors[name]
-  const described = [hint === undefined ? '' : `${name}-hint`, error === undefined ? '' : `${name}-error`]
   return (
-    <div class="field">
-      <label for={name}>{label}</label>
+    <FieldFrame name={name} label={label} hint={hint} error={error}>
       <textarea
         id={name}
         name={name}
@@ -78,18 +98,11 @@ export function TextArea({ name, label, form, rows, hint, required, mono }: Text
         rows={rows}
         required={required}
         spellcheck={false}
-        aria-invalid={error === undefined ? undefined : 'true'}
-        aria-describedby={described.join(' ').trim() || undefined}
+        {...describedBy({ name, hint, error })}
         // A browser drops the first line break of the content.
         value={form.values.text(name).replace(/^(?=\r?\n)/, '\n')}
       />
-      {hint !== undefined && (
-        <p id={`${name}-hint`} class="hint">
-          {hint}
-        </p>
-      )}
-      <FieldError id={`${name}-error`} error={error} />
-    </div>
+    </FieldFrame>
   )
 }
 
@@ -119,17 +132,28 @@ export interface ChoiceProps {
 export function Select({ name, label, form, options, value = '' }: ChoiceProps) {
   const chosen = form.values.text(name) || value
   return (
-    <div class="field">
-      <label for={name}>{label}</label>
-      <select id={name} name={name}>
-        {options.map(([each, text]) => (
-          <option key={each} value={each} selected={each === chosen}>
-            {text}
-          </option>
-        ))}
-      </select>
-      <FieldError id={`${name}-error`} error={form.errors[name]} />
-    </div>
+    <FieldFrame name={name} label={label} error={form.errors[name]}>
+      <Options name={name} options={options} chosen={chosen} />
+    </FieldFrame>
+  )
+}
+
+export interface OptionsProps {
+  readonly name: string
+  readonly options: ChoiceProps['options']
+  readonly chosen: string
+}
+
+/** The list of a choice, without its label. */
+export function Options({ name, options, chosen }: OptionsProps) {
+  return (
+    <select id={name} name={name}>
+      {options.map(([each, text]) => (
+        <option key={each} value={each} selected={each === chosen}>
+          {text}
+        </option>
+      ))}
+    </select>
   )
 }
 

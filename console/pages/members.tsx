@@ -64,8 +64,8 @@ export function Members(props: MembersProps) {
         <Notice title={`Copy the link for ${invitation.name} now. It will not be shown again`}>
           <Secret id="secret" value={invitation.url} />
           <p class="small">
-            Send it only to {invitation.name}: whoever opens it first becomes this member. It works once, and expires{' '}
-            <Time ms={invitation.expiresAtMs} nowMs={nowMs} />.
+            Send it only to {invitation.name}: the first person who opens it becomes this member. It works once, and
+            expires <Time ms={invitation.expiresAtMs} nowMs={nowMs} />.
           </p>
         </Notice>
       )}

@@ -1,12 +1,12 @@
 import { DAY_MS } from '../../engine/process/clock.ts'
 import { nextScanMs } from '../../engine/scan/period.ts'
 import { effectiveRisk } from '../../engine/scan/risk.ts'
-import type { Scan } from '../../engine/store/scans.ts'
 import type { DayBar } from '../design/chart.tsx'
 import type { Visit } from '../http/visit.ts'
 import { dailyUse } from './daily-use.ts'
 import { DecisionsByName, isWaiting } from './decisions.ts'
-import { type ListedPlatform, listedDiscovery } from './discovery.ts'
+import type { ListedPlatform } from './discovery.ts'
+import { type Findings, findingsSince } from './findings.ts'
 import { type SensorsView, type SourceRow, sensorsView, sourcesView } from './intake.ts'
 
 const CHANGE_DAYS = 7
@@ -18,14 +18,8 @@ export interface WaitingRow extends ListedPlatform {
   readonly isExpired: boolean
 }
 
-export interface OverviewFindings {
-  readonly completedMs: number
-  readonly overallRisk: number
-  /** The change of the overall risk in a week; undefined without a scan a week ago. */
-  readonly riskChange: number | undefined
-  readonly platforms: number
-  readonly newPlatforms: number
-  readonly notApproved: number
+/** The findings, and their change in a week. */
+export interface OverviewFindings extends Findings {
   readonly waitingTotal: number
   /** The platforms that wait for a decision, with the highest effective risk. */
   readonly waiting: readonly WaitingRow[]
@@ -62,22 +56,13 @@ export function overviewView(visit: Visit): OverviewView {
 }
 
 function findingsOf(visit: Visit): OverviewFindings | undefined {
-  const { site, organization, nowMs } = visit
-  const { scan, platforms } = listedDiscovery(site.store, organization)
-  if (scan === undefined) return undefined
-  const weekAgoMs = nowMs - CHANGE_DAYS * DAY_MS
-  const wanted = ({ status, completedAtMs }: Scan): boolean => status === 'completed' && completedAtMs <= weekAgoMs
-  const before = site.store.scans.last(organization.id, wanted)
-  const overallRisk = scan.summary.overall_risk_score
+  const found = findingsSince(visit, visit.nowMs - CHANGE_DAYS * DAY_MS)
+  if (found === undefined) return undefined
+  const { findings, platforms } = found
   const decisions = new DecisionsByName(visit)
   const waiting = platforms.filter((platform) => isWaiting(decisions.stateOf(platform)))
   return {
-    completedMs: Date.parse(scan.completed_at),
-    overallRisk,
-    riskChange: before && overallRisk - before.summary.overallRiskScore,
-    platforms: platforms.length,
-    newPlatforms: platforms.filter(({ createdMs }) => createdMs > weekAgoMs).length,
-    notApproved: platforms.filter(({ approved }) => !approved).length,
+    ...findings,
     waitingTotal: waiting.length,
     waiting: waiting
       .sort((a, b) => effectiveRisk(b) - effectiveRisk(a))

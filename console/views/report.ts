@@ -3,11 +3,10 @@ import { DAY_MS } from '../../engine/process/clock.ts'
 import { effectiveRisk } from '../../engine/scan/risk.ts'
 import type { DecisionState } from '../../engine/store/decisions.ts'
 import type { Recommendation } from '../../engine/store/recommendations.ts'
-import type { Scan } from '../../engine/store/scans.ts'
 import type { Visit } from '../http/visit.ts'
 import { assessmentsView, type FrameworkRow } from './assessments.ts'
 import { DecisionsByName } from './decisions.ts'
-import { listedDiscovery } from './discovery.ts'
+import { type Findings, findingsSince } from './findings.ts'
 import { type SensorsView, sensorsView, sourcesView } from './intake.ts'
 
 const PLATFORMS_SHOWN = 7
@@ -25,14 +24,8 @@ export interface ReportPlatform {
   readonly owner: string
 }
 
-export interface ReportFindings {
-  readonly completedMs: number
-  readonly overallRisk: number
-  /** The change of the overall risk in the period; undefined without a scan before the period. */
-  readonly riskChange: number | undefined
-  readonly platforms: number
-  readonly newPlatforms: number
-  readonly notApproved: number
+/** The findings, and their change in the period of the report. */
+export interface ReportFindings extends Findings {
   /** The platforms that contribute the most to the overall risk. */
   readonly highest: readonly ReportPlatform[]
 }
@@ -84,24 +77,16 @@ export function reportView(visit: Visit): ReportView {
 
 function findingsOf(visit: Visit): ReportFindings | undefined {
   const { site, organization, nowMs } = visit
-  const { scan, platforms } = listedDiscovery(site.store, organization)
-  if (scan === undefined) return undefined
-  const fromMs = nowMs - organization.evidenceWindowDays * DAY_MS
-  const wanted = ({ status, completedAtMs }: Scan): boolean => status === 'completed' && completedAtMs <= fromMs
-  const before = site.store.scans.last(organization.id, wanted)
-  const overallRisk = scan.summary.overall_risk_score
+  const found = findingsSince(visit, nowMs - organization.evidenceWindowDays * DAY_MS)
+  if (found === undefined) return undefined
+  const { findings, platforms } = found
   const decisions = new DecisionsByName(visit)
   const ownerOf = (name: string): string => {
     const id = decisions.get(name)?.id
     return id === undefined ? '' : (site.store.decisions.get(organization.id, id)?.owner ?? '')
   }
   return {
-    completedMs: Date.parse(scan.completed_at),
-    overallRisk,
-    riskChange: before && overallRisk - before.summary.overallRiskScore,
-    platforms: platforms.length,
-    newPlatforms: platforms.filter(({ createdMs }) => createdMs > fromMs).length,
-    notApproved: platforms.filter(({ approved }) => !approved).length,
+    ...findings,
     highest: [...platforms]
       .sort((a, b) => effectiveRisk(b) - effectiveRisk(a))
       .slice(0, PLATFORMS_SHOWN)

@@ -1,7 +1,7 @@
 import type { IdentityProvider } from '../../engine/store/identity-providers.ts'
 import type { Store } from '../../engine/store/store.ts'
 
-/** What the page for sign-in offers besides passwords. */
+/** What the page for sign-in offers in addition to passwords. */
 export type ProviderChoice =
   | { readonly kind: 'none' }
   /** The provider of the only organization, by the name of its button. */

@@ -76,19 +76,31 @@ function checkMemberships(walk: StoreWalk): void {
   }
 }
 
-function checkSessions(walk: StoreWalk): void {
-  const { environment, sessions } = walk.store
-  const hashes = environment.table('session-hashes')
+/** Records of users, each with an entry in a table that finds it by a secret or a credential. */
+function checkOfUsers<T extends { readonly id: string; readonly userId: string }>(
+  walk: StoreWalk,
+  table: string,
+  what: string,
+  index: string,
+  indexKey: (value: T) => Buffer,
+): void {
+  const { environment } = walk.store
+  const entries = environment.table(index)
   const users = environment.table('users')
-  const form = { keyBytes: 2 * UUID_BYTES, isIndex: true, open: packed<Session>('session') }
-  walk.table('sessions', form, ({ key, value }) => {
+  const form = { keyBytes: 2 * UUID_BYTES, isIndex: true, open: packed<T>(what) }
+  walk.table(table, form, ({ key, value }) => {
     const own = Buffer.concat([uuidBytes(value.userId), uuidBytes(value.id)])
-    if (!own.equals(key)) walk.wrong('sessions', '', `the id ${value.id} in the record`, 'that of its key')
-    if (!users.doesExist(uuidBytes(value.userId))) walk.wrong('sessions', '', `no user ${value.userId}`, 'one')
-    if (hashes.get(Buffer.from(value.hash, 'hex'))?.equals(key) !== true) {
-      walk.wrong('sessions', '', `no entry for ${value.id} in session-hashes`, 'its own')
+    if (!own.equals(key)) walk.wrong(table, '', `the id ${value.id} in the record`, 'that of its key')
+    if (!users.doesExist(uuidBytes(value.userId))) walk.wrong(table, '', `no user ${value.userId}`, 'one')
+    if (entries.get(indexKey(value))?.equals(key) !== true) {
+      walk.wrong(table, '', `no entry for ${value.id} in ${index}`, 'its own')
     }
   })
+}
+
+function checkSessions(walk: StoreWalk): void {
+  const { sessions } = walk.store
+  checkOfUsers<Session>(walk, 'sessions', 'session', 'session-hashes', ({ hash }) => Buffer.from(hash, 'hex'))
   walk.table('session-hashes', { keyBytes: HASH_BYTES, isIndex: true, open: OPEN_BYTES }, ({ key }) => {
     walk.unlessUnreadable(() => {
       if (sessions.byHash(key)?.hash === key.toString('hex')) return
@@ -98,18 +110,10 @@ function checkSessions(walk: StoreWalk): void {
 }
 
 function checkPasskeys(walk: StoreWalk): void {
-  const { environment, passkeys } = walk.store
-  const credentials = environment.table('passkey-credentials')
-  const users = environment.table('users')
-  const form = { keyBytes: 2 * UUID_BYTES, isIndex: true, open: packed<Passkey>('passkey') }
-  walk.table('passkeys', form, ({ key, value }) => {
-    const own = Buffer.concat([uuidBytes(value.userId), uuidBytes(value.id)])
-    if (!own.equals(key)) walk.wrong('passkeys', '', `the id ${value.id} in the record`, 'that of its key')
-    if (!users.doesExist(uuidBytes(value.userId))) walk.wrong('passkeys', '', `no user ${value.userId}`, 'one')
-    if (credentials.get(credentialKey(value.credentialId))?.equals(key) !== true) {
-      walk.wrong('passkeys', '', `no entry for ${value.id} in passkey-credentials`, 'its own')
-    }
-  })
+  const { passkeys } = walk.store
+  checkOfUsers<Passkey>(walk, 'passkeys', 'passkey', 'passkey-credentials', ({ credentialId }) =>
+    credentialKey(credentialId),
+  )
   walk.table('passkey-credentials', { keyBytes: HASH_BYTES, isIndex: true, open: OPEN_BYTES }, ({ key, value }) => {
     walk.unlessUnreadable(() => {
       const isOfForm = value.length === 2 * UUID_BYTES

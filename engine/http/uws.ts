@@ -76,7 +76,7 @@ export async function listenUws(options: HttpListenOptions): Promise<HttpListene
       return next
     },
     async drain(deadlineMs) {
-      // Otherwise the app of a reload that is in progress would listen for ever.
+      // Otherwise the app of a reload that is in progress would never stop listening.
       await reloaded
       // Closing a socket twice crashes the library.
       const open = apps.splice(0)

@@ -120,36 +120,46 @@ export class ChunkBytes {
   }
 }
 
-/** A source whose first bytes were already read for inspection. */
-export class WithHead implements ByteSource {
-  readonly #source: ByteSource
-  #head: Uint8Array
+/** Changes the bytes of another source, whose progress it reports. */
+export abstract class WrappedBytes implements ByteSource {
+  protected readonly source: ByteSource
 
-  constructor(source: ByteSource, head: Uint8Array) {
-    this.#source = source
-    this.#head = head
+  constructor(source: ByteSource) {
+    this.source = source
   }
 
   get bytesRead(): number {
-    return this.#source.bytesRead
+    return this.source.bytesRead
   }
   get bytesTotal(): number {
-    return this.#source.bytesTotal
+    return this.source.bytesTotal
   }
   get live(): boolean {
-    return this.#source.live
+    return this.source.live
+  }
+
+  abstract read(into: Uint8Array, at: number, bytes: number): number | Promise<number>
+
+  close(): void {
+    this.source.close()
+  }
+}
+
+/** A source whose first bytes were already read for inspection. */
+export class WithHead extends WrappedBytes {
+  #head: Uint8Array
+
+  constructor(source: ByteSource, head: Uint8Array) {
+    super(source)
+    this.#head = head
   }
 
   read(into: Uint8Array, at: number, bytes: number): number | Promise<number> {
-    if (this.#head.length === 0) return this.#source.read(into, at, bytes)
+    if (this.#head.length === 0) return this.source.read(into, at, bytes)
     const given = Math.min(bytes, this.#head.length)
     into.set(this.#head.subarray(0, given), at)
     this.#head = this.#head.subarray(given)
     return given
-  }
-
-  close(): void {
-    this.#source.close()
   }
 }
 

@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream'
 import { createGunzip } from 'node:zlib'
 import { Decompress } from 'fzstd'
-import { type ByteSource, ChunkBytes, type FileKind, openBytes, WithHead } from './byte-source.ts'
+import { type ByteSource, ChunkBytes, type FileKind, openBytes, WithHead, WrappedBytes } from './byte-source.ts'
 import { Fault } from './error-codes.ts'
 
 /**
@@ -29,27 +29,16 @@ const COMPRESSED_PUSH_BYTES = 1024
  * Decompresses a source on demand. Needs memory for a window and a few chunks, regardless of the
  * file size.
  */
-export class DecompressedBytes implements ByteSource {
-  readonly #compressed: ByteSource
+export class DecompressedBytes extends WrappedBytes {
   readonly #compression: Compression
   readonly #kind: FileKind
   readonly #chunks: ChunkBytes
 
   constructor(compressed: ByteSource, compression: Compression, kind: FileKind) {
+    super(compressed)
     this.#kind = kind
-    this.#compressed = compressed
     this.#compression = compression
     this.#chunks = new ChunkBytes(decompress(compressed, compression)[Symbol.asyncIterator]())
-  }
-
-  get bytesRead(): number {
-    return this.#compressed.bytesRead
-  }
-  get bytesTotal(): number {
-    return this.#compressed.bytesTotal
-  }
-  get live(): boolean {
-    return this.#compressed.live
   }
 
   /** @throws Fault of the kind's `damaged` if the file is truncated or corrupt */
@@ -60,10 +49,6 @@ export class DecompressedBytes implements ByteSource {
       if ((error as NodeJS.ErrnoException).syscall !== undefined) throw error
       throw new Fault(this.#kind.damaged, `${this.#compression}: ${(error as Error).message}`, { cause: error })
     }
-  }
-
-  close(): void {
-    this.#compressed.close()
   }
 }
 

@@ -80,6 +80,7 @@ for (const implementation of IMPLEMENTATIONS) {
               })
               await answer.body.dump()
               answers++
+              if (answer.headers['keep-alive'] !== undefined) failures.push("the service's Keep-Alive was passed on")
               if (answer.statusCode !== 200 && answer.statusCode !== 429) failures.push(`${answer.statusCode}`)
             } catch (error) {
               failures.push(`${pauseMs} ms: ${(error as Error).message}`)

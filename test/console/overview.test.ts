@@ -1,19 +1,12 @@
 import { parse } from 'csv-parse/sync'
 import t from 'tap'
 import { runScan } from '../../engine/scan/scan-runner.ts'
-import { serveConsole, type TestConsole } from '../support/console.ts'
+import { scanWith, serveConsole } from '../support/console.ts'
 import { report } from '../support/coverage.ts'
 import { makeOrganization, NOON, registries, Sender } from '../support/store.ts'
 
 const DAY_MS = 86_400_000
 const sender = new Sender()
-
-function scanWith({ store, clock, organization }: TestConsole, names: readonly string[]): void {
-  const atMs = clock.nowMs() - 60_000
-  const events = names.map((name, index) => sender.event(name, atMs, { client: `192.0.2.${index + 1}` }))
-  store.environment.write(() => store.buffer.append(organization.id, events))
-  runScan(store, registries, organization.id, 'schedule', clock)
-}
 
 t.test('before the first scan it shows the next step, which depends on the completed ones', async (t) => {
   const { signIn, store, organization } = await serveConsole(t)

@@ -1,18 +1,9 @@
 import t from 'tap'
-import { runScan } from '../../engine/scan/scan-runner.ts'
-import { serveConsole, type TestConsole } from '../support/console.ts'
+import { scanWith, serveConsole } from '../support/console.ts'
 import { report } from '../support/coverage.ts'
-import { makeOrganization, NOON, registries, Sender } from '../support/store.ts'
+import { makeOrganization, NOON } from '../support/store.ts'
 
 const DAY_MS = 86_400_000
-const sender = new Sender()
-
-function scanWith({ store, clock, organization }: TestConsole, names: readonly string[]): void {
-  const atMs = clock.nowMs() - 60_000
-  const events = names.map((name, index) => sender.event(name, atMs, { client: `192.0.2.${index + 1}` }))
-  store.environment.write(() => store.buffer.append(organization.id, events))
-  runScan(store, registries, organization.id, 'schedule', clock)
-}
 
 t.test('before the first scan, the report names the next step', async (t) => {
   const { signIn } = await serveConsole(t)

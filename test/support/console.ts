@@ -14,13 +14,14 @@ import { claimPort, type HttpImplementation } from '../../engine/http/listen.ts'
 import type { BodyPace } from '../../engine/http/port.ts'
 import type { Logger } from '../../engine/process/log.ts'
 import { secretsKeyFile } from '../../engine/process/secrets-key.ts'
+import { runScan } from '../../engine/scan/scan-runner.ts'
 import { newUuid } from '../../engine/store/keys.ts'
 import type { Role } from '../../engine/store/members.ts'
 import type { Organization } from '../../engine/store/organizations.ts'
 import { RegistryInForce } from '../../engine/store/registry-in-force.ts'
 import type { Session } from '../../engine/store/sessions.ts'
 import { type Answer, serve, type TestServer } from './https.ts'
-import { makeOrganization, openStore, quietLog, type TestStore } from './store.ts'
+import { makeOrganization, openStore, quietLog, registries, Sender, type TestStore } from './store.ts'
 
 export interface TestConsole extends TestStore {
   readonly server: TestServer
@@ -110,6 +111,16 @@ export async function serveConsole(
       return browser
     },
   }
+}
+
+const sender = new Sender()
+
+/** Buffers an event a minute ago for each name, each from another client, and runs a scan. */
+export function scanWith({ store, clock, organization }: TestConsole, names: readonly string[]): void {
+  const atMs = clock.nowMs() - 60_000
+  const events = names.map((name, index) => sender.event(name, atMs, { client: `192.0.2.${index + 1}` }))
+  store.environment.write(() => store.buffer.append(organization.id, events))
+  runScan(store, registries, organization.id, 'schedule', clock)
 }
 
 function newSession(userId: string, organizationId: string, secret: string, nowMs: number): Session {

@@ -1,0 +1,38 @@
+import type { Scan } from '../../engine/store/scans.ts'
+import type { Visit } from '../http/visit.ts'
+import { type ListedPlatform, listedDiscovery } from './discovery.ts'
+
+/** The latest completed scan in figures, and what changed since an earlier time. */
+export interface Findings {
+  readonly completedMs: number
+  readonly overallRisk: number
+  /** The change of the overall risk; undefined if no scan had completed at that time. */
+  readonly riskChange: number | undefined
+  readonly platforms: number
+  readonly newPlatforms: number
+  readonly notApproved: number
+}
+
+/**
+ * Compares the latest completed scan with the one that was the latest at `sinceMs`; undefined
+ * before the first. Call it inside Environment.read.
+ */
+export function findingsSince(
+  { site, organization }: Visit,
+  sinceMs: number,
+): { readonly findings: Findings; readonly platforms: readonly ListedPlatform[] } | undefined {
+  const { scan, platforms } = listedDiscovery(site.store, organization)
+  if (scan === undefined) return undefined
+  const wanted = ({ status, completedAtMs }: Scan): boolean => status === 'completed' && completedAtMs <= sinceMs
+  const before = site.store.scans.last(organization.id, wanted)
+  const overallRisk = scan.summary.overall_risk_score
+  const findings: Findings = {
+    completedMs: Date.parse(scan.completed_at),
+    overallRisk,
+    riskChange: before && overallRisk - before.summary.overallRiskScore,
+    platforms: platforms.length,
+    newPlatforms: platforms.filter(({ createdMs }) => createdMs > sinceMs).length,
+    notApproved: platforms.filter(({ approved }) => !approved).length,
+  }
+  return { findings, platforms }
+}
