@@ -9,7 +9,7 @@ t.test('the default is every address, and loopback for plain HTTP', async (t) =>
   t.match(read({ PLAIN_HTTP: 'true' }), { apiAddress: '127.0.0.1', ingestAddress: '127.0.0.1' })
 })
 
-t.test('plain HTTP refuses an address that is not loopback, and replaces none', async (t) => {
+t.test('plain HTTP refuses an address that is not loopback, and does not replace it', async (t) => {
   for (const address of ['0.0.0.0', '::', '192.0.2.1', 'example.com']) {
     for (const [variable, flag] of [
       ['API_ADDRESS', '--api-address'],
