@@ -192,9 +192,8 @@ export function settingRows(schema: SettingsSchema): SettingRow[] {
  */
 export function shownDefault(row: SettingRow): string | undefined {
   if (row.defaultAbout !== undefined) return row.defaultAbout
-  return row.default === undefined || row.default === '' || typeof row.default === 'boolean'
-    ? undefined
-    : `${row.default}`
+  const text = typeof row.default === 'boolean' ? '' : String(row.default ?? '')
+  return text === '' ? undefined : text
 }
 
 /** The command-line option of a setting. Its description ends with the variable and the default. */
