@@ -55,6 +55,7 @@ import { apiRows } from './counters.ts'
 import { Health } from './health.ts'
 import { KeyUseWriter } from './key-uses.ts'
 import { openApiAnswer } from './openapi.ts'
+import { OrganizationMetrics } from './organization-metrics.ts'
 import { keepRates, resumeRates } from './rate-file.ts'
 import { makeRateTable, tableFull } from './rate-limit.ts'
 import { ROUTES } from './routes.ts'
@@ -94,6 +95,7 @@ export class Service {
   readonly #health: Health
   readonly #retention: DailyRetention
   readonly #metrics = new Metrics()
+  readonly #organizationMetrics: OrganizationMetrics
   #ingest: HttpListener | undefined
   #syslog: SyslogIngest | undefined
   #local: LocalServer | undefined
@@ -137,6 +139,7 @@ export class Service {
     )
     this.#health = new Health(this.#store.environment, this.#schedule, log)
     this.#retention = new DailyRetention(this.#store, systemClock, log)
+    this.#organizationMetrics = new OrganizationMetrics(this.#store, settings.organizationMetrics)
   }
 
   /**
@@ -311,7 +314,9 @@ export class Service {
       return undefined
     })
     const ingest = ingestRows(this.#acceptor, this.#batches, this.#accounting, syslog)
-    return [...ingest, ...scanRows(this.#schedule), ...this.#apiRows(), ...(this.#console?.metricRows() ?? [])]
+    const ofConsole = this.#console?.metricRows() ?? []
+    const ofOrganizations = await this.#organizationMetrics.rows(systemClock.nowMs())
+    return [...ingest, ...scanRows(this.#schedule), ...this.#apiRows(), ...ofConsole, ...ofOrganizations]
   }
 
   #apiRows(): MetricRow[] {

@@ -32,7 +32,7 @@ t.test('the number and the limit of file descriptors are metrics', async (t) => 
   t.ok((found?.open ?? 0) > 3)
   t.ok((found?.max ?? 0) >= (found?.open ?? 0))
   const metrics = new Metrics()
-  const { body } = await metrics.render([])
+  const { body } = metrics.render([])
   metrics.close()
   t.match(body, /^process_open_fds \d+$/m)
   t.match(body, new RegExp(`^process_max_fds ${found?.max}$`, 'm'))
