@@ -316,7 +316,8 @@ export class Service {
     const ingest = ingestRows(this.#acceptor, this.#batches, this.#accounting, syslog)
     const ofConsole = this.#console?.metricRows() ?? []
     const ofOrganizations = await this.#organizationMetrics.rows(systemClock.nowMs())
-    return [...ingest, ...scanRows(this.#schedule), ...this.#apiRows(), ...ofConsole, ...ofOrganizations]
+    const rows = [...this.#health.rows(), ...ingest, ...scanRows(this.#schedule), ...this.#apiRows()]
+    return [...rows, ...ofConsole, ...ofOrganizations]
   }
 
   #apiRows(): MetricRow[] {
