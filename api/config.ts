@@ -10,6 +10,7 @@ import { secretsKeySetting } from '../engine/process/secrets-key.ts'
 import {
   hostNames,
   listenAddresses,
+  networkList,
   oneOf,
   onOrOff,
   originOrNone,
@@ -56,6 +57,12 @@ export const serviceSettings = z.object({
       'Expect browsers to reach the console at this origin, such as https://posture.example; for a proxy, and for passkeys',
   }),
   secretsKeyFile: secretsKeySetting,
+  outboundNetworks: setting(networkList().default([]), {
+    flag: '--outbound-networks <networks>',
+    env: 'OUTBOUND_NETWORKS',
+    about:
+      'Also connect to hosts in these networks when a member enters them, such as 10.0.0.0/8 for an internal identity provider; without it only to public addresses',
+  }),
   apiThreads: setting(wholeNumber(1, 64).default(2), {
     flag: '--api-threads <count>',
     env: 'API_THREADS',
