@@ -61,7 +61,7 @@ export const serviceSettings = z.object({
     flag: '--outbound-networks <networks>',
     env: 'OUTBOUND_NETWORKS',
     about:
-      'Also connect to hosts in these networks when a member enters them, such as 10.0.0.0/8 for an internal identity provider; without it only to public addresses',
+      'Connect to hosts in these networks for members, comma-separated, such as 10.0.0.0/8 for an internal identity provider; other hosts need public addresses',
   }),
   apiThreads: setting(wholeNumber(1, 64).default(2), {
     flag: '--api-threads <count>',

@@ -25,7 +25,7 @@ export const PROVIDER_REQUEST_RESULTS = [
 ] as const
 export type ProviderRequestResult = (typeof PROVIDER_REQUEST_RESULTS)[number]
 
-/** Columns: pages, seconds for them, then password checks, tried files and requests to providers. */
+/** Columns: pages, seconds for them, then checks, tried files, requests to providers by result. */
 const PAGES = 0
 const PAGE_SECONDS = 1
 const CHECKS = 2

@@ -49,7 +49,7 @@ const NOT_PUBLIC_IPV6 = networks(
 )
 
 const IPV4_MAPPED = networks('::ffff:0:0/96')
-/** An address of IPv4 behind a translator (RFC 6052 §2.1): its last four bytes. */
+/** The last four bytes are the IPv4 address to which a translator sends (RFC 6052 §2.1). */
 const NAT64 = networks('64:ff9b::/96')
 
 function networks(...texts: readonly string[]): readonly Network[] {
