@@ -97,15 +97,7 @@ export class ClientTable {
   }
 
   /** Adds matches to a row. */
-  add(
-    row: number,
-    methods: number,
-    matches: number,
-    firstSeenMs: number,
-    lastSeenMs: number,
-    sent: number,
-    received: number,
-  ): void {
+  add(row: number, methods: number, matches: number, firstSeenMs: number, lastSeenMs: number): void {
     const numbers = this.#numbers
     const at = row * NUMBER_COLUMNS
     const key = row * KEY_COLUMNS + METHODS
@@ -113,8 +105,12 @@ export class ClientTable {
     numbers[at] = (numbers[at] ?? 0) + matches
     if (firstSeenMs < (numbers[at + FIRST] ?? 0)) numbers[at + FIRST] = firstSeenMs
     if (lastSeenMs > (numbers[at + LAST] ?? 0)) numbers[at + LAST] = lastSeenMs
-    if (sent > 0) numbers[at + SENT] = (numbers[at + SENT] ?? 0) + sent
-    if (received > 0) numbers[at + RECEIVED] = (numbers[at + RECEIVED] ?? 0) + received
+  }
+
+  addBytes(row: number, sent: number, received: number): void {
+    const at = row * NUMBER_COLUMNS
+    this.#numbers[at + SENT] = (this.#numbers[at + SENT] ?? 0) + sent
+    this.#numbers[at + RECEIVED] = (this.#numbers[at + RECEIVED] ?? 0) + received
   }
 
   cellOf(row: number): number {

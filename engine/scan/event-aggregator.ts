@@ -5,9 +5,11 @@ import {
   BIN_8,
   EVENT_ARRAY,
   EVENT_ARRAY_BLOCKED,
+  EVENT_ARRAY_FULL,
   ID_BYTES,
   ID_OFFSET,
   numberEnd,
+  OptionalColumns,
   stringBytes,
   stringStart,
   wholeNumber,
@@ -57,6 +59,7 @@ export type StoredClientBytes = (day: number, platformId: string) => number
 
 export class EventAggregator {
   #matcher: Matcher | undefined
+  readonly #optional = new OptionalColumns()
   readonly #names = new NameTable()
   /** By name number: rule, platform number, last day, and the row of that day. */
   readonly #rules: (Rule | undefined)[] = []
@@ -176,7 +179,7 @@ export class EventAggregator {
     if (nameHeader + 1 >= end) return this.#countDamaged()
     const columns = view.getUint8(start)
     const isCommon =
-      (columns === EVENT_ARRAY || columns === EVENT_ARRAY_BLOCKED) &&
+      (columns === EVENT_ARRAY || columns === EVENT_ARRAY_BLOCKED || columns === EVENT_ARRAY_FULL) &&
       view.getUint8(start + 1) === BIN_8 &&
       view.getUint8(start + 2) === ID_BYTES
     if (!isCommon) return this.#countDamaged()
@@ -190,8 +193,8 @@ export class EventAggregator {
     const spanAt = numberEnd(view, firstAt, end)
     const countAt = spanAt < 0 ? NONE : numberEnd(view, spanAt, end)
     const countEnd = countAt < 0 ? NONE : numberEnd(view, countAt, end)
-    const isBlocked = columns === EVENT_ARRAY_BLOCKED
-    const eventEnd = countEnd < 0 || !isBlocked ? countEnd : numberEnd(view, countEnd, end)
+    const hasOptional = columns !== EVENT_ARRAY
+    const eventEnd = countEnd < 0 || !hasOptional ? countEnd : this.#optional.find(view, columns, countEnd, end)
     const method = view.getUint8(clientEnd)
     if (eventEnd !== end || method >= METHOD_COUNT) return this.#countDamaged()
 
@@ -226,14 +229,18 @@ export class EventAggregator {
         this.#matchesOfRow[row] = (this.#matchesOfRow[row] ?? 0) + count
       }
     }
-    if (isBlocked) this.#blocked[cell] = (this.#blocked[cell] ?? 0) + wholeNumber(view, countEnd)
+    if (hasOptional) this.#blocked[cell] = (this.#blocked[cell] ?? 0) + wholeNumber(view, countEnd)
     const column = cell * METHOD_COUNT + method
     this.#byMethod[column] = (this.#byMethod[column] ?? 0) + count
     const hash = hashClient(view, clientAt, clientEnd)
-    const clients = this.#clients.count
-    const client = this.#clients.rowOf(cell, hash, view, clientAt, clientEnd, clientEnd, clientEnd)
+    const { count: clients } = this.#clients
+    const optional = this.#optional
+    const userStart = hasOptional ? optional.userStart : 0
+    const userEnd = hasOptional ? optional.userEnd : 0
+    const client = this.#clients.rowOf(cell, hash, view, clientAt, clientEnd, userStart, userEnd)
     if (client === clients) this.#distinct[cell]?.add(hash)
-    this.#clients.add(client, 1 << method, count, firstSeenMs, lastSeenMs, 0, 0)
+    this.#clients.add(client, 1 << method, count, firstSeenMs, lastSeenMs)
+    if (hasOptional) this.#clients.addBytes(client, optional.bytesSent(view), optional.bytesReceived(view))
     this.added++
     return true
   }

@@ -53,7 +53,9 @@ function addStored(table: ClientTable, cell: number, day: number, stored: Uint8A
     const hash = hashClient(view, clientStart, clientEnd)
     const row = table.find(cell, hash, view, clientStart, clientEnd, clientEnd, userEnd)
     onlyStored.push(row === NO_ROW ? matches : 0)
-    if (row !== NO_ROW) table.add(row, methods, matches, firstSeenMs, lastSeenMs, bytesSent, reader.bytesReceived)
+    if (row === NO_ROW) continue
+    table.add(row, methods, matches, firstSeenMs, lastSeenMs)
+    table.addBytes(row, bytesSent, reader.bytesReceived)
   }
   return onlyStored
 }

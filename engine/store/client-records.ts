@@ -152,9 +152,10 @@ export class ClientWriter {
     return Buffer.concat([bytes.subarray(clients, this.#at), bytes.subarray(0, clients)])
   }
 
+  /** A sum that is no longer exact stays at the largest exact number. */
   #varint(number: number): void {
     const bytes = this.#bytes
-    let value = number
+    let value = Math.min(number, Number.MAX_SAFE_INTEGER)
     while (value >= 0x80) {
       bytes[this.#at++] = (value % 0x80) | 0x80
       value = Math.floor(value / 0x80)

@@ -22,8 +22,9 @@ function stored({ store }: TestStore, id: string): Map<string, Record<string, nu
   for (const { day, platformId, bytes } of store.clientDays.since(id, 0)) {
     const reader = new ClientReader(bytes, day)
     while (reader.next()) {
-      const { methods, matches, firstSeenMs, lastSeenMs } = reader
-      clients.set(`${day} ${platformId} ${reader.client}`, { methods, matches, firstSeenMs, lastSeenMs })
+      const { methods, matches, firstSeenMs, lastSeenMs, bytesSent } = reader
+      const key = `${day} ${platformId} ${reader.client} ${reader.user}`
+      clients.set(key, { methods, matches, firstSeenMs, lastSeenMs, bytesSent })
     }
   }
   return clients
@@ -32,16 +33,17 @@ function stored({ store }: TestStore, id: string): Map<string, Record<string, nu
 /** The same from the events, computed in the simplest way. */
 function plainly(events: readonly Event[]): Map<string, Record<string, number>> {
   const clients = new Map<string, Record<string, number>>()
-  for (const { name, client, method, firstSeenMs, lastSeenMs, count } of events) {
+  for (const { name, client, user = '', method, firstSeenMs, lastSeenMs, count, bytesSent = 0 } of events) {
     const platform = matcher.match(name)?.platform.id
-    if (platform === undefined || client === NO_CLIENT) continue
-    const key = `${dayOf(lastSeenMs)} ${platform} ${client}`
+    if (platform === undefined || (client === NO_CLIENT && user === '')) continue
+    const key = `${dayOf(lastSeenMs)} ${platform} ${client} ${user}`
     const before = clients.get(key)
     clients.set(key, {
       methods: (before?.['methods'] ?? 0) | (1 << METHODS.indexOf(method)),
       matches: (before?.['matches'] ?? 0) + count,
       firstSeenMs: Math.min(before?.['firstSeenMs'] ?? firstSeenMs, firstSeenMs),
       lastSeenMs: Math.max(before?.['lastSeenMs'] ?? 0, lastSeenMs),
+      bytesSent: (before?.['bytesSent'] ?? 0) + bytesSent,
     })
   }
   return clients
@@ -54,12 +56,15 @@ const anyEvent = fc.record({
   ageMs: fc.nat(3 * DAY_MS),
   spanMs: fc.constantFrom(0, 1, HOUR_MS, 2 * DAY_MS),
   count: fc.constantFrom(1, 127, 128, 70_000, 0xffff_ffff),
+  optional: fc.constantFrom({}, {}, { user: 'jdoe' }, { user: 'Jürgen', bytesSent: 2 ** 40 }, { bytesSent: 5 }),
 })
 type AnyEvent = typeof anyEvent extends fc.Arbitrary<infer T> ? T : never
 
 const sent = (events: readonly AnyEvent[]): Event[] =>
-  events.map(({ name, client, method, ageMs, spanMs, count }) =>
-    new Sender().event(name, NOON - ageMs, { client, method, firstSeenMs: NOON - ageMs - spanMs, count }),
+  events.map(({ name, client, method, ageMs, spanMs, count, optional }) =>
+    new Sender().event(name, NOON - ageMs, {
+      ...{ client, method, firstSeenMs: NOON - ageMs - spanMs, count, ...optional },
+    }),
   )
 
 t.test('clients add up over scans, and no organization has the clients of another', async (t) => {
