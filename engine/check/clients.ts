@@ -65,6 +65,11 @@ export function checkClients(walk: StoreWalk): void {
   walk.table('client-totals', totals, ({ value, organizationId }) => {
     const { records, bytes, removed } = value
     if ([records, bytes, removed].every((count) => Number.isSafeInteger(count) && count >= 0)) return
-    walk.wrong('client-totals', organizationId, `${records} records, ${bytes} bytes, ${removed} removed`, 'whole numbers')
+    walk.wrong(
+      'client-totals',
+      organizationId,
+      `${records} records, ${bytes} bytes, ${removed} removed`,
+      'whole numbers',
+    )
   })
 }

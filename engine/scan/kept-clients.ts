@@ -24,7 +24,10 @@ export function mergeClients(
   const known = rows.filter((row) => isKnown(table, row))
   if (known.length === 0) return undefined
   const onlyStored = stored === undefined ? [] : addStored(table, cell, day, stored)
-  const limit = new MatchLimit([...known.map((row) => table.matchesOf(row)), ...onlyStored.filter((count) => count > 0)])
+  const limit = new MatchLimit([
+    ...known.map((row) => table.matchesOf(row)),
+    ...onlyStored.filter((count) => count > 0),
+  ])
   writer.begin(day)
   for (const row of known) {
     if (!limit.keeps(table.matchesOf(row))) continue

@@ -94,9 +94,7 @@ export function prepareScan(
     const stored = store.evidence.day(organizationId, day, platformId)
     if (stored !== undefined) sum.addDay(stored)
     addTo(sum)
-    const bytes = keepsClients
-      ? mergeClients(store.clientDays.get(organizationId, day, platformId))
-      : undefined
+    const bytes = keepsClients ? mergeClients(store.clientDays.get(organizationId, day, platformId)) : undefined
     if (bytes !== undefined) clients.push({ day, platformId, bytes })
     return { day, platformId, record: sum.toDay() }
   })

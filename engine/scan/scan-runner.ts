@@ -1,4 +1,9 @@
-import { CLIENT_BYTES_MAX, EVIDENCE_PER_TRANSACTION_MAX, SCANS_PER_TRANSACTION_MAX, STORED_SCANS_MAX } from '../limits.ts'
+import {
+  CLIENT_BYTES_MAX,
+  EVIDENCE_PER_TRANSACTION_MAX,
+  SCANS_PER_TRANSACTION_MAX,
+  STORED_SCANS_MAX,
+} from '../limits.ts'
 import type { Clock } from '../process/clock.ts'
 import { Fault } from '../process/error-codes.ts'
 import { failureText } from '../process/failure.ts'
@@ -105,7 +110,12 @@ export class ScanRunner {
     } catch (error) {
       if (!(error instanceof Fault)) throw error
       const scan = newScan(request.organizationId, request.trigger, '', this.#clock.nowMs())
-      outcomes.push({ scan: failed(scan, error.message, this.#clock), trigger: request.trigger, left: 0, clientRecordsRemoved: 0 })
+      outcomes.push({
+        scan: failed(scan, error.message, this.#clock),
+        trigger: request.trigger,
+        left: 0,
+        clientRecordsRemoved: 0,
+      })
       return []
     }
   }
@@ -242,7 +252,9 @@ export class ScanRunner {
       internalError ??= internalErrorOf(second)
     }
     if (!environment.read(() => organizations.exists(running.organizationId))) return []
-    return [{ scan, trigger, left: 0, clientRecordsRemoved: 0, ...(internalError === undefined ? {} : { internalError }) }]
+    return [
+      { scan, trigger, left: 0, clientRecordsRemoved: 0, ...(internalError === undefined ? {} : { internalError }) },
+    ]
   }
 }
 

@@ -1,5 +1,5 @@
-import { Fault } from '../process/error-codes.ts'
 import { DAY_MS } from '../process/clock.ts'
+import { Fault } from '../process/error-codes.ts'
 
 /*
  * The clients of one platform on one day (UTC), in one record:
@@ -110,7 +110,10 @@ export class ClientReader implements ClientNumbers {
 }
 
 function damaged(at: number): Fault {
-  return new Fault('STORE_DAMAGED', `clients: byte ${at}: expected a client, found the end or a number that is too long`)
+  return new Fault(
+    'STORE_DAMAGED',
+    `clients: byte ${at}: expected a client, found the end or a number that is too long`,
+  )
 }
 
 /** Writes records, one after the other. Its memory is reused. */

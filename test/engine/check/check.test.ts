@@ -534,7 +534,7 @@ const ROWS: readonly Row[] = [
     name: 'a client twice',
     table: 'clients',
     damage: ({ store, id }) => putClients(store, id, [CLIENT, CLIENT]),
-    finds: /found the client 10\.0\.0\.1  twice of/,
+    finds: /found the client 10\.0\.0\.1 {2}twice of/,
   },
   {
     name: 'a record without clients',

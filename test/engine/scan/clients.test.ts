@@ -99,8 +99,16 @@ t.test('of many clients, those with the most matches are kept, and the others ar
       const client = from + at
       return sender.event('claude.ai', NOON, { client: `10.0.${client >> 8}.${client & 255}`, count: count(client) })
     })
-  scan(opened, id, events(0, 700, () => 5))
-  scan(opened, id, events(600, 1400, (client) => (client < 1300 ? 10 : 2)))
+  scan(
+    opened,
+    id,
+    events(0, 700, () => 5),
+  )
+  scan(
+    opened,
+    id,
+    events(600, 1400, (client) => (client < 1300 ? 10 : 2)),
+  )
   const found = stored(opened, id)
   t.equal(found.size, CLIENTS_PER_DAY_MAX)
   const matches = [...found.values()].map((client) => client['matches'] ?? 0)
@@ -110,7 +118,10 @@ t.test('of many clients, those with the most matches are kept, and the others ar
   const { otherMatches } = new ClientReader(day?.bytes ?? Buffer.alloc(0), DAY)
   t.equal(otherMatches, 300 * 5 + 100 * 2)
   const evidence = opened.store.evidence.day(id, DAY, 'claude')
-  t.equal(matches.reduce((sum, each) => sum + each, otherMatches), evidence?.matches)
+  t.equal(
+    matches.reduce((sum, each) => sum + each, otherMatches),
+    evidence?.matches,
+  )
 })
 
 t.test('client records leave with the evidence window, and the oldest at the size limit', async (t) => {
