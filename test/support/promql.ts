@@ -39,7 +39,7 @@ export function dashboardQueries(): readonly string[] {
     .map((expr) => expr.replaceAll('$__rate_interval', '5m').replaceAll('$organization', '.*'))
 }
 
-/** Words of PromQL that are no metric. https://prometheus.io/docs/prometheus/latest/querying/operators/ */
+/** Words of PromQL that are no metric. */
 const KEYWORDS = new Set(['and', 'or', 'unless', 'by', 'without', 'on', 'ignoring', 'offset', 'bool'])
 
 /** The metrics that a PromQL expression names. */

@@ -95,7 +95,7 @@ interface Rule {
   readonly lastError?: string
 }
 
-/** With the configuration of deploy/monitoring, but for the port of the service and the intervals. */
+/** The configuration of deploy/monitoring with another port of the service and short intervals. */
 function startPrometheus(t: Test, directory: string, through: readonly string[], metricsPort: number): void {
   const folder = join(directory, 'prometheus')
   mkdirSync(folder)
