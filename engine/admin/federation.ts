@@ -47,8 +47,9 @@ export class Federation {
    * The user of a person who signed in with the organization's provider. A new person becomes a
    * member with a new user. The role follows the groups at each sign-in.
    *
-   * @throws Fault NOT_ALLOWED if no group gives a role, or the member was removed; CONFLICT if the name is taken, the
-   *   organization is full, or the settings changed meanwhile; USAGE if the name cannot be one
+   * @throws Fault NOT_ALLOWED if no group gives a role, or the member was removed; CONFLICT if the
+   *   name is taken, the organization is full, or the settings changed meanwhile; USAGE if the name
+   *   cannot be one
    */
   signIn(claims: FederatedClaims): { readonly userId: string } {
     const { environment } = this.#store

@@ -45,8 +45,10 @@ export class OrganizationChanges {
   }
 
   /**
-   * Changes all settings in one transaction. Only the operator may include the plan. A domain of the
-   * operator is confirmed. @throws Fault USAGE, NOT_ALLOWED.
+   * Changes all settings in one transaction. Only the operator may include the plan. A domain that
+   * the operator enters is confirmed.
+   *
+   * @throws Fault USAGE, NOT_ALLOWED.
    */
   set(organization: Organization, given: OrganizationSettings): Organization {
     const settings = given.domain === undefined ? given : { ...given, domain: domainOf(given.domain) }
