@@ -72,7 +72,7 @@ class SiteRunner {
     this.#sandbox = sandbox
   }
 
-  /** @param namesToken whether the pages' digits mean the token of the site, not one of the page. */
+  /** @param namesToken whether TOKEN_DIGITS are those of the site's token, not of the page's. */
   static async start(site: Site, namesToken: boolean): Promise<SiteRunner> {
     const runner = new SiteRunner(await Sandbox.start())
     try {

@@ -8,8 +8,8 @@ import { fileURLToPath } from 'node:url'
 /*
  * A machine for the commands of one page: Linux namespaces with their own network, host name,
  * process IDs, /etc, /var, /home and /mnt. Programs can use their default ports and directories,
- * and nothing of the host changes. eth0 is one end of a veth pair; `replay` sends the demo capture from
- * the other end, in a network of its own. Requires root and iproute2.
+ * and nothing of the host changes. eth0 is one end of a veth pair; `replay` sends the demo capture
+ * from the other end, in a network of its own. Requires root and iproute2.
  */
 export const REPOSITORY = fileURLToPath(new URL('../../../', import.meta.url))
 const PROGRAMS = {
@@ -134,7 +134,7 @@ export class Sandbox {
     return text
   }
 
-  /** Starts commands that keep running, and resolves with their output up to the line with `last`. */
+  /** Starts commands that keep running. Resolves with their output up to the line with `last`. */
   async runUntil(commands: string, last: string): Promise<string> {
     const child = this.#terminal(commands)
     let text = ''
