@@ -10,6 +10,7 @@ import { FRAMEWORK_IDS, FRAMEWORKS } from '../../engine/store/framework.ts'
 import { ROLES } from '../../engine/store/members.ts'
 import { loadCatalog } from '../../registry/catalog.ts'
 import { answerSamples, fieldTables, pathsTable, refusalsTable } from './api.ts'
+import { blockListFormats, leftOutReasons } from './block-lists.ts'
 import { cliPage } from './cli.ts'
 import { consolePagesTable } from './console.ts'
 import { FORWARDER_TABLES } from './forwarders.ts'
@@ -35,6 +36,8 @@ const TABLES: Readonly<Record<string, () => string | Promise<string>>> = {
   'console pages': consolePagesTable,
   'error codes': faultsTable,
   frameworks: frameworksTable,
+  'block list formats': blockListFormats,
+  'block list reasons': leftOutReasons,
   paths: pathsTable,
   'API errors': refusalsTable,
   fields: fieldTables,

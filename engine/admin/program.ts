@@ -4,6 +4,7 @@ import { addApprovalCommands } from './commands/approval.ts'
 import { addAssessmentCommands } from './commands/assessment.ts'
 import { addAuditCommands } from './commands/audit.ts'
 import { addBackupCommands } from './commands/backup.ts'
+import { addBlockListCommands } from './commands/blocklist.ts'
 import { addDoctorCommand } from './commands/doctor.ts'
 import { addIngestCommands } from './commands/ingest.ts'
 import { addKeyCommands } from './commands/key.ts'
@@ -42,6 +43,7 @@ export function adminProgram(write?: (text: string) => void): Command {
   addIngestCommands(program)
   addScanCommands(program)
   addApprovalCommands(program)
+  addBlockListCommands(program)
   addAssessmentCommands(program)
   addRecommendationCommands(program)
   addRegistryCommands(program)
