@@ -71,6 +71,8 @@ const BLOCKERS_PACKAGES = [
   ...['bind9', 'unbound', 'dnsmasq-base', 'squid-langpack', 'squid-common', 'squid'],
 ]
 const BLOCKERS_ROOT = join(root, 'node_modules/.cache/blockers')
+const PROMETHEUS_PACKAGES = ['prometheus']
+const PROMETHEUS_ROOT = join(root, 'node_modules/.cache/prometheus')
 /**
  * Of Podman, only the file with the allowed system calls of a container (test/support/seccomp.ts).
  */
@@ -133,6 +135,7 @@ function providePeers() {
   if (!existsSync(join(NGINX_ROOT, 'usr/sbin/nginx'))) unpack(NGINX_PACKAGES, NGINX_ROOT)
   if (!existsSync(join(HAPROXY_ROOT, 'usr/sbin/haproxy'))) unpack(HAPROXY_PACKAGES, HAPROXY_ROOT)
   if (!existsSync(join(BLOCKERS_ROOT, 'usr/sbin/squid'))) unpack(BLOCKERS_PACKAGES, BLOCKERS_ROOT)
+  if (!existsSync(join(PROMETHEUS_ROOT, 'usr/bin/promtool'))) unpack(PROMETHEUS_PACKAGES, PROMETHEUS_ROOT)
   if (!existsSync(join(CONTAINERS_ROOT, 'usr/share/containers'))) unpack(CONTAINERS_PACKAGES, CONTAINERS_ROOT)
   if (!isDebianRoot()) return
   if (!onPath('debootstrap')) installPackages(['debootstrap'], 'debootstrap')
