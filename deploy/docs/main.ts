@@ -4,6 +4,7 @@ import { collectorSettings } from '../../collector/config.ts'
 import { ACTIONS } from '../../engine/admin/actions.ts'
 import { loadTemplates } from '../../engine/assess/templates.ts'
 import { COVERAGE_COUNTERS } from '../../engine/event/coverage-report.ts'
+import { EXPORT_OF, EXPORTS, type ExportKind } from '../../engine/export/rows.ts'
 import { FAULTS } from '../../engine/process/error-codes.ts'
 import { settingRows } from '../../engine/process/settings.ts'
 import { FRAMEWORK_IDS, FRAMEWORKS } from '../../engine/store/framework.ts'
@@ -37,6 +38,7 @@ const TABLES: Readonly<Record<string, () => string | Promise<string>>> = {
   'console pages': consolePagesTable,
   'error codes': faultsTable,
   frameworks: frameworksTable,
+  ...Object.fromEntries(EXPORTS.map((kind) => [`export ${kind}`, () => exportColumns(kind)])),
   'block list formats': blockListFormats,
   'block list reasons': leftOutReasons,
   paths: pathsTable,
@@ -111,6 +113,11 @@ function frameworksTable(): string {
     return [code(id), FRAMEWORKS[id], String(templates[id].length), String(items)]
   })
   return markdownTable(['Id', 'Framework', 'Categories', 'Items'], rows)
+}
+
+function exportColumns(kind: ExportKind): string {
+  const rows = EXPORT_OF[kind].columns.map(({ name, about }) => [code(name), about])
+  return markdownTable(['Column', 'Meaning'], rows)
 }
 
 function coverageTable(): string {

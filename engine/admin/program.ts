@@ -6,6 +6,7 @@ import { addAuditCommands } from './commands/audit.ts'
 import { addBackupCommands } from './commands/backup.ts'
 import { addBlockListCommands } from './commands/blocklist.ts'
 import { addDoctorCommand } from './commands/doctor.ts'
+import { addExportCommand } from './commands/export.ts'
 import { addIngestCommands } from './commands/ingest.ts'
 import { addKeyCommands } from './commands/key.ts'
 import { addMemberCommands } from './commands/member.ts'
@@ -44,6 +45,7 @@ export function adminProgram(write?: (text: string) => void): Command {
   addScanCommands(program)
   addApprovalCommands(program)
   addBlockListCommands(program)
+  addExportCommand(program)
   addAssessmentCommands(program)
   addRecommendationCommands(program)
   addRegistryCommands(program)
