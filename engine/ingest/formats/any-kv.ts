@@ -1,4 +1,4 @@
-import { EQUALS, indexOfByte, NOT_FOUND } from './bytes.ts'
+import { EQUALS, indexOfByte, NOT_FOUND, trimEnd } from './bytes.ts'
 import { FIELD_RANKS, FieldKind, idsOf, NameTable, NO_FIELD, SYNONYMS } from './field-names.ts'
 import { applyZone, FoundFields } from './found-fields.ts'
 import { takeRequest } from './generic-request.ts'
@@ -42,7 +42,12 @@ function parse(line: LogLine, start: number, end: number): Verdict {
   // record.
   if (line.clientEnd === line.clientStart) return found === TimeFound.none ? Verdict.unknown : Verdict.skip
   if (isFromSender(view)) return Verdict.noDomain
-  if (verdict !== Verdict.event || !scanner.unclosed || !line.hostIsOpen(end)) return verdict
+  if (verdict !== Verdict.event) return verdict
+  fields.takeUserAndBytes(line)
+  if (!scanner.unclosed) return verdict
+  // The last value may be incomplete.
+  if (line.userEnd === trimEnd(view, start, end)) line.userEnd = line.userStart
+  if (!line.hostIsOpen(end)) return verdict
   return line.reject('host: expected a complete host, but the message was truncated')
 }
 

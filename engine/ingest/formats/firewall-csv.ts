@@ -17,6 +17,7 @@ import { KeyTable } from './key-table.ts'
 import { CUE_BYTES, type LogFormat, type LogLine, Verdict } from './log-line.ts'
 import { TimeFound } from './log-time.ts'
 import { isInbound } from './private-address.ts'
+import { takeUser } from './user-name.ts'
 
 /*
  * The syslog and the CSV exports of PAN-OS. Columns have fixed positions, and new versions append
@@ -34,6 +35,7 @@ const SUBTYPE = 4
 const GENERATED_TIME = 6
 const SOURCE = 7
 const DESTINATION = 8
+const SOURCE_USER = 12
 const ACTION = 30
 /** THREAT and URL. With subtypes other than `url`, a file name. */
 const URL = 31
@@ -111,6 +113,8 @@ function parse(line: LogLine, start: number, end: number): Verdict {
   if (isInbound(view, fields.start(source), fields.end(source), fields.start(target), fields.end(target))) {
     return Verdict.skip
   }
+  // These kinds of messages have no byte counts.
+  takeUser(line, fields.start(SOURCE_USER + shift), fields.end(SOURCE_USER + shift))
   const verdict = line.takeHost(fields.start(host + shift), fields.end(host + shift))
   // No byte after the name shows that the name is complete.
   if (verdict === Verdict.event && line.hostIsOpen(end)) {

@@ -25,9 +25,19 @@ const Field = {
   sys: 11,
   sub: 12,
   action: 13,
+  user: 14,
+  sent_bytes: 15,
+  recv_bytes: 16,
 } as const
-const FIELDS_END = 14
-const TABLE = new KeyTable({ ...Field, srcip: Field.src_ip, dstip: Field.dst_ip })
+const FIELDS_END = 17
+const TABLE = new KeyTable({
+  ...Field,
+  srcip: Field.src_ip,
+  dstip: Field.dst_ip,
+  user_name: Field.user,
+  bytes_sent: Field.sent_bytes,
+  bytes_received: Field.recv_bytes,
+})
 
 /**
  * The kind of a `log_type`: clients' requests, traffic without a host or with a file name, or
@@ -52,6 +62,10 @@ const NAMES = [Field.domain]
 const SERVER_NAMES = [Field.sni]
 const URLS = [Field.url]
 const NONE: readonly number[] = []
+const USERS = [Field.user]
+/** UTM 9 has only `size`, whose direction is not documented. */
+const SENT = [Field.sent_bytes]
+const RECEIVED = [Field.recv_bytes]
 
 const IMPOSSIBLE_TIME = 'time: expected a valid date and time'
 
@@ -94,6 +108,7 @@ function takeRequest(line: LogLine): Verdict {
     fields.end(Field.dst_ip),
   )
   if (isFromOutside) return Verdict.skip
+  fields.takeUserAndBytes(line, USERS, SENT, RECEIVED)
   const verdict = fields.takeHost(line, NAMES, URLS)
   return verdict === Verdict.noDomain ? fields.takeHost(line, SERVER_NAMES, NONE) : verdict
 }

@@ -16,6 +16,7 @@ import { takeRequest } from './generic-request.ts'
 import { JSON_DEPTH_MAX, JsonKind, JsonScanner } from './json.ts'
 import { type LogFormat, type LogLine, Verdict } from './log-line.ts'
 import { TimeFound } from './log-time.ts'
+import { dropUserIf, UserForm } from './user-name.ts'
 
 /*
  * One JSON object per message, from Zscaler NSS, Netskope, Palo Alto Networks Strata Logging,
@@ -35,7 +36,8 @@ const ZONE = CONTROL + 3
 const DNS_TYPE = CONTROL + 4
 const FLOW_ID = CONTROL + 5
 const DIRECTION = CONTROL + 6
-const WORDS = 'logid/devid b64url/burl/eb64url resultisfiltered tz/timezone/dtz dnstype flowid direction'
+const LOCATION = CONTROL + 7
+const WORDS = 'logid/devid b64url/burl/eb64url resultisfiltered tz/timezone/dtz dnstype flowid direction location'
 const { name: _mayBeAFile, ...NAMES } = SYNONYMS
 const FIELDS = new NameTable({ ...NAMES, ...idsOf(FieldKind.control, WORDS) })
 const SOURCE_TYPE = SYNONYMS['sourcetype'] ?? NO_FIELD
@@ -142,6 +144,9 @@ function judge(line: LogLine): Verdict {
     fields.takeClient(line)
     return verdict
   }
+  fields.takeUserAndBytes(line, UserForm.json)
+  // Zscaler's login is the location of a client without a user.
+  dropUserIf(line, fields.start(LOCATION), fields.end(LOCATION))
   if (!isOfProduct(view)) return fields.hasKind(FieldKind.time) ? takeRequest(line, fields, true) : Verdict.noDomain
   const hasClient = fields.takeClient(line)
   const found = takeHost(line)

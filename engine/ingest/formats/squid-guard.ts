@@ -16,6 +16,7 @@ import {
 } from './bytes.ts'
 import { type LogFormat, type LogLine, Verdict } from './log-line.ts'
 import { TimeFound } from './log-time.ts'
+import { takeUser, UserForm } from './user-name.ts'
 
 /*
  * The log of squidGuard, a redirector for Squid, with the requests that it redirected:
@@ -63,6 +64,10 @@ function parse(line: LogLine, start: number, end: number): Verdict {
   const clientEnd = indexOfByte(view, client, tokenEnd(view, client, end), SLASH)
   if (clientEnd < 0) return line.reject('client: expected an address, a slash and a name')
   line.takeClient(client, clientEnd)
+  const user = skipBlanks(view, tokenEnd(view, clientEnd, end), end)
+  const userEnd = tokenEnd(view, user, end)
+  // The method follows the user.
+  if (userEnd < end) takeUser(line, user, userEnd, UserForm.percent)
   const last = trimEnd(view, clientEnd, end)
   line.action = isText(view, last - 4, last, 'PASS') ? Action.allowed : Action.blocked
   return view.getUint8(url) === SLASH ? Verdict.noDomain : line.takeHost(url, urlEnd)

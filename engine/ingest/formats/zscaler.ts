@@ -24,6 +24,7 @@ import { FIELD_RANKS, FieldKind, idsOf, NameTable, NO_FIELD, SYNONYMS } from './
 import { applyZone, FoundFields, takeHostOf } from './found-fields.ts'
 import { type LogFormat, type LogLine, Verdict } from './log-line.ts'
 import { TimeFound } from './log-time.ts'
+import { dropUserIf, takeUser } from './user-name.ts'
 
 /*
  * Zscaler's Nanolog Streaming Service, web and DNS feeds, in the two templates other than JSON and
@@ -38,8 +39,12 @@ import { TimeFound } from './log-time.ts'
  */
 export const zscaler: LogFormat = { id: 'zscaler', detect, parse }
 
+const LOGIN_COLUMN = 1
 const URL_COLUMN = 3
 const ACTION_COLUMN = 4
+const REQUEST_SIZE_COLUMN = 7
+const RESPONSE_SIZE_COLUMN = 8
+const LOCATION_COLUMN = 19
 const CLIENT_COLUMN = 21
 /** `Fri Nov 20 08:15:02 2026` */
 const ASCTIME_BYTES = 24
@@ -50,12 +55,13 @@ const TAG = 'zscalernss'
 const CONTROL = FieldKind.control * FIELD_RANKS
 const ZONE = CONTROL
 const EVENT_ID = CONTROL + 1
+const LOCATION = CONTROL + 2
 const REASON = SYNONYMS['reason'] ?? NO_FIELD
 const EXTERNAL_CLIENT = FieldKind.client * FIELD_RANKS + FIELD_RANKS - 1
 const { name: _mayBeAFile, ...NAMES } = SYNONYMS
 const FIELDS = new NameTable({
   ...NAMES,
-  ...idsOf(FieldKind.control, 'tz/timezone eventid'),
+  ...idsOf(FieldKind.control, 'tz/timezone eventid location'),
   srcpostnat: EXTERNAL_CLIENT,
   cdfqdn: FieldKind.host * FIELD_RANKS + FIELD_RANKS - 1,
 })
@@ -127,7 +133,20 @@ function parseRecord(line: LogLine, start: number, end: number): Verdict {
     return line.reject('client: expected an address in column 22')
   }
   line.action = actionOf(view, columns.start(ACTION_COLUMN), columns.end(ACTION_COLUMN))
+  takeUser(line, columns.start(LOGIN_COLUMN), columns.end(LOGIN_COLUMN))
+  dropLogin(line, columns.start(LOCATION_COLUMN), columns.end(LOCATION_COLUMN))
+  line.takeSent(columns.start(REQUEST_SIZE_COLUMN), columns.end(REQUEST_SIZE_COLUMN))
+  line.takeReceived(columns.start(RESPONSE_SIZE_COLUMN), columns.end(RESPONSE_SIZE_COLUMN))
   return takeHostOf(line, columns.start(URL_COLUMN), columns.end(URL_COLUMN))
+}
+
+/**
+ * Without a user, the login is the name of the client's location in [start, end). A feed that hides
+ * users has numbers for logins.
+ */
+function dropLogin(line: LogLine, start: number, end: number): void {
+  dropUserIf(line, start, end)
+  if (digitsEnd(line.view, line.userStart, line.userEnd) === line.userEnd) line.userEnd = line.userStart
 }
 
 /** Values for a hidden or unknown client. */
@@ -185,6 +204,8 @@ function judgePairs(line: LogLine): Verdict {
   const hasClient = fields.takeClient(line)
   fields.takeAction(line)
   if (!fields.hasKind(FieldKind.action)) line.action = actionOf(view, fields.start(REASON), fields.end(REASON))
+  fields.takeUserAndBytes(line)
+  dropLogin(line, fields.start(LOCATION), fields.end(LOCATION))
   const found = fields.takeHost(line)
   if (found !== Verdict.noDomain) return found
   return hasClient ? Verdict.noDomain : Verdict.skip
