@@ -329,7 +329,10 @@ export class Intake {
     this.matchMs = lastMs
     const firstMs = Number.isNaN(line.firstSeenMs) ? lastMs : Math.min(line.firstSeenMs, lastMs)
     const isCollected = line.eventIdStart >= 0
-    if (!isCollected) this.users.count(readUser(line))
+    if (!isCollected) {
+      this.#detector.takeUserAndBytes(line)
+      this.users.count(readUser(line))
+    }
     queue.add(
       line.view,
       {

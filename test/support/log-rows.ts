@@ -69,7 +69,10 @@ export class MessageReader {
     const verdict = this.#detector.read(line, at, at + bytes.length)
     const { format } = this.#detector
     const isEvent = verdict === Verdict.event
-    if (isEvent && line.eventIdStart < 0) readUser(line)
+    if (isEvent && line.eventIdStart < 0) {
+      this.#detector.takeUserAndBytes(line)
+      readUser(line)
+    }
     return {
       verdict: nameOf(Verdict, verdict),
       format: format === NO_FORMAT ? '' : (FORMATS[format]?.id ?? ''),

@@ -11,7 +11,7 @@ import { TimeFound } from './log-time.ts'
  * A message of `key=value` pairs from a vendor that no other format knows, read by the names of its
  * keys (field-names.ts). Only characters that are letters or digits count in a key.
  */
-export const anyKv: LogFormat = { id: 'any-kv', detect, parse, fallback: true }
+export const anyKv: LogFormat = { id: 'any-kv', detect, parse, takeUserAndBytes, fallback: true }
 
 const PAIRS_MIN = 3
 
@@ -42,13 +42,15 @@ function parse(line: LogLine, start: number, end: number): Verdict {
   // record.
   if (line.clientEnd === line.clientStart) return found === TimeFound.none ? Verdict.unknown : Verdict.skip
   if (isFromSender(view)) return Verdict.noDomain
-  if (verdict !== Verdict.event) return verdict
-  fields.takeUserAndBytes(line)
-  if (!scanner.unclosed) return verdict
-  // The last value may be incomplete.
-  if (line.userEnd === trimEnd(view, start, end)) line.userEnd = line.userStart
-  if (!line.hostIsOpen(end)) return verdict
+  if (verdict !== Verdict.event || !scanner.unclosed || !line.hostIsOpen(end)) return verdict
   return line.reject('host: expected a complete host, but the message was truncated')
+}
+
+function takeUserAndBytes(line: LogLine): void {
+  fields.takeUserAndBytes(line)
+  // A name in unclosed quotes may be incomplete.
+  const { valueStart, valueEnd } = scanner
+  if (scanner.unclosed && line.userEnd === trimEnd(line.view, valueStart, valueEnd)) line.userEnd = line.userStart
 }
 
 /** Notes the known fields. Returns the number of pairs, known and unknown. */

@@ -139,7 +139,6 @@ export class CsvTable {
     if (this.#action !== NO_COLUMN && this.#action < cells.count) {
       line.action = actionOf(line.view, cells.start(this.#action), cells.end(this.#action))
     }
-    this.#takeUserAndBytes(line, cells)
     return this.#takeHost(line, cells)
   }
 
@@ -188,7 +187,8 @@ export class CsvTable {
     return false
   }
 
-  #takeUserAndBytes(line: LogLine, cells: CsvFields): void {
+  /** The client's user and byte counts of the row in these cells. */
+  takeUserAndBytes(line: LogLine, cells: CsvFields): void {
     for (let choice = 0; choice < CHOICES; choice++) {
       const column = this.#users[choice] ?? NO_COLUMN
       if (column === NO_COLUMN) break

@@ -126,7 +126,6 @@ function judgeAttributes(line: LogLine, header: EventHeader): Verdict {
   const verdict = vendorVerdict(view, header)
   if (verdict !== Verdict.event) return verdict
   const found = takeEventHost(line, header)
-  if (found === Verdict.event) takeUserAndBytes(line, header)
   return found === Verdict.noDomain && !hasClient ? Verdict.skip : found
 }
 
@@ -142,11 +141,13 @@ function takeEventHost(line: LogLine, header: EventHeader): Verdict {
 }
 
 /**
+ * Takes the user and the byte counts of the event with this header that was read last.
+ *
  * CEF's dictionary gives `in` the direction from the source to the destination. These vendors
  * document the opposite, the view of the client; FortiOS also writes the client's user as `duser`.
  * https://docs.fortinet.com/document/fortigate/6.2.5/fortios-log-message-reference/949981/traffic-log-support-for-cef
  */
-function takeUserAndBytes(line: LogLine, { vendorStart, vendorEnd }: EventHeader): void {
+export function takeUserAndBytes(line: LogLine, { vendorStart, vendorEnd }: EventHeader): void {
   const { view } = line
   fields.takeUserAndBytes(line)
   const isFortinet = textAtIgnoreCase(view, vendorStart, vendorEnd, 'fortinet')

@@ -42,8 +42,11 @@ export function readBlueCoat(line: LogLine, start: number, end: number, separato
   line.timeIsLocal = false
   line.takeClient(fields.start(Field['c-ip']), fields.end(Field['c-ip']))
   line.action = action(line.view)
-  fields.takeUserAndBytes(line, USERS, SENT, RECEIVED)
   return fields.takeHost(line, NAMES, URLS)
+}
+
+export function takeBlueCoatUser(line: LogLine): void {
+  fields.takeUserAndBytes(line, USERS, SENT, RECEIVED)
 }
 
 function takeTime(line: LogLine): TimeFound {

@@ -94,9 +94,13 @@ function read(line: LogLine, fields: PairFields, start: number, end: number, sep
     fields.start(Field.dst),
     fields.end(Field.dst),
   )
-  if (isFromOutside) return Verdict.skip
+  return isFromOutside ? Verdict.skip : fields.takeHost(line, NAMES, URLS)
+}
+
+/** @param isList the message was read by readCheckPoint, not by readCheckPointPairs */
+export function takeCheckPointUser(line: LogLine, isList: boolean): void {
+  const fields = isList ? listFields : pairFields
   fields.takeUserAndBytes(line, USERS, SENT, RECEIVED)
-  return fields.takeHost(line, NAMES, URLS)
 }
 
 function isKeyByte(byte: number): boolean {

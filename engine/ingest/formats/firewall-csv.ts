@@ -27,7 +27,7 @@ import { takeUser } from './user-name.ts'
  * The first column has no meaning, and some relays remove it, so all columns are counted from the
  * word of the type, normally the fourth column.
  */
-export const firewallCsv: LogFormat = { id: 'firewall-csv', detect, parse }
+export const firewallCsv: LogFormat = { id: 'firewall-csv', detect, parse, takeUserAndBytes }
 
 /** The indexes of the columns when the type is the fourth column, from 0. */
 const TYPE = 3
@@ -113,14 +113,21 @@ function parse(line: LogLine, start: number, end: number): Verdict {
   if (isInbound(view, fields.start(source), fields.end(source), fields.start(target), fields.end(target))) {
     return Verdict.skip
   }
-  // These kinds of messages have no byte counts.
-  takeUser(line, fields.start(SOURCE_USER + shift), fields.end(SOURCE_USER + shift))
+  sourceUser = SOURCE_USER + shift
   const verdict = line.takeHost(fields.start(host + shift), fields.end(host + shift))
   // No byte after the name shows that the name is complete.
   if (verdict === Verdict.event && line.hostIsOpen(end)) {
     return line.reject('host: expected a complete host, but the message was truncated')
   }
   return verdict
+}
+
+/** The column of the user of the message that parse read last. */
+let sourceUser = SOURCE_USER
+
+/** Messages that name a host have no byte counts. */
+function takeUserAndBytes(line: LogLine): void {
+  takeUser(line, fields.start(sourceUser), fields.end(sourceUser))
 }
 
 /**

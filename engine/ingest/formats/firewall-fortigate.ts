@@ -96,15 +96,12 @@ export function readFortiGate(line: LogLine, start: number, end: number, separat
   if (!takeClient(line, kind)) return Verdict.skip
   if (fields.has(Field.action)) line.action = actionOf(view, fields.start(Field.action), fields.end(Field.action))
   const verdict = takeHost(line, kind)
-  if (verdict !== Verdict.event) return verdict
-  if (line.clientStart === line.clientEnd) return ambiguous(line, 'client')
-  const isSource = line.clientStart >= fields.start(Field.srcip) && line.clientEnd <= fields.end(Field.srcip)
-  if (isSource) takeUserAndBytes(line)
-  return verdict
+  return verdict === Verdict.event && line.clientStart === line.clientEnd ? ambiguous(line, 'client') : verdict
 }
 
-/** User and bytes of the source. */
-function takeUserAndBytes(line: LogLine): void {
+/** Takes user and bytes of the source, if the source is the client. */
+export function takeFortiGateUser(line: LogLine): void {
+  if (line.clientStart < fields.start(Field.srcip) || line.clientEnd > fields.end(Field.srcip)) return
   // A session of many minutes writes several messages, each with its totals. The deltas add up.
   if (fields.has(Field.sentdelta) || fields.has(Field.rcvddelta)) {
     fields.takeUserAndBytes(line, USERS, SENT_DELTA, RECEIVED_DELTA)

@@ -60,8 +60,11 @@ export function readSonicWall(line: LogLine, start: number, end: number, separat
   line.action = action(view)
   if (!hasName) return Verdict.noDomain
   if (isInbound(view, fields.start(Field.src), sourceEnd, fields.start(Field.dst), targetEnd)) return Verdict.skip
-  fields.takeUserAndBytes(line, USERS, SENT, RECEIVED)
   return fields.takeHost(line, NAMES, NONE)
+}
+
+export function takeSonicWallUser(line: LogLine): void {
+  fields.takeUserAndBytes(line, USERS, SENT, RECEIVED)
 }
 
 function action(view: DataView): Action {

@@ -99,6 +99,10 @@ export function readSophosUtm(line: LogLine, start: number, end: number, separat
   return takeRequest(line)
 }
 
+export function takeSophosUser(line: LogLine): void {
+  fields.takeUserAndBytes(line, USERS, SENT, RECEIVED)
+}
+
 function takeRequest(line: LogLine): Verdict {
   const isFromOutside = isInbound(
     line.view,
@@ -108,7 +112,6 @@ function takeRequest(line: LogLine): Verdict {
     fields.end(Field.dst_ip),
   )
   if (isFromOutside) return Verdict.skip
-  fields.takeUserAndBytes(line, USERS, SENT, RECEIVED)
   const verdict = fields.takeHost(line, NAMES, URLS)
   return verdict === Verdict.noDomain ? fields.takeHost(line, SERVER_NAMES, NONE) : verdict
 }

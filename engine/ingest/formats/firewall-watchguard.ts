@@ -65,11 +65,14 @@ export function readWatchGuard(line: LogLine, start: number, end: number, separa
   if (!takeFlow(line, kindEnd, end)) return Verdict.skip
   for (let index = 0; index < PROXY_KINDS.length; index++) {
     if (isTextIgnoreCase(view, kindStart, kindStart + 4, PROXY_KINDS[index] ?? '')) {
-      fields.takeUserAndBytes(line, USERS, SENT, RECEIVED)
       return fields.takeHost(line, NAMES, NONE)
     }
   }
   return Verdict.noDomain
+}
+
+export function takeWatchGuardUser(line: LogLine): void {
+  fields.takeUserAndBytes(line, USERS, SENT, RECEIVED)
 }
 
 /** The device's time in parentheses. */

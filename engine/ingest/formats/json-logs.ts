@@ -26,7 +26,7 @@ import { dropUserIf, UserForm } from './user-name.ts'
  * envelope do not belong to the message:
  * https://docs.splunk.com/Documentation/Splunk/latest/Data/FormateventsforHTTPEventCollector
  */
-export const jsonLogs: LogFormat = { id: 'json-logs', detect, parse }
+export const jsonLogs: LogFormat = { id: 'json-logs', detect, parse, takeUserAndBytes }
 
 const CONTROL = FieldKind.control * FIELD_RANKS
 const DEVICE = CONTROL
@@ -144,13 +144,16 @@ function judge(line: LogLine): Verdict {
     fields.takeClient(line)
     return verdict
   }
-  fields.takeUserAndBytes(line, UserForm.json)
-  // Zscaler's login is the location of a client without a user.
-  dropUserIf(line, fields.start(LOCATION), fields.end(LOCATION))
   if (!isOfProduct(view)) return fields.hasKind(FieldKind.time) ? takeRequest(line, fields, true) : Verdict.noDomain
   const hasClient = fields.takeClient(line)
   const found = takeHost(line)
   return found === Verdict.event && !hasClient && !mayHideClient(view) ? Verdict.noDomain : found
+}
+
+function takeUserAndBytes(line: LogLine): void {
+  fields.takeUserAndBytes(line, UserForm.json)
+  // Zscaler's login is the location of a client without a user.
+  dropUserIf(line, fields.start(LOCATION), fields.end(LOCATION))
 }
 
 function takeHost(line: LogLine): Verdict {

@@ -326,6 +326,12 @@ export interface LogFormat {
   readonly detect: (line: LogLine, start: number, end: number) => boolean
   /** Reads the message. If it returns unknown, the next format is tried. */
   readonly parse: (line: LogLine, start: number, end: number) => Verdict
+  /**
+   * Takes the user and the byte counts of the event that parse read last, whose offsets are still in
+   * the format's state. Separate, because only few messages name a platform. Not in formats that
+   * have neither, or that take both while they parse.
+   */
+  readonly takeUserAndBytes?: (line: LogLine) => void
   readonly fallback?: boolean
 }
 

@@ -12,7 +12,7 @@ import { takeUser } from './user-name.ts'
  * 4 sc-bytes, 5 bytes, 6 c-ip, 7 s-ip, 8 cs-username, ... 16 cs-dns, 17 cs-host, 18 cs-uri, ... 41
  * x-cs-timestamp, 43 x-cs-userip. Separated by commas, blanks or TABs, strings quoted. Times are in UTC.
  */
-export const netskope: LogFormat = { id: 'netskope', detect, parse }
+export const netskope: LogFormat = { id: 'netskope', detect, parse, takeUserAndBytes }
 
 const FIRST_NUMBER = 2
 const BYTES_FROM_CLIENT = 3
@@ -59,13 +59,16 @@ function parse(line: LogLine, start: number, end: number): Verdict {
   line.takeClient(columns.start(CLIENT), columns.end(CLIENT))
   // The client's internal address, if c-ip is the external one.
   if (count > USER_ADDRESS) line.takeClient(columns.start(USER_ADDRESS), columns.end(USER_ADDRESS))
-  takeUser(line, columns.start(USER_NAME), columns.end(USER_NAME))
-  line.takeSent(columns.start(BYTES_FROM_CLIENT), columns.end(BYTES_FROM_CLIENT))
-  line.takeReceived(columns.start(BYTES_TO_CLIENT), columns.end(BYTES_TO_CLIENT))
   const host = takeHostOf(line, columns.start(HOST), columns.end(HOST))
   if (host !== Verdict.noDomain || !isText(view, columns.start(HOST), columns.end(HOST), '-')) return host
   const dns = takeHostOf(line, columns.start(DNS), columns.end(DNS))
   return dns === Verdict.noDomain && count > URI ? takeHostOf(line, columns.start(URI), columns.end(URI)) : dns
+}
+
+function takeUserAndBytes(line: LogLine): void {
+  takeUser(line, columns.start(USER_NAME), columns.end(USER_NAME))
+  line.takeSent(columns.start(BYTES_FROM_CLIENT), columns.end(BYTES_FROM_CLIENT))
+  line.takeReceived(columns.start(BYTES_TO_CLIENT), columns.end(BYTES_TO_CLIENT))
 }
 
 function takeEpoch(line: LogLine, start: number, end: number): void {

@@ -37,7 +37,7 @@ import { takeUser, UserForm } from './user-name.ts'
  * host. Skyhigh's log begins with the time, followed by `"user" client status "METHOD target"`.
  * https://httpd.apache.org/docs/2.4/logs.html, https://wiki.squid-cache.org/Features/LogFormat
  */
-export const proxyCommon: LogFormat = { id: 'proxy-common', detect, parse }
+export const proxyCommon: LogFormat = { id: 'proxy-common', detect, parse, takeUserAndBytes }
 
 /** A user has fewer words, and so do the columns between the time and a request. */
 const COLUMNS_BEFORE_REQUEST_MAX = 4
@@ -61,15 +61,18 @@ function parse(line: LogLine, start: number, end: number): Verdict {
     return line.reject('time: expected a valid date and time')
   }
   takeHead(line, start, bracket)
-  takeUserBefore(line, bracket)
   let at = skipBlanks(view, close + 1, end)
   let quoteEnd = NOT_FOUND
+  quotedUserEnd = 0
   for (let column = 0; column < COLUMNS_BEFORE_REQUEST_MAX && at < end; column++) {
     if (view.getUint8(at) === QUOTE) {
       quoteEnd = closingQuote(view, at + 1, end)
       // A quoted user precedes the request only in logs that begin with the time.
       if (bracket > start || methodEnd(view, at + 1, quoteEnd) > 0) break
-      if (line.userStart === line.userEnd) takeUser(line, at + 1, quoteEnd, UserForm.percent)
+      if (quotedUserEnd === 0) {
+        quotedUser = at + 1
+        quotedUserEnd = quoteEnd
+      }
       at = quoteEnd + 1
     } else {
       const stop = tokenEnd(view, at, end)
@@ -81,7 +84,9 @@ function parse(line: LogLine, start: number, end: number): Verdict {
   }
   if (quoteEnd < 0) return line.reject('request: expected a request in quotes')
   line.action = actionAtEnd(view, quoteEnd, end)
-  takeReplyBytes(line, quoteEnd + 1, end)
+  timeStart = bracket
+  requestEnd = quoteEnd
+  messageEnd = end
   return takeRequest(line, at + 1, quoteEnd)
 }
 
@@ -128,6 +133,19 @@ function takeHead(line: LogLine, start: number, end: number): void {
   if (firstEnd === start || line.takeClient(start, firstEnd)) return
   const second = skipBlanks(view, firstEnd, end)
   line.takeClient(second, tokenEnd(view, second, end))
+}
+
+/** Offsets in the message that parse read last. quotedUserEnd: 0 if it has no such column. */
+let timeStart = 0
+let requestEnd = 0
+let messageEnd = 0
+let quotedUser = 0
+let quotedUserEnd = 0
+
+function takeUserAndBytes(line: LogLine): void {
+  if (quotedUserEnd > 0) takeUser(line, quotedUser, quotedUserEnd, UserForm.percent)
+  else takeUserBefore(line, timeStart)
+  takeReplyBytes(line, requestEnd + 1, messageEnd)
 }
 
 /** Takes the user between the ident after the client and the time. A name may contain blanks. */

@@ -34,7 +34,7 @@ import { takeUser, UserForm } from './user-name.ts'
  * reply to the client; they are read if they are the only column between the anchor and the method.
  * https://wiki.squid-cache.org/Features/LogFormat
  */
-export const proxyNative: LogFormat = { id: 'proxy-native', detect, parse }
+export const proxyNative: LogFormat = { id: 'proxy-native', detect, parse, takeUserAndBytes }
 
 const UNDERSCORE = 0x5f
 const EPOCH_BYTES = '1795162502.119'.length
@@ -81,14 +81,13 @@ function parse(line: LogLine, start: number, end: number): Verdict {
   }
   const method = methodAt(view, at, end)
   if (method < 0) return line.reject('method: expected a word in capitals after the result')
-  const bytes = skipBlanks(view, at, end)
-  const bytesEnd = tokenEnd(view, bytes, end)
-  if (skipBlanks(view, bytesEnd, end) === method) line.takeReceived(bytes, bytesEnd)
+  anchorEnd = at
+  methodStart = method
   const methodEnd = tokenEnd(view, method, end)
   at = skipBlanks(view, methodEnd, end)
   if (at >= end) return line.reject('URL: expected a URL after the method')
-  const urlEnd = tokenEnd(view, at, end)
-  takeUserAfter(line, urlEnd, end)
+  urlEnd = tokenEnd(view, at, end)
+  messageEnd = end
   return takeTarget(line, method, methodEnd, at, urlEnd)
 }
 
@@ -148,9 +147,19 @@ function methodAt(view: DataView, at: number, end: number): number {
   }
 }
 
-/** Takes the user, in quotes if a Cisco WSA wrote the message. */
-function takeUserAfter(line: LogLine, urlEnd: number, end: number): void {
+/** Offsets in the message that parse read last. */
+let anchorEnd = 0
+let methodStart = 0
+let urlEnd = 0
+let messageEnd = 0
+
+/** The user is in quotes if a Cisco WSA wrote the message. */
+function takeUserAndBytes(line: LogLine): void {
   const { view } = line
+  const end = messageEnd
+  const bytes = skipBlanks(view, anchorEnd, end)
+  const bytesEnd = tokenEnd(view, bytes, end)
+  if (skipBlanks(view, bytesEnd, end) === methodStart) line.takeReceived(bytes, bytesEnd)
   const start = skipBlanks(view, urlEnd, end)
   const isQuoted = start < end && view.getUint8(start) === QUOTE
   const close = isQuoted ? quoteEnd(view, start + 1, end) : tokenEnd(view, start, end)

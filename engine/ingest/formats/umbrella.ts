@@ -34,7 +34,7 @@ import { takeUser } from './user-name.ts'
  *
  * The identity may be a user, a computer or a network.
  */
-export const umbrella: LogFormat = { id: 'umbrella', detect, parse }
+export const umbrella: LogFormat = { id: 'umbrella', detect, parse, takeUserAndBytes }
 
 const DNS_INTERNAL = 3
 const DNS_EXTERNAL = 4
@@ -50,7 +50,7 @@ const PROXY_RESPONSE_SIZE = 12
 const IDENTITY = 1
 const DNS_IDENTITY_TYPE = 10
 const PROXY_IDENTITY_TYPE = 21
-const COLUMNS = PROXY_IDENTITY_TYPE + 1
+const COLUMNS = 9
 /** `"2026-11-20 08:15:02"` */
 const TIME_BYTES = 21
 
@@ -81,12 +81,23 @@ function parse(line: LogLine, start: number, end: number): Verdict {
     line.takeClient(columns.start(external), columns.end(external))
   }
   line.action = actionAt(view, isProxy ? PROXY_VERDICT : DNS_ACTION)
-  takeIdentity(line, isProxy ? PROXY_IDENTITY_TYPE : DNS_IDENTITY_TYPE, count)
-  if (isProxy && count > PROXY_RESPONSE_SIZE) {
-    line.takeSent(columns.start(PROXY_REQUEST_SIZE), columns.end(PROXY_REQUEST_SIZE))
-    line.takeReceived(columns.start(PROXY_RESPONSE_SIZE), columns.end(PROXY_RESPONSE_SIZE))
-  }
+  messageStart = start
+  messageEnd = end
+  isProxyLog = isProxy
   return takeHostOf(line, columns.start(domain), columns.end(domain))
+}
+
+/** The message that parse read last. */
+let messageStart = 0
+let messageEnd = 0
+let isProxyLog = false
+
+function takeUserAndBytes(line: LogLine): void {
+  const count = columns.split(line.view, messageStart, messageEnd, COMMA, PROXY_IDENTITY_TYPE + 1)
+  takeIdentity(line, isProxyLog ? PROXY_IDENTITY_TYPE : DNS_IDENTITY_TYPE, count)
+  if (!isProxyLog || count <= PROXY_RESPONSE_SIZE) return
+  line.takeSent(columns.start(PROXY_REQUEST_SIZE), columns.end(PROXY_REQUEST_SIZE))
+  line.takeReceived(columns.start(PROXY_RESPONSE_SIZE), columns.end(PROXY_RESPONSE_SIZE))
 }
 
 /** Takes the identity if its type is `AD Users`, `G Suite Users` or the like. */

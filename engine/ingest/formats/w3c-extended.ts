@@ -24,7 +24,7 @@ import { takeUser } from './user-name.ts'
  * until the next directive. A row must have exactly these columns, with a time and an address in
  * their columns. Times are in UTC. https://www.w3.org/TR/WD-logfile.html
  */
-export const w3cExtended: LogFormat = { id: 'w3c-extended', detect, parse }
+export const w3cExtended: LogFormat = { id: 'w3c-extended', detect, parse, takeUserAndBytes }
 
 const FIELDS = '#Fields:'
 const SOFTWARE = '#Software:'
@@ -143,12 +143,12 @@ function parse(line: LogLine, start: number, end: number): Verdict {
   if (!hasClient && isNoAddress(view, columns.place(Column.lastClient))) return Verdict.unknown
   if (found === TimeFound.impossible) return line.reject('time: expected a valid date and time')
   line.action = actionIn(view, columns)
-  if (columns.isOwnServer) return Verdict.noDomain
-  takeUserAndBytes(line, columns)
-  return takeRowHost(line, columns)
+  return columns.isOwnServer ? Verdict.noDomain : takeRowHost(line, columns)
 }
 
-function takeUserAndBytes(line: LogLine, columns: W3cColumns): void {
+function takeUserAndBytes(line: LogLine): void {
+  const { columns } = line.memory
+  if (!(columns instanceof W3cColumns)) return
   for (let column: number = Column.user; column <= Column.lastUser; column++) {
     const place = columns.place(column)
     if (place >= 0 && takeUser(line, fields.start(place), fields.end(place))) break

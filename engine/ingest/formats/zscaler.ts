@@ -37,7 +37,7 @@ import { dropUserIf, takeUser } from './user-name.ts'
  * Times are in the feed's zone, which few feeds name. URLs have no scheme. Feeds that hide users
  * have numbers for logins and addresses.
  */
-export const zscaler: LogFormat = { id: 'zscaler', detect, parse }
+export const zscaler: LogFormat = { id: 'zscaler', detect, parse, takeUserAndBytes }
 
 const LOGIN_COLUMN = 1
 const URL_COLUMN = 3
@@ -91,7 +91,8 @@ const UNTAGGED_CUE_BYTES = 64
 
 function parse(line: LogLine, start: number, end: number): Verdict {
   const { view } = line
-  if (isRecord(view, start, end)) return parseRecord(line, start, end)
+  hasColumns = isRecord(view, start, end)
+  if (hasColumns) return parseRecord(line, start, end)
   fields.clear()
   if (isUntagged(view, start, end)) return parsePairs(line, start, end, Separator.circumflexes)
   if (textAtIgnoreCase(view, start, end, TAG)) {
@@ -133,11 +134,22 @@ function parseRecord(line: LogLine, start: number, end: number): Verdict {
     return line.reject('client: expected an address in column 22')
   }
   line.action = actionOf(view, columns.start(ACTION_COLUMN), columns.end(ACTION_COLUMN))
+  return takeHostOf(line, columns.start(URL_COLUMN), columns.end(URL_COLUMN))
+}
+
+/** Whether the message that parse read last has columns, not pairs. */
+let hasColumns = false
+
+function takeUserAndBytes(line: LogLine): void {
+  if (!hasColumns) {
+    fields.takeUserAndBytes(line)
+    dropLogin(line, fields.start(LOCATION), fields.end(LOCATION))
+    return
+  }
   takeUser(line, columns.start(LOGIN_COLUMN), columns.end(LOGIN_COLUMN))
   dropLogin(line, columns.start(LOCATION_COLUMN), columns.end(LOCATION_COLUMN))
   line.takeSent(columns.start(REQUEST_SIZE_COLUMN), columns.end(REQUEST_SIZE_COLUMN))
   line.takeReceived(columns.start(RESPONSE_SIZE_COLUMN), columns.end(RESPONSE_SIZE_COLUMN))
-  return takeHostOf(line, columns.start(URL_COLUMN), columns.end(URL_COLUMN))
 }
 
 /**
@@ -204,8 +216,6 @@ function judgePairs(line: LogLine): Verdict {
   const hasClient = fields.takeClient(line)
   fields.takeAction(line)
   if (!fields.hasKind(FieldKind.action)) line.action = actionOf(view, fields.start(REASON), fields.end(REASON))
-  fields.takeUserAndBytes(line)
-  dropLogin(line, fields.start(LOCATION), fields.end(LOCATION))
   const found = fields.takeHost(line)
   if (found !== Verdict.noDomain) return found
   return hasClient ? Verdict.noDomain : Verdict.skip
