@@ -10,6 +10,7 @@ import { secretsKeySetting } from '../engine/process/secrets-key.ts'
 import {
   hostNames,
   listenAddresses,
+  networkList,
   oneOf,
   onOrOff,
   originOrNone,
@@ -20,6 +21,7 @@ import {
   someText,
   wholeNumber,
 } from '../engine/process/settings.ts'
+import { ORGANIZATION_LABELS } from './organization-metrics.ts'
 
 /** All addresses, IPv4 and IPv6. */
 const ANY_ADDRESS = '::'
@@ -56,6 +58,12 @@ export const serviceSettings = z.object({
       'Expect browsers to reach the console at this origin, such as https://posture.example; for a proxy, and for passkeys',
   }),
   secretsKeyFile: secretsKeySetting,
+  outboundNetworks: setting(networkList().default([]), {
+    flag: '--outbound-networks <networks>',
+    env: 'OUTBOUND_NETWORKS',
+    about:
+      'Connect to hosts in these networks for members, comma-separated, such as 10.0.0.0/8 for an internal identity provider; other hosts need public addresses',
+  }),
   apiThreads: setting(wholeNumber(1, 64).default(2), {
     flag: '--api-threads <count>',
     env: 'API_THREADS',
@@ -123,6 +131,12 @@ export const serviceSettings = z.object({
     flag: '--metrics-port <port>',
     env: 'METRICS_PORT',
     about: 'Serve /metrics and /healthz on this loopback port; "off" turns them off',
+  }),
+  organizationMetrics: setting(oneOf(ORGANIZATION_LABELS).default('off'), {
+    flag: '--organization-metrics <labels>',
+    env: 'ORGANIZATION_METRICS',
+    about:
+      'Add gauges of each organization to /metrics: "ids" labels them by id, "names" by id and name, "off" adds none',
   }),
   tlsKey: setting(z.string().default(''), {
     flag: '--tls-key <file>',
