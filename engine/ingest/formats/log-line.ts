@@ -327,8 +327,8 @@ export interface LogFormat {
   /** Reads the message. If it returns unknown, the next format is tried. */
   readonly parse: (line: LogLine, start: number, end: number) => Verdict
   /**
-   * Takes the user and the byte counts of the event that parse read last, whose offsets are still in
-   * the format's state. Separate, because only few messages name a platform. Not in formats that
+   * Takes the user and the byte counts of the event that parse read last, from the offsets in
+   * the format's state. Separate, because few messages name a platform. Not in formats that
    * have neither, or that take both while they parse.
    */
   readonly takeUserAndBytes?: (line: LogLine) => void

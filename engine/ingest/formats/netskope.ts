@@ -10,7 +10,8 @@ import { takeUser } from './user-name.ts'
  * Netskope's web transactions (https://docs.netskope.com/en/transaction-event-fields) that lost
  * their `#Fields:` line in transit, in the default order: 0 date, 1 time, 2 time-taken, 3 cs-bytes,
  * 4 sc-bytes, 5 bytes, 6 c-ip, 7 s-ip, 8 cs-username, ... 16 cs-dns, 17 cs-host, 18 cs-uri, ... 41
- * x-cs-timestamp, 43 x-cs-userip. Separated by commas, blanks or TABs, strings quoted. Times are in UTC.
+ * x-cs-timestamp, 43 x-cs-userip. Separated by commas, blanks or TABs, strings quoted. Times are in
+ * UTC.
  */
 export const netskope: LogFormat = { id: 'netskope', detect, parse, takeUserAndBytes }
 
