@@ -2,6 +2,7 @@ import { METHODS } from '../event/event.ts'
 import { CLIENTS_PER_DAY_MAX } from '../limits.ts'
 import { dayOf } from '../process/clock.ts'
 import { type ClientTotals, openClients } from '../store/client-days.ts'
+import type { ClientErasure } from '../store/client-erasures.ts'
 import { ClientReader } from '../store/client-records.ts'
 import { UUID_BYTES } from '../store/keys.ts'
 import { packed, type StoreWalk } from './walk.ts'
@@ -61,6 +62,13 @@ export function checkClients(walk: StoreWalk): void {
     })
   })
   end()
+  const erasures = { keyBytes: UUID_BYTES, open: packed<ClientErasure>('erasure of clients') }
+  walk.table('client-erasures', erasures, ({ value, organizationId }) => {
+    const { sketchKey, bufferNext, bufferEnd, unmatchedNext, unmatchedEnd } = value
+    const sequences = [bufferNext, bufferEnd, unmatchedNext, unmatchedEnd]
+    if (/^[0-9a-f]{32}$/.test(sketchKey) && sequences.every(Number.isSafeInteger)) return
+    walk.wrong('client-erasures', organizationId, `the sequences ${sequences.join(', ')}`, 'whole numbers, and a key')
+  })
   const totals = { keyBytes: UUID_BYTES, open: packed<ClientTotals>('size of client records') }
   walk.table('client-totals', totals, ({ value, organizationId }) => {
     const { records, bytes, removed } = value

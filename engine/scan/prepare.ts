@@ -9,6 +9,7 @@ import type { DayEvidence, Detection } from '../store/evidence.ts'
 import { newUuid } from '../store/keys.ts'
 import type { Organization } from '../store/organizations.ts'
 import { type PackedList, PublishedList, packList } from '../store/published.ts'
+import { retentionOf } from '../store/retention.ts'
 import type { ScanState } from '../store/scan-states.ts'
 import type { Scan, ScanTrigger } from '../store/scans.ts'
 import type { Store } from '../store/store.ts'
@@ -105,6 +106,7 @@ export function prepareScan(
   const newDetections: { platformId: string; detection: Detection }[] = []
   const decisions = store.decisions.inForce(organizationId, nowMs)
   const inputs = inputsOf(organization, decisions, matcher)
+  const clientWindow = { ...organization, evidenceWindowDays: retentionOf(organization).clientDays }
   const isUseKnown = inputs === stateBefore.inputs
   const use = new UseCount(isUseKnown ? store.dailyUse.get(organizationId) : [], evidence, decisions.approved)
   const findings = [...evidenceInWindow(store, organizationId, matcher, firstDay, evidence, use)].map(
@@ -167,7 +169,7 @@ export function prepareScan(
     addedThrough,
     evidence,
     clients,
-    clientsFrom: isScheduled ? horizon : 0,
+    clientsFrom: isScheduled ? horizonOf(clientWindow, stateBefore, nowMs) : 0,
     dailyUse: use.days(firstDay),
     newDetections,
     discovery: packList(

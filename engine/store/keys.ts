@@ -36,6 +36,7 @@ import { randomUUID } from 'node:crypto'
  *   evidence            o + day (4) + platform id        evidence of one platform on one day
  *   clients             o + day (4) + platform id        clients, see client-records.ts
  *   client-totals       o                                size of these
+ *   client-erasures     o                                ClientErasure
  *   detections          o + platform id                  id and first time of a platform
  *   decisions           o                                last decisions by platform
  *   decision-history    o + platform id, 0 + seq. (8)    Decision
