@@ -10,6 +10,7 @@ import { HashReplacement } from './distinct-clients.ts'
 const EVENTS_PER_STEP = 2048
 const EVIDENCE_PER_STEP = 200
 const CLIENT_RECORDS_PER_STEP = 200
+const NAMES_PER_STEP = 2000
 
 /** After every day. */
 const DAYS_END = 0xffff_ffff
@@ -77,6 +78,7 @@ function eraseStep(
     return { ...erasure, unmatchedNext: eraseEvents(unmatched, organizationId, unmatchedNext, unmatchedEnd) }
   }
   if (clientDays.removeBefore(organizationId, DAYS_END, CLIENT_RECORDS_PER_STEP) > 0) return erasure
+  if (store.clientNames.removeHosts(organizationId, NAMES_PER_STEP) > 0) return erasure
   const evidenceNext = eraseEvidence(store, organizationId, erasure, sketches)
   return evidenceNext === undefined ? undefined : { ...erasure, evidenceNext }
 }

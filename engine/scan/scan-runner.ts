@@ -4,7 +4,7 @@ import {
   SCANS_PER_TRANSACTION_MAX,
   STORED_SCANS_MAX,
 } from '../limits.ts'
-import type { Clock } from '../process/clock.ts'
+import { type Clock, dayOf } from '../process/clock.ts'
 import { Fault } from '../process/error-codes.ts'
 import { failureText } from '../process/failure.ts'
 import { faultPoint } from '../process/fault-point.ts'
@@ -208,7 +208,7 @@ export class ScanRunner {
    */
   #write(prepared: PreparedScan): number | undefined {
     const { completed, stateBefore, state } = prepared
-    const { scans, scanStates, buffer, evidence, clientDays, dailyUse, coverage, published } = this.#store
+    const { scans, scanStates, buffer, evidence, clientDays, dailyUse, history, coverage, published } = this.#store
     const { organizationId } = completed
     const stateNow = scanStates.get(organizationId)
     if (stateNow.generation !== stateBefore.generation) return undefined
@@ -221,6 +221,7 @@ export class ScanRunner {
     const { clients, clientsFrom } = prepared
     const recordsRemoved = clientDays.write(organizationId, clients, clientsFrom, CLIENT_BYTES_MAX)
     dailyUse.put(organizationId, prepared.dailyUse)
+    history.put(organizationId, dayOf(completed.completedAtMs), prepared.history)
     for (const { platformId, detection } of prepared.newDetections) {
       evidence.putDetection(organizationId, platformId, detection)
     }

@@ -8,11 +8,13 @@ import { AuditLog } from './audit-log.ts'
 import { EventBuffer } from './buffer.ts'
 import { ClientDays } from './client-days.ts'
 import { ClientErasures } from './client-erasures.ts'
+import { ClientNames } from './client-names.ts'
 import { CoverageStore } from './coverage.ts'
 import { DailyUse } from './daily-use.ts'
 import { Decisions } from './decisions.ts'
 import { EvidenceStore } from './evidence.ts'
 import { FederatedIdentities } from './federated-identities.ts'
+import { History } from './history.ts'
 import { IdentityProviders } from './identity-providers.ts'
 import { KeyUses } from './key-uses.ts'
 import { Members } from './members.ts'
@@ -72,6 +74,8 @@ export class Store {
   readonly evidence: EvidenceStore
   readonly clientDays: ClientDays
   readonly clientErasures: ClientErasures
+  readonly clientNames: ClientNames
+  readonly history: History
   readonly dailyUse: DailyUse
   readonly decisions: Decisions
   readonly scans: Scans
@@ -121,6 +125,8 @@ export class Store {
     this.evidence = new EvidenceStore(this.environment)
     this.clientDays = new ClientDays(this.environment)
     this.clientErasures = new ClientErasures(this.environment)
+    this.clientNames = new ClientNames(this.environment)
+    this.history = new History(this.environment)
     this.dailyUse = new DailyUse(this.environment)
     this.decisions = new Decisions(this.environment)
     this.scans = new Scans(this.environment)
