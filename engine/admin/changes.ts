@@ -96,9 +96,13 @@ export class Changes {
     if (!isRecorded) this.make(action, organizationId, () => ({ organizationId, subject, result: undefined }))
   }
 
+  get isOperator(): boolean {
+    return this.#actor.kind === 'operator'
+  }
+
   /** @throws Fault NOT_ALLOWED where the actor is a member. */
   assertOperator(action: Action): void {
-    if (this.#actor.kind === 'operator') return
+    if (this.isOperator) return
     throw new Fault('NOT_ALLOWED', `${action} is for the operator of the service only`)
   }
 

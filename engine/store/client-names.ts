@@ -64,7 +64,10 @@ export class ClientNames {
 
   /** Names an address. Requires a write transaction. */
   putHost(organizationId: string, address: string, name: string): void {
-    this.#hosts.put(Buffer.concat([uuidBytes(organizationId), addressBytes(address) ?? Buffer.alloc(0)]), { address, name })
+    this.#hosts.put(Buffer.concat([uuidBytes(organizationId), addressBytes(address) ?? Buffer.alloc(0)]), {
+      address,
+      name,
+    })
   }
 
   /** Removes up to `countMax` names of addresses. Returns their number. Requires a write transaction. */

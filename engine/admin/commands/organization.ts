@@ -6,6 +6,7 @@ import {
   CLIENT_MODES,
   type ClientMode,
   clientModeOf,
+  isDomainConfirmed,
   type Organization,
   PLANS,
   type Plan,
@@ -138,6 +139,7 @@ const COLUMNS: readonly Column[] = [
 ]
 
 const DETAIL_COLUMNS: readonly Column[] = [
+  ['Domain confirmed', 'domain_confirmed'],
   ['Members', 'members'],
   ['Active API keys', 'active_api_keys'],
   ['Active tokens', 'active_tokens'],
@@ -168,11 +170,13 @@ function rowOf(organization: Organization) {
   }
 }
 
-function detailsOf(store: Store, { id, apiClients = false }: Organization, nowMs: number) {
+function detailsOf(store: Store, organization: Organization, nowMs: number) {
+  const { id, apiClients = false } = organization
   const clients = store.clientDays.totals(id)
   const decided = [...store.decisions.inForce(id, nowMs).states.values()]
   const lastScan = store.scans.last(id, ({ status }) => status === 'completed')
   return {
+    domain_confirmed: isDomainConfirmed(organization),
     members: store.members.ofOrganization(id).length,
     active_api_keys: store.apiKeys.activeCount(id, nowMs),
     active_tokens: store.monitoringTokens.activeCount(id, nowMs),
