@@ -46,7 +46,11 @@ export class ClientReads {
     this.#changes = changes
   }
 
-  /** Reads who uses a platform. `platform` is its name, for the audit log. @throws Fault NOT_ALLOWED. */
+  /**
+   * Reads who uses a platform. `platform` is its name, for the audit log.
+   *
+   * @throws Fault NOT_ALLOWED
+   */
   ofPlatform(organization: Organization, platformId: string, platform: string): PlatformUse {
     const { store, clock } = this.#changes
     const { id } = organization

@@ -19,7 +19,9 @@ interface Known {
   readonly isUsable: boolean
 }
 
-/** Replaces clients and users in events as their organization has decided, before they are stored. */
+/**
+ * Replaces clients and users in events as their organization has decided, before they are stored.
+ */
 export class ClientPrivacy {
   readonly #dataDirectory: string
   readonly #clock: Clock

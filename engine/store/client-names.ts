@@ -70,7 +70,10 @@ export class ClientNames {
     })
   }
 
-  /** Removes up to `countMax` names of addresses. Returns their number. Requires a write transaction. */
+  /**
+   * Removes up to `countMax` names of addresses, and returns their number. Requires a write
+   * transaction.
+   */
   removeHosts(organizationId: string, countMax: number): number {
     const keys: Buffer[] = []
     for (const key of this.#hosts.keys(uuidBytes(organizationId))) {
