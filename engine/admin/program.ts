@@ -4,8 +4,10 @@ import { addApprovalCommands } from './commands/approval.ts'
 import { addAssessmentCommands } from './commands/assessment.ts'
 import { addAuditCommands } from './commands/audit.ts'
 import { addBackupCommands } from './commands/backup.ts'
+import { addBlockListCommands } from './commands/blocklist.ts'
 import { addClientCommands } from './commands/client.ts'
 import { addDoctorCommand } from './commands/doctor.ts'
+import { addExportCommand } from './commands/export.ts'
 import { addIngestCommands } from './commands/ingest.ts'
 import { addKeyCommands } from './commands/key.ts'
 import { addMemberCommands } from './commands/member.ts'
@@ -48,6 +50,8 @@ export function adminProgram(write?: (text: string) => void): Command {
   addClientCommands(program)
   addNetworkCommands(program)
   addApprovalCommands(program)
+  addBlockListCommands(program)
+  addExportCommand(program)
   addAssessmentCommands(program)
   addRecommendationCommands(program)
   addRegistryCommands(program)
