@@ -128,8 +128,8 @@ for (const implementation of IMPLEMENTATIONS) {
       t.ok(growth < GROWTH_MAX, `${name}: ${Math.round(growth / MIB)} MiB`)
       for (const each of clients) each.socket.destroy()
       const statuses = new Set(clients.flatMap((each) => statusesOf(each.text()).slice(0, 1)))
-      // Only some uploads are read at the same time. A client that still writes when the server closes
-      // the connection may lose the answer.
+      // Only some uploads are read at the same time. A client that still writes when the server
+      // closes the connection may lose the answer.
       const expected = [status, 429, 503]
       t.same(
         [...statuses].filter((found) => !expected.includes(found)),

@@ -71,7 +71,9 @@ function filterOf(allowed: ReadonlySet<string>): Buffer {
   ])
 }
 
-/** The words before a command that runs it with the restrictions. Only `writable` can be written. */
+/**
+ * The words before a command that runs it with the restrictions. Only `writable` can be written.
+ */
 export function unitSandbox(unit: string, folder: string, writable: string): readonly string[] {
   const filter = join(folder, 'filter.bpf')
   writeFileSync(filter, filterOf(allowedCalls(unit)))
