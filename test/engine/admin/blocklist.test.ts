@@ -52,7 +52,7 @@ t.test('errors name the option', async (t) => {
   await admin('organization', 'create', 'Acme', '--domain', 'acme.example', ...data)
   const cases: readonly { readonly args: readonly string[]; readonly status: number; readonly error: RegExp }[] = [
     { args: ['--format', 'rpz'], status: 2, error: /choose what to block: --not-approved or --rejected/ },
-    { args: ['--not-approved'], status: 2, error: /--format/ },
+    { args: ['--not-approved'], status: 2, error: /choose a --format: rpz, hosts/ },
     { args: ['--not-approved', '--rejected', '--format', 'rpz'], status: 2, error: /--rejected.*cannot be used with/ },
     { args: ['--not-approved', '--format', 'bind'], status: 2, error: /Allowed choices are rpz, hosts/ },
     { args: ['--not-approved', '--format', 'rpz', '--min-risk', '101'], status: 2, error: /from 0 to 100/ },
