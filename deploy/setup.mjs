@@ -34,6 +34,7 @@ const FULL_TEST_COMMANDS = {
   'firefox-esr': 'firefox-esr',
   fish: 'fish',
   groff: 'groff',
+  jq: 'jq',
   loggen: 'syslog-ng-core',
   logger: 'bsdutils',
   mandoc: 'mandoc',

@@ -290,6 +290,11 @@ export const OWN_RULES_KEPT_MAX = 500_000
 export const BLOCK_LIST_ENTRIES_MAX = 50_000
 /** Members of one organization. More are refused. */
 export const MEMBERS_MAX = 1000
+/**
+ * Removed members of one organization, whom a sign-in with the identity provider does not bring
+ * back. Beyond the limit, the one who was removed first may come back.
+ */
+export const REMOVED_MEMBERS_MAX = 1000
 /** Links that wait to be used, over all organizations. More are refused until some expire. */
 export const ACCOUNT_LINKS_MAX = 1000
 /** Sessions of one user of the console. Beyond the limit, the session used longest ago ends. */
