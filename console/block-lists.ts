@@ -49,9 +49,9 @@ export interface BlockListParts {
 }
 
 /**
- * Sends block lists to devices, which authenticate with the secret of a link (HTTP Basic, RFC 7617).
- * There are no cookies and no pages. A list is made again only if something changed that it depends
- * on.
+ * Sends block lists to devices, which authenticate with the secret of a link (HTTP Basic, RFC
+ * 7617). There are no cookies and no pages. A list is made again only if something changed that it
+ * depends on.
  */
 export class BlockListServer {
   readonly #parts: BlockListParts

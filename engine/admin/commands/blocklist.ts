@@ -44,10 +44,16 @@ export function addBlockListCommands(program: Command): void {
     .description('Write the hosts of platforms as a block list for a DNS server, proxy or firewall')
     // Options after `link create` are those of that command.
     .enablePositionalOptions()
+    .allowExcessArguments()
   selectionOptions(ofOrganization(sharedOptions(blocklist)))
     .addOption(new Option('--format <format>', 'Write for this program or device').choices(BLOCK_LIST_FORMATS))
     .option('--out <file>', 'Write to this file, replacing it, instead of standard output')
-  blocklist.action((options: Options) => withStore(blocklist, (context) => print(blocklist, context, options)))
+  blocklist.action((options: Options) => {
+    // A command with an action takes the wrong name of a command as an argument.
+    const [word] = blocklist.args
+    if (word !== undefined) throw new Fault('USAGE', `unknown command '${word}' (Did you mean link?)`)
+    return withStore(blocklist, (context) => print(blocklist, context, options))
+  })
   addLinkCommands(blocklist)
 }
 
