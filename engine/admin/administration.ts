@@ -8,6 +8,8 @@ import { ApprovalChanges } from './approvals.ts'
 import { AssessmentChanges } from './assessments.ts'
 import { BlockListLinkChanges } from './block-list-links.ts'
 import { type Actor, Changes } from './changes.ts'
+import { ClientNameChanges } from './client-names.ts'
+import { ClientReads } from './clients.ts'
 import { MemberChanges } from './members.ts'
 import { OrganizationChanges } from './organizations.ts'
 import { OwnPlatformChanges } from './own-platforms.ts'
@@ -38,6 +40,8 @@ export class Administration {
   readonly blockListLinks: BlockListLinkChanges
   readonly approvals: ApprovalChanges
   readonly ownPlatforms: OwnPlatformChanges
+  readonly clients: ClientReads
+  readonly clientNames: ClientNameChanges
   readonly scans: ScanChanges
   readonly assessments: AssessmentChanges
   readonly recommendations: RecommendationChanges
@@ -59,6 +63,8 @@ export class Administration {
     this.blockListLinks = new BlockListLinkChanges(changes)
     this.approvals = new ApprovalChanges(changes)
     this.ownPlatforms = new OwnPlatformChanges(changes)
+    this.clients = new ClientReads(changes)
+    this.clientNames = new ClientNameChanges(changes)
     this.scans = new ScanChanges(changes)
     this.assessments = new AssessmentChanges(changes)
     this.recommendations = new RecommendationChanges(changes)
