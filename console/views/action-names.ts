@@ -55,6 +55,8 @@ const ACTION_NAMES: Readonly<Record<Action, string>> = {
   'token.generate': 'Monitoring token generated',
   'token.set': 'Monitoring token changed',
   'token.revoke': 'Monitoring token revoked',
+  'block-list-link.create': 'Block list link created',
+  'block-list-link.revoke': 'Block list link revoked',
   'token.bind': 'Monitoring token bound',
   'token.unbind': 'Monitoring token unbound',
   'approval.add': 'Platform approved',

@@ -6,6 +6,7 @@ import { AccountLinkChanges } from './account-links.ts'
 import { ApiKeyChanges } from './api-keys.ts'
 import { ApprovalChanges } from './approvals.ts'
 import { AssessmentChanges } from './assessments.ts'
+import { BlockListLinkChanges } from './block-list-links.ts'
 import { type Actor, Changes } from './changes.ts'
 import { ClientNameChanges } from './client-names.ts'
 import { ClientReads } from './clients.ts'
@@ -36,6 +37,7 @@ export class Administration {
   readonly passkeys: PasskeyChanges
   readonly apiKeys: ApiKeyChanges
   readonly tokens: TokenChanges
+  readonly blockListLinks: BlockListLinkChanges
   readonly approvals: ApprovalChanges
   readonly ownPlatforms: OwnPlatformChanges
   readonly clients: ClientReads
@@ -58,6 +60,7 @@ export class Administration {
     this.passkeys = new PasskeyChanges(changes)
     this.apiKeys = new ApiKeyChanges(changes)
     this.tokens = new TokenChanges(changes)
+    this.blockListLinks = new BlockListLinkChanges(changes)
     this.approvals = new ApprovalChanges(changes)
     this.ownPlatforms = new OwnPlatformChanges(changes)
     this.clients = new ClientReads(changes)

@@ -33,6 +33,8 @@ export function adminProgram(write?: (text: string) => void): Command {
   const program = withHelpCommand(
     createProgram('posture-admin', "Administer the service's data directory, also while the service runs"),
   )
+  // blocklist has options and commands: the options after a command are those of the command.
+  program.enablePositionalOptions()
   // Before the commands are added, because each command copies the configuration of that moment.
   if (write !== undefined) program.configureOutput({ writeOut: write })
   addSetupCommand(program)

@@ -148,6 +148,8 @@ function made(t: Parameters<typeof openStore>[0], options: Parameters<typeof ope
         blockedAtMs: 0,
       },
     })
+    const link = { id: newUuid(), organizationId: id, label: 'firewall', hash: 'cd'.repeat(32), visible: '12345678' }
+    store.blockListLinks.add({ ...link, createdAtMs: NOON, revokedAtMs: 0, blocks: 'rejected', riskMin: 0 })
     store.keyUses.put({ organizationId: id, keyId: store.apiKeys.ofOrganization(id)[0]?.id ?? '', timeMs: NOON })
   })
   return { ...opened, id, prefix: uuidBytes(id) }
@@ -243,6 +245,7 @@ const SEALED = [
     'daily-use',
     'clients',
     'client-totals',
+    'block-list-links',
     'client-names',
     'client-networks',
     'client-erasures',
@@ -255,13 +258,21 @@ const SEALED = [
 /** Sealed records whose keys begin with a user. */
 const OF_USERS = ['users', 'sessions', 'passkeys', 'account-links']
 const INDEXES = [
-  ...['organization-names', 'api-key-hashes', 'token-hashes', 'api-versions', 'registry-versions'],
+  ...[
+    'organization-names',
+    'api-key-hashes',
+    'token-hashes',
+    'block-list-link-hashes',
+    'api-versions',
+    'registry-versions',
+  ],
   ...['memberships', 'user-names', 'session-hashes', 'passkey-credentials'],
 ]
 const FIXED = [
   'audit-log',
   'api-keys',
   'monitoring-tokens',
+  'block-list-links',
   'sources',
   'rejects',
   'read-lines',
