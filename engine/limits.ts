@@ -259,6 +259,11 @@ export const UNMATCHED_EVENTS_MAX = 100_000
 export const OWN_SETS_KEPT_MAX = 20_000
 /** Rules of all of these, about 60 bytes each. The oldest are read again when they are needed. */
 export const OWN_RULES_KEPT_MAX = 500_000
+/**
+ * Organizations with own platforms whose platforms a thread keeps, for pages and commands. The
+ * least recently used is merged again when it is needed.
+ */
+export const OWN_CATALOGS_KEPT_MAX = 20
 /** Members of one organization. More are refused. */
 export const MEMBERS_MAX = 1000
 /** Links that wait to be used, over all organizations. More are refused until some expire. */

@@ -1,12 +1,15 @@
 import { ROLES, type Role } from '../../engine/store/members.ts'
 import { textColumn, timeColumn } from '../design/columns.tsx'
 import { CsvLink } from '../design/csv-link.tsx'
+import { FilterSearch, Filters } from '../design/filters.tsx'
 import { Field, FormError, Select } from '../design/form.tsx'
-import { Card, countText, Notice, PageHead, Secret, Tag, Time } from '../design/parts.tsx'
+import { NumberedPages } from '../design/pages-links.tsx'
+import { Card, countText, Empty, Notice, PageHead, Secret, Tag, Time } from '../design/parts.tsx'
 import { type Column, Table } from '../design/table.tsx'
 import { TwoStep } from '../design/two-step.tsx'
 import type { FormState } from '../form.ts'
-import type { MemberRow } from '../views/members.ts'
+import type { MemberRow, MembersView } from '../views/members.ts'
+import { ROWS_PER_PAGE } from '../design/paged.ts'
 
 const PATH = '/members'
 
@@ -18,8 +21,8 @@ export interface NewInvitation {
 }
 
 export interface MembersProps {
-  /** By name. */
-  readonly members: readonly MemberRow[]
+  readonly view: MembersView
+  readonly query: URLSearchParams
   /** The name of the member who views the page. */
   readonly self: string
   /** The name of the organization's identity provider; '' if none. */
@@ -50,9 +53,9 @@ const ROLE_OPTIONS: readonly (readonly [Role, string])[] = [
 ]
 
 export function Members(props: MembersProps) {
-  const { members, nowMs, mayInvite, form, invitation, error, done } = props
+  const { view, query, nowMs, mayInvite, form, invitation, error, done } = props
+  const { members, waiting } = view
   const title = DONE[done]
-  const waiting = members.filter(({ canSignIn }) => !canSignIn)
   return (
     <>
       <PageHead title="Members" about="People of this organization, and what each may do">
@@ -71,14 +74,25 @@ export function Members(props: MembersProps) {
       )}
       <div class={mayInvite ? 'wide' : undefined}>
         <div class="column">
-          <Card title="Members" note={countText(members.length)} bare>
-            <Table id="members" label="Members" columns={columns(props)} rows={members} />
-          </Card>
-          {waiting.length > 0 && (
-            <Card title="Cannot sign in yet" note={countText(waiting.length)} bare>
-              <Table id="waiting" label="Invitations" columns={waitingColumns(props)} rows={waiting} />
+          {view.total > ROWS_PER_PAGE && <MemberSearch view={view} />}
+          {members.total === 0 ? (
+            <Empty title="No member matches">
+              <p>
+                <a href={PATH}>Show all {countText(view.total)}</a>
+              </p>
+            </Empty>
+          ) : (
+            <Card title="Members" note={countText(members.total)} bare>
+              <Table id="members" label="Members" columns={columns(props)} rows={members.rows} />
             </Card>
           )}
+          <NumberedPages of={members} query={query} />
+          {waiting.total > 0 && (
+            <Card title="Cannot sign in yet" note={countText(waiting.total)} bare>
+              <Table id="waiting" label="Invitations" columns={waitingColumns(props)} rows={waiting.rows} />
+            </Card>
+          )}
+          <NumberedPages of={waiting} query={query} name="waiting" />
         </div>
         {mayInvite && (
           <Card title="Invite member">
@@ -100,6 +114,14 @@ export function Members(props: MembersProps) {
         {props.provider !== '' && ` With ${props.provider}, a role follows the groups there, at each sign-in.`}
       </p>
     </>
+  )
+}
+
+function MemberSearch({ view: { search, members, total } }: { readonly view: MembersView }) {
+  return (
+    <Filters action={PATH} found={`${countText(members.total)} of ${countText(total)}`}>
+      <FilterSearch value={search} />
+    </Filters>
   )
 }
 

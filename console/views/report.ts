@@ -4,7 +4,7 @@ import { effectiveRisk } from '../../engine/scan/risk.ts'
 import type { DecisionState } from '../../engine/store/decisions.ts'
 import type { Recommendation } from '../../engine/store/recommendations.ts'
 import type { Visit } from '../http/visit.ts'
-import { assessmentsView, type FrameworkRow } from './assessments.ts'
+import { type FrameworkRow, frameworkRows } from './assessments.ts'
 import { DecisionsByName } from './decisions.ts'
 import { type Findings, findingsSince } from './findings.ts'
 import { type SensorsView, sensorsView, sourcesView } from './intake.ts'
@@ -67,7 +67,7 @@ export function reportView(visit: Visit): ReportView {
     sensors: sensorsView(visit),
     sources: sources.length,
     silentSources: sources.filter(({ isSilent }) => isSilent).length,
-    frameworks: assessmentsView(visit).frameworks.filter(({ last }) => last !== undefined),
+    frameworks: frameworkRows(visit).filter(({ last }) => last !== undefined),
     recommendations: open.slice(0, RECOMMENDATIONS_SHOWN),
     openRecommendations: open.length,
     openWithoutOwner: open.filter(({ owner }) => owner === '').length,
