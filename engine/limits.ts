@@ -184,6 +184,30 @@ export const EVIDENCE_WINDOW_DAYS_MAX = 400
  * events stay in the buffer for the next scan.
  */
 export const EVIDENCE_CELLS_MAX = 16_384
+/**
+ * Clients of one platform and day that are kept: those with the most matches. The matches of the
+ * others are only summed, and the clients are counted as before.
+ */
+export const CLIENTS_PER_DAY_MAX = 1000
+/**
+ * Clients of platforms and days in the events that one scan adds, about 100 bytes of memory each.
+ * The remaining events stay in the buffer for the next scan.
+ */
+export const CLIENT_ROWS_MAX = 262_144
+/**
+ * Bytes of stored client records that one scan merges with new clients, all in memory at once. The
+ * events of further platforms and days stay in the buffer for the next scan.
+ */
+export const CLIENT_BYTES_PER_SCAN_MAX = 64 * 1024 * 1024
+/**
+ * Bytes of the client records of one organization: 1,000 clients of each of 300 platforms on each
+ * of 30 days. Beyond it the records of the oldest days are removed. Counted.
+ */
+export const CLIENT_BYTES_MAX = 256 * 1024 * 1024
+/**
+ * Client records that one transaction removes, each up to 60 pages. The next transaction continues.
+ */
+export const CLIENT_RECORDS_REMOVED_MAX = 1000
 /** Organizations whose scans share a transaction. */
 export const SCANS_PER_TRANSACTION_MAX = 64
 /** Evidence records of such a transaction. A scan with more is written alone. */
@@ -266,6 +290,11 @@ export const OWN_RULES_KEPT_MAX = 500_000
 export const OWN_CATALOGS_KEPT_MAX = 20
 /** Members of one organization. More are refused. */
 export const MEMBERS_MAX = 1000
+/**
+ * Removed members of one organization, whom a sign-in with the identity provider does not bring
+ * back. Beyond the limit, the one who was removed first may come back.
+ */
+export const REMOVED_MEMBERS_MAX = 1000
 /** Links that wait to be used, over all organizations. More are refused until some expire. */
 export const ACCOUNT_LINKS_MAX = 1000
 /** Sessions of one user of the console. Beyond the limit, the session used longest ago ends. */
@@ -335,6 +364,17 @@ export const AUDIT_DAYS_MIN = 90
 export const RETENTION_RECORDS_PER_STEP = 500
 /** Findings that a store check lists. The others are only counted. */
 export const FINDINGS_NAMED_MAX = 1000
+
+/**
+ * Organizations with gauges of their own on /metrics, two dozen series each: 24,000 series, 3 MB.
+ * Further ones have none; counted as `posture_organizations_left_out`.
+ */
+export const METRICS_ORGANIZATIONS_MAX = 1000
+/**
+ * Records of sources, sensors and days of coverage that one scrape reads, 80 ms of CPU time.
+ * Beyond it the gauges of the next organizations keep older values until a later scrape.
+ */
+export const METRICS_SENDER_RECORDS_MAX = 10_000
 
 assert(LOG_BATCH_EVENTS_MAX <= BATCH_EVENTS_MAX)
 assert(OWN_RULES_KEPT_MAX >= OWN_DOMAINS_MAX)

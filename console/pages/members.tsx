@@ -1,15 +1,16 @@
 import { ROLES, type Role } from '../../engine/store/members.ts'
+import type { RemovedMember } from '../../engine/store/removed-members.ts'
 import { textColumn, timeColumn } from '../design/columns.tsx'
 import { CsvLink } from '../design/csv-link.tsx'
 import { FilterSearch, Filters } from '../design/filters.tsx'
 import { Field, FormError, Select } from '../design/form.tsx'
+import { ROWS_PER_PAGE } from '../design/paged.ts'
 import { NumberedPages } from '../design/pages-links.tsx'
 import { Card, countText, Empty, Notice, PageHead, Secret, Tag, Time } from '../design/parts.tsx'
 import { type Column, Table } from '../design/table.tsx'
 import { TwoStep } from '../design/two-step.tsx'
 import type { FormState } from '../form.ts'
 import type { MemberRow, MembersView } from '../views/members.ts'
-import { ROWS_PER_PAGE } from '../design/paged.ts'
 
 const PATH = '/members'
 
@@ -31,6 +32,7 @@ export interface MembersProps {
   readonly mayInvite: boolean
   readonly maySetRole: boolean
   readonly mayRemove: boolean
+  readonly mayAllow: boolean
   /** The form of the invitation. */
   readonly form: FormState
   readonly invitation: NewInvitation | undefined
@@ -42,6 +44,7 @@ export interface MembersProps {
 const DONE: Readonly<Record<string, string>> = {
   role: 'The role is changed. It applies to the next request',
   removed: 'The member is removed, and sees nothing of this organization any more',
+  allowed: 'The sign-in is allowed again. The next one adds the member, if their groups have access',
   withdrawn: 'The invitation is withdrawn. Its link is not valid any more',
 }
 
@@ -93,6 +96,8 @@ export function Members(props: MembersProps) {
             </Card>
           )}
           <NumberedPages of={waiting} query={query} name="waiting" />
+          <Removed {...props} />
+          <NumberedPages of={view.removed} query={query} name="removed" />
         </div>
         {mayInvite && (
           <Card title="Invite member">
@@ -199,6 +204,39 @@ function waitingColumns({ nowMs, mayInvite }: MembersProps): readonly Column<Mem
       ),
     },
   ]
+}
+
+/** Whom the provider might bring back. */
+function Removed({ view: { removed }, provider, nowMs, mayAllow }: MembersProps) {
+  if (removed.total === 0) return null
+  const columns: Column<RemovedMember>[] = [
+    { id: 'name', name: 'Name', cell: ({ name }) => <strong>{name}</strong> },
+    { id: 'role', name: 'Role before', cell: ({ role }) => role },
+    { id: 'removed', name: 'Removed', cell: ({ removedAtMs }) => <Time ms={removedAtMs} nowMs={nowMs} /> },
+  ]
+  if (mayAllow) {
+    columns.push({
+      id: 'allow',
+      name: 'Change',
+      quiet: true,
+      cell: ({ name }) => (
+        <form method="post" action={pathOf(name, 'allow')}>
+          <button type="submit" aria-label={`Allow the sign-in of ${name} again`}>
+            Allow again
+          </button>
+        </form>
+      ),
+    })
+  }
+  return (
+    <Card
+      title="Removed members"
+      note={`A sign-in with ${provider === '' ? 'an identity provider' : provider} does not add them again`}
+      bare
+    >
+      <Table id="removed" label="Removed members" columns={columns} rows={removed.rows} />
+    </Card>
+  )
 }
 
 function invitationText(invitedUntilMs: number, nowMs: number) {

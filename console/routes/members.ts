@@ -43,6 +43,15 @@ export const MEMBER_ROUTES: readonly Route[] = [
       }),
     { confirmed: true },
   ),
+  form(
+    `${PATH}/:name/allow`,
+    'member.allow',
+    async (visit, { name }) => {
+      await visit.change('member.allow', { name })
+      return redirect(`${PATH}?done=allowed`)
+    },
+    { confirmed: true },
+  ),
   form(`${PATH}/:name/invite`, 'member.invite', (visit, { name }) => changed(visit, () => invite(visit, name)), {
     confirmed: true,
   }),
@@ -110,6 +119,7 @@ function membersPage(visit: Visit, outcome: Outcome = {}): Answer {
     mayInvite: visit.may('member.invite'),
     maySetRole: visit.may('member.role'),
     mayRemove: visit.may('member.remove'),
+    mayAllow: visit.may('member.allow'),
     form: outcome.form ?? EMPTY_FORM,
     invitation,
     error: outcome.error ?? '',

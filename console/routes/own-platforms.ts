@@ -13,13 +13,13 @@ import {
   RegistryFileError,
   readRegistryText,
 } from '../../registry/registry-file.ts'
+import { paged } from '../design/paged.ts'
 import { EMPTY_FORM, type FormState, readForm } from '../form.ts'
 import { type Answer, jsonFileAnswer, redirect } from '../http/answer.ts'
 import { form, page, type Route } from '../http/router.ts'
 import type { Visit } from '../http/visit.ts'
 import { OwnPlatforms, ownPlatformColumns } from '../pages/own-platforms.tsx'
 import { ownPlatformsView } from '../views/own-platforms.ts'
-import { paged } from '../design/paged.ts'
 import { csvFile } from './csv.ts'
 import { refusedForm } from './refused-form.ts'
 

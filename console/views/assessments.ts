@@ -3,8 +3,8 @@ import { itemsOf } from '../../engine/assess/states.ts'
 import type { Answer, Assessment, AssessmentCategory } from '../../engine/store/assessments.ts'
 import { FRAMEWORK_IDS, FRAMEWORKS, type FrameworkId } from '../../engine/store/framework.ts'
 import type { Store } from '../../engine/store/store.ts'
-import type { Visit } from '../http/visit.ts'
 import { type Paged, paged } from '../design/paged.ts'
+import type { Visit } from '../http/visit.ts'
 
 export interface FrameworkRow {
   readonly id: FrameworkId

@@ -1,6 +1,7 @@
 import type { Member } from '../../engine/store/members.ts'
-import type { Visit } from '../http/visit.ts'
+import type { RemovedMember } from '../../engine/store/removed-members.ts'
 import { type Paged, paged } from '../design/paged.ts'
+import type { Visit } from '../http/visit.ts'
 
 export interface MemberRow extends Member {
   readonly canSignIn: boolean
@@ -14,13 +15,15 @@ export interface MembersView {
   readonly members: Paged<MemberRow>
   /** Those who have not opened their link. */
   readonly waiting: Paged<MemberRow>
+  /** Removed members, by name, whatever the search. */
+  readonly removed: Paged<RemovedMember>
   /** The text that the names contain; '' for all. */
   readonly search: string
   /** The number of members, whatever the search. */
   readonly total: number
 }
 
-/** The members that the query's `q` finds, on the pages `page` and `waiting`. */
+/** The members that the query's `q` finds, on the pages `page`, `waiting` and `removed`. */
 export function membersView(visit: Visit): MembersView {
   const { query } = visit.request
   const search = (query.get('q') ?? '').trim().slice(0, 100)
@@ -33,6 +36,7 @@ export function membersView(visit: Visit): MembersView {
       query,
       'waiting',
     ),
+    removed: paged(visit.site.store.removedMembers.ofOrganization(visit.organization.id), query, 'removed'),
     search,
     total: all.length,
   }

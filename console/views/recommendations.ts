@@ -5,8 +5,8 @@ import {
   type Recommendation,
   type RecommendationStatus,
 } from '../../engine/store/recommendations.ts'
-import type { Visit } from '../http/visit.ts'
 import { type Paged, paged } from '../design/paged.ts'
+import type { Visit } from '../http/visit.ts'
 
 export const RECOMMENDATIONS_PER_PAGE = 50
 

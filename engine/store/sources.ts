@@ -179,12 +179,13 @@ export class Sources {
 /** The address and host of the row that removed sources of a token and listener share. */
 const SHARED = { address: 'other', host: '' } as const
 
-function spanOf({ lastSeenMs, received, counts }: SourceDelta): RecentSpan {
-  return [lastSeenMs, received, ...counts]
+/** Whether the row has the counts of sources that were removed. It is no sender. */
+export function isShared({ address, host }: Pick<SourceDelta, 'address' | 'host'>): boolean {
+  return address === SHARED.address && host === SHARED.host
 }
 
-function isShared({ address, host }: SourceDelta): boolean {
-  return address === SHARED.address && host === SHARED.host
+function spanOf({ lastSeenMs, received, counts }: SourceDelta): RecentSpan {
+  return [lastSeenMs, received, ...counts]
 }
 
 /** HOSTNAME and address are untrusted and of any length, so the key contains their hash. */

@@ -6,6 +6,7 @@ import { ApiVersions } from './api-versions.ts'
 import { Assessments } from './assessments.ts'
 import { AuditLog } from './audit-log.ts'
 import { EventBuffer } from './buffer.ts'
+import { ClientDays } from './client-days.ts'
 import { CoverageStore } from './coverage.ts'
 import { DailyUse } from './daily-use.ts'
 import { Decisions } from './decisions.ts'
@@ -23,6 +24,7 @@ import { Published } from './published.ts'
 import { ReadLines } from './read-lines.ts'
 import { Recommendations } from './recommendations.ts'
 import { Removals } from './removals.ts'
+import { RemovedMembers } from './removed-members.ts'
 import { ScanStates } from './scan-states.ts'
 import { Scans } from './scans.ts'
 import type { Secrets } from './secrets.ts'
@@ -49,6 +51,7 @@ export class Store {
   readonly ownPlatforms: OwnPlatforms
   readonly removals: Removals
   readonly members: Members
+  readonly removedMembers: RemovedMembers
   readonly users: Users
   readonly sessions: Sessions
   readonly passkeys: Passkeys
@@ -66,6 +69,7 @@ export class Store {
   readonly unmatched: UnmatchedEvents
   readonly seenEvents: SeenEvents
   readonly evidence: EvidenceStore
+  readonly clientDays: ClientDays
   readonly dailyUse: DailyUse
   readonly decisions: Decisions
   readonly scans: Scans
@@ -95,6 +99,7 @@ export class Store {
     this.ownPlatforms = new OwnPlatforms(this.environment)
     this.removals = new Removals(this.environment)
     this.members = new Members(this.environment)
+    this.removedMembers = new RemovedMembers(this.environment)
     this.users = new Users(this.environment)
     this.sessions = new Sessions(this.environment)
     this.passkeys = new Passkeys(this.environment)
@@ -112,6 +117,7 @@ export class Store {
     this.unmatched = new UnmatchedEvents(this.environment)
     this.seenEvents = new SeenEvents(this.environment)
     this.evidence = new EvidenceStore(this.environment)
+    this.clientDays = new ClientDays(this.environment)
     this.dailyUse = new DailyUse(this.environment)
     this.decisions = new Decisions(this.environment)
     this.scans = new Scans(this.environment)

@@ -47,6 +47,8 @@ admin('scan', 'run', '--org', 'Acme')
 // At least one record of each persistent kind.
 const acme = ['--org', 'Acme']
 admin('member', 'add', 'ada@acme.example', '--role', 'admin', ...acme)
+admin('member', 'add', 'bob@acme.example', ...acme)
+admin('member', 'remove', 'bob@acme.example', ...acme)
 admin('approval', 'add', 'ChatGPT', '--note', 'Contract', '--owner', 'ada@acme.example', '--expires', '365d', ...acme)
 admin('approval', 'reject', 'DeepSeek', ...acme)
 admin('approval', 'remove', 'DeepSeek', ...acme)
