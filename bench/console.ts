@@ -42,7 +42,7 @@ interface Sizes {
 
 const SIZES: Sizes = {
   ...{ platforms: 800, users: 200, keys: 2000, timesEach: 100, pages: 1000 },
-  ...{ starts: 5, rounds: 9, seconds: 6, perSecond: 500, thinkMs: 5000 },
+  ...{ starts: 3, rounds: 5, seconds: 6, perSecond: 500, thinkMs: 5000 },
 }
 const TOY: Sizes = {
   ...{ platforms: 20, users: 5, keys: 100, timesEach: 4, pages: 20 },
@@ -201,7 +201,7 @@ async function tryPassword(service: RunningService, data: ConsoleData): Promise<
   })
   await body.dump()
   await dispatcher.close()
-  if (statusCode !== 401) throw new Error(`a wrong password: ${statusCode}`)
+  if (statusCode !== 403) throw new Error(`a wrong password: ${statusCode}`)
 }
 
 /**
