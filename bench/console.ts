@@ -21,6 +21,8 @@ const PAGE_BYTES_AIM = 40 * 1024
 const MEMORY_AIM_MB = 40
 const P99_AIM = 1.1
 const NICENESS_MAX = 19
+/** On an idle machine, the p99 without the console is a few milliseconds. */
+const DISTURBED_P99_MS = 20
 
 interface Sizes {
   readonly platforms: number
@@ -42,7 +44,7 @@ interface Sizes {
 
 const SIZES: Sizes = {
   ...{ platforms: 800, users: 200, keys: 2000, timesEach: 100, pages: 1000 },
-  ...{ starts: 3, rounds: 5, seconds: 6, perSecond: 500, thinkMs: 5000 },
+  ...{ starts: 3, rounds: 9, seconds: 6, perSecond: 500, thinkMs: 5000 },
 }
 const TOY: Sizes = {
   ...{ platforms: 20, users: 5, keys: 100, timesEach: 4, pages: 20 },
@@ -124,8 +126,9 @@ async function counted({ metricsPort }: RunningService): Promise<{ readonly page
 }
 
 /**
- * The time in the console's thread from the request until the compressed page is sent, and the
- * processor time of the whole service, which other processes on the machine do not lengthen.
+ * The processor time of the whole service for a page, which other processes on the machine do not
+ * lengthen as much, and the time in the console's thread from the request until the compressed page
+ * is sent.
  */
 async function timePages(data: ConsoleData, { timesEach }: Sizes): Promise<void> {
   const { pages, platforms } = data
@@ -147,16 +150,16 @@ async function timePages(data: ConsoleData, { timesEach }: Sizes): Promise<void>
       const ms = ((after.seconds - before.seconds) * 1000) / answers
       measured.push({ path: path.replace(/[0-9a-f-]{36}/, ':id'), ms, cpuMs, bytes: bytes / answers })
     }
-    return measured.toSorted((a, b) => b.ms - a.ms)
+    return measured.toSorted((a, b) => b.cpuMs - a.cpuMs)
   })
   client.stop()
   for (const { path, ms, cpuMs, bytes } of rows) {
-    print(`  ${ms.toFixed(1)} ms, ${cpuMs.toFixed(1)} ms of processor time  ${shown(bytes)} bytes  ${path}`)
+    print(`  ${cpuMs.toFixed(1)} ms of processor time, ${ms.toFixed(1)} ms  ${shown(bytes)} bytes  ${path}`)
   }
-  const slowestMs = rows[0]?.ms ?? 0
+  const slowestMs = rows[0]?.cpuMs ?? 0
   const largest = Math.max(...rows.map(({ bytes }) => bytes))
   print(
-    `  slowest ${slowestMs.toFixed(1)} ms, aim ${PAGE_MS_AIM} ${aimText(slowestMs <= PAGE_MS_AIM)}; largest ${shown(largest)} bytes gzip, aim ${shown(PAGE_BYTES_AIM)} ${aimText(largest <= PAGE_BYTES_AIM)}`,
+    `  slowest ${slowestMs.toFixed(1)} ms of processor time, aim ${PAGE_MS_AIM} ${aimText(slowestMs <= PAGE_MS_AIM)}; largest ${shown(largest)} bytes gzip, aim ${shown(PAGE_BYTES_AIM)} ${aimText(largest <= PAGE_BYTES_AIM)}`,
   )
 }
 
@@ -261,9 +264,11 @@ function reportLatency({ alone, together, browsing }: Loads, sizes: Sizes): void
   const of = (loads: readonly Load[], what: 'p50Ms' | 'p99Ms'): number => median(loads.map((load) => load[what]))
   const ratios = together.map(({ p99Ms }, round) => p99Ms / (alone[round]?.p99Ms ?? 0))
   const times = median(ratios)
+  const isDisturbed = of(alone, 'p99Ms') > DISTURBED_P99_MS
+  const aim = isDisturbed ? 'not measured: other processes used the machine' : aimText(times <= P99_AIM)
   const range = `${ratio(Math.min(...ratios))} to ${ratio(Math.max(...ratios))}`
   print(
-    `latency  ${ratio(times)} p99 of the API while ${users} people use the console, aim ${P99_AIM.toFixed(2)} ${aimText(times <= P99_AIM)}  (${range}, median of ${rounds} pairs; p99 ${of(together, 'p99Ms').toFixed(2)} ms | ${of(alone, 'p99Ms').toFixed(2)} ms without the console, p50 ${of(together, 'p50Ms').toFixed(2)} ms | ${of(alone, 'p50Ms').toFixed(2)} ms; ${shown(perSecond)} requests/s, one core for the service)`,
+    `latency  ${ratio(times)} p99 of the API while ${users} people use the console, aim ${P99_AIM.toFixed(2)} ${aim}  (${range}, median of ${rounds} pairs; p99 ${of(together, 'p99Ms').toFixed(2)} ms | ${of(alone, 'p99Ms').toFixed(2)} ms without the console, p50 ${of(together, 'p50Ms').toFixed(2)} ms | ${of(alone, 'p50Ms').toFixed(2)} ms; ${shown(perSecond)} requests/s, one core for the service)`,
   )
   const pagesPerSecond = median(browsing.map(({ answers }) => answers)) / (seconds + thinkMs / 1000)
   print(

@@ -16,7 +16,7 @@ import { consoleHandler } from './server.ts'
 import { makeSite } from './site.ts'
 
 /** Added to the niceness of the service. */
-const NICENESS = 10
+const NICENESS = 5
 
 /**
  * Lets the scheduler prefer the other threads, so that a page does not delay answers of the API. On
