@@ -234,6 +234,20 @@ t.test('the collector ships with these packages and no others', async (t) => {
   ])
 })
 
+t.test('threads that listen load what they rarely need later', async (t) => {
+  const later = /^(?:import|export) type [\s\S]*?from '[^']+'$|(?<!from )\b(?:import|require)\('[^']+'\)/gm
+  const atStart: Imports = new Map(SOURCES.map((file) => [file, importsOf(file, later)]))
+  for (const thread of ['api/thread.ts', 'console/thread.ts']) {
+    const loaded = [...reachable(atStart, [thread])]
+    t.same(
+      loaded.filter((name) => /^(selfsigned|yaml|@simplewebauthn|openid-client)/.test(name)),
+      [],
+      thread,
+    )
+    t.ok(loaded.includes('lmdb'))
+  }
+})
+
 t.test('the process that reads uploaded files loads no native library', async (t) => {
   // With types only, which reach lmdb, no module is loaded.
   const loaded = [...reachable(VALUE_IMPORTS, ['dry-run/main.ts'])]

@@ -4,7 +4,7 @@ import { effectiveRisk } from '../../engine/scan/risk.ts'
 import type { DecisionState } from '../../engine/store/decisions.ts'
 import type { Recommendation } from '../../engine/store/recommendations.ts'
 import type { Visit } from '../http/visit.ts'
-import { assessmentsView, type FrameworkRow } from './assessments.ts'
+import { type FrameworkRow, frameworkRows } from './assessments.ts'
 import { DecisionsByName } from './decisions.ts'
 import type { ListedPlatform } from './discovery.ts'
 import { type Findings, findingsSince } from './findings.ts'
@@ -78,7 +78,7 @@ export function reportView(visit: Visit): ReportView {
 
 /** The frameworks with a completed assessment. */
 export function reportFrameworks(visit: Visit): readonly FrameworkRow[] {
-  return assessmentsView(visit).frameworks.filter(({ last }) => last !== undefined)
+  return frameworkRows(visit).filter(({ last }) => last !== undefined)
 }
 
 /** Recommendations that are open or in progress, the most urgent first. */
