@@ -1,5 +1,8 @@
 import type { ComponentChildren } from 'preact'
 import { isoSeconds } from '../../engine/process/clock.ts'
+import { riskLevel as levelOf } from '../../engine/report/text.ts'
+
+export { countText, dateText } from '../../engine/report/text.ts'
 
 /** The heading of a page, with a description and actions. */
 export function PageHead({
@@ -51,8 +54,7 @@ export function Tag({ tone = 'plain', children }: { tone?: Tone; children: Compo
   return <span class={tone === 'plain' ? 'tag' : `tag ${tone}`}>{children}</span>
 }
 
-const HIGH_RISK = 70
-const MEDIUM_RISK = 45
+const RISK_TONES = { high: 'bad', medium: 'warn', low: 'plain' } as const
 
 /**
  * A risk of 0 to 100, with its level in words. Cells of long tables call this and `Time` as
@@ -65,8 +67,8 @@ export function Risk({ score }: { score: number }) {
 
 /** The color and the word for a risk of 0 to 100. */
 export function riskLevel(score: number): readonly [tone: Tone, word: string] {
-  if (score >= HIGH_RISK) return ['bad', 'high']
-  return score >= MEDIUM_RISK ? ['warn', 'medium'] : ['plain', 'low']
+  const level = levelOf(score)
+  return [RISK_TONES[level], level]
 }
 
 /** A message above the content: a result or an error. */
@@ -154,18 +156,4 @@ export function Time({ ms, nowMs }: { ms: number; nowMs: number }) {
       {relativeTime(ms, nowMs)}
     </span>
   )
-}
-
-const DATE = new Intl.DateTimeFormat('en-US', { dateStyle: 'long', timeZone: 'UTC' })
-
-/** `November 22, 2026` in UTC, for pages that are printed. */
-export function dateText(timeMs: number): string {
-  return DATE.format(timeMs)
-}
-
-const NUMBER = new Intl.NumberFormat('en-US')
-
-/** `1,234` */
-export function countText(count: number): string {
-  return count < 1000 ? String(count) : NUMBER.format(count)
 }

@@ -12,6 +12,7 @@ import { addOrganizationCommands } from './commands/organization.ts'
 import { addPasskeyCommands } from './commands/passkey.ts'
 import { addRecommendationCommands } from './commands/recommendation.ts'
 import { addRegistryCommands } from './commands/registry.ts'
+import { addReportCommand } from './commands/report.ts'
 import { addRetentionCommands } from './commands/retention.ts'
 import { addScanCommands } from './commands/scan.ts'
 import { addSetupCommand } from './commands/setup.ts'
@@ -44,6 +45,7 @@ export function adminProgram(write?: (text: string) => void): Command {
   addApprovalCommands(program)
   addAssessmentCommands(program)
   addRecommendationCommands(program)
+  addReportCommand(program)
   addRegistryCommands(program)
   addAuditCommands(program)
   addVerifyCommand(program)

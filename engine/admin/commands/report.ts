@@ -1,0 +1,70 @@
+import { renameSync, rmSync, writeFileSync } from 'node:fs'
+import { type Command, InvalidArgumentError } from 'commander'
+import { Fault } from '../../process/error-codes.ts'
+import { reportContent } from '../../report/content.ts'
+import { reportDocument } from '../../report/document.tsx'
+import { changeOptions, ofOrganization, printText, show, timeText, withStore } from './context.ts'
+
+interface Options {
+  readonly org?: string
+  readonly out: string
+  readonly since?: number
+}
+
+/** posture-admin report */
+export function addReportCommand(program: Command): void {
+  const report = ofOrganization(
+    changeOptions(
+      program.command('report').description('Write the findings for managers to one HTML file, with what changed'),
+    ),
+  )
+    .requiredOption('--out <file>', 'Write the report to this file and replace an older one; - is standard output')
+    .option('--since <date>', 'Show what changed since this day (UTC), instead of since the last report', dayOption)
+  report.action(({ org, out, since }: Options) =>
+    withStore(report, ({ store, administration, registry, clock }) => {
+      const organization = administration.organization(org)
+      const nowMs = clock.nowMs()
+      const content = store.environment.read(() => reportContent({ store, registry }, organization, nowMs, since))
+      if (content.findings === undefined) {
+        throw new Fault(
+          'NOT_FOUND',
+          'no scan has completed yet, so there is nothing to report; run posture-admin scan run',
+        )
+      }
+      const html = reportDocument(content, content.findings)
+      administration.reports.make(organization, nowMs, () => {
+        if (out === '-') printText(report, html)
+        else replaceFile(out, html)
+      })
+      if (out === '-') return
+      show(report, {
+        columns: [
+          ['Report', 'file', { wrap: true }],
+          ['Organization', 'organization', { wrap: true }],
+          ['Changes since', 'since'],
+        ],
+        rows: [{ file: out, organization: organization.name, since: timeText(content.sinceMs) }],
+      })
+    }),
+  )
+}
+
+/** The report names platforms and people, so only its owner may read it. */
+function replaceFile(file: string, text: string): void {
+  const part = `${file}.${process.pid}.part`
+  try {
+    writeFileSync(part, text, { mode: 0o600, flag: 'wx' })
+    renameSync(part, file)
+  } catch (error) {
+    rmSync(part, { force: true })
+    const { code, message } = error as NodeJS.ErrnoException
+    throw new Fault('REPORT_FILE', `--out ${file}: cannot write: ${code ?? message}`, { cause: error })
+  }
+}
+
+/** The beginning of a day in UTC, in milliseconds since 1970. */
+function dayOption(text: string): number {
+  const timeMs = /^\d{4}-\d{2}-\d{2}$/.test(text) ? Date.parse(`${text}T00:00:00Z`) : Number.NaN
+  if (timeMs <= Date.now()) return timeMs
+  throw new InvalidArgumentError('expected a day in the past, such as 2026-10-01')
+}
