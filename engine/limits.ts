@@ -283,6 +283,11 @@ export const UNMATCHED_EVENTS_MAX = 100_000
 export const OWN_SETS_KEPT_MAX = 20_000
 /** Rules of all of these, about 60 bytes each. The oldest are read again when they are needed. */
 export const OWN_RULES_KEPT_MAX = 500_000
+/**
+ * Entries of a block list. Firewalls have a limit for all lists together: 50,000 in small models of
+ * Palo Alto Networks. Platforms of the highest risk come first; the rest is reported.
+ */
+export const BLOCK_LIST_ENTRIES_MAX = 50_000
 /** Members of one organization. More are refused. */
 export const MEMBERS_MAX = 1000
 /**

@@ -4,7 +4,9 @@ import { addApprovalCommands } from './commands/approval.ts'
 import { addAssessmentCommands } from './commands/assessment.ts'
 import { addAuditCommands } from './commands/audit.ts'
 import { addBackupCommands } from './commands/backup.ts'
+import { addBlockListCommands } from './commands/blocklist.ts'
 import { addDoctorCommand } from './commands/doctor.ts'
+import { addExportCommand } from './commands/export.ts'
 import { addIngestCommands } from './commands/ingest.ts'
 import { addKeyCommands } from './commands/key.ts'
 import { addMemberCommands } from './commands/member.ts'
@@ -43,6 +45,8 @@ export function adminProgram(write?: (text: string) => void): Command {
   addIngestCommands(program)
   addScanCommands(program)
   addApprovalCommands(program)
+  addBlockListCommands(program)
+  addExportCommand(program)
   addAssessmentCommands(program)
   addRecommendationCommands(program)
   addReportCommand(program)

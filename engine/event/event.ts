@@ -54,8 +54,8 @@ export const TIME_MS_MAX = 253_402_300_799_999
 export const EVENT_COUNT_MAX = 0xffff_ffff
 /** Maximum length of a user name, in bytes of UTF-8. */
 export const USER_BYTES_MAX = 128
-/** Maximum number of bytes sent or received in one event: sums of events stay exact. */
-export const EVENT_BYTES_MAX = 2 ** 50
+/** Maximum number of bytes sent or received in one event: 15 digits, as logs are read. */
+export const TRANSFERRED_BYTES_MAX = 999_999_999_999_999
 
 /** The id of the event with this sequence (from 1) of a collector instance (16 hex digits). */
 export function eventId(instance: string, sequence: number): string {
@@ -101,9 +101,9 @@ function checkedEvent(parts: UncheckedEvent): Event | string {
   }
   // The error does not repeat the name of a person: errors are logged.
   if (typeof user !== 'string' || (user !== '' && !isUserName(user))) return `user: expected ${A_USER}`
-  if (!isWholeNumber(bytesSent, EVENT_BYTES_MAX))
+  if (!isWholeNumber(bytesSent, TRANSFERRED_BYTES_MAX))
     return `bytes_sent: expected ${A_BYTE_COUNT}, found ${shown(bytesSent)}`
-  if (!isWholeNumber(bytesReceived, EVENT_BYTES_MAX))
+  if (!isWholeNumber(bytesReceived, TRANSFERRED_BYTES_MAX))
     return `bytes_received: expected ${A_BYTE_COUNT}, found ${shown(bytesReceived)}`
   return {
     ...{ id, name: canonical, client, method: method as Method, firstSeenMs, lastSeenMs, count },
@@ -125,7 +125,7 @@ export function isUserName(text: string): boolean {
 }
 
 const A_USER = `text of at most ${USER_BYTES_MAX} bytes of UTF-8 without control characters`
-const A_BYTE_COUNT = 'a whole number from 0 to 2^50'
+const A_BYTE_COUNT = `a whole number from 0 to ${TRANSFERRED_BYTES_MAX}`
 const A_TIME = 'a time from 1970 to 9999 such as 2026-11-20T09:15:02Z'
 
 function isTime(value: unknown): value is number {

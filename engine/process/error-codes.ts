@@ -103,7 +103,10 @@ export const FAULTS = {
     exit: ExitStatus.unavailable,
     about: 'The audit log cannot be written to the file, or the file exists',
   },
-  REPORT_FILE: { exit: ExitStatus.unavailable, about: 'The report cannot be written to the file' },
+  EXPORT_FILE: {
+    exit: ExitStatus.unavailable,
+    about: 'An export, a block list or a report cannot be written to the file',
+  },
   NOT_FOUND: {
     exit: ExitStatus.refused,
     about: 'No organization, key, token, scan, assessment or recommendation has that name',

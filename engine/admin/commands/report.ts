@@ -1,9 +1,12 @@
-import { renameSync, rmSync, writeFileSync } from 'node:fs'
 import { type Command, InvalidArgumentError } from 'commander'
 import { Fault } from '../../process/error-codes.ts'
+import { writeNewFile } from '../../process/new-file.ts'
 import { reportContent } from '../../report/content.ts'
 import { reportDocument } from '../../report/document.tsx'
 import { changeOptions, ofOrganization, printText, show, timeText, withStore } from './context.ts'
+
+/** The report names platforms and people. */
+const FILE_MODE = 0o600
 
 interface Options {
   readonly org?: string
@@ -34,7 +37,7 @@ export function addReportCommand(program: Command): void {
       const html = reportDocument(content, content.findings)
       administration.reports.make(organization, nowMs, () => {
         if (out === '-') printText(report, html)
-        else replaceFile(out, html)
+        else writeNewFile('--out', out, html, FILE_MODE)
       })
       if (out === '-') return
       show(report, {
@@ -47,19 +50,6 @@ export function addReportCommand(program: Command): void {
       })
     }),
   )
-}
-
-/** The report names platforms and people, so only its owner may read it. */
-function replaceFile(file: string, text: string): void {
-  const part = `${file}.${process.pid}.part`
-  try {
-    writeFileSync(part, text, { mode: 0o600, flag: 'wx' })
-    renameSync(part, file)
-  } catch (error) {
-    rmSync(part, { force: true })
-    const { code, message } = error as NodeJS.ErrnoException
-    throw new Fault('REPORT_FILE', `--out ${file}: cannot write: ${code ?? message}`, { cause: error })
-  }
 }
 
 /** The beginning of a day in UTC, in milliseconds since 1970. */
