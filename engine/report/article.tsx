@@ -138,7 +138,7 @@ function Figures({ content: { coverage }, findings }: Pick<ArticleProps, 'conten
   )
 }
 
-function Change({ content: { sinceMs, isSinceLast }, findings }: Pick<ArticleProps, 'content' | 'findings'>) {
+function Change({ content: { sinceMs, isSinceLast, nowMs }, findings }: Pick<ArticleProps, 'content' | 'findings'>) {
   const { risk, risks, newNames, ...counts } = findings.change
   const lines = [
     risk === undefined ? 'No scan had completed at that time.' : `The overall risk is ${pointsText(risk)} then.`,
@@ -151,7 +151,7 @@ function Change({ content: { sinceMs, isSinceLast }, findings }: Pick<ArticlePro
   ]
   return (
     <Part title={`Change since ${isSinceLast ? 'the last report, ' : ''}${dateText(sinceMs)}`}>
-      {risks.length > 1 && <RiskChart points={risks} />}
+      {risks.length > 1 && <RiskChart points={risks} untilMs={nowMs} />}
       <ul>
         {lines.map((line) => (
           <li key={line}>{line}</li>

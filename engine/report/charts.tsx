@@ -11,17 +11,17 @@ export interface RiskPoint {
   readonly risk: number
 }
 
-/** The overall risk over time, as steps: it is that of a scan until the next one. */
-export function RiskChart({ points }: { readonly points: readonly RiskPoint[] }) {
+/** The overall risk until `untilMs`, as steps: it is that of a scan until the next one. */
+export function RiskChart({ points, untilMs }: { readonly points: readonly RiskPoint[]; readonly untilMs: number }) {
   const first = points[0]?.atMs ?? 0
-  const span = Math.max(1, (points.at(-1)?.atMs ?? 0) - first)
+  const span = Math.max(1, untilMs - first)
   const x = (atMs: number): number => Math.round(((atMs - first) / span) * WIDTH)
   const y = (risk: number): number => Math.round((1 - risk / RISK_MAX) * HEIGHT)
   const steps = points.map(({ atMs, risk }, index) =>
     index === 0 ? `M${x(atMs)} ${y(risk)}` : `H${x(atMs)}V${y(risk)}`,
   )
   const [from, to] = [points[0]?.risk ?? 0, points.at(-1)?.risk ?? 0]
-  const label = `Overall risk from ${dateText(first)} (${from}) to ${dateText(first + span)} (${to})`
+  const label = `Overall risk from ${dateText(first)} (${from}) to ${dateText(untilMs)} (${to})`
   return (
     <figure>
       <svg viewBox={`0 -4 ${WIDTH} ${HEIGHT + 8}`} role="img" aria-label={label}>

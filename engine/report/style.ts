@@ -40,6 +40,7 @@ export const REPORT_STYLE = `
 .posture-report i.warn { background: #b7791f; }
 .posture-report i.bad { background: #c53030; }
 .posture-report i.plain { background: #858c9a; }
+.posture-report .level { white-space: nowrap; }
 .posture-report .level.high { font-weight: 700; }
 @media print {
   .posture-report { font-size: 11px; print-color-adjust: exact; }
