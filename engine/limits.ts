@@ -208,6 +208,14 @@ export const CLIENT_BYTES_MAX = 256 * 1024 * 1024
  * Client records that one transaction removes, each up to 60 pages. The next transaction continues.
  */
 export const CLIENT_RECORDS_REMOVED_MAX = 1000
+/** Addresses of one organization with a name. A file with more is refused. */
+export const CLIENT_NAMES_MAX = 100_000
+/** Bytes of a file with names of addresses. Larger files are refused. */
+export const CLIENT_NAMES_FILE_BYTES_MAX = 64 * 1024 * 1024
+/** Named networks of one organization. More are refused. */
+export const CLIENT_NETWORKS_MAX = 1000
+/** Days for which the result of the last scan of each day is kept: 13 months. */
+export const HISTORY_DAYS = 396
 /** Organizations whose scans share a transaction. */
 export const SCANS_PER_TRANSACTION_MAX = 64
 /** Evidence records of such a transaction. A scan with more is written alone. */

@@ -1,8 +1,8 @@
 import type { ComponentChildren } from 'preact'
 import { isoSeconds } from '../../engine/process/clock.ts'
-import { riskLevel as levelOf } from '../../engine/report/text.ts'
+import { countOf, riskLevel as levelOf } from '../../engine/report/text.ts'
 
-export { countText, dateText } from '../../engine/report/text.ts'
+export { countOf, countText, dateText, lastDays } from '../../engine/report/text.ts'
 
 /** The heading of a page, with a description and actions. */
 export function PageHead({
@@ -142,8 +142,7 @@ export function relativeTime(timeMs: number, nowMs: number): string {
   const distance = Math.abs(nowMs - timeMs)
   const [unit, unitMs] = UNITS.find(([, each]) => distance >= each) ?? ['', 0]
   if (unitMs === 0) return timeMs > nowMs ? 'in a moment' : 'just now'
-  const count = Math.floor(distance / unitMs)
-  const text = `${count} ${unit}${count === 1 ? '' : 's'}`
+  const text = countOf(Math.floor(distance / unitMs), unit)
   return timeMs > nowMs ? `in ${text}` : `${text} ago`
 }
 
@@ -156,4 +155,9 @@ export function Time({ ms, nowMs }: { ms: number; nowMs: number }) {
       {relativeTime(ms, nowMs)}
     </span>
   )
+}
+
+/** `Try again in 1 minute` */
+export function retryText(seconds: number): string {
+  return `Try again in ${countOf(Math.ceil(seconds / 60), 'minute')}`
 }

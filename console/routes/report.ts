@@ -1,9 +1,10 @@
-import { type ReportContent, reportContent } from '../../engine/report/content.ts'
+import { type ReportContent, type ReportOptions, reportContent } from '../../engine/report/content.ts'
 import { reportDocument } from '../../engine/report/document.tsx'
 import { htmlFileAnswer, redirect } from '../http/answer.ts'
 import { page, type Route } from '../http/router.ts'
 import type { Visit } from '../http/visit.ts'
-import { Report } from '../pages/report.tsx'
+import { platformColumns, Report, recommendationColumns, scoreColumns } from '../pages/report.tsx'
+import { csvFile } from './csv.ts'
 
 export const REPORT_ROUTES: readonly Route[] = [
   page('/report', 'discovery.read', (visit) => visit.page('Report', '/report', Report({ content: contentOf(visit) }))),
@@ -12,8 +13,27 @@ export const REPORT_ROUTES: readonly Route[] = [
     if (content.findings === undefined) return redirect('/report')
     return htmlFileAnswer('report.html', reportDocument(content, content.findings))
   }),
+  // The files have all rows of which the page shows the first.
+  csvFile({
+    path: '/report/platforms',
+    access: 'discovery.read',
+    columns: () => platformColumns,
+    rows: (visit) => contentOf(visit, { isWhole: true }).findings?.risks ?? [],
+  }),
+  csvFile({
+    path: '/report/assessments',
+    access: 'discovery.read',
+    columns: () => scoreColumns,
+    rows: (visit) => contentOf(visit).scores,
+  }),
+  csvFile({
+    path: '/report/recommendations',
+    access: 'discovery.read',
+    columns: () => recommendationColumns,
+    rows: (visit) => contentOf(visit, { isWhole: true }).recommendations,
+  }),
 ]
 
-function contentOf({ site, organization, nowMs }: Visit): ReportContent {
-  return reportContent(site, organization, nowMs)
+function contentOf({ site, organization, nowMs }: Visit, options: ReportOptions = {}): ReportContent {
+  return reportContent(site, organization, nowMs, options)
 }

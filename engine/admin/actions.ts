@@ -20,6 +20,10 @@ export const ACTIONS = {
   'organization.set': 'admin',
   'organization.read': 'viewer',
   'discovery.read': 'viewer',
+  'client.read': 'admin',
+  'client.reveal': 'owner',
+  'client.set': 'owner',
+  'client.name': 'admin',
   'source.read': 'viewer',
   'assessment.read': 'viewer',
   'recommendation.read': 'viewer',
@@ -92,4 +96,6 @@ export const REMOVALS: ReadonlySet<Action> = new Set<Action>([
   'scan.request',
   'ingest.file',
   'retention.apply',
+  'client.read',
+  'client.reveal',
 ])

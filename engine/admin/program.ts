@@ -5,13 +5,16 @@ import { addAssessmentCommands } from './commands/assessment.ts'
 import { addAuditCommands } from './commands/audit.ts'
 import { addBackupCommands } from './commands/backup.ts'
 import { addBlockListCommands } from './commands/blocklist.ts'
+import { addClientCommands } from './commands/client.ts'
 import { addDoctorCommand } from './commands/doctor.ts'
 import { addExportCommand } from './commands/export.ts'
 import { addIngestCommands } from './commands/ingest.ts'
 import { addKeyCommands } from './commands/key.ts'
 import { addMemberCommands } from './commands/member.ts'
+import { addNetworkCommands } from './commands/network.ts'
 import { addOrganizationCommands } from './commands/organization.ts'
 import { addPasskeyCommands } from './commands/passkey.ts'
+import { addPlatformCommands } from './commands/platform.ts'
 import { addRecommendationCommands } from './commands/recommendation.ts'
 import { addRegistryCommands } from './commands/registry.ts'
 import { addReportCommand } from './commands/report.ts'
@@ -44,6 +47,9 @@ export function adminProgram(write?: (text: string) => void): Command {
   addTokenCommands(program)
   addIngestCommands(program)
   addScanCommands(program)
+  addPlatformCommands(program)
+  addClientCommands(program)
+  addNetworkCommands(program)
   addApprovalCommands(program)
   addBlockListCommands(program)
   addExportCommand(program)

@@ -73,7 +73,7 @@ function checkQueue(walk: StoreWalk, table: string): void {
     chunk.open(bytes)
     reading.next = sequence + chunk.count
     for (let at = 0; at < chunk.count; at++) {
-      const event = unpackEvent(chunk.entry(at))
+      const event = unpackEvent(chunk.entry(at), true)
       if (typeof event === 'string') wrong(`in entry ${sequence + at}: ${event}`, 'an event')
     }
   })

@@ -2,7 +2,7 @@ import type { ComponentChildren } from 'preact'
 import { FRAMEWORKS } from '../store/framework.ts'
 import { RiskChart, ShareBar } from './charts.tsx'
 import type { ReportContent, ReportedFindings } from './content.ts'
-import { changeText, counted, countText, dateText, percentText, pointsText, riskLevel } from './text.ts'
+import { changeText, countOf, countText, dateText, lastDays, percentText, pointsText, riskLevel } from './text.ts'
 
 export interface ArticleProps {
   readonly content: ReportContent
@@ -95,14 +95,14 @@ export function Article({ content, findings, linkOf }: ArticleProps) {
 /** The findings in words. */
 function summaryText({ organization, days, coverage }: ReportContent, findings: ReportedFindings): string {
   const { platforms, byState, overallRisk } = findings
-  if (platforms === 0) return `In the last ${days} days, no AI platform was seen at ${organization}.`
+  if (platforms === 0) return `In the ${lastDays(days)}, no AI platform was seen at ${organization}.`
   const notApproved = platforms - byState.approved
   const share = coverage.visible_share
   return [
-    `In the last ${days} days, ${countText(platforms)} AI ${platforms === 1 ? 'platform was' : 'platforms were'} used at ${organization}. `,
+    `In the ${lastDays(days)}, ${countOf(platforms, 'AI platform was', 'AI platforms were')} used at ${organization}. `,
     notApproved === 0
       ? 'All of them are approved. '
-      : `${countText(notApproved)} ${notApproved === 1 ? 'is' : 'are'} not approved. `,
+      : `${countOf(notApproved, 'is', 'are')} not approved. `,
     `The overall risk is ${overallRisk} of 100 (${riskLevel(overallRisk)}).`,
     share === null ? '' : ` Sensors could see ${percentText(share)} of the traffic.`,
   ].join('')
@@ -122,7 +122,7 @@ function Figures({ content: { coverage }, findings }: Pick<ArticleProps, 'conten
     [
       'Share of traffic seen',
       share === null ? '–' : percentText(share),
-      share === null ? 'no sensor reports' : `by ${counted(coverage.sensors, 'sensor')}`,
+      share === null ? 'no sensor reports' : `by ${countOf(coverage.sensors, 'sensor')}`,
     ],
   ]
   return (
@@ -144,10 +144,10 @@ function Change({ content: { sinceMs, isSinceLast, nowMs }, findings }: Pick<Art
     risk === undefined ? 'No scan had completed at that time.' : `The overall risk is ${pointsText(risk)} then.`,
     counts.newPlatforms === 0
       ? 'No new platform was found.'
-      : `${counted(counts.newPlatforms, 'new platform')}: ${newNames.join(', ')}${counts.newPlatforms > newNames.length ? ' and others' : ''}.`,
-    `${counted(counts.approved, 'platform')} approved, ${countText(counts.rejected)} rejected.`,
-    `${counted(counts.assessmentsCompleted, 'assessment')} completed.`,
-    `${counted(counts.recommendationsOpened, 'recommendation')} opened, ${countText(counts.recommendationsCompleted)} completed.`,
+      : `${countOf(counts.newPlatforms, 'new platform')}: ${newNames.join(', ')}${counts.newPlatforms > newNames.length ? ' and others' : ''}.`,
+    `${countOf(counts.approved, 'platform')} approved, ${countText(counts.rejected)} rejected.`,
+    `${countOf(counts.assessmentsCompleted, 'assessment')} completed.`,
+    `${countOf(counts.recommendationsOpened, 'recommendation')} opened, ${countText(counts.recommendationsCompleted)} completed.`,
   ]
   return (
     <Part title={`Change since ${isSinceLast ? 'the last report, ' : ''}${dateText(sinceMs)}`}>
@@ -165,16 +165,16 @@ function Coverage({ content }: Pick<ArticleProps, 'content'>) {
   const { coverage, silentSensors, sources, silentSources } = content
   const { visible_share: share, hidden, names_seen: seen } = coverage
   const silent = (count: number): string =>
-    count === 0 ? '' : `, of which ${countText(count)} ${count === 1 ? 'is' : 'are'} silent`
+    count === 0 ? '' : `, of which ${countOf(count, 'is', 'are')} silent`
   return (
     <Part title="What this report can know">
       <p>
         {share === null
           ? 'No sensor reported in this period, so nobody can say which share of the traffic was seen. '
-          : `${counted(coverage.sensors, 'sensor')}${silent(silentSensors)} saw ${percentText(share)} of the traffic. `}
+          : `${countOf(coverage.sensors, 'sensor')}${silent(silentSensors)} saw ${percentText(share)} of the traffic. `}
         {sources === 0
           ? 'No source sends events or logs. '
-          : `Events and logs come from ${counted(sources, 'source')}${silent(silentSources)}. `}
+          : `Events and logs come from ${countOf(sources, 'source')}${silent(silentSources)}. `}
         Use that passes no sensor and no log, such as on a phone in another network, is not in this report.
       </p>
       {coverage.sensors > 0 && (

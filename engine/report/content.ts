@@ -108,6 +108,16 @@ export interface ReportContent {
   readonly completedRecommendations: number
 }
 
+export interface ReportOptions {
+  /**
+   * The beginning of the compared period. By default the last report, or the first day of the
+   * evidence window.
+   */
+  readonly sinceMs?: number | undefined
+  /** The tables have all rows, for files. */
+  readonly isWhole?: boolean
+}
+
 /** Where the content comes from. */
 export interface ReportSource {
   readonly store: Store
@@ -116,15 +126,12 @@ export interface ReportSource {
 
 /**
  * The content of a report. Call it inside Environment.read.
- *
- * @param givenSinceMs the beginning of the compared period; by default the last report, or the
- *   first day of the evidence window
  */
 export function reportContent(
   source: ReportSource,
   organization: Organization,
   nowMs: number,
-  givenSinceMs?: number,
+  { sinceMs: givenSinceMs, isWhole = false }: ReportOptions = {},
 ): ReportContent {
   const { store } = source
   const { id, name, domain, evidenceWindowDays: days, lastReportAtMs } = organization
@@ -141,13 +148,13 @@ export function reportContent(
     sinceMs,
     isSinceLast,
     nowMs,
-    findings: findingsOf(source, organization, recommendations, { sinceMs, nowMs }),
+    findings: findingsOf(source, organization, recommendations, { sinceMs, nowMs, isWhole }),
     coverage: coverageJson(store.coverage.sumSince(id, dayOf(nowMs) - days + 1)),
     silentSensors: store.coverage.sensors(id).filter(({ sensor }) => sensorState(sensor, nowMs) === 'silent').length,
     sources: sources.length,
     silentSources: sources.filter(({ lastSeenMs }) => isSilent(lastSeenMs, nowMs)).length,
     scores: scoresOf(store, id),
-    recommendations: open.slice(0, RECOMMENDATIONS_SHOWN),
+    recommendations: isWhole ? open : open.slice(0, RECOMMENDATIONS_SHOWN),
     openRecommendations: open.length,
     openWithoutOwner: open.filter(({ owner }) => owner === '').length,
     completedRecommendations: recommendations.filter(({ status }) => status === 'completed').length,
@@ -157,13 +164,14 @@ export function reportContent(
 interface Period {
   readonly sinceMs: number
   readonly nowMs: number
+  readonly isWhole: boolean
 }
 
 function findingsOf(
   { store, registry }: ReportSource,
   organization: Organization,
   recommendations: readonly Recommendation[],
-  { sinceMs, nowMs }: Period,
+  { sinceMs, nowMs, isWhole }: Period,
 ): ReportedFindings | undefined {
   const { id } = organization
   const { scan, platforms } = listedDiscovery(store, organization)
@@ -203,7 +211,7 @@ function findingsOf(
     },
     risks: found
       .toSorted((a, b) => effectiveRisk(b.platform) - effectiveRisk(a.platform))
-      .slice(0, RISKS_SHOWN)
+      .slice(0, isWhole ? found.length : RISKS_SHOWN)
       .map(({ platform: { name, risk, why, clients, isEstimate }, state, decision }) => {
         return { name, risk, why, clients, isEstimate, state, owner: decision?.owner ?? '' }
       }),

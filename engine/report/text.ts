@@ -23,9 +23,14 @@ export function countText(count: number): string {
   return count < 1000 ? String(count) : NUMBER.format(count)
 }
 
-/** `1 sensor`, `2 sensors`. */
-export function counted(count: number, what: string): string {
-  return `${countText(count)} ${what}${count === 1 ? '' : 's'}`
+/** `1 client`, `1,234 clients` */
+export function countOf(count: number, one: string, more = `${one}s`): string {
+  return `${countText(count)} ${count === 1 ? one : more}`
+}
+
+/** `last day`, `last 30 days` */
+export function lastDays(days: number): string {
+  return days === 1 ? 'last day' : `last ${countOf(days, 'day')}`
 }
 
 /** `88 %` */
@@ -43,5 +48,5 @@ export function changeText(change: number): string {
 /** `2 points higher than`, `the same as`. */
 export function pointsText(change: number): string {
   if (change === 0) return 'the same as'
-  return `${counted(Math.abs(change), 'point')} ${change > 0 ? 'higher' : 'lower'} than`
+  return `${countOf(Math.abs(change), 'point')} ${change > 0 ? 'higher' : 'lower'} than`
 }

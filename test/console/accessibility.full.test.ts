@@ -110,7 +110,7 @@ function focused(page: Page): Promise<Focused> {
   })
 }
 
-t.test('every page has no barrier that axe-core finds, in both themes, at every width', async (t) => {
+t.test('axe-core finds no barrier on any page, in both themes, at every width', async (t) => {
   const setting = await start(t)
   const { page, site, faults } = setting
   const paths = await pagesOf(setting)
@@ -122,7 +122,7 @@ t.test('every page has no barrier that axe-core finds, in both themes, at every 
   t.same(faults, [])
 })
 
-t.test('so have pages that answer a form, and pages of errors', async (t) => {
+t.test('axe-core finds no barrier on answers to forms and on error pages', async (t) => {
   const { page, site, owner } = await start(t)
   const submitAt = async (path: string, form: string, values: Readonly<Record<string, string>>): Promise<void> => {
     await page.goto(site.origin + path)

@@ -1,3 +1,4 @@
+import { parse } from 'csv-parse/sync'
 import t from 'tap'
 import { riskSum } from '../../console/views/platform.ts'
 import { Administration } from '../../engine/admin/administration.ts'
@@ -36,11 +37,39 @@ t.test('a platform has its risk as a sum, its confidence by kind, its names and 
   t.match(text, /api\.deepseek\.com<\/span><\/td><td class="n">1</)
   t.match(text, /3 clients, 8 matches, 2 days/)
   t.match(text, /1 blocked by the device/)
-  t.match(text, /19 Nov: 1 clients not approved, 0 approved/)
+  t.match(text, /19 Nov: 1 client not approved, 0 approved/)
   t.match(text, /20 Nov: 2 clients not approved, 0 approved/)
   t.match(text, /Name: 0\.70 of 1/)
   t.ok(text.includes('first detected'))
   t.notMatch(text, /<form[^>]+(approve|withdraw)/, 'a viewer is offered no decision')
+})
+
+t.test('the tables of a platform are CSV files, too', async (t) => {
+  const site = await serveConsole(t)
+  useDeepSeek(site)
+  const viewer = site.signIn('v', 'viewer')
+  const rows = async (path: string) =>
+    parse((await viewer.get(path)).text, { columns: true }) as Record<string, string>[]
+  const { text } = await viewer.get('/platforms/DeepSeek')
+  for (const table of ['risk', 'names', 'days']) t.match(text, `href="/platforms/DeepSeek/${table}.csv"`)
+  t.match(await rows('/platforms/DeepSeek/risk.csv'), [
+    { Input: 'registry', Points: '85' },
+    { Input: 'evidence', Points: '-13', Reason: 'The evidence of use has a confidence of 0.85' },
+    { Input: 'decision', Points: '0' },
+    { Input: '', Points: '72' },
+  ])
+  t.same(await rows('/platforms/DeepSeek/names.csv'), [
+    { Name: 'chat.deepseek.com', Matches: '7' },
+    { Name: 'api.deepseek.com', Matches: '1' },
+  ])
+  t.match((await rows('/platforms/DeepSeek/days.csv')).slice(-2), [
+    { Day: '2026-11-19', 'Clients of platforms that are not approved': '1', 'Clients of approved platforms only': '0' },
+    { Day: '2026-11-20', 'Clients of platforms that are not approved': '2' },
+  ])
+  t.same(await rows('/platforms/ChatGPT/names.csv'), [], 'not seen')
+  t.equal((await viewer.get('/platforms/Nobody/names.csv')).status, 404)
+  const foreign = site.signIn('g', 'owner', makeOrganization(site, 'Globex'))
+  t.notMatch((await foreign.get('/platforms/DeepSeek/names.csv')).text, /deepseek\.com/)
 })
 
 /** The points of the risk, and their sum at the end. */
@@ -49,7 +78,7 @@ function points(text: string): string[] {
   return [...table.matchAll(/<td class="n">(?:<strong[^>]*>)?([^<]*)/g)].map(([, each = '']) => each)
 }
 
-t.test('the terms of the risk add up, whatever they are', async (t) => {
+t.test('the terms of the risk add up, for any values', async (t) => {
   for (let risk = 0; risk <= 100; risk++) {
     for (const confidence of [0, 0.005, 0.3333, 0.5, 0.8157, 0.9999, 1]) {
       for (const approved of [false, true]) {
@@ -100,7 +129,7 @@ t.test('an approval shows at once, and its risk after the next scan; then it can
   t.same(actions, ['approval.add', 'approval.remove'])
 })
 
-t.test('an undo makes the decision before it again, to the second', async (t) => {
+t.test('undo restores the previous decision, exact to the second', async (t) => {
   const site = await serveConsole(t)
   const { store, clock, organization } = site
   useDeepSeek(site)
@@ -146,7 +175,7 @@ t.test('a decision that expired is shown as expired, and is in the history', asy
 
 const REFUSED = [
   { name: 'a day that has begun', fields: { expires: '2026-11-20' }, message: /This day has begun already/ },
-  { name: 'no day', fields: { expires: '2026-02-30' }, message: /Enter a day such as/ },
+  { name: 'not a day', fields: { expires: '2026-02-30' }, message: /Enter a day such as/ },
   { name: 'a day in twelve years', fields: { expires: '2038-01-01' }, message: /within ten years/ },
   { name: 'a long note', fields: { note: 'é'.repeat(600) }, message: /At most 1000 bytes/ },
   { name: 'a long owner', fields: { owner: 'x'.repeat(256) }, message: /At most 255 bytes/ },

@@ -4,6 +4,7 @@ import { checkStore } from '../../../engine/check/check.ts'
 import { CLIENT_BYTES_MAX } from '../../../engine/limits.ts'
 import { sealRecord } from '../../../engine/lmdb/record.ts'
 import { DAY_MS } from '../../../engine/process/clock.ts'
+import { beginErasure } from '../../../engine/scan/erase-clients.ts'
 import { requestScan, runScan } from '../../../engine/scan/scan-runner.ts'
 import { ClientWriter } from '../../../engine/store/client-records.ts'
 import { Family } from '../../../engine/store/family.ts'
@@ -103,6 +104,9 @@ function made(t: Parameters<typeof openStore>[0], options: Parameters<typeof ope
   }
   const reject = { ...source, timeMs: NOON, format: '', reason: 'unknown', sample: 'x' }
   store.environment.write(() => {
+    beginErasure(store, id)
+    store.clientNames.putHost(id, '10.0.0.1', 'laptop')
+    store.clientNames.putNetwork(id, { network: '10.0.0.0/8', name: 'Office' })
     store.sources.add([source, { ...source, organizationId: NO_ORGANIZATION, tokenId: NO_ORGANIZATION }])
     store.sources.addRejects([reject])
     store.readLines.put(id, Buffer.alloc(16, 1), Buffer.alloc(16, 2), Uint32Array.of(1, 2, 3), NOON)
@@ -239,6 +243,10 @@ const SEALED = [
     'daily-use',
     'clients',
     'client-totals',
+    'client-names',
+    'client-networks',
+    'client-erasures',
+    'history',
     'identity-providers',
     'federated-identities',
     'removed-members',
@@ -264,7 +272,7 @@ const FIXED = [
 
 const ROWS: readonly Row[] = [
   {
-    name: 'an organization is there that was removed',
+    name: 'a removed organization exists',
     table: 'organization-removals',
     damage: ({ store, id }) => store.removals.put({ organizationId: id, name: 'Acme', removedAtMs: NOON }),
     finds: /an organization that was removed, expected none of that id$/,
@@ -384,7 +392,7 @@ const ROWS: readonly Row[] = [
     finds: /^sources of \S+: found 3 messages counted of tcp, expected at most the 1 received$/,
   },
   {
-    name: 'more came in an hour than ever',
+    name: 'more messages in an hour than in total',
     table: 'sources',
     damage: changed<StoredSource>(({ received }) => ({ recent: [[NOON, received + 1, received + 1]] })),
     finds: /messages in an hour of tcp \S+, expected at most \d+$/,
@@ -556,6 +564,36 @@ const ROWS: readonly Row[] = [
     table: 'client-totals',
     damage: changed(() => ({ records: 1 })),
     finds: /^clients of \S+: found \d records of \d+ bytes, expected 1 of \d+, as in client-totals$/,
+  },
+  {
+    name: 'a scan of another day in the history',
+    table: 'history',
+    damage: changed(() => ({ completedAtMs: 0 })),
+    finds: /^history of \S+: found a scan of 0 on day \d+, expected one of that day$/,
+  },
+  {
+    name: 'fewer platforms in the history than found',
+    table: 'history',
+    damage: changed(() => ({ platforms: [] })),
+    finds: /found 0 platforms on day \d+, expected \d, as in the summary$/,
+  },
+  {
+    name: 'an erasure of clients without a key',
+    table: 'client-erasures',
+    damage: changed(() => ({ sketchKey: '' })),
+    finds: /^client-erasures of \S+: found the sequences /,
+  },
+  {
+    name: 'the name of another address',
+    table: 'client-names',
+    damage: movedTo(otherLast),
+    finds: /found the name of 10\.0\.0\.1, expected one of the address in its key$/,
+  },
+  {
+    name: 'the name of another network',
+    table: 'client-networks',
+    damage: movedTo(otherLast),
+    finds: /found the name of 10\.0\.0\.0\/8, expected one of the network in its key$/,
   },
   {
     name: 'a detection without an id',
@@ -797,9 +835,9 @@ const ROWS: readonly Row[] = [
     { table: 'members', finds: /an entry at [0-9a-f.]+, expected a member who is that user$/ },
     { table: 'sessions', finds: /an entry at [0-9a-f]+, expected a session with that hash$/ },
     { table: 'passkeys', finds: /an entry at [0-9a-f]+, expected a passkey with that credential$/ },
-  ].map((row) => ({ ...row, name: `a record in ${row.table} is gone, with others about it`, damage: record(gone) })),
+  ].map((row) => ({ ...row, name: `a record in ${row.table} is missing, with others about it`, damage: record(gone) })),
   {
-    name: 'an identity at the place of another',
+    name: 'an identity under the key of another',
     table: 'federated-identities',
     damage: movedTo(otherLast),
     finds: /^federated-identities of \S+: found an issuer and a subject, expected those of its key$/,
@@ -838,25 +876,25 @@ const ROWS: readonly Row[] = [
     finds: /^identity-providers of \S+: found the provider of \S+, expected the one of its key$/,
   },
   {
-    name: 'a version of own platforms of no form',
+    name: 'a version of own platforms in an invalid format',
     table: 'registry-versions',
     damage: record(() => Buffer.from('x')),
     finds: /^registry-versions of \S+: found the version NaN, expected a whole number from 1$/,
   },
   {
-    name: 'own platforms without a version, so that no thread sees a change',
+    name: 'own platforms without a version',
     table: 'registry-versions',
     damage: record(gone),
     finds: /^own-platforms of \S+: found the version 0, expected a whole number from 1$/,
   },
   {
-    name: 'an own platform at the place of another',
+    name: 'an own platform under the key of another',
     table: 'own-platforms',
     damage: movedTo(otherLast),
     finds: /^own-platforms of \S+: found the id corp-llm, expected that of its key$/,
   },
   {
-    name: 'an own platform that is none',
+    name: 'an invalid own platform',
     table: 'own-platforms',
     damage: changed(() => ({ entry: { id: 'corp-llm', url: 'nowhere' } })),
     finds: /^own-platforms of \S+: found the entry at \S+, expected one of a registry file$/,

@@ -23,7 +23,7 @@ function contentOf({ store, clock }: TestStore, { id }: Organization, sinceMs?: 
   const registry = new RegistryInForce(store)
   const organization = store.organizations.get(id)
   if (organization === undefined) throw new Error('no organization')
-  return store.environment.read(() => reportContent({ store, registry }, organization, clock.nowMs(), sinceMs))
+  return store.environment.read(() => reportContent({ store, registry }, organization, clock.nowMs(), { sinceMs }))
 }
 
 function documentOf(site: TestStore, organization: Organization): string {

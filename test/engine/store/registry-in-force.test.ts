@@ -39,7 +39,7 @@ if (isMainThread) {
     t.equal(registry.matcherOf(acme).fingerprint, matcher.fingerprint)
   })
 
-  t.test('service-wide changes apply to every organization, under its own', async (t) => {
+  t.test('service-wide changes apply to every organization, and its own take precedence', async (t) => {
     const opened = openStore(t)
     const { store } = opened
     const [acme, other] = [makeOrganization(opened, 'Acme').id, makeOrganization(opened, 'Other').id]
@@ -89,7 +89,7 @@ if (isMainThread) {
     t.equal(await ask('llm.corp.example'), false)
   })
 
-  t.test('asking for a host allocates nothing for an organization without own platforms', async (t) => {
+  t.test('looking up a host allocates nothing for an organization without own platforms', async (t) => {
     const opened = openStore(t)
     const { id } = makeOrganization(opened, 'Acme')
     const registry = new RegistryInForce(opened.store)
@@ -103,7 +103,7 @@ if (isMainThread) {
     t.ok(allocated < 100_000, `${allocated} bytes for 100,000 hosts`)
   })
 
-  t.test('what a thread keeps is bounded', async (t) => {
+  t.test('the cache of a thread is bounded', async (t) => {
     const opened = openStore(t)
     const { store } = opened
     const { id } = makeOrganization(opened, 'Acme')
