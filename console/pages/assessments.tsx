@@ -1,3 +1,4 @@
+import { changeText } from '../../engine/report/text.ts'
 import type { Assessment } from '../../engine/store/assessments.ts'
 import { FRAMEWORK_IDS, FRAMEWORKS } from '../../engine/store/framework.ts'
 import { Bar } from '../design/chart.tsx'
@@ -108,11 +109,6 @@ export function Grade({ grade, score }: { readonly grade: string; readonly score
 
 function scoreCell({ result }: Assessment) {
   return result === null ? null : <Grade grade={result.grade} score={result.overallScore} />
-}
-
-/** `+5`, `−3`, `0`. */
-export function changeText(change: number): string {
-  return change > 0 ? `+${change}` : String(change).replace('-', '−')
 }
 
 function frameworkColumns(nowMs: number): readonly Column<FrameworkRow>[] {

@@ -73,6 +73,7 @@ const ACTION_NAMES: Readonly<Record<Action, string>> = {
   'assessment.remove': 'Assessment removed',
   'recommendation.status': 'Recommendation status changed',
   'recommendation.owner': 'Recommendation owner changed',
+  'report.create': 'Report written',
 }
 
 /** The words for an action. An entry of another release may have an unknown one, which stays. */

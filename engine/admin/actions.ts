@@ -77,6 +77,7 @@ export const ACTIONS = {
   'assessment.remove': 'admin',
   'recommendation.status': 'member',
   'recommendation.owner': 'member',
+  'report.create': 'member',
 } as const satisfies Record<string, Role | 'operator'>
 export type Action = keyof typeof ACTIONS
 

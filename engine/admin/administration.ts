@@ -15,6 +15,7 @@ import { OrganizationChanges } from './organizations.ts'
 import { OwnPlatformChanges } from './own-platforms.ts'
 import { PasskeyChanges } from './passkeys.ts'
 import { RecommendationChanges } from './recommendations.ts'
+import { ReportChanges } from './reports.ts'
 import { RetentionChanges } from './retention.ts'
 import { ScanChanges } from './scans.ts'
 import { SignInChanges } from './sign-in.ts'
@@ -45,6 +46,7 @@ export class Administration {
   readonly scans: ScanChanges
   readonly assessments: AssessmentChanges
   readonly recommendations: RecommendationChanges
+  readonly reports: ReportChanges
   readonly retention: RetentionChanges
   readonly signIn: SignInChanges
   readonly #store: Store
@@ -68,6 +70,7 @@ export class Administration {
     this.scans = new ScanChanges(changes)
     this.assessments = new AssessmentChanges(changes)
     this.recommendations = new RecommendationChanges(changes)
+    this.reports = new ReportChanges(changes)
     this.retention = new RetentionChanges(changes)
     this.signIn = new SignInChanges(changes)
   }

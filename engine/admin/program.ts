@@ -17,6 +17,7 @@ import { addPasskeyCommands } from './commands/passkey.ts'
 import { addPlatformCommands } from './commands/platform.ts'
 import { addRecommendationCommands } from './commands/recommendation.ts'
 import { addRegistryCommands } from './commands/registry.ts'
+import { addReportCommand } from './commands/report.ts'
 import { addRetentionCommands } from './commands/retention.ts'
 import { addScanCommands } from './commands/scan.ts'
 import { addSetupCommand } from './commands/setup.ts'
@@ -56,6 +57,7 @@ export function adminProgram(write?: (text: string) => void): Command {
   addExportCommand(program)
   addAssessmentCommands(program)
   addRecommendationCommands(program)
+  addReportCommand(program)
   addRegistryCommands(program)
   addAuditCommands(program)
   addVerifyCommand(program)
