@@ -1,5 +1,5 @@
-import { Article } from '../../engine/report/article.tsx'
 import { isoSeconds } from '../../engine/process/clock.ts'
+import { Article } from '../../engine/report/article.tsx'
 import type { ReportContent, ReportedPlatform, ReportedScore } from '../../engine/report/content.ts'
 import { FRAMEWORKS } from '../../engine/store/framework.ts'
 import type { Recommendation } from '../../engine/store/recommendations.ts'

@@ -100,9 +100,7 @@ function summaryText({ organization, days, coverage }: ReportContent, findings: 
   const share = coverage.visible_share
   return [
     `In the ${lastDays(days)}, ${countOf(platforms, 'AI platform was', 'AI platforms were')} used at ${organization}. `,
-    notApproved === 0
-      ? 'All of them are approved. '
-      : `${countOf(notApproved, 'is', 'are')} not approved. `,
+    notApproved === 0 ? 'All of them are approved. ' : `${countOf(notApproved, 'is', 'are')} not approved. `,
     `The overall risk is ${overallRisk} of 100 (${riskLevel(overallRisk)}).`,
     share === null ? '' : ` Sensors could see ${percentText(share)} of the traffic.`,
   ].join('')
@@ -164,8 +162,7 @@ function Change({ content: { sinceMs, isSinceLast, nowMs }, findings }: Pick<Art
 function Coverage({ content }: Pick<ArticleProps, 'content'>) {
   const { coverage, silentSensors, sources, silentSources } = content
   const { visible_share: share, hidden, names_seen: seen } = coverage
-  const silent = (count: number): string =>
-    count === 0 ? '' : `, of which ${countOf(count, 'is', 'are')} silent`
+  const silent = (count: number): string => (count === 0 ? '' : `, of which ${countOf(count, 'is', 'are')} silent`)
   return (
     <Part title="What this report can know">
       <p>

@@ -27,7 +27,9 @@ export function addReportCommand(program: Command): void {
     withStore(report, ({ store, administration, registry, clock }) => {
       const organization = administration.organization(org)
       const nowMs = clock.nowMs()
-      const content = store.environment.read(() => reportContent({ store, registry }, organization, nowMs, { sinceMs: since }))
+      const content = store.environment.read(() =>
+        reportContent({ store, registry }, organization, nowMs, { sinceMs: since }),
+      )
       if (content.findings === undefined) {
         throw new Fault(
           'NOT_FOUND',
