@@ -42,7 +42,9 @@ async function pagesOf({ owner, site }: Setting): Promise<string[]> {
   const isPage = (path: string): boolean =>
     [inside, outside].some(({ answers }) => {
       const answer = answers.get(path)
-      return answer?.status === 200 && String(answer.headers['content-type']).startsWith('text/html')
+      // A browser saves an attachment.
+      const isShown = answer?.headers['content-disposition'] === undefined
+      return answer?.status === 200 && isShown && String(answer.headers['content-type']).startsWith('text/html')
     })
   return [...new Set(paths)].filter(isPage)
 }
