@@ -183,7 +183,8 @@ function spanOf({ lastSeenMs, received, counts }: SourceDelta): RecentSpan {
   return [lastSeenMs, received, ...counts]
 }
 
-function isShared({ address, host }: SourceDelta): boolean {
+/** Whether this is the row that removed sources of a token and listener share. */
+export function isShared({ address, host }: SourceDelta): boolean {
   return address === SHARED.address && host === SHARED.host
 }
 
