@@ -10,6 +10,7 @@ import { secretsKeySetting } from '../engine/process/secrets-key.ts'
 import {
   hostNames,
   listenAddresses,
+  networkList,
   oneOf,
   onOrOff,
   originOrNone,
@@ -56,6 +57,12 @@ export const serviceSettings = z.object({
       'Expect browsers to reach the console at this origin, such as https://posture.example; for a proxy, and for passkeys',
   }),
   secretsKeyFile: secretsKeySetting,
+  outboundNetworks: setting(networkList().default([]), {
+    flag: '--outbound-networks <networks>',
+    env: 'OUTBOUND_NETWORKS',
+    about:
+      'Connect to hosts in these networks for members, comma-separated, such as 10.0.0.0/8 for an internal identity provider; other hosts need public addresses',
+  }),
   apiThreads: setting(wholeNumber(1, 64).default(2), {
     flag: '--api-threads <count>',
     env: 'API_THREADS',

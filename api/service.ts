@@ -275,11 +275,19 @@ export class Service {
   }
 
   async #startConsole(tls: TlsFiles | undefined, ingest: IngestListeners): Promise<number | undefined> {
-    const { apiAddress: address, consolePort, consoleOrigin, dataDir, http, logLevel } = this.#settings
+    const {
+      apiAddress: address,
+      consolePort,
+      consoleOrigin,
+      dataDir,
+      http,
+      logLevel,
+      outboundNetworks,
+    } = this.#settings
     if (consolePort === 'off') return undefined
     const port = await claimPort('--console-port', address, consolePort)
     const data = {
-      ...{ dataDirectory: dataDir, address, port, tls, http, logLevel, ingest },
+      ...{ dataDirectory: dataDir, address, port, tls, http, logLevel, ingest, outboundNetworks },
       origin: consoleOrigin,
       secretsKeyFile: secretsKeyFile(this.#settings.secretsKeyFile, dataDir),
       limits: this.#connectionLimits(CONSOLE_DESCRIPTORS_SHARE),

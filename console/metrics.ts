@@ -11,12 +11,27 @@ export type CheckResult = (typeof CHECK_RESULTS)[number]
 export const TRIED_FILE_RESULTS = ['read', 'refused', 'busy', 'failed'] as const
 export type TriedFileResult = (typeof TRIED_FILE_RESULTS)[number]
 
-/** Columns: pages, seconds for them, password checks by result, then tried files by result. */
+/**
+ * The result of a request to an identity provider: `refused` is a host to which the service may not
+ * connect.
+ */
+export const PROVIDER_REQUEST_RESULTS = [
+  'answered',
+  'server_error',
+  'refused',
+  'overloaded',
+  'timed_out',
+  'failed',
+] as const
+export type ProviderRequestResult = (typeof PROVIDER_REQUEST_RESULTS)[number]
+
+/** Columns: pages, seconds for them, then checks, tried files, requests to providers by result. */
 const PAGES = 0
 const PAGE_SECONDS = 1
 const CHECKS = 2
 const TRIED_FILES = CHECKS + CHECK_RESULTS.length
-const COLUMNS = TRIED_FILES + TRIED_FILE_RESULTS.length
+const PROVIDER_REQUESTS = TRIED_FILES + TRIED_FILE_RESULTS.length
+const COLUMNS = PROVIDER_REQUESTS + PROVIDER_REQUEST_RESULTS.length
 
 /** Memory in which the console's thread counts, for the main thread to read. */
 export interface ConsoleCounterMemory {
@@ -51,6 +66,10 @@ export class ConsoleCounters {
     this.#add(TRIED_FILES + TRIED_FILE_RESULTS.indexOf(result), 1)
   }
 
+  noteProviderRequest(result: ProviderRequestResult): void {
+    this.#add(PROVIDER_REQUESTS + PROVIDER_REQUEST_RESULTS.indexOf(result), 1)
+  }
+
   #add(column: number, count: number): void {
     this.#row[column] = (this.#row[column] ?? 0) + count
   }
@@ -66,6 +85,7 @@ export function consoleRows(
   const row = new Float64Array(memory.pages)
   const checks = CHECK_RESULTS.map((result, at) => [result, row[CHECKS + at] ?? 0] as const)
   const triedFiles = TRIED_FILE_RESULTS.map((result, at) => [result, row[TRIED_FILES + at] ?? 0] as const)
+  const requests = PROVIDER_REQUEST_RESULTS.map((result, at) => [result, row[PROVIDER_REQUESTS + at] ?? 0] as const)
   return [
     ['posture_console_answers_total', 'counter', 'Answers of the console by status', byStatus, 'status'],
     ['posture_console_body_bytes_total', 'counter', 'Bytes of bodies sent by the console', bodyBytes],
@@ -94,6 +114,13 @@ export function consoleRows(
       'counter',
       'Files sent to Try a file, by result',
       Object.fromEntries(triedFiles),
+      'result',
+    ],
+    [
+      'posture_console_provider_requests_total',
+      'counter',
+      'Requests to identity providers, by result',
+      Object.fromEntries(requests),
       'result',
     ],
     [

@@ -2,6 +2,7 @@ import type { ConnectionLimits } from '../engine/http/connections.ts'
 import type { HttpImplementation } from '../engine/http/listen.ts'
 import type { FromListenerThread, ToListenerThread } from '../engine/http/listener-thread.ts'
 import type { LogLevel } from '../engine/process/log.ts'
+import type { Network } from '../engine/process/network.ts'
 import type { ChangeOutcome, ChangeRequest } from './changes.ts'
 import type { IngestListeners } from './ingest-listeners.ts'
 import type { ConsoleCounterMemory } from './metrics.ts'
@@ -20,6 +21,8 @@ export interface ConsoleThreadData {
   readonly origin: string
   /** The file with the key of the encrypted client secrets. */
   readonly secretsKeyFile: string
+  /** Identity providers may be in these networks (--outbound-networks). */
+  readonly outboundNetworks: readonly Network[]
   readonly ingest: IngestListeners
   readonly logLevel: LogLevel
 }

@@ -1,5 +1,6 @@
 import type { Clock } from '../engine/process/clock.ts'
 import type { Logger } from '../engine/process/log.ts'
+import type { Network } from '../engine/process/network.ts'
 import { SecretsKey } from '../engine/process/secrets-key.ts'
 import type { RegistryInForce } from '../engine/store/registry-in-force.ts'
 import type { Store } from '../engine/store/store.ts'
@@ -12,6 +13,7 @@ import { FlowCookies } from './sign-in/oidc-flow.ts'
 import { PasskeySignIn } from './sign-in/passkeys.ts'
 import { PasswordHasher } from './sign-in/passwords.ts'
 import { PendingForms } from './sign-in/pending-forms.ts'
+import { ProviderHttp } from './sign-in/provider-http.ts'
 import { relyingPartyOf } from './sign-in/relying-party.ts'
 import { FileTrials, type TrialOptions } from './try-file/trials.ts'
 
@@ -42,16 +44,22 @@ export interface SiteOptions {
   readonly origin: string
   /** The file with the key of encrypted client secrets. */
   readonly keyFile: string
+  /** Identity providers may be in these networks, in addition to public ones. */
+  readonly outboundNetworks: readonly Network[]
   readonly trials: TrialOptions
   readonly counters?: ConsoleCounters
 }
 
 export function makeSite(
   given: Pick<Site, 'store' | 'clock' | 'registry' | 'changes' | 'ingest' | 'log'>,
-  { origin, keyFile, trials, counters = new ConsoleCounters() }: SiteOptions,
+  { origin, keyFile, outboundNetworks, trials, counters = new ConsoleCounters() }: SiteOptions,
 ): Site {
   const secrets = new SecretsKey(keyFile)
   const relyingParty = relyingPartyOf(origin)
+  const providerHttp = new ProviderHttp({
+    allowed: outboundNetworks,
+    note: (result) => counters.noteProviderRequest(result),
+  })
   const note = (result: CheckResult): void => counters.noteCheck(result)
   return {
     ...given,
@@ -59,7 +67,7 @@ export function makeSite(
     passwords: new PasswordHasher(note),
     attempts: new SignInAttempts(note),
     secrets,
-    oidc: new OidcClient(secrets, given.clock),
+    oidc: new OidcClient(secrets, given.clock, providerHttp),
     flows: new FlowCookies(),
     pendingForms: new PendingForms(),
     passkeys: relyingParty && new PasskeySignIn(relyingParty, given.store, given.changes),

@@ -23,6 +23,7 @@ await runListenerThread<ConsoleThreadData, ChangeOutcome>('the console', (data, 
       {
         origin: data.origin,
         keyFile: data.secretsKeyFile,
+        outboundNetworks: data.outboundNetworks,
         trials: { log },
         counters: new ConsoleCounters(data.counters),
       },

@@ -6,7 +6,7 @@ import { clientSecretContext, type IdentityProvider } from '../../engine/store/i
 import { type ProviderClaims, providerClaims } from './oidc-claims.ts'
 import { callbackPath, type OidcFlow } from './oidc-flow.ts'
 import { ProviderError } from './provider-error.ts'
-import { ProviderHttp } from './provider-http.ts'
+import type { ProviderHttp } from './provider-http.ts'
 
 /** Metadata is used this long. openid-client reads the keys again when one is unknown. */
 const METADATA_MS = HOUR_MS
@@ -40,12 +40,13 @@ export type ClientCheck = 'accepted' | 'refused' | 'unknown'
 export class OidcClient {
   readonly #secrets: SecretsKey
   readonly #clock: Clock
-  readonly #http = new ProviderHttp()
+  readonly #http: ProviderHttp
   readonly #remembered = new Map<string, Remembered>()
 
-  constructor(secrets: SecretsKey, clock: Clock) {
+  constructor(secrets: SecretsKey, clock: Clock, http: ProviderHttp) {
     this.#secrets = secrets
     this.#clock = clock
+    this.#http = http
   }
 
   /**

@@ -1,9 +1,13 @@
 import { request as httpRequest, type IncomingMessage, type RequestOptions } from 'node:http'
 import { request as httpsRequest } from 'node:https'
+import { isIP, type Socket } from 'node:net'
 import { connect } from 'node:tls'
 import type { CustomFetch, CustomFetchOptions } from 'openid-client'
-import { isLoopbackHost } from '../../engine/process/network.ts'
+import { withoutBrackets } from '../../engine/process/host.ts'
+import { isLoopbackHost, type Network } from '../../engine/process/network.ts'
+import { checkAddress, connectChecked, TargetRefused } from '../../engine/process/outbound-address.ts'
 import { proxyFor, tunnel } from '../../engine/process/proxy.ts'
+import type { ProviderRequestResult } from '../metrics.ts'
 import { ProviderError } from './provider-error.ts'
 
 /** Milliseconds for one request to a provider, with its response. */
@@ -15,16 +19,25 @@ const REQUESTS_MAX = 32
 /** Of these, to the provider of one organization, so that a slow one does not hold up others. */
 const REQUESTS_PER_ORGANIZATION_MAX = 4
 
+export interface ProviderHttpOptions {
+  /** Networks to which the service may connect although they are not public. */
+  readonly allowed: readonly Network[]
+  readonly requestMs?: number
+  /** Called for each request. */
+  readonly note?: (result: ProviderRequestResult) => void
+}
+
 /**
- * HTTP requests to identity providers, within limits. Follows no redirect. Uses the proxy of
- * HTTPS_PROXY, and trusts the certificates of NODE_EXTRA_CA_CERTS.
+ * HTTP requests to identity providers, within limits, and only to allowed networks. Follows no
+ * redirect. Uses the proxy of HTTPS_PROXY, which decides by its own rules to which names it
+ * connects. Trusts the certificates of NODE_EXTRA_CA_CERTS.
  */
 export class ProviderHttp {
-  readonly #requestMs: number
+  readonly #options: Required<ProviderHttpOptions>
   readonly #active = new Map<string, number>()
 
-  constructor(requestMs = REQUEST_MS) {
-    this.#requestMs = requestMs
+  constructor(options: ProviderHttpOptions) {
+    this.#options = { requestMs: REQUEST_MS, note: () => {}, ...options }
   }
 
   /** The function with which openid-client makes its requests for an organization. */
@@ -32,7 +45,12 @@ export class ProviderHttp {
     return async (url, options) => {
       this.#begin(organizationId)
       try {
-        return await fetchOnce(new URL(url), options, this.#requestMs)
+        const response = await fetchOnce(new URL(url), options, this.#options)
+        this.#options.note(response.status < 500 ? 'answered' : 'server_error')
+        return response
+      } catch (error) {
+        this.#options.note(resultOf(error))
+        throw error
       } finally {
         this.#end(organizationId)
       }
@@ -43,6 +61,7 @@ export class ProviderHttp {
     const all = [...this.#active.values()].reduce((sum, count) => sum + count, 0)
     const own = this.#active.get(organizationId) ?? 0
     if (all >= REQUESTS_MAX || own >= REQUESTS_PER_ORGANIZATION_MAX) {
+      this.#options.note('overloaded')
       throw new ProviderError('Too many people sign in at this moment. Try again in a minute')
     }
     this.#active.set(organizationId, own + 1)
@@ -58,7 +77,7 @@ export class ProviderHttp {
 async function fetchOnce(
   url: URL,
   { method, headers, body, signal }: CustomFetchOptions,
-  requestMs: number,
+  { requestMs, allowed }: Required<ProviderHttpOptions>,
 ): Promise<Response> {
   if (url.protocol === 'http:' && !isLoopbackHost(url.hostname)) {
     throw new ProviderError(`${shownUrl(url)} is plain HTTP; expected https`)
@@ -66,13 +85,26 @@ async function fetchOnce(
   const limit = AbortSignal.timeout(requestMs)
   const all = signal === undefined ? limit : AbortSignal.any([limit, signal])
   try {
-    const incoming = await sent(url, { method, headers, signal: all }, bodyText(body))
+    const socket = await connected(url, allowed, requestMs)
+    const incoming = await sent(url, socket, { method, headers, signal: all }, bodyText(body))
     return await bounded(incoming, url)
   } catch (error) {
     if (error instanceof ProviderError) throw error
-    const why = all.aborted ? `no answer within ${requestMs / 1000} seconds` : connectionText(error)
-    throw new ProviderError(`${shownUrl(url)}: ${why}`, { cause: error })
+    if (error instanceof TargetRefused) throw new ProviderError(error.message, { cause: error })
+    const isLate = all.aborted || (error as NodeJS.ErrnoException).code === 'ETIMEDOUT'
+    const why = isLate ? `no answer within ${requestMs / 1000} seconds` : connectionText(error)
+    throw new ProviderError(`${shownUrl(url)}: ${why}`, { cause: isLate ? new TimedOut() : error })
   }
+}
+
+class TimedOut extends Error {
+  override readonly name = 'TimedOut'
+}
+
+function resultOf(error: unknown): ProviderRequestResult {
+  const { cause } = error as Error
+  if (cause instanceof TargetRefused) return 'refused'
+  return cause instanceof TimedOut ? 'timed_out' : 'failed'
 }
 
 function bodyText(body: CustomFetchOptions['body']): string {
@@ -81,16 +113,26 @@ function bodyText(body: CustomFetchOptions['body']): string {
   throw new TypeError('only forms are sent to providers')
 }
 
-async function sent(url: URL, options: RequestOptions, body: string): Promise<IncomingMessage> {
-  const { hostname, port } = url
+/** A connection to the host of the URL, directly or through the proxy. */
+async function connected(url: URL, allowed: readonly Network[], timeoutMs: number): Promise<Socket> {
+  const host = withoutBrackets(url.hostname)
   const isTls = url.protocol === 'https:'
-  const proxy = isTls && !isLoopbackHost(hostname) ? proxyFor(url.href) : undefined
-  const socket =
-    proxy === undefined ? undefined : await tunnel(proxy, hostname, Number(port || 443), REQUEST_MS, () => {})
-  const tunneled = socket && { createConnection: () => connect({ socket, servername: hostname }) }
+  const port = Number(url.port || (isTls ? 443 : 80))
+  const proxy = isTls && !isLoopbackHost(url.hostname) ? proxyFor(url.href) : undefined
+  if (proxy === undefined) return connectChecked(host, port, { allowed, timeoutMs })
+  checkAddress(host, allowed)
+  return tunnel(proxy, host, port, timeoutMs, () => {})
+}
+
+function sent(url: URL, socket: Socket, options: RequestOptions, body: string): Promise<IncomingMessage> {
+  const isTls = url.protocol === 'https:'
+  const host = withoutBrackets(url.hostname)
+  // Server Name Indication is for names only (RFC 6066 §3).
+  const servername = isIP(host) === 0 ? { servername: host } : {}
+  const createConnection = () => (isTls ? connect({ socket, host, ...servername }) : socket)
   return new Promise((resolve, reject) => {
     const request = isTls ? httpsRequest : httpRequest
-    request(url, { ...options, ...(tunneled ?? { agent: false }) })
+    request(url, { ...options, createConnection })
       .once('response', resolve)
       .once('error', reject)
       .end(body)

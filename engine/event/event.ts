@@ -2,6 +2,7 @@ import { isIP } from 'node:net'
 import { Packr, Unpackr } from 'msgpackr'
 import { canonicalName, NAME_CHARS_MAX } from '../../registry/domain-name.ts'
 import { type CoverageReport, coverageReportToJson } from './coverage-report.ts'
+import { isArrayFormat, msgpackError } from './msgpack-walk.ts'
 
 /** How a name was seen: in a DNS query, a TLS or QUIC ClientHello, or the log of another device. */
 export const METHODS = ['dns', 'tls', 'quic', 'log'] as const
@@ -32,6 +33,17 @@ export interface Event {
    * event.
    */
   readonly blocked?: number
+  /**
+   * The name of the user, as the log of another device has it: `jdoe`, `CORP\jdoe`,
+   * `jdoe@example.com`. Omitted if unknown, in all forms of an event.
+   */
+  readonly user?: string
+  /**
+   * Bytes that the client sent and received, as the logging device counted them. Omitted if 0 or
+   * unknown, in all forms of an event.
+   */
+  readonly bytesSent?: number
+  readonly bytesReceived?: number
 }
 
 export const EVENT_ID_HEX_DIGITS = 32
@@ -40,6 +52,10 @@ const ID_PATTERN = /^[0-9a-f]{32}$/
 export const TIME_MS_MAX = 253_402_300_799_999
 /** Maximum number of matches in one event. */
 export const EVENT_COUNT_MAX = 0xffff_ffff
+/** Maximum length of a user name, in bytes of UTF-8. */
+export const USER_BYTES_MAX = 128
+/** Maximum number of bytes sent or received in one event: sums of events stay exact. */
+export const EVENT_BYTES_MAX = 2 ** 50
 
 /** The id of the event with this sequence (from 1) of a collector instance (16 hex digits). */
 export function eventId(instance: string, sequence: number): string {
@@ -51,21 +67,17 @@ export function eventIdParts(id: string): { instance: string; sequence: number }
   return { instance: id.slice(0, 16), sequence: Number.parseInt(id.slice(16), 16) }
 }
 
+/** The parts of an event, unchecked. A missing optional part is undefined. */
+type UncheckedEvent = { readonly [part in keyof Event]-?: unknown }
+
 /**
  * Checks the parts of an event. Returns the event, or an error that names the wrong field, the
  * found and the expected value. Hand-written instead of zod, because it runs once per event: 0.2 us
  * instead of 2 us.
  */
-export function checkedEvent(
-  id: unknown,
-  name: unknown,
-  client: unknown,
-  method: unknown,
-  firstSeenMs: unknown,
-  lastSeenMs: unknown,
-  count: unknown,
-  blocked: unknown = 0,
-): Event | string {
+function checkedEvent(parts: UncheckedEvent): Event | string {
+  const { id, name, client, method, firstSeenMs, lastSeenMs, count } = parts
+  const { blocked = 0, user = '', bytesSent = 0, bytesReceived = 0 } = parts
   if (typeof id !== 'string' || !ID_PATTERN.test(id)) {
     return `id: expected ${EVENT_ID_HEX_DIGITS} lower-case hex digits, found ${shown(id)}`
   }
@@ -81,28 +93,47 @@ export function checkedEvent(
   if (!isTime(firstSeenMs)) return `first_seen: expected ${A_TIME}, found ${shown(firstSeenMs)}`
   if (!isTime(lastSeenMs)) return `last_seen: expected ${A_TIME}, found ${shown(lastSeenMs)}`
   if (lastSeenMs < firstSeenMs) return 'last_seen: expected a time not before first_seen'
-  if (!Number.isInteger(count) || (count as number) < 1 || (count as number) > EVENT_COUNT_MAX) {
+  if (!isWholeNumber(count, EVENT_COUNT_MAX) || count < 1) {
     return `count: expected a whole number from 1 to ${EVENT_COUNT_MAX}, found ${shown(count)}`
   }
-  if (!Number.isInteger(blocked) || (blocked as number) < 0 || (blocked as number) > (count as number)) {
+  if (!isWholeNumber(blocked, count)) {
     return `blocked: expected a whole number from 0 to count, found ${shown(blocked)}`
   }
-  const event = {
-    id,
-    name: canonical,
-    client,
-    method: method as Method,
-    firstSeenMs,
-    lastSeenMs,
-    count: count as number,
+  // The error does not repeat the name of a person: errors are logged.
+  if (typeof user !== 'string' || (user !== '' && !isUserName(user))) return `user: expected ${A_USER}`
+  if (!isWholeNumber(bytesSent, EVENT_BYTES_MAX))
+    return `bytes_sent: expected ${A_BYTE_COUNT}, found ${shown(bytesSent)}`
+  if (!isWholeNumber(bytesReceived, EVENT_BYTES_MAX))
+    return `bytes_received: expected ${A_BYTE_COUNT}, found ${shown(bytesReceived)}`
+  return {
+    ...{ id, name: canonical, client, method: method as Method, firstSeenMs, lastSeenMs, count },
+    ...(blocked > 0 ? { blocked } : {}),
+    ...(user === '' ? {} : { user }),
+    ...(bytesSent > 0 ? { bytesSent } : {}),
+    ...(bytesReceived > 0 ? { bytesReceived } : {}),
   }
-  return blocked === 0 ? event : { ...event, blocked: blocked as number }
 }
 
+/** Control and format characters, line separators, and the mark of bytes that are not UTF-8. */
+const NOT_IN_USER = /[\p{Cc}\p{Cf}\p{Cs}\u2028\u2029\ufffd]/u
+
+/** Whether an event can have this user name. */
+export function isUserName(text: string): boolean {
+  return (
+    text !== '' && text.length <= USER_BYTES_MAX && Buffer.byteLength(text) <= USER_BYTES_MAX && !NOT_IN_USER.test(text)
+  )
+}
+
+const A_USER = `text of at most ${USER_BYTES_MAX} bytes of UTF-8 without control characters`
+const A_BYTE_COUNT = 'a whole number from 0 to 2^50'
 const A_TIME = 'a time from 1970 to 9999 such as 2026-11-20T09:15:02Z'
 
 function isTime(value: unknown): value is number {
-  return typeof value === 'number' && Number.isInteger(value) && value >= 0 && value <= TIME_MS_MAX
+  return isWholeNumber(value, TIME_MS_MAX)
+}
+
+function isWholeNumber(value: unknown, max: number): value is number {
+  return typeof value === 'number' && Number.isInteger(value) && value >= 0 && value <= max
 }
 
 /** A value for an error message: short and on one line. */
@@ -122,10 +153,14 @@ function shown(value: unknown): string {
  * The forms of an event.
  *
  *   stored   msgpack array [id: bin 16, name, client, method: index in METHODS, first: ms,
- *            span: ms, count, blocked?] in a record (lmdb/record.ts) with version byte and checksum
+ *            span: ms, count, blocked?, user?, bytes sent?, bytes received?] in a record
+ *            (lmdb/record.ts) with version byte and checksum. An event with a user or byte counts
+ *            has all eleven columns, with 0 or '' where it has no value; any other event has seven
+ *            or eight, so that it takes no more bytes and no more time than without these columns
  *   batch    msgpack array [version = 1, [event, ...], coverage?] with the same event arrays;
  *            coverage is a map, the report of coverage-report.ts
- *   JSON     { "id", "name", "client", "method", "first_seen", "last_seen", "count", "blocked"? }
+ *   JSON     { "id", "name", "client", "method", "first_seen", "last_seen", "count", "blocked"?,
+ *            "user"?, "bytes_sent"?, "bytes_received"? }
  *            with times in ISO 8601 UTC with milliseconds;
  *            a batch is { "events": [ ... ], "coverage": { ... } }
  *
@@ -136,13 +171,13 @@ function shown(value: unknown): string {
  */
 export const BATCH_VERSION = 1
 const EVENT_COLUMNS = 7
-const EVENT_COLUMNS_MAX = 8
+const EVENT_COLUMNS_MAX = 11
 
 // useRecords false: other programs read the bytes. moreTypes false: no structured clone.
 const packr = new Packr({ useRecords: false, moreTypes: false, variableMapSize: true })
 const unpackr = new Unpackr({ useRecords: false, moreTypes: false, mapsAsObjects: true })
 
-type EventColumns = [Uint8Array, string, string, number, number, number, number, ...blocked: number[]]
+type EventColumns = [Uint8Array, string, string, number, number, number, number, ...optional: (number | string)[]]
 
 function columnsOf(event: Event): EventColumns {
   const columns: EventColumns = [
@@ -154,25 +189,30 @@ function columnsOf(event: Event): EventColumns {
     event.lastSeenMs - event.firstSeenMs,
     event.count,
   ]
-  if (event.blocked) columns.push(event.blocked)
+  const { blocked = 0, user = '', bytesSent = 0, bytesReceived = 0 } = event
+  if (user !== '' || bytesSent > 0 || bytesReceived > 0) columns.push(blocked, user, bytesSent, bytesReceived)
+  else if (blocked > 0) columns.push(blocked)
   return columns
 }
 
 function eventFromColumns(columns: unknown): Event | string {
   if (!Array.isArray(columns) || columns.length < EVENT_COLUMNS || columns.length > EVENT_COLUMNS_MAX) {
-    return `expected an array of ${EVENT_COLUMNS} or ${EVENT_COLUMNS_MAX}, found ${Array.isArray(columns) ? `${columns.length}` : shown(columns)}`
+    return `expected an array of ${EVENT_COLUMNS} to ${EVENT_COLUMNS_MAX}, found ${Array.isArray(columns) ? `${columns.length}` : shown(columns)}`
   }
-  const [id, name, client, method, first, span, count, blocked] = columns as unknown[]
-  return checkedEvent(
-    id instanceof Uint8Array ? Buffer.from(id).toString('hex') : id,
+  const [id, name, client, method, first, span, count, blocked, user, bytesSent, bytesReceived] = columns as unknown[]
+  return checkedEvent({
+    id: id instanceof Uint8Array ? Buffer.from(id).toString('hex') : id,
     name,
     client,
-    typeof method === 'number' ? METHODS[method] : method,
-    first,
-    typeof first === 'number' && typeof span === 'number' ? first + span : span,
+    method: typeof method === 'number' ? METHODS[method] : method,
+    firstSeenMs: first,
+    lastSeenMs: typeof first === 'number' && typeof span === 'number' ? first + span : span,
     count,
     blocked,
-  )
+    user,
+    bytesSent,
+    bytesReceived,
+  })
 }
 
 export function packEvent(event: Event): Buffer {
@@ -209,7 +249,7 @@ export function unpackBatch(bytes: Uint8Array, eventsMax: number): UnpackedBatch
   const error = msgpackError(bytes, 0, starts)
   if (error !== undefined) return error
   const [versionAt, eventsAt, coverageAt] = starts
-  const isArray = VALUES_EACH[bytes[0] ?? 0] === 1
+  const isArray = isArrayFormat(bytes[0] ?? 0)
   let version: unknown
   let events: unknown
   if (isArray && eventsAt !== undefined && starts.length <= 3) {
@@ -234,141 +274,6 @@ export function unpackValue(bytes: Uint8Array): unknown {
   return unpackr.unpack(bytes)
 }
 
-/** Deeper than any batch: batch, list of events, event, and some levels for later versions. */
-const MSGPACK_DEPTH_MAX = 8
-/** Recorded offsets of a batch's elements: one more than a batch may have. */
-const STARTS_MAX = 4
-
-/**
- * msgpackr allocates the announced length of an array before it reads the first element, so a few
- * bytes of nested headers could allocate gigabytes. This function walks over the headers, in linear
- * time and without recursion, and refuses values that announce more elements than there are bytes
- * left, or that nest too deeply. Returns the error with its offset, or undefined. `outerDepth`: the
- * number of arrays around the value. `starts` receives the offsets of the first elements of the
- * outermost array. Formats: msgpack specification, "Formats".
- */
-export function msgpackError(bytes: Uint8Array, outerDepth: number, starts: number[] = []): string | undefined {
-  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
-  const end = bytes.byteLength
-  // Number of values still expected at each depth.
-  const due = new Array<number>(MSGPACK_DEPTH_MAX + 1).fill(0)
-  let depth = 0
-  due[0] = 1
-  let at = 0
-  while (true) {
-    while (depth > 0 && due[depth] === 0) depth--
-    if (depth === 0 && due[0] === 0) return at === end ? undefined : `byte ${at}: expected the end of the batch`
-    due[depth] = (due[depth] ?? 0) - 1
-    if (at >= end) return `byte ${at}: expected a value, found the end`
-    if (depth === 1 && starts.length < STARTS_MAX) starts.push(at)
-    const format = view.getUint8(at)
-    const lengthBytes = LENGTH_BYTES[format] ?? 0
-    if (at + 1 + lengthBytes > end) return `byte ${at}: expected a length of ${lengthBytes} bytes, found the end`
-    let length = FIXED_LENGTH[format] ?? 0
-    if (lengthBytes === 1) length += view.getUint8(at + 1)
-    else if (lengthBytes === 2) length += view.getUint16(at + 1)
-    else if (lengthBytes === 4) length += view.getUint32(at + 1)
-    at += 1 + lengthBytes
-    const values = VALUES_EACH[format] ?? 0
-    const needed = values === 0 ? length : length * values
-    if (needed > end - at) return `byte ${at}: ${needed} more bytes announced than the ${end - at} that follow`
-    if (values === 0) at += length
-    else if (length > 0) {
-      if (depth + outerDepth === MSGPACK_DEPTH_MAX) return `byte ${at}: nested deeper than ${MSGPACK_DEPTH_MAX}`
-      due[++depth] = needed
-    }
-  }
-}
-
-/**
- * Returns the offset after the event at `at` if the event is an array of up to fifteen numbers,
- * strings, byte strings, booleans and nil that ends before `end`; else -1. Such an event can be
- * unpacked without the rest of its batch: it contains none of msgpackr's extensions.
- */
-export function endOfPlainEvent(view: DataView, at: number, end: number): number {
-  if (at >= end || view.getUint8(at) >> 4 !== 0x9) return -1
-  let next = at + 1
-  for (let columns = view.getUint8(at) & 0xf; columns > 0; columns--) {
-    if (next >= end) return -1
-    const format = view.getUint8(next)
-    if (VALUES_EACH[format] !== 0 || IS_EXTENSION[format] !== 0) return -1
-    const lengthBytes = LENGTH_BYTES[format] ?? 0
-    if (next + 1 + lengthBytes > end) return -1
-    let length = FIXED_LENGTH[format] ?? 0
-    if (lengthBytes === 1) length += view.getUint8(next + 1)
-    else if (lengthBytes === 2) length += view.getUint16(next + 1)
-    else if (lengthBytes === 4) length += view.getUint32(next + 1)
-    next += 1 + lengthBytes + length
-    if (next > end) return -1
-  }
-  return next
-}
-
-/**
- * By format byte: number of length bytes that follow, additional fixed length, and values per unit
- * of length.
- */
-const LENGTH_BYTES = new Uint8Array(256)
-const FIXED_LENGTH = new Uint8Array(256)
-const VALUES_EACH = new Uint8Array(256)
-/** ext, fixext, and the byte that the specification never uses. */
-const IS_EXTENSION = new Uint8Array(256)
-for (const format of [0xc1, 0xc7, 0xc8, 0xc9, 0xd4, 0xd5, 0xd6, 0xd7, 0xd8]) IS_EXTENSION[format] = 1
-for (let low = 0; low < 16; low++) {
-  FIXED_LENGTH[0x80 + low] = low // fixmap
-  VALUES_EACH[0x80 + low] = 2
-  FIXED_LENGTH[0x90 + low] = low // fixarray
-  VALUES_EACH[0x90 + low] = 1
-  FIXED_LENGTH[0xa0 + low] = low // fixstr, two ranges
-  FIXED_LENGTH[0xb0 + low] = low + 16
-}
-for (const [bin, lengthBytes] of [
-  [0xc4, 1],
-  [0xc5, 2],
-  [0xc6, 4],
-  [0xd9, 1],
-  [0xda, 2],
-  [0xdb, 4],
-] as const) {
-  LENGTH_BYTES[bin] = lengthBytes
-}
-for (const [ext, lengthBytes] of [
-  [0xc7, 1],
-  [0xc8, 2],
-  [0xc9, 4],
-] as const) {
-  LENGTH_BYTES[ext] = lengthBytes
-  FIXED_LENGTH[ext] = 1 // the type
-}
-for (const [number, width] of [
-  [0xca, 4],
-  [0xcb, 8],
-  [0xcc, 1],
-  [0xcd, 2],
-  [0xce, 4],
-  [0xcf, 8],
-  [0xd0, 1],
-  [0xd1, 2],
-  [0xd2, 4],
-  [0xd3, 8],
-  [0xd4, 2],
-  [0xd5, 3],
-  [0xd6, 5],
-  [0xd7, 9],
-  [0xd8, 17], // fixext: type and data
-] as const) {
-  FIXED_LENGTH[number] = width
-}
-for (const [array, lengthBytes, values] of [
-  [0xdc, 2, 1],
-  [0xdd, 4, 1],
-  [0xde, 2, 2],
-  [0xdf, 4, 2],
-] as const) {
-  LENGTH_BYTES[array] = lengthBytes
-  VALUES_EACH[array] = values
-}
-
 const TOO_MANY = 'too many events'
 
 function tooMany(found: number, eventsMax: number): string {
@@ -390,6 +295,9 @@ export function eventToJson(event: Event): Record<string, unknown> {
     last_seen: new Date(event.lastSeenMs).toISOString(),
     count: event.count,
     ...(event.blocked ? { blocked: event.blocked } : {}),
+    ...(event.user ? { user: event.user } : {}),
+    ...(event.bytesSent ? { bytes_sent: event.bytesSent } : {}),
+    ...(event.bytesReceived ? { bytes_received: event.bytesReceived } : {}),
   }
 }
 
@@ -397,16 +305,19 @@ export function eventFromJson(value: unknown): Event | string {
   if (typeof value !== 'object' || value === null || Array.isArray(value))
     return `expected an object, found ${shown(value)}`
   const fields = value as Record<string, unknown>
-  return checkedEvent(
-    fields['id'],
-    fields['name'],
-    fields['client'],
-    fields['method'],
-    timeFromJson(fields['first_seen']),
-    timeFromJson(fields['last_seen'] ?? fields['first_seen']),
-    fields['count'] ?? 1,
-    fields['blocked'] ?? 0,
-  )
+  return checkedEvent({
+    id: fields['id'],
+    name: fields['name'],
+    client: fields['client'],
+    method: fields['method'],
+    firstSeenMs: timeFromJson(fields['first_seen']),
+    lastSeenMs: timeFromJson(fields['last_seen'] ?? fields['first_seen']),
+    count: fields['count'] ?? 1,
+    blocked: fields['blocked'] ?? 0,
+    user: fields['user'] ?? '',
+    bytesSent: fields['bytes_sent'] ?? 0,
+    bytesReceived: fields['bytes_received'] ?? 0,
+  })
 }
 
 /** RFC 3339 with optional seconds, and zones as they exist, up to 18 hours from UTC. */

@@ -2,17 +2,24 @@
  * The common form of an event, as packEvent (event.ts) writes it, and as ingest and scans read it
  * in place:
  *
- *   97 or 98      array of seven or eight
+ *   97, 98, 9b    array of seven, eight or eleven
  *   c4 10         id: 8 bytes of instance, 8 bytes of sequence, big-endian
  *   a0..bf, d9    name, then client: up to 31 or up to 255 bytes
  *   00..03        method
- *   00..7f, cc, cd, ce, cb   first seen, span, count and blocked:
+ *   00..7f, cc, cd, ce, cb   first seen, span, count, and in an array of eight or eleven blocked:
  *                            u8, u16, u32, or f64 from 2^32 on
+ *
+ * and only in an array of eleven, at least one of them not 0 or empty:
+ *
+ *   a0..bf, d9    user: up to 31 or up to 128 bytes, 0 if unknown
+ *   00..7f, cc, cd, ce, cb   bytes sent, bytes received: 0 if unknown
  *
  * Other forms may be valid as well. The event, or its batch, is then unpacked by msgpackr.
  */
 export const EVENT_ARRAY = 0x97
 export const EVENT_ARRAY_BLOCKED = 0x98
+/** With user and byte counts. */
+export const EVENT_ARRAY_FULL = 0x9b
 export const BIN_8 = 0xc4
 export const ID_BYTES = 16
 const STRING_8 = 0xd9
@@ -91,5 +98,56 @@ export function lowerNumber(view: DataView, at: number, value: number): void {
       return view.setFloat64(at + 1, value)
     default:
       return view.setUint8(at, value)
+  }
+}
+
+/**
+ * The offsets of the optional columns of an event, whose other columns end at `countEnd`. One
+ * instance per reader, filled again for each event that has optional columns.
+ */
+export class OptionalColumns {
+  /** The number of blocked matches. */
+  blockedAt = 0
+  /** The user name in UTF-8. Equal if unknown. */
+  userStart = 0
+  userEnd = 0
+  /** The bytes sent and the bytes received. 0 if the event has no such columns. */
+  sentAt = 0
+  receivedAt = 0
+
+  /**
+   * Finds the columns after `countEnd` of an event that begins with `array`, EVENT_ARRAY_BLOCKED or
+   * EVENT_ARRAY_FULL. Returns the offset after the event. -1: not in the common form before `end`.
+   */
+  find(view: DataView, array: number, countEnd: number, end: number): number {
+    this.blockedAt = countEnd
+    this.userStart = 0
+    this.userEnd = 0
+    this.sentAt = 0
+    this.receivedAt = 0
+    const blockedEnd = numberEnd(view, countEnd, end)
+    if (array !== EVENT_ARRAY_FULL || blockedEnd < 0) return blockedEnd
+    // A string header has one or two bytes.
+    if (blockedEnd + 1 >= end) return -1
+    const userStart = stringStart(view, blockedEnd)
+    if (userStart < 0) return -1
+    const userEnd = userStart + stringBytes(view, blockedEnd)
+    const sentEnd = numberEnd(view, userEnd, end)
+    if (sentEnd < 0) return -1
+    this.userStart = userStart
+    this.userEnd = userEnd
+    this.sentAt = userEnd
+    this.receivedAt = sentEnd
+    return numberEnd(view, sentEnd, end)
+  }
+
+  /** The bytes sent by the client, of an event whose columns were found. 0 if unknown. */
+  bytesSent(view: DataView): number {
+    return this.sentAt === 0 ? 0 : wholeNumber(view, this.sentAt)
+  }
+
+  /** Same, for the bytes received. */
+  bytesReceived(view: DataView): number {
+    return this.receivedAt === 0 ? 0 : wholeNumber(view, this.receivedAt)
   }
 }

@@ -2,25 +2,28 @@ import { isCanonicalName, NAME_CHARS_MAX } from '../../registry/domain-name.ts'
 import type { CoverageReport } from '../event/coverage-report.ts'
 import {
   BATCH_VERSION,
+  EVENT_BYTES_MAX,
   EVENT_COUNT_MAX,
   type Event,
-  endOfPlainEvent,
   eventIdParts,
   METHODS,
-  msgpackError,
   packEvent,
   TIME_MS_MAX,
+  USER_BYTES_MAX,
   unpackBatch,
   unpackEvent,
 } from '../event/event.ts'
+import { endOfPlainEvent, msgpackError } from '../event/msgpack-walk.ts'
 import {
   BIN_8,
   EVENT_ARRAY,
   EVENT_ARRAY_BLOCKED,
+  EVENT_ARRAY_FULL,
   ID_BYTES,
   ID_OFFSET,
   lowerNumber,
   numberEnd,
+  OptionalColumns,
   stringBytes,
   stringStart,
   wholeNumber,
@@ -82,6 +85,7 @@ export class BatchReader {
   #lastSeenMs = 0
   #firstAt = 0
   #spanAt = 0
+  readonly #optional = new OptionalColumns()
 
   /**
    * Reads a batch in msgpack. A string is the error of a malformed batch. The returned events point
@@ -152,7 +156,7 @@ export class BatchReader {
   #endOfCommonEvent(view: DataView, start: number, end: number): number {
     if (start + EVENT_BYTES_MIN > end) return -1
     const columns = view.getUint8(start)
-    if (columns !== EVENT_ARRAY && columns !== EVENT_ARRAY_BLOCKED) return -1
+    if (columns !== EVENT_ARRAY && columns !== EVENT_ARRAY_BLOCKED && columns !== EVENT_ARRAY_FULL) return -1
     if (view.getUint8(start + 1) !== BIN_8 || view.getUint8(start + 2) !== ID_BYTES) return -1
     if (view.getUint32(start + 11) > SEQUENCE_HIGH_MAX || sequenceAt(view, start + 11) === 0) return -1
 
@@ -181,20 +185,33 @@ export class BatchReader {
     if (firstSeenMs < 0 || spanMs < 0 || firstSeenMs + spanMs > TIME_MS_MAX) return -1
     if (count < 1 || count > EVENT_COUNT_MAX) return -1
 
-    let next = countEnd
-    if (columns === EVENT_ARRAY_BLOCKED) {
-      next = numberEnd(view, countEnd, end)
-      if (next < 0) return -1
-      const blocked = wholeNumber(view, countEnd)
-      // An event without blocked requests has no such column.
-      if (blocked < 1 || blocked > count) return -1
-    }
+    const next = columns === EVENT_ARRAY ? countEnd : this.#optionalEnd(view, columns, countEnd, end, count)
+    if (next < 0) return -1
     if (!isIpText(view, clientAt, clientEnd)) return -1
     this.#firstSeenMs = firstSeenMs
     this.#lastSeenMs = firstSeenMs + spanMs
     this.#firstAt = firstAt
     this.#spanAt = spanAt
     return isCanonicalName(view, nameAt, nameEnd) ? next : -1
+  }
+
+  /**
+   * Returns the offset after the optional columns of an event with this count if they are valid and
+   * in the common form. Otherwise -1.
+   */
+  #optionalEnd(view: DataView, array: number, countEnd: number, end: number, count: number): number {
+    const optional = this.#optional
+    const next = optional.find(view, array, countEnd, end)
+    if (next < 0) return -1
+    const blocked = wholeNumber(view, optional.blockedAt)
+    if (blocked < 0 || blocked > count) return -1
+    // An event without blocked requests has no such column.
+    if (array === EVENT_ARRAY_BLOCKED) return blocked === 0 ? -1 : next
+    const { userStart, userEnd } = optional
+    const [sent, received] = [optional.bytesSent(view), optional.bytesReceived(view)]
+    if (sent < 0 || sent > EVENT_BYTES_MAX || received < 0 || received > EVENT_BYTES_MAX) return -1
+    if (userStart === userEnd && sent === 0 && received === 0) return -1
+    return isPlainUser(view, userStart, userEnd) ? next : -1
   }
 
   /** The event in [start, end), which #endOfCommonEvent read last, with the times of asOfNow. */
@@ -211,6 +228,16 @@ export class BatchReader {
     if (typeof event === 'string') builder.reject(event)
     else builder.addPacked(event, nowMs)
   }
+}
+
+/** Whether the user name is printable ASCII, as nearly all are. */
+function isPlainUser(view: DataView, start: number, end: number): boolean {
+  if (end - start > USER_BYTES_MAX) return false
+  for (let at = start; at < end; at++) {
+    const byte = view.getUint8(at)
+    if (byte < 0x20 || byte > 0x7e) return false
+  }
+  return true
 }
 
 interface ListedEvents {

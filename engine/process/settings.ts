@@ -2,6 +2,7 @@ import { isIP } from 'node:net'
 import { type Command, Option } from 'commander'
 import { z } from 'zod'
 import { Fault } from './error-codes.ts'
+import { type Network, networkOf } from './network.ts'
 
 /** The external names of a setting: a flag, an environment variable, or both. */
 export interface SettingNames {
@@ -119,6 +120,18 @@ export function hostNames() {
   })
 }
 
+/** Comma-separated networks and addresses. */
+export function networkList() {
+  const expected = 'expected comma-separated networks, such as 10.0.0.0/8 or 2001:db8::/32'
+  return z.string().transform((text, context): readonly Network[] => {
+    if (text.trim() === '') return []
+    const networks = text.split(',').map((part) => networkOf(part.trim()))
+    if (networks.every((network) => network !== undefined)) return networks
+    context.addIssue({ code: 'custom', message: expected })
+    return z.NEVER
+  })
+}
+
 /** true, 1, yes, on, or false, 0, no, off, ignoring case. */
 export function onOrOff() {
   return z.union([z.boolean(), z.string()]).transform((value, context) => {
@@ -192,7 +205,8 @@ export function settingRows(schema: SettingsSchema): SettingRow[] {
  */
 export function shownDefault(row: SettingRow): string | undefined {
   if (row.defaultAbout !== undefined) return row.defaultAbout
-  return row.default === undefined || row.default === '' || typeof row.default === 'boolean'
+  const isEmptyList = Array.isArray(row.default) && row.default.length === 0
+  return row.default === undefined || row.default === '' || isEmptyList || typeof row.default === 'boolean'
     ? undefined
     : `${row.default}`
 }

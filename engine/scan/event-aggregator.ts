@@ -5,9 +5,11 @@ import {
   BIN_8,
   EVENT_ARRAY,
   EVENT_ARRAY_BLOCKED,
+  EVENT_ARRAY_FULL,
   ID_BYTES,
   ID_OFFSET,
   numberEnd,
+  OptionalColumns,
   stringBytes,
   stringStart,
   wholeNumber,
@@ -49,6 +51,7 @@ export interface AggregatedDay {
 
 export class EventAggregator {
   #matcher: Matcher | undefined
+  readonly #optional = new OptionalColumns()
   readonly #names = new NameTable()
   /** By name number: rule, platform number, last day, and the row of that day. */
   readonly #rules: (Rule | undefined)[] = []
@@ -157,7 +160,7 @@ export class EventAggregator {
     if (nameHeader + 1 >= end) return this.#countDamaged()
     const columns = view.getUint8(start)
     const isCommon =
-      (columns === EVENT_ARRAY || columns === EVENT_ARRAY_BLOCKED) &&
+      (columns === EVENT_ARRAY || columns === EVENT_ARRAY_BLOCKED || columns === EVENT_ARRAY_FULL) &&
       view.getUint8(start + 1) === BIN_8 &&
       view.getUint8(start + 2) === ID_BYTES
     if (!isCommon) return this.#countDamaged()
@@ -171,8 +174,8 @@ export class EventAggregator {
     const spanAt = numberEnd(view, firstAt, end)
     const countAt = spanAt < 0 ? NONE : numberEnd(view, spanAt, end)
     const countEnd = countAt < 0 ? NONE : numberEnd(view, countAt, end)
-    const isBlocked = columns === EVENT_ARRAY_BLOCKED
-    const eventEnd = countEnd < 0 || !isBlocked ? countEnd : numberEnd(view, countEnd, end)
+    const hasOptional = columns !== EVENT_ARRAY
+    const eventEnd = countEnd < 0 || !hasOptional ? countEnd : this.#optional.find(view, columns, countEnd, end)
     const method = view.getUint8(clientEnd)
     if (eventEnd !== end || method >= METHOD_COUNT) return this.#countDamaged()
 
@@ -209,7 +212,7 @@ export class EventAggregator {
     }
     if (firstSeenMs < (this.#firstSeenMs[cell] ?? 0)) this.#firstSeenMs[cell] = firstSeenMs
     if (lastSeenMs > (this.#lastSeenMs[cell] ?? 0)) this.#lastSeenMs[cell] = lastSeenMs
-    if (isBlocked) this.#blocked[cell] = (this.#blocked[cell] ?? 0) + wholeNumber(view, countEnd)
+    if (hasOptional) this.#blocked[cell] = (this.#blocked[cell] ?? 0) + wholeNumber(view, countEnd)
     const column = cell * METHOD_COUNT + method
     this.#byMethod[column] = (this.#byMethod[column] ?? 0) + count
     this.#clients[cell]?.add(hashClient(view, clientAt, clientEnd))

@@ -13,6 +13,7 @@ import { ConsoleWriter } from '../../console/writer.ts'
 import { claimPort, type HttpImplementation } from '../../engine/http/listen.ts'
 import type { BodyPace } from '../../engine/http/port.ts'
 import type { Logger } from '../../engine/process/log.ts'
+import { type Network, networkOf } from '../../engine/process/network.ts'
 import { secretsKeyFile } from '../../engine/process/secrets-key.ts'
 import { runScan } from '../../engine/scan/scan-runner.ts'
 import { newUuid } from '../../engine/store/keys.ts'
@@ -45,11 +46,16 @@ export interface ConsoleOptions {
   readonly trials?: Partial<TrialOptions>
   readonly log?: Logger
   readonly counters?: ConsoleCounters
+  /** Networks of identity providers, in addition to public ones; loopback if absent. */
+  readonly outboundNetworks?: readonly Network[]
   /** The test stores what no program would write. */
   readonly unchecked?: boolean
   /** The time at which the clock starts; NOON if absent. */
   readonly startMs?: number
 }
+
+/** Where the providers of tests are. */
+export const LOOPBACK: readonly Network[] = [networkOf('127.0.0.0/8') as Network]
 
 /**
  * The console over TLS, on a store of its own with one organization; changes are made in the test's
@@ -76,6 +82,7 @@ export async function serveConsole(
       {
         origin: ownOrigin ?? '',
         keyFile: secretsKeyFile('', opened.directory),
+        outboundNetworks: options.outboundNetworks ?? LOOPBACK,
         trials: { log, ...options.trials },
         ...(options.counters && { counters: options.counters }),
       },

@@ -3,12 +3,18 @@ import { createServer, type RequestListener } from 'node:http'
 import { createServer as createTlsServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import t from 'tap'
-import { ProviderHttp } from '../../../console/sign-in/provider-http.ts'
+import type { ProviderRequestResult } from '../../../console/metrics.ts'
+import { ProviderHttp, type ProviderHttpOptions } from '../../../console/sign-in/provider-http.ts'
 import { provideCertificate } from '../../../engine/http/certificate.ts'
 import { deferred } from '../../../engine/process/deferred.ts'
 import { connectProxy } from '../../support/connect-proxy.ts'
+import { LOOPBACK } from '../../support/console.ts'
 
 const GET = { method: 'GET', headers: {}, body: undefined, redirect: 'manual' } as const
+
+function providerHttp(options: Partial<ProviderHttpOptions> = {}): ProviderHttp {
+  return new ProviderHttp({ allowed: LOOPBACK, ...options })
+}
 
 async function listen(t: { teardown(work: () => unknown): void }, answer: RequestListener): Promise<string> {
   const server = createServer(answer)
@@ -26,7 +32,7 @@ t.test('a response is read with its status and type; a redirect is not followed'
     else if (request.url === '/none') response.writeHead(204).end()
     else response.writeHead(200, { 'content-type': 'application/json' }).end('{"a":1}')
   })
-  const fetch = new ProviderHttp().fetchFor('acme')
+  const fetch = providerHttp().fetchFor('acme')
   const response = await fetch(`${url}/`, GET)
   t.equal(response.headers.get('content-type'), 'application/json')
   t.same(await response.json(), { a: 1 })
@@ -39,7 +45,7 @@ t.test('a form is sent', async (t) => {
     request.pipe(response)
   })
   const body = new URLSearchParams({ code: 'a b' })
-  const response = await new ProviderHttp().fetchFor('acme')(url, { ...GET, method: 'POST', body })
+  const response = await providerHttp().fetchFor('acme')(url, { ...GET, method: 'POST', body })
   t.equal(await response.text(), 'code=a+b')
 })
 
@@ -49,10 +55,10 @@ t.test('a response that is too long, or has no end, fails', async (t) => {
     else if (request.url === '/fits') response.end('x'.repeat(256 * 1024))
     else response.write('x')
   })
-  const fetch = new ProviderHttp().fetchFor('acme')
+  const fetch = providerHttp().fetchFor('acme')
   await t.rejects(fetch(`${url}/long?secret`, GET), { message: `${url}/long: the response is longer than 256 KiB` })
   t.equal((await (await fetch(`${url}/fits`, GET)).text()).length, 256 * 1024)
-  const impatient = new ProviderHttp(500).fetchFor('acme')
+  const impatient = providerHttp({ requestMs: 500 }).fetchFor('acme')
   await t.rejects(impatient(`${url}/endless`, GET), { message: `${url}/endless: no answer within 0.5 seconds` })
 })
 
@@ -65,7 +71,7 @@ t.test('an organization has four requests at once, and all organizations 32', as
     if (waiting.length === 32) all.resolve()
     if (waiting.length === 33) next.resolve()
   })
-  const http = new ProviderHttp()
+  const http = providerHttp()
   const requests = Array.from({ length: 32 }, (_, at) => http.fetchFor(`organization ${at >> 2}`)(url, GET))
   await t.rejects(http.fetchFor('organization 0')(url, GET), /Too many people sign in/)
   await t.rejects(http.fetchFor('another')(url, GET), /Too many people sign in/)
@@ -79,7 +85,7 @@ t.test('an organization has four requests at once, and all organizations 32', as
 })
 
 t.test('plain HTTP only reaches this machine; failures of the connection are named', async (t) => {
-  const fetch = new ProviderHttp().fetchFor('acme')
+  const fetch = providerHttp().fetchFor('acme')
   await t.rejects(fetch('http://192.0.2.1/token', GET), {
     message: 'http://192.0.2.1/token is plain HTTP; expected https',
   })
@@ -100,10 +106,58 @@ t.test('certificates are checked, and the proxy of the environment is used', asy
     server.closeAllConnections()
   })
   const { port } = server.address() as AddressInfo
-  const fetch = new ProviderHttp().fetchFor('acme')
+  const fetch = providerHttp().fetchFor('acme')
   const untrusted = /the certificate is not trusted \(DEPTH_ZERO_SELF_SIGNED_CERT\)\. NODE_EXTRA_CA_CERTS/
   await t.rejects(fetch(`https://localhost:${port}/`, GET), untrusted)
   const proxy = await connectProxy(t)
   await t.rejects(fetch(`https://login.example:${port}/`, GET), untrusted)
   t.same(proxy.asked, [`login.example:${port}`])
+})
+
+t.test('no request goes to this machine, a private network or a redirect, unless the operator allows it', async (t) => {
+  let requests = 0
+  const url = await listen(t, (_, response) => {
+    requests++
+    response.writeHead(302, { location: 'http://127.0.0.1:1/metrics' }).end()
+  })
+  const { port } = new URL(url)
+  const fetch = providerHttp({ allowed: [] }).fetchFor('acme')
+  for (const host of ['localhost', '127.0.0.1', '127.1', '0x7f.1', '2130706433', '[::1]']) {
+    await t.rejects(fetch(`http://${host}:${port}/metrics`, GET), {
+      name: 'ProviderError',
+      message: /is on this machine or in a private network, .* --outbound-networks$/,
+    })
+  }
+  for (const host of ['10.0.0.1', '169.254.169.254', '[fd00:ec2::254]', '[::ffff:127.0.0.1]', '0.0.0.0', 'localhost']) {
+    await t.rejects(fetch(`https://${host}:${port}/`, GET), /is on this machine or in a private network/, host)
+  }
+  t.equal(requests, 0)
+  t.equal((await providerHttp().fetchFor('acme')(url, GET)).status, 302)
+  t.equal(requests, 1)
+})
+
+t.test('an address of a private network is refused before the proxy is asked', async (t) => {
+  const proxy = await connectProxy(t)
+  const fetch = providerHttp({ allowed: [] }).fetchFor('acme')
+  await t.rejects(fetch('https://169.254.169.254/latest', GET), /is on this machine or in a private network/)
+  await t.rejects(fetch('https://[::ffff:10.0.0.1]/', GET), /is on this machine or in a private network/)
+  t.same(proxy.asked, [])
+})
+
+t.test('requests are counted by result', async (t) => {
+  const counted: ProviderRequestResult[] = []
+  const url = await listen(t, (request, response) => {
+    if (request.url === '/endless') response.write('x')
+    else response.writeHead(Number(request.url?.slice(1))).end()
+  })
+  const note = (result: ProviderRequestResult): void => void counted.push(result)
+  const fetch = providerHttp({ note }).fetchFor('acme')
+  await fetch(`${url}/200`, GET)
+  await fetch(`${url}/401`, GET)
+  await fetch(`${url}/503`, GET)
+  await t.rejects(fetch('https://10.0.0.1/', GET))
+  await t.rejects(fetch('http://127.0.0.1:1/', GET))
+  await t.rejects(fetch('http://login.example/', GET))
+  await t.rejects(providerHttp({ note, requestMs: 300 }).fetchFor('acme')(`${url}/endless`, GET))
+  t.same(counted, ['answered', 'answered', 'server_error', 'refused', 'failed', 'failed', 'timed_out'])
 })

@@ -2,20 +2,36 @@ import t from 'tap'
 import { coverageReportToJson } from '../../../engine/event/coverage-report.ts'
 import {
   batchFromJson,
+  EVENT_BYTES_MAX,
   type Event,
   eventFromJson,
   eventId,
   eventIdParts,
   eventToJson,
+  isUserName,
   METHODS,
   packBatch,
   packEvent,
+  USER_BYTES_MAX,
   unpackBatch,
   unpackEvent,
   unpackValue,
 } from '../../../engine/event/event.ts'
 import { report } from '../../support/coverage.ts'
 import fc from '../../support/property.ts'
+
+/** Any of the columns that only events of logs have. */
+const anyOptional: fc.Arbitrary<Pick<Event, 'user' | 'bytesSent' | 'bytesReceived'>> = fc.record(
+  {
+    user: fc.oneof(
+      fc.constantFrom('jdoe', 'CORP\\jdoe', 'CN=Jane Doe,DC=example', '山田', 'u'.repeat(USER_BYTES_MAX)),
+      fc.string({ unit: 'grapheme', minLength: 1, maxLength: USER_BYTES_MAX }).filter(isUserName),
+    ),
+    bytesSent: fc.integer({ min: 1, max: EVENT_BYTES_MAX }),
+    bytesReceived: fc.integer({ min: 1, max: EVENT_BYTES_MAX }),
+  },
+  { requiredKeys: [] },
+)
 
 const anyEvent: fc.Arbitrary<Event> = fc
   .record({
@@ -28,13 +44,15 @@ const anyEvent: fc.Arbitrary<Event> = fc
     span: fc.integer({ min: 0, max: 1e9 }),
     count: fc.integer({ min: 1, max: 0xffff_ffff }),
     blocked: fc.oneof(fc.constant(0), fc.nat(0xffff_ffff)),
+    optional: anyOptional,
   })
-  .map(({ instance, sequence, firstSeenMs, span, blocked, ...rest }) => ({
+  .map(({ instance, sequence, firstSeenMs, span, blocked, optional, ...rest }) => ({
     ...rest,
     id: eventId(instance.toString(16).padStart(16, '0'), sequence),
     firstSeenMs,
     lastSeenMs: firstSeenMs + span,
     ...(blocked === 0 ? {} : { blocked: Math.min(blocked, rest.count) }),
+    ...optional,
   }))
 
 const good: Event = {
@@ -101,9 +119,25 @@ const WRONG = [
   { field: 'blocked', value: 0.5, found: /^blocked/ },
   { field: 'blocked', value: 4, found: /^blocked/ },
   { field: 'blocked', value: '1', found: /^blocked/ },
+  { field: 'user', value: 7, found: /^user: expected text of at most 128 bytes of UTF-8 without control characters$/ },
+  { field: 'user', value: 'u'.repeat(USER_BYTES_MAX + 1), found: /^user: [^u]/ },
+  { field: 'user', value: 'ü'.repeat(USER_BYTES_MAX / 2 + 1), found: /^user/ },
+  { field: 'user', value: 'j\ndoe', found: /^user: .{1,90}$/ },
+  { field: 'user', value: 'j\x00doe', found: /^user/ },
+  { field: 'user', value: 'j\x85doe', found: /^user/ },
+  { field: 'user', value: 'a\u202eeod', found: /^user/ },
+  { field: 'user', value: 'a\u2028b', found: /^user/ },
+  { field: 'user', value: 'j\ufffddoe', found: /^user/ },
+  { field: 'user', value: 'j\ud800doe', found: /^user/ },
+  { field: 'bytes_sent', value: -1, found: /^bytes_sent: expected a whole number from 0 to 2\^50, found -1$/ },
+  { field: 'bytes_sent', value: 2 ** 50 + 1, found: /^bytes_sent/ },
+  { field: 'bytes_sent', value: 0.5, found: /^bytes_sent/ },
+  { field: 'bytes_received', value: '1', found: /^bytes_received: expected .*found "1"$/ },
 ]
+/** In printable ASCII, because a line separator would end the line of the test's result. */
+const escaped = (text: string): string => text.replace(/[^ -~]/g, (char) => `\\u${char.charCodeAt(0).toString(16)}`)
 for (const { field, value, found } of WRONG) {
-  t.test(`rejected: ${field} is ${String(value).slice(0, 30)}`, async (t) => {
+  t.test(`rejected: ${field} is ${escaped(String(value)).slice(0, 30)}`, async (t) => {
     t.match(eventFromJson({ ...eventToJson(good), [field]: value }), found)
   })
 }
@@ -125,6 +159,29 @@ t.test('blocked matches are encoded only if there are any, so that other encodin
   t.notOk('blocked' in eventToJson({ ...good, blocked: 0 }))
   t.match(eventToJson({ ...good, blocked: 3 }), { blocked: 3 })
   t.strictSame(eventFromJson({ ...eventToJson(good), blocked: 0 }), good)
+})
+
+t.test('a user and byte counts are encoded only if there are any, and an event without them as before', async (t) => {
+  const empty = { user: '', bytesSent: 0, bytesReceived: 0 }
+  t.same(packEvent({ ...good, ...empty }), packEvent(good))
+  t.same(packEvent({ ...good, ...empty, blocked: 3 }), packEvent({ ...good, blocked: 3 }))
+  t.same(eventToJson({ ...good, ...empty }), eventToJson(good))
+  for (const more of [{ user: 'jdoe' }, { bytesSent: 1 }, { bytesReceived: 2 ** 50 }, { user: 'jdoe', blocked: 2 }]) {
+    const event = { ...good, ...more }
+    t.equal(packEvent(event)[0], 0x9b)
+    t.strictSame(unpackEvent(packEvent(event)), event)
+    t.strictSame(eventFromJson(eventToJson(event)), event)
+  }
+  t.strictSame(eventFromJson({ ...eventToJson(good), user: '', bytes_sent: 0, bytes_received: null }), good)
+  t.match(eventToJson({ ...good, user: 'CORP\\jdoe', bytesSent: 5, bytesReceived: 7 }), {
+    user: 'CORP\\jdoe',
+    bytes_sent: 5,
+    bytes_received: 7,
+  })
+})
+
+t.test('the error of a wrong user does not contain the name', async (t) => {
+  t.notMatch(eventFromJson({ ...eventToJson(good), user: 'jane\tdoe' }), /jane/)
 })
 
 t.test('an invalid event or batch is rejected with one line', async (t) => {

@@ -56,13 +56,21 @@ const anyEvent: fc.Arbitrary<Event> = fc
     span: fc.constantFrom(0, 1, 127, 128, 300, 301, 70_000, 2 ** 32),
     count: fc.constantFrom(1, 127, 128, 65_536, 0xffff_ffff),
     blocked: fc.constantFrom(0, 0, 1),
+    optional: fc.constantFrom(
+      {},
+      {},
+      { user: 'jdoe' },
+      { user: 'é'.repeat(64), bytesSent: 1 },
+      { bytesReceived: 2 ** 50 },
+    ),
   })
-  .map(({ instance, sequence, firstSeenMs, span, blocked, ...rest }) => ({
+  .map(({ instance, sequence, firstSeenMs, span, blocked, optional, ...rest }) => ({
     ...rest,
     id: eventId(instance, sequence),
     firstSeenMs,
     lastSeenMs: firstSeenMs + span,
     ...(blocked === 0 ? {} : { blocked }),
+    ...optional,
   }))
 
 const anyReport = fc.option(fc.constantFrom(report(), report({ counters: { packets: 2 ** 50 } })), { nil: undefined })
@@ -124,7 +132,14 @@ t.test('the reader returns what unpacking returns', async () => {
 
 t.test('good events are stored with their original bytes', async (t) => {
   const sender = new Sender()
-  const events = Array.from({ length: 40 }, (_, index) => sender.event('claude.ai', NOON, { blocked: index % 2 }))
+  const events = Array.from({ length: 40 }, (_, index) =>
+    sender.event('claude.ai', NOON, {
+      blocked: index % 2,
+      user: index % 3 === 0 ? 'jane doe' : '',
+      bytesSent: index % 4 === 0 ? 2 ** 50 : 0,
+      bytesReceived: index % 5,
+    }),
+  )
   const bytes = packBatch(events)
   const read = reader.read(bytes, EVENTS_MAX, NOON)
   t.ok(typeof read !== 'string' && read.events.bytes === bytes)
@@ -155,7 +170,11 @@ t.test(
   'the reader and unpacking agree on batches truncated at each byte, and after another batch in memory',
   async () => {
     const sender = new Sender()
-    const events = [sender.event('claude.ai', NOON), sender.event('claude.ai', NOON, { blocked: 1 })]
+    const events = [
+      sender.event('claude.ai', NOON),
+      sender.event('claude.ai', NOON, { blocked: 1 }),
+      sender.event('claude.ai', NOON, { user: 'CORP\\jdoe', bytesSent: 70_000, bytesReceived: 2 ** 40 }),
+    ]
     const build = packBatch(events, report())
     for (let at = 0; at <= build.length; at++) sameAsReference(Buffer.concat([build, build]).subarray(0, at))
     for (let at = 0; at <= build.length; at++)
@@ -181,6 +200,8 @@ const COLUMNS: readonly Buffer[] = [
   hex('cd 012c'),
   hex('03'),
 ]
+/** Blocked, user, bytes sent and bytes received. */
+const OPTIONAL: readonly Buffer[] = [hex('00'), text('jdoe'), hex('05'), hex('00')]
 
 const UNCOMMON: readonly { name: string; column: number; bytes: Buffer; good: boolean }[] = [
   {
@@ -238,11 +259,30 @@ const UNCOMMON: readonly { name: string; column: number; bytes: Buffer; good: bo
   { name: 'blocked, all of them', column: 7, bytes: hex('03'), good: true },
   { name: 'blocked is nil', column: 7, bytes: hex('c0'), good: false },
   { name: 'a map', column: 7, bytes: hex('81 a1 61 01'), good: false },
+  { name: 'a user with a length of 8 bits', column: 8, bytes: hex('d9 04 6a646f65'), good: true },
+  { name: 'a user with a length of 16 bits', column: 8, bytes: hex('da 0004 6a646f65'), good: true },
+  { name: 'an empty user', column: 8, bytes: hex('a0'), good: true },
+  { name: 'a user in UTF-8', column: 8, bytes: text('Jürgen 山田'), good: true },
+  { name: 'a user of 128 bytes', column: 8, bytes: text('u'.repeat(128)), good: true },
+  { name: 'a user of 129 bytes', column: 8, bytes: text('u'.repeat(129)), good: false },
+  { name: 'a user that is not UTF-8', column: 8, bytes: hex('a4 6aff6f65'), good: false },
+  { name: 'a user with a line feed', column: 8, bytes: text('j\ndoe'), good: false },
+  { name: 'a user with DEL', column: 8, bytes: text('j\x7fdoe'), good: false },
+  { name: 'a user as bytes', column: 8, bytes: hex('c4 04 6a646f65'), good: false },
+  { name: 'a user that is nil', column: 8, bytes: hex('c0'), good: false },
+  { name: 'a user that is a number', column: 8, bytes: hex('05'), good: false },
+  { name: 'bytes sent as u64', column: 9, bytes: hex('cf 0000000000000005'), good: false },
+  { name: '2^50 bytes sent', column: 9, bytes: hex('cb 4310000000000000'), good: true },
+  { name: 'more than 2^50 bytes sent', column: 9, bytes: hex('cb 4310000000000001'), good: false },
+  { name: 'half a byte sent', column: 9, bytes: hex('cb 3fe0000000000000'), good: false },
+  { name: 'a negative number of bytes sent', column: 9, bytes: hex('ff'), good: false },
+  { name: 'bytes received as float of 32 bits', column: 10, bytes: hex('ca 447a0000'), good: true },
+  { name: 'bytes received as text', column: 10, bytes: text('5'), good: false },
 ]
 
 for (const { name, column, bytes, good } of UNCOMMON) {
   t.test(`${good ? 'taken' : 'rejected'}: ${name}`, async (t) => {
-    const columns = [...COLUMNS]
+    const columns = column > 7 ? [...COLUMNS, ...OPTIONAL] : [...COLUMNS]
     columns[column] = bytes
     const event = Buffer.concat([Buffer.from([0x90 + columns.length]), ...columns])
     const neighbor = packEvent(common)
@@ -252,6 +292,29 @@ for (const { name, column, bytes, good } of UNCOMMON) {
     t.match(read, good ? { rejected: [], events: { count: 3 } } : { rejected: [{ index: 1 }], events: { count: 2 } })
   })
 }
+
+t.test('an event may end after any optional column, and is stored without columns that say nothing', async (t) => {
+  const plain = packEvent(common)
+  for (const [optional, stored] of [
+    [[hex('00'), text('')], plain],
+    [[hex('00'), text(''), hex('00')], plain],
+    [[hex('00'), text(''), hex('00'), hex('00')], plain],
+    [[hex('02'), text(''), hex('00'), hex('00')], packEvent({ ...common, blocked: 2 })],
+    [[hex('00'), text('jdoe')], packEvent({ ...common, user: 'jdoe' })],
+    [[hex('00'), text(''), hex('05')], packEvent({ ...common, bytesSent: 5 })],
+  ] as const) {
+    const columns = [...COLUMNS, ...optional]
+    const batch = Buffer.concat([hex('92 01 91'), Buffer.from([0x90 + columns.length]), ...columns])
+    sameAsReference(batch)
+    const read = reader.read(batch, EVENTS_MAX, NOON)
+    if (typeof read === 'string') throw new Error(read)
+    const { bytes, starts, ends } = read.events
+    t.same(Buffer.from(bytes.subarray(starts[0], ends[0])), stored)
+  }
+  const tooMany = Buffer.concat([hex('92 01 91 9c'), ...COLUMNS, ...OPTIONAL, hex('00')])
+  sameAsReference(tooMany)
+  t.match(reader.read(tooMany, EVENTS_MAX, NOON), { rejected: [{ error: 'expected an array of 7 to 11, found 12' }] })
+})
 
 t.test("msgpackr's own extensions, which span events of a batch, are handled", async () => {
   // One event defines a record, and the next event uses it.

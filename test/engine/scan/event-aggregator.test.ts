@@ -111,15 +111,22 @@ const anyEvent = fc
     spanMs: fc.constantFrom(0, 1, 200, 70_000, DAY_MS),
     count: fc.constantFrom(1, 127, 128, 255, 256, 65_536, 0xffff_ffff),
     share: fc.constantFrom(0, 0, 0.5, 1),
+    optional: fc.constantFrom(
+      {},
+      { user: 'CN=Jürgen' },
+      { bytesSent: 2 ** 50 },
+      { user: 'jdoe', bytesReceived: 70_000 },
+    ),
     known: fc.integer({ min: 0, max: 9 }),
   })
-  .map(({ rule, host, client, method, ageMs, spanMs, count, share, known }): Event => {
+  .map(({ rule, host, client, method, ageMs, spanMs, count, share, optional, known }): Event => {
     const lastSeenMs = NOON - ageMs
     const blocked = Math.floor(count * share)
     return {
       ...new Sender().event(known === 0 ? 'left-the-registry.example' : host + RULES[rule]?.domain, NOON),
       ...{ client, method, firstSeenMs: lastSeenMs - spanMs, lastSeenMs, count },
       ...(blocked > 0 ? { blocked } : {}),
+      ...optional,
     }
   })
 
@@ -152,6 +159,7 @@ t.test('events removed from the queue are not counted again', async (t) => {
 
 t.test('invalid events, and chunks with a wrong checksum, are counted and skipped', async (t) => {
   const good = packEvent(new Sender().event('claude.ai', NOON))
+  const full = packEvent(new Sender().event('claude.ai', NOON, { user: 'jdoe', bytesSent: 5 }))
   for (const [name, bytes] of [
     ['empty', Buffer.alloc(0)],
     ['one byte', Buffer.from([0x97])],
@@ -159,6 +167,9 @@ t.test('invalid events, and chunks with a wrong checksum, are counted and skippe
     ['cut', good.subarray(0, good.length - 1)],
     ['cut in the name', good.subarray(0, 24)],
     ['too long', Buffer.concat([good, Buffer.from([1])])],
+    ['cut in the user', full.subarray(0, full.length - 4)],
+    ['with a user and too long', Buffer.concat([full, Buffer.from([1])])],
+    ['a user longer than the event', Buffer.from(full).fill(0xbf, full.length - 7, full.length - 6)],
     ['a method that is none', Buffer.from(good).fill(9, good.length - 12, good.length - 11)],
   ] as const) {
     aggregator.clear(matcher)
@@ -170,7 +181,7 @@ t.test('invalid events, and chunks with a wrong checksum, are counted and skippe
   t.equal(aggregator.damaged, 7)
   fc.assert(
     fc.property(fc.uint8Array({ maxLength: 80 }), fc.nat(80), (noise, at) => {
-      const bytes = Buffer.from(good)
+      const bytes = Buffer.from(at % 2 === 0 ? good : full)
       bytes.set(noise.subarray(0, Math.max(0, bytes.length - at)), Math.min(at, bytes.length))
       aggregator.clear(matcher)
       aggregator.addChunk(chunkOf([bytes, noise]))
