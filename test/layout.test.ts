@@ -51,6 +51,7 @@ const ORDER: readonly (readonly string[])[] = [
   ['engine/event', 'engine/lmdb', 'engine/http'],
   ['engine/store'],
   ['engine/ingest', 'engine/scan', 'engine/assess'],
+  ['engine/export'],
   ['engine/check'],
   ['engine/admin'],
   ['dry-run/limits.ts'],
