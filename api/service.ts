@@ -44,12 +44,12 @@ import type { ListenAddress } from '../engine/process/settings.ts'
 import { within } from '../engine/process/shutdown.ts'
 import { scanRows } from '../engine/scan/metrics.ts'
 import { SCANS } from '../engine/scan/scan-now.ts'
-import { ScanThread } from '../engine/scan/scan-thread.ts'
 import { ScanSchedule } from '../engine/scan/schedule.ts'
 import { DailyRetention } from '../engine/store/daily-retention.ts'
 import { SERVICE_WIDE } from '../engine/store/own-platforms.ts'
 import { RegistryInForce } from '../engine/store/registry-in-force.ts'
 import { Store } from '../engine/store/store.ts'
+import { BackgroundThread } from './background-thread.ts'
 import { changedSettings, type ServiceSettings } from './config.ts'
 import { apiRows } from './counters.ts'
 import { Health } from './health.ts'
@@ -85,6 +85,7 @@ export class Service {
   #settings: ServiceSettings
   readonly #log: Logger
   readonly #store: Store
+  readonly #background: BackgroundThread
   readonly #schedule: ScanSchedule
   readonly #acceptor: EventAcceptor
   readonly #batches: BatchCounters = { batches: 0, unauthorized: 0, malformed: 0, overloaded: 0 }
@@ -128,10 +129,10 @@ export class Service {
     log.info({ platforms: platforms.length, domains: rules.length }, 'registry loaded')
     this.#accounting = new IngestAccounting(this.#store, log)
     this.#keyUses = new KeyUseWriter(this.#store, log)
-    const scans = new ScanThread({ dataDirectory: settings.dataDir }, (error) =>
-      log.error({ err: error }, 'the thread of the scans ended'),
-    )
-    this.#schedule = new ScanSchedule(this.#store, this.#registry, systemClock, log, scans)
+    const { dataDir: dataDirectory } = settings
+    const keyFile = secretsKeyFile(settings.secretsKeyFile, dataDirectory)
+    this.#background = new BackgroundThread({ dataDirectory, secretsKeyFile: keyFile }, log)
+    this.#schedule = new ScanSchedule(this.#store, this.#registry, systemClock, log, this.#background)
     this.#acceptor = new EventAcceptor(this.#store, systemClock, log, (organizationId) =>
       this.#schedule.noteBuffered(organizationId),
     )
@@ -163,6 +164,10 @@ export class Service {
     const metricsPort = await this.#startLocal()
     this.#accounting.start()
     this.#schedule.start()
+    this.#background.startAlerts(
+      () => this.#store.organizations.ids().length > 0,
+      () => this.#settings,
+    )
     this.#health.start()
     this.#retention.start()
     if (certificate !== undefined) {
@@ -319,7 +324,8 @@ export class Service {
       return undefined
     })
     const ingest = ingestRows(this.#acceptor, this.#batches, this.#accounting, syslog)
-    return [...ingest, ...scanRows(this.#schedule), ...this.#apiRows(), ...(this.#console?.metricRows() ?? [])]
+    const background = [...scanRows(this.#schedule), ...this.#background.metricRows()]
+    return [...ingest, ...background, ...this.#apiRows(), ...(this.#console?.metricRows() ?? [])]
   }
 
   #apiRows(): MetricRow[] {

@@ -70,6 +70,15 @@ export const ACTIONS = {
   'assessment.remove': 'admin',
   'recommendation.status': 'member',
   'recommendation.owner': 'member',
+  'alert.read': 'member',
+  'alert-channel.add': 'admin',
+  'alert-channel.remove': 'admin',
+  'alert-channel.test': 'admin',
+  'alert-rule.set': 'admin',
+  'alert-rule.mute': 'admin',
+  'alert-rule.unmute': 'admin',
+  'alert.retry': 'admin',
+  'alert.discard': 'admin',
 } as const satisfies Record<string, Role | 'operator'>
 export type Action = keyof typeof ACTIONS
 
@@ -88,6 +97,8 @@ export const REMOVALS: ReadonlySet<Action> = new Set<Action>([
   'registry.remove',
   'registry.remove-service-wide',
   'scan.request',
+  'alert-channel.remove',
+  'alert.discard',
   'ingest.file',
   'retention.apply',
 ])

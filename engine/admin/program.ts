@@ -1,5 +1,6 @@
 import type { Command } from 'commander'
 import { createProgram, withHelpCommand } from '../process/program.ts'
+import { addAlertCommands } from './commands/alert.ts'
 import { addApprovalCommands } from './commands/approval.ts'
 import { addAssessmentCommands } from './commands/assessment.ts'
 import { addAuditCommands } from './commands/audit.ts'
@@ -44,6 +45,7 @@ export function adminProgram(write?: (text: string) => void): Command {
   addApprovalCommands(program)
   addAssessmentCommands(program)
   addRecommendationCommands(program)
+  addAlertCommands(program)
   addRegistryCommands(program)
   addAuditCommands(program)
   addVerifyCommand(program)

@@ -19,6 +19,8 @@ export interface Condition {
   readonly period?: string
   /** Only remembered if it was reported: it is too weak to be reported itself. */
   readonly isWeak?: boolean
+  /** Counts as reported without an alert, because another rule reports it. */
+  readonly isCovered?: boolean
 }
 
 /** What conditions are computed from. */
@@ -28,6 +30,7 @@ export interface ConditionInput {
   readonly nowMs: number
   /** The threshold in force of a rule. */
   threshold(rule: AlertRule): number
+  isMuted(rule: AlertRule): boolean
 }
 
 /** Rules that read the same records are evaluated together. */
@@ -49,5 +52,7 @@ export function lineOf(text: string): string {
   const line = text.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]+/gu, ' ').trim()
   if (Buffer.byteLength(line) <= ALERT_TEXT_BYTES_MAX) return line
   // The last character may be incomplete.
-  return Buffer.from(line).toString('utf8', 0, ALERT_TEXT_BYTES_MAX).replace(/\uFFFD$/, '')
+  return Buffer.from(line)
+    .toString('utf8', 0, ALERT_TEXT_BYTES_MAX)
+    .replace(/\uFFFD$/, '')
 }

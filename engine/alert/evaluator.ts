@@ -82,6 +82,7 @@ export class AlertEvaluator {
       organization,
       nowMs,
       threshold: (rule) => ruleInForce(settings, rule).threshold,
+      isMuted: (rule) => ruleInForce(settings, rule).muted,
     }
     const inputs: Record<string, string> = { ...before.inputs }
     const changes: RuleChange[] = []
@@ -118,20 +119,23 @@ export class AlertEvaluator {
     for (const { rule, muted, raised, ended } of changes) {
       for (const hash of ended) alerts.removeReported(organizationId, rule, hash)
       for (const { hash, period } of raised) alerts.putReported(organizationId, rule, hash, { period })
-      if (muted || raised.length === 0) continue
+      const reported = muted ? [] : raised.filter(({ condition }) => condition.isCovered !== true)
+      if (reported.length === 0) continue
       const made = bySeverity(
-        raised.map(({ hash, period, condition: { subject, title, details, severity } }): Alert => ({
-          id: alertId(organizationId, rule, hash, period),
-          organizationId,
-          sequence: 0,
-          rule,
-          severity: severity ?? RULES[rule].severity,
-          createdAtMs: nowMs,
-          title: lineOf(title),
-          subject,
-          details,
-          messages: [],
-        })),
+        reported.map(
+          ({ hash, period, condition: { subject, title, details, severity } }): Alert => ({
+            id: alertId(organizationId, rule, hash, period),
+            organizationId,
+            sequence: 0,
+            rule,
+            severity: severity ?? RULES[rule].severity,
+            createdAtMs: nowMs,
+            title: lineOf(title),
+            subject,
+            details,
+            messages: [],
+          }),
+        ),
       )
       const sent = this.#queue(organization, rule, made, isFirstScan, nowMs)
       const numbered = made.map((alert, at) => ({ ...alert, sequence: ++sequence, messages: sent.of(at) }))

@@ -1,23 +1,20 @@
 import { DAY_MS, isoSeconds } from '../process/clock.ts'
-import type { AlertRule } from '../store/alerts.ts'
 import { type Secret, statusOf } from '../store/secrets.ts'
 import { type Condition, type ConditionInput, lineOf, type RuleGroup } from './condition.ts'
 
-/** API keys, monitoring tokens and approvals that end, and API keys that nobody uses. */
+/** API keys and approvals that end, and API keys that nobody uses. */
 export const EXPIRY_RULES: RuleGroup = {
   name: 'expiry',
-  rules: ['api-key-unused', 'api-key-expiring', 'token-expiring', 'approval-expiring'],
+  rules: ['api-key-unused', 'api-key-expiring', 'approval-expiring'],
   remembered: [],
   fingerprint: () => '',
   conditions(input) {
     const { store, organization, nowMs } = input
     const isActive = (secret: Secret): boolean => statusOf(secret, nowMs) === 'active'
     const keys = store.apiKeys.ofOrganization(organization.id).filter(isActive)
-    const tokens = store.monitoringTokens.ofOrganization(organization.id).filter(isActive)
     return {
       'api-key-unused': keys.flatMap((key) => unusedKey(input, key)),
-      'api-key-expiring': keys.flatMap((key) => expiring(input, 'api-key-expiring', 'API key', key)),
-      'token-expiring': tokens.flatMap((token) => expiring(input, 'token-expiring', 'Monitoring token', token)),
+      'api-key-expiring': keys.flatMap((key) => expiringKey(input, key)),
       'approval-expiring': expiringApprovals(input),
     }
   },
@@ -34,23 +31,25 @@ function unusedKey({ store, nowMs, threshold }: ConditionInput, key: Secret): Co
       subject: { kind: 'api-key', id, name: lineOf(label) },
       period: String(sinceMs),
       title: `API key ${lineOf(label)} was not used for ${days} days`,
-      details: { visible, created_at: isoSeconds(createdAtMs), last_used_at: lastUseMs === 0 ? '' : isoSeconds(lastUseMs) },
+      details: {
+        visible,
+        created_at: isoSeconds(createdAtMs),
+        last_used_at: lastUseMs === 0 ? '' : isoSeconds(lastUseMs),
+      },
     },
   ]
 }
 
-function expiring(
+function expiringKey(
   { nowMs, threshold }: ConditionInput,
-  rule: AlertRule,
-  what: string,
   { id, label, visible, expiresAtMs = 0 }: Secret,
 ): Condition[] {
-  if (expiresAtMs === 0 || expiresAtMs - nowMs > threshold(rule) * DAY_MS) return []
+  if (expiresAtMs === 0 || expiresAtMs - nowMs > threshold('api-key-expiring') * DAY_MS) return []
   return [
     {
-      subject: { kind: what === 'API key' ? 'api-key' : 'token', id, name: lineOf(label) },
+      subject: { kind: 'api-key', id, name: lineOf(label) },
       period: String(expiresAtMs),
-      title: `${what} ${lineOf(label)} expires at ${isoSeconds(expiresAtMs)}`,
+      title: `API key ${lineOf(label)} expires at ${isoSeconds(expiresAtMs)}`,
       details: { visible, expires_at: isoSeconds(expiresAtMs) },
     },
   ]

@@ -1,6 +1,6 @@
 import { isoSeconds } from '../process/clock.ts'
-import { ALERT_SEVERITIES, type Alert, type AlertDetails, type AlertRule, type AlertSeverity } from '../store/alerts.ts'
 import type { AlertChannel } from '../store/alert-channels.ts'
+import { ALERT_SEVERITIES, type Alert, type AlertDetails, type AlertRule, type AlertSeverity } from '../store/alerts.ts'
 import type { Organization } from '../store/organizations.ts'
 import { RULES } from './rules.ts'
 
@@ -81,7 +81,12 @@ function alertJson({ id, title, severity, createdAtMs, subject, details }: Alert
   return { id, title, severity, created_at: isoSeconds(createdAtMs), subject, details }
 }
 
-export function testMessage(organization: Organization, { name }: Pick<AlertChannel, 'name'>, id: string, nowMs: number): AlertMessage {
+export function testMessage(
+  organization: Organization,
+  { name }: Pick<AlertChannel, 'name'>,
+  id: string,
+  nowMs: number,
+): AlertMessage {
   return {
     version: VERSION,
     type: 'test',

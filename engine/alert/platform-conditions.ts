@@ -34,17 +34,17 @@ export const PLATFORM_RULES: RuleGroup = {
   conditions(input) {
     const found = foundPlatforms(input.store, input.organization.id)
     const unapproved = unapprovedPlatforms(input, found)
-    const reported = new Set(unapproved.map(({ subject }) => subject.id))
+    const reported = input.isMuted('unapproved-platform') ? [] : unapproved.map(({ subject }) => subject.id)
+    const covered = new Set(reported)
     return {
       'unapproved-platform': unapproved,
-      'new-platform': found
-        .filter(({ id }) => !reported.has(id))
-        .map((platform) => ({
-          subject: subjectOf(platform),
-          title: `New AI platform: ${platform.platform_name} (${platform.metadata.vendor})`,
-          details: detailsOf(platform),
-          period: platform.id,
-        })),
+      'new-platform': found.map((platform) => ({
+        subject: subjectOf(platform),
+        title: `New AI platform: ${platform.platform_name} (${platform.metadata.vendor})`,
+        details: detailsOf(platform),
+        period: platform.id,
+        isCovered: covered.has(platform.id),
+      })),
       'rejected-platform': rejectedPlatforms(input, found),
       'platform-volume': highVolumes(input, found),
       'coverage-low': lowCoverage(input, found),

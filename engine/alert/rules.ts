@@ -99,12 +99,6 @@ export const RULES: Readonly<Record<AlertRule, RuleDefinition>> = {
     threshold: { byDefault: 14, min: 1, max: 365, unit: 'days', about: 'Time until it expires' },
     plural: 'API keys expire soon',
   },
-  'token-expiring': {
-    about: 'A monitoring token expires within this time; its senders are rejected from then on',
-    severity: 'high',
-    threshold: { byDefault: 14, min: 1, max: 365, unit: 'days', about: 'Time until it expires' },
-    plural: 'monitoring tokens expire soon',
-  },
   'approval-expiring': {
     about: 'The approval of a platform expires within this time',
     severity: 'low',

@@ -1,8 +1,4 @@
-import {
-  ALERT_DEAD_LETTERS_MAX,
-  ALERT_MESSAGES_WAITING_MAX,
-  ALERT_OUTCOMES_MAX,
-} from '../limits.ts'
+import { ALERT_DEAD_LETTERS_MAX, ALERT_MESSAGES_WAITING_MAX, ALERT_OUTCOMES_MAX } from '../limits.ts'
 import type { Environment, Table } from '../lmdb/environment.ts'
 import { DurableQueue } from '../lmdb/queue.ts'
 import { slicesOf } from '../lmdb/queue-chunk.ts'
@@ -267,6 +263,10 @@ export class AlertChannels {
       attempts: 0,
       failure,
     })
+  }
+
+  deadLetterCount(organizationId: string, channelId: string): number {
+    return [...this.#deadLetters.keys(channelKey(organizationId, channelId))].length
   }
 
   /** Oldest first. */

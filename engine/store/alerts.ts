@@ -19,7 +19,6 @@ export const ALERT_RULES = [
   'recommendation-opened',
   'api-key-unused',
   'api-key-expiring',
-  'token-expiring',
   'approval-expiring',
 ] as const
 export type AlertRule = (typeof ALERT_RULES)[number]

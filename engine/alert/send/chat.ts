@@ -40,7 +40,12 @@ export function teamsBody(message: AlertMessage): string {
     block(about, { isSubtle: true, spacing: 'None' }),
     ...list.map((line) => block(line, { spacing: 'Small' })),
   ]
-  const content = { $schema: 'http://adaptivecards.io/schemas/adaptive-card.json', type: 'AdaptiveCard', version: '1.4', body }
+  const content = {
+    $schema: 'http://adaptivecards.io/schemas/adaptive-card.json',
+    type: 'AdaptiveCard',
+    version: '1.4',
+    body,
+  }
   return JSON.stringify({
     type: 'message',
     attachments: [{ contentType: 'application/vnd.microsoft.card.adaptive', contentUrl: null, content }],

@@ -36,7 +36,14 @@ export async function post({ url, ca, fields, body, secrets }: Post, options: Se
   try {
     const to = new URL(url)
     socket = await connected(to, options)
-    const answer = await sent(to, socket, signal, ca, { ...fields, 'user-agent': `posture-service/${options.version}` }, body)
+    const answer = await sent(
+      to,
+      socket,
+      signal,
+      ca,
+      { ...fields, 'user-agent': `posture-service/${options.version}` },
+      body,
+    )
     const text = answerText(await bodyOf(answer), secrets)
     return outcomeOf(answer, text)
   } catch (error) {

@@ -27,8 +27,13 @@ const ANSWER_CHARS_MAX = 200
 
 /** What a receiver said, in one line and without the secrets of the channel. */
 export function answerText(text: string, secrets: readonly string[]): string {
-  const hidden = secrets.filter((secret) => secret !== '').reduce((all, secret) => all.replaceAll(secret, '[secret]'), text)
-  return hidden.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\s]+/gu, ' ').trim().slice(0, ANSWER_CHARS_MAX)
+  const hidden = secrets
+    .filter((secret) => secret !== '')
+    .reduce((all, secret) => all.replaceAll(secret, '[secret]'), text)
+  return hidden
+    .replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\s]+/gu, ' ')
+    .trim()
+    .slice(0, ANSWER_CHARS_MAX)
 }
 
 const CODE_TEXTS: Readonly<Record<string, string>> = {

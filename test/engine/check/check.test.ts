@@ -386,7 +386,7 @@ const ROWS: readonly Row[] = [
     name: 'a missing chunk of events',
     table: 'buffer',
     damage: record(gone),
-    finds: /^buffer of \S+: found no chunk, expected those of 3 events$/,
+    finds: /^buffer of \S+: found no chunk, expected those of 3 entries$/,
   },
   {
     name: 'a missing queue state',
