@@ -184,6 +184,30 @@ export const EVIDENCE_WINDOW_DAYS_MAX = 400
  * events stay in the buffer for the next scan.
  */
 export const EVIDENCE_CELLS_MAX = 16_384
+/**
+ * Clients of one platform and day that are kept: those with the most matches. The matches of the
+ * others are only summed, and the clients are counted as before.
+ */
+export const CLIENTS_PER_DAY_MAX = 1000
+/**
+ * Clients of platforms and days in the events that one scan adds, about 100 bytes of memory each.
+ * The remaining events stay in the buffer for the next scan.
+ */
+export const CLIENT_ROWS_MAX = 262_144
+/**
+ * Bytes of stored client records that one scan merges with new clients, all in memory at once. The
+ * events of further platforms and days stay in the buffer for the next scan.
+ */
+export const CLIENT_BYTES_PER_SCAN_MAX = 64 * 1024 * 1024
+/**
+ * Bytes of the client records of one organization: 1,000 clients of each of 300 platforms on each
+ * of 30 days. Beyond it the records of the oldest days are removed. Counted.
+ */
+export const CLIENT_BYTES_MAX = 256 * 1024 * 1024
+/**
+ * Client records that one transaction removes, each up to 60 pages. The next transaction continues.
+ */
+export const CLIENT_RECORDS_REMOVED_MAX = 1000
 /** Organizations whose scans share a transaction. */
 export const SCANS_PER_TRANSACTION_MAX = 64
 /** Evidence records of such a transaction. A scan with more is written alone. */

@@ -2,6 +2,7 @@ import type { Store } from '../store/store.ts'
 import { checkAccounts } from './accounts.ts'
 import { checkAlerts } from './alerts.ts'
 import { checkAssessed } from './assessed.ts'
+import { checkClients } from './clients.ts'
 import { checkCoverage } from './coverage.ts'
 import { checkDecisions } from './decisions.ts'
 import { checkDiscovery } from './discovery.ts'
@@ -36,6 +37,7 @@ export function checkStore(store: Store, onProgress: OnProgress = () => {}): Sto
     checkSignIn(walk)
     checkIngest(walk)
     checkDiscovery(walk)
+    checkClients(walk)
     checkDecisions(walk)
     checkCoverage(walk)
     checkAssessed(walk)

@@ -1,3 +1,4 @@
+import { NO_CLIENT } from '../event/client.ts'
 import { METHODS, TIME_MS_MAX } from '../event/event.ts'
 import {
   COVERAGE_ORGANIZATIONS_MAX,
@@ -18,7 +19,7 @@ import { FormatDetector, NO_FORMAT } from './formats/detect.ts'
 import { FORMATS } from './formats/formats.ts'
 import { LogLine, Verdict } from './formats/log-line.ts'
 import { LogTime, TimeFound } from './formats/log-time.ts'
-import { type LineMatch, NO_CLIENT } from './match-tally.ts'
+import type { LineMatch } from './match-tally.ts'
 import { OrganizationRate } from './organization-rate.ts'
 import type { Origin } from './origin.ts'
 import { Outcome } from './outcome.ts'

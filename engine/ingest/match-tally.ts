@@ -1,4 +1,5 @@
 import type { Matcher } from '../../registry/match.ts'
+import { NO_CLIENT } from '../event/client.ts'
 
 /** What a message that names a platform says. */
 export interface LineMatch {
@@ -10,12 +11,6 @@ export interface LineMatch {
   /** Matches that the message stands for. */
   readonly count: number
 }
-
-/**
- * The unspecified address (RFC 4291 §2.5.2): the client is unknown, or known by something other
- * than an address.
- */
-export const NO_CLIENT = '::'
 
 export interface PlatformTally {
   readonly platformId: string

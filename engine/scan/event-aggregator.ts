@@ -14,12 +14,14 @@ import {
   stringStart,
   wholeNumber,
 } from '../event/packed-event.ts'
-import { EVIDENCE_CELLS_MAX } from '../limits.ts'
+import { CLIENT_BYTES_PER_SCAN_MAX, EVIDENCE_CELLS_MAX } from '../limits.ts'
 import type { ChunkView } from '../lmdb/queue.ts'
 import { DAY_MS } from '../process/clock.ts'
+import { ClientTable } from './client-table.ts'
 import { domainStrength } from './confidence.ts'
 import { DistinctClients, hashClient } from './distinct-clients.ts'
 import { type Evidence, increase } from './evidence.ts'
+import { mergeClients } from './kept-clients.ts'
 import { NAMES_MAX, NameTable, TABLE_FULL } from './name-table.ts'
 import { UnmatchedCopies } from './unmatched-copies.ts'
 
@@ -27,9 +29,10 @@ import { UnmatchedCopies } from './unmatched-copies.ts'
  * Aggregates buffered events in place: columns are read from the packed bytes of an event, and
  * neither the event nor its name becomes an object.
  *
- *   cell   platform and day: first and last time, blocked, matches by method, clients,
- *          and matches of names without a row by rule
- *   row    name and day: matches. A name caches its rule, and its last day with that day's row.
+ *   cell    platform and day: blocked, matches by method, distinct clients, and matches of names
+ *           without a row by rule
+ *   row     name and day: matches. A name caches its rule, and its last day with that day's row.
+ *   client  client of a cell: see client-table.ts
  *
  * Each name becomes a string once, at the end.
  */
@@ -47,7 +50,12 @@ export interface AggregatedDay {
   readonly day: number
   readonly platformId: string
   readonly addTo: (evidence: Evidence) => void
+  /** The record of the stored and the new clients, see kept-clients.ts. Can be called once. */
+  readonly mergeClients: (stored: Uint8Array | undefined) => Buffer | undefined
 }
+
+/** The bytes of the stored clients of a platform and day. */
+export type StoredClientBytes = (day: number, platformId: string) => number
 
 export class EventAggregator {
   #matcher: Matcher | undefined
@@ -71,11 +79,13 @@ export class EventAggregator {
   #cells = 0
   readonly #dayOfCell = new Int32Array(EVIDENCE_CELLS_MAX)
   readonly #platformOfCell = new Int32Array(EVIDENCE_CELLS_MAX)
-  readonly #firstSeenMs = new Float64Array(EVIDENCE_CELLS_MAX)
-  readonly #lastSeenMs = new Float64Array(EVIDENCE_CELLS_MAX)
   readonly #blocked = new Float64Array(EVIDENCE_CELLS_MAX)
   readonly #byMethod = new Float64Array(EVIDENCE_CELLS_MAX * METHOD_COUNT)
-  readonly #clients: DistinctClients[] = []
+  readonly #distinct: DistinctClients[] = []
+  readonly #clients = new ClientTable()
+  #storedClientBytesOf: StoredClientBytes = () => 0
+  /** Sum over all cells. */
+  #storedClientBytes = 0
   /** By cell and rule: matches of names for which the tables were full. */
   readonly #overflow = new Map<number, Map<Rule, number>>()
 
@@ -93,8 +103,11 @@ export class EventAggregator {
   /**
    * Starts over with the registry of an organization. Events of days before `firstDay` are skipped.
    */
-  clear(matcher: Matcher, firstDay = 0): void {
+  clear(matcher: Matcher, firstDay = 0, storedClientBytesOf: StoredClientBytes = () => 0): void {
     this.#matcher = matcher
+    this.#storedClientBytesOf = storedClientBytesOf
+    this.#storedClientBytes = 0
+    this.#clients.clear()
     this.unmatchedCopies.clear()
     this.#firstDay = firstDay
     this.tooOld = 0
@@ -106,7 +119,7 @@ export class EventAggregator {
     this.#rows = 0
     this.#cellOf.clear()
     this.#cells = 0
-    this.#clients.length = 0
+    this.#distinct.length = 0
     this.#overflow.clear()
     this.added = 0
     this.unmatched = 0
@@ -144,17 +157,23 @@ export class EventAggregator {
   *days(): Generator<AggregatedDay> {
     const rowsOfCell = Array.from({ length: this.#cells }, (): number[] => [])
     for (let row = 0; row < this.#rows; row++) rowsOfCell[this.#cellOfRow[row] ?? 0]?.push(row)
+    const clientsOfCell = Array.from({ length: this.#cells }, (): number[] => [])
+    for (let row = 0; row < this.#clients.count; row++) clientsOfCell[this.#clients.cellOf(row)]?.push(row)
     for (let cell = 0; cell < this.#cells; cell++) {
+      const day = this.#dayOfCell[cell] ?? 0
+      const clients = clientsOfCell[cell] ?? []
       yield {
-        day: this.#dayOfCell[cell] ?? 0,
+        day,
         platformId: this.#platformIds[this.#platformOfCell[cell] ?? 0] ?? '',
-        addTo: (evidence) => this.#addCell(cell, rowsOfCell[cell] ?? [], evidence),
+        addTo: (evidence) => this.#addCell(cell, rowsOfCell[cell] ?? [], clients, evidence),
+        mergeClients: (stored) => mergeClients(this.#clients, cell, clients, day, stored),
       }
     }
   }
 
-  /** Returns false, without processing the event, if there are too many cells. */
+  /** Returns false, without processing the event, if there are too many cells or clients. */
   #add(view: DataView, start: number, end: number): boolean {
+    if (this.#clients.full) return false
     const nameHeader = start + ID_OFFSET + ID_BYTES
     // A string header has one or two bytes.
     if (nameHeader + 1 >= end) return this.#countDamaged()
@@ -210,12 +229,18 @@ export class EventAggregator {
         this.#matchesOfRow[row] = (this.#matchesOfRow[row] ?? 0) + count
       }
     }
-    if (firstSeenMs < (this.#firstSeenMs[cell] ?? 0)) this.#firstSeenMs[cell] = firstSeenMs
-    if (lastSeenMs > (this.#lastSeenMs[cell] ?? 0)) this.#lastSeenMs[cell] = lastSeenMs
     if (hasOptional) this.#blocked[cell] = (this.#blocked[cell] ?? 0) + wholeNumber(view, countEnd)
     const column = cell * METHOD_COUNT + method
     this.#byMethod[column] = (this.#byMethod[column] ?? 0) + count
-    this.#clients[cell]?.add(hashClient(view, clientAt, clientEnd))
+    const hash = hashClient(view, clientAt, clientEnd)
+    const { count: clients } = this.#clients
+    const optional = this.#optional
+    const userStart = hasOptional ? optional.userStart : 0
+    const userEnd = hasOptional ? optional.userEnd : 0
+    const client = this.#clients.rowOf(cell, hash, view, clientAt, clientEnd, userStart, userEnd)
+    if (client === clients) this.#distinct[cell]?.add(hash)
+    this.#clients.add(client, 1 << method, count, firstSeenMs, lastSeenMs)
+    if (hasOptional) this.#clients.addBytes(client, optional.bytesSent(view), optional.bytesReceived(view))
     this.added++
     return true
   }
@@ -274,15 +299,16 @@ export class EventAggregator {
     const known = this.#cellOf.get(key)
     if (known !== undefined) return known
     if (this.#cells === EVIDENCE_CELLS_MAX) return NONE
+    const storedBytes = this.#storedClientBytesOf(day, this.#platformIds[platform] ?? '')
+    if (this.#cells > 0 && this.#storedClientBytes + storedBytes > CLIENT_BYTES_PER_SCAN_MAX) return NONE
+    this.#storedClientBytes += storedBytes
     const cell = this.#cells++
     this.#cellOf.set(key, cell)
     this.#dayOfCell[cell] = day
     this.#platformOfCell[cell] = platform
-    this.#firstSeenMs[cell] = Number.MAX_SAFE_INTEGER
-    this.#lastSeenMs[cell] = 0
     this.#blocked[cell] = 0
     this.#byMethod.fill(0, cell * METHOD_COUNT, (cell + 1) * METHOD_COUNT)
-    this.#clients.push(new DistinctClients())
+    this.#distinct.push(new DistinctClients())
     return cell
   }
 
@@ -295,8 +321,9 @@ export class EventAggregator {
     increase(rules, rule, count)
   }
 
-  #addCell(cell: number, rows: readonly number[], evidence: Evidence): void {
-    evidence.addSpan(this.#firstSeenMs[cell] ?? 0, this.#lastSeenMs[cell] ?? 0)
+  /** `clients` must not be merged yet. */
+  #addCell(cell: number, rows: readonly number[], clients: readonly number[], evidence: Evidence): void {
+    for (const client of clients) evidence.addSpan(this.#clients.firstSeenMs(client), this.#clients.lastSeenMs(client))
     evidence.blocked += this.#blocked[cell] ?? 0
     METHODS.forEach((method, index) => {
       const count = this.#byMethod[cell * METHOD_COUNT + index] ?? 0
@@ -319,7 +346,7 @@ export class EventAggregator {
       addRule(rule, count)
       evidence.otherNames += count
     }
-    const clients = this.#clients[cell]
-    if (clients !== undefined) evidence.clients.merge(clients)
+    const distinct = this.#distinct[cell]
+    if (distinct !== undefined) evidence.clients.merge(distinct)
   }
 }

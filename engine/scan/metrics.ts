@@ -2,7 +2,7 @@ import type { MetricRow } from '../process/metrics.ts'
 import type { ScanSchedule } from './schedule.ts'
 
 /** The Prometheus metrics of the schedule. */
-export function scanRows({ counters, unmatchedWaiting }: ScanSchedule): MetricRow[] {
+export function scanRows({ counters, unmatchedWaiting, clientBytes }: ScanSchedule): MetricRow[] {
   const { completed, failed, eventsAdded, eventsDamaged, milliseconds } = counters
   return [
     ['posture_scans_completed_total', 'counter', 'Completed discovery scans by trigger', completed, 'trigger'],
@@ -29,6 +29,13 @@ export function scanRows({ counters, unmatchedWaiting }: ScanSchedule): MetricRo
       counters.unmatchedRemoved,
       'reason',
     ],
+    [
+      'posture_client_records_removed_total',
+      'counter',
+      'Client records (of one platform and day) removed by the size limit',
+      counters.clientRecordsRemoved,
+    ],
+    ['posture_client_bytes', 'gauge', 'Bytes of client records', clientBytes],
     ['posture_unmatched_waiting', 'gauge', 'Events that wait for a registry with their name', unmatchedWaiting],
   ]
 }

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import type { Matcher } from '../../registry/match.ts'
 import type { Platform } from '../../registry/platform.ts'
 import { type Clock, dayOf } from '../process/clock.ts'
+import type { ClientDay } from '../store/client-days.ts'
 import type { DayUse } from '../store/daily-use.ts'
 import type { DecisionsInForce } from '../store/decisions.ts'
 import type { DayEvidence, Detection } from '../store/evidence.ts'
@@ -37,6 +38,9 @@ export interface PreparedScan {
   /** The sequence of the last processed event. 0: none. */
   readonly addedThrough: number
   readonly evidence: readonly { readonly day: number; readonly platformId: string; readonly record: DayEvidence }[]
+  readonly clients: readonly ClientDay[]
+  /** Client records of earlier days are removed. */
+  readonly clientsFrom: number
   readonly dailyUse: readonly DayUse[]
   readonly newDetections: readonly { readonly platformId: string; readonly detection: Detection }[]
   readonly discovery: PackedList
@@ -82,11 +86,16 @@ export function prepareScan(
     horizon,
     isFull: left > 0,
   })
-  const evidence = Array.from(aggregator.days(), ({ day, platformId, addTo }) => {
+  // On a nearly full disk, a scan writes no more than it must.
+  const keepsClients = !store.environment.full
+  const clients: ClientDay[] = []
+  const evidence = Array.from(aggregator.days(), ({ day, platformId, addTo, mergeClients }) => {
     const sum = new Evidence()
     const stored = store.evidence.day(organizationId, day, platformId)
     if (stored !== undefined) sum.addDay(stored)
     addTo(sum)
+    const bytes = keepsClients ? mergeClients(store.clientDays.get(organizationId, day, platformId)) : undefined
+    if (bytes !== undefined) clients.push({ day, platformId, bytes })
     return { day, platformId, record: sum.toDay() }
   })
 
@@ -157,6 +166,8 @@ export function prepareScan(
     },
     addedThrough,
     evidence,
+    clients,
+    clientsFrom: isScheduled ? horizon : 0,
     dailyUse: use.days(firstDay),
     newDetections,
     discovery: packList(
@@ -187,7 +198,7 @@ function aggregateBuffer(
   organizationId: string,
   firstDay: number,
 ): { addedThrough: number; left: number } {
-  aggregator.clear(matcher, firstDay)
+  aggregator.clear(matcher, firstDay, (day, platformId) => store.clientDays.bytesOf(organizationId, day, platformId))
   let next = 0
   for (const chunk of store.buffer.chunks(organizationId)) {
     next = aggregator.addChunk(chunk)

@@ -1,4 +1,9 @@
-import { EVIDENCE_PER_TRANSACTION_MAX, SCANS_PER_TRANSACTION_MAX, STORED_SCANS_MAX } from '../limits.ts'
+import {
+  CLIENT_BYTES_MAX,
+  EVIDENCE_PER_TRANSACTION_MAX,
+  SCANS_PER_TRANSACTION_MAX,
+  STORED_SCANS_MAX,
+} from '../limits.ts'
 import type { Clock } from '../process/clock.ts'
 import { Fault } from '../process/error-codes.ts'
 import { failureText } from '../process/failure.ts'
@@ -34,6 +39,8 @@ export interface ScanOutcome {
   readonly trigger: ScanTrigger
   /** Events left in the buffer because the scan reached a limit. */
   readonly left: number
+  /** Client records that the size limit removed. */
+  readonly clientRecordsRemoved: number
   /** The error that failed the scan, unless it was a Fault. */
   readonly internalError?: Error
 }
@@ -84,7 +91,7 @@ export class ScanRunner {
     for (const one of started) {
       try {
         const next = this.#prepare(one.running, one.trigger)
-        const more = next.evidence.length + unmatchedRecords(next)
+        const more = next.evidence.length + otherRecords(next)
         if (records + more > EVIDENCE_PER_TRANSACTION_MAX) commit()
         prepared.push(next)
         records += more
@@ -103,7 +110,12 @@ export class ScanRunner {
     } catch (error) {
       if (!(error instanceof Fault)) throw error
       const scan = newScan(request.organizationId, request.trigger, '', this.#clock.nowMs())
-      outcomes.push({ scan: failed(scan, error.message, this.#clock), trigger: request.trigger, left: 0 })
+      outcomes.push({
+        scan: failed(scan, error.message, this.#clock),
+        trigger: request.trigger,
+        left: 0,
+        clientRecordsRemoved: 0,
+      })
       return []
     }
   }
@@ -149,17 +161,24 @@ export class ScanRunner {
     let group = prepared
     for (let round = 1; group.length > 0; round++) {
       let overtaken: PreparedScan[] = []
+      const removed = new Map<PreparedScan, number>()
       try {
         // The transaction frees more space than it needs, so it may use the reserve.
         overtaken = this.#store.environment.shrink(() => {
           group = group.filter(({ completed }) => this.#store.organizations.exists(completed.organizationId))
-          return group.filter((scan) => !this.#write(scan))
+          return group.filter((scan) => {
+            const recordsRemoved = this.#write(scan)
+            if (recordsRemoved !== undefined) removed.set(scan, recordsRemoved)
+            return recordsRemoved === undefined
+          })
         })
       } catch (error) {
         return [...outcomes, ...group.flatMap(({ completed, trigger }) => this.#fail(completed, trigger, error))]
       }
       for (const scan of group) {
-        if (!overtaken.includes(scan)) outcomes.push({ scan: scan.completed, trigger: scan.trigger, left: scan.left })
+        if (overtaken.includes(scan)) continue
+        const { completed, trigger, left } = scan
+        outcomes.push({ scan: completed, trigger, left, clientRecordsRemoved: removed.get(scan) ?? 0 })
       }
       group = overtaken.flatMap(({ completed, trigger }) => {
         try {
@@ -176,21 +195,24 @@ export class ScanRunner {
   }
 
   /**
-   * Runs in the transaction. Returns false, and writes nothing, if another scan was completed since
-   * this one was prepared.
+   * Runs in the transaction. Returns the number of client records that the size limit removed.
+   * Returns undefined, and writes nothing, if another scan was completed since this one was
+   * prepared.
    */
-  #write(prepared: PreparedScan): boolean {
+  #write(prepared: PreparedScan): number | undefined {
     const { completed, stateBefore, state } = prepared
-    const { scans, scanStates, buffer, evidence, dailyUse, coverage, published } = this.#store
+    const { scans, scanStates, buffer, evidence, clientDays, dailyUse, coverage, published } = this.#store
     const { organizationId } = completed
     const stateNow = scanStates.get(organizationId)
-    if (stateNow.generation !== stateBefore.generation) return false
+    if (stateNow.generation !== stateBefore.generation) return undefined
     if (scans.current(completed)?.status !== 'running') {
       throw new Fault('CONFLICT', 'another process ended the scan')
     }
     for (const { day, platformId, record } of prepared.evidence) {
       evidence.putDay(organizationId, day, platformId, record)
     }
+    const { clients, clientsFrom } = prepared
+    const recordsRemoved = clientDays.write(organizationId, clients, clientsFrom, CLIENT_BYTES_MAX)
     dailyUse.put(organizationId, prepared.dailyUse)
     for (const { platformId, detection } of prepared.newDetections) {
       evidence.putDetection(organizationId, platformId, detection)
@@ -210,7 +232,7 @@ export class ScanRunner {
     })
     published.replacePacked(organizationId, PublishedList.discovery, prepared.discovery)
     faultPoint('scan:published')
-    return true
+    return recordsRemoved
   }
 
   /** No outcome where the organization was removed meanwhile: nothing of it is written any more. */
@@ -230,13 +252,16 @@ export class ScanRunner {
       internalError ??= internalErrorOf(second)
     }
     if (!environment.read(() => organizations.exists(running.organizationId))) return []
-    return [{ scan, trigger, left: 0, ...(internalError === undefined ? {} : { internalError }) }]
+    return [
+      { scan, trigger, left: 0, clientRecordsRemoved: 0, ...(internalError === undefined ? {} : { internalError }) },
+    ]
   }
 }
 
-/** Unmatched events that are written, in records of evidence with as many bytes. */
-function unmatchedRecords({ unmatched: { added, kept } }: PreparedScan): number {
-  return Math.ceil((added.bytes.length + (kept?.bytes.length ?? 0)) / EVIDENCE_BYTES)
+/** Clients and unmatched events that are written, in records of evidence with as many bytes. */
+function otherRecords({ clients, unmatched: { added, kept } }: PreparedScan): number {
+  const clientBytes = clients.reduce((sum, { bytes }) => sum + bytes.length, 0)
+  return Math.ceil((clientBytes + added.bytes.length + (kept?.bytes.length ?? 0)) / EVIDENCE_BYTES)
 }
 
 function internalErrorOf(error: unknown): Error | undefined {

@@ -37,6 +37,8 @@ export interface ScanCounters {
    */
   unmatchedRematched: number
   readonly unmatchedRemoved: { expired: number; limit: number }
+  /** Client records that the size limit removed. */
+  clientRecordsRemoved: number
   /** Total duration of completed scans. */
   milliseconds: number
 }
@@ -56,6 +58,7 @@ export class ScanSchedule {
     eventsUnmatched: 0,
     unmatchedRematched: 0,
     unmatchedRemoved: { expired: 0, limit: 0 },
+    clientRecordsRemoved: 0,
     milliseconds: 0,
   }
   readonly #store: Store
@@ -139,6 +142,12 @@ export class ScanSchedule {
   get unmatchedWaiting(): number {
     const { environment, organizations, unmatched } = this.#store
     return environment.read(() => organizations.ids().reduce((sum, id) => sum + unmatched.count(id), 0))
+  }
+
+  /** Bytes of the client records of all organizations. */
+  get clientBytes(): number {
+    const { environment, organizations, clientDays } = this.#store
+    return environment.read(() => organizations.ids().reduce((sum, id) => sum + clientDays.totals(id).bytes, 0))
   }
 
   /** Number of organizations whose last scan failed. */
@@ -271,6 +280,7 @@ export class ScanSchedule {
     this.counters.eventsAdded += scan.eventsAdded
     this.counters.eventsDamaged += scan.eventsDamaged ?? 0
     this.counters.milliseconds += scan.completedAtMs - scan.startedAtMs
+    this.counters.clientRecordsRemoved += outcome.clientRecordsRemoved
     this.counters.eventsUnmatched += scan.eventsUnmatched
     this.counters.unmatchedRematched += scan.waiting?.rematched ?? 0
     this.counters.unmatchedRemoved.expired += scan.waiting?.expired ?? 0

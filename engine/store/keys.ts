@@ -34,6 +34,8 @@ import { randomUUID } from 'node:crypto'
  *   seen                o + collector instance (8)       newest counted sequences
  *   seen-pages          o + instance (8) + last (8)      older ones, see seen-instance.ts
  *   evidence            o + day (4) + platform id        evidence of one platform on one day
+ *   clients             o + day (4) + platform id        clients, see client-records.ts
+ *   client-totals       o                                size of these
  *   detections          o + platform id                  id and first time of a platform
  *   decisions           o                                last decisions by platform
  *   decision-history    o + platform id, 0 + seq. (8)    Decision

@@ -8,6 +8,7 @@ import { ApiVersions } from './api-versions.ts'
 import { Assessments } from './assessments.ts'
 import { AuditLog } from './audit-log.ts'
 import { EventBuffer } from './buffer.ts'
+import { ClientDays } from './client-days.ts'
 import { CoverageStore } from './coverage.ts'
 import { DailyUse } from './daily-use.ts'
 import { Decisions } from './decisions.ts'
@@ -68,6 +69,7 @@ export class Store {
   readonly unmatched: UnmatchedEvents
   readonly seenEvents: SeenEvents
   readonly evidence: EvidenceStore
+  readonly clientDays: ClientDays
   readonly dailyUse: DailyUse
   readonly decisions: Decisions
   readonly scans: Scans
@@ -116,6 +118,7 @@ export class Store {
     this.unmatched = new UnmatchedEvents(this.environment)
     this.seenEvents = new SeenEvents(this.environment)
     this.evidence = new EvidenceStore(this.environment)
+    this.clientDays = new ClientDays(this.environment)
     this.dailyUse = new DailyUse(this.environment)
     this.decisions = new Decisions(this.environment)
     this.scans = new Scans(this.environment)

@@ -1,11 +1,15 @@
 import t from 'tap'
 import { Administration } from '../../../engine/admin/administration.ts'
 import { checkStore } from '../../../engine/check/check.ts'
+import { CLIENT_BYTES_MAX } from '../../../engine/limits.ts'
 import { sealRecord } from '../../../engine/lmdb/record.ts'
+import { DAY_MS } from '../../../engine/process/clock.ts'
 import { requestScan, runScan } from '../../../engine/scan/scan-runner.ts'
+import { ClientWriter } from '../../../engine/store/client-records.ts'
 import { Family } from '../../../engine/store/family.ts'
 import { newUuid, u64Bytes, uuidBytes } from '../../../engine/store/keys.ts'
 import { NO_ORGANIZATION, Sources, type StoredSource } from '../../../engine/store/sources.ts'
+import type { Store } from '../../../engine/store/store.ts'
 import { loadCatalog } from '../../../registry/catalog.ts'
 import { report } from '../../support/coverage.ts'
 import { platform } from '../../support/own-platforms.ts'
@@ -192,6 +196,22 @@ function movedTo(keyOf: (key: Buffer) => Buffer): (site: Site, table: string) =>
 const otherLast = (key: Buffer): Buffer => Buffer.concat([key.subarray(0, -1), Buffer.of((key.at(-1) ?? 0) ^ 1)])
 const longer = (key: Buffer): Buffer => Buffer.concat([key, Buffer.of(0)])
 
+const CLIENT = { client: '10.0.0.1', matches: 1, lastSeenMs: NOON }
+
+/** Replaces the clients of the first platform and day. */
+function putClients(store: Store, id: string, clients: readonly Partial<typeof CLIENT>[]): void {
+  const [first] = [...store.clientDays.since(id, 0)]
+  if (first === undefined) throw new Error('no clients')
+  const writer = new ClientWriter()
+  writer.begin(first.day)
+  for (const each of clients) {
+    const { client, matches, lastSeenMs } = { ...CLIENT, ...each }
+    const numbers = { methods: 1, matches, firstSeenMs: lastSeenMs, lastSeenMs, bytesSent: 0, bytesReceived: 0 }
+    writer.add(Buffer.from(client), 0, client.length, client.length, numbers)
+  }
+  store.clientDays.write(id, [{ ...first, bytes: writer.end(0) }], 0, CLIENT_BYTES_MAX)
+}
+
 interface Row {
   readonly name: string
   readonly table: string
@@ -215,6 +235,8 @@ const SEALED = [
     'decisions',
     'decision-history',
     'daily-use',
+    'clients',
+    'client-totals',
     'identity-providers',
     'federated-identities',
   ],
@@ -501,6 +523,36 @@ const ROWS: readonly Row[] = [
     table: 'evidence',
     damage: changed(() => ({ clients: Buffer.of(0, 1, 2) })),
     finds: /a sketch of 3 bytes/,
+  },
+  {
+    name: 'clients with more matches than their platform',
+    table: 'clients',
+    damage: ({ store, id }) => putClients(store, id, [{ client: '10.0.0.1', matches: 70 }]),
+    finds: /^clients of \S+: found 70 matches by client of \S+ on day \d+, expected at most \d$/,
+  },
+  {
+    name: 'a client twice',
+    table: 'clients',
+    damage: ({ store, id }) => putClients(store, id, [CLIENT, CLIENT]),
+    finds: /found the client 10\.0\.0\.1 {2}twice of/,
+  },
+  {
+    name: 'a record without clients',
+    table: 'clients',
+    damage: ({ store, id }) => putClients(store, id, []),
+    finds: /found 0 clients of \S+ on day \d+, expected 1 to 1000$/,
+  },
+  {
+    name: 'clients of another day',
+    table: 'clients',
+    damage: ({ store, id }) => putClients(store, id, [{ ...CLIENT, lastSeenMs: NOON - DAY_MS }]),
+    finds: /expected one of that day$/,
+  },
+  {
+    name: 'more client records than are counted',
+    table: 'client-totals',
+    damage: changed(() => ({ records: 1 })),
+    finds: /^clients of \S+: found \d records of \d+ bytes, expected 1 of \d+, as in client-totals$/,
   },
   {
     name: 'a detection without an id',

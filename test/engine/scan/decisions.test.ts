@@ -8,6 +8,7 @@ import { type Decision, decisionState } from '../../../engine/store/decisions.ts
 import { PublishedList } from '../../../engine/store/published.ts'
 import { loadCatalog } from '../../../registry/catalog.ts'
 import {
+  findingsOf,
   inlineScans,
   makeOrganization,
   matcher,
@@ -332,7 +333,8 @@ t.test('a decision about many platforms reads the record of all decisions a few 
   approvals.add(organization, catalog, ids, { note: 'one' })
   approvals.add(organization, catalog, ids, { note: 'two' })
   approvals.remove(organization, catalog, ids)
-  t.ok(reads < 20, `${reads} reads for ${ids.length} platforms`)
+  t.same(findingsOf(site.store), [])
+  t.ok(reads < 20, `${reads} reads for ${ids.length} platforms, with a check of the store`)
   t.equal(decisions.get(organization.id, ids[0] ?? '')?.kind, 'withdrawn')
   t.end()
 })

@@ -1,0 +1,75 @@
+import { METHODS } from '../event/event.ts'
+import { CLIENTS_PER_DAY_MAX } from '../limits.ts'
+import { dayOf } from '../process/clock.ts'
+import { type ClientTotals, openClients } from '../store/client-days.ts'
+import { ClientReader } from '../store/client-records.ts'
+import { UUID_BYTES } from '../store/keys.ts'
+import { packed, type StoreWalk } from './walk.ts'
+
+const DAY_BYTES = 4
+const METHODS_ALL = (1 << METHODS.length) - 1
+
+/** The client records of one organization. */
+interface RecordsRead {
+  readonly organizationId: string
+  records: number
+  bytes: number
+}
+
+/** Checks who used each platform, and the size of these records. */
+export function checkClients(walk: StoreWalk): void {
+  const { clientDays, evidence } = walk.store
+  let read: RecordsRead = { organizationId: '', records: 0, bytes: 0 }
+  const end = (): void => {
+    if (read.organizationId === '') return
+    walk.unlessUnreadable(() => {
+      const { records, bytes } = clientDays.totals(read.organizationId)
+      if (records === read.records && bytes === read.bytes) return
+      const found = `${read.records} records of ${read.bytes} bytes`
+      walk.wrong('clients', read.organizationId, found, `${records} of ${bytes}, as in client-totals`)
+    })
+  }
+  const form = { keyBytes: UUID_BYTES + DAY_BYTES, keyIsLonger: true, open: openClients }
+  walk.table('clients', form, ({ key, value, bytes, organizationId }) => {
+    if (read.organizationId !== organizationId) {
+      end()
+      read = { organizationId, records: 0, bytes: 0 }
+    }
+    read.records++
+    read.bytes += bytes.length
+    const day = key.readUInt32BE(UUID_BYTES)
+    const platform = key.toString('utf8', UUID_BYTES + DAY_BYTES)
+    const wrong = (found: string, expected: string): void =>
+      walk.wrong('clients', organizationId, `${found} of ${platform} on day ${day}`, expected)
+    const reader = new ClientReader(value, day)
+    const seen = new Set<string>()
+    let matches = reader.otherMatches
+    while (reader.next()) {
+      const client = `${reader.client} ${reader.user}`
+      if (seen.has(client)) wrong(`the client ${client} twice`, 'once')
+      seen.add(client)
+      matches += reader.matches
+      if (!(reader.matches >= 1)) wrong(`${reader.matches} matches of a client`, 'a whole number from 1')
+      if (reader.methods < 1 || reader.methods > METHODS_ALL) wrong(`the methods ${reader.methods}`, 'known ones')
+      if (dayOf(reader.lastSeenMs) !== day) wrong(`the last time ${reader.lastSeenMs}`, 'one of that day')
+      if (seen.size > CLIENTS_PER_DAY_MAX) break
+    }
+    if (seen.size === 0 || seen.size > CLIENTS_PER_DAY_MAX) wrong(`${seen.size} clients`, `1 to ${CLIENTS_PER_DAY_MAX}`)
+    walk.unlessUnreadable(() => {
+      const all = evidence.day(organizationId, day, platform)?.matches
+      if (all !== undefined && matches > all) wrong(`${matches} matches by client`, `at most ${all}`)
+    })
+  })
+  end()
+  const totals = { keyBytes: UUID_BYTES, open: packed<ClientTotals>('size of client records') }
+  walk.table('client-totals', totals, ({ value, organizationId }) => {
+    const { records, bytes, removed } = value
+    if ([records, bytes, removed].every((count) => Number.isSafeInteger(count) && count >= 0)) return
+    walk.wrong(
+      'client-totals',
+      organizationId,
+      `${records} records, ${bytes} bytes, ${removed} removed`,
+      'whole numbers',
+    )
+  })
+}

@@ -1,0 +1,221 @@
+import { CLIENT_ROWS_MAX } from '../limits.ts'
+import type { ClientNumbers } from '../store/client-records.ts'
+
+/*
+ * The clients of an aggregator, one row for each cell (platform and day), client and user. A row is
+ * looked up by its bytes.
+ *
+ *   slots    open-addressed hash table: row + 1, or 0
+ *   keys     of each row: hash, cell, offset in `text`, bytes of the client, bytes of the user,
+ *            slot, methods
+ *   numbers  of each row: matches, first and last time, bytes sent, bytes received
+ *   text     client and user name of each row
+ */
+const SLOTS = CLIENT_ROWS_MAX * 2
+const KEY_COLUMNS = 7
+const CELL = 1
+const TEXT_START = 2
+const CLIENT_BYTES = 3
+const USER_BYTES = 4
+const SLOT = 5
+const METHODS = 6
+const NUMBER_COLUMNS = 5
+const FIRST = 1
+const LAST = 2
+const SENT = 3
+const RECEIVED = 4
+/** 64 bytes per row on average. */
+const TEXT_BYTES_MAX = CLIENT_ROWS_MAX * 64
+const TEXT_BYTES_EACH_MAX = 2 * 255
+/** Knuth's multiplicative hashing: 2^32 / the golden ratio. */
+const SPREAD = 0x9e3779b1
+
+export const NO_ROW = -1
+
+export class ClientTable {
+  readonly #slots = new Int32Array(SLOTS)
+  readonly #keys = new Int32Array(CLIENT_ROWS_MAX * KEY_COLUMNS)
+  readonly #numbers = new Float64Array(CLIENT_ROWS_MAX * NUMBER_COLUMNS)
+  #text = new Uint8Array(64 * 1024)
+  #textEnd = 0
+  /** Number of rows. They are numbered from 0 in order of arrival. */
+  count = 0
+
+  clear(): void {
+    for (let row = 0; row < this.count; row++) this.#slots[this.#keys[row * KEY_COLUMNS + SLOT] ?? 0] = 0
+    this.count = 0
+    this.#textEnd = 0
+  }
+
+  /** Whether rowOf might need more space than there is. */
+  get full(): boolean {
+    return this.count === CLIENT_ROWS_MAX || this.#textEnd + TEXT_BYTES_EACH_MAX > TEXT_BYTES_MAX
+  }
+
+  /**
+   * Returns the row of a client of a cell: its text in [start, end), and the user's name in
+   * [userStart, userEnd). A new row gets the number that `count` was. The table must not be full.
+   */
+  rowOf(
+    cell: number,
+    hash: number,
+    view: DataView,
+    start: number,
+    end: number,
+    userStart: number,
+    userEnd: number,
+  ): number {
+    const mixed = mix(cell, hash, view, userStart, userEnd)
+    let slot = mixed & (SLOTS - 1)
+    for (let found = this.#slots[slot] ?? 0; found !== 0; found = this.#slots[slot] ?? 0) {
+      if (this.#isRow(found - 1, cell, mixed, view, start, end, userStart, userEnd)) return found - 1
+      slot = (slot + 1) & (SLOTS - 1)
+    }
+    const row = this.count++
+    this.#slots[slot] = row + 1
+    this.#put(row, cell, mixed, slot, view, start, end, userStart, userEnd)
+    return row
+  }
+
+  /** The row of a client of a cell, or NO_ROW. */
+  find(
+    cell: number,
+    hash: number,
+    view: DataView,
+    start: number,
+    end: number,
+    userStart: number,
+    userEnd: number,
+  ): number {
+    const mixed = mix(cell, hash, view, userStart, userEnd)
+    let slot = mixed & (SLOTS - 1)
+    for (let found = this.#slots[slot] ?? 0; found !== 0; found = this.#slots[slot] ?? 0) {
+      if (this.#isRow(found - 1, cell, mixed, view, start, end, userStart, userEnd)) return found - 1
+      slot = (slot + 1) & (SLOTS - 1)
+    }
+    return NO_ROW
+  }
+
+  /** Adds matches to a row. */
+  add(row: number, methods: number, matches: number, firstSeenMs: number, lastSeenMs: number): void {
+    const numbers = this.#numbers
+    const at = row * NUMBER_COLUMNS
+    const key = row * KEY_COLUMNS + METHODS
+    this.#keys[key] = (this.#keys[key] ?? 0) | methods
+    numbers[at] = (numbers[at] ?? 0) + matches
+    if (firstSeenMs < (numbers[at + FIRST] ?? 0)) numbers[at + FIRST] = firstSeenMs
+    if (lastSeenMs > (numbers[at + LAST] ?? 0)) numbers[at + LAST] = lastSeenMs
+  }
+
+  addBytes(row: number, sent: number, received: number): void {
+    const at = row * NUMBER_COLUMNS
+    this.#numbers[at + SENT] = (this.#numbers[at + SENT] ?? 0) + sent
+    this.#numbers[at + RECEIVED] = (this.#numbers[at + RECEIVED] ?? 0) + received
+  }
+
+  cellOf(row: number): number {
+    return this.#keys[row * KEY_COLUMNS + CELL] ?? 0
+  }
+
+  matchesOf(row: number): number {
+    return this.#numbers[row * NUMBER_COLUMNS] ?? 0
+  }
+
+  firstSeenMs(row: number): number {
+    return this.#numbers[row * NUMBER_COLUMNS + FIRST] ?? 0
+  }
+
+  lastSeenMs(row: number): number {
+    return this.#numbers[row * NUMBER_COLUMNS + LAST] ?? 0
+  }
+
+  numbersOf(row: number): ClientNumbers {
+    const at = row * NUMBER_COLUMNS
+    return {
+      methods: this.#keys[row * KEY_COLUMNS + METHODS] ?? 0,
+      matches: this.#numbers[at] ?? 0,
+      firstSeenMs: this.#numbers[at + FIRST] ?? 0,
+      lastSeenMs: this.#numbers[at + LAST] ?? 0,
+      bytesSent: this.#numbers[at + SENT] ?? 0,
+      bytesReceived: this.#numbers[at + RECEIVED] ?? 0,
+    }
+  }
+
+  /** The memory with the text of all rows. */
+  get text(): Uint8Array {
+    return this.#text
+  }
+
+  textStart(row: number): number {
+    return this.#keys[row * KEY_COLUMNS + TEXT_START] ?? 0
+  }
+
+  clientEnd(row: number): number {
+    return this.textStart(row) + (this.#keys[row * KEY_COLUMNS + CLIENT_BYTES] ?? 0)
+  }
+
+  userEnd(row: number): number {
+    return this.clientEnd(row) + (this.#keys[row * KEY_COLUMNS + USER_BYTES] ?? 0)
+  }
+
+  #isRow(
+    row: number,
+    cell: number,
+    mixed: number,
+    view: DataView,
+    start: number,
+    end: number,
+    userStart: number,
+    userEnd: number,
+  ): boolean {
+    const keys = this.#keys
+    const at = row * KEY_COLUMNS
+    if (keys[at] !== mixed || keys[at + CELL] !== cell) return false
+    if (keys[at + CLIENT_BYTES] !== end - start || keys[at + USER_BYTES] !== userEnd - userStart) return false
+    const text = this.#text
+    let own = keys[at + TEXT_START] ?? 0
+    for (let from = start; from < end; from++) if (text[own++] !== view.getUint8(from)) return false
+    for (let from = userStart; from < userEnd; from++) if (text[own++] !== view.getUint8(from)) return false
+    return true
+  }
+
+  #put(
+    row: number,
+    cell: number,
+    mixed: number,
+    slot: number,
+    view: DataView,
+    start: number,
+    end: number,
+    userStart: number,
+    userEnd: number,
+  ): void {
+    if (this.#textEnd + TEXT_BYTES_EACH_MAX > this.#text.length) this.#grow()
+    const key = row * KEY_COLUMNS
+    this.#keys[key] = mixed
+    this.#keys[key + CELL] = cell
+    this.#keys[key + TEXT_START] = this.#textEnd
+    this.#keys[key + CLIENT_BYTES] = end - start
+    this.#keys[key + USER_BYTES] = userEnd - userStart
+    this.#keys[key + SLOT] = slot
+    this.#keys[key + METHODS] = 0
+    const at = row * NUMBER_COLUMNS
+    this.#numbers.fill(0, at, at + NUMBER_COLUMNS)
+    this.#numbers[at + FIRST] = Number.MAX_SAFE_INTEGER
+    for (let from = start; from < end; from++) this.#text[this.#textEnd++] = view.getUint8(from)
+    for (let from = userStart; from < userEnd; from++) this.#text[this.#textEnd++] = view.getUint8(from)
+  }
+
+  #grow(): void {
+    const longer = new Uint8Array(Math.min(TEXT_BYTES_MAX, this.#text.length * 2))
+    longer.set(this.#text)
+    this.#text = longer
+  }
+}
+
+/** Mixes the hash of the client with its cell and user. */
+function mix(cell: number, hash: number, view: DataView, userStart: number, userEnd: number): number {
+  let mixed = hash ^ Math.imul(cell + 1, SPREAD)
+  for (let at = userStart; at < userEnd; at++) mixed = Math.imul(mixed ^ view.getUint8(at), 0x01000193)
+  return mixed ^ (mixed >>> 15)
+}

@@ -1,0 +1,99 @@
+import { NO_CLIENT } from '../event/client.ts'
+import { CLIENTS_PER_DAY_MAX } from '../limits.ts'
+import { ClientReader, ClientWriter } from '../store/client-records.ts'
+import { type ClientTable, NO_ROW } from './client-table.ts'
+import { hashClient } from './distinct-clients.ts'
+
+const writer = new ClientWriter()
+const NO_CLIENT_BYTES = Buffer.from(NO_CLIENT)
+
+/**
+ * Adds the rows of a cell to the stored clients of its platform and day: keeps the clients with the
+ * most matches, and sums the matches of the others. Among clients with equal matches, those of the
+ * new events are kept. A client that leaves the record begins with 0 matches if it returns.
+ *
+ * Returns the new record, or undefined if no client of the rows is known. Changes the rows.
+ */
+export function mergeClients(
+  table: ClientTable,
+  cell: number,
+  rows: readonly number[],
+  day: number,
+  stored: Uint8Array | undefined,
+): Buffer | undefined {
+  const known = rows.filter((row) => isKnown(table, row))
+  if (known.length === 0) return undefined
+  const onlyStored = stored === undefined ? [] : addStored(table, cell, day, stored)
+  const limit = new MatchLimit([
+    ...known.map((row) => table.matchesOf(row)),
+    ...onlyStored.filter((count) => count > 0),
+  ])
+  writer.begin(day)
+  for (const row of known) {
+    if (!limit.keeps(table.matchesOf(row))) continue
+    writer.add(table.text, table.textStart(row), table.clientEnd(row), table.userEnd(row), table.numbersOf(row))
+  }
+  if (stored === undefined) return writer.end(limit.otherMatches)
+  const reader = new ClientReader(stored, day)
+  for (const matches of onlyStored) {
+    reader.next()
+    if (matches === 0 || !limit.keeps(matches)) continue
+    writer.add(reader.bytes, reader.clientStart, reader.clientEnd, reader.userEnd, reader)
+  }
+  return writer.end(reader.otherMatches + limit.otherMatches)
+}
+
+/**
+ * Adds the stored clients that have a row to their rows. Returns the matches of each stored client
+ * without one, and 0 for the others.
+ */
+function addStored(table: ClientTable, cell: number, day: number, stored: Uint8Array): number[] {
+  const onlyStored: number[] = []
+  const reader = new ClientReader(stored, day)
+  const view = new DataView(stored.buffer, stored.byteOffset, stored.byteLength)
+  while (reader.next()) {
+    const { clientStart, clientEnd, userEnd, methods, matches, firstSeenMs, lastSeenMs, bytesSent } = reader
+    const hash = hashClient(view, clientStart, clientEnd)
+    const row = table.find(cell, hash, view, clientStart, clientEnd, clientEnd, userEnd)
+    onlyStored.push(row === NO_ROW ? matches : 0)
+    if (row === NO_ROW) continue
+    table.add(row, methods, matches, firstSeenMs, lastSeenMs)
+    table.addBytes(row, bytesSent, reader.bytesReceived)
+  }
+  return onlyStored
+}
+
+/** Whether the row has an address or a user. */
+function isKnown(table: ClientTable, row: number): boolean {
+  const [start, clientEnd] = [table.textStart(row), table.clientEnd(row)]
+  if (table.userEnd(row) > clientEnd || clientEnd - start !== NO_CLIENT_BYTES.length) return true
+  return NO_CLIENT_BYTES.some((byte, at) => table.text[start + at] !== byte)
+}
+
+/** Decides which clients are among the CLIENTS_PER_DAY_MAX with the most matches. */
+class MatchLimit {
+  /** Sum of the matches of clients that are not kept. */
+  otherMatches = 0
+  readonly #threshold: number
+  /** Clients with exactly as many matches that are still kept. */
+  #atThreshold: number
+
+  constructor(matches: readonly number[]) {
+    const excess = matches.length - CLIENTS_PER_DAY_MAX
+    if (excess <= 0) {
+      this.#threshold = 0
+      this.#atThreshold = 0
+      return
+    }
+    const sorted = Float64Array.from(matches).sort()
+    const threshold = sorted[excess] ?? 0
+    this.#threshold = threshold
+    this.#atThreshold = CLIENTS_PER_DAY_MAX - matches.filter((count) => count > threshold).length
+  }
+
+  keeps(matches: number): boolean {
+    if (matches > this.#threshold || (matches === this.#threshold && this.#atThreshold-- > 0)) return true
+    this.otherMatches += matches
+    return false
+  }
+}

@@ -1,0 +1,113 @@
+import { CLIENT_RECORDS_REMOVED_MAX } from '../limits.ts'
+import type { Environment, Table } from '../lmdb/environment.ts'
+import { openRecord, sealRecord } from '../lmdb/record.ts'
+import { Family } from './family.ts'
+import { endOfPrefix, u32Bytes, uuidBytes } from './keys.ts'
+
+const RECORD_VERSION = 1
+const DAY_OFFSET = 16
+const PLATFORM_OFFSET = 20
+
+/** The clients of a platform on a day, in the form of client-records.ts. */
+export interface ClientDay {
+  readonly day: number
+  readonly platformId: string
+  readonly bytes: Uint8Array
+}
+
+/** The size of an organization's client records. */
+export interface ClientTotals {
+  readonly records: number
+  /** Sum of the records without their keys. */
+  readonly bytes: number
+  /** Records that the size limit ever removed. */
+  readonly removed: number
+}
+
+const NONE: ClientTotals = { records: 0, bytes: 0, removed: 0 }
+
+/** Who used each platform, by organization, day (UTC) and platform. */
+export class ClientDays {
+  readonly #days: Table
+  readonly #totals: Family<ClientTotals>
+
+  constructor(environment: Environment) {
+    this.#days = environment.table('clients')
+    this.#totals = new Family(environment.table('client-totals'), 'size of client records')
+  }
+
+  /** The record of a platform and day. @throws Fault STORE_DAMAGED. */
+  get(organizationId: string, day: number, platformId: string): Buffer | undefined {
+    const stored = this.#days.get(dayKey(organizationId, day, platformId))
+    return stored && openClients(stored)
+  }
+
+  /** The bytes of that record. 0: there is none. */
+  bytesOf(organizationId: string, day: number, platformId: string): number {
+    return this.#days.get(dayKey(organizationId, day, platformId))?.length ?? 0
+  }
+
+  /** The records from `firstDay` on, by day. */
+  *since(organizationId: string, firstDay: number): Generator<ClientDay> {
+    const range = rangeOf(organizationId)
+    const start = Buffer.concat([range.start, u32Bytes(firstDay)])
+    for (const { key, value } of this.#days.getRange({ ...range, start })) {
+      yield {
+        day: key.readUInt32BE(DAY_OFFSET),
+        platformId: key.toString('utf8', PLATFORM_OFFSET),
+        bytes: openClients(value),
+      }
+    }
+  }
+
+  totals(organizationId: string): ClientTotals {
+    return this.#totals.get(uuidBytes(organizationId)) ?? NONE
+  }
+
+  /**
+   * Writes records, and removes old ones: those before `firstDay`, then the oldest while all
+   * together have more than `bytesMax` bytes. Removes at most CLIENT_RECORDS_REMOVED_MAX at once;
+   * the next call continues. Returns how many the size limit removed. Requires a write transaction.
+   */
+  write(organizationId: string, written: readonly ClientDay[], firstDay: number, bytesMax: number): number {
+    const before = this.totals(organizationId)
+    let { records, bytes } = before
+    for (const { day, platformId, bytes: clients } of written) {
+      const key = dayKey(organizationId, day, platformId)
+      const replaced = this.#days.get(key)
+      if (replaced === undefined) records++
+      const record = sealRecord(RECORD_VERSION, clients)
+      this.#days.putSync(key, record)
+      bytes += record.length - (replaced?.length ?? 0)
+    }
+    let overLimit = 0
+    for (let left = CLIENT_RECORDS_REMOVED_MAX; left > 0; left--) {
+      const [key] = this.#days.getKeys({ ...rangeOf(organizationId), limit: 1 })
+      if (key === undefined) break
+      const isExpired = key.readUInt32BE(DAY_OFFSET) < firstDay
+      if (!isExpired && bytes <= bytesMax) break
+      if (!isExpired) overLimit++
+      records--
+      bytes -= this.#days.get(key)?.length ?? 0
+      this.#days.removeSync(key)
+    }
+    if (written.length > 0 || records !== before.records) {
+      this.#totals.put(uuidBytes(organizationId), { records, bytes, removed: before.removed + overLimit })
+    }
+    return overLimit
+  }
+}
+
+function rangeOf(organizationId: string): { readonly start: Buffer; readonly end: Buffer } {
+  const start = uuidBytes(organizationId)
+  return { start, end: endOfPrefix(start) }
+}
+
+function dayKey(organizationId: string, day: number, platformId: string): Buffer {
+  return Buffer.concat([uuidBytes(organizationId), u32Bytes(day), Buffer.from(platformId)])
+}
+
+/** The clients in a stored record. @throws Fault STORE_DAMAGED, STORE_VERSION. */
+export function openClients(stored: Buffer): Buffer {
+  return openRecord(stored, RECORD_VERSION, 'clients')
+}
