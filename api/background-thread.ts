@@ -5,9 +5,11 @@ import { Fault } from '../engine/process/error-codes.ts'
 import { logFailure } from '../engine/process/failure.ts'
 import type { Logger } from '../engine/process/log.ts'
 import type { MetricRow } from '../engine/process/metrics.ts'
+import { secretsKeyFile } from '../engine/process/secrets-key.ts'
 import { TaskThread } from '../engine/process/task-thread.ts'
 import type { ScanExecutor } from '../engine/scan/scan-executor.ts'
 import type { ScanOutcome, ScanRequest } from '../engine/scan/scan-runner.ts'
+import type { Store } from '../engine/store/store.ts'
 import type { AlertSettings, BackgroundAnswer, BackgroundData, BackgroundTask } from './background-task.ts'
 
 /** How often the service asks for the status, and restarts alerts after their thread ended. */
@@ -25,7 +27,8 @@ export class BackgroundThread implements ScanExecutor {
   #timer: NodeJS.Timeout | undefined
   #asking = false
 
-  constructor(data: BackgroundData, log: Logger) {
+  constructor(dataDirectory: string, keyFileSetting: string, log: Logger) {
+    const data: BackgroundData = { dataDirectory, secretsKeyFile: secretsKeyFile(keyFileSetting, dataDirectory) }
     this.#log = log
     this.#thread = new TaskThread({
       file: new URL('./background-worker.js', import.meta.url),
@@ -45,7 +48,8 @@ export class BackgroundThread implements ScanExecutor {
    *
    * @param settings called each time, so that changes apply
    */
-  startAlerts(hasOrganization: () => boolean, settings: () => AlertSettings): void {
+  startAlerts({ environment, organizations }: Store, settings: () => AlertSettings): void {
+    const hasOrganization = (): boolean => environment.read(() => organizations.ids().length > 0)
     const ask = (): void => {
       if (this.#asking || !(this.#thread.hasStarted || hasOrganization())) return
       this.#asking = true

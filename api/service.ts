@@ -129,9 +129,7 @@ export class Service {
     log.info({ platforms: platforms.length, domains: rules.length }, 'registry loaded')
     this.#accounting = new IngestAccounting(this.#store, log)
     this.#keyUses = new KeyUseWriter(this.#store, log)
-    const { dataDir: dataDirectory } = settings
-    const keyFile = secretsKeyFile(settings.secretsKeyFile, dataDirectory)
-    this.#background = new BackgroundThread({ dataDirectory, secretsKeyFile: keyFile }, log)
+    this.#background = new BackgroundThread(settings.dataDir, settings.secretsKeyFile, log)
     this.#schedule = new ScanSchedule(this.#store, this.#registry, systemClock, log, this.#background)
     this.#acceptor = new EventAcceptor(this.#store, systemClock, log, (organizationId) =>
       this.#schedule.noteBuffered(organizationId),
@@ -164,10 +162,7 @@ export class Service {
     const metricsPort = await this.#startLocal()
     this.#accounting.start()
     this.#schedule.start()
-    this.#background.startAlerts(
-      () => this.#store.organizations.ids().length > 0,
-      () => this.#settings,
-    )
+    this.#background.startAlerts(this.#store, () => this.#settings)
     this.#health.start()
     this.#retention.start()
     if (certificate !== undefined) {

@@ -1,8 +1,8 @@
 import { type ChannelSettings, openSettings, sealSettings, targetOf } from '../alert/channel-settings.ts'
 import { testMessage } from '../alert/message.ts'
 import { RULES } from '../alert/rules.ts'
-import type { SendOptions, SendOutcome } from '../alert/send/outcome.ts'
-import { send } from '../alert/send/send.ts'
+import { send } from '../alert/send.ts'
+import type { SendOptions, SendOutcome } from '../alert/send-outcome.ts'
 import { ALERT_CHANNELS_MAX, ALERT_CHANNELS_TOTAL_MAX } from '../limits.ts'
 import { Fault } from '../process/error-codes.ts'
 import type { SecretsKey } from '../process/secrets-key.ts'
@@ -26,7 +26,10 @@ export class AlertChanges {
     this.#changes = changes
   }
 
-  /** @throws Fault CONFLICT if the name is taken or there are too many; USAGE, SECRETS_KEY, NOT_ALLOWED. */
+  /**
+   * @throws Fault CONFLICT if the name is taken or there are too many; USAGE, SECRETS_KEY,
+   *   NOT_ALLOWED.
+   */
   addChannel({ id: organizationId }: Organization, given: NewChannel, key: SecretsKey): AlertChannel {
     checkText('name', given.name)
     const { store, clock } = this.#changes

@@ -11,8 +11,8 @@ import type { AlertChannel, AlertChannelKind, QueuedMessage } from '../store/ale
 import type { Store } from '../store/store.ts'
 import { openSettings } from './channel-settings.ts'
 import type { AlertMessage } from './message.ts'
-import type { SendOutcome } from './send/outcome.ts'
-import { send } from './send/send.ts'
+import { send } from './send.ts'
+import type { SendOutcome } from './send-outcome.ts'
 
 /** The delay after the first failed attempt, and the longest one, in milliseconds. */
 const RETRY_FIRST_MS = 2 * SECOND_MS

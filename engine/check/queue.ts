@@ -22,8 +22,8 @@ class QueueReading {
 }
 
 /**
- * Checks the invariants of engine/lmdb/queue.ts for all queues of a table. `entryFault` says what is
- * wrong with an entry.
+ * Checks the invariants of engine/lmdb/queue.ts for all queues of a table. `entryFault` says what
+ * is wrong with an entry.
  */
 export function checkQueue(
   walk: StoreWalk,

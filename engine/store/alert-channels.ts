@@ -26,7 +26,9 @@ export interface AlertChannel {
   readonly createdAtMs: number
 }
 
-/** What the encrypted settings of a channel are bound to: moved elsewhere, they cannot be opened. */
+/**
+ * What the encrypted settings of a channel are bound to: moved elsewhere, they cannot be opened.
+ */
 export function channelContext({ organizationId, id }: Pick<AlertChannel, 'organizationId' | 'id'>): string {
   return `alert channel ${organizationId} ${id}`
 }
@@ -93,8 +95,8 @@ const CHANNEL_KEY_BYTES = 2 * UUID_BYTES
  *
  *   alert-channels        organization (16) + channel (16)                 AlertChannel
  *   alert-channel-states  organization (16) + channel (16)                 AlertChannelState
- *   alert-queue           organization (16) + channel (16) + sequence (8)  see queue.ts; an entry is
- *                         the time in milliseconds since 1970 (f64, little-endian) and JSON
+ *   alert-queue           organization (16) + channel (16) + sequence (8)  see queue.ts; an entry
+ *                         is the time in milliseconds since 1970 (f64, little-endian) and JSON
  *   alert-outcomes        organization (16) + channel (16) + sequence (8)  MessageOutcome
  *   alert-dead-letters    organization (16) + channel (16) + sequence (8)  DeadLetter
  *
@@ -193,7 +195,9 @@ export class AlertChannels {
     }
   }
 
-  /** Removes messages that cannot be read, and returns their number. Requires a write transaction. */
+  /**
+   * Removes messages that cannot be read, and returns their number. Requires a write transaction.
+   */
   removeDamaged(organizationId: string, channelId: string, nowMs: number): number {
     const queue = this.#queueOf(organizationId, channelId)
     const first = queue.firstSequence
@@ -225,7 +229,9 @@ export class AlertChannels {
     })
   }
 
-  /** Records a failed attempt after which the message stays the first. Requires a write transaction. */
+  /**
+   * Records a failed attempt after which the message stays the first. Requires a write transaction.
+   */
   postpone(organizationId: string, channelId: string, failure: string, nowMs: number): void {
     if (this.get(organizationId, channelId) === undefined) return
     const state = this.state(organizationId, channelId)
@@ -290,7 +296,9 @@ export class AlertChannels {
     this.#putOutcome(organizationId, id, sequence, { kind: 'discarded', atMs: nowMs })
   }
 
-  /** What happened to a message. `waiting`: it is in the queue. undefined: it is no longer known. */
+  /**
+   * What happened to a message. `waiting`: it is in the queue. undefined: it is no longer known.
+   */
   outcome(organizationId: string, channelId: string, sequence: number): MessageOutcome['kind'] | 'waiting' | undefined {
     if (sequence >= this.firstWaiting(organizationId, channelId)) return 'waiting'
     return this.#outcomes.get(messageKey(organizationId, channelId, sequence))?.kind

@@ -11,10 +11,7 @@ t.test('a thread that cannot start does not block the next one', async (t) => {
   const event = new Sender().event('claude.ai', clock.nowMs())
   store.environment.write(() => store.buffer.append(organization.id, [event]))
   const nowhere = join(site.directory, 'later')
-  const thread = new BackgroundThread(
-    { dataDirectory: nowhere, secretsKeyFile: join(nowhere, 'secrets.key') },
-    quietLog,
-  )
+  const thread = new BackgroundThread(nowhere, '', quietLog)
   const requests = [{ organizationId: organization.id, trigger: 'buffer' as const }]
   for (let attempt = 0; attempt < 3; attempt++) await t.rejects(thread.run(requests), { code: 'NOT_FOUND' })
   mkdirSync(join(nowhere, 'store'), { recursive: true })

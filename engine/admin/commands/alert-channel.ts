@@ -108,7 +108,7 @@ function addAdd(channel: Command): void {
         .choices(ALERT_SEVERITIES)
         .default('low'),
     )
-    .option('--url <url>', 'Post to this URL of a webhook; use --url-file if the URL itself is secret')
+    .option('--url <url>', 'Send to this URL of a webhook; use --url-file if the URL itself is secret')
     .option('--url-file <file>', 'Read the URL of a webhook, Slack or Teams from this file; - reads standard input')
     .option('--host <host>', 'Connect to this mail server or syslog receiver')
     .addOption(

@@ -1,4 +1,4 @@
-import type { AlertMessage } from '../message.ts'
+import type { AlertMessage } from './message.ts'
 
 /** Alerts that a person reads in one message. */
 const CHAT_ALERTS_MAX = 10

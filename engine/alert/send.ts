@@ -1,12 +1,12 @@
-import type { Clock } from '../../process/clock.ts'
-import { type ChannelSettings, secretsOf } from '../channel-settings.ts'
-import type { AlertMessage } from '../message.ts'
+import type { Clock } from '../process/clock.ts'
+import { type ChannelSettings, secretsOf } from './channel-settings.ts'
 import { slackBody, teamsBody } from './chat.ts'
 import { type Post, post } from './http-post.ts'
-import type { SendOptions, SendOutcome } from './outcome.ts'
-import { signedFields } from './signature.ts'
+import type { AlertMessage } from './message.ts'
+import type { SendOptions, SendOutcome } from './send-outcome.ts'
 import { sendMail } from './smtp.ts'
 import { sendSyslog } from './syslog.ts'
+import { signedFields } from './webhook-signature.ts'
 
 /** Sends a message to the receiver of a channel, once. Rejects only on an internal error. */
 export async function send(

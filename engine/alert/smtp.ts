@@ -1,11 +1,11 @@
 import { createRequire } from 'node:module'
 import { isIP } from 'node:net'
-import { assertExpected } from '../../process/failure.ts'
-import { withoutBrackets } from '../../process/host.ts'
-import { connectChecked } from '../../process/outbound-address.ts'
-import { type SmtpSettings, secretsOf } from '../channel-settings.ts'
-import type { AlertMessage } from '../message.ts'
-import { answerText, connectionFailure, type SendOptions, type SendOutcome } from './outcome.ts'
+import { assertExpected } from '../process/failure.ts'
+import { withoutBrackets } from '../process/host.ts'
+import { connectChecked } from '../process/outbound-address.ts'
+import { type SmtpSettings, secretsOf } from './channel-settings.ts'
+import type { AlertMessage } from './message.ts'
+import { answerText, connectionFailure, type SendOptions, type SendOutcome } from './send-outcome.ts'
 
 const require = createRequire(import.meta.url)
 
