@@ -56,6 +56,9 @@ export class Deliveries {
   readonly #options: DeliveryOptions
   readonly #channels = new Map<string, Channel>()
   readonly #abort = new AbortController()
+  readonly #aborted = new Promise<'aborted'>((resolve) => {
+    this.#abort.signal.addEventListener('abort', () => resolve('aborted'), { once: true })
+  })
   #stopped = false
 
   constructor(store: Store, clock: Clock, log: Logger, options: DeliveryOptions) {
@@ -121,8 +124,9 @@ export class Deliveries {
       while (!this.#stopped) {
         const next = this.#next(organizationId, channelId)
         if (next === undefined) return
-        const outcome = await this.#attempt(next.channel, next.message)
-        if (this.#abort.signal.aborted && outcome.kind !== 'delivered') return
+        // An attempt that is aborted may not end at once: a name lookup cannot be aborted.
+        const outcome = await Promise.race([this.#attempt(next.channel, next.message), this.#aborted])
+        if (outcome === 'aborted') return
         if (!this.#record(next.channel, next.message, outcome, channel)) return
       }
     } catch (error) {
