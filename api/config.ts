@@ -21,6 +21,7 @@ import {
   someText,
   wholeNumber,
 } from '../engine/process/settings.ts'
+import { ORGANIZATION_LABELS } from './organization-metrics.ts'
 
 /** All addresses, IPv4 and IPv6. */
 const ANY_ADDRESS = '::'
@@ -130,6 +131,12 @@ export const serviceSettings = z.object({
     flag: '--metrics-port <port>',
     env: 'METRICS_PORT',
     about: 'Serve /metrics and /healthz on this loopback port; "off" turns them off',
+  }),
+  organizationMetrics: setting(oneOf(ORGANIZATION_LABELS).default('off'), {
+    flag: '--organization-metrics <labels>',
+    env: 'ORGANIZATION_METRICS',
+    about:
+      'Add gauges of each organization to /metrics: "ids" labels them by id, "names" by id and name, "off" adds none',
   }),
   tlsKey: setting(z.string().default(''), {
     flag: '--tls-key <file>',

@@ -5,6 +5,7 @@ import { Fault } from '../engine/process/error-codes.ts'
 import { failureText, logFailure } from '../engine/process/failure.ts'
 import type { Answer } from '../engine/process/local-server.ts'
 import type { Logger } from '../engine/process/log.ts'
+import type { MetricRow } from '../engine/process/metrics.ts'
 import type { ScanSchedule } from '../engine/scan/schedule.ts'
 
 /** Reports whether the service works, and logs when writing to the store fails and recovers. */
@@ -70,6 +71,11 @@ export class Health {
     const type = 'application/json'
     if (reasons.length === 0) return { type, body: JSON.stringify({ status: 'running' }) }
     return { type, status: 503, body: JSON.stringify({ status: 'degraded', reasons }) }
+  }
+
+  rows(): MetricRow[] {
+    const degraded = this.reasons().length === 0 ? 0 : 1
+    return [['posture_service_degraded', 'gauge', '1 while /healthz says degraded', degraded]]
   }
 
   #whyFewDescriptors(): string | undefined {

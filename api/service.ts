@@ -4,15 +4,10 @@ import { Console } from '../console/console.ts'
 import { type IngestListeners, listenersOf } from '../console/ingest-listeners.ts'
 import { offerSetupLink } from '../console/setup-offer.ts'
 import { provisionRegistry } from '../engine/admin/own-platforms.ts'
-import { answerTotals, makeAnswerCounters } from '../engine/http/answer-counters.ts'
+import { makeAnswerCounters } from '../engine/http/answer-counters.ts'
 import { type Certificate, provideCertificate, type TlsFiles } from '../engine/http/certificate.ts'
 import { CertificateWatch } from '../engine/http/certificate-watch.ts'
-import {
-  type ConnectionLimits,
-  connectionCountersOf,
-  connectionRows,
-  makeConnectionCounters,
-} from '../engine/http/connections.ts'
+import { type ConnectionLimits, connectionCountersOf, makeConnectionCounters } from '../engine/http/connections.ts'
 import { claimPort, listenHttp, wildcardAddress } from '../engine/http/listen.ts'
 import {
   drainThread,
@@ -26,7 +21,6 @@ import { EventAcceptor } from '../engine/ingest/accept.ts'
 import { BodyMemory } from '../engine/ingest/body-memory.ts'
 import { type BatchCounters, eventsHandler } from '../engine/ingest/https-batches.ts'
 import { IngestAccounting } from '../engine/ingest/ingest-accounting.ts'
-import { ingestRows } from '../engine/ingest/metrics.ts'
 import { SyslogIngest, type SyslogOptions } from '../engine/ingest/syslog-ingest.ts'
 import type { SyslogEndpoint } from '../engine/ingest/thread-protocol.ts'
 import { SYSLOG_CONNECTIONS_MAX } from '../engine/limits.ts'
@@ -35,14 +29,13 @@ import { deferredFailure } from '../engine/process/deferred.ts'
 import { connectionsWithin } from '../engine/process/descriptors.ts'
 import { Fault } from '../engine/process/error-codes.ts'
 import { type Release, tryHold } from '../engine/process/exclusive.ts'
-import { assertExpected, logFailure } from '../engine/process/failure.ts'
+import { logFailure } from '../engine/process/failure.ts'
 import { LocalServer } from '../engine/process/local-server.ts'
 import { type Logger, setLogLevel } from '../engine/process/log.ts'
 import { type MetricRow, Metrics } from '../engine/process/metrics.ts'
 import { secretsKeyFile } from '../engine/process/secrets-key.ts'
 import type { ListenAddress } from '../engine/process/settings.ts'
 import { within } from '../engine/process/shutdown.ts'
-import { scanRows } from '../engine/scan/metrics.ts'
 import { SCANS } from '../engine/scan/scan-now.ts'
 import { ScanSchedule } from '../engine/scan/schedule.ts'
 import { DailyRetention } from '../engine/store/daily-retention.ts'
@@ -51,13 +44,14 @@ import { RegistryInForce } from '../engine/store/registry-in-force.ts'
 import { Store } from '../engine/store/store.ts'
 import { BackgroundThread } from './background-thread.ts'
 import { changedSettings, type ServiceSettings } from './config.ts'
-import { apiRows } from './counters.ts'
 import { Health } from './health.ts'
 import { KeyUseWriter } from './key-uses.ts'
 import { openApiAnswer } from './openapi.ts'
+import { OrganizationMetrics } from './organization-metrics.ts'
 import { keepRates, resumeRates } from './rate-file.ts'
-import { makeRateTable, tableFull } from './rate-limit.ts'
+import { makeRateTable } from './rate-limit.ts'
 import { ROUTES } from './routes.ts'
+import { serviceRows } from './service-metrics.ts'
 import type { ApiThreadData, FromApiThread } from './thread.ts'
 
 /** For the message of a failure. */
@@ -95,6 +89,7 @@ export class Service {
   readonly #health: Health
   readonly #retention: DailyRetention
   readonly #metrics = new Metrics()
+  readonly #organizationMetrics: OrganizationMetrics
   #ingest: HttpListener | undefined
   #syslog: SyslogIngest | undefined
   #local: LocalServer | undefined
@@ -136,6 +131,7 @@ export class Service {
     )
     this.#health = new Health(this.#store.environment, this.#schedule, log)
     this.#retention = new DailyRetention(this.#store, systemClock, log)
+    this.#organizationMetrics = new OrganizationMetrics(this.#store, settings.organizationMetrics)
   }
 
   /**
@@ -312,12 +308,21 @@ export class Service {
     return this.#local.port
   }
 
-  async #metricRows(): Promise<MetricRow[]> {
-    // During shutdown its threads may be gone. The other counters are still reported.
-    const syslog = await this.#syslog?.status().catch((error: unknown) => {
-      assertExpected(error)
-      return undefined
+  #metricRows(): Promise<MetricRow[]> {
+    return serviceRows({
+      health: this.#health,
+      acceptor: this.#acceptor,
+      batches: this.#batches,
+      accounting: this.#accounting,
+      syslog: this.#syslog,
+      schedule: this.#schedule,
+      apiCounters: this.#apiCounters,
+      rateTables: this.#rateTables,
+      connections: this.#connections,
+      console: this.#console,
+      organizations: this.#organizationMetrics,
     })
+<<<<<<< HEAD
     const ingest = ingestRows(this.#acceptor, this.#batches, this.#accounting, syslog)
     const background = [...scanRows(this.#schedule), ...this.#background.metricRows()]
     return [...ingest, ...background, ...this.#apiRows(), ...(this.#console?.metricRows() ?? [])]
@@ -327,6 +332,8 @@ export class Service {
     const { keys, addresses } = this.#rateTables
     const rows = apiRows(answerTotals(this.#apiCounters), { keys: tableFull(keys), addresses: tableFull(addresses) })
     return [...rows, ...connectionRows(this.#connections)]
+=======
+>>>>>>> 525760cee6c67205a55da4cc72c517bcd1774782
   }
 
   #needsCertificate(): boolean {

@@ -88,6 +88,8 @@ export const COMMANDS = {
     administration.members.setRole(organization, given.name, given.role),
   'member.remove': ({ administration, organization }, given: { name: string }) =>
     administration.members.remove(organization, given.name),
+  'member.allow': ({ administration, organization }, given: { name: string }) =>
+    administration.members.allow(organization, given.name),
   'sign-in.set': (
     { administration, organization },
     given: { settings: SignInSettings; clientSecret: SealedSecret | undefined },

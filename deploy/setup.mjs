@@ -64,6 +64,8 @@ const NGINX_PACKAGES = ['nginx']
 const NGINX_ROOT = join(root, 'node_modules/.cache/nginx')
 const HAPROXY_PACKAGES = ['liblua5.3-0', 'libopentracing1', 'libopentracing-c-wrapper0', 'haproxy']
 const HAPROXY_ROOT = join(root, 'node_modules/.cache/haproxy')
+const PROMETHEUS_PACKAGES = ['prometheus']
+const PROMETHEUS_ROOT = join(root, 'node_modules/.cache/prometheus')
 /**
  * Of Podman, only the file with the allowed system calls of a container (test/support/seccomp.ts).
  */
@@ -125,6 +127,7 @@ function providePeers() {
   if (!existsSync(join(RSYSLOG_ROOT, 'usr/sbin/rsyslogd'))) unpack(RSYSLOG_PACKAGES, RSYSLOG_ROOT)
   if (!existsSync(join(NGINX_ROOT, 'usr/sbin/nginx'))) unpack(NGINX_PACKAGES, NGINX_ROOT)
   if (!existsSync(join(HAPROXY_ROOT, 'usr/sbin/haproxy'))) unpack(HAPROXY_PACKAGES, HAPROXY_ROOT)
+  if (!existsSync(join(PROMETHEUS_ROOT, 'usr/bin/promtool'))) unpack(PROMETHEUS_PACKAGES, PROMETHEUS_ROOT)
   if (!existsSync(join(CONTAINERS_ROOT, 'usr/share/containers'))) unpack(CONTAINERS_PACKAGES, CONTAINERS_ROOT)
   if (!isDebianRoot()) return
   if (!onPath('debootstrap')) installPackages(['debootstrap'], 'debootstrap')

@@ -1,5 +1,6 @@
 import { readFileSync, statSync } from 'node:fs'
 import { createRequire } from 'node:module'
+import type { CST, Document, LineCounter } from 'yaml'
 import { z } from 'zod'
 import { type PlatformEntry, platformEntry, platformId } from './platform.ts'
 
@@ -94,11 +95,9 @@ function parseDocument(file: string, text: string, isJson: boolean): unknown {
     if (isJson) return JSON.parse(text)
     // The limit on aliases prevents a file of 1 kB from expanding to a gigabyte. The parser is
     // loaded here, because few operators have such a file and loading takes 16 ms.
-    const yaml = require('yaml') as typeof import('yaml')
-    checkDepth(yaml, text)
-    // Pretty errors would copy a part of the text for each of a hundred thousand errors.
+    const yaml = require('yaml') as Yaml
     const lines = new yaml.LineCounter()
-    const document = yaml.parseDocument(text, { lineCounter: lines, prettyErrors: false })
+    const document = parseYaml(yaml, text, lines)
     const [fault] = document.errors
     if (fault === undefined) return document.toJS({ maxAliasCount: 100 })
     const { line, col } = lines.linePos(fault.pos[0])
@@ -108,20 +107,50 @@ function parseDocument(file: string, text: string, isJson: boolean): unknown {
   }
 }
 
+type Yaml = typeof import('yaml')
+
+/** Parses YAML in time linear in its length, whatever the text is. */
+function parseYaml(yaml: Yaml, text: string, lineCounter: LineCounter): Document {
+  checkShape(yaml, text)
+  const { stackTraceLimit } = Error
+  // A text can have an error for each character, and each would capture a stack.
+  Error.stackTraceLimit = 0
+  try {
+    // Pretty errors would copy a part of the text for each of these errors.
+    return yaml.parseDocument(text, { lineCounter, prettyErrors: false })
+  } finally {
+    Error.stackTraceLimit = stackTraceLimit
+  }
+}
+
 /** Levels of nesting. A registry file has 6. */
 const DEPTH_MAX = 32
+/** Keys of one map. A platform has at most 20. */
+const KEYS_MAX = 100
 
 /**
- * The parser calls itself for each level, and V8 ends the process if a regular expression is
- * compiled where no stack is left. So the depth is checked before, by the parser's first stage,
- * which keeps a stack of its own.
+ * Checks the shape by the parser's first stage, which keeps a stack of its own and is linear. The
+ * second stage calls itself for each level, and V8 ends the process if a regular expression is
+ * compiled where no stack is left. It also compares each key of a map with all others of the map:
+ * 12,000 keys would take seconds.
  */
-function checkDepth({ Lexer, Parser }: typeof import('yaml'), text: string): void {
+function checkShape({ Lexer, Parser }: Yaml, text: string): void {
   const parser = new Parser()
+  const refuse = (what: string): never => {
+    const line = text.slice(0, parser.offset).split('\n').length
+    throw new Error(`more than ${what} at line ${line}`)
+  }
   for (const lexeme of new Lexer().lex(text)) {
     for (const _ of parser.next(lexeme));
-    if (parser.stack.length > DEPTH_MAX) throw new Error(`more than ${DEPTH_MAX} levels of nesting`)
+    if (parser.stack.length > DEPTH_MAX) refuse(`${DEPTH_MAX} levels of nesting`)
+    if (parser.stack.some((token) => keysOf(token) > KEYS_MAX)) refuse(`${KEYS_MAX} keys in one map`)
   }
+}
+
+/** The keys of a map that were read so far. */
+function keysOf(token: CST.Token): number {
+  const isMap = token.type === 'block-map' || (token.type === 'flow-collection' && token.start.source === '{')
+  return isMap ? token.items.length : 0
 }
 
 function documentFault(file: string, error: unknown): RegistryFileError {
@@ -143,20 +172,22 @@ function checkEntry<T>(file: string, raw: unknown, index: number, schema: z.ZodT
 export function lineOfError(text: string, error: RegistryFileError): number | undefined {
   const [atText] = /(?<=\bline )\d+/.exec(error.message) ?? []
   if (atText !== undefined && error.entry === '') return Number(atText)
+  // Of JSON.parse.
+  const [position] = /(?<=\bat position )\d+/.exec(error.message) ?? []
+  if (position !== undefined && error.entry === '') return text.slice(0, Number(position)).split('\n').length
+  if (error.entry === '' && error.field === '' && !error.message.endsWith('is not valid JSON')) return undefined
   try {
     return lineOfEntry(text, error)
   } catch {
-    // Too deep, or with aliases that are unknown or too many.
+    // Of a shape that is refused, or with aliases that are unknown or too many.
     return undefined
   }
 }
 
 function lineOfEntry(text: string, error: RegistryFileError): number | undefined {
-  const yaml = require('yaml') as typeof import('yaml')
-  checkDepth(yaml, text)
-  const { LineCounter, parseDocument: parseYaml } = yaml
-  const lines = new LineCounter()
-  const document = parseYaml(text, { lineCounter: lines, prettyErrors: false })
+  const yaml = require('yaml') as Yaml
+  const lines = new yaml.LineCounter()
+  const document = parseYaml(yaml, text, lines)
   const [fault] = document.errors
   if (fault !== undefined) return lines.linePos(fault.pos[0]).line
   const path = pathOf(error, document.toJS({ maxAliasCount: 100 }))

@@ -1,4 +1,5 @@
 import { ROLES, type Role } from '../../engine/store/members.ts'
+import type { RemovedMember } from '../../engine/store/removed-members.ts'
 import { textColumn, timeColumn } from '../design/columns.tsx'
 import { CsvLink } from '../design/csv-link.tsx'
 import { Field, FormError, Select } from '../design/form.tsx'
@@ -20,6 +21,8 @@ export interface NewInvitation {
 export interface MembersProps {
   /** By name. */
   readonly members: readonly MemberRow[]
+  /** Removed members, by name. */
+  readonly removed: readonly RemovedMember[]
   /** The name of the member who views the page. */
   readonly self: string
   /** The name of the organization's identity provider; '' if none. */
@@ -28,6 +31,7 @@ export interface MembersProps {
   readonly mayInvite: boolean
   readonly maySetRole: boolean
   readonly mayRemove: boolean
+  readonly mayAllow: boolean
   /** The form of the invitation. */
   readonly form: FormState
   readonly invitation: NewInvitation | undefined
@@ -39,6 +43,7 @@ export interface MembersProps {
 const DONE: Readonly<Record<string, string>> = {
   role: 'The role is changed. It applies to the next request',
   removed: 'The member is removed, and sees nothing of this organization any more',
+  allowed: 'The sign-in is allowed again. The next one adds the member, if their groups have access',
   withdrawn: 'The invitation is withdrawn. Its link is not valid any more',
 }
 
@@ -79,6 +84,7 @@ export function Members(props: MembersProps) {
               <Table id="waiting" label="Invitations" columns={waitingColumns(props)} rows={waiting} />
             </Card>
           )}
+          <Removed {...props} />
         </div>
         {mayInvite && (
           <Card title="Invite member">
@@ -177,6 +183,39 @@ function waitingColumns({ nowMs, mayInvite }: MembersProps): readonly Column<Mem
       ),
     },
   ]
+}
+
+/** Whom the provider might bring back. */
+function Removed({ removed, provider, nowMs, mayAllow }: MembersProps) {
+  if (removed.length === 0) return null
+  const columns: Column<RemovedMember>[] = [
+    { id: 'name', name: 'Name', cell: ({ name }) => <strong>{name}</strong> },
+    { id: 'role', name: 'Role before', cell: ({ role }) => role },
+    { id: 'removed', name: 'Removed', cell: ({ removedAtMs }) => <Time ms={removedAtMs} nowMs={nowMs} /> },
+  ]
+  if (mayAllow) {
+    columns.push({
+      id: 'allow',
+      name: 'Change',
+      quiet: true,
+      cell: ({ name }) => (
+        <form method="post" action={pathOf(name, 'allow')}>
+          <button type="submit" aria-label={`Allow the sign-in of ${name} again`}>
+            Allow again
+          </button>
+        </form>
+      ),
+    })
+  }
+  return (
+    <Card
+      title="Removed members"
+      note={`A sign-in with ${provider === '' ? 'an identity provider' : provider} does not add them again`}
+      bare
+    >
+      <Table id="removed" label="Removed members" columns={columns} rows={removed} />
+    </Card>
+  )
 }
 
 function invitationText(invitedUntilMs: number, nowMs: number) {

@@ -61,7 +61,7 @@ export function SignInSettingsPage(props: SignInSettingsProps) {
   )
 }
 
-function Addresses({ view: { redirectUri, signInUrl, provider } }: { readonly view: SignInSettingsView }) {
+function Addresses({ view: { redirectUri, signInUrl, domain, provider } }: { readonly view: SignInSettingsView }) {
   return (
     <Card title="Addresses of this console" note="Enter the first one at your provider">
       <div class="stack">
@@ -73,6 +73,13 @@ function Addresses({ view: { redirectUri, signInUrl, provider } }: { readonly vi
           <div>
             <p class="small muted">Where your members sign in</p>
             <Secret id="sign-in-url" value={signInUrl} />
+            {domain !== undefined && (
+              <p class="small muted">
+                {domain.isConfirmed
+                  ? `Or they type the organization's name, or an e-mail address of ${domain.name}, on the sign-in page.`
+                  : `Or they type the organization's name on the sign-in page. For e-mail addresses of ${domain.name}, the operator of the service must confirm the domain.`}
+              </p>
+            )}
           </div>
         )}
       </div>

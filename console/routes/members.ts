@@ -43,6 +43,15 @@ export const MEMBER_ROUTES: readonly Route[] = [
       }),
     { confirmed: true },
   ),
+  form(
+    `${PATH}/:name/allow`,
+    'member.allow',
+    async (visit, { name }) => {
+      await visit.change('member.allow', { name })
+      return redirect(`${PATH}?done=allowed`)
+    },
+    { confirmed: true },
+  ),
   form(`${PATH}/:name/invite`, 'member.invite', (visit, { name }) => changed(visit, () => invite(visit, name)), {
     confirmed: true,
   }),
@@ -102,13 +111,19 @@ function membersPage(visit: Visit, outcome: Outcome = {}): Answer {
   const { site, identity, nowMs, request } = visit
   const { invitation, status = 200 } = outcome
   const content = Members({
-    members: site.store.environment.read(() => membersView(visit)),
+    ...site.store.environment.read(() => {
+      return {
+        members: membersView(visit),
+        removed: visit.site.store.removedMembers.ofOrganization(visit.organization.id),
+      }
+    }),
     self: identity.member.name,
     provider: site.store.identityProviders.get(visit.organization.id)?.name ?? '',
     nowMs,
     mayInvite: visit.may('member.invite'),
     maySetRole: visit.may('member.role'),
     mayRemove: visit.may('member.remove'),
+    mayAllow: visit.may('member.allow'),
     form: outcome.form ?? EMPTY_FORM,
     invitation,
     error: outcome.error ?? '',

@@ -90,6 +90,7 @@ async function answerCallback(guest: Guest, organizationId: string): Promise<Ans
     // Not counted: any web page can make browsers of a network request this address.
     return refused(guest, flow, { message, status: 400, fields: [] })
   }
+  site.flows.end(flow)
   const provider = site.store.identityProviders.get(flow.organizationId)
   if (provider === undefined || provider.issuer !== flow.issuer || provider.clientId !== flow.clientId) {
     const message = 'The sign-in settings of the organization changed meanwhile. Sign in again'

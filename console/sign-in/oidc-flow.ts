@@ -47,11 +47,19 @@ export interface OidcFlow {
 }
 
 /**
+ * Maximum number of ended flows in memory, each for ten minutes. Beyond it the oldest is forgotten:
+ * who began so many can begin another one instead of repeating it.
+ */
+const ENDED_MAX = 10_000
+
+/**
  * Keeps flows in a cookie, encrypted, so that the server keeps nothing for visitors who never come
  * back. The key is in memory: a restart of the service ends all flows.
  */
 export class FlowCookies {
   readonly #key = randomBytes(32)
+  /** The states of flows whose answer arrived, oldest first. */
+  readonly #ended = new Set<string>()
 
   seal(flow: OidcFlow): string {
     const to = flow.to.length > TO_CHARS_MAX ? '/' : flow.to
@@ -61,7 +69,18 @@ export class FlowCookies {
     return Buffer.concat([nonce, cipher.getAuthTag(), ciphertext]).toString('base64url')
   }
 
-  /** undefined if the cookie is missing, of another process, changed, or expired. */
+  /**
+   * Ends a flow, whatever the provider's answer: a copy of its cookie could otherwise make the
+   * service send codes to the provider until the flow expires.
+   */
+  end({ state }: OidcFlow): void {
+    this.#ended.add(state)
+    if (this.#ended.size <= ENDED_MAX) return
+    const [oldest] = this.#ended
+    if (oldest !== undefined) this.#ended.delete(oldest)
+  }
+
+  /** undefined if the cookie is missing, of another process or changed, or the flow is over. */
   open(cookie: string | undefined, nowMs: number): OidcFlow | undefined {
     const bytes = Buffer.from(cookie ?? '', 'base64url')
     if (bytes.length <= NONCE_BYTES + TAG_BYTES) return undefined
@@ -74,6 +93,7 @@ export class FlowCookies {
     } catch {
       return undefined
     }
-    return Math.abs(nowMs - flow.startedAtMs) < FLOW_MS ? flow : undefined
+    const isOver = Math.abs(nowMs - flow.startedAtMs) >= FLOW_MS || this.#ended.has(flow.state)
+    return isOver ? undefined : flow
   }
 }

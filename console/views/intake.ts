@@ -1,11 +1,9 @@
 import { Outcome } from '../../engine/ingest/outcome.ts'
 import { dayOf } from '../../engine/process/clock.ts'
 import { type CoverageJson, coverageJson } from '../../engine/scan/coverage.ts'
+import { isSilent, type SensorState, sensorState } from '../../engine/store/silence.ts'
 import type { StoredSource } from '../../engine/store/sources.ts'
 import type { Visit } from '../http/visit.ts'
-
-/** A sender or sensor without activity for this long is shown as silent. */
-export const SILENT_MS = 3_600_000
 
 export interface SourceRow {
   /** HOSTNAME of the messages, or the address of the sender. */
@@ -56,14 +54,14 @@ function rowOf(source: StoredSource, tokenLabel: string, nowMs: number): SourceR
     sample: notUnderstood > 0 ? source.sample : '',
     firstSeenMs,
     lastSeenMs,
-    isSilent: nowMs - lastSeenMs > SILENT_MS,
+    isSilent: isSilent(lastSeenMs, nowMs),
   }
 }
 
 export interface SensorRow {
   readonly instance: string
   readonly heardMs: number
-  readonly state: 'reporting' | 'silent' | 'stopped'
+  readonly state: SensorState
   readonly packets: number
   readonly lost: number
   readonly names: number
@@ -82,11 +80,11 @@ export interface SensorsView {
 export function sensorsView({ site, organization, nowMs }: Visit): SensorsView {
   const { coverage } = site.store
   const rows = coverage.sensors(organization.id).map(({ instance, sensor }): SensorRow => {
-    const { heardMs, ended, counters } = sensor
+    const { heardMs, counters } = sensor
     return {
       instance,
       heardMs,
-      state: ended ? 'stopped' : nowMs - heardMs > SILENT_MS ? 'silent' : 'reporting',
+      state: sensorState(sensor, nowMs),
       packets: counters.packets ?? 0,
       lost: counters.packets_lost ?? 0,
       names: counters.names ?? 0,

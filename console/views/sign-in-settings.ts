@@ -1,4 +1,5 @@
 import type { Role } from '../../engine/store/members.ts'
+import { isDomainConfirmed } from '../../engine/store/organizations.ts'
 import type { Visit } from '../http/visit.ts'
 import { callbackPath } from '../sign-in/oidc-flow.ts'
 
@@ -21,6 +22,8 @@ export interface SignInSettingsView {
   readonly redirectUri: string
   /** The address of the page for sign-in, with the organization filled in. */
   readonly signInUrl: string
+  /** Whether e-mail addresses of the domain lead to this sign-in. undefined if nobody types one. */
+  readonly domain: { readonly name: string; readonly isConfirmed: boolean } | undefined
   /** Members who have signed in with the provider. */
   readonly membersCount: number
 }
@@ -28,8 +31,8 @@ export interface SignInSettingsView {
 export function signInSettingsView({ site, organization, request }: Visit): SignInSettingsView {
   const { identityProviders, federatedIdentities, organizations } = site.store
   const stored = identityProviders.get(organization.id)
-  const query =
-    organizations.single() === undefined ? `?${new URLSearchParams({ organization: organization.name })}` : ''
+  const isOnly = organizations.single() !== undefined
+  const query = isOnly ? '' : `?${new URLSearchParams({ organization: organization.name })}`
   return {
     provider: stored && {
       name: stored.name,
@@ -44,6 +47,7 @@ export function signInSettingsView({ site, organization, request }: Visit): Sign
     },
     redirectUri: `${request.origin}${callbackPath(organization.id)}`,
     signInUrl: `${request.origin}/sign-in${query}`,
+    domain: isOnly ? undefined : { name: organization.domain, isConfirmed: isDomainConfirmed(organization) },
     membersCount: federatedIdentities.ofOrganization(organization.id).length,
   }
 }

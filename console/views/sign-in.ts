@@ -1,4 +1,5 @@
 import type { IdentityProvider } from '../../engine/store/identity-providers.ts'
+import { isDomainConfirmed } from '../../engine/store/organizations.ts'
 import type { Store } from '../../engine/store/store.ts'
 
 /** What the page for sign-in offers in addition to passwords. */
@@ -20,9 +21,10 @@ export function providerChoice({ organizations, identityProviders }: Store): Pro
 
 /**
  * The provider that a visitor chooses. `typed` is the name of an organization, its domain, or an
- * e-mail address in this domain. A domain that several organizations have, or that is the name of
- * another organization, leads to none of them: names and domains are not verified, and no
- * organization may draw the users of another to its provider.
+ * e-mail address in this domain. Only a domain that the operator confirmed counts, and before a
+ * name: members can give their organization any domain and any free name, and no organization may
+ * draw the users of another to its provider, or keep them from theirs. A domain that the operator
+ * confirmed for several organizations leads to none of them.
  */
 export function chosenProvider(
   { organizations, identityProviders }: Store,
@@ -32,8 +34,7 @@ export function chosenProvider(
   if (only !== undefined) return identityProviders.get(only.id)
   const text = typed.trim().toLowerCase()
   const domain = text.slice(text.lastIndexOf('@') + 1)
-  const named = organizations.find(text)
-  const owners = organizations.all().filter((each) => each.domain === domain && each.id !== named?.id)
-  const [found, ...others] = named === undefined ? owners : [named, ...owners]
+  const owners = organizations.all().filter((each) => each.domain === domain && isDomainConfirmed(each))
+  const [found = organizations.find(text), ...others] = owners
   return found === undefined || others.length > 0 ? undefined : identityProviders.get(found.id)
 }

@@ -17,6 +17,7 @@ export const COMMAND_PAGES: Readonly<Record<string, Site>> = {
   'docs/guides/approve-and-block.md': 'service',
   'docs/guides/send-alerts.md': 'service',
   'docs/guides/connect.md': 'service',
+  'docs/guides/monitor-with-prometheus.md': 'service',
   'docs/guides/back-up-and-restore.md': 'service',
   'docs/guides/open-the-console.md': 'service',
   'docs/guides/sign-in-with-your-identity-provider.md': 'service',

@@ -9,6 +9,7 @@ import { settingRows } from '../../engine/process/settings.ts'
 import { FRAMEWORK_IDS, FRAMEWORKS } from '../../engine/store/framework.ts'
 import { ROLES } from '../../engine/store/members.ts'
 import { loadCatalog } from '../../registry/catalog.ts'
+import { dashboardJson } from '../monitoring/dashboard.ts'
 import { answerSamples, fieldTables, pathsTable, refusalsTable } from './api.ts'
 import { cliPage } from './cli.ts'
 import { consolePagesTable } from './console.ts'
@@ -45,10 +46,11 @@ const TABLES: Readonly<Record<string, () => string | Promise<string>>> = {
   ...Object.fromEntries(FORWARDER_TABLES.map(({ name, make }) => [name, make])),
 }
 
-/** Pages that are generated as a whole, by their path from the root of the repository. */
+/** Pages and files that are generated as a whole, by their path from the root of the repository. */
 const PAGES: Readonly<Record<string, () => string>> = {
   'docs/reference/registry.md': () => registryPage(loadCatalog()),
   'docs/reference/cli.md': cliPage,
+  'deploy/monitoring/grafana-dashboard.json': dashboardJson,
 }
 
 /** All generated parts: markers and text. */

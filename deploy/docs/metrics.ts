@@ -34,7 +34,7 @@ export async function collectorMetrics(): Promise<string> {
 export async function serviceMetrics(): Promise<string> {
   const directory = await mkdtemp(join(tmpdir(), 'posture-docs-'))
   const anyPort = ['--syslog-tls', '127.0.0.1:0', '--syslog-tcp', '127.0.0.1:0', '--syslog-udp', '127.0.0.1:0']
-  const service = await startService(directory, anyPort)
+  const service = await startService(directory, [...anyPort, '--organization-metrics', 'names'])
   try {
     const response = await fetch(`http://127.0.0.1:${service.metricsPort}/metrics`)
     return metricsTable(await response.text())

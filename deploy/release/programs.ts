@@ -21,6 +21,8 @@ export interface Program {
   /** The systemd unit, and the settings file of an installation. */
   readonly unit: string
   readonly settings: string
+  /** Sample files for other programs, in `examples` of its documentation. */
+  readonly examples: readonly string[]
   /**
    * The file with the secret without which it does not start, and the setting that may have the
    * secret instead; empty if none.
@@ -54,6 +56,7 @@ export const COLLECTOR: Program = {
   nodeFlags: ['--max-semi-space-size=2'],
   unit: 'deploy/systemd/posture-collector.service',
   settings: 'deploy/systemd/collector.env',
+  examples: [],
   secretFile: '/etc/posture-collector/token',
   secretSetting: 'SVC_TOKEN',
   // The package's names with 64-bit time_t (Debian 13, Ubuntu 24.04), and before.
@@ -89,6 +92,12 @@ export const SERVICE: Program = {
   nodeFlags: [],
   unit: 'deploy/systemd/posture-service.service',
   settings: 'deploy/systemd/service.env',
+  examples: [
+    'deploy/monitoring/grafana-dashboard.json',
+    'deploy/monitoring/posture-rules.test.yml',
+    'deploy/monitoring/posture-rules.yml',
+    'deploy/monitoring/prometheus.yml',
+  ],
   secretFile: '',
   secretSetting: '',
   debianDepends: [],

@@ -14,7 +14,7 @@ import type { Target } from './targets.ts'
  *   lib/PROGRAM/node               Node
  *   lib/PROGRAM/COMMAND.cjs, ...   the parts (embedded/parts.ts)
  *   lib/systemd/system/...         the systemd unit, for a tree at /usr
- *   share/doc/PROGRAM/...          licenses, SBOM, documentation, sample settings
+ *   share/doc/PROGRAM/...          licenses, SBOM, documentation, sample settings, examples
  *   share/man/...                  manual pages; completion scripts (shell-files.ts)
  */
 
@@ -56,6 +56,8 @@ export async function writeTree(
   await copyPlain(program.unit, units)
   await copyPlain(program.settings, doc)
   await copyPlain('CHANGELOG.md', doc)
+  if (program.examples.length > 0) await mkdir(join(doc, 'examples'))
+  for (const file of program.examples) await copyPlain(file, join(doc, 'examples'))
   for (const page of await readdir(join(REPOSITORY, 'docs'), { recursive: true })) {
     if (!page.endsWith('.md')) continue
     const target = join(doc, 'docs', dirname(page))

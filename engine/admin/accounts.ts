@@ -158,6 +158,7 @@ export class Accounts {
 
   #putMember(member: Member, actor: string): void {
     this.#store.members.put(member)
+    this.#store.removedMembers.remove(member)
     this.#note('member.accept', member.organizationId, actor, member.name, { role: member.role })
   }
 

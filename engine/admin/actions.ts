@@ -32,6 +32,7 @@ export const ACTIONS = {
   'member.add': 'owner',
   'member.role': 'owner',
   'member.remove': 'owner',
+  'member.allow': 'owner',
   'member.invite': 'owner',
   'invitation.withdraw': 'owner',
   'member.accept': 'viewer',

@@ -75,9 +75,13 @@ export class Changes {
     return REMOVALS.has(action) ? environment.shrink(transaction) : environment.write(transaction)
   }
 
+  get isOperator(): boolean {
+    return this.#actor.kind === 'operator'
+  }
+
   /** @throws Fault NOT_ALLOWED where the actor is a member. */
   assertOperator(action: Action): void {
-    if (this.#actor.kind === 'operator') return
+    if (this.isOperator) return
     throw new Fault('NOT_ALLOWED', `${action} is for the operator of the service only`)
   }
 

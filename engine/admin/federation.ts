@@ -47,8 +47,9 @@ export class Federation {
    * The user of a person who signed in with the organization's provider. A new person becomes a
    * member with a new user. The role follows the groups at each sign-in.
    *
-   * @throws Fault NOT_ALLOWED if no group gives a role; CONFLICT if the name is taken, the
-   *   organization is full, or the settings changed meanwhile; USAGE if the name cannot be one
+   * @throws Fault NOT_ALLOWED if no group gives a role, or the member was removed; CONFLICT if the
+   *   name is taken, the organization is full, or the settings changed meanwhile; USAGE if the name
+   *   cannot be one
    */
   signIn(claims: FederatedClaims): { readonly userId: string } {
     const { environment } = this.#store
@@ -75,7 +76,7 @@ export class Federation {
    *   another person; NOT_FOUND if the user is not a member
    */
   connect(claims: FederatedClaims, userId: string): void {
-    const { environment, federatedIdentities, members } = this.#store
+    const { environment, federatedIdentities, members, removedMembers } = this.#store
     const { organizationId, issuer, subject } = claims
     environment.write(() => {
       this.#provider(claims)
@@ -87,6 +88,8 @@ export class Federation {
       for (const other of federatedIdentities.ofUser(organizationId, userId)) federatedIdentities.remove(other)
       const createdAtMs = this.#clock.nowMs()
       federatedIdentities.put({ organizationId, issuer, subject, userId, createdAtMs, signedInAtMs: createdAtMs })
+      // An owner has added the person since, perhaps by another name.
+      for (const removed of removedMembers.ofPerson({ ...claims, name: member.name })) removedMembers.remove(removed)
       this.#note('sign-in.connect', member, { provider_name: claims.name })
     })
   }
@@ -105,7 +108,11 @@ export class Federation {
 
   #addMember({ organizationId, issuer, subject, name }: FederatedClaims, role: Role): FederatedIdentity {
     checkText('The name from the provider', name)
-    const { members, users, identityProviders } = this.#store
+    const { members, removedMembers, users, identityProviders } = this.#store
+    // A name is no proof of who somebody is, but it is enough to ask an owner.
+    if (removedMembers.ofPerson({ organizationId, issuer, subject, name }).length > 0) {
+      throw new Fault('NOT_ALLOWED', `${name} was removed from the organization. An owner can allow the sign-in again`)
+    }
     const provider = identityProviders.get(organizationId)?.name ?? 'the provider'
     const before = members.get(organizationId, name)
     if (before !== undefined) throw new Fault('CONFLICT', nameTaken(before, provider))

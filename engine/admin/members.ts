@@ -1,7 +1,8 @@
-import { MEMBERS_MAX } from '../limits.ts'
+import { MEMBERS_MAX, REMOVED_MEMBERS_MAX } from '../limits.ts'
 import { Fault } from '../process/error-codes.ts'
 import type { Member, Role } from '../store/members.ts'
 import type { Organization } from '../store/organizations.ts'
+import type { RemovedMember } from '../store/removed-members.ts'
 import type { Store } from '../store/store.ts'
 import { type Changes, checkText } from './changes.ts'
 
@@ -12,7 +13,11 @@ export class MemberChanges {
     this.#changes = changes
   }
 
-  /** @throws Fault CONFLICT if the name is taken or the limit is reached, USAGE, NOT_ALLOWED */
+  /**
+   * Also allows a removed member of this name again.
+   *
+   * @throws Fault CONFLICT if the name is taken or the limit is reached, USAGE, NOT_ALLOWED
+   */
   add(organization: Organization, name: string, role: Role): Member {
     checkText('name', name)
     const { store, clock } = this.#changes
@@ -27,6 +32,7 @@ export class MemberChanges {
       }
       const member: Member = { organizationId, name, role, createdAtMs: clock.nowMs() }
       store.members.put(member)
+      store.removedMembers.remove(member)
       return { organizationId, subject: name, details: { role }, result: member }
     })
   }
@@ -45,16 +51,38 @@ export class MemberChanges {
   }
 
   /**
+   * Removes a member, whom no sign-in with the identity provider adds again until allow().
+   *
    * @throws Fault NOT_FOUND, CONFLICT if other members would remain without an owner, NOT_ALLOWED
    */
   remove(organization: Organization, name: string): Member {
-    const { store } = this.#changes
+    const { store, clock } = this.#changes
     const organizationId = organization.id
     return this.#changes.make('member.remove', organizationId, () => {
       const member = this.#existing(organization, name)
       if (store.members.ofOrganization(organizationId).length > 1) this.#assertOwnerWithout(organization, member)
+      remember(store, member, clock.nowMs())
       removeMember(store, member)
       return { organizationId, subject: member.name, details: { was: member.role }, result: member }
+    })
+  }
+
+  /**
+   * Lets a removed member become a member again by a sign-in with the identity provider.
+   *
+   * @throws Fault NOT_FOUND, NOT_ALLOWED
+   */
+  allow(organization: Organization, name: string): RemovedMember {
+    const { store } = this.#changes
+    const { id: organizationId } = organization
+    return this.#changes.make('member.allow', organizationId, () => {
+      const result = store.removedMembers.get(organizationId, name)
+      if (result === undefined) {
+        const shows = 'posture-admin member list --removed shows all'
+        throw new Fault('NOT_FOUND', `${organization.name} has no removed member ${JSON.stringify(name)}; ${shows}`)
+      }
+      store.removedMembers.remove(result)
+      return { organizationId, subject: result.name, details: { was: result.role }, result }
     })
   }
 
@@ -77,6 +105,18 @@ export class MemberChanges {
       `${leaving.name} is the only owner of ${organization.name}; make someone else an owner first`,
     )
   }
+}
+
+/** Inside a transaction of the caller, before the member is removed. */
+function remember(store: Store, { organizationId, name, role, userId }: Member, removedAtMs: number): void {
+  const identities = userId === undefined ? [] : store.federatedIdentities.ofUser(organizationId, userId)
+  const all = store.removedMembers.ofOrganization(organizationId)
+  const [oldest] = all.length < REMOVED_MEMBERS_MAX ? [] : all.sort((a, b) => a.removedAtMs - b.removedAtMs)
+  if (oldest !== undefined) store.removedMembers.remove(oldest)
+  store.removedMembers.put({
+    ...{ organizationId, name, role, removedAtMs },
+    identities: identities.map(({ issuer, subject }) => ({ issuer, subject })),
+  })
 }
 
 /**

@@ -33,7 +33,7 @@ export class OrganizationChanges {
     const checked = { ...given, domain: domainOf(given.domain) }
     const { store, clock } = this.#changes
     return this.#changes.make('organization.create', undefined, () => {
-      const organization = store.organizations.create(checked, clock.nowMs())
+      const organization = store.organizations.create({ ...checked, confirmedDomain: checked.domain }, clock.nowMs())
       const { id: organizationId, name: subject, domain, plan } = organization
       return { organizationId, subject, details: { domain, plan }, result: organization }
     })
@@ -45,8 +45,10 @@ export class OrganizationChanges {
   }
 
   /**
-   * Changes all settings in one transaction. Only the operator may include the plan. @throws Fault
-   * USAGE, NOT_ALLOWED.
+   * Changes all settings in one transaction. Only the operator may include the plan. A domain that
+   * the operator enters is confirmed.
+   *
+   * @throws Fault USAGE, NOT_ALLOWED.
    */
   set(organization: Organization, given: OrganizationSettings): Organization {
     const settings = given.domain === undefined ? given : { ...given, domain: domainOf(given.domain) }
@@ -120,7 +122,9 @@ export class OrganizationChanges {
     const { store } = this.#changes
     const { id: organizationId, name: subject } = organization
     return this.#changes.make(action, organizationId, () => {
-      const result = { ...this.#existing(organization), ...change }
+      const isConfirmed = change.domain !== undefined && this.#changes.isOperator
+      const confirmed = isConfirmed ? { confirmedDomain: change.domain } : {}
+      const result = { ...this.#existing(organization), ...change, ...confirmed }
       store.organizations.update(result)
       return { organizationId, subject, details: { ...change }, result }
     })

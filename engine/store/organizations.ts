@@ -26,12 +26,22 @@ export interface Organization {
   readonly name: string
   /** The domain of the discovery scans. */
   readonly domain: string
+  /**
+   * The domain that the operator entered last. If it is the organization's domain, e-mail addresses
+   * in it lead to the organization's sign-in. A member can claim any domain.
+   */
+  readonly confirmedDomain?: string
   readonly plan: Plan
   readonly createdAtMs: number
   readonly scanFrequency: ScanFrequency
   readonly evidenceWindowDays: number
   /** Overrides the defaults in retention.ts. */
   readonly retention?: Partial<Retention>
+}
+
+/** Whether the operator has confirmed the domain of an organization. */
+export function isDomainConfirmed({ domain, confirmedDomain }: Organization): boolean {
+  return domain === confirmedDomain
 }
 
 export const EVIDENCE_WINDOW_DAYS_DEFAULT = 30
@@ -95,7 +105,7 @@ export class Organizations {
    *
    * @throws Fault CONFLICT if the name is taken
    */
-  create(given: { name: string; domain: string; plan: Plan }, nowMs: number): Organization {
+  create(given: Pick<Organization, 'name' | 'domain' | 'confirmedDomain' | 'plan'>, nowMs: number): Organization {
     this.#assertFree(given.name)
     const organization: Organization = {
       id: newUuid(),

@@ -26,6 +26,7 @@ import { Published } from './published.ts'
 import { ReadLines } from './read-lines.ts'
 import { Recommendations } from './recommendations.ts'
 import { Removals } from './removals.ts'
+import { RemovedMembers } from './removed-members.ts'
 import { ScanStates } from './scan-states.ts'
 import { Scans } from './scans.ts'
 import type { Secrets } from './secrets.ts'
@@ -52,6 +53,7 @@ export class Store {
   readonly ownPlatforms: OwnPlatforms
   readonly removals: Removals
   readonly members: Members
+  readonly removedMembers: RemovedMembers
   readonly users: Users
   readonly sessions: Sessions
   readonly passkeys: Passkeys
@@ -101,6 +103,7 @@ export class Store {
     this.ownPlatforms = new OwnPlatforms(this.environment)
     this.removals = new Removals(this.environment)
     this.members = new Members(this.environment)
+    this.removedMembers = new RemovedMembers(this.environment)
     this.users = new Users(this.environment)
     this.sessions = new Sessions(this.environment)
     this.passkeys = new Passkeys(this.environment)

@@ -22,6 +22,7 @@ t.test('from 80 % of the file descriptors on, the service is degraded, and says 
     health.poll()
     const { status, body } = health.answer()
     t.equal(status, row.isDegraded ? 503 : undefined, `${open} open`)
+    t.equal(health.rows()[0]?.[3], row.isDegraded ? 1 : 0, 'the metric says the same')
     t.equal(body.includes(`${open} of 1000 file descriptors are open`), row.isDegraded)
     t.equal(warnings.length, row.warned)
   }
@@ -32,7 +33,7 @@ t.test('the number and the limit of file descriptors are metrics', async (t) => 
   t.ok((found?.open ?? 0) > 3)
   t.ok((found?.max ?? 0) >= (found?.open ?? 0))
   const metrics = new Metrics()
-  const { body } = await metrics.render([])
+  const { body } = metrics.render([])
   metrics.close()
   t.match(body, /^process_open_fds \d+$/m)
   t.match(body, new RegExp(`^process_max_fds ${found?.max}$`, 'm'))

@@ -129,10 +129,17 @@ t.test('an error of a registry file has its line, also in JSON and for the secon
   t.end()
 })
 
+const lines = (count: number, line: (at: number) => string): string =>
+  Array.from({ length: count }, (_, at) => line(at)).join('\n')
+
 const HOSTILE: readonly (readonly [name: string, text: string, problem: RegExp])[] = [
   // V8 ended the process: "RegExpCompiler Allocation failed".
   ['deep lists', '['.repeat(120_000), /more than 32 levels of nesting/],
   ['deep block lists', '- '.repeat(60_000), /more than 32 levels of nesting/],
+  ['12,000 keys', lines(12_000, (at) => `k${at}: 1`), /Line 101: more than 100 keys in one map/],
+  ['12,000 keys in braces', `- {${'k,'.repeat(12_000)}}`, /Line 1: more than 100 keys in one map/],
+  ['12,000 keys of broken JSON', `{${'"k":1,'.repeat(12_000)}a`, /is not valid JSON|property name/],
+  ['an error for each character', `[]${']'.repeat(120_000)}`, /Line 1: Unexpected flow-seq-end/],
   ['an unknown alias', 'platforms: *none', /Unresolved alias/],
   [
     'aliases of aliases',

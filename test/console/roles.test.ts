@@ -124,6 +124,7 @@ const PARAMETERS: Readonly<Record<CommandName, unknown>> = {
   'invitation.withdraw': { name: 'none' },
   'member.role': { name: 'none', role: 'viewer' },
   'member.remove': { name: 'none' },
+  'member.allow': { name: 'none' },
   'sign-in.set': { settings: { issuer: 'https://login.example' }, clientSecret: undefined },
   'sign-in.remove': {},
 }

@@ -3,7 +3,8 @@ import { join } from 'node:path'
 import t from 'tap'
 import { parse } from 'yaml'
 import { loadCatalog, loadCatalogOrBuiltIn } from '../../registry/catalog.ts'
-import { RegistryFileError } from '../../registry/registry-file.ts'
+import { lineOfError, RegistryFileError, readRegistryText } from '../../registry/registry-file.ts'
+import { functionCalls } from '../support/function-calls.ts'
 
 const folder = t.testdir({})
 let files = 0
@@ -315,3 +316,73 @@ function bomb(): string {
     )
   return lines.join('\n')
 }
+
+/** Texts that grow with `length`, by what is repeated in them. */
+const REPEATED: Readonly<Record<string, (length: number) => string>> = {
+  keys: (length) => numbered(length, (at) => `k${at}: 1\n`),
+  'equal keys': (length) => 'k: 1\n'.repeat(length / 5),
+  'empty keys': (length) => '? \n'.repeat(length / 3),
+  'keys in braces': (length) => `- {${numbered(length, (at) => `k${at},`)}}`,
+  'keys of broken JSON': (length) => `{${numbered(length, (at) => `"k${at}":1,`)}a`,
+  pairs: (length) => `[${'a: 1,'.repeat(length / 5)}]`,
+  anchors: (length) => numbered(length, (at) => `- &a${at} x\n`),
+  aliases: (length) => `- &a x\n${'- *a\n'.repeat(length / 5)}`,
+  'unknown aliases': (length) => '- *a\n'.repeat(length / 5),
+  'merged maps': (length) => `- &a {x: 1}\n${'- {<<: *a}\n'.repeat(length / 11)}`,
+  tags: (length) => '- !a\n'.repeat(length / 5),
+  directives: (length) => '%A b\n'.repeat(length / 5),
+  comments: (length) => '#\n'.repeat(length / 2),
+  'blank lines': (length) => '\n'.repeat(length),
+  brackets: (length) => '[]'.repeat(length / 2),
+  'closing brackets': (length) => ']'.repeat(length),
+  commas: (length) => `[${','.repeat(length)}`,
+  quotes: (length) => '"'.repeat(length),
+  'lines of one text': (length) => 'a\n'.repeat(length / 2),
+  'blank lines of one text': (length) => `>\n${' \n\n'.repeat(length / 3)} a`,
+  documents: (length) => '---\n'.repeat(length / 4),
+  list: (length) => '- a\n'.repeat(length / 4),
+  'empty platforms': (length) => `platforms:\n${'- {}\n'.repeat(length / 5)}`,
+  platforms: (length) => `platforms:\n${numbered(length, (at) => `- { id: a${at}, name: A }\n`)}`,
+}
+
+function numbered(length: number, each: (at: number) => string): string {
+  let text = ''
+  for (let at = 0; text.length < length; at++) text += each(at)
+  return text
+}
+
+/** Calls of the parser's functions until the text is read, or its error has a line. */
+function callsToRead(text: string): number {
+  return functionCalls('', () => {
+    try {
+      readRegistryText('file', text)
+    } catch (error) {
+      if (!(error instanceof RegistryFileError)) throw error
+      lineOfError(text, error)
+    }
+  })
+}
+
+for (const [what, textOf] of Object.entries(REPEATED)) {
+  t.test(`the work to read a file is linear in its length, however many ${what} it has`, async (t) => {
+    callsToRead(textOf(100))
+    const [short, long] = [callsToRead(textOf(2000)), callsToRead(textOf(16_000))]
+    t.ok(long < 10 * short, `${short} calls for 2,000 characters, ${long} for 16,000`)
+  })
+}
+
+t.test('the counter of calls tells linear work from quadratic', async (t) => {
+  const compare = (count: number): void => {
+    const items = Array.from({ length: count }, (_, at) => at)
+    for (const item of items) items.find((each) => each === item)
+  }
+  const [short, long] = [functionCalls('', () => compare(100)), functionCalls('', () => compare(800))]
+  t.ok(long > 40 * short, `${short} calls, then ${long}`)
+})
+
+t.test('a map has at most 100 keys', async (t) => {
+  const keys = (count: number): string => Array.from({ length: count }, (_, at) => `k${at}\n`).join('')
+  const map = (count: number): string => keys(count).replaceAll('\n', ': 1\n')
+  t.throws(() => readRegistryText('file', map(100)), { message: /Unrecognized keys/ }, 'the next check')
+  t.throws(() => readRegistryText('file', map(101)), { message: 'file: more than 100 keys in one map at line 101' })
+})

@@ -89,6 +89,9 @@ function addMembers(site: TestConsole, admin: Administration, organization: Orga
   const invited = words.text('invited')
   admin.members.add(organization, invited, 'member')
   admin.accountLinks.invite(organization, invited)
+  const removed = words.text('removed')
+  admin.members.add(organization, removed, 'viewer')
+  admin.members.remove(organization, removed)
   return owner
 }
 

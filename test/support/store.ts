@@ -75,8 +75,9 @@ export const quietLog = createLogger('test', 'ERROR')
 quietLog.level = 'silent'
 
 export function makeOrganization({ store, clock }: TestStore, name: string, plan: Plan = 'enterprise'): Organization {
+  const domain = `${name.toLowerCase()}.example`
   return store.environment.write(() =>
-    store.organizations.create({ name, domain: `${name.toLowerCase()}.example`, plan }, clock.nowMs()),
+    store.organizations.create({ name, domain, confirmedDomain: domain, plan }, clock.nowMs()),
   )
 }
 

@@ -1,9 +1,10 @@
 import { Argument, type Command, Option } from 'commander'
 import { type Member, ROLES, type Role } from '../../store/members.ts'
+import type { RemovedMember } from '../../store/removed-members.ts'
 import { changeOptions, ofOrganization, sharedOptions, show, timeText, withStore } from './context.ts'
 import { addInviteCommand } from './setup-link.ts'
 
-/** posture-admin member add | role | remove | invite | withdraw | list */
+/** posture-admin member add | role | remove | allow | invite | withdraw | list */
 export function addMemberCommands(program: Command): void {
   const member = program.command('member').description('Manage the members of an organization and their roles')
 
@@ -38,6 +39,20 @@ export function addMemberCommands(program: Command): void {
     }),
   )
 
+  const allow = ofOrganization(
+    changeOptions(
+      member
+        .command('allow')
+        .description('Allow a removed member to sign in with the identity provider again')
+        .argument('<name>', 'Name of the removed member'),
+    ),
+  )
+  allow.action((name: string, options: { org?: string }) =>
+    withStore(allow, ({ administration }) => {
+      printRemoved(allow, [administration.members.allow(administration.organization(options.org), name)])
+    }),
+  )
+
   addInviteCommand(member)
 
   const withdraw = ofOrganization(
@@ -57,12 +72,27 @@ export function addMemberCommands(program: Command): void {
     }),
   )
 
-  const list = ofOrganization(sharedOptions(member.command('list').description('List the members of an organization')))
-  list.action((options: { org?: string }) =>
+  const list = ofOrganization(
+    sharedOptions(member.command('list').description('List the members of an organization')),
+  ).option('--removed', 'List removed members, whom the identity provider does not bring back, instead')
+  list.action((options: { org?: string; removed?: boolean }) =>
     withStore(list, ({ store, administration }) => {
-      print(list, store.members.ofOrganization(administration.organization(options.org).id))
+      const { id } = administration.organization(options.org)
+      if (options.removed) printRemoved(list, store.removedMembers.ofOrganization(id))
+      else print(list, store.members.ofOrganization(id))
     }),
   )
+}
+
+function printRemoved(command: Command, removed: readonly RemovedMember[]): void {
+  show(command, {
+    columns: [
+      ['Name', 'name', { wrap: true }],
+      ['Role before', 'role'],
+      ['Removed', 'removed_at', { hide: 1 }],
+    ],
+    rows: removed.map(({ name, role, removedAtMs }) => ({ name, role, removed_at: timeText(removedAtMs) })),
+  })
 }
 
 function print(command: Command, members: readonly Member[]): void {

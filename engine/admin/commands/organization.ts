@@ -2,7 +2,14 @@ import { type Command, Option } from 'commander'
 import { EVIDENCE_WINDOW_DAYS_MAX } from '../../limits.ts'
 import { Fault } from '../../process/error-codes.ts'
 import type { Column } from '../../process/table.ts'
-import { type Organization, PLANS, type Plan, SCAN_FREQUENCIES, type ScanFrequency } from '../../store/organizations.ts'
+import {
+  isDomainConfirmed,
+  type Organization,
+  PLANS,
+  type Plan,
+  SCAN_FREQUENCIES,
+  type ScanFrequency,
+} from '../../store/organizations.ts'
 import type { Store } from '../../store/store.ts'
 import { changeOptions, countOption, sharedOptions, show, timeText, withStore } from './context.ts'
 import { addOrganizationRemove } from './organization-remove.ts'
@@ -114,6 +121,7 @@ const COLUMNS: readonly Column[] = [
 ]
 
 const DETAIL_COLUMNS: readonly Column[] = [
+  ['Domain confirmed', 'domain_confirmed'],
   ['Members', 'members'],
   ['Active API keys', 'active_api_keys'],
   ['Active tokens', 'active_tokens'],
@@ -140,10 +148,12 @@ function rowOf(organization: Organization) {
   }
 }
 
-function detailsOf(store: Store, { id }: Organization, nowMs: number) {
+function detailsOf(store: Store, organization: Organization, nowMs: number) {
+  const { id } = organization
   const decided = [...store.decisions.inForce(id, nowMs).states.values()]
   const lastScan = store.scans.last(id, ({ status }) => status === 'completed')
   return {
+    domain_confirmed: isDomainConfirmed(organization),
     members: store.members.ofOrganization(id).length,
     active_api_keys: store.apiKeys.activeCount(id, nowMs),
     active_tokens: store.monitoringTokens.activeCount(id, nowMs),

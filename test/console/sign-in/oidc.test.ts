@@ -2,98 +2,26 @@ import t from 'tap'
 import { callbackPath } from '../../../console/sign-in/oidc-flow.ts'
 import { secretHash } from '../../../console/sign-in/secrets.ts'
 import { Administration } from '../../../engine/admin/administration.ts'
-import { type SignInSettings, signInSettings } from '../../../engine/admin/sign-in.ts'
 import { SESSIONS_PER_USER_MAX } from '../../../engine/limits.ts'
 import { MINUTE_MS, SECOND_MS } from '../../../engine/process/clock.ts'
-import { SecretsKey, secretsKeyFile } from '../../../engine/process/secrets-key.ts'
-import { clientSecretContext } from '../../../engine/store/identity-providers.ts'
-import type { Organization } from '../../../engine/store/organizations.ts'
 import { PASSWORD, setUp } from '../../support/accounts.ts'
 import { capturedLog } from '../../support/captured-log.ts'
-import { type Browser, type ConsoleOptions, serveConsole, type TestConsole } from '../../support/console.ts'
-import type { Answer } from '../../support/https.ts'
+import type { Browser } from '../../support/console.ts'
 import {
-  type OpenidProvider,
-  openidProvider,
-  type ProviderBrowser,
-  type ProviderOptions,
-} from '../../support/openid-provider.ts'
+  ADA,
+  addressIn,
+  BOB,
+  comeBack,
+  isSignedIn,
+  type OidcSite,
+  redirectUriOf,
+  serveBoth,
+  setProvider,
+  signIn,
+  start,
+} from '../../support/oidc-site.ts'
+import { type OpenidProvider, openidProvider, type ProviderBrowser } from '../../support/openid-provider.ts'
 import { makeOrganization } from '../../support/store.ts'
-
-/** A provider sends the browser back from another site: without SameSite=Strict cookies. */
-const FROM_PROVIDER = { 'sec-fetch-site': 'cross-site' }
-
-const ADA = { subject: 'ada', claims: { email: 'ada@acme.example', email_verified: true, groups: ['it', 'security'] } }
-const BOB = { subject: 'bob', claims: { email: 'bob@acme.example', email_verified: true, groups: ['staff'] } }
-
-interface Site extends TestConsole {
-  readonly provider: OpenidProvider
-}
-
-function redirectUriOf({ origin, organization }: Pick<TestConsole, 'origin' | 'organization'>): string {
-  return origin + callbackPath(organization.id)
-}
-
-async function serveBoth(
-  t: Parameters<typeof serveConsole>[0],
-  options: ConsoleOptions & Partial<ProviderOptions> = {},
-): Promise<Site> {
-  const site = await serveConsole(t, options)
-  // ID tokens have the time of this machine.
-  site.clock.set(Date.now())
-  const provider = await openidProvider(t, { ...options, redirectUri: redirectUriOf(site) })
-  setProvider(site, provider)
-  return { ...site, provider }
-}
-
-const GROUPS = [
-  { group: 'security', role: 'admin' },
-  { group: 'it', role: 'member' },
-]
-
-function setProvider(
-  site: TestConsole,
-  { issuer, clientId, clientSecret }: Pick<OpenidProvider, 'issuer' | 'clientId' | 'clientSecret'>,
-  more: Partial<Record<keyof SignInSettings, unknown>> = {},
-  organization: Organization = site.organization,
-): void {
-  const settings = signInSettings.parse({
-    ...{ name: 'Okta', issuer, clientId, scopes: 'openid email groups', nameClaim: 'email', groupsClaim: 'groups' },
-    ...{ groups: GROUPS, defaultRole: 'none' },
-    ...more,
-  })
-  const context = clientSecretContext({ organizationId: organization.id, issuer: settings.issuer })
-  const sealed = new SecretsKey(secretsKeyFile('', site.directory)).seal(clientSecret, context)
-  new Administration(site.store, site.clock).signIn.set(organization, settings, sealed)
-}
-
-/** The address at the provider to which a page sends the browser. */
-function addressIn({ text, status }: Answer): string {
-  const [, address] = /http-equiv="refresh" content="0;url=([^"]+)"/.exec(text) ?? []
-  if (address === undefined) throw new Error(`${status} ${text}`)
-  return address.replaceAll('&amp;', '&')
-}
-
-async function start(browser: Browser, fields: Record<string, string> = {}): Promise<string> {
-  return addressIn(await browser.post('/sign-in/provider', fields))
-}
-
-/** Strict cookies are missing in the request that the provider causes. */
-function comeBack(browser: Browser, path: string): Promise<Answer> {
-  const flow = browser.cookies.get('__Host-oidc')
-  return browser.get(path, { ...FROM_PROVIDER, cookie: flow === undefined ? '' : `__Host-oidc=${flow}` })
-}
-
-async function signIn(
-  { provider, browser: newBrowser }: Site,
-  options: { browser?: Browser; atProvider?: ProviderBrowser; fields?: Record<string, string> } = {},
-): Promise<{ browser: Browser; answer: Answer; callback: string }> {
-  const { browser = newBrowser(), atProvider = provider.browser(), fields = {} } = options
-  const callback = await atProvider.signIn(await start(browser, fields))
-  return { browser, callback, answer: await comeBack(browser, callback) }
-}
-
-const isSignedIn = async (browser: Browser): Promise<boolean> => (await browser.get('/platforms')).status === 200
 
 t.test('a person signs in with the provider and becomes a member by their groups', async (t) => {
   const { log, entries } = capturedLog()
@@ -140,6 +68,26 @@ t.test('a person signs in with the provider and becomes a member by their groups
   t.equal(again.answer.status, 200)
   t.equal(store.users.all().length, 1, 'the same user')
   t.notMatch(JSON.stringify(entries), new RegExp(`${provider.clientSecret}|code=|eyJ`))
+})
+
+t.test('a flow ends with its first answer, so that a copy of its cookie sends nothing to the provider', async (t) => {
+  const site = await serveBoth(t)
+  const { provider } = site
+  provider.account = ADA
+  const browser = site.browser()
+  const callback = await provider.browser().signIn(await start(browser))
+  const cookie = `__Host-oidc=${browser.cookies.get('__Host-oidc')}`
+  const answers = (path: string) => site.browser().get(path, { 'sec-fetch-site': 'cross-site', cookie })
+  const wrongCode = new URL(callback, site.origin)
+  wrongCode.searchParams.set('code', 'wrong')
+  t.match(await answers(wrongCode.pathname + wrongCode.search), { status: 502, text: /refused the code/ })
+  const before = provider.requests.length
+  t.ok(before > 0)
+  for (const path of [callback, wrongCode.pathname + wrongCode.search]) {
+    t.match(await answers(path), { status: 400, text: /has expired, or was already used/ })
+  }
+  t.equal(provider.requests.length, before)
+  t.equal((await signIn(site)).answer.status, 200, 'another flow')
 })
 
 t.test('claims in the ID token need no request for the userinfo', async (t) => {
@@ -192,6 +140,86 @@ t.test('the only owner stays owner, whatever the groups say', async (t) => {
   t.equal(store.members.get(organization.id, 'ada@acme.example')?.role, 'viewer')
 })
 
+t.test('a removed member does not come back by a sign-in until an owner allows it', async (t) => {
+  const site = await serveBoth(t)
+  const { store, organization, provider } = site
+  const owner = site.signIn('olga@acme.example', 'owner')
+  provider.account = ADA
+  const { browser } = await signIn(site)
+  t.equal((await owner.post('/members/ada@acme.example/remove')).status, 303)
+  t.notOk(await isSignedIn(browser))
+  const refused = await signIn(site)
+  t.match(refused.answer, {
+    status: 403,
+    text: /ada@acme\.example was removed from the organization\. An owner can allow/,
+  })
+  t.notOk(await isSignedIn(refused.browser))
+  provider.account = { ...ADA, claims: { ...ADA.claims, email: 'lovelace@acme.example' } }
+  t.match((await signIn(site)).answer, { status: 403, text: /was removed/ }, 'by another name')
+  provider.account = { ...ADA, subject: 'another' }
+  t.match((await signIn(site)).answer, { status: 403, text: /was removed/ }, 'another account of this name')
+  t.same(
+    store.members.ofOrganization(organization.id).map(({ name }) => name),
+    ['olga@acme.example'],
+  )
+  t.match((await owner.get('/members')).text, /Removed members.*ada@acme\.example.*admin.*Allow again/s)
+  const admin = site.signIn('adam@acme.example', 'admin')
+  t.equal((await admin.post('/members/ada@acme.example/allow')).status, 403)
+  t.equal((await owner.post('/members/nobody/allow')).status, 404)
+  t.equal((await owner.post('/members/ADA@acme.example/allow')).status, 303)
+  t.notMatch((await owner.get('/members')).text, /Removed members/)
+  t.match(store.auditLog.ofOrganization(organization.id).slice(-2), [
+    {
+      actor: 'member olga@acme.example',
+      action: 'member.remove',
+      subject: 'ada@acme.example',
+      details: { was: 'admin' },
+    },
+    {
+      actor: 'member olga@acme.example',
+      action: 'member.allow',
+      subject: 'ada@acme.example',
+      details: { was: 'admin' },
+    },
+  ])
+  provider.account = ADA
+  t.equal((await signIn(site)).answer.status, 200)
+  t.match(store.members.get(organization.id, 'ada@acme.example'), { role: 'admin' })
+})
+
+t.test(
+  'a removed member with a password does not come back by the provider; adding the member again is enough',
+  async (t) => {
+    const site = await serveBoth(t)
+    const { store, organization, provider, clock } = site
+    const { members } = new Administration(store, clock)
+    site.signIn('ada@acme.example', 'member')
+    site.signIn('olga@acme.example', 'owner')
+    members.remove(organization, 'ada@acme.example')
+    provider.account = ADA
+    t.match((await signIn(site)).answer, { status: 403, text: /was removed/ })
+    members.add(organization, 'Ada@acme.example', 'viewer')
+    t.same(store.removedMembers.ofOrganization(organization.id), [])
+    t.match((await signIn(site)).answer, { status: 409, text: /is a member of the organization already/ })
+  },
+)
+
+t.test('a removed member whom an owner adds by another name connects the account again', async (t) => {
+  const site = await serveBoth(t)
+  const { store, organization, provider, clock } = site
+  const { members } = new Administration(store, clock)
+  site.signIn('olga@acme.example', 'owner')
+  provider.account = ADA
+  await signIn(site)
+  members.remove(organization, 'ada@acme.example')
+  const browser = site.signIn('lovelace@acme.example', 'viewer')
+  const address = addressIn(await browser.post('/account/provider'))
+  const connected = await comeBack(browser, await provider.browser().signIn(address))
+  t.equal(addressIn(connected), '/account?done=connected')
+  t.same(store.removedMembers.ofOrganization(organization.id), [])
+  t.equal((await signIn(site)).answer.status, 200)
+})
+
 t.test('a person is the subject, not the e-mail address', async (t) => {
   const site = await serveBoth(t)
   const { store, organization, provider } = site
@@ -239,7 +267,7 @@ interface Attack {
   /** Changes the address at the provider. */
   readonly there?: (url: URL) => void
   /** Changes the way back. */
-  readonly back?: (url: URL, browser: Browser, site: Site) => void
+  readonly back?: (url: URL, browser: Browser, site: OidcSite) => void
   readonly tamper?: OpenidProvider['tamper']
   readonly status: number
   readonly text: RegExp
@@ -362,7 +390,7 @@ t.test('a code is worth nothing the second time', async (t) => {
   t.match(await comeBack(browser, callback), { status: 400, text: /was already used/ })
   const thief = site.browser()
   thief.cookies.set('__Host-oidc', flow)
-  t.match(await comeBack(thief, callback), { status: 502, text: /refused the code/ })
+  t.match(await comeBack(thief, callback), { status: 400, text: /was already used/ })
   t.notOk(thief.cookies.has('__Host-session'))
 })
 
@@ -460,7 +488,7 @@ t.test('a provider cannot pass a browser on to the provider of another organizat
 t.test('with several organizations a visitor names one, and sees no other', async (t) => {
   const site = await serveBoth(t)
   const { provider } = site
-  const globex = makeOrganization(site, 'Globex')
+  makeOrganization(site, 'Globex')
   const { text } = await site.browser().get('/sign-in')
   t.match(text, /Sign in with your organization/)
   t.notMatch(text, /Acme|Globex|Okta/)
@@ -475,23 +503,59 @@ t.test('with several organizations a visitor names one, and sees no other', asyn
     const answer = await site.browser().post('/sign-in/provider', { organization })
     t.match(answer, { status: 404, text: /No organization of this name or domain/ }, organization)
   }
-  site.store.environment.write(() => site.store.organizations.update({ ...globex, domain: 'acme.example' }))
-  const taken = await site.browser().post('/sign-in/provider', { organization: 'ada@acme.example' })
-  t.equal(taken.status, 404, 'a domain of two organizations leads to neither')
 })
 
-t.test('an organization with the domain of another as its name does not draw its users', async (t) => {
+t.test('a domain or a name that a member claims does not draw the users of another organization', async (t) => {
   const site = await serveBoth(t)
   const { provider, store, clock } = site
   const mallory = makeOrganization(site, 'Mallory')
   setProvider(site, { ...provider, issuer: 'https://evil.example' }, {}, mallory)
+  const admin = site.signIn('mallory@mallory.example', 'owner', mallory)
+  const claim = (domain: string) => admin.post('/organization-settings', { domain, evidenceWindowDays: '30' })
   provider.account = ADA
+  const reachesAcme = async (claimed: string): Promise<void> => {
+    for (const organization of ['acme.example', 'ada@acme.example', 'Acme']) {
+      t.equal((await signIn(site, { fields: { organization } })).answer.status, 200, `${organization}, ${claimed}`)
+    }
+  }
+  t.equal((await claim('acme.example')).status, 303)
+  await reachesAcme('the domain is claimed')
   for (const name of ['acme.example', 'ada@acme.example']) {
     new Administration(store, clock).organizations.rename(mallory, name)
-    const answer = await site.browser().post('/sign-in/provider', { organization: name })
-    t.match(answer, { status: 404, text: /No organization of this name or domain/ }, name)
-    t.equal((await signIn(site, { fields: { organization: 'Acme' } })).answer.status, 200)
+    await reachesAcme(`the name ${name} is claimed`)
   }
+  await claim('globex.example')
+  const unconfirmed = await site.browser().post('/sign-in/provider', { organization: 'ada@globex.example' })
+  t.match(
+    unconfirmed,
+    { status: 404, text: /No organization of this name or domain/ },
+    'a domain that nobody confirmed',
+  )
+  t.match((await admin.get('/sign-in-settings')).text, /of globex\.example, the operator of the service must confirm/)
+})
+
+t.test('a domain leads to the organization for which the operator confirmed it', async (t) => {
+  const site = await serveBoth(t)
+  const { provider, store, clock, organization } = site
+  const globex = makeOrganization(site, 'Globex')
+  const operator = new Administration(store, clock).organizations
+  const ada = new Administration(store, clock, { kind: 'member', name: 'ada' }).organizations
+  store.environment.write(() =>
+    store.members.put({ organizationId: organization.id, name: 'ada', role: 'owner', createdAtMs: 0 }),
+  )
+  provider.account = ADA
+  const status = async (typed: string): Promise<number> =>
+    (await site.browser().post('/sign-in/provider', { organization: typed })).status
+  t.equal(await status('a@acme.example'), 200)
+  ada.set(organization, { domain: 'acme.test' })
+  t.same([await status('a@acme.test'), await status('a@acme.example')], [404, 404])
+  ada.set(organization, { domain: 'acme.example' })
+  t.equal(await status('a@acme.example'), 200, 'the confirmed domain again')
+  operator.set(organization, { domain: 'acme.test' })
+  t.same([await status('a@acme.test'), await status('a@acme.example')], [200, 404])
+  operator.set(globex, { domain: 'acme.test' })
+  t.equal(await status('a@acme.test'), 404, 'a domain of two organizations leads to neither')
+  t.equal(await status('Acme'), 200)
 })
 
 t.test('a session of a provider reaches no other organization of the user', async (t) => {
@@ -520,7 +584,7 @@ t.test('a session of a provider reaches no other organization of the user', asyn
 })
 
 /** A user with a password in two organizations, who also signed in with the provider of one. */
-async function signedInTwice(site: Site) {
+async function signedInTwice(site: OidcSite) {
   const globex = makeOrganization(site, 'Globex')
   const own = await setUp(site)
   const [user] = site.store.users.all()
@@ -602,7 +666,7 @@ t.test('an account at the provider belongs to one user', async (t) => {
 })
 
 /** A user of the provider whose sign-in is too old for a sensitive change. */
-async function signedInBefore(site: Site): Promise<{ browser: Browser; atProvider: ProviderBrowser }> {
+async function signedInBefore(site: OidcSite): Promise<{ browser: Browser; atProvider: ProviderBrowser }> {
   const atProvider = site.provider.browser()
   site.provider.account = ADA
   const { browser } = await signIn(site, { atProvider })

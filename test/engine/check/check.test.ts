@@ -51,6 +51,8 @@ function made(t: Parameters<typeof openStore>[0], options: Parameters<typeof ope
   const { id } = organization
   const administration = new Administration(store, clock)
   administration.members.add(organization, 'alice@acme.example', 'owner')
+  administration.members.add(organization, 'bob@acme.example', 'viewer')
+  administration.members.remove(organization, 'bob@acme.example')
   administration.accountLinks.setup(organization)
   const provider = { name: 'Okta', issuer: 'https://login.example', clientId: 'console', scopes: ['openid'] }
   const claims = { nameClaim: 'email', groupsClaim: 'groups', defaultRole: 'viewer' } as const
@@ -261,6 +263,7 @@ const SEALED = [
     'client-totals',
     'identity-providers',
     'federated-identities',
+<<<<<<< HEAD
     'alerts',
     'alert-rules',
     'alert-states',
@@ -270,6 +273,9 @@ const SEALED = [
     'alert-queue',
     'alert-outcomes',
     'alert-dead-letters',
+=======
+    'removed-members',
+>>>>>>> 525760cee6c67205a55da4cc72c517bcd1774782
   ],
 ]
 /** Sealed records whose keys begin with a user. */
@@ -837,6 +843,21 @@ const ROWS: readonly Row[] = [
     table: 'federated-identities',
     damage: changed(() => ({ userId: newUuid() })),
     finds: /^federated-identities of \S+: found no user \S+, expected one$/,
+  },
+  {
+    name: 'a removed member at the place of another',
+    table: 'removed-members',
+    damage: changed(() => ({ name: 'mallory' })),
+    finds: /^removed-members of \S+: found the name "mallory", expected the one in its key$/,
+  },
+  {
+    name: 'a removed member who is a member',
+    table: 'removed-members',
+    damage: ({ store, id }) => {
+      const removed = { organizationId: id, name: 'alice@acme.example', role: 'viewer', removedAtMs: NOON } as const
+      store.environment.write(() => store.removedMembers.put({ ...removed, identities: [] }))
+    },
+    finds: /^removed-members of \S+: found the member "\S+", expected none of this name$/,
   },
   {
     name: 'a provider that gives an unknown role',

@@ -1,0 +1,77 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { parse } from 'yaml'
+import { pageText } from '../../../deploy/docs/main.ts'
+import { dashboardJson } from '../../../deploy/monitoring/dashboard.ts'
+import { alertRules, dashboardPanels, dashboardQueries, MONITORING, metricsIn } from '../../support/promql.ts'
+
+/** Another test compares the tables of this page with the programs. `up` is Prometheus' own. */
+const EXPORTED = new Set([
+  'up',
+  ...[...pageText('docs/reference/metrics.md').matchAll(/^\| `(\w+)` \| (?:gauge|counter) /gm)].map(([, name]) => name),
+])
+
+t.test('the dashboard is current; npm run docs writes it', async (t) => {
+  t.equal(readFileSync(join(MONITORING, 'grafana-dashboard.json'), 'utf8'), dashboardJson())
+})
+
+t.test('the dashboard and the rules name only metrics that the programs export', async (t) => {
+  const expressions = [...dashboardQueries(), ...alertRules().map(({ expr }) => expr)]
+  t.ok(expressions.length > 40 && EXPORTED.size > 80)
+  for (const expr of expressions) {
+    const named = metricsIn(expr)
+    t.ok(named.length > 0, expr)
+    t.same(
+      named.filter((name) => !EXPORTED.has(name)),
+      [],
+      expr,
+    )
+  }
+})
+
+t.test('the names of metrics in PromQL', async (t) => {
+  const rows: readonly (readonly [expr: string, ...names: string[]])[] = [
+    ['a_total', 'a_total'],
+    ['sum by (place) (rate(a_total{place=~"b_c|d"}[5m])) > 0.5 * max_over_time(e[1h])', 'a_total', 'e'],
+    ['(sum(a) or vector(0)) unless on(b) c offset 1d', 'a', 'c'],
+    ['time() - a{b="c"}', 'a'],
+  ]
+  for (const [expr, ...names] of rows) t.same(metricsIn(expr), names, expr)
+})
+
+t.test('every alert has a test in which it fires, and one in which it does not', async (t) => {
+  const { tests } = parse(readFileSync(join(MONITORING, 'posture-rules.test.yml'), 'utf8')) as {
+    readonly tests: readonly {
+      readonly alert_rule_test: readonly { readonly alertname: string; readonly exp_alerts: readonly unknown[] }[]
+    }[]
+  }
+  const expected = tests.flatMap((each) => each.alert_rule_test)
+  for (const { alert } of alertRules()) {
+    const ofAlert = expected.filter(({ alertname }) => alertname === alert)
+    t.ok(
+      ofAlert.some(({ exp_alerts }) => exp_alerts.length > 0),
+      `${alert} fires`,
+    )
+    t.ok(
+      ofAlert.some(({ exp_alerts }) => exp_alerts.length === 0),
+      `${alert} does not fire`,
+    )
+  }
+})
+
+t.test('panels do not overlap, and all queries use the chosen data source', async (t) => {
+  const panels = dashboardPanels()
+  t.ok(panels.length > 20)
+  const cells = new Set<string>()
+  for (const { title = '', gridPos, targets = [] } of panels) {
+    t.ok(gridPos.x >= 0 && gridPos.x + gridPos.w <= 24, title)
+    for (let x = gridPos.x; x < gridPos.x + gridPos.w; x++) {
+      for (let y = gridPos.y; y < gridPos.y + gridPos.h; y++) {
+        t.notOk(cells.has(`${x} ${y}`), `${title} at column ${x}, row ${y}`)
+        cells.add(`${x} ${y}`)
+      }
+    }
+    for (const { datasource } of targets) t.equal(datasource.uid, '$datasource', title)
+  }
+})
