@@ -316,24 +316,13 @@ export class Service {
       accounting: this.#accounting,
       syslog: this.#syslog,
       schedule: this.#schedule,
+      background: this.#background,
       apiCounters: this.#apiCounters,
       rateTables: this.#rateTables,
       connections: this.#connections,
       console: this.#console,
       organizations: this.#organizationMetrics,
     })
-<<<<<<< HEAD
-    const ingest = ingestRows(this.#acceptor, this.#batches, this.#accounting, syslog)
-    const background = [...scanRows(this.#schedule), ...this.#background.metricRows()]
-    return [...ingest, ...background, ...this.#apiRows(), ...(this.#console?.metricRows() ?? [])]
-  }
-
-  #apiRows(): MetricRow[] {
-    const { keys, addresses } = this.#rateTables
-    const rows = apiRows(answerTotals(this.#apiCounters), { keys: tableFull(keys), addresses: tableFull(addresses) })
-    return [...rows, ...connectionRows(this.#connections)]
-=======
->>>>>>> 525760cee6c67205a55da4cc72c517bcd1774782
   }
 
   #needsCertificate(): boolean {

@@ -10,6 +10,7 @@ import { FRAMEWORK_IDS, FRAMEWORKS } from '../../engine/store/framework.ts'
 import { ROLES } from '../../engine/store/members.ts'
 import { loadCatalog } from '../../registry/catalog.ts'
 import { dashboardJson } from '../monitoring/dashboard.ts'
+import { ALERT_TABLES } from './alerts.ts'
 import { answerSamples, fieldTables, pathsTable, refusalsTable } from './api.ts'
 import { cliPage } from './cli.ts'
 import { consolePagesTable } from './console.ts'
@@ -41,6 +42,7 @@ const TABLES: Readonly<Record<string, () => string | Promise<string>>> = {
   fields: fieldTables,
   ...answerSamples(),
   'coverage counters': coverageTable,
+  ...ALERT_TABLES,
   'metrics posture-collector': collectorMetrics,
   'metrics posture-service': serviceMetrics,
   ...Object.fromEntries(FORWARDER_TABLES.map(({ name, make }) => [name, make])),

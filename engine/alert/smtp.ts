@@ -17,6 +17,9 @@ const PERMANENT_FROM = 500
 /** Errors of nodemailer about one message, not about the connection or the sign-in. */
 const MESSAGE_ERRORS = new Set(['EENVELOPE', 'EMESSAGE'])
 
+/** Errors of nodemailer about the connection. Their messages name no address. */
+const LIBRARY_CODES = new Set(['ESOCKET', 'ETLS', 'ECONNECTION', 'EAUTH', 'EPROTOCOL'])
+
 /** The errors of nodemailer: code of the library, and reply of the server. */
 interface MailError extends NodeJS.ErrnoException {
   readonly responseCode?: number
@@ -71,7 +74,13 @@ export async function sendMail(
     const said = answerText(response, secretsOf(settings))
     const isPermanent = responseCode >= PERMANENT_FROM && MESSAGE_ERRORS.has(code)
     if (isPermanent) return { kind: 'refused', why: said }
-    return { kind: 'retry', why: said === '' ? connectionFailure(error, signal) : said }
+    if (said !== '') return { kind: 'retry', why: said }
+    // The library replaces the code of the connection by its own.
+    const isOfLibrary = LIBRARY_CODES.has(code) && !signal.aborted
+    return {
+      kind: 'retry',
+      why: isOfLibrary ? answerText(error.message, secretsOf(settings)) : connectionFailure(error, signal),
+    }
   }
 }
 

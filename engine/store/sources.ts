@@ -184,14 +184,8 @@ export function isShared({ address, host }: Pick<SourceDelta, 'address' | 'host'
   return address === SHARED.address && host === SHARED.host
 }
 
-<<<<<<< HEAD
-/** Whether this is the row that removed sources of a token and listener share. */
-export function isShared({ address, host }: SourceDelta): boolean {
-  return address === SHARED.address && host === SHARED.host
-=======
 function spanOf({ lastSeenMs, received, counts }: SourceDelta): RecentSpan {
   return [lastSeenMs, received, ...counts]
->>>>>>> 525760cee6c67205a55da4cc72c517bcd1774782
 }
 
 /** HOSTNAME and address are untrusted and of any length, so the key contains their hash. */

@@ -10,7 +10,21 @@ const README_LINES_MAX = 150
 /**
  * The allowed languages of code blocks: `sh` for commands, `text` for output, the others for files.
  */
-const LANGUAGES = new Set(['sh', 'text', 'json', 'yaml', 'csv', 'conf', 'nginx', 'ini', 'powershell', 'mermaid', 'sql'])
+const LANGUAGES = new Set([
+  'sh',
+  'text',
+  'json',
+  'yaml',
+  'csv',
+  'conf',
+  'nginx',
+  'ini',
+  'powershell',
+  'mermaid',
+  'sql',
+  'js',
+  'python',
+])
 
 const CAPTURE_PAGES = readdirSync(join(REPOSITORY, 'test/captures'), { recursive: true, encoding: 'utf8' })
   .filter((name) => name.endsWith('.md'))

@@ -263,7 +263,6 @@ const SEALED = [
     'client-totals',
     'identity-providers',
     'federated-identities',
-<<<<<<< HEAD
     'alerts',
     'alert-rules',
     'alert-states',
@@ -273,9 +272,7 @@ const SEALED = [
     'alert-queue',
     'alert-outcomes',
     'alert-dead-letters',
-=======
     'removed-members',
->>>>>>> 525760cee6c67205a55da4cc72c517bcd1774782
   ],
 ]
 /** Sealed records whose keys begin with a user. */
