@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { GRADES } from '../engine/assess/grade.ts'
 import { WEIGHT_MAX } from '../engine/assess/rules.ts'
 import { METHODS } from '../engine/event/event.ts'
-import { DOMAINS_SHOWN_MAX } from '../engine/scan/publish.ts'
+import { DOMAINS_SHOWN_MAX, TOP_CLIENTS_MAX } from '../engine/scan/publish.ts'
 import { DECISION_STATES } from '../engine/store/decisions.ts'
 import { FRAMEWORK_IDS } from '../engine/store/framework.ts'
 import { RECOMMENDATION_STATUSES } from '../engine/store/recommendations.ts'
@@ -99,6 +99,16 @@ const coverage = z
   })
   .describe('How much of the traffic at the sensors was readable. It is the same for all platforms of a scan.')
 
+const topClient = z
+  .strictObject({
+    client: z.string().min(1).describe('Address or pseudonym; :: if only the user is known.'),
+    user: z.string().min(1).optional().describe('User name or pseudonym; absent if no log names a user.'),
+    matches: positive.describe('Matches of the client within the evidence window.'),
+    first_seen: isoTime.describe('When the client first used the platform within the evidence window, in UTC.'),
+    last_seen: isoTime.describe('When the client last used the platform, in UTC.'),
+  })
+  .describe('A client that used the platform.')
+
 const metadata = z
   .looseObject({
     vendor: z.string().min(1).describe('Vendor of the platform.'),
@@ -128,6 +138,13 @@ const metadata = z
       'How many names are known: up to 64 of each day are kept, up to 512 are counted here.',
     ),
     coverage: coverage,
+    top_clients: z
+      .array(topClient)
+      .max(TOP_CLIENTS_MAX)
+      .optional()
+      .describe(
+        'The clients with the most matches; only if the organization has switched on clients in API responses.',
+      ),
   })
   .describe('Explanation of the finding. Later releases of v1 may add fields: ignore fields that you do not know.')
 

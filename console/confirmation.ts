@@ -1,4 +1,5 @@
 import { MINUTE_MS } from '../engine/process/clock.ts'
+import { retryText } from './design/parts.tsx'
 import { FormFields, type FormState } from './form.ts'
 import { type Answer, withCookies } from './http/answer.ts'
 import { setCookie } from './http/cookies.ts'
@@ -76,8 +77,7 @@ async function passwordRefusal({ identity, nowMs, request, site }: Visit, passwo
   }
   const verdict = site.attempts.begin(attempt, nowMs)
   if (!verdict.allowed) {
-    const minutes = Math.ceil(verdict.retryAfterSeconds / 60)
-    const error = `Too many wrong passwords. Try again in ${minutes} minutes`
+    const error = `Too many wrong passwords. ${retryText(verdict.retryAfterSeconds)}`
     const fields = ['retry-after', String(verdict.retryAfterSeconds)]
     return { errors: { [PASSWORD_FIELD]: error }, status: 429, fields }
   }

@@ -1,4 +1,5 @@
 import type { Passkey } from '../engine/store/passkeys.ts'
+import { retryText } from './design/parts.tsx'
 import type { Guest } from './http/visit.ts'
 import type { Answerer, PasskeySignIn } from './sign-in/passkeys.ts'
 import { trustedBrowser } from './sign-in/trusted-browser.ts'
@@ -36,7 +37,7 @@ export async function authenticateByPasskey(
   const verdict = site.attempts.begin(attempt, nowMs)
   if (!verdict.allowed) {
     const seconds = verdict.retryAfterSeconds
-    const error = `Too many attempts. Try again in ${Math.ceil(seconds / 60)} minutes`
+    const error = `Too many attempts. ${retryText(seconds)}`
     return { error, status: 429, fields: ['retry-after', String(seconds)] }
   }
   const outcome = await passkeys.authenticate(text, answerer, nowMs)

@@ -34,6 +34,7 @@ const FULL_TEST_COMMANDS = {
   'firefox-esr': 'firefox-esr',
   fish: 'fish',
   groff: 'groff',
+  jq: 'jq',
   loggen: 'syslog-ng-core',
   logger: 'bsdutils',
   mandoc: 'mandoc',
@@ -64,6 +65,13 @@ const NGINX_PACKAGES = ['nginx']
 const NGINX_ROOT = join(root, 'node_modules/.cache/nginx')
 const HAPROXY_PACKAGES = ['liblua5.3-0', 'libopentracing1', 'libopentracing-c-wrapper0', 'haproxy']
 const HAPROXY_ROOT = join(root, 'node_modules/.cache/haproxy')
+/** Load block lists. Their libraries come first, as far as a small Debian does not have them. */
+const BLOCKERS_PACKAGES = [
+  ...['libjemalloc2', 'liblmdb0', 'libfstrm0', 'libprotobuf-c1', 'libmaxminddb0', 'bind9-libs', 'bind9-utils'],
+  ...['libnfnetlink0', 'libnetfilter-conntrack3', 'libnftnl11', 'libnftables1', 'libtdb1', 'libltdl7', 'libecap3'],
+  ...['bind9', 'unbound', 'dnsmasq-base', 'squid-langpack', 'squid-common', 'squid'],
+]
+const BLOCKERS_ROOT = join(root, 'node_modules/.cache/blockers')
 const PROMETHEUS_PACKAGES = ['prometheus']
 const PROMETHEUS_ROOT = join(root, 'node_modules/.cache/prometheus')
 /**
@@ -127,6 +135,7 @@ function providePeers() {
   if (!existsSync(join(RSYSLOG_ROOT, 'usr/sbin/rsyslogd'))) unpack(RSYSLOG_PACKAGES, RSYSLOG_ROOT)
   if (!existsSync(join(NGINX_ROOT, 'usr/sbin/nginx'))) unpack(NGINX_PACKAGES, NGINX_ROOT)
   if (!existsSync(join(HAPROXY_ROOT, 'usr/sbin/haproxy'))) unpack(HAPROXY_PACKAGES, HAPROXY_ROOT)
+  if (!existsSync(join(BLOCKERS_ROOT, 'usr/sbin/squid'))) unpack(BLOCKERS_PACKAGES, BLOCKERS_ROOT)
   if (!existsSync(join(PROMETHEUS_ROOT, 'usr/bin/promtool'))) unpack(PROMETHEUS_PACKAGES, PROMETHEUS_ROOT)
   if (!existsSync(join(CONTAINERS_ROOT, 'usr/share/containers'))) unpack(CONTAINERS_PACKAGES, CONTAINERS_ROOT)
   if (!isDebianRoot()) return

@@ -208,6 +208,14 @@ export const CLIENT_BYTES_MAX = 256 * 1024 * 1024
  * Client records that one transaction removes, each up to 60 pages. The next transaction continues.
  */
 export const CLIENT_RECORDS_REMOVED_MAX = 1000
+/** Addresses of one organization with a name. A file with more is refused. */
+export const CLIENT_NAMES_MAX = 100_000
+/** Bytes of a file with names of addresses. Larger files are refused. */
+export const CLIENT_NAMES_FILE_BYTES_MAX = 64 * 1024 * 1024
+/** Named networks of one organization. More are refused. */
+export const CLIENT_NETWORKS_MAX = 1000
+/** Days for which the result of the last scan of each day is kept: 13 months. */
+export const HISTORY_DAYS = 396
 /** Organizations whose scans share a transaction. */
 export const SCANS_PER_TRANSACTION_MAX = 64
 /** Evidence records of such a transaction. A scan with more is written alone. */
@@ -283,6 +291,11 @@ export const UNMATCHED_EVENTS_MAX = 100_000
 export const OWN_SETS_KEPT_MAX = 20_000
 /** Rules of all of these, about 60 bytes each. The oldest are read again when they are needed. */
 export const OWN_RULES_KEPT_MAX = 500_000
+/**
+ * Entries of a block list. Firewalls have a limit for all lists together: 50,000 in small models of
+ * Palo Alto Networks. Platforms of the highest risk come first; the rest is reported.
+ */
+export const BLOCK_LIST_ENTRIES_MAX = 50_000
 /** Members of one organization. More are refused. */
 export const MEMBERS_MAX = 1000
 /**

@@ -34,6 +34,12 @@ const ROWS: readonly {
     code: `import t from ${TAP}; t.test('a', { skip: 'needs root' }, async () => {}); t.ok(1)`,
     result: { passed: 1, failed: 0, skipped: ['a: needs root'] },
   },
+  {
+    name: 'an error that refers to itself',
+    code: `import t from ${TAP}; t.test('a', async () => { const error = new Error('x'); throw Object.assign(error, { error }) })`,
+    result: { failed: 1 },
+    failure: /^a/,
+  },
   { name: 'an error outside of tests', code: `throw new Error('broken')`, result: { failed: 1 }, failure: /broken/ },
   { name: 'no test at all', code: '', result: { failed: 1 } },
   {

@@ -1,5 +1,7 @@
 import type { ComponentChildren } from 'preact'
-import { DAY_MS } from '../../engine/process/clock.ts'
+import { DAY_MS, isoSeconds } from '../../engine/process/clock.ts'
+import { countOf, countText } from './parts.tsx'
+import type { Column } from './table.tsx'
 
 /** One bar of a timeline. */
 export interface DayBar {
@@ -26,7 +28,7 @@ export const COMPACT = new Intl.NumberFormat('en-US', { notation: 'compact' })
 export interface TimelineProps {
   readonly days: readonly DayBar[]
   readonly label: string
-  /** The counted things, for the title of each bar. */
+  /** One of the counted things, for the title of each bar. */
   readonly unit: string
   readonly width?: number
   readonly height?: number
@@ -54,7 +56,7 @@ export function Timeline({ days, label, unit, width = 940, height = 150 }: Timel
         const barWidth = rounded(Math.max(1, step - BAR_GAP))
         return (
           <g key={day}>
-            <title>{`${shortDay(day)}: ${notApproved} ${unit} not approved, ${approved} approved`}</title>
+            <title>{`${shortDay(day)}: ${countOf(notApproved, unit)} not approved, ${countText(approved)} approved`}</title>
             {approved > 0 && (
               <rect class="approved" x={x} y={y(approved)} width={barWidth} height={rounded(base - y(approved))} />
             )}
@@ -89,6 +91,18 @@ export function niceTop(most: number): number {
   const unit = 10 ** Math.floor(Math.log10(Math.max(1, most)))
   const top = [1, 2, 4, 5, 10].map((times) => times * unit).find((each) => each >= most) ?? most
   return top % 2 === 0 ? top : top + 1
+}
+
+/** The bars of a timeline as a table, for a CSV file. */
+export const DAY_COLUMNS: readonly Column<DayBar>[] = [
+  { id: 'day', name: 'Day', csv: ({ day }) => isoDay(day) },
+  { id: 'not-approved', name: 'Clients of platforms that are not approved', csv: ({ notApproved }) => notApproved },
+  { id: 'approved', name: 'Clients of approved platforms only', csv: ({ approved }) => approved },
+]
+
+/** `2026-11-17` */
+function isoDay(day: number): string {
+  return isoSeconds(day * DAY_MS).slice(0, 10)
 }
 
 const SHORT_DAY = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short', timeZone: 'UTC' })

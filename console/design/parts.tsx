@@ -140,8 +140,7 @@ export function relativeTime(timeMs: number, nowMs: number): string {
   const distance = Math.abs(nowMs - timeMs)
   const [unit, unitMs] = UNITS.find(([, each]) => distance >= each) ?? ['', 0]
   if (unitMs === 0) return timeMs > nowMs ? 'in a moment' : 'just now'
-  const count = Math.floor(distance / unitMs)
-  const text = `${count} ${unit}${count === 1 ? '' : 's'}`
+  const text = countOf(Math.floor(distance / unitMs), unit)
   return timeMs > nowMs ? `in ${text}` : `${text} ago`
 }
 
@@ -168,4 +167,19 @@ const NUMBER = new Intl.NumberFormat('en-US')
 /** `1,234` */
 export function countText(count: number): string {
   return count < 1000 ? String(count) : NUMBER.format(count)
+}
+
+/** `1 client`, `1,234 clients` */
+export function countOf(count: number, one: string, more = `${one}s`): string {
+  return `${countText(count)} ${count === 1 ? one : more}`
+}
+
+/** `last day`, `last 30 days` */
+export function lastDays(days: number): string {
+  return days === 1 ? 'last day' : `last ${countOf(days, 'day')}`
+}
+
+/** `Try again in 1 minute` */
+export function retryText(seconds: number): string {
+  return `Try again in ${countOf(Math.ceil(seconds / 60), 'minute')}`
 }

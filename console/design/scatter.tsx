@@ -1,4 +1,5 @@
 import { COMPACT } from './chart.tsx'
+import { countOf } from './parts.tsx'
 
 /** A platform in the chart. */
 export interface Dot {
@@ -21,8 +22,15 @@ const RISKS = [0, 25, 50, 75, 100]
 /** Maximum number of drawn dots. The dots with the highest risk and the most clients are drawn. */
 const DOTS_MAX = 120
 const LABELS_MAX = 6
-const CHARACTER_WIDTH = 7
-const LABEL_HEIGHT = 14
+
+/** The size of the letters of a label, at most. */
+interface Letters {
+  readonly width: number
+  readonly height: number
+}
+/** On a phone, the chart is half as wide, and its letters are larger (small.css). */
+const PHONE: Letters = { width: 11, height: 22 }
+const DESKTOP: Letters = { width: 7, height: 14 }
 
 /**
  * Risk against clients, with a logarithmic scale of clients. Labels that would overlap are omitted.
@@ -51,11 +59,11 @@ export function Scatter({ dots: all, label }: { readonly dots: readonly Dot[]; r
       ))}
       {dots.toReversed().map(({ name, risk, clients, approved }) => (
         <circle key={name} class={approved ? 'ring' : 'dot'} cx={x(clients)} cy={y(risk)} r={RADIUS}>
-          <title>{`${name}: risk ${risk}, ${clients} clients`}</title>
+          <title>{`${name}: risk ${risk}, ${countOf(clients, 'client')}`}</title>
         </circle>
       ))}
-      {labels(dots, x, y).map(({ text, at, top, anchor }) => (
-        <text key={text} class="label" x={at} y={top} text-anchor={anchor}>
+      {labels(dots, x, y).map(({ text, at, top, anchor, wide }) => (
+        <text key={text} class={wide ? 'label wide-only' : 'label'} x={at} y={top} text-anchor={anchor}>
           {text}
         </text>
       ))}
@@ -68,37 +76,45 @@ interface Label {
   readonly at: number
   readonly top: number
   readonly anchor: 'start' | 'end'
+  /** There is no place for it on a phone. */
+  readonly wide: boolean
 }
 
 /**
  * Labels of the most important dots, next to the dots, where they cover no dot and no other label.
+ * Labels that a phone shows come first, so that the others keep clear of them.
  */
 function labels(dots: readonly Dot[], x: (clients: number) => number, y: (risk: number) => number): Label[] {
-  const boxes = dots.map(({ clients, risk }) => box(x(clients) - RADIUS, x(clients) + RADIUS, y(risk)))
+  const circles = dots.map(({ clients, risk }): Box => [x(clients) - RADIUS, x(clients) + RADIUS, y(risk)])
   const placed: Label[] = []
-  for (const [index, { name, risk, clients }] of dots.entries()) {
-    if (placed.length === LABELS_MAX) break
-    const width = name.length * CHARACTER_WIDTH
-    const begins = x(clients) + RADIUS + 4
-    const isEnd = begins + width > WIDTH
-    const from = isEnd ? x(clients) - RADIUS - 4 - width : begins
-    const own = box(from, from + width, y(risk))
-    if (boxes.some((other, at) => at !== index && overlap(own, other))) continue
-    boxes.push(own)
-    const at = isEnd ? rounded(from + width) : rounded(from)
-    placed.push({ text: name, at, top: rounded(y(risk) + 4), anchor: isEnd ? 'end' : 'start' })
+  for (const letters of [PHONE, DESKTOP]) {
+    const boxes = [...circles]
+    for (const { text, at, top, anchor } of placed) boxes.push(boxOf(text, at, top - 4, anchor, letters))
+    for (const [index, { name, risk, clients }] of dots.entries()) {
+      if (placed.length === LABELS_MAX) break
+      if (placed.some(({ text }) => text === name)) continue
+      const begins = x(clients) + RADIUS + 4
+      const isEnd = begins + name.length * letters.width > WIDTH
+      const at = rounded(isEnd ? x(clients) - RADIUS - 4 : begins)
+      const anchor = isEnd ? 'end' : 'start'
+      const own = boxOf(name, at, y(risk), anchor, letters)
+      if (own[0] < LEFT || boxes.some((other, which) => which !== index && overlap(own, other, letters))) continue
+      boxes.push(own)
+      placed.push({ text: name, at, top: rounded(y(risk) + 4), anchor, wide: letters === DESKTOP })
+    }
   }
   return placed
 }
 
 type Box = readonly [left: number, right: number, middle: number]
 
-function box(left: number, right: number, middle: number): Box {
-  return [left, right, middle]
+function boxOf(text: string, at: number, middle: number, anchor: Label['anchor'], { width }: Letters): Box {
+  const length = text.length * width
+  return anchor === 'end' ? [at - length, at, middle] : [at, at + length, middle]
 }
 
-function overlap(a: Box, b: Box): boolean {
-  return a[0] < b[1] && b[0] < a[1] && Math.abs(a[2] - b[2]) < LABEL_HEIGHT
+function overlap(a: Box, b: Box, { height }: Letters): boolean {
+  return a[0] < b[1] && b[0] < a[1] && Math.abs(a[2] - b[2]) < height
 }
 
 function weight({ risk, clients, approved }: Dot): number {

@@ -1,5 +1,5 @@
-import { stringify } from 'csv-stringify/sync'
 import type { ComponentChildren } from 'preact'
+import { csvRecord } from '../../engine/process/csv.ts'
 
 /** A column of a table: its cells, its sort order, and its values in a CSV file. */
 export interface Column<Row> {
@@ -140,17 +140,9 @@ function classOf<Row>({ number, wide }: Column<Row>): string | undefined {
   return names.length > 0 ? names.join(' ') : undefined
 }
 
-/** Spreadsheets run a cell that begins with one of these characters as a formula. */
-const FORMULA = /^\s*[=+\-@\t\r＝＋－＠]/u
-
-/** The rows as CSV (RFC 4180), with a heading. An apostrophe turns a formula into text. */
+/** The rows as CSV, with a heading. */
 export function csvOf<Row>(columns: readonly Column<Row>[], rows: readonly Row[]): string {
   const shown = columns.filter((column) => column.csv !== undefined)
-  const cells = rows.map((row) => shown.map(({ csv }) => csvCell(csv?.(row) ?? '')))
-  return stringify([shown.map(({ name }) => name), ...cells], { record_delimiter: 'windows' })
-}
-
-function csvCell(value: string | number): string {
-  if (typeof value === 'number') return String(value)
-  return FORMULA.test(value) ? `'${value}` : value
+  const records = rows.map((row) => csvRecord(shown.map(({ csv }) => csv?.(row) ?? '')))
+  return [csvRecord(shown.map(({ name }) => name)), ...records].join('')
 }

@@ -9,7 +9,7 @@ import {
 } from '../../engine/store/assessments.ts'
 import { FRAMEWORKS } from '../../engine/store/framework.ts'
 import { Bar } from '../design/chart.tsx'
-import { Card, Notice, PageHead, Tag, Time } from '../design/parts.tsx'
+import { Card, countOf, Notice, PageHead, Tag, Time } from '../design/parts.tsx'
 import type { AssessmentView, PreviousAssessment } from '../views/assessments.ts'
 import { changeText, Grade } from './assessments.tsx'
 
@@ -45,7 +45,7 @@ export function AssessmentPage(props: AssessmentProps) {
           title={title}
           about={
             result === null ? (
-              `${answered} of ${items} items answered`
+              `${answered} of ${countOf(items, 'item')} answered`
             ) : (
               <span class="facts">
                 <Grade grade={result.grade} score={result.overallScore} />
@@ -193,8 +193,8 @@ function Comparison({ view: { assessment, categories }, previous, nowMs }: Compa
             Score {result.overallScore} → {assessment.result.overallScore} ({changeText(previous.scoreChange)}).{' '}
           </>
         )}
-        {better} better, {worse} worse, {compared.length - better - worse} unchanged of {compared.length} items that
-        both answer.
+        {better} better, {worse} worse, {compared.length - better - worse} unchanged of the{' '}
+        {countOf(compared.length, 'item')} that both answer.
       </p>
     </Card>
   )

@@ -4,7 +4,7 @@ import { Bar } from '../design/chart.tsx'
 import { countColumn, textColumn, timeColumn } from '../design/columns.tsx'
 import { CsvLink } from '../design/csv-link.tsx'
 import { Field, FormError, Select } from '../design/form.tsx'
-import { Card, PageHead, Tag, Time } from '../design/parts.tsx'
+import { Card, countOf, PageHead, Tag, Time } from '../design/parts.tsx'
 import { type Column, Table } from '../design/table.tsx'
 import type { FormState } from '../form.ts'
 import type { AssessmentsView, FrameworkRow, OpenRow } from '../views/assessments.ts'
@@ -147,7 +147,7 @@ function frameworkColumns(nowMs: number): readonly Column<FrameworkRow>[] {
 function Progress({ answered, items }: { readonly answered: number; readonly items: number }) {
   return (
     <div class="progress">
-      <Bar share={answered / items} label={`${answered} of ${items} items answered`} />
+      <Bar share={answered / items} label={`${answered} of ${countOf(items, 'item')} answered`} />
       <span class="small muted">
         {answered} of {items}
       </span>

@@ -5,6 +5,7 @@ import { FilterSearch, Filters } from '../design/filters.tsx'
 import { PagesLinks } from '../design/pages-links.tsx'
 import { Empty, PageHead } from '../design/parts.tsx'
 import { type Column, Table } from '../design/table.tsx'
+import { actionName } from '../views/action-names.ts'
 import { type AuditView, detailsText } from '../views/audit.ts'
 
 export function auditColumns(nowMs: number): readonly Column<AuditEntry>[] {
@@ -14,7 +15,7 @@ export function auditColumns(nowMs: number): readonly Column<AuditEntry>[] {
     {
       id: 'action',
       name: 'Action',
-      cell: ({ action }) => <span class="mono">{action}</span>,
+      cell: ({ action }) => <span title={action}>{actionName(action)}</span>,
       csv: ({ action }) => action,
     },
     {

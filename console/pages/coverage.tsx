@@ -1,6 +1,6 @@
 import type { CoverageJson } from '../../engine/scan/coverage.ts'
 import { type ChartTone, Key, type Share, Shares } from '../design/chart.tsx'
-import { Card, countText } from '../design/parts.tsx'
+import { Card, countOf } from '../design/parts.tsx'
 
 /** `88 %` */
 export function percentText(share: number): string {
@@ -18,10 +18,10 @@ export interface HiddenTrafficProps {
 export function HiddenTraffic({ coverage, title = 'What the sensors could not see' }: HiddenTrafficProps) {
   const { hidden, names_seen: seen } = coverage
   const rows: readonly (readonly [ChartTone, string, number, string])[] = [
-    ['shadow', 'Encrypted Client Hello', hidden.ech, 'connections'],
-    ['third', 'Encrypted DNS', hidden.encrypted_dns, 'sessions'],
-    ['fourth', 'Connections without a name', hidden.no_name, 'connections'],
-    ['rest', 'Incomplete connections', hidden.incomplete, 'connections'],
+    ['shadow', 'Encrypted Client Hello', hidden.ech, 'connection'],
+    ['third', 'Encrypted DNS', hidden.encrypted_dns, 'session'],
+    ['fourth', 'Connections without a name', hidden.no_name, 'connection'],
+    ['rest', 'Incomplete connections', hidden.incomplete, 'connection'],
   ]
   const readable = Math.max(0, seen - hidden.ech)
   const all = Math.max(1, readable + rows.reduce((sum, [, , count]) => sum + count, 0))
@@ -37,13 +37,13 @@ export function HiddenTraffic({ coverage, title = 'What the sensors could not se
           <li key={what}>
             <Key tone={tone}>{what}</Key>
             <span class="right">
-              {percentText(count / all)} · {countText(count)} {unit}
+              {percentText(count / all)} · {countOf(count, unit)}
             </span>
           </li>
         ))}
         <li>
           <span>Packets lost or not decoded</span>
-          <span class="right">{countText(hidden.packets_lost + hidden.undecodable)} packets</span>
+          <span class="right">{countOf(hidden.packets_lost + hidden.undecodable, 'packet')}</span>
         </li>
       </ul>
     </Card>

@@ -47,12 +47,19 @@ const DONE: Readonly<Record<string, string>> = {
   withdrawn: 'The invitation is withdrawn. Its link is not valid any more',
 }
 
-const ROLE_OPTIONS: readonly (readonly [Role, string])[] = [
-  ['viewer', 'Viewer: reads findings'],
-  ['member', 'Member: also answers assessments'],
-  ['admin', 'Admin: also manages settings'],
-  ['owner', 'Owner: also manages members'],
-]
+/** What each role may do in addition to the one before. */
+const ROLE_RIGHTS: Readonly<Record<Role, string>> = {
+  viewer: 'reads findings, assessments and settings',
+  member: 'answers assessments, updates recommendations, verifies senders, tries files',
+  admin: 'decides on platforms; manages keys, tokens, settings and retention; reads the audit log',
+  owner: 'manages members and sign-in',
+}
+
+const ROLE_OPTIONS = ROLES.map((role) => [role, titled(role)] as const)
+
+function titled(role: Role): string {
+  return role.charAt(0).toUpperCase() + role.slice(1)
+}
 
 export function Members(props: MembersProps) {
   const { members, nowMs, mayInvite, form, invitation, error, done } = props
@@ -74,7 +81,7 @@ export function Members(props: MembersProps) {
           </p>
         </Notice>
       )}
-      <div class={mayInvite ? 'wide' : undefined}>
+      <div class="wide">
         <div class="column">
           <Card title="Members" note={countText(members.length)} bare>
             <Table id="members" label="Members" columns={columns(props)} rows={members} />
@@ -86,25 +93,40 @@ export function Members(props: MembersProps) {
           )}
           <Removed {...props} />
         </div>
-        {mayInvite && (
-          <Card title="Invite member">
-            <form class="stack" method="post" action={PATH}>
-              <FormError form={form} />
-              <Field name="name" label="Name or e-mail address" form={form} required maxLength={255} />
-              <Select name="role" label="Role" form={form} options={ROLE_OPTIONS} value="member" />
-              <button class="first" type="submit">
-                Invite
-              </button>
-              <p class="small muted">You get a link to send. This service sends no e-mail.</p>
-            </form>
+        <div class="column">
+          {mayInvite && (
+            <Card title="Invite member">
+              <form class="stack" method="post" action={PATH}>
+                <FormError form={form} />
+                <Field name="name" label="Name or e-mail address" form={form} required maxLength={255} />
+                <Select name="role" label="Role" form={form} options={ROLE_OPTIONS} value="member" />
+                <button class="first" type="submit">
+                  Invite
+                </button>
+                <p class="small muted">You get a link to send. This service sends no e-mail.</p>
+              </form>
+            </Card>
+          )}
+          <Card title="Roles">
+            <ul class="lines">
+              {ROLES.map((role, at) => (
+                <li key={role}>
+                  <div>
+                    <strong>{titled(role)}</strong>
+                    <p class="small muted">
+                      {at > 0 && 'also '}
+                      {ROLE_RIGHTS[role]}
+                    </p>
+                  </div>
+                </li>
+              ))}
+            </ul>
+            {props.provider !== '' && (
+              <p class="small muted rule">With {props.provider}, a role follows the groups there, at each sign-in.</p>
+            )}
           </Card>
-        )}
+        </div>
       </div>
-      <p class="small muted">
-        Viewers read findings. Members also answer assessments. Admins also approve platforms and manage keys, tokens
-        and settings. Owners also manage members and sign-in.
-        {props.provider !== '' && ` With ${props.provider}, a role follows the groups there, at each sign-in.`}
-      </p>
     </>
   )
 }
@@ -190,7 +212,7 @@ function Removed({ removed, provider, nowMs, mayAllow }: MembersProps) {
   if (removed.length === 0) return null
   const columns: Column<RemovedMember>[] = [
     { id: 'name', name: 'Name', cell: ({ name }) => <strong>{name}</strong> },
-    { id: 'role', name: 'Role before', cell: ({ role }) => role },
+    { id: 'role', name: 'Role before', cell: ({ role }) => role, wide: true },
     { id: 'removed', name: 'Removed', cell: ({ removedAtMs }) => <Time ms={removedAtMs} nowMs={nowMs} /> },
   ]
   if (mayAllow) {
@@ -199,7 +221,7 @@ function Removed({ removed, provider, nowMs, mayAllow }: MembersProps) {
       name: 'Change',
       quiet: true,
       cell: ({ name }) => (
-        <form method="post" action={pathOf(name, 'allow')}>
+        <form class="row end" method="post" action={pathOf(name, 'allow')}>
           <button type="submit" aria-label={`Allow the sign-in of ${name} again`}>
             Allow again
           </button>

@@ -1,7 +1,7 @@
 import { EVIDENCE_WINDOW_DAYS_MAX } from '../../engine/limits.ts'
 import type { Organization } from '../../engine/store/organizations.ts'
 import { Field, FormError } from '../design/form.tsx'
-import { Card, Notice, PageHead, Time } from '../design/parts.tsx'
+import { Card, lastDays, Notice, PageHead, Time } from '../design/parts.tsx'
 import type { FormState } from '../form.ts'
 
 const PATH = '/organization-settings'
@@ -82,7 +82,7 @@ export function OrganizationPage(props: OrganizationPageProps) {
               </div>
             </form>
           ) : (
-            <Fixed value={`${domain}, last ${evidenceWindowDays} days`} who="An admin" />
+            <Fixed value={`${domain}, ${lastDays(evidenceWindowDays)}`} who="An admin" />
           )}
         </Card>
       </div>

@@ -2,7 +2,7 @@ import type { ComponentChildren } from 'preact'
 import { Key, Timeline } from '../design/chart.tsx'
 import { CsvLink } from '../design/csv-link.tsx'
 import { StateTag } from '../design/decision.tsx'
-import { Card, countText, Notice, PageHead, Risk, Tag, Time } from '../design/parts.tsx'
+import { Card, countOf, countText, lastDays, Notice, PageHead, Risk, Tag, Time } from '../design/parts.tsx'
 import { Scatter } from '../design/scatter.tsx'
 import { type Column, Table } from '../design/table.tsx'
 import type { SourceRow } from '../views/intake.ts'
@@ -27,7 +27,7 @@ export function Overview({ view, nowMs, mayDecide, mayScan, mayReadTokens, done 
       'No scan has completed yet'
     ) : (
       <>
-        Last scan <Time ms={findings.completedMs} nowMs={nowMs} /> over the last {windowDays} days · next{' '}
+        Last scan <Time ms={findings.completedMs} nowMs={nowMs} /> over the {lastDays(windowDays)} · next{' '}
         {isScanPending ? 'in a moment' : <Time ms={view.nextScanMs} nowMs={nowMs} />}
       </>
     )
@@ -138,16 +138,23 @@ function Findings({ view, findings, nowMs, mayDecide }: FindingsProps) {
         )}
       </Card>
       <div class="two">
-        <Card title="AI use per day" note="distinct clients">
+        <Card
+          title="AI use per day"
+          note={
+            <span class="row">
+              distinct clients <CsvLink path="/overview/days" />
+            </span>
+          }
+        >
           <figure>
-            <Timeline days={findings.days} label="Clients per day" unit="clients" width={480} height={260} />
+            <Timeline days={findings.days} label="Clients per day" unit="client" width={480} height={260} />
             <figcaption>
               <Key tone="shadow">a platform that is not approved</Key>
               <Key tone="approved">approved ones only</Key>
             </figcaption>
           </figure>
         </Card>
-        <Card title="Risk and clients" note={`each platform, last ${windowDays} days`}>
+        <Card title="Risk and clients" note={`each platform, ${lastDays(windowDays)}`}>
           <figure>
             <Scatter dots={findings.dots} label="Risk of each platform by its number of clients" />
             <figcaption>
@@ -165,7 +172,7 @@ function Findings({ view, findings, nowMs, mayDecide }: FindingsProps) {
         ) : (
           <Card title="What the sensors could not see">
             <p class="muted">
-              No collector has reported in the last {windowDays} days, so nothing is known of hidden traffic.
+              No collector has reported in the {lastDays(windowDays)}, so nothing is known of hidden traffic.
             </p>
           </Card>
         )}
@@ -200,11 +207,7 @@ function Figures({ view, findings }: Pick<FindingsProps, 'view' | 'findings'>) {
       <div>
         <dt>Share of traffic seen</dt>
         <dd>{share === null ? '–' : percentText(share)}</dd>
-        <dd>
-          {share === null
-            ? 'no sensor reports'
-            : `by ${coverage.sensors} ${coverage.sensors === 1 ? 'sensor' : 'sensors'}`}
-        </dd>
+        <dd>{share === null ? 'no sensor reports' : `by ${countOf(coverage.sensors, 'sensor')}`}</dd>
       </div>
     </dl>
   )
@@ -232,6 +235,7 @@ function waitingColumns(nowMs: number, mayDecide: boolean): readonly Column<Wait
       name: 'Clients',
       cell: ({ clients, isEstimate }) => (isEstimate ? `about ${countText(clients)}` : countText(clients)),
       number: true,
+      wide: mayDecide,
     },
     { id: 'first', name: 'First seen', cell: ({ firstSeenMs }) => <Time ms={firstSeenMs} nowMs={nowMs} />, wide: true },
     { id: 'why', name: 'Why it is risky', cell: ({ why }) => <span class="muted">{why}</span>, wide: true },
@@ -245,7 +249,6 @@ function waitingColumns(nowMs: number, mayDecide: boolean): readonly Column<Wait
       </a>
     ),
     quiet: true,
-    wide: true,
   }
   return mayDecide ? [...shown, decide] : shown
 }

@@ -1,9 +1,9 @@
-import type { ComponentChildren } from 'preact'
 import type { Strengths } from '../../engine/scan/confidence.ts'
 import { APPROVED_SHARE } from '../../engine/scan/risk.ts'
 import { Bar, Key, Timeline } from '../design/chart.tsx'
+import { CsvLink } from '../design/csv-link.tsx'
 import { StateTag } from '../design/decision.tsx'
-import { Card, countText, Empty, PageHead, Time } from '../design/parts.tsx'
+import { Card, countOf, countText, Empty, lastDays, PageHead, Time } from '../design/parts.tsx'
 import { type Column, Table } from '../design/table.tsx'
 import { isWaiting } from '../views/decisions.ts'
 import type { Count, PlatformFinding, PlatformView } from '../views/platform.ts'
@@ -50,7 +50,7 @@ export function Platform(props: PlatformProps) {
       <DecisionDone {...props} />
       {finding === undefined ? (
         <>
-          <Empty title={`Not seen in the last ${view.windowDays} days`}>
+          <Empty title={`Not seen in the ${lastDays(view.windowDays)}`}>
             <p class="muted">{name} is in the registry. Its figures appear here after the first scan with a match.</p>
             <a class="button" href="/platforms">
               Show all platforms
@@ -79,7 +79,7 @@ function Finding(props: FindingProps) {
       <div class="column">
         <RiskCard view={view} finding={finding} />
         <UsePerDay view={view} finding={finding} />
-        <Names finding={finding} />
+        <Names view={view} finding={finding} />
         <History view={view} nowMs={nowMs} />
       </div>
       <div class="column">
@@ -104,20 +104,19 @@ function Finding(props: FindingProps) {
 
 function UsePerDay({ view, finding }: { readonly view: PlatformView; readonly finding: PlatformFinding }) {
   return (
-    <Card title="Use per day" note="distinct clients">
+    <Card title="Use per day" note={<span class="row">distinct clients {fileOf(view, 'days')}</span>}>
       <figure>
         <Timeline
           days={finding.timeline}
           label={`Distinct clients of ${view.name} per day`}
-          unit="clients"
+          unit="client"
           width={600}
           height={240}
         />
         <figcaption>
           {finding.isApproved ? <Key tone="approved">approved</Key> : <Key tone="shadow">not approved</Key>}
           <span>
-            {clientsText(finding)}, {countText(finding.matches)} {plural(finding.matches, 'match', 'matches')},{' '}
-            {finding.days} {plural(finding.days, 'day', 'days')}
+            {clientsText(finding)}, {countOf(finding.matches, 'match', 'matches')}, {countOf(finding.days, 'day')}
           </span>
           {finding.blocked > 0 && <span>{countText(finding.blocked)} blocked by the device that logged them</span>}
         </figcaption>
@@ -128,63 +127,84 @@ function UsePerDay({ view, finding }: { readonly view: PlatformView; readonly fi
 
 /** A term of the risk, and the input that it comes from. */
 interface RiskTerm {
-  readonly id: string
+  readonly id: 'registry' | 'evidence' | 'decision' | 'total'
   readonly input: string
-  readonly reason: ComponentChildren
-  readonly points: ComponentChildren
+  readonly reason: string
+  /** Where the registry has the reason from. */
+  readonly sources: readonly string[]
+  readonly points: number
 }
 
-const RISK_COLUMNS: readonly Column<RiskTerm>[] = [
-  { id: 'reason', name: 'Reason', cell: ({ reason }) => reason },
-  { id: 'input', name: 'Input', cell: ({ input }) => <span class="muted">{input}</span>, wide: true },
-  { id: 'points', name: 'Points', cell: ({ points }) => points, number: true },
+export const RISK_COLUMNS: readonly Column<RiskTerm>[] = [
+  {
+    id: 'reason',
+    name: 'Reason',
+    cell: ({ id, reason, sources }) => (
+      <>
+        {id === 'total' ? <strong>{reason}</strong> : reason}
+        {sources.length > 0 && <p class="small muted">Sources: {sources.join(', ')}</p>}
+      </>
+    ),
+    csv: ({ reason }) => reason,
+  },
+  {
+    id: 'input',
+    name: 'Input',
+    cell: ({ input }) => <span class="muted">{input}</span>,
+    csv: ({ input }) => input,
+    wide: true,
+  },
+  { id: 'sources', name: 'Sources', csv: ({ sources }) => sources.join(', ') },
+  {
+    id: 'points',
+    name: 'Points',
+    cell: ({ id, points }) =>
+      id === 'total' ? <strong class="total">{countText(points)}</strong> : changeText(points),
+    csv: ({ points }) => points,
+    number: true,
+  },
 ]
 
-function RiskCard({ view, finding }: { readonly view: PlatformView; readonly finding: PlatformFinding }) {
-  const { risk, confidence, isApproved } = finding
-  const terms: readonly RiskTerm[] = [
-    {
-      id: 'registry',
-      input: 'registry',
-      reason: (
-        <>
-          {view.why}
-          {view.sources.length > 0 && <p class="small muted">Sources: {view.sources.join(', ')}</p>}
-        </>
-      ),
-      points: countText(risk.registry),
-    },
+/** The risk of a platform as a sum. */
+export function riskTerms(view: PlatformView, { risk, confidence, isApproved }: PlatformFinding): readonly RiskTerm[] {
+  const share = `It is approved, so a share of ${APPROVED_SHARE} counts`
+  return [
+    { id: 'registry', input: 'registry', reason: view.why, sources: view.sources, points: risk.registry },
     {
       id: 'evidence',
       input: 'evidence',
       reason: `The evidence of use has a confidence of ${confidence.toFixed(2)}`,
-      points: changeText(risk.evidence),
+      sources: [],
+      points: risk.evidence,
     },
     {
       id: 'decision',
       input: 'decision',
-      reason: isApproved
-        ? `It is approved, so a share of ${APPROVED_SHARE} counts`
-        : 'It is not approved, so all of it counts',
-      points: changeText(risk.decision),
+      reason: isApproved ? share : 'It is not approved, so all of it counts',
+      sources: [],
+      points: risk.decision,
     },
-    {
-      id: 'total',
-      input: '',
-      reason: <strong>Risk that counts toward the overall risk</strong>,
-      points: <strong class="total">{countText(risk.total)}</strong>,
-    },
+    { id: 'total', input: '', reason: 'Risk that counts toward the overall risk', sources: [], points: risk.total },
   ]
+}
+
+/** The CSV file of a table of the page. */
+function fileOf({ name }: PlatformView, table: string) {
+  return <CsvLink path={`/platforms/${encodeURIComponent(name)}/${table}`} />
+}
+
+function RiskCard({ view, finding }: { readonly view: PlatformView; readonly finding: PlatformFinding }) {
+  const note = <span class="row">0 to 100, as of the last scan {fileOf(view, 'risk')}</span>
   return (
-    <Card title="Risk" note="0 to 100, as of the last scan" bare>
-      <Table id="risk" label="Risk as a sum" columns={RISK_COLUMNS} rows={terms} />
+    <Card title="Risk" note={note} bare>
+      <Table id="risk" label="Risk as a sum" columns={RISK_COLUMNS} rows={riskTerms(view, finding)} />
     </Card>
   )
 }
 
-/** `−12`; `0` if nothing changes. */
+/** `85`, `−12`, `0`. */
 function changeText(points: number): string {
-  return points === 0 ? '0' : `−${countText(-points)}`
+  return points < 0 ? `−${countText(-points)}` : countText(points)
 }
 
 function Confidence({ finding, windowDays }: { readonly finding: PlatformFinding; readonly windowDays: number }) {
@@ -192,13 +212,13 @@ function Confidence({ finding, windowDays }: { readonly finding: PlatformFinding
   const kinds: readonly (readonly [keyof Strengths, string, string])[] = [
     ['domain', 'Name', 'how surely the name means use'],
     ['clients', 'Clients', clientsText(finding)],
-    ['matches', 'Matches', `${countText(matches)} ${plural(matches, 'match', 'matches')}`],
-    ['days', 'Days', `${days} of ${windowDays} days`],
+    ['matches', 'Matches', countOf(matches, 'match', 'matches')],
+    ['days', 'Days', `${days} of ${countOf(windowDays, 'day')}`],
   ]
   return (
     <Card title={`Confidence ${confidence.toFixed(2)}`} note="by kind of evidence">
       {strengths === undefined ? (
-        <p class="muted">The evidence is older than the {windowDays} days that are kept.</p>
+        <p class="muted">The evidence is older than the evidence window of {countOf(windowDays, 'day')}.</p>
       ) : (
         <ul class="lines bars">
           {kinds.map(([kind, name, about]) => (
@@ -215,15 +235,29 @@ function Confidence({ finding, windowDays }: { readonly finding: PlatformFinding
   )
 }
 
-const NAME_COLUMNS: readonly Column<Count>[] = [
-  { id: 'name', name: 'Name', cell: ([name]) => <span class="mono break">{name}</span> },
-  { id: 'matches', name: 'Matches', cell: ([, count]) => (count === 0 ? '' : countText(count)), number: true },
+export const NAME_COLUMNS: readonly Column<Count>[] = [
+  { id: 'name', name: 'Name', cell: ([name]) => <span class="mono break">{name}</span>, csv: ([name]) => name },
+  {
+    id: 'matches',
+    name: 'Matches',
+    cell: ([, count]) => (count === 0 ? '' : countText(count)),
+    csv: ([, count]) => (count === 0 ? '' : count),
+    number: true,
+  },
 ]
 
-function Names({ finding: { names, namesTotal } }: { readonly finding: PlatformFinding }) {
+function Names({ view, finding: { names, namesTotal } }: Pick<FindingProps, 'view' | 'finding'>) {
   const note = names.length < namesTotal ? `the first ${names.length} of ${namesTotal}` : 'no content, no URL'
   return (
-    <Card title="Names seen" note={note} bare>
+    <Card
+      title="Names seen"
+      note={
+        <span class="row">
+          {note} {fileOf(view, 'names')}
+        </span>
+      }
+      bare
+    >
       <Table id="names" label="Names seen" columns={NAME_COLUMNS} rows={names} />
     </Card>
   )
@@ -264,9 +298,5 @@ function Counts({ counts, names }: CountsProps) {
 }
 
 function clientsText({ clients, isEstimate }: PlatformFinding): string {
-  return `${isEstimate ? 'about ' : ''}${countText(clients)} ${plural(clients, 'client', 'clients')}`
-}
-
-function plural(count: number, one: string, more: string): string {
-  return count === 1 ? one : more
+  return `${isEstimate ? 'about ' : ''}${countOf(clients, 'client')}`
 }

@@ -6,7 +6,7 @@ import { CsvLink } from '../design/csv-link.tsx'
 import { StateTag, TermsFields } from '../design/decision.tsx'
 import { FilterSearch, FilterSelect, Filters } from '../design/filters.tsx'
 import { FormError } from '../design/form.tsx'
-import { countText, Empty, Notice, PageHead, Risk } from '../design/parts.tsx'
+import { countOf, countText, Empty, lastDays, Notice, PageHead, Risk } from '../design/parts.tsx'
 import { type Column, type Sorting, sorted, Table } from '../design/table.tsx'
 import type { FormState } from '../form.ts'
 import type { PlatformTerms } from '../views/decisions.ts'
@@ -150,7 +150,7 @@ export function Platforms(props: PlatformsProps) {
   const columns = platformColumns(nowMs)
   return (
     <>
-      <PageHead title="Platforms" about={`Seen in the last ${view.windowDays} days`}>
+      <PageHead title="Platforms" about={`Seen in the ${lastDays(view.windowDays)}`}>
         <CsvLink path="/platforms" query={query} />
       </PageHead>
       <Done {...props} />
@@ -158,7 +158,7 @@ export function Platforms(props: PlatformsProps) {
       {view.rows.length === 0 ? (
         <Empty title="No platform matches">
           <p>
-            <a href="/platforms">Show all {countText(view.total)} platforms</a>
+            <a href="/platforms">Show all {countOf(view.total, 'platform')}</a>
           </p>
         </Empty>
       ) : (
@@ -182,7 +182,7 @@ export function Platforms(props: PlatformsProps) {
 function Done({ done, doneCount }: PlatformsProps) {
   const what = { approved: 'approved', rejected: 'rejected', withdrawn: 'waiting for a decision again' }[done]
   if (what === undefined || doneCount === 0) return undefined
-  const title = doneCount === 1 ? `1 platform is ${what}` : `${countText(doneCount)} platforms are ${what}`
+  const title = `${countOf(doneCount, 'platform is', 'platforms are')} ${what}`
   return (
     <Notice title={title}>
       <p class="small">The next scan updates the risk. It is already requested.</p>

@@ -1,7 +1,20 @@
+import { isoSeconds } from '../../engine/process/clock.ts'
 import { FRAMEWORKS } from '../../engine/store/framework.ts'
 import type { Recommendation } from '../../engine/store/recommendations.ts'
+import { CsvLink } from '../design/csv-link.tsx'
 import { StateTag } from '../design/decision.tsx'
-import { Card, countText, dateText, Empty, PageHead, Risk, riskLevel, Tag } from '../design/parts.tsx'
+import {
+  Card,
+  countOf,
+  countText,
+  dateText,
+  Empty,
+  lastDays,
+  PageHead,
+  Risk,
+  riskLevel,
+  Tag,
+} from '../design/parts.tsx'
 import { type Column, Table } from '../design/table.tsx'
 import type { FrameworkRow } from '../views/assessments.ts'
 import type { ReportFindings, ReportPlatform, ReportView } from '../views/report.ts'
@@ -44,7 +57,11 @@ export function Report({ view, nowMs }: ReportProps) {
       {findings.highest.length > 0 && (
         <Card
           title="Platforms with the highest risk"
-          note={`${findings.highest.length} of ${countText(findings.platforms)}`}
+          note={
+            <span class="row">
+              {findings.highest.length} of {countText(findings.platforms)} <CsvLink path="/report/platforms" />
+            </span>
+          }
           bare
         >
           <Table
@@ -58,7 +75,11 @@ export function Report({ view, nowMs }: ReportProps) {
       <div class="two start">
         <div class="column">
           <Visibility view={view} />
-          <Card title="Assessments" bare={view.frameworks.length > 0}>
+          <Card
+            title="Assessments"
+            note={view.frameworks.length > 0 && <CsvLink path="/report/assessments" />}
+            bare={view.frameworks.length > 0}
+          >
             {view.frameworks.length === 0 ? (
               <p class="muted">No framework was assessed yet.</p>
             ) : (
@@ -68,7 +89,15 @@ export function Report({ view, nowMs }: ReportProps) {
         </div>
         {sensors.coverage.sensors > 0 && <HiddenTraffic coverage={sensors.coverage} />}
       </div>
-      <Card title="Recommendations" bare={recommendations.length > 0} note={recommendationsNote(view)}>
+      <Card
+        title="Recommendations"
+        bare={recommendations.length > 0}
+        note={
+          <span class="row">
+            {recommendationsNote(view)} {openRecommendations > 0 && <CsvLink path="/report/recommendations" />}
+          </span>
+        }
+      >
         {openRecommendations === 0 ? (
           <p class="muted">No recommendation is open.</p>
         ) : (
@@ -87,30 +116,23 @@ export function Report({ view, nowMs }: ReportProps) {
 /** The findings in words. */
 function summary({ days, organization, sensors }: ReportView, findings: ReportFindings): string {
   const { platforms, notApproved, overallRisk, riskChange, newPlatforms } = findings
-  if (platforms === 0) return `In the last ${days} days, no AI platform was seen at ${organization}.`
+  if (platforms === 0) return `In the ${lastDays(days)}, no AI platform was seen at ${organization}.`
   const [, level] = riskLevel(overallRisk)
   const share = sensors.coverage.visible_share
   return [
-    `In the last ${days} days, ${countText(platforms)} AI ${platforms === 1 ? 'platform was' : 'platforms were'} used at ${organization}`,
+    `In the ${lastDays(days)}, ${countOf(platforms, 'AI platform was', 'AI platforms were')} used at ${organization}`,
     newPlatforms > 0 ? `, ${countText(newPlatforms)} of them for the first time. ` : '. ',
-    notApproved === 0
-      ? 'All of them are approved. '
-      : `${countText(notApproved)} ${notApproved === 1 ? 'is' : 'are'} not approved. `,
+    notApproved === 0 ? 'All of them are approved. ' : `${countOf(notApproved, 'is', 'are')} not approved. `,
     `The overall risk is ${overallRisk} of 100 (${level})`,
-    riskChange === undefined ? '.' : `, ${riskChangeText(riskChange)} ${days} days ago.`,
+    riskChange === undefined ? '.' : `, ${riskChangeText(riskChange)} ${countOf(days, 'day')} ago.`,
     share === null ? '' : ` Sensors could see ${percentText(share)} of the traffic.`,
   ].join('')
-}
-
-/** `1 sensor`, `2 sensors`. */
-function counted(count: number, what: string): string {
-  return `${countText(count)} ${what}${count === 1 ? '' : 's'}`
 }
 
 function riskChangeText(change: number): string {
   if (change === 0) return 'the same as'
   const points = Math.abs(change)
-  return `${counted(points, 'point')} ${change > 0 ? 'higher' : 'lower'} than`
+  return `${countOf(points, 'point')} ${change > 0 ? 'higher' : 'lower'} than`
 }
 
 function Figures({ view, findings }: { readonly view: ReportView; readonly findings: ReportFindings }) {
@@ -125,8 +147,8 @@ function Figures({ view, findings }: { readonly view: ReportView; readonly findi
         </dd>
         <dd>
           {riskChange === undefined
-            ? `no scan ${view.days} days ago`
-            : `${changeText(riskChange)} in ${view.days} days`}
+            ? `no scan ${countOf(view.days, 'day')} ago`
+            : `${changeText(riskChange)} in ${countOf(view.days, 'day')}`}
         </dd>
       </div>
       <div>
@@ -142,7 +164,7 @@ function Figures({ view, findings }: { readonly view: ReportView; readonly findi
       <div>
         <dt>Share of traffic seen</dt>
         <dd>{share === null ? '–' : percentText(share)}</dd>
-        <dd>{share === null ? 'no sensor reports' : `by ${counted(view.sensors.coverage.sensors, 'sensor')}`}</dd>
+        <dd>{share === null ? 'no sensor reports' : `by ${countOf(view.sensors.coverage.sensors, 'sensor')}`}</dd>
       </div>
     </dl>
   )
@@ -150,34 +172,35 @@ function Figures({ view, findings }: { readonly view: ReportView; readonly findi
 
 function Visibility({ view: { sources, silentSources, sensors } }: { readonly view: ReportView }) {
   const { visible_share: share, sensors: count } = sensors.coverage
-  const silent =
-    silentSources === 0 ? '' : `, of which ${countText(silentSources)} ${silentSources === 1 ? 'is' : 'are'} silent`
+  const silent = silentSources === 0 ? '' : `, of which ${countOf(silentSources, 'is', 'are')} silent`
   return (
     <Card title="What this report can know">
       <p>
         {share === null
           ? 'No sensor reported in this period, so nobody can say which share of the traffic was seen. '
-          : `${counted(count, 'sensor')} saw ${percentText(share)} of the traffic that passed ${count === 1 ? 'it' : 'them'}. `}
+          : `${countOf(count, 'sensor')} saw ${percentText(share)} of the traffic that passed ${count === 1 ? 'it' : 'them'}. `}
         {sources === 0
           ? 'No source sends events or logs. '
-          : `Events and logs come from ${counted(sources, 'source')}${silent}. `}
+          : `Events and logs come from ${countOf(sources, 'source')}${silent}. `}
         Use that passes no sensor and no log, such as on a phone in another network, is not in this report.
       </p>
     </Card>
   )
 }
 
-const platformColumns: readonly Column<ReportPlatform>[] = [
+export const platformColumns: readonly Column<ReportPlatform>[] = [
   {
     id: 'name',
     name: 'Platform',
     cell: ({ name }) => <a href={`/platforms/${encodeURIComponent(name)}`}>{name}</a>,
+    csv: ({ name }) => name,
   },
-  { id: 'risk', name: 'Risk', cell: ({ risk }) => <Risk score={risk} /> },
+  { id: 'risk', name: 'Risk', cell: ({ risk }) => <Risk score={risk} />, csv: ({ risk }) => risk },
   {
     id: 'clients',
     name: 'Clients',
     cell: ({ clients, isEstimate }) => (isEstimate ? `about ${countText(clients)}` : countText(clients)),
+    csv: ({ clients }) => clients,
     number: true,
     wide: true,
   },
@@ -185,37 +208,54 @@ const platformColumns: readonly Column<ReportPlatform>[] = [
     id: 'decision',
     name: 'Decision',
     cell: ({ state }) => <StateTag state={state} />,
+    csv: ({ state }) => state,
   },
   {
     id: 'owner',
     name: 'Owner',
     cell: ({ owner }) => (owner === '' ? <span class="muted">nobody</span> : owner),
+    csv: ({ owner }) => owner,
     wide: true,
   },
-  { id: 'why', name: 'Why it is risky', cell: ({ why }) => <span class="small">{why}</span>, wide: true },
+  {
+    id: 'why',
+    name: 'Why it is risky',
+    cell: ({ why }) => <span class="small">{why}</span>,
+    csv: ({ why }) => why,
+    wide: true,
+  },
 ]
 
-const frameworkColumns: readonly Column<FrameworkRow>[] = [
-  { id: 'name', name: 'Framework', cell: ({ name }) => name },
+export const frameworkColumns: readonly Column<FrameworkRow>[] = [
+  { id: 'name', name: 'Framework', cell: ({ name }) => name, csv: ({ name }) => name },
   {
     id: 'grade',
     name: 'Score',
     cell: ({ last }) => last?.result && <Grade grade={last.result.grade} score={last.result.overallScore} />,
+    csv: ({ last }) => last?.result?.overallScore ?? '',
   },
   {
     id: 'change',
     name: 'Change',
     cell: ({ scoreChange }) => (scoreChange === undefined ? '' : changeText(scoreChange)),
+    csv: ({ scoreChange }) => scoreChange ?? '',
     number: true,
   },
-  { id: 'completed', name: 'Completed', cell: ({ last }) => last && dateText(last.completedAtMs), wide: true },
+  {
+    id: 'completed',
+    name: 'Completed',
+    cell: ({ last }) => last && dateText(last.completedAtMs),
+    csv: ({ last }) => (last === undefined ? '' : isoSeconds(last.completedAtMs)),
+    wide: true,
+  },
 ]
 
-const recommendationColumns: readonly Column<Recommendation>[] = [
+export const recommendationColumns: readonly Column<Recommendation>[] = [
   {
     id: 'priority',
     name: 'Priority',
     cell: ({ priority }) => <Tag tone={priority === 1 ? 'bad' : priority === 2 ? 'warn' : 'plain'}>{priority}</Tag>,
+    csv: ({ priority }) => priority,
   },
   {
     id: 'title',
@@ -228,11 +268,15 @@ const recommendationColumns: readonly Column<Recommendation>[] = [
         </span>
       </>
     ),
+    csv: ({ title }) => title,
   },
+  { id: 'item', name: 'Item', csv: ({ frameworkId, itemId }) => `${FRAMEWORKS[frameworkId]} ${itemId}` },
+  { id: 'status', name: 'Status', csv: ({ status }) => status },
   {
     id: 'owner',
     name: 'Owner',
     cell: ({ owner }) => (owner === '' ? <span class="muted">nobody</span> : owner),
+    csv: ({ owner }) => owner,
     wide: true,
   },
 ]

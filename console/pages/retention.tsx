@@ -1,6 +1,6 @@
 import { RETENTION_DAYS_MAX } from '../../engine/limits.ts'
 import type { Retention } from '../../engine/store/organizations.ts'
-import { RETENTION_DAYS_MIN, type Removed } from '../../engine/store/retention.ts'
+import { countOf, RETENTION_DAYS_MIN, type Removed } from '../../engine/store/retention.ts'
 import { Field, FormError } from '../design/form.tsx'
 import { Card, countText, Notice, PageHead } from '../design/parts.tsx'
 import type { FormState } from '../form.ts'
@@ -92,7 +92,7 @@ export function RetentionPage({ retention, form, preview, maySet, done }: Retent
   )
 }
 
-function previewTitle({ scans, auditEntries, sources }: Removed): string {
-  const all = scans + auditEntries + sources
+function previewTitle(removed: Removed): string {
+  const all = countOf(removed)
   return all === 0 ? 'These days would delete nothing now' : `These days would delete ${countText(all)} records now`
 }

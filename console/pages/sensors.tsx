@@ -1,6 +1,6 @@
 import { countColumn, timeColumn } from '../design/columns.tsx'
 import { CsvLink } from '../design/csv-link.tsx'
-import { Empty, PageHead, Tag, type Tone } from '../design/parts.tsx'
+import { Empty, lastDays, PageHead, Tag, type Tone } from '../design/parts.tsx'
 import { type Column, Table } from '../design/table.tsx'
 import type { SensorRow, SensorsView } from '../views/intake.ts'
 import { HiddenTraffic, percentText } from './coverage.tsx'
@@ -71,8 +71,8 @@ export function Sensors({ view, nowMs, mayReadTokens }: SensorsProps) {
         title="Sensors"
         about={
           share === null
-            ? `No report in the last ${windowDays} days`
-            : `${percentText(share)} of the traffic was seen in the last ${windowDays} days`
+            ? `No report in the ${lastDays(windowDays)}`
+            : `${percentText(share)} of the traffic was seen in the ${lastDays(windowDays)}`
         }
       >
         <CsvLink path="/sensors" />

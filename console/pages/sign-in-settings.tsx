@@ -218,10 +218,16 @@ function SettingsForm(props: SignInSettingsProps) {
             />
           </div>
         </details>
-        <label class="check">
-          <input type="checkbox" name="unchecked" value="yes" />
-          Save without a connection to the provider
-        </label>
+        <div class="field">
+          <label class="check">
+            <input type="checkbox" name="unchecked" value="yes" aria-describedby="unchecked-hint" />
+            Save without a connection to the provider
+          </label>
+          <p id="unchecked-hint" class="hint">
+            For a provider that this service cannot reach yet. A mistake in the settings then shows at the first
+            sign-in. Keep a password until it works.
+          </p>
+        </div>
         <div>
           <button class="first" type="submit">
             Save

@@ -2,7 +2,7 @@ import type { LogReport, TriedOutcome } from '../../dry-run/report.ts'
 import { MESSAGE_BYTES_MAX } from '../../engine/limits.ts'
 import { isoSeconds } from '../../engine/process/clock.ts'
 import { type ChartTone, Key, Shares } from '../design/chart.tsx'
-import { Card, countText, Empty, Notice, Risk, Tag, Time } from '../design/parts.tsx'
+import { Card, countOf, countText, Empty, Notice, Risk, Tag, Time } from '../design/parts.tsx'
 import { type Column, csvOf, Table } from '../design/table.tsx'
 import type { TriedRow, TriedView } from '../views/try-file.ts'
 import { HiddenTraffic, percentText } from './coverage.tsx'
@@ -91,8 +91,8 @@ function Remarks({ view }: { readonly view: TriedView }) {
       {report.kind === 'log' && report.outsideWindow > 0 && (
         <Notice tone="warn" title="Some matches are too old">
           <p>
-            {countText(report.outsideWindow)} of {countText(matches)} matches are older than the evidence window of{' '}
-            {windowDays} days. No scan would show them.
+            {countText(report.outsideWindow)} of {countOf(matches, 'match is', 'matches are')} older than the evidence
+            window of {countOf(windowDays, 'day')}. No scan would show them.
           </p>
         </Notice>
       )}
@@ -114,7 +114,7 @@ function Figures({ view }: { readonly view: TriedView }) {
         <dt>Matches</dt>
         <dd>{countText(matches)}</dd>
         <dd>
-          {isCapture ? `of ${countText(report.coverage.names)} names` : `of ${countText(report.messages)} messages`}
+          {isCapture ? `of ${countOf(report.coverage.names, 'name')}` : `of ${countOf(report.messages, 'message')}`}
         </dd>
       </div>
       <div>

@@ -1,4 +1,5 @@
 import { Fault } from '../../engine/process/error-codes.ts'
+import { retryText } from '../design/parts.tsx'
 import { EMPTY_FORM, FormFields, type FormState } from '../form.ts'
 import { type Answer, redirect } from '../http/answer.ts'
 import { form, page, type Route } from '../http/router.ts'
@@ -71,7 +72,7 @@ async function changePassword(visit: Visit): Promise<Answer> {
   const verdict = site.attempts.begin(attempt, nowMs)
   if (!verdict.allowed) {
     const seconds = verdict.retryAfterSeconds
-    const error = `Too many attempts. Try again in ${Math.ceil(seconds / 60)} minutes`
+    const error = `Too many attempts. ${retryText(seconds)}`
     return again({ '': error }, 429, ['retry-after', String(seconds)])
   }
   if (!(await site.passwords.verify(user.passwordHash, request.fields.text('current')))) {

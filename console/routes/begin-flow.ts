@@ -1,5 +1,6 @@
 import { Fault } from '../../engine/process/error-codes.ts'
 import type { IdentityProvider } from '../../engine/store/identity-providers.ts'
+import { retryText } from '../design/parts.tsx'
 import { type Answer, pageAnswer } from '../http/answer.ts'
 import { setCookie } from '../http/cookies.ts'
 import type { Guest } from '../http/visit.ts'
@@ -54,7 +55,7 @@ export async function beginFlow(
 }
 
 export function tooMany(seconds: number): FlowFault {
-  const message = `Too many attempts. Try again in ${Math.ceil(seconds / 60)} minutes`
+  const message = `Too many attempts. ${retryText(seconds)}`
   return { message, status: 429, fields: ['retry-after', String(seconds)] }
 }
 

@@ -18,6 +18,6 @@ export interface CsvFile<Row> {
 /** The table of a page as a CSV file, with all pages of the table. */
 export function csvFile<Row>({ path, access, columns, rows }: CsvFile<Row>): Route {
   return page(`${path}.csv`, access, (visit) =>
-    csvAnswer(`${path.slice(1)}.csv`, csvOf(columns(visit), rows(visit).slice(0, CSV_ROWS_MAX))),
+    csvAnswer(`${path.slice(1).replaceAll('/', '-')}.csv`, csvOf(columns(visit), rows(visit).slice(0, CSV_ROWS_MAX))),
   )
 }

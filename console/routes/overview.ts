@@ -1,7 +1,10 @@
+import { DAY_COLUMNS } from '../design/chart.tsx'
 import { redirect } from '../http/answer.ts'
 import { form, page, type Route } from '../http/router.ts'
 import { Overview } from '../pages/overview.tsx'
+import { dailyUse } from '../views/daily-use.ts'
 import { overviewView } from '../views/overview.ts'
+import { csvFile } from './csv.ts'
 
 export const OVERVIEW_ROUTES: readonly Route[] = [
   page('/overview', 'discovery.read', (visit) => {
@@ -14,6 +17,12 @@ export const OVERVIEW_ROUTES: readonly Route[] = [
       done: visit.request.query.get('done') ?? '',
     })
     return visit.page('Overview', '/overview', content)
+  }),
+  csvFile({
+    path: '/overview/days',
+    access: 'discovery.read',
+    columns: () => DAY_COLUMNS,
+    rows: dailyUse,
   }),
   form('/scan', 'scan.request', async (visit) => {
     await visit.change('scan.request', {})

@@ -1,20 +1,45 @@
 import { Fault } from '../../engine/process/error-codes.ts'
+import { DAY_COLUMNS } from '../design/chart.tsx'
+import { type Column, csvOf } from '../design/table.tsx'
 import { EMPTY_FORM, type FormState } from '../form.ts'
-import { type Answer, redirect } from '../http/answer.ts'
+import { type Answer, csvAnswer, redirect } from '../http/answer.ts'
 import { form, page, type Route } from '../http/router.ts'
 import type { Visit } from '../http/visit.ts'
-import { Platform } from '../pages/platform.tsx'
+import { NAME_COLUMNS, Platform, RISK_COLUMNS, riskTerms } from '../pages/platform.tsx'
 import { DecisionsByName } from '../views/decisions.ts'
-import { platformView } from '../views/platform.ts'
+import { type PlatformFinding, type PlatformView, platformView } from '../views/platform.ts'
 import { DECISION_ACTIONS, DECISION_WORDS, type DecisionWord, DONE, readTerms } from './decision-form.ts'
 import { refusedForm } from './refused-form.ts'
 
 export const PLATFORM_ROUTES: readonly Route[] = [
   page('/platforms/:name', 'discovery.read', (visit, { name }) => platformPage(visit, name, EMPTY_FORM, 200)),
+  file('risk', RISK_COLUMNS, riskTerms),
+  file('names', NAME_COLUMNS, (_, { names }) => names),
+  file('days', DAY_COLUMNS, (_, { timeline }) => timeline),
   ...DECISION_WORDS.map((word) =>
     form(`/platforms/:name/${word}`, DECISION_ACTIONS[word], (visit, { name }) => decide(visit, name, word)),
   ),
 ]
+
+/** A table of the page as a CSV file, empty if the last scan did not find the platform. */
+function file<Row>(
+  table: string,
+  columns: readonly Column<Row>[],
+  rowsOf: (view: PlatformView, finding: PlatformFinding) => readonly Row[],
+): Route {
+  return page(`/platforms/:name/${table}.csv`, 'discovery.read', (visit, { name }) => {
+    const view = viewOf(visit, name)
+    const rows = view.finding === undefined ? [] : rowsOf(view, view.finding)
+    return csvAnswer(`platform-${table}.csv`, csvOf(columns, rows))
+  })
+}
+
+/** @throws Fault NOT_FOUND. */
+function viewOf(visit: Visit, name: string): PlatformView {
+  const view = visit.site.store.environment.read(() => platformView(visit, name))
+  if (view !== undefined) return view
+  throw new Fault('NOT_FOUND', `No platform ${JSON.stringify(name)} in the last scan or in the registry`)
+}
 
 async function decide(visit: Visit, name: string, word: DecisionWord): Promise<Answer> {
   const platform = visit.site.store.environment.read(() => new DecisionsByName(visit).get(name))
@@ -36,10 +61,7 @@ async function decide(visit: Visit, name: string, word: DecisionWord): Promise<A
 }
 
 function platformPage(visit: Visit, name: string, state: FormState, status: number): Answer {
-  const view = visit.site.store.environment.read(() => platformView(visit, name))
-  if (view === undefined) {
-    throw new Fault('NOT_FOUND', `No platform ${JSON.stringify(name)} in the last scan or in the registry`)
-  }
+  const view = viewOf(visit, name)
   const content = Platform({
     view,
     form: state,

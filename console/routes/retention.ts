@@ -41,7 +41,7 @@ export const RETENTION_ROUTES: readonly Route[] = [
 ]
 
 /** @param preview the retention whose effect the page shows */
-function retentionPage(visit: Visit, state: FormState, status: number, preview?: Retention): Answer {
+function retentionPage(visit: Visit, state: FormState, status: number, preview?: Partial<Retention>): Answer {
   const { site, nowMs, request } = visit
   const { store } = site
   return site.store.environment.read(() => {
@@ -49,7 +49,7 @@ function retentionPage(visit: Visit, state: FormState, status: number, preview?:
     const content = RetentionPage({
       retention: retentionOf(organization),
       form: state,
-      preview: preview && expiredNow(store, organization.id, preview, nowMs),
+      preview: preview && expiredNow(store, organization.id, { ...retentionOf(organization), ...preview }, nowMs),
       maySet: visit.may('retention.set'),
       done: request.query.get('done') ?? '',
     })

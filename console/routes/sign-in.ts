@@ -4,6 +4,7 @@ import { Accounts } from '../../engine/admin/accounts.ts'
 import { Fault, isFault } from '../../engine/process/error-codes.ts'
 import type { AccountLink } from '../../engine/store/account-links.ts'
 import type { User } from '../../engine/store/users.ts'
+import { retryText } from '../design/parts.tsx'
 import { EMPTY_FORM, FormFields, type FormState, readForm } from '../form.ts'
 import { type Answer, pageAnswer, redirect } from '../http/answer.ts'
 import { clearCookie } from '../http/cookies.ts'
@@ -45,9 +46,8 @@ async function signIn(guest: Guest): Promise<Answer> {
   const again = (status: number, error: string, fields: readonly string[] = []): Answer =>
     signInPage(guest, { values: request.fields, errors: { '': error } }, to, status, fields)
   if (!verdict.allowed) {
-    const minutes = Math.ceil(verdict.retryAfterSeconds / 60)
     const retryAfter = ['retry-after', String(verdict.retryAfterSeconds)]
-    return again(429, `Too many attempts. Try again in ${minutes} minutes`, retryAfter)
+    return again(429, `Too many attempts. ${retryText(verdict.retryAfterSeconds)}`, retryAfter)
   }
   const matches = await site.passwords.verify(user?.passwordHash, request.fields.text('password'))
   if (!matches || user === undefined) return again(403, 'The name or the password is wrong')

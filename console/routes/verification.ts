@@ -13,7 +13,7 @@ export const VERIFICATION_ROUTES: readonly Route[] = [
     // Without a start in the query, a new verification begins.
     if (startedMs === undefined) return redirect(`/monitoring-tokens/${id}/verify?started=${visit.nowMs}`)
     const view = verificationView(visit, token, startedMs)
-    return visit.page(verificationTitle(view), '/monitoring-tokens', Verification({ view, nowMs: visit.nowMs }), {
+    return visit.page(verificationTitle(view), '/setup-guide', Verification({ view, nowMs: visit.nowMs }), {
       reloadSeconds: reloadSeconds(view),
     })
   }),

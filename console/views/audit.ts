@@ -1,5 +1,6 @@
 import type { AuditEntry } from '../../engine/store/audit-log.ts'
 import type { Visit } from '../http/visit.ts'
+import { actionName } from './action-names.ts'
 
 export const AUDIT_ENTRIES_PER_PAGE = 50
 /** Maximum number of entries that a filter reads for one page. */
@@ -44,5 +45,6 @@ export function detailsText({ details }: AuditEntry): string {
 }
 
 function textOf(entry: AuditEntry): string {
-  return `${entry.actor} ${entry.action} ${entry.subject} ${detailsText(entry)}`.toLowerCase()
+  const { actor, action, subject } = entry
+  return `${actor} ${action} ${actionName(action)} ${subject} ${detailsText(entry)}`.toLowerCase()
 }

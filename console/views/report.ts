@@ -6,6 +6,7 @@ import type { Recommendation } from '../../engine/store/recommendations.ts'
 import type { Visit } from '../http/visit.ts'
 import { assessmentsView, type FrameworkRow } from './assessments.ts'
 import { DecisionsByName } from './decisions.ts'
+import type { ListedPlatform } from './discovery.ts'
 import { type Findings, findingsSince } from './findings.ts'
 import { type SensorsView, sensorsView, sourcesView } from './intake.ts'
 
@@ -54,8 +55,8 @@ export interface ReportView {
 export function reportView(visit: Visit): ReportView {
   const { site, organization, nowMs } = visit
   const days = organization.evidenceWindowDays
-  const recommendations = site.store.recommendations.ofOrganization(organization.id).sort(byPriority)
-  const open = recommendations.filter(({ status }) => status === 'open' || status === 'in_progress')
+  const recommendations = site.store.recommendations.ofOrganization(organization.id)
+  const open = openRecommendations(visit)
   const sources = sourcesView(visit)
   return {
     organization: organization.name,
@@ -67,7 +68,7 @@ export function reportView(visit: Visit): ReportView {
     sensors: sensorsView(visit),
     sources: sources.length,
     silentSources: sources.filter(({ isSilent }) => isSilent).length,
-    frameworks: assessmentsView(visit).frameworks.filter(({ last }) => last !== undefined),
+    frameworks: reportFrameworks(visit),
     recommendations: open.slice(0, RECOMMENDATIONS_SHOWN),
     openRecommendations: open.length,
     openWithoutOwner: open.filter(({ owner }) => owner === '').length,
@@ -75,24 +76,50 @@ export function reportView(visit: Visit): ReportView {
   }
 }
 
+/** The frameworks with a completed assessment. */
+export function reportFrameworks(visit: Visit): readonly FrameworkRow[] {
+  return assessmentsView(visit).frameworks.filter(({ last }) => last !== undefined)
+}
+
+/** Recommendations that are open or in progress, the most urgent first. */
+export function openRecommendations({ site, organization }: Visit): readonly Recommendation[] {
+  return site.store.recommendations
+    .ofOrganization(organization.id)
+    .filter(({ status }) => status === 'open' || status === 'in_progress')
+    .sort(byPriority)
+}
+
+/** Every platform of the last scan, the ones that contribute the most to the overall risk first. */
+export function reportPlatforms(visit: Visit): readonly ReportPlatform[] {
+  return platformsOf(visit, foundBy(visit)?.platforms ?? [])
+}
+
+function foundBy(visit: Visit) {
+  return findingsSince(visit, visit.nowMs - visit.organization.evidenceWindowDays * DAY_MS)
+}
+
 function findingsOf(visit: Visit): ReportFindings | undefined {
-  const { site, organization, nowMs } = visit
-  const found = findingsSince(visit, nowMs - organization.evidenceWindowDays * DAY_MS)
+  const found = foundBy(visit)
   if (found === undefined) return undefined
-  const { findings, platforms } = found
+  return { ...found.findings, highest: platformsOf(visit, found.platforms, PLATFORMS_SHOWN) }
+}
+
+function platformsOf(
+  visit: Visit,
+  platforms: readonly ListedPlatform[],
+  countMax = platforms.length,
+): readonly ReportPlatform[] {
+  const { site, organization } = visit
   const decisions = new DecisionsByName(visit)
   const ownerOf = (name: string): string => {
     const id = decisions.get(name)?.id
     return id === undefined ? '' : (site.store.decisions.get(organization.id, id)?.owner ?? '')
   }
-  return {
-    ...findings,
-    highest: [...platforms]
-      .sort((a, b) => effectiveRisk(b) - effectiveRisk(a))
-      .slice(0, PLATFORMS_SHOWN)
-      .map((platform) => {
-        const { name, risk, why, clients, isEstimate } = platform
-        return { name, risk, why, clients, isEstimate, state: decisions.stateOf(platform), owner: ownerOf(name) }
-      }),
-  }
+  return [...platforms]
+    .sort((a, b) => effectiveRisk(b) - effectiveRisk(a))
+    .slice(0, countMax)
+    .map((platform) => {
+      const { name, risk, why, clients, isEstimate } = platform
+      return { name, risk, why, clients, isEstimate, state: decisions.stateOf(platform), owner: ownerOf(name) }
+    })
 }

@@ -4,6 +4,7 @@ import { collectorSettings } from '../../collector/config.ts'
 import { ACTIONS } from '../../engine/admin/actions.ts'
 import { loadTemplates } from '../../engine/assess/templates.ts'
 import { COVERAGE_COUNTERS } from '../../engine/event/coverage-report.ts'
+import { EXPORT_OF, EXPORTS, type ExportKind } from '../../engine/export/rows.ts'
 import { FAULTS } from '../../engine/process/error-codes.ts'
 import { settingRows } from '../../engine/process/settings.ts'
 import { FRAMEWORK_IDS, FRAMEWORKS } from '../../engine/store/framework.ts'
@@ -12,6 +13,7 @@ import { loadCatalog } from '../../registry/catalog.ts'
 import { dashboardJson } from '../monitoring/dashboard.ts'
 import { ALERT_TABLES } from './alerts.ts'
 import { answerSamples, fieldTables, pathsTable, refusalsTable } from './api.ts'
+import { blockListFormats, leftOutReasons } from './block-lists.ts'
 import { cliPage } from './cli.ts'
 import { consolePagesTable } from './console.ts'
 import { FORWARDER_TABLES } from './forwarders.ts'
@@ -37,6 +39,9 @@ const TABLES: Readonly<Record<string, () => string | Promise<string>>> = {
   'console pages': consolePagesTable,
   'error codes': faultsTable,
   frameworks: frameworksTable,
+  ...Object.fromEntries(EXPORTS.map((kind) => [`export ${kind}`, () => exportColumns(kind)])),
+  'block list formats': blockListFormats,
+  'block list reasons': leftOutReasons,
   paths: pathsTable,
   'API errors': refusalsTable,
   fields: fieldTables,
@@ -110,6 +115,11 @@ function frameworksTable(): string {
     return [code(id), FRAMEWORKS[id], String(templates[id].length), String(items)]
   })
   return markdownTable(['Id', 'Framework', 'Categories', 'Items'], rows)
+}
+
+function exportColumns(kind: ExportKind): string {
+  const rows = EXPORT_OF[kind].columns.map(({ name, about }) => [code(name), about])
+  return markdownTable(['Column', 'Meaning'], rows)
 }
 
 function coverageTable(): string {

@@ -93,6 +93,9 @@ export const SERVICE: Program = {
   unit: 'deploy/systemd/posture-service.service',
   settings: 'deploy/systemd/service.env',
   examples: [
+    ...['posture-list', 'posture-tickets', 'splunk', 'sentinel', 'elastic', 'jira', 'servicenow'].map(
+      (name) => `deploy/integrations/${name}.sh`,
+    ),
     'deploy/monitoring/grafana-dashboard.json',
     'deploy/monitoring/posture-rules.test.yml',
     'deploy/monitoring/posture-rules.yml',

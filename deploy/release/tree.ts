@@ -57,7 +57,8 @@ export async function writeTree(
   await copyPlain(program.settings, doc)
   await copyPlain('CHANGELOG.md', doc)
   if (program.examples.length > 0) await mkdir(join(doc, 'examples'))
-  for (const file of program.examples) await copyPlain(file, join(doc, 'examples'))
+  for (const file of program.examples)
+    await copyPlain(file, join(doc, 'examples'), file.endsWith('.sh') ? 0o755 : 0o644)
   for (const page of await readdir(join(REPOSITORY, 'docs'), { recursive: true })) {
     if (!page.endsWith('.md')) continue
     const target = join(doc, 'docs', dirname(page))
@@ -77,8 +78,8 @@ function starter(program: Program, command: string): string {
 }
 
 /** Copies a file of the repository into a directory. */
-async function copyPlain(file: string, folder: string): Promise<void> {
-  await writeMode(join(folder, basename(file)), await readFile(join(REPOSITORY, file)), 0o644)
+async function copyPlain(file: string, folder: string, mode = 0o644): Promise<void> {
+  await writeMode(join(folder, basename(file)), await readFile(join(REPOSITORY, file)), mode)
 }
 
 /** Sets the mode regardless of the umask. */

@@ -20,6 +20,10 @@ export const ACTIONS = {
   'organization.set': 'admin',
   'organization.read': 'viewer',
   'discovery.read': 'viewer',
+  'client.read': 'admin',
+  'client.reveal': 'owner',
+  'client.set': 'owner',
+  'client.name': 'admin',
   'source.read': 'viewer',
   'assessment.read': 'viewer',
   'recommendation.read': 'viewer',
@@ -102,4 +106,6 @@ export const REMOVALS: ReadonlySet<Action> = new Set<Action>([
   'alert.discard',
   'ingest.file',
   'retention.apply',
+  'client.read',
+  'client.reveal',
 ])

@@ -8,6 +8,8 @@ import { ApiKeyChanges } from './api-keys.ts'
 import { ApprovalChanges } from './approvals.ts'
 import { AssessmentChanges } from './assessments.ts'
 import { type Actor, Changes } from './changes.ts'
+import { ClientNameChanges } from './client-names.ts'
+import { ClientReads } from './clients.ts'
 import { MemberChanges } from './members.ts'
 import { OrganizationChanges } from './organizations.ts'
 import { OwnPlatformChanges } from './own-platforms.ts'
@@ -37,6 +39,8 @@ export class Administration {
   readonly tokens: TokenChanges
   readonly approvals: ApprovalChanges
   readonly ownPlatforms: OwnPlatformChanges
+  readonly clients: ClientReads
+  readonly clientNames: ClientNameChanges
   readonly scans: ScanChanges
   readonly assessments: AssessmentChanges
   readonly recommendations: RecommendationChanges
@@ -58,6 +62,8 @@ export class Administration {
     this.tokens = new TokenChanges(changes)
     this.approvals = new ApprovalChanges(changes)
     this.ownPlatforms = new OwnPlatformChanges(changes)
+    this.clients = new ClientReads(changes)
+    this.clientNames = new ClientNameChanges(changes)
     this.scans = new ScanChanges(changes)
     this.assessments = new AssessmentChanges(changes)
     this.recommendations = new RecommendationChanges(changes)

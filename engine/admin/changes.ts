@@ -1,4 +1,4 @@
-import type { Clock } from '../process/clock.ts'
+import { type Clock, HOUR_MS } from '../process/clock.ts'
 import { Fault } from '../process/error-codes.ts'
 import type { AuditDetails } from '../store/audit-log.ts'
 import { ROLES, type Role } from '../store/members.ts'
@@ -15,6 +15,9 @@ export interface Actor {
   readonly kind: 'operator' | 'member'
   readonly name: string
 }
+
+/** Last entries that are searched for an earlier reading. */
+const READS_COMPARED_MAX = 1000
 
 /** The result of a change. */
 export interface Changed<T> {
@@ -73,6 +76,24 @@ export class Changes {
       return changed.result
     }
     return REMOVALS.has(action) ? environment.shrink(transaction) : environment.write(transaction)
+  }
+
+  /**
+   * Records that the actor reads something about people: one entry per actor, subject and hour, so
+   * that readers do not displace changes in the audit log.
+   *
+   * @throws Fault NOT_ALLOWED
+   */
+  read(action: 'client.read', organizationId: string, subject: string): void {
+    const actor = this.#allowed(action, organizationId)
+    const hourMs = Math.floor(this.clock.nowMs() / HOUR_MS) * HOUR_MS
+    const { auditLog } = this.store
+    const isRecorded = auditLog
+      .before(organizationId, auditLog.lastSequence(organizationId) + 1, READS_COMPARED_MAX)
+      .some((entry) => {
+        return entry.timeMs >= hourMs && entry.action === action && entry.subject === subject && entry.actor === actor
+      })
+    if (!isRecorded) this.make(action, organizationId, () => ({ organizationId, subject, result: undefined }))
   }
 
   get isOperator(): boolean {

@@ -1,8 +1,18 @@
 import { canonicalName, hostNameFault, NAME_CHARS_MAX } from '../../registry/domain-name.ts'
 import { EVIDENCE_WINDOW_DAYS_MAX } from '../limits.ts'
+import { clientKeyFile, createClientKey } from '../process/client-key.ts'
 import { Fault } from '../process/error-codes.ts'
+import { beginErasure, finishErasure } from '../scan/erase-clients.ts'
+import { requestScan } from '../scan/scan-runner.ts'
 import type { AuditEntry } from '../store/audit-log.ts'
-import type { Organization, Plan, ScanFrequency } from '../store/organizations.ts'
+import {
+  CLIENT_MODES,
+  type ClientMode,
+  clientModeOf,
+  type Organization,
+  type Plan,
+  type ScanFrequency,
+} from '../store/organizations.ts'
 import type { Removal } from '../store/removals.ts'
 import { type Changes, checkText } from './changes.ts'
 import { removeMember } from './members.ts'
@@ -14,6 +24,9 @@ export interface OrganizationSettings {
   readonly domain?: string
   readonly scanFrequency?: ScanFrequency
   readonly evidenceWindowDays?: number
+  /** Only an owner can change what is kept of clients, and whether API responses name them. */
+  readonly clients?: ClientMode
+  readonly apiClients?: boolean
 }
 
 export class OrganizationChanges {
@@ -56,7 +69,22 @@ export class OrganizationChanges {
     if (days !== undefined && !(Number.isInteger(days) && days >= 1 && days <= EVIDENCE_WINDOW_DAYS_MAX)) {
       throw new Fault('USAGE', `--window: expected a whole number from 1 to ${EVIDENCE_WINDOW_DAYS_MAX}, found ${days}`)
     }
-    return this.#update(organization, settings.plan === undefined ? 'organization.set' : 'organization.plan', settings)
+    const { plan, clients, apiClients } = settings
+    if (plan !== undefined) return this.#update(organization, 'organization.plan', settings)
+    const isOfClients = clients !== undefined || apiClients !== undefined
+    return this.#update(organization, isOfClients ? 'client.set' : 'organization.set', settings)
+  }
+
+  /**
+   * Erases what the organization has decided not to keep of clients, in bounded transactions.
+   * Otherwise the next scan does so.
+   *
+   * @throws Fault STORE_FULL
+   */
+  *eraseClients({ id }: Organization): Generator<void> {
+    const { store } = this.#changes
+    yield* finishErasure(store, id)
+    if (store.organizations.clientSettings(id).mode === 'off') clientKeyFile(store.dataDirectory, id).remove()
   }
 
   /** @throws Fault CONFLICT where the name is taken, USAGE, NOT_ALLOWED. */
@@ -104,8 +132,14 @@ export class OrganizationChanges {
         store.removals.put(result)
       },
     )
+    clientKeyFile(store.dataDirectory, organizationId).remove()
     audit(rest)
     return removal
+  }
+
+  #keyOf({ id }: Organization, { clients }: OrganizationSettings): Pick<Organization, 'clientKeyId'> {
+    if (clients !== 'pseudonym') return {}
+    return { clientKeyId: createClientKey(this.#changes.store.dataDirectory, id) }
   }
 
   #existing({ id, name }: Organization): Organization {
@@ -116,19 +150,28 @@ export class OrganizationChanges {
 
   #update(
     organization: Organization,
-    action: 'organization.plan' | 'organization.set',
+    action: 'organization.plan' | 'organization.set' | 'client.set',
     change: OrganizationSettings,
   ): Organization {
-    const { store } = this.#changes
+    const { store, clock } = this.#changes
     const { id: organizationId, name: subject } = organization
     return this.#changes.make(action, organizationId, () => {
+      const before = this.#existing(organization)
       const isConfirmed = change.domain !== undefined && this.#changes.isOperator
       const confirmed = isConfirmed ? { confirmedDomain: change.domain } : {}
-      const result = { ...this.#existing(organization), ...change, ...confirmed }
+      const result = { ...before, ...change, ...confirmed, ...this.#keyOf(organization, change) }
       store.organizations.update(result)
+      if (keepsLess(before, result)) beginErasure(store, organizationId)
+      // The published result may have clients, or lack them.
+      if (change.clients !== undefined || change.apiClients !== undefined) requestScan(store, result, clock)
       return { organizationId, subject, details: { ...change }, result }
     })
   }
+}
+
+/** Whether clients that were stored with the old setting must not be kept. */
+function keepsLess(before: Organization, after: Organization): boolean {
+  return CLIENT_MODES.indexOf(clientModeOf(after)) > CLIENT_MODES.indexOf(clientModeOf(before))
 }
 
 /** The domain in its canonical form. @throws Fault USAGE */

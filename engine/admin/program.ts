@@ -5,12 +5,17 @@ import { addApprovalCommands } from './commands/approval.ts'
 import { addAssessmentCommands } from './commands/assessment.ts'
 import { addAuditCommands } from './commands/audit.ts'
 import { addBackupCommands } from './commands/backup.ts'
+import { addBlockListCommands } from './commands/blocklist.ts'
+import { addClientCommands } from './commands/client.ts'
 import { addDoctorCommand } from './commands/doctor.ts'
+import { addExportCommand } from './commands/export.ts'
 import { addIngestCommands } from './commands/ingest.ts'
 import { addKeyCommands } from './commands/key.ts'
 import { addMemberCommands } from './commands/member.ts'
+import { addNetworkCommands } from './commands/network.ts'
 import { addOrganizationCommands } from './commands/organization.ts'
 import { addPasskeyCommands } from './commands/passkey.ts'
+import { addPlatformCommands } from './commands/platform.ts'
 import { addRecommendationCommands } from './commands/recommendation.ts'
 import { addRegistryCommands } from './commands/registry.ts'
 import { addRetentionCommands } from './commands/retention.ts'
@@ -42,7 +47,12 @@ export function adminProgram(write?: (text: string) => void): Command {
   addTokenCommands(program)
   addIngestCommands(program)
   addScanCommands(program)
+  addPlatformCommands(program)
+  addClientCommands(program)
+  addNetworkCommands(program)
   addApprovalCommands(program)
+  addBlockListCommands(program)
+  addExportCommand(program)
   addAssessmentCommands(program)
   addRecommendationCommands(program)
   addAlertCommands(program)

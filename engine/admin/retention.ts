@@ -39,11 +39,12 @@ export class RetentionChanges {
     this.#changes.make('retention.apply', organizationId, () => {
       return { organizationId, subject, details: { ...retentionOf(organization) }, result: undefined }
     })
-    const removed: Removed = { scans: 0, auditEntries: 0, sources: 0 }
+    const removed: Removed = { scans: 0, auditEntries: 0, sources: 0, clientRecords: 0 }
     for (const step of applyRetention(store, organizationId, clock.nowMs())) {
       removed.scans += step.scans
       removed.auditEntries += step.auditEntries
       removed.sources += step.sources
+      removed.clientRecords += step.clientRecords
     }
     return removed
   }

@@ -1,12 +1,16 @@
 import { METHODS } from '../event/event.ts'
 import { CLIENTS_PER_DAY_MAX } from '../limits.ts'
 import { dayOf } from '../process/clock.ts'
+import { addressBytes, networkOf } from '../process/network.ts'
 import { type ClientTotals, openClients } from '../store/client-days.ts'
+import type { ClientErasure } from '../store/client-erasures.ts'
+import type { NamedNetwork } from '../store/client-names.ts'
 import { ClientReader } from '../store/client-records.ts'
 import { UUID_BYTES } from '../store/keys.ts'
 import { packed, type StoreWalk } from './walk.ts'
 
 const DAY_BYTES = 4
+const ADDRESS_BYTES = 16
 const METHODS_ALL = (1 << METHODS.length) - 1
 
 /** The client records of one organization. */
@@ -61,6 +65,24 @@ export function checkClients(walk: StoreWalk): void {
     })
   })
   end()
+  const erasures = { keyBytes: UUID_BYTES, open: packed<ClientErasure>('erasure of clients') }
+  walk.table('client-erasures', erasures, ({ value, organizationId }) => {
+    const { sketchKey, bufferNext, bufferEnd, unmatchedNext, unmatchedEnd } = value
+    const sequences = [bufferNext, bufferEnd, unmatchedNext, unmatchedEnd]
+    if (/^[0-9a-f]{32}$/.test(sketchKey) && sequences.every(Number.isSafeInteger)) return
+    walk.wrong('client-erasures', organizationId, `the sequences ${sequences.join(', ')}`, 'whole numbers, and a key')
+  })
+  const hosts = { keyBytes: UUID_BYTES + ADDRESS_BYTES, open: packed<{ address: string }>('name of a client') }
+  walk.table('client-names', hosts, ({ key, value, organizationId }) => {
+    if (key.subarray(UUID_BYTES).equals(addressBytes(value.address) ?? Buffer.alloc(0))) return
+    walk.wrong('client-names', organizationId, `the name of ${value.address}`, 'one of the address in its key')
+  })
+  const networks = { keyBytes: UUID_BYTES + ADDRESS_BYTES + 1, open: packed<NamedNetwork>('named network') }
+  walk.table('client-networks', networks, ({ key, value, organizationId }) => {
+    const { bytes, prefixBits } = networkOf(value.network) ?? { bytes: [], prefixBits: -1 }
+    if (key.subarray(UUID_BYTES).equals(Buffer.from([...bytes, prefixBits]))) return
+    walk.wrong('client-networks', organizationId, `the name of ${value.network}`, 'one of the network in its key')
+  })
   const totals = { keyBytes: UUID_BYTES, open: packed<ClientTotals>('size of client records') }
   walk.table('client-totals', totals, ({ value, organizationId }) => {
     const { records, bytes, removed } = value

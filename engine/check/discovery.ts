@@ -3,6 +3,7 @@ import { isSketch } from '../scan/distinct-clients.ts'
 import type { DayUse } from '../store/daily-use.ts'
 import type { Detection } from '../store/evidence.ts'
 import { type DayEvidence, NAMES_PER_DAY_MAX } from '../store/evidence.ts'
+import type { HistoryDay } from '../store/history.ts'
 import { UUID_BYTES, uuidText } from '../store/keys.ts'
 import type { ScanState } from '../store/scan-states.ts'
 import type { Scan, ScanRequest } from '../store/scans.ts'
@@ -16,6 +17,7 @@ export function checkDiscovery(walk: StoreWalk): void {
   checkEvidence(walk)
   checkDetections(walk)
   checkDailyUse(walk)
+  checkHistory(walk)
   checkScans(walk)
   checkRequests(walk)
   checkStates(walk)
@@ -67,6 +69,20 @@ function checkDailyUse(walk: StoreWalk): void {
       const isCounted = [day, approved, notApproved].every((count) => Number.isSafeInteger(count) && count >= 0)
       if (isCounted && day > before) before = day
       else walk.wrong('daily-use', organizationId, `${approved} and ${notApproved} on day ${day}`, 'counts, by day')
+    }
+  })
+}
+
+function checkHistory(walk: StoreWalk): void {
+  const form = { keyBytes: UUID_BYTES + DAY_BYTES, open: packed<HistoryDay>('history of scans') }
+  walk.table('history', form, ({ key, value, organizationId }) => {
+    const day = key.readUInt32BE(UUID_BYTES)
+    const { completedAtMs, summary, platforms } = value
+    const wrong = (found: string, expected: string): void =>
+      walk.wrong('history', organizationId, `${found} on day ${day}`, expected)
+    if (dayOf(completedAtMs) !== day) wrong(`a scan of ${completedAtMs}`, 'one of that day')
+    if (platforms.length !== summary.platformsDiscovered) {
+      wrong(`${platforms.length} platforms`, `${summary.platformsDiscovered}, as in the summary`)
     }
   })
 }

@@ -31,7 +31,7 @@ export function checkIngest(walk: StoreWalk): void {
 }
 
 function checkEvent(entry: Buffer): string | undefined {
-  const event = unpackEvent(entry)
+  const event = unpackEvent(entry, true)
   return typeof event === 'string' ? event : undefined
 }
 

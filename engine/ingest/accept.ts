@@ -17,6 +17,7 @@ import type { CoverageAddition } from '../store/coverage.ts'
 import type { Places } from '../store/seen-events.ts'
 import type { Store } from '../store/store.ts'
 import { BatchReader, type ReadBatch, type Rejection } from './batch-reader.ts'
+import { ClientPrivacy } from './client-privacy.ts'
 import { OrganizationRate } from './organization-rate.ts'
 
 /** The outcome of a batch. `rejected` events can never be stored. All other events are on disk. */
@@ -153,6 +154,7 @@ export class EventAcceptor {
   readonly #reader = new BatchReader()
   readonly #clock: Clock
   readonly #log: Logger
+  readonly #clients: ClientPrivacy
   readonly #onBuffered: (organizationId: string) => void
   readonly #bufferedEventsMax: number
   /**
@@ -173,6 +175,7 @@ export class EventAcceptor {
     this.#store = store
     this.#clock = clock
     this.#log = log
+    this.#clients = new ClientPrivacy(store.dataDirectory, clock, log)
     this.#onBuffered = onBuffered
     this.#bufferedEventsMax = bufferedEventsMax
   }
@@ -253,7 +256,9 @@ export class EventAcceptor {
     const { unseen, late } = deduplicate
       ? seenEvents.keepUnseen(organizationId, runs, this.#clock.nowMs())
       : { unseen: [{ from: 0, to: events.count }], late: [] }
-    const accepted = buffer.appendPacked(organizationId, events, unseen)
+    // In the transaction, so that no event is stored with a setting that was changed before.
+    const stored = this.#clients.applyTo(events, organizationId, organizations.clientSettings(organizationId))
+    const accepted = buffer.appendPacked(organizationId, stored, unseen)
     alongside?.()
     const repeated = placesOf(spansOutside([...unseen, ...late], events.count), rejected)
     const tooLate = placesOf(late, rejected)

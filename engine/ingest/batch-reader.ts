@@ -2,13 +2,13 @@ import { isCanonicalName, NAME_CHARS_MAX } from '../../registry/domain-name.ts'
 import type { CoverageReport } from '../event/coverage-report.ts'
 import {
   BATCH_VERSION,
-  EVENT_BYTES_MAX,
   EVENT_COUNT_MAX,
   type Event,
   eventIdParts,
   METHODS,
   packEvent,
   TIME_MS_MAX,
+  TRANSFERRED_BYTES_MAX,
   USER_BYTES_MAX,
   unpackBatch,
   unpackEvent,
@@ -209,7 +209,7 @@ export class BatchReader {
     if (array === EVENT_ARRAY_BLOCKED) return blocked === 0 ? -1 : next
     const { userStart, userEnd } = optional
     const [sent, received] = [optional.bytesSent(view), optional.bytesReceived(view)]
-    if (sent < 0 || sent > EVENT_BYTES_MAX || received < 0 || received > EVENT_BYTES_MAX) return -1
+    if (sent < 0 || sent > TRANSFERRED_BYTES_MAX || received < 0 || received > TRANSFERRED_BYTES_MAX) return -1
     if (userStart === userEnd && sent === 0 && received === 0) return -1
     return isPlainUser(view, userStart, userEnd) ? next : -1
   }

@@ -9,16 +9,17 @@ import {
   REJECTS_PER_SECOND_MAX,
 } from '../limits.ts'
 import { SECOND_MS } from '../process/clock.ts'
-import { canonicalAddress } from '../process/network.ts'
 import type { KnownHosts } from '../store/registry-in-force.ts'
 import type { Reject } from '../store/sources.ts'
 import type { UnstoredPlaces } from './accept.ts'
+import { ClientAddresses } from './client-addresses.ts'
 import { Action } from './formats/action.ts'
 import { textAt } from './formats/bytes.ts'
 import { FormatDetector, NO_FORMAT } from './formats/detect.ts'
 import { FORMATS } from './formats/formats.ts'
 import { LogLine, Verdict } from './formats/log-line.ts'
 import { LogTime, TimeFound } from './formats/log-time.ts'
+import { readUser, UserCounts } from './formats/user-name.ts'
 import type { LineMatch } from './match-tally.ts'
 import { OrganizationRate } from './organization-rate.ts'
 import type { Origin } from './origin.ts'
@@ -33,7 +34,6 @@ import type { KnownToken, TokenAuthenticator } from './token-authenticator.ts'
 import type { TokenRate } from './token-rate.ts'
 import { zoneMinutes } from './zone.ts'
 
-const CLIENTS_REMEMBERED = 4096
 const NO_PLACES: UnstoredPlaces = { duplicates: [], tooLate: [], rejected: [] }
 const METHOD_LOG = METHODS.indexOf('log')
 
@@ -85,6 +85,7 @@ export class Intake {
   readonly sources = new SourceTable()
   /** Coverage reports skipped by the rate limit. */
   coverageSkipped = 0
+  readonly users = new UserCounts()
   /** The verdict on the last message, and the index of its format. */
   verdict: Verdict = Verdict.unknown
   format = NO_FORMAT
@@ -99,8 +100,7 @@ export class Intake {
   readonly #headerTime = new LogTime()
   readonly #ids = new EventIds()
   readonly #pending = new Map<string, Pending>()
-  /** Canonical client addresses by their text in messages. */
-  readonly #clients = new Map<string, string>()
+  readonly #clients = new ClientAddresses()
   readonly #options: IntakeOptions
   #rejects: Reject[] = []
   readonly #rejectRate = new OrganizationRate(REJECTS_PER_SECOND_MAX, REJECTED_ORGANIZATIONS_MAX)
@@ -330,6 +330,10 @@ export class Intake {
     this.matchMs = lastMs
     const firstMs = Number.isNaN(line.firstSeenMs) ? lastMs : Math.min(line.firstSeenMs, lastMs)
     const isCollected = line.eventIdStart >= 0
+    if (!isCollected) {
+      this.#detector.takeUserAndBytes(line)
+      this.users.count(readUser(line))
+    }
     queue.add(
       line.view,
       {
@@ -341,6 +345,10 @@ export class Intake {
         lastMs,
         count: line.count,
         blocked: isCollected ? line.blockedCount : line.action === Action.blocked ? 1 : 0,
+        userStart: line.userStart,
+        userEnd: line.userEnd,
+        bytesSent: line.bytesSent,
+        bytesReceived: line.bytesReceived,
       },
       line.eventIdStart,
       source,
@@ -379,14 +387,7 @@ export class Intake {
   #client(): string {
     const { line } = this
     if (line.clientStart === line.clientEnd) return NO_CLIENT
-    const text = line.text(line.clientStart, line.clientEnd)
-    if (!text.includes(':')) return text
-    const known = this.#clients.get(text)
-    if (known !== undefined) return known
-    const canonical = canonicalAddress(text)
-    if (this.#clients.size >= CLIENTS_REMEMBERED) this.#clients.clear()
-    this.#clients.set(text, canonical)
-    return canonical
+    return this.#clients.canonical(line.text(line.clientStart, line.clientEnd))
   }
 
   #pendingOf(organizationId: string): Pending {

@@ -175,7 +175,7 @@ export class Lane implements ConnectionLane {
   }
 
   status(): LaneStatus {
-    const { sources, formatCounts, coverageSkipped } = this.intake
+    const { sources, formatCounts, coverageSkipped, users } = this.intake
     const messages = {} as Record<Listener, readonly number[]>
     for (const listener of LISTENERS) messages[listener] = Array.from(sources.listeners[listener])
     const formats = [...FORMATS.map(({ id }) => id), ''].map((format, index) => ({
@@ -193,6 +193,8 @@ export class Lane implements ConnectionLane {
       datagramsDropped: this.datagramsDropped,
       sourcesOverflowed: sources.overflowed,
       coverageSkipped,
+      usersTruncated: users.truncated,
+      usersRefused: users.refused,
     }
   }
 

@@ -122,6 +122,13 @@ function syslogRows({ formats, connections, ...status }: SyslogStatus): MetricRo
       'Messages of senders beyond the maximum number of tracked senders',
       status.sourcesOverflowed,
     ],
+    [
+      'user_names_total',
+      'counter',
+      'User names of syslog messages that were truncated, or refused because of control characters or another encoding than UTF-8',
+      { truncated: status.usersTruncated, refused: status.usersRefused },
+      'outcome',
+    ],
   ]
 }
 

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import type { CoverageReport } from '../event/coverage-report.ts'
+import { TRANSFERRED_BYTES_MAX, USER_BYTES_MAX } from '../event/event.ts'
 import { COVERAGE_PER_SECOND_MAX } from '../limits.ts'
 import { DAY_MS, HOUR_MS } from '../process/clock.ts'
 import { isUpper } from './formats/bytes.ts'
@@ -14,7 +15,8 @@ import type { Source } from './sources.ts'
  *   3   u16              n
  *
  *   of each event
- *   0   97 or 98         array of 7, or of 8 if requests were blocked
+ *   0   97, 98 or 9b     array of 7, of 8 if requests were blocked, or of 11 with user or byte
+ *                        counts
  *   1   c4 10 id         bin of 16: instance, sequence
  *   19  d9 n name        str of n bytes
  *   .   d9 n client
@@ -22,15 +24,21 @@ import type { Source } from './sources.ts'
  *   .   cb f64           first seen, milliseconds since 1970
  *   .   ce u32           milliseconds from first to last seen
  *   .   ce u32           count
- *   .   ce u32           blocked count, only in an array of 8
+ *   .   ce u32           blocked count, only in an array of 8 or 11
+ *
+ *   only in an array of 11
+ *   .   d9 n user        0 bytes if unknown
+ *   .   cb f64           bytes sent, 0 if unknown
+ *   .   cb f64           bytes received, 0 if unknown
  */
 const HEADER_BYTES = 5
 /** Maximum of the u16 in the header. */
 const EVENTS_MAX = 0xffff
 const COLUMNS = 0x97
 const COLUMNS_BLOCKED = 0x98
+const COLUMNS_FULL = 0x9b
 const NAME_OFFSET = 19
-const TAIL_BYTES = 1 + 9 + 5 + 5 + 5
+const TAIL_BYTES = 1 + 9 + 5 + 5 + 5 + 2 + USER_BYTES_MAX + 9 + 9
 const EVENT_BYTES_MAX = NAME_OFFSET + 2 + 255 + 2 + 64 + TAIL_BYTES
 
 /** Maximum time span of the messages that are merged into one event. */
@@ -54,6 +62,12 @@ export interface PendingEvent {
   readonly lastMs: number
   readonly count: number
   readonly blocked: number
+  /** The user's name, of at most USER_BYTES_MAX bytes. Equal if unknown. */
+  readonly userStart: number
+  readonly userEnd: number
+  /** 0 if unknown. */
+  readonly bytesSent: number
+  readonly bytesReceived: number
 }
 
 /**
@@ -96,8 +110,8 @@ export interface EventBatch {
 }
 
 /**
- * Fills batches. Merges log messages of the same client and name into one event and creates its id.
- * Events with their own id are not merged.
+ * Fills batches. Merges log messages of the same client, user and name into one event and creates
+ * its id. Events with their own id are not merged.
  */
 export class PendingEvents {
   /** Number of events. */
@@ -111,7 +125,7 @@ export class PendingEvents {
   #senders: Source[] = []
   #reports: CoverageReport[] = []
   readonly #countMax: number
-  /** Hash table of event offsets, by name, client and kind. At most half full. */
+  /** Hash table of event offsets, by name, client, user and kind. At most half full. */
   readonly #slots: Int32Array
   readonly #ids: EventIds
 
@@ -198,13 +212,15 @@ export class PendingEvents {
   /** Offset of the last appended event. */
   #last = 0
 
-  #append(view: DataView, { nameStart, nameEnd, client, method, firstMs, lastMs, count, blocked }: PendingEvent): void {
+  #append(view: DataView, event: PendingEvent): void {
+    const { nameStart, nameEnd, client, method, firstMs, lastMs, count, blocked } = event
     if (this.#end + EVENT_BYTES_MAX > this.#bytes.length) this.#grow()
     const bytes = this.#bytes
     const first = Math.max(firstMs, lastMs - SPAN_STORED_MS_MAX)
     let at = this.#end
     this.#last = at
-    bytes[at] = blocked > 0 ? COLUMNS_BLOCKED : COLUMNS
+    const columns = columnsOf(event)
+    bytes[at] = columns
     bytes[at + 1] = 0xc4
     bytes[at + 2] = 0x10
     at += NAME_OFFSET
@@ -222,22 +238,36 @@ export class PendingEvents {
     bytes[at + 14] = 0xce
     this.#view.setUint32(at + 15, count)
     at += 19
-    if (blocked > 0) {
+    if (columns !== COLUMNS) {
       bytes[at] = 0xce
       this.#view.setUint32(at + 1, blocked)
       at += 5
     }
-    this.#end = at
+    this.#end = columns === COLUMNS_FULL ? this.#appendOptional(view, event, at) : at
     this.count++
   }
 
+  #appendOptional(view: DataView, event: PendingEvent, at: number): number {
+    const { userStart, userEnd, bytesSent, bytesReceived } = event
+    const bytes = this.#bytes
+    bytes[at++] = 0xd9
+    bytes[at++] = userEnd - userStart
+    for (let from = userStart; from < userEnd; from++) bytes[at++] = view.getUint8(from)
+    bytes[at] = 0xcb
+    this.#view.setFloat64(at + 1, bytesSent)
+    bytes[at + 9] = 0xcb
+    this.#view.setFloat64(at + 10, bytesReceived)
+    return at + 18
+  }
+
   /**
-   * Merges the event into the event at `at` if both have the same name, client and kind, and their
-   * times are close.
+   * Merges the event into the event at `at` if both have the same name, client, user and kind, and
+   * their times are close.
    */
   #join(view: DataView, event: PendingEvent, at: number): boolean {
     const bytes = this.#bytes
-    if (bytes[at] !== (event.blocked > 0 ? COLUMNS_BLOCKED : COLUMNS)) return false
+    const columns = columnsOf(event)
+    if (bytes[at] !== columns) return false
     let place = at + NAME_OFFSET + 1
     const { nameStart, nameEnd, client } = event
     if (bytes[place++] !== nameEnd - nameStart) return false
@@ -252,6 +282,8 @@ export class PendingEvents {
     const countAt = place + 16
     const blockedAt = place + 21
     const own = this.#view
+    const sentAt = columns === COLUMNS_FULL ? this.#sentAfterUser(view, event, blockedAt + 4) : 0
+    if (sentAt === NO_EVENT) return false
     const firstMs = own.getFloat64(firstAt)
     const lastMs = firstMs + own.getUint32(spanAt)
     const first = Math.min(firstMs, event.firstMs)
@@ -260,10 +292,31 @@ export class PendingEvents {
     // An event counts for the day on which it was last seen.
     if (last - first > SPAN_MS_MAX || Math.floor(lastMs / DAY_MS) !== Math.floor(event.lastMs / DAY_MS)) return false
     if (count > COUNT_MAX) return false
+    if (sentAt > 0 && !this.#addBytes(event, sentAt)) return false
     own.setFloat64(firstAt, first)
     own.setUint32(spanAt, last - first)
     own.setUint32(countAt, count)
     if (event.blocked > 0) own.setUint32(blockedAt, own.getUint32(blockedAt) + event.blocked)
+    return true
+  }
+
+  /** The offset of the bytes sent if the user at `place` is the event's. Otherwise NO_EVENT. */
+  #sentAfterUser(view: DataView, { userStart, userEnd }: PendingEvent, place: number): number {
+    const bytes = this.#bytes
+    if (bytes[place + 1] !== userEnd - userStart) return NO_EVENT
+    let at = place + 2
+    for (let from = userStart; from < userEnd; from++) if (bytes[at++] !== view.getUint8(from)) return NO_EVENT
+    return at
+  }
+
+  /** Adds the byte counts. Returns false and adds none if a sum would exceed the maximum. */
+  #addBytes({ bytesSent, bytesReceived }: PendingEvent, sentAt: number): boolean {
+    const own = this.#view
+    const sent = own.getFloat64(sentAt + 1) + bytesSent
+    const received = own.getFloat64(sentAt + 10) + bytesReceived
+    if (sent > TRANSFERRED_BYTES_MAX || received > TRANSFERRED_BYTES_MAX) return false
+    own.setFloat64(sentAt + 1, sent)
+    own.setFloat64(sentAt + 10, received)
     return true
   }
 
@@ -283,10 +336,18 @@ function hex(byte: number): number {
   return byte <= 0x39 ? byte - 0x30 : (byte | 0x20) - 0x57
 }
 
-/** FNV-1a over method, blocked flag, name and client. */
-function hashOf(view: DataView, { nameStart, nameEnd, client, method, blocked }: PendingEvent): number {
-  let hash = Math.imul(0x811c9dc5 ^ method ^ (blocked > 0 ? 16 : 0), 0x01000193)
+/** The first byte of the event. Blocked and other matches are one event if it has all columns. */
+function columnsOf({ blocked, userStart, userEnd, bytesSent, bytesReceived }: PendingEvent): number {
+  if (userEnd > userStart || bytesSent > 0 || bytesReceived > 0) return COLUMNS_FULL
+  return blocked > 0 ? COLUMNS_BLOCKED : COLUMNS
+}
+
+/** FNV-1a over method, columns, name, client and user. */
+function hashOf(view: DataView, event: PendingEvent): number {
+  const { nameStart, nameEnd, client, method, userStart, userEnd } = event
+  let hash = Math.imul(0x811c9dc5 ^ method ^ columnsOf(event), 0x01000193)
   for (let at = nameStart; at < nameEnd; at++) hash = Math.imul(hash ^ lowerCase(view.getUint8(at)), 0x01000193)
   for (let at = 0; at < client.length; at++) hash = Math.imul(hash ^ client.charCodeAt(at), 0x01000193)
+  for (let at = userStart; at < userEnd; at++) hash = Math.imul(hash ^ view.getUint8(at), 0x01000193)
   return hash ^ (hash >>> 15)
 }

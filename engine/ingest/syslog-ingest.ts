@@ -228,6 +228,8 @@ function combine(lanes: readonly LaneStatus[], { connections, ...sockets }: Sock
     kernelDropped: sockets.kernelDropped,
     sourcesOverflowed: sum(({ sourcesOverflowed }) => sourcesOverflowed),
     coverageSkipped: sum(({ coverageSkipped }) => coverageSkipped),
+    usersTruncated: sum(({ usersTruncated }) => usersTruncated),
+    usersRefused: sum(({ usersRefused }) => usersRefused),
   }
 }
 

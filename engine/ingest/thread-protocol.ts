@@ -121,6 +121,9 @@ export interface LaneStatus {
   readonly sourcesOverflowed: number
   /** Coverage reports skipped by the rate limit. */
   readonly coverageSkipped: number
+  /** Names of users that were shortened, and fields that could not be stored as a name. */
+  readonly usersTruncated: number
+  readonly usersRefused: number
 }
 
 /** Counters of the socket thread since the start. */

@@ -379,6 +379,18 @@ export class DurableQueue {
   }
 }
 
+/** Like DurableQueue.read, but skips damaged chunks. */
+export function readIntact(queue: DurableQueue, sequence: number, countMax: number): QueueEntry[] {
+  for (let from = sequence; from < queue.nextSequence; from++) {
+    try {
+      return queue.read(from, countMax)
+    } catch (error) {
+      if (!(error instanceof DamagedChunk)) throw error
+    }
+  }
+  return []
+}
+
 /** The entries of the chunk that begins at `begin`, with replacements [from, to) applied. */
 function replaced(
   chunk: Slices,

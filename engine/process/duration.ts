@@ -46,6 +46,17 @@ export function futureOption(nowMs: () => number): (text: string) => number {
 /** Ten years. */
 const FUTURE_DAYS_MAX = 3653
 
+/**
+ * Reads the value of an option that is the beginning of a time until now: a duration, or a time in
+ * UTC. In ms since 1970.
+ */
+export function sinceOption(nowMs: () => number): (text: string) => number {
+  return (text) => {
+    const ms = durationMs(text)
+    return ms === undefined ? pastOption(nowMs)(text) : Math.max(0, nowMs() - ms)
+  }
+}
+
 /** Reads the value of an option that is a time in the past, in UTC. In ms since 1970. */
 export function pastOption(nowMs: () => number): (text: string) => number {
   return (text) => {

@@ -107,6 +107,10 @@ export const FAULTS = {
     exit: ExitStatus.unavailable,
     about: 'The audit log cannot be written to the file, or the file exists',
   },
+  EXPORT_FILE: {
+    exit: ExitStatus.unavailable,
+    about: 'An export or a block list cannot be written to the file',
+  },
   NOT_FOUND: {
     exit: ExitStatus.refused,
     about: 'No organization, key, token, scan, assessment or recommendation has that name',

@@ -1,10 +1,8 @@
-import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:crypto'
-import { closeSync, existsSync, linkSync, openSync, rmSync, statSync, writeSync } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto'
+import { join } from 'node:path'
 import { z } from 'zod'
 import { Fault } from './error-codes.ts'
-import { createOwnedFile, otherOwner } from './ownership.ts'
-import { readPrivateFile } from './private-file.ts'
+import { KeyFile, keyIdOf } from './key-file.ts'
 import { setting } from './settings.ts'
 
 /*
@@ -17,8 +15,7 @@ const CIPHER = 'aes-256-gcm'
 const KEY_BYTES = 32
 const NONCE_BYTES = 12
 const TAG_BYTES = 16
-const KEY_TEXT = /^[0-9a-f]{64}$/
-const FILE_MODE = 0o600
+const REMEDY = 'Restore it, or enter the secret again'
 
 /** An encrypted secret. */
 export interface SealedSecret {
@@ -43,10 +40,10 @@ export function secretsKeyFile(setting: string, dataDirectory: string): string {
 
 /** Encrypts and decrypts secrets. Reads the key file for each, which is rare. */
 export class SecretsKey {
-  readonly #file: string
+  readonly #file: KeyFile
 
   constructor(file: string) {
-    this.#file = file
+    this.#file = new KeyFile(file, KEY_BYTES)
   }
 
   /**
@@ -56,21 +53,21 @@ export class SecretsKey {
    * @throws Fault SECRETS_KEY
    */
   seal(secret: string, context: string): SealedSecret {
-    if (!existsSync(this.#file)) this.#create()
-    const key = this.#read()
+    this.#file.createIfMissing()
+    const key = this.#file.read(REMEDY)
     const nonce = randomBytes(NONCE_BYTES)
     const cipher = createCipheriv(CIPHER, key, nonce).setAAD(Buffer.from(context))
     const ciphertext = Buffer.concat([cipher.update(secret, 'utf8'), cipher.final()])
-    return { keyId: idOf(key), sealed: Buffer.concat([nonce, cipher.getAuthTag(), ciphertext]).toString('base64') }
+    return { keyId: keyIdOf(key), sealed: Buffer.concat([nonce, cipher.getAuthTag(), ciphertext]).toString('base64') }
   }
 
   /** @throws Fault SECRETS_KEY if the key file is missing, or has another key. */
   open({ keyId, sealed }: SealedSecret, context: string): string {
-    const key = this.#read()
-    if (idOf(key) !== keyId) {
+    const key = this.#file.read(REMEDY)
+    if (keyIdOf(key) !== keyId) {
       throw new Fault(
         'SECRETS_KEY',
-        `${this.#file}: has another key than the one that encrypted the secret. Restore the file, or enter the secret again`,
+        `${this.#file.file}: has another key than the one that encrypted the secret. Restore the file, or enter the secret again`,
       )
     }
     const bytes = Buffer.from(sealed, 'base64')
@@ -84,41 +81,4 @@ export class SecretsKey {
       throw new Fault('SECRETS_KEY', 'the stored secret was changed. Enter the secret again')
     }
   }
-
-  #read(): Buffer {
-    if (!existsSync(this.#file)) {
-      throw new Fault('SECRETS_KEY', `${this.#file}: no such file. Restore it, or enter the secret again`)
-    }
-    const text = readPrivateFile(this.#file, this.#file, { code: 'SECRETS_KEY', owners: ownersOf(this.#file) })
-    if (KEY_TEXT.test(text)) return Buffer.from(text, 'hex')
-    throw new Fault('SECRETS_KEY', `${this.#file}: expected ${KEY_BYTES * 2} hex digits, found something else`)
-  }
-
-  /** Of two processes that create the file at once, one succeeds, and both read the same key. */
-  #create(): void {
-    const partial = `${this.#file}.${randomBytes(4).toString('hex')}`
-    try {
-      // A command that runs as root creates the file for the user of the service.
-      const owner = otherOwner(dirname(this.#file))
-      if (owner !== undefined) createOwnedFile(owner, partial)
-      const file = openSync(partial, owner === undefined ? 'wx' : 'r+', FILE_MODE)
-      writeSync(file, `${randomBytes(KEY_BYTES).toString('hex')}\n`)
-      closeSync(file)
-      linkSync(partial, this.#file)
-    } catch (error) {
-      const { code, message } = error as NodeJS.ErrnoException
-      if (code !== 'EEXIST') throw new Fault('SECRETS_KEY', `${this.#file}: cannot be created: ${code ?? message}`)
-    } finally {
-      rmSync(partial, { force: true })
-    }
-  }
-}
-
-/** Root may use the key file of the user to whom the directory belongs. */
-function ownersOf(file: string): readonly number[] {
-  return process.geteuid?.() === 0 ? [statSync(dirname(file)).uid] : []
-}
-
-function idOf(key: Buffer): string {
-  return createHash('sha256').update(key).digest('hex').slice(0, 16)
 }

@@ -141,6 +141,55 @@ export class DistinctClients {
   }
 }
 
+/**
+ * Replaces the clients of sketches by others, so that no client can be recognized and the estimates
+ * stay the same. Clients that two sketches have in common stay common.
+ *
+ * The register of a hash is replaced by another one, and the bits below its leading one by others,
+ * so that a later change to registers gives the same result.
+ */
+export class HashReplacement {
+  readonly #keyed: (number: number) => number
+  readonly #registerOf: Uint16Array
+
+  /** @param keyed a random function, which is forgotten afterwards */
+  constructor(keyed: (number: number) => number) {
+    this.#keyed = keyed
+    const order = Array.from({ length: REGISTER_COUNT }, (_, index) => ({ index, at: keyed(-1 - index) }))
+    order.sort((a, b) => a.at - b.at || a.index - b.index)
+    this.#registerOf = Uint16Array.from(order, ({ index }) => index)
+  }
+
+  /** Returns a sketch of other clients. */
+  apply(bytes: Uint8Array): Uint8Array {
+    if (bytes[0] === REGISTERS) {
+      const replaced = new Uint8Array(bytes.length)
+      replaced[0] = REGISTERS
+      for (const [index, register] of this.#registerOf.entries()) replaced[1 + register] = bytes[1 + index] ?? 0
+      return replaced
+    }
+    const clients = new DistinctClients()
+    const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+    for (let at = 1; at + 4 <= bytes.byteLength; at += 4) {
+      const hash = view.getUint32(at, true)
+      // Two hashes that became equal would count as one client.
+      const before = clients.estimate
+      for (let attempt = 0; clients.estimate === before && attempt < 10; attempt++) {
+        clients.add(this.#other(hash, attempt * 2 ** 32))
+      }
+    }
+    return clients.toBytes()
+  }
+
+  #other(hash: number, attempt: number): number {
+    const register = this.#registerOf[hash >>> (32 - INDEX_BITS)] ?? 0
+    const rest = hash & (2 ** (32 - INDEX_BITS) - 1)
+    const leading = rest === 0 ? 0 : 1 << (31 - Math.clz32(rest))
+    const below = leading === 0 ? 0 : this.#keyed(hash + attempt) & (leading - 1)
+    return ((register << (32 - INDEX_BITS)) | leading | below) >>> 0 || 1
+  }
+}
+
 /** Whether toBytes could have written these bytes. */
 export function isSketch(bytes: Uint8Array): boolean {
   if (bytes[0] === REGISTERS) {

@@ -3,12 +3,15 @@ import type { Matcher } from '../../registry/match.ts'
 import type { Platform } from '../../registry/platform.ts'
 import { type Clock, dayOf } from '../process/clock.ts'
 import type { ClientDay } from '../store/client-days.ts'
+import { ClientSum } from '../store/client-sum.ts'
 import type { DayUse } from '../store/daily-use.ts'
 import type { DecisionsInForce } from '../store/decisions.ts'
 import type { DayEvidence, Detection } from '../store/evidence.ts'
+import type { HistoryDay } from '../store/history.ts'
 import { newUuid } from '../store/keys.ts'
 import type { Organization } from '../store/organizations.ts'
 import { type PackedList, PublishedList, packList } from '../store/published.ts'
+import { retentionOf } from '../store/retention.ts'
 import type { ScanState } from '../store/scan-states.ts'
 import type { Scan, ScanTrigger } from '../store/scans.ts'
 import type { Store } from '../store/store.ts'
@@ -16,7 +19,7 @@ import { confidence } from './confidence.ts'
 import { coverageJson } from './coverage.ts'
 import type { EventAggregator } from './event-aggregator.ts'
 import { Evidence } from './evidence.ts'
-import { byConfidence, type Finding, platformJson, scanJson } from './publish.ts'
+import { byConfidence, type Finding, platformJson, scanJson, TOP_CLIENTS_MAX } from './publish.ts'
 import { overallRiskScore } from './risk.ts'
 import { matchUnmatched, type UnmatchedChange } from './unmatched.ts'
 import { UseCount } from './use-count.ts'
@@ -42,6 +45,7 @@ export interface PreparedScan {
   /** Client records of earlier days are removed. */
   readonly clientsFrom: number
   readonly dailyUse: readonly DayUse[]
+  readonly history: HistoryDay
   readonly newDetections: readonly { readonly platformId: string; readonly detection: Detection }[]
   readonly discovery: PackedList
   /** Evidence before this day is removed. */
@@ -105,8 +109,10 @@ export function prepareScan(
   const newDetections: { platformId: string; detection: Detection }[] = []
   const decisions = store.decisions.inForce(organizationId, nowMs)
   const inputs = inputsOf(organization, decisions, matcher)
+  const clientWindow = { ...organization, evidenceWindowDays: retentionOf(organization).clientDays }
   const isUseKnown = inputs === stateBefore.inputs
   const use = new UseCount(isUseKnown ? store.dailyUse.get(organizationId) : [], evidence, decisions.approved)
+  const topClients = topClientsOf(store, organization, firstDay, clients)
   const findings = [...evidenceInWindow(store, organizationId, matcher, firstDay, evidence, use)].map(
     ([platform, found]): Finding => {
       let detection = store.evidence.detection(organizationId, platform.id)
@@ -125,6 +131,7 @@ export function prepareScan(
         }),
         decision: decisions.states.get(platform.id) ?? 'waiting',
         detection,
+        ...topClients(platform.id),
       }
     },
   )
@@ -167,9 +174,10 @@ export function prepareScan(
     addedThrough,
     evidence,
     clients,
-    clientsFrom: isScheduled ? horizon : 0,
+    clientsFrom: isScheduled ? horizonOf(clientWindow, stateBefore, nowMs) : 0,
     dailyUse: use.days(firstDay),
     newDetections,
+    history: historyOf(completed, findings),
     discovery: packList(
       PublishedList.discovery,
       scanJson(completed),
@@ -179,6 +187,39 @@ export function prepareScan(
     unmatched,
     left: left + unmatched.left,
   }
+}
+
+function historyOf({ id, completedAtMs, summary }: Scan, findings: readonly Finding[]): HistoryDay {
+  const platforms = findings.map(({ platform, decision, evidence }) => {
+    const { matches, clients } = evidence
+    return { id: platform.id, decision, risk: platform.risk.score, clients: clients.estimate, matches }
+  })
+  return { scanId: id, completedAtMs, summary, platforms }
+}
+
+/**
+ * Returns the clients of a platform for API responses, if the organization allows it. Records about
+ * to be written replace their stored versions.
+ */
+function topClientsOf(
+  store: Store,
+  { id, apiClients = false }: Organization,
+  firstDay: number,
+  changed: readonly ClientDay[],
+): (platformId: string) => Pick<Finding, 'topClients'> {
+  if (!apiClients) return () => ({})
+  const isChanged = new Set(changed.map(({ day, platformId }) => `${day} ${platformId}`))
+  const sums = new Map<string, ClientSum>()
+  const add = (record: ClientDay): void => {
+    const sum = sums.get(record.platformId) ?? new ClientSum()
+    sum.add(record)
+    sums.set(record.platformId, sum)
+  }
+  for (const record of store.clientDays.since(id, firstDay)) {
+    if (!isChanged.has(`${record.day} ${record.platformId}`)) add(record)
+  }
+  for (const record of changed) if (record.day >= firstDay) add(record)
+  return (platformId) => ({ topClients: sums.get(platformId)?.clients(TOP_CLIENTS_MAX) ?? [] })
 }
 
 /**

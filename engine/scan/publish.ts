@@ -1,5 +1,6 @@
 import type { Platform } from '../../registry/platform.ts'
 import { isoSeconds } from '../process/clock.ts'
+import type { ClientUse } from '../store/client-sum.ts'
 import type { DecisionState } from '../store/decisions.ts'
 import type { Detection } from '../store/evidence.ts'
 import type { Scan } from '../store/scans.ts'
@@ -10,6 +11,9 @@ import type { Evidence } from './evidence.ts'
 /** Maximum domains in a finding. `domains_total` is their full number. */
 export const DOMAINS_SHOWN_MAX = 20
 
+/** Maximum clients in a finding. */
+export const TOP_CLIENTS_MAX = 20
+
 /** A detected platform. */
 export interface Finding {
   readonly platform: Platform
@@ -17,6 +21,8 @@ export interface Finding {
   readonly confidence: number
   readonly decision: DecisionState
   readonly detection: Detection
+  /** Only if the organization's API responses may name clients. */
+  readonly topClients?: readonly ClientUse[]
 }
 
 /** Highest confidence first, then by name, so that the order is stable. */
@@ -59,9 +65,15 @@ export function platformJson(finding: Finding, coverage: CoverageJson): string {
       domains: domains.slice(0, DOMAINS_SHOWN_MAX).map(([name]) => name),
       domains_total: domains.length,
       coverage,
+      ...(finding.topClients === undefined ? {} : { top_clients: finding.topClients.map(clientJson) }),
     },
     created_at: isoSeconds(finding.detection.createdAtMs),
   })
+}
+
+function clientJson({ client, user, matches, firstSeenMs, lastSeenMs }: ClientUse) {
+  const times = { first_seen: isoSeconds(firstSeenMs), last_seen: isoSeconds(lastSeenMs) }
+  return { client, ...(user === '' ? {} : { user }), matches, ...times }
 }
 
 /** A scan as in GET /api/v1/discovery. */

@@ -4,7 +4,7 @@ import {
   SCANS_PER_TRANSACTION_MAX,
   STORED_SCANS_MAX,
 } from '../limits.ts'
-import type { Clock } from '../process/clock.ts'
+import { type Clock, dayOf } from '../process/clock.ts'
 import { Fault } from '../process/error-codes.ts'
 import { failureText } from '../process/failure.ts'
 import { faultPoint } from '../process/fault-point.ts'
@@ -14,6 +14,7 @@ import { PublishedList } from '../store/published.ts'
 import type { Registries } from '../store/registry-in-force.ts'
 import type { Scan, ScanTrigger } from '../store/scans.ts'
 import type { Store } from '../store/store.ts'
+import { finishErasure } from './erase-clients.ts'
 import { EventAggregator } from './event-aggregator.ts'
 import { type PreparedScan, prepareScan } from './prepare.ts'
 import { writeUnmatched } from './unmatched.ts'
@@ -149,11 +150,17 @@ export class ScanRunner {
   #prepare(running: Scan, trigger: ScanTrigger): PreparedScan {
     const organization = this.#store.organizations.get(running.organizationId)
     if (organization === undefined) throw new Fault('NOT_FOUND', `no organization ${running.organizationId}`)
-    return this.#store.environment.read(() => {
-      // In the same snapshot as the evidence.
-      const matcher = this.#registries.matcherOf(organization.id)
-      return prepareScan(this.#store, matcher, this.#aggregator, organization, { running, trigger }, this.#clock)
-    })
+    for (;;) {
+      // A scan must not read clients that the organization has decided not to keep.
+      for (const _step of finishErasure(this.#store, organization.id));
+      const prepared = this.#store.environment.read(() => {
+        // In the same snapshot as the evidence.
+        const matcher = this.#registries.matcherOf(organization.id)
+        if (this.#store.clientErasures.get(organization.id) !== undefined) return undefined
+        return prepareScan(this.#store, matcher, this.#aggregator, organization, { running, trigger }, this.#clock)
+      })
+      if (prepared !== undefined) return prepared
+    }
   }
 
   #commit(prepared: readonly PreparedScan[]): ScanOutcome[] {
@@ -201,7 +208,7 @@ export class ScanRunner {
    */
   #write(prepared: PreparedScan): number | undefined {
     const { completed, stateBefore, state } = prepared
-    const { scans, scanStates, buffer, evidence, clientDays, dailyUse, coverage, published } = this.#store
+    const { scans, scanStates, buffer, evidence, clientDays, dailyUse, history, coverage, published } = this.#store
     const { organizationId } = completed
     const stateNow = scanStates.get(organizationId)
     if (stateNow.generation !== stateBefore.generation) return undefined
@@ -214,6 +221,7 @@ export class ScanRunner {
     const { clients, clientsFrom } = prepared
     const recordsRemoved = clientDays.write(organizationId, clients, clientsFrom, CLIENT_BYTES_MAX)
     dailyUse.put(organizationId, prepared.dailyUse)
+    history.put(organizationId, dayOf(completed.completedAtMs), prepared.history)
     for (const { platformId, detection } of prepared.newDetections) {
       evidence.putDetection(organizationId, platformId, detection)
     }

@@ -1,6 +1,6 @@
 import { type Event, packEvent, unpackEvent } from '../event/event.ts'
 import type { Environment, Table } from '../lmdb/environment.ts'
-import { type ChunkView, DurableQueue } from '../lmdb/queue.ts'
+import { type ChunkView, DurableQueue, type QueueEntry, readIntact } from '../lmdb/queue.ts'
 import { type Slices, slicesOf } from '../lmdb/queue-chunk.ts'
 import { Fault } from '../process/error-codes.ts'
 import { uuidBytes } from './keys.ts'
@@ -72,13 +72,28 @@ export class EventBuffer {
     this.#queue(organizationId).removeThrough(sequence)
   }
 
+  /** The sequence of the oldest event. */
+  first(organizationId: string): number {
+    return this.#queue(organizationId).firstSequence
+  }
+
+  /** Up to `countMax` packed events from `sequence` on, without damaged ones. */
+  packed(organizationId: string, sequence: number, countMax: number): QueueEntry[] {
+    return readIntact(this.#queue(organizationId), sequence, countMax)
+  }
+
+  /** Replaces the events with these sequences, ascending. Requires a write transaction. */
+  replace(organizationId: string, sequences: readonly number[], events: Slices): void {
+    this.#queue(organizationId).replace(sequences, events)
+  }
+
   #queue(organizationId: string): DurableQueue {
     return new DurableQueue(this.#table, uuidBytes(organizationId))
   }
 }
 
 function opened(bytes: Uint8Array): Event {
-  const event = unpackEvent(bytes)
+  const event = unpackEvent(bytes, true)
   if (typeof event === 'string') throw new Fault('STORE_DAMAGED', `buffered event: ${event}`)
   return event
 }

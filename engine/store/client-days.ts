@@ -96,11 +96,36 @@ export class ClientDays {
     }
     return overLimit
   }
+
+  /** Number of records of days before `endDay`. */
+  countBefore(organizationId: string, endDay: number): number {
+    return this.#days.getKeysCount(rangeOf(organizationId, endDay))
+  }
+
+  /**
+   * Removes up to `countMax` records of days before `endDay`, and returns their number. Requires a
+   * write transaction.
+   */
+  removeBefore(organizationId: string, endDay: number, countMax: number): number {
+    const before = this.totals(organizationId)
+    const range = { ...rangeOf(organizationId, endDay), limit: countMax }
+    const keys = countMax < 1 ? [] : Array.from(this.#days.getKeys(range), (key) => Buffer.from(key))
+    let { bytes } = before
+    for (const key of keys) {
+      bytes -= this.#days.get(key)?.length ?? 0
+      this.#days.removeSync(key)
+    }
+    if (keys.length > 0) {
+      this.#totals.put(uuidBytes(organizationId), { ...before, records: before.records - keys.length, bytes })
+    }
+    return keys.length
+  }
 }
 
-function rangeOf(organizationId: string): { readonly start: Buffer; readonly end: Buffer } {
+/** The keys of days before `endDay`, by default of all. */
+function rangeOf(organizationId: string, endDay?: number): { readonly start: Buffer; readonly end: Buffer } {
   const start = uuidBytes(organizationId)
-  return { start, end: endOfPrefix(start) }
+  return { start, end: endDay === undefined ? endOfPrefix(start) : Buffer.concat([start, u32Bytes(endDay)]) }
 }
 
 function dayKey(organizationId: string, day: number, platformId: string): Buffer {

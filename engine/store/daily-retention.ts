@@ -2,7 +2,7 @@ import { setImmediate as othersTurn } from 'node:timers/promises'
 import { type Clock, DAY_MS, MINUTE_MS } from '../process/clock.ts'
 import { logFailure } from '../process/failure.ts'
 import type { Logger } from '../process/log.ts'
-import { applyRetention } from './retention.ts'
+import { applyRetention, countOf } from './retention.ts'
 import type { Store } from './store.ts'
 
 /** Delay after the start of the service, so that requests are served first. */
@@ -38,7 +38,7 @@ export class DailyRetention {
 
   /** Processes all organizations in turn. Never rejects: a failed run is retried the next day. */
   async run(): Promise<void> {
-    const removed = { scans: 0, auditEntries: 0, sources: 0 }
+    const removed = { scans: 0, auditEntries: 0, sources: 0, clientRecords: 0 }
     try {
       for (const removal of this.#store.environment.read(() => this.#store.removals.all())) {
         for (const _records of this.#store.removals.finish(removal)) {
@@ -52,11 +52,12 @@ export class DailyRetention {
           removed.scans += step.scans
           removed.auditEntries += step.auditEntries
           removed.sources += step.sources
+          removed.clientRecords += step.clientRecords
           await othersTurn()
           if (this.#stopped) return
         }
       }
-      if (removed.scans + removed.auditEntries + removed.sources > 0) this.#log.info(removed, 'retention applied')
+      if (countOf(removed) > 0) this.#log.info(removed, 'retention applied')
     } catch (error) {
       logFailure(this.#log, error, 'could not apply retention; retrying tomorrow')
     }

@@ -66,6 +66,24 @@ export class EvidenceStore {
     }
   }
 
+  /**
+   * Up to `countMax` records from the key `from` (in hex) on, and the key of the next one. '': from
+   * the first.
+   */
+  step(organizationId: string, from: string, countMax: number): { records: StoredDay[]; next: string | undefined } {
+    const prefix = uuidBytes(organizationId)
+    const records: StoredDay[] = []
+    for (const { key, value } of this.#days.range(prefix, from === '' ? prefix : Buffer.from(from, 'hex'))) {
+      if (records.length === countMax) return { records, next: key.toString('hex') }
+      records.push({
+        day: key.readUInt32BE(DAY_OFFSET),
+        platformId: key.toString('utf8', PLATFORM_OFFSET),
+        evidence: value,
+      })
+    }
+    return { records, next: undefined }
+  }
+
   /** Removes evidence before `firstDay`. Requires a write transaction. */
   removeBefore(organizationId: string, firstDay: number): void {
     const old: Buffer[] = []

@@ -36,10 +36,14 @@ import { randomUUID } from 'node:crypto'
  *   evidence            o + day (4) + platform id        evidence of one platform on one day
  *   clients             o + day (4) + platform id        clients, see client-records.ts
  *   client-totals       o                                size of these
+ *   client-names        o + address (16)                 name of an address
+ *   client-networks     o + address (16) + prefix (1)    NamedNetwork
+ *   client-erasures     o                                ClientErasure
  *   detections          o + platform id                  id and first time of a platform
  *   decisions           o                                last decisions by platform
  *   decision-history    o + platform id, 0 + seq. (8)    Decision
  *   daily-use           o                                clients by day
+ *   history             o + day (4)                      HistoryDay
  *   scans               o + requested (8) + scan id (16) Scan
  *   scan-requests       o                                the pending scan
  *   scan-states         o                                ScanState

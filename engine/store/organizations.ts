@@ -1,5 +1,5 @@
 import type { Environment, Table } from '../lmdb/environment.ts'
-import { Fault } from '../process/error-codes.ts'
+import { Fault, isFault } from '../process/error-codes.ts'
 import type { ApiVersions } from './api-versions.ts'
 import { Family } from './family.ts'
 import { newUuid, uuidBytes, uuidText } from './keys.ts'
@@ -10,6 +10,13 @@ export type Plan = (typeof PLANS)[number]
 export const SCAN_FREQUENCIES = ['hourly', 'daily', 'weekly'] as const
 export type ScanFrequency = (typeof SCAN_FREQUENCIES)[number]
 
+/**
+ * What an organization keeps of clients. `pseudonym`: an encrypted address or user name, that the
+ * key file of the organization can decrypt. `off`: nothing, so that all clients count as one.
+ */
+export const CLIENT_MODES = ['full', 'pseudonym', 'off'] as const
+export type ClientMode = (typeof CLIENT_MODES)[number]
+
 /** Days for which an organization keeps records that have no other time limit. */
 export interface Retention {
   /** Ended scans in the list of scans. */
@@ -18,6 +25,8 @@ export interface Retention {
   readonly auditDays: number
   /** Inactive senders. Their messages remain in the sums. */
   readonly sourceDays: number
+  /** Who used each platform. At most the evidence window. */
+  readonly clientDays: number
 }
 
 export interface Organization {
@@ -35,6 +44,12 @@ export interface Organization {
   readonly createdAtMs: number
   readonly scanFrequency: ScanFrequency
   readonly evidenceWindowDays: number
+  /** Absent: full. */
+  readonly clients?: ClientMode
+  /** Identifies the key of the pseudonyms, see process/client-key.ts. */
+  readonly clientKeyId?: string
+  /** Whether API responses name clients. Absent: no. */
+  readonly apiClients?: boolean
   /** Overrides the defaults in retention.ts. */
   readonly retention?: Partial<Retention>
 }
@@ -47,6 +62,16 @@ export function isDomainConfirmed({ domain, confirmedDomain }: Organization): bo
 export const EVIDENCE_WINDOW_DAYS_DEFAULT = 30
 /** A name is an LMDB key of at most 511 bytes, and case folding may lengthen it. */
 export const NAME_BYTES_MAX = 255
+
+export interface ClientSettings {
+  readonly mode: ClientMode
+  /** The key of pseudonyms. */
+  readonly keyId: string
+}
+
+export function clientModeOf({ clients = 'full' }: Organization): ClientMode {
+  return clients
+}
 
 export class Organizations {
   readonly #records: Family<Organization>
@@ -70,6 +95,23 @@ export class Organizations {
     const id = this.#names.get(key)
     if (id !== undefined) return this.#records.get(id)
     return /^[0-9a-f-]{36}$/.test(nameOrId) ? this.get(nameOrId) : undefined
+  }
+
+  /**
+   * What to keep of the organization's clients. `off` if its record is damaged, so that no client
+   * is kept by mistake.
+   */
+  clientSettings(id: string): ClientSettings {
+    try {
+      const organization = this.get(id)
+      return {
+        mode: organization === undefined ? 'off' : clientModeOf(organization),
+        keyId: organization?.clientKeyId ?? '',
+      }
+    } catch (error) {
+      if (!isFault(error, 'STORE_DAMAGED')) throw error
+      return { mode: 'off', keyId: '' }
+    }
   }
 
   /** Whether there is a record, which may be damaged. */

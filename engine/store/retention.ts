@@ -1,5 +1,5 @@
 import { AUDIT_DAYS_MIN, RETENTION_DAYS_DEFAULT, RETENTION_RECORDS_PER_STEP } from '../limits.ts'
-import { DAY_MS } from '../process/clock.ts'
+import { DAY_MS, dayOf } from '../process/clock.ts'
 import type { Organization, Retention } from './organizations.ts'
 import type { Store } from './store.ts'
 
@@ -8,6 +8,7 @@ export const RETENTION_DAYS_MIN: Readonly<Record<keyof Retention, number>> = {
   scanDays: 1,
   auditDays: AUDIT_DAYS_MIN,
   sourceDays: 1,
+  clientDays: 1,
 }
 
 /** Number of removed records. */
@@ -15,14 +16,17 @@ export interface Removed {
   scans: number
   auditEntries: number
   sources: number
+  /** Each has the clients of one platform on one day. */
+  clientRecords: number
 }
 
-export function retentionOf({ retention }: Organization): Retention {
+export function retentionOf({ retention, evidenceWindowDays }: Organization): Retention {
   return {
     scanDays: RETENTION_DAYS_DEFAULT,
     auditDays: RETENTION_DAYS_DEFAULT,
     sourceDays: RETENTION_DAYS_DEFAULT,
     ...retention,
+    clientDays: Math.min(retention?.clientDays ?? evidenceWindowDays, evidenceWindowDays),
   }
 }
 
@@ -33,6 +37,7 @@ export function expiredNow(store: Store, organizationId: string, retention: Rete
     scans: store.scans.countOldest(organizationId, before(retention.scanDays)),
     auditEntries: store.auditLog.countOlderThan(organizationId, before(retention.auditDays)),
     sources: store.sources.countSilent(organizationId, before(retention.sourceDays)),
+    clientRecords: store.clientDays.countBefore(organizationId, firstClientDay(retention, nowMs)),
   }
 }
 
@@ -46,14 +51,27 @@ export function* applyRetention(store: Store, organizationId: string, nowMs: num
   while (true) {
     const removed = store.environment.shrink(() => removeStep(store, organizationId, nowMs))
     yield removed
-    if (removed.scans + removed.auditEntries + removed.sources < RETENTION_RECORDS_PER_STEP) return
+    if (countOf(removed) < RETENTION_RECORDS_PER_STEP) return
   }
+}
+
+const NOTHING: Removed = { scans: 0, auditEntries: 0, sources: 0, clientRecords: 0 }
+
+/** All removed records. */
+export function countOf({ scans, auditEntries, sources, clientRecords }: Removed): number {
+  return scans + auditEntries + sources + clientRecords
+}
+
+/** The first day whose clients are kept. */
+function firstClientDay({ clientDays }: Retention, nowMs: number): number {
+  return Math.max(0, dayOf(nowMs) - clientDays + 1)
 }
 
 function removeStep(store: Store, organizationId: string, nowMs: number): Removed {
   const organization = store.organizations.get(organizationId)
-  if (organization === undefined) return { scans: 0, auditEntries: 0, sources: 0 }
-  const { scanDays, auditDays, sourceDays } = retentionOf(organization)
+  if (organization === undefined) return NOTHING
+  const retention = retentionOf(organization)
+  const { scanDays, auditDays, sourceDays } = retention
   let left = RETENTION_RECORDS_PER_STEP
   const before = (days: number): number => nowMs - days * DAY_MS
   const scans = removeScans(store, organizationId, left, before(scanDays))
@@ -61,7 +79,12 @@ function removeStep(store: Store, organizationId: string, nowMs: number): Remove
   const auditEntries = store.auditLog.removeOlderThan(organizationId, before(auditDays), left)
   left -= auditEntries
   const sources = store.sources.removeSilent(organizationId, before(sourceDays), left)
-  return { scans, auditEntries, sources }
+  left -= sources
+  // Without days of their own, clients leave with the evidence: a scan removes them.
+  const hasDays = organization.retention?.clientDays !== undefined
+  const clientsFrom = hasDays ? firstClientDay(retention, nowMs) : 0
+  const clientRecords = store.clientDays.removeBefore(organizationId, clientsFrom, left)
+  return { scans, auditEntries, sources, clientRecords }
 }
 
 /** Removes scans and updates the count of stored ones. */

@@ -9,11 +9,14 @@ import { Assessments } from './assessments.ts'
 import { AuditLog } from './audit-log.ts'
 import { EventBuffer } from './buffer.ts'
 import { ClientDays } from './client-days.ts'
+import { ClientErasures } from './client-erasures.ts'
+import { ClientNames } from './client-names.ts'
 import { CoverageStore } from './coverage.ts'
 import { DailyUse } from './daily-use.ts'
 import { Decisions } from './decisions.ts'
 import { EvidenceStore } from './evidence.ts'
 import { FederatedIdentities } from './federated-identities.ts'
+import { History } from './history.ts'
 import { IdentityProviders } from './identity-providers.ts'
 import { KeyUses } from './key-uses.ts'
 import { Members } from './members.ts'
@@ -47,6 +50,8 @@ const SHRINK_BYTES_MIN = 24 * 1024 * 1024
 
 /** The service's store: one LMDB environment with its record families. */
 export class Store {
+  /** The directory with the store's folder, key files and own platforms. */
+  readonly dataDirectory: string
   readonly environment: Environment
   readonly apiVersions: ApiVersions
   readonly organizations: Organizations
@@ -72,6 +77,9 @@ export class Store {
   readonly seenEvents: SeenEvents
   readonly evidence: EvidenceStore
   readonly clientDays: ClientDays
+  readonly clientErasures: ClientErasures
+  readonly clientNames: ClientNames
+  readonly history: History
   readonly dailyUse: DailyUse
   readonly decisions: Decisions
   readonly scans: Scans
@@ -90,6 +98,7 @@ export class Store {
    *   does not
    */
   constructor(dataDirectory: string, options: { readonly mustExist?: boolean } = {}) {
+    this.dataDirectory = dataDirectory
     this.environment = new Environment(join(dataDirectory, 'store'), {
       setting: '--data-dir',
       schemaVersion: SCHEMA_VERSION,
@@ -122,6 +131,9 @@ export class Store {
     this.seenEvents = new SeenEvents(this.environment)
     this.evidence = new EvidenceStore(this.environment)
     this.clientDays = new ClientDays(this.environment)
+    this.clientErasures = new ClientErasures(this.environment)
+    this.clientNames = new ClientNames(this.environment)
+    this.history = new History(this.environment)
     this.dailyUse = new DailyUse(this.environment)
     this.decisions = new Decisions(this.environment)
     this.scans = new Scans(this.environment)

@@ -1,5 +1,5 @@
 import type { Environment, Table } from '../lmdb/environment.ts'
-import { type ChunkView, DurableQueue } from '../lmdb/queue.ts'
+import { type ChunkView, DurableQueue, type QueueEntry, readIntact } from '../lmdb/queue.ts'
 import type { Slices } from '../lmdb/queue-chunk.ts'
 import { uuidBytes } from './keys.ts'
 
@@ -25,6 +25,11 @@ export class UnmatchedEvents {
     return this.#queue(organizationId).chunks()
   }
 
+  /** The sequence of the next event. */
+  next(organizationId: string): number {
+    return this.#queue(organizationId).nextSequence
+  }
+
   /**
    * Appends events, and removes the oldest beyond `countMax`. Inside a transaction of the caller.
    */
@@ -39,6 +44,21 @@ export class UnmatchedEvents {
   clear(organizationId: string): void {
     const queue = this.#queue(organizationId)
     queue.removeThrough(queue.nextSequence - 1)
+  }
+
+  /** The sequence of the oldest event. */
+  first(organizationId: string): number {
+    return this.#queue(organizationId).firstSequence
+  }
+
+  /** Up to `countMax` packed events from `sequence` on, without damaged ones. */
+  packed(organizationId: string, sequence: number, countMax: number): QueueEntry[] {
+    return readIntact(this.#queue(organizationId), sequence, countMax)
+  }
+
+  /** Replaces the events with these sequences, ascending. Requires a write transaction. */
+  replace(organizationId: string, sequences: readonly number[], events: Slices): void {
+    this.#queue(organizationId).replace(sequences, events)
   }
 
   #queue(organizationId: string): DurableQueue {

@@ -33,9 +33,13 @@ t.test('the audit log pages back, filters, and has a CSV file', async (t) => {
   t.notMatch(last, /Older entries/)
   t.same(subjects((await admin.get('/audit-log?q=SENDER+7.')).text), [7])
   t.match((await admin.get('/audit-log?q=nothing')).text, /No entry matches/)
+  t.match(first, /<span title="token\.generate">Monitoring token generated</, 'words, with the action on hover')
+  t.equal(subjects((await admin.get('/audit-log?q=token+generated')).text).length, 50, 'the words are found')
+  t.equal(subjects((await admin.get('/audit-log?q=token.generate')).text).length, 50)
   const rows = parse((await admin.get('/audit-log.csv')).text, { columns: true }) as Record<string, string>[]
   t.equal(rows.length, 120)
   t.equal(rows[0]?.['Subject'], "'=sender 120.", 'no formula')
+  t.equal(rows[0]?.['Action'], 'token.generate')
   t.equal((await site.signIn('m', 'member').get('/audit-log')).status, 403)
   const foreign = site.signIn('g', 'owner', makeOrganization(site, 'Globex'))
   t.notMatch((await foreign.get('/audit-log')).text, /=sender/)

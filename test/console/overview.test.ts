@@ -49,13 +49,20 @@ t.test('figures, the change in a week, what waits for a decision, use per day, c
   const decider = (await site.signIn('a', 'admin').get('/overview')).text
   t.match(decider, /Decide on DeepSeek/)
   t.notMatch(decider, /Decide on Claude/)
+  t.match(decider, /<td><a class="button" href="\/platforms\/DeepSeek#decision"/, 'also on a phone')
+  const days = parse((await site.signIn('v', 'viewer').get('/overview/days.csv')).text, { columns: true })
+  t.match((days as object[]).at(-1), {
+    Day: '2026-11-20',
+    'Clients of platforms that are not approved': '1',
+    'Clients of approved platforms only': '1',
+  })
   const [, file = ''] = /href="(\/platforms\.csv\?[^"]+)"/.exec(text) ?? []
   const rows = parse((await site.signIn('v', 'viewer').get(file.replaceAll('&amp;', '&'))).text, { columns: true })
   t.match(rows, [{ Platform: 'DeepSeek', Decision: 'waiting' }])
   t.equal((rows as unknown[]).length, 1)
-  t.match(text, /20 Nov: 1 clients not approved, 1 approved/)
+  t.match(text, /20 Nov: 1 client not approved, 1 approved/)
   t.match(text, /12 Nov: 0 clients not approved, 1 approved/)
-  t.match(text, /DeepSeek: risk 85, 1 clients/)
+  t.match(text, /DeepSeek: risk 85, 1 client</)
   const later = site.signIn('a', 'admin')
   await later.post('/platforms/Claude/withdraw')
   t.match((await later.get('/overview')).text, /Decide on Claude/, 'at once')

@@ -1,3 +1,4 @@
+import { parse } from 'csv-parse/sync'
 import t from 'tap'
 import { riskSum } from '../../console/views/platform.ts'
 import { Administration } from '../../engine/admin/administration.ts'
@@ -36,11 +37,39 @@ t.test('a platform has its risk as a sum, its confidence by kind, its names and 
   t.match(text, /api\.deepseek\.com<\/span><\/td><td class="n">1</)
   t.match(text, /3 clients, 8 matches, 2 days/)
   t.match(text, /1 blocked by the device/)
-  t.match(text, /19 Nov: 1 clients not approved, 0 approved/)
+  t.match(text, /19 Nov: 1 client not approved, 0 approved/)
   t.match(text, /20 Nov: 2 clients not approved, 0 approved/)
   t.match(text, /Name: 0\.70 of 1/)
   t.ok(text.includes('first detected'))
   t.notMatch(text, /<form[^>]+(approve|withdraw)/, 'a viewer is offered no decision')
+})
+
+t.test('the tables of a platform are CSV files, too', async (t) => {
+  const site = await serveConsole(t)
+  useDeepSeek(site)
+  const viewer = site.signIn('v', 'viewer')
+  const rows = async (path: string) =>
+    parse((await viewer.get(path)).text, { columns: true }) as Record<string, string>[]
+  const { text } = await viewer.get('/platforms/DeepSeek')
+  for (const table of ['risk', 'names', 'days']) t.match(text, `href="/platforms/DeepSeek/${table}.csv"`)
+  t.match(await rows('/platforms/DeepSeek/risk.csv'), [
+    { Input: 'registry', Points: '85' },
+    { Input: 'evidence', Points: '-13', Reason: 'The evidence of use has a confidence of 0.85' },
+    { Input: 'decision', Points: '0' },
+    { Input: '', Points: '72' },
+  ])
+  t.same(await rows('/platforms/DeepSeek/names.csv'), [
+    { Name: 'chat.deepseek.com', Matches: '7' },
+    { Name: 'api.deepseek.com', Matches: '1' },
+  ])
+  t.match((await rows('/platforms/DeepSeek/days.csv')).slice(-2), [
+    { Day: '2026-11-19', 'Clients of platforms that are not approved': '1', 'Clients of approved platforms only': '0' },
+    { Day: '2026-11-20', 'Clients of platforms that are not approved': '2' },
+  ])
+  t.same(await rows('/platforms/ChatGPT/names.csv'), [], 'not seen')
+  t.equal((await viewer.get('/platforms/Nobody/names.csv')).status, 404)
+  const foreign = site.signIn('g', 'owner', makeOrganization(site, 'Globex'))
+  t.notMatch((await foreign.get('/platforms/DeepSeek/names.csv')).text, /deepseek\.com/)
 })
 
 /** The points of the risk, and their sum at the end. */

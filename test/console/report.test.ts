@@ -1,5 +1,7 @@
+import { parse } from 'csv-parse/sync'
 import t from 'tap'
 import { scanWith, serveConsole } from '../support/console.ts'
+import { plainWords, populate } from '../support/console-data.ts'
 import { report } from '../support/coverage.ts'
 import { makeOrganization, NOON } from '../support/store.ts'
 
@@ -32,4 +34,25 @@ t.test('the report says in words what was found, what was not seen, and what is 
   t.match(text, /No recommendation is open/)
   const foreign = site.signIn('g', 'owner', makeOrganization(site, 'Globex'))
   t.notMatch((await foreign.get('/report')).text, /DeepSeek|Acme/)
+})
+
+t.test('the tables of the report are CSV files, with all rows', async (t) => {
+  const site = await serveConsole(t)
+  const owner = populate(site, site.organization, plainWords(), { platforms: 12, sources: 1 })
+  const { text } = await owner.get('/report')
+  const rows = async (table: string) => {
+    t.match(text, `href="/report/${table}.csv"`)
+    const answer = await owner.get(`/report/${table}.csv`)
+    t.match(answer.headers['content-disposition'], `filename="report-${table}.csv"`)
+    return parse(answer.text, { columns: true }) as Record<string, string>[]
+  }
+  const platforms = await rows('platforms')
+  t.ok(platforms.length > 7, `${platforms.length} platforms`)
+  t.match(platforms[0], { Platform: /./, Risk: /^\d+$/, Clients: /^\d+$/, Decision: 'waiting', Owner: '' })
+  t.match(await rows('assessments'), [{ Framework: 'AI Security', Score: '0', Completed: /^2026-/ }])
+  const open = await rows('recommendations')
+  t.ok(open.length > 5, `${open.length} recommendations`)
+  t.match(open[0], { Priority: '1', Recommendation: /./, Item: /^AI Security /, Status: 'open' })
+  const foreign = site.signIn('g', 'owner', makeOrganization(site, 'Globex'))
+  t.equal(parse((await foreign.get('/report/platforms.csv')).text).length, 1, 'the heading only')
 })

@@ -1,4 +1,5 @@
-import { createWriteStream, readdirSync, readFileSync, statSync } from 'node:fs'
+import { randomBytes } from 'node:crypto'
+import { createWriteStream, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { finished } from 'node:stream/promises'
 import t from 'tap'
@@ -102,6 +103,25 @@ t.test('each secret is in exactly one response, and in no log, metric or file', 
   )
   t.equal((await api.ask('/api/v1/discovery', { headers: { 'x-api-key': wrongKey } })).status, 401)
 
+  const clientSecret = secret('client secret', randomBytes(24).toString('hex'), 0)
+  // The service does not connect to its own machine, so neither the check nor the test of the
+  // settings reaches a provider. Their errors are in the log.
+  const provider = { name: 'Okta', issuer: 'https://127.0.0.1:1', clientId: 'console', scopes: 'openid', clientSecret }
+  const claims = { nameClaim: 'email', groupsClaim: 'groups', defaultRole: 'viewer' }
+  const settings = (more: Readonly<Record<string, string>>) =>
+    owner.post('/sign-in-settings', { ...provider, ...claims, ...more })
+  t.match(await settings({ issuer: 'no URL' }), { status: 400, text: /Expected a URL/ })
+  t.match(await settings({}), { status: 400, text: /is on this machine or in a private network/ })
+  t.equal((await settings({ unchecked: 'yes' })).status, 303)
+  t.match((await owner.post('/sign-in-settings/test')).text, /The provider cannot be used/)
+  t.match((await owner.get('/sign-in-settings')).text, /Okta/)
+  t.equal((await browser().post('/sign-in/provider')).status, 502)
+  const replaced = secret('client secret of the command line', randomBytes(24).toString('hex'), 0)
+  const secretFile = join(folder, 'client-secret')
+  writeFileSync(secretFile, replaced, { mode: 0o600 })
+  await admin('sign-in', 'set', '--client-secret-file', secretFile, '--org', 'Acme', ...data)
+  rmSync(secretFile)
+
   await admin('member', 'add', 'vic', '--role', 'viewer', '--org', 'Acme', ...data)
   const invitations = await admin('member', 'invite', 'vic', '--org', 'Acme', ...links)
   const invitation = secret('invitation', fragmentOf(invitations[0]), 0)
@@ -128,6 +148,7 @@ t.test('each secret is in exactly one response, and in no log, metric or file', 
   t.match(metrics, /posture_console_password_checks_total\{result="correct"\} 2\n/)
   t.match(metrics, /posture_console_changes_total\{command="session\.create",result="changed"\} 3\n/)
   t.match(metrics, /posture_console_changes_total\{command="api-key\.create",result="changed"\} 1\n/)
+  t.match(metrics, /posture_console_provider_requests_total\{result="refused"\} [1-9]/)
   t.match(metrics, /posture_console_answers_total\{status="303"\} \d/)
   t.match(metrics, /posture_console_sessions 3\n/)
   t.match(metrics, /posture_console_pages_total [1-9]/)

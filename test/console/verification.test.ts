@@ -35,6 +35,8 @@ t.test('a verification starts with its time in the address, waits, and ends afte
   clock.add(3 * SECOND_MS)
   const waiting = await member.get(path)
   t.match(waiting.text, /Waiting for the first event/)
+  t.match(waiting.text, /<a href="\/setup-guide" aria-current="page"/, 'a part of Setup')
+  t.equal(waiting.text.match(/aria-current="page"/g)?.length, 2, 'in the navigation and in the menu of a phone')
   t.match(waiting.text, /3 s of 5 minutes/)
   t.match(waiting.text, /<noscript><meta http-equiv="refresh" content="2"/)
   t.match(waiting.text, /id="verification"[^>]* data-poll="500"/)

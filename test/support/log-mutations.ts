@@ -1,6 +1,8 @@
 import type { Test } from 'tap'
+import { isUserName } from '../../engine/event/event.ts'
 import { FormatDetector } from '../../engine/ingest/formats/detect.ts'
 import { LogLine, SCRATCH_BYTES, SourceMemory, Verdict } from '../../engine/ingest/formats/log-line.ts'
+import { readUser } from '../../engine/ingest/formats/user-name.ts'
 import { MessageReader, RECEIVED_MS } from './log-rows.ts'
 import fc from './property.ts'
 import { cpuMsOf } from './wait.ts'
@@ -26,8 +28,8 @@ const MUTATED_BYTES_MAX = 16 * 1024
 
 /**
  * Deletes, inserts and swaps bytes of lines. Whatever the result, the reader must not throw, must
- * not read outside the line, and must find only a host that is in the line. `isIn` decides that for
- * formats that encode names differently.
+ * not read outside the line, and must find only a host that is in the line and a user that an event
+ * can have. `isIn` decides that for formats that encode names differently.
  */
 export function checkMutations(
   test: Test,
@@ -68,13 +70,24 @@ const line = new LogLine(new Uint8Array(MUTATED_BYTES_MAX + SCRATCH_BYTES))
 const detector = new FormatDetector()
 line.referenceMs = RECEIVED_MS
 
-/** Verdict and host of a message at the start of a buffer. */
+/**
+ * Verdict, host, user and byte counts of a message at the start of a buffer. Throws if an event
+ * cannot have this user.
+ */
 function readBefore(guard: number, message: Uint8Array): string {
   line.bytes.fill(guard)
   line.bytes.set(message)
   line.memory = new SourceMemory()
   const verdict = detector.read(line, 0, message.length)
-  return `${verdict} ${verdict === Verdict.event ? line.text(line.hostStart, line.hostEnd).toLowerCase() : ''}`
+  if (verdict !== Verdict.event) return `${verdict}`
+  if (line.eventIdStart < 0) {
+    detector.takeUserAndBytes(line)
+    readUser(line)
+  }
+  const user = line.text(line.userStart, line.userEnd)
+  if (user !== '' && !isUserName(user)) throw new Error(`user ${JSON.stringify(user)}`)
+  const host = line.text(line.hostStart, line.hostEnd).toLowerCase()
+  return `${verdict} ${host} ${line.bytesSent} ${line.bytesReceived} ${user}`
 }
 
 function mutate(bytes: number[], kind: string, at: number, other: number): void {

@@ -3,6 +3,7 @@ import { Action } from '../../engine/ingest/formats/action.ts'
 import { FormatDetector, NO_FORMAT } from '../../engine/ingest/formats/detect.ts'
 import { FORMATS } from '../../engine/ingest/formats/formats.ts'
 import { LogLine, SCRATCH_BYTES, SourceMemory, Verdict } from '../../engine/ingest/formats/log-line.ts'
+import { readUser } from '../../engine/ingest/formats/user-name.ts'
 
 /** A message, and the expected result of reading it. */
 export interface LogRow {
@@ -16,6 +17,10 @@ export interface LogRow {
   /** ISO 8601. Ends with `Z` if the message has a time zone or an epoch time. */
   readonly time?: string
   readonly action?: keyof typeof Action
+  /** '' when the reader must find no user, 0 when it must find no byte count. */
+  readonly user?: string
+  readonly sent?: number
+  readonly received?: number
   /** The format that must read the message, if it is not the table's. */
   readonly format?: string
   readonly reason?: string | RegExp
@@ -34,6 +39,10 @@ export interface Read {
   readonly client: string
   readonly time: string
   readonly action: keyof typeof Action
+  /** Of events: the user's name as it would be stored. */
+  readonly user: string
+  readonly sent: number
+  readonly received: number
   readonly reason: string
 }
 
@@ -60,6 +69,10 @@ export class MessageReader {
     const verdict = this.#detector.read(line, at, at + bytes.length)
     const { format } = this.#detector
     const isEvent = verdict === Verdict.event
+    if (isEvent && line.eventIdStart < 0) {
+      this.#detector.takeUserAndBytes(line)
+      readUser(line)
+    }
     return {
       verdict: nameOf(Verdict, verdict),
       format: format === NO_FORMAT ? '' : (FORMATS[format]?.id ?? ''),
@@ -67,6 +80,9 @@ export class MessageReader {
       client: line.text(line.clientStart, line.clientEnd),
       time: Number.isNaN(line.timeMs) ? '' : isoTime(line),
       action: nameOf(Action, line.action),
+      user: isEvent ? line.text(line.userStart, line.userEnd) : '',
+      sent: isEvent ? line.bytesSent : 0,
+      received: isEvent ? line.bytesReceived : 0,
       reason: line.reason,
     }
   }
@@ -95,6 +111,9 @@ export function checkRows(test: Test, format: string, rows: readonly LogRow[]): 
       if (row.client !== undefined) t.equal(read.client, row.client, 'client')
       if (row.time !== undefined) t.equal(read.time, withMs(row.time), 'time')
       if (row.action !== undefined) t.equal(read.action, row.action, 'action')
+      if (row.user !== undefined) t.equal(read.user, row.user, 'user')
+      if (row.sent !== undefined) t.equal(read.sent, row.sent, 'sent')
+      if (row.received !== undefined) t.equal(read.received, row.received, 'received')
       if (row.reason !== undefined) t.match(read.reason, row.reason, 'reason')
       checkTruncated(t, row)
     })
@@ -103,7 +122,7 @@ export function checkRows(test: Test, format: string, rows: readonly LogRow[]): 
 
 /**
  * Truncates the line at every byte. The reader must not throw, and may find only the expected host
- * or a prefix of it.
+ * or a prefix of it, and the expected user or the bytes before the end.
  */
 function checkTruncated(t: Test, row: LogRow): void {
   const bytes = Buffer.from(row.line)
@@ -113,8 +132,11 @@ function checkTruncated(t: Test, row: LogRow): void {
     const read = new MessageReader().read(bytes.subarray(0, length))
     if (read.verdict !== 'event') continue
     if (!expected.startsWith(read.host)) wrong.push(`${length}: ${read.host}`)
+    const isAtEnd = bytes.subarray(0, length).toString().endsWith(read.user)
+    if (row.user !== undefined && !isAtEnd && !row.user.startsWith(read.user))
+      wrong.push(`${length}: user ${read.user}`)
   }
-  t.same(wrong, [], 'truncated at any byte, the line names no other host')
+  t.same(wrong, [], 'truncated at any byte, the line names no other host or user')
 }
 
 /** Rows give times in seconds; the reader's times have milliseconds. */

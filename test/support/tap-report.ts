@@ -1,3 +1,4 @@
+import { inspect } from 'node:util'
 import { type FinalResults, Parser, type Result } from 'tap-parser'
 
 /** Counts the results of one test file's TAP output. Only assertions count, not subtests. */
@@ -57,9 +58,7 @@ function diagnosticsOf({ diag }: Result): string {
   const place = at as { fileName?: string; lineNumber?: number } | undefined
   return [
     ...(place?.fileName === undefined ? [] : [`at ${place.fileName}:${place.lineNumber}`]),
-    ...Object.entries(others).map(
-      ([key, value]) => `${key}: ${typeof value === 'string' ? value : JSON.stringify(value)}`,
-    ),
+    ...Object.entries(others).map(([key, value]) => `${key}: ${typeof value === 'string' ? value : inspect(value)}`),
     ...parts.filter((part) => typeof part === 'string').map((part) => part.trimEnd()),
   ].join('\n')
 }

@@ -3,6 +3,9 @@ import { EVIDENCE_WINDOW_DAYS_MAX } from '../../limits.ts'
 import { Fault } from '../../process/error-codes.ts'
 import type { Column } from '../../process/table.ts'
 import {
+  CLIENT_MODES,
+  type ClientMode,
+  clientModeOf,
   isDomainConfirmed,
   type Organization,
   PLANS,
@@ -19,6 +22,8 @@ interface Settings {
   readonly domain?: string
   readonly scans?: ScanFrequency
   readonly window?: number
+  readonly clients?: ClientMode
+  readonly apiClients?: 'on' | 'off'
 }
 
 /** posture-admin organization create | show | set | rename | list | remove */
@@ -47,7 +52,7 @@ export function addOrganizationCommands(program: Command): void {
   const set = changeOptions(
     organization
       .command('set')
-      .description('Change the plan, domain, scan frequency or evidence window')
+      .description('Change the plan, domain, scan frequency, evidence window or what is kept of clients')
       .argument('<name>', 'Name or id of the organization'),
   )
     .addOption(new Option('--plan <plan>', 'Set the plan, from the next API request on').choices(PLANS))
@@ -58,18 +63,30 @@ export function addOrganizationCommands(program: Command): void {
         countOption(1, EVIDENCE_WINDOW_DAYS_MAX),
       ),
     )
-  set.action((name: string, { plan, domain, scans, window }: Settings) =>
+    .addOption(
+      new Option('--clients <mode>', 'Keep clients in full, as pseudonyms or not at all; erases what is kept').choices(
+        CLIENT_MODES,
+      ),
+    )
+    .addOption(new Option('--api-clients <switch>', 'Name clients in API responses').choices(['on', 'off']))
+  set.action((name: string, { plan, domain, scans, window, clients, apiClients }: Settings) =>
     withStore(set, ({ administration }) => {
       const settings = {
         ...(plan === undefined ? {} : { plan }),
         ...(domain === undefined ? {} : { domain }),
         ...(scans === undefined ? {} : { scanFrequency: scans }),
         ...(window === undefined ? {} : { evidenceWindowDays: window }),
+        ...(clients === undefined ? {} : { clients }),
+        ...(apiClients === undefined ? {} : { apiClients: apiClients === 'on' }),
       }
       if (Object.keys(settings).length === 0) {
-        throw new Fault('USAGE', 'nothing to change: give --plan, --domain, --scans or --window')
+        throw new Fault(
+          'USAGE',
+          'nothing to change: give --plan, --domain, --scans, --window, --clients or --api-clients',
+        )
       }
       const changed = administration.organizations.set(administration.organization(name), settings)
+      if (clients !== undefined) for (const _step of administration.organizations.eraseClients(changed));
       print(set, [changed])
     }),
   )
@@ -116,6 +133,7 @@ const COLUMNS: readonly Column[] = [
   ['Plan', 'plan', { hide: 1 }],
   ['Scans', 'scan_frequency', { hide: 3 }],
   ['Window (days)', 'evidence_window_days', { hide: 4 }],
+  ['Clients', 'clients', { hide: 7 }],
   ['Created', 'created_at', { hide: 6 }],
   ['Id', 'id', { hide: 5 }],
 ]
@@ -129,6 +147,9 @@ const DETAIL_COLUMNS: readonly Column[] = [
   ['Rejected platforms', 'rejected_platforms'],
   ['Assessments', 'assessments'],
   ['Buffered events', 'buffered_events'],
+  ['Clients in API responses', 'api_clients'],
+  ['Client records (bytes)', 'client_bytes'],
+  ['Client records removed', 'client_records_removed'],
   ['Last scan', 'last_completed_at'],
 ]
 
@@ -144,12 +165,14 @@ function rowOf(organization: Organization) {
     plan: organization.plan,
     scan_frequency: organization.scanFrequency,
     evidence_window_days: organization.evidenceWindowDays,
+    clients: clientModeOf(organization),
     created_at: timeText(organization.createdAtMs),
   }
 }
 
 function detailsOf(store: Store, organization: Organization, nowMs: number) {
-  const { id } = organization
+  const { id, apiClients = false } = organization
+  const clients = store.clientDays.totals(id)
   const decided = [...store.decisions.inForce(id, nowMs).states.values()]
   const lastScan = store.scans.last(id, ({ status }) => status === 'completed')
   return {
@@ -161,6 +184,9 @@ function detailsOf(store: Store, organization: Organization, nowMs: number) {
     rejected_platforms: decided.filter((state) => state === 'rejected').length,
     assessments: store.assessments.ofOrganization(id).length,
     buffered_events: store.buffer.count(id),
+    api_clients: apiClients,
+    client_bytes: clients.bytes,
+    client_records_removed: clients.removed,
     last_completed_at: timeText(lastScan?.completedAtMs ?? 0),
   }
 }

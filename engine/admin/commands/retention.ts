@@ -10,6 +10,7 @@ interface Days {
   readonly scans?: number
   readonly audit?: number
   readonly sources?: number
+  readonly clients?: number
   readonly dryRun?: boolean
 }
 
@@ -30,20 +31,24 @@ export function addRetentionCommands(program: Command): void {
       days('audit', `Keep audit entries for this many days, at least ${RETENTION_DAYS_MIN.auditDays}`, 'auditDays'),
     )
     .addOption(days('sources', 'Keep inactive senders for this many days', 'sourceDays'))
+    .addOption(
+      days('clients', 'Keep who used each platform for this many days, at most the evidence window', 'clientDays'),
+    )
     .addOption(new Option('--dry-run', 'Count what the retention would delete now, and delete nothing'))
-  set.action(({ org, scans, audit, sources, dryRun }: Days) =>
+  set.action(({ org, scans, audit, sources, clients, dryRun }: Days) =>
     withStore(set, ({ administration, store, clock }) => {
       const given = {
         ...(scans === undefined ? {} : { scanDays: scans }),
         ...(audit === undefined ? {} : { auditDays: audit }),
         ...(sources === undefined ? {} : { sourceDays: sources }),
+        ...(clients === undefined ? {} : { clientDays: clients }),
       }
       if (Object.keys(given).length === 0) {
-        throw new Fault('USAGE', 'nothing to change: give --scans, --audit or --sources')
+        throw new Fault('USAGE', 'nothing to change: give --scans, --audit, --sources or --clients')
       }
       const organization = administration.organization(org)
       if (dryRun !== true) return print(set, administration.retention.set(organization, given))
-      const days = { ...retentionOf(organization), ...given }
+      const days = retentionOf({ ...organization, retention: { ...organization.retention, ...given } })
       printRemoved(set, expiredNow(store, organization.id, days, clock.nowMs()), 'Would delete')
     }),
   )
@@ -58,25 +63,27 @@ export function addRetentionCommands(program: Command): void {
   )
 }
 
-function printRemoved(command: Command, { scans, auditEntries, sources }: Removed, verb: string): void {
+function printRemoved(command: Command, { scans, auditEntries, sources, clientRecords }: Removed, verb: string): void {
   show(command, {
     columns: [
       [`${verb} scans`, 'scans'],
       [`${verb} audit entries`, 'audit_entries'],
       [`${verb} senders`, 'sources'],
+      [`${verb} client records`, 'client_records'],
     ],
-    rows: [{ scans, audit_entries: auditEntries, sources }],
+    rows: [{ scans, audit_entries: auditEntries, sources, client_records: clientRecords }],
   })
 }
 
 function print(command: Command, organization: Organization): void {
-  const { scanDays, auditDays, sourceDays } = retentionOf(organization)
+  const { scanDays, auditDays, sourceDays, clientDays } = retentionOf(organization)
   show(command, {
     columns: [
       ['Organization', 'organization', { wrap: true }],
       ['Scans (days)', 'scan_days'],
       ['Audit entries (days)', 'audit_days'],
       ['Inactive senders (days)', 'source_days'],
+      ['Clients (days)', 'client_days'],
       ['Evidence window (days)', 'evidence_window_days'],
     ],
     rows: [
@@ -85,6 +92,7 @@ function print(command: Command, organization: Organization): void {
         scan_days: scanDays,
         audit_days: auditDays,
         source_days: sourceDays,
+        client_days: clientDays,
         evidence_window_days: organization.evidenceWindowDays,
       },
     ],

@@ -14,8 +14,9 @@ import {
   timeText,
   withStore,
 } from './context.ts'
+import { addScanDiff } from './scan-diff.ts'
 
-/** posture-admin scan run | list | show */
+/** posture-admin scan run | list | show | diff */
 export function addScanCommands(program: Command): void {
   const scan = program.command('scan').description('Run discovery scans and show their findings')
 
@@ -57,6 +58,8 @@ export function addScanCommands(program: Command): void {
       showDiscovery(last, store, administration.organization(options.org).id)
     }),
   )
+
+  addScanDiff(scan)
 }
 
 /**

@@ -29,7 +29,7 @@ import { TimeFound } from './log-time.ts'
  * (csv-learning.ts); else the line alone, if it has exactly one time, one address and one host.
  * Tried last, because nothing identifies the format.
  */
-export const anyCsv: LogFormat = { id: 'any-csv', detect, parse, fallback: true }
+export const anyCsv: LogFormat = { id: 'any-csv', detect, parse, takeUserAndBytes, fallback: true }
 
 const COLUMNS_MIN = 3
 /** A longer cell is a text, which may begin with the same word as an action. */
@@ -64,6 +64,12 @@ function parse(line: LogLine, start: number, end: number): Verdict {
     if (verdict !== Verdict.unknown) return verdict
   }
   return table instanceof CsvTable && isFooter(view, start, end) ? Verdict.skip : Verdict.unknown
+}
+
+/** Only a header names the columns of users and byte counts. */
+function takeUserAndBytes(line: LogLine): void {
+  const { table } = line.memory
+  if (table instanceof CsvTable) table.takeUserAndBytes(line, cells)
 }
 
 /** First the bytes that are seldom part of a value. */

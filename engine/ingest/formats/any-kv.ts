@@ -1,4 +1,4 @@
-import { EQUALS, indexOfByte, NOT_FOUND } from './bytes.ts'
+import { EQUALS, indexOfByte, NOT_FOUND, trimEnd } from './bytes.ts'
 import { FIELD_RANKS, FieldKind, idsOf, NameTable, NO_FIELD, SYNONYMS } from './field-names.ts'
 import { applyZone, FoundFields } from './found-fields.ts'
 import { takeRequest } from './generic-request.ts'
@@ -11,7 +11,7 @@ import { TimeFound } from './log-time.ts'
  * A message of `key=value` pairs from a vendor that no other format knows, read by the names of its
  * keys (field-names.ts). Only characters that are letters or digits count in a key.
  */
-export const anyKv: LogFormat = { id: 'any-kv', detect, parse, fallback: true }
+export const anyKv: LogFormat = { id: 'any-kv', detect, parse, takeUserAndBytes, fallback: true }
 
 const PAIRS_MIN = 3
 
@@ -44,6 +44,13 @@ function parse(line: LogLine, start: number, end: number): Verdict {
   if (isFromSender(view)) return Verdict.noDomain
   if (verdict !== Verdict.event || !scanner.unclosed || !line.hostIsOpen(end)) return verdict
   return line.reject('host: expected a complete host, but the message was truncated')
+}
+
+function takeUserAndBytes(line: LogLine): void {
+  fields.takeUserAndBytes(line)
+  // A name in unclosed quotes may be incomplete.
+  const { valueStart, valueEnd } = scanner
+  if (scanner.unclosed && line.userEnd === trimEnd(line.view, valueStart, valueEnd)) line.userEnd = line.userStart
 }
 
 /** Notes the known fields. Returns the number of pairs, known and unknown. */

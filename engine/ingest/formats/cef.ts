@@ -1,5 +1,5 @@
 import { DOT, digitsEnd, isDigit, isLetter, NOT_FOUND, PIPE, SPACE, textAt } from './bytes.ts'
-import { readExtension } from './event-attributes.ts'
+import { readExtension, takeUserAndBytes } from './event-attributes.ts'
 import { EventHeader } from './event-header.ts'
 import { isKey, isPayloadByte, Separator } from './extension-scanner.ts'
 import { CUE_BYTES, type LogFormat, type LogLine, Mark, Verdict } from './log-line.ts'
@@ -13,7 +13,12 @@ import { CUE_BYTES, type LogFormat, type LogLine, Mark, Verdict } from './log-li
  * some senders omit it. Values are not quoted and contain blanks. A relay that parses `CEF:` as a
  * tag leaves `0|Vendor|...`.
  */
-export const cef: LogFormat = { id: 'cef', detect, parse }
+export const cef: LogFormat = {
+  id: 'cef',
+  detect,
+  parse,
+  takeUserAndBytes: (line) => takeUserAndBytes(line, header),
+}
 
 /** Version, vendor, product, version, class, name, severity. */
 const HEADER_PARTS = 7

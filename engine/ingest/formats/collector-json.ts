@@ -1,5 +1,5 @@
 import { canonicalName, isCanonicalName } from '../../../registry/domain-name.ts'
-import { EVENT_COUNT_MAX, EVENT_ID_HEX_DIGITS, METHODS } from '../../event/event.ts'
+import { EVENT_COUNT_MAX, EVENT_ID_HEX_DIGITS, isUserName, METHODS } from '../../event/event.ts'
 import { COVERAGE_BYTES_MAX } from '../../limits.ts'
 import { Action } from './action.ts'
 import {
@@ -33,9 +33,9 @@ import { TimeFound } from './log-time.ts'
  *   {"coverage":{"instance":"5c28dc30ef9d3ca8","since":"2026-11-20T09:00:00.000Z",…,
  *    "counters":{"packets":120000,…}}}
  *
- * Events are checked as in checkedEvent; last_seen, count and blocked are optional. A relay may
- * have reordered the members. A coverage report is not a client request, so it is skipped; the line
- * stores its offsets for the intake.
+ * Events are checked as in checkedEvent; last_seen, count, blocked, user, bytes_sent and
+ * bytes_received are optional. A relay may have reordered the members. A coverage report is not a
+ * client request, so it is skipped; the line stores its offsets for the intake.
  */
 export const collectorJson: LogFormat = { id: 'collector-json', detect: isCollectorMessage, parse }
 
@@ -48,7 +48,10 @@ const LAST_SEEN = 5
 const COUNT = 6
 const BLOCKED = 7
 const COVERAGE = 8
-const MEMBERS = 9
+const USER = 9
+const BYTES_SENT = 10
+const BYTES_RECEIVED = 11
+const MEMBERS = 12
 const KEYS = new KeyTable({
   id: ID,
   name: NAME,
@@ -59,6 +62,9 @@ const KEYS = new KeyTable({
   count: COUNT,
   blocked: BLOCKED,
   coverage: COVERAGE,
+  user: USER,
+  bytes_sent: BYTES_SENT,
+  bytes_received: BYTES_RECEIVED,
 })
 const NONE = 0
 const NAME_EXPECTED = 'name: expected a host name of 1 to 253 characters'
@@ -109,13 +115,20 @@ function parse(line: LogLine, start: number, end: number): Verdict {
     const member = KEYS.find(view, scanner.keyStart, scanner.keyEnd)
     // The first of two members with one key counts. A null member counts as missing.
     if (member < 0 || kinds[member] !== NONE || isNull(view, kind)) continue
-    // Only a name may contain an escape.
-    kinds[member] = scanner.escaped && member !== NAME ? JsonKind.broken : kind
+    // Only the two names may contain an escape.
+    kinds[member] = scanner.escaped && member !== NAME && member !== USER ? JsonKind.broken : kind
     starts[member] = scanner.start
     ends[member] = scanner.end
   }
   if (kinds[COVERAGE] !== NONE && kinds[ID] === NONE) return takeCoverage(line, start, end)
-  return takeId(line) && takeName(line) && takeClient(line) && takeMethod(line) && takeTimes(line) && takeCounts(line)
+  return takeId(line) &&
+    takeName(line) &&
+    takeClient(line) &&
+    takeMethod(line) &&
+    takeTimes(line) &&
+    takeCounts(line) &&
+    takeUser(line) &&
+    takeBytes(line)
     ? Verdict.event
     : Verdict.reject
 }
@@ -252,6 +265,32 @@ function takeCounts(line: LogLine): boolean {
       return wrong(line, 'blocked: expected a whole number from 0 to count')
     }
     if (line.blockedCount === line.count) line.action = Action.blocked
+  }
+  return true
+}
+
+/** Takes the user, who is written to the scratch area without JSON's escapes. */
+function takeUser(line: LogLine): boolean {
+  if (kinds[USER] === NONE) return true
+  const json = kinds[USER] === JsonKind.string ? line.text((starts[USER] ?? 0) - 1, (ends[USER] ?? 0) + 1) : ''
+  const user = textOf(json)
+  // The empty text means no user.
+  if (json !== '""' && !isUserName(user)) {
+    return wrong(line, 'user: expected text of at most 128 bytes of UTF-8 without control characters')
+  }
+  line.userStart = line.userScratchStart
+  line.userEnd = line.userStart + Buffer.from(user).copy(line.bytes, line.userStart)
+  return true
+}
+
+function takeBytes(line: LogLine): boolean {
+  if (kinds[BYTES_SENT] !== NONE) {
+    line.bytesSent = numberOf(line.view, BYTES_SENT)
+    if (line.bytesSent < 0) return wrong(line, 'bytes_sent: expected a whole number from 0 to 999999999999999')
+  }
+  if (kinds[BYTES_RECEIVED] !== NONE) {
+    line.bytesReceived = numberOf(line.view, BYTES_RECEIVED)
+    if (line.bytesReceived < 0) return wrong(line, 'bytes_received: expected a whole number from 0 to 999999999999999')
   }
   return true
 }

@@ -21,6 +21,7 @@ import { AddressKind, addressKind } from './ip-address.ts'
 import { type LogLine, Verdict } from './log-line.ts'
 import { TimeFound } from './log-time.ts'
 import { hasRecordWord } from './record-words.ts'
+import { takeUser } from './user-name.ts'
 
 export const NO_COLUMN = -1
 /** This many columns of a role are tried, in the order of their names' ranks. */
@@ -53,6 +54,9 @@ export class CsvTable {
   readonly #times = new Int16Array(CHOICES).fill(NO_COLUMN)
   readonly #clients = new Int16Array(CHOICES).fill(NO_COLUMN)
   readonly #hosts = new Int16Array(CHOICES).fill(NO_COLUMN)
+  readonly #users = new Int16Array(CHOICES).fill(NO_COLUMN)
+  #sent = NO_COLUMN
+  #received = NO_COLUMN
   #action = NO_COLUMN
   /** The column of the date, if the time of day has another column. */
   #date = NO_COLUMN
@@ -84,6 +88,14 @@ export class CsvTable {
       if (this.#action === NO_COLUMN) this.#action = column
       return
     }
+    if (kind === FieldKind.sent) {
+      if (this.#sent === NO_COLUMN) this.#sent = column
+      return
+    }
+    if (kind === FieldKind.received) {
+      if (this.#received === NO_COLUMN) this.#received = column
+      return
+    }
     const choices = this.#choicesOf(kind)
     const free = choices.indexOf(NO_COLUMN)
     if (free === NO_COLUMN) return
@@ -100,6 +112,8 @@ export class CsvTable {
         return this.#clients
       case FieldKind.kind:
         return this.#kinds
+      case FieldKind.user:
+        return this.#users
       default:
         return this.#hosts
     }
@@ -171,6 +185,19 @@ export class CsvTable {
       if (column < cells.count && line.takeClient(cells.start(column), cells.end(column))) return true
     }
     return false
+  }
+
+  /** The client's user and byte counts of the row in these cells. */
+  takeUserAndBytes(line: LogLine, cells: CsvFields): void {
+    for (let choice = 0; choice < CHOICES; choice++) {
+      const column = this.#users[choice] ?? NO_COLUMN
+      if (column === NO_COLUMN) break
+      // A cell whose quotes are never closed may be incomplete.
+      if (column >= cells.count || (cells.unclosed && column === cells.count - 1)) continue
+      if (takeUser(line, cells.start(column), cells.end(column))) break
+    }
+    if (this.#sent !== NO_COLUMN) line.takeSent(cells.start(this.#sent), cells.end(this.#sent))
+    if (this.#received !== NO_COLUMN) line.takeReceived(cells.start(this.#received), cells.end(this.#received))
   }
 
   #takeTime(line: LogLine, cells: CsvFields): TimeFound {
@@ -266,6 +293,9 @@ export function tableOfHeader(view: DataView, cells: CsvFields, delimiter: numbe
   addByRank(table, view, cells, FieldKind.own, kinds)
   addByRank(table, view, cells, FieldKind.action, kinds)
   addByRank(table, view, cells, FieldKind.kind, kinds)
+  addByRank(table, view, cells, FieldKind.user, kinds)
+  addByRank(table, view, cells, FieldKind.sent, kinds)
+  addByRank(table, view, cells, FieldKind.received, kinds)
   return table
 }
 
@@ -296,10 +326,11 @@ function hostColumnOf(id: number, kind: FieldKind, kinds: number): HostColumn {
   if (hasAny(kinds, FieldKind.system)) return HostColumn.uncertain
   const isOfConnection = hasAny(kinds, FieldKind.target, FieldKind.action)
   if (id === DOMAIN_FIELD) {
-    return isOfConnection || !hasAny(kinds, FieldKind.account) ? HostColumn.own : HostColumn.uncertain
+    const hasAccount = hasAny(kinds, FieldKind.account, FieldKind.user)
+    return isOfConnection || !hasAccount ? HostColumn.own : HostColumn.uncertain
   }
   // `hostname`, `fqdn` and `site` name the client itself or the device.
   if (id !== HOST_FIELD && id !== WEBSITE_FIELD && id !== NAME_FIELD) return HostColumn.uncertain
-  if (hasAny(kinds, FieldKind.account, FieldKind.logger)) return HostColumn.uncertain
+  if (hasAny(kinds, FieldKind.account, FieldKind.user, FieldKind.logger)) return HostColumn.uncertain
   return id === NAME_FIELD ? HostColumn.ownOrFile : HostColumn.own
 }

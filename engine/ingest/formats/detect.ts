@@ -43,6 +43,11 @@ export class FormatDetector {
     this.format = NO_FORMAT
     return Verdict.unknown
   }
+
+  /** Takes the user and the byte counts of the event that was read last. */
+  takeUserAndBytes(line: LogLine): void {
+    FORMATS[this.format]?.takeUserAndBytes?.(line)
+  }
 }
 
 /** The offset after a UTF-8 byte order mark and blanks, where cues are searched. */

@@ -18,6 +18,7 @@ import { takeRequest } from './generic-request.ts'
 import { type LogLine, Verdict } from './log-line.ts'
 import { TimeFound } from './log-time.ts'
 import { hasRecordWord } from './record-words.ts'
+import { takeUser } from './user-name.ts'
 
 /*
  * The common part of CEF and LEEF: the attributes of a security event under names from ArcSight's
@@ -26,6 +27,8 @@ import { hasRecordWord } from './record-words.ts'
 const CONTROL = FieldKind.control * FIELD_RANKS
 const ZONE = CONTROL
 const TIME_FORMAT = CONTROL + 1
+const BYTES_IN = CONTROL + 2
+const BYTES_OUT = CONTROL + 3
 const CUSTOM = CONTROL + 8
 const CUSTOM_LABEL = CONTROL + 16
 const CUSTOM_COUNT = 6
@@ -38,6 +41,7 @@ const MESSAGE = SYNONYMS['msg'] ?? NO_FIELD
 const CATEGORY = SYNONYMS['cat'] ?? NO_FIELD
 const SUBTYPE = SYNONYMS['subtype'] ?? NO_FIELD
 const TYPE = SYNONYMS['type'] ?? NO_FIELD
+const TARGET_USER = SYNONYMS['duser'] ?? NO_FIELD
 
 /** In these dictionaries, a machine's own name is no target, and `domain` is the user's. */
 const NAMES = Object.fromEntries(
@@ -45,7 +49,7 @@ const NAMES = Object.fromEntries(
 )
 const FIELDS = new NameTable({
   ...NAMES,
-  ...idsOf(FieldKind.control, 'dtz/tz/ftntfgttz/timezone devtimeformat'),
+  ...idsOf(FieldKind.control, 'dtz/tz/ftntfgttz/timezone devtimeformat in out'),
   ...customNames(),
   ftntfgteventtime: FieldKind.time * FIELD_RANKS,
   fortinetfortigateeventtime: FieldKind.time * FIELD_RANKS,
@@ -60,6 +64,9 @@ const FIELDS = new NameTable({
   fortinetfortigateqname: HOST,
   panosurldomain: HOST,
   question: HOST,
+  // WatchGuard's LEEF.
+  sentbytes: FieldKind.sent * FIELD_RANKS + LAST,
+  rcvdbytes: FieldKind.received * FIELD_RANKS + LAST,
   destinationdnsdomain: HOST + LAST - 1,
   // Usually an address. Some senders write the requested name.
   dst: HOST + LAST,
@@ -131,6 +138,25 @@ function takeEventHost(line: LogLine, header: EventHeader): Verdict {
   if (hasRecordWord(view, header.vendorStart, isProduct ? header.idStart : header.extension)) return Verdict.noDomain
   if (isProduct) return fields.takeHost(line)
   return takeRequest(line, fields, true)
+}
+
+/**
+ * Takes the user and the byte counts of the event with this header that was read last.
+ *
+ * CEF's dictionary gives `in` the direction from the source to the destination. These vendors
+ * document the opposite, the view of the client; FortiOS also writes the client's user as `duser`.
+ * https://docs.fortinet.com/document/fortigate/6.2.5/fortios-log-message-reference/949981/traffic-log-support-for-cef
+ */
+export function takeUserAndBytes(line: LogLine, { vendorStart, vendorEnd }: EventHeader): void {
+  const { view } = line
+  fields.takeUserAndBytes(line)
+  const isFortinet = textAtIgnoreCase(view, vendorStart, vendorEnd, 'fortinet')
+  if (isFortinet && line.userStart === line.userEnd && fields.has(TARGET_USER)) {
+    takeUser(line, fields.start(TARGET_USER), fields.end(TARGET_USER))
+  }
+  if (!isFortinet && !textAtIgnoreCase(view, vendorStart, vendorEnd, 'zscaler')) return
+  line.takeSent(fields.start(BYTES_OUT), fields.end(BYTES_OUT))
+  line.takeReceived(fields.start(BYTES_IN), fields.end(BYTES_IN))
 }
 
 /**

@@ -13,13 +13,16 @@ import { isDigit, isLetter } from './bytes.ts'
  *   own       a name that devices give to themselves or the client (`hostname`), or a user's domain
  *   action    whether the request was allowed
  *   target    the other end of a connection, or the method of a request
- *   account   the user
+ *   account   a user who may not be the client's: an address of mail, the other end of a connection
  *   kind      text that says which kind of record the message is
  *   foreign   only in records that are no client's request: mail, sign-ins, audits, leases,
  *             processes, a web server's own requests
  *   system    only in the event log of an operating system, whose `Domain` is the machine's
  *   logger    written by a program or forwarder about itself
  *   control   depends on the format
+ *   user      the client's user
+ *   sent      bytes that the client sent, by a name with no other meaning (`cs-bytes`)
+ *   received  bytes that the client received
  */
 export const FieldKind = {
   time: 0,
@@ -36,11 +39,14 @@ export const FieldKind = {
   system: 11,
   logger: 12,
   control: 13,
+  user: 14,
+  sent: 15,
+  received: 16,
 } as const
 export type FieldKind = (typeof FieldKind)[keyof typeof FieldKind]
 
 export const FIELD_RANKS = 32
-export const FIELD_KINDS = 14
+export const FIELD_KINDS = 17
 export const NO_FIELD = -1
 
 /*
@@ -63,7 +69,17 @@ const ACTIONS =
 const TARGETS =
   'dst dstip destip destinationip/destinationaddress dest serverip sip daddr dport/dpt dstport destport destinationport requestmethod method/httpmethod/csmethod'
 const ACCOUNTS =
-  'user username/userid/useridentity/useremail srcuser/sourceuser/sourceusername suser/duser dstuser/destinationuser/targetuser usrname/identity/userprincipalname/upn login/account/accountname csusername principal/actor email/mail'
+  'userid/useremail duser dstuser/destinationuser/targetuser identity account/accountname principal/actor email/mail'
+const USERS =
+  'srcuser/sourceuser/sourceusername/suser/clientuser/clientusername csusername/xcsusername user username login usrname useridentity userprincipalname/upn'
+/*
+ * Names such as `bytes_sent`, `sent` or `in` are not here: the sender is the client for a firewall
+ * and the server for a proxy (nginx), and CEF's dictionary and its users disagree.
+ */
+const SENT =
+  'csbytes sentbyte reqsize/requestsize clientbytes srcbytes/sourcebytes httprequestbytes uploadbytes/bytesuploaded bytestoserver/flowbytestoserver'
+const RECEIVED =
+  'scbytes rcvdbyte respsize/responsesize serverbytes dstbytes/destinationbytes httpresponsebytes downloadbytes/bytesdownloaded bytestoclient/flowbytestoclient'
 const KINDS =
   'type logtype/logcategory subtype eventtype eventname event/eventclass/eventclassid eventcategory/categoryname category cat class/classname sourcetype servicetype service/servicename program/programname/appname/application process/daemon/ident protocol/proto app/applicationprotocol facility dataset/eventdataset module/eventmodule logname/logger msg/message description/desc reason details/detail/summary/title product/deviceproduct tag/tags activity/activitytype outcome'
 const FOREIGN = [
@@ -100,6 +116,9 @@ export const SYNONYMS: Readonly<Record<string, number>> = {
   ...idsOf(FieldKind.action, ACTIONS),
   ...idsOf(FieldKind.target, TARGETS),
   ...idsOf(FieldKind.account, ACCOUNTS),
+  ...idsOf(FieldKind.user, USERS),
+  ...idsOf(FieldKind.sent, SENT),
+  ...idsOf(FieldKind.received, RECEIVED),
   ...idsOf(FieldKind.kind, KINDS),
   ...idsOf(FieldKind.foreign, FOREIGN),
   ...idsOf(FieldKind.system, SYSTEMS),

@@ -19,12 +19,19 @@ const Field = {
   'cs-uri': 6,
   'sc-filter-result': 7,
   's-action': 8,
+  'cs-username': 9,
+  'cs-userdn': 10,
+  'cs-bytes': 11,
+  'sc-bytes': 12,
 } as const
-const FIELDS_END = 9
+const FIELDS_END = 13
 const TABLE = new KeyTable({ ...Field, 'x-timestamp-unix': Field['x-timestamp'], timestamp: Field['x-timestamp'] })
 
 const NAMES = [Field['cs-host']]
 const URLS = [Field['cs-uri']]
+const USERS = [Field['cs-username'], Field['cs-userdn']]
+const SENT = [Field['cs-bytes']]
+const RECEIVED = [Field['sc-bytes']]
 
 const fields = new PairFields(TABLE, FIELDS_END)
 
@@ -36,6 +43,10 @@ export function readBlueCoat(line: LogLine, start: number, end: number, separato
   line.takeClient(fields.start(Field['c-ip']), fields.end(Field['c-ip']))
   line.action = action(line.view)
   return fields.takeHost(line, NAMES, URLS)
+}
+
+export function takeBlueCoatUser(line: LogLine): void {
+  fields.takeUserAndBytes(line, USERS, SENT, RECEIVED)
 }
 
 function takeTime(line: LogLine): TimeFound {

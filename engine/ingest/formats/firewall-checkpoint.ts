@@ -22,8 +22,14 @@ const Field = {
   domain_name: 6,
   tls_server_host_name: 7,
   product: 8,
+  src_user_name: 9,
+  user: 10,
+  sent_bytes: 11,
+  received_bytes: 12,
+  client_outbound_bytes: 13,
+  client_inbound_bytes: 14,
 } as const
-const FIELDS_END = 9
+const FIELDS_END = 15
 const TABLE = new KeyTable(Field)
 
 /** The keys that a message may begin with. */
@@ -38,6 +44,10 @@ const KEY_BYTES_MAX = 16
 
 const NAMES = [Field.tls_server_host_name, Field.dns_query, Field.domain_name]
 const URLS = [Field.resource]
+/** https://support.checkpoint.com/results/sk/sk144192 */
+const USERS = [Field.src_user_name, Field.user]
+const SENT = [Field.sent_bytes, Field.client_outbound_bytes]
+const RECEIVED = [Field.received_bytes, Field.client_inbound_bytes]
 
 const listFields = new PairFields(TABLE, FIELDS_END, COLON)
 const pairFields = new PairFields(TABLE, FIELDS_END, EQUALS)
@@ -85,6 +95,12 @@ function read(line: LogLine, fields: PairFields, start: number, end: number, sep
     fields.end(Field.dst),
   )
   return isFromOutside ? Verdict.skip : fields.takeHost(line, NAMES, URLS)
+}
+
+/** @param isList the message was read by readCheckPoint, not by readCheckPointPairs */
+export function takeCheckPointUser(line: LogLine, isList: boolean): void {
+  const fields = isList ? listFields : pairFields
+  fields.takeUserAndBytes(line, USERS, SENT, RECEIVED)
 }
 
 function isKeyByte(byte: number): boolean {

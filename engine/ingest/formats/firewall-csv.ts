@@ -17,6 +17,7 @@ import { KeyTable } from './key-table.ts'
 import { CUE_BYTES, type LogFormat, type LogLine, Verdict } from './log-line.ts'
 import { TimeFound } from './log-time.ts'
 import { isInbound } from './private-address.ts'
+import { takeUser } from './user-name.ts'
 
 /*
  * The syslog and the CSV exports of PAN-OS. Columns have fixed positions, and new versions append
@@ -26,7 +27,7 @@ import { isInbound } from './private-address.ts'
  * The first column has no meaning, and some relays remove it, so all columns are counted from the
  * word of the type, normally the fourth column.
  */
-export const firewallCsv: LogFormat = { id: 'firewall-csv', detect, parse }
+export const firewallCsv: LogFormat = { id: 'firewall-csv', detect, parse, takeUserAndBytes }
 
 /** The indexes of the columns when the type is the fourth column, from 0. */
 const TYPE = 3
@@ -34,6 +35,7 @@ const SUBTYPE = 4
 const GENERATED_TIME = 6
 const SOURCE = 7
 const DESTINATION = 8
+const SOURCE_USER = 12
 const ACTION = 30
 /** THREAT and URL. With subtypes other than `url`, a file name. */
 const URL = 31
@@ -111,12 +113,21 @@ function parse(line: LogLine, start: number, end: number): Verdict {
   if (isInbound(view, fields.start(source), fields.end(source), fields.start(target), fields.end(target))) {
     return Verdict.skip
   }
+  sourceUser = SOURCE_USER + shift
   const verdict = line.takeHost(fields.start(host + shift), fields.end(host + shift))
   // No byte after the name shows that the name is complete.
   if (verdict === Verdict.event && line.hostIsOpen(end)) {
     return line.reject('host: expected a complete host, but the message was truncated')
   }
   return verdict
+}
+
+/** The column of the user of the message that parse read last. */
+let sourceUser = SOURCE_USER
+
+/** Messages that name a host have no byte counts. */
+function takeUserAndBytes(line: LogLine): void {
+  takeUser(line, fields.start(sourceUser), fields.end(sourceUser))
 }
 
 /**

@@ -1,5 +1,5 @@
 import { actionOf } from './action.ts'
-import { isTextIgnoreCase } from './bytes.ts'
+import { isText, isTextIgnoreCase } from './bytes.ts'
 import { ambiguous } from './generic-request.ts'
 import { KeyTable } from './key-table.ts'
 import { type LogLine, Verdict } from './log-line.ts'
@@ -33,8 +33,15 @@ const Field = {
   direction: 17,
   srcintfrole: 18,
   dstintfrole: 19,
+  user: 20,
+  unauthuser: 21,
+  sentbyte: 22,
+  rcvdbyte: 23,
+  sentdelta: 24,
+  rcvddelta: 25,
+  logid: 26,
 } as const
-const FIELDS_END = 20
+const FIELDS_END = 27
 const TABLE = new KeyTable({ ...Field, src: Field.srcip, dst: Field.dstip })
 
 /** The kind of message, which determines the fields that name the host. */
@@ -67,6 +74,14 @@ const TRAFFIC_NAMES = [Field.hostname, Field.dstname]
 const THREAT_NAMES = [Field.hostname]
 const URLS = [Field.url]
 const NONE: readonly number[] = []
+/** unauthuser: learned from other traffic of the client, not authenticated. */
+const USERS = [Field.user, Field.unauthuser]
+const SENT = [Field.sentbyte]
+const RECEIVED = [Field.rcvdbyte]
+const SENT_DELTA = [Field.sentdelta]
+const RECEIVED_DELTA = [Field.rcvddelta]
+/** The end of logid for the state of a session that continues. */
+const INTERIM = '000020'
 
 const fields = new PairFields(TABLE, FIELDS_END)
 
@@ -82,6 +97,19 @@ export function readFortiGate(line: LogLine, start: number, end: number, separat
   if (fields.has(Field.action)) line.action = actionOf(view, fields.start(Field.action), fields.end(Field.action))
   const verdict = takeHost(line, kind)
   return verdict === Verdict.event && line.clientStart === line.clientEnd ? ambiguous(line, 'client') : verdict
+}
+
+/** Takes user and bytes of the source, if the source is the client. */
+export function takeFortiGateUser(line: LogLine): void {
+  if (line.clientStart < fields.start(Field.srcip) || line.clientEnd > fields.end(Field.srcip)) return
+  // A session of many minutes writes several messages, each with its totals. The deltas add up.
+  if (fields.has(Field.sentdelta) || fields.has(Field.rcvddelta)) {
+    fields.takeUserAndBytes(line, USERS, SENT_DELTA, RECEIVED_DELTA)
+    return
+  }
+  const end = fields.end(Field.logid)
+  const isInterim = isText(line.view, end - INTERIM.length, end, INTERIM)
+  fields.takeUserAndBytes(line, USERS, isInterim ? NONE : SENT, isInterim ? NONE : RECEIVED)
 }
 
 function takeHost(line: LogLine, kind: number): Verdict {

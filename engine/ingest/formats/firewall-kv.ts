@@ -1,11 +1,11 @@
 import { COLON, EQUALS, HYPHEN, hexDigit, isText, NOT_FOUND, QUOTE, textAtIgnoreCase } from './bytes.ts'
-import { readBlueCoat } from './firewall-bluecoat.ts'
-import { isCheckPoint, readCheckPoint, readCheckPointPairs } from './firewall-checkpoint.ts'
-import { readFortiGate } from './firewall-fortigate.ts'
+import { readBlueCoat, takeBlueCoatUser } from './firewall-bluecoat.ts'
+import { isCheckPoint, readCheckPoint, readCheckPointPairs, takeCheckPointUser } from './firewall-checkpoint.ts'
+import { readFortiGate, takeFortiGateUser } from './firewall-fortigate.ts'
 import { isMeraki, readMeraki } from './firewall-meraki.ts'
-import { readSonicWall } from './firewall-sonicwall.ts'
-import { readSophos, readSophosUtm } from './firewall-sophos.ts'
-import { readWatchGuard } from './firewall-watchguard.ts'
+import { readSonicWall, takeSonicWallUser } from './firewall-sonicwall.ts'
+import { readSophos, readSophosUtm, takeSophosUser } from './firewall-sophos.ts'
+import { readWatchGuard, takeWatchGuardUser } from './firewall-watchguard.ts'
 import { KeyTable } from './key-table.ts'
 import { PairScanner } from './key-value.ts'
 import { CUE_BYTES, type LogFormat, type LogLine, Mark, Verdict } from './log-line.ts'
@@ -15,7 +15,7 @@ import { CUE_BYTES, type LogFormat, type LogLine, Mark, Verdict } from './log-li
  * identifies the vendor, because many vendors share some keys (`date=`, `src=`) and others belong
  * to one vendor (`logid=`, `log_component=`, `msg_id=`).
  */
-export const firewallKv: LogFormat = { id: 'firewall-kv', detect, parse }
+export const firewallKv: LogFormat = { id: 'firewall-kv', detect, parse, takeUserAndBytes }
 
 const Vendor = {
   none: 0,
@@ -112,6 +112,27 @@ function parse(line: LogLine, start: number, end: number): Verdict {
       return readBlueCoat(line, start, end, cues.separator)
     default:
       return Verdict.unknown
+  }
+}
+
+/** Of the message that parse read last. Meraki names no user. */
+function takeUserAndBytes(line: LogLine): void {
+  switch (vendor) {
+    case Vendor.fortiGate:
+      return takeFortiGateUser(line)
+    case Vendor.sonicWall:
+      return takeSonicWallUser(line)
+    case Vendor.sophos:
+    case Vendor.sophosUtm:
+      return takeSophosUser(line)
+    case Vendor.watchGuard:
+      return takeWatchGuardUser(line)
+    case Vendor.checkPoint:
+    case Vendor.checkPointPairs:
+      return takeCheckPointUser(line, vendor === Vendor.checkPoint)
+    case Vendor.blueCoat:
+      return takeBlueCoatUser(line)
+    default:
   }
 }
 

@@ -12,9 +12,22 @@ import { isInbound } from './private-address.ts'
  * `dst` are `address:port:interface:name` with optional parts. That name comes from a reverse
  * lookup, so only `dstname` names the requested host. (SonicOS Log Events Reference Guide)
  */
-const Field = { time: 0, m: 1, src: 2, dst: 3, srcv6: 4, dstv6: 5, dstname: 6, fw_action: 7, action: 8 } as const
-const FIELDS_END = 9
-const TABLE = new KeyTable(Field)
+const Field = {
+  time: 0,
+  m: 1,
+  src: 2,
+  dst: 3,
+  srcv6: 4,
+  dstv6: 5,
+  dstname: 6,
+  fw_action: 7,
+  action: 8,
+  user: 9,
+  sent: 10,
+  rcvd: 11,
+} as const
+const FIELDS_END = 12
+const TABLE = new KeyTable({ ...Field, usr: Field.user })
 
 /** Message numbers that imply an action. */
 const WEB_SITE_HIT = '97'
@@ -23,6 +36,10 @@ const WEB_SITE_ALLOWED = '16'
 
 const NAMES = [Field.dstname]
 const NONE: readonly number[] = []
+const USERS = [Field.user]
+/** Of the connection: from the client to the server, and back. */
+const SENT = [Field.sent]
+const RECEIVED = [Field.rcvd]
 
 const fields = new PairFields(TABLE, FIELDS_END)
 
@@ -44,6 +61,10 @@ export function readSonicWall(line: LogLine, start: number, end: number, separat
   if (!hasName) return Verdict.noDomain
   if (isInbound(view, fields.start(Field.src), sourceEnd, fields.start(Field.dst), targetEnd)) return Verdict.skip
   return fields.takeHost(line, NAMES, NONE)
+}
+
+export function takeSonicWallUser(line: LogLine): void {
+  fields.takeUserAndBytes(line, USERS, SENT, RECEIVED)
 }
 
 function action(view: DataView): Action {

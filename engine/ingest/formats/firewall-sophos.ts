@@ -25,9 +25,19 @@ const Field = {
   sys: 11,
   sub: 12,
   action: 13,
+  user: 14,
+  sent_bytes: 15,
+  recv_bytes: 16,
 } as const
-const FIELDS_END = 14
-const TABLE = new KeyTable({ ...Field, srcip: Field.src_ip, dstip: Field.dst_ip })
+const FIELDS_END = 17
+const TABLE = new KeyTable({
+  ...Field,
+  srcip: Field.src_ip,
+  dstip: Field.dst_ip,
+  user_name: Field.user,
+  bytes_sent: Field.sent_bytes,
+  bytes_received: Field.recv_bytes,
+})
 
 /**
  * The kind of a `log_type`: clients' requests, traffic without a host or with a file name, or
@@ -52,6 +62,10 @@ const NAMES = [Field.domain]
 const SERVER_NAMES = [Field.sni]
 const URLS = [Field.url]
 const NONE: readonly number[] = []
+const USERS = [Field.user]
+/** UTM 9 has only `size`, whose direction is not documented. */
+const SENT = [Field.sent_bytes]
+const RECEIVED = [Field.recv_bytes]
 
 const IMPOSSIBLE_TIME = 'time: expected a valid date and time'
 
@@ -83,6 +97,10 @@ export function readSophosUtm(line: LogLine, start: number, end: number, separat
     isTextIgnoreCase(view, fields.start(Field.sub), fields.end(Field.sub), 'http')
   if (!isWeb) return Verdict.noDomain
   return takeRequest(line)
+}
+
+export function takeSophosUser(line: LogLine): void {
+  fields.takeUserAndBytes(line, USERS, SENT, RECEIVED)
 }
 
 function takeRequest(line: LogLine): Verdict {

@@ -26,8 +26,18 @@ import { PairFields } from './pair-fields.ts'
  * addresses.
  * https://www.watchguard.com/help/docs/help-center/en-US/Content/en-US/Fireware/logging/read_log-msg.html
  */
-const Field = { msg_id: 0, dstname: 1, host: 2, sni: 3, question: 4, cn: 5 } as const
-const FIELDS_END = 6
+const Field = {
+  msg_id: 0,
+  dstname: 1,
+  host: 2,
+  sni: 3,
+  question: 4,
+  cn: 5,
+  src_user: 6,
+  sent_bytes: 7,
+  rcvd_bytes: 8,
+} as const
+const FIELDS_END = 9
 const TABLE = new KeyTable(Field)
 
 /**
@@ -38,6 +48,9 @@ const PROXY_KINDS = ['1aff', '2cff', '1dff'] as const
 
 const NAMES = [Field.dstname, Field.host, Field.sni, Field.question, Field.cn]
 const NONE: readonly number[] = []
+const USERS = [Field.src_user]
+const SENT = [Field.sent_bytes]
+const RECEIVED = [Field.rcvd_bytes]
 
 const fields = new PairFields(TABLE, FIELDS_END)
 
@@ -56,6 +69,10 @@ export function readWatchGuard(line: LogLine, start: number, end: number, separa
     }
   }
   return Verdict.noDomain
+}
+
+export function takeWatchGuardUser(line: LogLine): void {
+  fields.takeUserAndBytes(line, USERS, SENT, RECEIVED)
 }
 
 /** The device's time in parentheses. */

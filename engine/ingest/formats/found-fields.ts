@@ -20,6 +20,7 @@ import { DATE_FIELD, FIELD_KINDS, FIELD_RANKS, FieldKind, TIME_FIELD } from './f
 import { endBeforePort } from './ip-address.ts'
 import { type LogLine, Verdict } from './log-line.ts'
 import { TimeFound } from './log-time.ts'
+import { takeUser, UserForm } from './user-name.ts'
 
 const QUESTION = 0x3f
 const PLUS = 0x2b
@@ -131,6 +132,19 @@ export class FoundFields {
     for (let id = this.first(FieldKind.action); id !== NOT_FOUND; id = this.next(id)) {
       line.action = actionOf(line.view, this.start(id), this.end(id))
       if (line.action !== Action.unknown) return
+    }
+  }
+
+  /** The client's user and byte counts. Of each role, the first field that has a value. */
+  takeUserAndBytes(line: LogLine, form: UserForm = UserForm.text): void {
+    for (let id = this.first(FieldKind.user); id !== NOT_FOUND; id = this.next(id)) {
+      if (takeUser(line, this.start(id), this.end(id), form)) break
+    }
+    for (let id = this.first(FieldKind.sent); id !== NOT_FOUND; id = this.next(id)) {
+      if (line.takeSent(this.start(id), this.end(id))) break
+    }
+    for (let id = this.first(FieldKind.received); id !== NOT_FOUND; id = this.next(id)) {
+      if (line.takeReceived(this.start(id), this.end(id))) break
     }
   }
 

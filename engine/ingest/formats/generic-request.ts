@@ -79,7 +79,7 @@ function takeOwnName(line: LogLine, fields: FoundFields, isClient: boolean): Ver
  */
 function isRequestedDomain(line: LogLine, fields: FoundFields): boolean {
   if (hasPath(line.view, fields)) return false
-  if (!fields.hasKind(FieldKind.account)) return true
+  if (!fields.hasKind(FieldKind.account) && !fields.hasKind(FieldKind.user)) return true
   return fields.hasKind(FieldKind.target) || line.action !== Action.unknown
 }
 

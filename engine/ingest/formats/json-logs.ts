@@ -16,6 +16,7 @@ import { takeRequest } from './generic-request.ts'
 import { JSON_DEPTH_MAX, JsonKind, JsonScanner } from './json.ts'
 import { type LogFormat, type LogLine, Verdict } from './log-line.ts'
 import { TimeFound } from './log-time.ts'
+import { dropUserIf, UserForm } from './user-name.ts'
 
 /*
  * One JSON object per message, from Zscaler NSS, Netskope, Palo Alto Networks Strata Logging,
@@ -25,7 +26,7 @@ import { TimeFound } from './log-time.ts'
  * envelope do not belong to the message:
  * https://docs.splunk.com/Documentation/Splunk/latest/Data/FormateventsforHTTPEventCollector
  */
-export const jsonLogs: LogFormat = { id: 'json-logs', detect, parse }
+export const jsonLogs: LogFormat = { id: 'json-logs', detect, parse, takeUserAndBytes }
 
 const CONTROL = FieldKind.control * FIELD_RANKS
 const DEVICE = CONTROL
@@ -35,7 +36,8 @@ const ZONE = CONTROL + 3
 const DNS_TYPE = CONTROL + 4
 const FLOW_ID = CONTROL + 5
 const DIRECTION = CONTROL + 6
-const WORDS = 'logid/devid b64url/burl/eb64url resultisfiltered tz/timezone/dtz dnstype flowid direction'
+const LOCATION = CONTROL + 7
+const WORDS = 'logid/devid b64url/burl/eb64url resultisfiltered tz/timezone/dtz dnstype flowid direction location'
 const { name: _mayBeAFile, ...NAMES } = SYNONYMS
 const FIELDS = new NameTable({ ...NAMES, ...idsOf(FieldKind.control, WORDS) })
 const SOURCE_TYPE = SYNONYMS['sourcetype'] ?? NO_FIELD
@@ -146,6 +148,12 @@ function judge(line: LogLine): Verdict {
   const hasClient = fields.takeClient(line)
   const found = takeHost(line)
   return found === Verdict.event && !hasClient && !mayHideClient(view) ? Verdict.noDomain : found
+}
+
+function takeUserAndBytes(line: LogLine): void {
+  fields.takeUserAndBytes(line, UserForm.json)
+  // Zscaler's login is the location of a client without a user.
+  dropUserIf(line, fields.start(LOCATION), fields.end(LOCATION))
 }
 
 function takeHost(line: LogLine): Verdict {

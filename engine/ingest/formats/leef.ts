@@ -1,5 +1,5 @@
 import { EQUALS, HASH, hexDigit, NOT_FOUND, PIPE, TAB, textAt } from './bytes.ts'
-import { readExtension } from './event-attributes.ts'
+import { readExtension, takeUserAndBytes } from './event-attributes.ts'
 import { EventHeader } from './event-header.ts'
 import { isKey, isPayloadByte, Separator } from './extension-scanner.ts'
 import { CUE_BYTES, type LogFormat, type LogLine, Mark, Verdict } from './log-line.ts'
@@ -14,7 +14,12 @@ import { CUE_BYTES, type LogFormat, type LogLine, Mark, Verdict } from './log-li
  * senders omit the delimiter. Relays write a TAB as `#011`, `\t` or a blank, and some senders of
  * 1.0 write a bar. A relay that parses `LEEF:` as a tag leaves `1.0|Vendor|...`.
  */
-export const leef: LogFormat = { id: 'leef', detect, parse }
+export const leef: LogFormat = {
+  id: 'leef',
+  detect,
+  parse,
+  takeUserAndBytes: (line) => takeUserAndBytes(line, header),
+}
 
 /** Version, vendor, product, version, event id. */
 const HEADER_PARTS = 5

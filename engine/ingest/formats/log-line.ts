@@ -1,7 +1,17 @@
 import { LABEL_BYTE, NAME_CHARS_MAX } from '../../../registry/domain-name.ts'
-import { METHODS } from '../../event/event.ts'
+import { METHODS, USER_BYTES_MAX } from '../../event/event.ts'
 import { Action } from './action.ts'
-import { CLOSE_BRACKET, DOT, isDigit, OPEN_BRACKET, PERCENT, SPACE, skipBlanks, trimEnd } from './bytes.ts'
+import {
+  CLOSE_BRACKET,
+  DOT,
+  isDigit,
+  OPEN_BRACKET,
+  PERCENT,
+  SPACE,
+  skipBlanks,
+  trimEnd,
+  wholeNumberAt,
+} from './bytes.ts'
 import { SourceDayOrder } from './day-order.ts'
 import { HostFinder, HostKind } from './host.ts'
 import { AddressKind, addressKind } from './ip-address.ts'
@@ -24,8 +34,10 @@ export type Verdict = (typeof Verdict)[keyof typeof Verdict]
 export const Mark = { pipe: 1, hash: 2, bracket: 4, quote: 8, equals: 16 } as const
 export const ANY_MARKS = -1
 
-/** Scratch space after the messages' bytes for a name in another encoding. */
-export const SCRATCH_BYTES = NAME_CHARS_MAX + 3
+/** For a name in another encoding, or the parts of a time. */
+const HOST_SCRATCH_BYTES = NAME_CHARS_MAX + 3
+/** Scratch space after the messages' bytes. The rest is for a user's name and one character. */
+export const SCRATCH_BYTES = HOST_SCRATCH_BYTES + USER_BYTES_MAX + 4
 /** No date, time of day or zone is longer. */
 const TIME_PART_BYTES_MAX = 64
 
@@ -43,6 +55,8 @@ export class LogLine {
   readonly view: DataView
   /** Names with another encoding in the message (Windows DNS) are written from this offset. */
   readonly scratchStart: number
+  /** User names without their escapes (user-name.ts) are written from this offset. */
+  readonly userScratchStart: number
   /**
    * When the message was received, or its file was last written: milliseconds since 1970 in UTC.
    */
@@ -64,6 +78,13 @@ export class LogLine {
   /** A field with a time was present but unreadable, so the message has no time. */
   timeIsUnread = false
   action: Action = Action.unknown
+  /** Equal if no user is known. userForm: one of UserForm (user-name.ts). */
+  userStart = 0
+  userEnd = 0
+  userForm = 0
+  /** Bytes that the client sent and received. 0 if unknown. */
+  bytesSent = 0
+  bytesReceived = 0
   /** Only in a collector's own events: the offset of the 32 hex digits of the event id, or -1. */
   eventIdStart = NO_EVENT_ID
   /** Index in METHODS. */
@@ -92,6 +113,7 @@ export class LogLine {
     this.bytes = bytes
     this.view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
     this.scratchStart = bytes.byteLength - SCRATCH_BYTES
+    this.userScratchStart = this.scratchStart + HOST_SCRATCH_BYTES
     this.#host = new HostFinder(bytes, this.scratchStart)
   }
 
@@ -105,6 +127,10 @@ export class LogLine {
     this.timeIsLocal = false
     this.timeIsUnread = false
     this.action = Action.unknown
+    this.userStart = 0
+    this.userEnd = 0
+    this.bytesSent = 0
+    this.bytesReceived = 0
     this.eventIdStart = NO_EVENT_ID
     this.method = METHOD_LOG
     this.count = 1
@@ -236,6 +262,23 @@ export class LogLine {
     return this.takeTime(scratchStart, at)
   }
 
+  /**
+   * Takes the number of bytes that the client sent. Returns false and keeps the previous number if
+   * the field has no whole number. The maximum of 15 digits is that of an event.
+   */
+  takeSent(start: number, end: number): boolean {
+    const count = wholeNumberAt(this.view, start, end)
+    if (count >= 0) this.bytesSent = count
+    return count >= 0
+  }
+
+  /** Same, for the bytes that the client received. */
+  takeReceived(start: number, end: number): boolean {
+    const count = wholeNumberAt(this.view, start, end)
+    if (count >= 0) this.bytesReceived = count
+    return count >= 0
+  }
+
   /** The offset after the last time. */
   get timeEnd(): number {
     return this.#time.end
@@ -283,6 +326,12 @@ export interface LogFormat {
   readonly detect: (line: LogLine, start: number, end: number) => boolean
   /** Reads the message. If it returns unknown, the next format is tried. */
   readonly parse: (line: LogLine, start: number, end: number) => Verdict
+  /**
+   * Takes the user and the byte counts of the event that parse read last, from the offsets in
+   * the format's state. Separate, because few messages name a platform. Not in formats that
+   * have neither, or that take both while they parse.
+   */
+  readonly takeUserAndBytes?: (line: LogLine) => void
   readonly fallback?: boolean
 }
 

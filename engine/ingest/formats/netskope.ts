@@ -4,17 +4,22 @@ import { takeHostOf } from './found-fields.ts'
 import { AddressKind, addressKind } from './ip-address.ts'
 import { type LogFormat, type LogLine, Verdict } from './log-line.ts'
 import { TimeFound } from './log-time.ts'
+import { takeUser } from './user-name.ts'
 
 /*
  * Netskope's web transactions (https://docs.netskope.com/en/transaction-event-fields) that lost
  * their `#Fields:` line in transit, in the default order: 0 date, 1 time, 2 time-taken, 3 cs-bytes,
- * 4 sc-bytes, 5 bytes, 6 c-ip, 7 s-ip, ... 16 cs-dns, 17 cs-host, 18 cs-uri, ... 41 x-cs-timestamp,
- * 43 x-cs-userip. Separated by commas, blanks or TABs, strings quoted. Times are in UTC.
+ * 4 sc-bytes, 5 bytes, 6 c-ip, 7 s-ip, 8 cs-username, ... 16 cs-dns, 17 cs-host, 18 cs-uri, ... 41
+ * x-cs-timestamp, 43 x-cs-userip. Separated by commas, blanks or TABs, strings quoted. Times are in
+ * UTC.
  */
-export const netskope: LogFormat = { id: 'netskope', detect, parse }
+export const netskope: LogFormat = { id: 'netskope', detect, parse, takeUserAndBytes }
 
 const FIRST_NUMBER = 2
+const BYTES_FROM_CLIENT = 3
+const BYTES_TO_CLIENT = 4
 const CLIENT = 6
+const USER_NAME = 8
 const DNS = 16
 const HOST = 17
 const URI = 18
@@ -59,6 +64,12 @@ function parse(line: LogLine, start: number, end: number): Verdict {
   if (host !== Verdict.noDomain || !isText(view, columns.start(HOST), columns.end(HOST), '-')) return host
   const dns = takeHostOf(line, columns.start(DNS), columns.end(DNS))
   return dns === Verdict.noDomain && count > URI ? takeHostOf(line, columns.start(URI), columns.end(URI)) : dns
+}
+
+function takeUserAndBytes(line: LogLine): void {
+  takeUser(line, columns.start(USER_NAME), columns.end(USER_NAME))
+  line.takeSent(columns.start(BYTES_FROM_CLIENT), columns.end(BYTES_FROM_CLIENT))
+  line.takeReceived(columns.start(BYTES_TO_CLIENT), columns.end(BYTES_TO_CLIENT))
 }
 
 function takeEpoch(line: LogLine, start: number, end: number): void {

@@ -3,6 +3,7 @@ import { hasScheme } from './host.ts'
 import type { KeyTable } from './key-table.ts'
 import { PairScanner } from './key-value.ts'
 import { type LogLine, Verdict } from './log-line.ts'
+import { takeUser } from './user-name.ts'
 
 /**
  * The values of the keys that a vendor's format needs, as offsets. One instance per format, reused
@@ -79,6 +80,29 @@ export class PairFields {
       if (line.takeHost(this.start(id), this.end(id)) === Verdict.event) return this.#whole(line)
     }
     return isReverse ? Verdict.skip : Verdict.noDomain
+  }
+
+  /** The client's user and byte counts. Of each, the first of these fields that has a value. */
+  takeUserAndBytes(
+    line: LogLine,
+    users: readonly number[],
+    sent: readonly number[],
+    received: readonly number[],
+  ): void {
+    for (let index = 0; index < users.length; index++) {
+      const id = users[index] ?? 0
+      // A name in unclosed quotes may be incomplete.
+      if (!this.has(id) || this.end(id) === this.#truncatedEnd) continue
+      if (takeUser(line, this.start(id), this.end(id))) break
+    }
+    for (let index = 0; index < sent.length; index++) {
+      const id = sent[index] ?? 0
+      if (this.has(id) && line.takeSent(this.start(id), this.end(id))) break
+    }
+    for (let index = 0; index < received.length; index++) {
+      const id = received[index] ?? 0
+      if (this.has(id) && line.takeReceived(this.start(id), this.end(id))) break
+    }
   }
 
   /** Whether the last value's quotes are never closed, so that the message was truncated. */

@@ -13,6 +13,7 @@ import {
   lastIndexOfByte,
   NOT_FOUND,
   OPEN_BRACKET,
+  OPEN_PARENTHESIS,
   PIPE,
   QUOTE,
   SLASH,
@@ -23,6 +24,7 @@ import {
 import { CUE_BYTES, type LogFormat, type LogLine, Mark, Verdict } from './log-line.ts'
 import { TimeFound } from './log-time.ts'
 import { takeTarget } from './request-target.ts'
+import { takeUser, UserForm } from './user-name.ts'
 
 /*
  * The common and combined log formats of web servers, which proxies also write:
@@ -35,7 +37,7 @@ import { takeTarget } from './request-target.ts'
  * host. Skyhigh's log begins with the time, followed by `"user" client status "METHOD target"`.
  * https://httpd.apache.org/docs/2.4/logs.html, https://wiki.squid-cache.org/Features/LogFormat
  */
-export const proxyCommon: LogFormat = { id: 'proxy-common', detect, parse }
+export const proxyCommon: LogFormat = { id: 'proxy-common', detect, parse, takeUserAndBytes }
 
 /** A user has fewer words, and so do the columns between the time and a request. */
 const COLUMNS_BEFORE_REQUEST_MAX = 4
@@ -61,11 +63,16 @@ function parse(line: LogLine, start: number, end: number): Verdict {
   takeHead(line, start, bracket)
   let at = skipBlanks(view, close + 1, end)
   let quoteEnd = NOT_FOUND
+  quotedUserEnd = 0
   for (let column = 0; column < COLUMNS_BEFORE_REQUEST_MAX && at < end; column++) {
     if (view.getUint8(at) === QUOTE) {
       quoteEnd = closingQuote(view, at + 1, end)
       // A quoted user precedes the request only in logs that begin with the time.
       if (bracket > start || methodEnd(view, at + 1, quoteEnd) > 0) break
+      if (quotedUserEnd === 0) {
+        quotedUser = at + 1
+        quotedUserEnd = quoteEnd
+      }
       at = quoteEnd + 1
     } else {
       const stop = tokenEnd(view, at, end)
@@ -77,6 +84,9 @@ function parse(line: LogLine, start: number, end: number): Verdict {
   }
   if (quoteEnd < 0) return line.reject('request: expected a request in quotes')
   line.action = actionAtEnd(view, quoteEnd, end)
+  timeStart = bracket
+  requestEnd = quoteEnd
+  messageEnd = end
   return takeRequest(line, at + 1, quoteEnd)
 }
 
@@ -124,6 +134,40 @@ function takeHead(line: LogLine, start: number, end: number): void {
   const second = skipBlanks(view, firstEnd, end)
   line.takeClient(second, tokenEnd(view, second, end))
 }
+
+/** Offsets in the message that parse read last. quotedUserEnd: 0 if it has no such column. */
+let timeStart = 0
+let requestEnd = 0
+let messageEnd = 0
+let quotedUser = 0
+let quotedUserEnd = 0
+
+function takeUserAndBytes(line: LogLine): void {
+  if (quotedUserEnd > 0) takeUser(line, quotedUser, quotedUserEnd, UserForm.percent)
+  else takeUserBefore(line, timeStart)
+  takeReplyBytes(line, requestEnd + 1, messageEnd)
+}
+
+/** Takes the user between the ident after the client and the time. A name may contain blanks. */
+function takeUserBefore(line: LogLine, bracket: number): void {
+  const { view, clientStart, clientEnd } = line
+  if (clientStart === clientEnd) return
+  let at = skipBlanks(view, clientEnd, bracket)
+  if (at < bracket && view.getUint8(at) === OPEN_PARENTHESIS)
+    at = skipBlanks(view, tokenEnd(view, at, bracket), bracket)
+  takeUser(line, tokenEnd(view, at, bracket), bracket, UserForm.percent)
+}
+
+/** The bytes of the reply, after the status. */
+function takeReplyBytes(line: LogLine, start: number, end: number): void {
+  const { view } = line
+  const status = skipBlanks(view, start, end)
+  const statusEnd = tokenEnd(view, status, end)
+  if (statusEnd - status !== STATUS_DIGITS || digitsEnd(view, status, statusEnd) !== statusEnd) return
+  const bytes = skipBlanks(view, statusEnd, end)
+  line.takeReceived(bytes, tokenEnd(view, bytes, end))
+}
+const STATUS_DIGITS = 3
 
 function takeRequest(line: LogLine, start: number, end: number): Verdict {
   const { view } = line

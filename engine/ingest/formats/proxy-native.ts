@@ -9,6 +9,7 @@ import {
   isUpper,
   NOT_FOUND,
   PIPE,
+  QUOTE,
   SLASH,
   SPACE,
   skipBlanks,
@@ -16,9 +17,11 @@ import {
   tokenEnd,
   wholeNumberAt,
 } from './bytes.ts'
+import { quoteEnd } from './key-value.ts'
 import { type LogFormat, type LogLine, Verdict } from './log-line.ts'
 import { TimeFound } from './log-time.ts'
 import { takeTarget } from './request-target.ts'
+import { takeUser, UserForm } from './user-name.ts'
 
 /*
  * The access log of Squid and of proxies with the same format (Cisco WSA):
@@ -27,10 +30,11 @@ import { takeTarget } from './request-target.ts'
  *
  * Sites insert columns, so `CODE/status` is the anchor: the client is the first address between the
  * time and the anchor, the method is the first word in capitals after the anchor, and the URL
- * follows the method. The peer may be a name and is never the host.
+ * follows the method. The peer may be a name and is never the host. The bytes are those of the
+ * reply to the client; they are read if they are the only column between the anchor and the method.
  * https://wiki.squid-cache.org/Features/LogFormat
  */
-export const proxyNative: LogFormat = { id: 'proxy-native', detect, parse }
+export const proxyNative: LogFormat = { id: 'proxy-native', detect, parse, takeUserAndBytes }
 
 const UNDERSCORE = 0x5f
 const EPOCH_BYTES = '1795162502.119'.length
@@ -77,10 +81,14 @@ function parse(line: LogLine, start: number, end: number): Verdict {
   }
   const method = methodAt(view, at, end)
   if (method < 0) return line.reject('method: expected a word in capitals after the result')
+  anchorEnd = at
+  methodStart = method
   const methodEnd = tokenEnd(view, method, end)
   at = skipBlanks(view, methodEnd, end)
   if (at >= end) return line.reject('URL: expected a URL after the method')
-  return takeTarget(line, method, methodEnd, at, tokenEnd(view, at, end))
+  urlEnd = tokenEnd(view, at, end)
+  messageEnd = end
+  return takeTarget(line, method, methodEnd, at, urlEnd)
 }
 
 /** The offset of the epoch: at the start, or after the tag of a syslog message. Or NOT_FOUND. */
@@ -137,6 +145,36 @@ function methodAt(view: DataView, at: number, end: number): number {
     if (isText(view, at, stop, '-')) dash = at
     at = stop
   }
+}
+
+/** Offsets in the message that parse read last. */
+let anchorEnd = 0
+let methodStart = 0
+let urlEnd = 0
+let messageEnd = 0
+
+/** The user is in quotes if a Cisco WSA wrote the message. */
+function takeUserAndBytes(line: LogLine): void {
+  const { view } = line
+  const end = messageEnd
+  const bytes = skipBlanks(view, anchorEnd, end)
+  const bytesEnd = tokenEnd(view, bytes, end)
+  if (skipBlanks(view, bytesEnd, end) === methodStart) line.takeReceived(bytes, bytesEnd)
+  const start = skipBlanks(view, urlEnd, end)
+  const isQuoted = start < end && view.getUint8(start) === QUOTE
+  const close = isQuoted ? quoteEnd(view, start + 1, end) : tokenEnd(view, start, end)
+  if (close === NOT_FOUND) return
+  // Without the hierarchy after it, the user may be another column, or incomplete.
+  if (!isHierarchyAhead(view, isQuoted ? close + 1 : close, end)) return
+  takeUser(line, isQuoted ? start + 1 : start, close, UserForm.percent)
+}
+
+/** `HIER_DIRECT/198.51.100.20`: a word in capitals with a slash. */
+function isHierarchyAhead(view: DataView, at: number, end: number): boolean {
+  const start = skipBlanks(view, at, end)
+  let stop = start
+  while (stop < end && (isUpper(view.getUint8(stop)) || view.getUint8(stop) === UNDERSCORE)) stop++
+  return stop > start && stop < end && view.getUint8(stop) === SLASH
 }
 
 function isCapitals(view: DataView, start: number, end: number): boolean {

@@ -16,6 +16,7 @@ import {
 } from './bytes.ts'
 import { type LogFormat, type LogLine, Verdict } from './log-line.ts'
 import { TimeFound } from './log-time.ts'
+import { takeUser, UserForm } from './user-name.ts'
 
 /*
  * The log of squidGuard, a redirector for Squid, with the requests that it redirected:
@@ -24,7 +25,7 @@ import { TimeFound } from './log-time.ts'
  *
  * http://www.squidguard.org/Doc/configure.html
  */
-export const squidGuard: LogFormat = { id: 'squid-guard', detect, parse }
+export const squidGuard: LogFormat = { id: 'squid-guard', detect, parse, takeUserAndBytes }
 
 const TIME_BYTES = '2026-11-20 09:15:02'.length
 const REQUEST = 'Request('
@@ -63,9 +64,23 @@ function parse(line: LogLine, start: number, end: number): Verdict {
   const clientEnd = indexOfByte(view, client, tokenEnd(view, client, end), SLASH)
   if (clientEnd < 0) return line.reject('client: expected an address, a slash and a name')
   line.takeClient(client, clientEnd)
+  addressEnd = clientEnd
+  messageEnd = end
   const last = trimEnd(view, clientEnd, end)
   line.action = isText(view, last - 4, last, 'PASS') ? Action.allowed : Action.blocked
   return view.getUint8(url) === SLASH ? Verdict.noDomain : line.takeHost(url, urlEnd)
+}
+
+/** Offsets in the message that parse read last. */
+let addressEnd = 0
+let messageEnd = 0
+
+function takeUserAndBytes(line: LogLine): void {
+  const { view } = line
+  const user = skipBlanks(view, tokenEnd(view, addressEnd, messageEnd), messageEnd)
+  const userEnd = tokenEnd(view, user, messageEnd)
+  // The method follows the user.
+  if (userEnd < messageEnd) takeUser(line, user, userEnd, UserForm.percent)
 }
 
 /** The offset after the time and the process number in brackets, or NOT_FOUND. */

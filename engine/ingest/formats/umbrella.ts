@@ -19,6 +19,7 @@ import { takeHostOf } from './found-fields.ts'
 import { AddressKind, addressKind } from './ip-address.ts'
 import { CUE_BYTES, type LogFormat, type LogLine, Verdict } from './log-line.ts'
 import { TimeFound } from './log-time.ts'
+import { takeUser } from './user-name.ts'
 
 /*
  * Cisco Umbrella's DNS and proxy logs
@@ -26,11 +27,14 @@ import { TimeFound } from './log-time.ts'
  * quoted, times in UTC. New versions append columns.
  *
  *   DNS    0 time, 1 identity, 2 identities, 3 internal address, 4 external address, 5 action,
- *          6 type `1 (A)`, 7 answer, 8 domain
+ *          6 type `1 (A)`, 7 answer, 8 domain, 10 type of the identity
  *   proxy  0 time, 1 identity, 2 internal address, 3 external address, 4 destination,
- *          5 content type, 6 verdict, 7 URL
+ *          5 content type, 6 verdict, 7 URL, 11 request size, 12 response size,
+ *          21 type of the identity
+ *
+ * The identity may be a user, a computer or a network.
  */
-export const umbrella: LogFormat = { id: 'umbrella', detect, parse }
+export const umbrella: LogFormat = { id: 'umbrella', detect, parse, takeUserAndBytes }
 
 const DNS_INTERNAL = 3
 const DNS_EXTERNAL = 4
@@ -41,6 +45,11 @@ const PROXY_INTERNAL = 2
 const PROXY_EXTERNAL = 3
 const PROXY_VERDICT = 6
 const PROXY_URL = 7
+const PROXY_REQUEST_SIZE = 11
+const PROXY_RESPONSE_SIZE = 12
+const IDENTITY = 1
+const DNS_IDENTITY_TYPE = 10
+const PROXY_IDENTITY_TYPE = 21
 const COLUMNS = 9
 /** `"2026-11-20 08:15:02"` */
 const TIME_BYTES = 21
@@ -72,8 +81,36 @@ function parse(line: LogLine, start: number, end: number): Verdict {
     line.takeClient(columns.start(external), columns.end(external))
   }
   line.action = actionAt(view, isProxy ? PROXY_VERDICT : DNS_ACTION)
+  messageStart = start
+  messageEnd = end
+  isProxyLog = isProxy
   return takeHostOf(line, columns.start(domain), columns.end(domain))
 }
+
+/** The message that parse read last. */
+let messageStart = 0
+let messageEnd = 0
+let isProxyLog = false
+
+function takeUserAndBytes(line: LogLine): void {
+  const count = columns.split(line.view, messageStart, messageEnd, COMMA, PROXY_IDENTITY_TYPE + 1)
+  takeIdentity(line, isProxyLog ? PROXY_IDENTITY_TYPE : DNS_IDENTITY_TYPE, count)
+  if (!isProxyLog || count <= PROXY_RESPONSE_SIZE) return
+  line.takeSent(columns.start(PROXY_REQUEST_SIZE), columns.end(PROXY_REQUEST_SIZE))
+  line.takeReceived(columns.start(PROXY_RESPONSE_SIZE), columns.end(PROXY_RESPONSE_SIZE))
+}
+
+/** Takes the identity if its type is `AD Users`, `G Suite Users` or the like. */
+function takeIdentity(line: LogLine, type: number, count: number): void {
+  if (type >= count) return
+  const end = columns.end(type)
+  const isUser =
+    isTextIgnoreCase(line.view, Math.max(columns.start(type), end - USERS.length), end, USERS) ||
+    isTextIgnoreCase(line.view, Math.max(columns.start(type), end - USER.length), end, USER)
+  if (isUser) takeUser(line, columns.start(IDENTITY), columns.end(IDENTITY))
+}
+const USERS = ' users'
+const USER = ' user'
 
 function isTimed(view: DataView, start: number, end: number): boolean {
   return (

@@ -16,6 +16,7 @@ import { COLUMNS_MAX, CsvFields } from './csv.ts'
 import { KeyTable, NO_KEY } from './key-table.ts'
 import { type LogFormat, type LogLine, Verdict } from './log-line.ts'
 import { TimeFound } from './log-time.ts'
+import { takeUser } from './user-name.ts'
 
 /*
  * The W3C extended log of Blue Coat, ISA and TMG, IIS and Netskope's web transactions. The
@@ -23,7 +24,7 @@ import { TimeFound } from './log-time.ts'
  * until the next directive. A row must have exactly these columns, with a time and an address in
  * their columns. Times are in UTC. https://www.w3.org/TR/WD-logfile.html
  */
-export const w3cExtended: LogFormat = { id: 'w3c-extended', detect, parse }
+export const w3cExtended: LogFormat = { id: 'w3c-extended', detect, parse, takeUserAndBytes }
 
 const FIELDS = '#Fields:'
 const SOFTWARE = '#Software:'
@@ -56,7 +57,11 @@ const Column = {
   lastHost: 13,
   firstAction: 14,
   lastAction: 17,
-  count: 18,
+  user: 18,
+  lastUser: 20,
+  sent: 21,
+  received: 22,
+  count: 23,
 } as const
 const COLUMNS = new KeyTable({
   date: Column.date,
@@ -81,6 +86,11 @@ const COLUMNS = new KeyTable({
   'x-policy-action': Column.firstAction + 1,
   action: Column.firstAction + 2,
   's-action': Column.lastAction,
+  'cs-username': Column.user,
+  'x-cs-username': Column.user + 1,
+  'cs-userdn': Column.lastUser,
+  'cs-bytes': Column.sent,
+  'sc-bytes': Column.received,
 })
 
 /** The columns that a source announced. */
@@ -134,6 +144,19 @@ function parse(line: LogLine, start: number, end: number): Verdict {
   if (found === TimeFound.impossible) return line.reject('time: expected a valid date and time')
   line.action = actionIn(view, columns)
   return columns.isOwnServer ? Verdict.noDomain : takeRowHost(line, columns)
+}
+
+function takeUserAndBytes(line: LogLine): void {
+  const { columns } = line.memory
+  if (!(columns instanceof W3cColumns)) return
+  for (let column: number = Column.user; column <= Column.lastUser; column++) {
+    const place = columns.place(column)
+    if (place >= 0 && takeUser(line, fields.start(place), fields.end(place))) break
+  }
+  const sent = columns.place(Column.sent)
+  if (sent >= 0) line.takeSent(fields.start(sent), fields.end(sent))
+  const received = columns.place(Column.received)
+  if (received >= 0) line.takeReceived(fields.start(received), fields.end(received))
 }
 
 function takeDirective(line: LogLine, start: number, end: number): void {

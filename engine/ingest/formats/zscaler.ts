@@ -24,6 +24,7 @@ import { FIELD_RANKS, FieldKind, idsOf, NameTable, NO_FIELD, SYNONYMS } from './
 import { applyZone, FoundFields, takeHostOf } from './found-fields.ts'
 import { type LogFormat, type LogLine, Verdict } from './log-line.ts'
 import { TimeFound } from './log-time.ts'
+import { dropUserIf, takeUser } from './user-name.ts'
 
 /*
  * Zscaler's Nanolog Streaming Service, web and DNS feeds, in the two templates other than JSON and
@@ -36,10 +37,14 @@ import { TimeFound } from './log-time.ts'
  * Times are in the feed's zone, which few feeds name. URLs have no scheme. Feeds that hide users
  * have numbers for logins and addresses.
  */
-export const zscaler: LogFormat = { id: 'zscaler', detect, parse }
+export const zscaler: LogFormat = { id: 'zscaler', detect, parse, takeUserAndBytes }
 
+const LOGIN_COLUMN = 1
 const URL_COLUMN = 3
 const ACTION_COLUMN = 4
+const REQUEST_SIZE_COLUMN = 7
+const RESPONSE_SIZE_COLUMN = 8
+const LOCATION_COLUMN = 19
 const CLIENT_COLUMN = 21
 /** `Fri Nov 20 08:15:02 2026` */
 const ASCTIME_BYTES = 24
@@ -50,12 +55,13 @@ const TAG = 'zscalernss'
 const CONTROL = FieldKind.control * FIELD_RANKS
 const ZONE = CONTROL
 const EVENT_ID = CONTROL + 1
+const LOCATION = CONTROL + 2
 const REASON = SYNONYMS['reason'] ?? NO_FIELD
 const EXTERNAL_CLIENT = FieldKind.client * FIELD_RANKS + FIELD_RANKS - 1
 const { name: _mayBeAFile, ...NAMES } = SYNONYMS
 const FIELDS = new NameTable({
   ...NAMES,
-  ...idsOf(FieldKind.control, 'tz/timezone eventid'),
+  ...idsOf(FieldKind.control, 'tz/timezone eventid location'),
   srcpostnat: EXTERNAL_CLIENT,
   cdfqdn: FieldKind.host * FIELD_RANKS + FIELD_RANKS - 1,
 })
@@ -85,7 +91,8 @@ const UNTAGGED_CUE_BYTES = 64
 
 function parse(line: LogLine, start: number, end: number): Verdict {
   const { view } = line
-  if (isRecord(view, start, end)) return parseRecord(line, start, end)
+  hasColumns = isRecord(view, start, end)
+  if (hasColumns) return parseRecord(line, start, end)
   fields.clear()
   if (isUntagged(view, start, end)) return parsePairs(line, start, end, Separator.circumflexes)
   if (textAtIgnoreCase(view, start, end, TAG)) {
@@ -128,6 +135,30 @@ function parseRecord(line: LogLine, start: number, end: number): Verdict {
   }
   line.action = actionOf(view, columns.start(ACTION_COLUMN), columns.end(ACTION_COLUMN))
   return takeHostOf(line, columns.start(URL_COLUMN), columns.end(URL_COLUMN))
+}
+
+/** Whether the message that parse read last has columns, not pairs. */
+let hasColumns = false
+
+function takeUserAndBytes(line: LogLine): void {
+  if (!hasColumns) {
+    fields.takeUserAndBytes(line)
+    dropLogin(line, fields.start(LOCATION), fields.end(LOCATION))
+    return
+  }
+  takeUser(line, columns.start(LOGIN_COLUMN), columns.end(LOGIN_COLUMN))
+  dropLogin(line, columns.start(LOCATION_COLUMN), columns.end(LOCATION_COLUMN))
+  line.takeSent(columns.start(REQUEST_SIZE_COLUMN), columns.end(REQUEST_SIZE_COLUMN))
+  line.takeReceived(columns.start(RESPONSE_SIZE_COLUMN), columns.end(RESPONSE_SIZE_COLUMN))
+}
+
+/**
+ * Without a user, the login is the name of the client's location in [start, end). A feed that hides
+ * users has numbers for logins.
+ */
+function dropLogin(line: LogLine, start: number, end: number): void {
+  dropUserIf(line, start, end)
+  if (digitsEnd(line.view, line.userStart, line.userEnd) === line.userEnd) line.userEnd = line.userStart
 }
 
 /** Values for a hidden or unknown client. */

@@ -2,7 +2,8 @@ import type { VNode } from 'preact'
 import { render } from 'preact-render-to-string'
 import t from 'tap'
 import { Bar, niceTop, Shares, Timeline } from '../../../console/design/chart.tsx'
-import { relativeTime } from '../../../console/design/parts.tsx'
+import { countOf, lastDays, relativeTime, retryText } from '../../../console/design/parts.tsx'
+import { type Dot, Scatter } from '../../../console/design/scatter.tsx'
 import { type Column, csvOf, sorted, sortingOf } from '../../../console/design/table.tsx'
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../../engine/process/clock.ts'
 
@@ -10,7 +11,7 @@ const html = (node: VNode): string => render(node)
 
 t.test('a timeline has a bar for each day that has clients, within its box', async (t) => {
   const days = [0, 5, 100, 3].map((clients, at) => ({ day: 20_400 + at, approved: clients, notApproved: at }))
-  const text = html(Timeline({ days, label: 'Use per day', unit: 'clients', width: 300, height: 100 }))
+  const text = html(Timeline({ days, label: 'Use per day', unit: 'client', width: 300, height: 100 }))
   t.match(text, /role="img" aria-label="Use per day"/)
   t.equal([...text.matchAll(/class="approved"/g)].length, 3)
   t.equal([...text.matchAll(/class="shadow"/g)].length, 3)
@@ -21,7 +22,7 @@ t.test('a timeline has a bar for each day that has clients, within its box', asy
     t.ok(Number(x) >= 0 && Number(x) + Number(width) <= 300 && Number(y) >= 0 && Number(y) + Number(height) <= 100)
   }
   t.notMatch(text, /NaN|Infinity|style=/)
-  t.notMatch(html(Timeline({ days: [], label: 'none', unit: 'clients' })), /NaN|Infinity/)
+  t.notMatch(html(Timeline({ days: [], label: 'none', unit: 'client' })), /NaN|Infinity/)
 })
 
 t.test('the top of an axis', async (t) => {
@@ -97,4 +98,57 @@ t.test('a CSV file has no formulas, and quotes what it must', async (t) => {
   t.same(text.split('\r\n').slice(0, 3), ['Name,Count', "'=1+1,0", "'+1,1"])
   t.notMatch(text, /^[=+\-@]/m)
   t.match(text, '"say ""x""",7')
+})
+
+t.test('counts have the right plural', async (t) => {
+  t.same(
+    [countOf(0, 'client'), countOf(1, 'client'), countOf(1234, 'client')],
+    ['0 clients', '1 client', '1,234 clients'],
+  )
+  t.equal(countOf(2, 'match', 'matches'), '2 matches')
+  t.same([lastDays(1), lastDays(30)], ['last day', 'last 30 days'])
+  t.same([retryText(1), retryText(61)], ['Try again in 1 minute', 'Try again in 2 minutes'])
+})
+
+/** The letters of small.css and chart.css, as wide as a capital M at most times. */
+const SIZES = [
+  { where: 'a phone', letter: 18 * 0.6, isShown: (label: string) => !label.includes('wide-only') },
+  { where: 'a desktop', letter: 12 * 0.58, isShown: () => true },
+]
+
+t.test('labels of the chart of risk and clients overlap on no screen', async (t) => {
+  const dotsOf = (seed: number): Dot[] =>
+    Array.from({ length: 10 + (seed % 30) }, (_, at) => ({
+      name: `Platform ${'x'.repeat((seed + at) % 9)}${at}`,
+      risk: (seed * 31 + at * 17) % 101,
+      clients: 1 + ((seed * 7 + at * at * 13) % 90),
+      approved: at % 3 === 0,
+    }))
+  let wideOnly = 0
+  for (let seed = 0; seed < 50; seed++) {
+    const text = html(Scatter({ dots: dotsOf(seed), label: 'x' }))
+    const found = [
+      ...text.matchAll(/<text class="(label[^"]*)" x="([\d.]+)" y="([\d.]+)" text-anchor="(\w+)">([^<]*)/g),
+    ]
+    wideOnly += found.filter(([, name = '']) => name.includes('wide-only')).length
+    for (const { where, letter, isShown } of SIZES) {
+      const boxes = found
+        .filter(([, name = '']) => isShown(name))
+        .map(([, , x, y, anchor, label = '']) => {
+          const width = label.length * letter
+          const left = anchor === 'end' ? Number(x) - width : Number(x)
+          return { label, left, right: left + width, y: Number(y) }
+        })
+      t.ok(boxes.length > 0)
+      for (const [at, one] of boxes.entries()) {
+        t.ok(one.left >= 0 && one.right <= 480, `${one.label} is in the chart on ${where}`)
+        for (const other of boxes.slice(at + 1)) {
+          const isClear =
+            one.right <= other.left || other.right <= one.left || Math.abs(one.y - other.y) >= letter * 1.2
+          t.ok(isClear, `${one.label} and ${other.label} on ${where}`)
+        }
+      }
+    }
+  }
+  t.ok(wideOnly > 0, 'a desktop shows more labels than a phone')
 })

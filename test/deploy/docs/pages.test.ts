@@ -20,6 +20,7 @@ const LANGUAGES = new Set([
   'nginx',
   'ini',
   'powershell',
+  'typescript',
   'mermaid',
   'sql',
   'js',

@@ -8,6 +8,7 @@ import { CLIENT_BYTES_MAX } from '../../../engine/limits.ts'
 import { sealRecord } from '../../../engine/lmdb/record.ts'
 import { DAY_MS } from '../../../engine/process/clock.ts'
 import { SecretsKey } from '../../../engine/process/secrets-key.ts'
+import { beginErasure } from '../../../engine/scan/erase-clients.ts'
 import { requestScan, runScan } from '../../../engine/scan/scan-runner.ts'
 import { ClientWriter } from '../../../engine/store/client-records.ts'
 import { Family } from '../../../engine/store/family.ts'
@@ -108,6 +109,9 @@ function made(t: Parameters<typeof openStore>[0], options: Parameters<typeof ope
   }
   const reject = { ...source, timeMs: NOON, format: '', reason: 'unknown', sample: 'x' }
   store.environment.write(() => {
+    beginErasure(store, id)
+    store.clientNames.putHost(id, '10.0.0.1', 'laptop')
+    store.clientNames.putNetwork(id, { network: '10.0.0.0/8', name: 'Office' })
     store.sources.add([source, { ...source, organizationId: NO_ORGANIZATION, tokenId: NO_ORGANIZATION }])
     store.sources.addRejects([reject])
     store.readLines.put(id, Buffer.alloc(16, 1), Buffer.alloc(16, 2), Uint32Array.of(1, 2, 3), NOON)
@@ -261,6 +265,10 @@ const SEALED = [
     'daily-use',
     'clients',
     'client-totals',
+    'client-names',
+    'client-networks',
+    'client-erasures',
+    'history',
     'identity-providers',
     'federated-identities',
     'alerts',
@@ -587,6 +595,36 @@ const ROWS: readonly Row[] = [
     table: 'client-totals',
     damage: changed(() => ({ records: 1 })),
     finds: /^clients of \S+: found \d records of \d+ bytes, expected 1 of \d+, as in client-totals$/,
+  },
+  {
+    name: 'a scan of another day in the history',
+    table: 'history',
+    damage: changed(() => ({ completedAtMs: 0 })),
+    finds: /^history of \S+: found a scan of 0 on day \d+, expected one of that day$/,
+  },
+  {
+    name: 'fewer platforms in the history than found',
+    table: 'history',
+    damage: changed(() => ({ platforms: [] })),
+    finds: /found 0 platforms on day \d+, expected \d, as in the summary$/,
+  },
+  {
+    name: 'an erasure of clients without a key',
+    table: 'client-erasures',
+    damage: changed(() => ({ sketchKey: '' })),
+    finds: /^client-erasures of \S+: found the sequences /,
+  },
+  {
+    name: 'the name of another address',
+    table: 'client-names',
+    damage: movedTo(otherLast),
+    finds: /found the name of 10\.0\.0\.1, expected one of the address in its key$/,
+  },
+  {
+    name: 'the name of another network',
+    table: 'client-networks',
+    damage: movedTo(otherLast),
+    finds: /found the name of 10\.0\.0\.0\/8, expected one of the network in its key$/,
   },
   {
     name: 'a detection without an id',

@@ -166,6 +166,22 @@ t.test('tokens and formats of two organizations can share a connection', async (
   )
 })
 
+t.test('the users of a client are separate, and names that cannot be stored are counted', async (t) => {
+  const opened = openIntake(t)
+  const { intake } = opened
+  const origin = tcp()
+  for (const user of ['jdoe', 'CORP%5cjdoe', '-', '192.0.2.45', 'jdoe', 'j%0adoe', 'J%FCrgen', 'u'.repeat(200)]) {
+    opened.take(rfc5424(opened.token.raw, squid('claude.ai').replace('jdoe HIER', `${user} HIER`)), origin)
+  }
+  opened.take(
+    rfc5424(opened.token.raw, squid('www.example.com').replace('jdoe HIER', `${'u'.repeat(200)} HIER`)),
+    origin,
+  )
+  const found = eventsOf(intake.takeBatches(true)).map(({ user = '', count }) => `${user} ${count}`)
+  t.same(found.sort(), [' 4', 'CORP\\jdoe 1', 'jdoe 2', `${'u'.repeat(128)} 1`])
+  t.match(intake.users, { truncated: 1, refused: 2 }, 'only of messages that name a platform')
+})
+
 t.test('a message can be split at every byte of the stream', async (t) => {
   const opened = openIntake(t)
   const { intake } = opened

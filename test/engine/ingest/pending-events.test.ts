@@ -1,5 +1,5 @@
 import t from 'tap'
-import { type Event, METHODS, unpackBatch } from '../../../engine/event/event.ts'
+import { type Event, METHODS, TRANSFERRED_BYTES_MAX, USER_BYTES_MAX, unpackBatch } from '../../../engine/event/event.ts'
 import { BatchReader } from '../../../engine/ingest/batch-reader.ts'
 import { EventIds, PendingEvents } from '../../../engine/ingest/pending-events.ts'
 import { type Source, SourceTable } from '../../../engine/ingest/sources.ts'
@@ -18,18 +18,24 @@ interface Message {
   readonly firstMs?: number
   readonly count?: number
   readonly blocked?: number
+  readonly user?: string
+  readonly sent?: number
+  readonly received?: number
   readonly id?: string
   readonly from?: Source
 }
 
 function add(pending: PendingEvents, message: Message): void {
   const { name, client, lastMs, firstMs = lastMs, count = 1, blocked = 0, id = '', from = source } = message
-  // The name is inside the buffer, followed by the ID.
-  const bytes = Buffer.from(`xyz${name}|${id}`)
+  const { user = '', sent: bytesSent = 0, received: bytesReceived = 0 } = message
+  // The name is inside the buffer, followed by the ID and the user.
+  const bytes = Buffer.from(`xyz${name}|${id}${user}`)
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
   const nameEnd = 3 + name.length
   const method = METHODS.indexOf(id === '' ? 'log' : 'dns')
-  const event = { nameStart: 3, nameEnd, client, method, firstMs, lastMs, count, blocked }
+  const userStart = nameEnd + 1 + id.length
+  const optional = { blocked, userStart, userEnd: bytes.length, bytesSent, bytesReceived }
+  const event = { nameStart: 3, nameEnd, client, method, firstMs, lastMs, count, ...optional }
   pending.add(view, event, id === '' ? -1 : nameEnd + 1, from)
 }
 
@@ -125,9 +131,75 @@ const rows: { name: string; messages: Message[]; events: Partial<Event>[] }[] = 
     events: [{ firstSeenMs: NOON - 0xffff_ffff, lastSeenMs: NOON }],
   },
   {
-    name: 'the longest name and address',
-    messages: [{ name: `${'a.'.repeat(125)}com`, client: '2001:db8:ffff:ffff:ffff:ffff:ffff:ffff', lastMs: NOON }],
-    events: [{ name: `${'a.'.repeat(125)}com` }],
+    name: 'the longest name, address and user',
+    messages: [
+      {
+        name: `${'a.'.repeat(125)}com`,
+        client: '2001:db8:ffff:ffff:ffff:ffff:ffff:ffff',
+        lastMs: NOON,
+        user: 'u'.repeat(USER_BYTES_MAX),
+      },
+    ],
+    events: [{ name: `${'a.'.repeat(125)}com`, user: 'u'.repeat(USER_BYTES_MAX) }],
+  },
+  {
+    name: 'two users of one client are not mixed',
+    messages: [
+      { name: 'a.b', client: '192.0.2.1', lastMs: NOON, user: 'jdoe' },
+      { name: 'a.b', client: '192.0.2.1', lastMs: NOON, user: 'jdo' },
+      { name: 'a.b', client: '192.0.2.1', lastMs: NOON, user: 'JDOE' },
+      { name: 'a.b', client: '192.0.2.1', lastMs: NOON },
+      { name: 'a.b', client: '192.0.2.1', lastMs: NOON, user: 'jdoe' },
+    ],
+    events: [{ user: 'jdoe', count: 2 }, { user: 'jdo', count: 1 }, { user: 'JDOE', count: 1 }, { count: 1 }],
+  },
+  {
+    name: 'bytes are added, with and without a user',
+    messages: [
+      { name: 'a.b', client: '192.0.2.1', lastMs: NOON, user: 'jdoe', sent: 5, received: 2 ** 33 },
+      { name: 'a.b', client: '192.0.2.1', lastMs: NOON, sent: 7 },
+      { name: 'a.b', client: '192.0.2.1', lastMs: NOON, user: 'jdoe', sent: 6, received: 1 },
+      { name: 'a.b', client: '192.0.2.1', lastMs: NOON, received: 8 },
+    ],
+    events: [
+      { user: 'jdoe', bytesSent: 11, bytesReceived: 2 ** 33 + 1 },
+      { bytesSent: 7, bytesReceived: 8 },
+    ],
+  },
+  {
+    name: 'blocked and other matches with bytes are one event',
+    messages: [
+      { name: 'a.b', client: '192.0.2.1', lastMs: NOON, user: 'jdoe', blocked: 1 },
+      { name: 'a.b', client: '192.0.2.1', lastMs: NOON, user: 'jdoe', count: 4 },
+      { name: 'a.b', client: '192.0.2.1', lastMs: NOON, user: 'jdoe', blocked: 1, sent: 3 },
+    ],
+    events: [{ user: 'jdoe', count: 6, blocked: 2, bytesSent: 3 }],
+  },
+  {
+    name: 'bytes that would exceed the limit',
+    messages: [
+      { name: 'a.b', client: '192.0.2.1', lastMs: NOON, sent: TRANSFERRED_BYTES_MAX, received: 1 },
+      { name: 'a.b', client: '192.0.2.1', lastMs: NOON, sent: 1, received: 1 },
+    ],
+    events: [
+      { count: 1, bytesSent: TRANSFERRED_BYTES_MAX, bytesReceived: 1 },
+      { count: 1, bytesSent: 1, bytesReceived: 1 },
+    ],
+  },
+  {
+    name: 'an event with its own ID keeps its user and bytes',
+    messages: [
+      {
+        name: 'a.b',
+        client: '192.0.2.1',
+        lastMs: NOON,
+        id: `${'a'.repeat(16)}${'0'.repeat(15)}1`,
+        user: 'jdoe',
+        sent: 5,
+        received: 6,
+      },
+    ],
+    events: [{ id: `${'a'.repeat(16)}${'0'.repeat(15)}1`, user: 'jdoe', bytesSent: 5, bytesReceived: 6 }],
   },
 ]
 
@@ -161,6 +233,7 @@ t.test('the writer reads a batch in place, without repacking events', async (t) 
   const pending = new PendingEvents(100, new EventIds())
   add(pending, { name: 'Claude.ai', client: '192.0.2.1', lastMs: NOON })
   add(pending, { name: 'claude.ai', client: '192.0.2.1', lastMs: NOON, blocked: 1 })
+  add(pending, { name: 'claude.ai', client: '192.0.2.1', lastMs: NOON, user: 'CORP\\jdoe', sent: 5 })
   add(pending, { name: 'chatgpt.com', client: '2001:db8::1', lastMs: NOON, firstMs: NOON - HOUR_MS, count: 300 })
   add(pending, {
     name: 'claude.ai',
@@ -173,7 +246,7 @@ t.test('the writer reads a batch in place, without repacking events', async (t) 
   const batch = new BatchReader().read(bytes, 100, NOON)
   if (typeof batch === 'string') throw new Error(batch)
   t.same(batch.rejected, [])
-  t.equal(batch.events.count, 4)
+  t.equal(batch.events.count, 5)
   t.equal(batch.events.bytes, bytes)
 })
 
@@ -184,11 +257,13 @@ const message = fc.record({
   span: fc.oneof(fc.constant(0), fc.nat(2 * HOUR_MS)),
   count: fc.integer({ min: 1, max: 5 }),
   blocked: fc.boolean(),
+  user: fc.constantFrom('', '', 'jdoe', 'Jürgen'),
+  sent: fc.constantFrom(0, 0, 5, 2 ** 40),
   own: fc.boolean(),
   from: fc.nat(2),
 })
 
-t.test('counts, blocked counts, days, time spans and sources are preserved', async () => {
+t.test('counts, blocked counts, bytes, users, days, time spans and sources are preserved', async () => {
   const table = new SourceTable()
   const sources = [0, 1, 2].map((index) => table.get(owner, 'tcp', `192.0.2.${index}`, ''))
   fc.assert(
@@ -209,18 +284,20 @@ t.test('counts, blocked counts, days, time spans and sources are preserved', asy
         for (const [from, count] of by) senders.set(from, (senders.get(from) ?? 0) + count)
         for (const event of unpacked.events) {
           if (typeof event === 'string') throw new Error(event)
-          const { name, client, lastSeenMs, firstSeenMs, count, blocked = 0 } = event
+          const { name, client, lastSeenMs, firstSeenMs, count, blocked = 0, user = '', bytesSent = 0 } = event
           const day = Math.floor(lastSeenMs / DAY_MS)
-          const key = `${name} ${client} ${day}`
-          note(sums.out, `${key} ${blocked > 0}`, count)
+          const key = `${name} ${client} ${user} ${day}`
+          note(sums.out, key, count)
           note(sums.out, `${key} blocked`, blocked)
+          note(sums.out, `${key} sent`, bytesSent)
           const [first, last] = ends.get(key) ?? [0, 0]
           if (firstSeenMs < first || lastSeenMs > last) throw new Error('an event outside the times of its messages')
         }
       }
-      for (const [index, { name, client, lastMs, span, count, blocked, own, from }] of messages.entries()) {
+      for (const [index, message] of messages.entries()) {
+        const { name, client, lastMs, span, count, blocked, user, sent, own, from } = message
         const day = Math.floor(lastMs / DAY_MS)
-        const key = `${name.toLowerCase()} ${client} ${day}`
+        const key = `${name.toLowerCase()} ${client} ${user} ${day}`
         const [first, last] = ends.get(key) ?? [Number.POSITIVE_INFINITY, 0]
         // Events of the previous day may be merged into this one, which then starts when they did.
         ends.set(key, [Math.min(first, lastMs - span), Math.max(last, lastMs)])
@@ -228,9 +305,11 @@ t.test('counts, blocked counts, days, time spans and sources are preserved', asy
         expectedSenders.set(sender, (expectedSenders.get(sender) ?? 0) + 1)
         const id = own ? `${'ab'.repeat(8)}${(index + 1).toString(16).padStart(16, '0')}` : ''
         const isBlocked = blocked ? count : 0
-        note(sums.in, `${key} ${blocked}`, count)
+        note(sums.in, key, count)
         note(sums.in, `${key} blocked`, isBlocked)
-        add(pending, { name, client, lastMs, firstMs: lastMs - span, count, blocked: isBlocked, id, from: sender })
+        note(sums.in, `${key} sent`, sent)
+        const times = { lastMs, firstMs: lastMs - span }
+        add(pending, { name, client, ...times, count, blocked: isBlocked, user, sent, id, from: sender })
         if (pending.full) take()
       }
       take()

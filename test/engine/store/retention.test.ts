@@ -35,7 +35,7 @@ t.test('expired records are removed, and published ones stay', async (t) => {
   const organization = administration.organizations.create({ name: 'Acme', domain: 'acme.example', plan: 'enterprise' })
   const other = makeOrganization(opened, 'Other').id
   const { id } = organization
-  t.same(retentionOf(organization), { scanDays: 400, auditDays: 400, sourceDays: 400 })
+  t.same(retentionOf(organization), { scanDays: 400, auditDays: 400, sourceDays: 400, clientDays: 30 })
   for (const each of [id, id, other]) {
     scanned(opened, each)
     clock.add(1)
@@ -43,10 +43,10 @@ t.test('expired records are removed, and published ones stay', async (t) => {
   store.environment.write(() => store.sources.add([source(id, '192.0.2.1', clock.nowMs())]))
   clock.add(399 * DAY_MS)
   const removed = administration.retention.apply(organization)
-  t.same(removed, { scans: 0, auditEntries: 0, sources: 0 }, 'a day before nothing goes')
+  t.same(removed, { scans: 0, auditEntries: 0, sources: 0, clientRecords: 0 }, 'a day before nothing goes')
   store.environment.write(() => store.sources.add([source(id, '192.0.2.2', clock.nowMs())]))
   clock.add(2 * DAY_MS)
-  t.same(administration.retention.apply(organization), { scans: 1, auditEntries: 1, sources: 1 })
+  t.same(administration.retention.apply(organization), { scans: 1, auditEntries: 1, sources: 1, clientRecords: 0 })
   t.equal(store.scans.ofOrganization(id).length, 1, 'the last completed one is what the API shows')
   t.equal(store.scanStates.get(id).stored, 1)
   t.equal(store.scans.ofOrganization(other).length, 1)
@@ -58,7 +58,7 @@ t.test('expired records are removed, and published ones stay', async (t) => {
     ['192.0.2.2 2', 'other 2'],
     'the sums stay',
   )
-  t.same(administration.retention.apply(organization), { scans: 0, auditEntries: 0, sources: 0 })
+  t.same(administration.retention.apply(organization), { scans: 0, auditEntries: 0, sources: 0, clientRecords: 0 })
   // A new scan replaces the one that was kept.
   scanned(opened, id)
   t.equal(administration.retention.apply(organization).scans, 1)
@@ -70,7 +70,7 @@ t.test('retention periods are set one by one, within limits', async (t) => {
   const organization = administration.organizations.create({ name: 'Acme', domain: 'acme.example', plan: 'enterprise' })
   administration.retention.set(organization, { scanDays: 7 })
   const changed = administration.retention.set(organization, { auditDays: 90 })
-  t.same(retentionOf(changed), { scanDays: 7, auditDays: 90, sourceDays: 400 })
+  t.same(retentionOf(changed), { scanDays: 7, auditDays: 90, sourceDays: 400, clientDays: 30 })
   for (const days of [{ auditDays: 89 }, { scanDays: 0 }, { sourceDays: 3651 }, { scanDays: 1.5 }]) {
     t.throws(() => administration.retention.set(organization, days), { code: 'USAGE' }, JSON.stringify(days))
   }

@@ -138,14 +138,32 @@ t.test('fields that only the collector sends are read', async (t) => {
   t.equal(short.blockedCount, 0)
 })
 
+t.test('user and byte counts of an event are read', async (t) => {
+  for (const user of ['jdoe', 'CORP\\jdoe', 'Jürgen "J" 山田', 'u'.repeat(128)]) {
+    for (const json of [JSON.stringify(user), escapedJson(user)]) {
+      const line = readLine(`${good.slice(0, -1)},"user":${json},"bytes_sent":70000,"bytes_received":7}`)
+      t.equal(line.reason, '')
+      t.equal(line.text(line.userStart, line.userEnd), user, json)
+      t.same([line.bytesSent, line.bytesReceived], [70_000, 7])
+    }
+  }
+})
+
+/** JSON in ASCII, as the collector and some relays write it. */
+function escapedJson(text: string): string {
+  const escaped = (char: string): string => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`
+  return JSON.stringify(text).replace(/[^ -~]/g, escaped)
+}
+
 t.test('a name that JSON escapes is written out, in its canonical form', async (t) => {
   const line = readLine(`{"id":"${ID}","name":"\\u00fc\\u002dx.CLAUDE.ai."${good.slice(good.indexOf(',"client"'))}`)
   t.equal(line.text(line.hostStart, line.hostEnd), 'xn---x-wka.claude.ai')
 })
 
 t.test('no field carries over to the next message', async (t) => {
-  const line = readLine(changed({ blocked: 2 }))
+  const line = readLine(changed({ blocked: 2, user: 'jdoe', bytes_sent: 5, bytes_received: 6 }))
   line.reset()
+  t.same([line.userEnd, line.bytesSent, line.bytesReceived], [line.userStart, 0, 0])
   t.same([line.eventIdStart, line.method, line.count, line.blockedCount], [-1, METHODS.indexOf('log'), 1, 0])
   t.ok(Number.isNaN(line.firstSeenMs))
 })
@@ -186,6 +204,24 @@ t.test('the format agrees with the check of whole batches', async (t) => {
     ],
     last_seen: ['2026-11-20T09:15:02.123Z', '2026-11-20T24:15:02Z', null, '2027-01-01T00:00:00-11:30'],
     count: [1, 2.0, EVENT_COUNT_MAX, -1, 1e3, null, true, []],
+    user: [
+      ...[
+        'jdoe',
+        'CORP\\jdoe',
+        'Jürgen',
+        'CN="Jane", O=x',
+        'a\u0000',
+        'a\nb',
+        'a\u202eb',
+        'a\ufffdb',
+        '😀',
+        '\ud83d',
+        '',
+      ],
+      ...['u'.repeat(128), 'u'.repeat(129), 'ü'.repeat(64), 'ü'.repeat(65), 7, null, true, [], {}],
+    ],
+    bytes_sent: [0, 1, 10 ** 15 - 1, 10 ** 15, -1, 0.5, '1', null, true, []],
+    bytes_received: [0, 10 ** 15 - 1, 10 ** 15, -1, '1', null],
   }
   for (const [member, all] of Object.entries(values)) {
     for (const value of all) {
@@ -202,4 +238,4 @@ t.test('a megabyte of opening braces ends quickly', async (t) => {
   t.equal(line.eventIdStart, -1)
 })
 
-checkMutations(t, [good, changed({ blocked: 1 })])
+checkMutations(t, [good, changed({ blocked: 1 }), changed({ user: 'CORP\\jdoe', bytes_sent: 5 })])

@@ -1,0 +1,67 @@
+import { CLIENT_NAMES_MAX, CLIENT_NETWORKS_MAX } from '../limits.ts'
+import { Fault } from '../process/error-codes.ts'
+import { canonicalAddress, networkOf } from '../process/network.ts'
+import type { NamedNetwork } from '../store/client-names.ts'
+import type { Organization } from '../store/organizations.ts'
+import { type Changes, checkText } from './changes.ts'
+
+/** Names of addresses and networks. */
+export class ClientNameChanges {
+  readonly #changes: Changes
+
+  constructor(changes: Changes) {
+    this.#changes = changes
+  }
+
+  /** Names a network, or renames it. @throws Fault USAGE, CONFLICT at the limit, NOT_ALLOWED. */
+  addNetwork({ id }: Organization, text: string, name: string): NamedNetwork {
+    checkText('name', name)
+    const network = { network: canonicalNetwork(text), name }
+    const { store } = this.#changes
+    return this.#changes.make('client.name', id, () => {
+      store.clientNames.putNetwork(id, network)
+      if (store.clientNames.networks(id).length > CLIENT_NETWORKS_MAX) {
+        throw new Fault('CONFLICT', `an organization has at most ${CLIENT_NETWORKS_MAX} named networks; remove one`)
+      }
+      return { organizationId: id, subject: network.network, details: { name }, result: network }
+    })
+  }
+
+  /** @throws Fault NOT_FOUND, USAGE, NOT_ALLOWED. */
+  removeNetwork({ id }: Organization, text: string): string {
+    const network = canonicalNetwork(text)
+    const { store } = this.#changes
+    return this.#changes.make('client.name', id, () => {
+      if (!store.clientNames.removeNetwork(id, network)) {
+        throw new Fault('NOT_FOUND', `no named network ${network}; posture-admin network list shows all`)
+      }
+      return { organizationId: id, subject: network, details: { removed: true }, result: network }
+    })
+  }
+
+  /** Replaces all names of addresses. @throws Fault NOT_ALLOWED. */
+  replaceHosts({ id }: Organization, names: ReadonlyMap<string, string>): void {
+    const { store } = this.#changes
+    this.#changes.make('client.name', id, () => {
+      store.clientNames.removeHosts(id, CLIENT_NAMES_MAX)
+      for (const [address, name] of names) store.clientNames.putHost(id, address, name)
+      return { organizationId: id, subject: 'names of clients', details: { names: names.size }, result: undefined }
+    })
+  }
+}
+
+/** `10.2.7.1/16` is stored as `10.2.0.0/16`. @throws Fault USAGE. */
+function canonicalNetwork(text: string): string {
+  const network = networkOf(text)
+  if (network === undefined) {
+    throw new Fault(
+      'USAGE',
+      `network: expected an address with a prefix such as 10.2.0.0/16, found ${JSON.stringify(text)}`,
+    )
+  }
+  const { prefixBits } = network
+  const bytes = network.bytes.map((byte, at) => byte & (0xff << Math.max(0, Math.min(8, (at + 1) * 8 - prefixBits))))
+  const groups = Buffer.from(bytes).toString('hex').match(/.{4}/g) ?? []
+  const address = canonicalAddress(groups.join(':'))
+  return `${address}/${address.includes(':') ? prefixBits : prefixBits - 96}`
+}

@@ -1,0 +1,36 @@
+import { loadCatalog, type Rule } from '../../registry/catalog.ts'
+import type { Organization } from '../store/organizations.ts'
+import { SERVICE_WIDE } from '../store/own-platforms.ts'
+import type { RegistryInForce } from '../store/registry-in-force.ts'
+import type { Store } from '../store/store.ts'
+import { type BlockList, type BlockListSelection, type BlockListSource, blockListOf } from './block-list.ts'
+import { type BlockListFormat, blockListText, formatReach } from './block-list-text.ts'
+
+/** Everything that a list of an organization depends on, from one snapshot of the store. */
+export function blockListSource(
+  store: Store,
+  registry: RegistryInForce,
+  { id, domain }: Organization,
+  nowMs: number,
+): BlockListSource {
+  return store.environment.read(() => {
+    const { platforms, rules } = registry.catalogOf(id)
+    const present = new Set(platforms.map((platform) => platform.id))
+    const isDisabled = ({ platform }: Rule): boolean => !present.has(platform.id)
+    const disabledRules = [...registry.catalogOf(SERVICE_WIDE).rules, ...loadCatalog().rules].filter(isDisabled)
+    const decisions = store.decisions.inForce(id, nowMs)
+    return { rules, disabledRules, matcher: registry.matcherOf(id), decisions, ownDomain: domain }
+  })
+}
+
+/** A list of an organization, and its text. */
+export function writeBlockList(
+  source: BlockListSource,
+  organization: Organization,
+  selection: BlockListSelection,
+  format: BlockListFormat,
+  timeMs: number,
+): { readonly list: BlockList; readonly text: string } {
+  const list = blockListOf(source, selection, formatReach(format))
+  return { list, text: blockListText(list, format, { organization: organization.name, selection, timeMs }) }
+}

@@ -1,0 +1,299 @@
+import type { PlatformType } from '../../registry/platform-type.ts'
+import { isoSeconds } from '../process/clock.ts'
+import type { DecisionState } from '../store/decisions.ts'
+import type { Organization } from '../store/organizations.ts'
+import { ELEMENTS_PER_PART, PublishedList } from '../store/published.ts'
+import type { RegistryInForce } from '../store/registry-in-force.ts'
+import type { Store } from '../store/store.ts'
+import { type FindingEvent, severityOfUse } from './finding-event.ts'
+
+/** What can be exported. */
+export const EXPORTS = ['platforms', 'scans', 'assessments', 'recommendations'] as const
+export type ExportKind = (typeof EXPORTS)[number]
+
+/** A value of a row. null: there is none. Lists have at most DOMAINS_SHOWN_MAX texts. */
+export type RowValue = string | number | boolean | null | readonly string[]
+export type Row = Readonly<Record<string, RowValue>>
+
+/** A column, with its meaning for the documentation. */
+export interface ExportColumn {
+  readonly name: string
+  readonly about: string
+}
+
+export interface ExportedRow {
+  /** Names the row in all exports, so that a cursor knows it again. */
+  readonly id: string
+  /** What --since compares: when the row was last changed. */
+  readonly changedMs: number
+  readonly row: Row
+  /** For SIEM formats. Only platforms have it. */
+  readonly finding?: FindingEvent
+}
+
+/** Reads rows one after the other. Call within Environment.read. */
+export type ReadRows = (source: ExportSource) => Generator<ExportedRow>
+
+export interface ExportSource {
+  readonly store: Store
+  readonly registry: RegistryInForce
+  readonly organization: Organization
+  readonly nowMs: number
+}
+
+interface Export {
+  readonly about: string
+  readonly columns: readonly ExportColumn[]
+  readonly rows: ReadRows
+}
+
+const TIME = 'ISO 8601, UTC; empty if there is none'
+
+export const EXPORT_OF: Readonly<Record<ExportKind, Export>> = {
+  platforms: {
+    about: 'The platforms of the last completed scan',
+    columns: columns({
+      id: 'The id of the finding, as in the API',
+      platform_id: 'The id in the registry; empty if the registry no longer has the platform',
+      platform_name: 'The name',
+      platform_type: 'The type',
+      vendor: 'The vendor',
+      category: 'The category of the type',
+      url: 'The site',
+      decision: '`waiting`, `approved`, `rejected` or `expired`',
+      decision_owner: 'Who is responsible for the use',
+      decision_note: 'The note of the decision',
+      risk: '0 to 100, of the registry',
+      risk_reason: 'The reason for the risk',
+      confidence: '0 to 1',
+      matches: 'Matched requests',
+      blocked_matches: 'Those that a device blocked',
+      clients: 'Distinct clients',
+      clients_error: 'Relative standard error of `clients`; 0: exact',
+      days: 'Days with matches',
+      first_seen: TIME,
+      last_seen: TIME,
+      domains: 'Matched names, the most frequent first, at most 20',
+      domains_total: 'All matched names',
+      detected_at: 'The first scan that found the platform',
+      scan_id: 'The last completed scan',
+      scanned_at: 'When it completed',
+    }),
+    rows: platformRows,
+  },
+  scans: {
+    about: 'The completed scans that are stored',
+    columns: columns({
+      id: 'The id, as in the API',
+      trigger: 'Why the scan started',
+      domain: 'The domain of the organization',
+      requested_at: TIME,
+      started_at: TIME,
+      completed_at: TIME,
+      platforms_discovered: 'Platforms that the scan found',
+      shadow_ai_count: 'Those that were not approved',
+      overall_risk_score: '0 to 100',
+      events_added: 'Events that the scan read',
+      events_unmatched: 'Those that match no platform',
+    }),
+    rows: scanRows,
+  },
+  assessments: {
+    about: 'All assessments, also those that are not completed',
+    columns: columns({
+      id: 'The id, as in the API',
+      framework_id: 'The framework',
+      title: 'The title',
+      status: '`draft`, `in_progress` or `completed`',
+      overall_score: '0 to 100; empty until completed',
+      grade: 'A to F; empty until completed',
+      started_at: TIME,
+      completed_at: TIME,
+      updated_at: TIME,
+    }),
+    rows: assessmentRows,
+  },
+  recommendations: {
+    about: 'The recommendations of completed assessments',
+    columns: columns({
+      id: 'The id, as in the API',
+      framework_id: 'The framework',
+      item_id: 'The item of the framework',
+      title: 'What to do',
+      priority: '1 is the highest',
+      status: '`open`, `in_progress`, `completed` or `dismissed`',
+      category: 'The category of the item',
+      owner: 'Who carries it out',
+      created_at: TIME,
+      status_changed_at: TIME,
+    }),
+    rows: recommendationRows,
+  },
+}
+
+function columns(about: Readonly<Record<string, string>>): readonly ExportColumn[] {
+  return Object.entries(about).map(([name, text]) => ({ name, about: text }))
+}
+
+/** The fields of a published platform (scan/publish.ts) that rows have. */
+interface PublishedPlatform {
+  readonly id: string
+  readonly platform_name: string
+  readonly platform_type: PlatformType
+  readonly url: string
+  readonly confidence: number
+  readonly metadata: {
+    readonly vendor: string
+    readonly category: string
+    readonly decision: DecisionState
+    readonly risk: { readonly score: number; readonly why: string }
+    readonly matches: number
+    readonly blocked_matches?: number
+    readonly clients: number
+    readonly clients_error: number
+    readonly days: number
+    readonly first_seen: string
+    readonly last_seen: string
+    readonly domains: readonly string[]
+    readonly domains_total: number
+  }
+  readonly created_at: string
+}
+
+function* platformRows({ store, registry, organization }: ExportSource): Generator<ExportedRow> {
+  const { published, decisions } = store
+  const { id: organizationId } = organization
+  const head = published.head(organizationId, PublishedList.discovery)
+  if (head === undefined) return
+  const scan = JSON.parse(head.text.toString()) as { id: string; completed_at: string }
+  const { platforms } = registry.catalogOf(organizationId)
+  const registered = new Map(platforms.map((platform) => [`${platform.name}\0${platform.vendor}`, platform]))
+  const decided = decisions.ofPlatforms(
+    organizationId,
+    platforms.map(({ id }) => id),
+  )
+  for (let first = 0; first < head.count; first += ELEMENTS_PER_PART) {
+    const runs = published.elements(organizationId, PublishedList.discovery, head.count, first, ELEMENTS_PER_PART)
+    for (const found of JSON.parse(`[${Buffer.concat(runs)}]`) as PublishedPlatform[]) {
+      const { metadata } = found
+      const platform = registered.get(`${found.platform_name}\0${metadata.vendor}`)
+      const decision = metadata.decision === 'waiting' ? undefined : decided.get(platform?.id ?? '')
+      const row: Row = {
+        id: found.id,
+        platform_id: platform?.id ?? null,
+        platform_name: found.platform_name,
+        platform_type: found.platform_type,
+        vendor: metadata.vendor,
+        category: metadata.category,
+        url: found.url,
+        decision: metadata.decision,
+        decision_owner: decision?.owner || null,
+        decision_note: decision?.note || null,
+        risk: metadata.risk.score,
+        risk_reason: metadata.risk.why,
+        confidence: found.confidence,
+        matches: metadata.matches,
+        blocked_matches: metadata.blocked_matches ?? 0,
+        clients: metadata.clients,
+        clients_error: metadata.clients_error,
+        days: metadata.days,
+        first_seen: metadata.first_seen,
+        last_seen: metadata.last_seen,
+        domains: metadata.domains,
+        domains_total: metadata.domains_total,
+        detected_at: found.created_at,
+        scan_id: scan.id,
+        scanned_at: scan.completed_at,
+      }
+      const finding = findingOf(found, platform?.id ?? '', organization, scan.completed_at)
+      yield { id: found.id, changedMs: Date.parse(metadata.last_seen), row, finding }
+    }
+  }
+}
+
+function findingOf(
+  { id, platform_name: name, platform_type, url, confidence, metadata }: PublishedPlatform,
+  platformId: string,
+  { id: organizationId, name: organizationName }: Organization,
+  completedAt: string,
+): FindingEvent {
+  const { decision, vendor, matches, clients, domains } = metadata
+  const risk = metadata.risk.score
+  return {
+    id,
+    kind: 'platform.in-use',
+    title: 'AI platform in use',
+    message: `${name} is in use. Decision: ${decision}`,
+    severity: severityOfUse({ risk, decision }),
+    timeMs: Date.parse(completedAt),
+    isAlert: decision === 'waiting' || decision === 'expired',
+    organization: { id: organizationId, name: organizationName },
+    platform: {
+      ...{ id: platformId, name, vendor, url, decision, risk, confidence, matches, clients, domains },
+      type: platform_type,
+      firstSeenMs: Date.parse(metadata.first_seen),
+      lastSeenMs: Date.parse(metadata.last_seen),
+    },
+  }
+}
+
+function* scanRows({ store, organization }: ExportSource): Generator<ExportedRow> {
+  for (const scan of store.scans.ofOrganization(organization.id)) {
+    if (scan.status !== 'completed') continue
+    const row: Row = {
+      id: scan.id,
+      trigger: scan.trigger,
+      domain: scan.domain,
+      requested_at: timeText(scan.requestedAtMs),
+      started_at: timeText(scan.startedAtMs),
+      completed_at: timeText(scan.completedAtMs),
+      platforms_discovered: scan.summary.platformsDiscovered,
+      shadow_ai_count: scan.summary.shadowAiCount,
+      overall_risk_score: scan.summary.overallRiskScore,
+      events_added: scan.eventsAdded,
+      events_unmatched: scan.eventsUnmatched,
+    }
+    yield { id: scan.id, changedMs: scan.completedAtMs, row }
+  }
+}
+
+function* assessmentRows({ store, organization }: ExportSource): Generator<ExportedRow> {
+  const all = store.assessments.ofOrganization(organization.id)
+  all.sort((a, b) => a.startedAtMs - b.startedAtMs || (a.id < b.id ? -1 : 1))
+  for (const { id, frameworkId, title, status, result, startedAtMs, completedAtMs, updatedAtMs } of all) {
+    const row: Row = {
+      id,
+      framework_id: frameworkId,
+      title,
+      status,
+      overall_score: result?.overallScore ?? null,
+      grade: result?.grade ?? null,
+      started_at: timeText(startedAtMs),
+      completed_at: timeText(completedAtMs),
+      updated_at: timeText(updatedAtMs),
+    }
+    yield { id, changedMs: Math.max(updatedAtMs, completedAtMs), row }
+  }
+}
+
+function* recommendationRows({ store, organization }: ExportSource): Generator<ExportedRow> {
+  for (const each of store.recommendations.ofOrganization(organization.id)) {
+    const row: Row = {
+      id: each.id,
+      framework_id: each.frameworkId,
+      item_id: each.itemId,
+      title: each.title,
+      priority: each.priority,
+      status: each.status,
+      category: each.category,
+      owner: each.owner || null,
+      created_at: timeText(each.createdAtMs),
+      status_changed_at: timeText(each.statusChangedAtMs),
+    }
+    yield { id: each.id, changedMs: Math.max(each.createdAtMs, each.statusChangedAtMs), row }
+  }
+}
+
+function timeText(timeMs: number): string | null {
+  return timeMs === 0 ? null : isoSeconds(timeMs)
+}

@@ -1,0 +1,19 @@
+import { stringify } from 'csv-stringify/sync'
+
+/** Spreadsheets run a cell that begins with one of these characters as a formula. */
+const FORMULA = /^\s*[=+\-@\t\r＝＋－＠]/u
+
+export type CsvValue = string | number
+
+/**
+ * One record as CSV (RFC 4180) with its line end. An apostrophe turns a text that a spreadsheet
+ * would run as a formula into text. Numbers stay numbers, negative ones, too.
+ */
+export function csvRecord(cells: readonly CsvValue[]): string {
+  return stringify([cells.map(csvCell)], { record_delimiter: 'windows' })
+}
+
+function csvCell(value: CsvValue): string {
+  if (typeof value === 'number') return String(value)
+  return FORMULA.test(value) ? `'${value}` : value
+}

@@ -1,0 +1,45 @@
+import type { Environment } from '../lmdb/environment.ts'
+import { Family } from './family.ts'
+import { uuidBytes } from './keys.ts'
+
+/**
+ * The clients of an organization that are left to erase, after its administrators decided to keep
+ * fewer data. Erasing takes several transactions; the record is the progress.
+ */
+export interface ClientErasure {
+  /**
+   * Random, in hex. Replaces the hashes of clients in the counts of distinct clients, and is
+   * deleted with this record.
+   */
+  readonly sketchKey: string
+  /** Events of the buffer and waiting events from these sequences on are of the new setting. */
+  readonly bufferEnd: number
+  readonly unmatchedEnd: number
+  /** Sequences before these are erased. */
+  readonly bufferNext: number
+  readonly unmatchedNext: number
+  /** The key of the first evidence that is left, in hex. */
+  readonly evidenceNext: string
+}
+
+export class ClientErasures {
+  readonly #records: Family<ClientErasure>
+
+  constructor(environment: Environment) {
+    this.#records = new Family(environment.table('client-erasures'), 'erasure of clients')
+  }
+
+  get(organizationId: string): ClientErasure | undefined {
+    return this.#records.get(uuidBytes(organizationId))
+  }
+
+  /** Requires a write transaction. */
+  put(organizationId: string, erasure: ClientErasure): void {
+    this.#records.put(uuidBytes(organizationId), erasure)
+  }
+
+  /** Requires a write transaction. */
+  remove(organizationId: string): void {
+    this.#records.remove(uuidBytes(organizationId))
+  }
+}

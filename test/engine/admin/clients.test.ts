@@ -1,0 +1,217 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { Administration } from '../../../engine/admin/administration.ts'
+import { readHostNames } from '../../../engine/admin/host-names-file.ts'
+import { EventAcceptor } from '../../../engine/ingest/accept.ts'
+import { DAY_MS, HOUR_MS, isoSeconds } from '../../../engine/process/clock.ts'
+import { runScan } from '../../../engine/scan/scan-runner.ts'
+import { PublishedList } from '../../../engine/store/published.ts'
+import { admin, runAdmin } from '../../support/programs.ts'
+import { makeOrganization, NOON, openStore, quietLog, registries, Sender, type TestStore } from '../../support/store.ts'
+
+const NOW = Math.floor(Date.now() / 1000) * 1000
+
+function scanned(opened: TestStore, id: string, clients: readonly (readonly [client: string, user?: string])[]): void {
+  const { store, clock } = opened
+  const sender = new Sender()
+  const events = clients.map(([client, user = ''], at) =>
+    sender.event(at % 2 === 0 ? 'claude.ai' : 'chatgpt.com', clock.nowMs(), {
+      ...{ client, count: clients.length - at },
+      ...(user === '' ? {} : { user, bytesSent: 100 }),
+    }),
+  )
+  store.environment.write(() => store.buffer.append(id, events))
+  runScan(store, registries, id, 'schedule', clock)
+}
+
+/** The published finding of each platform. */
+function metadata({ store }: TestStore, id: string): Record<string, Record<string, unknown>> {
+  const head = store.published.head(id, PublishedList.discovery)
+  const runs = store.published.elements(id, PublishedList.discovery, head?.count ?? 0, 0, 100)
+  const platforms = JSON.parse(`[${Buffer.concat(runs).toString()}]`) as { platform_name: string; metadata: object }[]
+  return Object.fromEntries(platforms.map((each) => [each.platform_name, { ...each.metadata }]))
+}
+
+t.test('commands show who uses a platform, what a client uses, and names beside addresses', async (t) => {
+  const opened = openStore(t, { startMs: NOW })
+  const { id } = makeOrganization(opened, 'Acme')
+  scanned(opened, id, [['10.2.0.7', 'jdoe'], ['10.2.0.7'], ['2001:db8::1'], ['10.9.0.1', 'ada']])
+  const data = ['--data-dir', opened.directory]
+  t.match(await admin('platform', 'list', ...data), [
+    { platform_name: 'Claude', clients: 2, matches: 6, decision: 'waiting', first_found_at: isoSeconds(NOW) },
+    { platform_name: 'ChatGPT', clients: 2, matches: 4 },
+  ])
+  t.match(await admin('platform', 'show', 'claude', ...data), [
+    { platform_name: 'Claude', matches: 6, clients_total: 2, other_matches: 0, names: ['claude.ai (6)'], days: 1 },
+  ])
+  await admin('network', 'add', '10.2.7.1/16', 'Berlin office', ...data)
+  await admin('network', 'add', '10.0.0.0/8', 'Company', ...data)
+  const file = join(opened.directory, 'names.csv')
+  writeFileSync(file, 'address,name\n10.2.0.7,"Laptop of J. Doe"\n2001:DB8:0::1,printer\n')
+  t.match(await admin('client', 'names', 'import', file, ...data), [{ file, format: 'csv', names: 2 }])
+  t.match(await admin('platform', 'show', 'Claude', '--clients', ...data), [
+    {
+      client: '10.2.0.7',
+      name: 'Laptop of J. Doe',
+      network: 'Berlin office',
+      user: 'jdoe',
+      matches: 4,
+      bytes_sent: 100,
+    },
+    { client: '2001:db8::1', name: 'printer', network: null, user: null, methods: ['dns'] },
+  ])
+  t.match(await admin('platform', 'show', 'Claude', '--days', ...data), [{ clients: 2, matches: 6, blocked: 0 }])
+  t.match(await admin('platform', 'show', 'Claude', '--names', ...data), [{ name: 'claude.ai', matches: 6 }])
+  t.match(await admin('client', 'show', '10.2.0.7', ...data), [
+    { platform_name: 'Claude', user: 'jdoe', matches: 4 },
+    { platform_name: 'ChatGPT', user: null, matches: 3 },
+  ])
+  t.match(await admin('client', 'show', 'ada', ...data), [{ platform_name: 'ChatGPT', client: '10.9.0.1' }])
+  t.same(await admin('client', 'show', '10.0.0.99', ...data), [])
+  t.match(await admin('network', 'list', ...data), [
+    { network: '10.0.0.0/8', name: 'Company' },
+    { network: '10.2.0.0/16', name: 'Berlin office' },
+  ])
+  t.match(await runAdmin(['network', 'remove', '10.3.0.0/16', ...data]), { stderr: /no named network 10\.3\.0\.0\/16/ })
+  t.match(await runAdmin(['network', 'add', 'berlin', 'x', ...data]), { status: 2, stderr: /such as 10\.2\.0\.0\/16/ })
+  t.match(await runAdmin(['platform', 'show', 'Gemini', ...data]), { stderr: /no use of .*Gemini/ })
+  t.match(await runAdmin(['client', 'reveal', 'p-x', ...data]), { stderr: /has no pseudonyms/ })
+})
+
+t.test('one reading is one audit entry for each user, subject and hour', async (t) => {
+  const opened = openStore(t)
+  const { store, clock } = opened
+  const organization = makeOrganization(opened, 'Acme')
+  const { id } = organization
+  scanned(opened, id, [['10.2.0.7']])
+  const readers = ['root', 'ada'].map((name) => new Administration(store, clock, { kind: 'operator', name }))
+  const read = (): void => {
+    for (const { clients } of readers) {
+      clients.ofPlatform(organization, 'claude', 'Claude')
+      clients.ofClient(organization, '10.2.0.7')
+    }
+  }
+  const entries = () =>
+    store.auditLog.ofOrganization(id).map(({ actor, action, subject }) => `${actor} ${action} ${subject}`)
+  read()
+  read()
+  t.same(entries(), [
+    'operator root client.read Claude',
+    'operator root client.read 10.2.0.7',
+    'operator ada client.read Claude',
+    'operator ada client.read 10.2.0.7',
+  ])
+  clock.add(HOUR_MS)
+  read()
+  t.equal(entries().length, 8)
+  const members = new Administration(store, clock)
+  members.members.add(organization, 'alice', 'member')
+  members.members.add(organization, 'bob', 'admin')
+  const as = (name: string): Administration => new Administration(store, clock, { kind: 'member', name })
+  t.throws(() => as('alice').clients.ofPlatform(organization, 'claude', 'Claude'), { code: 'NOT_ALLOWED' })
+  t.equal(as('bob').clients.ofPlatform(organization, 'claude', 'Claude').clients.length, 1)
+  t.throws(() => as('bob').organizations.set(organization, { clients: 'off' }), { code: 'NOT_ALLOWED' })
+  t.throws(() => as('bob').clients.reveal(organization, 'p-x'), { code: 'NOT_ALLOWED' })
+})
+
+t.test('a pseudonym is shown, found by its address, and revealed with an audit entry', async (t) => {
+  const opened = openStore(t)
+  const { store, clock } = opened
+  const administration = new Administration(store, clock)
+  const organization = administration.organizations.set(makeOrganization(opened, 'Acme'), { clients: 'pseudonym' })
+  const { id } = organization
+  await new EventAcceptor(store, clock, quietLog, () => {}).accept(id, [
+    new Sender().event('claude.ai', NOON, { client: '10.2.0.7', user: 'jdoe' }),
+  ])
+  runScan(store, registries, id, 'schedule', clock)
+  const [use] = administration.clients.ofPlatform(organization, 'claude', 'Claude').clients
+  t.match(use, { client: /^p-/, user: /^u-/ })
+  t.match(administration.clients.ofClient(organization, '10.2.0.7').platforms, [{ platformId: 'claude' }])
+  t.match(administration.clients.ofClient(organization, use?.client ?? '').platforms, [{ platformId: 'claude' }])
+  t.same(administration.clients.reveal(organization, use?.user ?? ''), { kind: 'user', text: 'jdoe' })
+  const entries = store.auditLog.ofOrganization(id)
+  t.match(entries.at(-1), { action: 'client.reveal', subject: use?.user })
+  t.notMatch(JSON.stringify(entries), /10\.2\.0\.7|jdoe/)
+})
+
+t.test('API responses name clients only if the organization has switched that on', async (t) => {
+  const opened = openStore(t)
+  const { store, clock } = opened
+  const { organizations } = new Administration(store, clock)
+  const organization = makeOrganization(opened, 'Acme')
+  const { id } = organization
+  scanned(
+    opened,
+    id,
+    Array.from({ length: 60 }, (_, at) => [`10.2.0.${at}`] as const),
+  )
+  t.notMatch(JSON.stringify(metadata(opened, id)), /10\.2\.0|top_clients/)
+  organizations.set(organization, { apiClients: true })
+  runScan(store, registries, id, 'administrator', clock)
+  const clients = metadata(opened, id)['Claude']?.['top_clients'] as { client: string; matches: number }[]
+  t.equal(clients.length, 20)
+  t.match(clients[0], { client: '10.2.0.0', matches: 60 })
+  organizations.set(organization, { apiClients: false })
+  runScan(store, registries, id, 'administrator', clock)
+  t.notMatch(JSON.stringify(metadata(opened, id)), /10\.2\.0|top_clients/)
+})
+
+t.test('the results of two days are compared', async (t) => {
+  const opened = openStore(t, { startMs: NOW - DAY_MS })
+  const { store, clock } = opened
+  const { id } = makeOrganization(opened, 'Acme')
+  const data = ['--data-dir', opened.directory]
+  scanned(opened, id, [['10.2.0.7']])
+  t.match(await runAdmin(['scan', 'diff', ...data]), { stderr: /no two days with a completed scan/ })
+  clock.add(DAY_MS)
+  scanned(opened, id, [['10.2.0.7'], ['10.2.0.8'], ['10.2.0.9']])
+  t.match(await admin('scan', 'diff', ...data), [
+    { platform_name: 'ChatGPT', change: 'new', clients: 1, clients_before: 0 },
+    { platform_name: 'Claude', change: 'use', clients: 2, clients_before: 1, matches: 5, matches_before: 1 },
+  ])
+  const [first, last] = store.history.days(id).map((day) => isoSeconds(day * DAY_MS).slice(0, 10)) as [string, string]
+  t.match(await admin('scan', 'diff', last, first, ...data), [{ platform_name: 'ChatGPT', change: 'gone' }, {}])
+  t.same(await admin('scan', 'diff', last, last, ...data), [])
+  t.match(await runAdmin(['scan', 'diff', '2020-01-01', ...data]), { stderr: /no completed scan on 2020-01-01/ })
+  clock.add(400 * DAY_MS)
+  scanned(opened, id, [])
+  t.equal(store.history.days(id).length, 1, 'older days are removed')
+})
+
+t.test('names are read from CSV and from the leases of three DHCP servers', async (t) => {
+  const dhcpd = `# The format of this file is documented in the dhcpd.leases(5) manual page.
+authoring-byte-order little-endian;
+lease 10.2.0.7 {
+  starts 5 2026/11/20 09:15:02;
+  hardware ethernet 00:00:5e:00:53:01;
+  client-hostname "old";
+}
+lease 10.2.0.8 { binding state free; }
+lease 10.2.0.7 {
+  client-hostname "laptop";
+}`
+  const kea = `address,hwaddr,client_id,valid_lifetime,expire,subnet_id,fqdn_fwd,fqdn_rev,hostname,state,user_context
+10.2.0.7,00:00:5e:00:53:01,,3600,1795000000,1,0,0,laptop,0,
+10.2.0.8,00:00:5e:00:53:02,,3600,1795000000,1,0,0,,0,`
+  const dnsmasq = `1795000000 00:00:5e:00:53:01 10.2.0.7 laptop 01:00:00:5e:00:53:01
+1795000000 00:00:5e:00:53:02 10.2.0.8 * *`
+  for (const [format, text] of [
+    ['dhcpd', dhcpd],
+    ['kea', kea],
+    ['dnsmasq', dnsmasq],
+    ['csv', '10.2.0.7,laptop'],
+    ['csv', '﻿Address,Name\r\n# a comment\r\n10.2.0.7,laptop\r\n'],
+  ] as const) {
+    const read = readHostNames(text, 'names')
+    t.same([read.format, [...read.names]], [format, [['10.2.0.7', 'laptop']]])
+  }
+  for (const [text, message] of [
+    ['10.2.0.7,laptop\nnobody,x', /names: row 2: expected address,name/],
+    ['10.2.0.7', /row 1: expected address,name/],
+    ['10.2.0.7,"a', /names: /],
+  ] as const) {
+    t.throws(() => readHostNames(text, 'names'), { code: 'USAGE', message })
+  }
+  t.equal(readHostNames('', 'names').names.size, 0)
+})
