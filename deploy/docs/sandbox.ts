@@ -195,7 +195,10 @@ ip link set lo up
 for setting in /proc/sys/net/ipv6/conf/*/disable_ipv6; do if [ -e $setting ]; then echo 1 > $setting; fi; done
 ip link add eth0 mtu 9000 type veth peer name uplink mtu 9000
 unshare --net sleep infinity & echo $! > /var/tmp/network
-until ip link set uplink netns $! 2> /dev/null && nsenter --target=$! --net ip link set uplink up 2> /dev/null; do sleep 0.01; done
+# Until unshare has made the network, its process is in this one.
+until [ "$(readlink /proc/$!/ns/net)" != "$(readlink /proc/$$/ns/net)" ]; do sleep 0.01; done
+ip link set uplink netns $!
+nsenter --target=$! --net ip link set uplink up
 ip address add 192.0.2.10/24 dev eth0
 ip link set eth0 up
 # Without this neighbor, a DNS query would end with an unanswered ARP request.
