@@ -11,6 +11,7 @@ import { assertExpected } from '../engine/process/failure.ts'
 import type { MetricRow } from '../engine/process/metrics.ts'
 import { scanRows } from '../engine/scan/metrics.ts'
 import type { ScanSchedule } from '../engine/scan/schedule.ts'
+import type { BackgroundThread } from './background-thread.ts'
 import { apiRows } from './counters.ts'
 import type { Health } from './health.ts'
 import type { OrganizationMetrics } from './organization-metrics.ts'
@@ -24,6 +25,7 @@ export interface MeasuredParts {
   readonly accounting: IngestAccounting
   readonly syslog: SyslogIngest | undefined
   readonly schedule: ScanSchedule
+  readonly background: BackgroundThread
   readonly apiCounters: SharedArrayBuffer
   readonly rateTables: Readonly<Record<'keys' | 'addresses', SharedArrayBuffer>>
   readonly connections: Parameters<typeof connectionRows>[0]
@@ -43,6 +45,7 @@ export async function serviceRows(parts: MeasuredParts): Promise<MetricRow[]> {
     ...parts.health.rows(),
     ...ingestRows(parts.acceptor, parts.batches, parts.accounting, syslog),
     ...scanRows(parts.schedule),
+    ...parts.background.metricRows(),
     ...apiRows(answerTotals(parts.apiCounters), { keys: tableFull(keys), addresses: tableFull(addresses) }),
     ...connectionRows(parts.connections),
     ...(parts.console?.metricRows() ?? []),

@@ -37,12 +37,12 @@ import { secretsKeyFile } from '../engine/process/secrets-key.ts'
 import type { ListenAddress } from '../engine/process/settings.ts'
 import { within } from '../engine/process/shutdown.ts'
 import { SCANS } from '../engine/scan/scan-now.ts'
-import { ScanThread } from '../engine/scan/scan-thread.ts'
 import { ScanSchedule } from '../engine/scan/schedule.ts'
 import { DailyRetention } from '../engine/store/daily-retention.ts'
 import { SERVICE_WIDE } from '../engine/store/own-platforms.ts'
 import { RegistryInForce } from '../engine/store/registry-in-force.ts'
 import { Store } from '../engine/store/store.ts'
+import { BackgroundThread } from './background-thread.ts'
 import { changedSettings, type ServiceSettings } from './config.ts'
 import { Health } from './health.ts'
 import { KeyUseWriter } from './key-uses.ts'
@@ -79,6 +79,7 @@ export class Service {
   #settings: ServiceSettings
   readonly #log: Logger
   readonly #store: Store
+  readonly #background: BackgroundThread
   readonly #schedule: ScanSchedule
   readonly #acceptor: EventAcceptor
   readonly #batches: BatchCounters = { batches: 0, unauthorized: 0, malformed: 0, overloaded: 0 }
@@ -123,10 +124,8 @@ export class Service {
     log.info({ platforms: platforms.length, domains: rules.length }, 'registry loaded')
     this.#accounting = new IngestAccounting(this.#store, log)
     this.#keyUses = new KeyUseWriter(this.#store, log)
-    const scans = new ScanThread({ dataDirectory: settings.dataDir }, (error) =>
-      log.error({ err: error }, 'the thread of the scans ended'),
-    )
-    this.#schedule = new ScanSchedule(this.#store, this.#registry, systemClock, log, scans)
+    this.#background = new BackgroundThread(settings.dataDir, settings.secretsKeyFile, log)
+    this.#schedule = new ScanSchedule(this.#store, this.#registry, systemClock, log, this.#background)
     this.#acceptor = new EventAcceptor(this.#store, systemClock, log, (organizationId) =>
       this.#schedule.noteBuffered(organizationId),
     )
@@ -159,6 +158,7 @@ export class Service {
     const metricsPort = await this.#startLocal()
     this.#accounting.start()
     this.#schedule.start()
+    this.#background.startAlerts(this.#store, () => this.#settings)
     this.#health.start()
     this.#retention.start()
     if (certificate !== undefined) {
@@ -316,6 +316,7 @@ export class Service {
       accounting: this.#accounting,
       syslog: this.#syslog,
       schedule: this.#schedule,
+      background: this.#background,
       apiCounters: this.#apiCounters,
       rateTables: this.#rateTables,
       connections: this.#connections,

@@ -375,6 +375,36 @@ export const AUDIT_DAYS_MIN = 90
  * continues.
  */
 export const RETENTION_RECORDS_PER_STEP = 500
+/** Alerts of one organization that are kept. The oldest are removed. */
+export const ALERTS_MAX = 10_000
+/**
+ * Alerts that one message lists; a message to a chat or a mail lists fewer. The others are only
+ * counted in it. SIEM channels get further messages instead.
+ */
+export const ALERTS_LISTED_MAX = 50
+/** Alert channels of one organization. More are refused. */
+export const ALERT_CHANNELS_MAX = 10
+/**
+ * Alert channels of all organizations: each can hold one connection, so that no channel waits for
+ * another. More are refused.
+ */
+export const ALERT_CHANNELS_TOTAL_MAX = 1000
+/** Messages that wait for one channel. Beyond it the oldest becomes a dead letter. Counted. */
+export const ALERT_MESSAGES_WAITING_MAX = 1000
+/** Dead letters of one channel. Beyond it the oldest is removed. Counted. */
+export const ALERT_DEAD_LETTERS_MAX = 200
+/** Outcomes of messages to one channel that are kept. The oldest are removed. */
+export const ALERT_OUTCOMES_MAX = 10_000
+/** Milliseconds for which a message is sent again and again before it becomes a dead letter. */
+export const ALERT_RETRY_FOR_MS = 24 * 60 * 60 * 1000
+/** Milliseconds for one attempt to send a message, from the name lookup to the answer. */
+export const ALERT_ATTEMPT_MS = 20_000
+/** Bytes of the answer of a receiver that are read. The rest is not read. */
+export const ALERT_ANSWER_BYTES_MAX = 2048
+/** Bytes of a name or value in an alert. Longer ones are truncated. */
+export const ALERT_TEXT_BYTES_MAX = 300
+/** Conditions of one rule that raise alerts in one evaluation. The others wait for the next one. */
+export const ALERTS_PER_RULE_MAX = 10_000
 /** Findings that a store check lists. The others are only counted. */
 export const FINDINGS_NAMED_MAX = 1000
 

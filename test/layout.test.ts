@@ -52,7 +52,7 @@ const ORDER: readonly (readonly string[])[] = [
   ['engine/store'],
   ['engine/ingest', 'engine/scan', 'engine/assess'],
   ['engine/export'],
-  ['engine/report'],
+  ['engine/report', 'engine/alert'],
   ['engine/check'],
   ['engine/admin'],
   ['dry-run/limits.ts'],

@@ -74,6 +74,15 @@ const ACTION_NAMES: Readonly<Record<Action, string>> = {
   'recommendation.status': 'Recommendation status changed',
   'recommendation.owner': 'Recommendation owner changed',
   'report.create': 'Report written',
+  'alert.read': 'Alerts viewed',
+  'alert-channel.add': 'Alert channel added',
+  'alert-channel.remove': 'Alert channel removed',
+  'alert-channel.test': 'Alert channel tested',
+  'alert-rule.set': 'Threshold of an alert rule set',
+  'alert-rule.mute': 'Alert rule muted',
+  'alert-rule.unmute': 'Alert rule active again',
+  'alert.retry': 'Dead letters sent again',
+  'alert.discard': 'Dead letters deleted',
 }
 
 /** The words for an action. An entry of another release may have an unknown one, which stays. */

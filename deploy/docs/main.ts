@@ -11,6 +11,7 @@ import { FRAMEWORK_IDS, FRAMEWORKS } from '../../engine/store/framework.ts'
 import { ROLES } from '../../engine/store/members.ts'
 import { loadCatalog } from '../../registry/catalog.ts'
 import { dashboardJson } from '../monitoring/dashboard.ts'
+import { ALERT_TABLES } from './alerts.ts'
 import { answerSamples, fieldTables, pathsTable, refusalsTable } from './api.ts'
 import { blockListFormats, leftOutReasons } from './block-lists.ts'
 import { cliPage } from './cli.ts'
@@ -45,6 +46,7 @@ const TABLES: Readonly<Record<string, () => string | Promise<string>>> = {
   fields: fieldTables,
   ...answerSamples(),
   'coverage counters': coverageTable,
+  ...ALERT_TABLES,
   'metrics posture-collector': collectorMetrics,
   'metrics posture-service': serviceMetrics,
   ...Object.fromEntries(FORWARDER_TABLES.map(({ name, make }) => [name, make])),

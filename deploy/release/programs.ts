@@ -78,7 +78,7 @@ export const SERVICE: Program = {
     'dist/engine/ingest/socket-thread.js',
     'dist/engine/check/check-worker.js',
   ],
-  tasks: ['dist/engine/scan/scan-worker.js'],
+  tasks: ['dist/api/background-worker.js'],
   steps: ['dist/engine/admin/revocations-process.js'],
   processes: ['dist/dry-run/main.js'],
   files: [

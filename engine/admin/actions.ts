@@ -78,6 +78,15 @@ export const ACTIONS = {
   'recommendation.status': 'member',
   'recommendation.owner': 'member',
   'report.create': 'member',
+  'alert.read': 'member',
+  'alert-channel.add': 'admin',
+  'alert-channel.remove': 'admin',
+  'alert-channel.test': 'admin',
+  'alert-rule.set': 'admin',
+  'alert-rule.mute': 'admin',
+  'alert-rule.unmute': 'admin',
+  'alert.retry': 'admin',
+  'alert.discard': 'admin',
 } as const satisfies Record<string, Role | 'operator'>
 export type Action = keyof typeof ACTIONS
 
@@ -97,6 +106,8 @@ export const REMOVALS: ReadonlySet<Action> = new Set<Action>([
   'registry.remove',
   'registry.remove-service-wide',
   'scan.request',
+  'alert-channel.remove',
+  'alert.discard',
   'ingest.file',
   'retention.apply',
   'client.read',

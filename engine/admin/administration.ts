@@ -3,6 +3,7 @@ import { Fault } from '../process/error-codes.ts'
 import type { Organization } from '../store/organizations.ts'
 import type { Store } from '../store/store.ts'
 import { AccountLinkChanges } from './account-links.ts'
+import { AlertChanges } from './alerts.ts'
 import { ApiKeyChanges } from './api-keys.ts'
 import { ApprovalChanges } from './approvals.ts'
 import { AssessmentChanges } from './assessments.ts'
@@ -49,6 +50,7 @@ export class Administration {
   readonly reports: ReportChanges
   readonly retention: RetentionChanges
   readonly signIn: SignInChanges
+  readonly alerts: AlertChanges
   readonly #store: Store
   readonly #changes: Changes
 
@@ -73,6 +75,7 @@ export class Administration {
     this.reports = new ReportChanges(changes)
     this.retention = new RetentionChanges(changes)
     this.signIn = new SignInChanges(changes)
+    this.alerts = new AlertChanges(changes)
   }
 
   /** Adds an ingested file to the audit log. Ingest itself required a monitoring token. */

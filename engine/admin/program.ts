@@ -1,5 +1,6 @@
 import type { Command } from 'commander'
 import { createProgram, withHelpCommand } from '../process/program.ts'
+import { addAlertCommands } from './commands/alert.ts'
 import { addApprovalCommands } from './commands/approval.ts'
 import { addAssessmentCommands } from './commands/assessment.ts'
 import { addAuditCommands } from './commands/audit.ts'
@@ -58,6 +59,7 @@ export function adminProgram(write?: (text: string) => void): Command {
   addAssessmentCommands(program)
   addRecommendationCommands(program)
   addReportCommand(program)
+  addAlertCommands(program)
   addRegistryCommands(program)
   addAuditCommands(program)
   addVerifyCommand(program)

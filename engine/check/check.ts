@@ -1,5 +1,6 @@
 import type { Store } from '../store/store.ts'
 import { checkAccounts } from './accounts.ts'
+import { checkAlerts } from './alerts.ts'
 import { checkAssessed } from './assessed.ts'
 import { checkClients } from './clients.ts'
 import { checkCoverage } from './coverage.ts'
@@ -41,6 +42,7 @@ export function checkStore(store: Store, onProgress: OnProgress = () => {}): Sto
     checkCoverage(walk)
     checkAssessed(walk)
     checkPublished(walk)
+    checkAlerts(walk)
     walk.assertAllVisited()
     const names = [...environment.tables.keys()].sort()
     return {

@@ -1,12 +1,11 @@
 import { createHash } from 'node:crypto'
 import { unpackEvent } from '../event/event.ts'
-import { footprintInPages, isStateKey, openState, type QueueState } from '../lmdb/queue.ts'
-import { ChunkReader } from '../lmdb/queue-chunk.ts'
 import { endOfPrefix, UUID_BYTES, uuidBytes } from '../store/keys.ts'
 import { openBlock } from '../store/read-lines.ts'
 import { recentSince } from '../store/recent-arrivals.ts'
 import { lastOf, PAGE_RANGES_MAX, type StoredSeen, type StoredSeenPage } from '../store/seen-instance.ts'
 import type { Reject, StoredSource } from '../store/sources.ts'
+import { checkQueue } from './queue.ts'
 import { packed, type StoreWalk } from './walk.ts'
 
 const SEQUENCE_BYTES = 8
@@ -16,8 +15,8 @@ const BLOCK_HASHES_BYTES = 32
 
 /** Checks buffered events, counted sequences and the counters of senders. */
 export function checkIngest(walk: StoreWalk): void {
-  checkQueue(walk, 'buffer')
-  checkQueue(walk, 'unmatched-events')
+  checkQueue(walk, 'buffer', UUID_BYTES, checkEvent)
+  checkQueue(walk, 'unmatched-events', UUID_BYTES, checkEvent)
   checkSeen(walk)
   checkSources(walk)
   walk.table(
@@ -31,66 +30,9 @@ export function checkIngest(walk: StoreWalk): void {
   walk.table('read-lines', { keyBytes: UUID_BYTES + BLOCK_HASHES_BYTES, open: openBlock }, () => {})
 }
 
-/** The chunks of one organization's queue, up to its state, which is the last record. */
-class BufferReading {
-  readonly organizationId: string
-  /** undefined before the first chunk and after a damaged one. */
-  next: number | undefined
-  first: number | undefined
-  chunks = 0
-  footprint = 0
-
-  constructor(organizationId: string) {
-    this.organizationId = organizationId
-  }
-}
-
-/** Checks the invariants of engine/lmdb/queue.ts. */
-function checkQueue(walk: StoreWalk, table: string): void {
-  const chunk = new ChunkReader()
-  let reading = new BufferReading('')
-  const wrong = (found: string, expected: string): void => walk.wrong(table, reading.organizationId, found, expected)
-  const noState = (): void => {
-    if (reading.chunks > 0) wrong(`${reading.chunks} chunks without the queue's state`, 'the state after them')
-  }
-  const form = { keyBytes: UUID_BYTES + SEQUENCE_BYTES, open: (bytes: Buffer) => bytes }
-  walk.table(table, form, ({ key, bytes, organizationId }) => {
-    if (reading.organizationId !== organizationId) {
-      noState()
-      reading = new BufferReading(organizationId)
-    }
-    if (isStateKey(key, UUID_BYTES)) {
-      checkState(reading, openState(bytes), wrong)
-      reading = new BufferReading('')
-      return
-    }
-    const sequence = Number(key.readBigUInt64BE(UUID_BYTES))
-    if (reading.next !== undefined && sequence !== reading.next) wrong(`a chunk at ${sequence}`, `${reading.next}`)
-    reading.first ??= sequence
-    reading.next = undefined
-    reading.chunks++
-    reading.footprint += footprintInPages(key, bytes)
-    chunk.open(bytes)
-    reading.next = sequence + chunk.count
-    for (let at = 0; at < chunk.count; at++) {
-      const event = unpackEvent(chunk.entry(at), true)
-      if (typeof event === 'string') wrong(`in entry ${sequence + at}: ${event}`, 'an event')
-    }
-  })
-  noState()
-}
-
-function checkState(reading: BufferReading, state: QueueState, wrong: (found: string, expected: string) => void): void {
-  const { next, first, footprint } = state
-  if (!(Number.isSafeInteger(first) && Number.isSafeInteger(next) && first >= 1 && first <= next)) {
-    wrong(`the sequences ${first} to ${next}`, 'whole numbers from 1, the first not after the next')
-    return
-  }
-  if (reading.next !== undefined && reading.next !== next) wrong(`the next sequence ${next}`, `${reading.next}`)
-  if (first === next && reading.chunks > 0) wrong(`${reading.chunks} chunks`, 'none, since the buffer is empty')
-  if (first < next && reading.chunks === 0) wrong('no chunk', `those of ${next - first} events`)
-  if (reading.first !== undefined && reading.first > first) wrong(`${reading.first} as the oldest entry`, `${first}`)
-  if (footprint !== reading.footprint) wrong(`a footprint of ${footprint} bytes`, `${reading.footprint}`)
+function checkEvent(entry: Buffer): string | undefined {
+  const event = unpackEvent(entry, true)
+  return typeof event === 'string' ? event : undefined
 }
 
 function checkSeen(walk: StoreWalk): void {

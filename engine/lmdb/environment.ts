@@ -33,7 +33,7 @@ export interface EnvironmentOptions extends AccessOptions, SpaceOptions {
   readonly migrate?: 'by the caller'
 }
 
-const TABLES_MAX = 64
+const TABLES_MAX = 128
 /**
  * Maximum concurrent readers, 64 bytes each: up to 128 threads of the service, and commands. LMDB
  * refuses more.

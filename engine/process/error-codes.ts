@@ -73,6 +73,10 @@ export const FAULTS = {
     about:
       'The key file of stored secrets is missing, is readable by other users, or has another key than the one that encrypted the secret',
   },
+  ALERT_NOT_SENT: {
+    exit: ExitStatus.unavailable,
+    about: 'The receiver of an alert channel cannot be reached, or does not accept a message',
+  },
   UNPACK_DENIED: {
     exit: ExitStatus.unavailable,
     about: 'The single executable found no directory for its addons; set POSTURE_UNPACK_DIR',

@@ -28,7 +28,8 @@ export interface SealedSecret {
 export const secretsKeySetting = setting(z.string().default(''), {
   flag: '--secrets-key-file <file>',
   env: 'SECRETS_KEY_FILE',
-  about: 'Encrypt the client secrets of identity providers with the key in this file; created if it is missing',
+  about:
+    'Encrypt the client secrets of identity providers and the settings of alert channels with the key in this file; created if it is missing',
   defaultAbout: 'secrets.key in the data directory',
 })
 

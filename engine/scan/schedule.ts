@@ -9,8 +9,8 @@ import type { Store } from '../store/store.ts'
 import { FirstScans } from './first-scans.ts'
 import { periodOf } from './period.ts'
 import { firstDayOfWindow, inputsOf } from './prepare.ts'
+import type { ScanExecutor } from './scan-executor.ts'
 import { failureOf, recoverInterrupted, type ScanOutcome } from './scan-runner.ts'
-import type { ScanExecutor } from './scan-thread.ts'
 
 /** Buffered events of one organization that start a scan at once. */
 export const EVENTS_FOR_IMMEDIATE_SCAN = 5000

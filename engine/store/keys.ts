@@ -56,6 +56,15 @@ import { randomUUID } from 'node:crypto'
  *   published           o + list (1) + part (4)          API responses, see published.ts
  *   coverage-sensors    o + sensor's instance (8)        last coverage report
  *   coverage-days       o + day (4)                      coverage of all sensors on one day
+ *   alerts              o + sequence (8)                 Alert
+ *   alert-rules         o                                settings of alert rules
+ *   alert-states        o                                AlertState
+ *   alert-reports       o + rule, 0 + hash (16)          ReportedCondition
+ *   alert-channels      o + channel id (16)              AlertChannel
+ *   alert-channel-states  o + channel id (16)            AlertChannelState
+ *   alert-queue         o + channel id + sequence (8)    message that waits, see queue.ts
+ *   alert-outcomes      o + channel id + sequence (8)    MessageOutcome
+ *   alert-dead-letters  o + channel id + sequence (8)    DeadLetter
  *
  * A user can belong to several organizations, so users, sessions and passkeys do not begin with
  * one. The indexes do not begin with the organization, because they are used to find it. Their keys

@@ -1,6 +1,8 @@
 import { join } from 'node:path'
 import { Environment } from '../lmdb/environment.ts'
 import { AccountLinks } from './account-links.ts'
+import { AlertChannels } from './alert-channels.ts'
+import { Alerts } from './alerts.ts'
 import { type ApiKey, apiKeysOf } from './api-keys.ts'
 import { ApiVersions } from './api-versions.ts'
 import { Assessments } from './assessments.ts'
@@ -88,6 +90,8 @@ export class Store {
   readonly recommendations: Recommendations
   readonly published: Published
   readonly coverage: CoverageStore
+  readonly alerts: Alerts
+  readonly alertChannels: AlertChannels
 
   /**
    * Opens the store in `dataDirectory`/store. Creates it if missing, unless `mustExist`.
@@ -141,6 +145,8 @@ export class Store {
     this.recommendations = new Recommendations(this.environment)
     this.published = new Published(this.environment, this.apiVersions)
     this.coverage = new CoverageStore(this.environment)
+    this.alerts = new Alerts(this.environment)
+    this.alertChannels = new AlertChannels(this.environment)
     migrate(this.environment)
   }
 

@@ -1,7 +1,8 @@
 import type { Page } from 'puppeteer-core'
 import t, { type Test } from 'tap'
 import { Administration } from '../../engine/admin/administration.ts'
-import { HOUR_MS } from '../../engine/process/clock.ts'
+import { SENDERS } from '../../engine/admin/senders.ts'
+import { HOUR_MS, MINUTE_MS } from '../../engine/process/clock.ts'
 import { type Browser, serveConsole, type TestConsole } from '../support/console.ts'
 import { crawl, routesOf } from '../support/console-crawl.ts'
 import { plainWords, populate } from '../support/console-data.ts'
@@ -41,7 +42,9 @@ async function pagesOf({ owner, site }: Setting): Promise<string[]> {
   const isPage = (path: string): boolean =>
     [inside, outside].some(({ answers }) => {
       const answer = answers.get(path)
-      return answer?.status === 200 && String(answer.headers['content-type']).startsWith('text/html')
+      // A browser saves an attachment.
+      const isShown = answer?.headers['content-disposition'] === undefined
+      return answer?.status === 200 && isShown && String(answer.headers['content-type']).startsWith('text/html')
     })
   return [...new Set(paths)].filter(isPage)
 }
@@ -157,6 +160,32 @@ t.test('axe-core finds no barrier on answers to forms and on error pages', async
   await submitAt('/monitoring-tokens', '/monitoring-tokens', { label: 'later' })
   await assertAccessible(t, page, 'the confirmation of a password')
 })
+
+t.test(
+  'so have Setup with the instructions of each sender, and Verify in each state',
+  { timeout: 300_000 },
+  async (t) => {
+    const { page, site, faults } = await start(t)
+    const { store, clock, organization, origin } = site
+    const [token, unused] = store.monitoringTokens.ofOrganization(organization.id)
+    for (const { id } of SENDERS) {
+      await page.goto(`${origin}/setup-guide?token=${token?.id}&sender=${id}`)
+      await assertAccessible(t, page, `Setup, ${id}`)
+    }
+    const nowMs = clock.nowMs()
+    for (const [state, id, startedMs] of [
+      ['waiting', unused?.id, nowMs],
+      ['nothing yet', unused?.id, nowMs - MINUTE_MS],
+      ['nothing in time', unused?.id, nowMs - 6 * MINUTE_MS],
+      ['arrived', token?.id, nowMs - MINUTE_MS],
+      ['over', token?.id, nowMs - 6 * MINUTE_MS],
+    ] as const) {
+      await page.goto(`${origin}/monitoring-tokens/${id}/verify?started=${startedMs}`)
+      await assertAccessible(t, page, `Verify, ${state}`)
+    }
+    t.same(faults, [])
+  },
+)
 
 t.test('a keyboard reaches everything, and the focus is visible', async (t) => {
   const setting = await start(t)

@@ -127,7 +127,7 @@ t.test('an assessment is compared with the one that was completed before', async
   await admin.post(`${second}/complete`)
   const { text } = await admin.get(second)
   t.match(text, /Score 0 → 100 \(\+100\)/)
-  t.match(text, /(\d+) better, 0 worse, 0 unchanged of \1 items/)
+  t.match(text, /(\d+) better, 0 worse, 0 unchanged of the \1 items that both answer/)
   t.notMatch((await admin.get(first)).text, /Compared with/, 'the earlier one has no comparison')
   t.match((await admin.get('/assessments')).text, /1 of 8 assessed/)
   const rows = parse((await admin.get('/assessments.csv')).text, { columns: true })

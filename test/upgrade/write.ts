@@ -67,6 +67,10 @@ const clientSecret = join(folder, 'client-secret')
 writeFileSync(clientSecret, 'secret', { mode: 0o600 })
 const provider = ['--name', 'Okta', '--issuer', 'https://login.example', '--client-id', 'console']
 admin('sign-in', 'set', ...provider, '--group', 'staff=viewer', '--client-secret-file', clientSecret, ...acme)
+// Nobody has this name, so its messages wait.
+admin('alert', 'channel', 'add', 'siem', '--kind', 'syslog', '--host', 'siem.invalid', ...acme)
+admin('alert', 'rule', 'mute', 'coverage-low', ...acme)
+admin('alert', 'rule', 'set', 'unapproved-platform', '50', ...acme)
 const log = join(folder, 'squid.log')
 const seconds = (Date.now() / 1000).toFixed(3)
 writeFileSync(

@@ -24,6 +24,8 @@ const LANGUAGES = new Set([
   'typescript',
   'mermaid',
   'sql',
+  'js',
+  'python',
 ])
 
 const CAPTURE_PAGES = readdirSync(join(REPOSITORY, 'test/captures'), { recursive: true, encoding: 'utf8' })

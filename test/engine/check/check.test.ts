@@ -1,14 +1,19 @@
+import { join } from 'node:path'
 import t from 'tap'
 import { Administration } from '../../../engine/admin/administration.ts'
+import { checkedChannel } from '../../../engine/admin/alert-settings.ts'
+import { AlertEvaluator } from '../../../engine/alert/evaluator.ts'
 import { checkStore } from '../../../engine/check/check.ts'
 import { CLIENT_BYTES_MAX } from '../../../engine/limits.ts'
 import { sealRecord } from '../../../engine/lmdb/record.ts'
 import { DAY_MS } from '../../../engine/process/clock.ts'
+import { SecretsKey } from '../../../engine/process/secrets-key.ts'
 import { beginErasure } from '../../../engine/scan/erase-clients.ts'
 import { requestScan, runScan } from '../../../engine/scan/scan-runner.ts'
 import { ClientWriter } from '../../../engine/store/client-records.ts'
 import { Family } from '../../../engine/store/family.ts'
 import { newUuid, u64Bytes, uuidBytes } from '../../../engine/store/keys.ts'
+import type { Organization } from '../../../engine/store/organizations.ts'
 import { NO_ORGANIZATION, Sources, type StoredSource } from '../../../engine/store/sources.ts'
 import type { Store } from '../../../engine/store/store.ts'
 import { loadCatalog } from '../../../registry/catalog.ts'
@@ -152,7 +157,24 @@ function made(t: Parameters<typeof openStore>[0], options: Parameters<typeof ope
     store.blockListLinks.add({ ...link, createdAtMs: NOON, revokedAtMs: 0, blocks: 'rejected', riskMin: 0 })
     store.keyUses.put({ organizationId: id, keyId: store.apiKeys.ofOrganization(id)[0]?.id ?? '', timeMs: NOON })
   })
+  addAlerts(opened, organization)
   return { ...opened, id, prefix: uuidBytes(id) }
+}
+
+/** Alerts with a message that waits, and one that is a dead letter. */
+function addAlerts({ store, clock, directory }: TestStore, organization: Organization): void {
+  const { id } = organization
+  const administration = new Administration(store, clock)
+  const checked = checkedChannel({ kind: 'webhook', url: 'https://alerts.example' })
+  if (checked.kind === 'invalid') throw new Error('an invalid channel')
+  const given = { name: 'soc', severityMin: 'low', settings: checked.settings } as const
+  const channel = administration.alerts.addChannel(organization, given, new SecretsKey(join(directory, 'secrets.key')))
+  administration.alerts.mute(organization, 'coverage-low', true)
+  new AlertEvaluator(store, clock).evaluate(id)
+  store.environment.write(() => {
+    store.alertChannels.append(id, channel.id, '{}', NOON)
+    store.alertChannels.fail(id, channel.id, 1, 'refused', NOON)
+  })
 }
 
 /** Changes the bytes of a record: returns other bytes, or undefined to delete the record. */
@@ -252,6 +274,15 @@ const SEALED = [
     'history',
     'identity-providers',
     'federated-identities',
+    'alerts',
+    'alert-rules',
+    'alert-states',
+    'alert-reports',
+    'alert-channels',
+    'alert-channel-states',
+    'alert-queue',
+    'alert-outcomes',
+    'alert-dead-letters',
     'removed-members',
   ],
 ]
@@ -430,7 +461,7 @@ const ROWS: readonly Row[] = [
     name: 'a missing chunk of events',
     table: 'buffer',
     damage: record(gone),
-    finds: /^buffer of \S+: found no chunk, expected those of 3 events$/,
+    finds: /^buffer of \S+: found no chunk, expected those of 3 entries$/,
   },
   {
     name: 'a missing queue state',
@@ -460,7 +491,7 @@ const ROWS: readonly Row[] = [
     name: 'waiting events that have been removed',
     table: 'buffer',
     damage: record(() => stateBytes(7, 7, 0), -1),
-    finds: /1 chunks, expected none, since the buffer is empty$/,
+    finds: /1 chunks, expected none, since the queue is empty$/,
   },
   {
     name: 'missing older events',
@@ -472,7 +503,7 @@ const ROWS: readonly Row[] = [
     name: 'an entry that is not an event',
     table: 'buffer',
     damage: record(() => chunkBytes([Buffer.of(1), Buffer.of(2), Buffer.of(3)])),
-    finds: /in entry 4: .*, expected an event$/,
+    finds: /in entry 4: .*, expected a valid entry$/,
   },
   {
     name: 'wrong lengths in a chunk',

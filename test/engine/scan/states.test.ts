@@ -1,5 +1,3 @@
-import { mkdirSync } from 'node:fs'
-import { join } from 'node:path'
 import t from 'tap'
 import { Administration } from '../../../engine/admin/administration.ts'
 import { STORED_SCANS_MAX } from '../../../engine/limits.ts'
@@ -7,7 +5,6 @@ import { DAY_MS, HOUR_MS } from '../../../engine/process/clock.ts'
 import { tryHold } from '../../../engine/process/exclusive.ts'
 import { SCANS, scanNow } from '../../../engine/scan/scan-now.ts'
 import { recoverInterrupted, requestScan, runScan, ScanRunner } from '../../../engine/scan/scan-runner.ts'
-import { ScanThread } from '../../../engine/scan/scan-thread.ts'
 import { ScanSchedule } from '../../../engine/scan/schedule.ts'
 import { uuidBytes } from '../../../engine/store/keys.ts'
 import type { Organization } from '../../../engine/store/organizations.ts'
@@ -524,17 +521,4 @@ t.test('events of days long past are counted and not stored', async (t) => {
   store.environment.write(() => store.buffer.append(organization.id, events))
   t.match(run(site), { eventsAdded: 6, eventsTooOld: 4, summary: { platformsDiscovered: 1 } })
   t.equal([...store.evidence.since(organization.id, 0)].length, 2)
-})
-
-t.test('a thread that cannot start does not block the next one', async (t) => {
-  const site = made(t)
-  buffer(site)
-  const nowhere = join(site.directory, 'later')
-  const thread = new ScanThread({ dataDirectory: nowhere }, () => {})
-  const requests = [{ organizationId: site.organization.id, trigger: 'buffer' as const }]
-  for (let attempt = 0; attempt < 3; attempt++) await t.rejects(thread.run(requests), { code: 'NOT_FOUND' })
-  mkdirSync(join(nowhere, 'store'), { recursive: true })
-  await site.store.environment.copyInto(join(nowhere, 'store'))
-  t.match(await thread.run(requests), [{ scan: { status: 'completed', eventsAdded: 1 } }])
-  await thread.close()
 })

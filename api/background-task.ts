@@ -1,0 +1,31 @@
+import type { AlertStatus } from '../engine/alert/alert-runner.ts'
+import type { PlainFault } from '../engine/process/error-codes.ts'
+import type { LogLevel } from '../engine/process/log.ts'
+import type { Network } from '../engine/process/network.ts'
+import type { ScanOutcome, ScanRequest } from '../engine/scan/scan-runner.ts'
+
+/** Options of the background thread. */
+export interface BackgroundData {
+  readonly dataDirectory: string
+  /** Path of the key file of stored secrets. */
+  readonly secretsKeyFile: string
+}
+
+/** Settings that a running service can change. */
+export interface AlertSettings {
+  readonly logLevel: LogLevel
+  readonly outboundNetworks: readonly Network[]
+}
+
+/** A task of the background thread. `close` closes the store before the thread ends. */
+export type BackgroundTask =
+  | { readonly kind: 'scans'; readonly requests: readonly ScanRequest[] }
+  | { readonly kind: 'alerts'; readonly settings: AlertSettings }
+  | { readonly kind: 'close' }
+
+/** The result, or the fault that prevented the task. */
+export type BackgroundAnswer =
+  | { readonly kind: 'scanned'; readonly outcomes: readonly ScanOutcome[] }
+  | { readonly kind: 'alerts'; readonly status: AlertStatus }
+  | { readonly kind: 'closed' }
+  | { readonly kind: 'failed'; readonly fault: PlainFault }

@@ -1,0 +1,109 @@
+import { messageOf } from '../../engine/alert/message.ts'
+import { payloadFields } from '../../engine/alert/payload.ts'
+import { RULES } from '../../engine/alert/rules.ts'
+import { ALERT_RULES } from '../../engine/store/alerts.ts'
+import { code, codeBlock, markdownTable } from './markdown.ts'
+
+/** The tables and examples of docs/reference/alerts.md. */
+export const ALERT_TABLES: Readonly<Record<string, () => string>> = {
+  'alert rules': rulesTable,
+  'alert message': () => codeBlock('json', JSON.stringify(EXAMPLE, null, 2)),
+  'alert message fields': () =>
+    markdownTable(
+      ['Field', 'Meaning'],
+      payloadFields().map(([name, about]) => [code(name), about]),
+    ),
+  'verify webhook node': () => codeBlock('js', VERIFIERS.node),
+  'verify webhook python': () => codeBlock('python', VERIFIERS.python),
+  'verify webhook shell': () => codeBlock('sh', VERIFIERS.shell),
+}
+
+function rulesTable(): string {
+  const rows = ALERT_RULES.map((rule) => {
+    const { about, severity, threshold } = RULES[rule]
+    const byDefault = threshold === undefined ? '' : `${threshold.byDefault} ${threshold.unit}`.trim()
+    const range = threshold === undefined ? '' : `${threshold.min} to ${threshold.max}`
+    return [code(rule), about, severity, byDefault, range]
+  })
+  return markdownTable(['Rule', 'Raises an alert if', 'Severity', 'Default threshold', 'Range'], rows)
+}
+
+/** A message as the service writes it. */
+export const EXAMPLE = messageOf(
+  {
+    id: '2f1c7a52-6f0e-4f43-9d55-6a1f4b0b8a11',
+    name: 'Acme',
+    domain: 'acme.example',
+    plan: 'enterprise',
+    createdAtMs: 0,
+    scanFrequency: 'daily',
+    evidenceWindowDays: 30,
+  },
+  'unapproved-platform',
+  [
+    {
+      id: '9b1fd2f59bb94d1cb7a2c0f14f1e3d07',
+      organizationId: '2f1c7a52-6f0e-4f43-9d55-6a1f4b0b8a11',
+      sequence: 1,
+      rule: 'unapproved-platform',
+      severity: 'high',
+      createdAtMs: Date.parse('2026-11-20T09:15:02Z'),
+      title: 'DeepSeek is used without approval (risk 85)',
+      subject: { kind: 'platform', id: 'c3a2a6de-7c53-4a5e-8f6a-0a55a1c2b7d4', name: 'DeepSeek' },
+      details: {
+        platform_type: 'chat',
+        vendor: 'DeepSeek',
+        risk: 85,
+        decision: 'waiting',
+        matches: 212,
+        clients: 9,
+        first_seen: '2026-11-20T08:58:41Z',
+        last_seen: '2026-11-20T09:14:33Z',
+      },
+      messages: [],
+    },
+  ],
+  { count: 1, isFirstScan: false, part: 0 },
+)
+
+/**
+ * Programs that verify a webhook. Each gets the secret and the three fields as arguments, and the
+ * body on standard input, and ends with status 0 if the signature is valid. A test runs them.
+ */
+export const VERIFIERS = {
+  node: `import { createHmac, timingSafeEqual } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+
+function isValid(secret, id, timestamp, signatures, body) {
+  if (Math.abs(Date.now() / 1000 - Number(timestamp)) > 300) return false
+  const key = Buffer.from(secret.slice('whsec_'.length), 'base64')
+  const expected = createHmac('sha256', key).update(\`\${id}.\${timestamp}.\`).update(body).digest()
+  return signatures.split(' ').some((signature) => {
+    const found = Buffer.from(signature.replace(/^v1,/, ''), 'base64')
+    return found.length === expected.length && timingSafeEqual(found, expected)
+  })
+}
+
+const [secret, id, timestamp, signatures] = process.argv.slice(2)
+process.exit(isValid(secret, id, timestamp, signatures, readFileSync(0)) ? 0 : 1)`,
+  python: `import base64, hashlib, hmac, sys, time
+
+def is_valid(secret, id, timestamp, signatures, body):
+    if abs(time.time() - int(timestamp)) > 300:
+        return False
+    key = base64.b64decode(secret.removeprefix("whsec_"))
+    signed = f"{id}.{timestamp}.".encode() + body
+    digest = hmac.new(key, signed, hashlib.sha256).digest()
+    expected = "v1," + base64.b64encode(digest).decode()
+    return any(hmac.compare_digest(expected, each) for each in signatures.split())
+
+secret, id, timestamp, signatures = sys.argv[1:]
+sys.exit(0 if is_valid(secret, id, timestamp, signatures, sys.stdin.buffer.read()) else 1)`,
+  shell: `set -eu
+age=$(( $(date +%s) - $3 ))
+[ "\${age#-}" -le 300 ] || exit 1
+key=$(printf %s "\${1#whsec_}" | base64 --decode | od -An -v -tx1 | tr -d ' \\n')
+expected=v1,$( { printf '%s.%s.' "$2" "$3"; cat; } |
+  openssl dgst -sha256 -mac HMAC -macopt "hexkey:$key" -binary | base64)
+case " $4 " in *" $expected "*) exit 0 ;; *) exit 1 ;; esac`,
+} as const

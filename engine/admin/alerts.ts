@@ -1,0 +1,191 @@
+import { type ChannelSettings, openSettings, sealSettings, targetOf } from '../alert/channel-settings.ts'
+import { testMessage } from '../alert/message.ts'
+import { RULES } from '../alert/rules.ts'
+import { send } from '../alert/send.ts'
+import type { SendOptions, SendOutcome } from '../alert/send-outcome.ts'
+import { ALERT_CHANNELS_MAX, ALERT_CHANNELS_TOTAL_MAX } from '../limits.ts'
+import { Fault } from '../process/error-codes.ts'
+import type { SecretsKey } from '../process/secrets-key.ts'
+import type { AlertChannel, DeadLetter } from '../store/alert-channels.ts'
+import type { AlertRule, AlertRuleSettings, AlertSeverity } from '../store/alerts.ts'
+import { newUuid } from '../store/keys.ts'
+import type { Organization } from '../store/organizations.ts'
+import { type Changes, checkText } from './changes.ts'
+
+export interface NewChannel {
+  readonly name: string
+  readonly severityMin: AlertSeverity
+  readonly settings: ChannelSettings
+}
+
+/** Alert channels and rules of organizations. */
+export class AlertChanges {
+  readonly #changes: Changes
+
+  constructor(changes: Changes) {
+    this.#changes = changes
+  }
+
+  /**
+   * @throws Fault CONFLICT if the name is taken or there are too many; USAGE, SECRETS_KEY,
+   *   NOT_ALLOWED.
+   */
+  addChannel({ id: organizationId }: Organization, given: NewChannel, key: SecretsKey): AlertChannel {
+    checkText('name', given.name)
+    const { store, clock } = this.#changes
+    return this.#changes.make('alert-channel.add', organizationId, () => {
+      const channels = store.alertChannels.ofOrganization(organizationId)
+      if (channels.some(({ name }) => name.toLowerCase() === given.name.toLowerCase())) {
+        throw new Fault('CONFLICT', `an alert channel named ${JSON.stringify(given.name)} already exists`)
+      }
+      if (channels.length >= ALERT_CHANNELS_MAX) {
+        throw new Fault(
+          'CONFLICT',
+          `an organization has at most ${ALERT_CHANNELS_MAX} alert channels; remove one first`,
+        )
+      }
+      if ([...store.alertChannels.all()].length >= ALERT_CHANNELS_TOTAL_MAX) {
+        throw new Fault('CONFLICT', `the service has at most ${ALERT_CHANNELS_TOTAL_MAX} alert channels`)
+      }
+      const { name, severityMin, settings } = given
+      const place = { organizationId, id: newUuid() }
+      const channel: AlertChannel = {
+        ...place,
+        name,
+        kind: settings.kind,
+        target: targetOf(settings),
+        severityMin,
+        settings: sealSettings(key, place, settings),
+        createdAtMs: clock.nowMs(),
+      }
+      store.alertChannels.put(channel)
+      const details = { kind: channel.kind, target: channel.target, severity_min: severityMin }
+      return { organizationId, subject: name, details, result: channel }
+    })
+  }
+
+  /** Removes a channel with the messages that wait for it. @throws Fault NOT_FOUND, NOT_ALLOWED. */
+  removeChannel({ id: organizationId }: Organization, nameOrId: string): AlertChannel {
+    const { store } = this.#changes
+    return this.#changes.make('alert-channel.remove', organizationId, () => {
+      const channel = this.channel(organizationId, nameOrId)
+      const waiting = store.alertChannels.waiting(organizationId, channel.id)
+      store.alertChannels.remove(channel)
+      return { organizationId, subject: channel.name, details: { kind: channel.kind, waiting }, result: channel }
+    })
+  }
+
+  /**
+   * Sends a test message once, without the queue. Rejects only on an internal error, and with
+   * Fault NOT_FOUND, SECRETS_KEY, NOT_ALLOWED.
+   */
+  async testChannel(
+    organization: Organization,
+    nameOrId: string,
+    key: SecretsKey,
+    options: SendOptions,
+  ): Promise<SendOutcome> {
+    const { clock } = this.#changes
+    const { id: organizationId } = organization
+    const channel = this.#changes.make('alert-channel.test', organizationId, () => {
+      const result = this.channel(organizationId, nameOrId)
+      return { organizationId, subject: result.name, details: { kind: result.kind }, result }
+    })
+    const settings = openSettings(key, channel)
+    const message = testMessage(organization, channel, newUuid().replaceAll('-', ''), clock.nowMs())
+    return send(settings, message, clock, options)
+  }
+
+  /** Sets the threshold of a rule. `undefined`: its default. @throws Fault USAGE, NOT_ALLOWED. */
+  setThreshold(organization: Organization, rule: AlertRule, threshold: number | undefined): void {
+    const limits = RULES[rule].threshold
+    if (limits === undefined) throw new Fault('USAGE', `${rule} has no threshold`)
+    const { min, max, byDefault } = limits
+    if (threshold !== undefined && !(Number.isInteger(threshold) && threshold >= min && threshold <= max)) {
+      throw new Fault(
+        'USAGE',
+        `threshold of ${rule}: expected a whole number from ${min} to ${max}, found ${threshold}`,
+      )
+    }
+    this.#setRule('alert-rule.set', organization, rule, { threshold: threshold ?? byDefault }, ({ muted }) => {
+      return { ...(muted === undefined ? {} : { muted }), ...(threshold === undefined ? {} : { threshold }) }
+    })
+  }
+
+  /**
+   * Mutes a rule, or ends that. What happens while a rule is muted is never reported. @throws Fault
+   * NOT_ALLOWED.
+   */
+  mute(organization: Organization, rule: AlertRule, muted: boolean): void {
+    this.#setRule(muted ? 'alert-rule.mute' : 'alert-rule.unmute', organization, rule, {}, (before) => {
+      return { ...before, muted }
+    })
+  }
+
+  /**
+   * Queues dead letters of a channel again: one, or all. Returns how many. @throws Fault NOT_FOUND,
+   * NOT_ALLOWED.
+   */
+  retry(organization: Organization, nameOrId: string, sequence?: number): number {
+    const { store, clock } = this.#changes
+    return this.#eachDeadLetter('alert.retry', organization, nameOrId, sequence, (channel, letter) => {
+      store.alertChannels.retry(channel, letter, clock.nowMs())
+    })
+  }
+
+  /** Removes dead letters of a channel: one, or all. @throws Fault NOT_FOUND, NOT_ALLOWED. */
+  discard(organization: Organization, nameOrId: string, sequence?: number): number {
+    const { store, clock } = this.#changes
+    return this.#eachDeadLetter('alert.discard', organization, nameOrId, sequence, (channel, letter) => {
+      store.alertChannels.discard(channel, letter, clock.nowMs())
+    })
+  }
+
+  /** By name, ignoring case, or by id. @throws Fault NOT_FOUND. */
+  channel(organizationId: string, nameOrId: string): AlertChannel {
+    const wanted = nameOrId.toLowerCase()
+    const found = this.#changes.store.alertChannels
+      .ofOrganization(organizationId)
+      .find(({ id, name }) => name.toLowerCase() === wanted || id === wanted)
+    if (found !== undefined) return found
+    throw new Fault(
+      'NOT_FOUND',
+      `no alert channel ${JSON.stringify(nameOrId)}; posture-admin alert channel list shows all`,
+    )
+  }
+
+  #eachDeadLetter(
+    action: 'alert.retry' | 'alert.discard',
+    { id: organizationId }: Organization,
+    nameOrId: string,
+    sequence: number | undefined,
+    work: (channel: AlertChannel, letter: DeadLetter) => void,
+  ): number {
+    const { store } = this.#changes
+    return this.#changes.make(action, organizationId, () => {
+      const channel = this.channel(organizationId, nameOrId)
+      const all = store.alertChannels.deadLetters(organizationId, channel.id)
+      const letters = sequence === undefined ? all : all.filter((letter) => letter.sequence === sequence)
+      if (sequence !== undefined && letters.length === 0) {
+        throw new Fault('NOT_FOUND', `${channel.name}: no dead letter ${sequence}`)
+      }
+      for (const letter of letters) work(channel, letter)
+      return { organizationId, subject: channel.name, details: { messages: letters.length }, result: letters.length }
+    })
+  }
+
+  #setRule(
+    action: 'alert-rule.set' | 'alert-rule.mute' | 'alert-rule.unmute',
+    { id: organizationId }: Organization,
+    rule: AlertRule,
+    details: Readonly<Record<string, number>>,
+    change: (before: AlertRuleSettings) => AlertRuleSettings,
+  ): void {
+    const { store } = this.#changes
+    this.#changes.make(action, organizationId, () => {
+      const rules = store.alerts.rules(organizationId)
+      store.alerts.putRules(organizationId, { ...rules, [rule]: change(rules[rule] ?? {}) })
+      return { organizationId, subject: rule, details, result: undefined }
+    })
+  }
+}

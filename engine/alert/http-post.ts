@@ -1,0 +1,112 @@
+import { request as httpRequest, type IncomingMessage } from 'node:http'
+import { request as httpsRequest } from 'node:https'
+import { isIP, type Socket } from 'node:net'
+import { connect } from 'node:tls'
+import { ALERT_ANSWER_BYTES_MAX } from '../limits.ts'
+import { assertExpected } from '../process/failure.ts'
+import { withoutBrackets } from '../process/host.ts'
+import { isLoopbackHost } from '../process/network.ts'
+import { checkAddress, connectChecked } from '../process/outbound-address.ts'
+import { proxyFor, tunnel } from '../process/proxy.ts'
+import { answerText, connectionFailure, type SendOptions, type SendOutcome } from './send-outcome.ts'
+
+/** The longest delay that a receiver can request with Retry-After, in milliseconds. */
+const RETRY_AFTER_MAX_MS = 3_600_000
+/**
+ * Statuses that say that this message will never be accepted, although others may be. All others
+ * say that the receiver is not ready, or that the channel has wrong settings, which can be fixed.
+ */
+const REFUSED = new Set([400, 406, 409, 411, 413, 414, 415, 422, 431])
+
+export interface Post {
+  readonly url: string
+  readonly ca: string
+  readonly fields: Readonly<Record<string, string>>
+  readonly body: string
+  readonly secrets: readonly string[]
+}
+
+/**
+ * Sends one POST request over a connection of its own. Follows no redirect. Uses the proxy of
+ * HTTPS_PROXY, which decides by its own rules to which names it connects.
+ */
+export async function post({ url, ca, fields, body, secrets }: Post, options: SendOptions): Promise<SendOutcome> {
+  const signal = AbortSignal.any([options.signal, AbortSignal.timeout(options.timeoutMs)])
+  let socket: Socket | undefined
+  try {
+    const to = new URL(url)
+    socket = await connected(to, options)
+    const answer = await sent(
+      to,
+      socket,
+      signal,
+      ca,
+      { ...fields, 'user-agent': `posture-service/${options.version}` },
+      body,
+    )
+    const text = answerText(await bodyOf(answer), secrets)
+    return outcomeOf(answer, text)
+  } catch (error) {
+    assertExpected(error)
+    return { kind: 'retry', why: connectionFailure(error, signal) }
+  } finally {
+    socket?.destroy()
+  }
+}
+
+function outcomeOf({ statusCode = 0, statusMessage = '', headers }: IncomingMessage, text: string): SendOutcome {
+  const status = `${statusCode} ${statusMessage}`.trim()
+  const said = text === '' ? status : `${status}: ${text}`
+  if (statusCode >= 200 && statusCode < 300) return { kind: 'delivered', answer: said }
+  if (REFUSED.has(statusCode)) return { kind: 'refused', why: said }
+  if (statusCode >= 300 && statusCode < 400) return { kind: 'retry', why: `${status}: redirects are not followed` }
+  const seconds = /^\d{1,9}$/.test(headers['retry-after'] ?? '') ? Number(headers['retry-after']) : undefined
+  if (seconds === undefined) return { kind: 'retry', why: said }
+  return { kind: 'retry', why: said, afterMs: Math.min(seconds * 1000, RETRY_AFTER_MAX_MS) }
+}
+
+/** A connection to the host of the URL, directly or through the proxy. */
+async function connected(url: URL, { allowed, timeoutMs }: SendOptions): Promise<Socket> {
+  const host = withoutBrackets(url.hostname)
+  const isTls = url.protocol === 'https:'
+  const port = Number(url.port || (isTls ? 443 : 80))
+  const proxy = isTls && !isLoopbackHost(url.hostname) ? proxyFor(url.href) : undefined
+  if (proxy === undefined) return connectChecked(host, port, { allowed, timeoutMs })
+  checkAddress(host, allowed)
+  return tunnel(proxy, host, port, timeoutMs, () => {})
+}
+
+function sent(
+  url: URL,
+  socket: Socket,
+  signal: AbortSignal,
+  ca: string,
+  headers: Readonly<Record<string, string>>,
+  body: string,
+): Promise<IncomingMessage> {
+  const isTls = url.protocol === 'https:'
+  const host = withoutBrackets(url.hostname)
+  // Server Name Indication is for names only (RFC 6066 §3).
+  const servername = isIP(host) === 0 ? { servername: host } : {}
+  const trusted = ca === '' ? {} : { ca }
+  const createConnection = () => (isTls ? connect({ socket, host, ...servername, ...trusted }) : socket)
+  return new Promise((resolve, reject) => {
+    const request = isTls ? httpsRequest : httpRequest
+    request(url, { method: 'POST', headers, signal, createConnection })
+      .once('response', resolve)
+      .once('error', reject)
+      .end(body)
+  })
+}
+
+/** The beginning of the body. The rest is not read: the connection is closed. */
+async function bodyOf(answer: IncomingMessage): Promise<string> {
+  const parts: Buffer[] = []
+  let bytes = 0
+  for await (const part of answer) {
+    parts.push(part as Buffer)
+    bytes += (part as Buffer).length
+    if (bytes >= ALERT_ANSWER_BYTES_MAX) break
+  }
+  return Buffer.concat(parts).toString('utf8', 0, ALERT_ANSWER_BYTES_MAX)
+}

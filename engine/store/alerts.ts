@@ -1,0 +1,183 @@
+import { createHash } from 'node:crypto'
+import { ALERTS_MAX } from '../limits.ts'
+import type { Environment } from '../lmdb/environment.ts'
+import { Family } from './family.ts'
+import { u64Bytes, uuidBytes } from './keys.ts'
+
+/** The rules that raise alerts. engine/alert/rules.ts describes them. */
+export const ALERT_RULES = [
+  'new-platform',
+  'unapproved-platform',
+  'rejected-platform',
+  'platform-volume',
+  'source-silent',
+  'source-degraded',
+  'sensor-silent',
+  'sensor-degraded',
+  'coverage-low',
+  'score-fell',
+  'recommendation-opened',
+  'api-key-unused',
+  'api-key-expiring',
+  'approval-expiring',
+] as const
+export type AlertRule = (typeof ALERT_RULES)[number]
+
+export const ALERT_SEVERITIES = ['informational', 'low', 'medium', 'high', 'critical'] as const
+export type AlertSeverity = (typeof ALERT_SEVERITIES)[number]
+
+/** Values of an alert. Names are in snake_case. */
+export type AlertDetails = Readonly<Record<string, string | number | boolean>>
+
+/** What an alert is about: an object of the organization. */
+export interface AlertSubject {
+  /** Such as `platform` or `api-key`. */
+  readonly kind: string
+  readonly id: string
+  readonly name: string
+}
+
+/** Something that people should know, once. */
+export interface Alert {
+  /** 32 hex digits, derived from organization, rule, subject and period. */
+  readonly id: string
+  readonly organizationId: string
+  /** From 1, without gaps. Only the oldest alerts are ever removed. */
+  readonly sequence: number
+  readonly rule: AlertRule
+  readonly severity: AlertSeverity
+  readonly createdAtMs: number
+  /** One line. */
+  readonly title: string
+  readonly subject: AlertSubject
+  readonly details: AlertDetails
+  /** The messages that contain or count the alert: id of the channel, sequence in its queue. */
+  readonly messages: readonly (readonly [channelId: string, sequence: number])[]
+}
+
+/** The settings of one rule. Absent fields have the default of the rule. */
+export interface AlertRuleSettings {
+  readonly muted?: boolean
+  readonly threshold?: number
+}
+export type AlertRules = Readonly<Partial<Record<AlertRule, AlertRuleSettings>>>
+
+/** A condition that was reported, and holds or is remembered. */
+export interface ReportedCondition {
+  /** Distinguishes the alerts about one subject, such as the day. */
+  readonly period: string
+}
+
+/** What the next evaluation of an organization needs to know of earlier ones. */
+export interface AlertState {
+  /** Incremented by each evaluation that changed a record. */
+  readonly generation: number
+  /** Fingerprints of what groups of rules last read. A group with the same is not read again. */
+  readonly inputs: Readonly<Record<string, string>>
+}
+
+const NEVER: AlertState = { generation: 0, inputs: {} }
+
+/**
+ * The alerts of each organization, and what was reported already:
+ *
+ *   alerts         organization (16) + sequence (8)                            Alert
+ *   alert-rules    organization (16)                                           AlertRules
+ *   alert-states   organization (16)                                           AlertState
+ *   alert-reports  organization (16) + rule, 0 + SHA-256 of the subject (16)   ReportedCondition
+ *
+ * An evaluation compares what holds now with what was reported. It writes new alerts, reports and
+ * messages in one transaction, so that neither a repeated evaluation nor a kill duplicates or loses
+ * an alert.
+ */
+export class Alerts {
+  readonly #alerts: Family<Alert>
+  readonly #rules: Family<AlertRules>
+  readonly #states: Family<AlertState>
+  readonly #reports: Family<ReportedCondition>
+
+  constructor(environment: Environment) {
+    this.#alerts = new Family(environment.table('alerts'), 'alert')
+    this.#rules = new Family(environment.table('alert-rules'), 'alert rules')
+    this.#states = new Family(environment.table('alert-states'), 'state of alerts')
+    this.#reports = new Family(environment.table('alert-reports'), 'reported condition')
+  }
+
+  rules(organizationId: string): AlertRules {
+    return this.#rules.get(uuidBytes(organizationId)) ?? {}
+  }
+
+  /** Requires a write transaction. */
+  putRules(organizationId: string, rules: AlertRules): void {
+    this.#rules.put(uuidBytes(organizationId), rules)
+  }
+
+  state(organizationId: string): AlertState {
+    return this.#states.get(uuidBytes(organizationId)) ?? NEVER
+  }
+
+  /** Requires a write transaction. */
+  putState(organizationId: string, state: AlertState): void {
+    this.#states.put(uuidBytes(organizationId), state)
+  }
+
+  /** The reported conditions of a rule, by the hash of their subject (subjectHash). */
+  reported(organizationId: string, rule: AlertRule): Map<string, ReportedCondition> {
+    const prefix = rulePrefix(organizationId, rule)
+    const range = this.#reports.range(prefix)
+    return new Map(Array.from(range, ({ key, value }) => [key.toString('hex', prefix.length), value]))
+  }
+
+  /** Requires a write transaction. */
+  putReported(organizationId: string, rule: AlertRule, hash: string, reported: ReportedCondition): void {
+    this.#reports.put(reportKey(organizationId, rule, hash), reported)
+  }
+
+  /** Requires a write transaction. */
+  removeReported(organizationId: string, rule: AlertRule, hash: string): void {
+    this.#reports.remove(reportKey(organizationId, rule, hash))
+  }
+
+  /** The sequence of the last alert. 0: there is none. */
+  lastSequence(organizationId: string): number {
+    return this.#alerts.last(uuidBytes(organizationId))?.sequence ?? 0
+  }
+
+  /**
+   * Stores alerts whose sequences continue those before. Beyond the limit, removes the oldest.
+   * Requires a write transaction.
+   */
+  append(organizationId: string, alerts: readonly Alert[]): void {
+    for (const alert of alerts) this.#alerts.put(alertKey(organizationId, alert.sequence), alert)
+    const firstKept = this.lastSequence(organizationId) - ALERTS_MAX + 1
+    const prefix = uuidBytes(organizationId)
+    const old: Buffer[] = []
+    for (const key of this.#alerts.keys(prefix)) {
+      if (Number(key.readBigUInt64BE(prefix.length)) >= firstKept) break
+      old.push(Buffer.from(key))
+    }
+    for (const key of old) this.#alerts.remove(key)
+  }
+
+  /** At most `countMax`, newest first. */
+  newest(organizationId: string, countMax: number): Alert[] {
+    return this.#alerts.newest(uuidBytes(organizationId), countMax)
+  }
+}
+
+/** 32 hex digits. Subjects may be of any length. */
+export function subjectHash(subject: string): string {
+  return createHash('sha256').update(subject).digest('hex').slice(0, 32)
+}
+
+function rulePrefix(organizationId: string, rule: AlertRule): Buffer {
+  return Buffer.concat([uuidBytes(organizationId), Buffer.from(`${rule}\0`)])
+}
+
+function reportKey(organizationId: string, rule: AlertRule, hash: string): Buffer {
+  return Buffer.concat([rulePrefix(organizationId, rule), Buffer.from(hash, 'hex')])
+}
+
+function alertKey(organizationId: string, sequence: number): Buffer {
+  return Buffer.concat([uuidBytes(organizationId), u64Bytes(sequence)])
+}

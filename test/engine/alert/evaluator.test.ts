@@ -1,0 +1,241 @@
+import t from 'tap'
+import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../../engine/process/clock.ts'
+import type { SourceDelta } from '../../../engine/store/sources.ts'
+import { loadCatalog } from '../../../registry/catalog.ts'
+import { type AlertSite, alertSite } from '../../support/alerts.ts'
+import { content } from '../../support/assessments.ts'
+import { report } from '../../support/coverage.ts'
+import { makeOrganization } from '../../support/store.ts'
+
+const catalog = loadCatalog()
+
+t.test('a platform raises one alert, however often it is evaluated', async (t) => {
+  const site = alertSite(t)
+  site.scan(['claude.ai'])
+  t.same(site.evaluate(), { 'new-platform': 1 })
+  t.same(site.evaluate(), {})
+  site.scan(['claude.ai'])
+  t.same(site.evaluate(), {}, 'the same platform in the next scan')
+  site.scan(['chatgpt.com'])
+  t.same(site.evaluate(), { 'new-platform': 1 })
+  const [second, first] = site.store.alerts.newest(site.organization.id, 10)
+  t.match([first?.sequence, second?.sequence], [1, 2])
+  t.match(second, { rule: 'new-platform', severity: 'low', subject: { kind: 'platform', name: 'ChatGPT' } })
+  t.match(second?.id, /^[0-9a-f]{32}$/)
+  t.not(first?.id, second?.id)
+})
+
+t.test('a platform that left the window and returned is not new', async (t) => {
+  const site = alertSite(t)
+  site.scan(['claude.ai'])
+  site.evaluate()
+  site.clock.add(60 * DAY_MS)
+  site.scan([])
+  t.same(site.evaluate(), {})
+  site.scan(['claude.ai'])
+  t.same(site.evaluate(), {})
+})
+
+t.test('an unapproved platform above the risk raises one alert, again after its approval ended', async (t) => {
+  const site = alertSite(t)
+  const { administration, organization } = site
+  administration.alerts.setThreshold(organization, 'unapproved-platform', 1)
+  site.scan(['claude.ai'])
+  t.same(site.evaluate(), { 'unapproved-platform': 1 }, 'and not new-platform as well')
+  administration.approvals.add(organization, catalog, ['claude'])
+  site.scan([])
+  t.same(site.evaluate(), {})
+  administration.approvals.remove(organization, catalog, ['claude'])
+  site.scan([])
+  t.same(site.evaluate(), { 'unapproved-platform': 1 })
+  const ids = site.store.alerts.newest(organization.id, 2).map(({ id }) => id)
+  t.equal(new Set(ids).size, 2, 'the second one has another id')
+})
+
+t.test('a lower threshold reports the platforms that it adds', async (t) => {
+  const site = alertSite(t)
+  site.scan(['claude.ai', 'chatgpt.com'])
+  t.same(site.evaluate(), { 'new-platform': 2 })
+  site.administration.alerts.setThreshold(site.organization, 'unapproved-platform', 0)
+  t.same(site.evaluate(), { 'unapproved-platform': 2 })
+})
+
+t.test('use of a rejected platform is reported once a day', async (t) => {
+  const site = alertSite(t)
+  const { administration, organization, clock } = site
+  site.scan(['claude.ai'])
+  site.evaluate()
+  administration.approvals.reject(organization, catalog, ['claude'])
+  site.scan([])
+  t.same(site.evaluate(), {}, 'used only before')
+  clock.add(MINUTE_MS)
+  site.scan(['claude.ai'])
+  t.same(site.evaluate(), { 'rejected-platform': 1 })
+  clock.add(MINUTE_MS)
+  site.scan(['claude.ai'])
+  t.same(site.evaluate(), {}, 'again on the same day')
+  clock.add(DAY_MS)
+  site.scan(['claude.ai'])
+  t.same(site.evaluate(), { 'rejected-platform': 1 })
+})
+
+t.test('a high volume is reported once per platform and day', async (t) => {
+  const site = alertSite(t)
+  site.administration.alerts.setThreshold(site.organization, 'platform-volume', 2)
+  site.scan(['claude.ai', 'claude.ai'])
+  t.same(site.evaluate(), { 'new-platform': 1 })
+  site.scan(['claude.ai'])
+  t.same(site.evaluate(), { 'platform-volume': 1 })
+  site.scan(['claude.ai'])
+  t.same(site.evaluate(), {})
+  t.match(site.store.alerts.newest(site.organization.id, 1), [{ details: { matches_of_day: 3, day: '2026-11-20' } }])
+})
+
+function source(site: AlertSite, more: Partial<SourceDelta> = {}): SourceDelta {
+  return {
+    organizationId: site.organization.id,
+    tokenId: '11111111-1111-4111-8111-111111111111',
+    listener: 'tls',
+    address: '192.0.2.1',
+    host: 'proxy-1',
+    lastSeenMs: site.clock.nowMs(),
+    received: 1,
+    counts: [1],
+    formats: {},
+    sample: '',
+    zoneMinutes: 0,
+    timesUnread: 0,
+    hasUnknownToken: false,
+    ...more,
+  }
+}
+
+function hear(site: AlertSite, more: Partial<SourceDelta> = {}): void {
+  site.store.environment.write(() => site.store.sources.add([source(site, more)]))
+}
+
+t.test('a sender that stops is reported once, and again after it returned', async (t) => {
+  const site = alertSite(t)
+  hear(site)
+  hear(site, { listener: 'file', host: '', address: 'old.log' })
+  site.clock.add(2 * DAY_MS)
+  t.same(site.evaluate(), {}, 'it had sent for a moment only')
+  hear(site)
+  site.clock.add(23 * HOUR_MS)
+  t.same(site.evaluate(), {})
+  site.clock.add(HOUR_MS)
+  t.same(site.evaluate(), { 'source-silent': 1 })
+  site.clock.add(HOUR_MS)
+  t.same(site.evaluate(), {})
+  hear(site)
+  t.same(site.evaluate(), {})
+  site.clock.add(25 * HOUR_MS)
+  t.same(site.evaluate(), { 'source-silent': 1 })
+  t.match(site.store.alerts.newest(site.organization.id, 1), [{ subject: { name: 'proxy-1' } }])
+})
+
+t.test('a sender that is not understood is reported once until most is understood', async (t) => {
+  const site = alertSite(t)
+  const counts = (unknown: number): Partial<SourceDelta> => {
+    return { received: 200, counts: [200 - unknown, 0, 0, 0, 0, 0, unknown] }
+  }
+  hear(site, counts(90))
+  t.same(site.evaluate(), {})
+  site.clock.add(2 * HOUR_MS)
+  hear(site, counts(110))
+  t.same(site.evaluate(), { 'source-degraded': 1 })
+  site.clock.add(2 * HOUR_MS)
+  hear(site, counts(90))
+  t.same(site.evaluate(), {}, 'weaker, but not over')
+  site.clock.add(2 * HOUR_MS)
+  hear(site, counts(110))
+  t.same(site.evaluate(), {})
+  site.clock.add(2 * HOUR_MS)
+  hear(site, counts(0))
+  site.evaluate()
+  site.clock.add(2 * HOUR_MS)
+  hear(site, counts(110))
+  t.same(site.evaluate(), { 'source-degraded': 1 })
+})
+
+t.test('a sensor that stops without a last report is reported', async (t) => {
+  const site = alertSite(t)
+  const { store, clock, organization } = site
+  const add = (instance: string, ended: boolean): void => {
+    const made = {
+      ...report({ counters: { packets: 20_000, packets_lost: 2000 } }),
+      instance,
+      madeMs: clock.nowMs(),
+      ended,
+    }
+    store.environment.write(() => store.coverage.add(organization.id, made, clock.nowMs()))
+  }
+  add('a'.repeat(16), false)
+  add('b'.repeat(16), true)
+  t.same(site.evaluate(), { 'sensor-degraded': 1 })
+  clock.add(HOUR_MS)
+  t.same(site.evaluate(), { 'sensor-silent': 1 })
+  t.match(store.alerts.newest(organization.id, 1), [{ subject: { id: 'a'.repeat(16) } }])
+  add('a'.repeat(16), false)
+  t.same(site.evaluate(), {})
+})
+
+t.test('API keys and approvals are reported before they expire, and unused keys', async (t) => {
+  const site = alertSite(t)
+  const { administration, organization, clock } = site
+  const inDays = (days: number): number => clock.nowMs() + days * DAY_MS
+  administration.apiKeys.create(organization, 'soon', ['scores:read'], inDays(20))
+  administration.apiKeys.create(organization, 'later', ['scores:read'], inDays(200))
+  administration.approvals.add(organization, catalog, ['claude'], { expiresAtMs: inDays(20) })
+  t.same(site.evaluate(), {})
+  clock.add(7 * DAY_MS)
+  t.same(site.evaluate(), { 'api-key-expiring': 1, 'approval-expiring': 1 })
+  clock.add(DAY_MS)
+  t.same(site.evaluate(), {})
+  clock.add(90 * DAY_MS)
+  t.same(site.evaluate(), { 'api-key-unused': 1 }, 'the expired one counts no more')
+})
+
+t.test('a score that fell and recommendations of a high priority are reported', async (t) => {
+  const site = alertSite(t)
+  const complete = (answer: 'yes' | 'no'): void => {
+    const { categories, ...rest } = content('hipaa', { U1: answer })
+    const urgent = categories.map((each) => ({ ...each, items: each.items.map((item) => ({ ...item, priority: 1 })) }))
+    site.administration.assessments.import(site.organization, { ...rest, categories: urgent }, { complete: true })
+  }
+  complete('yes')
+  t.same(site.evaluate(), {})
+  complete('no')
+  const { 'score-fell': fell, 'recommendation-opened': opened } = site.evaluate()
+  t.equal(fell, 1)
+  t.ok((opened ?? 0) > 0)
+  t.same(site.evaluate(), {})
+})
+
+t.test('a muted rule writes no alerts, also not when it is unmuted', async (t) => {
+  const site = alertSite(t)
+  site.administration.alerts.mute(site.organization, 'new-platform', true)
+  site.scan(['claude.ai'])
+  t.same(site.evaluate(), {})
+  site.administration.alerts.mute(site.organization, 'new-platform', false)
+  t.same(site.evaluate(), {})
+  site.scan(['chatgpt.com'])
+  t.same(site.evaluate(), { 'new-platform': 1 })
+})
+
+t.test('an organization never gets alerts of another', async (t) => {
+  const site = alertSite(t)
+  const other = makeOrganization(site, 'Other')
+  site.scan(['claude.ai'], other)
+  t.same(site.evaluate(), {})
+  t.same(site.evaluate(other), { 'new-platform': 1 })
+  t.same(site.store.alerts.newest(site.organization.id, 10), [])
+})
+
+t.test('an organization that was removed is not evaluated', async (t) => {
+  const site = alertSite(t)
+  site.scan(['claude.ai'])
+  site.administration.organizations.remove(site.organization, () => {})
+  t.same(site.evaluate(), {})
+  for (const removal of site.store.removals.all()) [...site.store.removals.finish(removal)]
+})

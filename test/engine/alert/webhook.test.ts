@@ -1,0 +1,69 @@
+import { spawnSync } from 'node:child_process'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { EXAMPLE, VERIFIERS } from '../../../deploy/docs/alerts.ts'
+import { openSettings } from '../../../engine/alert/channel-settings.ts'
+import { testMessage } from '../../../engine/alert/message.ts'
+import { payloadSchema } from '../../../engine/alert/payload.ts'
+import { makeWebhookSecret, signedFields } from '../../../engine/alert/webhook-signature.ts'
+import { alertSite, webhookReceiver } from '../../support/alerts.ts'
+
+const COMMANDS = { node: [process.execPath], python: ['python3'], shell: ['sh'] } as const
+const FILES = { node: 'verify.mjs', python: 'verify.py', shell: 'verify.sh' } as const
+
+t.test('the documented programs accept the signatures of the service, and nothing else', async (t) => {
+  const directory = t.testdir()
+  const secret = makeWebhookSecret()
+  const body = JSON.stringify(EXAMPLE)
+  const nowMs = Date.now()
+  for (const language of ['node', 'python', 'shell'] as const) {
+    const file = join(directory, FILES[language])
+    writeFileSync(file, `${VERIFIERS[language]}\n`)
+    const [command, ...rest] = [...COMMANDS[language], file]
+    const status = (fields: Record<string, string>, input: string, key = secret): number | null => {
+      const values = ['webhook-id', 'webhook-timestamp', 'webhook-signature'].map((name) => fields[name] ?? '')
+      return spawnSync(command, [...rest, key, ...values], { input }).status
+    }
+    const fields = signedFields(secret, EXAMPLE.id, nowMs, body)
+    t.equal(status(fields, body), 0, `${language}: valid`)
+    t.equal(
+      status({ ...fields, 'webhook-signature': `v1,AAAA ${fields['webhook-signature']}` }, body),
+      0,
+      `${language}: two`,
+    )
+    t.equal(status(fields, `${body} `), 1, `${language}: another body`)
+    t.equal(status(fields, body, makeWebhookSecret()), 1, `${language}: another secret`)
+    t.equal(status({ ...fields, 'webhook-id': 'x' }, body), 1, `${language}: another id`)
+    const old = signedFields(secret, EXAMPLE.id, nowMs - 600_000, body)
+    t.equal(status(old, body), 1, `${language}: an old time`)
+  }
+})
+
+t.test('messages have the documented form', async (t) => {
+  const receiver = await webhookReceiver(t)
+  const site = alertSite(t)
+  const channel = site.addChannel({ kind: 'webhook', url: receiver.url })
+  site.administration.alerts.setThreshold(site.organization, 'unapproved-platform', 0)
+  site.scan(['claude.ai', 'chatgpt.com'])
+  site.evaluate()
+  await site.deliver()
+  const [post] = receiver.received
+  t.same(payloadSchema.parse(post?.message), post?.message)
+  t.same(payloadSchema.parse(EXAMPLE), EXAMPLE)
+  const test = testMessage(site.organization, channel, 'a'.repeat(32), site.clock.nowMs())
+  t.same(payloadSchema.parse(test), test)
+})
+
+t.test('the stored settings of a channel are encrypted, for this channel only', async (t) => {
+  const site = alertSite(t)
+  const url = 'https://alerts.example/T0/secret-path'
+  const first = site.addChannel({ kind: 'slack', url })
+  const second = site.addChannel({ kind: 'webhook', url: 'https://other.example/' })
+  t.notMatch(JSON.stringify(first), /secret-path/)
+  t.match(openSettings(site.secrets, first), { kind: 'slack', url })
+  t.throws(() => openSettings(site.secrets, { ...second, settings: first.settings }), { code: 'SECRETS_KEY' })
+  const audit = JSON.stringify(site.store.auditLog.ofOrganization(site.organization.id))
+  t.match(audit, /alert-channel\.add/)
+  t.notMatch(audit, /secret-path|whsec_/)
+})

@@ -1,0 +1,124 @@
+import { createServer, type IncomingHttpHeaders, type RequestListener } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import { Administration } from '../../engine/admin/administration.ts'
+import { checkedChannel, type GivenChannel } from '../../engine/admin/alert-settings.ts'
+import { Deliveries, type DeliveryOptions } from '../../engine/alert/deliveries.ts'
+import { AlertEvaluator } from '../../engine/alert/evaluator.ts'
+import type { AlertMessage } from '../../engine/alert/message.ts'
+import { networkOf } from '../../engine/process/network.ts'
+import { SecretsKey } from '../../engine/process/secrets-key.ts'
+import { runScan } from '../../engine/scan/scan-runner.ts'
+import type { AlertChannel } from '../../engine/store/alert-channels.ts'
+import type { AlertSeverity } from '../../engine/store/alerts.ts'
+import type { Organization } from '../../engine/store/organizations.ts'
+import { makeOrganization, openStore, quietLog, registries, Sender, type TestStore } from './store.ts'
+
+interface Test {
+  testdir(): string
+  teardown(work: () => unknown): void
+}
+
+const LOOPBACK = networkOf('127.0.0.0/8')
+
+/** An organization whose alerts are evaluated and delivered step by step. */
+export interface AlertSite extends TestStore {
+  readonly organization: Organization
+  readonly administration: Administration
+  readonly evaluator: AlertEvaluator
+  readonly deliveries: Deliveries
+  readonly secrets: SecretsKey
+  addChannel(
+    given: GivenChannel,
+    more?: { name?: string; severityMin?: AlertSeverity; of?: Organization },
+  ): AlertChannel
+  /** Buffers one event for each name, and scans. */
+  scan(names: readonly string[], of?: Organization): void
+  /** Evaluates the rules. Returns how many alerts were raised, by rule. */
+  evaluate(of?: Organization): Readonly<Record<string, number>>
+  /** Sends what is due, and waits for the answers. */
+  deliver(): Promise<void>
+}
+
+/** Every class of channel may connect to loopback unless `options` say otherwise. */
+export function alertSite(t: Test, options: Partial<DeliveryOptions> = {}): AlertSite {
+  const site = openStore(t)
+  const { store, clock, directory } = site
+  const organization = makeOrganization(site, 'Acme')
+  const administration = new Administration(store, clock)
+  const secrets = new SecretsKey(join(directory, 'secrets.key'))
+  const evaluator = new AlertEvaluator(store, clock)
+  const allowed = LOOPBACK === undefined ? [] : [LOOPBACK]
+  const deliveries = new Deliveries(store, clock, quietLog, {
+    secrets,
+    allowed,
+    version: '1.2.3',
+    random: () => 1,
+    ...options,
+  })
+  t.teardown(() => deliveries.stop(0))
+  const sender = new Sender()
+  return {
+    ...site,
+    organization,
+    administration,
+    evaluator,
+    deliveries,
+    secrets,
+    addChannel(given, { name = given.kind, severityMin = 'low', of = organization } = {}) {
+      const checked = checkedChannel(given)
+      if (checked.kind === 'invalid') throw new Error(JSON.stringify(checked.faults))
+      return administration.alerts.addChannel(of, { name, severityMin, settings: checked.settings }, secrets)
+    },
+    scan(names, of = organization) {
+      store.environment.write(() => {
+        store.buffer.append(
+          of.id,
+          names.map((name) => sender.event(name, clock.nowMs())),
+        )
+      })
+      runScan(store, registries, of.id, 'administrator', clock)
+    },
+    evaluate: (of = organization) => evaluator.evaluate(of.id).alerts,
+    async deliver() {
+      deliveries.poll()
+      await deliveries.idle()
+    },
+  }
+}
+
+export interface ReceivedPost {
+  readonly path: string
+  readonly headers: IncomingHttpHeaders
+  readonly body: string
+  readonly message: AlertMessage
+}
+
+/** A receiver of webhooks on loopback. */
+export interface Receiver {
+  readonly url: string
+  readonly received: ReceivedPost[]
+  /** Replaces how it answers: status, body and header fields. */
+  answer: (post: ReceivedPost) => { status: number; body?: string; headers?: Record<string, string> } | 'nothing'
+}
+
+export async function webhookReceiver(t: Test): Promise<Receiver> {
+  const receiver: Receiver = { url: '', received: [], answer: () => ({ status: 204 }) }
+  const listener: RequestListener = async (request, response) => {
+    let body = ''
+    for await (const part of request) body += String(part)
+    const message = JSON.parse(body) as AlertMessage
+    const received = { path: request.url ?? '', headers: request.headers, body, message }
+    receiver.received.push(received)
+    const answer = receiver.answer(received)
+    if (answer === 'nothing') return
+    response.writeHead(answer.status, answer.headers).end(answer.body)
+  }
+  const server = createServer(listener)
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  t.teardown(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  return Object.assign(receiver, { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/alerts` })
+}
