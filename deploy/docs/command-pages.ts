@@ -17,6 +17,8 @@ export const COMMAND_PAGES: Readonly<Record<string, Site>> = {
   'docs/guides/approve-and-block.md': 'service',
   'docs/guides/send-alerts.md': 'service',
   'docs/guides/connect.md': 'service',
+  'docs/guides/create-tickets.md': 'service',
+  'docs/guides/send-findings-to-a-siem.md': 'service',
   'docs/guides/make-a-report.md': 'service',
   'docs/guides/monitor-with-prometheus.md': 'service',
   'docs/guides/back-up-and-restore.md': 'service',

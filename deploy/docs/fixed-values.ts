@@ -1,9 +1,13 @@
 import { createHash } from 'node:crypto'
+import { fileURLToPath } from 'node:url'
 
 /** Color sequences, and the text of a line before "erase in line" (ECMA-48, SGR and EL). */
 const COLORS = new RegExp(`${String.fromCharCode(27)}\\[[\\d;]*m`, 'g')
 const ERASED = new RegExp(`[^\\n]*${String.fromCharCode(27)}\\[\\d*K`, 'g')
 const TIME = '2026-11-20T09:15:02'
+const REPOSITORY = fileURLToPath(new URL('../../../', import.meta.url))
+/** Shorter replacements would also be found in other words. */
+const NAMED_LENGTH_MIN = 8
 
 /**
  * Replaces what differs between runs: secrets, IDs, times, sizes. Equal values get equal
@@ -19,7 +23,7 @@ export class FixedValues {
     this.#named.set(replacement, value)
   }
 
-  /** Commands of a page with the values in place of their named replacements. */
+  /** Commands of a page with the values in place of the replacements that the page shows. */
   actual(commands: string): string {
     let text = commands
     for (const [replacement, value] of this.#named) text = text.replaceAll(replacement, value)
@@ -42,15 +46,19 @@ export class FixedValues {
   #line(text: string): string {
     return (
       text
+        .replaceAll(REPOSITORY, '/home/alice/posture/')
         .replace(/(?<=\/setup#)([0-9a-f]{8})[0-9a-f]+/g, (_, digits) => `${this.#fixed(digits)}…`)
         .replace(/svc_(pk|mt)_([0-9a-f]{8})[0-9a-f]+/g, (_, kind, digits) => `svc_${kind}_${this.#fixed(digits)}…`)
         .replace(/\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b/g, (id) => this.#fixedId(id))
+        // Pseudonyms of clients and users.
+        .replace(/(?<=\b[pu]-)[\w-]{27,}(?![\w-])/g, (digits) => this.#fixed(digits))
         .replace(/\b[0-9a-f]{16}(?=[0-9a-f]{16}\b|\b)/g, (id) => this.#fixed(id))
         .replace(/(?<=[\s"│])[0-9a-f]{8}(?=[\s"│]|$)/g, (digits) => this.#known.get(digits) ?? digits)
         .replace(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|\+00:00)/g, (_, part, zone) =>
           part ? `${TIME}.123${zone}` : `${TIME}${zone}`,
         )
         .replace(/^\[\d\d:\d\d:\d\d\]/, '[09:15:02]')
+        .replace(/(?<= \[)[\d.]+m?s(?=\]$)/, '512.4ms')
         // In two lines of a table.
         .replace(/(?<=before-restore-)\S+/, '2026-11-20T09-1')
         .replace(/(?<=^ +)\d-\d\d-\d{3}Z$/, '5-02-431Z')
@@ -73,6 +81,7 @@ export class FixedValues {
     if (known !== undefined) return known
     const made = createHash('sha256').update(`value ${this.#known.size}`).digest('hex').slice(0, value.length)
     this.#known.set(value, made)
+    if (made.length >= NAMED_LENGTH_MIN) this.#named.set(made, value)
     return made
   }
 

@@ -1,15 +1,16 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { chmodSync, mkdirSync, mkdtempSync, openSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { chmodSync, copyFileSync, mkdirSync, mkdtempSync, openSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { dirname, join } from 'node:path'
+import { basename, dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { SERVICE } from '../release/programs.ts'
 
 /*
  * A machine for the commands of one page: Linux namespaces with their own network, host name,
- * process IDs, /etc, /var, /home and /mnt. Programs can use their default ports and directories,
- * and nothing of the host changes. eth0 is one end of a veth pair; `replay` sends the demo capture
- * from the other end, in a network of its own. Requires root and iproute2.
+ * process IDs and OWN_DIRECTORIES. Programs can use their default ports and directories, and
+ * nothing of the host changes. eth0 is one end of a veth pair; `replay` sends the demo capture from
+ * the other end, in a network of its own. Requires root, iproute2, curl and jq.
  */
 export const REPOSITORY = fileURLToPath(new URL('../../../', import.meta.url))
 const PROGRAMS = {
@@ -18,23 +19,38 @@ const PROGRAMS = {
   'posture-admin': join(REPOSITORY, 'dist/engine/admin/main.js'),
 } as const
 const DEMO_CAPTURE = join(REPOSITORY, 'test/captures/demo/input.pcap')
+/** `npm run test:full` unpacks the package here. */
+const PROMETHEUS = join(REPOSITORY, 'node_modules/.cache/prometheus/usr/bin')
 const REPLAY = join(REPOSITORY, 'dist/deploy/docs/replay.js')
 /** The directory in which commands run: a clone of the repository. */
 const WORK = '/home/alice/posture'
 const COMMAND_MS_MAX = 60_000
 /** Directories of the sandbox that replace those of the host. /etc begins as a copy. */
-const OWN_DIRECTORIES = ['/etc', '/var', '/home', '/mnt']
+const OWN_DIRECTORIES = ['/etc', '/var', '/home', '/mnt', '/usr/share/doc', '/usr/local/lib']
+/** Of the package of the service. */
+const EXAMPLES = '/usr/share/doc/posture-service/examples'
+const DIRECTORIES = [
+  ...[WORK, EXAMPLES, '/usr/local/lib', '/mnt/backups', '/etc/posture-collector', '/etc/prometheus'],
+  ...['/var/tmp', '/var/log', '/var/lib'],
+]
 
 /**
  * Commands that pages use, by name. Container engines run the program of the container outside of
  * a container, which prints the same. In a clone, npx runs the same programs, but each call takes
  * half a second longer. start-collector starts the installed collector, sends it the demo capture
- * and waits until the service has stored all matches.
+ * and waits until the service has stored all matches. week-ago runs a program with the time of a
+ * week ago.
  */
 const COMMANDS: Readonly<Record<string, string>> = {
-  sudo: 'while case "$1" in -*) true ;; *) false ;; esac; do shift; done\nexec "$@"',
-  npx: 'exec "$@"',
-  npm: `[ "$1" = start ] && exec ${process.execPath} ${join(REPOSITORY, 'dist/deploy/demo.js')} --data-dir data`,
+  sudo: `case "$1" in --user=*) as=\${1#--user=}; shift; exec runuser --user "$as" -- "$@" ;; esac
+while case "$1" in -*) true ;; *) false ;; esac; do shift; done
+exec "$@"`,
+  npx: 'export PATH="$PATH:node_modules/.bin"; exec "$@"',
+  // The clone has the packages that pages install.
+  npm: `case "$1" in
+  start) exec ${process.execPath} ${join(REPOSITORY, 'dist/deploy/demo.js')} --data-dir data ;;
+  install) exit 0 ;;
+esac`,
   docker: `case "$1 $2" in
   'compose exec') shift 3; exec "$@" ;;
   'compose logs') exec sed 's/^/service-1  | /' /var/log/service.log ;;
@@ -52,6 +68,7 @@ done
 replay || exit 1
 until posture-collector counters --json | grep -q '"acknowledged","count":64'; do sleep 0.2; done
 exit 0`,
+  'week-ago': `export NODE_OPTIONS='--import=data:text/javascript,const{now}=Date;Date.now=()=>now()-6048e5'; exec "$@"`,
   replay: `exec nsenter --target="$(cat /var/tmp/network)" --net ${process.execPath} ${REPLAY} uplink ${DEMO_CAPTURE}`,
   ...Object.fromEntries(
     Object.entries(PROGRAMS).map(([name, script]) => [name, `exec ${process.execPath} ${script} "$@"`]),
@@ -73,7 +90,7 @@ export class Sandbox {
 
   private constructor() {
     this.#environment = {
-      PATH: `${join(this.#directory, 'bin')}:${process.env['PATH']}`,
+      PATH: [join(this.#directory, 'bin'), process.env['PATH'], PROMETHEUS].join(':'),
       HOME: '/home/alice',
       TZ: 'UTC',
       LANG: 'C.UTF-8',
@@ -173,8 +190,9 @@ export class Sandbox {
       writeFileSync(file, `#!/bin/sh\n${script}\nexit 2\n`)
       chmodSync(file, 0o755)
     }
-    for (const directory of [WORK, '/var/tmp', '/var/log', '/var/lib', '/mnt/backups', '/etc/posture-collector']) {
-      mkdirSync(this.path(directory), { recursive: true })
+    for (const directory of DIRECTORIES) mkdirSync(this.path(directory), { recursive: true })
+    for (const file of SERVICE.examples) {
+      copyFileSync(join(REPOSITORY, file), this.path(join(EXAMPLES, basename(file))))
     }
     chmodSync(this.#directory, 0o755)
     for (const name of ['dist', 'test', 'docs', 'node_modules']) symlinkSync(join(REPOSITORY, name), this.path(name))
