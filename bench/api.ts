@@ -1,11 +1,12 @@
-import { type ChildProcess, execFileSync, fork, spawn } from 'node:child_process'
+import { type ChildProcess, fork, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { cpSync, existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { availableParallelism, tmpdir } from 'node:os'
+import { cpSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { provideCertificate } from '../engine/http/certificate.ts'
 import { aimText, median, print, ratio, shown } from './compare.ts'
+import { isInstalled, pin, pinned } from './cores.ts'
 import { megabytes, memoryBytes } from './machine.ts'
 import { NGINX_NAME, startNginx } from './peers/nginx.ts'
 import { peerFolder } from './peers/package.ts'
@@ -228,23 +229,4 @@ async function wrk(url: string, script: string, seconds: number): Promise<Measur
   const [, perSecond, p50Us, p99Us, errors] = /^measured (\d+) (\d+) (\d+) (\d+)$/m.exec(output) ?? []
   if (errors !== '0') throw new Error(`${errors ?? 'all'} requests to ${url} were not answered by 200: ${output}`)
   return { perSecond: Number(perSecond), p50Us: Number(p50Us), p99Us: Number(p99Us) }
-}
-
-/**
- * Puts server and client on separate cores. On one core they alternate, and the result measures the
- * scheduler.
- */
-function pinned(who: 'server' | 'client'): readonly string[] {
-  return availableParallelism() < 2 || !isInstalled('taskset') ? [] : ['taskset', '-c', who === 'server' ? '0' : '1']
-}
-
-function pin(pid: number, who: 'server' | 'client'): void {
-  const [command, ...words] = pinned(who)
-  if (command === undefined) return
-  execFileSync(command, ['-a', '-p', '-c', ...words.slice(1), String(pid)], { stdio: 'ignore' })
-}
-
-function isInstalled(program: string): boolean {
-  const folders = `${process.env['PATH'] ?? ''}:/usr/sbin:/sbin`.split(':')
-  return folders.some((folder) => existsSync(join(folder, program)))
 }

@@ -136,8 +136,9 @@ function pairs(count: number): void {
     anonymousBytes = Math.max(anonymousBytes, memoryBytes('self', 'RssAnon'))
   }
   const evidenceBytes = store.environment.tableBytes('evidence')
+  const clients = store.clientDays.totals(id)
   print(
-    `evidence of ${shown(count)} pairs of client and name: ${shown(count / (milliseconds / 1000))} events/s, anonymous memory ${megabytes(anonymousBytes)} MB, evidence ${(evidenceBytes / 1e6).toFixed(1)} MB in the store (${megabytes(statSync(join(directory, 'store/data.mdb')).size)} MB with the buffer's free pages)`,
+    `evidence of ${shown(count)} pairs of client and name: ${shown(count / (milliseconds / 1000))} events/s, anonymous memory ${megabytes(anonymousBytes)} MB, evidence ${(evidenceBytes / 1e6).toFixed(1)} MB and clients ${(clients.bytes / 1e6).toFixed(1)} MB in the store (${megabytes(statSync(join(directory, 'store/data.mdb')).size)} MB with the buffer's free pages)`,
   )
 }
 

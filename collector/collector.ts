@@ -45,7 +45,7 @@ export class Collector {
     this.#log = log
     this.#outbox = new Outbox(settings.outbox, outboxLimits(settings))
     if (settings.outbox === OUTBOX_IN_MEMORY) {
-      log.warn('--outbox memory: what is not forwarded when the collector ends or crashes is lost')
+      log.warn('--outbox memory: events that are not forwarded are lost when the collector ends or crashes')
     }
     this.#found = this.#outbox.waiting
     this.#drops = new DropLog(log)

@@ -3,6 +3,7 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { fileURLToPath } from 'node:url'
 import { gzipSync } from 'node:zlib'
+import { REPORT_STYLE } from '../engine/report/style.ts'
 import { ASSETS_FILE, type StoredAsset } from './assets.ts'
 import { COMMON_PASSWORD_LENGTH_MIN, COMMON_PASSWORDS_FILE } from './sign-in/common-passwords.ts'
 
@@ -36,7 +37,7 @@ function assetOf(name: string, type: string, text: string): StoredAsset {
   return { name, path, type, hash, body: body.toString('base64'), gzip: gzip.toString('base64') }
 }
 
-const styles = STYLES.map((name) => readFileSync(new URL(name, DESIGN), 'utf8')).join('\n')
+const styles = [...STYLES.map((name) => readFileSync(new URL(name, DESIGN), 'utf8')), REPORT_STYLE].join('\n')
 const script = ['console.js', 'passkeys.js']
   .map((name) => readFileSync(new URL(`./browser/${name}`, import.meta.url), 'utf8'))
   .join('\n')

@@ -25,13 +25,18 @@ export const PROVIDER_REQUEST_RESULTS = [
 ] as const
 export type ProviderRequestResult = (typeof PROVIDER_REQUEST_RESULTS)[number]
 
-/** Columns: pages, seconds for them, then checks, tried files, requests to providers by result. */
+/** The result of a request for a block list. */
+export const BLOCK_LIST_RESULTS = ['sent', 'not_modified', 'unauthorized', 'not_found', 'rate_limited'] as const
+export type BlockListResult = (typeof BLOCK_LIST_RESULTS)[number]
+
+/** Columns: pages, seconds for them, then results of checks, tried files, providers, lists. */
 const PAGES = 0
 const PAGE_SECONDS = 1
 const CHECKS = 2
 const TRIED_FILES = CHECKS + CHECK_RESULTS.length
 const PROVIDER_REQUESTS = TRIED_FILES + TRIED_FILE_RESULTS.length
-const COLUMNS = PROVIDER_REQUESTS + PROVIDER_REQUEST_RESULTS.length
+const BLOCK_LISTS = PROVIDER_REQUESTS + PROVIDER_REQUEST_RESULTS.length
+const COLUMNS = BLOCK_LISTS + BLOCK_LIST_RESULTS.length
 
 /** Memory in which the console's thread counts, for the main thread to read. */
 export interface ConsoleCounterMemory {
@@ -70,6 +75,10 @@ export class ConsoleCounters {
     this.#add(PROVIDER_REQUESTS + PROVIDER_REQUEST_RESULTS.indexOf(result), 1)
   }
 
+  noteBlockList(result: BlockListResult): void {
+    this.#add(BLOCK_LISTS + BLOCK_LIST_RESULTS.indexOf(result), 1)
+  }
+
   #add(column: number, count: number): void {
     this.#row[column] = (this.#row[column] ?? 0) + count
   }
@@ -86,6 +95,7 @@ export function consoleRows(
   const checks = CHECK_RESULTS.map((result, at) => [result, row[CHECKS + at] ?? 0] as const)
   const triedFiles = TRIED_FILE_RESULTS.map((result, at) => [result, row[TRIED_FILES + at] ?? 0] as const)
   const requests = PROVIDER_REQUEST_RESULTS.map((result, at) => [result, row[PROVIDER_REQUESTS + at] ?? 0] as const)
+  const blockLists = BLOCK_LIST_RESULTS.map((result, at) => [result, row[BLOCK_LISTS + at] ?? 0] as const)
   return [
     ['posture_console_answers_total', 'counter', 'Answers of the console by status', byStatus, 'status'],
     ['posture_console_body_bytes_total', 'counter', 'Bytes of bodies sent by the console', bodyBytes],
@@ -121,6 +131,13 @@ export function consoleRows(
       'counter',
       'Requests to identity providers, by result',
       Object.fromEntries(requests),
+      'result',
+    ],
+    [
+      'posture_console_block_lists_total',
+      'counter',
+      'Requests of devices for block lists, by result',
+      Object.fromEntries(blockLists),
       'result',
     ],
     [

@@ -4,6 +4,7 @@ import { Fault, type FaultCode } from '../engine/process/error-codes.ts'
 import { logFailure } from '../engine/process/failure.ts'
 import type { Logger } from '../engine/process/log.ts'
 import type { Asset } from './assets.ts'
+import { BLOCK_LIST_PREFIX, BlockListServer } from './block-lists.ts'
 import { OverloadError } from './changes.ts'
 import { confirmed } from './confirmation.ts'
 import { FORM_BYTES_MAX, FormFields, readFields } from './form.ts'
@@ -13,6 +14,7 @@ import { sendAnswer, sendAsset } from './http/respond.ts'
 import { type Found, type Route, Router } from './http/router.ts'
 import { crossSiteFault, originOf } from './http/security.ts'
 import { Guest, type RequestFacts, Visit } from './http/visit.ts'
+import type { BlockListResult } from './metrics.ts'
 import { errorAnswer, type Refusal } from './pages/error.tsx'
 import { refreshAnswer } from './pages/refresh.tsx'
 import { SessionReader } from './sign-in/session-reader.ts'
@@ -48,11 +50,14 @@ class ConsoleServer {
   readonly #parts: ConsoleParts
   readonly #router: Router
   readonly #sessions: SessionReader
+  readonly #blockLists: BlockListServer
 
   constructor(parts: ConsoleParts) {
     this.#parts = parts
     this.#router = new Router(parts.routes)
-    const { store, changes } = parts.site
+    const { store, registry, clock, changes, counters } = parts.site
+    const note = (result: BlockListResult): void => counters.noteBlockList(result)
+    this.#blockLists = new BlockListServer({ store, registry, clock, note })
     this.#sessions = new SessionReader(store, (hash, usedAtMs) => {
       changes.account('sessions.used', [{ hash, usedAtMs }]).catch((error: unknown) => {
         logFailure(parts.log, error, 'the last use of a session is not stored now', { level: 'warn' })
@@ -62,6 +67,7 @@ class ConsoleServer {
 
   handle(request: HttpRequest, response: HttpResponse): void | Promise<void> {
     const { method, path } = request
+    if (path.startsWith(BLOCK_LIST_PREFIX)) return this.#blockLists.handle(request, response)
     const isRead = method === 'GET' || method === 'HEAD'
     const asset = this.#parts.assets.get(path)
     if (asset !== undefined && isRead) return sendAsset(request, response, asset)

@@ -1,8 +1,10 @@
+import { constants, getPriority, setPriority } from 'node:os'
 import { parentPort } from 'node:worker_threads'
 import { answerCountersOf } from '../engine/http/answer-counters.ts'
 import { connectionCountersOf } from '../engine/http/connections.ts'
 import { runListenerThread } from '../engine/http/listener-thread.ts'
 import { systemClock } from '../engine/process/clock.ts'
+import type { Logger } from '../engine/process/log.ts'
 import { RegistryInForce } from '../engine/store/registry-in-force.ts'
 import { Store } from '../engine/store/store.ts'
 import { loadAssets } from './assets.ts'
@@ -13,8 +15,24 @@ import { ROUTES } from './routes.ts'
 import { consoleHandler } from './server.ts'
 import { makeSite } from './site.ts'
 
+/** Added to the niceness of the service. */
+const NICENESS = 5
+
+/**
+ * Lets the scheduler prefer the other threads, so that a page does not delay answers of the API. On
+ * Linux, process 0 is the calling thread. A sandbox may refuse it.
+ */
+function lowerPriority(log: Logger): void {
+  try {
+    setPriority(0, Math.min(getPriority(0) + NICENESS, constants.priority.PRIORITY_LOW))
+  } catch (error) {
+    log.debug({ err: error }, 'the console has the priority of the API')
+  }
+}
+
 /** The console's thread. It has its own port and its own handle of the store, for reading. */
 await runListenerThread<ConsoleThreadData, ChangeOutcome>('the console', (data, log) => {
+  lowerPriority(log)
   const store = new Store(data.dataDirectory)
   const changes = new Changes((request: ChangeRequest) => parentPort?.postMessage(request))
   const handler = consoleHandler({

@@ -292,6 +292,11 @@ export const OWN_SETS_KEPT_MAX = 20_000
 /** Rules of all of these, about 60 bytes each. The oldest are read again when they are needed. */
 export const OWN_RULES_KEPT_MAX = 500_000
 /**
+ * Organizations with own platforms whose platforms a thread keeps, for pages and commands. The
+ * least recently used is merged again when it is needed.
+ */
+export const OWN_CATALOGS_KEPT_MAX = 20
+/**
  * Entries of a block list. Firewalls have a limit for all lists together: 50,000 in small models of
  * Palo Alto Networks. Platforms of the highest risk come first; the rest is reported.
  */

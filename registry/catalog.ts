@@ -55,15 +55,27 @@ export function loadCatalogOrBuiltIn(options: { file?: string } = {}): { catalog
   }
 }
 
-/** Creates the rules in the order of the platforms and their domains. */
+/** Pages and commands need only the platforms, so the rules are created on first use. */
 export function catalogOf(platforms: readonly Platform[]): Catalog {
+  let rules: readonly Rule[] | undefined
+  return {
+    platforms,
+    get rules() {
+      rules ??= rulesOf(platforms)
+      return rules
+    },
+  }
+}
+
+/** In the order of the platforms and their domains. */
+function rulesOf(platforms: readonly Platform[]): Rule[] {
   const rules: Rule[] = []
   for (const platform of platforms) {
     for (const { domain, match, role, specificity } of platform.domains) {
       rules.push({ domain, match, role, specificity, platform })
     }
   }
-  return { platforms, rules }
+  return rules
 }
 
 /**

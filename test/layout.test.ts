@@ -53,6 +53,7 @@ const ORDER: readonly (readonly string[])[] = [
   ['engine/ingest', 'engine/scan', 'engine/assess'],
   ['engine/export'],
   ['engine/alert'],
+  ['engine/report'],
   ['engine/check'],
   ['engine/admin'],
   ['dry-run/limits.ts'],
@@ -235,6 +236,20 @@ t.test('the collector ships with these packages and no others', async (t) => {
   ])
 })
 
+t.test('threads that listen load what they rarely need later', async (t) => {
+  const later = /^(?:import|export) type [\s\S]*?from '[^']+'$|(?<!from )\b(?:import|require)\('[^']+'\)/gm
+  const atStart: Imports = new Map(SOURCES.map((file) => [file, importsOf(file, later)]))
+  for (const thread of ['api/thread.ts', 'console/thread.ts']) {
+    const loaded = [...reachable(atStart, [thread])]
+    t.same(
+      loaded.filter((name) => /^(selfsigned|yaml|@simplewebauthn|openid-client)/.test(name)),
+      [],
+      thread,
+    )
+    t.ok(loaded.includes('lmdb'))
+  }
+})
+
 t.test('the process that reads uploaded files loads no native library', async (t) => {
   // With types only, which reach lmdb, no module is loaded.
   const loaded = [...reachable(VALUE_IMPORTS, ['dry-run/main.ts'])]
@@ -259,6 +274,7 @@ t.test('every file is reached from a program, a worker, a build step, a benchmar
       'deploy/docs/main.ts',
       'deploy/docs/console-pictures.ts',
       'deploy/docs/readability.ts',
+      'deploy/docs/replay.ts',
       'deploy/release/main.ts',
       'registry/build.ts',
       'console/build.ts',

@@ -18,7 +18,8 @@ import type { StepOutcome } from './step.ts'
  */
 export async function checkOutbox(settings: CollectorSettings): Promise<StepOutcome> {
   const directory = settings.outbox
-  if (directory === OUTBOX_IN_MEMORY) return { result: 'ok', found: 'in memory: what waits ends with the collector' }
+  if (directory === OUTBOX_IN_MEMORY)
+    return { result: 'ok', found: 'in memory: waiting events are lost when the collector ends' }
   const there = environmentExists(directory)
   const state = there ? await waitingIn(directory) : testWrite(resolve(directory))
   const user = userToBecome(settings.user)

@@ -1,3 +1,5 @@
+import type { Paged } from './paged.ts'
+
 export interface PagesLinksProps {
   /** The query of the page. The links keep its other parameters. */
   readonly query: URLSearchParams
@@ -9,11 +11,12 @@ export interface PagesLinksProps {
   readonly olderText: string
 }
 
-/** Links to the previous and the next page. */
+/** Links to the previous and the next page, which do not repeat the result of a change. */
 export function PagesLinks({ query, name, newer, older, newerText, olderText }: PagesLinksProps) {
   if (newer === undefined && older === undefined) return null
   const to = (value: string): string => {
     const kept = new URLSearchParams(query)
+    kept.delete('done')
     kept.set(name, value)
     return `?${kept}`
   }
@@ -30,5 +33,26 @@ export function PagesLinks({ query, name, newer, older, newerText, olderText }: 
         </a>
       )}
     </nav>
+  )
+}
+
+export interface NumberedPagesProps {
+  readonly of: Paged<unknown>
+  readonly query: URLSearchParams
+  /** The parameter of the query with the number of the page. */
+  readonly name?: string
+}
+
+/** Links to the pages before and after a page of a list. */
+export function NumberedPages({ of: { page, pages }, query, name = 'page' }: NumberedPagesProps) {
+  return (
+    <PagesLinks
+      query={query}
+      name={name}
+      newer={page > 1 ? String(page - 1) : undefined}
+      older={page < pages ? String(page + 1) : undefined}
+      newerText="Previous page"
+      olderText="Next page"
+    />
   )
 }

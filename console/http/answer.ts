@@ -62,6 +62,10 @@ export function csvAnswer(name: string, body: string): FileAnswer {
   return { kind: 'file', type: 'text/csv; charset=utf-8; header=present', name, body, cookies: [] }
 }
 
+export function htmlFileAnswer(name: string, body: string): FileAnswer {
+  return { kind: 'file', type: 'text/html; charset=utf-8', name, body, cookies: [] }
+}
+
 export function jsonFileAnswer(name: string, value: unknown): FileAnswer {
   return { kind: 'file', type: 'application/json', name, body: `${JSON.stringify(value, undefined, 2)}\n`, cookies: [] }
 }

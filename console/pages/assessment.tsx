@@ -1,5 +1,6 @@
 import { itemKey } from '../../engine/assess/rules.ts'
 import { pointsOf } from '../../engine/assess/score.ts'
+import { changeText } from '../../engine/report/text.ts'
 import {
   type Answer,
   type AssessmentCategory,
@@ -11,7 +12,7 @@ import { FRAMEWORKS } from '../../engine/store/framework.ts'
 import { Bar } from '../design/chart.tsx'
 import { Card, countOf, Notice, PageHead, Tag, Time } from '../design/parts.tsx'
 import type { AssessmentView, PreviousAssessment } from '../views/assessments.ts'
-import { changeText, Grade } from './assessments.tsx'
+import { Grade } from './assessments.tsx'
 
 const ANSWER_NAMES: Readonly<Record<(typeof WORD_ANSWERS)[number], string>> = {
   yes: 'Yes',

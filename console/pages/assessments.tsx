@@ -1,40 +1,44 @@
+import { changeText } from '../../engine/report/text.ts'
 import type { Assessment } from '../../engine/store/assessments.ts'
 import { FRAMEWORK_IDS, FRAMEWORKS } from '../../engine/store/framework.ts'
 import { Bar } from '../design/chart.tsx'
 import { countColumn, textColumn, timeColumn } from '../design/columns.tsx'
 import { CsvLink } from '../design/csv-link.tsx'
 import { Field, FormError, Select } from '../design/form.tsx'
-import { Card, countOf, PageHead, Tag, Time } from '../design/parts.tsx'
+import { NumberedPages } from '../design/pages-links.tsx'
+import { Card, countOf, countText, PageHead, Tag, Time } from '../design/parts.tsx'
 import { type Column, Table } from '../design/table.tsx'
 import type { FormState } from '../form.ts'
 import type { AssessmentsView, FrameworkRow, OpenRow } from '../views/assessments.ts'
 
 export interface AssessmentsProps {
   readonly view: AssessmentsView
+  readonly query: URLSearchParams
   readonly form: FormState
   readonly nowMs: number
   readonly mayCreate: boolean
 }
 
-export function Assessments({ view, form, nowMs, mayCreate }: AssessmentsProps) {
+export function Assessments({ view, query, form, nowMs, mayCreate }: AssessmentsProps) {
   const { frameworks, open, completed } = view
   const assessed = frameworks.filter(({ last }) => last !== undefined)
   return (
     <>
       <PageHead title="Assessments" about="How far the organization meets each framework">
-        {open.length + completed.length > 0 && <CsvLink path="/assessments" />}
+        {open.total + completed.total > 0 && <CsvLink path="/assessments" />}
       </PageHead>
       <div class={mayCreate ? 'wide' : undefined}>
         <div class="column">
-          <Card title="In progress" bare={open.length > 0}>
-            {open.length === 0 ? (
+          <Card title="In progress" note={countText(open.total)} bare={open.total > 0}>
+            {open.total === 0 ? (
               <p class="muted">
                 No assessment is in progress.{mayCreate && ' Start one: it has the controls of its framework.'}
               </p>
             ) : (
-              <Table id="open" label="Assessments in progress" columns={openColumns(nowMs)} rows={open} />
+              <Table id="open" label="Assessments in progress" columns={openColumns(nowMs)} rows={open.rows} />
             )}
           </Card>
+          <NumberedPages of={open} query={query} name="open" />
           <Card title="Frameworks" note={`${assessed.length} of ${frameworks.length} assessed`} bare>
             <Table id="scores" label="Frameworks" columns={frameworkColumns(nowMs)} rows={frameworks} />
           </Card>
@@ -57,11 +61,12 @@ export function Assessments({ view, form, nowMs, mayCreate }: AssessmentsProps) 
           </Card>
         )}
       </div>
-      {completed.length > assessed.length && (
-        <Card title="All completed" bare>
-          <Table id="completed" label="Completed assessments" columns={completedColumns(nowMs)} rows={completed} />
+      {completed.total > assessed.length && (
+        <Card title="All completed" note={countText(completed.total)} bare>
+          <Table id="completed" label="Completed assessments" columns={completedColumns(nowMs)} rows={completed.rows} />
         </Card>
       )}
+      <NumberedPages of={completed} query={query} name="completed" />
     </>
   )
 }
@@ -104,11 +109,6 @@ export function Grade({ grade, score }: { readonly grade: string; readonly score
 
 function scoreCell({ result }: Assessment) {
   return result === null ? null : <Grade grade={result.grade} score={result.overallScore} />
-}
-
-/** `+5`, `−3`, `0`. */
-export function changeText(change: number): string {
-  return change > 0 ? `+${change}` : String(change).replace('-', '−')
 }
 
 function frameworkColumns(nowMs: number): readonly Column<FrameworkRow>[] {

@@ -1,13 +1,7 @@
+import { percentText } from '../../engine/report/text.ts'
 import type { CoverageJson } from '../../engine/scan/coverage.ts'
 import { type ChartTone, Key, type Share, Shares } from '../design/chart.tsx'
 import { Card, countOf } from '../design/parts.tsx'
-
-/** `88 %` */
-export function percentText(share: number): string {
-  if (share > 0 && share < 0.01) return 'under 1 %'
-  if (share > 0.99 && share < 1) return 'over 99 %'
-  return `${Math.round(share * 100)} %`
-}
 
 export interface HiddenTrafficProps {
   readonly coverage: CoverageJson

@@ -2,12 +2,15 @@ import { ROLES, type Role } from '../../engine/store/members.ts'
 import type { RemovedMember } from '../../engine/store/removed-members.ts'
 import { textColumn, timeColumn } from '../design/columns.tsx'
 import { CsvLink } from '../design/csv-link.tsx'
+import { FilterSearch, Filters } from '../design/filters.tsx'
 import { Field, FormError, Select } from '../design/form.tsx'
-import { Card, countText, Notice, PageHead, Secret, Tag, Time } from '../design/parts.tsx'
+import { ROWS_PER_PAGE } from '../design/paged.ts'
+import { NumberedPages } from '../design/pages-links.tsx'
+import { Card, countText, Empty, Notice, PageHead, Secret, Tag, Time } from '../design/parts.tsx'
 import { type Column, Table } from '../design/table.tsx'
 import { TwoStep } from '../design/two-step.tsx'
 import type { FormState } from '../form.ts'
-import type { MemberRow } from '../views/members.ts'
+import type { MemberRow, MembersView } from '../views/members.ts'
 
 const PATH = '/members'
 
@@ -19,10 +22,8 @@ export interface NewInvitation {
 }
 
 export interface MembersProps {
-  /** By name. */
-  readonly members: readonly MemberRow[]
-  /** Removed members, by name. */
-  readonly removed: readonly RemovedMember[]
+  readonly view: MembersView
+  readonly query: URLSearchParams
   /** The name of the member who views the page. */
   readonly self: string
   /** The name of the organization's identity provider; '' if none. */
@@ -62,9 +63,9 @@ function titled(role: Role): string {
 }
 
 export function Members(props: MembersProps) {
-  const { members, nowMs, mayInvite, form, invitation, error, done } = props
+  const { view, query, nowMs, mayInvite, form, invitation, error, done } = props
+  const { members, waiting } = view
   const title = DONE[done]
-  const waiting = members.filter(({ canSignIn }) => !canSignIn)
   return (
     <>
       <PageHead title="Members" about="People of this organization, and what each may do">
@@ -83,15 +84,27 @@ export function Members(props: MembersProps) {
       )}
       <div class="wide">
         <div class="column">
-          <Card title="Members" note={countText(members.length)} bare>
-            <Table id="members" label="Members" columns={columns(props)} rows={members} />
-          </Card>
-          {waiting.length > 0 && (
-            <Card title="Cannot sign in yet" note={countText(waiting.length)} bare>
-              <Table id="waiting" label="Invitations" columns={waitingColumns(props)} rows={waiting} />
+          {view.total > ROWS_PER_PAGE && <MemberSearch view={view} />}
+          {members.total === 0 ? (
+            <Empty title="No member matches">
+              <p>
+                <a href={PATH}>Show all {countText(view.total)}</a>
+              </p>
+            </Empty>
+          ) : (
+            <Card title="Members" note={countText(members.total)} bare>
+              <Table id="members" label="Members" columns={columns(props)} rows={members.rows} />
             </Card>
           )}
+          <NumberedPages of={members} query={query} />
+          {waiting.total > 0 && (
+            <Card title="Cannot sign in yet" note={countText(waiting.total)} bare>
+              <Table id="waiting" label="Invitations" columns={waitingColumns(props)} rows={waiting.rows} />
+            </Card>
+          )}
+          <NumberedPages of={waiting} query={query} name="waiting" />
           <Removed {...props} />
+          <NumberedPages of={view.removed} query={query} name="removed" />
         </div>
         <div class="column">
           {mayInvite && (
@@ -128,6 +141,14 @@ export function Members(props: MembersProps) {
         </div>
       </div>
     </>
+  )
+}
+
+function MemberSearch({ view: { search, members, total } }: { readonly view: MembersView }) {
+  return (
+    <Filters action={PATH} found={`${countText(members.total)} of ${countText(total)}`}>
+      <FilterSearch value={search} />
+    </Filters>
   )
 }
 
@@ -208,8 +229,8 @@ function waitingColumns({ nowMs, mayInvite }: MembersProps): readonly Column<Mem
 }
 
 /** Whom the provider might bring back. */
-function Removed({ removed, provider, nowMs, mayAllow }: MembersProps) {
-  if (removed.length === 0) return null
+function Removed({ view: { removed }, provider, nowMs, mayAllow }: MembersProps) {
+  if (removed.total === 0) return null
   const columns: Column<RemovedMember>[] = [
     { id: 'name', name: 'Name', cell: ({ name }) => <strong>{name}</strong> },
     { id: 'role', name: 'Role before', cell: ({ role }) => role, wide: true },
@@ -235,7 +256,7 @@ function Removed({ removed, provider, nowMs, mayAllow }: MembersProps) {
       note={`A sign-in with ${provider === '' ? 'an identity provider' : provider} does not add them again`}
       bare
     >
-      <Table id="removed" label="Removed members" columns={columns} rows={removed} />
+      <Table id="removed" label="Removed members" columns={columns} rows={removed.rows} />
     </Card>
   )
 }

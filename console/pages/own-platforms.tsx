@@ -3,6 +3,8 @@ import { PLATFORM_TYPES } from '../../registry/platform-type.ts'
 import { csvOnly, textColumn, timeColumn } from '../design/columns.tsx'
 import { CsvLink } from '../design/csv-link.tsx'
 import { Field, FormError, Select, TextArea } from '../design/form.tsx'
+import type { Paged } from '../design/paged.ts'
+import { NumberedPages } from '../design/pages-links.tsx'
 import { Card, countText, Empty, Notice, PageHead, Risk, Tag, type Tone } from '../design/parts.tsx'
 import { type Column, Table } from '../design/table.tsx'
 import { TwoStep } from '../design/two-step.tsx'
@@ -15,7 +17,8 @@ const DOMAINS_SHOWN = 3
 const NAME_CHARS_MAX = 80
 
 export interface OwnPlatformsProps {
-  readonly rows: readonly OwnPlatformRow[]
+  readonly entries: Paged<OwnPlatformRow>
+  readonly query: URLSearchParams
   readonly nowMs: number
   readonly mayAdd: boolean
   readonly mayRemove: boolean
@@ -33,7 +36,8 @@ const DONE: Readonly<Record<string, string>> = {
 }
 
 /** What this organization adds to the registry, changes in it or leaves out of it. */
-export function OwnPlatforms({ rows, nowMs, mayAdd, mayRemove, form, fileForm, done }: OwnPlatformsProps) {
+export function OwnPlatforms(props: OwnPlatformsProps) {
+  const { entries, query, nowMs, mayAdd, mayRemove, form, fileForm, done } = props
   const title = DONE[done]
   return (
     <>
@@ -41,12 +45,12 @@ export function OwnPlatforms({ rows, nowMs, mayAdd, mayRemove, form, fileForm, d
         title="Own platforms"
         about="What this organization adds to the registry of AI platforms, changes in it or leaves out"
       >
-        {rows.length > 0 && <CsvLink path={PATH} />}
+        {entries.total > 0 && <CsvLink path={PATH} />}
       </PageHead>
       {title !== undefined && <Notice title={title} />}
       <div class={mayAdd ? 'wide' : undefined}>
         <div class="column">
-          {rows.length === 0 ? (
+          {entries.total === 0 ? (
             <Empty title="No own platform">
               <p class="muted">
                 {mayAdd
@@ -56,9 +60,15 @@ export function OwnPlatforms({ rows, nowMs, mayAdd, mayRemove, form, fileForm, d
             </Empty>
           ) : (
             <>
-              <Card title="Entries" note={`${countText(rows.length)} of ${countText(OWN_PLATFORMS_MAX)}`} bare>
-                <Table id="own-platforms" label="Own platforms" columns={columns(nowMs, mayRemove)} rows={rows} />
+              <Card title="Entries" note={`${countText(entries.total)} of ${countText(OWN_PLATFORMS_MAX)}`} bare>
+                <Table
+                  id="own-platforms"
+                  label="Own platforms"
+                  columns={columns(nowMs, mayRemove)}
+                  rows={entries.rows}
+                />
               </Card>
+              <NumberedPages of={entries} query={query} />
               <p class="small muted">
                 Logs match these entries at once. Collectors match at the edge: give each the{' '}
                 <a href={`${PATH}/registry.json`}>registry file</a> with <code>--registry</code>.

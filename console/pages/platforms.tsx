@@ -6,6 +6,7 @@ import { CsvLink } from '../design/csv-link.tsx'
 import { StateTag, TermsFields } from '../design/decision.tsx'
 import { FilterSearch, FilterSelect, Filters } from '../design/filters.tsx'
 import { FormError } from '../design/form.tsx'
+import { html } from '../design/html.ts'
 import { countOf, countText, Empty, lastDays, Notice, PageHead, Risk } from '../design/parts.tsx'
 import { type Column, type Sorting, sorted, Table } from '../design/table.tsx'
 import type { FormState } from '../form.ts'
@@ -23,7 +24,7 @@ export function platformColumns(
       name: 'Platform',
       // Links use names, which the cells contain anyway: 800 random ids would add 13 KB to the
       // compressed page.
-      cell: ({ listed: { name } }) => <a href={`/platforms/${encodeURIComponent(name)}`}>{name}</a>,
+      cell: ({ listed: { name } }) => html`<a href="/platforms/${encodeURIComponent(name)}">${name}</a>`,
       sort: ({ listed: { name } }) => name,
       csv: ({ listed: { name } }) => name,
     },
@@ -97,16 +98,12 @@ function selectionColumn({ values }: FormState): Column<PlatformRow> {
     name: 'Select',
     // Only the browser script can select all rows.
     heading: <input type="checkbox" aria-label="Select all" data-selects="platform" hidden />,
-    cell: ({ listed: { name }, isRegistered }) =>
-      isRegistered ? (
-        <input
-          type="checkbox"
-          name="platform"
-          value={name}
-          aria-label={`Select ${name}`}
-          checked={selected.has(name) || undefined}
-        />
-      ) : undefined,
+    cell: ({ listed: { name }, isRegistered }) => {
+      if (!isRegistered) return undefined
+      return selected.has(name)
+        ? html`<input type="checkbox" name="platform" value="${name}" aria-label="Select ${name}" checked/>`
+        : html`<input type="checkbox" name="platform" value="${name}" aria-label="Select ${name}"/>`
+    },
   }
 }
 

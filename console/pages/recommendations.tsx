@@ -7,7 +7,7 @@ import {
 import { countColumn, textColumn, timeColumn } from '../design/columns.tsx'
 import { CsvLink } from '../design/csv-link.tsx'
 import { FilterSelect, Filters } from '../design/filters.tsx'
-import { PagesLinks } from '../design/pages-links.tsx'
+import { NumberedPages } from '../design/pages-links.tsx'
 import { countText, Empty, Notice, PageHead, Tag } from '../design/parts.tsx'
 import { type Column, Table } from '../design/table.tsx'
 import { NO_OWNER, type RecommendationsView } from '../views/recommendations.ts'
@@ -38,7 +38,7 @@ export interface RefusedChange {
 }
 
 export function Recommendations({ view, query, mayChange, refused, done }: RecommendationsProps) {
-  const { rows, found, total, page, pages } = view
+  const { found, total } = view
   return (
     <>
       <PageHead title="Recommendations" about="What completed assessments ask for, the most urgent first">
@@ -58,7 +58,7 @@ export function Recommendations({ view, query, mayChange, refused, done }: Recom
       ) : (
         <>
           <RecommendationFilters view={view} />
-          {found === 0 ? (
+          {found.total === 0 ? (
             <Empty title="No recommendation matches">
               <p>
                 <a href="/recommendations?status=all">Show all {countText(total)}</a>
@@ -70,18 +70,11 @@ export function Recommendations({ view, query, mayChange, refused, done }: Recom
                 id="recommendations"
                 label="Recommendations"
                 columns={columns(mayChange, query, refused)}
-                rows={rows}
+                rows={found.rows}
               />
             </div>
           )}
-          <PagesLinks
-            query={query}
-            name="page"
-            newer={page > 1 ? String(page - 1) : undefined}
-            older={page < pages ? String(page + 1) : undefined}
-            newerText="Previous page"
-            olderText="Next page"
-          />
+          <NumberedPages of={found} query={query} />
         </>
       )}
     </>
@@ -91,7 +84,7 @@ export function Recommendations({ view, query, mayChange, refused, done }: Recom
 function RecommendationFilters({ view }: { readonly view: RecommendationsView }) {
   const statuses = [['to-do', 'To do'], ...Object.entries(STATUS_NAMES), ['all', 'All']] as const
   return (
-    <Filters action="/recommendations" found={`${countText(view.found)} of ${countText(view.total)}`}>
+    <Filters action="/recommendations" found={`${countText(view.found.total)} of ${countText(view.total)}`}>
       <FilterSelect name="status" label="Status" value={view.status} options={statuses} />
       <FilterSelect
         name="framework"

@@ -1,9 +1,10 @@
+import { percentText } from '../../engine/report/text.ts'
 import { countColumn, timeColumn } from '../design/columns.tsx'
 import { CsvLink } from '../design/csv-link.tsx'
 import { Empty, lastDays, PageHead, Tag, type Tone } from '../design/parts.tsx'
 import { type Column, Table } from '../design/table.tsx'
 import type { SensorRow, SensorsView } from '../views/intake.ts'
-import { HiddenTraffic, percentText } from './coverage.tsx'
+import { HiddenTraffic } from './coverage.tsx'
 
 const TONES: Readonly<Record<SensorRow['state'], Tone>> = { reporting: 'good', silent: 'bad', stopped: 'plain' }
 

@@ -1,6 +1,6 @@
+import { percentText } from '../../engine/report/text.ts'
 import { Tag } from '../design/parts.tsx'
 import type { SourceRow } from '../views/intake.ts'
-import { percentText } from './coverage.tsx'
 
 /** Below this share, the page suggests checking the format of a source. */
 const UNDERSTOOD_MIN = 0.95

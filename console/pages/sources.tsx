@@ -1,10 +1,10 @@
 import { isoSeconds } from '../../engine/process/clock.ts'
+import { percentText } from '../../engine/report/text.ts'
 import { countColumn } from '../design/columns.tsx'
 import { CsvLink } from '../design/csv-link.tsx'
 import { Card, countText, Empty, PageHead, Time } from '../design/parts.tsx'
 import { type Column, Table } from '../design/table.tsx'
 import type { SourceRow } from '../views/intake.ts'
-import { percentText } from './coverage.tsx'
 import { LISTENER_NAMES } from './listeners.ts'
 import { formatText, SourceState } from './source-state.tsx'
 

@@ -1,11 +1,12 @@
 import type { LogReport, TriedOutcome } from '../../dry-run/report.ts'
 import { MESSAGE_BYTES_MAX } from '../../engine/limits.ts'
 import { isoSeconds } from '../../engine/process/clock.ts'
+import { percentText } from '../../engine/report/text.ts'
 import { type ChartTone, Key, Shares } from '../design/chart.tsx'
 import { Card, countOf, countText, Empty, Notice, Risk, Tag, Time } from '../design/parts.tsx'
 import { type Column, csvOf, Table } from '../design/table.tsx'
 import type { TriedRow, TriedView } from '../views/try-file.ts'
-import { HiddenTraffic, percentText } from './coverage.tsx'
+import { HiddenTraffic } from './coverage.tsx'
 
 export interface TriedFileProps {
   readonly view: TriedView

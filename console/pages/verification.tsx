@@ -232,7 +232,7 @@ function columns(nowMs: number): readonly Column<Arrival>[] {
       cell: ({ firstSeenMs }) => <Seen ms={firstSeenMs} nowMs={nowMs} />,
       wide: true,
     },
-    { id: 'last', name: 'Last', cell: ({ timeMs }) => <Seen ms={timeMs} nowMs={nowMs} /> },
+    { id: 'last', name: 'Last', cell: ({ timeMs }) => <Seen ms={timeMs} nowMs={nowMs} />, wide: true },
   ]
 }
 

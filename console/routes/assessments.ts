@@ -8,7 +8,7 @@ import { form, page, type Route } from '../http/router.ts'
 import type { Visit } from '../http/visit.ts'
 import { AssessmentPage } from '../pages/assessment.tsx'
 import { Assessments, assessmentColumns } from '../pages/assessments.tsx'
-import { type AssessmentView, assessmentsView, assessmentView, type OpenRow, progressOf } from '../views/assessments.ts'
+import { type AssessmentView, allAssessments, assessmentsView, assessmentView } from '../views/assessments.ts'
 import { csvFile } from './csv.ts'
 import { refusedForm } from './refused-form.ts'
 
@@ -35,16 +35,6 @@ export const ASSESSMENT_ROUTES: readonly Route[] = [
     }
   }),
 ]
-
-/** Open ones first, then completed ones. */
-function allAssessments(visit: Visit): readonly OpenRow[] {
-  const { assessments } = visit.site.store
-  const { open, completed } = assessmentsView(visit)
-  return [
-    ...open,
-    ...completed.map((assessment) => ({ assessment, ...progressOf(assessments.categories(assessment)) })),
-  ]
-}
 
 const newAssessment = z.object({
   framework: z.enum(FRAMEWORK_IDS, 'Choose a framework'),
@@ -96,9 +86,11 @@ function existing(visit: Visit, id: string): AssessmentView {
 }
 
 function listPage(visit: Visit, state: FormState, status: number): Answer {
-  const view = visit.site.store.environment.read(() => assessmentsView(visit))
+  const { nowMs, request, site } = visit
+  const view = site.store.environment.read(() => assessmentsView(visit))
   const mayCreate = visit.may('assessment.create')
-  return visit.page('Assessments', PATH, Assessments({ view, form: state, nowMs: visit.nowMs, mayCreate }), { status })
+  const content = Assessments({ view, query: request.query, form: state, nowMs, mayCreate })
+  return visit.page('Assessments', PATH, content, { status })
 }
 
 function assessmentPage(visit: Visit, id: string, error: string, status: number): Answer {

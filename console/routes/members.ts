@@ -7,7 +7,7 @@ import { type Answer, redirect } from '../http/answer.ts'
 import { form, page, type Route } from '../http/router.ts'
 import type { Visit } from '../http/visit.ts'
 import { Members, memberColumns, type NewInvitation } from '../pages/members.tsx'
-import { membersView } from '../views/members.ts'
+import { allMembers, membersView } from '../views/members.ts'
 import { csvFile } from './csv.ts'
 import { refusedForm } from './refused-form.ts'
 
@@ -15,7 +15,7 @@ const PATH = '/members'
 
 export const MEMBER_ROUTES: readonly Route[] = [
   page(PATH, 'member.read', (visit) => membersPage(visit)),
-  csvFile({ path: PATH, access: 'member.read', columns: ({ nowMs }) => memberColumns(nowMs), rows: membersView }),
+  csvFile({ path: PATH, access: 'member.read', columns: ({ nowMs }) => memberColumns(nowMs), rows: allMembers }),
   form(PATH, 'member.invite', addAndInvite, { confirmed: true }),
   form(
     `${PATH}/:name/role`,
@@ -111,12 +111,8 @@ function membersPage(visit: Visit, outcome: Outcome = {}): Answer {
   const { site, identity, nowMs, request } = visit
   const { invitation, status = 200 } = outcome
   const content = Members({
-    ...site.store.environment.read(() => {
-      return {
-        members: membersView(visit),
-        removed: visit.site.store.removedMembers.ofOrganization(visit.organization.id),
-      }
-    }),
+    view: site.store.environment.read(() => membersView(visit)),
+    query: request.query,
     self: identity.member.name,
     provider: site.store.identityProviders.get(visit.organization.id)?.name ?? '',
     nowMs,

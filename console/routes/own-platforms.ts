@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { registryFileOf } from '../../engine/admin/registry-export.ts'
 import { Fault } from '../../engine/process/error-codes.ts'
 import { SERVICE_WIDE } from '../../engine/store/own-platforms.ts'
-import { checkChanges, loadCatalog } from '../../registry/catalog.ts'
+import { checkChanges } from '../../registry/catalog.ts'
 import { hostNameFault } from '../../registry/domain-name.ts'
 import { platformId } from '../../registry/platform.ts'
 import { PLATFORM_TYPES, type PlatformType } from '../../registry/platform-type.ts'
@@ -13,6 +13,7 @@ import {
   RegistryFileError,
   readRegistryText,
 } from '../../registry/registry-file.ts'
+import { paged } from '../design/paged.ts'
 import { EMPTY_FORM, type FormState, readForm } from '../form.ts'
 import { type Answer, jsonFileAnswer, redirect } from '../http/answer.ts'
 import { form, page, type Route } from '../http/router.ts'
@@ -38,11 +39,11 @@ export const OWN_PLATFORM_ROUTES: readonly Route[] = [
     columns: ({ nowMs }) => ownPlatformColumns(nowMs),
     rows: ownPlatformsView,
   }),
-  page(`${PATH}/registry.json`, 'discovery.read', ({ site, organization }) => {
-    const { ownPlatforms } = site.store
+  page(`${PATH}/registry.json`, 'discovery.read', ({ site: { registry, store }, organization }) => {
+    const { ownPlatforms } = store
     const serviceWide = ownPlatforms.changes(SERVICE_WIDE)
     const own = ownPlatforms.changes(organization.id)
-    return jsonFileAnswer('registry.json', registryFileOf(loadCatalog().platforms, serviceWide, own))
+    return jsonFileAnswer('registry.json', registryFileOf(registry.builtIn.platforms, serviceWide, own))
   }),
   form(PATH, 'registry.add', addOne),
   form(`${PATH}/file`, 'registry.add', addFile, { bodyBytesMax: FORM_BYTES_MAX }),
@@ -132,7 +133,8 @@ async function addFile(visit: Visit): Promise<Answer> {
 
 /** @throws RegistryFileError for changes that contradict each other or the registry. */
 function checked({ site }: Visit, changes: RegistryFile): RegistryFile {
-  checkChanges(site.registry.catalogOf(SERVICE_WIDE).platforms, FILE_NAME, changes, loadCatalog().platforms)
+  const { registry } = site
+  checkChanges(registry.catalogOf(SERVICE_WIDE).platforms, FILE_NAME, changes, registry.builtIn.platforms)
   return changes
 }
 
@@ -167,14 +169,19 @@ interface Forms {
 }
 
 function ownPlatformsPage(visit: Visit, forms: Forms, status: number): Answer {
+  const { query } = visit.request
   const content = OwnPlatforms({
-    rows: visit.site.store.environment.read(() => ownPlatformsView(visit)),
+    entries: paged(
+      visit.site.store.environment.read(() => ownPlatformsView(visit)),
+      query,
+    ),
+    query,
     nowMs: visit.nowMs,
     mayAdd: visit.may('registry.add'),
     mayRemove: visit.may('registry.remove'),
     form: forms.form ?? EMPTY_FORM,
     fileForm: forms.fileForm ?? EMPTY_FORM,
-    done: visit.request.query.get('done') ?? '',
+    done: query.get('done') ?? '',
   })
   return visit.page('Own platforms', PATH, content, { status })
 }

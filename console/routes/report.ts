@@ -1,31 +1,39 @@
+import { type ReportContent, type ReportOptions, reportContent } from '../../engine/report/content.ts'
+import { reportDocument } from '../../engine/report/document.tsx'
+import { htmlFileAnswer, redirect } from '../http/answer.ts'
 import { page, type Route } from '../http/router.ts'
-import { frameworkColumns, platformColumns, Report, recommendationColumns } from '../pages/report.tsx'
-import { openRecommendations, reportFrameworks, reportPlatforms, reportView } from '../views/report.ts'
+import type { Visit } from '../http/visit.ts'
+import { platformColumns, Report, recommendationColumns, scoreColumns } from '../pages/report.tsx'
 import { csvFile } from './csv.ts'
 
-const PATH = '/report'
-
-/** The files have all rows of which the page shows the first. */
 export const REPORT_ROUTES: readonly Route[] = [
-  page(PATH, 'discovery.read', (visit) =>
-    visit.page('Report', PATH, Report({ view: reportView(visit), nowMs: visit.nowMs })),
-  ),
+  page('/report', 'discovery.read', (visit) => visit.page('Report', '/report', Report({ content: contentOf(visit) }))),
+  page('/report.html', 'discovery.read', (visit) => {
+    const content = contentOf(visit)
+    if (content.findings === undefined) return redirect('/report')
+    return htmlFileAnswer('report.html', reportDocument(content, content.findings))
+  }),
+  // The files have all rows of which the page shows the first.
   csvFile({
-    path: `${PATH}/platforms`,
+    path: '/report/platforms',
     access: 'discovery.read',
     columns: () => platformColumns,
-    rows: reportPlatforms,
+    rows: (visit) => contentOf(visit, { isWhole: true }).findings?.risks ?? [],
   }),
   csvFile({
-    path: `${PATH}/assessments`,
+    path: '/report/assessments',
     access: 'discovery.read',
-    columns: () => frameworkColumns,
-    rows: reportFrameworks,
+    columns: () => scoreColumns,
+    rows: (visit) => contentOf(visit).scores,
   }),
   csvFile({
-    path: `${PATH}/recommendations`,
+    path: '/report/recommendations',
     access: 'discovery.read',
     columns: () => recommendationColumns,
-    rows: openRecommendations,
+    rows: (visit) => contentOf(visit, { isWhole: true }).recommendations,
   }),
 ]
+
+function contentOf({ site, organization, nowMs }: Visit, options: ReportOptions = {}): ReportContent {
+  return reportContent(site, organization, nowMs, options)
+}

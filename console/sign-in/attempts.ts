@@ -62,6 +62,11 @@ export class SignInAttempts {
     return this.#begin(limits, nowMs)
   }
 
+  /** Counts a secret that is not valid. There is no account that it belongs to. */
+  beginFromNetwork(address: string, nowMs: number): Verdict {
+    return this.#begin([[`network ${networkOf(address)}`, NETWORK_FAILURES_MAX]], nowMs)
+  }
+
   /** Counts a sign-in with a provider as failed until finishAtProvider(). */
   beginAtProvider(address: string, nowMs: number): Verdict {
     return this.#begin([[providerKey(address), NETWORK_PROVIDER_STARTS_MAX]], nowMs)

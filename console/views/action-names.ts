@@ -55,6 +55,8 @@ const ACTION_NAMES: Readonly<Record<Action, string>> = {
   'token.generate': 'Monitoring token generated',
   'token.set': 'Monitoring token changed',
   'token.revoke': 'Monitoring token revoked',
+  'block-list-link.create': 'Block list link created',
+  'block-list-link.revoke': 'Block list link revoked',
   'token.bind': 'Monitoring token bound',
   'token.unbind': 'Monitoring token unbound',
   'approval.add': 'Platform approved',
@@ -80,6 +82,7 @@ const ACTION_NAMES: Readonly<Record<Action, string>> = {
   'alert-rule.unmute': 'Alert rule active again',
   'alert.retry': 'Dead letters sent again',
   'alert.discard': 'Dead letters deleted',
+  'report.create': 'Report written',
 }
 
 /** The words for an action. An entry of another release may have an unknown one, which stays. */

@@ -3,6 +3,7 @@ import { itemsOf } from '../../engine/assess/states.ts'
 import type { Answer, Assessment, AssessmentCategory } from '../../engine/store/assessments.ts'
 import { FRAMEWORK_IDS, FRAMEWORKS, type FrameworkId } from '../../engine/store/framework.ts'
 import type { Store } from '../../engine/store/store.ts'
+import { type Paged, paged } from '../design/paged.ts'
 import type { Visit } from '../http/visit.ts'
 
 export interface FrameworkRow {
@@ -16,6 +17,7 @@ export interface FrameworkRow {
   readonly open: OpenRow | undefined
 }
 
+/** Drafts and assessments in progress. */
 export interface OpenRow {
   readonly assessment: Assessment
   readonly answered: number
@@ -25,34 +27,65 @@ export interface OpenRow {
 export interface AssessmentsView {
   /** In the order of the specification. */
   readonly frameworks: readonly FrameworkRow[]
-  /** Drafts and assessments in progress, most recently changed first. */
-  readonly open: readonly OpenRow[]
+  /** Most recently changed first. */
+  readonly open: Paged<OpenRow>
+  /** Newest first. */
+  readonly completed: Paged<Assessment>
+}
+
+/** The pages of the lists are those of the query's `open` and `completed`. */
+export function assessmentsView(visit: Visit): AssessmentsView {
+  const { query } = visit.request
+  const lists = assessmentsOf(visit)
+  const open = paged(lists.open, query, 'open')
+  return {
+    frameworks: frameworkRows(visit, lists),
+    open: { ...open, rows: open.rows.map((assessment) => withProgress(visit, assessment)) },
+    completed: paged(lists.completed, query, 'completed'),
+  }
+}
+
+/** The assessments of each framework, in the order of the specification. */
+export function frameworkRows(visit: Visit, { open, completed } = assessmentsOf(visit)): readonly FrameworkRow[] {
+  return FRAMEWORK_IDS.map((id) => {
+    const [last, before] = completed.filter(({ frameworkId }) => frameworkId === id)
+    const changed = open.find(({ frameworkId }) => frameworkId === id)
+    return {
+      id,
+      name: FRAMEWORKS[id],
+      last,
+      scoreChange: changeOf(last, before),
+      open: changed && withProgress(visit, changed),
+    }
+  })
+}
+
+/** All assessments, open ones first. Reads all items of each. */
+export function allAssessments(visit: Visit): readonly OpenRow[] {
+  const { open, completed } = assessmentsOf(visit)
+  return [...open, ...completed].map((assessment) => withProgress(visit, assessment))
+}
+
+interface AssessmentLists {
+  /** Most recently changed first. */
+  readonly open: readonly Assessment[]
   /** Newest first. */
   readonly completed: readonly Assessment[]
 }
 
-export function assessmentsView({ site, organization }: Visit): AssessmentsView {
-  const { assessments } = site.store
-  const completed = assessments.completed(organization.id)
-  const open = assessments
-    .ofOrganization(organization.id)
-    .filter(({ status }) => status !== 'completed')
-    .sort((a, b) => b.updatedAtMs - a.updatedAtMs || (a.id < b.id ? -1 : 1))
-    .map((assessment): OpenRow => ({ assessment, ...progressOf(assessments.categories(assessment)) }))
+function assessmentsOf({ site, organization }: Visit): AssessmentLists {
+  const all = site.store.assessments.ofOrganization(organization.id)
   return {
-    frameworks: FRAMEWORK_IDS.map((id) => {
-      const [last, before] = completed.filter(({ frameworkId }) => frameworkId === id)
-      return {
-        id,
-        name: FRAMEWORKS[id],
-        last,
-        scoreChange: changeOf(last, before),
-        open: open.find(({ assessment }) => assessment.frameworkId === id),
-      }
-    }),
-    open,
-    completed,
+    open: all
+      .filter(({ status }) => status !== 'completed')
+      .sort((a, b) => b.updatedAtMs - a.updatedAtMs || (a.id < b.id ? -1 : 1)),
+    completed: all.filter(({ status }) => status === 'completed').sort((a, b) => b.completion - a.completion),
   }
+}
+
+/** Reads the items, which are a record of their own. */
+function withProgress({ site }: Visit, assessment: Assessment): OpenRow {
+  return { assessment, ...progressOf(site.store.assessments.categories(assessment)) }
 }
 
 function changeOf(last: Assessment | undefined, before: Assessment | undefined): number | undefined {

@@ -1,6 +1,6 @@
+import type { ListedPlatform } from '../../engine/scan/listed-discovery.ts'
 import { type Decision, type DecisionState, decisionState } from '../../engine/store/decisions.ts'
 import type { Visit } from '../http/visit.ts'
-import type { ListedPlatform } from './discovery.ts'
 
 /** A platform of the registry, as links and forms name it. */
 export interface DecidedPlatform {

@@ -1,6 +1,6 @@
+import { type ListedPlatform, listedDiscovery } from '../../engine/scan/listed-discovery.ts'
 import type { Scan } from '../../engine/store/scans.ts'
 import type { Visit } from '../http/visit.ts'
-import { type ListedPlatform, listedDiscovery } from './discovery.ts'
 
 /** The latest completed scan in figures, and what changed since an earlier time. */
 export interface Findings {

@@ -1,11 +1,11 @@
 import { DAY_MS } from '../../engine/process/clock.ts'
+import type { ListedPlatform } from '../../engine/scan/listed-discovery.ts'
 import { nextScanMs } from '../../engine/scan/period.ts'
 import { effectiveRisk } from '../../engine/scan/risk.ts'
 import type { DayBar } from '../design/chart.tsx'
 import type { Visit } from '../http/visit.ts'
 import { dailyUse } from './daily-use.ts'
 import { DecisionsByName, isWaiting } from './decisions.ts'
-import type { ListedPlatform } from './discovery.ts'
 import { type Findings, findingsSince } from './findings.ts'
 import { type SensorsView, type SourceRow, sensorsView, sourcesView } from './intake.ts'
 

@@ -2,6 +2,7 @@ import { dayOf } from '../../engine/process/clock.ts'
 import { type Strengths, strengths } from '../../engine/scan/confidence.ts'
 import { DistinctClients } from '../../engine/scan/distinct-clients.ts'
 import { Evidence } from '../../engine/scan/evidence.ts'
+import { type PublishedPlatform, publishedPlatform } from '../../engine/scan/listed-discovery.ts'
 import { effectiveRisk, type RiskOfPlatform } from '../../engine/scan/risk.ts'
 import type { DecisionState } from '../../engine/store/decisions.ts'
 import type { Platform } from '../../registry/platform.ts'
@@ -9,7 +10,6 @@ import { PLATFORM_TYPES } from '../../registry/platform-type.ts'
 import type { DayBar } from '../design/chart.tsx'
 import type { Visit } from '../http/visit.ts'
 import { type DecisionView, decisionView } from './decisions.ts'
-import { type PublishedPlatform, publishedPlatform } from './discovery.ts'
 
 /** A label with its count, such as a name with its matches. */
 export type Count = readonly [what: string, count: number]

@@ -1,7 +1,7 @@
+import { type ListedPlatform, listedDiscovery, typeNameOf } from '../../engine/scan/listed-discovery.ts'
 import type { DecisionState } from '../../engine/store/decisions.ts'
 import type { Visit } from '../http/visit.ts'
 import { DecisionsByName, isWaiting } from './decisions.ts'
-import { type ListedPlatform, listedDiscovery, typeNameOf } from './discovery.ts'
 
 export const STATE_FILTERS = ['all', 'waiting', 'approved', 'rejected', 'expired', 'not-approved'] as const
 export type StateFilter = (typeof STATE_FILTERS)[number]

@@ -5,15 +5,14 @@ import {
   type Recommendation,
   type RecommendationStatus,
 } from '../../engine/store/recommendations.ts'
+import { type Paged, paged } from '../design/paged.ts'
 import type { Visit } from '../http/visit.ts'
 
 export const RECOMMENDATIONS_PER_PAGE = 50
 
 export interface RecommendationsView {
-  /** The rows of this page, by priority, then newest first. */
-  readonly rows: readonly Recommendation[]
-  /** The number of recommendations that match the filters. */
-  readonly found: number
+  /** The recommendations that match the filters, by priority, then newest first. */
+  readonly found: Paged<Recommendation>
   readonly total: number
   /** 'to-do': open or in progress. */
   readonly status: RecommendationStatus | 'to-do' | 'all'
@@ -24,9 +23,6 @@ export interface RecommendationsView {
   readonly owner: string
   /** The owners of the recommendations, for the filter. */
   readonly owners: readonly string[]
-  /** From 1. */
-  readonly page: number
-  readonly pages: number
 }
 
 /** The value of the filter for recommendations without an owner. No name is a single hyphen. */
@@ -52,19 +48,14 @@ export function recommendationsView(
     .filter((each) => matches(each.status, status) && (framework === '' || each.frameworkId === framework))
     .filter((each) => owner === '' || each.owner === (owner === NO_OWNER ? '' : owner))
     .sort(byPriority)
-  const pages = Math.max(1, Math.ceil(found.length / perPage))
-  const page = Math.min(pages, Math.max(1, Number.parseInt(query.get('page') ?? '1', 10) || 1))
   return {
-    rows: found.slice((page - 1) * perPage, page * perPage),
-    found: found.length,
+    found: paged(found, query, 'page', perPage),
     total: all.length,
     status,
     framework,
     owner,
     owners,
     frameworks: ids.map((id) => [id, FRAMEWORKS[id]]),
-    page,
-    pages,
   }
 }
 

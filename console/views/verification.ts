@@ -1,11 +1,11 @@
 import { type Arrival, arrivalsSince, VERIFY_MS, VERIFY_SINCE_MS } from '../../engine/admin/verify.ts'
 import { type Instead, insteadOf } from '../../engine/admin/verify-instead.ts'
 import { HOUR_MS, MINUTE_MS, SECOND_MS } from '../../engine/process/clock.ts'
+import { listedDiscovery } from '../../engine/scan/listed-discovery.ts'
 import type { MonitoringToken } from '../../engine/store/monitoring-tokens.ts'
 import { type SecretStatus, statusOf } from '../../engine/store/secrets.ts'
 import type { Store } from '../../engine/store/store.ts'
 import type { Visit } from '../http/visit.ts'
-import { listedDiscovery } from './discovery.ts'
 
 /** Senders on the page, most recently active first. */
 const SENDERS_SHOWN = 20

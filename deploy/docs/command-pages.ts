@@ -1,7 +1,7 @@
 /**
  * The environment of a page's commands. `clone`: a clone of the repository without running
- * programs. `service`: an installed service with the organization Acme and a completed scan.
- * `new service`: an installed service without an organization, in a container.
+ * programs. `service`: an installed service with the organization Acme and a completed scan, and
+ * the settings of a collector. `new service`: an installed service without an organization.
  */
 export type Site = 'clone' | 'service' | 'new service'
 
@@ -17,6 +17,7 @@ export const COMMAND_PAGES: Readonly<Record<string, Site>> = {
   'docs/guides/approve-and-block.md': 'service',
   'docs/guides/send-alerts.md': 'service',
   'docs/guides/connect.md': 'service',
+  'docs/guides/make-a-report.md': 'service',
   'docs/guides/monitor-with-prometheus.md': 'service',
   'docs/guides/back-up-and-restore.md': 'service',
   'docs/guides/open-the-console.md': 'service',
@@ -25,4 +26,14 @@ export const COMMAND_PAGES: Readonly<Record<string, Site>> = {
   'docs/guides/deploy-with-containers.md': 'new service',
   'docs/guides/deploy-on-kubernetes.md': 'new service',
   'docs/guides/troubleshoot.md': 'service',
+  'docs/guides/deploy-with-debian-packages.md': 'new service',
+  'docs/guides/forward-with-rsyslog.md': 'service',
+  'docs/guides/forward-with-syslog-ng.md': 'service',
+  'docs/guides/manage-an-organization.md': 'service',
+  'docs/guides/try-a-file.md': 'service',
+  'docs/guides/use-firewall-logs.md': 'service',
+  'docs/reference/administration.md': 'new service',
+  'docs/reference/assessments.md': 'service',
+  'docs/reference/ingest.md': 'service',
+  'docs/reference/scans.md': 'service',
 }

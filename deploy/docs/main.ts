@@ -19,14 +19,13 @@ import { consolePagesTable } from './console.ts'
 import { FORWARDER_TABLES } from './forwarders.ts'
 import { code, markdownTable } from './markdown.ts'
 import { collectorMetrics, serviceMetrics } from './metrics.ts'
-import { sampleOutputs } from './outputs.ts'
 import { pagePaths } from './readability.ts'
 import { registryPage } from './registry.ts'
 
 /*
  * `npm run docs` writes the generated parts of the documentation, and a test compares them: tables
- * that repeat the code, snippets that tests run, and sample output. A part is between two markers:
- * `<!-- table NAME -->` or `<!-- output NAME -->`, and `<!-- end -->`.
+ * that repeat the code, and snippets that tests run. A part is between `<!-- table NAME -->` and
+ * `<!-- end -->`. Sample outputs have other markers: see page-commands.ts.
  */
 const END = '<!-- end -->'
 const REPOSITORY = new URL('../../../', import.meta.url)
@@ -66,7 +65,6 @@ export type Generated = ReadonlyMap<string, string>
 export async function generatedParts(): Promise<Generated> {
   const parts = new Map<string, string>()
   for (const [name, make] of Object.entries(TABLES)) parts.set(`table ${name}`, await make())
-  for (const [name, text] of await sampleOutputs()) parts.set(`output ${name}`, text)
   return parts
 }
 
@@ -75,7 +73,7 @@ export function withGenerated(page: string, text: string, parts: Generated): str
   const whole = PAGES[page]
   if (whole !== undefined) return whole()
   let made = text
-  for (const [begin, name = ''] of text.matchAll(/<!-- ((?:table|output) .+?) -->\n/g)) {
+  for (const [begin, name = ''] of text.matchAll(/<!-- (table .+?) -->\n/g)) {
     const part = parts.get(name)
     if (part === undefined) throw new Error(`${page}: no generated part is named ${JSON.stringify(name)}`)
     const from = made.indexOf(begin) + begin.length

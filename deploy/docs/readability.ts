@@ -33,12 +33,17 @@ export function readability(page: string): Readability {
   const prose = sentences.flat()
   const syllables = prose.reduce((sum, word) => sum + syllablesOf(word), 0)
   return {
-    words: page.split(/\s+/).filter((word) => word !== '').length,
+    words: pageWords(page),
     proseWords: prose.length,
     sentences: sentences.length,
     wordsPerSentence: prose.length / sentences.length,
     grade: (0.39 * prose.length) / sentences.length + (11.8 * syllables) / prose.length - 15.59,
   }
+}
+
+/** The words of a page: texts between spaces with a letter or a digit. Lines of tables are none. */
+export function pageWords(page: string): number {
+  return page.split(/\s+/).filter((word) => /[\p{L}\p{N}]/u.test(word)).length
 }
 
 /**
@@ -47,7 +52,7 @@ export function readability(page: string): Readability {
  */
 export function sentencesOf(page: string): string[] {
   const prose = page
-    .replace(/<!-- (?:table|output) [\s\S]*?<!-- end -->/g, '\n\n')
+    .replace(/<!-- table [\s\S]*?<!-- end -->/g, '\n\n')
     .replace(/<!--[\s\S]*?-->/g, '')
     .replace(/^ *```[\s\S]*?^ *```/gm, '\n\n')
     .replace(/^(?: {4}|\t).*$/gm, '\n')

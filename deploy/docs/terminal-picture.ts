@@ -33,7 +33,7 @@ const BOX_LINES = /[─│┌┐└┘├┤┬┴┼]/
  * `page`.
  */
 export function terminalPicture(page: string, theme: Theme): string {
-  const [, output = ''] = /<!-- printed -->\n```text\n([\s\S]*?)```/.exec(page) ?? []
+  const [, output = ''] = /<!-- printed until .+ -->\n```text\n([\s\S]*?)```/.exec(page) ?? []
   const end = output.indexOf('\n\nThe same from the API')
   if (end < 0) throw new Error('no output of npm start')
   const lines = ['$ npm start', ...output.slice(0, end).split('\n')]

@@ -61,6 +61,8 @@ export const ACTIONS = {
   'token.revoke': 'admin',
   'token.bind': 'admin',
   'token.unbind': 'admin',
+  'block-list-link.create': 'admin',
+  'block-list-link.revoke': 'admin',
   'approval.add': 'admin',
   'approval.reject': 'admin',
   'approval.remove': 'admin',
@@ -84,6 +86,7 @@ export const ACTIONS = {
   'alert-rule.unmute': 'admin',
   'alert.retry': 'admin',
   'alert.discard': 'admin',
+  'report.create': 'member',
 } as const satisfies Record<string, Role | 'operator'>
 export type Action = keyof typeof ACTIONS
 
@@ -93,6 +96,7 @@ export type Action = keyof typeof ACTIONS
 export const REMOVALS: ReadonlySet<Action> = new Set<Action>([
   'api-key.revoke',
   'token.revoke',
+  'block-list-link.revoke',
   'token.unbind',
   'member.remove',
   'invitation.withdraw',

@@ -7,6 +7,7 @@ import { AlertChanges } from './alerts.ts'
 import { ApiKeyChanges } from './api-keys.ts'
 import { ApprovalChanges } from './approvals.ts'
 import { AssessmentChanges } from './assessments.ts'
+import { BlockListLinkChanges } from './block-list-links.ts'
 import { type Actor, Changes } from './changes.ts'
 import { ClientNameChanges } from './client-names.ts'
 import { ClientReads } from './clients.ts'
@@ -15,6 +16,7 @@ import { OrganizationChanges } from './organizations.ts'
 import { OwnPlatformChanges } from './own-platforms.ts'
 import { PasskeyChanges } from './passkeys.ts'
 import { RecommendationChanges } from './recommendations.ts'
+import { ReportChanges } from './reports.ts'
 import { RetentionChanges } from './retention.ts'
 import { ScanChanges } from './scans.ts'
 import { SignInChanges } from './sign-in.ts'
@@ -37,6 +39,7 @@ export class Administration {
   readonly passkeys: PasskeyChanges
   readonly apiKeys: ApiKeyChanges
   readonly tokens: TokenChanges
+  readonly blockListLinks: BlockListLinkChanges
   readonly approvals: ApprovalChanges
   readonly ownPlatforms: OwnPlatformChanges
   readonly clients: ClientReads
@@ -44,6 +47,7 @@ export class Administration {
   readonly scans: ScanChanges
   readonly assessments: AssessmentChanges
   readonly recommendations: RecommendationChanges
+  readonly reports: ReportChanges
   readonly retention: RetentionChanges
   readonly signIn: SignInChanges
   readonly alerts: AlertChanges
@@ -60,6 +64,7 @@ export class Administration {
     this.passkeys = new PasskeyChanges(changes)
     this.apiKeys = new ApiKeyChanges(changes)
     this.tokens = new TokenChanges(changes)
+    this.blockListLinks = new BlockListLinkChanges(changes)
     this.approvals = new ApprovalChanges(changes)
     this.ownPlatforms = new OwnPlatformChanges(changes)
     this.clients = new ClientReads(changes)
@@ -67,6 +72,7 @@ export class Administration {
     this.scans = new ScanChanges(changes)
     this.assessments = new AssessmentChanges(changes)
     this.recommendations = new RecommendationChanges(changes)
+    this.reports = new ReportChanges(changes)
     this.retention = new RetentionChanges(changes)
     this.signIn = new SignInChanges(changes)
     this.alerts = new AlertChanges(changes)

@@ -158,7 +158,7 @@ function registered(catalog: Catalog, named: string): string {
   if (id !== undefined) return id
   throw new Fault(
     'NOT_FOUND',
-    `no platform ${JSON.stringify(named)} in the registry; posture-admin registry search finds some like it`,
+    `no platform ${JSON.stringify(named)} in the registry; to find similar ones: posture-admin registry search`,
   )
 }
 

@@ -124,6 +124,7 @@ export class OrganizationChanges {
         rest = store.auditLog.ofOrganization(organizationId).filter(({ sequence }) => sequence > exported)
         store.apiKeys.removeHashes(organizationId)
         store.monitoringTokens.removeHashes(organizationId)
+        store.blockListLinks.removeHashes(organizationId)
         store.accountLinks.removeOfOrganization(organizationId)
         // With the index from users to members, whose keys begin with the user.
         for (const member of store.members.ofOrganization(organizationId)) removeMember(store, member)

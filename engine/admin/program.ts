@@ -18,6 +18,7 @@ import { addPasskeyCommands } from './commands/passkey.ts'
 import { addPlatformCommands } from './commands/platform.ts'
 import { addRecommendationCommands } from './commands/recommendation.ts'
 import { addRegistryCommands } from './commands/registry.ts'
+import { addReportCommand } from './commands/report.ts'
 import { addRetentionCommands } from './commands/retention.ts'
 import { addScanCommands } from './commands/scan.ts'
 import { addSetupCommand } from './commands/setup.ts'
@@ -34,6 +35,8 @@ export function adminProgram(write?: (text: string) => void): Command {
   const program = withHelpCommand(
     createProgram('posture-admin', "Administer the service's data directory, also while the service runs"),
   )
+  // blocklist has options and commands: the options after a command are those of the command.
+  program.enablePositionalOptions()
   // Before the commands are added, because each command copies the configuration of that moment.
   if (write !== undefined) program.configureOutput({ writeOut: write })
   addSetupCommand(program)
@@ -56,6 +59,7 @@ export function adminProgram(write?: (text: string) => void): Command {
   addAssessmentCommands(program)
   addRecommendationCommands(program)
   addAlertCommands(program)
+  addReportCommand(program)
   addRegistryCommands(program)
   addAuditCommands(program)
   addVerifyCommand(program)

@@ -18,7 +18,11 @@ export function newSecret(organization: Organization, label: string, raw: string
   }
 }
 
-const LISTS = { 'API key': 'posture-admin key list', 'monitoring token': 'posture-admin token list' } as const
+const LISTS = {
+  'API key': 'posture-admin key list',
+  'monitoring token': 'posture-admin token list',
+  'block list link': 'posture-admin blocklist link list',
+} as const
 
 /**
  * Returns the one active secret with this id, these visible digits, or this raw text. Errors do not

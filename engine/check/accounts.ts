@@ -26,6 +26,7 @@ export function checkAccounts(walk: StoreWalk): void {
   checkAuditLog(walk)
   checkSecrets(walk, 'api-keys', 'api-key-hashes', walk.store.apiKeys)
   checkSecrets(walk, 'monitoring-tokens', 'token-hashes', walk.store.monitoringTokens)
+  checkSecrets(walk, 'block-list-links', 'block-list-link-hashes', walk.store.blockListLinks)
   checkBindings(walk)
   checkKeyUses(walk)
   checkVersions(walk)

@@ -1,9 +1,10 @@
 import { loadCatalog, type Rule } from '../../registry/catalog.ts'
+import type { BlockListSelection } from '../store/block-list-links.ts'
 import type { Organization } from '../store/organizations.ts'
 import { SERVICE_WIDE } from '../store/own-platforms.ts'
 import type { RegistryInForce } from '../store/registry-in-force.ts'
 import type { Store } from '../store/store.ts'
-import { type BlockList, type BlockListSelection, type BlockListSource, blockListOf } from './block-list.ts'
+import { type BlockList, type BlockListSource, blockListOf } from './block-list.ts'
 import { type BlockListFormat, blockListText, formatReach } from './block-list-text.ts'
 
 /** Everything that a list of an organization depends on, from one snapshot of the store. */

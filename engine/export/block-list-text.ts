@@ -1,5 +1,6 @@
 import { isoSeconds } from '../process/clock.ts'
-import type { BlockList, BlockListSelection, Entry, EntryKind, FormatReach } from './block-list.ts'
+import type { BlockListSelection } from '../store/block-list-links.ts'
+import type { BlockList, Entry, EntryKind, FormatReach } from './block-list.ts'
 
 /*
  * A block list in the format of a program or device. Names have only letters, digits, hyphens and

@@ -6,18 +6,9 @@ import type { Platform } from '../../registry/platform.ts'
 import { BACKGROUND_HOSTS, SHARED_HOSTS } from '../../registry/quality.ts'
 import { indicatesUse, USE_SPECIFICITY_MIN } from '../../registry/use.ts'
 import { BLOCK_LIST_ENTRIES_MAX } from '../limits.ts'
+import type { BlockListSelection } from '../store/block-list-links.ts'
 import type { DecisionsInForce } from '../store/decisions.ts'
 import { KeptNames, parentOf } from './kept-names.ts'
-
-/** Which platforms a list blocks, of those with at least this risk in the registry. */
-export interface BlockListSelection {
-  readonly blocks: BlockedDecision
-  /** 0 to 100. */
-  readonly riskMin: number
-}
-
-export const BLOCKED_DECISIONS = ['not-approved', 'rejected'] as const
-export type BlockedDecision = (typeof BLOCKED_DECISIONS)[number]
 
 /**
  * Names that an entry of a list blocks. exact: the name. tree: the name and all below it. below:

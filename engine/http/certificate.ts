@@ -5,7 +5,6 @@ import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { createSecureContext } from 'node:tls'
 import { isDeepStrictEqual } from 'node:util'
-import { generate } from 'selfsigned'
 import { Fault } from '../process/error-codes.ts'
 import { makeDirectory } from '../process/make-directory.ts'
 import { canonicalAddress } from '../process/network.ts'
@@ -89,6 +88,8 @@ async function makeSelfSigned(
   // A unique subject: of two CA certificates with one subject OpenSSL tries only the first, and a
   // client may trust the old and the new one.
   const commonName = `${host.slice(0, HOST_PART_MAX)} ${randomBytes(4).toString('hex')}`
+  // Loaded here, because each thread with a listener imports this file, and the library takes 8 MB.
+  const { generate } = await import('selfsigned')
   const pems = await generate([{ name: 'commonName', value: commonName }], {
     keyType: 'ec',
     curve: 'P-256',

@@ -109,7 +109,7 @@ export const FAULTS = {
   },
   EXPORT_FILE: {
     exit: ExitStatus.unavailable,
-    about: 'An export or a block list cannot be written to the file',
+    about: 'An export, a block list or a report cannot be written to the file',
   },
   NOT_FOUND: {
     exit: ExitStatus.refused,

@@ -7,15 +7,18 @@ import { crc32 } from 'node:zlib'
  *   API key           svc_pk_ + 64 hex digits: 56 random digits (224 bits) and the CRC-32
  *                     of these 56 as ASCII, so that typos are caught without a lookup
  *   monitoring token  svc_mt_ + 48 random hex digits (192 bits)
+ *   block list secret svc_bl_ + 48 random hex digits (192 bits)
  *
  * Only the SHA-256 of a secret is stored. A slow hash is not needed, because secrets are long and
  * random.
  */
 const API_KEY_PREFIX = 'svc_pk_'
 const TOKEN_PREFIX = 'svc_mt_'
+const BLOCK_LIST_PREFIX = 'svc_bl_'
 const RANDOM_HEX_DIGITS = 56
 const API_KEY_PATTERN = /^svc_pk_[0-9a-f]{64}$/
 const TOKEN_PATTERN = /^svc_mt_[0-9a-f]{48}$/
+const BLOCK_LIST_PATTERN = /^svc_bl_[0-9a-f]{48}$/
 const VISIBLE_HEX_DIGITS = 8
 
 export function makeApiKey(): string {
@@ -36,6 +39,14 @@ export function makeMonitoringToken(): string {
 
 export function isMonitoringToken(text: string): boolean {
   return TOKEN_PATTERN.test(text)
+}
+
+export function makeBlockListSecret(): string {
+  return BLOCK_LIST_PREFIX + randomBytes(24).toString('hex')
+}
+
+export function isBlockListSecret(text: string): boolean {
+  return BLOCK_LIST_PATTERN.test(text)
 }
 
 /** The digits of a key or token that lists show. */

@@ -25,6 +25,8 @@ import { randomUUID } from 'node:crypto'
  *   api-key-hashes      SHA-256 of the raw key (32)      o + key id                     [index]
  *   monitoring-tokens   o + token id (16)                MonitoringToken
  *   token-hashes        SHA-256 of the raw token (32)    o + token id                   [index]
+ *   block-list-links    o + link id (16)                 BlockListLink
+ *   block-list-link-hashes  SHA-256 of the secret (32)   o + link id                    [index]
  *   token-bindings      o + token id (16) + text         TokenBinding
  *   sources             o + token id (16) + hash (16)    counters of one sender
  *   rejects             o + sequence (8)                 message not understood, redacted

@@ -52,6 +52,8 @@ export interface Organization {
   readonly apiClients?: boolean
   /** Overrides the defaults in retention.ts. */
   readonly retention?: Partial<Retention>
+  /** When the last report was made, in milliseconds since 1970. Absent: never. */
+  readonly lastReportAtMs?: number
 }
 
 /** Whether the operator has confirmed the domain of an organization. */

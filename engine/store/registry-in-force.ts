@@ -3,7 +3,7 @@ import { compileTrie } from '../../registry/compile-trie.ts'
 import { DomainTrie, NO_MATCH } from '../../registry/domain-trie.ts'
 import { type Matcher, NameMatcher } from '../../registry/match.ts'
 import { OwnMatcher } from '../../registry/own-matcher.ts'
-import { OWN_RULES_KEPT_MAX, OWN_SETS_KEPT_MAX } from '../limits.ts'
+import { OWN_CATALOGS_KEPT_MAX, OWN_RULES_KEPT_MAX, OWN_SETS_KEPT_MAX } from '../limits.ts'
 import { SERVICE_WIDE } from './own-platforms.ts'
 import type { Store } from './store.ts'
 
@@ -48,8 +48,11 @@ export class RegistryInForce implements Registries, KnownHosts {
    * Created on first use. A thread that only checks whether hosts are known needs only the trie.
    */
   #matcher: NameMatcher | undefined
+  #builtIn: Catalog | undefined
   /** Platforms and rules, which need no trie: pages and commands only look platforms up. */
   #catalog: Catalog | undefined
+  /** Of organizations with own platforms, the least recently used first. */
+  readonly #ownCatalogs = new Map<string, { readonly version: number; readonly catalog: Catalog }>()
   #trie: DomainTrie | undefined
   readonly #own = new Map<string, OwnSet>()
   #ownRules = 0
@@ -87,14 +90,32 @@ export class RegistryInForce implements Registries, KnownHosts {
     return this.#ownSet(organizationId).matcher ?? this.#sharedMatcher()
   }
 
+  /** The registry of this release, without changes. */
+  get builtIn(): Catalog {
+    this.#builtIn ??= loadCatalog()
+    return this.#builtIn
+  }
+
   /**
    * All platforms and rules of an organization. SERVICE_WIDE: those that all organizations share.
    */
   catalogOf(organizationId: string): Catalog {
     this.#checkShared()
     const shared = this.#sharedCatalog()
+    if (organizationId === SERVICE_WIDE) return shared
+    const version = this.#store.ownPlatforms.version(organizationId)
+    const kept = this.#ownCatalogs.get(organizationId)
+    this.#ownCatalogs.delete(organizationId)
+    const next = kept?.version === version ? kept : { version, catalog: this.#mergedCatalog(shared, organizationId) }
+    if (next.catalog !== shared) this.#ownCatalogs.set(organizationId, next)
+    const [oldest] = this.#ownCatalogs.keys()
+    if (this.#ownCatalogs.size > OWN_CATALOGS_KEPT_MAX && oldest !== undefined) this.#ownCatalogs.delete(oldest)
+    return next.catalog
+  }
+
+  #mergedCatalog(shared: Catalog, organizationId: string): Catalog {
     const changes = this.#store.ownPlatforms.changes(organizationId)
-    const isChanged = organizationId !== SERVICE_WIDE && changes.platforms.length + changes.disable.length > 0
+    const isChanged = changes.platforms.length + changes.disable.length > 0
     return isChanged ? catalogOf(mergeChanges(shared.platforms, changes)) : shared
   }
 
@@ -132,6 +153,7 @@ export class RegistryInForce implements Registries, KnownHosts {
     this.#matcher = undefined
     this.#catalog = undefined
     this.#trie = undefined
+    this.#ownCatalogs.clear()
     this.#forgetOwn()
   }
 
@@ -152,10 +174,7 @@ export class RegistryInForce implements Registries, KnownHosts {
 
   #sharedCatalog(): Catalog {
     if (this.#catalog === undefined) {
-      const builtIn = loadCatalog()
-      const changes = this.#store.ownPlatforms.changes(SERVICE_WIDE)
-      const isChanged = changes.platforms.length + changes.disable.length > 0
-      this.#catalog = isChanged ? catalogOf(mergeChanges(builtIn.platforms, changes)) : builtIn
+      this.#catalog = this.#mergedCatalog(this.builtIn, SERVICE_WIDE)
     }
     return this.#catalog
   }

@@ -21,7 +21,7 @@ export interface Removal {
  */
 const INDEXES: ReadonlySet<string> = new Set([
   ...['organization-names', 'api-key-hashes', 'token-hashes', 'memberships', 'users', 'user-names'],
-  ...['sessions', 'session-hashes', 'account-links'],
+  ...['sessions', 'session-hashes', 'account-links', 'block-list-link-hashes'],
 ])
 /** The oldest finished removals beyond this number are forgotten. */
 const FINISHED_MAX = 10_000

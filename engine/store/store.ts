@@ -7,6 +7,7 @@ import { type ApiKey, apiKeysOf } from './api-keys.ts'
 import { ApiVersions } from './api-versions.ts'
 import { Assessments } from './assessments.ts'
 import { AuditLog } from './audit-log.ts'
+import { type BlockListLink, blockListLinksOf } from './block-list-links.ts'
 import { EventBuffer } from './buffer.ts'
 import { ClientDays } from './client-days.ts'
 import { ClientErasures } from './client-erasures.ts'
@@ -70,6 +71,7 @@ export class Store {
   readonly keyUses: KeyUses
   readonly monitoringTokens: Secrets<MonitoringToken>
   readonly tokenBindings: TokenBindings
+  readonly blockListLinks: Secrets<BlockListLink>
   readonly sources: Sources
   readonly readLines: ReadLines
   readonly buffer: EventBuffer
@@ -124,6 +126,7 @@ export class Store {
     this.keyUses = new KeyUses(this.environment)
     this.monitoringTokens = monitoringTokensOf(this.environment)
     this.tokenBindings = new TokenBindings(this.environment)
+    this.blockListLinks = blockListLinksOf(this.environment)
     this.sources = new Sources(this.environment)
     this.readLines = new ReadLines(this.environment)
     this.buffer = new EventBuffer(this.environment)

@@ -130,7 +130,7 @@ for (const implementation of IMPLEMENTATIONS) {
       const found = [...text.matchAll(/HTTP\/1\.1 (\d{3}) /g)].map(([, code]) => Number(code))
       t.ok(status.includes(found[0] ?? 'none'), `${name}: ${found.join(' ')} ${JSON.stringify(text.slice(0, 60))}`)
       if (answers !== undefined) t.equal(found.length, answers, name)
-      t.notMatch(text, /^server:/im, 'no banner in the fields')
+      t.notMatch(text, /^server:/im, 'no header field names the server')
       await serves(t, site, name)
     }
 
@@ -219,7 +219,7 @@ for (const implementation of IMPLEMENTATIONS) {
       await serves(t, site, 'all of them gone at once')
     })
 
-    t.test('a client that closes its sending side gets its answer, and a reset does no harm', async (t) => {
+    t.test('a client that closes its sending side gets its answer, and a reset affects no other client', async (t) => {
       const socket = connect({ port: site.service.apiPort, host: '127.0.0.1', allowHalfOpen: true })
       let text = ''
       socket.on('data', (chunk) => {

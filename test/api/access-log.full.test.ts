@@ -67,10 +67,10 @@ for (const implementation of IMPLEMENTATIONS) {
       const all = lines()
       t.equal(all.length, at + 1, 'one line')
       t.match(all.at(-1), { address: /^(::ffff:)?127\.0\.0\.1$/, ...line })
-      if (!('organization' in line)) t.notOk('key_visible' in (all.at(-1) ?? {}), 'nobody is named')
+      if (!('organization' in line)) t.notOk('key_visible' in (all.at(-1) ?? {}), 'no organization is named')
     }
     t.notOk(service.output.stderr.includes(key), 'no key')
-    t.notOk(service.output.stderr.includes(key.slice(15)), 'no rest of one')
+    t.notOk(service.output.stderr.includes(key.slice(15)), 'no part of a key')
   })
 
   t.test(`over ${implementation}: the access log is off by default`, async (t) => {
@@ -89,7 +89,7 @@ for (const implementation of IMPLEMENTATIONS) {
     for (const { text } of await Promise.all(many)) t.same(statusesOf(text), [404])
     const seconds = 4
     t.ok(lines().length >= 5, `${lines().length} lines`)
-    t.ok(lines().length <= 5 * threads * seconds, 'fewer than there were requests')
+    t.ok(lines().length <= 5 * threads * seconds, 'fewer lines than requests')
     // One second later, each thread logs a line again, with the number of lines that it has
     // omitted.
     await new Promise((resolve) => setTimeout(resolve, 1100))
@@ -99,7 +99,7 @@ for (const implementation of IMPLEMENTATIONS) {
       await exchange(service.apiPort, request('/nothing'))
       if (asked % 4 === 0) await new Promise((resolve) => setTimeout(resolve, 300))
     }
-    t.equal(reported(), asked, 'every request is a line or left out')
+    t.equal(reported(), asked, 'every request has a line or is counted as omitted')
     t.equal(new Set(lines().map((line) => line['thread'])).size, threads)
   })
 }

@@ -116,7 +116,7 @@ for (const implementation of IMPLEMENTATIONS) {
         const head = await api.ask(path, { method: 'HEAD', headers: own })
         t.equal(head.status, 200)
         t.equal(head.text, '')
-        t.equal(head.headers['content-length'], String(answer.text.length), 'HEAD tells the length of GET')
+        t.equal(head.headers['content-length'], String(answer.text.length), 'HEAD has the Content-Length of GET')
       }
     })
 
@@ -145,7 +145,7 @@ for (const implementation of IMPLEMENTATIONS) {
         t.equal(
           answer.headers['server'] ?? answer.headers['uwebsockets'] ?? answer.headers['x-powered-by'],
           undefined,
-          'no banner',
+          'no header field names the server',
         )
         if (status === 405) t.equal(answer.headers['allow'], 'GET, HEAD')
       }
@@ -202,7 +202,7 @@ for (const implementation of IMPLEMENTATIONS) {
       })
       t.equal((await ask(other)).status, 200)
       api.now.ms += 30_000
-      t.equal((await ask(key)).status, 200, 'one became free')
+      t.equal((await ask(key)).status, 200, 'one more request is allowed')
       t.equal((await ask(key)).status, 429)
     })
 
@@ -214,7 +214,7 @@ for (const implementation of IMPLEMENTATIONS) {
       const seen: string[] = []
       for (const offset of [0, 100, 200]) {
         const { body } = await api.ask(`/api/v1/discovery?offset=${offset}`, { headers })
-        t.match(body, { scan: { id: 'scan' } }, 'the scan is whole on every page')
+        t.match(body, { scan: { id: 'scan' } }, 'every page has the complete scan')
         seen.push(...(body as { platforms: { id: string }[] }).platforms.map((platform) => platform.id))
       }
       t.same(
@@ -238,7 +238,7 @@ for (const implementation of IMPLEMENTATIONS) {
       t.equal((await api.ask('/api/v1/discovery', { headers: { ...headers, 'if-none-match': tag } })).status, 200)
     })
 
-    t.test('an answer is compressed if the client accepts gzip and it pays, with a separate tag', async (t) => {
+    t.test('a long answer is compressed if the client accepts gzip, and has a separate tag', async (t) => {
       const api = await startApi(t, implementation)
       const { id } = makeOrganization(api.opened, 'Acme')
       const own = { 'x-api-key': api.key('Acme') }
@@ -275,13 +275,13 @@ for (const implementation of IMPLEMENTATIONS) {
         return [answer.status, answer.headers['etag']]
       }
       const small = (await asked({}))[1] as string
-      t.same(await asked({ 'if-none-match': '*', 'accept-encoding': 'gzip' }), [304, small], 'too short to be packed')
+      t.same(await asked({ 'if-none-match': '*', 'accept-encoding': 'gzip' }), [304, small], 'too short to compress')
       publishPlatforms(api.opened, id, 250)
       const [, tag] = (await asked({})) as [number, string]
       const packed = tag.replace(/"$/, '-gzip"')
       t.same(await asked({ 'if-none-match': '*' }), [304, tag])
       t.same(await asked({ 'if-none-match': '*', 'accept-encoding': 'gzip' }), [304, packed])
-      t.same(await asked({ 'if-none-match': packed }), [304, packed], 'what the client has')
+      t.same(await asked({ 'if-none-match': packed }), [304, packed], 'the tag that the client has')
       t.same(await asked({ 'if-none-match': tag, 'accept-encoding': 'gzip' }), [304, tag])
       t.same(await asked({ 'if-none-match': ['"x"', tag] }), [304, tag])
       t.same(await asked({ 'if-match': ['"x"', tag] }), [200, tag])

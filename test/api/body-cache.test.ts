@@ -48,7 +48,7 @@ t.test('a full cache stays bounded: most bodies stay, and occasionally the oldes
   // One of every 64 rejected bodies is cached anyway, 40 in total. The first 15 use the remaining
   // memory. Then, four times, one replaces the oldest block of 8 bodies.
   t.equal(keptOf(states).length, CAPACITY_BODIES - 8 + 1)
-  t.equal(keptOf(states.slice(0, 32)).length, 0, 'the oldest went first')
+  t.equal(keptOf(states.slice(0, 32)).length, 0, 'the oldest was removed first')
   t.equal(keptOf(states.slice(32, UNCONDITIONAL_BODIES)).length, UNCONDITIONAL_BODIES - 32)
 })
 

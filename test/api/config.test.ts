@@ -24,7 +24,7 @@ t.test('private networks to connect to are a list of networks, empty by default'
   }
 })
 
-t.test('plain HTTP refuses an address that is not loopback, and replaces none', async (t) => {
+t.test('plain HTTP refuses an address that is not loopback, and does not replace it', async (t) => {
   for (const address of ['0.0.0.0', '::', '192.0.2.1', 'example.com']) {
     for (const [variable, flag] of [
       ['API_ADDRESS', '--api-address'],

@@ -276,7 +276,7 @@ for (const implementation of IMPLEMENTATIONS) {
       }),
       { numRuns: 12 },
     )
-    t.ok(shown > 50, 'each is shown its own: what is looked for can be found')
+    t.ok(shown > 50, 'each key gets its own data, so the check can find it')
   })
 }
 

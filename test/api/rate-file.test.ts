@@ -49,11 +49,11 @@ const cases: { name: string; start: Times; elapsedMs: number }[] = [
 ]
 
 for (const { name, start, elapsedMs } of cases) {
-  t.test(`the counts go on: ${name}`, async (t) => {
+  t.test(`counting continues: ${name}`, async (t) => {
     const directory = t.testdir()
     const take = restarted(directory, start)
     t.same(take(0, start.monotonicMs), { allowed: false, remaining: 0, resetSeconds: (30_000 - elapsedMs) / 1000 })
-    t.match(take(1, start.monotonicMs), { allowed: true, remaining: 58 }, 'each table its own')
+    t.match(take(1, start.monotonicMs), { allowed: true, remaining: 58 }, 'each table has its own counts')
     const thirty = start.monotonicMs + 30_000 - elapsedMs
     t.match(take(0, thirty), { allowed: true, remaining: 39 })
     t.match(take(0, thirty + 30_000), { allowed: true, remaining: 58 })
@@ -61,7 +61,7 @@ for (const { name, start, elapsedMs } of cases) {
   })
 }
 
-t.test('after a window nothing is left', async (t) => {
+t.test('no count is left after a window', async (t) => {
   const start = { ...AT, monotonicMs: AT.monotonicMs + 60_000 }
   t.match(restarted(t.testdir(), start)(0, start.monotonicMs), { allowed: true, remaining: 59 })
 })
@@ -82,7 +82,7 @@ t.test('100,000 keys are kept in a small file of its owner', async (t) => {
   t.ok(keys.every((key) => after.take(key).remaining === 58))
 })
 
-t.test('a file that is damaged at any byte, cut, or too long is removed, and the service starts', async (t) => {
+t.test('a file that is damaged at any byte, truncated, or too long is removed, and the service starts', async (t) => {
   const directory = t.testdir()
   const file = join(directory, 'rate-limits')
   const table = makeRateTable()
@@ -106,9 +106,9 @@ t.test('a file that is damaged at any byte, cut, or too long is removed, and the
   t.ok(warnings.length > 0)
 })
 
-t.test('what cannot be written does not keep the service from ending', async (t) => {
+t.test('a file that cannot be written does not keep the service from ending', async (t) => {
   keepRates(join(t.testdir(), 'nowhere'), [makeRateTable()], quietLog, AT)
-  t.pass('no throw')
+  t.pass('it does not throw')
 })
 
 t.test('an error in the code is logged with its stack, a missing directory with its reason', async (t) => {

@@ -57,10 +57,10 @@ t.test(
     t.equal(tableFull(table), 0)
     const late = keyOf(0, 1)
     t.same(limit.take(late), refused)
-    t.same(limit.take(keyOf(1, 0)), refused, 'the same two')
-    t.same(limit.take(keyOf(1, 1)), refused, 'two that are one')
+    t.same(limit.take(keyOf(1, 0)), refused, 'the same two buckets')
+    t.same(limit.take(keyOf(1, 1)), refused, 'both choices are the same full bucket')
     t.equal(tableFull(table), 3)
-    t.equal(limit.take(keyOf(1, 2)).allowed, true, 'another second one')
+    t.equal(limit.take(keyOf(1, 2)).allowed, true, 'the second bucket has space')
     nowMs += WINDOW_MS
     t.same(limit.take(late), { allowed: true, remaining: 59, resetSeconds: 60 })
     t.equal(tableFull(table), 3)
@@ -75,7 +75,7 @@ t.test('a key in its second bucket keeps its count when its first bucket has spa
   const key = keyOf(0, 1)
   t.equal(limit.take(key).remaining, 59)
   nowMs += WINDOW_MS / 2
-  t.equal(limit.take(keyOf(0, 2)).allowed, true, 'the first one has room')
+  t.equal(limit.take(keyOf(0, 2)).allowed, true, 'the first bucket has space')
   t.equal(limit.take(key).remaining, 58)
 })
 
@@ -121,7 +121,7 @@ t.test('the rows of keys in use at once are contiguous, and keys of a later wind
   nowMs += WINDOW_MS
   for (const key of keys.slice(10_000)) limit.take(key)
   const more = (usedBytes() - ofOne) / ringBytes - 9_999
-  t.ok(more < 6_000, `${more} of 10,000 keys stand where none has stood before`)
+  t.ok(more < 6_000, `${more} of 10,000 keys use rows that were never used before`)
 })
 
 t.test('the clock is the same in every thread', async (t) => {
@@ -130,7 +130,7 @@ t.test('the clock is the same in every thread', async (t) => {
     const [before, asked, after] = [systemMs(), monotonicMs(), systemMs()]
     if (before > asked || asked > after) t.fail(`${before} ${asked} ${after}`)
   }
-  t.pass('between two looks')
+  t.pass('between two reads of the clock')
 })
 
 t.test('four threads on one table together accept 60 requests per key', async (t) => {

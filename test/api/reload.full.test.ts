@@ -46,7 +46,7 @@ for (const implementation of IMPLEMENTATIONS) {
       (await shown()).every(({ names }) => /DNS:two\.example, IP Address:192\.0\.2\.7/.test(names)),
     )
     for (const { names } of await shown()) t.notMatch(names, /one\.example/)
-    t.notMatch(service.output.stderr.split('require a restart')[1], /"level":30/, 'the log level is in force')
+    t.notMatch(service.output.stderr.split('require a restart')[1], /"level":30/, 'the new log level applies')
 
     const kept = await shown()
     await reload('TLS_NAMES=-\n', /not reloaded/)

@@ -78,7 +78,7 @@ async function fingerprintAt(port: number): Promise<string> {
 for (const implementation of IMPLEMENTATIONS) {
   for (const fault of ["throw new Error('made for the test')", "Promise.reject(new Error('made for the test'))"]) {
     t.test(
-      `over ${implementation}: a fault in an API thread (${fault.split(' ')[0]}) ends the service in order`,
+      `over ${implementation}: a fault in an API thread (${fault.split(' ')[0]}) shuts the service down cleanly`,
       async (t) => {
         // Only the API threads have a key table, so only they fail.
         const sign = join(t.testdir(), 'fail')

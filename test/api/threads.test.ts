@@ -40,7 +40,7 @@ t.test('all threads together accept sixty requests of a key, and sixty without a
   service.child.kill('SIGTERM')
   t.match(await service.ended, { status: 0 })
   const [listed] = await admin('key', 'list', '--org', 'Acme', ...data)
-  t.match(listed, { last_used_at: /^\d{4}-/ }, 'the last use was written down')
+  t.match(listed, { last_used_at: /^\d{4}-/ }, 'the last use is stored')
 })
 
 t.test('a restart gives no key another sixty requests', async (t) => {

@@ -96,7 +96,7 @@ const WIRES: readonly Wire[] = [
     frames: (name, port) => tcpFrames(port, pq(name, true), [MSS]),
   },
   {
-    case: 'post-quantum hello in two segments, cut in the middle of the name',
+    case: 'post-quantum hello in two segments, split in the middle of the name',
     method: 'tls',
     frames: (name, port) => tcpFrames(port, pq(name), [pq(name).indexOf(name) + 5]),
   },

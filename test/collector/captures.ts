@@ -48,7 +48,7 @@ export function testCaptures(options: Pick<ObserveOptions, 'lanes' | 'pool'>): v
       t.equal(framesDone, counts.frames)
       t.equal(counts.names, names.length)
       const hellos = names.filter(({ method }) => method !== 'dns').length
-      t.equal(counts.counters.helloName + counts.counters.helloEch, hellos, 'every name of a hello is in the account')
+      t.equal(counts.counters.helloName + counts.counters.helloEch, hellos, 'every name of a ClientHello is counted')
       t.equal(counts.matched + counts.unmatched, counts.names)
     })
   }

@@ -172,7 +172,7 @@ t.test('names arrive within a flush, and the kernel filters the other packets', 
   send(path)
   await watching.until('six names', () => watching.names().length >= 6)
   watching.stop()
-  t.equal(await watching.exited, 0, 'the process ends by itself, the addon leaves nothing behind')
+  t.equal(await watching.exited, 0, 'the process ends by itself: the addon keeps nothing open')
   t.same(watching.names().sort(), [
     'chatgpt.com',
     'claude.ai',
@@ -182,7 +182,7 @@ t.test('names arrive within a flush, and the kernel filters the other packets', 
     'tagged.example.org',
   ])
   const { counts, live } = watching.lines().at(-1) ?? {}
-  t.equal(counts?.frames, 7, 'what a server sends, an ACK, QUIC behind its handshake and mDNS stay in the kernel')
+  t.equal(counts?.frames, 7, 'what a server sends, an ACK, QUIC after its handshake and mDNS stay in the kernel')
   t.match(live, { received: 7, taken: 7, seenByBoth: 0, dropped: { kernel: 0, pool: 0, unread: 0 }, filter: 'wide' })
 })
 
@@ -303,7 +303,7 @@ t.test('the filter narrows under load and widens afterwards', { skip }, async (t
   watching.stop()
   t.equal(await watching.exited, 0)
   const { counts, live } = watching.lines().at(-1) ?? {}
-  t.equal(counts?.classes['tcpOther'], 1, 'of three uploads only that behind the pressure came to user space')
+  t.equal(counts?.classes['tcpOther'], 1, 'of three uploads, only the one after the pressure reached user space')
   t.equal(COUNTERS_BALANCE(live, counts?.frames), 'balanced')
   t.ok((live?.dropped.pool ?? 0) > 0)
 })

@@ -10,7 +10,7 @@ t.test('the collector started as root becomes the configured user', { skip: skip
   const wanted = (text: string) => userToBecome(text, passwd)
   t.match(wanted(''), { name: 'nobody', uid: 65534, gid: 65533 })
   t.match(wanted('7:8'), { uid: 7, gid: 8 })
-  t.equal(wanted('root'), undefined, 'stays')
+  t.equal(wanted('root'), undefined, 'root stays root')
   t.equal(wanted('0:0'), undefined)
   for (const wrong of [
     'nosuch',

@@ -39,7 +39,7 @@ t.test('the ticker ticks from start to end, and the first tick begins a new seco
   void ticker.start()
   // Timers of one event loop: a tick after the stop would come before.
   await new Promise((resolve) => setTimeout(resolve, COLLECTOR_TICK_MS + 1))
-  t.equal(calls.ticks, ticks, 'a stopped one stays stopped')
+  t.equal(calls.ticks, ticks, 'a stopped ticker stays stopped')
 })
 
 t.test('new work ends the pause of a quiet link', async (t) => {

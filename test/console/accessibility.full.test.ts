@@ -1,7 +1,8 @@
 import type { Page } from 'puppeteer-core'
 import t, { type Test } from 'tap'
 import { Administration } from '../../engine/admin/administration.ts'
-import { HOUR_MS } from '../../engine/process/clock.ts'
+import { SENDERS } from '../../engine/admin/senders.ts'
+import { HOUR_MS, MINUTE_MS } from '../../engine/process/clock.ts'
 import { type Browser, serveConsole, type TestConsole } from '../support/console.ts'
 import { crawl, routesOf } from '../support/console-crawl.ts'
 import { plainWords, populate } from '../support/console-data.ts'
@@ -41,7 +42,9 @@ async function pagesOf({ owner, site }: Setting): Promise<string[]> {
   const isPage = (path: string): boolean =>
     [inside, outside].some(({ answers }) => {
       const answer = answers.get(path)
-      return answer?.status === 200 && String(answer.headers['content-type']).startsWith('text/html')
+      // A browser saves an attachment.
+      const isShown = answer?.headers['content-disposition'] === undefined
+      return answer?.status === 200 && isShown && String(answer.headers['content-type']).startsWith('text/html')
     })
   return [...new Set(paths)].filter(isPage)
 }
@@ -110,7 +113,7 @@ function focused(page: Page): Promise<Focused> {
   })
 }
 
-t.test('every page has no barrier that axe-core finds, in both themes, at every width', async (t) => {
+t.test('axe-core finds no barrier on any page, in both themes, at every width', async (t) => {
   const setting = await start(t)
   const { page, site, faults } = setting
   const paths = await pagesOf(setting)
@@ -122,7 +125,7 @@ t.test('every page has no barrier that axe-core finds, in both themes, at every 
   t.same(faults, [])
 })
 
-t.test('so have pages that answer a form, and pages of errors', async (t) => {
+t.test('axe-core finds no barrier on answers to forms and on error pages', async (t) => {
   const { page, site, owner } = await start(t)
   const submitAt = async (path: string, form: string, values: Readonly<Record<string, string>>): Promise<void> => {
     await page.goto(site.origin + path)
@@ -156,6 +159,28 @@ t.test('so have pages that answer a form, and pages of errors', async (t) => {
   await owner.get('/account')
   await submitAt('/monitoring-tokens', '/monitoring-tokens', { label: 'later' })
   await assertAccessible(t, page, 'the confirmation of a password')
+})
+
+t.test('so have Setup with the instructions of each sender, and Verify in each state', { timeout: 300_000 }, async (t) => {
+  const { page, site, faults } = await start(t)
+  const { store, clock, organization, origin } = site
+  const [token, unused] = store.monitoringTokens.ofOrganization(organization.id)
+  for (const { id } of SENDERS) {
+    await page.goto(`${origin}/setup-guide?token=${token?.id}&sender=${id}`)
+    await assertAccessible(t, page, `Setup, ${id}`)
+  }
+  const nowMs = clock.nowMs()
+  for (const [state, id, startedMs] of [
+    ['waiting', unused?.id, nowMs],
+    ['nothing yet', unused?.id, nowMs - MINUTE_MS],
+    ['nothing in time', unused?.id, nowMs - 6 * MINUTE_MS],
+    ['arrived', token?.id, nowMs - MINUTE_MS],
+    ['over', token?.id, nowMs - 6 * MINUTE_MS],
+  ] as const) {
+    await page.goto(`${origin}/monitoring-tokens/${id}/verify?started=${startedMs}`)
+    await assertAccessible(t, page, `Verify, ${state}`)
+  }
+  t.same(faults, [])
 })
 
 t.test('a keyboard reaches everything, and the focus is visible', async (t) => {

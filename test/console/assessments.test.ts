@@ -49,7 +49,7 @@ t.test('an assessment goes from its draft to a score, and its recommendations to
   t.equal((await admin.post(`/recommendations/${first?.id}`, { status: 'gone' })).status, 400)
 })
 
-t.test('saving a category again changes nothing; a wrong answer or a missing field neither', async (t) => {
+t.test('saving a category again changes nothing, and neither does a wrong answer or a missing field', async (t) => {
   const site = await serveConsole(t)
   const { store, organization } = site
   const path = await assessed(site, 'yes')
@@ -103,7 +103,7 @@ t.test('recommendations have owners, which filter the list; the API does not sho
   const refused = { status: 'completed', owner: long, back: 'status=all' }
   const wrong = await admin.post(`/recommendations/${first?.id}`, refused)
   t.match(wrong, { status: 400, text: /owner: expected one line of 1 to 255 bytes/ })
-  t.match(wrong.text, `value="${long}"`, 'nothing is typed twice')
+  t.match(wrong.text, `value="${long}"`, 'the form keeps what was typed')
   t.equal(wrong.text.split(long).length, 2, 'only in its own form')
   t.match(wrong.text, 'name="back" value="status=all"', 'with the filters of the list')
   t.equal(store.recommendations.ofOrganization(organization.id)[0]?.status, 'open', 'nothing is changed')
@@ -127,8 +127,8 @@ t.test('an assessment is compared with the one that was completed before', async
   await admin.post(`${second}/complete`)
   const { text } = await admin.get(second)
   t.match(text, /Score 0 → 100 \(\+100\)/)
-  t.match(text, /(\d+) better, 0 worse, 0 unchanged of \1 items/)
-  t.notMatch((await admin.get(first)).text, /Compared with/, 'the earlier one is compared with nothing')
+  t.match(text, /(\d+) better, 0 worse, 0 unchanged of the \1 items that both answer/)
+  t.notMatch((await admin.get(first)).text, /Compared with/, 'the earlier one has no comparison')
   t.match((await admin.get('/assessments')).text, /1 of 8 assessed/)
   const rows = parse((await admin.get('/assessments.csv')).text, { columns: true })
   t.match(rows, [

@@ -100,7 +100,7 @@ const ROWS: readonly Row[] = [
     text: /more than 500 fields/,
   },
   {
-    name: 'names of prototypes',
+    name: 'names of prototype properties',
     bytes: (site) => post(site, '__proto__=1&constructor=2&toString=3&theme=dark'),
     status: [303],
   },
@@ -120,7 +120,7 @@ const ROWS: readonly Row[] = [
     status: [200],
   },
   {
-    name: 'cookies that are none',
+    name: 'malformed cookies',
     bytes: (site) => get(site, '/sign-in', { Cookie: ';;=;=x;__Host-session=;\x7f' }),
     status: [200, 400],
   },

@@ -21,7 +21,7 @@ t.test('before the first scan it shows the next step, which depends on the compl
   t.notMatch((await signIn('v', 'viewer').get('/overview')).text, /href="\/monitoring-tokens"|action="\/scan"/)
 })
 
-t.test('figures, the change in a week, what waits for a decision, use per day, coverage', async (t) => {
+t.test('the overview has figures, the change in a week, open decisions, use per day, coverage', async (t) => {
   const site = await serveConsole(t)
   const { clock, store, organization } = site
   clock.set(NOON - 8 * DAY_MS)

@@ -78,7 +78,7 @@ function points(text: string): string[] {
   return [...table.matchAll(/<td class="n">(?:<strong[^>]*>)?([^<]*)/g)].map(([, each = '']) => each)
 }
 
-t.test('the terms of the risk add up, whatever they are', async (t) => {
+t.test('the terms of the risk add up, for any values', async (t) => {
   for (let risk = 0; risk <= 100; risk++) {
     for (const confidence of [0, 0.005, 0.3333, 0.5, 0.8157, 0.9999, 1]) {
       for (const approved of [false, true]) {
@@ -129,7 +129,7 @@ t.test('an approval shows at once, and its risk after the next scan; then it can
   t.same(actions, ['approval.add', 'approval.remove'])
 })
 
-t.test('an undo makes the decision before it again, to the second', async (t) => {
+t.test('undo restores the previous decision, exact to the second', async (t) => {
   const site = await serveConsole(t)
   const { store, clock, organization } = site
   useDeepSeek(site)
@@ -175,7 +175,7 @@ t.test('a decision that expired is shown as expired, and is in the history', asy
 
 const REFUSED = [
   { name: 'a day that has begun', fields: { expires: '2026-11-20' }, message: /This day has begun already/ },
-  { name: 'no day', fields: { expires: '2026-02-30' }, message: /Enter a day such as/ },
+  { name: 'not a day', fields: { expires: '2026-02-30' }, message: /Enter a day such as/ },
   { name: 'a day in twelve years', fields: { expires: '2038-01-01' }, message: /within ten years/ },
   { name: 'a long note', fields: { note: 'é'.repeat(600) }, message: /At most 1000 bytes/ },
   { name: 'a long owner', fields: { owner: 'x'.repeat(256) }, message: /At most 255 bytes/ },

@@ -153,6 +153,10 @@ t.test('every role times every command, whatever the pages show', async (t) => {
       t.equal(entries.length, outcome.kind === 'changed' ? 1 : 0, 'one audit entry for each change')
       t.notOk(outcome.kind === 'refused' && outcome.fault === undefined, 'no internal error')
     }
-    t.match(make('owner', other.id), { kind: 'refused', fault: { code: 'NOT_ALLOWED' } }, `${command} elsewhere`)
+    t.match(
+      make('owner', other.id),
+      { kind: 'refused', fault: { code: 'NOT_ALLOWED' } },
+      `${command} in another organization`,
+    )
   }
 })

@@ -6,7 +6,7 @@ import { serveConsole } from '../support/console.ts'
 import { IMPLEMENTATIONS } from '../support/https.ts'
 
 for (const implementation of IMPLEMENTATIONS) {
-  t.test(`${implementation}: every answer has the fields that keep a page safe`, async (t) => {
+  t.test(`${implementation}: every answer has the security header fields`, async (t) => {
     const site = await serveConsole(t, { implementation })
     const browser = site.signIn('ada@acme.example', 'viewer')
     const answer = await browser.get('/platforms')
@@ -121,7 +121,7 @@ t.test('the configured origin counts, not the Host field', async (t) => {
   t.equal((await browser().post('/theme', { theme: 'dark' })).status, 303, 'from https://posture.example')
 })
 
-t.test('forms that are no forms', async (t) => {
+t.test('requests that are not forms are refused', async (t) => {
   const { browser, server } = await serveConsole(t)
   const headers = browser().formHeaders()
   const ask = (body: Uint8Array | string, more: Record<string, string> = {}) =>
@@ -156,7 +156,7 @@ t.test('what a role does not allow is not shown, and refused', async (t) => {
   t.match(await signIn('ann@acme.example', 'admin').get('/audit'), { status: 303 })
 })
 
-t.test('a page that fails is an internal error, and nothing of its reason is shown', async (t) => {
+t.test('a page that fails is an internal error, and its reason is not shown', async (t) => {
   const routes = [
     page('/broken', 'signed-in', () => {
       throw new TypeError('secret detail')

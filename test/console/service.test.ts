@@ -1,10 +1,16 @@
-import { readFileSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { Agent, request } from 'undici'
 import { admin, startService } from '../support/programs.ts'
 
 const PASSWORD = 'correct horse battery staple'
+
+/** The niceness of a thread: the 17th field after its name (proc(5)). */
+function nicenessOf(file: string): number {
+  const stat = readFileSync(file, 'utf8')
+  return Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[16])
+}
 
 t.test('the console in a running service: its thread reads, the main thread writes', async (t) => {
   const directory = join(t.testdir(), 'service')
@@ -19,6 +25,13 @@ t.test('the console in a running service: its thread reads, the main thread writ
     const body = new URLSearchParams(fields).toString()
     return request(origin + path, { dispatcher, method: 'POST', headers: { ...headers, ...type }, body })
   }
+  const { pid = 0 } = service.child
+  const niceness = readdirSync(`/proc/${pid}/task`).map((thread) => nicenessOf(`/proc/${pid}/task/${thread}/stat`))
+  t.same(
+    niceness.filter((each) => each !== nicenessOf(`/proc/${pid}/stat`)),
+    [5],
+    'one thread gives way to the others',
+  )
   const [link] = await admin('setup-link', '--console-origin', origin, ...data)
   t.match(link, { for: 'Acme', url: new RegExp(`^${origin}/setup#[0-9a-f]{64}$`) })
   const secret = String(link?.['url']).split('#')[1] ?? ''

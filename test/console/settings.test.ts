@@ -99,5 +99,5 @@ t.test('retention shows what it would delete before it is saved', async (t) => {
   t.equal((await site.signIn('m', 'member').post('/retention', days)).status, 403)
   t.equal((await admin.post('/retention', days)).status, 303)
   const stored = store.organizations.get(organization.id) ?? organization
-  t.same(retentionOf(stored), { scanDays: 30, auditDays: 150, sourceDays: 400 })
+  t.same(retentionOf(stored), { scanDays: 30, auditDays: 150, sourceDays: 400, clientDays: 30 })
 })

@@ -26,7 +26,7 @@ t.test('on a terminal the link is printed, with a host that browsers can open', 
   t.equal(store.accountLinks.all().length, 1)
 })
 
-t.test('elsewhere the command is logged, and no link is made', async (t) => {
+t.test('without a terminal, the command is logged, and no link is created', async (t) => {
   const opened = openStore(t)
   const { printed, entries } = offered(opened.store, false)
   t.equal(printed, '')

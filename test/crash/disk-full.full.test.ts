@@ -169,8 +169,8 @@ for (const megabytesLeft of [32, 0]) {
     t.equal(service.child.exitCode, null, 'the service runs')
     t.same(organization.findings(), [])
     const logged = (text: string): number => service.output.stderr.split(text).length - 1
-    t.equal(logged('the store is not written'), 1, 'once')
-    t.equal(logged('the store is written again'), 1, 'once')
+    t.equal(logged('the store is not written'), 1, 'logged once')
+    t.equal(logged('the store is written again'), 1, 'logged once')
     t.match(await askLocal(service.metricsPort, '/healthz'), { status: 200, text: '{"status":"running"}' })
   })
 }

@@ -1,5 +1,6 @@
 import { writeFileSync } from 'node:fs'
 import { Evidence } from '../../engine/scan/evidence.ts'
+import { ClientSum } from '../../engine/store/client-sum.ts'
 import type { Store } from '../../engine/store/store.ts'
 import { loadCatalog } from '../../registry/catalog.ts'
 import { NameMatcher } from '../../registry/match.ts'
@@ -86,6 +87,35 @@ export function matchesInScans(store: Store, organizationId: string): Matches {
       // Matches of a platform without a name are listed as name ''. The oracle expects none.
       const named = [...byName.values()].reduce((sum, count) => sum + count, 0)
       return [platformId, matches === named ? byName : new Map([...byName, ['', matches - named]])]
+    }),
+  )
+}
+
+/** The same matches by client: each name is that of one client. */
+export function byClient(matches: Matches): Matches {
+  return new Map(
+    [...matches].map(([platformId, names]) => {
+      const clients = new Map<string, number>()
+      for (const [name, count] of names) {
+        const client = `10.1.0.${Number(/^c(\d+)\./.exec(name)?.[1]) + 1}`
+        clients.set(client, (clients.get(client) ?? 0) + count)
+      }
+      return [platformId, clients]
+    }),
+  )
+}
+
+/** The matches in an organization's client records, over all days. */
+export function clientsInScans(store: Store, organizationId: string): Matches {
+  const found = new Map<string, ClientSum>()
+  for (const record of store.clientDays.since(organizationId, 0)) {
+    const sum = found.get(record.platformId) ?? new ClientSum()
+    sum.add(record)
+    found.set(record.platformId, sum)
+  }
+  return new Map(
+    [...found].map(([platformId, sum]) => {
+      return [platformId, new Map(sum.clients().map(({ client, matches }) => [client, matches]))]
     }),
   )
 }

@@ -2,7 +2,7 @@ import { OutboxReader } from '../../collector/outbox/outbox-reader.ts'
 import { Store } from '../../engine/store/store.ts'
 import { admin, type Running, start } from '../support/programs.ts'
 import { findingsOf } from '../support/store.ts'
-import { differencesOf, type Matches, matchesInScans } from './oracle.ts'
+import { byClient, clientsInScans, differencesOf, type Matches, matchesInScans } from './oracle.ts'
 
 const NAME = 'Acme'
 
@@ -43,10 +43,11 @@ export class Organization {
   async differences(expected: Matches): Promise<string[]> {
     const { status, stderr } = await this.startScan().ended
     if (status !== 0) return [`the last scan failed: ${stderr}`]
-    const differences = differencesOf(
-      expected,
-      this.#withStore((store) => matchesInScans(store, this.#id)),
-    )
+    const [found, clients] = this.#withStore((store) => [
+      matchesInScans(store, this.#id),
+      clientsInScans(store, this.#id),
+    ])
+    const differences = [...differencesOf(expected, found), ...differencesOf(byClient(expected), clients)]
     const { events, added, buffered, waiting } = this.counts()
     if (events !== added) differences.push(`${events} events were written, ${added} are in scans`)
     if (buffered > 0) differences.push(`${buffered} events wait for a scan after the last scan`)

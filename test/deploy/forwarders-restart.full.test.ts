@@ -79,7 +79,7 @@ for (const { forwarder, kind, meanwhile, lostMax } of CASES) {
       await later(1500)
       const { 'chatgpt.com': first = 0, ...others } = Object.fromEntries(service.stored())
       t.same(others, { 'claude.ai': LINES, 'api.anthropic.com': LINES }, 'nothing is lost, nothing counts twice')
-      t.ok(first <= LINES && first >= LINES - lostMax, `${first} of those that were written first`)
+      t.ok(first <= LINES && first >= LINES - lostMax, `${first} of the messages that were written first`)
     },
   )
 }
@@ -89,7 +89,7 @@ function checkKept(t: Test, forwarder: Forwarder, directory: string, token: stri
   const kept = readdirSync(directory).filter((file) => /^posture|\.rqf$/.test(file))
   for (const name of kept) {
     const file = join(directory, name)
-    t.equal(statSync(file).mode & 0o077, 0, `${name} is nobody else's`)
+    t.equal(statSync(file).mode & 0o077, 0, `only the owner may read ${name}`)
     t.equal(readFileSync(file).includes(token), forwarder === 'syslog-ng', `${name}: the token, as the page says`)
   }
   t.ok(

@@ -91,10 +91,10 @@ for (const forwarder of FORWARDERS) {
         }
       }
       const expected = sums(({ format }) => format)
-      t.same(formats, { ...expected, 'proxy-native': (expected['proxy-native'] ?? 0) + 1 }, 'formats are recognised')
+      t.same(formats, { ...expected, 'proxy-native': (expected['proxy-native'] ?? 0) + 1 }, 'formats are recognized')
       t.ok(
         sources.some(({ host }) => host === 'pa-1'),
-        'the firewall behind the relay is a source of its own',
+        'the firewall that sends through the relay is a separate source',
       )
 
       t.match(await service.admin('scan', 'run', '--org', 'Acme'), [{ status: 'completed' }])

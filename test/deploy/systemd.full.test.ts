@@ -21,7 +21,7 @@ for (const { name, unit, settings, secretFile } of PROGRAMS) {
     t.same(
       lines.filter((line) => line !== '' && !line.startsWith('#')),
       secretFile === '' ? [] : [`SVC_TOKEN_FILE=${secretFile}`],
-      'all else is commented out: the defaults hold',
+      'all other lines are comments, so the defaults apply',
     )
   })
 

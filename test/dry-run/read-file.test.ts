@@ -74,7 +74,7 @@ t.test('every capture of the tests gives the names that the collector finds', as
   }
 })
 
-t.test('a capture says how it was compressed, and what of it could not be seen', async (t) => {
+t.test('the report of a capture has its compression and what could not be seen', async (t) => {
   const plain = readFileSync(join(CAPTURES, 'tls-encrypted-client-hello/input.pcap'))
   const report = await read(gzipSync(plain))
   t.match(report, { kind: 'capture', format: 'pcap', compression: 'gzip', bytes: plain.length })
@@ -85,7 +85,7 @@ t.test('a capture says how it was compressed, and what of it could not be seen',
   })
 })
 
-t.test('a log gives messages by outcome, platforms with clients, and other names', async (t) => {
+t.test('the report of a log has messages by outcome, platforms with clients, and other names', async (t) => {
   const lines = [matching(1), matching(2), matching(2), other(1), 'link is up user=ada', 'link is up user=eve']
   const report = await read(`${lines.join('\n')}\n`)
   t.match(report, {
@@ -159,7 +159,7 @@ for (const [name, content, reason] of REFUSED) {
   })
 }
 
-t.test('a damaged file gives what is before the damage', async (t) => {
+t.test('a damaged file is read up to the damage', async (t) => {
   const whole = gzipSync(Array.from({ length: 20_000 }, (_, index) => matching(index)).join('\n'))
   const report = await read(whole.subarray(0, whole.length / 2))
   t.match(report, { kind: 'log', ended: 'complete', damage: /gzip: unexpected end of file/ })

@@ -102,7 +102,7 @@ t.test(
       t.same(
         names.filter((name) => statSync(join(service, name)).uid !== 1234),
         [],
-        `all is the service's: ${names.join(', ')}`,
+        `every file belongs to the service: ${names.join(', ')}`,
       )
       rmSync(join(service, 'store/lock.mdb'), { force: true })
       await admin('doctor', ...data)

@@ -374,7 +374,7 @@ t.test('with the outbox in memory, root is dropped and nothing is written to dis
   collector.child.kill('SIGTERM')
   const { status, stderr } = await collector.ended
   t.equal(status, 0, stderr)
-  t.match(stderr, /--outbox memory: what is not forwarded when the collector ends or crashes is lost/)
+  t.match(stderr, /--outbox memory: events that are not forwarded are lost when the collector ends or crashes/)
   t.match(stderr, /root privileges are dropped/)
   t.match(stderr, /"acknowledged":2,.*"waiting":0,.*"msg":"ended"/)
   t.notOk(existsSync(join(site.directory, 'outbox')))

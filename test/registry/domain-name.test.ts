@@ -24,17 +24,17 @@ const cases: { name: string; text: string; found: string | undefined }[] = [
   { name: 'a line feed at the end', text: 'claude.ai\n', found: undefined },
   { name: 'a zero byte', text: 'claude.ai\0', found: undefined },
   { name: 'a port', text: 'claude.ai:443', found: undefined },
-  { name: 'much text', text: 'ä'.repeat(100_000), found: undefined },
+  { name: 'a long text', text: 'ä'.repeat(100_000), found: undefined },
 ]
 
 for (const { name, text, found } of cases) {
   t.test(name, async (t) => {
     t.equal(canonicalName(text), found)
-    if (found !== undefined) t.equal(canonicalName(found), found, 'and stays what it is')
+    if (found !== undefined) t.equal(canonicalName(found), found, 'a canonical name does not change')
   })
 }
 
-t.test('bytes are judged as text is, and a canonical name in upper case is the same name', async () => {
+t.test('bytes and text give the same result, and a canonical name in upper case is the same name', async () => {
   const text = fc.oneof(
     fc.domain(),
     fc.string({ maxLength: 20 }),

@@ -59,7 +59,7 @@ t.test('search finds platforms by part of a name', async (t) => {
   t.ok(ids('pplx.ai').includes('perplexity'), 'by domain')
   t.ok(ids('code assistant').includes('cursor'), 'by category')
   t.same(ids('no such platform'), [])
-  t.same(ids('  '), [], 'nothing is not everything')
+  t.same(ids('  '), [], 'an empty search finds nothing')
 })
 
 t.test('show lists a platform', async (t) => {

@@ -46,7 +46,7 @@ const ROWS: readonly { name: string; changes: Partial<RegistryFile>; host: strin
     rule: 'own suffix own.example',
   },
   {
-    name: 'what it does not name stays shared',
+    name: 'names without an own rule use the shared registry',
     changes: { platforms: [entry('own', 'suffix own.example')] },
     host: 'x.corp.example',
     rule: 'wide suffix corp.example',
@@ -76,7 +76,7 @@ const ROWS: readonly { name: string; changes: Partial<RegistryFile>; host: strin
     rule: 'wide exact llm.corp.example',
   },
   {
-    name: 'a domain that it takes',
+    name: 'a domain taken from a shared platform',
     changes: { platforms: [entry('own', 'suffix corp.example')] },
     host: 'z.corp.example',
     rule: 'own suffix corp.example',
@@ -118,7 +118,7 @@ const ROWS: readonly { name: string; changes: Partial<RegistryFile>; host: strin
     rule: 'deep suffix deep.corp.example',
   },
   {
-    name: 'a name of nobody',
+    name: 'a name of no platform',
     changes: { platforms: [entry('own', 'suffix own.example')] },
     host: 'nobody.example',
     rule: 'none',
@@ -133,7 +133,7 @@ for (const { name, changes, host, rule } of ROWS) {
   })
 }
 
-t.test('changed platforms have their new fields, disabled ones are not there', async (t) => {
+t.test('changed platforms have their new fields, disabled ones are absent', async (t) => {
   const own = new OwnMatcher(base, {
     platforms: [{ id: 'deep', risk: { score: 90, why: 'ours' } }, entry('own', 'suffix own.example')],
     disable: ['other'],
@@ -188,7 +188,7 @@ function isTie(a: string, b: string): boolean {
   return compareNarrowness(a, b) === 0
 }
 
-t.test('it answers what the merged registry answers', async () => {
+t.test('the matcher agrees with the merged registry', async () => {
   fc.assert(
     fc.property(platforms, platforms, fc.array(label, { minLength: 1, maxLength: 6 }), (shared, own, labels) => {
       const changes: RegistryFile = { platforms: own, disable: [] }

@@ -36,7 +36,7 @@ t.test('the example in docs/reference/registry-file.md is valid as it is', async
   t.ok(parse(example))
   const { platforms, rules } = loadCatalog({ file: fileOf(example) })
   const before = loadCatalog()
-  t.equal(platforms.length, before.platforms.length, 'one more, one less')
+  t.equal(platforms.length, before.platforms.length, 'one added, one disabled')
   t.match(platforms.at(-1), { id: 'corp-llm', category: 'LLM Chat Assistant', platformType: 'llm_chat' })
   t.match(
     platforms.find(({ id }) => id === 'chatgpt'),

@@ -1,11 +1,23 @@
 import { type Command, Option } from 'commander'
-import { type BlockList, type BlockListSelection, type Entry, LEFT_OUT } from '../../export/block-list.ts'
+import { type BlockList, type Entry, LEFT_OUT } from '../../export/block-list.ts'
 import { blockListSource, writeBlockList } from '../../export/block-list-source.ts'
 import { BLOCK_LIST_FORMATS, type BlockListFormat, summaryLines } from '../../export/block-list-text.ts'
 import { Fault } from '../../process/error-codes.ts'
 import { writeNewFile } from '../../process/new-file.ts'
-import { jsonLine, printable } from '../../process/table.ts'
-import { type AdminContext, countOption, ofOrganization, printText, sharedOptions, withStore } from './context.ts'
+import { jsonLine, printable, type Shown } from '../../process/table.ts'
+import type { BlockListLink, BlockListSelection } from '../../store/block-list-links.ts'
+import {
+  type AdminContext,
+  changeOptions,
+  countOption,
+  ofOrganization,
+  printText,
+  sharedOptions,
+  show,
+  showSecret,
+  timeText,
+  withStore,
+} from './context.ts'
 
 /** Rules that standard error names; the others are counted. */
 const NAMED_MAX = 20
@@ -20,24 +32,97 @@ interface SelectionOptions {
 }
 
 interface Options extends SelectionOptions {
-  readonly format: BlockListFormat
+  readonly format?: BlockListFormat
   readonly out?: string
   readonly json?: boolean
 }
 
-/** posture-admin blocklist */
+/** posture-admin blocklist; blocklist link create | list | revoke */
 export function addBlockListCommands(program: Command): void {
   const blocklist = program
     .command('blocklist')
     .description('Write the hosts of platforms as a block list for a DNS server, proxy or firewall')
+    // Options after `link create` are those of that command.
+    .enablePositionalOptions()
+    .allowExcessArguments()
   selectionOptions(ofOrganization(sharedOptions(blocklist)))
-    .addOption(
-      new Option('--format <format>', 'Write for this program or device')
-        .choices(BLOCK_LIST_FORMATS)
-        .makeOptionMandatory(),
-    )
+    .addOption(new Option('--format <format>', 'Write for this program or device').choices(BLOCK_LIST_FORMATS))
     .option('--out <file>', 'Write to this file, replacing it, instead of standard output')
-  blocklist.action((options: Options) => withStore(blocklist, (context) => print(blocklist, context, options)))
+  blocklist.action((options: Options) => {
+    // A command with an action takes the wrong name of a command as an argument.
+    const [word] = blocklist.args
+    if (word !== undefined) throw new Fault('USAGE', `unknown command '${word}' (Did you mean link?)`)
+    return withStore(blocklist, (context) => print(blocklist, context, options))
+  })
+  addLinkCommands(blocklist)
+}
+
+function addLinkCommands(blocklist: Command): void {
+  const link = blocklist
+    .command('link')
+    .description("Manage links by which devices download block lists from the console's port")
+
+  const create = selectionOptions(
+    ofOrganization(
+      changeOptions(
+        link
+          .command('create')
+          .description('Create a link and show its secret once')
+          .argument('<label>', 'Label for lists: the device'),
+      ),
+    ),
+  )
+  create.action((label: string, options: SelectionOptions) =>
+    withStore(create, ({ administration }) => {
+      const { blockListLinks } = administration
+      const selection = selectionOf(options)
+      const { record, raw } = blockListLinks.create(administration.organization(options.org), label, selection)
+      showSecret(create, linkRows([record], raw), 'Secret (the password; the user name may be any)', raw)
+    }),
+  )
+
+  const list = ofOrganization(sharedOptions(link.command('list').description('List the links of an organization')))
+  list.action((options: { org?: string }) =>
+    withStore(list, ({ store, administration }) => {
+      show(list, linkRows(store.blockListLinks.ofOrganization(administration.organization(options.org).id)))
+    }),
+  )
+
+  const revoke = ofOrganization(
+    changeOptions(
+      link
+        .command('revoke')
+        .description('Revoke a link permanently')
+        .argument('<link>', 'Id of the link, or its 8 visible digits'),
+    ),
+  )
+  revoke.action((idOrVisible: string, options: { org?: string }) =>
+    withStore(revoke, ({ administration }) => {
+      show(
+        revoke,
+        linkRows([administration.blockListLinks.revoke(administration.organization(options.org), idOrVisible)]),
+      )
+    }),
+  )
+}
+
+function linkRows(links: readonly BlockListLink[], raw?: string): Shown {
+  return {
+    columns: [
+      ['Label', 'label'],
+      ['Path', 'path'],
+      ['Blocks', 'blocks', { hide: 2 }],
+      ['Risk from', 'min_risk', { hide: 3 }],
+      ['Visible digits', 'visible', { hide: 4 }],
+      ['Created', 'created_at', { hide: 5 }],
+      ['Revoked', 'revoked_at', { hide: 1 }],
+    ],
+    rows: links.map(({ id, label, visible, blocks, riskMin, createdAtMs, revokedAtMs }) => ({
+      ...(raw === undefined ? {} : { secret: raw }),
+      ...{ id, label, visible, path: `/blocklist/${id}.FORMAT`, blocks, min_risk: riskMin },
+      ...{ created_at: timeText(createdAtMs), revoked_at: timeText(revokedAtMs) },
+    })),
+  }
 }
 
 /** Adds the options that choose what a list blocks. */
@@ -62,10 +147,12 @@ export function selectionOf({ notApproved, rejected, minRisk }: SelectionOptions
 
 function print(command: Command, { store, administration, registry, clock }: AdminContext, options: Options): void {
   const selection = selectionOf(options)
+  const { format } = options
+  if (format === undefined) throw new Fault('USAGE', `choose a --format: ${BLOCK_LIST_FORMATS.join(', ')}`)
   const organization = administration.organization(options.org)
   const nowMs = clock.nowMs()
   const source = blockListSource(store, registry, organization, nowMs)
-  const { list, text: listText } = writeBlockList(source, organization, selection, options.format, nowMs)
+  const { list, text: listText } = writeBlockList(source, organization, selection, format, nowMs)
   const text = options.json === true ? list.entries.map((entry) => `${jsonLine(entryRow(entry))}\n`).join('') : listText
   if (options.out === undefined) printText(command, text)
   else writeNewFile('--out', options.out, text, FILE_MODE)

@@ -26,6 +26,7 @@ import type { Registries } from '../../store/registry-in-force.ts'
 import type { Scan } from '../../store/scans.ts'
 import { NO_ORGANIZATION, type StoredSource } from '../../store/sources.ts'
 import type { Store } from '../../store/store.ts'
+import { shellWord } from '../senders.ts'
 import { type AdminContext, countOption, ofOrganization, sharedOptions, show, timeText, withStore } from './context.ts'
 import { type FileProblem, printFiles, type ReadFile, remarks } from './ingest-report.ts'
 
@@ -190,9 +191,9 @@ async function readFiles(
   printFiles(command, reports, options.dryRun === true)
   for (const line of remarks(reports, problems, organization, clock.nowMs())) process.stderr.write(`${line}\n`)
   const waiting = store.buffer.count(token.organizationId)
-  if (options.dryRun !== true && waiting > 0 && process.stderr.isTTY) {
+  if (options.dryRun !== true && organization !== undefined && waiting > 0 && process.stderr.isTTY) {
     process.stderr.write(
-      `${waiting} events wait for the next scan of the service; to scan now: posture-admin scan run --org ${token.organizationId}\n`,
+      `${waiting} events wait for the next scan of the service; to scan now: posture-admin scan run --org ${shellWord(organization.name)}\n`,
     )
   }
   if (signal !== undefined) process.exitCode = exitStatusOf(signal)

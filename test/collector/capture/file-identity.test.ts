@@ -19,7 +19,7 @@ t.test('a file is recognized after a rename and after growing, and distinguished
   writeFileSync(other, bytes(1500, 3))
   t.match(identityOf(other, [identity]), /^1500 /, 'another')
   writeFileSync(other, bytes(999))
-  t.match(identityOf(other, [identity]), /^999 /, 'a part of it is not it')
+  t.match(identityOf(other, [identity]), /^999 /, 'a part of the file is another file')
 })
 
 t.test('a file that is too short to identify is recognized only if it is unchanged', async (t) => {

@@ -53,13 +53,13 @@ t.test('a file truncated at any byte is read up to that byte, and the rest is re
       await t.rejects(
         readCapture(cut),
         { code: length < 4 ? 'CAPTURE_FORMAT' : 'CAPTURE_DAMAGED' },
-        `cut at byte ${length}`,
+        `truncated at byte ${length}`,
       )
       continue
     }
     const { records, damage } = await readCapture(cut)
     const wholeRecords = ends.filter((end) => end <= length).length - 1
-    t.same(records, expected.slice(0, wholeRecords), `cut at byte ${length}`)
+    t.same(records, expected.slice(0, wholeRecords), `truncated at byte ${length}`)
     const at = ends[wholeRecords] ?? 0
     if (at === length) t.equal(damage, undefined)
     else t.match(damage ?? '', new RegExp(`^byte ${at}: found \\d+ bytes`))

@@ -83,9 +83,9 @@ t.test('link: traffic without a name is reported after a minute; an idle link is
   }
   t.equal(second(30, 0, 100_000), '', 'not yet')
   t.equal(second(61, 0, 100_000), '99000 packets passed eth7 in 61 s, and none was a query or a ClientHello')
-  t.equal(second(62, 1, 100_100), '', 'a packet came')
+  t.equal(second(62, 1, 100_100), '', 'a packet arrived')
   t.equal(second(200, 1, 100_500), '', 'few packets')
-  t.equal(second(300, 1, 3), '', 'the interface came back and counts from 0')
+  t.equal(second(300, 1, 3), '', 'the interface returned, and its counters restart at 0')
   t.equal(second(400, 1, 2000), '1997 packets passed eth7 in 338 s, and none was a query or a ClientHello')
   t.equal(second(401, 5, 2010, 4), '')
   t.equal(second(900, 20_000, 30_000, 4), '', 'uploads alone, but not for long')
@@ -105,5 +105,5 @@ t.test('link: packets missed by the interface count from the start', async (t) =
   t.match(watch.state, { problem: 'eth7 is down', missed: 2 })
   state = { problem: '', packets: 0, missed: 1 }
   watch.second(0, 0, 2000)
-  t.match(watch.state, { problem: '', missed: 1 }, 'it came back')
+  t.match(watch.state, { problem: '', missed: 1 }, 'the interface returned')
 })

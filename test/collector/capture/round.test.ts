@@ -29,7 +29,7 @@ t.test('both directions of a flow have the same hash, and other flows another on
   }
   t.equal(hashes.size, 100)
   const odd = [...hashes].filter((hash) => hash % 2 === 1).length
-  t.ok(odd > 30 && odd < 70, `${odd} of 100 flows fall to the second of two lanes`)
+  t.ok(odd > 30 && odd < 70, `${odd} of 100 flows go to the second of two lanes`)
   const forth = ethernet(
     {},
     ipv6(
@@ -45,7 +45,7 @@ t.test('both directions of a flow have the same hash, and other flows another on
     ),
   )
   t.equal(hashOf(forth), hashOf(back))
-  t.equal(hashOf(Buffer.from(addressBytes('10.0.0.1'))), 0, 'what is no IP')
+  t.equal(hashOf(Buffer.from(addressBytes('10.0.0.1'))), 0, 'a frame without IP')
 })
 
 const SIZES = { frameBytes: 1024, rowBytes: 1024, listFrames: 8 }
@@ -59,7 +59,7 @@ function putBytes(filler: RoundFiller, bytes: number): boolean {
   return filler.put(frame, words, bytes, 1, 2, 1)
 }
 
-t.test('a frame of any length is copied whole', async (t) => {
+t.test('a frame of any length is copied completely', async (t) => {
   const frameBytes = 4096
   const pool = new BatchPool(allocatePool(1, 1, { ...SIZES, frameBytes, listFrames: 16 }))
   const filler = new RoundFiller(pool, LIVE, () => {})

@@ -14,14 +14,14 @@ t.test('a check does not create the outbox directory', async (t) => {
   t.same(readdirSync(directory), [])
   mkdirSync(join(directory, 'empty'))
   t.match(await check(join(directory, 'empty')), { result: 'ok', found: /can be written, and is empty, \d+ MB free$/ })
-  t.same(readdirSync(join(directory, 'empty')), [], 'and one that is there stays as it is')
+  t.same(readdirSync(join(directory, 'empty')), [], 'an existing directory does not change')
 })
 
 t.test('a check reads an outbox that another process has open', async (t) => {
   const directory = t.testdir()
   const outbox = new Outbox(directory)
   t.teardown(() => outbox.close())
-  t.match(await check(directory), { result: 'ok', found: /: 0 events wait, / }, 'also before the first has entered')
+  t.match(await check(directory), { result: 'ok', found: /: 0 events wait, / }, 'also before the first event')
   const seen = { client: '10.0.0.1', method: 'dns', firstSeenMs: 1, lastSeenMs: 1, count: 1 } as const
   outbox.write({
     added: [
@@ -31,7 +31,7 @@ t.test('a check reads an outbox that another process has open', async (t) => {
   })
   t.match(await check(directory), { result: 'ok', found: /: 2 events wait, \d+ MB free$/ })
   outbox.write({ added: [{ name: 'claude.ai', ...seen }] })
-  t.equal(outbox.waiting, 3, 'it goes on')
+  t.equal(outbox.waiting, 3, 'the other process continues')
 })
 
 const REFUSED: readonly { name: string; make: (directory: string) => string; code: string; message: RegExp }[] = [

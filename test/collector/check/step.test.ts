@@ -18,7 +18,7 @@ t.test('a step reports its finding and a fix', async (t) => {
 
 t.test('an addon that cannot be unpacked is not reported as an interface error', async (t) => {
   const fault = new Fault('UNPACK_DENIED', `${NOWHERE}; set POSTURE_UNPACK_DIR`)
-  t.equal(openingFault('lo', 'port 53', fault), fault, 'though it speaks of permission')
+  t.equal(openingFault('lo', 'port 53', fault), fault, 'although its message mentions permission')
   t.match(openingFault('lo', '', new Error('no permission')), {
     code: 'CAPTURE_DENIED',
     message: /^lo: no permission to capture; /,

@@ -114,7 +114,7 @@ for (const { name, days, for: host, trust, found, remedy } of REFUSALS) {
     const outcome = await check(shown.port, trusts[trust])
     t.match(outcome, { result: 'failed', code: 'CERTIFICATE', found })
     t.ok('remedy' in outcome && outcome.remedy.includes(remedy(shown)), JSON.stringify(outcome))
-    t.notOk(JSON.stringify([outcome, shown.received]).includes(TOKEN), 'the token goes nowhere')
+    t.notOk(JSON.stringify([outcome, shown.received]).includes(TOKEN), 'the token is not sent')
   })
 }
 

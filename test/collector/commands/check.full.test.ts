@@ -212,7 +212,7 @@ t.test('a check started as root runs as the user that the collector becomes', { 
     return { ...ended, rows: new Map(rowsOf(ended.stdout).map((row) => [row.check, row])) }
   }
   const asRoot = await check('--user', 'root', '--registry', registry)
-  t.match(asRoot, { status: 0, stderr: 'all ok\n' }, 'who stays root reads them')
+  t.match(asRoot, { status: 0, stderr: 'all ok\n' }, 'a collector that stays root can read both files')
   const denied = (file: string) => ({
     result: 'failed',
     found: new RegExp(`: ${file} is not readable by uid 1234$`),
@@ -224,7 +224,7 @@ t.test('a check started as root runs as the user that the collector becomes', { 
   const other = await check(...user, '--registry', registry)
   t.match(other, { status: 2, stderr: /REGISTRY_FILE 2 of 8 checks failed: settings, tls\n$/ })
   t.match(other.rows.get('settings'), { code: 'REGISTRY_FILE', ...denied(registry) })
-  t.match(other.rows.get('interface'), { result: 'ok' }, 'which root opens')
+  t.match(other.rows.get('interface'), { result: 'ok' }, 'root opens the interface')
   t.match(other.rows.get('tls'), { code: 'USAGE', ...denied(ca) })
   const bySyslog = await check(...user, '--no-https', '--syslog')
   t.match(bySyslog.rows.get('syslog'), { code: 'USAGE', ...denied(ca) })
@@ -233,7 +233,7 @@ t.test('a check started as root runs as the user that the collector becomes', { 
     chmodSync(file, 0o640)
   }
   const fixed = await check(...user, '--registry', registry)
-  t.match(fixed, { status: 0, stderr: 'all ok\n' }, 'and what the remedy says is one')
+  t.match(fixed, { status: 0, stderr: 'all ok\n' }, 'the suggested fix works')
 })
 
 t.test('without CAP_NET_RAW, the check lists the ways to grant it', { skip: skipNamespaces }, async (t) => {

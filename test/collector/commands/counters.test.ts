@@ -12,7 +12,7 @@ for (const [name, body] of [
   ['JSON of another program', '{"status":"ok"}'],
   ['a page', '<html>'],
 ] as const) {
-  t.test(`counters: ${name} is not taken for a collector that does not answer`, async (t) => {
+  t.test(`counters: ${name} is not reported as a collector that does not answer`, async (t) => {
     const server = createServer((_request, response) => response.end(body)).listen(0, '127.0.0.1')
     await once(server, 'listening')
     t.teardown(() => server.close())

@@ -132,5 +132,5 @@ t.test('every event arrives by syslog alone, and the outbox is empty afterwards'
   }
   t.equal(events.get('tls')?.length, events.get('udp')?.length)
   const processes = execFileSync('ps', ['-e', '-o', 'args'], { encoding: 'utf8' })
-  t.notOk(processes.includes(TOKEN), 'the token stands in no command line')
+  t.notOk(processes.includes(TOKEN), 'no command line contains the token')
 })

@@ -9,7 +9,7 @@ const FOLDER = pathToFileURL(`${REPOSITORY}/collector/selftest/`)
 
 t.test("the golden capture equals its builder's output, and every case is found", async (t) => {
   const { cases, capture } = golden()
-  t.ok(capture.equals(readFileSync(new URL('golden.pcap', FOLDER))), 'npm run captures makes it so')
+  t.ok(capture.equals(readFileSync(new URL('golden.pcap', FOLDER))), 'run npm run captures')
   t.same(JSON.parse(readFileSync(new URL('golden.json', FOLDER), 'utf8')), cases)
   t.equal(new Set(cases.map(({ name }) => name)).size, cases.length)
   for (const result of await selftest(FOLDER)) t.equal(result.result, 'seen', result.case)

@@ -101,7 +101,7 @@ t.test('the number of buffers is exact, and each belongs to its owner', async (t
   const taken = [windows.take(1), windows.take(SHORT), windows.take(SHORT + 1)]
   t.equal(new Set(taken).size, 3)
   t.equal(windows.taken, 3)
-  t.equal(windows.take(1), NO_BUFFER, 'a long one is not given for a short need')
+  t.equal(windows.take(1), NO_BUFFER, 'a short request does not get a long buffer')
   t.equal(windows.take(LONG), NO_BUFFER)
   t.equal(windows.take(LONG + 1), NO_BUFFER)
   const places = taken.map((buffer) => [windows.start(buffer), windows.start(buffer) + 2 * windows.capacity(buffer)])

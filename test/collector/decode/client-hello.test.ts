@@ -47,7 +47,7 @@ t.test(
       for (let length = 1; length < records.length; length++) {
         const one = new FrameDecoder()
         const { packetClass, names } = one.one(frameOf(records.subarray(0, length)))
-        t.equal(packetClass, 'clientHelloPart', `cut at byte ${length}`)
+        t.equal(packetClass, 'clientHelloPart', `truncated at byte ${length}`)
         t.same(names, [])
         const atEnd = one.pass({ last: true }).map(({ name }) => name)
         if (atEnd.length > 0 && first === 0) first = length

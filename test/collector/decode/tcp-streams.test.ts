@@ -117,7 +117,7 @@ t.test('without a SYN, two segments in either order report the name', async (t) 
       t.same(
         names.map(({ name }) => name),
         ['api.openai.com'],
-        `order ${index}, cut at byte ${cut}`,
+        `order ${index}, split at byte ${cut}`,
       )
     }
   }
@@ -202,7 +202,7 @@ t.test(
     t.equal(decoder.counters.streamsEvicted, 100)
     const rest = decoder.pass({ last: true })
     t.equal(rest.length, SHORT_BUFFERS)
-    t.equal(decoder.counters.helloName, SHORT_BUFFERS + 100, 'every hello ended in one way')
+    t.equal(decoder.counters.helloName, SHORT_BUFFERS + 100, 'every hello has exactly one outcome')
   },
 )
 
@@ -274,7 +274,7 @@ t.test('bytes far ahead are dropped eventually, and one connection cannot buffer
   ])
   t.same(classes, ['tcpNoPayload', 'clientHelloPart', 'tcpOther'])
   t.equal(decoder.counters.streamsOverLimit, 1)
-  t.equal(decoder.counters.helloName, 1, 'what was there is given out')
+  t.equal(decoder.counters.helloName, 1, 'the name in the buffered bytes is reported')
 })
 
 t.test('a hello of 60 kB in many records and segments is read', async (t) => {

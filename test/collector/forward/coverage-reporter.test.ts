@@ -37,7 +37,7 @@ t.test('a report is made when something has changed, and a last one at the end',
   const { made, state, send } = reporter()
   const sent = [send(ACCEPTED)]
   t.equal(send(ACCEPTED), undefined, 'nothing has changed')
-  t.equal(made.takeLast(), undefined, 'the run goes on')
+  t.equal(made.takeLast(), undefined, 'the run continues')
   state.counted = { packets: 2 }
   sent.push(send(ACCEPTED))
   state.counted = { packets: 3 }

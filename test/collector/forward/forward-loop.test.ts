@@ -185,7 +185,7 @@ t.test('events that the service rejects count as refused, not as acknowledged', 
   t.match(counters, { acknowledged: 7, duplicates: 2, tooLate: 1, refused: 3 })
 })
 
-t.test('an invalid token ends the loop, and the events stay', async (t) => {
+t.test('an invalid token ends the loop, and the events stay in the outbox', async (t) => {
   const outbox = outboxOf(t, 10)
   const loop = loopOn(outbox, new RecordingForwarder(() => ({ kind: 'unauthorized', why: '401' })))
   t.same(await loop.run(), { kind: 'unauthorized', why: '401' })
@@ -239,7 +239,7 @@ t.test('a missing answer shows as no connection long before the send fails', asy
   await running
 })
 
-t.test('an event that is refused after leaving through the limit is counted once', async (t) => {
+t.test('an event that is refused after the limit dropped it is counted once', async (t) => {
   const outbox = new Outbox('memory', { bytesMax: 20_000, ageMsMax: Number.POSITIVE_INFINITY })
   t.teardown(() => outbox.close())
   let made = 0

@@ -177,7 +177,7 @@ t.test('a certificate is accepted only if it is trusted or has the pinned finger
     kind: 'retry',
     why: /not the one that --fingerprint pins/,
   })
-  t.equal(received.length, 0, 'nothing was sent, the token least of all')
+  t.equal(received.length, 0, 'nothing was sent, not even the token')
   t.match(await send(t, { ...settings, ca: '', fingerprint }), { kind: 'accepted' })
   t.throws(() => new HttpsForwarder({ ...settings, ca: '/nowhere' }), { code: 'USAGE', message: /^--ca: .*ENOENT/ })
 })
@@ -283,7 +283,7 @@ t.test('backoff: full jitter below a limit that doubles; Retry-After in both for
   t.equal(retryAfterMs('soon', now), undefined)
 })
 
-t.test('an error in the code is not taken for a lost connection', async (t) => {
+t.test('an error in the code is not treated as a lost connection', async (t) => {
   const { settings, received } = await fakeService(t, answering(200, whole))
   // Node refuses the header field by a TypeError.
   const forwarder = new HttpsForwarder({ ...settings, token: 'two\nlines' })

@@ -27,7 +27,7 @@ t.test('syslog-ng parses all messages over TLS, TCP and UDP', async (t) => {
     t.same(
       messages.map(({ message }) => eventFromJson(JSON.parse(message))),
       batches.flat(),
-      `${syslogProtocol}: all, whole, in their order`,
+      `${syslogProtocol}: all messages, complete and in order`,
     )
     t.ok(messages.every(({ key }) => key === TOKEN))
     t.ok(messages.every(({ id, message }) => message.includes(id)))

@@ -29,7 +29,7 @@ t.test('a message conforms to RFC 5424 and is ASCII', async (t) => {
   const odd = sender.event('bücher\n\u007f.claude.ai', SEEN_MS)
   const message = new SyslogMessages(TOKEN, 'edge 7\n').of(odd) ?? ''
   t.match(message, /^[\x20-\x7e]+$/)
-  t.match(message, /^<134>1 \S+ - posture-collector /, 'a host that is none is NILVALUE')
+  t.match(message, /^<134>1 \S+ - posture-collector /, 'an invalid host becomes NILVALUE')
   t.match(JSON.parse(message.slice(message.indexOf('{'))), { id: odd.id, name: odd.name })
   const plain = new SyslogMessages(TOKEN, 'edge').of(event) ?? ''
   t.same(eventFromJson(JSON.parse(plain.slice(plain.indexOf('{')))), event, 'the service reads the same event')
@@ -59,7 +59,7 @@ t.test('a coverage report is a separate message type and fits a datagram with an
   t.ok(message !== undefined && message.length <= SYSLOG_DATAGRAM_BYTES_MAX, `${message?.length}`)
 })
 
-t.test('a receiver that does not read gets no more than it takes', async (t) => {
+t.test('sending to a receiver that does not read fails after a time limit', async (t) => {
   const server = createServer((socket) => socket.on('error', () => {}).pause()).listen(0, '127.0.0.1')
   await once(server, 'listening')
   t.teardown(() => server.close())
@@ -88,7 +88,7 @@ t.test('UDP: an ICMP error is detected, and only the message that is too long is
   })
   t.match(last, { kind: 'retry', why: /^nothing listens on udp:\/\/127\.0\.0\.1:/ })
   t.equal(sending.alive, false)
-  t.match(await sending.send([]), { kind: 'retry' }, 'a probe tells what is known')
+  t.match(await sending.send([]), { kind: 'retry' }, 'an empty send returns the known state')
 })
 
 t.test('a host name that does not resolve is reported', async (t) => {
@@ -128,7 +128,7 @@ t.test('a send that is closed while connecting ends at once', async (t) => {
   }
 })
 
-t.test('an error in the code is not taken for a lost connection', async (t) => {
+t.test('an error in the code is not treated as a lost connection', async (t) => {
   for (const syslogProtocol of ['tls', 'tcp'] as const) {
     // Node refuses the port by a RangeError.
     const sending = syslogForwarder(t, { syslogProtocol, syslogPort: 70_000 })

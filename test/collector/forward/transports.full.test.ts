@@ -181,7 +181,7 @@ t.test('with both, HTTPS waits only a limited time for a slow syslog receiver', 
   const running = transports.run()
   const start = performance.now()
   await until('an empty outbox', () => outbox.waiting === 0)
-  t.ok(performance.now() - start < 9000, 'before the connection is given up')
+  t.ok(performance.now() - start < 9000, 'before the connection is closed')
   t.equal(ids.length, 40_000)
   transports.stop()
   await transports.close()
@@ -248,11 +248,11 @@ t.test('the age of events is known to half a second', async (t) => {
   const seen: number[] = []
   // A hundred events every tenth of a second. Each query asks about the events of five seconds ago.
   for (let tenth = 0; tenth <= 100; tenth++) seen.push(ages.before(1 + tenth * 100, tenth * 100 - 5000, tenth * 100))
-  t.equal(seen[49], 0, 'nobody looked by then')
+  t.equal(seen[49], 0, 'no age was read before')
   t.equal(seen[50], 1)
   for (let tenth = 60; tenth <= 100; tenth++) {
     const newest = 1 + (tenth - 50) * 100
     t.ok((seen[tenth] as number) <= newest && (seen[tenth] as number) >= newest - 500, `${seen[tenth]} of ${newest}`)
   }
-  t.equal(ages.before(10_001, 60_000, 65_000), 10_001, 'what came last is known when it is looked at again')
+  t.equal(ages.before(10_001, 60_000, 65_000), 10_001, 'the next read includes the newest event')
 })

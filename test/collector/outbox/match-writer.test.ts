@@ -66,7 +66,7 @@ t.test("a file's events and position are on disk together, including open events
       ['claude.ai', 3],
       ['chatgpt.com', 1],
     ],
-    'and what was open then is closed now',
+    'events that were open are closed now',
   )
 })
 
@@ -78,7 +78,7 @@ t.test('an open event is not forwarded; when its window closes, it is, with all 
   const opened = performance.now()
   await writer.delivered({ framesDone: 1 })
   t.equal(outbox.waiting, 1, 'on disk')
-  t.equal(outbox.peek(10, 1e6), undefined, 'and held')
+  t.equal(outbox.peek(10, 1e6), undefined, 'and not forwarded yet')
   match('claude.ai', 5000, 3)
   clock.pass(250)
   await writer.tick(opened + 9_900)
@@ -178,7 +178,7 @@ t.test('an outbox that is too small for its open events loses those, and no late
   t.equal(events.length + outbox.dropped.full, 10_001)
 })
 
-t.test('a clock that goes back blocks nothing', async (t) => {
+t.test('a clock that is set back blocks nothing', async (t) => {
   const clock = controlClock(t)
   const { outbox, writer, match } = writerOn('memory', undefined)
   match('claude.ai', 3_600_000)

@@ -64,7 +64,7 @@ t.test('an outbox behaves like an array, and never reuses an ID, even after it w
         const events = outbox.peek(1000, 1e9)?.events ?? []
         t.same(
           events.map(({ id, ...event }) => {
-            t.equal(given.get(id) ?? event.name, event.name, 'an id is of one event')
+            t.equal(given.get(id) ?? event.name, event.name, 'an ID belongs to one event')
             given.set(id, event.name)
             return event
           }),
@@ -101,7 +101,7 @@ t.test(
     const third = new Outbox(original)
     third.write({ added: many(5, 1) })
     const [id4 = ''] = idsOf(third)
-    t.equal(Number.parseInt(id4.slice(16), 16), 4, 'sequences go on')
+    t.equal(Number.parseInt(id4.slice(16), 16), 4, 'sequences continue')
     t.equal(new Set([...ids, ...idsOfCopy, id4].map((id) => id.slice(0, 16))).size, 4)
     await third.close()
   },
@@ -126,7 +126,7 @@ t.test('a batch is bounded in events and bytes', async (t) => {
   const outbox = new Outbox(t.testdir())
   outbox.write({ added: Array.from({ length: 10 }, (_, index) => eventNumber(index)) })
   t.equal(outbox.peek(4, 1e9)?.events.length, 4)
-  t.equal(outbox.peek(10, 1)?.events.length, 1, 'one at least')
+  t.equal(outbox.peek(10, 1)?.events.length, 1, 'at least one')
   outbox.acknowledge(10)
   t.equal(outbox.peek(10, 1e9), undefined)
   await outbox.close()
@@ -147,17 +147,17 @@ for (const where of ['disk', 'memory']) {
     t.teardown(() => outbox.close())
     for (let round = 0; round < 200; round++) outbox.write({ added: many(round * 200, 200) })
     t.ok(outbox.footprintBytes <= limits.bytesMax)
-    t.ok(outbox.footprintBytes > limits.bytesMax * 0.8, 'and not many more than need be')
+    t.ok(outbox.footprintBytes > limits.bytesMax * 0.8, 'and few more than necessary')
     t.equal(outbox.waiting + outbox.dropped.full, 40_000)
     t.equal(outbox.dropped.tooOld, 0)
-    t.match(outbox.peek(1, 1e9)?.events, [{ firstSeenMs: outbox.dropped.full }], 'the oldest that is left')
+    t.match(outbox.peek(1, 1e9)?.events, [{ firstSeenMs: outbox.dropped.full }], 'the oldest remaining event')
     if (where === 'memory') return
     const fileBytes = statSync(`${directory}/data.mdb`).size
     // The file preallocates up to 4 MB (engine/lmdb/free-space.ts).
     t.ok(fileBytes < 2 * limits.bytesMax + 4 * 1024 * 1024, `${fileBytes} bytes on disk`)
   })
 
-  t.test(`on ${where}, events in flight that leave through the limit are counted once, with any outcome`, async (t) => {
+  t.test(`on ${where}, events in flight that the limit drops are counted once, with any outcome`, async (t) => {
     for (const arrives of [true, false]) {
       const outbox = new Outbox(where === 'disk' ? `${t.testdir()}/${arrives}` : 'memory', {
         bytesMax: 64 * 1024,
@@ -169,11 +169,11 @@ for (const where of ['disk', 'memory']) {
       outbox.write({ added: many(600, 1200) })
       t.ok(outbox.footprintBytes <= 64 * 1024)
       const left = 1800 - outbox.waiting - outbox.dropped.full
-      t.equal(left, 0, 'each is in one place')
+      t.equal(left, 0, 'each event is waiting, in flight or dropped')
       const droppedBefore = outbox.dropped.full
       if (arrives) {
         outbox.acknowledge(inFlight?.lastSequence ?? 0)
-        t.equal(outbox.dropped.full, droppedBefore, 'it was not lost')
+        t.equal(outbox.dropped.full, droppedBefore, 'the event was not lost')
         t.equal(outbox.waiting + outbox.dropped.full + 300, 1800)
       } else {
         outbox.returnInFlight()
@@ -204,7 +204,7 @@ t.test('events that are too old are dropped, but not with a clock that was never
   outbox.write({ added: many(0, 5) })
   Date.now = realNow
   outbox.dropExpired()
-  t.equal(outbox.waiting, 5, 'written in 1970, as a machine without a clock says')
+  t.equal(outbox.waiting, 5, 'written in 1970, according to a machine without a clock')
 })
 
 t.test('an outbox can be read while a collector uses it', async (t) => {
@@ -222,7 +222,7 @@ t.test('an outbox can be read while a collector uses it', async (t) => {
   outbox.acknowledge(8990)
   outbox.write({ added: many(9000, 10) })
   const rest = [...reading].map(({ firstSeenMs }) => firstSeenMs)
-  t.ok(rest.length < 9000 && rest.at(-1) === 9009, 'goes on behind what has left')
+  t.ok(rest.length < 9000 && rest.at(-1) === 9009, 'reading continues after the removed events')
   t.match(reader.figures, { waiting: 20, firstSequence: 8991, lastSequence: 9010 })
   t.throws(() => new OutboxReader(`${directory}/nothing`), { code: 'NOT_FOUND' })
 })
@@ -297,7 +297,7 @@ t.test('setting the clock does not age events', async (t) => {
   await outbox.close()
   outbox = new Outbox(directory, limits)
   outbox.dropExpired()
-  t.equal(outbox.waiting, 20, 'and that is known after a restart')
+  t.equal(outbox.waiting, 20, 'the ages are known after a restart')
   await outbox.close()
   // The clock jumps without a check in between: the time has passed.
   setMs = 40 * day
@@ -319,7 +319,7 @@ t.test('a record in memory takes little more than its counted size', async (t) =
   }
   const usedBytes = (await heldBytes()) - before
   t.ok(usedBytes < 10e6, `${Math.round(usedBytes / 1e6)} MB`)
-  t.ok(outbox.footprintBytes < 30_000 * 100, 'and the records are not of one event each')
+  t.ok(outbox.footprintBytes < 30_000 * 100, 'a record has several events')
 })
 
 /** Memory in use, after several garbage collections. */
@@ -352,7 +352,7 @@ t.test('an outbox has one collector', async (t) => {
   t.same(both.map(({ status }) => status).sort(), ['fulfilled', 'rejected'])
   await t.rejects(OutboxLock.take(path), { code: 'STORE_IN_USE' })
   for (const each of both) if (each.status === 'fulfilled') await each.value.release()
-  t.same(readdirSync(path), [], 'nothing is left behind')
+  t.same(readdirSync(path), [], 'no directory remains')
   await (await OutboxLock.take('memory')).release()
 })
 

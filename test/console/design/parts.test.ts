@@ -2,12 +2,27 @@ import type { VNode } from 'preact'
 import { render } from 'preact-render-to-string'
 import t from 'tap'
 import { Bar, niceTop, Shares, Timeline } from '../../../console/design/chart.tsx'
-import { countOf, lastDays, relativeTime, retryText } from '../../../console/design/parts.tsx'
+import { html as template } from '../../../console/design/html.ts'
+import { countOf, lastDays, relativeTime, retryText, Tag } from '../../../console/design/parts.tsx'
 import { type Dot, Scatter } from '../../../console/design/scatter.tsx'
 import { type Column, csvOf, sorted, sortingOf } from '../../../console/design/table.tsx'
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../../engine/process/clock.ts'
 
 const html = (node: VNode): string => render(node)
+
+t.test('a template escapes its values once, in texts and attributes, alone and in lists', async (t) => {
+  const value = `"a" & <b> 'c'`
+  const escaped = "&quot;a&quot; &amp; &lt;b> 'c'"
+  const inner = template`<i title="${value}">${value}</i>`
+  t.equal(html(inner), `<i title="${escaped}">${escaped}</i>`)
+  t.equal(html(template`<p>${inner}, ${1}${0}</p>`), `<p><i title="${escaped}">${escaped}</i>, 10</p>`)
+  t.equal(html(template`<p>${[value, inner, 2]}</p>`), `<p>${escaped}<i title="${escaped}">${escaped}</i>2</p>`)
+  t.equal(html(template`<p>${undefined}${null}${false}${true}${''}</p>`), '<p></p>')
+  t.equal(
+    html(template`<p>${Tag({ tone: 'bad', children: value })}</p>`),
+    `<p><span class="tag bad">${escaped}</span></p>`,
+  )
+})
 
 t.test('a timeline has a bar for each day that has clients, within its box', async (t) => {
   const days = [0, 5, 100, 3].map((clients, at) => ({ day: 20_400 + at, approved: clients, notApproved: at }))

@@ -12,7 +12,7 @@ function fail(attempts: SignInAttempts, times: number, about: object, nowMs: num
   return allowed
 }
 
-t.test('five failures of an account in any 15 minutes, from wherever', async (t) => {
+t.test('five failures of an account in any 15 minutes, from any address', async (t) => {
   const attempts = new SignInAttempts()
   t.equal(fail(attempts, 3, { address: '192.0.2.1' }, 0), 3)
   t.equal(fail(attempts, 5, { address: '198.51.100.1', name: NAME.toUpperCase() }, 60_000), 2)

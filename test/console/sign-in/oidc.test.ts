@@ -240,7 +240,7 @@ t.test('a person is the subject, not the e-mail address', async (t) => {
   t.match((await signIn(site)).answer, { status: 502, text: /sent no claim &quot;email&quot;|sent no claim "email"/ })
 })
 
-t.test('a member who was added by hand is not taken over by a name', async (t) => {
+t.test('a matching name does not give a user the account of an existing member', async (t) => {
   const site = await serveBoth(t)
   const { store, organization, provider } = site
   new Administration(store, site.clock).members.add(organization, 'ada@acme.example', 'owner')
@@ -249,7 +249,7 @@ t.test('a member who was added by hand is not taken over by a name', async (t) =
   t.match(store.members.get(organization.id, 'ada@acme.example'), { role: 'owner', userId: undefined })
 })
 
-t.test('a user of a provider does not take a name for sign-in', async (t) => {
+t.test('a user of a provider does not occupy a name for sign-in', async (t) => {
   const site = await serveBoth(t)
   site.provider.account = ADA
   await signIn(site)
@@ -380,7 +380,7 @@ for (const { name, there, back, tamper, status, text } of ATTACKS) {
   })
 }
 
-t.test('a code is worth nothing the second time', async (t) => {
+t.test('a code works only once', async (t) => {
   const site = await serveBoth(t)
   site.provider.account = ADA
   const browser = site.browser()
@@ -394,7 +394,7 @@ t.test('a code is worth nothing the second time', async (t) => {
   t.notOk(thief.cookies.has('__Host-session'))
 })
 
-t.test('a callback that another browser began signs nobody in', async (t) => {
+t.test('a callback of a sign-in that another browser began is refused', async (t) => {
   const site = await serveBoth(t)
   site.provider.account = ADA
   const attacker = site.browser()
@@ -444,7 +444,7 @@ t.test('a lost key of secrets is reported, and repaired by entering the secret a
   t.equal((await signIn(site)).answer.status, 200)
 })
 
-t.test('many sign-ins without an end from one network get 429; those that succeed do not count', async (t) => {
+t.test('many unfinished sign-ins from one network get 429; successful ones do not count', async (t) => {
   const site = await serveBoth(t)
   site.provider.account = ADA
   for (let made = 0; made < 51; made++) t.equal((await signIn(site)).answer.status, 200)
@@ -453,7 +453,7 @@ t.test('many sign-ins without an end from one network get 429; those that succee
   t.match(answer, { status: 429, headers: { 'retry-after': /^\d+$/ }, text: /Too many attempts/ })
 })
 
-t.test('callbacks that nobody began do not use up the sign-ins of a network', async (t) => {
+t.test('callbacks without a sign-in do not use up the sign-ins of a network', async (t) => {
   const site = await serveBoth(t)
   site.provider.account = ADA
   // A picture in any web page makes browsers of the network send these.
@@ -505,7 +505,7 @@ t.test('with several organizations a visitor names one, and sees no other', asyn
   }
 })
 
-t.test('a domain or a name that a member claims does not draw the users of another organization', async (t) => {
+t.test('a domain or a name that a member claims does not get the sign-ins of another organization', async (t) => {
   const site = await serveBoth(t)
   const { provider, store, clock } = site
   const mallory = makeOrganization(site, 'Mallory')
@@ -558,7 +558,7 @@ t.test('a domain leads to the organization for which the operator confirmed it',
   t.equal(await status('Acme'), 200)
 })
 
-t.test('a session of a provider reaches no other organization of the user', async (t) => {
+t.test('a session of a provider has no access to other organizations of the user', async (t) => {
   const site = await serveBoth(t)
   const { provider, store, organization } = site
   const globex = makeOrganization(site, 'Globex')
@@ -569,7 +569,7 @@ t.test('a session of a provider reaches no other organization of the user', asyn
   const connected = await comeBack(browser, await provider.browser().signIn(address))
   t.equal(addressIn(connected), '/account?done=connected')
   const password = store.sessions.all().find(({ providerOrganizationId }) => providerOrganizationId === undefined)
-  t.ok(password, 'the session with the password goes on')
+  t.ok(password, 'the session with the password continues')
   const { browser: other } = await signIn(site, { fields: { organization: 'Acme' } })
   t.equal(store.users.all().length, 1, 'the same user')
   t.notMatch((await other.get('/account')).text, /Globex/)
@@ -630,7 +630,7 @@ t.test('a session of a provider neither shows nor ends the other sessions of its
     await signIn(site, { fields: { organization: 'Acme' } })
   }
   t.ok(await isSignedIn(own))
-  t.same(store.auditLog.ofOrganization(globex.id), [], 'nor does the other organization have entries of them')
+  t.same(store.auditLog.ofOrganization(globex.id), [], 'the other organization has no entries of them')
   t.equal((await own.post('/account/sessions/end-others')).status, 303)
   t.equal(store.sessions.all().length, 1, 'the session with the password ends them')
 })

@@ -34,7 +34,7 @@ t.test('a passkey is added, signs in, is renamed and removed', async (t) => {
   const site = await servePasskeys(t)
   const owner = await setUp(site)
   t.match((await owner.get('/account')).text, /No passkey yet/)
-  t.notMatch((await site.browser().get('/sign-in')).text, /passkey/, 'nobody has one yet')
+  t.notMatch((await site.browser().get('/sign-in')).text, /passkey/, 'no user has one yet')
   const authenticator = new Authenticator(ORIGIN)
   const options = optionsIn<CreationOptions>(await owner.post('/account/passkeys/new'))
   const [user] = site.store.users.all()
@@ -82,7 +82,7 @@ t.test('a passkey is added, signs in, is renamed and removed', async (t) => {
   t.match((await browser.get('/account')).text, 'old laptop')
   t.equal((await browser.post(`/account/passkeys/${stored?.id}/remove`)).status, 303)
   t.equal((await browser.post(`/account/passkeys/${stored?.id}/remove`)).status, 404)
-  t.notOk(await opens(site, authenticator), 'a removed passkey opens nothing')
+  t.notOk(await opens(site, authenticator), 'a removed passkey does not sign in')
   const entries = site.store.auditLog.ofOrganization(site.organization.id)
   t.same(
     entries
@@ -138,7 +138,7 @@ t.test('a response is used once, within five minutes', async (t) => {
   const { owner, authenticator } = await withPasskey(site, NAME, { isSynced: true })
   const passkey = authenticator.get(await signInOptions(site.browser()))
   const answers = await Promise.all([1, 2].map(() => site.browser().post('/sign-in/passkey', { passkey })))
-  t.same(answers.map(({ status }) => status).toSorted(), [303, 403], 'of two at once, one')
+  t.same(answers.map(({ status }) => status).toSorted(), [303, 403], 'one of two concurrent requests succeeds')
   t.match(await site.browser().post('/sign-in/passkey', { passkey }), NOT_ACCEPTED)
 
   const early = authenticator.get(await signInOptions(site.browser()))
@@ -196,7 +196,7 @@ t.test('a counter that goes back blocks the passkey', async (t) => {
     'one entry',
   )
   site.clock.add(10 * MINUTE_MS)
-  t.notMatch((await owner.post('/account/passkeys/new')).text, /data-passkey/, 'nor does it confirm')
+  t.notMatch((await owner.post('/account/passkeys/new')).text, /data-passkey/, 'it does not confirm a change either')
 })
 
 t.test('a synchronized passkey, which does not count, is used again and again', async (t) => {
@@ -273,7 +273,11 @@ t.test('an attestation with a certificate is refused, also a valid one', async (
     'packed',
     new Map<string, unknown>(Object.entries({ alg: -7, sig: sign('sha256', signed, passkey) })),
   ]
-  t.equal((await addPasskey(owner, new Authenticator(ORIGIN), { attestation: byItself })).status, 303, 'without one')
+  t.equal(
+    (await addPasskey(owner, new Authenticator(ORIGIN), { attestation: byItself })).status,
+    303,
+    'without a certificate',
+  )
 })
 
 /** A certificate of the form that WebAuthn §8.2.1 requires. */
@@ -303,12 +307,16 @@ t.test('five failures with one credential, known or not, and twenty from one net
   t.match(await signInByPasskey(site.browser(), authenticator), { status: 429, headers: { 'retry-after': '900' } })
   await owner.post('/sign-out')
   t.equal((await signInByPasskey(owner, authenticator)).status, 303, 'a browser that signed in before')
-  t.equal((await site.browser().post('/sign-in', { name: NAME, password: PASSWORD })).status, 303, 'nor the password')
+  t.equal(
+    (await site.browser().post('/sign-in', { name: NAME, password: PASSWORD })).status,
+    303,
+    'the password still works',
+  )
   for (let at = 0; at < 10; at++) await signInByPasskey(site.browser(), new Authenticator(ORIGIN))
   t.equal((await signInByPasskey(site.browser(), new Authenticator(ORIGIN))).status, 429, 'the network')
 })
 
-t.test('what is no response of an authenticator is refused', async (t) => {
+t.test('input that is not an authenticator response is refused', async (t) => {
   const site = await servePasskeys(t)
   const { authenticator } = await withPasskey(site)
   const valid = JSON.parse(authenticator.get(await signInOptions(site.browser())))
@@ -350,7 +358,7 @@ t.test('a passkey confirms a sensitive change, as a password does', async (t) =>
     status: 200,
     text: /svc_mt_[0-9a-f]{48}/,
   })
-  t.not(owner.cookies.get('__Host-session'), before, 'the session goes on under another cookie')
+  t.not(owner.cookies.get('__Host-session'), before, 'the session continues with another cookie')
   t.equal((await owner.post('/monitoring-tokens', { label: 'fw-02' })).status, 200, 'for ten minutes')
   site.clock.add(10 * MINUTE_MS)
   t.match(await owner.post('/monitoring-tokens', { ...fields, 'confirm-passkey': passkey }), { status: 403 }, 'once')
@@ -411,7 +419,7 @@ t.test('a session of an identity provider neither adds, renames nor removes a pa
   t.ok(await opens(site, authenticator))
 })
 
-t.test('the last way to sign in stays, except for the operator', async (t) => {
+t.test('only the operator can remove the last way to sign in', async (t) => {
   const site = await servePasskeys(t)
   const { owner, authenticator } = await withPasskey(site)
   const [user] = site.store.users.all()
@@ -431,7 +439,7 @@ t.test('the last way to sign in stays, except for the operator', async (t) => {
   t.throws(() => passkeys.list('nobody'), { code: 'NOT_FOUND' })
 })
 
-t.test('passkeys go with their user', async (t) => {
+t.test('passkeys are removed with their user', async (t) => {
   const site = await servePasskeys(t)
   const { authenticator } = await withPasskey(site)
   new Administration(site.store, site.clock).members.remove(site.organization, NAME)

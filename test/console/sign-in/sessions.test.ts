@@ -39,7 +39,7 @@ t.test('every change of keys, tokens, members and sign-in settings needs a confi
 })
 
 for (const route of CONFIRMED) {
-  t.test(`after ten minutes, ${route.path} asks who it is, and changes nothing before`, async (t) => {
+  t.test(`after ten minutes, ${route.path} asks for a confirmation, and changes nothing before it`, async (t) => {
     const site = await servePasskeys(t)
     const owner = await setUp(site)
     const path = pathOf(route)
@@ -73,7 +73,7 @@ t.test('fixation: a sign-in by passkey never keeps the cookie that the browser s
   t.notOk(await isSignedIn(owner), 'the session that the browser had before has ended')
 })
 
-t.test('a cookie is worth nothing after its session ended in any way', async (t) => {
+t.test('a cookie is invalid after its session ended for any reason', async (t) => {
   const site = await serveConsole(t)
   const ends: readonly {
     readonly name: string

@@ -105,7 +105,7 @@ t.test('sign in and out; a session that was ended is not used again', async (t) 
   await browser.post('/sign-out')
   t.notOk(await isSignedIn(browser))
   browser.cookies.set('__Host-session', cookie)
-  t.notOk(await isSignedIn(browser), 'the old cookie is worth nothing')
+  t.notOk(await isSignedIn(browser), 'the old cookie is invalid')
 })
 
 t.test('fixation: a sign-in never keeps the cookie that the browser sent', async (t) => {
@@ -211,7 +211,7 @@ t.test('a browser of another user has no allowance', async (t) => {
   t.same(statuses, [403, 403, 403, 403, 403, 429, 429])
 })
 
-t.test('a new password ends the other sessions, and the old one is worth nothing', async (t) => {
+t.test('a new password ends the other sessions, and the old password is invalid', async (t) => {
   const site = await serveConsole(t)
   const first = await setUp(site)
   const second = site.browser()
@@ -225,7 +225,7 @@ t.test('a new password ends the other sessions, and the old one is worth nothing
   t.equal((await second.post('/sign-in', { name: 'ada@acme.example', password: NEXT_PASSWORD })).status, 303)
 })
 
-t.test('an operator can hand out a link for a new password', async (t) => {
+t.test('an operator can create a link for a new password', async (t) => {
   const site = await serveConsole(t)
   const first = await setUp(site)
   const { secret } = new Administration(site.store, site.clock).accountLinks.password('ada@acme.example')
@@ -262,7 +262,7 @@ t.test('an invitation makes a member a user; a user who is signed in keeps the a
   administration.members.remove(other, 'victor')
   t.match((await vic.get('/platforms')).text, /<title>Platforms · Acme/)
   administration.members.remove(site.organization, 'vic@acme.example')
-  t.notOk(await isSignedIn(vic), 'who belongs nowhere is signed out')
+  t.notOk(await isSignedIn(vic), 'a user without an organization is signed out')
   t.equal(site.store.users.byName('vic@acme.example'), undefined)
 })
 
@@ -322,7 +322,7 @@ t.test('sign-ins, links and passwords are in the audit log', async (t) => {
   )
 })
 
-t.test('a browser that is not used for 90 days has no allowance any more', async (t) => {
+t.test('a browser that is not used for 90 days loses its allowance', async (t) => {
   const site = await serveConsole(t)
   await setUp(site)
   site.clock.add(91 * DAY_MS)

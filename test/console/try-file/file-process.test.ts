@@ -63,7 +63,7 @@ const ROWS: readonly { name: string; program: string; reading: Reading; logged?:
 ]
 
 for (const { name, program, reading, logged: entry } of ROWS) {
-  t.test(`the program gives ${name}`, async (t) => {
+  t.test(`the program returns ${name}`, async (t) => {
     const { process, logged } = start(t, program)
     process.end()
     t.same(await process.result, reading)
@@ -83,12 +83,12 @@ t.test('a program that waits without an end is killed, from the end of the file 
   t.same(await process.result, { kind: 'failed', why: 'time' })
 })
 
-t.test('a program is killed when nobody waits for its report', async (t) => {
+t.test('a program is killed when its report is no longer needed', async (t) => {
   const { process } = start(t, 'setInterval(() => {}, 1000)', { isCanceled: () => true })
   t.same(await process.result, { kind: 'failed', why: 'canceled' })
 })
 
-t.test('writing goes on when the program has ended or reads nothing', async (t) => {
+t.test('writing ends when the program has ended or is canceled', async (t) => {
   const { process } = start(t, REPORT)
   for (let written = 0; written < 4 << 20; written += 1 << 16) await process.write(Buffer.alloc(1 << 16))
   t.match(await process.result, { kind: 'report' })
@@ -98,7 +98,7 @@ t.test('writing goes on when the program has ended or reads nothing', async (t) 
     isWritten = true
   })
   await until('the program runs', () => true)
-  t.notOk(isWritten, 'the pipe takes less')
+  t.notOk(isWritten, 'the pipe has less space')
   idle.cancel()
   await writing
 })
@@ -122,7 +122,7 @@ for (const [name, program] of FORBIDDEN) {
   })
 }
 
-t.test('the program gets the order, and neither environment, arguments nor a directory of the service', async (t) => {
+t.test('the program gets the request, but no environment, arguments or directory of the service', async (t) => {
   process.env['POSTURE_TEST_SECRET'] = 'hunter2'
   t.teardown(() => delete process.env['POSTURE_TEST_SECRET'])
   const program = `

@@ -199,7 +199,7 @@ const ERRORS: readonly {
     message: /multipart\/form-data/,
   },
   {
-    name: 'no multipart',
+    name: 'not multipart',
     body: Buffer.alloc(10_000_000, 'x'),
     status: 400,
     message: /not valid multipart|Choose a file/,

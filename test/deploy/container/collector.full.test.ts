@@ -66,7 +66,7 @@ for (const [index, { name, container, volume, writable, executable }] of MANIFES
       ...{ environment: site.settings, hosts: `127.0.0.1 ${SERVICE_NAME}` },
     }
     const { uid, gid, mode } = statSync(placement.volume)
-    t.same([uid, gid, mode & 0o777], [10001, 10001, 0o700], 'the outbox is the collector’s alone')
+    t.same([uid, gid, mode & 0o777], [10001, 10001, 0o700], 'only the collector can read the outbox')
     const first = Container.start(t, image, restrictions, placement)
 
     await t.test('live capture reaches a scan', async (t) => {
@@ -161,7 +161,7 @@ t.test('the program gets the capability with every engine', { skip, timeout: 90_
   const { output } = await Container.start(t, bare, restrictions, {
     ...{ ...common, volume: site.folder('between'), command: [NODE, '-e', between, ...check] },
   }).ended
-  t.match(interfaceRow(output), DENIED, 'a program in between loses it')
+  t.match(interfaceRow(output), DENIED, 'a program in between loses the capability')
 })
 
 function interfaceRow(output: string): string {

@@ -72,7 +72,7 @@ for (const [index, { name, container, volume }] of MANIFESTS.entries()) {
       t.equal(execFileSync('ip', inside(...ask), { encoding: 'utf8' }), '200')
       for (const port of [8443, 9443, 6514, 1514])
         t.match(listening(inside), new RegExp(`:${port}\\b`), `listens on ${port}`)
-      t.match(await admin('doctor'), { status: 0 }, 'beside the service that runs')
+      t.match(await admin('doctor'), { status: 0 }, 'while the service runs')
 
       first.kill('KILL')
       await first.ended

@@ -23,5 +23,5 @@ t.test('the executable runs as one file on a minimal Debian', { skip }, async (t
   )
   tree.run('apt-get update && apt-get install -y --no-install-recommends libpcap0.8')
   const check = run(`check --interface lo --outbox /root/outbox --token ${TOKEN}`)
-  t.match(check, /"check":"interface","result":"ok"/, 'what it named was what was missing')
+  t.match(check, /"check":"interface","result":"ok"/, 'the library that it named was missing')
 })

@@ -49,7 +49,7 @@ t.test(
     const logged = tree.run(
       `apt-get install -y --no-install-recommends ${SYSTEMD} && apt-get install -y ${collector} ${service}`,
     )
-    t.match(logged, /Setting up libpcap0\.8/, 'what it needs comes by itself')
+    t.match(logged, /Setting up libpcap0\.8/, 'its dependencies are installed')
     t.match(
       logged,
       /^posture-collector: write the monitoring token into \/etc\/posture-collector\/token, then: systemctl enable --now posture-collector$/m,
@@ -106,10 +106,10 @@ t.test(
       const first = await pid(machine, 'posture-service')
       await machine.run('systemctl stop posture-collector')
       const logged = await machine.run(`dpkg -i ${versions.join(' ')}`)
-      t.notMatch(logged, /conffile|prompt/i, 'no question')
+      t.notMatch(logged, /conffile|prompt/i, 'no prompt')
       t.not(await untilOther(machine, 'posture-service', first), first)
       t.match(await machine.run('dpkg-query --show posture-service'), '0.99.0')
-      t.equal(await pid(machine, 'posture-collector'), '0', 'what was stopped stays so')
+      t.equal(await pid(machine, 'posture-collector'), '0', 'a stopped unit stays stopped')
       await machine.run('systemctl start posture-collector')
       t.same(await scanned(machine), demoMatches())
       t.equal(tree.run(`stat -c '%U %G %a' ${SETTINGS}`), 'root posture-collector 640\n')

@@ -1,8 +1,9 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join, normalize } from 'node:path'
 import t from 'tap'
+import { COMMAND_PAGES } from '../../../deploy/docs/command-pages.ts'
 import { pageText } from '../../../deploy/docs/main.ts'
-import { pagePaths } from '../../../deploy/docs/readability.ts'
+import { pagePaths, pageWords } from '../../../deploy/docs/readability.ts'
 import { REPOSITORY } from '../../support/programs.ts'
 
 const GUIDE_WORDS_MAX = 900
@@ -117,12 +118,56 @@ t.test('no guide exceeds the word limit', async (t) => {
   const guides = pagePaths().filter((page) => page.startsWith('docs/guides/'))
   t.ok(guides.length > 5)
   for (const guide of guides) {
-    const words = pageText(guide)
-      .split(/\s+/)
-      .filter((word) => word !== '').length
+    const words = pageWords(pageText(guide))
     t.ok(words <= GUIDE_WORDS_MAX, `${guide}: ${words} words, expected ${GUIDE_WORDS_MAX} at most`)
   }
   t.ok(pageText('README.md').split('\n').length - 1 <= README_LINES_MAX, 'README.md')
+})
+
+/** Software that `npm run docs` does not run. Only its commands may have a written example. */
+const NOT_RUN =
+  /\b(?:docker|kubectl|systemctl|journalctl|apt|rsyslogd|syslog-ng|npm run release|https:\/\/chatgpt\.com)\b/
+/** Commands that need a passkey or an identity provider. */
+const NEEDS_BROWSER = /\b(?:passkey|sign-in set|secrets\.key)\b/
+
+/** Blocks of commands without output, and examples of commands that could be run. */
+function wrongSamples(text: string): string[] {
+  return [...text.matchAll(/^```sh\n([\s\S]*?)^```\n(?:\n<!-- (printed|example)\b.*-->\n)?/gm)].flatMap(
+    ([, commands = '', kind]) => {
+      if (kind === undefined) return [`no output: ${commands}`]
+      return kind === 'example' && !NOT_RUN.test(commands) && !NEEDS_BROWSER.test(commands)
+        ? [`npm run docs can run it: ${commands}`]
+        : []
+    },
+  )
+}
+
+/** Guides whose commands still lack outputs. */
+const INCOMPLETE: ReadonlySet<string> = new Set(
+  [
+    'approve-and-block',
+    'connect',
+    'create-tickets',
+    'find-out-who-uses-a-platform',
+    'monitor-with-prometheus',
+    'send-alerts',
+    'send-findings-to-a-siem',
+  ].map((name) => `docs/guides/${name}.md`),
+)
+
+for (const page of pagePaths()) {
+  if (!/^docs\/(?:guides\/|get-started)/.test(page) || INCOMPLETE.has(page)) continue
+  t.test(`${page}: every block of commands has its output`, async (t) => {
+    t.same(wrongSamples(pageText(page)), [])
+    t.ok(page in COMMAND_PAGES || !pageText(page).includes('<!-- printed'), 'npm run docs generates its outputs')
+  })
+}
+
+t.test('commands without output, and examples of commands that could be run, are reported', async (t) => {
+  t.same(wrongSamples('```sh\nls\n```\n'), ['no output: ls\n'])
+  t.same(wrongSamples('```sh\nls\n```\n\n<!-- example -->\n<!-- end -->\n'), ['npm run docs can run it: ls\n'])
+  t.same(wrongSamples('```sh\nls\n```\n\n<!-- printed 3 -->\n<!-- end -->\n'), [])
+  t.same(wrongSamples('```sh\nkubectl get pods\n```\n\n<!-- example -->\n<!-- end -->\n'), [])
 })
 
 t.test('every page is in the folder for its readers', async (t) => {

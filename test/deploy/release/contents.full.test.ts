@@ -46,7 +46,7 @@ for (const { name } of PROGRAMS) {
       t.equal(versions.get('node'), NODE_VERSION)
       for (const part of ['lmdb', 'zod', 'commander', 'msgpackr']) t.ok(versions.has(part), part)
       t.equal(versions.has('pcap'), name === COLLECTOR.name)
-      t.notOk(versions.has('tap') || versions.has('esbuild'), 'what only builds and tests is not inside')
+      t.notOk(versions.has('tap') || versions.has('esbuild'), 'packages of the build and the tests are not included')
       const texts = readFileSync(released(name, machine, '.licenses.txt'), 'utf8')
       for (const { name: part, version, licenses } of components) {
         t.ok((licenses ?? []).length > 0, `${part}: a license`)

@@ -63,7 +63,7 @@ for (const [name, { model, section }] of Object.entries(COMMAND_LINES)) {
 
 /** The words that bash suggests after the last argument. */
 const COMPLETIONS: readonly { readonly args: readonly string[]; readonly found: readonly string[] }[] = [
-  { args: ['posture-admin', 're'], found: ['recommendation', 'registry', 'retention', 'restore'] },
+  { args: ['posture-admin', 're'], found: ['recommendation', 'registry', 'report', 'retention', 'restore'] },
   { args: ['posture-admin', 'key', ''], found: ['create', 'list', 'revoke', 'rotate'] },
   { args: ['posture-admin', 'key', 'create', '--sc'], found: ['--scope'] },
   { args: ['posture-admin', 'key', 'create', '--scope', 'dis'], found: ['discovery:read'] },

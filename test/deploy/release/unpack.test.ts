@@ -54,7 +54,7 @@ t.test('a modified file or a link is replaced', async (t) => {
   unpackIn({ [UNPACK_VARIABLE]: other })
   t.ok(statSync(join(other, name)).isFile())
   t.not(statSync(join(other, name)).ino, statSync(join(t.testdirName, 'target')).ino)
-  t.same(readdirSync(other), [name], 'nothing is left beside it')
+  t.same(readdirSync(other), [name], 'no other file remains')
 })
 
 t.test('unsuitable directories are rejected with a reason', async (t) => {

@@ -90,7 +90,7 @@ t.test('a rotated key has the same label and scopes; the old one ends now, or af
   clock.add(HOUR_MS - 1)
   t.equal(await knows(first.raw), true)
   clock.add(1)
-  t.same([await knows(first.raw), await knows(second.raw)], [false, true], 'also in a thread that knew it')
+  t.same([await knows(first.raw), await knows(second.raw)], [false, true], 'also in a thread that had cached the key')
   t.equal(new Callers(store, new BodyCache(), clock).find(first.raw), undefined)
   const third = administration.apiKeys.rotate(acme, second.record.id, {})
   t.same([await knows(second.raw), await knows(third.raw)], [false, true])
@@ -114,10 +114,10 @@ t.test('a rotated key has the same label and scopes; the old one ends now, or af
   })
   t.equal(await knows(third.raw), true, 'nothing has changed')
   administration.apiKeys.rotate(acme, third.record.id, {})
-  t.equal(store.apiKeys.activeCount(acme.id, clock.nowMs()), ACTIVE_API_KEYS_MAX, 'one for the other')
+  t.equal(store.apiKeys.activeCount(acme.id, clock.nowMs()), ACTIVE_API_KEYS_MAX, 'the new key replaces the old one')
 })
 
-t.test('an expired key is as good as revoked', async (t) => {
+t.test('an expired key is rejected like a revoked one', async (t) => {
   const opened = openStore(t)
   const { store, clock } = opened
   const administration = new Administration(store, clock)
@@ -187,7 +187,7 @@ t.test('names of organizations are unique regardless of case, and can be found b
   }
 })
 
-t.test('the domain of an organization is one, in its canonical form', async (t) => {
+t.test('the domain of an organization is validated and stored in canonical form', async (t) => {
   const opened = openStore(t)
   const { organizations } = new Administration(opened.store, opened.clock)
   const acme = organizations.create({ name: 'Acme', domain: 'ACME.Example.', plan: 'free' })
@@ -211,5 +211,5 @@ t.test('the domain of an organization is one, in its canonical form', async (t) 
     t.throws(() => organizations.create({ name: 'New', domain, plan: 'free' }), expected, domain)
     t.throws(() => organizations.set(acme, { domain }), expected, domain)
   }
-  t.equal(opened.store.organizations.all().length, 1, 'nothing was made')
+  t.equal(opened.store.organizations.all().length, 1, 'nothing was created')
 })

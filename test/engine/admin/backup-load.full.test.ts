@@ -52,14 +52,14 @@ t.test('a backup under full write load is one consistent snapshot and can be res
     const before = written
     const file = join(directory, `${round}.backup`)
     const made = await backUp(store, file, BACKUP)
-    t.ok(written > before, 'writers went on')
+    t.ok(written > before, 'the writers continued')
     t.equal(statSync(file).mode & 0o777, 0o600)
     t.equal(statSync(file).size, made?.bytes)
     const elsewhere = join(directory, `restored-${round}`)
     t.match(await restore(file, elsewhere, RESTORE), { organizations: 2, records: made?.records, kept: '' })
     const copy = new Store(elsewhere, { mustExist: true })
     const [a, b] = ids.map((id) => [copy.buffer.next(id), copy.buffer.count(id)])
-    t.same(a, b, 'both organizations are of one instant')
+    t.same(a, b, 'both organizations have the state of one instant')
     t.ok((a?.[0] ?? 0) > before * 200)
     t.same(findingsOf(copy), [])
     t.match(

@@ -34,7 +34,7 @@ t.test('a failed backup is one error line and leaves no file', async (t) => {
   await t.rejects(backUp(store, '/proc/a', BACKUP), { code: 'BACKUP_FILE' })
   const signal = AbortSignal.abort()
   t.equal(await backUp(store, file, { ...BACKUP, force: true, signal }), undefined)
-  t.equal(readFileSync(file, 'utf8'), 'mine', 'who gives up changes nothing')
+  t.equal(readFileSync(file, 'utf8'), 'mine', 'an interrupted backup changes nothing')
   const release = await tryHold(directory, 'backup a.backup')
   await t.rejects(backUp(store, file, { ...BACKUP, force: true }), { code: 'STORE_IN_USE' })
   await release?.()
@@ -74,7 +74,7 @@ t.test('a failed restore is one error line and changes nothing', async (t) => {
     message: /not a complete backup of posture-admin/,
   })
   t.equal(await restore(file, empty, { ...RESTORE, signal: AbortSignal.abort() }), undefined)
-  t.same(readdirSync(empty), [], 'nothing is left')
+  t.same(readdirSync(empty), [], 'no file remains')
 
   const newer = join(directory, 'newer')
   await new Environment(join(newer, 'store'), {
@@ -240,7 +240,7 @@ for (const [name, damage] of [
   ['cut in its middle', (bytes: Buffer) => bytes.subarray(0, 12_288)],
   ['that is none', () => Buffer.from('a text')],
 ] as const) {
-  t.test(`a store ${name} is replaced all the same, and it is said what may be active again`, async (t) => {
+  t.test(`a store ${name} is replaced, too, and the output says what may be active again`, async (t) => {
     const directory = t.testdir()
     const opened = { store: new Store(directory), directory, clock: testClock(NOON) }
     const { apiKeys } = new Administration(opened.store, opened.clock)

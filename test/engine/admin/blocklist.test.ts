@@ -46,13 +46,34 @@ t.test('a list for a program, with a summary on standard error', async (t) => {
   )
 })
 
+t.test('links for devices', async (t) => {
+  const data = ['--data-dir', join(t.testdir(), 'data')]
+  await admin('organization', 'create', 'Acme', '--domain', 'acme.example', ...data)
+  const [made] = await admin('blocklist', 'link', 'create', 'Firewall', '--rejected', '--min-risk', '50', ...data)
+  const secret = String(made?.['secret'])
+  t.match(secret, /^svc_bl_[0-9a-f]{48}$/)
+  t.match(made, { label: 'Firewall', blocks: 'rejected', min_risk: 50, path: `/blocklist/${made?.['id']}.FORMAT` })
+  const listed = await admin('blocklist', 'link', 'list', '--org', 'Acme', ...data)
+  t.match(listed, [{ label: 'Firewall', visible: secret.slice(7, 15), revoked_at: null }])
+  t.notMatch(JSON.stringify(listed), secret)
+  const [revoked] = await admin('blocklist', 'link', 'revoke', secret.slice(7, 15), ...data)
+  t.ok(revoked?.['revoked_at'])
+  const actions = (await admin('audit', 'list', ...data)).map(({ action }) => action)
+  t.same(actions.slice(-2), ['block-list-link.create', 'block-list-link.revoke'])
+  const again = await runAdmin(['blocklist', 'link', 'revoke', secret, ...data])
+  t.equal(again.status, 5)
+  t.match(again.stderr, /block list link svc_bl_[0-9a-f]{8}\.\.\. is already revoked/)
+  const unclear = await runAdmin(['blocklist', 'link', 'create', 'Firewall', ...data])
+  t.match(unclear.stderr, /choose what to block: --not-approved or --rejected/)
+})
+
 t.test('errors name the option', async (t) => {
   const directory = t.testdir()
   const data = ['--data-dir', join(directory, 'data')]
   await admin('organization', 'create', 'Acme', '--domain', 'acme.example', ...data)
   const cases: readonly { readonly args: readonly string[]; readonly status: number; readonly error: RegExp }[] = [
     { args: ['--format', 'rpz'], status: 2, error: /choose what to block: --not-approved or --rejected/ },
-    { args: ['--not-approved'], status: 2, error: /--format/ },
+    { args: ['--not-approved'], status: 2, error: /choose a --format: rpz, hosts/ },
     { args: ['--not-approved', '--rejected', '--format', 'rpz'], status: 2, error: /--rejected.*cannot be used with/ },
     { args: ['--not-approved', '--format', 'bind'], status: 2, error: /Allowed choices are rpz, hosts/ },
     { args: ['--not-approved', '--format', 'rpz', '--min-risk', '101'], status: 2, error: /from 0 to 100/ },

@@ -91,7 +91,7 @@ t.test('the last owner of an organization cannot be removed', async (t) => {
   members.setRole(acme, 'bob', 'owner')
   members.setRole(acme, 'alice', 'admin')
   members.remove(acme, 'alice')
-  t.match(members.remove(acme, 'bob'), { role: 'owner' }, 'the last member may go')
+  t.match(members.remove(acme, 'bob'), { role: 'owner' }, 'the last member can be removed')
   t.same(opened.store.members.ofOrganization(acme.id), [])
 })
 
@@ -129,6 +129,6 @@ t.test('the audit log is limited in entries, and in age if configured', async (t
   t.same(
     log.ofOrganization(a).map(({ sequence }) => sequence),
     [600, 601],
-    'sequences are never given twice',
+    'sequences are never reused',
   )
 })

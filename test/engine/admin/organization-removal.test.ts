@@ -90,7 +90,7 @@ t.test('removing an organization deletes every record of it, in bounded steps, a
   t.equal(store.apiKeys.byHash(hashSecret(key.raw)), undefined, 'from the first transaction on')
   t.equal(store.monitoringTokens.byHash(hashSecret(token.raw)), undefined)
   t.throws(() => administration.organization('Acme'), { code: 'NOT_FOUND' })
-  t.same(findingsOf(store), [], 'records that are left to delete are no damage')
+  t.same(findingsOf(store), [], 'records that wait for deletion are not reported as damage')
   t.throws(() => administration.apiKeys.create(acme, 'late', ['scores:read']), { code: 'NOT_FOUND' })
 
   const steps = [...store.removals.finish(removal)]
@@ -119,7 +119,7 @@ t.test('without the export nothing is removed', async (t) => {
   t.same(recordsOf(opened, acme.id), before)
 })
 
-t.test('what was on its way when the organization was removed writes nothing', async (t) => {
+t.test('operations in progress when the organization is removed write nothing', async (t) => {
   const opened = openStore(t)
   const { store, clock } = opened
   const { administration, acme, acceptor, sender } = await furnished(opened)
@@ -196,7 +196,7 @@ t.test('users of no other organization are removed with it, and others stay', as
   t.not(join(other, 'bob'), bob, 'the name is free')
 })
 
-t.test('a removal that was killed is finished by the service', async (t) => {
+t.test('the service completes a removal that was killed', async (t) => {
   const opened = openStore(t)
   const { store, clock } = opened
   const { administration, acme } = await furnished(opened)

@@ -70,7 +70,7 @@ t.test('log lines of an own platform become findings, by commands alone', async 
   )
 })
 
-t.test('own platforms are of every organization only if that is asked for', async (t) => {
+t.test('own platforms apply to every organization only with --service-wide', async (t) => {
   const folder = t.testdir({})
   const data = ['--data-dir', join(folder, 'data')]
   const file = writeRegistryFile(join(folder, 'own.json'), [platform('corp-llm', 'llm.corp.example')])
@@ -95,7 +95,11 @@ t.test('own platforms are of every organization only if that is asked for', asyn
   await admin('registry', 'remove', 'corp-llm', '--org', 'Acme', ...data)
   await admin('registry', 'add', file, '--service-wide', ...data)
   t.match(await everyones(), [{ id: 'corp-llm' }])
-  t.match(await admin('registry', 'check', 'llm.corp.example', ...data), [{ id: 'corp-llm' }], 'of several')
+  t.match(
+    await admin('registry', 'check', 'llm.corp.example', ...data),
+    [{ id: 'corp-llm' }],
+    'one platform of all organizations',
+  )
   t.match(await admin('registry', 'check', 'llm.corp.example', '--registry', file, ...data), [{ id: 'corp-llm' }])
   t.match(await runAdmin(['registry', 'list', '--registry', file, '--org', 'Acme', ...data]), { status: 2 })
 })

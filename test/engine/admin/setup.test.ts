@@ -47,7 +47,7 @@ t.test('the lines create and copy the files that they name, and restart the daem
   const copies = 'sudo install --mode 644 /data/tls/certificate.pem /etc/posture-ca.pem'
   for (const { title, steps } of [rsyslog, syslogNg, curl]) t.same(steps[0]?.lines, [copies], title)
   const ofCurl = curl.steps.flatMap(({ lines }) => lines)
-  t.match(ofCurl.at(-1), /--cacert \/etc\/posture-ca\.pem/, 'a file that other users may read')
+  t.match(ofCurl.at(-1), /--cacert \/etc\/posture-ca\.pem/, 'the file may be read by other users')
   t.same(rsyslog.steps.at(-1)?.lines, ['sudo rsyslogd -N1', 'sudo systemctl restart rsyslog'])
   t.same(syslogNg.steps.at(-1)?.lines, ['sudo syslog-ng --syntax-only', 'sudo systemctl restart syslog-ng'])
   const creates = 'sudo install --directory --mode 700 /var/lib/syslog-ng/posture'
@@ -88,7 +88,7 @@ t.test('no command has a secret in it', async (t) => {
   t.notMatch(other.curl.steps.flatMap((step) => step.lines).join('\n'), /--cacert/)
 })
 
-t.test('setup creates what is missing, and nothing where it cannot wait', async (t) => {
+t.test('setup creates what is missing, and nothing if it cannot wait for events', async (t) => {
   const data = ['--data-dir', join(t.testdir(), 'service')]
   for (const [words, status, stderr] of [
     [['setup', ...data], 4, /SERVICE_UNREACHABLE .*; start it first, or set --no-wait$/m],

@@ -49,7 +49,7 @@ for (const id of FRAMEWORK_IDS) {
     t.same(
       ids.filter((item) => !parts.some((part) => item.startsWith(part))),
       [],
-      'and nothing beside them',
+      'and nothing else',
     )
     for (const { name, items } of templates[id])
       t.ok(items.length >= 3 && items.length <= 6, `${name}: ${items.length}`)

@@ -196,7 +196,7 @@ t.test('doubling the weights or improving an answer never lowers a score', async
     fc.property(anyCategories, (categories) => {
       const score = scoreOf(categories).overallScore
       const withHigherWeight = categories.map((each) => ({ ...each, weight: each.weight * 2 }))
-      t.equal(scoreOf(withHigherWeight).overallScore, score, 'only the relation of weights counts')
+      t.equal(scoreOf(withHigherWeight).overallScore, score, 'only the ratio of the weights matters')
       const better = categories.map((each) => ({
         ...each,
         items: each.items.map((one) =>

@@ -153,6 +153,8 @@ function made(t: Parameters<typeof openStore>[0], options: Parameters<typeof ope
         blockedAtMs: 0,
       },
     })
+    const link = { id: newUuid(), organizationId: id, label: 'firewall', hash: 'cd'.repeat(32), visible: '12345678' }
+    store.blockListLinks.add({ ...link, createdAtMs: NOON, revokedAtMs: 0, blocks: 'rejected', riskMin: 0 })
     store.keyUses.put({ organizationId: id, keyId: store.apiKeys.ofOrganization(id)[0]?.id ?? '', timeMs: NOON })
   })
   addAlerts(opened, organization)
@@ -265,6 +267,7 @@ const SEALED = [
     'daily-use',
     'clients',
     'client-totals',
+    'block-list-links',
     'client-names',
     'client-networks',
     'client-erasures',
@@ -286,13 +289,21 @@ const SEALED = [
 /** Sealed records whose keys begin with a user. */
 const OF_USERS = ['users', 'sessions', 'passkeys', 'account-links']
 const INDEXES = [
-  ...['organization-names', 'api-key-hashes', 'token-hashes', 'api-versions', 'registry-versions'],
+  ...[
+    'organization-names',
+    'api-key-hashes',
+    'token-hashes',
+    'block-list-link-hashes',
+    'api-versions',
+    'registry-versions',
+  ],
   ...['memberships', 'user-names', 'session-hashes', 'passkey-credentials'],
 ]
 const FIXED = [
   'audit-log',
   'api-keys',
   'monitoring-tokens',
+  'block-list-links',
   'sources',
   'rejects',
   'read-lines',
@@ -303,7 +314,7 @@ const FIXED = [
 
 const ROWS: readonly Row[] = [
   {
-    name: 'an organization is there that was removed',
+    name: 'a removed organization exists',
     table: 'organization-removals',
     damage: ({ store, id }) => store.removals.put({ organizationId: id, name: 'Acme', removedAtMs: NOON }),
     finds: /an organization that was removed, expected none of that id$/,
@@ -423,7 +434,7 @@ const ROWS: readonly Row[] = [
     finds: /^sources of \S+: found 3 messages counted of tcp, expected at most the 1 received$/,
   },
   {
-    name: 'more came in an hour than ever',
+    name: 'more messages in an hour than in total',
     table: 'sources',
     damage: changed<StoredSource>(({ received }) => ({ recent: [[NOON, received + 1, received + 1]] })),
     finds: /messages in an hour of tcp \S+, expected at most \d+$/,
@@ -866,9 +877,9 @@ const ROWS: readonly Row[] = [
     { table: 'members', finds: /an entry at [0-9a-f.]+, expected a member who is that user$/ },
     { table: 'sessions', finds: /an entry at [0-9a-f]+, expected a session with that hash$/ },
     { table: 'passkeys', finds: /an entry at [0-9a-f]+, expected a passkey with that credential$/ },
-  ].map((row) => ({ ...row, name: `a record in ${row.table} is gone, with others about it`, damage: record(gone) })),
+  ].map((row) => ({ ...row, name: `a record in ${row.table} is missing, with others about it`, damage: record(gone) })),
   {
-    name: 'an identity at the place of another',
+    name: 'an identity under the key of another',
     table: 'federated-identities',
     damage: movedTo(otherLast),
     finds: /^federated-identities of \S+: found an issuer and a subject, expected those of its key$/,
@@ -907,25 +918,25 @@ const ROWS: readonly Row[] = [
     finds: /^identity-providers of \S+: found the provider of \S+, expected the one of its key$/,
   },
   {
-    name: 'a version of own platforms of no form',
+    name: 'a version of own platforms in an invalid format',
     table: 'registry-versions',
     damage: record(() => Buffer.from('x')),
     finds: /^registry-versions of \S+: found the version NaN, expected a whole number from 1$/,
   },
   {
-    name: 'own platforms without a version, so that no thread sees a change',
+    name: 'own platforms without a version',
     table: 'registry-versions',
     damage: record(gone),
     finds: /^own-platforms of \S+: found the version 0, expected a whole number from 1$/,
   },
   {
-    name: 'an own platform at the place of another',
+    name: 'an own platform under the key of another',
     table: 'own-platforms',
     damage: movedTo(otherLast),
     finds: /^own-platforms of \S+: found the id corp-llm, expected that of its key$/,
   },
   {
-    name: 'an own platform that is none',
+    name: 'an invalid own platform',
     table: 'own-platforms',
     damage: changed(() => ({ entry: { id: 'corp-llm', url: 'nowhere' } })),
     finds: /^own-platforms of \S+: found the entry at \S+, expected one of a registry file$/,

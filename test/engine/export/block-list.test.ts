@@ -1,10 +1,5 @@
 import t from 'tap'
-import {
-  type BlockListSelection,
-  type BlockListSource,
-  blockListOf,
-  LEFT_OUT,
-} from '../../../engine/export/block-list.ts'
+import { type BlockListSource, blockListOf, LEFT_OUT } from '../../../engine/export/block-list.ts'
 import {
   BLOCK_LIST_FORMATS,
   type BlockListFormat,
@@ -13,6 +8,7 @@ import {
   summaryLines,
 } from '../../../engine/export/block-list-text.ts'
 import { BLOCK_LIST_ENTRIES_MAX } from '../../../engine/limits.ts'
+import type { BlockListSelection } from '../../../engine/store/block-list-links.ts'
 import { DECISION_STATES, type DecisionState } from '../../../engine/store/decisions.ts'
 import { catalogOf, loadCatalog, mergeChanges, type Rule } from '../../../registry/catalog.ts'
 import { NameMatcher } from '../../../registry/match.ts'

@@ -106,7 +106,7 @@ for (const implementation of IMPLEMENTATIONS) {
     })
   }
 
-  t.test(`${implementation}: a client that waits for the server is not slow`, async (t) => {
+  t.test(`${implementation}: a client that waits for the server does not count as slow`, async (t) => {
     const free = deferred()
     const port = await serve(t, async (request, response) => {
       const pace = { graceMs: 50, bytesPerSecondMin: 1_000_000 }
@@ -120,7 +120,7 @@ for (const implementation of IMPLEMENTATIONS) {
     client.socket.destroy()
   })
 
-  t.test(`${implementation}: an error of the taker is answered with 500`, async (t) => {
+  t.test(`${implementation}: an error of the handler is answered with 500`, async (t) => {
     const port = await serve(t, async (request) => {
       await request.bodyChunks(1000, () => Promise.reject(new Error('no')))
     })

@@ -128,6 +128,6 @@ for (const http of ['uws', 'node']) {
       return shown.every((one) => one === after.fingerprint) || undefined
     })
     old.send(`${rfc5424(service.token, MATCHING)}\n`)
-    t.match(await service.settled('tls', 1), { stored: 1 }, 'old connections go on')
+    t.match(await service.settled('tls', 1), { stored: 1 }, 'open connections continue')
   })
 }

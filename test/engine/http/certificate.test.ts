@@ -30,13 +30,17 @@ t.test('an unreadable file is an error that names the user and the fix', { skip:
   }
   process.seteuid?.(1234)
   try {
-    t.match(await provideCertificate(directory, own), { fingerprint: own.fingerprint }, 'then it can')
+    t.match(
+      await provideCertificate(directory, own),
+      { fingerprint: own.fingerprint },
+      'the group of the service may read them',
+    )
   } finally {
     process.seteuid?.(0)
   }
 })
 
-t.test('a self-signed certificate has the names that are asked for', async (t) => {
+t.test('a self-signed certificate has the requested names', async (t) => {
   const directory = t.testdir()
   const names = ['posture.example', '*.apps.example', '192.0.2.7', '2001:db8::7']
   const made = await provideCertificate(directory, undefined, names)
@@ -63,7 +67,7 @@ t.test('a self-signed certificate has the names that are asked for', async (t) =
   }
 })
 
-t.test("an operator's certificate is never replaced, not even in the place of ours", async (t) => {
+t.test("an operator's certificate is never replaced, not even at the path of the self-signed one", async (t) => {
   const directory = t.testdir()
   const own = opensslCertificate(join(directory, 'own'), 'rsa')
   const made = await provideCertificate(join(directory, 'tls'), undefined)

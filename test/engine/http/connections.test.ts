@@ -102,7 +102,7 @@ t.test('only a client that is rejected too often is disconnected for a while', a
   t.ok(limit.isDisconnected('a'))
   nowMs += 1
   t.notOk(limit.isDisconnected('a'))
-  t.equal(limit.note('a'), 'no', 'and begins again')
+  t.equal(limit.note('a'), 'no', 'and its count restarts')
 })
 
 t.test('rejections more than a minute old do not count', async (t) => {
@@ -148,7 +148,7 @@ t.test(
     t.notOk(first?.isAborted)
     own.push(add('a'))
     t.ok(first?.isAborted, 'the oldest of the client')
-    t.notOk(other.isAborted, 'and none of another one')
+    t.notOk(other.isAborted, 'and no connection of another client')
     for (let bytes = 0; bytes < ANSWERS_WAITING_BYTES_MAX; bytes += each) add(`c${bytes}`)
     t.ok(other.isAborted, 'the oldest of all')
   },
@@ -257,7 +257,7 @@ for (const implementation of IMPLEMENTATIONS) {
     t.equal(again.bytes(), 0, 'new connections of its address are closed')
     good.socket.write(request)
     await until('an answer', () => statusesOf(good.text()).length === 2)
-    t.pass('a connection that shows a valid key goes on')
+    t.pass('a connection with a valid key continues')
     good.socket.destroy()
   })
 
@@ -281,6 +281,6 @@ for (const implementation of IMPLEMENTATIONS) {
     const many = rawClient(listener.port)
     many.socket.write(request.repeat(1500))
     await many.closed
-    t.ok(calls <= REQUESTS_PER_TURN_MAX + 1, `${calls} of 1500 were looked at`)
+    t.ok(calls <= REQUESTS_PER_TURN_MAX + 1, `${calls} of 1500 were handled`)
   })
 }

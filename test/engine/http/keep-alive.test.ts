@@ -9,7 +9,7 @@ import { until } from '../../support/wait.ts'
 const SECONDS = { uws: 5, node: 70, auto: 5 }
 
 for (const implementation of IMPLEMENTATIONS) {
-  t.test(`over ${implementation}: responses name the time of an idle connection`, async (t) => {
+  t.test(`over ${implementation}: responses state how long an idle connection stays open`, async (t) => {
     const listener = await listenHttp(implementation, {
       address: '127.0.0.1',
       port: 0,
@@ -38,7 +38,7 @@ for (const implementation of IMPLEMENTATIONS) {
     }
   })
 
-  t.test(`over ${implementation}: a field that comes twice is joined, so that no secret of two counts`, async (t) => {
+  t.test(`over ${implementation}: a repeated field is joined, so that neither of two secrets is valid`, async (t) => {
     const listener = await listenHttp(implementation, {
       address: '127.0.0.1',
       port: 0,

@@ -133,7 +133,7 @@ t.test('at a limit the response asks the sender to retry, and nothing is stored'
   buffer.count = () => BUFFERED_EVENTS_MAX
   t.match(await acceptor.accept(id, [event]), { kind: 'retry', why: /buffer is full/ })
   buffer.count = count
-  t.match(await acceptor.accept(id, [event]), { kind: 'stored', accepted: 1 }, 'it was not remembered as seen')
+  t.match(await acceptor.accept(id, [event]), { kind: 'stored', accepted: 1 }, 'the event was not recorded as seen')
   t.ok(balanced(acceptor.counters))
 })
 
@@ -221,7 +221,7 @@ t.test(
   },
 )
 
-t.test('an event older than what is remembered of its sender is too late, and no duplicate', async (t) => {
+t.test('an event older than what is remembered of its sender is too late, and not a duplicate', async (t) => {
   const opened = openStore(t)
   const { id } = makeOrganization(opened, 'Acme')
   const acceptor = acceptorOf(opened)

@@ -132,7 +132,7 @@ for (const laneThreads of [1, 2]) {
       return datagramsDropped + kernelDropped + received.udp === UDP_COUNT ? status : undefined
     })
     // Datagrams go to the other lane, which has its own buffer.
-    if (laneThreads === 1) t.ok(status.datagramsDropped > 0, 'there was no room for them')
+    if (laneThreads === 1) t.ok(status.datagramsDropped > 0, 'there was no space for them')
 
     const seen = new Map<string, number>()
     await until('all of it', async () => {
@@ -192,7 +192,7 @@ t.test('a full disk applies back-pressure', { skip: skipMount }, async (t) => {
     const { received } = await service.counts('udp')
     return received + lost === UDP_COUNT ? lost : undefined
   })
-  t.ok(dropped > 0, 'there was no room for them')
+  t.ok(dropped > 0, 'there was no space for them')
   disk.free()
   t.match(await service.settled('tcp', COUNT), { stored: COUNT })
   t.match(await service.settled('udp', UDP_COUNT - dropped), { stored: UDP_COUNT - dropped })
@@ -202,7 +202,7 @@ t.test('a full disk applies back-pressure', { skip: skipMount }, async (t) => {
     const rows = await accountingOf(service)
     return sum(rows.map((row) => row.messages)) === stored || undefined
   })
-  t.equal(service.service.child.exitCode, null, 'the service lives')
+  t.equal(service.service.child.exitCode, null, 'the service is still running')
 })
 
 /** Matches of all scans, including a last one. */
@@ -330,7 +330,7 @@ for (const laneThreads of [1, 2]) {
       }
       await drained
       await asked
-      t.equal(await syslog.status().catch(() => 'gone'), 'gone', 'its state is answered all the same')
+      t.equal(await syslog.status().catch(() => 'gone'), 'gone', '/healthz still answers')
       const stored = scanned + store.buffer.count(acme.id)
       if (hasRoom) {
         t.ok(stored >= received.tcp, `${stored} of ${received.tcp} are stored`)

@@ -281,7 +281,7 @@ const UNCOMMON: readonly { name: string; column: number; bytes: Buffer; good: bo
 ]
 
 for (const { name, column, bytes, good } of UNCOMMON) {
-  t.test(`${good ? 'taken' : 'rejected'}: ${name}`, async (t) => {
+  t.test(`${good ? 'accepted' : 'rejected'}: ${name}`, async (t) => {
     const columns = column > 7 ? [...COLUMNS, ...OPTIONAL] : [...COLUMNS]
     columns[column] = bytes
     const event = Buffer.concat([Buffer.from([0x90 + columns.length]), ...columns])

@@ -46,5 +46,5 @@ t.test('the number of concurrent decompressions is limited, in order, even when 
     ended,
     [...ended].sort((a, b) => a - b),
   )
-  t.equal(await memory.decompress(work(1)), 1, 'and on')
+  t.equal(await memory.decompress(work(1)), 1, 'later work succeeds')
 })

@@ -118,7 +118,7 @@ for (const { name, message, outcome, event } of rows) {
     t.match(
       sumsOf(intake),
       { received: 1, known: outcome === 'stored' ? 0 : 1 },
-      'what is stored counts when it is on disk',
+      'a stored message is counted when it is on disk',
     )
     for (const batch of batches) intake.settled(batch, ALL_STORED)
     t.match(sumsOf(intake), { received: 1, known: 1 })
@@ -140,7 +140,7 @@ t.test('unreadable times are counted with their source', async (t) => {
     t.equal(take(`${time} ${pairs}`), 'stored', time)
   }
   t.equal(take(`time="2026, week 47" ${pairs.replace('claude.ai', 'www.example.com')}`), 'unmatched')
-  t.same(reported(), [0], 'absent, read, read from two, not there, and not matched')
+  t.same(reported(), [0], 'an absent or readable time is not counted, and neither is a message without a match')
 })
 
 t.test('tokens and formats of two organizations can share a connection', async (t) => {
@@ -233,14 +233,14 @@ t.test('without space nothing changes, and the same message is accepted later', 
   }
   t.equal(inFlight.length, LOG_BATCHES_IN_FLIGHT_MAX)
   t.equal(sent, LOG_BATCH_EVENTS_MAX * (LOG_BATCHES_IN_FLIGHT_MAX + 1))
-  t.equal(sumsOf(intake).received, sent, 'what found no room did not come')
+  t.equal(sumsOf(intake).received, sent, 'a message without space is not counted as received')
   t.equal(
     opened.take(rfc5424(opened.token.raw, squid('www.example.com')), origin),
     'unmatched',
-    'what matches nothing is taken',
+    'a message without a match is accepted',
   )
   const other = opened.administration.tokens.generate(makeOrganization(opened, 'Other'), 'others').raw
-  t.equal(opened.take(rfc5424(other, squid('claude.ai')), origin), 'stored', 'another organization has room')
+  t.equal(opened.take(rfc5424(other, squid('claude.ai')), origin), 'stored', 'another organization has space')
   const [first] = inFlight
   if (first !== undefined) intake.settled(first, ALL_STORED)
   t.equal(intake.takeBatches(false).length, 1)
@@ -272,7 +272,7 @@ t.test('a zone set while a connection is open applies to its next messages', asy
   t.equal(origin.token?.zone, '+02:00', 'the connection has it')
   const before = origin.token
   opened.take(message, origin)
-  t.equal(origin.token, before, 'and is not asked again')
+  t.equal(origin.token, before, 'the zone is not read again')
 })
 
 t.test('a source that was silent for long is counted again when its connection sends', async (t) => {
@@ -309,7 +309,7 @@ t.test("a token's messages per second are limited, including those without a mat
   t.equal(taken(), 5)
   intake.line.referenceMs += 1000
   t.equal(taken(), 5)
-  t.equal(opened.take('no token', origin), 'unauthorized', 'who has none does not wait')
+  t.equal(opened.take('no token', origin), 'unauthorized', 'a message without a token does not wait')
   t.equal(sumsOf(intake).received, 11)
 })
 
@@ -485,7 +485,7 @@ t.test('an organization that sends only reports is limited per second and in wai
   t.equal(intake.coverageSkipped, 30, 'by the rate')
   intake.line.referenceMs = clock.nowMs() + 1000
   take(message, origin)
-  t.equal(intake.coverageSkipped, 31, 'because so many wait')
+  t.equal(intake.coverageSkipped, 31, 'by the limit of waiting reports')
   t.equal(reports(), COVERAGE_PER_SECOND_MAX)
   take(message, origin)
   t.equal(reports(), 1)

@@ -113,7 +113,7 @@ t.test("the PROXY protocol gives the client's address", async (t) => {
     Buffer.concat([proxyHeader('203.0.113.7'), Buffer.from(rfc5424(plain.token, MATCHING)), Buffer.from('\n')]),
   )
   await until('what is no header is a message', async () => (await plain.counts('tcp')).received > 0 || undefined)
-  t.match(await plain.admin('ingest', 'sources'), [], 'its address is not believed')
+  t.match(await plain.admin('ingest', 'sources'), [], 'its address is not used')
 })
 
 t.test('IPv4 and IPv6 share one listener', async (t) => {

@@ -21,7 +21,7 @@ t.test('each sender is reported once a minute, and all senders up to a limit per
   t.equal(notes.admit('c', NOON + 2), false, 'the third of this second')
   t.equal(notes.skipped, 1)
   t.equal(notes.admit('c', NOON + SECOND_MS), true)
-  t.equal(notes.admit('a', NOON + MINUTE_MS - 1), false, 'not a minute')
+  t.equal(notes.admit('a', NOON + MINUTE_MS - 1), false, 'less than a minute later')
   t.equal(notes.admit('a', NOON + MINUTE_MS), true)
   t.equal(notes.admit('c', NOON + MINUTE_MS), false, 'also across the minute of the clock')
   t.equal(notes.admit('a', NOON + 10 * MINUTE_MS), true)
@@ -43,12 +43,12 @@ t.test("the writer's thread gets few notices, whatever unauthenticated senders s
   const beganMs = Date.now()
   const one = new Origin('udp', '192.0.2.1', 514)
   for (let index = 0; index < 10_000; index++) lane.takeDatagram(datagram, one)
-  t.equal(reported.length, 1, 'of the same')
+  t.equal(reported.length, 1, 'one notice of the same sender')
   for (let index = 0; index < 10_000; index++) {
     lane.takeDatagram(datagram, new Origin('udp', `10.0.${index >> 8}.${index & 255}`, 514))
   }
   const seconds = Math.ceil((Date.now() - beganMs) / SECOND_MS) + 1
-  t.ok(reported.length <= seconds * UNAUTHENTICATED_NOTICES_PER_SECOND_MAX, `${reported.length} are told`)
+  t.ok(reported.length <= seconds * UNAUTHENTICATED_NOTICES_PER_SECOND_MAX, `${reported.length} are reported`)
   t.match(sumsOf(lane.intake), { received: 20_000, known: 20_000 }, 'all are counted')
 })
 

@@ -191,14 +191,18 @@ t.test('a file counts once: read again, renamed, compressed, grown', async (t) =
   reader.write('log.1', text)
   t.match(await reader.read('log.1'), { matched: 0, duplicates: count }, 'under another name')
   reader.write('log.gz', gzipSync(text))
-  t.match(await reader.read('log.gz'), { matched: 0, duplicates: count }, 'packed')
+  t.match(await reader.read('log.gz'), { matched: 0, duplicates: count }, 'compressed')
   appendFileSync(join(reader.directory, 'log'), `${matching(7)}\n${other(7)}\n`)
   t.match(await reader.read('log'), { matched: 1, duplicates: count, lines: lines + 2 }, 'grown')
   reader.write('next', `${text.slice(0, text.indexOf('\n', BLOCK_BYTES * 2 - 1) + 1)}${matching(9)}\n`)
   const alike = await reader.read('next')
   t.ok(alike.duplicates > count / 3, 'a file that begins alike: its first block')
   reader.write('another', `${other(1)}\n${text}`)
-  t.match(await reader.read('another'), { matched: count, duplicates: 0 }, 'a file that begins otherwise is another')
+  t.match(
+    await reader.read('another'),
+    { matched: count, duplicates: 0 },
+    'a file with another beginning is another file',
+  )
   t.equal(reader.stored(), count * 2 + 1 + alike.matched)
 })
 
@@ -270,7 +274,7 @@ for (const dryRun of [true, false]) {
       t.match(await reader.read('old', { dryRun }), { matched: 3, outsideWindow: 3, newestMs: NOW - 31 * DAY_MS })
       t.match(await reader.read('mixed', { dryRun }), { matched: 2, outsideWindow: 1, newestMs: NOW - DAY_MS })
       const ahead = await reader.read('ahead', { dryRun })
-      t.ok(ahead.newestMs <= Date.now(), 'no match is still to come')
+      t.ok(ahead.newestMs <= Date.now(), 'a time in the future counts as now')
       t.same(
         reader.matches.slice(0, 3).map(({ client, timeMs, count }) => ({ client, timeMs, count })),
         [
@@ -335,7 +339,7 @@ t.test(
       t.match(await reader.read('single'), { matched: 1, duplicates: round })
     }
     reader.write('half', lines(0, 1000).slice(0, 30_000))
-    t.match(await reader.read('half'), { matched: 0 }, 'a copy that breaks off within a line')
+    t.match(await reader.read('half'), { matched: 0 }, 'a copy that ends within a line')
   },
 )
 

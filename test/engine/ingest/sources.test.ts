@@ -58,7 +58,7 @@ t.test('unauthenticated senders do not displace authenticated sources', async (t
   t.ok(known.every(({ address }) => address !== OTHER))
   table.takeDeltas(NOW + 1)
   table.get(UNATTRIBUTED, 'udp', '192.0.2.200', '').receive(NOW)
-  t.match(table.takeDeltas(NEVER), [{ address: '192.0.2.200' }], 'there is room again when they were forgotten')
+  t.match(table.takeDeltas(NEVER), [{ address: '192.0.2.200' }], 'there is space again after they are removed')
 })
 
 t.test("no organization displaces another's sources", async (t) => {
@@ -73,7 +73,7 @@ t.test("no organization displaces another's sources", async (t) => {
   t.ok(own.every(({ address }) => address !== OTHER))
   table.takeDeltas(NOW + 1)
   table.get(owner(1), 'udp', '198.51.100.1', '').receive(NOW)
-  t.match(table.takeDeltas(NEVER), [{ address: '198.51.100.1' }], 'there is room again when they were forgotten')
+  t.match(table.takeDeltas(NEVER), [{ address: '198.51.100.1' }], 'there is space again after they are removed')
 })
 
 t.test('deltas are the counts since the last time', async (t) => {
@@ -203,11 +203,11 @@ t.test('stored sources add up and are limited; removed ones stay in the sums', a
   )
   t.ok(
     rows.some(({ address }) => address === '192.0.2.120'),
-    'the last is there',
+    'the last source has a row',
   )
   t.ok(
     rows.some(({ address }) => address === 'other'),
-    'and a row for those that went',
+    'removed sources share a row',
   )
   t.same(sources.ofOrganization(NO_ORGANIZATION), [])
 })

@@ -201,8 +201,8 @@ t.test('lost framing closes the connection, and a message over the limit is coun
   const lines = await sendTcp(t, listener.port)
   lines.send(`${long}\n${message}\n`)
   await until('both', () => known() === 5 || undefined)
-  t.equal(lane.budget.oversized, 2, 'cut')
-  t.notOk(counted.socket.destroyed || lines.socket.destroyed, 'they go on')
+  t.equal(lane.budget.oversized, 2, 'truncated')
+  t.notOk(counted.socket.destroyed || lines.socket.destroyed, 'the connections continue')
 })
 
 t.test(
@@ -275,7 +275,7 @@ t.test('a connection that waited for long gets its full time when it continues',
   await until('it waits', () => lane.budget.waitingBytes > 0)
   const none = { ...new ConnectionAccounting().closed.tcp }
   passAndSweep(2 * LIMIT_MS)
-  t.same(closed, none, 'the service has no space, so the sender is not late')
+  t.same(closed, none, 'the service has no space, so the time limit of the sender pauses')
   intake.take = take
   lane.resumeStalled()
   passAndSweep(LIMIT_MS - 1)

@@ -35,7 +35,7 @@ t.test('data waiting for space in the ring is bounded: no socket is read until a
   t.ok(sent <= WAITING_MAX + 5 * RING_CHUNK_BYTES_MAX, `${sent} bytes were read`)
   t.ok(all.every(({ state }, index) => !state.reads || index < 4))
   const late = open()
-  t.equal(late.state.reads, false, 'nor is who comes now')
+  t.equal(late.state.reads, false, 'a new socket is not read either')
   const ring = new ByteRing(memory)
   let read = 0
   await until('all is read', () => {
@@ -47,6 +47,6 @@ t.test('data waiting for space in the ring is bounded: no socket is read until a
   })
   t.ok(
     [...all, late].every(({ state }) => state.reads),
-    'then all are',
+    'later, all are read',
   )
 })

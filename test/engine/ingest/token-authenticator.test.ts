@@ -203,5 +203,5 @@ t.test('the binding of an endpoint is cached, and looked up again after bindings
   t.equal(bound(), undefined, 'a revoked one at once')
   opened.clock.add(1000)
   await nextTurn()
-  t.equal(bound(), tokens.second.id, 'whose binding no longer stands before others')
+  t.equal(bound(), tokens.second.id, 'a removed binding no longer takes precedence')
 })

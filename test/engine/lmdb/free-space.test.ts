@@ -38,7 +38,7 @@ t.test('a disk that other programs fill counts as full before LMDB runs out of p
   const put = (key: number) => environment.write(() => table.putSync(Buffer.from([key]), Buffer.alloc(1024 * 1024)))
   put(0)
   const size = statSync(data).size
-  t.ok(size >= 2 * 1024 * 1024, `${size} bytes: longer than what stands in it`)
+  t.ok(size >= 2 * 1024 * 1024, `${size} bytes: longer than its content`)
   disk.fillUpTo(0)
   t.equal(disk.freeBytes, 0)
   // Only the preallocated part of the file is left, and half of it is reserved for deletions.
@@ -50,7 +50,7 @@ t.test('a disk that other programs fill counts as full before LMDB runs out of p
     { code: 'STORE_FULL', message: /^--data-dir .*: no space left; free some space$/ },
   )
   t.ok(written > 1, `${written} of 1 MB were written on a full disk`)
-  t.equal(statSync(data).size, size, 'LMDB asked for no room')
+  t.equal(statSync(data).size, size, 'LMDB did not extend its file')
   environment.shrink(() => table.removeSync(Buffer.from([0])))
   t.equal(environment.tableRecords('t'), written - 1)
   const refused = (): unknown => {
@@ -63,7 +63,7 @@ t.test('a disk that other programs fill counts as full before LMDB runs out of p
     }
     return undefined
   }
-  t.match(refused(), { code: 'STORE_FULL', cause: undefined }, 'refused before LMDB, which would be the cause')
+  t.match(refused(), { code: 'STORE_FULL', cause: undefined }, 'refused before LMDB ran out of pages')
   t.equal(environment.full, true, 'the environment reports the full disk')
   disk.free()
   // The environment checks the disk once a second.
@@ -122,7 +122,7 @@ async function untilAsleep(pid: number): Promise<void> {
   })
 }
 
-t.test('a fault of the work stays the same fault, even on a full disk', async (t) => {
+t.test('a Fault of the work is thrown unchanged, even on a full disk', async (t) => {
   const environment = new Environment(t.testdir(), OPTIONS)
   const path = environment.path
   await environment.close()

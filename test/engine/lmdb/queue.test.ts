@@ -131,7 +131,7 @@ t.test('reading stops at a number of entries or bytes', async (t) => {
   t.equal(queue.read(0, 2).length, 2)
   t.equal(queue.read(2, 10).length, 2)
   t.equal(queue.read(0, 10, 5).length, 2)
-  t.equal(queue.read(0, 10, 1).length, 1, 'one at least, however long')
+  t.equal(queue.read(0, 10, 1).length, 1, 'at least one, of any length')
   await environment.close()
 })
 
@@ -191,7 +191,7 @@ t.test('an entry that is too long is rejected, and a damaged chunk is detected',
   t.throws(() => environment.write(() => queue.append(long)), { name: 'RangeError' })
   long.ends.fill(ENTRY_BYTES_MAX)
   environment.write(() => queue.append(long))
-  t.equal(queue.read(4, 200).length, 100, 'chunks have a bound in bytes, too')
+  t.equal(queue.read(4, 200).length, 100, 'chunks are also limited in bytes')
   environment.write(() => queue.removeThrough(queue.nextSequence - 1))
   environment.write(() => queue.append(slicesOf([Buffer.alloc(9)])))
   const [first] = [...table.getRange({ limit: 1 })]

@@ -48,7 +48,7 @@ t.test('choices by number and by name', async (t) => {
   questions.close()
 })
 
-t.test('what ends the input ends a question that waits', async (t) => {
+t.test('the end of the input ends a waiting question', async (t) => {
   const { input, questions } = terminal()
   const answer = questions.text('Name')
   input.end()

@@ -10,9 +10,9 @@ t.test('a secret is opened with the same key and context only', async (t) => {
   const sealed = key.seal('pässword', 'acme')
   t.match(readFileSync(file, 'utf8'), /^[0-9a-f]{64}\n$/)
   t.equal(statSync(file).mode & 0o777, 0o600)
-  t.same(readdirSync(directory), ['secrets.key'], 'nothing is left behind')
+  t.same(readdirSync(directory), ['secrets.key'], 'no other file remains')
   t.equal(new SecretsKey(file).open(sealed, 'acme'), 'pässword')
-  t.not(key.seal('pässword', 'acme').sealed, sealed.sealed, 'a nonce of its own')
+  t.not(key.seal('pässword', 'acme').sealed, sealed.sealed, 'each has its own nonce')
   t.notMatch(Buffer.from(sealed.sealed, 'base64').toString('latin1'), /ssword/)
   t.throws(() => key.open(sealed, 'globex'), { code: 'SECRETS_KEY', message: /was changed/ })
   for (let at = 0; at < Buffer.from(sealed.sealed, 'base64').length; at++) {

@@ -39,7 +39,7 @@ t.test('a flag overrides both variables; two at one level are an error', async (
   }
 })
 
-t.test('what a file must be', async (t) => {
+t.test('requirements of a token file', async (t) => {
   const directory = t.testdir()
   const make = (name: string, mode: number, text = `${TOKEN}\n`): string => {
     const path = join(directory, name)
@@ -75,12 +75,12 @@ t.test('what a file must be', async (t) => {
     t.throws(
       () => read([], { SVC_TOKEN_FILE: make('text', 0o600, text) }),
       { message: /^SVC_TOKEN_FILE \S+: expected svc_mt_ and 48 hex digits, found something else$/ },
-      'and nothing of it is in the line',
+      'the line does not contain it',
     )
   }
 })
 
-t.test('whose a file may be', { skip: isRoot ? false : 'only root can give files to others' }, async (t) => {
+t.test('allowed owners of a token file', { skip: isRoot ? false : 'only root can give files to others' }, async (t) => {
   const path = join(t.testdir(), 'token')
   writeFileSync(path, TOKEN, { mode: 0o640 })
   t.equal(read(['--token-file', path]), TOKEN, 'the group may read a file of root')

@@ -115,7 +115,7 @@ function made(t: Parameters<typeof openStore>[0]) {
   return { ...opened, organization, schedule, published, check, approvals }
 }
 
-t.test('an approval with an end: the API shows it, and its end, without anybody', async (t) => {
+t.test('an approval with an end: the API shows it until it ends, without any change', async (t) => {
   const { store, clock, organization, published, check, approvals, schedule } = made(t)
   await check()
   clock.add(HOUR_MS)
@@ -303,7 +303,7 @@ t.test('at the limit, platforms whose decision ended the longest ago are forgott
   approvals.add(organization, catalog, ['claude'])
   t.same(store.decisions.history(id, 'ended-later'), [])
   t.throws(() => approvals.add(organization, catalog, ['chatgpt']), { code: 'CONFLICT' })
-  t.ok(decide(['filling-7'], { note: 'another' }), 'a platform with a decision needs no room')
+  t.ok(decide(['filling-7'], { note: 'another' }), 'a platform with a decision needs no space')
   clock.add(1)
   approvals.add(organization, catalog, ['chatgpt'])
   t.same(store.decisions.history(id, 'in-force'), [], 'it has expired since')

@@ -209,7 +209,7 @@ t.test('names above the limit are counted for their platform and not stored', as
   t.same(day?.byRole, { web: names * 2 })
 })
 
-t.test('an aggregator without space for another platform and day ends before the event that needs it', async (t) => {
+t.test('an aggregator without space for another platform and day stops before the event that needs it', async (t) => {
   aggregator.clear(matcher)
   const platforms = [...new Map(RULES.map((rule) => [rule.platform.id, rule])).values()]
   const sender = new Sender()

@@ -104,7 +104,7 @@ t.test('then each minute with new events for 30 minutes, then at the set frequen
   const firstMs = run.clock.nowMs()
   run.send()
   await run.pass(3 * MINUTE_MS)
-  t.same(run.scans(firstMs), ['first 10'], 'no news, no scan')
+  t.same(run.scans(firstMs), ['first 10'], 'no new events, no scan')
   for (let second = 0; second < 40 * 60; second += 5) {
     run.send()
     await run.pass(5 * SECOND_MS)
@@ -205,7 +205,7 @@ for (const scanFrequency of SCAN_FREQUENCIES) {
     const scans = run.store.scans.ofOrganization(run.id).slice(quick)
     for (const { trigger, status } of scans) t.equal(`${trigger} ${status}`, 'schedule completed')
     const periods = scans.map(({ startedAtMs }) => Math.floor((startedAtMs - run.createdMs) / PERIOD_MS[scanFrequency]))
-    t.equal(new Set(periods).size, periods.length, 'none has two')
+    t.equal(new Set(periods).size, periods.length, 'no period has two')
     // The clock may be set ahead over a period, and the test may end before the last one.
     const missed = Math.floor((14 * DAY_MS) / PERIOD_MS[scanFrequency]) - periods.length
     t.ok(missed >= 0 && missed <= (scanFrequency === 'hourly' ? 14 : 1), `${missed} periods without a scan`)

@@ -76,7 +76,7 @@ t.test('a scan adds buffered events to the evidence, publishes the result, and e
   t.same(
     confidences,
     [...confidences].sort((a, b) => b - a),
-    'most convincing first',
+    'highest confidence first',
   )
   const claude = platforms.find(({ platform_name }) => platform_name === 'Claude')
   t.match(claude, { created_at: '2026-11-20T12:00:00Z' })

@@ -71,11 +71,11 @@ for (const [scanFrequency, periodMs] of [
     clock.add(periodMs)
     schedule.check()
     await schedule.idle()
-    t.equal(completed(opened, id), 2, 'nothing new, nothing too old: no scan')
+    t.equal(completed(opened, id), 2, 'no new and no expired evidence: no scan')
   })
 }
 
-t.test('scans missed while the service was down are made up for once', async (t) => {
+t.test('scans missed while the service was down are replaced by one', async (t) => {
   const opened = openStore(t)
   const { clock } = opened
   const { id } = makeOrganization(opened, 'Acme')

@@ -259,7 +259,7 @@ t.test('a clock set ahead by less than a period removes no evidence', async (t) 
   clock.add(3650 * DAY_MS)
   await check()
   t.equal(platforms(), 0, 'ten years later nothing is in the window')
-  t.equal([...store.evidence.since(organization.id, 0)].length, 1, 'but it is there')
+  t.equal([...store.evidence.since(organization.id, 0)].length, 1, 'but it is stored')
   clock.set(rightMs + HOUR_MS)
   await check()
   clock.add(DAY_MS)
@@ -315,14 +315,14 @@ t.test('a scheduled scan runs if settings, approvals or the registry have change
     await schedule.idle()
     return store.scans.ofOrganization(organization.id).length
   }
-  t.equal(await next(), 0, 'nothing ever seen')
+  t.equal(await next(), 0, 'no events yet')
   buffer(site)
   t.equal(await next(), 1)
   t.equal(await next(), 1, 'nothing new')
   administration.organizations.set(organization, { evidenceWindowDays: 60 })
   t.equal(await next(), 2, 'another window')
   administration.organizations.setPlan(organization, 'free')
-  t.equal(await next(), 2, 'a plan is no evidence')
+  t.equal(await next(), 2, 'a changed plan starts no scan')
   const other = new ScanSchedule(
     store,
     {
@@ -354,7 +354,7 @@ t.test('approvals request a scan, and are validated', async (t) => {
   t.match(scan, { status: 'pending' })
   approvals.add(organization, catalog, [claude])
   t.same(approved(), both)
-  t.equal(store.decisions.history(organization.id, claude).length, 1, 'twice is once')
+  t.equal(store.decisions.history(organization.id, claude).length, 1, 'the same request twice is one')
   for (const wrong of ['no such thing', '', '../..', 'Claude ']) {
     t.throws(
       () => approvals.add(organization, catalog, ['claude', wrong]),
@@ -387,7 +387,7 @@ t.test('a requester waits for the process that runs scans, or runs the scan', as
   const counted = Object.defineProperty(new AbortController().signal, 'aborted', { get: () => ++attempts === 0 })
   const waits = scanNow(store, registries, pending, clock, counted)
   await until('a second attempt', () => attempts > 1)
-  t.match(store.scans.current(pending), { status: 'pending' }, 'not ours to run')
+  t.match(store.scans.current(pending), { status: 'pending' }, 'another process runs scans')
   run(site)
   t.match(await waits, { id: pending.id, status: 'completed' })
 
@@ -412,7 +412,7 @@ t.test('a requester waits for the process that runs scans, or runs the scan', as
   t.match(
     await scanNow(store, registries, killed, clock, never.signal),
     { status: 'completed' },
-    'after a kill another one',
+    'after a kill, a new scan',
   )
   t.match(store.scans.current(killed), { status: 'failed', failure: 'interrupted' })
 })
@@ -461,7 +461,7 @@ t.test('a requested scan that was interrupted is requested again when the servic
   run(site)
   kill(site, { ...asked, trigger: 'schedule' })
   recoverInterrupted(site.store, site.clock)
-  t.equal(scans.pending(site.organization.id), undefined, 'the schedule asks for itself')
+  t.equal(scans.pending(site.organization.id), undefined, 'the schedule requests its own scans')
 })
 
 t.test("a damaged record of one organization does not block another's scan", async (t) => {

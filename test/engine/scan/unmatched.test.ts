@@ -55,7 +55,7 @@ function site(t: Parameters<typeof openStore>[0]): Site {
   }
 }
 
-t.test('events that no platform has wait, and are found when the registry has one', async (t) => {
+t.test('events without a platform wait, and become findings when the registry has the platform', async (t) => {
   const { buffer, add, scan, sender, clock, matches, store, id } = site(t)
   buffer([sender.event(NAME, NOON, { count: 3 }), sender.event('claude.ai', NOON), sender.event('x.example', NOON)])
   t.match(scan(), { eventsAdded: 3, eventsUnmatched: 2, waiting: { count: 2, rematched: 0, expired: 0, dropped: 0 } })
@@ -101,7 +101,7 @@ t.test('they wait as long as evidence is kept', async (t) => {
   t.equal(schedule.counters.unmatchedRemoved.expired, 2)
 })
 
-t.test('beyond the limit the oldest leave, and are counted', async (t) => {
+t.test('above the limit, the oldest are removed and counted', async (t) => {
   const { buffer, scan, sender, store, id, add } = site(t)
   const many = (name: string, count: number): Event[] => Array.from({ length: count }, () => sender.event(name, NOON))
   buffer(many(NAME, 10))
@@ -128,7 +128,7 @@ t.test('more days of a platform than a scan adds are left to the next one, and n
   t.equal(matches(), events.length)
 })
 
-t.test('whatever changes in which order, every event is in the evidence once or waits', async () => {
+t.test('after any changes in any order, every event is in the evidence once or waits', async () => {
   const names = ['a.example', 'b.example', 'claude.ai'] as const
   const step = fc.oneof(
     fc.record({

@@ -44,9 +44,13 @@ t.test('a repeated report, an older one and smaller counters change nothing', as
   t.equal(add({ madeMs: NOON - 1, counters: { packets: 900 } }, NOON + 60_000), 'known')
   t.same(store.sumSince(ACME, 0).counters, counters({ packets: 100, names: 7 }))
   t.equal(add({ madeMs: NOON + 1, counters: { packets: 40, names: 8 } }, NOON + 60_000), 'added')
-  t.same(store.sumSince(ACME, 0).counters, counters({ packets: 100, names: 8 }), 'what fell adds nothing')
+  t.same(
+    store.sumSince(ACME, 0).counters,
+    counters({ packets: 100, names: 8 }),
+    'a counter that decreased adds nothing',
+  )
   add({ madeMs: NOON + 2, counters: { packets: 110, names: 8 } }, NOON + 120_000)
-  t.same(store.sumSince(ACME, 0).counters, counters({ packets: 110, names: 8 }), 'nor does it when it is back')
+  t.same(store.sumSince(ACME, 0).counters, counters({ packets: 110, names: 8 }), 'the old value adds nothing again')
 })
 
 t.test('an instance has one report per ten seconds, and the last one of its run', async (t) => {
@@ -60,11 +64,11 @@ t.test('an instance has one report per ten seconds, and the last one of its run'
     environment.read(() => store.preview(ACME, soon, soon.madeMs)),
     'tooSoon',
   )
-  t.equal(at(COVERAGE_INTERVAL_MS + 1, true), 'added', 'nothing would make up for the last one')
-  t.equal(at(COVERAGE_INTERVAL_MS + 2, true), 'tooSoon', 'but once only')
+  t.equal(at(COVERAGE_INTERVAL_MS + 1, true), 'added', 'no later report would replace the last one')
+  t.equal(at(COVERAGE_INTERVAL_MS + 2, true), 'tooSoon', 'only once')
   t.equal(at(COVERAGE_INTERVAL_MS + 2), 'tooSoon')
   t.equal(add({ instance: instance(1), madeMs: NOON }, NOON + 1), 'added', 'another instance has its own')
-  t.equal(add({ madeMs: NOON + 60_000 }, NOON - DAY_MS), 'added', 'a clock that was set back silences nobody')
+  t.equal(add({ madeMs: NOON + 60_000 }, NOON - DAY_MS), 'added', 'a clock that was set back does not block reports')
   t.equal(store.sumSince(ACME, 0).counters.packets, 1 + COVERAGE_INTERVAL_MS + 1)
 })
 

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import { isMainThread, MessageChannel, type MessagePort, Worker, workerData } from 'node:worker_threads'
 import t from 'tap'
-import { OWN_SETS_KEPT_MAX } from '../../../engine/limits.ts'
+import { OWN_CATALOGS_KEPT_MAX, OWN_SETS_KEPT_MAX } from '../../../engine/limits.ts'
 import { type OwnPlatform, SERVICE_WIDE } from '../../../engine/store/own-platforms.ts'
 import { type CompiledRegistry, RegistryInForce } from '../../../engine/store/registry-in-force.ts'
 import { Store } from '../../../engine/store/store.ts'
@@ -39,7 +39,34 @@ if (isMainThread) {
     t.equal(registry.matcherOf(acme).fingerprint, matcher.fingerprint)
   })
 
-  t.test('service-wide changes apply to every organization, under its own', async (t) => {
+  t.test('the platforms of an organization are merged once for each version, for a few organizations', async (t) => {
+    const opened = openStore(t)
+    const { store } = opened
+    const ids = Array.from({ length: OWN_CATALOGS_KEPT_MAX + 1 }, (_, at) => makeOrganization(opened, `Org ${at}`).id)
+    const [first = '', ...others] = ids
+    const put = (id: string, name: string) =>
+      store.environment.write(() => store.ownPlatforms.put(id, own(name, `${name}.corp.example`)))
+    for (const id of ids) put(id, 'corp-llm')
+    const registry = new RegistryInForce(store)
+    const before = registry.catalogOf(first)
+    t.equal(registry.catalogOf(first), before)
+    put(first, 'corp-two')
+    const after = registry.catalogOf(first)
+    t.ok(after.platforms.some(({ id }) => id === 'corp-two'))
+    t.ok(after.rules.some(({ domain }) => domain === 'corp-two.corp.example'))
+    put(SERVICE_WIDE, 'shared-llm')
+    const shared = registry.catalogOf(first)
+    t.ok(shared.platforms.some(({ id }) => id === 'shared-llm'))
+    t.notOk(registry.builtIn.platforms.some(({ id }) => id === 'shared-llm'))
+    for (const id of others.slice(1)) registry.catalogOf(id)
+    t.equal(registry.catalogOf(first), shared, 'kept, and now the last one that was used')
+    registry.catalogOf(others[0] ?? '')
+    t.equal(registry.catalogOf(first), shared)
+    for (const id of others) registry.catalogOf(id)
+    t.not(registry.catalogOf(first), shared, 'others took its place')
+  })
+
+  t.test('service-wide changes apply to every organization, and its own take precedence', async (t) => {
     const opened = openStore(t)
     const { store } = opened
     const [acme, other] = [makeOrganization(opened, 'Acme').id, makeOrganization(opened, 'Other').id]
@@ -89,7 +116,7 @@ if (isMainThread) {
     t.equal(await ask('llm.corp.example'), false)
   })
 
-  t.test('asking for a host allocates nothing for an organization without own platforms', async (t) => {
+  t.test('looking up a host allocates nothing for an organization without own platforms', async (t) => {
     const opened = openStore(t)
     const { id } = makeOrganization(opened, 'Acme')
     const registry = new RegistryInForce(opened.store)
@@ -103,7 +130,7 @@ if (isMainThread) {
     t.ok(allocated < 100_000, `${allocated} bytes for 100,000 hosts`)
   })
 
-  t.test('what a thread keeps is bounded', async (t) => {
+  t.test('the cache of a thread is bounded', async (t) => {
     const opened = openStore(t)
     const { store } = opened
     const { id } = makeOrganization(opened, 'Acme')

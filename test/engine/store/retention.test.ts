@@ -43,7 +43,7 @@ t.test('expired records are removed, and published ones stay', async (t) => {
   store.environment.write(() => store.sources.add([source(id, '192.0.2.1', clock.nowMs())]))
   clock.add(399 * DAY_MS)
   const removed = administration.retention.apply(organization)
-  t.same(removed, { scans: 0, auditEntries: 0, sources: 0, clientRecords: 0 }, 'a day before nothing goes')
+  t.same(removed, { scans: 0, auditEntries: 0, sources: 0, clientRecords: 0 }, 'a day earlier, nothing is removed')
   store.environment.write(() => store.sources.add([source(id, '192.0.2.2', clock.nowMs())]))
   clock.add(2 * DAY_MS)
   t.same(administration.retention.apply(organization), { scans: 1, auditEntries: 1, sources: 1, clientRecords: 0 })
@@ -96,7 +96,7 @@ t.test('many records are removed in short transactions, once a day', async (t) =
     steps.map(({ auditEntries, sources }) => auditEntries + sources),
     [500, 500, 500, 400],
   )
-  t.equal(store.auditLog.ofOrganization(id).length, 1, 'the last stays: the next follows it')
+  t.equal(store.auditLog.ofOrganization(id).length, 1, 'the last entry stays, since the next sequence follows it')
   append(3)
   clock.add(401 * DAY_MS)
   await new DailyRetention(store, clock, quietLog).run()

@@ -58,10 +58,10 @@ t.test('the set continues after its stored ranges', async (t) => {
   t.same(set.ranges, [1, 9])
 })
 
-t.test('its lowest ranges are taken out', async (t) => {
+t.test('its lowest ranges are removed', async (t) => {
   const set = new SequenceSet([1, 5, 9, 9, 12, 20])
   t.same(set.takeLowest(2), [1, 5, 9, 9])
   t.same(set.ranges, [12, 20])
   t.equal(set.rangeCount, 1)
-  t.equal(set.add(9), true, 'they are not in it any more')
+  t.equal(set.add(9), true, 'the set no longer has them')
 })

@@ -119,7 +119,7 @@ const rows: LogRow[] = [
     }),
   ),
   {
-    name: 'an address that a connection is from',
+    name: 'the source address of a connection',
     line: 'ts=1795162502 from=192.0.2.45 src=192.0.2.45 domain=openai.com action="Blocked by policy"',
     verdict: 'event',
     host: 'openai.com',

@@ -32,7 +32,7 @@ const rows: LogRow[] = [
     client: '2001:db8:10::45',
   },
   {
-    name: 'Infoblox tells the answer as well; the time of the file goes before that of the relay',
+    name: 'Infoblox adds the answer; the time of the file takes precedence over that of the relay',
     line: 'Nov 20 08:00:00 ib1 named[902]: infoblox-responses: 20-Nov-2026 09:15:02.046 client 192.0.2.45#40117: UDP: query: chat.deepseek.com IN A response: REFUSED -',
     verdict: 'event',
     host: 'chat.deepseek.com',

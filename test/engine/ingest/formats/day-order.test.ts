@@ -80,7 +80,7 @@ const sequences: { name: string; received: string; lines: (string | [string, str
     are: ['2026-11-10', '2026-11-10', '2026-10-12'],
   },
   {
-    name: 'a number above twelve overrides all hints, and again in the other direction',
+    name: 'a number above twelve overrides all hints, also back to the first order',
     received: '2026-11-10T12:00:00Z',
     lines: [
       '11/10/2026 9:15:02 AM',

@@ -36,7 +36,7 @@ const rows: LogRow[] = [
     client: '192.0.2.45',
   },
   {
-    name: 'the first column cut off',
+    name: 'the first column truncated',
     line: threat(SAMPLE_URL).slice(2),
     verdict: 'event',
     host: 'api.openai.com',
@@ -58,7 +58,7 @@ const rows: LogRow[] = [
     action: 'blocked',
   },
   {
-    name: 'quotes escaped with a backslash move the columns behind them',
+    name: 'quotes escaped with a backslash move the columns after them',
     line: threat('"api.openai.com/?q=\\"a\\",b\\""'),
     verdict: 'event',
     host: 'api.openai.com',

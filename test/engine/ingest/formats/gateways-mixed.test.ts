@@ -36,7 +36,7 @@ t.test('formats of one source are recognized in any order', async (t) => {
       reader.read(LINES[before]?.[1] ?? '')
       const read = reader.read(line)
       t.equal(read.format, format)
-      t.equal(read.host, host, `${format} behind ${LINES[before]?.[0]}`)
+      t.equal(read.host, host, `${format} after ${LINES[before]?.[0]}`)
       t.equal(read.client, '192.0.2.45')
     }
   }

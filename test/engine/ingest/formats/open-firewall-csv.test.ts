@@ -90,7 +90,7 @@ const rows: LogRow[] = [
   { name: 'no client', line: BLOCKED.split(',').slice(0, 3).join(','), verdict: 'reject', reason: /^fields/ },
   { name: 'a truncated answer', line: REPLY.split(',').slice(0, 7).join(','), verdict: 'reject', reason: /^fields/ },
   { name: 'a nonexistent day', line: BLOCKED.replace('Nov 20', 'Nov 31'), verdict: 'reject', reason: /^time/ },
-  { name: 'no time behind the word', line: 'DNSBL-python,api.deepseek.com,192.0.2.45', verdict: 'unknown' },
+  { name: 'no time after the word', line: 'DNSBL-python,api.deepseek.com,192.0.2.45', verdict: 'unknown' },
   { name: 'a text that begins with a word of theirs', line: 'Block,claude.ai,192.0.2.45', verdict: 'unknown' },
   { name: 'an unknown direction', line: TCP.replace(',in,', ',up,'), verdict: 'unknown' },
 ]

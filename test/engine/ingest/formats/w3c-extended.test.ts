@@ -180,7 +180,7 @@ for (const row of rows) {
     if (row.action !== undefined) t.equal(read.action, row.action, 'action')
     for (let length = 0; length < row.line.length; length++) {
       const { verdict, host } = readAfter(row.head, row.line.slice(0, length))
-      if (verdict === 'event') t.ok((row.host ?? '').startsWith(host), `cut at ${length}: ${host}`)
+      if (verdict === 'event') t.ok((row.host ?? '').startsWith(host), `truncated at ${length}: ${host}`)
     }
   })
 }
@@ -236,7 +236,7 @@ t.test('messages of other formats between the rows are recognized', async (t) =>
   }
   t.equal(reader.read('Timestamp;Client;Requested Domain').format, 'any-csv')
   t.equal(reader.read('20.11.2026 09:15:02;192.0.2.45;claude.ai').format, 'any-csv')
-  t.equal(reader.read(row).format, 'w3c-extended', 'a table beside it takes nothing from it')
+  t.equal(reader.read(row).format, 'w3c-extended', 'a table of another source changes nothing')
 })
 
 t.test('a row must have exactly the columns, with time and address in their places', async (t) => {

@@ -121,7 +121,7 @@ for (const { name, stream, messages, kind, broken, oversized } of rows) {
     }
     const single = feed(Array.from(bytes, (byte) => Uint8Array.of(byte)))
     t.same(single.messages, whole.messages, 'byte by byte')
-    t.same(feed([bytes], { room: false }).messages, whole.messages, 'a sink that has no room at first')
+    t.same(feed([bytes], { room: false }).messages, whole.messages, 'a sink that has no space at first')
   })
 }
 

@@ -1,8 +1,8 @@
-import type { DecisionState } from '../../engine/store/decisions.ts'
-import type { Organization } from '../../engine/store/organizations.ts'
-import { PublishedList } from '../../engine/store/published.ts'
-import type { Store } from '../../engine/store/store.ts'
 import { PLATFORM_TYPES, type PlatformType } from '../../registry/platform-type.ts'
+import type { DecisionState } from '../store/decisions.ts'
+import type { Organization } from '../store/organizations.ts'
+import { PublishedList } from '../store/published.ts'
+import type { Store } from '../store/store.ts'
 
 /** The latest completed scan, with the field names of GET /api/v1/discovery. */
 export interface PublishedScan {

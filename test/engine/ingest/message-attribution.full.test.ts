@@ -102,7 +102,7 @@ t.test('devices that cannot send a token are identified by port, address or netw
   t.match(await service.settled('udp', 2), { stored: 1, unauthorized: 1 }, 'a network with another port')
   const own = await sendTcp(t, service.port('tcp'), { localAddress: '127.0.0.5' })
   own.send(`${rfc5424(service.token, MATCHING)}\n`)
-  t.match(await service.settled('tcp', 4), { stored: 4 }, 'a token of its own is before every binding')
+  t.match(await service.settled('tcp', 4), { stored: 4 }, 'a token in the message takes precedence over every binding')
   t.match((await service.admin('ingest', 'sources', '--org', 'Acme')).length > 0, true)
   await service.admin('token', 'unbind', String(acme?.['id']), '--org', 'Acme')
   await later(BINDINGS_SEEN_MS)

@@ -1,0 +1,103 @@
+import { createHash } from 'node:crypto'
+
+/** Color sequences, and the text of a line before "erase in line" (ECMA-48, SGR and EL). */
+const COLORS = new RegExp(`${String.fromCharCode(27)}\\[[\\d;]*m`, 'g')
+const ERASED = new RegExp(`[^\\n]*${String.fromCharCode(27)}\\[\\d*K`, 'g')
+const TIME = '2026-11-20T09:15:02'
+
+/**
+ * Replaces what differs between runs: secrets, IDs, times, sizes. Equal values get equal
+ * replacements within a page, so another run of the same programs changes nothing.
+ */
+export class FixedValues {
+  readonly #known = new Map<string, string>()
+  readonly #named = new Map<string, string>()
+
+  /** Names the replacement of a value. */
+  name(value: string, replacement: string): void {
+    this.#known.set(value, replacement)
+    this.#named.set(replacement, value)
+  }
+
+  /** Commands of a page with the values in place of their named replacements. */
+  actual(commands: string): string {
+    let text = commands
+    for (const [replacement, value] of this.#named) text = text.replaceAll(replacement, value)
+    return text
+  }
+
+  /** The output of commands as a page shows it. */
+  text(output: string): string {
+    // Progress is drawn on one line, which is erased at the end.
+    const shown = output.replaceAll('\r', '').replace(ERASED, '').replace(COLORS, '')
+    // The visible digits of a secret are printed before the secret.
+    for (const [, digits = ''] of shown.matchAll(/svc_(?:pk|mt)_([0-9a-f]{8})/g)) this.#fixed(digits)
+    return shown
+      .split('\n')
+      .map((line) => aligned(line, this.#line(line)))
+      .join('\n')
+      .trimEnd()
+  }
+
+  #line(text: string): string {
+    return (
+      text
+        .replace(/(?<=\/setup#)([0-9a-f]{8})[0-9a-f]+/g, (_, digits) => `${this.#fixed(digits)}…`)
+        .replace(/svc_(pk|mt)_([0-9a-f]{8})[0-9a-f]+/g, (_, kind, digits) => `svc_${kind}_${this.#fixed(digits)}…`)
+        .replace(/\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b/g, (id) => this.#fixedId(id))
+        .replace(/\b[0-9a-f]{16}(?=[0-9a-f]{16}\b|\b)/g, (id) => this.#fixed(id))
+        .replace(/(?<=[\s"│])[0-9a-f]{8}(?=[\s"│]|$)/g, (digits) => this.#known.get(digits) ?? digits)
+        .replace(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|\+00:00)/g, (_, part, zone) =>
+          part ? `${TIME}.123${zone}` : `${TIME}${zone}`,
+        )
+        .replace(/^\[\d\d:\d\d:\d\d\]/, '[09:15:02]')
+        // In two lines of a table.
+        .replace(/(?<=before-restore-)\S+/, '2026-11-20T09-1')
+        .replace(/(?<=^ +)\d-\d\d-\d{3}Z$/, '5-02-431Z')
+        .replace(/(?<=until )\d{4}-\d\d-\d\d/, '2028-12-25')
+        .replace(/\b(?:[0-9A-F]{2}:){31}[0-9A-F]{2}\b/g, '4B:A2:98:…')
+        // In a table, a fingerprint has several lines.
+        .replace(/:?(?:[0-9A-F]{2}:){4,}[0-9A-F]{2}/g, (part) => part.replace(/[0-9A-F]{2}/g, fixedPair))
+        .replace(/\d+ MB(?= free|\s*│$)/g, '79101 MB')
+        .replace(/(?<=eth0, )\d+ s$/, '22 s')
+        .replace(/(?<="uptime_seconds":)\d+/, '22')
+        .replace(/(?<=\.backup +(?:│ +\d+ +){3}│ )[\d.]+ */, (seconds) => '0.125'.padEnd(seconds.length))
+        .replace(/(?<=│ )\d{6}(?= │)/g, '118832')
+        // The received packets of an interface.
+        .replace(/(?<=^│ \w+ +│ (?:up|down).*│ )\d+ *(?= │$)/, (count) => '42'.padEnd(count.length))
+    )
+  }
+
+  #fixed(value: string): string {
+    const known = this.#known.get(value)
+    if (known !== undefined) return known
+    const made = createHash('sha256').update(`value ${this.#known.size}`).digest('hex').slice(0, value.length)
+    this.#known.set(value, made)
+    return made
+  }
+
+  #fixedId(id: string): string {
+    return id
+      .split('-')
+      .map((part, index) => (index === 0 || index > 2 ? this.#fixed(part) : part.replaceAll(/[0-9a-f]/g, '4')))
+      .join('-')
+  }
+}
+
+const FINGERPRINT = '4B:A2:98:B7:F7:E3:D0:89:20:F9:B4:EA:11:24:BE:DE:8D:DF:FD:B5:94'
+
+function fixedPair(_pair: string, at: number): string {
+  const begin = (at - (at % 3)) % (FINGERPRINT.length + 1)
+  return FINGERPRINT.slice(begin, begin + 2)
+}
+
+/** Keeps the width of table cells. */
+function aligned(original: string, changed: string): string {
+  const cells = original.split('│')
+  if (cells.length < 3) return changed
+  return changed
+    .split('│')
+    .map((cell, index) => cell.padEnd(cells[index]?.length ?? 0))
+    .join('│')
+    .trimEnd()
+}

@@ -1,0 +1,37 @@
+import { mkdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { Browser } from '../support/console.ts'
+import { httpsClient } from '../support/https.ts'
+import { admin, REPOSITORY, startService } from '../support/programs.ts'
+import { allowedCalls, unitSandbox, unitSandboxMissing } from '../support/unit-sandbox.ts'
+
+const UNIT = 'deploy/systemd/posture-service.service'
+const PASSWORD = 'violet harbor 71 lanterns'
+const missing = unitSandboxMissing()
+
+t.test('Try a file works with the restrictions of the unit', { skip: missing ?? false }, async (t) => {
+  const calls = allowedCalls(UNIT)
+  t.ok(calls.has('execve') && calls.has('vfork') && calls.has('wait4'), 'a process can be started')
+  t.notOk(calls.has('setrlimit') || calls.has('setpriority') || calls.has('mount'), 'the filter is in effect')
+  const folder = t.testdir()
+  const directory = join(folder, 'service')
+  mkdirSync(directory)
+  const data = ['--data-dir', directory]
+  await admin('organization', 'create', 'Acme', '--domain', 'acme.example', ...data)
+  const service = await startService(directory, ['--ingest-port', 'off'], {}, unitSandbox(UNIT, folder, directory))
+  const origin = `https://localhost:${service.consolePort}`
+  const client = httpsClient(service.consolePort, join(directory, 'tls/certificate.pem'))
+  const browser = new Browser(client, origin)
+  const [link] = await admin('setup-link', '--console-origin', origin, ...data)
+  const secret = String(link?.['url']).split('#')[1] ?? ''
+  await browser.post('/setup/account', { secret, name: 'ada', password: PASSWORD, repeated: PASSWORD })
+  const capture = readFileSync(join(REPOSITORY, 'test/captures/demo/input.pcap'))
+  t.match(await browser.postFile('/try-file', capture, 'demo.pcap'), { status: 200, text: /ChatGPT/ })
+  const line = '1760000000.000 12 192.0.2.7 TCP_TUNNEL/200 512 CONNECT claude.ai:443 - HIER_DIRECT/192.0.2.1 -\n'
+  t.match(await browser.postFile('/try-file', Buffer.from(line), 'squid.log'), { status: 200, text: /Claude/ })
+  await client.close()
+  service.child.kill('SIGTERM')
+  const { stderr, stdout } = await service.ended
+  t.notMatch(stdout + stderr, /"level":50/, 'no error is logged')
+})
