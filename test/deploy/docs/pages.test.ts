@@ -150,7 +150,6 @@ const INCOMPLETE: ReadonlySet<string> = new Set(
     'create-tickets',
     'find-out-who-uses-a-platform',
     'monitor-with-prometheus',
-    'send-alerts',
     'send-findings-to-a-siem',
   ].map((name) => `docs/guides/${name}.md`),
 )
