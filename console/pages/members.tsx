@@ -243,7 +243,7 @@ function Removed({ view: { removed }, provider, nowMs, mayAllow }: MembersProps)
       quiet: true,
       cell: ({ name }) => (
         <form class="row end" method="post" action={pathOf(name, 'allow')}>
-          <button type="submit" aria-label={`Allow the sign-in of ${name} again`}>
+          <button type="submit" aria-label={`Allow again: the sign-in of ${name}`}>
             Allow again
           </button>
         </form>

@@ -73,6 +73,7 @@ const ACTION_NAMES: Readonly<Record<Action, string>> = {
   'assessment.remove': 'Assessment removed',
   'recommendation.status': 'Recommendation status changed',
   'recommendation.owner': 'Recommendation owner changed',
+  'report.create': 'Report written',
   'alert.read': 'Alerts viewed',
   'alert-channel.add': 'Alert channel added',
   'alert-channel.remove': 'Alert channel removed',
@@ -82,7 +83,6 @@ const ACTION_NAMES: Readonly<Record<Action, string>> = {
   'alert-rule.unmute': 'Alert rule active again',
   'alert.retry': 'Dead letters sent again',
   'alert.discard': 'Dead letters deleted',
-  'report.create': 'Report written',
 }
 
 /** The words for an action. An entry of another release may have an unknown one, which stays. */

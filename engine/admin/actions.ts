@@ -77,6 +77,7 @@ export const ACTIONS = {
   'assessment.remove': 'admin',
   'recommendation.status': 'member',
   'recommendation.owner': 'member',
+  'report.create': 'member',
   'alert.read': 'member',
   'alert-channel.add': 'admin',
   'alert-channel.remove': 'admin',
@@ -86,7 +87,6 @@ export const ACTIONS = {
   'alert-rule.unmute': 'admin',
   'alert.retry': 'admin',
   'alert.discard': 'admin',
-  'report.create': 'member',
 } as const satisfies Record<string, Role | 'operator'>
 export type Action = keyof typeof ACTIONS
 

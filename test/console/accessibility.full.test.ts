@@ -161,27 +161,31 @@ t.test('axe-core finds no barrier on answers to forms and on error pages', async
   await assertAccessible(t, page, 'the confirmation of a password')
 })
 
-t.test('so have Setup with the instructions of each sender, and Verify in each state', { timeout: 300_000 }, async (t) => {
-  const { page, site, faults } = await start(t)
-  const { store, clock, organization, origin } = site
-  const [token, unused] = store.monitoringTokens.ofOrganization(organization.id)
-  for (const { id } of SENDERS) {
-    await page.goto(`${origin}/setup-guide?token=${token?.id}&sender=${id}`)
-    await assertAccessible(t, page, `Setup, ${id}`)
-  }
-  const nowMs = clock.nowMs()
-  for (const [state, id, startedMs] of [
-    ['waiting', unused?.id, nowMs],
-    ['nothing yet', unused?.id, nowMs - MINUTE_MS],
-    ['nothing in time', unused?.id, nowMs - 6 * MINUTE_MS],
-    ['arrived', token?.id, nowMs - MINUTE_MS],
-    ['over', token?.id, nowMs - 6 * MINUTE_MS],
-  ] as const) {
-    await page.goto(`${origin}/monitoring-tokens/${id}/verify?started=${startedMs}`)
-    await assertAccessible(t, page, `Verify, ${state}`)
-  }
-  t.same(faults, [])
-})
+t.test(
+  'so have Setup with the instructions of each sender, and Verify in each state',
+  { timeout: 300_000 },
+  async (t) => {
+    const { page, site, faults } = await start(t)
+    const { store, clock, organization, origin } = site
+    const [token, unused] = store.monitoringTokens.ofOrganization(organization.id)
+    for (const { id } of SENDERS) {
+      await page.goto(`${origin}/setup-guide?token=${token?.id}&sender=${id}`)
+      await assertAccessible(t, page, `Setup, ${id}`)
+    }
+    const nowMs = clock.nowMs()
+    for (const [state, id, startedMs] of [
+      ['waiting', unused?.id, nowMs],
+      ['nothing yet', unused?.id, nowMs - MINUTE_MS],
+      ['nothing in time', unused?.id, nowMs - 6 * MINUTE_MS],
+      ['arrived', token?.id, nowMs - MINUTE_MS],
+      ['over', token?.id, nowMs - 6 * MINUTE_MS],
+    ] as const) {
+      await page.goto(`${origin}/monitoring-tokens/${id}/verify?started=${startedMs}`)
+      await assertAccessible(t, page, `Verify, ${state}`)
+    }
+    t.same(faults, [])
+  },
+)
 
 t.test('a keyboard reaches everything, and the focus is visible', async (t) => {
   const setting = await start(t)

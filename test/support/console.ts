@@ -113,6 +113,8 @@ export async function serveConsole(
         }
         store.users.put(user)
         store.members.put({ organizationId: of.id, name, role, createdAtMs: clock.nowMs(), userId: user.id })
+        // The test may have removed the member.
+        store.removedMembers.remove({ organizationId: of.id, name })
         store.sessions.put(newSession(user.id, of.id, secret, clock.nowMs()))
       })
       return browser

@@ -147,7 +147,7 @@ t.test('the code computes the worked example in docs/reference/assessments.md', 
   t.match(page, /\(3 x 83\.33 \+ 2 x 37\) \/ 5 = 64\.8, rounded\s+65, grade D/)
   t.match(page, 'Grades: A from 90, B from 80, C from 70, D from 60, F below')
   const recommended = recommendationsAfter(draft(), categories, new Map(), 1)
-  const [output = ''] = /<!-- output recommendation list -->[\s\S]*?<!-- end -->/.exec(page) ?? []
+  const [output = ''] = /recommendation list --org Acme\n```\n\n<!-- printed -->[\s\S]*?<!-- end -->/.exec(page) ?? []
   for (const { title } of recommended) t.ok(output.includes(title), title)
   t.equal(recommended.length, 2)
   const json = /```json\n([\s\S]*?)```/.exec(page)?.[1] ?? ''
