@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import type { Catalog, Rule } from './catalog.ts'
 import { compareNarrowness, compileTrie } from './compile-trie.ts'
 import { DomainTrie, NO_MATCH } from './domain-trie.ts'
+import { globOf } from './glob.ts'
 import type { Platform } from './platform.ts'
 
 /**
@@ -80,21 +81,21 @@ export class NameMatcher implements Matcher {
 class RuleIndex {
   readonly #byDomain = new Map<string, Rule>()
   /** Narrowest first. */
-  readonly #patterns: readonly { readonly rule: Rule; readonly fits: RegExp }[]
+  readonly #patterns: readonly { readonly rule: Rule; readonly fits: (name: string) => boolean }[]
 
   constructor(rules: readonly Rule[]) {
     for (const rule of rules) this.#byDomain.set(rule.domain, rule)
     this.#patterns = rules
       .filter(({ match }) => match === 'pattern')
       .sort((a, b) => compareNarrowness(a.domain, b.domain))
-      .map((rule) => ({ rule, fits: patternExpression(rule.domain) }))
+      .map((rule) => ({ rule, fits: patternOf(rule.domain) }))
   }
 
   match(text: string, isHidden: (rule: Rule) => boolean): Rule | undefined {
     const name = (text.endsWith('.') ? text.slice(0, -1) : text).toLowerCase()
     const exact = this.#byDomain.get(name)
     if (exact?.match === 'exact' && !isHidden(exact)) return exact
-    const pattern = this.#patterns.find(({ rule, fits }) => fits.test(name) && !isHidden(rule))
+    const pattern = this.#patterns.find(({ rule, fits }) => fits(name) && !isHidden(rule))
     if (pattern !== undefined) return pattern.rule
     for (let domain = name; domain !== ''; domain = parentOf(domain)) {
       const rule = this.#byDomain.get(domain)
@@ -105,8 +106,12 @@ class RuleIndex {
 }
 
 /** A `*` is one or more characters within one label. */
-function patternExpression(pattern: string): RegExp {
-  return new RegExp(`^${pattern.replaceAll('.', '\\.').replaceAll('*', '[^.]+')}$`)
+function patternOf(pattern: string): (name: string) => boolean {
+  const globs = pattern.split('.').map(globOf)
+  return (name) => {
+    const labels = name.split('.')
+    return labels.length === globs.length && globs.every((fits, index) => fits(labels[index] ?? ''))
+  }
 }
 
 function parentOf(domain: string): string {

@@ -273,6 +273,7 @@ t.test('every file is reached from a program, a worker, a build step, a benchmar
       'deploy/docs/main.ts',
       'deploy/docs/console-pictures.ts',
       'deploy/docs/readability.ts',
+      'deploy/docs/receiver.ts',
       'deploy/docs/replay.ts',
       'deploy/release/main.ts',
       'registry/build.ts',

@@ -1,12 +1,8 @@
-import { request as httpRequest, type IncomingMessage, type RequestOptions } from 'node:http'
-import { request as httpsRequest } from 'node:https'
-import { isIP, type Socket } from 'node:net'
-import { connect } from 'node:tls'
+import type { IncomingMessage } from 'node:http'
 import type { CustomFetch, CustomFetchOptions } from 'openid-client'
-import { withoutBrackets } from '../../engine/process/host.ts'
 import { isLoopbackHost, type Network } from '../../engine/process/network.ts'
-import { checkAddress, connectChecked, TargetRefused } from '../../engine/process/outbound-address.ts'
-import { proxyFor, tunnel } from '../../engine/process/proxy.ts'
+import { TargetRefused } from '../../engine/process/outbound-address.ts'
+import { connectTo, requestOver } from '../../engine/process/outbound-request.ts'
 import type { ProviderRequestResult } from '../metrics.ts'
 import { ProviderError } from './provider-error.ts'
 
@@ -85,8 +81,8 @@ async function fetchOnce(
   const limit = AbortSignal.timeout(requestMs)
   const all = signal === undefined ? limit : AbortSignal.any([limit, signal])
   try {
-    const socket = await connected(url, allowed, requestMs)
-    const incoming = await sent(url, socket, { method, headers, signal: all }, bodyText(body))
+    const socket = await connectTo(url, allowed, requestMs)
+    const incoming = await requestOver(socket, url, { method, headers, signal: all }, bodyText(body))
     return await bounded(incoming, url)
   } catch (error) {
     if (error instanceof ProviderError) throw error
@@ -111,32 +107,6 @@ function bodyText(body: CustomFetchOptions['body']): string {
   if (body === undefined || body === null) return ''
   if (typeof body === 'string' || body instanceof URLSearchParams) return body.toString()
   throw new TypeError('only forms are sent to providers')
-}
-
-/** A connection to the host of the URL, directly or through the proxy. */
-async function connected(url: URL, allowed: readonly Network[], timeoutMs: number): Promise<Socket> {
-  const host = withoutBrackets(url.hostname)
-  const isTls = url.protocol === 'https:'
-  const port = Number(url.port || (isTls ? 443 : 80))
-  const proxy = isTls && !isLoopbackHost(url.hostname) ? proxyFor(url.href) : undefined
-  if (proxy === undefined) return connectChecked(host, port, { allowed, timeoutMs })
-  checkAddress(host, allowed)
-  return tunnel(proxy, host, port, timeoutMs, () => {})
-}
-
-function sent(url: URL, socket: Socket, options: RequestOptions, body: string): Promise<IncomingMessage> {
-  const isTls = url.protocol === 'https:'
-  const host = withoutBrackets(url.hostname)
-  // Server Name Indication is for names only (RFC 6066 §3).
-  const servername = isIP(host) === 0 ? { servername: host } : {}
-  const createConnection = () => (isTls ? connect({ socket, host, ...servername }) : socket)
-  return new Promise((resolve, reject) => {
-    const request = isTls ? httpsRequest : httpRequest
-    request(url, { ...options, createConnection })
-      .once('response', resolve)
-      .once('error', reject)
-      .end(body)
-  })
 }
 
 async function bounded(incoming: IncomingMessage, url: URL): Promise<Response> {

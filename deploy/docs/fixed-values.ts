@@ -49,6 +49,7 @@ export class FixedValues {
         .replaceAll(REPOSITORY, '/home/alice/posture/')
         .replace(/(?<=\/setup#)([0-9a-f]{8})[0-9a-f]+/g, (_, digits) => `${this.#fixed(digits)}…`)
         .replace(/svc_(pk|mt)_([0-9a-f]{8})[0-9a-f]+/g, (_, kind, digits) => `svc_${kind}_${this.#fixed(digits)}…`)
+        .replace(/whsec_[\w+/=]+/g, 'whsec_bXkgc2ln…')
         .replace(/\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b/g, (id) => this.#fixedId(id))
         // Pseudonyms of clients and users.
         .replace(/(?<=\b[pu]-)[\w-]{27,}(?![\w-])/g, (digits) => this.#fixed(digits))

@@ -22,6 +22,7 @@ const DEMO_CAPTURE = join(REPOSITORY, 'test/captures/demo/input.pcap')
 /** `npm run test:full` unpacks the package here. */
 const PROMETHEUS = join(REPOSITORY, 'node_modules/.cache/prometheus/usr/bin')
 const REPLAY = join(REPOSITORY, 'dist/deploy/docs/replay.js')
+const RECEIVER = join(REPOSITORY, 'dist/deploy/docs/receiver.js')
 /** The directory in which commands run: a clone of the repository. */
 const WORK = '/home/alice/posture'
 const COMMAND_MS_MAX = 60_000
@@ -39,7 +40,9 @@ const DIRECTORIES = [
  * a container, which prints the same. In a clone, npx runs the same programs, but each call takes
  * half a second longer. start-collector starts the installed collector, sends it the demo capture
  * and waits until the service has stored all matches. week-ago runs a program with the time of a
- * week ago.
+ * week ago. start-receiver starts a receiver of webhooks, whose certificate is in acme-ca.pem, and
+ * waits for the alerts of the first scan. raise-alerts raises two alerts, which the receiver
+ * accepts at the channel soc and refuses at tickets.
  */
 const COMMANDS: Readonly<Record<string, string>> = {
   sudo: `case "$1" in --user=*) as=\${1#--user=}; shift; exec runuser --user "$as" -- "$@" ;; esac
@@ -69,6 +72,25 @@ replay || exit 1
 until posture-collector counters --json | grep -q '"acknowledged","count":64'; do sleep 0.2; done
 exit 0`,
   'week-ago': `export NODE_OPTIONS='--import=data:text/javascript,const{now}=Date;Date.now=()=>now()-6048e5'; exec "$@"`,
+  'start-receiver': `openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 30 -subj /CN=alerts.example.com \\
+  -addext subjectAltName=DNS:alerts.example.com -keyout /var/tmp/receiver.key -out acme-ca.pem 2> /dev/null || exit 1
+setsid ${process.execPath} ${RECEIVER} /var/tmp/receiver.key acme-ca.pem > /var/log/receiver.log 2>&1 &
+until grep -q ready /var/log/receiver.log; do
+  kill -0 $! || { cat /var/log/receiver.log; exit 1; }
+  sleep 0.1
+done
+umask 077
+echo https://hooks.slack.com/services/T0/B0/x > slack-url.txt
+echo secret > mail-password.txt
+until posture-admin alert list --json | grep -q unapproved; do sleep 0.5; done
+exit 0`,
+  'raise-alerts': `set -e
+for name in slack mail siem; do posture-admin alert channel remove $name; done
+posture-admin alert channel add tickets --kind webhook --url https://alerts.example.com/tickets --ca-file acme-ca.pem
+posture-admin key create Splunk --scope discovery:read --expires 10d
+posture-admin approval add Claude --expires 10d
+until [ "$(posture-admin alert dead-letters list --json | wc -l)" = 2 ]; do sleep 0.5; done
+exit 0`,
   replay: `exec nsenter --target="$(cat /var/tmp/network)" --net ${process.execPath} ${REPLAY} uplink ${DEMO_CAPTURE}`,
   ...Object.fromEntries(
     Object.entries(PROGRAMS).map(([name, script]) => [name, `exec ${process.execPath} ${script} "$@"`]),
@@ -94,6 +116,8 @@ export class Sandbox {
       HOME: '/home/alice',
       TZ: 'UTC',
       LANG: 'C.UTF-8',
+      // The receiver of alerts is on loopback.
+      OUTBOUND_NETWORKS: '127.0.0.0/8',
     }
   }
 
@@ -205,7 +229,7 @@ export class Sandbox {
     const script = `set -e
 cp -a /etc/. ${own}/etc
 printf '%s\\n' ${users.join(' ')} >> ${own}/etc/passwd
-echo '127.0.0.1 localhost posture posture.example.com' > ${own}/etc/hosts
+echo '127.0.0.1 localhost posture posture.example.com alerts.example.com' > ${own}/etc/hosts
 ${OWN_DIRECTORIES.map((directory) => `mount --bind ${own}${directory} ${directory}`).join('\n')}
 hostname posture || echo posture > /proc/sys/kernel/hostname
 ip link set lo up

@@ -189,7 +189,10 @@ export class Deliveries {
     const { why } = outcome
     const isLate = nowMs - message.queuedAtMs >= ALERT_RETRY_FOR_MS
     if (outcome.kind === 'refused' || isLate) {
-      environment.shrink(() => alertChannels.fail(organizationId, id, message.sequence, why, nowMs))
+      environment.shrink(() => {
+        alertChannels.postpone(organizationId, id, why, nowMs)
+        alertChannels.fail(organizationId, id, message.sequence, why, nowMs)
+      })
       this.#count(kind, 'dead')
       this.#log.error({ organization: organizationId, channel: id, kind, why }, 'an alert became a dead letter')
       remembered.dueMs = 0

@@ -1,13 +1,8 @@
-import { request as httpRequest, type IncomingMessage } from 'node:http'
-import { request as httpsRequest } from 'node:https'
-import { isIP, type Socket } from 'node:net'
-import { connect } from 'node:tls'
+import type { IncomingMessage } from 'node:http'
+import type { Socket } from 'node:net'
 import { ALERT_ANSWER_BYTES_MAX } from '../limits.ts'
 import { assertExpected } from '../process/failure.ts'
-import { withoutBrackets } from '../process/host.ts'
-import { isLoopbackHost } from '../process/network.ts'
-import { checkAddress, connectChecked } from '../process/outbound-address.ts'
-import { proxyFor, tunnel } from '../process/proxy.ts'
+import { connectTo, requestOver } from '../process/outbound-request.ts'
 import { answerText, connectionFailure, type SendOptions, type SendOutcome } from './send-outcome.ts'
 
 /** The longest delay that a receiver can request with Retry-After, in milliseconds. */
@@ -35,15 +30,9 @@ export async function post({ url, ca, fields, body, secrets }: Post, options: Se
   let socket: Socket | undefined
   try {
     const to = new URL(url)
-    socket = await connected(to, options)
-    const answer = await sent(
-      to,
-      socket,
-      signal,
-      ca,
-      { ...fields, 'user-agent': `posture-service/${options.version}` },
-      body,
-    )
+    socket = await connectTo(to, options.allowed, options.timeoutMs)
+    const headers = { ...fields, 'user-agent': `posture-service/${options.version}` }
+    const answer = await requestOver(socket, to, { method: 'POST', headers, signal }, body, ca === '' ? {} : { ca })
     const text = answerText(await bodyOf(answer), secrets)
     return outcomeOf(answer, text)
   } catch (error) {
@@ -63,40 +52,6 @@ function outcomeOf({ statusCode = 0, statusMessage = '', headers }: IncomingMess
   const seconds = /^\d{1,9}$/.test(headers['retry-after'] ?? '') ? Number(headers['retry-after']) : undefined
   if (seconds === undefined) return { kind: 'retry', why: said }
   return { kind: 'retry', why: said, afterMs: Math.min(seconds * 1000, RETRY_AFTER_MAX_MS) }
-}
-
-/** A connection to the host of the URL, directly or through the proxy. */
-async function connected(url: URL, { allowed, timeoutMs }: SendOptions): Promise<Socket> {
-  const host = withoutBrackets(url.hostname)
-  const isTls = url.protocol === 'https:'
-  const port = Number(url.port || (isTls ? 443 : 80))
-  const proxy = isTls && !isLoopbackHost(url.hostname) ? proxyFor(url.href) : undefined
-  if (proxy === undefined) return connectChecked(host, port, { allowed, timeoutMs })
-  checkAddress(host, allowed)
-  return tunnel(proxy, host, port, timeoutMs, () => {})
-}
-
-function sent(
-  url: URL,
-  socket: Socket,
-  signal: AbortSignal,
-  ca: string,
-  headers: Readonly<Record<string, string>>,
-  body: string,
-): Promise<IncomingMessage> {
-  const isTls = url.protocol === 'https:'
-  const host = withoutBrackets(url.hostname)
-  // Server Name Indication is for names only (RFC 6066 §3).
-  const servername = isIP(host) === 0 ? { servername: host } : {}
-  const trusted = ca === '' ? {} : { ca }
-  const createConnection = () => (isTls ? connect({ socket, host, ...servername, ...trusted }) : socket)
-  return new Promise((resolve, reject) => {
-    const request = isTls ? httpsRequest : httpRequest
-    request(url, { method: 'POST', headers, signal, createConnection })
-      .once('response', resolve)
-      .once('error', reject)
-      .end(body)
-  })
 }
 
 /** The beginning of the body. The rest is not read: the connection is closed. */

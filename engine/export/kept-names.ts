@@ -1,4 +1,5 @@
 import type { Rule } from '../../registry/catalog.ts'
+import { globOf } from '../../registry/glob.ts'
 import type { Platform } from '../../registry/platform.ts'
 
 /**
@@ -10,7 +11,10 @@ export class KeptNames {
   readonly #at = new Map<string, Platform[]>()
   readonly #above = new Map<string, Platform[]>()
   /** By the last label, which has no `*`. */
-  readonly #patterns = new Map<string, { readonly labels: readonly LabelMatch[]; readonly platform: Platform }[]>()
+  readonly #patterns = new Map<
+    string,
+    { readonly labels: readonly ((label: string) => boolean)[]; readonly platform: Platform }[]
+  >()
   /** The suffix rules, kept or not, by domain. A kept one has its platform. */
   readonly #suffixes = new Map<string, Platform | undefined>()
 
@@ -69,7 +73,7 @@ export class KeptNames {
     const labels = pattern.split('.').reverse()
     const last = labels[0] ?? ''
     const patterns = this.#patterns.get(last) ?? []
-    patterns.push({ labels: labels.map(labelMatch), platform })
+    patterns.push({ labels: labels.map(globOf), platform })
     this.#patterns.set(last, patterns)
   }
 }
@@ -78,15 +82,6 @@ export class KeptNames {
 export function parentOf(domain: string): string {
   const dot = domain.indexOf('.')
   return dot < 0 ? '' : domain.slice(dot + 1)
-}
-
-type LabelMatch = (label: string) => boolean
-
-/** A `*` is one or more characters. */
-function labelMatch(pattern: string): LabelMatch {
-  if (!pattern.includes('*')) return (label) => label === pattern
-  const expression = new RegExp(`^${pattern.replaceAll('*', '.+')}$`)
-  return (label) => expression.test(label)
 }
 
 /** Two platforms are enough to know whether one is another than a given one. */

@@ -18,15 +18,20 @@ export const REPORT_STYLE = `
 .posture-report h2 { margin: 0 0 4px; font-size: 17px; }
 .posture-report section { margin-top: 24px; }
 .posture-report p, .posture-report ul { margin: 4px 0; }
-.posture-report .about, .posture-report figcaption { font-size: 13px; opacity: 0.8; }
+.posture-report .about, .posture-report figcaption { font-size: 13px; color: color-mix(in srgb, CanvasText 75%, Canvas); }
 .posture-report .summary { margin: 12px 0; font-size: 18px; }
 .posture-report .figures { display: grid; grid-template-columns: repeat(auto-fit, minmax(150px, 1fr)); gap: 12px; margin: 16px 0 0; }
 .posture-report .figures div { padding: 8px 12px; border: 1px solid color-mix(in srgb, currentColor 20%, transparent); border-radius: 6px; }
-.posture-report .figures dt, .posture-report .figures dd + dd { font-size: 13px; opacity: 0.8; }
+.posture-report .figures dt, .posture-report .figures dd + dd { font-size: 13px; color: color-mix(in srgb, CanvasText 75%, Canvas); }
 .posture-report .figures dd { margin: 0; font-size: 20px; }
 .posture-report table { width: 100%; border-collapse: collapse; font-size: 14px; }
 .posture-report th, .posture-report td { padding: 4px 10px 4px 0; text-align: left; vertical-align: top;
   border-bottom: 1px solid color-mix(in srgb, currentColor 15%, transparent); }
+@media screen and (max-width: 600px) {
+  .posture-report table { font-size: 12px; table-layout: fixed; }
+  .posture-report .level { white-space: normal; }
+  .posture-report th, .posture-report td { padding-right: 6px; overflow-wrap: anywhere; }
+}
 .posture-report figure { margin: 8px 0; }
 .posture-report svg { display: block; width: 100%; height: auto; }
 .posture-report svg .grid { stroke: currentColor; stroke-opacity: 0.2; fill: none; }

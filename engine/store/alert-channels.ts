@@ -230,7 +230,8 @@ export class AlertChannels {
   }
 
   /**
-   * Records a failed attempt after which the message stays the first. Requires a write transaction.
+   * Records a failed attempt. The message stays the first, unless fail() follows. Requires a write
+   * transaction.
    */
   postpone(organizationId: string, channelId: string, failure: string, nowMs: number): void {
     if (this.get(organizationId, channelId) === undefined) return

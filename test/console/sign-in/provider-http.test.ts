@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { createServer, type RequestListener } from 'node:http'
 import { createServer as createTlsServer } from 'node:https'
@@ -38,6 +39,22 @@ t.test('a response is read with its status and type; a redirect is not followed'
   t.same(await response.json(), { a: 1 })
   t.equal((await fetch(`${url}/moved`, GET)).status, 302)
   t.equal((await fetch(`${url}/none`, GET)).status, 204)
+})
+
+t.test('a provider that switches the protocol fails, and holds no place of the limits', async (t) => {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.teardown(() => {
+    server.close()
+    server.closeAllConnections()
+  })
+  server.on('upgrade', () => {})
+  server.on('connection', (socket) => {
+    socket.end('HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n')
+  })
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const fetch = providerHttp().fetchFor('acme')
+  for (let times = 0; times < 6; times++) await t.rejects(fetch(url, GET), /switched to another protocol/)
 })
 
 t.test('a form is sent', async (t) => {
