@@ -181,7 +181,11 @@ export class Service {
       this.#console?.drain(deadlineMs),
       ...this.#threads.map((thread) => drainThread(thread, deadlineMs)),
     ]
-    if (!(await within(deadlineMs + 1000, Promise.all(drained)))) this.#log.warn('some connections were aborted')
+    // One part that fails must not leave the process running with the others stopped.
+    const ended = drained.map((part) =>
+      Promise.resolve(part).catch((err) => this.#log.error({ err }, 'internal error')),
+    )
+    if (!(await within(deadlineMs + 1000, Promise.all(ended)))) this.#log.warn('some connections were aborted')
     this.#metrics.close()
     const { keys, addresses } = this.#rateTables
     if (this.#hasServed) keepRates(this.#settings.dataDir, [keys, addresses], this.#log)

@@ -53,7 +53,11 @@ export class TaskThread<Task, Answer> {
     if (pool === undefined) return
     await within(
       deadlineMs,
-      pool.run(last).then(() => pool.destroy()),
+      // The thread may end at the same time because it failed (discard), which fails this task.
+      pool.run(last).then(
+        () => pool.destroy(),
+        () => pool.destroy(),
+      ),
     )
   }
 
