@@ -30,7 +30,7 @@ export const REPORT_STYLE = `
 @media screen and (max-width: 600px) {
   .posture-report table { font-size: 12px; table-layout: fixed; }
   .posture-report .level { white-space: normal; }
-  .posture-report th, .posture-report td { padding-right: 6px; overflow-wrap: anywhere; }
+  .posture-report th, .posture-report td { padding-right: 6px; overflow-wrap: anywhere; white-space: normal; }
 }
 .posture-report figure { margin: 8px 0; }
 .posture-report svg { display: block; width: 100%; height: auto; }
