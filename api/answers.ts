@@ -2,12 +2,14 @@ import { z } from 'zod'
 import { GRADES } from '../engine/assess/grade.ts'
 import { WEIGHT_MAX } from '../engine/assess/rules.ts'
 import { METHODS } from '../engine/event/event.ts'
+import { ACCESS_NAMES_MAX } from '../engine/scan/access.ts'
 import { DOMAINS_SHOWN_MAX, TOP_CLIENTS_MAX } from '../engine/scan/publish.ts'
 import { DECISION_STATES } from '../engine/store/decisions.ts'
 import { FRAMEWORK_IDS } from '../engine/store/framework.ts'
 import { RECOMMENDATION_STATUSES } from '../engine/store/recommendations.ts'
-import { ROLES } from '../registry/platform.ts'
+import { PURPOSES, ROLES } from '../registry/platform.ts'
 import { PLATFORM_TYPES, type PlatformType } from '../registry/platform-type.ts'
+import { ACCESS_KINDS, USES } from '../registry/use.ts'
 import { LIMIT_MAX } from './page.ts'
 
 /*
@@ -53,10 +55,10 @@ const recommendation = z
 const summary = z
   .strictObject({
     platforms_discovered: count.describe('AI platforms that were detected.'),
-    shadow_ai_count: count.describe("Detected platforms that are not on the organization's approved list."),
-    overall_risk_score: percent.describe('Risk of all detected platforms together, 0 to 100.'),
+    shadow_ai_count: count.describe("Detected AI platforms that are not on the organization's approved list."),
+    overall_risk_score: percent.describe('Risk of all detected AI platforms together, 0 to 100.'),
   })
-  .describe('The figures of a scan.')
+  .describe('The figures of a scan. They count platforms whose metadata.use is ai.')
 
 const scan = z
   .strictObject({
@@ -74,6 +76,17 @@ const risk = z
   .looseObject({
     score: percent.describe('Risk of the platform, 0 to 100.'),
     why: z.string().min(1).describe('The reason for this risk, in one line.'),
+    terms: z
+      .array(
+        z.looseObject({
+          input: z.string().min(1).describe('`class`, a kind of fact, `unknown` or `limit`.'),
+          value: z.string().min(1).describe('The reason of the class, the fact, or the facts that are unknown.'),
+          points: z.int().describe('What the term adds to the score.'),
+          source: z.url().optional().describe('Page of the vendor that states the fact.'),
+        }),
+      )
+      .optional()
+      .describe('The terms that add up to the score, if facts of the platform are known.'),
   })
   .describe('Risk of the platform, from the registry.')
 
@@ -109,10 +122,23 @@ const topClient = z
   })
   .describe('A client that used the platform.')
 
+const access = z
+  .looseObject({
+    kind: z
+      .enum(ACCESS_KINDS)
+      .describe('web: a site. app: a desktop or mobile app. api: the API. tool: an editor, agent or other program.'),
+    matches: positive.describe('Matches that show it.'),
+    domains: z.array(z.string().min(1)).max(ACCESS_NAMES_MAX).describe('The most frequent names that show it.'),
+  })
+  .describe('How a platform was used, with the evidence.')
+
 const metadata = z
   .looseObject({
     vendor: z.string().min(1).describe('Vendor of the platform.'),
     category: z.string().min(1).describe('Purpose of the platform.'),
+    use: z
+      .enum(USES)
+      .describe('ai: an AI platform. ai_capable: general software with AI features, not counted in the summary.'),
     approved: z.boolean().describe("Whether it is on the organization's approved list."),
     decision: z
       .enum(DECISION_STATES)
@@ -127,7 +153,16 @@ const metadata = z
       .describe('Matches by source of the name: dns, tls, quic or log.'),
     roles: z
       .partialRecord(z.enum(ROLES), positive)
-      .describe('Matches by role of the host: web, api, cdn, auth, telemetry or docs.'),
+      .describe('Matches by role of the host: web, app, api, cdn, auth, telemetry or docs.'),
+    purposes: z
+      .partialRecord(z.enum(PURPOSES), positive)
+      .describe(
+        'Matches by purpose of the host. Only use is evidence of use: clients, days and times are those of use.',
+      ),
+    access: z.array(access).max(ACCESS_KINDS.length).describe('How the platform was used, the most matches first.'),
+    programmatic_clients: count
+      .optional()
+      .describe('Clients that requested the API, and no site or app of the vendor; absent if the API was not used.'),
     clients: positive.describe('Distinct addresses of clients.'),
     clients_error: share.describe('Relative standard error of the number of clients, 0 to 1; 0 while it is exact.'),
     days: positive.describe('Days (UTC) of the evidence window on which the platform was seen.'),
@@ -160,7 +195,7 @@ const platform = z
     metadata,
     created_at: isoTime.describe('When the platform was first detected, in UTC.'),
   })
-  .describe('An AI platform that was detected.')
+  .describe('A platform that was detected: an AI platform, or software with AI features.')
 
 const categoryScore = z
   .strictObject({

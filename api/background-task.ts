@@ -2,6 +2,7 @@ import type { AlertStatus } from '../engine/alert/alert-runner.ts'
 import type { PlainFault } from '../engine/process/error-codes.ts'
 import type { LogLevel } from '../engine/process/log.ts'
 import type { Network } from '../engine/process/network.ts'
+import type { ScheduledReportStatus } from '../engine/report/scheduled-reports.ts'
 import type { ScanOutcome, ScanRequest } from '../engine/scan/scan-runner.ts'
 
 /** Options of the background thread. */
@@ -26,6 +27,6 @@ export type BackgroundTask =
 /** The result, or the fault that prevented the task. */
 export type BackgroundAnswer =
   | { readonly kind: 'scanned'; readonly outcomes: readonly ScanOutcome[] }
-  | { readonly kind: 'alerts'; readonly status: AlertStatus }
+  | { readonly kind: 'alerts'; readonly status: AlertStatus; readonly reports: ScheduledReportStatus }
   | { readonly kind: 'closed' }
   | { readonly kind: 'failed'; readonly fault: PlainFault }

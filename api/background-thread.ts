@@ -7,6 +7,8 @@ import type { Logger } from '../engine/process/log.ts'
 import type { MetricRow } from '../engine/process/metrics.ts'
 import { secretsKeyFile } from '../engine/process/secrets-key.ts'
 import { TaskThread } from '../engine/process/task-thread.ts'
+import { reportRows } from '../engine/report/metrics.ts'
+import type { ScheduledReportStatus } from '../engine/report/scheduled-reports.ts'
 import type { ScanExecutor } from '../engine/scan/scan-executor.ts'
 import type { ScanOutcome, ScanRequest } from '../engine/scan/scan-runner.ts'
 import type { Store } from '../engine/store/store.ts'
@@ -17,13 +19,14 @@ const ALERTS_EVERY_MS = 10 * SECOND_MS
 
 /**
  * The thread of work that nobody waits for: scans, so that a full buffer blocks neither ingest nor
- * other work of the main thread; and alerts. The thread starts with the first scan, or with the
- * first organization.
+ * other work of the main thread; alerts; and scheduled reports. The thread starts with the first
+ * scan, or with the first organization.
  */
 export class BackgroundThread implements ScanExecutor {
   readonly #thread: TaskThread<BackgroundTask, BackgroundAnswer>
   readonly #log: Logger
   #status: AlertStatus | undefined
+  #reports: ScheduledReportStatus | undefined
   #timer: NodeJS.Timeout | undefined
   #asking = false
 
@@ -64,7 +67,7 @@ export class BackgroundThread implements ScanExecutor {
   }
 
   metricRows(): MetricRow[] {
-    return alertRows(this.#status)
+    return [...alertRows(this.#status), ...reportRows(this.#reports)]
   }
 
   /** Waits for running scans, and briefly for messages in progress. */
@@ -75,7 +78,9 @@ export class BackgroundThread implements ScanExecutor {
 
   async #pollAlerts(settings: AlertSettings): Promise<void> {
     const answer = await this.#answer({ kind: 'alerts', settings })
-    if (answer.kind === 'alerts') this.#status = answer.status
+    if (answer.kind !== 'alerts') return
+    this.#status = answer.status
+    this.#reports = answer.reports
   }
 
   async #answer(task: BackgroundTask): Promise<Exclude<BackgroundAnswer, { readonly kind: 'failed' }>> {

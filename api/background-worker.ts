@@ -5,6 +5,7 @@ import { Fault, plainFault } from '../engine/process/error-codes.ts'
 import { createLogger, type Logger, setLogLevel } from '../engine/process/log.ts'
 import { programVersion } from '../engine/process/program.ts'
 import { SecretsKey } from '../engine/process/secrets-key.ts'
+import { ScheduledReports } from '../engine/report/scheduled-reports.ts'
 import { ScanRunner } from '../engine/scan/scan-runner.ts'
 import { RegistryInForce } from '../engine/store/registry-in-force.ts'
 import { Store } from '../engine/store/store.ts'
@@ -13,17 +14,26 @@ import type { AlertSettings, BackgroundAnswer, BackgroundData, BackgroundTask } 
 /** Milliseconds that messages in progress have to end when the service stops. */
 const ALERT_GRACE_MS = 2000
 
-/** The thread runs scans when it is told to, and evaluates and sends alerts by itself. */
+/** What runs until the service stops. */
+interface Sending {
+  readonly runner: AlertRunner
+  readonly reports: ScheduledReports
+  readonly log: Logger
+}
+
+/** The thread runs scans on request, and evaluates and sends alerts and reports by itself. */
 class Background {
   readonly #data: BackgroundData
   readonly #store: Store
   readonly #scans: ScanRunner
-  #alerts: { readonly runner: AlertRunner; readonly log: Logger } | undefined
+  readonly #registry: RegistryInForce
+  #alerts: Sending | undefined
 
   constructor(data: BackgroundData) {
     this.#data = data
     this.#store = new Store(data.dataDirectory, { mustExist: true })
-    this.#scans = new ScanRunner(this.#store, new RegistryInForce(this.#store), systemClock)
+    this.#registry = new RegistryInForce(this.#store)
+    this.#scans = new ScanRunner(this.#store, this.#registry, systemClock)
   }
 
   async run(task: BackgroundTask): Promise<BackgroundAnswer> {
@@ -33,9 +43,12 @@ class Background {
         this.#alerts?.runner.noteScanned(outcomes.map(({ scan }) => scan.organizationId))
         return { kind: 'scanned', outcomes }
       }
-      case 'alerts':
-        return { kind: 'alerts', status: this.#alertsWith(task.settings).status() }
+      case 'alerts': {
+        const { runner, reports } = this.#alertsWith(task.settings)
+        return { kind: 'alerts', status: runner.status(), reports: reports.status() }
+      }
       case 'close':
+        await this.#alerts?.reports.stop()
         await this.#alerts?.runner.stop(ALERT_GRACE_MS)
         await this.#store.close()
         return { kind: 'closed' }
@@ -44,19 +57,21 @@ class Background {
     }
   }
 
-  #alertsWith({ logLevel, outboundNetworks: allowed }: AlertSettings): AlertRunner {
+  #alertsWith({ logLevel, outboundNetworks: allowed }: AlertSettings): Sending {
     if (this.#alerts === undefined) {
       const log = createLogger('posture-service', logLevel)
       const secrets = new SecretsKey(this.#data.secretsKeyFile)
       const options = { secrets, allowed, version: programVersion() }
-      const runner = new AlertRunner(this.#store, systemClock, log, options)
-      this.#alerts = { runner, log }
+      const runner = new AlertRunner(this.#store, this.#registry, systemClock, log, options)
+      const reports = new ScheduledReports({ store: this.#store, registry: this.#registry }, systemClock, log)
+      this.#alerts = { runner, reports, log }
       runner.start()
+      reports.start()
     }
     const { runner, log } = this.#alerts
     setLogLevel(log, logLevel)
     runner.allow(allowed)
-    return runner
+    return this.#alerts
   }
 }
 

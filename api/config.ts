@@ -62,7 +62,7 @@ export const serviceSettings = z.object({
     flag: '--outbound-networks <networks>',
     env: 'OUTBOUND_NETWORKS',
     about:
-      'Connect to hosts in these networks for members, comma-separated, such as 10.0.0.0/8 for an internal identity provider; other hosts need public addresses',
+      'Allow identity providers and alert receivers in these networks, comma-separated, such as 10.0.0.0/8; others need public addresses',
   }),
   apiThreads: setting(wholeNumber(1, 64).default(2), {
     flag: '--api-threads <count>',

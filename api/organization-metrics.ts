@@ -171,9 +171,15 @@ export class OrganizationMetrics {
         values(({ findings: { scan } }) => one(scan?.summary.platformsDiscovered)),
       ],
       [
+        'posture_organization_ai_capable_platforms',
+        'gauge',
+        'Software with AI features in the last completed scan, which is no AI platform',
+        values(({ findings: { scan } }) => one(scan?.summary.aiCapableCount)),
+      ],
+      [
         'posture_organization_unapproved_platforms',
         'gauge',
-        'Of these, platforms that are not approved: shadow AI',
+        'AI platforms in the last completed scan that are not approved: shadow AI',
         values(({ findings: { scan } }) => one(scan?.summary.shadowAiCount)),
       ],
       [

@@ -11,6 +11,7 @@ const BENCHMARKS: Readonly<Record<string, () => Promise<{ run(options: { toy: bo
   live: () => import('./live.ts'),
   ingest: () => import('./ingest.ts'),
   scan: () => import('./scan.ts'),
+  alerts: () => import('./alerts.ts'),
   api: () => import('./api.ts'),
   console: () => import('./console.ts'),
   release: () => import('./release.ts'),

@@ -14,11 +14,11 @@ import type { ScanBenchAnswer } from './scan-answer.ts'
 import { ScanEvents } from './workload/scan-events.ts'
 
 /** The measured process of bench/scan.ts, with our store and no peer. Sends one message. */
-const [what = '', ...sizes] = process.argv.slice(2)
-const numbers = sizes.map(Number)
+const [what = '', ...words] = process.argv.slice(2)
+const numbers = words.map(Number)
 const directory = mkdtempSync(join(tmpdir(), 'posture-bench-'))
 const store = new Store(directory)
-const work = new ScanEvents(Date.now())
+const work = new ScanEvents(Date.now(), !words.includes('no-clients'))
 const matcher = new NameMatcher(work.catalog)
 const runner = new ScanRunner(store, { matcherOf: () => matcher }, systemClock)
 const answer = { rates: [] as number[], aggregateRates: [] as number[], platforms: 0, days: 0, milliseconds: 0 }

@@ -95,7 +95,7 @@ export const collectorSettings = z.object({
   httpsEnabled: setting(onOrOff().default(true), {
     flag: '--no-https',
     env: 'HTTPS_ENABLED',
-    about: 'Turn HTTPS forwarding on or off; the flag turns it off',
+    about: 'Forward by HTTPS; the flag turns it off',
   }),
   syslogEnabled: setting(onOrOff().optional(), {
     flag: '--syslog',

@@ -11,15 +11,13 @@ import { SERVICE_WIDE } from '../engine/store/own-platforms.ts'
 import type { RegistryInForce } from '../engine/store/registry-in-force.ts'
 import { statusOf } from '../engine/store/secrets.ts'
 import type { Store } from '../engine/store/store.ts'
-import type { BlockListResult } from './metrics.ts'
+import { BlockListCache } from './block-list-cache.ts'
+import type { BlockListResult, ConsoleCounters } from './metrics.ts'
 import { SignInAttempts } from './sign-in/attempts.ts'
 
 /** A link, and the format by the ending of the path. */
 const PATH = /^\/blocklist\/([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\.([a-z]{1,20})$/
 export const BLOCK_LIST_PREFIX = '/blocklist/'
-/** Lists in memory, and their characters: the oldest are made again when they are requested. */
-const KEPT_MAX = 100
-const KEPT_CHARS_MAX = 16 * 1024 * 1024
 /** A user name of any length would make each request cost more than its answer. */
 const AUTHORIZATION_CHARS_MAX = 1000
 
@@ -34,34 +32,31 @@ const FIELDS = new FieldBlock([
   'max-age=31536000',
 ])
 
-interface KeptList {
-  /** Everything that the list was made from, except for the time. */
-  readonly inputs: string
-  readonly text: string
-  readonly etag: string
-}
-
 export interface BlockListParts {
   readonly store: Store
   readonly registry: RegistryInForce
   readonly clock: Clock
-  readonly note: (result: BlockListResult) => void
+  readonly counters: ConsoleCounters
 }
 
 /**
  * Sends block lists to devices, which authenticate with the secret of a link (HTTP Basic, RFC
  * 7617). There are no cookies and no pages. A list is made again only if something changed that it
- * depends on.
+ * depends on, or if other lists displaced it.
  */
 export class BlockListServer {
   readonly #parts: BlockListParts
   readonly #attempts: SignInAttempts
-  readonly #kept = new Map<string, KeptList>()
-  #keptChars = 0
+  readonly #kept: BlockListCache
 
   constructor(parts: BlockListParts) {
     this.#parts = parts
-    this.#attempts = new SignInAttempts(() => parts.note('rate_limited'))
+    this.#attempts = new SignInAttempts(() => this.#note('rate_limited'))
+    this.#kept = new BlockListCache(() => parts.counters.noteBlockListDropped())
+  }
+
+  #note(result: BlockListResult): void {
+    this.#parts.counters.noteBlockList(result)
   }
 
   handle(request: HttpRequest, response: HttpResponse): void {
@@ -70,7 +65,7 @@ export class BlockListServer {
       response.send({ status, body, fields, block: FIELDS, bodyOmitted, isRefusal: status === 401 || status === 429 })
     }
     if (request.method !== 'GET' && !bodyOmitted) return send(405, 'Use GET\n', ['allow', 'GET, HEAD'])
-    const { store, clock, note } = this.#parts
+    const { store, clock } = this.#parts
     const nowMs = clock.nowMs()
     store.environment.read(() => {
       const link = this.#linkOf(request, nowMs)
@@ -81,21 +76,21 @@ export class BlockListServer {
         if (!verdict.allowed) {
           return send(429, 'Too many wrong secrets\n', ['retry-after', String(verdict.retryAfterSeconds)])
         }
-        note('unauthorized')
+        this.#note('unauthorized')
         return send(401, 'The link or its secret is not valid\n', ['www-authenticate', 'Basic realm="block list"'])
       }
       const format = formatOf(request.path)
       if (format === undefined) {
-        note('not_found')
+        this.#note('not_found')
         return send(404, `Formats: ${BLOCK_LIST_FORMATS.join(', ')}\n`)
       }
-      const { text, etag } = this.#listOf(link, organization, format, nowMs)
       const known = request.header('if-none-match').split(',')
-      if (known.some((each) => each.trim() === etag || each.trim() === '*')) {
-        note('not_modified')
+      const { text, etag } = this.#listOf(link, organization, format, nowMs, known)
+      if (text === undefined) {
+        this.#note('not_modified')
         return send(304, '', ['etag', etag])
       }
-      note('sent')
+      this.#note('sent')
       send(200, text, ['etag', etag])
     })
   }
@@ -110,39 +105,41 @@ export class BlockListServer {
     return link?.id === id && statusOf(link, nowMs) === 'active' ? link : undefined
   }
 
-  #listOf(link: BlockListLink, organization: Organization, format: BlockListFormat, nowMs: number): KeptList {
-    const { store, registry } = this.#parts
+  /**
+   * Without its text, if the device has the list.
+   *
+   * @param known the tags that the device sent
+   */
+  #listOf(
+    link: BlockListLink,
+    organization: Organization,
+    format: BlockListFormat,
+    nowMs: number,
+    known: readonly string[],
+  ): { readonly etag: string; readonly text: string | undefined } {
+    const isKnown = (etag: string): boolean => known.some((each) => each.trim() === etag || each.trim() === '*')
+    const { store, registry, counters } = this.#parts
     const { id } = organization
     const { states } = store.decisions.inForce(id, nowMs)
     const versions = [store.ownPlatforms.version(SERVICE_WIDE), store.ownPlatforms.version(id)]
-    const inputs = JSON.stringify([organization.name, organization.domain, versions, [...states].sort()])
-    const key = `${link.id} ${format}`
-    const before = this.#kept.get(key)
-    if (before?.inputs === inputs) return before
-    const source = blockListSource(store, registry, organization, nowMs)
-    const { text } = writeBlockList(source, organization, link, format, nowMs)
+    const inputs = digest(JSON.stringify([organization.name, organization.domain, versions, [...states].sort()]))
+    // Links with the same selection share their lists.
+    const key = `${id} ${link.blocks} ${link.riskMin} ${format}`
+    const before = this.#kept.find(key, inputs)
+    if (before !== undefined && isKnown(before.etag)) return { etag: before.etag, text: undefined }
+    if (before?.text !== undefined) return { etag: before.etag, text: before.text }
+    counters.noteBlockListMade()
+    const { textAt } = writeBlockList(blockListSource(store, registry, organization, nowMs), organization, link, format)
     // Weak, because the comments have the time: the same list, made again, has the same tag.
-    const { text: timeless } = writeBlockList(source, organization, link, format, 0)
-    const etag = `W/"${createHash('sha256').update(timeless).digest('hex').slice(0, 32)}"`
-    const list = { inputs, text, etag }
-    this.#keep(key, list)
-    return list
+    const etag = `W/"${digest(textAt(0))}"`
+    const text = textAt(nowMs)
+    this.#kept.keep(key, { inputs, etag }, text)
+    return { etag, text: isKnown(etag) ? undefined : text }
   }
+}
 
-  #keep(key: string, list: KeptList): void {
-    this.#forget(key)
-    this.#kept.set(key, list)
-    this.#keptChars += list.text.length
-    for (const oldest of this.#kept.keys()) {
-      if (this.#kept.size <= KEPT_MAX && this.#keptChars <= KEPT_CHARS_MAX) break
-      this.#forget(oldest)
-    }
-  }
-
-  #forget(key: string): void {
-    this.#keptChars -= this.#kept.get(key)?.text.length ?? 0
-    this.#kept.delete(key)
-  }
+function digest(text: string): string {
+  return createHash('sha256').update(text).digest('hex').slice(0, 32)
 }
 
 function formatOf(path: string): BlockListFormat | undefined {

@@ -1,11 +1,15 @@
 import type { Administration } from '../engine/admin/administration.ts'
+import type { SealedChannel } from '../engine/admin/alerts.ts'
 import type { DecisionTerms } from '../engine/admin/approvals.ts'
+import type { ClientReading } from '../engine/admin/clients.ts'
 import type { OrganizationSettings } from '../engine/admin/organizations.ts'
 import type { ReadRegistryFile } from '../engine/admin/own-platforms.ts'
 import type { SignInSettings } from '../engine/admin/sign-in.ts'
 import type { SealedSecret } from '../engine/process/secrets-key.ts'
+import type { AlertRule } from '../engine/store/alerts.ts'
 import type { Scope } from '../engine/store/api-keys.ts'
 import type { Answer } from '../engine/store/assessments.ts'
+import type { BlockListSelection } from '../engine/store/block-list-links.ts'
 import type { FrameworkId } from '../engine/store/framework.ts'
 import type { Role } from '../engine/store/members.ts'
 import type { Organization, Retention } from '../engine/store/organizations.ts'
@@ -27,6 +31,17 @@ export interface CommandContext {
 /** A decision about platforms, by id. */
 export interface PlatformDecision extends DecisionTerms {
   readonly platforms: readonly string[]
+}
+
+/** The names of all addresses; or a network with its new name, or none. */
+export type NamesOfClients =
+  | { readonly hosts: readonly (readonly [address: string, name: string])[] }
+  | { readonly network: string; readonly name: string | undefined }
+
+/** One dead letter of a channel, or all of them. */
+export interface DeadLetters {
+  readonly channelId: string
+  readonly sequence: number | undefined
 }
 
 type Command<P, R> = (context: CommandContext, parameters: P) => R
@@ -56,12 +71,48 @@ export const COMMANDS = {
     administration.approvals.remove(organization, catalog, given.platforms),
   'scan.request': ({ administration, organization }, _: Record<string, never>) =>
     administration.scans.request(organization),
-  'organization.set': ({ administration, organization }, given: Omit<OrganizationSettings, 'plan'>) =>
-    administration.organizations.set(organization, given),
+  'organization.set': (
+    { administration, organization },
+    given: Pick<OrganizationSettings, 'domain' | 'scanFrequency' | 'evidenceWindowDays'>,
+  ) => administration.organizations.set(organization, given),
   'organization.rename': ({ administration, organization }, given: { name: string }) =>
     administration.organizations.rename(organization, given.name),
   'retention.set': ({ administration, organization }, given: Partial<Retention>) =>
     administration.retention.set(organization, given),
+  'client.read': ({ administration, organization }, given: ClientReading) =>
+    administration.clients.note(organization, given),
+  'client.reveal': ({ administration, organization }, given: { pseudonym: string }) =>
+    administration.clients.reveal(organization, given.pseudonym),
+  // The scan that this requests erases what must not be kept.
+  'client.set': ({ administration, organization }, given: Pick<OrganizationSettings, 'clients' | 'apiClients'>) =>
+    administration.organizations.set(organization, given),
+  'client.name': ({ administration: { clientNames }, organization }, given: NamesOfClients) => {
+    if ('hosts' in given) clientNames.replaceHosts(organization, new Map(given.hosts))
+    else if (given.name === undefined) clientNames.removeNetwork(organization, given.network)
+    else clientNames.addNetwork(organization, given.network, given.name)
+  },
+  'block-list-link.create': (
+    { administration, organization },
+    { label, ...selection }: { label: string } & BlockListSelection,
+  ) => administration.blockListLinks.create(organization, label, selection),
+  'block-list-link.revoke': ({ administration, organization }, given: { id: string }) =>
+    administration.blockListLinks.revoke(organization, given.id),
+  'alert-channel.add': ({ administration, organization }, given: SealedChannel) =>
+    administration.alerts.addChannel(organization, given),
+  'alert-channel.remove': ({ administration, organization }, given: { id: string }) =>
+    administration.alerts.removeChannel(organization, given.id),
+  'alert-channel.test': ({ administration, organization }, given: { id: string }) =>
+    administration.alerts.beginTest(organization, given.id),
+  'alert-rule.set': ({ administration, organization }, given: { rule: AlertRule; threshold: number | undefined }) =>
+    administration.alerts.setThreshold(organization, given.rule, given.threshold),
+  'alert-rule.mute': ({ administration, organization }, given: { rule: AlertRule }) =>
+    administration.alerts.mute(organization, given.rule, true),
+  'alert-rule.unmute': ({ administration, organization }, given: { rule: AlertRule }) =>
+    administration.alerts.mute(organization, given.rule, false),
+  'alert.retry': ({ administration, organization }, given: DeadLetters) =>
+    administration.alerts.retry(organization, given.channelId, given.sequence),
+  'alert.discard': ({ administration, organization }, given: DeadLetters) =>
+    administration.alerts.discard(organization, given.channelId, given.sequence),
   'registry.add': ({ administration, organization, sharedCatalog }, given: ReadRegistryFile) =>
     administration.ownPlatforms.add(organization, sharedCatalog, given),
   'registry.remove': ({ administration, organization }, given: { ids: readonly string[] }) =>

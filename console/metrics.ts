@@ -36,7 +36,9 @@ const CHECKS = 2
 const TRIED_FILES = CHECKS + CHECK_RESULTS.length
 const PROVIDER_REQUESTS = TRIED_FILES + TRIED_FILE_RESULTS.length
 const BLOCK_LISTS = PROVIDER_REQUESTS + PROVIDER_REQUEST_RESULTS.length
-const COLUMNS = BLOCK_LISTS + BLOCK_LIST_RESULTS.length
+const BLOCK_LISTS_MADE = BLOCK_LISTS + BLOCK_LIST_RESULTS.length
+const BLOCK_LISTS_DROPPED = BLOCK_LISTS_MADE + 1
+const COLUMNS = BLOCK_LISTS_DROPPED + 1
 
 /** Memory in which the console's thread counts, for the main thread to read. */
 export interface ConsoleCounterMemory {
@@ -77,6 +79,16 @@ export class ConsoleCounters {
 
   noteBlockList(result: BlockListResult): void {
     this.#add(BLOCK_LISTS + BLOCK_LIST_RESULTS.indexOf(result), 1)
+  }
+
+  /** Counts a list that was not in memory, or was out of date. */
+  noteBlockListMade(): void {
+    this.#add(BLOCK_LISTS_MADE, 1)
+  }
+
+  /** Counts a list that others displaced. */
+  noteBlockListDropped(): void {
+    this.#add(BLOCK_LISTS_DROPPED, 1)
   }
 
   #add(column: number, count: number): void {
@@ -139,6 +151,18 @@ export function consoleRows(
       'Requests of devices for block lists, by result',
       Object.fromEntries(blockLists),
       'result',
+    ],
+    [
+      'posture_console_block_lists_made_total',
+      'counter',
+      'Block lists made because they were not in memory, or something changed that they depend on',
+      row[BLOCK_LISTS_MADE] ?? 0,
+    ],
+    [
+      'posture_console_block_lists_dropped_total',
+      'counter',
+      'Block lists dropped from memory because the limit of 16 MiB was reached',
+      row[BLOCK_LISTS_DROPPED] ?? 0,
     ],
     [
       'posture_console_changes_total',

@@ -21,7 +21,7 @@ export interface ConsoleThreadData {
   readonly origin: string
   /** The file with the key of the encrypted client secrets. */
   readonly secretsKeyFile: string
-  /** Identity providers may be in these networks (--outbound-networks). */
+  /** Identity providers and alert channels may be in these networks (--outbound-networks). */
   readonly outboundNetworks: readonly Network[]
   readonly ingest: IngestListeners
   readonly logLevel: LogLevel

@@ -2,9 +2,14 @@ import { isLocalPath, redirect } from './http/answer.ts'
 import { clearCookie, setCookie } from './http/cookies.ts'
 import { openForm, page, type Route } from './http/router.ts'
 import { ACCOUNT_ROUTES } from './routes/account.ts'
+import { ALERT_CHANNEL_ROUTES } from './routes/alert-channels.ts'
+import { ALERT_ROUTES } from './routes/alerts.ts'
 import { API_KEY_ROUTES } from './routes/api-keys.ts'
 import { ASSESSMENT_ROUTES } from './routes/assessments.ts'
 import { AUDIT_ROUTES } from './routes/audit.ts'
+import { BLOCK_LIST_ROUTES } from './routes/block-lists.ts'
+import { CLIENT_ROUTES } from './routes/clients.ts'
+import { COMPARISON_ROUTES } from './routes/comparison.ts'
 import { DISCOVERY_ROUTES } from './routes/discovery.ts'
 import { INTAKE_ROUTES } from './routes/intake.ts'
 import { MEMBER_ROUTES } from './routes/members.ts'
@@ -46,6 +51,8 @@ export const ROUTES: readonly Route[] = [
   ...OVERVIEW_ROUTES,
   ...DISCOVERY_ROUTES,
   ...PLATFORM_ROUTES,
+  ...COMPARISON_ROUTES,
+  ...CLIENT_ROUTES,
   ...INTAKE_ROUTES,
   ...SETUP_GUIDE_ROUTES,
   ...TOKEN_ROUTES,
@@ -55,6 +62,9 @@ export const ROUTES: readonly Route[] = [
   ...ASSESSMENT_ROUTES,
   ...RECOMMENDATION_ROUTES,
   ...REPORT_ROUTES,
+  ...ALERT_ROUTES,
+  ...ALERT_CHANNEL_ROUTES,
+  ...BLOCK_LIST_ROUTES,
   ...ORGANIZATION_ROUTES,
   ...API_KEY_ROUTES,
   ...MEMBER_ROUTES,

@@ -14,7 +14,6 @@ import { sendAnswer, sendAsset } from './http/respond.ts'
 import { type Found, type Route, Router } from './http/router.ts'
 import { crossSiteFault, originOf } from './http/security.ts'
 import { Guest, type RequestFacts, Visit } from './http/visit.ts'
-import type { BlockListResult } from './metrics.ts'
 import { errorAnswer, type Refusal } from './pages/error.tsx'
 import { refreshAnswer } from './pages/refresh.tsx'
 import { SessionReader } from './sign-in/session-reader.ts'
@@ -56,8 +55,7 @@ class ConsoleServer {
     this.#parts = parts
     this.#router = new Router(parts.routes)
     const { store, registry, clock, changes, counters } = parts.site
-    const note = (result: BlockListResult): void => counters.noteBlockList(result)
-    this.#blockLists = new BlockListServer({ store, registry, clock, note })
+    this.#blockLists = new BlockListServer({ store, registry, clock, counters })
     this.#sessions = new SessionReader(store, (hash, usedAtMs) => {
       changes.account('sessions.used', [{ hash, usedAtMs }]).catch((error: unknown) => {
         logFailure(parts.log, error, 'the last use of a session is not stored now', { level: 'warn' })

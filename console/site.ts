@@ -5,6 +5,7 @@ import { SecretsKey } from '../engine/process/secrets-key.ts'
 import type { RegistryInForce } from '../engine/store/registry-in-force.ts'
 import type { Store } from '../engine/store/store.ts'
 import type { Changes } from './changes.ts'
+import { ChannelTests } from './channel-tests.ts'
 import type { IngestListeners } from './ingest-listeners.ts'
 import { type CheckResult, ConsoleCounters } from './metrics.ts'
 import { SignInAttempts } from './sign-in/attempts.ts'
@@ -36,6 +37,7 @@ export interface Site {
   /** undefined if passkeys do not work at the console's origin. */
   readonly passkeys: PasskeySignIn | undefined
   readonly fileTrials: FileTrials
+  readonly channelTests: ChannelTests
   readonly log: Logger
 }
 
@@ -44,7 +46,7 @@ export interface SiteOptions {
   readonly origin: string
   /** The file with the key of encrypted client secrets. */
   readonly keyFile: string
-  /** Identity providers may be in these networks, in addition to public ones. */
+  /** Identity providers and alert channels may be in these networks, in addition to public ones. */
   readonly outboundNetworks: readonly Network[]
   readonly trials: TrialOptions
   readonly counters?: ConsoleCounters
@@ -72,5 +74,6 @@ export function makeSite(
     pendingForms: new PendingForms(),
     passkeys: relyingParty && new PasskeySignIn(relyingParty, given.store, given.changes),
     fileTrials: new FileTrials(trials),
+    channelTests: new ChannelTests(secrets, given.clock, outboundNetworks),
   }
 }

@@ -216,11 +216,13 @@ function printTable(rows: readonly AdminRow[]): void {
   print(`\n${tableOf({ columns: PLATFORM_COLUMNS, rows })}\n`)
 }
 
-function printSummary({ scan }: Discovery): void {
+function printSummary({ scan, platforms }: Discovery): void {
   if (scan === null) return
   const { platforms_discovered, shadow_ai_count, overall_risk_score } = scan.summary
+  const capable = platforms.filter(({ metadata }) => metadata.use === 'ai_capable').length
   print(
-    `${platforms_discovered} AI platforms, ${shadow_ai_count} not approved, overall risk ${overall_risk_score} of 100\n`,
+    `${platforms_discovered} AI platforms, ${shadow_ai_count} not approved, overall risk ${overall_risk_score} of 100` +
+      `${capable === 0 ? '' : `; ${capable} AI-capable, not counted`}\n`,
   )
 }
 

@@ -71,9 +71,7 @@ export const BODILESS_ANSWERS_MEAN = 256
  * compressed.
  */
 export const DECOMPRESSING_MAX = 4
-/**
- * Events waiting for the next transaction, over all senders. Beyond it senders get 503 and retry.
- */
+/** Events waiting for the next transaction, over all senders. Beyond it senders get 503. */
 export const PENDING_EVENTS_MAX = 100_000
 /** Buffered events of one organization. Beyond it senders get 503 and retry after a scan. */
 export const BUFFERED_EVENTS_MAX = 1_000_000
@@ -120,9 +118,7 @@ export const SYSLOG_WAITING_BYTES_MAX = 256 * 1024 * 1024
 export const SYSLOG_UNAUTHENTICATED_BYTES_MAX = 4 * 1024
 /** Receive buffer of the UDP socket that is requested from the kernel. */
 export const UDP_RECEIVE_BYTES = 16 * 1024 * 1024
-/**
- * Bytes that wait for space in the ring of a lane. Beyond it all sockets of the lane are paused.
- */
+/** Bytes that wait for space in the ring of a lane. Beyond it the lane's sockets are paused. */
 export const RING_WAITING_BYTES_MAX = 16 * 1024 * 1024
 /**
  * Bytes of the ring from the syslog socket thread to one lane. Sockets are paused while it is full.
@@ -189,6 +185,8 @@ export const EVIDENCE_CELLS_MAX = 16_384
  * others are only summed, and the clients are counted as before.
  */
 export const CLIENTS_PER_DAY_MAX = 1000
+/** Clients of a platform in a list, of the most matches; twice as many while they are summed. */
+export const CLIENTS_LISTED_MAX = 20_000
 /**
  * Clients of platforms and days in the events that one scan adds, about 100 bytes of memory each.
  * The remaining events stay in the buffer for the next scan.
@@ -403,6 +401,8 @@ export const ALERT_ATTEMPT_MS = 20_000
 export const ALERT_ANSWER_BYTES_MAX = 2048
 /** Bytes of a name or value in an alert. Longer ones are truncated. */
 export const ALERT_TEXT_BYTES_MAX = 300
+/** Scheduled reports of one organization. More are refused. */
+export const REPORT_SCHEDULES_MAX = 10
 /** Conditions of one rule that raise alerts in one evaluation. The others wait for the next one. */
 export const ALERTS_PER_RULE_MAX = 10_000
 /** Findings that a store check lists. The others are only counted. */

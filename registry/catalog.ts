@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import { type MatchKind, type Platform, platformOf, type Role } from './platform.ts'
+import { type MatchKind, type Platform, type Purpose, platformOf, type Role } from './platform.ts'
 import { PLATFORM_TYPES } from './platform-type.ts'
 import {
   type ChangedEntry,
@@ -15,6 +15,7 @@ export interface Rule {
   readonly match: MatchKind
   readonly role: Role
   readonly specificity: number
+  readonly purpose: Purpose
   readonly platform: Platform
 }
 
@@ -71,8 +72,8 @@ export function catalogOf(platforms: readonly Platform[]): Catalog {
 function rulesOf(platforms: readonly Platform[]): Rule[] {
   const rules: Rule[] = []
   for (const platform of platforms) {
-    for (const { domain, match, role, specificity } of platform.domains) {
-      rules.push({ domain, match, role, specificity, platform })
+    for (const { domain, match, role, specificity, purpose } of platform.domains) {
+      rules.push({ domain, match, role, specificity, purpose, platform })
     }
   }
   return rules

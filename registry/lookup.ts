@@ -1,7 +1,8 @@
 import type { Catalog, Rule } from './catalog.ts'
 import { compileTrie } from './compile-trie.ts'
 import { DomainTrie, NO_MATCH } from './domain-trie.ts'
-import type { MatchKind, Platform, Role } from './platform.ts'
+import { withInferredRole } from './infer-role.ts'
+import { MATCH_KINDS, type MatchKind, type Platform, PURPOSES, type Purpose, ROLES, type Role } from './platform.ts'
 import { PLATFORM_TYPES, type PlatformType } from './platform-type.ts'
 
 /**
@@ -18,14 +19,15 @@ export class Lookup {
   }
 
   /**
-   * Returns the rule that the collector would match, or undefined for names without a platform and
-   * invalid host names.
+   * Returns the rule that the collector would match, with the role of the name (infer-role.ts), or
+   * undefined for names without a platform and invalid host names.
    */
   check(name: string): Rule | undefined {
     const bytes = Buffer.from(name, 'utf8')
     const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
     const index = this.#trie.matchDotted(view, 0, bytes.byteLength)
-    return index === NO_MATCH ? undefined : this.#catalog.rules[index]
+    const rule = this.#catalog.rules[index]
+    return index === NO_MATCH || rule === undefined ? undefined : withInferredRole(rule, name)
   }
 
   /** Returns the platform with this ID, or undefined. */
@@ -55,22 +57,29 @@ export interface CatalogStats {
   readonly byType: Readonly<Record<PlatformType, { platforms: number; domains: number }>>
   readonly byMatch: Readonly<Record<MatchKind, number>>
   readonly byRole: Readonly<Record<Role, number>>
+  readonly byPurpose: Readonly<Record<Purpose, number>>
 }
 
 export function catalogStats({ platforms, rules }: Catalog): CatalogStats {
   const byType = Object.fromEntries(
     Object.keys(PLATFORM_TYPES).map((type) => [type, { platforms: 0, domains: 0 }]),
   ) as Record<PlatformType, { platforms: number; domains: number }>
-  const byMatch = { exact: 0, pattern: 0, suffix: 0 }
-  const byRole = { web: 0, api: 0, cdn: 0, auth: 0, telemetry: 0, docs: 0 }
+  const byMatch = zeros(MATCH_KINDS)
+  const byRole = zeros(ROLES)
+  const byPurpose = zeros(PURPOSES)
   for (const { platformType } of platforms) byType[platformType].platforms++
-  for (const { platform, match, role } of rules) {
+  for (const { platform, match, role, purpose } of rules) {
     byType[platform.platformType].domains++
     byMatch[match]++
     byRole[role]++
+    byPurpose[purpose]++
   }
   const vendors = new Set(platforms.map(({ vendor }) => vendor)).size
-  return { platforms: platforms.length, domains: rules.length, vendors, byType, byMatch, byRole }
+  return { platforms: platforms.length, domains: rules.length, vendors, byType, byMatch, byRole, byPurpose }
+}
+
+function zeros<Key extends string>(keys: readonly Key[]): Record<Key, number> {
+  return Object.fromEntries(keys.map((key) => [key, 0])) as Record<Key, number>
 }
 
 const NOWHERE = 3

@@ -76,10 +76,10 @@ export class OwnMatcher implements Matcher {
       platforms.push(platform)
       if (entry.domains === undefined) continue
       if (known !== undefined) this.#replaced.add(known.id)
-      for (const { domain, match, role, specificity } of entry.domains) {
+      for (const { domain, match, role, specificity, purpose } of entry.domains) {
         if (this.#taken.has(domain)) continue
         this.#taken.add(domain)
-        rules.push({ domain, match, role, specificity, platform })
+        rules.push({ domain, match, role, specificity, purpose, platform })
       }
     }
     return { platforms, rules }

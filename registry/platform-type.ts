@@ -1,5 +1,5 @@
 /**
- * The purpose of a platform, and the category that the API shows. At most 20, because operators
+ * The purpose of a platform, and the category that the API shows. At most 24, because operators
  * read them as rows of a table. Three keep the spelling of the API's specification: llm_chat,
  * code_assistant, image_generation.
  */
@@ -22,11 +22,19 @@ export const PLATFORM_TYPES = {
   code_assistant: { category: 'Code Assistant', about: 'Writes, completes, explains or reviews source code' },
   app_builder: { category: 'AI App Builder', about: 'Makes and hosts whole applications from a description' },
   agent_platform: { category: 'AI Agent', about: 'Agents that act on their own, and what builds and runs them' },
+  mcp_server: {
+    category: 'MCP Server',
+    about: 'Remote servers through which language models use the data and tools of a vendor, and hubs of such servers',
+  },
+  ai_browser: { category: 'AI Browser', about: 'Browsers whose assistant reads pages and acts in them' },
   image_generation: { category: 'Image Generation', about: 'Pictures, designs and 3D models made or changed by AI' },
   video_generation: { category: 'Video Generation', about: 'Films, clips and avatars made or changed by AI' },
   audio_ai: { category: 'Speech and Music', about: 'Speech synthesis and recognition, dictation, voice agents, music' },
   writing_assistant: { category: 'Writing Assistant', about: 'Writes, rewrites, translates or checks text' },
-  meeting_assistant: { category: 'Meeting Assistant', about: 'Records, transcribes and sums up conversations' },
+  meeting_assistant: {
+    category: 'Meeting Assistant',
+    about: 'Note takers: record, transcribe and sum up conversations',
+  },
   productivity_ai: {
     category: 'AI Productivity',
     about: 'Documents, notes, slides, mail and calendars worked on by AI',

@@ -1,6 +1,11 @@
 import { z } from 'zod'
 import { hostNameFault, patternFault } from './domain-name.ts'
+import type { Fact } from './facts.ts'
+import { line, webAddress } from './line.ts'
+import { platformId } from './platform-id.ts'
 import { PLATFORM_TYPES, type PlatformType } from './platform-type.ts'
+import type { Provenance } from './provenance.ts'
+import type { RiskTerm } from './risk-sum.ts'
 
 /**
  * exact: only that host. pattern: `*` is one or more characters within one label. suffix: the name
@@ -10,16 +15,31 @@ export const MATCH_KINDS = ['exact', 'pattern', 'suffix'] as const
 export type MatchKind = (typeof MATCH_KINDS)[number]
 
 /**
- * The purpose of a host: site or app, API, assets and downloads, sign-in, telemetry, documentation.
+ * What a host serves: a site, a desktop or mobile app, an API, assets and downloads, sign-in,
+ * telemetry, documentation.
  */
-export const ROLES = ['web', 'api', 'cdn', 'auth', 'telemetry', 'docs'] as const
+export const ROLES = ['web', 'app', 'api', 'cdn', 'auth', 'telemetry', 'docs'] as const
 export type Role = (typeof ROLES)[number]
 
 /**
- * listed: found in a source of the entry. vendor: the name contains the name of the platform or
- * vendor, or is below a listed domain.
+ * Why clients request a host:
+ *
+ *   use         someone uses the platform
+ *   widget      a site of another company embeds it, such as a chat with its customers
+ *   pixel       a site of another company loads it to measure advertising
+ *   background  an operating system, browser or other program requests it without a user
+ *   published   someone reads what a customer published with the platform
+ *
+ * Only `use` is evidence that the platform is in use.
  */
-export const EVIDENCE = ['listed', 'vendor'] as const
+export const PURPOSES = ['use', 'widget', 'pixel', 'background', 'published'] as const
+export type Purpose = (typeof PURPOSES)[number]
+
+/** From this specificity on, a visit is use of AI. Below, the platform is AI-capable. */
+export const USE_SPECIFICITY_MIN = 0.6
+
+/** listed: found in a source of the entry. curator: in none; `why` has the reason. */
+export const EVIDENCE = ['listed', 'curator'] as const
 export type Evidence = (typeof EVIDENCE)[number]
 
 export interface PlatformDomain {
@@ -31,7 +51,12 @@ export interface PlatformDomain {
    * "AI-capable".
    */
   readonly specificity: number
+  readonly purpose: Purpose
   readonly evidence: Evidence
+  /** The index of the source that lists the domain. Absent: the first. */
+  readonly source?: number | undefined
+  /** Why a curator added the domain. */
+  readonly why?: string | undefined
 }
 
 export interface Platform {
@@ -42,18 +67,22 @@ export interface Platform {
   /** Derived from the platform type and shown by the API. */
   readonly category: string
   readonly url: string
-  readonly risk: { readonly score: number; readonly why: string }
+  readonly risk: Risk
   readonly source: readonly string[]
   readonly domains: readonly PlatformDomain[]
+  /** Only of built-in platforms. */
+  readonly provenance?: Provenance
+  /** What the vendor publishes about data and security. Only of built-in platforms. */
+  readonly facts?: readonly Fact[]
 }
 
-const line = (max: number) =>
-  z
-    .string()
-    .trim()
-    .min(1)
-    .max(max)
-    .regex(/^[^\p{Cc}]*$/u, 'must be one line without control characters')
+export interface Risk {
+  /** 0 to 100. */
+  readonly score: number
+  readonly why: string
+  /** The terms of the score, if it is a sum (risk-sum.ts). */
+  readonly terms?: readonly RiskTerm[]
+}
 
 const platformTypes = Object.keys(PLATFORM_TYPES) as [PlatformType, ...PlatformType[]]
 
@@ -63,19 +92,19 @@ const domainEntry = z
     match: z.enum(MATCH_KINDS),
     role: z.enum(ROLES),
     specificity: z.number().gt(0).max(1),
+    purpose: z.enum(PURPOSES).default('use'),
     evidence: z.enum(EVIDENCE).default('listed'),
+    source: z.int().min(0).optional(),
+    why: line(300).optional(),
   })
-  .superRefine(({ domain, match }, context) => {
+  .superRefine(({ domain, match, specificity, purpose }, context) => {
     const fault = match === 'pattern' ? patternFault(domain) : hostNameFault(domain)
     if (fault !== undefined)
       context.addIssue({ code: 'custom', path: ['domain'], message: `${JSON.stringify(domain)}: ${fault}` })
+    if (purpose === 'use' || specificity < USE_SPECIFICITY_MIN) return
+    const message = `expected less than ${USE_SPECIFICITY_MIN} for the purpose ${purpose}`
+    context.addIssue({ code: 'custom', path: ['specificity'], message })
   })
-
-/** The ID of a platform, also the key by which operators override or disable it. */
-export const platformId = z
-  .string()
-  .max(64)
-  .regex(/^[a-z0-9]+(?:-[a-z0-9]+)*$/, 'must be lower-case words joined by single hyphens')
 
 /**
  * An entry of registry/platforms/*.yaml and of the operator's file
@@ -86,7 +115,7 @@ export const platformEntry = z.strictObject({
   name: line(80),
   vendor: line(80),
   platform_type: z.enum(platformTypes),
-  url: z.url({ protocol: /^https?$/ }).max(2000),
+  url: webAddress,
   risk: z.strictObject({ score: z.int().min(0).max(100), why: line(300) }),
   source: z.array(line(300)).min(1),
   domains: z.array(domainEntry).min(1).max(100_000),

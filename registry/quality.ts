@@ -1,5 +1,5 @@
 import { hostNameFault, patternFault } from './domain-name.ts'
-import type { Platform } from './platform.ts'
+import { type Platform, USE_SPECIFICITY_MIN } from './platform.ts'
 
 /** A defect of the data: platform, domain and description. */
 export interface QualityFinding {
@@ -134,6 +134,16 @@ export const OWN_SUFFIXES: ReadonlySet<string> = new Set([
   'oaiusercontent.com',
   'files.oaiusercontent.com',
   'claudeusercontent.com',
+  'metaaiusercontent.com',
+])
+
+/**
+ * Names below which the customers of app builders publish sites for everyone. A visitor of such a
+ * site does not use the builder.
+ */
+export const PUBLISHED_PARENTS: ReadonlySet<string> = new Set([
+  ...['coze.site', 'manus.space', 'base44.app', 'lovable.app', 'repl.co', 'replit.app'],
+  ...['windsurf.build', 'ai.studio', 'chatgpt.site', 'modal.host', 'modal.run', 'bolt.host'],
 ])
 
 /**
@@ -163,9 +173,10 @@ export function qualityReport(
     const namesake = names.get(name)
     if (namesake !== undefined) report('', `the name is already used by ${namesake}`)
     names.set(name, platform.id)
-    if (platform.source.length === 0 || platform.source.some((source) => source.trim() === '')) report('', 'no source')
+    if (platform.source.some((source) => source.trim() === '')) report('', 'no source')
+    reportProvenance(platform, report)
     if (platform.domains.length === 0) report('', 'no domain')
-    for (const { domain, match, specificity } of platform.domains) {
+    for (const { domain, match, specificity, purpose } of platform.domains) {
       const owner = domains.get(domain)
       if (owner !== undefined) report(domain, `is already listed under ${owner}`)
       domains.set(domain, platform.id)
@@ -176,13 +187,32 @@ export function qualityReport(
       if (match === 'suffix' && SHARED_HOSTS.has(domain)) report(domain, 'a suffix rule for a shared host')
       if (match === 'pattern' && isTooBroad(domain))
         report(domain, 'the pattern matches a whole top-level domain or shared host')
-      if (BACKGROUND_HOSTS.has(domain)) report(domain, 'asked by browsers in the background')
+      if (BACKGROUND_HOSTS.has(domain) && purpose !== 'background')
+        report(domain, 'requested by browsers in the background')
+      if (purpose !== 'use' && specificity >= USE_SPECIFICITY_MIN)
+        report(domain, `specificity from ${USE_SPECIFICITY_MIN} on for the purpose ${purpose}`)
+      if (purpose === 'use' && match === 'pattern' && PUBLISHED_PARENTS.has(domain.slice(2)))
+        report(domain, 'the purpose of what customers published is published')
       const embedded = platform.platformType === 'embedded_ai' && !AI_ONLY_NAMES.has(domain)
       if (embedded && specificity > EMBEDDED_SPECIFICITY_MAX)
         report(domain, `specificity above ${EMBEDDED_SPECIFICITY_MAX}`)
     }
   }
   return findings
+}
+
+/** Every domain has a source or a curator's sentence. A platform that is not active has a note. */
+function reportProvenance(
+  { source, domains, provenance }: Platform,
+  report: (domain: string, finding: string) => void,
+): void {
+  for (const { domain, evidence, source: index = 0, why } of domains) {
+    if (evidence === 'listed' && source[index] === undefined) report(domain, 'no source')
+    if (evidence === 'curator' && why === undefined) report(domain, 'no sentence by the curator')
+    if (evidence === 'listed' && why !== undefined) report(domain, 'a sentence by the curator, but a source')
+  }
+  if (provenance !== undefined && provenance.status !== 'active' && provenance.note === undefined)
+    report('', `is ${provenance.status} without a note`)
 }
 
 /**

@@ -2,7 +2,9 @@ import { readFileSync, statSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import type { CST, Document, LineCounter } from 'yaml'
 import { z } from 'zod'
-import { type PlatformEntry, platformEntry, platformId } from './platform.ts'
+import { type PlatformEntry, platformEntry } from './platform.ts'
+import { platformId } from './platform-id.ts'
+import { provenanceFields } from './provenance.ts'
 
 const require = createRequire(import.meta.url)
 
@@ -18,6 +20,7 @@ export class RegistryFileError extends Error {
   readonly file: string
   readonly entry: string
   readonly field: string
+  readonly problem: string
 
   constructor(file: string, entry: string, field: string, problem: string, options?: ErrorOptions) {
     super([file, entry, field, problem].filter((part) => part !== '').join(': '), options)
@@ -25,6 +28,7 @@ export class RegistryFileError extends Error {
     this.file = file
     this.entry = entry
     this.field = field
+    this.problem = problem
   }
 }
 
@@ -52,6 +56,32 @@ export function readRegistryText(name: string, text: string): RegistryFile {
   return registryFileOf(name, parseDocument(name, text, text.trimStart().startsWith('{')))
 }
 
+/** Reads a registry file, and returns all errors of its entries instead of throwing the first. */
+export function readRegistryEntries(
+  name: string,
+  text: string,
+): { readonly changes: RegistryFile | undefined; readonly errors: readonly RegistryFileError[] } {
+  const errors: RegistryFileError[] = []
+  try {
+    const isJson = text.trimStart().startsWith('{')
+    const parsed = envelope.safeParse(parseDocument(name, text, isJson))
+    if (!parsed.success) throw faultOf(name, '', parsed.error)
+    const platforms = parsed.data.platforms.flatMap((raw, index): ChangedEntry[] => {
+      const entry = changedEntry.safeParse(raw)
+      if (entry.success) return [entry.data]
+      for (const issue of entry.error.issues) {
+        errors.push(faultOf(name, entryOf(raw, index), new z.ZodError([issue])))
+      }
+      return []
+    })
+    if (errors.length === 0) return { changes: { platforms, disable: parsed.data.disable }, errors }
+  } catch (error) {
+    if (!(error instanceof RegistryFileError)) throw error
+    errors.push(error)
+  }
+  return { changes: undefined, errors }
+}
+
 function registryFileOf(file: string, document: unknown): RegistryFile {
   const parsed = envelope.safeParse(document)
   if (!parsed.success) throw faultOf(file, '', parsed.error)
@@ -59,11 +89,19 @@ function registryFileOf(file: string, document: unknown): RegistryFile {
   return { platforms, disable: parsed.data.disable }
 }
 
+export const builtInEntry = platformEntry.extend(provenanceFields)
+export type BuiltInEntry = z.infer<typeof builtInEntry>
+
 /** Reads a built-in file: a list of complete entries. */
-export function readPlatformFile(file: string): PlatformEntry[] {
+export function readPlatformFile(file: string): BuiltInEntry[] {
+  return readList(file, builtInEntry)
+}
+
+/** Reads a list of entries. @throws RegistryFileError */
+export function readList<T>(file: string, schema: z.ZodType<T>): T[] {
   const document = readDocument(file)
-  if (!Array.isArray(document)) throw new RegistryFileError(file, '', '', 'expected a list of platforms')
-  return document.map((raw, index) => checkEntry(file, raw, index, platformEntry))
+  if (!Array.isArray(document)) throw new RegistryFileError(file, '', '', 'expected a list')
+  return document.map((raw, index) => checkEntry(file, raw, index, schema))
 }
 
 /** Checks that a new platform has every field. The error names the missing one. */
@@ -79,11 +117,15 @@ export function isCompleteEntry(entry: ChangedEntry): entry is PlatformEntry {
 const ENTRY_FIELDS = Object.keys(platformEntry.shape) as (keyof PlatformEntry)[]
 
 function readDocument(file: string): unknown {
+  return parseDocument(file, registryFileText(file), /\.json$/i.test(file))
+}
+
+/** The text of a registry file. @throws RegistryFileError. */
+export function registryFileText(file: string): string {
   try {
     if (statSync(file).size > REGISTRY_FILE_BYTES_MAX) throw new Error(`larger than ${REGISTRY_FILE_BYTES_MAX} bytes`)
-    return parseDocument(file, readFileSync(file, 'utf8'), /\.json$/i.test(file))
+    return readFileSync(file, 'utf8')
   } catch (error) {
-    if (error instanceof RegistryFileError) throw error
     throw documentFault(file, error)
   }
 }
@@ -161,8 +203,13 @@ function documentFault(file: string, error: unknown): RegistryFileError {
 function checkEntry<T>(file: string, raw: unknown, index: number, schema: z.ZodType<T>): T {
   const parsed = schema.safeParse(raw)
   if (parsed.success) return parsed.data
+  throw faultOf(file, entryOf(raw, index), parsed.error)
+}
+
+/** The name of an entry in errors. */
+function entryOf(raw: unknown, index: number): string {
   const id = typeof raw === 'object' && raw !== null && 'id' in raw && typeof raw.id === 'string' ? raw.id : ''
-  throw faultOf(file, platformId.safeParse(id).success ? id : `platforms[${index}]`, parsed.error)
+  return platformId.safeParse(id).success ? id : `platforms[${index}]`
 }
 
 /**

@@ -276,6 +276,7 @@ t.test('every file is reached from a program, a worker, a build step, a benchmar
       'deploy/docs/receiver.ts',
       'deploy/docs/replay.ts',
       'deploy/release/main.ts',
+      'deploy/release/registry-main.ts',
       'registry/build.ts',
       'console/build.ts',
       'console/browser/console.ts',
@@ -291,6 +292,20 @@ t.test('every file is reached from a program, a worker, a build step, a benchmar
     SOURCES.filter((file) => !alive.has(file)),
     [],
   )
+})
+
+/** Start programs that only the set-up of the full suite installs. */
+const NEEDS_FULL_SETUP =
+  /^test\/support\/(?:container|container-site|debian|forwarders|rsyslog|syslog-ng|syslog-ng-process|web-browser)\.ts$/
+
+t.test('npm test needs no program that only the full suite installs', async (t) => {
+  const entries = testFiles().flatMap(({ source, suite }) => (suite === 'quick' ? [source] : []))
+  const needing = entries.filter((entry) =>
+    [...reachable(VALUE_IMPORTS, [entry])].some((file) => NEEDS_FULL_SETUP.test(file)),
+  )
+  t.same(needing, [])
+  const named = SOURCES.filter((file) => NEEDS_FULL_SETUP.test(file))
+  t.equal(named.length, 8)
 })
 
 t.test('each test file belongs to exactly one suite: npm test, or the rest of npm run test:full', async (t) => {

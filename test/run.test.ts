@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { Preparations, preparationsOf } from './support/preparations.ts'
 import { REPOSITORY } from './support/programs.ts'
-import { type FileResult, runFile, runScript } from './support/run-file.ts'
+import { type FileResult, runFiles, runScript } from './support/run-file.ts'
 import { testFile } from './support/test-files.ts'
 import { until } from './support/wait.ts'
 
@@ -66,7 +66,7 @@ for (const { name, code, result, failure, timeoutSeconds = 300 } of ROWS) {
   t.test(name, async (t) => {
     const directory = t.testdir({ 'one.mjs': code })
     const logFile = join(directory, 'one.tap')
-    const found = await runFile(join(directory, 'one.mjs'), { timeoutSeconds, logFile, environment: {} })
+    const found = await runFiles([join(directory, 'one.mjs')], { timeoutSeconds, logFile, environment: {} })
     t.match(found, result)
     t.equal(found.failed > 0, result.failed !== 0, JSON.stringify(found))
     if (failure !== undefined) t.match(found.failures.join('\n'), failure)
@@ -75,11 +75,24 @@ for (const { name, code, result, failure, timeoutSeconds = 300 } of ROWS) {
   })
 }
 
+t.test('files that share a process are counted together, and have fixtures', async (t) => {
+  const code = (name: string, assertion: string): string =>
+    `import t from ${TAP}; t.test('${name} '.repeat(20), async (t) => { t.testdir({ file: '' }); ${assertion} })`
+  const files = Array.from({ length: 8 }, (_, at) => `${'long-name-'.repeat(5)}${at}.mjs`)
+  const directory = t.testdir(Object.fromEntries(files.map((file, at) => [file, code(`t${at}`, `t.not(${at}, 6)`)])))
+  const options = { timeoutSeconds: 300, logFile: join(directory, 'all.tap'), environment: {} }
+  const found = await runFiles(
+    files.map((file) => join(directory, file)),
+    options,
+  )
+  t.match(found, { passed: 7, failed: 1, failures: [/^t6 /] })
+})
+
 t.test('a file of the full suite waits for what its imports need', async (t) => {
   const needs = (source: string): string[] => preparationsOf(testFile(source)).map(({ name }) => name)
   t.same(needs('test/deploy/release/contents.full.test.ts'), ['release'])
   t.same(needs('test/deploy/container/image.full.test.ts'), ['release', 'debian'])
-  t.same(needs('test/upgrade/upgrade.test.ts'), [], 'npm test prepares nothing')
+  t.same(needs('test/api/contract.test.ts'), [], 'npm test prepares nothing')
   t.same(needs('test/api/proxies.full.test.ts'), [])
   const [file, other] = ['test/deploy/debian/packages.full.test.ts', 'test/api/proxies.full.test.ts'].map(testFile)
   if (file === undefined || other === undefined) return
@@ -99,7 +112,7 @@ t.test('programs that a test file leaves running end with the file', async (t) =
   const note = `import { writeFileSync } from 'node:fs'; writeFileSync(${JSON.stringify(pidFile)}, String(child.pid))`
   writeFileSync(file, `import t from ${TAP}; ${PROCESS}; ${note}; t.ok(1); child.unref()`)
   const options = { timeoutSeconds: 300, logFile: join(directory, 'one.tap'), environment: {} }
-  t.match(await runFile(file, options), { passed: 1, failed: 0 })
+  t.match(await runFiles([file], options), { passed: 1, failed: 0 })
   const status = `/proc/${readFileSync(pidFile, 'utf8')}/status`
   // A zombie counts as ended: it only waits for init.
   const hasEnded = (): boolean => !existsSync(status) || /^State:\s+[ZX]/m.test(readFileSync(status, 'utf8'))

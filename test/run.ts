@@ -6,8 +6,8 @@ import process from 'node:process'
 import { parseArgs } from 'node:util'
 import { type Preparation, Preparations } from './support/preparations.ts'
 import { REPOSITORY } from './support/programs.ts'
-import { type FileResult, killRunning, runFile } from './support/run-file.ts'
-import { hasProperties, type TestFile, testFiles } from './support/test-files.ts'
+import { type FileResult, killRunning, runFiles } from './support/run-file.ts'
+import { hasProperties, sharedProcesses, type TestFile, testFiles } from './support/test-files.ts'
 
 /*
  * npm test and npm run test:full: runs test files in parallel, each in its own process, and sums up
@@ -21,17 +21,21 @@ const USAGE = `npm test [-- [OPTION...] [PART...]]
   --rest    of the full suite, run what npm test does not: *.full.test.ts, and properties with another seed
   --jobs N  run N files at a time (default: one more than there are CPUs, or two for the full suite,
             whose files often wait)
-  --table   write the measured times into docs/design/testing.md
+  --alone   run each file in its own process (default: files of some folders share one)
+  --table   write the measured times into docs/design/testing.md; each file runs alone
 `
 /** Only a file that hangs takes this long. */
 const TIMEOUT_SECONDS = 900
+/** CPU seconds of the files of one process. A long one could run alone at the end. */
+const SHARED_CPU_SECONDS_MAX = 15
 const PROGRESS_MS = 30_000
 const FAILURE_LINES = 60
 const LOGS = join(REPOSITORY, '.tap/logs')
 const TABLE = join(REPOSITORY, 'docs/design/testing.md')
 
+/** Of the files of one process. */
 interface Outcome {
-  readonly file: TestFile
+  readonly files: readonly TestFile[]
   readonly result: FileResult
 }
 
@@ -63,7 +67,9 @@ function readTable(): Map<string, readonly [cpu: number, wall: number]> {
 function writeTable(outcomes: readonly Outcome[]): void {
   const sources = new Set(testFiles().map(({ source }) => source))
   const rows = new Map([...readTable()].filter(([source]) => sources.has(source)))
-  for (const { file, result } of outcomes) rows.set(file.source, [result.cpuSeconds, result.wallSeconds])
+  for (const { files, result } of outcomes) {
+    for (const { source } of files) rows.set(source, [result.cpuSeconds, result.wallSeconds])
+  }
   const lines = [...rows]
     .sort(([, [one]], [, [other]]) => other - one)
     .map(([source, [cpu, wall]]) => `| \`${source}\` | ${cpu.toFixed(1)} | ${wall.toFixed(1)} |\n`)
@@ -72,34 +78,37 @@ function writeTable(outcomes: readonly Outcome[]): void {
 }
 
 /**
- * Sorts slow files first, so that none runs alone at the end. Files that docs/design/testing.md
- * does not list yet come before all others.
+ * The files of each process, slow ones first, so that none runs alone at the end. Files that
+ * docs/design/testing.md does not list yet come before all others.
  */
-function longestFirst(files: readonly TestFile[]): TestFile[] {
+function processesOf(files: readonly TestFile[], alone: boolean): TestFile[][] {
   const table = readTable()
+  const cpuSecondsOf = ({ source }: TestFile): number => table.get(source)?.[0] ?? Number.MAX_VALUE
   const secondsOf = ({ source }: TestFile): number => table.get(source)?.[1] ?? Number.MAX_VALUE
-  return [...files].sort((one, other) => secondsOf(other) - secondsOf(one))
+  const processes = alone ? files.map((file) => [file]) : sharedProcesses(files, cpuSecondsOf, SHARED_CPU_SECONDS_MAX)
+  const sum = (each: readonly TestFile[]): number => each.reduce((total, file) => total + secondsOf(file), 0)
+  return processes.sort((one, other) => sum(other) - sum(one))
 }
 
 async function runAll(
-  files: readonly TestFile[],
+  processes: readonly (readonly TestFile[])[],
   preparations: Preparations,
   jobs: number,
   environment: NodeJS.ProcessEnv,
 ): Promise<Outcome[]> {
-  const waiting = [...files]
-  const running = new Set<TestFile | Preparation>()
+  const waiting = [...processes]
+  const running = new Set<readonly TestFile[] | Preparation>()
   const outcomes: Outcome[] = []
   const showProgress = (): void => {
     const failed = outcomes.filter(({ result }) => result.failed > 0).length
-    const names = [...running].map((each) => ('source' in each ? shortName(each.source) : each.name)).join(', ')
-    const text = `${outcomes.length} of ${files.length} files, ${failed} failed; running ${names}`
+    const names = [...running].map((each) => ('name' in each ? each.name : nameOf(each))).join(', ')
+    const text = `${countOf(outcomes.map(({ files }) => files))} of ${countOf(processes)} files, ${failed} failed; running ${names}`
     if (process.stdout.isTTY) process.stdout.write(`\r\x1b[K${text.slice(0, process.stdout.columns - 1)}`)
     else print(text)
   }
   const timer = setInterval(showProgress, PROGRESS_MS)
-  const takeReady = (): TestFile | undefined => {
-    const at = waiting.findIndex((file) => preparations.isReady(file))
+  const takeReady = (): readonly TestFile[] | undefined => {
+    const at = waiting.findIndex((files) => files.every((file) => preparations.isReady(file)))
     return at < 0 ? undefined : waiting.splice(at, 1)[0]
   }
   const prepare = async (): Promise<void> => {
@@ -111,14 +120,11 @@ async function runAll(
     }
   }
   const work = async (): Promise<void> => {
-    for (let file = takeReady(); file !== undefined; file = takeReady()) {
-      running.add(file)
+    for (let files = takeReady(); files !== undefined; files = takeReady()) {
+      running.add(files)
       if (process.stdout.isTTY) showProgress()
-      const logFile = join(LOGS, file.source.replaceAll('/', '-').replace(/\.ts$/, '.tap'))
-      const result = await runFile(file.compiled, { timeoutSeconds: TIMEOUT_SECONDS, logFile, environment })
-      running.delete(file)
-      outcomes.push({ file, result })
-      if (result.failed > 0) printFailure(file, result, logFile)
+      outcomes.push(...(await runProcess(files, environment)))
+      running.delete(files)
     }
   }
   const prepared = prepare()
@@ -134,9 +140,30 @@ async function runAll(
   return outcomes
 }
 
-function printFailure(file: TestFile, { failures }: FileResult, logFile: string): void {
+/**
+ * Runs files in one process. If one fails, each runs again alone, so that the report names the
+ * file. A failure that then does not repeat stays a failure of all.
+ */
+async function runProcess(files: readonly TestFile[], environment: NodeJS.ProcessEnv): Promise<Outcome[]> {
+  const logFile = join(LOGS, `${nameOf(files).replaceAll(/[/ ]/g, '-')}.tap`)
+  const compiled = files.map((file) => file.compiled)
+  const result = await runFiles(compiled, { timeoutSeconds: TIMEOUT_SECONDS, logFile, environment })
+  if (result.failed === 0) return [{ files, result }]
+  if (files.length === 1) {
+    printFailure(files, result, logFile)
+    return [{ files, result }]
+  }
+  const alone: Outcome[] = []
+  for (const file of files) alone.push(...(await runProcess([file], environment)))
+  if (alone.some((each) => each.result.failed > 0)) return alone
+  printFailure(files, result, logFile)
+  return [{ files, result }]
+}
+
+function printFailure(files: readonly TestFile[], { failures }: FileResult, logFile: string): void {
   if (process.stdout.isTTY) process.stdout.write('\r\x1b[K')
-  print(`\nFAILED ${file.source} (${relative(REPOSITORY, logFile)})`)
+  print(`\nFAILED ${files.map(({ source }) => source).join(' ')} (${relative(REPOSITORY, logFile)})`)
+  if (files.length > 1) print('  only together: each of them passes alone')
   for (const failure of failures) {
     const lines = failure.split('\n')
     for (const line of lines.slice(0, FAILURE_LINES)) print(`  ${line}`)
@@ -148,20 +175,26 @@ function printFailure(file: TestFile, { failures }: FileResult, logFile: string)
 function printSummary(outcomes: readonly Outcome[], seconds: number): void {
   const sum = (of: (result: FileResult) => number): number =>
     outcomes.reduce((total, { result }) => total + of(result), 0)
-  const skipped = outcomes.flatMap(({ file, result }) => result.skipped.map((name) => `${file.source}: ${name}`))
+  const skipped = outcomes.flatMap(({ files, result }) => result.skipped.map((name) => `${nameOf(files)}: ${name}`))
   if (skipped.length > 0) print(`Skipped:\n${skipped.map((name) => `  ${name}`).join('\n')}`)
-  const failed = outcomes.filter(({ result }) => result.failed > 0)
+  const failed = outcomes.filter(({ result }) => result.failed > 0).flatMap(({ files }) => files)
   if (failed.length > 0) {
-    print(`Failed:\n${failed.map(({ file }) => `  ${file.source}`).join('\n')}`)
-    print(`Run them again: npm test -- ${failed.map(({ file }) => file.source).join(' ')}`)
+    print(`Failed:\n${failed.map(({ source }) => `  ${source}`).join('\n')}`)
+    print(`Run them again: npm test -- ${failed.map(({ source }) => source).join(' ')}`)
   }
   const cpu = Math.round(sum(({ cpuSeconds }) => cpuSeconds))
-  print(`${outcomes.length} files in ${Math.round(seconds)} s, ${cpu} s of CPU, ${skipped.length} tests skipped`)
+  const files = countOf(outcomes.map((each) => each.files))
+  print(`${files} files in ${Math.round(seconds)} s, ${cpu} s of CPU, ${skipped.length} tests skipped`)
   print(`${sum(({ passed }) => passed)} passed, ${sum(({ failed }) => failed)} failed`)
 }
 
-function shortName(source: string): string {
-  return source.replace(/^test\//, '').replace(/\.test\.ts$/, '')
+const countOf = (processes: readonly (readonly TestFile[])[]): number =>
+  processes.reduce((sum, { length }) => sum + length, 0)
+
+/** Short: `engine/lmdb/queue`, or `engine/lmdb/queue and 3 more`. */
+function nameOf([first, ...others]: readonly TestFile[]): string {
+  const name = (first?.source ?? '').replace(/^test\//, '').replace(/\.test\.ts$/, '')
+  return others.length === 0 ? name : `${name} and ${others.length} more`
 }
 
 function print(text: string): void {
@@ -173,6 +206,7 @@ const { values, positionals } = parseArgs({
   options: {
     full: { type: 'boolean', default: false },
     rest: { type: 'boolean', default: false },
+    alone: { type: 'boolean', default: false },
     table: { type: 'boolean', default: false },
     jobs: { type: 'string' },
     help: { type: 'boolean', default: false },
@@ -203,7 +237,12 @@ const startMs = performance.now()
 const jobs = Number(values.jobs ?? availableParallelism() + (isFull ? 2 : 1))
 // A run of single files uses what an earlier full run has made.
 const preparations = new Preparations(isFull ? files : [])
-const outcomes = await runAll(longestFirst(files), preparations, jobs, environment)
+const outcomes = await runAll(
+  processesOf(files, values.alone || values.table || positionals.length > 0),
+  preparations,
+  jobs,
+  environment,
+)
 if (values.table) writeTable(outcomes)
 printSummary(outcomes, (performance.now() - startMs) / 1000)
 process.exitCode = preparations.hasFailed || outcomes.some(({ result }) => result.failed > 0) ? 1 : 0

@@ -1,9 +1,11 @@
+import { NO_CLIENT } from '../../engine/event/client.ts'
 import { type Event, eventId, METHODS, packEvent } from '../../engine/event/event.ts'
 import { slicesOf } from '../../engine/lmdb/queue-chunk.ts'
 import { dayOf } from '../../engine/process/clock.ts'
 import type { Store } from '../../engine/store/store.ts'
 import { type Catalog, loadCatalog } from '../../registry/catalog.ts'
 import { NameMatcher } from '../../registry/match.ts'
+import { useOf } from '../../registry/use.ts'
 import type { EventRow } from '../peers/scan-sql.ts'
 
 /** Platforms used by each organization, and number of its clients. */
@@ -19,15 +21,21 @@ export class ScanEvents {
   readonly catalog: Catalog = loadCatalog()
   readonly #names: readonly (readonly { readonly name: string; readonly platform: number }[])[]
   readonly #nowMs: number
+  /** false: events as ingest stores them for organizations that keep no clients. */
+  readonly #hasClients: boolean
 
-  constructor(nowMs: number) {
+  constructor(nowMs: number, hasClients = true) {
+    this.#hasClients = hasClients
     this.#nowMs = nowMs
     const matcher = new NameMatcher(this.catalog)
     const names = this.catalog.platforms.map((platform, index) =>
       platform.domains
         .flatMap(({ domain, match }) => (match === 'suffix' ? [domain, `api.${domain}`] : [domain]))
-        // A narrower rule may give a name below to another platform.
-        .filter((name) => matcher.match(name)?.platform === platform)
+        // A narrower rule may give a name below to another platform. Scans count AI platforms only.
+        .filter((name) => {
+          const rule = matcher.match(name)
+          return rule?.platform === platform && rule.purpose === 'use' && useOf(rule.specificity) === 'ai'
+        })
         .map((name) => ({ name, platform: index })),
     )
     this.#names = names.filter((some) => some.length > 0)
@@ -41,7 +49,7 @@ export class ScanEvents {
     return {
       id: eventId('00000000000000aa', number + 1),
       name,
-      client: `10.${organization % 200}.${client >>> 8}.${client & 255}`,
+      client: this.#hasClients ? `10.${organization % 200}.${client >>> 8}.${client & 255}` : NO_CLIENT,
       method: METHODS[number % 3] ?? 'dns',
       firstSeenMs,
       lastSeenMs: firstSeenMs + (number % 9000),

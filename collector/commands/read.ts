@@ -10,6 +10,7 @@ import { exitStatusOf, stopSignal } from '../../engine/process/shutdown.ts'
 import { printRows } from '../../engine/process/table.ts'
 import { type Catalog, loadCatalog, type Rule } from '../../registry/catalog.ts'
 import { compileTrie } from '../../registry/compile-trie.ts'
+import { withInferredRole } from '../../registry/infer-role.ts'
 import { lanesFor, readerSettings } from '../config.ts'
 import { type ObserveCounts, type ObservedName, observe } from '../pipeline/observe.ts'
 
@@ -142,7 +143,7 @@ function rowOf(name: ObservedName, rules: readonly Rule[], everyName: boolean): 
     ...seen,
     platform_name: rule?.platform.name,
     platform_type: rule?.platform.platformType,
-    role: rule?.role,
+    role: rule && withInferredRole(rule, name.name).role,
     rule: rule?.domain,
   }
 }

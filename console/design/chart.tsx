@@ -30,12 +30,14 @@ export interface TimelineProps {
   readonly label: string
   /** One of the counted things, for the title of each bar. */
   readonly unit: string
+  /** Several of them; `unit` and an s if absent. */
+  readonly units?: string
   readonly width?: number
   readonly height?: number
 }
 
 /** Stacked bars per day: approved at the bottom, not approved on top. */
-export function Timeline({ days, label, unit, width = 940, height = 150 }: TimelineProps) {
+export function Timeline({ days, label, unit, units, width = 940, height = 150 }: TimelineProps) {
   const most = Math.max(1, ...days.map(({ approved, notApproved }) => approved + notApproved))
   const top = niceTop(most)
   const base = height - AXIS_HEIGHT
@@ -56,7 +58,7 @@ export function Timeline({ days, label, unit, width = 940, height = 150 }: Timel
         const barWidth = rounded(Math.max(1, step - BAR_GAP))
         return (
           <g key={day}>
-            <title>{`${shortDay(day)}: ${countOf(notApproved, unit)} not approved, ${countText(approved)} approved`}</title>
+            <title>{`${shortDay(day)}: ${countOf(notApproved, unit, units)} not approved, ${countText(approved)} approved`}</title>
             {approved > 0 && (
               <rect class="approved" x={x} y={y(approved)} width={barWidth} height={rounded(base - y(approved))} />
             )}

@@ -21,6 +21,7 @@ export const NAVIGATION: readonly NavigationGroup[] = [
       { path: '/setup-guide', name: 'Setup', action: 'token.read' },
       { path: '/report', name: 'Report', action: 'discovery.read' },
       { path: '/platforms', name: 'Platforms', action: 'discovery.read' },
+      { path: '/clients', name: 'Clients', action: 'client.read' },
       { path: '/sources', name: 'Sources', action: 'source.read' },
       { path: '/sensors', name: 'Sensors', action: 'source.read' },
       { path: '/monitoring-tokens', name: 'Monitoring tokens', action: 'token.read' },
@@ -33,6 +34,13 @@ export const NAVIGATION: readonly NavigationGroup[] = [
     entries: [
       { path: '/assessments', name: 'Assessments', action: 'assessment.read' },
       { path: '/recommendations', name: 'Recommendations', action: 'recommendation.read' },
+    ],
+  },
+  {
+    name: 'Response',
+    entries: [
+      { path: '/alerts', name: 'Alerts', action: 'alert.read' },
+      { path: '/block-lists', name: 'Block lists', action: 'block-list-link.read' },
     ],
   },
   {

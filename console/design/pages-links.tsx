@@ -9,10 +9,12 @@ export interface PagesLinksProps {
   readonly older?: string | undefined
   readonly newerText: string
   readonly olderText: string
+  /** For screen readers, if the page has several lists. */
+  readonly label?: string | undefined
 }
 
 /** Links to the previous and the next page, which do not repeat the result of a change. */
-export function PagesLinks({ query, name, newer, older, newerText, olderText }: PagesLinksProps) {
+export function PagesLinks({ query, name, newer, older, newerText, olderText, label = 'Pages' }: PagesLinksProps) {
   if (newer === undefined && older === undefined) return null
   const to = (value: string): string => {
     const kept = new URLSearchParams(query)
@@ -21,7 +23,7 @@ export function PagesLinks({ query, name, newer, older, newerText, olderText }: 
     return `?${kept}`
   }
   return (
-    <nav class="row" aria-label="Pages">
+    <nav class="row" aria-label={label}>
       {newer !== undefined && (
         <a class="button" href={to(newer)}>
           {newerText}
@@ -41,10 +43,11 @@ export interface NumberedPagesProps {
   readonly query: URLSearchParams
   /** The parameter of the query with the number of the page. */
   readonly name?: string
+  readonly label?: string
 }
 
 /** Links to the pages before and after a page of a list. */
-export function NumberedPages({ of: { page, pages }, query, name = 'page' }: NumberedPagesProps) {
+export function NumberedPages({ of: { page, pages }, query, name = 'page', label }: NumberedPagesProps) {
   return (
     <PagesLinks
       query={query}
@@ -53,6 +56,7 @@ export function NumberedPages({ of: { page, pages }, query, name = 'page' }: Num
       older={page < pages ? String(page + 1) : undefined}
       newerText="Previous page"
       olderText="Next page"
+      label={label}
     />
   )
 }

@@ -63,15 +63,17 @@ export interface TableProps<Row> {
   readonly sorting?: Sorting
   /** The query of the page. The links keep its other parameters. */
   readonly query?: URLSearchParams
+  /** On a phone, the first cell of a row is above the others, so that long names have space. */
+  readonly stacked?: boolean
 }
 
-export function Table<Row>({ id, label, columns: all, rows, sorting, query }: TableProps<Row>) {
+export function Table<Row>({ id, label, columns: all, rows, sorting, query, stacked }: TableProps<Row>) {
   const columns = all.filter(({ cell }) => cell !== undefined)
   const template = rowTemplate(columns)
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: a scrollable area needs keyboard focus
     <section class="scroll" tabIndex={0} aria-label={label}>
-      <table id={id}>
+      <table id={id} class={stacked ? 'stacked' : undefined}>
         <thead>
           <tr>
             {columns.map((column) => (

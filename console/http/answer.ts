@@ -62,6 +62,10 @@ export function csvAnswer(name: string, body: string): FileAnswer {
   return { kind: 'file', type: 'text/csv; charset=utf-8; header=present', name, body, cookies: [] }
 }
 
+export function textFileAnswer(name: string, body: string): FileAnswer {
+  return { kind: 'file', type: 'text/plain; charset=utf-8', name, body, cookies: [] }
+}
+
 export function htmlFileAnswer(name: string, body: string): FileAnswer {
   return { kind: 'file', type: 'text/html; charset=utf-8', name, body, cookies: [] }
 }

@@ -1,4 +1,5 @@
 import type { Action } from '../../engine/admin/actions.ts'
+import type { ClientReading } from '../../engine/admin/clients.ts'
 import type { Upload } from '../try-file/upload.ts'
 import type { Answer } from './answer.ts'
 import type { Guest, Visit } from './visit.ts'
@@ -58,6 +59,29 @@ export function page<Path extends string>(
   handle: (visit: Visit, parameters: Parameters<Path>) => Answer,
 ): Route {
   return { method: 'GET', path, access, handle: handle as (visit: Visit, parameters: object) => Answer }
+}
+
+/**
+ * A page that names people. Reading it is in the audit log, once for each member, subject and hour;
+ * the entry is on its way to the disk before the page is read.
+ *
+ * @param readingOf what the page is about; throws Fault NOT_FOUND if there is no such page
+ */
+export function auditedPage<Path extends string>(
+  path: Path,
+  readingOf: (visit: Visit, parameters: Parameters<Path>) => ClientReading,
+  handle: (visit: Visit, parameters: Parameters<Path>) => Answer,
+): Route {
+  const audited = async (visit: Visit, parameters: Parameters<Path>): Promise<Answer> => {
+    await visit.change('client.read', readingOf(visit, parameters))
+    return visit.site.store.environment.read(() => handle(visit, parameters))
+  }
+  return {
+    method: 'GET',
+    path,
+    access: 'client.read',
+    handle: audited as (visit: Visit, parameters: object) => Promise<Answer>,
+  }
 }
 
 /** A form for signed-in users. */

@@ -11,7 +11,10 @@ import { type AuditView, detailsText } from '../views/audit.ts'
 export function auditColumns(nowMs: number): readonly Column<AuditEntry>[] {
   return [
     timeColumn('time', 'Time', nowMs, ({ timeMs }) => timeMs),
-    { ...textColumn('actor', 'Actor', ({ actor }: AuditEntry) => actor), wide: true },
+    {
+      ...textColumn('actor', 'Actor', ({ actor }: AuditEntry) => actor),
+      cell: ({ actor }) => <span class="break">{actor}</span>,
+    },
     {
       id: 'action',
       name: 'Action',
@@ -24,7 +27,7 @@ export function auditColumns(nowMs: number): readonly Column<AuditEntry>[] {
       cell: (entry) => (
         <>
           <span class="break">{entry.subject}</span>
-          <p class="small muted break wide-only">{detailsText(entry)}</p>
+          <p class="small muted break">{detailsText(entry)}</p>
         </>
       ),
       csv: ({ subject }) => subject,
@@ -67,7 +70,7 @@ export function Audit({ view, query, nowMs }: AuditProps) {
         </Empty>
       ) : (
         <div class="card">
-          <Table id="audit" label="Audit log" columns={auditColumns(nowMs)} rows={rows} />
+          <Table id="audit" label="Audit log" columns={auditColumns(nowMs)} rows={rows} stacked />
         </div>
       )}
       {!isFirstPage && (

@@ -93,13 +93,13 @@ export function Members(props: MembersProps) {
             </Empty>
           ) : (
             <Card title="Members" note={countText(members.total)} bare>
-              <Table id="members" label="Members" columns={columns(props)} rows={members.rows} />
+              <Table id="members" label="Members" columns={columns(props)} rows={members.rows} stacked />
             </Card>
           )}
           <NumberedPages of={members} query={query} />
           {waiting.total > 0 && (
             <Card title="Cannot sign in yet" note={countText(waiting.total)} bare>
-              <Table id="waiting" label="Invitations" columns={waitingColumns(props)} rows={waiting.rows} />
+              <Table id="waiting" label="Invitations" columns={waitingColumns(props)} rows={waiting.rows} stacked />
             </Card>
           )}
           <NumberedPages of={waiting} query={query} name="waiting" />
@@ -256,7 +256,7 @@ function Removed({ view: { removed }, provider, nowMs, mayAllow }: MembersProps)
       note={`A sign-in with ${provider === '' ? 'an identity provider' : provider} does not add them again`}
       bare
     >
-      <Table id="removed" label="Removed members" columns={columns} rows={removed.rows} />
+      <Table id="removed" label="Removed members" columns={columns} rows={removed.rows} stacked />
     </Card>
   )
 }

@@ -3,6 +3,7 @@ import type { Organization } from '../../engine/store/organizations.ts'
 import { Field, FormError } from '../design/form.tsx'
 import { Card, lastDays, Notice, PageHead, Time } from '../design/parts.tsx'
 import type { FormState } from '../form.ts'
+import { ClientSettings } from './client-settings.tsx'
 
 const PATH = '/organization-settings'
 
@@ -10,8 +11,11 @@ export interface OrganizationPageProps {
   readonly organization: Organization
   readonly nameForm: FormState
   readonly settingsForm: FormState
+  readonly clientsForm: FormState
   readonly mayRename: boolean
   readonly maySet: boolean
+  /** The member may set what is kept of clients. */
+  readonly maySetClients: boolean
   readonly nowMs: number
   readonly done: string
 }
@@ -19,11 +23,12 @@ export interface OrganizationPageProps {
 const DONE: Readonly<Record<string, string>> = {
   renamed: 'The organization is renamed',
   set: 'The settings are saved. The next scan uses them',
+  clients: 'The setting of clients is saved. The scan that it requested applies it',
 }
 
-/** Name, domain and evidence window of the organization. */
+/** Name, domain and evidence window of the organization, and what it keeps of clients. */
 export function OrganizationPage(props: OrganizationPageProps) {
-  const { organization, nameForm, settingsForm, mayRename, maySet, nowMs, done } = props
+  const { organization, nameForm, settingsForm, clientsForm, mayRename, maySet, maySetClients, nowMs, done } = props
   const { name, domain, plan, createdAtMs, evidenceWindowDays } = organization
   const title = DONE[done]
   return (
@@ -86,6 +91,7 @@ export function OrganizationPage(props: OrganizationPageProps) {
           )}
         </Card>
       </div>
+      <ClientSettings organization={organization} form={clientsForm} maySet={maySetClients} />
     </>
   )
 }

@@ -6,7 +6,7 @@ import { StateTag } from '../design/decision.tsx'
 import { Card, countOf, countText, lastDays, Notice, PageHead, Risk, Tag, Time } from '../design/parts.tsx'
 import { Scatter } from '../design/scatter.tsx'
 import { type Column, Table } from '../design/table.tsx'
-import type { SourceRow } from '../views/intake.ts'
+import type { LatestSources } from '../views/intake.ts'
 import type { OverviewFindings, OverviewView, WaitingRow } from '../views/overview.ts'
 import { HiddenTraffic } from './coverage.tsx'
 import { LISTENER_NAMES } from './listeners.ts'
@@ -54,7 +54,7 @@ export function Overview({ view, nowMs, mayDecide, mayScan, mayReadTokens, done 
 /** The remaining steps before the first findings. */
 function FirstSteps({ view, mayScan, mayReadTokens }: Pick<OverviewProps, 'view' | 'mayScan' | 'mayReadTokens'>) {
   const { hasToken, sources, bufferedEvents } = view
-  const isReceiving = sources.length > 0
+  const isReceiving = sources.total > 0
   return (
     <Card title="Three steps to the first findings">
       <ol class="lines steps">
@@ -101,7 +101,7 @@ function Step({ isDone, title, children }: StepProps) {
 }
 
 /** The list of platforms that shows all that wait, the highest risk first. */
-const WAITING_QUERY = new URLSearchParams({ state: 'waiting', sort: '-risk' })
+const WAITING_QUERY = new URLSearchParams({ state: 'waiting', use: 'ai', sort: '-risk' })
 
 interface FindingsProps {
   readonly view: OverviewView
@@ -183,7 +183,7 @@ function Findings({ view, findings, nowMs, mayDecide }: FindingsProps) {
 }
 
 function Figures({ view, findings }: Pick<FindingsProps, 'view' | 'findings'>) {
-  const { overallRisk, riskChange, platforms, newPlatforms, notApproved } = findings
+  const { overallRisk, riskChange, platforms, aiCapable, newPlatforms, notApproved } = findings
   const { coverage } = view.sensors
   const share = coverage.visible_share
   return (
@@ -196,9 +196,16 @@ function Figures({ view, findings }: Pick<FindingsProps, 'view' | 'findings'>) {
         <dd>{riskChange === undefined ? 'no scan a week ago' : `${signed(riskChange)} in a week`}</dd>
       </div>
       <div>
-        <dt>Platforms</dt>
+        <dt>AI platforms</dt>
         <dd>{countText(platforms)}</dd>
-        <dd>{newPlatforms === 0 ? 'none new this week' : `${countText(newPlatforms)} new this week`}</dd>
+        <dd>
+          {newPlatforms === 0 ? 'none new this week' : `${countText(newPlatforms)} new this week`}
+          {aiCapable > 0 && (
+            <>
+              , <a href="/platforms?use=ai_capable">{countText(aiCapable)} AI-capable</a>
+            </>
+          )}
+        </dd>
       </div>
       <div>
         <dt>Not approved</dt>
@@ -254,18 +261,16 @@ function waitingColumns(nowMs: number, mayDecide: boolean): readonly Column<Wait
   return mayDecide ? [...shown, decide] : shown
 }
 
-const SOURCES_SHOWN = 5
-
-function Sources({ sources, nowMs }: { readonly sources: readonly SourceRow[]; readonly nowMs: number }) {
+function Sources({ sources, nowMs }: { readonly sources: LatestSources; readonly nowMs: number }) {
   return (
-    <Card title="Sources" note={sources.length > 0 && <a href="/sources">all {countText(sources.length)}</a>}>
-      {sources.length === 0 ? (
+    <Card title="Sources" note={sources.total > 0 && <a href="/sources">all {countText(sources.total)}</a>}>
+      {sources.total === 0 ? (
         <p class="muted">
           Nothing arrives at the moment. <a href="/sources">Connect a source</a>
         </p>
       ) : (
         <ul class="lines">
-          {sources.slice(0, SOURCES_SHOWN).map((source) => (
+          {sources.rows.map((source) => (
             <li key={`${source.tokenLabel} ${source.listener} ${source.sender}`}>
               <div>
                 <strong class="break">{source.sender}</strong>

@@ -3,16 +3,22 @@ import { APPROVED_SHARE } from '../../engine/scan/risk.ts'
 import { Bar, Key, Timeline } from '../design/chart.tsx'
 import { CsvLink } from '../design/csv-link.tsx'
 import { StateTag } from '../design/decision.tsx'
-import { Card, countOf, countText, Empty, lastDays, PageHead, Time } from '../design/parts.tsx'
+import { Card, countOf, countText, Empty, lastDays, PageHead, Tag, Time } from '../design/parts.tsx'
 import { type Column, Table } from '../design/table.tsx'
 import { isWaiting } from '../views/decisions.ts'
 import type { Count, PlatformFinding, PlatformView } from '../views/platform.ts'
 import { Decision, DecisionDone, type DecisionProps, History } from './decision.tsx'
+import { Access, Counts } from './platform-access.tsx'
+import { platformClientsPath } from './platform-clients.tsx'
+import { termText } from './risk-words.ts'
 
-export type PlatformProps = DecisionProps
+export interface PlatformProps extends DecisionProps {
+  /** The member may read who uses the platform. */
+  readonly mayReadClients: boolean
+}
 
 export function Platform(props: PlatformProps) {
-  const { view, nowMs, mayDecide } = props
+  const { view, nowMs, mayDecide, mayReadClients } = props
   const { name, vendor, type, url, state, finding } = view
   const host = URL.parse(url)?.host
   return (
@@ -26,6 +32,7 @@ export function Platform(props: PlatformProps) {
           about={
             <span class="facts">
               <StateTag state={state} />
+              {view.isAiCapable && <Tag>AI-capable</Tag>}
               <span>{vendor}</span>
               {host !== undefined && (
                 <a href={url} rel="noreferrer">
@@ -40,6 +47,11 @@ export function Platform(props: PlatformProps) {
             </span>
           }
         >
+          {mayReadClients && view.isRegistered && (
+            <a class="button" href={platformClientsPath(name)}>
+              Who uses it
+            </a>
+          )}
           {mayDecide && view.isRegistered && isWaiting(state) && (
             <a class="button" href="#decision">
               Decide
@@ -97,6 +109,7 @@ function Finding(props: FindingProps) {
           <h3 class="rule">What the names are for</h3>
           <Counts counts={finding.roles} names={ROLE_NAMES} />
         </Card>
+        <Access finding={finding} />
       </div>
     </div>
   )
@@ -127,7 +140,7 @@ function UsePerDay({ view, finding }: { readonly view: PlatformView; readonly fi
 
 /** A term of the risk, and the input that it comes from. */
 interface RiskTerm {
-  readonly id: 'registry' | 'evidence' | 'decision' | 'total'
+  readonly id: 'registry' | `registry-${string}` | 'evidence' | 'decision' | 'total'
   readonly input: string
   readonly reason: string
   /** Where the registry has the reason from. */
@@ -169,7 +182,7 @@ export const RISK_COLUMNS: readonly Column<RiskTerm>[] = [
 export function riskTerms(view: PlatformView, { risk, confidence, isApproved }: PlatformFinding): readonly RiskTerm[] {
   const share = `It is approved, so a share of ${APPROVED_SHARE} counts`
   return [
-    { id: 'registry', input: 'registry', reason: view.why, sources: view.sources, points: risk.registry },
+    ...registryTerms(view, risk.registry),
     {
       id: 'evidence',
       input: 'evidence',
@@ -186,6 +199,18 @@ export function riskTerms(view: PlatformView, { risk, confidence, isApproved }: 
     },
     { id: 'total', input: '', reason: 'Risk that counts toward the overall risk', sources: [], points: risk.total },
   ]
+}
+
+/** The class of the platform and its known facts, or the registry's score if it is no sum. */
+function registryTerms({ why, sources, terms }: PlatformView, points: number): RiskTerm[] {
+  if (terms.length === 0) return [{ id: 'registry', input: 'registry', reason: why, sources, points }]
+  return terms.map((term) => ({
+    id: `registry-${term.input}`,
+    input: term.input,
+    reason: termText(term),
+    sources: term.source === undefined ? [] : [new URL(term.source).hostname],
+    points: term.points,
+  }))
 }
 
 /** The CSV file of a table of the page. */
@@ -271,30 +296,13 @@ const METHOD_NAMES: Readonly<Record<string, string>> = {
 }
 
 const ROLE_NAMES: Readonly<Record<string, string>> = {
-  web: 'Site or app',
+  web: 'Site',
+  app: 'Desktop or mobile app',
   api: 'API',
   cdn: 'Assets and downloads',
   auth: 'Sign-in',
   telemetry: 'Telemetry',
   docs: 'Documentation',
-}
-
-interface CountsProps {
-  readonly counts: readonly Count[]
-  readonly names: Readonly<Record<string, string>>
-}
-
-function Counts({ counts, names }: CountsProps) {
-  return (
-    <ul class="lines">
-      {counts.map(([what, count]) => (
-        <li key={what}>
-          <span>{names[what] ?? what}</span>
-          <span class="right">{countText(count)}</span>
-        </li>
-      ))}
-    </ul>
-  )
 }
 
 function clientsText({ clients, isEstimate }: PlatformFinding): string {

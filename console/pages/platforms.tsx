@@ -1,7 +1,8 @@
 import type { VNode } from 'preact'
 import { isoSeconds } from '../../engine/process/clock.ts'
 import { DECISION_STATES } from '../../engine/store/decisions.ts'
-import { countColumn, textColumn, timeColumn } from '../design/columns.tsx'
+import type { Use } from '../../registry/use.ts'
+import { countColumn, csvOnly, textColumn, timeColumn } from '../design/columns.tsx'
 import { CsvLink } from '../design/csv-link.tsx'
 import { StateTag, TermsFields } from '../design/decision.tsx'
 import { FilterSearch, FilterSelect, Filters } from '../design/filters.tsx'
@@ -11,7 +12,7 @@ import { countOf, countText, Empty, lastDays, Notice, PageHead, Risk } from '../
 import { type Column, type Sorting, sorted, Table } from '../design/table.tsx'
 import type { FormState } from '../form.ts'
 import type { PlatformTerms } from '../views/decisions.ts'
-import type { PlatformRow, PlatformsView, StateFilter } from '../views/platforms.ts'
+import type { NewFilter, PlatformRow, PlatformsView, StateFilter } from '../views/platforms.ts'
 
 /** @param terms of the decisions, by the name of the platform: only the CSV file has them */
 export function platformColumns(
@@ -24,11 +25,15 @@ export function platformColumns(
       name: 'Platform',
       // Links use names, which the cells contain anyway: 800 random ids would add 13 KB to the
       // compressed page.
-      cell: ({ listed: { name } }) => html`<a href="/platforms/${encodeURIComponent(name)}">${name}</a>`,
+      cell: ({ listed: { name, use } }) =>
+        use === 'ai'
+          ? html`<a href="/platforms/${encodeURIComponent(name)}">${name}</a>`
+          : html`<a href="/platforms/${encodeURIComponent(name)}">${name}</a> <span class="tag">${USE_NAMES[use]}</span>`,
       sort: ({ listed: { name } }) => name,
       csv: ({ listed: { name } }) => name,
     },
     { ...textColumn('type', 'Type', ({ listed }: PlatformRow) => listed.typeName), wide: true },
+    { id: 'use', name: 'Use', csv: ({ listed: { use } }) => USE_NAMES[use] },
     {
       id: 'vendor',
       name: 'Vendor',
@@ -51,6 +56,7 @@ export function platformColumns(
       csv: ({ state }) => state,
       wide: true,
     },
+    csvOnly(timeColumn('found', 'First found', nowMs, ({ listed }) => listed.createdMs)),
     { id: 'owner', name: 'Owner', csv: ({ listed }) => terms.get(listed.name)?.owner ?? '' },
     {
       id: 'expires',
@@ -107,6 +113,8 @@ function selectionColumn({ values }: FormState): Column<PlatformRow> {
   }
 }
 
+export const USE_NAMES: Readonly<Record<Use, string>> = { ai: 'AI', ai_capable: 'AI-capable' }
+
 const STATE_NAMES: Readonly<Record<StateFilter, string>> = {
   all: 'All',
   waiting: 'Waiting for a decision',
@@ -115,6 +123,12 @@ const STATE_NAMES: Readonly<Record<StateFilter, string>> = {
   expired: 'Expired',
   'not-approved': 'Not approved',
 }
+
+const NEW_NAMES: readonly (readonly [NewFilter, string])[] = [
+  ['', 'At any time'],
+  ['7', 'In the last 7 days'],
+  ['30', 'In the last 30 days'],
+]
 
 export interface PlatformsProps {
   readonly view: PlatformsView
@@ -148,6 +162,9 @@ export function Platforms(props: PlatformsProps) {
   return (
     <>
       <PageHead title="Platforms" about={`Seen in the ${lastDays(view.windowDays)}`}>
+        <a class="button" href="/compare">
+          Compare scans
+        </a>
         <CsvLink path="/platforms" query={query} />
       </PageHead>
       <Done {...props} />
@@ -231,6 +248,8 @@ function PlatformFilters({ view, sorting }: { readonly view: PlatformsView; read
       {sorting !== '' && <input type="hidden" name="sort" value={sorting} />}
       <FilterSearch value={view.search} table="platforms" />
       <FilterSelect name="state" label="Decision" value={view.state} options={Object.entries(STATE_NAMES)} />
+      <FilterSelect name="use" label="Use" value={view.use} options={[['', 'All'], ...Object.entries(USE_NAMES)]} />
+      <FilterSelect name="new" label="First found" value={view.newDays} options={NEW_NAMES} />
       <FilterSelect name="type" label="Type" value={view.type} options={[['', 'All'], ...view.types]} />
     </Filters>
   )

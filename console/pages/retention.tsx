@@ -20,6 +20,7 @@ const KINDS: readonly (readonly [keyof Retention, keyof Removed, label: string, 
   ['scanDays', 'scans', 'Ended scans', 'The last completed scan always stays. The API and this console show it.'],
   ['auditDays', 'auditEntries', 'Entries of the audit log', 'Export the log first if you need it for longer.'],
   ['sourceDays', 'sources', 'Silent senders', 'Their counts stay in the totals.'],
+  ['clientDays', 'clientRecords', 'Who used each platform', 'At most the evidence window. The counts stay.'],
 ]
 
 /** How long the organization keeps its records. */

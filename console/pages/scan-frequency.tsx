@@ -108,11 +108,16 @@ export function scanColumns(nowMs: number): readonly Column<Scan>[] {
     { ...countColumn('events', 'Events', ({ eventsAdded }: Scan) => eventsAdded), wide: true },
     {
       id: 'platforms',
-      name: 'Platforms',
+      name: 'AI platforms',
       cell: ({ status, summary }) => (status === 'completed' ? countText(summary.platformsDiscovered) : ''),
       csv: ({ status, summary }) => (status === 'completed' ? summary.platformsDiscovered : ''),
       number: true,
       wide: true,
+    },
+    {
+      id: 'ai-capable',
+      name: 'AI-capable',
+      csv: ({ status, summary }) => (status === 'completed' ? summary.aiCapableCount : ''),
     },
     {
       id: 'risk',

@@ -11,9 +11,11 @@ import type { SecretRow, SecretsView } from '../views/secrets.ts'
 export interface CreatedSecret {
   readonly label: string
   readonly raw: string
+  /** The id of its record. */
+  readonly id: string
 }
 
-/** Input of the pages that create secrets: API keys and monitoring tokens. */
+/** Input of the pages that create secrets: API keys, monitoring tokens and links of block lists. */
 export interface SecretsProps<Row extends SecretRow> {
   readonly view: SecretsView<Row>
   readonly form: FormState
@@ -25,7 +27,7 @@ export interface SecretsProps<Row extends SecretRow> {
 }
 
 export interface SecretNoticeProps {
-  readonly kind: 'key' | 'token'
+  readonly kind: 'key' | 'token' | 'secret'
   readonly created: CreatedSecret | undefined
   /** How to use the secret. */
   readonly children: ComponentChildren

@@ -2,16 +2,14 @@ import { isoSeconds } from '../../engine/process/clock.ts'
 import { percentText } from '../../engine/report/text.ts'
 import { countColumn } from '../design/columns.tsx'
 import { CsvLink } from '../design/csv-link.tsx'
+import type { Paged } from '../design/paged.ts'
+import { NumberedPages } from '../design/pages-links.tsx'
 import { Card, countText, Empty, PageHead, Time } from '../design/parts.tsx'
 import { type Column, Table } from '../design/table.tsx'
 import type { SourceRow } from '../views/intake.ts'
 import { LISTENER_NAMES } from './listeners.ts'
 import { formatText, SourceState } from './source-state.tsx'
 
-/**
- * Maximum number of rows. The page shows the most recently active sources; the CSV file has all.
- */
-const ROWS_MAX = 500
 const SAMPLES_MAX = 20
 
 export function sourceColumns(nowMs: number): readonly Column<SourceRow>[] {
@@ -68,13 +66,15 @@ export function sourceColumns(nowMs: number): readonly Column<SourceRow>[] {
 }
 
 export interface SourcesProps {
-  readonly rows: readonly SourceRow[]
+  readonly sources: Paged<SourceRow>
+  readonly query: URLSearchParams
   readonly nowMs: number
   readonly mayReadTokens: boolean
 }
 
-export function Sources({ rows, nowMs, mayReadTokens }: SourcesProps) {
-  if (rows.length === 0) {
+export function Sources({ sources, query, nowMs, mayReadTokens }: SourcesProps) {
+  const { rows, total } = sources
+  if (total === 0) {
     return (
       <>
         <PageHead title="Sources" />
@@ -98,14 +98,10 @@ export function Sources({ rows, nowMs, mayReadTokens }: SourcesProps) {
       <PageHead title="Sources" about="Everything that sends events or logs to this organization">
         <CsvLink path="/sources" />
       </PageHead>
-      <div class="card">
-        <Table id="sources" label="Sources" columns={sourceColumns(nowMs)} rows={rows.slice(0, ROWS_MAX)} />
-      </div>
-      {rows.length > ROWS_MAX && (
-        <p class="muted">
-          The last active {ROWS_MAX} of {countText(rows.length)}. The CSV file has all.
-        </p>
-      )}
+      <Card title="Senders" note={`${countText(total)}, most recently active first`} bare>
+        <Table id="sources" label="Sources" columns={sourceColumns(nowMs)} rows={rows} stacked />
+      </Card>
+      <NumberedPages of={sources} query={query} />
       {samples.length > 0 && (
         <Card title="Messages that were not understood" note="the last of each sender, redacted">
           <ul class="lines">

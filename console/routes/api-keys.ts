@@ -58,8 +58,8 @@ async function rotate(visit: Visit, id: string): Promise<Answer> {
     return rotatePage(visit, id, { values: fields, errors: { expires: DATE } }, 400)
   }
   try {
-    const { raw } = await visit.change('api-key.rotate', { id, graceMs: Number(grace) * HOUR_MS, expiresAtMs })
-    return secretsPage(PAGES, visit, { state: EMPTY_FORM, status: 200, created: { label, raw } })
+    const { raw, record } = await visit.change('api-key.rotate', { id, graceMs: Number(grace) * HOUR_MS, expiresAtMs })
+    return secretsPage(PAGES, visit, { state: EMPTY_FORM, status: 200, created: { label, raw, id: record.id } })
   } catch (error) {
     const { state, status } = refusedForm(error, fields)
     return rotatePage(visit, id, state, status)

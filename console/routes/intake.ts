@@ -1,20 +1,21 @@
 import { page, type Route } from '../http/router.ts'
 import { Sensors, sensorColumns } from '../pages/sensors.tsx'
 import { Sources, sourceColumns } from '../pages/sources.tsx'
-import { sensorsView, sourcesView } from '../views/intake.ts'
+import { allSources, sensorsView, sourcesView } from '../views/intake.ts'
 import { csvFile } from './csv.ts'
 
 /** Sources and sensors: what arrives, and from where. */
 export const INTAKE_ROUTES: readonly Route[] = [
   page('/sources', 'source.read', (visit) => {
     const content = Sources({
-      rows: sourcesView(visit),
+      sources: sourcesView(visit),
+      query: visit.request.query,
       nowMs: visit.nowMs,
       mayReadTokens: visit.may('token.read'),
     })
     return visit.page('Sources', '/sources', content)
   }),
-  csvFile({ path: '/sources', access: 'source.read', columns: ({ nowMs }) => sourceColumns(nowMs), rows: sourcesView }),
+  csvFile({ path: '/sources', access: 'source.read', columns: ({ nowMs }) => sourceColumns(nowMs), rows: allSources }),
   page('/sensors', 'source.read', (visit) => {
     const content = Sensors({
       view: sensorsView(visit),

@@ -142,8 +142,9 @@ type Finish = (guest: Guest, provider: IdentityProvider, flow: OidcFlow, claims:
 const FINISH: Readonly<Record<OidcFlow['purpose'], Finish>> = {
   'sign-in': async (guest, provider, flow, claims) => {
     const { userId } = await guest.site.changes.account('federation.sign-in', federatedClaims(provider, claims))
+    const { organizationId, issuer, clientId } = provider
     const cookie = await startProviderSession(guest, userId, flow.sessionHash, {
-      organizationId: provider.organizationId,
+      ...{ organizationId, issuer, clientId },
       authenticatedAtMs: claims.authTimeMs,
     })
     return withCookies(refreshAnswer(flow.to), [cookie])

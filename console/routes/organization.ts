@@ -1,10 +1,11 @@
 import { z } from 'zod'
 import { Fault } from '../../engine/process/error-codes.ts'
-import type { Organization } from '../../engine/store/organizations.ts'
+import { CLIENT_MODES, clientModeOf, keepsLess, type Organization } from '../../engine/store/organizations.ts'
 import { EMPTY_FORM, type FormState, readForm } from '../form.ts'
 import { type Answer, redirect } from '../http/answer.ts'
 import { form, page, type Route } from '../http/router.ts'
 import type { Visit } from '../http/visit.ts'
+import { CLIENT_SETTINGS_PATH, EraseClients } from '../pages/client-settings.tsx'
 import { OrganizationPage } from '../pages/organization.tsx'
 import { refusedForm } from './refused-form.ts'
 
@@ -39,7 +40,31 @@ export const ORGANIZATION_ROUTES: readonly Route[] = [
       return organizationPage(visit, { settings: state }, status)
     }
   }),
+  form(CLIENT_SETTINGS_PATH, 'client.set', setClients, { confirmed: true }),
 ]
+
+async function setClients(visit: Visit): Promise<Answer> {
+  const { fields } = visit.request
+  const clients = CLIENT_MODES.find((each) => each === fields.text('mode'))
+  const apiClients = fields.text('api') === 'on'
+  if (clients === undefined) {
+    return organizationPage(visit, { clients: { values: fields, errors: { '': 'Choose what is kept' } } }, 400)
+  }
+  const before = stored(visit)
+  if (keepsLess(before, { clients }) && fields.text('erase') !== 'yes') {
+    return visit.page('Erase clients', PATH, EraseClients({ mode: clients, api: apiClients }))
+  }
+  const isSameMode = clientModeOf(before) === clients
+  if (isSameMode && (before.apiClients ?? false) === apiClients) return redirect(PATH)
+  try {
+    // Setting the mode again would be an entry in the audit log that nothing follows.
+    await visit.change('client.set', isSameMode ? { apiClients } : { clients, apiClients })
+    return redirect(`${PATH}?done=clients`)
+  } catch (error) {
+    const { state, status } = refusedForm(error, fields)
+    return organizationPage(visit, { clients: state }, status)
+  }
+}
 
 const settings = z.object({
   domain: z.string('Enter a domain').trim().min(1, 'Enter a domain'),
@@ -49,15 +74,18 @@ const settings = z.object({
 interface Forms {
   readonly name?: FormState
   readonly settings?: FormState
+  readonly clients?: FormState
 }
 
-function organizationPage(visit: Visit, { name, settings }: Forms, status: number): Answer {
+function organizationPage(visit: Visit, { name, settings, clients }: Forms, status: number): Answer {
   const content = OrganizationPage({
     organization: stored(visit),
     nameForm: name ?? EMPTY_FORM,
     settingsForm: settings ?? EMPTY_FORM,
+    clientsForm: clients ?? EMPTY_FORM,
     mayRename: visit.may('organization.rename'),
     maySet: visit.may('organization.set'),
+    maySetClients: visit.may('client.set'),
     nowMs: visit.nowMs,
     done: visit.request.query.get('done') ?? '',
   })

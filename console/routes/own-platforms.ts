@@ -4,7 +4,7 @@ import { Fault } from '../../engine/process/error-codes.ts'
 import { SERVICE_WIDE } from '../../engine/store/own-platforms.ts'
 import { checkChanges } from '../../registry/catalog.ts'
 import { hostNameFault } from '../../registry/domain-name.ts'
-import { platformId } from '../../registry/platform.ts'
+import { platformId } from '../../registry/platform-id.ts'
 import { PLATFORM_TYPES, type PlatformType } from '../../registry/platform-type.ts'
 import {
   type ChangedEntry,
@@ -94,7 +94,9 @@ async function addOne(visit: Visit): Promise<Answer> {
     url: `https://${domains[0]}`,
     risk: { score: risk, why },
     source: [`console of ${visit.organization.name}`.slice(0, 300)],
-    domains: domains.map((domain) => ({ domain, match: 'suffix', role: 'web', specificity: 1, evidence: 'listed' })),
+    domains: domains.map((domain) => {
+      return { domain, match: 'suffix', role: 'web', specificity: 1, purpose: 'use', evidence: 'listed' }
+    }),
   }
   try {
     const changes = checked(visit, readRegistryText(FILE_NAME, JSON.stringify({ platforms: [entry] })))

@@ -68,6 +68,7 @@ function platformPage(visit: Visit, name: string, state: FormState, status: numb
     nowMs: visit.nowMs,
     mayDecide: visit.may('approval.add'),
     mayWithdraw: visit.may('approval.remove'),
+    mayReadClients: visit.may('client.read'),
     done: visit.request.query.get('done') ?? '',
   })
   return visit.page(name, '/platforms', content, { status })

@@ -16,7 +16,12 @@ const days = (name: keyof Retention) => {
   const problem = `Enter a whole number from ${min} to ${RETENTION_DAYS_MAX}`
   return z.coerce.number(problem).int(problem).min(min, problem).max(RETENTION_DAYS_MAX, problem)
 }
-const retention = z.object({ scanDays: days('scanDays'), auditDays: days('auditDays'), sourceDays: days('sourceDays') })
+const retention = z.object({
+  scanDays: days('scanDays'),
+  auditDays: days('auditDays'),
+  sourceDays: days('sourceDays'),
+  clientDays: days('clientDays'),
+})
 
 export const RETENTION_ROUTES: readonly Route[] = [
   page(PATH, 'organization.read', (visit) => {
@@ -31,7 +36,10 @@ export const RETENTION_ROUTES: readonly Route[] = [
     const read = readForm(retention, fields)
     if ('state' in read) return retentionPage(visit, read.state, 400)
     try {
-      await visit.change('retention.set', read.data)
+      const { clientDays, ...others } = read.data
+      // Unchanged, clients are kept as long as the evidence, whatever its window is later.
+      const isChanged = clientDays !== retentionOf(visit.organization).clientDays
+      await visit.change('retention.set', isChanged ? read.data : others)
       return redirect(`${PATH}?done=set`)
     } catch (error) {
       const { state, status } = refusedForm(error, fields)

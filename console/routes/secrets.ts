@@ -12,7 +12,10 @@ import { refusedForm } from './refused-form.ts'
 
 /** What a form that creates a secret contains, or the errors of the form. */
 export type NewSecret =
-  | { readonly label: string; readonly create: () => Promise<{ readonly raw: string }> }
+  | {
+      readonly label: string
+      readonly create: () => Promise<{ readonly raw: string; readonly record: { readonly id: string } }>
+    }
   | { readonly state: FormState }
 
 export interface SecretPages<Row extends SecretRow> {
@@ -65,8 +68,8 @@ async function created<Row extends SecretRow>(pages: SecretPages<Row>, visit: Vi
   const read = pages.readNew(visit)
   if ('state' in read) return { state: read.state, status: 400 }
   try {
-    const { raw } = await read.create()
-    return { state: EMPTY_FORM, status: 200, created: { label: read.label, raw } }
+    const { raw, record } = await read.create()
+    return { state: EMPTY_FORM, status: 200, created: { label: read.label, raw, id: record.id } }
   } catch (error) {
     return refusedForm(error, visit.request.fields)
   }

@@ -110,6 +110,12 @@ function bodyText(body: CustomFetchOptions['body']): string {
 }
 
 async function bounded(incoming: IncomingMessage, url: URL): Promise<Response> {
+  const status = incoming.statusCode ?? 0
+  // RFC 9110 §15: other numbers are not valid, and Response takes none of them.
+  if (status < 200 || status > 599) {
+    incoming.destroy()
+    throw new ProviderError(`${shownUrl(url)}: the response has the status ${status}, expected one from 200 to 599`)
+  }
   const parts: Buffer[] = []
   await new Promise<void>((resolve, reject) => {
     let bytes = 0
@@ -123,11 +129,9 @@ async function bounded(incoming: IncomingMessage, url: URL): Promise<Response> {
     })
     incoming.once('end', resolve).once('error', reject)
   })
-  const status = incoming.statusCode ?? 0
   const type = incoming.headers['content-type']
   const hasBody = status !== 204 && status !== 205 && status !== 304
   return new Response(hasBody ? Buffer.concat(parts) : null, {
-    // Response takes no status of the 1xx class, which node:http does not return either.
     status,
     headers: type === undefined ? {} : { 'content-type': type },
   })

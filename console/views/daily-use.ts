@@ -3,7 +3,7 @@ import type { DayBar } from '../design/chart.tsx'
 import type { Visit } from '../http/visit.ts'
 
 /**
- * Distinct clients per day of the evidence window, as the last scan counted them: clients of
+ * Distinct clients of AI platforms per day, as the last scan counted them: clients of
  * platforms that are not approved, and clients of approved platforms only.
  */
 export function dailyUse({ site, organization, nowMs }: Visit): readonly DayBar[] {

@@ -1,4 +1,4 @@
-import { type ListedPlatform, listedDiscovery } from '../../engine/scan/listed-discovery.ts'
+import { aiPlatforms, type ListedPlatform, listedDiscovery } from '../../engine/scan/listed-discovery.ts'
 import type { Scan } from '../../engine/store/scans.ts'
 import type { Visit } from '../http/visit.ts'
 
@@ -8,21 +8,25 @@ export interface Findings {
   readonly overallRisk: number
   /** The change of the overall risk; undefined if no scan had completed at that time. */
   readonly riskChange: number | undefined
+  /** AI platforms. The figures below are of them, too. */
   readonly platforms: number
+  /** Other software that was found, in which AI is one part. */
+  readonly aiCapable: number
   readonly newPlatforms: number
   readonly notApproved: number
 }
 
 /**
- * Compares the latest completed scan with the one that was the latest at `sinceMs`; undefined
- * before the first. Call it inside Environment.read.
+ * The AI platforms of the latest completed scan, and its figures compared with those of the scan
+ * that was the latest at `sinceMs`; undefined before the first. Call it inside Environment.read.
  */
 export function findingsSince(
   { site, organization }: Visit,
   sinceMs: number,
 ): { readonly findings: Findings; readonly platforms: readonly ListedPlatform[] } | undefined {
-  const { scan, platforms } = listedDiscovery(site.store, organization)
+  const { scan, platforms: listed } = listedDiscovery(site.store, organization)
   if (scan === undefined) return undefined
+  const platforms = aiPlatforms(listed)
   const wanted = ({ status, completedAtMs }: Scan): boolean => status === 'completed' && completedAtMs <= sinceMs
   const before = site.store.scans.last(organization.id, wanted)
   const overallRisk = scan.summary.overall_risk_score
@@ -31,6 +35,7 @@ export function findingsSince(
     overallRisk,
     riskChange: before && overallRisk - before.summary.overallRiskScore,
     platforms: platforms.length,
+    aiCapable: listed.length - platforms.length,
     newPlatforms: platforms.filter(({ createdMs }) => createdMs > sinceMs).length,
     notApproved: platforms.filter(({ approved }) => !approved).length,
   }

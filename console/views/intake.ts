@@ -1,8 +1,9 @@
-import { Outcome } from '../../engine/ingest/outcome.ts'
 import { dayOf } from '../../engine/process/clock.ts'
 import { type CoverageJson, coverageJson } from '../../engine/scan/coverage.ts'
+import { Outcome } from '../../engine/store/outcomes.ts'
 import { isSilent, type SensorState, sensorState } from '../../engine/store/silence.ts'
-import type { StoredSource } from '../../engine/store/sources.ts'
+import type { SourceHead, StoredSource } from '../../engine/store/sources.ts'
+import { type Paged, paged } from '../design/paged.ts'
 import type { Visit } from '../http/visit.ts'
 
 export interface SourceRow {
@@ -26,14 +27,39 @@ export interface SourceRow {
   readonly isSilent: boolean
 }
 
-/** The senders of an organization, most recently active first. */
-export function sourcesView({ site, organization, nowMs }: Visit): readonly SourceRow[] {
+/** The senders on the page that the query names, most recently active first. */
+export function sourcesView(visit: Visit): Paged<SourceRow> {
+  const page = paged(recentHeads(visit), visit.request.query)
+  return { ...page, rows: rowsOf(visit, page.rows) }
+}
+
+/** All senders, for a file. */
+export function allSources(visit: Visit): readonly SourceRow[] {
+  return rowsOf(visit, recentHeads(visit))
+}
+
+export interface LatestSources {
+  readonly rows: readonly SourceRow[]
+  readonly total: number
+}
+
+/** The senders that were active last. */
+export function latestSources(visit: Visit, countMax: number): LatestSources {
+  const heads = recentHeads(visit)
+  return { rows: rowsOf(visit, heads.slice(0, countMax)), total: heads.length }
+}
+
+/** An organization can have 10,000 senders, so only those on a page are read as a whole. */
+function recentHeads({ site, organization }: Visit): SourceHead[] {
+  return site.store.sources
+    .heads(organization.id)
+    .sort((a, b) => b.lastSeenMs - a.lastSeenMs || Buffer.compare(a.key, b.key))
+}
+
+function rowsOf({ site, organization, nowMs }: Visit, heads: readonly SourceHead[]): SourceRow[] {
   const { store } = site
   const labels = new Map(store.monitoringTokens.ofOrganization(organization.id).map(({ id, label }) => [id, label]))
-  return store.sources
-    .ofOrganization(organization.id)
-    .map((source) => rowOf(source, labels.get(source.tokenId) ?? '', nowMs))
-    .sort((a, b) => b.lastSeenMs - a.lastSeenMs || (a.sender < b.sender ? -1 : 1))
+  return store.sources.ofHeads(heads).map((source) => rowOf(source, labels.get(source.tokenId) ?? '', nowMs))
 }
 
 function rowOf(source: StoredSource, tokenLabel: string, nowMs: number): SourceRow {

@@ -7,10 +7,11 @@ import type { Visit } from '../http/visit.ts'
 import { dailyUse } from './daily-use.ts'
 import { DecisionsByName, isWaiting } from './decisions.ts'
 import { type Findings, findingsSince } from './findings.ts'
-import { type SensorsView, type SourceRow, sensorsView, sourcesView } from './intake.ts'
+import { type LatestSources, latestSources, type SensorsView, sensorsView } from './intake.ts'
 
 const CHANGE_DAYS = 7
 export const WAITING_SHOWN = 5
+const SOURCES_SHOWN = 5
 
 /** A platform that waits for a decision. */
 export interface WaitingRow extends ListedPlatform {
@@ -35,7 +36,7 @@ export interface OverviewView {
   readonly nextScanMs: number
   readonly windowDays: number
   readonly hasToken: boolean
-  readonly sources: readonly SourceRow[]
+  readonly sources: LatestSources
   readonly sensors: SensorsView
   readonly bufferedEvents: number
 }
@@ -49,7 +50,7 @@ export function overviewView(visit: Visit): OverviewView {
     nextScanMs: nextScanMs(organization, nowMs),
     windowDays: organization.evidenceWindowDays,
     hasToken: store.monitoringTokens.activeCount(organization.id, nowMs) > 0,
-    sources: sourcesView(visit),
+    sources: latestSources(visit, SOURCES_SHOWN),
     sensors: sensorsView(visit),
     bufferedEvents: store.buffer.count(organization.id),
   }

@@ -7,6 +7,7 @@ import { effectiveRisk, type RiskOfPlatform } from '../../engine/scan/risk.ts'
 import type { DecisionState } from '../../engine/store/decisions.ts'
 import type { Platform } from '../../registry/platform.ts'
 import { PLATFORM_TYPES } from '../../registry/platform-type.ts'
+import type { RiskTerm } from '../../registry/risk-sum.ts'
 import type { DayBar } from '../design/chart.tsx'
 import type { Visit } from '../http/visit.ts'
 import { type DecisionView, decisionView } from './decisions.ts'
@@ -30,6 +31,12 @@ export interface PlatformFinding {
   readonly lastSeenMs: number
   readonly methods: readonly Count[]
   readonly roles: readonly Count[]
+  /** Matches that are not use, by their purpose. */
+  readonly otherPurposes: readonly Count[]
+  /** How it was used, with the names that show it. */
+  readonly access: PublishedPlatform['metadata']['access']
+  /** Clients that used the API without a site or app; undefined if the API was not used. */
+  readonly programmaticClients: number | undefined
   /** The names with the most matches. */
   readonly names: readonly Count[]
   readonly namesTotal: number
@@ -57,8 +64,12 @@ export interface PlatformView {
   readonly name: string
   readonly vendor: string
   readonly type: string
+  /** Not AI itself: software with AI features. */
+  readonly isAiCapable: boolean
   readonly url: string
   readonly why: string
+  /** The terms of the registry's score; empty if it is no sum. */
+  readonly terms: readonly RiskTerm[]
   readonly sources: readonly string[]
   /** The organization's decision, which the next scan applies. */
   readonly state: DecisionState
@@ -86,8 +97,10 @@ export function platformView(visit: Visit, name: string): PlatformView | undefin
     name,
     vendor: published?.metadata.vendor ?? registered?.vendor ?? '',
     type: published?.metadata.category ?? PLATFORM_TYPES[registered?.platformType ?? 'llm_chat'].category,
+    isAiCapable: published?.metadata.use === 'ai_capable',
     url: published?.url ?? registered?.url ?? '',
     why: published?.metadata.risk.why ?? registered?.risk.why ?? '',
+    terms: (published?.metadata.risk ?? registered?.risk)?.terms ?? [],
     sources: [...new Set((registered?.source ?? []).map(sourceName))],
     state,
     decisionPending: published !== undefined && published.metadata.decision !== state,
@@ -117,6 +130,9 @@ function findingOf(visit: Visit, published: PublishedPlatform, registered: Platf
     lastSeenMs: Date.parse(metadata.last_seen),
     methods: largestFirst(Object.entries(metadata.methods)),
     roles: largestFirst(Object.entries(metadata.roles)),
+    otherPurposes: largestFirst(Object.entries(metadata.purposes).filter(([purpose]) => purpose !== 'use')),
+    access: metadata.access,
+    programmaticClients: metadata.programmatic_clients,
     names: names.slice(0, NAMES_SHOWN_MAX),
     namesTotal: Math.max(names.length, metadata.domains_total),
     timeline,

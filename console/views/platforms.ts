@@ -1,10 +1,16 @@
+import { DAY_MS } from '../../engine/process/clock.ts'
 import { type ListedPlatform, listedDiscovery, typeNameOf } from '../../engine/scan/listed-discovery.ts'
 import type { DecisionState } from '../../engine/store/decisions.ts'
+import { USES, type Use } from '../../registry/use.ts'
 import type { Visit } from '../http/visit.ts'
 import { DecisionsByName, isWaiting } from './decisions.ts'
 
 export const STATE_FILTERS = ['all', 'waiting', 'approved', 'rejected', 'expired', 'not-approved'] as const
 export type StateFilter = (typeof STATE_FILTERS)[number]
+
+/** Days of the filter for new platforms. '': all platforms. */
+export const NEW_FILTERS = ['', '7', '30'] as const
+export type NewFilter = (typeof NEW_FILTERS)[number]
 
 export interface PlatformRow {
   readonly listed: ListedPlatform
@@ -21,26 +27,34 @@ export interface PlatformsView {
   readonly windowDays: number
   readonly search: string
   readonly state: StateFilter
+  /** '' for all. */
+  readonly use: Use | ''
+  /** Only platforms that a scan first found within this many days. */
+  readonly newDays: NewFilter
   readonly type: string
   /** The types of these platforms, for the filter. */
   readonly types: readonly (readonly [id: string, name: string])[]
 }
 
-/** The platforms of the latest scan, filtered by the query's `q`, `state` and `type`. */
+/** The platforms of the latest scan, filtered by the query: `q`, `state`, `use`, `new`, `type`. */
 export function platformsView(visit: Visit): PlatformsView {
-  const { site, organization, request } = visit
+  const { site, organization, request, nowMs } = visit
   const { scan, platforms } = listedDiscovery(site.store, organization)
   const search = (request.query.get('q') ?? '').trim().slice(0, 100)
   const state = STATE_FILTERS.find((each) => each === request.query.get('state')) ?? 'all'
+  const use = USES.find((each) => each === request.query.get('use')) ?? ''
+  const newDays = NEW_FILTERS.find((each) => each === request.query.get('new')) ?? ''
+  const sinceMs = newDays === '' ? 0 : nowMs - Number(newDays) * DAY_MS
   const types = [...new Set(platforms.map(({ platformType }) => platformType))].sort()
   const type = types.find((each) => each === request.query.get('type')) ?? ''
   const words = search.toLowerCase()
   const decisions = new DecisionsByName(visit)
   const all = platforms.map((platform) => rowOf(platform, decisions))
   const rows = all.filter((row) => {
-    if (!matches(state, row.state)) return false
+    if (!matches(state, row.state) || row.listed.createdMs < sinceMs) return false
     const { name, vendor, platformType, typeName } = row.listed
     if (type !== '' && platformType !== type) return false
+    if (use !== '' && row.listed.use !== use) return false
     return words === '' || `${name} ${vendor} ${typeName}`.toLowerCase().includes(words)
   })
   return {
@@ -50,6 +64,8 @@ export function platformsView(visit: Visit): PlatformsView {
     windowDays: organization.evidenceWindowDays,
     search,
     state,
+    use,
+    newDays,
     type,
     types: types.map((each) => [each, typeNameOf(each)]),
   }

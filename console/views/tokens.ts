@@ -15,7 +15,7 @@ export interface TokenRow extends SecretRow {
 export function tokensView({ site, organization, nowMs }: Visit): SecretsView<TokenRow> {
   const { monitoringTokens, tokenBindings, sources } = site.store
   const arrived = new Map<string, { senders: number; messages: number; lastSeenMs: number }>()
-  for (const { tokenId, received, lastSeenMs } of sources.ofOrganization(organization.id)) {
+  for (const { tokenId, received, lastSeenMs } of sources.heads(organization.id)) {
     const before = arrived.get(tokenId) ?? { senders: 0, messages: 0, lastSeenMs: 0 }
     arrived.set(tokenId, {
       senders: before.senders + 1,

@@ -3,11 +3,14 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Page } from 'puppeteer-core'
+import { Administration } from '../../engine/admin/administration.ts'
+import type { Event } from '../../engine/event/event.ts'
 import { DAY_MS, HOUR_MS } from '../../engine/process/clock.ts'
 import { runScan } from '../../engine/scan/scan-runner.ts'
 import { serveConsole, type TestConsole } from '../../test/support/console.ts'
 import { crawl, routesOf } from '../../test/support/console-crawl.ts'
 import { plainWords, populate, type Words } from '../../test/support/console-data.ts'
+import type { Answer } from '../../test/support/https.ts'
 import { Sender } from '../../test/support/store.ts'
 import { openWebBrowser } from '../../test/support/web-browser.ts'
 import { PICTURES, pictureOf } from './console.ts'
@@ -15,14 +18,20 @@ import { PICTURES, pictureOf } from './console.ts'
 /*
  * Takes pictures of every page of the console in Chromium, with sample data: each in the light
  * theme; the pages that guides show also in the dark theme or on a phone. WebP of this quality is a
- * third of the size of PNG.
+ * third of the size of PNG. Arguments, such as `/alerts`, are the only pages to take.
  */
+const ONLY: ReadonlySet<string> = new Set(process.argv.slice(2))
 const FOLDER = fileURLToPath(new URL(`../../../${PICTURES}`, import.meta.url))
 const QUALITY = 80
 const DESKTOP = { width: 1280, height: 800 }
 const PHONE = { width: 390, height: 844 }
-const ALSO_DARK: ReadonlySet<string> = new Set(['/overview', '/platforms', '/platforms/:name'])
+const ALSO_DARK: ReadonlySet<string> = new Set(['/overview', '/platforms', '/platforms/:name', '/alerts'])
 const ALSO_ON_PHONE: ReadonlySet<string> = new Set(['/overview', '/platforms'])
+/** Of several pages of a route, the picture shows one with this text. */
+const CHOSEN_TEXT: Readonly<Record<string, string>> = {
+  '/platforms/:name': '<h1>DeepSeek</h1>',
+  '/monitoring-tokens/:id/verify': 'Events arrive',
+}
 
 /** The sample data in words that readers expect. */
 const NAMES: Readonly<Record<string, string>> = {
@@ -45,6 +54,10 @@ const NAMES: Readonly<Record<string, string>> = {
   Summer: 'Summer 2026',
   Autumn: 'Autumn 2026',
   Evidence: 'Not in place yet',
+  soc: 'Security operations',
+  mail: 'Mail to the SOC',
+  firewall: 'Firewall Berlin',
+  'revoked link': 'Old firewall',
 }
 /** Names that clients used, with the number of clients per day. */
 const USES: readonly (readonly [name: string, clients: number])[] = [
@@ -58,6 +71,7 @@ const USES: readonly (readonly [name: string, clients: number])[] = [
   ['character.ai', 2],
 ]
 const DAYS = 21
+const USERS = ['jdoe', 'ada', 'mlee', 'kurt', 'sofia']
 
 function sampleWords(): Words {
   const words = plainWords()
@@ -81,7 +95,7 @@ function addUse(site: TestConsole): void {
       at >= 6 && ago > 5
         ? []
         : Array.from({ length: Math.max(1, Math.round(clients * share)) }, (_, client) =>
-            sender.event(name, timeMs, { client: `198.51.100.${client + 1}`, count: 1 + ((client * 7 + at) % 23) }),
+            sender.event(name, timeMs, useBy(client, at)),
           ),
     )
     store.environment.write(() => store.buffer.append(organization.id, events))
@@ -90,12 +104,30 @@ function addUse(site: TestConsole): void {
   clock.set(nowMs)
 }
 
+/** The use of a platform by a client: a proxy knows the users of some, and the bytes. */
+function useBy(client: number, platform: number): Partial<Event> {
+  const count = 1 + ((client * 7 + platform) % 23)
+  const user = USERS[client % 12]
+  const traffic = user === undefined ? {} : { user, bytesSent: count * 18_400, bytesReceived: count * 246_000 }
+  return { client: `198.51.100.${client + 1}`, count, ...traffic }
+}
+
+/** Two offices, and some of their hosts. */
+function addNames({ store, clock, organization }: TestConsole): void {
+  const { clientNames } = new Administration(store, clock)
+  clientNames.addNetwork(organization, '198.51.100.0/28', 'Berlin office')
+  clientNames.addNetwork(organization, '198.51.100.16/28', 'Hamburg office')
+  const hosts = ['lt-0412', 'lt-0398', 'ws-design-02', 'lt-0420', 'build-07', 'lt-0377', 'ws-legal-01', 'lt-0405']
+  clientNames.replaceHosts(organization, new Map(hosts.map((name, at) => [`198.51.100.${at * 3 + 1}`, name])))
+}
+
 async function takePicture(page: Page, name: string): Promise<void> {
   await page.screenshot({ path: join(FOLDER, `${name}.webp`) as `${string}.webp`, type: 'webp', quality: QUALITY })
 }
 
 async function takePictures(site: TestConsole, page: Page, paths: ReadonlyMap<string, string>): Promise<void> {
   for (const [route, path] of paths) {
+    if (ONLY.size > 0 && !ONLY.has(route)) continue
     const name = pictureOf(route)
     await page.setViewport(DESKTOP)
     await page.emulateMediaFeatures([{ name: 'prefers-color-scheme', value: 'light' }])
@@ -118,12 +150,21 @@ function onePathEach(crawled: Awaited<ReturnType<typeof crawl>>): Map<string, st
   const paths = new Map<string, string>()
   for (const [route, found] of routesOf(crawled)) {
     const [method, pattern = ''] = route.split(' ')
-    const path = found.find((each) => each.includes('DeepSeek')) ?? found[0] ?? ''
-    const answer = crawled.answers.get(path)
-    const isPage = answer?.status === 200 && String(answer.headers['content-type']).startsWith('text/html')
-    if (method === 'GET' && isPage) paths.set(pattern, path.split('?')[0] ?? '')
+    const pages = method === 'GET' ? found.filter((path) => isPage(crawled.answers.get(path))) : []
+    const chosen = CHOSEN_TEXT[pattern] ?? ''
+    const path = pages.find((each) => crawled.answers.get(each)?.text.includes(chosen)) ?? pages[0]
+    if (path === undefined) continue
+    const [plain = ''] = path.split('?')
+    // Some pages need a query: without it, they redirect.
+    paths.set(pattern, pages.includes(plain) ? plain : path)
   }
   return paths
+}
+
+/** A browser saves an attachment instead of showing it. */
+function isPage(answer: Answer | undefined): boolean {
+  const { 'content-type': type, 'content-disposition': disposition } = answer?.headers ?? {}
+  return answer?.status === 200 && String(type).startsWith('text/html') && disposition === undefined
 }
 
 const directory = mkdtempSync(join(tmpdir(), 'console-pictures-'))
@@ -133,8 +174,9 @@ try {
   const site = await serveConsole(t, { hasOrigin: true })
   addUse(site)
   const owner = populate(site, site.organization, sampleWords(), { platforms: 3, sources: 3 })
+  addNames(site)
   const { browser, page } = await openWebBrowser(t, 'chrome')
-  rmSync(FOLDER, { recursive: true, force: true })
+  if (ONLY.size === 0) rmSync(FOLDER, { recursive: true, force: true })
   mkdirSync(FOLDER, { recursive: true })
   await takePictures(site, page, onePathEach(await crawl(site.browser(), ['/setup'])))
   const [[name, value] = ['', '']] = owner.cookies

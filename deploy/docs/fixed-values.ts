@@ -16,6 +16,7 @@ const NAMED_LENGTH_MIN = 8
 export class FixedValues {
   readonly #known = new Map<string, string>()
   readonly #named = new Map<string, string>()
+  #pseudonyms = 0
 
   /** Names the replacement of a value. */
   name(value: string, replacement: string): void {
@@ -52,8 +53,9 @@ export class FixedValues {
         .replace(/whsec_[\w+/=]+/g, 'whsec_bXkgc2ln…')
         .replace(/\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b/g, (id) => this.#fixedId(id))
         // Pseudonyms of clients and users.
-        .replace(/(?<=\b[pu]-)[\w-]{27,}(?![\w-])/g, (digits) => this.#fixed(digits))
+        .replace(/(?<=\b[pu]-)[\w-]{27,}(?![\w-])/g, (digits) => this.#fixedPseudonym(digits))
         .replace(/\b[0-9a-f]{16}(?=[0-9a-f]{16}\b|\b)/g, (id) => this.#fixed(id))
+        .replace(/(?<=^Id +)[0-9a-f]{8}$/, (digits) => this.#fixed(digits))
         .replace(/(?<=[\s"│])[0-9a-f]{8}(?=[\s"│]|$)/g, (digits) => this.#known.get(digits) ?? digits)
         .replace(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|\+00:00)/g, (_, part, zone) =>
           part ? `${TIME}.123${zone}` : `${TIME}${zone}`,
@@ -77,10 +79,18 @@ export class FixedValues {
     )
   }
 
-  #fixed(value: string): string {
+  /**
+   * Commands of a page repeat its pseudonyms. Pseudonyms are counted alone, so that another ID in
+   * an earlier output does not change them.
+   */
+  #fixedPseudonym(value: string): string {
+    return this.#known.get(value) ?? this.#fixed(value, `pseudonym ${this.#pseudonyms++}`)
+  }
+
+  #fixed(value: string, name = `value ${this.#known.size}`): string {
     const known = this.#known.get(value)
     if (known !== undefined) return known
-    const made = createHash('sha256').update(`value ${this.#known.size}`).digest('hex').slice(0, value.length)
+    const made = createHash('sha256').update(name).digest('hex').slice(0, value.length)
     this.#known.set(value, made)
     if (made.length >= NAMED_LENGTH_MIN) this.#named.set(made, value)
     return made

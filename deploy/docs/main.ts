@@ -10,6 +10,7 @@ import { settingRows } from '../../engine/process/settings.ts'
 import { FRAMEWORK_IDS, FRAMEWORKS } from '../../engine/store/framework.ts'
 import { ROLES } from '../../engine/store/members.ts'
 import { loadCatalog } from '../../registry/catalog.ts'
+import { platformListSchema, registryFileSchema } from '../../registry/registry-schema.ts'
 import { dashboardJson } from '../monitoring/dashboard.ts'
 import { ALERT_TABLES } from './alerts.ts'
 import { answerSamples, fieldTables, pathsTable, refusalsTable } from './api.ts'
@@ -20,7 +21,7 @@ import { FORWARDER_TABLES } from './forwarders.ts'
 import { code, markdownTable } from './markdown.ts'
 import { collectorMetrics, serviceMetrics } from './metrics.ts'
 import { pagePaths } from './readability.ts'
-import { registryPage } from './registry.ts'
+import { labelRoles, registryPage } from './registry.ts'
 
 /*
  * `npm run docs` writes the generated parts of the documentation, and a test compares them: tables
@@ -41,6 +42,7 @@ const TABLES: Readonly<Record<string, () => string | Promise<string>>> = {
   ...Object.fromEntries(EXPORTS.map((kind) => [`export ${kind}`, () => exportColumns(kind)])),
   'block list formats': blockListFormats,
   'block list reasons': leftOutReasons,
+  'roles of labels': labelRoles,
   paths: pathsTable,
   'API errors': refusalsTable,
   fields: fieldTables,
@@ -57,6 +59,12 @@ const PAGES: Readonly<Record<string, () => string>> = {
   'docs/reference/registry.md': () => registryPage(loadCatalog()),
   'docs/reference/cli.md': cliPage,
   'deploy/monitoring/grafana-dashboard.json': dashboardJson,
+  'registry/schema/registry-file.json': () => jsonText(registryFileSchema()),
+  'registry/schema/platforms.json': () => jsonText(platformListSchema()),
+}
+
+function jsonText(value: object): string {
+  return `${JSON.stringify(value, null, 2)}\n`
 }
 
 /** All generated parts: markers and text. */

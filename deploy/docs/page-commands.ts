@@ -27,6 +27,8 @@ const PART =
 
 /** The visible digits on all pages of a page's monitoring token and of its API key. */
 const TOKEN_DIGITS = '69c66f2c'
+/** Of the site's token, on pages that generate a token of their own. */
+const SITE_TOKEN_DIGITS = '30626d62'
 const KEY_DIGITS = '4f0c1a2b'
 const GENERATES_TOKEN = /\btoken generate\b/
 
@@ -126,7 +128,7 @@ class SiteRunner {
     const key = secretIn(
       await run('posture-admin key create dashboard --org Acme --scope discovery:read recommendations:read --json'),
     )
-    if (namesToken) this.#values.name(digitsOf(token), TOKEN_DIGITS)
+    this.#values.name(digitsOf(token), namesToken ? TOKEN_DIGITS : SITE_TOKEN_DIGITS)
     this.#values.name(digitsOf(key), KEY_DIGITS)
     sandbox.write('branch.token', `${token}\n`, 0o600)
     sandbox.write('/etc/posture-collector/token', `${token}\n`, 0o600)

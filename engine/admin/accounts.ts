@@ -11,7 +11,8 @@ import type { User } from '../store/users.ts'
 import { noteEverywhere } from './account-audit.ts'
 import type { Action } from './actions.ts'
 import { checkText } from './changes.ts'
-import { Federation } from './federation.ts'
+import { type AskedProvider, Federation } from './federation.ts'
+import { putAllowed } from './members.ts'
 import { domainOf } from './organizations.ts'
 import { OwnPasskeys } from './passkeys.ts'
 
@@ -44,8 +45,7 @@ export interface SignInBrowser {
 }
 
 /** A sign-in with the identity provider of an organization. */
-export interface ProviderSignIn {
-  readonly organizationId: string
+export interface ProviderSignIn extends AskedProvider {
   /** When the user proved their identity to the provider; 0 if the provider does not say. */
   readonly authenticatedAtMs: number
 }
@@ -119,12 +119,8 @@ export class Accounts {
     const before = members.get(organization.id, use.userName)
     if (before?.userId !== undefined) throw new Fault('CONFLICT', `${before.name} can sign in already`)
     const user = this.#signedIn(use, organization.id) ?? this.#createUser(use.userName, use.passwordHash)
-    const createdAtMs = before?.createdAtMs ?? this.#clock.nowMs()
-    const name = before?.name ?? user.name
-    this.#putMember(
-      { organizationId: organization.id, name, role: 'owner', createdAtMs, userId: user.id },
-      'setup link',
-    )
+    const added = { organizationId: organization.id, name: user.name, createdAtMs: this.#clock.nowMs() }
+    this.#putMember({ ...(before ?? added), role: 'owner', userId: user.id }, 'setup link')
     return { userId: user.id, organizationId: organization.id }
   }
 
@@ -157,8 +153,7 @@ export class Accounts {
   }
 
   #putMember(member: Member, actor: string): void {
-    this.#store.members.put(member)
-    this.#store.removedMembers.remove(member)
+    putAllowed(this.#store, member)
     this.#note('member.accept', member.organizationId, actor, member.name, { role: member.role })
   }
 
@@ -203,7 +198,8 @@ export class Accounts {
    * Starts a session. The user's sessions that are over end, and beyond the limit those used
    * longest ago.
    *
-   * @throws Fault NOT_FOUND where the user belongs to no organization.
+   * @throws Fault NOT_FOUND where the user belongs to no organization, or not to that of the
+   *   provider; CONFLICT where the settings of the provider changed meanwhile.
    */
   signIn(userId: string, from: SignInBrowser): Session {
     const { sessions, users, environment } = this.#store
@@ -217,6 +213,7 @@ export class Accounts {
       }
       const { sessionHash: hash, browserHash, address, browser } = from
       const { provider } = from
+      if (provider !== undefined) this.federation.assertUnchanged(provider, userId)
       // Counted by provider, so that sign-ins there cannot end sessions of other organizations.
       let alike = 0
       for (const session of before) {

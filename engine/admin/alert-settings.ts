@@ -58,6 +58,11 @@ const ca = z
 
 const mailAddress = text('The address').regex(MAIL_ADDRESS, 'Expected a mail address such as soc@example.com')
 
+/** The addresses of a mail; none is allowed. */
+const mailAddresses = z
+  .array(mailAddress, 'A receiver is required')
+  .max(MAIL_RECEIVERS_MAX, `Expected at most ${MAIL_RECEIVERS_MAX} receivers; use a mailing list`)
+
 /** The settings of a channel that a person enters, by its kind. */
 const CHANNEL_SCHEMAS = {
   webhook: z.object({ url, ca }),
@@ -71,10 +76,7 @@ const CHANNEL_SCHEMAS = {
       user: z.string().default(''),
       password: z.string().default(''),
       from: mailAddress,
-      to: z
-        .array(mailAddress, 'A receiver is required')
-        .min(1, 'A receiver is required')
-        .max(MAIL_RECEIVERS_MAX, `Expected at most ${MAIL_RECEIVERS_MAX} receivers; use a mailing list`),
+      to: mailAddresses.min(1, 'A receiver is required'),
       ca,
     })
     .refine(({ user, password }) => (user === '') === (password === ''), {
@@ -93,6 +95,12 @@ const CHANNEL_SCHEMAS = {
     ca,
   }),
 } as const
+
+/** Returns the addresses, or why they are invalid. */
+export function checkedAddresses(given: readonly string[]): readonly string[] | { readonly fault: string } {
+  const parsed = mailAddresses.safeParse(given)
+  return parsed.success ? parsed.data : { fault: parsed.error.issues[0]?.message ?? '' }
+}
 
 /** Settings as entered: texts by name. */
 export type GivenChannel = { readonly kind: ChannelSettings['kind'] } & Readonly<Record<string, unknown>>

@@ -1,8 +1,5 @@
-import { type ChannelSettings, openSettings, sealSettings, targetOf } from '../alert/channel-settings.ts'
-import { testMessage } from '../alert/message.ts'
+import { type ChannelSettings, sealSettings, targetOf } from '../alert/channel-settings.ts'
 import { RULES } from '../alert/rules.ts'
-import { send } from '../alert/send.ts'
-import type { SendOptions, SendOutcome } from '../alert/send-outcome.ts'
 import { ALERT_CHANNELS_MAX, ALERT_CHANNELS_TOTAL_MAX } from '../limits.ts'
 import { Fault } from '../process/error-codes.ts'
 import type { SecretsKey } from '../process/secrets-key.ts'
@@ -18,6 +15,20 @@ export interface NewChannel {
   readonly settings: ChannelSettings
 }
 
+/** A new channel whose settings are encrypted, so that other threads do not get its secrets. */
+export type SealedChannel = Omit<AlertChannel, 'createdAtMs'>
+
+/** @throws Fault SECRETS_KEY. */
+export function sealedChannel(
+  key: SecretsKey,
+  { id: organizationId }: Organization,
+  { name, severityMin, settings }: NewChannel,
+): SealedChannel {
+  const place = { organizationId, id: newUuid() }
+  const shown = { name, kind: settings.kind, target: targetOf(settings), severityMin }
+  return { ...place, ...shown, settings: sealSettings(key, place, settings) }
+}
+
 /** Alert channels and rules of organizations. */
 export class AlertChanges {
   readonly #changes: Changes
@@ -26,11 +37,8 @@ export class AlertChanges {
     this.#changes = changes
   }
 
-  /**
-   * @throws Fault CONFLICT if the name is taken or there are too many; USAGE, SECRETS_KEY,
-   *   NOT_ALLOWED.
-   */
-  addChannel({ id: organizationId }: Organization, given: NewChannel, key: SecretsKey): AlertChannel {
+  /** @throws Fault CONFLICT if the name is taken or there are too many; USAGE, NOT_ALLOWED. */
+  addChannel({ id: organizationId }: Organization, given: SealedChannel): AlertChannel {
     checkText('name', given.name)
     const { store, clock } = this.#changes
     return this.#changes.make('alert-channel.add', organizationId, () => {
@@ -47,53 +55,41 @@ export class AlertChanges {
       if ([...store.alertChannels.all()].length >= ALERT_CHANNELS_TOTAL_MAX) {
         throw new Fault('CONFLICT', `the service has at most ${ALERT_CHANNELS_TOTAL_MAX} alert channels`)
       }
-      const { name, severityMin, settings } = given
-      const place = { organizationId, id: newUuid() }
-      const channel: AlertChannel = {
-        ...place,
-        name,
-        kind: settings.kind,
-        target: targetOf(settings),
-        severityMin,
-        settings: sealSettings(key, place, settings),
-        createdAtMs: clock.nowMs(),
-      }
+      const channel: AlertChannel = { ...given, organizationId, createdAtMs: clock.nowMs() }
       store.alertChannels.put(channel)
-      const details = { kind: channel.kind, target: channel.target, severity_min: severityMin }
-      return { organizationId, subject: name, details, result: channel }
+      const { name: subject, kind, target, severityMin } = channel
+      return { organizationId, subject, details: { kind, target, severity_min: severityMin }, result: channel }
     })
   }
 
-  /** Removes a channel with the messages that wait for it. @throws Fault NOT_FOUND, NOT_ALLOWED. */
+  /**
+   * Removes a channel with the messages that wait for it.
+   *
+   * @throws Fault NOT_FOUND, NOT_ALLOWED, CONFLICT if it mails scheduled reports
+   */
   removeChannel({ id: organizationId }: Organization, nameOrId: string): AlertChannel {
     const { store } = this.#changes
     return this.#changes.make('alert-channel.remove', organizationId, () => {
       const channel = this.channel(organizationId, nameOrId)
+      const schedules = store.reportSchedules.ofOrganization(organizationId)
+      if (schedules.some(({ channelId }) => channelId === channel.id)) {
+        throw new Fault(
+          'CONFLICT',
+          `${channel.name} mails reports; first remove them from posture-admin report schedule`,
+        )
+      }
       const waiting = store.alertChannels.waiting(organizationId, channel.id)
       store.alertChannels.remove(channel)
       return { organizationId, subject: channel.name, details: { kind: channel.kind, waiting }, result: channel }
     })
   }
 
-  /**
-   * Sends a test message once, without the queue. Rejects only on an internal error, and with
-   * Fault NOT_FOUND, SECRETS_KEY, NOT_ALLOWED.
-   */
-  async testChannel(
-    organization: Organization,
-    nameOrId: string,
-    key: SecretsKey,
-    options: SendOptions,
-  ): Promise<SendOutcome> {
-    const { clock } = this.#changes
-    const { id: organizationId } = organization
-    const channel = this.#changes.make('alert-channel.test', organizationId, () => {
+  /** Records that a channel is tested, before sendTest(). @throws Fault NOT_FOUND, NOT_ALLOWED. */
+  beginTest({ id: organizationId }: Organization, nameOrId: string): AlertChannel {
+    return this.#changes.make('alert-channel.test', organizationId, () => {
       const result = this.channel(organizationId, nameOrId)
       return { organizationId, subject: result.name, details: { kind: result.kind }, result }
     })
-    const settings = openSettings(key, channel)
-    const message = testMessage(organization, channel, newUuid().replaceAll('-', ''), clock.nowMs())
-    return send(settings, message, clock, options)
   }
 
   /** Sets the threshold of a rule. `undefined`: its default. @throws Fault USAGE, NOT_ALLOWED. */

@@ -1,5 +1,5 @@
 import type { Catalog } from '../../registry/catalog.ts'
-import { platformId } from '../../registry/platform.ts'
+import { platformId } from '../../registry/platform-id.ts'
 import { DECIDED_PLATFORMS_MAX, DECISION_NOTE_BYTES_MAX } from '../limits.ts'
 import { DAY_MS, isoSeconds } from '../process/clock.ts'
 import { Fault } from '../process/error-codes.ts'

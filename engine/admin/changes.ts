@@ -84,7 +84,7 @@ export class Changes {
    *
    * @throws Fault NOT_ALLOWED
    */
-  read(action: 'client.read', organizationId: string, subject: string): void {
+  read(action: 'client.read', organizationId: string, subject: string, details: AuditDetails = {}): void {
     const actor = this.#allowed(action, organizationId)
     const hourMs = Math.floor(this.clock.nowMs() / HOUR_MS) * HOUR_MS
     const { auditLog } = this.store
@@ -93,7 +93,7 @@ export class Changes {
       .some((entry) => {
         return entry.timeMs >= hourMs && entry.action === action && entry.subject === subject && entry.actor === actor
       })
-    if (!isRecorded) this.make(action, organizationId, () => ({ organizationId, subject, result: undefined }))
+    if (!isRecorded) this.make(action, organizationId, () => ({ organizationId, subject, details, result: undefined }))
   }
 
   get isOperator(): boolean {

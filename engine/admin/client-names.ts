@@ -1,7 +1,7 @@
 import { CLIENT_NAMES_MAX, CLIENT_NETWORKS_MAX } from '../limits.ts'
 import { Fault } from '../process/error-codes.ts'
 import { canonicalAddress, networkOf } from '../process/network.ts'
-import type { NamedNetwork } from '../store/client-names.ts'
+import { isSingleAddress, type NamedNetwork } from '../store/client-names.ts'
 import type { Organization } from '../store/organizations.ts'
 import { type Changes, checkText } from './changes.ts'
 
@@ -19,6 +19,7 @@ export class ClientNameChanges {
     const network = { network: canonicalNetwork(text), name }
     const { store } = this.#changes
     return this.#changes.make('client.name', id, () => {
+      if (isSingleAddress(network.network)) this.#assertFull(id)
       store.clientNames.putNetwork(id, network)
       if (store.clientNames.networks(id).length > CLIENT_NETWORKS_MAX) {
         throw new Fault('CONFLICT', `an organization has at most ${CLIENT_NETWORKS_MAX} named networks; remove one`)
@@ -39,14 +40,22 @@ export class ClientNameChanges {
     })
   }
 
-  /** Replaces all names of addresses. @throws Fault NOT_ALLOWED. */
+  /** Replaces all names of addresses. @throws Fault NOT_ALLOWED, CONFLICT unless mode is full. */
   replaceHosts({ id }: Organization, names: ReadonlyMap<string, string>): void {
     const { store } = this.#changes
     this.#changes.make('client.name', id, () => {
+      if (names.size > 0) this.#assertFull(id)
       store.clientNames.removeHosts(id, CLIENT_NAMES_MAX)
       for (const [address, name] of names) store.clientNames.putHost(id, address, name)
       return { organizationId: id, subject: 'names of clients', details: { names: names.size }, result: undefined }
     })
+  }
+
+  /** The name of an address is about one client. Requires the transaction that stores it. */
+  #assertFull(organizationId: string): void {
+    const { mode } = this.#changes.store.organizations.clientSettings(organizationId)
+    if (mode === 'full') return
+    throw new Fault('CONFLICT', `names of addresses are kept only with clients "full", not with "${mode}"`)
   }
 }
 

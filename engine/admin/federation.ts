@@ -9,12 +9,13 @@ import type { Store } from '../store/store.ts'
 import type { User } from '../store/users.ts'
 import type { Action } from './actions.ts'
 import { checkText } from './changes.ts'
+import { putAllowed } from './members.ts'
+
+/** The settings by which an identity provider was asked. */
+export type AskedProvider = Pick<IdentityProvider, 'organizationId' | 'issuer' | 'clientId'>
 
 /** What an identity provider says about a person who signed in there. */
-export interface FederatedClaims {
-  readonly organizationId: string
-  readonly issuer: string
-  readonly clientId: string
+export interface FederatedClaims extends AskedProvider {
   readonly subject: string
   readonly name: string
   readonly groups: readonly string[]
@@ -52,21 +53,33 @@ export class Federation {
    *   cannot be one
    */
   signIn(claims: FederatedClaims): { readonly userId: string } {
-    const { environment } = this.#store
-    const role = environment.write(() => {
-      const allowed = roleOf(this.#provider(claims), claims.groups)
-      // Not in a transaction that the error below would abort.
-      if (allowed === undefined) this.#endSessions(claims)
-      return allowed
-    })
-    if (role === undefined) throw new Fault('NOT_ALLOWED', noAccess(claims.groups))
-    return environment.write(() => {
+    // In one transaction, because another process can change the settings between two.
+    const signedIn = this.#store.environment.write(() => {
+      const role = roleOf(this.#provider(claims), claims.groups)
+      if (role === undefined) {
+        // An error here would abort the transaction.
+        this.#endSessions(claims)
+        return undefined
+      }
       const known = this.#known(claims)
       const identity = known ?? this.#addMember(claims, role)
       if (known !== undefined) this.#setRole(known, role)
       this.#store.federatedIdentities.put({ ...identity, signedInAtMs: this.#clock.nowMs() })
       return { userId: identity.userId }
     })
+    if (signedIn === undefined) throw new Fault('NOT_ALLOWED', noAccess(claims.groups))
+    return signedIn
+  }
+
+  /**
+   * Inside a transaction of the caller, which starts a session for a user who signed in with the
+   * provider before.
+   *
+   * @throws Fault CONFLICT if the settings changed meanwhile, NOT_FOUND if the member was removed
+   */
+  assertUnchanged(provider: AskedProvider, userId: string): void {
+    this.#provider(provider)
+    this.#memberOf(provider, userId)
   }
 
   /**
@@ -76,12 +89,11 @@ export class Federation {
    *   another person; NOT_FOUND if the user is not a member
    */
   connect(claims: FederatedClaims, userId: string): void {
-    const { environment, federatedIdentities, members, removedMembers } = this.#store
+    const { environment, federatedIdentities, removedMembers } = this.#store
     const { organizationId, issuer, subject } = claims
     environment.write(() => {
       this.#provider(claims)
-      const member = members.ofUserIn(userId, organizationId)
-      if (member === undefined) throw new Fault('NOT_FOUND', 'You are no longer a member of the organization')
+      const member = this.#memberOf(claims, userId)
       const known = this.#known(claims)
       if (known?.userId === userId) return
       if (known !== undefined) throw new Fault('CONFLICT', `${claims.name} at the provider is another user already`)
@@ -89,13 +101,18 @@ export class Federation {
       const createdAtMs = this.#clock.nowMs()
       federatedIdentities.put({ organizationId, issuer, subject, userId, createdAtMs, signedInAtMs: createdAtMs })
       // An owner has added the person since, perhaps by another name.
-      for (const removed of removedMembers.ofPerson({ ...claims, name: member.name })) removedMembers.remove(removed)
+      putAllowed(this.#store, member, removedMembers.ofPerson({ ...claims, name: member.name }))
       this.#note('sign-in.connect', member, { provider_name: claims.name })
     })
   }
 
-  /** The settings by which the provider was asked. */
-  #provider({ organizationId, issuer, clientId }: FederatedClaims): IdentityProvider {
+  #memberOf({ organizationId }: AskedProvider, userId: string): Member {
+    const member = this.#store.members.ofUserIn(userId, organizationId)
+    if (member === undefined) throw new Fault('NOT_FOUND', 'You are no longer a member of the organization')
+    return member
+  }
+
+  #provider({ organizationId, issuer, clientId }: AskedProvider): IdentityProvider {
     const provider = this.#store.identityProviders.get(organizationId)
     if (provider !== undefined && provider.issuer === issuer && provider.clientId === clientId) return provider
     throw new Fault('CONFLICT', 'The sign-in settings of the organization changed meanwhile. Sign in again')

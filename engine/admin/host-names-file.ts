@@ -22,7 +22,10 @@ export interface HostNames {
   readonly names: ReadonlyMap<string, string>
 }
 
-const DHCPD = /^\s*(?:lease\s+\S+\s*\{|authoring-byte-order\s|server-duid\s)/m
+/** Lines of dhcpd.leases. Each is read alone, so the time is linear in the size of the file. */
+const DHCPD = /^[ \t]*(?:lease[ \t]+\S+[ \t]*\{|authoring-byte-order\s|server-duid\s)/
+const DHCPD_LEASE = /^[ \t]*lease[ \t]+([^\s{]+)[ \t]*\{(.*)$/
+const DHCPD_NAME = /(?:^|[\s;])client-hostname[ \t]+"([^"]*)"[ \t]*;/
 const DNSMASQ = /^\d+ [0-9a-f:-]+ \S+ \S+ \S+\s*$/i
 /** A host name, or a name that people gave to a device: one line without control characters. */
 const NAME = /^[^\p{Cc}\p{Cf}\u2028\u2029]{1,255}$/u
@@ -39,8 +42,8 @@ export function readHostNames(text: string, where: string): HostNames {
       throw new Fault('USAGE', `${where}: more than ${CLIENT_NAMES_MAX} addresses with a name`)
     }
   }
-  const format = formatOf(text, first)
-  if (format === 'dhcpd') readDhcpd(text, add)
+  const format = formatOf(lines, first)
+  if (format === 'dhcpd') readDhcpd(lines, add)
   else if (format === 'dnsmasq') readDnsmasq(lines, add)
   else readCsv(text, where, format, add)
   return { format, names }
@@ -48,17 +51,26 @@ export function readHostNames(text: string, where: string): HostNames {
 
 type Add = (address: string, name: string) => void
 
-function formatOf(text: string, first: string): HostNameFormat {
-  if (DHCPD.test(text)) return 'dhcpd'
+function formatOf(lines: readonly string[], first: string): HostNameFormat {
+  if (lines.some((line) => DHCPD.test(line))) return 'dhcpd'
   if (DNSMASQ.test(first)) return 'dnsmasq'
   const header = first.toLowerCase().split(',')
   return header.includes('address') && header.includes('hostname') ? 'kea' : 'csv'
 }
 
-function readDhcpd(text: string, add: Add): void {
-  for (const [, address = '', body = ''] of text.matchAll(/^\s*lease\s+(\S+)\s*\{([^}]*)\}/gm)) {
-    const [, name = ''] = /client-hostname\s+"([^"]*)"\s*;/.exec(body) ?? []
+function readDhcpd(lines: readonly string[], add: Add): void {
+  // Outside a lease, the address is ''.
+  let address = ''
+  let name = ''
+  for (const line of lines) {
+    const [, opened, rest] = DHCPD_LEASE.exec(line) ?? []
+    if (opened !== undefined) [address, name] = [opened, '']
+    if (address === '') continue
+    const body = rest ?? line
+    name = DHCPD_NAME.exec(body)?.[1] ?? name
+    if (!body.includes('}')) continue
     if (name !== '') add(address, name)
+    address = ''
   }
 }
 

@@ -1,10 +1,17 @@
 import { MEMBERS_MAX, REMOVED_MEMBERS_MAX } from '../limits.ts'
 import { Fault } from '../process/error-codes.ts'
+import type { ProviderIdentity } from '../store/federated-identities.ts'
 import type { Member, Role } from '../store/members.ts'
 import type { Organization } from '../store/organizations.ts'
 import type { RemovedMember } from '../store/removed-members.ts'
 import type { Store } from '../store/store.ts'
 import { type Changes, checkText } from './changes.ts'
+
+/**
+ * Persons at identity providers that one removed member was, over all its removals. Beyond the
+ * limit, the one of the earliest removal is forgotten.
+ */
+export const REMOVED_MEMBER_IDENTITIES_MAX = 20
 
 export class MemberChanges {
   readonly #changes: Changes
@@ -31,8 +38,7 @@ export class MemberChanges {
         throw new Fault('CONFLICT', `${organization.name} has ${MEMBERS_MAX} members already; remove one first`)
       }
       const member: Member = { organizationId, name, role, createdAtMs: clock.nowMs() }
-      store.members.put(member)
-      store.removedMembers.remove(member)
+      putAllowed(store, member)
       return { organizationId, subject: name, details: { role }, result: member }
     })
   }
@@ -107,15 +113,35 @@ export class MemberChanges {
   }
 }
 
+/**
+ * Stores a member inside a transaction of the caller. Removals of this member end, but the
+ * member keeps their identities: a person who is removed again keeps the identity.
+ *
+ * @param removals if absent, the one of the member's name
+ */
+export function putAllowed(store: Store, member: Member, removals?: readonly RemovedMember[]): void {
+  const byName = removals ?? [store.removedMembers.get(member.organizationId, member.name) ?? []].flat()
+  for (const removed of byName) store.removedMembers.remove(removed)
+  const identities = distinct([...(member.identitiesBefore ?? []), ...byName.flatMap((removed) => removed.identities)])
+  store.members.put(identities.length === 0 ? member : { ...member, identitiesBefore: identities })
+}
+
+/** In the order given, without repetitions; only the last ones up to the limit. */
+function distinct(identities: readonly ProviderIdentity[]): ProviderIdentity[] {
+  const byKey = new Map(identities.map(({ issuer, subject }) => [`${issuer}\n${subject}`, { issuer, subject }]))
+  return [...byKey.values()].slice(-REMOVED_MEMBER_IDENTITIES_MAX)
+}
+
 /** Inside a transaction of the caller, before the member is removed. */
-function remember(store: Store, { organizationId, name, role, userId }: Member, removedAtMs: number): void {
+function remember(store: Store, member: Member, removedAtMs: number): void {
+  const { organizationId, name, role, userId, identitiesBefore = [] } = member
   const identities = userId === undefined ? [] : store.federatedIdentities.ofUser(organizationId, userId)
   const all = store.removedMembers.ofOrganization(organizationId)
   const [oldest] = all.length < REMOVED_MEMBERS_MAX ? [] : all.sort((a, b) => a.removedAtMs - b.removedAtMs)
   if (oldest !== undefined) store.removedMembers.remove(oldest)
   store.removedMembers.put({
     ...{ organizationId, name, role, removedAtMs },
-    identities: identities.map(({ issuer, subject }) => ({ issuer, subject })),
+    identities: distinct([...identitiesBefore, ...identities]),
   })
 }
 

@@ -5,14 +5,7 @@ import { Fault } from '../process/error-codes.ts'
 import { beginErasure, finishErasure } from '../scan/erase-clients.ts'
 import { requestScan } from '../scan/scan-runner.ts'
 import type { AuditEntry } from '../store/audit-log.ts'
-import {
-  CLIENT_MODES,
-  type ClientMode,
-  clientModeOf,
-  type Organization,
-  type Plan,
-  type ScanFrequency,
-} from '../store/organizations.ts'
+import { type ClientMode, keepsLess, type Organization, type Plan, type ScanFrequency } from '../store/organizations.ts'
 import type { Removal } from '../store/removals.ts'
 import { type Changes, checkText } from './changes.ts'
 import { removeMember } from './members.ts'
@@ -82,9 +75,7 @@ export class OrganizationChanges {
    * @throws Fault STORE_FULL
    */
   *eraseClients({ id }: Organization): Generator<void> {
-    const { store } = this.#changes
-    yield* finishErasure(store, id)
-    if (store.organizations.clientSettings(id).mode === 'off') clientKeyFile(store.dataDirectory, id).remove()
+    yield* finishErasure(this.#changes.store, id)
   }
 
   /** @throws Fault CONFLICT where the name is taken, USAGE, NOT_ALLOWED. */
@@ -168,11 +159,6 @@ export class OrganizationChanges {
       return { organizationId, subject, details: { ...change }, result }
     })
   }
-}
-
-/** Whether clients that were stored with the old setting must not be kept. */
-function keepsLess(before: Organization, after: Organization): boolean {
-  return CLIENT_MODES.indexOf(clientModeOf(after)) > CLIENT_MODES.indexOf(clientModeOf(before))
 }
 
 /** The domain in its canonical form. @throws Fault USAGE */

@@ -1,3 +1,4 @@
+import type { Use } from '../../registry/use.ts'
 import type { Column } from '../process/table.ts'
 
 /** The fields of GET /api/v1/discovery that a table shows. */
@@ -15,6 +16,7 @@ export interface Discovery {
     readonly confidence: number
     readonly metadata: {
       readonly vendor: string
+      readonly use: Use
       readonly approved: boolean
       readonly risk: { readonly score: number }
       readonly clients: number
@@ -25,12 +27,17 @@ export interface Discovery {
   }[]
 }
 
+export function useText(use: Use): string {
+  return use === 'ai' ? 'AI' : 'AI-capable'
+}
+
 /** The columns for detected platforms, as the API returns them. */
 export const PLATFORM_COLUMNS: readonly Column[] = [
   ['Platform', 'platform_name'],
   ['Type', 'platform_type', { hide: 5 }],
   ['Confidence', 'confidence', { hide: 3, text: (value) => Number(value).toFixed(2) }],
   ['Risk', 'metadata.risk.score'],
+  ['Use', 'metadata.use', { hide: 1, text: (value) => useText(value as Use) }],
   ['Approved', 'metadata.approved'],
   ['Clients', 'metadata.clients', { hide: 2 }],
   ['Matches', 'metadata.matches', { hide: 4 }],

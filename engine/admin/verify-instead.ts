@@ -1,8 +1,8 @@
-import type { OutcomeName } from '../ingest/outcome.ts'
 import type { MonitoringToken } from '../store/monitoring-tokens.ts'
 import type { Organization } from '../store/organizations.ts'
+import type { OutcomeName } from '../store/outcomes.ts'
 import { statusOf } from '../store/secrets.ts'
-import { NO_ORGANIZATION, type StoredSource } from '../store/sources.ts'
+import { NO_ORGANIZATION, type SourceHead, type StoredSource } from '../store/sources.ts'
 import type { Store } from '../store/store.ts'
 import { type Arrival, arrivalsSince } from './verify.ts'
 
@@ -137,15 +137,16 @@ function ofOtherTokens(store: Store, organization: Organization, arrivals: reado
 }
 
 function ofUnauthenticated(store: Store, organization: Organization, sinceMs: number, nowMs: number): Instead[] {
-  const own = store.sources.ofOrganization(organization.id)
-  const isShown = store.organizations.isOnly(organization.id)
-    ? (): boolean => true
-    : ({ address }: StoredSource): boolean => own.some((source) => source.address === address)
-  return store.sources
-    .ofOrganization(NO_ORGANIZATION)
-    .filter((sender) => sender.lastSeenMs >= sinceMs && isShown(sender))
+  const own = store.sources.heads(organization.id)
+  const ownAddresses = new Set(own.map(({ address }) => address))
+  const isOnly = store.organizations.isOnly(organization.id)
+  const shown = store.sources
+    .heads(NO_ORGANIZATION)
+    .filter(({ lastSeenMs, address }) => lastSeenMs >= sinceMs && (isOnly || ownAddresses.has(address)))
     .sort((a, b) => b.lastSeenMs - a.lastSeenMs)
     .slice(0, SENDERS_MAX)
+  return store.sources
+    .ofHeads(shown)
     .map((sender) => unauthenticated(sender, endedTokenOf(store, organization, own, sender, nowMs)))
 }
 
@@ -153,7 +154,7 @@ function ofUnauthenticated(store: Store, organization: Organization, sinceMs: nu
 function endedTokenOf(
   store: Store,
   { id }: Organization,
-  own: readonly StoredSource[],
+  own: readonly SourceHead[],
   { address }: StoredSource,
   nowMs: number,
 ): { readonly token: MonitoringToken; readonly status: string } | undefined {

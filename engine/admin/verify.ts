@@ -1,6 +1,6 @@
-import { OUTCOMES, Outcome, type OutcomeName } from '../ingest/outcome.ts'
 import { POLL_EVENTS_EVERY_MS } from '../limits.ts'
 import { MINUTE_MS } from '../process/clock.ts'
+import { OUTCOMES, Outcome, type OutcomeName } from '../store/outcomes.ts'
 import { recentSince } from '../store/recent-arrivals.ts'
 import type { StoredSource } from '../store/sources.ts'
 import type { Store } from '../store/store.ts'
@@ -65,7 +65,8 @@ export async function verify(
   { sinceMs, timeoutMs, signal }: VerifyOptions,
 ): Promise<Verdict> {
   const read = (): Map<string, StoredSource> =>
-    new Map(sourcesOf(store, organizationId, tokenIds).map((source) => [keyOf(source), source]))
+    // Also inactive ones: what they had sent before is not counted.
+    new Map(activeSources(store, organizationId, tokenIds, 0).map((source) => [keyOf(source), source]))
   let now = read()
   let before: ReadonlyMap<string, Before> = new Map(
     Array.from(now, ([key, source]) => [key, countsBefore(source, sinceMs)]),
@@ -100,16 +101,24 @@ export function arrivalsSince(
   tokenIds: ReadonlySet<string>,
   sinceMs: number,
 ): Arrival[] {
-  return sourcesOf(store, organizationId, tokenIds)
-    .filter(({ lastSeenMs }) => lastSeenMs >= sinceMs)
+  return activeSources(store, organizationId, tokenIds, sinceMs)
     .map((source) => arrivalOf(source, countsBefore(source, sinceMs)))
     .sort((a, b) => b.timeMs - a.timeMs || (keyOf(a) < keyOf(b) ? -1 : 1))
 }
 
-function sourcesOf(store: Store, organizationId: string, tokenIds: ReadonlySet<string>): readonly StoredSource[] {
-  return store.environment.read(() => {
-    if (tokenIds.size === 0) return store.sources.ofOrganization(organizationId)
-    return [...tokenIds].flatMap((tokenId) => store.sources.ofToken(organizationId, tokenId))
+/** @param tokenIds empty: all */
+function activeSources(
+  { environment, sources }: Store,
+  organizationId: string,
+  tokenIds: ReadonlySet<string>,
+  sinceMs: number,
+): readonly StoredSource[] {
+  return environment.read(() => {
+    const heads =
+      tokenIds.size === 0
+        ? sources.heads(organizationId)
+        : [...tokenIds].flatMap((id) => sources.heads(organizationId, id))
+    return sources.ofHeads(heads.filter(({ lastSeenMs }) => lastSeenMs >= sinceMs))
   })
 }
 

@@ -4,6 +4,7 @@ import { isFault } from '../process/error-codes.ts'
 import { logFailure } from '../process/failure.ts'
 import type { Logger } from '../process/log.ts'
 import type { Network } from '../process/network.ts'
+import type { Registries } from '../store/registry-in-force.ts'
 import type { Store } from '../store/store.ts'
 import { Deliveries, type DeliveryCounters, type DeliveryOptions } from './deliveries.ts'
 import { AlertEvaluator } from './evaluator.ts'
@@ -42,10 +43,10 @@ export class AlertRunner {
   readonly #timers: NodeJS.Timeout[] = []
   #stopped = false
 
-  constructor(store: Store, clock: Clock, log: Logger, options: DeliveryOptions) {
+  constructor(store: Store, registries: Registries, clock: Clock, log: Logger, options: DeliveryOptions) {
     this.#store = store
     this.#log = log
-    this.#evaluator = new AlertEvaluator(store, clock)
+    this.#evaluator = new AlertEvaluator(store, registries, clock)
     this.#deliveries = new Deliveries(store, clock, log, options)
   }
 

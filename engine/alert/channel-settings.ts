@@ -11,7 +11,7 @@ export interface WebhookSettings {
   readonly ca: string
 }
 
-/** An incoming webhook of a chat. Whoever knows its URL can post. */
+/** An incoming webhook of a chat. Anyone who knows its URL can post. */
 export interface ChatSettings {
   readonly kind: 'slack' | 'teams'
   readonly url: string

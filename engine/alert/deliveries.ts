@@ -10,7 +10,7 @@ import { within } from '../process/shutdown.ts'
 import type { AlertChannel, AlertChannelKind, QueuedMessage } from '../store/alert-channels.ts'
 import type { Store } from '../store/store.ts'
 import { openSettings } from './channel-settings.ts'
-import type { AlertMessage } from './message.ts'
+import type { ChannelMessage } from './message.ts'
 import { send } from './send.ts'
 import type { SendOutcome } from './send-outcome.ts'
 
@@ -56,9 +56,6 @@ export class Deliveries {
   readonly #options: DeliveryOptions
   readonly #channels = new Map<string, Channel>()
   readonly #abort = new AbortController()
-  readonly #aborted = new Promise<'aborted'>((resolve) => {
-    this.#abort.signal.addEventListener('abort', () => resolve('aborted'), { once: true })
-  })
   #stopped = false
 
   constructor(store: Store, clock: Clock, log: Logger, options: DeliveryOptions) {
@@ -124,9 +121,9 @@ export class Deliveries {
       while (!this.#stopped) {
         const next = this.#next(organizationId, channelId)
         if (next === undefined) return
-        // An attempt that is aborted may not end at once: a name lookup cannot be aborted.
-        const outcome = await Promise.race([this.#attempt(next.channel, next.message), this.#aborted])
-        if (outcome === 'aborted') return
+        const outcome = await this.#attempt(next.channel, next.message)
+        // Not a failure of the receiver. The message is sent again after the next start.
+        if (outcome.kind !== 'delivered' && this.#abort.signal.aborted) return
         if (!this.#record(next.channel, next.message, outcome, channel)) return
       }
     } catch (error) {
@@ -163,7 +160,7 @@ export class Deliveries {
     faultPoint('alerts:before-send')
     try {
       const settings = openSettings(secrets, channel)
-      const json = JSON.parse(message.json) as AlertMessage
+      const json = JSON.parse(message.json) as ChannelMessage
       const options = { allowed, version, timeoutMs: attemptMs, signal: this.#abort.signal }
       const outcome = await send(settings, json, this.#clock, options)
       faultPoint('alerts:after-send')

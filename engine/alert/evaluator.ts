@@ -4,6 +4,7 @@ import type { Clock } from '../process/clock.ts'
 import { faultPoint } from '../process/fault-point.ts'
 import { type Alert, type AlertRule, type AlertState, subjectHash } from '../store/alerts.ts'
 import type { Organization } from '../store/organizations.ts'
+import type { Registries } from '../store/registry-in-force.ts'
 import type { Store } from '../store/store.ts'
 import { ASSESSMENT_RULES } from './assessment-conditions.ts'
 import { type Condition, type ConditionInput, lineOf, type RuleGroup } from './condition.ts'
@@ -52,10 +53,12 @@ const NOTHING: EvaluationResult = { alerts: {}, messages: 0 }
  */
 export class AlertEvaluator {
   readonly #store: Store
+  readonly #registries: Registries
   readonly #clock: Clock
 
-  constructor(store: Store, clock: Clock) {
+  constructor(store: Store, registries: Registries, clock: Clock) {
     this.#store = store
+    this.#registries = registries
     this.#clock = clock
   }
 
@@ -83,6 +86,7 @@ export class AlertEvaluator {
       nowMs,
       threshold: (rule) => ruleInForce(settings, rule).threshold,
       isMuted: (rule) => ruleInForce(settings, rule).muted,
+      nameOf: (id) => this.#registries.matcherOf(organizationId).platform(id)?.name ?? id,
     }
     const inputs: Record<string, string> = { ...before.inputs }
     const changes: RuleChange[] = []

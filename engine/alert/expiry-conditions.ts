@@ -55,14 +55,15 @@ function expiringKey(
   ]
 }
 
-function expiringApprovals({ store, organization, nowMs, threshold }: ConditionInput): Condition[] {
+function expiringApprovals({ store, organization, nowMs, threshold, nameOf }: ConditionInput): Condition[] {
   const beforeMs = nowMs + threshold('approval-expiring') * DAY_MS
   return [...store.decisions.last(organization.id)].flatMap(([platformId, { kind, expiresAtMs }]) => {
     if (kind !== 'approved' || expiresAtMs === 0 || expiresAtMs <= nowMs || expiresAtMs > beforeMs) return []
+    const name = lineOf(nameOf(platformId))
     return {
-      subject: { kind: 'approval', id: platformId, name: platformId },
+      subject: { kind: 'approval', id: platformId, name },
       period: String(expiresAtMs),
-      title: `The approval of ${platformId} expires at ${isoSeconds(expiresAtMs)}`,
+      title: `The approval of ${name} expires at ${isoSeconds(expiresAtMs)}`,
       details: { expires_at: isoSeconds(expiresAtMs) },
     }
   })

@@ -26,7 +26,7 @@ export interface Post {
  * HTTPS_PROXY, which decides by its own rules to which names it connects.
  */
 export async function post({ url, ca, fields, body, secrets }: Post, options: SendOptions): Promise<SendOutcome> {
-  const signal = AbortSignal.any([options.signal, AbortSignal.timeout(options.timeoutMs)])
+  const { signal } = options
   let socket: Socket | undefined
   try {
     const to = new URL(url)

@@ -2,6 +2,7 @@ import { isoSeconds } from '../process/clock.ts'
 import type { AlertChannel } from '../store/alert-channels.ts'
 import { ALERT_SEVERITIES, type Alert, type AlertDetails, type AlertRule, type AlertSeverity } from '../store/alerts.ts'
 import type { Organization } from '../store/organizations.ts'
+import type { ReportMessage } from '../store/report-schedules.ts'
 import { RULES } from './rules.ts'
 
 /** The version of the JSON form. Fields may be added to it. */
@@ -37,6 +38,9 @@ export interface AlertMessage {
   readonly count: number
   readonly alerts: readonly AlertJson[]
 }
+
+/** A message in the queue of a channel. */
+export type ChannelMessage = AlertMessage | ReportMessage
 
 export function atLeast(severity: AlertSeverity, min: AlertSeverity): boolean {
   return ALERT_SEVERITIES.indexOf(severity) >= ALERT_SEVERITIES.indexOf(min)

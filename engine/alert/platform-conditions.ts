@@ -1,3 +1,4 @@
+import type { Use } from '../../registry/use.ts'
 import { dayOf, isoSeconds } from '../process/clock.ts'
 import { PublishedList } from '../store/published.ts'
 import type { Store } from '../store/store.ts'
@@ -15,6 +16,7 @@ interface FoundPlatform {
   readonly platform_type: string
   readonly metadata: {
     readonly vendor: string
+    readonly use: Use
     readonly decision: 'waiting' | 'approved' | 'rejected' | 'expired'
     readonly risk: { readonly score: number }
     readonly matches: number
@@ -33,12 +35,14 @@ export const PLATFORM_RULES: RuleGroup = {
   fingerprint: ({ store, organization }) => `${store.scanStates.get(organization.id).generation}`,
   conditions(input) {
     const found = foundPlatforms(input.store, input.organization.id)
-    const unapproved = unapprovedPlatforms(input, found)
+    // Software with AI features is not shadow AI. Only its rejection is a reason for alerts.
+    const ai = found.filter(({ metadata }) => metadata.use === 'ai')
+    const unapproved = unapprovedPlatforms(input, ai)
     const reported = input.isMuted('unapproved-platform') ? [] : unapproved.map(({ subject }) => subject.id)
     const covered = new Set(reported)
     return {
       'unapproved-platform': unapproved,
-      'new-platform': found.map((platform) => ({
+      'new-platform': ai.map((platform) => ({
         subject: subjectOf(platform),
         title: `New AI platform: ${platform.platform_name} (${platform.metadata.vendor})`,
         details: detailsOf(platform),
@@ -46,7 +50,7 @@ export const PLATFORM_RULES: RuleGroup = {
         isCovered: covered.has(platform.id),
       })),
       'rejected-platform': rejectedPlatforms(input, found),
-      'platform-volume': highVolumes(input, found),
+      'platform-volume': highVolumes(input, ai),
       'coverage-low': lowCoverage(input, found),
     }
   },
@@ -118,7 +122,8 @@ function highVolumes({ store, organization, nowMs, threshold }: ConditionInput, 
   const byId = new Map(found.map((platform) => [platform.id, platform]))
   const high: Condition[] = []
   for (const { day, platformId, evidence } of store.evidence.since(organization.id, dayOf(nowMs) - 1)) {
-    if (evidence.matches <= matchesMax) continue
+    const matches = evidence.byPurpose.use ?? 0
+    if (matches <= matchesMax) continue
     const detection = store.evidence.detection(organization.id, platformId)
     const platform = detection && byId.get(detection.id)
     if (platform === undefined || platform.metadata.decision === 'approved') continue
@@ -128,7 +133,7 @@ function highVolumes({ store, organization, nowMs, threshold }: ConditionInput, 
       key: `${platform.id} ${date}`,
       period: date,
       title: `${platform.platform_name} had more than ${matchesMax} matches on ${date}`,
-      details: { ...detailsOf(platform), day: date, matches_of_day: evidence.matches, threshold: matchesMax },
+      details: { ...detailsOf(platform), day: date, matches_of_day: matches, threshold: matchesMax },
     })
   }
   return high

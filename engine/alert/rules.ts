@@ -24,12 +24,12 @@ export interface RuleDefinition {
 /** All rules with their defaults. docs/reference/alerts.md has the same table. */
 export const RULES: Readonly<Record<AlertRule, RuleDefinition>> = {
   'new-platform': {
-    about: 'A scan found a platform for the first time, unless unapproved-platform reports it',
+    about: 'A scan found an AI platform for the first time, unless unapproved-platform reports it',
     severity: 'low',
     plural: 'new AI platforms',
   },
   'unapproved-platform': {
-    about: 'A platform that is neither approved nor rejected has at least this risk',
+    about: 'An AI platform that is neither approved nor rejected has at least this risk',
     severity: 'high',
     threshold: { byDefault: 70, min: 0, max: 100, unit: '', about: 'Risk of the platform' },
     plural: 'AI platforms with a high risk, not approved',
@@ -40,7 +40,7 @@ export const RULES: Readonly<Record<AlertRule, RuleDefinition>> = {
     plural: 'rejected AI platforms in use',
   },
   'platform-volume': {
-    about: 'A platform that is not approved had more matches than this on one day (UTC)',
+    about: 'An AI platform that is not approved had more matches of use than this on one day (UTC)',
     severity: 'medium',
     threshold: { byDefault: 10_000, min: 1, max: 1_000_000_000, unit: 'matches', about: 'Matches on one day' },
     plural: 'AI platforms with a high volume',

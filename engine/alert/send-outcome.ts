@@ -36,13 +36,15 @@ export function answerText(text: string, secrets: readonly string[]): string {
     .slice(0, ANSWER_CHARS_MAX)
 }
 
+export const TOO_LATE = 'no answer in time'
+
 const CODE_TEXTS: Readonly<Record<string, string>> = {
   ECONNREFUSED: 'nothing listens there',
   ENOTFOUND: 'the name does not resolve',
   EAI_AGAIN: 'the name does not resolve',
   ECONNRESET: 'the receiver closed the connection',
   EPIPE: 'the receiver closed the connection',
-  ETIMEDOUT: 'no answer in time',
+  ETIMEDOUT: TOO_LATE,
   EHOSTUNREACH: 'no route to the host',
   ENETUNREACH: 'no route to the host',
   ERR_SSL_WRONG_VERSION_NUMBER: 'the receiver does not speak TLS there',
@@ -58,7 +60,7 @@ const CODE_TEXTS: Readonly<Record<string, string>> = {
 /** Why a connection failed. Names no address: it could be one of the internal network. */
 export function connectionFailure(error: unknown, signal: AbortSignal): string {
   if (error instanceof TargetRefused) return error.message
-  if (signal.aborted) return 'no answer in time'
+  if (signal.aborted) return TOO_LATE
   const { code, message } = error as NodeJS.ErrnoException
   return CODE_TEXTS[code ?? ''] ?? (code === undefined ? message : code)
 }

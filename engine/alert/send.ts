@@ -2,26 +2,65 @@ import type { Clock } from '../process/clock.ts'
 import { type ChannelSettings, secretsOf } from './channel-settings.ts'
 import { slackBody, teamsBody } from './chat.ts'
 import { type Post, post } from './http-post.ts'
-import type { AlertMessage } from './message.ts'
-import type { SendOptions, SendOutcome } from './send-outcome.ts'
+import type { AlertMessage, ChannelMessage } from './message.ts'
+import { type SendOptions, type SendOutcome, TOO_LATE } from './send-outcome.ts'
 import { sendMail } from './smtp.ts'
 import { sendSyslog } from './syslog.ts'
 import { signedFields } from './webhook-signature.ts'
 
-/** Sends a message to the receiver of a channel, once. Rejects only on an internal error. */
-export async function send(
+/**
+ * Sends a message to the receiver of a channel, once. Settles within `options.timeoutMs`, and at
+ * once when the signal is aborted. Rejects only on an internal error.
+ */
+export function send(
   settings: ChannelSettings,
-  message: AlertMessage,
+  message: ChannelMessage,
   clock: Clock,
   options: SendOptions,
 ): Promise<SendOutcome> {
+  return inTime(options, (signal) => sendOnce(settings, message, clock, { ...options, signal }))
+}
+
+/**
+ * Aborts `work` after the time, or with the signal of the options, and does not wait for it then: a
+ * name lookup, for example, cannot be aborted.
+ *
+ * With a timer of its own, since AbortSignal.any() of an AbortSignal.timeout() can be collected as
+ * garbage before its time.
+ */
+export async function inTime(
+  { timeoutMs, signal }: Pick<SendOptions, 'timeoutMs' | 'signal'>,
+  work: (signal: AbortSignal) => Promise<SendOutcome>,
+): Promise<SendOutcome> {
+  const controller = new AbortController()
+  const abort = (): void => controller.abort()
+  const late = new Promise<SendOutcome>((resolve) => {
+    controller.signal.addEventListener('abort', () => resolve({ kind: 'retry', why: TOO_LATE }), { once: true })
+  })
+  const timer = setTimeout(abort, timeoutMs)
+  signal.addEventListener('abort', abort, { once: true })
+  if (signal.aborted) abort()
+  try {
+    return await Promise.race([work(controller.signal), late])
+  } finally {
+    clearTimeout(timer)
+    signal.removeEventListener('abort', abort)
+  }
+}
+
+async function sendOnce(
+  settings: ChannelSettings,
+  message: ChannelMessage,
+  clock: Clock,
+  options: SendOptions,
+): Promise<SendOutcome> {
+  if (settings.kind === 'smtp') return sendMail(settings, message, options)
+  if (message.type === 'report') return { kind: 'refused', why: 'reports are sent by mail only' }
   switch (settings.kind) {
     case 'webhook':
     case 'slack':
     case 'teams':
       return post(postOf(settings, message, clock), options)
-    case 'smtp':
-      return sendMail(settings, message, options)
     case 'syslog':
       return sendSyslog(settings, message, options)
     default:

@@ -1,10 +1,12 @@
 import { createRequire } from 'node:module'
 import { isIP } from 'node:net'
+import { gunzipSync } from 'node:zlib'
 import { assertExpected } from '../process/failure.ts'
 import { withoutBrackets } from '../process/host.ts'
 import { connectChecked } from '../process/outbound-address.ts'
+import type { ReportMessage } from '../store/report-schedules.ts'
 import { type SmtpSettings, secretsOf } from './channel-settings.ts'
-import type { AlertMessage } from './message.ts'
+import type { AlertMessage, ChannelMessage } from './message.ts'
 import { answerText, connectionFailure, type SendOptions, type SendOutcome } from './send-outcome.ts'
 
 const require = createRequire(import.meta.url)
@@ -29,18 +31,20 @@ interface MailError extends NodeJS.ErrnoException {
 /** Sends one mail over a connection of its own, whose address was checked. */
 export async function sendMail(
   settings: SmtpSettings,
-  message: AlertMessage,
+  message: ChannelMessage,
   options: SendOptions,
 ): Promise<SendOutcome> {
   // Loaded on demand: most services send no mail.
   const { createTransport } = require('nodemailer') as typeof import('nodemailer')
   const { host, port, tls, user, password, ca } = settings
   const bare = withoutBrackets(host)
-  const signal = AbortSignal.any([options.signal, AbortSignal.timeout(options.timeoutMs)])
+  const { signal } = options
   try {
     const socket = await connectChecked(bare, port, { allowed: options.allowed, timeoutMs: options.timeoutMs })
     const abort = (): void => void socket.destroy(Object.assign(new Error('no answer in time'), { code: 'ETIMEDOUT' }))
     signal.addEventListener('abort', abort, { once: true })
+    // Aborted while connecting: the event came before the listener.
+    if (signal.aborted) abort()
     const transport = createTransport({
       host: bare,
       port,
@@ -84,18 +88,32 @@ export async function sendMail(
   }
 }
 
-/** Text only: names in alerts come from networks and must not become markup. */
-function mailOf({ from, to }: SmtpSettings, message: AlertMessage) {
+function mailOf({ from, to }: SmtpSettings, message: ChannelMessage) {
   const domain = from.slice(from.lastIndexOf('@') + 1).replace(/[^a-z0-9.-]/gi, '')
   return {
     from,
-    to: [...to],
-    subject: `[${message.organization.name}] ${message.title}`,
-    text: textOf(message),
+    ...(message.type === 'report' ? reportMail(message, to) : alertMail(message, to)),
     // The same in each attempt: mail servers and programs drop the second one.
     messageId: `<${message.id}@${domain}>`,
     date: new Date(message.created_at),
     headers: { 'Auto-Submitted': 'auto-generated', 'X-Posture-Alert': message.id },
+  }
+}
+
+/** Text only: names in alerts come from networks and must not become markup. */
+function alertMail(message: AlertMessage, to: readonly string[]) {
+  return { to: [...to], subject: `[${message.organization.name}] ${message.title}`, text: textOf(message) }
+}
+
+/** The report is attached: mail programs remove style sheets and charts. */
+function reportMail({ to, title, text, html, created_at }: ReportMessage, toByDefault: readonly string[]) {
+  const [date = ''] = created_at.split('T')
+  const content = gunzipSync(Buffer.from(html, 'base64'))
+  return {
+    to: [...(to.length > 0 ? to : toByDefault)],
+    subject: title,
+    text: `${text}\n\nThe report is attached. Open it in a browser.\n`,
+    attachments: [{ filename: `use-of-ai-${date}.html`, contentType: 'text/html; charset=utf-8', content }],
   }
 }
 

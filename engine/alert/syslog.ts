@@ -45,11 +45,11 @@ export async function sendSyslog(
   message: AlertMessage,
   options: SendOptions,
 ): Promise<SendOutcome> {
-  const signal = AbortSignal.any([options.signal, AbortSignal.timeout(options.timeoutMs)])
+  const { signal } = options
   const lines = syslogLines(settings, message, options.version)
   try {
     if (settings.transport === 'udp') await sendDatagrams(settings, lines, options)
-    else await sendStream(settings, lines, options, signal)
+    else await sendStream(settings, lines, options)
     const messages = `${lines.length} syslog message${lines.length === 1 ? '' : 's'}`
     return { kind: 'delivered', answer: `sent ${messages}; syslog has no answer` }
   } catch (error) {
@@ -91,8 +91,7 @@ function eventOf({ organization, type }: AlertMessage, rule: string, alert: Aler
 async function sendStream(
   { host, port, transport, ca }: SyslogSettings,
   lines: readonly string[],
-  { allowed, timeoutMs }: SendOptions,
-  signal: AbortSignal,
+  { allowed, timeoutMs, signal }: SendOptions,
 ): Promise<void> {
   const bare = withoutBrackets(host)
   let socket: Socket = await connectChecked(bare, port, { allowed, timeoutMs })
@@ -121,7 +120,11 @@ async function sendStream(
   }
 }
 
-async function sendDatagrams({ host, port }: SyslogSettings, lines: readonly string[], { allowed }: SendOptions) {
+async function sendDatagrams(
+  { host, port }: SyslogSettings,
+  lines: readonly string[],
+  { allowed, signal }: SendOptions,
+) {
   const bare = withoutBrackets(host)
   checkAddress(bare, allowed)
   const resolve = promisify(checkedLookup(allowed, lookup)) as unknown as (
@@ -129,6 +132,7 @@ async function sendDatagrams({ host, port }: SyslogSettings, lines: readonly str
     options: object,
   ) => Promise<string>
   const address = isIP(bare) === 0 ? await resolve(bare, {}) : bare
+  signal.throwIfAborted()
   const socket = createSocket(isIP(address) === 6 ? 'udp6' : 'udp4')
   try {
     socket.connect(port, address)

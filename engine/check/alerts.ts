@@ -14,6 +14,7 @@ import {
   type ReportedCondition,
 } from '../store/alerts.ts'
 import { UUID_BYTES, uuidBytes } from '../store/keys.ts'
+import { REPORT_INTERVALS, type ReportSchedule } from '../store/report-schedules.ts'
 import { checkQueue } from './queue.ts'
 import { packed, type StoreWalk, shortKey } from './walk.ts'
 
@@ -28,6 +29,7 @@ export function checkAlerts(walk: StoreWalk): void {
   checkChannels(walk)
   checkQueue(walk, 'alert-queue', CHANNEL_KEY_BYTES, messageFault)
   checkMessages(walk)
+  checkReportSchedules(walk)
 }
 
 function checkRecords(walk: StoreWalk): void {
@@ -112,5 +114,23 @@ function checkMessages(walk: StoreWalk): void {
     if (Number(key.readBigUInt64BE(CHANNEL_KEY_BYTES)) !== value.sequence) {
       walk.wrong('alert-dead-letters', organizationId, `the message ${value.sequence}`, 'that of its key')
     }
+  })
+}
+
+/** Scheduled reports are sent by a mail channel. */
+function checkReportSchedules(walk: StoreWalk): void {
+  const { alertChannels } = walk.store
+  const form = { keyBytes: 2 * UUID_BYTES, open: packed<ReportSchedule>('report schedule') }
+  walk.table('report-schedules', form, ({ key, value, organizationId }) => {
+    const wrong = (found: string, expected: string): void =>
+      walk.wrong('report-schedules', organizationId, found, expected)
+    if (!key.equals(Buffer.concat([uuidBytes(organizationId), uuidBytes(value.id)]))) {
+      wrong(`the schedule ${value.id}`, 'the one of its key')
+    }
+    if (!REPORT_INTERVALS.includes(value.every)) wrong(`every ${value.every}`, REPORT_INTERVALS.join(' or '))
+    walk.unlessUnreadable(() => {
+      const channel = alertChannels.get(organizationId, value.channelId)
+      if (channel?.kind !== 'smtp') wrong(`the channel ${value.channelId}`, 'an alert channel of mail')
+    })
   })
 }

@@ -67,8 +67,8 @@ export function checkClients(walk: StoreWalk): void {
   end()
   const erasures = { keyBytes: UUID_BYTES, open: packed<ClientErasure>('erasure of clients') }
   walk.table('client-erasures', erasures, ({ value, organizationId }) => {
-    const { sketchKey, bufferNext, bufferEnd, unmatchedNext, unmatchedEnd } = value
-    const sequences = [bufferNext, bufferEnd, unmatchedNext, unmatchedEnd]
+    const { sketchKey, bufferNext, bufferEnd, unmatchedNext, unmatchedEnd, auditNext, auditEnd } = value
+    const sequences = [bufferNext, bufferEnd, unmatchedNext, unmatchedEnd, auditNext, auditEnd]
     if (/^[0-9a-f]{32}$/.test(sketchKey) && sequences.every(Number.isSafeInteger)) return
     walk.wrong('client-erasures', organizationId, `the sequences ${sequences.join(', ')}`, 'whole numbers, and a key')
   })

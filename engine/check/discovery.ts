@@ -1,6 +1,7 @@
 import { dayOf } from '../process/clock.ts'
 import { isSketch } from '../scan/distinct-clients.ts'
 import type { DayUse } from '../store/daily-use.ts'
+import { SOURCES_PER_DAY_MAX } from '../store/event-source.ts'
 import type { Detection } from '../store/evidence.ts'
 import { type DayEvidence, NAMES_PER_DAY_MAX } from '../store/evidence.ts'
 import type { HistoryDay } from '../store/history.ts'
@@ -30,20 +31,33 @@ function checkEvidence(walk: StoreWalk): void {
     const platform = key.toString('utf8', UUID_BYTES + DAY_BYTES)
     const wrong = (found: string, expected: string): void =>
       walk.wrong('evidence', organizationId, `${found} of ${platform} on day ${day}`, expected)
-    const { matches, blocked, byMethod, byRole, byName, otherNames, firstSeenMs, lastSeenMs } = value
+    const { matches, blocked, byMethod, byRole, byPurpose, byAccess, byName, bySource = {}, otherNames } = value
+    const { firstSeenMs, lastSeenMs, domainStrength, specificity } = value
     const sums = [
       ['methods', sumOf(byMethod)],
       ['roles', sumOf(byRole)],
+      ['purposes', sumOf(byPurpose)],
       ['names', sumOf(byName) + otherNames],
     ] as const
     if (!(Number.isSafeInteger(matches) && matches >= 1)) wrong(`${matches} matches`, 'a whole number from 1')
     for (const [what, sum] of sums) if (sum !== matches) wrong(`${sum} matches by ${what}`, `${matches}`)
+    if (sumOf(bySource) > matches) wrong(`${sumOf(bySource)} matches by source`, `at most ${matches}`)
+    if (Object.keys(bySource).length > SOURCES_PER_DAY_MAX)
+      wrong(`${Object.keys(bySource).length} sources`, `at most ${SOURCES_PER_DAY_MAX}`)
     if (!(blocked >= 0 && blocked <= matches)) wrong(`${blocked} blocked matches`, `0 to ${matches}`)
     if (Object.keys(byName).length > NAMES_PER_DAY_MAX)
       wrong(`${Object.keys(byName).length} names`, `${NAMES_PER_DAY_MAX}`)
     if (!(firstSeenMs <= lastSeenMs)) wrong(`the times ${firstSeenMs} to ${lastSeenMs}`, 'the first not after the last')
     if (dayOf(lastSeenMs) !== day) wrong(`the last time ${lastSeenMs}`, 'one of that day')
-    if (!isSketch(value.clients)) wrong(`a sketch of ${value.clients.length} bytes`, 'one of its two forms')
+    const use = byPurpose.use ?? 0
+    if (sumOf(byAccess) > use) wrong(`${sumOf(byAccess)} matches by access`, `at most ${use}, those of use`)
+    const isFound = use > 0
+    if (!(domainStrength > 0 === isFound && specificity >= domainStrength && specificity <= 1)) {
+      wrong(`the strength ${domainStrength} and specificity ${specificity}`, isFound ? 'more than 0' : '0')
+    }
+    for (const sketch of [value.clients, value.interactiveClients, value.apiClients]) {
+      if (sketch !== undefined && !isSketch(sketch)) wrong(`a sketch of ${sketch.length} bytes`, 'one of its two forms')
+    }
   })
 }
 
@@ -81,8 +95,13 @@ function checkHistory(walk: StoreWalk): void {
     const wrong = (found: string, expected: string): void =>
       walk.wrong('history', organizationId, `${found} on day ${day}`, expected)
     if (dayOf(completedAtMs) !== day) wrong(`a scan of ${completedAtMs}`, 'one of that day')
-    if (platforms.length !== summary.platformsDiscovered) {
-      wrong(`${platforms.length} platforms`, `${summary.platformsDiscovered}, as in the summary`)
+    const ai = platforms.filter(({ use }) => use === 'ai').length
+    if (ai !== summary.platformsDiscovered) {
+      wrong(`${ai} AI platforms`, `${summary.platformsDiscovered}, as in the summary`)
+    }
+    const capable = platforms.length - ai
+    if (capable !== summary.aiCapableCount) {
+      wrong(`${capable} AI-capable platforms`, `${summary.aiCapableCount}, as in the summary`)
     }
   })
 }

@@ -1,4 +1,5 @@
 import { createHash, type Hash } from 'node:crypto'
+import type { Use } from '../../registry/use.ts'
 import { UUID_BYTES } from '../store/keys.ts'
 import {
   bodyOf,
@@ -23,6 +24,13 @@ function isList(list: number): list is PublishedList {
   return NAMES.has(list)
 }
 
+/** The scan in the head of discovery. */
+interface PublishedScan {
+  readonly id: string
+  readonly organization_id: string
+  readonly summary: { readonly platforms_discovered: number }
+}
+
 /** A list being checked, part by part after its head. */
 interface Reading {
   readonly organizationId: string
@@ -31,6 +39,8 @@ interface Reading {
   readonly hash: Hash
   parts: number
   elements: number
+  /** Of discovery: the elements that the summary counts. */
+  ai: number
   /** The elements in the response to a request without parameters. */
   readonly shown: string[]
   /** A part is damaged, which is already a finding. */
@@ -68,6 +78,7 @@ export function checkPublished(walk: StoreWalk): void {
         hash: createHash('sha256').update(hash),
         parts: 0,
         elements: 0,
+        ai: 0,
         shown: [],
         broken: false,
       }
@@ -102,10 +113,16 @@ function checkFirstBody(walk: StoreWalk, { organizationId, list, head, shown, br
 
 function endReading(walk: StoreWalk, reading: Reading | undefined): void {
   if (reading === undefined || reading.broken) return
-  const { organizationId, list, head, hash, elements } = reading
+  const { organizationId, list, head, hash, elements, ai } = reading
   const wrong = (found: string, expected: string): void =>
     walk.wrong('published', organizationId, `${found} of ${NAMES.get(list)}`, expected)
   if (elements !== head.count) wrong(`${elements} elements`, `${head.count}, as in its head`)
+  if (list === PublishedList.discovery && isJson(head.text.toString())) {
+    const { summary } = JSON.parse(head.text.toString()) as PublishedScan
+    if (summary.platforms_discovered !== ai) {
+      wrong(`${summary.platforms_discovered} AI platforms in the head`, `${ai}, the number of such elements`)
+    }
+  }
   const tag = hash.digest('hex').slice(0, head.tag.length)
   if (tag !== head.tag) wrong(`the tag ${head.tag}`, `${tag}, that of its bytes`)
 }
@@ -120,6 +137,7 @@ function checkElements(
   const first = (part - 1) * ELEMENTS_PER_PART
   for (const [at, text] of texts.entries()) {
     if (text !== undefined && isJson(text)) {
+      if (reading.list === PublishedList.discovery && isAi(text)) reading.ai++
       if (part === 1 || !LIST_SHAPES[reading.list].paged) reading.shown.push(text)
       continue
     }
@@ -138,6 +156,11 @@ function isJson(text: string): boolean {
   }
 }
 
+function isAi(element: string): boolean {
+  const { metadata } = JSON.parse(element) as { readonly metadata?: { readonly use?: Use } }
+  return metadata?.use === 'ai'
+}
+
 /** Only the head of discovery has content: its scan. */
 function checkHead(walk: StoreWalk, { organizationId, list, head }: Reading): void {
   const text = head.text.toString()
@@ -148,11 +171,8 @@ function checkHead(walk: StoreWalk, { organizationId, list, head }: Reading): vo
     return
   }
   if (!isJson(text)) return wrong('no JSON', 'a scan')
-  const scan = JSON.parse(text) as { id: string; organization_id: string; summary: { platforms_discovered: number } }
+  const scan = JSON.parse(text) as PublishedScan
   if (scan.organization_id !== organizationId) wrong(`the organization ${scan.organization_id}`, 'its own')
-  if (scan.summary.platforms_discovered !== head.count) {
-    wrong(`${scan.summary.platforms_discovered} platforms`, `${head.count}, the number of elements`)
-  }
   walk.unlessUnreadable(() => {
     const status = walk.store.scans.last(organizationId, ({ id }) => id === scan.id)?.status
     if (status !== 'completed') wrong(`the scan ${scan.id}, ${status ?? 'which is not stored'}`, 'a completed one')

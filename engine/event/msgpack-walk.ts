@@ -73,6 +73,28 @@ export function endOfPlainEvent(view: DataView, at: number, end: number): number
   return next
 }
 
+/** Returns the offset after the value at `at`, with all that it contains. -1: not before `end`. */
+export function endOfValue(view: DataView, at: number, end: number): number {
+  let next = at
+  for (let due = 1; due > 0; due--) {
+    if (next >= end) return -1
+    const format = view.getUint8(next)
+    const lengthBytes = LENGTH_BYTES[format] ?? 0
+    if (next + 1 + lengthBytes > end) return -1
+    let length = FIXED_LENGTH[format] ?? 0
+    if (lengthBytes === 1) length += view.getUint8(next + 1)
+    else if (lengthBytes === 2) length += view.getUint16(next + 1)
+    else if (lengthBytes === 4) length += view.getUint32(next + 1)
+    next += 1 + lengthBytes
+    const values = VALUES_EACH[format] ?? 0
+    if (values === 0) next += length
+    else due += length * values
+    // Each value has at least one byte.
+    if (next + due - 1 > end) return -1
+  }
+  return next
+}
+
 /**
  * By format byte: number of length bytes that follow, additional fixed length, and values per unit
  * of length.

@@ -5,7 +5,7 @@ import { SERVICE_WIDE } from '../store/own-platforms.ts'
 import type { RegistryInForce } from '../store/registry-in-force.ts'
 import type { Store } from '../store/store.ts'
 import { type BlockList, type BlockListSource, blockListOf } from './block-list.ts'
-import { type BlockListFormat, blockListText, formatReach } from './block-list-text.ts'
+import { type BlockListFormat, blockListEntries, blockListHead, formatReach } from './block-list-text.ts'
 
 /** Everything that a list of an organization depends on, from one snapshot of the store. */
 export function blockListSource(
@@ -24,14 +24,16 @@ export function blockListSource(
   })
 }
 
-/** A list of an organization, and its text. */
+/** A list of an organization, and its text with the time of its generation. */
 export function writeBlockList(
   source: BlockListSource,
   organization: Organization,
   selection: BlockListSelection,
   format: BlockListFormat,
-  timeMs: number,
-): { readonly list: BlockList; readonly text: string } {
+): { readonly list: BlockList; readonly textAt: (timeMs: number) => string } {
   const list = blockListOf(source, selection, formatReach(format))
-  return { list, text: blockListText(list, format, { organization: organization.name, selection, timeMs }) }
+  const entries = blockListEntries(list, format)
+  const textAt = (timeMs: number): string =>
+    blockListHead(list, format, { organization: organization.name, selection, timeMs }) + entries
+  return { list, textAt }
 }

@@ -130,23 +130,49 @@ export function productOf(format: BlockListFormat): string {
   return FORMATS[format].product
 }
 
-/** The text of a list. */
-export function blockListText(
-  list: BlockList,
-  format: BlockListFormat,
-  about: { readonly organization: string; readonly selection: BlockListSelection; readonly timeMs: number },
-): string {
-  const { comment, head, lines } = FORMATS[format]
-  const comments = comment === undefined ? [] : aboutLines(list, about).map((line) => `${comment} ${line}`)
-  const all = [...comments, ...(head?.(about.timeMs) ?? []), ...list.entries.flatMap(lines)]
-  return all.map((line) => `${line}\n`).join('')
+export interface AboutBlockList {
+  readonly organization: string
+  readonly selection: BlockListSelection
+  readonly timeMs: number
 }
 
+/** The text of a list. */
+export function blockListText(list: BlockList, format: BlockListFormat, about: AboutBlockList): string {
+  return blockListHead(list, format, about) + blockListEntries(list, format)
+}
+
+/** The lines before the entries: the only part that contains the time. */
+export function blockListHead(list: BlockList, format: BlockListFormat, about: AboutBlockList): string {
+  return headText(format, aboutLines(list, about), about.timeMs)
+}
+
+export function blockListEntries({ entries }: BlockList, format: BlockListFormat): string {
+  return entriesText(entries, format)
+}
+
+/** Entries in a format, after comments. The comments are ASCII. */
+export function formatText(
+  entries: readonly Entry[],
+  format: BlockListFormat,
+  comments: readonly string[],
+  timeMs: number,
+): string {
+  return headText(format, comments, timeMs) + entriesText(entries, format)
+}
+
+function headText(format: BlockListFormat, comments: readonly string[], timeMs: number): string {
+  const { comment, head } = FORMATS[format]
+  const first = comment === undefined ? [] : comments.map((line) => `${comment} ${line}`)
+  return linesText([...first, ...(head?.(timeMs) ?? [])])
+}
+
+const entriesText = (entries: readonly Entry[], format: BlockListFormat): string =>
+  linesText(entries.flatMap(FORMATS[format].lines))
+
+const linesText = (lines: readonly string[]): string => lines.map((line) => `${line}\n`).join('')
+
 /** What is in a list and what is not, in lines of ASCII. */
-function aboutLines(
-  list: BlockList,
-  { organization, selection, timeMs }: Parameters<typeof blockListText>[2],
-): readonly string[] {
+function aboutLines(list: BlockList, { organization, selection, timeMs }: AboutBlockList): readonly string[] {
   return [
     `Block list of the Security Posture Service for ${asciiText(organization)}`,
     `Generated ${isoSeconds(timeMs)}`,

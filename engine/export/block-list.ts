@@ -2,9 +2,9 @@ import { domainToASCII } from 'node:url'
 import type { Rule } from '../../registry/catalog.ts'
 import { hostNameFault } from '../../registry/domain-name.ts'
 import type { Matcher } from '../../registry/match.ts'
-import type { Platform } from '../../registry/platform.ts'
+import { type Platform, USE_SPECIFICITY_MIN } from '../../registry/platform.ts'
 import { BACKGROUND_HOSTS, SHARED_HOSTS } from '../../registry/quality.ts'
-import { indicatesUse, USE_SPECIFICITY_MIN } from '../../registry/use.ts'
+import { indicatesUse } from '../../registry/use.ts'
 import { BLOCK_LIST_ENTRIES_MAX } from '../limits.ts'
 import type { BlockListSelection } from '../store/block-list-links.ts'
 import type { DecisionsInForce } from '../store/decisions.ts'
@@ -77,22 +77,29 @@ export interface BlockListSource {
  */
 export function blockListOf(source: BlockListSource, selection: BlockListSelection, format: FormatReach): BlockList {
   const { rules, disabledRules, decisions } = source
-  const isBlocked = ({ id, risk }: Platform): boolean => {
-    const state = decisions.states.get(id) ?? 'waiting'
-    const isChosen = selection.blocks === 'rejected' ? state === 'rejected' : state !== 'approved'
-    return isChosen && risk.score >= selection.riskMin
+  const ai = new Set(rules.filter(indicatesUse).map(({ platform }) => platform))
+  const isBlocked = (platform: Platform): boolean => {
+    const state = decisions.states.get(platform.id) ?? 'waiting'
+    // Software with AI features needs no approval.
+    const isChosen = selection.blocks === 'rejected' ? state === 'rejected' : state !== 'approved' && ai.has(platform)
+    return isChosen && platform.risk.score >= selection.riskMin
   }
   const blocked = new Map<Platform, boolean>()
   for (const { platform } of rules) if (!blocked.has(platform)) blocked.set(platform, isBlocked(platform))
   const domains = new Set(rules.map(({ domain }) => domain))
   const kept = new KeptNames(
     [...rules, ...disabledRules.filter(({ domain }) => !domains.has(domain))],
-    ({ platform, specificity }) => blocked.get(platform) !== true || specificity < USE_SPECIFICITY_MIN,
+    (rule) => blocked.get(rule.platform) !== true || hasOtherUses(rule),
   )
   const maker = new EntryMaker(source, kept, format)
   const wanted = rules.filter((rule) => blocked.get(rule.platform) && indicatesUse(rule))
   for (const rule of wanted) maker.add(rule)
   return { ...maker.result(), platforms: [...blocked.values()].filter((each) => each).length }
+}
+
+/** Whether people need the host who do not use the platform. Nobody needs a pixel. */
+function hasOtherUses({ specificity, purpose }: Rule): boolean {
+  return specificity < USE_SPECIFICITY_MIN && purpose !== 'pixel' && purpose !== 'background'
 }
 
 class EntryMaker {

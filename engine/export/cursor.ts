@@ -3,19 +3,26 @@ import { existsSync, readFileSync, statSync } from 'node:fs'
 import { z } from 'zod'
 import { Fault } from '../process/error-codes.ts'
 import { writeNewFile } from '../process/new-file.ts'
-import { EXPORTS, type ExportedRow, type ExportKind } from './rows.ts'
+import type { ExportedRow } from './exported-row.ts'
+import { EXPORTS, type ExportKind } from './rows.ts'
 
 /*
  * What earlier exports have written: a hash of each row, by its id. An export writes the rows that
  * are new or changed. A time or a number would miss rows: clocks are set back, scans overlap, and a
  * row that was exported changes later.
+ *
+ *   rows   of a row without a group, its id: 22 characters, the hash of its content
+ *          of a group, its name: 22 characters for each row, the hashes of id and content
  */
 const VERSION = 1
-/** Half of SHA-256 in base64. */
-const HASH = /^[\w+/]{22}$/
-const HASH_BYTES = 16
-/** A row has about 70 bytes in the file. All exports have fewer than 100,000 rows. */
-const FILE_BYTES_MAX = 16 * 1024 * 1024
+const HASHES = /^(?:[\w+/]{22})+$/
+const HASH_CHARACTERS = 22
+/** 128 bits in base64. */
+const WHOLE = { bytes: 16, characters: HASH_CHARACTERS } as const
+/** 64 bits in base64. */
+const HALF = { bytes: 8, characters: HASH_CHARACTERS / 2 } as const
+/** The largest export, of clients, has 9 million rows of 22 bytes (CLIENT_BYTES_MAX). */
+const FILE_BYTES_MAX = 256 * 1024 * 1024
 /** Only who exports needs the file. */
 const FILE_MODE = 0o600
 
@@ -23,7 +30,7 @@ const cursorFile = z.strictObject({
   version: z.literal(VERSION),
   export: z.enum(EXPORTS),
   organization_id: z.uuid(),
-  rows: z.record(z.string(), z.string().regex(HASH)),
+  rows: z.record(z.string(), z.string().regex(HASHES)),
 })
 
 export class Cursor {
@@ -32,6 +39,8 @@ export class Cursor {
   readonly #organizationId: string
   readonly #before: ReadonlyMap<string, string>
   readonly #now = new Map<string, string>()
+  /** Content by id of the rows in the current group, before this export. */
+  #group: { readonly name: string; readonly before: ReadonlyMap<string, string> } | undefined
 
   /**
    * Reads the file, which may not exist yet.
@@ -49,18 +58,18 @@ export class Cursor {
    * Whether an earlier export has not written this row, or has written it otherwise. Ids of scans
    * change with each scan without a change of the platform, so they do not count.
    */
-  isNew({ id, row }: ExportedRow): boolean {
-    const { scan_id: _, scanned_at: __, ...counted } = row
-    const digest = createHash('sha256').update(JSON.stringify(counted)).digest()
-    const hash = digest.toString('base64', 0, HASH_BYTES).slice(0, 22)
-    this.#now.set(id, hash)
-    return this.#before.get(id) !== hash
+  isNew(exported: ExportedRow): boolean {
+    const { scan_id: _, scanned_at: __, ...counted } = exported.row
+    const size = exported.group === undefined ? WHOLE : HALF
+    const content = hashOf(JSON.stringify(counted), size)
+    this.#note(exported, content)
+    return this.#contentBefore(exported) !== content
   }
 
   /** Notes a row that this export does not write, whatever its content is. */
-  skip({ id }: ExportedRow): void {
-    const hash = this.#before.get(id)
-    if (hash !== undefined) this.#now.set(id, hash)
+  skip(exported: ExportedRow): void {
+    const content = this.#contentBefore(exported)
+    if (content !== undefined) this.#note(exported, content)
   }
 
   /**
@@ -72,6 +81,32 @@ export class Cursor {
     const content = { version: VERSION, export: this.#export, organization_id: this.#organizationId, rows }
     writeNewFile('--cursor', this.#path, `${JSON.stringify(content)}\n`, FILE_MODE)
   }
+
+  #note({ id, group }: ExportedRow, content: string): void {
+    if (group === undefined) this.#now.set(id, content)
+    else this.#now.set(group, (this.#now.get(group) ?? '') + hashOf(id, HALF) + content)
+  }
+
+  /** undefined: the row is new. */
+  #contentBefore({ id, group: name }: ExportedRow): string | undefined {
+    if (name === undefined) return this.#before.get(id)
+    if (this.#group?.name !== name) this.#group = { name, before: rowsIn(this.#before.get(name) ?? '') }
+    return this.#group.before.get(hashOf(id, HALF))
+  }
+}
+
+function hashOf(text: string, { bytes, characters }: { readonly bytes: number; readonly characters: number }): string {
+  return createHash('sha256').update(text).digest().toString('base64', 0, bytes).slice(0, characters)
+}
+
+/** The content of each row in a group, by its id. */
+function rowsIn(hashes: string): ReadonlyMap<string, string> {
+  const rows = new Map<string, string>()
+  for (let at = 0; at < hashes.length; at += HASH_CHARACTERS) {
+    const middle = at + HALF.characters
+    rows.set(hashes.slice(at, middle), hashes.slice(middle, at + HASH_CHARACTERS))
+  }
+  return rows
 }
 
 function read(path: string, kind: ExportKind, organizationId: string): ReadonlyMap<string, string> {

@@ -1,9 +1,10 @@
 import { csvRecord } from '../process/csv.ts'
 import { cefLine } from './cef.ts'
+import type { ExportedRow, RowValue } from './exported-row.ts'
 import type { FindingEvent, Reporter } from './finding-event.ts'
 import { leefLine } from './leef.ts'
 import { ocsfLine } from './ocsf.ts'
-import { EXPORT_OF, type ExportedRow, type ExportKind, type RowValue } from './rows.ts'
+import { EXPORT_OF, type ExportKind } from './rows.ts'
 
 export const EXPORT_FORMATS = ['csv', 'ndjson', 'html', 'cef', 'leef', 'ocsf'] as const
 export type ExportFormat = (typeof EXPORT_FORMATS)[number]

@@ -1,53 +1,14 @@
-import type { PlatformType } from '../../registry/platform-type.ts'
 import { isoSeconds } from '../process/clock.ts'
-import type { DecisionState } from '../store/decisions.ts'
+import type { PublishedPlatform } from '../scan/listed-discovery.ts'
 import type { Organization } from '../store/organizations.ts'
 import { ELEMENTS_PER_PART, PublishedList } from '../store/published.ts'
-import type { RegistryInForce } from '../store/registry-in-force.ts'
-import type { Store } from '../store/store.ts'
+import { CLIENTS_EXPORT } from './client-rows.ts'
+import { columns, type Export, type ExportedRow, type ExportSource, type Row, TIME } from './exported-row.ts'
 import { type FindingEvent, severityOfUse } from './finding-event.ts'
 
 /** What can be exported. */
-export const EXPORTS = ['platforms', 'scans', 'assessments', 'recommendations'] as const
+export const EXPORTS = ['platforms', 'clients', 'scans', 'assessments', 'recommendations'] as const
 export type ExportKind = (typeof EXPORTS)[number]
-
-/** A value of a row. null: there is none. Lists have at most DOMAINS_SHOWN_MAX texts. */
-export type RowValue = string | number | boolean | null | readonly string[]
-export type Row = Readonly<Record<string, RowValue>>
-
-/** A column, with its meaning for the documentation. */
-export interface ExportColumn {
-  readonly name: string
-  readonly about: string
-}
-
-export interface ExportedRow {
-  /** Names the row in all exports, so that a cursor knows it again. */
-  readonly id: string
-  /** What --since compares: when the row was last changed. */
-  readonly changedMs: number
-  readonly row: Row
-  /** For SIEM formats. Only platforms have it. */
-  readonly finding?: FindingEvent
-}
-
-/** Reads rows one after the other. Call within Environment.read. */
-export type ReadRows = (source: ExportSource) => Generator<ExportedRow>
-
-export interface ExportSource {
-  readonly store: Store
-  readonly registry: RegistryInForce
-  readonly organization: Organization
-  readonly nowMs: number
-}
-
-interface Export {
-  readonly about: string
-  readonly columns: readonly ExportColumn[]
-  readonly rows: ReadRows
-}
-
-const TIME = 'ISO 8601, UTC; empty if there is none'
 
 export const EXPORT_OF: Readonly<Record<ExportKind, Export>> = {
   platforms: {
@@ -60,16 +21,19 @@ export const EXPORT_OF: Readonly<Record<ExportKind, Export>> = {
       vendor: 'The vendor',
       category: 'The category of the type',
       url: 'The site',
+      use: '`ai` for an AI platform, `ai_capable` for software with AI features',
       decision: '`waiting`, `approved`, `rejected` or `expired`',
       decision_owner: 'Who is responsible for the use',
       decision_note: 'The note of the decision',
       risk: '0 to 100, of the registry',
       risk_reason: 'The reason for the risk',
       confidence: '0 to 1',
+      access: 'How it was used: `web`, `app`, `api`, `tool`, the most frequent first',
       matches: 'Matched requests',
       blocked_matches: 'Those that a device blocked',
       clients: 'Distinct clients',
       clients_error: 'Relative standard error of `clients`; 0: exact',
+      programmatic_clients: 'Clients that requested the API, and no site or app of the vendor',
       days: 'Days with matches',
       first_seen: TIME,
       last_seen: TIME,
@@ -81,6 +45,7 @@ export const EXPORT_OF: Readonly<Record<ExportKind, Export>> = {
     }),
     rows: platformRows,
   },
+  clients: CLIENTS_EXPORT,
   scans: {
     about: 'The completed scans that are stored',
     columns: columns({
@@ -90,8 +55,9 @@ export const EXPORT_OF: Readonly<Record<ExportKind, Export>> = {
       requested_at: TIME,
       started_at: TIME,
       completed_at: TIME,
-      platforms_discovered: 'Platforms that the scan found',
-      shadow_ai_count: 'Those that were not approved',
+      platforms_discovered: 'AI platforms that the scan found',
+      ai_capable_count: 'Software with AI features that it also found',
+      shadow_ai_count: 'AI platforms that were not approved',
       overall_risk_score: '0 to 100',
       events_added: 'Events that the scan read',
       events_unmatched: 'Those that match no platform',
@@ -131,35 +97,6 @@ export const EXPORT_OF: Readonly<Record<ExportKind, Export>> = {
   },
 }
 
-function columns(about: Readonly<Record<string, string>>): readonly ExportColumn[] {
-  return Object.entries(about).map(([name, text]) => ({ name, about: text }))
-}
-
-/** The fields of a published platform (scan/publish.ts) that rows have. */
-interface PublishedPlatform {
-  readonly id: string
-  readonly platform_name: string
-  readonly platform_type: PlatformType
-  readonly url: string
-  readonly confidence: number
-  readonly metadata: {
-    readonly vendor: string
-    readonly category: string
-    readonly decision: DecisionState
-    readonly risk: { readonly score: number; readonly why: string }
-    readonly matches: number
-    readonly blocked_matches?: number
-    readonly clients: number
-    readonly clients_error: number
-    readonly days: number
-    readonly first_seen: string
-    readonly last_seen: string
-    readonly domains: readonly string[]
-    readonly domains_total: number
-  }
-  readonly created_at: string
-}
-
 function* platformRows({ store, registry, organization }: ExportSource): Generator<ExportedRow> {
   const { published, decisions } = store
   const { id: organizationId } = organization
@@ -186,16 +123,19 @@ function* platformRows({ store, registry, organization }: ExportSource): Generat
         vendor: metadata.vendor,
         category: metadata.category,
         url: found.url,
+        use: metadata.use,
         decision: metadata.decision,
         decision_owner: decision?.owner || null,
         decision_note: decision?.note || null,
         risk: metadata.risk.score,
         risk_reason: metadata.risk.why,
         confidence: found.confidence,
+        access: metadata.access.map(({ kind }) => kind),
         matches: metadata.matches,
         blocked_matches: metadata.blocked_matches ?? 0,
         clients: metadata.clients,
         clients_error: metadata.clients_error,
+        programmatic_clients: metadata.programmatic_clients ?? 0,
         days: metadata.days,
         first_seen: metadata.first_seen,
         last_seen: metadata.last_seen,
@@ -211,22 +151,29 @@ function* platformRows({ store, registry, organization }: ExportSource): Generat
   }
 }
 
+const AI_IN_USE = { kind: 'platform.in-use', title: 'AI platform in use' } as const
+const AI_CAPABLE_IN_USE = { kind: 'software.in-use', title: 'Software with AI features in use' } as const
+
 function findingOf(
   { id, platform_name: name, platform_type, url, confidence, metadata }: PublishedPlatform,
   platformId: string,
   { id: organizationId, name: organizationName }: Organization,
   completedAt: string,
 ): FindingEvent {
-  const { decision, vendor, matches, clients, domains } = metadata
+  const { decision, vendor, use, access, matches, clients, domains, programmatic_clients } = metadata
   const risk = metadata.risk.score
+  const isAi = use === 'ai'
   return {
     id,
-    kind: 'platform.in-use',
-    title: 'AI platform in use',
+    ...(isAi ? AI_IN_USE : AI_CAPABLE_IN_USE),
     message: `${name} is in use. Decision: ${decision}`,
-    severity: severityOfUse({ risk, decision }),
+    severity: isAi || decision === 'rejected' ? severityOfUse({ risk, decision }) : 'informational',
     timeMs: Date.parse(completedAt),
-    isAlert: decision === 'waiting' || decision === 'expired',
+    isAlert: isAi && (decision === 'waiting' || decision === 'expired'),
+    details: {
+      access: access.map(({ kind }) => kind).join(', '),
+      ...(programmatic_clients === undefined ? {} : { programmatic_clients }),
+    },
     organization: { id: organizationId, name: organizationName },
     platform: {
       ...{ id: platformId, name, vendor, url, decision, risk, confidence, matches, clients, domains },
@@ -248,6 +195,7 @@ function* scanRows({ store, organization }: ExportSource): Generator<ExportedRow
       started_at: timeText(scan.startedAtMs),
       completed_at: timeText(scan.completedAtMs),
       platforms_discovered: scan.summary.platformsDiscovered,
+      ai_capable_count: scan.summary.aiCapableCount,
       shadow_ai_count: scan.summary.shadowAiCount,
       overall_risk_score: scan.summary.overallRiskScore,
       events_added: scan.eventsAdded,

@@ -1,9 +1,9 @@
 import { MESSAGE_BYTES_MAX } from '../limits.ts'
 import { deferred } from '../process/deferred.ts'
+import { Outcome } from '../store/outcomes.ts'
 import { SCRATCH_BYTES } from './formats/log-line.ts'
 import type { Intake } from './intake.ts'
 import type { Origin } from './origin.ts'
-import { Outcome } from './outcome.ts'
 import type { ReadBudget, WaitingConnection } from './read-budget.ts'
 import { BROKEN, type FrameSink, Framing } from './syslog/framing.ts'
 

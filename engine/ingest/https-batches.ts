@@ -18,11 +18,11 @@ import {
   RETRY_AFTER_SECONDS,
 } from '../limits.ts'
 import { canonicalAddress } from '../process/network.ts'
+import { Outcome } from '../store/outcomes.ts'
 import type { Store } from '../store/store.ts'
 import type { Acceptance, EventAcceptor, Malformed } from './accept.ts'
 import { admit, bearerToken } from './admit.ts'
 import { BodyMemory } from './body-memory.ts'
-import { Outcome } from './outcome.ts'
 import { redact } from './redact.ts'
 import { type Source, type SourceOwner, SourceTable, UNATTRIBUTED } from './sources.ts'
 import { unpackZstd } from './unpack-zstd.ts'

@@ -1,9 +1,9 @@
 import type { LabeledValue, MetricRow } from '../process/metrics.ts'
+import { OUTCOMES } from '../store/outcomes.ts'
 import type { EventAcceptor } from './accept.ts'
 import { Verdict } from './formats/log-line.ts'
 import type { BatchCounters } from './https-batches.ts'
 import type { IngestAccounting } from './ingest-accounting.ts'
-import { OUTCOMES } from './outcome.ts'
 import { LISTENERS, type SourceTable } from './sources.ts'
 import type { SyslogStatus } from './thread-protocol.ts'
 

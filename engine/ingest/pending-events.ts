@@ -37,6 +37,7 @@ const EVENTS_MAX = 0xffff
 const COLUMNS = 0x97
 const COLUMNS_BLOCKED = 0x98
 const COLUMNS_FULL = 0x9b
+const ID_OFFSET = 3
 const NAME_OFFSET = 19
 const TAIL_BYTES = 1 + 9 + 5 + 5 + 5 + 2 + USER_BYTES_MAX + 9 + 9
 const EVENT_BYTES_MAX = NAME_OFFSET + 2 + 255 + 2 + 64 + TAIL_BYTES
@@ -71,24 +72,17 @@ export interface PendingEvent {
 }
 
 /**
- * Creates ids for events of messages without one: an instance for this start of the service, and a
- * sequence.
+ * Creates ids for events of messages without one. The instance is the mark of the token, so that a
+ * scan knows the source of an event (store/event-source.ts), and a random number for this start.
  */
 export class EventIds {
-  readonly #high: number
-  readonly #low: number
+  readonly #low = randomBytes(4).readUInt32BE(0)
   #sequence = 0
 
-  constructor() {
-    const instance = randomBytes(8)
-    this.#high = instance.readUInt32BE(0)
-    this.#low = instance.readUInt32BE(4)
-  }
-
-  /** Writes the next id as 16 bytes. */
-  writeNext(view: DataView, at: number): void {
+  /** Writes the next id of a token as 16 bytes. */
+  writeNext(view: DataView, at: number, tokenMark: number): void {
     this.#sequence++
-    view.setUint32(at, this.#high)
+    view.setUint32(at, tokenMark)
     view.setUint32(at + 4, this.#low)
     view.setUint32(at + 8, Math.floor(this.#sequence / 0x1_0000_0000))
     view.setUint32(at + 12, this.#sequence >>> 0)
@@ -110,8 +104,8 @@ export interface EventBatch {
 }
 
 /**
- * Fills batches. Merges log messages of the same client, user and name into one event and creates
- * its id. Events with their own id are not merged.
+ * Fills batches. Merges log messages of the same token, client, user and name into one event and
+ * creates its id. Events with their own id are not merged.
  */
 export class PendingEvents {
   /** Number of events. */
@@ -125,7 +119,7 @@ export class PendingEvents {
   #senders: Source[] = []
   #reports: CoverageReport[] = []
   readonly #countMax: number
-  /** Hash table of event offsets, by name, client, user and kind. At most half full. */
+  /** Hash table of event offsets, by token, name, client, user and kind. At most half full. */
   readonly #slots: Int32Array
   readonly #ids: EventIds
 
@@ -167,22 +161,23 @@ export class PendingEvents {
       this.#senders.push(source)
       for (let at = 0; at < 16; at++) {
         const high = hex(view.getUint8(idStart + at * 2))
-        this.#bytes[this.#last + 3 + at] = (high << 4) | hex(view.getUint8(idStart + at * 2 + 1))
+        this.#bytes[this.#last + ID_OFFSET + at] = (high << 4) | hex(view.getUint8(idStart + at * 2 + 1))
       }
       return
     }
-    const hash = hashOf(view, event)
+    const { tokenMark } = source.owner
+    const hash = hashOf(view, event) ^ tokenMark
     const mask = this.#slots.length - 1
     let slot = hash & mask
     for (;;) {
       const at = this.#slots[slot] ?? NO_EVENT
       if (at === NO_EVENT) break
-      if (this.#join(view, event, at)) return
+      if (this.#view.getUint32(at + ID_OFFSET) === tokenMark && this.#join(view, event, at)) return
       slot = (slot + 1) & mask
     }
     this.#append(view, event)
     this.#slots[slot] = this.#last
-    this.#ids.writeNext(this.#view, this.#last + 3)
+    this.#ids.writeNext(this.#view, this.#last + ID_OFFSET, tokenMark)
   }
 
   /** Returns the batch for the writer and begins a new one. */

@@ -1,8 +1,9 @@
 import { SOURCES_MAX, SOURCES_PER_ORGANIZATION_MAX } from '../limits.ts'
+import { tokenMarkOf } from '../store/event-source.ts'
+import { newCounts } from '../store/outcomes.ts'
 import { NO_ORGANIZATION, type SourceDelta } from '../store/sources.ts'
 import { FORMATS } from './formats/formats.ts'
 import { SourceMemory } from './formats/log-line.ts'
-import { newCounts } from './outcome.ts'
 import { tokenRateHash } from './token-rate.ts'
 
 /** How messages arrive. */
@@ -27,12 +28,15 @@ export class TokenCounts implements SourceOwner {
   readonly counts = newCounts()
   /** The key of the token in TokenRate. */
   readonly rateHash: number
+  /** Begins the ids of its log events. */
+  readonly tokenMark: number
 
   constructor({ organizationId, tokenId, label }: SourceOwner) {
     this.organizationId = organizationId
     this.tokenId = tokenId
     this.label = label
     this.rateHash = tokenRateHash(tokenId)
+    this.tokenMark = tokenMarkOf(tokenId)
   }
 }
 

@@ -4,11 +4,11 @@ import { LANE_RING_BYTES, SYSLOG_WAITING_BYTES_MAX } from '../limits.ts'
 import { Fault } from '../process/error-codes.ts'
 import type { Logger, LogLevel } from '../process/log.ts'
 import { within } from '../process/shutdown.ts'
+import { OUTCOMES } from '../store/outcomes.ts'
 import { type EventAcceptor, unstoredPlaces } from './accept.ts'
 import { makeByteRing } from './byte-ring.ts'
 import type { IngestAccounting } from './ingest-accounting.ts'
 import type { Unsettled } from './lane.ts'
-import { OUTCOMES } from './outcome.ts'
 import { LISTENERS, type Listener } from './sources.ts'
 import type {
   FromLane,

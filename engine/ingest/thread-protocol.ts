@@ -110,7 +110,7 @@ export type FromLaneToSockets =
 export interface LaneStatus {
   /** Received messages by listener. */
   readonly received: Readonly<Record<Listener, number>>
-  /** Messages by listener and outcome (outcome.ts). */
+  /** Messages by listener and outcome (engine/store/outcomes.ts). */
   readonly messages: Readonly<Record<Listener, readonly number[]>>
   /** Messages by format and verdict. '': no format recognized. */
   readonly formats: readonly { readonly format: string; readonly verdicts: readonly number[] }[]

@@ -47,18 +47,17 @@ export class TaskThread<Task, Answer> {
     if (this.#pool !== undefined) await this.#discard(this.#pool)
   }
 
-  /** Waits for running tasks, runs the last one, and ends the thread. */
+  /**
+   * Waits for running tasks, runs the last one, and ends the thread, at the latest after the
+   * deadline. A thread that stays would keep the process running.
+   */
   async close(last: Task, deadlineMs = DESTROY_MS): Promise<void> {
     const pool = this.#pool
     if (pool === undefined) return
-    await within(
-      deadlineMs,
-      // The thread may end at the same time because it failed (discard), which fails this task.
-      pool.run(last).then(
-        () => pool.destroy(),
-        () => pool.destroy(),
-      ),
-    )
+    // The thread may end at the same time because it failed (discard), which fails this task.
+    const ended = pool.run(last).catch(() => {})
+    await within(deadlineMs, ended)
+    await this.#discard(pool)
   }
 
   async #discard(pool: Piscina<Task, Answer>): Promise<void> {

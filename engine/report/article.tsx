@@ -92,10 +92,11 @@ export function Article({ content, findings, linkOf }: ArticleProps) {
   )
 }
 
-/** The findings in words. */
-function summaryText({ organization, days, coverage }: ReportContent, findings: ReportedFindings): string {
-  const { platforms, byState, overallRisk } = findings
-  if (platforms === 0) return `In the ${lastDays(days)}, no AI platform was seen at ${organization}.`
+/** The report in a few sentences. */
+export function summaryText({ organization, days, coverage }: ReportContent, findings: ReportedFindings): string {
+  const { platforms, aiCapable, byState, overallRisk } = findings
+  const capable = aiCapable === 0 ? '' : ` ${aiCapableText(aiCapable)}`
+  if (platforms === 0) return `In the ${lastDays(days)}, no AI platform was seen at ${organization}.${capable}`
   const notApproved = platforms - byState.approved
   const share = coverage.visible_share
   return [
@@ -103,7 +104,13 @@ function summaryText({ organization, days, coverage }: ReportContent, findings: 
     notApproved === 0 ? 'All of them are approved. ' : `${countOf(notApproved, 'is', 'are')} not approved. `,
     `The overall risk is ${overallRisk} of 100 (${riskLevel(overallRisk)}).`,
     share === null ? '' : ` Sensors could see ${percentText(share)} of the traffic.`,
+    capable,
   ].join('')
+}
+
+function aiCapableText(count: number): string {
+  const [isUsed, is] = count === 1 ? ['other product', 'is'] : ['other products', 'are']
+  return `${countText(count)} ${isUsed} in use ${is} general software with AI features, and not counted.`
 }
 
 function Figures({ content: { coverage }, findings }: Pick<ArticleProps, 'content' | 'findings'>) {

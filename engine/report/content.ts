@@ -1,7 +1,7 @@
 import { byPriority } from '../assess/publish.ts'
 import { DAY_MS, dayOf } from '../process/clock.ts'
 import { type CoverageJson, coverageJson } from '../scan/coverage.ts'
-import { listedDiscovery } from '../scan/listed-discovery.ts'
+import { aiPlatforms, listedDiscovery } from '../scan/listed-discovery.ts'
 import { effectiveRisk } from '../scan/risk.ts'
 import type { Decision, DecisionState } from '../store/decisions.ts'
 import { FRAMEWORK_IDS, FRAMEWORKS } from '../store/framework.ts'
@@ -74,7 +74,10 @@ export interface ReportedChange {
 export interface ReportedFindings {
   readonly completedMs: number
   readonly overallRisk: number
+  /** AI platforms. All other fields are of them, too. */
   readonly platforms: number
+  /** Other software that was found, in which AI is one part. */
+  readonly aiCapable: number
   readonly byState: Readonly<Record<DecisionState, number>>
   readonly change: ReportedChange
   /** The platforms that contribute the most to the overall risk. */
@@ -140,7 +143,7 @@ export function reportContent(
   const sinceMs = givenSinceMs ?? (isSinceLast ? lastReportAtMs : nowMs - days * DAY_MS)
   const recommendations = store.recommendations.ofOrganization(id).sort(byPriority)
   const open = recommendations.filter(({ status }) => status === 'open' || status === 'in_progress')
-  const sources = store.sources.ofOrganization(id).filter((each) => !isShared(each))
+  const sources = store.sources.heads(id).filter((each) => !isShared(each))
   return {
     organization: name,
     domain,
@@ -174,8 +177,9 @@ function findingsOf(
   { sinceMs, nowMs, isWhole }: Period,
 ): ReportedFindings | undefined {
   const { id } = organization
-  const { scan, platforms } = listedDiscovery(store, organization)
+  const { scan, platforms: listed } = listedDiscovery(store, organization)
   if (scan === undefined) return undefined
+  const platforms = aiPlatforms(listed)
   const ids = new Map(registry.catalogOf(id).platforms.map((platform) => [platform.name, platform.id]))
   const { states } = store.decisions.inForce(id, nowMs)
   const decisions = store.decisions.ofOrganization(id)
@@ -196,6 +200,7 @@ function findingsOf(
     completedMs: Date.parse(scan.completed_at),
     overallRisk,
     platforms: platforms.length,
+    aiCapable: listed.length - platforms.length,
     byState,
     change: {
       ...riskChange(store, id, overallRisk, sinceMs),

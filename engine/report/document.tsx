@@ -1,8 +1,10 @@
 import { createHash } from 'node:crypto'
 import { renderToString } from 'preact-render-to-string'
-import { Article } from './article.tsx'
+import { Article, summaryText } from './article.tsx'
 import type { ReportContent, ReportedFindings } from './content.ts'
 import { DOCUMENT_STYLE, REPORT_STYLE } from './style.ts'
+
+export { summaryText }
 
 const STYLE = `${DOCUMENT_STYLE}${REPORT_STYLE}`
 /** Nothing is loaded, no script runs, and of styles only these are used (CSP Level 3). */

@@ -29,8 +29,9 @@ export const REPORT_STYLE = `
   border-bottom: 1px solid color-mix(in srgb, currentColor 15%, transparent); }
 @media screen and (max-width: 600px) {
   .posture-report table { font-size: 12px; table-layout: fixed; }
+  .posture-report th:first-child { width: 22%; }
   .posture-report .level { white-space: normal; }
-  .posture-report th, .posture-report td { padding-right: 6px; overflow-wrap: anywhere; white-space: normal; }
+  .posture-report th, .posture-report td { padding-right: 6px; overflow-wrap: anywhere; hyphens: auto; white-space: normal; }
 }
 .posture-report figure { margin: 8px 0; }
 .posture-report svg { display: block; width: 100%; height: auto; }

@@ -1,5 +1,6 @@
 import { CLIENT_ROWS_MAX } from '../limits.ts'
-import type { ClientNumbers } from '../store/client-records.ts'
+import { bitsOf, type ClientNumbers } from '../store/client-records.ts'
+import { hashClient } from './distinct-clients.ts'
 
 /*
  * The clients of an aggregator, one row for each cell (platform and day), client and user. A row is
@@ -7,7 +8,7 @@ import type { ClientNumbers } from '../store/client-records.ts'
  *
  *   slots    open-addressed hash table: row + 1, or 0
  *   keys     of each row: hash, cell, offset in `text`, bytes of the client, bytes of the user,
- *            slot, methods
+ *            slot, bits of methods and access (client-records.ts)
  *   numbers  of each row: matches, first and last time, bytes sent, bytes received
  *   text     client and user name of each row
  */
@@ -18,7 +19,7 @@ const TEXT_START = 2
 const CLIENT_BYTES = 3
 const USER_BYTES = 4
 const SLOT = 5
-const METHODS = 6
+const BITS = 6
 const NUMBER_COLUMNS = 5
 const FIRST = 1
 const LAST = 2
@@ -66,11 +67,9 @@ export class ClientTable {
     userEnd: number,
   ): number {
     const mixed = mix(cell, hash, view, userStart, userEnd)
-    let slot = mixed & (SLOTS - 1)
-    for (let found = this.#slots[slot] ?? 0; found !== 0; found = this.#slots[slot] ?? 0) {
-      if (this.#isRow(found - 1, cell, mixed, view, start, end, userStart, userEnd)) return found - 1
-      slot = (slot + 1) & (SLOTS - 1)
-    }
+    const slot = this.#slotOf(cell, mixed, view, start, end, userStart, userEnd)
+    const found = this.#slots[slot] ?? 0
+    if (found !== 0) return found - 1
     const row = this.count++
     this.#slots[slot] = row + 1
     this.#put(row, cell, mixed, slot, view, start, end, userStart, userEnd)
@@ -88,20 +87,16 @@ export class ClientTable {
     userEnd: number,
   ): number {
     const mixed = mix(cell, hash, view, userStart, userEnd)
-    let slot = mixed & (SLOTS - 1)
-    for (let found = this.#slots[slot] ?? 0; found !== 0; found = this.#slots[slot] ?? 0) {
-      if (this.#isRow(found - 1, cell, mixed, view, start, end, userStart, userEnd)) return found - 1
-      slot = (slot + 1) & (SLOTS - 1)
-    }
-    return NO_ROW
+    // A free slot has 0, so this is NO_ROW for it.
+    return (this.#slots[this.#slotOf(cell, mixed, view, start, end, userStart, userEnd)] ?? 0) - 1
   }
 
   /** Adds matches to a row. */
-  add(row: number, methods: number, matches: number, firstSeenMs: number, lastSeenMs: number): void {
+  add(row: number, bits: number, matches: number, firstSeenMs: number, lastSeenMs: number): void {
     const numbers = this.#numbers
     const at = row * NUMBER_COLUMNS
-    const key = row * KEY_COLUMNS + METHODS
-    this.#keys[key] = (this.#keys[key] ?? 0) | methods
+    const key = row * KEY_COLUMNS + BITS
+    this.#keys[key] = (this.#keys[key] ?? 0) | bits
     numbers[at] = (numbers[at] ?? 0) + matches
     if (firstSeenMs < (numbers[at + FIRST] ?? 0)) numbers[at + FIRST] = firstSeenMs
     if (lastSeenMs > (numbers[at + LAST] ?? 0)) numbers[at + LAST] = lastSeenMs
@@ -115,6 +110,11 @@ export class ClientTable {
 
   cellOf(row: number): number {
     return this.#keys[row * KEY_COLUMNS + CELL] ?? 0
+  }
+
+  /** Bit i is ACCESS_KINDS[i]. */
+  accessOf(row: number): number {
+    return bitsOf(this.#keys[row * KEY_COLUMNS + BITS] ?? 0).access
   }
 
   matchesOf(row: number): number {
@@ -132,13 +132,19 @@ export class ClientTable {
   numbersOf(row: number): ClientNumbers {
     const at = row * NUMBER_COLUMNS
     return {
-      methods: this.#keys[row * KEY_COLUMNS + METHODS] ?? 0,
+      ...bitsOf(this.#keys[row * KEY_COLUMNS + BITS] ?? 0),
       matches: this.#numbers[at] ?? 0,
       firstSeenMs: this.#numbers[at + FIRST] ?? 0,
       lastSeenMs: this.#numbers[at + LAST] ?? 0,
       bytesSent: this.#numbers[at + SENT] ?? 0,
       bytesReceived: this.#numbers[at + RECEIVED] ?? 0,
     }
+  }
+
+  /** The hash of the client's address (hashClient). */
+  hashOf(row: number): number {
+    const { buffer, byteOffset, length } = this.#text
+    return hashClient(new DataView(buffer, byteOffset, length), this.textStart(row), this.clientEnd(row))
   }
 
   /** The memory with the text of all rows. */
@@ -156,6 +162,24 @@ export class ClientTable {
 
   userEnd(row: number): number {
     return this.clientEnd(row) + (this.#keys[row * KEY_COLUMNS + USER_BYTES] ?? 0)
+  }
+
+  /** The slot of a client of a cell, or the free one where its row belongs. */
+  #slotOf(
+    cell: number,
+    mixed: number,
+    view: DataView,
+    start: number,
+    end: number,
+    userStart: number,
+    userEnd: number,
+  ): number {
+    let slot = mixed & (SLOTS - 1)
+    for (let found = this.#slots[slot] ?? 0; found !== 0; found = this.#slots[slot] ?? 0) {
+      if (this.#isRow(found - 1, cell, mixed, view, start, end, userStart, userEnd)) break
+      slot = (slot + 1) & (SLOTS - 1)
+    }
+    return slot
   }
 
   #isRow(
@@ -198,7 +222,7 @@ export class ClientTable {
     this.#keys[key + CLIENT_BYTES] = end - start
     this.#keys[key + USER_BYTES] = userEnd - userStart
     this.#keys[key + SLOT] = slot
-    this.#keys[key + METHODS] = 0
+    this.#keys[key + BITS] = 0
     const at = row * NUMBER_COLUMNS
     this.#numbers.fill(0, at, at + NUMBER_COLUMNS)
     this.#numbers[at + FIRST] = Number.MAX_SAFE_INTEGER

@@ -21,6 +21,7 @@ const CARRIES = { domain: 0.7, clients: 0.4, matches: 0.3, days: 0.4 } as const
 /** How strongly a name of each role indicates use: documentation is only read, an API is used. */
 export const ROLE_WEIGHT: Readonly<Record<Role, number>> = {
   web: 1,
+  app: 1,
   api: 1,
   auth: 0.9,
   telemetry: 0.8,

@@ -1,7 +1,12 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { NO_CLIENT } from '../event/client.ts'
 import { type Slices, slicesOf } from '../lmdb/queue-chunk.ts'
+import { clientKeyFile } from '../process/client-key.ts'
+import type { AuditEntry } from '../store/audit-log.ts'
 import type { ClientErasure } from '../store/client-erasures.ts'
+import { isSingleAddress } from '../store/client-names.ts'
+import type { EventQueue } from '../store/event-queue.ts'
+import { PublishedList } from '../store/published.ts'
 import { replaceClients } from '../store/replace-clients.ts'
 import type { Store } from '../store/store.ts'
 import { HashReplacement } from './distinct-clients.ts'
@@ -11,9 +16,13 @@ const EVENTS_PER_STEP = 2048
 const EVIDENCE_PER_STEP = 200
 const CLIENT_RECORDS_PER_STEP = 200
 const NAMES_PER_STEP = 2000
+const AUDIT_ENTRIES_PER_STEP = 1000
 
 /** After every day. */
 const DAYS_END = 0xffff_ffff
+
+/** The subject of audit entries about a client that was erased. */
+const ERASED_SUBJECT = 'an erased client'
 
 const NO_ONE = { ofClient: () => NO_CLIENT, ofUser: () => '' }
 
@@ -23,7 +32,7 @@ const NO_ONE = { ofClient: () => NO_CLIENT, ofUser: () => '' }
  * that changes the setting.
  */
 export function beginErasure(store: Store, organizationId: string): void {
-  const { buffer, unmatched, clientErasures, scanStates } = store
+  const { auditLog, buffer, unmatched, clientErasures, scanStates } = store
   const bufferNext = buffer.first(organizationId)
   const unmatchedNext = unmatched.first(organizationId)
   clientErasures.put(organizationId, {
@@ -33,6 +42,8 @@ export function beginErasure(store: Store, organizationId: string): void {
     bufferNext,
     unmatchedNext,
     evidenceNext: '',
+    auditNext: 1,
+    auditEnd: auditLog.lastSequence(organizationId) + 1,
   })
   const state = scanStates.get(organizationId)
   scanStates.put(organizationId, { ...state, generation: state.generation + 1 })
@@ -40,9 +51,12 @@ export function beginErasure(store: Store, organizationId: string): void {
 
 /**
  * Erases addresses, pseudonyms and user names of an organization: in buffered and waiting events,
- * in the records of clients, their names, and in the counts of distinct clients, whose numbers stay
- * the same. One bounded transaction per step; continues after a kill. Several processes may run it
- * at once.
+ * in the records of clients, their names, the published answers of the API, in audit entries about
+ * who read them, and in the counts of distinct clients, whose numbers stay the same; finally the
+ * key of pseudonyms, unless the organization keeps clients. One bounded transaction per step;
+ * continues after a kill. Several processes may run it at once.
+ *
+ * Alerts and their messages name no client (engine/alert), and reports and exports are not stored.
  *
  * @throws Fault STORE_FULL
  */
@@ -57,9 +71,12 @@ export function* finishErasure(store: Store, organizationId: string): Generator<
       else store.clientErasures.put(organizationId, next)
       return next === undefined
     })
-    if (isFinished) return
+    if (isFinished) break
     yield
   }
+  // Without pseudonyms, nobody needs their key.
+  const isOff = store.organizations.clientSettings(organizationId).mode === 'off'
+  if (isOff) clientKeyFile(store.dataDirectory, organizationId).remove()
 }
 
 /** Returns the progress after the step, or undefined if nothing is left. */
@@ -69,8 +86,8 @@ function eraseStep(
   erasure: ClientErasure,
   sketches: Sketches,
 ): ClientErasure | undefined {
-  const { buffer, unmatched, clientDays } = store
-  const { bufferNext, bufferEnd, unmatchedNext, unmatchedEnd } = erasure
+  const { buffer, unmatched, clientDays, clientNames } = store
+  const { bufferNext, bufferEnd, unmatchedNext, unmatchedEnd, auditNext, auditEnd } = erasure
   if (bufferNext < bufferEnd) {
     return { ...erasure, bufferNext: eraseEvents(buffer, organizationId, bufferNext, bufferEnd) }
   }
@@ -78,12 +95,15 @@ function eraseStep(
     return { ...erasure, unmatchedNext: eraseEvents(unmatched, organizationId, unmatchedNext, unmatchedEnd) }
   }
   if (clientDays.removeBefore(organizationId, DAYS_END, CLIENT_RECORDS_PER_STEP) > 0) return erasure
-  if (store.clientNames.removeHosts(organizationId, NAMES_PER_STEP) > 0) return erasure
+  if (clientNames.removeHosts(organizationId, NAMES_PER_STEP) > 0) return erasure
+  if (auditNext < auditEnd) return { ...erasure, auditNext: eraseReads(store, organizationId, auditNext, auditEnd) }
+  if (erasure.evidenceNext === '') {
+    clientNames.removeSingleAddresses(organizationId)
+    erasePublished(store, organizationId)
+  }
   const evidenceNext = eraseEvidence(store, organizationId, erasure, sketches)
   return evidenceNext === undefined ? undefined : { ...erasure, evidenceNext }
 }
-
-type EventQueue = Pick<Store['buffer'], 'packed' | 'replace' | 'first'>
 
 /** Returns the sequence after the last erased event. */
 function eraseEvents(queue: EventQueue, organizationId: string, from: number, end: number): number {
@@ -101,6 +121,37 @@ function eraseEvents(queue: EventQueue, organizationId: string, from: number, en
   return last.sequence + 1
 }
 
+/**
+ * Erases who was looked up: the entry says who read and when. Returns the sequence after the last
+ * erased entry.
+ */
+function eraseReads({ auditLog }: Store, organizationId: string, from: number, end: number): number {
+  const entries = auditLog.from(organizationId, from, AUDIT_ENTRIES_PER_STEP).filter(({ sequence }) => sequence < end)
+  for (const entry of entries) {
+    if (namesClient(entry)) auditLog.replace({ ...entry, subject: ERASED_SUBJECT, details: {} })
+  }
+  return (entries.at(-1)?.sequence ?? end - 1) + 1
+}
+
+function namesClient({ action, subject, details }: AuditEntry): boolean {
+  if (action === 'client.name') return isSingleAddress(subject)
+  return action === 'client.read' && details['kind'] === 'client'
+}
+
+/** Removes the clients of an API response. The next scan publishes others, if it may. */
+function erasePublished({ published }: Store, organizationId: string): void {
+  const head = published.head(organizationId, PublishedList.discovery)
+  if (head === undefined) return
+  const runs = published.elements(organizationId, PublishedList.discovery, head.count, 0, head.count)
+  const json = Buffer.concat(runs).toString()
+  if (!json.includes('"top_clients"')) return
+  const platforms = JSON.parse(`[${json}]`) as { readonly metadata: Readonly<Record<string, unknown>> }[]
+  const erased = platforms.map(({ metadata: { top_clients: _, ...metadata }, ...rest }) => {
+    return JSON.stringify({ ...rest, metadata })
+  })
+  published.replace(organizationId, PublishedList.discovery, head.text.toString(), erased)
+}
+
 /** Returns the key of the first evidence that is left, or undefined. */
 function eraseEvidence(
   store: Store,
@@ -110,8 +161,14 @@ function eraseEvidence(
 ): string | undefined {
   const { records, next } = store.evidence.step(organizationId, evidenceNext, EVIDENCE_PER_STEP)
   for (const { day, platformId, evidence } of records) {
-    const clients = sketches.of(sketchKey).apply(evidence.clients)
-    store.evidence.putDay(organizationId, day, platformId, { ...evidence, clients })
+    const replacement = sketches.of(sketchKey)
+    const { clients, interactiveClients, apiClients } = evidence
+    store.evidence.putDay(organizationId, day, platformId, {
+      ...evidence,
+      clients: replacement.apply(clients),
+      ...(interactiveClients === undefined ? {} : { interactiveClients: replacement.apply(interactiveClients) }),
+      ...(apiClients === undefined ? {} : { apiClients: replacement.apply(apiClients) }),
+    })
   }
   return next
 }

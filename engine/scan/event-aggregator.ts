@@ -1,5 +1,7 @@
 import type { Rule } from '../../registry/catalog.ts'
+import { withInferredRole } from '../../registry/infer-role.ts'
 import type { Matcher } from '../../registry/match.ts'
+import { ACCESS_KINDS, accessOf } from '../../registry/use.ts'
 import { METHODS } from '../event/event.ts'
 import {
   BIN_8,
@@ -17,24 +19,29 @@ import {
 import { CLIENT_BYTES_PER_SCAN_MAX, EVIDENCE_CELLS_MAX } from '../limits.ts'
 import type { ChunkView } from '../lmdb/queue.ts'
 import { DAY_MS } from '../process/clock.ts'
+import { ACCESS_SHIFT, API_BIT, INTERACTIVE_BITS } from '../store/client-records.ts'
 import { ClientTable } from './client-table.ts'
 import { domainStrength } from './confidence.ts'
 import { DistinctClients, hashClient } from './distinct-clients.ts'
 import { type Evidence, increase } from './evidence.ts'
 import { mergeClients } from './kept-clients.ts'
 import { NAMES_MAX, NameTable, TABLE_FULL } from './name-table.ts'
+import { SourceCounts } from './source-counts.ts'
 import { UnmatchedCopies } from './unmatched-copies.ts'
 
 /*
  * Aggregates buffered events in place: columns are read from the packed bytes of an event, and
  * neither the event nor its name becomes an object.
  *
- *   cell    platform and day: blocked, matches by method, distinct clients, and matches of names
- *           without a row by rule
+ *   cell    platform and day: blocked, matches by method and instance, distinct clients, and
+ *           matches of names without a row by rule
  *   row     name and day: matches. A name caches its rule, and its last day with that day's row.
  *   client  client of a cell: see client-table.ts
  *
- * Each name becomes a string once, at the end.
+ * Only matches for use (registry/platform.ts) have clients. A visitor of a site with a chat window
+ * did not choose the platform that the site embeds.
+ *
+ * Each name becomes a string twice: for its rule, and at the end.
  */
 const ROWS_MAX = 2 * NAMES_MAX
 /**
@@ -52,6 +59,8 @@ export interface AggregatedDay {
   readonly addTo: (evidence: Evidence) => void
   /** The record of the stored and the new clients, see kept-clients.ts. Can be called once. */
   readonly mergeClients: (stored: Uint8Array | undefined) => Buffer | undefined
+  /** Matches by instance of the id, 16 hex digits, as far as they have a column. */
+  readonly instances: () => (readonly [instance: string, matches: number])[]
 }
 
 /** The bytes of the stored clients of a platform and day. */
@@ -66,6 +75,8 @@ export class EventAggregator {
   readonly #platformOfName = new Int32Array(NAMES_MAX)
   readonly #dayOfName = new Int32Array(NAMES_MAX)
   readonly #rowOfName = new Int32Array(NAMES_MAX)
+  /** The access bits of a client that requests the name. */
+  readonly #accessOfName = new Uint8Array(NAMES_MAX)
   readonly #platformIds: string[] = []
   readonly #platformNumbers = new Map<string, number>()
 
@@ -81,6 +92,10 @@ export class EventAggregator {
   readonly #platformOfCell = new Int32Array(EVIDENCE_CELLS_MAX)
   readonly #blocked = new Float64Array(EVIDENCE_CELLS_MAX)
   readonly #byMethod = new Float64Array(EVIDENCE_CELLS_MAX * METHOD_COUNT)
+  readonly #sources = new SourceCounts()
+  /** Times of matches that are not use. 0: there is none. */
+  readonly #otherFirstMs = new Float64Array(EVIDENCE_CELLS_MAX)
+  readonly #otherLastMs = new Float64Array(EVIDENCE_CELLS_MAX)
   readonly #distinct: DistinctClients[] = []
   readonly #clients = new ClientTable()
   #storedClientBytesOf: StoredClientBytes = () => 0
@@ -119,6 +134,7 @@ export class EventAggregator {
     this.#rows = 0
     this.#cellOf.clear()
     this.#cells = 0
+    this.#sources.clear()
     this.#distinct.length = 0
     this.#overflow.clear()
     this.added = 0
@@ -167,6 +183,7 @@ export class EventAggregator {
         platformId: this.#platformIds[this.#platformOfCell[cell] ?? 0] ?? '',
         addTo: (evidence) => this.#addCell(cell, rowsOfCell[cell] ?? [], clients, evidence),
         mergeClients: (stored) => mergeClients(this.#clients, cell, clients, day, stored),
+        instances: () => this.#sources.ofCell(cell),
       }
     }
   }
@@ -209,16 +226,20 @@ export class EventAggregator {
     }
     const name = this.#names.numberOf(view, nameAt, nameEnd)
     let cell: number
+    let rule: Rule | undefined
+    let access: number
     if (name === TABLE_FULL) {
-      const rule = this.#matcher?.matchBytes(view, nameAt, nameEnd)
+      rule = this.#ruleOf(view, nameAt, nameEnd)
       if (rule === undefined) return this.#keepUnmatched(view, start, end)
       cell = this.#cell(this.#platformNumber(rule), day)
       if (cell === NONE) return false
+      access = accessBits(rule)
       this.#countOverflow(cell, rule, count)
     } else {
       if (name === this.#rules.length) this.#resolveName(name, view, nameAt, nameEnd)
-      const rule = this.#rules[name]
+      rule = this.#rules[name]
       if (rule === undefined) return this.#keepUnmatched(view, start, end)
+      access = this.#accessOfName[name] ?? 0
       const row = this.#dayOfName[name] === day ? (this.#rowOfName[name] ?? NONE) : this.#row(name, day)
       if (row === NONE) {
         cell = this.#cell(this.#platformOfName[name] ?? 0, day)
@@ -232,6 +253,12 @@ export class EventAggregator {
     if (hasOptional) this.#blocked[cell] = (this.#blocked[cell] ?? 0) + wholeNumber(view, countEnd)
     const column = cell * METHOD_COUNT + method
     this.#byMethod[column] = (this.#byMethod[column] ?? 0) + count
+    this.#sources.add(cell, view, start + ID_OFFSET, count)
+    this.added++
+    if (rule.purpose !== 'use') {
+      this.#addOtherTimes(cell, firstSeenMs, lastSeenMs)
+      return true
+    }
     const hash = hashClient(view, clientAt, clientEnd)
     const { count: clients } = this.#clients
     const optional = this.#optional
@@ -239,10 +266,15 @@ export class EventAggregator {
     const userEnd = hasOptional ? optional.userEnd : 0
     const client = this.#clients.rowOf(cell, hash, view, clientAt, clientEnd, userStart, userEnd)
     if (client === clients) this.#distinct[cell]?.add(hash)
-    this.#clients.add(client, 1 << method, count, firstSeenMs, lastSeenMs)
+    this.#clients.add(client, (1 << method) | access, count, firstSeenMs, lastSeenMs)
     if (hasOptional) this.#clients.addBytes(client, optional.bytesSent(view), optional.bytesReceived(view))
-    this.added++
     return true
+  }
+
+  #addOtherTimes(cell: number, firstMs: number, lastMs: number): void {
+    const known = this.#otherFirstMs[cell] ?? 0
+    this.#otherFirstMs[cell] = known === 0 ? firstMs : Math.min(known, firstMs)
+    this.#otherLastMs[cell] = Math.max(this.#otherLastMs[cell] ?? 0, lastMs)
   }
 
   /** Ingest stores events only in the form of packed-event.ts. Any other form is damaged. */
@@ -260,10 +292,19 @@ export class EventAggregator {
   }
 
   #resolveName(name: number, view: DataView, start: number, end: number): void {
-    const rule = this.#matcher?.matchBytes(view, start, end)
+    const rule = this.#ruleOf(view, start, end)
     this.#rules.push(rule)
     this.#dayOfName[name] = NONE
-    if (rule !== undefined) this.#platformOfName[name] = this.#platformNumber(rule)
+    if (rule === undefined) return
+    this.#platformOfName[name] = this.#platformNumber(rule)
+    this.#accessOfName[name] = accessBits(rule)
+  }
+
+  #ruleOf(view: DataView, start: number, end: number): Rule | undefined {
+    const rule = this.#matcher?.matchBytes(view, start, end)
+    if (rule?.match !== 'suffix') return rule
+    // The bytes are ASCII, because they match a rule.
+    return withInferredRole(rule, Buffer.from(view.buffer, view.byteOffset + start, end - start).toString('latin1'))
   }
 
   #platformNumber({ platform }: Rule): number {
@@ -308,6 +349,9 @@ export class EventAggregator {
     this.#platformOfCell[cell] = platform
     this.#blocked[cell] = 0
     this.#byMethod.fill(0, cell * METHOD_COUNT, (cell + 1) * METHOD_COUNT)
+    this.#sources.clearCell(cell)
+    this.#otherFirstMs[cell] = 0
+    this.#otherLastMs[cell] = 0
     this.#distinct.push(new DistinctClients())
     return cell
   }
@@ -324,14 +368,22 @@ export class EventAggregator {
   /** `clients` must not be merged yet. */
   #addCell(cell: number, rows: readonly number[], clients: readonly number[], evidence: Evidence): void {
     for (const client of clients) evidence.addSpan(this.#clients.firstSeenMs(client), this.#clients.lastSeenMs(client))
+    const otherFirstMs = this.#otherFirstMs[cell] ?? 0
+    if (otherFirstMs > 0) evidence.addOtherSpan(otherFirstMs, this.#otherLastMs[cell] ?? 0)
     evidence.blocked += this.#blocked[cell] ?? 0
     METHODS.forEach((method, index) => {
       const count = this.#byMethod[cell * METHOD_COUNT + index] ?? 0
       if (count > 0) increase(evidence.byMethod, method, count)
     })
-    const addRule = ({ role, specificity }: Rule, count: number): void => {
+    const addRule = (rule: Rule, count: number): void => {
+      const { role, specificity, purpose } = rule
       evidence.matches += count
       increase(evidence.byRole, role, count)
+      increase(evidence.byPurpose, purpose, count)
+      if (purpose !== 'use') return
+      const access = accessOf(rule)
+      if (access !== undefined) increase(evidence.byAccess, access, count)
+      evidence.specificity = Math.max(evidence.specificity, specificity)
       evidence.domainStrength = Math.max(evidence.domainStrength, domainStrength(specificity, role))
     }
     for (const row of rows) {
@@ -346,7 +398,23 @@ export class EventAggregator {
       addRule(rule, count)
       evidence.otherNames += count
     }
-    const distinct = this.#distinct[cell]
-    if (distinct !== undefined) evidence.clients.merge(distinct)
+    const all = this.#distinct[cell]
+    if (all === undefined) return
+    const [interactive, api] = [INTERACTIVE_BITS, API_BIT].map((bits) => this.#clientsWith(bits, clients, all))
+    evidence.addClients({ all, interactive, api })
   }
+
+  /** Those of the clients with one of these bits of access. Most cells have all of them or none. */
+  #clientsWith(bits: number, clients: readonly number[], all: DistinctClients): DistinctClients | undefined {
+    const some = clients.filter((client) => (this.#clients.accessOf(client) & bits) !== 0)
+    if (some.length === 0 || some.length === clients.length) return some.length === 0 ? undefined : all
+    const distinct = new DistinctClients()
+    for (const client of some) distinct.add(this.#clients.hashOf(client))
+    return distinct
+  }
+}
+
+function accessBits(rule: Rule): number {
+  const access = accessOf(rule)
+  return access === undefined ? 0 : 1 << (ACCESS_SHIFT + ACCESS_KINDS.indexOf(access))
 }

@@ -1,30 +1,132 @@
-import type { Role } from '../../registry/platform.ts'
+import type { Purpose, Role } from '../../registry/platform.ts'
+import type { AccessKind } from '../../registry/use.ts'
 import type { Method } from '../event/event.ts'
+import { SOURCES_PER_DAY_MAX } from '../store/event-source.ts'
 import { type DayEvidence, NAMES_PER_DAY_MAX } from '../store/evidence.ts'
 import { DistinctClients } from './distinct-clients.ts'
 
+/** Earliest and latest of some times. */
+class Span {
+  firstMs = Number.MAX_SAFE_INTEGER
+  lastMs = 0
+
+  add(firstMs: number, lastMs: number): void {
+    this.firstMs = Math.min(this.firstMs, firstMs)
+    this.lastMs = Math.max(this.lastMs, lastMs)
+  }
+}
+
+/**
+ * A part of the clients. Most platforms are used in one way, so the part is all of the clients
+ * until one is added that is not in it: merging a second sketch takes as long as the first.
+ */
+class PartOfClients {
+  readonly #all: DistinctClients
+  #own: DistinctClients | undefined
+
+  constructor(all: DistinctClients) {
+    this.#all = all
+  }
+
+  get clients(): DistinctClients {
+    return this.#own ?? this.#all
+  }
+
+  /** The part as a sketch of its own. Required before other clients are added to all. */
+  #separate(): DistinctClients {
+    this.#own ??= DistinctClients.fromBytes(this.#all.toBytes())
+    return this.#own
+  }
+
+  /** Adds those of the clients `all`, which are then added to all. undefined: none. */
+  merge<Clients extends Uint8Array | DistinctClients>(part: Clients | undefined, all: Clients): void {
+    if (part === all && this.#own === undefined) return
+    const own = this.#separate()
+    if (part instanceof DistinctClients) own.merge(part)
+    else if (part !== undefined) own.mergeBytes(part)
+  }
+
+  /** The bytes of the part, if it is neither none nor all of the clients, whose bytes are given. */
+  toBytes(all: Uint8Array): Uint8Array | undefined {
+    const bytes = this.#own?.toBytes()
+    return bytes === undefined || Buffer.compare(bytes, all) === 0 ? undefined : bytes
+  }
+}
+
+/** Clients, and those of them that used a site or app, or the API. undefined: none. */
+export interface ClientsByAccess {
+  readonly all: DistinctClients
+  readonly interactive: DistinctClients | undefined
+  readonly api: DistinctClients | undefined
+}
+
 /** The evidence of one platform: the sum of new events and stored days. */
 export class Evidence {
-  firstSeenMs = Number.MAX_SAFE_INTEGER
-  lastSeenMs = 0
   matches = 0
   blocked = 0
   otherNames = 0
   domainStrength = 0
+  specificity = 0
+  /** Days with use. */
   days = 0
   readonly byMethod = new Map<Method, number>()
   readonly byRole = new Map<Role, number>()
+  readonly byPurpose = new Map<Purpose, number>()
+  readonly byAccess = new Map<AccessKind, number>()
   readonly byName = new Map<string, number>()
+  readonly bySource = new Map<string, number>()
   readonly clients = new DistinctClients()
+  readonly #interactive = new PartOfClients(this.clients)
+  readonly #api = new PartOfClients(this.clients)
+  readonly #use = new Span()
+  /** Matches that are not use. They have times only because every stored day has times. */
+  readonly #other = new Span()
   readonly #namesMax: number
 
   constructor(namesMax = NAMES_PER_DAY_MAX) {
     this.#namesMax = namesMax
   }
 
+  /** Of `clients`, those that used a site or app. */
+  get interactive(): DistinctClients {
+    return this.#interactive.clients
+  }
+
+  /** Of `clients`, those that used the API. */
+  get api(): DistinctClients {
+    return this.#api.clients
+  }
+
+  /** Matches that are evidence of use. The platform is found if there are any. */
+  get useMatches(): number {
+    return this.byPurpose.get('use') ?? 0
+  }
+
+  get firstSeenMs(): number {
+    return this.#times.firstMs
+  }
+
+  get lastSeenMs(): number {
+    return this.#times.lastMs
+  }
+
+  get #times(): Span {
+    return this.useMatches > 0 ? this.#use : this.#other
+  }
+
+  /** Adds the times of matches for use. */
   addSpan(firstSeenMs: number, lastSeenMs: number): void {
-    this.firstSeenMs = Math.min(this.firstSeenMs, firstSeenMs)
-    this.lastSeenMs = Math.max(this.lastSeenMs, lastSeenMs)
+    this.#use.add(firstSeenMs, lastSeenMs)
+  }
+
+  addOtherSpan(firstSeenMs: number, lastSeenMs: number): void {
+    this.#other.add(firstSeenMs, lastSeenMs)
+  }
+
+  addClients({ all, interactive, api }: ClientsByAccess): void {
+    this.#interactive.merge(interactive, all)
+    this.#api.merge(api, all)
+    this.clients.merge(all)
   }
 
   /** Adds matches of one name. */
@@ -33,33 +135,80 @@ export class Evidence {
     else this.otherNames += count
   }
 
+  /** Adds matches of a source, unless there are too many sources. */
+  addSource(source: string, count: number): void {
+    if (this.bySource.has(source) || this.bySource.size < SOURCES_PER_DAY_MAX) increase(this.bySource, source, count)
+  }
+
   addDay(day: DayEvidence): void {
-    this.addSpan(day.firstSeenMs, day.lastSeenMs)
+    const isUse = hasUse(day)
+    if (isUse) this.addSpan(day.firstSeenMs, day.lastSeenMs)
+    else this.addOtherSpan(day.firstSeenMs, day.lastSeenMs)
     this.matches += day.matches
     this.blocked += day.blocked
-    for (const method in day.byMethod) increase(this.byMethod, method as Method, day.byMethod[method as Method] ?? 0)
-    for (const role in day.byRole) increase(this.byRole, role as Role, day.byRole[role as Role] ?? 0)
+    addCounts(this.byMethod, day.byMethod)
+    addCounts(this.byRole, day.byRole)
+    addCounts(this.byPurpose, day.byPurpose)
+    addCounts(this.byAccess, day.byAccess)
     for (const name in day.byName) this.addName(name, day.byName[name] ?? 0)
+    for (const source in day.bySource) this.addSource(source, day.bySource[source] ?? 0)
     this.otherNames += day.otherNames
-    this.clients.mergeBytes(day.clients)
     this.domainStrength = Math.max(this.domainStrength, day.domainStrength)
+    this.specificity = Math.max(this.specificity, day.specificity)
+    if (!isUse) return
+    const { interactive, api } = clientsByAccess(day)
+    this.#interactive.merge(interactive, day.clients)
+    this.#api.merge(api, day.clients)
+    this.clients.mergeBytes(day.clients)
     this.days++
   }
 
   toDay(): DayEvidence {
+    const clients = this.clients.toBytes()
     return {
       firstSeenMs: this.firstSeenMs,
       lastSeenMs: this.lastSeenMs,
       matches: this.matches,
       blocked: this.blocked,
       byMethod: Object.fromEntries(this.byMethod),
+      bySource: Object.fromEntries(this.bySource),
       byRole: Object.fromEntries(this.byRole),
+      byPurpose: Object.fromEntries(this.byPurpose),
+      byAccess: Object.fromEntries(this.byAccess),
       byName: Object.fromEntries(this.byName),
       otherNames: this.otherNames,
       domainStrength: this.domainStrength,
-      clients: this.clients.toBytes(),
+      specificity: this.specificity,
+      clients,
+      ...this.#partsOf(clients),
     }
   }
+
+  /** Most days have neither part, because all or none of their clients are in it. */
+  #partsOf(clients: Uint8Array): Pick<DayEvidence, 'interactiveClients' | 'apiClients'> {
+    const isInteractive = this.byAccess.has('web') || this.byAccess.has('app')
+    const interactiveClients = isInteractive ? this.#interactive.toBytes(clients) : undefined
+    const apiClients = this.byAccess.has('api') ? this.#api.toBytes(clients) : undefined
+    return {
+      ...(interactiveClients === undefined ? {} : { interactiveClients }),
+      ...(apiClients === undefined ? {} : { apiClients }),
+    }
+  }
+}
+
+/** Whether the platform was used on the day. */
+export function hasUse({ byPurpose }: Pick<DayEvidence, 'byPurpose'>): boolean {
+  return (byPurpose.use ?? 0) > 0
+}
+
+/** The sketches of the clients of a day that used a site or app, and of those that used the API. */
+function clientsByAccess({ byAccess, clients, interactiveClients = clients, apiClients = clients }: DayEvidence) {
+  const { web = 0, app = 0, api = 0 } = byAccess
+  return { interactive: web + app > 0 ? interactiveClients : undefined, api: api > 0 ? apiClients : undefined }
+}
+
+function addCounts<K extends string>(sums: Map<K, number>, counts: Readonly<Partial<Record<K, number>>>): void {
+  for (const key in counts) increase(sums, key, counts[key] ?? 0)
 }
 
 export function increase<K>(counts: Map<K, number>, key: K, by: number): void {

@@ -1,6 +1,6 @@
 import { NO_CLIENT } from '../event/client.ts'
 import { CLIENTS_PER_DAY_MAX } from '../limits.ts'
-import { ClientReader, ClientWriter } from '../store/client-records.ts'
+import { ACCESS_SHIFT, ClientReader, ClientWriter } from '../store/client-records.ts'
 import { type ClientTable, NO_ROW } from './client-table.ts'
 import { hashClient } from './distinct-clients.ts'
 
@@ -52,13 +52,13 @@ function addStored(table: ClientTable, cell: number, day: number, stored: Uint8A
   const reader = new ClientReader(stored, day)
   const view = new DataView(stored.buffer, stored.byteOffset, stored.byteLength)
   while (reader.next()) {
-    const { clientStart, clientEnd, userEnd, methods, matches, firstSeenMs, lastSeenMs, bytesSent } = reader
+    const { clientStart, clientEnd, userEnd, methods, access, matches, firstSeenMs, lastSeenMs } = reader
     const hash = hashClient(view, clientStart, clientEnd)
     const row = table.find(cell, hash, view, clientStart, clientEnd, clientEnd, userEnd)
     onlyStored.push(row === NO_ROW ? matches : 0)
     if (row === NO_ROW) continue
-    table.add(row, methods, matches, firstSeenMs, lastSeenMs)
-    table.addBytes(row, bytesSent, reader.bytesReceived)
+    table.add(row, methods | (access << ACCESS_SHIFT), matches, firstSeenMs, lastSeenMs)
+    table.addBytes(row, reader.bytesSent, reader.bytesReceived)
   }
   return onlyStored
 }

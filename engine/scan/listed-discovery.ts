@@ -1,4 +1,6 @@
+import type { Risk } from '../../registry/platform.ts'
 import { PLATFORM_TYPES, type PlatformType } from '../../registry/platform-type.ts'
+import type { AccessKind, Use } from '../../registry/use.ts'
 import type { DecisionState } from '../store/decisions.ts'
 import type { Organization } from '../store/organizations.ts'
 import { PublishedList } from '../store/published.ts'
@@ -21,19 +23,27 @@ export interface PublishedScan {
 export interface PublishedPlatform {
   readonly id: string
   readonly platform_name: string
-  readonly platform_type: string
+  readonly platform_type: PlatformType
   readonly url: string
   readonly confidence: number
   readonly metadata: {
     readonly vendor: string
     readonly category: string
+    readonly use: Use
     readonly approved: boolean
     readonly decision: DecisionState
-    readonly risk: { readonly score: number; readonly why: string }
+    readonly risk: Risk
     readonly matches: number
     readonly blocked_matches?: number
     readonly methods: Readonly<Record<string, number>>
     readonly roles: Readonly<Record<string, number>>
+    readonly purposes: Readonly<Record<string, number>>
+    readonly access: readonly {
+      readonly kind: AccessKind
+      readonly matches: number
+      readonly domains: readonly string[]
+    }[]
+    readonly programmatic_clients?: number
     readonly clients: number
     readonly clients_error: number
     readonly days: number
@@ -51,12 +61,18 @@ export interface PublishedPlatform {
   readonly created_at: string
 }
 
+/** The detected platforms that are AI: software with AI features is not shadow AI. */
+export function aiPlatforms<Listed extends Pick<ListedPlatform, 'use'>>(platforms: readonly Listed[]): Listed[] {
+  return platforms.filter(({ use }) => use === 'ai')
+}
+
 /** What lists of platforms show of a detected platform. */
 export interface ListedPlatform {
   readonly name: string
   readonly platformType: string
   readonly typeName: string
   readonly vendor: string
+  readonly use: Use
   readonly confidence: number
   readonly approved: boolean
   /** As the scan counted it. */
@@ -128,12 +144,13 @@ function listed({
   metadata,
   created_at,
 }: PublishedPlatform): ListedPlatform {
-  const { vendor, approved, decision, risk, clients, clients_error, matches, first_seen, last_seen } = metadata
+  const { vendor, use, approved, decision, risk, clients, clients_error, matches, first_seen, last_seen } = metadata
   return {
     name,
     platformType: platform_type,
     typeName: typeNameOf(platform_type),
     vendor,
+    use,
     confidence,
     approved,
     decision,

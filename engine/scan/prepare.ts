@@ -1,11 +1,13 @@
 import { createHash } from 'node:crypto'
 import type { Matcher } from '../../registry/match.ts'
 import type { Platform } from '../../registry/platform.ts'
+import { useOf } from '../../registry/use.ts'
 import { type Clock, dayOf } from '../process/clock.ts'
 import type { ClientDay } from '../store/client-days.ts'
 import { ClientSum } from '../store/client-sum.ts'
 import type { DayUse } from '../store/daily-use.ts'
 import type { DecisionsInForce } from '../store/decisions.ts'
+import { sourceOfInstance } from '../store/event-source.ts'
 import type { DayEvidence, Detection } from '../store/evidence.ts'
 import type { HistoryDay } from '../store/history.ts'
 import { newUuid } from '../store/keys.ts'
@@ -15,6 +17,7 @@ import { retentionOf } from '../store/retention.ts'
 import type { ScanState } from '../store/scan-states.ts'
 import type { Scan, ScanTrigger } from '../store/scans.ts'
 import type { Store } from '../store/store.ts'
+import { accessFound, programmaticClients } from './access.ts'
 import { confidence } from './confidence.ts'
 import { coverageJson } from './coverage.ts'
 import type { EventAggregator } from './event-aggregator.ts'
@@ -93,11 +96,13 @@ export function prepareScan(
   // On a nearly full disk, a scan writes no more than it must.
   const keepsClients = !store.environment.full
   const clients: ClientDay[] = []
-  const evidence = Array.from(aggregator.days(), ({ day, platformId, addTo, mergeClients }) => {
+  const tokenIds = store.monitoringTokens.ofOrganization(organizationId).map(({ id }) => id)
+  const evidence = Array.from(aggregator.days(), ({ day, platformId, addTo, mergeClients, instances }) => {
     const sum = new Evidence()
     const stored = store.evidence.day(organizationId, day, platformId)
     if (stored !== undefined) sum.addDay(stored)
     addTo(sum)
+    for (const [instance, matches] of instances()) sum.addSource(sourceOfInstance(instance, tokenIds), matches)
     const bytes = keepsClients ? mergeClients(store.clientDays.get(organizationId, day, platformId)) : undefined
     if (bytes !== undefined) clients.push({ day, platformId, bytes })
     return { day, platformId, record: sum.toDay() }
@@ -113,8 +118,12 @@ export function prepareScan(
   const isUseKnown = inputs === stateBefore.inputs
   const use = new UseCount(isUseKnown ? store.dailyUse.get(organizationId) : [], evidence, decisions.approved)
   const topClients = topClientsOf(store, organization, firstDay, clients)
-  const findings = [...evidenceInWindow(store, organizationId, matcher, firstDay, evidence, use)].map(
-    ([platform, found]): Finding => {
+  const inWindow = evidenceInWindow(store, organizationId, matcher, firstDay, evidence, use)
+  const programmatic = programmaticClients(inWindow)
+  // A platform of which only widgets, pixels and the like were seen is not found.
+  const findings = [...inWindow]
+    .filter(([, found]) => found.useMatches > 0)
+    .map(([platform, found]): Finding => {
       let detection = store.evidence.detection(organizationId, platform.id)
       if (detection === undefined) {
         detection = { id: newUuid(), createdAtMs: nowMs }
@@ -122,19 +131,23 @@ export function prepareScan(
       }
       return {
         platform,
+        use: useOf(found.specificity),
         evidence: found,
         confidence: confidence({
           domainStrength: found.domainStrength,
           clients: found.clients.estimate,
-          matches: found.matches,
+          matches: found.useMatches,
           days: found.days,
         }),
         decision: decisions.states.get(platform.id) ?? 'waiting',
         detection,
+        access: accessFound(platform, found, matcher),
+        programmaticClients: programmatic.get(platform.id),
         ...topClients(platform.id),
       }
-    },
-  )
+    })
+  // General software with AI features is listed, but it is not shadow AI.
+  const ai = findings.filter((finding) => finding.use === 'ai')
   const completed: Scan = {
     ...running,
     status: 'completed',
@@ -145,10 +158,11 @@ export function prepareScan(
     eventsTooOld: aggregator.tooOld,
     waiting: unmatched.waiting,
     summary: {
-      platformsDiscovered: findings.length,
-      shadowAiCount: findings.filter(({ decision }) => decision !== 'approved').length,
+      platformsDiscovered: ai.length,
+      aiCapableCount: findings.length - ai.length,
+      shadowAiCount: ai.filter(({ decision }) => decision !== 'approved').length,
       overallRiskScore: overallRiskScore(
-        findings.map((finding) => ({
+        ai.map((finding) => ({
           risk: finding.platform.risk.score,
           confidence: finding.confidence,
           approved: finding.decision === 'approved',
@@ -190,9 +204,9 @@ export function prepareScan(
 }
 
 function historyOf({ id, completedAtMs, summary }: Scan, findings: readonly Finding[]): HistoryDay {
-  const platforms = findings.map(({ platform, decision, evidence }) => {
+  const platforms = findings.map(({ platform, use, decision, evidence }) => {
     const { matches, clients } = evidence
-    return { id: platform.id, decision, risk: platform.risk.score, clients: clients.estimate, matches }
+    return { id: platform.id, use, decision, risk: platform.risk.score, clients: clients.estimate, matches }
   })
   return { scanId: id, completedAtMs, summary, platforms }
 }
@@ -264,7 +278,7 @@ function evidenceInWindow(
   const add = (day: number, platformId: string, record: DayEvidence): void => {
     const platform = matcher.platform(platformId)
     if (platform === undefined) return
-    use.add(day, platformId, record.clients)
+    use.add(day, platformId, record)
     let evidence = found.get(platform)
     if (evidence === undefined) {
       evidence = new Evidence(NAMES_IN_WINDOW_MAX)

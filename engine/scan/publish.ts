@@ -1,9 +1,11 @@
 import type { Platform } from '../../registry/platform.ts'
+import type { Use } from '../../registry/use.ts'
 import { isoSeconds } from '../process/clock.ts'
 import type { ClientUse } from '../store/client-sum.ts'
 import type { DecisionState } from '../store/decisions.ts'
 import type { Detection } from '../store/evidence.ts'
 import type { Scan } from '../store/scans.ts'
+import { type FoundAccess, mostFrequent } from './access.ts'
 import type { CoverageJson } from './coverage.ts'
 import { ESTIMATE_ERROR } from './distinct-clients.ts'
 import type { Evidence } from './evidence.ts'
@@ -17,10 +19,14 @@ export const TOP_CLIENTS_MAX = 20
 /** A detected platform. */
 export interface Finding {
   readonly platform: Platform
+  readonly use: Use
   readonly evidence: Evidence
   readonly confidence: number
   readonly decision: DecisionState
   readonly detection: Detection
+  readonly access: readonly FoundAccess[]
+  /** Clients that used the API, and no site or app of the vendor. undefined: no API was used. */
+  readonly programmaticClients: number | undefined
   /** Only if the organization's API responses may name clients. */
   readonly topClients?: readonly ClientUse[]
 }
@@ -39,8 +45,8 @@ export function byConfidence(findings: readonly Finding[]): Finding[] {
  * traffic may belong to any platform.
  */
 export function platformJson(finding: Finding, coverage: CoverageJson): string {
-  const { platform, evidence } = finding
-  const domains = [...evidence.byName].sort((a, b) => b[1] - a[1] || (a[0] < b[0] ? -1 : 1))
+  const { platform, evidence, access, programmaticClients } = finding
+  const domains = mostFrequent(evidence.byName)
   return JSON.stringify({
     id: finding.detection.id,
     platform_name: platform.name,
@@ -50,13 +56,17 @@ export function platformJson(finding: Finding, coverage: CoverageJson): string {
     metadata: {
       vendor: platform.vendor,
       category: platform.category,
+      use: finding.use,
       approved: finding.decision === 'approved',
       decision: finding.decision,
-      risk: { score: platform.risk.score, why: platform.risk.why },
+      risk: platform.risk,
       matches: evidence.matches,
       ...(evidence.blocked > 0 ? { blocked_matches: evidence.blocked } : {}),
       methods: Object.fromEntries(evidence.byMethod),
       roles: Object.fromEntries(evidence.byRole),
+      purposes: Object.fromEntries(evidence.byPurpose),
+      access: access.map(({ kind, matches, names }) => ({ kind, matches, domains: names })),
+      ...(programmaticClients === undefined ? {} : { programmatic_clients: programmaticClients }),
       clients: evidence.clients.estimate,
       clients_error: evidence.clients.exact ? 0 : Math.round(ESTIMATE_ERROR * 1000) / 1000,
       days: evidence.days,

@@ -19,7 +19,7 @@ import { EventAggregator } from './event-aggregator.ts'
 import { type PreparedScan, prepareScan } from './prepare.ts'
 import { writeUnmatched } from './unmatched.ts'
 
-const NOTHING_FOUND = { platformsDiscovered: 0, shadowAiCount: 0, overallRiskScore: 0 } as const
+const NOTHING_FOUND = { platformsDiscovered: 0, aiCapableCount: 0, shadowAiCount: 0, overallRiskScore: 0 } as const
 /** The failure of a scan whose process was killed. */
 export const INTERRUPTED = 'interrupted'
 /** A record of evidence takes about a page of LMDB. */

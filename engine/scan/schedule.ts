@@ -353,6 +353,7 @@ export function scanLogFields(scan: Scan): Record<string, unknown> {
     events: scan.eventsAdded,
     unmatched: scan.eventsUnmatched,
     platforms: scan.summary.platformsDiscovered,
+    ai_capable: scan.summary.aiCapableCount,
     shadow: scan.summary.shadowAiCount,
     risk: scan.summary.overallRiskScore,
     ms: scan.completedAtMs - scan.startedAtMs,

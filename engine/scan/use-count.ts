@@ -1,14 +1,16 @@
+import { useOf } from '../../registry/use.ts'
 import type { DayUse } from '../store/daily-use.ts'
+import type { DayEvidence } from '../store/evidence.ts'
 import { DistinctClients } from './distinct-clients.ts'
 
-/** The clients of a day: of all platforms, and of those that are not approved. */
+/** The clients of a day: of all AI platforms, and of those that are not approved. */
 interface DayClients {
   readonly all: DistinctClients
   readonly notApproved: DistinctClients
 }
 
 /**
- * Counts the clients of all platforms by day, from the evidence that a scan reads. Clients per
+ * Counts the clients of all AI platforms by day, from the evidence that a scan reads. Clients per
  * platform do not add up, because one client uses several. Merging the sketches of a whole window
  * would double the time of a scan, so only days whose evidence changed are counted again.
  */
@@ -27,9 +29,9 @@ export class UseCount {
     this.#approved = approved
   }
 
-  /** Adds the clients of a platform on a day. */
-  add(day: number, platformId: string, clients: Uint8Array): void {
-    if (this.#known.has(day)) return
+  /** Adds the clients of a platform on a day, if they used AI. */
+  add(day: number, platformId: string, { specificity, clients }: DayEvidence): void {
+    if (this.#known.has(day) || useOf(specificity) !== 'ai') return
     let counted = this.#counted.get(day)
     if (counted === undefined) {
       counted = { all: new DistinctClients(), notApproved: new DistinctClients() }

@@ -56,6 +56,24 @@ export class AuditLog {
     return entries.reverse()
   }
 
+  /** At most `countMax` entries from the sequence on, oldest first. */
+  from(organizationId: string, sequence: number, countMax: number): AuditEntry[] {
+    const entries: AuditEntry[] = []
+    for (const { value } of this.#entries.range(uuidBytes(organizationId), keyOf(organizationId, sequence))) {
+      if (entries.length === countMax) break
+      entries.push(value)
+    }
+    return entries
+  }
+
+  /**
+   * Replaces the entry of the same sequence, to erase the name of a person. Requires a write
+   * transaction.
+   */
+  replace(entry: AuditEntry): void {
+    this.#entries.put(keyOf(entry.organizationId, entry.sequence), entry)
+  }
+
   /** The sequence of the last entry. 0: there is none. */
   lastSequence(organizationId: string): number {
     return this.#entries.last(uuidBytes(organizationId))?.sequence ?? 0

@@ -1,9 +1,8 @@
 import { type Event, packEvent, unpackEvent } from '../event/event.ts'
-import type { Environment, Table } from '../lmdb/environment.ts'
-import { type ChunkView, DurableQueue, type QueueEntry, readIntact } from '../lmdb/queue.ts'
+import type { Environment } from '../lmdb/environment.ts'
 import { type Slices, slicesOf } from '../lmdb/queue-chunk.ts'
 import { Fault } from '../process/error-codes.ts'
-import { uuidBytes } from './keys.ts'
+import { EventQueue } from './event-queue.ts'
 import type { Places } from './seen-events.ts'
 
 export interface BufferedEvent {
@@ -15,16 +14,14 @@ export interface BufferedEvent {
  * The admitted events of each organization, in order of arrival, until a scan adds them to the
  * evidence.
  */
-export class EventBuffer {
-  readonly #table: Table
-
+export class EventBuffer extends EventQueue {
   constructor(environment: Environment) {
-    this.#table = environment.table('buffer')
+    super(environment, 'buffer')
   }
 
   /** Requires a write transaction. */
   append(organizationId: string, events: readonly Event[]): void {
-    this.#queue(organizationId).append(slicesOf(events.map(packEvent)))
+    this.queue(organizationId).append(slicesOf(events.map(packEvent)))
   }
 
   /**
@@ -33,13 +30,8 @@ export class EventBuffer {
    */
   appendPacked(organizationId: string, events: Slices, places: readonly Places[]): number {
     const kept = keptOf(events, places)
-    this.#queue(organizationId).append(kept)
+    this.queue(organizationId).append(kept)
     return kept.count
-  }
-
-  /** Number of buffered events. */
-  count(organizationId: string): number {
-    return this.#queue(organizationId).length
   }
 
   /**
@@ -47,48 +39,14 @@ export class EventBuffer {
    * empty, or these events are damaged.
    */
   oldestMs(organizationId: string): number {
-    return this.#queue(organizationId).oldestChunk?.writtenMs ?? 0
-  }
-
-  /** The sequence of the next event. */
-  next(organizationId: string): number {
-    return this.#queue(organizationId).nextSequence
+    return this.queue(organizationId).oldestChunk?.writtenMs ?? 0
   }
 
   /** Reads up to `countMax` events from `sequence` on (0: from the oldest). */
   read(organizationId: string, sequence: number, countMax: number): BufferedEvent[] {
-    return this.#queue(organizationId)
+    return this.queue(organizationId)
       .read(sequence, countMax)
       .map((entry) => ({ sequence: entry.sequence, event: opened(entry.bytes) }))
-  }
-
-  /** The buffered events in chunks, each event as packEvent wrote it. See DurableQueue.chunks. */
-  chunks(organizationId: string): Generator<ChunkView> {
-    return this.#queue(organizationId).chunks()
-  }
-
-  /** Requires a write transaction. */
-  removeThrough(organizationId: string, sequence: number): void {
-    this.#queue(organizationId).removeThrough(sequence)
-  }
-
-  /** The sequence of the oldest event. */
-  first(organizationId: string): number {
-    return this.#queue(organizationId).firstSequence
-  }
-
-  /** Up to `countMax` packed events from `sequence` on, without damaged ones. */
-  packed(organizationId: string, sequence: number, countMax: number): QueueEntry[] {
-    return readIntact(this.#queue(organizationId), sequence, countMax)
-  }
-
-  /** Replaces the events with these sequences, ascending. Requires a write transaction. */
-  replace(organizationId: string, sequences: readonly number[], events: Slices): void {
-    this.#queue(organizationId).replace(sequences, events)
-  }
-
-  #queue(organizationId: string): DurableQueue {
-    return new DurableQueue(this.#table, uuidBytes(organizationId))
   }
 }
 

@@ -47,9 +47,9 @@ export class ClientDays {
     return this.#days.get(dayKey(organizationId, day, platformId))?.length ?? 0
   }
 
-  /** The records from `firstDay` on, by day. */
-  *since(organizationId: string, firstDay: number): Generator<ClientDay> {
-    const range = rangeOf(organizationId)
+  /** The records from `firstDay` on, before `endDay` if it is given, by day. */
+  *since(organizationId: string, firstDay: number, endDay?: number): Generator<ClientDay> {
+    const range = rangeOf(organizationId, endDay)
     const start = Buffer.concat([range.start, u32Bytes(firstDay)])
     for (const { key, value } of this.#days.getRange({ ...range, start })) {
       yield {

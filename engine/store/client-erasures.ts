@@ -20,6 +20,9 @@ export interface ClientErasure {
   readonly unmatchedNext: number
   /** The key of the first evidence that is left, in hex. */
   readonly evidenceNext: string
+  /** Audit entries from `auditNext` to before `auditEnd` are left. */
+  readonly auditNext: number
+  readonly auditEnd: number
 }
 
 export class ClientErasures {

@@ -3,6 +3,9 @@ import { addressBytes, contains, networkOf } from '../process/network.ts'
 import { Family } from './family.ts'
 import { uuidBytes } from './keys.ts'
 
+/** IPv4 networks are stored as IPv4-mapped ones (RFC 4291 §2.5.5.2). */
+const ADDRESS_BITS = 128
+
 /** A network with a name, such as an office. */
 export interface NamedNetwork {
   /** `10.2.0.0/16`. */
@@ -10,7 +13,7 @@ export interface NamedNetwork {
   readonly name: string
 }
 
-interface HostName {
+export interface HostName {
   readonly address: string
   readonly name: string
 }
@@ -31,17 +34,37 @@ export class ClientNames {
     return bytes && this.#hosts.get(Buffer.concat([uuidBytes(organizationId), bytes]))?.name
   }
 
-  /** The name of the smallest named network that contains the address. */
-  networkOf(networks: readonly NamedNetwork[], address: string): string | undefined {
-    const bytes = addressBytes(address)
-    if (bytes === undefined) return undefined
-    let best: { readonly prefixBits: number; readonly name: string } | undefined
-    for (const { network: text, name } of networks) {
-      const network = networkOf(text)
-      if (network === undefined || !contains(network, bytes)) continue
-      if (best === undefined || network.prefixBits > best.prefixBits) best = { prefixBits: network.prefixBits, name }
+  /** Addresses whose name contains the text, ignoring case. At most `countMax`, by address. */
+  hostsNamed(organizationId: string, text: string, countMax: number): HostName[] {
+    const wanted = text.toLowerCase()
+    const found: HostName[] = []
+    for (const { value } of this.#hosts.range(uuidBytes(organizationId))) {
+      if (found.length === countMax) break
+      if (value.name.toLowerCase().includes(wanted)) found.push(value)
     }
-    return best?.name
+    return found
+  }
+
+  /** Number of addresses with a name. */
+  hostsCount(organizationId: string): number {
+    return this.#hosts.count(uuidBytes(organizationId))
+  }
+
+  /**
+   * Returns a function that names the smallest named network of an address. The networks are parsed
+   * once, so that a list of many addresses is fast.
+   */
+  networkNames(organizationId: string): (address: string) => string | undefined {
+    const parsed = this.networks(organizationId)
+      .flatMap(({ network: text, name }) => {
+        const network = networkOf(text)
+        return network === undefined ? [] : [{ network, name }]
+      })
+      .sort((a, b) => b.network.prefixBits - a.network.prefixBits)
+    return (address) => {
+      const bytes = parsed.length === 0 ? undefined : addressBytes(address)
+      return bytes && parsed.find(({ network }) => contains(network, bytes))?.name
+    }
   }
 
   /** By address. */
@@ -70,6 +93,13 @@ export class ClientNames {
     })
   }
 
+  /** Removes the names of networks with one address. Requires a write transaction. */
+  removeSingleAddresses(organizationId: string): void {
+    for (const { network } of this.networks(organizationId)) {
+      if (isSingleAddress(network)) this.removeNetwork(organizationId, network)
+    }
+  }
+
   /**
    * Removes up to `countMax` names of addresses, and returns their number. Requires a write
    * transaction.
@@ -83,6 +113,11 @@ export class ClientNames {
     for (const key of keys) this.#hosts.remove(key)
     return keys.length
   }
+}
+
+/** Whether a network such as `10.2.0.7/32` is one client. */
+export function isSingleAddress(network: string): boolean {
+  return networkOf(network)?.prefixBits === ADDRESS_BITS
 }
 
 function networkKey(organizationId: string, text: string): Buffer {

@@ -1,3 +1,4 @@
+import { ACCESS_KINDS, type AccessKind } from '../../registry/use.ts'
 import { DAY_MS } from '../process/clock.ts'
 import { Fault } from '../process/error-codes.ts'
 
@@ -10,7 +11,8 @@ import { Fault } from '../process/error-codes.ts'
  *     u8       length of the user's name in bytes; 0 if no log names a user
  *     text     address or pseudonym, ASCII
  *     text     user name, UTF-8
- *     u8       methods: bit i is METHODS[i] (event.ts)
+ *     u8       bits 0 to 3, methods: bit i is METHODS[i] (event.ts)
+ *              bits 4 to 7, access: bit 4 + i is ACCESS_KINDS[i] (registry/use.ts)
  *     varint   matches, from 1
  *     varint   milliseconds from the last match to the end of the day
  *     varint   milliseconds from the first to the last match
@@ -20,6 +22,8 @@ import { Fault } from '../process/error-codes.ts'
  * varint: unsigned LEB128 of an integer below 2^53, at most 8 bytes. A client with an IPv4 address
  * takes about 30 bytes.
  */
+export const ACCESS_SHIFT = 4
+const METHODS_MASK = (1 << ACCESS_SHIFT) - 1
 const VARINT_BYTES_MAX = 8
 const NUMBERS = 5
 const CLIENT_BYTES_MAX = 3 + 2 * 255 + NUMBERS * VARINT_BYTES_MAX
@@ -28,11 +32,34 @@ const CLIENT_BYTES_MAX = 3 + 2 * 255 + NUMBERS * VARINT_BYTES_MAX
 export interface ClientNumbers {
   /** Bit i is METHODS[i]. */
   readonly methods: number
+  /** Bit i is ACCESS_KINDS[i]. 0: no requested host shows how the platform is used. */
+  readonly access: number
   readonly matches: number
   readonly firstSeenMs: number
   readonly lastSeenMs: number
   readonly bytesSent: number
   readonly bytesReceived: number
+}
+
+const bitOf = (kind: AccessKind): number => 1 << ACCESS_KINDS.indexOf(kind)
+
+/** Bits of access by a person, and by the API. */
+export const INTERACTIVE_BITS = bitOf('web') | bitOf('app')
+export const API_BIT = bitOf('api')
+
+/** The kinds of access of bits. */
+export function kindsOf(access: number): readonly AccessKind[] {
+  return KINDS_OF[access] ?? []
+}
+
+/** By all combinations of bits, because clients are many and combinations few. */
+const KINDS_OF = Array.from({ length: 1 << ACCESS_KINDS.length }, (_, bits) =>
+  ACCESS_KINDS.filter((_, bit) => (bits & (1 << bit)) !== 0),
+)
+
+/** Splits the byte with methods and access. */
+export function bitsOf(byte: number): Pick<ClientNumbers, 'methods' | 'access'> {
+  return { methods: byte & METHODS_MASK, access: byte >> ACCESS_SHIFT }
 }
 
 /** Reads a record client by client without an object per client. */
@@ -45,6 +72,7 @@ export class ClientReader implements ClientNumbers {
   clientEnd = 0
   userEnd = 0
   methods = 0
+  access = 0
   matches = 0
   firstSeenMs = 0
   lastSeenMs = 0
@@ -69,7 +97,9 @@ export class ClientReader implements ClientNumbers {
     this.clientEnd = this.clientStart + (bytes[header] ?? 0)
     this.userEnd = this.clientEnd + (bytes[header + 1] ?? 0)
     if (this.userEnd >= bytes.length) throw damaged(header)
-    this.methods = bytes[this.userEnd] ?? 0
+    const bits = bytes[this.userEnd] ?? 0
+    this.methods = bits & METHODS_MASK
+    this.access = bits >> ACCESS_SHIFT
     this.#at = this.userEnd + 1
     this.matches = this.#varint()
     this.lastSeenMs = this.#dayEndMs - this.#varint()
@@ -137,7 +167,7 @@ export class ClientWriter {
     bytes[this.#at++] = clientEnd - start
     bytes[this.#at++] = userEnd - clientEnd
     for (let from = start; from < userEnd; from++) bytes[this.#at++] = text[from] ?? 0
-    bytes[this.#at++] = numbers.methods
+    bytes[this.#at++] = numbers.methods | (numbers.access << ACCESS_SHIFT)
     this.#varint(numbers.matches)
     this.#varint(this.#dayEndMs - numbers.lastSeenMs)
     this.#varint(numbers.lastSeenMs - numbers.firstSeenMs)

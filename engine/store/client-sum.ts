@@ -1,6 +1,8 @@
+import type { AccessKind } from '../../registry/use.ts'
 import { METHODS, type Method } from '../event/event.ts'
+import { CLIENTS_LISTED_MAX } from '../limits.ts'
 import type { ClientDay } from './client-days.ts'
-import { type ClientNumbers, ClientReader } from './client-records.ts'
+import { type ClientNumbers, ClientReader, kindsOf } from './client-records.ts'
 
 /** The use of a platform by one client, over one or more days. */
 export interface ClientUse {
@@ -9,6 +11,8 @@ export interface ClientUse {
   /** '' if no log names a user. */
   readonly user: string
   readonly methods: readonly Method[]
+  /** How the client used the platform, as far as its hosts show that. */
+  readonly access: readonly AccessKind[]
   readonly matches: number
   readonly firstSeenMs: number
   readonly lastSeenMs: number
@@ -23,38 +27,63 @@ type Sum = { -readonly [name in keyof ClientNumbers]: number } & {
   days: number
 }
 
-/** Adds up client records of different days, in memory for each client. */
+/**
+ * Adds up client records of different days. Keeps up to twice `countMax` clients in memory; above
+ * that, those with the fewest matches are left out. A client that was left out starts again from
+ * zero, so its numbers may be too low.
+ */
 export class ClientSum {
-  /** Matches of clients that are not in the records. */
+  /** Matches of clients that are not in the records, or that were left out. */
   otherMatches = 0
-  readonly #clients = new Map<string, Sum>()
+  readonly #countMax: number
+  #clients = new Map<string, Sum>()
+
+  constructor(countMax = CLIENTS_LISTED_MAX) {
+    this.#countMax = countMax
+  }
 
   /** Adds the clients of a record for which `wanted` returns true. */
   add({ day, bytes }: ClientDay, wanted: (reader: ClientReader) => boolean = () => true): void {
     const reader = new ClientReader(bytes, day)
     this.otherMatches += reader.otherMatches
     while (reader.next()) if (wanted(reader)) this.#add(reader)
+    // A record has at most CLIENTS_PER_DAY_MAX clients.
+    if (this.#clients.size > 2 * this.#countMax) this.#shrink()
   }
 
   /** Those with the most matches first. */
-  clients(countMax = Number.POSITIVE_INFINITY): ClientUse[] {
-    const sums = [...this.#clients.values()].sort((a, b) => b.matches - a.matches || (a.client < b.client ? -1 : 1))
-    return sums.slice(0, countMax).map(({ methods, ...sum }) => ({
-      ...sum,
-      methods: METHODS.filter((_, bit) => (methods & (1 << bit)) !== 0),
-    }))
+  clients(countMax = this.#countMax): ClientUse[] {
+    if (this.#clients.size > this.#countMax) this.#shrink()
+    return this.#sorted()
+      .slice(0, countMax)
+      .map(({ methods, access, ...sum }) => ({
+        ...sum,
+        methods: METHODS.filter((_, bit) => (methods & (1 << bit)) !== 0),
+        access: kindsOf(access),
+      }))
+  }
+
+  #sorted(): Sum[] {
+    return [...this.#clients.values()].sort((a, b) => b.matches - a.matches || (a.client < b.client ? -1 : 1))
+  }
+
+  #shrink(): void {
+    const sums = this.#sorted()
+    for (const { matches } of sums.splice(this.#countMax)) this.otherMatches += matches
+    this.#clients = new Map(sums.map((sum) => [keyOf(sum), sum]))
   }
 
   #add(reader: ClientReader): void {
-    const { client, user, methods, matches, firstSeenMs, lastSeenMs, bytesSent, bytesReceived } = reader
-    const key = `${client} ${user}`
+    const { client, user, methods, access, matches, firstSeenMs, lastSeenMs, bytesSent, bytesReceived } = reader
+    const key = keyOf({ client, user })
     const sum = this.#clients.get(key)
     if (sum === undefined) {
-      const numbers = { methods, matches, firstSeenMs, lastSeenMs, bytesSent, bytesReceived }
+      const numbers = { methods, access, matches, firstSeenMs, lastSeenMs, bytesSent, bytesReceived }
       this.#clients.set(key, { client, user, ...numbers, days: 1 })
       return
     }
     sum.methods |= methods
+    sum.access |= access
     sum.matches += matches
     sum.firstSeenMs = Math.min(sum.firstSeenMs, firstSeenMs)
     sum.lastSeenMs = Math.max(sum.lastSeenMs, lastSeenMs)
@@ -62,4 +91,8 @@ export class ClientSum {
     sum.bytesReceived += bytesReceived
     sum.days++
   }
+}
+
+function keyOf({ client, user }: Pick<Sum, 'client' | 'user'>): string {
+  return `${client} ${user}`
 }

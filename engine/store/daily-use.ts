@@ -2,7 +2,7 @@ import type { Environment } from '../lmdb/environment.ts'
 import { Family } from './family.ts'
 import { uuidBytes } from './keys.ts'
 
-/** The clients of all platforms on one day (UTC). */
+/** The clients of all AI platforms on one day (UTC). */
 export interface DayUse {
   /** Days since 1970. */
   readonly day: number

@@ -1,4 +1,5 @@
-import type { Role } from '../../registry/platform.ts'
+import type { Purpose, Role } from '../../registry/platform.ts'
+import type { AccessKind } from '../../registry/use.ts'
 import type { Method } from '../event/event.ts'
 import type { Environment } from '../lmdb/environment.ts'
 import { Family } from './family.ts'
@@ -15,7 +16,10 @@ const PLATFORM_OFFSET = 20
  */
 export const NAMES_PER_DAY_MAX = 64
 
-/** The stored evidence of one platform on one day (UTC). */
+/**
+ * The stored evidence of one platform on one day (UTC). Clients, and times unless there was no use,
+ * are those of matches for use. The counts are of all matches.
+ */
 export interface DayEvidence {
   readonly firstSeenMs: number
   readonly lastSeenMs: number
@@ -23,14 +27,31 @@ export interface DayEvidence {
   /** Matches blocked by the device that logged them. */
   readonly blocked: number
   readonly byMethod: Readonly<Partial<Record<Method, number>>>
+  /** By source, see event-source.ts. Absent in records of early releases. */
+  readonly bySource?: Readonly<Record<string, number>>
   readonly byRole: Readonly<Partial<Record<Role, number>>>
+  readonly byPurpose: Readonly<Partial<Record<Purpose, number>>>
+  /** Matches for use that show how the platform was used. */
+  readonly byAccess: Readonly<Partial<Record<AccessKind, number>>>
   readonly byName: Readonly<Record<string, number>>
   /** Matches of names beyond NAMES_PER_DAY_MAX. */
   readonly otherNames: number
-  /** The strongest matched rule: specificity times the weight of its role (confidence.ts). */
+  /**
+   * The strongest matched rule for use: specificity times the weight of its role (confidence.ts).
+   * 0: the platform was not used.
+   */
   readonly domainStrength: number
+  /** The highest specificity of the matched rules for use. */
+  readonly specificity: number
   /** DistinctClients.toBytes. */
   readonly clients: Uint8Array
+  /**
+   * Those that used a site or app. Absent if they are all of `clients`, or none because `byAccess`
+   * has none.
+   */
+  readonly interactiveClients?: Uint8Array
+  /** Those that used the API. Absent in the same cases. */
+  readonly apiClients?: Uint8Array
 }
 
 export interface StoredDay {

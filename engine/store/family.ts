@@ -2,10 +2,17 @@ import { Packr } from 'msgpackr'
 import type { Table } from '../lmdb/environment.ts'
 import { openRecord, sealRecord } from '../lmdb/record.ts'
 import { endOfPrefix } from './keys.ts'
+import { fieldNames, readFields } from './packed-fields.ts'
 
 const RECORD_VERSION = 1
 
 const packr = new Packr({ useRecords: false, moreTypes: false, variableMapSize: true })
+
+/** Some fields of a record, in the order in which they were asked for. */
+export interface KeyedFields {
+  readonly key: Buffer
+  readonly values: readonly unknown[]
+}
 
 /** The records of one type in one table, each in msgpack in a sealed record (record.ts). */
 export class Family<T> {
@@ -44,9 +51,26 @@ export class Family<T> {
     }
   }
 
+  /**
+   * Only these fields of the records whose key begins with `prefix`, in key order. Where one is no
+   * string or whole number, the whole record is unpacked.
+   */
+  *fields(prefix: Uint8Array, names: readonly (keyof T & string)[]): Generator<KeyedFields> {
+    const packedNames = fieldNames(names)
+    for (const { key, value } of this.#table.getRange({ start: Buffer.from(prefix), end: endOfPrefix(prefix) })) {
+      const values = readFields(openRecord(value, RECORD_VERSION, this.#what), packedNames)
+      yield { key, values: values ?? names.map((name) => this.#open(value)[name]) }
+    }
+  }
+
   /** Keys that begin with `prefix`. Does not read the records. */
   keys(prefix: Uint8Array): Iterable<Buffer> {
     return this.#table.getKeys({ start: Buffer.from(prefix), end: endOfPrefix(prefix) })
+  }
+
+  /** Number of keys that begin with `prefix`. */
+  count(prefix: Uint8Array): number {
+    return this.#table.getKeysCount({ start: Buffer.from(prefix), end: endOfPrefix(prefix) })
   }
 
   /** The first key that begins with `prefix`, from `start` on. */

@@ -17,7 +17,9 @@ export interface FederatedIdentity {
   readonly signedInAtMs: number
 }
 
-type Subject = Pick<FederatedIdentity, 'organizationId' | 'issuer' | 'subject'>
+/** A person at the identity provider of an organization that is known from elsewhere. */
+export type ProviderIdentity = Pick<FederatedIdentity, 'issuer' | 'subject'>
+type Subject = ProviderIdentity & Pick<FederatedIdentity, 'organizationId'>
 
 /** Federated identities by organization, issuer and subject. */
 export class FederatedIdentities {

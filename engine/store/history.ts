@@ -1,3 +1,4 @@
+import type { Use } from '../../registry/use.ts'
 import { HISTORY_DAYS } from '../limits.ts'
 import type { Environment } from '../lmdb/environment.ts'
 import type { DecisionState } from './decisions.ts'
@@ -12,6 +13,7 @@ const REMOVED_AT_ONCE_MAX = 400
 /** A platform as a scan published it: its use over the evidence window. */
 export interface HistoryPlatform {
   readonly id: string
+  readonly use: Use
   readonly decision: DecisionState
   readonly risk: number
   readonly clients: number

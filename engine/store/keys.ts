@@ -65,6 +65,7 @@ import { randomUUID } from 'node:crypto'
  *   alert-queue         o + channel id + sequence (8)    message that waits, see queue.ts
  *   alert-outcomes      o + channel id + sequence (8)    MessageOutcome
  *   alert-dead-letters  o + channel id + sequence (8)    DeadLetter
+ *   report-schedules    o + schedule id (16)             ReportSchedule
  *
  * A user can belong to several organizations, so users, sessions and passkeys do not begin with
  * one. The indexes do not begin with the organization, because they are used to find it. Their keys

@@ -1,5 +1,6 @@
 import type { Environment, Table } from '../lmdb/environment.ts'
 import { Family } from './family.ts'
+import type { ProviderIdentity } from './federated-identities.ts'
 import { endOfPrefix, uuidBytes } from './keys.ts'
 
 /** Roles in ascending order of permissions. admin/actions.ts lists the permissions. */
@@ -15,6 +16,11 @@ export interface Member {
   readonly createdAtMs: number
   /** The user of the console who is this member; absent until the member's link was used. */
   readonly userId?: string
+  /**
+   * The person at identity providers before a removal that was undone, so that the next removal
+   * concerns the same person.
+   */
+  readonly identitiesBefore?: readonly ProviderIdentity[]
 }
 
 /** The members of each organization, with an index from user to members. */

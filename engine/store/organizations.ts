@@ -71,8 +71,13 @@ export interface ClientSettings {
   readonly keyId: string
 }
 
-export function clientModeOf({ clients = 'full' }: Organization): ClientMode {
+export function clientModeOf({ clients = 'full' }: Pick<Organization, 'clients'>): ClientMode {
   return clients
+}
+
+/** Whether clients that were stored with the old setting must not be kept. */
+export function keepsLess(before: Pick<Organization, 'clients'>, after: Pick<Organization, 'clients'>): boolean {
+  return CLIENT_MODES.indexOf(clientModeOf(after)) > CLIENT_MODES.indexOf(clientModeOf(before))
 }
 
 export class Organizations {

@@ -1,6 +1,6 @@
 import type { Environment } from '../lmdb/environment.ts'
 import { Family } from './family.ts'
-import type { FederatedIdentity } from './federated-identities.ts'
+import type { ProviderIdentity } from './federated-identities.ts'
 import { uuidBytes } from './keys.ts'
 import type { Role } from './members.ts'
 
@@ -15,7 +15,7 @@ export interface RemovedMember {
   readonly role: Role
   readonly removedAtMs: number
   /** The person at identity providers. Empty if the member never signed in with one. */
-  readonly identities: readonly Pick<FederatedIdentity, 'issuer' | 'subject'>[]
+  readonly identities: readonly ProviderIdentity[]
 }
 
 /** Removed members by organization and name. */
@@ -36,9 +36,7 @@ export class RemovedMembers {
   }
 
   /** The removed members with this name or this identity. */
-  ofPerson(
-    person: Pick<RemovedMember, 'organizationId' | 'name'> & Pick<FederatedIdentity, 'issuer' | 'subject'>,
-  ): RemovedMember[] {
+  ofPerson(person: Pick<RemovedMember, 'organizationId' | 'name'> & ProviderIdentity): RemovedMember[] {
     const name = person.name.toLowerCase()
     return this.ofOrganization(person.organizationId).filter(
       (removed) =>

@@ -60,8 +60,11 @@ export interface WaitingEvents {
   readonly dropped: number
 }
 
+/** All but `aiCapableCount` are of AI platforms only. */
 export interface ScanSummary {
   readonly platformsDiscovered: number
+  /** Platforms of the result that are general software with AI features (registry/use.ts). */
+  readonly aiCapableCount: number
   readonly shadowAiCount: number
   /** 0 to 100. */
   readonly overallRiskScore: number

@@ -31,6 +31,7 @@ import { ReadLines } from './read-lines.ts'
 import { Recommendations } from './recommendations.ts'
 import { Removals } from './removals.ts'
 import { RemovedMembers } from './removed-members.ts'
+import { ReportSchedules } from './report-schedules.ts'
 import { ScanStates } from './scan-states.ts'
 import { Scans } from './scans.ts'
 import type { Secrets } from './secrets.ts'
@@ -92,6 +93,7 @@ export class Store {
   readonly coverage: CoverageStore
   readonly alerts: Alerts
   readonly alertChannels: AlertChannels
+  readonly reportSchedules: ReportSchedules
 
   /**
    * Opens the store in `dataDirectory`/store. Creates it if missing, unless `mustExist`.
@@ -147,6 +149,7 @@ export class Store {
     this.coverage = new CoverageStore(this.environment)
     this.alerts = new Alerts(this.environment)
     this.alertChannels = new AlertChannels(this.environment)
+    this.reportSchedules = new ReportSchedules(this.environment)
     migrate(this.environment)
   }
 

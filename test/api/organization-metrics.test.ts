@@ -87,11 +87,12 @@ t.test('the gauges of an organization', async (t) => {
   })
   assess(site, acme.id, 1, 50)
   assess(site, acme.id, 2, 61)
-  scan(site, acme, ['claude.ai', 'chatgpt.com'])
+  scan(site, acme, ['claude.ai', 'chatgpt.com', 'www.canva.com'])
   clock.add(MINUTE_MS)
   const now = await series(gauges, clock.nowMs(), acme)
   t.same(now, [
     '_platforms{organization="ORG"} 2',
+    '_ai_capable_platforms{organization="ORG"} 1',
     '_unapproved_platforms{organization="ORG"} 2',
     `_risk_score{organization="ORG"} ${store.scans.last(acme.id, () => true)?.summary.overallRiskScore}`,
     `_last_scan_timestamp_seconds{organization="ORG"} ${NOON / 1000}`,
@@ -109,10 +110,10 @@ t.test('the gauges of an organization', async (t) => {
     's_left_out{reason="limit"} 0',
     's_left_out{reason="unreadable"} 0',
   ])
-  t.ok(Number(now[2]?.split(' ')[1]) > 0, 'the risk is that of a scan')
+  t.ok(Number(now[3]?.split(' ')[1]) > 0, 'the risk is that of a scan')
   clock.add(HOUR_MS)
   t.match(await series(gauges, clock.nowMs(), acme), [
-    ...now.slice(0, 10),
+    ...now.slice(0, 11),
     '_sources{organization="ORG",state="active"} 0',
     '_sources{organization="ORG",state="silent"} 2',
     '_sensors{organization="ORG",state="reporting"} 0',

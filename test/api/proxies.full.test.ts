@@ -1,11 +1,10 @@
 import { type ChildProcess, spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { readFileSync, writeFileSync } from 'node:fs'
-import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout as later } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { Agent, request } from 'undici'
+import { freePort } from '../support/free-port.ts'
 import { IMPLEMENTATIONS } from '../support/https.ts'
 import { ALL_SCOPES, admin, REPOSITORY, startService } from '../support/programs.ts'
 import { until } from '../support/wait.ts'
@@ -125,13 +124,4 @@ async function startProxy(t: Test, proxy: Proxy, directory: string, servicePort:
     return answer?.statusCode === 200
   })
   return { port, child, output: () => written }
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  server.close()
-  await once(server, 'close')
-  return port
 }

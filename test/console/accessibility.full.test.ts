@@ -2,10 +2,14 @@ import type { Page } from 'puppeteer-core'
 import t, { type Test } from 'tap'
 import { Administration } from '../../engine/admin/administration.ts'
 import { SENDERS } from '../../engine/admin/senders.ts'
+import { EventAcceptor } from '../../engine/ingest/accept.ts'
 import { HOUR_MS, MINUTE_MS } from '../../engine/process/clock.ts'
+import { runScan } from '../../engine/scan/scan-runner.ts'
+import { ALERT_CHANNEL_KINDS } from '../../engine/store/alert-channels.ts'
 import { type Browser, serveConsole, type TestConsole } from '../support/console.ts'
 import { crawl, routesOf } from '../support/console-crawl.ts'
-import { plainWords, populate } from '../support/console-data.ts'
+import { plainWords, populate, type Words } from '../support/console-data.ts'
+import { quietLog, Sender } from '../support/store.ts'
 import { openWebBrowser } from '../support/web-browser.ts'
 import { barriers } from '../support/web-page.ts'
 
@@ -23,9 +27,9 @@ interface Setting {
 }
 
 /** A console with data of every kind, and Chromium as its owner. */
-async function start(t: Test): Promise<Setting> {
+async function start(t: Test, words = plainWords()): Promise<Setting> {
   const site = await serveConsole(t, { hasOrigin: true })
-  const owner = populate(site, site.organization, plainWords())
+  const owner = populate(site, site.organization, words)
   const { browser, page, faults } = await openWebBrowser(t, 'chrome')
   const [[name, value] = ['', '']] = owner.cookies
   await browser.setCookie({ name, value, domain: 'localhost', path: '/', secure: true })
@@ -95,6 +99,26 @@ function markFocusable(page: Page): Promise<number> {
   })
 }
 
+/** Submits a form of the page with other values, whatever the browser says about them. */
+async function submitForm(page: Page, action: string, values: Readonly<Record<string, string>>): Promise<void> {
+  await Promise.all([
+    page.waitForNavigation(),
+    page.$eval(
+      `form[action="${action}"]`,
+      (element, given) => {
+        const target = element as HTMLFormElement
+        for (const [name, value] of Object.entries(given)) {
+          const field = target.elements.namedItem(name)
+          if (field instanceof HTMLInputElement) field.value = value
+        }
+        target.noValidate = true
+        target.requestSubmit()
+      },
+      values,
+    ),
+  ])
+}
+
 interface Focused {
   readonly reach: string | undefined
   readonly html: string
@@ -125,26 +149,59 @@ t.test('axe-core finds no barrier on any page, in both themes, at every width', 
   t.same(faults, [])
 })
 
+/** Each name is one word of 77 characters; names of own platforms have at most 80. */
+const LONG_WORDS: Words = {
+  ...plainWords(),
+  text: (what) => `${what.replaceAll(/\W+/g, '-')}.`.padEnd(52, 'abcdefghij').concat('@long-company.example.com'),
+  host: (what) => `${what}.${'long-host-name.'.repeat(8)}example`,
+}
+
+t.test('with long names, no page scrolls sideways, and a phone shows every column of people', async (t) => {
+  const setting = await start(t, LONG_WORDS)
+  const { page, site, faults } = setting
+  for (const path of await pagesOf(setting)) {
+    await page.goto(site.origin + path)
+    for (const { width, height } of [PHONE, NARROWEST]) {
+      await page.setViewport({ width, height })
+      await assertNoSidewaysScroll(t, page, path, width)
+    }
+  }
+  for (const [path, tables] of [
+    ['/members', ['members', 'waiting', 'removed']],
+    ['/audit-log', ['audit']],
+  ] as const) {
+    await page.goto(site.origin + path)
+    await assertAccessible(t, page, `${path} with long names`)
+    for (const { width, height } of [PHONE, NARROWEST]) {
+      await page.setViewport({ width, height })
+      for (const id of tables) {
+        const { scrolls, share, hidden } = await page.$eval(`#${id}`, (table) => {
+          const around = table.parentElement as HTMLElement
+          const longest = table.querySelector('td strong, td .break') as HTMLElement
+          const cells = [...table.querySelectorAll('tbody tr:first-child td')]
+          return {
+            scrolls: around.scrollWidth - around.clientWidth,
+            share: (longest.closest('td') as HTMLElement).clientWidth / around.clientWidth,
+            hidden: cells.filter((cell) => !cell.matches('.wide-only') && !cell.checkVisibility()).length,
+          }
+        })
+        t.equal(scrolls, 0, `${path} #${id} at ${width} px does not scroll sideways in its card`)
+        t.ok(share > 0.8, `${path} #${id} at ${width} px: a long name has the width of the card: ${share}`)
+        t.equal(hidden, 0)
+      }
+    }
+  }
+  await page.setViewport(PHONE)
+  const actor = await page.$eval('#audit tbody td:nth-child(2)', (cell) => cell.checkVisibility() && cell.textContent)
+  t.match(actor, /^(?:member|operator|identity provider) /, 'who changed it')
+  t.same(faults, [])
+})
+
 t.test('axe-core finds no barrier on answers to forms and on error pages', async (t) => {
   const { page, site, owner } = await start(t)
   const submitAt = async (path: string, form: string, values: Readonly<Record<string, string>>): Promise<void> => {
     await page.goto(site.origin + path)
-    await Promise.all([
-      page.waitForNavigation(),
-      page.$eval(
-        `form[action="${form}"]`,
-        (element, given) => {
-          const target = element as HTMLFormElement
-          for (const [name, value] of Object.entries(given)) {
-            const field = target.elements.namedItem(name)
-            if (field instanceof HTMLInputElement) field.value = value
-          }
-          target.noValidate = true
-          target.requestSubmit()
-        },
-        values,
-      ),
-    ])
+    await submitForm(page, form, values)
   }
   await submitAt('/api-keys', '/api-keys', { label: '' })
   await assertAccessible(t, page, 'a form with errors')
@@ -159,6 +216,57 @@ t.test('axe-core finds no barrier on answers to forms and on error pages', async
   await owner.get('/account')
   await submitAt('/monitoring-tokens', '/monitoring-tokens', { label: 'later' })
   await assertAccessible(t, page, 'the confirmation of a password')
+})
+
+t.test('so have pages about clients, alert channels and block lists, in each state', async (t) => {
+  const { page, site, owner, faults } = await start(t)
+  const { store, clock, organization, origin } = site
+  const open = async (path: string, what: string): Promise<void> => {
+    await page.goto(origin + path)
+    await assertAccessible(t, page, what)
+  }
+  for (const kind of ALERT_CHANNEL_KINDS) {
+    await open(`/alerts/channels/new?kind=${kind}`, `the form of ${kind}`)
+    await submitForm(page, '/alerts/channels/new', { name: '' })
+    await assertAccessible(t, page, `the form of ${kind} with errors`)
+  }
+  await page.goto(`${origin}/alerts/channels/new?kind=webhook`)
+  await submitForm(page, '/alerts/channels/new', { name: 'tickets', url: 'https://tickets.example/posture' })
+  await assertAccessible(t, page, 'a signing secret')
+  await page.goto(`${origin}/alerts/channels`)
+  await submitForm(page, `/alerts/channels/${store.alertChannels.ofOrganization(organization.id).at(-1)?.id}/test`, {})
+  await assertAccessible(t, page, 'a test that failed')
+  await page.goto(`${origin}/alerts/rules`)
+  await submitForm(page, '/alerts/rules/unapproved-platform', { threshold: '101' })
+  await assertAccessible(t, page, 'a wrong threshold')
+  await page.goto(`${origin}/block-lists`)
+  await submitForm(page, '/block-lists', { label: 'proxy' })
+  await assertAccessible(t, page, 'the secret of a link')
+  await open('/clients?q=laptop', 'a search by host name')
+  await open('/clients?q=nobody', 'a search without a result')
+  const { organizations } = new Administration(store, clock)
+  for (const _step of organizations.eraseClients(organizations.set(organization, { clients: 'pseudonym' })));
+  const event = new Sender().event('claude.ai', clock.nowMs() - MINUTE_MS, { client: '192.0.2.200', user: 'ada' })
+  await new EventAcceptor(store, clock, quietLog, () => {}).accept(organization.id, [event])
+  runScan(store, site.registry, organization.id, 'administrator', clock)
+  await open('/platforms/Claude/clients', 'pseudonyms')
+  const { text } = await owner.get('/platforms/Claude/clients')
+  const path = /href="(\/clients\/p-[^"]+)"/.exec(text)?.[1] ?? ''
+  await open(path, 'a pseudonym')
+  await submitForm(page, `${path}/reveal`, {})
+  await assertAccessible(t, page, 'a revealed pseudonym')
+  t.match(await page.content(), '192.0.2.200')
+  await page.goto(`${origin}/organization-settings`)
+  await page.click('input[name=mode][value=off]')
+  await submitForm(page, '/organization-settings/clients', {})
+  await assertAccessible(t, page, 'the question before clients are erased')
+  for (const _step of organizations.eraseClients(organizations.set(organization, { clients: 'off' })));
+  await open('/platforms/Claude/clients', 'no clients are kept')
+  // Forms with errors are answered with 400.
+  t.same(
+    faults.filter((fault) => !fault.includes('status of 400')),
+    [],
+  )
 })
 
 t.test(

@@ -2,6 +2,7 @@ import t from 'tap'
 import { ConsoleCounters, consoleRows, makeConsoleCounters } from '../../console/metrics.ts'
 import { NETWORK_FAILURES_MAX, WINDOW_MS } from '../../console/sign-in/attempts.ts'
 import { Administration } from '../../engine/admin/administration.ts'
+import { BLOCK_LIST_FORMATS } from '../../engine/export/block-list-text.ts'
 import { serveConsole } from '../support/console.ts'
 import { IMPLEMENTATIONS } from '../support/https.ts'
 import { makeOrganization } from '../support/store.ts'
@@ -18,8 +19,20 @@ async function site(t: Parameters<typeof serveConsole>[0], implementation: (type
   const selection = { blocks: 'not-approved', riskMin: 0 } as const
   const { record, raw } = administration.blockListLinks.create(organization, 'firewall', selection)
   const get = (to: string, headers: Record<string, string> = {}) => server.ask(to, { headers })
-  const counts = () => consoleRows(memory, [], 0).find(([name]) => name === 'posture_console_block_lists_total')?.[3]
-  return { ...console, administration, record, raw, counts, registry, server, get, path: `/blocklist/${record.id}.edl` }
+  const metric = (wanted: string) => consoleRows(memory, [], 0).find(([name]) => name === wanted)?.[3]
+  const counts = () => metric('posture_console_block_lists_total')
+  return {
+    ...console,
+    administration,
+    record,
+    raw,
+    counts,
+    metric,
+    registry,
+    server,
+    get,
+    path: `/blocklist/${record.id}.edl`,
+  }
 }
 
 for (const implementation of IMPLEMENTATIONS) {
@@ -106,4 +119,24 @@ t.test('wrong secrets are limited, and do not stop the right one', async (t) => 
   clock.add(WINDOW_MS)
   t.equal((await get(path)).status, 401)
   t.match(counts(), { unauthorized: NETWORK_FAILURES_MAX + 1, rate_limited: 1, sent: 1 })
+})
+
+t.test('all lists of many links stay in memory, and links with the same selection share theirs', async (t) => {
+  const { administration, organization, record, get, metric } = await site(t)
+  administration.blockListLinks.revoke(organization, record.id)
+  const risks = Array.from({ length: 12 }, (_, index) => 50 + index)
+  const links = [...risks, ...risks].map((riskMin, index) =>
+    administration.blockListLinks.create(organization, `firewall ${index}`, { blocks: 'not-approved', riskMin }),
+  )
+  for (const ifNoneMatch of ['"other"', '*', '"other"']) {
+    for (const { record, raw } of links) {
+      for (const format of BLOCK_LIST_FORMATS) {
+        const headers = { ...basic(raw), 'if-none-match': ifNoneMatch }
+        const { status } = await get(`/blocklist/${record.id}.${format}`, headers)
+        if (status !== (ifNoneMatch === '*' ? 304 : 200)) t.fail(`${record.label} ${format}: ${status}`)
+      }
+    }
+  }
+  t.equal(metric('posture_console_block_lists_made_total'), risks.length * BLOCK_LIST_FORMATS.length)
+  t.equal(metric('posture_console_block_lists_dropped_total'), 0)
 })

@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import type { Page } from 'puppeteer-core'
 import t, { type Test } from 'tap'
+import { type Receiver, webhookReceiver } from '../support/alerts.ts'
 import { type AskServer, httpsClient } from '../support/https.ts'
 import { admin, startService } from '../support/programs.ts'
 import { until } from '../support/wait.ts'
@@ -21,25 +22,31 @@ interface Site {
   readonly origin: string
   readonly data: readonly string[]
   readonly ingest: AskServer
+  /** Requests without a browser to the port of the console. */
+  readonly console: AskServer
+  readonly receiver: Receiver
   readonly api: (path: string, key: string) => Promise<{ readonly status: number; readonly body: unknown }>
 }
 
 async function startSite(t: Test, name: WebBrowserName): Promise<Site> {
   const directory = join(t.testdir(), 'service')
   const data = ['--data-dir', directory]
-  const service = await startService(directory)
+  const service = await startService(directory, ['--outbound-networks', '127.0.0.0/8'])
+  const receiver = await webhookReceiver(t)
   const certificate = join(directory, 'tls/certificate.pem')
   const api = httpsClient(service.apiPort, certificate)
   const ingest = httpsClient(service.ingestPort, certificate)
+  const consoleClient = httpsClient(service.consolePort, certificate)
   t.teardown(async () => {
     await api.close()
     await ingest.close()
+    await consoleClient.close()
     service.child.kill('SIGTERM')
     await service.ended
   })
   const web = await openWebBrowser(t, name)
   return {
-    ...{ web, page: web.page, data, ingest: ingest.ask },
+    ...{ web, page: web.page, data, ingest: ingest.ask, console: consoleClient.ask, receiver },
     origin: `https://localhost:${service.consolePort}`,
     api: (path, key) => api.ask(`/api/v1/${path}`, { headers: { 'x-api-key': key } }),
   }
@@ -211,6 +218,62 @@ async function invite(t: Test, { web, page, origin, data }: Site): Promise<void>
   t.match(await heading(other), 'API keys', 'the new role applies to the next request')
 }
 
+/** Who uses a platform, and what the client uses. */
+async function whoUsesIt(t: Test, { page, origin }: Site): Promise<void> {
+  await page.goto(`${origin}/platforms?new=7`)
+  await follow(page, 'DeepSeek')
+  await follow(page, 'Who uses it')
+  t.match(await heading(page), 'Who uses DeepSeek')
+  await follow(page, '192.0.2.7')
+  t.match(await textOf(page), /2 platforms in the last 30 days[\s\S]*Claude[\s\S]*DeepSeek/)
+  await page.goto(`${origin}/clients`)
+  await fill(page, { network: '192.0.2.0/24', name: 'Berlin office' })
+  await submit(page, 'Save Network')
+  await fill(page, { text: '192.0.2.7,laptop-42' })
+  await submit(page, 'Import Names')
+  await fill(page, { q: 'laptop' })
+  await submit(page, 'Find')
+  await follow(page, '192.0.2.7')
+  t.match(await textOf(page), /laptop-42[\s\S]*Berlin office/)
+  await page.goto(`${origin}/audit-log`)
+  t.match(await textOf(page), /Clients read/)
+  await page.goto(`${origin}/compare`)
+  t.match(await textOf(page), /No two days with a completed scan/)
+}
+
+/** A webhook with a test message, a muted rule, and the list that a firewall downloads. */
+async function respond(t: Test, { page, origin, receiver, console }: Site): Promise<void> {
+  await page.goto(`${origin}/alerts`)
+  await follow(page, 'Add a channel')
+  await Promise.all([page.waitForNavigation(), page.click('a[aria-label="Add Webhook"]')])
+  await fill(page, { name: 'soc', url: receiver.url })
+  await submit(page, 'Add Channel')
+  t.match(await page.$eval('#secret', (element) => element.textContent), /^whsec_/)
+  await submit(page, 'Send test to soc')
+  t.match(await textOf(page), /soc has the test message/)
+  t.match(receiver.received, [{ message: { type: 'test', organization: { name: 'Acme' } } }])
+  t.notMatch(await page.content(), /whsec_/)
+  await follow(page, 'Rules')
+  await submit(page, 'Mute source-silent')
+  t.match(await textOf(page), /The rule is muted/)
+  await follow(page, 'Alerts')
+  t.match(await textOf(page), /DeepSeek is used without approval/)
+
+  await page.goto(`${origin}/platforms/Claude`)
+  await submit(page, 'Reject')
+  await page.goto(`${origin}/block-lists`)
+  await fill(page, { label: 'Firewall Berlin' })
+  await page.select('#blocks', 'rejected')
+  await submit(page, 'Create Link')
+  const address = await page.$eval('#address', (element) => element.textContent?.trim() ?? '')
+  const secret = await shownSecret(t, page)
+  const authorization = `Basic ${Buffer.from(`firewall:${secret}`).toString('base64')}`
+  const device = () => console(new URL(address).pathname, { headers: { authorization } })
+  t.match(await device(), { status: 200, text: /^claude\.ai$/m })
+  await revoke(page, 'Firewall Berlin')
+  t.match(await device(), { status: 401 })
+}
+
 async function themesAndSignOut(t: Test, { page, origin }: Site): Promise<void> {
   await page.goto(`${origin}/overview`)
   await submit(page, 'Theme: System')
@@ -224,7 +287,7 @@ async function themesAndSignOut(t: Test, { page, origin }: Site): Promise<void> 
 }
 
 for (const name of WEB_BROWSERS) {
-  t.test(`${name}: from setup to the first finding, keys, approval, assessment, roles`, async (t) => {
+  t.test(`${name}: from setup to the first finding, keys, approval, clients, alerts, block lists`, async (t) => {
     const site = await startSite(t, name)
     await setUp(t, site)
     await firstFinding(t, site)
@@ -232,6 +295,8 @@ for (const name of WEB_BROWSERS) {
     await approve(t, site, key)
     await assess(t, site, key)
     await invite(t, site)
+    await whoUsesIt(t, site)
+    await respond(t, site)
     await themesAndSignOut(t, site)
     t.same(site.web.faults, [])
   })

@@ -1,6 +1,6 @@
 import { parse } from 'csv-parse/sync'
 import t from 'tap'
-import { newCounts, Outcome } from '../../engine/ingest/outcome.ts'
+import { newCounts, Outcome } from '../../engine/store/outcomes.ts'
 import { serveConsole } from '../support/console.ts'
 import { report } from '../support/coverage.ts'
 import { makeOrganization, NOON } from '../support/store.ts'

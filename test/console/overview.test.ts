@@ -21,6 +21,28 @@ t.test('before the first scan it shows the next step, which depends on the compl
   t.notMatch((await signIn('v', 'viewer').get('/overview')).text, /href="\/monitoring-tokens"|action="\/scan"/)
 })
 
+t.test('software with AI features is counted apart, and waits for no decision', async (t) => {
+  const site = await serveConsole(t)
+  scanWith(site, ['claude.ai', 'www.canva.com', 'www.figma.com'])
+  const viewer = site.signIn('v', 'viewer')
+  const { text } = await viewer.get('/overview')
+  t.match(text, /<dt>AI platforms<\/dt><dd>1<\/dd>/)
+  t.match(text, /<a href="\/platforms\?use=ai_capable">2 AI-capable<\/a>/)
+  t.match(text, /all 1 that wait/)
+  t.notMatch(text, /Canva/)
+  const names = async (query: string): Promise<string[]> => {
+    const rows = parse((await viewer.get(`/platforms.csv${query}`)).text, { columns: true }) as Record<string, string>[]
+    return rows.map(({ Platform, Use }) => `${Platform} ${Use}`).sort()
+  }
+  t.same(await names(''), ['Canva AI-capable', 'Claude AI', 'Figma AI-capable'])
+  t.same(await names('?use=ai'), ['Claude AI'])
+  t.same(await names('?use=ai_capable'), ['Canva AI-capable', 'Figma AI-capable'])
+  const platforms = (await viewer.get('/platforms')).text
+  t.match(platforms, />Canva<\/a> <span class="tag">AI-capable</)
+  t.notMatch(platforms, />Claude<\/a> <span/)
+  t.match((await viewer.get('/platforms/Canva')).text, /<span class="tag">AI-capable</)
+})
+
 t.test('the overview has figures, the change in a week, open decisions, use per day, coverage', async (t) => {
   const site = await serveConsole(t)
   const { clock, store, organization } = site
@@ -42,7 +64,7 @@ t.test('the overview has figures, the change in a week, open decisions, use per 
   const change = Number(after) - Number(before)
   t.ok(change > 0)
   t.match(text, `+${change} in a week`)
-  t.match(text, /<dt>Platforms<\/dt><dd>2<\/dd><dd>1 new this week/)
+  t.match(text, /<dt>AI platforms<\/dt><dd>2<\/dd><dd>1 new this week</)
   t.match(text, /<dt>Not approved<\/dt><dd>1<\/dd><dd>50 %/)
   t.match(text, /<dd>90 %<\/dd><dd>by 1 sensor</)
   t.notMatch(text, /Decide on/, 'a viewer makes no decisions')
@@ -62,7 +84,7 @@ t.test('the overview has figures, the change in a week, open decisions, use per 
   t.equal((rows as unknown[]).length, 1)
   t.match(text, /20 Nov: 1 client not approved, 1 approved/)
   t.match(text, /12 Nov: 0 clients not approved, 1 approved/)
-  t.match(text, /DeepSeek: risk 85, 1 client</)
+  t.match(text, /DeepSeek: risk 91, 1 client</)
   const later = site.signIn('a', 'admin')
   await later.post('/platforms/Claude/withdraw')
   t.match((await later.get('/overview')).text, /Decide on Claude/, 'at once')

@@ -30,7 +30,7 @@ t.test('a platform has its risk as a sum, its confidence by kind, its names and 
   useDeepSeek(site)
   const { status, text } = await site.signIn('v', 'viewer').get('/platforms/DeepSeek')
   t.equal(status, 200)
-  t.same(points(text), ['85', '−13', '0', '72'])
+  t.same(points(text), ['85', '6', '0', '−14', '0', '77'])
   t.match(text, /a confidence of 0\.85/)
   t.ok(text.includes('It is not approved, so all of it counts'))
   t.match(text, /chat\.deepseek\.com<\/span><\/td><td class="n">7</)
@@ -53,10 +53,17 @@ t.test('the tables of a platform are CSV files, too', async (t) => {
   const { text } = await viewer.get('/platforms/DeepSeek')
   for (const table of ['risk', 'names', 'days']) t.match(text, `href="/platforms/DeepSeek/${table}.csv"`)
   t.match(await rows('/platforms/DeepSeek/risk.csv'), [
-    { Input: 'registry', Points: '85' },
-    { Input: 'evidence', Points: '-13', Reason: 'The evidence of use has a confidence of 0.85' },
+    { Input: 'class', Points: '85' },
+    {
+      Input: 'trains_on_content',
+      Reason: 'Training on user content: unless the user opts out',
+      Points: '6',
+      Sources: 'cdn.deepseek.com',
+    },
+    { Input: 'unknown', Points: '0' },
+    { Input: 'evidence', Points: '-14', Reason: 'The evidence of use has a confidence of 0.85' },
     { Input: 'decision', Points: '0' },
-    { Input: '', Points: '72' },
+    { Input: '', Points: '77' },
   ])
   t.same(await rows('/platforms/DeepSeek/names.csv'), [
     { Name: 'chat.deepseek.com', Matches: '7' },
@@ -113,7 +120,7 @@ t.test('an approval shows at once, and its risk after the next scan; then it can
   t.match(waiting, /<form method="post" action="\/platforms\/DeepSeek\/withdraw"><button type="submit">Undo/)
   scan(site)
   const after = (await admin.get('/platforms/DeepSeek')).text
-  t.same(points(after), ['85', '−13', '−54', '18'])
+  t.same(points(after), ['85', '6', '0', '−14', '−58', '19'])
   t.notMatch(after, /waits for the next scan/)
   t.match(after, /name="expires"[^>]+value="2027-03-31"/, 'the form has the terms')
   t.match(await admin.post('/platforms/DeepSeek/withdraw'), { status: 303 })

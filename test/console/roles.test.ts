@@ -5,6 +5,7 @@ import { type Route, Router } from '../../console/http/router.ts'
 import { ROUTES } from '../../console/routes.ts'
 import { ConsoleWriter } from '../../console/writer.ts'
 import { ACTIONS, type Action } from '../../engine/admin/actions.ts'
+import { newUuid } from '../../engine/store/keys.ts'
 import { ROLES, type Role } from '../../engine/store/members.ts'
 import { RegistryInForce } from '../../engine/store/registry-in-force.ts'
 import { serveConsole } from '../support/console.ts'
@@ -112,6 +113,23 @@ const PARAMETERS: Readonly<Record<CommandName, unknown>> = {
   'organization.set': { scanFrequency: 'hourly' },
   'organization.rename': { name: 'Globex' },
   'retention.set': { scanDays: 100 },
+  'client.read': { platform: 'ChatGPT' },
+  'client.reveal': { pseudonym: 'none' },
+  'client.set': { clients: 'full' },
+  'client.name': { network: '10.2.0.0/16', name: 'Berlin office' },
+  'block-list-link.create': { label: 'one', blocks: 'rejected', riskMin: 0 },
+  'block-list-link.revoke': { id: 'none' },
+  'alert-channel.add': {
+    ...{ id: newUuid(), organizationId: '', name: 'soc', kind: 'webhook', target: 'https://alerts.example' },
+    ...{ severityMin: 'low', settings: { keyId: '', sealed: '' } },
+  },
+  'alert-channel.remove': { id: 'none' },
+  'alert-channel.test': { id: 'none' },
+  'alert-rule.set': { rule: 'platform-volume', threshold: 5 },
+  'alert-rule.mute': { rule: 'new-platform' },
+  'alert-rule.unmute': { rule: 'new-platform' },
+  'alert.retry': { channelId: 'none', sequence: undefined },
+  'alert.discard': { channelId: 'none', sequence: 1 },
   'registry.add': { name: 'console', changes: { platforms: [], disable: [] } },
   'registry.remove': { ids: ['none'] },
   'assessment.create': { framework: 'hipaa', title: 'one' },

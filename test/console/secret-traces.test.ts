@@ -122,6 +122,28 @@ t.test('each secret is in exactly one response, and in no log, metric or file', 
   await admin('sign-in', 'set', '--client-secret-file', secretFile, '--org', 'Acme', ...data)
   rmSync(secretFile)
 
+  const hooks = randomBytes(18).toString('hex')
+  const channel = { severityMin: 'low', url: `https://127.0.0.1:1/${secret('URL of a chat', hooks, 0)}` }
+  const addChannel = (more: Readonly<Record<string, string>>) =>
+    owner.post('/alerts/channels/new', { ...channel, ...more })
+  t.match(await addChannel({ kind: 'slack', name: 'chat', ca: 'no PEM' }), { status: 400, text: /in PEM/ })
+  t.equal((await addChannel({ kind: 'slack', name: 'chat' })).status, 303)
+  const hookPage = await addChannel({ kind: 'webhook', name: 'soc' })
+  secret('signing secret', /whsec_[A-Za-z0-9+/=]+/.exec(hookPage.text)?.[0], 1)
+  const mail = { kind: 'smtp', name: 'mail', host: '127.0.0.1', from: 'a@acme.example', user: 'posture' }
+  const mailPassword = secret('password of the mail server', randomBytes(18).toString('hex'), 0)
+  t.match(await addChannel({ ...mail, password: mailPassword }), { status: 400, text: /A receiver is required/ })
+  t.equal((await addChannel({ ...mail, password: mailPassword, to: 'b@acme.example' })).status, 303)
+  const channels = await owner.get('/alerts/channels')
+  for (const [, path = ''] of channels.text.matchAll(/action="([^"]+\/test)"/g)) {
+    t.match((await owner.post(path)).text, /did not get the test message/)
+  }
+  const linkPage = await owner.post('/block-lists', { label: 'firewall', blocks: 'rejected', risk: '0' })
+  const link = secret('secret of a block list', /svc_bl_[0-9a-f]{48}/.exec(linkPage.text)?.[0], 1)
+  const listPath = /\/blocklist\/[0-9a-f-]{36}\.edl/.exec(linkPage.text)?.[0] ?? ''
+  const authorization = `Basic ${Buffer.from(`firewall:${link}`).toString('base64')}`
+  t.equal((await browser().get(listPath, { authorization })).status, 200)
+
   await admin('member', 'add', 'vic', '--role', 'viewer', '--org', 'Acme', ...data)
   const invitations = await admin('member', 'invite', 'vic', '--org', 'Acme', ...links)
   const invitation = secret('invitation', fragmentOf(invitations[0]), 0)

@@ -85,7 +85,7 @@ t.test('retention shows what it would delete before it is saved', async (t) => {
       store.auditLog.append({ ...entry, timeMs: NOON - days * DAY_MS, subject: 'one' })
     }
   })
-  const days = { scanDays: '30', auditDays: '150', sourceDays: '400' }
+  const days = { scanDays: '30', auditDays: '150', sourceDays: '400', clientDays: '30' }
   const before = store.auditLog.lastSequence(organization.id)
   const { text } = await admin.get(`/retention?${new URLSearchParams(days)}`)
   t.match(text, /These days would delete 50 records now.*Entries of the audit log: 50/s)

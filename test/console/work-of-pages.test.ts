@@ -2,6 +2,8 @@ import { options } from 'preact'
 import t, { type Test } from 'tap'
 import { ASSESSMENTS_MAX, MEMBERS_MAX, OWN_PLATFORMS_MAX } from '../../engine/limits.ts'
 import { newUuid } from '../../engine/store/keys.ts'
+import { newCounts } from '../../engine/store/outcomes.ts'
+import type { SourceDelta } from '../../engine/store/sources.ts'
 import { type Browser, serveConsole, type TestConsole } from '../support/console.ts'
 import { plainWords, populate } from '../support/console-data.ts'
 import { platform } from '../support/own-platforms.ts'
@@ -94,6 +96,21 @@ t.test('the second request of a page reads neither the published list nor own pl
   }
 })
 
+const SOURCES = 1000
+
+function newSource(organizationId: string, at: number): SourceDelta {
+  const counters = {
+    received: 10,
+    counts: [...newCounts()],
+    formats: {},
+    sample: '',
+    zoneMinutes: 0,
+    timesUnread: 0,
+  }
+  const sender = { tokenId: newUuid(), listener: 'tls', address: '192.0.2.1', host: `fw-${at}`, hasUnknownToken: false }
+  return { organizationId, ...sender, lastSeenMs: 1000 + at, ...counters }
+}
+
 t.test('lists of a thousand have pages', async (t) => {
   const { site, owner } = await siteWith(t, 6)
   const { store, organization, clock } = site
@@ -112,6 +129,7 @@ t.test('lists of a thousand have pages', async (t) => {
       const state = { ...place, status: isOpen ? ('in_progress' as const) : ('completed' as const) }
       store.assessments.put({ ...sample, ...state, id: newUuid(), title: `Assessment ${at}` }, categories)
     }
+    store.sources.add(Array.from({ length: SOURCES }, (_, at) => newSource(organizationId, at)))
     for (let at = 0; at < OWN_PLATFORMS_MAX; at++) {
       const entry = platform(`own-${at}`, `own-${at}.corp.example`)
       store.ownPlatforms.put(organizationId, { entry, disabled: false, addedAtMs: 1, provisioned: false })
@@ -121,6 +139,7 @@ t.test('lists of a thousand have pages', async (t) => {
     ['/members', 3],
     ['/assessments', 3],
     ['/own-platforms', 1],
+    ['/sources', 1],
   ]
   for (const [path, tables] of lists) {
     const { status, text } = await owner.get(path)
@@ -140,5 +159,14 @@ t.test('lists of a thousand have pages', async (t) => {
   t.match((await owner.get('/members?q=nobody')).text, /No member matches.*Show all 1,0/s)
   t.match((await owner.get('/assessments?open=5')).text, /href="\?open=4"/)
   t.match((await owner.get('/assessments?completed=2')).text, /href="\?completed=1".*href="\?completed=3"/s)
+  for (const [path, wholeRecords] of [
+    ['/sources', ROWS_MAX],
+    ['/overview', 5],
+    ['/monitoring-tokens', 0],
+  ] as const) {
+    const { sources = 0 } = await readsOf(site, () => owner.get(path))
+    t.equal(sources, store.environment.tableRecords('sources') + wholeRecords, `${path} reads few sources as a whole`)
+  }
+  t.match((await owner.get('/sources?page=11')).text, /fw-0\b.*href="\?page=10"/s, 'the first of them was active first')
   t.match((await owner.get('/own-platforms?page=99')).text, /href="\?page=10"/, 'beyond the last page is the last page')
 })

@@ -1,15 +1,14 @@
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdirSync } from 'node:fs'
-import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout as later } from 'node:timers/promises'
-import { SMTPServer } from 'smtp-server'
 import t from 'tap'
 import { DAY_MS } from '../../engine/process/clock.ts'
 import { newUuid } from '../../engine/store/keys.ts'
 import { alertSite, webhookReceiver } from '../support/alerts.ts'
 import { startService } from '../support/programs.ts'
+import { smtpServer } from '../support/smtp-server.ts'
 import { syslogNg } from '../support/syslog-ng.ts'
 import { until } from '../support/wait.ts'
 
@@ -36,11 +35,11 @@ t.test(`${KILLS} kills lose and duplicate no alert, seed ${SEED}`, { timeout: 1_
   const site = alertSite({ testdir: () => directory, teardown: (work) => t.teardown(work) })
   const { store, organization } = site
   const webhook = await webhookReceiver(t)
-  const mails: string[] = []
-  const mailServer = await smtpServer(t, (text) => mails.push(text))
+  const plain = { authOptional: true, disabledCommands: ['STARTTLS', 'AUTH'] }
+  const mailServer = await smtpServer(t, directory, plain)
   site.addChannel({ kind: 'webhook', url: webhook.url })
   const mail = { from: 'posture@acme.example', to: ['soc@acme.example'], tls: 'off' }
-  site.addChannel({ kind: 'smtp', host: '127.0.0.1', port: mailServer, ...mail })
+  site.addChannel({ kind: 'smtp', host: '127.0.0.1', port: mailServer.port, ...mail })
   site.addChannel({ kind: 'syslog', host: '127.0.0.1', port: syslog.ports.tcp, transport: 'tcp' })
 
   const random = randomOf(SEED)
@@ -93,7 +92,9 @@ t.test(`${KILLS} kills lose and duplicate no alert, seed ${SEED}`, { timeout: 1_
   t.equal(new Set(expected).size, keys)
   const first = (ids: readonly string[]): string[] => [...new Set(ids)]
   t.same(first(webhook.received.flatMap(({ message }) => message.alerts.map(({ id }) => id))), expected, 'webhook')
-  const inMail = mails.flatMap((text) => [...text.matchAll(/^ {4}id: ([0-9a-f]{32})/gm)].map(([, id = '']) => id))
+  const inMail = mailServer.mails.flatMap(({ text }) =>
+    [...text.matchAll(/^ {4}id: ([0-9a-f]{32})/gm)].map(([, id = '']) => id),
+  )
   t.same(first(inMail), expected, 'mail')
   await until('syslog', () => new Set(syslog.received().map(({ id }) => id)).size >= keys)
   t.same(first(syslog.received().map(({ id }) => id)), expected, 'syslog')
@@ -133,25 +134,4 @@ function randomOf(seed: number): () => number {
     mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
     return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296
   }
-}
-
-async function smtpServer(t: { teardown(work: () => unknown): void }, onMail: (text: string) => void): Promise<number> {
-  const server = new SMTPServer({
-    authOptional: true,
-    disabledCommands: ['STARTTLS', 'AUTH'],
-    logger: false,
-    onData: (stream, _session, done) => {
-      let text = ''
-      stream.on('data', (part: Buffer) => {
-        text += part.toString()
-      })
-      stream.on('end', () => {
-        onMail(text)
-        done()
-      })
-    },
-  })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', () => resolve()))
-  t.teardown(() => new Promise<void>((resolve) => server.close(() => resolve())))
-  return (server.server.address() as AddressInfo).port
 }

@@ -1,17 +1,32 @@
+import { spawnSync } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { parseArgs } from 'node:util'
 import { SingleBar } from 'cli-progress'
 import { crashRun } from './crash-run.ts'
 
 /**
  * npm run crash: kills collector and service a thousand times, with a faulty network between them.
  * Then every match must be in a scan exactly once. CRASH_SEED repeats the choices, CRASH_KILLS sets
- * the number of kills. After a failure the stores stay on disk.
+ * the number of kills, and so does --kills. After a failure the stores stay on disk.
+ *
+ * npm run crash -- --alerts: kills the sender of alerts 500 times instead, with real receivers.
  */
-const KILLS = Number(process.env['CRASH_KILLS'] ?? 1000)
+const { alerts, kills } = parseArgs({ options: { alerts: { type: 'boolean' }, kills: { type: 'string' } } }).values
+const KILLS = Number(kills ?? process.env['CRASH_KILLS'] ?? (alerts ? 500 : 1000))
 const SEED = Number(process.env['CRASH_SEED'] ?? Math.floor(Date.now() / 1000))
 const QUERIES_PER_CAPTURE = 400_000
+
+if (!Number.isInteger(KILLS) || KILLS < 1) throw new Error(`--kills: expected a whole number from 1, found ${kills}`)
+if (alerts) {
+  // The default, 30 seconds, is too short for this many kills.
+  const env = { ...process.env, TAP_TIMEOUT: '0', ALERT_KILLS: String(KILLS), ALERT_SEED: String(SEED) }
+  const test = fileURLToPath(new URL('./alerts.full.test.js', import.meta.url))
+  const { status } = spawnSync(process.execPath, [test], { env, stdio: 'inherit' })
+  process.exit(status ?? 1)
+}
 
 const directory = mkdtempSync(join(tmpdir(), 'crash-'))
 const bar = new SingleBar({ format: 'crash {bar} {percentage}% {value} kills', noTTYOutput: false, hideCursor: true })

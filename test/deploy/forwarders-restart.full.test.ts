@@ -4,8 +4,8 @@ import { setTimeout as later } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import type { Forwarder } from '../../deploy/docs/forwarders.ts'
 import { RunningForwarder } from '../support/forwarders.ts'
+import { freePort } from '../support/free-port.ts'
 import { startService } from '../support/programs.ts'
-import { freePort } from '../support/syslog-ng.ts'
 import { SyslogService, squid } from '../support/syslog-service.ts'
 
 /** Lines per name: more than rsyslog's default queues hold. */

@@ -8,6 +8,7 @@ import { MESSAGE_BYTES_MAX } from '../../engine/limits.ts'
 import type { ByteSource } from '../../engine/process/byte-source.ts'
 import { OwnMatcher } from '../../registry/own-matcher.ts'
 import { matching, NOW, other } from '../support/many-lines.ts'
+import { platform } from '../support/own-platforms.ts'
 import { REPOSITORY } from '../support/programs.ts'
 import fc from '../support/property.ts'
 import { matcher } from '../support/store.ts'
@@ -129,18 +130,8 @@ t.test('matches before the evidence window are counted', async (t) => {
 })
 
 t.test('the own platforms of an organization count, in captures and logs', async (t) => {
-  const entry = {
-    ...{
-      id: 'acme-chat',
-      name: 'Acme Chat',
-      vendor: 'Acme',
-      platform_type: 'agent_platform',
-      url: 'https://www.example.com',
-    },
-    ...{ risk: { score: 20, why: 'Our own' }, source: ['our list'] },
-    domains: [{ domain: 'www.example.com', match: 'exact', role: 'web', specificity: 1, evidence: 'listed' }],
-  }
-  const own = new OwnMatcher(matcher, { platforms: [entry as never], disable: ['claude'] })
+  const entry = platform('acme-chat', 'www.example.com')
+  const own = new OwnMatcher(matcher, { platforms: [entry], disable: ['claude'] })
   const report = await read(`${matching(1)}\n${other(1)}\n`, { matcher: own })
   t.match(report, { platforms: [{ id: 'acme-chat', names: ['www.example.com'] }], platformsTotal: 1 })
 })

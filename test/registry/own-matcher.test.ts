@@ -10,7 +10,7 @@ import fc from '../support/property.ts'
 function domains(...all: readonly string[]): PlatformDomain[] {
   return all.map((text) => {
     const [match = '', domain = ''] = text.split(' ')
-    return { domain, match: match as MatchKind, role: 'web', specificity: 1, evidence: 'listed' }
+    return { domain, match: match as MatchKind, role: 'web', specificity: 1, purpose: 'use', evidence: 'listed' }
   })
 }
 

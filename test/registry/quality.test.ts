@@ -18,7 +18,7 @@ t.test('the built-in data passes all quality rules', async (t) => {
   t.same(qualityReport(platforms, isPublicSuffix), [], 'no rule reports a problem')
   t.ok(platforms.length >= 600, `${platforms.length} platforms`)
   t.ok(rules.length >= 1500, `${rules.length} domains`)
-  t.ok(Object.keys(PLATFORM_TYPES).length <= 20)
+  t.ok(Object.keys(PLATFORM_TYPES).length <= 24)
   for (const type of ['llm_chat', 'code_assistant', 'image_generation']) t.ok(type in PLATFORM_TYPES, type)
   const unregistrable = rules.filter(({ match, domain }) => match !== 'pattern' && getDomain(domain) === null)
   t.same(
@@ -46,6 +46,7 @@ const domain = (over: Partial<PlatformDomain>): PlatformDomain => ({
   match: 'suffix',
   role: 'web',
   specificity: 1,
+  purpose: 'use',
   evidence: 'listed',
   ...over,
 })
@@ -89,6 +90,16 @@ const cases: { name: string; platforms: Platform[]; finding: RegExp }[] = [
       over: { domain: 'geller-pa.googleapis.com', match: 'exact' as const },
       finding: /background/,
     },
+    {
+      name: 'a widget that looks like AI use',
+      over: { purpose: 'widget' as const, specificity: 0.6 },
+      finding: /specificity from 0.6 on for the purpose widget/,
+    },
+    {
+      name: 'published sites as use',
+      over: { domain: '*.lovable.app', match: 'pattern' as const, specificity: 0.4 },
+      finding: /is published/,
+    },
   ].map(({ name, over, finding }) => ({ name, platforms: [platform({ domains: [domain(over)] })], finding })),
   {
     name: 'embedded AI that looks like AI use',
@@ -99,6 +110,9 @@ const cases: { name: string; platforms: Platform[]; finding: RegExp }[] = [
 
 t.test('each quality rule can fail', async (t) => {
   t.same(qualityReport([platform({}), platform(other)], isPublicSuffix), [], 'good data passes')
+  const background = { domain: 'geller-pa.googleapis.com', match: 'exact', specificity: 0.3 } as const
+  const domains = [domain({}), domain({ ...background, purpose: 'background' })]
+  t.same(qualityReport([platform({ domains })], isPublicSuffix), [], 'a background host may say so')
   for (const { name, platforms, finding } of cases) {
     const findings = qualityReport(platforms, isPublicSuffix)
     t.match(findings.map((found) => found.finding).join('\n'), finding, name)

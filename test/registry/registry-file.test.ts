@@ -260,6 +260,20 @@ const faulty: { name: string; file: () => string; entry: string; field: string; 
     problem: />0/,
   },
   {
+    name: 'an unknown purpose',
+    file: () => jsonFile(withDomain({ purpose: 'fun' })),
+    entry: 'corp-llm',
+    field: 'domains[0].purpose',
+    problem: /widget/,
+  },
+  {
+    name: 'a widget with the specificity of use',
+    file: () => jsonFile(withDomain({ purpose: 'widget', specificity: 0.6 })),
+    entry: 'corp-llm',
+    field: 'domains[0].specificity',
+    problem: /less than 0.6 for the purpose widget/,
+  },
+  {
     name: 'a duplicate domain',
     file: () => jsonFile({ platforms: [{ ...corp, domains: [domain, domain] }] }),
     entry: 'corp-llm',

@@ -3,7 +3,7 @@ import { systemClock } from '../../engine/process/clock.ts'
 import { networkOf } from '../../engine/process/network.ts'
 import { SecretsKey } from '../../engine/process/secrets-key.ts'
 import { Store } from '../../engine/store/store.ts'
-import { quietLog } from './store.ts'
+import { quietLog, registries } from './store.ts'
 
 /**
  * Runs as a separate process: alert-process DIRECTORY KEY_FILE. Evaluates and sends alerts once, as
@@ -12,7 +12,7 @@ import { quietLog } from './store.ts'
 const [directory = '', keyFile = ''] = process.argv.slice(2)
 const loopback = networkOf('127.0.0.0/8')
 const store = new Store(directory, { mustExist: true })
-const runner = new AlertRunner(store, systemClock, quietLog, {
+const runner = new AlertRunner(store, registries, systemClock, quietLog, {
   secrets: new SecretsKey(keyFile),
   allowed: loopback === undefined ? [] : [loopback],
   version: '1.2.3',

@@ -3,6 +3,7 @@ import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { Administration } from '../../engine/admin/administration.ts'
 import { checkedChannel, type GivenChannel } from '../../engine/admin/alert-settings.ts'
+import { sealedChannel } from '../../engine/admin/alerts.ts'
 import { Deliveries, type DeliveryOptions } from '../../engine/alert/deliveries.ts'
 import { AlertEvaluator } from '../../engine/alert/evaluator.ts'
 import type { AlertMessage } from '../../engine/alert/message.ts'
@@ -47,7 +48,7 @@ export function alertSite(t: Test, options: Partial<DeliveryOptions> = {}): Aler
   const organization = makeOrganization(site, 'Acme')
   const administration = new Administration(store, clock)
   const secrets = new SecretsKey(join(directory, 'secrets.key'))
-  const evaluator = new AlertEvaluator(store, clock)
+  const evaluator = new AlertEvaluator(store, registries, clock)
   const allowed = LOOPBACK === undefined ? [] : [LOOPBACK]
   const deliveries = new Deliveries(store, clock, quietLog, {
     secrets,
@@ -68,7 +69,8 @@ export function alertSite(t: Test, options: Partial<DeliveryOptions> = {}): Aler
     addChannel(given, { name = given.kind, severityMin = 'low', of = organization } = {}) {
       const checked = checkedChannel(given)
       if (checked.kind === 'invalid') throw new Error(JSON.stringify(checked.faults))
-      return administration.alerts.addChannel(of, { name, severityMin, settings: checked.settings }, secrets)
+      const channel = sealedChannel(secrets, of, { name, severityMin, settings: checked.settings })
+      return administration.alerts.addChannel(of, channel)
     },
     scan(names, of = organization) {
       store.environment.write(() => {
@@ -87,6 +89,34 @@ export function alertSite(t: Test, options: Partial<DeliveryOptions> = {}): Aler
   }
 }
 
+/**
+ * Findings of the highest priority. Returns what removes them: they are not published, which the
+ * check of the store would find.
+ */
+export function openRecommendations({ store, organization, clock }: AlertSite, count: number): () => void {
+  store.environment.write(() => {
+    for (let at = 0; at < count; at++) {
+      store.recommendations.put({
+        id: `00000000-0000-4000-8000-${String(at).padStart(12, '0')}`,
+        organizationId: organization.id,
+        frameworkId: 'hipaa',
+        itemId: `I${at}`,
+        title: `Do ${at}`,
+        priority: 1,
+        status: 'open',
+        category: 'All',
+        createdAtMs: clock.nowMs(),
+        statusChangedAtMs: clock.nowMs(),
+        owner: '',
+      })
+    }
+  })
+  return () =>
+    store.environment.write(() => {
+      for (const each of store.recommendations.ofOrganization(organization.id)) store.recommendations.remove(each)
+    })
+}
+
 export interface ReceivedPost {
   readonly path: string
   readonly headers: IncomingHttpHeaders
@@ -98,8 +128,10 @@ export interface ReceivedPost {
 export interface Receiver {
   readonly url: string
   readonly received: ReceivedPost[]
-  /** Replaces how it answers: status, body and header fields. */
-  answer: (post: ReceivedPost) => { status: number; body?: string; headers?: Record<string, string> } | 'nothing'
+  /** Replaces how it answers: status, body and header fields, once `after` is resolved. */
+  answer: (
+    post: ReceivedPost,
+  ) => { status: number; body?: string; headers?: Record<string, string>; after?: Promise<unknown> } | 'nothing'
 }
 
 export async function webhookReceiver(t: Test): Promise<Receiver> {
@@ -112,6 +144,7 @@ export async function webhookReceiver(t: Test): Promise<Receiver> {
     receiver.received.push(received)
     const answer = receiver.answer(received)
     if (answer === 'nothing') return
+    await answer.after
     response.writeHead(answer.status, answer.headers).end(answer.body)
   }
   const server = createServer(listener)

@@ -57,7 +57,15 @@ export function testPlatform(id: string, risk: number, domains: readonly Partial
     risk: { score: risk, why: 'a test' },
     source: ['a test'],
     domains: domains.map((domain) => {
-      return { domain: '', match: 'suffix', role: 'web', specificity: 0.95, evidence: 'listed', ...domain }
+      return {
+        domain: '',
+        match: 'suffix',
+        role: 'web',
+        specificity: 0.95,
+        purpose: 'use',
+        evidence: 'listed',
+        ...domain,
+      }
     }),
   }
 }

@@ -1,15 +1,19 @@
 import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
 import { Administration } from '../../engine/admin/administration.ts'
-import { newCounts, Outcome } from '../../engine/ingest/outcome.ts'
-import { HOUR_MS, MINUTE_MS } from '../../engine/process/clock.ts'
+import { checkedChannel, type GivenChannel } from '../../engine/admin/alert-settings.ts'
+import { sealedChannel } from '../../engine/admin/alerts.ts'
+import { AlertEvaluator } from '../../engine/alert/evaluator.ts'
+import { DAY_MS, dayOf, HOUR_MS, MINUTE_MS } from '../../engine/process/clock.ts'
 import { SecretsKey, secretsKeyFile } from '../../engine/process/secrets-key.ts'
 import { runScan } from '../../engine/scan/scan-runner.ts'
+import type { AlertSeverity } from '../../engine/store/alerts.ts'
 import type { FrameworkId } from '../../engine/store/framework.ts'
 import { clientSecretContext } from '../../engine/store/identity-providers.ts'
 import { newUuid } from '../../engine/store/keys.ts'
 import { ROLES } from '../../engine/store/members.ts'
 import type { Organization } from '../../engine/store/organizations.ts'
+import { newCounts, Outcome } from '../../engine/store/outcomes.ts'
 import { SERVICE_WIDE } from '../../engine/store/own-platforms.ts'
 import type { Passkey } from '../../engine/store/passkeys.ts'
 import type { SourceDelta } from '../../engine/store/sources.ts'
@@ -17,7 +21,7 @@ import { loadCatalog } from '../../registry/catalog.ts'
 import type { Browser, TestConsole } from './console.ts'
 import { report } from './coverage.ts'
 import { platform, writeRegistryFile } from './own-platforms.ts'
-import { Sender } from './store.ts'
+import { registries, Sender } from './store.ts'
 
 /** Chooses the texts of an organization's data, so that tests can find them in pages. */
 export interface Words {
@@ -69,7 +73,9 @@ export function populate(site: TestConsole, organization: Organization, words: W
   addSecrets(site, admin, organization, words)
   addOwnPlatform(site, admin, organization, words)
   addArrivals(site, organization, words, amounts)
+  addAlertChannels(site, admin, organization, words)
   addFindings(site, admin, organization, words, amounts)
+  addResponse(site, admin, organization, words)
   addAssessments(site, admin, organization, words)
   return owner
 }
@@ -192,17 +198,82 @@ function addFindings(
 ): void {
   const sender = new Sender()
   const clients = Array.from({ length: 3 }, () => words.address())
+  const user = words.text('jdoe')
+  const traffic = { user, bytesSent: 12_345, bytesReceived: 2_345_678 }
+  admin.clientNames.addNetwork(organization, `${clients[0]}/32`, words.text('Berlin office'))
+  admin.clientNames.replaceHosts(organization, new Map(clients.map((client) => [client, words.text('laptop')])))
   const names = [ownHost(words), ...NAMES.slice(0, platforms)]
   const events = names.flatMap((name, at) =>
-    clients
-      .slice(0, 1 + (at % clients.length))
-      .map((client) => sender.event(name, clock.nowMs() - MINUTE_MS, { client, count: at + 1 })),
+    clients.slice(0, 1 + (at % clients.length)).map((client, index) => {
+      const more = index === 0 ? traffic : {}
+      return sender.event(name, clock.nowMs() - MINUTE_MS, { client, count: at + 1, ...more })
+    }),
   )
   store.environment.write(() => store.buffer.append(organization.id, events))
   runScan(store, registry, organization.id, 'schedule', clock)
   const [first] = loadCatalog().platforms
   admin.approvals.add(organization, registry.catalogOf(organization.id), [first?.id ?? ''])
   runScan(store, registry, organization.id, 'administrator', clock)
+}
+
+/** No receiver listens at their addresses. */
+function addAlertChannels(
+  { directory }: TestConsole,
+  admin: Administration,
+  organization: Organization,
+  words: Words,
+): void {
+  const key = new SecretsKey(secretsKeyFile('', directory))
+  const add = (name: string, severityMin: AlertSeverity, given: GivenChannel): void => {
+    const checked = checkedChannel(given)
+    if (checked.kind === 'invalid') throw new Error(JSON.stringify(checked.faults))
+    const { settings } = checked
+    admin.alerts.addChannel(organization, sealedChannel(key, organization, { name, severityMin, settings }))
+  }
+  const host = words.host('mail')
+  add(words.text('soc'), 'low', { kind: 'webhook', url: `https://${words.host('alerts')}/posture` })
+  add(words.text('mail'), 'high', { kind: 'smtp', host, from: `posture@${host}`, to: [`soc@${host}`] })
+}
+
+/** Alerts with every kind of delivery, links of block lists, and the result of the day before. */
+function addResponse(
+  { store, clock }: TestConsole,
+  admin: Administration,
+  organization: Organization,
+  words: Words,
+): void {
+  const { id } = organization
+  const nowMs = clock.nowMs()
+  new AlertEvaluator(store, registries, clock).evaluate(id)
+  admin.alerts.mute(organization, 'coverage-low', true)
+  admin.alerts.setThreshold(organization, 'platform-volume', 500)
+  const { alertChannels, history } = store
+  const channels = alertChannels.ofOrganization(id)
+  const today = dayOf(nowMs)
+  store.environment.write(() => {
+    for (const { id: channelId, kind } of channels) {
+      const isWebhook = kind === 'webhook'
+      const deliver = alertChannels.first(id, channelId)
+      if (deliver !== undefined && (!isWebhook || alertChannels.waiting(id, channelId) > 1)) {
+        alertChannels.deliver(id, channelId, deliver.sequence, nowMs)
+      }
+      const fail = isWebhook ? alertChannels.first(id, channelId) : undefined
+      if (fail === undefined) continue
+      alertChannels.postpone(id, channelId, '422 Unprocessable Entity', nowMs)
+      alertChannels.fail(id, channelId, fail.sequence, '422 Unprocessable Entity', nowMs)
+    }
+    const last = history.get(id, today)
+    if (last === undefined) return
+    const platforms = last.platforms.slice(1)
+    const platformsDiscovered = platforms.filter(({ use }) => use === 'ai').length
+    const aiCapableCount = platforms.length - platformsDiscovered
+    const summary = { ...last.summary, platformsDiscovered, aiCapableCount }
+    history.put(id, today - 1, { ...last, completedAtMs: last.completedAtMs - DAY_MS, summary, platforms })
+  })
+  const { blockListLinks } = admin
+  blockListLinks.create(organization, words.text('firewall'), { blocks: 'not-approved', riskMin: 70 })
+  const ended = blockListLinks.create(organization, words.text('revoked link'), { blocks: 'rejected', riskMin: 0 })
+  blockListLinks.revoke(organization, ended.record.id)
 }
 
 /**

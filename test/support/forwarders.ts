@@ -5,8 +5,8 @@ import { appendFileSync, mkdirSync, writeFileSync } from 'node:fs'
 import { connect } from 'node:net'
 import { join } from 'node:path'
 import { type Forwarder, type Part, PLACEHOLDERS, type Placeholder, snippet } from '../../deploy/docs/forwarders.ts'
+import { freePort } from './free-port.ts'
 import { rsyslog } from './rsyslog.ts'
-import { freePort } from './syslog-ng.ts'
 
 /**
  * rsyslog or syslog-ng with the snippets of docs/reference/forwarders.md. Its folder survives a

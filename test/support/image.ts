@@ -10,7 +10,7 @@ import {
   type PropertyInstruction,
 } from 'dockerfile-ast'
 import { DEBIAN } from './debian.ts'
-import { REPOSITORY } from './programs.ts'
+import { CONTAINER_FILES } from './programs.ts'
 import { released, THIS_MACHINE, VERSION } from './released.ts'
 
 /*
@@ -19,7 +19,6 @@ import { released, THIS_MACHINE, VERSION } from './released.ts'
  * scratch is an empty folder. Unsupported instructions and flags are errors.
  */
 
-export const CONTAINER_FILES = join(REPOSITORY, 'deploy/container')
 /** Replaces the image of the same name. */
 const BASES: Readonly<Record<string, string>> = { 'debian:bookworm-slim': DEBIAN }
 /** The PATH that an engine gives to a build without one. */

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { parse, parseAllDocuments } from 'yaml'
 import { z } from 'zod'
 import type { Restrictions } from './container.ts'
-import { CONTAINER_FILES } from './image.ts'
+import { CONTAINER_FILES } from './programs.ts'
 
 /*
  * Reads the restrictions of a container from compose.yaml and the Kubernetes manifests, as an

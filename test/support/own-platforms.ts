@@ -11,7 +11,9 @@ export function platform(id: string, ...names: readonly string[]): ChangedEntry 
     url: 'https://llm.corp.example/',
     risk: { score: 5, why: 'Runs in our own data center' },
     source: ['architecture board, May 2026'],
-    domains: names.map((domain) => ({ domain, match: 'suffix', role: 'web', specificity: 1, evidence: 'listed' })),
+    domains: names.map((domain) => {
+      return { domain, match: 'suffix', role: 'web', specificity: 1, purpose: 'use', evidence: 'listed' }
+    }),
   }
 }
 

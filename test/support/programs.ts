@@ -14,6 +14,7 @@ export const PROGRAMS = {
   demo: fileURLToPath(new URL('deploy/demo.js', DIST)),
 } as const
 export const REPOSITORY = fileURLToPath(new URL('../', DIST))
+export const CONTAINER_FILES = fileURLToPath(new URL('../deploy/container', DIST))
 
 /** Every scope of an API key, for `key create`. */
 export const ALL_SCOPES = ['--scope', ...SCOPES]

@@ -3,10 +3,11 @@ import { once } from 'node:events'
 import { createWriteStream, mkdirSync, readFileSync } from 'node:fs'
 import { dirname } from 'node:path'
 import process from 'node:process'
+import { fileURLToPath } from 'node:url'
 import { REPOSITORY } from './programs.ts'
 import { TapReport } from './tap-report.ts'
 
-/** The result of one test file. */
+/** The result of one process: of a test file, or of several that share it. */
 export interface FileResult {
   readonly passed: number
   readonly failed: number
@@ -17,6 +18,9 @@ export interface FileResult {
   /** CPU time of the process and of all descendants that were waited for. */
   readonly cpuSeconds: number
 }
+
+/** Imports the files that share a process. */
+const TOGETHER = fileURLToPath(new URL('./run-together.js', import.meta.url))
 
 export interface RunOptions {
   readonly timeoutSeconds: number
@@ -39,19 +43,23 @@ const running = new Set<ChildProcess>()
 let endedCpuSeconds = 0
 
 /**
- * Runs a compiled test file in its own process. A crash, a hang and incomplete TAP count as
- * failures.
+ * Runs a compiled test file in its own process, or several in one. A crash, a hang and incomplete
+ * TAP count as failures.
  */
-export async function runFile(compiled: string, options: RunOptions): Promise<FileResult> {
+export async function runFiles(compiled: readonly string[], options: RunOptions): Promise<FileResult> {
   mkdirSync(dirname(options.logFile), { recursive: true })
   const log = createWriteStream(options.logFile)
   const startMs = performance.now()
-  const child = spawn(process.execPath, ['--enable-source-maps', compiled], {
-    stdio: ['ignore', 'pipe', 'pipe'],
-    // A separate process group, so that the programs that the file started end with the file.
-    detached: true,
-    env: { ...process.env, ...options.environment, TAP: '1', TAP_TIMEOUT: `${options.timeoutSeconds}` },
-  })
+  const child = spawn(
+    process.execPath,
+    ['--enable-source-maps', ...(compiled.length > 1 ? [TOGETHER] : []), ...compiled],
+    {
+      stdio: ['ignore', 'pipe', 'pipe'],
+      // A separate process group, so that the programs that the file started end with the file.
+      detached: true,
+      env: { ...process.env, ...options.environment, TAP: '1', TAP_TIMEOUT: `${options.timeoutSeconds}` },
+    },
+  )
   running.add(child)
   const report = new TapReport()
   let standardError = ''

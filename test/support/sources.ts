@@ -1,4 +1,4 @@
-import { newCounts, Outcome, type OutcomeName } from '../../engine/ingest/outcome.ts'
+import { newCounts, Outcome, type OutcomeName } from '../../engine/store/outcomes.ts'
 import { NO_ORGANIZATION, type SourceDelta } from '../../engine/store/sources.ts'
 import { NOON } from './store.ts'
 

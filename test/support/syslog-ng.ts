@@ -1,9 +1,8 @@
 import type { ChildProcess } from 'node:child_process'
-import { once } from 'node:events'
 import { existsSync, readFileSync } from 'node:fs'
-import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { type Certificate, provideCertificate } from '../../engine/http/certificate.ts'
+import { freePort } from './free-port.ts'
 import { killSyslogNg, startSyslogNgProcess } from './syslog-ng-process.ts'
 import { until } from './wait.ts'
 
@@ -87,13 +86,4 @@ log { source(all); destination(file); };
     kill,
     start,
   }
-}
-
-export async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as { port: number }
-  server.close()
-  await once(server, 'close')
-  return port
 }

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { setTimeout as later } from 'node:timers/promises'
-import { OUTCOMES, type OutcomeName } from '../../engine/ingest/outcome.ts'
 import { LISTENERS, type Listener } from '../../engine/ingest/sources.ts'
+import { OUTCOMES, type OutcomeName } from '../../engine/store/outcomes.ts'
 import { Store } from '../../engine/store/store.ts'
 import { admin, type RunningService, startService } from './programs.ts'
 import { until } from './wait.ts'

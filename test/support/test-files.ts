@@ -1,5 +1,5 @@
 import { readdirSync, readFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { REPOSITORY } from './programs.ts'
 
 /**
@@ -28,6 +28,58 @@ export function testFile(source: string): TestFile {
 }
 
 /** Whether the file has property tests, whose examples depend on the seed. */
-export function hasProperties({ source }: TestFile): boolean {
-  return /from '[./]+support\/property\.ts'/.test(readFileSync(join(REPOSITORY, source), 'utf8'))
+export function hasProperties(file: TestFile): boolean {
+  return /from '[./]+support\/property\.ts'/.test(textOf(file))
+}
+
+const textOf = ({ source }: TestFile): string => readFileSync(join(REPOSITORY, source), 'utf8')
+
+/**
+ * Folders whose tests call functions and serve pages within their process. Loading the modules
+ * takes longer than most of these tests, so several files share a process.
+ */
+const SHARED_PROCESS =
+  /^test\/(?:collector\/decode|console(?:\/design|\/sign-in)?|engine\/(?:assess|event|ingest\/formats|store)|registry)\/[^/]+$/
+/** A file that starts programs, or changes or measures its process, has one of its own. */
+const OWN_PROCESS =
+  /\bprocess\.|\bperformance\.|\bsetFlags|\bspawn|\bfork\(|cpuMsOf|allocated|startService|PROGRAMS|function-calls/
+const FILES_TOGETHER_MAX = 8
+
+function mayShareProcess(file: TestFile): boolean {
+  return file.suite === 'quick' && SHARED_PROCESS.test(file.source) && !OWN_PROCESS.test(textOf(file))
+}
+
+/**
+ * Splits files into those that share a process, in their order.
+ *
+ * @param cpuSecondsOf CPU seconds of a file
+ * @param cpuSecondsMax of the files of one process
+ */
+export function sharedProcesses(
+  files: readonly TestFile[],
+  cpuSecondsOf: (file: TestFile) => number,
+  cpuSecondsMax: number,
+): TestFile[][] {
+  const groups: TestFile[][] = []
+  const open = new Map<string, { files: TestFile[]; seconds: number }>()
+  for (const file of files) {
+    const folder = dirname(file.source)
+    const seconds = cpuSecondsOf(file)
+    const group = open.get(folder)
+    const isShared = mayShareProcess(file) && seconds <= cpuSecondsMax
+    if (
+      isShared &&
+      group !== undefined &&
+      group.files.length < FILES_TOGETHER_MAX &&
+      group.seconds + seconds <= cpuSecondsMax
+    ) {
+      group.files.push(file)
+      group.seconds += seconds
+      continue
+    }
+    const alone = { files: [file], seconds }
+    groups.push(alone.files)
+    if (isShared) open.set(folder, alone)
+  }
+  return groups
 }

@@ -8,9 +8,9 @@ import { setTimeout as later } from 'node:timers/promises'
 import { ALL_SCOPES } from '../support/programs.ts'
 
 /*
- * Writes a sample of the data that the programs of a schema leave on disk, for upgrade.test.ts: npm
- * run keep-sample -- CHECKOUT NAME. The checkout must be built. The sample of a published release
- * never changes.
+ * Writes a sample of the data that the programs of a schema leave on disk, for
+ * upgrade.full.test.ts: npm run keep-sample -- CHECKOUT NAME. The checkout must be built. The
+ * sample of a published release never changes.
  *
  * The demo capture is read three times: into a scan, into the service's buffer, and into the
  * outbox.

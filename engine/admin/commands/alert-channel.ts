@@ -7,6 +7,7 @@ import {
   SYSLOG_TRANSPORTS,
   type WebhookSettings,
 } from '../../alert/channel-settings.ts'
+import { sendTest } from '../../alert/send-test.ts'
 import { ALERT_ATTEMPT_MS } from '../../limits.ts'
 import { Fault } from '../../process/error-codes.ts'
 import { readPrivateFile } from '../../process/private-file.ts'
@@ -18,6 +19,7 @@ import { ALERT_CHANNEL_KINDS, type AlertChannel, type AlertChannelKind } from '.
 import { ALERT_SEVERITIES, type AlertSeverity } from '../../store/alerts.ts'
 import type { Store } from '../../store/store.ts'
 import { checkedChannel, type GivenChannel } from '../alert-settings.ts'
+import { sealedChannel } from '../alerts.ts'
 import {
   changeOptions,
   countOption,
@@ -38,8 +40,7 @@ const testSettings = z.object({
   outboundNetworks: setting(networkList().default([]), {
     flag: '--outbound-networks <networks>',
     env: 'OUTBOUND_NETWORKS',
-    about:
-      'Connect to hosts in these networks, comma-separated, as the service does; other hosts need public addresses',
+    about: 'Allow receivers in these networks, comma-separated, as the service does; others need public addresses',
   }),
 })
 
@@ -137,11 +138,8 @@ function addAdd(channel: Command): void {
         throw new Fault('USAGE', faults.join('; '))
       }
       const { settings } = checked
-      const added = administration.alerts.addChannel(
-        organization,
-        { name, severityMin: given.minSeverity, settings },
-        keyOf(add),
-      )
+      const channel = sealedChannel(keyOf(add), organization, { name, severityMin: given.minSeverity, settings })
+      const added = administration.alerts.addChannel(organization, channel)
       print(add, store, [added], settings.kind === 'webhook' ? settings : undefined)
     }),
   )
@@ -222,7 +220,7 @@ function addTest(channel: Command): void {
     testSettings,
   )
   test.action((name: string, { org }: { org?: string }) =>
-    withStore(test, async ({ administration }) => {
+    withStore(test, async ({ administration, clock }) => {
       const { outboundNetworks: allowed } = readSettings(testSettings, { command: test, environment: process.env })
       const options = {
         allowed,
@@ -231,7 +229,8 @@ function addTest(channel: Command): void {
         version: programVersion(),
       }
       const organization = administration.organization(org)
-      const outcome = await administration.alerts.testChannel(organization, name, keyOf(test), options)
+      const channel = administration.alerts.beginTest(organization, name)
+      const outcome = await sendTest(organization, channel, keyOf(test), clock, options)
       if (outcome.kind !== 'delivered') throw new Fault('ALERT_NOT_SENT', `${name}: ${outcome.why}`)
       show(test, {
         columns: [

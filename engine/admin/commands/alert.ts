@@ -1,10 +1,10 @@
 import { Argument, type Command, InvalidArgumentError, Option } from 'commander'
 import type { AlertMessage } from '../../alert/message.ts'
-import { RULES, ruleInForce } from '../../alert/rules.ts'
 import { ALERTS_MAX } from '../../limits.ts'
 import { Fault } from '../../process/error-codes.ts'
 import { ALERT_RULES, type Alert, type AlertRule } from '../../store/alerts.ts'
 import type { Store } from '../../store/store.ts'
+import { deliveriesOf, ruleRows } from '../alert-rows.ts'
 import { addAlertChannelCommands } from './alert-channel.ts'
 import { changeOptions, countOption, ofOrganization, sharedOptions, show, timeText, withStore } from './context.ts'
 
@@ -50,13 +50,8 @@ function addList(alert: Command): void {
   )
 }
 
-function alertRow({ alertChannels }: Store, { organizationId, messages, ...alert }: Alert) {
-  const deliveries = messages.map(([channelId, sequence]) => {
-    const name = alertChannels.get(organizationId, channelId)?.name
-    // The outcomes of a removed channel are removed with it.
-    const state = name === undefined ? 'channel removed' : alertChannels.outcome(organizationId, channelId, sequence)
-    return { channel: name ?? channelId.slice(0, 8), state: state ?? 'unknown' }
-  })
+function alertRow(store: Store, alert: Alert) {
+  const deliveries = deliveriesOf(store, alert)
   return {
     id: alert.id,
     created_at: timeText(alert.createdAtMs),
@@ -126,7 +121,6 @@ function thresholdArgument(text: string): number | 'default' {
 }
 
 function printRules(command: Command, store: Store, organizationId: string, only?: AlertRule): void {
-  const settings = store.alerts.rules(organizationId)
   show(command, {
     columns: [
       ['Rule', 'rule'],
@@ -135,20 +129,18 @@ function printRules(command: Command, store: Store, organizationId: string, only
       ['Severity', 'severity', { hide: 2 }],
       ['Raises an alert if', 'about', { hide: 1, wrap: true }],
     ],
-    rows: ALERT_RULES.filter((rule) => only === undefined || rule === only).map((rule) => {
-      const { about, severity, threshold: limits } = RULES[rule]
-      const { muted, threshold } = ruleInForce(settings, rule)
-      return {
+    rows: ruleRows(store, organizationId)
+      .filter(({ rule }) => only === undefined || rule === only)
+      .map(({ rule, isMuted, thresholdInForce, isDefault, threshold, severity, about }) => ({
         rule,
-        state: muted ? 'muted' : 'active',
-        threshold: limits === undefined ? null : threshold,
-        unit: limits === undefined ? null : limits.unit,
-        threshold_text: limits === undefined ? null : `${threshold} ${limits.unit}`.trim(),
-        is_default: limits === undefined || threshold === limits.byDefault,
+        state: isMuted ? 'muted' : 'active',
+        threshold: thresholdInForce ?? null,
+        unit: threshold?.unit ?? null,
+        threshold_text: threshold === undefined ? null : `${thresholdInForce} ${threshold.unit}`.trim(),
+        is_default: isDefault,
         severity,
         about,
-      }
-    }),
+      })),
   })
 }
 

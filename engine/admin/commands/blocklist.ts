@@ -152,8 +152,9 @@ function print(command: Command, { store, administration, registry, clock }: Adm
   const organization = administration.organization(options.org)
   const nowMs = clock.nowMs()
   const source = blockListSource(store, registry, organization, nowMs)
-  const { list, text: listText } = writeBlockList(source, organization, selection, format, nowMs)
-  const text = options.json === true ? list.entries.map((entry) => `${jsonLine(entryRow(entry))}\n`).join('') : listText
+  const { list, textAt } = writeBlockList(source, organization, selection, format)
+  const jsonText = (): string => list.entries.map((entry) => `${jsonLine(entryRow(entry))}\n`).join('')
+  const text = options.json === true ? jsonText() : textAt(nowMs)
   if (options.out === undefined) printText(command, text)
   else writeNewFile('--out', options.out, text, FILE_MODE)
   process.stderr.write(`${[...summaryLines(list, selection), ...leftOutLines(list)].join('\n')}\n`)

@@ -3,9 +3,10 @@ import type { Command } from 'commander'
 import { CLIENT_NAMES_FILE_BYTES_MAX, CLIENT_NAMES_MAX } from '../../limits.ts'
 import { Fault } from '../../process/error-codes.ts'
 import type { Column } from '../../process/table.ts'
+import { namesOf } from '../client-use.ts'
 import { readHostNames } from '../host-names-file.ts'
 import { changeOptions, ofOrganization, show, withStore } from './context.ts'
-import { clientRow, namesOf } from './platform.ts'
+import { clientRow } from './platform.ts'
 
 interface Options {
   readonly org?: string

@@ -26,7 +26,7 @@ interface Options {
 export function addExportCommand(program: Command): void {
   const command = program
     .command('export')
-    .description('Export findings and assessments as CSV, JSON lines or HTML, or for a SIEM')
+    .description('Export findings, clients and assessments as CSV, JSON lines or HTML, or findings for a SIEM')
     .addArgument(new Argument('<what>', 'What to export').choices(EXPORTS))
   ofOrganization(sharedOptions(command))
     .addOption(
@@ -61,6 +61,7 @@ function write(
   const organization = administration.organization(org)
   const cursor = cursorPath === undefined ? undefined : new Cursor(cursorPath, kind, organization.id)
   const text = rowText(kind, format, organization.name, reporterOf(programVersion()))
+  if (kind === 'clients') administration.clients.noteExport(organization)
   const file = out === undefined ? undefined : new NewFile('--out', out, FILE_MODE)
   let piece = text.head
   const flush = (): void => {

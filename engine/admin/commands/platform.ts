@@ -1,15 +1,17 @@
 import { type Command, Option } from 'commander'
 import type { Platform } from '../../../registry/platform.ts'
+import { type Use, useOf } from '../../../registry/use.ts'
 import { DAY_MS, isoSeconds } from '../../process/clock.ts'
 import { durationOption } from '../../process/duration.ts'
 import { Fault } from '../../process/error-codes.ts'
 import type { Column } from '../../process/table.ts'
 import { Evidence } from '../../scan/evidence.ts'
+import { type PublishedPlatform, publishedPlatform } from '../../scan/listed-discovery.ts'
 import { firstDayOfWindow } from '../../scan/prepare.ts'
 import type { ClientUse } from '../../store/client-sum.ts'
 import type { Organization } from '../../store/organizations.ts'
-import type { Store } from '../../store/store.ts'
-import type { PlatformUse } from '../clients.ts'
+import { type NamesOf, namesOf, type PlatformUse } from '../client-use.ts'
+import { useText } from '../platform-rows.ts'
 import {
   type AdminContext,
   changeOptions,
@@ -28,6 +30,7 @@ interface Options {
   readonly org?: string
   readonly days?: boolean
   readonly names?: boolean
+  readonly sources?: boolean
   readonly clients?: boolean
   readonly last: number
   readonly new?: boolean
@@ -62,9 +65,10 @@ export function addPlatformCommands(program: Command): void {
         .argument('<platform>', 'Id or name of the platform'),
     ),
   )
-    .addOption(new Option('--clients', 'List the clients, most matches first').conflicts(['days', 'names']))
-    .addOption(new Option('--days', 'List the use by day').conflicts(['names']))
-    .option('--names', 'List the names that clients requested')
+    .addOption(new Option('--clients', 'List the clients, most matches first').conflicts(['days', 'names', 'sources']))
+    .addOption(new Option('--days', 'List the use by day').conflicts(['names', 'sources']))
+    .addOption(new Option('--names', 'List the names that clients requested').conflicts(['sources']))
+    .option('--sources', 'List the log sources and sensors that saw the use')
     .addOption(
       new Option('--last <count>', 'Limit the list to this many rows')
         .default(CLIENTS_SHOWN)
@@ -76,11 +80,15 @@ export function addPlatformCommands(program: Command): void {
       const organization = administration.organization(options.org)
       const found = platformOf(registry.catalogOf(organization.id).platforms, named)
       const use = administration.clients.ofPlatform(organization, found.id, found.name)
-      if (use.matches === 0) throw new Fault('NOT_FOUND', `no use of ${found.name} in the evidence window`)
+      if (use.days.length === 0) throw new Fault('NOT_FOUND', `no use of ${found.name} in the evidence window`)
       if (options.clients) show(one, clientTable(use.clients.slice(0, options.last), namesOf(store, organization.id)))
       else if (options.days) show(one, dayTable(use, options.last))
       else if (options.names) show(one, nameTable(use, options.last))
-      else show(one, { vertical: true, columns: SUMMARY_COLUMNS, rows: [summaryRow(found, use)] })
+      else if (options.sources) show(one, sourceTable(use, options.last))
+      else {
+        const published = store.environment.read(() => publishedPlatform(store, organization, found.name))
+        show(one, { vertical: true, columns: SUMMARY_COLUMNS, rows: [summaryRow(found, use, published)] })
+      }
     }),
   )
 }
@@ -97,6 +105,7 @@ const LIST_COLUMNS: readonly Column[] = [
   ['Platform', 'platform_name'],
   ['First found', 'first_found_at', { hide: 1 }],
   ['Last seen', 'last_seen', { hide: 3 }],
+  ['Use', 'use', { hide: 4, text: (value) => useText(value as Use) }],
   ['Decision', 'decision'],
   ['Risk', 'risk', { hide: 2 }],
   ['Clients', 'clients'],
@@ -116,6 +125,7 @@ function listRows({ store, registry, clock }: AdminContext, organization: Organi
       sums.set(each, sum)
     }
     return [...sums]
+      .filter(([, sum]) => sum.useMatches > 0)
       .map(([each, sum]) => ({ each, sum, foundAtMs: store.evidence.detection(id, each)?.createdAtMs ?? 0 }))
       .filter(({ foundAtMs }) => options.new !== true || foundAtMs >= nowMs - (options.since ?? 0))
       .sort((a, b) => b.sum.matches - a.sum.matches)
@@ -124,6 +134,7 @@ function listRows({ store, registry, clock }: AdminContext, organization: Organi
         platform_name: catalog.get(each)?.name ?? each,
         first_found_at: timeText(foundAtMs),
         last_seen: timeText(sum.lastSeenMs),
+        use: useOf(sum.specificity),
         decision: states.get(each) ?? 'waiting',
         risk: catalog.get(each)?.risk.score ?? null,
         clients: sum.clients.estimate,
@@ -138,17 +149,30 @@ const SUMMARY_COLUMNS: readonly Column[] = [
   ['First seen', 'first_seen'],
   ['Last seen', 'last_seen'],
   ['Days', 'days'],
+  ['Use', 'use', { text: (value) => useText(value as Use) }],
+  ['Access', 'access', { text: (value) => accessText(value as FoundAccess) }],
+  ['Programmatic clients', 'programmatic_clients'],
   ['Matches', 'matches'],
   ['Clients', 'clients_total'],
   ['Clients kept', 'clients_kept'],
   ['Matches of others', 'other_matches'],
   ['Most matches', 'top_clients', { text: (value) => (value as string[]).join(', ') }],
   ['Names', 'names', { text: (value) => (value as string[]).join(', ') }],
+  ['Sources', 'sources', { text: (value) => (value as string[]).join(', ') }],
 ]
 
 const TOP = 5
 
-function summaryRow(platform: Platform, use: PlatformUse) {
+type FoundAccess = PublishedPlatform['metadata']['access']
+
+/** `web 1500 (chatgpt.com), api 340 (api.openai.com)` */
+function accessText(access: FoundAccess): string {
+  return access.map(({ kind, matches, domains }) => `${kind} ${matches} (${domains.join(', ')})`).join(', ')
+}
+
+/** @param published the finding of the last scan */
+function summaryRow(platform: Platform, use: PlatformUse, published: PublishedPlatform | undefined) {
+  const { metadata } = published ?? {}
   return {
     id: platform.id,
     platform_name: platform.name,
@@ -156,12 +180,16 @@ function summaryRow(platform: Platform, use: PlatformUse) {
     first_seen: isoSeconds(use.firstSeenMs),
     last_seen: isoSeconds(use.lastSeenMs),
     days: use.days.length,
+    use: metadata?.use ?? null,
+    access: metadata?.access ?? [],
+    programmatic_clients: metadata?.programmatic_clients ?? null,
     matches: use.matches,
     clients_total: use.clientsTotal,
     clients_kept: use.clients.length,
     other_matches: use.otherMatches,
     top_clients: use.clients.slice(0, TOP).map(({ client, matches }) => `${client} (${matches})`),
     names: use.names.slice(0, TOP).map(([name, matches]) => `${name} (${matches})`),
+    sources: use.sources.slice(0, TOP).map(({ kind, name, matches }) => `${kind} ${name} (${matches})`),
   }
 }
 
@@ -174,6 +202,7 @@ const CLIENT_COLUMNS: readonly Column[] = [
   ['First seen', 'first_seen', { hide: 5 }],
   ['Last seen', 'last_seen', { hide: 1 }],
   ['Methods', 'methods', { hide: 6, text: (value) => (value as string[]).join(', ') }],
+  ['Access', 'access', { hide: 9, text: (value) => (value as string[]).join(', ') }],
   ['Sent', 'bytes_sent', { hide: 7 }],
   ['Received', 'bytes_received', { hide: 8 }],
   ['Days', 'days', { hide: 2 }],
@@ -181,17 +210,6 @@ const CLIENT_COLUMNS: readonly Column[] = [
 
 function clientTable(clients: readonly ClientUse[], names: NamesOf) {
   return { columns: CLIENT_COLUMNS, rows: clients.map((use) => clientRow(use, names)) }
-}
-
-/** The names of an address. */
-export type NamesOf = (address: string) => { readonly name: string | null; readonly network: string | null }
-
-export function namesOf({ clientNames }: Store, organizationId: string): NamesOf {
-  const networks = clientNames.networks(organizationId)
-  return (address) => ({
-    name: clientNames.hostOf(organizationId, address) ?? null,
-    network: clientNames.networkOf(networks, address) ?? null,
-  })
 }
 
 /** A client as commands print it. */
@@ -204,6 +222,7 @@ export function clientRow(use: ClientUse, names: NamesOf) {
     first_seen: isoSeconds(use.firstSeenMs),
     last_seen: isoSeconds(use.lastSeenMs),
     methods: use.methods,
+    access: use.access,
     bytes_sent: use.bytesSent,
     bytes_received: use.bytesReceived,
     days: use.days,
@@ -227,4 +246,13 @@ function nameTable({ names }: PlatformUse, countMax: number) {
     ['Matches', 'matches'],
   ]
   return { columns, rows: names.slice(0, countMax).map(([name, matches]) => ({ name, matches })) }
+}
+
+function sourceTable({ sources }: PlatformUse, countMax: number) {
+  const columns: readonly Column[] = [
+    ['Source', 'kind'],
+    ['Name', 'name', { wrap: true }],
+    ['Matches', 'matches'],
+  ]
+  return { columns, rows: sources.slice(0, countMax).map((source) => ({ ...source })) }
 }

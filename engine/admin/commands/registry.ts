@@ -3,13 +3,15 @@ import { join } from 'node:path'
 import type { Command } from 'commander'
 import { type Catalog, loadCatalog } from '../../../registry/catalog.ts'
 import { catalogStats, Lookup } from '../../../registry/lookup.ts'
-import type { Platform } from '../../../registry/platform.ts'
+import type { Platform, PlatformDomain } from '../../../registry/platform.ts'
 import { PLATFORM_TYPES } from '../../../registry/platform-type.ts'
 import { RegistryFileError } from '../../../registry/registry-file.ts'
+import type { RiskTerm } from '../../../registry/risk-sum.ts'
 import { Fault } from '../../process/error-codes.ts'
 import type { Shown } from '../../process/table.ts'
 import { SERVICE_WIDE } from '../../store/own-platforms.ts'
 import { dataDirectoryOf, sharedOptions, show, withStore } from './context.ts'
+import { addRegistryFileCommands } from './registry-file.ts'
 import { registryFileOf, registryOption } from './registry-option.ts'
 import {
   addOwnPlatformCommands,
@@ -23,7 +25,7 @@ interface Options extends OwnSetOptions {
   readonly own?: boolean
 }
 
-/** posture-admin registry list | search | show | check | stats | add | remove | export */
+/** posture-admin registry: list, search, show, check, stats; files; own platforms */
 export function addRegistryCommands(program: Command): void {
   const registry = program.command('registry').description('Look up AI platforms and manage own platforms')
 
@@ -55,14 +57,14 @@ export function addRegistryCommands(program: Command): void {
       .command('show')
       .description('Show a platform with its domains and risk')
       .argument('<id>', 'Id of the platform'),
-  )
-  one.action((id: string) =>
+  ).option('--risk', 'Show the risk as a sum, with the source of each fact')
+  one.action((id: string, options: { risk?: boolean }) =>
     withCatalog(one, (catalog) => {
       const platform = new Lookup(catalog).show(id)
       if (platform === undefined) {
         throw new Fault('NOT_FOUND', `no platform ${JSON.stringify(id)}; find ids with posture-admin registry search`)
       }
-      show(one, domainRows(platform))
+      show(one, options.risk === true ? riskRows(platform) : domainRows(platform))
     }),
   )
 
@@ -77,6 +79,7 @@ export function addRegistryCommands(program: Command): void {
   const stats = lookupOptions(registry.command('stats').description('Count platforms and domains by type'))
   stats.action(() => withCatalog(stats, (catalog) => show(stats, statsRows(catalog))))
 
+  addRegistryFileCommands(registry, withCatalog)
   addOwnPlatformCommands(registry)
 }
 
@@ -146,6 +149,7 @@ function domainRows(platform: Platform): Shown {
       ['Match', 'match'],
       ['Role', 'role'],
       ['Specificity', 'specificity', { hide: 1 }],
+      ['Purpose', 'purpose', { hide: 5 }],
       ['Risk', 'risk.score', { hide: 3 }],
       ['Reason', 'risk.why', { hide: 4, wrap: true }],
     ],
@@ -157,15 +161,50 @@ function domainRows(platform: Platform): Shown {
       match: domain.match,
       role: domain.role,
       specificity: domain.specificity,
+      purpose: domain.purpose,
+      ...originOf(platform, domain),
       risk: platform.risk,
     })),
+  }
+}
+
+/** Where the data of a domain comes from. Platforms of organizations have no provenance. */
+function originOf({ source, provenance }: Platform, domain: PlatformDomain) {
+  const index = domain.source ?? 0
+  const isListed = domain.evidence === 'listed'
+  return {
+    evidence: domain.evidence,
+    source: isListed ? (provenance?.sources[index] ?? source[index]) : null,
+    why: domain.why ?? null,
+    status: provenance?.status ?? 'active',
+    status_note: provenance?.note ?? null,
+    checked: provenance?.checked ?? null,
+    country: provenance?.country ?? null,
+    vendor_url: provenance?.vendorUrl ?? null,
+  }
+}
+
+/** The terms of the risk. A score that is no sum is one term. */
+function riskRows({ name, risk }: Platform): Shown {
+  const terms: readonly RiskTerm[] = risk.terms ?? [{ input: 'class', value: risk.why, points: risk.score }]
+  return {
+    columns: [
+      ['Input', 'input'],
+      ['Value', 'value', { wrap: true }],
+      ['Points', 'points'],
+      ['Source', 'source', { wrap: true, hide: 1 }],
+    ],
+    rows: [
+      ...terms.map((term) => ({ platform_name: name, ...term, source: term.source ?? null })),
+      { platform_name: name, input: 'total', value: 'Risk of the registry', points: risk.score, source: null },
+    ],
   }
 }
 
 /** The fields of a name that no rule matches. */
 const NO_RULE = {
   ...{ id: null, platform_name: null, platform_type: null },
-  ...{ rule: null, match: 'none', role: null, specificity: null },
+  ...{ rule: null, match: 'none', role: null, specificity: null, purpose: null },
 }
 
 function checkRows(lookup: Lookup, names: readonly string[]): Shown {
@@ -178,11 +217,12 @@ function checkRows(lookup: Lookup, names: readonly string[]): Shown {
       ['Match', 'match', { hide: 2 }],
       ['Role', 'role', { hide: 4 }],
       ['Specificity', 'specificity', { hide: 5 }],
+      ['Purpose', 'purpose', { hide: 6 }],
     ],
     rows: names.map((name) => {
       const rule = lookup.check(name)
       if (rule === undefined) return { name, ...NO_RULE }
-      const { domain, match, role, specificity, platform } = rule
+      const { domain, match, role, specificity, purpose, platform } = rule
       return {
         name,
         id: platform.id,
@@ -192,6 +232,7 @@ function checkRows(lookup: Lookup, names: readonly string[]): Shown {
         match,
         role,
         specificity,
+        purpose,
       }
     }),
   }

@@ -4,27 +4,38 @@ import { writeNewFile } from '../../process/new-file.ts'
 import { reportContent } from '../../report/content.ts'
 import { reportDocument } from '../../report/document.tsx'
 import { changeOptions, ofOrganization, printText, show, timeText, withStore } from './context.ts'
+import { addReportScheduleCommands } from './report-schedule.ts'
 
 /** The report names platforms and people. */
 const FILE_MODE = 0o600
 
 interface Options {
   readonly org?: string
-  readonly out: string
+  readonly out?: string
   readonly since?: number
 }
 
-/** posture-admin report */
+/** posture-admin report; report schedule add | list | remove */
 export function addReportCommand(program: Command): void {
   const report = ofOrganization(
     changeOptions(
-      program.command('report').description('Write the findings for managers to one HTML file, with what changed'),
+      program
+        .command('report')
+        .description('Write the findings for managers to one HTML file, with what changed')
+        // Options after `schedule add` are those of that command.
+        .enablePositionalOptions()
+        .allowExcessArguments(),
     ),
   )
-    .requiredOption('--out <file>', 'Write the report to this file and replace an older one; - is standard output')
+    .option('--out <file>', 'Write the report to this file and replace an older one; - is standard output')
     .option('--since <date>', 'Show what changed since this day (UTC), instead of since the last report', dayOption)
-  report.action(({ org, out, since }: Options) =>
-    withStore(report, ({ store, administration, registry, clock }) => {
+  addReportScheduleCommands(report)
+  report.action(({ org, out, since }: Options) => {
+    // A command with an action takes the wrong name of a command as an argument.
+    const [word] = report.args
+    if (word !== undefined) throw new Fault('USAGE', `unknown command '${word}' (Did you mean schedule?)`)
+    if (out === undefined) throw new Fault('USAGE', "required option '--out <file>' not specified")
+    return withStore(report, ({ store, administration, registry, clock }) => {
       const organization = administration.organization(org)
       const nowMs = clock.nowMs()
       const content = store.environment.read(() =>
@@ -50,8 +61,8 @@ export function addReportCommand(program: Command): void {
         ],
         rows: [{ file: out, organization: organization.name, since: timeText(content.sinceMs) }],
       })
-    }),
-  )
+    })
+  })
 }
 
 /** The beginning of a day in UTC, in milliseconds since 1970. */

@@ -108,6 +108,7 @@ function print(command: Command, scans: readonly Scan[]): void {
       ['Trigger', 'trigger', { hide: 5 }],
       ['Events', 'events', { hide: 4 }],
       ['Platforms', 'summary.platforms_discovered', { hide: 1 }],
+      ['AI-capable', 'ai_capable_count', { hide: 7 }],
       ['Shadow AI', 'summary.shadow_ai_count', { hide: 2 }],
       ['Risk', 'summary.overall_risk_score', { hide: 3 }],
       ['Failure', 'failure', { wrap: true }],
@@ -133,6 +134,7 @@ function print(command: Command, scans: readonly Scan[]): void {
         shadow_ai_count: scan.summary.shadowAiCount,
         overall_risk_score: scan.summary.overallRiskScore,
       },
+      ai_capable_count: scan.summary.aiCapableCount,
       failure: scan.failure,
     })),
   })

@@ -9,9 +9,9 @@ import { SYSLOG_DATAGRAM_BYTES_MAX } from '../../../collector/limits.ts'
 import { COVERAGE_COUNT_MAX, COVERAGE_COUNTER_NAMES } from '../../../engine/event/coverage-report.ts'
 import { eventFromJson, TIME_MS_MAX } from '../../../engine/event/event.ts'
 import { coverageMessage, report } from '../../support/coverage.ts'
+import { freePort } from '../../support/free-port.ts'
 import { Sender } from '../../support/store.ts'
 import { syslogForwarder, TOKEN } from '../../support/syslog-forwarder.ts'
-import { freePort } from '../../support/syslog-ng.ts'
 import { PROMPT_MS, until } from '../../support/wait.ts'
 
 const SEEN_MS = Date.parse('2026-11-20T09:15:02.007Z')

@@ -1,13 +1,11 @@
-import { readFileSync } from 'node:fs'
-import { createRequire } from 'node:module'
 import type { Page } from 'puppeteer-core'
 import t from 'tap'
 import { callbackPath } from '../../../console/sign-in/oidc-flow.ts'
 import { serveConsole } from '../../support/console.ts'
 import { openidProvider } from '../../support/openid-provider.ts'
 import { openWebBrowser, WEB_BROWSERS } from '../../support/web-browser.ts'
+import { barriers, submit } from '../../support/web-page.ts'
 
-const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 const PATH = '/sign-in-settings'
 const SIZES = [
   { width: 1280, height: 1000 },
@@ -15,15 +13,6 @@ const SIZES = [
 ]
 /** A folder for pictures of the pages, for people who change them. */
 const PICTURES = process.env['CONSOLE_PICTURES'] ?? ''
-
-async function press(page: Page, button: string): Promise<void> {
-  for (const found of await page.$$(`::-p-xpath(//button[contains(., "${button}")])`)) {
-    if (!(await found.isVisible())) continue
-    await Promise.all([page.waitForNavigation(), found.click()])
-    return
-  }
-  throw new Error(`no button ${button}: ${await page.content()}`)
-}
 
 /** Several pages follow each other by themselves, until one has this heading. */
 async function arrive(page: Page, heading: string): Promise<void> {
@@ -34,17 +23,6 @@ async function arrive(page: Page, heading: string): Promise<void> {
     await page.waitForNavigation({ timeout: 5000 }).catch(() => {})
   }
   throw new Error(`no page ${heading}: ${page.url()}`)
-}
-
-async function barriers(page: Page): Promise<string[]> {
-  await page.evaluate(AXE)
-  return page.evaluate(async () => {
-    const { axe } = globalThis as unknown as {
-      axe: { run(): Promise<{ violations: { id: string; nodes: { html: string }[] }[] }> }
-    }
-    const { violations } = await axe.run()
-    return violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(' ')}`)
-  })
 }
 
 for (const name of WEB_BROWSERS) {
@@ -93,9 +71,9 @@ for (const name of WEB_BROWSERS) {
       if (details !== null) details.open = true
       ;(input as HTMLInputElement).value = 'openid email groups'
     })
-    await press(page, 'Save')
+    await submit(page, 'Save')
     t.match(await page.$eval('.notice', (element) => element.textContent), /The settings are saved/)
-    await press(page, 'Test connection')
+    await submit(page, 'Test connection')
     t.match(await page.$eval('.notice', (element) => element.textContent), /The connection works/)
     await look(PATH, 'settings-open')
     await look('/account', 'account')
@@ -104,10 +82,10 @@ for (const name of WEB_BROWSERS) {
     })
     await look(PATH, 'settings')
     await page.goto(origin)
-    await press(page, 'Sign out')
+    await submit(page, 'Sign out')
     await look('/sign-in', 'sign-in')
     await page.goto(`${origin}/platforms`)
-    await press(page, 'Sign in with Okta')
+    await submit(page, 'Sign in with Okta')
     await arrive(page, 'Platforms')
     t.equal(page.url(), `${origin}/platforms`, 'the requested page')
     t.match(store.members.get(organization.id, 'ada@acme.example'), { role: 'admin' })
@@ -117,14 +95,14 @@ for (const name of WEB_BROWSERS) {
     await page.goto(`${origin}/api-keys`)
     await page.type('#label', 'grafana')
     await page.click('input[value="scores:read"]')
-    await press(page, 'Create Key')
+    await submit(page, 'Create Key')
     await arrive(page, 'Confirm your identity')
     if (name === 'chrome') t.same(await barriers(page), [], 'confirm')
     if (PICTURES !== '' && name === 'chrome') await page.screenshot({ path: `${PICTURES}/confirm.png` })
-    await press(page, 'Confirm with Okta')
+    await submit(page, 'Confirm with Okta')
     await arrive(page, 'You are confirmed')
     if (PICTURES !== '' && name === 'chrome') await page.screenshot({ path: `${PICTURES}/confirmed.png` })
-    await press(page, 'Continue')
+    await submit(page, 'Continue')
     t.match(await page.$eval('main', (element) => element.textContent), /Copy the key “grafana” now/)
     // Firefox gives up on the icon of a page that leads to the next one at once.
     t.same(

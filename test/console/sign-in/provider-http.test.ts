@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { createServer, type RequestListener } from 'node:http'
 import { createServer as createTlsServer } from 'node:https'
-import type { AddressInfo } from 'node:net'
+import { type AddressInfo, createServer as createNetServer } from 'node:net'
 import t from 'tap'
 import type { ProviderRequestResult } from '../../../console/metrics.ts'
 import { ProviderHttp, type ProviderHttpOptions } from '../../../console/sign-in/provider-http.ts'
@@ -41,18 +41,34 @@ t.test('a response is read with its status and type; a redirect is not followed'
   t.equal((await fetch(`${url}/none`, GET)).status, 204)
 })
 
-t.test('a provider that switches the protocol fails, and holds no place of the limits', async (t) => {
-  const server = createServer().listen(0, '127.0.0.1')
+/** A server that sends this text to every connection. */
+async function listenRaw(t: { teardown(work: () => unknown): void }, text: string): Promise<string> {
+  const server = createNetServer((socket) => void socket.on('error', () => {}).end(text)).listen(0, '127.0.0.1')
   await once(server, 'listening')
-  t.teardown(() => {
-    server.close()
-    server.closeAllConnections()
-  })
-  server.on('upgrade', () => {})
-  server.on('connection', (socket) => {
-    socket.end('HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n')
-  })
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  t.teardown(() => server.close())
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+}
+
+t.test('a status that HTTP does not have fails with its number, and holds no place of the limits', async (t) => {
+  const results: ProviderRequestResult[] = []
+  const fetch = providerHttp({ note: (result) => results.push(result) }).fetchFor('acme')
+  for (const status of ['600', '999', '099', '000']) {
+    const url = await listenRaw(t, `HTTP/1.1 ${status} Odd\r\nContent-Length: 2\r\n\r\n{}`)
+    for (let times = 0; times < 5; times++) {
+      await t.rejects(fetch(`${url}/keys?secret`, GET), {
+        name: 'ProviderError',
+        message: `${url}/keys: the response has the status ${Number(status)}, expected one from 200 to 599`,
+      })
+    }
+  }
+  const last = await listenRaw(t, 'HTTP/1.1 599 Odd\r\nContent-Length: 2\r\n\r\n{}')
+  t.equal((await fetch(last, GET)).status, 599)
+  t.same(results, [...Array(20).fill('failed'), 'server_error'])
+})
+
+t.test('a provider that switches the protocol fails, and holds no place of the limits', async (t) => {
+  const text = 'HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n'
+  const url = await listenRaw(t, text)
   const fetch = providerHttp().fetchFor('acme')
   for (let times = 0; times < 6; times++) await t.rejects(fetch(url, GET), /switched to another protocol/)
 })

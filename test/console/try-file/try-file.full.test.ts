@@ -7,10 +7,10 @@ import { runInNewContext } from 'node:vm'
 import { gzipSync } from 'node:zlib'
 import t from 'tap'
 import { ConsoleCounters, consoleRows, makeConsoleCounters } from '../../../console/metrics.ts'
-import type { ChangedEntry } from '../../../registry/registry-file.ts'
 import { type Browser, multipart, serveConsole, type TestConsole } from '../../support/console.ts'
 import { IMPLEMENTATIONS, type TestServer } from '../../support/https.ts'
 import { matching, other } from '../../support/many-lines.ts'
+import { platform } from '../../support/own-platforms.ts'
 import { REPOSITORY } from '../../support/programs.ts'
 import { rawClient } from '../../support/raw-client.ts'
 import { makeOrganization, quietLog } from '../../support/store.ts'
@@ -68,17 +68,7 @@ function commandOf(pid: number): string {
 
 /** Makes a platform of its own of the organization match `www.example.com`. */
 function addOwnPlatform({ store, organization, clock }: TestConsole): void {
-  const entry = {
-    ...{
-      id: 'acme-chat',
-      name: 'Acme Chat',
-      vendor: 'Acme',
-      platform_type: 'agent_platform',
-      url: 'https://www.example.com',
-    },
-    ...{ risk: { score: 20, why: 'Our own' }, source: ['our list'] },
-    domains: [{ domain: 'www.example.com', match: 'exact', role: 'web', specificity: 1, evidence: 'listed' }],
-  } as unknown as ChangedEntry
+  const entry = platform('acme-chat', 'www.example.com')
   store.environment.write(() => {
     store.ownPlatforms.put(organization.id, { entry, disabled: false, addedAtMs: clock.nowMs(), provisioned: false })
   })
@@ -152,7 +142,7 @@ t.test('the own platforms of the organization count, those of others do not', as
   addOwnPlatform(site)
   const browser = site.signIn('ada@acme.example', 'member')
   const log = Buffer.from(`${other(1)}\n`)
-  t.match(text((await browser.postFile('/try-file', log)).text), /AI platforms 1 1 not approved.*Acme Chat/)
+  t.match(text((await browser.postFile('/try-file', log)).text), /AI platforms 1 1 not approved.*Own acme-chat/)
   const elsewhere = makeOrganization(site, 'Globex')
   const guest = site.signIn('eve@globex.example', 'member', elsewhere)
   t.match(

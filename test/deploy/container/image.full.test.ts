@@ -1,8 +1,9 @@
 import { copyFileSync, mkdirSync, readFileSync, truncateSync, writeFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import t from 'tap'
-import { buildImage, CONTAINER_FILES } from '../../support/image.ts'
+import { buildImage } from '../../support/image.ts'
 import { skipNamespaces } from '../../support/namespace.ts'
+import { CONTAINER_FILES } from '../../support/programs.ts'
 import { released, THIS_MACHINE, VERSION } from '../../support/released.ts'
 
 t.test('the tests’ image builder rejects unsupported instructions', async (t) => {

@@ -17,6 +17,17 @@ t.test('pseudonyms have a fixed replacement, which commands of the page can use'
   t.equal(shown('p-9_yvUVQrVQbcpo2bN5qA9UnuFk-'), text, 'another run shows the same')
 })
 
+t.test('an id in an earlier output changes no pseudonym', async (t) => {
+  const pseudonym = 'p-uFkWyvUVQrVQbcpo2bN5qA9UnnA'
+  const values = new FixedValues()
+  values.text('Id  fd2ba8b3-1c2d-4e5f-9a2b-6a8b2ad9bb3e')
+  t.equal(values.text(pseudonym), new FixedValues().text(pseudonym))
+})
+
+t.test('a short id has the same replacement in each run', async (t) => {
+  t.equal(new FixedValues().text('Id       ebd370a2'), new FixedValues().text('Id       c9be682e'))
+})
+
 t.test('commands of a page can use the first digits of an id on the page', async (t) => {
   const values = new FixedValues()
   const [digits = ''] = values.text('fd2ba8b3-1c2d-4e5f-9a2b-6a8b2ad9bb3e').split('-')

@@ -42,7 +42,7 @@ t.test('a list for a program, with a summary on standard error', async (t) => {
   t.ok(risky.every(({ risk }) => Number(risk) >= 85))
   t.same(
     risky.find(({ domain }) => domain === 'deepseek.com'),
-    { domain: 'deepseek.com', covers: 'tree', platform_id: 'deepseek', platform_name: 'DeepSeek', risk: 85 },
+    { domain: 'deepseek.com', covers: 'tree', platform_id: 'deepseek', platform_name: 'DeepSeek', risk: 91 },
   )
 })
 

@@ -9,6 +9,7 @@ import { runScan } from '../../../engine/scan/scan-runner.ts'
 import { PublishedList } from '../../../engine/store/published.ts'
 import { admin, runAdmin } from '../../support/programs.ts'
 import { makeOrganization, NOON, openStore, quietLog, registries, Sender, type TestStore } from '../../support/store.ts'
+import { cpuMsOf } from '../../support/wait.ts'
 
 const NOW = Math.floor(Date.now() / 1000) * 1000
 
@@ -77,6 +78,40 @@ t.test('commands show who uses a platform, what a client uses, and names beside 
   t.match(await runAdmin(['network', 'add', 'berlin', 'x', ...data]), { status: 2, stderr: /such as 10\.2\.0\.0\/16/ })
   t.match(await runAdmin(['platform', 'show', 'Gemini', ...data]), { stderr: /no use of .*Gemini/ })
   t.match(await runAdmin(['client', 'reveal', 'p-x', ...data]), { stderr: /has no pseudonyms/ })
+})
+
+t.test('a platform shows which logs and sensors saw its use', async (t) => {
+  const opened = openStore(t, { startMs: NOW })
+  const { store, clock, directory } = opened
+  const organization = makeOrganization(opened, 'Acme')
+  const { tokens } = new Administration(store, clock)
+  const sender = new Sender()
+  const acceptor = new EventAcceptor(store, clock, quietLog, () => {})
+  await acceptor.accept(organization.id, [sender.event('claude.ai', NOW, { count: 5 })])
+  const data = ['--data-dir', directory]
+  for (const [label, lines] of [
+    ['Berlin proxy', 2],
+    ['Paris proxy', 1],
+  ] as const) {
+    const file = join(directory, label)
+    const [token, log] = [`${file}.token`, `${file}.log`]
+    writeFileSync(token, tokens.generate(organization, label).raw, { mode: 0o600 })
+    const line = (at: number): string =>
+      `${NOW / 1000 - at}.000 ${300 + lines} 192.0.2.48 TCP_TUNNEL/200 6120 CONNECT claude.ai:443 - HIER_DIRECT/198.51.100.20 -\n`
+    writeFileSync(log, Array.from({ length: lines }, (_, at) => line(at)).join(''))
+    await admin('ingest', 'file', '--token-file', token, log, ...data)
+  }
+  runScan(store, registries, organization.id, 'administrator', clock)
+  t.match(await admin('platform', 'show', 'claude', ...data), [
+    { matches: 8, sources: [`sensor ${sender.instance} (5)`, 'log Berlin proxy (2)', 'log Paris proxy (1)'] },
+  ])
+  await acceptor.accept(organization.id, [sender.event('claude.ai', NOW)])
+  runScan(store, registries, organization.id, 'administrator', clock)
+  t.same(await admin('platform', 'show', 'claude', '--sources', ...data), [
+    { kind: 'sensor', name: sender.instance, matches: 6 },
+    { kind: 'log', name: 'Berlin proxy', matches: 2 },
+    { kind: 'log', name: 'Paris proxy', matches: 1 },
+  ])
 })
 
 t.test('one reading is one audit entry for each user, subject and hour', async (t) => {
@@ -214,4 +249,38 @@ lease 10.2.0.7 {
     t.throws(() => readHostNames(text, 'names'), { code: 'USAGE', message })
   }
   t.equal(readHostNames('', 'names').names.size, 0)
+})
+
+t.test('addresses get names only while clients are kept in full', async (t) => {
+  const opened = openStore(t)
+  const { store, clock } = opened
+  const { clientNames, organizations } = new Administration(store, clock)
+  for (const mode of ['pseudonym', 'off'] as const) {
+    const before = makeOrganization(opened, mode)
+    organizations.set(before, { clients: mode })
+    const conflict = { code: 'CONFLICT', message: new RegExp(`not with "${mode}"`) }
+    t.throws(() => clientNames.replaceHosts(before, new Map([['10.2.0.7', 'laptop']])), conflict)
+    t.throws(() => clientNames.addNetwork(before, '10.2.0.7/32', 'laptop'), conflict)
+    t.equal(store.clientNames.hostsCount(before.id), 0)
+    t.same(store.clientNames.networks(before.id), [])
+    clientNames.addNetwork(before, '10.2.0.0/31', 'Berlin office')
+    clientNames.replaceHosts(before, new Map())
+  }
+})
+
+t.test('the time to read names is linear in the size of a file', async (t) => {
+  const texts = ['\n', ' ', 'lease a {\n', 'lease a {', 'client-hostname "', 'lease 10.2.0.7 {\n client-hostname "x"\n']
+  for (const part of texts) {
+    const read = (bytes: number): number =>
+      cpuMsOf(() => {
+        try {
+          readHostNames(`${part.repeat(bytes / part.length)}x`, 'names')
+        } catch (error) {
+          t.match(error, { code: 'USAGE' })
+        }
+      })
+    read(64 * 1024)
+    // Quadratic time would be minutes.
+    t.ok(read(1024 * 1024) < 5000, JSON.stringify(part))
+  }
 })

@@ -52,6 +52,12 @@ function published(at: number, over: Readonly<Record<string, unknown>> = {}): st
       approved: false,
       decision: 'waiting',
       risk: platform?.risk,
+      use: 'ai',
+      access: [
+        { kind: 'web', matches: 30, domains: ['one.test'] },
+        { kind: 'api', matches: 11, domains: ['two.test'] },
+      ],
+      programmatic_clients: 1,
       matches: 41,
       clients: 3,
       clients_error: 0,
@@ -76,7 +82,7 @@ function scanOf(organizationId: string, over: Partial<Scan>): Scan {
     ...{ id: '', organizationId, status: 'completed', trigger: 'schedule', domain: 'acme.example' },
     ...{ requestedAtMs: TIME_MS, startedAtMs: TIME_MS, completedAtMs: TIME_MS + 1000, failure: '' },
     ...{ eventsAdded: 7, eventsUnmatched: 1, eventsDamaged: 0, eventsTooOld: 0 },
-    summary: { platformsDiscovered: 2, shadowAiCount: 1, overallRiskScore: 60 },
+    summary: { platformsDiscovered: 2, aiCapableCount: 0, shadowAiCount: 1, overallRiskScore: 60 },
     ...over,
   }
 }
@@ -158,7 +164,7 @@ t.test('scans, assessments and recommendations', async (t) => {
   mkdirSync(join(directory, 'folder'))
   const cases: readonly { readonly args: readonly string[]; readonly status: number; readonly error: RegExp }[] = [
     { args: ['scans', '--format', 'cef'], status: 2, error: /--format cef is for platforms; use csv, ndjson or html/ },
-    { args: ['users', '--format', 'csv'], status: 2, error: /Allowed choices are platforms, scans/ },
+    { args: ['users', '--format', 'csv'], status: 2, error: /Allowed choices are platforms, clients, scans/ },
     { args: ['scans', '--format', 'csv', '--cursor', 'c'], status: 2, error: /--cursor needs --out/ },
     { args: ['scans', '--format', 'csv', '--since', 'monday'], status: 2, error: /expected a day/ },
     {

@@ -208,6 +208,7 @@ t.test('errors and limits change nothing', async (t) => {
             match: 'pattern',
             role: 'web',
             specificity: 1,
+            purpose: 'use',
             evidence: 'listed',
           } as const
         })

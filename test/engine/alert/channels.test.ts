@@ -1,60 +1,9 @@
-import { mkdirSync, readFileSync } from 'node:fs'
 import type { AddressInfo } from 'node:net'
 import { createServer as createTcpServer } from 'node:net'
-import { join } from 'node:path'
-import { SMTPServer, type SMTPServerOptions } from 'smtp-server'
 import t from 'tap'
-import { provideCertificate } from '../../../engine/http/certificate.ts'
 import type { AlertChannel } from '../../../engine/store/alert-channels.ts'
-import { type AlertSite, alertSite, webhookReceiver } from '../../support/alerts.ts'
-import { syslogNg } from '../../support/syslog-ng.ts'
-
-type Test = Parameters<typeof alertSite>[0]
-
-interface Mail {
-  readonly from: string
-  readonly to: readonly string[]
-  readonly user: string
-  readonly secure: boolean
-  readonly text: string
-}
-
-/** A real SMTP server on loopback. */
-async function smtpServer(t: Test, directory: string, options: SMTPServerOptions = {}) {
-  const { keyFile, certificateFile } = await provideCertificate(directory, undefined)
-  const mails: Mail[] = []
-  const server = new SMTPServer({
-    key: readFileSync(keyFile),
-    cert: readFileSync(certificateFile),
-    onAuth: ({ username = '', password }, _session, done) => {
-      if (password === 'right') done(null, { user: username })
-      else done(Object.assign(new Error('no such user'), { responseCode: 535 }))
-    },
-    onData: (stream, session, done) => {
-      let text = ''
-      stream.on('data', (part: Buffer) => {
-        text += part.toString()
-      })
-      stream.on('end', () => {
-        const { mailFrom, rcptTo } = session.envelope
-        mails.push({
-          from: mailFrom === false ? '' : mailFrom.address,
-          to: rcptTo.map(({ address }) => address),
-          user: String(session.user ?? ''),
-          secure: session.secure,
-          text,
-        })
-        done(null, 'queued as 4711')
-      })
-    },
-    logger: false,
-    ...options,
-  })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', () => resolve()))
-  t.teardown(() => new Promise<void>((resolve) => server.close(() => resolve())))
-  const { port } = server.server.address() as AddressInfo
-  return { port, mails, ca: readFileSync(certificateFile, 'utf8') }
-}
+import { type AlertSite, alertSite, openRecommendations, webhookReceiver } from '../../support/alerts.ts'
+import { smtpServer } from '../../support/smtp-server.ts'
 
 function failureOf({ store, organization }: AlertSite, channel: AlertChannel): string {
   return store.alertChannels.state(organization.id, channel.id).failure
@@ -120,34 +69,6 @@ t.test('a receiver that the mail server rejects makes a dead letter at once', as
   t.match(site.store.alertChannels.deadLetters(site.organization.id, channel.id), [{ failure: /550.*no such mailbox/ }])
 })
 
-t.test('syslog-ng receives each alert as CEF, LEEF and OCSF over TLS, TCP and UDP', async (t) => {
-  const receiver = await syslogNg(t)
-  const store = join(receiver.directory, 'alerts')
-  mkdirSync(store)
-  const site = alertSite({ testdir: () => store, teardown: (work) => t.teardown(work) })
-  const ca = readFileSync(receiver.certificate.certificateFile, 'utf8')
-  const { tls, tcp, udp } = receiver.ports
-  const add = (transport: string, port: number, format: string): void => {
-    site.addChannel({ kind: 'syslog', host: 'localhost', port, transport, format, ca }, { name: transport })
-  }
-  add('tls', tls, 'cef')
-  add('tcp', tcp, 'leef')
-  add('udp', udp, 'ocsf')
-  site.scan(['claude.ai', 'chatgpt.com'])
-  site.evaluate()
-  await site.deliver()
-  const got = await receiver.receivedAtLeast(6)
-  const ids = site.store.alerts.newest(site.organization.id, 10).map(({ id }) => id)
-  for (const beginning of ['CEF:0|', 'LEEF:2.0|', '{']) {
-    const messages = got.filter(({ message }) => message.startsWith(beginning))
-    t.same(messages.map(({ id }) => id).sort(), [...ids].sort(), beginning)
-    t.match(messages[0], { program: 'posture-service', msgid: 'alert', pri: '133' })
-  }
-  for (const { id } of site.store.alertChannels.ofOrganization(site.organization.id)) {
-    t.match(site.store.alertChannels.state(site.organization.id, id), { delivered: 1, failure: '' })
-  }
-})
-
 t.test('a syslog channel gets all alerts, and retries while nobody listens', async (t) => {
   const lines: string[] = []
   const server = createTcpServer((socket) => {
@@ -187,4 +108,33 @@ t.test('chats get text in which names are neither markup nor mentions', async (t
   }
   const [title] = teams.attachments?.[0]?.content.body ?? []
   t.match(title?.text, /\\\*bold\\\* \\\[link\\\]\\\(/)
+})
+
+t.test('10,000 findings at once all reach a SIEM, in order', async (t) => {
+  let text = ''
+  const server = createTcpServer((socket) => {
+    socket.setEncoding('utf8')
+    socket.on('data', (part) => {
+      text += part
+    })
+    socket.on('end', () => socket.end())
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  t.teardown(() => server.close())
+  const { port } = server.address() as AddressInfo
+  const site = alertSite(t)
+  const { store, organization } = site
+  site.addChannel({ kind: 'syslog', host: '127.0.0.1', port, transport: 'tcp' })
+  const remove = openRecommendations(site, 10_000)
+  t.same(site.evaluate(), { 'recommendation-opened': 10_000 })
+  await site.deliver()
+  const ids = [...text.matchAll(/ alert \[svc@00000 id="([0-9a-f]{32})"\] /g)].map(([, id]) => id)
+  t.same(
+    ids,
+    store.alerts
+      .newest(organization.id, 10_000)
+      .reverse()
+      .map(({ id }) => id),
+  )
+  remove()
 })

@@ -1,9 +1,13 @@
 import { createHmac } from 'node:crypto'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import t from 'tap'
 import { openSettings } from '../../../engine/alert/channel-settings.ts'
+import { inTime } from '../../../engine/alert/send.ts'
+import type { SendOutcome } from '../../../engine/alert/send-outcome.ts'
 import { ALERT_MESSAGES_WAITING_MAX } from '../../../engine/limits.ts'
 import { HOUR_MS, MINUTE_MS, SECOND_MS } from '../../../engine/process/clock.ts'
-import { type AlertSite, alertSite, type Receiver, webhookReceiver } from '../../support/alerts.ts'
+import { type AlertSite, alertSite, openRecommendations, type Receiver, webhookReceiver } from '../../support/alerts.ts'
 import { makeOrganization } from '../../support/store.ts'
 
 /** Names of different platforms of the registry. */
@@ -174,24 +178,7 @@ t.test('the target of a channel must be public, or in a network that the operato
 
 t.test('10,000 findings at once are one message with the first ones and their number', async (t) => {
   const { receiver, ...made } = await site(t)
-  const { store, organization, clock } = made
-  store.environment.write(() => {
-    for (let at = 0; at < 10_000; at++) {
-      store.recommendations.put({
-        id: `00000000-0000-4000-8000-${String(at).padStart(12, '0')}`,
-        organizationId: organization.id,
-        frameworkId: 'hipaa',
-        itemId: `I${at}`,
-        title: `Do ${at}`,
-        priority: 1,
-        status: 'open',
-        category: 'All',
-        createdAtMs: clock.nowMs(),
-        statusChangedAtMs: clock.nowMs(),
-        owner: '',
-      })
-    }
-  })
+  const remove = openRecommendations(made, 10_000)
   t.same(made.evaluate(), { 'recommendation-opened': 10_000 })
   await made.deliver()
   t.equal(receiver.received.length, 1)
@@ -200,10 +187,7 @@ t.test('10,000 findings at once are one message with the first ones and their nu
   t.equal(message?.alerts.length, 50)
   t.same(new Set(outcomes(made)), new Set(['delivered']))
   t.same(made.evaluate(), {})
-  // The recommendations were never published; the check of the store would find that.
-  store.environment.write(() => {
-    for (const each of store.recommendations.ofOrganization(organization.id)) store.recommendations.remove(each)
-  })
+  remove()
 })
 
 t.test('the alerts of two organizations are never mixed', async (t) => {
@@ -257,4 +241,91 @@ t.test('a channel that is removed gets nothing more', async (t) => {
   made.administration.alerts.removeChannel(made.organization, 'webhook')
   await made.deliver()
   t.equal(receiver.received.length, 0)
+})
+
+t.test('an organization that is removed gets nothing more, whatever waits', async (t) => {
+  const { receiver, ...made } = await site(t)
+  const { store, organization, administration, clock } = made
+  receiver.answer = () => ({ status: 503 })
+  raise(made, 0)
+  raise(made, 1)
+  await made.deliver()
+  t.equal(receiver.received.length, 1)
+  // The first message is being sent while the organization is removed; the second one waits.
+  clock.add(HOUR_MS)
+  receiver.answer = () => {
+    administration.organizations.remove(organization, () => {})
+    return { status: 204 }
+  }
+  await made.deliver()
+  t.equal(receiver.received.length, 2)
+  receiver.answer = () => ({ status: 204 })
+  for (const removal of store.removals.all()) for (const _step of store.removals.finish(removal));
+  clock.add(HOUR_MS)
+  await made.deliver()
+  made.evaluate()
+  await made.deliver()
+  t.equal(receiver.received.length, 2)
+  t.same([...store.alertChannels.all()], [], 'no record is left or appears again')
+})
+
+t.test('an attempt ends in time, also if its receiver never ends the answer', async (t) => {
+  const server = createServer((_request, response) => {
+    response.writeHead(200, { 'content-length': '1000' }).flushHeaders()
+    response.write('begun')
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  t.teardown(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  const made = alertSite(t, { attemptMs: 200 })
+  const { port } = server.address() as AddressInfo
+  const channel = made.addChannel({ kind: 'webhook', url: `http://127.0.0.1:${port}/` })
+  raise(made, 0)
+  await made.deliver()
+  t.match(made.store.alertChannels.state(made.organization.id, channel.id), {
+    attempts: 1,
+    failure: 'no answer in time',
+  })
+})
+
+t.test('an attempt that cannot be aborted ends in time, and at once when the service stops', async (t) => {
+  const never = (): Promise<SendOutcome> => new Promise(() => {})
+  const late = { kind: 'retry', why: 'no answer in time' }
+  const running = new AbortController()
+  t.same(await inTime({ timeoutMs: 1, signal: running.signal }, never), late)
+  let inner: AbortSignal | undefined
+  const stopped = inTime({ timeoutMs: 3_600_000, signal: running.signal }, (signal) => {
+    inner = signal
+    return never()
+  })
+  running.abort()
+  t.same(await stopped, late)
+  t.equal(inner?.aborted, true)
+  t.same(await inTime({ timeoutMs: 3_600_000, signal: running.signal }, never), late, 'aborted before')
+  const other = new AbortController()
+  const delivered = { kind: 'delivered', answer: '204' } as const
+  t.same(await inTime({ timeoutMs: 3_600_000, signal: other.signal }, async () => delivered), delivered)
+  const failing = inTime({ timeoutMs: 3_600_000, signal: other.signal }, () => Promise.reject(new TypeError('wrong')))
+  await t.rejects(failing, { message: 'wrong' })
+})
+
+t.test('an attempt that a stop aborts is not a failure of the receiver', async (t) => {
+  const { receiver, ...made } = await site(t)
+  const { store, organization, deliveries } = made
+  const arrived = new Promise<void>((resolve) => {
+    receiver.answer = () => {
+      resolve()
+      return 'nothing'
+    }
+  })
+  raise(made, 0)
+  const delivering = made.deliver()
+  await arrived
+  await deliveries.stop(0)
+  await delivering
+  const [channel] = store.alertChannels.ofOrganization(organization.id)
+  t.match(store.alertChannels.state(organization.id, channel?.id ?? ''), { attempts: 0, failedAttempts: 0 })
+  t.same(outcomes(made), ['waiting'])
 })

@@ -79,6 +79,40 @@ t.test('use of a rejected platform is reported once a day', async (t) => {
   t.same(site.evaluate(), { 'rejected-platform': 1 })
 })
 
+t.test('software with AI features is reported only after its rejection', async (t) => {
+  const site = alertSite(t)
+  const { administration, organization, clock } = site
+  administration.alerts.setThreshold(organization, 'unapproved-platform', 0)
+  administration.alerts.setThreshold(organization, 'platform-volume', 1)
+  site.scan(['canva.com', 'canva.com', 'www.notion.so'])
+  t.same(site.evaluate(), {})
+  administration.approvals.reject(organization, catalog, ['canva'])
+  clock.add(MINUTE_MS)
+  site.scan(['canva.com'])
+  t.same(site.evaluate(), { 'rejected-platform': 1 })
+  site.scan(['notion.ai'])
+  t.same(
+    site.evaluate(),
+    { 'unapproved-platform': 1, 'platform-volume': 1 },
+    'a name of its AI makes it an AI platform',
+  )
+})
+
+t.test('hosts that are no use raise no alert', async (t) => {
+  const site = alertSite(t)
+  const { administration, organization, clock } = site
+  administration.alerts.setThreshold(organization, 'platform-volume', 2)
+  const pixel = 'bzr.openai.com'
+  site.scan([pixel, pixel, pixel, 'acme.ada.support'])
+  t.same(site.evaluate(), {})
+  site.scan(['chatgpt.com'])
+  t.same(site.evaluate(), { 'new-platform': 1 }, 'and not the volume of the pixel')
+  administration.approvals.reject(organization, catalog, ['chatgpt'])
+  clock.add(MINUTE_MS)
+  site.scan([pixel])
+  t.same(site.evaluate(), {}, 'a pixel is no use of a rejected platform')
+})
+
 t.test('a high volume is reported once per platform and day', async (t) => {
   const site = alertSite(t)
   site.administration.alerts.setThreshold(site.organization, 'platform-volume', 2)
@@ -190,6 +224,10 @@ t.test('API keys and approvals are reported before they expire, and unused keys'
   t.same(site.evaluate(), {})
   clock.add(7 * DAY_MS)
   t.same(site.evaluate(), { 'api-key-expiring': 1, 'approval-expiring': 1 })
+  t.match(
+    site.store.alerts.newest(organization.id, 10).find(({ rule }) => rule === 'approval-expiring'),
+    { title: /^The approval of Claude expires at /, subject: { kind: 'approval', id: 'claude', name: 'Claude' } },
+  )
   clock.add(DAY_MS)
   t.same(site.evaluate(), {})
   clock.add(90 * DAY_MS)

@@ -2,6 +2,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { Administration } from '../../../engine/admin/administration.ts'
 import { checkedChannel } from '../../../engine/admin/alert-settings.ts'
+import { sealedChannel } from '../../../engine/admin/alerts.ts'
 import { AlertEvaluator } from '../../../engine/alert/evaluator.ts'
 import { checkStore } from '../../../engine/check/check.ts'
 import { CLIENT_BYTES_MAX } from '../../../engine/limits.ts'
@@ -168,13 +169,20 @@ function addAlerts({ store, clock, directory }: TestStore, organization: Organiz
   const checked = checkedChannel({ kind: 'webhook', url: 'https://alerts.example' })
   if (checked.kind === 'invalid') throw new Error('an invalid channel')
   const given = { name: 'soc', severityMin: 'low', settings: checked.settings } as const
-  const channel = administration.alerts.addChannel(organization, given, new SecretsKey(join(directory, 'secrets.key')))
+  const sealed = sealedChannel(new SecretsKey(join(directory, 'secrets.key')), organization, given)
+  const channel = administration.alerts.addChannel(organization, sealed)
   administration.alerts.mute(organization, 'coverage-low', true)
-  new AlertEvaluator(store, clock).evaluate(id)
+  new AlertEvaluator(store, registries, clock).evaluate(id)
   store.environment.write(() => {
     store.alertChannels.append(id, channel.id, '{}', NOON)
     store.alertChannels.fail(id, channel.id, 1, 'refused', NOON)
   })
+  const mail = checkedChannel({ kind: 'smtp', host: 'mail.example', from: 'a@acme.example', to: ['b@acme.example'] })
+  if (mail.kind === 'invalid') throw new Error('an invalid channel')
+  const mailChannel = { name: 'mail', severityMin: 'critical', settings: mail.settings } as const
+  const secrets = new SecretsKey(join(directory, 'secrets.key'))
+  const sender = administration.alerts.addChannel(organization, sealedChannel(secrets, organization, mailChannel))
+  administration.reports.schedule(organization, { every: 'weekly', channel: sender, to: [] })
 }
 
 /** Changes the bytes of a record: returns other bytes, or undefined to delete the record. */
@@ -236,7 +244,15 @@ function putClients(store: Store, id: string, clients: readonly Partial<typeof C
   writer.begin(first.day)
   for (const each of clients) {
     const { client, matches, lastSeenMs } = { ...CLIENT, ...each }
-    const numbers = { methods: 1, matches, firstSeenMs: lastSeenMs, lastSeenMs, bytesSent: 0, bytesReceived: 0 }
+    const numbers = {
+      methods: 1,
+      access: 1,
+      matches,
+      firstSeenMs: lastSeenMs,
+      lastSeenMs,
+      bytesSent: 0,
+      bytesReceived: 0,
+    }
     writer.add(Buffer.from(client), 0, client.length, client.length, numbers)
   }
   store.clientDays.write(id, [{ ...first, bytes: writer.end(0) }], 0, CLIENT_BYTES_MAX)
@@ -283,6 +299,7 @@ const SEALED = [
     'alert-queue',
     'alert-outcomes',
     'alert-dead-letters',
+    'report-schedules',
     'removed-members',
   ],
 ]
@@ -548,6 +565,30 @@ const ROWS: readonly Row[] = [
     finds: /0 matches by roles/,
   },
   {
+    name: 'purposes that do not add up',
+    table: 'evidence',
+    damage: changed(() => ({ byPurpose: { use: 7 } })),
+    finds: /7 matches by purposes/,
+  },
+  {
+    name: 'more matches by access than of use',
+    table: 'evidence',
+    damage: changed(() => ({ byAccess: { web: 99 } })),
+    finds: /99 matches by access of \S+ on day \d+, expected at most \d+, those of use/,
+  },
+  {
+    name: 'use without strength',
+    table: 'evidence',
+    damage: changed(() => ({ domainStrength: 0 })),
+    finds: /the strength 0 and specificity [\d.]+ of \S+ on day \d+, expected more than 0/,
+  },
+  {
+    name: 'a damaged sketch of the clients of the API',
+    table: 'evidence',
+    damage: changed(() => ({ apiClients: Buffer.from([7]) })),
+    finds: /a sketch of 1 bytes/,
+  },
+  {
     name: 'names that do not add up',
     table: 'evidence',
     damage: changed(() => ({ otherNames: 5 })),
@@ -558,6 +599,12 @@ const ROWS: readonly Row[] = [
     table: 'evidence',
     damage: changed(() => ({ blocked: 9 })),
     finds: /9 blocked matches/,
+  },
+  {
+    name: 'evidence with more matches by source than in all',
+    table: 'evidence',
+    damage: changed(() => ({ bySource: { '1a2b3c4d': 1000 } })),
+    finds: /found 1000 matches by source of \S+ on day \d+, expected at most \d$/,
   },
   {
     name: 'evidence that ends before it begins',
@@ -617,7 +664,19 @@ const ROWS: readonly Row[] = [
     name: 'fewer platforms in the history than found',
     table: 'history',
     damage: changed(() => ({ platforms: [] })),
-    finds: /found 0 platforms on day \d+, expected \d, as in the summary$/,
+    finds: /found 0 AI platforms on day \d+, expected \d, as in the summary$/,
+  },
+  {
+    name: 'a report schedule without its mail channel',
+    table: 'report-schedules',
+    damage: changed(() => ({ channelId: '11111111-1111-4111-8111-111111111111' })),
+    finds: /^report-schedules of \S+: found the channel 11111111-\S+, expected an alert channel of mail$/,
+  },
+  {
+    name: 'a report schedule with an unknown interval',
+    table: 'report-schedules',
+    damage: changed(() => ({ every: 'daily' })),
+    finds: /found every daily, expected weekly or monthly$/,
   },
   {
     name: 'an erasure of clients without a key',
@@ -818,7 +877,7 @@ const ROWS: readonly Row[] = [
     name: 'a head with a count that is too high',
     table: 'published',
     damage: record((bytes) => resealed(bytes, 19)),
-    finds: /platforms in the head of discovery, expected \d+, the number of elements$/,
+    finds: /found element 2 of discovery that is no JSON, expected JSON$/,
   },
   {
     name: 'an element that is not JSON',

@@ -3,17 +3,17 @@ import { createSocket } from 'node:dgram'
 import { once } from 'node:events'
 import { chmodSync, mkdirSync, writeFileSync } from 'node:fs'
 import { request as httpRequest } from 'node:http'
-import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
 import { decode, encode } from 'dns-packet'
 import t, { type Test } from 'tap'
 import type { BlockListFormat } from '../../../engine/export/block-list-text.ts'
+import { freePort } from '../../support/free-port.ts'
 import { admin, REPOSITORY, run } from '../../support/programs.ts'
 import { until } from '../../support/wait.ts'
 
 /*
- * Real programs load the lists of the built-in registry with 800 platforms, and block a listed name
- * and not an approved one. The set-up unpacks them (deploy/setup.mjs).
+ * Real programs load the lists of the built-in registry, and block a listed name and not an
+ * approved one. The set-up unpacks them (deploy/setup.mjs).
  */
 const ROOT = join(REPOSITORY, 'node_modules/.cache/blockers')
 const LIBRARIES = ['usr/lib', 'lib'].map((folder) => join(ROOT, folder, 'x86_64-linux-gnu')).join(':')
@@ -241,12 +241,3 @@ error_directory ${ROOT}/usr/share/squid-langpack/templates
   t.not(await connect('a.sora.chatgpt.com'), 403, 'only the name itself')
   t.not(await connect('chatgpt.com'), 403, 'not denied, only without a DNS server')
 })
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  server.close()
-  await once(server, 'close')
-  return port
-}

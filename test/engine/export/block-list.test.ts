@@ -159,6 +159,36 @@ const CASES: readonly {
     out: [],
   },
   {
+    name: 'hosts that are no use are not in the list',
+    source: sourceOf([
+      testPlatform('a', 50, [
+        { domain: 'a.test' },
+        { domain: 'w.test', specificity: 0.4, purpose: 'widget' },
+        { domain: 'b.test', specificity: 0.4, purpose: 'background' },
+      ]),
+    ]),
+    lines: ['a.test', '*.a.test'],
+    out: [],
+  },
+  {
+    name: 'a widget of another blocked platform is not covered',
+    source: sourceOf([
+      testPlatform('a', 50, [{ domain: 'a.test' }]),
+      testPlatform('b', 50, [{ domain: 'b.test' }, { domain: 'w.a.test', specificity: 0.4, purpose: 'widget' }]),
+    ]),
+    lines: ['b.test', '*.b.test'],
+    out: ['a.test other-platform b'],
+  },
+  {
+    name: 'a pixel of another blocked platform is covered',
+    source: sourceOf([
+      testPlatform('a', 50, [{ domain: 'a.test' }]),
+      testPlatform('b', 50, [{ domain: 'b.test' }, { domain: 'p.a.test', specificity: 0.2, purpose: 'pixel' }]),
+    ]),
+    lines: ['a.test', '*.a.test', 'b.test', '*.b.test'],
+    out: [],
+  },
+  {
     name: 'a name of an AI-capable platform is not covered, although nobody approved it',
     source: sourceOf([
       testPlatform('a', 50, [{ domain: 'a.test' }]),

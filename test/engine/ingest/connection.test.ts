@@ -2,9 +2,9 @@ import t, { type Test } from 'tap'
 import { type CloseReason, Connection, type Peer, WORK_BYTES } from '../../../engine/ingest/connection.ts'
 import { Intake } from '../../../engine/ingest/intake.ts'
 import { Origin } from '../../../engine/ingest/origin.ts'
-import { Outcome } from '../../../engine/ingest/outcome.ts'
 import { ReadBudget } from '../../../engine/ingest/read-budget.ts'
 import { MESSAGE_BYTES_MAX, SYSLOG_UNAUTHENTICATED_BYTES_MAX } from '../../../engine/limits.ts'
+import { Outcome } from '../../../engine/store/outcomes.ts'
 import { known, openIntake } from '../../support/intake.ts'
 
 const BYTES_MAX = 1024 * 1024

@@ -4,6 +4,7 @@ import { BatchReader } from '../../../engine/ingest/batch-reader.ts'
 import { EventIds, PendingEvents } from '../../../engine/ingest/pending-events.ts'
 import { type Source, SourceTable } from '../../../engine/ingest/sources.ts'
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../../engine/process/clock.ts'
+import { sourceOfInstance } from '../../../engine/store/event-source.ts'
 import fc from '../../support/property.ts'
 
 const NOON = Date.parse('2026-11-20T12:00:00Z')
@@ -227,6 +228,26 @@ t.test('IDs belong to one instance and ascend across batches', async (t) => {
     found.map((id) => Number.parseInt(id.slice(16), 16)).sort((a, b) => a - b),
     Array.from({ length: 24 }, (_, index) => index + 1),
   )
+})
+
+t.test('messages of different tokens are different events, whose ids name the token', async (t) => {
+  const table = new SourceTable()
+  const tokens = ['1a2b3c4d-1111-4111-8111-111111111111', 'ffffffff-1111-4111-8111-111111111111']
+  const sources = tokens.map((tokenId) => table.get({ ...owner, tokenId }, 'tcp', '192.0.2.1', ''))
+  const pending = new PendingEvents(10, new EventIds())
+  for (let turn = 0; turn < 3; turn++) {
+    for (const from of sources) add(pending, { name: 'claude.ai', client: '192.0.2.1', lastMs: NOON, from })
+  }
+  const found = eventsOf(pending)
+  t.match(found, [
+    { id: /^1a2b3c4d/, count: 3 },
+    { id: /^ffffffff/, count: 3 },
+  ])
+  t.same(
+    found.map(({ id }) => sourceOfInstance(id.slice(0, 16), tokens)),
+    ['1a2b3c4d', 'ffffffff'],
+  )
+  t.equal(sourceOfInstance('1a2b3c4e00000000', tokens), '1a2b3c4e00000000', 'an instance of a sensor')
 })
 
 t.test('the writer reads a batch in place, without repacking events', async (t) => {

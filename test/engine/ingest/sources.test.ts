@@ -1,6 +1,6 @@
 import t from 'tap'
-import { Outcome, totalOf } from '../../../engine/ingest/outcome.ts'
 import { LISTENERS, OTHER, type SourceOwner, SourceTable, UNATTRIBUTED } from '../../../engine/ingest/sources.ts'
+import { Outcome, totalOf } from '../../../engine/store/outcomes.ts'
 import { NO_ORGANIZATION, type SourceDelta, Sources, type StoredSource } from '../../../engine/store/sources.ts'
 import fc from '../../support/property.ts'
 import { openStore } from '../../support/store.ts'

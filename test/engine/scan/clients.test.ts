@@ -167,6 +167,7 @@ t.test('a record returns what was written, users and byte counts included', asyn
     client: fc.string({ unit: 'grapheme-ascii', minLength: 1, maxLength: 60 }),
     user: fc.string({ unit: 'grapheme', maxLength: 30 }),
     methods: fc.integer({ min: 1, max: 15 }),
+    access: fc.integer({ min: 0, max: 15 }),
     matches: fc.maxSafeNat(),
     ageMs: fc.nat(DAY_MS - 1),
     spanMs: fc.maxSafeNat().map((ms) => ms % 1e12),
@@ -189,8 +190,8 @@ t.test('a record returns what was written, users and byte counts included', asyn
       t.equal(reader.otherMatches, others)
       const read: unknown[] = []
       while (reader.next()) {
-        const { client, user, methods, matches, firstSeenMs, lastSeenMs, bytesSent, bytesReceived } = reader
-        read.push({ client, user, methods, matches, firstSeenMs, lastSeenMs, bytesSent, bytesReceived })
+        const { client, user, methods, access, matches, firstSeenMs, lastSeenMs, bytesSent, bytesReceived } = reader
+        read.push({ client, user, methods, access, matches, firstSeenMs, lastSeenMs, bytesSent, bytesReceived })
       }
       t.same(read, expected)
       return true

@@ -200,7 +200,7 @@ t.test('replaced hashes count as before, alone and together', async (t) => {
   t.not(Buffer.compare(sketchOf([5]), new HashReplacement((number) => number * 7919).apply(sketchOf([5]))), 0)
 })
 
-t.test('an erasure begins anew with each change', async (t) => {
+t.test('an erasure starts again with each change', async (t) => {
   const opened = openStore(t)
   const { store } = opened
   const { id } = makeOrganization(opened, 'Acme')

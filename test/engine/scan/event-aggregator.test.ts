@@ -1,5 +1,5 @@
 import t from 'tap'
-import { type Event, METHODS, packEvent } from '../../../engine/event/event.ts'
+import { type Event, eventId, METHODS, packEvent } from '../../../engine/event/event.ts'
 import { EVIDENCE_CELLS_MAX } from '../../../engine/limits.ts'
 import type { ChunkView } from '../../../engine/lmdb/queue.ts'
 import { DAY_MS, dayOf } from '../../../engine/process/clock.ts'
@@ -7,12 +7,19 @@ import { domainStrength } from '../../../engine/scan/confidence.ts'
 import { EventAggregator } from '../../../engine/scan/event-aggregator.ts'
 import { Evidence } from '../../../engine/scan/evidence.ts'
 import { NAMES_MAX } from '../../../engine/scan/name-table.ts'
+import { SOURCES_PER_DAY_MAX } from '../../../engine/store/event-source.ts'
 import { type DayEvidence, NAMES_PER_DAY_MAX } from '../../../engine/store/evidence.ts'
-import { loadCatalog } from '../../../registry/catalog.ts'
+import { loadCatalog, type Rule } from '../../../registry/catalog.ts'
+import { withInferredRole } from '../../../registry/infer-role.ts'
+import { type AccessKind, accessOf } from '../../../registry/use.ts'
 import fc from '../../support/property.ts'
 import { matcher, NOON, Sender } from '../../support/store.ts'
 
 const RULES = loadCatalog().rules.filter(({ match }) => match === 'suffix')
+/** Rules for use, and then the same number of rules for other purposes. */
+const MIXED_RULES = [true, false].flatMap((isUse) =>
+  RULES.filter(({ purpose }) => (purpose === 'use') === isUse).slice(0, isUse ? 30 : 10),
+)
 const aggregator = new EventAggregator()
 
 /** A chunk of the buffer with these events, at offset `before` in its memory. */
@@ -32,9 +39,10 @@ function chunkOf(entries: readonly Uint8Array[], from = 0, before = 0): ChunkVie
 
 function aggregated(): Map<string, DayEvidence> {
   return new Map(
-    Array.from(aggregator.days(), ({ day, platformId, addTo }) => {
+    Array.from(aggregator.days(), ({ day, platformId, addTo, instances }) => {
       const evidence = new Evidence()
       addTo(evidence)
+      for (const [instance, matches] of instances()) evidence.addSource(instance, matches)
       return [`${day} ${platformId}`, evidence.toDay()]
     }),
   )
@@ -45,60 +53,69 @@ function aggregated(): Map<string, DayEvidence> {
  * exact limit.
  */
 function plainlyAggregated(events: readonly Event[]): Map<string, Record<string, unknown>> {
-  const days = new Map<
-    string,
-    { events: Event[]; strength: number; names: Map<string, number>; roles: Map<string, number> }
-  >()
+  const days = new Map<string, { readonly event: Event; readonly rule: Rule }[]>()
+  /** Those whose matches are counted. */
+  const instances = new Set<string>()
   for (const event of events) {
-    const rule = matcher.match(event.name)
-    if (rule === undefined) continue
-    const key = `${dayOf(event.lastSeenMs)} ${rule.platform.id}`
-    const entry = days.get(key) ?? {
-      events: [] as Event[],
-      strength: 0,
-      names: new Map<string, number>(),
-      roles: new Map<string, number>(),
-    }
-    days.set(key, entry)
-    entry.events.push(event)
-    entry.strength = Math.max(entry.strength, domainStrength(rule.specificity, rule.role))
-    entry.names.set(event.name, (entry.names.get(event.name) ?? 0) + event.count)
-    entry.roles.set(rule.role, (entry.roles.get(rule.role) ?? 0) + event.count)
+    const matched = matcher.match(event.name)
+    if (matched === undefined) continue
+    if (instances.size < SOURCES_PER_DAY_MAX) instances.add(instanceOf(event))
+    const key = `${dayOf(event.lastSeenMs)} ${matched.platform.id}`
+    days.set(key, [...(days.get(key) ?? []), { event, rule: withInferredRole(matched, event.name) }])
   }
-  const total = (some: readonly Event[], of: (event: Event) => number) =>
-    some.reduce((sum, event) => sum + of(event), 0)
   return new Map(
-    [...days].map(([key, { events: some, strength, names, roles }]) => {
-      const methods = METHODS.map((method) => [
-        method,
-        total(
-          some.filter((event) => event.method === method),
-          ({ count }) => count,
-        ),
-      ]).filter(([, count]) => count !== 0)
+    [...days].map(([key, matches]) => {
+      const sums = (labelOf: (match: (typeof matches)[number]) => string | undefined) => {
+        const counts: Record<string, number> = {}
+        for (const match of matches) {
+          const label = labelOf(match)
+          if (label !== undefined) counts[label] = (counts[label] ?? 0) + match.event.count
+        }
+        return counts
+      }
+      const uses = matches.filter(({ rule }) => rule.purpose === 'use')
+      const clientsOf = (kinds: readonly AccessKind[]) =>
+        new Set(uses.flatMap(({ event, rule }) => (kinds.includes(accessOf(rule) ?? 'tool') ? event.client : []))).size
+      const timed = uses.length > 0 ? uses : matches
       return [
         key,
         {
-          firstSeenMs: Math.min(...some.map(({ firstSeenMs }) => firstSeenMs)),
-          lastSeenMs: Math.max(...some.map(({ lastSeenMs }) => lastSeenMs)),
-          matches: total(some, ({ count }) => count),
-          blocked: total(some, (event) => event.blocked ?? 0),
-          byMethod: Object.fromEntries(methods),
-          byRole: Object.fromEntries(roles),
-          byName: Object.fromEntries(names),
+          firstSeenMs: Math.min(...timed.map(({ event }) => event.firstSeenMs)),
+          lastSeenMs: Math.max(...timed.map(({ event }) => event.lastSeenMs)),
+          matches: matches.reduce((sum, { event }) => sum + event.count, 0),
+          blocked: matches.reduce((sum, { event }) => sum + (event.blocked ?? 0), 0),
+          byMethod: sums(({ event }) => event.method),
+          bySource: sums(({ event }) => (instances.has(instanceOf(event)) ? instanceOf(event) : undefined)),
+          byRole: sums(({ rule }) => rule.role),
+          byPurpose: sums(({ rule }) => rule.purpose),
+          byAccess: sums(({ rule }) => accessOf(rule)),
+          byName: sums(({ event }) => event.name),
           otherNames: 0,
-          domainStrength: strength,
-          clients: new Set(some.map(({ client }) => client)).size,
+          domainStrength: Math.max(0, ...uses.map(({ rule }) => domainStrength(rule.specificity, rule.role))),
+          specificity: Math.max(0, ...uses.map(({ rule }) => rule.specificity)),
+          clients: new Set(uses.map(({ event }) => event.client)).size,
+          interactive: clientsOf(['web', 'app']),
+          api: clientsOf(['api']),
         },
       ]
     }),
   )
 }
 
+function instanceOf({ id }: Event): string {
+  return id.slice(0, 16)
+}
+
 const anyEvent = fc
   .record({
-    rule: fc.nat(40),
-    host: fc.constantFrom('', 'api.', 'a-long-host-name-of-more-than-31-bytes-and-a-string-header-of-two.'),
+    rule: fc.nat(MIXED_RULES.length - 1),
+    host: fc.constantFrom(
+      '',
+      'api.',
+      'otel.',
+      'cdn2.eu.',
+      'a-long-host-name-of-more-than-31-bytes-and-a-string-header-of-two.',
+    ),
     client: fc.constantFrom(
       '10.0.0.1',
       '10.0.0.2',
@@ -118,13 +135,15 @@ const anyEvent = fc
       { user: 'jdoe', bytesReceived: 70_000 },
     ),
     known: fc.integer({ min: 0, max: 9 }),
+    instance: fc.oneof(fc.nat(2), fc.nat(60)),
   })
-  .map(({ rule, host, client, method, ageMs, spanMs, count, share, optional, known }): Event => {
+  .map(({ instance, rule, host, client, method, ageMs, spanMs, count, share, optional, known }): Event => {
     const lastSeenMs = NOON - ageMs
     const blocked = Math.floor(count * share)
     return {
-      ...new Sender().event(known === 0 ? 'left-the-registry.example' : host + RULES[rule]?.domain, NOON),
+      ...new Sender().event(known === 0 ? 'left-the-registry.example' : host + MIXED_RULES[rule]?.domain, NOON),
       ...{ client, method, firstSeenMs: lastSeenMs - spanMs, lastSeenMs, count },
+      id: eventId(`${instance.toString(16).padStart(8, 'f')}${instance.toString(16).padStart(8, '0')}`, 1),
       ...(blocked > 0 ? { blocked } : {}),
       ...optional,
     }
@@ -137,8 +156,11 @@ t.test('columns equal the reference sum, however the events are split into chunk
       const packed = events.map(packEvent)
       aggregator.addChunk(chunkOf(packed.slice(0, cut), 0, before))
       aggregator.addChunk(chunkOf(packed.slice(cut), 0, before))
-      const found = [...aggregated()].map(([key, day]) => {
-        return [key, { ...day, clients: (day.clients.length - 1) / 4 }] as const
+      const found = [...aggregated()].map(([key, { interactiveClients, apiClients, ...day }]) => {
+        const sum = new Evidence()
+        sum.addDay({ ...day, ...(interactiveClients && { interactiveClients }), ...(apiClients && { apiClients }) })
+        const [interactive, api] = [sum.interactive.estimate, sum.api.estimate]
+        return [key, { ...day, clients: (day.clients.length - 1) / 4, interactive, api }] as const
       })
       t.same(Object.fromEntries(found), Object.fromEntries(plainlyAggregated(events)))
       t.equal(aggregator.added, events.length)

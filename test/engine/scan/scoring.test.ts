@@ -33,7 +33,7 @@ t.test('the code computes the worked examples in docs/reference/scoring.md', asy
   const weights = page.split('\n').find((line) => line.startsWith('| Weight'))
   t.equal(
     weights,
-    `| Weight | ${(['web', 'api', 'auth', 'telemetry', 'cdn', 'docs'] as const).map((role) => ROLE_WEIGHT[role]).join(' | ')} |`,
+    `| Weight | ${(['web', 'app', 'api', 'auth', 'telemetry', 'cdn', 'docs'] as const).map((role) => ROLE_WEIGHT[role]).join(' | ')} |`,
   )
 })
 

@@ -1,0 +1,182 @@
+import type { AlertDelivery } from '../../engine/admin/alert-rows.ts'
+import { ALERT_RULES, ALERT_SEVERITIES, type AlertSeverity } from '../../engine/store/alerts.ts'
+import { csvOnly, textColumn, timeColumn } from '../design/columns.tsx'
+import { CsvLink } from '../design/csv-link.tsx'
+import { FilterSelect, Filters } from '../design/filters.tsx'
+import { NumberedPages } from '../design/pages-links.tsx'
+import { countText, Empty, PageHead, Tag, type Tone } from '../design/parts.tsx'
+import { type Column, Table } from '../design/table.tsx'
+import { Tabs } from '../design/tabs.tsx'
+import { ALERTS_READ_MAX, type AlertRow, type AlertsView } from '../views/alerts.ts'
+
+export const ALERTS_PATH = '/alerts'
+export const RULES_PATH = '/alerts/rules'
+export const CHANNELS_PATH = '/alerts/channels'
+export const DEAD_LETTERS_PATH = '/alerts/dead-letters'
+
+const TABS = [
+  [ALERTS_PATH, 'Alerts'],
+  [RULES_PATH, 'Rules'],
+  [CHANNELS_PATH, 'Channels'],
+  [DEAD_LETTERS_PATH, 'Dead letters'],
+] as const
+
+export function AlertTabs({ here }: { readonly here: string }) {
+  return <Tabs label="Alerts" tabs={TABS} here={here} />
+}
+
+const SEVERITY_TONES: Readonly<Record<AlertSeverity, Tone>> = {
+  informational: 'plain',
+  low: 'plain',
+  medium: 'warn',
+  high: 'bad',
+  critical: 'bad',
+}
+
+export function SeverityTag({ severity }: { readonly severity: AlertSeverity }) {
+  return Tag({ tone: SEVERITY_TONES[severity], children: severity })
+}
+
+const DELIVERY_TONES: Readonly<Record<AlertDelivery['state'], Tone>> = {
+  waiting: 'warn',
+  delivered: 'good',
+  dead: 'bad',
+  retried: 'plain',
+  discarded: 'plain',
+  dropped: 'bad',
+  'channel removed': 'plain',
+  unknown: 'plain',
+}
+
+const DELIVERY_WORDS: Readonly<Record<AlertDelivery['state'], string>> = {
+  waiting: 'waiting',
+  delivered: 'delivered',
+  dead: 'dead letter',
+  retried: 'queued again',
+  discarded: 'deleted',
+  dropped: 'dropped',
+  'channel removed': 'channel removed',
+  unknown: 'no longer known',
+}
+
+export function alertColumns(nowMs: number): readonly Column<AlertRow>[] {
+  return [
+    timeColumn('time', 'Time', nowMs, ({ alert }) => alert.createdAtMs),
+    {
+      ...textColumn('severity', 'Severity', ({ alert }: AlertRow) => alert.severity),
+      cell: ({ alert }) => SeverityTag({ severity: alert.severity }),
+      wide: true,
+    },
+    {
+      id: 'alert',
+      name: 'Alert',
+      cell: ({ alert: { title, rule }, platform }) => (
+        <>
+          {platform === undefined ? (
+            <span class="break">{title}</span>
+          ) : (
+            <a class="break" href={`/platforms/${encodeURIComponent(platform)}`}>
+              {title}
+            </a>
+          )}
+          <p class="small muted mono">{rule}</p>
+        </>
+      ),
+      csv: ({ alert }) => alert.title,
+    },
+    csvOnly(textColumn('rule', 'Rule', ({ alert }) => alert.rule)),
+    {
+      id: 'delivery',
+      name: 'Delivery',
+      cell: ({ deliveries }) =>
+        deliveries.length === 0 ? (
+          <span class="muted">no channel</span>
+        ) : (
+          <ul class="facts">
+            {deliveries.map(({ channel, state }) => (
+              <li key={channel}>
+                {channel} <Tag tone={DELIVERY_TONES[state]}>{DELIVERY_WORDS[state]}</Tag>
+              </li>
+            ))}
+          </ul>
+        ),
+      csv: ({ deliveries }) =>
+        deliveries.map(({ channel, state }) => `${channel}: ${DELIVERY_WORDS[state]}`).join(', '),
+    },
+    csvOnly(textColumn('id', 'Id', ({ alert }) => alert.id)),
+  ]
+}
+
+export interface AlertsProps {
+  readonly view: AlertsView
+  readonly query: URLSearchParams
+  readonly nowMs: number
+  readonly mayAdd: boolean
+}
+
+/** The last alerts, with their deliveries. */
+export function Alerts({ view, query, nowMs, mayAdd }: AlertsProps) {
+  const { rows, rule, severity, hasChannel, isEmpty } = view
+  const about = `What happened that somebody should know${isEmpty ? '' : `: the last ${countText(ALERTS_READ_MAX)} at most`}`
+  return (
+    <>
+      <PageHead title="Alerts" about={about}>
+        {!isEmpty && <CsvLink path={ALERTS_PATH} query={query} />}
+      </PageHead>
+      <AlertTabs here={ALERTS_PATH} />
+      {!hasChannel && <NoChannel mayAdd={mayAdd} />}
+      {isEmpty ? (
+        <Empty title="No alert yet">
+          <p class="muted">
+            <a href={RULES_PATH}>Rules</a> raise alerts after each scan, and every 30 seconds for senders and keys.
+          </p>
+        </Empty>
+      ) : (
+        <>
+          <Filters action={ALERTS_PATH}>
+            <FilterSelect name="rule" label="Rule" value={rule ?? ''} options={[['', 'All'], ...pairs(ALERT_RULES)]} />
+            <FilterSelect
+              name="severity"
+              label="Severity from"
+              value={severity ?? ''}
+              options={[['', 'All'], ...pairs(ALERT_SEVERITIES)]}
+            />
+          </Filters>
+          {rows.total === 0 ? (
+            <Empty title="No alert matches">
+              <p>
+                <a href={ALERTS_PATH}>Show all alerts</a>
+              </p>
+            </Empty>
+          ) : (
+            <div class="card">
+              <Table id="alerts" label="Alerts" columns={alertColumns(nowMs)} rows={rows.rows} />
+            </div>
+          )}
+          <NumberedPages of={rows} query={query} />
+        </>
+      )}
+    </>
+  )
+}
+
+function NoChannel({ mayAdd }: { readonly mayAdd: boolean }) {
+  return (
+    <Empty title="Alerts are sent nowhere yet">
+      <p class="muted">
+        {mayAdd
+          ? 'Add a channel: a webhook, Slack, Teams, mail or a SIEM. Alerts from then on are sent there.'
+          : 'An admin of the organization can add a channel: a webhook, Slack, Teams, mail or a SIEM.'}
+      </p>
+      {mayAdd && (
+        <a class="button first" href={CHANNELS_PATH}>
+          Add a channel
+        </a>
+      )}
+    </Empty>
+  )
+}
+
+function pairs(words: readonly string[]): (readonly [string, string])[] {
+  return words.map((word) => [word, word])
+}

@@ -1,0 +1,111 @@
+import { CLIENT_MODES, type ClientMode, clientModeOf, type Organization } from '../../engine/store/organizations.ts'
+import { FormError } from '../design/form.tsx'
+import { Card, PageHead } from '../design/parts.tsx'
+import type { FormState } from '../form.ts'
+
+export const CLIENT_SETTINGS_PATH = '/organization-settings/clients'
+
+export const MODE_NAMES: Readonly<Record<ClientMode, readonly [name: string, about: string]>> = {
+  full: ['In full', 'Addresses, and user names where a log has one.'],
+  pseudonym: ['As pseudonyms', 'Encrypted. Owners can reveal one, which the audit log records.'],
+  off: ['Not at all', 'Use is counted without who it was.'],
+}
+
+export interface ClientSettingsProps {
+  readonly organization: Organization
+  readonly form: FormState
+  readonly maySet: boolean
+}
+
+/** What the organization keeps of clients. */
+export function ClientSettings(props: ClientSettingsProps) {
+  const { organization, maySet } = props
+  const [name, about] = MODE_NAMES[clientModeOf(organization)]
+  return (
+    <Card id="clients" title="Clients" note="who uses the platforms">
+      {maySet ? (
+        <SettingsForm {...props} />
+      ) : (
+        <>
+          <p>
+            {name} <span class="muted">{about}</span>
+          </p>
+          <p class="small muted">An owner of the organization can change it.</p>
+        </>
+      )}
+    </Card>
+  )
+}
+
+function SettingsForm({ organization, form }: ClientSettingsProps) {
+  const mode = clientModeOf(organization)
+  return (
+    <form class="stack" method="post" action={CLIENT_SETTINGS_PATH}>
+      <FormError form={form} />
+      <fieldset>
+        <legend>What is kept of clients</legend>
+        {CLIENT_MODES.map((each) => (
+          <label class="check" key={each}>
+            <input type="radio" name="mode" value={each} checked={each === mode} />
+            <span>
+              {MODE_NAMES[each][0]} <span class="muted">{MODE_NAMES[each][1]}</span>
+            </span>
+          </label>
+        ))}
+      </fieldset>
+      <fieldset>
+        <legend>API</legend>
+        <label class="check">
+          <input type="checkbox" name="api" value="on" checked={organization.apiClients === true} />
+          Answers of the API name the clients with the most matches
+        </label>
+      </fieldset>
+      <p class="small muted">
+        <a href="/retention">Retention</a> sets for how many days clients are kept.
+      </p>
+      <div>
+        <button class="first" type="submit">
+          Save
+        </button>
+      </div>
+    </form>
+  )
+}
+
+export interface EraseClientsProps {
+  readonly mode: ClientMode
+  readonly api: boolean
+}
+
+/** Asks before clients are erased. */
+export function EraseClients({ mode, api }: EraseClientsProps) {
+  return (
+    <>
+      <PageHead title="Erase what is stored of clients?" />
+      <section class="card narrow">
+        <form class="stack body" method="post" action={CLIENT_SETTINGS_PATH}>
+          <p>
+            From now on, clients are kept {MODE_NAMES[mode][0].toLowerCase()}. What is stored of them is erased and
+            cannot be restored: in buffered events, in the evidence, and the names of addresses. The numbers of clients
+            stay.
+          </p>
+          <p>
+            Backups are not covered: those that exist still contain clients. Delete them, or keep them as long as your
+            rules allow.
+          </p>
+          <input type="hidden" name="mode" value={mode} />
+          {api && <input type="hidden" name="api" value="on" />}
+          <input type="hidden" name="erase" value="yes" />
+          <div class="row">
+            <button class="danger" type="submit">
+              Erase and save
+            </button>
+            <a class="button" href="/organization-settings">
+              Cancel
+            </a>
+          </div>
+        </form>
+      </section>
+    </>
+  )
+}

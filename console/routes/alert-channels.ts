@@ -1,0 +1,130 @@
+import { checkedChannel, type GivenChannel } from '../../engine/admin/alert-settings.ts'
+import { sealedChannel } from '../../engine/admin/alerts.ts'
+import { isFault } from '../../engine/process/error-codes.ts'
+import { ALERT_CHANNEL_KINDS, type AlertChannelKind } from '../../engine/store/alert-channels.ts'
+import { ALERT_SEVERITIES } from '../../engine/store/alerts.ts'
+import { isConfirmed } from '../confirmation.ts'
+import { EMPTY_FORM, FormFields, type FormState } from '../form.ts'
+import { type Answer, redirect } from '../http/answer.ts'
+import { form, page, type Route } from '../http/router.ts'
+import type { Visit } from '../http/visit.ts'
+import { AlertChannels, type AlertChannelsProps, channelColumns } from '../pages/alert-channels.tsx'
+import { ALERTS_PATH, CHANNELS_PATH } from '../pages/alerts.tsx'
+import { NewAlertChannel } from '../pages/new-alert-channel.tsx'
+import { channelRows } from '../views/alert-channels.ts'
+import { csvFile } from './csv.ts'
+import { refusedForm } from './refused-form.ts'
+
+/** No page repeats their values. */
+const SECRET_FIELDS = ['url', 'password']
+
+export const ALERT_CHANNEL_ROUTES: readonly Route[] = [
+  page(CHANNELS_PATH, 'alert.read', (visit) => channelsPage(visit, {})),
+  csvFile({
+    path: CHANNELS_PATH,
+    access: 'alert.read',
+    columns: ({ nowMs }) => channelColumns(nowMs),
+    rows: channelRows,
+  }),
+  page(`${CHANNELS_PATH}/new`, 'alert-channel.add', (visit) =>
+    newPage(visit, kindOf(visit.request.query.get('kind') ?? ''), EMPTY_FORM, 200),
+  ),
+  // Asks for the confirmation first, because a secret would have to be typed again.
+  form(
+    `${CHANNELS_PATH}/open`,
+    'alert-channel.add',
+    ({ request }) => redirect(`${CHANNELS_PATH}/new?kind=${kindOf(request.fields.text('kind'))}`),
+    { confirmed: true },
+  ),
+  form(`${CHANNELS_PATH}/new`, 'alert-channel.add', add, { confirmed: true, secretFields: SECRET_FIELDS }),
+  form(`${CHANNELS_PATH}/:id/test`, 'alert-channel.test', test),
+  form(
+    `${CHANNELS_PATH}/:id/remove`,
+    'alert-channel.remove',
+    async (visit, { id }) => {
+      try {
+        await visit.change('alert-channel.remove', { id })
+      } catch (error) {
+        if (!isFault(error, 'CONFLICT')) throw error
+        return channelsPage(visit, { result: { tone: 'bad', title: 'The channel stays', about: error.message } }, 409)
+      }
+      return redirect(`${CHANNELS_PATH}?done=removed`)
+    },
+    { confirmed: true },
+  ),
+]
+
+function kindOf(text: string): AlertChannelKind {
+  return ALERT_CHANNEL_KINDS.find((each) => each === text) ?? 'webhook'
+}
+
+/** The fields of the kind that have a value; the receivers of mail as a list. */
+function givenChannel(kind: AlertChannelKind, fields: FormFields): GivenChannel {
+  const { to = '', ...texts } = fields.toObject() as Record<string, string>
+  const receivers = to.split(/[\s,]+/).filter((each) => each !== '')
+  const given = Object.entries(texts).filter(([, text]) => text !== '')
+  return { ...Object.fromEntries(given), ...(receivers.length > 0 ? { to: receivers } : {}), kind }
+}
+
+async function add(visit: Visit): Promise<Answer> {
+  const { site, organization, request } = visit
+  const { fields } = request
+  const kind = kindOf(fields.text('kind'))
+  const shown = new FormFields(fields.without(...SECRET_FIELDS))
+  const again = (errors: FormState['errors'], status: number): Answer =>
+    newPage(visit, kind, { values: shown, errors }, status)
+  const severityMin = ALERT_SEVERITIES.find((each) => each === fields.text('severityMin'))
+  const checked = checkedChannel(givenChannel(kind, fields))
+  const errors: Record<string, string> = severityMin === undefined ? { severityMin: 'Choose a severity' } : {}
+  if (checked.kind === 'invalid') for (const { name, message } of checked.faults) errors[name] ??= message
+  if (checked.kind === 'invalid' || severityMin === undefined) return again(errors, 400)
+  const { settings } = checked
+  const name = fields.text('name').trim()
+  if (name === '') return again({ name: 'Enter a name' }, 400)
+  try {
+    await visit.change('alert-channel.add', sealedChannel(site.secrets, organization, { name, severityMin, settings }))
+  } catch (error) {
+    if (isFault(error, 'SECRETS_KEY')) return again({ '': error.message }, 503)
+    const { state, status } = refusedForm(error, shown)
+    return newPage(visit, kind, state, status)
+  }
+  if (settings.kind !== 'webhook') return redirect(`${CHANNELS_PATH}?done=added`)
+  return channelsPage(visit, { created: { name, secret: settings.secret } })
+}
+
+async function test(visit: Visit, { id }: { readonly id: string }): Promise<Answer> {
+  const { site, organization } = visit
+  // Counted before the change, so that what is refused is not in the audit log.
+  const outcome = await site.channelTests.run(organization, () => visit.change('alert-channel.test', { id }))
+  const { channel, sent } = outcome
+  const result =
+    sent.kind === 'delivered'
+      ? { tone: 'good' as const, title: `${channel} has the test message`, about: `Answer: ${sent.answer || 'none'}` }
+      : { tone: 'bad' as const, title: `${channel} did not get the test message`, about: sent.why }
+  return channelsPage(visit, { result })
+}
+
+function channelsPage(
+  visit: Visit,
+  shown: Partial<Pick<AlertChannelsProps, 'created' | 'result'>>,
+  status = 200,
+): Answer {
+  const { site, nowMs, request } = visit
+  const content = AlertChannels({
+    rows: site.store.environment.read(() => channelRows(visit)),
+    nowMs,
+    mayAdd: visit.may('alert-channel.add'),
+    mayRemove: visit.may('alert-channel.remove'),
+    mayTest: visit.may('alert-channel.test'),
+    mayRetry: visit.may('alert.retry'),
+    created: shown.created,
+    result: shown.result,
+    done: request.query.get('done') ?? '',
+  })
+  return visit.page('Alert channels', ALERTS_PATH, content, { status, showsSecret: shown.created !== undefined })
+}
+
+function newPage(visit: Visit, kind: AlertChannelKind, state: FormState, status: number): Answer {
+  const content = NewAlertChannel({ kind, form: state, isOpen: isConfirmed(visit) })
+  return visit.page('Add channel', ALERTS_PATH, content, { status })
+}

@@ -1,0 +1,166 @@
+import { storedClient } from '../../engine/admin/client-use.ts'
+import type { ClientReading, Revealed } from '../../engine/admin/clients.ts'
+import { readHostNames } from '../../engine/admin/host-names-file.ts'
+import { isFault } from '../../engine/process/error-codes.ts'
+import { DAY_COLUMNS } from '../design/chart.tsx'
+import { csvOf } from '../design/table.tsx'
+import { EMPTY_FORM, type FormState } from '../form.ts'
+import { type Answer, csvAnswer, redirect } from '../http/answer.ts'
+import { auditedPage, form, page, type Route } from '../http/router.ts'
+import type { Visit } from '../http/visit.ts'
+import { Client, useOfClientColumns } from '../pages/client.tsx'
+import { CLIENTS_PATH, Clients, NETWORK_COLUMNS, NETWORKS_PATH } from '../pages/clients.tsx'
+import { clientColumns, PlatformClients, USE_DAY_COLUMNS } from '../pages/platform-clients.tsx'
+import { clientView, isKnownClient, knownClient } from '../views/client.ts'
+import { clientsView, searchOf } from '../views/clients.ts'
+import { clientsOfPlatform, platformClientsView, registeredPlatform, useOf } from '../views/platform-clients.ts'
+import { CSV_ROWS_MAX, csvFile } from './csv.ts'
+import { refusedForm } from './refused-form.ts'
+
+/** Reading names of this size takes 50 ms. posture-admin client names import reads larger files. */
+const NAMES_BYTES_MAX = 512 * 1024
+/** In a form, one byte takes up to three. */
+const NAMES_FORM_BYTES_MAX = 3 * NAMES_BYTES_MAX + 1024
+
+export const CLIENT_ROUTES: readonly Route[] = [
+  auditedPage('/platforms/:name/clients', platformOf, (visit, { name }) => {
+    const { nowMs, request } = visit
+    const view = platformClientsView(visit, name)
+    const content = PlatformClients({ view, query: request.query, nowMs, maySet: visit.may('client.set') })
+    return visit.page(`Who uses ${name}`, '/platforms', content)
+  }),
+  auditedPage('/platforms/:name/clients.csv', platformOf, (visit, { name }) => {
+    const rows = clientsOfPlatform(visit, name).slice(0, CSV_ROWS_MAX)
+    return csvAnswer('platform-clients.csv', csvOf(clientColumns(visit.nowMs), rows))
+  }),
+  auditedPage('/platforms/:name/clients-days.csv', platformOf, (visit, { name }) =>
+    csvAnswer('platform-days.csv', csvOf(USE_DAY_COLUMNS, useOf(visit, name).days)),
+  ),
+  page(CLIENTS_PATH, 'client.read', (visit) => {
+    const search = searchOf(visit.request.query)
+    if (search === '') return clientsPage(visit, {}, 200)
+    const client = storedClient(visit.site.store, visit.organization, search)
+    if (isKnownClient(visit, client)) return redirect(`${CLIENTS_PATH}/${encodeURIComponent(client)}`)
+    return clientsPage(visit, { problem: `No use by ${search} in the evidence window` }, 200)
+  }),
+  auditedPage('/clients/:client', clientOf, (visit, { client }) => clientPage(visit, client, EMPTY_FORM, 200)),
+  auditedPage('/clients/:client/platforms.csv', clientOf, (visit, { client }) => {
+    const { rows } = clientView(visit, knownClient(visit, client))
+    return csvAnswer('client-platforms.csv', csvOf(useOfClientColumns(visit.nowMs), rows))
+  }),
+  auditedPage('/clients/:client/days.csv', clientOf, (visit, { client }) =>
+    csvAnswer('client-days.csv', csvOf(DAY_COLUMNS, clientView(visit, knownClient(visit, client)).days)),
+  ),
+  form('/clients/:client/reveal', 'client.reveal', reveal, { confirmed: true }),
+  csvFile({
+    path: NETWORKS_PATH,
+    access: 'client.read',
+    columns: () => NETWORK_COLUMNS,
+    rows: ({ site, organization }) => site.store.clientNames.networks(organization.id),
+  }),
+  form(NETWORKS_PATH, 'client.name', async (visit) => {
+    const { fields } = visit.request
+    const [network, name] = [fields.text('network').trim(), fields.text('name').trim()]
+    const errors: Record<string, string> = {}
+    if (network === '') errors['network'] = 'Enter a network'
+    if (name === '') errors['name'] = 'Enter a name'
+    if (network === '' || name === '') return clientsPage(visit, { networkForm: { values: fields, errors } }, 400)
+    try {
+      await visit.change('client.name', { network, name })
+      return redirect(`${CLIENTS_PATH}?done=named`)
+    } catch (error) {
+      const { state, status } = refusedForm(error, fields)
+      return clientsPage(visit, { networkForm: state }, status)
+    }
+  }),
+  form(`${NETWORKS_PATH}/remove`, 'client.name', async (visit) => {
+    await visit.change('client.name', { network: visit.request.fields.text('network'), name: undefined })
+    return redirect(`${CLIENTS_PATH}?done=removed`)
+  }),
+  form(`${CLIENTS_PATH}/names`, 'client.name', importNames, { bodyBytesMax: NAMES_FORM_BYTES_MAX }),
+]
+
+/** @throws Fault NOT_FOUND. */
+function platformOf(visit: Visit, { name }: { readonly name: string }): ClientReading {
+  return { platform: registeredPlatform(visit, name).name }
+}
+
+/** @throws Fault NOT_FOUND. */
+function clientOf(visit: Visit, { client }: { readonly client: string }): ClientReading {
+  return { client: knownClient(visit, client) }
+}
+
+async function importNames(visit: Visit): Promise<Answer> {
+  const { fields } = visit.request
+  const text = fields.text('text')
+  const again = (problem: string): Answer =>
+    clientsPage(visit, { namesForm: { values: fields, errors: { text: problem } } }, 400)
+  if (text.trim() === '') return again('Enter names, or choose a file')
+  if (Buffer.byteLength(text) > NAMES_BYTES_MAX) return again(`At most ${NAMES_BYTES_MAX / 1024} KiB`)
+  let names: ReadonlyMap<string, string>
+  try {
+    names = readHostNames(text, 'names').names
+  } catch (error) {
+    if (isFault(error, 'USAGE')) return again(error.message)
+    throw error
+  }
+  if (names.size === 0) return again('No line has an address and a name')
+  try {
+    await visit.change('client.name', { hosts: [...names] })
+    return redirect(`${CLIENTS_PATH}?done=imported`)
+  } catch (error) {
+    const { state, status } = refusedForm(error, fields)
+    return clientsPage(visit, { namesForm: state }, status)
+  }
+}
+
+async function reveal(visit: Visit, { client }: { readonly client: string }): Promise<Answer> {
+  const { fields } = visit.request
+  // Only pseudonyms of this organization that its evidence has.
+  const pseudonym = visit.site.store.environment.read(() => knownClient(visit, client))
+  try {
+    const revealed = await visit.change('client.reveal', { pseudonym })
+    return clientPage(visit, pseudonym, EMPTY_FORM, 200, revealed)
+  } catch (error) {
+    if (isFault(error, 'SECRETS_KEY')) {
+      return clientPage(visit, pseudonym, { values: fields, errors: { '': error.message } }, 503)
+    }
+    const { state, status } = refusedForm(error, fields)
+    return clientPage(visit, pseudonym, state, status)
+  }
+}
+
+function clientPage(visit: Visit, text: string, state: FormState, status: number, revealed?: Revealed): Answer {
+  return visit.site.store.environment.read(() => {
+    const client = knownClient(visit, text)
+    const content = Client({
+      view: clientView(visit, client),
+      form: state,
+      nowMs: visit.nowMs,
+      mayReveal: visit.may('client.reveal'),
+      revealed,
+    })
+    return visit.page(client, CLIENTS_PATH, content, { status, showsSecret: revealed !== undefined })
+  })
+}
+
+interface Shown {
+  readonly networkForm?: FormState
+  readonly namesForm?: FormState
+  readonly problem?: string
+}
+
+function clientsPage(visit: Visit, shown: Shown, status: number): Answer {
+  const { query } = visit.request
+  const content = Clients({
+    view: visit.site.store.environment.read(() => clientsView(visit)),
+    query,
+    networkForm: shown.networkForm ?? EMPTY_FORM,
+    namesForm: shown.namesForm ?? EMPTY_FORM,
+    namesBytesMax: NAMES_BYTES_MAX,
+    mayName: visit.may('client.name'),
+    problem: shown.problem ?? '',
+    done: query.get('done') ?? '',
+  })
+  return visit.page('Clients', CLIENTS_PATH, content, { status })
+}

@@ -1,0 +1,102 @@
+import { NO_CLIENT } from '../event/client.ts'
+import { METHODS } from '../event/event.ts'
+import { DAY_MS, isoSeconds } from '../process/clock.ts'
+import { firstDayOfWindow } from '../scan/prepare.ts'
+import type { ClientDay } from '../store/client-days.ts'
+import { ClientReader, kindsOf } from '../store/client-records.ts'
+import type { Store } from '../store/store.ts'
+import { columns, type Export, type ExportedRow, type ExportSource, TIME } from './exported-row.ts'
+
+const DATE_CHARACTERS = '2026-11-22'.length
+/** Addresses whose names are remembered during an export. */
+const NAMES_REMEMBERED_MAX = 50_000
+
+/** Who used which platform on which day, as far as the organization keeps clients. */
+export const CLIENTS_EXPORT: Export = {
+  about: 'Who used which platform on which day, over the evidence window',
+  columns: columns({
+    day: 'The day (UTC)',
+    platform_id: 'The id in the registry',
+    platform_name: 'The name; the id if the registry no longer has the platform',
+    client: 'The address, or its pseudonym; empty if only the user is known',
+    client_name: 'The name of the address',
+    network: 'The name of its network',
+    user: 'The user, or its pseudonym; empty if no log names one',
+    methods: 'How the use was seen: `dns`, `tls`, `quic`, `log`',
+    access: 'What was used: `web`, `app`, `api` or `tool`',
+    matches: 'Matched requests. A row without client and user is the sum of the clients that are not kept',
+    first_seen: TIME,
+    last_seen: TIME,
+    bytes_sent: 'Bytes that the client sent, if a log counts them',
+    bytes_received: 'Bytes that it received',
+  }),
+  rows: clientRows,
+}
+
+interface AddressNames {
+  readonly client_name: string | null
+  readonly network: string | null
+}
+
+function* clientRows({ store, registry, organization, nowMs }: ExportSource): Generator<ExportedRow> {
+  const { id } = organization
+  // What is left to erase is not exported.
+  if (store.clientErasures.get(id) !== undefined) return
+  const platforms = new Map(registry.catalogOf(id).platforms.map((platform) => [platform.id, platform.name]))
+  const names = namesOf(store, id)
+  for (const record of store.clientDays.since(id, firstDayOfWindow(organization, nowMs))) {
+    const day = isoSeconds(record.day * DAY_MS).slice(0, DATE_CHARACTERS)
+    const platform_name = platforms.get(record.platformId) ?? record.platformId
+    yield* rowsOf(record, { day, platform_id: record.platformId, platform_name }, names)
+  }
+}
+
+function* rowsOf(
+  { day, platformId, bytes }: ClientDay,
+  record: { readonly day: string; readonly platform_id: string; readonly platform_name: string },
+  names: (address: string) => AddressNames,
+): Generator<ExportedRow> {
+  const group = `${day} ${platformId}`
+  const reader = new ClientReader(bytes, day)
+  while (reader.next()) {
+    const { client, user, methods, access, matches, firstSeenMs, lastSeenMs, bytesSent, bytesReceived } = reader
+    const address = client === NO_CLIENT ? null : client
+    const { client_name, network } = names(client)
+    const row = {
+      ...record,
+      client: address,
+      client_name,
+      network,
+      user: user === '' ? null : user,
+      methods: METHODS.filter((_, bit) => (methods & (1 << bit)) !== 0),
+      access: kindsOf(access),
+      matches,
+      first_seen: isoSeconds(firstSeenMs),
+      last_seen: isoSeconds(lastSeenMs),
+      bytes_sent: bytesSent,
+      bytes_received: bytesReceived,
+    }
+    yield { id: `${client} ${user}`, group, changedMs: lastSeenMs, row }
+  }
+  if (reader.otherMatches === 0) return
+  const unknown = { client: null, client_name: null, network: null, user: null, methods: [], access: [] }
+  const numbers = { matches: reader.otherMatches, first_seen: null, last_seen: null, bytes_sent: 0, bytes_received: 0 }
+  yield { id: '', group, changedMs: (day + 1) * DAY_MS - 1, row: { ...record, ...unknown, ...numbers } }
+}
+
+/** The names of addresses. Most clients use several platforms on several days. */
+function namesOf({ clientNames }: Store, organizationId: string): (address: string) => AddressNames {
+  const networkOf = clientNames.networkNames(organizationId)
+  const known = new Map<string, AddressNames>()
+  return (address) => {
+    const found = known.get(address)
+    if (found !== undefined) return found
+    if (known.size === NAMES_REMEMBERED_MAX) known.clear()
+    const names = {
+      client_name: clientNames.hostOf(organizationId, address) ?? null,
+      network: networkOf(address) ?? null,
+    }
+    known.set(address, names)
+    return names
+  }
+}

@@ -1,0 +1,77 @@
+import type { Environment } from '../lmdb/environment.ts'
+import { Family } from './family.ts'
+import { uuidBytes } from './keys.ts'
+
+export const REPORT_INTERVALS = ['weekly', 'monthly'] as const
+export type ReportInterval = (typeof REPORT_INTERVALS)[number]
+
+/** A report that is mailed again and again through an SMTP alert channel. */
+export interface ReportSchedule {
+  readonly id: string
+  readonly organizationId: string
+  readonly every: ReportInterval
+  /** The alert channel whose mail server sends it. */
+  readonly channelId: string
+  /** Addresses; none: those of the channel. */
+  readonly to: readonly string[]
+  readonly createdAtMs: number
+  /** When the last report was made; the next one shows what changed since then. 0: none was. */
+  readonly reportedAtMs: number
+}
+
+/** A report in the queue of an alert channel. */
+export interface ReportMessage {
+  readonly version: 1
+  readonly type: 'report'
+  /** 32 hex digits. A message that is sent again has the same. */
+  readonly id: string
+  readonly organization: { readonly id: string; readonly name: string }
+  /** The subject of the mail. */
+  readonly title: string
+  readonly created_at: string
+  /** Addresses; none: those of the channel. */
+  readonly to: readonly string[]
+  /** The text of the mail. */
+  readonly text: string
+  /** The HTML file, compressed by gzip, in base64. */
+  readonly html: string
+}
+
+/** The scheduled reports of each organization. */
+export class ReportSchedules {
+  readonly #schedules: Family<ReportSchedule>
+
+  constructor(environment: Environment) {
+    this.#schedules = new Family(environment.table('report-schedules'), 'report schedule')
+  }
+
+  get(organizationId: string, id: string): ReportSchedule | undefined {
+    return this.#schedules.get(keyOf({ organizationId, id }))
+  }
+
+  /** Sorted by time of creation. */
+  ofOrganization(organizationId: string): ReportSchedule[] {
+    return Array.from(this.#schedules.range(uuidBytes(organizationId)), ({ value }) => value).sort(
+      (a, b) => a.createdAtMs - b.createdAtMs || (a.id < b.id ? -1 : 1),
+    )
+  }
+
+  /** Of all organizations. */
+  all(): ReportSchedule[] {
+    return Array.from(this.#schedules.range(Buffer.alloc(0)), ({ value }) => value)
+  }
+
+  /** Requires a write transaction. */
+  put(schedule: ReportSchedule): void {
+    this.#schedules.put(keyOf(schedule), schedule)
+  }
+
+  /** Requires a write transaction. */
+  remove(schedule: Pick<ReportSchedule, 'organizationId' | 'id'>): void {
+    this.#schedules.remove(keyOf(schedule))
+  }
+}
+
+function keyOf({ organizationId, id }: Pick<ReportSchedule, 'organizationId' | 'id'>): Buffer {
+  return Buffer.concat([uuidBytes(organizationId), uuidBytes(id)])
+}

@@ -1,0 +1,206 @@
+import { parse } from 'csv-parse/sync'
+import t from 'tap'
+import { Administration } from '../../engine/admin/administration.ts'
+import { EventAcceptor } from '../../engine/ingest/accept.ts'
+import { HOUR_MS } from '../../engine/process/clock.ts'
+import { runScan } from '../../engine/scan/scan-runner.ts'
+import { serveConsole, type TestConsole } from '../support/console.ts'
+import { makeOrganization, NOON, quietLog, registries, Sender } from '../support/store.ts'
+
+const DAY_MS = 24 * HOUR_MS
+
+/** Two clients use DeepSeek on two days, one of them Claude, too. */
+async function use({ store, clock, organization }: TestConsole): Promise<void> {
+  const sender = new Sender()
+  const traffic = { user: 'jdoe', bytesSent: 1200, bytesReceived: 3_400_000 }
+  await new EventAcceptor(store, clock, quietLog, () => {}).accept(organization.id, [
+    sender.event('chat.deepseek.com', NOON - DAY_MS, { client: '10.2.0.7', count: 5, ...traffic }),
+    sender.event('chat.deepseek.com', NOON - HOUR_MS, { client: '10.2.0.7', count: 2, ...traffic }),
+    sender.event('chat.deepseek.com', NOON - HOUR_MS, { client: '2001:db8::1' }),
+    sender.event('claude.ai', NOON - HOUR_MS, { client: '10.2.0.7', count: 3, ...traffic }),
+  ])
+  runScan(store, registries, organization.id, 'schedule', clock)
+}
+
+const entriesOf = ({ store, organization }: TestConsole) =>
+  store.auditLog.ofOrganization(organization.id).map(({ actor, action, subject }) => `${actor} ${action} ${subject}`)
+
+const rowsOf = (csv: string) => parse(csv, { columns: true }) as Record<string, string>[]
+
+t.test('who uses a platform: clients with their names, users and bytes, in the audit log once an hour', async (t) => {
+  const site = await serveConsole(t)
+  const { store, clock, organization } = site
+  await use(site)
+  const { clientNames } = new Administration(store, clock)
+  clientNames.addNetwork(organization, '10.2.0.0/16', 'Berlin office')
+  clientNames.replaceHosts(organization, new Map([['10.2.0.7', 'laptop-42']]))
+  const before = entriesOf(site).length
+  const admin = site.signIn('a', 'admin')
+  t.match((await admin.get('/platforms/DeepSeek')).text, /href="\/platforms\/DeepSeek\/clients"/)
+  const { status, text } = await admin.get('/platforms/DeepSeek/clients')
+  t.equal(status, 200)
+  t.match(text, /2 clients, 8 matches in the last 30 days/)
+  t.match(text, /href="\/clients\/10\.2\.0\.7">10\.2\.0\.7<\/a><p class="small muted break">laptop-42, Berlin office/)
+  t.match(text, /href="\/clients\/jdoe">jdoe/)
+  t.match(text, /2\.4 KB \/ 6\.8 MB/)
+  t.match(text, /19 Nov: 5 matches not approved.*20 Nov: 3 matches not approved/s)
+  t.notMatch(text, /Others:/)
+  t.match((await admin.get('/platforms/DeepSeek/clients?q=berlin')).text, /1 of 2/)
+  t.match((await admin.get('/platforms/DeepSeek/clients?q=nobody')).text, /No client matches/)
+  t.match(rowsOf((await admin.get('/platforms/DeepSeek/clients.csv')).text), [
+    { Client: '10.2.0.7', Name: 'laptop-42', Network: 'Berlin office', User: 'jdoe', Matches: '7', Days: '2' },
+    { Client: '2001:db8::1', Name: '', User: '', Matches: '1', 'Bytes sent': '0' },
+  ])
+  t.match(rowsOf((await admin.get('/platforms/DeepSeek/clients-days.csv')).text), [
+    { Day: '2026-11-19', Clients: '1', Matches: '5' },
+    { Day: '2026-11-20', Clients: '2', Matches: '3' },
+  ])
+  t.same(entriesOf(site).slice(before), ['member a client.read DeepSeek'])
+  clock.add(HOUR_MS)
+  await site.signIn('a', 'admin').get('/platforms/DeepSeek/clients')
+  t.equal(entriesOf(site).length, before + 2)
+  for (const role of ['viewer', 'member'] as const) {
+    const browser = site.signIn(role, role)
+    t.equal((await browser.get('/platforms/DeepSeek/clients')).status, 403)
+    t.notMatch((await browser.get('/platforms/DeepSeek')).text, /\/clients"/)
+  }
+  const later = site.signIn('a', 'admin')
+  t.equal((await later.get('/platforms/Nothing/clients')).status, 404)
+  t.match((await later.get('/platforms/ChatGPT/clients')).text, /Nobody used ChatGPT/)
+})
+
+t.test('what a client uses: found by address, user and host name; an unknown one is no reading', async (t) => {
+  const site = await serveConsole(t)
+  const { store, clock, organization } = site
+  await use(site)
+  new Administration(store, clock).clientNames.replaceHosts(organization, new Map([['10.2.0.7', 'laptop-42']]))
+  const before = entriesOf(site).length
+  const admin = site.signIn('a', 'admin')
+  for (const [search, location] of [
+    ['10.2.0.7', '/clients/10.2.0.7'],
+    ['::ffff:10.2.0.7', '/clients/10.2.0.7'],
+    ['jdoe', '/clients/jdoe'],
+    ['2001:DB8:0::1', '/clients/2001%3Adb8%3A%3A1'],
+  ] as const) {
+    t.match(await admin.get(`/clients?q=${encodeURIComponent(search)}`), { status: 303, headers: { location } }, search)
+  }
+  t.match((await admin.get('/clients?q=laptop')).text, /laptop-42<\/span><a href="\/clients\/10\.2\.0\.7"/)
+  t.match((await admin.get('/clients?q=10.9.9.9')).text, /No use by 10\.9\.9\.9 in the evidence window/)
+  t.equal((await admin.get('/clients/10.9.9.9')).status, 404)
+  t.equal(entriesOf(site).length, before)
+  const { text } = await admin.get('/clients/10.2.0.7')
+  t.match(text, /<h1>10\.2\.0\.7<\/h1>.*laptop-42.*2 platforms in the last 30 days/s)
+  t.match(text, /href="\/platforms\/DeepSeek">DeepSeek<\/a>.*>7<.*href="\/platforms\/Claude">Claude<\/a>.*>3</s)
+  t.match(text, /20 Nov: 2 platforms not approved, 0 approved/)
+  t.notMatch(text, /Reveal/)
+  t.match(rowsOf((await admin.get('/clients/jdoe/platforms.csv')).text), [
+    { Platform: 'DeepSeek', Decision: 'waiting', Client: '10.2.0.7', User: 'jdoe', Matches: '7' },
+    { Platform: 'Claude' },
+  ])
+  t.match(rowsOf((await admin.get('/clients/jdoe/days.csv')).text), [{ Day: '2026-11-19' }, { Day: '2026-11-20' }])
+  t.same(entriesOf(site).slice(before), ['member a client.read 10.2.0.7', 'member a client.read jdoe'])
+  const foreign = site.signIn('g', 'owner', makeOrganization(site, 'Globex'))
+  t.equal((await foreign.get('/clients/10.2.0.7')).status, 404)
+  t.match((await foreign.get('/clients?q=laptop')).text, /No use by laptop/)
+})
+
+t.test('a pseudonym is shown as one; an owner reveals it, after a confirmation', async (t) => {
+  const site = await serveConsole(t)
+  const { store, clock, organization } = site
+  new Administration(store, clock).organizations.set(organization, { clients: 'pseudonym' })
+  await use(site)
+  const admin = site.signIn('a', 'admin')
+  const list = (await admin.get('/platforms/DeepSeek/clients')).text
+  t.match(list, /stores clients as pseudonyms/)
+  t.notMatch(list, /10\.2\.0\.7|jdoe/)
+  const path = /href="(\/clients\/p-[^"]+)"/.exec(list)?.[1] ?? ''
+  t.match((await admin.get('/clients?q=10.2.0.7')).headers['location'], /^\/clients\/p-/)
+  t.match((await admin.get('/clients?q=jdoe')).headers['location'], /^\/clients\/u-/)
+  t.notMatch((await admin.get(path)).text, /Reveal/)
+  t.equal((await admin.post(`${path}/reveal`)).status, 403)
+  const owner = site.signIn('o', 'owner')
+  t.match((await owner.get(path)).text, /pseudonym<\/span>.*action="\/clients\/p-[^"]+\/reveal"/s)
+  const answer = await owner.post(`${path}/reveal`, {}, { 'accept-encoding': 'gzip' })
+  t.match(answer, { status: 200, headers: { 'cache-control': 'no-store', 'content-encoding': undefined } })
+  t.match(answer.text, /This client is.*(10\.2\.0\.7|2001:db8::1)/s)
+  t.notMatch((await owner.get(path)).text, /10\.2\.0\.7|2001:db8::1/)
+  t.equal((await owner.post('/clients/p-unknown/reveal')).status, 404)
+  t.match(entriesOf(site).at(-1), /^member o client\.reveal p-/)
+  t.notMatch(entriesOf(site).join(), /10\.2\.0\.7|jdoe/)
+  clock.add(11 * 60_000)
+  t.match((await owner.post(`${path}/reveal`)).text, /Confirm/)
+})
+
+t.test('an owner sets what is kept of clients; less is asked about, and erases what is stored', async (t) => {
+  const site = await serveConsole(t)
+  const { store, clock, organization } = site
+  await use(site)
+  const path = '/organization-settings/clients'
+  const owner = site.signIn('o', 'owner')
+  const stored = () => store.organizations.get(organization.id)
+  t.match(
+    (await site.signIn('a', 'admin').get('/organization-settings')).text,
+    /An owner of the organization can change/,
+  )
+  t.match((await owner.get('/organization-settings')).text, /value="full" checked/)
+  t.match(await owner.post(path, { mode: 'full' }), { status: 303, headers: { location: '/organization-settings' } })
+  t.equal((await owner.post(path, { mode: 'full', api: 'on' })).status, 303)
+  t.match(stored(), { apiClients: true })
+  const asked = (await owner.post(path, { mode: 'off' })).text
+  t.match(asked, /Erase what is stored of clients\?.*Backups are not covered.*name="mode" value="off"/s)
+  t.equal(stored()?.clients, undefined)
+  t.equal((await owner.post(path, { mode: 'none' })).status, 400)
+  t.match(await owner.post(path, { mode: 'off', erase: 'yes' }), { status: 303, headers: { location: /done=clients/ } })
+  t.match(stored(), { clients: 'off', apiClients: false })
+  runScan(store, registries, organization.id, 'administrator', clock)
+  t.equal(store.clientDays.totals(organization.id).records, 0)
+  const { text } = await owner.get('/platforms/DeepSeek/clients')
+  t.match(text, /This organization keeps no clients.*href="\/organization-settings#clients"/s)
+  t.equal((await owner.get('/clients/10.2.0.7')).status, 404)
+  t.same(entriesOf(site).slice(0, 2), ['member o client.set Acme', 'member o client.set Acme'])
+})
+
+t.test('networks are named, host names imported', async (t) => {
+  const site = await serveConsole(t)
+  const { store, organization } = site
+  const { id } = organization
+  const admin = site.signIn('a', 'admin')
+  t.match((await admin.get('/clients')).text, /No network has a name/)
+  const add = (network: string, name: string) => admin.post('/clients/networks', { network, name })
+  t.equal((await add('10.2.7.1/16', 'Berlin office')).status, 303)
+  t.same(store.clientNames.networks(id), [{ network: '10.2.0.0/16', name: 'Berlin office' }])
+  t.match(await add('berlin', 'kept'), { status: 400, text: /such as 10\.2\.0\.0\/16.*value="kept"/s })
+  t.match(await add('', ''), { status: 400, text: /Enter a network.*Enter a name/s })
+  t.same(rowsOf((await admin.get('/clients/networks.csv')).text), [{ Network: '10.2.0.0/16', Name: 'Berlin office' }])
+  t.equal((await admin.post('/clients/networks/remove', { network: '10.2.0.0/16' })).status, 303)
+  t.equal((await admin.post('/clients/networks/remove', { network: '10.2.0.0/16' })).status, 404)
+  const names = (text: string) => admin.post('/clients/names', { text })
+  t.equal((await names('10.2.0.7,laptop\r\n10.2.0.8,printer')).status, 303)
+  t.equal(store.clientNames.hostOf(id, '10.2.0.8'), 'printer')
+  t.match((await admin.get('/clients?done=imported')).text, /2 addresses have one/)
+  t.match(await names('nobody,laptop\n1,2'), { status: 400, text: /nobody,laptop.*row 2: expected address,name/s })
+  t.match(await names(' '), { status: 400, text: /Enter names/ })
+  t.match(await names(`10.2.0.7,${'x'.repeat(600 * 1024)}`), { status: 400, text: /At most 512 KiB/ })
+  t.equal(store.clientNames.hostOf(id, '10.2.0.7'), 'laptop')
+  t.same(entriesOf(site), [
+    'member a client.name 10.2.0.0/16',
+    'member a client.name 10.2.0.0/16',
+    'member a client.name names of clients',
+  ])
+})
+
+t.test('clients are kept for days of their own, or as long as the evidence', async (t) => {
+  const site = await serveConsole(t)
+  const admin = site.signIn('a', 'admin')
+  const days = { scanDays: '100', auditDays: '400', sourceDays: '50' }
+  const retention = () => site.store.organizations.get(site.organization.id)?.retention
+  t.equal((await admin.post('/retention', { ...days, clientDays: '30' })).status, 303)
+  t.same(retention(), { scanDays: 100, auditDays: 400, sourceDays: 50 })
+  t.equal((await admin.post('/retention', { ...days, clientDays: '7' })).status, 303)
+  t.match(retention(), { clientDays: 7 })
+  t.match((await admin.get('/retention')).text, /name="clientDays"[^>]*value="7"/)
+  t.match(
+    (await admin.get('/retention?scanDays=1&auditDays=400&sourceDays=1&clientDays=1')).text,
+    /Who used each platform: 0/,
+  )
+})
