@@ -34,7 +34,7 @@ export function everyFormat({ toy }: { toy: boolean }): void {
     for (const [index, workload] of workloads.entries()) measured[index]?.push(workload.measure(repeats))
   }
   print(
-    `formats: lines/s on one core, recognised, read and matched (1 of 10 matches); of a source whose format is known, and of one that is new; medians of ${rounds} rounds in turns; aim ${AIM.toLocaleString('en')}`,
+    `formats: lines/s on one core, recognized, read and matched (1 of 10 matches); of a source whose format is known, and of one that is new; medians of ${rounds} rounds in turns; aim ${AIM.toLocaleString('en')}`,
   )
   for (const [index, { kind, bytesEach }] of workloads.entries()) {
     const rates = measured[index] ?? []

@@ -393,7 +393,7 @@ export const ALERT_MESSAGES_WAITING_MAX = 1000
 export const ALERT_DEAD_LETTERS_MAX = 200
 /** Outcomes of messages to one channel that are kept. The oldest are removed. */
 export const ALERT_OUTCOMES_MAX = 10_000
-/** Milliseconds for which a message is sent again and again before it becomes a dead letter. */
+/** Milliseconds for which a message is retried before it becomes a dead letter. */
 export const ALERT_RETRY_FOR_MS = 24 * 60 * 60 * 1000
 /** Milliseconds for one attempt to send a message, from the name lookup to the answer. */
 export const ALERT_ATTEMPT_MS = 20_000

@@ -97,7 +97,7 @@ export function connectionRemedy(problem: ConnectionProblem, peer: Peer, { portS
     case 'notTls':
       return port
     case 'timeout':
-      return `a firewall may drop the packets, or what listens there speaks no TLS: ${port}`
+      return `a firewall may drop the packets, or the listener does not support TLS: ${port}`
     default:
       if (proxyOf(peer) !== undefined)
         return 'check that HTTPS_PROXY is right, and that the proxy allows connections to posture-service'

@@ -63,7 +63,7 @@ export function page<Path extends string>(
 
 /**
  * A page that names people. Reading it is in the audit log, once for each member, subject and hour;
- * the entry is on its way to the disk before the page is read.
+ * the entry is sent to the writer before the page is read.
  *
  * @param readingOf what the page is about; throws Fault NOT_FOUND if there is no such page
  */

@@ -36,7 +36,7 @@ export function ApiKeys(props: SecretsProps<ApiKeyRow>) {
           <Empty title="No active key">
             <p class="muted">
               {mayCreate
-                ? 'Create a key for each program that reads the API, so that you can revoke it alone.'
+                ? 'Create a key for each program that reads the API, so that you can revoke one without the others.'
                 : 'Ask an admin of the organization to create one.'}
             </p>
           </Empty>

@@ -82,7 +82,7 @@ export function BlockLists(props: BlockListsProps) {
           <Empty title="No active link">
             <p class="muted">
               {mayCreate
-                ? 'Create a link for each device, so that you can revoke it alone. Or download a list once.'
+                ? 'Create a link for each device, so that you can revoke one without the others. Or download a list once.'
                 : 'Ask an admin of the organization to create one.'}
             </p>
           </Empty>

@@ -128,7 +128,7 @@ function Findings({ view, findings, nowMs, mayDecide }: FindingsProps) {
         bare={findings.waiting.length > 0}
       >
         {findings.waiting.length === 0 ? (
-          <p class="muted">There is a decision about every platform that was seen.</p>
+          <p class="muted">Every platform that was seen has a decision.</p>
         ) : (
           <Table
             id="waiting"

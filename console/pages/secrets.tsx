@@ -113,7 +113,7 @@ export interface EndedSecretsProps<Row extends SecretRow> {
   readonly nowMs: number
 }
 
-/** The revoked and expired secrets, folded. */
+/** The revoked and expired secrets, collapsed. */
 export function EndedSecrets<Row extends SecretRow>({ label, columns, rows, nowMs }: EndedSecretsProps<Row>) {
   if (rows.length === 0) return null
   const all: readonly Column<Row>[] = [

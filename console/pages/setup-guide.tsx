@@ -12,7 +12,7 @@ export interface SetupGuideProps {
   /** The token that was just generated; '' otherwise. Only this page shows it. */
   readonly raw: string
   readonly mayGenerate: boolean
-  /** The id of the sender whose instructions are unfolded. */
+  /** The id of the sender whose instructions are expanded. */
   readonly open: string
 }
 

@@ -99,7 +99,11 @@ async function test(visit: Visit, { id }: { readonly id: string }): Promise<Answ
   const { channel, sent } = outcome
   const result =
     sent.kind === 'delivered'
-      ? { tone: 'good' as const, title: `${channel} has the test message`, about: `Answer: ${sent.answer || 'none'}` }
+      ? {
+          tone: 'good' as const,
+          title: `Test message delivered to ${channel}`,
+          about: `Answer: ${sent.answer || 'none'}`,
+        }
       : { tone: 'bad' as const, title: `${channel} did not get the test message`, about: sent.why }
   return channelsPage(visit, { result })
 }

@@ -50,7 +50,7 @@ async function beginSignIn(guest: Guest): Promise<Answer> {
     // Counted as a failure, because the answers say which organizations have a provider.
     const verdict = site.attempts.beginAtProvider(request.address, guest.nowMs)
     if (!verdict.allowed) return againWith(again, tooMany(verdict.retryAfterSeconds))
-    const organization = 'No organization of this name or domain has a sign-in of its own. Ask its owner for the name'
+    const organization = 'No organization with this name or domain has its own sign-in. Ask its owner for the name'
     return again({ organization }, 404)
   }
   const begun = await beginFlow(guest, provider, { purpose: 'sign-in', to })

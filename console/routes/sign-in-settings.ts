@@ -115,7 +115,7 @@ const RESULTS: Readonly<Record<ClientCheck, TestResult>> = {
   unknown: {
     tone: 'good',
     title: 'The provider answers',
-    about: 'It does not say whether the client secret is right before somebody signs in.',
+    about: 'Whether the client secret is right shows only when somebody signs in.',
   },
 }
 

@@ -48,7 +48,7 @@ export interface OidcFlow {
 
 /**
  * Maximum number of ended flows in memory, each for ten minutes. Beyond it the oldest is forgotten:
- * who began so many can begin another one instead of repeating it.
+ * its user signs in again.
  */
 const ENDED_MAX = 10_000
 

@@ -25,7 +25,7 @@ const ABOUT: Readonly<Record<string, string>> = {
   '/block-lists': 'Links by which firewalls, proxies and DNS servers download what to block',
   '/block-lists/preview': 'What a list blocks now, what is left out and why; download it',
   '/report': 'One page for a manager, to print',
-  '/setup-guide': 'From a token over ready instructions for each sender to the first event',
+  '/setup-guide': 'Connect a sender: a token, instructions ready to copy, and the first event',
   '/try-file': 'What a capture or a log would show, without storing anything',
   '/sources': 'Each log sender: format, share understood, a redacted line that was not',
   '/sensors': 'Each collector, and the traffic that it could not see',

@@ -46,7 +46,7 @@ const OF = '{organization=~"$organization"}'
 /** The name is empty with --organization-metrics ids. */
 const ORGANIZATION = '{{organization_name}} {{organization}}'
 
-/** Figures that one looks at first. The steps are where a figure turns yellow and red. */
+/** The most important figures. `steps`: from where a figure is yellow and red. */
 const FIGURES: readonly (Graph & { readonly steps: readonly [yellow: number, red: number] })[] = [
   {
     title: 'AI platforms',

@@ -109,7 +109,7 @@ export class AlertChanges {
   }
 
   /**
-   * Mutes a rule, or ends that. What happens while a rule is muted is never reported. @throws Fault
+   * Mutes or unmutes a rule. What happens while a rule is muted is never reported. @throws Fault
    * NOT_ALLOWED.
    */
   mute(organization: Organization, rule: AlertRule, muted: boolean): void {

@@ -90,7 +90,7 @@ export class OrganizationChanges {
   }
 
   /**
-   * Removes an organization for good: from then on its keys and tokens are unknown. Its records are
+   * Removes an organization permanently: from then on its keys and tokens are unknown. Its records are
    * left to delete, by store.removals.finish(). `audit` gets the audit log before anything changes,
    * and then what was added to it until the removal.
    *

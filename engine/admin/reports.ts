@@ -41,7 +41,7 @@ export class ReportChanges {
     })
   }
 
-  /** Mails a report again and again. @throws Fault USAGE, CONFLICT at the limit, NOT_ALLOWED. */
+  /** Mails a report on a schedule. @throws Fault USAGE, CONFLICT at the limit, NOT_ALLOWED. */
   schedule({ id: organizationId, name }: Organization, { every, channel, to }: NewReportSchedule): ReportSchedule {
     const { store, clock } = this.#changes
     if (channel.kind !== 'smtp') {

@@ -48,7 +48,7 @@ const NOTHING: EvaluationResult = { alerts: {}, messages: 0 }
  * Evaluates the alert rules of organizations.
  *
  * Level-triggered: compares what holds now with what was reported, so it may run at any time and as
- * often as one likes, and an evaluation that did not happen is made up by the next one. One
+ * often as needed, and the next evaluation covers one that was missed. One
  * transaction writes the alerts, their messages in the queues of channels, and what was reported.
  */
 export class AlertEvaluator {

@@ -162,7 +162,7 @@ function columnsOf({ line, cells }: Cells): ReadonlyMap<ColumnName, number> {
     const known = COLUMNS.find(({ name }) => name === cell.toLowerCase())
     if (cell === '') continue
     if (known === undefined) problems.push(`line ${line}: there is no column ${shown(cell)}`)
-    else if (columns.has(known.name)) problems.push(`line ${line}: the column ${known.name} stands there twice`)
+    else if (columns.has(known.name)) problems.push(`line ${line}: duplicate column ${known.name}`)
     else columns.set(known.name, at)
   }
   const missing = COLUMNS.map(({ name }) => name).filter((name) => name !== OPTIONAL && !columns.has(name))

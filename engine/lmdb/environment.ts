@@ -144,6 +144,11 @@ export class Environment {
     return this.#space.full
   }
 
+  /** Whether shrink() has room for `bytes` of new records besides what it removes. */
+  fitsShrink(bytes: number): boolean {
+    return !this.#space.full || this.#space.fitsShrink(bytes)
+  }
+
   /** The version of the stored schema. */
   get schemaVersion(): number {
     return this.#storedSchema()

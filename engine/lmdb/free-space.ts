@@ -130,9 +130,13 @@ export class FreeSpace {
 
   /** @throws Fault STORE_FULL. */
   assertForShrink(): void {
-    if (this.#diskFreeBytes() < this.#shrinkBytesMin && this.#unusedBytes() < 2 * this.#shrinkBytesMin) {
-      throw this.#noSpace()
-    }
+    if (!this.fitsShrink(0)) throw this.#noSpace()
+  }
+
+  /** Whether a removing transaction may also write `bytes`, while other writes are refused. */
+  fitsShrink(bytes: number): boolean {
+    const needed = this.#shrinkBytesMin + bytes
+    return this.#diskFreeBytes() >= needed || this.#unusedBytes() >= 2 * needed
   }
 
   /**

@@ -40,12 +40,12 @@ export class Pseudonyms {
   readonly #key: Uint8Array
   readonly #known = { client: new Map<string, string>(), user: new Map<string, string>() }
 
-  /** @throws Fault SECRETS_KEY if the key file is missing, or has another key than `keyId`. */
+  /** @throws Fault SECRETS_KEY if the key file is missing, or is not the key `keyId`. */
   constructor(dataDirectory: string, organizationId: string, keyId: string) {
     const { file } = clientKeyFile(dataDirectory, organizationId)
     this.#key = clientKeyFile(dataDirectory, organizationId).read(REMEDY)
     if (keyIdOf(this.#key) !== keyId) {
-      throw new Fault('SECRETS_KEY', `${file}: has another key than the one of the organization. Restore the file`)
+      throw new Fault('SECRETS_KEY', `${file}: is not the key of the organization. Restore the file`)
     }
   }
 

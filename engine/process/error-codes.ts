@@ -71,7 +71,7 @@ export const FAULTS = {
   SECRETS_KEY: {
     exit: ExitStatus.unavailable,
     about:
-      'The key file of stored secrets is missing, is readable by other users, or has another key than the one that encrypted the secret',
+      'The key file of stored secrets is missing, is readable by other users, or is not the key that encrypted the secret',
   },
   ALERT_NOT_SENT: {
     exit: ExitStatus.unavailable,

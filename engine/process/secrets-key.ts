@@ -61,13 +61,13 @@ export class SecretsKey {
     return { keyId: keyIdOf(key), sealed: Buffer.concat([nonce, cipher.getAuthTag(), ciphertext]).toString('base64') }
   }
 
-  /** @throws Fault SECRETS_KEY if the key file is missing, or has another key. */
+  /** @throws Fault SECRETS_KEY if the key file is missing, or is not the key that encrypted the secret. */
   open({ keyId, sealed }: SealedSecret, context: string): string {
     const key = this.#file.read(REMEDY)
     if (keyIdOf(key) !== keyId) {
       throw new Fault(
         'SECRETS_KEY',
-        `${this.#file.file}: has another key than the one that encrypted the secret. Restore the file, or enter the secret again`,
+        `${this.#file.file}: is not the key that encrypted the secret. Restore the file, or enter the secret again`,
       )
     }
     const bytes = Buffer.from(sealed, 'base64')

@@ -29,6 +29,8 @@ import { UseCount } from './use-count.ts'
 
 /** Maximum names of one platform in a finding. */
 const NAMES_IN_WINDOW_MAX = 512
+/** New pages of a client record, with the pages of its tree, before LMDB frees the old ones. */
+const PAGES_PER_BYTE = 2
 
 /**
  * Everything that a scan will write, prepared in advance, so that its transaction is short: it
@@ -45,6 +47,8 @@ export interface PreparedScan {
   readonly addedThrough: number
   readonly evidence: readonly { readonly day: number; readonly platformId: string; readonly record: DayEvidence }[]
   readonly clients: readonly ClientDay[]
+  /** Client records without room on a full disk. */
+  readonly clientsLost: number
   /** Client records of earlier days are removed. */
   readonly clientsFrom: number
   readonly dailyUse: readonly DayUse[]
@@ -93,9 +97,9 @@ export function prepareScan(
     horizon,
     isFull: left > 0,
   })
-  // On a nearly full disk, a scan writes no more than it must.
-  const keepsClients = !store.environment.full
   const clients: ClientDay[] = []
+  let clientBytes = 0
+  let clientsLost = 0
   const tokenIds = store.monitoringTokens.ofOrganization(organizationId).map(({ id }) => id)
   const evidence = Array.from(aggregator.days(), ({ day, platformId, addTo, mergeClients, instances }) => {
     const sum = new Evidence()
@@ -103,8 +107,13 @@ export function prepareScan(
     if (stored !== undefined) sum.addDay(stored)
     addTo(sum)
     for (const [instance, matches] of instances()) sum.addSource(sourceOfInstance(instance, tokenIds), matches)
-    const bytes = keepsClients ? mergeClients(store.clientDays.get(organizationId, day, platformId)) : undefined
-    if (bytes !== undefined) clients.push({ day, platformId, bytes })
+    const bytes = mergeClients(store.clientDays.get(organizationId, day, platformId))
+    if (bytes !== undefined) {
+      clientBytes += bytes.length
+      // On a full disk a scan must still free the buffer, so it may write only little.
+      if (store.environment.fitsShrink(PAGES_PER_BYTE * clientBytes)) clients.push({ day, platformId, bytes })
+      else clientsLost++
+    }
     return { day, platformId, record: sum.toDay() }
   })
 
@@ -188,6 +197,7 @@ export function prepareScan(
     addedThrough,
     evidence,
     clients,
+    clientsLost,
     clientsFrom: isScheduled ? horizonOf(clientWindow, stateBefore, nowMs) : 0,
     dailyUse: use.days(firstDay),
     newDetections,

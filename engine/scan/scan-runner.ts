@@ -218,8 +218,8 @@ export class ScanRunner {
     for (const { day, platformId, record } of prepared.evidence) {
       evidence.putDay(organizationId, day, platformId, record)
     }
-    const { clients, clientsFrom } = prepared
-    const recordsRemoved = clientDays.write(organizationId, clients, clientsFrom, CLIENT_BYTES_MAX)
+    const { clients, clientsFrom, clientsLost } = prepared
+    const recordsRemoved = clientDays.write(organizationId, clients, clientsFrom, CLIENT_BYTES_MAX, clientsLost)
     dailyUse.put(organizationId, prepared.dailyUse)
     history.put(organizationId, dayOf(completed.completedAtMs), prepared.history)
     for (const { platformId, detection } of prepared.newDetections) {

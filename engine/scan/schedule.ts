@@ -37,7 +37,7 @@ export interface ScanCounters {
    */
   unmatchedRematched: number
   readonly unmatchedRemoved: { expired: number; limit: number }
-  /** Client records that the size limit removed. */
+  /** Client records that the size limit or a full disk took. */
   clientRecordsRemoved: number
   /** Total duration of completed scans. */
   milliseconds: number

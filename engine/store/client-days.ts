@@ -20,7 +20,7 @@ export interface ClientTotals {
   readonly records: number
   /** Sum of the records without their keys. */
   readonly bytes: number
-  /** Records that the size limit ever removed. */
+  /** Records that the size limit or a full disk ever took. */
   readonly removed: number
 }
 
@@ -67,9 +67,10 @@ export class ClientDays {
   /**
    * Writes records, and removes old ones: those before `firstDay`, then the oldest while all
    * together have more than `bytesMax` bytes. Removes at most CLIENT_RECORDS_REMOVED_MAX at once;
-   * the next call continues. Returns how many the size limit removed. Requires a write transaction.
+   * the next call continues. `lost` is the number of records that could not be written. Returns how
+   * many the size limit removed, with the lost ones. Requires a write transaction.
    */
-  write(organizationId: string, written: readonly ClientDay[], firstDay: number, bytesMax: number): number {
+  write(organizationId: string, written: readonly ClientDay[], firstDay: number, bytesMax: number, lost = 0): number {
     const before = this.totals(organizationId)
     let { records, bytes } = before
     for (const { day, platformId, bytes: clients } of written) {
@@ -80,7 +81,7 @@ export class ClientDays {
       this.#days.putSync(key, record)
       bytes += record.length - (replaced?.length ?? 0)
     }
-    let overLimit = 0
+    let overLimit = lost
     for (let left = CLIENT_RECORDS_REMOVED_MAX; left > 0; left--) {
       const [key] = this.#days.getKeys({ ...rangeOf(organizationId), limit: 1 })
       if (key === undefined) break
@@ -91,7 +92,7 @@ export class ClientDays {
       bytes -= this.#days.get(key)?.length ?? 0
       this.#days.removeSync(key)
     }
-    if (written.length > 0 || records !== before.records) {
+    if (written.length > 0 || lost > 0 || records !== before.records) {
       this.#totals.put(uuidBytes(organizationId), { records, bytes, removed: before.removed + overLimit })
     }
     return overLimit

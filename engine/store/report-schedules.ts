@@ -5,7 +5,7 @@ import { uuidBytes } from './keys.ts'
 export const REPORT_INTERVALS = ['weekly', 'monthly'] as const
 export type ReportInterval = (typeof REPORT_INTERVALS)[number]
 
-/** A report that is mailed again and again through an SMTP alert channel. */
+/** A report that is mailed on a schedule through an SMTP alert channel. */
 export interface ReportSchedule {
   readonly id: string
   readonly organizationId: string

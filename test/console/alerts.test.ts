@@ -102,7 +102,7 @@ t.test('a test message reaches the receiver; a refused one says why; each is in 
   const admin = site.signIn('a', 'admin')
   await addWebhook(admin, receiver.url)
   const path = `/alerts/channels/${channelsOf(site)[0]?.id}/test`
-  t.match((await admin.post(path)).text, /soc has the test message/)
+  t.match((await admin.post(path)).text, /Test message delivered to soc/)
   t.match(receiver.received, [{ message: { type: 'test', organization: { name: 'Acme' } } }])
   receiver.answer = () => ({ status: 403, body: 'go away' })
   t.match((await admin.post(path)).text, /soc did not get the test message.*403.*go away/s)
@@ -125,8 +125,8 @@ t.test('one test at a time for each organization', async (t) => {
   }
   const first = await admin.post(path)
   t.match(await second, { status: 503 })
-  t.match(first.text, /soc has the test message/)
-  t.match((await admin.post(path)).text, /soc has the test message/)
+  t.match(first.text, /Test message delivered to soc/)
+  t.match((await admin.post(path)).text, /Test message delivered to soc/)
 })
 
 t.test('a test to a private address is refused unless the operator allows the network', async (t) => {

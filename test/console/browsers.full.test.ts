@@ -250,14 +250,18 @@ async function respond(t: Test, { page, origin, receiver, console }: Site): Prom
   await submit(page, 'Add Channel')
   t.match(await page.$eval('#secret', (element) => element.textContent), /^whsec_/)
   await submit(page, 'Send test to soc')
-  t.match(await textOf(page), /soc has the test message/)
+  t.match(await textOf(page), /Test message delivered to soc/)
   t.match(receiver.received, [{ message: { type: 'test', organization: { name: 'Acme' } } }])
   t.notMatch(await page.content(), /whsec_/)
   await follow(page, 'Rules')
   await submit(page, 'Mute source-silent')
   t.match(await textOf(page), /The rule is muted/)
   await follow(page, 'Alerts')
-  t.match(await textOf(page), /DeepSeek is used without approval/)
+  // Rules are evaluated some time after the scan.
+  await until('the alert about Claude', async () => {
+    await page.goto(`${origin}/alerts?rule=new-platform`)
+    return (await textOf(page)).includes('New AI platform: Claude')
+  })
 
   await page.goto(`${origin}/platforms/Claude`)
   await submit(page, 'Reject')

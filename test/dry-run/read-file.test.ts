@@ -35,7 +35,7 @@ function pipeOf(bytes: Uint8Array, pieceBytes = 5000): ByteSource {
   }
 }
 
-/** A pipe that brings the text again and again. */
+/** A pipe that repeats the text. */
 function endless(text: string): ByteSource {
   const bytes = Buffer.from(text)
   return {

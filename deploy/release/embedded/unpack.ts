@@ -133,7 +133,7 @@ const REASONS: Readonly<Record<string, string>> = {
   ENOSPC: 'full',
   EDQUOT: 'full',
   ENOTDIR: 'not a directory',
-  EISDIR: 'a directory is in the way',
+  EISDIR: 'is a directory',
   EEXIST: 'not a directory',
   ENOENT: 'not there',
 }

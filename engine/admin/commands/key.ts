@@ -26,7 +26,7 @@ function addCreate(key: Command): void {
     ),
   )
     .addOption(
-      new Option('--scope <scope...>', 'Grant these scopes; asked for on a terminal, required otherwise').choices(
+      new Option('--scope <scope...>', 'Grant these scopes; prompted for on a terminal, required otherwise').choices(
         SCOPES,
       ),
     )

@@ -22,7 +22,7 @@ export function addOrganizationRemove(organization: Command): void {
       .description('Remove an organization with all its data, keys and tokens permanently')
       .argument('<name>', 'Name or id of the organization'),
   )
-    .option('--confirm <name>', 'Confirm the removal by the name of the organization, instead of being asked for it')
+    .option('--confirm <name>', 'Confirm the removal with the name of the organization, without a prompt')
     .option('--audit-file <file>', 'Write the audit log to this new file first; by default audit-NAME-TIME.jsonl')
   remove.action((name: string, options: Options) =>
     withStore(remove, async (context) => {

@@ -54,7 +54,7 @@ export function addRecommendationCommands(program: Command): void {
     changeOptions(
       recommendation
         .command('assign')
-        .description('Set who carries a recommendation out')
+        .description('Assign a recommendation to a person')
         .argument('<id>', 'Id of the recommendation, or at least its first 8 characters')
         .argument('<owner>', "Name or e-mail address; '' for nobody"),
     ),

@@ -49,8 +49,8 @@ export function addSetupCommand(program: Command): void {
       .command('setup')
       .description('Create an organization, a monitoring token and an API key, and wait for the first finding'),
   )
-    .option('--org <name>', 'Set the name of the organization; asked for on a terminal')
-    .option('--domain <domain>', 'Set the domain that scans report; asked for on a terminal')
+    .option('--org <name>', 'Set the name of the organization; prompted for on a terminal')
+    .option('--domain <domain>', 'Set the domain that scans report; prompted for on a terminal')
     .option('--label <label>', 'Set the label of the token and the key', 'setup')
     .addOption(
       new Option('--scope <scope...>', 'Grant these scopes to the API key').choices(SCOPES).default(['discovery:read']),

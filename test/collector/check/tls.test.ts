@@ -136,7 +136,7 @@ const UNAUTHENTICATED: readonly { name: string; server: () => Server; found: Reg
     name: 'sends nothing',
     server: () => createTcpServer((socket) => t.teardown(() => socket.destroy())),
     found: /timeout, no connection within 4 s/,
-    remedy: /^a firewall may drop the packets, or what listens there speaks no TLS/,
+    remedy: /^a firewall may drop the packets, or the listener does not support TLS/,
   },
 ]
 for (const { name, server: make, found, remedy } of UNAUTHENTICATED) {

@@ -67,14 +67,11 @@ for (const [title, options] of [
   ['two batches for one lane', { pool: { ...SMALL, batches: 2 } }],
   ['the capture thread decodes', { lanes: 0, pool: SMALL }],
   ['the capture thread decodes, two batches', { lanes: 0, pool: { ...SMALL, batches: 2 } }],
-  [
-    'the capture thread decodes, its rows area is full again and again',
-    { lanes: 0, pool: { ...FEW_ROWS, batches: 3 } },
-  ],
+  ['the capture thread decodes, its rows area fills repeatedly', { lanes: 0, pool: { ...FEW_ROWS, batches: 3 } }],
   ['two lanes, two batches', { lanes: 2, pool: { ...SMALL, batches: 2 } }],
   ['three lanes, many batches', { lanes: 3, pool: { ...SMALL, batches: 12 } }],
-  ['one lane whose rows area is full again and again', { pool: { ...FEW_ROWS, batches: 3 } }],
-  ['three lanes whose rows areas are full again and again', { lanes: 3, pool: { ...FEW_ROWS, batches: 9 } }],
+  ['one lane whose rows area fills repeatedly', { pool: { ...FEW_ROWS, batches: 3 } }],
+  ['three lanes whose rows areas fill repeatedly', { lanes: 3, pool: { ...FEW_ROWS, batches: 9 } }],
 ] as [string, Partial<ObserveOptions>][]) {
   t.test(`${title}: every name once, in order`, async (t) => {
     const { names, positions, counts } = await observeAll({ kind: 'file', path: writeCapture(t) }, options)

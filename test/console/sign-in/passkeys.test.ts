@@ -199,7 +199,7 @@ t.test('a counter that goes back blocks the passkey', async (t) => {
   t.notMatch((await owner.post('/account/passkeys/new')).text, /data-passkey/, 'it does not confirm a change either')
 })
 
-t.test('a synchronized passkey, which does not count, is used again and again', async (t) => {
+t.test('a synchronized passkey, which does not count, is used repeatedly', async (t) => {
   const site = await servePasskeys(t)
   const { owner, authenticator } = await withPasskey(site, NAME, { isSynced: true })
   for (let at = 0; at < 3; at++) t.ok(await opens(site, authenticator))

@@ -195,7 +195,7 @@ const REFUSED_CSV: readonly { name: string; text: string | Uint8Array; lines: re
     text: `${HEADER.replace('priority,', '')}\n${ROW}`,
     lines: ['line 1: found no column priority'],
   },
-  { name: 'a duplicate column', text: `${HEADER},note\n${ROW}`, lines: ['line 1: the column note stands there twice'] },
+  { name: 'a duplicate column', text: `${HEADER},note\n${ROW}`, lines: ['line 1: duplicate column note'] },
   {
     name: 'an invalid weight',
     text: `${HEADER}\n${rowWith('category_weight', '0')}`,

@@ -145,6 +145,12 @@ t.test('client records leave with the evidence window, and the oldest at the siz
   )
   t.same(days(), [DAY + 30], 'the oldest day went')
   t.match(store.clientDays.totals(id), { records: 1, removed: 1 })
+  t.equal(
+    store.environment.write(() => store.clientDays.write(id, [], 0, bytes, 2)),
+    2,
+    'records that a full disk took are counted with them',
+  )
+  t.match(store.clientDays.totals(id), { records: 1, removed: 3 })
 })
 
 t.test('a scan of more clients than fit its memory leaves the others to the next scan', async (t) => {

@@ -95,7 +95,7 @@ t.test('batches in any order are counted as a Set counts them', async (t) => {
   const { id } = makeOrganization(opened, 'Acme')
   const SPAN = 40_000
   let number = 0
-  // Gaps of one or two, in an order that reaches old pages again and again.
+  // Gaps of one or two, in an order that repeatedly returns to old pages.
   const stride = fc.record({ first: fc.integer({ min: 1, max: SPAN }), step: fc.integer({ min: 1, max: 3 }) })
   const batch = fc.record({ stride, count: fc.integer({ min: 1, max: 6000 }), length: fc.integer({ min: 1, max: 2 }) })
   fc.assert(
