@@ -133,7 +133,7 @@ class Api {
   }
 
   /**
-   * Runs in one snapshot of the store, so that caller, permissions and data are from the same
+   * Runs in one snapshot of the store, so that caller, permissions and data come from the same
    * moment.
    */
   #answerRoute(route: Route, request: HttpRequest, response: HttpResponse, head: boolean): void {

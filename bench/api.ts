@@ -16,7 +16,7 @@ import { type ApiData, makeApiData } from './workload/api-data.ts'
  * Compares the API with the speed of a socket: posture-service with one API thread, bare
  * uWebSockets.js routes with a constant body of the same size and with as many bodies as there are
  * organizations, fastify over better-sqlite3 with the same work, and nginx with the same bytes in a
- * file. wrk sends all of them the same requests in turn, with so many keys that no rate limit
+ * file. wrk sends all of them the same requests in turn, with enough keys that no rate limit
  * applies, each on a core of its own if there are two.
  */
 const RESIDENT_AIM_MB = 150

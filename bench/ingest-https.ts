@@ -14,7 +14,7 @@ import { openSqlite } from './peers/sqlite.ts'
 import { numberedEvent } from './workload/event-batches.ts'
 
 /**
- * Events per second from HTTPS ingest to the durable buffer: the acceptor behind the listener in
+ * Events per second from HTTPS ingest to the durable buffer: the listener with the acceptor in
  * one process, senders in another. For comparison, stores that write the same events within this
  * process, without network, checks or matching.
  */

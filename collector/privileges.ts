@@ -90,8 +90,8 @@ function isOutboxFile(name: string): boolean {
 }
 
 /**
- * Whether becomeUser() will give the user access to this directory, as far as root can tell without
- * changing anything.
+ * Whether becomeUser() will give the user access to this directory, as far as root can check
+ * without a change.
  */
 export function canAccess(outbox: string, { uid, gid }: User): boolean {
   const directory = realpathSync(outbox)

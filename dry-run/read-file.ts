@@ -34,7 +34,7 @@ export async function readFile(source: ByteSource, options: ReadFileOptions): Pr
     const whole = new WithHead(limited, head)
     const report = isCapture(head) ? await readCapture(whole, matcher) : await readLog(whole, matcher, windowStartMs)
     const { bytes, ended } = limited
-    // A file that a limit has cut off ends within a record.
+    // A file that a limit has truncated ends within a record.
     return { ...report, damage: ended === 'complete' ? report.damage : '', compression, bytes, ended }
   } catch (error) {
     if (!(error instanceof Fault)) throw error

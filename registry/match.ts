@@ -69,7 +69,7 @@ export class NameMatcher implements Matcher {
 
   /**
    * The narrowest rule for a name, which matches one, when some rules are hidden. The slow path: it
-   * looks at every pattern.
+   * tries every pattern.
    */
   visibleMatch(name: string, isHidden: (rule: Rule) => boolean): Rule | undefined {
     this.#index ??= new RuleIndex(this.#rules)

@@ -27,7 +27,7 @@ const ADEQUATE = new Set(
     ' ',
   ),
 )
-/** Countries whose law gives authorities access to stored data without an independent court. */
+/** Countries whose law gives the state access to stored data without an independent court. */
 const COMPELLED = new Set(['CN', 'RU'])
 
 /** Points of facts that a vendor either publishes or not. */

@@ -136,7 +136,7 @@ export class RoundFiller {
     if (this.frames > 0) this.#seal(bytesRead, false)
   }
 
-  /** Sends a round without frames, which tells the lanes the time. */
+  /** Sends the time to the lanes, in a round without frames. */
   tick(clockSeconds: number): void {
     const batch = this.begin()
     if (batch === undefined || batch.frames > 0) return

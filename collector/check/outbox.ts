@@ -11,7 +11,7 @@ import type { StepOutcome } from './step.ts'
 
 /**
  * Opens the existing outbox read-only, possibly while a collector runs on it, or checks whether one
- * can be created. Leaves no files behind, because the check often runs as another user than the
+ * can be created. Leaves no files, because the check often runs as another user than the
  * collector.
  *
  * @throws Fault STORE_UNWRITABLE, STORE_VERSION, STORE_DAMAGED.

@@ -123,7 +123,7 @@ export class CoverageReporter {
       return undefined
     }
     const sinceMs = this.#sinceMs
-    // Uses the monotonic clock: a report must never look older than the one before.
+    // Uses the monotonic clock: a report must never seem older than the one before.
     const madeMs = sinceMs + Math.floor((this.#endMs ?? performance.now()) - this.#startMs)
     return { instance, sinceMs, madeMs, ended: this.#endMs !== undefined, counters }
   }

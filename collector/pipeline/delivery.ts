@@ -120,7 +120,7 @@ export class Delivery {
         deliveredRows = 0
       }
       if (done) break
-      // The lane that is furthest behind has no rows left, so this loop always makes progress.
+      // The slowest lane has no rows left, so this loop always makes progress.
       const again = lanes.filter((lane) => lane.state === 'rowsFull' && lane.empty)
       for (const lane of again) lane.run()
       for (const lane of again) await this.#finishRun(lane)

@@ -6,7 +6,7 @@ import { readFileSync } from 'node:fs'
  */
 export const COMMON_PASSWORDS_FILE = new URL('../common-passwords.txt', import.meta.url)
 /**
- * Minimum length of the listed passwords. Shorter ones make too short passwords, even with a usual
+ * Minimum length of the listed passwords. Shorter ones make too short passwords, even with a common
  * suffix.
  */
 export const COMMON_PASSWORD_LENGTH_MIN = 5

@@ -30,7 +30,7 @@ export function passwordFault(password: string, names: readonly string[] = []): 
   return isCommonPassword([password.toLowerCase(), core]) ? 'This password is too common' : undefined
 }
 
-/** The password without a usual suffix: `Password2026!` becomes `password`. */
+/** The password without a common suffix: `Password2026!` becomes `password`. */
 function coreOf(password: string): string {
   return password.toLowerCase().replace(/[^\p{L}]+$/u, '')
 }

@@ -39,7 +39,7 @@ export type TokenChoice = Pick<Secret, 'id' | 'label' | 'visible'>
 export interface SetupGuideView {
   /** Active tokens, newest first. */
   readonly tokens: readonly TokenChoice[]
-  /** The token that senders shall use; undefined until one is chosen. */
+  /** The token for senders; undefined until one is chosen. */
   readonly token: TokenChoice | undefined
   readonly senders: readonly SenderView[]
   readonly certificate: CertificateView | undefined

@@ -90,8 +90,8 @@ export class OrganizationChanges {
   }
 
   /**
-   * Removes an organization permanently: from then on its keys and tokens are unknown. Its records are
-   * left to delete, by store.removals.finish(). `audit` gets the audit log before anything changes,
+   * Removes an organization permanently: its keys and tokens become unknown at once. Its records
+   * are left to store.removals.finish(). `audit` gets the audit log before anything changes,
    * and then what was added to it until the removal.
    *
    * @throws Fault NOT_ALLOWED, STORE_FULL, and what `audit` throws: then nothing was changed.

@@ -21,7 +21,7 @@ export interface FindingEvent {
   readonly severity: Severity
   /** When the finding was made. */
   readonly timeMs: number
-  /** Whether someone should look at it now: alerts, and platforms that wait for a decision. */
+  /** Whether it needs attention now: alerts, and platforms that wait for a decision. */
   readonly isAlert: boolean
   readonly organization: { readonly id: string; readonly name: string }
   /** The page of the console about it. */

@@ -166,7 +166,7 @@ export class TokenAuthenticator {
     }
     if (found === undefined) return undefined
     const token = new KnownToken(found, text, this.#clock.nowMs())
-    // Evict the oldest entry. A later message looks it up again.
+    // Evict the oldest entry. A later message needs another lookup.
     const [tokens, key] = this.#placeOf(token)
     if (tokens.size >= KNOWN_TOKENS_MAX) tokens.delete(tokens.keys().next().value ?? '')
     tokens.set(key, token)

@@ -144,7 +144,7 @@ export class Environment {
     return this.#space.full
   }
 
-  /** Whether shrink() has room for `bytes` of new records besides what it removes. */
+  /** Whether shrink() has room for `bytes` of new records while it removes others. */
   fitsShrink(bytes: number): boolean {
     return !this.#space.full || this.#space.fitsShrink(bytes)
   }

@@ -61,7 +61,7 @@ export class SecretsKey {
     return { keyId: keyIdOf(key), sealed: Buffer.concat([nonce, cipher.getAuthTag(), ciphertext]).toString('base64') }
   }
 
-  /** @throws Fault SECRETS_KEY if the key file is missing, or is not the key that encrypted the secret. */
+  /** @throws Fault SECRETS_KEY if the key file is missing, or has a different key. */
   open({ keyId, sealed }: SealedSecret, context: string): string {
     const key = this.#file.read(REMEDY)
     if (keyIdOf(key) !== keyId) {

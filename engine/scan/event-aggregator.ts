@@ -30,7 +30,7 @@ import { SourceCounts } from './source-counts.ts'
 import { UnmatchedCopies } from './unmatched-copies.ts'
 
 /*
- * Aggregates buffered events in place: columns are read from the packed bytes of an event, and
+ * Aggregates buffered events in place: columns are read from the bytes of a packed event, and
  * neither the event nor its name becomes an object.
  *
  *   cell    platform and day: blocked, matches by method and instance, distinct clients, and

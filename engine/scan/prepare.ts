@@ -47,7 +47,7 @@ export interface PreparedScan {
   readonly addedThrough: number
   readonly evidence: readonly { readonly day: number; readonly platformId: string; readonly record: DayEvidence }[]
   readonly clients: readonly ClientDay[]
-  /** Client records without room on a full disk. */
+  /** Client records that a full disk has no space for. */
   readonly clientsLost: number
   /** Client records of earlier days are removed. */
   readonly clientsFrom: number

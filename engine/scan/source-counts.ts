@@ -10,7 +10,7 @@ const COLUMNS = SOURCES_PER_DAY_MAX + 1
  */
 export class SourceCounts {
   readonly #matches = new Float64Array(EVIDENCE_CELLS_MAX * COLUMNS)
-  /** Both halves of each instance, in order of arrival. */
+  /** Both words of each instance, in order of arrival. */
   readonly #highs = new Uint32Array(SOURCES_PER_DAY_MAX)
   readonly #lows = new Uint32Array(SOURCES_PER_DAY_MAX)
   #count = 0

@@ -4,7 +4,7 @@ import { numberEnd, stringBytes, stringStart, wholeNumber } from '../event/packe
 const FIXMAP = 0x8
 const MAP_16 = 0xde
 
-/** The names of fields as they are packed, so that keys are compared in place. */
+/** The MessagePack names of fields, so that keys are compared in place. */
 export function fieldNames(names: readonly string[]): readonly Buffer[] {
   return names.map((name) => Buffer.from(name))
 }

@@ -49,7 +49,7 @@ export class RegistryInForce implements Registries, KnownHosts {
    */
   #matcher: NameMatcher | undefined
   #builtIn: Catalog | undefined
-  /** Platforms and rules, which need no trie: pages and commands only look platforms up. */
+  /** Platforms and rules, which need no trie: pages and commands need only lookups of platforms. */
   #catalog: Catalog | undefined
   /** Of organizations with own platforms, the least recently used first. */
   readonly #ownCatalogs = new Map<string, { readonly version: number; readonly catalog: Catalog }>()

@@ -11,7 +11,7 @@ export function isSilent(lastSeenMs: number, nowMs: number): boolean {
   return nowMs - lastSeenMs > SILENT_MS
 }
 
-/** A sensor that stopped as usual said so in its last report, so it is not silent. */
+/** A sensor that stopped normally has reported that, so it is not silent. */
 export function sensorState({ ended, heardMs }: StoredSensor, nowMs: number): SensorState {
   if (ended) return 'stopped'
   return isSilent(heardMs, nowMs) ? 'silent' : 'reporting'

@@ -4,7 +4,7 @@ import { fileDescriptors } from '../../engine/process/descriptors.ts'
 import { Metrics } from '../../engine/process/metrics.ts'
 import { openStore, quietLog } from '../support/store.ts'
 
-t.test('the service is degraded when 80 % of the file descriptors are open, and logs this once', async (t) => {
+t.test('the service is degraded when 80 % of the file descriptors are open, and logs it only once', async (t) => {
   const { store } = openStore(t)
   let open = 100
   const warnings: string[] = []

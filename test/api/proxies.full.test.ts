@@ -93,7 +93,7 @@ for (const implementation of IMPLEMENTATIONS) {
   }
 }
 
-/** A request on a new connection. It fails after ANSWER_MS, so that a proxy that hangs has a name. */
+/** Sends a request on a new connection. Fails after ANSWER_MS, so that a hang is reported. */
 async function ask(port: number, path: string, key = ''): Promise<IncomingMessage> {
   const headers = { connection: 'keep-alive', 'x-api-key': key }
   const request = get({ port, path, agent: false, headers, signal: AbortSignal.timeout(ANSWER_MS) })

@@ -10,7 +10,7 @@ import { IMPLEMENTATIONS, serve } from '../support/https.ts'
 import { makeOrganization, openStore } from '../support/store.ts'
 
 const ANSWERS_MIN = 300
-/** So that answers and publications overlap in many ways. */
+/** So that answers and publications overlap at many points. */
 const LISTS_MIN = 30
 /** The queries, and how a client verifies that the elements belong to the head. */
 const QUERIES = ['', '', '?limit=100', '?limit=7&offset=95', '?limit=100&offset=100'] as const

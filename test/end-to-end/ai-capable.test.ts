@@ -6,7 +6,7 @@ import { admin, run, startService } from '../support/programs.ts'
 
 /** Names of general software with AI features, as a browser requests them. */
 const CAPABLE = ['www.canva.com', 'www.figma.com', 'www.notion.so', 'zapier.com', 'airtable.com']
-/** Hosts that were requested without anybody's use of the platform. */
+/** Hosts that were requested without any use of the platform. */
 const NOT_USE = ['bzrcdn.openai.com', 'acme.ada.support', 'copilot.cloud.microsoft', 'my-shop.lovable.app']
 
 interface Discovery {

@@ -124,7 +124,7 @@ function messagesOf(token: string): Buffer[] {
     `<5>*Nov 20 09:15:02.123: %SYS-5-CONFIG_I: [svc@00000 key="${token}"] x`,
     `<134>1 2026-11-20T09:15:02Z edge-7 posture-collector 1 coverage [svc@00000 key="${token}"] ${coverageMessage(report())}`,
     squid,
-    // One line of each format, as a device behind a relay sends it.
+    // One line of each format, as a relay passes it on.
     ...LINE_KINDS.flatMap((kind) => linesOf(kind, 1)).map((line) => {
       return `<134>1 2026-11-20T09:15:02Z relay fw - - [svc@00000 key="${token}"] ${line}`
     }),

@@ -385,7 +385,7 @@ for (const [what, textOf] of Object.entries(REPEATED)) {
   })
 }
 
-t.test('the counter of calls tells linear work from quadratic', async (t) => {
+t.test('the counter of calls distinguishes linear from quadratic work', async (t) => {
   const compare = (count: number): void => {
     const items = Array.from({ length: count }, (_, at) => at)
     for (const item of items) items.find((each) => each === item)

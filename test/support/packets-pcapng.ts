@@ -164,7 +164,7 @@ export class PcapngWriter {
     return Buffer.concat(this.#blocks)
   }
 
-  /** The timestamp in the interface's units as two 32-bit halves, the high one first. */
+  /** The timestamp in the interface's units as two 32-bit words, the high one first. */
   #time(interfaceId: number, timeMs: number): [number, number] {
     const fields = this.#interfaces[interfaceId]
     const resolution = fields?.resolution ?? { ten: 6 }

@@ -53,7 +53,7 @@ export function partPath(name: string): string {
   return isSea() ? unpacked(name, partBytes(name)) : join(__dirname, name)
 }
 
-/** The path that stands for a path or directory in the sources. Directories contain all parts. */
+/** The embedded path of a path or directory in the sources. Directories contain all parts. */
 export function installedPath(path: string): string {
   if (!path.startsWith(VIRTUAL_ROOT)) return path
   return path.endsWith('/') ? `${__dirname}/` : partPath(partNamed(path) ?? '')

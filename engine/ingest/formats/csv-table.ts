@@ -142,7 +142,7 @@ export class CsvTable {
     return this.#takeHost(line, cells)
   }
 
-  /** Whether so many rows failed that the source must have changed its layout. */
+  /** Whether the source must have changed its layout, by the number of failed rows. */
   get isOutdated(): boolean {
     return this.#rows >= ROWS_PER_FAILURE && this.#failures * ROWS_PER_FAILURE > this.#rows
   }

@@ -286,7 +286,7 @@ t.test('setting the clock does not age events', async (t) => {
     Date.now = realNow
   })
   const limits = { bytesMax: 1e9, ageMsMax: 30 * day }
-  // Written with a clock that is 50 days behind and is then set right.
+  // Written with a clock that is 50 days slow and is then corrected.
   setMs = -50 * day
   let outbox = new Outbox(directory, limits)
   outbox.write({ added: many(0, 10) })

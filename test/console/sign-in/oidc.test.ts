@@ -266,7 +266,7 @@ interface Attack {
   readonly name: string
   /** Changes the address at the provider. */
   readonly there?: (url: URL) => void
-  /** Changes the way back. */
+  /** Changes the request to the callback. */
   readonly back?: (url: URL, browser: Browser, site: OidcSite) => void
   readonly tamper?: OpenidProvider['tamper']
   readonly status: number
@@ -501,7 +501,7 @@ t.test('with several organizations a visitor names one, and sees no other', asyn
   }
   for (const organization of ['Globex', 'globex.example', 'nobody', '', '@', 'x'.repeat(300)]) {
     const answer = await site.browser().post('/sign-in/provider', { organization })
-    t.match(answer, { status: 404, text: /No organization of this name or domain/ }, organization)
+    t.match(answer, { status: 404, text: /No organization with this name or domain/ }, organization)
   }
 })
 
@@ -528,7 +528,7 @@ t.test('a domain or a name that a member claims does not get the sign-ins of ano
   const unconfirmed = await site.browser().post('/sign-in/provider', { organization: 'ada@globex.example' })
   t.match(
     unconfirmed,
-    { status: 404, text: /No organization of this name or domain/ },
+    { status: 404, text: /No organization with this name or domain/ },
     'a domain that nobody confirmed',
   )
   t.match((await admin.get('/sign-in-settings')).text, /of globex\.example, the operator of the service must confirm/)

@@ -91,4 +91,8 @@ export const AVOIDED: readonly Avoided[] = [
 export const ALLOWED: readonly RegExp[] = [
   // File names in the repository.
   /[\w./-]+\.(?:ts|js|md|yaml)\b/g,
+  // A component of a URI (RFC 3986 §3.2).
+  /RFC [^.]*§3\.2[^.]*: the authority\b/g,
+  // Quoted names in comments.
+  /`[^`\n]*`/g,
 ]

@@ -87,7 +87,7 @@ function made(t: Parameters<typeof openStore>[0], options: Parameters<typeof ope
       store.buffer.append(id, events)
     })
   buffered()
-  // So many gaps that some are in a page.
+  // Enough gaps that some are in a page.
   const gaps = Array.from({ length: 1500 }, (_, at) => ({ instance: 'f'.repeat(16), first: 1 + 2 * at, count: 1 }))
   store.environment.write(() => store.seenEvents.keepUnseen(id, gaps, NOON))
   runScan(store, registries, id, 'schedule', clock)

@@ -226,7 +226,7 @@ t.test('an event older than what is remembered of its sender is too late, and no
   const { id } = makeOrganization(opened, 'Acme')
   const acceptor = acceptorOf(opened)
   const sender = new Sender()
-  // One page for all: two more are needed for so many gaps.
+  // One page for all: the gaps need two more.
   const { store } = opened
   const seen = new SeenEvents(store.environment, 10, 1)
   store.seenEvents.keepUnseen = seen.keepUnseen.bind(seen)

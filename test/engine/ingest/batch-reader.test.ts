@@ -324,7 +324,7 @@ t.test("msgpackr's own extensions, which span events of a batch, are handled", a
   sameAsReference(Buffer.concat([hex('92 01 92'), packEvent(common), hex('d4 72 40 91 a1 61 01')]))
 })
 
-t.test('too many events and unusual headers are handled', async () => {
+t.test('too many events and rare headers are handled', async () => {
   sameAsReference(packBatch(Array.from({ length: EVENTS_MAX + 1 }, () => common)))
   const event = packEvent(common)
   for (const header of [

@@ -231,7 +231,7 @@ t.test("above a token's rate, TCP waits, UDP is counted, and nothing is lost", a
   t.match(await service.settled('tcp', COUNT - 150), { stored: COUNT - 150 })
   t.match(await service.settled('tls', 200), { stored: 200 })
   const seconds = (performance.now() - startMs) / 1000
-  // The allowance is per calendar second, so 350 messages need four of them: two whole ones between.
+  // The allowance is per calendar second: 350 messages need four, two of them whole.
   t.ok(seconds >= Math.ceil(COUNT / RATE) - 2, `it took ${seconds} s`)
   t.ok(first < seconds * 1000, `the other token waited ${first} ms`)
   await sendUdp(service.port('udp'), new Array(RATE * 5).fill(rfc5424(service.token, MATCHING)))

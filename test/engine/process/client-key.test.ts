@@ -57,5 +57,5 @@ t.test('another key is refused, and a missing one', async (t) => {
   const keyId = createClientKey(directory, ACME)
   clientKeyFile(directory, ACME).remove()
   t.not(createClientKey(directory, ACME), keyId)
-  t.throws(() => new Pseudonyms(directory, ACME, keyId), { code: 'SECRETS_KEY', message: /another key/ })
+  t.throws(() => new Pseudonyms(directory, ACME, keyId), { code: 'SECRETS_KEY', message: /is not the key of/ })
 })

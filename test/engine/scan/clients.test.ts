@@ -30,7 +30,7 @@ function stored({ store }: TestStore, id: string): Map<string, Record<string, nu
   return clients
 }
 
-/** The same from the events, computed in the simplest way. */
+/** The same from the events, computed without optimization. */
 function plainly(events: readonly Event[]): Map<string, Record<string, number>> {
   const clients = new Map<string, Record<string, number>>()
   for (const { name, client, user = '', method, firstSeenMs, lastSeenMs, count, bytesSent = 0 } of events) {

@@ -49,7 +49,7 @@ function aggregated(): Map<string, DayEvidence> {
 }
 
 /**
- * The reference sum, computed in the simplest way. Clients are counted by their text, up to the
+ * The reference sum, computed without optimization. Clients are counted by their text, up to the
  * exact limit.
  */
 function plainlyAggregated(events: readonly Event[]): Map<string, Record<string, unknown>> {
