@@ -390,7 +390,7 @@ export const ALERT_CHANNELS_TOTAL_MAX = 1000
 /** Messages that wait for one channel. Beyond it the oldest becomes a dead letter. Counted. */
 export const ALERT_MESSAGES_WAITING_MAX = 1000
 /** Dead letters of one channel. Beyond it the oldest is removed. Counted. */
-export const ALERT_DEAD_LETTERS_MAX = 200
+export const ALERT_DEAD_LETTERS_MAX = 1000
 /** Outcomes of messages to one channel that are kept. The oldest are removed. */
 export const ALERT_OUTCOMES_MAX = 10_000
 /** Milliseconds for which a message is retried before it becomes a dead letter. */

@@ -29,6 +29,8 @@ const TIMEOUT_SECONDS = 900
 /** CPU seconds of the files of one process. A long one could run alone at the end. */
 const SHARED_CPU_SECONDS_MAX = 15
 const PROGRESS_MS = 30_000
+/** The share of the examples of a property that `npm test` tries. */
+const QUICK_PROPERTY_SHARE = '0.4'
 const FAILURE_LINES = 60
 const LOGS = join(REPOSITORY, '.tap/logs')
 const TABLE = join(REPOSITORY, 'docs/design/testing.md')
@@ -233,6 +235,8 @@ if (isFull && process.env['PROPERTY_SEED'] === undefined) {
   environment['PROPERTY_SEED'] = `${randomInt(2 ** 31)}`
   print(`property tests run with PROPERTY_SEED=${environment['PROPERTY_SEED']}`)
 }
+// The full suite and a run of single files try all examples of a property.
+if (!isFull && positionals.length === 0) environment['PROPERTY_SHARE'] = QUICK_PROPERTY_SHARE
 const startMs = performance.now()
 const jobs = Number(values.jobs ?? availableParallelism() + (isFull ? 2 : 1))
 // A run of single files uses what an earlier full run has made.

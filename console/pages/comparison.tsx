@@ -81,7 +81,8 @@ function Summary({ results: [before, after] }: { readonly results: readonly [His
 const CHANGE_NAMES: Readonly<Record<ScanChange, readonly [word: string, tone: Tone]>> = {
   new: ['new', 'warn'],
   gone: ['gone', 'plain'],
-  decision: ['decision or risk', 'plain'],
+  decision: ['decision', 'plain'],
+  risk: ['risk', 'plain'],
   use: ['use', 'plain'],
   none: ['none', 'plain'],
 }

@@ -13,6 +13,6 @@ export const AUDIT_ROUTES: readonly Route[] = [
     path: '/audit-log',
     access: 'audit.read',
     columns: ({ nowMs }) => auditColumns(nowMs),
-    rows: (visit) => auditView(visit, CSV_ROWS_MAX).rows,
+    rows: (visit) => auditView(visit, CSV_ROWS_MAX + 1).rows,
   }),
 ]

@@ -3,9 +3,8 @@ import type { ClientReading, Revealed } from '../../engine/admin/clients.ts'
 import { readHostNames } from '../../engine/admin/host-names-file.ts'
 import { isFault } from '../../engine/process/error-codes.ts'
 import { DAY_COLUMNS } from '../design/chart.tsx'
-import { csvOf } from '../design/table.tsx'
 import { EMPTY_FORM, type FormState } from '../form.ts'
-import { type Answer, csvAnswer, redirect } from '../http/answer.ts'
+import { type Answer, redirect } from '../http/answer.ts'
 import { auditedPage, form, page, type Route } from '../http/router.ts'
 import type { Visit } from '../http/visit.ts'
 import { Client, useOfClientColumns } from '../pages/client.tsx'
@@ -14,7 +13,7 @@ import { clientColumns, PlatformClients, USE_DAY_COLUMNS } from '../pages/platfo
 import { clientView, isKnownClient, knownClient } from '../views/client.ts'
 import { clientsView, searchOf } from '../views/clients.ts'
 import { clientsOfPlatform, platformClientsView, registeredPlatform, useOf } from '../views/platform-clients.ts'
-import { CSV_ROWS_MAX, csvFile } from './csv.ts'
+import { csvFile, csvTable } from './csv.ts'
 import { refusedForm } from './refused-form.ts'
 
 /** Reading names of this size takes 50 ms. posture-admin client names import reads larger files. */
@@ -29,12 +28,11 @@ export const CLIENT_ROUTES: readonly Route[] = [
     const content = PlatformClients({ view, query: request.query, nowMs, maySet: visit.may('client.set') })
     return visit.page(`Who uses ${name}`, '/platforms', content)
   }),
-  auditedPage('/platforms/:name/clients.csv', platformOf, (visit, { name }) => {
-    const rows = clientsOfPlatform(visit, name).slice(0, CSV_ROWS_MAX)
-    return csvAnswer('platform-clients.csv', csvOf(clientColumns(visit.nowMs), rows))
-  }),
+  auditedPage('/platforms/:name/clients.csv', platformOf, (visit, { name }) =>
+    csvTable('platform-clients', clientColumns(visit.nowMs), clientsOfPlatform(visit, name)),
+  ),
   auditedPage('/platforms/:name/clients-days.csv', platformOf, (visit, { name }) =>
-    csvAnswer('platform-days.csv', csvOf(USE_DAY_COLUMNS, useOf(visit, name).days)),
+    csvTable('platform-days', USE_DAY_COLUMNS, useOf(visit, name).days),
   ),
   page(CLIENTS_PATH, 'client.read', (visit) => {
     const search = searchOf(visit.request.query)
@@ -46,10 +44,10 @@ export const CLIENT_ROUTES: readonly Route[] = [
   auditedPage('/clients/:client', clientOf, (visit, { client }) => clientPage(visit, client, EMPTY_FORM, 200)),
   auditedPage('/clients/:client/platforms.csv', clientOf, (visit, { client }) => {
     const { rows } = clientView(visit, knownClient(visit, client))
-    return csvAnswer('client-platforms.csv', csvOf(useOfClientColumns(visit.nowMs), rows))
+    return csvTable('client-platforms', useOfClientColumns(visit.nowMs), rows)
   }),
   auditedPage('/clients/:client/days.csv', clientOf, (visit, { client }) =>
-    csvAnswer('client-days.csv', csvOf(DAY_COLUMNS, clientView(visit, knownClient(visit, client)).days)),
+    csvTable('client-days', DAY_COLUMNS, clientView(visit, knownClient(visit, client)).days),
   ),
   form('/clients/:client/reveal', 'client.reveal', reveal, { confirmed: true }),
   csvFile({

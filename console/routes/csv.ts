@@ -1,9 +1,9 @@
 import { type Column, csvOf } from '../design/table.tsx'
-import { csvAnswer } from '../http/answer.ts'
+import { csvAnswer, type FileAnswer } from '../http/answer.ts'
 import { type Access, page, type Route } from '../http/router.ts'
 import type { Visit } from '../http/visit.ts'
 
-/** Maximum number of rows of a CSV file. */
+/** Maximum number of rows of a CSV file. One more row is read, to know whether there are more. */
 export const CSV_ROWS_MAX = 20_000
 
 export interface CsvFile<Row> {
@@ -17,7 +17,12 @@ export interface CsvFile<Row> {
 
 /** The table of a page as a CSV file, with all pages of the table. */
 export function csvFile<Row>({ path, access, columns, rows }: CsvFile<Row>): Route {
-  return page(`${path}.csv`, access, (visit) =>
-    csvAnswer(`${path.slice(1).replaceAll('/', '-')}.csv`, csvOf(columns(visit), rows(visit).slice(0, CSV_ROWS_MAX))),
-  )
+  const name = path.slice(1).replaceAll('/', '-')
+  return page(`${path}.csv`, access, (visit) => csvTable(name, columns(visit), rows(visit)))
+}
+
+/** The name of a truncated file says so, because a remark among the rows would be data. */
+export function csvTable<Row>(name: string, columns: readonly Column<Row>[], rows: readonly Row[]): FileAnswer {
+  const part = rows.length > CSV_ROWS_MAX ? `-first-${CSV_ROWS_MAX}` : ''
+  return csvAnswer(`${name}${part}.csv`, csvOf(columns, rows.slice(0, CSV_ROWS_MAX)))
 }

@@ -1,13 +1,14 @@
 import { Fault } from '../../engine/process/error-codes.ts'
 import { DAY_COLUMNS } from '../design/chart.tsx'
-import { type Column, csvOf } from '../design/table.tsx'
+import type { Column } from '../design/table.tsx'
 import { EMPTY_FORM, type FormState } from '../form.ts'
-import { type Answer, csvAnswer, redirect } from '../http/answer.ts'
+import { type Answer, redirect } from '../http/answer.ts'
 import { form, page, type Route } from '../http/router.ts'
 import type { Visit } from '../http/visit.ts'
 import { NAME_COLUMNS, Platform, RISK_COLUMNS, riskTerms } from '../pages/platform.tsx'
 import { DecisionsByName } from '../views/decisions.ts'
 import { type PlatformFinding, type PlatformView, platformView } from '../views/platform.ts'
+import { csvTable } from './csv.ts'
 import { DECISION_ACTIONS, DECISION_WORDS, type DecisionWord, DONE, readTerms } from './decision-form.ts'
 import { refusedForm } from './refused-form.ts'
 
@@ -30,7 +31,7 @@ function file<Row>(
   return page(`/platforms/:name/${table}.csv`, 'discovery.read', (visit, { name }) => {
     const view = viewOf(visit, name)
     const rows = view.finding === undefined ? [] : rowsOf(view, view.finding)
-    return csvAnswer(`platform-${table}.csv`, csvOf(columns, rows))
+    return csvTable(`platform-${table}`, columns, rows)
   })
 }
 

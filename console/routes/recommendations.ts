@@ -16,7 +16,7 @@ export const RECOMMENDATION_ROUTES: readonly Route[] = [
     path: PATH,
     access: 'recommendation.read',
     columns: ({ nowMs }) => recommendationColumns(nowMs),
-    rows: (visit) => recommendationsView(visit, visit.request.query, CSV_ROWS_MAX).found.rows,
+    rows: (visit) => recommendationsView(visit, visit.request.query, CSV_ROWS_MAX + 1).found.rows,
   }),
   form(`${PATH}/:id`, 'recommendation.status', async (visit, { id }) => {
     const { fields } = visit.request

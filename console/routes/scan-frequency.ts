@@ -27,7 +27,7 @@ export const SCAN_FREQUENCY_ROUTES: readonly Route[] = [
     path: PATH,
     access: 'organization.read',
     columns: ({ nowMs }) => scanColumns(nowMs),
-    rows: ({ site, organization }) => site.store.scans.newest(organization.id, CSV_ROWS_MAX),
+    rows: ({ site, organization }) => site.store.scans.newest(organization.id, CSV_ROWS_MAX + 1),
   }),
   form(PATH, 'organization.set', async (visit) => {
     const named = visit.request.fields.text('frequency')

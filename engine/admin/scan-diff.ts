@@ -3,8 +3,8 @@ import { Fault } from '../process/error-codes.ts'
 import type { HistoryDay, HistoryPlatform } from '../store/history.ts'
 import type { Store } from '../store/store.ts'
 
-export const SCAN_CHANGES = ['new', 'gone', 'decision', 'use', 'none'] as const
-/** `decision`: the decision or the risk differs. `use`: only the use differs. */
+/** The first that applies. `use`: clients, matches or the kind of use. */
+export const SCAN_CHANGES = ['new', 'gone', 'decision', 'risk', 'use', 'none'] as const
 export type ScanChange = (typeof SCAN_CHANGES)[number]
 
 /** A platform whose results on two days differ. */
@@ -20,7 +20,7 @@ export interface ScanDiff {
   /** Days since 1970-01-01. */
   readonly days: readonly [before: number, after: number]
   readonly results: readonly [before: HistoryDay, after: HistoryDay]
-  /** New platforms first, then those that left, other decisions, other use. */
+  /** In the order of SCAN_CHANGES. */
   readonly rows: readonly ScanDifference[]
 }
 
@@ -79,6 +79,7 @@ function differences(before: HistoryDay, after: HistoryDay): ScanDifference[] {
 function changeOf(old: HistoryPlatform | undefined, now: HistoryPlatform | undefined): ScanChange {
   if (old === undefined) return 'new'
   if (now === undefined) return 'gone'
-  if (old.decision !== now.decision || old.risk !== now.risk) return 'decision'
+  if (old.decision !== now.decision) return 'decision'
+  if (old.risk !== now.risk) return 'risk'
   return old.use === now.use && old.clients === now.clients && old.matches === now.matches ? 'none' : 'use'
 }

@@ -59,16 +59,19 @@ export function openSettings(key: SecretsKey, channel: AlertChannel): ChannelSet
   return JSON.parse(key.open(channel.settings, channelContext(channel))) as ChannelSettings
 }
 
+/** Shorter parts of a URL are words such as `hooks`. */
+const URL_SECRET_CHARS_MIN = 8
+
 /** The parts of settings that nobody may see. */
 export function secretsOf(settings: ChannelSettings): string[] {
   switch (settings.kind) {
     case 'webhook':
-      return [settings.secret, settings.url, pathOf(settings.url)]
+      return [settings.secret, ...secretsOfUrl(settings.url)]
     case 'slack':
     case 'teams':
-      return [settings.url, pathOf(settings.url)]
+      return secretsOfUrl(settings.url)
     case 'smtp':
-      return settings.password === '' ? [] : [settings.password, Buffer.from(settings.password).toString('base64')]
+      return settings.password === '' ? [] : secretsOfLogin(settings)
     case 'syslog':
       return []
     default:
@@ -76,10 +79,28 @@ export function secretsOf(settings: ChannelSettings): string[] {
   }
 }
 
-/** '' for a URL without a path. */
-function pathOf(url: string): string {
-  const { pathname, search } = new URL(url)
-  return pathname === '/' ? search : pathname + search
+/**
+ * The parts of a URL that may contain a secret, the longest first: path and query, each segment of
+ * the path, and each value of the query, as sent and decoded.
+ */
+function secretsOfUrl(url: string): string[] {
+  const { pathname, search, searchParams } = new URL(url)
+  const parts = [...pathname.split('/'), ...search.slice(1).split(/[&=]/), ...searchParams.values()]
+  const decoded = pathname.split('/').flatMap((segment) => {
+    try {
+      return [decodeURIComponent(segment)]
+    } catch {
+      return []
+    }
+  })
+  const long = [...parts, ...decoded].filter((part) => part.length >= URL_SECRET_CHARS_MIN)
+  const whole = pathname === '/' ? search : pathname + search
+  return [url, whole, ...long].sort((one, other) => other.length - one.length)
+}
+
+/** The password, and how AUTH PLAIN (RFC 4616 §2) and AUTH LOGIN send it. */
+function secretsOfLogin({ user, password }: SmtpSettings): string[] {
+  return [`\0${user}\0${password}`, password].map((text) => Buffer.from(text).toString('base64')).concat(password)
 }
 
 /** What lists show of the receiver: no path of a URL, which may contain a secret. */

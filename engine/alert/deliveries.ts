@@ -38,12 +38,15 @@ interface Channel {
   dueMs: number
   running: Promise<void> | undefined
   loggedMs: number
+  /** When the first attempt failed after the last success. undefined: none has. */
+  failingSinceMs: number | undefined
 }
 
 /**
  * Sends the queued messages of all channels: in order for each channel, and all channels at the
  * same time, so that a slow receiver delays no other. After a failure a message is sent again with
- * increasing delays for ALERT_RETRY_FOR_MS, then it becomes a dead letter.
+ * increasing delays. It becomes a dead letter after ALERT_RETRY_FOR_MS in the queue, if the channel
+ * has also failed for that time since the start of the service.
  *
  * A message is removed from its queue after the receiver accepted it. After a kill in between it is
  * sent again, with the same ids.
@@ -83,7 +86,12 @@ export class Deliveries {
     }
     for (const [organizationId, channelId] of waiting) {
       const key = `${organizationId} ${channelId}`
-      const channel = this.#channels.get(key) ?? { dueMs: 0, running: undefined, loggedMs: 0 }
+      const channel = this.#channels.get(key) ?? {
+        dueMs: 0,
+        running: undefined,
+        loggedMs: 0,
+        failingSinceMs: undefined,
+      }
       this.#channels.set(key, channel)
       if (channel.running !== undefined || !this.#isDue(channel)) continue
       channel.running = this.#run(organizationId, channelId, channel).finally(() => {
@@ -181,10 +189,13 @@ export class Deliveries {
       faultPoint('alerts:delivered')
       this.#count(kind, 'delivered')
       remembered.dueMs = 0
+      remembered.failingSinceMs = undefined
       return true
     }
     const { why } = outcome
-    const isLate = nowMs - message.queuedAtMs >= ALERT_RETRY_FOR_MS
+    remembered.failingSinceMs ??= nowMs
+    // The time in which the service did not run is no time of retries.
+    const isLate = nowMs - Math.max(message.queuedAtMs, remembered.failingSinceMs) >= ALERT_RETRY_FOR_MS
     if (outcome.kind === 'refused' || isLate) {
       environment.shrink(() => {
         alertChannels.postpone(organizationId, id, why, nowMs)

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { ALERTS_LISTED_MAX, ALERTS_PER_RULE_MAX } from '../limits.ts'
 import type { Clock } from '../process/clock.ts'
 import { faultPoint } from '../process/fault-point.ts'
+import type { AlertChannelKind } from '../store/alert-channels.ts'
 import { type Alert, type AlertRule, type AlertState, subjectHash } from '../store/alerts.ts'
 import type { Organization } from '../store/organizations.ts'
 import type { Registries } from '../store/registry-in-force.ts'
@@ -18,6 +19,8 @@ export const RULE_GROUPS: readonly RuleGroup[] = [PLATFORM_RULES, SENDER_RULES, 
 
 /** Bytes of the alerts in one message: an entry of a queue has at most 64 KB. */
 const LISTED_BYTES_MAX = 48 * 1024
+/** Channels to programs, which get every alert. */
+const FOR_PROGRAMS: ReadonlySet<AlertChannelKind> = new Set(['syslog', 'webhook'])
 
 /** What an evaluation of one rule changes. */
 interface RuleChange {
@@ -169,8 +172,8 @@ export class AlertEvaluator {
       const wanted = alerts.filter(({ severity }) => atLeast(severity, severityMin))
       const sequences: number[] = []
       let messages = 0
-      // A person reads the first ones and their number. A SIEM gets all.
-      while (sequences.length < wanted.length && (messages === 0 || kind === 'syslog')) {
+      // A person reads the first ones and their number. A program gets all.
+      while (sequences.length < wanted.length && (messages === 0 || FOR_PROGRAMS.has(kind))) {
         const listed = listedFrom(wanted, sequences.length)
         const message = messageOf(organization, rule, listed, { count: wanted.length, isFirstScan, part: messages })
         const sequence = alertChannels.append(organizationId, channelId, JSON.stringify(message), nowMs)

@@ -7,6 +7,8 @@ import { answerText, connectionFailure, type SendOptions, type SendOutcome } fro
 
 /** The longest delay that a receiver can request with Retry-After, in milliseconds. */
 const RETRY_AFTER_MAX_MS = 3_600_000
+/** Time for the body of a successful answer, which is only shown. */
+const SUCCESS_BODY_MS = 1000
 /**
  * Statuses that say that this message will never be accepted, although others may be. All others
  * say that the receiver is not ready, or that the channel has wrong settings, which can be fixed.
@@ -43,10 +45,15 @@ export async function post({ url, ca, fields, body, secrets }: Post, options: Se
   }
 }
 
-function outcomeOf({ statusCode = 0, statusMessage = '', headers }: IncomingMessage, text: string): SendOutcome {
+function isSuccess({ statusCode = 0 }: IncomingMessage): boolean {
+  return statusCode >= 200 && statusCode < 300
+}
+
+function outcomeOf(answer: IncomingMessage, text: string): SendOutcome {
+  const { statusCode = 0, statusMessage = '', headers } = answer
   const status = `${statusCode} ${statusMessage}`.trim()
   const said = text === '' ? status : `${status}: ${text}`
-  if (statusCode >= 200 && statusCode < 300) return { kind: 'delivered', answer: said }
+  if (isSuccess(answer)) return { kind: 'delivered', answer: said }
   if (REFUSED.has(statusCode)) return { kind: 'refused', why: said }
   if (statusCode >= 300 && statusCode < 400) return { kind: 'retry', why: `${status}: redirects are not followed` }
   const seconds = /^\d{1,9}$/.test(headers['retry-after'] ?? '') ? Number(headers['retry-after']) : undefined
@@ -54,14 +61,24 @@ function outcomeOf({ statusCode = 0, statusMessage = '', headers }: IncomingMess
   return { kind: 'retry', why: said, afterMs: Math.min(seconds * 1000, RETRY_AFTER_MAX_MS) }
 }
 
-/** The beginning of the body. The rest is not read: the connection is closed. */
+/**
+ * The beginning of the body. The rest is not read: the connection is closed. After a 2xx status the
+ * receiver has the message, even if its body does not end: another attempt would deliver it twice.
+ */
 async function bodyOf(answer: IncomingMessage): Promise<string> {
   const parts: Buffer[] = []
   let bytes = 0
-  for await (const part of answer) {
-    parts.push(part as Buffer)
-    bytes += (part as Buffer).length
-    if (bytes >= ALERT_ANSWER_BYTES_MAX) break
+  const limit = isSuccess(answer) ? setTimeout(() => answer.destroy(), SUCCESS_BODY_MS) : undefined
+  try {
+    for await (const part of answer) {
+      parts.push(part as Buffer)
+      bytes += (part as Buffer).length
+      if (bytes >= ALERT_ANSWER_BYTES_MAX) break
+    }
+  } catch (error) {
+    if (!isSuccess(answer)) throw error
+  } finally {
+    clearTimeout(limit)
   }
   return Buffer.concat(parts).toString('utf8', 0, ALERT_ANSWER_BYTES_MAX)
 }

@@ -9,7 +9,7 @@ import { makeApiKey } from '../../engine/store/access-key.ts'
 import { SCOPES, type Scope } from '../../engine/store/api-keys.ts'
 import { firstBodyKey, PublishedList } from '../../engine/store/published.ts'
 import { IMPLEMENTATIONS, serve, type TestServer } from '../support/https.ts'
-import fc from '../support/property.ts'
+import * as fc from '../support/property.ts'
 import { makeOrganization, NOON, openStore, registries, Sender, type TestStore } from '../support/store.ts'
 
 const NO_DOCUMENT = { body: Buffer.from('{}'), tag: '"0"' }

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { BodyCache } from '../../api/body-cache.ts'
 import type { ListState } from '../../api/list-state.ts'
-import fc from '../support/property.ts'
+import * as fc from '../support/property.ts'
 
 function state(): ListState {
   return {

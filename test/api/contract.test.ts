@@ -22,7 +22,7 @@ import { category, item } from '../support/assessments.ts'
 import { assertContract } from '../support/contract.ts'
 import { report } from '../support/coverage.ts'
 import { type Answer, type Ask, IMPLEMENTATIONS, serve } from '../support/https.ts'
-import fc from '../support/property.ts'
+import * as fc from '../support/property.ts'
 import { makeOrganization, NOON, openStore, registries, Sender, type TestStore } from '../support/store.ts'
 
 const SALES_EMAIL = 'sales@vendor.example'

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { namedTag } from '../../api/entity-tags.ts'
-import fc from '../support/property.ts'
+import * as fc from '../support/property.ts'
 import { cpuMsOf } from '../support/wait.ts'
 
 const TAGS = { etag: '"abc"', gzipEtag: '"abc-gzip"' }

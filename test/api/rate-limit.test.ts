@@ -10,7 +10,7 @@ import {
   tableFull,
   WINDOW_MS,
 } from '../../api/rate-limit.ts'
-import fc from '../support/property.ts'
+import * as fc from '../support/property.ts'
 
 t.test('the limiter never allows more than 60 in any 60 s, and never fewer than a log of times would', async (t) => {
   fc.assert(

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { BlockListCache, KEPT_BYTES_MAX } from '../../console/block-list-cache.ts'
-import fc from '../support/property.ts'
+import * as fc from '../support/property.ts'
 
 const QUARTER = 'x'.repeat(KEPT_BYTES_MAX / 4)
 

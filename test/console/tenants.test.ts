@@ -6,7 +6,7 @@ import { type Browser, serveConsole, type TestConsole } from '../support/console
 import { type Crawl, crawl, routeOf } from '../support/console-crawl.ts'
 import { populate, type Words } from '../support/console-data.ts'
 import type { Answer } from '../support/https.ts'
-import fc from '../support/property.ts'
+import * as fc from '../support/property.ts'
 import { makeOrganization } from '../support/store.ts'
 
 const UUID = /[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}/g

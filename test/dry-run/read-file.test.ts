@@ -10,7 +10,7 @@ import { OwnMatcher } from '../../registry/own-matcher.ts'
 import { matching, NOW, other } from '../support/many-lines.ts'
 import { platform } from '../support/own-platforms.ts'
 import { REPOSITORY } from '../support/programs.ts'
-import fc from '../support/property.ts'
+import * as fc from '../support/property.ts'
 import { matcher } from '../support/store.ts'
 
 const CAPTURES = join(REPOSITORY, 'test/captures')

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { canonicalName, isCanonicalName } from '../../registry/domain-name.ts'
-import fc from '../support/property.ts'
+import * as fc from '../support/property.ts'
 
 const long = `${'a'.repeat(63)}.`.repeat(4).slice(0, 253)
 const cases: { name: string; text: string; found: string | undefined }[] = [

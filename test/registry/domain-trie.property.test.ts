@@ -2,7 +2,7 @@ import t from 'tap'
 import { loadCatalog } from '../../registry/catalog.ts'
 import { compileTrie, type TrieRule } from '../../registry/compile-trie.ts'
 import { DomainTrie } from '../../registry/domain-trie.ts'
-import fc from '../support/property.ts'
+import * as fc from '../support/property.ts'
 import { dottedName, makeLabels, makeRules, SeededRandom, wireName } from '../support/random-names.ts'
 import { ReferenceMatcher } from '../support/reference-matcher.ts'
 

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { globOf } from '../../registry/glob.ts'
-import fc from '../support/property.ts'
+import * as fc from '../support/property.ts'
 
 t.test('a glob matches like its regular expression', async (t) => {
   const pattern = fc.string({ unit: fc.constantFrom('a', 'b', '*'), maxLength: 6 })

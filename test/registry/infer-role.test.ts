@@ -3,7 +3,7 @@ import { loadCatalog, type Rule } from '../../registry/catalog.ts'
 import { LABELS_OF_ROLE, withInferredRole } from '../../registry/infer-role.ts'
 import { Lookup } from '../../registry/lookup.ts'
 import type { Role } from '../../registry/platform.ts'
-import fc from '../support/property.ts'
+import * as fc from '../support/property.ts'
 
 const { rules } = loadCatalog()
 const [first] = rules

@@ -5,7 +5,7 @@ import { NameMatcher } from '../../registry/match.ts'
 import { OwnMatcher } from '../../registry/own-matcher.ts'
 import type { MatchKind, Platform, PlatformDomain } from '../../registry/platform.ts'
 import type { ChangedEntry, RegistryFile } from '../../registry/registry-file.ts'
-import fc from '../support/property.ts'
+import * as fc from '../support/property.ts'
 
 function domains(...all: readonly string[]): PlatformDomain[] {
   return all.map((text) => {

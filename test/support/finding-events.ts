@@ -2,7 +2,7 @@ import type { ClientFacts, FindingEvent, PlatformFacts } from '../../engine/expo
 import { SEVERITIES } from '../../engine/export/finding-event.ts'
 import { DECISION_STATES } from '../../engine/store/decisions.ts'
 import { PLATFORM_TYPES, type PlatformType } from '../../registry/platform-type.ts'
-import fc from './property.ts'
+import * as fc from './property.ts'
 
 const TIME_MS = Date.UTC(2026, 10, 20, 9, 15, 2)
 

@@ -4,7 +4,7 @@ import { FormatDetector } from '../../engine/ingest/formats/detect.ts'
 import { LogLine, SCRATCH_BYTES, SourceMemory, Verdict } from '../../engine/ingest/formats/log-line.ts'
 import { readUser } from '../../engine/ingest/formats/user-name.ts'
 import { MessageReader, RECEIVED_MS } from './log-rows.ts'
-import fc from './property.ts'
+import * as fc from './property.ts'
 import { cpuMsOf } from './wait.ts'
 
 /**

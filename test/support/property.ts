@@ -1,4 +1,6 @@
-import fc from 'fast-check'
+import * as check from 'fast-check'
+
+export * from 'fast-check'
 
 /**
  * fast-check with one seed for all. Every property test imports it from here. `npm test` always
@@ -7,6 +9,17 @@ import fc from 'fast-check'
  */
 export const PROPERTY_SEED = Number(process.env['PROPERTY_SEED'] ?? 20_261_122)
 
-fc.configureGlobal({ ...fc.readConfigureGlobal(), seed: PROPERTY_SEED })
+check.configureGlobal({ ...check.readConfigureGlobal(), seed: PROPERTY_SEED })
 
-export default fc
+/**
+ * The share of the examples that `npm test` tries. The full suite, a single file and a run with
+ * PROPERTY_SEED try all.
+ */
+const SHARE = Number(process.env['PROPERTY_SHARE'] ?? 1)
+const RUNS_DEFAULT = 100
+
+/** The assert of fast-check, with that share. */
+export const assert = ((property: check.IRawProperty<unknown>, options: check.Parameters<unknown> = {}) => {
+  const { numRuns = RUNS_DEFAULT } = options
+  return check.assert(property, { ...options, numRuns: Math.ceil(numRuns * SHARE) })
+}) as typeof check.assert

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { ByteWindows, copyBytes, NO_BUFFER } from '../../../collector/decode/byte-windows.ts'
-import fc from '../../support/property.ts'
+import * as fc from '../../support/property.ts'
 
 const SHORT = 16
 const LONG = 64

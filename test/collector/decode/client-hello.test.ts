@@ -1,7 +1,7 @@
 import t from 'tap'
 import { ethernet, ipv4, tcp, u24 } from '../../support/packets.ts'
 import { clientHello, tlsRecords } from '../../support/packets-tls.ts'
-import fc from '../../support/property.ts'
+import * as fc from '../../support/property.ts'
 import { FrameDecoder } from '../decode-frames.ts'
 
 const decoder = new FrameDecoder()

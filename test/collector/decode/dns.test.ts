@@ -2,7 +2,7 @@ import { encode } from 'dns-packet'
 import t from 'tap'
 import { ethernet, ipv4, udp } from '../../support/packets.ts'
 import { dnsMessage, dnsQuery, labels, pointer, ROOT, TYPE_A_IN } from '../../support/packets-dns.ts'
-import fc from '../../support/property.ts'
+import * as fc from '../../support/property.ts'
 import { FrameDecoder } from '../decode-frames.ts'
 
 const decoder = new FrameDecoder()

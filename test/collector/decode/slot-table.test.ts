@@ -1,6 +1,6 @@
 import t from 'tap'
 import { NO_SLOT, SlotList, SlotTable } from '../../../collector/decode/slot-table.ts'
-import fc from '../../support/property.ts'
+import * as fc from '../../support/property.ts'
 
 const SLOTS = 8
 

@@ -8,7 +8,7 @@ import {
 import { ethernet, ipv4, TcpFlags, tcp } from '../../support/packets.ts'
 import { dnsOverTcp, dnsQuery } from '../../support/packets-dns.ts'
 import { clientHello, tlsRecords } from '../../support/packets-tls.ts'
-import fc from '../../support/property.ts'
+import * as fc from '../../support/property.ts'
 import { cpuMsOf } from '../../support/wait.ts'
 import { FrameDecoder } from '../decode-frames.ts'
 

@@ -3,7 +3,7 @@ import { METHOD_NAMES, Method } from '../../../collector/decode/name-rows.ts'
 import { Aggregate } from '../../../collector/outbox/aggregate.ts'
 import type { NewEvent } from '../../../collector/outbox/waiting-event.ts'
 import { type Match, rowOf } from '../../support/match-rows.ts'
-import fc from '../../support/property.ts'
+import * as fc from '../../support/property.ts'
 
 const keyOf = ({ method, client, name }: { method: string; client: string; name: string }) =>
   `${method} ${client} ${name}`

@@ -10,7 +10,7 @@ import { OutboxLock } from '../../../collector/outbox/outbox-lock.ts'
 import { OutboxReader } from '../../../collector/outbox/outbox-reader.ts'
 import type { NewEvent } from '../../../collector/outbox/waiting-event.ts'
 import { Environment } from '../../../engine/lmdb/environment.ts'
-import fc from '../../support/property.ts'
+import * as fc from '../../support/property.ts'
 
 function eventNumber(number: number): NewEvent {
   return {

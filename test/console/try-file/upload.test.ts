@@ -6,7 +6,7 @@ import { type Outcome, receiveFile } from '../../../console/try-file/upload.ts'
 import type { BodyEnd } from '../../../engine/http/port.ts'
 import { deferred } from '../../../engine/process/deferred.ts'
 import { BOUNDARY, type FilePart, multipart } from '../../support/console.ts'
-import fc from '../../support/property.ts'
+import * as fc from '../../support/property.ts'
 
 const REPORT = { kind: 'refused', reason: 'as the process says' } as const
 

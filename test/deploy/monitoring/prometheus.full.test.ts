@@ -134,8 +134,10 @@ t.test('Prometheus scrapes both programs, evaluates the rules, and returns the s
     const series = await until(query, () => site.query(query))
     t.type(series, Array, query)
   }
-  const shown = dashboardQueries().filter((query) => (site.query(query)?.length ?? 0) > 0)
-  t.ok(shown.length > 20, `${shown.length} of ${dashboardQueries().length} queries of the dashboard have a result`)
+  // A rate needs two scrapes.
+  await until('20 queries of the dashboard have a result', () => {
+    return dashboardQueries().filter((query) => (site.query(query)?.length ?? 0) > 0).length > 20
+  })
 
   const rules = await until('every rule was evaluated', () => {
     const groups = site.ask<{ readonly groups: readonly { readonly rules: readonly Rule[] }[] }>('rules')?.groups

@@ -14,7 +14,7 @@ import {
   type RecommendationStatus,
 } from '../../../engine/store/recommendations.ts'
 import { category, content, draft, item, publishedList } from '../../support/assessments.ts'
-import fc from '../../support/property.ts'
+import * as fc from '../../support/property.ts'
 import { makeOrganization, NOON, openStore, type TestStore } from '../../support/store.ts'
 import { cpuMsOf } from '../../support/wait.ts'
 

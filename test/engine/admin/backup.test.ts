@@ -11,7 +11,7 @@ import { SCANS } from '../../../engine/scan/scan-now.ts'
 import { hashSecret } from '../../../engine/store/access-key.ts'
 import { SCHEMA_VERSION } from '../../../engine/store/migrate.ts'
 import { Store } from '../../../engine/store/store.ts'
-import fc from '../../support/property.ts'
+import * as fc from '../../support/property.ts'
 import { findingsOf, makeOrganization, NOON, openStore, testClock } from '../../support/store.ts'
 
 const never = new AbortController().signal

@@ -10,7 +10,7 @@ import { CLIENTS_PER_DAY_MAX } from '../../../engine/limits.ts'
 import { DAY_MS, isoSeconds } from '../../../engine/process/clock.ts'
 import { runScan } from '../../../engine/scan/scan-runner.ts'
 import { runAdmin } from '../../support/programs.ts'
-import fc from '../../support/property.ts'
+import * as fc from '../../support/property.ts'
 import { makeOrganization, openStore, quietLog, registries, Sender } from '../../support/store.ts'
 
 /** The command reads the real clock. */

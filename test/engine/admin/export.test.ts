@@ -8,7 +8,7 @@ import type { Scan } from '../../../engine/store/scans.ts'
 import { Store } from '../../../engine/store/store.ts'
 import { loadCatalog } from '../../../registry/catalog.ts'
 import { admin, runAdmin } from '../../support/programs.ts'
-import fc from '../../support/property.ts'
+import * as fc from '../../support/property.ts'
 
 const TIME_MS = Date.UTC(2026, 10, 20, 9, 15, 2)
 

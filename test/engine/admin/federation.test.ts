@@ -7,7 +7,7 @@ import { REMOVED_MEMBER_IDENTITIES_MAX } from '../../../engine/admin/members.ts'
 import { signInSettings } from '../../../engine/admin/sign-in.ts'
 import type { Organization } from '../../../engine/store/organizations.ts'
 import type { Store } from '../../../engine/store/store.ts'
-import fc from '../../support/property.ts'
+import * as fc from '../../support/property.ts'
 import { makeOrganization, openStore } from '../../support/store.ts'
 
 const ISSUER = 'https://login.example'

@@ -5,7 +5,7 @@ import t from 'tap'
 import { openSettings } from '../../../engine/alert/channel-settings.ts'
 import { inTime } from '../../../engine/alert/send.ts'
 import type { SendOutcome } from '../../../engine/alert/send-outcome.ts'
-import { ALERT_MESSAGES_WAITING_MAX } from '../../../engine/limits.ts'
+import { ALERT_DEAD_LETTERS_MAX, ALERT_MESSAGES_WAITING_MAX } from '../../../engine/limits.ts'
 import { HOUR_MS, MINUTE_MS, SECOND_MS } from '../../../engine/process/clock.ts'
 import { type AlertSite, alertSite, openRecommendations, type Receiver, webhookReceiver } from '../../support/alerts.ts'
 import { makeOrganization } from '../../support/store.ts'
@@ -109,6 +109,21 @@ t.test('a message that was not delivered for 24 hours is a dead letter, which ca
   t.equal(receiver.received[0]?.message.alerts[0]?.id, made.store.alerts.newest(made.organization.id, 1)[0]?.id)
 })
 
+t.test('time in which nothing was sent is no time of retries', async (t) => {
+  const { receiver, ...made } = await site(t)
+  receiver.answer = () => ({ status: 500 })
+  raise(made, 0)
+  made.clock.add(25 * HOUR_MS)
+  await made.deliver()
+  t.same(outcomes(made), ['waiting'], 'the first attempt, after 25 hours')
+  made.clock.add(23 * HOUR_MS)
+  await made.deliver()
+  t.same(outcomes(made), ['waiting'])
+  made.clock.add(HOUR_MS)
+  await made.deliver()
+  t.same(outcomes(made), ['dead'])
+})
+
 t.test('a message that the receiver refuses blocks no later one', async (t) => {
   const { receiver, ...made } = await site(t)
   receiver.answer = ({ message }) => ({ status: message.alerts[0]?.subject.name === 'Claude' ? 422 : 200 })
@@ -176,15 +191,20 @@ t.test('the target of a channel must be public, or in a network that the operato
   t.match(made.store.alertChannels.state(made.organization.id, channel.id).failure, /--outbound-networks/)
 })
 
-t.test('10,000 findings at once are one message with the first ones and their number', async (t) => {
+t.test('of 10,000 findings at once a webhook gets all, and a chat the first ones and their number', async (t) => {
   const { receiver, ...made } = await site(t)
+  const chat = await webhookReceiver(t)
+  made.addChannel({ kind: 'slack', name: 'chat', url: chat.url })
   const remove = openRecommendations(made, 10_000)
   t.same(made.evaluate(), { 'recommendation-opened': 10_000 })
   await made.deliver()
-  t.equal(receiver.received.length, 1)
-  const { message } = receiver.received[0] ?? {}
-  t.match(message, { count: 10_000, title: '10000 recommendations opened' })
-  t.equal(message?.alerts.length, 50)
+  t.equal(chat.received.length, 1)
+  t.match(chat.received[0]?.body, /10000 recommendations opened/)
+  t.equal(receiver.received.length, 200)
+  t.equal(new Set(receiver.received.map(({ message }) => message.id)).size, 200)
+  t.equal(new Set(receiver.received.flatMap(({ message }) => message.alerts.map(({ id }) => id))).size, 10_000)
+  for (const { message } of receiver.received)
+    t.match(message, { count: 10_000, title: '10000 recommendations opened' })
   t.same(new Set(outcomes(made)), new Set(['delivered']))
   t.same(made.evaluate(), {})
   remove()
@@ -226,13 +246,16 @@ t.test('beyond the limit the oldest message becomes a dead letter', async (t) =>
   const { store, organization, clock } = made
   const { id } = made.addChannel({ kind: 'webhook', url: 'http://127.0.0.1:9/' })
   store.environment.write(() => {
-    for (let at = 0; at < ALERT_MESSAGES_WAITING_MAX + 300; at++) {
+    for (let at = 0; at < ALERT_MESSAGES_WAITING_MAX + ALERT_DEAD_LETTERS_MAX + 100; at++) {
       store.alertChannels.append(organization.id, id, '{}', clock.nowMs())
     }
   })
   t.equal(store.alertChannels.waiting(organization.id, id), ALERT_MESSAGES_WAITING_MAX)
-  t.equal(store.alertChannels.deadLetterCount(organization.id, id), 200)
-  t.match(store.alertChannels.state(organization.id, id), { deadLetters: 300, dropped: 100 })
+  t.equal(store.alertChannels.deadLetterCount(organization.id, id), ALERT_DEAD_LETTERS_MAX)
+  t.match(store.alertChannels.state(organization.id, id), {
+    deadLetters: ALERT_DEAD_LETTERS_MAX + 100,
+    dropped: 100,
+  })
 })
 
 t.test('a channel that is removed gets nothing more', async (t) => {
@@ -269,26 +292,32 @@ t.test('an organization that is removed gets nothing more, whatever waits', asyn
   t.same([...store.alertChannels.all()], [], 'no record is left or appears again')
 })
 
-t.test('an attempt ends in time, also if its receiver never ends the answer', async (t) => {
-  const server = createServer((_request, response) => {
-    response.writeHead(200, { 'content-length': '1000' }).flushHeaders()
-    response.write('begun')
+const ANSWERS_WITHOUT_END = [
+  { status: 500, attemptMs: 200, state: { attempts: 1, failure: 'no answer in time' }, outcome: 'waiting' },
+  // The receiver has the message: another attempt would deliver it twice.
+  { status: 200, attemptMs: 60_000, state: { attempts: 0, failure: '' }, outcome: 'delivered' },
+]
+
+for (const { status, attemptMs, state, outcome } of ANSWERS_WITHOUT_END) {
+  t.test(`an attempt ends in time if its receiver never ends the answer with status ${status}`, async (t) => {
+    const server = createServer((_request, response) => {
+      response.writeHead(status, { 'content-length': '1000' }).flushHeaders()
+      response.write('begun')
+    })
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    t.teardown(() => {
+      server.closeAllConnections()
+      server.close()
+    })
+    const made = alertSite(t, { attemptMs })
+    const { port } = server.address() as AddressInfo
+    const channel = made.addChannel({ kind: 'webhook', url: `http://127.0.0.1:${port}/` })
+    raise(made, 0)
+    await made.deliver()
+    t.match(made.store.alertChannels.state(made.organization.id, channel.id), state)
+    t.same(outcomes(made), [outcome])
   })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  t.teardown(() => {
-    server.closeAllConnections()
-    server.close()
-  })
-  const made = alertSite(t, { attemptMs: 200 })
-  const { port } = server.address() as AddressInfo
-  const channel = made.addChannel({ kind: 'webhook', url: `http://127.0.0.1:${port}/` })
-  raise(made, 0)
-  await made.deliver()
-  t.match(made.store.alertChannels.state(made.organization.id, channel.id), {
-    attempts: 1,
-    failure: 'no answer in time',
-  })
-})
+}
 
 t.test('an attempt that cannot be aborted ends in time, and at once when the service stops', async (t) => {
   const never = (): Promise<SendOutcome> => new Promise(() => {})

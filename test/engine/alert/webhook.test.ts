@@ -3,9 +3,10 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { EXAMPLE, VERIFIERS } from '../../../deploy/docs/alerts.ts'
-import { openSettings } from '../../../engine/alert/channel-settings.ts'
+import { openSettings, secretsOf } from '../../../engine/alert/channel-settings.ts'
 import { testMessage } from '../../../engine/alert/message.ts'
 import { payloadSchema } from '../../../engine/alert/payload.ts'
+import { answerText } from '../../../engine/alert/send-outcome.ts'
 import { makeWebhookSecret, signedFields } from '../../../engine/alert/webhook-signature.ts'
 import { alertSite, webhookReceiver } from '../../support/alerts.ts'
 
@@ -66,4 +67,23 @@ t.test('the stored settings of a channel are encrypted, for this channel only', 
   const audit = JSON.stringify(site.store.auditLog.ofOrganization(site.organization.id))
   t.match(audit, /alert-channel\.add/)
   t.notMatch(audit, /secret-path|whsec_/)
+})
+
+t.test('what a receiver said contains no part of the secrets of its channel', async (t) => {
+  const url = 'https://hooks.example.com/services/T0000%20token/B1111secret?key=abcdefgh12345678&x=1'
+  const mail = { host: 'mail.example', port: 25, tls: 'starttls', from: 'a@b.example', to: [], ca: '' } as const
+  const plain = Buffer.from('\0posture\0long password').toString('base64')
+  const rows = [
+    { settings: { kind: 'slack', url, ca: '' }, said: `no ${url} here` },
+    { settings: { kind: 'slack', url, ca: '' }, said: 'unknown token T0000%20token' },
+    { settings: { kind: 'slack', url, ca: '' }, said: 'unknown token T0000 token' },
+    { settings: { kind: 'teams', url, ca: '' }, said: 'key abcdefgh12345678 of B1111secret has expired' },
+    { settings: { ...mail, kind: 'smtp', user: 'posture', password: 'long password' }, said: `AUTH PLAIN ${plain}` },
+    { settings: { ...mail, kind: 'smtp', user: 'posture', password: 'long password' }, said: 'wrong long password' },
+  ] as const
+  for (const { settings, said } of rows) {
+    const shown = answerText(said, secretsOf(settings))
+    t.match(shown, /\[secret\]/)
+    t.notMatch(shown, /T0000|B1111|abcdefgh|password|AHBvc3/, said)
+  }
 })

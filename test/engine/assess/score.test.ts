@@ -8,7 +8,7 @@ import { readAssessment } from '../../../engine/assess/transfer.ts'
 import type { Answer, AssessmentCategory } from '../../../engine/store/assessments.ts'
 import { category, draft, item } from '../../support/assessments.ts'
 import { REPOSITORY } from '../../support/programs.ts'
-import fc from '../../support/property.ts'
+import * as fc from '../../support/property.ts'
 
 /** Categories by weight, with weight and answer of each item. */
 function assessed(

@@ -7,7 +7,7 @@ import {
 import { packBatch, TIME_MS_MAX, unpackBatch } from '../../../engine/event/event.ts'
 import { coverageFromMessage, coverageFromPacked } from '../../../engine/ingest/read-coverage.ts'
 import { counters, coverageMessage, report } from '../../support/coverage.ts'
-import fc from '../../support/property.ts'
+import * as fc from '../../support/property.ts'
 
 const good = report({ madeMs: Date.parse('2026-11-20T09:15:02.123Z'), counters: { packets: 120_000, names: 300 } })
 

@@ -18,7 +18,7 @@ import {
   unpackValue,
 } from '../../../engine/event/event.ts'
 import { report } from '../../support/coverage.ts'
-import fc from '../../support/property.ts'
+import * as fc from '../../support/property.ts'
 
 /** Any of the columns that only events of logs have. */
 const anyOptional: fc.Arbitrary<Pick<Event, 'user' | 'bytesSent' | 'bytesReceived'>> = fc.record(

@@ -15,7 +15,7 @@ import { NameMatcher } from '../../../registry/match.ts'
 import { MATCH_KINDS, type Platform, ROLES } from '../../../registry/platform.ts'
 import { blocks, sourceOf, testPlatform } from '../../support/block-lists.ts'
 import { platform as ownPlatform } from '../../support/own-platforms.ts'
-import fc from '../../support/property.ts'
+import * as fc from '../../support/property.ts'
 import { makeRules, SeededRandom } from '../../support/random-names.ts'
 
 const TIME_MS = Date.UTC(2026, 10, 20, 9, 15, 2)

@@ -2,7 +2,7 @@ import t from 'tap'
 import { cefLine } from '../../../engine/export/cef.ts'
 import { reporterOf } from '../../../engine/export/finding-event.ts'
 import { anyFinding, FINDING } from '../../support/finding-events.ts'
-import fc from '../../support/property.ts'
+import * as fc from '../../support/property.ts'
 
 const REPORTER = reporterOf('1.0.0')
 

@@ -2,7 +2,7 @@ import t from 'tap'
 import { reporterOf } from '../../../engine/export/finding-event.ts'
 import { leefLine } from '../../../engine/export/leef.ts'
 import { anyFinding, FINDING } from '../../support/finding-events.ts'
-import fc from '../../support/property.ts'
+import * as fc from '../../support/property.ts'
 
 const REPORTER = reporterOf('1.0.0')
 

@@ -3,7 +3,7 @@ import t from 'tap'
 import { reporterOf } from '../../../engine/export/finding-event.ts'
 import { ocsfFinding, ocsfLine } from '../../../engine/export/ocsf.ts'
 import { anyFinding, DEEPSEEK, FINDING } from '../../support/finding-events.ts'
-import fc from '../../support/property.ts'
+import * as fc from '../../support/property.ts'
 
 const REPORTER = reporterOf('1.0.0')
 

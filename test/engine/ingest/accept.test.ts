@@ -7,7 +7,7 @@ import { BUFFERED_EVENTS_MAX, COVERAGE_PER_SECOND_MAX, PENDING_EVENTS_MAX } from
 import { DAY_MS } from '../../../engine/process/clock.ts'
 import { SeenEvents } from '../../../engine/store/seen-events.ts'
 import { INSTANCE, report } from '../../support/coverage.ts'
-import fc from '../../support/property.ts'
+import * as fc from '../../support/property.ts'
 import { makeOrganization, NOON, openStore, quietLog, Sender, type TestStore } from '../../support/store.ts'
 
 function acceptorOf({ store, clock }: TestStore, onBuffered: (id: string) => void = () => {}): EventAcceptor {

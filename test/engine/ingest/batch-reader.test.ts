@@ -15,7 +15,7 @@ import { BatchReader, type ReadBatch } from '../../../engine/ingest/batch-reader
 import { coverageFromPacked } from '../../../engine/ingest/read-coverage.ts'
 import { COVERAGE_BYTES_MAX } from '../../../engine/limits.ts'
 import { report } from '../../support/coverage.ts'
-import fc from '../../support/property.ts'
+import * as fc from '../../support/property.ts'
 import { NOON, Sender } from '../../support/store.ts'
 
 const EVENTS_MAX = 50

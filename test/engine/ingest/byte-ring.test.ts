@@ -1,6 +1,6 @@
 import t from 'tap'
 import { ByteRing, makeByteRing, RecordKind } from '../../../engine/ingest/byte-ring.ts'
-import fc from '../../support/property.ts'
+import * as fc from '../../support/property.ts'
 
 const RING_BYTES = 256 * 1024
 

@@ -11,7 +11,7 @@ import { HOUR_MS } from '../../../engine/process/clock.ts'
 import { Outcome } from '../../../engine/store/outcomes.ts'
 import { coverageMessage, report } from '../../support/coverage.ts'
 import { ALL_STORED, openIntake, sumsOf, type TestIntake } from '../../support/intake.ts'
-import fc from '../../support/property.ts'
+import * as fc from '../../support/property.ts'
 import { makeOrganization, NOON } from '../../support/store.ts'
 import { rfc5424, squid } from '../../support/syslog-service.ts'
 

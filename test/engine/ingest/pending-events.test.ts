@@ -5,7 +5,7 @@ import { EventIds, PendingEvents } from '../../../engine/ingest/pending-events.t
 import { type Source, SourceTable } from '../../../engine/ingest/sources.ts'
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../../engine/process/clock.ts'
 import { sourceOfInstance } from '../../../engine/store/event-source.ts'
-import fc from '../../support/property.ts'
+import * as fc from '../../support/property.ts'
 
 const NOON = Date.parse('2026-11-20T12:00:00Z')
 const MIDNIGHT = Date.parse('2026-11-21T00:00:00Z')

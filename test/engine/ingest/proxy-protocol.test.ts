@@ -2,7 +2,7 @@ import type { Socket } from 'node:net'
 import { PassThrough } from 'node:stream'
 import t from 'tap'
 import { readProxyHeader, takeProxyHeader } from '../../../engine/ingest/proxy-protocol.ts'
-import fc from '../../support/property.ts'
+import * as fc from '../../support/property.ts'
 import { proxyHeader } from '../../support/syslog-sender.ts'
 
 const ipv4 = proxyHeader('203.0.113.7')

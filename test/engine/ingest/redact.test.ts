@@ -1,7 +1,7 @@
 import { isIP } from 'node:net'
 import t from 'tap'
 import { redact, SAMPLE_CHARS_MAX } from '../../../engine/ingest/redact.ts'
-import fc from '../../support/property.ts'
+import * as fc from '../../support/property.ts'
 import { cpuMsOf } from '../../support/wait.ts'
 
 const TOKEN = `svc_mt_${'0123456789abcdef'.repeat(3)}`

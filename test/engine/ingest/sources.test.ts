@@ -2,7 +2,7 @@ import t from 'tap'
 import { LISTENERS, OTHER, type SourceOwner, SourceTable, UNATTRIBUTED } from '../../../engine/ingest/sources.ts'
 import { Outcome, totalOf } from '../../../engine/store/outcomes.ts'
 import { NO_ORGANIZATION, type SourceDelta, Sources, type StoredSource } from '../../../engine/store/sources.ts'
-import fc from '../../support/property.ts'
+import * as fc from '../../support/property.ts'
 import { openStore } from '../../support/store.ts'
 
 const ORGANIZATION = '11111111-1111-4111-8111-111111111111'

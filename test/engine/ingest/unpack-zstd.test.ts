@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process'
 import t from 'tap'
 import { unpackZstd } from '../../../engine/ingest/unpack-zstd.ts'
-import fc from '../../support/property.ts'
+import * as fc from '../../support/property.ts'
 
 const MAX = 1024 * 1024
 

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { isZone, WallClock } from '../../../engine/ingest/zone.ts'
 import { DAY_MS, MINUTE_MS } from '../../../engine/process/clock.ts'
-import fc from '../../support/property.ts'
+import * as fc from '../../support/property.ts'
 
 const rows: { zone: string; name: string; wall: string; utc: string }[] = [
   { zone: 'UTC', name: 'UTC', wall: '2026-11-20T09:15:02', utc: '2026-11-20T09:15:02' },

@@ -2,7 +2,7 @@ import t from 'tap'
 import { Environment } from '../../../engine/lmdb/environment.ts'
 import { DurableQueue } from '../../../engine/lmdb/queue.ts'
 import { ENTRY_BYTES_MAX, type Slices, slicesOf } from '../../../engine/lmdb/queue-chunk.ts'
-import fc from '../../support/property.ts'
+import * as fc from '../../support/property.ts'
 
 const OPTIONS = { setting: '--data-dir', schemaVersion: 1, freeBytesMin: 0 }
 

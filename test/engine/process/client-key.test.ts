@@ -3,7 +3,7 @@ import { aessiv } from '@noble/ciphers/aes.js'
 import t from 'tap'
 import { isPseudonym } from '../../../engine/event/client.ts'
 import { clientKeyFile, createClientKey, Pseudonyms } from '../../../engine/process/client-key.ts'
-import fc from '../../support/property.ts'
+import * as fc from '../../support/property.ts'
 
 const ACME = '11111111-1111-4111-8111-111111111111'
 const GLOBEX = '22222222-2222-4222-8222-222222222222'

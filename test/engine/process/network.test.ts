@@ -8,7 +8,7 @@ import {
   contains,
   networkOf,
 } from '../../../engine/process/network.ts'
-import fc from '../../support/property.ts'
+import * as fc from '../../support/property.ts'
 
 const rows: { network: string; inside: string[]; outside: string[] }[] = [
   {

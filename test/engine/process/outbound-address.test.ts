@@ -11,7 +11,7 @@ import {
   TARGET_REFUSED,
   TargetRefused,
 } from '../../../engine/process/outbound-address.ts'
-import fc from '../../support/property.ts'
+import * as fc from '../../support/property.ts'
 
 function networks(...texts: readonly string[]): Network[] {
   return texts.map((text) => networkOf(text) as Network)

@@ -8,7 +8,7 @@ import {
   tableOf,
   terminalWidth,
 } from '../../../engine/process/table.ts'
-import fc from '../../support/property.ts'
+import * as fc from '../../support/property.ts'
 
 const NAMES: readonly Column[] = [
   ['Name', 'name', { wrap: true }],

@@ -9,7 +9,7 @@ import { RegistryInForce } from '../../../engine/store/registry-in-force.ts'
 import { REPORT_INTERVALS, type ReportInterval, type ReportMessage } from '../../../engine/store/report-schedules.ts'
 import { type AlertSite, alertSite } from '../../support/alerts.ts'
 import { admin, runAdmin } from '../../support/programs.ts'
-import fc from '../../support/property.ts'
+import * as fc from '../../support/property.ts'
 import { type Mail, smtpServer } from '../../support/smtp-server.ts'
 import { quietLog } from '../../support/store.ts'
 

@@ -6,7 +6,7 @@ import { DAY_MS, dayOf, HOUR_MS } from '../../../engine/process/clock.ts'
 import { ClientTable } from '../../../engine/scan/client-table.ts'
 import { runScan } from '../../../engine/scan/scan-runner.ts'
 import { ClientReader, ClientWriter } from '../../../engine/store/client-records.ts'
-import fc from '../../support/property.ts'
+import * as fc from '../../support/property.ts'
 import { makeOrganization, matcher, NOON, openStore, registries, Sender, type TestStore } from '../../support/store.ts'
 
 const DAY = dayOf(NOON)

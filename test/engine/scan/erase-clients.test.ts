@@ -10,7 +10,7 @@ import { runScan } from '../../../engine/scan/scan-runner.ts'
 import { ClientReader } from '../../../engine/store/client-records.ts'
 import type { Store } from '../../../engine/store/store.ts'
 import { capturedLog } from '../../support/captured-log.ts'
-import fc from '../../support/property.ts'
+import * as fc from '../../support/property.ts'
 import { makeOrganization, matcher, NOON, openStore, quietLog, registries, Sender } from '../../support/store.ts'
 
 /** The tables with a record that contains the text. */

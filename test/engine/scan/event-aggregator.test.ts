@@ -12,7 +12,7 @@ import { type DayEvidence, NAMES_PER_DAY_MAX } from '../../../engine/store/evide
 import { loadCatalog, type Rule } from '../../../registry/catalog.ts'
 import { withInferredRole } from '../../../registry/infer-role.ts'
 import { type AccessKind, accessOf } from '../../../registry/use.ts'
-import fc from '../../support/property.ts'
+import * as fc from '../../support/property.ts'
 import { matcher, NOON, Sender } from '../../support/store.ts'
 
 const RULES = loadCatalog().rules.filter(({ match }) => match === 'suffix')

@@ -8,7 +8,7 @@ import { overallRiskScore } from '../../../engine/scan/risk.ts'
 import type { Role } from '../../../registry/platform.ts'
 import { counters } from '../../support/coverage.ts'
 import { REPOSITORY } from '../../support/programs.ts'
-import fc from '../../support/property.ts'
+import * as fc from '../../support/property.ts'
 
 const page = readFileSync(join(REPOSITORY, 'docs/reference/scoring.md'), 'utf8')
 const counts = { clients: 10, matches: 100, days: 5 }

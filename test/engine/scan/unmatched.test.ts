@@ -11,7 +11,7 @@ import { UnmatchedCopies } from '../../../engine/scan/unmatched-copies.ts'
 import { RegistryInForce } from '../../../engine/store/registry-in-force.ts'
 import type { Scan, ScanTrigger } from '../../../engine/store/scans.ts'
 import { platform } from '../../support/own-platforms.ts'
-import fc from '../../support/property.ts'
+import * as fc from '../../support/property.ts'
 import {
   inlineScans,
   makeOrganization,

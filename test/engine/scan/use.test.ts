@@ -6,7 +6,7 @@ import { listedDiscovery, type PublishedPlatform, publishedPlatform } from '../.
 import { runScan } from '../../../engine/scan/scan-runner.ts'
 import type { Organization } from '../../../engine/store/organizations.ts'
 import type { Scan } from '../../../engine/store/scans.ts'
-import fc from '../../support/property.ts'
+import * as fc from '../../support/property.ts'
 import { makeOrganization, openStore, registries, Sender, type TestStore } from '../../support/store.ts'
 
 interface ScanSite extends TestStore {

@@ -5,7 +5,7 @@ import { Environment } from '../../../engine/lmdb/environment.ts'
 import { DAY_MS, dayOf } from '../../../engine/process/clock.ts'
 import { CoverageStore } from '../../../engine/store/coverage.ts'
 import { counters, INSTANCE, report } from '../../support/coverage.ts'
-import fc from '../../support/property.ts'
+import * as fc from '../../support/property.ts'
 import { NOON } from '../../support/store.ts'
 
 const OPTIONS = { setting: '--data-dir', schemaVersion: 1, freeBytesMin: 0 }

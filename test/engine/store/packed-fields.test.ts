@@ -2,7 +2,7 @@ import { Packr } from 'msgpackr'
 import t from 'tap'
 import { endOfValue } from '../../../engine/event/msgpack-walk.ts'
 import { fieldNames, readFields } from '../../../engine/store/packed-fields.ts'
-import fc from '../../support/property.ts'
+import * as fc from '../../support/property.ts'
 
 const packr = new Packr({ useRecords: false, moreTypes: false, variableMapSize: true })
 const packed = (value: unknown): Buffer => Buffer.from(packr.pack(value))

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { HOUR_MS, MINUTE_MS } from '../../../engine/process/clock.ts'
 import { combineRecent, type RecentSpan, recentSince } from '../../../engine/store/recent-arrivals.ts'
-import fc from '../../support/property.ts'
+import * as fc from '../../support/property.ts'
 
 const NOW = Date.parse('2026-11-20T12:00:00Z')
 const SPANS_MAX = 18

@@ -2,7 +2,7 @@ import t from 'tap'
 import { METHODS, packEvent, unpackEvent } from '../../../engine/event/event.ts'
 import { slicesOf } from '../../../engine/lmdb/queue-chunk.ts'
 import { replaceClients } from '../../../engine/store/replace-clients.ts'
-import fc from '../../support/property.ts'
+import * as fc from '../../support/property.ts'
 import { NOON, Sender } from '../../support/store.ts'
 
 const anyEvent = fc.record({

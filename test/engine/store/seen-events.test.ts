@@ -3,7 +3,7 @@ import { Environment } from '../../../engine/lmdb/environment.ts'
 import { Family } from '../../../engine/store/family.ts'
 import { uuidBytes } from '../../../engine/store/keys.ts'
 import { type IdRun, SeenEvents } from '../../../engine/store/seen-events.ts'
-import fc from '../../support/property.ts'
+import * as fc from '../../support/property.ts'
 import { findingsOf, makeOrganization, openStore } from '../../support/store.ts'
 
 const OPTIONS = { setting: '--data-dir', schemaVersion: 1, freeBytesMin: 0 }

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { SequenceSet } from '../../../engine/store/sequence-set.ts'
-import fc from '../../support/property.ts'
+import * as fc from '../../support/property.ts'
 
 t.test('the set behaves like a Set, with ranges that neither touch nor overlap', async () => {
   fc.assert(

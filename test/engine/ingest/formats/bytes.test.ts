@@ -1,6 +1,6 @@
 import t from 'tap'
 import { indexOfByte } from '../../../../engine/ingest/formats/bytes.ts'
-import fc from '../../../support/property.ts'
+import * as fc from '../../../support/property.ts'
 
 t.test('the first occurrence of a byte is found, never beyond the end', async (t) => {
   // Few distinct values, so that many bytes are equal, and values next to each other and to the

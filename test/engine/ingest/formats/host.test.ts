@@ -2,7 +2,7 @@ import { isIP } from 'node:net'
 import t from 'tap'
 import { HostFinder, HostKind } from '../../../../engine/ingest/formats/host.ts'
 import { AddressKind, addressKind } from '../../../../engine/ingest/formats/ip-address.ts'
-import fc from '../../../support/property.ts'
+import * as fc from '../../../support/property.ts'
 
 const bytes = new Uint8Array(4096)
 const view = new DataView(bytes.buffer)

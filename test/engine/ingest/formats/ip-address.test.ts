@@ -1,7 +1,7 @@
 import { isIP } from 'node:net'
 import t from 'tap'
 import { isIpText } from '../../../../engine/ingest/formats/ip-address.ts'
-import fc from '../../../support/property.ts'
+import * as fc from '../../../support/property.ts'
 
 /** The text has other bytes around it, so that a read past either end is detected. */
 function isAddress(text: string): boolean {

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { JSON_DEPTH_MAX, JsonKind, JsonScanner } from '../../../../engine/ingest/formats/json.ts'
-import fc from '../../../support/property.ts'
+import * as fc from '../../../support/property.ts'
 
 /**
  * The members of the outermost object as the scanner finds them, or undefined if the text is not an

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { MessageReader } from '../../../support/log-rows.ts'
-import fc from '../../../support/property.ts'
+import * as fc from '../../../support/property.ts'
 
 /*
  * Records of devices and services that are no client's request to another host. Each has names

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { TextPrefixes, TextSearch } from '../../../../engine/ingest/formats/text-search.ts'
-import fc from '../../../support/property.ts'
+import * as fc from '../../../support/property.ts'
 
 function viewOf(text: string): DataView {
   const bytes = Buffer.from(text, 'latin1')

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { checkRows, type LogRow, MessageReader } from '../../../support/log-rows.ts'
-import fc from '../../../support/property.ts'
+import * as fc from '../../../support/property.ts'
 
 const BLUE_COAT =
   '#Fields: date time time-taken c-ip cs-username s-action sc-status cs-method cs-uri-scheme cs-host cs-uri-port cs-uri-path cs(Referer) cs(User-Agent) sc-filter-result r-ip'

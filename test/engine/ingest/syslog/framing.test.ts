@@ -1,6 +1,6 @@
 import t from 'tap'
 import { BROKEN, type FrameSink, Framing, FramingKind } from '../../../../engine/ingest/syslog/framing.ts'
-import fc from '../../../support/property.ts'
+import * as fc from '../../../support/property.ts'
 
 const BYTES_MAX = 100
 

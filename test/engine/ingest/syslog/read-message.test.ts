@@ -1,7 +1,7 @@
 import t from 'tap'
 import { SyslogMessage } from '../../../../engine/ingest/syslog/message.ts'
 import { readSyslog } from '../../../../engine/ingest/syslog/read-message.ts'
-import fc from '../../../support/property.ts'
+import * as fc from '../../../support/property.ts'
 
 const RECEIVED_MS = Date.parse('2026-11-20T12:00:00Z')
 
