@@ -3,6 +3,7 @@ import { loadCatalog } from '../../registry/catalog.ts'
 import { compileTrie, type TrieRule } from '../../registry/compile-trie.ts'
 import { DomainTrie } from '../../registry/domain-trie.ts'
 import * as fc from '../support/property.ts'
+import { PROPERTY_SHARE } from '../support/property.ts'
 import { dottedName, makeLabels, makeRules, SeededRandom, wireName } from '../support/random-names.ts'
 import { ReferenceMatcher } from '../support/reference-matcher.ts'
 
@@ -59,7 +60,7 @@ function differenceOn(rules: readonly TrieRule[], random: SeededRandom, names: n
   return undefined
 }
 
-t.test(`the trie and the reference matcher agree on ${NAMES} random names`, async (t) => {
+t.test(`the trie and the reference matcher agree on random names`, async (t) => {
   fc.assert(
     fc.property(fc.integer(), (seed) => {
       const found = difference(seed)
@@ -67,7 +68,7 @@ t.test(`the trie and the reference matcher agree on ${NAMES} random names`, asyn
     }),
     { numRuns: Math.ceil(NAMES / NAMES_A_SEED), endOnFailure: true },
   )
-  t.ok(checked >= NAMES, `${checked} names`)
+  t.ok(checked >= NAMES * PROPERTY_SHARE, `${checked} names`)
   t.ok(matched > checked / 5 && matched < (checked * 4) / 5, `${matched} of them match a rule: neither side is rare`)
 })
 

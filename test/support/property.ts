@@ -15,11 +15,11 @@ check.configureGlobal({ ...check.readConfigureGlobal(), seed: PROPERTY_SEED })
  * The share of the examples that `npm test` tries. The full suite, a single file and a run with
  * PROPERTY_SEED try all.
  */
-const SHARE = Number(process.env['PROPERTY_SHARE'] ?? 1)
+export const PROPERTY_SHARE = Number(process.env['PROPERTY_SHARE'] ?? 1)
 const RUNS_DEFAULT = 100
 
 /** The assert of fast-check, with that share. */
 export const assert = ((property: check.IRawProperty<unknown>, options: check.Parameters<unknown> = {}) => {
   const { numRuns = RUNS_DEFAULT } = options
-  return check.assert(property, { ...options, numRuns: Math.ceil(numRuns * SHARE) })
+  return check.assert(property, { ...options, numRuns: Math.ceil(numRuns * PROPERTY_SHARE) })
 }) as typeof check.assert
