@@ -7,7 +7,7 @@ import { PROPERTY_SHARE } from '../support/property.ts'
 import { dottedName, makeLabels, makeRules, SeededRandom, wireName } from '../support/random-names.ts'
 import { ReferenceMatcher } from '../support/reference-matcher.ts'
 
-/** 200,000 in `npm test`; `npm run fuzz:registry` sets 10,000,000. */
+/** `npm test` tries its share of 200,000; `npm run fuzz:registry` tries 10,000,000. */
 const NAMES = Number(process.env['REGISTRY_FUZZ_NAMES'] ?? 200_000)
 const NAMES_A_SEED = 1000
 
