@@ -19,7 +19,7 @@ export function offerSetupLink(
   log: Logger,
   output: { readonly isTTY?: boolean; write(text: string): unknown } = process.stdout,
 ): void {
-  if (!store.users.isEmpty()) return
+  if (canSomebodySignIn(store)) return
   const organizations = store.organizations.all()
   const [organization] = organizations
   if (output.isTTY !== true || organizations.length > 1) {
@@ -36,4 +36,10 @@ export function offerSetupLink(
   } catch (error) {
     logFailure(log, error, 'no setup link could be made', { level: 'warn' })
   }
+}
+
+/** Users of an identity provider cannot sign in without it. */
+function canSomebodySignIn({ users, passkeys, identityProviders }: Store): boolean {
+  if (!identityProviders.isEmpty()) return !users.isEmpty()
+  return users.all().some(({ id, passwordHash }) => passwordHash !== '' || passkeys.ofUser(id).length > 0)
 }

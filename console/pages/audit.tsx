@@ -50,6 +50,9 @@ export function Audit({ view, query, nowMs }: AuditProps) {
         <PageHead title="Audit log" />
         <Empty title="Nothing has changed yet">
           <p class="muted">Every change of keys, tokens, members, approvals and settings appears here.</p>
+          <a class="button first" href="/setup-guide">
+            Set up a sender
+          </a>
         </Empty>
       </>
     )

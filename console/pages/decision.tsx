@@ -181,7 +181,11 @@ export function History({ view, nowMs }: Pick<DecisionProps, 'view' | 'nowMs'>) 
                   <p class="small muted break">
                     {owner !== '' && `Owner: ${owner}`}
                     {owner !== '' && expiresAtMs !== 0 && ' · '}
-                    {expiresAtMs !== 0 && `until ${isoSeconds(expiresAtMs)}`}
+                    {expiresAtMs !== 0 && (
+                      <>
+                        Expires: <Time ms={expiresAtMs} nowMs={nowMs} />
+                      </>
+                    )}
                   </p>
                 )}
               </div>

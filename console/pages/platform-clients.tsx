@@ -101,6 +101,11 @@ function Clients({ view, query, nowMs, maySet }: PlatformClientsProps) {
             ? 'The use is counted without who it was.'
             : 'Clients are stored by the next scan of new events, or were removed by the retention.'}
         </p>
+        {mode !== 'off' && (
+          <a class="button first" href="/sources">
+            See what arrives
+          </a>
+        )}
         {maySet && (
           <a class="button" href="/organization-settings#clients">
             Change what is kept of clients

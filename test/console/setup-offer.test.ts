@@ -1,5 +1,6 @@
 import t from 'tap'
 import { offerSetupLink } from '../../console/setup-offer.ts'
+import { newUuid } from '../../engine/store/keys.ts'
 import { capturedLog } from '../support/captured-log.ts'
 import { serveConsole } from '../support/console.ts'
 import { makeOrganization, openStore } from '../support/store.ts'
@@ -40,5 +41,15 @@ t.test('without a terminal, the command is logged, and no link is created', asyn
 t.test('once somebody can sign in, nothing is offered', async (t) => {
   const site = await serveConsole(t)
   site.signIn('ada', 'owner')
+  const user = site.store.users.byName('ada')
+  if (user === undefined) throw new Error('no user')
+  site.store.environment.write(() => site.store.users.put({ ...user, passwordHash: 'a hash' }))
   t.same(offered(site.store, true), { printed: '', entries: [] })
+})
+
+t.test('users of an identity provider that was removed cannot sign in, so the link is offered', async (t) => {
+  const { store } = openStore(t)
+  const user = { id: newUuid(), name: 'ada', isFederated: true, passwordHash: '', createdAtMs: 0, browsers: [] }
+  store.environment.write(() => store.users.put(user))
+  t.match(offered(store, true).printed, /^Set up the console:/m)
 })

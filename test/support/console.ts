@@ -6,6 +6,7 @@ import { type IngestListeners, NO_LISTENERS } from '../../console/ingest-listene
 import type { ConsoleCounters } from '../../console/metrics.ts'
 import { ROUTES } from '../../console/routes.ts'
 import { consoleHandler } from '../../console/server.ts'
+import type { PasswordHasher } from '../../console/sign-in/passwords.ts'
 import { secretHash } from '../../console/sign-in/secrets.ts'
 import { makeSite } from '../../console/site.ts'
 import type { TrialOptions } from '../../console/try-file/trials.ts'
@@ -29,6 +30,7 @@ export interface TestConsole extends TestStore {
   readonly origin: string
   readonly organization: Organization
   readonly registry: RegistryInForce
+  readonly passwords: PasswordHasher
   /** A user who is a member of the organization, and a browser that is signed in. */
   signIn(name: string, role: Role, organization?: Organization): Browser
   /** A browser without cookies. */
@@ -76,17 +78,18 @@ export async function serveConsole(
     setImmediate(() => changes.settle(structuredClone(writer.make(structuredClone(request)))))
   })
   const log = options.log ?? quietLog
+  const site = makeSite(
+    { store, clock, registry, changes, ingest: options.ingest ?? NO_LISTENERS, log },
+    {
+      origin: ownOrigin ?? '',
+      keyFile: secretsKeyFile('', opened.directory),
+      outboundNetworks: options.outboundNetworks ?? LOOPBACK,
+      trials: { log, ...options.trials },
+      ...(options.counters && { counters: options.counters }),
+    },
+  )
   const handler = consoleHandler({
-    site: makeSite(
-      { store, clock, registry, changes, ingest: options.ingest ?? NO_LISTENERS, log },
-      {
-        origin: ownOrigin ?? '',
-        keyFile: secretsKeyFile('', opened.directory),
-        outboundNetworks: options.outboundNetworks ?? LOOPBACK,
-        trials: { log, ...options.trials },
-        ...(options.counters && { counters: options.counters }),
-      },
-    ),
+    site,
     routes: options.routes ?? ROUTES,
     assets: loadAssets(),
     origin: ownOrigin ?? '',
@@ -102,6 +105,7 @@ export async function serveConsole(
     origin,
     organization,
     registry,
+    passwords: site.passwords,
     browser: () => new Browser(server, origin),
     signIn(name, role, of = organization) {
       const browser = new Browser(server, origin)

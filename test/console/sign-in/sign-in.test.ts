@@ -84,6 +84,18 @@ t.test('a setup link without an organization creates one', async (t) => {
   t.notMatch((await browser.get('/platforms')).text, /Acme/)
 })
 
+t.test('while too many passwords wait for their hash, a sign-in gets 503', async (t) => {
+  const site = await serveConsole(t)
+  await setUp(site)
+  const credentials = { name: 'ada@acme.example', password: PASSWORD, to: '/platforms' }
+  const waiting = Promise.allSettled(Array.from({ length: 100 }, () => site.passwords.verify('', 'guess')))
+  const busy = await site.browser().post('/sign-in', credentials)
+  t.match(busy, { status: 503, text: /The service is busy/ })
+  const refused = (await waiting).filter(({ status }) => status === 'rejected')
+  t.ok(refused.length > 50, 'the queue is bounded')
+  t.match(await site.browser().post('/sign-in', credentials), { status: 303, headers: { location: '/platforms' } })
+})
+
 t.test('sign in and out; a session that was ended is not used again', async (t) => {
   const site = await serveConsole(t)
   await setUp(site)
