@@ -376,8 +376,8 @@ export const RETENTION_RECORDS_PER_STEP = 500
 /** Alerts of one organization that are kept. The oldest are removed. */
 export const ALERTS_MAX = 10_000
 /**
- * Alerts that one message lists; a message to a chat or a mail lists fewer. The others are only
- * counted in it. SIEM channels get further messages instead.
+ * Alerts that one message lists. Webhooks and SIEM channels get the others in further messages; a
+ * chat or a mail only counts them.
  */
 export const ALERTS_LISTED_MAX = 50
 /** Alert channels of one organization. More are refused. */
@@ -389,11 +389,11 @@ export const ALERT_CHANNELS_MAX = 10
 export const ALERT_CHANNELS_TOTAL_MAX = 1000
 /** Messages that wait for one channel. Beyond it the oldest becomes a dead letter. Counted. */
 export const ALERT_MESSAGES_WAITING_MAX = 1000
-/** Dead letters of one channel. Beyond it the oldest is removed. Counted. */
+/** Dead letters of one channel: a full queue. Beyond it the oldest is removed. Counted. */
 export const ALERT_DEAD_LETTERS_MAX = 1000
 /** Outcomes of messages to one channel that are kept. The oldest are removed. */
 export const ALERT_OUTCOMES_MAX = 10_000
-/** Milliseconds for which a message is retried before it becomes a dead letter. */
+/** Milliseconds from its first failed attempt after which a message becomes a dead letter. */
 export const ALERT_RETRY_FOR_MS = 24 * 60 * 60 * 1000
 /** Milliseconds for one attempt to send a message, from the name lookup to the answer. */
 export const ALERT_ATTEMPT_MS = 20_000

@@ -63,7 +63,7 @@ export const EXAMPLE = messageOf(
       messages: [],
     },
   ],
-  { count: 1, isFirstScan: false, part: 0 },
+  { count: 1, isFirstScan: false, part: 1, parts: 1 },
 )
 
 /**

@@ -59,19 +59,20 @@ export function openSettings(key: SecretsKey, channel: AlertChannel): ChannelSet
   return JSON.parse(key.open(channel.settings, channelContext(channel))) as ChannelSettings
 }
 
-/** Shorter parts of a URL are words such as `hooks`. */
-const URL_SECRET_CHARS_MIN = 8
+/** Shorter segments of a path are words such as `hooks`, and shorter values keep nothing secret. */
+const SEGMENT_CHARACTERS_MIN = 8
+const VALUE_CHARACTERS_MIN = 4
 
-/** The parts of settings that nobody may see. */
+/** The parts of settings that nobody may see, in the forms in which a receiver may repeat them. */
 export function secretsOf(settings: ChannelSettings): string[] {
   switch (settings.kind) {
     case 'webhook':
-      return [settings.secret, ...secretsOfUrl(settings.url)]
+      return [settings.secret, ...base64Forms(settings.secret.slice('whsec_'.length)), ...urlSecrets(settings.url)]
     case 'slack':
     case 'teams':
-      return secretsOfUrl(settings.url)
+      return urlSecrets(settings.url)
     case 'smtp':
-      return settings.password === '' ? [] : secretsOfLogin(settings)
+      return settings.password === '' ? [] : passwordSecrets(settings)
     case 'syslog':
       return []
     default:
@@ -79,28 +80,34 @@ export function secretsOf(settings: ChannelSettings): string[] {
   }
 }
 
-/**
- * The parts of a URL that may contain a secret, the longest first: path and query, each segment of
- * the path, and each value of the query, as sent and decoded.
- */
-function secretsOfUrl(url: string): string[] {
+/** A URL, and each segment of its path and each value of its query, encoded and decoded. */
+function urlSecrets(url: string): string[] {
   const { pathname, search, searchParams } = new URL(url)
-  const parts = [...pathname.split('/'), ...search.slice(1).split(/[&=]/), ...searchParams.values()]
-  const decoded = pathname.split('/').flatMap((segment) => {
-    try {
-      return [decodeURIComponent(segment)]
-    } catch {
-      return []
-    }
-  })
-  const long = [...parts, ...decoded].filter((part) => part.length >= URL_SECRET_CHARS_MIN)
-  const whole = pathname === '/' ? search : pathname + search
-  return [url, whole, ...long].sort((one, other) => other.length - one.length)
+  const segments = pathname.split('/').filter((segment) => segment.length >= SEGMENT_CHARACTERS_MIN)
+  const values = search.split(/[?&;]/).map((pair) => pair.slice(pair.indexOf('=') + 1))
+  const decoded = [...segments.map(decodedOrSame), ...searchParams.values()]
+  const forms = decoded.flatMap((text) => [text, encodeURIComponent(text), JSON.stringify(text).slice(1, -1)])
+  const parts = [...segments, ...values, ...forms].flatMap((text) => [text, text.replaceAll('/', '\\/')])
+  const path = pathname === '/' ? search : pathname + search
+  return [url, path, ...parts.filter((part) => part.length >= VALUE_CHARACTERS_MIN)]
 }
 
-/** The password, and how AUTH PLAIN (RFC 4616 §2) and AUTH LOGIN send it. */
-function secretsOfLogin({ user, password }: SmtpSettings): string[] {
-  return [`\0${user}\0${password}`, password].map((text) => Buffer.from(text).toString('base64')).concat(password)
+function decodedOrSame(text: string): string {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return text
+  }
+}
+
+/** A password, and what AUTH LOGIN and AUTH PLAIN (RFC 4616 §2) send of it. */
+function passwordSecrets({ user, password }: SmtpSettings): string[] {
+  const sent = [password, `\0${user}\0${password}`, `${user}\0${user}\0${password}`]
+  return [password, ...sent.flatMap((text) => base64Forms(Buffer.from(text).toString('base64')))]
+}
+
+function base64Forms(base64: string): string[] {
+  return [base64, base64.replace(/=+$/, '')]
 }
 
 /** What lists show of the receiver: no path of a URL, which may contain a secret. */

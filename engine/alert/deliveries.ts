@@ -38,15 +38,13 @@ interface Channel {
   dueMs: number
   running: Promise<void> | undefined
   loggedMs: number
-  /** When the first attempt failed after the last success. undefined: none has. */
-  failingSinceMs: number | undefined
 }
 
 /**
  * Sends the queued messages of all channels: in order for each channel, and all channels at the
  * same time, so that a slow receiver delays no other. After a failure a message is sent again with
- * increasing delays. It becomes a dead letter after ALERT_RETRY_FOR_MS in the queue, if the channel
- * has also failed for that time since the start of the service.
+ * increasing delays for ALERT_RETRY_FOR_MS, then it becomes a dead letter. The time counts from its
+ * first failed attempt: a message that waited for others, or for the service, has all of it left.
  *
  * A message is removed from its queue after the receiver accepted it. After a kill in between it is
  * sent again, with the same ids.
@@ -86,12 +84,7 @@ export class Deliveries {
     }
     for (const [organizationId, channelId] of waiting) {
       const key = `${organizationId} ${channelId}`
-      const channel = this.#channels.get(key) ?? {
-        dueMs: 0,
-        running: undefined,
-        loggedMs: 0,
-        failingSinceMs: undefined,
-      }
+      const channel = this.#channels.get(key) ?? { dueMs: 0, running: undefined, loggedMs: 0 }
       this.#channels.set(key, channel)
       if (channel.running !== undefined || !this.#isDue(channel)) continue
       channel.running = this.#run(organizationId, channelId, channel).finally(() => {
@@ -189,13 +182,11 @@ export class Deliveries {
       faultPoint('alerts:delivered')
       this.#count(kind, 'delivered')
       remembered.dueMs = 0
-      remembered.failingSinceMs = undefined
       return true
     }
     const { why } = outcome
-    remembered.failingSinceMs ??= nowMs
-    // The time in which the service did not run is no time of retries.
-    const isLate = nowMs - Math.max(message.queuedAtMs, remembered.failingSinceMs) >= ALERT_RETRY_FOR_MS
+    const { failingSinceMs = nowMs } = alertChannels.state(organizationId, id)
+    const isLate = nowMs - failingSinceMs >= ALERT_RETRY_FOR_MS
     if (outcome.kind === 'refused' || isLate) {
       environment.shrink(() => {
         alertChannels.postpone(organizationId, id, why, nowMs)

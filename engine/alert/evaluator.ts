@@ -2,7 +2,6 @@ import { createHash } from 'node:crypto'
 import { ALERTS_LISTED_MAX, ALERTS_PER_RULE_MAX } from '../limits.ts'
 import type { Clock } from '../process/clock.ts'
 import { faultPoint } from '../process/fault-point.ts'
-import type { AlertChannelKind } from '../store/alert-channels.ts'
 import { type Alert, type AlertRule, type AlertState, subjectHash } from '../store/alerts.ts'
 import type { Organization } from '../store/organizations.ts'
 import type { Registries } from '../store/registry-in-force.ts'
@@ -19,8 +18,6 @@ export const RULE_GROUPS: readonly RuleGroup[] = [PLATFORM_RULES, SENDER_RULES, 
 
 /** Bytes of the alerts in one message: an entry of a queue has at most 64 KB. */
 const LISTED_BYTES_MAX = 48 * 1024
-/** Channels to programs, which get every alert. */
-const FOR_PROGRAMS: ReadonlySet<AlertChannelKind> = new Set(['syslog', 'webhook'])
 
 /** What an evaluation of one rule changes. */
 interface RuleChange {
@@ -171,18 +168,18 @@ export class AlertEvaluator {
       // The most severe alerts are first.
       const wanted = alerts.filter(({ severity }) => atLeast(severity, severityMin))
       const sequences: number[] = []
-      let messages = 0
+      const all = partsOf(wanted)
       // A person reads the first ones and their number. A program gets all.
-      while (sequences.length < wanted.length && (messages === 0 || FOR_PROGRAMS.has(kind))) {
-        const listed = listedFrom(wanted, sequences.length)
-        const message = messageOf(organization, rule, listed, { count: wanted.length, isFirstScan, part: messages })
-        const sequence = alertChannels.append(organizationId, channelId, JSON.stringify(message), nowMs)
+      const parts = kind === 'syslog' || kind === 'webhook' ? all : all.slice(0, 1)
+      for (const [at, listed] of parts.entries()) {
+        const part = { count: wanted.length, isFirstScan, part: at + 1, parts: parts.length }
+        const json = JSON.stringify(messageOf(organization, rule, listed, part))
+        const sequence = alertChannels.append(organizationId, channelId, json, nowMs)
         for (const _alert of listed) sequences.push(sequence)
-        messages++
       }
       const counted = sequences.at(-1) ?? 0
       while (sequences.length < wanted.length) sequences.push(counted)
-      sent.push({ channelId, messages, sequences })
+      sent.push({ channelId, messages: parts.length, sequences })
     }
     return {
       count: sent.reduce((sum, each) => sum + each.messages, 0),
@@ -195,16 +192,22 @@ export class AlertEvaluator {
   }
 }
 
-/** As many alerts as one message lists. */
-function listedFrom(alerts: readonly Alert[], from: number): readonly Alert[] {
+/** Divides alerts into those that one message lists. */
+function partsOf(alerts: readonly Alert[]): Alert[][] {
+  const parts: Alert[][] = []
+  let part: Alert[] = []
   let bytes = 0
-  let end = from
-  while (end < alerts.length && end - from < ALERTS_LISTED_MAX) {
-    bytes += Buffer.byteLength(JSON.stringify(alerts[end]))
-    if (bytes > LISTED_BYTES_MAX && end > from) break
-    end++
+  for (const alert of alerts) {
+    const added = Buffer.byteLength(JSON.stringify(alert))
+    bytes += added
+    if (part.length === 0 || part.length === ALERTS_LISTED_MAX || bytes > LISTED_BYTES_MAX) {
+      part = []
+      parts.push(part)
+      bytes = added
+    }
+    part.push(alert)
   }
-  return alerts.slice(from, end)
+  return parts
 }
 
 function changeOf(

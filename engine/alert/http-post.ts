@@ -7,8 +7,8 @@ import { answerText, connectionFailure, type SendOptions, type SendOutcome } fro
 
 /** The longest delay that a receiver can request with Retry-After, in milliseconds. */
 const RETRY_AFTER_MAX_MS = 3_600_000
-/** Time for the body of a successful answer, which is only shown. */
-const SUCCESS_BODY_MS = 1000
+/** How long the body of an answer is read, in milliseconds. */
+const BODY_MS_MAX = 2000
 /**
  * Statuses that say that this message will never be accepted, although others may be. All others
  * say that the receiver is not ready, or that the channel has wrong settings, which can be fixed.
@@ -35,25 +35,24 @@ export async function post({ url, ca, fields, body, secrets }: Post, options: Se
     socket = await connectTo(to, options.allowed, options.timeoutMs)
     const headers = { ...fields, 'user-agent': `posture-service/${options.version}` }
     const answer = await requestOver(socket, to, { method: 'POST', headers, signal }, body, ca === '' ? {} : { ca })
-    const text = answerText(await bodyOf(answer), secrets)
-    return outcomeOf(answer, text)
+    return outcomeOf(answer, await bodyOf(answer, signal), secrets)
   } catch (error) {
     assertExpected(error)
-    return { kind: 'retry', why: connectionFailure(error, signal) }
+    return { kind: 'retry', why: answerText(connectionFailure(error, signal), secrets) }
   } finally {
     socket?.destroy()
   }
 }
 
-function isSuccess({ statusCode = 0 }: IncomingMessage): boolean {
-  return statusCode >= 200 && statusCode < 300
-}
-
-function outcomeOf(answer: IncomingMessage, text: string): SendOutcome {
-  const { statusCode = 0, statusMessage = '', headers } = answer
-  const status = `${statusCode} ${statusMessage}`.trim()
+function outcomeOf(
+  { statusCode = 0, statusMessage = '', headers }: IncomingMessage,
+  body: string,
+  secrets: readonly string[],
+): SendOutcome {
+  const status = `${statusCode} ${answerText(statusMessage, secrets)}`.trim()
+  const text = answerText(body, secrets)
   const said = text === '' ? status : `${status}: ${text}`
-  if (isSuccess(answer)) return { kind: 'delivered', answer: said }
+  if (statusCode >= 200 && statusCode < 300) return { kind: 'delivered', answer: said }
   if (REFUSED.has(statusCode)) return { kind: 'refused', why: said }
   if (statusCode >= 300 && statusCode < 400) return { kind: 'retry', why: `${status}: redirects are not followed` }
   const seconds = /^\d{1,9}$/.test(headers['retry-after'] ?? '') ? Number(headers['retry-after']) : undefined
@@ -62,13 +61,15 @@ function outcomeOf(answer: IncomingMessage, text: string): SendOutcome {
 }
 
 /**
- * The beginning of the body. The rest is not read: the connection is closed. After a 2xx status the
- * receiver has the message, even if its body does not end: another attempt would deliver it twice.
+ * The beginning of the body. The rest is not read: the connection is closed. Never rejects, because
+ * the status has arrived: a message that was accepted must not be sent again.
  */
-async function bodyOf(answer: IncomingMessage): Promise<string> {
+async function bodyOf(answer: IncomingMessage, signal: AbortSignal): Promise<string> {
   const parts: Buffer[] = []
   let bytes = 0
-  const limit = isSuccess(answer) ? setTimeout(() => answer.destroy(), SUCCESS_BODY_MS) : undefined
+  const end = (): void => void answer.destroy()
+  const timer = setTimeout(end, BODY_MS_MAX)
+  signal.addEventListener('abort', end, { once: true })
   try {
     for await (const part of answer) {
       parts.push(part as Buffer)
@@ -76,9 +77,10 @@ async function bodyOf(answer: IncomingMessage): Promise<string> {
       if (bytes >= ALERT_ANSWER_BYTES_MAX) break
     }
   } catch (error) {
-    if (!isSuccess(answer)) throw error
+    assertExpected(error)
   } finally {
-    clearTimeout(limit)
+    clearTimeout(timer)
+    signal.removeEventListener('abort', end)
   }
   return Buffer.concat(parts).toString('utf8', 0, ALERT_ANSWER_BYTES_MAX)
 }

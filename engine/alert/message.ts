@@ -34,9 +34,20 @@ export interface AlertMessage {
   readonly severity: AlertSeverity
   readonly title: string
   readonly created_at: string
-  /** Number of alerts, including those that are not listed. */
+  /** Number of alerts in all parts, including those that are not listed. */
   readonly count: number
+  /** From 1. Absent in messages that an older version queued. */
+  readonly part?: number
+  readonly parts?: number
   readonly alerts: readonly AlertJson[]
+}
+
+/** Which of the messages about the alerts of one evaluation. */
+interface MessagePart {
+  readonly count: number
+  readonly isFirstScan: boolean
+  readonly part: number
+  readonly parts: number
 }
 
 /** A message in the queue of a channel. */
@@ -55,28 +66,30 @@ export function bySeverity<T extends { readonly severity: AlertSeverity }>(alert
  * A message about alerts of one rule, the most severe first.
  *
  * @param listed the alerts that the message lists; `count` is the number of all
- * @param part distinguishes the messages to a channel that gets several
+ * @param part from 1, if a channel gets several messages
  */
 export function messageOf(
   organization: Organization,
   rule: AlertRule,
   listed: readonly Alert[],
-  { count, isFirstScan, part }: { readonly count: number; readonly isFirstScan: boolean; readonly part: number },
+  { count, isFirstScan, part, parts }: MessagePart,
 ): AlertMessage {
   const [first] = listed
   if (first === undefined) throw new Error('a message without alerts')
-  const many = `${count} ${RULES[rule].plural}`
+  const many = `${count} ${RULES[rule].plural}${parts === 1 ? '' : ` (part ${part} of ${parts})`}`
   const title = count === 1 ? first.title : many
   return {
     version: VERSION,
     type: 'alerts',
-    id: part === 0 ? first.id : `${first.id.slice(0, -4)}${part.toString(16).padStart(4, '0')}`,
+    id: part === 1 ? first.id : `${first.id.slice(0, -4)}${(part - 1).toString(16).padStart(4, '0')}`,
     organization: { id: organization.id, name: organization.name },
     rule,
     severity: first.severity,
     title: isFirstScan ? `First scan: ${title}` : title,
     created_at: isoSeconds(first.createdAtMs),
     count,
+    part,
+    parts,
     alerts: listed.map(alertJson),
   }
 }
@@ -101,6 +114,8 @@ export function testMessage(
     title: `Test of the alert channel ${name}`,
     created_at: isoSeconds(nowMs),
     count: 0,
+    part: 1,
+    parts: 1,
     alerts: [],
   }
 }

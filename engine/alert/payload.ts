@@ -32,8 +32,10 @@ export const payloadSchema = z.strictObject({
   severity: severity.describe('The highest severity of the alerts'),
   title: z.string().min(1).describe('The message in one line'),
   created_at: time.describe('When the alerts were raised'),
-  count: z.number().int().min(0).describe('Number of alerts, including those that are not listed'),
-  alerts: z.array(alertSchema).max(50).describe('The most severe alerts'),
+  count: z.number().int().min(0).describe('Number of alerts in all parts'),
+  part: z.number().int().min(1).describe('Number of this message among those about the same alerts, from 1'),
+  parts: z.number().int().min(1).describe('Number of messages about the same alerts; each alert is in one of them'),
+  alerts: z.array(alertSchema).max(50).describe('At most 50 alerts; the most severe are in the first part'),
 })
 
 /** The fields of a message and of an alert with their descriptions. */

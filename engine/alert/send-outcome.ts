@@ -27,8 +27,10 @@ const ANSWER_CHARS_MAX = 200
 
 /** What a receiver said, in one line and without the secrets of the channel. */
 export function answerText(text: string, secrets: readonly string[]): string {
-  const hidden = secrets
+  // The longest first: one may contain others.
+  const hidden = [...secrets]
     .filter((secret) => secret !== '')
+    .sort((a, b) => b.length - a.length)
     .reduce((all, secret) => all.replaceAll(secret, '[secret]'), text)
   return hidden
     .replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\s]+/gu, ' ')

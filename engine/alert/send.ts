@@ -35,7 +35,9 @@ export async function inTime(
   const controller = new AbortController()
   const abort = (): void => controller.abort()
   const late = new Promise<SendOutcome>((resolve) => {
-    controller.signal.addEventListener('abort', () => resolve({ kind: 'retry', why: TOO_LATE }), { once: true })
+    // After the work had its chance: a receiver may have accepted the message already.
+    const end = (): void => void setImmediate(resolve, { kind: 'retry', why: TOO_LATE })
+    controller.signal.addEventListener('abort', end, { once: true })
   })
   const timer = setTimeout(abort, timeoutMs)
   signal.addEventListener('abort', abort, { once: true })

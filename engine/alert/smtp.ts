@@ -39,6 +39,7 @@ export async function sendMail(
   const { host, port, tls, user, password, ca } = settings
   const bare = withoutBrackets(host)
   const { signal } = options
+  const secrets = secretsOf(settings)
   try {
     const socket = await connectChecked(bare, port, { allowed: options.allowed, timeoutMs: options.timeoutMs })
     const abort = (): void => void socket.destroy(Object.assign(new Error('no answer in time'), { code: 'ETIMEDOUT' }))
@@ -66,7 +67,7 @@ export async function sendMail(
     })
     try {
       const { response } = await transport.sendMail(mailOf(settings, message))
-      return { kind: 'delivered', answer: answerText(response, secretsOf(settings)) }
+      return { kind: 'delivered', answer: answerText(response, secrets) }
     } finally {
       signal.removeEventListener('abort', abort)
       transport.close()
@@ -75,16 +76,13 @@ export async function sendMail(
   } catch (error) {
     assertExpected(error)
     const { code = '', responseCode = 0, response = '' } = error as MailError
-    const said = answerText(response, secretsOf(settings))
+    const said = answerText(response, secrets)
     const isPermanent = responseCode >= PERMANENT_FROM && MESSAGE_ERRORS.has(code)
     if (isPermanent) return { kind: 'refused', why: said }
     if (said !== '') return { kind: 'retry', why: said }
     // The library replaces the code of the connection by its own.
     const isOfLibrary = LIBRARY_CODES.has(code) && !signal.aborted
-    return {
-      kind: 'retry',
-      why: isOfLibrary ? answerText(error.message, secretsOf(settings)) : connectionFailure(error, signal),
-    }
+    return { kind: 'retry', why: answerText(isOfLibrary ? error.message : connectionFailure(error, signal), secrets) }
   }
 }
 

@@ -45,6 +45,8 @@ export interface AlertChannelState {
   readonly failedAtMs: number
   /** Failed attempts of the first waiting message. */
   readonly attempts: number
+  /** When the first of these attempts failed. Absent: there was none. */
+  readonly failingSinceMs?: number
   /** Why the last attempt failed; '' after a success. */
   readonly failure: string
 }
@@ -207,7 +209,8 @@ export class AlertChannels {
     }
     if (removed > 0) {
       const state = this.state(organizationId, channelId)
-      this.#putState(organizationId, channelId, { ...state, dropped: state.dropped + removed, attempts: 0 })
+      const dropped = state.dropped + removed
+      this.#putState(organizationId, channelId, { ...ofNextMessage(state), dropped })
     }
     return removed
   }
@@ -221,10 +224,9 @@ export class AlertChannels {
     this.#putOutcome(organizationId, channelId, sequence, { kind: 'delivered', atMs: nowMs })
     const state = this.state(organizationId, channelId)
     this.#putState(organizationId, channelId, {
-      ...state,
+      ...ofNextMessage(state),
       delivered: state.delivered + 1,
       deliveredAtMs: nowMs,
-      attempts: 0,
       failure: '',
     })
   }
@@ -236,11 +238,12 @@ export class AlertChannels {
   postpone(organizationId: string, channelId: string, failure: string, nowMs: number): void {
     if (this.get(organizationId, channelId) === undefined) return
     const state = this.state(organizationId, channelId)
-    const { failedAttempts, attempts } = state
+    const { failedAttempts, attempts, failingSinceMs = nowMs } = state
     this.#putState(organizationId, channelId, {
       ...state,
       failedAttempts: failedAttempts + 1,
       attempts: attempts + 1,
+      failingSinceMs,
       failedAtMs: nowMs,
       failure,
     })
@@ -263,17 +266,16 @@ export class AlertChannels {
     })
     const dropped = this.#dropDeadLetters(organizationId, channelId, nowMs)
     this.#putState(organizationId, channelId, {
-      ...state,
+      ...ofNextMessage(state),
       deadLetters: state.deadLetters + 1,
       dropped: state.dropped + dropped,
       failedAtMs: nowMs,
-      attempts: 0,
       failure,
     })
   }
 
   deadLetterCount(organizationId: string, channelId: string): number {
-    return [...this.#deadLetters.keys(channelKey(organizationId, channelId))].length
+    return this.#deadLetters.count(channelKey(organizationId, channelId))
   }
 
   /** Oldest first. */
@@ -333,6 +335,11 @@ export class AlertChannels {
 
 /** The key of a queue's state after its prefix (queue.ts). */
 const QUEUE_STATE_KEY = Buffer.alloc(8, 0xff)
+
+/** The state after the first message has left the queue. */
+function ofNextMessage({ failingSinceMs: _, ...state }: AlertChannelState): AlertChannelState {
+  return { ...state, attempts: 0 }
+}
 
 function channelKey(organizationId: string, channelId: string): Buffer {
   return Buffer.concat([uuidBytes(organizationId), uuidBytes(channelId)])

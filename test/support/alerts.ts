@@ -1,4 +1,4 @@
-import { createServer, type IncomingHttpHeaders, type RequestListener } from 'node:http'
+import { createServer, type IncomingHttpHeaders, type RequestListener, STATUS_CODES } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { Administration } from '../../engine/admin/administration.ts'
@@ -131,7 +131,9 @@ export interface Receiver {
   /** Replaces how it answers: status, body and header fields, once `after` is resolved. */
   answer: (
     post: ReceivedPost,
-  ) => { status: number; body?: string; headers?: Record<string, string>; after?: Promise<unknown> } | 'nothing'
+  ) =>
+    | { status: number; reason?: string; body?: string; headers?: Record<string, string>; after?: Promise<unknown> }
+    | 'nothing'
 }
 
 export async function webhookReceiver(t: Test): Promise<Receiver> {
@@ -145,7 +147,8 @@ export async function webhookReceiver(t: Test): Promise<Receiver> {
     const answer = receiver.answer(received)
     if (answer === 'nothing') return
     await answer.after
-    response.writeHead(answer.status, answer.headers).end(answer.body)
+    const { status, reason = STATUS_CODES[status], headers, body: text } = answer
+    response.writeHead(status, reason, headers).end(text)
   }
   const server = createServer(listener)
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))

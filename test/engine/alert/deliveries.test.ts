@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { STATUS_CODES } from 'node:http'
+import { type AddressInfo, createServer as createTcpServer } from 'node:net'
 import t from 'tap'
 import { openSettings } from '../../../engine/alert/channel-settings.ts'
 import { inTime } from '../../../engine/alert/send.ts'
@@ -13,9 +13,9 @@ import { makeOrganization } from '../../support/store.ts'
 /** Names of different platforms of the registry. */
 const NAMES = ['claude.ai', 'chatgpt.com', 'gemini.google.com', 'perplexity.ai', 'copilot.microsoft.com'] as const
 
-async function site(t: Parameters<typeof alertSite>[0]): Promise<AlertSite & { receiver: Receiver }> {
-  const receiver = await webhookReceiver(t)
-  const made = alertSite(t)
+async function site(...given: Parameters<typeof alertSite>): Promise<AlertSite & { receiver: Receiver }> {
+  const receiver = await webhookReceiver(given[0])
+  const made = alertSite(...given)
   made.addChannel({ kind: 'webhook', url: receiver.url })
   return { ...made, receiver }
 }
@@ -109,19 +109,22 @@ t.test('a message that was not delivered for 24 hours is a dead letter, which ca
   t.equal(receiver.received[0]?.message.alerts[0]?.id, made.store.alerts.newest(made.organization.id, 1)[0]?.id)
 })
 
-t.test('time in which nothing was sent is no time of retries', async (t) => {
+t.test('the 24 hours count from the first attempt at each message, however long it waited before', async (t) => {
   const { receiver, ...made } = await site(t)
-  receiver.answer = () => ({ status: 500 })
+  receiver.answer = () => ({ status: 503 })
   raise(made, 0)
-  made.clock.add(25 * HOUR_MS)
+  raise(made, 1)
+  // The service was stopped for two days.
+  made.clock.add(48 * HOUR_MS)
   await made.deliver()
-  t.same(outcomes(made), ['waiting'], 'the first attempt, after 25 hours')
-  made.clock.add(23 * HOUR_MS)
+  t.same(outcomes(made), ['waiting', 'waiting'])
+  made.clock.add(24 * HOUR_MS)
   await made.deliver()
-  t.same(outcomes(made), ['waiting'])
+  t.same(outcomes(made), ['waiting', 'dead'], 'the first one was tried for 24 hours, the second one once')
+  receiver.answer = () => ({ status: 204 })
   made.clock.add(HOUR_MS)
   await made.deliver()
-  t.same(outcomes(made), ['dead'])
+  t.same(outcomes(made), ['delivered', 'dead'])
 })
 
 t.test('a message that the receiver refuses blocks no later one', async (t) => {
@@ -191,20 +194,29 @@ t.test('the target of a channel must be public, or in a network that the operato
   t.match(made.store.alertChannels.state(made.organization.id, channel.id).failure, /--outbound-networks/)
 })
 
-t.test('of 10,000 findings at once a webhook gets all, and a chat the first ones and their number', async (t) => {
+t.test('10,000 findings at once reach a webhook in numbered parts, and a chat as their number', async (t) => {
   const { receiver, ...made } = await site(t)
   const chat = await webhookReceiver(t)
-  made.addChannel({ kind: 'slack', name: 'chat', url: chat.url })
+  made.addChannel({ kind: 'slack', url: chat.url })
   const remove = openRecommendations(made, 10_000)
   t.same(made.evaluate(), { 'recommendation-opened': 10_000 })
   await made.deliver()
+  const messages = receiver.received.map(({ message }) => message)
   t.equal(chat.received.length, 1)
-  t.match(chat.received[0]?.body, /10000 recommendations opened/)
-  t.equal(receiver.received.length, 200)
-  t.equal(new Set(receiver.received.map(({ message }) => message.id)).size, 200)
-  t.equal(new Set(receiver.received.flatMap(({ message }) => message.alerts.map(({ id }) => id))).size, 10_000)
-  for (const { message } of receiver.received)
-    t.match(message, { count: 10_000, title: '10000 recommendations opened' })
+  t.match(chat.received[0]?.body, /10000 recommendations opened[^(]*and 9990 more/)
+  t.equal(messages.length, 200)
+  t.equal(new Set(messages.map(({ id }) => id)).size, 200)
+  for (const [at, message] of messages.entries()) {
+    const title = `10000 recommendations opened (part ${at + 1} of 200)`
+    t.match(message, { count: 10_000, part: at + 1, parts: 200, title })
+  }
+  t.same(
+    messages.flatMap(({ alerts }) => alerts.map(({ id }) => id)),
+    made.store.alerts
+      .newest(made.organization.id, 10_000)
+      .reverse()
+      .map(({ id }) => id),
+  )
   t.same(new Set(outcomes(made)), new Set(['delivered']))
   t.same(made.evaluate(), {})
   remove()
@@ -246,16 +258,21 @@ t.test('beyond the limit the oldest message becomes a dead letter', async (t) =>
   const { store, organization, clock } = made
   const { id } = made.addChannel({ kind: 'webhook', url: 'http://127.0.0.1:9/' })
   store.environment.write(() => {
-    for (let at = 0; at < ALERT_MESSAGES_WAITING_MAX + ALERT_DEAD_LETTERS_MAX + 100; at++) {
+    for (let at = 0; at < ALERT_MESSAGES_WAITING_MAX + 300; at++) {
       store.alertChannels.append(organization.id, id, '{}', clock.nowMs())
     }
   })
   t.equal(store.alertChannels.waiting(organization.id, id), ALERT_MESSAGES_WAITING_MAX)
-  t.equal(store.alertChannels.deadLetterCount(organization.id, id), ALERT_DEAD_LETTERS_MAX)
-  t.match(store.alertChannels.state(organization.id, id), {
-    deadLetters: ALERT_DEAD_LETTERS_MAX + 100,
-    dropped: 100,
+  t.equal(store.alertChannels.deadLetterCount(organization.id, id), 300)
+  t.match(store.alertChannels.state(organization.id, id), { deadLetters: 300, dropped: 0 })
+  t.ok(ALERT_DEAD_LETTERS_MAX >= ALERT_MESSAGES_WAITING_MAX, 'all messages of a full queue can become dead letters')
+  store.environment.write(() => {
+    for (let at = 0; at < ALERT_DEAD_LETTERS_MAX; at++) {
+      store.alertChannels.append(organization.id, id, '{}', clock.nowMs())
+    }
   })
+  t.equal(store.alertChannels.deadLetterCount(organization.id, id), ALERT_DEAD_LETTERS_MAX)
+  t.match(store.alertChannels.state(organization.id, id), { dropped: 300 })
 })
 
 t.test('a channel that is removed gets nothing more', async (t) => {
@@ -292,32 +309,54 @@ t.test('an organization that is removed gets nothing more, whatever waits', asyn
   t.same([...store.alertChannels.all()], [], 'no record is left or appears again')
 })
 
-const ANSWERS_WITHOUT_END = [
-  { status: 500, attemptMs: 200, state: { attempts: 1, failure: 'no answer in time' }, outcome: 'waiting' },
-  // The receiver has the message: another attempt would deliver it twice.
-  { status: 200, attemptMs: 60_000, state: { attempts: 0, failure: '' }, outcome: 'delivered' },
-]
-
-for (const { status, attemptMs, state, outcome } of ANSWERS_WITHOUT_END) {
-  t.test(`an attempt ends in time if its receiver never ends the answer with status ${status}`, async (t) => {
-    const server = createServer((_request, response) => {
-      response.writeHead(status, { 'content-length': '1000' }).flushHeaders()
-      response.write('begun')
-    })
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-    t.teardown(() => {
-      server.closeAllConnections()
-      server.close()
-    })
-    const made = alertSite(t, { attemptMs })
-    const { port } = server.address() as AddressInfo
-    const channel = made.addChannel({ kind: 'webhook', url: `http://127.0.0.1:${port}/` })
-    raise(made, 0)
-    await made.deliver()
-    t.match(made.store.alertChannels.state(made.organization.id, channel.id), state)
-    t.same(outcomes(made), [outcome])
-  })
+for (const { status, after, delivered, failure } of [
+  { status: 200, after: 'begun', delivered: 1, failure: '' },
+  { status: 204, after: 'begun', delivered: 1, failure: '' },
+  { status: 200, after: 'reset', delivered: 1, failure: '' },
+  { status: 500, after: 'begun', delivered: 0, failure: '500 Internal Server Error: begun' },
+] as const) {
+  t.test(
+    `the status ${status} decides, although the body never ends or the connection is lost (${after})`,
+    async (t) => {
+      let posts = 0
+      const server = createTcpServer((socket) => {
+        socket.on('error', () => {})
+        socket.once('data', () => {
+          posts++
+          const phrase = STATUS_CODES[status]
+          socket.write(`HTTP/1.1 ${status} ${phrase}\r\ncontent-length: 1000\r\n\r\nbegun`, () => {
+            if (after === 'reset') socket.resetAndDestroy()
+          })
+        })
+        t.teardown(() => socket.destroy())
+      })
+      await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+      t.teardown(() => server.close())
+      // The attempt ends while the body is being read.
+      const made = alertSite(t, { attemptMs: 900 })
+      const { port } = server.address() as AddressInfo
+      const channel = made.addChannel({ kind: 'webhook', url: `http://127.0.0.1:${port}/` })
+      raise(made, 0)
+      await made.deliver()
+      made.clock.add(HOUR_MS)
+      if (delivered > 0) await made.deliver()
+      t.match(made.store.alertChannels.state(made.organization.id, channel.id), { delivered, failure })
+      t.equal(posts, 1)
+    },
+  )
 }
+
+t.test('an attempt ends in time if the receiver never answers', async (t) => {
+  const { receiver, ...made } = await site(t, { attemptMs: 200 })
+  receiver.answer = () => 'nothing'
+  raise(made, 0)
+  await made.deliver()
+  const [channel] = made.store.alertChannels.ofOrganization(made.organization.id)
+  t.match(made.store.alertChannels.state(made.organization.id, channel?.id ?? ''), {
+    attempts: 1,
+    failure: 'no answer in time',
+  })
+})
 
 t.test('an attempt that cannot be aborted ends in time, and at once when the service stops', async (t) => {
   const never = (): Promise<SendOutcome> => new Promise(() => {})
