@@ -334,8 +334,8 @@ export class Service {
   }
 
   /**
-   * Uses new settings as far as that is possible without a restart: certificate, log level and
-   * REGISTRY_FILE, which is read again. After an error the old ones stay in use. Never throws.
+   * Uses new settings as far as that is possible without a restart: certificate, log level,
+   * outbound networks and REGISTRY_FILE. After an error the old ones stay in use. Never throws.
    */
   async reload(settingsNow: () => ServiceSettings): Promise<void> {
     try {
@@ -343,8 +343,8 @@ export class Service {
       const certificate = this.#needsCertificate()
         ? await this.#provideCertificate({ ...settings, dataDir: this.#settings.dataDir })
         : undefined
-      const { logLevel, registry, tlsKey, tlsCertificate, tlsNames } = settings
-      this.#settings = { ...this.#settings, logLevel, registry, tlsKey, tlsCertificate, tlsNames }
+      const { logLevel, registry, outboundNetworks, tlsKey, tlsCertificate, tlsNames } = settings
+      this.#settings = { ...this.#settings, logLevel, registry, outboundNetworks, tlsKey, tlsCertificate, tlsNames }
       setLogLevel(this.#log, logLevel)
       provisionRegistry(this.#store, registry, systemClock, this.#log)
       this.#notifyThreads(undefined)
@@ -377,9 +377,9 @@ export class Service {
   }
 
   #notifyThreads(tls: TlsFiles | undefined): void {
-    const { logLevel, plainHttp } = this.#settings
+    const { logLevel, outboundNetworks, plainHttp } = this.#settings
     this.#syslog?.reload(tls, logLevel)
-    this.#console?.reload(plainHttp ? undefined : tls, logLevel)
+    this.#console?.reload(plainHttp ? undefined : tls, logLevel, outboundNetworks)
     const message: ToListenerThread = { kind: 'reload', tls: plainHttp ? undefined : tls, logLevel }
     for (const thread of this.#threads) thread.postMessage(message)
   }

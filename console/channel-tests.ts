@@ -20,7 +20,7 @@ export interface ChannelTest {
 export class ChannelTests {
   readonly #secrets: SecretsKey
   readonly #clock: Clock
-  readonly #allowed: readonly Network[]
+  #allowed: readonly Network[]
   readonly #running = new Set<string>()
 
   /** @param allowed networks to which the service may connect although they are not public */
@@ -28,6 +28,11 @@ export class ChannelTests {
     this.#secrets = secrets
     this.#clock = clock
     this.#allowed = allowed
+  }
+
+  /** Applies to tests from now on. */
+  allow(networks: readonly Network[]): void {
+    this.#allowed = networks
   }
 
   /**

@@ -4,6 +4,7 @@ import { drainThread, faultOf, listening } from '../engine/http/listener-thread.
 import { systemClock } from '../engine/process/clock.ts'
 import type { Logger, LogLevel } from '../engine/process/log.ts'
 import type { MetricRow } from '../engine/process/metrics.ts'
+import type { Network } from '../engine/process/network.ts'
 import { RegistryInForce } from '../engine/store/registry-in-force.ts'
 import type { Store } from '../engine/store/store.ts'
 import { consoleRows, makeConsoleCounters } from './metrics.ts'
@@ -60,10 +61,13 @@ export class Console {
     return new Console(thread, implementation, () => consoleRows(counters, writer.counts(), store.sessions.count()))
   }
 
-  /** Applies the certificate files, if any, to new connections. */
-  reload(tls: TlsFiles | undefined, logLevel: LogLevel): void {
-    const message: ToConsole = { kind: 'reload', tls, logLevel }
-    this.#thread.postMessage(message)
+  /** Applies the certificate files, if any, to new connections, and the rest immediately. */
+  reload(tls: TlsFiles | undefined, logLevel: LogLevel, networks: readonly Network[]): void {
+    const messages: readonly ToConsole[] = [
+      { kind: 'reload', tls, logLevel },
+      { kind: 'outbound-networks', networks },
+    ]
+    for (const message of messages) this.#thread.postMessage(message)
   }
 
   metricRows(): MetricRow[] {

@@ -27,5 +27,11 @@ export interface ConsoleThreadData {
   readonly logLevel: LogLevel
 }
 
-export type ToConsole = ToListenerThread | ChangeOutcome
+/** New networks of --outbound-networks. */
+export interface OutboundNetworks {
+  readonly kind: 'outbound-networks'
+  readonly networks: readonly Network[]
+}
+
+export type ToConsole = ToListenerThread | ChangeOutcome | OutboundNetworks
 export type FromConsole = FromListenerThread | ChangeRequest

@@ -39,6 +39,8 @@ export interface Site {
   readonly fileTrials: FileTrials
   readonly channelTests: ChannelTests
   readonly log: Logger
+  /** Replaces the networks of SiteOptions.outboundNetworks. */
+  readonly allowOutbound: (networks: readonly Network[]) => void
 }
 
 export interface SiteOptions {
@@ -62,6 +64,7 @@ export function makeSite(
     allowed: outboundNetworks,
     note: (result) => counters.noteProviderRequest(result),
   })
+  const channelTests = new ChannelTests(secrets, given.clock, outboundNetworks)
   const note = (result: CheckResult): void => counters.noteCheck(result)
   return {
     ...given,
@@ -74,6 +77,10 @@ export function makeSite(
     pendingForms: new PendingForms(),
     passkeys: relyingParty && new PasskeySignIn(relyingParty, given.store, given.changes),
     fileTrials: new FileTrials(trials),
-    channelTests: new ChannelTests(secrets, given.clock, outboundNetworks),
+    channelTests,
+    allowOutbound(networks) {
+      providerHttp.allow(networks)
+      channelTests.allow(networks)
+    },
   }
 }

@@ -10,7 +10,7 @@ import { Store } from '../engine/store/store.ts'
 import { loadAssets } from './assets.ts'
 import { type ChangeOutcome, type ChangeRequest, Changes } from './changes.ts'
 import { ConsoleCounters } from './metrics.ts'
-import type { ConsoleThreadData } from './protocol.ts'
+import type { ConsoleThreadData, OutboundNetworks } from './protocol.ts'
 import { ROUTES } from './routes.ts'
 import { consoleHandler } from './server.ts'
 import { makeSite } from './site.ts'
@@ -31,21 +31,22 @@ function lowerPriority(log: Logger): void {
 }
 
 /** The console's thread. It has its own port and its own handle of the store, for reading. */
-await runListenerThread<ConsoleThreadData, ChangeOutcome>('the console', (data, log) => {
+await runListenerThread<ConsoleThreadData, ChangeOutcome | OutboundNetworks>('the console', (data, log) => {
   lowerPriority(log)
   const store = new Store(data.dataDirectory)
   const changes = new Changes((request: ChangeRequest) => parentPort?.postMessage(request))
+  const site = makeSite(
+    { store, clock: systemClock, registry: new RegistryInForce(store), changes, ingest: data.ingest, log },
+    {
+      origin: data.origin,
+      keyFile: data.secretsKeyFile,
+      outboundNetworks: data.outboundNetworks,
+      trials: { log },
+      counters: new ConsoleCounters(data.counters),
+    },
+  )
   const handler = consoleHandler({
-    site: makeSite(
-      { store, clock: systemClock, registry: new RegistryInForce(store), changes, ingest: data.ingest, log },
-      {
-        origin: data.origin,
-        keyFile: data.secretsKeyFile,
-        outboundNetworks: data.outboundNetworks,
-        trials: { log },
-        counters: new ConsoleCounters(data.counters),
-      },
-    ),
+    site,
     routes: ROUTES,
     assets: loadAssets(),
     origin: data.origin,
@@ -62,7 +63,10 @@ await runListenerThread<ConsoleThreadData, ChangeOutcome>('the console', (data, 
       connectionCounters: connectionCountersOf(data.connections),
       ...answerCountersOf(data.counters.answers),
     },
-    onMessage: (outcome) => changes.settle(outcome),
+    onMessage(message) {
+      if (message.kind === 'outbound-networks') site.allowOutbound(message.networks)
+      else changes.settle(message)
+    },
     close: () => store.close(),
   }
 })

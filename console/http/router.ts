@@ -65,15 +65,16 @@ export function page<Path extends string>(
  * A page that names people. Reading it is in the audit log, once for each member, subject and hour;
  * the entry is sent to the writer before the page is read.
  *
- * @param readingOf what the page is about; throws Fault NOT_FOUND if there is no such page
+ * @param readingOf what the page is about, if it names anyone; throws Fault NOT_FOUND
  */
 export function auditedPage<Path extends string>(
   path: Path,
-  readingOf: (visit: Visit, parameters: Parameters<Path>) => ClientReading,
+  readingOf: (visit: Visit, parameters: Parameters<Path>) => ClientReading | undefined,
   handle: (visit: Visit, parameters: Parameters<Path>) => Answer,
 ): Route {
   const audited = async (visit: Visit, parameters: Parameters<Path>): Promise<Answer> => {
-    await visit.change('client.read', readingOf(visit, parameters))
+    const reading = readingOf(visit, parameters)
+    if (reading !== undefined) await visit.change('client.read', reading)
     return visit.site.store.environment.read(() => handle(visit, parameters))
   }
   return {

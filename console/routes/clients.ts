@@ -5,7 +5,7 @@ import { isFault } from '../../engine/process/error-codes.ts'
 import { DAY_COLUMNS } from '../design/chart.tsx'
 import { EMPTY_FORM, type FormState } from '../form.ts'
 import { type Answer, redirect } from '../http/answer.ts'
-import { auditedPage, form, page, type Route } from '../http/router.ts'
+import { auditedPage, form, type Route } from '../http/router.ts'
 import type { Visit } from '../http/visit.ts'
 import { Client, useOfClientColumns } from '../pages/client.tsx'
 import { CLIENTS_PATH, Clients, NETWORK_COLUMNS, NETWORKS_PATH } from '../pages/clients.tsx'
@@ -34,7 +34,7 @@ export const CLIENT_ROUTES: readonly Route[] = [
   auditedPage('/platforms/:name/clients-days.csv', platformOf, (visit, { name }) =>
     csvTable('platform-days', USE_DAY_COLUMNS, useOf(visit, name).days),
   ),
-  page(CLIENTS_PATH, 'client.read', (visit) => {
+  auditedPage(CLIENTS_PATH, searchedClient, (visit) => {
     const search = searchOf(visit.request.query)
     if (search === '') return clientsPage(visit, {}, 200)
     const client = storedClient(visit.site.store, visit.organization, search)
@@ -83,9 +83,15 @@ function platformOf(visit: Visit, { name }: { readonly name: string }): ClientRe
   return { platform: registeredPlatform(visit, name).name }
 }
 
-/** @throws Fault NOT_FOUND. */
-function clientOf(visit: Visit, { client }: { readonly client: string }): ClientReading {
-  return { client: knownClient(visit, client) }
+/** That there is no use by a client is an answer, too, so it is recorded before the search. */
+function clientOf({ site, organization }: Visit, { client }: { readonly client: string }): ClientReading {
+  return { client: storedClient(site.store, organization, client) }
+}
+
+/** undefined: the page without a search names no client. */
+function searchedClient(visit: Visit): ClientReading | undefined {
+  const client = searchOf(visit.request.query)
+  return client === '' ? undefined : clientOf(visit, { client })
 }
 
 async function importNames(visit: Visit): Promise<Answer> {
@@ -114,6 +120,7 @@ async function importNames(visit: Visit): Promise<Answer> {
 
 async function reveal(visit: Visit, { client }: { readonly client: string }): Promise<Answer> {
   const { fields } = visit.request
+  await visit.change('client.read', clientOf(visit, { client }))
   // Only pseudonyms of this organization that its evidence has.
   const pseudonym = visit.site.store.environment.read(() => knownClient(visit, client))
   try {

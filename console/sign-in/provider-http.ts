@@ -29,11 +29,16 @@ export interface ProviderHttpOptions {
  * connects. Trusts the certificates of NODE_EXTRA_CA_CERTS.
  */
 export class ProviderHttp {
-  readonly #options: Required<ProviderHttpOptions>
+  #options: Required<ProviderHttpOptions>
   readonly #active = new Map<string, number>()
 
   constructor(options: ProviderHttpOptions) {
     this.#options = { requestMs: REQUEST_MS, note: () => {}, ...options }
+  }
+
+  /** Applies to requests from now on. */
+  allow(allowed: readonly Network[]): void {
+    this.#options = { ...this.#options, allowed }
   }
 
   /** The function with which openid-client makes its requests for an organization. */

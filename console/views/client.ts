@@ -35,7 +35,7 @@ export interface ClientView {
 /**
  * The client as it is stored: an address is one in its canonical form, or its pseudonym.
  *
- * @throws Fault NOT_FOUND if there is no use by it, so that a mistyped address is no reading.
+ * @throws Fault NOT_FOUND if there is no use by it
  */
 export function knownClient(visit: Visit, text: string): string {
   const client = storedClient(visit.site.store, visit.organization, text)

@@ -63,12 +63,20 @@ function daysOf({ days }: PlatformUse, isApproved: boolean, today: number): DayB
   return bars
 }
 
-/** All clients of a platform that the query's `q` finds. */
+/**
+ * All clients of a platform that the query's `q` finds. Without it, the last row is the sum of
+ * those that are not listed.
+ */
 export function clientsOfPlatform(visit: Visit, name: string): ClientRow[] {
-  return filtered(
-    clientRows(visit, useOf(visit, name).clients),
-    (visit.request.query.get('q') ?? '').trim().slice(0, 100),
-  )
+  const { clients, otherMatches } = useOf(visit, name)
+  const search = (visit.request.query.get('q') ?? '').trim().slice(0, 100)
+  const rows = filtered(clientRows(visit, clients), search)
+  return search === '' && otherMatches > 0 ? [...rows, { ...OTHERS, matches: otherMatches }] : rows
+}
+
+const OTHERS: ClientRow = {
+  ...{ client: 'others', user: '', name: '', network: '', methods: [], access: [], matches: 0 },
+  ...{ firstSeenMs: 0, lastSeenMs: 0, bytesSent: 0, bytesReceived: 0, days: 0 },
 }
 
 export function useOf(visit: Visit, name: string): PlatformUse {

@@ -80,20 +80,23 @@ export class Changes {
 
   /**
    * Records that the actor reads something about people: one entry per actor, subject and hour, so
-   * that readers do not displace changes in the audit log.
+   * that readers do not displace changes in the audit log. `subjectNow` is called again in the
+   * transaction that writes the entry.
    *
    * @throws Fault NOT_ALLOWED
    */
-  read(action: 'client.read', organizationId: string, subject: string, details: AuditDetails = {}): void {
+  read(action: 'client.read', organizationId: string, subjectNow: () => string, details: AuditDetails = {}): void {
     const actor = this.#allowed(action, organizationId)
     const hourMs = Math.floor(this.clock.nowMs() / HOUR_MS) * HOUR_MS
     const { auditLog } = this.store
+    const subject = subjectNow()
     const isRecorded = auditLog
       .before(organizationId, auditLog.lastSequence(organizationId) + 1, READS_COMPARED_MAX)
       .some((entry) => {
         return entry.timeMs >= hourMs && entry.action === action && entry.subject === subject && entry.actor === actor
       })
-    if (!isRecorded) this.make(action, organizationId, () => ({ organizationId, subject, details, result: undefined }))
+    if (isRecorded) return
+    this.make(action, organizationId, () => ({ organizationId, subject: subjectNow(), details, result: undefined }))
   }
 
   get isOperator(): boolean {

@@ -1,6 +1,7 @@
+import { isPseudonym } from '../event/client.ts'
 import { Pseudonyms } from '../process/client-key.ts'
 import { Fault } from '../process/error-codes.ts'
-import { clientModeOf, type Organization } from '../store/organizations.ts'
+import type { Organization } from '../store/organizations.ts'
 import type { Changes } from './changes.ts'
 import { type PlatformOfClient, type PlatformUse, platformUse, storedClient, useOfClient } from './client-use.ts'
 
@@ -26,8 +27,14 @@ export class ClientReads {
 
   /** Records a reading, before another thread reads. @throws Fault NOT_ALLOWED. */
   note(organization: Organization, reading: ClientReading): void {
-    if ('platform' in reading) return this.#changes.read('client.read', organization.id, reading.platform)
-    const subject = clientModeOf(organization) === 'off' ? NOT_KEPT : reading.client
+    if ('platform' in reading) return this.#changes.read('client.read', organization.id, () => reading.platform)
+    // Read again in the transaction: the setting may have changed since the request began, and no
+    // entry may name a client that it erased.
+    const subject = (): string => {
+      const { mode } = this.#changes.store.organizations.clientSettings(organization.id)
+      const mayName = mode === 'full' || (mode === 'pseudonym' && isPseudonym(reading.client))
+      return mayName ? reading.client : NOT_KEPT
+    }
     // Marked, because the setting can erase clients (scan/erase-clients.ts), but not platforms.
     this.#changes.read('client.read', organization.id, subject, { kind: 'client' })
   }
@@ -62,7 +69,7 @@ export class ClientReads {
 
   /** Records that the clients of all platforms are exported. @throws Fault NOT_ALLOWED. */
   noteExport({ id }: Organization): void {
-    this.#changes.read('client.read', id, 'export of clients')
+    this.#changes.read('client.read', id, () => 'export of clients')
   }
 
   /** Decrypts a pseudonym. @throws Fault USAGE, SECRETS_KEY, NOT_ALLOWED. */

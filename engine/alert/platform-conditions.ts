@@ -6,6 +6,8 @@ import { type Condition, type ConditionInput, lineOf, type RuleGroup } from './c
 
 const DAY_TEXT_CHARACTERS = '2026-11-22'.length
 const DAY_MS = 86_400_000
+/** Days for which late logs count, such as files that are sent after a weekend. */
+const LATE_DAYS_MAX = 7
 /** Percentage points above the threshold at which a low coverage is over. */
 const COVERAGE_MARGIN = 5
 
@@ -116,12 +118,12 @@ function rejectedPlatforms({ store, organization }: ConditionInput, found: reado
   })
 }
 
-/** Today and yesterday, whose last events may be in the scan of today. */
+/** Today, and the days before it whose logs may still arrive. */
 function highVolumes({ store, organization, nowMs, threshold }: ConditionInput, found: readonly FoundPlatform[]) {
   const matchesMax = threshold('platform-volume')
   const byId = new Map(found.map((platform) => [platform.id, platform]))
   const high: Condition[] = []
-  for (const { day, platformId, evidence } of store.evidence.since(organization.id, dayOf(nowMs) - 1)) {
+  for (const { day, platformId, evidence } of store.evidence.since(organization.id, dayOf(nowMs) - LATE_DAYS_MAX)) {
     const matches = evidence.byPurpose.use ?? 0
     if (matches <= matchesMax) continue
     const detection = store.evidence.detection(organization.id, platformId)

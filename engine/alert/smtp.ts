@@ -14,6 +14,9 @@ const require = createRequire(import.meta.url)
 /** Alerts with their details in one mail. */
 const MAIL_ALERTS_MAX = 50
 
+const NOT_ATTACHED =
+  'The report is too large to be attached. It is in the console (Report), and posture-admin report --out writes it.'
+
 /** SMTP replies to MAIL, RCPT and DATA from this one on are permanent (RFC 5321 §4.2.1). */
 const PERMANENT_FROM = 500
 /** Errors of nodemailer about one message, not about the connection or the sign-in. */
@@ -106,10 +109,11 @@ function alertMail(message: AlertMessage, to: readonly string[]) {
 /** The report is attached: mail programs remove style sheets and charts. */
 function reportMail({ to, title, text, html, created_at }: ReportMessage, toByDefault: readonly string[]) {
   const [date = ''] = created_at.split('T')
+  const mail = { to: [...(to.length > 0 ? to : toByDefault)], subject: title }
+  if (html === '') return { ...mail, text: `${text}\n\n${NOT_ATTACHED}\n` }
   const content = gunzipSync(Buffer.from(html, 'base64'))
   return {
-    to: [...(to.length > 0 ? to : toByDefault)],
-    subject: title,
+    ...mail,
     text: `${text}\n\nThe report is attached. Open it in a browser.\n`,
     attachments: [{ filename: `use-of-ai-${date}.html`, contentType: 'text/html; charset=utf-8', content }],
   }

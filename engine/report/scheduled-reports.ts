@@ -12,7 +12,10 @@ import { lastDueMs, previousDueMs } from './report-time.ts'
 import { dateText } from './text.ts'
 
 const POLL_EVERY_MS = 30 * SECOND_MS
-/** An entry of a queue has at most 64 KB. A report has about 10 KB, compressed. */
+/**
+ * An entry of a queue has at most 64 KB. A report has about 10 KB, compressed. A larger one is
+ * mailed as its summary, which says where the whole report is.
+ */
 const MESSAGE_BYTES_MAX = 60 * 1024
 /** The actor in the audit log. */
 const ACTOR = 'service'
@@ -103,8 +106,7 @@ export class ScheduledReports {
     const { findings } = made.content
     const html = gzipSync(reportDocument(content, findings)).toString('base64')
     const text = summaryText(content, findings)
-    const json = JSON.stringify(messageOf(organization, schedule, { html, text, nowMs }))
-    if (json.length > MESSAGE_BYTES_MAX) throw new Error(`a report of ${json.length} bytes is too large for a message`)
+    const json = messageJson(organization, schedule, { html, text, nowMs })
     faultPoint('reports:prepared')
     const isQueued = store.environment.write(() => {
       const now = store.reportSchedules.get(organizationId, id)
@@ -132,6 +134,16 @@ export class ScheduledReports {
 /** After the clock was set back, a report in the future counts as one of now. */
 function isDue({ every, createdAtMs, reportedAtMs }: ReportSchedule, nowMs: number): boolean {
   return lastDueMs(every, nowMs) > Math.min(Math.max(createdAtMs, reportedAtMs), nowMs)
+}
+
+function messageJson(
+  organization: Organization,
+  schedule: ReportSchedule,
+  report: { readonly html: string; readonly text: string; readonly nowMs: number },
+): string {
+  const json = JSON.stringify(messageOf(organization, schedule, report))
+  if (Buffer.byteLength(json) <= MESSAGE_BYTES_MAX) return json
+  return JSON.stringify(messageOf(organization, schedule, { ...report, html: '' }))
 }
 
 function messageOf(

@@ -135,7 +135,7 @@ function eraseReads({ auditLog }: Store, organizationId: string, from: number, e
 
 function namesClient({ action, subject, details }: AuditEntry): boolean {
   if (action === 'client.name') return isSingleAddress(subject)
-  return action === 'client.read' && details['kind'] === 'client'
+  return action === 'client.reveal' || (action === 'client.read' && details['kind'] === 'client')
 }
 
 /** Removes the clients of an API response. The next scan publishes others, if it may. */

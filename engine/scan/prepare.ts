@@ -232,18 +232,17 @@ function topClientsOf(
   changed: readonly ClientDay[],
 ): (platformId: string) => Pick<Finding, 'topClients'> {
   if (!apiClients) return () => ({})
-  const isChanged = new Set(changed.map(({ day, platformId }) => `${day} ${platformId}`))
-  const sums = new Map<string, ClientSum>()
-  const add = (record: ClientDay): void => {
-    const sum = sums.get(record.platformId) ?? new ClientSum()
-    sum.add(record)
-    sums.set(record.platformId, sum)
+  const changedBytes = new Map(changed.map(({ day, platformId, bytes }) => [`${day} ${platformId}`, bytes]))
+  const lastDay = changed.reduce((last, { day }) => Math.max(last, day), store.clientDays.lastDay(id))
+  // One platform at a time: the sum of one has up to 40,000 clients.
+  return (platformId) => {
+    const sum = new ClientSum()
+    for (let day = firstDay; day <= lastDay; day++) {
+      const bytes = changedBytes.get(`${day} ${platformId}`) ?? store.clientDays.get(id, day, platformId)
+      if (bytes !== undefined) sum.add({ day, platformId, bytes })
+    }
+    return { topClients: sum.clients(TOP_CLIENTS_MAX) }
   }
-  for (const record of store.clientDays.since(id, firstDay)) {
-    if (!isChanged.has(`${record.day} ${record.platformId}`)) add(record)
-  }
-  for (const record of changed) if (record.day >= firstDay) add(record)
-  return (platformId) => ({ topClients: sums.get(platformId)?.clients(TOP_CLIENTS_MAX) ?? [] })
 }
 
 /**

@@ -60,6 +60,13 @@ export class ClientDays {
     }
   }
 
+  /** The last day with a record. -1: there is none. */
+  lastDay(organizationId: string): number {
+    const { start, end } = rangeOf(organizationId)
+    const [key] = this.#days.getKeys({ start: end, end: start, reverse: true, exclusiveStart: true, limit: 1 })
+    return key?.readUInt32BE(DAY_OFFSET) ?? -1
+  }
+
   totals(organizationId: string): ClientTotals {
     return this.#totals.get(uuidBytes(organizationId)) ?? NONE
   }

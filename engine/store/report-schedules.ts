@@ -33,7 +33,7 @@ export interface ReportMessage {
   readonly to: readonly string[]
   /** The text of the mail. */
   readonly text: string
-  /** The HTML file, compressed by gzip, in base64. */
+  /** The HTML file, compressed by gzip, in base64. '': too large for a message. */
   readonly html: string
 }
 

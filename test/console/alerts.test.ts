@@ -4,7 +4,7 @@ import { AlertEvaluator } from '../../engine/alert/evaluator.ts'
 import { ALERT_CHANNELS_MAX } from '../../engine/limits.ts'
 import { MINUTE_MS } from '../../engine/process/clock.ts'
 import { webhookReceiver } from '../support/alerts.ts'
-import { type Browser, scanWith, serveConsole, type TestConsole } from '../support/console.ts'
+import { type Browser, LOOPBACK, scanWith, serveConsole, type TestConsole } from '../support/console.ts'
 import { makeOrganization, registries } from '../support/store.ts'
 
 const SECRET = /whsec_[A-Za-z0-9+/=]+/
@@ -137,6 +137,9 @@ t.test('a test to a private address is refused unless the operator allows the ne
   const answer = await admin.post(`/alerts/channels/${channelsOf(site)[0]?.id}/test`)
   t.match(answer.text, /did not get the test message/)
   t.same(receiver.received, [])
+  // As SIGHUP does after a change of --outbound-networks.
+  site.allowOutbound(LOOPBACK)
+  t.match((await admin.post(`/alerts/channels/${channelsOf(site)[0]?.id}/test`)).text, /Test message delivered to/)
 })
 
 t.test('alerts are listed with their delivery; dead letters are sent again and deleted', async (t) => {

@@ -2,6 +2,7 @@ import { parse } from 'csv-parse/sync'
 import t from 'tap'
 import { Administration } from '../../engine/admin/administration.ts'
 import { EventAcceptor } from '../../engine/ingest/accept.ts'
+import { CLIENTS_PER_DAY_MAX } from '../../engine/limits.ts'
 import { HOUR_MS } from '../../engine/process/clock.ts'
 import { runScan } from '../../engine/scan/scan-runner.ts'
 import { serveConsole, type TestConsole } from '../support/console.ts'
@@ -69,7 +70,30 @@ t.test('who uses a platform: clients with their names, users and bytes, in the a
   t.match((await later.get('/platforms/ChatGPT/clients')).text, /Nobody used ChatGPT/)
 })
 
-t.test('what a client uses: found by address, user and host name; an unknown one is no reading', async (t) => {
+t.test('the file of the clients of a platform has the sum of those that are not listed', async (t) => {
+  const site = await serveConsole(t)
+  const { store, clock, organization } = site
+  const sender = new Sender()
+  const events = Array.from({ length: CLIENTS_PER_DAY_MAX + 2 }, (_, at) =>
+    sender.event('claude.ai', NOON - HOUR_MS, { client: `10.2.${at >> 8}.${at & 255}`, count: at === 0 ? 9 : 1 }),
+  )
+  store.environment.write(() => store.buffer.append(organization.id, events))
+  runScan(store, registries, organization.id, 'schedule', clock)
+  const admin = site.signIn('a', 'admin')
+  const rows = rowsOf((await admin.get('/platforms/Claude/clients.csv')).text)
+  t.equal(rows.length, CLIENTS_PER_DAY_MAX + 1)
+  t.match(rows.at(-1), { Client: 'others', User: '', Matches: '2', 'First seen': '', 'Last seen': '' })
+  t.equal(
+    rows.reduce((sum, { Matches = '' }) => sum + Number(Matches), 0),
+    CLIENTS_PER_DAY_MAX + 1 + 9,
+  )
+  t.equal(
+    rowsOf((await admin.get('/platforms/Claude/clients.csv?q=10.2.0.1')).text).at(-1)?.['Client'] === 'others',
+    false,
+  )
+})
+
+t.test('what a client uses: found by address, user and host name; each search is in the audit log', async (t) => {
   const site = await serveConsole(t)
   const { store, clock, organization } = site
   await use(site)
@@ -87,7 +111,10 @@ t.test('what a client uses: found by address, user and host name; an unknown one
   t.match((await admin.get('/clients?q=laptop')).text, /laptop-42<\/span><a href="\/clients\/10\.2\.0\.7"/)
   t.match((await admin.get('/clients?q=10.9.9.9')).text, /No use by 10\.9\.9\.9 in the evidence window/)
   t.equal((await admin.get('/clients/10.9.9.9')).status, 404)
-  t.equal(entriesOf(site).length, before)
+  const searched = ['10.2.0.7', 'jdoe', '2001:db8::1', 'laptop', '10.9.9.9'].map(
+    (name) => `member a client.read ${name}`,
+  )
+  t.same(entriesOf(site).slice(before), searched, 'also those that found nothing, once an hour')
   const { text } = await admin.get('/clients/10.2.0.7')
   t.match(text, /<h1>10\.2\.0\.7<\/h1>.*laptop-42.*2 platforms in the last 30 days/s)
   t.match(text, /href="\/platforms\/DeepSeek">DeepSeek<\/a>.*>7<.*href="\/platforms\/Claude">Claude<\/a>.*>3</s)
@@ -98,7 +125,7 @@ t.test('what a client uses: found by address, user and host name; an unknown one
     { Platform: 'Claude' },
   ])
   t.match(rowsOf((await admin.get('/clients/jdoe/days.csv')).text), [{ Day: '2026-11-19' }, { Day: '2026-11-20' }])
-  t.same(entriesOf(site).slice(before), ['member a client.read 10.2.0.7', 'member a client.read jdoe'])
+  t.same(entriesOf(site).slice(before), searched)
   const foreign = site.signIn('g', 'owner', makeOrganization(site, 'Globex'))
   t.equal((await foreign.get('/clients/10.2.0.7')).status, 404)
   t.match((await foreign.get('/clients?q=laptop')).text, /No use by laptop/)
@@ -125,7 +152,7 @@ t.test('a pseudonym is shown as one; an owner reveals it, after a confirmation',
   t.match(answer.text, /This client is.*(10\.2\.0\.7|2001:db8::1)/s)
   t.notMatch((await owner.get(path)).text, /10\.2\.0\.7|2001:db8::1/)
   t.equal((await owner.post('/clients/p-unknown/reveal')).status, 404)
-  t.match(entriesOf(site).at(-1), /^member o client\.reveal p-/)
+  t.match(entriesOf(site).slice(-2), [/^member o client\.reveal p-/, /^member o client\.read u-/])
   t.notMatch(entriesOf(site).join(), /10\.2\.0\.7|jdoe/)
   clock.add(11 * 60_000)
   t.match((await owner.post(`${path}/reveal`)).text, /Confirm/)

@@ -93,7 +93,11 @@ export function alertSite(t: Test, options: Partial<DeliveryOptions> = {}): Aler
  * Findings of the highest priority. Returns what removes them: they are not published, which the
  * check of the store would find.
  */
-export function openRecommendations({ store, organization, clock }: AlertSite, count: number): () => void {
+export function openRecommendations(
+  { store, organization, clock }: AlertSite,
+  count: number,
+  titleOf: (at: number) => string = (at) => `Do ${at}`,
+): () => void {
   store.environment.write(() => {
     for (let at = 0; at < count; at++) {
       store.recommendations.put({
@@ -101,7 +105,7 @@ export function openRecommendations({ store, organization, clock }: AlertSite, c
         organizationId: organization.id,
         frameworkId: 'hipaa',
         itemId: `I${at}`,
-        title: `Do ${at}`,
+        title: titleOf(at),
         priority: 1,
         status: 'open',
         category: 'All',

@@ -33,6 +33,8 @@ export interface TestConsole extends TestStore {
   readonly passwords: PasswordHasher
   /** A user who is a member of the organization, and a browser that is signed in. */
   signIn(name: string, role: Role, organization?: Organization): Browser
+  /** Replaces the option `outboundNetworks`. */
+  readonly allowOutbound: (networks: readonly Network[]) => void
   /** A browser without cookies. */
   browser(): Browser
 }
@@ -106,6 +108,7 @@ export async function serveConsole(
     organization,
     registry,
     passwords: site.passwords,
+    allowOutbound: site.allowOutbound,
     browser: () => new Browser(server, origin),
     signIn(name, role, of = organization) {
       const browser = new Browser(server, origin)

@@ -2,6 +2,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { Administration } from '../../../engine/admin/administration.ts'
+import { storedClient } from '../../../engine/admin/client-use.ts'
 import { readHostNames } from '../../../engine/admin/host-names-file.ts'
 import { EventAcceptor } from '../../../engine/ingest/accept.ts'
 import { DAY_MS, HOUR_MS, isoSeconds } from '../../../engine/process/clock.ts'
@@ -148,6 +149,43 @@ t.test('one reading is one audit entry for each user, subject and hour', async (
   t.equal(as('bob').clients.ofPlatform(organization, 'claude', 'Claude').clients.length, 1)
   t.throws(() => as('bob').organizations.set(organization, { clients: 'off' }), { code: 'NOT_ALLOWED' })
   t.throws(() => as('bob').clients.reveal(organization, 'p-x'), { code: 'NOT_ALLOWED' })
+})
+
+t.test('a reading that began before a change of what is kept names no client', async (t) => {
+  for (const { mode, subject } of [
+    { mode: 'full', subject: '10.2.0.7' },
+    { mode: 'pseudonym', subject: 'a client' },
+    { mode: 'off', subject: 'a client' },
+  ] as const) {
+    const opened = openStore(t)
+    const administration = new Administration(opened.store, opened.clock)
+    const before = makeOrganization(opened, 'Acme')
+    administration.organizations.set(before, { clients: mode })
+    administration.clients.note(before, { client: '10.2.0.7' })
+    const entries = opened.store.auditLog.ofOrganization(before.id)
+    t.same(
+      entries.filter(({ action }) => action === 'client.read').map((entry) => entry.subject),
+      [subject],
+      mode,
+    )
+  }
+})
+
+t.test('a revealed pseudonym leaves the audit log when clients are no longer kept', async (t) => {
+  const opened = openStore(t)
+  const { store, clock } = opened
+  const administration = new Administration(store, clock)
+  const organization = administration.organizations.set(makeOrganization(opened, 'Acme'), { clients: 'pseudonym' })
+  const pseudonym = storedClient(store, organization, '10.2.0.7')
+  administration.clients.reveal(organization, pseudonym)
+  const changed = administration.organizations.set(organization, { clients: 'off' })
+  for (const _step of administration.organizations.eraseClients(changed));
+  const entries = store.auditLog.ofOrganization(organization.id)
+  t.notMatch(JSON.stringify(entries), pseudonym)
+  t.match(
+    entries.filter(({ action }) => action === 'client.reveal'),
+    [{ subject: 'an erased client', actor: 'operator operator' }],
+  )
 })
 
 t.test('a pseudonym is shown, found by its address, and revealed with an audit entry', async (t) => {

@@ -1,11 +1,11 @@
 import t from 'tap'
-import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../../engine/process/clock.ts'
+import { DAY_MS, HOUR_MS, isoSeconds, MINUTE_MS } from '../../../engine/process/clock.ts'
 import type { SourceDelta } from '../../../engine/store/sources.ts'
 import { loadCatalog } from '../../../registry/catalog.ts'
 import { type AlertSite, alertSite } from '../../support/alerts.ts'
 import { content } from '../../support/assessments.ts'
 import { report } from '../../support/coverage.ts'
-import { makeOrganization } from '../../support/store.ts'
+import { makeOrganization, Sender } from '../../support/store.ts'
 
 const catalog = loadCatalog()
 
@@ -123,6 +123,32 @@ t.test('a high volume is reported once per platform and day', async (t) => {
   site.scan(['claude.ai'])
   t.same(site.evaluate(), {})
   t.match(site.store.alerts.newest(site.organization.id, 1), [{ details: { matches_of_day: 3, day: '2026-11-20' } }])
+})
+
+t.test('a high volume in logs that arrive up to 7 days late is reported for its day, once', async (t) => {
+  const site = alertSite(t)
+  const { store, clock, organization, administration } = site
+  administration.alerts.setThreshold(organization, 'platform-volume', 2)
+  site.scan(['claude.ai'])
+  site.evaluate()
+  const sender = new Sender()
+  const arrives = (days: number): Readonly<Record<string, number>> => {
+    store.environment.write(() => {
+      store.buffer.append(organization.id, [sender.event('claude.ai', clock.nowMs() - days * DAY_MS, { count: 3 })])
+    })
+    site.scan([])
+    return site.evaluate()
+  }
+  for (const days of [1, 3, 7]) {
+    t.same(arrives(days), { 'platform-volume': 1 }, `${days} days late`)
+    const [alert] = store.alerts.newest(organization.id, 1)
+    t.match(alert, { details: { day: isoSeconds(clock.nowMs() - days * DAY_MS).slice(0, 10), matches_of_day: 3 } })
+  }
+  t.same(arrives(3), {}, 'more of the same day')
+  t.same(arrives(8), {})
+  clock.add(DAY_MS)
+  site.scan([])
+  t.same(site.evaluate(), {}, 'a day that is too old is not reported again')
 })
 
 function source(site: AlertSite, more: Partial<SourceDelta> = {}): SourceDelta {

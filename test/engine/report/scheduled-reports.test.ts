@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import { gunzipSync } from 'node:zlib'
 import t from 'tap'
 import { Deliveries } from '../../../engine/alert/deliveries.ts'
@@ -7,7 +8,7 @@ import { lastDueMs, nextDueMs, previousDueMs } from '../../../engine/report/repo
 import { ScheduledReports } from '../../../engine/report/scheduled-reports.ts'
 import { RegistryInForce } from '../../../engine/store/registry-in-force.ts'
 import { REPORT_INTERVALS, type ReportInterval, type ReportMessage } from '../../../engine/store/report-schedules.ts'
-import { type AlertSite, alertSite } from '../../support/alerts.ts'
+import { type AlertSite, alertSite, openRecommendations } from '../../support/alerts.ts'
 import { admin, runAdmin } from '../../support/programs.ts'
 import * as fc from '../../support/property.ts'
 import { type Mail, smtpServer } from '../../support/smtp-server.ts'
@@ -155,6 +156,29 @@ t.test('a report waits for the mail server, is the same in each attempt, and the
   administration.alerts.retry(organization, channel.name)
   await site.deliver()
   t.equal(mails.length, 2)
+})
+
+t.test('a report that is too large for a message is mailed as its summary, once', async (t) => {
+  const site = alertSite(t)
+  const { clock, administration, organization } = site
+  const { port, mails, ca } = await smtpServer(t, site.directory, { authOptional: true })
+  const channel = site.addChannel({ ...MAIL, port, ca })
+  administration.reports.schedule(organization, { every: 'weekly', channel, to: [] })
+  site.scan(['claude.ai'])
+  // Text that no compression makes shorter.
+  const remove = openRecommendations(site, 10, () => randomBytes(8000).toString('base64'))
+  clock.set(Date.parse('2026-11-23T07:00:00Z'))
+  const scheduled = reportsOf(site)
+  await scheduled.poll()
+  await scheduled.poll()
+  t.match(scheduled.status(), { queued: 1, failed: 0 })
+  await site.deliver()
+  t.equal(mails.length, 1)
+  const { text = '' } = mails[0] ?? {}
+  t.match(text, /1 AI platform was used at Acme/)
+  t.match(text.replace(/=\r\n/g, ''), /too large to be attached.*posture-admin report --out/)
+  t.notMatch(text, /Content-Disposition/)
+  remove()
 })
 
 t.test('a report goes to allowed addresses only, and ends with its organization', async (t) => {
