@@ -39,7 +39,7 @@ export function offerSetupLink(
 }
 
 /** Users of an identity provider cannot sign in without it. */
-function canSomebodySignIn({ users, passkeys, identityProviders }: Store): boolean {
+export function canSomebodySignIn({ users, passkeys, identityProviders }: Store): boolean {
   if (!identityProviders.isEmpty()) return !users.isEmpty()
   return users.all().some(({ id, passwordHash }) => passwordHash !== '' || passkeys.ofUser(id).length > 0)
 }

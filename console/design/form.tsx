@@ -106,6 +106,26 @@ export function TextArea({ name, label, form, rows, hint, required, mono }: Text
   )
 }
 
+export interface FileContentProps {
+  readonly form: FormState
+  /** Endings of the files, such as `.csv,.txt`. */
+  readonly accept: string
+  readonly hint: string
+}
+
+/** The field `text` for the content of a file, which the browser script fills from a file. */
+export function FileContent({ form, accept, hint }: FileContentProps) {
+  return (
+    <>
+      <div class="field" data-reads-file="text" hidden>
+        <label for="file">Choose a file</label>
+        <input id="file" type="file" accept={accept} />
+      </div>
+      <TextArea name="text" label="Content" form={form} rows={8} required mono hint={hint} />
+    </>
+  )
+}
+
 /** The error of a field. */
 export function FieldError({ id, error }: { readonly id: string; readonly error: string | undefined }) {
   return error === undefined ? null : (

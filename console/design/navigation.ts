@@ -24,9 +24,9 @@ export const NAVIGATION: readonly NavigationGroup[] = [
       { path: '/clients', name: 'Clients', action: 'client.read' },
       { path: '/sources', name: 'Sources', action: 'source.read' },
       { path: '/sensors', name: 'Sensors', action: 'source.read' },
-      { path: '/monitoring-tokens', name: 'Monitoring tokens', action: 'token.read' },
+      { path: '/monitoring-tokens', name: 'Monitoring Tokens', action: 'token.read' },
       { path: '/try-file', name: 'Try a file', action: 'file.try' },
-      { path: '/scan-frequency', name: 'Scan frequency', action: 'organization.read' },
+      { path: '/scan-frequency', name: 'Scan Frequency', action: 'organization.read' },
     ],
   },
   {
@@ -44,10 +44,10 @@ export const NAVIGATION: readonly NavigationGroup[] = [
     ],
   },
   {
-    name: 'Organization settings',
+    name: 'Organization Settings',
     entries: [
       { path: '/organization-settings', name: 'Organization', action: 'organization.read' },
-      { path: '/api-keys', name: 'API keys', action: 'api-key.read' },
+      { path: '/api-keys', name: 'API Keys', action: 'api-key.read' },
       { path: '/members', name: 'Members', action: 'member.read' },
       { path: '/own-platforms', name: 'Own platforms', action: 'discovery.read' },
       { path: '/retention', name: 'Retention', action: 'organization.read' },

@@ -24,7 +24,7 @@ export function ApiKeys(props: SecretsProps<ApiKeyRow>) {
   const isFull = active.length >= ACTIVE_API_KEYS_MAX
   return (
     <>
-      <PageHead title="API keys" about="Programs read the findings of this organization with a key">
+      <PageHead title="API Keys" about="Programs read the findings of this organization with a key">
         {active.length + ended.length > 0 && <CsvLink path={PATH} />}
       </PageHead>
       {done === 'revoked' && <Notice title="The key is revoked. Its next request is rejected" />}

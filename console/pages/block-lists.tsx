@@ -13,8 +13,8 @@ import type { BlockListLinkRow } from '../views/block-lists.ts'
 import {
   EndedSecrets,
   LabelField,
+  labelColumn,
   revokeColumn,
-  SecretLabel,
   SecretNotice,
   type SecretsProps,
   secretCsvColumns,
@@ -117,27 +117,17 @@ export function BlockLists(props: BlockListsProps) {
           </Card>
         )}
       </div>
-      <EndedSecrets label="Revoked links" columns={[labelColumn(nowMs)]} rows={ended} nowMs={nowMs} />
+      <EndedSecrets label="Revoked links" columns={[linkLabel(nowMs)]} rows={ended} nowMs={nowMs} />
     </>
   )
 }
 
-function labelColumn(nowMs: number): Column<BlockListLinkRow> {
-  return {
-    id: 'label',
-    name: 'Label',
-    cell: (row) => (
-      <SecretLabel row={row} prefix={PREFIX} nowMs={nowMs}>
-        <Time ms={row.createdAtMs} nowMs={nowMs} />
-      </SecretLabel>
-    ),
-    csv: ({ label }) => label,
-  }
-}
+const linkLabel = (nowMs: number): Column<BlockListLinkRow> =>
+  labelColumn(PREFIX, nowMs, ({ createdAtMs }) => <Time ms={createdAtMs} nowMs={nowMs} />)
 
 export function blockListColumns(nowMs: number, mayRevoke: boolean): readonly Column<BlockListLinkRow>[] {
   return [
-    labelColumn(nowMs),
+    linkLabel(nowMs),
     {
       id: 'blocks',
       name: 'Blocks',

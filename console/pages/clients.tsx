@@ -3,7 +3,7 @@ import type { NamedNetwork } from '../../engine/store/client-names.ts'
 import { ClientLink } from '../design/client-columns.tsx'
 import { textColumn } from '../design/columns.tsx'
 import { CsvLink } from '../design/csv-link.tsx'
-import { Field, FormError, TextArea } from '../design/form.tsx'
+import { Field, FileContent, FormError } from '../design/form.tsx'
 import { NumberedPages } from '../design/pages-links.tsx'
 import { Card, countOf, countText, Empty, Notice, PageHead } from '../design/parts.tsx'
 import { type Column, Table } from '../design/table.tsx'
@@ -169,17 +169,9 @@ function Names({ view: { namesTotal }, namesForm: form, namesBytesMax }: Clients
         <p class="small muted">
           Lines with an address and a name, or the leases of ISC dhcpd, Kea or dnsmasq. An import replaces all names.
         </p>
-        <div class="field" data-reads-file="text" hidden>
-          <label for="file">Choose a file</label>
-          <input id="file" type="file" accept=".csv,.leases,.txt" />
-        </div>
-        <TextArea
-          name="text"
-          label="Content"
+        <FileContent
           form={form}
-          rows={8}
-          required
-          mono
+          accept=".csv,.leases,.txt"
           hint={`At most ${namesBytesMax / 1024} KiB. posture-admin client names import reads larger files.`}
         />
         <div>

@@ -6,11 +6,11 @@ import { StateTag } from '../design/decision.tsx'
 import { Card, countOf, countText, lastDays, Notice, PageHead, Risk, Tag, Time } from '../design/parts.tsx'
 import { Scatter } from '../design/scatter.tsx'
 import { type Column, Table } from '../design/table.tsx'
-import type { LatestSources } from '../views/intake.ts'
+import type { LatestSources, SensorRow } from '../views/intake.ts'
 import type { OverviewFindings, OverviewView, WaitingRow } from '../views/overview.ts'
 import { HiddenTraffic } from './coverage.tsx'
 import { LISTENER_NAMES } from './listeners.ts'
-import { formatText, SourceState } from './source-state.tsx'
+import { formatText, SensorTag, SourceState } from './source-state.tsx'
 
 export interface OverviewProps {
   readonly view: OverviewView
@@ -167,7 +167,10 @@ function Findings({ view, findings, nowMs, mayDecide }: FindingsProps) {
         </Card>
       </div>
       <div class="two">
-        <Sources sources={sources} nowMs={nowMs} />
+        <div class="column">
+          <Sources sources={sources} nowMs={nowMs} />
+          {sensors.rows.length > 0 && <Sensors rows={sensors.rows} nowMs={nowMs} />}
+        </div>
         {sensors.coverage.sensors > 0 ? (
           <HiddenTraffic coverage={sensors.coverage} />
         ) : (
@@ -288,6 +291,28 @@ function Sources({ sources, nowMs }: { readonly sources: LatestSources; readonly
           ))}
         </ul>
       )}
+    </Card>
+  )
+}
+
+const SENSORS_SHOWN = 5
+
+function Sensors({ rows, nowMs }: { readonly rows: readonly SensorRow[]; readonly nowMs: number }) {
+  return (
+    <Card title="Sensors" note={<a href="/sensors">all {countText(rows.length)}</a>}>
+      <ul class="lines">
+        {rows.slice(0, SENSORS_SHOWN).map(({ instance, state, heardMs }) => (
+          <li key={instance}>
+            <span class="mono break">{instance}</span>
+            <div class="right">
+              <SensorTag state={state} />
+              <p>
+                <Time ms={heardMs} nowMs={nowMs} />
+              </p>
+            </div>
+          </li>
+        ))}
+      </ul>
     </Card>
   )
 }

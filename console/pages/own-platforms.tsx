@@ -2,7 +2,7 @@ import { OWN_PLATFORMS_MAX } from '../../engine/limits.ts'
 import { PLATFORM_TYPES } from '../../registry/platform-type.ts'
 import { csvOnly, textColumn, timeColumn } from '../design/columns.tsx'
 import { CsvLink } from '../design/csv-link.tsx'
-import { Field, FormError, Select, TextArea } from '../design/form.tsx'
+import { Field, FileContent, FormError, Select, TextArea } from '../design/form.tsx'
 import type { Paged } from '../design/paged.ts'
 import { NumberedPages } from '../design/pages-links.tsx'
 import { Card, countText, Empty, Notice, PageHead, Risk, Tag, type Tone } from '../design/parts.tsx'
@@ -126,19 +126,7 @@ function RegistryFileForm({ form }: { readonly form: FormState }) {
     <Card title="Add a registry file" note="YAML or JSON: adds, changes and disables platforms">
       <form class="stack" method="post" action={`${PATH}/file`}>
         <FormError form={form} />
-        <div class="field" data-reads-file="text" hidden>
-          <label for="file">Choose a file</label>
-          <input id="file" type="file" accept=".yaml,.yml,.json" />
-        </div>
-        <TextArea
-          name="text"
-          label="Content"
-          form={form}
-          rows={8}
-          required
-          mono
-          hint="Entries with an id that is here already replace it."
-        />
+        <FileContent form={form} accept=".yaml,.yml,.json" hint="Entries with an id that is here already replace it." />
         <div>
           <button type="submit">Add File</button>
         </div>

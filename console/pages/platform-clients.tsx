@@ -64,6 +64,7 @@ export function PlatformClients(props: PlatformClientsProps) {
       )}
       {use.matches === 0 ? (
         <Empty title={`Nobody used ${platform} in the ${lastDays(windowDays)}`}>
+          <p class="muted">Use appears here after the next scan that finds it.</p>
           <a class="button" href="/platforms">
             Show all platforms
           </a>

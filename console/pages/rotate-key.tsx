@@ -26,7 +26,7 @@ export function RotateKey({ apiKey: { id, label, visible, expiresAtMs, lastUsedM
     <>
       <div>
         <p class="crumb">
-          <a href="/api-keys">API keys</a> / {label}
+          <a href="/api-keys">API Keys</a> / {label}
         </p>
         <PageHead
           title={`Rotate ${label}`}

@@ -27,7 +27,7 @@ export function ScanFrequencyPage(props: ScanFrequencyProps) {
   return (
     <>
       <PageHead
-        title="Scan frequency"
+        title="Scan Frequency"
         about={
           <>
             Next scan <Time ms={nextScanMs} nowMs={nowMs} />, earlier once 5,000 events wait

@@ -81,6 +81,24 @@ export function SecretLabel({
   )
 }
 
+/** The column with the label of a secret. `more` is what else it says. */
+export function labelColumn<Row extends SecretRow>(
+  prefix: string,
+  nowMs: number,
+  more: (row: Row) => ComponentChildren,
+): Column<Row> {
+  return {
+    id: 'label',
+    name: 'Label',
+    cell: (row) => (
+      <SecretLabel row={row} prefix={prefix} nowMs={nowMs}>
+        {more(row)}
+      </SecretLabel>
+    ),
+    csv: ({ label }) => label,
+  }
+}
+
 /** The facts of a secret that only the CSV file has in columns of their own. */
 export function secretCsvColumns<Row extends SecretRow>(prefix: string, nowMs: number): readonly Column<Row>[] {
   const times: readonly Column<Row>[] = [

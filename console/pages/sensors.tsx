@@ -1,12 +1,11 @@
 import { percentText } from '../../engine/report/text.ts'
 import { countColumn, timeColumn } from '../design/columns.tsx'
 import { CsvLink } from '../design/csv-link.tsx'
-import { Empty, lastDays, PageHead, Tag, type Tone } from '../design/parts.tsx'
+import { Empty, lastDays, PageHead } from '../design/parts.tsx'
 import { type Column, Table } from '../design/table.tsx'
 import type { SensorRow, SensorsView } from '../views/intake.ts'
 import { HiddenTraffic } from './coverage.tsx'
-
-const TONES: Readonly<Record<SensorRow['state'], Tone>> = { reporting: 'good', silent: 'bad', stopped: 'plain' }
+import { SensorTag } from './source-state.tsx'
 
 export function sensorColumns(nowMs: number): readonly Column<SensorRow>[] {
   return [
@@ -19,7 +18,7 @@ export function sensorColumns(nowMs: number): readonly Column<SensorRow>[] {
     {
       id: 'state',
       name: 'State',
-      cell: ({ state }) => <Tag tone={TONES[state]}>{state}</Tag>,
+      cell: ({ state }) => <SensorTag state={state} />,
       csv: ({ state }) => state,
     },
     { ...timeColumn('heard', 'Last report', nowMs, ({ heardMs }: SensorRow) => heardMs), wide: true },

@@ -1,6 +1,6 @@
 import { percentText } from '../../engine/report/text.ts'
-import { Tag } from '../design/parts.tsx'
-import type { SourceRow } from '../views/intake.ts'
+import { Tag, type Tone } from '../design/parts.tsx'
+import type { SensorRow, SourceRow } from '../views/intake.ts'
 
 /** Below this share, the page suggests checking the format of a source. */
 const UNDERSTOOD_MIN = 0.95
@@ -17,4 +17,10 @@ export function SourceState({ source }: { readonly source: SourceRow }) {
     return <Tag tone="warn">{percentText(1 - source.understood)} not understood</Tag>
   }
   return <Tag tone="good">receiving</Tag>
+}
+
+const TONES: Readonly<Record<SensorRow['state'], Tone>> = { reporting: 'good', silent: 'bad', stopped: 'plain' }
+
+export function SensorTag({ state }: Pick<SensorRow, 'state'>) {
+  return <Tag tone={TONES[state]}>{state}</Tag>
 }

@@ -7,8 +7,8 @@ import type { TokenRow } from '../views/tokens.ts'
 import {
   EndedSecrets,
   LabelField,
+  labelColumn,
   revokeColumn,
-  SecretLabel,
   SecretNotice,
   type SecretsProps,
   secretCsvColumns,
@@ -23,7 +23,7 @@ export function Tokens(props: TokensProps) {
   const { active, ended } = view
   return (
     <>
-      <PageHead title="Monitoring tokens" about="Collectors and log senders authenticate with a token">
+      <PageHead title="Monitoring Tokens" about="Collectors and log senders authenticate with a token">
         <a class="button" href="/setup-guide">
           Setup
         </a>
@@ -64,27 +64,17 @@ export function Tokens(props: TokensProps) {
           </Card>
         )}
       </div>
-      <EndedSecrets label="Revoked and expired tokens" columns={[labelColumn(nowMs)]} rows={ended} nowMs={nowMs} />
+      <EndedSecrets label="Revoked and expired tokens" columns={[tokenLabel(nowMs)]} rows={ended} nowMs={nowMs} />
     </>
   )
 }
 
-function labelColumn(nowMs: number): Column<TokenRow> {
-  return {
-    id: 'label',
-    name: 'Label',
-    cell: (row) => (
-      <SecretLabel row={row} prefix="svc_mt_" nowMs={nowMs}>
-        {row.bindings.join(', ')}
-      </SecretLabel>
-    ),
-    csv: ({ label }) => label,
-  }
-}
+const tokenLabel = (nowMs: number): Column<TokenRow> =>
+  labelColumn('svc_mt_', nowMs, ({ bindings }) => bindings.join(', '))
 
 export function tokenColumns(nowMs: number, mayRevoke: boolean): readonly Column<TokenRow>[] {
   return [
-    labelColumn(nowMs),
+    tokenLabel(nowMs),
     {
       id: 'created',
       name: 'Generated',

@@ -23,7 +23,7 @@ export function TriedFile({ view, nowMs, mayReadTokens }: TriedFileProps) {
         <strong>{view.fileName}</strong>: {kindText(view)}
       </p>
       <Remarks view={view} />
-      <Figures view={view} />
+      <Figures view={view} nowMs={nowMs} />
       {platforms.length > 0 ? (
         <FoundPlatforms view={view} nowMs={nowMs} />
       ) : (
@@ -101,7 +101,7 @@ function Remarks({ view }: { readonly view: TriedView }) {
   )
 }
 
-function Figures({ view }: { readonly view: TriedView }) {
+function Figures({ view, nowMs }: { readonly view: TriedView; readonly nowMs: number }) {
   const { report, matches, firstMs, lastMs, understood } = view
   const isCapture = report.kind === 'capture'
   return (
@@ -126,15 +126,18 @@ function Figures({ view }: { readonly view: TriedView }) {
       <div>
         <dt>Time of the matches</dt>
         <dd>{firstMs === undefined || lastMs === undefined ? '–' : spanText(lastMs - firstMs)}</dd>
-        <dd>{firstMs === undefined ? 'no match' : `from ${minuteText(firstMs)}`}</dd>
+        <dd>
+          {firstMs === undefined ? (
+            'no match'
+          ) : (
+            <>
+              first <Time ms={firstMs} nowMs={nowMs} />
+            </>
+          )}
+        </dd>
       </div>
     </dl>
   )
-}
-
-/** `2026-11-20 09:15 UTC` */
-function minuteText(ms: number): string {
-  return `${isoSeconds(ms).slice(0, 16).replace('T', ' ')} UTC`
 }
 
 const SPANS = [

@@ -1,7 +1,9 @@
 import { type Arrival, VERIFY_MS } from '../../engine/admin/verify.ts'
 import type { Instead } from '../../engine/admin/verify-instead.ts'
-import { MINUTE_MS, SECOND_MS } from '../../engine/process/clock.ts'
+import { isoSeconds, MINUTE_MS, SECOND_MS } from '../../engine/process/clock.ts'
 import { Bar } from '../design/chart.tsx'
+import { countColumn } from '../design/columns.tsx'
+import { CsvLink } from '../design/csv-link.tsx'
 import { Live, LivePart } from '../design/live.tsx'
 import { Card, countText, PageHead, Tag, Time, type Tone } from '../design/parts.tsx'
 import { type Column, Table } from '../design/table.tsx'
@@ -48,7 +50,7 @@ export function Verification({ view, nowMs }: VerificationProps) {
         }
       >
         <a class="button" href="/monitoring-tokens">
-          Monitoring tokens
+          Monitoring Tokens
         </a>
       </PageHead>
       <Steps current={3} tokenId={tokenId} />
@@ -73,8 +75,20 @@ export function Verification({ view, nowMs }: VerificationProps) {
         </LivePart>
         <LivePart id="verification-senders">
           {senders.length > 0 && (
-            <Card title="Senders" note="since five minutes before the start" bare>
-              <Table id="senders" label="Senders with this token" columns={columns(nowMs)} rows={senders} />
+            <Card
+              title="Senders"
+              note={
+                <span class="row">
+                  since five minutes before the start{' '}
+                  <CsvLink
+                    path={`/monitoring-tokens/${tokenId}/verify`}
+                    query={new URLSearchParams({ started: String(view.startedMs) })}
+                  />
+                </span>
+              }
+              bare
+            >
+              <Table id="senders" label="Senders with this token" columns={arrivalColumns(nowMs)} rows={senders} />
               {moreSenders > 0 && <p class="muted after">and {countText(moreSenders)} more</p>}
             </Card>
           )}
@@ -196,7 +210,7 @@ function durationText(ms: number): string {
   return seconds < 60 ? `${seconds} s` : `${Math.floor(seconds / 60)} min ${seconds % 60} s`
 }
 
-function columns(nowMs: number): readonly Column<Arrival>[] {
+export function arrivalColumns(nowMs: number): readonly Column<Arrival>[] {
   return [
     {
       id: 'sender',
@@ -210,29 +224,34 @@ function columns(nowMs: number): readonly Column<Arrival>[] {
           </p>
         </>
       ),
+      csv: ({ host, address }) => (host === '' ? address : host),
     },
+    { id: 'address', name: 'Address', csv: ({ address }) => address },
+    { id: 'listener', name: 'Listener', csv: ({ listener }) => listener },
     {
       id: 'format',
       name: 'Format',
       cell: ({ format, listener }) =>
         format === '' ? <span class="muted">{listener === 'https' ? 'collector' : 'not recognized'}</span> : format,
+      csv: ({ format }) => format,
     },
-    { id: 'messages', name: 'Messages', cell: ({ messages }) => countText(messages), number: true, wide: true },
-    { id: 'events', name: 'Events', cell: ({ events }) => countText(events), number: true },
-    {
-      id: 'understood',
-      name: 'Not understood',
-      cell: (row) => countText(notUnderstood(row)),
-      number: true,
-      wide: true,
-    },
+    { ...countColumn('messages', 'Messages', ({ messages }: Arrival) => messages), wide: true },
+    countColumn('events', 'Events', ({ events }) => events),
+    { ...countColumn('understood', 'Not understood', notUnderstood), wide: true },
     {
       id: 'first',
       name: 'First',
       cell: ({ firstSeenMs }) => <Seen ms={firstSeenMs} nowMs={nowMs} />,
+      csv: ({ firstSeenMs }) => isoSeconds(firstSeenMs),
       wide: true,
     },
-    { id: 'last', name: 'Last', cell: ({ timeMs }) => <Seen ms={timeMs} nowMs={nowMs} />, wide: true },
+    {
+      id: 'last',
+      name: 'Last',
+      cell: ({ timeMs }) => <Seen ms={timeMs} nowMs={nowMs} />,
+      csv: ({ timeMs }) => isoSeconds(timeMs),
+      wide: true,
+    },
   ]
 }
 

@@ -21,7 +21,7 @@ const newKey = z.object({
 
 const PAGES: SecretPages<ApiKeyRow> = {
   path: PATH,
-  title: 'API keys',
+  title: 'API Keys',
   actions: { read: 'api-key.read', create: 'api-key.create', revoke: 'api-key.revoke' },
   view: apiKeysView,
   content: ApiKeys,

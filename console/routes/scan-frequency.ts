@@ -21,7 +21,7 @@ export const SCAN_FREQUENCY_ROUTES: readonly Route[] = [
       mayScan: visit.may('scan.request'),
       done: request.query.get('done') ?? '',
     })
-    return visit.page('Scan frequency', PATH, content)
+    return visit.page('Scan Frequency', PATH, content)
   }),
   csvFile({
     path: PATH,

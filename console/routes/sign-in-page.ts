@@ -2,6 +2,7 @@ import type { FormState } from '../form.ts'
 import { type Answer, isLocalPath, pageAnswer } from '../http/answer.ts'
 import type { Guest } from '../http/visit.ts'
 import { SignIn } from '../pages/sign-in.tsx'
+import { canSomebodySignIn } from '../setup-offer.ts'
 import { providerChoice } from '../views/sign-in.ts'
 
 /** The requested page, which the visitor sees after signing in. */
@@ -19,9 +20,9 @@ export function signInPage(
 ): Answer {
   const organization = request.query.get('organization') ?? ''
   const props = site.store.environment.read(() => {
-    const { users, passkeys } = site.store
+    const { passkeys } = site.store
     const hasPasskeys = site.passkeys !== undefined && !passkeys.isEmpty()
-    return { isNew: users.isEmpty(), hasPasskeys, provider: providerChoice(site.store) }
+    return { isNew: !canSomebodySignIn(site.store), hasPasskeys, provider: providerChoice(site.store) }
   })
   return pageAnswer(SignIn({ theme, form, to, organization, ...props }), { status, fields })
 }

@@ -4,7 +4,7 @@ import { secretRoutes } from './secrets.ts'
 
 export const TOKEN_ROUTES = secretRoutes({
   path: '/monitoring-tokens',
-  title: 'Monitoring tokens',
+  title: 'Monitoring Tokens',
   actions: { read: 'token.read', create: 'token.generate', revoke: 'token.revoke' },
   view: tokensView,
   content: (props, visit) => Tokens({ ...props, mayVerify: visit.may('token.verify') }),

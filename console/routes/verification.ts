@@ -3,8 +3,9 @@ import type { MonitoringToken } from '../../engine/store/monitoring-tokens.ts'
 import { redirect } from '../http/answer.ts'
 import { page, type Route } from '../http/router.ts'
 import type { Visit } from '../http/visit.ts'
-import { reloadSeconds, Verification, verificationTitle } from '../pages/verification.tsx'
-import { startOf, verificationView } from '../views/verification.ts'
+import { arrivalColumns, reloadSeconds, Verification, verificationTitle } from '../pages/verification.tsx'
+import { arrivalsOf, startOf, verificationView } from '../views/verification.ts'
+import { csvTable } from './csv.ts'
 
 export const VERIFICATION_ROUTES: readonly Route[] = [
   page('/monitoring-tokens/:id/verify', 'token.verify', (visit, { id }) => {
@@ -16,6 +17,11 @@ export const VERIFICATION_ROUTES: readonly Route[] = [
     return visit.page(verificationTitle(view), '/setup-guide', Verification({ view, nowMs: visit.nowMs }), {
       reloadSeconds: reloadSeconds(view),
     })
+  }),
+  page('/monitoring-tokens/:id/verify.csv', 'token.verify', (visit, { id }) => {
+    const token = tokenOf(visit, id)
+    const startedMs = startOf(visit.request.query, visit.nowMs) ?? visit.nowMs
+    return csvTable('verify', arrivalColumns(visit.nowMs), arrivalsOf(visit, token, startedMs))
   }),
 ]
 

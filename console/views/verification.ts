@@ -51,16 +51,21 @@ export function startOf(query: URLSearchParams, nowMs: number): number | undefin
   return startedMs <= nowMs && startedMs > nowMs - STARTED_MAX_MS ? startedMs : undefined
 }
 
+/** All senders with a token, most recently active first. */
+export function arrivalsOf({ site, organization }: Visit, { id }: MonitoringToken, startedMs: number): Arrival[] {
+  return arrivalsSince(site.store, organization.id, new Set([id]), startedMs - VERIFY_SINCE_MS)
+}
+
 /**
  * What has arrived with a token since shortly before `startedMs`. The query has the start and the
  * store has the counts, so nothing is kept between two requests of a verification.
  */
 export function verificationView(visit: Visit, token: MonitoringToken, startedMs: number): VerificationView {
-  const { site, organization, nowMs } = visit
+  const { nowMs } = visit
   const sinceMs = startedMs - VERIFY_SINCE_MS
   const status = statusOf(token, nowMs)
   const tokenIds = new Set([token.id])
-  const senders = arrivalsSince(site.store, organization.id, tokenIds, sinceMs)
+  const senders = arrivalsOf(visit, token, startedMs)
   const sum = (of: (arrival: Arrival) => number): number => senders.reduce((total, each) => total + of(each), 0)
   const events = sum((each) => each.events)
   const elapsedMs = Math.min(VERIFY_MS, nowMs - startedMs)

@@ -84,16 +84,11 @@ export function storedClient({ dataDirectory }: Store, organization: Organizatio
   return addressBytes(canonical) === undefined ? pseudonyms.ofUser(text) : pseudonyms.ofClient(canonical)
 }
 
-/** Clients that are left to erase are not shown. */
-function isErasing({ clientErasures }: Store, organizationId: string): boolean {
-  return clientErasures.get(organizationId) !== undefined
-}
-
 /** Reads who uses a platform. */
 export function platformUse(store: Store, organization: Organization, platformId: string, nowMs: number): PlatformUse {
   const { evidence, clientDays } = store
   const { id } = organization
-  const keepsClients = !isErasing(store, id)
+  const keepsClients = !store.clientErasures.isErasing(id)
   const distinct = new DistinctClients()
   const names = new Map<string, number>()
   const sources = new Map<string, number>()
@@ -152,7 +147,7 @@ function sourcesOf(
 
 /** Reads what a client or user uses. `client` is the text that is stored. */
 export function useOfClient(store: Store, organization: Organization, client: string, nowMs: number): UseOfClient {
-  if (isErasing(store, organization.id)) return { platforms: [], days: [] }
+  if (store.clientErasures.isErasing(organization.id)) return { platforms: [], days: [] }
   const sums = new Map<string, ClientSum>()
   const days = new Map<number, string[]>()
   for (const record of store.clientDays.since(organization.id, firstDayOfWindow(organization, nowMs))) {
@@ -177,7 +172,7 @@ export function useOfClient(store: Store, organization: Organization, client: st
 
 /** Whether there is use by a client or user. Stops at the first, and reads the last days first. */
 export function isClientKnown(store: Store, organization: Organization, client: string, nowMs: number): boolean {
-  if (isErasing(store, organization.id)) return false
+  if (store.clientErasures.isErasing(organization.id)) return false
   const first = firstDayOfWindow(organization, nowMs)
   for (let day = dayOf(nowMs) + 1; day >= first; day--) {
     for (const { bytes } of store.clientDays.since(organization.id, day, day + 1)) {

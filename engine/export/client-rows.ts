@@ -41,7 +41,7 @@ interface AddressNames {
 function* clientRows({ store, registry, organization, nowMs }: ExportSource): Generator<ExportedRow> {
   const { id } = organization
   // What is left to erase is not exported.
-  if (store.clientErasures.get(id) !== undefined) return
+  if (store.clientErasures.isErasing(id)) return
   const platforms = new Map(registry.catalogOf(id).platforms.map((platform) => [platform.id, platform.name]))
   const names = namesOf(store, id)
   for (const record of store.clientDays.since(id, firstDayOfWindow(organization, nowMs))) {

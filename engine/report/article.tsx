@@ -24,7 +24,10 @@ export function Article({ content, findings, linkOf }: ArticleProps) {
       <p class="summary">{summaryText(content, findings)}</p>
       <Figures content={content} findings={findings} />
       <Change content={content} findings={findings} />
-      <Part title="Platforms with the highest risk" note={`${findings.risks.length} of ${findings.platforms}`}>
+      <Part
+        title="Platforms with the highest risk"
+        note={`${countText(findings.risks.length)} of ${countText(findings.platforms)}`}
+      >
         {findings.risks.length === 0 ? (
           <p>No platform was found.</p>
         ) : (
@@ -41,7 +44,7 @@ export function Article({ content, findings, linkOf }: ArticleProps) {
           />
         )}
       </Part>
-      <Part title="Who decides what" note={`${countText(findings.decided)} decided`}>
+      <Part title="Who decides what" note={`${countText(findings.decisions.length)} of ${countText(findings.decided)}`}>
         <ShareBar
           label="Platforms by decision"
           parts={[

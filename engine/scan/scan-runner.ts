@@ -156,7 +156,7 @@ export class ScanRunner {
       const prepared = this.#store.environment.read(() => {
         // In the same snapshot as the evidence.
         const matcher = this.#registries.matcherOf(organization.id)
-        if (this.#store.clientErasures.get(organization.id) !== undefined) return undefined
+        if (this.#store.clientErasures.isErasing(organization.id)) return undefined
         return prepareScan(this.#store, matcher, this.#aggregator, organization, { running, trigger }, this.#clock)
       })
       if (prepared !== undefined) return prepared

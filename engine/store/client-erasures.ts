@@ -36,6 +36,11 @@ export class ClientErasures {
     return this.#records.get(uuidBytes(organizationId))
   }
 
+  /** Whether stored clients are left to erase, so that no one may read or store any. */
+  isErasing(organizationId: string): boolean {
+    return this.get(organizationId) !== undefined
+  }
+
   /** Requires a write transaction. */
   put(organizationId: string, erasure: ClientErasure): void {
     this.#records.put(uuidBytes(organizationId), erasure)

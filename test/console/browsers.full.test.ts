@@ -215,7 +215,7 @@ async function invite(t: Test, { web, page, origin, data }: Site): Promise<void>
   await page.select(`select[aria-label="Role of ${GUEST}"]`, 'admin')
   await submit(page, `Save the role of ${GUEST}`)
   await other.goto(`${origin}/api-keys`)
-  t.match(await heading(other), 'API keys', 'the new role applies to the next request')
+  t.match(await heading(other), 'API Keys', 'the new role applies to the next request')
 }
 
 /** Who uses a platform, and what the client uses. */

@@ -56,7 +56,7 @@ t.test(
     const text = await page.evaluate('document.body.innerText')
     t.match(text, /Use of AI at Acme/)
     t.match(text, /DeepSeek/)
-    t.notMatch(text, /Monitoring tokens|Sign out|Print or save as PDF|Skip to content/)
+    t.notMatch(text, /Monitoring Tokens|Sign out|Print or save as PDF|Skip to content/)
     t.equal(await page.evaluate('getComputedStyle(document.body).color'), 'rgb(22, 24, 29)', 'dark text on paper')
     t.same(faults, [])
   },

@@ -103,6 +103,13 @@ t.test('each secret is in exactly one response, and in no log, metric or file', 
   )
   t.equal((await api.ask('/api/v1/discovery', { headers: { 'x-api-key': wrongKey } })).status, 401)
 
+  const keyPath = /\/api-keys\/[^"/]+\/rotate/.exec((await owner.get('/api-keys')).text)?.[0] ?? ''
+  const rotatedPage = await owner.post(keyPath, { grace: '0' })
+  const rotated = secret('rotated API key', /svc_pk_[0-9a-f]{64}/.exec(rotatedPage.text)?.[0], 1)
+  t.equal((await api.ask('/api/v1/discovery', { headers: { 'x-api-key': rotated } })).status, 200)
+  const setupToken = await owner.post('/setup-guide', { label: 'fw-02' })
+  secret('monitoring token of Setup', /svc_mt_[0-9a-f]{48}/.exec(setupToken.text)?.[0], 1)
+
   const clientSecret = secret('client secret', randomBytes(24).toString('hex'), 0)
   // The service does not connect to its own machine, so neither the check nor the test of the
   // settings reaches a provider. Their errors are in the log.

@@ -68,6 +68,11 @@ t.test('the first event verifies: senders, counts and platforms are shown', asyn
   t.match(text, /Events arrive.*ChatGPT/s)
   t.match(text, /data-poll="2000"/)
   t.notMatch(text, /http-equiv="refresh"|What arrived/)
+  const file = /href="(\/monitoring-tokens\/[^"]+\/verify\.csv\?started=\d+)"/.exec(text)?.[1] ?? ''
+  t.match(
+    (await member.get(file)).text,
+    /^Sender,Address,Listener,Format,Messages,Events,.*\r?\n192\.0\.2\.7,192\.0\.2\.7,udp,/,
+  )
   clock.set(NOON + 5 * MINUTE_MS)
   t.notMatch((await member.get(path)).text, /data-poll/, 'the page is final after five minutes')
 })

@@ -44,7 +44,7 @@ export function plainWords(): Words {
 }
 
 /** The hash of a random password. */
-const UNKNOWN_PASSWORD =
+export const UNKNOWN_PASSWORD =
   '$argon2id$v=19$m=19456,t=2,p=1$nlhV97pjSjQa0gF8eGOO9g$Iio/7tb7+wgbmiEUB6psjji0pDOD2u2dkv0wogx6hS4'
 
 /** How much there is of each kind. */
