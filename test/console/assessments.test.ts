@@ -1,7 +1,8 @@
 import { parse } from 'csv-parse/sync'
 import t from 'tap'
+import { Administration } from '../../engine/admin/administration.ts'
 import { byPriority } from '../../engine/assess/publish.ts'
-import { publishedList } from '../support/assessments.ts'
+import { content, publishedList } from '../support/assessments.ts'
 import { serveConsole, type TestConsole } from '../support/console.ts'
 import { makeOrganization } from '../support/store.ts'
 
@@ -141,4 +142,31 @@ t.test('an assessment is compared with the one that was completed before', async
     { Framework: 'AI Security', Status: 'completed', Score: '100', Grade: 'A' },
     { Framework: 'AI Security', Status: 'completed', Score: '0', Grade: 'F' },
   ])
+})
+
+t.test('a suggested answer is stored only if somebody accepts it, with its source', async (t) => {
+  const site = await serveConsole(t)
+  const { store, organization, clock } = site
+  const { assessments } = new Administration(store, clock)
+  assessments.import(organization, content('nist-csf-2', { 'ID.AM-01': 'yes', 'ID.AM-08': 'no' }), { complete: true })
+  const made = assessments.create(organization, 'cis-v8', 'Autumn', ['1.1', '1.2'])
+  const admin = site.signIn('a', 'admin')
+  const path = `/assessments/${made.id}`
+  t.match((await admin.get(path)).text, /Completed assessments suggest 1 answer/)
+  const category = `${path}/categories/0`
+  t.match((await admin.get(category)).text, /name="accept-0".*Accept: Partial.*NIST CSF 2.0 ID.AM-01 \(yes, 2026-/s)
+  const answers = () => store.assessments.categories(made)[0]?.items.map(({ answer, note }) => [answer, note])
+  const unanswered = { 'answer-0': 'unanswered', 'answer-1': 'unanswered' }
+  await admin.post(category, unanswered)
+  t.match(answers(), [
+    ['unanswered', ''],
+    ['unanswered', ''],
+  ])
+  await admin.post(category, { ...unanswered, 'accept-0': 'yes', 'accept-1': 'yes' })
+  t.match(answers(), [
+    ['partial', /^Accepted from NIST CSF 2.0 ID.AM-01 \(yes, 2026-.*ID.AM-08 \(no/],
+    ['unanswered', ''],
+  ])
+  await admin.post(category, { 'answer-0': 'no', 'note-0': 'checked', 'accept-0': 'yes' })
+  t.match(answers()?.[0], ['no', 'checked'], 'a chosen answer counts, not the suggestion')
 })

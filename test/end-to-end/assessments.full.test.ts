@@ -122,6 +122,20 @@ t.test('an assessment goes from its draft to the API of a running service', asyn
     'assessment.complete',
     'recommendation.status',
   ])
+  const [next] = await admin('assessment', 'create', ...ofSpring, ...ofAcme)
+  const suggest = ['assessment', 'suggest', String(next?.['id']), ...ofAcme]
+  const suggested = await admin(...suggest)
+  t.match(suggested, [
+    { item_id: '1.1', answer: 'no', accepted: false, sources: [{ assessment_id: ours, item_id: '1.1' }] },
+    { item_id: '1.3', answer: 'yes' },
+    { item_id: '3.1', answer: 'yes' },
+  ])
+  t.match(await admin(...suggest, '--accept', '1.3'), [{ item_id: '1.3', accepted: true }])
+  t.equal((await admin(...suggest)).length, 2)
+  t.match(await runAdmin([...suggest, '--accept', '9.9']), { stderr: /NOT_FOUND no suggestion for item "9.9"/ })
+  const rows = await admin('assessment', 'crosswalk', 'nist-csf-2', 'cis-v8')
+  t.match(rows.at(-1), { category: 'All', items: 153, mapping: 'published' })
+  await admin('assessment', 'remove', String(next?.['id']), ...ofAcme)
   await admin('assessment', 'remove', id, ...ofAcme)
   t.equal((await admin('assessment', 'list', ...ofAcme)).length, 1)
 })
