@@ -117,8 +117,12 @@ export const COMMANDS = {
     administration.ownPlatforms.add(organization, sharedCatalog, given),
   'registry.remove': ({ administration, organization }, given: { ids: readonly string[] }) =>
     administration.ownPlatforms.remove(organization, given.ids),
-  'assessment.create': ({ administration, organization }, given: { framework: FrameworkId; title: string }) =>
-    administration.assessments.create(organization, given.framework, given.title),
+  'assessment.create': (
+    { administration, organization },
+    given: { framework: FrameworkId; title: string; profile: readonly string[] | undefined },
+  ) => administration.assessments.create(organization, given.framework, given.title, given.profile),
+  'assessment.update': ({ administration, organization }, given: { id: string }) =>
+    administration.assessments.update(organization, given.id),
   'assessment.change': (
     { administration, organization },
     given: { id: string; item: string; answer: Answer; note: string },

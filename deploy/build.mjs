@@ -17,7 +17,7 @@ const STAMP = join(root, 'dist/.built-from')
 /** tsc writes this file whenever it changes dist/, even if it is called directly. */
 const COMPILER_STATE = join(root, 'dist/.tsbuildinfo')
 const SOURCE_FOLDERS = ['api', 'bench', 'collector', 'console', 'deploy', 'dry-run', 'engine', 'registry', 'test']
-const SOURCE = /\.(ts|tsx|mjs|css|svg|yaml)$/
+const SOURCE = /\.(ts|tsx|mjs|css|svg|yaml|tsv)$/
 /** The JSON that the compiler reads. */
 const CONFIGURATION = ['package.json', 'package-lock.json', 'tsconfig.json', 'console/browser/tsconfig.json']
 const STEPS = [

@@ -1,26 +1,14 @@
+import type { ItemCounts } from '../../engine/assess/items.ts'
 import { itemKey } from '../../engine/assess/rules.ts'
 import { pointsOf } from '../../engine/assess/score.ts'
 import { changeText } from '../../engine/report/text.ts'
-import {
-  type Answer,
-  type AssessmentCategory,
-  type AssessmentItem,
-  type CategoryScore,
-  WORD_ANSWERS,
-} from '../../engine/store/assessments.ts'
-import { FRAMEWORKS } from '../../engine/store/framework.ts'
+import type { AssessmentCategory } from '../../engine/store/assessments.ts'
+import { FRAMEWORKS, profileText } from '../../engine/store/framework.ts'
 import { Bar } from '../design/chart.tsx'
-import { Card, countOf, Notice, PageHead, Tag, Time } from '../design/parts.tsx'
-import type { AssessmentView, PreviousAssessment } from '../views/assessments.ts'
-import { Grade } from './assessments.tsx'
-
-const ANSWER_NAMES: Readonly<Record<(typeof WORD_ANSWERS)[number], string>> = {
-  yes: 'Yes',
-  partial: 'Partial',
-  no: 'No',
-  not_applicable: 'Not applicable',
-  unanswered: 'Not answered',
-}
+import { Card, countOf, countText, Notice, PageHead, Time } from '../design/parts.tsx'
+import { type Column, Table } from '../design/table.tsx'
+import { type AssessmentView, type PreviousAssessment, progressOf } from '../views/assessments.ts'
+import { Grade, Progress } from './assessments.tsx'
 
 export interface AssessmentProps {
   readonly view: AssessmentView
@@ -33,9 +21,9 @@ export interface AssessmentProps {
 }
 
 export function AssessmentPage(props: AssessmentProps) {
-  const { view, nowMs, mayComplete, error, done } = props
-  const { assessment, categories, answered, items, previous } = view
-  const { id, title, frameworkId, status, result } = assessment
+  const { view, nowMs, mayAnswer, mayComplete, error, done } = props
+  const { assessment, categories, answered, items, previous, newer } = view
+  const { id, title, frameworkId, status, result, profile } = assessment
   return (
     <>
       <div>
@@ -46,10 +34,11 @@ export function AssessmentPage(props: AssessmentProps) {
           title={title}
           about={
             result === null ? (
-              `${answered} of ${countOf(items, 'item')} answered`
+              `${profileText(profile)}: ${answered} of ${countOf(items, 'item')} answered`
             ) : (
               <span class="facts">
                 <Grade grade={result.grade} score={result.overallScore} />
+                <span>{profileText(profile)}</span>
                 <span>
                   completed <Time ms={assessment.completedAtMs} nowMs={nowMs} />
                 </span>
@@ -67,7 +56,8 @@ export function AssessmentPage(props: AssessmentProps) {
         </PageHead>
       </div>
       {error !== '' && <Notice tone="bad" title={error} />}
-      {done === 'saved' && <Notice title="The answers are saved" />}
+      {newer !== undefined && <NewerItems id={id} newer={newer} mayAnswer={mayAnswer} />}
+      {done === 'updated' && <Notice title="The assessment has the current items" />}
       {done === 'completed' && (
         <Notice title="The assessment is completed">
           <p class="small">
@@ -75,91 +65,96 @@ export function AssessmentPage(props: AssessmentProps) {
           </p>
         </Notice>
       )}
+      {view.suggestions.size > 0 && (
+        <Notice title={`Completed assessments suggest ${countOf(view.suggestions.size, 'answer')}`}>
+          <p class="small">Each category shows them with their sources. Accept or change each one.</p>
+        </Notice>
+      )}
       {previous !== undefined && <Comparison view={view} previous={previous} nowMs={nowMs} />}
       {status !== 'completed' && answered === items && !mayComplete && (
         <Notice title="Every item is answered. An admin can complete the assessment" />
       )}
-      {categories.map((category, at) => (
-        <Category key={category.name} {...props} category={category} at={at} score={result?.categories[at]} />
-      ))}
+      <Card title="Categories" note={countText(categories.length)} bare>
+        <Table id="categories" label="Categories" columns={categoryColumns(view)} rows={categoryRows(view)} />
+      </Card>
     </>
   )
 }
 
-interface CategoryProps extends AssessmentProps {
+interface CategoryRow {
   readonly category: AssessmentCategory
   readonly at: number
-  readonly score: CategoryScore | undefined
+  /** null until the assessment is completed, and if no item applies. */
+  readonly score: number | null
+  readonly scoreBefore: number | null
 }
 
-function Category({ view, mayAnswer, category, at, score }: CategoryProps) {
-  const { id, status } = view.assessment
-  const { name, items } = category
-  const answered = items.filter(({ answer }) => answer !== 'unanswered').length
-  const previousScore = view.previous?.assessment.result?.categories.find((each) => each.name === name)?.score
-  if (status === 'completed' || !mayAnswer) {
-    return (
-      <Card
-        title={name}
-        note={score === undefined ? `${answered} of ${items.length}` : scoreText(score, previousScore)}
-      >
-        {score?.score !== undefined && score.score !== null && (
-          <Bar share={score.score / 100} label={`${name}: ${score.score} of 100`} />
-        )}
-        <ul class="lines">
-          {items.map((item) => (
-            <li key={item.id}>
-              <Item item={item} was={wasOf(view, item)} />
-              <div class="right">
-                <Tag>{answerName(item.answer)}</Tag>
-              </div>
-            </li>
-          ))}
-        </ul>
-      </Card>
-    )
+function categoryRows({ assessment, categories, previous }: AssessmentView): CategoryRow[] {
+  const before = previous?.assessment.result?.categories
+  return categories.map((category, at) => ({
+    category,
+    at,
+    score: assessment.result?.categories[at]?.score ?? null,
+    scoreBefore: before?.find(({ name }) => name === category.name)?.score ?? null,
+  }))
+}
+
+function categoryColumns({ assessment: { id, status } }: AssessmentView): readonly Column<CategoryRow>[] {
+  const name: Column<CategoryRow> = {
+    id: 'name',
+    name: 'Category',
+    cell: ({ category, at }) => <a href={`/assessments/${id}/categories/${at}`}>{category.name}</a>,
   }
+  if (status !== 'completed') {
+    return [
+      name,
+      { id: 'progress', name: 'Answered', cell: ({ category }) => <Progress {...progressOf([category])} /> },
+      { id: 'weight', name: 'Weight', cell: ({ category }) => category.weight, number: true, wide: true },
+    ]
+  }
+  return [
+    name,
+    {
+      id: 'score',
+      name: 'Score',
+      cell: ({ category, score }) =>
+        score === null ? (
+          <span class="muted">not applicable</span>
+        ) : (
+          <div class="progress">
+            <Bar share={score / 100} label={`${category.name}: ${score} of 100`} />
+            <span class="small muted">{score} of 100</span>
+          </div>
+        ),
+    },
+    {
+      id: 'change',
+      name: 'Change',
+      cell: ({ score, scoreBefore }) => (score === null || scoreBefore === null ? '' : changeText(score - scoreBefore)),
+      number: true,
+    },
+    { id: 'weight', name: 'Weight', cell: ({ category }) => category.weight, number: true, wide: true },
+  ]
+}
+
+interface NewerItemsProps {
+  readonly id: string
+  readonly newer: ItemCounts
+  readonly mayAnswer: boolean
+}
+
+/** Offers the items of a newer release. */
+function NewerItems({ id, newer: { added, changed, removed }, mayAnswer }: NewerItemsProps) {
   return (
-    <Card title={name} note={`${answered} of ${items.length} answered`}>
-      <form method="post" action={`/assessments/${id}/categories/${at}`}>
-        <ul class="lines answers">
-          {items.map((item, index) => (
-            <li key={item.id}>
-              <Item item={item} was={wasOf(view, item)} />
-              <AnswerFields item={item} index={index} />
-            </li>
-          ))}
-        </ul>
-        <button class="first" type="submit" aria-label={`Save the answers of ${name}`}>
-          Save
-        </button>
-      </form>
-    </Card>
+    <Notice title={`This release has other items: ${added} new, ${changed} changed, ${removed} removed`}>
+      {mayAnswer && (
+        <form method="post" action={`/assessments/${id}/update`}>
+          <p class="small">Answers and evidence are kept by the ids of items.</p>
+          <button type="submit">Use the current items</button>
+        </form>
+      )}
+    </Notice>
   )
-}
-
-interface ItemProps {
-  readonly item: AssessmentItem
-  /** The answer of the previous assessment, if it was another one. */
-  readonly was: Answer | undefined
-}
-
-function Item({ item: { id, title, note }, was }: ItemProps) {
-  return (
-    <div>
-      {title}
-      <p class="small muted">
-        <span class="mono">{id}</span>
-        {was !== undefined && ` · was: ${answerName(was)}`}
-        {note !== '' && ` · ${note}`}
-      </p>
-    </div>
-  )
-}
-
-function wasOf({ previous }: AssessmentView, { id, answer }: AssessmentItem): Answer | undefined {
-  const was = previous?.answers.get(itemKey(id))
-  return was === undefined || was === answer ? undefined : was
 }
 
 interface ComparisonProps {
@@ -199,31 +194,4 @@ function Comparison({ view: { assessment, categories }, previous, nowMs }: Compa
       </p>
     </Card>
   )
-}
-
-function AnswerFields({ item, index }: { readonly item: AssessmentItem; readonly index: number }) {
-  const { id, answer, note } = item
-  const options: readonly Answer[] = typeof answer === 'number' ? [answer, ...WORD_ANSWERS] : WORD_ANSWERS
-  return (
-    <div class="answer">
-      <select name={`answer-${index}`} aria-label={`Answer of ${id}`}>
-        {options.map((each) => (
-          <option key={each} value={each} selected={each === answer}>
-            {answerName(each)}
-          </option>
-        ))}
-      </select>
-      <input name={`note-${index}`} aria-label={`Evidence for ${id}`} placeholder="Evidence" value={note} />
-    </div>
-  )
-}
-
-function answerName(answer: Answer): string {
-  return typeof answer === 'number' ? `${answer} %` : ANSWER_NAMES[answer]
-}
-
-function scoreText({ score, weight }: CategoryScore, previous: number | null | undefined): string {
-  if (score === null) return 'not applicable'
-  const change = previous === undefined || previous === null ? '' : ` (${changeText(score - previous)})`
-  return `${score} of 100${change}, weight ${weight}`
 }

@@ -1,6 +1,6 @@
 import { changeText } from '../../engine/report/text.ts'
 import type { Assessment } from '../../engine/store/assessments.ts'
-import { FRAMEWORK_IDS, FRAMEWORKS } from '../../engine/store/framework.ts'
+import { FRAMEWORK_IDS, FRAMEWORKS, profileText } from '../../engine/store/framework.ts'
 import { Bar } from '../design/chart.tsx'
 import { countColumn, textColumn, timeColumn } from '../design/columns.tsx'
 import { CsvLink } from '../design/csv-link.tsx'
@@ -10,6 +10,9 @@ import { Card, countOf, countText, PageHead, Tag, Time } from '../design/parts.t
 import { type Column, Table } from '../design/table.tsx'
 import type { FormState } from '../form.ts'
 import type { AssessmentsView, FrameworkRow, OpenRow } from '../views/assessments.ts'
+
+/** Characters of a typed profile: one item id in 20 characters, and 500 of them. */
+export const PROFILE_LENGTH_MAX = 10_000
 
 export interface AssessmentsProps {
   readonly view: AssessmentsView
@@ -54,6 +57,13 @@ export function Assessments({ view, query, form, nowMs, mayCreate }: Assessments
                 options={FRAMEWORK_IDS.map((id) => [id, FRAMEWORKS[id]])}
               />
               <Field name="title" label="Title" form={form} maxLength={255} hint="The framework's name if empty." />
+              <Field
+                name="profile"
+                label="Profile"
+                form={form}
+                maxLength={PROFILE_LENGTH_MAX}
+                hint="Empty for all items. moderate, ig1, required, security, or ids of items."
+              />
               <button class="first" type="submit">
                 Start
               </button>
@@ -88,11 +98,16 @@ function openColumns(nowMs: number): readonly Column<OpenRow>[] {
   ]
 }
 
-export function Title({ assessment: { id, title, frameworkId } }: { readonly assessment: Assessment }) {
+export function Title({ assessment: { id, title, frameworkId, profile } }: { readonly assessment: Assessment }) {
   return (
     <>
       <a href={`/assessments/${id}`}>{title}</a>
-      {title !== FRAMEWORKS[frameworkId] && <p class="small muted">{FRAMEWORKS[frameworkId]}</p>}
+      {(title !== FRAMEWORKS[frameworkId] || profile !== undefined) && (
+        <p class="small muted">
+          {FRAMEWORKS[frameworkId]}
+          {profile !== undefined && `: ${profileText(profile)}`}
+        </p>
+      )}
     </>
   )
 }
@@ -124,6 +139,12 @@ function frameworkColumns(nowMs: number): readonly Column<FrameworkRow>[] {
       cell: ({ last }) => (last === undefined ? <span class="muted">not assessed</span> : scoreCell(last)),
     },
     {
+      id: 'profile',
+      name: 'Profile',
+      cell: ({ last }) => last && profileText(last.profile),
+      wide: true,
+    },
+    {
       id: 'change',
       name: 'Change',
       cell: ({ scoreChange }) => (scoreChange === undefined ? '' : changeText(scoreChange)),
@@ -144,7 +165,7 @@ function frameworkColumns(nowMs: number): readonly Column<FrameworkRow>[] {
   ]
 }
 
-function Progress({ answered, items }: { readonly answered: number; readonly items: number }) {
+export function Progress({ answered, items }: { readonly answered: number; readonly items: number }) {
   return (
     <div class="progress">
       <Bar share={answered / items} label={`${answered} of ${countOf(items, 'item')} answered`} />
@@ -160,6 +181,7 @@ export function assessmentColumns(nowMs: number): readonly Column<OpenRow>[] {
   return [
     textColumn('title', 'Assessment', ({ assessment }) => assessment.title),
     textColumn('framework', 'Framework', ({ assessment }) => FRAMEWORKS[assessment.frameworkId]),
+    textColumn('profile', 'Profile', ({ assessment }) => profileText(assessment.profile)),
     textColumn('status', 'Status', ({ assessment }) => assessment.status),
     { id: 'score', name: 'Score', csv: ({ assessment }) => assessment.result?.overallScore ?? '' },
     textColumn('grade', 'Grade', ({ assessment }) => assessment.result?.grade ?? ''),

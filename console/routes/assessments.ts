@@ -1,13 +1,17 @@
 import { z } from 'zod'
-import { answer as answerRule, note as noteRule, readAnswer } from '../../engine/assess/rules.ts'
+import { readProfile } from '../../engine/assess/profiles.ts'
+import { answer as answerRule, itemKey, note as noteRule, readAnswer } from '../../engine/assess/rules.ts'
+import { acceptedNote } from '../../engine/assess/suggestions.ts'
 import { Fault, isFault } from '../../engine/process/error-codes.ts'
 import { FRAMEWORK_IDS, FRAMEWORKS } from '../../engine/store/framework.ts'
+import { paged } from '../design/paged.ts'
 import { EMPTY_FORM, type FormState, readForm } from '../form.ts'
 import { type Answer, redirect } from '../http/answer.ts'
 import { form, page, type Route } from '../http/router.ts'
 import type { Visit } from '../http/visit.ts'
 import { AssessmentPage } from '../pages/assessment.tsx'
-import { Assessments, assessmentColumns } from '../pages/assessments.tsx'
+import { CategoryPage } from '../pages/assessment-category.tsx'
+import { Assessments, assessmentColumns, PROFILE_LENGTH_MAX } from '../pages/assessments.tsx'
 import { type AssessmentView, allAssessments, assessmentsView, assessmentView } from '../views/assessments.ts'
 import { csvFile } from './csv.ts'
 import { refusedForm } from './refused-form.ts'
@@ -24,7 +28,12 @@ export const ASSESSMENT_ROUTES: readonly Route[] = [
   }),
   form(PATH, 'assessment.create', create),
   page(`${PATH}/:id`, 'assessment.read', (visit, { id }) => assessmentPage(visit, id, '', 200)),
+  page(`${PATH}/:id/categories/:at`, 'assessment.read', categoryPage),
   form(`${PATH}/:id/categories/:at`, 'assessment.change', saveCategory),
+  form(`${PATH}/:id/update`, 'assessment.update', async (visit, { id }) => {
+    await visit.change('assessment.update', { id: existing(visit, id).assessment.id })
+    return redirect(`${PATH}/${id}?done=updated`)
+  }),
   form(`${PATH}/:id/complete`, 'assessment.complete', async (visit, { id }) => {
     try {
       await visit.change('assessment.complete', { id: existing(visit, id).assessment.id })
@@ -39,15 +48,16 @@ export const ASSESSMENT_ROUTES: readonly Route[] = [
 const newAssessment = z.object({
   framework: z.enum(FRAMEWORK_IDS, 'Choose a framework'),
   title: z.string().trim().default(''),
+  profile: z.string().trim().max(PROFILE_LENGTH_MAX).default(''),
 })
 
 async function create(visit: Visit): Promise<Answer> {
   const { fields } = visit.request
   const read = readForm(newAssessment, fields)
   if ('state' in read) return listPage(visit, read.state, 400)
-  const { framework, title } = read.data
+  const { framework, title, profile } = read.data
   try {
-    const given = { framework, title: title === '' ? FRAMEWORKS[framework] : title }
+    const given = { framework, title: title === '' ? FRAMEWORKS[framework] : title, profile: readProfile(profile) }
     const { id } = await visit.change('assessment.create', given)
     return redirect(`${PATH}/${id}`)
   } catch (error) {
@@ -59,24 +69,28 @@ async function create(visit: Visit): Promise<Answer> {
 /** Saves each answer of a category that differs from the stored one, as a separate change. */
 async function saveCategory(visit: Visit, given: { readonly id: string; readonly at: string }): Promise<Answer> {
   const { fields } = visit.request
-  const { assessment, categories } = existing(visit, given.id)
+  const { assessment, categories, suggestions } = existing(visit, given.id)
   const category = categories[Number(given.at)]
   if (category === undefined) throw new Fault('NOT_FOUND', 'The assessment has no such category')
   const changes = category.items.flatMap((item, index) => {
     const [answerText] = fields.all(`answer-${index}`)
     // An absent field changes nothing.
     if (answerText === undefined) return []
-    const answer = answerRule.safeParse(readAnswer(answerText))
+    const isAccepted = answerText === 'unanswered' && fields.text(`accept-${index}`) === 'yes'
+    const suggestion = isAccepted ? suggestions.get(itemKey(item.id)) : undefined
+    const answer = answerRule.safeParse(suggestion?.answer ?? readAnswer(answerText))
     const note = noteRule.safeParse((fields.all(`note-${index}`)[0] ?? item.note).trim())
     if (!answer.success) throw new Fault('USAGE', `${item.id}: ${answer.error.issues[0]?.message}`)
     if (!note.success) throw new Fault('USAGE', `${item.id}: ${note.error.issues[0]?.message}`)
-    return { item, answer: answer.data, note: note.data }
+    const noted = suggestion === undefined ? note.data : acceptedNote(suggestion, note.data)
+    return { item, answer: answer.data, note: noted }
   })
   for (const { item, answer, note } of changes) {
     if (item.answer === answer && item.note === note) continue
     await visit.change('assessment.change', { id: assessment.id, item: item.id, answer, note })
   }
-  return redirect(`${PATH}/${given.id}?done=saved`)
+  const page = Number.parseInt(fields.text('page'), 10) || 1
+  return redirect(`${PATH}/${given.id}/categories/${given.at}?page=${page}&done=saved`)
 }
 
 function existing(visit: Visit, id: string): AssessmentView {
@@ -91,6 +105,28 @@ function listPage(visit: Visit, state: FormState, status: number): Answer {
   const mayCreate = visit.may('assessment.create')
   const content = Assessments({ view, query: request.query, form: state, nowMs, mayCreate })
   return visit.page('Assessments', PATH, content, { status })
+}
+
+/** Items of a page: their forms stay below the maximum size with notes of any length. */
+const ITEMS_PER_PAGE = 25
+
+function categoryPage(visit: Visit, { id, at: place }: { readonly id: string; readonly at: string }): Answer {
+  const view = existing(visit, id)
+  const at = Number(place)
+  const category = view.categories[at]
+  if (category === undefined) throw new Fault('NOT_FOUND', 'The assessment has no such category')
+  const { query } = visit.request
+  const content = CategoryPage({
+    view,
+    category,
+    at,
+    items: paged([...category.items.entries()], query, 'page', ITEMS_PER_PAGE),
+    query,
+    nowMs: visit.nowMs,
+    mayAnswer: visit.may('assessment.change'),
+    done: query.get('done') ?? '',
+  })
+  return visit.page(category.name, PATH, content)
 }
 
 function assessmentPage(visit: Visit, id: string, error: string, status: number): Answer {

@@ -69,6 +69,7 @@ const ACTION_NAMES: Readonly<Record<Action, string>> = {
   'retention.apply': 'Retention applied',
   'assessment.create': 'Assessment created',
   'assessment.change': 'Assessment answered',
+  'assessment.update': 'Assessment updated to the current items',
   'assessment.import': 'Assessment imported',
   'assessment.complete': 'Assessment completed',
   'assessment.remove': 'Assessment removed',

@@ -1,5 +1,7 @@
+import { type ItemCounts, newerItems } from '../../engine/assess/items.ts'
 import { itemKey } from '../../engine/assess/rules.ts'
 import { itemsOf } from '../../engine/assess/states.ts'
+import { type Suggestion, suggestionsFor } from '../../engine/assess/suggestions.ts'
 import type { Answer, Assessment, AssessmentCategory } from '../../engine/store/assessments.ts'
 import { FRAMEWORK_IDS, FRAMEWORKS, type FrameworkId } from '../../engine/store/framework.ts'
 import type { Store } from '../../engine/store/store.ts'
@@ -109,6 +111,10 @@ export interface AssessmentView {
   readonly answered: number
   readonly items: number
   readonly previous: PreviousAssessment | undefined
+  /** Suggested answers to unanswered items, by the key of the item. */
+  readonly suggestions: ReadonlyMap<string, Suggestion>
+  /** What an update to the current items would change. */
+  readonly newer: ItemCounts | undefined
 }
 
 export function assessmentView({ site, organization }: Visit, id: string): AssessmentView | undefined {
@@ -116,7 +122,10 @@ export function assessmentView({ site, organization }: Visit, id: string): Asses
   const assessment = site.store.assessments.get(organization.id, id)
   if (assessment === undefined) return undefined
   const categories = site.store.assessments.categories(assessment)
-  return { assessment, categories, ...progressOf(categories), previous: previousOf(site.store, assessment) }
+  const previous = previousOf(site.store, assessment)
+  const newer = newerItems(assessment, categories)
+  const suggestions = suggestionsFor(site.store, assessment, categories)
+  return { assessment, categories, ...progressOf(categories), previous, newer, suggestions }
 }
 
 function previousOf({ assessments }: Store, assessment: Assessment): PreviousAssessment | undefined {

@@ -7,7 +7,7 @@ import { COVERAGE_COUNTERS } from '../../engine/event/coverage-report.ts'
 import { EXPORT_OF, EXPORTS, type ExportKind } from '../../engine/export/rows.ts'
 import { FAULTS } from '../../engine/process/error-codes.ts'
 import { settingRows } from '../../engine/process/settings.ts'
-import { FRAMEWORK_IDS, FRAMEWORKS } from '../../engine/store/framework.ts'
+import { FRAMEWORK_IDS, FRAMEWORKS, PROFILES } from '../../engine/store/framework.ts'
 import { ROLES } from '../../engine/store/members.ts'
 import { loadCatalog } from '../../registry/catalog.ts'
 import { platformListSchema, registryFileSchema } from '../../registry/registry-schema.ts'
@@ -117,10 +117,16 @@ function rolesTable(): string {
 function frameworksTable(): string {
   const templates = loadTemplates()
   const rows = FRAMEWORK_IDS.map((id) => {
-    const items = templates[id].reduce((count, category) => count + category.items.length, 0)
-    return [code(id), FRAMEWORKS[id], String(templates[id].length), String(items)]
+    const items = templates[id].categories.reduce((count, category) => count + category.items.length, 0)
+    return [
+      code(id),
+      FRAMEWORKS[id],
+      String(templates[id].categories.length),
+      String(items),
+      PROFILES[id].map(code).join(', '),
+    ]
   })
-  return markdownTable(['Id', 'Framework', 'Categories', 'Items'], rows)
+  return markdownTable(['Id', 'Framework', 'Categories', 'Items', 'Profiles'], rows)
 }
 
 function exportColumns(kind: ExportKind): string {

@@ -1,12 +1,12 @@
 import { completeAssessment } from '../assess/complete.ts'
+import { currentItems, updatedItems } from '../assess/items.ts'
 import { itemKey } from '../assess/rules.ts'
 import { assertMayRemove, itemsOf, statusAfterAnswer } from '../assess/states.ts'
-import { loadTemplates } from '../assess/templates.ts'
 import type { AssessmentContent } from '../assess/transfer-json.ts'
 import { ASSESSMENTS_MAX } from '../limits.ts'
 import { Fault } from '../process/error-codes.ts'
 import type { Answer, Assessment, AssessmentCategory, AssessmentItem } from '../store/assessments.ts'
-import { FRAMEWORKS, type FrameworkId } from '../store/framework.ts'
+import { FRAMEWORKS, type FrameworkId, profileText } from '../store/framework.ts'
 import { newUuid } from '../store/keys.ts'
 import type { Organization } from '../store/organizations.ts'
 import { type Changes, checkText } from './changes.ts'
@@ -22,6 +22,10 @@ export interface FillOptions extends ImportOptions {
   readonly title?: string | undefined
 }
 
+interface NewAssessment extends AssessmentContent {
+  readonly template?: string
+}
+
 export class AssessmentChanges {
   readonly #changes: Changes
 
@@ -30,18 +34,42 @@ export class AssessmentChanges {
   }
 
   /**
-   * Creates a draft with the framework's own items. @throws Fault CONFLICT at the limit, USAGE,
-   * NOT_ALLOWED.
+   * Creates a draft with the framework's own items, or those of a profile: names of profiles and
+   * ids of items. @throws Fault CONFLICT at the limit, USAGE, NOT_ALLOWED.
    */
-  create(organization: Organization, frameworkId: FrameworkId, title: string = FRAMEWORKS[frameworkId]): Assessment {
+  create(
+    organization: Organization,
+    frameworkId: FrameworkId,
+    title: string = FRAMEWORKS[frameworkId],
+    profile?: readonly string[],
+  ): Assessment {
     checkText('--title', title)
-    const categories = loadTemplates()[frameworkId].map((category) => ({
-      ...category,
-      items: category.items.map((item) => ({ ...item, answer: 'unanswered' as const, note: '' })),
-    }))
+    const current = currentItems(frameworkId, profile)
     return this.#changes.make('assessment.create', organization.id, () => {
-      const assessment = this.#add(organization, { frameworkId, title, categories })
+      const assessment = this.#add(organization, { frameworkId, title, ...current })
       return { ...about(assessment), result: assessment }
+    })
+  }
+
+  /**
+   * Gives an open assessment the current items of its framework and profile. Answers and notes are
+   * kept by the ids of items.
+   *
+   * @throws Fault NOT_FOUND, CONFLICT if the assessment is completed, NOT_ALLOWED.
+   */
+  update(organization: Organization, idOrPrefix: string): Assessment {
+    const { store, clock } = this.#changes
+    return this.#changes.make('assessment.update', organization.id, () => {
+      const before = this.find(organization, idOrPrefix)
+      const categories = store.assessments.categories(before)
+      const { counts, ...updated } = updatedItems(before, categories)
+      if (updated.categories.length === 0) throw new Fault('CONFLICT', 'no item of its profile exists any more')
+      const status = statusAfterAnswer(before.status, updated.categories)
+      const { template } = updated
+      const result: Assessment = { ...before, status, template, updatedAtMs: clock.nowMs() }
+      store.assessments.put(result, updated.categories)
+      const change = about(result)
+      return { ...change, details: { ...change.details, ...counts }, result }
     })
   }
 
@@ -103,13 +131,7 @@ export class AssessmentChanges {
     return this.#changes.make('assessment.change', organization.id, () => {
       const before = this.find(organization, idOrPrefix)
       const answers = store.assessments.categories(before)
-      const found = itemsOf(answers).find(({ id }) => itemKey(id) === itemKey(item))
-      if (found === undefined) {
-        throw new Fault(
-          'NOT_FOUND',
-          `no item ${JSON.stringify(item)} in the assessment; assessment show --items has all`,
-        )
-      }
+      const found = itemIn(answers, item)
       const categories = answers.map((category) => ({
         ...category,
         items: category.items.map((each) => (each === found ? { ...each, answer, note: note ?? each.note } : each)),
@@ -151,7 +173,7 @@ export class AssessmentChanges {
     return byIdPrefix(this.#changes.store.assessments.ofOrganization(organization.id), idOrPrefix, 'assessment')
   }
 
-  #add(organization: Organization, { frameworkId, title, categories }: AssessmentContent): Assessment {
+  #add(organization: Organization, { frameworkId, title, template, profile, categories }: NewAssessment): Assessment {
     const { store, clock } = this.#changes
     if (store.assessments.ofOrganization(organization.id).length >= ASSESSMENTS_MAX) {
       throw new Fault(
@@ -166,6 +188,8 @@ export class AssessmentChanges {
       frameworkId,
       status: statusAfterAnswer('draft', categories),
       title,
+      ...(template === undefined ? {} : { template }),
+      ...(profile === undefined ? {} : { profile }),
       startedAtMs: nowMs,
       completedAtMs: 0,
       updatedAtMs: nowMs,
@@ -175,6 +199,13 @@ export class AssessmentChanges {
     store.assessments.put(assessment, categories)
     return assessment
   }
+}
+
+/** @throws Fault NOT_FOUND */
+export function itemIn(categories: readonly AssessmentCategory[], item: string): AssessmentItem {
+  const found = itemsOf(categories).find(({ id }) => itemKey(id) === itemKey(item))
+  if (found !== undefined) return found
+  throw new Fault('NOT_FOUND', `no item ${JSON.stringify(item)} in the assessment; assessment show --items has all`)
 }
 
 /** Items that a refusal names. */
@@ -205,7 +236,8 @@ function filled(categories: readonly AssessmentCategory[], given: readonly Asses
   return categories.map((category) => ({ ...category, items: category.items.map(answered) }))
 }
 
-function about({ organizationId, id, frameworkId, status, title, result }: Assessment) {
+function about({ organizationId, id, frameworkId, status, title, profile, result }: Assessment) {
   const score = result === null ? {} : { overall_score: result.overallScore, grade: result.grade }
-  return { organizationId, subject: title, details: { id, framework: frameworkId, status, ...score } }
+  const part = profile === undefined ? {} : { profile: profileText(profile) }
+  return { organizationId, subject: title, details: { id, framework: frameworkId, ...part, status, ...score } }
 }

@@ -1,40 +1,136 @@
+import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { parse } from 'yaml'
 import { z } from 'zod'
-import { FRAMEWORK_IDS, type TemplateCategory, type Templates } from '../store/framework.ts'
-import { categories, type Problem, problemsAcross, problemsOf, templateItem } from './rules.ts'
-import { TEMPLATES_FILE } from './templates.ts'
+import { FRAMEWORK_IDS, type FrameworkId, type FrameworkItem, type Template } from '../store/framework.ts'
+import { withWeights } from './profiles.ts'
+import { ratingOf } from './rating.ts'
+import { categoriesOf, itemId, line, type Problem, problemsAcross, problemsOf } from './rules.ts'
+import { readIdentifiers, readMappings } from './tables.ts'
+import { type BuiltFrameworks, FRAMEWORKS_FILE, type Mappings } from './templates.ts'
 
 /**
- * Compiles engine/assess/frameworks/*.yaml to frameworks.json in dist/, so that commands need no
- * YAML parser. Run by `npm run build` as `node dist/engine/assess/build.js`. Independent of the
- * working directory.
+ * Compiles engine/assess/frameworks/ to frameworks.json in dist/, so that commands need no YAML
+ * parser. Run by `npm run build` as `node dist/engine/assess/build.js`. Independent of the working
+ * directory.
  */
 export const FRAMEWORKS_DIR = new URL('../../../engine/assess/frameworks/', import.meta.url)
+const VERSION_DIGITS = 8
 
-const templateFile = z.strictObject({ categories: categories(templateItem) })
+const writtenItem = z.strictObject({
+  id: itemId,
+  title: line,
+  baselines: z.array(line, 'expected a list').min(1).optional(),
+  references: z.array(line, 'expected a list').min(1).optional(),
+  question: line,
+  yes: line,
+  partial: line,
+  no: line,
+  evidence: line,
+  recommendation: line,
+})
+/** An item of a framework whose texts are not written yet. */
+const bareItem = z.strictObject({ id: itemId, title: line, recommendation: line })
+/** The frameworks of which only a selection of items is there, without texts. */
+export const UNWRITTEN: readonly FrameworkId[] = [
+  'ai-security',
+  'nist-800-53',
+  'hipaa',
+  'iso-27001',
+ 
+  'pci-dss',
+]
+const fileOf = <T extends z.ZodType>(item: T) =>
+  z.strictObject({ categories: categoriesOf(z.strictObject({ name: line }), item) })
 
-/** Parses a YAML template. Throws an error with the place and the problem. */
-export function readTemplate(name: string, text: string): readonly TemplateCategory[] {
+type WrittenItem = z.infer<typeof bareItem> & Partial<z.infer<typeof writtenItem>>
+export interface WrittenCategory {
+  readonly name: string
+  readonly items: readonly WrittenItem[]
+}
+
+/** Parses the YAML of a framework. Throws an error with the place and the problem. */
+export function readWritten(name: string, text: string): readonly WrittenCategory[] {
   const document: unknown = parse(text)
-  const parsed = templateFile.safeParse(document)
+  const isUnwritten = UNWRITTEN.some((id) => name === `${id}.yaml`)
+  const parsed = fileOf(isUnwritten ? bareItem : writtenItem).safeParse(document)
   if (!parsed.success) throw faultOf(name, problemsOf(parsed.error, document))
   const problems = problemsAcross(parsed.data.categories)
   if (problems.length > 0) throw faultOf(name, problems)
   return parsed.data.categories
 }
 
-/** Reads the templates of all frameworks, one file each. */
-export function readTemplates(): Templates {
-  const files = new Set(readdirSync(FRAMEWORKS_DIR))
-  const templates = FRAMEWORK_IDS.map((id) => {
+/** Reads all frameworks, one file each, and rates their items. */
+export function buildFrameworks(): BuiltFrameworks {
+  const files = new Set(readdirSync(FRAMEWORKS_DIR).filter((name) => name.endsWith('.yaml')))
+  const written = FRAMEWORK_IDS.map((id) => {
     const name = `${id}.yaml`
     if (!files.delete(name)) throw new Error(`${name}: the framework has no file`)
-    return [id, readTemplate(name, readFileSync(new URL(name, FRAMEWORKS_DIR), 'utf8'))] as const
+    return [id, readWritten(name, readFileSync(new URL(name, FRAMEWORKS_DIR), 'utf8'))] as const
   })
   for (const name of files) throw new Error(`${name}: no framework has this name`)
-  return Object.fromEntries(templates) as Templates
+  const mappings = mappingsOf(written)
+  const templates = written.map(([id, categories]) => [id, templateOf(id, categories, mappings)] as const)
+  return { templates: Object.fromEntries(templates) as BuiltFrameworks['templates'], mappings }
+}
+
+function templateOf(frameworkId: FrameworkId, written: readonly WrittenCategory[], mappings: Mappings): Template {
+  const controls = readIdentifiers().get('nist-800-53') ?? []
+  const published = new Map((readIdentifiers().get(frameworkId) ?? []).map((each) => [each.id, each.baselines]))
+  const lowControls = new Map(controls.map(({ id, baselines }) => [id, baselines.includes('low')]))
+  const rated = (item: WrittenItem): FrameworkItem => {
+    const { id, title, question, yes, partial, no, evidence, references, recommendation } = item
+    const baselines = item.baselines ?? published.get(id)
+    const sources = new Set((references ?? []).map(sourceOf)).size
+    return {
+      id,
+      title,
+      ...(question === undefined ? {} : { question }),
+      recommendation,
+      ...(yes && partial && no && evidence ? { guidance: { yes, partial, no, evidence } } : {}),
+      ...(baselines === undefined || baselines.length === 0 ? {} : { baselines }),
+      ...(references === undefined ? {} : { references }),
+      ...ratingOf(frameworkId, { id: item.id, baselines, sources }, mappings, lowControls),
+    }
+  }
+  const categories = withWeights(written.map(({ name, items }) => ({ name, items: items.map(rated) })))
+  const version = createHash('sha256').update(JSON.stringify(categories)).digest('hex').slice(0, VERSION_DIGITS)
+  return { version, categories }
+}
+
+/** The document of a reference such as `OWASP LLM01` or `ISO42001 A.2.2`. */
+export function sourceOf(reference: string): string {
+  return reference.split(' ', 1)[0] ?? ''
+}
+
+/** The mapped items of all frameworks, in both directions. A reference stands for its items. */
+function mappingsOf(written: readonly (readonly [FrameworkId, readonly WrittenCategory[]])[]): Mappings {
+  const items = new Map<string, string[]>()
+  for (const [framework, categories] of written) {
+    for (const { id, references } of categories.flatMap((category) => category.items)) {
+      for (const name of references ?? [id]) {
+        const key = `${framework}\0${name}`
+        items.set(key, [...(items.get(key) ?? []), id])
+      }
+    }
+  }
+  const mapped = Object.fromEntries(FRAMEWORK_IDS.map((id) => [id, {}])) as Record<
+    FrameworkId,
+    Record<string, Partial<Record<FrameworkId, string[]>>>
+  >
+  const add = (from: FrameworkId, id: string, to: FrameworkId, other: string): void => {
+    mapped[from][id] = { ...mapped[from][id], [to]: [...new Set([...(mapped[from][id]?.[to] ?? []), other])] }
+  }
+  for (const { from, id, to, ids } of readMappings()) {
+    for (const one of items.get(`${from}\0${id}`) ?? []) {
+      for (const other of ids.flatMap((each) => items.get(`${to}\0${each}`) ?? [])) {
+        add(from, one, to, other)
+        add(to, other, from, one)
+      }
+    }
+  }
+  return mapped
 }
 
 function faultOf(name: string, [first, ...others]: readonly Problem[]): Error {
@@ -43,5 +139,5 @@ function faultOf(name: string, [first, ...others]: readonly Problem[]): Error {
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
-  writeFileSync(TEMPLATES_FILE, JSON.stringify(readTemplates()))
+  writeFileSync(FRAMEWORKS_FILE, JSON.stringify(buildFrameworks()))
 }

@@ -43,7 +43,7 @@ export function completeAssessment(
     completion: (last?.completion ?? 0) + 1,
     result: resultOf(categories),
   }
-  store.assessments.put(completed, categories)
+  store.assessments.put(completed)
   faultPoint('assessment:completed')
   if (later.some((other) => other.frameworkId === frameworkId)) {
     publishAssessments(store, organizationId)

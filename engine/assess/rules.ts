@@ -6,8 +6,7 @@ import {
   ASSESSMENT_LINE_BYTES_MAX,
   ASSESSMENT_NOTE_BYTES_MAX,
 } from '../limits.ts'
-import { type Answer, type AssessmentCategory, WORD_ANSWERS } from '../store/assessments.ts'
-import type { TemplateCategory } from '../store/framework.ts'
+import { type Answer, WORD_ANSWERS } from '../store/assessments.ts'
 
 /*
  * The rules for each field of a template and an assessment, for all sources: YAML, JSON, CSV and
@@ -70,17 +69,27 @@ export const note = z.custom<string>(
   `expected text of up to ${ASSESSMENT_NOTE_BYTES_MAX} bytes without surrounding blanks`,
 )
 
-export const templateItem = z.strictObject({ id: itemId, title: line, weight, priority, recommendation: line })
-export const items = <T extends z.ZodType>(item: T) =>
+/** An item of an assessment file. */
+export const templateItem = z.strictObject({
+  id: itemId,
+  title: line,
+  question: line.optional(),
+  weight,
+  priority,
+  recommendation: line,
+})
+const items = <T extends z.ZodType>(item: T) =>
   z
     .array(item, 'expected a list of items')
     .min(1, 'expected at least one item')
     .max(ASSESSMENT_ITEMS_MAX, `expected at most ${ASSESSMENT_ITEMS_MAX} items`)
-export const categories = <T extends z.ZodType>(item: T) =>
+/** Categories with these fields and a list of items. */
+export const categoriesOf = <F extends z.ZodRawShape, T extends z.ZodType>(fields: z.ZodObject<F>, item: T) =>
   z
-    .array(z.strictObject({ name: line, weight, items: items(item) }), 'expected a list of categories')
+    .array(fields.extend({ items: items(item) }).strict(), 'expected a list of categories')
     .min(1, 'expected at least one category')
     .max(ASSESSMENT_CATEGORIES_MAX, `expected at most ${ASSESSMENT_CATEGORIES_MAX} categories`)
+export const category = z.strictObject({ name: line, weight })
 
 /** A problem at a place such as `categories[0].items[3].id`. */
 export interface Problem {
@@ -89,7 +98,9 @@ export interface Problem {
 }
 
 /** Checks what single fields cannot show: duplicate names and ids, and too many items in total. */
-export function problemsAcross(given: readonly TemplateCategory[] | readonly AssessmentCategory[]): Problem[] {
+export function problemsAcross(
+  given: readonly { readonly name: string; readonly items: readonly { readonly id: string }[] }[],
+): Problem[] {
   const problems: Problem[] = []
   const places = new Map<string, string>()
   const claim = (key: string, shown: string, place: string): void => {

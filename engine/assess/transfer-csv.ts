@@ -41,6 +41,7 @@ const COLUMNS = [
   { name: 'category_weight', rule: weight, read: asNumber },
   { name: 'item_id', rule: itemId, read: asText },
   { name: 'item_title', rule: line, read: asText },
+  { name: 'question', rule: line.optional(), read: asText },
   { name: 'item_weight', rule: weight, read: asNumber },
   { name: 'priority', rule: priority, read: asNumber },
   { name: 'answer', rule: answer, read: readAnswer },
@@ -48,8 +49,7 @@ const COLUMNS = [
   { name: 'recommendation', rule: line, read: asText },
 ] as const satisfies readonly Column[]
 type ColumnName = (typeof COLUMNS)[number]['name']
-/** The only optional column. */
-const OPTIONAL: ColumnName = 'note'
+const OPTIONAL: readonly ColumnName[] = ['question', 'note']
 
 /** A row with checked cells. */
 interface Row {
@@ -57,6 +57,7 @@ interface Row {
   readonly category_weight: number
   readonly item_id: string
   readonly item_title: string
+  readonly question?: string | undefined
   readonly item_weight: number
   readonly priority: number
   readonly answer: Answer
@@ -72,6 +73,8 @@ interface Cells {
 
 /** Begins with a byte order mark, by which spreadsheets recognize UTF-8. */
 export function writeAssessmentCsv(categories: readonly AssessmentCategory[]): string {
+  const hasQuestions = categories.some(({ items }) => items.some(({ question }) => question !== undefined))
+  const columns = COLUMNS.filter(({ name }) => name !== 'question' || hasQuestions)
   const rows = categories.flatMap(({ name, weight, items }) =>
     items.map((item) => {
       const row: Row = {
@@ -79,16 +82,17 @@ export function writeAssessmentCsv(categories: readonly AssessmentCategory[]): s
         category_weight: weight,
         item_id: item.id,
         item_title: item.title,
+        question: item.question,
         item_weight: item.weight,
         priority: item.priority,
         answer: item.answer,
         note: item.note,
         recommendation: item.recommendation,
       }
-      return COLUMNS.map((column) => escapeFormula(String(row[column.name])))
+      return columns.map((column) => escapeFormula(String(row[column.name] ?? '')))
     }),
   )
-  return stringify([COLUMNS.map(({ name }) => name), ...rows], {
+  return stringify([columns.map(({ name }) => name), ...rows], {
     bom: true,
     record_delimiter: '\r\n',
     quoted_match: /[;\t\r\n]/,
@@ -165,7 +169,7 @@ function columnsOf({ line, cells }: Cells): ReadonlyMap<ColumnName, number> {
     else if (columns.has(known.name)) problems.push(`line ${line}: duplicate column ${known.name}`)
     else columns.set(known.name, at)
   }
-  const missing = COLUMNS.map(({ name }) => name).filter((name) => name !== OPTIONAL && !columns.has(name))
+  const missing = COLUMNS.map(({ name }) => name).filter((name) => !OPTIONAL.includes(name) && !columns.has(name))
   if (missing.length > 0) problems.push(`line ${line}: found no column ${missing.join(', ')}`)
   if (problems.length > 0) throw new AssessmentFileFault(problems)
   return columns
@@ -212,6 +216,7 @@ function categoriesOf(
     category.items.push({
       id: row.item_id,
       title: row.item_title,
+      ...(row.question === undefined ? {} : { question: row.question }),
       weight: row.item_weight,
       priority: row.priority,
       recommendation: row.recommendation,

@@ -4,12 +4,14 @@ import { printable } from '../process/table.ts'
 import type { AssessmentCategory } from '../store/assessments.ts'
 import { FRAMEWORK_IDS, type FrameworkId } from '../store/framework.ts'
 import { AssessmentFileFault } from './file-fault.ts'
-import { answer, categories, line, note, problemsAcross, problemsOf, templateItem } from './rules.ts'
+import { answer, categoriesOf, category, line, note, problemsAcross, problemsOf, templateItem } from './rules.ts'
 
 /** The content of an assessment file: an assessment without its organization and state. */
 export interface AssessmentContent {
   readonly frameworkId: FrameworkId
   readonly title: string
+  /** Which part of the framework it is; absent for all its items. */
+  readonly profile?: readonly string[]
   readonly categories: readonly AssessmentCategory[]
 }
 
@@ -18,15 +20,17 @@ const document = z.strictObject(
     version: z.literal(1, 'expected 1'),
     framework_id: z.enum(FRAMEWORK_IDS, `expected one of ${FRAMEWORK_IDS.join(', ')}`),
     title: line,
-    categories: categories(
+    profile: z.array(line, 'expected a list').min(1).max(ASSESSMENT_ITEMS_MAX).optional(),
+    categories: categoriesOf(
+      category,
       templateItem.extend({ answer: answer.default('unanswered'), note: note.default('') }).strict(),
     ),
   },
   'expected an object',
 )
 
-export function writeAssessmentJson({ frameworkId, title, categories }: AssessmentContent): string {
-  return `${JSON.stringify({ version: 1, framework_id: frameworkId, title, categories }, null, 2)}\n`
+export function writeAssessmentJson({ frameworkId, title, profile, categories }: AssessmentContent): string {
+  return `${JSON.stringify({ version: 1, framework_id: frameworkId, title, profile, categories }, null, 2)}\n`
 }
 
 /** @throws AssessmentFileFault with all errors */
@@ -40,8 +44,16 @@ export function readAssessmentJson(text: string): AssessmentContent {
       problems.map(({ place, problem }) => (place === '' ? problem : `${place}: ${problem}`)),
     )
   }
-  const { framework_id: frameworkId, title, categories } = parsed.data
-  return { frameworkId, title, categories }
+  const { framework_id: frameworkId, title, profile, categories } = parsed.data
+  return { frameworkId, title, ...(profile === undefined ? {} : { profile }), categories: withoutAbsent(categories) }
+}
+
+/** An optional field of a parsed document may be undefined, that of a record may not. */
+function withoutAbsent(categories: z.infer<typeof document>['categories']): AssessmentCategory[] {
+  return categories.map(({ items, ...category }) => ({
+    ...category,
+    items: items.map(({ question, ...item }) => ({ ...item, ...(question === undefined ? {} : { question }) })),
+  }))
 }
 
 /** Checked first: reporting millions of invalid items would need gigabytes of memory. */

@@ -1,5 +1,6 @@
 import { isoSeconds } from '../process/clock.ts'
 import type { PublishedPlatform } from '../scan/listed-discovery.ts'
+import { profileText } from '../store/framework.ts'
 import type { Organization } from '../store/organizations.ts'
 import { ELEMENTS_PER_PART, PublishedList } from '../store/published.ts'
 import { CLIENTS_EXPORT } from './client-rows.ts'
@@ -70,6 +71,7 @@ export const EXPORT_OF: Readonly<Record<ExportKind, Export>> = {
       id: 'The id, as in the API',
       framework_id: 'The framework',
       title: 'The title',
+      profile: 'The part of the framework that is assessed; `all items` if it is the whole',
       status: '`draft`, `in_progress` or `completed`',
       overall_score: '0 to 100; empty until completed',
       grade: 'A to F; empty until completed',
@@ -208,11 +210,13 @@ function* scanRows({ store, organization }: ExportSource): Generator<ExportedRow
 function* assessmentRows({ store, organization }: ExportSource): Generator<ExportedRow> {
   const all = store.assessments.ofOrganization(organization.id)
   all.sort((a, b) => a.startedAtMs - b.startedAtMs || (a.id < b.id ? -1 : 1))
-  for (const { id, frameworkId, title, status, result, startedAtMs, completedAtMs, updatedAtMs } of all) {
+  for (const assessment of all) {
+    const { id, frameworkId, title, profile, status, result, startedAtMs, completedAtMs, updatedAtMs } = assessment
     const row: Row = {
       id,
       framework_id: frameworkId,
       title,
+      profile: profileText(profile),
       status,
       overall_score: result?.overallScore ?? null,
       grade: result?.grade ?? null,

@@ -48,6 +48,10 @@ export interface Assessment {
   readonly frameworkId: FrameworkId
   readonly status: AssessmentStatus
   readonly title: string
+  /** The version of the framework's items that it has; absent for files and in early releases. */
+  readonly template?: string
+  /** Which part of the framework it is, by names of profiles and ids of items; absent for all. */
+  readonly profile?: readonly string[]
   /** When the assessment was created. */
   readonly startedAtMs: number
   /** 0 until completed. */

@@ -15,11 +15,34 @@ export const FRAMEWORKS = {
 export type FrameworkId = keyof typeof FRAMEWORKS
 export const FRAMEWORK_IDS = Object.keys(FRAMEWORKS) as [FrameworkId, ...FrameworkId[]]
 
-/** One control of a framework. */
+/** The profiles of each framework: a part of its items, by the name in `baselines` of an item. */
+export const PROFILES = {
+  'ai-security': [],
+  'cis-v8': ['ig1', 'ig2', 'ig3'],
+  'nist-800-53': ['low', 'moderate', 'high'],
+  'nist-csf-2': [],
+  hipaa: ['required'],
+  'iso-27001': [],
+  'soc-2': ['security', 'availability', 'processing-integrity', 'confidentiality', 'privacy'],
+  'pci-dss': [],
+} as const satisfies Readonly<Record<FrameworkId, readonly string[]>>
+
+const PROFILE_NAMES: ReadonlySet<string> = new Set(Object.values(PROFILES).flat())
+
+/** A profile for people: its names, or how many items were selected. */
+export function profileText(profile: readonly string[] | undefined): string {
+  if (profile === undefined) return 'all items'
+  if (profile.every((word) => PROFILE_NAMES.has(word.toLowerCase()))) return profile.join(', ').toLowerCase()
+  return profile.length === 1 ? '1 selected item' : `${profile.length} selected items`
+}
+
+/** What an assessment keeps of one control of a framework. */
 export interface TemplateItem {
-  /** `GV.OC`, `3.4`: the framework's own number, unique in the template. */
+  /** `GV.OC-01`, `3.4`: the framework's own number, unique in the template. */
   readonly id: string
   readonly title: string
+  /** Answerable with yes, partial or no. Assessments of early releases and of files may lack it. */
+  readonly question?: string
   readonly weight: number
   /** 1 (highest) to 5. */
   readonly priority: number
@@ -27,11 +50,37 @@ export interface TemplateItem {
   readonly recommendation: string
 }
 
+/** The texts that help to answer an item. */
+export interface Guidance {
+  /** What counts as each answer. */
+  readonly yes: string
+  readonly partial: string
+  readonly no: string
+  /** Typical documents, settings or records. */
+  readonly evidence: string
+}
+
+/** One control of a built-in framework. */
+export interface FrameworkItem extends TemplateItem {
+  /** Absent until the framework's texts are written. */
+  readonly guidance?: Guidance
+  /** The profiles that contain the item; absent if the framework has no profiles. */
+  readonly baselines?: readonly string[]
+  /** Identifiers of other standards, if the item's id is not one of a standard itself. */
+  readonly references?: readonly string[]
+}
+
 export interface TemplateCategory {
   readonly name: string
   readonly weight: number
-  readonly items: readonly TemplateItem[]
+  readonly items: readonly FrameworkItem[]
 }
 
-/** The categories of a new assessment, by framework. */
-export type Templates = Readonly<Record<FrameworkId, readonly TemplateCategory[]>>
+export interface Template {
+  /** The first hex digits of the SHA-256 of the categories. */
+  readonly version: string
+  readonly categories: readonly TemplateCategory[]
+}
+
+/** The items of new assessments, by framework. */
+export type Templates = Readonly<Record<FrameworkId, Template>>

@@ -101,7 +101,7 @@ function fill({ opened, administration }: Service, acme: Organization): void {
   runScan(store, registries, acme.id, 'administrator', clock)
   for (const frameworkId of FRAMEWORK_IDS) {
     const answers: readonly ItemAnswer[] = ['no', 'partial', 'yes', 40, 'not_applicable']
-    const categories = loadTemplates()[frameworkId].map((each, place) => ({
+    const categories = loadTemplates()[frameworkId].categories.map((each, place) => ({
       ...each,
       items: each.items.map((one, at) => ({
         ...one,

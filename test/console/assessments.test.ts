@@ -1,6 +1,8 @@
 import { parse } from 'csv-parse/sync'
 import t from 'tap'
-import { publishedList } from '../support/assessments.ts'
+import { Administration } from '../../engine/admin/administration.ts'
+import { byPriority } from '../../engine/assess/publish.ts'
+import { content, publishedList } from '../support/assessments.ts'
 import { serveConsole, type TestConsole } from '../support/console.ts'
 import { makeOrganization } from '../support/store.ts'
 
@@ -65,12 +67,14 @@ t.test('saving a category again changes nothing, and neither does a wrong answer
 t.test('an unfinished assessment is not completed; a member answers and does not complete', async (t) => {
   const site = await serveConsole(t)
   const admin = site.signIn('a', 'admin')
-  const { headers } = await admin.post('/assessments', { framework: 'hipaa', title: 'Autumn' })
+  const { headers } = await admin.post('/assessments', { framework: 'cis-v8', title: 'Autumn' })
   const path = String(headers['location'])
   t.match(await admin.post(`${path}/complete`), { status: 409, text: /unanswered/ })
   t.match((await admin.get(path)).text, /Autumn/)
   t.equal((await site.signIn('m', 'member').post(`${path}/complete`)).status, 403)
-  t.notMatch((await site.signIn('v', 'viewer').get(path)).text, /<select name="answer/)
+  t.match((await admin.get(`${path}/categories/0`)).text, /<select name="answer-0".*What counts/s)
+  t.notMatch((await site.signIn('v', 'viewer').get(`${path}/categories/0`)).text, /<select name="answer/)
+  t.equal((await admin.get(`${path}/categories/99`)).status, 404)
   t.match(await admin.post('/assessments', { framework: 'none' }), { status: 400, text: /Choose a framework/ })
   const foreign = site.signIn('g', 'owner', makeOrganization(site, 'Globex'))
   t.equal((await foreign.get(path)).status, 404)
@@ -84,8 +88,10 @@ t.test('recommendations have owners, which filter the list; the API does not sho
   const path = await assessed(site, 'no')
   const admin = site.signIn('a', 'admin')
   await admin.post(`${path}/complete`)
-  const [first, second] = store.recommendations.ofOrganization(organization.id)
+  // The first page has those of the highest priority.
+  const [first, second] = store.recommendations.ofOrganization(organization.id).sort(byPriority)
   const before = store.auditLog.lastSequence(organization.id)
+  const firstOf = () => store.recommendations.ofOrganization(organization.id).find(({ id }) => id === first?.id)
   const change = { status: 'open', owner: ' grace@acme.example ' }
   t.match(await admin.post(`/recommendations/${first?.id}`, change), { status: 303 })
   const [entry, ...others] = store.auditLog.ofOrganization(organization.id).slice(before)
@@ -106,14 +112,14 @@ t.test('recommendations have owners, which filter the list; the API does not sho
   t.match(wrong.text, `value="${long}"`, 'the form keeps what was typed')
   t.equal(wrong.text.split(long).length, 2, 'only in its own form')
   t.match(wrong.text, 'name="back" value="status=all"', 'with the filters of the list')
-  t.equal(store.recommendations.ofOrganization(organization.id)[0]?.status, 'open', 'nothing is changed')
+  t.equal(firstOf()?.status, 'open', 'nothing is changed')
   await admin.post(`/recommendations/${first?.id}`, { status: 'open', owner: '' })
-  t.equal(store.recommendations.ofOrganization(organization.id)[0]?.owner, '')
+  t.equal(firstOf()?.owner, '')
   // A later assessment keeps the owner.
   await admin.post(`/recommendations/${first?.id}`, { status: 'open', owner: 'grace@acme.example' })
   const again = await assessed(site, 'no')
   await admin.post(`${again}/complete`)
-  t.equal(store.recommendations.ofOrganization(organization.id)[0]?.owner, 'grace@acme.example')
+  t.equal(firstOf()?.owner, 'grace@acme.example')
 })
 
 t.test('an assessment is compared with the one that was completed before', async (t) => {
@@ -123,7 +129,8 @@ t.test('an assessment is compared with the one that was completed before', async
   t.notMatch((await admin.get(first)).text, /Compared with/)
   await admin.post(`${first}/complete`)
   const second = await assessed(site, 'yes')
-  t.match((await admin.get(second)).text, /Compared with the last assessment.*was: No/s)
+  t.match((await admin.get(second)).text, /Compared with the last assessment/)
+  t.match((await admin.get(`${second}/categories/0`)).text, /was: No/)
   await admin.post(`${second}/complete`)
   const { text } = await admin.get(second)
   t.match(text, /Score 0 → 100 \(\+100\)/)
@@ -135,4 +142,31 @@ t.test('an assessment is compared with the one that was completed before', async
     { Framework: 'AI Security', Status: 'completed', Score: '100', Grade: 'A' },
     { Framework: 'AI Security', Status: 'completed', Score: '0', Grade: 'F' },
   ])
+})
+
+t.test('a suggested answer is stored only if somebody accepts it, with its source', async (t) => {
+  const site = await serveConsole(t)
+  const { store, organization, clock } = site
+  const { assessments } = new Administration(store, clock)
+  assessments.import(organization, content('nist-csf-2', { 'ID.AM-01': 'yes', 'ID.AM-08': 'no' }), { complete: true })
+  const made = assessments.create(organization, 'cis-v8', 'Autumn', ['1.1', '1.2'])
+  const admin = site.signIn('a', 'admin')
+  const path = `/assessments/${made.id}`
+  t.match((await admin.get(path)).text, /Completed assessments suggest 1 answer/)
+  const category = `${path}/categories/0`
+  t.match((await admin.get(category)).text, /name="accept-0".*Accept: Partial.*NIST CSF 2.0 ID.AM-01 \(yes, 2026-/s)
+  const answers = () => store.assessments.categories(made)[0]?.items.map(({ answer, note }) => [answer, note])
+  const unanswered = { 'answer-0': 'unanswered', 'answer-1': 'unanswered' }
+  await admin.post(category, unanswered)
+  t.match(answers(), [
+    ['unanswered', ''],
+    ['unanswered', ''],
+  ])
+  await admin.post(category, { ...unanswered, 'accept-0': 'yes', 'accept-1': 'yes' })
+  t.match(answers(), [
+    ['partial', /^Accepted from NIST CSF 2.0 ID.AM-01 \(yes, 2026-.*ID.AM-08 \(no/],
+    ['unanswered', ''],
+  ])
+  await admin.post(category, { 'answer-0': 'no', 'note-0': 'checked', 'accept-0': 'yes' })
+  t.match(answers()?.[0], ['no', 'checked'], 'a chosen answer counts, not the suggestion')
 })

@@ -14,6 +14,7 @@ const UNLINKED: Readonly<Record<string, string>> = {
   'POST /sign-in/confirm': 'a confirmation by the identity provider',
   'GET /sign-in/continue': 'what follows that confirmation',
   'POST /alerts/channels/open': 'asks for a confirmation, if the last one is too old, before the form',
+  'POST /assessments/:id/update': 'on an assessment of an earlier release',
   'POST /clients/:client/reveal': 'on the page of a pseudonym',
   'POST /account/passkeys': 'the form that answers POST /account/passkeys/new',
 }

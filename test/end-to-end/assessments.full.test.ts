@@ -38,53 +38,66 @@ t.test('an assessment goes from its draft to the API of a running service', asyn
   }
   const ofAcme = ['--org', 'Acme', ...data]
 
-  const [made] = await admin('assessment', 'create', '--framework', 'hipaa', '--title', 'Spring', ...ofAcme)
-  t.match(made, { framework_id: 'hipaa', title: 'Spring', status: 'draft', overall_score: null })
+  // Items of IG1 have the weight 3, those of IG2 have 2.
+  const profile = '1.1,1.3,3.1'
+  const ofSpring = ['--framework', 'cis-v8', '--title', 'Spring', '--profile', profile]
+  const [made] = await admin('assessment', 'create', ...ofSpring, ...ofAcme)
+  const shown = { framework_id: 'cis-v8', title: 'Spring', profile: '3 selected items' }
+  t.match(made, { ...shown, status: 'draft', overall_score: null })
   const id = String(made?.['id']).slice(0, 8)
   const items = await admin('assessment', 'show', id, '--items', ...ofAcme)
-  t.equal(items.length, 24)
+  t.same(items.map(({ item_id }) => item_id).join(','), profile)
+  const [asked] = await admin('assessment', 'show', id, '--item', '3.1', ...ofAcme)
+  t.match(asked, {
+    question: /\?$/,
+    yes: String,
+    partial: String,
+    no: String,
+    evidence: String,
+    baselines: ['ig1', 'ig2', 'ig3'],
+  })
 
   // The answers are imported from the exported spreadsheet, with one answer missing.
   const sheet = join(directory, 'answers.csv')
   await admin('assessment', 'export', id, '--format', 'csv', '--output', sheet, ...ofAcme)
   writeFileSync(sheet, readFileSync(sheet, 'utf8').replaceAll(',unanswered,', ',yes,').replace(',yes,', ',unanswered,'))
-  const [imported] = await admin('assessment', 'import', sheet, '--framework', 'hipaa', ...ofAcme)
+  const [imported] = await admin('assessment', 'import', sheet, '--framework', 'cis-v8', ...ofAcme)
   t.match(imported, { status: 'in_progress' })
   const ours = String(imported?.['id'])
   const early = await runAdmin(['assessment', 'complete', ours, ...ofAcme])
-  t.match(early, { status: 5, stderr: 'posture-admin: CONFLICT 1 item is unanswered: 164.308(a)(1)\n' })
+  t.match(early, { status: 5, stderr: 'posture-admin: CONFLICT 1 item is unanswered: 1.1\n' })
   const [progress, ...more] = await admin('assessment', 'show', ours, ...ofAcme)
-  t.match(progress, { status: 'in_progress', overall_score: 100, grade: 'A', items: 24, unanswered: 1 })
+  t.match(progress, { status: 'in_progress', overall_score: 100, grade: 'A', items: 3, unanswered: 1 })
   t.same(more, [], 'one object, as the API returns it')
   const [category] = (progress?.['categories'] ?? []) as Row[]
   t.match(category, {
-    name: 'Administrative safeguards',
-    weight: 4,
-    items: 6,
+    name: /^1 /,
+    weight: 5,
+    items: 2,
     score: 100,
-    unanswered: ['164.308(a)(1)'],
+    unanswered: ['1.1'],
   })
   for (const list of ['scores', 'recommendations', 'assessments']) t.same(await get(list), [], `${list}, in progress`)
 
-  await admin('assessment', 'answer', ours, '164.308(A)(1)', 'no', '--note', '=once', ...ofAcme)
+  await admin('assessment', 'answer', ours, '1.1', 'no', '--note', '=once', ...ofAcme)
   const [completed] = await admin('assessment', 'complete', ours, ...ofAcme)
-  // 10 of 13 points in a category with weight 4 of 15: 100 - 100 x 3 / 13 x 4 / 15 = 93.85.
-  t.match(completed, { status: 'completed', overall_score: 94, grade: 'A' })
+  // (3 x 0 + 2 x 100 + 3 x 100) / 8 = 62.5
+  t.match(completed, { status: 'completed', overall_score: 63, grade: 'D' })
   const [score] = await get('scores')
-  t.same(score, { framework_id: 'hipaa', overall_score: 94, grade: 'A', completed_at: completed?.['completed_at'] })
+  t.same(score, { framework_id: 'cis-v8', overall_score: 63, grade: 'D', completed_at: completed?.['completed_at'] })
   const [recommendation, ...others] = await get('recommendations')
   t.same(others, [])
   t.match(recommendation, {
-    ...{ title: /^Carry out a risk analysis/, priority: 1, status: 'open', framework_id: 'hipaa' },
-    category: 'Administrative safeguards',
+    ...{ title: String(items[0]?.['recommendation']), priority: 1, status: 'open', framework_id: 'cis-v8' },
+    category: /^1 /,
   })
   const [assessment] = await get('assessments')
-  t.match(assessment, { id: ours, status: 'completed', overall_score: 94, started_at: imported?.['started_at'] })
+  t.match(assessment, { id: ours, status: 'completed', overall_score: 63, started_at: imported?.['started_at'] })
   const scores = assessment?.['categories'] as Row[]
-  t.same(scores[0], { name: 'Administrative safeguards', weight: 4, score: 77 })
+  t.same(scores[0], { ...scores[0], weight: 5, score: 40 })
   t.same(
     scores.slice(1).map(({ score }) => score),
-    [100, 100, 100, 100],
+    [100],
   )
 
   const [set] = await admin(
@@ -94,7 +107,7 @@ t.test('an assessment goes from its draft to the API of a running service', asyn
     'in_progress',
     ...ofAcme,
   )
-  t.match(set, { status: 'in_progress', item_id: '164.308(a)(1)' })
+  t.match(set, { status: 'in_progress', item_id: '1.1' })
   t.match(await get('recommendations'), [{ id: recommendation?.['id'], status: 'in_progress' }])
   t.equal((await admin('recommendation', 'list', '--status', 'in_progress', ...ofAcme)).length, 1)
   t.equal((await admin('recommendation', 'list', '--framework', 'soc-2', ...ofAcme)).length, 0)
@@ -109,6 +122,20 @@ t.test('an assessment goes from its draft to the API of a running service', asyn
     'assessment.complete',
     'recommendation.status',
   ])
+  const [next] = await admin('assessment', 'create', ...ofSpring, ...ofAcme)
+  const suggest = ['assessment', 'suggest', String(next?.['id']), ...ofAcme]
+  const suggested = await admin(...suggest)
+  t.match(suggested, [
+    { item_id: '1.1', answer: 'no', accepted: false, sources: [{ assessment_id: ours, item_id: '1.1' }] },
+    { item_id: '1.3', answer: 'yes' },
+    { item_id: '3.1', answer: 'yes' },
+  ])
+  t.match(await admin(...suggest, '--accept', '1.3'), [{ item_id: '1.3', accepted: true }])
+  t.equal((await admin(...suggest)).length, 2)
+  t.match(await runAdmin([...suggest, '--accept', '9.9']), { stderr: /NOT_FOUND no suggestion for item "9.9"/ })
+  const rows = await admin('assessment', 'crosswalk', 'nist-csf-2', 'cis-v8')
+  t.match(rows.at(-1), { category: 'All', items: 153, mapping: 'published' })
+  await admin('assessment', 'remove', String(next?.['id']), ...ofAcme)
   await admin('assessment', 'remove', id, ...ofAcme)
   t.equal((await admin('assessment', 'list', ...ofAcme)).length, 1)
 })

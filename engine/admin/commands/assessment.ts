@@ -1,20 +1,24 @@
 import { Argument, type Command, InvalidArgumentError, Option } from 'commander'
 import { gradeOf } from '../../assess/grade.ts'
+import { type ItemCounts, newerItems } from '../../assess/items.ts'
+import { readProfile } from '../../assess/profiles.ts'
 import { answer as answerRule, note as noteRule, readAnswer } from '../../assess/rules.ts'
 import { scoreOf } from '../../assess/score.ts'
 import { itemsOf, unansweredOf } from '../../assess/states.ts'
-import { loadTemplates } from '../../assess/templates.ts'
+import { guidanceOf, loadTemplates } from '../../assess/templates.ts'
 import { jsonOption } from '../../process/program.ts'
 import { printsTable } from '../../process/table.ts'
-import type { Answer, Assessment, AssessmentCategory } from '../../store/assessments.ts'
-import { FRAMEWORK_IDS, FRAMEWORKS, type FrameworkId } from '../../store/framework.ts'
+import type { Answer, Assessment, AssessmentCategory, AssessmentItem } from '../../store/assessments.ts'
+import { FRAMEWORK_IDS, FRAMEWORKS, type FrameworkId, PROFILES, profileText } from '../../store/framework.ts'
+import { itemIn } from '../assessments.ts'
 import { byIdPrefix } from '../id-prefix.ts'
 import { ASSESSMENT_ID, addAssessmentExport, addAssessmentImport } from './assessment-file.ts'
+import { addCrosswalk, addSuggest } from './assessment-suggest.ts'
 import { changeOptions, ofOrganization, sharedOptions, show, timeText, withStore } from './context.ts'
 
 /**
- * posture-admin assessment create | list | show | answer | complete | remove | export | import |
- * frameworks
+ * posture-admin assessment create | list | show | answer | suggest | crosswalk | update |
+ * complete | remove | export | import | frameworks
  */
 export function addAssessmentCommands(program: Command): void {
   const assessment = program.command('assessment').description('Assess an organization against a framework')
@@ -22,6 +26,9 @@ export function addAssessmentCommands(program: Command): void {
   addList(assessment)
   addShow(assessment)
   addAnswer(assessment)
+  addSuggest(assessment)
+  addCrosswalk(assessment)
+  addUpdate(assessment)
   addComplete(assessment)
   addRemove(assessment)
   addAssessmentExport(assessment)
@@ -39,10 +46,13 @@ function addCreate(assessment: Command): void {
         .makeOptionMandatory(true),
     )
     .option('--title <title>', "Set the title; by default the framework's name")
-  create.action((options: { org?: string; framework: FrameworkId; title?: string }) =>
+    .option('--profile <profile>', 'Use only these profiles or ids of items, comma-separated; by default all')
+  create.action((options: { org?: string; framework: FrameworkId; title?: string; profile?: string }) =>
     withStore(create, ({ administration }) => {
       const organization = administration.organization(options.org)
-      printAssessments(create, [administration.assessments.create(organization, options.framework, options.title)])
+      const { framework, title } = options
+      const profile = readProfile(options.profile)
+      printAssessments(create, [administration.assessments.create(organization, framework, title, profile)])
     }),
   )
 }
@@ -67,14 +77,20 @@ function addShow(assessment: Command): void {
         .description('Show the progress and score of an assessment')
         .argument('<id>', ASSESSMENT_ID),
     ),
-  ).option('--items', 'Show every item with its answer instead')
-  one.action((id: string, options: { org?: string; items?: boolean }) =>
+  )
+    .option('--items', 'Show every item with its answer instead')
+    .option('--item <item>', 'Show the question of one item and what counts as each answer instead')
+  one.action((id: string, options: { org?: string; items?: boolean; item?: string }) =>
     withStore(one, ({ store, administration }) => {
       const all = store.assessments.ofOrganization(administration.organization(options.org).id)
       const found = byIdPrefix(all, id, 'assessment')
       const categories = store.assessments.categories(found)
       if (options.items) {
-        printItems(one, categories)
+        printItems(one, found, categories)
+        return
+      }
+      if (options.item !== undefined) {
+        printItem(one, found, itemIn(categories, options.item))
         return
       }
       const { json } = one.opts<{ json?: boolean }>()
@@ -107,6 +123,23 @@ function addAnswer(assessment: Command): void {
       const organization = administration.organization(options.org)
       const changed = administration.assessments.answer(organization, id, item, given, options.note)
       printProgress(answer, changed, store.assessments.categories(changed))
+    }),
+  )
+}
+
+function addUpdate(assessment: Command): void {
+  const update = ofOrganization(
+    changeOptions(
+      assessment
+        .command('update')
+        .description("Give an open assessment its framework's current items and keep its answers")
+        .argument('<id>', ASSESSMENT_ID),
+    ),
+  )
+  update.action((id: string, options: { org?: string }) =>
+    withStore(update, ({ store, administration }) => {
+      const updated = administration.assessments.update(administration.organization(options.org), id)
+      printProgress(update, updated, store.assessments.categories(updated))
     }),
   )
 }
@@ -154,12 +187,16 @@ function addFrameworks(assessment: Command): void {
         ['Name', 'name'],
         ['Categories', 'categories'],
         ['Items', 'items'],
+        ['Profiles', 'profiles', { hide: 2, wrap: true }],
+        ['Version', 'version', { hide: 1 }],
       ],
       rows: FRAMEWORK_IDS.map((id) => ({
         framework_id: id,
         name: FRAMEWORKS[id],
-        categories: templates[id].length,
-        items: templates[id].reduce((count, { items }) => count + items.length, 0),
+        categories: templates[id].categories.length,
+        items: templates[id].categories.reduce((count, { items }) => count + items.length, 0),
+        profiles: PROFILES[id],
+        version: templates[id].version,
       })),
     })
   })
@@ -181,13 +218,14 @@ function printAssessments(command: Command, assessments: readonly Assessment[]):
   show(command, {
     columns: [
       ['Id', 'id'],
-      ['Framework', 'framework_id', { hide: 3 }],
-      ['Title', 'title', { hide: 6, wrap: true }],
+      ['Framework', 'framework_id', { hide: 4 }],
+      ['Title', 'title', { hide: 7, wrap: true }],
+      ['Profile', 'profile', { hide: 3, wrap: true }],
       ['Status', 'status'],
       ['Score', 'overall_score', { hide: 2 }],
       ['Grade', 'grade', { hide: 1 }],
-      ['Started', 'started_at', { hide: 5 }],
-      ['Completed', 'completed_at', { hide: 4 }],
+      ['Started', 'started_at', { hide: 6 }],
+      ['Completed', 'completed_at', { hide: 5 }],
     ],
     rows: assessments.map(rowOf),
   })
@@ -198,6 +236,7 @@ function rowOf(assessment: Assessment): Record<string, unknown> {
     id: assessment.id,
     framework_id: assessment.frameworkId,
     title: assessment.title,
+    profile: profileText(assessment.profile),
     status: assessment.status,
     overall_score: assessment.result?.overallScore ?? null,
     grade: assessment.result?.grade ?? null,
@@ -214,11 +253,13 @@ function printProgress(command: Command, assessment: Assessment, categories: rea
       ['Id', 'id'],
       ['Framework', 'framework_id'],
       ['Title', 'title', { wrap: true }],
+      ['Profile', 'profile', { wrap: true }],
       ['Status', 'status'],
       ['Score so far', 'overall_score'],
       ['Grade', 'grade'],
       ['Items', 'items'],
       ['Unanswered', 'unanswered'],
+      ['Newer items', 'newer_items', { wrap: true }],
     ],
     rows: [progressOf(assessment, categories)],
   })
@@ -232,6 +273,7 @@ function progressOf(assessment: Assessment, categories: readonly AssessmentCateg
     grade: assessment.result?.grade ?? (overallScore === null ? null : gradeOf(overallScore)),
     items: itemsOf(categories).length,
     unanswered: unansweredOf(categories).length,
+    newer_items: newerText(newerItems(assessment, categories)),
   }
 }
 
@@ -259,7 +301,7 @@ function categoryRows(categories: readonly AssessmentCategory[]): Record<string,
   }))
 }
 
-function printItems(command: Command, categories: readonly AssessmentCategory[]): void {
+function printItems(command: Command, { frameworkId }: Assessment, categories: readonly AssessmentCategory[]): void {
   show(command, {
     columns: [
       ['Item', 'item_id'],
@@ -271,16 +313,55 @@ function printItems(command: Command, categories: readonly AssessmentCategory[])
       ['Check', 'title', { wrap: true }],
     ],
     rows: categories.flatMap((category) =>
-      category.items.map((item) => ({
-        item_id: item.id,
-        category: category.name,
-        title: item.title,
-        weight: item.weight,
-        priority: item.priority,
-        answer: item.answer,
-        note: item.note,
-        recommendation: item.recommendation,
-      })),
+      category.items.map((item) => ({ category: category.name, ...itemRow(frameworkId, item) })),
     ),
   })
+}
+
+/** One item with the texts that help to answer it. */
+function printItem(command: Command, { frameworkId }: Assessment, item: AssessmentItem): void {
+  show(command, {
+    columns: [
+      ['Item', 'item_id'],
+      ['Check', 'title', { wrap: true }],
+      ['Question', 'question', { wrap: true }],
+      ['Yes', 'yes', { wrap: true }],
+      ['Partial', 'partial', { wrap: true }],
+      ['No', 'no', { wrap: true }],
+      ['Evidence', 'evidence', { wrap: true }],
+      ['Recommendation', 'recommendation', { wrap: true }],
+      ['Profiles', 'baselines', { wrap: true }],
+      ['References', 'references', { wrap: true }],
+      ['Weight', 'weight'],
+      ['Priority', 'priority'],
+      ['Answer', 'answer'],
+      ['Note', 'note', { wrap: true }],
+    ],
+    rows: [itemRow(frameworkId, item)],
+  })
+}
+
+function itemRow(frameworkId: FrameworkId, item: AssessmentItem): Record<string, unknown> {
+  const asked = guidanceOf(frameworkId, item)
+  return {
+    item_id: item.id,
+    title: item.title,
+    question: item.question ?? null,
+    yes: asked?.guidance?.yes ?? null,
+    partial: asked?.guidance?.partial ?? null,
+    no: asked?.guidance?.no ?? null,
+    evidence: asked?.guidance?.evidence ?? null,
+    baselines: asked?.baselines ?? [],
+    references: asked?.references ?? [],
+    weight: item.weight,
+    priority: item.priority,
+    answer: item.answer,
+    note: item.note,
+    recommendation: item.recommendation,
+  }
+}
+
+function newerText(counts: ItemCounts | undefined): string | null {
+  if (counts === undefined) return null
+  return `${counts.added} new, ${counts.changed} changed, ${counts.removed} removed: assessment update`
 }

@@ -1,10 +1,16 @@
 import { readFileSync } from 'node:fs'
 import t from 'tap'
-import { FRAMEWORKS_DIR, readTemplate, readTemplates } from '../../../engine/assess/build.ts'
-import { loadTemplates } from '../../../engine/assess/templates.ts'
-import { FRAMEWORK_IDS, FRAMEWORKS } from '../../../engine/store/framework.ts'
+import { buildFrameworks, FRAMEWORKS_DIR, readWritten, sourceOf, UNWRITTEN } from '../../../engine/assess/build.ts'
+import { inProfile } from '../../../engine/assess/profiles.ts'
+import { readIdentifiers, readMappings } from '../../../engine/assess/tables.ts'
+import { loadFrameworks } from '../../../engine/assess/templates.ts'
+import { FRAMEWORK_IDS, FRAMEWORKS, type FrameworkId, PROFILES } from '../../../engine/store/framework.ts'
 
-const templates = readTemplates()
+const built = buildFrameworks()
+const { templates, mappings } = built
+const identifiers = readIdentifiers()
+const written = FRAMEWORK_IDS.filter((id) => !UNWRITTEN.includes(id))
+const itemsOf = (id: FrameworkId) => templates[id].categories.flatMap(({ items }) => items)
 
 t.test('the frameworks are those of the specification, in its order', async (t) => {
   t.same(Object.entries(FRAMEWORKS), [
@@ -20,93 +26,167 @@ t.test('the frameworks are those of the specification, in its order', async (t) 
 })
 
 t.test('the built frameworks match the files', async (t) => {
-  t.same(loadTemplates(), templates)
+  t.same(loadFrameworks(), built)
 })
 
-/** The parts of each framework, by the prefixes of item IDs. */
-const STRUCTURE: Readonly<Record<string, readonly string[]>> = {
-  'ai-security': ['GOV', 'INV', 'DAT', 'ACC', 'MOD', 'MON', 'INC', 'PEO'],
-  'cis-v8': Array.from({ length: 18 }, (_, control) => `${control + 1}.`),
-  'nist-800-53': 'AC AT AU CA CM CP IA IR MA MP PE PL PM PS PT RA SA SC SI SR'.split(' '),
-  'nist-csf-2':
-    'GV.OC GV.RM GV.RR GV.PO GV.OV GV.SC ID.AM ID.RA ID.IM PR.AA PR.AT PR.DS PR.PS PR.IR DE.CM DE.AE RS.MA RS.AN RS.CO RS.MI RC.RP RC.CO'.split(
-      ' ',
-    ),
-  hipaa: ['164.308', '164.310', '164.312', '164.314', '164.316', '164.40', '164.41'],
-  'iso-27001': ['4.', '5.', '6.', '7.', '8.', '9.', '10.', 'A.5', 'A.6', 'A.7', 'A.8'],
-  'soc-2': [...Array.from({ length: 9 }, (_, criterion) => `CC${criterion + 1}.`), 'A1', 'PI1', 'C1', 'P'],
-  'pci-dss': Array.from({ length: 12 }, (_, requirement) => `${requirement + 1}.`),
+/** The numbers that the publishers state. */
+const IDENTIFIER_COUNTS: Readonly<Record<FrameworkId, number>> = {
+  'ai-security': 150,
+  'cis-v8': 153,
+  'nist-800-53': 370,
+  'nist-csf-2': 106,
+  hipaa: 65,
+  'iso-27001': 123,
+  'soc-2': 61,
+  'pci-dss': 205,
 }
+
 for (const id of FRAMEWORK_IDS) {
-  t.test(`${id}: every part of the framework has items, and categories have a reasonable size`, async (t) => {
-    const ids = templates[id].flatMap(({ items }) => items.map((item) => item.id))
-    const parts = STRUCTURE[id] ?? []
-    for (const part of parts)
-      t.ok(
-        ids.some((item) => item.startsWith(part)),
-        part,
-      )
-    t.same(
-      ids.filter((item) => !parts.some((part) => item.startsWith(part))),
-      [],
-      'and nothing else',
-    )
-    for (const { name, items } of templates[id])
-      t.ok(items.length >= 3 && items.length <= 6, `${name}: ${items.length}`)
+  t.test(`${id}: the items are exactly the published identifiers, in their baselines`, async (t) => {
+    const published = identifiers.get(id) ?? []
+    t.equal(published.length, IDENTIFIER_COUNTS[id])
+    const items = itemsOf(id)
+    if (!written.includes(id)) return
+    const named = items.flatMap((item) => item.references ?? [item.id])
+    t.same([...new Set(named)].sort(), published.map((each) => each.id).sort())
+    if (id === 'ai-security') return
+    t.equal(named.length, published.length, 'each once')
+    const baselines = new Map(published.map((each) => [each.id, each.baselines]))
+    for (const item of items) t.same(item.baselines ?? [], baselines.get(item.id), item.id)
   })
 }
 
-t.test('no text is repeated, and each is a sentence of the right kind', async (t) => {
-  const all = FRAMEWORK_IDS.flatMap((id) => templates[id].flatMap(({ items }) => items))
-  t.ok(all.length >= 300, `${all.length} items`)
-  for (const field of ['title', 'recommendation'] as const) {
-    const texts = all.map((item) => item[field])
+t.test('every mapping is between published identifiers, and both items have it', async (t) => {
+  const known = new Set([...identifiers].flatMap(([framework, all]) => all.map(({ id }) => `${framework} ${id}`)))
+  for (const { from, id, to, ids } of readMappings()) {
     t.same(
-      texts.filter((text, at) => texts.indexOf(text) !== at),
+      [`${from} ${id}`, ...ids.map((each) => `${to} ${each}`)].filter((each) => !known.has(each)),
       [],
-      field,
     )
   }
-  for (const { id, title, recommendation } of all) {
-    t.match(title, /^[A-Z].{14,110}[^.]$/, `${id}: a title is short and has no full stop`)
-    t.match(recommendation, /^[A-Z][a-z]+,? .{14,160}\.$/, `${id}: a recommendation is one sentence`)
-    t.notMatch(recommendation, /^(The|A|An|You|All|Each|Every) /, `${id}: it begins with what to do`)
-  }
+  t.ok(mappings['nist-csf-2']['GV.OC-02']?.['nist-800-53']?.includes('PM-9') === false, 'PM-9 is in no baseline')
+  t.ok(mappings['cis-v8']['1.1']?.['iso-27001']?.includes('A.5.9'))
+  t.ok(mappings['iso-27001']['A.5.9']?.['cis-v8']?.includes('1.1'))
 })
 
-t.test('items and categories differ in weight and priority', async (t) => {
+t.test('weights and priorities follow the rule', async (t) => {
+  const expected: readonly (readonly [FrameworkId, string, number, number])[] = [
+    ['nist-800-53', 'AC-2', 3, 1],
+    ['nist-800-53', 'AC-2(1)', 2, 4],
+    ['nist-800-53', 'AC-2(11)', 1, 5],
+    ['cis-v8', '1.1', 3, 1],
+    ['hipaa', '164.308(a)(1)(ii)(A)', 3, 1],
+    ['hipaa', '164.308(a)(3)(ii)(A)', 2, 3],
+  ]
+  for (const [framework, id, weight, priority] of expected) {
+    if (!written.includes(framework)) continue
+    t.match(
+      itemsOf(framework).find((item) => item.id === id),
+      { weight, priority },
+      `${framework} ${id}`,
+    )
+  }
   for (const id of FRAMEWORK_IDS) {
-    const items = templates[id].flatMap((category) => category.items)
-    t.ok(new Set(items.map(({ weight }) => weight)).size > 1, `${id}: weights`)
-    t.ok(new Set(items.map(({ priority }) => priority)).size > 1, `${id}: priorities`)
-    t.ok(new Set(templates[id].map(({ weight }) => weight)).size > 1, `${id}: weights of categories`)
+    for (const { name, weight, items } of templates[id].categories)
+      t.equal(
+        weight,
+        items.reduce((sum, item) => sum + item.weight, 0),
+        name,
+      )
+    if (written.includes(id)) t.ok(new Set(itemsOf(id).map(({ weight }) => weight)).size > 1, `${id}: weights differ`)
+  }
+  for (const { id, references = [], weight } of written.includes('ai-security') ? itemsOf('ai-security') : []) {
+    t.equal(weight, Math.min(3, new Set(references.map(sourceOf)).size), id)
   }
 })
 
-const GOOD = readFileSync(new URL('hipaa.yaml', FRAMEWORKS_DIR), 'utf8')
+t.test('profiles have as many items as published', async (t) => {
+  const counts: readonly (readonly [FrameworkId, string, number])[] = [
+    ['nist-800-53', 'low', 149],
+    ['nist-800-53', 'moderate', 287],
+    ['nist-800-53', 'high', 370],
+    ['cis-v8', 'ig1', 56],
+    ['cis-v8', 'ig2', 130],
+    ['cis-v8', 'ig3', 153],
+    ['soc-2', 'security', 33],
+    ['soc-2', 'privacy', 18],
+    ['hipaa', 'required', 43],
+  ]
+  for (const [framework, profile, count] of counts) {
+    if (!written.includes(framework)) continue
+    const chosen = inProfile(framework, templates[framework].categories, [profile])
+    t.equal(
+      chosen.reduce((sum, { items }) => sum + items.length, 0),
+      count,
+      `${framework} ${profile}`,
+    )
+  }
+  for (const id of written) {
+    const named = new Set(itemsOf(id).flatMap(({ baselines = [] }) => baselines))
+    t.same(
+      PROFILES[id].filter((name) => !named.has(name)),
+      [],
+      `${id}: each profile has items`,
+    )
+  }
+  const soc2 = templates['soc-2'].categories
+  t.same(
+    inProfile('soc-2', soc2, ['confidentiality', 'cc1.1']).flatMap(({ items }) => items.map(({ id }) => id)),
+    ['CC1.1', 'C1.1', 'C1.2'],
+  )
+  t.throws(() => inProfile('soc-2', soc2, ['low', 'CC1.1']), { code: 'USAGE', message: /--profile low: SOC 2 has/ })
+})
+
+/** The longest texts, in characters. */
+const LENGTHS = {
+  title: 80,
+  question: 170,
+  yes: 130,
+  partial: 130,
+  no: 130,
+  evidence: 130,
+  recommendation: 170,
+} as const
+
+t.test('texts are short, and none is repeated within its framework', async (t) => {
+  for (const framework of written) {
+    const items = itemsOf(framework).map(({ guidance, question, ...item }) => {
+      if (guidance === undefined || question === undefined) throw new Error(`${framework} ${item.id} lacks its texts`)
+      return { ...item, ...guidance, question }
+    })
+    for (const [field, max] of Object.entries(LENGTHS) as [keyof typeof LENGTHS, number][]) {
+      for (const item of items) t.ok(item[field].length <= max, `${framework} ${item.id} ${field}`)
+    }
+    for (const field of ['question', 'evidence', 'recommendation'] as const) {
+      const texts = items.map((item) => item[field].toLowerCase())
+      t.same(
+        texts.filter((text, at) => texts.indexOf(text) !== at),
+        [],
+        `${framework} ${field}`,
+      )
+    }
+    for (const { id, question, recommendation } of items) {
+      t.match(question, /^[A-Z].*\?$/, `${framework} ${id}: one question`)
+      t.match(recommendation, /^[A-Z][a-z]+,? .*\.$/, `${framework} ${id}: one sentence`)
+      t.notMatch(recommendation, /^(The|A|An|You|All|Each|Every) /, `${framework} ${id}: begins with what to do`)
+    }
+  }
+})
+
+const GOOD = readFileSync(new URL('cis-v8.yaml', FRAMEWORKS_DIR), 'utf8')
+const [FIRST_ID, SECOND_ID] = itemsOf('cis-v8').map(({ id }) => id) as [string, string]
+const [FIRST_CATEGORY, SECOND_CATEGORY] = templates['cis-v8'].categories.map(({ name }) => name) as [string, string]
 const FAULTY: readonly { name: string; from: string | RegExp; to: string; found: RegExp }[] = [
   {
-    name: 'a weight of zero',
-    from: 'weight: 4',
-    to: 'weight: 0',
-    found: /categories\[0\]\.weight: found 0, expected a number above 0/,
-  },
-  {
-    name: 'a priority of six',
-    from: 'priority: 1',
-    to: 'priority: 6',
-    found: /items\[0\]\.priority: found 6, expected/,
-  },
-  {
     name: 'a duplicate id',
-    from: '164.308(a)(2)',
-    to: '164.308(A)(1)',
-    found: /items\[1\]\.id: found "164.308\(A\)\(1\)", which is already at categories\[0\]\.items\[0\]\.id/,
+    from: `"${SECOND_ID}"`,
+    to: `"${FIRST_ID}"`,
+    found: /items\[1\]\.id: found .*, which is already at categories\[0\]\.items\[0\]\.id/,
   },
   {
     name: 'a duplicate category',
-    from: 'name: Physical safeguards',
-    to: 'name: Administrative safeguards',
+    from: `name: ${SECOND_CATEGORY}`,
+    to: `name: ${FIRST_CATEGORY}`,
     found: /categories\[1\]\.name: found .*, which is already at/,
   },
   {
@@ -115,7 +195,8 @@ const FAULTY: readonly { name: string; from: string | RegExp; to: string; found:
     to: 'titel:',
     found: /items\[0\]\.title: found nothing, expected one line/,
   },
-  { name: 'an item that looks like a formula', from: '164.308(a)(1)', to: '=1', found: /items\[0\]\.id: found "=1"/ },
+  { name: 'no question', from: 'question:', to: 'weight:', found: /items\[0\]\.question: found nothing/ },
+  { name: 'an item that looks like a formula', from: `"${FIRST_ID}"`, to: '=1', found: /items\[0\]\.id: found "=1"/ },
   {
     name: 'no categories',
     from: /categories:[\s\S]*/,
@@ -124,9 +205,9 @@ const FAULTY: readonly { name: string; from: string | RegExp; to: string; found:
   },
 ]
 for (const { name, from, to, found } of FAULTY) {
-  t.test(`a template with ${name} is rejected`, async (t) => {
+  t.test(`a framework with ${name} is rejected`, async (t) => {
     const text = GOOD.replace(from, to)
     t.not(text, GOOD)
-    t.throws(() => readTemplate('hipaa.yaml', text), { message: found })
+    t.throws(() => readWritten('cis-v8.yaml', text), { message: found })
   })
 }

@@ -1,0 +1,194 @@
+import { itemKey } from '../../engine/assess/rules.ts'
+import { type Suggestion, sourcesText } from '../../engine/assess/suggestions.ts'
+import { guidanceOf } from '../../engine/assess/templates.ts'
+import {
+  type Answer,
+  type AssessmentCategory,
+  type AssessmentItem,
+  WORD_ANSWERS,
+} from '../../engine/store/assessments.ts'
+import type { FrameworkId } from '../../engine/store/framework.ts'
+import type { Paged } from '../design/paged.ts'
+import { NumberedPages } from '../design/pages-links.tsx'
+import { Card, countOf, Notice, PageHead, Tag, Time } from '../design/parts.tsx'
+import { type AssessmentView, progressOf } from '../views/assessments.ts'
+
+const ANSWER_NAMES: Readonly<Record<(typeof WORD_ANSWERS)[number], string>> = {
+  yes: 'Yes',
+  partial: 'Partial',
+  no: 'No',
+  not_applicable: 'Not applicable',
+  unanswered: 'Not answered',
+}
+
+export interface CategoryPageProps {
+  readonly view: AssessmentView
+  readonly category: AssessmentCategory
+  /** Its place in the assessment. */
+  readonly at: number
+  /** The items of this page, with their places in the category. */
+  readonly items: Paged<readonly [place: number, item: AssessmentItem]>
+  readonly query: URLSearchParams
+  readonly nowMs: number
+  readonly mayAnswer: boolean
+  readonly done: string
+}
+
+/** The items of one category. A whole framework would be too long for one page. */
+export function CategoryPage({ view, category, at, items, query, nowMs, mayAnswer, done }: CategoryPageProps) {
+  const { assessment, categories } = view
+  const { id, title, frameworkId, status } = assessment
+  const isOpen = status !== 'completed' && mayAnswer
+  const { answered, items: count } = progressOf([category])
+  const list = (
+    <ul class={isOpen ? 'lines answers' : 'lines'}>
+      {items.rows.map(([place, item]) => (
+        <li key={item.id}>
+          <Item item={item} frameworkId={frameworkId} was={wasOf(view, item)} isOpen={isOpen} />
+          {isOpen ? (
+            <AnswerFields item={item} place={place} suggestion={view.suggestions.get(itemKey(item.id))} nowMs={nowMs} />
+          ) : (
+            <div class="right">
+              <Tag>{answerName(item.answer)}</Tag>
+            </div>
+          )}
+        </li>
+      ))}
+    </ul>
+  )
+  return (
+    <>
+      <div>
+        <p class="crumb">
+          <a href="/assessments">Assessments</a> / <a href={`/assessments/${id}`}>{title}</a>
+        </p>
+        <PageHead title={category.name} about={`${answered} of ${countOf(count, 'item')} answered`} />
+      </div>
+      {done === 'saved' && <Notice title="The answers are saved" />}
+      <Card title="Items">
+        {isOpen ? (
+          <form method="post" action={`/assessments/${id}/categories/${at}`}>
+            <input type="hidden" name="page" value={items.page} />
+            {list}
+            <button class="first" type="submit" aria-label={`Save the answers of ${category.name}`}>
+              Save
+            </button>
+          </form>
+        ) : (
+          list
+        )}
+      </Card>
+      <NumberedPages of={items} query={query} />
+      <nav class="row" aria-label="Categories">
+        {at > 0 && <a href={`/assessments/${id}/categories/${at - 1}`}>{categories[at - 1]?.name}</a>}
+        {at + 1 < categories.length && (
+          <a class="button" href={`/assessments/${id}/categories/${at + 1}`}>
+            Next: {categories[at + 1]?.name}
+          </a>
+        )}
+      </nav>
+    </>
+  )
+}
+
+interface ItemProps {
+  readonly item: AssessmentItem
+  readonly frameworkId: FrameworkId
+  /** The answer of the previous assessment, if it was another one. */
+  readonly was: Answer | undefined
+  readonly isOpen: boolean
+}
+
+function Item({ item, frameworkId, was, isOpen }: ItemProps) {
+  const { id, title, question, note, recommendation } = item
+  const asked = guidanceOf(frameworkId, item)
+  const guidance = asked?.guidance
+  return (
+    <div>
+      <strong>{title}</strong>
+      {question !== undefined && <p>{question}</p>}
+      <p class="small muted">
+        <span class="mono">{id}</span>
+        {was !== undefined && ` · was: ${answerName(was)}`}
+        {!isOpen && note !== '' && ` · ${note}`}
+      </p>
+      {guidance !== undefined && (
+        <details class="small" open={isOpen && item.answer === 'unanswered'}>
+          <summary>What counts</summary>
+          <dl class="terms">
+            <dt>Yes</dt>
+            <dd>{guidance.yes}</dd>
+            <dt>Partial</dt>
+            <dd>{guidance.partial}</dd>
+            <dt>No</dt>
+            <dd>{guidance.no}</dd>
+            <dt>Evidence</dt>
+            <dd>{guidance.evidence}</dd>
+            <dt>If not</dt>
+            <dd>{recommendation}</dd>
+            {asked?.references !== undefined && (
+              <>
+                <dt>From</dt>
+                <dd>{asked.references.join(', ')}</dd>
+              </>
+            )}
+          </dl>
+        </details>
+      )}
+    </div>
+  )
+}
+
+function wasOf({ previous }: AssessmentView, { id, answer }: AssessmentItem): Answer | undefined {
+  const was = previous?.answers.get(itemKey(id))
+  return was === undefined || was === answer ? undefined : was
+}
+
+interface AnswerFieldsProps {
+  readonly item: AssessmentItem
+  readonly place: number
+  readonly suggestion: Suggestion | undefined
+  readonly nowMs: number
+}
+
+function AnswerFields({ item, place, suggestion, nowMs }: AnswerFieldsProps) {
+  const { id, answer, note } = item
+  const options: readonly Answer[] = typeof answer === 'number' ? [answer, ...WORD_ANSWERS] : WORD_ANSWERS
+  return (
+    <div class="answer">
+      <select name={`answer-${place}`} aria-label={`Answer of ${id}`}>
+        {options.map((each) => (
+          <option key={each} value={each} selected={each === answer}>
+            {answerName(each)}
+          </option>
+        ))}
+      </select>
+      <input name={`note-${place}`} aria-label={`Evidence for ${id}`} placeholder="Evidence" value={note} />
+      {suggestion !== undefined && <Suggested suggestion={suggestion} place={place} nowMs={nowMs} />}
+    </div>
+  )
+}
+
+interface SuggestedProps {
+  readonly suggestion: Suggestion
+  readonly place: number
+  readonly nowMs: number
+}
+
+/** A suggested answer, which counts only if somebody accepts it. */
+function Suggested({ suggestion: { itemId, answer, sources }, place, nowMs }: SuggestedProps) {
+  const oldest = Math.min(...sources.map(({ completedAtMs }) => completedAtMs))
+  return (
+    <label class="small">
+      <input type="checkbox" name={`accept-${place}`} value="yes" aria-label={`Accept the suggestion for ${itemId}`} />{' '}
+      Accept: {answerName(answer)}{' '}
+      <span class="muted">
+        from {sourcesText(sources)}, <Time ms={oldest} nowMs={nowMs} />
+      </span>
+    </label>
+  )
+}
+
+function answerName(answer: Answer): string {
+  return typeof answer === 'number' ? `${answer} %` : ANSWER_NAMES[answer]
+}

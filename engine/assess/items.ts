@@ -1,0 +1,79 @@
+import type { Assessment, AssessmentCategory, AssessmentItem } from '../store/assessments.ts'
+import type { FrameworkId, FrameworkItem } from '../store/framework.ts'
+import { inProfile } from './profiles.ts'
+import { itemKey } from './rules.ts'
+import { itemsOf } from './states.ts'
+import { frameworkItems, loadTemplates } from './templates.ts'
+
+/** The items of a new assessment. */
+export interface CurrentItems {
+  readonly template: string
+  readonly profile?: readonly string[]
+  readonly categories: readonly AssessmentCategory[]
+}
+
+/** How the current items of a framework differ from those of an assessment. */
+export interface ItemCounts {
+  readonly kept: number
+  readonly added: number
+  readonly removed: number
+  /** The same id with another question. */
+  readonly changed: number
+}
+
+/**
+ * The current items of a framework, without answers. Texts that only help to answer stay in the
+ * framework.
+ *
+ * @throws Fault USAGE if the profile names no item.
+ */
+export function currentItems(frameworkId: FrameworkId, profile?: readonly string[]): CurrentItems {
+  const { version, categories } = loadTemplates()[frameworkId]
+  const chosen = profile === undefined ? categories : inProfile(frameworkId, categories, profile)
+  return {
+    template: version,
+    ...(profile === undefined ? {} : { profile }),
+    categories: chosen.map((category) => ({ ...category, items: category.items.map(unanswered) })),
+  }
+}
+
+/** The current items of an assessment's framework and profile, with the assessment's answers. */
+export function updatedItems(
+  { frameworkId, profile }: Assessment,
+  categories: readonly AssessmentCategory[],
+): CurrentItems & { readonly counts: ItemCounts } {
+  const before = new Map(itemsOf(categories).map((item) => [itemKey(item.id), item]))
+  const known = profile?.filter((word) => !before.has(itemKey(word)) || frameworkItems(frameworkId).has(itemKey(word)))
+  const current = currentItems(frameworkId, known)
+  const items = itemsOf(current.categories)
+  const kept = items.filter(({ id }) => before.has(itemKey(id)))
+  const answered = (item: AssessmentItem): AssessmentItem => {
+    const { answer, note } = before.get(itemKey(item.id)) ?? item
+    return { ...item, answer, note }
+  }
+  return {
+    ...current,
+    categories: current.categories.map((category) => ({ ...category, items: category.items.map(answered) })),
+    counts: {
+      kept: kept.length,
+      added: items.length - kept.length,
+      removed: before.size - kept.length,
+      changed: kept.filter(({ id, question }) => before.get(itemKey(id))?.question !== question).length,
+    },
+  }
+}
+
+/**
+ * What an update of an open assessment would change. undefined: it has the current items, or items
+ * of its own from a file.
+ */
+export function newerItems(assessment: Assessment, categories: readonly AssessmentCategory[]): ItemCounts | undefined {
+  const { template, frameworkId, status } = assessment
+  if (status === 'completed' || template === loadTemplates()[frameworkId].version) return undefined
+  const { counts } = updatedItems(assessment, categories)
+  return counts.kept === 0 || counts.added + counts.removed + counts.changed === 0 ? undefined : counts
+}
+
+function unanswered({ guidance: _, baselines: __, references: ___, ...item }: FrameworkItem): AssessmentItem {
+  return { ...item, answer: 'unanswered', note: '' }
+}

@@ -1,0 +1,95 @@
+import t from 'tap'
+import { Administration } from '../../../engine/admin/administration.ts'
+import { currentItems, newerItems } from '../../../engine/assess/items.ts'
+import { itemsOf } from '../../../engine/assess/states.ts'
+import { frameworkItems, guidanceOf } from '../../../engine/assess/templates.ts'
+import type { Assessment, AssessmentCategory } from '../../../engine/store/assessments.ts'
+import { category, content, item } from '../../support/assessments.ts'
+import { makeOrganization, openStore } from '../../support/store.ts'
+import { cpuMsOf } from '../../support/wait.ts'
+
+function open(t: Parameters<typeof openStore>[0]) {
+  const opened = openStore(t)
+  const { assessments } = new Administration(opened.store, opened.clock)
+  return { ...opened, assessments, acme: makeOrganization(opened, 'Acme') }
+}
+
+t.test('an assessment of an earlier release stays readable, and an update carries its answers over', async (t) => {
+  const { store, assessments, acme } = open(t)
+  const made = assessments.create(acme, 'cis-v8', 'Spring', ['ig1'])
+  const [first, second, third] = itemsOf(store.assessments.categories(made))
+  if (first === undefined || second === undefined || third === undefined) throw new Error('no items')
+  // What an earlier release stored: no question, no version, another choice of items.
+  const { question: _, ...old } = first
+  const items = [
+    { ...old, title: 'As it was called', answer: 'yes' as const, note: 'seen' },
+    { ...second, question: 'Was it asked differently?', answer: 'no' as const },
+    item('GONE', 'partial'),
+  ]
+  const earlier: Assessment = { ...made, template: '00000000', status: 'in_progress' }
+  const stored: AssessmentCategory[] = [category('Old', 1, items)]
+  store.environment.write(() => store.assessments.put(earlier, stored))
+  t.equal(guidanceOf('cis-v8', items[0] ?? item('', 0)), undefined, 'no text that explains another question')
+  t.match(guidanceOf('cis-v8', third)?.guidance, { evidence: String })
+  const added = itemsOf(currentItems('cis-v8', ['ig1']).categories).length - 2
+  t.same(newerItems(earlier, stored), { kept: 2, added, removed: 1, changed: 2 })
+
+  const updated = assessments.update(acme, made.id)
+  const categories = store.assessments.categories(updated)
+  t.match(updated, { status: 'in_progress', profile: ['ig1'], template: made.template })
+  t.match(itemsOf(categories).slice(0, 3), [
+    { ...first, answer: 'yes', note: 'seen' },
+    { ...second, answer: 'no' },
+    { ...third, answer: 'unanswered' },
+  ])
+  t.equal(newerItems(updated, categories), undefined)
+  t.match(store.auditLog.ofOrganization(acme.id).at(-1), {
+    action: 'assessment.update',
+    details: { kept: 2, added, removed: 1, changed: 2 },
+  })
+})
+
+t.test('items of a file are its own, and a completed assessment is not updated', async (t) => {
+  const { store, assessments, acme } = open(t)
+  const own = assessments.import(acme, content('hipaa', { A: 'yes' }))
+  t.equal(newerItems(own, store.assessments.categories(own)), undefined)
+  const completed = assessments.complete(acme, own.id)
+  t.throws(() => assessments.update(acme, completed.id), { code: 'CONFLICT', message: /completed/ })
+  const made = assessments.create(acme, 'nist-csf-2', 'List', ['gv.oc-01'])
+  t.same(
+    itemsOf(store.assessments.categories(made)).map(({ id }) => id),
+    ['GV.OC-01'],
+  )
+  const gone: Assessment = { ...made, profile: ['GONE'] }
+  store.environment.write(() => store.assessments.put(gone, [category('Old', 1, [item('GONE', 'yes')])]))
+  t.throws(() => assessments.update(acme, made.id), { code: 'CONFLICT', message: /no item of its profile/ })
+})
+
+const ITEMS = 1200
+const COMPLETE_MS_MAX = 50
+
+t.test(`an assessment of ${ITEMS} items is completed in at most ${COMPLETE_MS_MAX} ms`, async (t) => {
+  const opened = open(t)
+  const { store, assessments } = opened
+  const texts = [...frameworkItems('cis-v8').values()]
+  const categories = Array.from({ length: 20 }, (_, at) =>
+    category(
+      `Category ${at}`,
+      1,
+      Array.from({ length: ITEMS / 20 }, (_, index) => {
+        const { question = '', recommendation = '' } = texts[(at * ITEMS) / 20 + index] ?? {}
+        const more = question === '' ? {} : { question, recommendation, note: question }
+        return item(`C${at}-${index}`, 'no', more)
+      }),
+    ),
+  )
+  const durations = [1, 2, 3, 4, 5].map((time) => {
+    const organization = makeOrganization(opened, `Organization ${time}`)
+    const made = assessments.import(organization, { frameworkId: 'soc-2', title: 'Large', categories })
+    const ms = cpuMsOf(() => assessments.complete(organization, made.id))
+    t.equal(store.recommendations.ofOrganization(organization.id).length, ITEMS)
+    return ms
+  })
+  t.comment(durations.map((ms) => ms.toFixed(1)).join(' '))
+  t.ok(Math.min(...durations) <= COMPLETE_MS_MAX, `${durations}`)
+})
