@@ -38,7 +38,7 @@ export const UNWRITTEN: readonly FrameworkId[] = [
   'nist-800-53',
   'hipaa',
   'iso-27001',
- 
+
   'pci-dss',
 ]
 const fileOf = <T extends z.ZodType>(item: T) =>
