@@ -33,7 +33,7 @@ const writtenItem = z.strictObject({
 /** An item of a framework whose texts are not written yet. */
 const bareItem = z.strictObject({ id: itemId, title: line, recommendation: line })
 /** The frameworks of which only a selection of items is there, without texts. */
-export const UNWRITTEN: readonly FrameworkId[] = ['ai-security', 'nist-800-53', 'pci-dss']
+export const UNWRITTEN: readonly FrameworkId[] = ['ai-security', 'nist-800-53']
 const fileOf = <T extends z.ZodType>(item: T) =>
   z.strictObject({ categories: categoriesOf(z.strictObject({ name: line }), item) })
 
