@@ -19,8 +19,7 @@ const USAGE = `npm test [-- [OPTION...] [PART...]]
   PART      run the files whose path contains PART, of both suites
   --full    run the full suite
   --rest    of the full suite, run what npm test does not: *.full.test.ts, and properties with another seed
-  --jobs N  run N files at a time (default: one more than there are CPUs, or two for the full suite,
-            whose files often wait)
+  --jobs N  run N files at a time (default: two more than there are CPUs, because files often wait)
   --alone   run each file in its own process (default: files of some folders share one)
   --table   write the measured times into docs/design/testing.md; each file runs alone
 `
@@ -30,7 +29,7 @@ const TIMEOUT_SECONDS = 900
 const SHARED_CPU_SECONDS_MAX = 15
 const PROGRESS_MS = 30_000
 /** The share of the examples of a property that `npm test` tries. */
-const QUICK_PROPERTY_SHARE = '0.4'
+const QUICK_PROPERTY_SHARE = '0.3'
 const FAILURE_LINES = 60
 const LOGS = join(REPOSITORY, '.tap/logs')
 const TABLE = join(REPOSITORY, 'docs/design/testing.md')
@@ -238,7 +237,7 @@ if (isFull && process.env['PROPERTY_SEED'] === undefined) {
 // The full suite and a run of single files try all examples of a property.
 if (!isFull && positionals.length === 0) environment['PROPERTY_SHARE'] = QUICK_PROPERTY_SHARE
 const startMs = performance.now()
-const jobs = Number(values.jobs ?? availableParallelism() + (isFull ? 2 : 1))
+const jobs = Number(values.jobs ?? availableParallelism() + 2)
 // A run of single files uses what an earlier full run has made.
 const preparations = new Preparations(isFull ? files : [])
 const outcomes = await runAll(
