@@ -157,20 +157,25 @@ async function approve(t: Test, { page, origin, api }: Site, key: string): Promi
   t.equal(await isApproved(), true, 'the next answer of the API has the approval')
 }
 
-/** Answers every item in the page, as a user who chooses from each list. */
+/** Answers every item on the pages of the categories, as a user who chooses from each list. */
 async function answerAll(page: Page): Promise<void> {
-  const buttons = await page.$$eval('form[action*="/categories/"] button', (all) => all.map((each) => each.ariaLabel))
-  for (const label of buttons) {
-    await page.$$eval(
-      'form[action*="/categories/"] select',
-      (all, of) => {
-        const same = all.filter((each) => each.closest('form')?.querySelector('button')?.ariaLabel === of)
-        for (const select of same) (select as HTMLSelectElement).value = 'no'
-      },
-      label,
-    )
-    await submit(page, label ?? '')
+  const assessment = page.url()
+  const links = await page.$$eval('a[href*="/categories/"]', (all) =>
+    all.map((each) => (each as HTMLAnchorElement).href),
+  )
+  for (const link of links) {
+    for (let number = 1; ; number++) {
+      await page.goto(`${link}?page=${number}`)
+      // Beyond the last page, the console shows the last one.
+      const shown = await page.$eval('input[name=page]', (input) => Number((input as HTMLInputElement).value))
+      if (shown !== number) break
+      await page.$$eval('main select[name^="answer-"]', (all) => {
+        for (const select of all) (select as HTMLSelectElement).value = 'no'
+      })
+      await submit(page, 'Save the answers')
+    }
   }
+  await page.goto(assessment)
 }
 
 async function assess(t: Test, { page, origin, api }: Site, key: string): Promise<void> {
