@@ -8,8 +8,6 @@ const DAY_TEXT_CHARACTERS = '2026-11-22'.length
 const DAY_MS = 86_400_000
 /** Days for which late logs count, such as files that are sent after a weekend. */
 const LATE_DAYS_MAX = 7
-/** Percentage points above the threshold at which a low coverage is over. */
-const COVERAGE_MARGIN = 5
 
 /** The fields that rules read of a platform in GET /api/v1/discovery. */
 interface FoundPlatform {
@@ -25,14 +23,13 @@ interface FoundPlatform {
     readonly clients: number
     readonly first_seen: string
     readonly last_seen: string
-    readonly coverage: { readonly visible_share: number | null }
   }
 }
 
 /** What the last scan of an organization published. */
 export const PLATFORM_RULES: RuleGroup = {
   name: 'platforms',
-  rules: ['new-platform', 'unapproved-platform', 'rejected-platform', 'platform-volume', 'coverage-low'],
+  rules: ['new-platform', 'unapproved-platform', 'rejected-platform', 'platform-volume'],
   remembered: ['new-platform'],
   fingerprint: ({ store, organization }) => `${store.scanStates.get(organization.id).generation}`,
   conditions(input) {
@@ -53,7 +50,6 @@ export const PLATFORM_RULES: RuleGroup = {
       })),
       'rejected-platform': rejectedPlatforms(input, found),
       'platform-volume': highVolumes(input, ai),
-      'coverage-low': lowCoverage(input, found),
     }
   },
 }
@@ -139,19 +135,4 @@ function highVolumes({ store, organization, nowMs, threshold }: ConditionInput, 
     })
   }
   return high
-}
-
-/** The coverage is of the whole scan, and is the same in each platform. */
-function lowCoverage({ organization, threshold }: ConditionInput, [first]: readonly FoundPlatform[]): Condition[] {
-  const share = first?.metadata.coverage.visible_share ?? null
-  const shareMin = threshold('coverage-low')
-  if (share === null || share * 100 >= shareMin + COVERAGE_MARGIN) return []
-  return [
-    {
-      subject: { kind: 'organization', id: organization.id, name: lineOf(organization.name) },
-      title: `Sensors can read ${Math.round(share * 100)}% of the traffic, less than ${shareMin}%`,
-      details: { visible_share: share, threshold: shareMin },
-      isWeak: share * 100 >= shareMin,
-    },
-  ]
 }

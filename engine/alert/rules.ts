@@ -64,16 +64,16 @@ export const RULES: Readonly<Record<AlertRule, RuleDefinition>> = {
     plural: 'sensors are silent',
   },
   'sensor-degraded': {
-    about: 'More than this share of the packets at all sensors was lost on one day (UTC)',
+    about: 'A sensor lost more than this share of its packets, today and yesterday (UTC)',
     severity: 'low',
     threshold: { byDefault: 5, min: 1, max: 99, unit: '%', about: 'Share of packets lost' },
-    plural: 'days with lost packets',
+    plural: 'sensors lost packets',
   },
   'coverage-low': {
-    about: 'A scan could read the names of less than this share of the traffic at sensors',
+    about: 'A sensor could read the names of less than this share of its traffic, today and yesterday (UTC)',
     severity: 'low',
     threshold: { byDefault: 50, min: 1, max: 100, unit: '%', about: 'Visible share of the traffic' },
-    plural: 'scans with a low coverage',
+    plural: 'sensors with a low coverage',
   },
   'score-fell': {
     about: 'A completed assessment scored at least this many points less than the one before',

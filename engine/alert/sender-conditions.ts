@@ -1,4 +1,6 @@
 import { dayOf, HOUR_MS, isoSeconds, MINUTE_MS } from '../process/clock.ts'
+import { coverageJson } from '../scan/coverage.ts'
+import { recentCoverage } from '../store/coverage.ts'
 import { Outcome } from '../store/outcomes.ts'
 import { recentSince } from '../store/recent-arrivals.ts'
 import { isShared, type StoredSource } from '../store/sources.ts'
@@ -6,13 +8,15 @@ import { type Condition, type ConditionInput, lineOf, type RuleGroup } from './c
 
 /** Fewer messages in an hour say little. */
 const MESSAGES_MIN = 100
-/** Fewer packets on a day say little. */
-const PACKETS_MIN = 10_000
+/** Fewer packets in two days say little. */
+const PACKETS_MIN = 1000
+/** Percentage points above the threshold at which a low coverage is over. */
+const COVERAGE_MARGIN = 5
 
 /** Senders of logs, and sensors. */
 export const SENDER_RULES: RuleGroup = {
   name: 'senders',
-  rules: ['source-silent', 'source-degraded', 'sensor-silent', 'sensor-degraded'],
+  rules: ['source-silent', 'source-degraded', 'sensor-silent', 'sensor-degraded', 'coverage-low'],
   remembered: [],
   fingerprint: () => '',
   conditions(input) {
@@ -26,6 +30,7 @@ export const SENDER_RULES: RuleGroup = {
       'source-degraded': sources.flatMap((source) => degradedSource(input, source)),
       'sensor-silent': silentSensors(input),
       'sensor-degraded': degradedSensors(input),
+      'coverage-low': lowCoverage(input),
     }
   },
 }
@@ -91,21 +96,44 @@ function silentSensors({ store, organization, nowMs, threshold }: ConditionInput
   })
 }
 
-function degradedSensors({ store, organization, nowMs, threshold }: ConditionInput): Condition[] {
-  const day = dayOf(nowMs)
-  const { counters } = store.coverage.sumSince(organization.id, day)
-  const all = counters.packets + counters.packets_lost
-  const shareMax = threshold('sensor-degraded')
-  if (all < PACKETS_MIN || counters.packets_lost * 100 <= all * shareMax) return []
-  const share = Math.round((1000 * counters.packets_lost) / all) / 10
-  const [date = ''] = isoSeconds(nowMs).split('T')
-  return [
-    {
-      subject: { kind: 'organization', id: organization.id, name: lineOf(organization.name) },
-      key: date,
-      period: date,
-      title: `Sensors lost ${share}% of the packets on ${date}`,
-      details: { packets: counters.packets, packets_lost: counters.packets_lost, threshold: shareMax },
-    },
-  ]
+function degradedSensors(input: ConditionInput): Condition[] {
+  const shareMax = input.threshold('sensor-degraded')
+  return recentCounters(input).flatMap(({ subject, coverage: { counters } }) => {
+    const { packets, packets_lost } = counters
+    const share = (100 * packets_lost) / (packets + packets_lost)
+    if (share <= shareMax / 2) return []
+    return {
+      subject,
+      title: `Sensor ${subject.name} lost ${share.toFixed(1)}% of its packets`,
+      details: { packets, packets_lost, threshold: shareMax },
+      isWeak: share <= shareMax,
+    }
+  })
+}
+
+function lowCoverage(input: ConditionInput): Condition[] {
+  const shareMin = input.threshold('coverage-low')
+  return recentCounters(input).flatMap(({ subject, coverage }) => {
+    const { visible_share } = coverageJson(coverage)
+    if (visible_share === null) return []
+    const share = 100 * visible_share
+    if (share >= shareMin + COVERAGE_MARGIN) return []
+    return {
+      subject,
+      title: `Sensor ${subject.name} can read ${Math.round(share)}% of its traffic, less than ${shareMin}%`,
+      details: { visible_share, threshold: shareMin },
+      isWeak: share >= shareMin,
+    }
+  })
+}
+
+/** A day alone has too few packets in its first minutes. */
+function recentCounters({ store, organization, nowMs }: ConditionInput) {
+  return store.coverage
+    .sensors(organization.id)
+    .map(({ instance, sensor }) => ({
+      subject: { kind: 'sensor', id: instance, name: instance } as const,
+      coverage: recentCoverage(sensor, dayOf(nowMs)),
+    }))
+    .filter(({ coverage: { counters } }) => counters.packets + counters.packets_lost >= PACKETS_MIN)
 }

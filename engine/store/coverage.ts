@@ -18,6 +18,8 @@ export interface StoredSensor {
   readonly madeMs: number
   readonly ended: boolean
   readonly counters: StoredCounters
+  /** What the day (UTC) of `heardMs` and the day before it added. Missing in older records. */
+  readonly added?: { readonly day: StoredCounters; readonly before: StoredCounters }
 }
 
 /**
@@ -85,11 +87,18 @@ export class CoverageStore {
     const day = dayOf(nowMs)
     // Read before writing, so that a damaged record does not leave a partial report.
     const before = this.#days.get(dayKey(organizationId, day)) ?? { sensors: 0, counters: {} }
-    this.#sensors.put(key, { heardMs: nowMs, madeMs, ended, counters: most(last?.counters ?? {}, report.counters) })
+    const increase = growth(last?.counters ?? {}, report.counters)
+    this.#sensors.put(key, {
+      heardMs: nowMs,
+      madeMs,
+      ended,
+      counters: most(last?.counters ?? {}, report.counters),
+      added: { day: sum(addedOn(day, last), increase), before: addedOn(day - 1, last) },
+    })
     const isFirstToday = last === undefined || dayOf(last.heardMs) < day
     this.#days.put(dayKey(organizationId, day), {
       sensors: before.sensors + (isFirstToday ? 1 : 0),
-      counters: sum(before.counters, growth(last?.counters ?? {}, report.counters)),
+      counters: sum(before.counters, increase),
     })
     if (last === undefined) this.#bound(organizationId)
     return fate
@@ -162,6 +171,18 @@ export class CoverageStore {
     const all = this.#sensors.range(uuidBytes(organizationId))
     return Array.from(all, ({ key, value }) => ({ key, heardMs: value.heardMs }))
   }
+}
+
+/** What a sensor reported on this day (UTC, by this host's clock) and on the day before. */
+export function recentCoverage(sensor: StoredSensor, day: number): Coverage {
+  return { sensors: 1, days: 2, counters: sum(addedOn(day, sensor), addedOn(day - 1, sensor)) }
+}
+
+function addedOn(day: number, sensor: StoredSensor | undefined): StoredCounters {
+  if (sensor?.added === undefined) return {}
+  const last = dayOf(sensor.heardMs)
+  if (day === last) return sensor.added.day
+  return day === last - 1 ? sensor.added.before : {}
 }
 
 /**

@@ -1,4 +1,5 @@
 import t from 'tap'
+import type { CoverageCounters } from '../../../engine/event/coverage-report.ts'
 import { DAY_MS, HOUR_MS, isoSeconds, MINUTE_MS } from '../../../engine/process/clock.ts'
 import type { SourceDelta } from '../../../engine/store/sources.ts'
 import { loadCatalog } from '../../../registry/catalog.ts'
@@ -218,26 +219,47 @@ t.test('a sender that is not understood is reported once until most is understoo
   t.same(site.evaluate(), { 'source-degraded': 1 })
 })
 
+function addReport(site: AlertSite, letter: string, counters: Partial<CoverageCounters>, ended = false): void {
+  const { store, organization, clock } = site
+  const made = { ...report({ counters }), instance: letter.repeat(16), madeMs: clock.nowMs(), ended }
+  store.environment.write(() => store.coverage.add(organization.id, made, clock.nowMs()))
+}
+
 t.test('a sensor that stops without a last report is reported', async (t) => {
   const site = alertSite(t)
-  const { store, clock, organization } = site
-  const add = (instance: string, ended: boolean): void => {
-    const made = {
-      ...report({ counters: { packets: 20_000, packets_lost: 2000 } }),
-      instance,
-      madeMs: clock.nowMs(),
-      ended,
-    }
-    store.environment.write(() => store.coverage.add(organization.id, made, clock.nowMs()))
-  }
-  add('a'.repeat(16), false)
-  add('b'.repeat(16), true)
-  t.same(site.evaluate(), { 'sensor-degraded': 1 })
-  clock.add(HOUR_MS)
-  t.same(site.evaluate(), { 'sensor-silent': 1 })
-  t.match(store.alerts.newest(organization.id, 1), [{ subject: { id: 'a'.repeat(16) } }])
-  add('a'.repeat(16), false)
+  addReport(site, 'a', {})
+  addReport(site, 'b', {}, true)
   t.same(site.evaluate(), {})
+  site.clock.add(HOUR_MS)
+  t.same(site.evaluate(), { 'sensor-silent': 1 })
+  t.match(site.store.alerts.newest(site.organization.id, 1), [{ subject: { id: 'a'.repeat(16) } }])
+  addReport(site, 'a', {})
+  t.same(site.evaluate(), {})
+})
+
+t.test('each sensor that loses packets or cannot read names is reported once, beside sensors that can', async (t) => {
+  const site = alertSite(t)
+  site.administration.alerts.mute(site.organization, 'sensor-silent', true)
+  const good = { packets: 1_000_000, names: 1000 }
+  addReport(site, 'a', good)
+  addReport(site, 'b', { packets: 900, packets_lost: 99, names: 10, hellos_unnamed: 90 })
+  t.same(site.evaluate(), {}, 'too few packets')
+  site.clock.add(MINUTE_MS)
+  addReport(site, 'b', { packets: 9000, packets_lost: 990, names: 10, hellos_unnamed: 90 })
+  t.same(site.evaluate(), { 'sensor-degraded': 1, 'coverage-low': 1 })
+  const [low, lost] = site.store.alerts.newest(site.organization.id, 2)
+  const subject = { kind: 'sensor', id: 'b'.repeat(16) }
+  t.match(low, { subject, title: `Sensor ${subject.id} can read 9% of its traffic, less than 50%` })
+  t.match(lost, { subject, title: `Sensor ${subject.id} lost 9.9% of its packets` })
+  site.clock.add(DAY_MS)
+  addReport(site, 'b', { packets: 10_000, packets_lost: 1100, names: 20, hellos_unnamed: 190 })
+  t.same(site.evaluate(), {}, 'no better on the next day: reported once')
+  site.clock.add(2 * DAY_MS)
+  addReport(site, 'b', { packets: 20_000, packets_lost: 1100, names: 2000, hellos_unnamed: 190 })
+  t.same(site.evaluate(), {}, 'better')
+  site.clock.add(2 * DAY_MS)
+  addReport(site, 'b', { packets: 30_000, packets_lost: 3100, names: 2000, hellos_unnamed: 2190 })
+  t.same(site.evaluate(), { 'sensor-degraded': 1, 'coverage-low': 1 }, 'worse again')
 })
 
 t.test('API keys and approvals are reported before they expire, and unused keys', async (t) => {

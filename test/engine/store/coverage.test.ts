@@ -3,7 +3,7 @@ import { COVERAGE_COUNTER_NAMES, type CoverageCounters } from '../../../engine/e
 import { COVERAGE_INTERVAL_MS } from '../../../engine/limits.ts'
 import { Environment } from '../../../engine/lmdb/environment.ts'
 import { DAY_MS, dayOf } from '../../../engine/process/clock.ts'
-import { CoverageStore } from '../../../engine/store/coverage.ts'
+import { CoverageStore, recentCoverage } from '../../../engine/store/coverage.ts'
 import { counters, INSTANCE, report } from '../../support/coverage.ts'
 import * as fc from '../../support/property.ts'
 import { NOON } from '../../support/store.ts'
@@ -34,6 +34,23 @@ t.test('a report adds what is new in it', async (t) => {
   t.same(store.sumSince(ACME, TODAY), { sensors: 1, days: 1, counters: counters({ packets: 100, names: 7 }) })
   t.equal(add({ madeMs: NOON + 60_000, counters: { packets: 150, names: 7, hellos_ech: 2 } }, NOON + 60_000), 'added')
   t.same(store.sumSince(ACME, TODAY).counters, counters({ packets: 150, names: 7, hellos_ech: 2 }))
+})
+
+t.test('the recent coverage of a sensor is what today and yesterday added', async (t) => {
+  const { store, add } = open(t)
+  const recent = (day: number): number => {
+    const [only] = store.sensors(ACME)
+    return only === undefined ? -1 : recentCoverage(only.sensor, day).counters.packets
+  }
+  const at = (days: number, packets: number): string => {
+    return add({ madeMs: NOON + days * DAY_MS, counters: { packets } }, NOON + days * DAY_MS)
+  }
+  at(0, 100)
+  t.same([TODAY - 1, TODAY, TODAY + 1, TODAY + 2].map(recent), [0, 100, 100, 0])
+  at(1, 130)
+  t.same([TODAY + 1, TODAY + 2, TODAY + 3].map(recent), [130, 30, 0])
+  at(4, 137)
+  t.same([TODAY + 4, TODAY + 5, TODAY + 6].map(recent), [7, 7, 0])
 })
 
 t.test('a repeated report, an older one and smaller counters change nothing', async (t) => {
