@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
+import { gzipSync } from 'node:zlib'
 import { z } from 'zod'
 import { programVersion } from '../engine/process/program.ts'
 import { SCOPES, type Scope } from '../engine/store/api-keys.ts'
@@ -148,7 +149,7 @@ any 60 seconds, over all paths. Checks are made in this order: path (404), metho
 /** Returns the document as served: ready bytes and their entity tag. */
 export function openApiAnswer(endpoints: Endpoints, salesEmail: string): OpenApiAnswer {
   const body = Buffer.from(JSON.stringify(openApiDocument(endpoints, salesEmail)))
-  return { body, tag: `"${createHash('sha256').update(body).digest('hex').slice(0, 32)}"` }
+  return { body, gzip: gzipSync(body), tag: `"${createHash('sha256').update(body).digest('hex').slice(0, 32)}"` }
 }
 
 function pathItem(path: string, { scope, paged }: Endpoints[string]): Json {

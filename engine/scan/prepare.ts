@@ -179,7 +179,9 @@ export function prepareScan(
       ),
     },
   }
-  const coverage = coverageJson(store.coverage.sumSince(organizationId, firstDay))
+  const { visible_share } = coverageJson(store.coverage.sumSince(organizationId, firstDay))
+  const elements = byConfidence(findings).map((finding) => platformJson(finding, visible_share))
+  const published = store.published.stored(organizationId, PublishedList.discovery)
   const isScheduled = trigger === 'schedule'
   return {
     completed,
@@ -202,10 +204,8 @@ export function prepareScan(
     dailyUse: use.days(firstDay),
     newDetections,
     history: historyOf(completed, findings),
-    discovery: packList(
-      PublishedList.discovery,
-      scanJson(completed),
-      byConfidence(findings).map((finding) => platformJson(finding, coverage)),
+    discovery: store.environment.read(() =>
+      packList(PublishedList.discovery, scanJson(completed), elements, published),
     ),
     removeBefore: isScheduled ? horizon : 0,
     unmatched,

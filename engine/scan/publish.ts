@@ -41,10 +41,10 @@ export function byConfidence(findings: readonly Finding[]): Finding[] {
 }
 
 /**
- * A detected platform as in GET /api/v1/discovery. `coverage` applies to the whole scan: hidden
+ * A detected platform as in GET /api/v1/discovery. `visibleShare` applies to the whole scan: hidden
  * traffic may belong to any platform.
  */
-export function platformJson(finding: Finding, coverage: CoverageJson): string {
+export function platformJson(finding: Finding, visibleShare: CoverageJson['visible_share']): string {
   const { platform, evidence, access, programmaticClients } = finding
   const domains = mostFrequent(evidence.byName)
   return JSON.stringify({
@@ -74,7 +74,7 @@ export function platformJson(finding: Finding, coverage: CoverageJson): string {
       last_seen: isoSeconds(evidence.lastSeenMs),
       domains: domains.slice(0, DOMAINS_SHOWN_MAX).map(([name]) => name),
       domains_total: domains.length,
-      coverage,
+      coverage: { visible_share: visibleShare },
       ...(finding.topClients === undefined ? {} : { top_clients: finding.topClients.map(clientJson) }),
     },
     created_at: isoSeconds(finding.detection.createdAtMs),
