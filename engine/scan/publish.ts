@@ -1,5 +1,6 @@
-import type { Platform } from '../../registry/platform.ts'
+import { type Platform, PURPOSES, ROLES } from '../../registry/platform.ts'
 import type { Use } from '../../registry/use.ts'
+import { METHODS } from '../event/event.ts'
 import { isoSeconds } from '../process/clock.ts'
 import type { ClientUse } from '../store/client-sum.ts'
 import type { DecisionState } from '../store/decisions.ts'
@@ -32,7 +33,7 @@ export interface Finding {
 }
 
 /** Highest confidence first, then by name, so that the order is stable. */
-export function byConfidence(findings: readonly Finding[]): Finding[] {
+export function byConfidence<F extends Pick<Finding, 'confidence' | 'platform'>>(findings: readonly F[]): F[] {
   return [...findings].sort(
     (a, b) =>
       b.confidence - a.confidence ||
@@ -62,9 +63,9 @@ export function platformJson(finding: Finding, visibleShare: CoverageJson['visib
       risk: platform.risk,
       matches: evidence.matches,
       ...(evidence.blocked > 0 ? { blocked_matches: evidence.blocked } : {}),
-      methods: Object.fromEntries(evidence.byMethod),
-      roles: Object.fromEntries(evidence.byRole),
-      purposes: Object.fromEntries(evidence.byPurpose),
+      methods: inOrder(evidence.byMethod, METHODS),
+      roles: inOrder(evidence.byRole, ROLES),
+      purposes: inOrder(evidence.byPurpose, PURPOSES),
       access: access.map(({ kind, matches, names }) => ({ kind, matches, domains: names })),
       ...(programmaticClients === undefined ? {} : { programmatic_clients: programmaticClients }),
       clients: evidence.clients.estimate,
@@ -79,6 +80,16 @@ export function platformJson(finding: Finding, visibleShare: CoverageJson['visib
     },
     created_at: isoSeconds(finding.detection.createdAtMs),
   })
+}
+
+/** Always the same order, so that the same evidence has the same bytes. */
+function inOrder<K extends string>(counts: ReadonlyMap<K, number>, order: readonly K[]): Partial<Record<K, number>> {
+  const ordered: Partial<Record<K, number>> = {}
+  for (const key of order) {
+    const count = counts.get(key)
+    if (count !== undefined) ordered[key] = count
+  }
+  return ordered
 }
 
 function clientJson({ client, user, matches, firstSeenMs, lastSeenMs }: ClientUse) {

@@ -309,6 +309,15 @@ export class Published {
     return runs
   }
 
+  /** The JSON of each element. `count` is the count in the head. Call within Environment.read. */
+  *elementsOneByOne(organizationId: string, list: PublishedList, count: number): Generator<string> {
+    for (let first = 0; first < count; first += ELEMENTS_PER_PART) {
+      const part = this.#part(organizationId, list, first / ELEMENTS_PER_PART, count)
+      const last = Math.min(ELEMENTS_PER_PART, count - first)
+      for (let index = 0; index < last; index++) yield runOf(part, index, index + 1).toString()
+    }
+  }
+
   #part(organizationId: string, list: PublishedList, part: number, count: number): Buffer {
     const stored = this.#table.get(partKey(organizationId, list, part + 1))
     if (stored === undefined)
