@@ -93,7 +93,7 @@ const PARAMETERS = {
   'Accept-Encoding': {
     name: 'Accept-Encoding',
     in: 'header',
-    description: 'Bodies of 1 KiB or more are compressed if this field names gzip.',
+    description: 'If this field names gzip, a list of 1 KiB or more is compressed if its page begins at a multiple of 100 and ends after 100 elements or with the list, as without parameters.',
     schema: { type: 'string' },
     example: 'gzip',
   },
