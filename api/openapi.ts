@@ -93,7 +93,8 @@ const PARAMETERS = {
   'Accept-Encoding': {
     name: 'Accept-Encoding',
     in: 'header',
-    description: 'If this field names gzip, a list of 1 KiB or more is compressed if its page begins at a multiple of 100 and ends after 100 elements or with the list, as without parameters.',
+    description:
+      'If this field names gzip, a list of 1 KiB or more is compressed if its page begins at a multiple of 100 and ends after 100 elements or with the list, as without parameters.',
     schema: { type: 'string' },
     example: 'gzip',
   },
