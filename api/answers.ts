@@ -90,22 +90,8 @@ const risk = z
   })
   .describe('Risk of the platform, from the registry.')
 
-const hidden = z
-  .looseObject({
-    ech: count.describe('ClientHellos with Encrypted Client Hello.'),
-    encrypted_dns: count.describe('Connections of DNS over TLS, QUIC or HTTPS.'),
-    no_name: count.describe('ClientHellos without a server name.'),
-    incomplete: count.describe('Incomplete ClientHellos, and QUIC connections of an unsupported version.'),
-    undecodable: count.describe('Packets that were truncated or could not be read.'),
-    packets_lost: count.describe('Packets that were lost before they were read.'),
-  })
-  .describe('Traffic without a readable name.')
-
 const coverage = z
   .looseObject({
-    sensors: count.describe('Sensors that reported in the evidence window; 0 if all evidence is from logs.'),
-    names_seen: count.describe('Names that the sensors could read.'),
-    hidden,
     visible_share: share
       .nullable()
       .describe('Share of the traffic whose names could be read, 0 to 1; null if no sensor has reported a packet.'),
@@ -274,7 +260,6 @@ export const ANSWERS = {
   PlatformMetadata: metadata,
   PlatformRisk: risk,
   Coverage: coverage,
-  HiddenTraffic: hidden,
   Assessment: assessment,
   CategoryScore: categoryScore,
   FrameworkId: frameworkId,

@@ -1,4 +1,4 @@
-import type { ListState } from './list-state.ts'
+import type { StoredBody } from './list-state.ts'
 
 /**
  * Bodies are stored contiguously in blocks of this size, allocated on demand. No body has an
@@ -26,12 +26,12 @@ const REPLACE_ONE_OF = 64
 class Block {
   readonly bytes = new Uint8Array(BLOCK_BYTES)
   usedBytes = 0
-  readonly states = new Set<ListState>()
+  readonly bodies = new Set<StoredBody>()
 }
 
 /** Caches the bodies of common answers until their data changes. */
 export class BodyCache {
-  readonly #blockOf = new Map<ListState, Block>()
+  readonly #blockOf = new Map<StoredBody, Block>()
   /** In the order of filling, starting after `#at`. */
   readonly #blocks: Block[] = []
   #at = -1
@@ -39,33 +39,33 @@ export class BodyCache {
   #missed = 0
 
   /**
-   * Stores a copy if there is space. Returns the copy or the body itself, valid until the next
+   * Stores a copy if there is space. Returns the copy or the bytes themselves, valid until the next
    * call.
    */
-  keep(state: ListState, body: Uint8Array): Uint8Array {
-    if (body.length > BODY_BYTES_MAX) return body
-    if (this.#keptBytes + body.length > ALWAYS_CACHED_BYTES && ++this.#missed % REPLACE_ONE_OF !== 0) return body
-    this.drop(state)
-    const block = this.#blockFor(body.length)
-    block.bytes.set(body, block.usedBytes)
-    const copy = block.bytes.subarray(block.usedBytes, block.usedBytes + body.length)
-    block.usedBytes += body.length
-    block.states.add(state)
-    this.#blockOf.set(state, block)
-    this.#keptBytes += body.length
-    state.body = copy
+  keep(body: StoredBody, bytes: Uint8Array): Uint8Array {
+    if (bytes.length > BODY_BYTES_MAX) return bytes
+    if (this.#keptBytes + bytes.length > ALWAYS_CACHED_BYTES && ++this.#missed % REPLACE_ONE_OF !== 0) return bytes
+    this.drop(body)
+    const block = this.#blockFor(bytes.length)
+    block.bytes.set(bytes, block.usedBytes)
+    const copy = block.bytes.subarray(block.usedBytes, block.usedBytes + bytes.length)
+    block.usedBytes += bytes.length
+    block.bodies.add(body)
+    this.#blockOf.set(body, block)
+    this.#keptBytes += bytes.length
+    body.bytes = copy
     return copy
   }
 
   /** Removes a body whose data has changed or which is no longer requested. */
-  drop(state: ListState): void {
-    const block = this.#blockOf.get(state)
+  drop(body: StoredBody): void {
+    const block = this.#blockOf.get(body)
     if (block === undefined) return
-    this.#blockOf.delete(state)
-    block.states.delete(state)
-    if (block.states.size === 0) block.usedBytes = 0
-    this.#keptBytes -= state.body?.length ?? 0
-    state.body = undefined
+    this.#blockOf.delete(body)
+    block.bodies.delete(body)
+    if (block.bodies.size === 0) block.usedBytes = 0
+    this.#keptBytes -= body.bytes?.length ?? 0
+    body.bytes = undefined
   }
 
   /**
@@ -78,7 +78,7 @@ export class BodyCache {
     this.#at = (this.#at + 1) % BLOCKS_MAX
     const next = this.#blocks[this.#at] ?? new Block()
     this.#blocks[this.#at] = next
-    for (const state of next.states) this.drop(state)
+    for (const body of next.bodies) this.drop(body)
     return next
   }
 }

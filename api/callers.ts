@@ -3,7 +3,7 @@ import { type Clock, systemClock } from '../engine/process/clock.ts'
 import { isApiKey } from '../engine/store/access-key.ts'
 import { SCOPES, type Scope } from '../engine/store/api-keys.ts'
 import { uuidBytes } from '../engine/store/keys.ts'
-import { firstBodyKey, PublishedList } from '../engine/store/published.ts'
+import { firstBodyKey, gzipBodyKey, PublishedList } from '../engine/store/published.ts'
 import type { Store } from '../engine/store/store.ts'
 import type { BodyCache } from './body-cache.ts'
 import type { ListState } from './list-state.ts'
@@ -87,9 +87,8 @@ export class Callers {
       count: head?.count ?? 0,
       // Copied, because a view would keep the whole record in memory.
       headText: head && Buffer.from(head.text),
-      firstBodyKey: firstBodyKey(organization.id, list),
-      isChecked: false,
-      body: undefined,
+      first: { key: firstBodyKey(organization.id, list), isChecked: false, bytes: undefined },
+      firstGzip: { key: gzipBodyKey(organization.id, list, 0), isChecked: false, bytes: undefined },
     }
     organization.lists[list] = state
     return state
@@ -139,7 +138,11 @@ export class Callers {
   #organization(id: string): CallersOrganization {
     const known = this.#organizations.get(id)
     if (known !== undefined && this.#isCurrent(known)) return known
-    for (const state of known?.lists ?? []) if (state !== undefined) this.#bodies.drop(state)
+    for (const state of known?.lists ?? []) {
+      if (state === undefined) continue
+      this.#bodies.drop(state.first)
+      this.#bodies.drop(state.firstGzip)
+    }
     const key = uuidBytes(id)
     const version = this.#store.apiVersions.get(key)
     const isEnterprise = this.#store.organizations.get(id)?.plan === 'enterprise'

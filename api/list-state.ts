@@ -8,9 +8,16 @@ export interface ListState {
   readonly gzipEtag: string
   readonly count: number
   readonly headText: Buffer | undefined
-  /** Key of the common response's body, and whether its checksum was verified. */
-  readonly firstBodyKey: Buffer
+  /** The common response, to a request for the first page, as it is and in gzip. */
+  readonly first: StoredBody
+  readonly firstGzip: StoredBody
+}
+
+/** A body that the store has ready. */
+export interface StoredBody {
+  /** Key of the body, and whether its checksum was verified. */
+  readonly key: Buffer
   isChecked: boolean
-  /** That body, if cached; see body-cache.ts. */
-  body: Uint8Array | undefined
+  /** The body, if cached; see body-cache.ts. */
+  bytes: Uint8Array | undefined
 }

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
+import { gzipSync } from 'node:zlib'
 import { z } from 'zod'
 import { programVersion } from '../engine/process/program.ts'
 import { SCOPES, type Scope } from '../engine/store/api-keys.ts'
@@ -92,7 +93,8 @@ const PARAMETERS = {
   'Accept-Encoding': {
     name: 'Accept-Encoding',
     in: 'header',
-    description: 'Bodies of 1 KiB or more are compressed if this field names gzip.',
+    description:
+      'If this field names gzip, a list of 1 KiB or more is compressed if its page begins at a multiple of 100 and ends after 100 elements or with the list, as without parameters.',
     schema: { type: 'string' },
     example: 'gzip',
   },
@@ -148,7 +150,7 @@ any 60 seconds, over all paths. Checks are made in this order: path (404), metho
 /** Returns the document as served: ready bytes and their entity tag. */
 export function openApiAnswer(endpoints: Endpoints, salesEmail: string): OpenApiAnswer {
   const body = Buffer.from(JSON.stringify(openApiDocument(endpoints, salesEmail)))
-  return { body, tag: `"${createHash('sha256').update(body).digest('hex').slice(0, 32)}"` }
+  return { body, gzip: gzipSync(body), tag: `"${createHash('sha256').update(body).digest('hex').slice(0, 32)}"` }
 }
 
 function pathItem(path: string, { scope, paged }: Endpoints[string]): Json {

@@ -1,12 +1,12 @@
 import type { HttpListenOptions, HttpRequest, HttpResponse } from '../engine/http/port.ts'
 import type { Scope } from '../engine/store/api-keys.ts'
-import { bodyOf, LIST_SHAPES, PublishedList } from '../engine/store/published.ts'
+import { bodyOf, ELEMENTS_PER_PART, gzipBodyKey, LIST_SHAPES, PublishedList } from '../engine/store/published.ts'
 import type { Store } from '../engine/store/store.ts'
 import type { AccessLog } from './access-log.ts'
 import { addressHash } from './address.ts'
 import { BodyCache } from './body-cache.ts'
 import { type Caller, Callers, scopeBit } from './callers.ts'
-import { acceptsGzip, GzipBodies } from './content-coding.ts'
+import { acceptsGzip } from './content-coding.ts'
 import { OPENAPI_PATH, type OpenApiAnswer } from './document.ts'
 import { ANY_TAG, namedTag } from './entity-tags.ts'
 import type { RecentKeyUses } from './key-uses.ts'
@@ -79,7 +79,6 @@ export function isKnownPath(path: string): boolean {
 class Api {
   readonly #parts: ApiParts
   readonly #callers: Callers
-  readonly #gzip = new GzipBodies()
   readonly #bodies = new BodyCache()
 
   constructor(parts: ApiParts) {
@@ -120,12 +119,12 @@ class Api {
     if (hasBody(request)) {
       return respondError(response, 400, 'Invalid request: expected no body', head, ['connection', 'close'])
     }
-    const { body, tag } = this.#parts.document
+    const { body, gzip, tag } = this.#parts.document
     const tags = { etag: tag, gzipEtag: `${tag.slice(0, -1)}-gzip"` }
     const ifNoneMatch = request.header('if-none-match')
     const named = ifNoneMatch === '' ? undefined : namedTag(ifNoneMatch, tags, true)
     if (named !== undefined && named !== ANY_TAG) return respondNotModified(response, ['etag', named], false)
-    const compressed = acceptsGzip(request.header('accept-encoding')) ? this.#gzip.compressed(tag, body) : undefined
+    const compressed = acceptsGzip(request.header('accept-encoding')) ? gzip : undefined
     const fields = compressed === undefined ? ['etag', tag] : ['etag', tags.gzipEtag]
     if (named === ANY_TAG) return respondNotModified(response, fields, false)
     if (compressed !== undefined) fields.push('content-encoding', 'gzip')
@@ -205,28 +204,52 @@ class Api {
       fields.push('etag', named)
       return respondNotModified(response, fields)
     }
-    const body = this.#body(list, caller, page, state)
-    const gzip = acceptsGzip(request.header('accept-encoding'))
-    const compressed = gzip ? this.#gzip.compressed(nameOf(list, caller, page, state), body) : undefined
+    const compressed = acceptsGzip(request.header('accept-encoding'))
+      ? this.#gzipBody(list, caller, page, state)
+      : undefined
     fields.push('etag', compressed === undefined ? state.etag : state.gzipEtag)
     // A 304 has the same tag as the 200 (RFC 9110 §15.4.5).
     if (named === ANY_TAG) return respondNotModified(response, fields)
     if (compressed !== undefined) fields.push('content-encoding', 'gzip')
-    respondJson(response, compressed ?? body, head, fields)
+    respondJson(response, compressed ?? this.#body(list, caller, page, state), head, fields)
   }
 
   /** Returns a body that is valid until the next read from the store. */
   #body(list: PublishedList, { organization }: Caller, page: Page | undefined, state: ListState): Uint8Array {
     const { published } = this.#parts.store
     if (page === undefined) {
-      if (state.body !== undefined) return state.body
-      const body = published.firstBody(state.firstBodyKey, !state.isChecked)
-      state.isChecked = true
-      if (body !== undefined) return this.#bodies.keep(state, body)
+      const { first } = state
+      if (first.bytes !== undefined) return first.bytes
+      const body = published.firstBody(first.key, !first.isChecked)
+      first.isChecked = true
+      if (body !== undefined) return this.#bodies.keep(first, body)
     }
     const { limit, offset } = page ?? (LIST_SHAPES[list].paged ? DEFAULT_PAGE : WHOLE_LIST)
     const runs = published.elements(organization.id, list, state.count, offset, limit)
     return bodyOf(list, state.headText, runs)
+  }
+
+  /**
+   * Returns a body in gzip that is valid until the next read from the store. undefined: it is
+   * short, or does not begin and end with a part.
+   */
+  #gzipBody(
+    list: PublishedList,
+    { organization }: Caller,
+    page: Page | undefined,
+    { count, firstGzip }: ListState,
+  ): Uint8Array | undefined {
+    const { published } = this.#parts.store
+    if (page === undefined) {
+      if (firstGzip.bytes !== undefined) return firstGzip.bytes
+      const body = published.gzipBody(firstGzip.key, !firstGzip.isChecked)
+      firstGzip.isChecked = true
+      return body && this.#bodies.keep(firstGzip, body)
+    }
+    const { limit, offset } = page
+    if (offset % ELEMENTS_PER_PART !== 0 || (limit < ELEMENTS_PER_PART && offset + limit < count)) return undefined
+    if (offset >= count) return undefined
+    return published.gzipBody(gzipBodyKey(organization.id, list, offset / ELEMENTS_PER_PART), true)
   }
 }
 
@@ -237,8 +260,3 @@ function hasBody(request: HttpRequest): boolean {
 }
 
 const DEFAULT_PAGE = pageOf('') as Page
-
-/** Returns a unique name of a body. */
-function nameOf(list: PublishedList, { organization }: Caller, page: Page | undefined, { etag }: ListState): string {
-  return `${organization.id} ${list} ${etag} ${page === undefined ? '' : `${page.offset} ${page.limit}`}`
-}

@@ -58,7 +58,9 @@ export async function run({ toy }: { toy: boolean }): Promise<void> {
     try {
       const data = await makeApiData(join(directory, 'data'), store)
       cpSync(data.directory, copyOf(data).directory, { recursive: true })
-      for (const tls of [false, true]) await compareServers(directory, data, { ...sizes, tls, toy })
+      for (const tls of [false, true]) {
+        for (const gzip of [false, true]) await compareServers(directory, data, { ...sizes, tls, gzip, toy })
+      }
     } finally {
       rmSync(directory, { recursive: true })
     }
@@ -72,29 +74,35 @@ interface Sizes {
   readonly rounds: number
   readonly seconds: number
   readonly tls: boolean
+  /** Whether requests accept gzip, as those of nearly all clients do. */
+  readonly gzip: boolean
   readonly toy: boolean
 }
 
-async function compareServers(directory: string, data: ApiData, { rounds, seconds, tls, toy }: Sizes): Promise<void> {
+async function compareServers(directory: string, data: ApiData, sizes: Sizes): Promise<void> {
+  const { rounds, seconds, tls, gzip, toy } = sizes
+  const bytes = gzip ? data.gzipBody.length : data.body.length
   const certificate = await provideCertificate(join(directory, 'tls'), undefined)
   const files = tls ? { key: certificate.keyFile, certificate: certificate.certificateFile } : undefined
   const contenders: Contender[] = []
   try {
     contenders.push(
       await ours('ours', data, tls, ['--console-port', '0']),
-      await ours(WITHOUT_CONSOLE, copyOf(data), tls, ['--console-port', 'off']),
-      await child(BARE, BARE_NAME, data, files),
-      await child(BARE, `the same with ${data.organizations} bodies in turn`, data, files, [`${data.organizations}`]),
+      ...(gzip ? [] : [await ours(WITHOUT_CONSOLE, copyOf(data), tls, ['--console-port', 'off'])]),
+      await child(BARE, BARE_NAME, data, bytes, files),
+      await child(BARE, `the same with ${data.organizations} bodies in turn`, data, bytes, files, [
+        `${data.organizations}`,
+      ]),
     )
     const fastify = toy ? undefined : fastifyFolders()
     if (fastify !== undefined) {
       contenders.push(
-        await child(new URL('./peers/fastify-sqlite.js', import.meta.url), FASTIFY_NAME, data, files, fastify),
+        await child(new URL('./peers/fastify-sqlite.js', import.meta.url), FASTIFY_NAME, data, bytes, files, fastify),
       )
     }
-    if (!toy && isInstalled('nginx')) contenders.push(await startNginx(directory, data.body, files, pinned('server')))
+    if (!toy && isInstalled('nginx')) contenders.push(await startNginx(directory, data, files, pinned('server')))
     const script = join(directory, 'keys.lua')
-    writeFileSync(script, luaOf(data.keys))
+    writeFileSync(script, luaOf(data.keys, gzip))
     const results = contenders.map((): Measured[] => [])
     for (let round = 0; round < rounds; round++) {
       for (const [index, { url }] of contenders.entries()) {
@@ -102,7 +110,7 @@ async function compareServers(directory: string, data: ApiData, { rounds, second
         results[index]?.push(await wrk(url, script, seconds))
       }
     }
-    report(contenders, results, data, tls, rounds)
+    report(contenders, results, data, sizes)
   } finally {
     for (const contender of contenders) await contender.stop()
   }
@@ -112,15 +120,14 @@ function report(
   contenders: readonly Contender[],
   results: readonly (readonly Measured[])[],
   data: ApiData,
-  tls: boolean,
-  rounds: number,
+  { tls, gzip, rounds }: Sizes,
 ): void {
   const of = (index: number, what: keyof Measured) => median((results[index] ?? []).map((measured) => measured[what]))
   const perSecond = of(0, 'perSecond')
   const resident = megabytes(memoryBytes(contenders[0]?.pid ?? 0, 'VmRSS'))
   const anonymous = megabytes(memoryBytes(contenders[0]?.pid ?? 0, 'RssAnon'))
   print(
-    `${tls ? 'TLS' : 'plain HTTP'}, ${shown(data.organizations)} organizations, ${shown(data.platforms)} platforms, ${shown(data.keys.length)} keys, body ${shown(data.body.length)} bytes, ${CONNECTIONS} connections; medians of ${rounds} rounds`,
+    `${tls ? 'TLS' : 'plain HTTP'}, ${shown(data.organizations)} organizations, ${shown(data.platforms)} platforms, ${shown(data.keys.length)} keys, body ${shown(gzip ? data.gzipBody.length : data.body.length)} bytes${gzip ? ' in gzip' : ''}, ${CONNECTIONS} connections; medians of ${rounds} rounds`,
   )
   print(
     `  ours ${shown(perSecond)} requests/s, p50 ${shown(of(0, 'p50Us'))} us, p99 ${shown(of(0, 'p99Us'))} us; ${resident} MB resident, ${anonymous} MB of it no file's, aim ${RESIDENT_AIM_MB} ${aimText(resident <= RESIDENT_AIM_MB)}`,
@@ -145,7 +152,7 @@ const FASTIFY_NAME = 'fastify 5.6.2 over better-sqlite3'
 const AIMS: Readonly<Record<string, Aims>> = {
   [WITHOUT_CONSOLE]: { times: 0.98 },
   [BARE_NAME]: { times: 0.85, p99: 2 },
-  [FASTIFY_NAME]: { times: 4 },
+  [FASTIFY_NAME]: { times: 6 },
   [NGINX_NAME]: { times: 1 },
 }
 
@@ -167,11 +174,12 @@ async function ours(name: string, { directory }: ApiData, tls: boolean, more: re
 async function child(
   file: URL,
   name: string,
-  { directory, body }: ApiData,
+  { directory }: ApiData,
+  bytes: number,
   files: { key: string; certificate: string } | undefined,
   more: readonly string[] = [],
 ): Promise<Contender> {
-  const words = [directory, String(body.length), files?.key ?? '', files?.certificate ?? '', ...more]
+  const words = [directory, String(bytes), files?.key ?? '', files?.certificate ?? '', ...more]
   const started = fork(file, words)
   const [port] = (await once(started, 'message')) as [number]
   return running(name, started, `${files === undefined ? 'http' : 'https'}://127.0.0.1:${port}/api/v1/discovery`)
@@ -192,19 +200,23 @@ function running(name: string, started: ChildProcess, url: string): Contender {
 }
 
 function fastifyFolders(): readonly string[] | undefined {
-  const folders = [peerFolder('fastify', '5.6.2', true), peerFolder('better-sqlite3', '12.11.1', true)]
+  const folders = [
+    peerFolder('fastify', '5.6.2', true),
+    peerFolder('better-sqlite3', '12.11.1', true),
+    peerFolder('@fastify/compress', '9.2.0', true),
+  ]
   return folders.every((folder) => folder !== undefined) ? folders : undefined
 }
 
 /** wrk script that cycles through the keys. Requests are created before the clock runs. */
-function luaOf(keys: readonly string[]): string {
+function luaOf(keys: readonly string[], gzip: boolean): string {
   const list = keys.map((key) => `"${key}"`).join(',')
   return `local keys = {${list}}
 local requests = {}
 local at = 0
 function init(args)
   for i = 1, #keys do
-    requests[i] = wrk.format("GET", nil, {["X-API-Key"] = keys[i]})
+    requests[i] = wrk.format("GET", nil, {["X-API-Key"] = keys[i]${gzip ? ', ["Accept-Encoding"] = "gzip, deflate"' : ''}})
   end
 end
 function request()

@@ -3,15 +3,17 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { constants } from 'node:zlib'
 import { PublishedList } from '../../engine/store/published.ts'
 import { Store } from '../../engine/store/store.ts'
 
 /*
  * The same work with fastify and better-sqlite3: the key by its hash, plan and scope, 60 requests
  * per minute in this one process, a page of platforms in order, JSON assembled from stored texts,
- * an entity tag.
+ * an entity tag, and gzip by @fastify/compress.
  */
-const [dataDirectory = '', , key = '', certificate = '', fastifyFolder = '', sqliteFolder = ''] = process.argv.slice(2)
+const [dataDirectory = '', , key = '', certificate = '', fastifyFolder = '', sqliteFolder = '', compressFolder = ''] =
+  process.argv.slice(2)
 const REQUESTS_MAX = 60
 const WINDOW_MS = 60_000
 
@@ -35,6 +37,7 @@ interface Request {
   readonly query: Readonly<Record<string, string | undefined>>
 }
 interface Fastify {
+  register(plugin: unknown, options: object): Promise<void>
   get(path: string, handler: (request: Request, reply: Reply) => unknown): void
   listen(options: { host: string; port: number }): Promise<string>
 }
@@ -57,6 +60,11 @@ const findPlatforms = database.prepare(
 const requests = new Map<string, number[]>()
 
 const app = fastify(key === '' ? {} : { https: { key: readFileSync(key), cert: readFileSync(certificate) } })
+await app.register(createRequire(join(compressFolder, 'package.json'))('@fastify/compress'), {
+  global: true,
+  encodings: ['gzip', 'identity'],
+  zlibOptions: { level: constants.Z_BEST_SPEED },
+})
 app.get('/api/v1/discovery', (request, reply) => {
   const hash = createHash('sha256')
     .update(request.headers['x-api-key'] ?? '')

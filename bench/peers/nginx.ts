@@ -5,25 +5,26 @@ import { connect } from 'node:net'
 import { join } from 'node:path'
 import { freePort } from '../../test/support/free-port.ts'
 
-export const NGINX_NAME = 'nginx with a file'
+export const NGINX_NAME = 'nginx with a file, and gzip_static'
 
-/** nginx with one worker, serving the body as a file. */
+/** nginx with one worker, serving the body as a file, or the same bytes in gzip as a file. */
 export async function startNginx(
   directory: string,
-  body: Buffer,
+  { body, gzipBody }: { readonly body: Buffer; readonly gzipBody: Buffer },
   files: { readonly key: string; readonly certificate: string } | undefined,
   through: readonly string[],
 ) {
   const root = mkdtempSync(join(directory, 'nginx-'))
   mkdirSync(join(root, 'www/api/v1'), { recursive: true })
   writeFileSync(join(root, 'www/api/v1/discovery'), body)
+  writeFileSync(join(root, 'www/api/v1/discovery.gz'), gzipBody)
   const port = await freePort()
   const tls = files === undefined ? '' : `ssl_certificate ${files.certificate}; ssl_certificate_key ${files.key};`
   writeFileSync(
     join(root, 'nginx.conf'),
     `daemon off; worker_processes 1; user root; pid ${join(root, 'pid')}; error_log stderr error;
 events { worker_connections 1024; }
-http { access_log off; sendfile on; tcp_nopush on; open_file_cache max=1000; default_type application/json; keepalive_requests 1000000000;
+http { access_log off; sendfile on; gzip_static on; tcp_nopush on; open_file_cache max=1000; default_type application/json; keepalive_requests 1000000000;
   server { listen 127.0.0.1:${port}${files === undefined ? '' : ' ssl'}; ${tls} root ${join(root, 'www')}; } }
 `,
   )

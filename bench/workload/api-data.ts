@@ -2,7 +2,7 @@ import { newSecret } from '../../engine/admin/secrets.ts'
 import { systemClock } from '../../engine/process/clock.ts'
 import { runScan } from '../../engine/scan/scan-runner.ts'
 import { makeApiKey } from '../../engine/store/access-key.ts'
-import { firstBodyKey, PublishedList } from '../../engine/store/published.ts'
+import { firstBodyKey, gzipBodyKey, PublishedList } from '../../engine/store/published.ts'
 import { Store } from '../../engine/store/store.ts'
 import { NameMatcher } from '../../registry/match.ts'
 import { ScanEvents } from './scan-events.ts'
@@ -16,6 +16,7 @@ export interface ApiData {
   readonly platforms: number
   /** The response body for one of the keys. */
   readonly body: Buffer
+  readonly gzipBody: Buffer
 }
 
 /** Created together, because each transaction is flushed. */
@@ -76,11 +77,12 @@ export async function makeApiData(
       }
     })
   }
-  const body = store.environment.read(() =>
-    Buffer.from(store.published.firstBody(firstBodyKey(first.id, PublishedList.discovery), true) ?? ''),
-  )
+  const bodies = store.environment.read(() => ({
+    body: Buffer.from(store.published.firstBody(firstBodyKey(first.id, PublishedList.discovery), true) ?? ''),
+    gzipBody: Buffer.from(store.published.gzipBody(gzipBodyKey(first.id, PublishedList.discovery, 0), true) ?? ''),
+  }))
   await store.close()
   // Keys of one organization are not adjacent.
   const spread = keys.map((_, index) => keys[(index * 7919) % keys.length] as string)
-  return { directory, keys: spread, organizations, platforms: organizations * elements.length, body }
+  return { directory, keys: spread, organizations, platforms: organizations * elements.length, ...bodies }
 }

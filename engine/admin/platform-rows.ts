@@ -1,5 +1,6 @@
 import type { Use } from '../../registry/use.ts'
 import type { Column } from '../process/table.ts'
+import type { CoverageJson } from '../scan/coverage.ts'
 
 /** The fields of GET /api/v1/discovery that a table shows. */
 export interface Discovery {
@@ -22,7 +23,6 @@ export interface Discovery {
       readonly clients: number
       readonly matches: number
       readonly domains: readonly string[]
-      readonly coverage: { readonly sensors: number; readonly visible_share: number | null }
     }
   }[]
 }
@@ -43,12 +43,24 @@ export const PLATFORM_COLUMNS: readonly Column[] = [
   ['Matches', 'metadata.matches', { hide: 4 }],
 ]
 
+/** What the sensors could not see. */
+export const COVERAGE_COLUMNS: readonly Column[] = [
+  ['Sensors', 'sensors'],
+  ['Visible', 'visible_share', { text: (share) => (share === null ? '-' : `${(Number(share) * 100).toFixed(1)} %`) }],
+  ['Names', 'names_seen'],
+  ['ECH', 'hidden.ech'],
+  ['Encrypted DNS', 'hidden.encrypted_dns'],
+  ['No name', 'hidden.no_name'],
+  ['Incomplete', 'hidden.incomplete', { hide: 1 }],
+  ['Undecodable', 'hidden.undecodable', { hide: 2 }],
+  ['Lost', 'hidden.packets_lost'],
+]
+
 /**
  * The share of traffic that the sensors could name, as one line. undefined: no sensor has reported.
  */
-export function coverageLine({ platforms }: Discovery): string | undefined {
-  const coverage = platforms[0]?.metadata.coverage
-  if (coverage === undefined || coverage.sensors === 0 || coverage.visible_share === null) return undefined
-  const sensors = coverage.sensors === 1 ? 'one sensor' : `${coverage.sensors} sensors`
-  return `${sensors}: ${(coverage.visible_share * 100).toFixed(1)} % of the traffic could be named (docs/reference/scoring.md, Coverage)`
+export function coverageLine({ sensors, visible_share }: CoverageJson): string | undefined {
+  if (sensors === 0 || visible_share === null) return undefined
+  const text = sensors === 1 ? 'one sensor' : `${sensors} sensors`
+  return `${text}: ${(visible_share * 100).toFixed(1)} % of the traffic could be named; see posture-admin scan show --coverage`
 }

@@ -1,11 +1,14 @@
 import { createHash, type Hash } from 'node:crypto'
+import { gunzipSync } from 'node:zlib'
 import type { Use } from '../../registry/use.ts'
+import { gzipOf } from '../store/gzip-body.ts'
 import { UUID_BYTES } from '../store/keys.ts'
 import {
   bodyOf,
   ELEMENTS_PER_PART,
   elementTexts,
   FIRST_BODY_PART,
+  GZIP_PARTS,
   LIST_SHAPES,
   openHead,
   openPart,
@@ -41,8 +44,8 @@ interface Reading {
   elements: number
   /** Of discovery: the elements that the summary counts. */
   ai: number
-  /** The elements in the response to a request without parameters. */
-  readonly shown: string[]
+  /** The elements of each part, comma-separated. */
+  readonly pages: string[]
   /** A part is damaged, which is already a finding. */
   broken: boolean
 }
@@ -79,13 +82,14 @@ export function checkPublished(walk: StoreWalk): void {
         parts: 0,
         elements: 0,
         ai: 0,
-        shown: [],
+        pages: [],
         broken: false,
       }
       checkHead(walk, reading)
       return
     }
-    if (part === FIRST_BODY_PART) return checkFirstBody(walk, reading, bytes)
+    if (part === FIRST_BODY_PART) return checkBody(walk, reading, 0, openPart(bytes))
+    if (part >= GZIP_PARTS) return checkGzipBody(walk, reading, part - GZIP_PARTS, openPart(bytes))
     reading.parts++
     if (part !== reading.parts) {
       walk.wrong('published', organizationId, `part ${part} of ${NAMES.get(list)}`, `part ${reading.parts}`)
@@ -98,17 +102,30 @@ export function checkPublished(walk: StoreWalk): void {
     const opened = openPart(bytes)
     reading.hash.update(opened)
     const expected = Math.min(ELEMENTS_PER_PART, reading.head.count - (part - 1) * ELEMENTS_PER_PART)
-    reading.elements += checkElements(walk, reading, part, elementTexts(opened, expected))
+    const texts = elementTexts(opened, expected)
+    reading.elements += checkElements(walk, reading, part, texts)
+    reading.pages.push(texts.join(','))
     reading.broken = isBroken
   })
   endReading(walk, reading)
 }
 
-/** The stored body must equal the body assembled from the parts. */
-function checkFirstBody(walk: StoreWalk, { organizationId, list, head, shown, broken }: Reading, bytes: Buffer): void {
-  const body = openPart(bytes)
-  if (broken || body.equals(bodyOf(list, head.text, [Buffer.from(shown.join(','))]))) return
+/** A stored body must equal the body assembled from the parts. */
+function checkBody(walk: StoreWalk, reading: Reading, page: number, body: Buffer | undefined): void {
+  const { organizationId, list, head, pages, broken } = reading
+  const shown = LIST_SHAPES[list].paged ? (pages[page] ?? '') : pages.join(',')
+  if (broken || body?.equals(bodyOf(list, head.text, [Buffer.from(shown)]))) return
   walk.wrong('published', organizationId, `another ready body of ${NAMES.get(list)}`, 'that of its parts')
+}
+
+function checkGzipBody(walk: StoreWalk, reading: Reading, page: number, packed: Buffer): void {
+  let body: Buffer | undefined
+  try {
+    body = gunzipSync(gzipOf(packed))
+  } catch {
+    body = undefined
+  }
+  checkBody(walk, reading, page, body)
 }
 
 function endReading(walk: StoreWalk, reading: Reading | undefined): void {
@@ -138,7 +155,6 @@ function checkElements(
   for (const [at, text] of texts.entries()) {
     if (text !== undefined && isJson(text)) {
       if (reading.list === PublishedList.discovery && isAi(text)) reading.ai++
-      if (part === 1 || !LIST_SHAPES[reading.list].paged) reading.shown.push(text)
       continue
     }
     const found = `element ${first + at} of ${NAMES.get(reading.list)} that is no JSON`

@@ -51,12 +51,7 @@ export interface PublishedPlatform {
     readonly last_seen: string
     readonly domains: readonly string[]
     readonly domains_total: number
-    readonly coverage: {
-      readonly sensors: number
-      readonly names_seen: number
-      readonly visible_share: number | null
-      readonly hidden: Readonly<Record<string, number>>
-    }
+    readonly coverage: { readonly visible_share: number | null }
   }
   readonly created_at: string
 }

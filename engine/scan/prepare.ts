@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto'
 import type { Matcher } from '../../registry/match.ts'
-import type { Platform } from '../../registry/platform.ts'
 import { useOf } from '../../registry/use.ts'
 import { type Clock, dayOf } from '../process/clock.ts'
 import type { ClientDay } from '../store/client-days.ts'
@@ -8,7 +7,7 @@ import { ClientSum } from '../store/client-sum.ts'
 import type { DayUse } from '../store/daily-use.ts'
 import type { DecisionsInForce } from '../store/decisions.ts'
 import { sourceOfInstance } from '../store/event-source.ts'
-import type { DayEvidence, Detection } from '../store/evidence.ts'
+import type { Detection } from '../store/evidence.ts'
 import type { HistoryDay } from '../store/history.ts'
 import { newUuid } from '../store/keys.ts'
 import type { Organization } from '../store/organizations.ts'
@@ -24,11 +23,11 @@ import type { EventAggregator } from './event-aggregator.ts'
 import { Evidence } from './evidence.ts'
 import { byConfidence, type Finding, platformJson, scanJson, TOP_CLIENTS_MAX } from './publish.ts'
 import { overallRiskScore } from './risk.ts'
+import { affectedBy, lastFindings, type PublishedFinding, withVisibleShare } from './unchanged-findings.ts'
 import { matchUnmatched, type UnmatchedChange } from './unmatched.ts'
 import { UseCount } from './use-count.ts'
+import { type ChangedDay, evidenceInWindow, evidenceOf } from './window-evidence.ts'
 
-/** Maximum names of one platform in a finding. */
-const NAMES_IN_WINDOW_MAX = 512
 /** New pages of a client record, with the pages of its tree, before LMDB frees the old ones. */
 const PAGES_PER_BYTE = 2
 
@@ -45,7 +44,7 @@ export interface PreparedScan {
   readonly state: ScanState
   /** The sequence of the last processed event. 0: none. */
   readonly addedThrough: number
-  readonly evidence: readonly { readonly day: number; readonly platformId: string; readonly record: DayEvidence }[]
+  readonly evidence: readonly ChangedDay[]
   readonly clients: readonly ClientDay[]
   /** Client records that a full disk has no space for. */
   readonly clientsLost: number
@@ -127,20 +126,29 @@ export function prepareScan(
   const isUseKnown = inputs === stateBefore.inputs
   const use = new UseCount(isUseKnown ? store.dailyUse.get(organizationId) : [], evidence, decisions.approved)
   const topClients = topClientsOf(store, organization, firstDay, clients)
-  const inWindow = evidenceInWindow(store, organizationId, matcher, firstDay, evidence, use)
+  const visibleShare = coverageJson(store.coverage.sumSince(organizationId, firstDay)).visible_share
+  const isSameView = isUseKnown && firstDay === stateBefore.firstDay && organization.apiClients !== true
+  const last = isSameView ? lastFindings(store, matcher, organizationId, dayOf(nowMs)) : undefined
+  const window = { store, matcher, organizationId, firstDay, changed: evidence }
+  const affected = last && affectedBy(new Set(evidence.map(({ platformId }) => platformId)), last, matcher)
+  const inWindow = affected ? evidenceOf(affected, window, use) : evidenceInWindow(window, use)
   const programmatic = programmaticClients(inWindow)
+  const unchanged = [...(last ?? [])]
+    .filter(([id]) => affected?.has(id) === false)
+    .map(([, finding]) => ({ ...finding, json: withVisibleShare(finding.json, visibleShare) }))
   // A platform of which only widgets, pixels and the like were seen is not found.
-  const findings = [...inWindow]
+  const found = [...inWindow]
     .filter(([, found]) => found.useMatches > 0)
-    .map(([platform, found]): Finding => {
+    .map(([platform, found]): PublishedFinding => {
       let detection = store.evidence.detection(organizationId, platform.id)
       if (detection === undefined) {
         detection = { id: newUuid(), createdAtMs: nowMs }
         newDetections.push({ platformId: platform.id, detection })
       }
-      return {
+      const use = useOf(found.specificity)
+      const finding: Finding = {
         platform,
-        use: useOf(found.specificity),
+        use,
         evidence: found,
         confidence: confidence({
           domainStrength: found.domainStrength,
@@ -154,7 +162,12 @@ export function prepareScan(
         programmaticClients: programmatic.get(platform.id),
         ...topClients(platform.id),
       }
+      const { confidence: sure, decision } = finding
+      const clients = found.clients.estimate
+      const json = platformJson(finding, visibleShare)
+      return { platform, use, confidence: sure, decision, clients, matches: found.matches, json }
     })
+  const findings = byConfidence([...unchanged, ...found])
   // General software with AI features is listed, but it is not shadow AI.
   const ai = findings.filter((finding) => finding.use === 'ai')
   const completed: Scan = {
@@ -179,7 +192,6 @@ export function prepareScan(
       ),
     },
   }
-  const coverage = coverageJson(store.coverage.sumSince(organizationId, firstDay))
   const isScheduled = trigger === 'schedule'
   return {
     completed,
@@ -205,7 +217,8 @@ export function prepareScan(
     discovery: packList(
       PublishedList.discovery,
       scanJson(completed),
-      byConfidence(findings).map((finding) => platformJson(finding, coverage)),
+      findings.map(({ json }) => json),
+      store.published.stored(organizationId, PublishedList.discovery),
     ),
     removeBefore: isScheduled ? horizon : 0,
     unmatched,
@@ -213,10 +226,10 @@ export function prepareScan(
   }
 }
 
-function historyOf({ id, completedAtMs, summary }: Scan, findings: readonly Finding[]): HistoryDay {
-  const platforms = findings.map(({ platform, use, decision, evidence }) => {
-    const { matches, clients } = evidence
-    return { id: platform.id, use, decision, risk: platform.risk.score, clients: clients.estimate, matches }
+/** In the order of publication, which lastFindings() relies on. */
+function historyOf({ id, completedAtMs, summary }: Scan, findings: readonly PublishedFinding[]): HistoryDay {
+  const platforms = findings.map(({ platform, use, decision, clients, matches }) => {
+    return { id: platform.id, use, decision, risk: platform.risk.score, clients, matches }
   })
   return { scanId: id, completedAtMs, summary, platforms }
 }
@@ -269,40 +282,4 @@ function aggregateBuffer(
     if (next < chunk.end) return { addedThrough: next - 1, left: store.buffer.next(organizationId) - next }
   }
   return { addedThrough: Math.max(0, next - 1), left: 0 }
-}
-
-/**
- * The evidence of each platform in the window, which also goes to `use`. Days about to be written
- * replace their stored versions.
- */
-function evidenceInWindow(
-  store: Store,
-  organizationId: string,
-  matcher: Matcher,
-  firstDay: number,
-  changed: PreparedScan['evidence'],
-  use: UseCount,
-): Map<Platform, Evidence> {
-  const found = new Map<Platform, Evidence>()
-  const add = (day: number, platformId: string, record: DayEvidence): void => {
-    const platform = matcher.platform(platformId)
-    if (platform === undefined) return
-    use.add(day, platformId, record)
-    let evidence = found.get(platform)
-    if (evidence === undefined) {
-      evidence = new Evidence(NAMES_IN_WINDOW_MAX)
-      found.set(platform, evidence)
-    }
-    evidence.addDay(record)
-  }
-  const isChanged = new Set(changed.map(({ day, platformId }) => `${day} ${platformId}`))
-  for (const { day, platformId, evidence } of store.evidence.since(organizationId, firstDay)) {
-    if (!isChanged.has(`${day} ${platformId}`)) add(day, platformId, evidence)
-  }
-  // In the order of storage, so that the same names exceed the limit when the evidence is read
-  // again.
-  for (const { day, platformId, record } of changed.toSorted((a, b) => a.day - b.day)) {
-    if (day >= firstDay) add(day, platformId, record)
-  }
-  return found
 }

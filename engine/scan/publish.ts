@@ -1,5 +1,6 @@
-import type { Platform } from '../../registry/platform.ts'
+import { type Platform, PURPOSES, ROLES } from '../../registry/platform.ts'
 import type { Use } from '../../registry/use.ts'
+import { METHODS } from '../event/event.ts'
 import { isoSeconds } from '../process/clock.ts'
 import type { ClientUse } from '../store/client-sum.ts'
 import type { DecisionState } from '../store/decisions.ts'
@@ -32,7 +33,7 @@ export interface Finding {
 }
 
 /** Highest confidence first, then by name, so that the order is stable. */
-export function byConfidence(findings: readonly Finding[]): Finding[] {
+export function byConfidence<F extends Pick<Finding, 'confidence' | 'platform'>>(findings: readonly F[]): F[] {
   return [...findings].sort(
     (a, b) =>
       b.confidence - a.confidence ||
@@ -41,10 +42,10 @@ export function byConfidence(findings: readonly Finding[]): Finding[] {
 }
 
 /**
- * A detected platform as in GET /api/v1/discovery. `coverage` applies to the whole scan: hidden
+ * A detected platform as in GET /api/v1/discovery. `visibleShare` applies to the whole scan: hidden
  * traffic may belong to any platform.
  */
-export function platformJson(finding: Finding, coverage: CoverageJson): string {
+export function platformJson(finding: Finding, visibleShare: CoverageJson['visible_share']): string {
   const { platform, evidence, access, programmaticClients } = finding
   const domains = mostFrequent(evidence.byName)
   return JSON.stringify({
@@ -62,9 +63,9 @@ export function platformJson(finding: Finding, coverage: CoverageJson): string {
       risk: platform.risk,
       matches: evidence.matches,
       ...(evidence.blocked > 0 ? { blocked_matches: evidence.blocked } : {}),
-      methods: Object.fromEntries(evidence.byMethod),
-      roles: Object.fromEntries(evidence.byRole),
-      purposes: Object.fromEntries(evidence.byPurpose),
+      methods: inOrder(evidence.byMethod, METHODS),
+      roles: inOrder(evidence.byRole, ROLES),
+      purposes: inOrder(evidence.byPurpose, PURPOSES),
       access: access.map(({ kind, matches, names }) => ({ kind, matches, domains: names })),
       ...(programmaticClients === undefined ? {} : { programmatic_clients: programmaticClients }),
       clients: evidence.clients.estimate,
@@ -74,11 +75,21 @@ export function platformJson(finding: Finding, coverage: CoverageJson): string {
       last_seen: isoSeconds(evidence.lastSeenMs),
       domains: domains.slice(0, DOMAINS_SHOWN_MAX).map(([name]) => name),
       domains_total: domains.length,
-      coverage,
+      coverage: { visible_share: visibleShare },
       ...(finding.topClients === undefined ? {} : { top_clients: finding.topClients.map(clientJson) }),
     },
     created_at: isoSeconds(finding.detection.createdAtMs),
   })
+}
+
+/** Always the same order, so that the same evidence has the same bytes. */
+function inOrder<K extends string>(counts: ReadonlyMap<K, number>, order: readonly K[]): Partial<Record<K, number>> {
+  const ordered: Partial<Record<K, number>> = {}
+  for (const key of order) {
+    const count = counts.get(key)
+    if (count !== undefined) ordered[key] = count
+  }
+  return ordered
 }
 
 function clientJson({ client, user, matches, firstSeenMs, lastSeenMs }: ClientUse) {

@@ -30,7 +30,7 @@ export class UseCount {
   }
 
   /** Adds the clients of a platform on a day, if they used AI. */
-  add(day: number, platformId: string, { specificity, clients }: DayEvidence): void {
+  add(day: number, platformId: string, { specificity, clients }: Pick<DayEvidence, 'specificity' | 'clients'>): void {
     if (this.#known.has(day) || useOf(specificity) !== 'ai') return
     let counted = this.#counted.get(day)
     if (counted === undefined) {

@@ -118,11 +118,29 @@ export class EvidenceStore {
   /** Returns the first day with evidence in [firstDay, endDay), or undefined. */
   firstDayFrom(organizationId: string, firstDay: number, endDay: number): number | undefined {
     const prefix = uuidBytes(organizationId)
-    for (const { key } of this.#days.range(prefix, Buffer.concat([prefix, u32Bytes(firstDay)]))) {
-      const day = key.readUInt32BE(DAY_OFFSET)
-      return day < endDay ? day : undefined
+    const day = this.#days.firstKey(prefix, Buffer.concat([prefix, u32Bytes(firstDay)]))?.readUInt32BE(DAY_OFFSET)
+    return day !== undefined && day < endDay ? day : undefined
+  }
+
+  /** The days with evidence from `firstDay` on, ascending. Finds each without reading records. */
+  *daysFrom(organizationId: string, firstDay: number): Generator<number> {
+    for (let from = firstDay; ; ) {
+      const day = this.firstDayFrom(organizationId, from, Number.POSITIVE_INFINITY)
+      if (day === undefined) return
+      yield day
+      from = day + 1
     }
-    return undefined
+  }
+
+  /** What a count of clients needs of the evidence of one day. */
+  *clientsOn(
+    organizationId: string,
+    day: number,
+  ): Generator<Pick<DayEvidence, 'specificity' | 'clients'> & { readonly platformId: string }> {
+    for (const { key, value } of this.#days.range(Buffer.concat([uuidBytes(organizationId), u32Bytes(day)]))) {
+      const { specificity, clients } = value
+      yield { platformId: key.toString('utf8', PLATFORM_OFFSET), specificity, clients }
+    }
   }
 
   /** The record of a platform's first detection. */

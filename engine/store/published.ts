@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import type { Environment, Table } from '../lmdb/environment.ts'
 import { openRecord, RECORD_HEADER_BYTES, sealRecord } from '../lmdb/record.ts'
 import type { ApiVersions } from './api-versions.ts'
+import { compressedMiddle, gzipOf, packGzipBody } from './gzip-body.ts'
 import { u32Bytes, uuidBytes } from './keys.ts'
 
 /*
@@ -19,9 +20,13 @@ import { u32Bytes, uuidBytes } from './keys.ts'
  *   part 0xffffffff
  *           a sealed record: the complete body of the response to a request without
  *           parameters, which most requests are; sent as stored
+ *   part 0x80000000 + i
+ *           a sealed record: the complete body in gzip of the response with the elements of part
+ *           i + 1 (see gzip-body.ts); sent as stored. Missing if compression does not pay
  *
  * A page has at most 100 elements, so it is in at most two parts and consists of one or two byte
- * ranges. A request neither serializes nor parses JSON.
+ * ranges. A request neither serializes, parses nor compresses JSON. A part whose bytes did not
+ * change is neither compressed nor written again.
  */
 export const ELEMENTS_PER_PART = 100
 const RECORD_VERSION = 1
@@ -30,6 +35,7 @@ const HEAD_COUNT_OFFSET = 16
 const HEAD_TEXT_OFFSET = 20
 const OFFSETS_BYTES = 4 * (ELEMENTS_PER_PART + 1)
 export const FIRST_BODY_PART = 0xffff_ffff
+export const GZIP_PARTS = 0x8000_0000
 
 /** The lists of the API, by their byte in keys. */
 export const PublishedList = { discovery: 1, scores: 2, recommendations: 3, assessments: 4 } as const
@@ -83,26 +89,59 @@ export interface PackedList {
   readonly head: Buffer
   readonly parts: readonly Buffer[]
   readonly firstBody: Buffer
+  /** By part; undefined if compression does not pay. */
+  readonly gzipBodies: readonly (Buffer | undefined)[]
 }
 
-export function packList(list: PublishedList, headText: string, elements: readonly string[]): PackedList {
+/**
+ * The record of a part, from 0, and the payload of its body in gzip. undefined: either is missing
+ * or damaged.
+ */
+export type StoredPart = (part: number) => { readonly elements: Buffer; readonly gzip: Buffer } | undefined
+
+/** @param before parts whose compressed elements are used again if the elements are the same */
+export function packList(
+  list: PublishedList,
+  headText: string,
+  elements: readonly string[],
+  before: StoredPart = () => undefined,
+): PackedList {
   const parts: Buffer[] = []
   for (let first = 0; first < elements.length; first += ELEMENTS_PER_PART) {
-    parts.push(packPart(elements.slice(first, first + ELEMENTS_PER_PART)))
+    parts.push(sealRecord(RECORD_VERSION, packPart(elements.slice(first, first + ELEMENTS_PER_PART))))
   }
   const head = Buffer.alloc(HEAD_TEXT_OFFSET + Buffer.byteLength(headText))
   head.writeUInt32BE(elements.length, HEAD_COUNT_OFFSET)
   head.write(headText, HEAD_TEXT_OFFSET)
   const hash = createHash('sha256').update(head.subarray(TAG_BYTES))
-  for (const part of parts) hash.update(part)
+  for (const part of parts) hash.update(part.subarray(RECORD_HEADER_BYTES))
   hash.digest().copy(head, 0, 0, TAG_BYTES)
   const shown = LIST_SHAPES[list].paged ? elements.slice(0, ELEMENTS_PER_PART) : elements
-  const firstBody = bodyOf(list, Buffer.from(headText), [Buffer.from(shown.join(','))])
+  const text = head.subarray(HEAD_TEXT_OFFSET)
+  const firstBody = bodyOf(list, text, [Buffer.from(shown.join(','))])
   return {
     head: sealRecord(RECORD_VERSION, head),
-    parts: parts.map((part) => sealRecord(RECORD_VERSION, part)),
+    parts,
     firstBody: sealRecord(RECORD_VERSION, firstBody),
+    // A list that is not paged is one body, which is never longer than a part today.
+    gzipBodies:
+      LIST_SHAPES[list].paged || parts.length === 1
+        ? parts.map((part, index) => packGzipPart(list, text, part, before(index)))
+        : [],
   }
+}
+
+function packGzipPart(
+  list: PublishedList,
+  head: Buffer,
+  part: Buffer,
+  before: ReturnType<StoredPart>,
+): Buffer | undefined {
+  const { open, afterHead, close } = LIST_SHAPES[list]
+  const text = part.subarray(RECORD_HEADER_BYTES + OFFSETS_BYTES)
+  const compressed = before?.elements.equals(part) ? compressedMiddle(before.gzip) : undefined
+  const body = packGzipBody(Buffer.concat([open, head, afterHead]), { text, compressed }, close)
+  return body && sealRecord(RECORD_VERSION, body)
 }
 
 /** The entity tag of a packed list. */
@@ -157,22 +196,49 @@ export class Published {
 
   /** Replaces a list. Requires a write transaction. */
   replace(organizationId: string, list: PublishedList, headText: string, elements: readonly string[]): void {
-    this.replacePacked(organizationId, list, packList(list, headText, elements))
+    this.replacePacked(organizationId, list, packList(list, headText, elements, this.stored(organizationId, list)))
   }
 
   /** Replaces a list with a packed one. Requires a write transaction. */
   replacePacked(organizationId: string, list: PublishedList, packed: PackedList): void {
     const before = this.head(organizationId, list)
     this.#table.putSync(partKey(organizationId, list, 0), packed.head)
-    for (const [index, part] of packed.parts.entries()) {
-      this.#table.putSync(partKey(organizationId, list, index + 1), part)
-    }
     const partsBefore = Math.ceil((before?.count ?? 0) / ELEMENTS_PER_PART)
-    for (let part = packed.parts.length + 1; part <= partsBefore; part++) {
-      this.#table.removeSync(partKey(organizationId, list, part))
+    for (let index = 0; index < Math.max(packed.parts.length, partsBefore); index++) {
+      this.#replacePart(partKey(organizationId, list, index + 1), packed.parts[index], index < partsBefore)
+      this.#replacePart(
+        partKey(organizationId, list, GZIP_PARTS + index),
+        packed.gzipBodies[index],
+        index < partsBefore,
+      )
     }
     this.#table.putSync(firstBodyKey(organizationId, list), packed.firstBody)
     this.#versions.change(organizationId)
+  }
+
+  #replacePart(key: Buffer, packed: Buffer | undefined, mayExist: boolean): void {
+    if (packed === undefined) {
+      this.#table.removeSync(key)
+    } else if (!mayExist || this.#table.get(key)?.equals(packed) !== true) {
+      this.#table.putSync(key, packed)
+    }
+  }
+
+  /**
+   * The parts of a list, for packList. Call what it returns within Environment.read or a
+   * transaction.
+   */
+  stored(organizationId: string, list: PublishedList): StoredPart {
+    return (part) => {
+      const elements = this.#table.get(partKey(organizationId, list, part + 1))
+      const gzip = this.#table.get(partKey(organizationId, list, GZIP_PARTS + part))
+      if (elements === undefined || gzip === undefined) return undefined
+      try {
+        return { elements, gzip: openPart(gzip) }
+      } catch {
+        return undefined
+      }
+    }
   }
 
   head(organizationId: string, list: PublishedList): PublishedHead | undefined {
@@ -182,12 +248,22 @@ export class Published {
   }
 
   /**
-   * The complete body of the response to a request without parameters, by firstBodyKey(). Valid
-   * until the next read from the store. undefined: the list was never published.
+   * A complete body, by firstBodyKey(). Valid until the next read from the store. undefined: the
+   * list was never published.
    *
    * @param check whether to verify the checksum; once after each publication is enough
    */
   firstBody(key: Buffer, check: boolean): Uint8Array | undefined {
+    return this.#view(key, check)
+  }
+
+  /** A complete body in gzip, by gzipBodyKey(), in the same way. undefined: there is none. */
+  gzipBody(key: Buffer, check: boolean): Uint8Array | undefined {
+    const packed = this.#view(key, check)
+    return packed && gzipOf(packed)
+  }
+
+  #view(key: Buffer, check: boolean): Uint8Array | undefined {
     const stored = this.#table.getBinaryFast(key)
     if (stored === undefined) return undefined
     // lmdb-js returns a reused buffer whose length, but not byteLength, is that of the value.
@@ -233,6 +309,15 @@ export class Published {
     return runs
   }
 
+  /** The JSON of each element. `count` is the count in the head. Call within Environment.read. */
+  *elementsOneByOne(organizationId: string, list: PublishedList, count: number): Generator<string> {
+    for (let first = 0; first < count; first += ELEMENTS_PER_PART) {
+      const part = this.#part(organizationId, list, first / ELEMENTS_PER_PART, count)
+      const last = Math.min(ELEMENTS_PER_PART, count - first)
+      for (let index = 0; index < last; index++) yield runOf(part, index, index + 1).toString()
+    }
+  }
+
   #part(organizationId: string, list: PublishedList, part: number, count: number): Buffer {
     const stored = this.#table.get(partKey(organizationId, list, part + 1))
     if (stored === undefined)
@@ -267,4 +352,9 @@ function partKey(organizationId: string, list: PublishedList, part: number): Buf
 
 export function firstBodyKey(organizationId: string, list: PublishedList): Buffer {
   return partKey(organizationId, list, FIRST_BODY_PART)
+}
+
+/** @param page from 0: the elements `page` * 100 and the next 99 */
+export function gzipBodyKey(organizationId: string, list: PublishedList, page: number): Buffer {
+  return partKey(organizationId, list, GZIP_PARTS + page)
 }

@@ -1,4 +1,4 @@
-import { gunzipSync } from 'node:zlib'
+import { gunzipSync, gzipSync } from 'node:zlib'
 import t, { type Test } from 'tap'
 import { RecentKeyUses } from '../../api/key-uses.ts'
 import { makeRateTable, RateLimit } from '../../api/rate-limit.ts'
@@ -12,7 +12,7 @@ import { IMPLEMENTATIONS, serve, type TestServer } from '../support/https.ts'
 import * as fc from '../support/property.ts'
 import { makeOrganization, NOON, openStore, registries, Sender, type TestStore } from '../support/store.ts'
 
-const NO_DOCUMENT = { body: Buffer.from('{}'), tag: '"0"' }
+const NO_DOCUMENT = { body: Buffer.from('{}'), gzip: gzipSync('{}'), tag: '"0"' }
 
 interface Api extends TestServer {
   readonly opened: TestStore
@@ -245,7 +245,8 @@ for (const implementation of IMPLEMENTATIONS) {
       const small = await api.ask('/api/v1/discovery', { headers: { ...own, 'accept-encoding': 'gzip' } })
       t.equal(small.headers['content-encoding'], undefined, 'too short')
       publishPlatforms(api.opened, id, 250)
-      for (const path of ['/api/v1/discovery', '/api/v1/discovery?limit=100&offset=50']) {
+      for (const query of ['', '?limit=100&offset=0', '?offset=100', '?offset=200', '?offset=200&limit=50']) {
+        const path = `/api/v1/discovery${query}`
         const plain = await api.ask(path, { headers: own })
         t.equal(plain.headers['content-encoding'], undefined)
         t.match(plain.headers['vary'], /Accept-Encoding/)
@@ -262,6 +263,22 @@ for (const implementation of IMPLEMENTATIONS) {
           }
         }
         api.now.ms += 61_000
+      }
+    })
+
+    t.test('a page that does not hold whole parts of the list is sent as it is', async (t) => {
+      const api = await startApi(t, implementation)
+      const { id } = makeOrganization(api.opened, 'Acme')
+      const headers = { 'x-api-key': api.key('Acme'), 'accept-encoding': 'gzip' }
+      publishPlatforms(api.opened, id, 250)
+      for (const query of ['?offset=50', '?limit=99', '?offset=100&limit=10', '?offset=200&limit=49', '?offset=300']) {
+        const answer = await api.ask(`/api/v1/discovery${query}`, { headers })
+        t.equal(answer.headers['content-encoding'], undefined, query)
+        t.type(JSON.parse(answer.text).platforms.length, 'number')
+        t.equal(
+          (await api.ask(`/api/v1/discovery${query}`, { headers, method: 'HEAD' })).headers['etag'],
+          answer.headers['etag'],
+        )
       }
     })
 

@@ -1,18 +1,10 @@
 import t from 'tap'
 import { BodyCache } from '../../api/body-cache.ts'
-import type { ListState } from '../../api/list-state.ts'
+import type { StoredBody } from '../../api/list-state.ts'
 import * as fc from '../support/property.ts'
 
-function state(): ListState {
-  return {
-    etag: '"0"',
-    gzipEtag: '"0-gzip"',
-    count: 0,
-    headText: undefined,
-    firstBodyKey: Buffer.alloc(0),
-    isChecked: true,
-    body: undefined,
-  }
+function body(): StoredBody {
+  return { key: Buffer.alloc(0), isChecked: true, bytes: undefined }
 }
 
 /**
@@ -24,68 +16,68 @@ const UNCONDITIONAL_BODIES = 49
 const CAPACITY_BODIES = 64
 const BLOCKS = 8
 
-const keptOf = (states: readonly ListState[]): ListState[] => states.filter(({ body }) => body !== undefined)
+const keptOf = (bodies: readonly StoredBody[]): StoredBody[] => bodies.filter(({ bytes }) => bytes !== undefined)
 
 t.test('the cache stores a copy, independent of the original bytes', async (t) => {
   const cache = new BodyCache()
-  const one = state()
+  const one = body()
   const bytes = Uint8Array.of(1, 2, 3)
   const kept = cache.keep(one, bytes)
   bytes.fill(9)
   t.same([...kept], [1, 2, 3])
-  t.equal(one.body, kept)
+  t.equal(one.bytes, kept)
   cache.drop(one)
-  t.equal(one.body, undefined)
+  t.equal(one.bytes, undefined)
   cache.drop(one)
 })
 
 t.test('a full cache stays bounded: most bodies stay, and occasionally the oldest block is replaced', async (t) => {
   const cache = new BodyCache()
-  const states = Array.from({ length: UNCONDITIONAL_BODIES + 40 * 64 }, state)
-  for (const one of states.slice(0, UNCONDITIONAL_BODIES)) cache.keep(one, new Uint8Array(BODY_BYTES_MAX))
-  t.equal(keptOf(states).length, UNCONDITIONAL_BODIES)
-  for (const one of states.slice(UNCONDITIONAL_BODIES)) cache.keep(one, new Uint8Array(BODY_BYTES_MAX))
+  const bodies = Array.from({ length: UNCONDITIONAL_BODIES + 40 * 64 }, body)
+  for (const one of bodies.slice(0, UNCONDITIONAL_BODIES)) cache.keep(one, new Uint8Array(BODY_BYTES_MAX))
+  t.equal(keptOf(bodies).length, UNCONDITIONAL_BODIES)
+  for (const one of bodies.slice(UNCONDITIONAL_BODIES)) cache.keep(one, new Uint8Array(BODY_BYTES_MAX))
   // One of every 64 rejected bodies is cached anyway, 40 in total. The first 15 use the remaining
   // memory. Then, four times, one replaces the oldest block of 8 bodies.
-  t.equal(keptOf(states).length, CAPACITY_BODIES - 8 + 1)
-  t.equal(keptOf(states.slice(0, 32)).length, 0, 'the oldest was removed first')
-  t.equal(keptOf(states.slice(32, UNCONDITIONAL_BODIES)).length, UNCONDITIONAL_BODIES - 32)
+  t.equal(keptOf(bodies).length, CAPACITY_BODIES - 8 + 1)
+  t.equal(keptOf(bodies.slice(0, 32)).length, 0, 'the oldest was removed first')
+  t.equal(keptOf(bodies.slice(32, UNCONDITIONAL_BODIES)).length, UNCONDITIONAL_BODIES - 32)
 })
 
 t.test('a body over the size limit is not cached, and a dropped body frees its space', async (t) => {
   const cache = new BodyCache()
-  const long = state()
-  const body = new Uint8Array(BODY_BYTES_MAX + 1)
-  t.equal(cache.keep(long, body), body)
-  t.equal(long.body, undefined)
-  const states = Array.from({ length: UNCONDITIONAL_BODIES }, state)
+  const long = body()
+  const bytes = new Uint8Array(BODY_BYTES_MAX + 1)
+  t.equal(cache.keep(long, bytes), bytes)
+  t.equal(long.bytes, undefined)
+  const bodies = Array.from({ length: UNCONDITIONAL_BODIES }, body)
   for (let times = 0; times < 3; times++) {
-    for (const one of states) cache.keep(one, new Uint8Array(BODY_BYTES_MAX))
-    t.equal(keptOf(states).length, UNCONDITIONAL_BODIES)
-    for (const one of states) cache.drop(one)
+    for (const one of bodies) cache.keep(one, new Uint8Array(BODY_BYTES_MAX))
+    t.equal(keptOf(bodies).length, UNCONDITIONAL_BODIES)
+    for (const one of bodies) cache.drop(one)
   }
 })
 
 t.test('all bodies that fit stay cached, at any size', async (t) => {
   for (const kilobytes of [1, 30, 74, 300, 511]) {
     const cache = new BodyCache()
-    const states = Array.from({ length: Math.floor((24 * 1024) / kilobytes) }, state)
+    const bodies = Array.from({ length: Math.floor((24 * 1024) / kilobytes) }, body)
     const round = (): number => {
-      const missing = states.filter(({ body }) => body === undefined)
+      const missing = bodies.filter(({ bytes }) => bytes === undefined)
       for (const one of missing) cache.keep(one, new Uint8Array(kilobytes * 1024))
       return missing.length
     }
-    t.equal(round(), states.length)
-    t.equal(round(), 0, `${states.length} bodies of ${kilobytes} KB`)
+    t.equal(round(), bodies.length)
+    t.equal(round(), 0, `${bodies.length} bodies of ${kilobytes} KB`)
   }
 })
 
 t.test('replacing a body does not count its space twice', async (t) => {
   const cache = new BodyCache()
-  const one = state()
+  const one = body()
   for (let times = 0; times < 200; times++) {
-    const body = new Uint8Array(BODY_BYTES_MAX)
-    t.not(cache.keep(one, body), body)
+    const bytes = new Uint8Array(BODY_BYTES_MAX)
+    t.not(cache.keep(one, bytes), bytes)
   }
 })
 
@@ -98,21 +90,21 @@ t.test('a cached body equals the stored one, at any order of changes', async (t)
   fc.assert(
     fc.property(fc.array(step, { minLength: 50, maxLength: 120 }), (steps) => {
       const cache = new BodyCache()
-      const states = Array.from({ length: 61 }, state)
-      const put = new Map<ListState, number>()
+      const bodies = Array.from({ length: 61 }, body)
+      const put = new Map<StoredBody, number>()
       const memory = new Set<ArrayBufferLike>()
       for (const [number, { of, bytes, drops }] of steps.entries()) {
-        const one = states[of] as ListState
+        const one = bodies[of] as StoredBody
         if (drops) cache.drop(one)
         else {
           const kept = cache.keep(one, new Uint8Array(bytes).fill(number))
           if (kept.length !== bytes || !kept.every((byte) => byte === number)) return false
-          if (one.body === kept) put.set(one, number)
+          if (one.bytes === kept) put.set(one, number)
         }
-        for (const { body } of keptOf(states)) if (body !== undefined) memory.add(body.buffer)
+        for (const { bytes } of keptOf(bodies)) if (bytes !== undefined) memory.add(bytes.buffer)
       }
-      const isRight = (one: ListState): boolean => one.body?.every((byte) => byte === put.get(one)) ?? true
-      return states.every(isRight) && memory.size <= BLOCKS
+      const isRight = (one: StoredBody): boolean => one.bytes?.every((byte) => byte === put.get(one)) ?? true
+      return bodies.every(isRight) && memory.size <= BLOCKS
     }),
     { numRuns: 20 },
   )

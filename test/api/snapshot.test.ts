@@ -1,5 +1,6 @@
 import { once } from 'node:events'
 import { Worker } from 'node:worker_threads'
+import { gzipSync } from 'node:zlib'
 import t from 'tap'
 import { RecentKeyUses } from '../../api/key-uses.ts'
 import type { RateLimit } from '../../api/rate-limit.ts'
@@ -34,7 +35,7 @@ for (const implementation of IMPLEMENTATIONS) {
         rateLimit: unlimited,
         addressLimit: unlimited,
         salesEmail: 'sales@vendor.example',
-        document: { body: Buffer.from('{}'), tag: '"0"' },
+        document: { body: Buffer.from('{}'), gzip: gzipSync('{}'), tag: '"0"' },
         keyUses: new RecentKeyUses(),
       }),
     )

@@ -50,7 +50,7 @@ function publish({ store, organization }: TestConsole, count: number): void {
         last_seen: seen,
         domains: platform.domains.slice(0, 20).map(({ domain }) => domain),
         domains_total: 1,
-        coverage: { sensors: 0, names_seen: 0, visible_share: null, hidden: {} },
+        coverage: { visible_share: null },
       },
       created_at: seen,
     }

@@ -1,10 +1,13 @@
 import type { Command } from 'commander'
 import { exitStatusOf, stopSignal } from '../../process/shutdown.ts'
+import { type CoverageJson, coverageJson } from '../../scan/coverage.ts'
+import { firstDayOfWindow } from '../../scan/prepare.ts'
 import { scanNow } from '../../scan/scan-now.ts'
+import type { Organization } from '../../store/organizations.ts'
 import { PublishedList } from '../../store/published.ts'
 import type { Scan } from '../../store/scans.ts'
 import type { Store } from '../../store/store.ts'
-import { coverageLine, type Discovery, PLATFORM_COLUMNS } from '../platform-rows.ts'
+import { COVERAGE_COLUMNS, coverageLine, type Discovery, PLATFORM_COLUMNS } from '../platform-rows.ts'
 import {
   type AdminContext,
   changeOptions,
@@ -53,9 +56,12 @@ export function addScanCommands(program: Command): void {
   const last = ofOrganization(
     sharedOptions(scan.command('show').description('Show the findings of the last completed scan')),
   )
-  last.action((options: { org?: string }) =>
-    withStore(last, ({ store, administration }) => {
-      showDiscovery(last, store, administration.organization(options.org).id)
+  last.option('--coverage', 'Show what the sensors could not see, instead of the findings')
+  last.action((options: { org?: string; coverage?: true }) =>
+    withStore(last, (context) => {
+      const organization = context.administration.organization(options.org)
+      if (options.coverage === undefined) return showDiscovery(last, context, organization)
+      show(last, { columns: COVERAGE_COLUMNS, rows: [{ ...coverageOf(context, organization) }] })
     }),
   )
 
@@ -83,11 +89,16 @@ export async function waitForScan({ store, registry, clock }: AdminContext, pend
 }
 
 /** Prints the platforms of the last completed scan. */
-export function showDiscovery(command: Command, store: Store, organizationId: string): void {
-  const found = JSON.parse(discoveryJson(store, organizationId)) as Discovery
+export function showDiscovery(command: Command, context: AdminContext, organization: Organization): void {
+  const found = JSON.parse(discoveryJson(context.store, organization.id)) as Discovery
   show(command, { columns: PLATFORM_COLUMNS, rows: found.platforms })
-  const coverage = coverageLine(found)
+  const coverage = coverageLine(coverageOf(context, organization))
   if (process.stderr.isTTY && coverage !== undefined) process.stderr.write(`${coverage}\n`)
+}
+
+/** What the sensors saw in the evidence window, until now. */
+function coverageOf({ store, clock }: AdminContext, organization: Organization): CoverageJson {
+  return coverageJson(store.coverage.sumSince(organization.id, firstDayOfWindow(organization, clock.nowMs())))
 }
 
 /** Scan and platforms as in the API, from one snapshot. */

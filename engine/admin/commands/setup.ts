@@ -182,5 +182,5 @@ async function firstFinding(
   }
   const pending = administration.scans.request(organization)
   const completed = await waitForScan(context, pending)
-  if (completed !== undefined) showDiscovery(command, store, organization.id)
+  if (completed !== undefined) showDiscovery(command, context, organization)
 }

@@ -888,6 +888,12 @@ const ROWS: readonly Row[] = [
   {
     name: 'a prepared body that differs',
     table: 'published',
+    damage: record((bytes) => resealed(bytes, 30), 3),
+    finds: /^published of \S+: found another ready body of discovery, expected that of its parts$/,
+  },
+  {
+    name: 'a compressed body that differs',
+    table: 'published',
     damage: record((bytes) => resealed(bytes, 30), 2),
     finds: /^published of \S+: found another ready body of discovery, expected that of its parts$/,
   },

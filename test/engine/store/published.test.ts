@@ -1,5 +1,7 @@
+import { gunzipSync } from 'node:zlib'
 import t from 'tap'
-import { PublishedList } from '../../../engine/store/published.ts'
+import { bodyOf, ELEMENTS_PER_PART, gzipBodyKey, PublishedList, packList } from '../../../engine/store/published.ts'
+import * as fc from '../../support/property.ts'
 import { makeOrganization, openStore } from '../../support/store.ts'
 
 t.test('every page of every list equals JSON.stringify of its elements', async (t) => {
@@ -63,4 +65,53 @@ t.test('lists and organizations are independent', async (t) => {
     t.equal(store.published.head(b, PublishedList.scores), undefined)
     t.equal(store.published.head(a, PublishedList.discovery), undefined)
   })
+})
+
+t.test('a page of whole parts in gzip is the same page, after any change of the list', async (t) => {
+  const opened = openStore(t, { unchecked: true })
+  const { store } = opened
+  const { id } = makeOrganization(opened, 'Acme')
+  const list = PublishedList.discovery
+  const step = fc.record({ count: fc.nat(320), changed: fc.nat(320), head: fc.nat(3) })
+  fc.assert(
+    fc.property(fc.array(step, { minLength: 1, maxLength: 6 }), (steps) => {
+      let version = 0
+      for (const { count, changed, head } of steps) {
+        version++
+        const elements = Array.from({ length: count }, (_, index) =>
+          JSON.stringify({ index, text: 'ü'.repeat(index % 7), version: index === changed ? version : 0 }),
+        )
+        store.environment.write(() => store.published.replace(id, list, `{"head":${head}}`, elements))
+        for (let page = 0; page <= 4; page++) {
+          const shown = elements.slice(page * ELEMENTS_PER_PART, (page + 1) * ELEMENTS_PER_PART)
+          const plain = bodyOf(list, Buffer.from(`{"head":${head}}`), [Buffer.from(shown.join(','))])
+          const gzip = store.published.gzipBody(gzipBodyKey(id, list, page), true)
+          if (shown.length === 0 || plain.length < 1024) {
+            if (gzip !== undefined) return false
+          } else if (gzip === undefined || !gunzipSync(gzip).equals(plain)) return false
+        }
+      }
+      return true
+    }),
+  )
+})
+
+t.test('the compressed bytes of an unchanged part are used again', async (t) => {
+  const elements = Array.from({ length: 250 }, (_, index) => JSON.stringify({ index, text: 'platform '.repeat(9) }))
+  const before = packList(PublishedList.discovery, '{"scan":1}', elements)
+  const payload = (record: Buffer | undefined): Buffer => Buffer.from(record?.subarray(5) ?? [])
+  // A marked copy shows whether the compressed bytes were used again.
+  const marked = (part: number): Buffer => {
+    const gzip = payload(before.gzipBodies[part])
+    gzip[gzip.readUInt32BE(0) + 20] = (gzip[gzip.readUInt32BE(0) + 20] ?? 0) ^ 0xff
+    return gzip
+  }
+  const stored = (part: number) => ({ elements: before.parts[part] ?? Buffer.alloc(0), gzip: marked(part) })
+  const changed = elements.with(120, '{"index":120}')
+  const after = packList(PublishedList.discovery, '{"scan":2}', changed, stored)
+  const clean = packList(PublishedList.discovery, '{"scan":2}', changed)
+  t.same(
+    after.gzipBodies.map((body, part) => body?.equals(clean.gzipBodies[part] ?? Buffer.alloc(0))),
+    [false, true, false],
+  )
 })

@@ -1,0 +1,77 @@
+import type { Matcher } from '../../registry/match.ts'
+import type { Platform } from '../../registry/platform.ts'
+import type { Use } from '../../registry/use.ts'
+import type { DecisionState } from '../store/decisions.ts'
+import { PublishedList } from '../store/published.ts'
+import type { Store } from '../store/store.ts'
+
+/** A detected platform as published, with what the summary and the history of a scan count. */
+export interface PublishedFinding {
+  readonly platform: Platform
+  readonly use: Use
+  readonly confidence: number
+  readonly decision: DecisionState
+  readonly clients: number
+  readonly matches: number
+  /** In GET /api/v1/discovery. */
+  readonly json: string
+}
+
+/** `{"id":"<36>",` */
+const NAME_OFFSET = 45
+const CONFIDENCE = /,"confidence":([\d.e-]+),"metadata":\{/
+const CLIENTS = ',"top_clients":['
+
+/**
+ * The findings of the last scan by platform id, if it was on `day`. Its inputs must still apply: a
+ * finding is then the same unless the evidence of its platform changed. undefined: they cannot be
+ * used again. Call it within Environment.read.
+ */
+export function lastFindings(
+  { history, published }: Store,
+  matcher: Matcher,
+  organizationId: string,
+  day: number,
+): Map<string, PublishedFinding> | undefined {
+  const head = published.head(organizationId, PublishedList.discovery)
+  const last = history.get(organizationId, day)
+  if (head === undefined || last?.platforms.length !== head.count) return undefined
+  const findings = new Map<string, PublishedFinding>()
+  const texts = published.elementsOneByOne(organizationId, PublishedList.discovery, head.count)
+  for (const { id, use, decision, clients, matches } of last.platforms) {
+    const platform = matcher.platform(id)
+    const { value: json = '' } = texts.next()
+    const confidence = CONFIDENCE.exec(json)?.[1]
+    // The history of another scan has other platforms in this place.
+    const isSame = platform !== undefined && json.startsWith(nameField(platform), NAME_OFFSET)
+    if (!isSame || confidence === undefined || json.includes(CLIENTS)) return undefined
+    findings.set(id, { platform, use, confidence: Number(confidence), decision, clients, matches, json })
+  }
+  return findings
+}
+
+function nameField({ name }: Platform): string {
+  return `"platform_name":${JSON.stringify(name)},`
+}
+
+const SHARE = /,"coverage":\{"visible_share":[^}]*\}/
+
+/** The JSON of a finding with another visible share. No text in it contains unescaped quotes. */
+export function withVisibleShare(json: string, share: number | null): string {
+  return json.replace(SHARE, `,"coverage":{"visible_share":${share}}`)
+}
+
+/**
+ * The platforms whose findings may change with the evidence of `changed`: these, and those of the
+ * same vendors, because clients of an API count as programs unless they use a site of the vendor.
+ */
+export function affectedBy(
+  changed: Iterable<string>,
+  findings: ReadonlyMap<string, PublishedFinding>,
+  matcher: Matcher,
+): Set<string> {
+  const affected = new Set(changed)
+  const vendors = new Set([...affected].map((id) => matcher.platform(id)?.vendor))
+  for (const [id, { platform }] of findings) if (vendors.has(platform.vendor)) affected.add(id)
+  return affected
+}
