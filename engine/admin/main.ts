@@ -1,5 +1,7 @@
 #!/usr/bin/env node
 import { runProgram } from '../process/program.ts'
-import { adminProgram } from './program.ts'
+import { programWith } from './one-command.ts'
 
-await runProgram(adminProgram())
+const program = await programWith(process.argv[2] ?? '')
+// Help and mistakes need all commands.
+await runProgram(program ?? (await import('./program.ts')).adminProgram())

@@ -1,5 +1,4 @@
 import type { Command } from 'commander'
-import { createProgram, withHelpCommand } from '../process/program.ts'
 import { addAlertCommands } from './commands/alert.ts'
 import { addApprovalCommands } from './commands/approval.ts'
 import { addAssessmentCommands } from './commands/assessment.ts'
@@ -26,17 +25,14 @@ import { addPasswordLinkCommand, addSetupLinkCommand } from './commands/setup-li
 import { addSignInCommands } from './commands/sign-in.ts'
 import { addTokenCommands } from './commands/token.ts'
 import { addVerifyCommand } from './commands/verify.ts'
+import { emptyProgram } from './empty-program.ts'
 
 /** A row that a command prints as a line of JSON. */
 export type AdminRow = Readonly<Record<string, unknown>>
 
 /** The command line of posture-admin. Commands print to standard output, or by `write`. */
 export function adminProgram(write?: (text: string) => void): Command {
-  const program = withHelpCommand(
-    createProgram('posture-admin', "Administer the service's data directory, also while the service runs"),
-  )
-  // blocklist has options and commands: the options after a command are those of the command.
-  program.enablePositionalOptions()
+  const program = emptyProgram()
   // Before the commands are added, because each command copies the configuration of that moment.
   if (write !== undefined) program.configureOutput({ writeOut: write })
   addSetupCommand(program)

@@ -3,6 +3,7 @@ import t from 'tap'
 import { serviceProgram } from '../../api/program.ts'
 import { collectorProgram } from '../../collector/program.ts'
 import { type CommandModel, commandModel, everyCommand, usageOf } from '../../deploy/command-model.ts'
+import { programWith } from '../../engine/admin/one-command.ts'
 import { adminProgram } from '../../engine/admin/program.ts'
 
 const PROGRAMS = [collectorProgram, serviceProgram, adminProgram] as const
@@ -95,4 +96,20 @@ t.test('a typo in any command or subcommand is answered with the right name', as
       words.join(' '),
     )
   }
+})
+
+t.test('a program with one command has that command of the whole program', async (t) => {
+  for (const command of commandModel(adminProgram()).commands) {
+    const name = command.path.at(-1) ?? ''
+    const program = await programWith(name)
+    t.ok(program, name)
+    if (program === undefined) continue
+    const model = commandModel(program)
+    t.same(
+      model.commands.find(({ path }) => path.at(-1) === name),
+      command,
+      name,
+    )
+  }
+  t.equal(await programWith('toString'), undefined)
 })
