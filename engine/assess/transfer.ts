@@ -2,12 +2,15 @@ import { isUtf8 } from 'node:buffer'
 import { ASSESSMENT_FILE_BYTES_MAX } from '../limits.ts'
 import { type FileKind, openBytes, withPathOf } from '../process/byte-source.ts'
 import { Fault } from '../process/error-codes.ts'
+import type { Assessment, AssessmentCategory } from '../store/assessments.ts'
 import { FRAMEWORKS, type FrameworkId } from '../store/framework.ts'
 import { AssessmentFileFault } from './file-fault.ts'
+import { writeAssessmentOscal } from './oscal-export.ts'
+import { isOscal, readAssessmentOscal } from './oscal-import.ts'
 import { readAssessmentCsv, writeAssessmentCsv } from './transfer-csv.ts'
-import { type AssessmentContent, readAssessmentJson, writeAssessmentJson } from './transfer-json.ts'
+import { type AssessmentContent, checkedContent, parseJson, writeAssessmentJson } from './transfer-json.ts'
 
-export const TRANSFER_FORMATS = ['json', 'csv'] as const
+export const TRANSFER_FORMATS = ['json', 'csv', 'oscal'] as const
 export type TransferFormat = (typeof TRANSFER_FORMATS)[number]
 
 const ASSESSMENT_FILE: FileKind = {
@@ -21,24 +24,42 @@ const BYTE_ORDER_MARK = '\ufeff'
 
 /** Properties that the file does not contain, or that override the file's. */
 export interface ImportOptions {
-  /** Required for CSV, which does not name the framework. */
+  /** Required for CSV and for OSCAL of other programs, which do not name the framework. */
   readonly frameworkId?: FrameworkId
   readonly title?: string
 }
 
-export function writeAssessment(content: AssessmentContent, format: TransferFormat): string {
-  return format === 'json' ? writeAssessmentJson(content) : writeAssessmentCsv(content.categories)
+/** The content of a file, and what of the file it does not have: one line each, for people. */
+export interface ReadAssessment extends AssessmentContent {
+  readonly skipped: readonly string[]
+}
+
+export function writeAssessment(
+  assessment: Assessment,
+  categories: readonly AssessmentCategory[],
+  format: TransferFormat,
+): string {
+  switch (format) {
+    case 'json':
+      return writeAssessmentJson({ ...assessment, categories })
+    case 'csv':
+      return writeAssessmentCsv(categories)
+    case 'oscal':
+      return writeAssessmentOscal(assessment, categories)
+    default:
+      return format satisfies never
+  }
 }
 
 /**
- * Reads JSON or CSV. Only JSON begins with a brace.
+ * Reads JSON, OSCAL or CSV. Only the first two begin with a brace.
  *
  * @throws AssessmentFileFault with all errors; Fault USAGE if the framework is missing or differs
  */
-export function readAssessment(bytes: Uint8Array, options: ImportOptions = {}): AssessmentContent {
+export function readAssessment(bytes: Uint8Array, options: ImportOptions = {}): ReadAssessment {
   const text = textOf(bytes)
   const isJson = /^\s*\{/.test(text)
-  const content = isJson ? readAssessmentJson(text) : fromCsv(text, options)
+  const content = isJson ? fromJson(parseJson(text), options) : fromCsv(text, options)
   const { frameworkId = content.frameworkId, title = content.title } = options
   if (frameworkId === content.frameworkId) return { ...content, title }
   throw new Fault('USAGE', `the framework is ${frameworkId}, the file is an assessment of ${content.frameworkId}`)
@@ -66,11 +87,15 @@ export async function readAssessmentFile(path: string): Promise<Uint8Array> {
   }
 }
 
-function fromCsv(text: string, { frameworkId }: ImportOptions): AssessmentContent {
+function fromJson(given: unknown, { frameworkId }: ImportOptions): ReadAssessment {
+  return isOscal(given) ? readAssessmentOscal(given, frameworkId) : { ...checkedContent(given), skipped: [] }
+}
+
+function fromCsv(text: string, { frameworkId }: ImportOptions): ReadAssessment {
   if (frameworkId === undefined) {
     throw new Fault('USAGE', '--framework is required for CSV, which does not name its framework')
   }
-  return { frameworkId, title: FRAMEWORKS[frameworkId], categories: readAssessmentCsv(text) }
+  return { frameworkId, title: FRAMEWORKS[frameworkId], categories: readAssessmentCsv(text), skipped: [] }
 }
 
 function textOf(bytes: Uint8Array): string {

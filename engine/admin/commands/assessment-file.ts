@@ -1,14 +1,15 @@
 import { writeFileSync } from 'node:fs'
 import { type Command, Option } from 'commander'
 import { AssessmentFileFault } from '../../assess/file-fault.ts'
+import { skippedLines } from '../../assess/oscal-import.ts'
 import {
+  type ReadAssessment,
   readAssessment,
   readAssessmentFile,
   TRANSFER_FORMATS,
   type TransferFormat,
   writeAssessment,
 } from '../../assess/transfer.ts'
-import type { AssessmentContent } from '../../assess/transfer-json.ts'
 import { systemClock } from '../../process/clock.ts'
 import { pastOption } from '../../process/duration.ts'
 import { Fault } from '../../process/error-codes.ts'
@@ -34,7 +35,7 @@ export function addAssessmentExport(assessment: Command): void {
     sharedOptions(
       assessment
         .command('export')
-        .description('Export an assessment as JSON, or as CSV for a spreadsheet')
+        .description('Export an assessment as JSON, as CSV for a spreadsheet, or as OSCAL assessment results')
         .argument('<id>', ASSESSMENT_ID),
     ),
   )
@@ -44,7 +45,7 @@ export function addAssessmentExport(assessment: Command): void {
     withStore(command, ({ store, administration }) => {
       const all = store.assessments.ofOrganization(administration.organization(options.org).id)
       const found = byIdPrefix(all, id, 'assessment')
-      const text = writeAssessment({ ...found, categories: store.assessments.categories(found) }, options.format)
+      const text = writeAssessment(found, store.assessments.categories(found), options.format)
       if (options.output === undefined) printText(command, text)
       else writeOutput(options.output, text)
     }),
@@ -59,14 +60,15 @@ export function addAssessmentImport(
     changeOptions(
       assessment
         .command('import')
-        .description('Create or fill an assessment from a JSON or CSV file, as export writes it')
-        .argument('<file>', 'JSON or CSV file; - is standard input'),
+        .description('Create or fill an assessment from a JSON, CSV or OSCAL file')
+        .argument('<file>', 'JSON, CSV or OSCAL file; - is standard input'),
     ),
   )
     .addOption(
-      new Option('--framework <framework>', 'Set the framework; required for CSV without --into').choices(
-        FRAMEWORK_IDS,
-      ),
+      new Option(
+        '--framework <framework>',
+        'Set the framework; required for CSV and foreign OSCAL without --into',
+      ).choices(FRAMEWORK_IDS),
     )
     .option('--title <title>', 'Set the title; by default the title in the file')
     .option('--into <id>', 'Answer the items of this open assessment instead of creating one')
@@ -97,13 +99,14 @@ export function addAssessmentImport(
         into === undefined
           ? assessments.import(organization, content, options)
           : assessments.fill(organization, into.id, content, { ...options, title })
+      warn(command, path, skippedLines(content.skipped))
       print(command, [imported])
     })
   })
 }
 
 /** Prints each error of the file on its own line, and then returns undefined. */
-function readOrReport(command: Command, path: string, read: () => AssessmentContent): AssessmentContent | undefined {
+function readOrReport(command: Command, path: string, read: () => ReadAssessment): ReadAssessment | undefined {
   try {
     return read()
   } catch (error) {
@@ -113,6 +116,12 @@ function readOrReport(command: Command, path: string, read: () => AssessmentCont
     process.exitCode = error.exitStatus
     return undefined
   }
+}
+
+/** What of the file the assessment does not have. */
+function warn(command: Command, path: string, lines: readonly string[]): void {
+  const program = command.parent?.parent?.name()
+  for (const line of lines) process.stderr.write(`${program}: ${path}: not imported: ${line}\n`)
 }
 
 function writeOutput(path: string, text: string): void {
