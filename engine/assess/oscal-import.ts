@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { ASSESSMENT_FAULTS_NAMED_MAX, ASSESSMENT_NOTE_BYTES_MAX } from '../limits.ts'
+import { ASSESSMENT_NOTE_BYTES_MAX } from '../limits.ts'
 import { Fault } from '../process/error-codes.ts'
 import type { Answer, AssessmentCategory, AssessmentItem } from '../store/assessments.ts'
 import { FRAMEWORK_IDS, type FrameworkId } from '../store/framework.ts'
@@ -218,12 +218,6 @@ function noteOf({ id }: AssessmentItem, observations: readonly Observation[], sk
   const fitting = Buffer.from(cleaned.trim()).subarray(0, ASSESSMENT_NOTE_BYTES_MAX).toString()
   skipped.push(`${id}: its observations are not a note of up to ${ASSESSMENT_NOTE_BYTES_MAX} bytes and were shortened`)
   return fitting.replace(/\ufffd+$/, '').trim()
-}
-
-/** Lines for people, the first ones only. */
-export function skippedLines(skipped: readonly string[]): string[] {
-  const named = skipped.slice(0, ASSESSMENT_FAULTS_NAMED_MAX)
-  return skipped.length > named.length ? [...named, `and ${skipped.length - named.length} more`] : named
 }
 
 /** Without recursion: JSON may be nested deeper than the stack. */

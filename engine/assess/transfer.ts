@@ -27,11 +27,16 @@ export interface ImportOptions {
   /** Required for CSV and for OSCAL of other programs, which do not name the framework. */
   readonly frameworkId?: FrameworkId
   readonly title?: string
+  /** Use the right rows of a CSV file although others are wrong; by default none is used. */
+  readonly keepRightRows?: boolean
 }
 
 /** The content of a file, and what of the file it does not have: one line each, for people. */
 export interface ReadAssessment extends AssessmentContent {
+  /** Of an OSCAL document: what has no place in an assessment. */
   readonly skipped: readonly string[]
+  /** Of a CSV file: wrong cells. */
+  readonly errors: readonly string[]
 }
 
 export function writeAssessment(
@@ -88,14 +93,18 @@ export async function readAssessmentFile(path: string): Promise<Uint8Array> {
 }
 
 function fromJson(given: unknown, { frameworkId }: ImportOptions): ReadAssessment {
-  return isOscal(given) ? readAssessmentOscal(given, frameworkId) : { ...checkedContent(given), skipped: [] }
+  return isOscal(given)
+    ? { ...readAssessmentOscal(given, frameworkId), errors: [] }
+    : { ...checkedContent(given), skipped: [], errors: [] }
 }
 
-function fromCsv(text: string, { frameworkId }: ImportOptions): ReadAssessment {
+function fromCsv(text: string, { frameworkId, keepRightRows = false }: ImportOptions): ReadAssessment {
   if (frameworkId === undefined) {
     throw new Fault('USAGE', '--framework is required for CSV, which does not name its framework')
   }
-  return { frameworkId, title: FRAMEWORKS[frameworkId], categories: readAssessmentCsv(text), skipped: [] }
+  const { categories, errors } = readAssessmentCsv(text)
+  if (errors.length > 0 && !keepRightRows) throw new AssessmentFileFault(errors)
+  return { frameworkId, title: FRAMEWORKS[frameworkId], categories, skipped: [], errors }
 }
 
 function textOf(bytes: Uint8Array): string {

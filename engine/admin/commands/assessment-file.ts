@@ -1,7 +1,6 @@
 import { writeFileSync } from 'node:fs'
 import { type Command, Option } from 'commander'
-import { AssessmentFileFault } from '../../assess/file-fault.ts'
-import { skippedLines } from '../../assess/oscal-import.ts'
+import { AssessmentFileFault, firstLines } from '../../assess/file-fault.ts'
 import {
   type ReadAssessment,
   readAssessment,
@@ -28,6 +27,7 @@ interface ImportFlags {
   readonly into?: string
   readonly complete?: boolean
   readonly completedAt?: number
+  readonly allOrNothing?: boolean
 }
 
 export function addAssessmentExport(assessment: Command): void {
@@ -72,7 +72,8 @@ export function addAssessmentImport(
     )
     .option('--title <title>', 'Set the title; by default the title in the file')
     .option('--into <id>', 'Answer the items of this open assessment instead of creating one')
-    .option('--complete', 'Complete the assessment in the same transaction')
+    .option('--complete', 'Complete the assessment in the same transaction; requires a file without errors')
+    .option('--all-or-nothing', 'Import nothing if a cell of a CSV file is wrong; by default right rows are imported')
     .addOption(
       new Option(
         '--completed-at <time>',
@@ -92,6 +93,7 @@ export function addAssessmentImport(
         readAssessment(bytes, {
           ...(frameworkId === undefined ? {} : { frameworkId }),
           ...(title === undefined ? {} : { title }),
+          keepRightRows: !(options.complete || flags.allOrNothing === true),
         }),
       )
       if (content === undefined) return
@@ -99,29 +101,36 @@ export function addAssessmentImport(
         into === undefined
           ? assessments.import(organization, content, options)
           : assessments.fill(organization, into.id, content, { ...options, title })
-      warn(command, path, skippedLines(content.skipped))
+      for (const line of firstLines(content.skipped)) printError(command, `${path}: not imported: ${line}`)
       print(command, [imported])
+      if (content.errors.length > 0) {
+        report(command, path, new AssessmentFileFault(content.errors))
+        const before = into === undefined ? `, remove the assessment ${imported.id.slice(0, 8)}` : ''
+        printError(command, `${path}: the other rows are imported. Correct these${before} and import the file again`)
+      }
     })
   })
 }
 
-/** Prints each error of the file on its own line, and then returns undefined. */
+/** Reports the errors of a file, and then returns undefined. */
 function readOrReport(command: Command, path: string, read: () => ReadAssessment): ReadAssessment | undefined {
   try {
     return read()
   } catch (error) {
     if (!(error instanceof AssessmentFileFault)) throw error
-    const program = command.parent?.parent?.name()
-    for (const line of error.lines) process.stderr.write(`${program}: ${error.code} ${path}: ${line}\n`)
-    process.exitCode = error.exitStatus
+    report(command, path, error)
     return undefined
   }
 }
 
-/** What of the file the assessment does not have. */
-function warn(command: Command, path: string, lines: readonly string[]): void {
-  const program = command.parent?.parent?.name()
-  for (const line of lines) process.stderr.write(`${program}: ${path}: not imported: ${line}\n`)
+/** Prints each error on its own line, and sets the exit status. */
+function report(command: Command, path: string, fault: AssessmentFileFault): void {
+  for (const line of fault.lines) printError(command, `${fault.code} ${path}: ${line}`)
+  process.exitCode = fault.exitStatus
+}
+
+function printError(command: Command, line: string): void {
+  process.stderr.write(`${command.parent?.parent?.name()}: ${line}\n`)
 }
 
 function writeOutput(path: string, text: string): void {
