@@ -22,10 +22,6 @@ export interface FillOptions extends ImportOptions {
   readonly title?: string | undefined
 }
 
-interface NewAssessment extends AssessmentContent {
-  readonly template?: string
-}
-
 export class AssessmentChanges {
   readonly #changes: Changes
 
@@ -173,7 +169,10 @@ export class AssessmentChanges {
     return byIdPrefix(this.#changes.store.assessments.ofOrganization(organization.id), idOrPrefix, 'assessment')
   }
 
-  #add(organization: Organization, { frameworkId, title, template, profile, categories }: NewAssessment): Assessment {
+  #add(
+    organization: Organization,
+    { frameworkId, title, template, profile, categories }: AssessmentContent,
+  ): Assessment {
     const { store, clock } = this.#changes
     if (store.assessments.ofOrganization(organization.id).length >= ASSESSMENTS_MAX) {
       throw new Fault(
@@ -214,12 +213,13 @@ const ITEMS_NAMED_MAX = 5
 /**
  * The categories with the answers and notes of `given`.
  *
- * @throws Fault CONFLICT that names items of `given` that are not there.
+ * @throws Fault CONFLICT that names answered items of `given` that are not there.
  */
 function filled(categories: readonly AssessmentCategory[], given: readonly AssessmentItem[]): AssessmentCategory[] {
   const byKey = new Map(given.map((item) => [itemKey(item.id), item]))
   const known = new Set(itemsOf(categories).map(({ id }) => itemKey(id)))
-  const unknown = given.filter(({ id }) => !known.has(itemKey(id))).map(({ id }) => id)
+  const says = ({ answer, note }: AssessmentItem): boolean => answer !== 'unanswered' || note !== ''
+  const unknown = given.filter((item) => says(item) && !known.has(itemKey(item.id))).map(({ id }) => id)
   if (unknown.length > 0) {
     const more = unknown.length > ITEMS_NAMED_MAX ? ', ...' : ''
     const named = `${unknown.slice(0, ITEMS_NAMED_MAX).join(', ')}${more}`

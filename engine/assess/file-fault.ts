@@ -7,9 +7,14 @@ export class AssessmentFileFault extends Fault {
   readonly lines: readonly string[]
 
   constructor(lines: readonly string[]) {
-    const named = lines.slice(0, ASSESSMENT_FAULTS_NAMED_MAX)
-    if (lines.length > named.length) named.push(`and ${lines.length - named.length} more`)
+    const named = firstLines(lines)
     super('ASSESSMENT_FILE', named.join('; '))
     this.lines = named
   }
+}
+
+/** The first lines, and the number of the others. */
+export function firstLines(lines: readonly string[]): string[] {
+  const named = lines.slice(0, ASSESSMENT_FAULTS_NAMED_MAX)
+  return lines.length > named.length ? [...named, `and ${lines.length - named.length} more`] : named
 }

@@ -65,10 +65,18 @@ interface Row {
   readonly recommendation: string
 }
 
-/** A record of the file, and the number of its first line. */
+/** A record of the file. */
 interface Cells {
-  readonly line: number
+  /** The row in a spreadsheet, from 1; and the line, where line breaks in cells make it another. */
+  readonly place: string
   readonly cells: readonly string[]
+}
+
+/** The rows of a file, and an error for each cell of the others. */
+export interface CsvContent {
+  readonly categories: readonly AssessmentCategory[]
+  /** One line each: row, column, what was found and what was expected. */
+  readonly errors: readonly string[]
 }
 
 /** Begins with a byte order mark, by which spreadsheets recognize UTF-8. */
@@ -99,20 +107,25 @@ export function writeAssessmentCsv(categories: readonly AssessmentCategory[]): s
   })
 }
 
-/** @throws AssessmentFileFault with all errors */
-export function readAssessmentCsv(text: string): AssessmentCategory[] {
+/**
+ * Reads the rows. A wrong answer or note leaves the item unanswered; any other wrong cell leaves
+ * the row out.
+ *
+ * @throws AssessmentFileFault for what concerns the whole file, and if no row is right
+ */
+export function readAssessmentCsv(text: string): CsvContent {
   const [header, ...records] = recordsOf(text.replace(/\r\n?/g, '\n'))
-  if (header === undefined) throw new AssessmentFileFault(['line 1: found nothing, expected a row of column names'])
+  if (header === undefined) throw new AssessmentFileFault(['row 1: found nothing, expected a row of column names'])
   const columns = columnsOf(header)
-  if (records.length === 0) throw new AssessmentFileFault(['line 2: found nothing, expected a row for each item'])
+  if (records.length === 0) throw new AssessmentFileFault(['row 2: found nothing, expected a row for each item'])
   if (records.length > ASSESSMENT_ITEMS_MAX) {
     throw new AssessmentFileFault([`found more than ${ASSESSMENT_ITEMS_MAX} rows, expected at most as many items`])
   }
-  const problems: string[] = []
-  const rows = records.map((record) => rowOf(record, columns, problems))
-  const categories = categoriesOf(rows, records, problems)
-  if (problems.length > 0) throw new AssessmentFileFault(problems)
-  return categories
+  const errors: string[] = []
+  const rows = records.map((record) => rowOf(record, columns, errors))
+  const categories = categoriesOf(rows, records, errors)
+  if (categories.length === 0) throw new AssessmentFileFault(errors)
+  return { categories, errors }
 }
 
 function escapeFormula(cell: string): string {
@@ -131,11 +144,18 @@ function recordsOf(text: string): Cells[] {
       to: ASSESSMENT_ITEMS_MAX + 2,
       info: true,
     }) as unknown as { record: string[]; info: { lines: number } }[]
-    return parsed.map(({ record, info }) => ({
+    let breaksBefore = 0
+    return parsed.map(({ record, info }) => {
+      const breaks = record.reduce((sum, cell) => sum + cell.split('\n').length - 1, 0)
       // The library counts lines up to the end of the record.
-      line: info.lines - record.reduce((breaks, cell) => breaks + cell.split('\n').length - 1, 0),
-      cells: record.map((cell) => cell.trim()),
-    }))
+      const line = info.lines - breaks
+      const row = line - breaksBefore
+      breaksBefore += breaks
+      return {
+        place: row === line ? `row ${row}` : `row ${row} (line ${line})`,
+        cells: record.map((cell) => cell.trim()),
+      }
+    })
   } catch (error) {
     const { code, lines } = error as CsvError & { lines?: number }
     const problem = CSV_PROBLEMS[String(code)]
@@ -159,73 +179,91 @@ function separatorOf(text: string): string {
 }
 
 /** The index of each column in a row. undefined: an optional column is missing. */
-function columnsOf({ line, cells }: Cells): ReadonlyMap<ColumnName, number> {
+function columnsOf({ place, cells }: Cells): ReadonlyMap<ColumnName, number> {
   const columns = new Map<ColumnName, number>()
   const problems: string[] = []
   for (const [at, cell] of cells.entries()) {
     const known = COLUMNS.find(({ name }) => name === cell.toLowerCase())
     if (cell === '') continue
-    if (known === undefined) problems.push(`line ${line}: there is no column ${shown(cell)}`)
-    else if (columns.has(known.name)) problems.push(`line ${line}: duplicate column ${known.name}`)
+    if (known === undefined) problems.push(`${place}: there is no column ${shown(cell)}`)
+    else if (columns.has(known.name)) problems.push(`${place}: duplicate column ${known.name}`)
     else columns.set(known.name, at)
   }
   const missing = COLUMNS.map(({ name }) => name).filter((name) => !OPTIONAL.includes(name) && !columns.has(name))
-  if (missing.length > 0) problems.push(`line ${line}: found no column ${missing.join(', ')}`)
+  if (missing.length > 0) problems.push(`${place}: found no column ${missing.join(', ')}`)
   if (problems.length > 0) throw new AssessmentFileFault(problems)
   return columns
 }
 
-/** undefined if a cell is invalid; the errors are added to `problems`. */
-function rowOf({ line, cells }: Cells, columns: ReadonlyMap<ColumnName, number>, problems: string[]): Row | undefined {
-  const before = problems.length
+/** Cells that the item can do without. */
+const ANSWER_COLUMNS: ReadonlySet<ColumnName> = new Set(['answer', 'note'])
+
+/** undefined if the row is left out. Errors are added to `errors`. */
+function rowOf({ place, cells }: Cells, columns: ReadonlyMap<ColumnName, number>, errors: string[]): Row | undefined {
   const row: Partial<Record<ColumnName, unknown>> = {}
+  const wrong = new Set<ColumnName | undefined>()
   for (const { name, rule, read } of COLUMNS) {
     const cell = cells[columns.get(name) ?? -1] ?? ''
     const value = read(ESCAPED_FORMULA.test(cell) ? cell.slice(1) : cell)
     const checked = rule.safeParse(value)
     if (checked.success) row[name] = checked.data
-    else problems.push(`line ${line}, ${name}: found ${shown(value)}, ${checked.error.issues[0]?.message}`)
+    else {
+      wrong.add(name)
+      errors.push(`${place}, column ${name}: found ${shown(value)}, ${checked.error.issues[0]?.message}`)
+    }
   }
   const places = new Set(columns.values())
   const stray = cells.findIndex((cell, at) => cell !== '' && !places.has(at))
-  if (stray >= 0) problems.push(`line ${line}: found ${shown(cells[stray])} in cell ${stray + 1}, which has no column`)
-  return problems.length === before ? (row as unknown as Row) : undefined
+  if (stray >= 0) {
+    wrong.add(undefined)
+    errors.push(`${place}: found ${shown(cells[stray])} in cell ${stray + 1}, expected a column name above it`)
+  }
+  if (wrong.size === 0) return row as unknown as Row
+  const isItem = [...wrong].every((name) => name !== undefined && ANSWER_COLUMNS.has(name))
+  return isItem ? ({ ...row, answer: 'unanswered', note: '' } as unknown as Row) : undefined
 }
 
 /** Categories in order of their first row. Rows of a category need not be adjacent. */
 function categoriesOf(
   rows: readonly (Row | undefined)[],
   records: readonly Cells[],
-  problems: string[],
+  errors: string[],
 ): AssessmentCategory[] {
-  const categories = new Map<string, { weight: number; line: number; items: AssessmentItem[] }>()
-  const lineOfItem = new Map<string, number>()
+  const categories = new Map<string, { weight: number; place: string; items: AssessmentItem[] }>()
+  const placeOfItem = new Map<string, string>()
   for (const [at, row] of rows.entries()) {
     if (row === undefined) continue
-    const line = records[at]?.line ?? 0
-    const category = categories.get(row.category) ?? { weight: row.category_weight, line, items: [] }
-    categories.set(row.category, category)
+    const place = records[at]?.place ?? ''
+    const category = categories.get(row.category) ?? { weight: row.category_weight, place, items: [] }
+    const firstPlace = placeOfItem.get(itemKey(row.item_id))
     if (category.weight !== row.category_weight) {
-      const expected = `expected ${category.weight} as in line ${category.line}`
-      problems.push(`line ${line}, category_weight: found ${row.category_weight}, ${expected}`)
+      const expected = `expected ${category.weight} as in ${category.place}`
+      errors.push(`${place}, column category_weight: found ${row.category_weight}, ${expected}`)
+    } else if (firstPlace !== undefined) {
+      const expected = `expected an id that is not in ${firstPlace}`
+      errors.push(`${place}, column item_id: found ${shown(row.item_id)}, ${expected}`)
+    } else {
+      categories.set(row.category, category)
+      placeOfItem.set(itemKey(row.item_id), place)
+      category.items.push(itemOf(row))
     }
-    const firstRow = lineOfItem.get(itemKey(row.item_id))
-    if (firstRow !== undefined) {
-      problems.push(`line ${line}, item_id: found ${shown(row.item_id)}, which is already in line ${firstRow}`)
-    } else lineOfItem.set(itemKey(row.item_id), line)
-    category.items.push({
-      id: row.item_id,
-      title: row.item_title,
-      ...(row.question === undefined ? {} : { question: row.question }),
-      weight: row.item_weight,
-      priority: row.priority,
-      recommendation: row.recommendation,
-      answer: row.answer,
-      note: row.note,
-    })
   }
   if (categories.size > ASSESSMENT_CATEGORIES_MAX) {
-    problems.push(`found ${categories.size} categories, expected at most ${ASSESSMENT_CATEGORIES_MAX}`)
+    const found = `found ${categories.size} categories, expected at most ${ASSESSMENT_CATEGORIES_MAX}`
+    throw new AssessmentFileFault([...errors, found])
   }
   return Array.from(categories, ([name, { weight, items }]) => ({ name, weight, items }))
+}
+
+function itemOf(row: Row): AssessmentItem {
+  return {
+    id: row.item_id,
+    title: row.item_title,
+    ...(row.question === undefined ? {} : { question: row.question }),
+    weight: row.item_weight,
+    priority: row.priority,
+    recommendation: row.recommendation,
+    answer: row.answer,
+    note: row.note,
+  }
 }

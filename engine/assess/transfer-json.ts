@@ -12,6 +12,8 @@ export interface AssessmentContent {
   readonly title: string
   /** Which part of the framework it is; absent for all its items. */
   readonly profile?: readonly string[]
+  /** The version of the framework's items that it has; absent if the file does not name it. */
+  readonly template?: string
   readonly categories: readonly AssessmentCategory[]
 }
 
@@ -33,9 +35,8 @@ export function writeAssessmentJson({ frameworkId, title, profile, categories }:
   return `${JSON.stringify({ version: 1, framework_id: frameworkId, title, profile, categories }, null, 2)}\n`
 }
 
-/** @throws AssessmentFileFault with all errors */
-export function readAssessmentJson(text: string): AssessmentContent {
-  const given = parseJson(text)
+/** Checks an assessment in the form of a JSON file. @throws AssessmentFileFault with all errors. */
+export function checkedContent(given: unknown): AssessmentContent {
   assertCount(given)
   const parsed = document.safeParse(given)
   const problems = parsed.success ? problemsAcross(parsed.data.categories) : problemsOf(parsed.error, given)
@@ -75,7 +76,8 @@ function listIn(value: unknown, field: string): readonly unknown[] {
   return Array.isArray(list) ? list : []
 }
 
-function parseJson(text: string): unknown {
+/** @throws AssessmentFileFault with the position, where Node reports it. */
+export function parseJson(text: string): unknown {
   try {
     return JSON.parse(text)
   } catch (error) {

@@ -2,12 +2,15 @@ import { isUtf8 } from 'node:buffer'
 import { ASSESSMENT_FILE_BYTES_MAX } from '../limits.ts'
 import { type FileKind, openBytes, withPathOf } from '../process/byte-source.ts'
 import { Fault } from '../process/error-codes.ts'
+import type { Assessment, AssessmentCategory } from '../store/assessments.ts'
 import { FRAMEWORKS, type FrameworkId } from '../store/framework.ts'
 import { AssessmentFileFault } from './file-fault.ts'
+import { writeAssessmentOscal } from './oscal-export.ts'
+import { isOscal, readAssessmentOscal } from './oscal-import.ts'
 import { readAssessmentCsv, writeAssessmentCsv } from './transfer-csv.ts'
-import { type AssessmentContent, readAssessmentJson, writeAssessmentJson } from './transfer-json.ts'
+import { type AssessmentContent, checkedContent, parseJson, writeAssessmentJson } from './transfer-json.ts'
 
-export const TRANSFER_FORMATS = ['json', 'csv'] as const
+export const TRANSFER_FORMATS = ['json', 'csv', 'oscal'] as const
 export type TransferFormat = (typeof TRANSFER_FORMATS)[number]
 
 const ASSESSMENT_FILE: FileKind = {
@@ -21,24 +24,47 @@ const BYTE_ORDER_MARK = '\ufeff'
 
 /** Properties that the file does not contain, or that override the file's. */
 export interface ImportOptions {
-  /** Required for CSV, which does not name the framework. */
+  /** Required for CSV and for OSCAL of other programs, which do not name the framework. */
   readonly frameworkId?: FrameworkId
   readonly title?: string
+  /** Use the right rows of a CSV file although others are wrong; by default none is used. */
+  readonly keepRightRows?: boolean
 }
 
-export function writeAssessment(content: AssessmentContent, format: TransferFormat): string {
-  return format === 'json' ? writeAssessmentJson(content) : writeAssessmentCsv(content.categories)
+/** The content of a file, and what of the file it does not have: one line each, for people. */
+export interface ReadAssessment extends AssessmentContent {
+  /** Of an OSCAL document: what has no place in an assessment. */
+  readonly skipped: readonly string[]
+  /** Of a CSV file: wrong cells. */
+  readonly errors: readonly string[]
+}
+
+export function writeAssessment(
+  assessment: Assessment,
+  categories: readonly AssessmentCategory[],
+  format: TransferFormat,
+): string {
+  switch (format) {
+    case 'json':
+      return writeAssessmentJson({ ...assessment, categories })
+    case 'csv':
+      return writeAssessmentCsv(categories)
+    case 'oscal':
+      return writeAssessmentOscal(assessment, categories)
+    default:
+      return format satisfies never
+  }
 }
 
 /**
- * Reads JSON or CSV. Only JSON begins with a brace.
+ * Reads JSON, OSCAL or CSV. Only the first two begin with a brace.
  *
  * @throws AssessmentFileFault with all errors; Fault USAGE if the framework is missing or differs
  */
-export function readAssessment(bytes: Uint8Array, options: ImportOptions = {}): AssessmentContent {
+export function readAssessment(bytes: Uint8Array, options: ImportOptions = {}): ReadAssessment {
   const text = textOf(bytes)
   const isJson = /^\s*\{/.test(text)
-  const content = isJson ? readAssessmentJson(text) : fromCsv(text, options)
+  const content = isJson ? fromJson(parseJson(text), options) : fromCsv(text, options)
   const { frameworkId = content.frameworkId, title = content.title } = options
   if (frameworkId === content.frameworkId) return { ...content, title }
   throw new Fault('USAGE', `the framework is ${frameworkId}, the file is an assessment of ${content.frameworkId}`)
@@ -66,11 +92,19 @@ export async function readAssessmentFile(path: string): Promise<Uint8Array> {
   }
 }
 
-function fromCsv(text: string, { frameworkId }: ImportOptions): AssessmentContent {
+function fromJson(given: unknown, { frameworkId }: ImportOptions): ReadAssessment {
+  return isOscal(given)
+    ? { ...readAssessmentOscal(given, frameworkId), errors: [] }
+    : { ...checkedContent(given), skipped: [], errors: [] }
+}
+
+function fromCsv(text: string, { frameworkId, keepRightRows = false }: ImportOptions): ReadAssessment {
   if (frameworkId === undefined) {
     throw new Fault('USAGE', '--framework is required for CSV, which does not name its framework')
   }
-  return { frameworkId, title: FRAMEWORKS[frameworkId], categories: readAssessmentCsv(text) }
+  const { categories, errors } = readAssessmentCsv(text)
+  if (errors.length > 0 && !keepRightRows) throw new AssessmentFileFault(errors)
+  return { frameworkId, title: FRAMEWORKS[frameworkId], categories, skipped: [], errors }
 }
 
 function textOf(bytes: Uint8Array): string {

@@ -1,14 +1,14 @@
 import { writeFileSync } from 'node:fs'
 import { type Command, Option } from 'commander'
-import { AssessmentFileFault } from '../../assess/file-fault.ts'
+import { AssessmentFileFault, firstLines } from '../../assess/file-fault.ts'
 import {
+  type ReadAssessment,
   readAssessment,
   readAssessmentFile,
   TRANSFER_FORMATS,
   type TransferFormat,
   writeAssessment,
 } from '../../assess/transfer.ts'
-import type { AssessmentContent } from '../../assess/transfer-json.ts'
 import { systemClock } from '../../process/clock.ts'
 import { pastOption } from '../../process/duration.ts'
 import { Fault } from '../../process/error-codes.ts'
@@ -27,6 +27,7 @@ interface ImportFlags {
   readonly into?: string
   readonly complete?: boolean
   readonly completedAt?: number
+  readonly allOrNothing?: boolean
 }
 
 export function addAssessmentExport(assessment: Command): void {
@@ -34,7 +35,7 @@ export function addAssessmentExport(assessment: Command): void {
     sharedOptions(
       assessment
         .command('export')
-        .description('Export an assessment as JSON, or as CSV for a spreadsheet')
+        .description('Export an assessment as JSON, as CSV for a spreadsheet, or as OSCAL assessment results')
         .argument('<id>', ASSESSMENT_ID),
     ),
   )
@@ -44,7 +45,7 @@ export function addAssessmentExport(assessment: Command): void {
     withStore(command, ({ store, administration }) => {
       const all = store.assessments.ofOrganization(administration.organization(options.org).id)
       const found = byIdPrefix(all, id, 'assessment')
-      const text = writeAssessment({ ...found, categories: store.assessments.categories(found) }, options.format)
+      const text = writeAssessment(found, store.assessments.categories(found), options.format)
       if (options.output === undefined) printText(command, text)
       else writeOutput(options.output, text)
     }),
@@ -59,18 +60,20 @@ export function addAssessmentImport(
     changeOptions(
       assessment
         .command('import')
-        .description('Create or fill an assessment from a JSON or CSV file, as export writes it')
-        .argument('<file>', 'JSON or CSV file; - is standard input'),
+        .description('Create or fill an assessment from a JSON, CSV or OSCAL file')
+        .argument('<file>', 'JSON, CSV or OSCAL file; - is standard input'),
     ),
   )
     .addOption(
-      new Option('--framework <framework>', 'Set the framework; required for CSV without --into').choices(
-        FRAMEWORK_IDS,
-      ),
+      new Option(
+        '--framework <framework>',
+        'Set the framework; required for CSV and foreign OSCAL without --into',
+      ).choices(FRAMEWORK_IDS),
     )
     .option('--title <title>', 'Set the title; by default the title in the file')
     .option('--into <id>', 'Answer the items of this open assessment instead of creating one')
-    .option('--complete', 'Complete the assessment in the same transaction')
+    .option('--complete', 'Complete the assessment in the same transaction; requires a file without errors')
+    .option('--all-or-nothing', 'Import nothing if a cell of a CSV file is wrong; by default right rows are imported')
     .addOption(
       new Option(
         '--completed-at <time>',
@@ -90,6 +93,7 @@ export function addAssessmentImport(
         readAssessment(bytes, {
           ...(frameworkId === undefined ? {} : { frameworkId }),
           ...(title === undefined ? {} : { title }),
+          keepRightRows: !(options.complete || flags.allOrNothing === true),
         }),
       )
       if (content === undefined) return
@@ -97,22 +101,36 @@ export function addAssessmentImport(
         into === undefined
           ? assessments.import(organization, content, options)
           : assessments.fill(organization, into.id, content, { ...options, title })
+      for (const line of firstLines(content.skipped)) printError(command, `${path}: not imported: ${line}`)
       print(command, [imported])
+      if (content.errors.length > 0) {
+        report(command, path, new AssessmentFileFault(content.errors))
+        const before = into === undefined ? `, remove the assessment ${imported.id.slice(0, 8)}` : ''
+        printError(command, `${path}: the other rows are imported. Correct these${before} and import the file again`)
+      }
     })
   })
 }
 
-/** Prints each error of the file on its own line, and then returns undefined. */
-function readOrReport(command: Command, path: string, read: () => AssessmentContent): AssessmentContent | undefined {
+/** Reports the errors of a file, and then returns undefined. */
+function readOrReport(command: Command, path: string, read: () => ReadAssessment): ReadAssessment | undefined {
   try {
     return read()
   } catch (error) {
     if (!(error instanceof AssessmentFileFault)) throw error
-    const program = command.parent?.parent?.name()
-    for (const line of error.lines) process.stderr.write(`${program}: ${error.code} ${path}: ${line}\n`)
-    process.exitCode = error.exitStatus
+    report(command, path, error)
     return undefined
   }
+}
+
+/** Prints each error on its own line, and sets the exit status. */
+function report(command: Command, path: string, fault: AssessmentFileFault): void {
+  for (const line of fault.lines) printError(command, `${fault.code} ${path}: ${line}`)
+  process.exitCode = fault.exitStatus
+}
+
+function printError(command: Command, line: string): void {
+  process.stderr.write(`${command.parent?.parent?.name()}: ${line}\n`)
 }
 
 function writeOutput(path: string, text: string): void {

@@ -2,7 +2,13 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { AssessmentFileFault } from '../../../engine/assess/file-fault.ts'
-import { readAssessment, readAssessmentFile, writeAssessment } from '../../../engine/assess/transfer.ts'
+import {
+  type ImportOptions,
+  readAssessment,
+  readAssessmentFile,
+  type TransferFormat,
+  writeAssessment,
+} from '../../../engine/assess/transfer.ts'
 import type { AssessmentContent } from '../../../engine/assess/transfer-json.ts'
 import {
   ASSESSMENT_CATEGORIES_MAX,
@@ -15,15 +21,25 @@ import {
   RECOMMENDATIONS_MAX,
 } from '../../../engine/limits.ts'
 import { Fault } from '../../../engine/process/error-codes.ts'
-import { type Answer, WORD_ANSWERS } from '../../../engine/store/assessments.ts'
-import { FRAMEWORK_IDS } from '../../../engine/store/framework.ts'
-import { category, content, item } from '../../support/assessments.ts'
+import { anyContent } from '../../support/any-assessment.ts'
+import { category, content, draft, item } from '../../support/assessments.ts'
 import { REPOSITORY } from '../../support/programs.ts'
 import * as fc from '../../support/property.ts'
 import { cpuMsOf } from '../../support/wait.ts'
 
 const HEADER = 'category,category_weight,item_id,item_title,item_weight,priority,answer,note,recommendation'
 const ROW = 'Access,2,A.1,Doors are locked,1.5,1,partial,seen,Lock the doors.'
+
+/** The file of an assessment with this content. */
+function fileOf(given: AssessmentContent, format: TransferFormat): string {
+  return writeAssessment(draft({ ...given }), given.categories, format)
+}
+
+/** What is read, without the lines about what is not. */
+function contentOf(bytes: Uint8Array, options?: ImportOptions): AssessmentContent {
+  const { skipped: _, errors: __, ...read } = readAssessment(bytes, options)
+  return read
+}
 
 function readCsv(text: string | Uint8Array): AssessmentContent {
   return readAssessment(Buffer.from(text), { frameworkId: 'hipaa', title: 'Test' })
@@ -40,52 +56,11 @@ function faultsOf(read: () => unknown): readonly string[] {
   return []
 }
 
-const anyLine = fc
-  .oneof(
-    fc.string({ unit: 'binary', maxLength: 40 }),
-    fc.stringMatching(/^['=+@;,"\-\t a-c1]{1,12}$/),
-    fc.constantFrom('=1+1', "'=1", "''@x", '-', "'", "'plain", '"', 'a"b', '＝x', ',', ';'),
-  )
-  .map((text) => text.replace(/[\p{Cc}\p{Cs}]/gu, '').trim())
-  .filter((text) => text !== '' && Buffer.byteLength(text) <= 255)
-const anyNote = fc.array(fc.oneof(anyLine, fc.constant('')), { maxLength: 4 }).map((lines) => lines.join('\n').trim())
-const anyWeight = fc.integer({ min: 1, max: 1_000_000 }).map((thousandths) => thousandths / 1000)
-const anyItem = fc.record({
-  id: fc.stringMatching(/^[A-Za-z0-9][A-Za-z0-9.:()/_-]{0,9}$/),
-  title: anyLine,
-  weight: anyWeight,
-  priority: fc.integer({ min: 1, max: 5 }),
-  recommendation: anyLine,
-  answer: fc.oneof(fc.constantFrom(...WORD_ANSWERS), fc.integer({ min: 0, max: 100 })) as fc.Arbitrary<Answer>,
-  note: anyNote,
-})
-const anyContent: fc.Arbitrary<AssessmentContent> = fc.record({
-  frameworkId: fc.constantFrom(...FRAMEWORK_IDS),
-  title: anyLine,
-  categories: fc
-    .uniqueArray(
-      fc.record({
-        name: anyLine,
-        weight: anyWeight,
-        items: fc.array(anyItem, { minLength: 1, maxLength: 5 }),
-      }),
-      { minLength: 1, maxLength: 5, selector: ({ name }) => name },
-    )
-    .map((categories) => {
-      // IDs are unique in an assessment. A number as suffix makes them so.
-      let count = 0
-      return categories.map((each) => ({
-        ...each,
-        items: each.items.map((one) => ({ ...one, id: `${one.id}-${count++}` })),
-      }))
-    }),
-})
-
 t.test('an exported assessment can be imported unchanged', async (t) => {
   fc.assert(
-    fc.property(anyContent, fc.constantFrom('json', 'csv'), (given, format) => {
-      const bytes = Buffer.from(writeAssessment(given, format))
-      t.same(readAssessment(bytes, { frameworkId: given.frameworkId, title: given.title }), given)
+    fc.property(anyContent, fc.constantFrom('json' as const, 'csv' as const), (given, format) => {
+      const bytes = Buffer.from(fileOf(given, format))
+      t.same(contentOf(bytes, { frameworkId: given.frameworkId, title: given.title }), given)
     }),
     { numRuns: 500 },
   )
@@ -95,7 +70,7 @@ t.test('no exported cell is a formula', async (t) => {
   fc.assert(
     fc.property(anyContent, (given) => {
       const titles = given.categories.flatMap(({ items }) => items.map(({ title }) => title))
-      const text = writeAssessment(given, 'csv')
+      const text = fileOf(given, 'csv')
       // Every cell follows a separator, a line feed or a quote. Notes with line feeds are excluded.
       if (given.categories.some(({ items }) => items.some(({ note }) => note.includes('\n')))) return
       for (const [at, row] of text.split('\r\n').slice(1, -1).entries()) {
@@ -107,7 +82,7 @@ t.test('no exported cell is a formula', async (t) => {
 })
 
 t.test('a CSV file has the documented format', async (t) => {
-  const text = writeAssessment(content('hipaa', { A: 'partial', B: 37 }), 'csv')
+  const text = fileOf(content('hipaa', { A: 'partial', B: 37 }), 'csv')
   t.equal(
     text,
     [`\ufeff${HEADER}`, 'All,1,A,Check A,1,3,partial,,Do A.', 'All,1,B,Check B,1,3,37,,Do B.', ''].join('\r\n'),
@@ -183,85 +158,87 @@ function rowWith(column: string, cell: string): string {
 }
 
 const REFUSED_CSV: readonly { name: string; text: string | Uint8Array; lines: readonly (string | RegExp)[] }[] = [
-  { name: 'an empty file', text: '', lines: ['line 1: found nothing, expected a row of column names'] },
-  { name: 'only column names', text: HEADER, lines: ['line 2: found nothing, expected a row for each item'] },
+  { name: 'an empty file', text: '', lines: ['row 1: found nothing, expected a row of column names'] },
+  { name: 'only column names', text: HEADER, lines: ['row 2: found nothing, expected a row for each item'] },
   {
     name: 'no column names',
     text: ROW,
-    lines: [/^line 1: there is no column "Access"$/, ...Array(8).fill(/no column/), /found no column category, /],
+    lines: [/^row 1: there is no column "Access"$/, ...Array(8).fill(/no column/), /found no column category, /],
   },
   {
     name: 'a missing column',
     text: `${HEADER.replace('priority,', '')}\n${ROW}`,
-    lines: ['line 1: found no column priority'],
+    lines: ['row 1: found no column priority'],
   },
-  { name: 'a duplicate column', text: `${HEADER},note\n${ROW}`, lines: ['line 1: duplicate column note'] },
+  { name: 'a duplicate column', text: `${HEADER},note\n${ROW}`, lines: ['row 1: duplicate column note'] },
   {
     name: 'an invalid weight',
     text: `${HEADER}\n${rowWith('category_weight', '0')}`,
-    lines: ['line 2, category_weight: found 0, expected a number above 0, up to 1000, with at most three decimals'],
+    lines: [
+      'row 2, column category_weight: found 0, expected a number above 0, up to 1000, with at most three decimals',
+    ],
   },
   {
     name: 'a weight with four decimals',
     text: `${HEADER}\n${rowWith('item_weight', '0.1234')}`,
-    lines: [/^line 2, item_weight: found 0.1234, expected/],
+    lines: [/^row 2, column item_weight: found 0.1234, expected/],
   },
   {
     name: 'a negative weight',
     text: `${HEADER}\n${rowWith('item_weight', '-1')}`,
-    lines: [/^line 2, item_weight: found "-1", expected/],
+    lines: [/^row 2, column item_weight: found "-1", expected/],
   },
   {
     name: 'a priority out of range',
     text: `${HEADER}\n${rowWith('priority', '')}`,
-    lines: ['line 2, priority: found nothing, expected a whole number from 1 (highest) to 5'],
+    lines: ['row 2, column priority: found nothing, expected a whole number from 1 (highest) to 5'],
   },
   {
     name: 'an invalid answer',
     text: `${HEADER}\n${rowWith('answer', 'maybe')}`,
     lines: [
-      'line 2, answer: found "maybe", expected yes, partial, no, not_applicable, unanswered or a whole number from 0 to 100',
+      'row 2, column answer: found "maybe", expected yes, partial, no, not_applicable, unanswered or a whole number from 0 to 100',
     ],
   },
   {
     name: 'an answer above 100',
     text: `${HEADER}\n${rowWith('answer', '101')}`,
-    lines: [/^line 2, answer: found 101, /],
+    lines: [/^row 2, column answer: found 101, /],
   },
   {
     name: 'an id with a blank',
     text: `${HEADER}\n${rowWith('item_id', 'A 1')}`,
-    lines: [/^line 2, item_id: found "A 1", /],
+    lines: [/^row 2, column item_id: found "A 1", /],
   },
   {
     name: 'a title that is too long',
     text: `${HEADER}\n${rowWith('item_title', 'x'.repeat(ASSESSMENT_LINE_BYTES_MAX + 1))}`,
-    lines: [/^line 2, item_title: found "x{59}\.\.\., expected one line of 1 to 500 bytes/],
+    lines: [/^row 2, column item_title: found "x{59}\.\.\., expected one line of 1 to 500 bytes/],
   },
   {
     name: 'a note that is too long',
     text: `${HEADER}\n${rowWith('note', 'ü'.repeat(ASSESSMENT_NOTE_BYTES_MAX / 2 + 1))}`,
-    lines: [/^line 2, note: found/],
+    lines: [/^row 2, column note: found/],
   },
   {
     name: 'a title with a control character',
     text: `${HEADER}\n${rowWith('item_title', 'a\u0007b')}`,
-    lines: [/^line 2, item_title: found "a\\u0007b"/],
+    lines: [/^row 2, column item_title: found "a\\u0007b"/],
   },
   {
     name: 'a duplicate item',
     text: `${HEADER}\n${ROW}\n${rowWith('item_id', 'a.1')}`,
-    lines: ['line 3, item_id: found "a.1", which is already in line 2'],
+    lines: ['row 3, column item_id: found "a.1", expected an id that is not in row 2'],
   },
   {
     name: 'a category with two weights',
     text: `${HEADER}\n${ROW}\n${rowWith('item_id', 'A.2').replace(',2,', ',3,')}`,
-    lines: ['line 3, category_weight: found 3, expected 2 as in line 2'],
+    lines: ['row 3, column category_weight: found 3, expected 2 as in row 2'],
   },
   {
     name: 'an extra cell',
     text: `${HEADER}\n${ROW},more`,
-    lines: ['line 2: found "more" in cell 10, which has no column'],
+    lines: ['row 2: found "more" in cell 10, expected a column name above it'],
   },
   {
     name: 'a quote inside a cell',
@@ -296,7 +273,12 @@ const REFUSED_CSV: readonly { name: string; text: string | Uint8Array; lines: re
   {
     name: 'several faults',
     text: `${HEADER}\n${rowWith('answer', '?')}\n\n${rowWith('priority', '9')}\n"Two\nlines",x,B,T,1,1,no,,R`,
-    lines: [/^line 2, answer/, /^line 4, priority/, /^line 5, category: /, /^line 5, category_weight: /],
+    lines: [
+      /^row 2, column answer/,
+      /^row 4, column priority/,
+      /^row 5, column category: /,
+      /^row 5, column category_weight: /,
+    ],
   },
 ]
 for (const { name, text, lines } of REFUSED_CSV) {
@@ -307,14 +289,64 @@ for (const { name, text, lines } of REFUSED_CSV) {
   })
 }
 
-t.test("a fault's line number counts the line breaks in notes", async (t) => {
+t.test('a fault has the row of a spreadsheet, and the line if notes have line breaks', async (t) => {
   for (const end of ['\n', '\r\n']) {
     const text = [HEADER, rowWith('note', `"one${end}two${end}three"`), '', rowWith('answer', '?')].join(end)
     t.match(
       faultsOf(() => readCsv(text)),
-      [/^line 6, answer/],
+      [/^row 4 \(line 6\), column answer/],
     )
   }
+})
+
+t.test('right rows can be read although others are wrong', async (t) => {
+  const row = (id: string, answer: string, weight = '1'): string => `A,2,${id},T,${weight},1,${answer},seen,R`
+  const text = [HEADER, row('1', 'yes'), row('2', 'maybe'), row('3', 'no', 'x'), row('1', 'no'), row('4', '37')].join(
+    '\n',
+  )
+  const { categories, errors } = readAssessment(Buffer.from(text), { frameworkId: 'hipaa', keepRightRows: true })
+  t.same(
+    categories.flatMap(({ items }) => items.map(({ id, answer, note }) => [id, answer, note])),
+    [
+      ['1', 'yes', 'seen'],
+      ['2', 'unanswered', ''],
+      ['4', 37, 'seen'],
+    ],
+  )
+  t.match(errors, [
+    /^row 3, column answer: found "maybe", expected yes, /,
+    /^row 4, column item_weight: found "x", expected a number above 0/,
+    'row 5, column item_id: found "1", expected an id that is not in row 2',
+  ])
+  t.equal(faultsOf(() => readCsv(text)).length, 3, 'by default nothing is read')
+})
+
+t.test('a file without a right row is rejected', async (t) => {
+  const text = [HEADER, rowWith('item_weight', 'x'), rowWith('priority', '9')].join('\n')
+  const read = (): unknown => readAssessment(Buffer.from(text), { frameworkId: 'hipaa', keepRightRows: true })
+  t.equal(faultsOf(read).length, 2)
+})
+
+t.test('each wrong row costs only itself', async (t) => {
+  const cells = fc.array(fc.constantFrom('right', 'answer', 'weight'), { minLength: 1, maxLength: 30 })
+  fc.assert(
+    fc.property(cells, (kinds) => {
+      const rows = kinds.map((kind, at) => {
+        return `A,1,I${at},T,${kind === 'weight' ? 'x' : 1},1,${kind === 'answer' ? '?' : 'yes'},,R`
+      })
+      const kept = kinds.flatMap((kind, at) =>
+        kind === 'weight' ? [] : [[`I${at}`, kind === 'right' ? 'yes' : 'unanswered']],
+      )
+      const bytes = Buffer.from([HEADER, ...rows].join('\n'))
+      if (kept.length === 0) return
+      const { categories, errors } = readAssessment(bytes, { frameworkId: 'hipaa', keepRightRows: true })
+      t.same(
+        categories[0]?.items.map(({ id, answer }) => [id, answer]),
+        kept,
+      )
+      t.equal(errors.length, kinds.filter((kind) => kind !== 'right').length)
+    }),
+  )
 })
 
 t.test('only the first of many faults are listed', async (t) => {
@@ -428,7 +460,7 @@ t.test('the framework is given once, and must match', async (t) => {
 
 t.test('any bytes and any change of a good file give a Fault or an assessment', async (t) => {
   const good = [
-    Buffer.from(writeAssessment(content('hipaa', { A: 'partial', B: 37 }), 'csv')),
+    Buffer.from(fileOf(content('hipaa', { A: 'partial', B: 37 }), 'csv')),
     Buffer.from(JSON.stringify(JSON_FILE)),
   ]
   const changed = fc
