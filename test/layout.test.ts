@@ -283,6 +283,7 @@ t.test('every file is reached from a program, a worker, a build step, a benchmar
       'console/browser/passkeys.ts',
       'engine/assess/build.ts',
       'test/captures/build.ts',
+      'test/registry/popular/build.ts',
     ],
     ...['test/run.ts', 'test/captures/compare.ts', 'test/fuzz/main.ts', 'test/crash/main.ts', 'test/upgrade/write.ts'],
     ...SOURCES.filter((file) => file.endsWith('.test.ts')),
