@@ -1,3 +1,8 @@
+import { countText } from '../../engine/report/text.ts'
+
+/** Maximum number of rows of a CSV file. One more row is read, to know whether there are more. */
+export const CSV_ROWS_MAX = 20_000
+
 export interface CsvLinkProps {
   /** The path of the page. */
   readonly path: string
@@ -10,7 +15,11 @@ export function CsvLink({ path, query }: CsvLinkProps) {
   const kept = new URLSearchParams(query)
   for (const name of ['done', 'page', 'before']) kept.delete(name)
   return (
-    <a class="button" href={kept.size > 0 ? `${path}.csv?${kept}` : `${path}.csv`}>
+    <a
+      class="button"
+      href={kept.size > 0 ? `${path}.csv?${kept}` : `${path}.csv`}
+      title={`At most ${countText(CSV_ROWS_MAX)} rows`}
+    >
       CSV
     </a>
   )

@@ -1,7 +1,8 @@
+import { CSV_ROWS_MAX } from '../design/csv-link.tsx'
 import { page, type Route } from '../http/router.ts'
 import { Audit, auditColumns } from '../pages/audit.tsx'
 import { AUDIT_ENTRIES_PER_PAGE, auditView } from '../views/audit.ts'
-import { CSV_ROWS_MAX, csvFile } from './csv.ts'
+import { csvFile } from './csv.ts'
 
 export const AUDIT_ROUTES: readonly Route[] = [
   page('/audit-log', 'audit.read', (visit) => {

@@ -1,10 +1,8 @@
+import { CSV_ROWS_MAX } from '../design/csv-link.tsx'
 import { type Column, csvOf } from '../design/table.tsx'
 import { csvAnswer, type FileAnswer } from '../http/answer.ts'
 import { type Access, page, type Route } from '../http/router.ts'
 import type { Visit } from '../http/visit.ts'
-
-/** Maximum number of rows of a CSV file. One more row is read, to know whether there are more. */
-export const CSV_ROWS_MAX = 20_000
 
 export interface CsvFile<Row> {
   /** `/members` for the file `/members.csv`: the path of the page, if the page has one table. */

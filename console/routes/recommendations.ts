@@ -1,11 +1,12 @@
 import { Fault } from '../../engine/process/error-codes.ts'
 import { RECOMMENDATION_STATUSES, type Recommendation } from '../../engine/store/recommendations.ts'
+import { CSV_ROWS_MAX } from '../design/csv-link.tsx'
 import { type Answer, redirect } from '../http/answer.ts'
 import { form, page, type Route } from '../http/router.ts'
 import type { Visit } from '../http/visit.ts'
 import { Recommendations, type RefusedChange, recommendationColumns } from '../pages/recommendations.tsx'
 import { recommendationsView } from '../views/recommendations.ts'
-import { CSV_ROWS_MAX, csvFile } from './csv.ts'
+import { csvFile } from './csv.ts'
 import { refusedForm } from './refused-form.ts'
 
 const PATH = '/recommendations'

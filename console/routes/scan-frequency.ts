@@ -1,10 +1,11 @@
 import { Fault } from '../../engine/process/error-codes.ts'
 import { nextScanMs } from '../../engine/scan/period.ts'
 import { SCAN_FREQUENCIES } from '../../engine/store/organizations.ts'
+import { CSV_ROWS_MAX } from '../design/csv-link.tsx'
 import { redirect } from '../http/answer.ts'
 import { form, page, type Route } from '../http/router.ts'
 import { ScanFrequencyPage, scanColumns } from '../pages/scan-frequency.tsx'
-import { CSV_ROWS_MAX, csvFile } from './csv.ts'
+import { csvFile } from './csv.ts'
 
 const PATH = '/scan-frequency'
 const SCANS_SHOWN = 20

@@ -1,6 +1,7 @@
 import t from 'tap'
 import { textColumn } from '../../console/design/columns.tsx'
-import { CSV_ROWS_MAX, csvTable } from '../../console/routes/csv.ts'
+import { CSV_ROWS_MAX } from '../../console/design/csv-link.tsx'
+import { csvTable } from '../../console/routes/csv.ts'
 
 const COLUMNS = [textColumn('name', 'Name', ({ name }: { name: string }) => name)]
 
