@@ -2,10 +2,12 @@ import { RECOMMENDATIONS_MAX } from '../limits.ts'
 import { Fault } from '../process/error-codes.ts'
 import { faultPoint } from '../process/fault-point.ts'
 import type { Assessment, AssessmentCategory, AssessmentResult } from '../store/assessments.ts'
+import type { Recommendation } from '../store/recommendations.ts'
 import type { Store } from '../store/store.ts'
 import { gradeOf } from './grade.ts'
 import { publishAssessments, publishRecommendations } from './publish.ts'
 import { recommendationsAfter } from './recommendation.ts'
+import { itemKey } from './rules.ts'
 import { scoreOf } from './score.ts'
 import { assertMayComplete } from './states.ts'
 
@@ -49,14 +51,18 @@ export function completeAssessment(
     publishAssessments(store, organizationId)
     return completed
   }
-  const before = store.recommendations.ofFramework(organizationId, frameworkId)
-  for (const recommendation of recommendationsAfter(completed, categories, before, nowMs)) {
-    store.recommendations.put(recommendation)
-  }
-  keepWithinBound(store, organizationId)
+  // Read once: opening the records takes longer than all else.
+  const before = store.recommendations.ofOrganization(organizationId)
+  const known = new Map(
+    before.filter((each) => each.frameworkId === frameworkId).map((each) => [itemKey(each.itemId), each]),
+  )
+  const changed = recommendationsAfter(completed, categories, known, nowMs)
+  for (const recommendation of changed) store.recommendations.put(recommendation)
+  const ids = new Set(changed.map(({ id }) => id))
+  const after = withinBound(store, [...before.filter(({ id }) => !ids.has(id)), ...changed])
   faultPoint('assessment:recommended')
   publishAssessments(store, organizationId)
-  publishRecommendations(store, organizationId)
+  publishRecommendations(store, organizationId, after)
   faultPoint('assessment:published')
   return completed
 }
@@ -78,11 +84,13 @@ function resultOf(categories: readonly AssessmentCategory[]): AssessmentResult {
   return { overallScore, grade: gradeOf(overallScore), categories: scores }
 }
 
-/** Beyond the limit, removes the recommendations that were completed the longest ago. */
-function keepWithinBound(store: Store, organizationId: string): void {
-  const all = store.recommendations.ofOrganization(organizationId)
+/**
+ * The recommendations of an organization up to the limit. Removes those beyond that were completed
+ * the longest ago.
+ */
+function withinBound(store: Store, all: readonly Recommendation[]): readonly Recommendation[] {
   const excess = all.length - RECOMMENDATIONS_MAX
-  if (excess <= 0) return
+  if (excess <= 0) return all
   const done = all.filter(({ status }) => status === 'completed')
   if (done.length < excess) {
     throw new Fault(
@@ -91,5 +99,7 @@ function keepWithinBound(store: Store, organizationId: string): void {
     )
   }
   done.sort((a, b) => a.statusChangedAtMs - b.statusChangedAtMs)
-  for (const recommendation of done.slice(0, excess)) store.recommendations.remove(recommendation)
+  const removed = new Set(done.slice(0, excess))
+  for (const recommendation of removed) store.recommendations.remove(recommendation)
+  return all.filter((each) => !removed.has(each))
 }

@@ -21,12 +21,20 @@ export function publishAssessments(store: Store, organizationId: string): void {
   publish(store, organizationId, 'assessments')
 }
 
-/** Publishes an organization's recommendations. Requires the transaction that changed them. */
-export function publishRecommendations(store: Store, organizationId: string): void {
-  publish(store, organizationId, 'recommendations')
+/**
+ * Publishes an organization's recommendations. Requires the transaction that changed them.
+ *
+ * @param all the organization's recommendations, if the caller has read them
+ */
+export function publishRecommendations(
+  store: Store,
+  organizationId: string,
+  all: readonly Recommendation[] = store.recommendations.ofOrganization(organizationId),
+): void {
+  store.published.replace(organizationId, PublishedList.recommendations, '', recommendationElements(all))
 }
 
-function publish(store: Store, organizationId: string, list: AssessedList): void {
+function publish(store: Store, organizationId: string, list: 'scores' | 'assessments'): void {
   store.published.replace(organizationId, PublishedList[list], '', elementsOf(store, organizationId, list))
 }
 
@@ -38,10 +46,14 @@ export function elementsOf(store: Store, organizationId: string, list: AssessedL
     case 'assessments':
       return store.assessments.completed(organizationId).map(assessmentJson)
     case 'recommendations':
-      return store.recommendations.ofOrganization(organizationId).sort(byPriority).map(recommendationJson)
+      return recommendationElements(store.recommendations.ofOrganization(organizationId))
     default:
       return list satisfies never
   }
+}
+
+function recommendationElements(all: readonly Recommendation[]): string[] {
+  return [...all].sort(byPriority).map(recommendationJson)
 }
 
 /**

@@ -36,7 +36,7 @@ export class Family<T> {
 
   /** Requires a write transaction. */
   put(key: Uint8Array, value: T): void {
-    this.#table.putSync(Buffer.from(key), sealRecord(RECORD_VERSION, packr.pack(value)))
+    this.#table.putSync(Buffer.isBuffer(key) ? key : Buffer.from(key), sealRecord(RECORD_VERSION, packr.pack(value)))
   }
 
   /** Requires a write transaction. */

@@ -1,7 +1,7 @@
 import type { Environment } from '../lmdb/environment.ts'
 import { Family } from './family.ts'
 import type { FrameworkId } from './framework.ts'
-import { uuidBytes } from './keys.ts'
+import { UUID_BYTES, uuidBytes } from './keys.ts'
 
 export const RECOMMENDATION_STATUSES = ['open', 'in_progress', 'completed', 'dismissed'] as const
 export type RecommendationStatus = (typeof RECOMMENDATION_STATUSES)[number]
@@ -40,12 +40,6 @@ export class Recommendations {
     return Array.from(this.#recommendations.range(uuidBytes(organizationId)), ({ value }) => value)
   }
 
-  /** By lower-case item id. */
-  ofFramework(organizationId: string, frameworkId: FrameworkId): Map<string, Recommendation> {
-    const range = this.#recommendations.range(frameworkPrefix(organizationId, frameworkId))
-    return new Map(Array.from(range, ({ value }) => [value.itemId.toLowerCase(), value]))
-  }
-
   /** Requires a write transaction. */
   put(recommendation: Recommendation): void {
     this.#recommendations.put(keyOf(recommendation), recommendation)
@@ -57,11 +51,14 @@ export class Recommendations {
   }
 }
 
-/** Framework ids and item ids contain no zero byte, so a prefix never matches another framework. */
-function frameworkPrefix(organizationId: string, frameworkId: FrameworkId): Buffer {
-  return Buffer.concat([uuidBytes(organizationId), Buffer.from(`${frameworkId}\0`)])
-}
-
+/**
+ * Framework ids and item ids contain no zero byte, so a prefix never matches another framework. One
+ * allocation: completing an assessment writes thousands of keys.
+ */
 function keyOf({ organizationId, frameworkId, itemId }: Recommendation): Buffer {
-  return Buffer.concat([frameworkPrefix(organizationId, frameworkId), Buffer.from(itemId.toLowerCase())])
+  const text = `${frameworkId}\0${itemId.toLowerCase()}`
+  const key = Buffer.allocUnsafe(UUID_BYTES + Buffer.byteLength(text))
+  uuidBytes(organizationId).copy(key)
+  key.write(text, UUID_BYTES)
+  return key
 }

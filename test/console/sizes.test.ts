@@ -6,6 +6,7 @@ import { assessmentView } from '../../console/views/assessments.ts'
 import { Administration } from '../../engine/admin/administration.ts'
 import { currentItems } from '../../engine/assess/items.ts'
 import { FRAMEWORK_IDS } from '../../engine/store/framework.ts'
+import { category, item } from '../support/assessments.ts'
 import { serveConsole } from '../support/console.ts'
 import { crawl } from '../support/console-crawl.ts'
 import { populate } from '../support/console-data.ts'
@@ -61,4 +62,30 @@ t.test('the pages of the largest framework are small, with every framework compl
     const bytes = gzipSync(text, { level: GZIP_LEVEL }).length
     t.ok(bytes <= PAGE_GZIP_BYTES_MAX, `${path}: ${bytes} bytes`)
   }
+})
+
+const ITEMS = 1200
+
+t.test(`the pages of a category with ${ITEMS} items are small`, async (t) => {
+  const site = await serveConsole(t)
+  const { store, organization, clock } = site
+  const { assessments } = new Administration(store, clock)
+  const words = () => Array.from({ length: 12 }, () => randomBytes(4).toString('hex')).join(' ')
+  const items = Array.from({ length: ITEMS }, (_, at) =>
+    item(`A.${at}`, 'partial', { title: words(), question: words(), recommendation: words(), note: words() }),
+  )
+  const content = { frameworkId: 'soc-2', title: 'Large', categories: [category('All', 1, items)] } as const
+  const made = assessments.import(organization, content)
+  const admin = site.signIn('a', 'admin')
+  const times = [1, 2, 3, 4, 5].map(() =>
+    cpuMsOf(() => assessmentView({ site: { store }, organization } as never, made.id)),
+  )
+  t.ok(Math.min(...times) <= PAGE_CPU_MS_MAX, `${times} ms`)
+  for (const path of ['', '/categories/0', '/categories/0?page=24', '/categories/0?page=48']) {
+    const { status, text } = await admin.get(`/assessments/${made.id}${path}`)
+    t.equal(status, 200)
+    const bytes = gzipSync(text, { level: GZIP_LEVEL }).length
+    t.ok(bytes <= PAGE_GZIP_BYTES_MAX, `${path}: ${bytes} bytes`)
+  }
+  t.match((await admin.get(`/assessments/${made.id}/categories/0?page=48`)).text, 'A.1199')
 })
