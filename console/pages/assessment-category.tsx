@@ -1,5 +1,5 @@
 import { itemKey } from '../../engine/assess/rules.ts'
-import { type Suggestion, sourcesText } from '../../engine/assess/suggestions.ts'
+import { evidenceText, type Suggestion } from '../../engine/assess/suggestions.ts'
 import { guidanceOf } from '../../engine/assess/templates.ts'
 import {
   type Answer,
@@ -10,7 +10,7 @@ import {
 import type { FrameworkId } from '../../engine/store/framework.ts'
 import type { Paged } from '../design/paged.ts'
 import { NumberedPages } from '../design/pages-links.tsx'
-import { Card, countOf, Notice, PageHead, Tag, Time } from '../design/parts.tsx'
+import { Card, countOf, Notice, PageHead, Tag } from '../design/parts.tsx'
 import { type AssessmentView, progressOf } from '../views/assessments.ts'
 
 const ANSWER_NAMES: Readonly<Record<(typeof WORD_ANSWERS)[number], string>> = {
@@ -29,27 +29,28 @@ export interface CategoryPageProps {
   /** The items of this page, with their places in the category. */
   readonly items: Paged<readonly [place: number, item: AssessmentItem]>
   readonly query: URLSearchParams
-  readonly nowMs: number
   readonly mayAnswer: boolean
   readonly done: string
 }
 
 /** The items of one category. A whole framework would be too long for one page. */
-export function CategoryPage({ view, category, at, items, query, nowMs, mayAnswer, done }: CategoryPageProps) {
+export function CategoryPage({ view, category, at, items, query, mayAnswer, done }: CategoryPageProps) {
   const { assessment, categories } = view
   const { id, title, frameworkId, status } = assessment
   const isOpen = status !== 'completed' && mayAnswer
   const { answered, items: count } = progressOf([category])
+  const unsupported = new Set(view.unsupported.map(({ item }) => item.id))
   const list = (
     <ul class={isOpen ? 'lines answers' : 'lines'}>
       {items.rows.map(([place, item]) => (
-        <li key={item.id}>
+        <li key={item.id} id={`item-${place}`}>
           <Item item={item} frameworkId={frameworkId} was={wasOf(view, item)} isOpen={isOpen} />
           {isOpen ? (
-            <AnswerFields item={item} place={place} suggestion={view.suggestions.get(itemKey(item.id))} nowMs={nowMs} />
+            <AnswerFields item={item} place={place} suggestion={view.suggestions.get(itemKey(item.id))} />
           ) : (
             <div class="right">
               <Tag>{answerName(item.answer)}</Tag>
+              {unsupported.has(item.id) && <Tag tone="bad">no longer supported</Tag>}
             </div>
           )}
         </li>
@@ -69,6 +70,8 @@ export function CategoryPage({ view, category, at, items, query, nowMs, mayAnswe
         {isOpen ? (
           <form method="post" action={`/assessments/${id}/categories/${at}`}>
             <input type="hidden" name="page" value={items.page} />
+            {/* The first button is the one that Enter presses in a field. */}
+            <button type="submit">Save</button>
             {list}
             <button class="first" type="submit" aria-label={`Save the answers of ${category.name}`}>
               Save
@@ -100,7 +103,7 @@ interface ItemProps {
 }
 
 function Item({ item, frameworkId, was, isOpen }: ItemProps) {
-  const { id, title, question, note, recommendation } = item
+  const { id, title, question, note, recommendation, facts } = item
   const asked = guidanceOf(frameworkId, item)
   const guidance = asked?.guidance
   return (
@@ -112,6 +115,7 @@ function Item({ item, frameworkId, was, isOpen }: ItemProps) {
         {was !== undefined && ` · was: ${answerName(was)}`}
         {!isOpen && note !== '' && ` · ${note}`}
       </p>
+      {facts !== undefined && <p class="small muted">Discovery at completion: {facts.text}</p>}
       {guidance !== undefined && (
         <details class="small" open={isOpen && item.answer === 'unanswered'}>
           <summary>What counts</summary>
@@ -148,10 +152,9 @@ interface AnswerFieldsProps {
   readonly item: AssessmentItem
   readonly place: number
   readonly suggestion: Suggestion | undefined
-  readonly nowMs: number
 }
 
-function AnswerFields({ item, place, suggestion, nowMs }: AnswerFieldsProps) {
+function AnswerFields({ item, place, suggestion }: AnswerFieldsProps) {
   const { id, answer, note } = item
   const options: readonly Answer[] = typeof answer === 'number' ? [answer, ...WORD_ANSWERS] : WORD_ANSWERS
   return (
@@ -164,7 +167,7 @@ function AnswerFields({ item, place, suggestion, nowMs }: AnswerFieldsProps) {
         ))}
       </select>
       <input name={`note-${place}`} aria-label={`Evidence for ${id}`} placeholder="Evidence" value={note} />
-      {suggestion !== undefined && <Suggested suggestion={suggestion} place={place} nowMs={nowMs} />}
+      {suggestion !== undefined && <Suggested suggestion={suggestion} place={place} />}
     </div>
   )
 }
@@ -172,20 +175,18 @@ function AnswerFields({ item, place, suggestion, nowMs }: AnswerFieldsProps) {
 interface SuggestedProps {
   readonly suggestion: Suggestion
   readonly place: number
-  readonly nowMs: number
 }
 
 /** A suggested answer, which counts only if somebody accepts it. */
-function Suggested({ suggestion: { itemId, answer, sources }, place, nowMs }: SuggestedProps) {
-  const oldest = Math.min(...sources.map(({ completedAtMs }) => completedAtMs))
+function Suggested({ suggestion, place }: SuggestedProps) {
+  const { itemId, answer } = suggestion
   return (
-    <label class="small">
-      <input type="checkbox" name={`accept-${place}`} value="yes" aria-label={`Accept the suggestion for ${itemId}`} />{' '}
-      Accept: {answerName(answer)}{' '}
-      <span class="muted">
-        from {sourcesText(sources)}, <Time ms={oldest} nowMs={nowMs} />
-      </span>
-    </label>
+    <div class="small">
+      <button type="submit" name={`accept-${place}`} value="yes" aria-label={`Accept the suggestion for ${itemId}`}>
+        Accept: {answerName(answer)}
+      </button>{' '}
+      <span class="muted">from {evidenceText(suggestion)}</span>
+    </div>
   )
 }
 

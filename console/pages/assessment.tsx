@@ -66,10 +66,11 @@ export function AssessmentPage(props: AssessmentProps) {
         </Notice>
       )}
       {view.suggestions.size > 0 && (
-        <Notice title={`Completed assessments suggest ${countOf(view.suggestions.size, 'answer')}`}>
-          <p class="small">Each category shows them with their sources. Accept or change each one.</p>
+        <Notice title={`Completed assessments and discovery suggest ${countOf(view.suggestions.size, 'answer')}`}>
+          <p class="small">Each category shows them with their evidence. Accept or change each one.</p>
         </Notice>
       )}
+      {view.unsupported.length > 0 && <Unsupported view={view} />}
       {previous !== undefined && <Comparison view={view} previous={previous} nowMs={nowMs} />}
       {status !== 'completed' && answered === items && !mayComplete && (
         <Notice title="Every item is answered. An admin can complete the assessment" />
@@ -135,6 +136,22 @@ function categoryColumns({ assessment: { id, status } }: AssessmentView): readon
     },
     { id: 'weight', name: 'Weight', cell: ({ category }) => category.weight, number: true, wide: true },
   ]
+}
+
+/** Answers that discovery supported at completion. */
+function Unsupported({ view: { assessment, categories, unsupported } }: { readonly view: AssessmentView }) {
+  const categoryOf = (id: string): number => categories.findIndex(({ items }) => items.some((item) => item.id === id))
+  return (
+    <Notice tone="bad" title={`Discovery no longer supports ${countOf(unsupported.length, 'answer')}`}>
+      <ul class="small">
+        {unsupported.map(({ item: { id, title }, facts }) => (
+          <li key={id}>
+            <a href={`/assessments/${assessment.id}/categories/${categoryOf(id)}`}>{title}</a>: {facts.text}
+          </li>
+        ))}
+      </ul>
+    </Notice>
+  )
 }
 
 interface NewerItemsProps {

@@ -90,7 +90,9 @@ async function saveCategory(visit: Visit, given: { readonly id: string; readonly
     await visit.change('assessment.change', { id: assessment.id, item: item.id, answer, note })
   }
   const page = Number.parseInt(fields.text('page'), 10) || 1
-  return redirect(`${PATH}/${given.id}/categories/${given.at}?page=${page}&done=saved`)
+  const accepted = category.items.findIndex((_, index) => fields.text(`accept-${index}`) === 'yes')
+  const place = accepted < 0 ? '' : `#item-${accepted}`
+  return redirect(`${PATH}/${given.id}/categories/${given.at}?page=${page}&done=saved${place}`)
 }
 
 function existing(visit: Visit, id: string): AssessmentView {
@@ -122,7 +124,6 @@ function categoryPage(visit: Visit, { id, at: place }: { readonly id: string; re
     at,
     items: paged([...category.items.entries()], query, 'page', ITEMS_PER_PAGE),
     query,
-    nowMs: visit.nowMs,
     mayAnswer: visit.may('assessment.change'),
     done: query.get('done') ?? '',
   })

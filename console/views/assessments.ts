@@ -1,3 +1,4 @@
+import { discoveryFacts, type UnsupportedAnswer, unsupportedAnswers } from '../../engine/assess/discovery-facts.ts'
 import { type ItemCounts, newerItems } from '../../engine/assess/items.ts'
 import { itemKey } from '../../engine/assess/rules.ts'
 import { itemsOf } from '../../engine/assess/states.ts'
@@ -113,19 +114,30 @@ export interface AssessmentView {
   readonly previous: PreviousAssessment | undefined
   /** Suggested answers to unanswered items, by the key of the item. */
   readonly suggestions: ReadonlyMap<string, Suggestion>
+  /** Of the last completed assessment: answers that discovery no longer supports. */
+  readonly unsupported: readonly UnsupportedAnswer[]
   /** What an update to the current items would change. */
   readonly newer: ItemCounts | undefined
 }
 
-export function assessmentView({ site, organization }: Visit, id: string): AssessmentView | undefined {
+export function assessmentView({ site, organization, nowMs }: Visit, id: string): AssessmentView | undefined {
   if (!/^[0-9a-f-]{36}$/.test(id)) return undefined
   const assessment = site.store.assessments.get(organization.id, id)
   if (assessment === undefined) return undefined
   const categories = site.store.assessments.categories(assessment)
   const previous = previousOf(site.store, assessment)
   const newer = newerItems(assessment, categories)
-  const suggestions = suggestionsFor(site.store, assessment, categories)
-  return { assessment, categories, ...progressOf(categories), previous, newer, suggestions }
+  const suggestions = suggestionsFor(site.store, assessment, categories, nowMs)
+  const isLast = last(site.store, assessment)?.id === id
+  const unsupported = isLast
+    ? unsupportedAnswers(assessment, categories, discoveryFacts(site.store, organization.id, nowMs))
+    : []
+  return { assessment, categories, ...progressOf(categories), previous, newer, suggestions, unsupported }
+}
+
+/** The last completed assessment of the same framework. */
+function last({ assessments }: Store, { organizationId, frameworkId }: Assessment): Assessment | undefined {
+  return assessments.completed(organizationId).find((each) => each.frameworkId === frameworkId)
 }
 
 function previousOf({ assessments }: Store, assessment: Assessment): PreviousAssessment | undefined {

@@ -8,13 +8,20 @@ import type { Registries } from '../store/registry-in-force.ts'
 import type { Store } from '../store/store.ts'
 import { ASSESSMENT_RULES } from './assessment-conditions.ts'
 import { type Condition, type ConditionInput, lineOf, type RuleGroup } from './condition.ts'
+import { EVIDENCE_RULES } from './evidence-conditions.ts'
 import { EXPIRY_RULES } from './expiry-conditions.ts'
 import { atLeast, bySeverity, messageOf } from './message.ts'
 import { PLATFORM_RULES } from './platform-conditions.ts'
 import { RULES, ruleInForce } from './rules.ts'
 import { SENDER_RULES } from './sender-conditions.ts'
 
-export const RULE_GROUPS: readonly RuleGroup[] = [PLATFORM_RULES, SENDER_RULES, EXPIRY_RULES, ASSESSMENT_RULES]
+export const RULE_GROUPS: readonly RuleGroup[] = [
+  PLATFORM_RULES,
+  SENDER_RULES,
+  EXPIRY_RULES,
+  ASSESSMENT_RULES,
+  EVIDENCE_RULES,
+]
 
 /** Bytes of the alerts in one message: an entry of a queue has at most 64 KB. */
 const LISTED_BYTES_MAX = 48 * 1024

@@ -87,6 +87,11 @@ export const RULES: Readonly<Record<AlertRule, RuleDefinition>> = {
     threshold: { byDefault: 2, min: 1, max: 5, unit: '', about: 'Priority of the recommendation' },
     plural: 'recommendations opened',
   },
+  'answer-unsupported': {
+    about: 'Discovery supported an answer when its assessment was completed, and no longer does',
+    severity: 'medium',
+    plural: 'topics of completed assessments that discovery no longer supports',
+  },
   'api-key-unused': {
     about: 'An API key was not used for this time',
     severity: 'low',

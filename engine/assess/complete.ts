@@ -4,6 +4,7 @@ import { faultPoint } from '../process/fault-point.ts'
 import type { Assessment, AssessmentCategory, AssessmentResult } from '../store/assessments.ts'
 import type { Recommendation } from '../store/recommendations.ts'
 import type { Store } from '../store/store.ts'
+import { discoveryFacts, withFacts } from './discovery-facts.ts'
 import { gradeOf } from './grade.ts'
 import { publishAssessments, publishRecommendations } from './publish.ts'
 import { recommendationsAfter } from './recommendation.ts'
@@ -45,7 +46,10 @@ export function completeAssessment(
     completion: (last?.completion ?? 0) + 1,
     result: resultOf(categories),
   }
-  store.assessments.put(completed)
+  // Facts of today say nothing about an earlier time.
+  const withEvidence =
+    historyMs === undefined ? withFacts(completed, categories, discoveryFacts(store, organizationId, nowMs)) : undefined
+  store.assessments.put(completed, withEvidence)
   faultPoint('assessment:completed')
   if (later.some((other) => other.frameworkId === frameworkId)) {
     publishAssessments(store, organizationId)

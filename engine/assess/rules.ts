@@ -6,7 +6,7 @@ import {
   ASSESSMENT_LINE_BYTES_MAX,
   ASSESSMENT_NOTE_BYTES_MAX,
 } from '../limits.ts'
-import { type Answer, WORD_ANSWERS } from '../store/assessments.ts'
+import { type Answer, DISCOVERY_TOPICS, WORD_ANSWERS } from '../store/assessments.ts'
 
 /*
  * The rules for each field of a template and an assessment, for all sources: YAML, JSON, CSV and
@@ -90,6 +90,14 @@ export const categoriesOf = <F extends z.ZodRawShape, T extends z.ZodType>(field
     .min(1, 'expected at least one category')
     .max(ASSESSMENT_CATEGORIES_MAX, `expected at most ${ASSESSMENT_CATEGORIES_MAX} categories`)
 export const category = z.strictObject({ name: line, weight })
+
+/** What discovery showed, in an assessment file. */
+export const discoveryFacts = z.strictObject({
+  topic: z.enum(DISCOVERY_TOPICS, `expected one of ${DISCOVERY_TOPICS.join(', ')}`),
+  supports: z.enum(['yes', 'partial', 'no'], 'expected yes, partial or no'),
+  text: line,
+  at: z.iso.datetime('expected a time such as 2026-11-20T09:15:02Z'),
+})
 
 /** A problem at a place such as `categories[0].items[3].id`. */
 export interface Problem {

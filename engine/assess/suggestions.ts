@@ -1,14 +1,17 @@
-import type { Answer, Assessment, AssessmentCategory } from '../store/assessments.ts'
+import type { Answer, Assessment, AssessmentCategory, DiscoveryFacts } from '../store/assessments.ts'
 import { FRAMEWORK_IDS, FRAMEWORKS, type FrameworkId } from '../store/framework.ts'
 import type { Store } from '../store/store.ts'
+import { discoveryFacts, suggestedBy } from './discovery-facts.ts'
+import { topicOf } from './discovery-topics.ts'
 import { itemKey } from './rules.ts'
 import { pointsOf } from './score.ts'
 import { itemsOf } from './states.ts'
 import { loadFrameworks } from './templates.ts'
 
 /*
- * Answers that earlier assessments suggest for an open one. A mapping relates topics: it does not
- * show that one control satisfies the other. So a suggestion never becomes an answer by itself.
+ * Answers that earlier assessments and discovery suggest for an open assessment. A mapping relates
+ * topics: it does not show that one control satisfies the other. Discovery sees a part of what an
+ * item asks for. So a suggestion never becomes an answer by itself.
  *
  * The sources of an item are its mapped items in the last completed assessment of each other
  * framework, and the same item in the last completed assessment of its own framework, which then
@@ -19,6 +22,9 @@ import { loadFrameworks } from './templates.ts'
  *   0 each                        no
  *   otherwise                     partial
  *   only not_applicable, or none  none
+ *
+ * Facts of discovery (discovery-facts.ts) suggest an answer if there is no source. Otherwise they
+ * can only lower the suggestion.
  */
 export interface SuggestionSource {
   readonly assessmentId: string
@@ -32,42 +38,64 @@ export interface SuggestionSource {
 export interface Suggestion {
   readonly itemId: string
   readonly answer: 'yes' | 'partial' | 'no'
-  /** At least one. */
+  /** At least one, unless there are facts. */
   readonly sources: readonly SuggestionSource[]
+  /** What discovery shows now. */
+  readonly facts?: DiscoveryFacts
 }
 
 /**
- * The suggestions for items without an answer, by key. `from` limits the sources to one framework.
+ * The suggestions for items without an answer, by key. `from` limits the sources to one framework,
+ * or to discovery.
  */
 export function suggestionsFor(
   store: Store,
   { organizationId, frameworkId, status }: Assessment,
   categories: readonly AssessmentCategory[],
-  from?: FrameworkId,
+  nowMs: number,
+  from?: FrameworkId | 'discovery',
 ): ReadonlyMap<string, Suggestion> {
   const suggestions = new Map<string, Suggestion>()
   const open = status === 'completed' ? [] : itemsOf(categories).filter(({ answer }) => answer === 'unanswered')
   if (open.length === 0) return suggestions
-  const completed = lastCompleted(store, organizationId, from)
+  const completed: ReturnType<typeof lastCompleted> =
+    from === 'discovery' ? new Map() : lastCompleted(store, organizationId, from)
+  const known = from === undefined || from === 'discovery' ? discoveryFacts(store, organizationId, nowMs) : new Map()
   for (const { id } of open) {
     const own = completed.get(frameworkId)?.get(itemKey(id))
     const sources = own === undefined ? mappedSources(frameworkId, id, completed) : [own]
     const answer = answerOf(sources)
-    if (answer !== undefined) suggestions.set(itemKey(id), { itemId: id, answer, sources })
+    const topic = topicOf(frameworkId, id)
+    const facts: DiscoveryFacts | undefined = topic && known.get(topic)
+    const suggested = facts === undefined ? answer : (lowered(answer, facts.level) ?? suggestedBy(frameworkId, facts))
+    if (suggested === undefined) continue
+    suggestions.set(itemKey(id), { itemId: id, answer: suggested, sources, ...(facts === undefined ? {} : { facts }) })
   }
   return suggestions
+}
+
+const LEVELS = ['no', 'partial', 'yes'] as const
+
+function lowered(answer: Suggestion['answer'] | undefined, level: DiscoveryFacts['level']) {
+  return answer && LEVELS[Math.min(LEVELS.indexOf(answer), LEVELS.indexOf(level))]
 }
 
 /** Sources that a text names: a note has room for them. */
 const SOURCES_NAMED_MAX = 3
 
 /** The note of an answer that a person accepted; the item keeps a note that it has. */
-export function acceptedNote({ sources }: Suggestion, note: string): string {
-  return note === '' ? `Accepted from ${sourcesText(sources)}` : note
+export function acceptedNote(suggestion: Suggestion, note: string): string {
+  return note === '' ? `Accepted from ${evidenceText(suggestion)}` : note
+}
+
+/** What a suggestion is from: the facts of discovery, and the first sources. */
+export function evidenceText({ sources, facts }: Suggestion): string {
+  const known = facts === undefined ? [] : [`discovery: ${facts.text}`]
+  return [...known, ...(sources.length === 0 ? [] : [sourcesText(sources)])].join('; ')
 }
 
 /** The first sources of a suggestion. */
-export function sourcesText(sources: readonly SuggestionSource[]): string {
+function sourcesText(sources: readonly SuggestionSource[]): string {
   const named = sources.slice(0, SOURCES_NAMED_MAX).map((source) => {
     const date = new Date(source.completedAtMs).toISOString().slice(0, 10)
     return `${FRAMEWORKS[source.frameworkId]} ${source.itemId} (${source.answer}, ${date})`

@@ -1,10 +1,21 @@
 import { z } from 'zod'
 import { ASSESSMENT_CATEGORIES_MAX, ASSESSMENT_ITEMS_MAX } from '../limits.ts'
+import { isoSeconds } from '../process/clock.ts'
 import { printable } from '../process/table.ts'
-import type { AssessmentCategory } from '../store/assessments.ts'
+import type { AssessmentCategory, AssessmentItem, DiscoveryFacts } from '../store/assessments.ts'
 import { FRAMEWORK_IDS, type FrameworkId } from '../store/framework.ts'
 import { AssessmentFileFault } from './file-fault.ts'
-import { answer, categoriesOf, category, line, note, problemsAcross, problemsOf, templateItem } from './rules.ts'
+import {
+  answer,
+  categoriesOf,
+  category,
+  discoveryFacts,
+  line,
+  note,
+  problemsAcross,
+  problemsOf,
+  templateItem,
+} from './rules.ts'
 
 /** The content of an assessment file: an assessment without its organization and state. */
 export interface AssessmentContent {
@@ -25,14 +36,23 @@ const document = z.strictObject(
     profile: z.array(line, 'expected a list').min(1).max(ASSESSMENT_ITEMS_MAX).optional(),
     categories: categoriesOf(
       category,
-      templateItem.extend({ answer: answer.default('unanswered'), note: note.default('') }).strict(),
+      templateItem
+        .extend({ answer: answer.default('unanswered'), note: note.default(''), discovery: discoveryFacts.optional() })
+        .strict(),
     ),
   },
   'expected an object',
 )
 
 export function writeAssessmentJson({ frameworkId, title, profile, categories }: AssessmentContent): string {
-  return `${JSON.stringify({ version: 1, framework_id: frameworkId, title, profile, categories }, null, 2)}\n`
+  const written = categories.map(({ items, ...each }) => ({ ...each, items: items.map(itemJson) }))
+  return `${JSON.stringify({ version: 1, framework_id: frameworkId, title, profile, categories: written }, null, 2)}\n`
+}
+
+function itemJson({ facts, ...item }: AssessmentItem) {
+  if (facts === undefined) return item
+  const { topic, level: supports, text, atMs } = facts
+  return { ...item, discovery: { topic, supports, text, at: isoSeconds(atMs) } }
 }
 
 /** Checks an assessment in the form of a JSON file. @throws AssessmentFileFault with all errors. */
@@ -53,8 +73,16 @@ export function checkedContent(given: unknown): AssessmentContent {
 function withoutAbsent(categories: z.infer<typeof document>['categories']): AssessmentCategory[] {
   return categories.map(({ items, ...category }) => ({
     ...category,
-    items: items.map(({ question, ...item }) => ({ ...item, ...(question === undefined ? {} : { question }) })),
+    items: items.map(({ question, discovery, ...item }) => ({
+      ...item,
+      ...(question === undefined ? {} : { question }),
+      ...(discovery === undefined ? {} : { facts: factsOf(discovery) }),
+    })),
   }))
+}
+
+function factsOf({ topic, supports: level, text, at }: z.infer<typeof discoveryFacts>): DiscoveryFacts {
+  return { topic, level, text, atMs: Date.parse(at) }
 }
 
 /** Checked first: reporting millions of invalid items would need gigabytes of memory. */

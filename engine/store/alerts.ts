@@ -17,6 +17,7 @@ export const ALERT_RULES = [
   'coverage-low',
   'score-fell',
   'recommendation-opened',
+  'answer-unsupported',
   'api-key-unused',
   'api-key-expiring',
   'approval-expiring',

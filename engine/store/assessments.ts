@@ -10,10 +10,27 @@ export const WORD_ANSWERS = ['yes', 'partial', 'no', 'not_applicable', 'unanswer
 /** A word, or the degree of fulfillment as a whole number from 0 to 100. */
 export type Answer = (typeof WORD_ANSWERS)[number] | number
 
+/** What discovery knows something about. */
+export const DISCOVERY_TOPICS = ['inventory', 'shadow_ai', 'suppliers', 'logging', 'monitoring'] as const
+export type DiscoveryTopic = (typeof DISCOVERY_TOPICS)[number]
+
+/** What scans and senders showed about a topic at some time. */
+export interface DiscoveryFacts {
+  readonly topic: DiscoveryTopic
+  /** The answer that the facts support. */
+  readonly level: 'yes' | 'partial' | 'no'
+  /** One line, with the time of the last scan. */
+  readonly text: string
+  /** When the facts were read. */
+  readonly atMs: number
+}
+
 export interface AssessmentItem extends TemplateItem {
   readonly answer: Answer
   /** The evidence for the answer. May be empty. */
   readonly note: string
+  /** What discovery showed at completion; absent if nothing, and in early releases. */
+  readonly facts?: DiscoveryFacts
 }
 
 /**

@@ -2,9 +2,11 @@ import { parse } from 'csv-parse/sync'
 import t from 'tap'
 import { Administration } from '../../engine/admin/administration.ts'
 import { byPriority } from '../../engine/assess/publish.ts'
+import { runScan } from '../../engine/scan/scan-runner.ts'
+import { loadCatalog } from '../../registry/catalog.ts'
 import { content, publishedList } from '../support/assessments.ts'
 import { serveConsole, type TestConsole } from '../support/console.ts'
-import { makeOrganization } from '../support/store.ts'
+import { makeOrganization, registries, Sender } from '../support/store.ts'
 
 /** Starts an assessment as an admin, and answers every item. */
 async function assessed(site: TestConsole, answer: string): Promise<string> {
@@ -152,7 +154,7 @@ t.test('a suggested answer is stored only if somebody accepts it, with its sourc
   const made = assessments.create(organization, 'cis-v8', 'Autumn', ['1.1', '1.2'])
   const admin = site.signIn('a', 'admin')
   const path = `/assessments/${made.id}`
-  t.match((await admin.get(path)).text, /Completed assessments suggest 1 answer/)
+  t.match((await admin.get(path)).text, /Completed assessments and discovery suggest 1 answer/)
   const category = `${path}/categories/0`
   t.match((await admin.get(category)).text, /name="accept-0".*Accept: Partial.*NIST CSF 2.0 ID.AM-01 \(yes, 2026-/s)
   const answers = () => store.assessments.categories(made)[0]?.items.map(({ answer, note }) => [answer, note])
@@ -169,4 +171,48 @@ t.test('a suggested answer is stored only if somebody accepts it, with its sourc
   ])
   await admin.post(category, { 'answer-0': 'no', 'note-0': 'checked', 'accept-0': 'yes' })
   t.match(answers()?.[0], ['no', 'checked'], 'a chosen answer counts, not the suggestion')
+})
+
+t.test('discovery suggests an answer with its evidence, and says later that it no longer holds', async (t) => {
+  const site = await serveConsole(t)
+  const { store, organization, clock } = site
+  const sender = new Sender()
+  const scan = (name: string): void => {
+    store.environment.write(() => store.buffer.append(organization.id, [sender.event(name, clock.nowMs())]))
+    runScan(store, registries, organization.id, 'administrator', clock)
+  }
+  const { approvals } = new Administration(store, clock)
+  approvals.add(organization, loadCatalog(), ['claude'], { owner: 'grace@acme.example' })
+  scan('claude.ai')
+  const admin = site.signIn('a', 'admin')
+  const { headers } = await admin.post('/assessments', { framework: 'ai-security', profile: 'INV-3' })
+  const path = String(headers['location'])
+  t.match((await admin.get(path)).text, /Completed assessments and discovery suggest 1 answer/)
+  const { text } = await admin.get(`${path}/categories/0`)
+  t.match(
+    text,
+    /name="accept-0" value="yes"[^>]*>\s*Accept: Yes.*discovery: AI platforms found: 1; not approved: 0; last scan/s,
+  )
+  const kept = { 'answer-0': 'unanswered', 'note-0': '' }
+  await admin.post(`${path}/categories/0`, kept)
+  const itemNow = () => {
+    const [assessment] = store.assessments.ofOrganization(organization.id)
+    return assessment && store.assessments.categories(assessment)[0]?.items[0]
+  }
+  t.equal(itemNow()?.answer, 'unanswered', 'saving accepts nothing')
+  const accepted = await admin.post(`${path}/categories/0`, { ...kept, 'accept-0': 'yes' })
+  t.match(accepted, { status: 303, headers: { location: /done=saved#item-0$/ } })
+  t.match(itemNow(), {
+    answer: 'yes',
+    note: /^Accepted from discovery: AI platforms found: 1; not approved: 0; last scan /,
+  })
+  await admin.post(`${path}/complete`)
+  t.match((await admin.get(`${path}/categories/0`)).text, /Discovery at completion: AI platforms found: 1/)
+  t.notMatch((await admin.get(path)).text, /no longer supports/)
+  scan('chatgpt.com')
+  t.match(
+    (await admin.get(path)).text,
+    /Discovery no longer supports 1 answer.*AI platforms found: 2; not approved: 1/s,
+  )
+  t.match((await admin.get(`${path}/categories/0`)).text, /no longer supported/)
 })

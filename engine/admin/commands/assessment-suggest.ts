@@ -1,6 +1,6 @@
 import { type Command, Option } from 'commander'
 import { itemKey } from '../../assess/rules.ts'
-import { acceptedNote, crosswalk, sourcesText, suggestionsFor } from '../../assess/suggestions.ts'
+import { acceptedNote, crosswalk, evidenceText, suggestionsFor } from '../../assess/suggestions.ts'
 import { loadTemplates } from '../../assess/templates.ts'
 import { DAY_MS, systemClock } from '../../process/clock.ts'
 import { Fault } from '../../process/error-codes.ts'
@@ -12,28 +12,34 @@ import { changeOptions, ofOrganization, show, timeText, withStore } from './cont
 
 interface SuggestFlags {
   readonly org?: string
-  readonly from?: FrameworkId
+  readonly from?: FrameworkId | 'discovery'
   readonly accept?: readonly string[]
 }
 
-/** Suggests answers from completed assessments, and stores those that are accepted. */
+/** Suggests answers from assessments and discovery, and stores those that are accepted. */
 export function addSuggest(assessment: Command): void {
   const suggest = ofOrganization(
     changeOptions(
       assessment
         .command('suggest')
-        .description('Show the answers that completed assessments suggest, or accept them')
+        .description('Show the answers that completed assessments and discovery suggest, or accept them')
         .argument('<id>', ASSESSMENT_ID),
     ),
   )
-    .addOption(new Option('--from <framework>', 'Use only assessments of this framework').choices(FRAMEWORK_IDS))
+    .addOption(
+      new Option('--from <source>', 'Use only assessments of this framework, or only discovery').choices([
+        ...FRAMEWORK_IDS,
+        'discovery',
+      ]),
+    )
     .option('--accept <items...>', 'Answer these items as suggested; to change one, use assessment answer')
   suggest.action((id: string, { org, from, accept }: SuggestFlags) =>
     withStore(suggest, ({ store, administration }) => {
       const organization = administration.organization(org)
       const found = administration.assessments.find(organization, id)
       const categories = store.assessments.categories(found)
-      const suggestions = suggestionsFor(store, found, categories, from)
+      const nowMs = systemClock.nowMs()
+      const suggestions = store.environment.read(() => suggestionsFor(store, found, categories, nowMs, from))
       const accepted = accept?.map((item) => {
         const suggestion = suggestions.get(itemKey(item))
         if (suggestion !== undefined) return suggestion
@@ -44,20 +50,20 @@ export function addSuggest(assessment: Command): void {
         const note = acceptedNote(suggestion, itemIn(categories, itemId).note)
         administration.assessments.answer(organization, found.id, itemId, answer, note)
       }
-      const nowMs = systemClock.nowMs()
       show(suggest, {
         columns: [
           ['Item', 'item_id'],
           ['Suggested', 'answer'],
           ['Age (days)', 'age_days', { hide: 1 }],
-          ['Sources', 'source_text', { wrap: true }],
+          ['Evidence', 'source_text', { wrap: true }],
         ],
-        rows: (accepted ?? [...suggestions.values()]).map(({ itemId, answer, sources }) => ({
+        rows: (accepted ?? [...suggestions.values()]).map(({ itemId, answer, sources, facts }) => ({
           item_id: itemId,
           answer,
           accepted: accepted !== undefined,
-          age_days: Math.max(...sources.map(({ completedAtMs }) => Math.floor((nowMs - completedAtMs) / DAY_MS))),
-          source_text: sourcesText(sources),
+          age_days: Math.max(0, ...sources.map(({ completedAtMs }) => Math.floor((nowMs - completedAtMs) / DAY_MS))),
+          source_text: evidenceText({ itemId, answer, sources, ...(facts === undefined ? {} : { facts }) }),
+          discovery: facts === undefined ? null : { topic: facts.topic, text: facts.text },
           sources: sources.map((source) => ({
             assessment_id: source.assessmentId,
             framework_id: source.frameworkId,

@@ -1,4 +1,5 @@
 import { Argument, type Command, InvalidArgumentError, Option } from 'commander'
+import { discoveryFacts, unsupportedAnswers } from '../../assess/discovery-facts.ts'
 import { gradeOf } from '../../assess/grade.ts'
 import { type ItemCounts, newerItems } from '../../assess/items.ts'
 import { readProfile } from '../../assess/profiles.ts'
@@ -6,10 +7,12 @@ import { answer as answerRule, note as noteRule, readAnswer } from '../../assess
 import { scoreOf } from '../../assess/score.ts'
 import { itemsOf, unansweredOf } from '../../assess/states.ts'
 import { guidanceOf, loadTemplates } from '../../assess/templates.ts'
+import { systemClock } from '../../process/clock.ts'
 import { jsonOption } from '../../process/program.ts'
 import { printsTable } from '../../process/table.ts'
 import type { Answer, Assessment, AssessmentCategory, AssessmentItem } from '../../store/assessments.ts'
 import { FRAMEWORK_IDS, FRAMEWORKS, type FrameworkId, PROFILES, profileText } from '../../store/framework.ts'
+import type { Store } from '../../store/store.ts'
 import { itemIn } from '../assessments.ts'
 import { byIdPrefix } from '../id-prefix.ts'
 import { ASSESSMENT_ID, addAssessmentExport, addAssessmentImport } from './assessment-file.ts'
@@ -93,12 +96,15 @@ function addShow(assessment: Command): void {
         printItem(one, found, itemIn(categories, options.item))
         return
       }
+      const unsupported = unsupportedRows(store, found, categories)
       const { json } = one.opts<{ json?: boolean }>()
       if (printsTable({ ...(json === undefined ? {} : { json }) })) {
         printProgress(one, found, categories)
         printCategories(one, categories)
+        if (unsupported.length > 0) printUnsupported(one, unsupported)
       } else {
-        show(one, { columns: [], rows: [{ ...progressOf(found, categories), categories: categoryRows(categories) }] })
+        const more = { categories: categoryRows(categories), unsupported }
+        show(one, { columns: [], rows: [{ ...progressOf(found, categories), ...more }] })
       }
     }),
   )
@@ -359,6 +365,28 @@ function itemRow(frameworkId: FrameworkId, item: AssessmentItem): Record<string,
     note: item.note,
     recommendation: item.recommendation,
   }
+}
+
+/** Answers that discovery supported at completion, and does not support now. */
+function unsupportedRows(store: Store, assessment: Assessment, categories: readonly AssessmentCategory[]) {
+  const facts = store.environment.read(() => discoveryFacts(store, assessment.organizationId, systemClock.nowMs()))
+  return unsupportedAnswers(assessment, categories, facts).map(({ item, facts: { text } }) => ({
+    item_id: item.id,
+    answer: item.answer,
+    discovery: text,
+    discovery_before: item.facts?.text ?? null,
+  }))
+}
+
+function printUnsupported(command: Command, rows: ReturnType<typeof unsupportedRows>): void {
+  show(command, {
+    columns: [
+      ['No longer supported', 'item_id'],
+      ['Answer', 'answer'],
+      ['Discovery now', 'discovery', { wrap: true }],
+    ],
+    rows,
+  })
 }
 
 function newerText(counts: ItemCounts | undefined): string | null {

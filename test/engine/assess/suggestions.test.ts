@@ -31,7 +31,7 @@ for (const { name, answers, suggested } of CASES) {
       assessments.import(acme, content('nist-csf-2', { ...other, ...answered }), { complete: true })
     }
     const made = assessments.create(acme, 'cis-v8', 'Autumn', ['15.4'])
-    const suggestion = suggestionsFor(opened.store, made, opened.store.assessments.categories(made)).get('15.4')
+    const suggestion = suggestionsFor(opened.store, made, opened.store.assessments.categories(made), NOON).get('15.4')
     t.equal(suggestion?.answer, suggested)
     if (suggestion !== undefined)
       t.match(suggestion.sources[0], { frameworkId: 'nist-csf-2', itemId: sources[0], completedAtMs: NOON })
@@ -48,16 +48,17 @@ t.test('the same framework comes first; answered items and completed assessments
   assessments.import(acme, content('cis-v8', { '15.4': 'yes' }), { complete: true })
   const globex = makeOrganization(opened, 'Globex')
   const made = assessments.create(acme, 'cis-v8', 'Autumn', ['15.4', '15.5'])
-  const suggestions = (from?: FrameworkId) => suggestionsFor(store, made, store.assessments.categories(made), from)
+  const suggestions = (from?: FrameworkId) =>
+    suggestionsFor(store, made, store.assessments.categories(made), NOON, from)
   t.match(suggestions().get('15.4'), { answer: 'yes', sources: [{ frameworkId: 'cis-v8' }] })
   t.match(suggestions('nist-csf-2').get('15.4'), { answer: 'no', sources: [{ frameworkId: 'nist-csf-2' }] })
   const foreign = assessments.create(globex, 'cis-v8', 'Autumn', ['15.4'])
-  t.equal(suggestionsFor(store, foreign, store.assessments.categories(foreign)).size, 0)
+  t.equal(suggestionsFor(store, foreign, store.assessments.categories(foreign), NOON).size, 0)
   assessments.answer(acme, made.id, '15.4', 'partial')
   t.notOk(suggestions().has('15.4'))
   assessments.answer(acme, made.id, '15.5', 'no')
   const completed = assessments.complete(acme, made.id)
-  t.equal(suggestionsFor(store, completed, store.assessments.categories(completed)).size, 0)
+  t.equal(suggestionsFor(store, completed, store.assessments.categories(completed), NOON).size, 0)
 })
 
 t.test('a crosswalk names every item, and frameworks without a mapping are related through a third one', async (t) => {
