@@ -119,8 +119,14 @@ export const COMMANDS = {
     administration.ownPlatforms.remove(organization, given.ids),
   'assessment.create': (
     { administration, organization },
-    given: { framework: FrameworkId; title: string; profile: readonly string[] | undefined },
-  ) => administration.assessments.create(organization, given.framework, given.title, given.profile),
+    given: {
+      framework: FrameworkId
+      title: string
+      profile: readonly string[] | undefined
+      /** Whose answers are carried over. */
+      from: string | undefined
+    },
+  ) => administration.assessments.create(organization, given.framework, given.title, given.profile, given.from),
   'assessment.update': ({ administration, organization }, given: { id: string }) =>
     administration.assessments.update(organization, given.id),
   'assessment.change': (

@@ -7,7 +7,7 @@ import {
   type AssessmentItem,
   WORD_ANSWERS,
 } from '../../engine/store/assessments.ts'
-import type { FrameworkId } from '../../engine/store/framework.ts'
+import { type FrameworkId, profileText } from '../../engine/store/framework.ts'
 import type { Paged } from '../design/paged.ts'
 import { NumberedPages } from '../design/pages-links.tsx'
 import { Card, countOf, Notice, PageHead, Tag } from '../design/parts.tsx'
@@ -44,7 +44,13 @@ export function CategoryPage({ view, category, at, items, query, mayAnswer, done
     <ul class={isOpen ? 'lines answers' : 'lines'}>
       {items.rows.map(([place, item]) => (
         <li key={item.id} id={`item-${place}`}>
-          <Item item={item} frameworkId={frameworkId} was={wasOf(view, item)} isOpen={isOpen} />
+          <Item
+            item={item}
+            frameworkId={frameworkId}
+            was={wasOf(view, item)}
+            change={changeOf(view, item)}
+            isOpen={isOpen}
+          />
           {isOpen ? (
             <AnswerFields item={item} place={place} suggestion={view.suggestions.get(itemKey(item.id))} />
           ) : (
@@ -99,16 +105,17 @@ interface ItemProps {
   readonly frameworkId: FrameworkId
   /** The answer of the previous assessment, if it was another one. */
   readonly was: Answer | undefined
+  readonly change: 'New' | 'Question changed' | undefined
   readonly isOpen: boolean
 }
 
-function Item({ item, frameworkId, was, isOpen }: ItemProps) {
+function Item({ item, frameworkId, was, change, isOpen }: ItemProps) {
   const { id, title, question, note, recommendation, facts } = item
   const asked = guidanceOf(frameworkId, item)
   const guidance = asked?.guidance
   return (
     <div>
-      <strong>{title}</strong>
+      <strong>{title}</strong> {change !== undefined && <Tag>{change}</Tag>}
       {question !== undefined && <p>{question}</p>}
       <p class="small muted">
         <span class="mono">{id}</span>
@@ -143,8 +150,16 @@ function Item({ item, frameworkId, was, isOpen }: ItemProps) {
   )
 }
 
+/** What the previous assessment with the same profile did not ask. */
+function changeOf({ assessment, previous }: AssessmentView, { id, question }: AssessmentItem): ItemProps['change'] {
+  if (previous === undefined || profileText(previous.assessment.profile) !== profileText(assessment.profile)) return
+  const known = previous.items.get(itemKey(id))
+  if (known === undefined) return 'New'
+  return known.question === question ? undefined : 'Question changed'
+}
+
 function wasOf({ previous }: AssessmentView, { id, answer }: AssessmentItem): Answer | undefined {
-  const was = previous?.answers.get(itemKey(id))
+  const was = previous?.items.get(itemKey(id))?.answer
   return was === undefined || was === answer ? undefined : was
 }
 

@@ -1,4 +1,4 @@
-import type { ItemCounts } from '../../engine/assess/items.ts'
+import type { ItemChange } from '../../engine/assess/items.ts'
 import { itemKey } from '../../engine/assess/rules.ts'
 import { pointsOf } from '../../engine/assess/score.ts'
 import { changeText } from '../../engine/report/text.ts'
@@ -22,7 +22,7 @@ export interface AssessmentProps {
 
 export function AssessmentPage(props: AssessmentProps) {
   const { view, nowMs, mayAnswer, mayComplete, error, done } = props
-  const { assessment, categories, answered, items, previous, newer } = view
+  const { assessment, categories, answered, items, previous, newer, changes } = view
   const { id, title, frameworkId, status, result, profile } = assessment
   return (
     <>
@@ -56,7 +56,9 @@ export function AssessmentPage(props: AssessmentProps) {
         </PageHead>
       </div>
       {error !== '' && <Notice tone="bad" title={error} />}
-      {newer !== undefined && <NewerItems id={id} newer={newer} mayAnswer={mayAnswer} />}
+      {(newer !== undefined || (status === 'completed' && changes.length > 0)) && (
+        <NewerItems id={id} changes={changes} isOpen={status !== 'completed'} mayAnswer={mayAnswer} />
+      )}
       {done === 'updated' && <Notice title="The assessment has the current items" />}
       {done === 'completed' && (
         <Notice title="The assessment is completed">
@@ -154,17 +156,46 @@ function Unsupported({ view: { assessment, categories, unsupported } }: { readon
   )
 }
 
+/** Items of each kind that the page names. */
+const CHANGES_SHOWN_MAX = 100
+
 interface NewerItemsProps {
   readonly id: string
-  readonly newer: ItemCounts
+  readonly changes: readonly ItemChange[]
+  readonly isOpen: boolean
   readonly mayAnswer: boolean
 }
 
-/** Offers the items of a newer release. */
-function NewerItems({ id, newer: { added, changed, removed }, mayAnswer }: NewerItemsProps) {
+/** Names the items of a newer release, and offers them to an open assessment. */
+function NewerItems({ id, changes, isOpen, mayAnswer }: NewerItemsProps) {
+  const kinds = (['new', 'changed', 'removed'] as const).map((kind) => ({
+    kind,
+    items: changes.filter((change) => change.kind === kind),
+  }))
+  const counts = kinds.map(({ kind, items }) => `${items.length} ${kind}`).join(', ')
   return (
-    <Notice title={`This release has other items: ${added} new, ${changed} changed, ${removed} removed`}>
-      {mayAnswer && (
+    <Notice title={`The framework has other items now: ${counts}`}>
+      <details class="small">
+        <summary>Which items</summary>
+        <dl class="terms">
+          {kinds
+            .filter(({ items }) => items.length > 0)
+            .map(({ kind, items }) => (
+              <>
+                <dt>{kind}</dt>
+                <dd>
+                  {items
+                    .slice(0, CHANGES_SHOWN_MAX)
+                    .map((item) => `${item.id} ${item.title}`)
+                    .join('; ')}
+                  {items.length > CHANGES_SHOWN_MAX && ` and ${items.length - CHANGES_SHOWN_MAX} more`}
+                </dd>
+              </>
+            ))}
+        </dl>
+      </details>
+      {!isOpen && <p class="small">This assessment stays as it was completed. A new one can carry its answers over.</p>}
+      {isOpen && mayAnswer && (
         <form method="post" action={`/assessments/${id}/update`}>
           <p class="small">Answers and evidence are kept by the ids of items.</p>
           <button type="submit">Use the current items</button>
@@ -184,7 +215,7 @@ interface ComparisonProps {
 function Comparison({ view: { assessment, categories }, previous, nowMs }: ComparisonProps) {
   const answered = categories.flatMap(({ items }) => items).filter(({ answer }) => answer !== 'unanswered')
   const compared = answered.flatMap((item) => {
-    const was = pointsOf(previous.answers.get(itemKey(item.id)) ?? 'unanswered')
+    const was = pointsOf(previous.items.get(itemKey(item.id))?.answer ?? 'unanswered')
     const now = pointsOf(item.answer)
     return was === undefined || now === undefined ? [] : [now - was]
   })

@@ -4,7 +4,7 @@ import { FRAMEWORK_IDS, FRAMEWORKS, profileText } from '../../engine/store/frame
 import { Bar } from '../design/chart.tsx'
 import { countColumn, textColumn, timeColumn } from '../design/columns.tsx'
 import { CsvLink } from '../design/csv-link.tsx'
-import { Field, FormError, Select } from '../design/form.tsx'
+import { Checks, Field, FormError, Select } from '../design/form.tsx'
 import { NumberedPages } from '../design/pages-links.tsx'
 import { Card, countOf, countText, PageHead, Tag, Time } from '../design/parts.tsx'
 import { type Column, Table } from '../design/table.tsx'
@@ -64,6 +64,14 @@ export function Assessments({ view, query, form, nowMs, mayCreate }: Assessments
                 maxLength={PROFILE_LENGTH_MAX}
                 hint="Empty for all items. moderate, ig1, required, security, or ids of items."
               />
+              {assessed.length > 0 && (
+                <Checks
+                  name="carry"
+                  label="Answers"
+                  form={form}
+                  options={[['yes', 'Carry over from the last completed one']]}
+                />
+              )}
               <button class="first" type="submit">
                 Start
               </button>

@@ -49,16 +49,24 @@ const newAssessment = z.object({
   framework: z.enum(FRAMEWORK_IDS, 'Choose a framework'),
   title: z.string().trim().default(''),
   profile: z.string().trim().max(PROFILE_LENGTH_MAX).default(''),
+  carry: z.literal('yes').optional(),
 })
 
 async function create(visit: Visit): Promise<Answer> {
   const { fields } = visit.request
   const read = readForm(newAssessment, fields)
   if ('state' in read) return listPage(visit, read.state, 400)
-  const { framework, title, profile } = read.data
+  const { framework, title, profile, carry } = read.data
   try {
-    const given = { framework, title: title === '' ? FRAMEWORKS[framework] : title, profile: readProfile(profile) }
-    const { id } = await visit.change('assessment.create', given)
+    const last = visit.site.store.assessments
+      .completed(visit.organization.id)
+      .find(({ frameworkId }) => frameworkId === framework)
+    const { id } = await visit.change('assessment.create', {
+      framework,
+      title: title === '' ? FRAMEWORKS[framework] : title,
+      profile: readProfile(profile),
+      from: carry === undefined ? undefined : last?.id,
+    })
     return redirect(`${PATH}/${id}`)
   } catch (error) {
     const { state, status } = refusedForm(error, fields)

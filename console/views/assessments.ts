@@ -1,9 +1,9 @@
 import { discoveryFacts, type UnsupportedAnswer, unsupportedAnswers } from '../../engine/assess/discovery-facts.ts'
-import { type ItemCounts, newerItems } from '../../engine/assess/items.ts'
+import { type ItemChange, type ItemCounts, itemChanges, newerItems } from '../../engine/assess/items.ts'
 import { itemKey } from '../../engine/assess/rules.ts'
 import { itemsOf } from '../../engine/assess/states.ts'
 import { type Suggestion, suggestionsFor } from '../../engine/assess/suggestions.ts'
-import type { Answer, Assessment, AssessmentCategory } from '../../engine/store/assessments.ts'
+import type { Assessment, AssessmentCategory, AssessmentItem } from '../../engine/store/assessments.ts'
 import { FRAMEWORK_IDS, FRAMEWORKS, type FrameworkId } from '../../engine/store/framework.ts'
 import type { Store } from '../../engine/store/store.ts'
 import { type Paged, paged } from '../design/paged.ts'
@@ -100,8 +100,8 @@ function changeOf(last: Assessment | undefined, before: Assessment | undefined):
 /** The assessment of the same framework that was completed before this one. */
 export interface PreviousAssessment {
   readonly assessment: Assessment
-  /** By the key of the item. */
-  readonly answers: ReadonlyMap<string, Answer>
+  /** By their keys. */
+  readonly items: ReadonlyMap<string, AssessmentItem>
   /** The change of the overall score since then; undefined until this assessment is completed. */
   readonly scoreChange: number | undefined
 }
@@ -118,6 +118,8 @@ export interface AssessmentView {
   readonly unsupported: readonly UnsupportedAnswer[]
   /** What an update to the current items would change. */
   readonly newer: ItemCounts | undefined
+  /** How the framework's current items differ, also from those of a completed assessment. */
+  readonly changes: readonly ItemChange[]
 }
 
 export function assessmentView({ site, organization, nowMs }: Visit, id: string): AssessmentView | undefined {
@@ -132,7 +134,8 @@ export function assessmentView({ site, organization, nowMs }: Visit, id: string)
   const unsupported = isLast
     ? unsupportedAnswers(assessment, categories, discoveryFacts(site.store, organization.id, nowMs))
     : []
-  return { assessment, categories, ...progressOf(categories), previous, newer, suggestions, unsupported }
+  const changes = itemChanges(assessment, categories)
+  return { assessment, categories, ...progressOf(categories), previous, newer, changes, suggestions, unsupported }
 }
 
 /** The last completed assessment of the same framework. */
@@ -149,7 +152,7 @@ function previousOf({ assessments }: Store, assessment: Assessment): PreviousAss
   const items = itemsOf(assessments.categories(previous))
   return {
     assessment: previous,
-    answers: new Map(items.map(({ id, answer }) => [itemKey(id), answer])),
+    items: new Map(items.map((item) => [itemKey(item.id), item])),
     scoreChange: changeOf(assessment, previous),
   }
 }

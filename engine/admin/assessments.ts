@@ -1,5 +1,5 @@
 import { completeAssessment } from '../assess/complete.ts'
-import { currentItems, updatedItems } from '../assess/items.ts'
+import { carriedOver, currentItems, updatedItems } from '../assess/items.ts'
 import { itemKey } from '../assess/rules.ts'
 import { assertMayRemove, itemsOf, statusAfterAnswer } from '../assess/states.ts'
 import type { AssessmentContent } from '../assess/transfer-json.ts'
@@ -31,19 +31,35 @@ export class AssessmentChanges {
 
   /**
    * Creates a draft with the framework's own items, or those of a profile: names of profiles and
-   * ids of items. @throws Fault CONFLICT at the limit, USAGE, NOT_ALLOWED.
+   * ids of items.
+   *
+   * @param from an assessment of the framework whose answers and notes are carried over, where the
+   *   question is the same
+   * @throws Fault CONFLICT at the limit or for another framework, NOT_FOUND, USAGE, NOT_ALLOWED.
    */
   create(
     organization: Organization,
     frameworkId: FrameworkId,
     title: string = FRAMEWORKS[frameworkId],
     profile?: readonly string[],
+    from?: string,
   ): Assessment {
     checkText('--title', title)
     const current = currentItems(frameworkId, profile)
     return this.#changes.make('assessment.create', organization.id, () => {
-      const assessment = this.#add(organization, { frameworkId, title, ...current })
-      return { ...about(assessment), result: assessment }
+      const earlier = from === undefined ? undefined : this.find(organization, from)
+      if (earlier !== undefined && earlier.frameworkId !== frameworkId) {
+        throw new Fault(
+          'CONFLICT',
+          `the earlier assessment is of ${earlier.frameworkId}, the new one is of ${frameworkId}`,
+        )
+      }
+      const answers = earlier === undefined ? [] : itemsOf(this.#changes.store.assessments.categories(earlier))
+      const { categories, carried } = carriedOver(current.categories, answers)
+      const assessment = this.#add(organization, { frameworkId, title, ...current, categories })
+      const change = about(assessment)
+      const details = earlier === undefined ? {} : { from: earlier.id, carried_over: carried }
+      return { ...change, details: { ...change.details, ...details }, result: assessment }
     })
   }
 

@@ -63,6 +63,52 @@ export function updatedItems(
   }
 }
 
+/** An item that differs between an assessment and the current items of its framework. */
+export interface ItemChange {
+  readonly kind: 'new' | 'changed' | 'removed'
+  readonly id: string
+  readonly title: string
+}
+
+/**
+ * How the current items of its framework and profile differ from an assessment's, also if it is
+ * completed. Empty if it has the current items, or items of its own from a file.
+ */
+export function itemChanges(assessment: Assessment, categories: readonly AssessmentCategory[]): readonly ItemChange[] {
+  if (assessment.template === loadTemplates()[assessment.frameworkId].version) return []
+  const before = new Map(itemsOf(categories).map((item) => [itemKey(item.id), item]))
+  const current = itemsOf(updatedItems(assessment, categories).categories)
+  const keys = new Set(current.map(({ id }) => itemKey(id)))
+  const changes = current.flatMap(({ id, title, question }): ItemChange[] => {
+    const known = before.get(itemKey(id))
+    if (known === undefined) return [{ kind: 'new', id, title }]
+    return known.question === question ? [] : [{ kind: 'changed', id, title }]
+  })
+  const removed = [...before].filter(([key]) => !keys.has(key))
+  if (removed.length === before.size) return []
+  return [...changes, ...removed.map(([, { id, title }]) => ({ kind: 'removed' as const, id, title }))]
+}
+
+/**
+ * The items with the answers and notes of an earlier assessment, where it had the same question.
+ *
+ * @param earlier the items of the earlier assessment
+ */
+export function carriedOver(
+  categories: readonly AssessmentCategory[],
+  earlier: readonly AssessmentItem[],
+): { readonly categories: readonly AssessmentCategory[]; readonly carried: number } {
+  const before = new Map(earlier.map((item) => [itemKey(item.id), item]))
+  let carried = 0
+  const withAnswer = (item: AssessmentItem): AssessmentItem => {
+    const known = before.get(itemKey(item.id))
+    if (known === undefined || known.question !== item.question || known.answer === 'unanswered') return item
+    carried++
+    return { ...item, answer: known.answer, note: known.note }
+  }
+  return { categories: categories.map((each) => ({ ...each, items: each.items.map(withAnswer) })), carried }
+}
+
 /**
  * What an update of an open assessment would change. undefined: it has the current items, or items
  * of its own from a file.

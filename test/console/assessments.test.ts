@@ -1,7 +1,9 @@
 import { parse } from 'csv-parse/sync'
 import t from 'tap'
 import { Administration } from '../../engine/admin/administration.ts'
+import { currentItems } from '../../engine/assess/items.ts'
 import { byPriority } from '../../engine/assess/publish.ts'
+import { itemsOf } from '../../engine/assess/states.ts'
 import { runScan } from '../../engine/scan/scan-runner.ts'
 import { loadCatalog } from '../../registry/catalog.ts'
 import { content, publishedList } from '../support/assessments.ts'
@@ -215,4 +217,40 @@ t.test('discovery suggests an answer with its evidence, and says later that it n
     /Discovery no longer supports 1 answer.*AI platforms found: 2; not approved: 1/s,
   )
   t.match((await admin.get(`${path}/categories/0`)).text, /no longer supported/)
+})
+
+t.test('a new assessment carries answers over, and new and changed items are marked', async (t) => {
+  const site = await serveConsole(t)
+  const { store, organization, clock } = site
+  const admin = site.signIn('a', 'admin')
+  const { assessments } = new Administration(store, clock)
+  const [first, ...others] = currentItems('nist-csf-2').categories
+  const [kept, changed, added] = first?.items ?? []
+  if (first === undefined || kept === undefined || changed === undefined || added === undefined) throw new Error('none')
+  const categories = [
+    {
+      ...first,
+      items: [
+        { ...kept, answer: 'yes' as const, note: 'seen' },
+        { ...changed, question: 'Was it asked differently?', answer: 'no' as const },
+      ],
+    },
+    ...others.map((each) => ({ ...each, items: each.items.map((item) => ({ ...item, answer: 'yes' as const })) })),
+  ]
+  const given = { frameworkId: 'nist-csf-2', title: 'Spring', template: '00000000', categories } as const
+  const old = assessments.import(organization, given, { complete: true })
+  const page = (await admin.get(`/assessments/${old.id}`)).text
+  t.match(page, /The framework has other items now: \d+ new, 1 changed, 0 removed/)
+  t.match(page, added.id)
+  t.notMatch(page, `/assessments/${old.id}/update`, 'a completed assessment stays')
+
+  const answer = await admin.post('/assessments', { framework: 'nist-csf-2', title: 'Autumn', carry: 'yes' })
+  const path = String(answer.headers['location'])
+  const category = (await admin.get(`${path}/categories/0`)).text
+  t.match(category, new RegExp(`${added.title}</strong> <span[^>]*>New<`))
+  t.match(category, new RegExp(`${changed.title}</strong> <span[^>]*>Question changed<`))
+  const made = store.assessments.get(organization.id, path.slice('/assessments/'.length))
+  if (made === undefined) throw new Error('no assessment')
+  const [carried, again] = itemsOf(store.assessments.categories(made))
+  t.match([carried, again], [{ answer: 'yes', note: 'seen' }, { answer: 'unanswered' }])
 })

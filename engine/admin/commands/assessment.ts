@@ -1,7 +1,7 @@
 import { Argument, type Command, InvalidArgumentError, Option } from 'commander'
 import { discoveryFacts, unsupportedAnswers } from '../../assess/discovery-facts.ts'
 import { gradeOf } from '../../assess/grade.ts'
-import { type ItemCounts, newerItems } from '../../assess/items.ts'
+import { type ItemCounts, itemChanges, newerItems } from '../../assess/items.ts'
 import { readProfile } from '../../assess/profiles.ts'
 import { answer as answerRule, note as noteRule, readAnswer } from '../../assess/rules.ts'
 import { scoreOf } from '../../assess/score.ts'
@@ -39,6 +39,14 @@ export function addAssessmentCommands(program: Command): void {
   addFrameworks(assessment)
 }
 
+interface CreateFlags {
+  readonly org?: string
+  readonly framework: FrameworkId
+  readonly title?: string
+  readonly profile?: string
+  readonly from?: string
+}
+
 function addCreate(assessment: Command): void {
   const create = ofOrganization(
     changeOptions(assessment.command('create').description("Create an assessment with a framework's items")),
@@ -50,12 +58,13 @@ function addCreate(assessment: Command): void {
     )
     .option('--title <title>', "Set the title; by default the framework's name")
     .option('--profile <profile>', 'Use only these profiles or ids of items, comma-separated; by default all')
-  create.action((options: { org?: string; framework: FrameworkId; title?: string; profile?: string }) =>
+    .option('--from <id>', 'Carry over the answers of this assessment, where the question is the same')
+  create.action((options: CreateFlags) =>
     withStore(create, ({ administration }) => {
       const organization = administration.organization(options.org)
-      const { framework, title } = options
+      const { framework, title, from } = options
       const profile = readProfile(options.profile)
-      printAssessments(create, [administration.assessments.create(organization, framework, title, profile)])
+      printAssessments(create, [administration.assessments.create(organization, framework, title, profile, from)])
     }),
   )
 }
@@ -83,13 +92,18 @@ function addShow(assessment: Command): void {
   )
     .option('--items', 'Show every item with its answer instead')
     .option('--item <item>', 'Show the question of one item and what counts as each answer instead')
-  one.action((id: string, options: { org?: string; items?: boolean; item?: string }) =>
+    .option('--changes', "Show how the framework's current items differ instead")
+  one.action((id: string, options: { org?: string; items?: boolean; item?: string; changes?: boolean }) =>
     withStore(one, ({ store, administration }) => {
       const all = store.assessments.ofOrganization(administration.organization(options.org).id)
       const found = byIdPrefix(all, id, 'assessment')
       const categories = store.assessments.categories(found)
       if (options.items) {
         printItems(one, found, categories)
+        return
+      }
+      if (options.changes) {
+        printChanges(one, found, categories)
         return
       }
       if (options.item !== undefined) {
@@ -321,6 +335,17 @@ function printItems(command: Command, { frameworkId }: Assessment, categories: r
     rows: categories.flatMap((category) =>
       category.items.map((item) => ({ category: category.name, ...itemRow(frameworkId, item) })),
     ),
+  })
+}
+
+function printChanges(command: Command, assessment: Assessment, categories: readonly AssessmentCategory[]): void {
+  show(command, {
+    columns: [
+      ['Item', 'item_id'],
+      ['Change', 'change'],
+      ['Check', 'title', { wrap: true }],
+    ],
+    rows: itemChanges(assessment, categories).map(({ kind, id, title }) => ({ item_id: id, change: kind, title })),
   })
 }
 

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { Administration } from '../../../engine/admin/administration.ts'
-import { currentItems, newerItems } from '../../../engine/assess/items.ts'
+import { currentItems, itemChanges, newerItems } from '../../../engine/assess/items.ts'
 import { itemsOf } from '../../../engine/assess/states.ts'
 import { frameworkItems, guidanceOf } from '../../../engine/assess/templates.ts'
 import type { Assessment, AssessmentCategory } from '../../../engine/store/assessments.ts'
@@ -34,6 +34,17 @@ t.test('an assessment of an earlier release stays readable, and an update carrie
   const added = itemsOf(currentItems('cis-v8', ['ig1']).categories).length - 2
   t.same(newerItems(earlier, stored), { kept: 2, added, removed: 1, changed: 2 })
 
+  const changes = itemChanges(earlier, stored)
+  t.same(
+    changes.find(({ kind }) => kind === 'removed'),
+    { kind: 'removed', id: 'GONE', title: 'Check GONE' },
+  )
+  t.equal(changes.filter(({ kind }) => kind === 'new').length, added)
+  t.same(
+    changes.filter(({ kind }) => kind === 'changed').map(({ id }) => id),
+    [first.id, second.id],
+  )
+
   const updated = assessments.update(acme, made.id)
   const categories = store.assessments.categories(updated)
   t.match(updated, { status: 'in_progress', profile: ['ig1'], template: made.template })
@@ -46,6 +57,48 @@ t.test('an assessment of an earlier release stays readable, and an update carrie
   t.match(store.auditLog.ofOrganization(acme.id).at(-1), {
     action: 'assessment.update',
     details: { kept: 2, added, removed: 1, changed: 2 },
+  })
+})
+
+t.test('a new assessment carries answers over from a completed one of an earlier template version', async (t) => {
+  const { store, assessments, acme } = open(t)
+  const current = itemsOf(currentItems('cis-v8').categories)
+  const answered = current.slice(0, 3).map((each, at) => ({
+    ...each,
+    // The second item asked another question.
+    ...(at === 1 ? { question: 'Was it asked differently?' } : {}),
+    answer: at === 2 ? ('not_applicable' as const) : ('partial' as const),
+    note: `note ${at}`,
+  }))
+  const categories = [category('Old', 1, [...answered, item('GONE', 'yes')])]
+  const old = assessments.import(
+    acme,
+    { frameworkId: 'cis-v8', title: 'Spring', template: '00000000', categories },
+    { complete: true },
+  )
+  t.equal(newerItems(old, categories), undefined, 'a completed assessment is not updated')
+  const changes = itemChanges(old, categories)
+  t.match(changes.find(({ kind }) => kind === 'changed')?.id, answered[1]?.id)
+  t.equal(changes.length, current.length - 3 + 1 + 1)
+  t.same(store.assessments.categories(old), categories, 'and stays readable')
+
+  const made = assessments.create(acme, 'cis-v8', 'Autumn', undefined, old.id)
+  t.equal(made.status, 'in_progress')
+  t.same(
+    itemsOf(store.assessments.categories(made))
+      .slice(0, 4)
+      .map(({ answer, note }) => [answer, note]),
+    [
+      ['partial', 'note 0'],
+      ['unanswered', ''],
+      ['not_applicable', 'note 2'],
+      ['unanswered', ''],
+    ],
+  )
+  t.match(store.auditLog.ofOrganization(acme.id).at(-1), { details: { from: old.id, carried_over: 2 } })
+  t.throws(() => assessments.create(acme, 'soc-2', 'Other', undefined, old.id), {
+    code: 'CONFLICT',
+    message: /is of cis-v8/,
   })
 })
 
