@@ -30,14 +30,9 @@ const writtenItem = z.strictObject({
   evidence: line,
   recommendation: line,
 })
-/** An item of a framework whose texts are not written yet. */
-const bareItem = z.strictObject({ id: itemId, title: line, recommendation: line })
-/** The frameworks of which only a selection of items is there, without texts. */
-export const UNWRITTEN: readonly FrameworkId[] = ['ai-security', 'nist-800-53']
-const fileOf = <T extends z.ZodType>(item: T) =>
-  z.strictObject({ categories: categoriesOf(z.strictObject({ name: line }), item) })
+const file = z.strictObject({ categories: categoriesOf(z.strictObject({ name: line }), writtenItem) })
 
-type WrittenItem = z.infer<typeof bareItem> & Partial<z.infer<typeof writtenItem>>
+type WrittenItem = z.infer<typeof writtenItem>
 export interface WrittenCategory {
   readonly name: string
   readonly items: readonly WrittenItem[]
@@ -46,8 +41,7 @@ export interface WrittenCategory {
 /** Parses the YAML of a framework. Throws an error with the place and the problem. */
 export function readWritten(name: string, text: string): readonly WrittenCategory[] {
   const document: unknown = parse(text)
-  const isUnwritten = UNWRITTEN.some((id) => name === `${id}.yaml`)
-  const parsed = fileOf(isUnwritten ? bareItem : writtenItem).safeParse(document)
+  const parsed = file.safeParse(document)
   if (!parsed.success) throw faultOf(name, problemsOf(parsed.error, document))
   const problems = problemsAcross(parsed.data.categories)
   if (problems.length > 0) throw faultOf(name, problems)
@@ -75,13 +69,13 @@ function templateOf(frameworkId: FrameworkId, written: readonly WrittenCategory[
   const rated = (item: WrittenItem): FrameworkItem => {
     const { id, title, question, yes, partial, no, evidence, references, recommendation } = item
     const baselines = item.baselines ?? published.get(id)
-    const sources = new Set((references ?? []).map(sourceOf)).size
+    const sources = new Set((references ?? []).map(sourceOf))
     return {
       id,
       title,
-      ...(question === undefined ? {} : { question }),
+      question,
       recommendation,
-      ...(yes && partial && no && evidence ? { guidance: { yes, partial, no, evidence } } : {}),
+      guidance: { yes, partial, no, evidence },
       ...(baselines === undefined || baselines.length === 0 ? {} : { baselines }),
       ...(references === undefined ? {} : { references }),
       ...ratingOf(frameworkId, { id: item.id, baselines, sources }, mappings, lowControls),

@@ -14,7 +14,8 @@ import type { Mappings } from './templates.ts'
  *     NIST 800-53   its lowest baseline: low 1, moderate 2, high 3
  *     CIS           its lowest implementation group: IG1 1, IG2 2, IG3 3
  *     HIPAA         required 1, addressable 2
- *     AI Security   by the number of its sources: three or more 1, two 2, one 3
+ *     AI Security   1 if the law asks for it (EU AI Act); else by the number of its sources: three
+ *                   or more 1, two 2, one 3
  *     all others    by the share of its mapped NIST 800-53 controls that are in the low baseline:
  *                   from two thirds 1, from one third 2, below 3; without such a control 2. An item
  *                   without a mapped control has those of its mapped items in other frameworks.
@@ -30,12 +31,14 @@ const LEVEL_OF_BASELINE: Readonly<Record<string, number>> = {
   addressable: 2,
 }
 const LEVEL_WITHOUT_FACTS = 2
+/** The document whose duties are law. */
+const LAW = 'AIACT'
 
 export interface RatedItem {
   readonly id: string
   readonly baselines?: readonly string[] | undefined
-  /** How many documents the item's references are from. */
-  readonly sources: number
+  /** The documents that the item's references are from. */
+  readonly sources: ReadonlySet<string>
 }
 
 export interface Rating {
@@ -61,7 +64,7 @@ function levelOf(
   mappings: Mappings,
   lowControls: ReadonlyMap<string, boolean>,
 ): number {
-  if (frameworkId === 'ai-security') return sources === 0 ? LEVEL_WITHOUT_FACTS : Math.max(1, 4 - sources)
+  if (frameworkId === 'ai-security') return sources.has(LAW) ? 1 : Math.max(1, 4 - sources.size)
   const levels = baselines.flatMap((name) => LEVEL_OF_BASELINE[name] ?? [])
   if (levels.length > 0) return Math.min(...levels)
   const controls = controlsOf(frameworkId, id, mappings).filter((control) => lowControls.has(control))
