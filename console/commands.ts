@@ -133,12 +133,18 @@ export const COMMANDS = {
     { administration, organization },
     given: { id: string; item: string; answer: Answer; note: string },
   ) => administration.assessments.answer(organization, given.id, given.item, given.answer, given.note),
+  'assessment.assign': (
+    { administration, organization },
+    { id, item, ...given }: { id: string; item: string; owner: string; dueOn: string; links: readonly string[] },
+  ) => administration.assessments.assign(organization, id, item, given),
   'assessment.complete': ({ administration, organization }, given: { id: string }) =>
     administration.assessments.complete(organization, given.id),
   'recommendation.status': ({ administration, organization }, given: { id: string; status: RecommendationStatus }) =>
     administration.recommendations.setStatus(organization, given.id, given.status),
-  'recommendation.owner': ({ administration, organization }, given: { id: string; owner: string }) =>
-    administration.recommendations.setOwner(organization, given.id, given.owner),
+  'recommendation.owner': (
+    { administration, organization },
+    { id, ...given }: { id: string; owner: string; dueOn: string },
+  ) => administration.recommendations.assign(organization, id, given),
   'member.add': ({ administration, organization }, given: { name: string; role: Role }) =>
     administration.members.add(organization, given.name, given.role),
   'member.invite': ({ administration, organization }, given: { name: string }) =>

@@ -1,6 +1,7 @@
 import { itemKey } from '../../engine/assess/rules.ts'
 import { evidenceText, type Suggestion } from '../../engine/assess/suggestions.ts'
 import { guidanceOf } from '../../engine/assess/templates.ts'
+import { workOf } from '../../engine/assess/work.ts'
 import {
   type Answer,
   type AssessmentCategory,
@@ -50,6 +51,7 @@ export function CategoryPage({ view, category, at, items, query, mayAnswer, done
             was={wasOf(view, item)}
             change={changeOf(view, item)}
             isOpen={isOpen}
+            path={`/assessments/${id}/categories/${at}/items/${place}`}
           />
           {isOpen ? (
             <AnswerFields item={item} place={place} suggestion={view.suggestions.get(itemKey(item.id))} />
@@ -107,9 +109,11 @@ interface ItemProps {
   readonly was: Answer | undefined
   readonly change: 'New' | 'Question changed' | undefined
   readonly isOpen: boolean
+  /** The page of the item. */
+  readonly path: string
 }
 
-function Item({ item, frameworkId, was, change, isOpen }: ItemProps) {
+function Item({ item, frameworkId, was, change, isOpen, path }: ItemProps) {
   const { id, title, question, note, recommendation, facts } = item
   const asked = guidanceOf(frameworkId, item)
   const guidance = asked?.guidance
@@ -121,6 +125,8 @@ function Item({ item, frameworkId, was, change, isOpen }: ItemProps) {
         <span class="mono">{id}</span>
         {was !== undefined && ` · was: ${answerName(was)}`}
         {!isOpen && note !== '' && ` · ${note}`}
+        {' · '}
+        <a href={path}>{workText(item)}</a>
       </p>
       {facts !== undefined && <p class="small muted">Discovery at completion: {facts.text}</p>}
       {guidance !== undefined && (
@@ -156,6 +162,13 @@ function changeOf({ assessment, previous }: AssessmentView, { id, question }: As
   const known = previous.items.get(itemKey(id))
   if (known === undefined) return 'New'
   return known.question === question ? undefined : 'Question changed'
+}
+
+/** Who works on an item, until when. */
+function workText(item: AssessmentItem): string {
+  const { owner, dueOn, links } = workOf(item)
+  const known = [owner, dueOn === '' ? '' : `due ${dueOn}`, links.length === 0 ? '' : countOf(links.length, 'link')]
+  return known.filter((each) => each !== '').join(', ') || 'Owner and due date'
 }
 
 function wasOf({ previous }: AssessmentView, { id, answer }: AssessmentItem): Answer | undefined {
@@ -205,6 +218,6 @@ function Suggested({ suggestion, place }: SuggestedProps) {
   )
 }
 
-function answerName(answer: Answer): string {
+export function answerName(answer: Answer): string {
   return typeof answer === 'number' ? `${answer} %` : ANSWER_NAMES[answer]
 }

@@ -33,6 +33,7 @@ export interface RefusedChange {
   readonly id: string
   readonly status: RecommendationStatus
   readonly owner: string
+  readonly dueOn: string
   /** Why it was rejected. */
   readonly message: string
 }
@@ -112,6 +113,7 @@ export function recommendationColumns(nowMs: number): readonly Column<Recommenda
     textColumn('category', 'Category', ({ category }) => category),
     textColumn('status', 'Status', ({ status }) => status),
     textColumn('owner', 'Owner', ({ owner }) => owner),
+    textColumn('due', 'Due', ({ dueOn = '' }) => dueOn),
     timeColumn('created', 'Created', nowMs, ({ createdAtMs }) => createdAtMs),
     timeColumn('changed', 'Status changed', nowMs, ({ statusChangedAtMs }) => statusChangedAtMs),
   ]
@@ -148,12 +150,13 @@ function columns(
     const cell = (row: Recommendation) => (
       <ChangeForm recommendation={row} refused={refused?.id === row.id ? refused : undefined} back={back} />
     )
-    return [...shown, { id: 'status', name: 'Status and owner', cell }]
+    return [...shown, { id: 'status', name: 'Status, owner and due date', cell }]
   }
   return [
     ...shown,
     { id: 'status', name: 'Status', cell: ({ status }) => STATUS_NAMES[status] },
     { id: 'owner', name: 'Owner', cell: ({ owner }) => owner },
+    { id: 'due', name: 'Due', cell: ({ dueOn = '' }) => dueOn },
   ]
 }
 
@@ -166,7 +169,7 @@ interface ChangeFormProps {
 
 function ChangeForm({ recommendation, refused, back }: ChangeFormProps) {
   const { id, title } = recommendation
-  const { status, owner } = refused ?? recommendation
+  const { status, owner, dueOn = '' } = refused ?? recommendation
   return (
     <form class="inline status" method="post" action={`/recommendations/${id}`}>
       {back !== '' && <input type="hidden" name="back" value={back} />}
@@ -185,7 +188,8 @@ function ChangeForm({ recommendation, refused, back }: ChangeFormProps) {
         aria-label={`Owner of: ${title}`}
         aria-invalid={refused !== undefined || undefined}
       />
-      <button type="submit" aria-label={`Save the status and owner of: ${title}`}>
+      <input name="due" type="date" value={dueOn} aria-label={`Due date of: ${title}`} />
+      <button type="submit" aria-label={`Save the status, owner and due date of: ${title}`}>
         Save
       </button>
     </form>

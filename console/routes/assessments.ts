@@ -2,15 +2,17 @@ import { z } from 'zod'
 import { readProfile } from '../../engine/assess/profiles.ts'
 import { answer as answerRule, itemKey, note as noteRule, readAnswer } from '../../engine/assess/rules.ts'
 import { acceptedNote } from '../../engine/assess/suggestions.ts'
+import { workOf } from '../../engine/assess/work.ts'
 import { Fault, isFault } from '../../engine/process/error-codes.ts'
 import { FRAMEWORK_IDS, FRAMEWORKS } from '../../engine/store/framework.ts'
 import { paged } from '../design/paged.ts'
-import { EMPTY_FORM, type FormState, readForm } from '../form.ts'
+import { EMPTY_FORM, FormFields, type FormState, readForm } from '../form.ts'
 import { type Answer, redirect } from '../http/answer.ts'
 import { form, page, type Route } from '../http/router.ts'
 import type { Visit } from '../http/visit.ts'
 import { AssessmentPage } from '../pages/assessment.tsx'
 import { CategoryPage } from '../pages/assessment-category.tsx'
+import { ItemPage } from '../pages/assessment-item.tsx'
 import { Assessments, assessmentColumns, PROFILE_LENGTH_MAX } from '../pages/assessments.tsx'
 import { type AssessmentView, allAssessments, assessmentsView, assessmentView } from '../views/assessments.ts'
 import { csvFile } from './csv.ts'
@@ -30,6 +32,8 @@ export const ASSESSMENT_ROUTES: readonly Route[] = [
   page(`${PATH}/:id`, 'assessment.read', (visit, { id }) => assessmentPage(visit, id, '', 200)),
   page(`${PATH}/:id/categories/:at`, 'assessment.read', categoryPage),
   form(`${PATH}/:id/categories/:at`, 'assessment.change', saveCategory),
+  page(`${PATH}/:id/categories/:at/items/:place`, 'assessment.read', (visit, given) => itemPage(visit, given)),
+  form(`${PATH}/:id/categories/:at/items/:place`, 'assessment.assign', saveItem),
   form(`${PATH}/:id/update`, 'assessment.update', async (visit, { id }) => {
     await visit.change('assessment.update', { id: existing(visit, id).assessment.id })
     return redirect(`${PATH}/${id}?done=updated`)
@@ -136,6 +140,60 @@ function categoryPage(visit: Visit, { id, at: place }: { readonly id: string; re
     done: query.get('done') ?? '',
   })
   return visit.page(category.name, PATH, content)
+}
+
+interface ItemPlace {
+  readonly id: string
+  readonly at: string
+  readonly place: string
+}
+
+function itemPage(visit: Visit, { id, at, place }: ItemPlace, refused?: FormState, status = 200): Answer {
+  const view = existing(visit, id)
+  const category = view.categories[Number(at)]
+  const item = category?.items[Number(place)]
+  if (category === undefined || item === undefined) throw new Fault('NOT_FOUND', 'The assessment has no such item')
+  const { owner, dueOn, links } = workOf(item)
+  const values = new FormFields([
+    ['owner', owner],
+    ['due', dueOn],
+    ['links', links.join('\n')],
+  ])
+  const content = ItemPage({
+    view,
+    category,
+    at: Number(at),
+    item,
+    place: Number(place),
+    form: refused ?? { values, errors: {} },
+    nowMs: visit.nowMs,
+    mayAssign: visit.may('assessment.assign'),
+    done: visit.request.query.get('done') ?? '',
+  })
+  return visit.page(item.title, PATH, content, { status })
+}
+
+async function saveItem(visit: Visit, given: ItemPlace): Promise<Answer> {
+  const { fields } = visit.request
+  const { assessment, categories } = existing(visit, given.id)
+  const item = categories[Number(given.at)]?.items[Number(given.place)]
+  if (item === undefined) throw new Fault('NOT_FOUND', 'The assessment has no such item')
+  try {
+    await visit.change('assessment.assign', {
+      id: assessment.id,
+      item: item.id,
+      owner: fields.text('owner').trim(),
+      dueOn: fields.text('due').trim(),
+      links: fields
+        .text('links')
+        .split(/\s+/)
+        .filter((each) => each !== ''),
+    })
+    return redirect(`${PATH}/${given.id}/categories/${given.at}/items/${given.place}?done=saved`)
+  } catch (error) {
+    const { state, status } = refusedForm(error, fields)
+    return itemPage(visit, given, state, status)
+  }
 }
 
 function assessmentPage(visit: Visit, id: string, error: string, status: number): Answer {

@@ -22,6 +22,7 @@ export const RECOMMENDATION_ROUTES: readonly Route[] = [
   form(`${PATH}/:id`, 'recommendation.status', async (visit, { id }) => {
     const { fields } = visit.request
     const [owner] = fields.all('owner')
+    const [dueOn] = fields.all('due')
     const named = fields.text('status')
     const status = RECOMMENDATION_STATUSES.find((each) => each === named)
     if (status === undefined) {
@@ -32,14 +33,16 @@ export const RECOMMENDATION_ROUTES: readonly Route[] = [
     const back = new URLSearchParams(fields.text('back').slice(0, 500))
     try {
       // The owner first: it may be refused, and then nothing is changed.
-      if (owner !== undefined && owner.trim() !== before.owner) {
-        await visit.change('recommendation.owner', { id, owner: owner.trim() })
+      const assigned = { owner: owner?.trim() ?? before.owner, dueOn: dueOn ?? before.dueOn ?? '' }
+      if (assigned.owner !== before.owner || assigned.dueOn !== (before.dueOn ?? '')) {
+        await visit.change('recommendation.owner', { id, ...assigned })
       }
       if (status !== before.status) await visit.change('recommendation.status', { id, status })
     } catch (error) {
       const refused = refusedForm(error, fields)
       const message = refused.state.errors[''] ?? ''
-      return recommendationsPage(visit, back, { id, status, owner: owner ?? before.owner, message }, refused.status)
+      const given = { id, status, owner: owner ?? before.owner, dueOn: dueOn ?? '', message }
+      return recommendationsPage(visit, back, given, refused.status)
     }
     back.set('done', 'saved')
     return redirect(`${PATH}?${back}`)

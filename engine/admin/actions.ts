@@ -73,6 +73,7 @@ export const ACTIONS = {
   'retention.apply': 'admin',
   'assessment.create': 'member',
   'assessment.change': 'member',
+  'assessment.assign': 'member',
   'assessment.update': 'member',
   'assessment.import': 'admin',
   'assessment.complete': 'admin',

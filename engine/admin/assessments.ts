@@ -1,8 +1,16 @@
 import { completeAssessment } from '../assess/complete.ts'
 import { carriedOver, currentItems, updatedItems } from '../assess/items.ts'
-import { itemKey } from '../assess/rules.ts'
+import {
+  checkRule,
+  dueOn as dueOnRule,
+  itemKey,
+  links as linksRule,
+  note as noteRule,
+  owner as ownerRule,
+} from '../assess/rules.ts'
 import { assertMayRemove, itemsOf, statusAfterAnswer } from '../assess/states.ts'
 import type { AssessmentContent } from '../assess/transfer-json.ts'
+import { editedItem, type ItemEdit, workOf } from '../assess/work.ts'
 import { ASSESSMENTS_MAX } from '../limits.ts'
 import { Fault } from '../process/error-codes.ts'
 import type { Answer, Assessment, AssessmentCategory, AssessmentItem } from '../store/assessments.ts'
@@ -107,12 +115,13 @@ export class AssessmentChanges {
   fill(organization: Organization, idOrPrefix: string, file: AssessmentContent, options: FillOptions = {}): Assessment {
     if (options.title !== undefined) checkText('--title', options.title)
     const { store, clock } = this.#changes
-    return this.#changes.make('assessment.import', organization.id, () => {
+    return this.#changes.make('assessment.import', organization.id, (actor) => {
       const before = this.find(organization, idOrPrefix)
       if (before.frameworkId !== file.frameworkId) {
         throw new Fault('CONFLICT', `the assessment is of ${before.frameworkId}, the file is of ${file.frameworkId}`)
       }
-      const categories = filled(store.assessments.categories(before), itemsOf(file.categories))
+      const stored = store.assessments.categories(before)
+      const categories = filled(stored, itemsOf(file.categories), actor, clock.nowMs())
       const status = statusAfterAnswer(before.status, categories)
       const title = options.title ?? before.title
       const changed: Assessment = { ...before, status, title, updatedAtMs: clock.nowMs() }
@@ -140,19 +149,43 @@ export class AssessmentChanges {
    */
   answer(organization: Organization, idOrPrefix: string, item: string, answer: Answer, note?: string): Assessment {
     const { store, clock } = this.#changes
-    return this.#changes.make('assessment.change', organization.id, () => {
+    return this.#changes.make('assessment.change', organization.id, (actor) => {
       const before = this.find(organization, idOrPrefix)
       const answers = store.assessments.categories(before)
       const found = itemIn(answers, item)
-      const categories = answers.map((category) => ({
-        ...category,
-        items: category.items.map((each) => (each === found ? { ...each, answer, note: note ?? each.note } : each)),
-      }))
+      const edit = { answer, ...(note === undefined ? {} : { note }) }
+      const categories = withItem(answers, found, editedItem(found, edit, actor, clock.nowMs()))
       const status = statusAfterAnswer(before.status, categories)
       const result: Assessment = { ...before, status, updatedAtMs: clock.nowMs() }
       store.assessments.put(result, categories)
       const change = about(result)
       return { ...change, details: { ...change.details, item: found.id, answer, was: found.answer }, result }
+    })
+  }
+
+  /**
+   * Sets who works on an item, until when, and the addresses of its evidence. Absent fields stay as
+   * they are.
+   *
+   * @throws Fault NOT_FOUND, CONFLICT if the assessment is completed, USAGE, NOT_ALLOWED
+   */
+  assign(organization: Organization, idOrPrefix: string, item: string, given: Omit<ItemEdit, 'answer'>): Assessment {
+    checkRule('owner', ownerRule, given.owner)
+    checkRule('due date', dueOnRule, given.dueOn)
+    checkRule('links', linksRule, given.links)
+    checkRule('note', noteRule, given.note)
+    const { store, clock } = this.#changes
+    return this.#changes.make('assessment.assign', organization.id, (actor) => {
+      const before = this.find(organization, idOrPrefix)
+      const answers = store.assessments.categories(before)
+      const found = itemIn(answers, item)
+      const edited = editedItem(found, given, actor, clock.nowMs())
+      const status = statusAfterAnswer(before.status, answers)
+      const result: Assessment = { ...before, status, updatedAtMs: clock.nowMs() }
+      store.assessments.put(result, withItem(answers, found, edited))
+      const { owner, dueOn: due, links } = workOf(edited)
+      const change = about(result)
+      return { ...change, details: { ...change.details, item: found.id, owner, due, links: links.length }, result }
     })
   }
 
@@ -216,6 +249,17 @@ export class AssessmentChanges {
   }
 }
 
+function withItem(
+  categories: readonly AssessmentCategory[],
+  before: AssessmentItem,
+  after: AssessmentItem,
+): AssessmentCategory[] {
+  return categories.map((category) => ({
+    ...category,
+    items: category.items.map((each) => (each === before ? after : each)),
+  }))
+}
+
 /** @throws Fault NOT_FOUND */
 export function itemIn(categories: readonly AssessmentCategory[], item: string): AssessmentItem {
   const found = itemsOf(categories).find(({ id }) => itemKey(id) === itemKey(item))
@@ -231,10 +275,16 @@ const ITEMS_NAMED_MAX = 5
  *
  * @throws Fault CONFLICT that names answered items of `given` that are not there.
  */
-function filled(categories: readonly AssessmentCategory[], given: readonly AssessmentItem[]): AssessmentCategory[] {
+function filled(
+  categories: readonly AssessmentCategory[],
+  given: readonly AssessmentItem[],
+  by: string,
+  atMs: number,
+): AssessmentCategory[] {
   const byKey = new Map(given.map((item) => [itemKey(item.id), item]))
   const known = new Set(itemsOf(categories).map(({ id }) => itemKey(id)))
-  const says = ({ answer, note }: AssessmentItem): boolean => answer !== 'unanswered' || note !== ''
+  const says = ({ answer, note, work }: AssessmentItem): boolean =>
+    answer !== 'unanswered' || note !== '' || work !== undefined
   const unknown = given.filter((item) => says(item) && !known.has(itemKey(item.id))).map(({ id }) => id)
   if (unknown.length > 0) {
     const more = unknown.length > ITEMS_NAMED_MAX ? ', ...' : ''
@@ -242,12 +292,18 @@ function filled(categories: readonly AssessmentCategory[], given: readonly Asses
     throw new Fault('CONFLICT', `the assessment lacks ${unknown.length} of the file's items: ${named}`)
   }
   const answered = (item: AssessmentItem): AssessmentItem => {
-    const { answer = 'unanswered', note = '' } = byKey.get(itemKey(item.id)) ?? {}
-    return {
-      ...item,
-      answer: answer === 'unanswered' ? item.answer : answer,
-      note: note === '' ? item.note : note,
+    const found = byKey.get(itemKey(item.id))
+    if (found === undefined) return item
+    const { answer, note } = found
+    const { owner, dueOn, links } = workOf(found)
+    const edit: ItemEdit = {
+      ...(answer === 'unanswered' ? {} : { answer }),
+      ...(note === '' ? {} : { note }),
+      ...(owner === '' ? {} : { owner }),
+      ...(dueOn === '' ? {} : { dueOn }),
+      ...(links.length === 0 ? {} : { links }),
     }
+    return editedItem(item, edit, by, atMs)
   }
   return categories.map((category) => ({ ...category, items: category.items.map(answered) }))
 }

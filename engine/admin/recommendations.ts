@@ -1,9 +1,16 @@
 import { publishRecommendations } from '../assess/publish.ts'
 import { withStatus } from '../assess/recommendation.ts'
+import { checkRule, dueOn as dueOnRule } from '../assess/rules.ts'
 import type { Organization } from '../store/organizations.ts'
 import type { Recommendation, RecommendationStatus } from '../store/recommendations.ts'
 import { type Changes, checkText } from './changes.ts'
 import { byIdPrefix } from './id-prefix.ts'
+
+export interface Assignment {
+  readonly owner?: string
+  /** A day such as `2026-12-01`. */
+  readonly dueOn?: string
+}
 
 export class RecommendationChanges {
   readonly #changes: Changes
@@ -36,20 +43,24 @@ export class RecommendationChanges {
   }
 
   /**
-   * Sets who carries a recommendation out: a name or e-mail address; '' for nobody.
+   * Sets who carries a recommendation out, a name or e-mail address, and until which day; '' for
+   * nobody and for no day. Absent fields stay as they are.
    *
    * @throws Fault USAGE, NOT_FOUND, CONFLICT, NOT_ALLOWED.
    */
-  setOwner(organization: Organization, idOrPrefix: string, owner: string): Recommendation {
-    if (owner !== '') checkText('owner', owner)
+  assign(organization: Organization, idOrPrefix: string, given: Assignment): Recommendation {
+    if (given.owner !== undefined && given.owner !== '') checkText('owner', given.owner)
+    checkRule('due date', dueOnRule, given.dueOn)
     const { store } = this.#changes
     const organizationId = organization.id
     return this.#changes.make('recommendation.owner', organizationId, () => {
       const before = byIdPrefix(store.recommendations.ofOrganization(organizationId), idOrPrefix, 'recommendation')
-      const result: Recommendation = { ...before, owner }
+      const { owner = before.owner, dueOn: due = before.dueOn ?? '' } = given
+      const result: Recommendation = { ...before, owner, dueOn: due }
       store.recommendations.put(result)
       const { id, frameworkId: framework, itemId: item, title: subject } = result
-      return { organizationId, subject, details: { id, framework, item, owner, was: before.owner }, result }
+      const details = { id, framework, item, owner, was: before.owner, due, due_was: before.dueOn ?? '' }
+      return { organizationId, subject, details, result }
     })
   }
 }

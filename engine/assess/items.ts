@@ -4,6 +4,7 @@ import { inProfile } from './profiles.ts'
 import { itemKey } from './rules.ts'
 import { itemsOf } from './states.ts'
 import { frameworkItems, loadTemplates } from './templates.ts'
+import { storedWork, workOf } from './work.ts'
 
 /** The items of a new assessment. */
 export interface CurrentItems {
@@ -48,8 +49,8 @@ export function updatedItems(
   const items = itemsOf(current.categories)
   const kept = items.filter(({ id }) => before.has(itemKey(id)))
   const answered = (item: AssessmentItem): AssessmentItem => {
-    const { answer, note } = before.get(itemKey(item.id)) ?? item
-    return { ...item, answer, note }
+    const { answer, note, work } = before.get(itemKey(item.id)) ?? item
+    return { ...item, answer, note, ...(work === undefined ? {} : { work }) }
   }
   return {
     ...current,
@@ -90,7 +91,8 @@ export function itemChanges(assessment: Assessment, categories: readonly Assessm
 }
 
 /**
- * The items with the answers and notes of an earlier assessment, where it had the same question.
+ * The items with the answers, notes, owners and links of an earlier assessment, where it had the
+ * same question.
  *
  * @param earlier the items of the earlier assessment
  */
@@ -104,7 +106,8 @@ export function carriedOver(
     const known = before.get(itemKey(item.id))
     if (known === undefined || known.question !== item.question || known.answer === 'unanswered') return item
     carried++
-    return { ...item, answer: known.answer, note: known.note }
+    const { owner, links } = workOf(known)
+    return { ...item, answer: known.answer, note: known.note, ...storedWork({ owner, links }) }
   }
   return { categories: categories.map((each) => ({ ...each, items: each.items.map(withAnswer) })), carried }
 }

@@ -3,6 +3,7 @@ import { newUuid } from '../store/keys.ts'
 import type { Recommendation, RecommendationStatus } from '../store/recommendations.ts'
 import { itemKey } from './rules.ts'
 import { pointsOf } from './score.ts'
+import { workOf } from './work.ts'
 
 /*
  * A completed assessment has a recommendation for each item with an answer below 100, with the
@@ -14,7 +15,7 @@ import { pointsOf } from './score.ts'
  *   removed                unchanged
  *
  * An existing recommendation keeps its id and created_at. Its text, priority and category are
- * updated while the item is below 100.
+ * updated while the item is below 100, and so are owner and due date if the item has them.
  */
 
 /**
@@ -61,7 +62,14 @@ function recommended(
   known: Recommendation | undefined,
   nowMs: number,
 ): Recommendation {
-  const newest = { title: item.recommendation, priority: item.priority, category: category.name }
+  const { owner, dueOn } = workOf(item)
+  const newest = {
+    title: item.recommendation,
+    priority: item.priority,
+    category: category.name,
+    owner: owner === '' ? (known?.owner ?? '') : owner,
+    dueOn: dueOn === '' ? (known?.dueOn ?? '') : dueOn,
+  }
   if (known !== undefined) {
     return { ...withStatus(known, known.status === 'completed' ? 'open' : known.status, nowMs), ...newest }
   }
@@ -74,6 +82,5 @@ function recommended(
     status: 'open',
     createdAtMs: nowMs,
     statusChangedAtMs: nowMs,
-    owner: '',
   }
 }

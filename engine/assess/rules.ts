@@ -6,7 +6,8 @@ import {
   ASSESSMENT_LINE_BYTES_MAX,
   ASSESSMENT_NOTE_BYTES_MAX,
 } from '../limits.ts'
-import { type Answer, DISCOVERY_TOPICS, WORD_ANSWERS } from '../store/assessments.ts'
+import { Fault } from '../process/error-codes.ts'
+import { type Answer, DISCOVERY_TOPICS, ITEM_FIELDS, WORD_ANSWERS } from '../store/assessments.ts'
 
 /*
  * The rules for each field of a template and an assessment, for all sources: YAML, JSON, CSV and
@@ -69,6 +70,35 @@ export const note = z.custom<string>(
   `expected text of up to ${ASSESSMENT_NOTE_BYTES_MAX} bytes without surrounding blanks`,
 )
 
+const OWNER_BYTES_MAX = 255
+const LINKS_MAX = 10
+
+/** A name or e-mail address; '' for nobody. */
+export const owner = z.custom<string>(
+  (value) => value === '' || (line.safeParse(value).success && Buffer.byteLength(String(value)) <= OWNER_BYTES_MAX),
+  `expected one line of up to ${OWNER_BYTES_MAX} bytes without surrounding blanks`,
+)
+
+export const dueOn = z.custom<string>(
+  (value) => value === '' || z.iso.date().safeParse(value).success,
+  'expected a day such as 2026-12-01, or nothing',
+)
+
+const link = z.custom<string>(
+  (value) => line.safeParse(value).success && /^https?:\/\/\S+$/i.test(String(value)) && URL.canParse(String(value)),
+  `expected an http or https address of up to ${ASSESSMENT_LINE_BYTES_MAX} bytes without blanks`,
+)
+
+export const links = z.array(link, 'expected a list').max(LINKS_MAX, `expected at most ${LINKS_MAX} links`)
+
+/** Checks a value that a person gave. @throws Fault USAGE. */
+export function checkRule(what: string, rule: z.ZodType, value: unknown): void {
+  const checked = value === undefined ? undefined : rule.safeParse(value)
+  if (checked?.success === false) {
+    throw new Fault('USAGE', `${what}: found ${shown(value)}, ${checked.error.issues[0]?.message}`)
+  }
+}
+
 /** An item of an assessment file. */
 export const templateItem = z.strictObject({
   id: itemId,
@@ -90,6 +120,14 @@ export const categoriesOf = <F extends z.ZodRawShape, T extends z.ZodType>(field
     .min(1, 'expected at least one category')
     .max(ASSESSMENT_CATEGORIES_MAX, `expected at most ${ASSESSMENT_CATEGORIES_MAX} categories`)
 export const category = z.strictObject({ name: line, weight })
+
+/** A change of an item, in an assessment file. */
+export const itemChange = z.strictObject({
+  at: z.iso.datetime('expected a time such as 2026-11-20T09:15:02Z'),
+  by: line,
+  field: z.enum(ITEM_FIELDS, `expected one of ${ITEM_FIELDS.join(', ')}`),
+  to: z.string().max(ASSESSMENT_LINE_BYTES_MAX),
+})
 
 /** What discovery showed, in an assessment file. */
 export const discoveryFacts = z.strictObject({

@@ -4,7 +4,22 @@ import type { z } from 'zod'
 import { ASSESSMENT_CATEGORIES_MAX, ASSESSMENT_ITEMS_MAX } from '../limits.ts'
 import type { Answer, AssessmentCategory, AssessmentItem } from '../store/assessments.ts'
 import { AssessmentFileFault } from './file-fault.ts'
-import { answer, itemId, itemKey, line, note, priority, readAnswer, shown, weight } from './rules.ts'
+import {
+  answer,
+  dueOn,
+  itemId,
+  itemKey,
+  line,
+  links,
+  note,
+  owner,
+  priority,
+  readAnswer,
+  shown,
+  weight,
+} from './rules.ts'
+import { itemsOf } from './states.ts'
+import { storedWork, workOf } from './work.ts'
 
 /*
  * An assessment as CSV: one row per item, each with the name and weight of its category.
@@ -46,10 +61,13 @@ const COLUMNS = [
   { name: 'priority', rule: priority, read: asNumber },
   { name: 'answer', rule: answer, read: readAnswer },
   { name: 'note', rule: note, read: (cell: string) => cell },
+  { name: 'owner', rule: owner, read: (cell: string) => cell },
+  { name: 'due_on', rule: dueOn, read: (cell: string) => cell },
+  { name: 'links', rule: links, read: (cell: string) => cell.split(/\s+/).filter((each) => each !== '') },
   { name: 'recommendation', rule: line, read: asText },
 ] as const satisfies readonly Column[]
 type ColumnName = (typeof COLUMNS)[number]['name']
-const OPTIONAL: readonly ColumnName[] = ['question', 'note']
+const OPTIONAL: readonly ColumnName[] = ['question', 'note', 'owner', 'due_on', 'links']
 
 /** A row with checked cells. */
 interface Row {
@@ -62,6 +80,9 @@ interface Row {
   readonly priority: number
   readonly answer: Answer
   readonly note: string
+  readonly owner?: string
+  readonly due_on?: string
+  readonly links?: readonly string[]
   readonly recommendation: string
 }
 
@@ -81,10 +102,14 @@ export interface CsvContent {
 
 /** Begins with a byte order mark, by which spreadsheets recognize UTF-8. */
 export function writeAssessmentCsv(categories: readonly AssessmentCategory[]): string {
-  const hasQuestions = categories.some(({ items }) => items.some(({ question }) => question !== undefined))
-  const columns = COLUMNS.filter(({ name }) => name !== 'question' || hasQuestions)
+  const items = itemsOf(categories)
+  const absent = new Set<ColumnName>()
+  if (items.every(({ question }) => question === undefined)) absent.add('question')
+  if (items.every(({ work }) => work === undefined)) absent.add('owner').add('due_on').add('links')
+  const columns = COLUMNS.filter(({ name }) => !absent.has(name))
   const rows = categories.flatMap(({ name, weight, items }) =>
     items.map((item) => {
+      const { owner, dueOn, links } = workOf(item)
       const row: Row = {
         category: name,
         category_weight: weight,
@@ -95,9 +120,14 @@ export function writeAssessmentCsv(categories: readonly AssessmentCategory[]): s
         priority: item.priority,
         answer: item.answer,
         note: item.note,
+        owner,
+        due_on: dueOn,
+        links,
         recommendation: item.recommendation,
       }
-      return columns.map((column) => escapeFormula(String(row[column.name] ?? '')))
+      return columns.map(({ name }) => {
+        return escapeFormula(name === 'links' ? links.join(' ') : String(row[name] ?? ''))
+      })
     }),
   )
   return stringify([columns.map(({ name }) => name), ...rows], {
@@ -196,7 +226,7 @@ function columnsOf({ place, cells }: Cells): ReadonlyMap<ColumnName, number> {
 }
 
 /** Cells that the item can do without. */
-const ANSWER_COLUMNS: ReadonlySet<ColumnName> = new Set(['answer', 'note'])
+const ANSWER_COLUMNS: ReadonlySet<ColumnName> = new Set(['answer', 'note', 'owner', 'due_on', 'links'])
 
 /** undefined if the row is left out. Errors are added to `errors`. */
 function rowOf({ place, cells }: Cells, columns: ReadonlyMap<ColumnName, number>, errors: string[]): Row | undefined {
@@ -265,5 +295,6 @@ function itemOf(row: Row): AssessmentItem {
     recommendation: row.recommendation,
     answer: row.answer,
     note: row.note,
+    ...storedWork({ owner: row.owner ?? '', dueOn: row.due_on ?? '', links: row.links ?? [] }),
   }
 }

@@ -10,12 +10,17 @@ import {
   categoriesOf,
   category,
   discoveryFacts,
+  dueOn,
+  itemChange,
   line,
+  links,
   note,
+  owner,
   problemsAcross,
   problemsOf,
   templateItem,
 } from './rules.ts'
+import { ITEM_CHANGES_MAX, storedWork } from './work.ts'
 
 /** The content of an assessment file: an assessment without its organization and state. */
 export interface AssessmentContent {
@@ -37,7 +42,15 @@ const document = z.strictObject(
     categories: categoriesOf(
       category,
       templateItem
-        .extend({ answer: answer.default('unanswered'), note: note.default(''), discovery: discoveryFacts.optional() })
+        .extend({
+          answer: answer.default('unanswered'),
+          note: note.default(''),
+          owner: owner.optional(),
+          due_on: dueOn.optional(),
+          links: links.optional(),
+          changes: z.array(itemChange, 'expected a list').max(ITEM_CHANGES_MAX).optional(),
+          discovery: discoveryFacts.optional(),
+        })
         .strict(),
     ),
   },
@@ -49,10 +62,16 @@ export function writeAssessmentJson({ frameworkId, title, profile, categories }:
   return `${JSON.stringify({ version: 1, framework_id: frameworkId, title, profile, categories: written }, null, 2)}\n`
 }
 
-function itemJson({ facts, ...item }: AssessmentItem) {
-  if (facts === undefined) return item
-  const { topic, level: supports, text, atMs } = facts
-  return { ...item, discovery: { topic, supports, text, at: isoSeconds(atMs) } }
+/** Absent fields are not written. */
+function itemJson({ facts, work, ...item }: AssessmentItem) {
+  return {
+    ...item,
+    owner: work?.owner,
+    due_on: work?.dueOn,
+    links: work?.links,
+    changes: work?.history.map(({ atMs, ...change }) => ({ at: isoSeconds(atMs), ...change })),
+    discovery: facts && { topic: facts.topic, supports: facts.level, text: facts.text, at: isoSeconds(facts.atMs) },
+  }
 }
 
 /** Checks an assessment in the form of a JSON file. @throws AssessmentFileFault with all errors. */
@@ -73,9 +92,15 @@ export function checkedContent(given: unknown): AssessmentContent {
 function withoutAbsent(categories: z.infer<typeof document>['categories']): AssessmentCategory[] {
   return categories.map(({ items, ...category }) => ({
     ...category,
-    items: items.map(({ question, discovery, ...item }) => ({
+    items: items.map(({ question, owner = '', due_on: dueOn = '', links = [], changes = [], discovery, ...item }) => ({
       ...item,
       ...(question === undefined ? {} : { question }),
+      ...storedWork({
+        owner,
+        dueOn,
+        links,
+        history: changes.map(({ at, ...each }) => ({ atMs: Date.parse(at), ...each })),
+      }),
       ...(discovery === undefined ? {} : { facts: factsOf(discovery) }),
     })),
   }))

@@ -92,6 +92,7 @@ export const EXPORT_OF: Readonly<Record<ExportKind, Export>> = {
       status: '`open`, `in_progress`, `completed` or `dismissed`',
       category: 'The category of the item',
       owner: 'Who carries it out',
+      due_on: 'Until which day',
       created_at: TIME,
       status_changed_at: TIME,
     }),
@@ -239,6 +240,7 @@ function* recommendationRows({ store, organization }: ExportSource): Generator<E
       status: each.status,
       category: each.category,
       owner: each.owner || null,
+      due_on: each.dueOn || null,
       created_at: timeText(each.createdAtMs),
       status_changed_at: timeText(each.statusChangedAtMs),
     }

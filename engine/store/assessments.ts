@@ -25,12 +25,37 @@ export interface DiscoveryFacts {
   readonly atMs: number
 }
 
+export const ITEM_FIELDS = ['answer', 'owner', 'due', 'links'] as const
+
+/** A change of an item. */
+export interface WorkChange {
+  readonly atMs: number
+  /** As in the audit log: `operator root`, or `member alice@acme.example`. */
+  readonly by: string
+  readonly field: (typeof ITEM_FIELDS)[number]
+  /** The new value; of links, their number. */
+  readonly to: string
+}
+
+/** Who works on an item, until when, and what changed. */
+export interface ItemWork {
+  /** '' if nobody does. */
+  readonly owner: string
+  /** A day such as `2026-12-01`; '' if there is none. */
+  readonly dueOn: string
+  readonly links: readonly string[]
+  /** Oldest first. */
+  readonly history: readonly WorkChange[]
+}
+
 export interface AssessmentItem extends TemplateItem {
   readonly answer: Answer
   /** The evidence for the answer. May be empty. */
   readonly note: string
   /** What discovery showed at completion; absent if nothing, and in early releases. */
   readonly facts?: DiscoveryFacts
+  /** Absent until something changes, and in early releases. */
+  readonly work?: ItemWork
 }
 
 /**

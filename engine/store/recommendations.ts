@@ -22,6 +22,8 @@ export interface Recommendation {
   readonly statusChangedAtMs: number
   /** Who carries it out; '' if nobody does. The API's fields are fixed, so it is not in the API. */
   readonly owner: string
+  /** A day such as `2026-12-01`; absent or '' if there is none. Not in the API either. */
+  readonly dueOn?: string
 }
 
 /**

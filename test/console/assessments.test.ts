@@ -254,3 +254,48 @@ t.test('a new assessment carries answers over, and new and changed items are mar
   const [carried, again] = itemsOf(store.assessments.categories(made))
   t.match([carried, again], [{ answer: 'yes', note: 'seen' }, { answer: 'unanswered' }])
 })
+
+t.test('the page of an item assigns it, and shows its links and changes', async (t) => {
+  const site = await serveConsole(t)
+  const { store, organization, clock } = site
+  const { assessments } = new Administration(store, clock)
+  const made = assessments.create(organization, 'cis-v8', 'Autumn', ['1.1'])
+  const admin = site.signIn('a', 'admin')
+  const category = `/assessments/${made.id}/categories/0`
+  const path = `${category}/items/0`
+  t.match((await admin.get(category)).text, `<a href="${path}">Owner and due date</a>`)
+  const work = {
+    owner: 'grace@acme.example',
+    due: '2026-12-01',
+    links: 'https://a.example/1\r\n\r\nhttps://a.example/2',
+  }
+  t.match(await admin.post(path, work), { status: 303, headers: { location: `${path}?done=saved` } })
+  await admin.post(category, { 'answer-0': 'no', 'note-0': 'seen' })
+  t.match((await admin.get(category)).text, `<a href="${path}">grace@acme.example, due 2026-12-01, 2 links</a>`)
+  const { text } = await admin.get(path)
+  t.match(text, /value="grace@acme.example".*value="2026-12-01"/s)
+  t.match(text, /href="https:\/\/a.example\/2" rel="noreferrer"/)
+  t.match(text, /Changes.*Answer<\/td><td>no<\/td>.*Owner<\/td><td>grace@acme.example/s)
+  const wrong = await admin.post(path, { ...work, links: 'javascript:alert(1)', due: '2027-01-01' })
+  t.match(wrong, { status: 400, text: /http or https address.*value="2027-01-01"/s })
+  t.equal((await admin.get(`${category}/items/9`)).status, 404)
+  const viewer = site.signIn('v', 'viewer')
+  t.match((await viewer.get(path)).text, /grace@acme.example, due 2026-12-01/)
+  t.equal((await viewer.post(path, work)).status, 403)
+  const foreign = site.signIn('g', 'owner', makeOrganization(site, 'Globex'))
+  t.equal((await foreign.get(path)).status, 404)
+  t.equal((await foreign.post(path, work)).status, 404)
+  await admin.post(`/assessments/${made.id}/complete`)
+  t.notMatch((await admin.get(path)).text, /<input[^>]*name="owner"/)
+  t.equal((await admin.post(path, work)).status, 409)
+  const [recommendation] = store.recommendations.ofOrganization(organization.id)
+  const list = `/recommendations/${recommendation?.id}`
+  t.match((await admin.get('/recommendations')).text, /name="due" type="date" value="2026-12-01"/)
+  t.match(await admin.post(list, { status: 'open', owner: 'Grace', due: '2027-01-15' }), { status: 303 })
+  t.match(store.recommendations.ofOrganization(organization.id), [{ owner: 'Grace', dueOn: '2027-01-15' }])
+  t.match(await admin.post(list, { status: 'open', owner: 'Grace', due: 'soon' }), {
+    status: 400,
+    text: /expected a day/,
+  })
+  t.match((await admin.get('/recommendations.csv')).text, /Owner,Due,.*Grace,2027-01-15/s)
+})

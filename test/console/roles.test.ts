@@ -138,6 +138,7 @@ const PARAMETERS: Readonly<Record<CommandName, unknown>> = {
   'assessment.complete': { id: 'none' },
   'recommendation.status': { id: 'none', status: 'open' },
   'recommendation.owner': { id: 'none', owner: 'one' },
+  'assessment.assign': { id: 'none', item: 'one', owner: 'one' },
   'member.add': { name: 'owner', role: 'viewer' },
   'member.invite': { name: 'none' },
   'invitation.withdraw': { name: 'none' },

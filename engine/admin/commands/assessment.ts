@@ -7,6 +7,7 @@ import { answer as answerRule, note as noteRule, readAnswer } from '../../assess
 import { scoreOf } from '../../assess/score.ts'
 import { itemsOf, unansweredOf } from '../../assess/states.ts'
 import { guidanceOf, loadTemplates } from '../../assess/templates.ts'
+import { workOf } from '../../assess/work.ts'
 import { systemClock } from '../../process/clock.ts'
 import { jsonOption } from '../../process/program.ts'
 import { printsTable } from '../../process/table.ts'
@@ -15,12 +16,13 @@ import { FRAMEWORK_IDS, FRAMEWORKS, type FrameworkId, PROFILES, profileText } fr
 import type { Store } from '../../store/store.ts'
 import { itemIn } from '../assessments.ts'
 import { byIdPrefix } from '../id-prefix.ts'
+import { addAssign } from './assessment-assign.ts'
 import { ASSESSMENT_ID, addAssessmentExport, addAssessmentImport } from './assessment-file.ts'
 import { addCrosswalk, addSuggest } from './assessment-suggest.ts'
 import { changeOptions, ofOrganization, sharedOptions, show, timeText, withStore } from './context.ts'
 
 /**
- * posture-admin assessment create | list | show | answer | suggest | crosswalk | update |
+ * posture-admin assessment create | list | show | answer | assign | suggest | crosswalk | update |
  * complete | remove | export | import | frameworks
  */
 export function addAssessmentCommands(program: Command): void {
@@ -29,6 +31,7 @@ export function addAssessmentCommands(program: Command): void {
   addList(assessment)
   addShow(assessment)
   addAnswer(assessment)
+  addAssign(assessment)
   addSuggest(assessment)
   addCrosswalk(assessment)
   addUpdate(assessment)
@@ -330,6 +333,8 @@ function printItems(command: Command, { frameworkId }: Assessment, categories: r
       ['Priority', 'priority', { hide: 2 }],
       ['Answer', 'answer'],
       ['Note', 'note', { hide: 4, wrap: true }],
+      ['Owner', 'owner', { hide: 6, wrap: true }],
+      ['Due', 'due_on', { hide: 5 }],
       ['Check', 'title', { wrap: true }],
     ],
     rows: categories.flatMap((category) =>
@@ -347,6 +352,16 @@ function printChanges(command: Command, assessment: Assessment, categories: read
     ],
     rows: itemChanges(assessment, categories).map(({ kind, id, title }) => ({ item_id: id, change: kind, title })),
   })
+}
+
+function historyText(value: unknown): string {
+  const changes = value as readonly {
+    readonly at: string
+    readonly by: string
+    readonly field: string
+    readonly to: string
+  }[]
+  return changes.map(({ at, by, field, to }) => `${at} ${field} ${to || 'none'} (${by})`).join(', ')
 }
 
 /** One item with the texts that help to answer it. */
@@ -367,6 +382,10 @@ function printItem(command: Command, { frameworkId }: Assessment, item: Assessme
       ['Priority', 'priority'],
       ['Answer', 'answer'],
       ['Note', 'note', { wrap: true }],
+      ['Owner', 'owner'],
+      ['Due', 'due_on'],
+      ['Links', 'links', { wrap: true }],
+      ['Changes', 'changes', { wrap: true, text: historyText }],
     ],
     rows: [itemRow(frameworkId, item)],
   })
@@ -374,6 +393,7 @@ function printItem(command: Command, { frameworkId }: Assessment, item: Assessme
 
 function itemRow(frameworkId: FrameworkId, item: AssessmentItem): Record<string, unknown> {
   const asked = guidanceOf(frameworkId, item)
+  const { owner, dueOn, links, history } = workOf(item)
   return {
     item_id: item.id,
     title: item.title,
@@ -388,6 +408,10 @@ function itemRow(frameworkId: FrameworkId, item: AssessmentItem): Record<string,
     priority: item.priority,
     answer: item.answer,
     note: item.note,
+    owner,
+    due_on: dueOn,
+    links,
+    changes: history.map(({ atMs, ...change }) => ({ at: timeText(atMs), ...change })),
     recommendation: item.recommendation,
   }
 }

@@ -54,14 +54,15 @@ export function addRecommendationCommands(program: Command): void {
     changeOptions(
       recommendation
         .command('assign')
-        .description('Assign a recommendation to a person')
+        .description('Assign a recommendation to a person, with a due date')
         .argument('<id>', 'Id of the recommendation, or at least its first 8 characters')
         .argument('<owner>', "Name or e-mail address; '' for nobody"),
     ),
-  )
-  assign.action((id: string, owner: string, options: { org?: string }) =>
+  ).option('--due <day>', "Set the due date, such as 2026-12-01; '' for none")
+  assign.action((id: string, owner: string, { org, due }: { org?: string; due?: string }) =>
     withStore(assign, ({ administration }) => {
-      print(assign, [administration.recommendations.setOwner(administration.organization(options.org), id, owner)])
+      const given = { owner, ...(due === undefined ? {} : { dueOn: due }) }
+      print(assign, [administration.recommendations.assign(administration.organization(org), id, given)])
     }),
   )
 }
@@ -76,6 +77,7 @@ function print(command: Command, recommendations: readonly Recommendation[]): vo
       ['Item', 'item_id', { hide: 4 }],
       ['Category', 'category', { hide: 5 }],
       ['Owner', 'owner', { hide: 6, wrap: true }],
+      ['Due', 'due_on', { hide: 7 }],
       ['Recommendation', 'title', { wrap: true }],
     ],
     rows: recommendations.map((each) => ({
@@ -87,6 +89,7 @@ function print(command: Command, recommendations: readonly Recommendation[]): vo
       item_id: each.itemId,
       category: each.category,
       owner: each.owner,
+      due_on: each.dueOn ?? '',
       created_at: timeText(each.createdAtMs),
       status_changed_at: timeText(each.statusChangedAtMs),
     })),

@@ -1,0 +1,122 @@
+import t from 'tap'
+import { Administration } from '../../../engine/admin/administration.ts'
+import { carriedOver, currentItems } from '../../../engine/assess/items.ts'
+import { readAssessment, writeAssessment } from '../../../engine/assess/transfer.ts'
+import { ITEM_CHANGES_MAX } from '../../../engine/assess/work.ts'
+import type { Assessment, AssessmentItem } from '../../../engine/store/assessments.ts'
+import { content, publishedList } from '../../support/assessments.ts'
+import { makeOrganization, NOON, openStore } from '../../support/store.ts'
+
+function assessed(t: Parameters<typeof openStore>[0]) {
+  const opened = openStore(t)
+  const acme = makeOrganization(opened, 'Acme')
+  const administration = new Administration(opened.store, opened.clock)
+  const { assessments } = administration
+  const made = assessments.import(acme, content('cis-v8', { '1.1': 'unanswered', '1.2': 'unanswered' }))
+  const itemOf = (assessment: Assessment = made) => opened.store.assessments.categories(assessment)[0]?.items[0]
+  return { ...opened, acme, administration, assessments, made, itemOf }
+}
+
+const LINK = 'https://wiki.acme.example/policy'
+
+t.test('an item has an owner, a due date, links, and a history of its changes', async (t) => {
+  const { assessments, acme, made, itemOf, clock, store } = assessed(t)
+  t.notOk(itemOf()?.work)
+  assessments.assign(acme, made.id, '1.1', { owner: 'grace@acme.example', dueOn: '2026-12-01', links: [LINK] })
+  clock.add(1000)
+  assessments.answer(acme, made.id, '1.1', 'partial', 'draft of May')
+  assessments.answer(acme, made.id, '1.1', 'partial', 'draft of June')
+  const by = /^operator /
+  t.match(itemOf(), {
+    answer: 'partial',
+    note: 'draft of June',
+    work: {
+      owner: 'grace@acme.example',
+      dueOn: '2026-12-01',
+      links: [LINK],
+      history: [
+        { atMs: NOON, by, field: 'owner', to: 'grace@acme.example' },
+        { atMs: NOON, by, field: 'due', to: '2026-12-01' },
+        { atMs: NOON, by, field: 'links', to: '1' },
+        { atMs: NOON + 1000, by, field: 'answer', to: 'partial' },
+      ],
+    },
+  })
+  const entry = store.auditLog.ofOrganization(acme.id).find(({ action }) => action === 'assessment.assign')
+  t.match(entry, { details: { item: '1.1', owner: 'grace@acme.example', due: '2026-12-01', links: 1 } })
+  assessments.assign(acme, made.id, '1.1', { owner: '' })
+  t.match(itemOf()?.work, { owner: '', dueOn: '2026-12-01', links: [LINK] }, 'absent fields stay')
+  for (let at = 0; at < ITEM_CHANGES_MAX; at++) assessments.answer(acme, made.id, '1.1', at)
+  const history = itemOf()?.work?.history
+  t.equal(history?.length, ITEM_CHANGES_MAX)
+  t.match(history?.[0], { field: 'answer', to: '0' }, 'the oldest are removed')
+})
+
+const REFUSED = [
+  { given: { owner: 'x'.repeat(256) }, message: /^owner: .*up to 255 bytes/ },
+  { given: { owner: 'two\nlines' }, message: /^owner: / },
+  { given: { dueOn: 'tomorrow' }, message: /^due date: found "tomorrow", expected a day such as 2026-12-01/ },
+  { given: { dueOn: '2026-02-30' }, message: /^due date: / },
+  { given: { links: ['javascript:alert(1)'] }, message: /^links: .*http or https address/ },
+  { given: { links: ['https://'] }, message: /^links: / },
+  { given: { links: [`https://a.example/${'x'.repeat(500)}`] }, message: /^links: / },
+  { given: { links: Array.from({ length: 11 }, (_, at) => `https://a.example/${at}`) }, message: /at most 10 links/ },
+] as const
+
+t.test('wrong values are refused, and so is a completed assessment', async (t) => {
+  const { assessments, acme, made, itemOf } = assessed(t)
+  for (const { given, message } of REFUSED) t.throws(() => assessments.assign(acme, made.id, '1.1', given), { message })
+  t.notOk(itemOf()?.work)
+  t.throws(() => assessments.assign(acme, made.id, 'none', { owner: 'Grace' }), { code: 'NOT_FOUND' })
+  for (const item of ['1.1', '1.2']) assessments.answer(acme, made.id, item, 'no')
+  assessments.complete(acme, made.id)
+  t.throws(() => assessments.assign(acme, made.id, '1.1', { owner: 'Grace' }), { code: 'CONFLICT' })
+})
+
+t.test('recommendations get the owner and the due date of their item, and keep them without', async (t) => {
+  const { administration, assessments, acme, made, store } = assessed(t)
+  const ofItem = (id: string) => store.recommendations.ofOrganization(acme.id).find(({ itemId }) => itemId === id)
+  assessments.assign(acme, made.id, '1.1', { owner: 'Grace', dueOn: '2026-12-01' })
+  for (const item of ['1.1', '1.2']) assessments.answer(acme, made.id, item, 'no')
+  assessments.complete(acme, made.id)
+  t.match(ofItem('1.1'), { owner: 'Grace', dueOn: '2026-12-01' })
+  t.match(ofItem('1.2'), { owner: '', dueOn: '' })
+  administration.recommendations.assign(acme, String(ofItem('1.2')?.id), { owner: 'Ada', dueOn: '2027-01-15' })
+  const again = assessments.import(acme, content('cis-v8', { '1.1': 'no', '1.2': 'no' }))
+  assessments.assign(acme, again.id, '1.1', { owner: 'Alan' })
+  assessments.complete(acme, again.id)
+  t.match(ofItem('1.1'), { owner: 'Alan', dueOn: '2026-12-01' })
+  t.match(ofItem('1.2'), { owner: 'Ada', dueOn: '2027-01-15' })
+  t.notMatch(JSON.stringify(publishedList(store, acme.id, 'recommendations')), /Alan|due/, 'not in the API')
+  const recommendation = String(ofItem('1.1')?.id)
+  t.throws(() => administration.recommendations.assign(acme, recommendation, { dueOn: 'soon' }), { code: 'USAGE' })
+})
+
+t.test('files carry the work of items, and fill an open assessment with it', async (t) => {
+  const { assessments, acme, made, store, itemOf } = assessed(t)
+  assessments.assign(acme, made.id, '1.1', { owner: '=Grace', dueOn: '2026-12-01', links: [LINK, `${LINK}/2`] })
+  const categories = store.assessments.categories(made)
+  const json = readAssessment(Buffer.from(writeAssessment(made, categories, 'json')))
+  t.same(json.categories, categories)
+  const csv = readAssessment(Buffer.from(writeAssessment(made, categories, 'csv')), { frameworkId: 'cis-v8' })
+  const { history: _, ...work } = itemOf()?.work ?? { history: [] }
+  t.same(csv.categories[0]?.items[0]?.work, { ...work, history: [] }, 'all but the history')
+  const other = assessments.import(acme, content('cis-v8', { '1.1': 'yes', '1.2': 'unanswered' }))
+  assessments.fill(acme, other.id, csv)
+  t.match(itemOf(other), {
+    answer: 'yes',
+    work: { ...work, history: [{ field: 'owner' }, { field: 'due' }, { field: 'links' }] },
+  })
+})
+
+t.test('an update to other items keeps the work by id; a new assessment carries owner and links over', async (t) => {
+  const { assessments, acme, itemOf } = assessed(t)
+  const own = assessments.create(acme, 'cis-v8', 'Own', ['1.1'])
+  assessments.assign(acme, own.id, '1.1', { owner: 'Grace' })
+  t.match(itemOf(assessments.update(acme, own.id))?.work, { owner: 'Grace' })
+  assessments.assign(acme, own.id, '1.1', { dueOn: '2026-12-01', links: [LINK] })
+  assessments.answer(acme, own.id, '1.1', 'yes')
+  assessments.complete(acme, own.id)
+  const { categories } = carriedOver(currentItems('cis-v8', ['1.1']).categories, [itemOf(own) as AssessmentItem])
+  t.same(categories[0]?.items[0]?.work, { owner: 'Grace', dueOn: '', links: [LINK], history: [] })
+})
