@@ -117,6 +117,10 @@ export const COMMANDS = {
     administration.ownPlatforms.add(organization, sharedCatalog, given),
   'registry.remove': ({ administration, organization }, given: { ids: readonly string[] }) =>
     administration.ownPlatforms.remove(organization, given.ids),
+  'candidate.dismiss': ({ administration, organization }, given: { name: string }) =>
+    administration.candidates.dismiss(organization, given.name),
+  'candidate.restore': ({ administration, organization }, given: { name: string }) =>
+    administration.candidates.restore(organization, given.name),
   'assessment.create': (
     { administration, organization },
     given: {

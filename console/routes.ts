@@ -8,6 +8,7 @@ import { API_KEY_ROUTES } from './routes/api-keys.ts'
 import { ASSESSMENT_ROUTES } from './routes/assessments.ts'
 import { AUDIT_ROUTES } from './routes/audit.ts'
 import { BLOCK_LIST_ROUTES } from './routes/block-lists.ts'
+import { CANDIDATE_ROUTES } from './routes/candidates.ts'
 import { CLIENT_ROUTES } from './routes/clients.ts'
 import { COMPARISON_ROUTES } from './routes/comparison.ts'
 import { DISCOVERY_ROUTES } from './routes/discovery.ts'
@@ -69,6 +70,7 @@ export const ROUTES: readonly Route[] = [
   ...API_KEY_ROUTES,
   ...MEMBER_ROUTES,
   ...OWN_PLATFORM_ROUTES,
+  ...CANDIDATE_ROUTES,
   ...RETENTION_ROUTES,
   ...SIGN_IN_SETTINGS_ROUTES,
   ...AUDIT_ROUTES,

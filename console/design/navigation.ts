@@ -50,6 +50,7 @@ export const NAVIGATION: readonly NavigationGroup[] = [
       { path: '/api-keys', name: 'API Keys', action: 'api-key.read' },
       { path: '/members', name: 'Members', action: 'member.read' },
       { path: '/own-platforms', name: 'Own platforms', action: 'discovery.read' },
+      { path: '/candidates', name: 'Candidates', action: 'discovery.read' },
       { path: '/retention', name: 'Retention', action: 'organization.read' },
       { path: '/sign-in-settings', name: 'Sign-in', action: 'sign-in.read' },
       { path: '/audit-log', name: 'Audit log', action: 'audit.read' },

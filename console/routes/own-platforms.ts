@@ -3,7 +3,7 @@ import { registryFileOf } from '../../engine/admin/registry-export.ts'
 import { Fault } from '../../engine/process/error-codes.ts'
 import { SERVICE_WIDE } from '../../engine/store/own-platforms.ts'
 import { checkChanges } from '../../registry/catalog.ts'
-import { hostNameFault } from '../../registry/domain-name.ts'
+import { hostNameFault, NAME_CHARS_MAX } from '../../registry/domain-name.ts'
 import { platformId } from '../../registry/platform-id.ts'
 import { PLATFORM_TYPES, type PlatformType } from '../../registry/platform-type.ts'
 import {
@@ -14,7 +14,7 @@ import {
   readRegistryText,
 } from '../../registry/registry-file.ts'
 import { paged } from '../design/paged.ts'
-import { EMPTY_FORM, type FormState, readForm } from '../form.ts'
+import { EMPTY_FORM, FormFields, type FormState, readForm } from '../form.ts'
 import { type Answer, jsonFileAnswer, redirect } from '../http/answer.ts'
 import { form, page, type Route } from '../http/router.ts'
 import type { Visit } from '../http/visit.ts'
@@ -165,6 +165,11 @@ function idOf(name: string): string {
     .replace(/-$/, '')
 }
 
+/** What a link to the form fills in, such as that of a candidate. */
+function givenFields(query: URLSearchParams): FormFields {
+  return new FormFields(['name', 'domains'].map((name) => [name, (query.get(name) ?? '').slice(0, NAME_CHARS_MAX)]))
+}
+
 interface Forms {
   readonly form?: FormState
   readonly fileForm?: FormState
@@ -181,7 +186,7 @@ function ownPlatformsPage(visit: Visit, forms: Forms, status: number): Answer {
     nowMs: visit.nowMs,
     mayAdd: visit.may('registry.add'),
     mayRemove: visit.may('registry.remove'),
-    form: forms.form ?? EMPTY_FORM,
+    form: forms.form ?? { values: givenFields(query), errors: {} },
     fileForm: forms.fileForm ?? EMPTY_FORM,
     done: query.get('done') ?? '',
   })

@@ -15,6 +15,8 @@ const ACTION_NAMES: Readonly<Record<Action, string>> = {
   'registry.provision': 'Registry file applied',
   'registry.add': 'Own platforms added',
   'registry.remove': 'Own platforms removed',
+  'candidate.dismiss': 'Candidate dismissed',
+  'candidate.restore': 'Candidate restored',
   'discovery.read': 'Findings read',
   'client.read': 'Clients read',
   'client.reveal': 'Pseudonym decrypted',

@@ -39,6 +39,7 @@ const ABOUT: Readonly<Record<string, string>> = {
   '/api-keys': 'Create, show once and revoke the keys of programs',
   '/api-keys/:id/rotate': 'Replace a key by one with the same scopes',
   '/organization-settings': 'Name, domain, evidence window, and what is kept of clients',
+  '/candidates': 'Names of no platform that look like AI services: add one as an own platform, or dismiss it',
   '/own-platforms': 'Platforms of this organization only, by a form or a registry file',
   '/retention': 'How long data is kept, with a preview of what would be deleted',
   '/sign-in-settings': 'The OpenID provider of the organization, and the roles of its groups',

@@ -15,6 +15,8 @@ export const ACTIONS = {
   'registry.provision': 'operator',
   'registry.add': 'admin',
   'registry.remove': 'admin',
+  'candidate.dismiss': 'admin',
+  'candidate.restore': 'admin',
   'organization.remove': 'operator',
   'organization.rename': 'owner',
   'organization.set': 'admin',

@@ -8,6 +8,7 @@ import { ApiKeyChanges } from './api-keys.ts'
 import { ApprovalChanges } from './approvals.ts'
 import { AssessmentChanges } from './assessments.ts'
 import { BlockListLinkChanges } from './block-list-links.ts'
+import { CandidateChanges } from './candidates.ts'
 import { type Actor, Changes } from './changes.ts'
 import { ClientNameChanges } from './client-names.ts'
 import { ClientReads } from './clients.ts'
@@ -42,6 +43,7 @@ export class Administration {
   readonly blockListLinks: BlockListLinkChanges
   readonly approvals: ApprovalChanges
   readonly ownPlatforms: OwnPlatformChanges
+  readonly candidates: CandidateChanges
   readonly clients: ClientReads
   readonly clientNames: ClientNameChanges
   readonly scans: ScanChanges
@@ -67,6 +69,7 @@ export class Administration {
     this.blockListLinks = new BlockListLinkChanges(changes)
     this.approvals = new ApprovalChanges(changes)
     this.ownPlatforms = new OwnPlatformChanges(changes)
+    this.candidates = new CandidateChanges(changes)
     this.clients = new ClientReads(changes)
     this.clientNames = new ClientNameChanges(changes)
     this.scans = new ScanChanges(changes)

@@ -1,5 +1,8 @@
 import { createHash } from 'node:crypto'
+import { canonicalName } from '../../registry/domain-name.ts'
 import { unpackEvent } from '../event/event.ts'
+import type { Candidate } from '../store/candidates.ts'
+import { SKETCH_BYTES } from '../store/client-sketch.ts'
 import { endOfPrefix, UUID_BYTES, uuidBytes } from '../store/keys.ts'
 import { openBlock } from '../store/read-lines.ts'
 import { recentSince } from '../store/recent-arrivals.ts'
@@ -19,6 +22,7 @@ export function checkIngest(walk: StoreWalk): void {
   checkQueue(walk, 'unmatched-events', UUID_BYTES, checkEvent)
   checkSeen(walk)
   checkSources(walk)
+  checkCandidates(walk)
   walk.table(
     'rejects',
     { keyBytes: UUID_BYTES + SEQUENCE_BYTES, mayBeUnattributed: true, open: packed<Reject>('rejected message') },
@@ -112,6 +116,19 @@ function checkRanges(
 function isAscending(bound: number, before: number | undefined, index: number): boolean {
   if (!Number.isSafeInteger(bound) || before === undefined) return Number.isSafeInteger(bound)
   return index % 2 === 1 ? bound >= before : bound > before + 1
+}
+
+function checkCandidates(walk: StoreWalk): void {
+  const form = { keyBytes: UUID_BYTES + 1, keyIsLonger: true, open: packed<Candidate>('candidate') }
+  walk.table('candidates', form, ({ key, value, organizationId }) => {
+    const { name, requests, withAi, firstSeenMs, lastSeenMs, clients } = value
+    const wrong = (found: string, expected: string): void => walk.wrong('candidates', organizationId, found, expected)
+    if (key.toString('utf8', UUID_BYTES) !== name || canonicalName(name) !== name) wrong(name, 'the name in its key')
+    if (!Number.isSafeInteger(requests) || requests < 1 || !(withAi >= 0 && withAi <= requests))
+      wrong(`${requests} requests of ${name}, ${withAi} with AI`, 'whole numbers')
+    if (!(firstSeenMs >= 0 && firstSeenMs <= lastSeenMs)) wrong(`${name} first seen after it was last seen`, 'before')
+    if (clients.length !== SKETCH_BYTES) wrong(`${clients.length} bytes of clients of ${name}`, `${SKETCH_BYTES}`)
+  })
 }
 
 /** Messages of one token at one listener. */

@@ -1,6 +1,7 @@
 import { SECOND_MS } from '../process/clock.ts'
 import { logFailure } from '../process/failure.ts'
 import type { Logger } from '../process/log.ts'
+import { type CandidateDelta, sumOfDeltas } from '../store/candidates.ts'
 import { NO_ORGANIZATION, type Reject, type SourceDelta, sum } from '../store/sources.ts'
 import type { Store } from '../store/store.ts'
 import { SourceTable } from './sources.ts'
@@ -19,6 +20,13 @@ const SOURCE_SILENT_MS = 3600 * SECOND_MS
  */
 const SHARED_WRITE_MS = 100
 
+/** What a thread counted since its last report. */
+export interface ReportedCounters {
+  readonly sources: readonly SourceDelta[]
+  readonly rejects: readonly Reject[]
+  readonly candidates: readonly CandidateDelta[]
+}
+
 /**
  * Stores the counters of all senders: those of this thread's listener once a second, and those of
  * other threads when they report them, which they do once a second.
@@ -31,6 +39,7 @@ export class IngestAccounting {
   readonly #store: Store
   readonly #log: Logger
   readonly #waiting = new Map<string, SourceDelta>()
+  readonly #candidates = new Map<string, CandidateDelta>()
   #rejects: Reject[] = []
   #timer: NodeJS.Timeout | undefined
   #nextWrite: NodeJS.Timeout | undefined
@@ -52,12 +61,12 @@ export class IngestAccounting {
   }
 
   /** Takes the counters that another thread reports. */
-  add(sources: readonly SourceDelta[], rejects: readonly Reject[]): void {
-    this.#keep(sources, rejects)
+  add(counters: ReportedCounters): void {
+    this.#keep(counters)
     if (this.#timer !== undefined) this.#nextWrite ??= setTimeout(() => this.write(), SHARED_WRITE_MS)
   }
 
-  #keep(sources: readonly SourceDelta[], rejects: readonly Reject[]): void {
+  #keep({ sources, rejects, candidates }: ReportedCounters): void {
     for (const delta of sources) {
       const { organizationId, tokenId, listener, address, host } = delta
       const key = `${organizationId}${tokenId} ${listener} ${address} ${host}`
@@ -65,23 +74,30 @@ export class IngestAccounting {
       if (before === undefined && this.#waiting.size >= WAITING_MAX) this.lost++
       else this.#waiting.set(key, before === undefined ? delta : sum(before, delta))
     }
+    for (const delta of candidates) {
+      const key = `${delta.organizationId} ${delta.name}`
+      const before = this.#candidates.get(key)
+      if (before === undefined && this.#candidates.size >= WAITING_MAX) this.lost++
+      else this.#candidates.set(key, before === undefined ? delta : sumOfDeltas(before, delta))
+    }
     this.#rejects.push(...rejects.slice(0, Math.max(0, WAITING_MAX - this.#rejects.length)))
   }
 
   write(): void {
     clearTimeout(this.#nextWrite)
     this.#nextWrite = undefined
-    this.#keep(this.sources.takeDeltas(Date.now() - SOURCE_SILENT_MS), [])
-    while (this.#waiting.size > 0 || this.#rejects.length > 0) {
+    this.#keep({ sources: this.sources.takeDeltas(Date.now() - SOURCE_SILENT_MS), rejects: [], candidates: [] })
+    while (this.#waiting.size + this.#rejects.length + this.#candidates.size > 0) {
       const step = [...this.#waiting].slice(0, SOURCES_PER_STEP)
       const rejects = this.#rejects.slice(0, SOURCES_PER_STEP)
+      const candidates = [...this.#candidates].slice(0, SOURCES_PER_STEP)
       try {
         this.#store.environment.write(() => {
-          addRows(
-            this.#store,
-            step.map(([, delta]) => delta),
+          addRows(this.#store, {
+            sources: step.map(([, delta]) => delta),
             rejects,
-          )
+            candidates: candidates.map(([, delta]) => delta),
+          })
         })
       } catch (error) {
         if (!this.#failing)
@@ -91,6 +107,7 @@ export class IngestAccounting {
       }
       this.#failing = false
       for (const [key] of step) this.#waiting.delete(key)
+      for (const [key] of candidates) this.#candidates.delete(key)
       this.#rejects = this.#rejects.slice(rejects.length)
     }
   }
@@ -100,7 +117,7 @@ export class IngestAccounting {
  * Adds rows inside a transaction of the caller, except those of removed organizations: no row
  * outlives its organization.
  */
-export function addRows(store: Store, sources: readonly SourceDelta[], rejects: readonly Reject[]): void {
+export function addRows(store: Store, { sources, rejects, candidates }: ReportedCounters): void {
   const known = new Map([[NO_ORGANIZATION, true]])
   const exists = ({ organizationId }: { readonly organizationId: string }): boolean => {
     const found = known.get(organizationId) ?? store.organizations.exists(organizationId)
@@ -109,4 +126,5 @@ export function addRows(store: Store, sources: readonly SourceDelta[], rejects: 
   }
   store.sources.add(sources.filter(exists))
   store.sources.addRejects(rejects.filter(exists))
+  store.candidates.add(candidates.filter(exists), (id) => store.organizations.clientSettings(id).mode === 'full')
 }

@@ -5,14 +5,12 @@ import {
   COVERAGE_PER_SECOND_MAX,
   LOG_BATCH_EVENTS_MAX,
   LOG_BATCHES_IN_FLIGHT_MAX,
-  REJECTED_ORGANIZATIONS_MAX,
-  REJECTS_PER_SECOND_MAX,
 } from '../limits.ts'
-import { SECOND_MS } from '../process/clock.ts'
 import { Outcome } from '../store/outcomes.ts'
 import type { KnownHosts } from '../store/registry-in-force.ts'
 import type { Reject } from '../store/sources.ts'
 import type { UnstoredPlaces } from './accept.ts'
+import { CandidateTable } from './candidate-table.ts'
 import { ClientAddresses } from './client-addresses.ts'
 import { Action } from './formats/action.ts'
 import { textAt } from './formats/bytes.ts'
@@ -26,7 +24,7 @@ import { OrganizationRate } from './organization-rate.ts'
 import type { Origin } from './origin.ts'
 import { type EventBatch, EventIds, PendingEvents } from './pending-events.ts'
 import { coverageFromMessage } from './read-coverage.ts'
-import { redact, SAMPLE_CHARS_MAX } from './redact.ts'
+import { RejectSamples } from './reject-samples.ts'
 import { type Source, SourceTable, UNATTRIBUTED } from './sources.ts'
 import { SyslogMessage } from './syslog/message.ts'
 import { readSyslog } from './syslog/read-message.ts'
@@ -86,6 +84,8 @@ export class Intake {
   /** Coverage reports skipped by the rate limit. */
   coverageSkipped = 0
   readonly users = new UserCounts()
+  /** Names of no platform that look like AI services. */
+  readonly candidates = new CandidateTable()
   /** The verdict on the last message, and the index of its format. */
   verdict: Verdict = Verdict.unknown
   format = NO_FORMAT
@@ -102,8 +102,7 @@ export class Intake {
   readonly #pending = new Map<string, Pending>()
   readonly #clients = new ClientAddresses()
   readonly #options: IntakeOptions
-  #rejects: Reject[] = []
-  readonly #rejectRate = new OrganizationRate(REJECTS_PER_SECOND_MAX, REJECTED_ORGANIZATIONS_MAX)
+  readonly #rejects = new RejectSamples()
   readonly #coverageRate = new OrganizationRate(COVERAGE_PER_SECOND_MAX, COVERAGE_ORGANIZATIONS_MAX)
 
   /** @param bytes the message buffer, with SCRATCH_BYTES of scratch space at the end */
@@ -138,7 +137,11 @@ export class Intake {
     const verdict = msgStart === end ? Verdict.skip : this.#read(msgStart, end, token.organizationId)
     const format = this.#detector.format
     let outcome = OUTCOME_OF_VERDICT[verdict] ?? Outcome.unknown
-    if (verdict === Verdict.event && this.#isWanted(token.organizationId)) {
+    const isWanted = verdict === Verdict.event && this.#isWanted(token.organizationId)
+    if (verdict === Verdict.event && !isWanted && origin.matched === 'store') {
+      this.candidates.note(line, token)
+    }
+    if (isWanted) {
       outcome = origin.matched === 'repeat' ? Outcome.duplicate : Outcome.stored
       if (origin.matched === 'store') {
         const pending = this.#pendingOf(token.organizationId)
@@ -148,6 +151,7 @@ export class Intake {
           return false
         }
         this.#add(queue, message, token, source)
+        this.candidates.noteAi(line, token.organizationId)
       } else if (origin.matched === 'dry') this.matchMs = this.#matchTime(message, token, source)
     }
     source.receive(line.referenceMs)
@@ -160,7 +164,7 @@ export class Intake {
     // A stored message is counted when it is on disk.
     if (outcome !== Outcome.stored || origin.matched !== 'store') source.count(outcome, line.referenceMs)
     const isProblem = verdict === Verdict.reject || verdict === Verdict.unknown || verdict === Verdict.ambiguous
-    if (isProblem && origin.matched !== 'repeat') this.#keepSample(source, format, msgStart, end)
+    if (isProblem && origin.matched !== 'repeat') this.#rejects.keep(line, source, format, msgStart, end)
     return true
   }
 
@@ -240,9 +244,7 @@ export class Intake {
 
   /** Returns and clears a rate-limited sample of the messages that were not understood. */
   takeRejects(): Reject[] {
-    const rejects = this.#rejects
-    this.#rejects = []
-    return rejects
+    return this.#rejects.take()
   }
 
   /**
@@ -402,30 +404,6 @@ export class Intake {
       this.#pending.set(organizationId, pending)
     }
     return pending
-  }
-
-  #keepSample(source: Source, format: number, start: number, end: number): void {
-    const { line } = this
-    const nowMs = line.referenceMs
-    const isKept = this.#rejectRate.take(source.owner.organizationId, nowMs)
-    // The last sample of each source is always kept, regardless of the rate limit.
-    const isShown = Math.abs(nowMs - source.sampledAtMs) >= SECOND_MS
-    if (!isKept && !isShown) return
-    const sample = redact(line.text(start, Math.min(end, start + SAMPLE_CHARS_MAX * 2)))
-    source.sample = sample
-    source.sampledAtMs = nowMs
-    if (!isKept) return
-    this.#rejects.push({
-      organizationId: source.owner.organizationId,
-      timeMs: line.referenceMs,
-      listener: source.listener,
-      address: source.address,
-      host: source.host,
-      tokenId: source.owner.tokenId,
-      format: FORMATS[format]?.id ?? '',
-      reason: line.reason === '' ? 'no format recognized' : line.reason,
-      sample,
-    })
   }
 }
 

@@ -140,7 +140,9 @@ export class Lane implements ConnectionLane {
   postCounters(nowMs: number): void {
     const sources = this.intake.sources.takeDeltas(nowMs - SOURCE_SILENT_MS)
     const rejects = this.intake.takeRejects()
-    if (sources.length > 0 || rejects.length > 0) this.#options.notify({ kind: 'counters', sources, rejects }, [])
+    const candidates = this.intake.candidates.take()
+    if (sources.length + rejects.length + candidates.length > 0)
+      this.#options.notify({ kind: 'counters', sources, rejects, candidates }, [])
   }
 
   /** The writer has stored a batch, or refused it because its organization was removed. */
@@ -175,7 +177,7 @@ export class Lane implements ConnectionLane {
   }
 
   status(): LaneStatus {
-    const { sources, formatCounts, coverageSkipped, users } = this.intake
+    const { sources, formatCounts, coverageSkipped, users, candidates } = this.intake
     const messages = {} as Record<Listener, readonly number[]>
     for (const listener of LISTENERS) messages[listener] = Array.from(sources.listeners[listener])
     const formats = [...FORMATS.map(({ id }) => id), ''].map((format, index) => ({
@@ -195,6 +197,7 @@ export class Lane implements ConnectionLane {
       coverageSkipped,
       usersTruncated: users.truncated,
       usersRefused: users.refused,
+      candidatesSkipped: { ...candidates.skipped },
     }
   }
 

@@ -129,6 +129,13 @@ function syslogRows({ formats, connections, ...status }: SyslogStatus): MetricRo
       { truncated: status.usersTruncated, refused: status.usersRefused },
       'outcome',
     ],
+    [
+      'candidates_skipped_total',
+      'counter',
+      'Syslog messages of unknown hosts that were not searched for AI candidates, by limit: messages a second, new names, waiting candidates',
+      { ...status.candidatesSkipped },
+      'limit',
+    ],
   ]
 }
 

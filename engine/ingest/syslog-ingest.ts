@@ -170,7 +170,7 @@ export class SyslogIngest {
 
   #onMessage(lane: Thread, message: FromSockets): void {
     if (message.kind === 'batch') void this.#store(lane, message)
-    else if (message.kind === 'counters') this.#accounting.add(message.sources, message.rejects)
+    else if (message.kind === 'counters') this.#accounting.add(message)
     else if (message.kind === 'unauthorized') this.#unauthenticated.note(message, Date.now())
   }
 
@@ -230,6 +230,11 @@ function combine(lanes: readonly LaneStatus[], { connections, ...sockets }: Sock
     coverageSkipped: sum(({ coverageSkipped }) => coverageSkipped),
     usersTruncated: sum(({ usersTruncated }) => usersTruncated),
     usersRefused: sum(({ usersRefused }) => usersRefused),
+    candidatesSkipped: {
+      busy: sum(({ candidatesSkipped }) => candidatesSkipped.busy),
+      unread: sum(({ candidatesSkipped }) => candidatesSkipped.unread),
+      full: sum(({ candidatesSkipped }) => candidatesSkipped.full),
+    },
   }
 }
 

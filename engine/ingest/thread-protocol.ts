@@ -3,9 +3,11 @@ import type { CoverageReport } from '../event/coverage-report.ts'
 import type { TlsFiles } from '../http/certificate.ts'
 import type { FaultCode } from '../process/error-codes.ts'
 import type { LogLevel } from '../process/log.ts'
+import type { CandidateDelta } from '../store/candidates.ts'
 import type { CompiledRegistry } from '../store/registry-in-force.ts'
 import type { Reject, SourceDelta } from '../store/sources.ts'
 import type { UnstoredPlaces } from './accept.ts'
+import type { CandidatesSkipped } from './candidate-table.ts'
 import type { CloseReason, StreamKind } from './connection.ts'
 import type { Listener, SourceOwner } from './sources.ts'
 
@@ -64,7 +66,12 @@ export type FromLane =
       readonly bytes: Uint8Array<ArrayBuffer>
       readonly reports: readonly CoverageReport[]
     }
-  | { readonly kind: 'counters'; readonly sources: readonly SourceDelta[]; readonly rejects: readonly Reject[] }
+  | {
+      readonly kind: 'counters'
+      readonly sources: readonly SourceDelta[]
+      readonly rejects: readonly Reject[]
+      readonly candidates: readonly CandidateDelta[]
+    }
   | {
       readonly kind: 'unauthorized'
       readonly listener: Listener
@@ -124,6 +131,7 @@ export interface LaneStatus {
   /** Names of users that were shortened, and fields that could not be stored as a name. */
   readonly usersTruncated: number
   readonly usersRefused: number
+  readonly candidatesSkipped: CandidatesSkipped
 }
 
 /** Counters of the socket thread since the start. */

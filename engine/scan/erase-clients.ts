@@ -32,7 +32,8 @@ const NO_ONE = { ofClient: () => NO_CLIENT, ofUser: () => '' }
  * that changes the setting.
  */
 export function beginErasure(store: Store, organizationId: string): void {
-  const { auditLog, buffer, unmatched, clientErasures, scanStates } = store
+  const { auditLog, buffer, unmatched, candidates, clientErasures, scanStates } = store
+  candidates.eraseClients(organizationId)
   const bufferNext = buffer.first(organizationId)
   const unmatchedNext = unmatched.first(organizationId)
   clientErasures.put(organizationId, {

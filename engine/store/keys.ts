@@ -30,6 +30,7 @@ import { randomUUID } from 'node:crypto'
  *   token-bindings      o + token id (16) + text         TokenBinding
  *   sources             o + token id (16) + hash (16)    counters of one sender
  *   rejects             o + sequence (8)                 message not understood, redacted
+ *   candidates          o + name, canonical              Candidate
  *   read-lines          o + two hashes (32)              hashes of log messages already read
  *   buffer              o + sequence (8), see queue.ts   Event
  *   unmatched-events    o + sequence (8), see queue.ts   Event of no platform of the registry

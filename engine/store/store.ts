@@ -9,6 +9,7 @@ import { Assessments } from './assessments.ts'
 import { AuditLog } from './audit-log.ts'
 import { type BlockListLink, blockListLinksOf } from './block-list-links.ts'
 import { EventBuffer } from './buffer.ts'
+import { Candidates } from './candidates.ts'
 import { ClientDays } from './client-days.ts'
 import { ClientErasures } from './client-erasures.ts'
 import { ClientNames } from './client-names.ts'
@@ -74,6 +75,7 @@ export class Store {
   readonly tokenBindings: TokenBindings
   readonly blockListLinks: Secrets<BlockListLink>
   readonly sources: Sources
+  readonly candidates: Candidates
   readonly readLines: ReadLines
   readonly buffer: EventBuffer
   readonly unmatched: UnmatchedEvents
@@ -130,6 +132,7 @@ export class Store {
     this.tokenBindings = new TokenBindings(this.environment)
     this.blockListLinks = blockListLinksOf(this.environment)
     this.sources = new Sources(this.environment)
+    this.candidates = new Candidates(this.environment)
     this.readLines = new ReadLines(this.environment)
     this.buffer = new EventBuffer(this.environment)
     this.unmatched = new UnmatchedEvents(this.environment)

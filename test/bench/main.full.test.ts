@@ -21,6 +21,7 @@ t.test('every benchmark runs at toy size and prints its environment', async (t) 
     'alerts',
     'api',
     'console',
+    'candidates',
     'ingest-memory',
     ...(skipNamespaces === false ? ['live', 'release'] : []),
   ]
@@ -36,6 +37,6 @@ t.test('a benchmark runs by name; an unknown name is one error line', async (t) 
   t.equal(status, 2)
   t.equal(
     stderr,
-    'npm run bench --: USAGE no benchmark "regsitry", expected registry or decode or outbox or live or ingest or scan or alerts or api or console or release or ingest-memory\n',
+    'npm run bench --: USAGE no benchmark "regsitry", expected registry or decode or outbox or live or ingest or scan or alerts or api or console or release or candidates or ingest-memory\n',
   )
 })

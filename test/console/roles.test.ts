@@ -130,6 +130,8 @@ const PARAMETERS: Readonly<Record<CommandName, unknown>> = {
   'alert-rule.unmute': { rule: 'new-platform' },
   'alert.retry': { channelId: 'none', sequence: undefined },
   'alert.discard': { channelId: 'none', sequence: 1 },
+  'candidate.dismiss': { name: 'unknown.ai' },
+  'candidate.restore': { name: 'unknown.ai' },
   'registry.add': { name: 'console', changes: { platforms: [], disable: [] } },
   'registry.remove': { ids: ['none'] },
   'assessment.create': { framework: 'hipaa', title: 'one', profile: undefined },

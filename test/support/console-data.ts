@@ -8,6 +8,7 @@ import { DAY_MS, dayOf, HOUR_MS, MINUTE_MS } from '../../engine/process/clock.ts
 import { SecretsKey, secretsKeyFile } from '../../engine/process/secrets-key.ts'
 import { runScan } from '../../engine/scan/scan-runner.ts'
 import type { AlertSeverity } from '../../engine/store/alerts.ts'
+import { SKETCH_BYTES } from '../../engine/store/client-sketch.ts'
 import type { FrameworkId } from '../../engine/store/framework.ts'
 import { clientSecretContext } from '../../engine/store/identity-providers.ts'
 import { newUuid } from '../../engine/store/keys.ts'
@@ -181,6 +182,15 @@ function addArrivals(
   const counters = { packets: 900, packets_lost: 100, names: 80, hellos_named: 80, hellos_ech: 20, doh_sessions: 20 }
   store.environment.write(() => {
     store.sources.add(deltas)
+    store.candidates.add(
+      ['acme-llm.example', 'notes.ai', 'dismissed.ai'].map((name) => {
+        const seen = { firstSeenMs: nowMs - HOUR_MS, lastSeenMs: nowMs, requests: 12, withAi: 3 }
+        return { organizationId: organization.id, name, ...seen, clients: new Uint8Array(SKETCH_BYTES).fill(1, 0, 5) }
+      }),
+      () => true,
+    )
+    const dismissed = store.candidates.get(organization.id, 'dismissed.ai')
+    if (dismissed !== undefined) store.candidates.put(organization.id, { ...dismissed, dismissedAtMs: nowMs })
     for (const at of [0, 1]) {
       const instance = randomBytes(8).toString('hex')
       store.coverage.add(organization.id, report({ instance, counters }), nowMs - at * 2 * HOUR_MS)

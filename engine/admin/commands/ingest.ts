@@ -222,7 +222,12 @@ function askForScan(store: Store, organizationId: string, clock: Clock): Scan | 
 
 /** A few rows, so they may use the space that is reserved for removals. */
 export function writeSources(store: Store, intake: Intake): void {
-  store.environment.shrink(() => addRows(store, intake.sources.takeDeltas(0), intake.takeRejects()))
+  const counters = {
+    sources: intake.sources.takeDeltas(0),
+    rejects: intake.takeRejects(),
+    candidates: intake.candidates.take(),
+  }
+  store.environment.shrink(() => addRows(store, counters))
 }
 
 function showSources(command: Command, org: string | undefined, { store, administration }: AdminContext): void {

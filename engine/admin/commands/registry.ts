@@ -11,6 +11,7 @@ import { Fault } from '../../process/error-codes.ts'
 import type { Shown } from '../../process/table.ts'
 import { SERVICE_WIDE } from '../../store/own-platforms.ts'
 import { dataDirectoryOf, sharedOptions, show, withStore } from './context.ts'
+import { addCandidateCommands } from './registry-candidates.ts'
 import { addRegistryFileCommands } from './registry-file.ts'
 import { registryFileOf, registryOption } from './registry-option.ts'
 import {
@@ -25,7 +26,7 @@ interface Options extends OwnSetOptions {
   readonly own?: boolean
 }
 
-/** posture-admin registry: list, search, show, check, stats; files; own platforms */
+/** posture-admin registry: list, search, show, check, stats; files; own platforms; candidates */
 export function addRegistryCommands(program: Command): void {
   const registry = program.command('registry').description('Look up AI platforms and manage own platforms')
 
@@ -81,6 +82,7 @@ export function addRegistryCommands(program: Command): void {
 
   addRegistryFileCommands(registry, withCatalog)
   addOwnPlatformCommands(registry)
+  addCandidateCommands(registry)
 }
 
 function lookupOptions(command: Command): Command {

@@ -124,7 +124,7 @@ t.test('operations in progress when the organization is removed write nothing', 
   const { store, clock } = opened
   const { administration, acme, acceptor, sender } = await furnished(opened)
   const accounting = new IngestAccounting(store, quietLog)
-  accounting.add([source(acme.id, '198.51.100.1')], [])
+  accounting.add({ sources: [source(acme.id, '198.51.100.1')], rejects: [], candidates: [] })
   const runner = new ScanRunner(store, registries, clock)
   const prepared = new Promise<void>((resolve) => {
     // The scan reads the time when it is prepared, right before its transaction.

@@ -12,6 +12,7 @@ import { SecretsKey } from '../../../engine/process/secrets-key.ts'
 import { beginErasure } from '../../../engine/scan/erase-clients.ts'
 import { requestScan, runScan } from '../../../engine/scan/scan-runner.ts'
 import { ClientWriter } from '../../../engine/store/client-records.ts'
+import { SKETCH_BYTES } from '../../../engine/store/client-sketch.ts'
 import { Family } from '../../../engine/store/family.ts'
 import { newUuid, u64Bytes, uuidBytes } from '../../../engine/store/keys.ts'
 import type { Organization } from '../../../engine/store/organizations.ts'
@@ -115,6 +116,8 @@ function made(t: Parameters<typeof openStore>[0], options: Parameters<typeof ope
     store.clientNames.putNetwork(id, { network: '10.0.0.0/8', name: 'Office' })
     store.sources.add([source, { ...source, organizationId: NO_ORGANIZATION, tokenId: NO_ORGANIZATION }])
     store.sources.addRejects([reject])
+    const seen = { firstSeenMs: NOON, lastSeenMs: NOON, requests: 1, withAi: 0, clients: new Uint8Array(SKETCH_BYTES) }
+    store.candidates.put(id, { name: 'unknown.ai', ...seen, dismissedAtMs: 0 })
     store.readLines.put(id, Buffer.alloc(16, 1), Buffer.alloc(16, 2), Uint32Array.of(1, 2, 3), NOON)
     requestScan(store, organization, clock)
     store.coverage.add(id, report({ counters: { packets: 100, names: 9 } }), NOON)
@@ -267,6 +270,7 @@ interface Row {
 
 const SEALED = [
   ...['organizations', 'members', 'audit-log', 'api-keys', 'monitoring-tokens', 'token-bindings', 'sources', 'rejects'],
+  'candidates',
   ...['read-lines', 'buffer', 'seen', 'seen-pages', 'evidence', 'detections', 'scans', 'scan-requests', 'scan-states'],
   ...[
     'assessments',

@@ -49,7 +49,11 @@ t.test('counters that another thread reports are stored without waiting for the 
   const accounting = new IngestAccounting(store, quietLog)
   accounting.start()
   const tokenId = '22222222-2222-4222-8222-222222222222'
-  accounting.add([delta({ organizationId, tokenId, counts: { stored: 1 } })], [])
+  accounting.add({
+    sources: [delta({ organizationId, tokenId, counts: { stored: 1 } })],
+    rejects: [],
+    candidates: [],
+  })
   t.equal(store.sources.ofOrganization(organizationId).length, 0, 'they wait for other threads')
   await until('the row is stored', () => store.sources.ofOrganization(organizationId).length === 1)
   accounting.stop()

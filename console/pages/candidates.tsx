@@ -1,0 +1,129 @@
+import type { ShownCandidate } from '../../engine/admin/candidates.ts'
+import type { CandidateSignal } from '../../registry/candidate-names.ts'
+import { countColumn, textColumn, timeColumn } from '../design/columns.tsx'
+import { CsvLink } from '../design/csv-link.tsx'
+import type { Paged } from '../design/paged.ts'
+import { NumberedPages } from '../design/pages-links.tsx'
+import { Card, countText, Empty, Notice, PageHead } from '../design/parts.tsx'
+import { type Column, Table } from '../design/table.tsx'
+
+const PATH = '/candidates'
+
+export interface CandidatesProps {
+  readonly candidates: Paged<ShownCandidate>
+  readonly query: URLSearchParams
+  readonly nowMs: number
+  readonly isDismissed: boolean
+  readonly mayAdd: boolean
+  readonly mayMark: boolean
+  readonly done: string
+}
+
+const DONE: Readonly<Record<string, string>> = {
+  dismissed: 'The candidate is dismissed. It stays dismissed when it is requested again',
+  restored: 'The candidate is listed again',
+}
+
+const SIGNAL_WORDS: Readonly<Record<CandidateSignal, string>> = {
+  ai_domain: 'below .ai',
+  ai_word: '"ai" in the name',
+  ai_term: 'AI term in the name',
+  known_brand: 'brand of a known platform',
+  known_site: 'site of a known platform',
+  with_ai: 'requested with AI platforms',
+  several_clients: 'several clients',
+}
+
+/** Names that no platform has and that look like AI services. */
+export function CandidatesPage(props: CandidatesProps) {
+  const { candidates, query, nowMs, isDismissed, done } = props
+  const title = DONE[done]
+  return (
+    <>
+      <PageHead
+        title="Candidates"
+        about="Names in logs that no platform has and that look like AI services. They are guesses, and count nowhere"
+      >
+        {candidates.total > 0 && <CsvLink path={PATH} query={query} />}
+      </PageHead>
+      {title !== undefined && <Notice title={title} />}
+      {candidates.total === 0 ? (
+        <Empty title={isDismissed ? 'No dismissed candidate' : 'No candidate'}>
+          <p class="muted">Candidates appear here when messages of logs name them.</p>
+        </Empty>
+      ) : (
+        <Card title={isDismissed ? 'Dismissed' : 'Candidates'} note={countText(candidates.total)} bare>
+          <Table id="candidates" label="Candidates" columns={columns(nowMs, props)} rows={candidates.rows} />
+        </Card>
+      )}
+      <NumberedPages of={candidates} query={query} />
+      <p class="small">
+        {isDismissed ? <a href={PATH}>Candidates</a> : <a href={`${PATH}?show=dismissed`}>Dismissed candidates</a>}
+      </p>
+    </>
+  )
+}
+
+export function candidateColumns(nowMs: number): readonly Column<ShownCandidate>[] {
+  return [
+    {
+      ...textColumn('name', 'Name', ({ name }: ShownCandidate) => name),
+      cell: ({ name, signals }) => (
+        <>
+          <strong class="break">{name}</strong>
+          <p class="small muted">{signals.map((signal) => SIGNAL_WORDS[signal]).join(', ')}</p>
+        </>
+      ),
+    },
+    { id: 'signals', name: 'Signals', csv: ({ signals }) => signals.join(' ') },
+    countColumn('score', 'Score', ({ score }) => score),
+    countColumn('requests', 'Requests', ({ requests }) => requests),
+    {
+      id: 'clients',
+      name: 'Clients',
+      cell: ({ clients }) => (clients === undefined ? '' : countText(clients)),
+      csv: ({ clients }) => clients ?? '',
+      number: true,
+    },
+    timeColumn('first-seen', 'First seen', nowMs, ({ firstSeenMs }) => firstSeenMs),
+    timeColumn('last-seen', 'Last seen', nowMs, ({ lastSeenMs }) => lastSeenMs),
+  ]
+}
+
+function columns(nowMs: number, { isDismissed, mayAdd, mayMark }: CandidatesProps): readonly Column<ShownCandidate>[] {
+  const verb = isDismissed ? 'restore' : 'dismiss'
+  const word = isDismissed ? 'Restore' : 'Dismiss'
+  return [
+    ...candidateColumns(nowMs),
+    ...(mayAdd && !isDismissed
+      ? [
+          {
+            id: 'add',
+            name: 'Add',
+            cell: ({ name }: ShownCandidate) => (
+              <a href={`/own-platforms?${new URLSearchParams({ name, domains: name })}`} aria-label={`Add ${name}`}>
+                Add
+              </a>
+            ),
+            quiet: true,
+          },
+        ]
+      : []),
+    ...(mayMark
+      ? [
+          {
+            id: verb,
+            name: word,
+            cell: ({ name }: ShownCandidate) => (
+              <form method="post" action={`${PATH}/${encodeURIComponent(name)}/${verb}`}>
+                <button type="submit" aria-label={`${word} ${name}`}>
+                  {word}
+                </button>
+              </form>
+            ),
+            quiet: true,
+          },
+        ]
+      : []),
+  ]
+}

@@ -1,0 +1,41 @@
+import { paged } from '../design/paged.ts'
+import { redirect } from '../http/answer.ts'
+import { form, page, type Route } from '../http/router.ts'
+import { CandidatesPage, candidateColumns } from '../pages/candidates.tsx'
+import { candidatesView, isDismissedList } from '../views/candidates.ts'
+import { csvFile } from './csv.ts'
+
+const PATH = '/candidates'
+
+export const CANDIDATE_ROUTES: readonly Route[] = [
+  page(PATH, 'discovery.read', (visit) => {
+    const { query } = visit.request
+    const content = CandidatesPage({
+      candidates: paged(
+        visit.site.store.environment.read(() => candidatesView(visit)),
+        query,
+      ),
+      query,
+      nowMs: visit.nowMs,
+      isDismissed: isDismissedList(query),
+      mayAdd: visit.may('registry.add'),
+      mayMark: visit.may('candidate.dismiss'),
+      done: query.get('done') ?? '',
+    })
+    return visit.page('Candidates', PATH, content)
+  }),
+  csvFile({
+    path: PATH,
+    access: 'discovery.read',
+    columns: ({ nowMs }) => candidateColumns(nowMs),
+    rows: candidatesView,
+  }),
+  form(`${PATH}/:name/dismiss`, 'candidate.dismiss', async (visit, { name }) => {
+    await visit.change('candidate.dismiss', { name })
+    return redirect(`${PATH}?done=dismissed`)
+  }),
+  form(`${PATH}/:name/restore`, 'candidate.restore', async (visit, { name }) => {
+    await visit.change('candidate.restore', { name })
+    return redirect(`${PATH}?show=dismissed&done=restored`)
+  }),
+]

@@ -1,0 +1,106 @@
+import t from 'tap'
+import { Administration } from '../../../engine/admin/administration.ts'
+import { type CandidateDelta, Candidates, clientsOf } from '../../../engine/store/candidates.ts'
+import { addToSketch, SKETCH_BYTES } from '../../../engine/store/client-sketch.ts'
+import { newUuid } from '../../../engine/store/keys.ts'
+import * as fc from '../../support/property.ts'
+import { findingsOf, makeOrganization, NOON, openStore } from '../../support/store.ts'
+
+function delta(over: Partial<CandidateDelta> & Pick<CandidateDelta, 'organizationId'>): CandidateDelta {
+  const clients = new Uint8Array(SKETCH_BYTES)
+  addToSketch(clients, 0x12345678)
+  return { name: 'acme.ai', requests: 1, withAi: 0, firstSeenMs: NOON, lastSeenMs: NOON, clients, ...over }
+}
+
+const keeps = (): boolean => true
+
+t.test('counts of a name add up, by organization', async (t) => {
+  const opened = openStore(t)
+  const { store } = opened
+  const acme = makeOrganization(opened, 'Acme').id
+  const other = makeOrganization(opened, 'Other').id
+  const otherClient = new Uint8Array(SKETCH_BYTES)
+  addToSketch(otherClient, 0x7f000000)
+  store.environment.write(() => {
+    store.candidates.add([delta({ organizationId: acme, requests: 2 }), delta({ organizationId: other })], keeps)
+    const later = { lastSeenMs: NOON + 5, firstSeenMs: NOON - 5, requests: 3, withAi: 1, clients: otherClient }
+    store.candidates.add([delta({ organizationId: acme, ...later })], keeps)
+  })
+  const [candidate] = store.candidates.ofOrganization(acme)
+  t.match(candidate, { requests: 5, withAi: 1, firstSeenMs: NOON - 5, lastSeenMs: NOON + 5, dismissedAtMs: 0 })
+  t.equal(candidate && clientsOf(candidate), 2)
+  t.match(store.candidates.ofOrganization(other), [{ requests: 1 }])
+})
+
+t.test('an organization that keeps no addresses has no sketch of them', async (t) => {
+  const opened = openStore(t)
+  const { store } = opened
+  const { id } = makeOrganization(opened, 'Acme')
+  store.environment.write(() => store.candidates.add([delta({ organizationId: id })], () => false))
+  const [candidate] = store.candidates.ofOrganization(id)
+  t.ok(candidate?.clients.every((byte) => byte === 0))
+  t.equal(candidate && clientsOf(candidate), undefined)
+})
+
+t.test('an organization that stops keeping addresses has no sketch of earlier ones', async (t) => {
+  const opened = openStore(t)
+  const { store, clock } = opened
+  const organization = makeOrganization(opened, 'Acme')
+  store.environment.write(() => store.candidates.add([delta({ organizationId: organization.id })], keeps))
+  new Administration(store, clock).organizations.set(organization, { clients: 'off' })
+  t.match(store.candidates.ofOrganization(organization.id), [{ requests: 1 }])
+  t.ok(store.candidates.ofOrganization(organization.id).every((candidate) => clientsOf(candidate) === undefined))
+})
+
+t.test('the table of an organization never exceeds its limit, and dismissed names stay', async (t) => {
+  const opened = openStore(t)
+  const { store } = opened
+  const max = 20
+  const candidates = new Candidates(store.environment, max)
+  const { id } = makeOrganization(opened, 'Acme')
+  const { id: other } = makeOrganization(opened, 'Other')
+  store.environment.write(() => {
+    candidates.add([delta({ organizationId: id, name: 'dismissed.ai' })], keeps)
+    candidates.put(id, { ...delta({ organizationId: id, name: 'dismissed.ai' }), dismissedAtMs: NOON })
+    candidates.add([delta({ organizationId: other })], keeps)
+  })
+  const step = fc.array(fc.integer({ min: 0, max: 200 }), { maxLength: 50 })
+  let nowMs = NOON
+  fc.assert(
+    fc.property(step, (numbers) => {
+      const names = [...new Set(numbers)].map((number) => `n${number}.ai`)
+      nowMs++
+      store.environment.write(() =>
+        candidates.add(
+          names.map((name) => delta({ organizationId: id, name, firstSeenMs: nowMs, lastSeenMs: nowMs })),
+          keeps,
+        ),
+      )
+      const stored = candidates.ofOrganization(id)
+      return stored.length <= max && stored.some(({ dismissedAtMs }) => dismissedAtMs > 0)
+    }),
+  )
+  t.ok(candidates.removed > 0, `${candidates.removed} removed`)
+  t.equal(candidates.ofOrganization(other).length, 1, 'another organization is not affected')
+})
+
+t.test('doctor finds a damaged candidate', async (t) => {
+  const opened = openStore(t, { unchecked: true })
+  const { store } = opened
+  const { id } = makeOrganization(opened, 'Acme')
+  const rows: readonly { over: Partial<CandidateDelta>; finding: RegExp }[] = [
+    { over: { requests: 0 }, finding: /0 requests/ },
+    { over: { withAi: 2 }, finding: /2 with AI/ },
+    { over: { firstSeenMs: NOON + 1 }, finding: /first seen after/ },
+    { over: { clients: new Uint8Array(3) }, finding: /3 bytes of clients/ },
+    { over: { name: 'UPPER.ai' }, finding: /UPPER/ },
+  ]
+  for (const { over, finding } of rows) {
+    const { organizationId: _, ...candidate } = delta({ organizationId: id, ...over })
+    store.environment.write(() => store.candidates.put(id, { ...candidate, dismissedAtMs: 0 }))
+    t.match(findingsOf(store), [finding])
+    store.environment.write(() => store.candidates.remove(id, candidate.name))
+  }
+  store.environment.write(() => store.candidates.put(newUuid(), { ...delta({ organizationId: id }), dismissedAtMs: 0 }))
+  t.equal(findingsOf(store).length, 1, 'a candidate of no organization')
+})
