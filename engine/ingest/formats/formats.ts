@@ -19,12 +19,15 @@ import { umbrella } from './umbrella.ts'
 import { unbound } from './unbound.ts'
 import { w3cExtended } from './w3c-extended.ts'
 import { windowsDns } from './windows-dns.ts'
+import { zeek } from './zeek.ts'
 import { zscaler } from './zscaler.ts'
 
 /** All formats in the order of detection: the strongest cue first, formats without a cue last. */
 export const FORMATS: readonly LogFormat[] = [
   collectorJson,
   jsonLogs,
+  // Its directive names the columns, so no other format reads its rows.
+  zeek,
   cef,
   leef,
   firewallCsv,

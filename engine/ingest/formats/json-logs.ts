@@ -16,13 +16,15 @@ import { takeRequest } from './generic-request.ts'
 import { JSON_DEPTH_MAX, JsonKind, JsonScanner } from './json.ts'
 import { type LogFormat, type LogLine, Verdict } from './log-line.ts'
 import { TimeFound } from './log-time.ts'
+import { isInbound } from './private-address.ts'
 import { dropUserIf, UserForm } from './user-name.ts'
+import { isMailPort } from './zeek.ts'
 
 /*
  * One JSON object per message, from Zscaler NSS, Netskope, Palo Alto Networks Strata Logging,
- * FortiGate, AdGuard Home, Suricata and the Elastic Common Schema (OPNsense's Squid), or of any
- * other product with evidence of a client's request (generic-request.ts). Fields are found by name;
- * fields of nested objects by path (`source.ip`), as in flat ECS. The fields of a forwarder's
+ * FortiGate, AdGuard Home, Suricata, Zeek and the Elastic Common Schema (OPNsense's Squid), or of
+ * any other product with evidence of a client's request (generic-request.ts). Fields are found by
+ * name; fields of nested objects by path (`source.ip`), as in flat ECS. The fields of a forwarder's
  * envelope do not belong to the message:
  * https://docs.splunk.com/Documentation/Splunk/latest/Data/FormateventsforHTTPEventCollector
  */
@@ -37,7 +39,12 @@ const DNS_TYPE = CONTROL + 4
 const FLOW_ID = CONTROL + 5
 const DIRECTION = CONTROL + 6
 const LOCATION = CONTROL + 7
-const WORDS = 'logid/devid b64url/burl/eb64url resultisfiltered tz/timezone/dtz dnstype flowid direction location'
+const ORIGINATOR = CONTROL + 8
+const RESPONDER = CONTROL + 9
+const RESPONDER_PORT = CONTROL + 10
+const LOOKUP = CONTROL + 11
+const WORDS =
+  'logid/devid b64url/burl/eb64url resultisfiltered tz/timezone/dtz dnstype flowid direction location idorigh idresph idrespp transid/qclass/qclassname/qtypename'
 const { name: _mayBeAFile, ...NAMES } = SYNONYMS
 const FIELDS = new NameTable({ ...NAMES, ...idsOf(FieldKind.control, WORDS) })
 const SOURCE_TYPE = SYNONYMS['sourcetype'] ?? NO_FIELD
@@ -46,6 +53,9 @@ const SUBTYPE = SYNONYMS['subtype'] ?? NO_FIELD
 const TYPE = SYNONYMS['type'] ?? NO_FIELD
 const EVENT_TYPE = SYNONYMS['eventtype'] ?? NO_FIELD
 const NETSKOPE_TIME = SYNONYMS['xcstimestamp'] ?? NO_FIELD
+const SERVER_NAME = SYNONYMS['servername'] ?? NO_FIELD
+const QUERY = SYNONYMS['query'] ?? NO_FIELD
+const URI = SYNONYMS['uri'] ?? NO_FIELD
 const USER_IP = SYNONYMS['userip'] ?? NO_FIELD
 const ZSCALER = 'zscalernss-'
 
@@ -137,6 +147,7 @@ function judge(line: LogLine): Verdict {
   const { view } = line
   if (fields.takeTime(line) === TimeFound.impossible) return line.reject('time: expected a valid date and time')
   applyZone(line, fields.start(ZONE), fields.end(ZONE))
+  if (fields.has(ORIGINATOR)) return zeekVerdict(line)
   fields.takeAction(line)
   if (fields.has(IS_FILTERED)) line.action = Action.blocked
   const verdict = vendorVerdict(line)
@@ -148,6 +159,23 @@ function judge(line: LogLine): Verdict {
   const hasClient = fields.takeClient(line)
   const found = takeHost(line)
   return found === Verdict.event && !hasClient && !mayHideClient(view) ? Verdict.noDomain : found
+}
+
+/** Zeek's JSON has the same fields as its tables (zeek.ts), without those that are unset. */
+function zeekVerdict(line: LogLine): Verdict {
+  const { view } = line
+  const start = fields.start(ORIGINATOR)
+  const end = fields.end(ORIGINATOR)
+  if (!line.takeClient(start, end)) return Verdict.noDomain
+  if (fields.has(RESPONDER_PORT) && isMailPort(view, fields.start(RESPONDER_PORT), fields.end(RESPONDER_PORT)))
+    return Verdict.noDomain
+  if (fields.has(RESPONDER) && isInbound(view, start, end, fields.start(RESPONDER), fields.end(RESPONDER)))
+    return Verdict.noDomain
+  if (fields.has(LOOKUP))
+    return fields.has(QUERY) ? line.takeName(fields.start(QUERY), fields.end(QUERY)) : Verdict.noDomain
+  if (fields.has(SERVER_NAME)) return takeHostOf(line, fields.start(SERVER_NAME), fields.end(SERVER_NAME))
+  if (!fields.has(URI) || !fields.has(HOST_FIELD)) return Verdict.noDomain
+  return takeHostOf(line, fields.start(HOST_FIELD), fields.end(HOST_FIELD))
 }
 
 function takeUserAndBytes(line: LogLine): void {
