@@ -151,10 +151,10 @@ t.test('the code computes the worked example in docs/reference/assessments.md', 
   for (const { title } of recommended) t.ok(output.includes(title), title)
   t.equal(recommended.length, 2)
   const json = /```json\n([\s\S]*?)```/.exec(page)?.[1] ?? ''
-  const { question, facts, ...item } = readAssessment(Buffer.from(json)).categories[0]?.items[0] ?? {}
+  const { question, facts, work, ...item } = readAssessment(Buffer.from(json)).categories[0]?.items[0] ?? {}
   t.same(item, categories[0]?.items[0], 'and the JSON is the same item, with its question')
   t.match(question, /\?$/)
-  t.match(facts, { topic: 'inventory', level: 'partial' })
+  t.match([facts, work], [{ topic: 'inventory', level: 'partial' }, { owner: 'grace@acme.example' }])
 })
 
 const anyAnswer: fc.Arbitrary<Answer> = fc.oneof(
