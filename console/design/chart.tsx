@@ -168,3 +168,31 @@ export function Bar({ share, label }: { readonly share: number; readonly label: 
     </svg>
   )
 }
+
+const TREND_WIDTH = 100
+const TREND_HEIGHT = 24
+
+export interface TrendProps {
+  /** The oldest first. */
+  readonly points: readonly { readonly atMs: number; readonly score: number }[]
+  readonly label: string
+}
+
+/** Scores of 0 to 100 over time, as steps: a score is that of its assessment until the next one. */
+export function Trend({ points, label }: TrendProps) {
+  const [first, last] = [points[0]?.atMs ?? 0, points.at(-1)?.atMs ?? 0]
+  const x = (atMs: number): number => rounded(((atMs - first) / Math.max(1, last - first)) * TREND_WIDTH)
+  const y = (score: number): number => rounded(TREND_HEIGHT - 1 - (score / 100) * (TREND_HEIGHT - 2))
+  const steps = points.map(({ atMs, score }, at) => (at === 0 ? `M0 ${y(score)}` : `H${x(atMs)}V${y(score)}`))
+  const texts = points.map(({ atMs, score }) => `${score} (${isoSeconds(atMs).slice(0, 10)})`)
+  return (
+    <svg
+      class="trend"
+      viewBox={`0 0 ${TREND_WIDTH} ${TREND_HEIGHT}`}
+      role="img"
+      aria-label={`${label}: ${texts.join(', ')}`}
+    >
+      <path d={steps.join('')} />
+    </svg>
+  )
+}

@@ -238,7 +238,8 @@ function Comparison({ view: { assessment, categories }, previous, nowMs }: Compa
           </>
         )}
         {better} better, {worse} worse, {compared.length - better - worse} unchanged of the{' '}
-        {countOf(compared.length, 'item')} that both answer.
+        {countOf(compared.length, 'item')} that both answer.{' '}
+        <a href={`/assessments/${assessment.id}/compare`}>Show what changed</a>
       </p>
     </Card>
   )

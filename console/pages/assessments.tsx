@@ -1,7 +1,7 @@
 import { changeText } from '../../engine/report/text.ts'
 import type { Assessment } from '../../engine/store/assessments.ts'
 import { FRAMEWORK_IDS, FRAMEWORKS, profileText } from '../../engine/store/framework.ts'
-import { Bar } from '../design/chart.tsx'
+import { Bar, Trend } from '../design/chart.tsx'
 import { countColumn, textColumn, timeColumn } from '../design/columns.tsx'
 import { CsvLink } from '../design/csv-link.tsx'
 import { Checks, Field, FormError, Select } from '../design/form.tsx'
@@ -159,6 +159,12 @@ function frameworkColumns(nowMs: number): readonly Column<FrameworkRow>[] {
       number: true,
     },
     {
+      id: 'trend',
+      name: 'Trend',
+      cell: ({ name, trend }) => trend.length > 1 && <Trend points={trend} label={`Scores of ${name}`} />,
+      wide: true,
+    },
+    {
       id: 'completed',
       name: 'Completed',
       cell: ({ last }) => last && <Time ms={last.completedAtMs} nowMs={nowMs} />,
@@ -185,7 +191,7 @@ export function Progress({ answered, items }: { readonly answered: number; reado
 }
 
 /** The columns of the CSV file, which has the open and the completed assessments. */
-export function assessmentColumns(nowMs: number): readonly Column<OpenRow>[] {
+export function assessmentColumns(nowMs: number, changes: ReadonlyMap<string, number>): readonly Column<OpenRow>[] {
   return [
     textColumn('title', 'Assessment', ({ assessment }) => assessment.title),
     textColumn('framework', 'Framework', ({ assessment }) => FRAMEWORKS[assessment.frameworkId]),
@@ -193,6 +199,7 @@ export function assessmentColumns(nowMs: number): readonly Column<OpenRow>[] {
     textColumn('status', 'Status', ({ assessment }) => assessment.status),
     { id: 'score', name: 'Score', csv: ({ assessment }) => assessment.result?.overallScore ?? '' },
     textColumn('grade', 'Grade', ({ assessment }) => assessment.result?.grade ?? ''),
+    { id: 'change', name: 'Change of the score', csv: ({ assessment }) => changes.get(assessment.id) ?? '' },
     countColumn('answered', 'Answered', ({ answered }) => answered),
     countColumn('items', 'Items', ({ items }) => items),
     timeColumn('started', 'Started', nowMs, ({ assessment }) => assessment.startedAtMs),

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { scoreChanges } from '../../engine/assess/compare.ts'
 import { readProfile } from '../../engine/assess/profiles.ts'
 import { answer as answerRule, itemKey, note as noteRule, readAnswer } from '../../engine/assess/rules.ts'
 import { acceptedNote } from '../../engine/assess/suggestions.ts'
@@ -12,10 +13,18 @@ import { form, page, type Route } from '../http/router.ts'
 import type { Visit } from '../http/visit.ts'
 import { AssessmentPage } from '../pages/assessment.tsx'
 import { CategoryPage } from '../pages/assessment-category.tsx'
+import { ComparisonPage, differenceColumns } from '../pages/assessment-comparison.tsx'
 import { ItemPage } from '../pages/assessment-item.tsx'
 import { Assessments, assessmentColumns, PROFILE_LENGTH_MAX } from '../pages/assessments.tsx'
-import { type AssessmentView, allAssessments, assessmentsView, assessmentView } from '../views/assessments.ts'
-import { csvFile } from './csv.ts'
+import {
+  type AssessmentView,
+  allAssessments,
+  assessmentsView,
+  assessmentView,
+  type ComparisonView,
+  comparisonView,
+} from '../views/assessments.ts'
+import { csvFile, csvTable } from './csv.ts'
 import { refusedForm } from './refused-form.ts'
 
 const PATH = '/assessments'
@@ -25,11 +34,16 @@ export const ASSESSMENT_ROUTES: readonly Route[] = [
   csvFile({
     path: PATH,
     access: 'assessment.read',
-    columns: ({ nowMs }) => assessmentColumns(nowMs),
+    columns: ({ nowMs, site, organization }) =>
+      assessmentColumns(nowMs, scoreChanges(site.store.assessments.completed(organization.id))),
     rows: allAssessments,
   }),
   form(PATH, 'assessment.create', create),
   page(`${PATH}/:id`, 'assessment.read', (visit, { id }) => assessmentPage(visit, id, '', 200)),
+  page(`${PATH}/:id/compare`, 'assessment.read', comparisonPage),
+  page(`${PATH}/:id/compare.csv`, 'assessment.read', (visit, { id }) =>
+    csvTable('assessment-comparison', differenceColumns(), comparison(visit, id).items),
+  ),
   page(`${PATH}/:id/categories/:at`, 'assessment.read', categoryPage),
   form(`${PATH}/:id/categories/:at`, 'assessment.change', saveCategory),
   page(`${PATH}/:id/categories/:at/items/:place`, 'assessment.read', (visit, given) => itemPage(visit, given)),
@@ -194,6 +208,20 @@ async function saveItem(visit: Visit, given: ItemPlace): Promise<Answer> {
     const { state, status } = refusedForm(error, fields)
     return itemPage(visit, given, state, status)
   }
+}
+
+function comparison(visit: Visit, id: string): ComparisonView {
+  const { environment } = visit.site.store
+  const view = environment.read(() => comparisonView(visit, id, visit.request.query.get('with') ?? ''))
+  if (view === undefined) throw new Fault('NOT_FOUND', 'This organization has no such assessment to compare')
+  return view
+}
+
+function comparisonPage(visit: Visit, { id }: { readonly id: string }): Answer {
+  const { query } = visit.request
+  const view = comparison(visit, id)
+  const content = ComparisonPage({ view, items: paged(view.items, query, 'page'), query })
+  return visit.page('What changed', PATH, content)
 }
 
 function assessmentPage(visit: Visit, id: string, error: string, status: number): Answer {

@@ -1,3 +1,4 @@
+import { type AssessmentComparison, compareAssessments, type TrendPoint, trendOf } from '../../engine/assess/compare.ts'
 import { discoveryFacts, type UnsupportedAnswer, unsupportedAnswers } from '../../engine/assess/discovery-facts.ts'
 import { type ItemChange, type ItemCounts, itemChanges, newerItems } from '../../engine/assess/items.ts'
 import { itemKey } from '../../engine/assess/rules.ts'
@@ -16,6 +17,8 @@ export interface FrameworkRow {
   readonly last: Assessment | undefined
   /** The change of the score since the previous assessment; undefined if there is none. */
   readonly scoreChange: number | undefined
+  /** The scores of completed assessments, the oldest first. */
+  readonly trend: readonly TrendPoint[]
   /** The open assessment that was changed last. */
   readonly open: OpenRow | undefined
 }
@@ -58,6 +61,7 @@ export function frameworkRows(visit: Visit, { open, completed } = assessmentsOf(
       name: FRAMEWORKS[id],
       last,
       scoreChange: changeOf(last, before),
+      trend: trendOf(completed, id),
       open: changed && withProgress(visit, changed),
     }
   })
@@ -163,4 +167,27 @@ export function progressOf(categories: readonly AssessmentCategory[]): {
 } {
   const items = itemsOf(categories)
   return { answered: items.filter(({ answer }) => answer !== 'unanswered').length, items: items.length }
+}
+
+export interface ComparisonView extends AssessmentComparison {
+  readonly before: Assessment
+  readonly after: Assessment
+  /** The other assessments of the framework with which it can be compared, the latest first. */
+  readonly others: readonly Assessment[]
+}
+
+/**
+ * Compares an assessment with another completed one of its framework; by default with the one
+ * before. undefined: there is none.
+ */
+export function comparisonView({ site, organization }: Visit, id: string, withId: string): ComparisonView | undefined {
+  const { assessments } = site.store
+  const after = assessments.ofOrganization(organization.id).find((each) => each.id === id)
+  if (after === undefined) return undefined
+  const others = assessments
+    .completed(organization.id)
+    .filter((each) => each.frameworkId === after.frameworkId && each.id !== id)
+  const before = withId === '' ? previousOf(site.store, after)?.assessment : others.find((each) => each.id === withId)
+  if (before === undefined) return undefined
+  return { before, after, others, ...compareAssessments(assessments.categories(before), assessments.categories(after)) }
 }

@@ -1,3 +1,4 @@
+import { scoreChanges } from '../assess/compare.ts'
 import { isoSeconds } from '../process/clock.ts'
 import type { PublishedPlatform } from '../scan/listed-discovery.ts'
 import { profileText } from '../store/framework.ts'
@@ -75,6 +76,7 @@ export const EXPORT_OF: Readonly<Record<ExportKind, Export>> = {
       status: '`draft`, `in_progress` or `completed`',
       overall_score: '0 to 100; empty until completed',
       grade: 'A to F; empty until completed',
+      score_change: 'Points since the previous completed assessment of the framework; empty without one',
       started_at: TIME,
       completed_at: TIME,
       updated_at: TIME,
@@ -210,6 +212,7 @@ function* scanRows({ store, organization }: ExportSource): Generator<ExportedRow
 
 function* assessmentRows({ store, organization }: ExportSource): Generator<ExportedRow> {
   const all = store.assessments.ofOrganization(organization.id)
+  const changes = scoreChanges(store.assessments.completed(organization.id))
   all.sort((a, b) => a.startedAtMs - b.startedAtMs || (a.id < b.id ? -1 : 1))
   for (const assessment of all) {
     const { id, frameworkId, title, profile, status, result, startedAtMs, completedAtMs, updatedAtMs } = assessment
@@ -221,6 +224,7 @@ function* assessmentRows({ store, organization }: ExportSource): Generator<Expor
       status,
       overall_score: result?.overallScore ?? null,
       grade: result?.grade ?? null,
+      score_change: changes.get(id) ?? null,
       started_at: timeText(startedAtMs),
       completed_at: timeText(completedAtMs),
       updated_at: timeText(updatedAtMs),

@@ -299,3 +299,30 @@ t.test('the page of an item assigns it, and shows its links and changes', async 
   })
   t.match((await admin.get('/recommendations.csv')).text, /Owner,Due,.*Grace,2027-01-15/s)
 })
+
+t.test('a comparison says what changed and why the score moved, and a trend shows all scores', async (t) => {
+  const site = await serveConsole(t)
+  const { organization, clock } = site
+  const { assessments } = new Administration(site.store, clock)
+  const complete = (answer: 'yes' | 'no' | 'partial') => {
+    clock.add(86_400_000)
+    return assessments.import(organization, content('cis-v8', { '1.1': answer, '1.2': 'yes' }), { complete: true }).id
+  }
+  const [first, second, third] = [complete('no'), complete('partial'), complete('yes')]
+  const admin = site.signIn('a', 'admin')
+  t.match((await admin.get(`/assessments/${third}`)).text, `<a href="/assessments/${third}/compare">`)
+  const path = `/assessments/${third}/compare`
+  const { text } = await admin.get(path)
+  t.match(text, /75 → 100\s*\(\+25\).*1 item changed, 1 unchanged/s)
+  t.match(text, /Check 1\.1.*Partial<\/td><td>Yes<\/td><td[^>]*>\+25</s)
+  t.match((await admin.get(`${path}?with=${first}`)).text, /50 → 100\s*\(\+50\)/)
+  t.match((await admin.get(`${path}.csv?with=${first}`)).text, /Item,Before,After,Points\r\n1\.1,no,yes,50/)
+  t.equal((await admin.get(`/assessments/${first}/compare`)).status, 404, 'nothing before it')
+  t.match((await admin.get(`/assessments/${first}/compare?with=${second}`)).text, /75 → 50/)
+  const foreign = site.signIn('g', 'owner', makeOrganization(site, 'Globex'))
+  t.equal((await foreign.get(path)).status, 404)
+  const day = /\(\d{4}-\d\d-\d\d\)/.source
+  const trend = new RegExp(`class="trend"[^>]*aria-label="Scores of CIS Controls v8: 50 ${day}, 75 ${day}, 100 ${day}"`)
+  t.match((await admin.get('/assessments')).text, trend)
+  t.match((await admin.get('/assessments.csv')).text, /Change of the score.*,100,A,25,.*,75,C,25,.*,50,F,,/s)
+})

@@ -17,13 +17,14 @@ import type { Store } from '../../store/store.ts'
 import { itemIn } from '../assessments.ts'
 import { byIdPrefix } from '../id-prefix.ts'
 import { addAssign } from './assessment-assign.ts'
+import { addCompare } from './assessment-compare.ts'
 import { ASSESSMENT_ID, addAssessmentExport, addAssessmentImport } from './assessment-file.ts'
 import { addCrosswalk, addSuggest } from './assessment-suggest.ts'
 import { changeOptions, ofOrganization, sharedOptions, show, timeText, withStore } from './context.ts'
 
 /**
- * posture-admin assessment create | list | show | answer | assign | suggest | crosswalk | update |
- * complete | remove | export | import | frameworks
+ * posture-admin assessment create | list | show | answer | assign | suggest | crosswalk | compare |
+ * update | complete | remove | export | import | frameworks
  */
 export function addAssessmentCommands(program: Command): void {
   const assessment = program.command('assessment').description('Assess an organization against a framework')
@@ -34,6 +35,7 @@ export function addAssessmentCommands(program: Command): void {
   addAssign(assessment)
   addSuggest(assessment)
   addCrosswalk(assessment)
+  addCompare(assessment)
   addUpdate(assessment)
   addComplete(assessment)
   addRemove(assessment)
