@@ -5,12 +5,13 @@ import type { ClientReading } from '../engine/admin/clients.ts'
 import type { OrganizationSettings } from '../engine/admin/organizations.ts'
 import type { ReadRegistryFile } from '../engine/admin/own-platforms.ts'
 import type { SignInSettings } from '../engine/admin/sign-in.ts'
+import type { ReadFramework } from '../engine/assess/framework-file.ts'
 import type { SealedSecret } from '../engine/process/secrets-key.ts'
 import type { AlertRule } from '../engine/store/alerts.ts'
 import type { Scope } from '../engine/store/api-keys.ts'
 import type { Answer } from '../engine/store/assessments.ts'
 import type { BlockListSelection } from '../engine/store/block-list-links.ts'
-import type { FrameworkId } from '../engine/store/framework.ts'
+import type { AnyFrameworkId } from '../engine/store/framework.ts'
 import type { Role } from '../engine/store/members.ts'
 import type { Organization, Retention } from '../engine/store/organizations.ts'
 import type { RecommendationStatus } from '../engine/store/recommendations.ts'
@@ -124,8 +125,8 @@ export const COMMANDS = {
   'assessment.create': (
     { administration, organization },
     given: {
-      framework: FrameworkId
-      title: string
+      framework: AnyFrameworkId
+      title: string | undefined
       profile: readonly string[] | undefined
       /** Whose answers are carried over. */
       from: string | undefined
@@ -143,6 +144,10 @@ export const COMMANDS = {
   ) => administration.assessments.assign(organization, id, item, given),
   'assessment.complete': ({ administration, organization }, given: { id: string }) =>
     administration.assessments.complete(organization, given.id),
+  'framework.add': ({ administration, organization }, given: ReadFramework) =>
+    administration.frameworks.add(organization, given),
+  'framework.remove': ({ administration, organization }, given: { id: string }) =>
+    administration.frameworks.remove(organization, given.id),
   'recommendation.status': ({ administration, organization }, given: { id: string; status: RecommendationStatus }) =>
     administration.recommendations.setStatus(organization, given.id, given.status),
   'recommendation.owner': (

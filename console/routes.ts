@@ -12,6 +12,7 @@ import { CANDIDATE_ROUTES } from './routes/candidates.ts'
 import { CLIENT_ROUTES } from './routes/clients.ts'
 import { COMPARISON_ROUTES } from './routes/comparison.ts'
 import { DISCOVERY_ROUTES } from './routes/discovery.ts'
+import { FRAMEWORK_ROUTES } from './routes/frameworks.ts'
 import { INTAKE_ROUTES } from './routes/intake.ts'
 import { MEMBER_ROUTES } from './routes/members.ts'
 import { OIDC_ROUTES } from './routes/oidc.ts'
@@ -61,6 +62,7 @@ export const ROUTES: readonly Route[] = [
   ...VERIFICATION_ROUTES,
   ...SCAN_FREQUENCY_ROUTES,
   ...ASSESSMENT_ROUTES,
+  ...FRAMEWORK_ROUTES,
   ...RECOMMENDATION_ROUTES,
   ...REPORT_ROUTES,
   ...ALERT_ROUTES,

@@ -8,7 +8,7 @@ import {
   type AssessmentItem,
   WORD_ANSWERS,
 } from '../../engine/store/assessments.ts'
-import { type FrameworkId, profileText } from '../../engine/store/framework.ts'
+import { type FrameworkItem, profileText } from '../../engine/store/framework.ts'
 import type { Paged } from '../design/paged.ts'
 import { NumberedPages } from '../design/pages-links.tsx'
 import { Card, countOf, Notice, PageHead, Tag } from '../design/parts.tsx'
@@ -47,7 +47,7 @@ export function CategoryPage({ view, category, at, items, query, mayAnswer, done
         <li key={item.id} id={`item-${place}`}>
           <Item
             item={item}
-            frameworkId={frameworkId}
+            guidance={guidanceOf(frameworkId, item, view.template)}
             was={wasOf(view, item)}
             change={changeOf(view, item)}
             isOpen={isOpen}
@@ -104,7 +104,7 @@ export function CategoryPage({ view, category, at, items, query, mayAnswer, done
 
 interface ItemProps {
   readonly item: AssessmentItem
-  readonly frameworkId: FrameworkId
+  readonly guidance: FrameworkItem | undefined
   /** The answer of the previous assessment, if it was another one. */
   readonly was: Answer | undefined
   readonly change: 'New' | 'Question changed' | undefined
@@ -113,9 +113,8 @@ interface ItemProps {
   readonly path: string
 }
 
-function Item({ item, frameworkId, was, change, isOpen, path }: ItemProps) {
+function Item({ item, guidance: asked, was, change, isOpen, path }: ItemProps) {
   const { id, title, question, note, recommendation, facts } = item
-  const asked = guidanceOf(frameworkId, item)
   const guidance = asked?.guidance
   return (
     <div>

@@ -2,8 +2,8 @@ import type { ItemChange } from '../../engine/assess/items.ts'
 import { itemKey } from '../../engine/assess/rules.ts'
 import { pointsOf } from '../../engine/assess/score.ts'
 import { changeText } from '../../engine/report/text.ts'
-import type { AssessmentCategory } from '../../engine/store/assessments.ts'
-import { FRAMEWORKS, profileText } from '../../engine/store/framework.ts'
+import { type AssessmentCategory, frameworkOf } from '../../engine/store/assessments.ts'
+import { profileText } from '../../engine/store/framework.ts'
 import { Bar } from '../design/chart.tsx'
 import { Card, countOf, countText, Notice, PageHead, Time } from '../design/parts.tsx'
 import { type Column, Table } from '../design/table.tsx'
@@ -23,12 +23,12 @@ export interface AssessmentProps {
 export function AssessmentPage(props: AssessmentProps) {
   const { view, nowMs, mayAnswer, mayComplete, error, done } = props
   const { assessment, categories, answered, items, previous, newer, changes } = view
-  const { id, title, frameworkId, status, result, profile } = assessment
+  const { id, title, status, result, profile } = assessment
   return (
     <>
       <div>
         <p class="crumb">
-          <a href="/assessments">Assessments</a> / {FRAMEWORKS[frameworkId]}
+          <a href="/assessments">Assessments</a> / {frameworkOf(assessment)}
         </p>
         <PageHead
           title={title}

@@ -1,6 +1,6 @@
 import { changeText } from '../../engine/report/text.ts'
-import type { Assessment } from '../../engine/store/assessments.ts'
-import { FRAMEWORK_IDS, FRAMEWORKS, profileText } from '../../engine/store/framework.ts'
+import { type Assessment, frameworkOf } from '../../engine/store/assessments.ts'
+import { profileText } from '../../engine/store/framework.ts'
 import { Bar, Trend } from '../design/chart.tsx'
 import { countColumn, textColumn, timeColumn } from '../design/columns.tsx'
 import { CsvLink } from '../design/csv-link.tsx'
@@ -28,6 +28,9 @@ export function Assessments({ view, query, form, nowMs, mayCreate }: Assessments
   return (
     <>
       <PageHead title="Assessments" about="How far the organization meets each framework">
+        <a class="button" href="/frameworks">
+          Own frameworks
+        </a>
         {open.total + completed.total > 0 && <CsvLink path="/assessments" />}
       </PageHead>
       <div class={mayCreate ? 'wide' : undefined}>
@@ -54,7 +57,7 @@ export function Assessments({ view, query, form, nowMs, mayCreate }: Assessments
                 name="framework"
                 label="Framework"
                 form={form}
-                options={FRAMEWORK_IDS.map((id) => [id, FRAMEWORKS[id]])}
+                options={frameworks.map(({ id, name }) => [id, name])}
               />
               <Field name="title" label="Title" form={form} maxLength={255} hint="The framework's name if empty." />
               <Field
@@ -106,13 +109,15 @@ function openColumns(nowMs: number): readonly Column<OpenRow>[] {
   ]
 }
 
-export function Title({ assessment: { id, title, frameworkId, profile } }: { readonly assessment: Assessment }) {
+export function Title({ assessment }: { readonly assessment: Assessment }) {
+  const { id, title, profile } = assessment
+  const framework = frameworkOf(assessment)
   return (
     <>
       <a href={`/assessments/${id}`}>{title}</a>
-      {(title !== FRAMEWORKS[frameworkId] || profile !== undefined) && (
+      {(title !== framework || profile !== undefined) && (
         <p class="small muted">
-          {FRAMEWORKS[frameworkId]}
+          {framework}
           {profile !== undefined && `: ${profileText(profile)}`}
         </p>
       )}
@@ -194,7 +199,7 @@ export function Progress({ answered, items }: { readonly answered: number; reado
 export function assessmentColumns(nowMs: number, changes: ReadonlyMap<string, number>): readonly Column<OpenRow>[] {
   return [
     textColumn('title', 'Assessment', ({ assessment }) => assessment.title),
-    textColumn('framework', 'Framework', ({ assessment }) => FRAMEWORKS[assessment.frameworkId]),
+    textColumn('framework', 'Framework', ({ assessment }) => frameworkOf(assessment)),
     textColumn('profile', 'Profile', ({ assessment }) => profileText(assessment.profile)),
     textColumn('status', 'Status', ({ assessment }) => assessment.status),
     { id: 'score', name: 'Score', csv: ({ assessment }) => assessment.result?.overallScore ?? '' },

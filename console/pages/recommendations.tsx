@@ -1,4 +1,4 @@
-import { FRAMEWORKS } from '../../engine/store/framework.ts'
+import { frameworkName } from '../../engine/store/framework.ts'
 import {
   RECOMMENDATION_STATUSES,
   type Recommendation,
@@ -108,7 +108,7 @@ export function recommendationColumns(nowMs: number): readonly Column<Recommenda
   return [
     countColumn('priority', 'Priority', ({ priority }) => priority),
     textColumn('title', 'Recommendation', ({ title }) => title),
-    textColumn('framework', 'Framework', ({ frameworkId }) => FRAMEWORKS[frameworkId]),
+    textColumn('framework', 'Framework', ({ frameworkId }) => frameworkName(frameworkId)),
     textColumn('item', 'Item', ({ itemId }) => itemId),
     textColumn('category', 'Category', ({ category }) => category),
     textColumn('status', 'Status', ({ status }) => status),
@@ -139,7 +139,7 @@ function columns(
         <>
           {title}
           <p class="small muted">
-            {FRAMEWORKS[frameworkId]} {itemId} · {category}
+            {frameworkName(frameworkId)} {itemId} · {category}
           </p>
         </>
       ),

@@ -1,7 +1,7 @@
 import { isoSeconds } from '../../engine/process/clock.ts'
 import { Article } from '../../engine/report/article.tsx'
 import type { ReportContent, ReportedPlatform, ReportedScore } from '../../engine/report/content.ts'
-import { FRAMEWORKS } from '../../engine/store/framework.ts'
+import { frameworkName } from '../../engine/store/framework.ts'
 import type { Recommendation } from '../../engine/store/recommendations.ts'
 import { CsvLink } from '../design/csv-link.tsx'
 import { Empty, PageHead } from '../design/parts.tsx'
@@ -75,7 +75,7 @@ export const scoreColumns: readonly Column<ReportedScore>[] = [
 export const recommendationColumns: readonly Column<Recommendation>[] = [
   { id: 'priority', name: 'Priority', csv: ({ priority }) => priority },
   { id: 'title', name: 'Recommendation', csv: ({ title }) => title },
-  { id: 'item', name: 'Item', csv: ({ frameworkId, itemId }) => `${FRAMEWORKS[frameworkId]} ${itemId}` },
+  { id: 'item', name: 'Item', csv: ({ frameworkId, itemId }) => `${frameworkName(frameworkId)} ${itemId}` },
   { id: 'status', name: 'Status', csv: ({ status }) => status },
   { id: 'owner', name: 'Owner', csv: ({ owner }) => owner },
 ]

@@ -5,7 +5,7 @@ import { answer as answerRule, itemKey, note as noteRule, readAnswer } from '../
 import { acceptedNote } from '../../engine/assess/suggestions.ts'
 import { workOf } from '../../engine/assess/work.ts'
 import { Fault, isFault } from '../../engine/process/error-codes.ts'
-import { FRAMEWORK_IDS, FRAMEWORKS } from '../../engine/store/framework.ts'
+import { asFrameworkId } from '../../engine/store/framework.ts'
 import { paged } from '../design/paged.ts'
 import { EMPTY_FORM, FormFields, type FormState, readForm } from '../form.ts'
 import { type Answer, redirect } from '../http/answer.ts'
@@ -64,7 +64,12 @@ export const ASSESSMENT_ROUTES: readonly Route[] = [
 ]
 
 const newAssessment = z.object({
-  framework: z.enum(FRAMEWORK_IDS, 'Choose a framework'),
+  framework: z.string().transform((id, context) => {
+    const known = asFrameworkId(id)
+    if (known !== undefined) return known
+    context.addIssue({ code: 'custom', message: 'Choose a framework' })
+    return z.NEVER
+  }),
   title: z.string().trim().default(''),
   profile: z.string().trim().max(PROFILE_LENGTH_MAX).default(''),
   carry: z.literal('yes').optional(),
@@ -81,7 +86,7 @@ async function create(visit: Visit): Promise<Answer> {
       .find(({ frameworkId }) => frameworkId === framework)
     const { id } = await visit.change('assessment.create', {
       framework,
-      title: title === '' ? FRAMEWORKS[framework] : title,
+      title: title === '' ? undefined : title,
       profile: readProfile(profile),
       from: carry === undefined ? undefined : last?.id,
     })

@@ -76,6 +76,8 @@ const ACTION_NAMES: Readonly<Record<Action, string>> = {
   'assessment.import': 'Assessment imported',
   'assessment.complete': 'Assessment completed',
   'assessment.remove': 'Assessment removed',
+  'framework.add': 'Own framework added',
+  'framework.remove': 'Own framework removed',
   'recommendation.status': 'Recommendation status changed',
   'recommendation.owner': 'Recommendation assigned',
   'report.create': 'Report written',

@@ -4,14 +4,15 @@ import { type ItemChange, type ItemCounts, itemChanges, newerItems } from '../..
 import { itemKey } from '../../engine/assess/rules.ts'
 import { itemsOf } from '../../engine/assess/states.ts'
 import { type Suggestion, suggestionsFor } from '../../engine/assess/suggestions.ts'
+import { templateOf } from '../../engine/assess/templates.ts'
 import type { Assessment, AssessmentCategory, AssessmentItem } from '../../engine/store/assessments.ts'
-import { FRAMEWORK_IDS, FRAMEWORKS, type FrameworkId } from '../../engine/store/framework.ts'
+import { type AnyFrameworkId, FRAMEWORK_IDS, FRAMEWORKS, type Template } from '../../engine/store/framework.ts'
 import type { Store } from '../../engine/store/store.ts'
 import { type Paged, paged } from '../design/paged.ts'
 import type { Visit } from '../http/visit.ts'
 
 export interface FrameworkRow {
-  readonly id: FrameworkId
+  readonly id: AnyFrameworkId
   readonly name: string
   /** The last completed assessment. */
   readonly last: Assessment | undefined
@@ -53,18 +54,27 @@ export function assessmentsView(visit: Visit): AssessmentsView {
 
 /** The assessments of each framework, in the order of the specification. */
 export function frameworkRows(visit: Visit, { open, completed } = assessmentsOf(visit)): readonly FrameworkRow[] {
-  return FRAMEWORK_IDS.map((id) => {
+  return frameworksOf(visit).map(([id, name]) => {
     const [last, before] = completed.filter(({ frameworkId }) => frameworkId === id)
     const changed = open.find(({ frameworkId }) => frameworkId === id)
     return {
       id,
-      name: FRAMEWORKS[id],
+      name,
       last,
       scoreChange: changeOf(last, before),
       trend: trendOf(completed, id),
       open: changed && withProgress(visit, changed),
     }
   })
+}
+
+/** The built-in frameworks, then the organization's own, with their names. */
+export function frameworksOf({ site, organization }: Visit): readonly (readonly [AnyFrameworkId, string])[] {
+  const own = site.store.ownFrameworks.ofOrganization(organization.id)
+  return [
+    ...FRAMEWORK_IDS.map((id) => [id, FRAMEWORKS[id]] as const),
+    ...own.map(({ id, name }) => [id, name] as const),
+  ]
 }
 
 /** All assessments, open ones first. Reads all items of each. */
@@ -113,6 +123,8 @@ export interface PreviousAssessment {
 export interface AssessmentView {
   readonly assessment: Assessment
   readonly categories: readonly AssessmentCategory[]
+  /** The framework's current items; undefined if the organization removed it. */
+  readonly template: Template | undefined
   readonly answered: number
   readonly items: number
   readonly previous: PreviousAssessment | undefined
@@ -132,14 +144,16 @@ export function assessmentView({ site, organization, nowMs }: Visit, id: string)
   if (assessment === undefined) return undefined
   const categories = site.store.assessments.categories(assessment)
   const previous = previousOf(site.store, assessment)
-  const newer = newerItems(assessment, categories)
+  const template = templateOf(site.store, organization.id, assessment.frameworkId)
+  const newer = newerItems(assessment, categories, template)
   const suggestions = suggestionsFor(site.store, assessment, categories, nowMs)
   const isLast = last(site.store, assessment)?.id === id
   const unsupported = isLast
     ? unsupportedAnswers(assessment, categories, discoveryFacts(site.store, organization.id, nowMs))
     : []
-  const changes = itemChanges(assessment, categories)
-  return { assessment, categories, ...progressOf(categories), previous, newer, changes, suggestions, unsupported }
+  const changes = itemChanges(assessment, categories, template)
+  const progress = progressOf(categories)
+  return { assessment, categories, template, ...progress, previous, newer, changes, suggestions, unsupported }
 }
 
 /** The last completed assessment of the same framework. */

@@ -1,5 +1,5 @@
 import { byPriority } from '../../engine/assess/publish.ts'
-import { FRAMEWORKS } from '../../engine/store/framework.ts'
+import { frameworkName } from '../../engine/store/framework.ts'
 import {
   RECOMMENDATION_STATUSES,
   type Recommendation,
@@ -55,7 +55,7 @@ export function recommendationsView(
     framework,
     owner,
     owners,
-    frameworks: ids.map((id) => [id, FRAMEWORKS[id]]),
+    frameworks: ids.map((id) => [id, frameworkName(id)]),
   }
 }
 

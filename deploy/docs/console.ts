@@ -35,6 +35,7 @@ const ABOUT: Readonly<Record<string, string>> = {
   '/assessments': 'Scores by framework, assessments in progress and completed',
   '/assessments/:id': 'The categories of an assessment; complete the assessment',
   '/assessments/:id/categories/:at': 'Answer each item of a category with its evidence',
+  '/frameworks': 'Frameworks of this organization, each from a YAML file; add, replace and remove them',
   '/recommendations': 'What to do first; set the status of each',
   '/api-keys': 'Create, show once and revoke the keys of programs',
   '/api-keys/:id/rotate': 'Replace a key by one with the same scopes',

@@ -12,6 +12,7 @@ import { CandidateChanges } from './candidates.ts'
 import { type Actor, Changes } from './changes.ts'
 import { ClientNameChanges } from './client-names.ts'
 import { ClientReads } from './clients.ts'
+import { FrameworkChanges } from './frameworks.ts'
 import { MemberChanges } from './members.ts'
 import { OrganizationChanges } from './organizations.ts'
 import { OwnPlatformChanges } from './own-platforms.ts'
@@ -48,6 +49,7 @@ export class Administration {
   readonly clientNames: ClientNameChanges
   readonly scans: ScanChanges
   readonly assessments: AssessmentChanges
+  readonly frameworks: FrameworkChanges
   readonly recommendations: RecommendationChanges
   readonly reports: ReportChanges
   readonly retention: RetentionChanges
@@ -74,6 +76,7 @@ export class Administration {
     this.clientNames = new ClientNameChanges(changes)
     this.scans = new ScanChanges(changes)
     this.assessments = new AssessmentChanges(changes)
+    this.frameworks = new FrameworkChanges(changes)
     this.recommendations = new RecommendationChanges(changes)
     this.reports = new ReportChanges(changes)
     this.retention = new RetentionChanges(changes)

@@ -9,12 +9,13 @@ import {
   owner as ownerRule,
 } from '../assess/rules.ts'
 import { assertMayRemove, itemsOf, statusAfterAnswer } from '../assess/states.ts'
+import { templateOf } from '../assess/templates.ts'
 import type { AssessmentContent } from '../assess/transfer-json.ts'
 import { editedItem, type ItemEdit, workOf } from '../assess/work.ts'
 import { ASSESSMENTS_MAX } from '../limits.ts'
 import { Fault } from '../process/error-codes.ts'
 import type { Answer, Assessment, AssessmentCategory, AssessmentItem } from '../store/assessments.ts'
-import { FRAMEWORKS, type FrameworkId, profileText } from '../store/framework.ts'
+import { type AnyFrameworkId, frameworkName, profileText } from '../store/framework.ts'
 import { newUuid } from '../store/keys.ts'
 import type { Organization } from '../store/organizations.ts'
 import { type Changes, checkText } from './changes.ts'
@@ -47,13 +48,16 @@ export class AssessmentChanges {
    */
   create(
     organization: Organization,
-    frameworkId: FrameworkId,
-    title: string = FRAMEWORKS[frameworkId],
+    frameworkId: AnyFrameworkId,
+    givenTitle?: string,
     profile?: readonly string[],
     from?: string,
   ): Assessment {
+    const { store } = this.#changes
+    const own = store.ownFrameworks.get(organization.id, frameworkId)
+    const title = givenTitle ?? own?.name ?? frameworkName(frameworkId)
     checkText('--title', title)
-    const current = currentItems(frameworkId, profile)
+    const current = currentItems(frameworkId, profile, templateOf(store, organization.id, frameworkId))
     return this.#changes.make('assessment.create', organization.id, () => {
       const earlier = from === undefined ? undefined : this.find(organization, from)
       if (earlier !== undefined && earlier.frameworkId !== frameworkId) {
@@ -62,7 +66,7 @@ export class AssessmentChanges {
           `the earlier assessment is of ${earlier.frameworkId}, the new one is of ${frameworkId}`,
         )
       }
-      const answers = earlier === undefined ? [] : itemsOf(this.#changes.store.assessments.categories(earlier))
+      const answers = earlier === undefined ? [] : itemsOf(store.assessments.categories(earlier))
       const { categories, carried } = carriedOver(current.categories, answers)
       const assessment = this.#add(organization, { frameworkId, title, ...current, categories })
       const change = about(assessment)
@@ -82,7 +86,11 @@ export class AssessmentChanges {
     return this.#changes.make('assessment.update', organization.id, () => {
       const before = this.find(organization, idOrPrefix)
       const categories = store.assessments.categories(before)
-      const { counts, ...updated } = updatedItems(before, categories)
+      const { counts, ...updated } = updatedItems(
+        before,
+        categories,
+        templateOf(store, organization.id, before.frameworkId),
+      )
       if (updated.categories.length === 0) throw new Fault('CONFLICT', 'no item of its profile exists any more')
       const status = statusAfterAnswer(before.status, updated.categories)
       const { template } = updated
@@ -230,10 +238,12 @@ export class AssessmentChanges {
       )
     }
     const nowMs = clock.nowMs()
+    const own = store.ownFrameworks.get(organization.id, frameworkId)
     const assessment: Assessment = {
       id: newUuid(),
       organizationId: organization.id,
       frameworkId,
+      ...(own === undefined ? {} : { frameworkName: own.name }),
       status: statusAfterAnswer('draft', categories),
       title,
       ...(template === undefined ? {} : { template }),

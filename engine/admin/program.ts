@@ -8,6 +8,7 @@ import { addBlockListCommands } from './commands/blocklist.ts'
 import { addClientCommands } from './commands/client.ts'
 import { addDoctorCommand } from './commands/doctor.ts'
 import { addExportCommand } from './commands/export.ts'
+import { addFrameworkCommands } from './commands/framework.ts'
 import { addIngestCommands } from './commands/ingest.ts'
 import { addKeyCommands } from './commands/key.ts'
 import { addMemberCommands } from './commands/member.ts'
@@ -53,6 +54,7 @@ export function adminProgram(write?: (text: string) => void): Command {
   addBlockListCommands(program)
   addExportCommand(program)
   addAssessmentCommands(program)
+  addFrameworkCommands(program)
   addRecommendationCommands(program)
   addReportCommand(program)
   addAlertCommands(program)

@@ -1,6 +1,5 @@
 import { isoSeconds } from '../process/clock.ts'
-import type { Assessment } from '../store/assessments.ts'
-import { FRAMEWORKS } from '../store/framework.ts'
+import { type Assessment, frameworkOf } from '../store/assessments.ts'
 import { PublishedList } from '../store/published.ts'
 import { type Condition, type ConditionInput, lineOf, type RuleGroup } from './condition.ts'
 
@@ -33,7 +32,7 @@ function fallenScores({ store, organization, threshold }: ConditionInput): Condi
     compared.add(frameworkId)
     const [score = 0, scoreBefore = 0] = [now.result?.overallScore, before.result?.overallScore]
     if (scoreBefore - score < fallMin) continue
-    const name = FRAMEWORKS[frameworkId]
+    const name = frameworkOf(before)
     fallen.push({
       subject: { kind: 'framework', id: frameworkId, name },
       period: now.id,

@@ -2,7 +2,7 @@ import { discoveryFacts, type UnsupportedAnswer, unsupportedAnswers } from '../a
 import { pointsOf } from '../assess/score.ts'
 import { DAY_MS, isoSeconds } from '../process/clock.ts'
 import type { Assessment } from '../store/assessments.ts'
-import { FRAMEWORKS } from '../store/framework.ts'
+import { frameworkName } from '../store/framework.ts'
 import { PublishedList } from '../store/published.ts'
 import { type Condition, type ConditionInput, lineOf, type RuleGroup } from './condition.ts'
 
@@ -55,7 +55,7 @@ function conditionOf(
   group: string,
   answers: readonly UnsupportedAnswer[],
 ): Condition {
-  const name = FRAMEWORKS[frameworkId]
+  const name = frameworkName(frameworkId)
   const ids = answers.map(({ item }) => item.id)
   const named = ids.slice(0, ITEMS_NAMED_MAX).join(', ') + (ids.length > ITEMS_NAMED_MAX ? ', ...' : '')
   const [first] = answers

@@ -1,12 +1,12 @@
-import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { parse } from 'yaml'
 import { z } from 'zod'
 import { FRAMEWORK_IDS, type FrameworkId, type FrameworkItem, type Template } from '../store/framework.ts'
+import { versionOf, writtenItem } from './framework-file.ts'
 import { withWeights } from './profiles.ts'
 import { ratingOf } from './rating.ts'
-import { categoriesOf, itemId, line, type Problem, problemsAcross, problemsOf } from './rules.ts'
+import { categoriesOf, line, type Problem, problemsAcross, problemsOf } from './rules.ts'
 import { readIdentifiers, readMappings } from './tables.ts'
 import { type BuiltFrameworks, FRAMEWORKS_FILE, type Mappings } from './templates.ts'
 
@@ -16,20 +16,7 @@ import { type BuiltFrameworks, FRAMEWORKS_FILE, type Mappings } from './template
  * directory.
  */
 export const FRAMEWORKS_DIR = new URL('../../../engine/assess/frameworks/', import.meta.url)
-const VERSION_DIGITS = 8
 
-const writtenItem = z.strictObject({
-  id: itemId,
-  title: line,
-  baselines: z.array(line, 'expected a list').min(1).optional(),
-  references: z.array(line, 'expected a list').min(1).optional(),
-  question: line,
-  yes: line,
-  partial: line,
-  no: line,
-  evidence: line,
-  recommendation: line,
-})
 const file = z.strictObject({ categories: categoriesOf(z.strictObject({ name: line }), writtenItem) })
 
 type WrittenItem = z.infer<typeof writtenItem>
@@ -82,8 +69,7 @@ function templateOf(frameworkId: FrameworkId, written: readonly WrittenCategory[
     }
   }
   const categories = withWeights(written.map(({ name, items }) => ({ name, items: items.map(rated) })))
-  const version = createHash('sha256').update(JSON.stringify(categories)).digest('hex').slice(0, VERSION_DIGITS)
-  return { version, categories }
+  return { version: versionOf(categories), categories }
 }
 
 /** The document of a reference such as `OWASP LLM01` or `ISO42001 A.2.2`. */

@@ -1,5 +1,5 @@
 import type { Answer, Assessment, AssessmentCategory, AssessmentItem } from '../store/assessments.ts'
-import type { FrameworkId } from '../store/framework.ts'
+import type { AnyFrameworkId } from '../store/framework.ts'
 import { itemKey } from './rules.ts'
 import { pointsOf, scoreOf } from './score.ts'
 
@@ -114,7 +114,7 @@ export interface TrendPoint {
 }
 
 /** The last scores of a framework, the oldest first. `completed`: the latest first. */
-export function trendOf(completed: readonly Assessment[], frameworkId: FrameworkId): readonly TrendPoint[] {
+export function trendOf(completed: readonly Assessment[], frameworkId: AnyFrameworkId): readonly TrendPoint[] {
   return completed
     .filter((each) => each.frameworkId === frameworkId)
     .slice(0, TREND_POINTS_MAX)
@@ -127,7 +127,7 @@ export function trendOf(completed: readonly Assessment[], frameworkId: Framework
  * `completed`: the latest first.
  */
 export function scoreChanges(completed: readonly Assessment[]): ReadonlyMap<string, number> {
-  const later = new Map<FrameworkId, Assessment>()
+  const later = new Map<AnyFrameworkId, Assessment>()
   const changes = new Map<string, number>()
   for (const assessment of completed) {
     const next = later.get(assessment.frameworkId)

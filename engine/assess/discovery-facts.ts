@@ -8,7 +8,7 @@ import type {
   DiscoveryFacts,
   DiscoveryTopic,
 } from '../store/assessments.ts'
-import type { FrameworkId } from '../store/framework.ts'
+import type { AnyFrameworkId } from '../store/framework.ts'
 import { isShared } from '../store/sources.ts'
 import type { Store } from '../store/store.ts'
 import { topicOf } from './discovery-topics.ts'
@@ -106,7 +106,7 @@ export function discoveryFacts(store: Store, organizationId: string, nowMs: numb
  * The answer that facts suggest. Discovery sees only AI, so for the items of a general framework it
  * is `partial` at best.
  */
-export function suggestedBy(frameworkId: FrameworkId, { level }: DiscoveryFacts): DiscoveryFacts['level'] {
+export function suggestedBy(frameworkId: AnyFrameworkId, { level }: DiscoveryFacts): DiscoveryFacts['level'] {
   return level === 'yes' && frameworkId !== 'ai-security' ? 'partial' : level
 }
 

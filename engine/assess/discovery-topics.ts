@@ -1,5 +1,5 @@
 import { DISCOVERY_TOPICS, type DiscoveryTopic } from '../store/assessments.ts'
-import type { FrameworkId } from '../store/framework.ts'
+import { type AnyFrameworkId, type FrameworkId, isBuiltIn } from '../store/framework.ts'
 import { itemKey } from './rules.ts'
 import { frameworkItems } from './templates.ts'
 
@@ -68,7 +68,8 @@ const TOPICS = new Map<string, DiscoveryTopic>(
 )
 
 /** What discovery knows about an item. undefined: nothing. */
-export function topicOf(frameworkId: FrameworkId, id: string): DiscoveryTopic | undefined {
+export function topicOf(frameworkId: AnyFrameworkId, id: string): DiscoveryTopic | undefined {
+  if (!isBuiltIn(frameworkId)) return undefined
   const own = TOPICS.get(`${frameworkId} ${itemKey(id)}`)
   if (own !== undefined) return own
   const [reference] = frameworkItems(frameworkId).get(itemKey(id))?.references ?? []

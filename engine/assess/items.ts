@@ -1,9 +1,10 @@
+import { Fault } from '../process/error-codes.ts'
 import type { Assessment, AssessmentCategory, AssessmentItem } from '../store/assessments.ts'
-import type { FrameworkId, FrameworkItem } from '../store/framework.ts'
+import type { AnyFrameworkId, FrameworkItem } from '../store/framework.ts'
 import { inProfile } from './profiles.ts'
 import { itemKey } from './rules.ts'
 import { itemsOf } from './states.ts'
-import { frameworkItems, loadTemplates } from './templates.ts'
+import { builtInTemplate, templateItems } from './templates.ts'
 import { storedWork, workOf } from './work.ts'
 
 /** The items of a new assessment. */
@@ -26,10 +27,16 @@ export interface ItemCounts {
  * The current items of a framework, without answers. Texts that only help to answer stay in the
  * framework.
  *
- * @throws Fault USAGE if the profile names no item.
+ * @param template the framework's items, required for an organization's own one
+ * @throws Fault USAGE if the profile names no item, NOT_FOUND without a template
  */
-export function currentItems(frameworkId: FrameworkId, profile?: readonly string[]): CurrentItems {
-  const { version, categories } = loadTemplates()[frameworkId]
+export function currentItems(
+  frameworkId: AnyFrameworkId,
+  profile?: readonly string[],
+  template = builtInTemplate(frameworkId),
+): CurrentItems {
+  if (template === undefined) throw new Fault('NOT_FOUND', `the organization has no framework ${frameworkId}`)
+  const { version, categories } = template
   const chosen = profile === undefined ? categories : inProfile(frameworkId, categories, profile)
   return {
     template: version,
@@ -42,10 +49,12 @@ export function currentItems(frameworkId: FrameworkId, profile?: readonly string
 export function updatedItems(
   { frameworkId, profile }: Assessment,
   categories: readonly AssessmentCategory[],
+  template = builtInTemplate(frameworkId),
 ): CurrentItems & { readonly counts: ItemCounts } {
   const before = new Map(itemsOf(categories).map((item) => [itemKey(item.id), item]))
-  const known = profile?.filter((word) => !before.has(itemKey(word)) || frameworkItems(frameworkId).has(itemKey(word)))
-  const current = currentItems(frameworkId, known)
+  const now = template === undefined ? new Map() : templateItems(template)
+  const known = profile?.filter((word) => !before.has(itemKey(word)) || now.has(itemKey(word)))
+  const current = currentItems(frameworkId, known, template)
   const items = itemsOf(current.categories)
   const kept = items.filter(({ id }) => before.has(itemKey(id)))
   const answered = (item: AssessmentItem): AssessmentItem => {
@@ -75,10 +84,14 @@ export interface ItemChange {
  * How the current items of its framework and profile differ from an assessment's, also if it is
  * completed. Empty if it has the current items, or items of its own from a file.
  */
-export function itemChanges(assessment: Assessment, categories: readonly AssessmentCategory[]): readonly ItemChange[] {
-  if (assessment.template === loadTemplates()[assessment.frameworkId].version) return []
+export function itemChanges(
+  assessment: Assessment,
+  categories: readonly AssessmentCategory[],
+  template = builtInTemplate(assessment.frameworkId),
+): readonly ItemChange[] {
+  if (template === undefined || assessment.template === template.version) return []
   const before = new Map(itemsOf(categories).map((item) => [itemKey(item.id), item]))
-  const current = itemsOf(updatedItems(assessment, categories).categories)
+  const current = itemsOf(updatedItems(assessment, categories, template).categories)
   const keys = new Set(current.map(({ id }) => itemKey(id)))
   const changes = current.flatMap(({ id, title, question }): ItemChange[] => {
     const known = before.get(itemKey(id))
@@ -116,10 +129,14 @@ export function carriedOver(
  * What an update of an open assessment would change. undefined: it has the current items, or items
  * of its own from a file.
  */
-export function newerItems(assessment: Assessment, categories: readonly AssessmentCategory[]): ItemCounts | undefined {
-  const { template, frameworkId, status } = assessment
-  if (status === 'completed' || template === loadTemplates()[frameworkId].version) return undefined
-  const { counts } = updatedItems(assessment, categories)
+export function newerItems(
+  assessment: Assessment,
+  categories: readonly AssessmentCategory[],
+  template = builtInTemplate(assessment.frameworkId),
+): ItemCounts | undefined {
+  if (assessment.status === 'completed' || template === undefined) return undefined
+  if (assessment.template === template.version) return undefined
+  const { counts } = updatedItems(assessment, categories, template)
   return counts.kept === 0 || counts.added + counts.removed + counts.changed === 0 ? undefined : counts
 }
 

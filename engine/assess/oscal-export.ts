@@ -1,6 +1,11 @@
 import { isoSeconds } from '../process/clock.ts'
-import type { Answer, Assessment, AssessmentCategory, AssessmentItem } from '../store/assessments.ts'
-import { FRAMEWORKS } from '../store/framework.ts'
+import {
+  type Answer,
+  type Assessment,
+  type AssessmentCategory,
+  type AssessmentItem,
+  frameworkOf,
+} from '../store/assessments.ts'
 import { controlIdOf, OSCAL_VERSION, objectiveIdOf, property, uuidOf } from './oscal.ts'
 import { itemKey } from './rules.ts'
 import { pointsOf } from './score.ts'
@@ -38,7 +43,7 @@ export function writeAssessmentOscal(assessment: Assessment, categories: readonl
         resources: [
           {
             uuid: planId,
-            title: `Items of ${FRAMEWORKS[frameworkId]}`,
+            title: `Items of ${frameworkOf(assessment)}`,
             description: 'There is no separate assessment plan: local-definitions has the items.',
           },
         ],
@@ -82,12 +87,12 @@ function resultOf(assessment: Assessment, items: readonly AssessmentItem[]) {
   const { id, frameworkId, title, status, result, startedAtMs, completedAtMs } = assessment
   const score =
     result === null ? [] : [property('overall-score', String(result.overallScore)), property('grade', result.grade)]
-  const observations = items.filter(({ note }) => note !== '').map((item) => observationOf(assessment, item))
+  const observations = items.flatMap((item) => observationsOf(assessment, item))
   const findings = items.filter(({ answer }) => answer !== 'unanswered').map((item) => findingOf(assessment, item))
   return {
     uuid: uuidOf(`${id}/result`),
     title,
-    description: `Self-assessment against ${FRAMEWORKS[frameworkId]}`,
+    description: `Self-assessment against ${frameworkOf(assessment)}`,
     start: isoSeconds(startedAtMs),
     ...(status === 'completed' ? { end: isoSeconds(completedAtMs) } : {}),
     props: [property('status', status), ...score],
@@ -101,14 +106,26 @@ function resultOf(assessment: Assessment, items: readonly AssessmentItem[]) {
   }
 }
 
-function observationOf({ id, updatedAtMs }: Assessment, item: AssessmentItem) {
-  return {
+/** The note, and what discovery showed. */
+function observationsOf({ id, updatedAtMs }: Assessment, item: AssessmentItem) {
+  const { note, facts } = item
+  const itemId = property('item-id', item.id)
+  const noted = {
     uuid: observationId(id, item),
-    description: item.note,
-    props: [property('item-id', item.id)],
+    description: note,
+    props: [itemId],
     methods: ['UNKNOWN'],
     collected: isoSeconds(updatedAtMs),
   }
+  if (facts === undefined) return note === '' ? [] : [noted]
+  const discovered = {
+    uuid: uuidOf(`${id}/discovery/${itemKey(item.id)}`),
+    description: facts.text,
+    props: [itemId, property('discovery-topic', facts.topic), property('discovery-supports', facts.level)],
+    methods: ['TEST'],
+    collected: isoSeconds(facts.atMs),
+  }
+  return note === '' ? [discovered] : [noted, discovered]
 }
 
 function findingOf({ id, frameworkId }: Assessment, item: AssessmentItem) {

@@ -1,12 +1,21 @@
 import { z } from 'zod'
 import { ASSESSMENT_NOTE_BYTES_MAX } from '../limits.ts'
 import { Fault } from '../process/error-codes.ts'
-import type { Answer, AssessmentCategory, AssessmentItem } from '../store/assessments.ts'
-import { FRAMEWORK_IDS, type FrameworkId } from '../store/framework.ts'
+import type { Answer, AssessmentCategory, AssessmentItem, DiscoveryFacts } from '../store/assessments.ts'
+import { type AnyFrameworkId, asFrameworkId, FRAMEWORK_IDS, type Template } from '../store/framework.ts'
 import { AssessmentFileFault } from './file-fault.ts'
 import { currentItems } from './items.ts'
 import { controlIdOf, controlOfTarget, propertyTexts } from './oscal.ts'
-import { answer as answerRule, itemKey, line, note as noteRule, problemsOf, readAnswer, shown } from './rules.ts'
+import {
+  answer as answerRule,
+  discoveryFacts,
+  itemKey,
+  line,
+  note as noteRule,
+  problemsOf,
+  readAnswer,
+  shown,
+} from './rules.ts'
 import { itemsOf } from './states.ts'
 import { type AssessmentContent, checkedContent } from './transfer-json.ts'
 
@@ -25,7 +34,7 @@ const finding = z.object({
   }),
   'related-observations': listOf(z.object({ 'observation-uuid': text })),
 })
-const observation = z.object({ uuid: text, description: text, props })
+const observation = z.object({ uuid: text, description: text, props, collected: text.default('') })
 const result = z.object({
   start: z.iso.datetime({ offset: true, error: 'expected a time such as 2026-03-31T08:00:00Z' }),
   findings: listOf(finding),
@@ -63,9 +72,14 @@ export function isOscal(given: unknown): boolean {
  * answer the framework's current items, by the ids of controls.
  *
  * @param frameworkId required where the document does not name a framework
+ * @param template the current items, required for an organization's own framework
  * @throws AssessmentFileFault with all errors; Fault USAGE if the framework is missing
  */
-export function readAssessmentOscal(given: unknown, frameworkId: FrameworkId | undefined): OscalContent {
+export function readAssessmentOscal(
+  given: unknown,
+  frameworkId: AnyFrameworkId | undefined,
+  template?: Template,
+): OscalContent {
   assertListedValues(given)
   const parsed = document.safeParse(given)
   if (!parsed.success) {
@@ -81,7 +95,7 @@ export function readAssessmentOscal(given: unknown, frameworkId: FrameworkId | u
           version: 1,
           framework_id: framework,
           title: metadata.title.trim(),
-          categories: currentItems(framework).categories,
+          categories: currentItems(framework, undefined, template).categories,
         })
   const [newest, ...older] = [...results].sort((a, b) => Date.parse(b.start) - Date.parse(a.start))
   const skipped: string[] = []
@@ -90,10 +104,10 @@ export function readAssessmentOscal(given: unknown, frameworkId: FrameworkId | u
   return { ...content, categories, skipped }
 }
 
-function frameworkOf(given: Props, frameworkId: FrameworkId | undefined): FrameworkId {
+function frameworkOf(given: Props, frameworkId: AnyFrameworkId | undefined): AnyFrameworkId {
   const [named] = propertyTexts(given, 'framework-id')
   const found = named ?? frameworkId
-  const known = FRAMEWORK_IDS.find((id) => id === found)
+  const known = asFrameworkId(found)
   if (known !== undefined) return known
   if (found === undefined) {
     throw new Fault('USAGE', '--framework is required for an OSCAL document that this program did not write')
@@ -105,7 +119,7 @@ function frameworkOf(given: Props, frameworkId: FrameworkId | undefined): Framew
 
 /** The content of a document that this program wrote, without answers. */
 function ownContent(
-  frameworkId: FrameworkId,
+  frameworkId: AnyFrameworkId,
   { title, props }: { readonly title: string; readonly props: Props },
   objectives: readonly z.infer<typeof objective>[],
 ): AssessmentContent {
@@ -147,7 +161,7 @@ function numberIn(digits: string): unknown {
 
 /** The categories with the answers of findings and the notes of observations. */
 function answered(
-  frameworkId: FrameworkId,
+  frameworkId: AnyFrameworkId,
   categories: readonly AssessmentCategory[],
   { findings, observations }: Result,
   skipped: string[],
@@ -160,6 +174,12 @@ function answered(
   const add = (item: AssessmentItem, each: Observation): void => {
     notes.set(item, (notes.get(item) ?? new Set()).add(each))
     related.add(each)
+  }
+  const facts = new Map<AssessmentItem, DiscoveryFacts>()
+  const addFacts = (item: AssessmentItem, each: Observation, at: number): void => {
+    const found = factsOf(each)
+    if (found === undefined) skipped.push(`observations[${at}]: not what discovery shows about an item`)
+    else facts.set(item, found)
   }
   for (const [at, each] of findings.entries()) {
     const target = each.target['target-id']
@@ -176,20 +196,23 @@ function answered(
   }
   for (const [at, each] of observations.entries()) {
     const item = items.get(itemKey(ownText(each.props, 'item-id')))
-    if (item !== undefined) add(item, each)
+    if (item !== undefined && ownText(each.props, 'discovery-topic') !== '') addFacts(item, each, at)
+    else if (item !== undefined) add(item, each)
     else if (!related.has(each)) skipped.push(`observations[${at}]: no finding of the assessment has it`)
   }
   return categories.map((category) => ({
     ...category,
     items: category.items.map((item) => {
       const note = noteOf(item, [...(notes.get(item) ?? [])], skipped)
-      return { ...item, answer: combined(answers.get(item) ?? new Set()), note }
+      const found = facts.get(item)
+      const answer = combined(answers.get(item) ?? new Set())
+      return { ...item, answer, note, ...(found === undefined ? {} : { facts: found }) }
     }),
   }))
 }
 
 /** Items by the key of their own id and of their control in OSCAL. */
-function itemsByControl(frameworkId: FrameworkId, items: readonly AssessmentItem[]): Map<string, AssessmentItem> {
+function itemsByControl(frameworkId: AnyFrameworkId, items: readonly AssessmentItem[]): Map<string, AssessmentItem> {
   const byControl = items.map((item) => [itemKey(controlIdOf(frameworkId, item.id)), item] as const)
   return new Map([...byControl, ...items.map((item) => [itemKey(item.id), item] as const)])
 }
@@ -202,6 +225,14 @@ function answerOf({ props, target }: z.infer<typeof finding>, at: number, skippe
   if (read.success) return read.data
   skipped.push(`findings[${at}], answer: found ${shown(own)}, ${read.error.issues[0]?.message}; used its status`)
   return isSatisfied ? 'yes' : 'no'
+}
+
+/** What discovery showed, as this program wrote it. */
+function factsOf({ props, description, collected }: Observation): DiscoveryFacts | undefined {
+  const [topic, supports] = [ownText(props, 'discovery-topic'), ownText(props, 'discovery-supports')]
+  const read = discoveryFacts.safeParse({ topic, supports, text: description, at: collected })
+  if (!read.success) return undefined
+  return { topic: read.data.topic, level: read.data.supports, text: description, atMs: Date.parse(collected) }
 }
 
 /** Several findings of an item, such as one for each objective of a control. */

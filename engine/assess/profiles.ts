@@ -1,8 +1,9 @@
 import { Fault } from '../process/error-codes.ts'
 import {
-  FRAMEWORKS,
-  type FrameworkId,
+  type AnyFrameworkId,
   type FrameworkItem,
+  frameworkName,
+  isBuiltIn,
   PROFILES,
   type TemplateCategory,
 } from '../store/framework.ts'
@@ -18,7 +19,7 @@ const UNKNOWN_NAMED_MAX = 5
  * @throws Fault USAGE with the words that name nothing.
  */
 export function inProfile(
-  frameworkId: FrameworkId,
+  frameworkId: AnyFrameworkId,
   categories: readonly TemplateCategory[],
   profile: readonly string[],
 ): TemplateCategory[] {
@@ -32,9 +33,15 @@ export function inProfile(
   const chosen = withWeights(categories.map((category) => ({ ...category, items: category.items.filter(isIn) })))
   if (unknown.size > 0) {
     const named = [...unknown].slice(0, UNKNOWN_NAMED_MAX).join(', ')
-    throw new Fault('USAGE', `--profile ${named}: ${FRAMEWORKS[frameworkId]} has ${expected(PROFILES[frameworkId])}`)
+    const names = isBuiltIn(frameworkId) ? PROFILES[frameworkId] : profilesOf(categories)
+    throw new Fault('USAGE', `--profile ${named}: ${frameworkName(frameworkId)} has ${expected(names)}`)
   }
   return chosen
+}
+
+/** The profiles that items name. */
+function profilesOf(categories: readonly TemplateCategory[]): readonly string[] {
+  return [...new Set(categories.flatMap(({ items }) => items.flatMap(({ baselines = [] }) => baselines)))]
 }
 
 /** Categories that have items, each with the sum of their weights. */

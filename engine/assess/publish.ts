@@ -1,6 +1,6 @@
 import { isoSeconds } from '../process/clock.ts'
 import type { Assessment } from '../store/assessments.ts'
-import { FRAMEWORK_IDS, type FrameworkId } from '../store/framework.ts'
+import { type AnyFrameworkId, FRAMEWORK_IDS, isBuiltIn } from '../store/framework.ts'
 import { PublishedList } from '../store/published.ts'
 import type { Recommendation } from '../store/recommendations.ts'
 import type { Store } from '../store/store.ts'
@@ -44,7 +44,7 @@ export function elementsOf(store: Store, organizationId: string, list: AssessedL
     case 'scores':
       return latestOfEach(store.assessments.completed(organizationId)).map(scoreJson)
     case 'assessments':
-      return store.assessments.completed(organizationId).map(assessmentJson)
+      return inApi(store.assessments.completed(organizationId)).map(assessmentJson)
     case 'recommendations':
       return recommendationElements(store.recommendations.ofOrganization(organizationId))
     default:
@@ -52,8 +52,13 @@ export function elementsOf(store: Store, organizationId: string, list: AssessedL
   }
 }
 
+/** Clients of the API know the frameworks of the specification only. */
+function inApi<T extends { readonly frameworkId: AnyFrameworkId }>(all: readonly T[]): T[] {
+  return all.filter(({ frameworkId }) => isBuiltIn(frameworkId))
+}
+
 function recommendationElements(all: readonly Recommendation[]): string[] {
-  return [...all].sort(byPriority).map(recommendationJson)
+  return inApi(all).sort(byPriority).map(recommendationJson)
 }
 
 /**
@@ -69,7 +74,7 @@ export function byPriority(a: Recommendation, b: Recommendation): number {
  * is newest first.
  */
 function latestOfEach(completed: readonly Assessment[]): Assessment[] {
-  const latest = new Map<FrameworkId, Assessment>()
+  const latest = new Map<AnyFrameworkId, Assessment>()
   for (const assessment of completed) {
     if (!latest.has(assessment.frameworkId)) latest.set(assessment.frameworkId, assessment)
   }

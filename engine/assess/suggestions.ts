@@ -1,5 +1,5 @@
 import type { Answer, Assessment, AssessmentCategory, DiscoveryFacts } from '../store/assessments.ts'
-import { FRAMEWORK_IDS, FRAMEWORKS, type FrameworkId } from '../store/framework.ts'
+import { type AnyFrameworkId, FRAMEWORK_IDS, type FrameworkId, frameworkName, isBuiltIn } from '../store/framework.ts'
 import type { Store } from '../store/store.ts'
 import { discoveryFacts, suggestedBy } from './discovery-facts.ts'
 import { topicOf } from './discovery-topics.ts'
@@ -29,7 +29,7 @@ import { loadFrameworks } from './templates.ts'
 export interface SuggestionSource {
   readonly assessmentId: string
   readonly assessment: string
-  readonly frameworkId: FrameworkId
+  readonly frameworkId: AnyFrameworkId
   readonly itemId: string
   readonly answer: Answer
   readonly completedAtMs: number
@@ -98,7 +98,7 @@ export function evidenceText({ sources, facts }: Suggestion): string {
 function sourcesText(sources: readonly SuggestionSource[]): string {
   const named = sources.slice(0, SOURCES_NAMED_MAX).map((source) => {
     const date = new Date(source.completedAtMs).toISOString().slice(0, 10)
-    return `${FRAMEWORKS[source.frameworkId]} ${source.itemId} (${source.answer}, ${date})`
+    return `${frameworkName(source.frameworkId)} ${source.itemId} (${source.answer}, ${date})`
   })
   if (sources.length > named.length) named.push(`${sources.length - named.length} more`)
   return named.join(', ')
@@ -152,8 +152,8 @@ function lastCompleted(
   { assessments }: Store,
   organizationId: string,
   from: FrameworkId | undefined,
-): ReadonlyMap<FrameworkId, AnswersByItem> {
-  const answers = new Map<FrameworkId, AnswersByItem>()
+): ReadonlyMap<AnyFrameworkId, AnswersByItem> {
+  const answers = new Map<AnyFrameworkId, AnswersByItem>()
   for (const assessment of assessments.completed(organizationId)) {
     const { id, frameworkId, title, completedAtMs } = assessment
     if (answers.has(frameworkId) || (from !== undefined && from !== frameworkId)) continue
@@ -167,10 +167,12 @@ function lastCompleted(
 }
 
 function mappedSources(
-  frameworkId: FrameworkId,
+  frameworkId: AnyFrameworkId,
   id: string,
-  completed: ReadonlyMap<FrameworkId, AnswersByItem>,
+  completed: ReadonlyMap<AnyFrameworkId, AnswersByItem>,
 ): SuggestionSource[] {
+  // No mapping is known for an organization's own framework.
+  if (!isBuiltIn(frameworkId)) return []
   return FRAMEWORK_IDS.flatMap((other) => {
     const answers = completed.get(other)
     if (other === frameworkId || answers === undefined) return []

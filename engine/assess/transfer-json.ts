@@ -3,7 +3,7 @@ import { ASSESSMENT_CATEGORIES_MAX, ASSESSMENT_ITEMS_MAX } from '../limits.ts'
 import { isoSeconds } from '../process/clock.ts'
 import { printable } from '../process/table.ts'
 import type { AssessmentCategory, AssessmentItem, DiscoveryFacts } from '../store/assessments.ts'
-import { FRAMEWORK_IDS, type FrameworkId } from '../store/framework.ts'
+import { type AnyFrameworkId, asFrameworkId, FRAMEWORK_IDS } from '../store/framework.ts'
 import { AssessmentFileFault } from './file-fault.ts'
 import {
   answer,
@@ -24,7 +24,7 @@ import { ITEM_CHANGES_MAX, storedWork } from './work.ts'
 
 /** The content of an assessment file: an assessment without its organization and state. */
 export interface AssessmentContent {
-  readonly frameworkId: FrameworkId
+  readonly frameworkId: AnyFrameworkId
   readonly title: string
   /** Which part of the framework it is; absent for all its items. */
   readonly profile?: readonly string[]
@@ -36,7 +36,10 @@ export interface AssessmentContent {
 const document = z.strictObject(
   {
     version: z.literal(1, 'expected 1'),
-    framework_id: z.enum(FRAMEWORK_IDS, `expected one of ${FRAMEWORK_IDS.join(', ')}`),
+    framework_id: z.custom<AnyFrameworkId>(
+      (value) => typeof value === 'string' && asFrameworkId(value) !== undefined,
+      `expected one of ${FRAMEWORK_IDS.join(', ')} or the id of an own framework`,
+    ),
     title: line,
     profile: z.array(line, 'expected a list').min(1).max(ASSESSMENT_ITEMS_MAX).optional(),
     categories: categoriesOf(

@@ -3,7 +3,7 @@ import { ASSESSMENT_FILE_BYTES_MAX } from '../limits.ts'
 import { type FileKind, openBytes, withPathOf } from '../process/byte-source.ts'
 import { Fault } from '../process/error-codes.ts'
 import type { Assessment, AssessmentCategory } from '../store/assessments.ts'
-import { FRAMEWORKS, type FrameworkId } from '../store/framework.ts'
+import { type AnyFrameworkId, frameworkName, type Template } from '../store/framework.ts'
 import { AssessmentFileFault } from './file-fault.ts'
 import { writeAssessmentOscal } from './oscal-export.ts'
 import { isOscal, readAssessmentOscal } from './oscal-import.ts'
@@ -25,8 +25,10 @@ const BYTE_ORDER_MARK = '\ufeff'
 /** Properties that the file does not contain, or that override the file's. */
 export interface ImportOptions {
   /** Required for CSV and for OSCAL of other programs, which do not name the framework. */
-  readonly frameworkId?: FrameworkId
+  readonly frameworkId?: AnyFrameworkId
   readonly title?: string
+  /** The items that an OSCAL document of another program answers; by default those built in. */
+  readonly template?: Template | undefined
   /** Use the right rows of a CSV file although others are wrong; by default none is used. */
   readonly keepRightRows?: boolean
 }
@@ -92,9 +94,9 @@ export async function readAssessmentFile(path: string): Promise<Uint8Array> {
   }
 }
 
-function fromJson(given: unknown, { frameworkId }: ImportOptions): ReadAssessment {
+function fromJson(given: unknown, { frameworkId, template }: ImportOptions): ReadAssessment {
   return isOscal(given)
-    ? { ...readAssessmentOscal(given, frameworkId), errors: [] }
+    ? { ...readAssessmentOscal(given, frameworkId, template), errors: [] }
     : { ...checkedContent(given), skipped: [], errors: [] }
 }
 
@@ -104,7 +106,7 @@ function fromCsv(text: string, { frameworkId, keepRightRows = false }: ImportOpt
   }
   const { categories, errors } = readAssessmentCsv(text)
   if (errors.length > 0 && !keepRightRows) throw new AssessmentFileFault(errors)
-  return { frameworkId, title: FRAMEWORKS[frameworkId], categories, skipped: [], errors }
+  return { frameworkId, title: frameworkName(frameworkId), categories, skipped: [], errors }
 }
 
 function textOf(bytes: Uint8Array): string {

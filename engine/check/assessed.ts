@@ -1,7 +1,9 @@
 import { ASSESSED_LISTS, elementsOf } from '../assess/publish.ts'
 import { ASSESSMENT_STATUSES, type Assessment, type AssessmentCategory } from '../store/assessments.ts'
+import type { TemplateCategory } from '../store/framework.ts'
 import { UUID_BYTES, uuidBytes } from '../store/keys.ts'
 import type { Organization } from '../store/organizations.ts'
+import type { OwnFramework } from '../store/own-frameworks.ts'
 import { PublishedList, packList, tagOf } from '../store/published.ts'
 import { RECOMMENDATION_STATUSES, type Recommendation } from '../store/recommendations.ts'
 import { packed, type StoreWalk } from './walk.ts'
@@ -11,6 +13,7 @@ export function checkAssessed(walk: StoreWalk): void {
   checkAssessments(walk)
   checkAnswers(walk)
   checkRecommendations(walk)
+  checkFrameworks(walk)
   checkLists(walk)
 }
 
@@ -52,6 +55,28 @@ function checkRecommendations(walk: StoreWalk): void {
     if (!Buffer.concat(own).equals(key)) wrong(`the one of ${frameworkId} ${itemId}`, 'the one in its key')
     if (!RECOMMENDATION_STATUSES.includes(status)) wrong(`the status ${status}`, RECOMMENDATION_STATUSES.join(', '))
     if (!(Number.isInteger(priority) && priority >= 1 && priority <= 5)) wrong(`the priority ${priority}`, '1 to 5')
+  })
+}
+
+function checkFrameworks(walk: StoreWalk): void {
+  const items = walk.store.environment.table('own-framework-items')
+  const frameworks = walk.store.environment.table('own-frameworks')
+  const form = { keyBytes: UUID_BYTES, keyIsLonger: true }
+  walk.table(
+    'own-frameworks',
+    { ...form, open: packed<OwnFramework>('own framework') },
+    ({ key, value, organizationId }) => {
+      const wrong = (found: string, expected: string): void =>
+        walk.wrong('own-frameworks', organizationId, found, expected)
+      const own = Buffer.concat([uuidBytes(value.organizationId), Buffer.from(value.id)])
+      if (!own.equals(key)) wrong(`the record of ${value.id}`, 'the one in its key')
+      if (!items.doesExist(key)) wrong(`no items of ${value.id}`, 'a record of them')
+    },
+  )
+  const open = packed<readonly TemplateCategory[]>('items of an own framework')
+  walk.table('own-framework-items', { ...form, open }, ({ key, organizationId }) => {
+    if (frameworks.doesExist(key)) return
+    walk.wrong('own-framework-items', organizationId, `items at ${key.toString('hex')}`, 'a framework there')
   })
 }
 

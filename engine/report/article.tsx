@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact'
-import { FRAMEWORKS } from '../store/framework.ts'
+import { frameworkName } from '../store/framework.ts'
 import { RiskChart, ShareBar } from './charts.tsx'
 import type { ReportContent, ReportedFindings } from './content.ts'
 import { changeText, countOf, countText, dateText, lastDays, percentText, pointsText, riskLevel } from './text.ts'
@@ -217,7 +217,7 @@ function Recommendations({ content }: Pick<ArticleProps, 'content'>) {
         rows={recommendations.map(({ priority, title, frameworkId, itemId, owner }) => [
           String(priority),
           title,
-          `${FRAMEWORKS[frameworkId]} ${itemId}`,
+          `${frameworkName(frameworkId)} ${itemId}`,
           owner === '' ? 'nobody' : owner,
         ])}
       />

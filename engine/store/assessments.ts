@@ -1,6 +1,6 @@
 import type { Environment } from '../lmdb/environment.ts'
 import { Family } from './family.ts'
-import type { FrameworkId, TemplateItem } from './framework.ts'
+import { type AnyFrameworkId, frameworkName, type TemplateItem } from './framework.ts'
 import { uuidBytes } from './keys.ts'
 
 export const ASSESSMENT_STATUSES = ['draft', 'in_progress', 'completed'] as const
@@ -83,11 +83,18 @@ export interface AssessmentResult {
   readonly categories: readonly CategoryScore[]
 }
 
+/** The framework of an assessment for people. */
+export function frameworkOf(assessment: Pick<Assessment, 'frameworkId' | 'frameworkName'>): string {
+  return assessment.frameworkName ?? frameworkName(assessment.frameworkId)
+}
+
 /** An assessment without its items. */
 export interface Assessment {
   readonly id: string
   readonly organizationId: string
-  readonly frameworkId: FrameworkId
+  readonly frameworkId: AnyFrameworkId
+  /** Of an organization's own framework, which may be removed later. */
+  readonly frameworkName?: string
   readonly status: AssessmentStatus
   readonly title: string
   /** The version of the framework's items that it has; absent for files and in early releases. */

@@ -15,6 +15,26 @@ export const FRAMEWORKS = {
 export type FrameworkId = keyof typeof FRAMEWORKS
 export const FRAMEWORK_IDS = Object.keys(FRAMEWORKS) as [FrameworkId, ...FrameworkId[]]
 
+/** A framework that an organization added, from a file of its own. */
+export type OwnFrameworkId = `own-${string}`
+export const OWN_FRAMEWORK_ID = /^own-[a-z0-9-]{1,60}$/
+export type AnyFrameworkId = FrameworkId | OwnFrameworkId
+
+export function isBuiltIn(id: AnyFrameworkId): id is FrameworkId {
+  return Object.hasOwn(FRAMEWORKS, id)
+}
+
+/** The id that a user typed. undefined: neither a built-in one nor one of an organization. */
+export function asFrameworkId(text: string | undefined): AnyFrameworkId | undefined {
+  const own = text !== undefined && OWN_FRAMEWORK_ID.test(text) ? (text as OwnFrameworkId) : undefined
+  return FRAMEWORK_IDS.find((id) => id === text) ?? own
+}
+
+/** The name of a framework for people; the id of an organization's own one. */
+export function frameworkName(id: AnyFrameworkId): string {
+  return isBuiltIn(id) ? FRAMEWORKS[id] : id
+}
+
 /** The profiles of each framework: a part of its items, by the name in `baselines` of an item. */
 export const PROFILES = {
   'ai-security': [],
@@ -27,7 +47,7 @@ export const PROFILES = {
   'pci-dss': [],
 } as const satisfies Readonly<Record<FrameworkId, readonly string[]>>
 
-const PROFILE_NAMES: ReadonlySet<string> = new Set(Object.values(PROFILES).flat())
+export const PROFILE_NAMES: ReadonlySet<string> = new Set(Object.values(PROFILES).flat())
 
 /** A profile for people: its names, or how many items were selected. */
 export function profileText(profile: readonly string[] | undefined): string {

@@ -8,6 +8,8 @@ import { randomUUID } from 'node:crypto'
  *   organizations       o                                Organization
  *   organization-names  name, lower case, UTF-8          o                              [index]
  *   own-platforms       o + platform id                  OwnPlatform
+ *   own-frameworks      o + framework id                 OwnFramework
+ *   own-framework-items o + framework id                 TemplateCategory[]
  *   registry-versions   o                                version number, see own-platforms.ts
  *   organization-removals  o                             Removal of an organization
  *   members             o + name, lower case             Member

@@ -1,6 +1,6 @@
 import type { Environment } from '../lmdb/environment.ts'
 import { Family } from './family.ts'
-import type { FrameworkId } from './framework.ts'
+import type { AnyFrameworkId } from './framework.ts'
 import { UUID_BYTES, uuidBytes } from './keys.ts'
 
 export const RECOMMENDATION_STATUSES = ['open', 'in_progress', 'completed', 'dismissed'] as const
@@ -10,7 +10,7 @@ export type RecommendationStatus = (typeof RECOMMENDATION_STATUSES)[number]
 export interface Recommendation {
   readonly id: string
   readonly organizationId: string
-  readonly frameworkId: FrameworkId
+  readonly frameworkId: AnyFrameworkId
   readonly itemId: string
   readonly title: string
   /** 1 (highest) to 5. */

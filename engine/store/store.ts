@@ -25,6 +25,7 @@ import { Members } from './members.ts'
 import { migrate, SCHEMA_VERSION } from './migrate.ts'
 import { type MonitoringToken, monitoringTokensOf } from './monitoring-tokens.ts'
 import { Organizations } from './organizations.ts'
+import { OwnFrameworks } from './own-frameworks.ts'
 import { OwnPlatforms } from './own-platforms.ts'
 import { Passkeys } from './passkeys.ts'
 import { Published } from './published.ts'
@@ -90,6 +91,7 @@ export class Store {
   readonly scans: Scans
   readonly scanStates: ScanStates
   readonly assessments: Assessments
+  readonly ownFrameworks: OwnFrameworks
   readonly recommendations: Recommendations
   readonly published: Published
   readonly coverage: CoverageStore
@@ -147,6 +149,7 @@ export class Store {
     this.scans = new Scans(this.environment)
     this.scanStates = new ScanStates(this.environment)
     this.assessments = new Assessments(this.environment)
+    this.ownFrameworks = new OwnFrameworks(this.environment)
     this.recommendations = new Recommendations(this.environment)
     this.published = new Published(this.environment, this.apiVersions)
     this.coverage = new CoverageStore(this.environment)

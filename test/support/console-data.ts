@@ -73,6 +73,7 @@ export function populate(site: TestConsole, organization: Organization, words: W
   addIdentityProvider(site, organization, words)
   addSecrets(site, admin, organization, words)
   addOwnPlatform(site, admin, organization, words)
+  addFramework(admin, organization, words)
   addArrivals(site, organization, words, amounts)
   addAlertChannels(site, admin, organization, words)
   addFindings(site, admin, organization, words, amounts)
@@ -143,6 +144,13 @@ function addOwnPlatform(site: TestConsole, admin: Administration, organization: 
   const own = { ...platform(`own-${randomBytes(6).toString('hex')}`, ownHost(words)), name: words.text('Own platform') }
   const file = writeRegistryFile(join(site.directory, 'own.json'), [own])
   admin.ownPlatforms.add(organization, site.registry.catalogOf(SERVICE_WIDE), file)
+}
+
+function addFramework(admin: Administration, organization: Organization, words: Words): void {
+  const items = [{ id: 'A-1', title: words.text('Own item'), weight: 1, priority: 1, recommendation: 'Do it.' }]
+  const categories = [{ name: words.text('Own category'), weight: 1, items }]
+  const name = words.text('Own framework')
+  admin.frameworks.add(organization, { id: 'own-one', name, template: { version: '00000000', categories } })
 }
 
 const ownHosts = new WeakMap<Words, string>()

@@ -1,6 +1,7 @@
 import { writeFileSync } from 'node:fs'
 import { type Command, Option } from 'commander'
 import { AssessmentFileFault, firstLines } from '../../assess/file-fault.ts'
+import { templateOf } from '../../assess/templates.ts'
 import {
   type ReadAssessment,
   readAssessment,
@@ -13,16 +14,17 @@ import { systemClock } from '../../process/clock.ts'
 import { pastOption } from '../../process/duration.ts'
 import { Fault } from '../../process/error-codes.ts'
 import type { Assessment } from '../../store/assessments.ts'
-import { FRAMEWORK_IDS, type FrameworkId } from '../../store/framework.ts'
+import type { AnyFrameworkId } from '../../store/framework.ts'
 import { byIdPrefix } from '../id-prefix.ts'
 import { changeOptions, ofOrganization, printText, sharedOptions, withStore } from './context.ts'
+import { frameworkOption } from './framework-option.ts'
 
 /** Help for an argument that `byIdPrefix` reads. */
 export const ASSESSMENT_ID = 'Id of the assessment, or at least its first 8 characters'
 
 interface ImportFlags {
   readonly org?: string
-  readonly framework?: FrameworkId
+  readonly framework?: AnyFrameworkId
   readonly title?: string
   readonly into?: string
   readonly complete?: boolean
@@ -65,10 +67,10 @@ export function addAssessmentImport(
     ),
   )
     .addOption(
-      new Option(
+      frameworkOption(
         '--framework <framework>',
         'Set the framework; required for CSV and foreign OSCAL without --into',
-      ).choices(FRAMEWORK_IDS),
+      ),
     )
     .option('--title <title>', 'Set the title; by default the title in the file')
     .option('--into <id>', 'Answer the items of this open assessment instead of creating one')
@@ -84,7 +86,7 @@ export function addAssessmentImport(
     const { title, completedAt: completedAtMs } = flags
     const options = { complete: flags.complete === true || completedAtMs !== undefined, completedAtMs }
     const bytes = await readAssessmentFile(path)
-    await withStore(command, ({ administration }) => {
+    await withStore(command, ({ store, administration }) => {
       const { assessments } = administration
       const organization = administration.organization(flags.org)
       const into = flags.into === undefined ? undefined : assessments.find(organization, flags.into)
@@ -93,6 +95,7 @@ export function addAssessmentImport(
         readAssessment(bytes, {
           ...(frameworkId === undefined ? {} : { frameworkId }),
           ...(title === undefined ? {} : { title }),
+          template: frameworkId && templateOf(store, organization.id, frameworkId),
           keepRightRows: !(options.complete || flags.allOrNothing === true),
         }),
       )
@@ -104,7 +107,7 @@ export function addAssessmentImport(
       for (const line of firstLines(content.skipped)) printError(command, `${path}: not imported: ${line}`)
       print(command, [imported])
       if (content.errors.length > 0) {
-        report(command, path, new AssessmentFileFault(content.errors))
+        reportFileFault(command, path, new AssessmentFileFault(content.errors))
         const before = into === undefined ? `, remove the assessment ${imported.id.slice(0, 8)}` : ''
         printError(command, `${path}: the other rows are imported. Correct these${before} and import the file again`)
       }
@@ -118,13 +121,13 @@ function readOrReport(command: Command, path: string, read: () => ReadAssessment
     return read()
   } catch (error) {
     if (!(error instanceof AssessmentFileFault)) throw error
-    report(command, path, error)
+    reportFileFault(command, path, error)
     return undefined
   }
 }
 
 /** Prints each error on its own line, and sets the exit status. */
-function report(command: Command, path: string, fault: AssessmentFileFault): void {
+export function reportFileFault(command: Command, path: string, fault: AssessmentFileFault): void {
   for (const line of fault.lines) printError(command, `${fault.code} ${path}: ${line}`)
   process.exitCode = fault.exitStatus
 }

@@ -6,13 +6,20 @@ import { readProfile } from '../../assess/profiles.ts'
 import { answer as answerRule, note as noteRule, readAnswer } from '../../assess/rules.ts'
 import { scoreOf } from '../../assess/score.ts'
 import { itemsOf, unansweredOf } from '../../assess/states.ts'
-import { guidanceOf, loadTemplates } from '../../assess/templates.ts'
+import { guidanceOf, loadTemplates, templateOf } from '../../assess/templates.ts'
 import { workOf } from '../../assess/work.ts'
 import { systemClock } from '../../process/clock.ts'
 import { jsonOption } from '../../process/program.ts'
 import { printsTable } from '../../process/table.ts'
 import type { Answer, Assessment, AssessmentCategory, AssessmentItem } from '../../store/assessments.ts'
-import { FRAMEWORK_IDS, FRAMEWORKS, type FrameworkId, PROFILES, profileText } from '../../store/framework.ts'
+import {
+  type AnyFrameworkId,
+  FRAMEWORK_IDS,
+  FRAMEWORKS,
+  PROFILES,
+  profileText,
+  type Template,
+} from '../../store/framework.ts'
 import type { Store } from '../../store/store.ts'
 import { itemIn } from '../assessments.ts'
 import { byIdPrefix } from '../id-prefix.ts'
@@ -21,6 +28,7 @@ import { addCompare } from './assessment-compare.ts'
 import { ASSESSMENT_ID, addAssessmentExport, addAssessmentImport } from './assessment-file.ts'
 import { addCrosswalk, addSuggest } from './assessment-suggest.ts'
 import { changeOptions, ofOrganization, sharedOptions, show, timeText, withStore } from './context.ts'
+import { frameworkOption } from './framework-option.ts'
 
 /**
  * posture-admin assessment create | list | show | answer | assign | suggest | crosswalk | compare |
@@ -46,7 +54,7 @@ export function addAssessmentCommands(program: Command): void {
 
 interface CreateFlags {
   readonly org?: string
-  readonly framework: FrameworkId
+  readonly framework: AnyFrameworkId
   readonly title?: string
   readonly profile?: string
   readonly from?: string
@@ -56,11 +64,7 @@ function addCreate(assessment: Command): void {
   const create = ofOrganization(
     changeOptions(assessment.command('create').description("Create an assessment with a framework's items")),
   )
-    .addOption(
-      new Option('--framework <framework>', 'Assess against this framework')
-        .choices(FRAMEWORK_IDS)
-        .makeOptionMandatory(true),
-    )
+    .addOption(frameworkOption('--framework <framework>', 'Assess against this framework').makeOptionMandatory(true))
     .option('--title <title>', "Set the title; by default the framework's name")
     .option('--profile <profile>', 'Use only these profiles or ids of items, comma-separated; by default all')
     .option('--from <id>', 'Carry over the answers of this assessment, where the question is the same')
@@ -103,27 +107,28 @@ function addShow(assessment: Command): void {
       const all = store.assessments.ofOrganization(administration.organization(options.org).id)
       const found = byIdPrefix(all, id, 'assessment')
       const categories = store.assessments.categories(found)
+      const template = templateOf(store, found.organizationId, found.frameworkId)
       if (options.items) {
-        printItems(one, found, categories)
+        printItems(one, found, categories, template)
         return
       }
       if (options.changes) {
-        printChanges(one, found, categories)
+        printChanges(one, found, categories, template)
         return
       }
       if (options.item !== undefined) {
-        printItem(one, found, itemIn(categories, options.item))
+        printItem(one, found, itemIn(categories, options.item), template)
         return
       }
       const unsupported = unsupportedRows(store, found, categories)
       const { json } = one.opts<{ json?: boolean }>()
       if (printsTable({ ...(json === undefined ? {} : { json }) })) {
-        printProgress(one, found, categories)
+        printProgress(one, store, found)
         printCategories(one, categories)
         if (unsupported.length > 0) printUnsupported(one, unsupported)
       } else {
         const more = { categories: categoryRows(categories), unsupported }
-        show(one, { columns: [], rows: [{ ...progressOf(found, categories), ...more }] })
+        show(one, { columns: [], rows: [{ ...progressOf(store, found), ...more }] })
       }
     }),
   )
@@ -147,7 +152,7 @@ function addAnswer(assessment: Command): void {
     withStore(answer, ({ store, administration }) => {
       const organization = administration.organization(options.org)
       const changed = administration.assessments.answer(organization, id, item, given, options.note)
-      printProgress(answer, changed, store.assessments.categories(changed))
+      printProgress(answer, store, changed)
     }),
   )
 }
@@ -164,7 +169,7 @@ function addUpdate(assessment: Command): void {
   update.action((id: string, options: { org?: string }) =>
     withStore(update, ({ store, administration }) => {
       const updated = administration.assessments.update(administration.organization(options.org), id)
-      printProgress(update, updated, store.assessments.categories(updated))
+      printProgress(update, store, updated)
     }),
   )
 }
@@ -272,7 +277,7 @@ function rowOf(assessment: Assessment): Record<string, unknown> {
 }
 
 /** The score so far counts only answered items. For a completed assessment it is final. */
-function printProgress(command: Command, assessment: Assessment, categories: readonly AssessmentCategory[]): void {
+function printProgress(command: Command, store: Store, assessment: Assessment): void {
   show(command, {
     columns: [
       ['Id', 'id'],
@@ -286,11 +291,13 @@ function printProgress(command: Command, assessment: Assessment, categories: rea
       ['Unanswered', 'unanswered'],
       ['Newer items', 'newer_items', { wrap: true }],
     ],
-    rows: [progressOf(assessment, categories)],
+    rows: [progressOf(store, assessment)],
   })
 }
 
-function progressOf(assessment: Assessment, categories: readonly AssessmentCategory[]): Record<string, unknown> {
+function progressOf(store: Store, assessment: Assessment): Record<string, unknown> {
+  const categories = store.assessments.categories(assessment)
+  const template = templateOf(store, assessment.organizationId, assessment.frameworkId)
   const { overallScore } = scoreOf(categories)
   return {
     ...rowOf(assessment),
@@ -298,7 +305,7 @@ function progressOf(assessment: Assessment, categories: readonly AssessmentCateg
     grade: assessment.result?.grade ?? (overallScore === null ? null : gradeOf(overallScore)),
     items: itemsOf(categories).length,
     unanswered: unansweredOf(categories).length,
-    newer_items: newerText(newerItems(assessment, categories)),
+    newer_items: newerText(newerItems(assessment, categories, template)),
   }
 }
 
@@ -326,7 +333,12 @@ function categoryRows(categories: readonly AssessmentCategory[]): Record<string,
   }))
 }
 
-function printItems(command: Command, { frameworkId }: Assessment, categories: readonly AssessmentCategory[]): void {
+function printItems(
+  command: Command,
+  { frameworkId }: Assessment,
+  categories: readonly AssessmentCategory[],
+  template: Template | undefined,
+): void {
   show(command, {
     columns: [
       ['Item', 'item_id'],
@@ -340,19 +352,28 @@ function printItems(command: Command, { frameworkId }: Assessment, categories: r
       ['Check', 'title', { wrap: true }],
     ],
     rows: categories.flatMap((category) =>
-      category.items.map((item) => ({ category: category.name, ...itemRow(frameworkId, item) })),
+      category.items.map((item) => ({ category: category.name, ...itemRow(frameworkId, item, template) })),
     ),
   })
 }
 
-function printChanges(command: Command, assessment: Assessment, categories: readonly AssessmentCategory[]): void {
+function printChanges(
+  command: Command,
+  assessment: Assessment,
+  categories: readonly AssessmentCategory[],
+  template: Template | undefined,
+): void {
   show(command, {
     columns: [
       ['Item', 'item_id'],
       ['Change', 'change'],
       ['Check', 'title', { wrap: true }],
     ],
-    rows: itemChanges(assessment, categories).map(({ kind, id, title }) => ({ item_id: id, change: kind, title })),
+    rows: itemChanges(assessment, categories, template).map(({ kind, id, title }) => ({
+      item_id: id,
+      change: kind,
+      title,
+    })),
   })
 }
 
@@ -367,7 +388,12 @@ function historyText(value: unknown): string {
 }
 
 /** One item with the texts that help to answer it. */
-function printItem(command: Command, { frameworkId }: Assessment, item: AssessmentItem): void {
+function printItem(
+  command: Command,
+  { frameworkId }: Assessment,
+  item: AssessmentItem,
+  template: Template | undefined,
+): void {
   show(command, {
     columns: [
       ['Item', 'item_id'],
@@ -389,12 +415,16 @@ function printItem(command: Command, { frameworkId }: Assessment, item: Assessme
       ['Links', 'links', { wrap: true }],
       ['Changes', 'changes', { wrap: true, text: historyText }],
     ],
-    rows: [itemRow(frameworkId, item)],
+    rows: [itemRow(frameworkId, item, template)],
   })
 }
 
-function itemRow(frameworkId: FrameworkId, item: AssessmentItem): Record<string, unknown> {
-  const asked = guidanceOf(frameworkId, item)
+function itemRow(
+  frameworkId: AnyFrameworkId,
+  item: AssessmentItem,
+  template: Template | undefined,
+): Record<string, unknown> {
+  const asked = guidanceOf(frameworkId, item, template)
   const { owner, dueOn, links, history } = workOf(item)
   return {
     item_id: item.id,

@@ -1,13 +1,14 @@
 import { Argument, type Command, Option } from 'commander'
 import { byPriority } from '../../assess/publish.ts'
-import { FRAMEWORK_IDS, type FrameworkId } from '../../store/framework.ts'
+import type { AnyFrameworkId } from '../../store/framework.ts'
 import { RECOMMENDATION_STATUSES, type Recommendation, type RecommendationStatus } from '../../store/recommendations.ts'
 import { changeOptions, ofOrganization, sharedOptions, show, timeText, withStore } from './context.ts'
+import { frameworkOption } from './framework-option.ts'
 
 interface Filter {
   readonly org?: string
   readonly status?: RecommendationStatus
-  readonly framework?: FrameworkId
+  readonly framework?: AnyFrameworkId
   readonly owner?: string
 }
 
@@ -21,7 +22,7 @@ export function addRecommendationCommands(program: Command): void {
     sharedOptions(recommendation.command('list').description('List recommendations in the order of the API')),
   )
     .addOption(new Option('--status <status>', 'Show only this status').choices(RECOMMENDATION_STATUSES))
-    .addOption(new Option('--framework <framework>', 'Show only this framework').choices(FRAMEWORK_IDS))
+    .addOption(frameworkOption('--framework <framework>', 'Show only this framework'))
     .addOption(new Option('--owner <name>', "Show only those of this owner; '' for those without one"))
   list.action(({ org, status, framework, owner }: Filter) =>
     withStore(list, ({ store, administration }) => {

@@ -113,6 +113,21 @@ t.test('a completed assessment has its score, and each export has the same UUIDs
   })
 })
 
+t.test('what discovery showed about an item is kept', async (t) => {
+  const facts = {
+    topic: 'inventory',
+    level: 'partial',
+    text: '3 of 5 known',
+    atMs: Date.parse('2026-03-31T08:00:00Z'),
+  } as const
+  const categories = [
+    category('All', 1, [item('A', 'yes', { facts, note: 'seen' }), item('B', 'unanswered', { facts })]),
+  ]
+  const { categories: read, skipped } = readAssessment(Buffer.from(exported(draft(), categories)))
+  t.same(read, categories)
+  t.same(skipped, [])
+})
+
 t.test('every item of every framework has its own control id', async (t) => {
   for (const id of FRAMEWORK_IDS) {
     const items = itemsOf(currentItems(id).categories)

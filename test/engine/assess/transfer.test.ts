@@ -1,7 +1,9 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
+import { OWN_FRAMEWORKS_MAX } from '../../../engine/admin/frameworks.ts'
 import { AssessmentFileFault } from '../../../engine/assess/file-fault.ts'
+import { FRAMEWORK_FILE_BYTES_MAX } from '../../../engine/assess/framework-file.ts'
 import {
   type ImportOptions,
   readAssessment,
@@ -539,6 +541,8 @@ t.test('docs/reference/assessments.md lists all limits', async (t) => {
     'Bytes of a note': ASSESSMENT_NOTE_BYTES_MAX,
   }
   for (const [name, bound] of Object.entries(bounds)) t.match(page, `| ${name} | ${bound.toLocaleString('en')} |`)
+  t.match(page, `| Own frameworks per organization | ${OWN_FRAMEWORKS_MAX} |`)
+  t.match(page, `| Framework file | ${FRAMEWORK_FILE_BYTES_MAX / 1024 / 1024} MiB; 512 KiB in the console |`)
   t.match(page, `| File | ${ASSESSMENT_FILE_BYTES_MAX / 1024 / 1024} MiB |`)
   t.match(page, `An organization has at most ${RECOMMENDATIONS_MAX.toLocaleString('en')}`)
   t.match(page, new RegExp(`up to ${ASSESSMENT_FAULTS_NAMED_MAX}\\s+lines`))

@@ -128,6 +128,8 @@ function made(t: Parameters<typeof openStore>[0], options: Parameters<typeof ope
       provisioned: false,
     }
     store.ownPlatforms.put(id, own)
+    const framework = { id: 'own-one', organizationId: id, name: 'One', version: '00000000' } as const
+    store.ownFrameworks.put({ ...framework, categories: 0, items: 0, addedAtMs: NOON }, [])
     const hash = 'ab'.repeat(32)
     const user = { id: newUuid(), name: 'alice@acme.example', passwordHash: '', createdAtMs: NOON, browsers: [] }
     const member = store.members.get(id, 'alice@acme.example')
@@ -281,6 +283,8 @@ const SEALED = [
     'coverage-days',
     'key-uses',
     'own-platforms',
+    'own-frameworks',
+    'own-framework-items',
     'unmatched-events',
     'decisions',
     'decision-history',
@@ -834,6 +838,24 @@ const ROWS: readonly Row[] = [
     table: 'assessments',
     damage: record(gone),
     finds: /^assessment-answers of \S+: found answers at \S+, expected an assessment there$/,
+  },
+  {
+    name: 'missing items of a framework',
+    table: 'own-framework-items',
+    damage: record(gone),
+    finds: /^own-frameworks of \S+: found no items of own-one, expected a record of them$/,
+  },
+  {
+    name: 'items without a framework',
+    table: 'own-frameworks',
+    damage: record(gone),
+    finds: /^own-framework-items of \S+: found items at \S+, expected a framework there$/,
+  },
+  {
+    name: 'a framework of another organization',
+    table: 'own-frameworks',
+    damage: changed(() => ({ id: 'own-two' })),
+    finds: /^own-frameworks of \S+: found the record of own-two, expected the one in its key$/,
   },
   {
     name: 'a completed assessment without a result',
