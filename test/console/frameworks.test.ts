@@ -41,7 +41,7 @@ const REFUSED: readonly { name: string; text: string; message: RegExp }[] = [
     message: /line 14, .*line 22, /s,
   },
   { name: 'no YAML', text: 'id: "x', message: /line 1: not YAML/ },
-  { name: 'too much', text: 'x'.repeat(512 * 1024 + 1), message: /At most 512 KiB/ },
+  { name: 'too much', text: 'x'.repeat(1024 * 1024 + 1), message: /At most 1024 KiB/ },
 ]
 for (const { name, text, message } of REFUSED) {
   t.test(`a framework file with ${name} is refused with its lines`, async (t) => {
@@ -57,4 +57,20 @@ t.test('members see the frameworks, and cannot change them', async (t) => {
   const member = site.signIn('m', 'member')
   t.notMatch((await member.get('/frameworks')).text, /Add Framework/)
   t.equal((await member.post('/frameworks', { text: frameworkFile([{ id: 'A' }]) })).status, 403)
+})
+
+t.test('a framework of 1,200 items with long texts can be uploaded', async (t) => {
+  const site = await serveConsole(t)
+  const items = Array.from({ length: 1200 }, (_, at) => ({
+    ...{
+      id: `A-${at}`,
+      question: `Does ${'x'.repeat(150)} have an owner?`,
+      evidence: 'List of accounts '.repeat(6).trim(),
+    },
+    ...{ recommendation: 'Give each account an owner. '.repeat(6).trim() },
+  }))
+  const text = frameworkFile(items)
+  t.ok(text.length > 800_000)
+  t.equal((await site.signIn('a', 'admin').post('/frameworks', { text })).status, 303)
+  t.match(site.store.ownFrameworks.ofOrganization(site.organization.id), [{ items: 1200 }])
 })

@@ -32,8 +32,9 @@ export function addFrameworkCommands(program: Command): void {
   validate.action(async (path: string) => {
     const read = await readOrReport(validate, path)
     if (read === undefined) return
-    const items = read.template.categories.reduce((sum, category) => sum + category.items.length, 0)
-    process.stdout.write(`${read.id}: ${items} items in ${read.template.categories.length} categories\n`)
+    const { categories } = read.template
+    const items = categories.reduce((sum, category) => sum + category.items.length, 0)
+    process.stdout.write(`${read.id}: valid; items: ${items}, categories: ${categories.length}\n`)
   })
 
   const list = ofOrganization(sharedOptions(framework.command('list').description('List own frameworks')))

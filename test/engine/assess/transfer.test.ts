@@ -542,7 +542,7 @@ t.test('docs/reference/assessments.md lists all limits', async (t) => {
   }
   for (const [name, bound] of Object.entries(bounds)) t.match(page, `| ${name} | ${bound.toLocaleString('en')} |`)
   t.match(page, `| Own frameworks per organization | ${OWN_FRAMEWORKS_MAX} |`)
-  t.match(page, `| Framework file | ${FRAMEWORK_FILE_BYTES_MAX / 1024 / 1024} MiB; 512 KiB in the console |`)
+  t.match(page, `| Framework file | ${FRAMEWORK_FILE_BYTES_MAX / 1024 / 1024} MiB; 1 MiB in the console |`)
   t.match(page, `| File | ${ASSESSMENT_FILE_BYTES_MAX / 1024 / 1024} MiB |`)
   t.match(page, `An organization has at most ${RECOMMENDATIONS_MAX.toLocaleString('en')}`)
   t.match(page, new RegExp(`up to ${ASSESSMENT_FAULTS_NAMED_MAX}\\s+lines`))
