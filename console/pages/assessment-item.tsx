@@ -53,7 +53,7 @@ export function ItemPage({ view, category, at, item, place, form, nowMs, mayAssi
               hint="A name or an e-mail address. The recommendation gets it, too."
             />
             <Field name="due" label="Due date" type="date" form={form} />
-            <TextArea name="links" label="Links" form={form} rows={3} hint="One address in each line, at most 10." />
+            <TextArea name="links" label="Links" form={form} rows={3} hint="One address in each line, at most 5." />
             <button class="first" type="submit">
               Save
             </button>

@@ -7,7 +7,7 @@ import {
   ASSESSMENT_NOTE_BYTES_MAX,
 } from '../limits.ts'
 import { Fault } from '../process/error-codes.ts'
-import { type Answer, DISCOVERY_TOPICS, ITEM_FIELDS, WORD_ANSWERS } from '../store/assessments.ts'
+import { type Answer, DISCOVERY_TOPICS, WORD_ANSWERS } from '../store/assessments.ts'
 
 /*
  * The rules for each field of a template and an assessment, for all sources: YAML, JSON, CSV and
@@ -71,7 +71,8 @@ export const note = z.custom<string>(
 )
 
 const OWNER_BYTES_MAX = 255
-const LINKS_MAX = 10
+const LINKS_MAX = 5
+const LINK_BYTES_MAX = 255
 
 /** A name or e-mail address; '' for nobody. */
 export const owner = z.custom<string>(
@@ -85,8 +86,12 @@ export const dueOn = z.custom<string>(
 )
 
 const link = z.custom<string>(
-  (value) => line.safeParse(value).success && /^https?:\/\/\S+$/i.test(String(value)) && URL.canParse(String(value)),
-  `expected an http or https address of up to ${ASSESSMENT_LINE_BYTES_MAX} bytes without blanks`,
+  (value) =>
+    line.safeParse(value).success &&
+    Buffer.byteLength(String(value)) <= LINK_BYTES_MAX &&
+    /^https?:\/\/[^\s"\\]+$/i.test(String(value)) &&
+    URL.canParse(String(value)),
+  `expected an http or https address of up to ${LINK_BYTES_MAX} bytes without blanks and quotes`,
 )
 
 export const links = z.array(link, 'expected a list').max(LINKS_MAX, `expected at most ${LINKS_MAX} links`)
@@ -120,14 +125,6 @@ export const categoriesOf = <F extends z.ZodRawShape, T extends z.ZodType>(field
     .min(1, 'expected at least one category')
     .max(ASSESSMENT_CATEGORIES_MAX, `expected at most ${ASSESSMENT_CATEGORIES_MAX} categories`)
 export const category = z.strictObject({ name: line, weight })
-
-/** A change of an item, in an assessment file. */
-export const itemChange = z.strictObject({
-  at: z.iso.datetime('expected a time such as 2026-11-20T09:15:02Z'),
-  by: line,
-  field: z.enum(ITEM_FIELDS, `expected one of ${ITEM_FIELDS.join(', ')}`),
-  to: z.string().max(ASSESSMENT_LINE_BYTES_MAX),
-})
 
 /** What discovery showed, in an assessment file. */
 export const discoveryFacts = z.strictObject({

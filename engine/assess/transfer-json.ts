@@ -11,7 +11,6 @@ import {
   category,
   discoveryFacts,
   dueOn,
-  itemChange,
   line,
   links,
   note,
@@ -20,7 +19,7 @@ import {
   problemsOf,
   templateItem,
 } from './rules.ts'
-import { ITEM_CHANGES_MAX, storedWork } from './work.ts'
+import { storedWork } from './work.ts'
 
 /** The content of an assessment file: an assessment without its organization and state. */
 export interface AssessmentContent {
@@ -51,7 +50,6 @@ const document = z.strictObject(
           owner: owner.optional(),
           due_on: dueOn.optional(),
           links: links.optional(),
-          changes: z.array(itemChange, 'expected a list').max(ITEM_CHANGES_MAX).optional(),
           discovery: discoveryFacts.optional(),
         })
         .strict(),
@@ -72,7 +70,6 @@ function itemJson({ facts, work, ...item }: AssessmentItem) {
     owner: work?.owner,
     due_on: work?.dueOn,
     links: work?.links,
-    changes: work?.history.map(({ atMs, ...change }) => ({ at: isoSeconds(atMs), ...change })),
     discovery: facts && { topic: facts.topic, supports: facts.level, text: facts.text, at: isoSeconds(facts.atMs) },
   }
 }
@@ -95,15 +92,10 @@ export function checkedContent(given: unknown): AssessmentContent {
 function withoutAbsent(categories: z.infer<typeof document>['categories']): AssessmentCategory[] {
   return categories.map(({ items, ...category }) => ({
     ...category,
-    items: items.map(({ question, owner = '', due_on: dueOn = '', links = [], changes = [], discovery, ...item }) => ({
+    items: items.map(({ question, owner = '', due_on: dueOn = '', links = [], discovery, ...item }) => ({
       ...item,
       ...(question === undefined ? {} : { question }),
-      ...storedWork({
-        owner,
-        dueOn,
-        links,
-        history: changes.map(({ at, ...each }) => ({ atMs: Date.parse(at), ...each })),
-      }),
+      ...storedWork({ owner, dueOn, links }),
       ...(discovery === undefined ? {} : { facts: factsOf(discovery) }),
     })),
   }))

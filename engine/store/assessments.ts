@@ -25,14 +25,12 @@ export interface DiscoveryFacts {
   readonly atMs: number
 }
 
-export const ITEM_FIELDS = ['answer', 'owner', 'due', 'links'] as const
-
 /** A change of an item. */
 export interface WorkChange {
   readonly atMs: number
   /** As in the audit log: `operator root`, or `member alice@acme.example`. */
   readonly by: string
-  readonly field: (typeof ITEM_FIELDS)[number]
+  readonly field: 'answer' | 'owner' | 'due' | 'links'
   /** The new value; of links, their number. */
   readonly to: string
 }

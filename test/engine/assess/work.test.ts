@@ -60,7 +60,7 @@ const REFUSED = [
   { given: { links: ['javascript:alert(1)'] }, message: /^links: .*http or https address/ },
   { given: { links: ['https://'] }, message: /^links: / },
   { given: { links: [`https://a.example/${'x'.repeat(500)}`] }, message: /^links: / },
-  { given: { links: Array.from({ length: 11 }, (_, at) => `https://a.example/${at}`) }, message: /at most 10 links/ },
+  { given: { links: Array.from({ length: 6 }, (_, at) => `https://a.example/${at}`) }, message: /at most 5 links/ },
 ] as const
 
 t.test('wrong values are refused, and so is a completed assessment', async (t) => {
@@ -97,10 +97,11 @@ t.test('files carry the work of items, and fill an open assessment with it', asy
   assessments.assign(acme, made.id, '1.1', { owner: '=Grace', dueOn: '2026-12-01', links: [LINK, `${LINK}/2`] })
   const categories = store.assessments.categories(made)
   const json = readAssessment(Buffer.from(writeAssessment(made, categories, 'json')))
-  t.same(json.categories, categories)
   const csv = readAssessment(Buffer.from(writeAssessment(made, categories, 'csv')), { frameworkId: 'cis-v8' })
   const { history: _, ...work } = itemOf()?.work ?? { history: [] }
-  t.same(csv.categories[0]?.items[0]?.work, { ...work, history: [] }, 'all but the history')
+  for (const file of [json, csv]) {
+    t.same(file.categories[0]?.items[0]?.work, { ...work, history: [] }, 'all but the history')
+  }
   const other = assessments.import(acme, content('cis-v8', { '1.1': 'yes', '1.2': 'unanswered' }))
   assessments.fill(acme, other.id, csv)
   t.match(itemOf(other), {
