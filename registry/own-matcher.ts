@@ -82,7 +82,7 @@ export class OwnMatcher implements Matcher {
         rules.push({ domain, match, role, specificity, purpose, platform })
       }
     }
-    return { platforms, rules }
+    return { version: '', platforms, rules }
   }
 }
 

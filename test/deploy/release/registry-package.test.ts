@@ -9,15 +9,15 @@ import { loadCatalog } from '../../../registry/catalog.ts'
 import { NameMatcher } from '../../../registry/match.ts'
 import { indicatesUse } from '../../../registry/use.ts'
 
-const RELEASE = { version: '1.2.3', commit: 'c'.repeat(40), epochSeconds: 1_795_000_000 }
+const RELEASE = { version: '2026.11.23', commit: 'c'.repeat(40), epochSeconds: 1_795_000_000 }
 const catalog = loadCatalog()
 const matcher = new NameMatcher(catalog)
 const { privateKey, publicKey } = generateKeyPairSync('ed25519')
-const files = registryPackage(catalog, RELEASE, privateKey)
+const files = registryPackage(catalog, RELEASE, { key: privateKey })
 const text = (name: string): string => String(files.get(name))
 
 t.test('two builds are equal, and depend on nothing but registry, release and key', async (t) => {
-  t.same([...registryPackage(loadCatalog(), RELEASE, privateKey)], [...files])
+  t.same([...registryPackage(loadCatalog(), RELEASE, { key: privateKey })], [...files])
   const unsigned = registryPackage(catalog, RELEASE)
   t.notOk(unsigned.has('SHA256SUMS.sig'))
   t.equal(unsigned.get('registry.json'), files.get('registry.json'))
@@ -59,7 +59,7 @@ t.test('registry.json and registry.csv have every platform and domain', async (t
   }
   t.same(head, {
     form: 1,
-    version: '1.2.3',
+    version: '2026.11.23',
     commit: RELEASE.commit,
     made_at: '2026-11-18T11:06:40Z',
     license: 'CC0-1.0',
