@@ -18,7 +18,7 @@ import { type ReleasedData, releasedData } from './released-data.ts'
  */
 export const UPDATE_FORM = 1
 /** The built-in registry has 0.1 MB as an update file, and 1 MB unpacked. */
-export const UPDATE_BYTES_MAX = 8 * 1024 * 1024
+export const UPDATE_BYTES_MAX = 4 * 1024 * 1024
 const UNPACKED_BYTES_MAX = 64 * 1024 * 1024
 const HEADER_BYTES_MAX = 8192
 

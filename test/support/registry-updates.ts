@@ -47,3 +47,9 @@ export function writeRoot(folder: string, root: KeyObject = ROOT): string {
   writeFileSync(file, publicKeyText(root))
   return file
 }
+
+/** The version of the built-in registry, and later ones of the same day. */
+export const BUILT_IN_VERSION = builtInData().version
+export const laterVersion = (by: number): string => {
+  return `${BUILT_IN_VERSION.slice(0, 10)}.${Number(BUILT_IN_VERSION.split('.')[3] ?? 1) + by}`
+}
