@@ -7,9 +7,9 @@ import { type Provenance, STATUSES } from './provenance.ts'
 import type { RiskTerm } from './risk-sum.ts'
 
 /*
- * The schema of registry.json in the data package. Fields that this program does not know, and facts
- * of unknown kinds, are ignored. A type of platform or a field of a domain that it does not know
- * rejects the release: the form must change with these.
+ * The schema of registry.json in the data package. Fields that this program does not know, and
+ * facts of unknown kinds, are ignored. A type of platform or a field of a domain that it does not
+ * know rejects the release: the form must change with these.
  */
 export const DATA_FORM = 1
 const PLATFORMS_MAX = 100_000

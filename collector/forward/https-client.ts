@@ -5,8 +5,8 @@ import { FORWARD_TIMEOUT_MS, FORWARD_WHOLE_TIMEOUT_MS } from '../limits.ts'
 import { httpsPeer, type Peer, type ServiceSettings, stopped, TlsConnector, urlOf } from './connection.ts'
 
 /**
- * A response is a few numbers and the rejected events, or an update of the registry. A longer one is
- * not from the service.
+ * A response is a few numbers and the rejected events, or an update of the registry. A longer one
+ * is not from the service.
  */
 const ANSWER_BYTES_MAX = 4 * 1024 * 1024
 

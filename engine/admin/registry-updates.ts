@@ -110,7 +110,7 @@ export class RegistryUpdates {
     throw new Fault('REGISTRY_UPDATE', `the version ${release.version} is in the future; check the clock of this host`)
   }
 
-  /** @throws Fault REGISTRY_UPDATE if the release is older, or is another one of the same version */
+  /** @throws Fault REGISTRY_UPDATE if it is older, or another file of the same version */
   #isInstalled({ version, sha256, keyNumber }: SignedRelease): boolean {
     const { registryReleases: releases } = this.#changes.store
     const { inForce, state, version: current } = releases

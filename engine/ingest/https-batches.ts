@@ -79,8 +79,8 @@ interface Shared {
 /**
  * POST /ingest/v1/events: `Authorization: Bearer <token>`, a batch in msgpack or JSON, optionally
  * gzip or zstd. The response follows when events and coverage report are durable: `{ accepted,
- * duplicates, too_late, rejected: [{ index, error }], registry }`, where `registry` is the version in
- * use, and, if the batch has a report, `coverage: { accepted, error? }`.
+ * duplicates, too_late, rejected: [{ index, error }], registry }` and, if the batch has a report,
+ * `coverage: { accepted, error? }`. `registry` is the version in use.
  */
 export function eventsHandler(
   store: Store,

@@ -12,7 +12,11 @@ export const registryRootSetting = setting(z.string().default(''), {
   about: 'Trust updates of the registry by the public root keys in this PEM file, instead of those of the project',
 })
 
-/** The pinned root keys. Empty if neither the operator nor the project has any. @throws Fault USAGE. */
+/**
+ * The pinned root keys. Empty if neither the operator nor the project has any.
+ *
+ * @throws Fault USAGE
+ */
 export function registryRoots(file: string): KeyObject[] {
   if (file === '') return rootKeys('')
   let text: string

@@ -36,9 +36,9 @@ interface OwnSet {
 
 /**
  * The current registry: the built-in platforms or an installed release of them, with the operator's
- * changes, and each organization's own platforms in addition. Each thread has an instance. It compares what it cached with the
- * versions in the store before each use. So a change by any process applies to the next scan, and
- * to messages from the next turn of the event loop on.
+ * changes, and each organization's own platforms in addition. Each thread has an instance. It
+ * compares what it cached with the versions in the store before each use. So a change by any
+ * process applies to the next scan, and to messages from the next turn of the event loop on.
  */
 export class RegistryInForce implements Registries, KnownHosts {
   readonly #store: Store

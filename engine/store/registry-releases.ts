@@ -31,7 +31,7 @@ const STATE_KEY = Buffer.from('state')
 /*
  * The installed releases of the registry's data:
  *
- *   registry-releases   version     StoredRelease: the installed one, and those that rollback restores
+ *   registry-releases   version     StoredRelease: the installed one, those of rollback
  *   registry-state      'state'     ReleaseState
  *
  * A change also raises the service-wide version of own platforms, which all threads compare.

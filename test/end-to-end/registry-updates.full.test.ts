@@ -19,8 +19,8 @@ import {
 import { until } from '../support/wait.ts'
 
 /*
- * A service that is updated while it runs, and a collector that fetches updates from it. Both are in
- * a network namespace, where the collector captures on the loopback interface.
+ * A service that is updated while it runs, and a collector that fetches updates from it. Both are
+ * in a network namespace, where the collector captures on the loopback interface.
  */
 const HOST = 'llm.example.net'
 const NEW = newPlatform('new-llm', HOST)
