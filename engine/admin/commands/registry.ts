@@ -27,7 +27,10 @@ interface Options extends OwnSetOptions {
   readonly own?: boolean
 }
 
-/** posture-admin registry: list, search, show, check, stats; files; own platforms; candidates; updates */
+/**
+ * posture-admin registry: list, search, show, check, stats; files; own platforms; candidates;
+ * updates
+ */
 export function addRegistryCommands(program: Command): void {
   const registry = program
     .command('registry')
