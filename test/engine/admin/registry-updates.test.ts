@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { createHash } from 'node:crypto'
 import { writeFileSync } from 'node:fs'
 import type { RequestListener } from 'node:http'
 import { createServer } from 'node:https'
@@ -130,6 +131,24 @@ t.test('a key with a higher number replaces the one before', async (t) => {
   t.match(await update(makeUpdate(laterVersion(2), { signer: SECOND_KEY })), { status: 0 })
   t.match(await version(), { key: 2 })
   t.match(await update(makeUpdate(laterVersion(3), { signer: FIRST_KEY })), { status: 5 })
+})
+
+t.test('a release that this program cannot read is named, and rollback leaves it', async (t) => {
+  const { data, update, version } = await madeSite(t)
+  t.match(await update(makeUpdate(laterVersion(1))), { status: 0 })
+  const bytes = makeUpdate(laterVersion(2), { json: JSON.stringify({ form: 2 }) })
+  const store = new Store(data)
+  store.environment.write(() => {
+    const { registryReleases: releases } = store
+    const sha256 = createHash('sha256').update(bytes).digest('hex')
+    releases.put({ version: laterVersion(2), sha256, keyNumber: 1, installedAtMs: 1, bytes })
+    releases.setState({ ...releases.state, installed: laterVersion(2), previous: [laterVersion(1)] })
+  })
+  await store.close()
+  const why = /STORE_DAMAGED the installed registry .* is a later form; .*registry rollback/
+  t.match(await runAdmin(['registry', 'list', '--data-dir', data]), { status: 4, stderr: why })
+  t.match(await runAdmin(['registry', 'rollback', '--data-dir', data]), { status: 0 })
+  t.match(await version(), { version: laterVersion(1) })
 })
 
 t.test('a process that is killed installs all or nothing', async (t) => {
