@@ -37,8 +37,17 @@ export class Collector {
   #watch: Watch | undefined
   #ended = false
 
-  /** @throws Fault of the outbox; USAGE if the CA certificate cannot be read. */
-  constructor(settings: CollectorSettings, source: CollectorSource, catalog: Catalog, log: Logger) {
+  /**
+   * @param onRegistry receives the version of the registry that the service uses
+   * @throws Fault of the outbox; USAGE if the CA certificate cannot be read.
+   */
+  constructor(
+    settings: CollectorSettings,
+    source: CollectorSource,
+    catalog: Catalog,
+    log: Logger,
+    onRegistry: (version: string) => void = () => {},
+  ) {
     this.#settings = settings
     this.#source = source
     this.#catalog = catalog
@@ -49,7 +58,7 @@ export class Collector {
     }
     this.#found = this.#outbox.waiting
     this.#drops = new DropLog(log)
-    this.#transports = new Transports(settings, this.#outbox, log, { probes: source.kind === 'interface' })
+    this.#transports = new Transports(settings, this.#outbox, log, { probes: source.kind === 'interface', onRegistry })
   }
 
   /**

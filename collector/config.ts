@@ -4,6 +4,7 @@ import type { Command } from 'commander'
 import { z } from 'zod'
 import { withoutBrackets } from '../engine/process/host.ts'
 import { LOG_LEVELS } from '../engine/process/log.ts'
+import { registryRootSetting } from '../engine/process/registry-root.ts'
 import { registrySetting } from '../engine/process/registry-setting.ts'
 import {
   oneOf,
@@ -188,6 +189,7 @@ export const collectorSettings = z.object({
   dnsPorts: dnsPortsSetting,
   tlsPorts: tlsPortsSetting,
   registry: registrySetting,
+  registryRoot: registryRootSetting,
   logLevel: logLevelSetting,
 })
 

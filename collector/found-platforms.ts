@@ -21,6 +21,10 @@ export class FoundPlatforms {
     return this.#names.size
   }
 
+  get catalog(): Catalog {
+    return this.#catalog
+  }
+
   /** Switches to another registry. `rules` are the rules that matched in the previous one. */
   useCatalog(catalog: Catalog, rules: readonly number[]): void {
     this.#add(rules)

@@ -402,3 +402,10 @@ assert(LIVE_SNAPLEN_BYTES <= SNAPLEN_BYTES_MAX)
 assert(BATCHES >= 2, 'one batch is held back while the next is filled')
 assert(LONG_BUFFER_BYTES >= HELLO_BYTES_MAX && LONG_BUFFER_BYTES >= DATAGRAM_BYTES_MAX)
 assert(2 * CHECK_CONNECT_MS < CHECK_STEP_MS, 'the step can say itself why there is no connection')
+
+/**
+ * First and longest delay before an update of the registry is fetched again after a failure, in
+ * milliseconds. The delay doubles each time.
+ */
+export const REGISTRY_RETRY_MS = 10_000
+export const REGISTRY_RETRY_MS_MAX = 3_600_000

@@ -11,7 +11,7 @@ import {
 import { join } from 'node:path'
 import { LOCK_PREFIX } from '../engine/process/directory-lock.ts'
 import { Fault } from '../engine/process/error-codes.ts'
-import { OUTBOX_IN_MEMORY } from './outbox/outbox-limits.ts'
+import { OUTBOX_IN_MEMORY, REGISTRY_FILE, REGISTRY_PART } from './outbox/outbox-limits.ts'
 
 export interface User {
   readonly name: string
@@ -73,7 +73,7 @@ export function dropRoot({ uid, gid }: User, lastAsRoot = (): void => {}): boole
   return true
 }
 
-const OUTBOX_FILES: readonly string[] = ['data.mdb', 'lock.mdb']
+const OUTBOX_FILES: readonly string[] = ['data.mdb', 'lock.mdb', REGISTRY_FILE, REGISTRY_PART]
 
 function chownOutbox(directory: string, { uid, gid }: User): void {
   for (const name of readdirSync(directory).filter(isOutboxFile)) chownFile(join(directory, name), uid, gid)

@@ -32,7 +32,7 @@ export class Sensor {
   #hangingChecks = 0
 
   /** @throws Fault of the settings and of the outbox. */
-  constructor(settings: CollectorSettings, catalog: Catalog, log: Logger) {
+  constructor(settings: CollectorSettings, catalog: Catalog, log: Logger, onRegistry: (version: string) => void) {
     this.#settings = settings
     this.#log = log
     const user = userToBecome(settings.user)
@@ -43,7 +43,8 @@ export class Sensor {
       log.info({ interface: settings.interface, health: `http://127.0.0.1:${this.#health?.port}/health` }, 'watching')
       this.#timer = setInterval(() => this.#poll(), SENSOR_POLL_MS)
     }
-    this.collector = new Collector(settings, { kind: 'interface', live: liveOptions(settings), onOpen }, catalog, log)
+    const source = { kind: 'interface', live: liveOptions(settings), onOpen } as const
+    this.collector = new Collector(settings, source, catalog, log, onRegistry)
   }
 
   /** Runs until stopped. @throws Faults of Collector.run() and of the local endpoint. */

@@ -78,6 +78,7 @@ export class Watch {
     this.reporter = new CoverageReporter({
       instance: coverageInstance(identity),
       counters: () => coverageOf({ observed: observation.counts, live: observation.live, link: this.#link?.state }),
+      registry: () => this.#platforms.catalog.version,
       log,
     })
   }

@@ -15,8 +15,8 @@ import { ORDER_LENGTH_BYTES, type Order } from './report.ts'
  */
 async function main(): Promise<void> {
   const source = openBytes(STANDARD_INPUT, LOG_FILE)
-  const { serviceWide, own, windowStartMs } = await readOrder(source)
-  const shared = new NameMatcher(catalogOf(mergeChanges(loadCatalog().platforms, serviceWide)))
+  const { platforms = loadCatalog().platforms, serviceWide, own, windowStartMs } = await readOrder(source)
+  const shared = new NameMatcher(catalogOf(mergeChanges(platforms, serviceWide)))
   const isChanged = own.platforms.length + own.disable.length > 0
   const matcher: Matcher = isChanged ? new OwnMatcher(shared, own) : shared
   const report = await readFile(source, { matcher, windowStartMs })

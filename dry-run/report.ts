@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { COVERAGE_COUNT_MAX, COVERAGE_COUNTER_NAMES, type CoverageCounter } from '../engine/event/coverage-report.ts'
+import type { Platform } from '../registry/platform.ts'
 import type { RegistryFile } from '../registry/registry-file.ts'
 import { PLATFORM_NAMES_LISTED_MAX, PLATFORMS_LISTED_MAX, PROBLEMS_LISTED_MAX, UNMATCHED_LISTED_MAX } from './limits.ts'
 
@@ -15,7 +16,9 @@ export const ORDER_LENGTH_BYTES = 4
 
 /** What the process must know about the organization. It has no access to the store. */
 export interface Order {
-  /** Changes to the built-in registry: the operator's for all organizations, and its own. */
+  /** The platforms of an installed release. Without it, the built-in ones. */
+  readonly platforms?: readonly Platform[]
+  /** Changes to these platforms: the operator's for all organizations, and its own. */
   readonly serviceWide: RegistryFile
   readonly own: RegistryFile
   /** Where the evidence window of the organization begins, in milliseconds since 1970. */

@@ -14,12 +14,13 @@ import {
   vendorEntry,
 } from './provenance.ts'
 import { type BuiltInEntry, RegistryFileError, readList, readPlatformFile } from './registry-file.ts'
+import { type DataRelease, readReleases } from './releases.ts'
 import { riskTerms, sumOf } from './risk-sum.ts'
 
 /**
- * registry/platforms/*.yaml, sources.yaml, vendors.yaml and facts/*.yaml -> catalog.json next to
- * the compiled files, so that a start reads JSON (4 ms) instead of YAML (500 ms). `npm run build`
- * runs it as `node dist/registry/build.js`. Paths are relative to this file.
+ * registry/platforms/*.yaml, sources.yaml, vendors.yaml, facts/*.yaml and releases.yaml ->
+ * catalog.json next to the compiled files, so that a start reads JSON (4 ms) instead of YAML (500
+ * ms). `npm run build` runs it as `node dist/registry/build.js`. Paths are relative to this file.
  */
 const REGISTRY_DIR = new URL('../../registry/', import.meta.url)
 export const PLATFORMS_DIR = new URL('platforms/', REGISTRY_DIR)
@@ -56,6 +57,11 @@ export function readPlatforms(): Platform[] {
     if (!owners.has(id)) throw new RegistryFileError('facts', id, 'platforms', 'no platform has this id')
   }
   return platforms
+}
+
+/** All releases of the data, newest first. The first one is that of readPlatforms(). */
+export function dataReleases(): readonly [DataRelease, ...DataRelease[]] {
+  return readReleases(fileURLToPath(new URL('releases.yaml', REGISTRY_DIR)))
 }
 
 function readTables(): Tables {
@@ -106,6 +112,6 @@ function claim(owners: Map<string, string>, key: string, file: string, entry: st
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
-  const platforms = readPlatforms()
-  writeFileSync(BUILT_IN_FILE, JSON.stringify(platforms))
+  const [{ version }] = dataReleases()
+  writeFileSync(BUILT_IN_FILE, JSON.stringify({ version, platforms: readPlatforms() }))
 }

@@ -9,6 +9,7 @@ import {
   RegistryFileError,
   readRegistryFile,
 } from './registry-file.ts'
+import type { ReleasedData } from './released-data.ts'
 
 export interface Rule {
   readonly domain: string
@@ -23,6 +24,8 @@ export interface Rule {
  * The trie returns the index of a rule in `rules`, so equal data and files must give equal order.
  */
 export interface Catalog {
+  /** The version of the registry's data (data-version.ts), before changes of the operator. */
+  readonly version: string
   readonly platforms: readonly Platform[]
   readonly rules: readonly Rule[]
 }
@@ -33,33 +36,42 @@ export interface Catalog {
  */
 export const BUILT_IN_FILE = new URL('./catalog.json', import.meta.url)
 
-/**
- * Loads the built-in platforms and applies the operator's file. @throws RegistryFileError for an
- * invalid operator's file.
- */
-export function loadCatalog(options: { file?: string } = {}): Catalog {
-  const builtIn = JSON.parse(readFileSync(BUILT_IN_FILE, 'utf8')) as Platform[]
-  if (options.file === undefined) return catalogOf(builtIn)
-  return catalogOf(applyFile(builtIn, options.file, readRegistryFile(options.file)))
+/** The platforms of this release of the program. */
+export function builtInData(): ReleasedData {
+  return JSON.parse(readFileSync(BUILT_IN_FILE, 'utf8')) as ReleasedData
+}
+
+export interface CatalogOptions {
+  /** The operator's registry file. */
+  readonly file?: string
+  /** The data that the file changes. Without it, the built-in data. */
+  readonly data?: ReleasedData
+}
+
+/** Applies the operator's file to the data. @throws RegistryFileError for an invalid file. */
+export function loadCatalog({ file, data = builtInData() }: CatalogOptions = {}): Catalog {
+  if (file === undefined) return catalogOf(data.platforms, data.version)
+  return catalogOf(applyFile(data.platforms, file, readRegistryFile(file)), data.version)
 }
 
 /**
- * Like loadCatalog, for a program that must continue: if the file is invalid, the built-in registry
+ * Like loadCatalog, for a program that must continue: if the file is invalid, the data without it
  * is used and `fault` has the reason.
  */
-export function loadCatalogOrBuiltIn(options: { file?: string } = {}): { catalog: Catalog; fault?: RegistryFileError } {
+export function loadCatalogOrBuiltIn(options: CatalogOptions): { catalog: Catalog; fault?: RegistryFileError } {
   try {
     return { catalog: loadCatalog(options) }
   } catch (error) {
-    if (error instanceof RegistryFileError) return { catalog: loadCatalog(), fault: error }
-    throw error
+    if (!(error instanceof RegistryFileError)) throw error
+    return { catalog: loadCatalog(options.data === undefined ? {} : { data: options.data }), fault: error }
   }
 }
 
 /** Pages and commands need only the platforms, so the rules are created on first use. */
-export function catalogOf(platforms: readonly Platform[]): Catalog {
+export function catalogOf(platforms: readonly Platform[], version = ''): Catalog {
   let rules: readonly Rule[] | undefined
   return {
+    version,
     platforms,
     get rules() {
       rules ??= rulesOf(platforms)

@@ -19,7 +19,7 @@ export interface FileProblem {
 export interface EntryDifference {
   readonly platformId: string
   readonly name: string
-  readonly change: 'added' | 'changed' | 'disabled' | 'domain lost'
+  readonly change: 'added' | 'changed' | 'disabled' | 'domain lost' | 'removed'
   /** The field, or `domains`. */
   readonly field: string
   readonly before: string
@@ -80,6 +80,18 @@ export function fileDifferences(platforms: readonly Platform[], changes: Registr
     return [difference(after, 'domain lost', 'domains', domainsText(gone), '')]
   })
   return [...disabled, ...changed, ...lost]
+}
+
+/** What another release of the registry's data changes. */
+export function dataDifferences(before: readonly Platform[], after: readonly Platform[]): EntryDifference[] {
+  const present = new Set(after.map(({ id }) => id))
+  const disable = before.filter(({ id }) => !present.has(id)).map(({ id }) => id)
+  const platforms = after.map(({ platformType: platform_type, source, domains, id, name, vendor, url, risk }) => {
+    return { id, name, vendor, platform_type, url, risk, source: [...source], domains: [...domains] }
+  })
+  return fileDifferences(before, { platforms, disable }).map((difference) => {
+    return difference.change === 'disabled' ? { ...difference, change: 'removed' } : difference
+  })
 }
 
 const FIELDS = ['name', 'vendor', 'platformType', 'url', 'risk', 'source', 'domains'] as const

@@ -19,6 +19,8 @@ export interface Matcher {
   matchBytes(view: DataView, start: number, end: number): Rule | undefined
   /** Changes whenever the registry does. */
   readonly fingerprint: string
+  /** The version of the registry's data, before changes. */
+  readonly version: string
   /** Returns the platform with this ID, with its current name and risk. */
   platform(id: string): Platform | undefined
 }
@@ -56,6 +58,10 @@ export class NameMatcher implements Matcher {
   matchBytes(view: DataView, start: number, end: number): Rule | undefined {
     const index = this.#trie.matchDotted(view, start, end)
     return index === NO_MATCH ? undefined : this.#rules[index]
+  }
+
+  get version(): string {
+    return this.catalog.version
   }
 
   get fingerprint(): string {

@@ -43,6 +43,10 @@ export class OwnMatcher implements Matcher {
     this.fingerprint = createHash('sha256').update(base.fingerprint).update(JSON.stringify(changes)).digest('hex')
   }
 
+  get version(): string {
+    return this.#base.version
+  }
+
   match(name: string): Rule | undefined {
     if (name.length > SCRATCH_BYTES) return undefined
     return this.matchBytes(this.#view, 0, this.#scratch.write(name, 0, 'utf8'))
@@ -82,7 +86,7 @@ export class OwnMatcher implements Matcher {
         rules.push({ domain, match, role, specificity, purpose, platform })
       }
     }
-    return { platforms, rules }
+    return { version: '', platforms, rules }
   }
 }
 

@@ -13,6 +13,7 @@ import { loadCatalogOrBuiltIn } from '../../registry/catalog.ts'
 import { listInterfaces } from '../capture/interfaces.ts'
 import type { Collector } from '../collector.ts'
 import { type CollectorSettings, collectorSettings, readCollectorSettings } from '../config.ts'
+import type { RegistryUpdates } from '../registry-updates.ts'
 import type { Sensor } from '../sensor.ts'
 
 /**
@@ -90,8 +91,15 @@ async function watch(
   // Imported here because the store takes longer to load than everything else, and no other command
   // needs it.
   const { Sensor } = await import('../sensor.ts')
-  const sensor = new Sensor(settings, catalogInForce(settings.registry, log), log)
-  hangUp.start(() => reload(sensor, log, settingsNow))
+  const { RegistryUpdates } = await import('../registry-updates.ts')
+  const updates = new RegistryUpdates(settings, log)
+  const catalog = catalogInForce(settings.registry, log, updates.data)
+  const sensor = new Sensor(settings, catalog, log, (version) => void updates.announce(version))
+  let { registry } = settings
+  updates.onChange = (data) => sensor.collector.useCatalog(catalogInForce(registry, log, data))
+  hangUp.start(async () => {
+    registry = (await reload(sensor, log, settingsNow, updates)) ?? registry
+  })
   void stopped.then((signal) => {
     log.info({ signal }, 'stopping')
     return sensor.collector.drain(DRAIN_MS)
@@ -99,6 +107,7 @@ async function watch(
   try {
     await report(sensor.collector, log, () => sensor.run())
   } finally {
+    await updates.close()
     hangUp.forget()
   }
 }
@@ -112,7 +121,10 @@ async function readFile(
   const { Collector } = await import('../collector.ts')
   const progress = fileProgress(file.path)
   const source = { kind: 'file', ...file, onProgress: progress.update } as const
-  const collector = new Collector(settings, source, catalogInForce(settings.registry, log), log)
+  const { RegistryUpdates } = await import('../registry-updates.ts')
+  // The file is read with one registry, which the last run of the sensor may have fetched.
+  const { data } = new RegistryUpdates(settings, log)
+  const collector = new Collector(settings, source, catalogInForce(settings.registry, log, data), log)
   void stopped.then((signal) => {
     log.info({ signal }, 'stopping')
     // An interrupted read is incomplete.
@@ -161,18 +173,25 @@ async function report(collector: Collector, log: Logger, run: () => ReturnType<C
   }
 }
 
-/** SIGHUP: rereads the registry file and the log level. */
-async function reload(sensor: Sensor, log: Logger, settingsNow: () => CollectorSettings): Promise<void> {
+/** SIGHUP: rereads the registry file and the log level. Returns the file that is used now. */
+async function reload(
+  sensor: Sensor,
+  log: Logger,
+  settingsNow: () => CollectorSettings,
+  { data }: Pick<RegistryUpdates, 'data'>,
+): Promise<string | undefined> {
   try {
     const { logLevel, registry } = settingsNow()
-    const { catalog, fault } = loadCatalogOrBuiltIn(registry === '' ? {} : { file: registry })
+    const { catalog, fault } = loadCatalogOrBuiltIn(registry === '' ? { data } : { data, file: registry })
     if (fault !== undefined) throw new Fault('REGISTRY_FILE', fault.message)
     await sensor.collector.useCatalog(catalog)
     setLogLevel(log, logLevel)
     log.info({ logLevel }, 'reloaded')
+    return registry
   } catch (error) {
     if (!(error instanceof Fault)) throw error
     log.error({ reason: error.message }, 'not reloaded; the previous settings and registry stay active')
+    return undefined
   }
 }
 

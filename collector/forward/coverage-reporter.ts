@@ -15,6 +15,8 @@ export interface CoverageReporterOptions {
   /** 16 hex digits; see coverageInstance(). */
   readonly instance: string
   readonly counters: () => CoverageCounters
+  /** The version of the registry in use. */
+  readonly registry?: () => string
   readonly log: Logger
   /** Overrides the default in limits.ts. */
   readonly firstMs?: number
@@ -50,8 +52,8 @@ export class CoverageReporter {
   readonly #startMs = performance.now()
   #sent = 0
   #failed = 0
-  /** Counters of the last report that the service accepted. */
-  #acceptedCounters: CoverageCounters | undefined
+  /** The last report that the service accepted. */
+  #accepted: CoverageReport | undefined
   #dueMs: number
   /** When counting ended. Makes the last report identical however often it is sent. */
   #endMs: number | undefined
@@ -105,7 +107,7 @@ export class CoverageReporter {
     const error = outcome.kind === 'accepted' ? outcome.coverageError : outcome.why
     if (error === undefined) {
       this.#sent++
-      this.#acceptedCounters = report.counters
+      this.#accepted = report
       return
     }
     this.#failed++
@@ -118,14 +120,17 @@ export class CoverageReporter {
   #make(): CoverageReport | undefined {
     const { instance } = this.#options
     const counters = this.#options.counters()
-    const accepted = this.#acceptedCounters
-    if (accepted !== undefined && COVERAGE_COUNTER_NAMES.every((name) => counters[name] === accepted[name])) {
-      return undefined
-    }
+    const registry = this.#options.registry?.()
+    const accepted = this.#accepted
+    const isSame =
+      accepted !== undefined &&
+      accepted.registry === registry &&
+      COVERAGE_COUNTER_NAMES.every((name) => counters[name] === accepted.counters[name])
+    if (isSame) return undefined
     const sinceMs = this.#sinceMs
     // Uses the monotonic clock: a report must never seem older than the one before.
     const madeMs = sinceMs + Math.floor((this.#endMs ?? performance.now()) - this.#startMs)
-    return { instance, sinceMs, madeMs, ended: this.#endMs !== undefined, counters }
+    return { instance, sinceMs, madeMs, ended: this.#endMs !== undefined, counters, registry }
   }
 
   #postpone(): void {

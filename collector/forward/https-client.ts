@@ -4,7 +4,10 @@ import type { Duplex } from 'node:stream'
 import { FORWARD_TIMEOUT_MS, FORWARD_WHOLE_TIMEOUT_MS } from '../limits.ts'
 import { httpsPeer, type Peer, type ServiceSettings, stopped, TlsConnector, urlOf } from './connection.ts'
 
-/** A response is a few numbers and the rejected events. A longer one is not from the service. */
+/**
+ * A response is a few numbers and the rejected events, or an update of the registry. A longer one
+ * is not from the service.
+ */
 const ANSWER_BYTES_MAX = 4 * 1024 * 1024
 
 export type HttpsSettings = Pick<ServiceSettings, 'endpoint' | 'httpsPort' | 'ca' | 'fingerprint'> & {
@@ -14,6 +17,7 @@ export type HttpsSettings = Pick<ServiceSettings, 'endpoint' | 'httpsPort' | 'ca
 export interface Answer {
   readonly status: number
   readonly headers: IncomingHttpHeaders
+  readonly bytes: Buffer
   readonly text: string
 }
 
@@ -45,12 +49,18 @@ export class HttpsClient {
 
   /** @throws errors for connectionProblem(), and stopped() after close(). */
   async post(path: string, fields: Readonly<Record<string, string>>, body: Buffer): Promise<Answer> {
+    const headers = { ...fields, 'content-length': body.length }
     try {
-      return await this.#post(path, fields, body)
+      return await this.#send('POST', path, headers, body)
     } catch (error) {
-      if (error instanceof StaleConnection) return this.#post(path, fields, body)
+      if (error instanceof StaleConnection) return this.#send('POST', path, headers, body)
       throw error
     }
+  }
+
+  /** The same for a request without a body, on a new connection. */
+  get(path: string, fields: Readonly<Record<string, string>>): Promise<Answer> {
+    return this.#send('GET', path, fields)
   }
 
   async close(): Promise<void> {
@@ -60,15 +70,20 @@ export class HttpsClient {
     this.#agent.destroy()
   }
 
-  async #post(path: string, fields: Readonly<Record<string, string>>, body: Buffer): Promise<Answer> {
+  async #send(
+    method: 'GET' | 'POST',
+    path: string,
+    fields: Readonly<Record<string, string | number>>,
+    body?: Buffer,
+  ): Promise<Answer> {
     let timer: NodeJS.Timeout | undefined
     try {
       return await new Promise((resolve, reject) => {
         const outgoing = request(`${this.url}${path}`, {
-          method: 'POST',
+          method,
           agent: this.#agent,
           timeout: FORWARD_TIMEOUT_MS,
-          headers: { authorization: `Bearer ${this.#token}`, ...fields, 'content-length': body.length },
+          headers: { authorization: `Bearer ${this.#token}`, ...fields },
         })
         const late = (ms: number) => () => outgoing.destroy(new Error(`no answer within ${ms / 1000} s`))
         timer = setTimeout(late(FORWARD_WHOLE_TIMEOUT_MS), FORWARD_WHOLE_TIMEOUT_MS)
@@ -78,7 +93,7 @@ export class HttpsClient {
         }
         if (this.#closed) this.#abort()
         outgoing
-          .once('response', (answer) => textOf(answer).then((text) => resolve(answerOf(answer, text)), reject))
+          .once('response', (answer) => bytesOf(answer).then((bytes) => resolve(answerOf(answer, bytes)), reject))
           .once('timeout', late(FORWARD_TIMEOUT_MS))
           // There may be more than one error. The first one decides.
           .on('error', (error: NodeJS.ErrnoException) =>
@@ -125,11 +140,11 @@ class PeerAgent extends Agent {
   }
 }
 
-function answerOf({ statusCode = 0, headers }: IncomingMessage, text: string): Answer {
-  return { status: statusCode, headers, text }
+function answerOf({ statusCode = 0, headers }: IncomingMessage, bytes: Buffer): Answer {
+  return { status: statusCode, headers, bytes, text: bytes.toString('utf8') }
 }
 
-async function textOf(body: AsyncIterable<Buffer>): Promise<string> {
+async function bytesOf(body: AsyncIterable<Buffer>): Promise<Buffer> {
   const chunks: Buffer[] = []
   let bytes = 0
   for await (const chunk of body) {
@@ -137,7 +152,7 @@ async function textOf(body: AsyncIterable<Buffer>): Promise<string> {
     if (bytes > ANSWER_BYTES_MAX) throw new Error(`the answer is longer than ${ANSWER_BYTES_MAX} bytes`)
     chunks.push(chunk)
   }
-  return Buffer.concat(chunks).toString('utf8')
+  return Buffer.concat(chunks)
 }
 
 export function jsonOf(text: string): unknown {

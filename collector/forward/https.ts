@@ -3,6 +3,7 @@ import { gzip } from 'node:zlib'
 import { z } from 'zod'
 import type { CoverageReport } from '../../engine/event/coverage-report.ts'
 import { type Event, packBatch } from '../../engine/event/event.ts'
+import { dataVersion } from '../../registry/data-version.ts'
 import { connectionProblem, stopped } from './connection.ts'
 import type { Forwarder, Outcome } from './forwarder.ts'
 import { type Answer, HttpsClient, type HttpsSettings, jsonOf, messageOf } from './https-client.ts'
@@ -20,16 +21,22 @@ const acceptance = z.object({
   too_late: z.number().int().nonnegative().default(0),
   rejected: z.array(z.object({ index: z.number().int().nonnegative(), error: z.string() })),
   coverage: z.object({ accepted: z.boolean(), error: z.string().optional() }).optional(),
+  registry: dataVersion.optional().catch(undefined),
 })
 
 /** Sends batches by POST to the service's HTTPS ingest over one kept-alive connection. */
 export class HttpsForwarder implements Forwarder {
   readonly alive = true
   readonly #client: HttpsClient
+  readonly #onRegistry: (version: string) => void
 
-  /** @throws Fault USAGE if the CA certificate cannot be read or the proxy is not a URL. */
-  constructor(settings: HttpsSettings) {
+  /**
+   * @param onRegistry receives the version of the registry that the service uses
+   * @throws Fault USAGE if the CA certificate cannot be read or the proxy is not a URL.
+   */
+  constructor(settings: HttpsSettings, onRegistry: (version: string) => void = () => {}) {
     this.#client = new HttpsClient(settings)
+    this.#onRegistry = onRegistry
   }
 
   async send(events: readonly Event[], coverage?: CoverageReport): Promise<Outcome> {
@@ -87,6 +94,7 @@ export class HttpsForwarder implements Forwarder {
     if (answered !== events.length) {
       return { kind: 'retry', why: `${url} accounts for ${answered} of ${events.length} events` }
     }
+    if (parsed.data.registry !== undefined) this.#onRegistry(parsed.data.registry)
     const isAccepted = coverage === undefined || report?.accepted === true
     const failure = isAccepted ? {} : { coverageError: report?.error ?? `${url} did not accept the coverage report` }
     return { kind: 'accepted', duplicates, tooLate, rejected: rejected.map(({ error }) => error), ...failure }

@@ -24,6 +24,12 @@ export interface TransportStatus extends ForwardCounters, ForwardState {
   readonly missed: number
 }
 
+export interface TransportOptions {
+  readonly probes: boolean
+  /** Receives the version of the registry that the service uses. */
+  readonly onRegistry?: (version: string) => void
+}
+
 /**
  * The enabled transports. HTTPS decides which events leave the outbox; syslog does if it is the
  * only one. If both are enabled, syslog goes first while it is connected, so that it misses no
@@ -40,7 +46,7 @@ export class Transports {
   readonly #ended = deferred()
 
   /** @throws Fault USAGE if the CA certificate cannot be read or the proxy is not a URL. */
-  constructor(settings: CollectorSettings, outbox: Outbox, log: Logger, options: { readonly probes: boolean }) {
+  constructor(settings: CollectorSettings, outbox: Outbox, log: Logger, options: TransportOptions) {
     const { httpsEnabled } = settings
     const syslogOn = syslogIsOn(settings)
     this.deciding = httpsEnabled ? 'https' : syslogOn ? 'syslog' : undefined
@@ -63,7 +69,7 @@ export class Transports {
       this.#loops.set('syslog', loop)
     }
     if (httpsEnabled) {
-      const forwarder = new HttpsForwarder(settings)
+      const forwarder = new HttpsForwarder(settings, options.onRegistry)
       this.#forwarders.push(forwarder)
       const loop = new ForwardLoop({
         supply: new DecidingSupply(outbox, () => this.#syslogGoesAheadTo(outbox)),

@@ -8,3 +8,7 @@ export interface OutboxLimits {
   /** Age since an event was written. */
   readonly ageMsMax: number
 }
+
+/** The last good release of the registry, next to the outbox, and the same while it is written. */
+export const REGISTRY_FILE = 'registry.json'
+export const REGISTRY_PART = 'registry.json.part'

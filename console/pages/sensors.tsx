@@ -33,6 +33,7 @@ export function sensorColumns(nowMs: number): readonly Column<SensorRow>[] {
     },
     { ...countColumn('names', 'Names', ({ names }: SensorRow) => names), wide: true },
     countColumn('matched', 'Matches', ({ matched }) => matched),
+    { id: 'registry', name: 'Registry', cell: ({ registry }) => registry, csv: ({ registry }) => registry, wide: true },
   ]
 }
 

@@ -43,7 +43,7 @@ export const OWN_PLATFORM_ROUTES: readonly Route[] = [
     const { ownPlatforms } = store
     const serviceWide = ownPlatforms.changes(SERVICE_WIDE)
     const own = ownPlatforms.changes(organization.id)
-    return jsonFileAnswer('registry.json', registryFileOf(registry.builtIn.platforms, serviceWide, own))
+    return jsonFileAnswer('registry.json', registryFileOf(registry.base.platforms, serviceWide, own))
   }),
   form(PATH, 'registry.add', addOne),
   form(`${PATH}/file`, 'registry.add', addFile, { bodyBytesMax: FORM_BYTES_MAX }),
@@ -136,7 +136,7 @@ async function addFile(visit: Visit): Promise<Answer> {
 /** @throws RegistryFileError for changes that contradict each other or the registry. */
 function checked({ site }: Visit, changes: RegistryFile): RegistryFile {
   const { registry } = site
-  checkChanges(registry.catalogOf(SERVICE_WIDE).platforms, FILE_NAME, changes, registry.builtIn.platforms)
+  checkChanges(registry.catalogOf(SERVICE_WIDE).platforms, FILE_NAME, changes, registry.base.platforms)
   return changes
 }
 

@@ -44,7 +44,9 @@ function started({ site, organization, nowMs }: Visit, isCanceled: () => boolean
   const { ownPlatforms } = site.store
   const order = site.store.environment.read((): Order | undefined => {
     if (site.registry.catalogOf(SERVICE_WIDE).rules.length > TRIAL_RULES_MAX) return undefined
+    const data = site.store.registryReleases.inForce === undefined ? {} : { platforms: site.registry.base.platforms }
     return {
+      ...data,
       serviceWide: ownPlatforms.changes(SERVICE_WIDE),
       own: ownPlatforms.changes(organization.id),
       windowStartMs: firstDayOfWindow(organization, nowMs) * DAY_MS,

@@ -13,6 +13,8 @@ const ACTION_NAMES: Readonly<Record<Action, string>> = {
   'registry.add-service-wide': 'Platforms added for all organizations',
   'registry.remove-service-wide': 'Platforms removed for all organizations',
   'registry.provision': 'Registry file applied',
+  'registry.update': 'Registry updated',
+  'registry.rollback': 'Registry update undone',
   'registry.add': 'Own platforms added',
   'registry.remove': 'Own platforms removed',
   'candidate.dismiss': 'Candidate dismissed',

@@ -92,6 +92,8 @@ export interface SensorRow {
   readonly lost: number
   readonly names: number
   readonly matched: number
+  /** The version of the registry. '' if the sensor does not report it. */
+  readonly registry: string
 }
 
 export interface SensorsView {
@@ -111,6 +113,7 @@ export function sensorsView({ site, organization, nowMs }: Visit): SensorsView {
       instance,
       heardMs,
       state: sensorState(sensor, nowMs),
+      registry: sensor.registry ?? '',
       packets: counters.packets ?? 0,
       lost: counters.packets_lost ?? 0,
       names: counters.names ?? 0,

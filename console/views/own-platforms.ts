@@ -14,7 +14,7 @@ export interface OwnPlatformRow {
 
 /** The platforms that the organization added, changed or disabled, by name. */
 export function ownPlatformsView({ site, organization }: Visit): readonly OwnPlatformRow[] {
-  const builtIn = new Map(site.registry.builtIn.platforms.map((platform) => [platform.id, platform]))
+  const builtIn = new Map(site.registry.base.platforms.map((platform) => [platform.id, platform]))
   return site.store.ownPlatforms
     .ofOrganization(organization.id)
     .map(({ entry, disabled, addedAtMs }): OwnPlatformRow => {

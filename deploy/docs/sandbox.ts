@@ -22,6 +22,8 @@ const DEMO_CAPTURE = join(REPOSITORY, 'test/captures/demo/input.pcap')
 /** `npm run test:full` unpacks the package here. */
 const PROMETHEUS = join(REPOSITORY, 'node_modules/.cache/prometheus/usr/bin')
 const REPLAY = join(REPOSITORY, 'dist/deploy/docs/replay.js')
+const REGISTRY_UPDATE = join(REPOSITORY, 'dist/deploy/docs/registry-update.js')
+const RELEASE = join(REPOSITORY, 'dist/deploy/release')
 const RECEIVER = join(REPOSITORY, 'dist/deploy/docs/receiver.js')
 /** The directory in which commands run: a clone of the repository. */
 const WORK = '/home/alice/posture'
@@ -42,7 +44,8 @@ const DIRECTORIES = [
  * and waits until the service has stored all matches. week-ago runs a program with the time of a
  * week ago. start-receiver starts a receiver of webhooks, whose certificate is in acme-ca.pem, and
  * waits for the alerts of the first scan. raise-alerts raises two alerts, which the receiver
- * accepts at the channel soc and refuses at tickets.
+ * accepts at the channel soc and refuses at tickets. make-update writes posture-registry.update and
+ * the root key that signed it.
  */
 const COMMANDS: Readonly<Record<string, string>> = {
   sudo: `case "$1" in --user=*) as=\${1#--user=}; shift; exec runuser --user "$as" -- "$@" ;; esac
@@ -53,6 +56,10 @@ exec "$@"`,
   npm: `case "$1" in
   start) exec ${process.execPath} ${join(REPOSITORY, 'dist/deploy/demo.js')} --data-dir data ;;
   install) exit 0 ;;
+esac
+case "$2" in
+  registry:key) shift 3; exec ${process.execPath} ${RELEASE}/registry-key-main.js "$@" ;;
+  registry:package) shift 3; exec ${process.execPath} ${RELEASE}/registry-main.js "$@" --out "$PWD/release" ;;
 esac`,
   docker: `case "$1 $2" in
   'compose exec') shift 3; exec "$@" ;;
@@ -91,6 +98,7 @@ posture-admin key create Splunk --scope discovery:read --expires 10d
 posture-admin approval add Claude --expires 10d
 until [ "$(posture-admin alert dead-letters list --json | wc -l)" = 2 ]; do sleep 0.5; done
 exit 0`,
+  'make-update': `mkdir --parents /etc/posture-service; exec ${process.execPath} ${REGISTRY_UPDATE}`,
   replay: `exec nsenter --target="$(cat /var/tmp/network)" --net ${process.execPath} ${REPLAY} uplink ${DEMO_CAPTURE}`,
   ...Object.fromEntries(
     Object.entries(PROGRAMS).map(([name, script]) => [name, `exec ${process.execPath} ${script} "$@"`]),

@@ -1,26 +1,37 @@
-import { createPrivateKey, type KeyObject } from 'node:crypto'
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { Fault } from '../../engine/process/error-codes.ts'
 import { createProgram, runProgram } from '../../engine/process/program.ts'
+import { dataReleases } from '../../registry/build.ts'
 import { loadCatalog } from '../../registry/catalog.ts'
 import { REPOSITORY } from './bundle.ts'
 import { moveFile, packFolder, releaseOfClone, workFolder, writeChecksum } from './files.ts'
-import { registryPackage } from './registry-package.ts'
+import { DATA_FILE, registryPackage } from './registry-package.ts'
+import { privateKeyIn, type SignedKey, signedKey, updateFile } from './registry-signing.ts'
 
 /*
- * npm run registry:package: posture-registry-VERSION.tar.gz with its SHA-256. Two runs on the same
- * commit with the same key produce the same bytes: Ed25519 signatures are deterministic.
+ * npm run registry:package: posture-registry-VERSION.tar.gz and, with a signed key,
+ * posture-registry-VERSION.update, each with its SHA-256. Two runs on the same commit with the same
+ * key produce the same bytes: Ed25519 signatures are deterministic.
  */
+interface Options {
+  readonly key?: string
+  readonly signedKey?: string
+  readonly out: string
+}
 
 // Makes the modes of files independent of the user.
 process.umask(0o022)
 const program = createProgram('npm run registry:package --', 'Build the registry as a data package')
   .option('--key <file>', 'Sign with this Ed25519 private key (PEM)')
+  .option('--signed-key <file>', 'Write an update file also; this file of registry:key proves the key')
   .option('--out <folder>', 'Write files to this folder', 'release')
-program.action(async ({ key, out }: { key?: string; out: string }) => {
-  const release = await releaseOfClone()
-  const files = registryPackage(loadCatalog(), release, key === undefined ? undefined : signingKey(key))
+program.action(async ({ key: keyFile, signedKey: signedKeyFile, out }: Options) => {
+  if (signedKeyFile !== undefined && keyFile === undefined) throw new Fault('USAGE', '--signed-key requires --key')
+  const releases = dataReleases()
+  const release = { ...(await releaseOfClone()), version: releases[0].version }
+  const key = keyFile === undefined ? undefined : privateKeyIn('--key', keyFile)
+  const files = registryPackage(loadCatalog(), release, { key, releases })
   const folder = resolve(REPOSITORY, out)
   mkdirSync(folder, { recursive: true })
   const name = `posture-registry-${release.version}`
@@ -34,16 +45,22 @@ program.action(async ({ key, out }: { key?: string; out: string }) => {
   await moveFile(`${work}.tar.gz`, archive)
   await writeChecksum(archive)
   process.stdout.write(`${archive}\n`)
+  if (key === undefined || signedKeyFile === undefined) return
+  const update = join(folder, `${name}.update`)
+  const content = updateFile(String(files.get(DATA_FILE)), release.version, key, signedKeyIn(signedKeyFile))
+  writeFileSync(`${work}.update`, content)
+  await moveFile(`${work}.update`, update)
+  await writeChecksum(update)
+  process.stdout.write(`${update}\n`)
 })
 await runProgram(program)
 
-function signingKey(file: string): KeyObject {
-  let key: KeyObject
+function signedKeyIn(file: string): SignedKey {
   try {
-    key = createPrivateKey(readFileSync(file))
+    return signedKey.parse(JSON.parse(readFileSync(file, 'utf8')))
   } catch (error) {
-    throw new Fault('USAGE', `--key ${file}: cannot be read as a private key (PEM)`, { cause: error })
+    throw new Fault('USAGE', `--signed-key ${file}: expected a file that npm run registry:key has written`, {
+      cause: error,
+    })
   }
-  if (key.asymmetricKeyType === 'ed25519') return key
-  throw new Fault('USAGE', `--key ${file}: expected an Ed25519 key, found ${key.asymmetricKeyType}`)
 }

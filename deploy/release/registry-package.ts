@@ -1,4 +1,4 @@
-import { createHash, createPublicKey, type KeyObject, sign } from 'node:crypto'
+import { createHash, type KeyObject, sign } from 'node:crypto'
 import { stringify } from 'csv-stringify/sync'
 import { blockListOf } from '../../engine/export/block-list.ts'
 import { type BlockListFormat, formatReach, formatText } from '../../engine/export/block-list-text.ts'
@@ -7,16 +7,18 @@ import type { Catalog, Rule } from '../../registry/catalog.ts'
 import { NameMatcher } from '../../registry/match.ts'
 import type { Platform } from '../../registry/platform.ts'
 import { platformListSchema } from '../../registry/registry-schema.ts'
+import { DATA_FORM } from '../../registry/released-data.ts'
+import type { DataRelease } from '../../registry/releases.ts'
 import { indicatesUse } from '../../registry/use.ts'
 import type { Release } from './files.ts'
+import { publicKeyText } from './registry-signing.ts'
 
 /*
  * The registry as data for other programs. Every file is text that depends on the registry and the
  * release only, so that two builds of one commit are equal.
  */
 
-/** The form of registry.json. Fields may be added to a form. */
-const FORM = 1
+export const DATA_FILE = 'registry.json'
 export const CHECKSUMS = 'SHA256SUMS'
 export const SIGNATURE = 'SHA256SUMS.sig'
 export const PUBLIC_KEY = 'public-key.pem'
@@ -31,12 +33,13 @@ const LISTS: readonly (readonly [file: string, format: BlockListFormat])[] = [
 export function registryPackage(
   catalog: Catalog,
   release: Release,
-  key?: KeyObject,
+  { key, releases = [] }: { readonly key?: KeyObject | undefined; readonly releases?: readonly DataRelease[] } = {},
 ): ReadonlyMap<string, string | Buffer> {
   const files = new Map<string, string>([
     ['LICENSE', licenseText()],
     ['README.md', readmeText(catalog, release, key !== undefined)],
-    ['registry.json', jsonText(catalog, release)],
+    ['CHANGELOG.md', changelogText(releases)],
+    [DATA_FILE, dataText(catalog, release)],
     ['registry.csv', csvText(catalog)],
     ['platforms.schema.json', `${JSON.stringify(platformListSchema(), null, 2)}\n`],
     ...v2flyFiles(catalog),
@@ -56,13 +59,19 @@ function sha256(text: string): string {
   return createHash('sha256').update(text).digest('hex')
 }
 
-function publicKeyText(key: KeyObject): string {
-  return createPublicKey(key).export({ type: 'spki', format: 'pem' }).toString()
+function changelogText(releases: readonly DataRelease[]): string {
+  const parts = releases.map(
+    ({ version, changes }) => `\n## ${version}\n\n${changes.map((each) => `- ${each}\n`).join('')}`,
+  )
+  return `# Changes of the data\n${parts.join('')}`
 }
 
 /** The platforms with the field names of registry files. */
-function jsonText({ platforms }: Catalog, { version, commit, epochSeconds }: Release): string {
-  const head = { form: FORM, version, commit, made_at: isoSeconds(epochSeconds * 1000), license: 'CC0-1.0' }
+export function dataText(
+  { platforms }: Pick<Catalog, 'platforms'>,
+  { version, commit, epochSeconds }: Release,
+): string {
+  const head = { form: DATA_FORM, version, commit, made_at: isoSeconds(epochSeconds * 1000), license: 'CC0-1.0' }
   return `${JSON.stringify({ ...head, platforms: platforms.map(fieldsOf) }, null, 1)}\n`
 }
 
@@ -139,6 +148,7 @@ ${platforms.length} AI platforms and AI-capable products with ${rules.length} do
 | registry.csv | One row for each domain |
 | hosts.txt, rpz.zone | Hosts that indicate use of AI: hosts file, response policy zone |
 | v2fly/ | The same as domain lists, one for each type |
+| CHANGELOG.md | What each release of the data changed |
 | platforms.schema.json | JSON Schema of the platforms in the sources |
 
 Verify:

@@ -13,6 +13,8 @@ export const ACTIONS = {
   'registry.add-service-wide': 'operator',
   'registry.remove-service-wide': 'operator',
   'registry.provision': 'operator',
+  'registry.update': 'operator',
+  'registry.rollback': 'operator',
   'registry.add': 'admin',
   'registry.remove': 'admin',
   'candidate.dismiss': 'admin',

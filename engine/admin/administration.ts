@@ -18,6 +18,7 @@ import { OrganizationChanges } from './organizations.ts'
 import { OwnPlatformChanges } from './own-platforms.ts'
 import { PasskeyChanges } from './passkeys.ts'
 import { RecommendationChanges } from './recommendations.ts'
+import { RegistryUpdates } from './registry-updates.ts'
 import { ReportChanges } from './reports.ts'
 import { RetentionChanges } from './retention.ts'
 import { ScanChanges } from './scans.ts'
@@ -45,6 +46,7 @@ export class Administration {
   readonly approvals: ApprovalChanges
   readonly ownPlatforms: OwnPlatformChanges
   readonly candidates: CandidateChanges
+  readonly registryUpdates: RegistryUpdates
   readonly clients: ClientReads
   readonly clientNames: ClientNameChanges
   readonly scans: ScanChanges
@@ -72,6 +74,7 @@ export class Administration {
     this.approvals = new ApprovalChanges(changes)
     this.ownPlatforms = new OwnPlatformChanges(changes)
     this.candidates = new CandidateChanges(changes)
+    this.registryUpdates = new RegistryUpdates(changes)
     this.clients = new ClientReads(changes)
     this.clientNames = new ClientNameChanges(changes)
     this.scans = new ScanChanges(changes)

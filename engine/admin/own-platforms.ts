@@ -1,6 +1,6 @@
 import { basename } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
-import { type Catalog, checkChanges, loadCatalog } from '../../registry/catalog.ts'
+import { type Catalog, checkChanges } from '../../registry/catalog.ts'
 import {
   isCompleteEntry,
   type RegistryFile,
@@ -15,6 +15,7 @@ import type { Logger } from '../process/log.ts'
 import { requestScan } from '../scan/scan-runner.ts'
 import type { Organization } from '../store/organizations.ts'
 import { changesOf, type OwnPlatform, SERVICE_WIDE } from '../store/own-platforms.ts'
+import { dataInForce } from '../store/registry-releases.ts'
 import type { Scan } from '../store/scans.ts'
 import type { Store } from '../store/store.ts'
 import { Changes, listText } from './changes.ts'
@@ -52,9 +53,10 @@ export class OwnPlatformChanges {
    */
   add(organization: Organization | undefined, shared: Catalog, given: string | ReadRegistryFile): OwnPlatformChange {
     // The stored entries are replaced, so they cannot complete an entry of the file.
-    const changed = organization === undefined ? loadCatalog() : shared
+    const base = dataInForce(this.#changes.store.registryReleases)
+    const changed = organization === undefined ? base : shared
     const stored = this.#changes.store.ownPlatforms.ofOrganization(organization?.id ?? SERVICE_WIDE)
-    const { name: file, changes } = checkedFile(changed, given, stored)
+    const { name: file, changes } = checkedFile(changed, given, base, stored)
     const added = entriesOf(changes, this.#changes.clock.nowMs(), false)
     const action = organization === undefined ? 'registry.add-service-wide' : 'registry.add'
     return this.#make(action, organization, basename(file), added, (before) => {
@@ -88,7 +90,8 @@ export class OwnPlatformChanges {
    * @throws Fault REGISTRY_FILE.
    */
   provision(file: string): void {
-    const wanted = entriesOf(checkedFile(loadCatalog(), file).changes, this.#changes.clock.nowMs(), true)
+    const base = dataInForce(this.#changes.store.registryReleases)
+    const wanted = entriesOf(checkedFile(base, file, base).changes, this.#changes.clock.nowMs(), true)
     const { put, remove } = this.#provisioning(wanted)
     if (put.length + remove.length === 0) return
     this.#make('registry.provision', undefined, basename(file), wanted, () => this.#provisioning(wanted))
@@ -161,6 +164,7 @@ export function provisionRegistry(store: Store, file: string, clock: Clock, log:
 function checkedFile(
   { platforms }: Catalog,
   given: string | ReadRegistryFile,
+  base: Catalog,
   stored: readonly OwnPlatform[] = [],
 ): ReadRegistryFile {
   const file = typeof given === 'string' ? given : given.name
@@ -173,7 +177,7 @@ function checkedFile(
       const why = 'replaces the platform that was added before, so every field is required'
       throw new Fault('REGISTRY_FILE', `${file}: ${entry.id}: ${why}; posture-admin registry export prints them`)
     }
-    checkChanges(platforms, file, changes, loadCatalog().platforms)
+    checkChanges(platforms, file, changes, base.platforms)
     return { name: file, changes }
   } catch (error) {
     if (error instanceof RegistryFileError) throw new Fault('REGISTRY_FILE', error.message, { cause: error })

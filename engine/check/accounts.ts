@@ -1,9 +1,11 @@
+import { createHash } from 'node:crypto'
 import { changedEntry } from '../../registry/registry-file.ts'
 import type { AuditEntry } from '../store/audit-log.ts'
 import { UUID_BYTES, uuidBytes, uuidText } from '../store/keys.ts'
 import { type Member, ROLES } from '../store/members.ts'
 import { type Organization, PLANS, SCAN_FREQUENCIES } from '../store/organizations.ts'
 import type { OwnPlatform } from '../store/own-platforms.ts'
+import type { ReleaseState, StoredRelease } from '../store/registry-releases.ts'
 import type { Removal } from '../store/removals.ts'
 import type { Secret, Secrets } from '../store/secrets.ts'
 import type { TokenBinding } from '../store/token-bindings.ts'
@@ -23,6 +25,7 @@ export function checkAccounts(walk: StoreWalk): void {
   checkRemovals(walk)
   checkMembers(walk)
   checkOwnPlatforms(walk)
+  checkRegistryReleases(walk)
   checkAuditLog(walk)
   checkSecrets(walk, 'api-keys', 'api-key-hashes', walk.store.apiKeys)
   checkSecrets(walk, 'monitoring-tokens', 'token-hashes', walk.store.monitoringTokens)
@@ -88,6 +91,32 @@ function checkOwnPlatforms(walk: StoreWalk): void {
     if (!checked.success) wrong(`the entry at ${shortKey(key)}`, 'one of a registry file')
     if (key.toString('utf8', UUID_BYTES) !== value.entry.id) wrong(`the id ${value.entry.id}`, 'that of its key')
     if (walk.store.ownPlatforms.version(organizationId) === 0) wrong('the version 0', 'a whole number from 1')
+  })
+}
+
+/** Each under its own version, and all that the state names. */
+function checkRegistryReleases(walk: StoreWalk): void {
+  const form = { keyBytes: 0, keyIsLonger: true, isIndex: true }
+  const release = { ...form, open: packed<StoredRelease>('release of the registry') }
+  walk.table('registry-releases', release, ({ key, value }) => {
+    const found = `the release ${value.version} at ${shortKey(key)}`
+    if (key.toString() !== value.version) walk.wrong('registry-releases', '', found, 'that of its key')
+    const sha256 = createHash('sha256').update(value.bytes).digest('hex')
+    if (sha256 !== value.sha256) walk.wrong('registry-releases', '', `the SHA-256 ${sha256}`, value.sha256)
+  })
+  const state = { ...form, open: packed<ReleaseState>('state of the registry') }
+  walk.table('registry-state', state, ({ value: { installed, previous } }) => {
+    for (const version of [installed, ...previous].filter((each) => each !== '')) {
+      walk.unlessUnreadable(() => {
+        if (walk.store.registryReleases.get(version) !== undefined) return
+        walk.wrong(
+          'registry-state',
+          '',
+          `no release ${version}`,
+          'one, because it is installed or rollback restores it',
+        )
+      })
+    }
   })
 }
 

@@ -46,6 +46,8 @@ export interface CoverageReport {
   /** The last report of this run. */
   readonly ended: boolean
   readonly counters: CoverageCounters
+  /** The version of the registry's data in use. Absent in reports of earlier programs. */
+  readonly registry?: string | undefined
 }
 
 /*
@@ -53,14 +55,15 @@ export interface CoverageReport {
  * ISO 8601 in UTC with milliseconds.
  *
  *   { "instance": "5c28dc30ef9d3ca8", "since": "2026-11-20T09:00:00.000Z",
- *     "made": "2026-11-20T09:15:02.123Z", "ended": false, "counters": { "packets": 120000, ... } }
+ *     "made": "2026-11-20T09:15:02.123Z", "ended": false, "counters": { "packets": 120000, ... },
+ *     "registry": "2026.11.23" }
  *
  * All counters of this release are required. Unknown members belong to a later release and are
  * ignored.
  */
 export function coverageReportToJson(report: CoverageReport): Record<string, unknown> {
-  const { instance, sinceMs, madeMs, ended, counters } = report
+  const { instance, sinceMs, madeMs, ended, counters, registry } = report
   const since = new Date(sinceMs).toISOString()
   const made = new Date(madeMs).toISOString()
-  return { instance, since, made, ended, counters }
+  return { instance, since, made, ended, counters, ...(registry === undefined ? {} : { registry }) }
 }

@@ -1,4 +1,4 @@
-import { loadCatalog, type Rule } from '../../registry/catalog.ts'
+import type { Rule } from '../../registry/catalog.ts'
 import type { BlockListSelection } from '../store/block-list-links.ts'
 import type { Organization } from '../store/organizations.ts'
 import { SERVICE_WIDE } from '../store/own-platforms.ts'
@@ -18,7 +18,7 @@ export function blockListSource(
     const { platforms, rules } = registry.catalogOf(id)
     const present = new Set(platforms.map((platform) => platform.id))
     const isDisabled = ({ platform }: Rule): boolean => !present.has(platform.id)
-    const disabledRules = [...registry.catalogOf(SERVICE_WIDE).rules, ...loadCatalog().rules].filter(isDisabled)
+    const disabledRules = [...registry.catalogOf(SERVICE_WIDE).rules, ...registry.base.rules].filter(isDisabled)
     const decisions = store.decisions.inForce(id, nowMs)
     return { rules, disabledRules, matcher: registry.matcherOf(id), decisions, ownDomain: domain }
   })

@@ -63,6 +63,7 @@ export const EXPORT_OF: Readonly<Record<ExportKind, Export>> = {
       overall_risk_score: '0 to 100',
       events_added: 'Events that the scan read',
       events_unmatched: 'Those that match no platform',
+      registry_version: 'The version of the registry that the scan used',
     }),
     rows: scanRows,
   },
@@ -205,6 +206,7 @@ function* scanRows({ store, organization }: ExportSource): Generator<ExportedRow
       overall_risk_score: scan.summary.overallRiskScore,
       events_added: scan.eventsAdded,
       events_unmatched: scan.eventsUnmatched,
+      registry_version: scan.registry ?? null,
     }
     yield { id: scan.id, changedMs: scan.completedAtMs, row }
   }

@@ -24,6 +24,7 @@ import type { Acceptance, EventAcceptor, Malformed } from './accept.ts'
 import { admit, bearerToken } from './admit.ts'
 import { BodyMemory } from './body-memory.ts'
 import { redact } from './redact.ts'
+import { REGISTRY_PATH, sendRegistry } from './registry-download.ts'
 import { type Source, type SourceOwner, SourceTable, UNATTRIBUTED } from './sources.ts'
 import { unpackZstd } from './unpack-zstd.ts'
 
@@ -71,13 +72,15 @@ interface Shared {
   readonly counters: BatchCounters
   readonly memory: BodyMemory
   readonly sources: SourceTable
+  /** The version of the registry, for collectors. */
+  readonly registry: () => string
 }
 
 /**
  * POST /ingest/v1/events: `Authorization: Bearer <token>`, a batch in msgpack or JSON, optionally
  * gzip or zstd. The response follows when events and coverage report are durable: `{ accepted,
- * duplicates, too_late, rejected: [{ index, error }] }` and, if the batch has a report, `coverage:
- * { accepted, error? }`.
+ * duplicates, too_late, rejected: [{ index, error }], registry }` and, if the batch has a report,
+ * `coverage: { accepted, error? }`. `registry` is the version in use.
  */
 export function eventsHandler(
   store: Store,
@@ -87,8 +90,10 @@ export function eventsHandler(
   sources = new SourceTable(),
   pace: BodyPace = { graceMs: BODY_GRACE_MS, bytesPerSecondMin: BODY_BYTES_PER_SECOND_MIN },
 ): HttpHandler {
-  const shared: Shared = { acceptor, counters, memory, sources }
+  const registry = (): string => store.environment.read(() => store.registryReleases.version)
+  const shared: Shared = { acceptor, counters, memory, sources, registry }
   return (request, response) => {
+    if (request.path === REGISTRY_PATH) return sendRegistry(store, request, response)
     if (request.path !== EVENTS_PATH) return refuse(response, 404, `No such path. Send events to POST ${EVENTS_PATH}`)
     if (request.method !== 'POST') return refuse(response, 405, 'Send events by POST', ['allow', 'POST'])
     const given = bearerToken(request)
@@ -133,7 +138,7 @@ async function takeBatch(
   response: HttpResponse,
   accept: Accept,
   decompress: Decompress | undefined,
-  { acceptor, counters, memory }: Shared,
+  { acceptor, counters, memory, registry }: Shared,
 ): Promise<void> {
   const body = await arriving
   if (body === 'aborted') return
@@ -169,7 +174,7 @@ async function takeBatch(
     }
     counters.batches++
     if (outcome.kind === 'stored') countStored(source, outcome)
-    answer(response, outcome)
+    answer(response, outcome, registry)
   } finally {
     memory.release(unpackedBytes)
   }
@@ -199,12 +204,16 @@ function refuseOverload(response: HttpResponse, counters: BatchCounters): void {
   sendError(response, 503, 'Try again later: the service is busy', ['retry-after', String(RETRY_AFTER_SECONDS)])
 }
 
-function answer(response: HttpResponse, acceptance: Exclude<Acceptance, { kind: 'removed' }>): void {
+function answer(
+  response: HttpResponse,
+  acceptance: Exclude<Acceptance, { kind: 'removed' }>,
+  registry: Shared['registry'],
+): void {
   switch (acceptance.kind) {
     case 'stored': {
       const { accepted, duplicates, tooLate, rejected } = acceptance
       const coverage = coverageAnswer(acceptance)
-      const body = JSON.stringify({ accepted, duplicates, too_late: tooLate, rejected, coverage })
+      const body = JSON.stringify({ accepted, duplicates, too_late: tooLate, rejected, coverage, registry: registry() })
       response.send({ status: 200, fields: ['content-type', 'application/json'], body })
       return
     }

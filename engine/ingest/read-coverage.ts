@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { dataVersion } from '../../registry/data-version.ts'
 import {
   COVERAGE_COUNT_MAX,
   COVERAGE_COUNTER_NAMES,
@@ -27,6 +28,8 @@ const member = z
     made: time,
     ended: z.boolean(),
     counters,
+    // A later program may have versions of another form. They do not make its counters wrong.
+    registry: dataVersion.optional().catch(undefined),
   })
   .refine(({ since, made }) => made >= since, { path: ['made'], message: 'expected a time not before since' })
 

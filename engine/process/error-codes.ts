@@ -94,6 +94,10 @@ export const FAULTS = {
     exit: ExitStatus.usage,
     about: 'The registry file has an error; docs/reference/registry-file.md describes the format',
   },
+  REGISTRY_UPDATE: {
+    exit: ExitStatus.refused,
+    about: 'The update of the registry cannot be fetched, or is refused: signature, schema or an older version',
+  },
   SCAN_FAILED: {
     exit: ExitStatus.unavailable,
     about: 'The scan failed; its events wait for the next scan. posture-admin scan list shows the reason',

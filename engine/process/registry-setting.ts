@@ -1,5 +1,6 @@
 import { z } from 'zod'
-import { type Catalog, loadCatalogOrBuiltIn } from '../../registry/catalog.ts'
+import { builtInData, type Catalog, loadCatalogOrBuiltIn } from '../../registry/catalog.ts'
+import type { ReleasedData } from '../../registry/released-data.ts'
 import type { Logger } from './log.ts'
 import { setting } from './settings.ts'
 
@@ -11,14 +12,15 @@ export const registrySetting = setting(z.string().default(''), {
 })
 
 /**
- * Returns the built-in registry with the changes in the operator's file, if any. If the file is
- * faulty, the built-in registry is used: a sensor that detects most platforms is better than one
+ * Returns the registry's data with the changes in the operator's file, if any. If the file is
+ * faulty, the data without it is used: a sensor that detects most platforms is better than one
  * that does not start.
  */
-export function catalogInForce(registryFile: string, log: Logger): Catalog {
-  const { catalog, fault } = loadCatalogOrBuiltIn(registryFile === '' ? {} : { file: registryFile })
+export function catalogInForce(registryFile: string, log: Logger, data: ReleasedData = builtInData()): Catalog {
+  const { catalog, fault } = loadCatalogOrBuiltIn(registryFile === '' ? { data } : { data, file: registryFile })
   if (fault !== undefined)
-    log.error({ reason: fault.message }, 'REGISTRY_FILE not used, the built-in registry stays in force')
-  log.info({ platforms: catalog.platforms.length, domains: catalog.rules.length }, 'registry loaded')
+    log.error({ reason: fault.message }, 'REGISTRY_FILE not used, the registry without it stays in force')
+  const { version, platforms, rules } = catalog
+  log.info({ version, platforms: platforms.length, domains: rules.length }, 'registry loaded')
   return catalog
 }

@@ -142,7 +142,7 @@ export function prepareScan(
     .map(([platform, found]): PublishedFinding => {
       let detection = store.evidence.detection(organizationId, platform.id)
       if (detection === undefined) {
-        detection = { id: newUuid(), createdAtMs: nowMs }
+        detection = { id: newUuid(), createdAtMs: nowMs, registry: matcher.version }
         newDetections.push({ platformId: platform.id, detection })
       }
       const use = useOf(found.specificity)
@@ -173,6 +173,7 @@ export function prepareScan(
   const completed: Scan = {
     ...running,
     status: 'completed',
+    registry: matcher.version,
     completedAtMs: nowMs,
     eventsAdded: aggregator.added,
     eventsUnmatched: aggregator.unmatched,

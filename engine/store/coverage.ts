@@ -18,6 +18,8 @@ export interface StoredSensor {
   readonly madeMs: number
   readonly ended: boolean
   readonly counters: StoredCounters
+  /** The version of the registry's data in use. Absent if the sensor does not report it. */
+  readonly registry?: string
   /** What the day (UTC) of `heardMs` and the day before it added. Missing in older records. */
   readonly added?: { readonly day: StoredCounters; readonly before: StoredCounters }
 }
@@ -83,7 +85,7 @@ export class CoverageStore {
     const last = this.#sensors.get(key)
     const fate = fateOf(report, last, nowMs)
     if (fate !== 'added') return fate
-    const { madeMs, ended } = report
+    const { madeMs, ended, registry } = report
     const day = dayOf(nowMs)
     // Read before writing, so that a damaged record does not leave a partial report.
     const before = this.#days.get(dayKey(organizationId, day)) ?? { sensors: 0, counters: {} }
@@ -93,6 +95,7 @@ export class CoverageStore {
       madeMs,
       ended,
       counters: most(last?.counters ?? {}, report.counters),
+      ...(registry === undefined ? {} : { registry }),
       added: { day: sum(addedOn(day, last), increase), before: addedOn(day - 1, last) },
     })
     const isFirstToday = last === undefined || dayOf(last.heardMs) < day

@@ -158,6 +158,8 @@ export class EvidenceStore {
 export interface Detection {
   readonly id: string
   readonly createdAtMs: number
+  /** The version of the registry's data that found it. Absent in records of earlier programs. */
+  readonly registry?: string
 }
 
 function dayKey(organizationId: string, day: number, platformId: string): Buffer {

@@ -61,16 +61,17 @@ export class OwnPlatforms {
   /** Requires a transaction of the caller. */
   put(organizationId: string, platform: OwnPlatform): void {
     this.#records.put(keyOf(organizationId, platform.entry.id), platform)
-    this.#raiseVersion(organizationId)
+    this.raiseVersion(organizationId)
   }
 
   /** Requires a transaction of the caller. */
   remove(organizationId: string, platformId: string): void {
     this.#records.remove(keyOf(organizationId, platformId))
-    this.#raiseVersion(organizationId)
+    this.raiseVersion(organizationId)
   }
 
-  #raiseVersion(organizationId: string): void {
+  /** Makes all threads read the registry again. Requires a transaction of the caller. */
+  raiseVersion(organizationId: string): void {
     const next = Buffer.allocUnsafe(VERSION_BYTES)
     next.writeDoubleLE(this.version(organizationId) + 1)
     this.#versions.putSync(uuidBytes(organizationId), next)

@@ -1,10 +1,11 @@
-import { type Catalog, catalogOf, loadCatalog, mergeChanges } from '../../registry/catalog.ts'
+import { type Catalog, catalogOf, mergeChanges } from '../../registry/catalog.ts'
 import { compileTrie } from '../../registry/compile-trie.ts'
 import { DomainTrie, NO_MATCH } from '../../registry/domain-trie.ts'
 import { type Matcher, NameMatcher } from '../../registry/match.ts'
 import { OwnMatcher } from '../../registry/own-matcher.ts'
 import { OWN_CATALOGS_KEPT_MAX, OWN_RULES_KEPT_MAX, OWN_SETS_KEPT_MAX } from '../limits.ts'
 import { SERVICE_WIDE } from './own-platforms.ts'
+import { dataInForce } from './registry-releases.ts'
 import type { Store } from './store.ts'
 
 /** The registry that all organizations share, compiled once for all threads. */
@@ -34,10 +35,10 @@ interface OwnSet {
 }
 
 /**
- * The current registry: the built-in platforms with the operator's changes, and each organization's
- * own platforms in addition. Each thread has an instance. It compares what it cached with the
- * versions in the store before each use. So a change by any process applies to the next scan, and
- * to messages from the next turn of the event loop on.
+ * The current registry: the built-in platforms or an installed release of them, with the operator's
+ * changes, and each organization's own platforms in addition. Each thread has an instance. It
+ * compares what it cached with the versions in the store before each use. So a change by any
+ * process applies to the next scan, and to messages from the next turn of the event loop on.
  */
 export class RegistryInForce implements Registries, KnownHosts {
   readonly #store: Store
@@ -48,7 +49,7 @@ export class RegistryInForce implements Registries, KnownHosts {
    * Created on first use. A thread that only checks whether hosts are known needs only the trie.
    */
   #matcher: NameMatcher | undefined
-  #builtIn: Catalog | undefined
+  #base: Catalog | undefined
   /** Platforms and rules, which need no trie: pages and commands need only lookups of platforms. */
   #catalog: Catalog | undefined
   /** Of organizations with own platforms, the least recently used first. */
@@ -90,10 +91,11 @@ export class RegistryInForce implements Registries, KnownHosts {
     return this.#ownSet(organizationId).matcher ?? this.#sharedMatcher()
   }
 
-  /** The registry of this release, without changes. */
-  get builtIn(): Catalog {
-    this.#builtIn ??= loadCatalog()
-    return this.#builtIn
+  /** The built-in registry or the installed release of its data, without changes. */
+  get base(): Catalog {
+    this.#checkShared()
+    this.#base ??= dataInForce(this.#store.registryReleases)
+    return this.#base
   }
 
   /**
@@ -116,7 +118,7 @@ export class RegistryInForce implements Registries, KnownHosts {
   #mergedCatalog(shared: Catalog, organizationId: string): Catalog {
     const changes = this.#store.ownPlatforms.changes(organizationId)
     const isChanged = changes.platforms.length + changes.disable.length > 0
-    return isChanged ? catalogOf(mergeChanges(shared.platforms, changes)) : shared
+    return isChanged ? catalogOf(mergeChanges(shared.platforms, changes), shared.version) : shared
   }
 
   /**
@@ -151,6 +153,7 @@ export class RegistryInForce implements Registries, KnownHosts {
     this.#version = version
     this.#shared = undefined
     this.#matcher = undefined
+    this.#base = undefined
     this.#catalog = undefined
     this.#trie = undefined
     this.#ownCatalogs.clear()
@@ -174,7 +177,7 @@ export class RegistryInForce implements Registries, KnownHosts {
 
   #sharedCatalog(): Catalog {
     if (this.#catalog === undefined) {
-      this.#catalog = this.#mergedCatalog(this.builtIn, SERVICE_WIDE)
+      this.#catalog = this.#mergedCatalog(this.base, SERVICE_WIDE)
     }
     return this.#catalog
   }

@@ -44,6 +44,8 @@ export interface Scan {
    */
   readonly waiting?: WaitingEvents
   readonly summary: ScanSummary
+  /** The version of the registry's data. Absent until completed, and in older scans. */
+  readonly registry?: string
   /** The error; empty unless failed. */
   readonly failure: string
 }

@@ -31,6 +31,7 @@ import { Passkeys } from './passkeys.ts'
 import { Published } from './published.ts'
 import { ReadLines } from './read-lines.ts'
 import { Recommendations } from './recommendations.ts'
+import { RegistryReleases } from './registry-releases.ts'
 import { Removals } from './removals.ts'
 import { RemovedMembers } from './removed-members.ts'
 import { ReportSchedules } from './report-schedules.ts'
@@ -60,6 +61,7 @@ export class Store {
   readonly apiVersions: ApiVersions
   readonly organizations: Organizations
   readonly ownPlatforms: OwnPlatforms
+  readonly registryReleases: RegistryReleases
   readonly removals: Removals
   readonly members: Members
   readonly removedMembers: RemovedMembers
@@ -118,6 +120,7 @@ export class Store {
     this.apiVersions = new ApiVersions(this.environment)
     this.organizations = new Organizations(this.environment, this.apiVersions)
     this.ownPlatforms = new OwnPlatforms(this.environment)
+    this.registryReleases = new RegistryReleases(this.environment)
     this.removals = new Removals(this.environment)
     this.members = new Members(this.environment)
     this.removedMembers = new RemovedMembers(this.environment)

@@ -63,7 +63,7 @@ export function addCandidateCommands(registry: Command): void {
       const shared = inForce.catalogOf(SERVICE_WIDE)
       const { platforms, scan } = administration.ownPlatforms.add(organization, shared, file)
       if (scan !== undefined) await waitForScan(context, scan)
-      printOwnPlatforms(add, platforms)
+      printOwnPlatforms(add, platforms, inForce.base)
     }),
   )
 

@@ -1,8 +1,9 @@
 import { type Command, Option } from 'commander'
 import { type Catalog, checkChanges } from '../../../registry/catalog.ts'
-import { fileDifferences, fileProblems } from '../../../registry/file-check.ts'
+import { type EntryDifference, fileDifferences, fileProblems } from '../../../registry/file-check.ts'
 import { RegistryFileError, readRegistryText, registryFileText } from '../../../registry/registry-file.ts'
 import { Fault } from '../../process/error-codes.ts'
+import type { Shown } from '../../process/table.ts'
 import { sharedOptions, show } from './context.ts'
 import { ofOrganizationOrEvery } from './registry-own.ts'
 
@@ -40,23 +41,24 @@ export function addRegistryFileCommands(registry: Command, withCatalog: WithCata
   const diff = fileCommand(registry.command('diff'), 'Show what a registry file would change')
   diff.action((file: string) =>
     withCatalog(diff, ({ platforms }) => {
-      show(diff, {
-        columns: [
-          ['Id', 'platform_id'],
-          ['Platform', 'platform_name', { hide: 2 }],
-          ['Change', 'change'],
-          ['Field', 'field'],
-          ['Before', 'before', { hide: 1, wrap: true }],
-          ['After', 'after', { wrap: true }],
-        ],
-        rows: differencesOf(file, platforms).map(({ platformId, name, ...difference }) => ({
-          platform_id: platformId,
-          platform_name: name,
-          ...difference,
-        })),
-      })
+      show(diff, { columns: differenceColumns(), rows: differencesOf(file, platforms).map(differenceRow) })
     }),
   )
+}
+
+export function differenceColumns(): Shown['columns'] {
+  return [
+    ['Id', 'platform_id'],
+    ['Platform', 'platform_name', { hide: 2 }],
+    ['Change', 'change'],
+    ['Field', 'field'],
+    ['Before', 'before', { hide: 1, wrap: true }],
+    ['After', 'after', { wrap: true }],
+  ]
+}
+
+export function differenceRow({ platformId, name, ...difference }: EntryDifference) {
+  return { platform_id: platformId, platform_name: name, ...difference }
 }
 
 function fileCommand(command: Command, about: string): Command {

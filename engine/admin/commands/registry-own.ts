@@ -1,6 +1,6 @@
 import { createRequire } from 'node:module'
 import { type Command, Option } from 'commander'
-import { loadCatalog } from '../../../registry/catalog.ts'
+import type { Catalog } from '../../../registry/catalog.ts'
 import type { Organization } from '../../store/organizations.ts'
 import { type OwnPlatform, SERVICE_WIDE } from '../../store/own-platforms.ts'
 import type { OwnPlatformChange } from '../own-platforms.ts'
@@ -63,11 +63,11 @@ export function addOwnPlatformCommands(registry: Command): void {
     sharedOptions(registry.command('export').description('Print own platforms as a registry file for collectors')),
   )
   write.action((options: OwnSetOptions) =>
-    withStore(write, ({ store, administration }) => {
+    withStore(write, ({ store, administration, registry }) => {
       const organization = organizationOrEvery(administration, options)
       const own =
         organization === undefined ? { platforms: [], disable: [] } : store.ownPlatforms.changes(organization.id)
-      const file = registryFileOf(loadCatalog().platforms, store.ownPlatforms.changes(SERVICE_WIDE), own)
+      const file = registryFileOf(registry.base.platforms, store.ownPlatforms.changes(SERVICE_WIDE), own)
       if (write.optsWithGlobals<{ json?: boolean }>().json) return printText(write, `${JSON.stringify(file)}\n`)
       // Only here: every other command would pay 16 ms for it.
       const { stringify } = require('yaml') as typeof import('yaml')
@@ -77,8 +77,8 @@ export function addOwnPlatformCommands(registry: Command): void {
 }
 
 /** Prints the own platforms of an organization, or those that every organization has. */
-export function printOwnPlatforms(command: Command, platforms: readonly OwnPlatform[]): void {
-  const builtIn = new Map(loadCatalog().platforms.map((platform) => [platform.id, platform]))
+export function printOwnPlatforms(command: Command, platforms: readonly OwnPlatform[], base: Catalog): void {
+  const builtIn = new Map(base.platforms.map((platform) => [platform.id, platform]))
   show(command, {
     columns: [
       ['Id', 'id'],
@@ -133,5 +133,5 @@ async function change(
 ): Promise<void> {
   const { platforms, scan } = make(organizationOrEvery(context.administration, options))
   if (scan !== undefined) await waitForScan(context, scan)
-  printOwnPlatforms(command, platforms)
+  printOwnPlatforms(command, platforms, context.registry.base)
 }

@@ -21,14 +21,20 @@ import {
   organizationOrEvery,
   printOwnPlatforms,
 } from './registry-own.ts'
+import { addRegistryUpdateCommands } from './registry-update.ts'
 
 interface Options extends OwnSetOptions {
   readonly own?: boolean
 }
 
-/** posture-admin registry: list, search, show, check, stats; files; own platforms; candidates */
+/**
+ * posture-admin registry: list, search, show, check, stats; files; own platforms; candidates;
+ * updates
+ */
 export function addRegistryCommands(program: Command): void {
-  const registry = program.command('registry').description('Look up AI platforms and manage own platforms')
+  const registry = program
+    .command('registry')
+    .description('Look up AI platforms, manage own platforms and install updates')
 
   const list = lookupOptions(registry.command('list').description('List all platforms')).option(
     '--own',
@@ -36,9 +42,9 @@ export function addRegistryCommands(program: Command): void {
   )
   list.action((options: Options) =>
     options.own === true
-      ? withStore(list, ({ store, administration }) => {
+      ? withStore(list, ({ store, administration, registry }) => {
           const { id } = organizationOrEvery(administration, options) ?? { id: SERVICE_WIDE }
-          printOwnPlatforms(list, store.ownPlatforms.ofOrganization(id))
+          printOwnPlatforms(list, store.ownPlatforms.ofOrganization(id), registry.base)
         })
       : withCatalog(list, (catalog) => show(list, platformRows(catalog.platforms))),
   )
@@ -83,6 +89,7 @@ export function addRegistryCommands(program: Command): void {
   addRegistryFileCommands(registry, withCatalog)
   addOwnPlatformCommands(registry)
   addCandidateCommands(registry)
+  addRegistryUpdateCommands(registry)
 }
 
 function lookupOptions(command: Command): Command {

@@ -123,6 +123,7 @@ function print(command: Command, scans: readonly Scan[]): void {
       ['Shadow AI', 'summary.shadow_ai_count', { hide: 2 }],
       ['Risk', 'summary.overall_risk_score', { hide: 3 }],
       ['Failure', 'failure', { wrap: true }],
+      ['Registry', 'registry_version', { hide: 8 }],
       ['Id', 'id', { hide: 6 }],
     ],
     rows: scans.map((scan) => ({
@@ -146,6 +147,7 @@ function print(command: Command, scans: readonly Scan[]): void {
         overall_risk_score: scan.summary.overallRiskScore,
       },
       ai_capable_count: scan.summary.aiCapableCount,
+      registry_version: scan.registry ?? null,
       failure: scan.failure,
     })),
   })

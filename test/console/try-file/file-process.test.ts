@@ -3,7 +3,9 @@ import { join } from 'node:path'
 import t from 'tap'
 import { FileProcess, type FileProcessOptions, type Reading } from '../../../console/try-file/file-process.ts'
 import type { Order } from '../../../dry-run/report.ts'
+import { newPlatform } from '../../support/registry-updates.ts'
 import { quietLog } from '../../support/store.ts'
+import { squid } from '../../support/syslog-service.ts'
 import { until } from '../../support/wait.ts'
 
 const ORDER: Order = {
@@ -71,6 +73,19 @@ for (const { name, program, reading, logged: entry } of ROWS) {
     if (entry !== undefined) t.match(logged[0], entry)
   })
 }
+
+t.test('a file is matched with the platforms of an installed release', async (t) => {
+  const release = [newPlatform('new-llm', 'llm.example.net')]
+  const found = async (order: Order) => {
+    const reading = new FileProcess(order, { log: quietLog, isCanceled: () => false })
+    await reading.write(Buffer.from(`${squid('llm.example.net')}\n${squid('claude.ai')}\n`))
+    reading.end()
+    const { report } = (await reading.result) as { report: { platforms: { name: string }[] } }
+    return report.platforms.map(({ name }) => name)
+  }
+  t.same(await found(ORDER), ['Claude'])
+  t.same(await found({ ...ORDER, platforms: release }), ['new-llm'])
+})
 
 t.test('a program that uses the processor without an end is killed', async (t) => {
   const { process } = start(t, 'for (;;);', { timeMsMax: 500 })

@@ -1,23 +1,25 @@
-import { execFileSync } from 'node:child_process'
+import { execFileSync, spawnSync } from 'node:child_process'
 import { createHash, generateKeyPairSync, verify } from 'node:crypto'
-import { mkdirSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { parse } from 'csv-parse/sync'
 import t from 'tap'
 import { registryPackage } from '../../../deploy/release/registry-package.ts'
 import { loadCatalog } from '../../../registry/catalog.ts'
 import { NameMatcher } from '../../../registry/match.ts'
+import { dataOf, publicKeysOf, verifiedRelease } from '../../../registry/signed-release.ts'
 import { indicatesUse } from '../../../registry/use.ts'
 
-const RELEASE = { version: '1.2.3', commit: 'c'.repeat(40), epochSeconds: 1_795_000_000 }
+const RELEASE = { version: '2026.11.23', commit: 'c'.repeat(40), epochSeconds: 1_795_000_000 }
 const catalog = loadCatalog()
 const matcher = new NameMatcher(catalog)
 const { privateKey, publicKey } = generateKeyPairSync('ed25519')
-const files = registryPackage(catalog, RELEASE, privateKey)
+const files = registryPackage(catalog, RELEASE, { key: privateKey })
 const text = (name: string): string => String(files.get(name))
 
 t.test('two builds are equal, and depend on nothing but registry, release and key', async (t) => {
-  t.same([...registryPackage(loadCatalog(), RELEASE, privateKey)], [...files])
+  t.same([...registryPackage(loadCatalog(), RELEASE, { key: privateKey })], [...files])
   const unsigned = registryPackage(catalog, RELEASE)
   t.notOk(unsigned.has('SHA256SUMS.sig'))
   t.equal(unsigned.get('registry.json'), files.get('registry.json'))
@@ -59,7 +61,7 @@ t.test('registry.json and registry.csv have every platform and domain', async (t
   }
   t.same(head, {
     form: 1,
-    version: '1.2.3',
+    version: '2026.11.23',
     commit: RELEASE.commit,
     made_at: '2026-11-18T11:06:40Z',
     license: 'CC0-1.0',
@@ -111,4 +113,35 @@ t.test('patterns of v2fly lists match what the patterns of the registry match', 
       domain,
     )
   }
+})
+
+t.test('the programs of the guide sign a key and write an update file that verifies', async (t) => {
+  const folder = t.testdir()
+  const [root, key, keyPublic, signed] = ['root.pem', 'key.pem', 'key.pub.pem', 'key.json'].map((name) => {
+    return join(folder, name)
+  }) as [string, string, string, string]
+  const run = (program: string, ...args: string[]) => {
+    const file = fileURLToPath(new URL(`../../../deploy/release/${program}.js`, import.meta.url))
+    return spawnSync(process.execPath, [file, ...args], { encoding: 'utf8' })
+  }
+  for (const file of [root, key]) execFileSync('openssl', ['genpkey', '-algorithm', 'ed25519', '-out', file])
+  const rootPublic = execFileSync('openssl', ['pkey', '-in', root, '-pubout'], { encoding: 'utf8' })
+  execFileSync('openssl', ['pkey', '-in', key, '-pubout', '-out', keyPublic])
+  const sign = ['--root', root, '--key', keyPublic, '--number', '3', '--out', signed]
+  t.match(run('registry-key-main', ...sign, '--until', 'soon'), { status: 2, stderr: /--until/ })
+  t.match(run('registry-key-main', ...sign, '--until', '2099-12-31'), { status: 0 })
+  const made = run('registry-main', '--key', key, '--signed-key', signed, '--out', folder)
+  t.match(made, { status: 0, stderr: '' })
+  const [archive = '', update = ''] = made.stdout.trim().split('\n')
+  t.match(archive, /posture-registry-\d{4}\.\d{2}\.\d{2}(?:\.\d+)?\.tar\.gz$/)
+  for (const file of [archive, update]) execFileSync('sha256sum', ['--check', `${file}.sha256`], { cwd: folder })
+  const release = verifiedRelease(readFileSync(update), publicKeysOf(rootPublic))
+  t.equal(release.keyNumber, 3)
+  t.same(dataOf(release).platforms, catalog.platforms)
+  const list = execFileSync('tar', ['-tzf', archive], { encoding: 'utf8' })
+  t.match(list, /CHANGELOG\.md/)
+  t.match(run('registry-main', '--key', root, '--signed-key', signed, '--out', folder), {
+    status: 2,
+    stderr: /--signed-key names another key than --key/,
+  })
 })

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { join } from 'node:path'
 import t from 'tap'
 import { Administration } from '../../../engine/admin/administration.ts'
@@ -130,6 +131,11 @@ function made(t: Parameters<typeof openStore>[0], options: Parameters<typeof ope
     store.ownPlatforms.put(id, own)
     const framework = { id: 'own-one', organizationId: id, name: 'One', version: '00000000' } as const
     store.ownFrameworks.put({ ...framework, categories: 0, items: 0, addedAtMs: NOON }, [])
+    const version = '2026.11.24'
+    const bytes = Buffer.from('update')
+    const sha256 = createHash('sha256').update(bytes).digest('hex')
+    store.registryReleases.put({ version, sha256, keyNumber: 1, installedAtMs: NOON, bytes })
+    store.registryReleases.setState({ installed: version, previous: [''], keyNumber: 1 })
     const hash = 'ab'.repeat(32)
     const user = { id: newUuid(), name: 'alice@acme.example', passwordHash: '', createdAtMs: NOON, browsers: [] }
     const member = store.members.get(id, 'alice@acme.example')
@@ -311,6 +317,8 @@ const SEALED = [
     'removed-members',
   ],
 ]
+/** Sealed records that belong to no organization. */
+const OF_SERVICE = ['registry-releases', 'registry-state']
 /** Sealed records whose keys begin with a user. */
 const OF_USERS = ['users', 'sessions', 'passkeys', 'account-links']
 const INDEXES = [
@@ -1033,6 +1041,23 @@ const ROWS: readonly Row[] = [
     finds: /^own-platforms of \S+: found the entry at \S+, expected one of a registry file$/,
   },
   {
+    name: 'a release of the registry that was changed',
+    table: 'registry-releases',
+    damage: ({ store }) => {
+      const release = store.registryReleases.get('2026.11.24')
+      if (release !== undefined) store.registryReleases.put({ ...release, bytes: Buffer.from('other') })
+    },
+    finds: /found the SHA-256 [0-9a-f]{64}, expected [0-9a-f]{64}$/,
+  },
+  {
+    name: 'a missing release of the registry',
+    table: 'registry-state',
+    damage: ({ store }) => {
+      store.registryReleases.setState({ installed: '2026.11.25', previous: [], keyNumber: 1 })
+    },
+    finds: /found no release 2026\.11\.25, expected one, because it is installed or rollback restores it$/,
+  },
+  {
     name: 'a list unknown to the API',
     table: 'published',
     damage: movedTo((key) => Buffer.concat([key.subarray(0, 16), Buffer.of(9), key.subarray(17)])),
@@ -1070,7 +1095,7 @@ t.test('a store written by the programs passes, and every table has a record', a
   const { 'organization-removals': removals, ...others } = records
   t.equal(removals, 0)
   for (const [name, count] of Object.entries(others)) t.ok(count > 0, name)
-  t.same(Object.keys(others).sort(), [...SEALED, ...OF_USERS, ...INDEXES].sort())
+  t.same(Object.keys(others).sort(), [...SEALED, ...OF_USERS, ...OF_SERVICE, ...INDEXES].sort())
   t.ok(asked.length > 0)
 })
 

@@ -392,7 +392,7 @@ t.test('any decisions about the built-in registry', async () => {
   ]
   const merged = catalogOf(mergeChanges(platforms, { platforms: own, disable: ['sora', 'github-models'] }))
   const disabledRules = rules.filter(({ platform }) => ['sora', 'github-models'].includes(platform.id))
-  const matchers = { merged: new NameMatcher(merged), plain: new NameMatcher({ platforms, rules }) }
+  const matchers = { merged: new NameMatcher(merged), plain: new NameMatcher({ version: '', platforms, rules }) }
   // Platforms that share a domain are approved more often than the others.
   const near = rules
     .filter(({ domain }) =>

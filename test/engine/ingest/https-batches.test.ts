@@ -1,4 +1,5 @@
 import { spawnSync } from 'node:child_process'
+import { createPublicKey } from 'node:crypto'
 import { connect } from 'node:tls'
 import { gzipSync } from 'node:zlib'
 import t, { type Test } from 'tap'
@@ -9,9 +10,11 @@ import type { BodyPace } from '../../../engine/http/port.ts'
 import { EventAcceptor } from '../../../engine/ingest/accept.ts'
 import { BodyMemory } from '../../../engine/ingest/body-memory.ts'
 import { type BatchCounters, EVENTS_PATH, eventsHandler } from '../../../engine/ingest/https-batches.ts'
+import { REGISTRY_PATH } from '../../../engine/ingest/registry-download.ts'
 import { BATCH_BYTES_MAX, BATCH_EVENTS_MAX } from '../../../engine/limits.ts'
 import { report } from '../../support/coverage.ts'
 import { type Ask, IMPLEMENTATIONS, serve } from '../../support/https.ts'
+import { BUILT_IN_VERSION, laterVersion, makeUpdate, ROOT } from '../../support/registry-updates.ts'
 import { makeOrganization, NOON, openStore, quietLog, Sender } from '../../support/store.ts'
 import { until } from '../../support/wait.ts'
 
@@ -107,6 +110,37 @@ for (const implementation of IMPLEMENTATIONS) {
         t.equal((await ask(EVENTS_PATH, { method: 'POST', headers, body })).status, 401, 'only with a token')
       }
       t.equal(opened.store.buffer.count(organization.id), 0)
+    })
+
+    t.test('collectors hear the version of the registry, and download the installed release', async (t) => {
+      const { ask, token, opened } = await startIngest(t, implementation)
+      const { store, clock } = opened
+      const authorization = `Bearer ${token}`
+      const announced = async () => {
+        const headers = { authorization, 'content-type': 'application/json' }
+        const { body } = await ask(EVENTS_PATH, { method: 'POST', headers, body: '{"events":[]}' })
+        return (body as { registry: string }).registry
+      }
+      const download = (headers: Record<string, string> = {}) => {
+        return ask(REGISTRY_PATH, { headers: { authorization, ...headers } })
+      }
+      t.equal(await announced(), BUILT_IN_VERSION)
+      t.match(await download(), { status: 200, body: { registry: BUILT_IN_VERSION, built_in: true } })
+
+      const update = makeUpdate(laterVersion(1))
+      clock.set(Date.now())
+      new Administration(store, clock).registryUpdates.update(update, [createPublicKey(ROOT)])
+      t.equal(await announced(), laterVersion(1))
+      const answer = await download()
+      t.match(answer, { status: 200, headers: { 'content-type': 'application/octet-stream' } })
+      t.ok(answer.bytes.equals(update), 'the file as it was signed')
+      const tag = String(answer.headers['etag'])
+      const same = await download({ 'if-none-match': tag })
+      t.match(same, { status: 304, headers: { etag: tag }, text: '' })
+      t.match(await download({ 'if-none-match': '"other"' }), { status: 200 })
+      t.match(await ask(REGISTRY_PATH), { status: 401 })
+      t.match(await download({ authorization: 'Bearer svc_mt_0' }), { status: 401 })
+      t.match(await ask(REGISTRY_PATH, { method: 'POST', headers: { authorization }, body: '' }), { status: 405 })
     })
 
     t.test('a coverage report is sent with events or alone, and has its own result', async (t) => {

@@ -57,7 +57,7 @@ if (isMainThread) {
     put(SERVICE_WIDE, 'shared-llm')
     const shared = registry.catalogOf(first)
     t.ok(shared.platforms.some(({ id }) => id === 'shared-llm'))
-    t.notOk(registry.builtIn.platforms.some(({ id }) => id === 'shared-llm'))
+    t.notOk(registry.base.platforms.some(({ id }) => id === 'shared-llm'))
     for (const id of others.slice(1)) registry.catalogOf(id)
     t.equal(registry.catalogOf(first), shared, 'kept, and now the last one that was used')
     registry.catalogOf(others[0] ?? '')

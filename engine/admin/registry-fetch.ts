@@ -1,0 +1,81 @@
+import { closeSync, fstatSync, openSync, readSync } from 'node:fs'
+import type { Socket } from 'node:net'
+import { UPDATE_BYTES_MAX } from '../../registry/signed-release.ts'
+import { Fault } from '../process/error-codes.ts'
+import { assertExpected } from '../process/failure.ts'
+import type { Network } from '../process/network.ts'
+import { connectTo, requestOver } from '../process/outbound-request.ts'
+import { programVersion } from '../process/program.ts'
+
+/** For the whole download, in milliseconds. A release has 0.1 MB. */
+const DOWNLOAD_MS_MAX = 60_000
+
+export interface FetchOptions {
+  /** Networks that may be connected although they are not public. */
+  readonly allowed: readonly Network[]
+  /** PEM. '' trusts the certificates of the system. */
+  readonly ca: string
+}
+
+/** The bytes of an update file, from a file or an https URL. @throws Fault REGISTRY_UPDATE. */
+export async function updateBytes(from: string, options: FetchOptions): Promise<Uint8Array> {
+  if (/^https:\/\//i.test(from) && URL.canParse(from)) return download(new URL(from), options)
+  if (/^[a-z][a-z0-9+.-]*:\/\//i.test(from)) throw fetchFault(from, 'expected a file or an https URL')
+  return fileBytes(from)
+}
+
+/** Reads at most one byte more than an update file may have, from a device or pipe, too. */
+function fileBytes(file: string): Uint8Array {
+  try {
+    const opened = openSync(file, 'r')
+    try {
+      if (fstatSync(opened).isDirectory()) throw new Error('is a directory')
+      const bytes = Buffer.alloc(UPDATE_BYTES_MAX + 1)
+      let end = 0
+      for (let read = -1; read !== 0 && end < bytes.length; end += read) {
+        read = readSync(opened, bytes, end, bytes.length - end, null)
+      }
+      return bytes.subarray(0, end)
+    } finally {
+      closeSync(opened)
+    }
+  } catch (error) {
+    throw fetchFault(file, (error as NodeJS.ErrnoException).code ?? (error as Error).message, error)
+  }
+}
+
+/** One request over a connection to a checked address. Follows no redirect. */
+async function download(url: URL, { allowed, ca }: FetchOptions): Promise<Uint8Array> {
+  // Neither a password nor a token of the URL belongs in a log.
+  const named = `${url.origin}${url.pathname}`
+  const signal = AbortSignal.timeout(DOWNLOAD_MS_MAX)
+  let socket: Socket | undefined
+  try {
+    socket = await connectTo(url, allowed, DOWNLOAD_MS_MAX)
+    const headers = { 'user-agent': `posture-admin/${programVersion()}`, accept: 'application/octet-stream' }
+    const answer = await requestOver(socket, url, { method: 'GET', headers, signal }, '', ca === '' ? {} : { ca })
+    const { statusCode = 0 } = answer
+    if (statusCode >= 300 && statusCode < 400)
+      throw fetchFault(named, `answered ${statusCode}; redirects are not followed`)
+    if (statusCode !== 200) throw fetchFault(named, `answered ${statusCode}`)
+    const parts: Buffer[] = []
+    let bytes = 0
+    for await (const part of answer) {
+      parts.push(part as Buffer)
+      bytes += (part as Buffer).length
+      if (bytes > UPDATE_BYTES_MAX) throw fetchFault(named, `sends more than ${UPDATE_BYTES_MAX} bytes`)
+    }
+    return Buffer.concat(parts)
+  } catch (error) {
+    if (error instanceof Fault) throw error
+    assertExpected(error)
+    const why = signal.aborted ? `no complete answer in ${DOWNLOAD_MS_MAX / 1000} s` : (error as Error).message
+    throw fetchFault(named, why, error)
+  } finally {
+    socket?.destroy()
+  }
+}
+
+function fetchFault(from: string, why: string, cause?: unknown): Fault {
+  return new Fault('REGISTRY_UPDATE', `${from}: ${why}`, { cause })
+}
