@@ -55,10 +55,10 @@ const TERM_WORDS: ReadonlySet<string> = new Set([
 ])
 /**
  * Labels of advertising and of measurement, much of which is below .ai. Pages load these hosts, so
- * a request is no use.
+ * a request is no use. `downloads` and `threads` are other words.
  */
 const ADVERTISING =
-  /^ad[bcdfghjklmnqrstvwxyz]|^ads?$|^(?:u?sync|pixel|tag|tags|track)$|ads?$|bid|dsp|rtb|ssp|programmat|track(?:er|ing)|analytics/
+  /^ad[bcdfghjklmnqrstvwxyz]|^ads?$|^(?:u?sync|pixel|tag|tags|track)$|[^eo]ads?$|bid|dsp|rtb|ssp|programmat|track(?:er|ing)|analytics/
 /** Labels of registries directly below a country: `co.uk`. */
 const SECOND_LEVELS: ReadonlySet<string> = new Set([
   ...['ac', 'co', 'com', 'edu', 'go', 'gob', 'gov', 'mil', 'ne', 'net', 'nom', 'or', 'org'],

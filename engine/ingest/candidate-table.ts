@@ -34,7 +34,7 @@ const NAMES_BURST = 8192
 const CASE_BITS = 0x20202020
 
 /**
- * Messages of a second that are all taken. Of further ones, a quarter is: taking a message costs 5%
+ * Messages of a second that are all taken. Of further ones, an eighth is: taking a message costs 5%
  * of the time in which a thread reads one. The others are counted as `busy`.
  */
 const MESSAGES_TAKEN = 5000
@@ -89,7 +89,7 @@ export class CandidateTable {
   note(line: LogLine, token: CandidateOwner): void {
     this.#messages = (this.#messages + 1) | 0
     // Neither a counter nor a clock: logs have patterns of lines.
-    if (this.#messages > MESSAGES_TAKEN && Math.imul(this.#messages, 0x9e3779b1) >>> 30 !== 0) {
+    if (this.#messages > MESSAGES_TAKEN && Math.imul(this.#messages, 0x9e3779b1) >>> 29 !== 0) {
       this.skipped.busy++
       return
     }

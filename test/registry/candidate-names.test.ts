@@ -26,6 +26,7 @@ const cases: readonly { name: string; host: string; candidate?: string; signals?
   { name: 'a name of people in a word', host: 'claudette.example' },
   { name: 'advertising below .ai', host: 'sync.acme.ai' },
   { name: 'an advertiser below .ai', host: 'smartads.ai' },
+  { name: 'downloads are no ads', host: 'downloads.acme.ai', candidate: 'acme.ai', signals: ['ai_domain'] },
   { name: 'a name of one label', host: 'ai' },
 ]
 for (const { name, host, candidate, signals = [] } of cases) {
