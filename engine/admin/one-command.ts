@@ -12,6 +12,7 @@ const MODULES: Readonly<Record<string, () => Promise<(program: Command) => void>
   client: async () => (await import('./commands/client.ts')).addClientCommands,
   doctor: async () => (await import('./commands/doctor.ts')).addDoctorCommand,
   export: async () => (await import('./commands/export.ts')).addExportCommand,
+  framework: async () => (await import('./commands/framework.ts')).addFrameworkCommands,
   ingest: async () => (await import('./commands/ingest.ts')).addIngestCommands,
   key: async () => (await import('./commands/key.ts')).addKeyCommands,
   member: async () => (await import('./commands/member.ts')).addMemberCommands,
