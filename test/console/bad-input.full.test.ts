@@ -250,6 +250,9 @@ const VALUES = [
   'a'.repeat(5000),
 ]
 
+/** A request with more is refused with 431, because its head is longer than 4 KiB. */
+const NAMES_PER_QUERY = 8
+
 t.test('no page fails for any query', async (t) => {
   const site = await serveConsole(t, { hasOrigin: true })
   const owner = populate(site, site.organization, plainWords())
@@ -259,9 +262,12 @@ t.test('no page fails for any query', async (t) => {
   const paths = new Set([...answers.keys()].map((path) => path.split('?')[0] ?? ''))
   for (const path of paths) {
     for (const value of VALUES.map((each) => each.slice(0, 200))) {
-      const query = new URLSearchParams([...names].map((name) => [name, value]))
-      const { status } = await owner.get(`${path}?${query}`)
-      t.ok([200, 303, 400, 404].includes(status), `${path} with ${JSON.stringify(value)}: ${status}`)
+      for (let at = 0; at < names.size; at += NAMES_PER_QUERY) {
+        const some = [...names].slice(at, at + NAMES_PER_QUERY)
+        const query = new URLSearchParams(some.map((name) => [name, value]))
+        const { status } = await owner.get(`${path}?${query}`)
+        t.ok([200, 303, 400, 404].includes(status), `${path} with ${JSON.stringify(value)}: ${status}`)
+      }
     }
   }
 })
