@@ -207,10 +207,11 @@ interface SuggestedProps {
 /** A suggested answer, which counts only if somebody accepts it. */
 function Suggested({ suggestion, place }: SuggestedProps) {
   const { itemId, answer } = suggestion
+  const text = `Accept: ${answerName(answer)}`
   return (
     <div class="small">
-      <button type="submit" name={`accept-${place}`} value="yes" aria-label={`Accept the suggestion for ${itemId}`}>
-        Accept: {answerName(answer)}
+      <button type="submit" name={`accept-${place}`} value="yes" aria-label={`${text}, for ${itemId}`}>
+        {text}
       </button>{' '}
       <span class="muted">from {evidenceText(suggestion)}</span>
     </div>
