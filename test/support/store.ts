@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
+import { cpSync } from 'node:fs'
 import { checkStore } from '../../engine/check/check.ts'
 import { findingLine } from '../../engine/check/findings.ts'
 import type { Event } from '../../engine/event/event.ts'
@@ -28,13 +29,14 @@ export const NOON = Date.parse('2026-11-20T12:00:00Z')
 /**
  * A store in the test's own folder. At the end of the test, the store is checked and closed.
  * `unchecked` skips the check, for tests that write inconsistent data on purpose. The clock starts
- * at `startMs`; NOON if absent.
+ * at `startMs`; NOON if absent. The folder is a copy of `copyOf`, the folder of a closed store.
  */
 export function openStore(
   t: { testdir(): string; teardown(work: () => unknown): void },
-  options: { readonly unchecked?: boolean; readonly startMs?: number } = {},
+  options: { readonly unchecked?: boolean; readonly startMs?: number; readonly copyOf?: string } = {},
 ): TestStore {
   const directory = t.testdir()
+  if (options.copyOf !== undefined) cpSync(options.copyOf, directory, { recursive: true })
   const store = new Store(directory)
   t.teardown(async () => {
     const findings = options.unchecked ? [] : findingsOf(store)

@@ -18,7 +18,7 @@ import { Family } from '../../../engine/store/family.ts'
 import { newUuid, u64Bytes, uuidBytes } from '../../../engine/store/keys.ts'
 import type { Organization } from '../../../engine/store/organizations.ts'
 import { NO_ORGANIZATION, Sources, type StoredSource } from '../../../engine/store/sources.ts'
-import type { Store } from '../../../engine/store/store.ts'
+import { Store } from '../../../engine/store/store.ts'
 import { loadCatalog } from '../../../registry/catalog.ts'
 import { report } from '../../support/coverage.ts'
 import { platform } from '../../support/own-platforms.ts'
@@ -30,6 +30,7 @@ import {
   registries,
   Sender,
   type TestStore,
+  testClock,
 } from '../../support/store.ts'
 
 interface Site extends TestStore {
@@ -47,9 +48,8 @@ const ITEM = {
   note: '',
 } as const
 
-/** A store with a record in every table, all written by the programs' own code. */
-function made(t: Parameters<typeof openStore>[0], options: Parameters<typeof openStore>[1] = {}): Site {
-  const opened = openStore(t, options)
+/** Writes a store with a record in every table, all written by the programs' own code. */
+function fill(opened: TestStore): void {
   const { store, clock } = opened
   const organization = makeOrganization(opened, 'Acme')
   const { id } = organization
@@ -170,7 +170,18 @@ function made(t: Parameters<typeof openStore>[0], options: Parameters<typeof ope
     store.keyUses.put({ organizationId: id, keyId: store.apiKeys.ofOrganization(id)[0]?.id ?? '', timeMs: NOON })
   })
   addAlerts(opened, organization)
-  return { ...opened, id, prefix: uuidBytes(id) }
+}
+
+const directory = t.testdir()
+const filled = { store: new Store(directory), directory, clock: testClock(NOON) }
+fill(filled)
+const ORGANIZATION_ID = filled.store.organizations.all()[0]?.id ?? ''
+await filled.store.close()
+
+/** A store of the test's own with a record in every table. */
+function made(t: Parameters<typeof openStore>[0], options: Parameters<typeof openStore>[1] = {}): Site {
+  const opened = openStore(t, { ...options, copyOf: filled.directory })
+  return { ...opened, id: ORGANIZATION_ID, prefix: uuidBytes(ORGANIZATION_ID) }
 }
 
 /** Alerts with a message that waits, and one that is a dead letter. */
