@@ -191,7 +191,7 @@ async function assess(t: Test, { page, origin, api }: Site, key: string): Promis
   const [select] = await page.$$('select[name=status][aria-label]')
   const title = await select?.evaluate((element) => element.ariaLabel?.replace('Status of: ', '') ?? '')
   await select?.select('in_progress')
-  await submit(page, `Save the status and owner of: ${title}`)
+  await submit(page, `Save the status, owner and due date of: ${title}`)
   const { recommendations } = (await api('recommendations', key)).body as {
     readonly recommendations: readonly { readonly title: string; readonly status: string }[]
   }

@@ -165,7 +165,7 @@ t.test('all errors of a file are reported, one line each, and nothing is stored'
   ])
   t.match(csv, {
     status: 2,
-    stderr: /^posture-admin: ASSESSMENT_FILE \S+: line 1: found no column category_weight, [^\n]*\n$/,
+    stderr: /^posture-admin: ASSESSMENT_FILE \S+: row 1: found no column category_weight, [^\n]*\n$/,
   })
   t.same(await admin('assessment', 'list', '--org', 'Acme', ...data), [])
 })
@@ -243,7 +243,7 @@ const MISUSES: readonly { name: string; args: readonly string[]; status: number;
     name: 'an unknown framework',
     args: ['assessment', 'create', '--framework', 'cis'],
     status: 2,
-    line: /Allowed choices are ai-security, /,
+    line: /Expected one of ai-security, /,
   },
   {
     name: 'an invalid answer',
