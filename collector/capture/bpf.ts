@@ -23,8 +23,8 @@ export type FilterWidth = 'wide' | 'narrow'
  *     wide    DNS:  packets to servers, over UDP and TCP
  *             TLS:  packets from clients, and the start of their connections
  *             QUIC: long headers
- *             also later IP fragments, the first packets of encrypted tunnels over IPv4, and tunnels if
- *             configured
+ *             also later IP fragments, the first packets of encrypted tunnels over
+ *             IPv4, and tunnels if configured
  *     narrow  DNS:  the same
  *             TLS:  segments that begin with a ClientHello
  *             QUIC: Initial packets

@@ -60,6 +60,7 @@ import { CLIENT, CLIENT6, RESOLVER, SERVER, SERVER6, START_MS } from './parties.
 export interface Golden {
   readonly cases: GoldenCases
   readonly capture: Buffer
+  readonly frames: readonly Buffer[]
 }
 
 const MSS = 1460
@@ -431,5 +432,5 @@ export function golden(): Golden {
     ...WIRES.flatMap((wire, index) => wire.frames((named[index] as NamedCase).name, 52_000 + 10 * index)),
     ...COUNTED.flatMap((each, index) => each.frames(54_000 + 10 * index)),
   ]
-  return { cases: { named, counted }, capture: pcapFile(framesAt(START_MS, frames)) }
+  return { cases: { named, counted }, capture: pcapFile(framesAt(START_MS, frames)), frames }
 }
