@@ -7,7 +7,8 @@ import type { CollectorStatus } from './status.ts'
  * an unknown version is not included, because it is counted by connection.
  */
 const UNDECODABLE: readonly PacketClassName[] = [
-  ...(['linkUnsupported', 'linkEncrypted', 'nestedTooDeep', 'ipMalformed', 'udpMalformed', 'tcpMalformed'] as const),
+  ...(['linkUnsupported', 'linkEncrypted', 'macsecEncrypted', 'etherTypeUnknown', 'nestedTooDeep'] as const),
+  ...(['ipMalformed', 'udpMalformed', 'tcpMalformed'] as const),
   ...(['dnsMalformed', 'dnsQuestionsOverLimit', 'clientHelloMalformed', 'quicUndecodable'] as const),
 ]
 
@@ -36,5 +37,15 @@ export function coverageOf({
     hellos_unknown_version: counters.helloQuicUnknownVersion,
     dot_sessions: counters.dotSessions,
     doh_sessions: counters.dohSessions,
+    doq_sessions: counters.doqSessions,
+    dnscrypt_sessions: counters.dnscryptSessions,
+    esp_sessions: counters.espSessions,
+    wireguard_sessions: counters.wireguardSessions,
+    openvpn_sessions: counters.openvpnSessions,
+    tor_sessions: counters.torSessions,
+    dtls_sessions: counters.dtlsSessions,
+    ah_packets: counters.ahPackets,
+    macsec_packets: classes.macsecEncrypted,
+    unknown_ethertype_packets: classes.etherTypeUnknown,
   }
 }

@@ -168,7 +168,10 @@ export const STOP_CHECK_MS = 50
 /** RFC 1035 §2.3.4: a name has at most 255 octets, on the wire. */
 export const NAME_BYTES_MAX = 255
 
-/** A name has at most 127 labels, so a name with more compression pointers is malformed. */
+/**
+ * Maximum number of compression pointers in a name, which has at most 127 labels. A name with more
+ * is malformed, and so is a loop.
+ */
 export const NAME_POINTERS_MAX = 127
 
 /**

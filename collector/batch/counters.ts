@@ -14,7 +14,10 @@ export const Counter = {
   helloNoName: 2,
   /** ClientHellos that timed out before their server_name arrived. */
   helloIncomplete: 3,
-  /** Connections whose Initial packets have an unsupported QUIC version. */
+  /**
+   * Connections whose Initial packets have an unsupported QUIC version, counted only if the packet
+   * is QUIC beyond doubt: quic-initial.ts.
+   */
   helloQuicUnknownVersion: 4,
   /** Connections of DNS over TLS or QUIC: port 853 (RFC 7858 §3.1, RFC 9250 §4.1.1). */
   dotSessions: 5,
@@ -36,6 +39,22 @@ export const Counter = {
   datagramsOverlapping: 14,
   /** QUIC Initial packets that were opened. */
   quicOpened: 15,
+  /** Of dotSessions, those over QUIC: port 853, or any port with the protocol `doq` (RFC 9250). */
+  doqSessions: 16,
+  /** DNSCrypt over UDP: connections in which a resolver answered. */
+  dnscryptSessions: 17,
+  /** Security associations of IPsec ESP (RFC 4303), also in UDP (RFC 3948). */
+  espSessions: 18,
+  /** WireGuard: connections in which a peer began a handshake. */
+  wireguardSessions: 19,
+  /** OpenVPN over UDP or TCP: connections that a client began. */
+  openvpnSessions: 20,
+  /** ClientHellos that look like those of Tor: a random name, and no ALPN. */
+  torSessions: 21,
+  /** DTLS: connections that a client began. */
+  dtlsSessions: 22,
+  /** Packets with an IPsec authentication header (RFC 4302). Their content is read. */
+  ahPackets: 23,
 } as const
 export type CounterName = keyof typeof Counter
 export type Counter = (typeof Counter)[CounterName]

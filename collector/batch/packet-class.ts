@@ -61,6 +61,10 @@ export const PacketClass = {
   nestedTooDeep: 27,
   /** An 802.11 frame whose payload is encrypted. */
   linkEncrypted: 28,
+  /** A frame that MACsec (IEEE 802.1AE) encrypted. */
+  macsecEncrypted: 29,
+  /** A frame of an EtherType that is not read and may contain IP. */
+  etherTypeUnknown: 30,
 } as const
 export type PacketClassName = keyof typeof PacketClass
 export type PacketClass = (typeof PacketClass)[PacketClassName]

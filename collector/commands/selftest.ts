@@ -2,10 +2,12 @@ import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import type { Command } from 'commander'
 import { z } from 'zod'
+import { COVERAGE_COUNTER_NAMES, type CoverageCounters } from '../../engine/event/coverage-report.ts'
 import { Fault } from '../../engine/process/error-codes.ts'
 import { jsonOption } from '../../engine/process/program.ts'
 import { printRows } from '../../engine/process/table.ts'
 import { compileTrie } from '../../registry/compile-trie.ts'
+import { coverageOf } from '../coverage.ts'
 import { type ObservedName, observe } from '../pipeline/observe.ts'
 
 /**
@@ -14,15 +16,17 @@ import { type ObservedName, observe } from '../pipeline/observe.ts'
  */
 const FOLDER = new URL('../../../collector/selftest/', import.meta.url)
 
-const goldenCases = z.array(
-  z.object({
-    case: z.string(),
-    name: z.string(),
-    method: z.enum(['dns', 'tls', 'quic']),
-    ech: z.literal(true).optional(),
-  }),
-)
-export type GoldenCase = z.output<typeof goldenCases>[number]
+const namedCase = z.object({
+  case: z.string(),
+  name: z.string(),
+  method: z.enum(['dns', 'tls', 'quic']),
+  ech: z.literal(true).optional(),
+})
+/** Traffic that has no name and is counted: once, in one counter of the coverage report. */
+const countedCase = z.object({ case: z.string(), counter: z.enum(COVERAGE_COUNTER_NAMES) })
+const goldenCases = z.object({ named: z.array(namedCase), counted: z.array(countedCase) })
+export type GoldenCases = z.output<typeof goldenCases>
+export type NamedCase = z.output<typeof namedCase>
 
 /** The result of a case. `invented` is a name that no case expects. */
 export interface CaseResult {
@@ -68,7 +72,7 @@ export function addSelftestCommand(program: Command): void {
  * are missing.
  */
 export async function selftest(folder: URL): Promise<CaseResult[]> {
-  const cases = goldenCasesOf(new URL('golden.json', folder))
+  const { named, counted } = goldenCasesOf(new URL('golden.json', folder))
   const names: ObservedName[] = []
   const observation = await observe(
     { kind: 'file', path: fileURLToPath(new URL('golden.pcap', folder)) },
@@ -76,10 +80,23 @@ export async function selftest(folder: URL): Promise<CaseResult[]> {
     { trie: compileTrie([]), lanes: 1, everyName: true, onNames: (found) => void names.push(...found) },
   )
   await observation.done
-  return compared(cases, names)
+  const coverage = coverageOf({ observed: observation.counts, live: undefined, link: undefined })
+  return [...compared(named, names), ...counted.map((golden) => countedResult(golden, counted, coverage))]
 }
 
-function compared(cases: readonly GoldenCase[], names: readonly ObservedName[]): CaseResult[] {
+/** Several cases may share a counter, which must then have as many. */
+function countedResult(
+  { case: sentence, counter }: GoldenCases['counted'][number],
+  all: GoldenCases['counted'],
+  coverage: CoverageCounters,
+): CaseResult {
+  const expected = all.filter((other) => other.counter === counter).length
+  const found = coverage[counter]
+  const result = found === expected ? 'seen' : found > expected ? 'twice' : 'missed'
+  return { case: sentence, method: 'counted', name: counter, result }
+}
+
+function compared(cases: readonly NamedCase[], names: readonly ObservedName[]): CaseResult[] {
   const results: CaseResult[] = cases.map((golden) => {
     const found = names.filter((name) => name.name === golden.name)
     const right = found.filter((name) => name.method === golden.method && name.ech === golden.ech)
@@ -93,7 +110,7 @@ function compared(cases: readonly GoldenCase[], names: readonly ObservedName[]):
   return results
 }
 
-function goldenCasesOf(file: URL): GoldenCase[] {
+function goldenCasesOf(file: URL): GoldenCases {
   const path = fileURLToPath(file)
   try {
     return goldenCases.parse(JSON.parse(readFileSync(path, 'utf8')))

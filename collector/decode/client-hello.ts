@@ -1,7 +1,7 @@
 import { PacketClass } from '../batch/packet-class.ts'
 import { NAME_BYTES_MAX } from '../limits.ts'
 import { type FoundName, NameForm } from './name.ts'
-import type { HelloBody } from './tls-record.ts'
+import { HelloAlpn, type HelloBody } from './tls-record.ts'
 
 /**
  * ClientHello -> the host_name in its server_name, and whether it has encrypted_client_hello.
@@ -26,6 +26,11 @@ const EXTENSION_HEADER_BYTES = 4
 const EXTENSION_SERVER_NAME = 0
 const NAME_TYPE_HOST_NAME = 0
 const SERVER_NAME_HEADER_BYTES = 3
+
+/** RFC 7301 §3.1: length of the list, then for each protocol its length and name. */
+const EXTENSION_ALPN = 16
+/** The protocol `doq` (RFC 9250 §4.1.1), with its length. */
+const ALPN_DOQ = 0x0364_6f71
 
 /** RFC 9849 §5: encrypted_client_hello, and encrypted_server_name of its drafts. */
 const EXTENSION_ENCRYPTED_CLIENT_HELLO = 0xfe0d
@@ -59,6 +64,7 @@ export function readServerName(hello: HelloBody, name: FoundName): PacketClass {
 
   let named: PacketClass = PacketClass.clientHelloNoName
   let encrypted = false
+  hello.alpn = HelloAlpn.none
   while (at < extensionsEnd) {
     // An error after the name does not change the name.
     const broken = named === PacketClass.clientHelloNoName ? outOfBytes : named
@@ -73,6 +79,10 @@ export function readServerName(hello: HelloBody, name: FoundName): PacketClass {
       if (extensionEnd > end) return outOfBytes
       named = readHostName(view, extension, extensionEnd, name)
       if (named === PacketClass.clientHelloMalformed) return named
+    }
+    if (type === EXTENSION_ALPN && extensionEnd <= end) {
+      const isDoq = extension + 6 <= extensionEnd && view.getUint32(extension + 2) === ALPN_DOQ
+      hello.alpn = isDoq ? HelloAlpn.doq : HelloAlpn.some
     }
     if (type === EXTENSION_ENCRYPTED_CLIENT_HELLO || type === EXTENSION_ENCRYPTED_SERVER_NAME) encrypted = true
     at = extensionEnd

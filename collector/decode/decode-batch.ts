@@ -1,7 +1,8 @@
-import { COUNTER_COUNT } from '../batch/counters.ts'
+import { COUNTER_COUNT, Counter, countUp } from '../batch/counters.ts'
 import type { FrameBatch, LaneSection } from '../batch/frame-batch.ts'
 import { NO_FRAME } from '../batch/frame-batch.ts'
-import type { PacketClass } from '../batch/packet-class.ts'
+import { PacketClass } from '../batch/packet-class.ts'
+import { HiddenStreams } from './hidden.ts'
 import { IpProtocol } from './ip.ts'
 import { IpFragments } from './ip-fragments.ts'
 import { Layers, Transport } from './layers.ts'
@@ -39,6 +40,7 @@ export class BatchDecoder {
   readonly #streams: StreamTable
   readonly #tcp: TcpStreams
   readonly #quic: QuicStreams
+  readonly #hidden: HiddenStreams
   #expiredSeconds = 0
 
   constructor(lane: number, options: DecodeOptions) {
@@ -57,6 +59,7 @@ export class BatchDecoder {
     )
     this.#tcp = new TcpStreams(this.#streams, this.#sink, this.#ports)
     this.#quic = new QuicStreams(this.#streams, this.#sink, this.#ports)
+    this.#hidden = new HiddenStreams(this.#streams)
   }
 
   /** Matches against another registry from the next batch on. */
@@ -135,7 +138,11 @@ export class BatchDecoder {
     const transport = this.#transport
     const refused = this.#layers.unwrap(view, bytes, linkType, start, end, this.#sink.row.seconds, transport)
     if (refused < 0) return ~refused as PacketClass
-    return transport.protocol === IpProtocol.tcp ? this.#tcp.segment(transport) : this.#datagram(transport)
+    if (transport.authenticated === 1) countUp(this.#counters, Counter.ahPackets)
+    if (transport.protocol === IpProtocol.tcp) return this.#tcp.segment(transport)
+    if (transport.protocol === IpProtocol.udp) return this.#datagram(transport)
+    this.#hidden.esp(transport, this.#sink.row.seconds)
+    return PacketClass.otherTransport
   }
 
   #datagram(transport: Transport): PacketClass {
@@ -147,6 +154,9 @@ export class BatchDecoder {
       this.#sink.fromPacket(transport, source, destination)
       return this.#sink.query(view, payload, payloadEnd)
     }
-    return this.#quic.datagram(transport, source, destination, payload, payloadEnd)
+    const packetClass = this.#quic.datagram(transport, source, destination, payload, payloadEnd)
+    if (packetClass === PacketClass.udpOther || packetClass === PacketClass.quicOther)
+      this.#hidden.datagram(transport, source, destination, this.#sink.row.seconds)
+    return packetClass
   }
 }

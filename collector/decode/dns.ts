@@ -79,13 +79,12 @@ function readQname(view: DataView, message: number, offset: number, end: number,
 }
 
 /**
- * RFC 1035 §4.1.4, "a prior occurrence": a pointer must lead to before the labels being read. Each
- * target is therefore lower than the last, and a loop is impossible. The limit on pointers bounds
- * the work for a chain that descends two bytes at a time.
+ * RFC 1035 §4.1.4 speaks of "a prior occurrence", but resolvers, such as 8.8.8.8, also follow a
+ * pointer to a later position, so a name could hide from a reader that does not. The limits on
+ * pointers and on the length of the name end a loop.
  */
 function gatherQname(view: DataView, message: number, offset: number, end: number, name: FoundName): number {
   let at = offset
-  let labels = offset
   let after = 0
   let pointers = 0
   let used = 0
@@ -104,10 +103,9 @@ function gatherQname(view: DataView, message: number, offset: number, end: numbe
     } else if (length >= POINTER) {
       if (at + 2 > end) return ~PacketClass.truncated
       const target = message + (view.getUint16(at) & POINTER_OFFSET)
-      if (target >= labels || target < message + DNS_HEADER_BYTES) return ~PacketClass.dnsMalformed
+      if (target >= end || target < message + DNS_HEADER_BYTES) return ~PacketClass.dnsMalformed
       if (++pointers > NAME_POINTERS_MAX) return ~PacketClass.dnsMalformed
       if (after === 0) after = at + 2
-      labels = target
       at = target
     } else {
       return ~PacketClass.dnsMalformed

@@ -36,7 +36,9 @@ export const IpProtocol = {
   udp: 17,
   ipv6: 41,
   gre: 47,
+  esp: 50,
   etherIp: 97,
+  l2tp: 115,
   mpls: 137,
 } as const
 const HOP_BY_HOP = 0
@@ -69,6 +71,8 @@ export class IpHeader {
   identification = 0
   fragmentOffset = 0
   moreFragments = 0
+  /** 1 if this packet, or one around it, has an authentication header. Reset for each frame. */
+  authenticated = 0
 }
 
 /**
@@ -161,6 +165,7 @@ export function ipv6Extensions(view: DataView, first: number, start: number, ip:
         // RFC 4302 §2.2: the authentication header counts units of 4 bytes, minus 2. All others
         // count units of 8 bytes, minus 1.
         const headerBytes = next === AUTHENTICATION ? (lengthField + 2) * 4 : (lengthField + 1) * 8
+        if (next === AUTHENTICATION) ip.authenticated = 1
         next = view.getUint8(at)
         at += headerBytes
         if (at > end) return ~PacketClass.truncated

@@ -2,18 +2,19 @@ import { PacketClass } from '../batch/packet-class.ts'
 import { TUNNELS_MAX } from '../limits.ts'
 import { fragmentPayload, IpHeader, IpProtocol, ipPayload, ipv6Extensions } from './ip.ts'
 import type { IpFragments } from './ip-fragments.ts'
-import { EtherType, linkPayload, networkLayer } from './link.ts'
-import { greInner, InnerPacket, tunnelPort, udpInner } from './tunnel.ts'
+import { linkPayload } from './link.ts'
+import { EtherType, networkLayer } from './network-layer.ts'
+import { greInner, InnerPacket, l2tp3Inner, NO_LINK_TYPE, tunnelPort, udpInner } from './tunnel.ts'
 import { UDP_DESTINATION_PORT, UDP_SOURCE_PORT, udpEnd, udpPayload } from './udp.ts'
 
-/** The innermost UDP or TCP of a packet. One per worker, overwritten by each packet. */
+/** The innermost UDP, TCP or ESP of a packet. One per worker, overwritten by each packet. */
 export class Transport {
-  /** The memory of the UDP or TCP header and its payload, in bytes [start, end). */
+  /** The memory of the UDP, TCP or ESP header and its payload, in bytes [start, end). */
   view: DataView
   bytes: Uint8Array
   start = 0
   end = 0
-  /** IpProtocol.udp or IpProtocol.tcp. */
+  /** IpProtocol.udp, tcp or esp. */
   protocol = 0
   /** For UDP, the payload: bytes [payload, payloadEnd). */
   payload = 0
@@ -28,6 +29,8 @@ export class Transport {
   source = 0
   addressBytes = 0
   version = 0
+  /** 1 if an IP packet had an authentication header. */
+  authenticated = 0
 
   constructor(view: DataView, bytes: Uint8Array) {
     this.view = view
@@ -38,7 +41,7 @@ export class Transport {
 
 /**
  * Walks the layers of a packet inward from its link header: IP, reassembled fragments, tunnels, to
- * the innermost UDP or TCP.
+ * the innermost UDP, TCP or ESP.
  */
 export class Layers {
   readonly #ip = new IpHeader()
@@ -51,7 +54,7 @@ export class Layers {
   }
 
   /**
-   * Returns 0 if the frame in bytes [start, end) has a UDP or TCP packet, which is then in
+   * Returns 0 if the frame in bytes [start, end) has a UDP, TCP or ESP packet, which is then in
    * `transport`. Otherwise returns the complement of the packet's class.
    */
   unwrap(
@@ -65,6 +68,7 @@ export class Layers {
   ): number {
     this.#fragments?.reclaim()
     const ip = this.#ip
+    ip.authenticated = 0
     let header = linkPayload(view, linkType, start, end)
     let inView = view
     let inBytes = bytes
@@ -103,10 +107,11 @@ export class Layers {
             return this.#found(transport, inView, inBytes, payload, inEnd)
           }
           inEnd = dataEnd
-          header = networkLayer(inView, inner.etherType, inner.offset, inEnd)
+          header = innerHeader(inView, inner, inEnd)
           break
         }
         case IpProtocol.tcp:
+        case IpProtocol.esp:
           return this.#found(transport, inView, inBytes, payload, inEnd)
         case IpProtocol.ipv4:
           header = networkLayer(inView, EtherType.ipv4, payload, inEnd)
@@ -127,6 +132,10 @@ export class Layers {
         case IpProtocol.mpls:
           header = networkLayer(inView, EtherType.mpls, payload, inEnd)
           break
+        case IpProtocol.l2tp:
+          if (!l2tp3Inner(inView, payload, inEnd, inner)) return ~PacketClass.otherTransport
+          header = innerHeader(inView, inner, inEnd)
+          break
         default:
           return ~PacketClass.otherTransport
       }
@@ -143,6 +152,12 @@ export class Layers {
     transport.protocol = ip.protocol
     transport.truncated = ip.truncated
     transport.version = ip.version
+    transport.authenticated = ip.authenticated
     return 0
   }
+}
+
+function innerHeader(view: DataView, { linkType, etherType, offset }: InnerPacket, end: number): number {
+  if (linkType === NO_LINK_TYPE) return networkLayer(view, etherType, offset, end)
+  return linkPayload(view, linkType, offset, end)
 }

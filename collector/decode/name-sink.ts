@@ -9,8 +9,9 @@ import type { Transport } from './layers.ts'
 import { FoundName, NameForm } from './name.ts'
 import { Method, ROW_BYTES_MAX, RowSource, writeRow } from './name-rows.ts'
 import { KEY_FIRST, KEY_SECOND } from './slot-table.ts'
-import type { StreamTable } from './stream-table.ts'
-import type { HelloBody } from './tls-record.ts'
+import { DOT_PORT, type StreamTable } from './stream-table.ts'
+import { HelloAlpn, type HelloBody } from './tls-record.ts'
+import { isTorName } from './tor-name.ts'
 
 /** Matches and counts names, and writes them as rows to the lane's section. One per worker. */
 export class NameSink {
@@ -127,6 +128,11 @@ export class NameSink {
    */
   hello(hello: HelloBody, method: Method): PacketClass {
     const packetClass = readServerName(hello, this.name)
+    // On port 853, the connection is counted when it begins.
+    if (hello.alpn === HelloAlpn.doq && this.row.serverPort !== DOT_PORT) {
+      countUp(this.#counters, Counter.dotSessions)
+      countUp(this.#counters, Counter.doqSessions)
+    }
     switch (packetClass) {
       case PacketClass.clientHello:
         countUp(this.#counters, Counter.helloName)
@@ -144,6 +150,8 @@ export class NameSink {
         return packetClass
     }
     const name = this.name
+    if (hello.alpn === HelloAlpn.none && isTorName(name.view, name.start, name.end))
+      countUp(this.#counters, Counter.torSessions)
     if (this.#resolvers.matchDotted(name.view, name.start, name.end) !== NO_MATCH)
       countUp(this.#counters, Counter.dohSessions)
     this.#found(method, packetClass === PacketClass.clientHelloEch)

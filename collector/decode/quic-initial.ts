@@ -1,5 +1,5 @@
 import { createDecipheriv } from 'node:crypto'
-import { type InitialKeys, type QuicVersion, quicVersion } from './quic-keys.ts'
+import { type InitialKeys, isUnreadVersion, type QuicVersion, quicVersion } from './quic-keys.ts'
 
 /**
  * QUIC Initial packets of clients -> the bytes of their CRYPTO frames. Read: the versions of
@@ -47,10 +47,12 @@ export const QuicFault = {
  * The Fixed Bit of the first byte is ignored: RFC 9287 lets clients change it.
  */
 const LONG_HEADER = 0x80
+const FIXED_BIT = 0x40
 const VERSION = 1
 const DCID_LENGTH = 5
 const LONG_HEADER_BYTES_MIN = 7
 export const CONNECTION_ID_BYTES_MAX = 20
+const DCID_BYTES_MIN = 8
 const RESERVED_BITS = 0x0c
 const PACKET_NUMBER_LENGTH = 0x03
 
@@ -225,6 +227,26 @@ export class InitialOpener {
     this.plainBytes.set(plaintext)
     return plaintext.length
   }
+}
+
+/** RFC 9000 §14.1: a client expands a datagram with an Initial to at least this many bytes. */
+const INITIAL_DATAGRAM_BYTES_MIN = 1200
+
+/**
+ * Whether bytes [at, end) of a datagram of `datagramBytes` are a client's first packet of a QUIC
+ * version that quic-keys.ts does not read. Other protocols on the port may begin with the same bit,
+ * so all that RFC 8999 and RFC 9000 §14.1 say of such a packet must be true: fixed bit, registered
+ * version, connection IDs of the allowed lengths, and a datagram of full size.
+ */
+export function isUnreadInitial(view: DataView, at: number, end: number, datagramBytes: number): boolean {
+  if (datagramBytes < INITIAL_DATAGRAM_BYTES_MIN || at + LONG_HEADER_BYTES_MIN > end) return false
+  if ((view.getUint8(at) & (LONG_HEADER | FIXED_BIT)) !== (LONG_HEADER | FIXED_BIT)) return false
+  if (!isUnreadVersion(view.getUint32(at + VERSION))) return false
+  const dcidBytes = view.getUint8(at + DCID_LENGTH)
+  // RFC 9000 §7.2: at least 8 bytes in a client's first Initial.
+  if (dcidBytes < DCID_BYTES_MIN || dcidBytes > CONNECTION_ID_BYTES_MAX) return false
+  const scidLength = at + DCID_LENGTH + 1 + dcidBytes
+  return scidLength < end && view.getUint8(scidLength) <= CONNECTION_ID_BYTES_MAX
 }
 
 /**

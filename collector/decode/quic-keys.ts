@@ -75,6 +75,34 @@ export function quicVersion(version: number): QuicVersion | undefined {
   return (version & RESERVED_MASK) === RESERVED ? RFC_9001 : VERSIONS.get(version)
 }
 
+/**
+ * Version numbers whose Initials are not readable, each as the value and the mask of the bits that
+ * must agree: the working group's list of versions, and IANA's registry (RFC 9000 §22.2).
+ */
+const UNREAD_VERSIONS: readonly (readonly [value: number, mask: number])[] = [
+  /** Drafts before 22, and any draft that is not in VERSIONS. */
+  [0xff00_0000, 0xffff_ff00],
+  /** Q0xx and T0xx of Google: three digits after the letter. */
+  [0x5130_3030, 0xfff0_f0f0],
+  [0x5430_3030, 0xfff0_f0f0],
+  /** mvfst. */
+  [0xface_b000, 0xffff_ff00],
+  /** picoquic, "PCQ" or "PCP". */
+  [0x5043_5000, 0xffff_fe00],
+  /** quicly. */
+  [0x91c1_7000, 0xffff_ff00],
+  /** quant. */
+  [0x4547_4700, 0xffff_ff00],
+  /** MsQuic. */
+  [0xabcd_0000, 0xffff_0000],
+]
+
+/** Whether this is a known version number whose Initials are not readable. */
+export function isUnreadVersion(version: number): boolean {
+  for (const [value, mask] of UNREAD_VERSIONS) if ((version & mask) === (value | 0)) return true
+  return false
+}
+
 /** Another version whose keys may protect Initials with this number. */
 export function alternativeVersion(version: number): QuicVersion | undefined {
   return (version & RESERVED_MASK) === RESERVED ? DRAFT_29 : undefined

@@ -10,6 +10,7 @@ import {
   CONNECTION_ID_BYTES_MAX,
   CryptoFrame,
   InitialOpener,
+  isUnreadInitial,
   LongHeader,
   nextCryptoFrame,
   QuicFault,
@@ -20,6 +21,7 @@ import { alternativeVersion, INITIAL_KEYS_BYTES, InitialKeys, quicVersion } from
 import { NO_SLOT } from './slot-table.ts'
 import { StreamState, type StreamTable } from './stream-table.ts'
 import { HANDSHAKE_CLIENT_HELLO, HANDSHAKE_HEADER_BYTES, HelloBody } from './tls-record.ts'
+import { UDP_HEADER_BYTES, UDP_LENGTH } from './udp.ts'
 
 /**
  * QUIC datagrams -> ClientHellos, reassembled from the CRYPTO frames of a client's Initial packets.
@@ -105,15 +107,22 @@ export class QuicStreams {
     return outcome
   }
 
-  /** Counts each connection once. */
+  /** Counts each connection once, from its first Initial on. */
   #unknownVersion(transport: Transport, source: number, destination: number): PacketClass {
     const streams = this.#streams
     const { seconds } = this.#sink.row
     const slot = streams.find(transport, source * 65_536 + destination)
-    if (slot === NO_SLOT) {
-      streams.follow(StreamState.unknownVersion, 0, destination, seconds)
-      streams.count(Counter.helloQuicUnknownVersion)
-    } else streams.touch(slot, seconds)
+    if (slot !== NO_SLOT && streams.state[slot] === StreamState.unread) {
+      streams.touch(slot, seconds)
+      return PacketClass.quicUnknownVersion
+    }
+    const { view, start, payload, payloadEnd } = transport
+    // By the UDP header, because the frame may be truncated.
+    const datagramBytes = Math.max(view.getUint16(start + UDP_LENGTH) - UDP_HEADER_BYTES, payloadEnd - payload)
+    if (!isUnreadInitial(view, payload, payloadEnd, datagramBytes)) return PacketClass.udpOther
+    if (slot !== NO_SLOT) return PacketClass.quicUnknownVersion
+    streams.follow(StreamState.unread, 0, destination, seconds)
+    streams.count(Counter.helloQuicUnknownVersion)
     return PacketClass.quicUnknownVersion
   }
 

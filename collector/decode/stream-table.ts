@@ -31,13 +31,13 @@ export const StreamState = {
   other: 4,
   /** TCP: DNS messages. The next one begins at `base`. */
   dns: 5,
-  /** QUIC of an unsupported version. */
-  unknownVersion: 6,
+  /** Counted but not read: QUIC of an unsupported version, or one of hidden.ts. */
+  unread: 6,
 } as const
 export type StreamState = (typeof StreamState)[keyof typeof StreamState]
 
 /** RFC 7858 §3.1 and RFC 9250 §4.1.1: DNS over TLS and over QUIC. */
-const DOT_PORT = 853
+export const DOT_PORT = 853
 /**
  * A stream without kept bytes is moved to the end of its list only after this many seconds, which
  * costs less than a move for each packet.
@@ -108,7 +108,10 @@ export class StreamTable {
     this.random[slot] = 0
     this.resetProgress(slot)
     this.count(Counter.streamsFollowed)
-    if (destinationPort === DOT_PORT) this.count(Counter.dotSessions)
+    if (destinationPort === DOT_PORT) {
+      this.count(Counter.dotSessions)
+      if (!this.isTcp(slot)) this.count(Counter.doqSessions)
+    }
     return slot
   }
 

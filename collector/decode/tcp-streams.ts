@@ -3,6 +3,7 @@ import { PacketClass } from '../batch/packet-class.ts'
 import { SHORT_BUFFER_BYTES } from '../limits.ts'
 import { NO_BUFFER } from './byte-windows.ts'
 import { DNS_HEADER_BYTES } from './dns.ts'
+import { isOpenVpnReset } from './hidden.ts'
 import type { Transport } from './layers.ts'
 import { Method } from './name-rows.ts'
 import type { NameSink } from './name-sink.ts'
@@ -161,6 +162,8 @@ export class TcpStreams {
       streams.count(Counter.helloNoName)
       return PacketClass.clientHelloNoName
     }
+    if (isOpenVpnReset(view, payload + 2, end) && view.getUint16(payload) === end - payload - 2)
+      streams.count(Counter.openvpnSessions)
     // After a request to a proxy, a new stream begins.
     const state = isConnect(view, payload, end) ? StreamState.synchronized : StreamState.other
     streams.settle(slot, state, nextSequence, seconds)

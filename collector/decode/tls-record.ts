@@ -22,6 +22,10 @@ export const HANDSHAKE_CLIENT_HELLO = 1
 const scratchBytes = new Uint8Array(new SharedArrayBuffer(HELLO_BYTES_MAX))
 const scratch = new DataView(scratchBytes.buffer)
 
+/** The application protocols that a client offers: none, any, or first DNS over QUIC. */
+export const HelloAlpn = { none: 0, some: 1, doq: 2 } as const
+export type HelloAlpn = (typeof HelloAlpn)[keyof typeof HelloAlpn]
+
 /**
  * Position of the body of a ClientHello: bytes [start, end) of `view`. One per worker, overwritten
  * by each hello.
@@ -32,6 +36,8 @@ export class HelloBody {
   end = 0
   /** 1 if the bytes end before the hello does. */
   incomplete = 0
+  /** Set by readServerName(), as far as it read: the client's ALPN. */
+  alpn: HelloAlpn = 0
 
   set(view: DataView, start: number, end: number, incomplete: number): void {
     this.view = view

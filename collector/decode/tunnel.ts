@@ -1,9 +1,10 @@
 import { PacketClass } from '../batch/packet-class.ts'
-import { EtherType } from './link.ts'
+import { LinkType } from './link.ts'
+import { EtherType, etherTypeIsRead } from './network-layer.ts'
 
 /**
- * Tunnels: GRE with ERSPAN, and tunnels over UDP -> EtherType and offset of the inner packet. Not
- * read: GRE with source routes, VXLAN with unknown group policy bits, L2TP, ESP, WireGuard.
+ * Tunnels: GRE with ERSPAN, L2TP, and tunnels over UDP -> EtherType and offset of the inner packet.
+ * Not read: GRE with source routes, VXLAN with unknown group policy bits, ESP, WireGuard.
  */
 
 /**
@@ -16,16 +17,35 @@ const PORT_VXLAN_GPE = 4790
 const PORT_GENEVE = 6081
 const PORT_GTP_U = 2152
 const PORT_TEREDO = 3544
+/**
+ * RFC 8086 §8, RFC 7510 §6, RFC 5415 §3.1, RFC 2661 §8.1; TZSP has no specification of its port.
+ */
+const PORT_GRE = 4754
+const PORT_MPLS = 6635
+const PORT_CAPWAP_DATA = 5247
+const PORT_L2TP = 1701
+const PORT_TZSP = 37_008
+
+/** There is an EtherType instead. */
+export const NO_LINK_TYPE = -2
 
 /**
- * EtherType and offset of the packet inside a tunnel. One per worker, overwritten by each tunnel.
+ * EtherType, or link type, and offset of the packet inside a tunnel. One per worker, overwritten by
+ * each tunnel.
  */
 export class InnerPacket {
   etherType = 0
+  linkType = NO_LINK_TYPE
   offset = 0
 
   set(etherType: number, offset: number): void {
     this.etherType = etherType
+    this.linkType = NO_LINK_TYPE
+    this.offset = offset
+  }
+
+  setLink(linkType: number, offset: number): void {
+    this.linkType = linkType
     this.offset = offset
   }
 }
@@ -89,7 +109,7 @@ export function greInner(view: DataView, at: number, end: number, inner: InnerPa
 
 /**
  * Returns the tunnel port of a datagram between these ports, or 0. VXLAN and GENEVE senders use any
- * source port. GTP-U and Teredo peers may answer from the tunnel port.
+ * source port. GTP-U, Teredo, CAPWAP and L2TP peers may answer from the tunnel port.
  */
 export function tunnelPort(source: number, destination: number): number {
   switch (destination) {
@@ -99,9 +119,16 @@ export function tunnelPort(source: number, destination: number): number {
     case PORT_GENEVE:
     case PORT_GTP_U:
     case PORT_TEREDO:
+    case PORT_GRE:
+    case PORT_MPLS:
+    case PORT_CAPWAP_DATA:
+    case PORT_L2TP:
+    case PORT_TZSP:
       return destination
     default:
-      return source === PORT_GTP_U || source === PORT_TEREDO ? source : 0
+      return source === PORT_GTP_U || source === PORT_TEREDO || source === PORT_CAPWAP_DATA || source === PORT_L2TP
+        ? source
+        : 0
   }
 }
 
@@ -122,6 +149,17 @@ export function udpInner(view: DataView, port: number, at: number, end: number, 
       return gtpInner(view, at, end, inner)
     case PORT_TEREDO:
       return teredoInner(view, at, end, inner)
+    case PORT_GRE:
+      return greInner(view, at, end, inner) === 0
+    case PORT_MPLS:
+      inner.set(EtherType.mpls, at)
+      return at < end
+    case PORT_CAPWAP_DATA:
+      return capwapInner(view, at, end, inner)
+    case PORT_L2TP:
+      return l2tpInner(view, at, end, inner)
+    case PORT_TZSP:
+      return tzspInner(view, at, end, inner)
     default:
       return false
   }
@@ -134,13 +172,14 @@ function vxlanInner(view: DataView, at: number, end: number, inner: InnerPacket)
   return true
 }
 
+const GPE_CONTENT = [EtherType.ipv4, EtherType.ipv6, EtherType.transparentEthernet, EtherType.nsh] as const
+
 /** draft-ietf-nvo3-vxlan-gpe §3: the P bit says that the fourth byte is the next protocol. */
 function vxlanGpeInner(view: DataView, at: number, end: number, inner: InnerPacket): boolean {
   if (at + 8 > end || (view.getUint8(at) & 0x0c) !== 0x0c) return false
   const next = view.getUint8(at + 3)
-  if (next < 1 || next > 3) return false
-  const etherTypes = [EtherType.ipv4, EtherType.ipv6, EtherType.transparentEthernet]
-  inner.set(etherTypes[next - 1] ?? 0, at + 8)
+  if (next < 1 || next > 4) return false
+  inner.set(GPE_CONTENT[next - 1] ?? 0, at + 8)
   return true
 }
 
@@ -198,4 +237,110 @@ function teredoInner(view: DataView, at: number, end: number, inner: InnerPacket
   if (offset + 40 > end || view.getUint8(offset) >> 4 !== 6) return false
   inner.set(EtherType.ipv6, offset)
   return true
+}
+
+/**
+ * RFC 5415 §4.3: version and type 0 (1 is DTLS); header length in units of 4 bytes, radio, binding,
+ * the bits T (native frame), F (fragment), L, W, M and K (keep-alive). RFC 5416: binding 1 is
+ * 802.11.
+ */
+const CAPWAP_HEADER_BYTES_MIN = 8
+const CAPWAP_NATIVE = 0x01
+const CAPWAP_FRAGMENT = 0x80
+const CAPWAP_KEEP_ALIVE = 0x08
+const CAPWAP_BINDING_80211 = 1
+
+function capwapInner(view: DataView, at: number, end: number, inner: InnerPacket): boolean {
+  if (at + CAPWAP_HEADER_BYTES_MIN > end || view.getUint8(at) !== 0) return false
+  const offset = at + (view.getUint8(at + 1) >> 3) * 4
+  const third = view.getUint8(at + 2)
+  const flags = view.getUint8(at + 3)
+  if (offset < at + CAPWAP_HEADER_BYTES_MIN || offset >= end || (flags & CAPWAP_KEEP_ALIVE) !== 0) return false
+  // The first fragment has the headers of the frame and perhaps all of it.
+  if ((flags & CAPWAP_FRAGMENT) !== 0 && view.getUint16(at + 6) >> 3 !== 0) return false
+  if ((third & CAPWAP_NATIVE) === 0) inner.set(EtherType.transparentEthernet, offset)
+  else if (((third >> 1) & 0x1f) === CAPWAP_BINDING_80211) inner.setLink(LinkType.capwapWlan, offset)
+  else return false
+  return true
+}
+
+/**
+ * RFC 2661 §3.1, version 2: flags, length if L, tunnel, session, sequence numbers if S, padding if
+ * O, then PPP. RFC 3931 §4.1.2.1, version 3 over UDP: flags, reserved, session.
+ */
+const L2TP_CONTROL = 0x8000
+const L2TP_LENGTH = 0x4000
+const L2TP_SEQUENCE = 0x0800
+const L2TP_OFFSET = 0x0200
+const L2TP_VERSION = 0x000f
+
+function l2tpInner(view: DataView, at: number, end: number, inner: InnerPacket): boolean {
+  if (at + 8 > end) return false
+  const flags = view.getUint16(at)
+  if ((flags & L2TP_CONTROL) !== 0) return false
+  if ((flags & L2TP_VERSION) === 3) return l2tp3Inner(view, at + 4, end, inner)
+  if ((flags & L2TP_VERSION) !== 2) return false
+  let offset = at + 6 + ((flags & L2TP_LENGTH) === 0 ? 0 : 2) + ((flags & L2TP_SEQUENCE) === 0 ? 0 : 4)
+  if ((flags & L2TP_OFFSET) !== 0) {
+    if (offset + 2 > end) return false
+    offset += 2 + view.getUint16(offset)
+  }
+  if (offset >= end) return false
+  inner.set(EtherType.ppp, offset)
+  return true
+}
+
+/**
+ * RFC 3931 §4.1.1: session, a cookie of 0, 4 or 8 bytes, and perhaps a sublayer of 4. Only the
+ * control connection says which, so the first position at which a frame with IP can begin counts.
+ */
+const L2TP3_SESSION_BYTES = 4
+const L2TP3_SKIPPED_MAX = 12
+const ETHERNET_ADDRESSES_BYTES = 12
+const PPP_ADDRESS_CONTROL = 0xff03
+
+/** Finds the inner packet of the L2TP version 3 session in bytes [at, end). */
+export function l2tp3Inner(view: DataView, at: number, end: number, inner: InnerPacket): boolean {
+  if (at + L2TP3_SESSION_BYTES > end || view.getUint32(at) === 0) return false
+  const first = at + L2TP3_SESSION_BYTES
+  for (let offset = first; offset <= first + L2TP3_SKIPPED_MAX; offset += 4) {
+    if (offset + 4 > end) return false
+    if (etherTypeIsRead(view, offset + ETHERNET_ADDRESSES_BYTES, end)) {
+      inner.set(EtherType.transparentEthernet, offset)
+      return true
+    }
+    if (view.getUint16(offset) === PPP_ADDRESS_CONTROL) {
+      inner.set(EtherType.ppp, offset)
+      return true
+    }
+  }
+  return false
+}
+
+/**
+ * TaZmen Sniffer Protocol: version 1, type 0 or 1 (a frame received or to be sent), link type, tags
+ * of type, length and value until the tag 1; a tag 0 is one byte of padding.
+ */
+const TZSP_HEADER_BYTES = 4
+const TZSP_PADDING = 0
+const TZSP_END = 1
+const TZSP_ETHERNET = 1
+const TZSP_80211 = 18
+
+function tzspInner(view: DataView, at: number, end: number, inner: InnerPacket): boolean {
+  if (at + TZSP_HEADER_BYTES > end || view.getUint8(at) !== 1 || view.getUint8(at + 1) > 1) return false
+  const linkType = view.getUint16(at + 2)
+  for (let tag = at + TZSP_HEADER_BYTES; tag < end; ) {
+    const type = view.getUint8(tag++)
+    if (type === TZSP_PADDING) continue
+    if (type === TZSP_END) {
+      if (linkType === TZSP_ETHERNET) inner.set(EtherType.transparentEthernet, tag)
+      else if (linkType === TZSP_80211) inner.setLink(LinkType.ieee80211, tag)
+      else return false
+      return true
+    }
+    if (tag >= end) return false
+    tag += 1 + view.getUint8(tag)
+  }
+  return false
 }

@@ -7,7 +7,7 @@ import { PacketClass } from '../batch/packet-class.ts'
 export const UDP_HEADER_BYTES = 8
 export const UDP_SOURCE_PORT = 0
 export const UDP_DESTINATION_PORT = 2
-const UDP_LENGTH = 4
+export const UDP_LENGTH = 4
 
 /**
  * Returns the offset of the payload of the datagram in bytes [offset, end). udpEnd() returns its

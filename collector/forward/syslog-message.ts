@@ -43,11 +43,13 @@ export class SyslogMessages {
     return this.#message(event.lastSeenMs, rest, bytesMax)
   }
 
-  /** The same for a coverage report. */
+  /** The same for a coverage report. Leaves out the counters by kind if it would be too long. */
   ofCoverage(report: CoverageReport, bytesMax = Number.POSITIVE_INFINITY): string | undefined {
-    const json = JSON.stringify({ coverage: coverageReportToJson(report) })
-    const rest = `${this.#sender} coverage [svc@00000 key="${this.#token}"] ${json}`
-    return this.#message(report.madeMs, rest, bytesMax)
+    const message = (hidden: boolean): string | undefined => {
+      const json = JSON.stringify({ coverage: coverageReportToJson(report, { hidden }) })
+      return this.#message(report.madeMs, `${this.#sender} coverage [svc@00000 key="${this.#token}"] ${json}`, bytesMax)
+    }
+    return message(true) ?? message(false)
   }
 
   #message(timeMs: number, rest: string, bytesMax: number): string | undefined {

@@ -1,3 +1,4 @@
+import { HIDDEN_COUNTER_NAMES, type HiddenCounter } from '../../engine/event/coverage-report.ts'
 import { percentText } from '../../engine/report/text.ts'
 import type { CoverageJson } from '../../engine/scan/coverage.ts'
 import { type ChartTone, Key, type Share, Shares } from '../design/chart.tsx'
@@ -8,12 +9,26 @@ export interface HiddenTrafficProps {
   readonly title?: string
 }
 
+const KIND_NAMES: Readonly<Record<HiddenCounter, string>> = {
+  doq_sessions: 'DNS over QUIC, as part of encrypted DNS',
+  dnscrypt_sessions: 'DNSCrypt, as part of encrypted DNS',
+  esp_sessions: 'IPsec',
+  wireguard_sessions: 'WireGuard',
+  openvpn_sessions: 'OpenVPN',
+  tor_sessions: 'Tor, by the look of its names',
+  dtls_sessions: 'DTLS: calls and VPNs',
+  ah_packets: 'IPsec authentication headers, which are read',
+  macsec_packets: 'MACsec',
+  unknown_ethertype_packets: 'Unknown link protocols',
+}
+
 /** The traffic that the sensors saw, and why they could not see the rest. */
 export function HiddenTraffic({ coverage, title = 'What the sensors could not see' }: HiddenTrafficProps) {
   const { hidden, names_seen: seen } = coverage
   const rows: readonly (readonly [ChartTone, string, number, string])[] = [
     ['shadow', 'Encrypted Client Hello', hidden.ech, 'connection'],
     ['third', 'Encrypted DNS', hidden.encrypted_dns, 'session'],
+    ['dot', 'Encrypted tunnels', hidden.tunnels, 'connection'],
     ['fourth', 'Connections without a name', hidden.no_name, 'connection'],
     ['rest', 'Incomplete connections', hidden.incomplete, 'connection'],
   ]
@@ -32,6 +47,14 @@ export function HiddenTraffic({ coverage, title = 'What the sensors could not se
             <Key tone={tone}>{what}</Key>
             <span class="right">
               {percentText(count / all)} · {countOf(count, unit)}
+            </span>
+          </li>
+        ))}
+        {HIDDEN_COUNTER_NAMES.filter((kind) => coverage.kinds[kind] > 0).map((kind) => (
+          <li key={kind}>
+            <span>{KIND_NAMES[kind]}</span>
+            <span class="right">
+              {countOf(coverage.kinds[kind], kind.endsWith('_packets') ? 'packet' : 'connection')}
             </span>
           </li>
         ))}

@@ -3,7 +3,7 @@ import { serviceSettings } from '../../api/config.ts'
 import { collectorSettings } from '../../collector/config.ts'
 import { ACTIONS } from '../../engine/admin/actions.ts'
 import { loadTemplates } from '../../engine/assess/templates.ts'
-import { COVERAGE_COUNTERS } from '../../engine/event/coverage-report.ts'
+import { COVERAGE_COUNTERS, HIDDEN_COUNTERS } from '../../engine/event/coverage-report.ts'
 import { EXPORT_OF, EXPORTS, type ExportKind } from '../../engine/export/rows.ts'
 import { FAULTS } from '../../engine/process/error-codes.ts'
 import { settingRows } from '../../engine/process/settings.ts'
@@ -135,7 +135,7 @@ function exportColumns(kind: ExportKind): string {
 }
 
 function coverageTable(): string {
-  const rows = Object.entries(COVERAGE_COUNTERS).map(([name, about]) => [code(name), about])
+  const rows = Object.entries({ ...COVERAGE_COUNTERS, ...HIDDEN_COUNTERS }).map(([name, about]) => [code(name), about])
   return markdownTable(['Counter', 'Meaning'], rows)
 }
 

@@ -1,4 +1,5 @@
 import type { Use } from '../../registry/use.ts'
+import { HIDDEN_COUNTER_NAMES, HIDDEN_COUNTERS } from '../event/coverage-report.ts'
 import type { Column } from '../process/table.ts'
 import type { CoverageJson } from '../scan/coverage.ts'
 
@@ -50,11 +51,28 @@ export const COVERAGE_COLUMNS: readonly Column[] = [
   ['Names', 'names_seen'],
   ['ECH', 'hidden.ech'],
   ['Encrypted DNS', 'hidden.encrypted_dns'],
+  ['Tunnels', 'hidden.tunnels'],
   ['No name', 'hidden.no_name'],
   ['Incomplete', 'hidden.incomplete', { hide: 1 }],
   ['Undecodable', 'hidden.undecodable', { hide: 2 }],
   ['Lost', 'hidden.packets_lost'],
 ]
+
+/** One kind of encrypted or unread traffic. */
+export const COVERAGE_KIND_COLUMNS: readonly Column[] = [
+  ['Kind', 'kind'],
+  ['Count', 'count'],
+  ['About', 'about', { wrap: true, hide: 1 }],
+]
+
+/** The kinds of encrypted and unread traffic that the sensors saw. */
+export function coverageKinds({ kinds }: CoverageJson): { kind: string; count: number; about: string }[] {
+  return HIDDEN_COUNTER_NAMES.filter((kind) => kinds[kind] > 0).map((kind) => ({
+    kind,
+    count: kinds[kind],
+    about: HIDDEN_COUNTERS[kind].replaceAll('`', ''),
+  }))
+}
 
 /**
  * The share of traffic that the sensors could name, as one line. undefined: no sensor has reported.

@@ -1,7 +1,7 @@
 /**
  * The counters of what a sensor saw and what it could not see, by their names in reports and in the
  * store. Both programs share this list. The table in docs/design/visibility.md is generated from
- * it.
+ * both lists.
  */
 export const COVERAGE_COUNTERS = {
   packets: 'Packets that were read',
@@ -18,10 +18,32 @@ export const COVERAGE_COUNTERS = {
   dot_sessions: 'Connections of DNS over TLS or QUIC',
   doh_sessions: 'ClientHellos to known resolvers for DNS over HTTPS',
 } as const satisfies Readonly<Record<string, string>>
-export type CoverageCounter = keyof typeof COVERAGE_COUNTERS
+
+/**
+ * Counters of encrypted and unread traffic by kind. A report leaves out those that are 0, and
+ * earlier programs leave out all of them.
+ */
+export const HIDDEN_COUNTERS = {
+  doq_sessions: 'Of `dot_sessions`, those over QUIC',
+  dnscrypt_sessions: 'Connections of DNSCrypt over UDP in which a resolver answered',
+  esp_sessions: 'Security associations of IPsec ESP, also in UDP',
+  wireguard_sessions: 'Connections in which a peer began a handshake of WireGuard',
+  openvpn_sessions: 'Connections that a client of OpenVPN began, over UDP or TCP',
+  tor_sessions: 'ClientHellos that look like those of Tor: a random name, and no ALPN',
+  dtls_sessions: 'Connections that a client of DTLS began, such as calls and VPNs',
+  ah_packets: 'Packets with an IPsec authentication header; their content was read',
+  macsec_packets: 'Frames that MACsec encrypted',
+  unknown_ethertype_packets: 'Frames of an EtherType that is not read and may contain IP',
+} as const satisfies Readonly<Record<string, string>>
+export type HiddenCounter = keyof typeof HIDDEN_COUNTERS
+export const HIDDEN_COUNTER_NAMES = Object.keys(HIDDEN_COUNTERS) as readonly HiddenCounter[]
+
+export type CoverageCounter = keyof typeof COVERAGE_COUNTERS | HiddenCounter
 export type CoverageCounters = Readonly<Record<CoverageCounter, number>>
 
-export const COVERAGE_COUNTER_NAMES = Object.keys(COVERAGE_COUNTERS) as readonly CoverageCounter[]
+/** The counters that every report has. */
+export const REQUIRED_COUNTER_NAMES = Object.keys(COVERAGE_COUNTERS) as readonly (keyof typeof COVERAGE_COUNTERS)[]
+export const COVERAGE_COUNTER_NAMES: readonly CoverageCounter[] = [...REQUIRED_COUNTER_NAMES, ...HIDDEN_COUNTER_NAMES]
 
 /**
  * A larger count is invalid: 2^50 packets take 3.5 years at ten million per second. Sums of some
@@ -58,11 +80,19 @@ export interface CoverageReport {
  *     "made": "2026-11-20T09:15:02.123Z", "ended": false, "counters": { "packets": 120000, ... },
  *     "registry": "2026.11.23" }
  *
- * All counters of this release are required. Unknown members belong to a later release and are
- * ignored.
+ * The counters of COVERAGE_COUNTERS are required, those of HIDDEN_COUNTERS are 0 if absent. Unknown
+ * members belong to a later release and are ignored.
  */
-export function coverageReportToJson(report: CoverageReport): Record<string, unknown> {
-  const { instance, sinceMs, madeMs, ended, counters, registry } = report
+export function coverageReportToJson(
+  report: CoverageReport,
+  options: { readonly hidden: boolean } = { hidden: true },
+): Record<string, unknown> {
+  const { instance, sinceMs, madeMs, ended, registry } = report
+  const isSent = (name: CoverageCounter, count: number): boolean =>
+    !Object.hasOwn(HIDDEN_COUNTERS, name) || (options.hidden && count > 0)
+  const counters = Object.fromEntries(
+    Object.entries(report.counters).filter(([name, count]) => isSent(name as CoverageCounter, count)),
+  )
   const since = new Date(sinceMs).toISOString()
   const made = new Date(madeMs).toISOString()
   return { instance, since, made, ended, counters, ...(registry === undefined ? {} : { registry }) }

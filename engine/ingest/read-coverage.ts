@@ -2,9 +2,10 @@ import { z } from 'zod'
 import { dataVersion } from '../../registry/data-version.ts'
 import {
   COVERAGE_COUNT_MAX,
-  COVERAGE_COUNTER_NAMES,
-  type CoverageCounter,
   type CoverageReport,
+  HIDDEN_COUNTER_NAMES,
+  type HiddenCounter,
+  REQUIRED_COUNTER_NAMES,
 } from '../event/coverage-report.ts'
 import { TIME_MS_MAX, unpackValue } from '../event/event.ts'
 import { COVERAGE_BYTES_MAX } from '../limits.ts'
@@ -18,9 +19,16 @@ const time = z.iso
   .datetime()
   .transform((text) => Date.parse(text))
   .pipe(z.number().int().nonnegative().max(TIME_MS_MAX))
-const counters = z.object(
-  Object.fromEntries(COVERAGE_COUNTER_NAMES.map((name) => [name, count])) as Record<CoverageCounter, typeof count>,
-)
+const counters = z.object({
+  ...(Object.fromEntries(REQUIRED_COUNTER_NAMES.map((name) => [name, count])) as Record<
+    (typeof REQUIRED_COUNTER_NAMES)[number],
+    typeof count
+  >),
+  ...(Object.fromEntries(HIDDEN_COUNTER_NAMES.map((name) => [name, count.default(0)])) as Record<
+    HiddenCounter,
+    z.ZodDefault<typeof count>
+  >),
+})
 const member = z
   .object({
     instance: z.string().regex(/^[0-9a-f]{16}$/, 'expected 16 lower-case hex digits'),

@@ -190,7 +190,7 @@ function Coverage({ content }: Pick<ArticleProps, 'content'>) {
           parts={[
             { tone: 'good', name: 'readable names', count: Math.max(0, seen - hidden.ech) },
             { tone: 'bad', name: 'Encrypted Client Hello', count: hidden.ech },
-            { tone: 'warn', name: 'encrypted DNS', count: hidden.encrypted_dns },
+            { tone: 'warn', name: 'encrypted DNS and tunnels', count: hidden.encrypted_dns + hidden.tunnels },
             { tone: 'plain', name: 'no name, or incomplete', count: hidden.no_name + hidden.incomplete },
           ]}
         />

@@ -1,4 +1,4 @@
-import type { CoverageCounters } from '../event/coverage-report.ts'
+import { type CoverageCounters, HIDDEN_COUNTER_NAMES, type HiddenCounter } from '../event/coverage-report.ts'
 import type { Coverage } from '../store/coverage.ts'
 
 /**
@@ -17,7 +17,11 @@ export interface CoverageJson {
     readonly incomplete: number
     readonly undecodable: number
     readonly packets_lost: number
+    /** Connections of encrypted tunnels. */
+    readonly tunnels: number
   }
+  /** Encrypted and unread traffic, by kind. */
+  readonly kinds: Readonly<Record<HiddenCounter, number>>
   /** 0 to 1, four decimals. null if no sensor has reported a packet. */
   readonly visible_share: number | null
 }
@@ -28,12 +32,14 @@ export function coverageJson({ sensors, counters }: Coverage): CoverageJson {
     names_seen: counters.names,
     hidden: {
       ech: counters.hellos_ech,
-      encrypted_dns: counters.dot_sessions + counters.doh_sessions,
+      encrypted_dns: counters.dot_sessions + counters.doh_sessions + counters.dnscrypt_sessions,
       no_name: counters.hellos_unnamed,
       incomplete: counters.hellos_incomplete + counters.hellos_unknown_version,
       undecodable: unreadPackets(counters),
       packets_lost: counters.packets_lost,
+      tunnels: tunnels(counters),
     },
+    kinds: Object.fromEntries(HIDDEN_COUNTER_NAMES.map((name) => [name, counters[name]])) as CoverageJson['kinds'],
     visible_share: sensors === 0 ? null : visibleShare(counters),
   }
 }
@@ -45,7 +51,8 @@ export function coverageJson({ sensors, counters }: Coverage): CoverageJson {
  *
  *   seen    = names - hellos_ech        (an outer name is not the requested name)
  *   hidden  = hellos_ech + hellos_unnamed + hellos_incomplete + hellos_unknown_version
- *             + dot_sessions + doh_sessions
+ *             + dot_sessions + doh_sessions + dnscrypt_sessions
+ *             + esp_sessions + wireguard_sessions + openvpn_sessions + tor_sessions
  *   visible = seen / (seen + hidden)
  *             x (packets - packets_truncated - packets_undecodable) / (packets + packets_lost)
  */
@@ -59,10 +66,16 @@ function visibleShare(counters: CoverageCounters): number | null {
     counters.hellos_incomplete +
     counters.hellos_unknown_version +
     counters.dot_sessions +
-    counters.doh_sessions
+    counters.doh_sessions +
+    counters.dnscrypt_sessions +
+    tunnels(counters)
   const ofNames = hidden === 0 ? 1 : seen / (seen + hidden)
   const ofPackets = Math.max(0, counters.packets - unreadPackets(counters)) / all
   return Math.round(ofNames * ofPackets * 10_000) / 10_000
+}
+
+function tunnels({ esp_sessions, wireguard_sessions, openvpn_sessions, tor_sessions }: CoverageCounters): number {
+  return esp_sessions + wireguard_sessions + openvpn_sessions + tor_sessions
 }
 
 function unreadPackets({ packets_truncated, packets_undecodable }: CoverageCounters): number {

@@ -17,6 +17,7 @@ import {
   rawIp,
 } from '../support/packets-link.ts'
 import { PcapngWriter } from '../support/packets-pcapng.ts'
+import { fddi, nflog, ppi } from '../support/packets-tags.ts'
 import type { GeneratedCapture } from './generated-capture.ts'
 import { ARP, everyMillisecond, helloFor, queryFor, type UntimedPacket } from './parties.ts'
 
@@ -109,6 +110,18 @@ export function linkCases(): Record<string, GeneratedCapture> {
       // A beacon: a management frame without data.
       [Buffer.concat([Buffer.from('80000000ffffffffffff0200000000030200000000030000', 'hex'), Buffer.alloc(16)])],
     ),
+    'link-fddi': throughLinks('FDDI (link type 10).', { fddi }),
+    'link-ppi': throughLinks('PPI before IEEE 802.11 (link type 192).', { ppi }),
+    'link-nflog': throughLinks('Netfilter log (link type 239) with attributes before the packet, little-endian.', {
+      nflog: (packet) => nflog(packet),
+    }),
+    'link-nflog-big-endian': {
+      ...throughLinks('The same, written by a machine of the other byte order.', {
+        nflog: (packet) => nflog(packet, { bigEndian: true }),
+      }),
+      tsharkDiffers:
+        'tshark expects the byte order of the file; it shows the same names with -o nflog.byte_order_type:BE.',
+    },
     'link-radiotap': throughLinks(
       'Radiotap before IEEE 802.11 (link type 127): with and without the frame check sequence, with padding after the header, with two bitmaps.',
       {

@@ -1,6 +1,20 @@
-import { ethernet, ipv4, ipv6, type NetworkPacket, type Transport, udp, vlan } from '../support/packets.ts'
+import { EtherType, ethernet, ipv4, ipv6, type NetworkPacket, type Transport, udp, vlan } from '../support/packets.ts'
 import { dnsQuery } from '../support/packets-dns.ts'
 import { ipv4Fragments } from '../support/packets-fragments.ts'
+import { ieee80211Frame } from '../support/packets-link.ts'
+import {
+  backboneServiceTag,
+  capwap,
+  ciscoMetadata,
+  eTag,
+  l2tp2,
+  l2tp3InIp,
+  l2tp3InUdp,
+  macsec,
+  nsh,
+  tzsp,
+  vnTag,
+} from '../support/packets-tags.ts'
 import {
   erspan1,
   erspan2,
@@ -18,6 +32,7 @@ import {
   teredo,
   transparentEthernet,
   vxlan,
+  vxlanGpeNsh,
 } from '../support/packets-tunnel.ts'
 import type { GeneratedCapture } from './generated-capture.ts'
 import {
@@ -70,8 +85,84 @@ function throughTunnels(about: string, tunnels: Tunnels, versions: readonly (4 |
   return { about: `${about}\n`, packets: everyMillisecond(packets) }
 }
 
+const nshOf = (packet: NetworkPacket) => nsh(packet.etherType === EtherType.ipv4 ? 'ipv4' : 'ipv6', packet.bytes)
+const wlanFrame = (packet: NetworkPacket) => ieee80211Frame(packet, { qos: true })
+
+/** Encapsulations of campus, provider and data center networks, and of remote capture. */
+function moreTunnelCases(): Record<string, GeneratedCapture> {
+  return {
+    'tunnel-in-udp': throughTunnels('GRE in UDP (RFC 8086), also with Ethernet inside, and MPLS in UDP (RFC 7510).', {
+      gre: (packet) => over4(toPort(TunnelPort.greInUdp, gre({ key: 5 }, packet).bytes)),
+      'gre-ethernet': (packet) =>
+        over6(toPort(TunnelPort.greInUdp, gre({}, transparentEthernet(frameOf(packet))).bytes)),
+      mpls: (packet) => over4(toPort(TunnelPort.mplsInUdp, mpls([44, 45], packet).bytes)),
+    }),
+    'tunnel-capwap': throughTunnels(
+      'CAPWAP data (RFC 5415): 802.11 frames whose first two bytes are swapped, as many access points send them, and 802.3 frames.',
+      {
+        swapped: (packet) =>
+          over4(toPort(TunnelPort.capwapData, capwap(wlanFrame(packet), { native: true, swapped: true }))),
+        ethernet: (packet) => over4(toPort(TunnelPort.capwapData, capwap(frameOf(packet), { native: false }))),
+      },
+    ),
+    'tunnel-l2tp': throughTunnels(
+      'L2TP version 2 (RFC 2661): plain, with the length, and with sequence numbers and padding too.',
+      {
+        plain: (packet) => over4(toPort(TunnelPort.l2tp, l2tp2(packet))),
+        length: (packet) => over4(toPort(TunnelPort.l2tp, l2tp2(packet, { length: true }))),
+        all: (packet) => over4(toPort(TunnelPort.l2tp, l2tp2(packet, { length: true, sequence: true, padding: 4 }))),
+      },
+    ),
+    'tunnel-capwap-in-order': {
+      ...throughTunnels('CAPWAP data with 802.11 frames in the order of RFC 5416.', {
+        native: (packet) => over4(toPort(TunnelPort.capwapData, capwap(wlanFrame(packet), { native: true }))),
+      }),
+      tsharkDiffers: 'tshark needs the option -o capwap.swap_fc:FALSE and then shows the same names.',
+    },
+    'tunnel-l2tp3': {
+      ...throughTunnels(
+        'L2TP version 3 (RFC 3931) over UDP and IP: plain, with a cookie, and with a cookie and the sublayer.',
+        {
+          'v3-udp': (packet) => over4(toPort(TunnelPort.l2tp, l2tp3InUdp(frameOf(packet)))),
+          'v3-ip': (packet) => over4(l2tp3InIp(frameOf(packet))),
+          'v3-cookie': (packet) => over4(l2tp3InIp(frameOf(packet), { cookieBytes: 8 })),
+          'v3-sublayer': (packet) => over6(l2tp3InIp(frameOf(packet), { cookieBytes: 4, sublayer: true })),
+        },
+      ),
+      tsharkDiffers:
+        'without the control connection, tshark must be told the type, the length of the cookie and the sublayer.',
+    },
+    'tunnel-tzsp': throughTunnels('TZSP, by which sensors send captured frames: Ethernet and 802.11.', {
+      ethernet: (packet) => over4(toPort(TunnelPort.tzsp, tzsp(frameOf(packet), 'ethernet'))),
+      wlan: (packet) => over4(toPort(TunnelPort.tzsp, tzsp(wlanFrame(packet), 'ieee80211'))),
+    }),
+    'link-tags': throughTunnels(
+      'Tags before the packet: VN-Tag, E-Tag (802.1BR), backbone service tag (802.1ah), Cisco metadata, MACsec without encryption.',
+      {
+        'vn-tag': (packet) => vnTag(vlan(7, packet)),
+        'e-tag': (packet) => eTag(vlan(7, packet)),
+        backbone: (packet) => vlan(9, backboneServiceTag(frameOf(packet)), EtherType.qinq),
+        metadata: (packet) => ciscoMetadata(packet),
+        'metadata-after-vlan': (packet) => vlan(7, ciscoMetadata(packet)),
+        macsec: (packet) => macsec(packet, {}),
+        'macsec-channel': (packet) => macsec(packet, { channel: true }),
+      },
+    ),
+    'tunnel-nsh': throughTunnels(
+      'Network service headers (RFC 8300): with IP, with Ethernet, with another header, and in VXLAN-GPE.',
+      {
+        ip: (packet) => nshOf(packet),
+        ethernet: (packet) => nsh('ethernet', frameOf(packet), false),
+        nested: (packet) => nsh('nsh', nshOf(packet).bytes),
+        'vxlan-gpe': (packet) => over4(toPort(TunnelPort.vxlanGpe, vxlanGpeNsh(nshOf(packet)))),
+      },
+    ),
+  }
+}
+
 export function tunnelCases(): Record<string, GeneratedCapture> {
   return {
+    ...moreTunnelCases(),
     'tunnel-mpls': throughTunnels(
       'MPLS label stacks of one and three labels with IP, and pseudowires (RFC 4448) with a control word.',
       {

@@ -227,14 +227,15 @@ function hostile(): GeneratedCapture {
     about: `Malicious packets: pointers forward, to themselves, into the header and in a chain; reserved label types, a name that is
 too long, a dot inside a label, bytes that are not text; contradictory headers and lengths; fragments; truncated packets.
 None may cause an exception, a hang or a forged name.\n`,
-    tsharkDiffers: `tshark follows a pointer forward and one into the header, shows a message for loops and for names that are
+    tsharkDiffers: `tshark follows a pointer into the header, shows a message for loops and for names that are
 too long, does not escape a dot inside a label, reads all 300 questions, and omits a server_name with a line feed.`,
     packets: everyMillisecond([
       { bytes: good, packetClass: 'dnsQuery', names: [queryName('claude.ai')] },
       { bytes: dns(dnsMessage({ questions: 1 }, pointer(12), TYPE_A_IN)), packetClass: 'dnsMalformed' },
       {
         bytes: dns(dnsMessage({ questions: 1 }, pointer(18), TYPE_A_IN, labels('ai'), ROOT)),
-        packetClass: 'dnsMalformed',
+        packetClass: 'dnsQuery',
+        names: [queryName('ai')],
       },
       { bytes: dns(dnsMessage({ questions: 1 }, pointer(2), TYPE_A_IN)), packetClass: 'dnsMalformed' },
       { bytes: dns(dnsMessage({ questions: 1 }, labels('a'), pointer(12), TYPE_A_IN)), packetClass: 'dnsMalformed' },

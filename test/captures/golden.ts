@@ -1,10 +1,42 @@
-import type { GoldenCase } from '../../collector/commands/selftest.ts'
-import { EtherType, ethernet, ipv4, type NetworkPacket, tcp, udp, vlan } from '../support/packets.ts'
-import { dnsOverTcp, dnsQuery } from '../support/packets-dns.ts'
+import type { GoldenCases, NamedCase } from '../../collector/commands/selftest.ts'
+import {
+  EtherType,
+  ethernet,
+  ipv4,
+  type NetworkPacket,
+  type Transport,
+  tcp,
+  u16,
+  udp,
+  vlan,
+} from '../support/packets.ts'
+import { dnsMessage, dnsOverTcp, dnsQuery, labels, pointer, ROOT, TYPE_A_IN } from '../support/packets-dns.ts'
 import { ipv4Fragments, ipv6Fragments } from '../support/packets-fragments.ts'
-import { pppoe } from '../support/packets-link.ts'
+import {
+  ah,
+  dnscryptAnswer,
+  dtlsHello,
+  esp,
+  espPacket,
+  openVpnReset,
+  wireguardInitiation,
+} from '../support/packets-hidden.ts'
+import { ieee80211Frame, pppoe } from '../support/packets-link.ts'
 import { framesAt, pcapFile } from '../support/packets-pcap.ts'
 import { initialDatagrams, QUIC_V1, QUIC_V2 } from '../support/packets-quic.ts'
+import {
+  backboneServiceTag,
+  capwap,
+  ciscoMetadata,
+  eTag,
+  innerFrame,
+  l2tp2,
+  l2tp3InIp,
+  macsec,
+  nsh,
+  tzsp,
+  vnTag,
+} from '../support/packets-tags.ts'
 import { TcpStream } from '../support/packets-tcp-stream.ts'
 import { clientHello, encryptedClientHello, fill, tlsRecords } from '../support/packets-tls.ts'
 import {
@@ -26,8 +58,9 @@ import { CLIENT, CLIENT6, RESOLVER, SERVER, SERVER6, START_MS } from './parties.
  * segmentation that the collector must read.
  */
 export interface Golden {
-  readonly cases: readonly GoldenCase[]
+  readonly cases: GoldenCases
   readonly capture: Buffer
+  readonly frames: readonly Buffer[]
 }
 
 const MSS = 1460
@@ -35,8 +68,10 @@ const MSS = 1460
 /** The frames of a case, which contain exactly one name. */
 interface Wire {
   readonly case: string
-  readonly method: GoldenCase['method']
+  readonly method: NamedCase['method']
   readonly ech?: true
+  /** The name, if it is not below selftest.example. */
+  readonly nameOf?: (label: string) => string
   /** `port` is the client port of this case. */
   readonly frames: (name: string, port: number) => readonly Buffer[]
 }
@@ -71,8 +106,27 @@ function quic(port: number, hello: Buffer, fields: Partial<Parameters<typeof ini
 const query = (name: string, port: number): NetworkPacket =>
   ipv4({ source: CLIENT, destination: RESOLVER }, udp({ sourcePort: port, destinationPort: 53 }, dnsQuery([name])))
 const outer = { source: '198.51.100.1', destination: '198.51.100.2' }
+const inUdp = (destinationPort: number, payload: Buffer): NetworkPacket =>
+  ipv4(outer, udp({ sourcePort: 49_152, destinationPort }, payload))
 const through = (port: number, payload: Buffer) =>
   ethernet({}, ipv4(outer, udp({ sourcePort: 49_152, destinationPort: port }, payload)))
+
+/** Encapsulations of a packet directly after the Ethernet header. */
+const ENCAPSULATIONS: Readonly<Record<string, (packet: NetworkPacket) => NetworkPacket>> = {
+  'GRE in UDP': (packet) => inUdp(TunnelPort.greInUdp, gre({}, packet).bytes),
+  'MPLS in UDP': (packet) => inUdp(TunnelPort.mplsInUdp, mpls([16], packet).bytes),
+  'CAPWAP with 802.11': (packet) =>
+    inUdp(TunnelPort.capwapData, capwap(ieee80211Frame(packet, { qos: true }), { native: true })),
+  'L2TP version 2': (packet) => inUdp(TunnelPort.l2tp, l2tp2(packet, { length: true })),
+  'L2TP version 3': (packet) => ipv4(outer, l2tp3InIp(innerFrame(packet), { cookieBytes: 4 })),
+  TZSP: (packet) => inUdp(TunnelPort.tzsp, tzsp(innerFrame(packet), 'ethernet')),
+  'VN-Tag': vnTag,
+  'E-Tag (802.1BR)': eTag,
+  'Backbone service tag (802.1ah)': (packet) => backboneServiceTag(innerFrame(packet)),
+  'Cisco metadata': ciscoMetadata,
+  'Network service header': (packet) => nsh('ipv4', packet.bytes),
+  'MACsec without encryption': (packet) => macsec(packet, { channel: true }),
+}
 
 const WIRES: readonly Wire[] = [
   { case: 'DNS over UDP', method: 'dns', frames: (name, port) => [ethernet({}, query(name, port))] },
@@ -247,13 +301,136 @@ const WIRES: readonly Wire[] = [
         200,
       ).map((fragment) => ethernet({}, fragment)),
   },
+  ...Object.entries(ENCAPSULATIONS).map(([sentence, encapsulate]): Wire => {
+    return { case: sentence, method: 'dns', frames: (name, port) => [ethernet({}, encapsulate(query(name, port)))] }
+  }),
+  {
+    case: 'DNS name with a pointer to a later position',
+    method: 'dns',
+    frames: (name, port) => {
+      // The pointer takes 2 bytes and the type and class 4, so the name is at 12 + 6.
+      const message = dnsMessage({ questions: 1 }, pointer(18), TYPE_A_IN, labels(...name.split('.')), ROOT)
+      return [
+        ethernet(
+          {},
+          ipv4({ source: CLIENT, destination: RESOLVER }, udp({ sourcePort: port, destinationPort: 53 }, message)),
+        ),
+      ]
+    },
+  },
+  {
+    case: 'hello that looks like Tor',
+    method: 'tls',
+    nameOf: () => 'www.k3vq7xzwlt5bhr.com',
+    frames: (name, port) => tcpFrames(port, tlsRecords(clientHello({ serverName: name, alpn: false }))),
+  },
+  {
+    case: 'QUIC to the port of DNS over QUIC',
+    method: 'quic',
+    frames: (name, port) =>
+      initialDatagrams(clientHello({ serverName: name }), {
+        ...{ dcid: fill(port)(8), scid: fill(port + 1)(4), datagrams: 1 },
+      }).map((bytes) => datagram(port, 853, bytes)),
+  },
+  {
+    case: 'hello to a resolver for DNS over HTTPS',
+    method: 'tls',
+    nameOf: (label) => `${label}.dns.nextdns.io`,
+    frames: (name, port) => tcpFrames(port, short(name)),
+  },
 ]
 
+/** Frames of a kind that is counted once. `port` is the client port of this case. */
+interface Counted {
+  readonly case: string
+  readonly counter: GoldenCases['counted'][number]['counter']
+  readonly frames: (port: number) => readonly Buffer[]
+}
+
+const toServer = (transport: Transport): Buffer =>
+  ethernet({}, ipv4({ source: CLIENT, destination: SERVER }, transport))
+const datagram = (sourcePort: number, destinationPort: number, payload: Buffer): Buffer =>
+  toServer(udp({ sourcePort, destinationPort }, payload))
+const arp = { etherType: EtherType.arp, bytes: Buffer.alloc(28) }
+
+/** Each frame is sent twice, and must be counted once unless packets are counted. */
+const COUNTED: readonly Counted[] = [
+  { case: 'IPsec ESP', counter: 'esp_sessions', frames: () => twice(toServer(esp(0x1001))) },
+  {
+    case: 'IPsec ESP in UDP',
+    counter: 'esp_sessions',
+    frames: () => twice(datagram(4500, 4500, espPacket(0x1002))),
+  },
+  {
+    case: 'IPsec authentication header',
+    counter: 'ah_packets',
+    frames: (port) => [toServer(ah(udp({ sourcePort: port, destinationPort: 9 }, Buffer.alloc(8))))],
+  },
+  {
+    case: 'MACsec with encryption',
+    counter: 'macsec_packets',
+    frames: () => [ethernet({}, macsec(arp, { encrypted: true, channel: true }))],
+  },
+  {
+    case: 'unknown EtherType',
+    counter: 'unknown_ethertype_packets',
+    frames: () => [ethernet({}, { etherType: 0x9999, bytes: Buffer.alloc(46) })],
+  },
+  {
+    case: 'WireGuard',
+    counter: 'wireguard_sessions',
+    frames: (port) => twice(datagram(port, 51_820, wireguardInitiation())),
+  },
+  {
+    case: 'OpenVPN over UDP',
+    counter: 'openvpn_sessions',
+    frames: (port) => twice(datagram(port, 1194, openVpnReset(20))),
+  },
+  {
+    case: 'OpenVPN over TCP',
+    counter: 'openvpn_sessions',
+    frames: (port) => {
+      const reset = openVpnReset()
+      const one = new TcpStream({ clientPort: port, serverPort: 1194 }, Buffer.concat([u16(reset.length), reset]))
+      return [...one.open(), ...one.sendSplit([])]
+    },
+  },
+  {
+    case: 'DTLS',
+    counter: 'dtls_sessions',
+    frames: (port) => twice(datagram(port, 3478, dtlsHello())),
+  },
+  {
+    case: 'DNSCrypt, the answer of a resolver',
+    counter: 'dnscrypt_sessions',
+    frames: (port) => twice(datagram(443, port, dnscryptAnswer())),
+  },
+]
+
+const twice = (frame: Buffer): Buffer[] => [frame, frame]
+
+/** Cases that have a name and are also counted. */
+const COUNTED_NAMES: Readonly<Partial<Record<string, Counted['counter']>>> = {
+  'hello that looks like Tor': 'tor_sessions',
+  'QUIC to the port of DNS over QUIC': 'doq_sessions',
+  'hello to a resolver for DNS over HTTPS': 'doh_sessions',
+}
+
 export function golden(): Golden {
-  const cases = WIRES.map(({ case: sentence, method, ech }, index): GoldenCase => {
-    const name = `case-${index + 1}.selftest.example`
+  const named = WIRES.map(({ case: sentence, method, ech, nameOf }, index): NamedCase => {
+    const name = (nameOf ?? ((label) => `${label}.selftest.example`))(`case-${index + 1}`)
     return { case: sentence, name, method, ...(ech === undefined ? {} : { ech }) }
   })
-  const frames = WIRES.flatMap((wire, index) => wire.frames((cases[index] as GoldenCase).name, 52_000 + 10 * index))
-  return { cases, capture: pcapFile(framesAt(START_MS, frames)) }
+  const counted = [
+    ...COUNTED.map(({ case: sentence, counter }) => ({ case: sentence, counter })),
+    ...named.flatMap(({ case: sentence }) => {
+      const counter = COUNTED_NAMES[sentence]
+      return counter === undefined ? [] : [{ case: sentence, counter }]
+    }),
+  ]
+  const frames = [
+    ...WIRES.flatMap((wire, index) => wire.frames((named[index] as NamedCase).name, 52_000 + 10 * index)),
+    ...COUNTED.flatMap((each, index) => each.frames(54_000 + 10 * index)),
+  ]
+  return { cases: { named, counted }, capture: pcapFile(framesAt(START_MS, frames)), frames }
 }

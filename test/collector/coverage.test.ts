@@ -19,6 +19,24 @@ const ROWS: readonly (readonly [name: string, status: StatusFields, found: Parti
   ],
   ['hidden queries', { counters: { dotSessions: 6, dohSessions: 7 } }, { dot_sessions: 6, doh_sessions: 7 }],
   [
+    'tunnels and packets by kind',
+    {
+      counters: {
+        espSessions: 1,
+        wireguardSessions: 2,
+        openvpnSessions: 3,
+        torSessions: 4,
+        dtlsSessions: 5,
+        ahPackets: 6,
+      },
+      classes: { macsecEncrypted: 7, etherTypeUnknown: 8 },
+    },
+    {
+      ...{ esp_sessions: 1, wireguard_sessions: 2, openvpn_sessions: 3, tor_sessions: 4, dtls_sessions: 5 },
+      ...{ ah_packets: 6, macsec_packets: 7, unknown_ethertype_packets: 8, packets: 15, packets_undecodable: 15 },
+    },
+  ],
+  [
     'losses at each place',
     { live: { dropped: { kernel: 1, pool: 20, unread: 300 } }, link: { missed: 4000 } },
     { packets_lost: 4321 },
@@ -43,6 +61,7 @@ t.test('a packet is undecodable by its class; classes without a name are not cou
   const expected: PacketClassName[] = [
     ...(['linkUnsupported', 'ipMalformed', 'udpMalformed', 'dnsQuestionsOverLimit', 'dnsMalformed'] as const),
     ...(['tcpMalformed', 'clientHelloMalformed', 'quicUndecodable', 'nestedTooDeep', 'linkEncrypted'] as const),
+    ...(['macsecEncrypted', 'etherTypeUnknown'] as const),
   ]
   t.same(undecodable, expected)
 })

@@ -9,6 +9,7 @@ import { BATCH_ROW_BYTES } from '../../collector/limits.ts'
 import { RESOLVERS } from '../../collector/visibility.ts'
 import { compileTrie } from '../../registry/compile-trie.ts'
 import { generatedCaptures } from '../captures/cases.ts'
+import { golden } from '../captures/golden.ts'
 import { LinkType } from '../support/packets-link.ts'
 import { Random } from './random.ts'
 
@@ -107,6 +108,7 @@ export function fuzzPackets(seed: number, mutations: number, onProgress: (done: 
       frames: packets.map(({ bytes }) => bytes).filter(({ length }) => length < FRAME_BYTES_MAX),
     }),
   )
+  sequences.push({ linkType: LinkType.ethernet, frames: golden().frames })
   const subjects = FILLINGS.map((filling) => new Subject(filling))
   let seconds = 1_000
   for (let done = 0; done < mutations; ) {

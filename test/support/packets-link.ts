@@ -5,6 +5,7 @@ export const LinkType = {
   bsdNull: 0,
   ethernet: 1,
   ppp: 9,
+  fddi: 10,
   /** DLT_RAW on most systems; OpenBSD uses 14. */
   rawDlt: 12,
   rawOpenBsd: 14,
@@ -17,8 +18,10 @@ export const LinkType = {
   pflog: 117,
   radiotap: 127,
   juniperEthernet: 178,
+  ppi: 192,
   rawIpv4: 228,
   rawIpv6: 229,
+  nflog: 239,
   linuxCooked2: 276,
 } as const
 

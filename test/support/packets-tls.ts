@@ -26,6 +26,8 @@ export interface ClientHelloFields {
   /** Puts server_name after all other extensions. */
   readonly serverNameLast?: boolean
   readonly sessionIdBytes?: number
+  /** false: without ALPN, as Tor sends it. */
+  readonly alpn?: false
   /** Complete extensions to append. */
   readonly moreExtensions?: readonly Buffer[]
   /** Seed of the fields that a real client fills at random. The same seed makes the same hello. */
@@ -46,7 +48,9 @@ export function clientHello(fields: ClientHelloFields): Buffer {
   const serverName = fields.serverName === undefined ? [] : [extension(SERVER_NAME, serverNameList(fields.serverName))]
   const others = [
     extension(SUPPORTED_GROUPS, vector16(Buffer.concat(groups.map(u16)))),
-    extension(APPLICATION_LAYER_PROTOCOL, vector16(Buffer.from('\x02h2\x08http/1.1', 'latin1'))),
+    ...(fields.alpn === false
+      ? []
+      : [extension(APPLICATION_LAYER_PROTOCOL, vector16(Buffer.from('\x02h2\x08http/1.1', 'latin1')))]),
     extension(SUPPORTED_VERSIONS, vector8(Buffer.concat([0x0304, 0x0303].map(u16)))),
     extension(KEY_SHARE, vector16(Buffer.concat(shares))),
     // RFC 7685. Real post-quantum hellos have about 1.8 kB, because of extensions that do not

@@ -18,7 +18,10 @@ const PROTOCOL_GRE = 47
 const PROTOCOL_MPLS = 137
 
 /** IANA Service Name and Transport Protocol Port Number Registry */
-export const TunnelPort = { gtpU: 2152, teredo: 3544, vxlan: 4789, geneve: 6081, mplsInUdp: 6635 } as const
+export const TunnelPort = {
+  ...{ l2tp: 1701, gtpU: 2152, teredo: 3544, greInUdp: 4754, vxlan: 4789, vxlanGpe: 4790, capwapData: 5247 },
+  ...{ geneve: 6081, mplsInUdp: 6635, tzsp: 37_008 },
+} as const
 
 /** RFC 3032 §2.1: the label stack. The bottom entry has the S bit. */
 function labelStack(labels: readonly number[]): Buffer {
@@ -143,6 +146,11 @@ export function erspan3(frame: Buffer, fields: { platformHeader?: boolean } = {}
 /** RFC 7348 §5: flags with the I bit, VNI. */
 export function vxlan(vni: number, frame: Buffer): Buffer {
   return Buffer.concat([u32(0x0800_0000), u24(vni), Buffer.from([0]), frame])
+}
+
+/** draft-ietf-nvo3-vxlan-gpe §3: flags with the I and P bits, next protocol 4 (NSH), VNI. */
+export function vxlanGpeNsh(packet: NetworkPacket): Buffer {
+  return Buffer.concat([u32(0x0c00_0004), u24(9), Buffer.from([0]), packet.bytes])
 }
 
 /**

@@ -1,5 +1,6 @@
 import type { Command } from 'commander'
 import { exitStatusOf, stopSignal } from '../../process/shutdown.ts'
+import { printsTable } from '../../process/table.ts'
 import { type CoverageJson, coverageJson } from '../../scan/coverage.ts'
 import { firstDayOfWindow } from '../../scan/prepare.ts'
 import { scanNow } from '../../scan/scan-now.ts'
@@ -7,11 +8,19 @@ import type { Organization } from '../../store/organizations.ts'
 import { PublishedList } from '../../store/published.ts'
 import type { Scan } from '../../store/scans.ts'
 import type { Store } from '../../store/store.ts'
-import { COVERAGE_COLUMNS, coverageLine, type Discovery, PLATFORM_COLUMNS } from '../platform-rows.ts'
+import {
+  COVERAGE_COLUMNS,
+  COVERAGE_KIND_COLUMNS,
+  coverageKinds,
+  coverageLine,
+  type Discovery,
+  PLATFORM_COLUMNS,
+} from '../platform-rows.ts'
 import {
   type AdminContext,
   changeOptions,
   ofOrganization,
+  printText,
   sharedOptions,
   show,
   timeText,
@@ -61,7 +70,14 @@ export function addScanCommands(program: Command): void {
     withStore(last, (context) => {
       const organization = context.administration.organization(options.org)
       if (options.coverage === undefined) return showDiscovery(last, context, organization)
-      show(last, { columns: COVERAGE_COLUMNS, rows: [{ ...coverageOf(context, organization) }] })
+      const coverage = coverageOf(context, organization)
+      show(last, { columns: COVERAGE_COLUMNS, rows: [{ ...coverage }] })
+      // In JSON, the kinds are a field of the record.
+      if (!printsTable(last.optsWithGlobals<{ json?: boolean }>())) return
+      const kinds = coverageKinds(coverage)
+      if (kinds.length === 0) return
+      printText(last, '\n')
+      show(last, { columns: COVERAGE_KIND_COLUMNS, rows: kinds })
     }),
   )
 

@@ -3,11 +3,15 @@ import {
   COVERAGE_COUNT_MAX,
   COVERAGE_COUNTER_NAMES,
   type CoverageReport,
+  HIDDEN_COUNTERS,
+  REQUIRED_COUNTER_NAMES,
 } from '../../../engine/event/coverage-report.ts'
 import { packBatch, TIME_MS_MAX, unpackBatch } from '../../../engine/event/event.ts'
 import { coverageFromMessage, coverageFromPacked } from '../../../engine/ingest/read-coverage.ts'
 import { counters, coverageMessage, report } from '../../support/coverage.ts'
 import * as fc from '../../support/property.ts'
+
+const COUNTERS = COVERAGE_COUNTER_NAMES.length
 
 const good = report({ madeMs: Date.parse('2026-11-20T09:15:02.123Z'), counters: { packets: 120_000, names: 300 } })
 
@@ -25,7 +29,7 @@ t.test('a report is unchanged after encoding in a message and in a batch', async
       sinceMs: time,
       madeMs: time,
       ended: fc.boolean(),
-      counts: fc.array(fc.integer({ min: 0, max: COVERAGE_COUNT_MAX }), { minLength: 13, maxLength: 13 }),
+      counts: fc.array(fc.integer({ min: 0, max: COVERAGE_COUNT_MAX }), { minLength: COUNTERS, maxLength: COUNTERS }),
     })
     .map(({ counts, sinceMs, madeMs, ...rest }) => ({
       ...rest,
@@ -49,6 +53,15 @@ const counted = (members: Record<string, unknown>): string => changed({ counters
 t.test('members of later releases are ignored', async (t) => {
   t.same(coverageFromMessage(changed({ counters: { ...good.counters, later: 1 }, hosts: ['x'] })), good)
   t.same(coverageFromMessage(JSON.stringify({ ...plain, version: 2 })), good)
+})
+
+t.test('a report of an earlier program has no counters by kind, and one that is 0 is not sent', async (t) => {
+  t.notOk(
+    Object.keys((plain.coverage['counters'] ?? {}) as object).some((name) => Object.hasOwn(HIDDEN_COUNTERS, name)),
+  )
+  t.same(coverageFromMessage(coverageMessage(good)), good)
+  const some = { ...good, counters: { ...good.counters, wireguard_sessions: 3 } }
+  t.same(coverageFromMessage(coverageMessage(some)), some)
 })
 
 const WRONG: readonly (readonly [name: string, text: string, found: RegExp])[] = [
@@ -88,7 +101,7 @@ const WRONG: readonly (readonly [name: string, text: string, found: RegExp])[] =
   ['more than a number can be', changed({}).replace('120000', '1e999'), /^coverage\.counters\.packets: /],
   ['a counter as text', counted({ doh_sessions: '7' }), /^coverage\.counters\.doh_sessions: /],
   ['a counter that is null', counted({ doh_sessions: null }), /^coverage\.counters\.doh_sessions: /],
-  ...COVERAGE_COUNTER_NAMES.map(
+  ...REQUIRED_COUNTER_NAMES.map(
     (name) =>
       [`without ${name}`, counted({ [name]: undefined }), new RegExp(`^coverage\\.counters\\.${name}: `)] as const,
   ),

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { COVERAGE_COUNTER_NAMES } from '../../../engine/event/coverage-report.ts'
+import { COVERAGE_COUNTER_NAMES, HIDDEN_COUNTER_NAMES } from '../../../engine/event/coverage-report.ts'
 import { confidence, domainStrength, ROLE_WEIGHT } from '../../../engine/scan/confidence.ts'
 import { coverageJson } from '../../../engine/scan/coverage.ts'
 import { overallRiskScore } from '../../../engine/scan/risk.ts'
@@ -9,6 +9,8 @@ import type { Role } from '../../../registry/platform.ts'
 import { counters } from '../../support/coverage.ts'
 import { REPOSITORY } from '../../support/programs.ts'
 import * as fc from '../../support/property.ts'
+
+const COUNTERS = COVERAGE_COUNTER_NAMES.length
 
 const page = readFileSync(join(REPOSITORY, 'docs/reference/scoring.md'), 'utf8')
 const counts = { clients: 10, matches: 100, days: 5 }
@@ -97,7 +99,11 @@ t.test('coverage is published in the documented form', async (t) => {
   t.same(coverageJson({ sensors: 3, days: 30, counters: seenAndHidden }), {
     sensors: 3,
     names_seen: 9000,
-    hidden: { ech: 600, encrypted_dns: 250, no_name: 100, incomplete: 50, undecodable: 1200, packets_lost: 1200 },
+    hidden: {
+      ...{ ech: 600, encrypted_dns: 250, no_name: 100, incomplete: 50, undecodable: 1200, packets_lost: 1200 },
+      tunnels: 0,
+    },
+    kinds: Object.fromEntries(HIDDEN_COUNTER_NAMES.map((name) => [name, 0])),
     visible_share: 0.8759,
   })
 })
@@ -115,6 +121,8 @@ const SHARES: readonly (readonly [
   ['packets of which none carried a name', 1, { packets: 10 }, 1],
   ['every hello has ECH', 1, { packets: 10, names: 4, hellos_ech: 4 }, 0],
   ['nothing but DNS over TLS', 1, { packets: 10, dot_sessions: 3 }, 0],
+  ['a tunnel for each name', 1, { packets: 10, names: 4, wireguard_sessions: 3, esp_sessions: 1 }, 0.5],
+  ['calls and authentication headers hide no names', 1, { packets: 10, names: 4, dtls_sessions: 3, ah_packets: 3 }, 1],
   ['all packets were lost', 1, { packets_lost: 10 }, 0],
   ['all packets are of an unknown link type', 1, { packets: 10, packets_undecodable: 10 }, 0],
   ['half of the packets were lost', 1, { packets: 10, packets_lost: 10, names: 5 }, 0.5],
@@ -129,8 +137,11 @@ for (const [name, sensors, words, share] of SHARES) {
 
 t.test('the visible share is between 0 and 1, and hidden or lost traffic never raises it', async (t) => {
   const most = 2 ** 50
-  const all = fc.array(fc.integer({ min: 0, max: most }), { minLength: 13, maxLength: 13 })
-  const hiding = ['packets_lost', 'hellos_unnamed', 'hellos_incomplete', 'dot_sessions', 'doh_sessions'] as const
+  const all = fc.array(fc.integer({ min: 0, max: most }), { minLength: COUNTERS, maxLength: COUNTERS })
+  const hiding = [
+    ...(['packets_lost', 'hellos_unnamed', 'hellos_incomplete', 'dot_sessions', 'doh_sessions'] as const),
+    ...(['dnscrypt_sessions', 'esp_sessions', 'wireguard_sessions', 'openvpn_sessions', 'tor_sessions'] as const),
+  ]
   fc.assert(
     fc.property(all, fc.constantFrom(...hiding), fc.integer({ min: 0, max: most }), (values, name, more) => {
       const words = counters(Object.fromEntries(COVERAGE_COUNTER_NAMES.map((each, index) => [each, values[index]])))

@@ -8,6 +8,8 @@ import { counters, INSTANCE, report } from '../../support/coverage.ts'
 import * as fc from '../../support/property.ts'
 import { NOON } from '../../support/store.ts'
 
+const COUNTERS = COVERAGE_COUNTER_NAMES.length
+
 const OPTIONS = { setting: '--data-dir', schemaVersion: 1, freeBytesMin: 0 }
 const ACME = '00000000-0000-4000-8000-000000000001'
 const OTHER = '00000000-0000-4000-8000-000000000002'
@@ -155,7 +157,10 @@ t.test('sums stop at the largest exact number', async (t) => {
  * Reports of several instances with growing counters; and which of them arrive, how often and in
  * which order.
  */
-const growth = fc.array(fc.array(fc.nat(1000), { minLength: 13, maxLength: 13 }), { minLength: 1, maxLength: 6 })
+const growth = fc.array(fc.array(fc.nat(1000), { minLength: COUNTERS, maxLength: COUNTERS }), {
+  minLength: 1,
+  maxLength: 6,
+})
 const arrivals = fc.array(fc.tuple(fc.nat(100), fc.nat(100), fc.nat(2 * COVERAGE_INTERVAL_MS)), { maxLength: 30 })
 
 t.test('sums never exceed the true counts, and equal them after the last report of each instance', async (t) => {
@@ -167,7 +172,7 @@ t.test('sums never exceed the true counts, and equal them after the last report 
       const store = new CoverageStore(environment)
       try {
         const made = sensors.map((steps, number) => {
-          const sum = new Array<number>(13).fill(0)
+          const sum = new Array<number>(COUNTERS).fill(0)
           return steps.map((step, index) => {
             for (const [counter, count] of step.entries()) sum[counter] = (sum[counter] ?? 0) + count
             const words = Object.fromEntries(COVERAGE_COUNTER_NAMES.map((name, at) => [name, sum[at]]))
