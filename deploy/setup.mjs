@@ -79,6 +79,16 @@ const PROMETHEUS_ROOT = join(root, 'node_modules/.cache/prometheus')
  */
 const CONTAINERS_PACKAGES = ['golang-github-containers-common']
 const CONTAINERS_ROOT = join(root, 'node_modules/.cache/containers')
+/**
+ * Debian 12 has NATS 2.9, whose streams lose acknowledged messages in a power failure
+ * (docs/design/decisions.md), so the server comes from Debian unstable.
+ */
+const NATS_ROOT = join(root, 'node_modules/.cache/nats')
+const NATS_SERVER = join(NATS_ROOT, 'usr/sbin/nats-server')
+const NATS_VERSION_MIN = [2, 15]
+/** The version in use, as the server prints it. */
+const NATS_VERSION_FILE = join(NATS_ROOT, 'version')
+const DEBIAN_KEYRING = '/usr/share/keyrings/debian-archive-keyring.gpg'
 /** A minimal Debian in which packages and images are tested. `debootstrap` creates it as root. */
 const DEBIAN = { suite: 'bookworm', mirror: 'http://deb.debian.org/debian' }
 const DEBIAN_ROOT = join(root, 'node_modules/.cache/debian')
@@ -138,12 +148,46 @@ function providePeers() {
   if (!existsSync(join(BLOCKERS_ROOT, 'usr/sbin/squid'))) unpack(BLOCKERS_PACKAGES, BLOCKERS_ROOT)
   if (!existsSync(join(PROMETHEUS_ROOT, 'usr/bin/promtool'))) unpack(PROMETHEUS_PACKAGES, PROMETHEUS_ROOT)
   if (!existsSync(join(CONTAINERS_ROOT, 'usr/share/containers'))) unpack(CONTAINERS_PACKAGES, CONTAINERS_ROOT)
+  if (!existsSync(NATS_VERSION_FILE)) provideNats()
   if (!isDebianRoot()) return
   if (!onPath('debootstrap')) installPackages(['debootstrap'], 'debootstrap')
   for (const name of packagesOfMissing(OPTIONAL_TEST_COMMANDS)) {
     print(`installing ${name}`)
     if (!tryInstall([name])) print(`${name} is not available; tests that need it are skipped`)
   }
+}
+
+/** Unpacks NATS with an apt configuration of its own, so that the machine's remains as it is. */
+function provideNats() {
+  print('unpacking nats-server')
+  const apt = join(NATS_ROOT, 'apt')
+  for (const folder of ['lists/partial', 'cache/archives/partial', 'packages'])
+    mkdirSync(join(apt, folder), { recursive: true })
+  writeFileSync(join(apt, 'sid.list'), `deb [signed-by=${DEBIAN_KEYRING}] ${debianMirror()} sid main\n`)
+  const options = [
+    ...['-qq', '-o', `Dir::Etc::SourceList=${join(apt, 'sid.list')}`, '-o', 'Dir::Etc::SourceParts=-'],
+    ...['-o', `Dir::State::Lists=${join(apt, 'lists')}`, '-o', `Dir::Cache=${join(apt, 'cache')}`],
+  ]
+  const downloads = join(apt, 'packages')
+  const downloaded =
+    attempt('apt-get', ['update', ...options]) && attempt('apt-get', ['download', ...options, 'nats-server'], downloads)
+  if (!downloaded) fail('cannot download nats-server from Debian unstable; check apt-get update, then run this again')
+  for (const file of readdirSync(downloads)) run('dpkg', ['-x', join(downloads, file), NATS_ROOT])
+  rmSync(apt, { recursive: true })
+  const version = spawnSync(NATS_SERVER, ['--version'], { encoding: 'utf8' }).stdout?.trim() ?? ''
+  const [major = 0, minor = 0] = (/v(\d+)\.(\d+)/.exec(version) ?? []).slice(1).map(Number)
+  if (major < NATS_VERSION_MIN[0] || (major === NATS_VERSION_MIN[0] && minor < NATS_VERSION_MIN[1])) {
+    fail(`nats-server ${NATS_VERSION_MIN.join('.')} or later is needed, found ${version}`)
+  }
+  print(version)
+  writeFileSync(NATS_VERSION_FILE, `${version}\n`)
+}
+
+/** The mirror from which this machine has its Debian packages. */
+function debianMirror() {
+  const targets = ['indextargets', '--format', '$(LABEL) $(COMPONENT) $(REPO_URI)', 'Created-By: Packages']
+  const { stdout } = spawnSync('apt-get', targets, { encoding: 'utf8' })
+  return /^Debian main (\S+)$/m.exec(stdout ?? '')?.[1] ?? DEBIAN.mirror
 }
 
 /**

@@ -300,7 +300,7 @@ t.test('every file is reached from a program, a worker, a build step, a benchmar
 
 /** Start programs that only the set-up of the full suite installs. */
 const NEEDS_FULL_SETUP =
-  /^test\/support\/(?:container|container-site|debian|forwarders|rsyslog|syslog-ng|syslog-ng-process|web-browser)\.ts$/
+  /^test\/support\/(?:brokers|container|container-site|debian|forwarders|rsyslog|syslog-ng|syslog-ng-process|web-browser)\.ts$/
 
 t.test('npm test needs no program that only the full suite installs', async (t) => {
   const entries = testFiles().flatMap(({ source, suite }) => (suite === 'quick' ? [source] : []))
@@ -309,7 +309,7 @@ t.test('npm test needs no program that only the full suite installs', async (t) 
   )
   t.same(needing, [])
   const named = SOURCES.filter((file) => NEEDS_FULL_SETUP.test(file))
-  t.equal(named.length, 8)
+  t.equal(named.length, 9)
 })
 
 t.test('each test file belongs to exactly one suite: npm test, or the rest of npm run test:full', async (t) => {

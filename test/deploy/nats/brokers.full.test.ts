@@ -1,0 +1,101 @@
+import { setTimeout as later } from 'node:timers/promises'
+import { jetstream, jetstreamManager, type StreamInfo } from '@nats-io/jetstream'
+import { connect, type NatsConnection, nkeyAuthenticator, nkeys } from '@nats-io/transport-node'
+import t, { type Test } from 'tap'
+import { BROKER_VERSION, Brokers } from '../../support/brokers.ts'
+import { until } from '../../support/wait.ts'
+
+/** Brokers in the state of a request to the system account. */
+interface BrokerState {
+  readonly server: { readonly name: string; readonly ver: string }
+  readonly data: { readonly config: { readonly sync_always?: boolean } }
+}
+
+const REQUEST_MS = 1000
+
+/** Creates the stream as soon as the brokers have elected a leader. */
+function createStream(owner: NatsConnection): Promise<StreamInfo> {
+  return until('no stream', async () => {
+    try {
+      const manager = await jetstreamManager(owner, { timeout: REQUEST_MS })
+      return await manager.streams.add({ name: 'events', subjects: ['ev.>'], num_replicas: 3 })
+    } catch {
+      return undefined
+    }
+  })
+}
+
+t.test('the shipped configuration runs three brokers that flush every write', async (t) => {
+  const startedMs = performance.now()
+  const brokers = await Brokers.start(t)
+  const owner = await brokers.connect('owner')
+  t.teardown(() => owner.close())
+  const { config } = await createStream(owner)
+  t.comment(`${BROKER_VERSION}: three brokers after ${Math.round(performance.now() - startedMs)} ms`)
+  t.equal(config.num_replicas, 3)
+  const ingest = await brokers.connect('ingest')
+  t.teardown(() => ingest.close())
+
+  for (const connection of [owner, ingest]) {
+    const states: BrokerState[] = []
+    for await (const message of await connection.requestMany('$SYS.REQ.SERVER.PING.JSZ', '{}', {
+      strategy: 'count',
+      maxMessages: 3,
+      maxWait: 10 * REQUEST_MS,
+    }))
+      states.push(message.json())
+    t.same(states.map(({ server }) => server.name).sort(), ['broker-0', 'broker-1', 'broker-2'])
+    for (const { server, data } of states) {
+      t.equal(data.config.sync_always, true, `${server.name} flushes every write`)
+      t.match(BROKER_VERSION, server.ver)
+    }
+  }
+
+  t.test('the ingest role appends events, and cannot read or delete them', async (t) => {
+    t.match(await jetstream(ingest).publish('ev.0.acme', 'one'), { stream: 'events', seq: 1 })
+    await refused(t, ingest, '$JS.API.STREAM.MSG.GET.events', '{"seq":1}')
+    await refused(t, ingest, '$JS.API.STREAM.PURGE.events', '')
+    await refused(t, ingest, '$JS.API.STREAM.DELETE.events', '')
+  })
+  t.test('the owner role reads events, and cannot append any', async (t) => {
+    await refused(t, owner, 'ev.0.acme', 'two')
+    const manager = await jetstreamManager(owner)
+    t.equal((await manager.streams.getMessage('events', { seq: 1 }))?.string(), 'one')
+    t.equal((await manager.streams.info('events')).state.messages, 1)
+  })
+  t.test('clients without a known nkey, or without TLS, are refused', async (t) => {
+    const [server = ''] = brokers.servers
+    const options = { servers: [server], reconnect: false, timeout: 10 * REQUEST_MS }
+    const stranger = nkeyAuthenticator(nkeys.createUser().getSeed())
+    await t.rejects(connect({ ...options, tls: { caFile: brokers.caFile }, authenticator: stranger }), {
+      name: 'AuthorizationError',
+    })
+    await t.rejects(connect({ ...options, tls: { caFile: brokers.caFile } }), { name: 'AuthorizationError' })
+    await t.rejects(
+      connect({ ...options, tls: null, authenticator: nkeyAuthenticator(Buffer.from(brokers.seeds.owner)) }),
+    )
+    await t.rejects(connect({ ...options, authenticator: nkeyAuthenticator(Buffer.from(brokers.seeds.owner)) }), {
+      message: /self-signed/,
+    })
+  })
+})
+
+/** The broker reports a violation of permissions, and nobody answers the request. */
+async function refused(t: Test, connection: NatsConnection, subject: string, body: string): Promise<void> {
+  const violation = (async () => {
+    for await (const status of connection.status()) {
+      if (status.type === 'error') return status.error
+    }
+    return undefined
+  })()
+  const request = connection.request(subject, body, { timeout: REQUEST_MS }).then(
+    () => 'answered',
+    () => 'refused',
+  )
+  t.match(
+    await Promise.race([violation, later(30 * REQUEST_MS, undefined, { ref: false })]),
+    { name: 'PermissionViolationError' },
+    subject,
+  )
+  t.equal(await request, 'refused')
+}

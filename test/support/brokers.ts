@@ -1,0 +1,123 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { connect, type NatsConnection, nkeyAuthenticator, nkeys } from '@nats-io/transport-node'
+import { freePort } from './free-port.ts'
+import { opensslCertificate } from './openssl-certificate.ts'
+import { REPOSITORY } from './programs.ts'
+
+/** deploy/setup.mjs unpacks NATS here. */
+const NATS = join(REPOSITORY, 'node_modules/.cache/nats')
+const PROGRAM = join(NATS, 'usr/sbin/nats-server')
+const CONFIGURATION = join(REPOSITORY, 'deploy/nats/nats.conf')
+const COUNT = 3
+const RECONNECT_MS = 100
+/** The roles of deploy/nats/nats.conf. */
+const ROLES = ['ingest', 'owner'] as const
+
+/** The version in use, as the server prints it. */
+export const BROKER_VERSION = readFileSync(join(NATS, 'version'), 'utf8').trim()
+
+interface Broker {
+  readonly environment: NodeJS.ProcessEnv
+  child: ChildProcess
+}
+
+/** Three brokers on loopback with the shipped configuration: TLS, nkeys, every write flushed. */
+export class Brokers {
+  /** Addresses with ports, for clients. */
+  readonly servers: readonly string[]
+  /** PEM file of the certificate that clients have to trust. */
+  readonly caFile: string
+  /** The secret nkey of each role. */
+  readonly seeds: Readonly<Record<(typeof ROLES)[number], string>>
+  /** What the brokers logged, to be shown when a test fails. */
+  readonly output = { text: '' }
+  readonly #configuration: string
+  readonly #brokers: Broker[]
+
+  private constructor(directory: string, ports: readonly number[], configuration: string) {
+    const { keyFile, certificateFile } = opensslCertificate(join(directory, 'tls'), 'ECDSA P-256')
+    const users = { ingest: nkeys.createUser(), owner: nkeys.createUser() }
+    const seedOf = (role: (typeof ROLES)[number]): string => Buffer.from(users[role].getSeed()).toString()
+    const routes = ports.slice(COUNT).map((port) => `nats://127.0.0.1:${port}`)
+    this.#configuration = configuration
+    this.caFile = certificateFile
+    this.seeds = { ingest: seedOf('ingest'), owner: seedOf('owner') }
+    this.servers = ports.slice(0, COUNT).map((port) => `127.0.0.1:${port}`)
+    this.#brokers = this.servers.map((listen, index) => {
+      const data = join(directory, `broker-${index}`)
+      mkdirSync(data, { recursive: true })
+      const environment = {
+        BROKER_NAME: `broker-${index}`,
+        BROKER_LISTEN: listen,
+        ROUTE_LISTEN: `127.0.0.1:${ports[COUNT + index]}`,
+        ROUTES: JSON.stringify(routes),
+        DATA_DIRECTORY: data,
+        CERTIFICATE: certificateFile,
+        PRIVATE_KEY: keyFile,
+        CA_CERTIFICATE: certificateFile,
+        INGEST_NKEY: users.ingest.getPublicKey(),
+        OWNER_NKEY: users.owner.getPublicKey(),
+      }
+      return { environment, child: this.#spawn(environment) }
+    })
+  }
+
+  /** Runs the brokers until the test ends. Does not wait until they have elected a leader. */
+  static async start(
+    t: { testdir(): string; teardown(work: () => unknown): void },
+    configuration = CONFIGURATION,
+  ): Promise<Brokers> {
+    const ports = new Set<number>()
+    while (ports.size < 2 * COUNT) ports.add(await freePort())
+    const brokers = new Brokers(t.testdir(), [...ports], configuration)
+    t.teardown(() => Promise.all(brokers.servers.map((_server, index) => brokers.kill(index))))
+    return brokers
+  }
+
+  /** Connects with a role, as soon as a broker listens. The caller closes the connection. */
+  connect(role: keyof Brokers['seeds']): Promise<NatsConnection> {
+    return connect({
+      servers: [...this.servers],
+      tls: { caFile: this.caFile },
+      authenticator: nkeyAuthenticator(Buffer.from(this.seeds[role])),
+      waitOnFirstConnect: true,
+      reconnectTimeWait: RECONNECT_MS,
+      maxReconnectAttempts: -1,
+    })
+  }
+
+  /** Kills a broker with SIGKILL and waits until its process has ended. */
+  async kill(index: number): Promise<void> {
+    const { child } = this.#at(index)
+    if (child.exitCode !== null || child.signalCode !== null) return
+    const ended = once(child, 'exit')
+    child.kill('SIGKILL')
+    await ended
+  }
+
+  /** Starts a broker that was killed, with the data that it has. */
+  restart(index: number): void {
+    const broker = this.#at(index)
+    broker.child = this.#spawn(broker.environment)
+  }
+
+  #at(index: number): Broker {
+    const broker = this.#brokers[index]
+    if (broker === undefined) throw new Error(`no broker ${index}`)
+    return broker
+  }
+
+  #spawn(environment: NodeJS.ProcessEnv): ChildProcess {
+    const child = spawn(PROGRAM, ['-c', this.#configuration], {
+      env: environment,
+      stdio: ['ignore', 'ignore', 'pipe'],
+    })
+    child.stderr.setEncoding('utf8').on('data', (text: string) => {
+      this.output.text += text
+    })
+    return child
+  }
+}
