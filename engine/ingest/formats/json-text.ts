@@ -24,9 +24,9 @@ export function writeJsonText(bytes: Uint8Array, start: number, end: number, out
       bytes[out++] = byte
       continue
     }
-    const escape = bytes[at++] ?? 0
-    if (escape !== LETTER_U) {
-      bytes[out++] = CHARACTERS[escape] ?? escape
+    const escaped = bytes[at++] ?? 0
+    if (escaped !== LETTER_U) {
+      bytes[out++] = CHARACTERS[escaped] ?? escaped
       continue
     }
     let point = hexAt(bytes, at, end)

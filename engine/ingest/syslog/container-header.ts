@@ -11,11 +11,10 @@ const LETTER_T = 0x54
  * The offset of the message after the header of a container runtime or of a forwarder's file, or
  * `start` if there is none:
  *
- *   2026-11-20T09:15:02.123456789Z stdout F MSG    Kubernetes, CRI logging format: whole line (F) or
- *                                                  part of one (P)
+ *   2026-11-20T09:15:02.123456789Z stdout F MSG    Kubernetes, CRI logging format
  *   2026-11-20T09:15:02+00:00<TAB>TAG<TAB>{MSG}    Fluentd, out_file
  *
- * https://github.com/kubernetes/design-proposals-archive/blob/main/node/kubelet-cri-logging.md,
+ * https://github.com/kubernetes/design-proposals-archive/blob/main/node/kubelet-cri-logging.md
  * https://docs.fluentd.org/formatter/out_file
  */
 export function containerHeaderEnd(view: DataView, start: number, end: number, message: SyslogMessage): number {
