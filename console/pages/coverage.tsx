@@ -15,7 +15,7 @@ const KIND_NAMES: Readonly<Record<HiddenCounter, string>> = {
   esp_sessions: 'IPsec',
   wireguard_sessions: 'WireGuard',
   openvpn_sessions: 'OpenVPN',
-  tor_sessions: 'Tor, by the look of its names',
+  tor_sessions: 'Tor, by its names',
   dtls_sessions: 'DTLS: calls and VPNs',
   ah_packets: 'IPsec authentication headers, which are read',
   macsec_packets: 'MACsec',

@@ -10,11 +10,12 @@ import { Outcome } from '../store/outcomes.ts'
 import type { KnownHosts } from '../store/registry-in-force.ts'
 import type { Reject } from '../store/sources.ts'
 import type { UnstoredPlaces } from './accept.ts'
+import { BodyReader } from './body-reader.ts'
 import { CandidateTable } from './candidate-table.ts'
 import { ClientAddresses } from './client-addresses.ts'
 import { Action } from './formats/action.ts'
 import { textAt } from './formats/bytes.ts'
-import { FormatDetector, NO_FORMAT } from './formats/detect.ts'
+import { NO_FORMAT } from './formats/detect.ts'
 import { FORMATS } from './formats/formats.ts'
 import { LogLine, Verdict } from './formats/log-line.ts'
 import { LogTime, TimeFound } from './formats/log-time.ts'
@@ -96,7 +97,7 @@ export class Intake {
   readonly #authenticator: Authenticator
   readonly #known: KnownHosts
   readonly #message = new SyslogMessage()
-  readonly #detector = new FormatDetector()
+  readonly #body = new BodyReader()
   readonly #headerTime = new LogTime()
   readonly #ids = new EventIds()
   readonly #pending = new Map<string, Pending>()
@@ -135,7 +136,7 @@ export class Intake {
     line.memory = source.memory
     const msgStart = message.msgStart
     const verdict = msgStart === end ? Verdict.skip : this.#read(msgStart, end, token.organizationId)
-    const format = this.#detector.format
+    const format = this.#body.format
     let outcome = OUTCOME_OF_VERDICT[verdict] ?? Outcome.unknown
     const isWanted = verdict === Verdict.event && this.#isWanted(token.organizationId)
     if (verdict === Verdict.event && !isWanted && origin.matched === 'store') {
@@ -301,7 +302,7 @@ export class Intake {
 
   #read(start: number, end: number, organizationId: string): Verdict {
     const { line } = this
-    const verdict = this.#detector.read(line, start, end)
+    const verdict = this.#body.read(line, start, end)
     if (verdict === Verdict.skip && line.coverageEnd > 0) return this.#takeCoverage(organizationId)
     // syslogd's summary of repeated messages. RFC 3164 does not define it, but all implementations
     // write it.
@@ -333,7 +334,7 @@ export class Intake {
     const firstMs = Number.isNaN(line.firstSeenMs) ? lastMs : Math.min(line.firstSeenMs, lastMs)
     const isCollected = line.eventIdStart >= 0
     if (!isCollected) {
-      this.#detector.takeUserAndBytes(line)
+      this.#body.takeUserAndBytes(line)
       this.users.count(readUser(line))
     }
     queue.add(

@@ -17,6 +17,12 @@ import {
 
 /** Maximum lines of one record: a quoted CSV field can contain line feeds. */
 const CSV_LINES_MAX = 8
+/** The beginning of a subscription record of CloudWatch Logs, and of its array of events. */
+const RECORD_START = Buffer.from('{"messageType":"')
+const EVENTS_KEY = Buffer.from('"logEvents":[')
+/** Names of the log group and stream (at most 512 bytes each), and of the subscription filters. */
+const RECORD_HEAD_BYTES_MAX = 4096
+const OBJECTS_BORDER = Buffer.from('}{')
 /** Leading bytes that are compared to decide whether two lines have the same form. */
 const SHAPE_BYTES = 10
 const NUL = 0
@@ -38,7 +44,7 @@ export class LogRecords {
   place = 0
   /** The message lacks its line feed, so its writer may not have finished it. */
   isOpen = false
-  readonly #bytes: Uint8Array
+  readonly #bytes: Buffer
   readonly #bytesMax: number
   /**
    * The bytes up to the next line feed belong to a truncated line. The caller need not put them
@@ -47,13 +53,15 @@ export class LogRecords {
   isDiscarding = false
   /** Messages that were longer than allowed. Only their beginning was read. */
   truncated = 0
-  /** The file is an array of objects, and `place` is inside it. */
+  /** `place` is inside an array of objects: of the file, or of a subscription record. */
   #inArray = false
+  /** `place` is inside a subscription record. */
+  #inRecord = false
   #atFileStart = true
 
   /** @param bytesMax maximum length of a message; longer lines are truncated */
   constructor(bytes: Uint8Array, bytesMax: number) {
-    this.#bytes = bytes
+    this.#bytes = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
     this.#bytesMax = bytesMax
   }
 
@@ -63,8 +71,16 @@ export class LogRecords {
    */
   next(filled: number, isLast: boolean): boolean {
     if (this.isDiscarding && !this.#discard(filled)) return false
-    if (this.#inArray || this.#atFileStart) this.#skipArraySigns(filled)
-    if (this.place >= filled) return false
+    for (;;) {
+      if (this.#inArray || this.#inRecord || this.#atFileStart) this.#skipArraySigns(filled)
+      if (this.place >= filled) return false
+      const eventsStart = this.#eventsStart(filled, isLast)
+      if (eventsStart < 0) return false
+      if (eventsStart === this.place) break
+      this.place = eventsStart
+      this.#inRecord = true
+      this.#inArray = true
+    }
     const lineEnd = this.#lineEnd(this.place, filled)
     if (lineEnd === filled && !isLast && filled - this.place <= this.#bytesMax) return false
     const end = this.#recordEnd(lineEnd, filled, isLast)
@@ -85,6 +101,9 @@ export class LogRecords {
       const end = this.#objectEnd(filled, isLast)
       if (end !== NOT_CLOSED) return end
       this.#inArray = false
+    } else if (first === OPEN_BRACE && this.#mayBeTwoObjects(lineEnd)) {
+      const end = this.#objectEnd(filled, isLast)
+      if (end < 0 ? end !== NOT_CLOSED : this.#bytes[end] === OPEN_BRACE) return end
     }
     if (this.#hasOpenQuote(lineEnd)) {
       const end = this.#quotedEnd(lineEnd, filled, isLast)
@@ -114,6 +133,30 @@ export class LogRecords {
     this.end = stop
   }
 
+  /**
+   * The offset of the log events in the subscription record of CloudWatch Logs at `place`, `place`
+   * if there is no such record, or -1 if more bytes are needed. Each event has a `message`.
+   *
+   * https://docs.aws.amazon.com/AmazonCloudWatch/latest/logs/SubscriptionFilters.html
+   */
+  #eventsStart(filled: number, isLast: boolean): number {
+    const { place } = this
+    const bytes = this.#bytes
+    if (this.#inArray || bytes[place] !== OPEN_BRACE) return place
+    const isPart = filled - place < RECORD_START.length && !isLast
+    if (isPart) return RECORD_START.indexOf(bytes.subarray(place, filled)) === 0 ? -1 : place
+    if (bytes.compare(RECORD_START, 0, RECORD_START.length, place, place + RECORD_START.length) !== 0) return place
+    const limit = Math.min(filled, place + RECORD_HEAD_BYTES_MAX)
+    const at = bytes.subarray(place, limit).indexOf(EVENTS_KEY)
+    if (at >= 0) return place + at + EVENTS_KEY.length
+    return limit === filled && !isLast ? -1 : place
+  }
+
+  /** Firehose writes the objects of a file without line feeds between them. */
+  #mayBeTwoObjects(lineEnd: number): boolean {
+    return this.#bytes.subarray(this.place, lineEnd).indexOf(OBJECTS_BORDER) >= 0
+  }
+
   #discard(filled: number): boolean {
     const end = this.#lineEnd(this.place, filled)
     this.place = Math.min(end + 1, filled)
@@ -130,6 +173,7 @@ export class LogRecords {
       if (byte === LF) this.lines++
       else if (byte === OPEN_BRACKET && this.#atFileStart && !this.#inArray) this.#inArray = true
       else if (byte === CLOSE_BRACKET && this.#inArray) this.#inArray = false
+      else if (byte === CLOSE_BRACE && this.#inRecord && !this.#inArray) this.#inRecord = false
       else if (byte !== SPACE && byte !== TAB && byte !== CR && !(byte === COMMA && this.#inArray)) {
         // `[4711]` begins a log line. In an array of objects, a brace follows the bracket.
         if (this.#atFileStart && this.#inArray && byte !== OPEN_BRACE) this.#exitArray()

@@ -1,6 +1,7 @@
 import type { Test } from 'tap'
+import { BodyReader } from '../../engine/ingest/body-reader.ts'
 import { Action } from '../../engine/ingest/formats/action.ts'
-import { FormatDetector, NO_FORMAT } from '../../engine/ingest/formats/detect.ts'
+import { NO_FORMAT } from '../../engine/ingest/formats/detect.ts'
 import { FORMATS } from '../../engine/ingest/formats/formats.ts'
 import { LogLine, SCRATCH_BYTES, SourceMemory, Verdict } from '../../engine/ingest/formats/log-line.ts'
 import { readUser } from '../../engine/ingest/formats/user-name.ts'
@@ -49,7 +50,7 @@ export interface Read {
 /** Reads messages one after the other, as from one source. */
 export class MessageReader {
   readonly #line = new LogLine(new Uint8Array(MESSAGE_BYTES_MAX + SCRATCH_BYTES))
-  readonly #detector = new FormatDetector()
+  readonly #body = new BodyReader()
 
   constructor(memory = new SourceMemory(), receivedMs = RECEIVED_MS) {
     this.#line.memory = memory
@@ -66,11 +67,11 @@ export class MessageReader {
     const bytes = typeof message === 'string' ? Buffer.from(message) : message
     line.bytes.fill(0x78, Math.max(0, at - 8), at + bytes.length + 8)
     line.bytes.set(bytes, at)
-    const verdict = this.#detector.read(line, at, at + bytes.length)
-    const { format } = this.#detector
+    const verdict = this.#body.read(line, at, at + bytes.length)
+    const { format } = this.#body
     const isEvent = verdict === Verdict.event
     if (isEvent && line.eventIdStart < 0) {
-      this.#detector.takeUserAndBytes(line)
+      this.#body.takeUserAndBytes(line)
       readUser(line)
     }
     return {

@@ -1,5 +1,5 @@
 import { Action } from './action.ts'
-import { isDigit, isLetter, isTextIgnoreCase, isUpper, OPEN_BRACE, SLASH, textAtIgnoreCase } from './bytes.ts'
+import { isDigit, isLetter, isTextIgnoreCase, isUpper, OPEN_BRACE, QUOTE, SLASH, textAtIgnoreCase } from './bytes.ts'
 import { isCollectorMessage } from './collector-json.ts'
 import {
   FIELD_RANKS,
@@ -43,8 +43,10 @@ const ORIGINATOR = CONTROL + 8
 const RESPONDER = CONTROL + 9
 const RESPONDER_PORT = CONTROL + 10
 const LOOKUP = CONTROL + 11
+/** A line as its sender wrote it, by a name with no other meaning. */
+const ORIGINAL = CONTROL + 12
 const WORDS =
-  'logid/devid b64url/burl/eb64url resultisfiltered tz/timezone/dtz dnstype flowid direction location idorigh idresph idrespp transid/qclass/qclassname/qtypename'
+  'logid/devid b64url/burl/eb64url resultisfiltered tz/timezone/dtz dnstype flowid direction location idorigh idresph idrespp transid/qclass/qclassname/qtypename log/raw/resultraw/original/eventoriginal/fullmessage'
 const { name: _mayBeAFile, ...NAMES } = SYNONYMS
 const FIELDS = new NameTable({ ...NAMES, ...idsOf(FieldKind.control, WORDS) })
 const SOURCE_TYPE = SYNONYMS['sourcetype'] ?? NO_FIELD
@@ -56,6 +58,8 @@ const NETSKOPE_TIME = SYNONYMS['xcstimestamp'] ?? NO_FIELD
 const SERVER_NAME = SYNONYMS['servername'] ?? NO_FIELD
 const QUERY = SYNONYMS['query'] ?? NO_FIELD
 const URI = SYNONYMS['uri'] ?? NO_FIELD
+/** Members that may be such a line, or the program's own text. */
+const ENVELOPES = [ORIGINAL, SYNONYMS['message'] ?? NO_FIELD, SYNONYMS['event'] ?? NO_FIELD]
 const USER_IP = SYNONYMS['userip'] ?? NO_FIELD
 const ZSCALER = 'zscalernss-'
 
@@ -78,7 +82,19 @@ function detect(line: LogLine, start: number, end: number): boolean {
 
 function parse(line: LogLine, start: number, end: number): Verdict {
   if (!scan(line.view, start, end)) return line.reject('JSON: expected one complete object')
-  return judge(line)
+  const verdict = judge(line)
+  if (verdict !== Verdict.event) noteWrapped(line)
+  return verdict
+}
+
+/** Forwarders and container platforms put the sender's line into a member of their own object. */
+function noteWrapped(line: LogLine): void {
+  for (const id of ENVELOPES) {
+    if (!fields.has(id) || line.view.getUint8(fields.start(id) - 1) !== QUOTE) continue
+    line.wrappedStart = fields.start(id)
+    line.wrappedEnd = fields.end(id)
+    return
+  }
 }
 
 function scan(view: DataView, start: number, end: number): boolean {

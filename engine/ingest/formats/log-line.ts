@@ -1,5 +1,6 @@
 import { LABEL_BYTE, NAME_CHARS_MAX } from '../../../registry/domain-name.ts'
 import { METHODS, USER_BYTES_MAX } from '../../event/event.ts'
+import { MESSAGE_BYTES_MAX } from '../../limits.ts'
 import { Action } from './action.ts'
 import {
   CLOSE_BRACKET,
@@ -36,8 +37,12 @@ export const ANY_MARKS = -1
 
 /** For a name in another encoding, or the parts of a time. */
 const HOST_SCRATCH_BYTES = NAME_CHARS_MAX + 3
-/** Scratch space after the messages' bytes. The rest is for a user's name and one character. */
-export const SCRATCH_BYTES = HOST_SCRATCH_BYTES + USER_BYTES_MAX + 4
+const FIELD_SCRATCH_BYTES = HOST_SCRATCH_BYTES + USER_BYTES_MAX + 4
+/**
+ * Scratch space after the messages' bytes: for a message without the escapes of its envelope, a
+ * name, a user's name and one character.
+ */
+export const SCRATCH_BYTES = MESSAGE_BYTES_MAX + FIELD_SCRATCH_BYTES
 /** No date, time of day or zone is longer. */
 const TIME_PART_BYTES_MAX = 64
 
@@ -53,6 +58,8 @@ export class LogLine {
   /** The messages' bytes and SCRATCH_BYTES of scratch space after them. */
   readonly bytes: Uint8Array
   readonly view: DataView
+  /** A message without the escapes of its envelope is written from this offset. */
+  readonly unwrappedStart: number
   /** Names with another encoding in the message (Windows DNS) are written from this offset. */
   readonly scratchStart: number
   /** User names without their escapes (user-name.ts) are written from this offset. */
@@ -100,6 +107,12 @@ export class LogLine {
   coverageStart = 0
   coverageEnd = 0
   /**
+   * Text in the message that may be the message of another sender, as a JSON string with its
+   * escapes; equal without any.
+   */
+  wrappedStart = 0
+  wrappedEnd = 0
+  /**
    * Why a message was rejected or is ambiguous: the field and its expected value. Constant texts
    * only, so that counting by reason is bounded.
    */
@@ -112,7 +125,8 @@ export class LogLine {
   constructor(bytes: Uint8Array) {
     this.bytes = bytes
     this.view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
-    this.scratchStart = bytes.byteLength - SCRATCH_BYTES
+    this.unwrappedStart = bytes.byteLength - SCRATCH_BYTES
+    this.scratchStart = bytes.byteLength - FIELD_SCRATCH_BYTES
     this.userScratchStart = this.scratchStart + HOST_SCRATCH_BYTES
     this.#host = new HostFinder(bytes, this.scratchStart)
   }
@@ -138,6 +152,8 @@ export class LogLine {
     this.firstSeenMs = Number.NaN
     this.coverageStart = 0
     this.coverageEnd = 0
+    this.wrappedStart = 0
+    this.wrappedEnd = 0
     this.reason = ''
   }
 

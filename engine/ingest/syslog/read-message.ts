@@ -1,11 +1,16 @@
 import { isDigit, LESS, SPACE, skipBlanks } from '../formats/bytes.ts'
+import { containerHeaderEnd } from './container-header.ts'
 import type { SyslogMessage } from './message.ts'
 import { mayBeHeader, readRfc3164 } from './rfc3164.ts'
 import { readRfc5424 } from './rfc5424.ts'
 
+/** Headers of relays before the sender's, of which each is RFC 5424. */
+const RELAYS_MAX = 2
+
 /**
  * Finds the parts of a syslog message of any kind in [start, end), which is not empty. Never
- * rejects: bytes that are no header are the message.
+ * rejects: bytes that are no header are the message. Time, host and tag are those of the innermost
+ * header, PRI and token those of the outermost that has them.
  */
 export function readSyslog(
   view: DataView,
@@ -17,23 +22,37 @@ export function readSyslog(
   message.reset(start, end)
   const first = view.getUint8(start)
   if ((first === LESS || isDigit(first)) && readRfc5424(view, start, end, message)) {
-    const at = message.msgStart
-    // A relay may have wrapped a sender's message with its header.
-    if (at < end && mayBeHeader(view, at, end, referenceMs)) {
-      const { tokenStart, tokenEnd, isExpectedToken, pri } = message
-      readRfc3164(view, at, end, message, referenceMs)
-      message.pri = pri
-      if (tokenStart !== tokenEnd) {
-        message.tokenStart = tokenStart
-        message.tokenEnd = tokenEnd
-        message.isExpectedToken = isExpectedToken
-      }
+    for (let relays = 0; relays < RELAYS_MAX; relays++) {
+      if (!readInner(view, message.msgStart, end, message, referenceMs)) break
     }
   } else {
     message.reset(start, end)
-    readRfc3164(view, start, end, message, referenceMs)
+    const after = isDigit(first) ? containerHeaderEnd(view, start, end, message) : start
+    if (after === start) readRfc3164(view, start, end, message, referenceMs)
+    else {
+      message.msgStart = after
+      if (after < end) readInner(view, after, end, message, referenceMs)
+    }
   }
   message.msgStart = withoutMark(view, message.msgStart, end)
+}
+
+/**
+ * Reads the header of a sender at `at`, which a relay has put behind its own. Returns whether
+ * another may follow.
+ */
+function readInner(view: DataView, at: number, end: number, message: SyslogMessage, referenceMs: number): boolean {
+  if (at >= end || !mayBeHeader(view, at, end, referenceMs)) return false
+  const { tokenStart, tokenEnd, isExpectedToken, pri } = message
+  const isRfc5424 = view.getUint8(at) === LESS && readRfc5424(view, at, end, message)
+  if (!isRfc5424) readRfc3164(view, at, end, message, referenceMs)
+  message.pri = pri
+  if (tokenStart !== tokenEnd) {
+    message.tokenStart = tokenStart
+    message.tokenEnd = tokenEnd
+    message.isExpectedToken = isExpectedToken
+  }
+  return isRfc5424
 }
 
 /** The offset after a UTF-8 byte order mark (RFC 5424 §6.4) and blanks before it. */

@@ -394,6 +394,34 @@ t.test('each object of a JSON array is a message, in any layout', async (t) => {
   }
 })
 
+t.test('objects without line feeds between them are messages', async (t) => {
+  const reader = reading(t)
+  const lines = Array.from({ length: 2000 }, (_, index) => matching(index))
+  const events = lines.map((message, index) => ({ id: String(index), timestamp: NOW, message: `${message} }{` }))
+  const record = (from: number, to: number): string =>
+    JSON.stringify({
+      messageType: 'DATA_MESSAGE',
+      owner: '123456789012',
+      logGroup: '/aws/route53/queries',
+      logStream: 'vpc-1',
+      subscriptionFilters: ['all'],
+      logEvents: events.slice(from, to),
+    })
+  const wrapped = lines.map((log) => JSON.stringify({ log: `${log} {}{}`, stream: 'stdout' }))
+  const files: readonly (readonly [name: string, content: string])[] = [
+    ['subscription records of CloudWatch, joined', record(0, 700) + record(700, 1400) + record(1400, 2000)],
+    ['subscription records, a line each', `${record(0, 700)}\n${record(700, 1400)}\n${record(1400, 2000)}\n`],
+    ['objects, joined', wrapped.join('')],
+    ['objects, a line each', wrapped.join('\n')],
+  ]
+  for (const [name, content] of files) {
+    reader.write(name, content)
+    t.match(await reader.read(name, { dryRun: true }), { messages: 2000, matched: 2000 }, name)
+    reader.write(name, content.slice(0, -10))
+    t.match(await reader.read(name, { dryRun: true }), { messages: 2000, matched: 1999 }, `${name}, truncated`)
+  }
+})
+
 t.test('truncated CSV lines do not affect others', async (t) => {
   const reader = reading(t)
   const rows = Array.from({ length: 50 }, (_, index) => {

@@ -69,6 +69,21 @@ const rfc5424: readonly Row[] = [
     app: 'named',
     msg: 'client x',
   },
+  {
+    text: `<13>1 ${T} relay r - - [svc@00000 key="T"] <30>1 2026-11-20T09:15:01Z ns1 named 7 - - client x`,
+    pri: 13,
+    token: 'T',
+    time: '2026-11-20T09:15:01Z',
+    host: 'ns1',
+    app: 'named',
+    msg: 'client x',
+  },
+  {
+    text: `<13>1 ${T} far r - - - <13>1 ${T} near r - - - <30>Nov 20 09:15:02 ns1 named[1]: client x`,
+    host: 'ns1',
+    app: 'named',
+    msg: 'client x',
+  },
 ]
 const rfc3164: readonly Row[] = [
   { text: '<34>Nov 20 09:15:02 h app[1]: m', pri: 34, time: 'Nov 20 09:15:02', host: 'h', app: 'app', msg: 'm' },
@@ -127,6 +142,9 @@ const rfc3164: readonly Row[] = [
     text: 'client 192.0.2.45#2048: query: gemini.google.com IN A +',
     msg: 'client 192.0.2.45#2048: query: gemini.google.com IN A +',
   },
+  { text: `${T} stdout F client x`, time: T, msg: 'client x' },
+  { text: `${T} stderr P <30>Nov 20 09:15:02 ns1 named[1]: m`, time: 'Nov 20 09:15:02', app: 'named', msg: 'm' },
+  { text: `${T}\tkube.var.log\t{"log":"m"}`, time: T, msg: '{"log":"m"}' },
   { text: 'hello', msg: 'hello' },
   { text: '<', msg: '<' },
   { text: '<13>', msg: '' },

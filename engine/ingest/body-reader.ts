@@ -1,0 +1,59 @@
+import { FormatDetector, NO_FORMAT } from './formats/detect.ts'
+import { writeJsonText } from './formats/json-text.ts'
+import { type LogLine, Verdict } from './formats/log-line.ts'
+import { SyslogMessage } from './syslog/message.ts'
+import { readSyslog } from './syslog/read-message.ts'
+
+/** Envelopes around a message that are removed: of a forwarder, and of a container platform. */
+const ENVELOPES_MAX = 2
+
+/**
+ * Reads the body of a message, or the message of another sender in it: forwarders and container
+ * platforms put a line into a JSON object of their own. Its client is the one that the line names.
+ */
+export class BodyReader {
+  /** The index in FORMATS of the last message's format, or NO_FORMAT. */
+  format = NO_FORMAT
+  readonly #detector = new FormatDetector()
+  readonly #inner = new SyslogMessage()
+
+  read(line: LogLine, start: number, end: number): Verdict {
+    const detector = this.#detector
+    let verdict = detector.read(line, start, end)
+    this.format = detector.format
+    for (let count = 0; count < ENVELOPES_MAX && line.wrappedStart < line.wrappedEnd; count++) {
+      const { reason } = line
+      const found = this.#readWrapped(line)
+      if (found === Verdict.unknown) {
+        line.reason = reason
+        break
+      }
+      verdict = found
+      this.format = detector.format
+    }
+    return verdict
+  }
+
+  /** Takes the user and the byte counts of the event that was read last. */
+  takeUserAndBytes(line: LogLine): void {
+    this.#detector.takeUserAndBytes(line)
+  }
+
+  #readWrapped(line: LogLine): Verdict {
+    const { bytes, timeMs, timeIsLocal, unwrappedStart: start } = line
+    const inner = this.#inner
+    const end = writeJsonText(bytes, line.wrappedStart, line.wrappedEnd, start)
+    if (end === start) return Verdict.unknown
+    readSyslog(line.view, start, end, inner, line.referenceMs)
+    if (inner.msgStart === end) return Verdict.unknown
+    const verdict = this.#detector.read(line, inner.msgStart, end)
+    if (verdict !== Verdict.event || !Number.isNaN(line.timeMs)) return verdict
+    // The sender's header has its time, the envelope the forwarder's.
+    if (inner.timeStart < inner.timeEnd) line.takeTime(inner.timeStart, inner.timeEnd)
+    if (Number.isNaN(line.timeMs)) {
+      line.timeMs = timeMs
+      line.timeIsLocal = timeIsLocal
+    }
+    return verdict
+  }
+}
