@@ -172,7 +172,22 @@ export class Intake {
   /** Returns what the last message says, which named a platform. Slow: it creates a string. */
   match(): LineMatch {
     const { hostStart, hostEnd, count } = this.line
-    return { name: this.line.text(hostStart, hostEnd), client: this.#client(), timeMs: this.matchMs, count }
+    return { name: this.line.text(hostStart, hostEnd), client: this.client(), timeMs: this.matchMs, count }
+  }
+
+  /** The client of the last message, NO_CLIENT where none is known. Slow, as match. */
+  client(): string {
+    const { line } = this
+    if (line.clientStart === line.clientEnd) return NO_CLIENT
+    return this.#clients.canonical(line.text(line.clientStart, line.clientEnd))
+  }
+
+  /**
+   * When the last message, of this origin, was sent. NaN if neither it nor its header has a time.
+   */
+  sentMs({ token, source }: Origin): number {
+    if (token === undefined || source === undefined) return Number.NaN
+    return this.#timeOf(this.#message, token, source)
   }
 
   /**
@@ -342,7 +357,7 @@ export class Intake {
       {
         nameStart: line.hostStart,
         nameEnd: line.hostEnd,
-        client: this.#client(),
+        client: this.client(),
         method: isCollected ? line.method : METHOD_LOG,
         firstMs,
         lastMs,
@@ -360,23 +375,25 @@ export class Intake {
   }
 
   /**
-   * Returns a time that an event can have. batch-reader.ts corrects times in the future.
+   * Returns a time that an event can have, now if there is none. batch-reader.ts corrects times in
+   * the future.
    */
   #matchTime(message: SyslogMessage, token: KnownToken, source: Source): number {
+    const { line } = this
+    if (Number.isNaN(line.timeMs) && line.timeIsUnread) source.timesUnread++
     const timeMs = this.#timeOf(message, token, source)
-    return timeMs < 0 || timeMs > TIME_MS_MAX ? this.line.referenceMs : timeMs
+    return timeMs >= 0 && timeMs <= TIME_MS_MAX ? timeMs : line.referenceMs
   }
 
-  /** The time of the event in UTC: from the message, else from the syslog header, else now. */
+  /** The time of the event in UTC: from the message, else from the syslog header, else NaN. */
   #timeOf({ timeStart, timeEnd }: SyslogMessage, token: KnownToken, source: Source): number {
     const { line } = this
     let timeMs = line.timeMs
     let isLocal = line.timeIsLocal
     if (Number.isNaN(timeMs)) {
-      if (line.timeIsUnread) source.timesUnread++
       const header = this.#headerTime
       if (timeStart === timeEnd || header.read(line.view, timeStart, timeEnd, line.referenceMs) !== TimeFound.found) {
-        return line.referenceMs
+        return Number.NaN
       }
       timeMs = header.ms
       isLocal = header.isLocal
@@ -385,12 +402,6 @@ export class Intake {
     const utcMs = token.wallClock.toUtc(timeMs)
     if (source.listener !== 'file') source.zoneMinutes = zoneMinutes(utcMs - line.referenceMs)
     return utcMs
-  }
-
-  #client(): string {
-    const { line } = this
-    if (line.clientStart === line.clientEnd) return NO_CLIENT
-    return this.#clients.canonical(line.text(line.clientStart, line.clientEnd))
   }
 
   #pendingOf(organizationId: string): Pending {

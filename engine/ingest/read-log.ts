@@ -1,6 +1,7 @@
 import { statSync } from 'node:fs'
 import { basename } from 'node:path'
 import { TextDecoder } from 'node:util'
+import { NO_CLIENT } from '../event/client.ts'
 import { MESSAGE_BYTES_MAX } from '../limits.ts'
 import { type ByteSource, type FileKind, STANDARD_INPUT, withPathOf } from '../process/byte-source.ts'
 import { openDecompressed } from '../process/decompressed-bytes.ts'
@@ -53,6 +54,23 @@ export interface LineProblem {
   readonly reason: string
 }
 
+/** What was understood of a message. */
+export interface LineReading {
+  /** From 1: the first line of the message. */
+  readonly line: number
+  readonly verdict: Verdict
+  /** '' if no format was recognized. */
+  readonly format: string
+  /** NaN if neither the message nor its header has a time. */
+  readonly timeMs: number
+  /** NO_CLIENT where none is known. */
+  readonly client: string
+  /** In any case; '' unless the message is an event. */
+  readonly host: string
+  /** '' unless the message was rejected or is ambiguous. */
+  readonly reason: string
+}
+
 /**
  * The result of reading a file. messages = matched + duplicates + tooLate + unmatched + noDomain +
  * skipped + rejected + unknown + ambiguous.
@@ -91,6 +109,8 @@ export interface ReadLogOptions {
   readonly onMatch?: (match: LineMatch) => void
   /** The same for each message that names a host of no platform. */
   readonly onUnmatched?: (match: LineMatch) => void
+  /** Called with each message. Slow: it creates strings. */
+  readonly onLine?: (line: LineReading) => void
   /** `sample` returns the beginning of the message, redacted. Slow. */
   readonly onProblem: (problem: LineProblem, sample: () => string) => void
   readonly onProgress: (bytesRead: number, bytesTotal: number) => void
@@ -255,6 +275,7 @@ export class LogReader {
     else report.unknown++
     const id = format === NO_FORMAT ? '' : (FORMATS[format]?.id ?? '')
     if (id !== '') report.formats[id] = (report.formats[id] ?? 0) + 1
+    this.#options.onLine?.(this.#readingOf(file, line, id))
     const isProblem = verdict === Verdict.reject || verdict === Verdict.unknown || verdict === Verdict.ambiguous
     if (isKnown || !isProblem) return
     const { reason } = this.#intake.line
@@ -263,6 +284,19 @@ export class LogReader {
     this.#options.onProblem(problem, () =>
       redact(this.#intake.line.text(start, Math.min(end, start + SAMPLE_CHARS_MAX * 2))),
     )
+  }
+
+  #readingOf({ origin }: OpenFile, line: number, format: string): LineReading {
+    const { verdict } = this.#intake
+    const { hostStart, hostEnd, reason } = this.#intake.line
+    const isEvent = verdict === Verdict.event
+    const namesClient = isEvent || verdict === Verdict.noDomain
+    return {
+      ...{ line, verdict, format, reason },
+      timeMs: this.#intake.sentMs(origin),
+      client: namesClient ? this.#intake.client() : NO_CLIENT,
+      host: isEvent ? this.#intake.line.text(hostStart, hostEnd) : '',
+    }
   }
 
   #countUnmatched(report: FileReport, isKnown: boolean): void {

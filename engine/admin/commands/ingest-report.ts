@@ -1,4 +1,5 @@
 import type { Command } from 'commander'
+import { nameLoggingHint } from '../../ingest/formats/name-logging.ts'
 import type { MatchTally, PlatformTally } from '../../ingest/match-tally.ts'
 import type { FileReport, LineProblem } from '../../ingest/read-log.ts'
 import { EVIDENCE_WINDOW_DAYS_MAX, MESSAGE_BYTES_MAX } from '../../limits.ts'
@@ -67,9 +68,8 @@ export function remarks(
     const { matched, unmatched, duplicates, ambiguous, noDomain } = report
     const formats = Object.keys(report.formats).join(', ')
     if (formats !== '' && noDomain > 0 && matched + unmatched + duplicates + ambiguous === 0) {
-      remark(
-        `read as ${formats}, but no line names a host, so nothing can match; let the device log host names (DNS, URL or TLS server name)`,
-      )
+      const [most = ''] = Object.entries(report.formats).sort(([, a], [, b]) => b - a)[0] ?? []
+      remark(`read as ${formats}, but no line names a host, so nothing can match; ${nameLoggingHint(most)}`)
     }
   }
   for (const { file, line, format, reason } of problems) {

@@ -1,6 +1,7 @@
 import { type Command, Option } from 'commander'
 import { z } from 'zod'
 import { EventAcceptor } from '../../ingest/accept.ts'
+import { nameLoggingHint } from '../../ingest/formats/name-logging.ts'
 import { addRows } from '../../ingest/ingest-accounting.ts'
 import { Intake } from '../../ingest/intake.ts'
 import { MatchTally } from '../../ingest/match-tally.ts'
@@ -28,6 +29,7 @@ import { NO_ORGANIZATION, type StoredSource } from '../../store/sources.ts'
 import type { Store } from '../../store/store.ts'
 import { shellWord } from '../senders.ts'
 import { type AdminContext, countOption, ofOrganization, sharedOptions, show, timeText, withStore } from './context.ts'
+import { NamesPrinter } from './ingest-names.ts'
 import { type FileProblem, printFiles, type ReadFile, remarks } from './ingest-report.ts'
 
 const tokenSetting = z.object(tokenSettings)
@@ -37,6 +39,7 @@ const PROBLEMS_SHOWN = 10
 
 interface FileOptions {
   readonly dryRun?: boolean
+  readonly names?: boolean
   readonly rejects: number
 }
 
@@ -50,18 +53,20 @@ export function addIngestCommands(program: Command): void {
     .argument('<file...>', 'Log files; - is standard input')
   addSettingOptions(sharedOptions(file), tokenSetting)
     .option('--dry-run', 'Store nothing, and report what would be stored')
+    .option('--names', 'Print what was understood of each line as a JSON object, with --dry-run')
     .addOption(
       new Option('--rejects <count>', 'Show this many lines of each file that were not understood')
         .default(PROBLEMS_SHOWN)
         .argParser(countOption(0, 1e9)),
     )
-  file.action((paths: string[], options: FileOptions) =>
-    withStore(file, (context) => {
+  file.action((paths: string[], options: FileOptions) => {
+    if (options.names === true && options.dryRun !== true) throw new Fault('USAGE', '--names: expected --dry-run, too')
+    return withStore(file, (context) => {
       const read = (): Promise<void> => readFiles(file, paths, options, context)
       // Two concurrent runs would both count the lines of the same file.
       return options.dryRun === true ? read() : exclusively(context.store.environment.path, 'ingest file', read)
-    }),
-  )
+    })
+  })
 
   const sources = sharedOptions(
     ingest.command('sources').description('Show who sends logs, in which format, and how much was understood'),
@@ -142,7 +147,9 @@ async function readFiles(
     })
     const progress = fileProgress(path === STANDARD_INPUT ? undefined : path)
     let shown = 0
-    const tally = new MatchTally(registry.matcherOf(token.organizationId))
+    const matcher = registry.matcherOf(token.organizationId)
+    const tally = new MatchTally(matcher)
+    const names = options.names === true ? new NamesPrinter(path, matcher) : undefined
     const storage = new LogStore(store, acceptor, intake, {
       stopped: () => signal !== undefined,
       stop: stop.received,
@@ -151,10 +158,14 @@ async function readFiles(
     const reader = new LogReader(store.readLines, options.dryRun === true ? undefined : storage, intake, token, {
       windowStartMs,
       ...(options.dryRun === true ? { onMatch: (match) => tally.add(match) } : {}),
+      ...(names === undefined ? {} : { onLine: (line) => names.add(line) }),
       onProblem: (problem) => {
-        if (shown++ < options.rejects) problems.push({ file: path, ...problem })
+        if (names === undefined && shown++ < options.rejects) problems.push({ file: path, ...problem })
       },
-      onProgress: progress.update,
+      onProgress: (done, total) => {
+        names?.flush()
+        progress.update(done, total)
+      },
       stopped: () => signal !== undefined,
       stop: stop.received,
     })
@@ -167,6 +178,7 @@ async function readFiles(
       if (!(error instanceof Fault)) throw error
       faults.push(error)
     } finally {
+      names?.flush()
       progress.end()
     }
     if (options.dryRun !== true) writeSources(store, intake)
@@ -188,7 +200,7 @@ async function readFiles(
   if (store.buffer.count(token.organizationId) >= EVENTS_FOR_IMMEDIATE_SCAN)
     askForScan(store, token.organizationId, clock)
   stop.forget()
-  printFiles(command, reports, options.dryRun === true)
+  if (options.names !== true) printFiles(command, reports, options.dryRun === true)
   for (const line of remarks(reports, problems, organization, clock.nowMs())) process.stderr.write(`${line}\n`)
   const waiting = store.buffer.count(token.organizationId)
   if (options.dryRun !== true && organization !== undefined && waiting > 0 && process.stderr.isTTY) {
@@ -282,7 +294,7 @@ function sourceRow(source: StoredSource, organization: string, label: string): R
     ...Object.fromEntries(OUTCOMES.map((outcome, index) => [snake(outcome), source.counts[index] ?? 0])),
     first_seen: timeText(source.firstSeenMs),
     last_seen: timeText(source.lastSeenMs),
-    remark: remarkOf(source, count('unauthorized')),
+    remark: remarkOf(source, format),
     sample: source.sample,
   }
 }
@@ -292,8 +304,13 @@ function percentText(share: unknown): string {
   return typeof share === 'number' ? `${Math.floor(share * 100)} %` : ''
 }
 
-function remarkOf({ zoneMinutes, timesUnread }: StoredSource, unauthorized: number): string {
-  if (unauthorized > 0) return 'no known token'
+function remarkOf(source: StoredSource, format: string): string {
+  const { zoneMinutes, timesUnread, counts } = source
+  const count = (...outcomes: readonly (keyof typeof Outcome)[]): number =>
+    outcomes.reduce((sum, outcome) => sum + (counts[Outcome[outcome]] ?? 0), 0)
+  if (count('unauthorized') > 0) return 'no known token'
+  if (count('noDomain') > 0 && count('stored', 'duplicate', 'unmatched', 'ambiguous') === 0)
+    return `no host names: ${nameLoggingHint(format)}`
   const unread = timesUnread > 0 ? `${timesUnread} times not understood` : ''
   if (zoneMinutes === 0) return unread
   const sign = zoneMinutes < 0 ? '-' : '+'

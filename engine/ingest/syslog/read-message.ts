@@ -38,7 +38,7 @@ export function readSyslog(
 }
 
 /**
- * Reads the header of a sender at `at`, which a relay has put behind its own. Returns whether
+ * Reads the header of a sender at `at`, which follows that of a relay. Returns whether
  * another may follow.
  */
 function readInner(view: DataView, at: number, end: number, message: SyslogMessage, referenceMs: number): boolean {

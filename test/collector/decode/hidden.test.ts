@@ -103,7 +103,7 @@ const NAMES: readonly (readonly [name: string, isTor: boolean])[] = [
   ['www.k3vq8xzwlt5bhr.com', false],
 ]
 for (const [serverName, isTor] of NAMES) {
-  t.test(`${serverName} ${isTor ? 'looks' : 'does not look'} like a name of Tor`, async (t) => {
+  t.test(`${serverName} ${isTor ? 'has' : 'lacks'} the form of a name of Tor`, async (t) => {
     const framesOf = (alpn?: false): Buffer[] => {
       const one = new TcpStream({}, tlsRecords(clientHello({ serverName, ...(alpn === false ? { alpn } : {}) })))
       return [...one.open(), ...one.sendSplit([])]

@@ -61,7 +61,7 @@ t.test('ingest file reports lines outside the window, what it would store, and l
   const lines = dry.stderr.trim().split('\n')
   t.match(lines, [
     `${old}: all 3 matches are older than the evidence window of 30 days, so scans do not show them; the newest match is of ${iso(oldMs)}; to include it: posture-admin organization set "Acme" --window 61`,
-    `${addresses}: read as proxy-native, but no line names a host, so nothing can match; let the device log host names (DNS, URL or TLS server name)`,
+    `${addresses}: read as proxy-native, but no line names a host, so nothing can match; for connections that Squid intercepts, let ssl_bump peek at step 1`,
   ])
   t.equal(lines.length, 2)
 
@@ -82,4 +82,63 @@ t.test('ingest file reports lines outside the window, what it would store, and l
   const { stderr } = await ingest('--dry-run', mixed)
   t.match(stderr, `${mixed}: 1 of 2 matches are older than the evidence window of 61 days`)
   t.notMatch(stderr, /--window/)
+})
+
+t.test('ingest file --names prints what was understood of each line', async (t) => {
+  const directory = t.testdir()
+  const data = ['--data-dir', join(directory, 'service')]
+  await admin('organization', 'create', 'Acme', '--domain', 'acme.example', ...data)
+  const [token] = await admin('token', 'generate', 'proxy', '--org', 'Acme', ...data)
+  const path = join(directory, 'mixed.log')
+  const nowMs = Date.parse('2026-11-20T09:15:02Z')
+  const lines = [
+    squid('claude.ai', '10.0.0.1', nowMs),
+    '',
+    squid('WWW.Example.com', '10.0.0.2', nowMs),
+    squid('203.0.113.9', '10.0.0.3', nowMs),
+    'nothing that is known',
+    '<30>Nov 20 09:15:03 ns1 dnsmasq[811]: query[A] claude.ai from 10.0.0.4',
+    '<30>Nov 20 09:15:04 ns1 dnsmasq[811]: reply claude.ai is 203.0.113.9',
+    JSON.stringify({ log: 'dnsmasq[811]: query[A] claude.ai from 2001:DB8::7' }),
+    '{"timestamp":"2026-11-20T09:15:02Z","src_ip":',
+  ]
+  writeFileSync(path, lines.map((line) => `${line}\n`).join(''))
+  const ingest = (...words: string[]) =>
+    run('admin', ['ingest', 'file', ...words, path, ...data], { SVC_TOKEN: String(token?.['token']) })
+
+  const { status, stdout, stderr } = await ingest('--dry-run', '--names')
+  t.equal(status, 0, stderr)
+  t.equal(stderr, '')
+  const none = { file: path, time: null, client: null, host: null, platform: null, format: null, reason: null }
+  const time = '2026-11-20T09:15:02.000Z'
+  const dns = { ...none, verdict: 'event', host: 'claude.ai', platform: 'claude', format: 'dnsmasq' }
+  t.same(
+    stdout
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line)),
+    [
+      {
+        ...none,
+        line: 1,
+        verdict: 'event',
+        time,
+        client: '10.0.0.1',
+        host: 'claude.ai',
+        platform: 'claude',
+        format: 'proxy-native',
+      },
+      { ...none, line: 3, verdict: 'event', time, client: '10.0.0.2', host: 'www.example.com', format: 'proxy-native' },
+      { ...none, line: 4, verdict: 'no_domain', time, client: '10.0.0.3', format: 'proxy-native' },
+      { ...none, line: 5, verdict: 'unknown' },
+      { ...dns, line: 6, time: '2026-11-20T09:15:03.000Z', client: '10.0.0.4' },
+      { ...none, line: 7, verdict: 'skipped', time: '2026-11-20T09:15:04.000Z', format: 'dnsmasq' },
+      { ...dns, line: 8, client: '2001:db8::7' },
+      { ...none, line: 9, verdict: 'rejected', format: 'json-logs', reason: 'JSON: expected one complete object' },
+    ],
+  )
+
+  const alone = await ingest('--names')
+  t.equal(alone.status, 2)
+  t.match(alone.stderr, /--names: expected --dry-run/)
 })
