@@ -80,6 +80,11 @@ export const serviceSettings = z.object({
     env: 'INGEST_PORT',
     about: 'Listen for HTTPS ingest on this port; "off" turns it off',
   }),
+  httpLogs: setting(onOrOff().default(false), {
+    flag: '--http-logs',
+    env: 'HTTP_LOGS',
+    about: 'Accept log messages by HTTPS on the ingest port: JSON lines, and the HTTP Event Collector of Splunk',
+  }),
   syslogTls: setting(listenAddresses().default([{ address: '', port: 6514 }]), {
     flag: '--syslog-tls <listeners>',
     env: 'SYSLOG_TLS',
@@ -107,7 +112,7 @@ export const serviceSettings = z.object({
   tokenRate: setting(wholeNumber(0, 100_000_000).default(0), {
     flag: '--token-rate <messages>',
     env: 'TOKEN_RATE',
-    about: 'Accept this many syslog messages per second and token; beyond them its senders wait; 0 is unlimited',
+    about: 'Accept this many log messages per second and token; beyond them its senders wait; 0 is unlimited',
   }),
   ingestThreads: setting(wholeNumber(1, 64).default(Math.min(4, availableParallelism())), {
     flag: '--ingest-threads <count>',

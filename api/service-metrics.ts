@@ -2,9 +2,10 @@ import type { Console } from '../console/console.ts'
 import { answerTotals } from '../engine/http/answer-counters.ts'
 import { connectionRows } from '../engine/http/connections.ts'
 import type { EventAcceptor } from '../engine/ingest/accept.ts'
-import type { BatchCounters } from '../engine/ingest/https-batches.ts'
+import type { HttpLogs } from '../engine/ingest/http-logs.ts'
 import type { IngestAccounting } from '../engine/ingest/ingest-accounting.ts'
 import { ingestRows } from '../engine/ingest/metrics.ts'
+import type { BatchCounters } from '../engine/ingest/request-body.ts'
 import type { SyslogIngest } from '../engine/ingest/syslog-ingest.ts'
 import { systemClock } from '../engine/process/clock.ts'
 import { assertExpected } from '../engine/process/failure.ts'
@@ -24,6 +25,7 @@ export interface MeasuredParts {
   readonly batches: BatchCounters
   readonly accounting: IngestAccounting
   readonly syslog: SyslogIngest | undefined
+  readonly httpLogs: HttpLogs | undefined
   readonly schedule: ScanSchedule
   readonly background: BackgroundThread
   readonly apiCounters: SharedArrayBuffer
@@ -43,7 +45,7 @@ export async function serviceRows(parts: MeasuredParts): Promise<MetricRow[]> {
   const { keys, addresses } = parts.rateTables
   return [
     ...parts.health.rows(),
-    ...ingestRows(parts.acceptor, parts.batches, parts.accounting, syslog),
+    ...ingestRows(parts.acceptor, parts.batches, parts.accounting, syslog, parts.httpLogs?.intake.lineStatus()),
     ...scanRows(parts.schedule),
     ...parts.background.metricRows(),
     ...apiRows(answerTotals(parts.apiCounters), { keys: tableFull(keys), addresses: tableFull(addresses) }),

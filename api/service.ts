@@ -8,7 +8,7 @@ import { makeAnswerCounters } from '../engine/http/answer-counters.ts'
 import { type Certificate, provideCertificate, type TlsFiles } from '../engine/http/certificate.ts'
 import { CertificateWatch } from '../engine/http/certificate-watch.ts'
 import { type ConnectionLimits, connectionCountersOf, makeConnectionCounters } from '../engine/http/connections.ts'
-import { claimPort, listenHttp, wildcardAddress } from '../engine/http/listen.ts'
+import { claimPort, listenHttp, originOf, wildcardAddress } from '../engine/http/listen.ts'
 import {
   drainThread,
   faultOf,
@@ -18,11 +18,13 @@ import {
 } from '../engine/http/listener-thread.ts'
 import type { HttpHandler, HttpListener } from '../engine/http/port.ts'
 import { EventAcceptor } from '../engine/ingest/accept.ts'
-import { BodyMemory } from '../engine/ingest/body-memory.ts'
-import { type BatchCounters, eventsHandler } from '../engine/ingest/https-batches.ts'
+import { HttpLogs } from '../engine/ingest/http-logs.ts'
+import { eventsHandler } from '../engine/ingest/https-batches.ts'
 import { IngestAccounting } from '../engine/ingest/ingest-accounting.ts'
+import type { BatchCounters } from '../engine/ingest/request-body.ts'
 import { SyslogIngest, type SyslogOptions } from '../engine/ingest/syslog-ingest.ts'
 import type { SyslogEndpoint } from '../engine/ingest/thread-protocol.ts'
+import { makeTokenRateTable, TokenRate } from '../engine/ingest/token-rate.ts'
 import { SYSLOG_CONNECTIONS_MAX } from '../engine/limits.ts'
 import { SECOND_MS, systemClock } from '../engine/process/clock.ts'
 import { deferredFailure } from '../engine/process/deferred.ts'
@@ -91,6 +93,7 @@ export class Service {
   readonly #metrics = new Metrics()
   readonly #organizationMetrics: OrganizationMetrics
   #ingest: HttpListener | undefined
+  #httpLogs: HttpLogs | undefined
   #syslog: SyslogIngest | undefined
   #local: LocalServer | undefined
   #console: Console | undefined
@@ -99,6 +102,7 @@ export class Service {
   readonly #threads: Worker[] = []
   readonly #apiCounters: SharedArrayBuffer
   readonly #connections: Readonly<Record<'api' | 'console' | 'ingest', SharedArrayBuffer>>
+  readonly #tokenRateTable = makeTokenRateTable()
   readonly #rateTables = { keys: makeRateTable(), addresses: makeRateTable() }
   /** The API has listened, so that the counts of the rate limit are its own. */
   #hasServed = false
@@ -164,7 +168,7 @@ export class Service {
     if (certificate !== undefined) {
       this.#watchCertificate(certificate)
     }
-    const url = `${schemeOf(httpTls)}://${hostText(settings.apiAddress)}:${apiPort}/api/v1`
+    const url = `${originOf(httpTls, settings.apiAddress, apiPort)}/api/v1`
     this.#log.info({ url, ...api }, 'API listens')
     return { apiPort, consolePort, ingestPort, metricsPort, syslog, fingerprint: certificate?.fingerprint }
   }
@@ -223,7 +227,7 @@ export class Service {
       log: this.#log,
     })
     const { implementation } = this.#ingest
-    this.#log.info({ url: `${schemeOf(tls)}://${hostText(address)}:${port}`, implementation }, 'ingest listens')
+    this.#log.info({ url: originOf(tls, address, port), implementation }, 'ingest listens')
     return port
   }
 
@@ -233,7 +237,11 @@ export class Service {
   }
 
   #ingestHandler(): HttpHandler {
-    return eventsHandler(this.#store, this.#acceptor, this.#batches, new BodyMemory(), this.#accounting.sources)
+    const [store, acceptor, accounting] = [this.#store, this.#acceptor, this.#accounting]
+    const { httpLogs, tokenRate: perSecond } = this.#settings
+    const tokenRate = perSecond === 0 ? undefined : new TokenRate(this.#tokenRateTable, perSecond)
+    if (httpLogs) this.#httpLogs = new HttpLogs({ store, known: this.#registry, acceptor, accounting, tokenRate })
+    return eventsHandler(store, acceptor, this.#batches, { sources: accounting.sources, logs: this.#httpLogs })
   }
 
   async #startSyslog(tls: TlsFiles | undefined): Promise<readonly SyslogEndpoint[]> {
@@ -247,6 +255,7 @@ export class Service {
       proxyProtocol,
       idleMs: syslogIdleSeconds * SECOND_MS,
       tokenRateMax: tokenRate,
+      tokenRateTable: this.#tokenRateTable,
       connectionsMax: Math.min(SYSLOG_CONNECTIONS_MAX, connectionsWithin(SYSLOG_DESCRIPTORS_SHARE)),
       connectionsPerAddressMax: this.#settings.connectionsPerAddress,
       laneThreads: this.#settings.ingestThreads,
@@ -294,7 +303,7 @@ export class Service {
       connections: this.#connections.console,
     }
     this.#console = await Console.start(data, this.#store, this.#log, this.#failure.reject)
-    const url = consoleOrigin === '' ? `${schemeOf(tls)}://${hostText(address)}:${port}` : consoleOrigin
+    const url = consoleOrigin === '' ? originOf(tls, address, port) : consoleOrigin
     this.#log.info({ url, implementation: this.#console.implementation }, 'console listens')
     offerSetupLink(this.#store, url, dataDir, this.#log)
     return port
@@ -318,7 +327,7 @@ export class Service {
       acceptor: this.#acceptor,
       batches: this.#batches,
       accounting: this.#accounting,
-      syslog: this.#syslog,
+      ...{ syslog: this.#syslog, httpLogs: this.#httpLogs },
       schedule: this.#schedule,
       background: this.#background,
       apiCounters: this.#apiCounters,
@@ -438,12 +447,4 @@ export interface Listening {
   readonly metricsPort: number | undefined
   readonly syslog: readonly SyslogEndpoint[]
   readonly fingerprint: string | undefined
-}
-
-function schemeOf(tls: TlsFiles | undefined): string {
-  return tls ? 'https' : 'http'
-}
-
-function hostText(address: string): string {
-  return address.includes(':') ? `[${address}]` : address
 }

@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { Fault } from '../process/error-codes.ts'
+import type { TlsFiles } from './certificate.ts'
 import { listenNode } from './node.ts'
 import type { HttpListener, HttpListenOptions } from './port.ts'
 import { listenUws, uwsLoadError } from './uws.ts'
@@ -74,4 +75,9 @@ export function portFault(setting: string, address: string, port: number, error:
     default:
       return new Fault('PORT_DENIED', `${where}: ${error.message}`)
   }
+}
+
+/** The URL of a listener, without a path. */
+export function originOf(tls: TlsFiles | undefined, address: string, port: number): string {
+  return `${tls === undefined ? 'http' : 'https'}://${address.includes(':') ? `[${address}]` : address}:${port}`
 }

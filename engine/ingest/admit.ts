@@ -14,8 +14,8 @@ export function admit(store: Store, token: string): MonitoringToken | undefined 
 
 /**
  * Returns the token of an HTTPS request, or ''. RFC 6750 §2.1. The scheme is case-insensitive (RFC
- * 9110 §11.1).
+ * 9110 §11.1); `Splunk` is that of Splunk's HTTP Event Collector.
  */
 export function bearerToken(request: HttpRequest): string {
-  return /^bearer +(\S+) *$/i.exec(request.header('authorization'))?.[1] ?? ''
+  return /^(?:bearer|splunk) +(\S+) *$/i.exec(request.header('authorization'))?.[1] ?? ''
 }

@@ -20,6 +20,7 @@ import { FORMATS } from './formats/formats.ts'
 import { LogLine, Verdict } from './formats/log-line.ts'
 import { LogTime, TimeFound } from './formats/log-time.ts'
 import { readUser, UserCounts } from './formats/user-name.ts'
+import { type LineStatus, OUTCOME_OF_VERDICT, VERDICTS, verdictsByFormat } from './line-status.ts'
 import type { LineMatch } from './match-tally.ts'
 import { OrganizationRate } from './organization-rate.ts'
 import type { Origin } from './origin.ts'
@@ -49,6 +50,8 @@ export interface IntakeOptions {
   readonly noteUnauthorized: (origin: Origin, hasToken: boolean) => void
   /** Whether coverage reports are stored. Default: they are skipped. */
   readonly storesCoverage?: boolean
+  /** Of several listeners in one thread. */
+  readonly sources?: SourceTable
 }
 
 /** The queues of an organization. */
@@ -81,7 +84,7 @@ export class Intake {
    * Messages by format, in the order of FORMATS, then those without a format. VERDICTS counts each.
    */
   readonly formatCounts = new Float64Array((FORMATS.length + 1) * VERDICTS)
-  readonly sources = new SourceTable()
+  readonly sources: SourceTable
   /** Coverage reports skipped by the rate limit. */
   coverageSkipped = 0
   readonly users = new UserCounts()
@@ -112,6 +115,7 @@ export class Intake {
     this.#known = known
     this.#authenticator = authenticator
     this.#options = options
+    this.sources = options.sources ?? new SourceTable()
   }
 
   /**
@@ -256,6 +260,18 @@ export class Intake {
   /** Whether no event is queued or in transit. */
   get idle(): boolean {
     return this.#pending.size === 0
+  }
+
+  /** Counters since the start. */
+  lineStatus(): LineStatus {
+    const { formatCounts, coverageSkipped, users, candidates } = this
+    return {
+      formats: verdictsByFormat(formatCounts),
+      coverageSkipped,
+      usersTruncated: users.truncated,
+      usersRefused: users.refused,
+      candidatesSkipped: { ...candidates.skipped },
+    }
   }
 
   /** Returns and clears a rate-limited sample of the messages that were not understood. */
@@ -418,18 +434,6 @@ export class Intake {
     return pending
   }
 }
-
-/** Verdicts are 0 to 5. */
-export const VERDICTS = 6
-/** Outcomes by verdict. `unmatched` applies to an event that matches no platform. */
-const OUTCOME_OF_VERDICT: readonly number[] = [
-  Outcome.unknown,
-  Outcome.unmatched,
-  Outcome.noDomain,
-  Outcome.skipped,
-  Outcome.rejected,
-  Outcome.ambiguous,
-]
 
 /** HOSTNAME for display: `?` replaces each character that is not printable ASCII (RFC 5424 §6). */
 function printable(host: string): string {

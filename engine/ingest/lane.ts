@@ -12,8 +12,7 @@ import type { Store } from '../store/store.ts'
 import type { UnstoredPlaces } from './accept.ts'
 import { Connection, type ConnectionReader, type Peer, WORK_BYTES } from './connection.ts'
 import { CR, digitsEnd, isDigit, LESS, LF, SPACE } from './formats/bytes.ts'
-import { FORMATS } from './formats/formats.ts'
-import { Intake, type OutgoingBatch, VERDICTS } from './intake.ts'
+import { Intake, type OutgoingBatch } from './intake.ts'
 import { NoticeLimiter } from './notice-limiter.ts'
 import { Origin } from './origin.ts'
 import { ReadBudget } from './read-budget.ts'
@@ -177,27 +176,19 @@ export class Lane implements ConnectionLane {
   }
 
   status(): LaneStatus {
-    const { sources, formatCounts, coverageSkipped, users, candidates } = this.intake
+    const { sources } = this.intake
     const messages = {} as Record<Listener, readonly number[]>
     for (const listener of LISTENERS) messages[listener] = Array.from(sources.listeners[listener])
-    const formats = [...FORMATS.map(({ id }) => id), ''].map((format, index) => ({
-      format,
-      verdicts: Array.from(formatCounts.subarray(index * VERDICTS, (index + 1) * VERDICTS)),
-    }))
     return {
       received: { ...sources.received },
       messages,
-      formats,
       tokens: Array.from(sources.tokens.values(), ({ organizationId, tokenId, label, counts }) => {
         return { organizationId, tokenId, label, counts: Array.from(counts) }
       }),
       oversized: this.budget.oversized,
       datagramsDropped: this.datagramsDropped,
       sourcesOverflowed: sources.overflowed,
-      coverageSkipped,
-      usersTruncated: users.truncated,
-      usersRefused: users.refused,
-      candidatesSkipped: { ...candidates.skipped },
+      ...this.intake.lineStatus(),
     }
   }
 

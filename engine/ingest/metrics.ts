@@ -2,8 +2,9 @@ import type { LabeledValue, MetricRow } from '../process/metrics.ts'
 import { OUTCOMES } from '../store/outcomes.ts'
 import type { EventAcceptor } from './accept.ts'
 import { Verdict } from './formats/log-line.ts'
-import type { BatchCounters } from './https-batches.ts'
 import type { IngestAccounting } from './ingest-accounting.ts'
+import type { LineStatus } from './line-status.ts'
+import type { BatchCounters } from './request-body.ts'
 import { LISTENERS, type SourceTable } from './sources.ts'
 import type { SyslogStatus } from './thread-protocol.ts'
 
@@ -15,6 +16,7 @@ export function ingestRows(
   batches: BatchCounters,
   { sources, lost }: IngestAccounting,
   syslog: SyslogStatus | undefined,
+  httpLogs: LineStatus | undefined,
 ): MetricRow[] {
   const rows: MetricRow[] = [
     ['received_total', 'counter', 'Received messages and events by listener', received(sources, syslog), 'listener'],
@@ -86,12 +88,44 @@ export function ingestRows(
     ],
   ]
   if (syslog !== undefined) rows.push(...syslogRows(syslog))
+  const lines = [syslog, httpLogs].filter((status) => status !== undefined)
+  if (lines.length > 0) rows.push(...lineRows(lines))
   return rows.map(([name, ...rest]) => [PREFIX + name, ...rest] as const)
 }
 
-function syslogRows({ formats, connections, ...status }: SyslogStatus): MetricRow[] {
+/** Log messages by syslog and by HTTPS. */
+function lineRows(lines: readonly LineStatus[]): MetricRow[] {
+  const sum = (of: (status: LineStatus) => number): number => lines.reduce((all, status) => all + of(status), 0)
   return [
-    ['format_messages_total', 'counter', 'Syslog messages by detected format and verdict', byFormat(formats)],
+    [
+      'format_messages_total',
+      'counter',
+      'Log messages by detected format and verdict',
+      byFormat(lines.flatMap(({ formats }) => formats)),
+    ],
+    [
+      'user_names_total',
+      'counter',
+      'User names of log messages that were truncated, or refused because of control characters or another encoding than UTF-8',
+      { truncated: sum(({ usersTruncated }) => usersTruncated), refused: sum(({ usersRefused }) => usersRefused) },
+      'outcome',
+    ],
+    [
+      'candidates_skipped_total',
+      'counter',
+      'Log messages of unknown hosts that were not searched for AI candidates, by limit: messages a second, new names, waiting candidates',
+      {
+        busy: sum(({ candidatesSkipped }) => candidatesSkipped.busy),
+        unread: sum(({ candidatesSkipped }) => candidatesSkipped.unread),
+        full: sum(({ candidatesSkipped }) => candidatesSkipped.full),
+      },
+      'limit',
+    ],
+  ]
+}
+
+function syslogRows({ connections, ...status }: SyslogStatus): MetricRow[] {
+  return [
     ['connections', 'gauge', 'Open syslog connections', connections.open],
     [
       'connections_total',
@@ -121,20 +155,6 @@ function syslogRows({ formats, connections, ...status }: SyslogStatus): MetricRo
       'counter',
       'Messages of senders beyond the maximum number of tracked senders',
       status.sourcesOverflowed,
-    ],
-    [
-      'user_names_total',
-      'counter',
-      'User names of syslog messages that were truncated, or refused because of control characters or another encoding than UTF-8',
-      { truncated: status.usersTruncated, refused: status.usersRefused },
-      'outcome',
-    ],
-    [
-      'candidates_skipped_total',
-      'counter',
-      'Syslog messages of unknown hosts that were not searched for AI candidates, by limit: messages a second, new names, waiting candidates',
-      { ...status.candidatesSkipped },
-      'limit',
     ],
   ]
 }
@@ -169,7 +189,7 @@ function byToken(sources: SourceTable, syslog: SyslogStatus | undefined): Labele
   return [...sums.values()]
 }
 
-function byFormat(formats: SyslogStatus['formats']): LabeledValue[] {
+function byFormat(formats: LineStatus['formats']): LabeledValue[] {
   const sums = new Map<string, LabeledValue & { value: number }>()
   for (const { format, verdicts } of formats) {
     for (const [name, index] of Object.entries(Verdict)) {

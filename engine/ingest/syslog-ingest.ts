@@ -23,7 +23,6 @@ import type {
   ToLane,
   ToSockets,
 } from './thread-protocol.ts'
-import { makeTokenRateTable } from './token-rate.ts'
 import { UnauthenticatedLog } from './unauthenticated-log.ts'
 
 /** Additional milliseconds for a thread to end, after the deadline of its connections. */
@@ -31,7 +30,7 @@ const CLOSE_MS = 2000
 /** Retry interval for deferred batches during shutdown. */
 const LAST_RETRY_MS = 100
 
-export interface SyslogOptions extends Omit<SocketThreadData, 'lanes' | 'tokenRateTable' | 'waitingBytesMax'> {
+export interface SyslogOptions extends Omit<SocketThreadData, 'lanes' | 'waitingBytesMax'> {
   /** Number of threads that read messages. With 1, the socket thread reads them itself. */
   readonly laneThreads: number
 }
@@ -82,7 +81,6 @@ export class SyslogIngest {
   ): Promise<SyslogIngest> {
     const laneData: LaneData = {
       ...pick(options),
-      tokenRateTable: makeTokenRateTable(),
       waitingBytesMax: Math.floor(SYSLOG_WAITING_BYTES_MAX / Math.max(1, laneThreads)),
     }
     const lanes: Thread[] = []
@@ -207,8 +205,8 @@ export class SyslogIngest {
 }
 
 /** Returns the options that all lanes need. */
-function pick({ dataDirectory, idleMs, tokenRateMax, registry }: Omit<LaneData, 'tokenRateTable' | 'waitingBytesMax'>) {
-  return { dataDirectory, idleMs, tokenRateMax, registry }
+function pick({ dataDirectory, idleMs, tokenRateMax, tokenRateTable, registry }: Omit<LaneData, 'waitingBytesMax'>) {
+  return { dataDirectory, idleMs, tokenRateMax, tokenRateTable, registry }
 }
 
 function combine(lanes: readonly LaneStatus[], { connections, ...sockets }: SocketStatus): SyslogStatus {

@@ -7,8 +7,8 @@ import type { CandidateDelta } from '../store/candidates.ts'
 import type { CompiledRegistry } from '../store/registry-in-force.ts'
 import type { Reject, SourceDelta } from '../store/sources.ts'
 import type { UnstoredPlaces } from './accept.ts'
-import type { CandidatesSkipped } from './candidate-table.ts'
 import type { CloseReason, StreamKind } from './connection.ts'
+import type { LineStatus } from './line-status.ts'
 import type { Listener, SourceOwner } from './sources.ts'
 
 /*
@@ -114,24 +114,16 @@ export type FromLaneToSockets =
   | { readonly kind: 'token'; readonly connection: number; readonly tokenId: string }
 
 /** Counters of a lane since the start. */
-export interface LaneStatus {
+export interface LaneStatus extends LineStatus {
   /** Received messages by listener. */
   readonly received: Readonly<Record<Listener, number>>
   /** Messages by listener and outcome (engine/store/outcomes.ts). */
   readonly messages: Readonly<Record<Listener, readonly number[]>>
-  /** Messages by format and verdict. '': no format recognized. */
-  readonly formats: readonly { readonly format: string; readonly verdicts: readonly number[] }[]
   readonly tokens: readonly (SourceOwner & { readonly counts: readonly number[] })[]
   readonly oversized: number
   /** Datagrams dropped because a queue was full. */
   readonly datagramsDropped: number
   readonly sourcesOverflowed: number
-  /** Coverage reports skipped by the rate limit. */
-  readonly coverageSkipped: number
-  /** Names of users that were shortened, and fields that could not be stored as a name. */
-  readonly usersTruncated: number
-  readonly usersRefused: number
-  readonly candidatesSkipped: CandidatesSkipped
 }
 
 /** Counters of the socket thread since the start. */

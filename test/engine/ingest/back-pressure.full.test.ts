@@ -5,12 +5,12 @@ import t, { type Test } from 'tap'
 import { Administration } from '../../../engine/admin/administration.ts'
 import { packBatch } from '../../../engine/event/event.ts'
 import { EventAcceptor } from '../../../engine/ingest/accept.ts'
-import { BodyMemory } from '../../../engine/ingest/body-memory.ts'
 import { kernelDrops } from '../../../engine/ingest/datagram-listener.ts'
 import { eventsHandler } from '../../../engine/ingest/https-batches.ts'
 import { IngestAccounting } from '../../../engine/ingest/ingest-accounting.ts'
 import { SyslogIngest } from '../../../engine/ingest/syslog-ingest.ts'
 import type { SyslogStatus } from '../../../engine/ingest/thread-protocol.ts'
+import { makeTokenRateTable } from '../../../engine/ingest/token-rate.ts'
 import { systemClock } from '../../../engine/process/clock.ts'
 import { runScan } from '../../../engine/scan/scan-runner.ts'
 import { Outcome, totalOf } from '../../../engine/store/outcomes.ts'
@@ -53,6 +53,7 @@ async function ingest(t: Test, bufferedEventsMax: number, laneThreads: number, l
       connectionsMax: 1000,
       connectionsPerAddressMax: 0,
       idleMs: 60_000,
+      tokenRateTable: makeTokenRateTable(),
       tokenRateMax: 0,
       laneThreads,
       registry: new RegistryInForce(store).compiled,
@@ -65,7 +66,7 @@ async function ingest(t: Test, bufferedEventsMax: number, laneThreads: number, l
   )
   accounting.start()
   const counters = { batches: 0, unauthorized: 0, malformed: 0, overloaded: 0 }
-  const handler = eventsHandler(store, acceptor, counters, new BodyMemory(), accounting.sources)
+  const handler = eventsHandler(store, acceptor, counters, { sources: accounting.sources })
   const https = await serve(t, 'uws', join(opened.directory, 'https'), handler)
   const organizations = ['Acme', 'Other'].map((name) => {
     const organization = makeOrganization({ ...opened, clock: { ...opened.clock, nowMs: Date.now } }, name)

@@ -9,8 +9,9 @@ import { eventToJson, packBatch } from '../../../engine/event/event.ts'
 import type { BodyPace } from '../../../engine/http/port.ts'
 import { EventAcceptor } from '../../../engine/ingest/accept.ts'
 import { BodyMemory } from '../../../engine/ingest/body-memory.ts'
-import { type BatchCounters, EVENTS_PATH, eventsHandler } from '../../../engine/ingest/https-batches.ts'
+import { EVENTS_PATH, eventsHandler } from '../../../engine/ingest/https-batches.ts'
 import { REGISTRY_PATH } from '../../../engine/ingest/registry-download.ts'
+import type { BatchCounters } from '../../../engine/ingest/request-body.ts'
 import { BATCH_BYTES_MAX, BATCH_EVENTS_MAX } from '../../../engine/limits.ts'
 import { report } from '../../support/coverage.ts'
 import { type Ask, IMPLEMENTATIONS, serve } from '../../support/https.ts'
@@ -33,7 +34,7 @@ async function startIngest(
     t,
     implementation,
     opened.directory,
-    eventsHandler(opened.store, acceptor, counters, memory, undefined, pace),
+    eventsHandler(opened.store, acceptor, counters, { memory, ...(pace === undefined ? {} : { pace }) }),
   )
   return { ...server, opened, organization, token: raw, record, counters, sender: new Sender() }
 }
