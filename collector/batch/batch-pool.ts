@@ -1,4 +1,4 @@
-import { allocateBatch, type BatchSizes, BatchState, FrameBatch } from './frame-batch.ts'
+import { allocateBatch, type BatchSizes, BatchState, FrameBatch, resetBatch } from './frame-batch.ts'
 
 /**
  * The fixed pool of batches between a capture thread and its lanes. When all are in use, a capture
@@ -24,6 +24,12 @@ export function allocatePool(batches: number, lanes: number, sizes: BatchSizes):
     control: new SharedArrayBuffer(CONTROL_WORDS * 4),
     batches: Array.from({ length: batches }, () => allocateBatch(lanes, sizes)),
   }
+}
+
+/** Prepares a pool for another source. No thread may use the pool meanwhile. */
+export function resetPool({ control, batches }: SharedPool): void {
+  new Int32Array(control).fill(0)
+  for (const memory of batches) resetBatch(memory)
 }
 
 /** A thread's view of the pool. */

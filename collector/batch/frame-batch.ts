@@ -103,6 +103,11 @@ export function allocateBatch(lanes: number, sizes: BatchSizes): SharedArrayBuff
   return memory
 }
 
+/** Makes the batch free, regardless of its owner. */
+export function resetBatch(memory: SharedArrayBuffer): void {
+  new Uint32Array(memory, 0, HEADER_WORDS)[STATE] = BatchState.free
+}
+
 /** A thread's view of a batch. */
 export class FrameBatch {
   readonly number: number

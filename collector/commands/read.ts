@@ -1,26 +1,38 @@
-import type { Command } from 'commander'
+import { statSync } from 'node:fs'
+import { type Command, Option } from 'commander'
 import type { z } from 'zod'
+import { STANDARD_INPUT } from '../../engine/process/byte-source.ts'
+import { deferred } from '../../engine/process/deferred.ts'
 import { Fault } from '../../engine/process/error-codes.ts'
-import { fileProgress } from '../../engine/process/file-progress.ts'
+import { type FileProgress, fileProgress } from '../../engine/process/file-progress.ts'
 import { createLogger } from '../../engine/process/log.ts'
 import { jsonOption } from '../../engine/process/program.ts'
 import { catalogInForce } from '../../engine/process/registry-setting.ts'
 import { addSettingOptions, readSettings } from '../../engine/process/settings.ts'
 import { exitStatusOf, stopSignal } from '../../engine/process/shutdown.ts'
-import { printRows } from '../../engine/process/table.ts'
-import { type Catalog, loadCatalog, type Rule } from '../../registry/catalog.ts'
+import { printable, printsTable } from '../../engine/process/table.ts'
+import { type Catalog, loadCatalog } from '../../registry/catalog.ts'
 import { compileTrie } from '../../registry/compile-trie.ts'
-import { withInferredRole } from '../../registry/infer-role.ts'
+import type { SharedPool } from '../batch/batch-pool.ts'
+import { CaptureFile } from '../capture/capture-file.ts'
 import { lanesFor, readerSettings } from '../config.ts'
-import { type ObserveCounts, type ObservedName, observe } from '../pipeline/observe.ts'
+import type { DecodeOptions } from '../decode/decode-batch.ts'
+import { filePool, type ObserveCounts, type ObservedName, observe } from '../pipeline/observe.ts'
+import { InlineObserver } from '../pipeline/observe-inline.ts'
+import { RESOLVERS } from '../visibility.ts'
+import { directionHint, OUTPUT_FORMATS, type OutputFormat, ReadOutput } from './read-output.ts'
 
-/** Rows collected for a table on a terminal. More rows are printed as further tables. */
-const TABLE_ROWS_MAX = 1000
+/**
+ * Files up to this size are read in the main thread: starting threads would take longer than
+ * reading them.
+ */
+const SMALL_FILE_BYTES = 4 * 1024 * 1024
 
 interface ReadOptions {
   readonly names?: boolean
   readonly stats?: boolean
   readonly json?: boolean
+  readonly format?: OutputFormat
 }
 
 /** posture-collector read: prints the names in capture files, and forwards nothing. */
@@ -37,19 +49,43 @@ export function addReadCommand(program: Command): void {
   )
     .option('--names', 'Print every name, not only matches')
     .option('--stats', 'Print counters instead of names')
+    .addOption(
+      new Option(
+        '--format <format>',
+        'Print a table, one JSON object per line, or CSV; by default a table on a terminal, and JSON in a pipe',
+      ).choices(OUTPUT_FORMATS),
+    )
   jsonOption(read)
   read.action(async (files: string[], options: ReadOptions) => {
     const stop = stopSignal()
     const settings = readSettings(readerSettings, { command: read, environment: process.env })
-    const { rules } = catalogOf(settings)
-    const trie = compileTrie(rules)
+    const catalog = catalogOf(settings)
+    const { names: everyName = false, stats = false } = options
+    const format = options.format ?? (printsTable(options) ? 'table' : 'ndjson')
+    const output = new ReadOutput(catalog, format, { everyName, files: files.length })
+    const reader = new FileReader(compileTrie(catalog.rules), settings, everyName)
+    stop.received.then((signal) => {
+      process.exitCode = exitStatusOf(signal)
+      reader.stop()
+    })
     const damages: Fault[] = []
     for (const file of files) {
-      const damage = await readFile(file, trie, rules, settings, options, stop.received).catch(faultOf)
+      const damage = await reader
+        .read(file, (names) => {
+          if (!stats) output.names(file, names)
+        })
+        .then(({ counts, damage }) => {
+          if (stats) output.counters(file, counts)
+          const hint = directionHint(counts)
+          if (hint !== undefined) process.stderr.write(`${printable(file)}: ${hint}\n`)
+          return damage
+        })
+        .catch(faultOf)
       if (damage !== undefined) damages.push(damage)
       if (process.exitCode !== undefined) break
     }
     stop.forget()
+    if (!stats) output.end()
     for (const damage of damages.slice(0, -1))
       process.stderr.write(`posture-collector: ${damage.code} ${damage.message}\n`)
     const last = damages.at(-1)
@@ -69,98 +105,87 @@ function faultOf(error: unknown): Fault {
   throw error
 }
 
-async function readFile(
-  path: string,
-  trie: SharedArrayBuffer,
-  rules: readonly Rule[],
-  settings: z.output<typeof readerSettings>,
-  options: ReadOptions,
-  stopped: Promise<'SIGINT' | 'SIGTERM'>,
-): Promise<Fault | undefined> {
-  const progress = fileProgress(path)
-  const print = options.stats ? () => {} : printer(rules, options)
-  const observation = await observe(
-    { kind: 'file', path },
-    {
-      trie,
-      lanes: lanesFor('file', settings.decodeWorkers),
-      dnsPorts: settings.dnsPorts,
-      tlsPorts: settings.tlsPorts,
-      everyName: options.names === true,
-      onNames: (names) => print(names),
-      onProgress: progress.update,
-      cancel: stopped,
-    },
-  )
-  stopped.then((signal) => {
-    process.exitCode = exitStatusOf(signal)
-    return observation.stop()
-  })
-  const { damage } = await observation.done
-  progress.end()
-  if (options.stats) printStats(path, observation.counts, options)
-  else print([], true)
-  return damage
+interface FileRead {
+  readonly counts: ObserveCounts
+  /** Why the file ended early. */
+  readonly damage: Fault | undefined
 }
 
-/** Prints names as JSON lines, or on a terminal as tables of many rows. */
-function printer(
-  rules: readonly Rule[],
-  options: ReadOptions,
-): (names: readonly ObservedName[], last?: boolean) => void {
-  const columns = [
-    ['Time', 'time', { hide: 1 }],
-    ['Client', 'client'],
-    ['Method', 'method', { hide: 3 }],
-    ['Name', 'name', { wrap: true }],
-    ...(options.names
-      ? ([['Server', 'server', { hide: 2 }]] as const)
-      : ([
-          ['Platform', 'platform_name'],
-          ['Type', 'platform_type', { hide: 2 }],
-        ] as const)),
-  ] as const
-  let rows: Record<string, unknown>[] = []
-  return (names, last = false) => {
-    for (const name of names) rows.push(rowOf(name, rules, options.names === true))
-    if (rows.length === 0 || (!last && rows.length < TABLE_ROWS_MAX && process.stdout.isTTY)) return
-    printRows({ columns, rows }, options)
-    rows = []
+type TakeNames = (names: readonly ObservedName[]) => void
+
+/** Reads capture files, one after the other, in memory that they share. */
+class FileReader {
+  readonly #settings: z.output<typeof readerSettings>
+  readonly #lanes: number
+  readonly #decode: DecodeOptions
+  #pool: SharedPool | undefined
+  #inline: InlineObserver | undefined
+  /** Ends the reading in progress. */
+  #stop: () => void = () => {}
+  #isStopped = false
+
+  constructor(trie: SharedArrayBuffer, settings: z.output<typeof readerSettings>, everyName: boolean) {
+    this.#settings = settings
+    this.#lanes = lanesFor('file', settings.decodeWorkers)
+    const { dnsPorts, tlsPorts } = settings
+    this.#decode = { trie, resolvers: compileTrie(RESOLVERS), everyName, dnsPorts, tlsPorts }
+  }
+
+  /** @throws Fault CAPTURE_UNREADABLE, CAPTURE_FORMAT, CAPTURE_DAMAGED */
+  async read(path: string, take: TakeNames): Promise<FileRead> {
+    const progress = fileProgress(path)
+    const isSmall = this.#settings.decodeWorkers === undefined && (sizeOf(path) ?? Infinity) <= SMALL_FILE_BYTES
+    try {
+      return await (isSmall ? this.#readHere(path, take) : this.#readInThreads(path, take, progress))
+    } finally {
+      progress.end()
+      this.#stop = () => {}
+    }
+  }
+
+  stop(): void {
+    this.#isStopped = true
+    this.#stop()
+  }
+
+  async #readHere(path: string, take: TakeNames): Promise<FileRead> {
+    const file = await CaptureFile.open(path)
+    this.#inline ??= new InlineObserver(this.#decode)
+    const inline = this.#inline
+    this.#stop = () => inline.stop()
+    const { counts, damage } = await inline.observe(file, { onNames: take })
+    return { counts, damage: damage === undefined ? undefined : new Fault('CAPTURE_DAMAGED', `${path}: ${damage}`) }
+  }
+
+  async #readInThreads(path: string, take: TakeNames, progress: FileProgress): Promise<FileRead> {
+    this.#pool ??= filePool(this.#lanes)
+    const canceled = deferred<void>()
+    this.#stop = canceled.resolve
+    const { trie, everyName } = this.#decode
+    const observation = await observe(
+      { kind: 'file', path },
+      {
+        trie,
+        lanes: this.#lanes,
+        memory: this.#pool,
+        dnsPorts: this.#settings.dnsPorts,
+        tlsPorts: this.#settings.tlsPorts,
+        everyName,
+        onNames: take,
+        onProgress: progress.update,
+        cancel: canceled.promise,
+      },
+    )
+    this.#stop = () => void observation.stop()
+    if (this.#isStopped) this.#stop()
+    const { damage } = await observation.done
+    return { counts: observation.counts, damage }
   }
 }
 
-function rowOf(name: ObservedName, rules: readonly Rule[], everyName: boolean): Record<string, unknown> {
-  const seen = {
-    time: new Date(name.timeMs).toISOString(),
-    client: name.client,
-    method: name.method,
-    name: name.name,
-    ...(name.ech === undefined ? {} : { ech: true }),
-  }
-  if (everyName) return { ...seen, server: name.server, port: name.serverPort }
-  const rule = rules[name.rule]
-  return {
-    ...seen,
-    platform_name: rule?.platform.name,
-    platform_type: rule?.platform.platformType,
-    role: rule && withInferredRole(rule, name.name).role,
-    rule: rule?.domain,
-  }
-}
-
-function printStats(path: string, counts: ObserveCounts, options: ReadOptions): void {
-  const { classes, counters, frames, bytes, names, matched, unmatched } = counts
-  const all: Record<string, number> = { frames, bytes, names, matched, unmatched, ...counters }
-  for (const [name, count] of Object.entries(classes)) all[`class ${name}`] = count
-  const rows = Object.entries(all).map(([counter, count]) => ({ file: path, counter, count }))
-  printRows(
-    {
-      columns: [
-        ['Counter', 'counter'],
-        ['Count', 'count'],
-      ],
-      rows,
-    },
-    options,
-  )
+/** The size of a regular file in bytes; undefined for a pipe. */
+function sizeOf(path: string): number | undefined {
+  if (path === STANDARD_INPUT) return undefined
+  const stat = statSync(path, { throwIfNoEntry: false })
+  return stat?.isFile() === true ? stat.size : undefined
 }

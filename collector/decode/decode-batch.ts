@@ -69,7 +69,8 @@ export class BatchDecoder {
 
   /**
    * Decodes the lane's frames of the batch from where the last run ended. Returns true when all are
-   * done. Returns false if the rows area is full: call again after the rows were read.
+   * done. Returns false if the rows area is full: call again after the rows were read. After the
+   * last batch of a source, the next one may be of another source.
    */
   decode(batch: FrameBatch): boolean {
     const section = batch.lane(this.#lane)
@@ -120,7 +121,10 @@ export class BatchDecoder {
    */
   #flushStreams(index: number): boolean {
     while (this.#sink.beginFrame(index, 0, 0)) {
-      if (!this.#streams.expireOne()) return true
+      if (this.#streams.expireOne()) continue
+      this.#streams.clear()
+      this.#fragments.clear()
+      return true
     }
     return false
   }

@@ -154,6 +154,11 @@ export class IpFragments {
     return false
   }
 
+  /** Removes all datagrams. */
+  clear(): void {
+    while (this.#table.size > 0) this.#drop(this.#table.first)
+  }
+
   #evict(): void {
     this.#drop(this.#table.first)
     countUp(this.#counters, Counter.datagramsEvicted)

@@ -240,6 +240,11 @@ export class StreamTable {
     return true
   }
 
+  /** Removes all streams. */
+  clear(): void {
+    while (this.#table.size > 0) this.#remove(this.#table.first)
+  }
+
   #evict(slot: number): void {
     this.count(Counter.streamsEvicted)
     this.#remove(slot)

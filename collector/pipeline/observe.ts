@@ -4,7 +4,7 @@ import { Worker } from 'node:worker_threads'
 import { deferredFailure } from '../../engine/process/deferred.ts'
 import { Fault } from '../../engine/process/error-codes.ts'
 import { compileTrie } from '../../registry/compile-trie.ts'
-import { allocatePool, BatchPool } from '../batch/batch-pool.ts'
+import { allocatePool, BatchPool, resetPool, type SharedPool } from '../batch/batch-pool.ts'
 import type { CounterName } from '../batch/counters.ts'
 import type { PacketClassName } from '../batch/packet-class.ts'
 import type { LiveState } from '../capture/live.ts'
@@ -73,7 +73,18 @@ export interface ObserveOptions {
    */
   readonly cancel?: Promise<unknown>
   /** Limits of the pool, for tests. limits.ts has the defaults. */
-  readonly pool?: { readonly batches?: number; readonly frameBytes?: number; readonly rowBytes?: number }
+  readonly pool?: PoolSizes
+  /**
+   * The memory of filePool(), for reading files one after the other. The memory of a thread's pool
+   * returns to the system only when it is garbage-collected, which may be many files later.
+   */
+  readonly memory?: SharedPool
+}
+
+interface PoolSizes {
+  readonly batches?: number
+  readonly frameBytes?: number
+  readonly rowBytes?: number
 }
 
 export interface Observation {
@@ -132,8 +143,8 @@ export async function observeRows(
     Number.isInteger(lanes) && lanes >= 0 && lanes <= LANES_MAX,
     `lanes: found ${lanes}, expected 0 to ${LANES_MAX}`,
   )
-  const { batches, ...sizes } = { ...(source.kind === 'file' ? FILE_POOL : LIVE_POOL), ...options.pool }
-  const shared = allocatePool(batches, Math.max(1, lanes), sizes)
+  const shared = options.memory ?? poolFor(source.kind, lanes, options.pool)
+  resetPool(shared)
   const pool = new BatchPool(shared)
   const decode: DecodeOptions = {
     trie: options.trie,
@@ -217,6 +228,16 @@ export async function observeRows(
       await done.catch(() => {})
     },
   }
+}
+
+/** Memory for files that are observed one after the other with this number of lanes. */
+export function filePool(lanes: number): SharedPool {
+  return poolFor('file', lanes)
+}
+
+function poolFor(kind: CaptureSource['kind'], lanes: number, given: PoolSizes = {}): SharedPool {
+  const { batches, ...sizes } = { ...(kind === 'file' ? FILE_POOL : LIVE_POOL), ...given }
+  return allocatePool(batches, Math.max(1, lanes), sizes)
 }
 
 /** Imported only if there are lanes: the thread pool takes 9 MB. */

@@ -1,5 +1,6 @@
 import { NO_CLIENT } from '../event/client.ts'
 import { METHODS, TIME_MS_MAX } from '../event/event.ts'
+import type { LineMatch } from '../event/match-tally.ts'
 import {
   COVERAGE_ORGANIZATIONS_MAX,
   COVERAGE_PER_SECOND_MAX,
@@ -21,7 +22,6 @@ import { LogLine, Verdict } from './formats/log-line.ts'
 import { LogTime, TimeFound } from './formats/log-time.ts'
 import { readUser, UserCounts } from './formats/user-name.ts'
 import { type LineStatus, OUTCOME_OF_VERDICT, VERDICTS, verdictsByFormat } from './line-status.ts'
-import type { LineMatch } from './match-tally.ts'
 import { OrganizationRate } from './organization-rate.ts'
 import type { Origin } from './origin.ts'
 import { type EventBatch, EventIds, PendingEvents } from './pending-events.ts'

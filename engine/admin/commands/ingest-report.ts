@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
+import type { MatchTally, PlatformTally } from '../../event/match-tally.ts'
 import { nameLoggingHint } from '../../ingest/formats/name-logging.ts'
-import type { MatchTally, PlatformTally } from '../../ingest/match-tally.ts'
 import type { FileReport, LineProblem } from '../../ingest/read-log.ts'
 import { EVIDENCE_WINDOW_DAYS_MAX, MESSAGE_BYTES_MAX } from '../../limits.ts'
 import { dayOf, isoSeconds } from '../../process/clock.ts'

@@ -1,9 +1,12 @@
-import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
+import { type ChildProcess, execFileSync, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { closeSync, openSync, readFileSync, writeFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { gzipSync } from 'node:zlib'
-import t from 'tap'
+import t, { type Test } from 'tap'
+import { ethernet, ipv4, udp } from '../../support/packets.ts'
+import { dnsQuery, dnsResponse } from '../../support/packets-dns.ts'
+import { framesAt, pcapFile } from '../../support/packets-pcap.ts'
 import { interruptAndWait, PROGRAMS, REPOSITORY } from '../../support/programs.ts'
 
 /** Tests `posture-collector read` with every kind of standard input. */
@@ -101,6 +104,111 @@ t.test('Ctrl-C ends the wait for the first byte', async (t) => {
     return { child, ended: ended.then((end) => ({ ...end, signal: child.signalCode })) }
   })
   t.same(how, { status: 130, signal: null, names: 0, stderr: '' })
+})
+
+/** Writes its peak memory in kilobytes to standard error when it ends. */
+const PEAK = `process.on('exit', () => {
+  const [, peak] = /VmHWM:\\s+(\\d+)/.exec(require('node:fs').readFileSync('/proc/self/status', 'latin1'))
+  process.stderr.write(peak)
+})`
+
+function peakMegabytes(t: Test, report: string, files: readonly string[]): number {
+  const { stderr, status } = spawnSync(
+    process.execPath,
+    ['--require', report, PROGRAMS.collector, 'read', '--names', ...files],
+    { stdio: ['ignore', 'ignore', 'pipe'], encoding: 'utf8' },
+  )
+  t.equal(status, 0)
+  return Number(stderr) / 1024
+}
+
+t.test('memory does not grow with the number of files', async (t) => {
+  const directory = t.testdir({ 'report.cjs': PEAK })
+  // Large enough to write to every batch of the pool. A pool for each file would keep 20 MB of it.
+  const large = `${directory}/large.pcap`
+  const records = bytes.subarray(24)
+  const copies = Math.ceil(14_000_000 / records.length)
+  writeFileSync(large, Buffer.concat([bytes.subarray(0, 24), ...Array.from({ length: copies }, () => records)]))
+  const rows = [
+    { file: CAPTURE, few: 20, many: 400 },
+    { file: large, few: 3, many: 15 },
+  ]
+  for (const { file, few, many } of rows) {
+    const peak = (count: number): number =>
+      peakMegabytes(
+        t,
+        `${directory}/report.cjs`,
+        Array.from({ length: count }, () => file),
+      )
+    const [less, more] = [peak(few), peak(many)]
+    t.ok(more - less < 100, `${few} files: ${less} MB, ${many} files: ${more} MB`)
+  }
+})
+
+t.test('the output has the format that was asked for', async (t) => {
+  const run = (...words: string[]) => {
+    const { stdout, stderr, status } = spawnSync(process.execPath, [PROGRAMS.collector, 'read', ...words], {
+      encoding: 'utf8',
+      env: { PATH: process.env['PATH'], COLUMNS: '200' },
+    })
+    t.equal(status, 0, stderr)
+    return { stdout, stderr, lines: stdout.trim().split(/\r?\n/) }
+  }
+  const json = run(CAPTURE).lines.map((line) => JSON.parse(line))
+  t.match(json[0], {
+    client: '10.20.1.21',
+    method: 'dns',
+    name: 'chatgpt.com',
+    platform_id: 'chatgpt',
+    platform_name: 'ChatGPT',
+    platform_type: 'llm_chat',
+    role: /^[a-z]+$/,
+    specificity: 0.95,
+    purpose: 'use',
+    rule: 'chatgpt.com',
+  })
+  const csv = run('--format', 'csv', CAPTURE).lines
+  t.equal(csv[0], 'time,client,method,name,ech,platform_id,platform_name,platform_type,role,specificity,purpose,rule')
+  t.equal(csv.length, json.length + 1)
+  t.match(csv[1], /^2026-\S+Z,10\.20\.1\.21,dns,chatgpt\.com,,chatgpt,ChatGPT,llm_chat,[a-z]+,0\.95,use,chatgpt\.com$/)
+  const both = run('--format', 'csv', '--names', CAPTURE, CAPTURE).lines
+  t.equal(both[0], 'file,time,client,method,name,ech,server,port')
+  t.equal(both.length, 2 * NAMES + 1)
+
+  const table = run('--format', 'table', CAPTURE, CAPTURE).stdout
+  for (const heading of ['File', 'Platform', 'Type', 'Role', 'Specificity', 'Purpose', 'Matches', 'Clients'])
+    t.match(table, new RegExp(`│ ${heading} +│`))
+  const chatGpt = json.filter(({ platform_id }) => platform_id === 'chatgpt')
+  const clients = new Set(chatGpt.map(({ client }) => client)).size
+  t.match(table, new RegExp(`│ ChatGPT +│ ${2 * chatGpt.length} +│ ${clients} +│`), 'the summary counts all files')
+  t.equal(run('--format', 'csv', '--stats', CAPTURE).lines[0], 'file,counter,count')
+})
+
+t.test('a hint says that a capture has one direction only', async (t) => {
+  const directory = t.testdir()
+  const [client, server] = ['10.0.0.1', '192.0.2.53']
+  const query = (port: number): Buffer => {
+    const payload = udp({ sourcePort: port, destinationPort: 53 }, dnsQuery(['example.com']))
+    return ethernet({}, ipv4({ source: client, destination: server }, payload))
+  }
+  const answer = (port: number): Buffer => {
+    const payload = udp({ sourcePort: 53, destinationPort: port }, dnsResponse('example.com', '192.0.2.1'))
+    return ethernet({}, ipv4({ source: server, destination: client }, payload))
+  }
+  const indexes = Array.from({ length: 30 }, (_, index) => 40_000 + index)
+  const rows: readonly (readonly [name: string, packets: Buffer[], hint: RegExp | ''])[] = [
+    ['servers', indexes.map(answer), /servers\.pcap: the file has packets of servers, and none of clients/],
+    ['clients', indexes.map(query), /clients\.pcap: the file has DNS queries and no answers/],
+    ['both', indexes.flatMap((index) => [query(index), answer(index)]), ''],
+  ]
+  for (const [name, packets, hint] of rows) {
+    const path = `${directory}/${name}.pcap`
+    writeFileSync(path, pcapFile(framesAt(Date.parse('2026-11-20T09:15:02Z'), packets)))
+    const { stderr, status } = spawnSync(process.execPath, [PROGRAMS.collector, 'read', path], { encoding: 'utf8' })
+    t.equal(status, 0)
+    if (hint === '') t.equal(stderr, '', name)
+    else t.match(stderr, hint, name)
+  }
 })
 
 for (const [name, packed] of [

@@ -2,9 +2,9 @@ import { appendFileSync, truncateSync, utimesSync, writeFileSync } from 'node:fs
 import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import t, { type Test } from 'tap'
+import type { LineMatch } from '../../../engine/event/match-tally.ts'
 import { EventAcceptor } from '../../../engine/ingest/accept.ts'
 import { Intake } from '../../../engine/ingest/intake.ts'
-import type { LineMatch } from '../../../engine/ingest/match-tally.ts'
 import {
   BLOCK_BYTES,
   type FileReport,

@@ -1,5 +1,5 @@
 import type { Matcher } from '../../registry/match.ts'
-import { NO_CLIENT } from '../event/client.ts'
+import { NO_CLIENT } from './client.ts'
 
 /** What a message that names a platform says. */
 export interface LineMatch {

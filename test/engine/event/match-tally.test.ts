@@ -1,5 +1,5 @@
 import t from 'tap'
-import { MatchTally } from '../../../engine/ingest/match-tally.ts'
+import { MatchTally } from '../../../engine/event/match-tally.ts'
 import { matcher } from '../../support/store.ts'
 
 const [claude, chatgpt] = ['CLAUDE.ai', 'chatgpt.com'] as const
