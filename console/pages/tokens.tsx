@@ -70,7 +70,9 @@ export function Tokens(props: TokensProps) {
 }
 
 const tokenLabel = (nowMs: number): Column<TokenRow> =>
-  labelColumn('svc_mt_', nowMs, ({ bindings }) => bindings.join(', '))
+  labelColumn('svc_mt_', nowMs, ({ bindings, ownFormat }) =>
+    [...bindings, ...(ownFormat === '' ? [] : [`own format ${ownFormat}`])].join(', '),
+  )
 
 export function tokenColumns(nowMs: number, mayRevoke: boolean): readonly Column<TokenRow>[] {
   return [
@@ -84,6 +86,7 @@ export function tokenColumns(nowMs: number, mayRevoke: boolean): readonly Column
     { ...countColumn('messages', 'Messages', ({ messages }: TokenRow) => messages), wide: true },
     { ...timeColumn('seen', 'Last message', nowMs, ({ lastSeenMs }: TokenRow) => lastSeenMs), wide: true },
     { id: 'bindings', name: 'Bound to', csv: ({ bindings }) => bindings.join(', ') },
+    { id: 'own_format', name: 'Own format', csv: ({ ownFormat }) => ownFormat },
     ...secretCsvColumns<TokenRow>('svc_mt_', nowMs),
     ...(mayRevoke ? [revokeColumn<TokenRow>('/monitoring-tokens')] : []),
   ]

@@ -5,6 +5,8 @@ import { type SecretRow, type SecretsView, secretRow, secretsView } from './secr
 export interface TokenRow extends SecretRow {
   /** Networks and ports that are bound to this token. */
   readonly bindings: readonly string[]
+  /** The name of its own format; '' without one. */
+  readonly ownFormat: string
   readonly senders: number
   readonly messages: number
   /** 0: no message has arrived. */
@@ -26,7 +28,14 @@ export function tokensView({ site, organization, nowMs }: Visit): SecretsView<To
   const rows = monitoringTokens.ofOrganization(organization.id).map((token): TokenRow => {
     const bindings = tokenBindings.ofToken(organization.id, token.id).map(describeBinding)
     const { senders = 0, messages = 0, lastSeenMs = 0 } = arrived.get(token.id) ?? {}
-    return { ...secretRow(token, nowMs), bindings, senders, messages, lastSeenMs }
+    return {
+      ...secretRow(token, nowMs),
+      bindings,
+      ownFormat: token.formatRule?.name ?? '',
+      senders,
+      messages,
+      lastSeenMs,
+    }
   })
   return secretsView(rows)
 }

@@ -2,6 +2,7 @@ import { isZone } from '../ingest/zone.ts'
 import { Fault } from '../process/error-codes.ts'
 import { contains, networkOf } from '../process/network.ts'
 import { makeMonitoringToken, redactedSecret } from '../store/access-key.ts'
+import type { FormatRule } from '../store/format-rule.ts'
 import type { MonitoringToken } from '../store/monitoring-tokens.ts'
 import type { Organization } from '../store/organizations.ts'
 import type { TokenBinding } from '../store/token-bindings.ts'
@@ -15,7 +16,10 @@ export const ACTIVE_TOKENS_MAX = 1000
 export const TOKEN_BINDINGS_MAX = 1000
 
 /** The properties of a monitoring token that can be changed. */
-export type TokenChange = Partial<Pick<MonitoringToken, 'label' | 'zone' | 'dayOrder'>>
+export type TokenChange = Partial<Pick<MonitoringToken, 'label' | 'zone' | 'dayOrder'>> & {
+  /** null: none. */
+  readonly formatRule?: FormatRule | null
+}
 
 /** What a token can be bound to. */
 export type BindingTarget = Pick<TokenBinding, 'network' | 'port'>
@@ -58,7 +62,8 @@ export class TokenChanges {
   }
 
   /**
-   * Changes a token's label, and the time zone and day order of devices whose messages lack them.
+   * Changes a token's label, its own format, and the time zone and day order of devices whose
+   * messages lack them.
    *
    * @throws Fault NOT_FOUND, CONFLICT, USAGE, NOT_ALLOWED
    */
@@ -71,9 +76,13 @@ export class TokenChanges {
       )
     }
     return this.#changes.make('token.set', organization.id, () => {
-      const changed = { ...this.#active(organization, idOrVisible), ...change }
+      const { formatRule, ...settings } = change
+      const { formatRule: before, ...token } = this.#active(organization, idOrVisible)
+      const rule = formatRule === undefined ? before : (formatRule ?? undefined)
+      const changed = { ...token, ...settings, ...(rule === undefined ? {} : { formatRule: rule }) }
       this.#changes.store.monitoringTokens.replace(changed)
-      return { ...about(changed, { ...change }), result: changed }
+      const own = formatRule === undefined ? {} : { own_format: formatRule?.name ?? 'none' }
+      return { ...about(changed, { ...settings, ...own }), result: changed }
     })
   }
 

@@ -1,9 +1,13 @@
+import { isCollectorMessage } from './formats/collector-json.ts'
 import { FormatDetector, NO_FORMAT } from './formats/detect.ts'
+import { FORMATS } from './formats/formats.ts'
 import { writeJsonText } from './formats/json-text.ts'
 import { type LogLine, Verdict } from './formats/log-line.ts'
+import { type OwnFormat, ownFormat } from './formats/own-format.ts'
 import { SyslogMessage } from './syslog/message.ts'
 import { readSyslog } from './syslog/read-message.ts'
 
+const OWN_FORMAT = FORMATS.indexOf(ownFormat)
 /** Envelopes around a message that are removed: of a forwarder, and of a container platform. */
 const ENVELOPES_MAX = 2
 
@@ -14,29 +18,44 @@ const ENVELOPES_MAX = 2
 export class BodyReader {
   /** The index in FORMATS of the last message's format, or NO_FORMAT. */
   format = NO_FORMAT
+  /** The own format of the sender's token, which is tried before all others. */
+  own: OwnFormat | undefined
   readonly #detector = new FormatDetector()
   readonly #inner = new SyslogMessage()
 
   read(line: LogLine, start: number, end: number): Verdict {
-    const detector = this.#detector
-    let verdict = detector.read(line, start, end)
-    this.format = detector.format
+    let verdict = this.#readOne(line, start, end)
+    let { format } = this
     for (let count = 0; count < ENVELOPES_MAX && line.wrappedStart < line.wrappedEnd; count++) {
       const { reason } = line
       const found = this.#readWrapped(line)
       if (found === Verdict.unknown) {
         line.reason = reason
+        this.format = format
         break
       }
       verdict = found
-      this.format = detector.format
+      format = this.format
     }
     return verdict
   }
 
   /** Takes the user and the byte counts of the event that was read last. */
   takeUserAndBytes(line: LogLine): void {
-    this.#detector.takeUserAndBytes(line)
+    if (this.format !== OWN_FORMAT) this.#detector.takeUserAndBytes(line)
+  }
+
+  #readOne(line: LogLine, start: number, end: number): Verdict {
+    if (this.own !== undefined && !isCollectorMessage(line, start, end)) {
+      const verdict = this.own.read(line, start, end)
+      if (verdict !== Verdict.unknown) {
+        this.format = OWN_FORMAT
+        return verdict
+      }
+    }
+    const verdict = this.#detector.read(line, start, end)
+    this.format = this.#detector.format
+    return verdict
   }
 
   #readWrapped(line: LogLine): Verdict {
@@ -46,7 +65,7 @@ export class BodyReader {
     if (end === start) return Verdict.unknown
     readSyslog(line.view, start, end, inner, line.referenceMs)
     if (inner.msgStart === end) return Verdict.unknown
-    const verdict = this.#detector.read(line, inner.msgStart, end)
+    const verdict = this.#readOne(line, inner.msgStart, end)
     if (verdict !== Verdict.event || !Number.isNaN(line.timeMs)) return verdict
     // The sender's header has its time, the envelope the forwarder's.
     if (inner.timeStart < inner.timeEnd) line.takeTime(inner.timeStart, inner.timeEnd)

@@ -20,6 +20,7 @@ import { NO_FORMAT } from './formats/detect.ts'
 import { FORMATS } from './formats/formats.ts'
 import { LogLine, Verdict } from './formats/log-line.ts'
 import { LogTime, TimeFound } from './formats/log-time.ts'
+import type { OwnFormat } from './formats/own-format.ts'
 import { readUser, UserCounts } from './formats/user-name.ts'
 import { type LineStatus, OUTCOME_OF_VERDICT, VERDICTS, verdictsByFormat } from './line-status.ts'
 import { OrganizationRate } from './organization-rate.ts'
@@ -50,6 +51,8 @@ export interface IntakeOptions {
   readonly noteUnauthorized: (origin: Origin, hasToken: boolean) => void
   /** Whether coverage reports are stored. Default: they are skipped. */
   readonly storesCoverage?: boolean
+  /** Replaces the own format of the token. */
+  readonly own?: OwnFormat | undefined
   /** Of several listeners in one thread. */
   readonly sources?: SourceTable
 }
@@ -139,6 +142,7 @@ export class Intake {
     if (tokenRate !== undefined && !tokenRate.take(source.owner.rateHash, line.referenceMs)) return false
     line.memory = source.memory
     const msgStart = message.msgStart
+    this.#body.own = this.#options.own ?? token.ownFormat
     const verdict = msgStart === end ? Verdict.skip : this.#read(msgStart, end, token.organizationId)
     const format = this.#body.format
     let outcome = OUTCOME_OF_VERDICT[verdict] ?? Outcome.unknown

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util'
 import { KNOWN_TOKENS_MAX } from '../limits.ts'
 import type { Clock } from '../process/clock.ts'
 import { addressBytes, contains, type Network, networkOf } from '../process/network.ts'
@@ -5,6 +6,7 @@ import { hashSecret, isMonitoringToken } from '../store/access-key.ts'
 import type { MonitoringToken } from '../store/monitoring-tokens.ts'
 import type { Store } from '../store/store.ts'
 import { DayOrder } from './formats/day-order.ts'
+import { OwnFormat } from './formats/own-format.ts'
 import type { SourceOwner } from './sources.ts'
 import { WallClock } from './zone.ts'
 
@@ -22,6 +24,7 @@ export class KnownToken implements SourceOwner {
   readonly zone: string
   readonly wallClock: WallClock
   readonly dayOrder: DayOrder
+  readonly ownFormat: OwnFormat | undefined
   /** The last turn of the event loop in which the token was found active. */
   checkedTurn = -1
   readAtMs: number
@@ -36,6 +39,7 @@ export class KnownToken implements SourceOwner {
     this.zone = token.zone ?? 'UTC'
     this.wallClock = new WallClock(this.zone)
     this.dayOrder = dayOrderOf(token)
+    this.ownFormat = token.formatRule && new OwnFormat(token.formatRule)
     this.readAtMs = nowMs
   }
 }
@@ -215,5 +219,6 @@ function dayOrderOf({ dayOrder }: MonitoringToken): DayOrder {
 }
 
 function sameSettings(found: MonitoringToken, before: KnownToken): boolean {
-  return dayOrderOf(found) === before.dayOrder && (found.zone ?? 'UTC') === before.zone
+  const hasSameRule = isDeepStrictEqual(found.formatRule, before.ownFormat?.rule)
+  return dayOrderOf(found) === before.dayOrder && (found.zone ?? 'UTC') === before.zone && hasSameRule
 }

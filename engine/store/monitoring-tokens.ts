@@ -1,5 +1,6 @@
 import type { Environment } from '../lmdb/environment.ts'
 import { Family } from './family.ts'
+import type { FormatRule } from './format-rule.ts'
 import { type Secret, Secrets } from './secrets.ts'
 
 /** Whether `05/06/2026` is 5 June or May 6. */
@@ -11,6 +12,8 @@ export interface MonitoringToken extends Secret {
   readonly zone?: string
   /** The day order in the devices' messages, if it is ambiguous. */
   readonly dayOrder?: (typeof DAY_ORDERS)[number]
+  /** How messages are read that no other format reads. */
+  readonly formatRule?: FormatRule
 }
 
 export function monitoringTokensOf(environment: Environment): Secrets<MonitoringToken> {

@@ -4,6 +4,7 @@ import { Action } from '../../engine/ingest/formats/action.ts'
 import { NO_FORMAT } from '../../engine/ingest/formats/detect.ts'
 import { FORMATS } from '../../engine/ingest/formats/formats.ts'
 import { LogLine, SCRATCH_BYTES, SourceMemory, Verdict } from '../../engine/ingest/formats/log-line.ts'
+import type { OwnFormat } from '../../engine/ingest/formats/own-format.ts'
 import { readUser } from '../../engine/ingest/formats/user-name.ts'
 
 /** A message, and the expected result of reading it. */
@@ -52,7 +53,8 @@ export class MessageReader {
   readonly #line = new LogLine(new Uint8Array(MESSAGE_BYTES_MAX + SCRATCH_BYTES))
   readonly #body = new BodyReader()
 
-  constructor(memory = new SourceMemory(), receivedMs = RECEIVED_MS) {
+  constructor(memory = new SourceMemory(), receivedMs = RECEIVED_MS, own?: OwnFormat) {
+    this.#body.own = own
     this.#line.memory = memory
     this.#line.referenceMs = receivedMs
   }
@@ -102,10 +104,15 @@ function nameOf<T extends Readonly<Record<string, number>>>(names: T, value: num
  * Checks the rows of a format, each as the first message of a source. Also checks that no prefix of
  * a row makes the reader throw or find another host.
  */
-export function checkRows(test: Test, format: string, rows: readonly LogRow[]): void {
+export function checkRows(
+  test: Test,
+  format: string,
+  rows: readonly LogRow[],
+  makeReader = () => new MessageReader(),
+): void {
   for (const row of rows) {
     test.test(row.name, async (t) => {
-      const read = new MessageReader().read(row.line)
+      const read = makeReader().read(row.line)
       t.equal(read.verdict, row.verdict, 'verdict')
       t.equal(read.format, row.verdict === 'unknown' ? '' : (row.format ?? format), 'format')
       if (row.verdict === 'event') t.equal(read.host, row.host, 'host')
@@ -116,7 +123,7 @@ export function checkRows(test: Test, format: string, rows: readonly LogRow[]): 
       if (row.sent !== undefined) t.equal(read.sent, row.sent, 'sent')
       if (row.received !== undefined) t.equal(read.received, row.received, 'received')
       if (row.reason !== undefined) t.match(read.reason, row.reason, 'reason')
-      checkTruncated(t, row)
+      checkTruncated(t, row, makeReader)
     })
   }
 }
@@ -125,12 +132,12 @@ export function checkRows(test: Test, format: string, rows: readonly LogRow[]): 
  * Truncates the line at every byte. The reader must not throw, and may find only the expected host
  * or a prefix of it, and the expected user or the bytes before the end.
  */
-function checkTruncated(t: Test, row: LogRow): void {
+function checkTruncated(t: Test, row: LogRow, makeReader: () => MessageReader): void {
   const bytes = Buffer.from(row.line)
   const expected = row.host ?? ''
   const wrong: string[] = []
   for (let length = 0; length < bytes.length; length++) {
-    const read = new MessageReader().read(bytes.subarray(0, length))
+    const read = makeReader().read(bytes.subarray(0, length))
     if (read.verdict !== 'event') continue
     if (!expected.startsWith(read.host)) wrong.push(`${length}: ${read.host}`)
     const isAtEnd = bytes.subarray(0, length).toString().endsWith(read.user)

@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { MatchTally } from '../../event/match-tally.ts'
 import { EventAcceptor } from '../../ingest/accept.ts'
 import { nameLoggingHint } from '../../ingest/formats/name-logging.ts'
+import { OwnFormat } from '../../ingest/formats/own-format.ts'
 import { addRows } from '../../ingest/ingest-accounting.ts'
 import { Intake } from '../../ingest/intake.ts'
 import { type FileReport, LogReader, READ_WORK_BYTES } from '../../ingest/read-log.ts'
@@ -27,6 +28,7 @@ import type { Registries } from '../../store/registry-in-force.ts'
 import type { Scan } from '../../store/scans.ts'
 import { NO_ORGANIZATION, type StoredSource } from '../../store/sources.ts'
 import type { Store } from '../../store/store.ts'
+import { ruleOfFile } from '../format-rule-file.ts'
 import { shellWord } from '../senders.ts'
 import { type AdminContext, countOption, ofOrganization, sharedOptions, show, timeText, withStore } from './context.ts'
 import { NamesPrinter } from './ingest-names.ts'
@@ -40,6 +42,7 @@ const PROBLEMS_SHOWN = 10
 interface FileOptions {
   readonly dryRun?: boolean
   readonly names?: boolean
+  readonly rule?: string
   readonly rejects: number
 }
 
@@ -53,6 +56,7 @@ export function addIngestCommands(program: Command): void {
     .argument('<file...>', 'Log files; - is standard input')
   addSettingOptions(sharedOptions(file), tokenSetting)
     .option('--dry-run', 'Store nothing, and report what would be stored')
+    .option('--rule <file>', "Read by the rule of an own format in this YAML file, instead of the token's")
     .option('--names', 'Print what was understood of each line as a JSON object, with --dry-run')
     .addOption(
       new Option('--rejects <count>', 'Show this many lines of each file that were not understood')
@@ -128,6 +132,7 @@ async function readFiles(
       'NOT_FOUND',
       'the monitoring token is unknown or revoked; create one with posture-admin token generate',
     )
+  const own = options.rule === undefined ? undefined : new OwnFormat(ruleOfFile('--rule', options.rule))
   const acceptor = new EventAcceptor(store, clock, log, () => {})
   const stop = stopSignal()
   let signal: Awaited<typeof stop.received> | undefined
@@ -144,6 +149,7 @@ async function readFiles(
     const intake = new Intake(new Uint8Array(READ_WORK_BYTES), registry, authenticator, {
       tokenRate: undefined,
       noteUnauthorized: () => {},
+      own,
     })
     const progress = fileProgress(path === STANDARD_INPUT ? undefined : path)
     let shown = 0

@@ -5,6 +5,7 @@ import type { Shown } from '../../process/table.ts'
 import { DAY_ORDERS, type MonitoringToken } from '../../store/monitoring-tokens.ts'
 import type { Store } from '../../store/store.ts'
 import type { TokenBinding } from '../../store/token-bindings.ts'
+import { ruleOfFile } from '../format-rule-file.ts'
 import { describeBinding, type TokenChange } from '../tokens.ts'
 import { changeOptions, ofOrganization, sharedOptions, show, showSecret, timeText, withStore } from './context.ts'
 
@@ -59,7 +60,7 @@ export function addTokenCommands(program: Command): void {
     changeOptions(
       token
         .command('set')
-        .description('Change the label of a token, or how the times of its devices are read')
+        .description('Change the label of a token, or how the messages of its devices are read')
         .argument('<token>', TOKEN_ID),
     ),
   )
@@ -68,14 +69,19 @@ export function addTokenCommands(program: Command): void {
     .addOption(
       new Option('--day-order <order>', 'Set how ambiguous dates such as 05/06/2026 are read').choices(DAY_ORDERS),
     )
-  set.action((idOrVisible: string, { org, ...change }: TokenChange & { org?: string }) =>
+    .option(
+      '--format-rule <file>',
+      'Read messages by the rule of an own format in this YAML file; "none" removes the rule',
+    )
+  set.action((idOrVisible: string, { org, ...change }: SetFlags) =>
     withStore(set, ({ store, administration }) => {
-      const { label, zone, dayOrder } = change
+      const { label, zone, dayOrder, formatRule: file } = change
+      const formatRule = file === undefined ? undefined : file === 'none' ? null : ruleOfFile('--format-rule', file)
       const given = Object.fromEntries(
-        Object.entries({ label, zone, dayOrder }).filter(([, value]) => value !== undefined),
+        Object.entries({ label, zone, dayOrder, formatRule }).filter(([, value]) => value !== undefined),
       )
       if (Object.keys(given).length === 0)
-        throw new Fault('USAGE', 'nothing to change: give --label, --zone or --day-order')
+        throw new Fault('USAGE', 'nothing to change: give --label, --zone, --day-order or --format-rule')
       const changed = administration.tokens.set(administration.organization(org), idOrVisible, given)
       print(set, [changed], { bindingsOf: bindingsIn(store) })
     }),
@@ -116,6 +122,8 @@ export function addTokenCommands(program: Command): void {
     }),
   )
 }
+
+type SetFlags = Omit<TokenChange, 'formatRule'> & { readonly org?: string; readonly formatRule?: string }
 
 interface BindFlags {
   readonly org?: string
@@ -173,6 +181,7 @@ function print(
       ['Bound to', 'bound_to', { hide: 2, wrap: true }],
       ['Zone', 'zone', { hide: 3 }],
       ['Day order', 'day_order', { hide: 4 }],
+      ['Own format', 'own_format', { hide: 7 }],
       ['Created', 'created_at', { hide: 5 }],
       ['Revoked', 'revoked_at', { hide: 1 }],
       ['Id', 'id', { hide: 6 }],
@@ -185,6 +194,7 @@ function print(
       bound_to: bindingsOf(token).map(describeBinding),
       zone: token.zone ?? 'UTC',
       day_order: token.dayOrder ?? null,
+      own_format: token.formatRule?.name ?? null,
       created_at: timeText(token.createdAtMs),
       revoked_at: timeText(token.revokedAtMs),
     })),

@@ -12,6 +12,7 @@ import { leef } from './leef.ts'
 import type { LogFormat } from './log-line.ts'
 import { netskope } from './netskope.ts'
 import { openFirewallCsv } from './open-firewall-csv.ts'
+import { ownFormat } from './own-format.ts'
 import { proxyCommon } from './proxy-common.ts'
 import { proxyNative } from './proxy-native.ts'
 import { squidGuard } from './squid-guard.ts'
@@ -48,4 +49,5 @@ export const FORMATS: readonly LogFormat[] = [
   w3cExtended,
   anyKv,
   anyCsv,
+  ownFormat,
 ]

@@ -142,3 +142,34 @@ t.test('ingest file --names prints what was understood of each line', async (t) 
   t.equal(alone.status, 2)
   t.match(alone.stderr, /--names: expected --dry-run/)
 })
+
+t.test('an own format reads the messages of its token, and can be tried with a file', async (t) => {
+  const directory = t.testdir({
+    'own.yaml': "name: guest-proxy\ndelimiter: '##'\nfields: { time: 1, client: 2, host: 3 }\n",
+    'wrong.yaml': "name: guest-proxy\ndelimiter: '|'\nfields: { time: 1, host: 3 }\n",
+    'guest.log': '2026-11-20T09:15:02Z##10.0.0.1##claude.ai\n',
+  })
+  const at = (name: string): string => join(directory, name)
+  const data = ['--data-dir', at('service')]
+  await admin('organization', 'create', 'Acme', '--domain', 'acme.example', ...data)
+  const [token] = await admin('token', 'generate', 'guests', '--org', 'Acme', ...data)
+  const [id, raw] = [String(token?.['id']), String(token?.['token'])]
+  const dry = (...words: string[]) =>
+    run('admin', ['ingest', 'file', '--dry-run', ...words, at('guest.log'), ...data], { SVC_TOKEN: raw })
+  const set = (file: string) => run('admin', ['token', 'set', id, '--format-rule', file, '--org', 'Acme', ...data])
+
+  t.match(JSON.parse((await dry()).stdout), { matched: 0, unknown: 1 })
+  t.match(JSON.parse((await dry('--rule', at('own.yaml'))).stdout), { matched: 1, formats: { 'own-format': 1 } })
+
+  for (const ended of [await set(at('wrong.yaml')), await dry('--rule', at('wrong.yaml'))])
+    t.match(ended, { status: 2, stderr: /wrong\.yaml: line 3, fields\.client: expected the number of a column/ })
+  t.match(await set(at('missing.yaml')), { status: 2, stderr: /--format-rule: ENOENT/ })
+
+  t.match(JSON.parse((await set(at('own.yaml'))).stdout), { own_format: 'guest-proxy' })
+  t.match(JSON.parse((await dry()).stdout), { matched: 1, formats: { 'own-format': 1 } })
+  await admin('token', 'set', id, '--label', 'visitors', '--org', 'Acme', ...data)
+  const [listed] = await admin('token', 'list', '--org', 'Acme', ...data)
+  t.match(listed, { label: 'visitors', own_format: 'guest-proxy' })
+  t.match(JSON.parse((await set('none')).stdout), { own_format: null })
+  t.match(JSON.parse((await dry()).stdout), { matched: 0, unknown: 1 })
+})
