@@ -38,15 +38,6 @@ export const FIREWALLS: readonly Product[] = [
     source: 'documentation.meraki.com, Syslog Event Types and Log Samples',
   },
   {
-    name: 'DrayTek Vigor, web syslog',
-    enable: 'System Maintenance, Syslog: Web Access, or User Access Log',
-    transport: 'syslog',
-    line: '<134>Nov 20 09:15:02 Vigor: Local User (MAC=00-00-5E-00-53-01): 10.20.30.45:51234 -> 198.51.100.20:443 (TCP) Web: https://claude.ai/',
-    host: 'claude.ai',
-    client: '10.20.30.45',
-    source: 'DrayTek Vigor 2865, syslog explanations: user access',
-  },
-  {
     name: 'DrayTek Vigor, DNS syslog',
     enable: 'System Maintenance, Syslog: User Access Log',
     transport: 'syslog',

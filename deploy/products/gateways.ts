@@ -104,9 +104,9 @@ export const GATEWAYS: readonly Product[] = [
   {
     name: 'HAProxy as egress proxy, TLS server name',
     enable:
-      '`log-format "%ci:%cp [%tr] %ft %b/%s sni:%[ssl_fc_sni] …"` or `capture req.ssl_sni len 128`, with `option tcplog`',
+      '`tcp-request content set-var(sess.sni) req.ssl_sni`, `log-format "%ci:%cp [%tr] %ft %b/%s %Tw/%Tc/%Tt %B %ts sni=%[var(sess.sni)]"`',
     transport: 'syslog',
-    line: '<134>Nov 20 09:15:02 lb haproxy[901]: 10.20.30.45:51234 [20/Nov/2026:09:15:02.119] egress egress/direct 1/0/12 20480 -- 1/1/0/0/0 0/0 {api.openai.com} {}',
+    line: '<134>Nov 20 09:15:02 lb haproxy[901]: 10.20.30.45:51234 [20/Nov/2026:09:15:02.119] egress direct/server 1/0/12 20480 -- sni=api.openai.com',
     host: 'api.openai.com',
     client: '10.20.30.45',
     source: 'HAProxy 3.0 Configuration Manual, TCP log format with captures',

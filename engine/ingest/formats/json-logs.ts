@@ -24,8 +24,8 @@ import { dropUserIf, UserForm } from './user-name.ts'
  * One JSON object per message, from a product whose members have known paths (json-products.ts),
  * from Zscaler NSS, Netskope, Palo Alto Networks Strata Logging, FortiGate and the Elastic Common
  * Schema (OPNsense's Squid), or from any other product with evidence of a client's request
- * (generic-request.ts). Fields are found by name; fields of nested objects by path (`source.ip`), as
- * in flat ECS. The fields of a forwarder's envelope do not belong to the message:
+ * (generic-request.ts). Fields are found by name; fields of nested objects by path (`source.ip`),
+ * as in flat ECS. The fields of a forwarder's envelope do not belong to the message:
  * https://docs.splunk.com/Documentation/Splunk/latest/Data/FormateventsforHTTPEventCollector
  */
 export const jsonLogs: LogFormat = { id: 'json-logs', detect, parse, takeUserAndBytes }

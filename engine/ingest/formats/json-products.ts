@@ -2,12 +2,12 @@ import type { Product } from './product-paths.ts'
 
 /*
  * Products whose records are nested JSON, by the paths of their members. Only letters and digits of
- * a path count. `(properties.)Fqdn` is two paths, with and without the words in parentheses, because
- * services of one vendor differ. The objects in WRAPPERS (json-logs.ts) are not part of a path. A
- * path through an array leads to the array's first element.
+ * a path count. `(properties.)Fqdn` is two paths, with and without the words in parentheses,
+ * because services of one vendor differ. The objects in WRAPPERS (json-logs.ts) are not part of a
+ * path. A path through an array leads to the array's first element.
  *
- * The first product whose marks are all present decides, so a product's requests precede the product
- * without a host, whose records are no client's request.
+ * The first product whose marks are all present decides, so a product's requests precede the
+ * product without a host, whose records are no client's request.
  */
 
 /** Arrays whose first element is read. */
@@ -88,6 +88,12 @@ export const JSON_PRODUCTS: readonly Product[] = [
   { name: 'Suricata, DNS answer', marks: 'flow_id event_type=dns dns.type=answer|response', ...SURICATA, skip: true },
   { name: 'Suricata', marks: 'flow_id event_type=dns|tls|http|quic', ...SURICATA },
   { name: 'Suricata, alert', marks: 'flow_id event_type=alert direction=to_server', ...SURICATA },
+  {
+    name: 'Suricata, alert on an answer',
+    marks: 'flow_id event_type=alert direction=to_client',
+    ...SURICATA,
+    host: '',
+  },
   { name: 'Suricata, alert outward', marks: 'flow_id event_type=alert', ...SURICATA, outbound: true },
   { name: 'Suricata, other events', marks: 'flow_id event_type', ...SURICATA, host: '' },
   { name: 'AWS Network Firewall, TLS log', marks: 'firewall_name event_timestamp sni', ...SURICATA },

@@ -9,7 +9,10 @@ import { isInbound, isPrivateAddress } from './private-address.ts'
 import { takeUser, UserForm } from './user-name.ts'
 import { isMailPort } from './zeek.ts'
 
-/** The paths of a product's records (json-products.ts). Paths of one role are in order of preference. */
+/**
+ * The paths of a product's records (json-products.ts). Paths of one role are in order of
+ * preference.
+ */
 export interface Product {
   readonly name: string
   /**
@@ -19,7 +22,9 @@ export interface Product {
   readonly marks: string
   readonly time?: string
   readonly client?: string
-  /** The other end of the connection, and its port: an inbound connection and mail are no requests. */
+  /**
+   * The other end of the connection, and its port: an inbound connection and mail are no requests.
+   */
   readonly server?: string
   readonly port?: string
   readonly host?: string
@@ -29,7 +34,9 @@ export interface Product {
   readonly user?: string
   readonly sent?: string
   readonly received?: string
-  /** The record may be of a server. Only a private client and a server that is not private count. */
+  /**
+   * The record may be of a server. Only a private client and a server that is not private count.
+   */
   readonly outbound?: true
   readonly mayHideClient?: true
   /** The record repeats another one. */
@@ -295,7 +302,9 @@ export class ProductPaths {
   }
 }
 
-/** `(properties.)Fqdn` with and without the words in parentheses, of which a bar separates several. */
+/**
+ * `(properties.)Fqdn` with and without the words in parentheses, of which a bar separates several.
+ */
 function variantsOf(path: string): string[] {
   const [, prefixes, rest = path] = /^\((.+)\)(.+)$/.exec(path) ?? []
   return prefixes === undefined ? [path] : [...prefixes.split('|').map((prefix) => `${prefix}${rest}`), rest]
