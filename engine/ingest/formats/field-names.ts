@@ -12,7 +12,7 @@ import { isDigit, isLetter } from './bytes.ts'
  *   url       the requested URL
  *   own       a name that devices give to themselves or the client (`hostname`), or a user's domain
  *   action    whether the request was allowed
- *   target    the other end of a connection, or the method of a request
+ *   target    the other end of a connection, its ports, or the method of a request
  *   account   a user who may not be the client's: an address of mail, the other end of a connection
  *   kind      text that says which kind of record the message is
  *   foreign   only in records that are no client's request: mail, sign-ins, audits, leases,
@@ -70,7 +70,7 @@ const OWN =
 const ACTIONS =
   'action/aktion/accin/eventaction/reqaction/policyaction/alertaction act disp disposition verdict labelsrequeststatus decision result status'
 const TARGETS =
-  'dst dstip destip destinationip/destinationaddress/zielip/zieladresse/ipdestination/ipdedestino dest serverip sip daddr dport/dpt dstport destport destinationport requestmethod method/httpmethod/csmethod'
+  'dst dstip destip destinationip/destinationaddress/zielip/zieladresse/ipdestination/ipdedestino dest serverip sip daddr dport/dpt sourceport/srcport/sport/spt dstport destport destinationport requestmethod method/httpmethod/csmethod'
 const ACCOUNTS =
   'userid/useremail duser dstuser/destinationuser/targetuser identity account/accountname principal/actor email/mail'
 const USERS =
@@ -90,7 +90,7 @@ const FOREIGN = [
   'mailfrom/envelopefrom/envfrom/headerfrom/fromdomain/fromaddress/frommailaddress',
   'sender/absender/expditeur/remitente/senderdomain/senderaddress/senderemail/senderfromdomain/senderfromaddress/senderip',
   'rcpt/rcptto/mailto/empfnger/destinataire/destinatario/recipient/recipients/recipientaddress/recipientemailaddress/recipientdomain',
-  'spf/dkim/dmarc/spfresult/dkimresult/dmarcresult internetmessageid/networkmessageid/queueid/qid mailer relay',
+  'spf/dkim/dmarc/spfresult/dkimresult/dmarcresult internetmessageid/networkmessageid/smtpdialog/smtpstatus/queueid/qid mailer relay',
   // Sign-ins, sessions and audits.
   'operation/operationname workload/recordtype/auditid/audittype/auditevent actorid/actoremail/actorip/actorlogin/actoruserid',
   'authmethod/authtype/authresult/authstatus/authenticationmethod/authenticationprotocol/authprotocol logontype/logonid/logonprocess/logonprocessname',
@@ -101,7 +101,7 @@ const FOREIGN = [
   'commandline/processcommandline/initiatingprocesscommandline/cmdline parentprocess/parentprocessname/parentimage/parentcommandline auid/ses',
   // A web server or load balancer in front of it.
   'upstream/upstreamaddr/upstreamhost/upstreamstatus/upstreamresponsetime backend/backendname/backendip/backendserver vhost/virtualhost/virtualserver/httpvhost',
-  'requesturi/requestpath/scriptname/documentroot webaclid/ruleset/targetgrouparn/distributionid/edgelocation/cfray/rayid ingressname/poolname/loadbalancer/elb',
+  'requesturi/requestpath/scriptname/documentroot webaclid/ruleset/targetgrouparn/distributionid/edgelocation/xedgelocation/xedgeresulttype/xhostheader/appfirewallname/apiendpoint/requestheadersxforwardedhost/requestheadersxrealip/cfray/rayid ingressname/poolname/loadbalancer/elb',
 ].join(' ')
 const SYSTEMS =
   'channel/winlogchannel providername/winlogprovidername/provider/providerguid eventrecordid/recordnumber/recordid/winlogrecordid sourcemodulename/sourcemoduletype sourcename computer/computername/winlogcomputername targetdomainname/subjectdomainname/targetusername/subjectusername eventid/eventidentifier/winlogeventid'
@@ -136,6 +136,7 @@ export const SOURCE_FIELD = SYNONYMS['source'] ?? NO_FIELD
 export const DOMAIN_FIELD = SYNONYMS['domain'] ?? NO_FIELD
 export const WEBSITE_FIELD = SYNONYMS['website'] ?? NO_FIELD
 export const METHOD_FIELD = SYNONYMS['method'] ?? NO_FIELD
+export const SOURCE_PORT_FIELD = SYNONYMS['sourceport'] ?? NO_FIELD
 export const REQUEST_METHOD_FIELD = SYNONYMS['requestmethod'] ?? NO_FIELD
 /** A file name or a domain; PAN-OS's `URL/Filename` is the same. */
 export const NAME_FIELD = SYNONYMS['name'] ?? NO_FIELD

@@ -1,11 +1,12 @@
 import { type Action, actionOf } from './action.ts'
-import { AT, lastIndexOfByte } from './bytes.ts'
+import { AT, isUpper, lastIndexOfByte } from './bytes.ts'
 import { takeHostOf } from './found-fields.ts'
 import { endBeforePort } from './ip-address.ts'
 import { type LogFormat, type LogLine, Verdict } from './log-line.ts'
 import { TimeFound } from './log-time.ts'
 import { isInbound, isPrivateAddress } from './private-address.ts'
 import { Field, SentenceFields, SentencePattern } from './sentence-pattern.ts'
+import { TextSearch } from './text-search.ts'
 import { takeUser } from './user-name.ts'
 
 /*
@@ -71,6 +72,10 @@ const BY_FIRST: readonly (readonly number[])[] = Array.from({ length: 256 }, (_,
 )
 
 const fields = new SentenceFields()
+/** Other messages of Juniper have the client as the destination, or name no request. */
+const JUNOS = new TextSearch(' [junos@')
+const CUE_BYTES = 64
+const NO_PATTERN = -1
 /** The pattern of the message that detect read last. Parse is called for the same message. */
 let matched = 0
 
@@ -81,10 +86,12 @@ function detect({ view }: LogLine, start: number, end: number): boolean {
     matched = candidates[index] ?? 0
     if (PATTERNS[matched]?.matches(view, start, end, fields) === true) return true
   }
-  return false
+  matched = NO_PATTERN
+  return isUpper(view.getUint8(start)) && JUNOS.find(view, start, Math.min(end, start + CUE_BYTES)) > start
 }
 
 function parse(line: LogLine): Verdict {
+  if (matched === NO_PATTERN) return Verdict.noDomain
   if (fields.has(Field.time)) {
     const found = line.takeTime(fields.start(Field.time), fields.end(Field.time))
     if (found === TimeFound.impossible) return line.reject('time: expected a valid date and time')

@@ -111,6 +111,41 @@ const RECORDS: Readonly<Record<string, readonly object[]>> = {
     })),
     ...[257, 260, 261, 279].map((EventID) => ({ EventTime: ISO, EventID, QNAME: 'claude.ai.', Source: '10.20.30.45' })),
   ],
+  'Servers and their protection': [
+    {
+      date: '2026-11-20',
+      time: '08:15:02',
+      'x-edge-location': 'FRA',
+      'c-ip': INBOUND.src,
+      'cs(Host)': 'd.cloudfront.net',
+      'x-host-header': 'claude.ai',
+      'x-edge-result-type': 'Miss',
+    },
+    {
+      '@timestamp': ISO,
+      app_firewall_name: 'waf',
+      domain: 'claude.ai',
+      src_ip: INBOUND.src,
+      dst_ip: INBOUND.dst,
+      action: 'allow',
+    },
+    {
+      '@timestamp': ISO,
+      site: 'claude.ai',
+      requestUrl: 'https://claude.ai/',
+      requestHeaders: { 'x-forwarded-host': 'claude.ai' },
+      ip: INBOUND.src,
+      clientIp: INBOUND.src,
+    },
+    { date: ISO, source_ip: INBOUND.src, destination_host: 'smtp.claude.ai', smtp_status: '250 OK', direction: 1 },
+    {
+      '@timestamp': ISO,
+      source: { ip: '198.51.100.20', port: 80 },
+      destination: { ip: '10.20.30.45' },
+      url: { domain: 'claude.ai' },
+      file: { name: '/' },
+    },
+  ],
   Clouds: [
     {
       timestamp: ISO,
@@ -192,7 +227,15 @@ const LINES: Readonly<Record<string, readonly string[]>> = {
     '<14>1 2026-11-20T09:15:02.119+01:00 srx-1 RT_FLOW - RT_FLOW_SESSION_CREATE [junos@2636.1.1.1.2.129 source-address="10.20.30.45" destination-address="198.51.100.20" application="claude.ai"]',
     '<14>1 2026-11-20T09:15:02.119+01:00 srx-1 RT_UTM - WEBFILTER_URL_PERMITTED [junos@2636.1.1.1.2.129 source-address="203.0.113.9" destination-address="10.20.30.5" url="claude.ai" obj="/"]',
     '<14>1 2026-11-20T09:15:02.119+01:00 srx-1 RT_UTM - ANTISPAM_SPAM_DETECTED_MT [junos@2636.1.1.1.2.129 source-address="203.0.113.9" sender-email="a@claude.ai"]',
+    '<12>1 2026-11-20T09:15:02.119+01:00 srx-1 RT_UTM - AV_VIRUS_DETECTED_MT [junos@2636.1.1.1.2.40 source-address="198.51.100.20" source-port="80" destination-address="10.20.30.45" destination-port="47095" filename="claude.ai/x" url="claude.ai"]',
     '<14>1 2026-11-20T09:15:02.119+01:00 srx-1 sshd - UI_LOGIN_EVENT [junos@2636.1.1.1.2.129 username="claude.ai" source-address="10.20.30.45"]',
+  ],
+  'Servers in CEF': [
+    'CEF:0|Incapsula|SIEMintegration|1|1|Normal|0| sourceServiceName=claude.ai siteid=1 start=1795162502119 request=claude.ai/main.css src=203.0.113.9 requestmethod=GET app=HTTP',
+    'CEF:0|Imperva Inc|Attack Analytics|0|1|Illegal Resource Access|MAJOR|start=1795162502119 src=203.0.113.9 dhost=claude.ai',
+    'CEF:0|Citrix|NetScaler|NS13.1|APPFW|APPFW_POLICY_HIT|6|src=203.0.113.9 spt=62919 method=GET request=https://claude.ai/services act=not blocked',
+    'CEF:0|F5|ASM|17.1|200021069|Automated client access|3|rt=Nov 20 2026 08:15:02 src=203.0.113.9 dhost=claude.ai request=/',
+    'CEF:0|Bitdefender|GravityZone|6.65|170000|New Incident|3|request=https://claude.ai/ src=10.20.30.45 start=1795162502119',
   ],
   'Sentences of servers': [
     '10.20.30.45:51234 [20/Nov/2026:09:15:02.119] https~ web/srv1 0/0/1/2/3 200 512 - - ---- 1/1/0/0/0 0/0 {claude.ai} "GET / HTTP/1.1"',
