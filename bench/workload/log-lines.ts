@@ -127,6 +127,36 @@ export const LINE_KINDS: readonly LineKind[] = [
     line: '{"id":"00112233445566aa00000000000{n}","name":"{host}","client":"{client}","method":"dns","first_seen":"2026-11-20T08:15:02.119Z","last_seen":"2026-11-20T08:15:58.002Z","count":3}',
   },
   {
+    name: 'JSON by paths, nested',
+    format: 'json-logs',
+    separator: ',',
+    line: '{"insertId":"{n}","jsonPayload":{"authAnswer":false,"destinationIP":"169.254.169.254","protocol":"UDP","queryName":"{host}.","queryType":"A","responseCode":"NOERROR","serverLatency":3,"sourceIP":"{client}","sourceNetwork":"default","structuredRdata":[],"vmInstanceName":"vm-1"},"logName":"projects/p/logs/dns.googleapis.com%2Fdns_queries","receiveTimestamp":"2026-11-20T08:15:03.119Z","resource":{"type":"dns_query","labels":{"project_id":"p","source_type":"gce-vm","target_name":""}},"severity":"INFO","timestamp":"2026-11-20T08:15:02.119Z"}',
+  },
+  {
+    name: 'JSON by paths, network sensor',
+    format: 'json-logs',
+    separator: ',',
+    line: '{"timestamp":"2026-11-20T09:15:02.119000+0100","flow_id":{n},"in_iface":"eth0","event_type":"dns","src_ip":"{client}","src_port":51234,"dest_ip":"192.0.2.53","dest_port":53,"proto":"UDP","dns":{"version":3,"type":"request","tx_id":0,"id":4711,"flags":"100","rd":true,"opcode":0,"rcode":"NOERROR","queries":[{"rrname":"{host}","rrtype":"A"}]}}',
+  },
+  {
+    name: 'sentence, DNS server',
+    format: 'sentences',
+    separator: ' ',
+    line: '[2026-11-20 08:15:02 UTC] [{client}:51234] [UDP] QNAME: {host}; QTYPE: A; QCLASS: IN; RCODE: NoError; ANSWER: [198.51.100.20]',
+  },
+  {
+    name: 'sentence, firewall',
+    format: 'sentences',
+    separator: ' ',
+    line: 'WEBFILTER_URL_PERMITTED [junos@2636.1.1.1.2.129 source-zone="trust" destination-zone="untrust" source-address="{client}" source-port="51234" destination-address="198.51.100.20" destination-port="443" session-id="{n}" application="SSL" nested-application="OPENAI" category="Enhanced_Generative_AI" reason="BY_PRE_DEFINED" profile="wf" url="{host}" obj="/" username="jdoe" roles="N/A"]',
+  },
+  {
+    name: 'key: value firewall',
+    format: 'cisco',
+    separator: ',',
+    line: '%FTD-1-430003: EventPriority: Low, DeviceUUID: 0, InstanceID: 1, FirstPacketSecond: 2026-11-20T08:15:02Z, ConnectionID: {n}, AccessControlRuleAction: Allow, SrcIP: {client}, DstIP: 198.51.100.20, SrcPort: 51234, DstPort: 443, Protocol: tcp, IngressInterface: inside, EgressInterface: outside, ACPolicy: p, AccessControlRuleName: ai, Prefilter Policy: d, User: jdoe, Client: SSL client, ApplicationProtocol: HTTPS, ConnectionDuration: 12, InitiatorBytes: 911, ResponderBytes: 20480, URL: https://{host}',
+  },
+  {
     name: 'JSON of a proxy',
     format: 'json-logs',
     separator: ',',

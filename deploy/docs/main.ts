@@ -20,6 +20,7 @@ import { consolePagesTable } from './console.ts'
 import { FORWARDER_TABLES } from './forwarders.ts'
 import { code, markdownTable } from './markdown.ts'
 import { collectorMetrics, serviceMetrics } from './metrics.ts'
+import { productTables } from './products.ts'
 import { pagePaths } from './readability.ts'
 import { labelRoles, registryPage } from './registry.ts'
 
@@ -43,6 +44,7 @@ const TABLES: Readonly<Record<string, () => string | Promise<string>>> = {
   'block list formats': blockListFormats,
   'block list reasons': leftOutReasons,
   'roles of labels': labelRoles,
+  products: productTables,
   paths: pathsTable,
   'API errors': refusalsTable,
   fields: fieldTables,

@@ -1,9 +1,8 @@
 import t from 'tap'
 import { FORWARDERS, PARTS, PLACEHOLDERS, snippet } from '../../deploy/docs/forwarders.ts'
 import { SAMPLES } from '../../deploy/forwarders/samples.ts'
-import { SyslogMessage } from '../../engine/ingest/syslog/message.ts'
-import { readSyslog } from '../../engine/ingest/syslog/read-message.ts'
-import { MessageReader, RECEIVED_MS, type Read } from '../support/log-rows.ts'
+import { MessageReader } from '../support/log-rows.ts'
+import { readMessage } from '../support/read-messages.ts'
 import { matcher } from '../support/store.ts'
 
 const HEADER = '<134>1 2026-11-20T09:15:03+01:00 relay - - - [svc@00000 key="svc_mt_x"] '
@@ -14,14 +13,6 @@ const TRANSPORTS: readonly { readonly name: string; readonly wrap: (line: string
   { name: "through syslog-ng, with the device's PRI", wrap: (line) => `${HEADER}${line}` },
   { name: 'through rsyslog, without a PRI', wrap: (line) => `${HEADER}${line.replace(/^<\d+>/, '')}` },
 ]
-
-/** Reads a message as the listeners do: splits header and content, then detects the format. */
-function readMessage(reader: MessageReader, text: string): Read {
-  const bytes = Buffer.from(text)
-  const message = new SyslogMessage()
-  readSyslog(new DataView(bytes.buffer, bytes.byteOffset, bytes.length), 0, bytes.length, message, RECEIVED_MS)
-  return reader.read(bytes.subarray(message.msgStart))
-}
 
 for (const { device, lines, format, host, client } of SAMPLES) {
   t.test(`the sample of ${device} is read as docs/reference/forwarders.md states`, async (t) => {

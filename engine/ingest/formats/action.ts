@@ -30,6 +30,9 @@ export function actionOf(view: DataView, start: number, end: number): Action {
   const found = WORDS.find(view, start, end)
   if (found >= 0) return found as Action
   if (textAtIgnoreCase(view, start, end, 'tcp_denied')) return Action.blocked
+  // Cloudflare: `blockedByCategory`, `allowedOnNoRuleMatch`.
+  if (textAtIgnoreCase(view, start, end, 'blocked')) return Action.blocked
+  if (textAtIgnoreCase(view, start, end, 'allowed')) return Action.allowed
   // `BLOCKED (policy)`, `Access Denied`, `REQ_BLOCK`: the first word, or the second word if the
   // first is a subject.
   const first = wordEnd(view, start, end)

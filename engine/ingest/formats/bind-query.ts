@@ -18,7 +18,7 @@ import {
 } from './bytes.ts'
 import { AddressKind, addressKind } from './ip-address.ts'
 import { KeyTable } from './key-table.ts'
-import { CUE_BYTES, type LogFormat, type LogLine, Mark, Verdict, writesQueries } from './log-line.ts'
+import { CUE_BYTES, type LogFormat, type LogLine, Mark, Verdict } from './log-line.ts'
 import { TimeFound } from './log-time.ts'
 import { TextPrefixes, TextSearch } from './text-search.ts'
 
@@ -147,12 +147,12 @@ function takeQuery(line: LogLine, name: number, end: number): Verdict {
   stop = tokenEnd(view, at, end)
   at = skipBlanks(view, stop, end)
   if (textAt(view, at, end, 'response:')) {
-    if (writesQueries(line.memory.bindQueryMs, line.referenceMs)) return Verdict.skip
+    if (line.memory.bindQueries.has(line, name, nameEnd)) return Verdict.skip
     at = skipBlanks(view, at + 9, end)
     line.action = actionOf(view, at, tokenEnd(view, at, end))
   } else if (at < end && isFlag(view.getUint8(at))) {
     // Requires the flags: a message that was truncated before its answer is no query line.
-    line.memory.bindQueryMs = line.referenceMs
+    line.memory.bindQueries.add(line, name, nameEnd)
   }
   return line.takeName(name, nameEnd)
 }

@@ -13,6 +13,7 @@ import {
   textAt,
   tokenEnd,
 } from './bytes.ts'
+import { jsonLogs } from './json-logs.ts'
 import { type LogFormat, type LogLine, Verdict } from './log-line.ts'
 import { TimeFound } from './log-time.ts'
 import { TextSearch } from './text-search.ts'
@@ -27,6 +28,7 @@ import { TextSearch } from './text-search.ts'
 export const coreDns: LogFormat = { id: 'coredns', detect, parse }
 
 const INFO = '[INFO] '
+const INFO_OBJECT = '[INFO] {'
 const INFO_SEARCH = new TextSearch(INFO)
 /** Container runtimes put a time and the name of a stream first. */
 const PREFIX_BYTES_MAX = 96
@@ -35,11 +37,13 @@ const QUESTION_CUE = ' - '
 const LEVELS = ['[INFO] ', '[WARNING] ', '[ERROR] ', '[DEBUG] ', '[FATAL] '] as const
 
 function detect({ view }: LogLine, start: number, end: number): boolean {
-  return questionAt(view, start, end) >= 0 || isSystemEvent(view, start, end)
+  return questionAt(view, start, end) >= 0 || objectAt(view, start, end) >= 0 || isSystemEvent(view, start, end)
 }
 
 function parse(line: LogLine, start: number, end: number): Verdict {
   const { view } = line
+  const object = objectAt(view, start, end)
+  if (object >= 0) return jsonLogs.parse(line, object, end)
   const type = questionAt(view, start, end)
   if (type < 0) return Verdict.skip
   const info = INFO_SEARCH.find(view, start, end)
@@ -73,6 +77,12 @@ function questionAt(view: DataView, start: number, end: number): number {
   const id = stop + QUESTION_CUE.length
   const idEnd = digitsEnd(view, id, end)
   return idEnd > id && textAt(view, idEnd, end, ' "') ? idEnd + 2 : NOT_FOUND
+}
+
+/** The offset of the JSON object that a configured format writes: `[INFO] {`, or NOT_FOUND. */
+function objectAt(view: DataView, start: number, end: number): number {
+  const object = start + INFO.length
+  return textAt(view, start, end, INFO_OBJECT) ? object : NOT_FOUND
 }
 
 /** `[ERROR] plugin/errors: 2 api.openai.com. A: ...`, `[INFO] plugin/reload: ...` */

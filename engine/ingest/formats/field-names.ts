@@ -12,7 +12,7 @@ import { isDigit, isLetter } from './bytes.ts'
  *   url       the requested URL
  *   own       a name that devices give to themselves or the client (`hostname`), or a user's domain
  *   action    whether the request was allowed
- *   target    the other end of a connection, or the method of a request
+ *   target    the other end of a connection, its ports, or the method of a request
  *   account   a user who may not be the client's: an address of mail, the other end of a connection
  *   kind      text that says which kind of record the message is
  *   foreign   only in records that are no client's request: mail, sign-ins, audits, leases,
@@ -50,44 +50,47 @@ export const FIELD_KINDS = 17
 export const NO_FIELD = -1
 
 /*
- * Names of fields: lower case, letters and digits only. Each word is a rank; words with a slash
- * between them share a rank. The internal address precedes the external address (Netskope writes
+ * Names of fields: lower case, ASCII letters and digits only (`direccindeorigen` is "Dirección de
+ * origen"), in English, German, French and Spanish. Each word is a rank; words with a slash between
+ * them share a rank. The internal address precedes the external address (Netskope writes
  * both). A `source` or `destination` may be an address or a name: only an address is read as the
  * client, only a name as the host.
  */
 const TIMES =
-  'timegeneratedhighresolution/xcstimestamp eventtime epochtime timestamp timegenerated generatetime/generatedtime devtime datetime time receivetime receivedtime logtime eventdate starttime start rt date ts t'
+  'timegeneratedhighresolution/xcstimestamp eventtime/ereigniszeit epochtime timestamp/zeitstempel/horodatage/marcadetiempo/requesttimestamp timegenerated generatetime/generatedtime devtime datetime/datumuhrzeit/datumundzeit/datumunduhrzeit/dateheure/dateetheure/fechahora/fechayhora time/zeit/uhrzeit/heure/hora receivetime receivedtime logtime eventdate starttime/startzeit start rt date/datum/fecha ts t'
 const CLIENTS =
-  'xcsuserip userip clientip srcip sourceip sourceaddress src cip csip/cltip/cltintip/cltsip clientaddress internalip srcipv6 sourceipaddress client clientipaddress remoteaddr initiator requester clientpublicip/cltpubip source'
+  'xcsuserip/devicelocalip userip clientip/ipclient/ipduclient/ipcliente/ipdelcliente srcip sourceip/quellip/ipsource/iporigen/ipdeorigen sourceaddress/quelladresse/adressesource/direccinorigen/direccindeorigen src cip csip/cltip/cltintip/cltsip clientaddress/clientadresse/adresseclient/adresseduclient/direccindelcliente internalip srcipv6 sourceipaddress/quellipadresse/adresseipsource/direccinipdeorigen client/cliente clientipaddress/clientipadresse/adresseipclient/adresseipduclient/direccinipdelcliente remoteaddr initiator requester clientpublicip/cltpubip source/quelle/origen/srchost'
 const ADDRESSES = 'hostip ipaddress ip externalip'
 const HOSTS =
-  'qh/dnsquestionname/dnsrrname/tlssni/quicsni/httphostname urldomain/destinationdomain/serverdomain dsthost desthost/destinationhost/targethost dstname destinationhostname/destinationfqdn dhost cshost/xcshost qname query queryname questionname requesteddomain sni/xcssni dnsrequest dnsreq/dnsquery rrname destination'
-const URLS = 'url/urloriginal/urlfull urlfilename requesturl uri csuri/xcsurl request eurl fullurl'
-const OWN = 'domain host website fqdn hostname servername site name'
+  'qh/dnsquestionname/dnsrrname/tlssni/quicsni/httphostname urldomain/destinationdomain/serverdomain dsthost desthost/destinationhost/targethost/zielhost/htededestination/hostdedestino dstname destinationhostname/destinationfqdn dhost cshost/xcshost qname query queryname questionname requesteddomain/requestedhost/angefordertedomain/angefordertedomne/domainedemand/dominiosolicitado sni/xcssni dnsrequest dnsreq/dnsquery rrname destination'
+const URLS =
+  'url/urloriginal/urlfull/zielurl/webadresse/adresseurl/direccinurl urlfilename requesturl uri csuri/xcsurl request eurl fullurl'
+const OWN =
+  'domain/domne/domaine/dominio/nomdedomaine/nombrededominio host/hte website fqdn hostname servername site name'
 const ACTIONS =
-  'action/eventaction/reqaction/policyaction/alertaction act disp disposition verdict labelsrequeststatus decision result status'
+  'action/aktion/accin/eventaction/reqaction/policyaction/alertaction act disp disposition verdict labelsrequeststatus decision result status'
 const TARGETS =
-  'dst dstip destip destinationip/destinationaddress dest serverip sip daddr dport/dpt dstport destport destinationport requestmethod method/httpmethod/csmethod'
+  'dst dstip destip destinationip/destinationaddress/zielip/zieladresse/ipdestination/ipdedestino dest serverip sip daddr dport/dpt sourceport/srcport/sport/spt dstport destport destinationport requestmethod method/httpmethod/csmethod'
 const ACCOUNTS =
   'userid/useremail duser dstuser/destinationuser/targetuser identity account/accountname principal/actor email/mail'
 const USERS =
-  'srcuser/sourceuser/sourceusername/suser/clientuser/clientusername csusername/xcsusername user username login usrname useridentity userprincipalname/upn'
+  'srcuser/sourceuser/sourceusername/suser/clientuser/clientusername csusername/xcsusername user/benutzer/utilisateur/usuario username/benutzername/nomdutilisateur/nombredeusuario login usrname useridentity userprincipalname/upn'
 /*
  * Names such as `bytes_sent`, `sent` or `in` are not here: the sender is the client for a firewall
  * and the server for a proxy (nginx), and CEF's dictionary and its users disagree.
  */
 const SENT =
-  'csbytes sentbyte reqsize/requestsize clientbytes srcbytes/sourcebytes httprequestbytes uploadbytes/bytesuploaded bytestoserver/flowbytestoserver'
+  'csbytes sentbyte reqsize/requestsize clientbytes srcbytes/sourcebytes httprequestbytes uploadbytes/bytesuploaded bytestoserver/flowbytestoserver/clienttoserverbytes'
 const RECEIVED =
-  'scbytes rcvdbyte respsize/responsesize serverbytes dstbytes/destinationbytes httpresponsebytes downloadbytes/bytesdownloaded bytestoclient/flowbytestoclient'
+  'scbytes rcvdbyte respsize/responsesize serverbytes dstbytes/destinationbytes httpresponsebytes downloadbytes/bytesdownloaded bytestoclient/flowbytestoclient/servertoclientbytes'
 const KINDS =
   'type logtype/logcategory subtype eventtype eventname event/eventclass/eventclassid eventcategory/categoryname category cat class/classname sourcetype servicetype service/servicename program/programname/appname/application process/daemon/ident protocol/proto app/applicationprotocol facility dataset/eventdataset module/eventmodule logname/logger msg/message description/desc reason details/detail/summary/title product/deviceproduct tag/tags activity/activitytype outcome'
 const FOREIGN = [
   // Mail.
   'mailfrom/envelopefrom/envfrom/headerfrom/fromdomain/fromaddress/frommailaddress',
-  'sender/senderdomain/senderaddress/senderemail/senderfromdomain/senderfromaddress/senderip',
-  'rcpt/rcptto/mailto/recipient/recipients/recipientaddress/recipientemailaddress/recipientdomain',
-  'spf/dkim/dmarc/spfresult/dkimresult/dmarcresult internetmessageid/networkmessageid/queueid/qid mailer relay',
+  'sender/absender/expditeur/remitente/senderdomain/senderaddress/senderemail/senderfromdomain/senderfromaddress/senderip',
+  'rcpt/rcptto/mailto/empfnger/destinataire/destinatario/recipient/recipients/recipientaddress/recipientemailaddress/recipientdomain',
+  'spf/dkim/dmarc/spfresult/dkimresult/dmarcresult internetmessageid/networkmessageid/smtpdialog/smtpstatus/queueid/qid mailer relay',
   // Sign-ins, sessions and audits.
   'operation/operationname workload/recordtype/auditid/audittype/auditevent actorid/actoremail/actorip/actorlogin/actoruserid',
   'authmethod/authtype/authresult/authstatus/authenticationmethod/authenticationprotocol/authprotocol logontype/logonid/logonprocess/logonprocessname',
@@ -98,7 +101,7 @@ const FOREIGN = [
   'commandline/processcommandline/initiatingprocesscommandline/cmdline parentprocess/parentprocessname/parentimage/parentcommandline auid/ses',
   // A web server or load balancer in front of it.
   'upstream/upstreamaddr/upstreamhost/upstreamstatus/upstreamresponsetime backend/backendname/backendip/backendserver vhost/virtualhost/virtualserver/httpvhost',
-  'requesturi/requestpath/scriptname/documentroot webaclid/ruleset/targetgrouparn/distributionid/edgelocation/cfray/rayid ingressname/poolname/loadbalancer/elb',
+  'requesturi/requestpath/scriptname/documentroot webaclid/ruleset/targetgrouparn/distributionid/edgelocation/xedgelocation/xedgeresulttype/xhostheader/appfirewallname/apiendpoint/requestheadersxforwardedhost/requestheadersxrealip/cfray/rayid ingressname/poolname/loadbalancer/elb',
 ].join(' ')
 const SYSTEMS =
   'channel/winlogchannel providername/winlogprovidername/provider/providerguid eventrecordid/recordnumber/recordid/winlogrecordid sourcemodulename/sourcemoduletype sourcename computer/computername/winlogcomputername targetdomainname/subjectdomainname/targetusername/subjectusername eventid/eventidentifier/winlogeventid'
@@ -133,6 +136,7 @@ export const SOURCE_FIELD = SYNONYMS['source'] ?? NO_FIELD
 export const DOMAIN_FIELD = SYNONYMS['domain'] ?? NO_FIELD
 export const WEBSITE_FIELD = SYNONYMS['website'] ?? NO_FIELD
 export const METHOD_FIELD = SYNONYMS['method'] ?? NO_FIELD
+export const SOURCE_PORT_FIELD = SYNONYMS['sourceport'] ?? NO_FIELD
 export const REQUEST_METHOD_FIELD = SYNONYMS['requestmethod'] ?? NO_FIELD
 /** A file name or a domain; PAN-OS's `URL/Filename` is the same. */
 export const NAME_FIELD = SYNONYMS['name'] ?? NO_FIELD

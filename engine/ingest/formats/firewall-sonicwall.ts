@@ -1,5 +1,6 @@
 import { Action, actionOf } from './action.ts'
 import { isText } from './bytes.ts'
+import { applyZone } from './found-fields.ts'
 import { endBeforePort } from './ip-address.ts'
 import { KeyTable } from './key-table.ts'
 import { type LogLine, Verdict } from './log-line.ts'
@@ -25,8 +26,9 @@ const Field = {
   user: 9,
   sent: 10,
   rcvd: 11,
+  tz: 12,
 } as const
-const FIELDS_END = 12
+const FIELDS_END = 13
 const TABLE = new KeyTable({ ...Field, usr: Field.user })
 
 /** Message numbers that imply an action. */
@@ -49,6 +51,8 @@ export function readSonicWall(line: LogLine, start: number, end: number, separat
   if (line.takeTime(fields.start(Field.time), fields.end(Field.time)) === TimeFound.impossible) {
     return line.reject('time: expected a valid date and time')
   }
+  // Stormshield writes its zone apart.
+  applyZone(line, fields.start(Field.tz), fields.end(Field.tz))
   const hasName = fields.has(Field.dstname)
   // A message about the device.
   if (!hasName && (!fields.has(Field.src) || !fields.has(Field.dst))) return Verdict.skip

@@ -2,6 +2,7 @@ import { anyCsv } from './any-csv.ts'
 import { anyKv } from './any-kv.ts'
 import { bindQuery } from './bind-query.ts'
 import { cef } from './cef.ts'
+import { cisco } from './cisco.ts'
 import { collectorJson } from './collector-json.ts'
 import { coreDns } from './coredns.ts'
 import { dnsmasq } from './dnsmasq.ts'
@@ -15,6 +16,7 @@ import { openFirewallCsv } from './open-firewall-csv.ts'
 import { ownFormat } from './own-format.ts'
 import { proxyCommon } from './proxy-common.ts'
 import { proxyNative } from './proxy-native.ts'
+import { sentences } from './sentences.ts'
 import { squidGuard } from './squid-guard.ts'
 import { umbrella } from './umbrella.ts'
 import { unbound } from './unbound.ts'
@@ -37,6 +39,8 @@ export const FORMATS: readonly LogFormat[] = [
   unbound,
   dnsmasq,
   coreDns,
+  sentences,
+  cisco,
   openFirewallCsv,
   proxyNative,
   proxyCommon,

@@ -1,7 +1,14 @@
 import { Action } from './action.ts'
-import { COLON, indexOfByte, isUpper, NOT_FOUND, SLASH, skipBlanks, tokenEnd } from './bytes.ts'
+import { COLON, indexOfByte, isText, isUpper, NOT_FOUND, SLASH, skipBlanks, tokenEnd } from './bytes.ts'
 import { isPlausibleHost } from './csv-cells.ts'
-import { DOMAIN_FIELD, FieldKind, METHOD_FIELD, REQUEST_METHOD_FIELD, WEBSITE_FIELD } from './field-names.ts'
+import {
+  DOMAIN_FIELD,
+  FieldKind,
+  METHOD_FIELD,
+  REQUEST_METHOD_FIELD,
+  SOURCE_PORT_FIELD,
+  WEBSITE_FIELD,
+} from './field-names.ts'
 import { type FoundFields, takeHostOf } from './found-fields.ts'
 import { hasScheme } from './host.ts'
 import { type LogLine, Verdict } from './log-line.ts'
@@ -48,8 +55,16 @@ export function ambiguous(line: LogLine, missing: 'client' | 'host'): Verdict {
 }
 
 function isOtherRecord(view: DataView, fields: FoundFields): boolean {
-  if (fields.hasKind(FieldKind.foreign)) return true
+  if (fields.hasKind(FieldKind.foreign) || isFromServer(view, fields)) return true
   return hasWordOf(view, fields, FieldKind.kind) || hasWordOf(view, fields, FieldKind.action)
+}
+
+/** Of an answer or a file that a server sent, the source is the server. */
+function isFromServer(view: DataView, fields: FoundFields): boolean {
+  if (!fields.has(SOURCE_PORT_FIELD)) return false
+  const start = fields.start(SOURCE_PORT_FIELD)
+  const end = fields.end(SOURCE_PORT_FIELD)
+  return isText(view, start, end, '443') || isText(view, start, end, '80') || isText(view, start, end, '53')
 }
 
 function hasWordOf(view: DataView, fields: FoundFields, kind: FieldKind): boolean {

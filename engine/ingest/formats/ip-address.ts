@@ -1,4 +1,4 @@
-import { CLOSE_BRACKET, COLON, DOT, hexDigit, isDigit } from './bytes.ts'
+import { CLOSE_BRACKET, COLON, DOT, hexDigit, isDigit, NOT_FOUND } from './bytes.ts'
 
 const PERCENT = 0x25
 const DIGIT_0 = 0x30
@@ -107,14 +107,17 @@ export function addressKind(view: DataView, start: number, end: number): Address
 }
 
 /**
- * The end of an address that `port` or `port:interface:name` may follow. An address with several
- * colons and no dot is IPv6 without a port, because a port would be ambiguous.
+ * The end of an address that `port` or `port:interface:name` may follow. Of IPv6 without brackets,
+ * a last part that cannot belong to the address is the port: a fifth digit, or a ninth part.
  */
 export function endBeforePort(view: DataView, start: number, end: number): number {
+  let last = NOT_FOUND
   for (let at = start; at < end; at++) {
     const byte = view.getUint8(at)
     if (byte === CLOSE_BRACKET) return at + 1
-    if (byte === COLON && (isIpv4Text(view, start, at) || view.getUint8(start) === COLON)) return at
+    if (byte !== COLON) continue
+    if (isIpv4Text(view, start, at) || view.getUint8(start) === COLON) return at
+    last = at
   }
-  return end
+  return last !== NOT_FOUND && !isIpv6Text(view, start, end) && isIpv6Text(view, start, last) ? last : end
 }

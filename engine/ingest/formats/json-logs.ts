@@ -14,18 +14,18 @@ import {
 import { applyZone, FoundFields, takeHostOf } from './found-fields.ts'
 import { takeRequest } from './generic-request.ts'
 import { JSON_DEPTH_MAX, JsonKind, JsonScanner } from './json.ts'
+import { JSON_ARRAYS, JSON_PRODUCTS } from './json-products.ts'
 import { type LogFormat, type LogLine, Verdict } from './log-line.ts'
 import { TimeFound } from './log-time.ts'
-import { isInbound } from './private-address.ts'
+import { ProductPaths } from './product-paths.ts'
 import { dropUserIf, UserForm } from './user-name.ts'
-import { isMailPort } from './zeek.ts'
 
 /*
- * One JSON object per message, from Zscaler NSS, Netskope, Palo Alto Networks Strata Logging,
- * FortiGate, AdGuard Home, Suricata, Zeek and the Elastic Common Schema (OPNsense's Squid), or of
- * any other product with evidence of a client's request (generic-request.ts). Fields are found by
- * name; fields of nested objects by path (`source.ip`), as in flat ECS. The fields of a forwarder's
- * envelope do not belong to the message:
+ * One JSON object per message, from a product whose members have known paths (json-products.ts),
+ * from Zscaler NSS, Netskope, Palo Alto Networks Strata Logging, FortiGate and the Elastic Common
+ * Schema (OPNsense's Squid), or from any other product with evidence of a client's request
+ * (generic-request.ts). Fields are found by name; fields of nested objects by path (`source.ip`),
+ * as in flat ECS. The fields of a forwarder's envelope do not belong to the message:
  * https://docs.splunk.com/Documentation/Splunk/latest/Data/FormateventsforHTTPEventCollector
  */
 export const jsonLogs: LogFormat = { id: 'json-logs', detect, parse, takeUserAndBytes }
@@ -36,28 +36,25 @@ const URL_BASE64 = CONTROL + 1
 const IS_FILTERED = CONTROL + 2
 const ZONE = CONTROL + 3
 const DNS_TYPE = CONTROL + 4
-const FLOW_ID = CONTROL + 5
-const DIRECTION = CONTROL + 6
-const LOCATION = CONTROL + 7
-const ORIGINATOR = CONTROL + 8
-const RESPONDER = CONTROL + 9
-const RESPONDER_PORT = CONTROL + 10
-const LOOKUP = CONTROL + 11
+const LOCATION = CONTROL + 5
 /** A line as its sender wrote it, by a name with no other meaning. */
-const ORIGINAL = CONTROL + 12
+const ORIGINAL = CONTROL + 6
 const WORDS =
-  'logid/devid b64url/burl/eb64url resultisfiltered tz/timezone/dtz dnstype flowid direction location idorigh idresph idrespp transid/qclass/qclassname/qtypename log/raw/resultraw/original/eventoriginal/fullmessage'
+  'logid/devid b64url/burl/eb64url resultisfiltered tz/timezone/dtz dnstype location log/raw/resultraw/original/eventoriginal/fullmessage'
 const { name: _mayBeAFile, ...NAMES } = SYNONYMS
-const FIELDS = new NameTable({ ...NAMES, ...idsOf(FieldKind.control, WORDS) })
+const IDS: Readonly<Record<string, number>> = { ...NAMES, ...idsOf(FieldKind.control, WORDS) }
+const products = new ProductPaths(JSON_PRODUCTS)
+/** A path may be a field of a role, a path of a product, or both. */
+const PATHS = [...new Set([...Object.keys(IDS), ...Object.keys(products.slots)])]
+const TABLE = new NameTable(Object.fromEntries(PATHS.map((path, index) => [path, index])))
+const ID_OF = Int16Array.from(PATHS, (path) => IDS[path] ?? NO_FIELD)
+const ARRAYS = new NameTable(Object.fromEntries(JSON_ARRAYS.map((word, index) => [word, index])))
+const SLOT_OF = Int16Array.from(PATHS, (path) => products.slots[path] ?? NO_FIELD)
 const SOURCE_TYPE = SYNONYMS['sourcetype'] ?? NO_FIELD
 const LOG_TYPE = SYNONYMS['logtype'] ?? NO_FIELD
 const SUBTYPE = SYNONYMS['subtype'] ?? NO_FIELD
 const TYPE = SYNONYMS['type'] ?? NO_FIELD
-const EVENT_TYPE = SYNONYMS['eventtype'] ?? NO_FIELD
 const NETSKOPE_TIME = SYNONYMS['xcstimestamp'] ?? NO_FIELD
-const SERVER_NAME = SYNONYMS['servername'] ?? NO_FIELD
-const QUERY = SYNONYMS['query'] ?? NO_FIELD
-const URI = SYNONYMS['uri'] ?? NO_FIELD
 /** Members that may be such a line, or the program's own text. */
 const ENVELOPES = [ORIGINAL, SYNONYMS['message'] ?? NO_FIELD, SYNONYMS['event'] ?? NO_FIELD]
 const USER_IP = SYNONYMS['userip'] ?? NO_FIELD
@@ -75,6 +72,8 @@ const fields = new FoundFields()
 const path = new DataView(new ArrayBuffer(PATH_BYTES_MAX))
 /** For each depth, the length of `path` before the keys. */
 const pathLengths = new Int32Array(JSON_DEPTH_MAX + 2)
+/** The depth of the members of the object `host`, which is the machine that wrote the log, or 0. */
+let deviceDepth = 0
 
 function detect(line: LogLine, start: number, end: number): boolean {
   return start < end && line.view.getUint8(start) === OPEN_BRACE && !isCollectorMessage(line, start, end)
@@ -82,8 +81,16 @@ function detect(line: LogLine, start: number, end: number): boolean {
 
 function parse(line: LogLine, start: number, end: number): Verdict {
   if (!scan(line.view, start, end)) return line.reject('JSON: expected one complete object')
+  if (products.find(line.view)) return readProduct(line)
   const verdict = judge(line)
   if (verdict !== Verdict.event) noteWrapped(line)
+  return verdict
+}
+
+function readProduct(line: LogLine): Verdict {
+  const verdict = products.read(line)
+  if (Number.isNaN(line.timeMs) && verdict !== Verdict.reject) fields.takeTime(line)
+  if (fields.has(IS_FILTERED)) line.action = Action.blocked
   return verdict
 }
 
@@ -99,16 +106,25 @@ function noteWrapped(line: LogLine): void {
 
 function scan(view: DataView, start: number, end: number): boolean {
   fields.clear()
+  products.clear()
   scanner.open(view, start, end)
   let isWrapped = false
+  deviceDepth = 0
   pathLengths[1] = 0
   for (;;) {
-    const kind = scanner.next()
+    let kind = scanner.next()
     if (kind <= JsonKind.broken) return kind === JsonKind.end
     const { keyStart, keyEnd } = scanner
+    if (kind === JsonKind.array) {
+      if (find(ARRAYS, view, keyStart, keyEnd) === NO_FIELD) continue
+      kind = scanner.enterArray()
+    }
     if (kind === JsonKind.object) {
-      const depth = scanner.depth
-      pathLengths[depth] = pathOf(view, pathLengths[depth - 1] ?? 0, keyStart, keyEnd)
+      const { depth } = scanner
+      const length = pathLengths[depth - 1] ?? 0
+      pathLengths[depth] = pathOf(view, length, keyStart, keyEnd)
+      if (depth <= deviceDepth) deviceDepth = 0
+      if (deviceDepth === 0 && length === 0 && isTextIgnoreCase(view, keyStart, keyEnd, 'host')) deviceDepth = depth
       // In a forwarder's envelope, host is the forwarder's machine, and source is the file that it
       // read.
       if (depth === 2 && isEnvelopeFor(view, keyStart, keyEnd)) {
@@ -118,11 +134,15 @@ function scan(view: DataView, start: number, end: number): boolean {
       }
       continue
     }
-    if (kind === JsonKind.array) continue
-    const length = pathLengths[scanner.depth] ?? 0
-    if (length === IGNORED) continue
-    const id = length === 0 ? nameAt(view, keyStart, keyEnd) : nameBelow(view, length, keyStart, keyEnd)
-    if (id === NO_FIELD || (isWrapped && (id === HOST_FIELD || id === SOURCE_FIELD) && scanner.depth === 1)) continue
+    if (kind === JsonKind.end) continue
+    if (scanner.depth < deviceDepth) deviceDepth = 0
+    const index = find(TABLE, view, keyStart, keyEnd)
+    if (index === NO_FIELD) continue
+    const slot = SLOT_OF[index] ?? NO_FIELD
+    if (slot !== NO_FIELD && kind !== JsonKind.word) products.note(slot, scanner.start, scanner.end)
+    const id = ID_OF[index] ?? NO_FIELD
+    if (id === NO_FIELD || isOfDevice(view, keyStart, keyEnd)) continue
+    if (isWrapped && (id === HOST_FIELD || id === SOURCE_FIELD) && scanner.depth === 1) continue
     if (kind === JsonKind.word && !(id === IS_FILTERED && isTextIgnoreCase(view, scanner.start, scanner.end, 'true')))
       continue
     fields.note(id, scanner.start, scanner.end)
@@ -134,22 +154,24 @@ function isEnvelopeFor(view: DataView, start: number, end: number): boolean {
 }
 
 /** In ECS, `host.*` is the machine that wrote the log. */
-function nameAt(view: DataView, start: number, end: number): number {
-  return textAtIgnoreCase(view, start, end, 'host.') ? NO_FIELD : FIELDS.find(view, start, end)
+function isOfDevice(view: DataView, keyStart: number, keyEnd: number): boolean {
+  if (deviceDepth !== 0) return scanner.depth >= deviceDepth
+  return pathLengths[scanner.depth] === 0 && textAtIgnoreCase(view, keyStart, keyEnd, 'host.')
 }
 
-/** The key after the path of the objects that contain it. */
-function nameBelow(view: DataView, length: number, start: number, end: number): number {
-  if (end - start > PATH_BYTES_MAX - length) return NO_FIELD
+/** What `table` has for the key after the path of the objects that contain it. */
+function find(table: NameTable, view: DataView, start: number, end: number): number {
+  const length = pathLengths[scanner.depth] ?? 0
+  if (length === 0) return table.find(view, start, end)
+  if (length === IGNORED || end - start > PATH_BYTES_MAX - length) return NO_FIELD
   for (let at = start; at < end; at++) path.setUint8(length + at - start, view.getUint8(at))
-  return FIELDS.find(path, 0, length + end - start)
+  return table.find(path, 0, length + end - start)
 }
 
 /** The length of the path for the members of the object with this key, or IGNORED. */
 function pathOf(view: DataView, length: number, start: number, end: number): number {
   if (length === IGNORED) return IGNORED
   if (length === 0) {
-    if (isTextIgnoreCase(view, start, end, 'host')) return IGNORED
     const wrapper = WRAPPERS.find(view, start, end)
     // `source` is part of its members' meaning; `_source` of a search engine is not.
     if (wrapper >= 0 && (wrapper !== SOURCE || !isLetter(view.getUint8(start)))) return 0
@@ -163,7 +185,6 @@ function judge(line: LogLine): Verdict {
   const { view } = line
   if (fields.takeTime(line) === TimeFound.impossible) return line.reject('time: expected a valid date and time')
   applyZone(line, fields.start(ZONE), fields.end(ZONE))
-  if (fields.has(ORIGINATOR)) return zeekVerdict(line)
   fields.takeAction(line)
   if (fields.has(IS_FILTERED)) line.action = Action.blocked
   const verdict = vendorVerdict(line)
@@ -177,25 +198,9 @@ function judge(line: LogLine): Verdict {
   return found === Verdict.event && !hasClient && !mayHideClient(view) ? Verdict.noDomain : found
 }
 
-/** Zeek's JSON has the same fields as its tables (zeek.ts), without those that are unset. */
-function zeekVerdict(line: LogLine): Verdict {
-  const { view } = line
-  const start = fields.start(ORIGINATOR)
-  const end = fields.end(ORIGINATOR)
-  if (!line.takeClient(start, end)) return Verdict.noDomain
-  if (fields.has(RESPONDER_PORT) && isMailPort(view, fields.start(RESPONDER_PORT), fields.end(RESPONDER_PORT)))
-    return Verdict.noDomain
-  if (fields.has(RESPONDER) && isInbound(view, start, end, fields.start(RESPONDER), fields.end(RESPONDER)))
-    return Verdict.noDomain
-  if (fields.has(LOOKUP))
-    return fields.has(QUERY) ? line.takeName(fields.start(QUERY), fields.end(QUERY)) : Verdict.noDomain
-  if (fields.has(SERVER_NAME)) return takeHostOf(line, fields.start(SERVER_NAME), fields.end(SERVER_NAME))
-  if (!fields.has(URI) || !fields.has(HOST_FIELD)) return Verdict.noDomain
-  return takeHostOf(line, fields.start(HOST_FIELD), fields.end(HOST_FIELD))
-}
-
 function takeUserAndBytes(line: LogLine): void {
   fields.takeUserAndBytes(line, UserForm.json)
+  products.takeUserAndBytes(line)
   // Zscaler's login is the location of a client without a user.
   dropUserIf(line, fields.start(LOCATION), fields.end(LOCATION))
 }
@@ -226,23 +231,7 @@ function vendorVerdict({ view }: LogLine): Verdict {
     return Verdict.skip
   // Mail to or from a domain is no request to the domain.
   if (fields.is(view, TYPE, 'email')) return Verdict.noDomain
-  if (fields.has(EVENT_TYPE) && fields.has(FLOW_ID) && !isSuricataRequest(view)) return Verdict.noDomain
-  // Suricata writes a lookup and its answer as two events of one flow.
   return fields.is(view, DNS_TYPE, 'answer') || fields.is(view, DNS_TYPE, 'response') ? Verdict.skip : Verdict.event
-}
-
-/**
- * In these events, the source is always the client. An alert may have either direction, which newer
- * versions name.
- */
-function isSuricataRequest(view: DataView): boolean {
-  if (fields.is(view, EVENT_TYPE, 'alert')) return fields.is(view, DIRECTION, 'to_server')
-  return (
-    fields.is(view, EVENT_TYPE, 'dns') ||
-    fields.is(view, EVENT_TYPE, 'tls') ||
-    fields.is(view, EVENT_TYPE, 'http') ||
-    fields.is(view, EVENT_TYPE, 'quic')
-  )
 }
 
 /** The URL field of a threat is a file name, unless the subtype is url. */

@@ -22,7 +22,8 @@ export const JSON_DEPTH_MAX = 24
 
 /**
  * Walks the members of one JSON object in place and in order, including members of nested objects.
- * Arrays are skipped, but their brackets are checked. One instance per format.
+ * Arrays are skipped, but their brackets are checked. enterArray() walks the first element of the
+ * array that next() returned. One instance per format.
  *
  *   scanner.open(view, start, end)
  *   while ((kind = scanner.next()) > JsonKind.broken) ...
@@ -47,6 +48,8 @@ export class JsonScanner {
   #stop = 0
   /** The current object has had no member yet. */
   #isFirst = true
+  /** For each depth, the end of the array whose first element the object is, or 0. */
+  readonly #arrayEnds = new Int32Array(JSON_DEPTH_MAX + 1)
 
   open(view: DataView, start: number, end: number): void {
     this.#view = view
@@ -55,6 +58,29 @@ export class JsonScanner {
     this.#isFirst = true
     this.depth = this.#at < end && view.getUint8(this.#at) === OPEN_BRACE ? 1 : 0
     this.#at++
+    this.#arrayEnds.fill(0)
+  }
+
+  /**
+   * Enters the array that next() returned. An object in its first element is walked next; a string
+   * in it becomes the value. Returns the kind of the element, or `end` for any other.
+   */
+  enterArray(): JsonKind {
+    const view = this.#view
+    const end = this.end
+    const at = skipWhite(view, this.start + 1, end)
+    const first = view.getUint8(at)
+    if (first === QUOTE) {
+      this.start = at + 1
+      this.end = this.#stringEnd(view, at + 1, end)
+      return JsonKind.string
+    }
+    if (first !== OPEN_BRACE || this.depth === JSON_DEPTH_MAX) return JsonKind.end
+    this.depth++
+    this.#arrayEnds[this.depth] = end
+    this.#isFirst = true
+    this.#at = at + 1
+    return JsonKind.object
   }
 
   next(): JsonKind {
@@ -63,7 +89,9 @@ export class JsonScanner {
     if (this.depth === 0) return JsonKind.broken
     let at = skipWhite(view, this.#at, stop)
     while (at < stop && view.getUint8(at) === CLOSE_BRACE) {
-      at = skipWhite(view, at + 1, stop)
+      const arrayEnd = this.#arrayEnds[this.depth] ?? 0
+      at = skipWhite(view, arrayEnd === 0 ? at + 1 : arrayEnd, stop)
+      this.#arrayEnds[this.depth] = 0
       this.#isFirst = false
       if (--this.depth === 0) return onlyTrailer(view, at, stop) ? JsonKind.end : JsonKind.broken
     }

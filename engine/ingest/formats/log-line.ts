@@ -17,6 +17,7 @@ import { SourceDayOrder } from './day-order.ts'
 import { HostFinder, HostKind } from './host.ts'
 import { AddressKind, addressKind } from './ip-address.ts'
 import { LogTime, TimeFound } from './log-time.ts'
+import { RecentQueries } from './recent-queries.ts'
 
 /**
  * The verdict on a message.
@@ -323,11 +324,12 @@ export class SourceMemory {
   table: unknown = undefined
   /** The columns of a directive (W3C). The source of a relay may have both. */
   columns: unknown = undefined
+  /** The latest queries of BIND and Infoblox, whose answers are not counted again. */
+  readonly bindQueries = new RecentQueries()
   /**
-   * When the last complete query line arrived. For a while after it, answers that repeat queries
-   * are not counted. One time per kind of server.
+   * When the last complete query line of Unbound arrived. For a while after it, answers that repeat
+   * queries are not counted.
    */
-  bindQueryMs = Number.NaN
   unboundQueryMs = Number.NaN
 }
 

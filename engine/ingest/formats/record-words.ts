@@ -11,9 +11,9 @@ const WORDS = [
   'mail email e-mail smtp imap pop3 pop3s imaps lmtp postfix sendmail dovecot exchange spam phish recipient',
   'audit admin configuration config exchangeadmin directory iam identity user_management',
   'dhcp lease snmp trap arp wlan roam',
-  'process exec malware virus antivirus endpoint edr quarantine infect vulnerability scan',
+  'process exec malware virus antivirus endpoint edr quarantine infect incident gravityzone vulnerability scan',
   'cron kernel systemd startup shutdown reboot heartbeat license keepalive backup',
-  'waf asm modsecurity loadbalancer elasticloadbalancing access_log access-log nginx apache httpd iis w3svc haproxy envoy traefik caddy',
+  'waf asm appfw incapsula imperva netscaler fortiweb big-ip f5 cloudfront modsecurity loadbalancer elasticloadbalancing access_log access-log nginx apache httpd iis w3svc haproxy envoy traefik caddy',
 ]
   .join(' ')
   .split(' ')

@@ -24,7 +24,7 @@ const ABSENT = new KeyTable(
   ),
 )
 /** Beginnings of other such texts. */
-const ABSENT_BEGINNINGS = ['unknown (', 'unknown user', 'x-fwd-for'] as const
+const ABSENT_BEGINNINGS = ['unknown (', 'unknown user', 'no authentication', 'x-fwd-for'] as const
 
 /**
  * Takes the user from a field. Returns false and keeps the previous user if the field names none:

@@ -45,7 +45,8 @@ export function readRfc5424(view: DataView, start: number, end: number, message:
 
   at = fieldEnd(view, at + 1, end) // PROCID
   if (at >= end) return false
-  at = fieldEnd(view, at + 1, end) // MSGID
+  const msgIdStart = at + 1
+  at = fieldEnd(view, msgIdStart, end) // MSGID
   if (at >= end) {
     message.msgStart = end
     return true
@@ -57,9 +58,13 @@ export function readRfc5424(view: DataView, start: number, end: number, message:
   if (first === HYPHEN && (at + 1 === end || view.getUint8(at + 1) === SPACE)) {
     message.msgStart = Math.min(at + 2, end)
   } else if (first === OPEN_BRACKET) {
+    const { tokenEnd } = message
     const after = readStructuredData(view, at, end, message)
     // Brackets of another kind (Check Point) belong to the message.
     if (after !== NOT_FOUND) message.msgStart = after < end && view.getUint8(after) === SPACE ? after + 1 : after
+    // Juniper SRX writes its data into STRUCTURED-DATA, and no MSG. An element with a token is not
+    // read.
+    if (message.msgStart === end && message.tokenEnd === tokenEnd) message.msgStart = msgIdStart
   }
   return true
 }

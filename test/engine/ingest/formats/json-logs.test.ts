@@ -392,10 +392,11 @@ t.test('Suricata: only in requests, the client is the source', async (t) => {
       timestamp: '2026-11-20T09:15:02.123456+0000',
       flow_id: 7,
       event_type: type,
-      src_ip: '198.51.100.9',
-      dest_ip: '10.0.0.5',
+      src_ip: '10.0.0.5',
+      dest_ip: '198.51.100.9',
       ...more,
     })
+  const inbound = { src_ip: '198.51.100.9', dest_ip: '10.0.0.5' }
   for (const [type, more, verdict] of [
     ['tls', { tls: { sni: 'claude.ai' } }, 'event'],
     ['http', { http: { hostname: 'claude.ai', url: '/x' } }, 'event'],
@@ -405,7 +406,14 @@ t.test('Suricata: only in requests, the client is the source', async (t) => {
     ['fileinfo', { http: { hostname: 'claude.ai', url: '/x' } }, 'noDomain'],
     ['anomaly', { tls: { sni: 'claude.ai' } }, 'noDomain'],
     ['flow', { tls: { sni: 'claude.ai' } }, 'noDomain'],
-    ['alert', { alert: { action: 'blocked' }, tls: { sni: 'claude.ai' } }, 'noDomain'],
+    ['dns', { dns: { version: 3, type: 'request', queries: [{ rrname: 'claude.ai', rrtype: 'A' }] } }, 'event'],
+    ['dns', { dns: { version: 3, type: 'response', queries: [{ rrname: 'claude.ai', rrtype: 'A' }] } }, 'skip'],
+    ['dns', { dns: { version: 3, type: 'request', queries: [] } }, 'noDomain'],
+    ['tls', { ...inbound, tls: { sni: 'claude.ai' } }, 'noDomain'],
+    ['http', { ...inbound, http: { hostname: 'claude.ai', url: '/x' } }, 'noDomain'],
+    ['tls', { dest_port: 993, tls: { sni: 'claude.ai' } }, 'noDomain'],
+    ['alert', { alert: { action: 'blocked' }, tls: { sni: 'claude.ai' } }, 'event'],
+    ['alert', { ...inbound, alert: { action: 'blocked' }, tls: { sni: 'claude.ai' } }, 'noDomain'],
     ['alert', { direction: 'to_client', tls: { sni: 'claude.ai' } }, 'noDomain'],
     ['alert', { direction: 'to_server', alert: { action: 'blocked' }, tls: { sni: 'claude.ai' } }, 'event'],
   ] as const) {

@@ -1,0 +1,50 @@
+import { BodyReader } from '../../engine/ingest/body-reader.ts'
+import { Action } from '../../engine/ingest/formats/action.ts'
+import { FORMATS } from '../../engine/ingest/formats/formats.ts'
+import { LogLine, SCRATCH_BYTES } from '../../engine/ingest/formats/log-line.ts'
+import { SyslogMessage } from '../../engine/ingest/syslog/message.ts'
+import { readSyslog } from '../../engine/ingest/syslog/read-message.ts'
+import type { Product } from '../products/product.ts'
+import { PRODUCTS } from '../products/products.ts'
+import { code, codeBlock, markdownTable } from './markdown.ts'
+
+const LINE_BYTES_MAX = 8192
+
+/** A table of each kind of product, made by reading the products' lines, and those lines. */
+export function productTables(): string {
+  return Object.entries(PRODUCTS)
+    .map(([kind, products]) => `#### ${kind}\n\n${table(products)}\n\n${lines(products)}`)
+    .join('\n\n')
+}
+
+function table(products: readonly Product[]): string {
+  const rows = products.map((product) => {
+    const { format, fields } = readProduct(product)
+    return [product.name, product.enable, product.transport, code(format), fields.join(', '), product.source]
+  })
+  return markdownTable(['Product', 'Switch on', 'Transport', 'Format', 'Read', 'Written after'], rows)
+}
+
+function lines(products: readonly Product[]): string {
+  return codeBlock('text', products.map(({ before = [], line }) => [...before, line].join('\n')).join('\n'))
+}
+
+/** The format that reads the product's line, and the fields that it finds. */
+function readProduct({ before = [], line }: Product): { format: string; fields: string[] } {
+  const read = new LogLine(new Uint8Array(LINE_BYTES_MAX + SCRATCH_BYTES))
+  const body = new BodyReader()
+  for (const text of [...before, line]) {
+    const bytes = Buffer.from(text)
+    read.bytes.set(bytes)
+    const message = new SyslogMessage()
+    readSyslog(read.view, 0, bytes.length, message, read.referenceMs)
+    body.read(read, message.msgStart, bytes.length)
+  }
+  body.takeUserAndBytes(read)
+  const fields = ['host', ...(read.clientEnd > read.clientStart ? ['client'] : [])]
+  if (!Number.isNaN(read.timeMs)) fields.push('time')
+  if (read.action !== Action.unknown) fields.push('action')
+  if (read.userEnd > read.userStart) fields.push('user')
+  if (read.bytesSent > 0 || read.bytesReceived > 0) fields.push('bytes')
+  return { format: FORMATS[body.format]?.id ?? '', fields }
+}
