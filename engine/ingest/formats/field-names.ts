@@ -245,7 +245,9 @@ export class NamePrefix {
     this.letters = -1
   }
 
-  /** Sets the prefix to `before` and the text in [start, end). Returns false if there is no room. */
+  /**
+   * Sets the prefix to `before` and the text in [start, end). Returns false if both are too long.
+   */
   set(before: NamePrefix, view: DataView, start: number, end: number): boolean {
     let length = before.length
     if (end - start > this.view.byteLength - length) return false
