@@ -338,6 +338,34 @@ export const CLOUDS: readonly Product[] = [
     source: 'cloud.google.com, Cloud DNS: logging and monitoring',
   },
   {
+    name: 'Google Cloud Secure Web Proxy',
+    enable: 'logging is on by default',
+    transport: 'Pub/Sub, storage bucket',
+    line: json({
+      httpRequest: {
+        protocol: 'HTTP/1.1',
+        remoteIp: '10.20.30.45',
+        requestMethod: 'CONNECT',
+        requestSize: '911',
+        status: 200,
+      },
+      insertId: '0',
+      jsonPayload: {
+        '@type': 'type.googleapis.com/google.cloud.loadbalancing.type.LoadBalancerLogEntry',
+        enforcedGatewaySecurityPolicy: {
+          hostname: 'api.openai.com:443',
+          matchedRules: [{ action: 'ALLOWED', name: 'projects/p/rules/ai' }],
+        },
+      },
+      logName: 'projects/p/logs/networkservices.googleapis.com%2Fgateway_requests',
+      resource: { type: 'networkservices.googleapis.com/Gateway', labels: { gateway_name: 'swp' } },
+      timestamp: '2026-11-20T08:15:02.119Z',
+    }),
+    host: 'api.openai.com',
+    client: '10.20.30.45',
+    source: 'cloud.google.com, Secure Web Proxy: logs',
+  },
+  {
     name: 'Microsoft Defender for Endpoint, network events',
     enable: 'streaming API: DeviceNetworkEvents',
     transport: 'Event Hubs, storage account',

@@ -102,6 +102,15 @@ export const GATEWAYS: readonly Product[] = [
     source: 'Envoy 1.32, access logging: command operators',
   },
   {
+    name: 'Istio egress, text',
+    enable: '`meshConfig.accessLogFile: /dev/stdout`',
+    transport: 'output of the program',
+    line: '[2026-11-20T08:15:02.119Z] "- - -" 0 - - - "-" 911 20480 12 - "-" "-" "-" "-" "198.51.100.20:443" outbound|443||api.openai.com 10.20.30.7:51000 198.51.100.20:443 10.20.30.45:51234 api.openai.com -',
+    host: 'api.openai.com',
+    client: '10.20.30.45',
+    source: 'Istio 1.24, default access log format',
+  },
+  {
     name: 'HAProxy as egress proxy, TLS server name',
     enable:
       '`tcp-request content set-var(sess.sni) req.ssl_sni`, `log-format "%ci:%cp [%tr] %ft %b/%s %Tw/%Tc/%Tt %B %ts sni=%[var(sess.sni)]"`',

@@ -198,18 +198,68 @@ export class NameTable {
     // With a separator among the three bytes, the name's letters are elsewhere.
     if (first !== 0 && second !== 0 && last !== 0 && this.#letters[lettersOf(first, second, last)] !== 1)
       return NO_FIELD
-    let hash = SEED
-    for (let at = start; at < end; at++) {
-      const letter = LETTER[view.getUint8(at)] ?? 0
-      if (letter !== 0) hash = Math.imul(hash ^ letter, PRIME)
-    }
+    const hash = hashOf(view, start, end, SEED)
     let slot = (hash ^ (hash >>> 15)) & this.#mask
     for (;;) {
       const index = this.#slots[slot] ?? NO_FIELD
       if (index === NO_FIELD) return NO_FIELD
-      if (isWord(view, start, end, this.#words[index] ?? '')) return this.#ids[index] ?? NO_FIELD
+      const word = this.#words[index] ?? ''
+      if (wordEnd(view, start, end, word, 0) === word.length) return this.#ids[index] ?? NO_FIELD
       slot = (slot + 1) & this.#mask
     }
+  }
+
+  /** As find, for the name that consists of `prefix` and the text in [start, end). */
+  findAfter(prefix: NamePrefix, view: DataView, start: number, end: number): number {
+    if (end <= start || prefix.length + end - start > this.#lengthMax) return NO_FIELD
+    const last = LETTER[view.getUint8(end - 1)] ?? 0
+    if (last !== 0 && prefix.letters >= 0 && this.#letters[prefix.letters | (last & 31)] !== 1) return NO_FIELD
+    const hash = hashOf(view, start, end, prefix.hash)
+    let slot = (hash ^ (hash >>> 15)) & this.#mask
+    for (;;) {
+      const index = this.#slots[slot] ?? NO_FIELD
+      if (index === NO_FIELD) return NO_FIELD
+      const word = this.#words[index] ?? ''
+      const at = wordEnd(prefix.view, 0, prefix.length, word, 0)
+      if (at >= 0 && wordEnd(view, start, end, word, at) === word.length) return this.#ids[index] ?? NO_FIELD
+      slot = (slot + 1) & this.#mask
+    }
+  }
+}
+
+/** The letters of a name's beginning, hashed once for all names that begin with it. */
+export class NamePrefix {
+  readonly view: DataView
+  length = 0
+  hash = SEED
+  /** Of the first two letters, for the letters of NameTable; negative for a shorter prefix. */
+  letters = -1
+
+  constructor(bytesMax: number) {
+    this.view = new DataView(new ArrayBuffer(bytesMax))
+  }
+
+  clear(): void {
+    this.length = 0
+    this.hash = SEED
+    this.letters = -1
+  }
+
+  /**
+   * Sets the prefix to `before` and the text in [start, end). Returns false if both are too long.
+   */
+  set(before: NamePrefix, view: DataView, start: number, end: number): boolean {
+    let length = before.length
+    if (end - start > this.view.byteLength - length) return false
+    for (let at = 0; at < length; at++) this.view.setUint8(at, before.view.getUint8(at))
+    for (let at = start; at < end; at++) {
+      const letter = LETTER[view.getUint8(at)] ?? 0
+      if (letter !== 0) this.view.setUint8(length++, letter)
+    }
+    this.length = length
+    this.hash = hashOf(view, start, end, before.hash)
+    this.letters = length < 2 ? -1 : lettersOf(this.view.getUint8(0), this.view.getUint8(1), 0)
+    return true
   }
 }
 
@@ -226,13 +276,22 @@ function lettersOf(first: number, second: number, last: number): number {
   return ((first & 31) << 10) | ((second & 31) << 5) | (last & 31)
 }
 
-function isWord(view: DataView, start: number, end: number, word: string): boolean {
-  let index = 0
+function hashOf(view: DataView, start: number, end: number, seed: number): number {
+  let hash = seed
+  for (let at = start; at < end; at++) {
+    const letter = LETTER[view.getUint8(at)] ?? 0
+    if (letter !== 0) hash = Math.imul(hash ^ letter, PRIME)
+  }
+  return hash
+}
+
+/** The offset in `word` after the letters in [start, end), which begin at `index`, or NO_FIELD. */
+function wordEnd(view: DataView, start: number, end: number, word: string, index: number): number {
   for (let at = start; at < end; at++) {
     const letter = LETTER[view.getUint8(at)] ?? 0
     if (letter === 0) continue
-    if (index === word.length || letter !== word.charCodeAt(index)) return false
+    if (index === word.length || letter !== word.charCodeAt(index)) return NO_FIELD
     index++
   }
-  return index === word.length
+  return index
 }

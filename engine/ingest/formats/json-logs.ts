@@ -6,6 +6,7 @@ import {
   FieldKind,
   HOST_FIELD,
   idsOf,
+  NamePrefix,
   NameTable,
   NO_FIELD,
   SOURCE_FIELD,
@@ -47,6 +48,10 @@ const products = new ProductPaths(JSON_PRODUCTS)
 /** A path may be a field of a role, a path of a product, or both. */
 const PATHS = [...new Set([...Object.keys(IDS), ...Object.keys(products.slots)])]
 const TABLE = new NameTable(Object.fromEntries(PATHS.map((path, index) => [path, index])))
+/** What a path begins with. Members of other objects are not read. */
+const BEGINNINGS = new NameTable(
+  Object.fromEntries(PATHS.flatMap((path) => Array.from(path, (_, index) => [path.slice(0, index + 1), 0]))),
+)
 const ID_OF = Int16Array.from(PATHS, (path) => IDS[path] ?? NO_FIELD)
 const ARRAYS = new NameTable(Object.fromEntries(JSON_ARRAYS.map((word, index) => [word, index])))
 const SLOT_OF = Int16Array.from(PATHS, (path) => products.slots[path] ?? NO_FIELD)
@@ -63,15 +68,15 @@ const ZSCALER = 'zscalernss-'
 /** Objects that only contain the fields. */
 const WRAPPERS = new NameTable({ event: 0, source: 1, data: 2, fields: 3, json: 4, record: 5, log: 6 })
 const SOURCE = 1
-/** The members of this object are not read. */
-const IGNORED = -1
 const PATH_BYTES_MAX = 128
 
 const scanner = new JsonScanner()
 const fields = new FoundFields()
-const path = new DataView(new ArrayBuffer(PATH_BYTES_MAX))
-/** For each depth, the length of `path` before the keys. */
-const pathLengths = new Int32Array(JSON_DEPTH_MAX + 2)
+/** For each depth, the path of the objects before the keys. */
+const paths = Array.from({ length: JSON_DEPTH_MAX + 2 }, () => new NamePrefix(PATH_BYTES_MAX))
+/** For each depth, whether the members are not read. */
+const isIgnored = new Uint8Array(JSON_DEPTH_MAX + 2)
+const ROOT = new NamePrefix(0)
 /** The depth of the members of the object `host`, which is the machine that wrote the log, or 0. */
 let deviceDepth = 0
 
@@ -110,7 +115,8 @@ function scan(view: DataView, start: number, end: number): boolean {
   scanner.open(view, start, end)
   let isWrapped = false
   deviceDepth = 0
-  pathLengths[1] = 0
+  paths[1]?.clear()
+  isIgnored[1] = 0
   for (;;) {
     let kind = scanner.next()
     if (kind <= JsonKind.broken) return kind === JsonKind.end
@@ -121,10 +127,10 @@ function scan(view: DataView, start: number, end: number): boolean {
     }
     if (kind === JsonKind.object) {
       const { depth } = scanner
-      const length = pathLengths[depth - 1] ?? 0
-      pathLengths[depth] = pathOf(view, length, keyStart, keyEnd)
+      enter(depth, view, keyStart, keyEnd)
       if (depth <= deviceDepth) deviceDepth = 0
-      if (deviceDepth === 0 && length === 0 && isTextIgnoreCase(view, keyStart, keyEnd, 'host')) deviceDepth = depth
+      if (deviceDepth === 0 && paths[depth - 1]?.length === 0 && isTextIgnoreCase(view, keyStart, keyEnd, 'host'))
+        deviceDepth = depth
       // In a forwarder's envelope, host is the forwarder's machine, and source is the file that it
       // read.
       if (depth === 2 && isEnvelopeFor(view, keyStart, keyEnd)) {
@@ -156,29 +162,31 @@ function isEnvelopeFor(view: DataView, start: number, end: number): boolean {
 /** In ECS, `host.*` is the machine that wrote the log. */
 function isOfDevice(view: DataView, keyStart: number, keyEnd: number): boolean {
   if (deviceDepth !== 0) return scanner.depth >= deviceDepth
-  return pathLengths[scanner.depth] === 0 && textAtIgnoreCase(view, keyStart, keyEnd, 'host.')
+  return paths[scanner.depth]?.length === 0 && textAtIgnoreCase(view, keyStart, keyEnd, 'host.')
 }
 
 /** What `table` has for the key after the path of the objects that contain it. */
 function find(table: NameTable, view: DataView, start: number, end: number): number {
-  const length = pathLengths[scanner.depth] ?? 0
-  if (length === 0) return table.find(view, start, end)
-  if (length === IGNORED || end - start > PATH_BYTES_MAX - length) return NO_FIELD
-  for (let at = start; at < end; at++) path.setUint8(length + at - start, view.getUint8(at))
-  return table.find(path, 0, length + end - start)
+  const { depth } = scanner
+  if (isIgnored[depth] === 1) return NO_FIELD
+  const path = paths[depth] ?? ROOT
+  return path.length === 0 ? table.find(view, start, end) : table.findAfter(path, view, start, end)
 }
 
-/** The length of the path for the members of the object with this key, or IGNORED. */
-function pathOf(view: DataView, length: number, start: number, end: number): number {
-  if (length === IGNORED) return IGNORED
-  if (length === 0) {
+/** Notes the path for the members of the object with this key, at `depth`. */
+function enter(depth: number, view: DataView, start: number, end: number): void {
+  const before = paths[depth - 1] ?? ROOT
+  const path = paths[depth] ?? ROOT
+  isIgnored[depth] = isIgnored[depth - 1] ?? 0
+  path.clear()
+  if (isIgnored[depth] === 1) return
+  if (before.length === 0) {
     const wrapper = WRAPPERS.find(view, start, end)
     // `source` is part of its members' meaning; `_source` of a search engine is not.
-    if (wrapper >= 0 && (wrapper !== SOURCE || !isLetter(view.getUint8(start)))) return 0
+    if (wrapper >= 0 && (wrapper !== SOURCE || !isLetter(view.getUint8(start)))) return
   }
-  if (end - start > PATH_BYTES_MAX - length) return IGNORED
-  for (let at = start; at < end; at++) path.setUint8(length + at - start, view.getUint8(at))
-  return length + end - start
+  const isBeginning = path.set(before, view, start, end) && BEGINNINGS.find(path.view, 0, path.length) !== NO_FIELD
+  isIgnored[depth] = isBeginning ? 0 : 1
 }
 
 function judge(line: LogLine): Verdict {

@@ -29,6 +29,8 @@ export const Field = {
 } as const
 export type Field = (typeof Field)[keyof typeof Field]
 const FIELD_COUNT = 7
+/** With the text that follows. */
+const TIME_BYTES_MAX = 80
 
 interface Step {
   readonly field: Field
@@ -74,11 +76,9 @@ export class SentencePattern {
     const first = this.#steps[0]?.field
     if (head !== '') this.firstBytes = [head.charCodeAt(0)]
     else {
-      assert(first === Field.client || first === Field.number, pattern)
-      // An address or a number.
-      this.firstBytes = Array.from(first === Field.client ? '0123456789abcdefABCDEF:[' : '0123456789', (byte) =>
-        byte.charCodeAt(0),
-      )
+      assert(first === Field.client || first === Field.number || first === Field.time, pattern)
+      const bytes = first === Field.client ? '0123456789abcdefABCDEF:[' : '0123456789'
+      this.firstBytes = Array.from(bytes, (byte) => byte.charCodeAt(0))
     }
   }
 
@@ -127,6 +127,7 @@ function fieldOf(name: string): Field | undefined {
 /** The end of the field that begins at `at`, before the text that follows, or NOT_FOUND. */
 function fieldEnd(view: DataView, at: number, end: number, step: Step): number {
   const { field, after, search, isBefore } = step
+  if (field === Field.time) end = Math.min(end, at + TIME_BYTES_MAX)
   if (field === Field.any || field === Field.time || isBefore) {
     return search === undefined ? indexOfByte(view, at, end, after.charCodeAt(0)) : search.find(view, at, end)
   }

@@ -1,5 +1,5 @@
 import { type Action, actionOf } from './action.ts'
-import { AT, isUpper, lastIndexOfByte } from './bytes.ts'
+import { AT, isUpper, lastIndexOfByte, textAt } from './bytes.ts'
 import { takeHostOf } from './found-fields.ts'
 import { endBeforePort } from './ip-address.ts'
 import { type LogFormat, type LogLine, Verdict } from './log-line.ts'
@@ -32,6 +32,13 @@ const TABLE: readonly (readonly [pattern: string, outbound?: boolean])[] = [
   ['msg="Question" {*} qname="{name}" {*} remote="{client}"'],
   ["Remote {client} wants '{name}|{}'"],
   ["TCP Remote {client} wants '{name}|{}'"],
+  // dnstap as text, by dnstap-read of BIND and by dnstap. Only a client's query (CQ) is a request.
+  ['{time} CQ {client} -> {server} {} {} {name}/IN/{}'],
+  ['{time} CQ {client} {} {} "{name}" IN {}'],
+  // The message of event 256 in the analytical log of Windows DNS.
+  ['QUERY_RECEIVED: TCP={}; InterfaceIP={}; Source={client}; RD={}; QNAME={name}; QTYPE={}'],
+  // The same, whose first word was the tag of a syslog header.
+  ['TCP={#}; InterfaceIP={}; Source={client}; RD={}; QNAME={name}; QTYPE={}'],
   // Technitium DNS Server.
   ['[{time}] [{client}] [{}] QNAME: {name}; QTYPE: {}; QCLASS: IN; RCODE: {action};'],
   // dnscrypt-proxy.
@@ -72,8 +79,12 @@ const BY_FIRST: readonly (readonly number[])[] = Array.from({ length: 256 }, (_,
 )
 
 const fields = new SentenceFields()
-/** Other messages of Juniper have the client as the destination, or name no request. */
+/**
+ * Other messages of these products name no request of a client: of Juniper, the source may be the
+ * server; of Windows DNS, the server itself (RECURSE_QUERY_OUT).
+ */
 const JUNOS = new TextSearch(' [junos@')
+const WINDOWS_DNS = new TextSearch(': TCP=')
 const CUE_BYTES = 64
 const NO_PATTERN = -1
 /** The pattern of the message that detect read last. Parse is called for the same message. */
@@ -87,7 +98,10 @@ function detect({ view }: LogLine, start: number, end: number): boolean {
     if (PATTERNS[matched]?.matches(view, start, end, fields) === true) return true
   }
   matched = NO_PATTERN
-  return isUpper(view.getUint8(start)) && JUNOS.find(view, start, Math.min(end, start + CUE_BYTES)) > start
+  if (!isUpper(view.getUint8(start))) return false
+  const limit = Math.min(end, start + CUE_BYTES)
+  if (textAt(view, start, end, 'TCP=0; ') || textAt(view, start, end, 'TCP=1; ')) return true
+  return JUNOS.find(view, start, limit) > start || WINDOWS_DNS.find(view, start, limit) > start
 }
 
 function parse(line: LogLine): Verdict {

@@ -105,6 +105,16 @@ const rows: LogRow[] = [
     line: 'id=firewall sn=0017C5000001 time="2026-11-20 08:15:02" fw=203.0.113.1 pri=6 c=16 m=29 msg="Administrator login allowed" src=192.0.2.2:0:X0 n=1',
     verdict: 'skip',
   },
+  {
+    name: 'Stormshield, with its zone apart',
+    line: 'id=firewall time="2026-11-20 09:15:02" fw="sns-1" tz=+0100 startime="2026-11-20 09:15:01" pri=5 proto=ssl src=10.20.30.45 srcport=51234 dst=198.51.100.20 dstport=443 dstname=claude.ai action=pass user="jdoe"',
+    verdict: 'event',
+    host: 'claude.ai',
+    client: '10.20.30.45',
+    time: '2026-11-20T08:15:02Z',
+    action: 'allowed',
+    user: 'jdoe',
+  },
   { name: 'a nonexistent hour', line: HIT.replace('08:15:02', '28:15:02'), verdict: 'reject', reason: /^time/ },
   { name: 'a serial number alone', line: 'sn=1 msg="hello" x=2', verdict: 'unknown' },
 ]

@@ -47,6 +47,10 @@ t.test('an address ends before its port', async (t) => {
     [':80:WAN', ''],
     ['[2001:db8::1]:80', '[2001:db8::1]'],
     ['2001:db8::1', '2001:db8::1'],
+    ['2001:db8::1:51234', '2001:db8::1'],
+    ['2001:db8:1:2:3:4:5:6:443', '2001:db8:1:2:3:4:5:6'],
+    // A group of four digits may be part of the address.
+    ['2001:db8::1:4433', '2001:db8::1:4433'],
     ['', ''],
   ] as const
   for (const [text, address] of rows) {
