@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url'
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads'
 import { allocateBatch, BatchState, FrameBatch } from '../collector/batch/frame-batch.ts'
 import { BatchDecoder } from '../collector/decode/decode-batch.ts'
-import { DNS_PORTS, TLS_PORTS } from '../collector/decode/ports.ts'
+import { DNS_PORTS, PROXY_PORTS, TLS_PORTS } from '../collector/decode/ports.ts'
 import { BATCH_FRAME_BYTES, BATCH_LIST_FRAMES, BATCH_ROW_BYTES } from '../collector/limits.ts'
 import { RESOLVERS } from '../collector/visibility.ts'
 import { loadCatalog } from '../registry/catalog.ts'
@@ -156,6 +156,8 @@ class Loop {
       everyName: false,
       dnsPorts: DNS_PORTS,
       tlsPorts: TLS_PORTS,
+      proxyPorts: PROXY_PORTS,
+      loadBalancers: [],
     })
     let batch: FrameBatch | undefined
     let offset = 0

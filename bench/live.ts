@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process'
 import { join } from 'node:path'
 import { captureFilter } from '../collector/capture/bpf.ts'
-import { DNS_PORTS, TLS_PORTS } from '../collector/decode/ports.ts'
+import { DNS_PORTS, PROXY_PORTS, TLS_PORTS } from '../collector/decode/ports.ts'
 import { LIVE_RING_BYTES } from '../collector/limits.ts'
 import { median, print } from './compare.ts'
 import { type CaptureResult, LiveSite, type Played } from './live-site.ts'
@@ -14,7 +14,11 @@ import { writeDnsQueries } from './workload/dns-queries.ts'
  * same size. The sender runs on the same cores.
  */
 const ROUNDS = 3
-const FILTER = captureFilter({ dnsPorts: DNS_PORTS, tlsPorts: TLS_PORTS, tunnels: false, expression: '' }, true, 'wide')
+const FILTER = captureFilter(
+  { dnsPorts: DNS_PORTS, tlsPorts: TLS_PORTS, proxyPorts: PROXY_PORTS, tunnels: false, expression: '' },
+  true,
+  'wide',
+)
 const AIM_RATE = 1_000_000
 const BOX_RATE = 300_000
 const AIM_LOADED_BYTES = 128e6

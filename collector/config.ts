@@ -7,6 +7,7 @@ import { LOG_LEVELS } from '../engine/process/log.ts'
 import { registryRootSetting } from '../engine/process/registry-root.ts'
 import { registrySetting } from '../engine/process/registry-setting.ts'
 import {
+  networkList,
   oneOf,
   onOrOff,
   portList,
@@ -18,7 +19,7 @@ import {
 } from '../engine/process/settings.ts'
 import { sudoUser, tokenOf, tokenSettings } from '../engine/process/token-setting.ts'
 import type { LiveOptions } from './capture/live.ts'
-import { DNS_PORTS, TLS_PORTS } from './decode/ports.ts'
+import { DNS_PORTS, PROXY_PORTS, TLS_PORTS } from './decode/ports.ts'
 import {
   LANES_MAX,
   LIVE_RING_BYTES,
@@ -60,6 +61,18 @@ export const tlsPortsSetting = setting(portList(TLS_PORTS), {
   flag: '--tls-ports <ports>',
   env: 'TLS_PORTS',
   about: 'Look for TLS and QUIC on these server ports, comma-separated; capture files are searched on every port',
+})
+
+export const proxyPortsSetting = setting(portList(PROXY_PORTS), {
+  flag: '--proxy-ports <ports>',
+  env: 'PROXY_PORTS',
+  about:
+    'Look for requests to HTTP and SOCKS proxies on these server ports, comma-separated; CONNECT is read on every port of a capture file',
+})
+export const loadBalancersSetting = setting(networkList().default([]), {
+  flag: '--load-balancers <networks>',
+  env: 'LOAD_BALANCERS',
+  about: 'Take the client from PROXY protocol headers that come from these networks, comma-separated',
 })
 
 export const healthPortSetting = setting(portNumber({ orAny: true }).default(9090), {
@@ -188,6 +201,8 @@ export const collectorSettings = z.object({
   decodeWorkers: lanesSetting,
   dnsPorts: dnsPortsSetting,
   tlsPorts: tlsPortsSetting,
+  proxyPorts: proxyPortsSetting,
+  loadBalancers: loadBalancersSetting,
   registry: registrySetting,
   registryRoot: registryRootSetting,
   logLevel: logLevelSetting,
@@ -252,6 +267,8 @@ export const readerSettings = z.object({
   decodeWorkers: lanesSetting,
   dnsPorts: dnsPortsSetting,
   tlsPorts: tlsPortsSetting,
+  proxyPorts: proxyPortsSetting,
+  loadBalancers: loadBalancersSetting,
   registry: registrySetting,
   logLevel: logLevelSetting,
 })

@@ -193,6 +193,15 @@ export const FRAME_ROW_BYTES_MAX = 896 * 1024
 export const HELLO_BYTES_MAX = 65_536
 
 /**
+ * Maximum length of a CONNECT request's first line, of a PROXY header, of the user in SOCKS 4, and
+ * of a request's header fields, in bytes. A longer one is not a proxy's handshake.
+ */
+export const REQUEST_LINE_BYTES_MAX = 512
+export const PROXY_HEADER_BYTES_MAX = 2048
+export const SOCKS_USER_BYTES_MAX = 255
+export const REQUEST_FIELDS_BYTES_MAX = 65_535
+
+/**
  * Maximum number of connections in a lane whose first bytes, or whose DNS messages, are followed.
  * At the limit the least recently active is evicted, those without kept bytes first:
  * `streamsEvicted`.

@@ -81,6 +81,20 @@ export function metricRows(status: CollectorStatus): MetricRow[] {
       },
       'kind',
     ],
+    [
+      'proxy_targets_total',
+      'counter',
+      "Names in proxies' handshakes: CONNECT, SOCKS, and authorities in PROXY headers of load balancers",
+      { connect: counters.connectTargets, socks: counters.socksTargets, proxy_header: counters.proxyAuthorities },
+      'kind',
+    ],
+    [
+      'proxy_headers_total',
+      'counter',
+      'PROXY headers of load balancers, which are used, and of other hosts, which are skipped',
+      { used: counters.proxyHeaders, skipped: counters.proxyHeadersUntrusted },
+      'result',
+    ],
     ['quic_initials_opened_total', 'counter', 'Decrypted QUIC Initial packets', counters.quicOpened],
     [
       'streams_total',

@@ -103,7 +103,7 @@ export class Watch {
       onBusy: () => ticker.wake(),
       onWritten: options.onWritten,
     })
-    const { decodeWorkers, dnsPorts, tlsPorts } = settings
+    const { decodeWorkers, dnsPorts, tlsPorts, proxyPorts, loadBalancers } = settings
     const observation = await observeRows(
       source.kind === 'file' ? { kind: 'file', path: source.path } : { kind: 'interface', ...source.live },
       {
@@ -111,6 +111,8 @@ export class Watch {
         lanes: lanesFor(source.kind, decodeWorkers),
         dnsPorts,
         tlsPorts,
+        proxyPorts,
+        loadBalancers,
         deliveredFrames: file?.deliveredFrames ?? 0,
         cancel: options.cancel,
         ...(source.kind === 'file' && source.onProgress ? { onProgress: source.onProgress } : {}),

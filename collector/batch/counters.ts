@@ -55,6 +55,16 @@ export const Counter = {
   dtlsSessions: 22,
   /** Packets with an IPsec authentication header (RFC 4302). Their content is read. */
   ahPackets: 23,
+  /** Names in CONNECT requests to proxies. */
+  connectTargets: 24,
+  /** Names in SOCKS 4A and 5 requests. */
+  socksTargets: 25,
+  /** Authorities in PROXY headers of configured load balancers. */
+  proxyAuthorities: 26,
+  /** PROXY headers of configured load balancers. */
+  proxyHeaders: 27,
+  /** PROXY headers of other hosts, which are skipped. */
+  proxyHeadersUntrusted: 28,
 } as const
 export type CounterName = keyof typeof Counter
 export type Counter = (typeof Counter)[CounterName]

@@ -65,6 +65,8 @@ export const PacketClass = {
   macsecEncrypted: 29,
   /** A frame of an EtherType that is not read and may contain IP. */
   etherTypeUnknown: 30,
+  /** A segment of a proxy's handshake: CONNECT, SOCKS or a PROXY header. */
+  proxyHandshake: 31,
 } as const
 export type PacketClassName = keyof typeof PacketClass
 export type PacketClass = (typeof PacketClass)[PacketClassName]

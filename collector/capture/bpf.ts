@@ -4,6 +4,7 @@ import { Fault } from '../../engine/process/error-codes.ts'
 export interface FilterOptions {
   readonly dnsPorts: readonly number[]
   readonly tlsPorts: readonly number[]
+  readonly proxyPorts: readonly number[]
   /** Pass all tunnel packets. A filter cannot see inside a tunnel. */
   readonly tunnels: boolean
   /** The operator's own expression, which every packet must also match. Empty for none. */
@@ -26,7 +27,7 @@ export type FilterWidth = 'wide' | 'narrow'
  *             also later IP fragments, the first packets of encrypted tunnels over
  *             IPv4, and tunnels if configured
  *     narrow  DNS:  the same
- *             TLS:  segments that begin with a ClientHello
+ *             TLS:  segments that begin with a ClientHello, or a proxy's handshake
  *             QUIC: Initial packets
  *
  * A filter has no memory and cannot distinguish the second segment of a ClientHello from an upload,
@@ -72,8 +73,8 @@ function rangesOf(ports: readonly number[]): { first: number; last: number }[] {
  *
  * @throws Fault USAGE
  */
-function assertFitsKernel({ dnsPorts, tlsPorts, expression }: FilterOptions): void {
-  const ranges = rangesOf(dnsPorts).length + rangesOf(tlsPorts).length
+function assertFitsKernel({ dnsPorts, tlsPorts, proxyPorts, expression }: FilterOptions): void {
+  const ranges = rangesOf(dnsPorts).length + rangesOf([...tlsPorts, ...proxyPorts]).length
   if (1300 + 43 * ranges + 2 * expression.length <= 4050) return
   throw new Fault(
     'USAGE',
@@ -86,15 +87,16 @@ const TCP_BYTES4 = '((tcp[12] & 0xf0) >> 2)'
 /** The same after an IPv6 header of 40 bytes. */
 const TCP_BYTES6 = '((ip6[52] & 0xf0) >> 2)'
 
-function wide({ dnsPorts, tlsPorts, tunnels }: FilterOptions): string {
+function wide({ dnsPorts, tlsPorts, proxyPorts, tunnels }: FilterOptions): string {
+  const followed = to('tcp', [...tlsPorts, ...proxyPorts])
   const begins4 = 'tcp[tcpflags] & tcp-syn != 0'
   const begins6 = 'ip6[53] & 2 != 0'
   const payload4 = `ip[2:2] - ((ip[0] & 0xf) << 2) - ${TCP_BYTES4} != 0`
   const payload6 = `ip6[4:2] - ${TCP_BYTES6} != 0`
   return [
     to('', dnsPorts),
-    `(ip and ${to('tcp', tlsPorts)} and (${begins4} or ${payload4}))`,
-    `(ip6 and ${to('tcp', tlsPorts)} and (${begins6} or ${payload6}))`,
+    `(ip and ${followed} and (${begins4} or ${payload4}))`,
+    `(ip6 and ${followed} and (${begins6} or ${payload6}))`,
     // RFC 9000 §17.2: the first bit is 1 in a long header.
     `(ip and ${to('udp', tlsPorts)} and udp[8] & 0x80 != 0)`,
     `(ip6 and ${to('udp', tlsPorts)} and ip6[48] & 0x80 != 0)`,
@@ -106,19 +108,31 @@ function wide({ dnsPorts, tlsPorts, tunnels }: FilterOptions): string {
   ].join(' or ')
 }
 
-function narrow({ dnsPorts, tlsPorts }: FilterOptions): string {
+function narrow({ dnsPorts, tlsPorts, proxyPorts }: FilterOptions): string {
   // RFC 8446 §5.1, §4: a handshake record, major version 3, that begins with a ClientHello.
   const hello4 = `tcp[${TCP_BYTES4}:2] = 0x1603 and tcp[${TCP_BYTES4} + 5] = 1`
   const hello6 = `ip6[40 + ${TCP_BYTES6}:2] = 0x1603 and ip6[40 + ${TCP_BYTES6} + 5] = 1`
+  const followed = to('tcp', [...tlsPorts, ...proxyPorts])
   return [
     to('', dnsPorts),
-    `(ip and ${to('tcp', tlsPorts)} and ${hello4})`,
-    `(ip6 and ${to('tcp', tlsPorts)} and ${hello6})`,
+    `(ip and ${followed} and (${hello4}${handshake(`tcp[${TCP_BYTES4}`, proxyPorts)}))`,
+    `(ip6 and ${followed} and (${hello6}${handshake(`ip6[40 + ${TCP_BYTES6}`, proxyPorts)}))`,
     // RFC 9000 §17.2.2, RFC 9369 §3.2: a long header of type Initial, 0 in version 1 and 1 in
     // version 2.
     `(ip and ${to('udp', tlsPorts)} and udp[8] & 0xe0 = 0xc0)`,
     `(ip6 and ${to('udp', tlsPorts)} and ip6[48] & 0xe0 = 0xc0)`,
   ].join(' or ')
+}
+
+/**
+ * Segments that begin with "CONN", with a SOCKS 4 request, or as SOCKS 5: its methods or a request
+ * (decode/proxy-handshake.ts). `at` is the payload without the end of its index.
+ */
+function handshake(at: string, proxyPorts: readonly number[]): string {
+  if (proxyPorts.length === 0) return ''
+  // The shortest first: a filter rejects a packet if it reads after the packet's end.
+  const begins = `${at}] = 5 or ${at}:2] = 0x0401 or ${at}:4] = 0x434f4e4e`
+  return ` or (${to('tcp', proxyPorts)} and (${begins}))`
 }
 
 /** The tunnels that decode/tunnel.ts reads: over UDP and IP; MPLS, PPPoE and tags. */

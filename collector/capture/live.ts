@@ -113,7 +113,9 @@ class Capture {
 }
 
 /** Server ports on which names are searched for. */
-type Ports = Pick<FilterOptions, 'dnsPorts' | 'tlsPorts'>
+type Ports = Pick<FilterOptions, 'dnsPorts' | 'tlsPorts' | 'proxyPorts'>
+
+const portsOf = ({ dnsPorts, tlsPorts, proxyPorts }: Ports): Ports => ({ dnsPorts, tlsPorts, proxyPorts })
 
 /** Opens the interface. @throws Fault that says what to do. */
 export function openSession(options: LiveOptions, ports: Ports, width: FilterWidth, onPacket: () => void): PcapSession {
@@ -121,11 +123,7 @@ export function openSession(options: LiveOptions, ports: Ports, width: FilterWid
   return new PcapSession(
     {
       device: name,
-      filter: captureFilter(
-        { dnsPorts: ports.dnsPorts, tlsPorts: ports.tlsPorts, tunnels, expression },
-        carriesVlan(name),
-        width,
-      ),
+      filter: captureFilter({ ...portsOf(ports), tunnels, expression }, carriesVlan(name), width),
       expression,
       snaplenBytes: Math.min(options.snaplenBytes ?? LIVE_SNAPLEN_BYTES, SNAPLEN_BYTES_MAX),
       ringBytes: options.ringBytes ?? LIVE_RING_BYTES,

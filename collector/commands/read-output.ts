@@ -37,9 +37,9 @@ const MATCH_COLUMNS: readonly Column[] = [
   ['Purpose', 'purpose', { hide: 7 }],
 ]
 /** Of CSV, which has all columns in every row. */
-const NAME_FIELDS = ['time', 'client', 'method', 'name', 'ech', 'server', 'port']
+const NAME_FIELDS = ['time', 'client', 'method', 'name', 'ech', 'via', 'server', 'port']
 const MATCH_FIELDS = [
-  ...['time', 'client', 'method', 'name', 'ech', 'platform_id', 'platform_name', 'platform_type'],
+  ...['time', 'client', 'method', 'name', 'ech', 'via', 'platform_id', 'platform_name', 'platform_type'],
   ...['role', 'specificity', 'purpose', 'rule'],
 ]
 const COUNTER_COLUMNS: readonly Column[] = [
@@ -129,6 +129,7 @@ export class ReadOutput {
       method: name.method,
       name: name.name,
       ...(name.ech === undefined ? {} : { ech: true }),
+      ...(name.via === undefined ? {} : { via: name.via }),
     }
     if (this.#everyName) return { ...seen, server: name.server, port: name.serverPort }
     const rule = this.#rules[name.rule]

@@ -127,8 +127,8 @@ class FileReader {
   constructor(trie: SharedArrayBuffer, settings: z.output<typeof readerSettings>, everyName: boolean) {
     this.#settings = settings
     this.#lanes = lanesFor('file', settings.decodeWorkers)
-    const { dnsPorts, tlsPorts } = settings
-    this.#decode = { trie, resolvers: compileTrie(RESOLVERS), everyName, dnsPorts, tlsPorts }
+    const { dnsPorts, tlsPorts, proxyPorts, loadBalancers } = settings
+    this.#decode = { trie, resolvers: compileTrie(RESOLVERS), everyName, dnsPorts, tlsPorts, proxyPorts, loadBalancers }
   }
 
   /** @throws Fault CAPTURE_UNREADABLE, CAPTURE_FORMAT, CAPTURE_DAMAGED */
@@ -161,16 +161,13 @@ class FileReader {
     this.#pool ??= filePool(this.#lanes)
     const canceled = deferred<void>()
     this.#stop = canceled.resolve
-    const { trie, everyName } = this.#decode
+    const { resolvers: _resolvers, ...decode } = this.#decode
     const observation = await observe(
       { kind: 'file', path },
       {
-        trie,
+        ...decode,
         lanes: this.#lanes,
         memory: this.#pool,
-        dnsPorts: this.#settings.dnsPorts,
-        tlsPorts: this.#settings.tlsPorts,
-        everyName,
         onNames: take,
         onProgress: progress.update,
         cancel: canceled.promise,

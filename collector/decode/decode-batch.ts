@@ -1,3 +1,4 @@
+import type { Network } from '../../engine/process/network.ts'
 import { COUNTER_COUNT, Counter, countUp } from '../batch/counters.ts'
 import type { FrameBatch, LaneSection } from '../batch/frame-batch.ts'
 import { NO_FRAME } from '../batch/frame-batch.ts'
@@ -22,6 +23,9 @@ export interface DecodeOptions {
   readonly everyName: boolean
   readonly dnsPorts: readonly number[]
   readonly tlsPorts: readonly number[]
+  readonly proxyPorts: readonly number[]
+  /** PROXY headers are believed from these networks only. */
+  readonly loadBalancers: readonly Network[]
 }
 
 /**
@@ -47,7 +51,7 @@ export class BatchDecoder {
     const seed = Math.floor(Math.random() * 2 ** 32)
     this.#lane = lane
     this.#sink = new NameSink(options.trie, options.resolvers, options.everyName, this.#counters)
-    this.#ports = new Ports(options.dnsPorts, options.tlsPorts)
+    this.#ports = new Ports(options.dnsPorts, options.tlsPorts, options.proxyPorts)
     this.#fragments = new IpFragments(this.#counters, seed)
     this.#layers = new Layers(this.#fragments)
     this.#transport = new Transport(this.#fragments.view, this.#fragments.bytes)
@@ -57,7 +61,7 @@ export class BatchDecoder {
       (slot) => (this.#streams.isTcp(slot) ? this.#tcp.unfinished(slot) : this.#quic.unfinished(slot)),
       (slot) => this.#quic.release(slot),
     )
-    this.#tcp = new TcpStreams(this.#streams, this.#sink, this.#ports)
+    this.#tcp = new TcpStreams(this.#streams, this.#sink, this.#ports, options.loadBalancers)
     this.#quic = new QuicStreams(this.#streams, this.#sink, this.#ports)
     this.#hidden = new HiddenStreams(this.#streams)
   }

@@ -2,6 +2,7 @@ import { strict as assert } from 'node:assert'
 import { DNS_QUESTIONS_MAX, FRAME_ROW_BYTES_MAX } from '../limits.ts'
 import { addressText } from './address.ts'
 import { type FoundName, NAME_TEXT_BYTES_MAX, writeNameText } from './name.ts'
+import { Via } from './proxy-handshake.ts'
 
 /**
  * Rows of the rows area: one for each emitted name. A row is aligned to 8 bytes; all numbers are
@@ -18,6 +19,7 @@ import { type FoundName, NAME_TEXT_BYTES_MAX, writeNameText } from './name.ts'
  *            24  u16  client port
  *            26  u16  server port
  *            28  u8   1 if the hello has encrypted_client_hello: the name is the outer name
+ *            29  u8   via: 0 DNS or ClientHello, 1 CONNECT, 2 SOCKS, 3 PROXY header
  *            32  16   client address, as on the wire; IPv4 in the first 4
  *            48  16   server address
  *            64       the name in lower-case dotted ASCII
@@ -33,6 +35,7 @@ const ROW_NAME_BYTES = 22
 const ROW_CLIENT_PORT = 24
 const ROW_SERVER_PORT = 26
 const ROW_ECH = 28
+const ROW_VIA = 29
 const ROW_CLIENT = 32
 const ROW_SERVER = 48
 const ROW_NAME = 64
@@ -46,6 +49,9 @@ export const METHOD_NAMES = Object.keys(Method) as readonly MethodName[]
 export const ROW_BYTES_MAX = (ROW_NAME + NAME_TEXT_BYTES_MAX + 7) & ~7
 
 assert(FRAME_ROW_BYTES_MAX >= (DNS_QUESTIONS_MAX + 1) * ROW_BYTES_MAX, 'the names of one datagram fit')
+
+type ViaName = Exclude<keyof typeof Via, 'none'>
+const VIA_NAMES = Object.keys(Via) as readonly (keyof typeof Via)[]
 
 /** One name as observed. */
 export interface ObservedName {
@@ -66,6 +72,8 @@ export interface ObservedName {
    * §6.1, §6.2).
    */
   readonly ech?: true
+  /** The name is of a proxy's handshake, not of a ClientHello. */
+  readonly via?: ViaName
   /** Index of the rule that matched, or NO_MATCH. */
   readonly rule: number
 }
@@ -86,6 +94,9 @@ export class RowSource {
   serverPort = 0
   method: Method = 0
   ech = 0
+  via: Via = 0
+  /** nameHash() of the name in the handshake of the stream's proxy, 0 for none. */
+  announced = 0
 }
 
 /** Writes a row at `at`. Returns the offset after the row. */
@@ -98,6 +109,7 @@ export function writeRow(view: DataView, at: number, source: RowSource, name: Fo
   view.setUint8(at + ROW_METHOD, source.method)
   view.setUint8(at + ROW_VERSION, source.version)
   view.setUint8(at + ROW_ECH, source.ech)
+  view.setUint8(at + ROW_VIA, source.via)
   view.setUint16(at + ROW_CLIENT_PORT, source.clientPort, true)
   view.setUint16(at + ROW_SERVER_PORT, source.serverPort, true)
   for (let byte = 0; byte < source.addressBytes; byte += 4) {
@@ -124,6 +136,7 @@ export function rowFrame(view: DataView, at: number): number {
 /** Reads the row at `at`. `bytes` is the memory of `view`. */
 export function readRow(view: DataView, bytes: Buffer, at: number): ObservedName {
   const version = view.getUint8(at + ROW_VERSION)
+  const via = VIA_NAMES[view.getUint8(at + ROW_VIA)]
   return {
     timeMs: rowTimeMs(view, at),
     method: METHOD_NAMES[view.getUint8(at + ROW_METHOD)] as MethodName,
@@ -133,6 +146,7 @@ export function readRow(view: DataView, bytes: Buffer, at: number): ObservedName
     serverPort: view.getUint16(at + ROW_SERVER_PORT, true),
     name: bytes.toString('latin1', at + ROW_NAME, at + ROW_NAME + view.getUint16(at + ROW_NAME_BYTES, true)),
     ...(view.getUint8(at + ROW_ECH) === 1 ? { ech: true } : {}),
+    ...(via === undefined || via === 'none' ? {} : { via }),
     rule: view.getInt32(at + ROW_RULE, true),
   }
 }

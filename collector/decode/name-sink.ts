@@ -6,8 +6,9 @@ import { DNS_QUESTIONS_MAX, FRAME_ROW_BYTES_MAX } from '../limits.ts'
 import { readServerName } from './client-hello.ts'
 import { DNS_HEADER_BYTES, dnsQuestions, queryClass, readQuestion } from './dns.ts'
 import type { Transport } from './layers.ts'
-import { FoundName, NameForm } from './name.ts'
+import { FoundName, NameForm, nameHash } from './name.ts'
 import { Method, ROW_BYTES_MAX, RowSource, writeRow } from './name-rows.ts'
+import { Via } from './proxy-handshake.ts'
 import { KEY_FIRST, KEY_SECOND } from './slot-table.ts'
 import { DOT_PORT, type StreamTable } from './stream-table.ts'
 import { HelloAlpn, type HelloBody } from './tls-record.ts'
@@ -81,6 +82,7 @@ export class NameSink {
     row.version = transport.version
     row.clientPort = clientPort
     row.serverPort = serverPort
+    row.announced = 0
   }
 
   /**
@@ -101,6 +103,8 @@ export class NameSink {
     row.addressBytes = row.version === 4 ? 4 : 16
     row.clientPort = streams.sourcePort(slot)
     row.serverPort = streams.destinationPort(slot)
+    row.announced = 0
+    streams.proxied.apply(slot, row)
     const packetClass = this.hello(hello, method)
     Object.assign(row, before)
     return packetClass
@@ -154,8 +158,20 @@ export class NameSink {
       countUp(this.#counters, Counter.torSessions)
     if (this.#resolvers.matchDotted(name.view, name.start, name.end) !== NO_MATCH)
       countUp(this.#counters, Counter.dohSessions)
+    // The request to the proxy had the name, and was reported.
+    const { announced } = this.row
+    if (announced !== 0 && announced === nameHash(name.view, name.start, name.end)) return packetClass
     this.#found(method, packetClass === PacketClass.clientHelloEch)
     return packetClass
+  }
+
+  /** Emits the name in bytes [start, end) of a proxy's handshake. */
+  announcedName(view: DataView, start: number, end: number, via: Via): void {
+    if (this.#rowAt > this.#frameRowsEnd) return
+    this.name.set(view, start, end, NameForm.dotted)
+    this.row.via = via
+    this.#found(Method.tls, false)
+    this.row.via = Via.none
   }
 
   #found(method: Method, ech: boolean): void {

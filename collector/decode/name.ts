@@ -30,6 +30,16 @@ export class FoundName {
   }
 }
 
+/** FNV-1a of the lower-case name in bytes [start, end) of a dotted name; never 0. */
+export function nameHash(view: DataView, start: number, end: number): number {
+  let hash = 0x811c9dc5
+  for (let at = start; at < end; at++) {
+    const byte = view.getUint8(at)
+    hash = Math.imul(hash ^ (byte >= 0x41 && byte <= 0x5a ? byte + 0x20 : byte), 0x01000193)
+  }
+  return hash >>> 0 || 1
+}
+
 /** The longest text of a name: every octet written as \DDD. */
 export const NAME_TEXT_BYTES_MAX = 4 * NAME_BYTES_MAX
 

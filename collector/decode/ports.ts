@@ -14,14 +14,20 @@ export const TLS_PORTS: readonly number[] = [
   443, 465, 563, 636, 853, 989, 990, 992, 993, 994, 995, 3128, 4433, 5061, 5223, 5349, 8080, 8443, 8883, 9443,
 ]
 
+/** Default ports of SOCKS and HTTP proxies: dante, squid, Privoxy, tinyproxy and others. */
+export const PROXY_PORTS: readonly number[] = [1080, 3128, 8080, 8118, 8888]
+
 /** Port sets as lookup tables: 1 at each port number in the set. */
 export class Ports {
   readonly dns: Uint8Array
+  /** TLS and proxies: streams to these ports are followed from the first packet seen. */
   readonly tls: Uint8Array
+  readonly proxy: Uint8Array
 
-  constructor(dns: readonly number[], tls: readonly number[]) {
+  constructor(dns: readonly number[], tls: readonly number[], proxy: readonly number[]) {
     this.dns = marked(dns)
-    this.tls = marked(tls)
+    this.tls = marked([...tls, ...proxy])
+    this.proxy = marked(proxy)
   }
 }
 

@@ -14,6 +14,7 @@ import { ByteWindows, NO_BUFFER } from './byte-windows.ts'
 import { IpProtocol } from './ip.ts'
 import type { Transport } from './layers.ts'
 import { ROW_BYTES_MAX } from './name-rows.ts'
+import { ProxiedStreams } from './proxied-streams.ts'
 import { KEY_BYTES, KEY_PORTS, NO_SLOT, SlotList, SlotTable } from './slot-table.ts'
 import type { HelloProgress } from './tls-record.ts'
 
@@ -33,6 +34,8 @@ export const StreamState = {
   dns: 5,
   /** Counted but not read: QUIC of an unsupported version, or one of hidden.ts. */
   unread: 6,
+  /** TCP: the handshake with a proxy goes on at `base`. */
+  proxy: 7,
 } as const
 export type StreamState = (typeof StreamState)[keyof typeof StreamState]
 
@@ -66,6 +69,8 @@ export class StreamTable {
    * read.
    */
   readonly random = new Uint32Array(STREAMS_MAX)
+  /** TCP: what a proxy's handshake said. */
+  readonly proxied = new ProxiedStreams()
   readonly #recordAt = new Int32Array(STREAMS_MAX)
   readonly #gathered = new Int32Array(STREAMS_MAX)
   readonly #wanted = new Int32Array(STREAMS_MAX)
@@ -106,6 +111,7 @@ export class StreamTable {
     this.base[slot] = base
     this.buffer[slot] = NO_BUFFER
     this.random[slot] = 0
+    this.proxied.clear(slot)
     this.resetProgress(slot)
     this.count(Counter.streamsFollowed)
     if (destinationPort === DOT_PORT) {

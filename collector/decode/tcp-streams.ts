@@ -1,3 +1,4 @@
+import type { Network } from '../../engine/process/network.ts'
 import { Counter } from '../batch/counters.ts'
 import { PacketClass } from '../batch/packet-class.ts'
 import { SHORT_BUFFER_BYTES } from '../limits.ts'
@@ -8,6 +9,8 @@ import type { Transport } from './layers.ts'
 import { Method } from './name-rows.ts'
 import type { NameSink } from './name-sink.ts'
 import type { Ports } from './ports.ts'
+import { beginsProxy, mayBeginProxy } from './proxy-handshake.ts'
+import { NO_HANDSHAKE, ProxyStreams } from './proxy-streams.ts'
 import { NO_SLOT } from './slot-table.ts'
 import { StreamState, type StreamTable } from './stream-table.ts'
 import { TCP_FLAGS, TCP_SEQUENCE, TcpFlag, tcpPayload } from './tcp.ts'
@@ -17,7 +20,7 @@ import { findClientHello, HelloBody, HelloProgress, isSsl2Hello, mayBeginHello, 
  * TCP segments -> ClientHellos and DNS messages, reassembled whatever the order of the segments.
  * The first copy of a byte wins. Read: hellos at the start of a stream and at the start of any
  * later segment (after STARTTLS, a proxy's CONNECT, a HelloRetryRequest); DNS messages on the DNS
- * ports.
+ * ports. proxy-streams.ts reads what precedes a hello through a proxy.
  *
  * A stream that began before the capture has no SYN. Its hello is recognized by the first bytes. On
  * a TLS port, bytes that arrive before the start of a hello are kept for a short time.
@@ -30,9 +33,6 @@ const MESSAGE_LENGTH_BYTES = 2
  * another connection between the same ports.
  */
 const REPETITION_BYTES_MAX = 1 << 20
-/** RFC 9110 §9.3.6: the first bytes of the request, "CONN". */
-const CONNECT = 0x434f4e4e
-const CRLF_CRLF = 0x0d0a0d0a
 const CHANGE_CIPHER_SPEC_BYTES = 6
 
 export class TcpStreams {
@@ -43,11 +43,13 @@ export class TcpStreams {
   /** The hello of a stream that is evicted while another hello is read. */
   readonly #unfinished = new HelloBody()
   readonly #progress = new HelloProgress()
+  readonly #proxies: ProxyStreams
 
-  constructor(streams: StreamTable, sink: NameSink, ports: Ports) {
+  constructor(streams: StreamTable, sink: NameSink, ports: Ports, loadBalancers: readonly Network[]) {
     this.#streams = streams
     this.#sink = sink
     this.#ports = ports
+    this.#proxies = new ProxyStreams(streams, sink, ports, loadBalancers, this)
   }
 
   /** Returns the class of this segment's packet, and emits its names. */
@@ -84,9 +86,12 @@ export class TcpStreams {
       return this.#dnsSegment(transport, slot, sequence, payload)
     }
     if (slot === NO_SLOT) return this.#untracked(transport, sequence, payload, destination)
+    streams.proxied.apply(slot, this.#sink.row)
     switch (streams.state[slot] as StreamState) {
+      case StreamState.proxy:
+        return this.#proxies.segment(transport, slot, sequence, payload)
       case StreamState.synchronized:
-        return this.#firstSegment(transport, slot, sequence, payload)
+        return this.firstSegment(transport, slot, sequence, payload)
       case StreamState.hello:
         return this.#continueHello(transport, slot, sequence, payload)
       case StreamState.orphan:
@@ -112,6 +117,7 @@ export class TcpStreams {
       }
     }
     this.unfinished(slot)
+    streams.proxied.clear(slot)
     streams.settle(slot, state, sequence, seconds)
     return slot
   }
@@ -130,6 +136,10 @@ export class TcpStreams {
       this.#streams.count(Counter.helloNoName)
       return PacketClass.clientHelloNoName
     }
+    if (beginsProxy(view, payload, end, this.#ports.proxy[destination] === 1)) {
+      const slot = this.#streams.follow(StreamState.synchronized, sequence, destination, seconds)
+      return this.firstSegment(transport, slot, sequence, payload)
+    }
     if (this.#ports.tls[destination] === 0 || transport.truncated === 1) return PacketClass.tcpOther
     const begins = mayBeginHello(view, payload, end)
     const state = begins ? StreamState.hello : StreamState.orphan
@@ -138,7 +148,7 @@ export class TcpStreams {
   }
 
   /** The first payload after a SYN, or a later one that overtook it. */
-  #firstSegment(transport: Transport, slot: number, sequence: number, payload: number): PacketClass {
+  firstSegment(transport: Transport, slot: number, sequence: number, payload: number): PacketClass {
     const streams = this.#streams
     const { view, end } = transport
     const offset = (sequence - (streams.base[slot] ?? 0)) | 0
@@ -164,10 +174,16 @@ export class TcpStreams {
     }
     if (isOpenVpnReset(view, payload + 2, end) && view.getUint16(payload) === end - payload - 2)
       streams.count(Counter.openvpnSessions)
-    // After a request to a proxy, a new stream begins.
-    const state = isConnect(view, payload, end) ? StreamState.synchronized : StreamState.other
-    streams.settle(slot, state, nextSequence, seconds)
+    if (mayBeginProxy(view.getUint8(payload), this.#isProxyPort(slot))) {
+      const packetClass = this.#proxies.firstSegment(transport, slot, sequence, payload)
+      if (packetClass !== NO_HANDSHAKE) return packetClass as PacketClass
+    }
+    streams.settle(slot, StreamState.other, nextSequence, seconds)
     return PacketClass.tcpOther
+  }
+
+  #isProxyPort(slot: number): boolean {
+    return this.#ports.proxy[this.#streams.destinationPort(slot)] === 1
   }
 
   /** A segment that begins with a ClientHello. `found` is the result of findClientHello(). */
@@ -211,8 +227,12 @@ export class TcpStreams {
     const contiguous = before === NO_BUFFER ? 0 : streams.windows.contiguous(before)
     if (offset + end - from <= contiguous) return PacketClass.tcpRetransmission
     if (offset > REPETITION_BYTES_MAX) return this.#restart(transport, slot, sequence, payload)
-    if (!this.#keep(slot, offset, view, from, end)) return PacketClass.tcpOther
+    return this.#keep(slot, offset, view, from, end) ? this.walkKept(transport, slot) : PacketClass.tcpOther
+  }
 
+  /** Reads the kept bytes from the stream's base on. */
+  walkKept(transport: Transport, slot: number): PacketClass {
+    const streams = this.#streams
     const windows = streams.windows
     const buffer = streams.buffer[slot] ?? 0
     const start = windows.start(buffer)
@@ -224,6 +244,9 @@ export class TcpStreams {
     const seconds = this.#sink.row.seconds
     const nextSequence = ((streams.base[slot] ?? 0) + windows.contiguous(buffer)) >>> 0
     if (outcome < 0) {
+      const mayBeProxy = outcome === ~PacketClass.tcpOther && progress.recordAt === 0
+      if (mayBeProxy && mayBeginProxy(windows.view.getUint8(start), this.#isProxyPort(slot)))
+        return this.#proxies.kept(transport, slot)
       streams.settle(slot, StreamState.other, nextSequence, seconds)
       return ~outcome as PacketClass
     }
@@ -239,6 +262,7 @@ export class TcpStreams {
    */
   #restart(transport: Transport, slot: number, sequence: number, payload: number): PacketClass {
     this.unfinished(slot)
+    this.#streams.proxied.clear(slot)
     this.#streams.settle(slot, StreamState.other, sequence, this.#sink.row.seconds)
     return this.#laterSegment(transport, slot, sequence, payload)
   }
@@ -260,8 +284,10 @@ export class TcpStreams {
     if (found !== ~PacketClass.tcpOther) {
       return this.#beginHello(transport, slot, (sequence + skipped) >>> 0, payload + skipped, found)
     }
-    if (isConnect(view, payload, end)) {
-      streams.settle(slot, StreamState.synchronized, (sequence + end - payload) >>> 0, seconds)
+    if (streams.state[slot] === StreamState.other && beginsProxy(view, payload, end, false)) {
+      streams.proxied.clear(slot)
+      streams.settle(slot, StreamState.synchronized, sequence, seconds)
+      return this.firstSegment(transport, slot, sequence, payload)
     }
     streams.touch(slot, seconds)
     return PacketClass.tcpOther
@@ -415,9 +441,4 @@ export class TcpStreams {
  */
 function isChangeCipherSpec(view: DataView, at: number, end: number): boolean {
   return at + CHANGE_CIPHER_SPEC_BYTES < end && view.getUint32(at) === 0x1403_0300 && view.getUint16(at + 4) === 0x0101
-}
-
-/** RFC 9110 §9.3.6: a complete CONNECT request to a proxy. */
-function isConnect(view: DataView, at: number, end: number): boolean {
-  return at + 16 <= end && view.getUint32(at) === CONNECT && view.getUint32(end - 4) === CRLF_CRLF
 }

@@ -6,7 +6,7 @@ import { feedFile } from '../capture/feed-file.ts'
 import { type Round, RoundFiller } from '../capture/round.ts'
 import { BatchDecoder, type DecodeOptions } from '../decode/decode-batch.ts'
 import { type ObservedName, readRow, rowBytes } from '../decode/name-rows.ts'
-import { DNS_PORTS, TLS_PORTS } from '../decode/ports.ts'
+import { DNS_PORTS, PROXY_PORTS, TLS_PORTS } from '../decode/ports.ts'
 import { BATCH_FRAME_BYTES, BATCH_LIST_FRAMES, BATCH_ROW_BYTES } from '../limits.ts'
 import { RESOLVERS } from '../visibility.ts'
 import { DecodeCounts } from './delivery.ts'
@@ -94,6 +94,8 @@ export async function observeInline(
     everyName: true,
     dnsPorts: DNS_PORTS,
     tlsPorts: TLS_PORTS,
+    proxyPorts: PROXY_PORTS,
+    loadBalancers: [],
   })
   const onNames = (names: readonly ObservedName[]): void => names.forEach(onName)
   return { format: file.format, ...(await observer.observe(file, { onNames })) }

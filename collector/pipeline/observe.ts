@@ -3,13 +3,14 @@ import { once } from 'node:events'
 import { Worker } from 'node:worker_threads'
 import { deferredFailure } from '../../engine/process/deferred.ts'
 import { Fault } from '../../engine/process/error-codes.ts'
+import type { Network } from '../../engine/process/network.ts'
 import { compileTrie } from '../../registry/compile-trie.ts'
 import { allocatePool, BatchPool, resetPool, type SharedPool } from '../batch/batch-pool.ts'
 import type { CounterName } from '../batch/counters.ts'
 import type { PacketClassName } from '../batch/packet-class.ts'
 import type { LiveState } from '../capture/live.ts'
 import type { DecodeOptions } from '../decode/decode-batch.ts'
-import { DNS_PORTS, TLS_PORTS } from '../decode/ports.ts'
+import { DNS_PORTS, PROXY_PORTS, TLS_PORTS } from '../decode/ports.ts'
 import type { RowConsumer } from '../decode/row-consumer.ts'
 import {
   BATCH_FRAME_BYTES,
@@ -66,6 +67,9 @@ export interface ObserveOptions {
   /** Ports of DNS and TLS servers. decode/ports.ts has the defaults. */
   readonly dnsPorts?: readonly number[]
   readonly tlsPorts?: readonly number[]
+  readonly proxyPorts?: readonly number[]
+  /** Networks whose PROXY headers are believed. By default none. */
+  readonly loadBalancers?: readonly Network[]
   readonly onProgress?: (bytesRead: number, bytesTotal: number) => void
   /**
    * Stops waiting for a source that does not open, such as a pipe without a writer. The observation
@@ -152,6 +156,8 @@ export async function observeRows(
     everyName: options.everyName ?? false,
     dnsPorts: options.dnsPorts ?? DNS_PORTS,
     tlsPorts: options.tlsPorts ?? TLS_PORTS,
+    proxyPorts: options.proxyPorts ?? PROXY_PORTS,
+    loadBalancers: options.loadBalancers ?? [],
   }
   const threadData: CaptureThreadData = { source, pool: shared, decode, decodeHere: lanes === 0 }
   const thread = new Worker(new URL('./capture-thread.js', import.meta.url), {

@@ -222,10 +222,12 @@ function afterConnect(): GeneratedCapture {
     'A ClientHello through an HTTP proxy: the CONNECT request is one segment; after the answer, the hello takes two.',
     [
       ...frames(stream.open()),
-      ...frames([stream.send(0, request), stream.reply(0, undefined, request)]),
-      ...frames(stream.sendSplit([request + MSS], undefined, request, ESTABLISHED.length), [
-        reported('tls', stream, name),
-      ]),
+      ...frames(
+        [stream.send(0, request), stream.reply(0, undefined, request)],
+        [{ ...reported('tls', stream, name), via: 'connect' }],
+        0,
+      ),
+      ...frames(stream.sendSplit([request + MSS], undefined, request, ESTABLISHED.length)),
     ],
   )
 }
@@ -235,8 +237,12 @@ function afterConnectReversed(): GeneratedCapture {
   const { stream, request } = proxied(50_001, name)
   return capture('A ClientHello through an HTTP proxy, with its two segments out of order.', [
     ...frames(stream.open()),
-    ...frames([stream.send(0, request), stream.reply(0, undefined, request)]),
-    ...frames(stream.sendSplit([request + MSS], [1, 0], request, ESTABLISHED.length), [reported('tls', stream, name)]),
+    ...frames(
+      [stream.send(0, request), stream.reply(0, undefined, request)],
+      [{ ...reported('tls', stream, name), via: 'connect' }],
+      0,
+    ),
+    ...frames(stream.sendSplit([request + MSS], [1, 0], request, ESTABLISHED.length)),
   ])
 }
 

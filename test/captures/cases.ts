@@ -15,6 +15,7 @@ import { clientHello, tlsRecords } from '../support/packets-tls.ts'
 import { dnsCases } from './cases-dns.ts'
 import { fileCases } from './cases-files.ts'
 import { linkCases } from './cases-link.ts'
+import { proxyCases } from './cases-proxy.ts'
 import { quicCases } from './cases-quic.ts'
 import { tlsCases } from './cases-tls.ts'
 import { tunnelCases } from './cases-tunnels.ts'
@@ -49,6 +50,7 @@ export function generatedCaptures(): Record<string, GeneratedCapture> {
     ...dnsCases(),
     ...tlsCases(),
     ...quicCases(),
+    ...proxyCases(),
   }
 }
 

@@ -16,6 +16,8 @@ export interface ExpectedName {
   readonly name: string
   /** The hello has encrypted_client_hello. */
   readonly ech?: true
+  /** The name is of a proxy's handshake. */
+  readonly via?: 'connect' | 'socks' | 'proxyHeader'
   /** Milliseconds since 1970, in cases that test times. */
   readonly timeMs?: number
 }

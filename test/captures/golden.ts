@@ -23,6 +23,7 @@ import {
 } from '../support/packets-hidden.ts'
 import { ieee80211Frame, pppoe } from '../support/packets-link.ts'
 import { framesAt, pcapFile } from '../support/packets-pcap.ts'
+import { connectRequest, proxyV2, socks4aRequest, socks5Greeting, socks5Request } from '../support/packets-proxy.ts'
 import { initialDatagrams, QUIC_V1, QUIC_V2 } from '../support/packets-quic.ts'
 import {
   backboneServiceTag,
@@ -128,6 +129,14 @@ const ENCAPSULATIONS: Readonly<Record<string, (packet: NetworkPacket) => Network
   'MACsec without encryption': (packet) => macsec(packet, { channel: true }),
 }
 
+/** Handshakes with a proxy, which end in the segment of the hello. */
+const PROXIED: readonly (readonly [sentence: string, serverPort: number, handshake: (name: string) => Buffer])[] = [
+  ['HTTP CONNECT and hello in one segment', 3128, (name) => connectRequest(`${name}:443`)],
+  ['SOCKS 4A', 1080, socks4aRequest],
+  ['SOCKS 5 with a password', 1080, (name) => Buffer.concat([socks5Greeting('user', 'word'), socks5Request(name)])],
+  ['hello after a PROXY header', 443, () => proxyV2({ client: CLIENT, server: SERVER, clientPort: 1, serverPort: 2 })],
+]
+
 const WIRES: readonly Wire[] = [
   { case: 'DNS over UDP', method: 'dns', frames: (name, port) => [ethernet({}, query(name, port))] },
   {
@@ -186,6 +195,17 @@ const WIRES: readonly Wire[] = [
       return [...one.open(), ...one.sendSplit([request.length])]
     },
   },
+  ...PROXIED.map(
+    ([sentence, serverPort, handshake]): Wire => ({
+      case: sentence,
+      method: 'tls',
+      frames: (name, port) => {
+        const bytes = handshake(name)
+        const one = new TcpStream({ clientPort: port, serverPort }, Buffer.concat([bytes, short(name)]))
+        return [...one.open(), ...one.sendSplit([bytes.length >> 1])]
+      },
+    }),
+  ),
   {
     case: 'hello with Encrypted Client Hello, the outer name',
     method: 'tls',

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
 import { CaptureFile } from '../../collector/capture/capture-file.ts'
-import { DNS_PORTS, TLS_PORTS } from '../../collector/decode/ports.ts'
+import { DNS_PORTS, PROXY_PORTS, TLS_PORTS } from '../../collector/decode/ports.ts'
 import { type ObservedName, observe, type PacketClassName } from '../../collector/pipeline/observe.ts'
 import { InlineObserver } from '../../collector/pipeline/observe-inline.ts'
 import { RESOLVERS } from '../../collector/visibility.ts'
@@ -25,7 +25,7 @@ testCaptures({ lanes: 0, pool: { batches: 2, frameBytes: 1_000_000, rowBytes: 1_
 t.test('one observer reads all captures in the same memory', async (t) => {
   const observer = new InlineObserver({
     ...{ trie, resolvers: compileTrie(RESOLVERS), everyName: true },
-    ...{ dnsPorts: DNS_PORTS, tlsPorts: TLS_PORTS },
+    ...{ dnsPorts: DNS_PORTS, tlsPorts: TLS_PORTS, proxyPorts: PROXY_PORTS, loadBalancers: [] },
   })
   for (const { name, file, expected } of captureCases()) {
     const found: ObservedName[] = []

@@ -1,9 +1,9 @@
 import { COUNTER_NAMES, type CounterName } from '../../collector/batch/counters.ts'
 import { allocateBatch, BatchState, FrameBatch } from '../../collector/batch/frame-batch.ts'
 import { PACKET_CLASS_NAMES, type PacketClassName } from '../../collector/batch/packet-class.ts'
-import { BatchDecoder } from '../../collector/decode/decode-batch.ts'
+import { BatchDecoder, type DecodeOptions } from '../../collector/decode/decode-batch.ts'
 import { type ObservedName, readRow, rowBytes } from '../../collector/decode/name-rows.ts'
-import { DNS_PORTS, TLS_PORTS } from '../../collector/decode/ports.ts'
+import { DNS_PORTS, PROXY_PORTS, TLS_PORTS } from '../../collector/decode/ports.ts'
 import { BATCH_FRAME_BYTES, BATCH_ROW_BYTES } from '../../collector/limits.ts'
 import { RESOLVERS } from '../../collector/visibility.ts'
 import { compileTrie } from '../../registry/compile-trie.ts'
@@ -23,14 +23,21 @@ export class FrameDecoder {
     allocateBatch(1, { frameBytes: BATCH_FRAME_BYTES, rowBytes: BATCH_ROW_BYTES, listFrames: 8 }),
     0,
   )
-  readonly #decoder = new BatchDecoder(0, {
-    trie: TRIE,
-    resolvers: compileTrie(RESOLVERS),
-    everyName: true,
-    dnsPorts: DNS_PORTS,
-    tlsPorts: TLS_PORTS,
-  })
+  readonly #decoder: BatchDecoder
   readonly counters = Object.fromEntries(COUNTER_NAMES.map((name) => [name, 0])) as Record<CounterName, number>
+
+  constructor(options: Partial<DecodeOptions> = {}) {
+    this.#decoder = new BatchDecoder(0, {
+      trie: TRIE,
+      resolvers: compileTrie(RESOLVERS),
+      everyName: true,
+      dnsPorts: DNS_PORTS,
+      tlsPorts: TLS_PORTS,
+      proxyPorts: PROXY_PORTS,
+      loadBalancers: [],
+      ...options,
+    })
+  }
 
   decode(
     frames: readonly Buffer[],

@@ -4,7 +4,7 @@ import { PACKET_CLASS_NAMES } from '../../collector/batch/packet-class.ts'
 import { BatchDecoder } from '../../collector/decode/decode-batch.ts'
 import { NAME_TEXT_BYTES_MAX } from '../../collector/decode/name.ts'
 import { readRow, rowBytes } from '../../collector/decode/name-rows.ts'
-import { DNS_PORTS, TLS_PORTS } from '../../collector/decode/ports.ts'
+import { DNS_PORTS, PROXY_PORTS, TLS_PORTS } from '../../collector/decode/ports.ts'
 import { BATCH_ROW_BYTES } from '../../collector/limits.ts'
 import { RESOLVERS } from '../../collector/visibility.ts'
 import { compileTrie } from '../../registry/compile-trie.ts'
@@ -49,6 +49,8 @@ class Subject {
       everyName: true,
       dnsPorts: DNS_PORTS,
       tlsPorts: TLS_PORTS,
+      proxyPorts: PROXY_PORTS,
+      loadBalancers: [],
     })
   }
 

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t from 'tap'
 import { captureFilter, type FilterOptions, type FilterWidth } from '../../../collector/capture/bpf.ts'
-import { DNS_PORTS, TLS_PORTS } from '../../../collector/decode/ports.ts'
+import { DNS_PORTS, PROXY_PORTS, TLS_PORTS } from '../../../collector/decode/ports.ts'
 import {
   EtherType,
   ethernet,
@@ -20,13 +20,20 @@ import {
 import { dnsOverTcp, dnsQuery, dnsResponse } from '../../support/packets-dns.ts'
 import { ipv4Fragment, ipv6Fragment } from '../../support/packets-fragments.ts'
 import { framesAt, pcapFile } from '../../support/packets-pcap.ts'
+import { connectRequest, socks4aRequest, socks5Greeting, socks5Request } from '../../support/packets-proxy.ts'
 import { initialDatagrams, QUIC_V1, QUIC_V2 } from '../../support/packets-quic.ts'
 import { applicationData, clientHello, tlsRecords } from '../../support/packets-tls.ts'
 import { gre, ipInIp, vxlan } from '../../support/packets-tunnel.ts'
 
 /** tcpdump compiles each filter and reports which packets pass. */
 
-const CONFIGURED: FilterOptions = { dnsPorts: [53, 5300], tlsPorts: [443, 8443], tunnels: false, expression: '' }
+const CONFIGURED: FilterOptions = {
+  dnsPorts: [53, 5300],
+  tlsPorts: [443, 8443],
+  proxyPorts: [1080],
+  tunnels: false,
+  expression: '',
+}
 const CLIENT4 = { source: '10.0.0.5', destination: '198.51.100.7' }
 const CLIENT6 = { source: '2001:db8::5', destination: '2001:db8::7' }
 
@@ -54,6 +61,13 @@ const TRANSPORTS: readonly (readonly [title: string, passes: '' | 'w' | 'wn', tr
   ['a ClientHello', 'wn', tcp(up(443), hello)],
   ['a ClientHello to a port of the configuration', 'wn', tcp(up(8443), hello)],
   ['a ClientHello to another port', '', tcp(up(444), hello)],
+  ['a CONNECT request to a proxy', 'wn', tcp(up(1080), connectRequest('claude.ai:443'))],
+  ['the methods of SOCKS 5', 'wn', tcp(up(1080), socks5Greeting())],
+  ['a request of SOCKS 5', 'wn', tcp(up(1080), socks5Request('claude.ai'))],
+  ['a request of SOCKS 4A', 'wn', tcp(up(1080), socks4aRequest('claude.ai'))],
+  ['a ClientHello to a proxy', 'wn', tcp(up(1080), hello)],
+  ['another request to a proxy', 'w', tcp(up(1080), data)],
+  ['a CONNECT request to another port', '', tcp(up(1081), connectRequest('claude.ai:443'))],
   ['the rest of a ClientHello', 'w', tcp({ ...up(443), sequence: 1400 }, hello.subarray(100))],
   ['an upload', 'w', tcp(up(443), data)],
   ['an acknowledgement', '', tcp(up(443))],
@@ -172,7 +186,13 @@ t.test(
   async (t) => {
     for (const width of ['wide', 'narrow'] satisfies FilterWidth[]) {
       const filter = captureFilter(
-        { dnsPorts: DNS_PORTS, tlsPorts: TLS_PORTS, tunnels: true, expression: 'not net 10.0.0.0/8' },
+        {
+          dnsPorts: DNS_PORTS,
+          tlsPorts: TLS_PORTS,
+          proxyPorts: PROXY_PORTS,
+          tunnels: true,
+          expression: 'not net 10.0.0.0/8',
+        },
         true,
         width,
       )
@@ -200,7 +220,7 @@ t.test('unbalanced parentheses in an expression are rejected', async (t) => {
 
 t.test('consecutive ports become a range, even a hundred of them', async (t) => {
   const filter = captureFilter({ ...CONFIGURED, tlsPorts: [443, 8443, 8442, 8444, 443] }, false, 'wide')
-  t.match(filter, /\(tcp dst port 443 or tcp dst portrange 8442-8444\)/)
+  t.match(filter, /\(tcp dst port 443 or tcp dst port 1080 or tcp dst portrange 8442-8444\)/)
   const many = Array.from({ length: 1000 }, (_, index) => 10_000 + index)
   t.ok(captureFilter({ ...CONFIGURED, tlsPorts: many }, true, 'wide').includes('portrange 10000-10999'))
 })

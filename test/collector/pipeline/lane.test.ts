@@ -1,6 +1,6 @@
 import t from 'tap'
 import { allocateBatch, FrameBatch } from '../../../collector/batch/frame-batch.ts'
-import { DNS_PORTS, TLS_PORTS } from '../../../collector/decode/ports.ts'
+import { DNS_PORTS, PROXY_PORTS, TLS_PORTS } from '../../../collector/decode/ports.ts'
 import { Lane } from '../../../collector/pipeline/lane.ts'
 import { RESOLVERS } from '../../../collector/visibility.ts'
 import { compileTrie } from '../../../registry/compile-trie.ts'
@@ -13,7 +13,15 @@ t.test('a lane that is stopped while a batch waits starts no other thread', asyn
   // The batches before it never arrive, as after a failed observation.
   batch.beginFilling(7)
   const resolvers = compileTrie(RESOLVERS)
-  const options = { trie: TRIE, resolvers, everyName: true, dnsPorts: DNS_PORTS, tlsPorts: TLS_PORTS }
+  const options = {
+    trie: TRIE,
+    resolvers,
+    everyName: true,
+    dnsPorts: DNS_PORTS,
+    tlsPorts: TLS_PORTS,
+    proxyPorts: PROXY_PORTS,
+    loadBalancers: [],
+  }
   const lane = new Lane({ ...options, lane: 0, batches: [memory] }, (error) => t.fail(error.message))
   const refused = t.rejects(lane.decode(0))
   await lane.stop()
