@@ -136,7 +136,9 @@ const metadata = z
     blocked_matches: positive.optional().describe('Matches that the logging device blocked; absent if none.'),
     methods: z
       .partialRecord(z.enum(METHODS), positive)
-      .describe('Matches by source of the name: dns, tls, quic or log.'),
+      .describe(
+        'Matches by source of the name: dns, tls, quic or log. tls_inferred and quic_inferred: connections that hide their name, which the client had asked DNS for. dns_alias: the target of a CNAME.',
+      ),
     roles: z
       .partialRecord(z.enum(ROLES), positive)
       .describe('Matches by role of the host: web, app, api, cdn, auth, telemetry or docs.'),

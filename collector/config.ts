@@ -72,7 +72,7 @@ export const proxyPortsSetting = setting(portList(PROXY_PORTS), {
 export const loadBalancersSetting = setting(networkList().default([]), {
   flag: '--load-balancers <networks>',
   env: 'LOAD_BALANCERS',
-  about: 'Take the client from PROXY protocol headers that come from these networks, comma-separated',
+  about: 'Trust PROXY protocol headers that come from these networks, comma-separated',
 })
 
 export const healthPortSetting = setting(portNumber({ orAny: true }).default(9090), {

@@ -35,6 +35,7 @@ export function coverageOf({
     hellos_unnamed: counters.helloNoName,
     hellos_incomplete: counters.helloIncomplete,
     hellos_unknown_version: counters.helloQuicUnknownVersion,
+    hellos_explained: counters.helloExplained,
     dot_sessions: counters.dotSessions,
     doh_sessions: counters.dohSessions,
     doq_sessions: counters.doqSessions,

@@ -251,6 +251,21 @@ export const DATAGRAM_BYTES_MAX = 65_535
  */
 export const QUIC_COALESCED_MAX = 16
 
+/**
+ * DNS answers: maximum number of addresses and services that a lane remembers, each of a client and
+ * an asked name. At the limit the least recently answered is evicted: `answersEvicted`. Its address
+ * is then ambiguous, and no connection to it is attributed.
+ */
+export const ANSWERS_MAX = 32_768
+/** Maximum number of records that are read in an answer. Further ones are ignored. */
+export const ANSWER_RECORDS_MAX = 64
+/**
+ * Least and longest time for which an answer is remembered, in seconds. A client connects at once
+ * even if the time to live is 0; a longer one than an hour is seldom kept by clients.
+ */
+export const ANSWER_SECONDS_MIN = 2
+export const ANSWER_SECONDS_MAX = 3600
+
 /** Maximum number of nested tunnels. Beyond: nestedTooDeep. */
 export const TUNNELS_MAX = 8
 

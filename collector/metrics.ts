@@ -84,8 +84,8 @@ export function metricRows(status: CollectorStatus): MetricRow[] {
     [
       'proxy_targets_total',
       'counter',
-      "Names in proxies' handshakes: CONNECT, SOCKS, and authorities in PROXY headers of load balancers",
-      { connect: counters.connectTargets, socks: counters.socksTargets, proxy_header: counters.proxyAuthorities },
+      "Names in proxies' handshakes: CONNECT, SOCKS, and server names in PROXY headers of load balancers",
+      { connect: counters.connectTargets, socks: counters.socksTargets, proxy_header: counters.proxyHeaderNames },
       'kind',
     ],
     [

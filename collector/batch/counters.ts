@@ -59,12 +59,16 @@ export const Counter = {
   connectTargets: 24,
   /** Names in SOCKS 4A and 5 requests. */
   socksTargets: 25,
-  /** Authorities in PROXY headers of configured load balancers. */
-  proxyAuthorities: 26,
+  /** Server names in PROXY headers of configured load balancers. */
+  proxyHeaderNames: 26,
   /** PROXY headers of configured load balancers. */
   proxyHeaders: 27,
   /** PROXY headers of other hosts, which are skipped. */
   proxyHeadersUntrusted: 28,
+  /** ClientHellos and QUIC connections with a hidden name, which an answer or a proxy names. */
+  helloExplained: 29,
+  /** DNS answers that were evicted before they expired, because the table was full. */
+  answersEvicted: 30,
 } as const
 export type CounterName = keyof typeof Counter
 export type Counter = (typeof Counter)[CounterName]

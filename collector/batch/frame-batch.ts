@@ -220,7 +220,22 @@ export class FrameBatch {
     this.#words[FRAMES] = index + 1
     this.#words[CLOCK] = seconds
   }
+
+  /** Lists the frame that was listed last for all other lanes. */
+  listCopies(lane: number, offset: number, captured: number, seconds: number, linkType: number): void {
+    const index = this.#word(FRAMES) - 1
+    for (const [other, section] of this.lanes.entries()) {
+      if (other !== lane) section.list(offset, captured, seconds, 0, index, linkType + ANSWER_COPY)
+    }
+  }
 }
+
+/**
+ * Added to the link type of a frame that is listed for another lane than its own, too: a DNS
+ * answer, which is only remembered there. Link types are smaller (LINKTYPE has 16 bits, a pcap
+ * header 28).
+ */
+export const ANSWER_COPY = 0x8000_0000
 
 /** The section of one lane in a batch. */
 export class LaneSection {

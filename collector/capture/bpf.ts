@@ -21,19 +21,19 @@ export type FilterWidth = 'wide' | 'narrow'
  * The filter expression (pcap-filter(7)). The kernel drops every packet that cannot carry a part of
  * a name.
  *
- *     wide    DNS:  packets to servers, over UDP and TCP
+ *     wide    DNS:  packets to servers, over UDP and TCP, and answers over UDP
  *             TLS:  packets from clients, and the start of their connections
  *             QUIC: long headers
  *             also later IP fragments, the first packets of encrypted tunnels over
  *             IPv4, and tunnels if configured
- *     narrow  DNS:  the same
+ *     narrow  DNS:  packets to servers
  *             TLS:  segments that begin with a ClientHello, or a proxy's handshake
  *             QUIC: Initial packets
  *
  * A filter has no memory and cannot distinguish the second segment of a ClientHello from an upload,
- * so wide passes both. Packets from servers are dropped. pcap-filter's tcp[] and udp[] read only
- * IPv4. For IPv6 the expression addresses the same bytes from the IPv6 header, which assumes no
- * extension headers. With `vlan`, the filter also matches after one or two VLAN tags. The filter
+ * so wide passes both. Other packets from servers are dropped. pcap-filter's tcp[] and udp[] read
+ * only IPv4. For IPv6 the expression addresses the same bytes from the IPv6 header, which assumes
+ * no extension headers. With `vlan`, the filter also matches after one or two VLAN tags. The filter
  * must not ask for metadata (such as "outbound"), because libpcap filters the first ringful a
  * second time, without metadata.
  */
@@ -53,6 +53,11 @@ function to(protocol: 'tcp' | 'udp' | '', ports: readonly number[]): string {
     `${protocol} dst ${first === last ? `port ${first}` : `portrange ${first}-${last}`}`.trimStart(),
   )
   return `(${terms.join(' or ')})`
+}
+
+/** Packets from these ports. */
+function from(ports: readonly number[]): string {
+  return to('', ports).replaceAll('dst ', 'src ')
 }
 
 function rangesOf(ports: readonly number[]): { first: number; last: number }[] {
@@ -95,6 +100,7 @@ function wide({ dnsPorts, tlsPorts, proxyPorts, tunnels }: FilterOptions): strin
   const payload6 = `ip6[4:2] - ${TCP_BYTES6} != 0`
   return [
     to('', dnsPorts),
+    `(udp and ${from(dnsPorts)})`,
     `(ip and ${followed} and (${begins4} or ${payload4}))`,
     `(ip6 and ${followed} and (${begins6} or ${payload6}))`,
     // RFC 9000 §17.2: the first bit is 1 in a long header.

@@ -2,7 +2,7 @@ import { strict as assert } from 'node:assert'
 import type { BatchPool } from '../batch/batch-pool.ts'
 import { BatchState, type FrameBatch } from '../batch/frame-batch.ts'
 import { LIVE_POOL_WAIT_MS } from '../limits.ts'
-import { flowHash } from './flow-hash.ts'
+import { flowHash, isDnsAnswer } from './flow-hash.ts'
 
 /**
  * A round is the passage of one batch through all lanes. Rounds are delivered in order, and each in
@@ -101,6 +101,7 @@ export class RoundFiller {
     // With one lane there is no choice.
     const lane = lanes === 1 ? 0 : flowHash(batch.view, linkType, offset, offset + captured) % lanes
     batch.list(lane, offset, captured, seconds, nanoseconds, linkType)
+    if (lanes > 1 && isDnsAnswer()) batch.listCopies(lane, offset, captured, seconds, linkType)
   }
 
   /**

@@ -3,6 +3,7 @@ import { fileURLToPath } from 'node:url'
 import type { Command } from 'commander'
 import { z } from 'zod'
 import { COVERAGE_COUNTER_NAMES, type CoverageCounters } from '../../engine/event/coverage-report.ts'
+import { METHODS } from '../../engine/event/event.ts'
 import { Fault } from '../../engine/process/error-codes.ts'
 import { jsonOption } from '../../engine/process/program.ts'
 import { printRows } from '../../engine/process/table.ts'
@@ -16,10 +17,13 @@ import { type ObservedName, observe } from '../pipeline/observe.ts'
  */
 const FOLDER = new URL('../../../collector/selftest/', import.meta.url)
 
+/** Names are inferred only if they match a rule. These match the only one. */
+export const INFERRED_NAMES = 'inferred.selftest.example'
+
 const namedCase = z.object({
   case: z.string(),
   name: z.string(),
-  method: z.enum(['dns', 'tls', 'quic']),
+  method: z.enum(METHODS).exclude(['log']),
   ech: z.literal(true).optional(),
 })
 /** Traffic that has no name and is counted: once, in one counter of the coverage report. */
@@ -76,8 +80,13 @@ export async function selftest(folder: URL): Promise<CaseResult[]> {
   const names: ObservedName[] = []
   const observation = await observe(
     { kind: 'file', path: fileURLToPath(new URL('golden.pcap', folder)) },
-    // The names are compared here, so no registry is needed, and the operator's own has no effect.
-    { trie: compileTrie([]), lanes: 1, everyName: true, onNames: (found) => void names.push(...found) },
+    // The names are compared here, so the registry has no effect.
+    {
+      trie: compileTrie([{ domain: INFERRED_NAMES, match: 'suffix' }]),
+      lanes: 1,
+      everyName: true,
+      onNames: (found) => void names.push(...found),
+    },
   )
   await observation.done
   const coverage = coverageOf({ observed: observation.counts, live: undefined, link: undefined })

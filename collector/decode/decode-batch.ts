@@ -1,8 +1,8 @@
 import type { Network } from '../../engine/process/network.ts'
 import { COUNTER_COUNT, Counter, countUp } from '../batch/counters.ts'
-import type { FrameBatch, LaneSection } from '../batch/frame-batch.ts'
-import { NO_FRAME } from '../batch/frame-batch.ts'
+import { ANSWER_COPY, type FrameBatch, type LaneSection, NO_FRAME } from '../batch/frame-batch.ts'
 import { PacketClass } from '../batch/packet-class.ts'
+import { Answers } from './answers.ts'
 import { HiddenStreams } from './hidden.ts'
 import { IpProtocol } from './ip.ts'
 import { IpFragments } from './ip-fragments.ts'
@@ -36,6 +36,7 @@ export interface DecodeOptions {
 export class BatchDecoder {
   readonly #lane: number
   readonly #counters = new Uint32Array(COUNTER_COUNT)
+  readonly #answers: Answers
   readonly #sink: NameSink
   readonly #ports: Ports
   readonly #fragments: IpFragments
@@ -50,7 +51,8 @@ export class BatchDecoder {
   constructor(lane: number, options: DecodeOptions) {
     const seed = Math.floor(Math.random() * 2 ** 32)
     this.#lane = lane
-    this.#sink = new NameSink(options.trie, options.resolvers, options.everyName, this.#counters)
+    this.#answers = new Answers(this.#counters, seed)
+    this.#sink = new NameSink(options.trie, options.resolvers, options.everyName, this.#counters, this.#answers)
     this.#ports = new Ports(options.dnsPorts, options.tlsPorts, options.proxyPorts)
     this.#fragments = new IpFragments(this.#counters, seed)
     this.#layers = new Layers(this.#fragments)
@@ -87,6 +89,7 @@ export class BatchDecoder {
     const first = section.nextFrame
     let frame = first
     let captured = 0
+    let copies = 0
     // A round without frames only reports the time.
     if (frames === 0 && sink.beginFrame(Math.max(batch.frames - 1, 0), 0, 0)) this.#expire(batch.clockSeconds)
 
@@ -96,14 +99,21 @@ export class BatchDecoder {
       if (seconds !== this.#expiredSeconds) this.#expire(seconds)
       const start = section.frameOffset(frame)
       const length = section.frameCaptured(frame)
-      const packetClass = this.#packet(view, bytes, section.frameLinkType(frame), start, start + length)
+      const linkType = section.frameLinkType(frame)
+      if (linkType >= ANSWER_COPY) {
+        this.#answerCopy(view, bytes, linkType - ANSWER_COPY, start, start + length)
+        copies++
+        frame++
+        continue
+      }
+      const packetClass = this.#packet(view, bytes, linkType, start, start + length)
       classes[packetClass] = (classes[packetClass] ?? 0) + 1
       captured += length
       frame++
     }
     let done = frame === frames
     if (done && batch.last) done = this.#flushStreams(Math.max(batch.frames - 1, 0))
-    this.#endRun(section, frame, done, { first, captured })
+    this.#endRun(section, frame, done, { first: first + copies, captured })
     return done
   }
 
@@ -127,6 +137,7 @@ export class BatchDecoder {
     while (this.#sink.beginFrame(index, 0, 0)) {
       if (this.#streams.expireOne()) continue
       this.#streams.clear()
+      this.#answers.clear()
       this.#fragments.clear()
       return true
     }
@@ -139,6 +150,7 @@ export class BatchDecoder {
     this.#expiredSeconds = seconds
     this.#streams.expire(seconds)
     this.#fragments.expire(seconds)
+    this.#answers.expire(seconds)
   }
 
   /** Returns the class of the packet in bytes [start, end), and emits its names. */
@@ -153,6 +165,14 @@ export class BatchDecoder {
     return PacketClass.otherTransport
   }
 
+  /** A DNS answer that another lane decodes, whose connection may be in this lane. */
+  #answerCopy(view: DataView, bytes: Uint8Array, linkType: number, start: number, end: number): void {
+    const transport = this.#transport
+    if (this.#layers.unwrap(view, bytes, linkType, start, end, this.#sink.row.seconds, transport) < 0) return
+    if (transport.protocol !== IpProtocol.udp) return
+    this.#sink.answer(transport, transport.view, transport.payload, transport.payloadEnd, true)
+  }
+
   #datagram(transport: Transport): PacketClass {
     const { view, start, payload, payloadEnd } = transport
     const source = view.getUint16(start + UDP_SOURCE_PORT)
@@ -160,7 +180,10 @@ export class BatchDecoder {
     const { dns } = this.#ports
     if (dns[source] === 1 || dns[destination] === 1) {
       this.#sink.fromPacket(transport, source, destination)
-      return this.#sink.query(view, payload, payloadEnd)
+      const packetClass = this.#sink.query(view, payload, payloadEnd)
+      if (packetClass === PacketClass.dnsResponse && dns[source] === 1)
+        this.#sink.answer(transport, view, payload, payloadEnd, false)
+      return packetClass
     }
     const packetClass = this.#quic.datagram(transport, source, destination, payload, payloadEnd)
     if (packetClass === PacketClass.udpOther || packetClass === PacketClass.quicOther)

@@ -4,7 +4,7 @@ import { type FoundName, NameForm } from './name.ts'
 
 /**
  * DNS message -> QNAMEs. Read: queries, all their questions, compression pointers, names of any
- * bytes. Not read: responses, other OPCODEs, the records after the questions.
+ * bytes. Not read: other OPCODEs, the records after the questions. answers.ts reads responses.
  */
 
 /** RFC 1035 §4.1.1: ID, flags, QDCOUNT, ANCOUNT, NSCOUNT, ARCOUNT. */
@@ -57,17 +57,33 @@ export function queryClass(questions: number): PacketClass {
  * question.
  */
 export function readQuestion(view: DataView, message: number, offset: number, end: number, name: FoundName): number {
-  const afterName = readQname(view, message, offset, end, name)
+  const afterName = readName(view, message, offset, end, name)
   if (afterName < 0) return afterName
   return afterName + QTYPE_QCLASS_BYTES <= end ? afterName + QTYPE_QCLASS_BYTES : ~PacketClass.truncated
 }
 
-/** A QNAME without a pointer, the common case, is read in place. */
-function readQname(view: DataView, message: number, offset: number, end: number, name: FoundName): number {
+/** Returns the offset after the name at `offset`, without following a pointer; -1 if malformed. */
+export function nameEnd(view: DataView, offset: number, end: number): number {
   let at = offset
   while (at < end) {
     const length = view.getUint8(at)
-    if (length > LABEL_BYTES_MAX) return gatherQname(view, message, offset, end, name)
+    if (length >= POINTER) return at + 2 <= end ? at + 2 : -1
+    if (length > LABEL_BYTES_MAX) return -1
+    at += 1 + length
+    if (length === 0) return at
+  }
+  return -1
+}
+
+/**
+ * Reads the name at `offset` into `name` and returns the offset after it. A name without a pointer,
+ * the common case, is read in place.
+ */
+export function readName(view: DataView, message: number, offset: number, end: number, name: FoundName): number {
+  let at = offset
+  while (at < end) {
+    const length = view.getUint8(at)
+    if (length > LABEL_BYTES_MAX) return gatherName(view, message, offset, end, name)
     at += 1 + length
     if (at - offset > NAME_BYTES_MAX) return ~PacketClass.dnsMalformed
     if (length === 0) {
@@ -83,7 +99,7 @@ function readQname(view: DataView, message: number, offset: number, end: number,
  * pointer to a later position, so a name could hide from a reader that does not. The limits on
  * pointers and on the length of the name end a loop.
  */
-function gatherQname(view: DataView, message: number, offset: number, end: number, name: FoundName): number {
+function gatherName(view: DataView, message: number, offset: number, end: number, name: FoundName): number {
   let at = offset
   let after = 0
   let pointers = 0

@@ -13,7 +13,7 @@ import { Via } from './proxy-handshake.ts'
  *             8  u32  time: seconds since 1970
  *            12  u32  time: nanoseconds of the second
  *            16  i32  index of the rule that matched, or NO_MATCH
- *            20  u8   method: 0 dns, 1 tls, 2 quic
+ *            20  u8   method: the number in Method
  *            21  u8   IP version: 4 or 6
  *            22  u16  length of the name in bytes
  *            24  u16  client port
@@ -40,7 +40,11 @@ const ROW_CLIENT = 32
 const ROW_SERVER = 48
 const ROW_NAME = 64
 
-export const Method = { dns: 0, tls: 1, quic: 2 } as const
+/**
+ * How a name was seen. Inferred: the hello has no readable name, and a DNS answer gave it.
+ * dns_alias: the target of a CNAME matched, but the question did not.
+ */
+export const Method = { dns: 0, tls: 1, quic: 2, tls_inferred: 3, quic_inferred: 4, dns_alias: 5 } as const
 export type Method = (typeof Method)[keyof typeof Method]
 export type MethodName = keyof typeof Method
 export const METHOD_NAMES = Object.keys(Method) as readonly MethodName[]

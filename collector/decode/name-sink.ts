@@ -3,6 +3,8 @@ import { Counter, countUp } from '../batch/counters.ts'
 import type { LaneSection } from '../batch/frame-batch.ts'
 import { PacketClass } from '../batch/packet-class.ts'
 import { DNS_QUESTIONS_MAX, FRAME_ROW_BYTES_MAX } from '../limits.ts'
+import type { Answers } from './answers.ts'
+import { copyBytes } from './byte-windows.ts'
 import { readServerName } from './client-hello.ts'
 import { DNS_HEADER_BYTES, dnsQuestions, queryClass, readQuestion } from './dns.ts'
 import type { Transport } from './layers.ts'
@@ -24,6 +26,10 @@ export class NameSink {
   readonly #resolvers: DomainTrie
   readonly #everyName: boolean
   readonly #counters: Uint32Array
+  readonly #answers: Answers
+  /** A receiver's address, then the sender's. */
+  readonly #swapped = new DataView(new SharedArrayBuffer(32))
+  #isLate = false
   #view: DataView = new DataView(new SharedArrayBuffer(8))
   #rowAt = 0
   #rowsStart = 0
@@ -34,11 +40,18 @@ export class NameSink {
    * With `everyName`, every name gets a row, otherwise only matches. `resolvers` contains the names
    * of DNS-over-HTTPS resolvers.
    */
-  constructor(trie: SharedArrayBuffer, resolvers: SharedArrayBuffer, everyName: boolean, counters: Uint32Array) {
+  constructor(
+    trie: SharedArrayBuffer,
+    resolvers: SharedArrayBuffer,
+    everyName: boolean,
+    counters: Uint32Array,
+    answers: Answers,
+  ) {
     this.#trie = new DomainTrie(trie)
     this.#resolvers = new DomainTrie(resolvers)
     this.#everyName = everyName
     this.#counters = counters
+    this.#answers = answers
     this.name = new FoundName(this.#view)
   }
 
@@ -105,7 +118,10 @@ export class NameSink {
     row.serverPort = streams.destinationPort(slot)
     row.announced = 0
     streams.proxied.apply(slot, row)
+    // Such a hello is not attributed by DNS answers: the names of many may be due in one frame.
+    this.#isLate = true
     const packetClass = this.hello(hello, method)
+    this.#isLate = false
     Object.assign(row, before)
     return packetClass
   }
@@ -146,6 +162,7 @@ export class NameSink {
         break
       case PacketClass.clientHelloNoName:
         countUp(this.#counters, Counter.helloNoName)
+        this.explain(method, false)
         return packetClass
       case PacketClass.clientHelloPart:
         countUp(this.#counters, Counter.helloIncomplete)
@@ -158,10 +175,17 @@ export class NameSink {
       countUp(this.#counters, Counter.torSessions)
     if (this.#resolvers.matchDotted(name.view, name.start, name.end) !== NO_MATCH)
       countUp(this.#counters, Counter.dohSessions)
-    // The request to the proxy had the name, and was reported.
+    const isEch = packetClass === PacketClass.clientHelloEch
     const { announced } = this.row
-    if (announced !== 0 && announced === nameHash(name.view, name.start, name.end)) return packetClass
-    this.#found(method, packetClass === PacketClass.clientHelloEch)
+    if (announced === 0) {
+      // An outer name that matches is the name of the platform: the extension is GREASE.
+      if (!this.#found(method, isEch) && isEch) this.explain(method, true)
+      return packetClass
+    }
+    // The request to the proxy had the name, and was reported.
+    if (announced === nameHash(name.view, name.start, name.end)) return packetClass
+    if (isEch) countUp(this.#counters, Counter.helloExplained)
+    this.#found(method, isEch)
     return packetClass
   }
 
@@ -174,17 +198,61 @@ export class NameSink {
     this.row.via = Via.none
   }
 
-  #found(method: Method, ech: boolean): void {
+  /**
+   * Attributes the connection of the current packet, whose name is hidden, to the name that its
+   * client asked for its address.
+   */
+  explain(method: Method, isEch: boolean): void {
+    if (this.#isLate || this.#rowAt > this.#frameRowsEnd) return
+    const { name, row } = this
+    if (!this.#answers.attribute(row, row.seconds, isEch, name)) return
+    const rule = this.#trie.matchWire(name.view, name.start, name.end)
+    if (rule === NO_MATCH) return
+    countUp(this.#counters, Counter.helloExplained)
+    this.#write(method === Method.quic ? Method.quic_inferred : Method.tls_inferred, isEch, rule)
+  }
+
+  /** Remembers the answers of a DNS message to a client. With `isCopy`, another lane counts it. */
+  answer(transport: Transport, view: DataView, message: number, end: number, isCopy: boolean): void {
+    const rule = this.#answers.learn(transport, view, message, end, this.row.seconds, this.#trie)
+    if (rule === NO_MATCH || isCopy || this.#rowAt > this.#frameRowsEnd) return
+    const { alias } = this.#answers
+    this.name.set(alias.view, alias.start, alias.end, alias.form)
+    this.#toReceiver(transport)
+    this.#write(Method.dns_alias, false, rule)
+  }
+
+  /** Swaps the addresses and ports of the packet: its receiver is the client. */
+  #toReceiver({ addressView, source, addressBytes, version, view, start }: Transport): void {
+    const { row } = this
+    copyBytes(addressView, source + addressBytes, source + 2 * addressBytes, this.#swapped, 0)
+    copyBytes(addressView, source, source + addressBytes, this.#swapped, addressBytes)
+    row.addresses = this.#swapped
+    row.client = 0
+    row.server = addressBytes
+    row.addressBytes = addressBytes
+    row.version = version
+    row.clientPort = view.getUint16(start + 2)
+    row.serverPort = view.getUint16(start)
+  }
+
+  /** Returns whether the name matched. */
+  #found(method: Method, ech: boolean): boolean {
     const name = this.name
     const rule =
       name.form === NameForm.wire
         ? this.#trie.matchWire(name.view, name.start, name.end)
         : this.#trie.matchDotted(name.view, name.start, name.end)
+    if (rule === NO_MATCH && !this.#everyName) this.names++
+    else this.#write(method, ech, rule)
+    return rule !== NO_MATCH
+  }
+
+  #write(method: Method, ech: boolean, rule: number): void {
     this.names++
     if (rule !== NO_MATCH) this.matched++
-    else if (!this.#everyName) return
     this.row.method = method
     this.row.ech = ech ? 1 : 0
-    this.#rowAt = writeRow(this.#view, this.#rowAt, this.row, name, rule)
+    this.#rowAt = writeRow(this.#view, this.#rowAt, this.row, this.name, rule)
   }
 }

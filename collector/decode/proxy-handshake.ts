@@ -92,7 +92,8 @@ const PROXY_V2_COMMAND_LOCAL = 0x20
 const PROXY_V2_TCP4 = 0x11
 const PROXY_V2_TCP6 = 0x21
 const PROXY_V2_TLV_HEADER_BYTES = 3
-const PROXY_V2_TLV_AUTHORITY = 2
+/** The PROXY protocol, §2.2.2: the name that the client sent. */
+const PROXY_V2_TLV_SERVER_NAME = 2
 /** The SOCKS 4 and 4A memos, and RFC 1928 §3, §4. */
 const SOCKS4 = 4
 const SOCKS5 = 5
@@ -306,7 +307,7 @@ function readProxyV2(view: DataView, start: number, end: number, element: ProxyE
     const value = at + PROXY_V2_TLV_HEADER_BYTES
     const valueEnd = value + view.getUint16(at + 1)
     if (valueEnd > after) break
-    if (view.getUint8(at) === PROXY_V2_TLV_AUTHORITY) {
+    if (view.getUint8(at) === PROXY_V2_TLV_SERVER_NAME) {
       element.setName(view, value, valueEnd, Via.proxyHeader)
       break
     }

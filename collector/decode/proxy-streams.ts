@@ -239,5 +239,5 @@ const COUNTERS: Readonly<Record<Via, Counter>> = {
   [Via.none]: Counter.connectTargets,
   [Via.connect]: Counter.connectTargets,
   [Via.socks]: Counter.socksTargets,
-  [Via.proxyHeader]: Counter.proxyAuthorities,
+  [Via.proxyHeader]: Counter.proxyHeaderNames,
 }

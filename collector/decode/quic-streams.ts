@@ -123,6 +123,7 @@ export class QuicStreams {
     if (slot !== NO_SLOT) return PacketClass.quicUnknownVersion
     streams.follow(StreamState.unread, 0, destination, seconds)
     streams.count(Counter.helloQuicUnknownVersion)
+    this.#sink.explain(Method.quic, false)
     return PacketClass.quicUnknownVersion
   }
 

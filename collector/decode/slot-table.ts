@@ -172,6 +172,11 @@ export class SlotTable {
     return this.#seconds[slot] ?? 0
   }
 
+  /** The hash of the slot's key. */
+  hash(slot: number): number {
+    return this.#hashes[slot] ?? 0
+  }
+
   /** Returns a word of the key. */
   word(slot: number, index: number): number {
     return this.#words[slot * KEY_WORDS + index] ?? 0

@@ -10,6 +10,7 @@ export interface HiddenTrafficProps {
 }
 
 const KIND_NAMES: Readonly<Record<HiddenCounter, string>> = {
+  hellos_explained: 'Of the connections that hide their name, those whose name a DNS answer gave',
   doq_sessions: 'DNS over QUIC, as part of encrypted DNS',
   dnscrypt_sessions: 'DNSCrypt, as part of encrypted DNS',
   esp_sessions: 'IPsec',

@@ -293,6 +293,9 @@ const METHOD_NAMES: Readonly<Record<string, string>> = {
   tls: 'TLS ClientHello',
   quic: 'QUIC ClientHello',
   log: 'Log of another device',
+  tls_inferred: 'TLS ClientHello, name from a DNS answer',
+  quic_inferred: 'QUIC connection, name from a DNS answer',
+  dns_alias: 'Alias in a DNS answer',
 }
 
 const ROLE_NAMES: Readonly<Record<string, string>> = {

@@ -1,4 +1,4 @@
-import { METHODS } from '../event/event.ts'
+import { READ_METHODS } from '../event/event.ts'
 import { CLIENTS_PER_DAY_MAX } from '../limits.ts'
 import { dayOf } from '../process/clock.ts'
 import { addressBytes, networkOf } from '../process/network.ts'
@@ -11,7 +11,7 @@ import { packed, type StoreWalk } from './walk.ts'
 
 const DAY_BYTES = 4
 const ADDRESS_BYTES = 16
-const METHODS_ALL = (1 << METHODS.length) - 1
+const METHODS_ALL = (1 << READ_METHODS.length) - 1
 
 /** The client records of one organization. */
 interface RecordsRead {

@@ -24,6 +24,8 @@ export const COVERAGE_COUNTERS = {
  * earlier programs leave out all of them.
  */
 export const HIDDEN_COUNTERS = {
+  hellos_explained:
+    'ClientHellos and QUIC connections without a readable name for which a DNS answer or a request to a proxy gave the name',
   doq_sessions: 'Of `dot_sessions`, those over QUIC',
   dnscrypt_sessions: 'Connections of DNSCrypt over UDP in which a resolver answered',
   esp_sessions: 'Security associations of IPsec ESP, also in UDP',

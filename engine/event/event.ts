@@ -5,9 +5,19 @@ import { isPseudonym } from './client.ts'
 import { type CoverageReport, coverageReportToJson } from './coverage-report.ts'
 import { isArrayFormat, msgpackError } from './msgpack-walk.ts'
 
-/** How a name was seen: in a DNS query, a TLS or QUIC ClientHello, or the log of another device. */
-export const METHODS = ['dns', 'tls', 'quic', 'log'] as const
+/**
+ * How a name was seen: in a DNS query, a TLS or QUIC ClientHello, or the log of another device. Or
+ * inferred from a DNS answer: the ClientHello had no readable name, and the client had asked for
+ * exactly one name of the server's address. dns_alias: the target of a CNAME that is a platform's
+ * name, where the question is not.
+ */
+export const READ_METHODS = ['dns', 'tls', 'quic', 'log'] as const
+export const METHODS = [...READ_METHODS, 'tls_inferred', 'quic_inferred', 'dns_alias'] as const
 export type Method = (typeof METHODS)[number]
+/** The method of the packet from which a name was inferred. */
+export const READ_METHOD: Readonly<Partial<Record<Method, (typeof READ_METHODS)[number]>>> = {
+  ...{ tls_inferred: 'tls', quic_inferred: 'quic', dns_alias: 'dns' },
+}
 
 /**
  * Counted matches of one client and name. The unit that the collector sends and that both programs

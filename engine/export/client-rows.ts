@@ -1,5 +1,5 @@
 import { NO_CLIENT } from '../event/client.ts'
-import { METHODS } from '../event/event.ts'
+import { READ_METHODS } from '../event/event.ts'
 import { DAY_MS, isoSeconds } from '../process/clock.ts'
 import { firstDayOfWindow } from '../scan/prepare.ts'
 import type { ClientDay } from '../store/client-days.ts'
@@ -68,7 +68,7 @@ function* rowsOf(
       client_name,
       network,
       user: user === '' ? null : user,
-      methods: METHODS.filter((_, bit) => (methods & (1 << bit)) !== 0),
+      methods: READ_METHODS.filter((_, bit) => (methods & (1 << bit)) !== 0),
       access: kindsOf(access),
       matches,
       first_seen: isoSeconds(firstSeenMs),

@@ -1,12 +1,13 @@
 import type { Role } from '../../registry/platform.ts'
+import type { Method } from '../event/event.ts'
 
 /*
  * The confidence that a platform is in use: confidence = 1 - product over the kinds of evidence of
  * (1 - strength).
  *
- * The strength of each kind is the domain strength d = specificity x weight of the role, times a
- * maximum for that kind, times a factor that grows with the amount. So a name of little
- * significance stays unconvincing however often it is seen.
+ * The strength of each kind is the domain strength d = specificity x weight of the role x weight of
+ * the method, times a maximum for that kind, times a factor that grows with the amount. So a name
+ * of little significance stays unconvincing however often it is seen.
  *
  *   domain    0.70 x d
  *   clients   0.40 x d x (1 - 1 / clients)
@@ -29,9 +30,19 @@ export const ROLE_WEIGHT: Readonly<Record<Role, number>> = {
   docs: 0.4,
 }
 
-/** 0 to 1. */
-export function domainStrength(specificity: number, role: Role): number {
-  return specificity * ROLE_WEIGHT[role]
+/**
+ * How strongly a name indicates use by how it was seen. An inferred name was asked before a
+ * connection that hides its name, and an alias was not asked by the client, so both are weaker than
+ * a name that was read.
+ */
+export const METHOD_WEIGHT: Readonly<Record<Method, number>> = {
+  ...{ dns: 1, tls: 1, quic: 1, log: 1 },
+  ...{ tls_inferred: 0.8, quic_inferred: 0.8, dns_alias: 0.6 },
+}
+
+/** 0 to 1. `methodWeight` is the highest METHOD_WEIGHT of the matches. */
+export function domainStrength(specificity: number, role: Role, methodWeight = 1): number {
+  return specificity * ROLE_WEIGHT[role] * methodWeight
 }
 
 /** What the confidence is computed from. All counts are at least 1. */

@@ -51,6 +51,7 @@ export function coverageJson({ sensors, counters }: Coverage): CoverageJson {
  *
  *   seen    = names - hellos_ech        (an outer name is not the requested name)
  *   hidden  = hellos_ech + hellos_unnamed + hellos_incomplete + hellos_unknown_version
+ *             - hellos_explained        (their names are among the names)
  *             + dot_sessions + doh_sessions + dnscrypt_sessions
  *             + esp_sessions + wireguard_sessions + openvpn_sessions + tor_sessions
  *   visible = seen / (seen + hidden)
@@ -64,7 +65,8 @@ function visibleShare(counters: CoverageCounters): number | null {
     counters.hellos_ech +
     counters.hellos_unnamed +
     counters.hellos_incomplete +
-    counters.hellos_unknown_version +
+    counters.hellos_unknown_version -
+    counters.hellos_explained +
     counters.dot_sessions +
     counters.doh_sessions +
     counters.dnscrypt_sessions +

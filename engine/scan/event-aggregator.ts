@@ -2,7 +2,7 @@ import type { Rule } from '../../registry/catalog.ts'
 import { withInferredRole } from '../../registry/infer-role.ts'
 import type { Matcher } from '../../registry/match.ts'
 import { ACCESS_KINDS, accessOf } from '../../registry/use.ts'
-import { METHODS } from '../event/event.ts'
+import { METHODS, type Method, READ_METHOD, READ_METHODS } from '../event/event.ts'
 import {
   BIN_8,
   EVENT_ARRAY,
@@ -21,7 +21,7 @@ import type { ChunkView } from '../lmdb/queue.ts'
 import { DAY_MS } from '../process/clock.ts'
 import { ACCESS_SHIFT, API_BIT, INTERACTIVE_BITS } from '../store/client-records.ts'
 import { ClientTable } from './client-table.ts'
-import { domainStrength } from './confidence.ts'
+import { domainStrength, METHOD_WEIGHT } from './confidence.ts'
 import { DistinctClients, hashClient } from './distinct-clients.ts'
 import { type Evidence, increase } from './evidence.ts'
 import { mergeClients } from './kept-clients.ts'
@@ -51,6 +51,17 @@ const ROWS_MAX = 2 * NAMES_MAX
 const DAY_BITS = 2 ** 22
 const NONE = -1
 const METHOD_COUNT = METHODS.length
+const METHOD_HUNDREDTHS = METHODS.map((method) => Math.round(100 * METHOD_WEIGHT[method]))
+/** A client's record has the bit of the method in which the name was inferred. */
+const METHOD_BITS = METHODS.map(
+  (method) => 1 << (READ_METHODS as readonly Method[]).indexOf(READ_METHOD[method] ?? method),
+)
+
+/** What `#matchesOfRow` and `#weightOfRow` are for a name without a row. */
+interface Overflow {
+  readonly matches: number
+  readonly weight: number
+}
 
 /** The aggregate of one platform on one day. */
 export interface AggregatedDay {
@@ -85,6 +96,8 @@ export class EventAggregator {
   readonly #nameOfRow = new Int32Array(ROWS_MAX)
   readonly #cellOfRow = new Int32Array(ROWS_MAX)
   readonly #matchesOfRow = new Float64Array(ROWS_MAX)
+  /** The highest weight of a method among the matches of a row, in hundredths. */
+  readonly #weightOfRow = new Uint8Array(ROWS_MAX)
 
   readonly #cellOf = new Map<number, number>()
   #cells = 0
@@ -102,7 +115,7 @@ export class EventAggregator {
   /** Sum over all cells. */
   #storedClientBytes = 0
   /** By cell and rule: matches of names for which the tables were full. */
-  readonly #overflow = new Map<number, Map<Rule, number>>()
+  readonly #overflow = new Map<number, Map<Rule, Overflow>>()
 
   /** Events whose name no platform of the registry has. */
   readonly unmatchedCopies = new UnmatchedCopies()
@@ -234,7 +247,7 @@ export class EventAggregator {
       cell = this.#cell(this.#platformNumber(rule), day)
       if (cell === NONE) return false
       access = accessBits(rule)
-      this.#countOverflow(cell, rule, count)
+      this.#countOverflow(cell, rule, method, count)
     } else {
       if (name === this.#rules.length) this.#resolveName(name, view, nameAt, nameEnd)
       rule = this.#rules[name]
@@ -244,10 +257,11 @@ export class EventAggregator {
       if (row === NONE) {
         cell = this.#cell(this.#platformOfName[name] ?? 0, day)
         if (cell === NONE) return false
-        this.#countOverflow(cell, rule, count)
+        this.#countOverflow(cell, rule, method, count)
       } else {
         cell = this.#cellOfRow[row] ?? 0
         this.#matchesOfRow[row] = (this.#matchesOfRow[row] ?? 0) + count
+        this.#weightOfRow[row] = Math.max(this.#weightOfRow[row] ?? 0, METHOD_HUNDREDTHS[method] ?? 0)
       }
     }
     if (hasOptional) this.#blocked[cell] = (this.#blocked[cell] ?? 0) + wholeNumber(view, countEnd)
@@ -266,7 +280,7 @@ export class EventAggregator {
     const userEnd = hasOptional ? optional.userEnd : 0
     const client = this.#clients.rowOf(cell, hash, view, clientAt, clientEnd, userStart, userEnd)
     if (client === clients) this.#distinct[cell]?.add(hash)
-    this.#clients.add(client, (1 << method) | access, count, firstSeenMs, lastSeenMs)
+    this.#clients.add(client, (METHOD_BITS[method] ?? 0) | access, count, firstSeenMs, lastSeenMs)
     if (hasOptional) this.#clients.addBytes(client, optional.bytesSent(view), optional.bytesReceived(view))
     return true
   }
@@ -328,6 +342,7 @@ export class EventAggregator {
       this.#nameOfRow[row] = name
       this.#cellOfRow[row] = cell
       this.#matchesOfRow[row] = 0
+      this.#weightOfRow[row] = 0
     }
     this.#dayOfName[name] = day
     this.#rowOfName[name] = row
@@ -356,13 +371,14 @@ export class EventAggregator {
     return cell
   }
 
-  #countOverflow(cell: number, rule: Rule, count: number): void {
+  #countOverflow(cell: number, rule: Rule, method: number, count: number): void {
     let rules = this.#overflow.get(cell)
     if (rules === undefined) {
       rules = new Map()
       this.#overflow.set(cell, rules)
     }
-    increase(rules, rule, count)
+    const { matches, weight } = rules.get(rule) ?? { matches: 0, weight: 0 }
+    rules.set(rule, { matches: matches + count, weight: Math.max(weight, METHOD_HUNDREDTHS[method] ?? 0) })
   }
 
   /** `clients` must not be merged yet. */
@@ -375,7 +391,7 @@ export class EventAggregator {
       const count = this.#byMethod[cell * METHOD_COUNT + index] ?? 0
       if (count > 0) increase(evidence.byMethod, method, count)
     })
-    const addRule = (rule: Rule, count: number): void => {
+    const addRule = (rule: Rule, count: number, weight: number): void => {
       const { role, specificity, purpose } = rule
       evidence.matches += count
       increase(evidence.byRole, role, count)
@@ -384,19 +400,19 @@ export class EventAggregator {
       const access = accessOf(rule)
       if (access !== undefined) increase(evidence.byAccess, access, count)
       evidence.specificity = Math.max(evidence.specificity, specificity)
-      evidence.domainStrength = Math.max(evidence.domainStrength, domainStrength(specificity, role))
+      evidence.domainStrength = Math.max(evidence.domainStrength, domainStrength(specificity, role, weight / 100))
     }
     for (const row of rows) {
       const name = this.#nameOfRow[row] ?? 0
       const count = this.#matchesOfRow[row] ?? 0
       const rule = this.#rules[name]
       if (rule === undefined) continue
-      addRule(rule, count)
+      addRule(rule, count, this.#weightOfRow[row] ?? 0)
       evidence.addName(this.#names.nameOf(name), count)
     }
-    for (const [rule, count] of this.#overflow.get(cell) ?? []) {
-      addRule(rule, count)
-      evidence.otherNames += count
+    for (const [rule, { matches, weight }] of this.#overflow.get(cell) ?? []) {
+      addRule(rule, matches, weight)
+      evidence.otherNames += matches
     }
     const all = this.#distinct[cell]
     if (all === undefined) return

@@ -11,7 +11,7 @@ import { Fault } from '../process/error-codes.ts'
  *     u8       length of the user's name in bytes; 0 if no log names a user
  *     text     address or pseudonym, ASCII
  *     text     user name, UTF-8
- *     u8       bits 0 to 3, methods: bit i is METHODS[i] (event.ts)
+ *     u8       bits 0 to 3, methods: bit i is READ_METHODS[i] (event.ts)
  *              bits 4 to 7, access: bit 4 + i is ACCESS_KINDS[i] (registry/use.ts)
  *     varint   matches, from 1
  *     varint   milliseconds from the last match to the end of the day
@@ -30,7 +30,7 @@ const CLIENT_BYTES_MAX = 3 + 2 * 255 + NUMBERS * VARINT_BYTES_MAX
 
 /** Values of one client. Times in milliseconds since 1970. */
 export interface ClientNumbers {
-  /** Bit i is METHODS[i]. */
+  /** Bit i is READ_METHODS[i]. */
   readonly methods: number
   /** Bit i is ACCESS_KINDS[i]. 0: no requested host shows how the platform is used. */
   readonly access: number

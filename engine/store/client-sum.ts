@@ -1,5 +1,5 @@
 import type { AccessKind } from '../../registry/use.ts'
-import { METHODS, type Method } from '../event/event.ts'
+import { type Method, READ_METHODS } from '../event/event.ts'
 import { CLIENTS_LISTED_MAX } from '../limits.ts'
 import type { ClientDay } from './client-days.ts'
 import { type ClientNumbers, ClientReader, kindsOf } from './client-records.ts'
@@ -58,7 +58,7 @@ export class ClientSum {
       .slice(0, countMax)
       .map(({ methods, access, ...sum }) => ({
         ...sum,
-        methods: METHODS.filter((_, bit) => (methods & (1 << bit)) !== 0),
+        methods: READ_METHODS.filter((_, bit) => (methods & (1 << bit)) !== 0),
         access: kindsOf(access),
       }))
   }

@@ -96,7 +96,7 @@ function proxyHeader(): GeneratedCapture {
     undefined,
     [
       { messages: [proxyV1(header), hello(inner)], inner },
-      { messages: [proxyV2({ ...header, authority: 'forged.example.org' }), hello(inner)], inner },
+      { messages: [proxyV2({ ...header, serverName: 'forged.example.org' }), hello(inner)], inner },
     ],
   )
 }

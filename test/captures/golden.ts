@@ -1,26 +1,7 @@
 import type { GoldenCases, NamedCase } from '../../collector/commands/selftest.ts'
-import {
-  EtherType,
-  ethernet,
-  ipv4,
-  type NetworkPacket,
-  type Transport,
-  tcp,
-  u16,
-  udp,
-  vlan,
-} from '../support/packets.ts'
+import { EtherType, ethernet, ipv4, type NetworkPacket, tcp, udp, vlan } from '../support/packets.ts'
 import { dnsMessage, dnsOverTcp, dnsQuery, labels, pointer, ROOT, TYPE_A_IN } from '../support/packets-dns.ts'
 import { ipv4Fragments, ipv6Fragments } from '../support/packets-fragments.ts'
-import {
-  ah,
-  dnscryptAnswer,
-  dtlsHello,
-  esp,
-  espPacket,
-  openVpnReset,
-  wireguardInitiation,
-} from '../support/packets-hidden.ts'
 import { ieee80211Frame, pppoe } from '../support/packets-link.ts'
 import { framesAt, pcapFile } from '../support/packets-pcap.ts'
 import { connectRequest, proxyV2, socks4aRequest, socks5Greeting, socks5Request } from '../support/packets-proxy.ts'
@@ -52,6 +33,8 @@ import {
   transparentEthernet,
   vxlan,
 } from '../support/packets-tunnel.ts'
+import { ANSWERED, type Wire } from './golden-answers.ts'
+import { COUNTED, type Counted, datagram } from './golden-counted.ts'
 import { CLIENT, CLIENT6, RESOLVER, SERVER, SERVER6, START_MS } from './parties.ts'
 
 /**
@@ -65,17 +48,6 @@ export interface Golden {
 }
 
 const MSS = 1460
-
-/** The frames of a case, which contain exactly one name. */
-interface Wire {
-  readonly case: string
-  readonly method: NamedCase['method']
-  readonly ech?: true
-  /** The name, if it is not below selftest.example. */
-  readonly nameOf?: (label: string) => string
-  /** `port` is the client port of this case. */
-  readonly frames: (name: string, port: number) => readonly Buffer[]
-}
 
 const pq = (serverName: string, serverNameLast = false) =>
   tlsRecords(clientHello({ serverName, serverNameLast, postQuantum: true, grease: true }))
@@ -358,76 +330,8 @@ const WIRES: readonly Wire[] = [
     nameOf: (label) => `${label}.dns.nextdns.io`,
     frames: (name, port) => tcpFrames(port, short(name)),
   },
+  ...ANSWERED,
 ]
-
-/** Frames of a kind that is counted once. `port` is the client port of this case. */
-interface Counted {
-  readonly case: string
-  readonly counter: GoldenCases['counted'][number]['counter']
-  readonly frames: (port: number) => readonly Buffer[]
-}
-
-const toServer = (transport: Transport): Buffer =>
-  ethernet({}, ipv4({ source: CLIENT, destination: SERVER }, transport))
-const datagram = (sourcePort: number, destinationPort: number, payload: Buffer): Buffer =>
-  toServer(udp({ sourcePort, destinationPort }, payload))
-const arp = { etherType: EtherType.arp, bytes: Buffer.alloc(28) }
-
-/** Each frame is sent twice, and must be counted once unless packets are counted. */
-const COUNTED: readonly Counted[] = [
-  { case: 'IPsec ESP', counter: 'esp_sessions', frames: () => twice(toServer(esp(0x1001))) },
-  {
-    case: 'IPsec ESP in UDP',
-    counter: 'esp_sessions',
-    frames: () => twice(datagram(4500, 4500, espPacket(0x1002))),
-  },
-  {
-    case: 'IPsec authentication header',
-    counter: 'ah_packets',
-    frames: (port) => [toServer(ah(udp({ sourcePort: port, destinationPort: 9 }, Buffer.alloc(8))))],
-  },
-  {
-    case: 'MACsec with encryption',
-    counter: 'macsec_packets',
-    frames: () => [ethernet({}, macsec(arp, { encrypted: true, channel: true }))],
-  },
-  {
-    case: 'unknown EtherType',
-    counter: 'unknown_ethertype_packets',
-    frames: () => [ethernet({}, { etherType: 0x9999, bytes: Buffer.alloc(46) })],
-  },
-  {
-    case: 'WireGuard',
-    counter: 'wireguard_sessions',
-    frames: (port) => twice(datagram(port, 51_820, wireguardInitiation())),
-  },
-  {
-    case: 'OpenVPN over UDP',
-    counter: 'openvpn_sessions',
-    frames: (port) => twice(datagram(port, 1194, openVpnReset(20))),
-  },
-  {
-    case: 'OpenVPN over TCP',
-    counter: 'openvpn_sessions',
-    frames: (port) => {
-      const reset = openVpnReset()
-      const one = new TcpStream({ clientPort: port, serverPort: 1194 }, Buffer.concat([u16(reset.length), reset]))
-      return [...one.open(), ...one.sendSplit([])]
-    },
-  },
-  {
-    case: 'DTLS',
-    counter: 'dtls_sessions',
-    frames: (port) => twice(datagram(port, 3478, dtlsHello())),
-  },
-  {
-    case: 'DNSCrypt, the answer of a resolver',
-    counter: 'dnscrypt_sessions',
-    frames: (port) => twice(datagram(443, port, dnscryptAnswer())),
-  },
-]
-
-const twice = (frame: Buffer): Buffer[] => [frame, frame]
 
 /** Cases that have a name and are also counted. */
 const COUNTED_NAMES: Readonly<Partial<Record<string, Counted['counter']>>> = {

@@ -48,9 +48,9 @@ export function testCaptures(options: Pick<ObserveOptions, 'lanes' | 'pool'>): v
       t.equal(framesDone, counts.frames)
       t.equal(counts.names, names.length)
       const hellos = names.filter(({ method, via }) => method !== 'dns' && via === undefined).length
-      const { helloName, helloEch, connectTargets, socksTargets, proxyAuthorities } = counts.counters
+      const { helloName, helloEch, connectTargets, socksTargets, proxyHeaderNames } = counts.counters
       const proxied = names.filter(({ via }) => via !== undefined).length
-      t.equal(connectTargets + socksTargets + proxyAuthorities, proxied, "every name of a proxy's handshake is counted")
+      t.equal(connectTargets + socksTargets + proxyHeaderNames, proxied, "every name of a proxy's handshake is counted")
       // A hello whose name the proxy's handshake had is counted but not reported again.
       if (proxied === 0) t.equal(helloName + helloEch, hellos, 'every name of a ClientHello is counted')
       else t.ok(helloName + helloEch >= hellos, 'every name of a ClientHello is counted')

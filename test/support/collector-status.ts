@@ -65,7 +65,7 @@ export function statusOf(overrides: StatusFields): CollectorStatus {
     liveAgeMs: overrides.liveAgeMs ?? 0,
     link: { problem: '', packets: 1000, missed: 0, silence: '', ...overrides.link },
     matches: overrides.matches ?? matched,
-    matchesByMethod: { dns: matched, tls: 0, quic: 0 },
+    matchesByMethod: { dns: matched, tls: 0, quic: 0, tls_inferred: 0, quic_inferred: 0, dns_alias: 0 },
     platforms: matched > 0 ? 1 : 0,
     lastMatchMs: overrides.lastMatchMs ?? 0,
     events: {

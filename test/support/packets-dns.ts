@@ -1,5 +1,5 @@
 import { encode, type Packet, type RecordType } from 'dns-packet'
-import { u16 } from './packets.ts'
+import { u16, u32 } from './packets.ts'
 
 /** RFC 1035 §4.1.1: recursion desired. */
 const RD = 0x0100
@@ -40,6 +40,38 @@ export function dnsMessage(
 ): Buffer {
   return Buffer.concat([u16(fields.id ?? 1), u16(fields.flags ?? RD), u16(fields.questions), Buffer.alloc(6), ...parts])
 }
+
+/** A record of an answer, by default of the asked name. */
+export interface DnsRecord {
+  readonly owner?: Buffer
+  readonly type: number
+  /** Seconds. */
+  readonly ttl: number
+  readonly data: Buffer
+}
+
+/** An answer with these records, of the kinds that dns-packet cannot write. */
+export function dnsAnswer(
+  name: string,
+  records: readonly DnsRecord[],
+  { flags = 0x8180, type = records[0]?.type ?? 1 }: { flags?: number; type?: number } = {},
+): Buffer {
+  const bytes = records.map(({ owner = pointer(12), type, ttl, data }) =>
+    Buffer.concat([owner, u16(type), u16(1), u32(ttl), u16(data.length), data]),
+  )
+  const message = dnsMessage({ flags, questions: 1 }, wireName(name), u16(type), u16(1), ...bytes)
+  message.writeUInt16BE(records.length, 6)
+  return message
+}
+
+/** RFC 9460 §2.2: an HTTPS record in service mode, of the asked name. */
+export function httpsRecord(parameters: readonly (readonly [key: number, value: Buffer])[], ttl = 300): DnsRecord {
+  const values = parameters.map(([key, value]) => Buffer.concat([u16(key), u16(value.length), value]))
+  return { type: TYPE_HTTPS, ttl, data: Buffer.concat([u16(1), ROOT, ...values]) }
+}
+
+/** A name in wire form. */
+export const wireName = (name: string): Buffer => Buffer.concat([labels(...name.split('.')), ROOT])
 
 /** RFC 1035 §3.1: labels of arbitrary bytes, without the final zero. */
 export function labels(...texts: readonly (string | Buffer)[]): Buffer {

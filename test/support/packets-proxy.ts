@@ -39,7 +39,7 @@ interface ProxyHeader {
   readonly clientPort: number
   readonly serverPort: number
   /** Only version 2. */
-  readonly authority?: string
+  readonly serverName?: string
 }
 
 /** The PROXY protocol of HAProxy, §2.1. */
@@ -47,15 +47,15 @@ export function proxyV1({ client, server, clientPort, serverPort }: ProxyHeader)
   return Buffer.from(`PROXY TCP${client.includes(':') ? 6 : 4} ${client} ${server} ${clientPort} ${serverPort}\r\n`)
 }
 
-/** The same, §2.2: with an ALPN before the authority. */
-export function proxyV2({ client, server, clientPort, serverPort, authority }: ProxyHeader, command = 1): Buffer {
+/** The same, §2.2: with an ALPN before the server name. */
+export function proxyV2({ client, server, clientPort, serverPort, serverName }: ProxyHeader, command = 1): Buffer {
   const isV6 = client.includes(':')
   const bytesOf = (address: string): Uint8Array => (addressBytes(address) as Uint8Array).subarray(isV6 ? 0 : 12)
   const tlv = (type: number, value: string): Buffer =>
     Buffer.concat([Buffer.from([type]), u16(value.length), Buffer.from(value)])
   const body = Buffer.concat([
     ...[bytesOf(client), bytesOf(server), u16(clientPort), u16(serverPort)],
-    ...(authority === undefined ? [] : [tlv(1, 'h2'), tlv(2, authority)]),
+    ...(serverName === undefined ? [] : [tlv(1, 'h2'), tlv(2, serverName)]),
   ])
   const head = Buffer.from([0x20 | command, isV6 ? 0x21 : 0x11])
   return Buffer.concat([Buffer.from('\r\n\r\n\0\r\nQUIT\n', 'latin1'), head, u16(body.length), body])

@@ -218,7 +218,7 @@ function takeMethod(line: LogLine): boolean {
       }
     }
   }
-  return wrong(line, 'method: expected one of dns, tls, quic, log')
+  return wrong(line, `method: expected one of ${METHODS.join(', ')}`)
 }
 
 function takeTimes(line: LogLine): boolean {

@@ -54,7 +54,7 @@ const handshake = Buffer.concat([Buffer.from([0xe0, 0, 0, 0, 1, 0, 0]), Buffer.a
 const TRANSPORTS: readonly (readonly [title: string, passes: '' | 'w' | 'wn', transport: Transport])[] = [
   ['a query', 'wn', udp(up(53), dnsQuery(['claude.ai']))],
   ['a query to a port of the configuration', 'wn', udp(up(5300), dnsQuery(['claude.ai']))],
-  ['a response', '', udp(down(53), dnsResponse('claude.ai', '192.0.2.1'))],
+  ['a response', 'w', udp(down(53), dnsResponse('claude.ai', '192.0.2.1'))],
   ['mDNS', '', udp({ sourcePort: 5353, destinationPort: 5353 }, dnsQuery(['printer.local']))],
   ['a query over TCP', 'wn', tcp(up(53), dnsOverTcp(dnsQuery(['claude.ai'])))],
   ['the beginning of a connection', 'w', tcp({ ...up(443), flags: TcpFlags.syn })],

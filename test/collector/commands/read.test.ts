@@ -168,7 +168,10 @@ t.test('the output has the format that was asked for', async (t) => {
     rule: 'chatgpt.com',
   })
   const csv = run('--format', 'csv', CAPTURE).lines
-  t.equal(csv[0], 'time,client,method,name,ech,via,platform_id,platform_name,platform_type,role,specificity,purpose,rule')
+  t.equal(
+    csv[0],
+    'time,client,method,name,ech,via,platform_id,platform_name,platform_type,role,specificity,purpose,rule',
+  )
   t.equal(csv.length, json.length + 1)
   t.match(csv[1], /^2026-\S+Z,10\.20\.1\.21,dns,chatgpt\.com,,,chatgpt,ChatGPT,llm_chat,[a-z]+,0\.95,use,chatgpt\.com$/)
   const both = run('--format', 'csv', '--names', CAPTURE, CAPTURE).lines

@@ -116,8 +116,8 @@ const ROWS: readonly Row[] = [
     names: [`${BALANCER} inner.example.org`],
   },
   {
-    title: 'PROXY version 2 with an authority',
-    bytes: [proxyV2({ ...header, authority: 'chatgpt.com' }), hello],
+    title: 'PROXY version 2 with a server name',
+    bytes: [proxyV2({ ...header, serverName: 'chatgpt.com' }), hello],
     client: BALANCER,
     serverPort: 443,
     names: ['192.0.2.77 chatgpt.com proxyHeader', '192.0.2.77 inner.example.org'],
@@ -135,7 +135,7 @@ const ROWS: readonly Row[] = [
     serverPort: 443,
     names: [`${BALANCER} inner.example.org`],
   },
-  ...[proxyV1(header), proxyV2({ ...header, authority: 'chatgpt.com' })].map((bytes) => ({
+  ...[proxyV1(header), proxyV2({ ...header, serverName: 'chatgpt.com' })].map((bytes) => ({
     title: `PROXY of another host, ${bytes.length} bytes`,
     bytes: [bytes, hello],
     client: '10.8.0.1',
@@ -246,10 +246,10 @@ t.test('what is counted', (t) => {
     const stream = streamOf(row, 30_000 + index)
     decoder.decode([stream.syn(), stream.send()])
   }
-  const { connectTargets, socksTargets, proxyAuthorities, proxyHeaders, proxyHeadersUntrusted } = decoder.counters
+  const { connectTargets, socksTargets, proxyHeaderNames, proxyHeaders, proxyHeadersUntrusted } = decoder.counters
   t.same(
-    { connectTargets, socksTargets, proxyAuthorities, proxyHeaders, proxyHeadersUntrusted },
-    { connectTargets: 6, socksTargets: 4, proxyAuthorities: 1, proxyHeaders: 6, proxyHeadersUntrusted: 2 },
+    { connectTargets, socksTargets, proxyHeaderNames, proxyHeaders, proxyHeadersUntrusted },
+    { connectTargets: 6, socksTargets: 4, proxyHeaderNames: 1, proxyHeaders: 6, proxyHeadersUntrusted: 2 },
   )
   t.end()
 })

@@ -88,7 +88,7 @@ t.test('an open event is not forwarded; when its window closes, it is, with all 
   t.match(outbox.peek(10, 1e6)?.events, [{ name: 'claude.ai', count: 2, lastSeenMs: START_MS + 5000 }])
   t.equal(notices.at(-1), 'written')
   t.same(writer.matchedRules, [2, 3])
-  t.same(writer.matchesByMethod, { dns: 2, tls: 0, quic: 0 })
+  t.match(writer.matchesByMethod, { dns: 2, tls: 0, quic: 0, tls_inferred: 0 })
   match('chatgpt.com', 20_000)
   await writer.finish()
   t.equal(outbox.peek(10, 1e6)?.events.length, 2)

@@ -3,7 +3,7 @@ import { type Event, eventId, METHODS, packEvent } from '../../../engine/event/e
 import { EVIDENCE_CELLS_MAX } from '../../../engine/limits.ts'
 import type { ChunkView } from '../../../engine/lmdb/queue.ts'
 import { DAY_MS, dayOf } from '../../../engine/process/clock.ts'
-import { domainStrength } from '../../../engine/scan/confidence.ts'
+import { domainStrength, METHOD_WEIGHT } from '../../../engine/scan/confidence.ts'
 import { EventAggregator } from '../../../engine/scan/event-aggregator.ts'
 import { Evidence } from '../../../engine/scan/evidence.ts'
 import { NAMES_MAX } from '../../../engine/scan/name-table.ts'
@@ -91,7 +91,10 @@ function plainlyAggregated(events: readonly Event[]): Map<string, Record<string,
           byAccess: sums(({ rule }) => accessOf(rule)),
           byName: sums(({ event }) => event.name),
           otherNames: 0,
-          domainStrength: Math.max(0, ...uses.map(({ rule }) => domainStrength(rule.specificity, rule.role))),
+          domainStrength: Math.max(
+            0,
+            ...uses.map(({ event, rule }) => domainStrength(rule.specificity, rule.role, METHOD_WEIGHT[event.method])),
+          ),
           specificity: Math.max(0, ...uses.map(({ rule }) => rule.specificity)),
           clients: new Set(uses.map(({ event }) => event.client)).size,
           interactive: clientsOf(['web', 'app']),

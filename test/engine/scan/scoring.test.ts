@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { COVERAGE_COUNTER_NAMES, HIDDEN_COUNTER_NAMES } from '../../../engine/event/coverage-report.ts'
-import { confidence, domainStrength, ROLE_WEIGHT } from '../../../engine/scan/confidence.ts'
+import { confidence, domainStrength, METHOD_WEIGHT, ROLE_WEIGHT } from '../../../engine/scan/confidence.ts'
 import { coverageJson } from '../../../engine/scan/coverage.ts'
 import { overallRiskScore } from '../../../engine/scan/risk.ts'
 import type { Role } from '../../../registry/platform.ts'
@@ -32,10 +32,11 @@ t.test('the code computes the worked examples in docs/reference/scoring.md', asy
   t.equal(overallRiskScore(platforms.map((platform) => ({ ...platform, approved: false }))), 56)
   t.equal(coverageJson({ sensors: 3, days: 30, counters: seenAndHidden }).visible_share, 0.8759)
   for (const figure of ['0.8757', '0.3319', '= 53', ': 56', '= 0.8759']) t.ok(page.includes(figure), figure)
-  const weights = page.split('\n').find((line) => line.startsWith('| Weight'))
-  t.equal(
-    weights,
-    `| Weight | ${(['web', 'app', 'api', 'auth', 'telemetry', 'cdn', 'docs'] as const).map((role) => ROLE_WEIGHT[role]).join(' | ')} |`,
+  const ofRoles = (['web', 'app', 'api', 'auth', 'telemetry', 'cdn', 'docs'] as const).map((role) => ROLE_WEIGHT[role])
+  const ofMethods = (['dns', 'tls_inferred', 'dns_alias'] as const).map((method) => METHOD_WEIGHT[method])
+  t.same(
+    page.split('\n').filter((line) => line.startsWith('| Weight')),
+    [ofRoles, ofMethods].map((weights) => `| Weight | ${weights.join(' | ')} |`),
   )
 })
 
