@@ -104,6 +104,18 @@ export const serviceSettings = z.object({
     about: 'Listen for syslog over UDP, in the same form',
     defaultAbout: '514',
   }),
+  dnstapTls: setting(listenAddresses().default([]), {
+    flag: '--dnstap-tls <listeners>',
+    env: 'DNSTAP_TLS',
+    about: 'Listen for dnstap (Frame Streams) over TLS, in the same form; senders need a token binding',
+    defaultAbout: 'off',
+  }),
+  dnstapTcp: setting(listenAddresses().default([]), {
+    flag: '--dnstap-tcp <listeners>',
+    env: 'DNSTAP_TCP',
+    about: 'Listen for dnstap over TCP, in the same form',
+    defaultAbout: 'off',
+  }),
   syslogIdleSeconds: setting(wholeNumber(10, 604_800).default(3600), {
     flag: '--syslog-idle <seconds>',
     env: 'SYSLOG_IDLE',

@@ -36,7 +36,6 @@ import { LocalServer } from '../engine/process/local-server.ts'
 import { type Logger, setLogLevel } from '../engine/process/log.ts'
 import { type MetricRow, Metrics } from '../engine/process/metrics.ts'
 import { secretsKeyFile } from '../engine/process/secrets-key.ts'
-import type { ListenAddress } from '../engine/process/settings.ts'
 import { within } from '../engine/process/shutdown.ts'
 import { SCANS } from '../engine/scan/scan-now.ts'
 import { ScanSchedule } from '../engine/scan/schedule.ts'
@@ -54,6 +53,7 @@ import { keepRates, resumeRates } from './rate-file.ts'
 import { makeRateTable } from './rate-limit.ts'
 import { ROUTES } from './routes.ts'
 import { serviceRows } from './service-metrics.ts'
+import { syslogEndpoints } from './syslog-endpoints.ts'
 import type { ApiThreadData, FromApiThread } from './thread.ts'
 
 /** For the message of a failure. */
@@ -246,7 +246,7 @@ export class Service {
 
   async #startSyslog(tls: TlsFiles | undefined): Promise<readonly SyslogEndpoint[]> {
     const { dataDir, logLevel, proxyProtocol, syslogIdleSeconds, tokenRate } = this.#settings
-    const endpoints = this.#syslogEndpoints()
+    const endpoints = syslogEndpoints(this.#settings)
     if (endpoints.length === 0) return []
     const options: SyslogOptions = {
       dataDirectory: dataDir,
@@ -264,23 +264,6 @@ export class Service {
     }
     this.#syslog = await SyslogIngest.start(options, this.#acceptor, this.#accounting, this.#log, this.#failure.reject)
     return this.#syslog.endpoints
-  }
-
-  #syslogEndpoints(): SyslogEndpoint[] {
-    const { ingestAddress, syslogTls, syslogTcp, syslogUdp } = this.#settings
-    const endpoints = (
-      kind: SyslogEndpoint['kind'],
-      setting: string,
-      addresses: readonly ListenAddress[],
-    ): SyslogEndpoint[] =>
-      addresses.map(({ address, port }) => {
-        return { kind, setting, port, address: wildcardAddress(address === '' ? ingestAddress : address) }
-      })
-    return [
-      ...endpoints('tls', '--syslog-tls', syslogTls),
-      ...endpoints('tcp', '--syslog-tcp', syslogTcp),
-      ...endpoints('udp', '--syslog-udp', syslogUdp),
-    ]
   }
 
   async #startConsole(tls: TlsFiles | undefined, ingest: IngestListeners): Promise<number | undefined> {
@@ -339,7 +322,8 @@ export class Service {
   }
 
   #needsCertificate(): boolean {
-    return !this.#settings.plainHttp || this.#settings.syslogTls.length > 0
+    const { plainHttp, syslogTls, dnstapTls } = this.#settings
+    return !plainHttp || syslogTls.length > 0 || dnstapTls.length > 0
   }
 
   /**

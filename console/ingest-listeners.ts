@@ -21,7 +21,7 @@ export function listenersOf(
   tls: TlsFiles | undefined,
 ): IngestListeners {
   const portsOf = (kind: SyslogEndpoint['kind']): number[] => [
-    ...new Set(syslog.filter((each) => each.kind === kind).map(({ port }) => port)),
+    ...new Set(syslog.filter((each) => each.kind === kind && each.dnstap !== true).map(({ port }) => port)),
   ]
   const [udpPorts, tcpPorts] = [portsOf('udp'), portsOf('tcp')]
   const plainPorts = udpPorts.length > 0 ? udpPorts : tcpPorts

@@ -149,6 +149,15 @@ export const DNS_SERVERS: readonly Product[] = [
     source: 'dnsmasq 2.90; Pi-hole FTL 6',
   },
   {
+    name: 'dnstap (Frame Streams)',
+    enable: '`--dnstap-tls` of the service; Unbound, CoreDNS, Knot, dnsdist',
+    transport: 'dnstap over TLS or TCP',
+    line: '<134>1 2026-11-20T09:15:02.119Z ns1 dnstap - - - CQ 10.20.30.45:51234 -> 10.20.30.53:53 - - api.openai.com/IN/-',
+    host: 'api.openai.com',
+    client: '10.20.30.45',
+    source: 'Unbound 1.17; dnstap.proto',
+  },
+  {
     name: 'dnstap, text of dnstap-read',
     enable: '`dnstap { client query; };`, `dnstap-output file`, then `dnstap-read`',
     transport: 'file',

@@ -142,6 +142,7 @@ function syslogRows({ connections, ...status }: SyslogStatus): MetricRow[] {
         return Object.entries(closed).map(([reason, value]) => ({ labels: { listener, reason }, value }))
       }),
     ],
+    ['dnstap_frames_total', 'counter', 'Frames of dnstap connections by kind', { ...status.dnstap }, 'kind'],
     ['oversized_total', 'counter', 'Syslog messages over the maximum length', connections.oversized],
     [
       'datagrams_dropped_total',

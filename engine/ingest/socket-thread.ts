@@ -52,14 +52,14 @@ class SocketThread {
     const lane = (): ConnectionLane => this.#leastLoaded()
     const bound: SyslogEndpoint[] = []
     for (const endpoint of this.#data.endpoints) {
-      const { kind, setting, address, port } = endpoint
+      const { kind, setting, address, port, dnstap } = endpoint
       if (kind === 'udp') {
         const listener = await DatagramListener.listen({ setting, address, port, lane: () => this.#nextLane() })
         this.#datagrams.push(listener)
         bound.push({ ...endpoint, port: listener.port })
       } else {
         const files = kind === 'tls' ? tls : undefined
-        const options = { kind, setting, address, port, ...limits, proxyProtocol, tls: files, lane }
+        const options = { kind, dnstap, setting, address, port, ...limits, proxyProtocol, tls: files, lane }
         const listener = await StreamListener.listen(options, this.#accounting)
         this.#streams.push(listener)
         bound.push({ ...endpoint, port: listener.port })
@@ -139,9 +139,10 @@ class SocketThread {
   }
 
   #status(): SocketStatus {
-    const { open, accepted, closed } = this.#accounting
+    const { open, accepted, closed, dnstap } = this.#accounting
     return {
       connections: { open, accepted: { ...accepted }, closed: { tcp: { ...closed.tcp }, tls: { ...closed.tls } } },
+      dnstap: { ...dnstap.frames },
       datagramsDropped: this.#threads.reduce((sum, { datagramsDropped }) => sum + datagramsDropped, 0),
       kernelDropped: kernelDrops(new Set(this.#datagrams.map(({ port }) => port))),
     }

@@ -6,12 +6,15 @@ import { portFault } from '../http/listen.ts'
 import { NODE_TLS_OPTIONS } from '../http/tls-ciphers.ts'
 import { SYSLOG_CONNECTIONS_PER_TOKEN_MAX, SYSLOG_HELLO_MS } from '../limits.ts'
 import { canonicalAddress, clientOf } from '../process/network.ts'
-import { CLOSE_REASONS, type CloseReason, type Peer, type StreamKind } from './connection.ts'
+import { CLOSE_REASONS, type CloseReason, type ConnectionReader, type Peer, type StreamKind } from './connection.ts'
+import { DnstapCounts, DnstapReader } from './dnstap/dnstap-reader.ts'
 import type { ConnectionLane } from './lane.ts'
 import { takeProxyHeader } from './proxy-protocol.ts'
 
 export interface StreamListenerOptions {
   readonly kind: StreamKind
+  /** Connections carry dnstap in place of syslog. */
+  readonly dnstap?: boolean | undefined
   /** The setting that contains the port, for error messages. */
   readonly setting: string
   readonly address: string
@@ -36,12 +39,13 @@ export class ConnectionAccounting {
   /** By listener. */
   readonly accepted: Record<StreamKind, number> = { tcp: 0, tls: 0 }
   readonly closed: Readonly<Record<StreamKind, Record<CloseReason, number>>> = { tcp: noneClosed(), tls: noneClosed() }
+  readonly dnstap = new DnstapCounts()
   /** By address, or by its /64 for IPv6. */
   readonly byClient = new Map<string, number>()
   readonly byToken = new Map<string, number>()
 }
 
-/** Listens for syslog over TCP or TLS. */
+/** Listens for syslog or dnstap over TCP or TLS. */
 export class StreamListener {
   readonly #options: StreamListenerOptions
   readonly #accounting: ConnectionAccounting
@@ -199,7 +203,8 @@ export class StreamListener {
         if (count > SYSLOG_CONNECTIONS_PER_TOKEN_MAX) peer.close('limit')
       },
     }
-    const reader = this.#options.lane().open(this.#options.kind, address, this.port, peer)
+    const messages = this.#options.lane().open(this.#options.kind, address, this.port, peer)
+    const reader = this.#options.dnstap === true ? this.#dnstapReader(stream, peer, messages) : messages
     this.#connections.add(stream)
     stream.on('data', (chunk: Buffer) => reader.data(chunk))
     stream.once('end', () => reader.end())
@@ -210,6 +215,15 @@ export class StreamListener {
     })
     // takeProxyHeader() has paused the socket, and adding a listener does not resume it.
     stream.resume()
+  }
+
+  #dnstapReader(stream: Socket, peer: Peer, messages: ConnectionReader): DnstapReader {
+    const answers = {
+      write: (bytes: Uint8Array) => void stream.write(bytes),
+      end: (bytes: Uint8Array) => void stream.end(bytes),
+      refuse: () => peer.close('framing'),
+    }
+    return new DnstapReader(answers, messages, this.#accounting.dnstap)
   }
 }
 

@@ -104,7 +104,8 @@ export class SyslogIngest {
       throw new Fault(first.code, first.message)
     }
     const endpoints = first.kind === 'listening' ? first.endpoints : []
-    for (const { kind, address, port } of endpoints) log.info({ kind, address, port }, 'listening for syslog')
+    for (const { kind, dnstap, address, port } of endpoints)
+      log.info({ kind, address, port }, dnstap === true ? 'listening for dnstap' : 'listening for syslog')
     const ingest = new SyslogIngest(
       sockets,
       lanes.length === 0 ? [sockets] : lanes,
@@ -224,6 +225,7 @@ function combine(lanes: readonly LaneStatus[], { connections, ...sockets }: Sock
     connections: { ...connections, oversized: sum(({ oversized }) => oversized) },
     datagramsDropped: sockets.datagramsDropped + sum(({ datagramsDropped }) => datagramsDropped),
     kernelDropped: sockets.kernelDropped,
+    dnstap: sockets.dnstap,
     sourcesOverflowed: sum(({ sourcesOverflowed }) => sourcesOverflowed),
     coverageSkipped: sum(({ coverageSkipped }) => coverageSkipped),
     usersTruncated: sum(({ usersTruncated }) => usersTruncated),

@@ -8,6 +8,7 @@ import type { CompiledRegistry } from '../store/registry-in-force.ts'
 import type { Reject, SourceDelta } from '../store/sources.ts'
 import type { UnstoredPlaces } from './accept.ts'
 import type { CloseReason, StreamKind } from './connection.ts'
+import type { DnstapCounts } from './dnstap/dnstap-reader.ts'
 import type { LineStatus } from './line-status.ts'
 import type { Listener, SourceOwner } from './sources.ts'
 
@@ -20,6 +21,8 @@ import type { Listener, SourceOwner } from './sources.ts'
 /** An address to listen on. */
 export interface SyslogEndpoint {
   readonly kind: 'tls' | 'tcp' | 'udp'
+  /** Connections carry dnstap in place of syslog. */
+  readonly dnstap?: true
   /** The setting that contains it, for error messages. */
   readonly setting: string
   readonly address: string
@@ -133,6 +136,8 @@ export interface SocketStatus {
     readonly accepted: Readonly<Record<StreamKind, number>>
     readonly closed: Readonly<Record<StreamKind, Readonly<Record<CloseReason, number>>>>
   }
+  /** Frames of dnstap connections by kind. */
+  readonly dnstap: DnstapCounts['frames']
   /** Datagrams dropped by the service (`datagramsDropped`) and by the kernel (`kernelDropped`). */
   readonly datagramsDropped: number
   readonly kernelDropped: number
@@ -141,5 +146,6 @@ export interface SocketStatus {
 /** The sums over all threads of syslog ingest. */
 export interface SyslogStatus extends Omit<LaneStatus, 'oversized'> {
   readonly connections: SocketStatus['connections'] & { readonly oversized: number }
+  readonly dnstap: SocketStatus['dnstap']
   readonly kernelDropped: number
 }

@@ -35,6 +35,9 @@ const TABLE: readonly (readonly [pattern: string, outbound?: boolean])[] = [
   // dnstap as text, by dnstap-read of BIND and by dnstap. Only a client's query (CQ) is a request.
   ['{time} CQ {client} -> {server} {} {} {name}/IN/{}'],
   ['{time} CQ {client} {} {} "{name}" IN {}'],
+  // The same after a syslog header with the time, and what dnstap connections give.
+  ['CQ {client} -> {server} {} {} {name}/IN/{}'],
+  ['CQ {client} {} {} "{name}" IN {}'],
   // The message of event 256 in the analytical log of Windows DNS.
   ['QUERY_RECEIVED: TCP={}; InterfaceIP={}; Source={client}; RD={}; QNAME={name}; QTYPE={}'],
   // The same, whose first word was the tag of a syslog header.
@@ -98,6 +101,7 @@ function detect({ view }: LogLine, start: number, end: number): boolean {
     if (PATTERNS[matched]?.matches(view, start, end, fields) === true) return true
   }
   matched = NO_PATTERN
+  if (textAt(view, start, end, 'dnstap: START')) return true
   if (!isUpper(view.getUint8(start))) return false
   const limit = Math.min(end, start + CUE_BYTES)
   if (textAt(view, start, end, 'TCP=0; ') || textAt(view, start, end, 'TCP=1; ')) return true

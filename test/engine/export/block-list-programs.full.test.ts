@@ -1,23 +1,19 @@
-import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
-import { createSocket } from 'node:dgram'
+import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { chmodSync, mkdirSync, writeFileSync } from 'node:fs'
 import { request as httpRequest } from 'node:http'
 import { join } from 'node:path'
-import { decode, encode } from 'dns-packet'
 import t, { type Test } from 'tap'
 import type { BlockListFormat } from '../../../engine/export/block-list-text.ts'
+import { answersOf, check, ENVIRONMENT, ROOT, start } from '../../support/dns-programs.ts'
 import { freePort } from '../../support/free-port.ts'
 import { admin, REPOSITORY, run } from '../../support/programs.ts'
 import { until } from '../../support/wait.ts'
 
 /*
  * Real programs load the lists of the built-in registry, and block a listed name and not an
- * approved one. The set-up unpacks them (deploy/setup.mjs).
+ * approved one.
  */
-const ROOT = join(REPOSITORY, 'node_modules/.cache/blockers')
-const LIBRARIES = ['usr/lib', 'lib'].map((folder) => join(ROOT, folder, 'x86_64-linux-gnu')).join(':')
-const ENVIRONMENT = { PATH: process.env['PATH'], LD_LIBRARY_PATH: LIBRARIES }
 
 const LISTED = ['deepseek.com', 'chat.deepseek.com', 'a.b.deepseek.com']
 /** Below openai.com, which is a platform that nobody approved. */
@@ -48,60 +44,6 @@ async function listFor(t: Test, format: BlockListFormat): Promise<{ directory: s
   ])
   if (status !== 0) throw new Error(stderr)
   return { directory, file }
-}
-
-function check(program: string, args: readonly string[]): string {
-  return String(execFileSync(join(ROOT, program), args, { env: ENVIRONMENT, stdio: ['ignore', 'pipe', 'pipe'] }))
-}
-
-function start(t: Test, program: string, args: readonly string[]): { child: ChildProcess; output: () => string } {
-  const child = spawn(join(ROOT, program), args, { env: ENVIRONMENT, stdio: ['ignore', 'pipe', 'pipe'] })
-  let text = ''
-  for (const stream of [child.stdout, child.stderr]) {
-    stream.on('data', (chunk) => {
-      text += String(chunk)
-    })
-  }
-  t.teardown(async () => {
-    if (child.exitCode !== null) return
-    const ended = once(child, 'exit')
-    child.kill('SIGKILL')
-    await ended
-  })
-  return { child, output: () => text }
-}
-
-/** The response code for a name, and the address. */
-async function ask(port: number, name: string): Promise<string | undefined> {
-  const socket = createSocket('udp4')
-  try {
-    const answered = once(socket, 'message', { signal: AbortSignal.timeout(1000) })
-    socket.send(encode({ type: 'query', id: 1, flags: 0x0100, questions: [{ type: 'A', name }] }), port, '127.0.0.1')
-    const [message] = (await answered) as [Buffer]
-    const packet = decode(message) as ReturnType<typeof decode> & { rcode: string }
-    const answer = packet.answers?.find(({ type }) => type === 'A') as { data: string } | undefined
-    return answer?.data ?? packet.rcode
-  } catch {
-    // No answer yet.
-    return undefined
-  } finally {
-    socket.close()
-  }
-}
-
-async function answersOf(
-  { child, output }: ReturnType<typeof start>,
-  port: number,
-  names: readonly string[],
-): Promise<Record<string, string>> {
-  const answers: Record<string, string> = {}
-  for (const name of names) {
-    answers[name] = await until(`an answer for ${name}`, () => {
-      if (child.exitCode !== null) throw new Error(output())
-      return ask(port, name)
-    })
-  }
-  return answers
 }
 
 const EXPECTED = {
