@@ -211,7 +211,9 @@ export class NameTable {
     return this.findAfter(NO_PREFIX, view, start, end)
   }
 
-  /** As find, for the name that consists of the letters of `prefix` and the text in [start, end). */
+  /**
+   * As find, for the name that consists of the letters of `prefix` and the text in [start, end).
+   */
   findAfter(prefix: NamePrefix, view: DataView, start: number, end: number): number {
     const bytes = end - start
     if (bytes <= 0) return NO_FIELD
