@@ -29,7 +29,7 @@ import { TimeFound } from './log-time.ts'
  * (csv-learning.ts); else the line alone, if it has exactly one time, one address and one host.
  * Tried last, because nothing identifies the format.
  */
-export const anyCsv: LogFormat = { id: 'any-csv', detect, parse, takeUserAndBytes, fallback: true }
+export const anyCsv: LogFormat = { id: 'any-csv', detect, parse, takeUserAndBytes, continues }
 
 const COLUMNS_MIN = 3
 /** A longer cell is a text, which may begin with the same word as an action. */
@@ -45,6 +45,13 @@ function detect({ view }: LogLine, start: number, end: number): boolean {
   if (start >= end) return false
   const first = view.getUint8(start)
   return first !== OPEN_BRACE && first !== OPEN_BRACKET && first !== LESS
+}
+
+/** Another row of a header's table. */
+function continues(line: LogLine, start: number, end: number): Verdict {
+  const { table } = line.memory
+  if (!(table instanceof CsvTable) || table.isLearned) return Verdict.unknown
+  return readRow(line, table, start, end) === Verdict.event ? Verdict.event : Verdict.unknown
 }
 
 function parse(line: LogLine, start: number, end: number): Verdict {

@@ -11,7 +11,7 @@ import { TimeFound } from './log-time.ts'
  * A message of `key=value` pairs from a vendor that no other format knows, read by the names of its
  * keys (field-names.ts). Only characters that are letters or digits count in a key.
  */
-export const anyKv: LogFormat = { id: 'any-kv', detect, parse, takeUserAndBytes, fallback: true }
+export const anyKv: LogFormat = { id: 'any-kv', detect, parse, takeUserAndBytes, continues }
 
 const PAIRS_MIN = 3
 
@@ -29,9 +29,22 @@ function detect({ view }: LogLine, start: number, end: number): boolean {
   return indexOfByte(view, start, Math.min(end, start + CUE_BYTES), EQUALS) !== NOT_FOUND
 }
 
+/** A message with the same keys in the same order. */
+function continues(line: LogLine, start: number, end: number): Verdict {
+  if (line.memory.pairKeys === 0) return Verdict.unknown
+  scan(line.view, start, end)
+  return keys === line.memory.pairKeys && judge(line, start, end) === Verdict.event ? Verdict.event : Verdict.unknown
+}
+
 function parse(line: LogLine, start: number, end: number): Verdict {
+  line.memory.pairKeys = 0
+  if (scan(line.view, start, end) < PAIRS_MIN) return Verdict.unknown
+  line.memory.pairKeys = keys
+  return judge(line, start, end)
+}
+
+function judge(line: LogLine, start: number, end: number): Verdict {
   const { view } = line
-  if (scan(view, start, end) < PAIRS_MIN) return Verdict.unknown
   let found = fields.takeTime(line)
   applyZone(line, fields.start(ZONE), fields.end(ZONE))
   if (found === TimeFound.none) found = line.takeTimeIfAny(start, end)
@@ -53,17 +66,38 @@ function takeUserAndBytes(line: LogLine): void {
   if (scanner.unclosed && line.userEnd === trimEnd(line.view, valueStart, valueEnd)) line.userEnd = line.userStart
 }
 
+/** Of the message that was scanned last, as in SourceMemory. */
+let keys = 0
+
 /** Notes the known fields. Returns the number of pairs, known and unknown. */
 function scan(view: DataView, start: number, end: number): number {
   fields.clear()
   scanner.reset(view, start, end)
   let count = 0
+  let hash = 0
+  let hasTextBefore = false
   while (scanner.next()) {
+    const { keyStart, keyEnd } = scanner
+    if (count === 0) hasTextBefore = keyStart !== start
     count++
-    const id = FIELDS.find(view, scanner.keyStart, scanner.keyEnd)
+    hash = Math.imul(hash ^ hashOfKey(view, keyStart, keyEnd), HASH_FACTOR)
+    const id = FIELDS.find(view, keyStart, keyEnd)
     if (id !== NO_FIELD) fields.note(id, scanner.valueStart, scanner.valueEnd)
   }
+  // Text before the pairs may belong to another format.
+  keys = hasTextBefore ? 0 : hash | 1
   return count
+}
+
+const HASH_FACTOR = 0x9e3779b1
+
+/** Of the key's length, and its first and last four bytes. */
+function hashOfKey(view: DataView, start: number, end: number): number {
+  const length = end - start
+  if (length >= 4) return Math.imul(view.getInt32(start), HASH_FACTOR) ^ view.getInt32(end - 4) ^ length
+  let hash = length
+  for (let at = start; at < end; at++) hash = (hash << 8) | view.getUint8(at)
+  return hash
 }
 
 function isFromSender(view: DataView): boolean {

@@ -82,12 +82,13 @@ export function isTextIgnoreCase(view: DataView, start: number, end: number, tex
 /** The first offset of `byte` in [start, end), or NOT_FOUND. */
 export function indexOfByte(view: DataView, start: number, end: number, byte: number): number {
   let at = start
-  // Four bytes at a time: a zero byte in the difference borrows from its highest bit (40 bytes take
-  // 19 ns; one at a time, 40 ns).
+  // Four bytes at a time: a zero byte in the difference borrows from its highest bit, and from no
+  // byte before it.
   const four = Math.imul(byte, 0x01010101)
   for (; at + 4 <= end; at += 4) {
-    const difference = view.getInt32(at) ^ four
-    if (((difference - 0x01010101) & ~difference & 0x80808080) !== 0) break
+    const difference = view.getInt32(at, true) ^ four
+    const found = (difference - 0x01010101) & ~difference & 0x80808080
+    if (found !== 0) return at + ((31 - Math.clz32(found & -found)) >> 3)
   }
   for (; at < end; at++) if (view.getUint8(at) === byte) return at
   return NOT_FOUND

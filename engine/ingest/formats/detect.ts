@@ -1,6 +1,6 @@
 import { CR, EQUALS, HASH, LF, OPEN_BRACKET, PIPE, QUOTE, SPACE } from './bytes.ts'
 import { FORMATS } from './formats.ts'
-import { ANY_MARKS, CUE_BYTES, type LogLine, Mark, Verdict } from './log-line.ts'
+import { ANY_MARKS, CUE_BYTES, type LogFormat, type LogLine, Mark, Verdict } from './log-line.ts'
 
 export const NO_FORMAT = -1
 
@@ -19,8 +19,8 @@ export class FormatDetector {
     const { memory } = line
     line.marks = ANY_MARKS
     const before = FORMATS[memory.format]
-    if (before !== undefined && before.fallback !== true && before.detect(line, start, end)) {
-      const verdict = before.parse(line, start, end)
+    if (before !== undefined) {
+      const verdict = readAsBefore(before, line, start, end)
       if (verdict !== Verdict.unknown) {
         this.format = memory.format
         return verdict
@@ -48,6 +48,12 @@ export class FormatDetector {
   takeUserAndBytes(line: LogLine): void {
     FORMATS[this.format]?.takeUserAndBytes?.(line)
   }
+}
+
+/** Reads a message by the format of its source's last one, if it has that format's cue. */
+function readAsBefore(format: LogFormat, line: LogLine, start: number, end: number): Verdict {
+  if (format.continues !== undefined) return format.continues(line, start, end)
+  return format.detect(line, start, end) ? format.parse(line, start, end) : Verdict.unknown
 }
 
 /** The offset after a UTF-8 byte order mark and blanks, where cues are searched. */

@@ -44,6 +44,9 @@ export class ExtensionScanner {
   #at = 0
   #stop = 0
   #separator = 0
+  /** Of the key at #at, if blanks separate; negative: there is none. */
+  #nextKeyEnd = 0
+  #isFirst = true
 
   /** `separator` is one of Separator, or a byte. */
   open(view: DataView, start: number, end: number, separator: number): void {
@@ -51,6 +54,7 @@ export class ExtensionScanner {
     this.#at = start
     this.#stop = end
     this.#separator = separator
+    this.#isFirst = true
   }
 
   /** Whether there is another pair. */
@@ -91,39 +95,41 @@ export class ExtensionScanner {
   }
 
   #nextByKey(): boolean {
-    const view = this.#view
-    const stop = this.#stop
-    const keyStart = nextKey(view, this.#at, stop, true)
-    if (keyStart < 0) {
-      this.#at = stop
-      return false
+    if (this.#isFirst) {
+      this.#isFirst = false
+      this.#findKey(this.#at)
     }
-    let at = keyStart
-    while (view.getUint8(at) !== EQUALS) at++
-    this.keyStart = keyStart
-    this.keyEnd = at
-    this.start = at + 1
-    const next = nextKey(view, at + 1, stop, false)
-    this.#at = next < 0 ? stop : next
-    this.end = trimEnd(view, at + 1, next < 0 ? stop : next)
+    const keyEnd = this.#nextKeyEnd
+    if (keyEnd < 0) return false
+    this.keyStart = this.#at
+    this.keyEnd = keyEnd
+    this.start = keyEnd + 1
+    this.#findKey(tokenEnd(this.#view, keyEnd + 1, this.#stop))
+    this.end = trimEnd(this.#view, keyEnd + 1, this.#at)
     return true
   }
-}
 
-/**
- * The offset of the next word that is a key followed by an equals sign, or -1. A word begins after
- * a blank, or at `at` with isWordStart.
- */
-function nextKey(view: DataView, at: number, end: number, isWordStart: boolean): number {
-  if (!isWordStart) at = tokenEnd(view, at, end)
-  while (at < end) {
-    at = skipBlanks(view, at, end)
-    const wordStart = at
-    while (at < end && KEY_BYTE[view.getUint8(at)] === 1) at++
-    if (at > wordStart && at < end && view.getUint8(at) === EQUALS) return wordStart
-    at = tokenEnd(view, at, end)
+  /**
+   * Finds the next word from `at`, where a blank or a word begins, that is a key followed by an
+   * equals sign.
+   */
+  #findKey(at: number): void {
+    const view = this.#view
+    const stop = this.#stop
+    while (at < stop) {
+      at = skipBlanks(view, at, stop)
+      const wordStart = at
+      while (at < stop && KEY_BYTE[view.getUint8(at)] === 1) at++
+      if (at > wordStart && at < stop && view.getUint8(at) === EQUALS) {
+        this.#at = wordStart
+        this.#nextKeyEnd = at
+        return
+      }
+      at = tokenEnd(view, at, stop)
+    }
+    this.#at = stop
+    this.#nextKeyEnd = -1
   }
-  return -1
 }
 
 /** The length of the separator at `at`, or 0. */

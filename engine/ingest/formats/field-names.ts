@@ -153,8 +153,24 @@ export function idsOf(kind: FieldKind, words: string): Record<string, number> {
   return ids
 }
 
+/** For each byte: a letter in lower case, a digit, or 0 for a separator. */
+const LETTER = new Uint8Array(256)
+for (let byte = 0; byte < 256; byte++) LETTER[byte] = isLetter(byte) ? byte | 0x20 : isDigit(byte) ? byte : 0
+
+/** FNV-1a, 32 bit. */
+const SEED = 0x811c9dc5
+const PRIME = 0x01000193
+
+/** The memory of a NameTable for the names that it was asked for, known and unknown ones. */
+const REMEMBERED = 1 << 9
+/** Names that are longer are not remembered. */
+const REMEMBERED_BYTES_MAX = 32
+const FORGOTTEN = -1
+
 /**
  * As KeyTable, but compares only letters and digits, so `src_ip`, `Src IP` and `source.ip` match.
+ * The messages of a source have the same names again and again, in the same spelling. So a name is
+ * first compared with the name that was found last in the same place of a small table.
  */
 export class NameTable {
   readonly #words: readonly string[]
@@ -167,6 +183,10 @@ export class NameTable {
    * are hashed.
    */
   readonly #letters = new Uint8Array(1 << 15)
+  /** For each place: the length of its name and the prefix before it, the name, and its id. */
+  readonly #lengths = new Int32Array(REMEMBERED).fill(FORGOTTEN)
+  readonly #names = new DataView(new ArrayBuffer(REMEMBERED * REMEMBERED_BYTES_MAX))
+  readonly #found = new Int32Array(REMEMBERED)
 
   /** Words of lower-case letters and digits, each with its id. */
   constructor(idOfWord: Readonly<Record<string, number>>) {
@@ -179,11 +199,8 @@ export class NameTable {
     this.#mask = size - 1
     this.#slots = new Int32Array(size).fill(NO_FIELD)
     for (const [index, word] of this.#words.entries()) {
-      const second = word.charCodeAt(Math.min(1, word.length - 1))
-      this.#letters[lettersOf(word.charCodeAt(0), second, word.charCodeAt(word.length - 1))] = 1
-      let hash = SEED
-      for (let at = 0; at < word.length; at++) hash = Math.imul(hash ^ word.charCodeAt(at), PRIME)
-      let slot = (hash ^ (hash >>> 15)) & this.#mask
+      this.#letters[lettersOf(word.charCodeAt(0), secondOf(word), word.charCodeAt(word.length - 1))] = 1
+      let slot = placeOf(hashOfWord(word)) & this.#mask
       while (this.#slots[slot] !== NO_FIELD) slot = (slot + 1) & this.#mask
       this.#slots[slot] = index
     }
@@ -191,89 +208,99 @@ export class NameTable {
 
   /** The id of the name in [start, end), or NO_FIELD. */
   find(view: DataView, start: number, end: number): number {
-    if (end - start > this.#lengthMax || end <= start) return NO_FIELD
-    const first = LETTER[view.getUint8(start)] ?? 0
-    const second = LETTER[view.getUint8(end - start > 1 ? start + 1 : start)] ?? 0
+    return this.findAfter(NO_PREFIX, view, start, end)
+  }
+
+  /**
+   * As find, for the name that consists of the letters of `prefix` and the text in [start, end).
+   */
+  findAfter(prefix: NamePrefix, view: DataView, start: number, end: number): number {
+    const bytes = end - start
+    if (bytes <= 0) return NO_FIELD
+    if (bytes > REMEMBERED_BYTES_MAX) return this.#search(prefix, view, start, end)
+    const length = prefix.id * (REMEMBERED_BYTES_MAX + 1) + bytes
+    const isShort = bytes < 4
+    // Of a short name, the first, middle and last bytes are all.
+    const head = isShort
+      ? view.getUint8(start) | (view.getUint8(start + (bytes >> 1)) << 8) | (view.getUint8(end - 1) << 16)
+      : view.getInt32(start, true)
+    const tail = isShort ? 0 : view.getInt32(end - 4, true)
+    const place = Math.imul(head ^ Math.imul(tail ^ length, 0x85ebca6b), 0x9e3779b1) >>> 23
+    const at = place * REMEMBERED_BYTES_MAX
+    const names = this.#names
+    if (this.#lengths[place] === length && names.getInt32(at, true) === head) {
+      let offset = 4
+      while (offset + 4 <= bytes && names.getInt32(at + offset, true) === view.getInt32(start + offset, true))
+        offset += 4
+      if (isShort || (offset + 4 > bytes && names.getInt32(at + bytes - 4, true) === tail))
+        return this.#found[place] ?? NO_FIELD
+    }
+    const id = this.#search(prefix, view, start, end)
+    this.#lengths[place] = length
+    this.#found[place] = id
+    if (isShort) names.setInt32(at, head, true)
+    else for (let offset = 0; offset < bytes; offset++) names.setUint8(at + offset, view.getUint8(start + offset))
+    return id
+  }
+
+  #search(prefix: NamePrefix, view: DataView, start: number, end: number): number {
+    const { text } = prefix
+    if (text.length + end - start > this.#lengthMax) return NO_FIELD
+    const first = prefix.first || LETTER[view.getUint8(start)] || 0
+    const second = prefix.second || (text === '' ? LETTER[view.getUint8(end - start > 1 ? start + 1 : start)] || 0 : 0)
     const last = LETTER[view.getUint8(end - 1)] ?? 0
     // With a separator among the three bytes, the name's letters are elsewhere.
     if (first !== 0 && second !== 0 && last !== 0 && this.#letters[lettersOf(first, second, last)] !== 1)
       return NO_FIELD
-    const hash = hashOf(view, start, end, SEED)
-    let slot = (hash ^ (hash >>> 15)) & this.#mask
+    let slot = placeOf(hashOf(view, start, end, prefix.hash)) & this.#mask
     for (;;) {
       const index = this.#slots[slot] ?? NO_FIELD
       if (index === NO_FIELD) return NO_FIELD
       const word = this.#words[index] ?? ''
-      if (wordEnd(view, start, end, word, 0) === word.length) return this.#ids[index] ?? NO_FIELD
-      slot = (slot + 1) & this.#mask
-    }
-  }
-
-  /** As find, for the name that consists of `prefix` and the text in [start, end). */
-  findAfter(prefix: NamePrefix, view: DataView, start: number, end: number): number {
-    if (end <= start || prefix.length + end - start > this.#lengthMax) return NO_FIELD
-    const last = LETTER[view.getUint8(end - 1)] ?? 0
-    if (last !== 0 && prefix.letters >= 0 && this.#letters[prefix.letters | (last & 31)] !== 1) return NO_FIELD
-    const hash = hashOf(view, start, end, prefix.hash)
-    let slot = (hash ^ (hash >>> 15)) & this.#mask
-    for (;;) {
-      const index = this.#slots[slot] ?? NO_FIELD
-      if (index === NO_FIELD) return NO_FIELD
-      const word = this.#words[index] ?? ''
-      const at = wordEnd(prefix.view, 0, prefix.length, word, 0)
-      if (at >= 0 && wordEnd(view, start, end, word, at) === word.length) return this.#ids[index] ?? NO_FIELD
+      if (word.startsWith(text) && isRestOf(word, text.length, view, start, end)) return this.#ids[index] ?? NO_FIELD
       slot = (slot + 1) & this.#mask
     }
   }
 }
 
-/** The letters of a name's beginning, hashed once for all names that begin with it. */
+/** The letters with which a name begins, hashed once for all names that begin with them. */
 export class NamePrefix {
-  readonly view: DataView
-  length = 0
-  hash = SEED
-  /** Of the first two letters, for the letters of NameTable; negative for a shorter prefix. */
-  letters = -1
+  /** Distinguishes the prefixes of a table. */
+  readonly id: number
+  readonly text: string
+  readonly hash: number
+  /** The first two letters, or 0. */
+  readonly first: number
+  readonly second: number
 
-  constructor(bytesMax: number) {
-    this.view = new DataView(new ArrayBuffer(bytesMax))
-  }
-
-  clear(): void {
-    this.length = 0
-    this.hash = SEED
-    this.letters = -1
-  }
-
-  /**
-   * Sets the prefix to `before` and the text in [start, end). Returns false if both are too long.
-   */
-  set(before: NamePrefix, view: DataView, start: number, end: number): boolean {
-    let length = before.length
-    if (end - start > this.view.byteLength - length) return false
-    for (let at = 0; at < length; at++) this.view.setUint8(at, before.view.getUint8(at))
-    for (let at = start; at < end; at++) {
-      const letter = LETTER[view.getUint8(at)] ?? 0
-      if (letter !== 0) this.view.setUint8(length++, letter)
-    }
-    this.length = length
-    this.hash = hashOf(view, start, end, before.hash)
-    this.letters = length < 2 ? -1 : lettersOf(this.view.getUint8(0), this.view.getUint8(1), 0)
-    return true
+  constructor(id: number, text: string) {
+    this.id = id
+    this.text = text
+    this.hash = hashOfWord(text)
+    this.first = text === '' ? 0 : text.charCodeAt(0)
+    this.second = text.length < 2 ? 0 : text.charCodeAt(1)
   }
 }
 
-/** For each byte: a letter in lower case, a digit, or 0 for a separator. */
-const LETTER = new Uint8Array(256)
-for (let byte = 0; byte < 256; byte++) LETTER[byte] = isLetter(byte) ? byte | 0x20 : isDigit(byte) ? byte : 0
-
-/** FNV-1a, 32 bit. */
-const SEED = 0x811c9dc5
-const PRIME = 0x01000193
+export const NO_PREFIX = new NamePrefix(0, '')
 
 /** Five bits of each letter or digit. A collision costs one more hash. */
 function lettersOf(first: number, second: number, last: number): number {
   return ((first & 31) << 10) | ((second & 31) << 5) | (last & 31)
+}
+
+function secondOf(word: string): number {
+  return word.charCodeAt(Math.min(1, word.length - 1))
+}
+
+function hashOfWord(word: string): number {
+  let hash = SEED
+  for (let at = 0; at < word.length; at++) hash = Math.imul(hash ^ word.charCodeAt(at), PRIME)
+  return hash
+}
+
+function placeOf(hash: number): number {
+  return hash ^ (hash >>> 15)
 }
 
 function hashOf(view: DataView, start: number, end: number, seed: number): number {
@@ -285,13 +312,13 @@ function hashOf(view: DataView, start: number, end: number, seed: number): numbe
   return hash
 }
 
-/** The offset in `word` after the letters in [start, end), which begin at `index`, or NO_FIELD. */
-function wordEnd(view: DataView, start: number, end: number, word: string, index: number): number {
+/** Whether the letters in [start, end) are those of the word from `index`. */
+function isRestOf(word: string, index: number, view: DataView, start: number, end: number): boolean {
   for (let at = start; at < end; at++) {
     const letter = LETTER[view.getUint8(at)] ?? 0
     if (letter === 0) continue
-    if (index === word.length || letter !== word.charCodeAt(index)) return NO_FIELD
+    if (index === word.length || letter !== word.charCodeAt(index)) return false
     index++
   }
-  return index
+  return index === word.length
 }

@@ -49,9 +49,11 @@ const products = new ProductPaths(JSON_PRODUCTS)
 const PATHS = [...new Set([...Object.keys(IDS), ...Object.keys(products.slots)])]
 const TABLE = new NameTable(Object.fromEntries(PATHS.map((path, index) => [path, index])))
 /** What a path begins with. Members of other objects are not read. */
-const BEGINNINGS = new NameTable(
-  Object.fromEntries(PATHS.flatMap((path) => Array.from(path, (_, index) => [path.slice(0, index + 1), 0]))),
-)
+const PREFIXES: readonly NamePrefix[] = [
+  '',
+  ...new Set(PATHS.flatMap((path) => Array.from(path, (_, index) => path.slice(0, index + 1)))),
+].map((text, id) => new NamePrefix(id, text))
+const BEGINNINGS = new NameTable(Object.fromEntries(PREFIXES.slice(1).map(({ id, text }) => [text, id])))
 const ID_OF = Int16Array.from(PATHS, (path) => IDS[path] ?? NO_FIELD)
 const ARRAYS = new NameTable(Object.fromEntries(JSON_ARRAYS.map((word, index) => [word, index])))
 const SLOT_OF = Int16Array.from(PATHS, (path) => products.slots[path] ?? NO_FIELD)
@@ -68,15 +70,14 @@ const ZSCALER = 'zscalernss-'
 /** Objects that only contain the fields. */
 const WRAPPERS = new NameTable({ event: 0, source: 1, data: 2, fields: 3, json: 4, record: 5, log: 6 })
 const SOURCE = 1
-const PATH_BYTES_MAX = 128
 
 const scanner = new JsonScanner()
 const fields = new FoundFields()
-/** For each depth, the path of the objects before the keys. */
-const paths = Array.from({ length: JSON_DEPTH_MAX + 2 }, () => new NamePrefix(PATH_BYTES_MAX))
-/** For each depth, whether the members are not read. */
-const isIgnored = new Uint8Array(JSON_DEPTH_MAX + 2)
-const ROOT = new NamePrefix(0)
+/** For each depth, the path of the objects before the keys, or IGNORED. */
+const paths = new Int16Array(JSON_DEPTH_MAX + 2)
+const ROOT = 0
+/** The members are not read. */
+const IGNORED = -1
 /** The depth of the members of the object `host`, which is the machine that wrote the log, or 0. */
 let deviceDepth = 0
 
@@ -115,8 +116,7 @@ function scan(view: DataView, start: number, end: number): boolean {
   scanner.open(view, start, end)
   let isWrapped = false
   deviceDepth = 0
-  paths[1]?.clear()
-  isIgnored[1] = 0
+  paths[1] = ROOT
   for (;;) {
     let kind = scanner.next()
     if (kind <= JsonKind.broken) return kind === JsonKind.end
@@ -129,7 +129,7 @@ function scan(view: DataView, start: number, end: number): boolean {
       const { depth } = scanner
       enter(depth, view, keyStart, keyEnd)
       if (depth <= deviceDepth) deviceDepth = 0
-      if (deviceDepth === 0 && paths[depth - 1]?.length === 0 && isTextIgnoreCase(view, keyStart, keyEnd, 'host'))
+      if (deviceDepth === 0 && paths[depth - 1] === ROOT && isTextIgnoreCase(view, keyStart, keyEnd, 'host'))
         deviceDepth = depth
       // In a forwarder's envelope, host is the forwarder's machine, and source is the file that it
       // read.
@@ -162,31 +162,26 @@ function isEnvelopeFor(view: DataView, start: number, end: number): boolean {
 /** In ECS, `host.*` is the machine that wrote the log. */
 function isOfDevice(view: DataView, keyStart: number, keyEnd: number): boolean {
   if (deviceDepth !== 0) return scanner.depth >= deviceDepth
-  return paths[scanner.depth]?.length === 0 && textAtIgnoreCase(view, keyStart, keyEnd, 'host.')
+  return paths[scanner.depth] === ROOT && textAtIgnoreCase(view, keyStart, keyEnd, 'host.')
 }
 
 /** What `table` has for the key after the path of the objects that contain it. */
 function find(table: NameTable, view: DataView, start: number, end: number): number {
-  const { depth } = scanner
-  if (isIgnored[depth] === 1) return NO_FIELD
-  const path = paths[depth] ?? ROOT
-  return path.length === 0 ? table.find(view, start, end) : table.findAfter(path, view, start, end)
+  const prefix = PREFIXES[paths[scanner.depth] ?? IGNORED]
+  return prefix === undefined ? NO_FIELD : table.findAfter(prefix, view, start, end)
 }
 
 /** Notes the path for the members of the object with this key, at `depth`. */
 function enter(depth: number, view: DataView, start: number, end: number): void {
-  const before = paths[depth - 1] ?? ROOT
-  const path = paths[depth] ?? ROOT
-  isIgnored[depth] = isIgnored[depth - 1] ?? 0
-  path.clear()
-  if (isIgnored[depth] === 1) return
-  if (before.length === 0) {
+  const before = PREFIXES[paths[depth - 1] ?? IGNORED]
+  paths[depth] = before === undefined ? IGNORED : ROOT
+  if (before === undefined) return
+  if (before.id === ROOT) {
     const wrapper = WRAPPERS.find(view, start, end)
     // `source` is part of its members' meaning; `_source` of a search engine is not.
     if (wrapper >= 0 && (wrapper !== SOURCE || !isLetter(view.getUint8(start)))) return
   }
-  const isBeginning = path.set(before, view, start, end) && BEGINNINGS.find(path.view, 0, path.length) !== NO_FIELD
-  isIgnored[depth] = isBeginning ? 0 : 1
+  paths[depth] = BEGINNINGS.findAfter(before, view, start, end)
 }
 
 function judge(line: LogLine): Verdict {

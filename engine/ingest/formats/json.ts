@@ -148,23 +148,27 @@ export class JsonScanner {
 
   /** The offset of the quote that closes the string whose text begins at `at`. */
   #stringEnd(view: DataView, at: number, stop: number): number {
-    while (at < stop) {
-      // Four bytes at a time while none is a quote or a backslash (1.15 times as fast, measured).
-      if (at + 4 <= stop) {
-        const four = view.getInt32(at)
-        const quotes = four ^ 0x22222222
-        const slashes = four ^ 0x5c5c5c5c
-        if (((((quotes - 0x01010101) & ~quotes) | ((slashes - 0x01010101) & ~slashes)) & 0x80808080) === 0) {
-          at += 4
-          continue
-        }
+    // Four bytes at a time. Of the bytes that are a quote or a backslash, the first has the lowest
+    // bit (Hacker's Delight §6-1: a borrow changes only bytes after it).
+    while (at + 4 <= stop) {
+      const four = view.getInt32(at, true)
+      const quotes = four ^ 0x22222222
+      const slashes = four ^ 0x5c5c5c5c
+      const found = (((quotes - 0x01010101) & ~quotes) | ((slashes - 0x01010101) & ~slashes)) & 0x80808080
+      if (found === 0) {
+        at += 4
+        continue
       }
+      at += (31 - Math.clz32(found & -found)) >> 3
+      if (view.getUint8(at) === QUOTE) return at
+      this.escaped = true
+      at += 2
+    }
+    for (; at < stop; at++) {
       const byte = view.getUint8(at)
       if (byte === QUOTE) return at
-      if (byte === BACKSLASH) {
-        this.escaped = true
-        at++
-      }
+      if (byte !== BACKSLASH) continue
+      this.escaped = true
       at++
     }
     return NOT_FOUND

@@ -3,15 +3,15 @@ import { isUpper } from './bytes.ts'
 export const NO_KEY = -1
 
 /**
- * The index of a word: five bits of its first byte, which ignore the case of a letter, and five
- * bits of its length.
+ * The index of a word: of five bits of its first and last bytes, which ignore the case of a letter,
+ * and of its length.
  */
 const PLACES = 1 << 10
 const FIVE_BITS = 31
 
 /**
  * Finds which of a few known words is in a message, in any case: keys of key=value pairs, words of
- * an action. First byte and length reject most words; the rest is compared byte by byte. Unknown
+ * an action. Two bytes and the length reject most words; the rest is compared byte by byte. Unknown
  * keys create no string.
  */
 export class KeyTable {
@@ -31,7 +31,7 @@ export class KeyTable {
     this.#starts = new Int32Array(words.length + 1)
     this.#next = new Int32Array(words.length)
     for (const [index, word] of words.entries()) {
-      const place = placeOf(word.charCodeAt(0), word.length)
+      const place = placeOf(word.charCodeAt(0), word.charCodeAt(word.length - 1), word.length)
       this.#starts[index + 1] = (this.#starts[index] ?? 0) + word.length
       this.#next[index] = this.#first[place] ?? NO_KEY
       this.#first[place] = index
@@ -41,7 +41,7 @@ export class KeyTable {
   /** The id of the word in [start, end), or NO_KEY. */
   find(view: DataView, start: number, end: number): number {
     if (start >= end) return NO_KEY
-    let index = this.#first[placeOf(view.getUint8(start), end - start)] ?? NO_KEY
+    let index = this.#first[placeOf(view.getUint8(start), view.getUint8(end - 1), end - start)] ?? NO_KEY
     while (index !== NO_KEY) {
       if (this.#isWord(view, start, end, index)) return this.#ids[index] ?? NO_KEY
       index = this.#next[index] ?? NO_KEY
@@ -61,6 +61,6 @@ export class KeyTable {
   }
 }
 
-function placeOf(first: number, length: number): number {
-  return ((first & FIVE_BITS) << 5) | (length & FIVE_BITS)
+function placeOf(first: number, last: number, length: number): number {
+  return ((first & FIVE_BITS) << 5) ^ ((last & FIVE_BITS) << 3) ^ (length & FIVE_BITS)
 }

@@ -322,6 +322,8 @@ export class SourceMemory {
   readonly dayOrder = new SourceDayOrder()
   /** The table of a header line (any-csv), or a table learned from content. */
   table: unknown = undefined
+  /** The keys of the last message of pairs (any-kv). 0: none, or there was text before them. */
+  pairKeys = 0
   /** The columns of a directive (W3C). The source of a relay may have both. */
   columns: unknown = undefined
   /** The latest queries of BIND and Infoblox, whose answers are not counted again. */
@@ -339,7 +341,7 @@ export interface LogFormat {
   readonly id: string
   /**
    * Whether the message in [start, end) has the cue of this format: prefix tests and searches in
-   * its first CUE_BYTES. A `fallback` format has no cue and is tried last.
+   * its first CUE_BYTES. A format that `continues` has no cue and is tried last.
    */
   readonly detect: (line: LogLine, start: number, end: number) => boolean
   /** Reads the message. If it returns unknown, the next format is tried. */
@@ -350,7 +352,11 @@ export interface LogFormat {
    * have neither, or that take both while they parse.
    */
   readonly takeUserAndBytes?: (line: LogLine) => void
-  readonly fallback?: boolean
+  /**
+   * Reads a message with the same fields as the last one of its source, so that no other format is
+   * tried. Returns unknown if the fields differ, or the message is no event.
+   */
+  readonly continues?: (line: LogLine, start: number, end: number) => Verdict
 }
 
 /** After this time without a query line, a server is assumed to log only answers. */

@@ -242,7 +242,7 @@ const UNCOMMON: readonly { name: string; column: number; bytes: Buffer; good: bo
   { name: 'no name', column: 1, bytes: hex('c0'), good: false },
   { name: 'an invalid client', column: 2, bytes: text('localhost'), good: false },
   { name: 'a client with a zone', column: 2, bytes: text('fe80::1%eth0'), good: true },
-  { name: 'an unknown method', column: 3, bytes: hex('04'), good: false },
+  { name: 'an unknown method', column: 3, bytes: Buffer.from([METHODS.length]), good: false },
   { name: 'a method as float', column: 3, bytes: hex('cb 3ff0000000000000'), good: true },
   { name: 'a time as u64', column: 4, bytes: hex('cf 00000000000003e8'), good: false },
   { name: 'a time as i16', column: 4, bytes: hex('d1 03e8'), good: true },
