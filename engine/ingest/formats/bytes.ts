@@ -125,10 +125,16 @@ export function skipBlanks(view: DataView, at: number, end: number): number {
 
 /** The offset after the run of non-blank bytes at `at`. */
 export function tokenEnd(view: DataView, at: number, end: number): number {
-  while (at < end) {
+  for (; at + 4 <= end; at += 4) {
+    const four = view.getInt32(at, true)
+    const spaces = four ^ 0x20202020
+    const tabs = four ^ 0x09090909
+    const found = (((spaces - 0x01010101) & ~spaces) | ((tabs - 0x01010101) & ~tabs)) & 0x80808080
+    if (found !== 0) return at + ((31 - Math.clz32(found & -found)) >> 3)
+  }
+  for (; at < end; at++) {
     const byte = view.getUint8(at)
     if (byte === SPACE || byte === TAB) break
-    at++
   }
   return at
 }

@@ -1,4 +1,4 @@
-import { HYPHEN, isDigit, isText, LESS, NOT_FOUND, OPEN_BRACKET, SPACE } from '../formats/bytes.ts'
+import { HYPHEN, indexOfByte, isDigit, isText, LESS, NOT_FOUND, OPEN_BRACKET, SPACE } from '../formats/bytes.ts'
 import type { SyslogMessage } from './message.ts'
 import { priEnd, priValue } from './pri.ts'
 import { readStructuredData } from './structured-data.ts'
@@ -77,8 +77,8 @@ function isYear(view: DataView, at: number, end: number): boolean {
 
 /** The offset of the next blank, or `end`. */
 function fieldEnd(view: DataView, at: number, end: number): number {
-  while (at < end && view.getUint8(at) !== SPACE) at++
-  return at
+  const blank = indexOfByte(view, at, end, SPACE)
+  return blank === NOT_FOUND ? end : blank
 }
 
 function isNilValue(view: DataView, start: number, end: number): boolean {

@@ -1,14 +1,4 @@
-import {
-  BACKSLASH,
-  CLOSE_BRACKET,
-  EQUALS,
-  isText,
-  NOT_FOUND,
-  OPEN_BRACKET,
-  QUOTE,
-  SPACE,
-  textAt,
-} from '../formats/bytes.ts'
+import { BACKSLASH, CLOSE_BRACKET, EQUALS, isText, NOT_FOUND, OPEN_BRACKET, QUOTE, SPACE } from '../formats/bytes.ts'
 import { SD_ID, type SyslogMessage, TOKEN_PARAM } from './message.ts'
 
 /**
@@ -28,7 +18,7 @@ export function readStructuredData(view: DataView, at: number, end: number, mess
   return next === at ? NOT_FOUND : next
 }
 
-const COMMON_START = `[${SD_ID} ${TOKEN_PARAM}="`
+const COMMON_START = viewOf(`[${SD_ID} ${TOKEN_PARAM}="`)
 
 /**
  * The offset after an element that has only the expected token and is the only element, else
@@ -36,23 +26,27 @@ const COMMON_START = `[${SD_ID} ${TOKEN_PARAM}="`
  */
 function afterExpectedToken(view: DataView, at: number, end: number, message: SyslogMessage): number {
   const { expectedToken } = message
-  const tokenStart = at + COMMON_START.length
+  const tokenStart = at + COMMON_START.byteLength
   const tokenEnd = tokenStart + expectedToken.byteLength
   if (tokenStart === tokenEnd || tokenEnd + 2 > end) return NOT_FOUND
   if (view.getUint8(tokenEnd) !== QUOTE || view.getUint8(tokenEnd + 1) !== CLOSE_BRACKET) return NOT_FOUND
   if (tokenEnd + 2 < end && view.getUint8(tokenEnd + 2) === OPEN_BRACKET) return NOT_FOUND
-  if (!textAt(view, at, end, COMMON_START) || !sameBytes(view, tokenStart, expectedToken)) return NOT_FOUND
+  if (!sameBytes(view, at, COMMON_START) || !sameBytes(view, tokenStart, expectedToken)) return NOT_FOUND
   message.tokenStart = tokenStart
   message.tokenEnd = tokenEnd
   message.isExpectedToken = true
   return tokenEnd + 2
 }
 
+function viewOf(text: string): DataView {
+  return new DataView(Uint8Array.from(Buffer.from(text)).buffer)
+}
+
 function sameBytes(view: DataView, at: number, expected: DataView): boolean {
   const length = expected.byteLength
   let index = 0
   for (; index + 4 <= length; index += 4) {
-    if (view.getUint32(at + index) !== expected.getUint32(index)) return false
+    if (view.getInt32(at + index, true) !== expected.getInt32(index, true)) return false
   }
   for (; index < length; index++) if (view.getUint8(at + index) !== expected.getUint8(index)) return false
   return true
