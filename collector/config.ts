@@ -69,6 +69,11 @@ export const proxyPortsSetting = setting(portList(PROXY_PORTS), {
   about:
     'Look for requests to HTTP and SOCKS proxies on these server ports, comma-separated; CONNECT is read on every port of a capture file',
 })
+export const httpNamesSetting = setting(onOrOff().default(false), {
+  flag: '--http-names',
+  env: 'HTTP_NAMES',
+  about: 'Read the server name in requests of plain HTTP, on port 80 and the proxy ports',
+})
 export const loadBalancersSetting = setting(networkList().default([]), {
   flag: '--load-balancers <networks>',
   env: 'LOAD_BALANCERS',
@@ -202,6 +207,7 @@ export const collectorSettings = z.object({
   dnsPorts: dnsPortsSetting,
   tlsPorts: tlsPortsSetting,
   proxyPorts: proxyPortsSetting,
+  httpNames: httpNamesSetting,
   loadBalancers: loadBalancersSetting,
   registry: registrySetting,
   registryRoot: registryRootSetting,
@@ -268,6 +274,7 @@ export const readerSettings = z.object({
   dnsPorts: dnsPortsSetting,
   tlsPorts: tlsPortsSetting,
   proxyPorts: proxyPortsSetting,
+  httpNames: httpNamesSetting,
   loadBalancers: loadBalancersSetting,
   registry: registrySetting,
   logLevel: logLevelSetting,

@@ -84,8 +84,13 @@ export function metricRows(status: CollectorStatus): MetricRow[] {
     [
       'proxy_targets_total',
       'counter',
-      "Names in proxies' handshakes: CONNECT, SOCKS, and server names in PROXY headers of load balancers",
-      { connect: counters.connectTargets, socks: counters.socksTargets, proxy_header: counters.proxyHeaderNames },
+      "Names in proxies' handshakes: CONNECT, SOCKS, and server names in PROXY headers of load balancers; http: names in requests of plain HTTP",
+      {
+        connect: counters.connectTargets,
+        socks: counters.socksTargets,
+        proxy_header: counters.proxyHeaderNames,
+        http: counters.httpNames,
+      },
       'kind',
     ],
     [

@@ -103,7 +103,7 @@ export class Watch {
       onBusy: () => ticker.wake(),
       onWritten: options.onWritten,
     })
-    const { decodeWorkers, dnsPorts, tlsPorts, proxyPorts, loadBalancers } = settings
+    const { decodeWorkers, dnsPorts, tlsPorts, proxyPorts, httpNames, loadBalancers } = settings
     const observation = await observeRows(
       source.kind === 'file' ? { kind: 'file', path: source.path } : { kind: 'interface', ...source.live },
       {
@@ -112,6 +112,7 @@ export class Watch {
         dnsPorts,
         tlsPorts,
         proxyPorts,
+        httpNames,
         loadBalancers,
         deliveredFrames: file?.deliveredFrames ?? 0,
         cancel: options.cancel,

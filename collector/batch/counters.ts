@@ -69,6 +69,8 @@ export const Counter = {
   helloExplained: 29,
   /** DNS answers that were evicted before they expired, because the table was full. */
   answersEvicted: 30,
+  /** Names in requests of plain HTTP, with `httpNames`. */
+  httpNames: 31,
 } as const
 export type CounterName = keyof typeof Counter
 export type Counter = (typeof Counter)[CounterName]

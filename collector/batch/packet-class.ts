@@ -65,7 +65,7 @@ export const PacketClass = {
   macsecEncrypted: 29,
   /** A frame of an EtherType that is not read and may contain IP. */
   etherTypeUnknown: 30,
-  /** A segment of a proxy's handshake: CONNECT, SOCKS or a PROXY header. */
+  /** A segment of a proxy's handshake or, with `httpNames`, of a request of plain HTTP. */
   proxyHandshake: 31,
 } as const
 export type PacketClassName = keyof typeof PacketClass

@@ -1,10 +1,13 @@
 import { readFileSync } from 'node:fs'
 import { Fault } from '../../engine/process/error-codes.ts'
+import { httpPorts } from '../decode/ports.ts'
 
 export interface FilterOptions {
   readonly dnsPorts: readonly number[]
   readonly tlsPorts: readonly number[]
   readonly proxyPorts: readonly number[]
+  /** Requests of plain HTTP are read. */
+  readonly httpNames?: boolean
   /** Pass all tunnel packets. A filter cannot see inside a tunnel. */
   readonly tunnels: boolean
   /** The operator's own expression, which every packet must also match. Empty for none. */
@@ -78,8 +81,9 @@ function rangesOf(ports: readonly number[]): { first: number; last: number }[] {
  *
  * @throws Fault USAGE
  */
-function assertFitsKernel({ dnsPorts, tlsPorts, proxyPorts, expression }: FilterOptions): void {
-  const ranges = rangesOf(dnsPorts).length + rangesOf([...tlsPorts, ...proxyPorts]).length
+function assertFitsKernel(options: FilterOptions): void {
+  const { dnsPorts, expression } = options
+  const ranges = rangesOf(dnsPorts).length + rangesOf(followedPorts(options)).length
   if (1300 + 43 * ranges + 2 * expression.length <= 4050) return
   throw new Fault(
     'USAGE',
@@ -92,8 +96,14 @@ const TCP_BYTES4 = '((tcp[12] & 0xf0) >> 2)'
 /** The same after an IPv6 header of 40 bytes. */
 const TCP_BYTES6 = '((ip6[52] & 0xf0) >> 2)'
 
-function wide({ dnsPorts, tlsPorts, proxyPorts, tunnels }: FilterOptions): string {
-  const followed = to('tcp', [...tlsPorts, ...proxyPorts])
+/** TCP ports of servers to which all payload passes. */
+function followedPorts({ tlsPorts, proxyPorts, httpNames = false }: FilterOptions): number[] {
+  return [...tlsPorts, ...proxyPorts, ...httpPorts(httpNames, proxyPorts)]
+}
+
+function wide(options: FilterOptions): string {
+  const { dnsPorts, tlsPorts, tunnels } = options
+  const followed = to('tcp', followedPorts(options))
   const begins4 = 'tcp[tcpflags] & tcp-syn != 0'
   const begins6 = 'ip6[53] & 2 != 0'
   const payload4 = `ip[2:2] - ((ip[0] & 0xf) << 2) - ${TCP_BYTES4} != 0`

@@ -113,9 +113,14 @@ class Capture {
 }
 
 /** Server ports on which names are searched for. */
-type Ports = Pick<FilterOptions, 'dnsPorts' | 'tlsPorts' | 'proxyPorts'>
+type Ports = Pick<FilterOptions, 'dnsPorts' | 'tlsPorts' | 'proxyPorts' | 'httpNames'>
 
-const portsOf = ({ dnsPorts, tlsPorts, proxyPorts }: Ports): Ports => ({ dnsPorts, tlsPorts, proxyPorts })
+const portsOf = ({ dnsPorts, tlsPorts, proxyPorts, httpNames = false }: Ports): Ports => ({
+  dnsPorts,
+  tlsPorts,
+  proxyPorts,
+  httpNames,
+})
 
 /** Opens the interface. @throws Fault that says what to do. */
 export function openSession(options: LiveOptions, ports: Ports, width: FilterWidth, onPacket: () => void): PcapSession {

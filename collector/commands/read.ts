@@ -127,8 +127,9 @@ class FileReader {
   constructor(trie: SharedArrayBuffer, settings: z.output<typeof readerSettings>, everyName: boolean) {
     this.#settings = settings
     this.#lanes = lanesFor('file', settings.decodeWorkers)
-    const { dnsPorts, tlsPorts, proxyPorts, loadBalancers } = settings
-    this.#decode = { trie, resolvers: compileTrie(RESOLVERS), everyName, dnsPorts, tlsPorts, proxyPorts, loadBalancers }
+    const { dnsPorts, tlsPorts, proxyPorts, httpNames, loadBalancers } = settings
+    const ports = { dnsPorts, tlsPorts, proxyPorts, httpNames }
+    this.#decode = { trie, resolvers: compileTrie(RESOLVERS), everyName, ...ports, loadBalancers }
   }
 
   /** @throws Fault CAPTURE_UNREADABLE, CAPTURE_FORMAT, CAPTURE_DAMAGED */

@@ -24,6 +24,8 @@ export interface DecodeOptions {
   readonly dnsPorts: readonly number[]
   readonly tlsPorts: readonly number[]
   readonly proxyPorts: readonly number[]
+  /** Read names in requests of plain HTTP. */
+  readonly httpNames?: boolean
   /** PROXY headers are believed from these networks only. */
   readonly loadBalancers: readonly Network[]
 }
@@ -53,7 +55,7 @@ export class BatchDecoder {
     this.#lane = lane
     this.#answers = new Answers(this.#counters, seed)
     this.#sink = new NameSink(options.trie, options.resolvers, options.everyName, this.#counters, this.#answers)
-    this.#ports = new Ports(options.dnsPorts, options.tlsPorts, options.proxyPorts)
+    this.#ports = new Ports(options.dnsPorts, options.tlsPorts, options.proxyPorts, options.httpNames)
     this.#fragments = new IpFragments(this.#counters, seed)
     this.#layers = new Layers(this.#fragments)
     this.#transport = new Transport(this.#fragments.view, this.#fragments.bytes)

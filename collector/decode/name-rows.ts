@@ -2,7 +2,7 @@ import { strict as assert } from 'node:assert'
 import { DNS_QUESTIONS_MAX, FRAME_ROW_BYTES_MAX } from '../limits.ts'
 import { addressText } from './address.ts'
 import { type FoundName, NAME_TEXT_BYTES_MAX, writeNameText } from './name.ts'
-import { Via } from './proxy-handshake.ts'
+import { Via } from './proxy-element.ts'
 
 /**
  * Rows of the rows area: one for each emitted name. A row is aligned to 8 bytes; all numbers are
@@ -19,7 +19,7 @@ import { Via } from './proxy-handshake.ts'
  *            24  u16  client port
  *            26  u16  server port
  *            28  u8   1 if the hello has encrypted_client_hello: the name is the outer name
- *            29  u8   via: 0 DNS or ClientHello, 1 CONNECT, 2 SOCKS, 3 PROXY header
+ *            29  u8   via: 0 DNS or ClientHello, 1 CONNECT, 2 SOCKS, 3 PROXY header, 4 HTTP
  *            32  16   client address, as on the wire; IPv4 in the first 4
  *            48  16   server address
  *            64       the name in lower-case dotted ASCII
@@ -76,7 +76,7 @@ export interface ObservedName {
    * §6.1, §6.2).
    */
   readonly ech?: true
-  /** The name is of a proxy's handshake, not of a ClientHello. */
+  /** The name is of a proxy's handshake or of a request of plain HTTP, not of a ClientHello. */
   readonly via?: ViaName
   /** Index of the rule that matched, or NO_MATCH. */
   readonly rule: number

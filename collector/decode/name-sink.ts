@@ -10,7 +10,7 @@ import { DNS_HEADER_BYTES, dnsQuestions, queryClass, readQuestion } from './dns.
 import type { Transport } from './layers.ts'
 import { FoundName, NameForm, nameHash } from './name.ts'
 import { Method, ROW_BYTES_MAX, RowSource, writeRow } from './name-rows.ts'
-import { Via } from './proxy-handshake.ts'
+import { Via } from './proxy-element.ts'
 import { KEY_FIRST, KEY_SECOND } from './slot-table.ts'
 import { DOT_PORT, type StreamTable } from './stream-table.ts'
 import { HelloAlpn, type HelloBody } from './tls-record.ts'

@@ -1,3 +1,5 @@
+import type { ProxyPort } from './proxy-handshake.ts'
+
 /**
  * Destination port of DNS queries (RFC 1035 §4.2). mDNS, LLMNR and NBNS use other ports and are not
  * DNS here.
@@ -17,19 +19,39 @@ export const TLS_PORTS: readonly number[] = [
 /** Default ports of SOCKS and HTTP proxies: dante, squid, Privoxy, tinyproxy and others. */
 export const PROXY_PORTS: readonly number[] = [1080, 3128, 8080, 8118, 8888]
 
+/** RFC 9110 §4.2.1. */
+const HTTP_PORT = 80
+
+/** Ports on which requests of plain HTTP are read. */
+export function httpPorts(httpNames: boolean, proxyPorts: readonly number[]): readonly number[] {
+  return httpNames ? [HTTP_PORT, ...proxyPorts] : []
+}
+
 /** Port sets as lookup tables: 1 at each port number in the set. */
 export class Ports {
   readonly dns: Uint8Array
   /** TLS and proxies: streams to these ports are followed from the first packet seen. */
   readonly tls: Uint8Array
   readonly proxy: Uint8Array
+  readonly #http: Uint8Array
 
-  constructor(dns: readonly number[], tls: readonly number[], proxy: readonly number[]) {
+  constructor(dns: readonly number[], tls: readonly number[], proxy: readonly number[], httpNames = false) {
     this.dns = marked(dns)
     this.tls = marked([...tls, ...proxy])
     this.proxy = marked(proxy)
+    this.#http = marked(httpPorts(httpNames, proxy))
+  }
+
+  /** What is read on a server port before a ClientHello. */
+  proxyPort(port: number): ProxyPort {
+    return PROXY_PORT_KINDS[((this.proxy[port] ?? 0) << 1) | (this.#http[port] ?? 0)] as ProxyPort
   }
 }
+
+const PROXY_PORT_KINDS: readonly ProxyPort[] = [0, 1, 2, 3].map((kind) => ({
+  isProxy: (kind & 2) !== 0,
+  isHttp: (kind & 1) !== 0,
+}))
 
 function marked(ports: readonly number[]): Uint8Array {
   const marks = new Uint8Array(65_536)

@@ -2,7 +2,9 @@ import type { Network } from '../../engine/process/network.ts'
 import { STREAMS_MAX } from '../limits.ts'
 import type { Transport } from './layers.ts'
 import type { RowSource } from './name-rows.ts'
-import { ADDRESSES_BYTES, type ProxyElement, ProxyPhase } from './proxy-handshake.ts'
+import { ADDRESSES_BYTES, type ProxyElement, ProxyPhase } from './proxy-element.ts'
+
+const UNSEEN_START = 1
 
 /**
  * What proxies' handshakes said about the streams of a lane, by their slots. The memory of a slot
@@ -14,6 +16,7 @@ export class ProxiedStreams {
   readonly bytes = new Uint16Array(STREAMS_MAX)
   /** nameHash() of the last name in the stream's handshake, 0 for none. */
   readonly announced = new Uint32Array(STREAMS_MAX)
+  /** IP version of the client in a PROXY header, 0 for none, or UNSEEN_START. */
   readonly #version = new Uint8Array(STREAMS_MAX)
   readonly #addresses = new DataView(new SharedArrayBuffer(STREAMS_MAX * ADDRESSES_BYTES))
 
@@ -33,11 +36,30 @@ export class ProxiedStreams {
       this.#addresses.setUint32(at + byte, addresses.getUint32(byte))
   }
 
+  /**
+   * The start of the new stream was not seen. A PROXY header in its middle would be the client's
+   * own, passed on by the load balancer.
+   */
+  beginUnseen(slot: number): void {
+    this.#version[slot] = UNSEEN_START
+  }
+
+  /** Whether a PROXY header of the stream can be of the load balancer. */
+  mayHaveHeader(slot: number): boolean {
+    return this.#version[slot] !== UNSEEN_START
+  }
+
+  /** A later request of the stream, before which no PROXY header is read. */
+  beginRequest(slot: number): void {
+    this.phase[slot] = ProxyPhase.afterHeader
+    this.bytes[slot] = 0
+  }
+
   /** The names that follow are of this stream: those of its client, if a PROXY header named it. */
   apply(slot: number, row: RowSource): void {
     row.announced = this.announced[slot] ?? 0
     const version = this.#version[slot] ?? 0
-    if (version === 0) return
+    if (version === 0 || version === UNSEEN_START) return
     const at = slot * ADDRESSES_BYTES
     const bytes = version === 4 ? 4 : 16
     row.addresses = this.#addresses

@@ -1,79 +1,16 @@
 import { addressBytes } from '../../engine/process/network.ts'
 import { PROXY_HEADER_BYTES_MAX, REQUEST_LINE_BYTES_MAX, SOCKS_USER_BYTES_MAX } from '../limits.ts'
+import { beginsRequest, mayBeginRequest, readField, readRequest } from './http-request.ts'
+import { begins, HOST_BYTES_MAX, MORE_BYTES, NOT_PROXY, type ProxyElement, ProxyPhase, Via } from './proxy-element.ts'
 
 /**
  * The bytes that a client or a load balancer sends before the ClientHello -> the
  * name of the target, or the address of the client. Of an HTTP request only its first line is read,
  * and only if the method is CONNECT; header fields such as Proxy-Authorization are skipped byte by
- * byte, and so are the user name and password of SOCKS.
+ * byte, and so are the user name and password of SOCKS. http-request.ts reads requests of plain
+ * HTTP, if the operator wants their names.
  */
 
-/** What the next byte of a stream belongs to. */
-export const ProxyPhase = {
-  /** A PROXY header, a CONNECT request or SOCKS. */
-  start: 0,
-  /** The same without another PROXY header. */
-  afterHeader: 1,
-  /** Header fields of a request: within a line, at its begin, and after a CR there. */
-  fields: 2,
-  fieldBegin: 3,
-  fieldCr: 4,
-  /** SOCKS 5 after the list of methods: user name and password (RFC 1929), or the request. */
-  socksMethods: 5,
-  socksUser: 6,
-  socksPasswordLength: 7,
-  socksPassword: 8,
-  socksRequest: 9,
-  /** The tunnel. */
-  tunnel: 10,
-} as const
-export type ProxyPhase = (typeof ProxyPhase)[keyof typeof ProxyPhase]
-
-/** Where the name of a row was found, other than in a DNS query or a ClientHello. */
-export const Via = { none: 0, connect: 1, socks: 2, proxyHeader: 3 } as const
-export type Via = (typeof Via)[keyof typeof Via]
-
-/** Results of readProxyElement(): more bytes are needed, or they are not of a proxy's handshake. */
-export const MORE_BYTES = -1
-export const NOT_PROXY = -2
-
-/** The last element that was read. One per worker, overwritten by each element. */
-export class ProxyElement {
-  /** Bytes [nameStart, nameEnd) are the name of the target; equal if there is none. */
-  nameStart = 0
-  nameEnd = 0
-  via: Via = Via.none
-  next: ProxyPhase = ProxyPhase.tunnel
-  /** Bytes to skip after the element, in phases socksUser and socksPassword. */
-  skip = 0
-  /** 4 or 6 if the element is a PROXY header with a client; 0: without. */
-  version = 0
-  /** The client's address, the server's address, and their ports, as on the wire. */
-  readonly addresses = new DataView(new SharedArrayBuffer(ADDRESSES_BYTES))
-
-  set(next: ProxyPhase, skip = 0): void {
-    this.next = next
-    this.skip = skip
-    this.nameStart = 0
-    this.nameEnd = 0
-    this.via = Via.none
-    this.version = 0
-  }
-
-  /** Sets the name in bytes [start, end) without a final dot, unless it is an address. */
-  setName(view: DataView, start: number, end: number, via: Via): void {
-    const nameEnd = end > start && view.getUint8(end - 1) === DOT ? end - 1 : end
-    if (nameEnd - start > HOST_BYTES_MAX || isAddress(view, start, nameEnd)) return
-    this.nameStart = start
-    this.nameEnd = nameEnd
-    this.via = via
-  }
-}
-
-/** Two addresses of 16 bytes and two ports. */
-export const ADDRESSES_BYTES = 36
-const HOST_BYTES_MAX = 255
-const DOT = 0x2e
 const COLON = 0x3a
 const SPACE = 0x20
 const CR = 0x0d
@@ -108,20 +45,33 @@ const SOCKS5_PASSWORD_VERSION = 1
 /** IANA assigned ten methods. Few clients offer more than three. */
 const SOCKS5_METHODS_MAX = 16
 
+/** What else than CONNECT and PROXY headers is read on a server port. */
+export interface ProxyPort {
+  /** SOCKS. */
+  readonly isProxy: boolean
+  /** Requests of plain HTTP. */
+  readonly isHttp: boolean
+}
+
 /** Whether a stream that begins with this byte may begin with a proxy's handshake. */
-export function mayBeginProxy(byte: number, isProxyPort: boolean): boolean {
+export function mayBeginProxy(byte: number, { isProxy, isHttp }: ProxyPort): boolean {
   if (byte === CONNECT[0] || byte === PROXY_V1[0] || byte === PROXY_V2[0]) return true
-  return isProxyPort && (byte === SOCKS4 || byte === SOCKS5)
+  return (isProxy && (byte === SOCKS4 || byte === SOCKS5)) || (isHttp && mayBeginRequest(byte))
+}
+
+/** Whether a request begins at byte `at`, which may be in the middle of a stream. */
+export function beginsLaterRequest(view: DataView, at: number, end: number, { isHttp }: ProxyPort): boolean {
+  return begins(view, at, end, CONNECT) === 0 || (isHttp && beginsRequest(view, at, end))
 }
 
 /**
  * Whether bytes [at, end), without the start of the stream before them, are certainly the first of
  * a proxy's handshake: a request line, a PROXY header, or exactly the methods of SOCKS 5.
  */
-export function beginsProxy(view: DataView, at: number, end: number, isProxyPort: boolean): boolean {
-  if (begins(view, at, end, CONNECT) === 0 || begins(view, at, end, PROXY_V1) === 0) return true
+export function beginsProxy(view: DataView, at: number, end: number, port: ProxyPort): boolean {
+  if (beginsLaterRequest(view, at, end, port) || begins(view, at, end, PROXY_V1) === 0) return true
   if (begins(view, at, end, PROXY_V2) === 0) return true
-  if (!isProxyPort || end - at < 3 || view.getUint8(at) !== SOCKS5) return false
+  if (!port.isProxy || end - at < 3 || view.getUint8(at) !== SOCKS5) return false
   return view.getUint8(at + 1) <= SOCKS5_METHODS_MAX && end - at === 2 + view.getUint8(at + 1)
 }
 
@@ -134,7 +84,7 @@ export function readProxyElement(
   at: number,
   end: number,
   phase: ProxyPhase,
-  isProxyPort: boolean,
+  port: ProxyPort,
   element: ProxyElement,
 ): number {
   if (at >= end) return MORE_BYTES
@@ -143,11 +93,16 @@ export function readProxyElement(
     case ProxyPhase.start:
     case ProxyPhase.afterHeader:
       if (first === CONNECT[0]) return readConnect(view, at, end, element)
-      if (phase === ProxyPhase.start && first === PROXY_V1[0]) return readProxyV1(view, at, end, element)
       if (phase === ProxyPhase.start && first === PROXY_V2[0]) return readProxyV2(view, at, end, element)
-      if (isProxyPort && first === SOCKS4) return readSocks4(view, at, end, element)
-      if (isProxyPort && first === SOCKS5) return readSocksMethods(view, at, end, element)
-      return NOT_PROXY
+      if (phase === ProxyPhase.start && first === PROXY_V1[0]) {
+        const after = readProxyV1(view, at, end, element)
+        if (after !== NOT_PROXY) return after
+      }
+      if (port.isProxy && first === SOCKS4) return readSocks4(view, at, end, element)
+      if (port.isProxy && first === SOCKS5) return readSocksMethods(view, at, end, element)
+      return port.isHttp ? readRequest(view, at, end, element) : NOT_PROXY
+    case ProxyPhase.httpField:
+      return readField(view, at, end, element)
     case ProxyPhase.socksMethods:
       if (first === SOCKS5) return readSocksRequest(view, at, end, element)
       if (first !== SOCKS5_PASSWORD_VERSION) return NOT_PROXY
@@ -162,15 +117,6 @@ export function readProxyElement(
     default:
       return NOT_PROXY
   }
-}
-
-/** Returns 0 if bytes [at, end) begin with the text, MORE_BYTES if they may, else NOT_PROXY. */
-function begins(view: DataView, at: number, end: number, text: Buffer): number {
-  for (let index = 0; index < text.length; index++) {
-    if (at + index >= end) return MORE_BYTES
-    if (view.getUint8(at + index) !== text[index]) return NOT_PROXY
-  }
-  return 0
 }
 
 function readConnect(view: DataView, start: number, end: number, element: ProxyElement): number {
@@ -188,7 +134,7 @@ function readConnect(view: DataView, start: number, end: number, element: ProxyE
     if (byte === COLON) colon = at
   }
   if (at === limit) return needed
-  if (colon <= name) return NOT_PROXY
+  if (colon <= name || !isPortNumber(view, colon + 1, at)) return NOT_PROXY
   const version = begins(view, at, end, HTTP_1)
   if (version < 0) return version
   // The minor version, then a line end with or without a CR.
@@ -199,6 +145,17 @@ function readConnect(view: DataView, start: number, end: number, element: ProxyE
   element.set(ProxyPhase.fieldBegin)
   element.setName(view, name, colon, Via.connect)
   return at + 1
+}
+
+/** RFC 3986 §3.2.3. Proxies reject CONNECT without a port. */
+function isPortNumber(view: DataView, start: number, end: number): boolean {
+  let port = 0
+  for (let at = start; at < end && port < 65_536; at++) {
+    const digit = view.getUint8(at) - 0x30
+    if (digit < 0 || digit > 9) return false
+    port = port * 10 + digit
+  }
+  return port > 0 && port < 65_536
 }
 
 function readSocks4(view: DataView, start: number, end: number, element: ProxyElement): number {
@@ -259,6 +216,7 @@ function readProxyV1(view: DataView, start: number, end: number, element: ProxyE
   if (at === end) return MORE_BYTES
   if (view.getUint8(at - 1) !== CR) return NOT_PROXY
   element.set(ProxyPhase.afterHeader)
+  element.isProxyHeader = true
   let line = ''
   for (let byte = start; byte < at - 1; byte++) line += String.fromCharCode(view.getUint8(byte))
   const [, family, client = '', server = '', clientPort = '', serverPort = ''] = line.split(' ')
@@ -295,6 +253,7 @@ function readProxyV2(view: DataView, start: number, end: number, element: ProxyE
   if (after - start > PROXY_HEADER_BYTES_MAX) return NOT_PROXY
   if (after > end) return MORE_BYTES
   element.set(ProxyPhase.afterHeader)
+  element.isProxyHeader = true
   const family = view.getUint8(start + 13)
   if (command === PROXY_V2_COMMAND_LOCAL || (family !== PROXY_V2_TCP4 && family !== PROXY_V2_TCP6)) return after
   const bytes = family === PROXY_V2_TCP4 ? 4 : 16
@@ -314,15 +273,4 @@ function readProxyV2(view: DataView, start: number, end: number, element: ProxyE
     at = valueEnd
   }
   return after
-}
-
-/** Whether the text is empty, an IPv4 address or has a colon, as an IPv6 address. */
-function isAddress(view: DataView, start: number, end: number): boolean {
-  let isIpv4 = true
-  for (let at = start; at < end; at++) {
-    const byte = view.getUint8(at)
-    if (byte === COLON) return true
-    if (byte !== DOT && (byte < 0x30 || byte > 0x39)) isIpv4 = false
-  }
-  return isIpv4
 }

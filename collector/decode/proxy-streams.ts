@@ -8,7 +8,8 @@ import { nameHash } from './name.ts'
 import type { NameSink } from './name-sink.ts'
 import type { Ports } from './ports.ts'
 import { isFrom } from './proxied-streams.ts'
-import { MORE_BYTES, ProxyElement, ProxyPhase, readProxyElement, Via } from './proxy-handshake.ts'
+import { MORE_BYTES, ProxyElement, ProxyPhase, Via } from './proxy-element.ts'
+import { readProxyElement } from './proxy-handshake.ts'
 import { StreamState, type StreamTable } from './stream-table.ts'
 
 /**
@@ -149,7 +150,7 @@ export class ProxyStreams {
   /** Reads elements of the handshake in bytes [from, end). */
   #advance(transport: Transport, slot: number, view: DataView, from: number, end: number): number {
     const { proxied } = this.#streams
-    const isProxyPort = this.#ports.proxy[this.#streams.destinationPort(slot)] === 1
+    const port = this.#ports.proxyPort(this.#streams.destinationPort(slot))
     const element = this.#element
     let at = from
     for (;;) {
@@ -158,13 +159,24 @@ export class ProxyStreams {
       switch (phase) {
         case ProxyPhase.tunnel:
           return at === from ? NOT_READ : ENDED
+        case ProxyPhase.httpLine: {
+          const line = at
+          while (at < end && view.getUint8(at) !== LF) at++
+          proxied.bytes[slot] = Math.min((proxied.bytes[slot] ?? 0) + at - line, REQUEST_FIELDS_BYTES_MAX)
+          this.#at = at
+          if (proxied.bytes[slot] === REQUEST_FIELDS_BYTES_MAX) return NOT_READ
+          if (at === end) return NEEDS_MORE
+          at++
+          proxied.phase[slot] = ProxyPhase.httpField
+          break
+        }
         case ProxyPhase.fields:
         case ProxyPhase.fieldBegin:
         case ProxyPhase.fieldCr: {
           at = this.#skipFields(slot, view, at, end)
           this.#at = at
           if ((proxied.bytes[slot] ?? 0) >= REQUEST_FIELDS_BYTES_MAX) return NOT_READ
-          if (proxied.phase[slot] !== ProxyPhase.start) return NEEDS_MORE
+          if (proxied.phase[slot] !== ProxyPhase.afterHeader) return NEEDS_MORE
           if (at === end || view.getUint8(at) === TLS_HANDSHAKE) return ENDED
           break
         }
@@ -180,7 +192,7 @@ export class ProxyStreams {
           break
         }
         default: {
-          const after = readProxyElement(view, at, end, phase, isProxyPort, element)
+          const after = readProxyElement(view, at, end, phase, port, element)
           if (after === MORE_BYTES) return NEEDS_MORE
           // After a PROXY header or a request, whatever follows is the tunnel's.
           if (after < 0) return at > from && phase <= ProxyPhase.afterHeader ? ENDED : NOT_READ
@@ -200,8 +212,8 @@ export class ProxyStreams {
     const sink = this.#sink
     proxied.phase[slot] = element.next
     proxied.bytes[slot] = element.skip
-    if (element.next === ProxyPhase.afterHeader) {
-      const isTrusted = isFrom(this.#loadBalancers, transport)
+    if (element.isProxyHeader) {
+      const isTrusted = proxied.mayHaveHeader(slot) && isFrom(this.#loadBalancers, transport)
       streams.count(isTrusted ? Counter.proxyHeaders : Counter.proxyHeadersUntrusted)
       if (!isTrusted) return
       if (element.version !== 0) proxied.setClient(slot, element)
@@ -209,7 +221,7 @@ export class ProxyStreams {
     }
     if (element.nameEnd === element.nameStart) return
     const hash = nameHash(view, element.nameStart, element.nameEnd)
-    // The request is repeated with a password after a 407.
+    // The request is repeated with a password after a 407, or is for the same server as the last.
     if (proxied.announced[slot] === hash) return
     proxied.announced[slot] = hash
     sink.row.announced = hash
@@ -222,14 +234,14 @@ export class ProxyStreams {
     const { proxied } = this.#streams
     let phase = proxied.phase[slot] ?? 0
     let at = from
-    while (at < end && phase !== ProxyPhase.start) {
+    while (at < end && phase !== ProxyPhase.afterHeader) {
       const byte = view.getUint8(at++)
-      if (byte === LF) phase = phase === ProxyPhase.fields ? ProxyPhase.fieldBegin : ProxyPhase.start
+      if (byte === LF) phase = phase === ProxyPhase.fields ? ProxyPhase.fieldBegin : ProxyPhase.afterHeader
       else if (byte === CR && phase === ProxyPhase.fieldBegin) phase = ProxyPhase.fieldCr
       else phase = ProxyPhase.fields
     }
     const skipped = (proxied.bytes[slot] ?? 0) + at - from
-    proxied.bytes[slot] = phase === ProxyPhase.start ? 0 : Math.min(skipped, REQUEST_FIELDS_BYTES_MAX)
+    proxied.bytes[slot] = phase === ProxyPhase.afterHeader ? 0 : Math.min(skipped, REQUEST_FIELDS_BYTES_MAX)
     proxied.phase[slot] = phase
     return at
   }
@@ -240,4 +252,5 @@ const COUNTERS: Readonly<Record<Via, Counter>> = {
   [Via.connect]: Counter.connectTargets,
   [Via.socks]: Counter.socksTargets,
   [Via.proxyHeader]: Counter.proxyHeaderNames,
+  [Via.http]: Counter.httpNames,
 }

@@ -9,7 +9,7 @@ import type { Transport } from './layers.ts'
 import { Method } from './name-rows.ts'
 import type { NameSink } from './name-sink.ts'
 import type { Ports } from './ports.ts'
-import { beginsProxy, mayBeginProxy } from './proxy-handshake.ts'
+import { beginsLaterRequest, beginsProxy, mayBeginProxy, type ProxyPort } from './proxy-handshake.ts'
 import { NO_HANDSHAKE, ProxyStreams } from './proxy-streams.ts'
 import { NO_SLOT } from './slot-table.ts'
 import { StreamState, type StreamTable } from './stream-table.ts'
@@ -136,8 +136,12 @@ export class TcpStreams {
       this.#streams.count(Counter.helloNoName)
       return PacketClass.clientHelloNoName
     }
-    if (beginsProxy(view, payload, end, this.#ports.proxy[destination] === 1)) {
+    const port = this.#ports.proxyPort(destination)
+    // What a proxy sends to its client may begin like a request.
+    const isAnswer = this.#ports.proxy[view.getUint16(transport.start)] === 1 && !port.isProxy
+    if (!isAnswer && beginsProxy(view, payload, end, port)) {
       const slot = this.#streams.follow(StreamState.synchronized, sequence, destination, seconds)
+      this.#streams.proxied.beginUnseen(slot)
       return this.firstSegment(transport, slot, sequence, payload)
     }
     if (this.#ports.tls[destination] === 0 || transport.truncated === 1) return PacketClass.tcpOther
@@ -174,7 +178,7 @@ export class TcpStreams {
     }
     if (isOpenVpnReset(view, payload + 2, end) && view.getUint16(payload) === end - payload - 2)
       streams.count(Counter.openvpnSessions)
-    if (mayBeginProxy(view.getUint8(payload), this.#isProxyPort(slot))) {
+    if (mayBeginProxy(view.getUint8(payload), this.#proxyPort(slot))) {
       const packetClass = this.#proxies.firstSegment(transport, slot, sequence, payload)
       if (packetClass !== NO_HANDSHAKE) return packetClass as PacketClass
     }
@@ -182,8 +186,8 @@ export class TcpStreams {
     return PacketClass.tcpOther
   }
 
-  #isProxyPort(slot: number): boolean {
-    return this.#ports.proxy[this.#streams.destinationPort(slot)] === 1
+  #proxyPort(slot: number): ProxyPort {
+    return this.#ports.proxyPort(this.#streams.destinationPort(slot))
   }
 
   /** A segment that begins with a ClientHello. `found` is the result of findClientHello(). */
@@ -245,7 +249,7 @@ export class TcpStreams {
     const nextSequence = ((streams.base[slot] ?? 0) + windows.contiguous(buffer)) >>> 0
     if (outcome < 0) {
       const mayBeProxy = outcome === ~PacketClass.tcpOther && progress.recordAt === 0
-      if (mayBeProxy && mayBeginProxy(windows.view.getUint8(start), this.#isProxyPort(slot)))
+      if (mayBeProxy && mayBeginProxy(windows.view.getUint8(start), this.#proxyPort(slot)))
         return this.#proxies.kept(transport, slot)
       streams.settle(slot, StreamState.other, nextSequence, seconds)
       return ~outcome as PacketClass
@@ -284,8 +288,8 @@ export class TcpStreams {
     if (found !== ~PacketClass.tcpOther) {
       return this.#beginHello(transport, slot, (sequence + skipped) >>> 0, payload + skipped, found)
     }
-    if (streams.state[slot] === StreamState.other && beginsProxy(view, payload, end, false)) {
-      streams.proxied.clear(slot)
+    if (streams.state[slot] === StreamState.other && beginsLaterRequest(view, payload, end, this.#proxyPort(slot))) {
+      streams.proxied.beginRequest(slot)
       streams.settle(slot, StreamState.synchronized, sequence, seconds)
       return this.firstSegment(transport, slot, sequence, payload)
     }

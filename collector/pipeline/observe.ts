@@ -68,6 +68,8 @@ export interface ObserveOptions {
   readonly dnsPorts?: readonly number[]
   readonly tlsPorts?: readonly number[]
   readonly proxyPorts?: readonly number[]
+  /** Read names in requests of plain HTTP. */
+  readonly httpNames?: boolean
   /** Networks whose PROXY headers are believed. By default none. */
   readonly loadBalancers?: readonly Network[]
   readonly onProgress?: (bytesRead: number, bytesTotal: number) => void
@@ -157,6 +159,7 @@ export async function observeRows(
     dnsPorts: options.dnsPorts ?? DNS_PORTS,
     tlsPorts: options.tlsPorts ?? TLS_PORTS,
     proxyPorts: options.proxyPorts ?? PROXY_PORTS,
+    httpNames: options.httpNames ?? false,
     loadBalancers: options.loadBalancers ?? [],
   }
   const threadData: CaptureThreadData = { source, pool: shared, decode, decodeHere: lanes === 0 }

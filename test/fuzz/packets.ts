@@ -50,7 +50,9 @@ class Subject {
       dnsPorts: DNS_PORTS,
       tlsPorts: TLS_PORTS,
       proxyPorts: PROXY_PORTS,
-      loadBalancers: [],
+      // Every client of the captures may send PROXY headers.
+      loadBalancers: [{ bytes: new Uint8Array(16), prefixBits: 0 }],
+      httpNames: true,
     })
   }
 

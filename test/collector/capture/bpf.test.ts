@@ -125,6 +125,14 @@ const CASES: readonly Case[] = [
       options: { tunnels },
     },
   ]),
+  ...[true, false].map(
+    (httpNames): Case => ({
+      title: `plain HTTP, names ${httpNames}`,
+      passes: httpNames ? 'w' : '',
+      packet: ipv4(CLIENT4, tcp(up(80), Buffer.from('GET / HTTP/1.1\r\nHost: claude.ai\r\n\r\n'))),
+      options: { httpNames },
+    }),
+  ),
   ...(
     [
       ['not host 10.0.0.5', ''],
@@ -190,6 +198,7 @@ t.test(
           dnsPorts: DNS_PORTS,
           tlsPorts: TLS_PORTS,
           proxyPorts: PROXY_PORTS,
+          httpNames: true,
           tunnels: true,
           expression: 'not net 10.0.0.0/8',
         },

@@ -21,6 +21,7 @@ const hello = tlsRecords(clientHello({ serverName: 'inner.example.org', grease: 
 const same = tlsRecords(clientHello({ serverName: 'chatgpt.com', grease: true }))
 const LONG_FIELD = `Proxy-Authorization: Basic ${'QQ'.repeat(900)}`
 const header = { client: '192.0.2.77', server: '192.0.2.1', clientPort: 4711, serverPort: 443 }
+const FORGER = { ...header, client: '192.0.2.66' }
 const header6 = { ...header, client: '2001:db8::77', server: '2001:db8::1' }
 
 interface Row {
@@ -193,16 +194,77 @@ for (const row of ROWS) {
 
 t.test('without the SYN, messages in segments of their own are read, except of SOCKS 4', (t) => {
   for (const [index, row] of ROWS.entries()) {
-    if (row.title.includes('SOCKS 4') || row.title.includes('user name')) continue
+    if (/SOCKS 4|user name|^PROXY/.test(row.title)) continue
     const decoder = new FrameDecoder({ loadBalancers })
     t.same(found(decoder, messagesOf(row, streamOf(row, 20_000 + index))), row.names, row.title)
   }
   t.end()
 })
 
+/** What a client sends through a load balancer, which sends the first element itself. */
+const FORGED: Readonly<Record<string, readonly Buffer[]>> = {
+  'after the header': [proxyV1(header), proxyV1(FORGER), hello],
+  'after CONNECT': [proxyV2(header), connectRequest('chatgpt.com:443'), proxyV2(FORGER), hello],
+  'after a request of another protocol': [proxyV1(header), Buffer.from('HELO example.org\r\n'), proxyV1(FORGER), hello],
+}
+
+for (const [title, messages] of Object.entries(FORGED)) {
+  t.test(`a client cannot forge its address with a second PROXY header ${title}`, (t) => {
+    const row: Row = { title, bytes: messages, client: BALANCER, names: [] }
+    const stream = streamOf(row)
+    const segmented = [stream.syn(), ...messagesOf(row, stream)]
+    for (const frames of [[stream.syn(), stream.send()], segmented]) {
+      const decoder = new FrameDecoder({ loadBalancers })
+      const clients = decoder.decode(frames).names.map(({ client }) => client)
+      t.ok(
+        clients.every((client) => client === header.client),
+        `${clients}`,
+      )
+      t.equal(decoder.counters.proxyHeaders, 1)
+    }
+    t.end()
+  })
+}
+
+t.test('without the SYN, a PROXY header is skipped: the client may have sent it later', (t) => {
+  for (const bytes of [proxyV1(header), proxyV2({ ...header, serverName: 'chatgpt.com' })]) {
+    const decoder = new FrameDecoder({ loadBalancers })
+    const stream = streamOf({ title: '', bytes: [bytes, hello], client: BALANCER, names: [] })
+    t.same(found(decoder, [stream.send()]), [`${BALANCER} inner.example.org`])
+    t.equal(decoder.counters.proxyHeadersUntrusted, 1)
+  }
+  t.end()
+})
+
+t.test('a later request of a connection is of the client in its PROXY header', (t) => {
+  const row: Row = {
+    title: '',
+    bytes: [proxyV2(header), Buffer.from('GET / HTTP/1.1\r\n\r\n'), connectRequest('chatgpt.com:443')],
+    client: BALANCER,
+    names: [],
+  }
+  const stream = streamOf(row)
+  const decoder = new FrameDecoder({ loadBalancers })
+  t.same(found(decoder, [stream.syn(), ...messagesOf(row, stream)]), ['192.0.2.77 chatgpt.com connect'])
+  t.end()
+})
+
+t.test('what a proxy sends to its client is not a request', (t) => {
+  const decoder = new FrameDecoder()
+  const stream = new TcpStream(
+    { client: '203.0.113.80', clientPort: 3128, server: '10.0.0.7', serverPort: 50_001 },
+    connectRequest('chatgpt.com:443'),
+  )
+  t.same(found(decoder, [stream.send()]), [])
+  t.end()
+})
+
 const NOT_HANDSHAKES: Readonly<Record<string, Buffer>> = {
   'a GET': Buffer.from('GET http://chatgpt.com/ HTTP/1.1\r\nHost: chatgpt.com\r\n\r\n'),
   'CONNECT without a port': Buffer.from('CONNECT chatgpt.com HTTP/1.1\r\n\r\n'),
+  'CONNECT with a port that is no number': Buffer.from('CONNECT chatgpt.com:https HTTP/1.1\r\n\r\n'),
+  'CONNECT to port 65536': connectRequest('chatgpt.com:65536'),
+  'SOCKS 5 to a name with a control character': Buffer.concat([socks5Greeting(), socks5Request('chat\u0001.com')]),
   'CONNECT without a name': Buffer.from('CONNECT :443 HTTP/1.1\r\n\r\n'),
   'CONNECT in a text': Buffer.from('CONNECT to chatgpt.com:443\r\n'),
   'CONNECT with a control character': Buffer.from('CONNECT chat\0gpt.com:443 HTTP/1.1\r\n\r\n'),
