@@ -62,6 +62,10 @@ function watched(page: Page, faults: string[]): Page {
     if (message.type() === 'error' || /Content.Security.Policy/i.test(message.text())) faults.push(message.text())
   })
   page.on('pageerror', (error) => faults.push(String(error)))
-  page.on('requestfailed', (request) => faults.push(`${request.url()}: ${request.failure()?.errorText}`))
+  page.on('requestfailed', (request) => {
+    const fault = `${request.url()}: ${request.failure()?.errorText}`
+    // Firefox abandons the icon of a page that leads to the next one at once.
+    if (!/icon\..*: NS_BINDING_ABORTED$/.test(fault)) faults.push(fault)
+  })
   return page
 }
