@@ -11,7 +11,9 @@ import {
 } from './field-names.ts'
 import { type FoundFields, takeHostOf } from './found-fields.ts'
 import { hasScheme } from './host.ts'
+import { endBeforePort } from './ip-address.ts'
 import { type LogLine, Verdict } from './log-line.ts'
+import { isPrivateAddress } from './private-address.ts'
 import { hasRecordWord } from './record-words.ts'
 
 /**
@@ -34,7 +36,7 @@ import { hasRecordWord } from './record-words.ts'
 export function takeRequest(line: LogLine, fields: FoundFields, isWhole: boolean): Verdict {
   const isClient = line.clientEnd > line.clientStart || fields.takeClient(line)
   if (!isClient && !fields.takeAddress(line)) return Verdict.noDomain
-  if (isOtherRecord(line.view, fields)) return Verdict.noDomain
+  if (isFromOutside(line, fields) || isOtherRecord(line.view, fields)) return Verdict.noDomain
   const isSystem = fields.hasKind(FieldKind.system)
   let verdict = isSystem ? Verdict.noDomain : takeUrl(line, fields, isWhole)
   if (verdict === Verdict.event) return isClient ? verdict : ambiguous(line, 'client')
@@ -57,6 +59,16 @@ export function ambiguous(line: LogLine, missing: 'client' | 'host'): Verdict {
 function isOtherRecord(view: DataView, fields: FoundFields): boolean {
   if (fields.hasKind(FieldKind.foreign) || isFromServer(view, fields)) return true
   return hasWordOf(view, fields, FieldKind.kind) || hasWordOf(view, fields, FieldKind.action)
+}
+
+/** An external client sent the request to one of the organization's own servers. */
+function isFromOutside({ view, clientStart, clientEnd }: LogLine, fields: FoundFields): boolean {
+  if (isPrivateAddress(view, clientStart, clientEnd)) return false
+  for (let id = fields.first(FieldKind.target); id !== NOT_FOUND; id = fields.next(id)) {
+    const start = fields.start(id)
+    if (isPrivateAddress(view, start, endBeforePort(view, start, fields.end(id)))) return true
+  }
+  return false
 }
 
 /** Of an answer or a file that a server sent, the source is the server. */

@@ -9,6 +9,7 @@ import {
   HYPHEN,
   indexOfByte,
   isLetter,
+  isText,
   isUpper,
   lastIndexOfByte,
   NOT_FOUND,
@@ -23,6 +24,7 @@ import {
 } from './bytes.ts'
 import { CUE_BYTES, type LogFormat, type LogLine, Mark, Verdict } from './log-line.ts'
 import { TimeFound } from './log-time.ts'
+import { isPrivateAddress } from './private-address.ts'
 import { takeTarget } from './request-target.ts'
 import { takeUser, UserForm } from './user-name.ts'
 
@@ -87,8 +89,22 @@ function parse(line: LogLine, start: number, end: number): Verdict {
   timeStart = bracket
   requestEnd = quoteEnd
   messageEnd = end
-  return takeRequest(line, at + 1, quoteEnd)
+  return isRejectedScan(line, quoteEnd + 1, end) ? Verdict.noDomain : takeRequest(line, at + 1, quoteEnd)
 }
+
+/**
+ * Scanners on the Internet ask web servers to be their proxy. Such a server has no file of that
+ * name, and rejects CONNECT.
+ */
+function isRejectedScan({ view, clientStart, clientEnd }: LogLine, start: number, end: number): boolean {
+  const status = skipBlanks(view, start, end)
+  const statusEnd = tokenEnd(view, status, end)
+  for (let index = 0; index < SERVER_REJECTS.length; index++)
+    if (isText(view, status, statusEnd, SERVER_REJECTS[index] ?? ''))
+      return clientStart < clientEnd && !isPrivateAddress(view, clientStart, clientEnd)
+  return false
+}
+const SERVER_REJECTS = ['400', '404', '405', '501']
 
 /** The offset of the bracket before `20/Nov/2026:` or `05/02/2025 `, or NOT_FOUND. */
 function timeBracket(view: DataView, start: number, end: number): number {

@@ -13,6 +13,17 @@ const json = (value: object): string => JSON.stringify(value)
 const ISO = '2026-11-20T08:15:02.123Z'
 const ACCESS_TIME = '[20/Nov/2026:09:15:02 +0100]'
 
+/** Requests of external clients to the organization's own servers. */
+const INBOUND: readonly string[] = [
+  json({ timestamp: ISO, event_type: 'tls', src_ip: '203.0.113.9', dest_ip: '10.0.0.7', tls: { sni: 'claude.ai' } }),
+  json({ time: ISO, client_ip: '203.0.113.9', dst_ip: '192.168.1.9', url: 'https://claude.ai/' }),
+  `time=${ISO} src=203.0.113.9 dst=10.0.0.7:443 host=claude.ai sni=claude.ai action=allow`,
+  ...['400', '404', '405', '501'].flatMap((status) => [
+    `203.0.113.9 - - ${ACCESS_TIME} "GET https://claude.ai/ HTTP/1.1" ${status} 310 "-" "zgrab"`,
+    `203.0.113.9 - - ${ACCESS_TIME} "CONNECT claude.ai:443 HTTP/1.1" ${status} 0`,
+  ]),
+]
+
 /** The data of Windows events, as they are in EventData. */
 const WINDOWS_EVENTS: readonly Record<string, string | number>[] = [
   {
@@ -611,7 +622,7 @@ const SYSTEMS = [
   '2026-11-20T08:15:02Z,pc-7,claude.ai,allowed',
 ]
 
-const FAMILIES = { WINDOWS, SIGN_INS, AUDITS, MAIL, WEB_SERVERS, SYSTEMS }
+const FAMILIES = { WINDOWS, SIGN_INS, AUDITS, MAIL, WEB_SERVERS, SYSTEMS, INBOUND }
 
 t.test('the table has enough lines to be meaningful', async (t) => {
   t.ok(new Set(Object.values(FAMILIES).flat()).size >= 200)
