@@ -74,6 +74,9 @@ const BLOCKERS_PACKAGES = [
 const BLOCKERS_ROOT = join(root, 'node_modules/.cache/blockers')
 const PROMETHEUS_PACKAGES = ['prometheus']
 const PROMETHEUS_ROOT = join(root, 'node_modules/.cache/prometheus')
+/** Servers and proxies between which real clients connect (test/support/client-network.ts). */
+const CLIENTS_PACKAGES = ['libwrap0', 'dante-server', 'tinyproxy-bin', 'caddy']
+const CLIENTS_ROOT = join(root, 'node_modules/.cache/clients')
 /**
  * Of Podman, only the file with the allowed system calls of a container (test/support/seccomp.ts).
  */
@@ -148,6 +151,7 @@ function providePeers() {
   if (!existsSync(join(BLOCKERS_ROOT, 'usr/sbin/squid'))) unpack(BLOCKERS_PACKAGES, BLOCKERS_ROOT)
   if (!existsSync(join(PROMETHEUS_ROOT, 'usr/bin/promtool'))) unpack(PROMETHEUS_PACKAGES, PROMETHEUS_ROOT)
   if (!existsSync(join(CONTAINERS_ROOT, 'usr/share/containers'))) unpack(CONTAINERS_PACKAGES, CONTAINERS_ROOT)
+  if (!existsSync(join(CLIENTS_ROOT, 'usr/bin/caddy'))) unpack(CLIENTS_PACKAGES, CLIENTS_ROOT)
   if (!existsSync(NATS_VERSION_FILE)) provideNats()
   if (!isDebianRoot()) return
   if (!onPath('debootstrap')) installPackages(['debootstrap'], 'debootstrap')
