@@ -1,6 +1,6 @@
 import t from 'tap'
 import { NO_CLIENT } from '../../../engine/event/client.ts'
-import { type Event, METHODS } from '../../../engine/event/event.ts'
+import { type Event, METHODS, READ_METHOD } from '../../../engine/event/event.ts'
 import { CLIENT_ROWS_MAX, CLIENTS_PER_DAY_MAX } from '../../../engine/limits.ts'
 import { DAY_MS, dayOf, HOUR_MS } from '../../../engine/process/clock.ts'
 import { ClientTable } from '../../../engine/scan/client-table.ts'
@@ -39,7 +39,7 @@ function plainly(events: readonly Event[]): Map<string, Record<string, number>> 
     const key = `${dayOf(lastSeenMs)} ${platform} ${client} ${user}`
     const before = clients.get(key)
     clients.set(key, {
-      methods: (before?.['methods'] ?? 0) | (1 << METHODS.indexOf(method)),
+      methods: (before?.['methods'] ?? 0) | (1 << METHODS.indexOf(READ_METHOD[method] ?? method)),
       matches: (before?.['matches'] ?? 0) + count,
       firstSeenMs: Math.min(before?.['firstSeenMs'] ?? firstSeenMs, firstSeenMs),
       lastSeenMs: Math.max(before?.['lastSeenMs'] ?? 0, lastSeenMs),
