@@ -131,7 +131,8 @@ t.test('memory does not grow with the number of files', async (t) => {
   writeFileSync(large, Buffer.concat([bytes.subarray(0, 24), ...Array.from({ length: copies }, () => records)]))
   const rows = [
     { file: CAPTURE, few: 20, many: 400 },
-    { file: large, few: 3, many: 15 },
+    // Memory of the threads that ended grows during the first files until it is collected.
+    { file: large, few: 8, many: 24 },
   ]
   for (const { file, few, many } of rows) {
     const peak = (count: number): number =>
