@@ -1,7 +1,7 @@
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
 import { createSocket } from 'node:dgram'
 import { once } from 'node:events'
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { connect } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -38,7 +38,7 @@ export class ClientNetwork {
   readonly folder: string
   readonly names: readonly string[]
   /** The CA that all clients trust, and the server's certificate with all names. */
-  readonly authority: string
+  readonly caFile: string
   readonly certificate: string
   readonly key: string
   readonly #questions = new Map<string, string[]>()
@@ -47,7 +47,7 @@ export class ClientNetwork {
   private constructor(folder: string, names: readonly string[]) {
     this.folder = folder
     this.names = names
-    this.authority = join(folder, 'ca.pem')
+    this.caFile = join(folder, 'ca.pem')
     this.certificate = join(folder, 'server.pem')
     this.key = join(folder, 'server.key')
   }
@@ -58,7 +58,7 @@ export class ClientNetwork {
     https: (name: string) => Parameters<typeof httpsRecord>[0] | undefined = () => undefined,
   ): Promise<ClientNetwork> {
     const network = new ClientNetwork(folder, platformNames())
-    for (const path of ['/run/netns', '/etc/firefox/policies', '/dev/shm']) {
+    for (const path of ['/run/netns', '/dev/shm']) {
       mkdirSync(path, { recursive: true })
       execFileSync('mount', ['-t', 'tmpfs', 'tmpfs', path])
     }
@@ -82,6 +82,8 @@ export class ClientNetwork {
     const inside = ['-netns', name]
     ip(...inside, 'link', 'set', 'lo', 'up')
     ip(...inside, 'address', 'add', `${address}/24`, 'dev', 'eth0')
+    // An IPv6 address that appears later would be a change of the network, which aborts requests.
+    ip(...inside, 'link', 'set', 'eth0', 'addrgenmode', 'none')
     // Without segmentation offload, packets have the sizes of a network.
     execFileSync('ip', ['netns', 'exec', name, 'ip', 'link', 'set', 'eth0', 'gso_max_segs', '1', 'up'])
     return new Host(name, address)
@@ -239,4 +241,40 @@ function platformNames(): string[] {
   for (const { domain, platform } of loadCatalog().rules)
     if (!found.has(platform.id) && !domain.includes('*')) found.set(platform.id, domain)
   return [...found.values()].slice(0, PLATFORM_NAMES)
+}
+
+/** squid, which resolves names itself. */
+export async function serveSquid(network: ClientNetwork, port: number): Promise<void> {
+  // squid writes as another user.
+  mkdirSync(join(network.folder, 'squid'))
+  chmodSync(join(network.folder, 'squid'), 0o777)
+  const squid = [
+    ...[`http_port ${SERVER}:${port}`, 'http_access allow all', 'cache deny all', 'access_log none'],
+    ...[
+      `cache_log ${network.folder}/squid/cache.log`,
+      `pid_filename ${network.folder}/squid/pid`,
+      'pinger_enable off',
+      'shutdown_lifetime 0 seconds',
+    ],
+    ...[`dns_nameservers ${SERVER}`, 'netdb_filename none', `icon_directory ${CACHE}/blockers/usr/share/squid/icons`],
+    ...[`mime_table ${CACHE}/blockers/usr/share/squid/mime.conf`, 'hosts_file none', 'unlinkd_program /bin/true'],
+    ...[`error_directory ${CACHE}/blockers/usr/share/squid-langpack/templates`, `coredump_dir ${network.folder}/squid`],
+  ]
+  await network.serve('blockers/usr/sbin/squid', ['-N', '-f', configFile(network, 'squid.conf', squid)], port)
+}
+
+/** dante, for SOCKS 4 and 5. */
+export async function serveDante(network: ClientNetwork, port: number): Promise<void> {
+  const dante = [
+    ...[`logoutput: ${network.folder}/dante.log`, `internal: ${SERVER} port = ${port}`, `external: ${SERVER}`],
+    ...['clientmethod: none', 'socksmethod: none', 'user.privileged: root', 'user.unprivileged: root'],
+    ...['client pass { from: 0/0 to: 0/0 }', 'socks pass { from: 0/0 to: 0/0 }'],
+  ]
+  await network.serve('clients/usr/sbin/danted', ['-f', configFile(network, 'dante.conf', dante)], port)
+}
+
+function configFile({ folder }: ClientNetwork, name: string, lines: readonly string[]): string {
+  const path = join(folder, name)
+  writeFileSync(path, `${lines.join('\n')}\n`)
+  return path
 }

@@ -1,8 +1,8 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { ClientNetwork, type Host, SERVER } from './client-network.ts'
+import { ClientNetwork, type Host, SERVER, serveDante, serveSquid } from './client-network.ts'
 import { REPOSITORY } from './programs.ts'
 
 /**
@@ -28,7 +28,6 @@ export interface ProgramTraffic {
 }
 
 const Port = { tinyproxy: 8888, tinyproxyLogin: 8118, squid: 3128, dante: 1080, proxied: 8443, balanced: 443 } as const
-const CACHE = join(REPOSITORY, 'node_modules/.cache')
 const CURL = [
   '-sS',
   '--fail',
@@ -130,7 +129,7 @@ async function throughBalancer(): Promise<void> {
   // HAProxy 2.6 sometimes leaves a connection unanswered.
   const again = ['--max-time', '5', '--retry', '5', '--retry-all-errors', '--retry-delay', '1']
   const through = (port: number): Run => {
-    return (host) => run(host, 'curl', [...CURL, ...again, '--cacert', network.authority, ...to(port), ...urlsTo(port)])
+    return (host) => run(host, 'curl', [...CURL, ...again, '--cacert', network.caFile, ...to(port), ...urlsTo(port)])
   }
   await request('curl, HAProxy', through(Port.balanced), 'tls', ['', ''], true)
   await request('curl, HAProxy with a server name', through(Port.balanced + 1), 'tls', ['', 'proxyHeader'], true)
@@ -142,7 +141,7 @@ function curl(...options: string[]): Run {
 
 /** curl writes only the first body to the file; the others go to its output, which is ignored. */
 function curlTo(scheme: string, ...options: string[]): Run {
-  return (host) => run(host, 'curl', [...CURL, '--cacert', network.authority, ...options, ...urls(scheme)])
+  return (host) => run(host, 'curl', [...CURL, '--cacert', network.caFile, ...options, ...urls(scheme)])
 }
 
 function urls(scheme: string): string[] {
@@ -160,13 +159,13 @@ function node(proxy = ''): Run {
       await dispatcher.close()
     }
     Promise.all(${JSON.stringify(names)}.map(get)).catch((error) => { console.error(error); process.exit(1) })`
-  return (host) => run(host, process.execPath, ['-e', script], { NODE_EXTRA_CA_CERTS: network.authority })
+  return (host) => run(host, process.execPath, ['-e', script], { NODE_EXTRA_CA_CERTS: network.caFile })
 }
 
 function python(environment: NodeJS.ProcessEnv = {}): Run {
   const script = `
 import ssl, urllib.request
-context = ssl.create_default_context(cafile=${JSON.stringify(network.authority)})
+context = ssl.create_default_context(cafile=${JSON.stringify(network.caFile)})
 for name in ${JSON.stringify(names)}:
     urllib.request.urlopen('https://' + name + '/', context=context, timeout=20).read()`
   return (host) => run(host, 'python3', ['-c', script], environment)
@@ -175,7 +174,7 @@ for name in ${JSON.stringify(names)}:
 /** promtool uses net/http of Go. It fails, because the answer is not of Prometheus. */
 function go(environment: NodeJS.ProcessEnv = {}): Run {
   const promtool = join(REPOSITORY, 'node_modules/.cache/prometheus/usr/bin/promtool')
-  const env = { ...environment, SSL_CERT_FILE: network.authority }
+  const env = { ...environment, SSL_CERT_FILE: network.caFile }
   return async (host) => {
     for (const name of names) await run(host, promtool, ['query', 'instant', `https://${name}`, 'up'], env, 1)
   }
@@ -191,7 +190,7 @@ function openssl(): Run {
         '-servername',
         name,
         '-CAfile',
-        network.authority,
+        network.caFile,
       ])
   }
 }
@@ -215,28 +214,8 @@ async function serveProxies(): Promise<void> {
   }
   await tinyproxy(Port.tinyproxy, [])
   await tinyproxy(Port.tinyproxyLogin, ['BasicAuth jdoe secret'])
-  // squid writes as another user.
-  mkdirSync(join(folder, 'squid'))
-  chmodSync(join(folder, 'squid'), 0o777)
-  const squid = [
-    ...[`http_port ${SERVER}:${Port.squid}`, 'http_access allow all', 'cache deny all', 'access_log none'],
-    ...[
-      `cache_log ${folder}/squid/cache.log`,
-      `pid_filename ${folder}/squid/pid`,
-      'pinger_enable off',
-      'shutdown_lifetime 0 seconds',
-    ],
-    ...[`dns_nameservers ${SERVER}`, 'netdb_filename none', `icon_directory ${CACHE}/blockers/usr/share/squid/icons`],
-    ...[`mime_table ${CACHE}/blockers/usr/share/squid/mime.conf`, 'hosts_file none', 'unlinkd_program /bin/true'],
-    ...[`error_directory ${CACHE}/blockers/usr/share/squid-langpack/templates`, `coredump_dir ${folder}/squid`],
-  ]
-  await network.serve('blockers/usr/sbin/squid', ['-N', '-f', file('squid.conf', squid)], Port.squid)
-  const dante = [
-    ...[`logoutput: ${folder}/dante.log`, `internal: ${SERVER} port = ${Port.dante}`, `external: ${SERVER}`],
-    ...['clientmethod: none', 'socksmethod: none', 'user.privileged: root', 'user.unprivileged: root'],
-    ...['client pass { from: 0/0 to: 0/0 }', 'socks pass { from: 0/0 to: 0/0 }'],
-  ]
-  await network.serve('clients/usr/sbin/danted', ['-f', file('dante.conf', dante)], Port.dante)
+  await serveSquid(network, Port.squid)
+  await serveDante(network, Port.dante)
 }
 
 /** HAProxy, which passes TLS on or ends it, and nginx, which reads PROXY headers. */
