@@ -1,6 +1,7 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
+import { HIDDEN_COUNTER_NAMES } from '../../engine/event/coverage-report.ts'
 import { coverageJson } from '../../engine/scan/coverage.ts'
 import { frames } from '../captures/parties.ts'
 import { counters } from '../support/coverage.ts'
@@ -85,7 +86,8 @@ t.test('a sensor reports its coverage once, over each transport', async (t) => {
   t.same(coverageJson(of(service.organizationId)), {
     sensors: 2,
     names_seen: 10,
-    hidden: { ech: 2, encrypted_dns: 4, no_name: 2, incomplete: 0, undecodable: 2, packets_lost: 0 },
+    hidden: { ech: 2, encrypted_dns: 4, no_name: 2, tunnels: 0, incomplete: 0, undecodable: 2, packets_lost: 0 },
+    kinds: Object.fromEntries(HIDDEN_COUNTER_NAMES.map((name) => [name, 0])),
     // 8 / (8 + 8) x 36 / 38
     visible_share: 0.4737,
   })
