@@ -1,7 +1,7 @@
 // Set-up before `npm start`, `npm test` and `npm run test:full`: dependencies, system packages,
 // build. Plain JavaScript, because it runs before there is a TypeScript compiler. Skips everything
-// that is already in place. With --debian it only creates the small Debian of the full suite, which
-// test/run.ts does beside the first tests.
+// that is already in place. With --debian SUITE it only creates a small Debian of the full suite,
+// which test/run.ts does beside the first tests.
 import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
@@ -92,12 +92,15 @@ const NATS_VERSION_MIN = [2, 15]
 /** The version in use, as the server prints it. */
 const NATS_VERSION_FILE = join(NATS_ROOT, 'version')
 const DEBIAN_KEYRING = '/usr/share/keyrings/debian-archive-keyring.gpg'
-/** A minimal Debian in which packages and images are tested. `debootstrap` creates it as root. */
-const DEBIAN = { suite: 'bookworm', mirror: 'http://deb.debian.org/debian' }
-const DEBIAN_ROOT = join(root, 'node_modules/.cache/debian')
+/**
+ * Minimal Debian systems: packages and images are tested in the first, newer versions of Node in
+ * the second. `debootstrap` creates them as root.
+ */
+const DEBIAN_FOLDERS = { bookworm: 'debian', trixie: 'debian-13' }
+const DEBIAN_MIRROR = 'http://deb.debian.org/debian'
 
 if (process.argv.includes('--debian')) {
-  if (isDebianRoot() && !existsSync(DEBIAN_ROOT)) makeDebian()
+  if (isDebianRoot()) makeDebian(process.argv.at(-1))
   process.exit()
 }
 const forFullSuite = process.argv.includes('--full')
@@ -191,22 +194,24 @@ function provideNats() {
 function debianMirror() {
   const targets = ['indextargets', '--format', '$(LABEL) $(COMPONENT) $(REPO_URI)', 'Created-By: Packages']
   const { stdout } = spawnSync('apt-get', targets, { encoding: 'utf8' })
-  return /^Debian main (\S+)$/m.exec(stdout ?? '')?.[1] ?? DEBIAN.mirror
+  return /^Debian main (\S+)$/m.exec(stdout ?? '')?.[1] ?? DEBIAN_MIRROR
 }
 
 /**
  * Created under a temporary name, so that an interrupted creation is not mistaken for a complete
  * one.
  */
-function makeDebian() {
-  print(`creating a minimal Debian (${DEBIAN.suite})`)
-  const part = `${DEBIAN_ROOT}.part`
+function makeDebian(suite) {
+  const folder = join(root, 'node_modules/.cache', DEBIAN_FOLDERS[suite])
+  if (existsSync(folder)) return
+  print(`creating a minimal Debian (${suite})`)
+  const part = `${folder}.part`
   rmSync(part, { recursive: true, force: true })
   mkdirSync(part, { recursive: true })
-  if (!attempt('debootstrap', ['--variant=minbase', DEBIAN.suite, part, DEBIAN.mirror])) {
-    fail(`debootstrap ${DEBIAN.suite} failed; ${join(part, 'debootstrap/debootstrap.log')} says why`)
+  if (!attempt('debootstrap', ['--variant=minbase', suite, part, DEBIAN_MIRROR])) {
+    fail(`debootstrap ${suite} failed; ${join(part, 'debootstrap/debootstrap.log')} says why`)
   }
-  renameSync(part, DEBIAN_ROOT)
+  renameSync(part, folder)
 }
 
 function isDebianRoot() {

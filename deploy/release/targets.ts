@@ -23,8 +23,8 @@ export interface NpmFile {
 }
 
 /**
- * Node 22 is the release target: the last version with a binary of uWebSockets.js, supported until
- * April 2027.
+ * Node 22 is the release target: the last version whose binary of uWebSockets.js runs with
+ * GLIBC_MAX, supported until April 2027.
  */
 export const NODE_VERSION = '22.23.3'
 /** process.versions.modules of this version. */

@@ -5,6 +5,7 @@ import type { TlsFiles } from './certificate.ts'
 import { type HttpListener, type HttpListenOptions, REASON_PHRASE, sendError, whenIdle } from './port.ts'
 import { shortTurn } from './short-turn.ts'
 import { TLS_1_2_CIPHERS } from './tls-ciphers.ts'
+import { loadUws, type UwsLibrary } from './uws-library.ts'
 import { UwsRequest } from './uws-request.ts'
 import { UwsResponse } from './uws-response.ts'
 import { Traffic } from './uws-traffic.ts'
@@ -22,15 +23,13 @@ import { Traffic } from './uws-traffic.ts'
  * client that sends further requests in the meantime.
  */
 
-type Library = typeof Uws & { _cfg?: (option: string) => void }
-
 /**
  * Returns the error of loading uWebSockets.js, which has no binary for every Node version and C
  * library.
  */
 export async function uwsLoadError(): Promise<Error | undefined> {
   try {
-    await import('uWebSockets.js')
+    await loadUws()
     return undefined
   } catch (error) {
     return error as Error
@@ -45,7 +44,7 @@ export async function uwsLoadError(): Promise<Error | undefined> {
  *   library, which `uwsLoadError` returns
  */
 export async function listenUws(options: HttpListenOptions): Promise<HttpListener> {
-  const uws = (await import('uWebSockets.js')) as Library
+  const uws = await loadUws()
   // Removes the `uWebSockets` banner from responses.
   uws._cfg?.('silent')
   const traffic = new Traffic(options)
@@ -109,7 +108,7 @@ interface OpenApp {
   readonly socket: Uws.us_listen_socket
 }
 
-async function open(uws: typeof Uws, options: HttpListenOptions, traffic: Traffic): Promise<OpenApp> {
+async function open(uws: UwsLibrary, options: HttpListenOptions, traffic: Traffic): Promise<OpenApp> {
   const app = options.tls ? secureApp(uws, options.tls) : uws.App()
   const onConnection = (raw: Uws.HttpResponse, change: number): void => {
     // The library does not know the address of a connection that has closed.
@@ -131,7 +130,7 @@ async function open(uws: typeof Uws, options: HttpListenOptions, traffic: Traffi
 }
 
 /** The library supports fewer key types than Node. */
-function secureApp(uws: typeof Uws, { keyFile, certificateFile }: TlsFiles): Uws.TemplatedApp {
+function secureApp(uws: UwsLibrary, { keyFile, certificateFile }: TlsFiles): Uws.TemplatedApp {
   try {
     return uws.SSLApp({ key_file_name: keyFile, cert_file_name: certificateFile, ssl_ciphers: TLS_1_2_CIPHERS })
   } catch (error) {

@@ -18,7 +18,8 @@ export interface Preparation {
 
 const PREPARATIONS: readonly Preparation[] = [
   { name: 'release', script: ['dist/deploy/release/main.js', '--quiet'], modules: ['released', 'image'] },
-  { name: 'debian', script: ['deploy/setup.mjs', '--debian'], modules: ['debian', 'image'] },
+  { name: 'debian', script: ['deploy/setup.mjs', '--debian', 'bookworm'], modules: ['debian', 'image'] },
+  { name: 'debian-13', script: ['deploy/setup.mjs', '--debian', 'trixie'], modules: ['node-24'] },
 ]
 
 /** The preparations of a file, from its imports. */
