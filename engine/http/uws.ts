@@ -11,7 +11,7 @@ import { UwsResponse } from './uws-response.ts'
 import { Traffic } from './uws-traffic.ts'
 
 /*
- * The only file that uses uWebSockets.js. Breaking one of two rules of that library ends the
+ * The only file that uses uWebSockets.js (uws-library.ts loads it). Breaking one of two rules of that library ends the
  * process without a JavaScript exception: a handler must respond or set onAborted before it
  * returns, and an aborted response must not be used. Therefore onAborted is set for each handler
  * that returns without a response or waits for a body, and every write checks `aborted`.
