@@ -11,10 +11,11 @@ import { UwsResponse } from './uws-response.ts'
 import { Traffic } from './uws-traffic.ts'
 
 /*
- * The only file that uses uWebSockets.js (uws-library.ts loads it). Breaking one of two rules of that library ends the
- * process without a JavaScript exception: a handler must respond or set onAborted before it
- * returns, and an aborted response must not be used. Therefore onAborted is set for each handler
- * that returns without a response or waits for a body, and every write checks `aborted`.
+ * The only file that uses uWebSockets.js (uws-library.ts loads it). Breaking one of two rules of
+ * that library ends the process without a JavaScript exception: a handler must respond or set
+ * onAborted before it returns, and an aborted response must not be used. Therefore onAborted is set
+ * for each handler that returns without a response or waits for a body, and every write checks
+ * `aborted`.
  *
  * A call into the library costs 0.15 us, whatever it does, so all fields are written by one call.
  *
