@@ -2,4 +2,8 @@
 import { runProgram } from '../process/program.ts'
 import { programFor } from './program.ts'
 
-await runProgram(await programFor(process.argv.slice(2)))
+async function runCommand(): Promise<void> {
+  await runProgram(await programFor(process.argv.slice(2)))
+}
+
+await runCommand()
