@@ -13,6 +13,7 @@ import { RESOLVERS } from '../collector/visibility.ts'
 import { loadCatalog } from '../registry/catalog.ts'
 import { compileTrie } from '../registry/compile-trie.ts'
 import { median, print } from './compare.ts'
+import { type Run, timed } from './timed-run.ts'
 import { decodeMix, type Mix, type MixPart, writeMix } from './workload/decode-mix.ts'
 
 /**
@@ -37,13 +38,6 @@ export async function run(options: { toy: boolean }): Promise<void> {
   } finally {
     rmSync(folder, { recursive: true })
   }
-}
-
-/** One run of a whole process. */
-interface Run {
-  readonly wallSeconds: number
-  readonly cpuSeconds: number
-  readonly stdout: string
 }
 
 function wholeProcesses(path: string, mix: Mix, repetitions: number, toy: boolean): void {
@@ -120,15 +114,6 @@ function textOf(runs: readonly Run[]): string {
   const spread = ((walls.at(-1) ?? 0) - (walls[0] ?? 0)) / 2 / median(walls)
   const times = `${median(walls).toFixed(2)} s ±${Math.round(spread * 100)}%`
   return `${times} wall, ${median(runs.map(cpuOf)).toFixed(2)} s CPU${runs.length === 1 ? ', one run' : ''}`
-}
-
-/** Runs a program under bash, which measures its times. */
-function timed(program: string, parameters: readonly string[]): Run {
-  const script = 'TIMEFORMAT="%R %U %S"; time "$0" "$@" 3>&2 2>/dev/null'
-  const counted = program === 'cat' ? `${script} >/dev/null` : script
-  const done = spawnSync('bash', ['-c', counted, program, ...parameters], { encoding: 'utf8', maxBuffer: 2 ** 31 })
-  const [real = 0, user = 0, system = 0] = (done.stderr.trim().split('\n').at(-1) ?? '').split(' ').map(Number)
-  return { wallSeconds: real, cpuSeconds: user + system, stdout: done.stdout }
 }
 
 function versionOf(program: string, parameters: readonly string[] = ['--version']): string | undefined {

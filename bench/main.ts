@@ -15,6 +15,7 @@ const BENCHMARKS: Readonly<Record<string, () => Promise<{ run(options: { toy: bo
   api: () => import('./api.ts'),
   console: () => import('./console.ts'),
   release: () => import('./release.ts'),
+  commands: () => import('./commands.ts'),
   candidates: () => import('./candidates.ts'),
   'ingest-memory': () => import('./ingest-memory.ts'),
 }

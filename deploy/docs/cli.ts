@@ -8,13 +8,13 @@ import { codeBlock } from './markdown.ts'
 const HELP_COLUMNS = 80
 
 /** The three programs. Each call builds them again, since parsing changes a command. */
-export function programs(): Command[] {
-  return [collectorProgram(), serviceProgram(), adminProgram()]
+export async function programs(): Promise<Command[]> {
+  return [collectorProgram(), serviceProgram(), await adminProgram()]
 }
 
 /** docs/reference/cli.md: the help of every command. */
-export function cliPage(): string {
-  return [INTRODUCTION, ...programs().flatMap((program) => commandsOf(program).map(section))].join('\n')
+export async function cliPage(): Promise<string> {
+  return [INTRODUCTION, ...(await programs()).flatMap((program) => commandsOf(program).map(section))].join('\n')
 }
 
 const INTRODUCTION = `# Command line

@@ -56,10 +56,12 @@ const TABLES: Readonly<Record<string, () => string | Promise<string>>> = {
   ...Object.fromEntries(FORWARDER_TABLES.map(({ name, make }) => [name, make])),
 }
 
+const CLI_PAGE = await cliPage()
+
 /** Pages and files that are generated as a whole, by their path from the root of the repository. */
 const PAGES: Readonly<Record<string, () => string>> = {
   'docs/reference/registry.md': () => registryPage(loadCatalog()),
-  'docs/reference/cli.md': cliPage,
+  'docs/reference/cli.md': () => CLI_PAGE,
   'deploy/monitoring/grafana-dashboard.json': dashboardJson,
   'registry/schema/registry-file.json': () => jsonText(registryFileSchema()),
   'registry/schema/platforms.json': () => jsonText(platformListSchema()),

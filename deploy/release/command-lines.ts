@@ -36,7 +36,7 @@ export const COMMAND_LINES: Readonly<Record<string, CommandLine>> = {
     seeAlso: ['posture-admin(1)', 'posture-collector(8)'],
   },
   'posture-admin': {
-    model: commandModel(adminProgram()),
+    model: commandModel(await adminProgram()),
     section: 1,
     files: [{ path: '/var/lib/posture-service', about: 'Data directory of the service' }],
     seeAlso: ['posture-service(8)', 'posture-collector(8)'],

@@ -72,9 +72,24 @@ function starter(program: Program, command: string): string {
   return [
     '#!/bin/sh',
     `lib=$(dirname "$(dirname "$(readlink -f "$0")")")/lib/${program.name}`,
+    ...(command === 'posture-admin' ? compileCache(program.name) : []),
     ['exec', '"$lib/node"', ...program.nodeFlags, `"$lib/${command}.cjs"`, '"$@"'].join(' '),
     '',
   ].join('\n')
+}
+
+/**
+ * Node keeps compiled code in the user's cache, because compiling takes half the time of a short
+ * command. Only if the user owns the directory: who can write to it decides what the command does,
+ * and HOME may be that of another user.
+ */
+function compileCache(name: string): string[] {
+  return [
+    'owned=${XDG_CACHE_HOME:-$HOME}',
+    'if [ -z "$NODE_COMPILE_CACHE" ] && [ -n "$owned" ] && [ -O "$owned" ]; then',
+    `  export NODE_COMPILE_CACHE="\${XDG_CACHE_HOME:-$HOME/.cache}/${name}"`,
+    'fi',
+  ]
 }
 
 /** Copies a file of the repository into a directory. */

@@ -1,11 +1,9 @@
 #!/usr/bin/env node
 import { runProgram } from '../process/program.ts'
-import { programWith } from './one-command.ts'
+import { programFor } from './program.ts'
 
 async function runCommand(): Promise<void> {
-  const program = await programWith(process.argv[2] ?? '')
-  // Help and mistakes need all commands.
-  await runProgram(program ?? (await import('./program.ts')).adminProgram())
+  await runProgram(await programFor(process.argv.slice(2)))
 }
 
 await runCommand()

@@ -37,6 +37,6 @@ t.test('a benchmark runs by name; an unknown name is one error line', async (t) 
   t.equal(status, 2)
   t.equal(
     stderr,
-    'npm run bench --: USAGE no benchmark "regsitry", expected registry or decode or outbox or live or ingest or scan or alerts or api or console or release or candidates or ingest-memory\n',
+    'npm run bench --: USAGE no benchmark "regsitry", expected registry or decode or outbox or live or ingest or scan or alerts or api or console or release or commands or candidates or ingest-memory\n',
   )
 })

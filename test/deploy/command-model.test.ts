@@ -3,11 +3,10 @@ import t from 'tap'
 import { serviceProgram } from '../../api/program.ts'
 import { collectorProgram } from '../../collector/program.ts'
 import { type CommandModel, commandModel, everyCommand, usageOf } from '../../deploy/command-model.ts'
-import { programWith } from '../../engine/admin/one-command.ts'
-import { adminProgram } from '../../engine/admin/program.ts'
+import { adminProgram, programFor } from '../../engine/admin/program.ts'
 
 const PROGRAMS = [collectorProgram, serviceProgram, adminProgram] as const
-const MODELS = PROGRAMS.map((program) => commandModel(program()))
+const MODELS = await Promise.all(PROGRAMS.map(async (program) => commandModel(await program())))
 const COMMANDS: readonly CommandModel[] = MODELS.flatMap(everyCommand)
 
 /** Verbs that texts of commands and options start with. Add a word only if it is a verb. */
@@ -80,7 +79,7 @@ for (const width of [40, 80, 200]) {
       for (const line of command.helpInformation().split('\n')) t.ok(line.length <= width, line)
       for (const each of command.commands) check(each)
     }
-    for (const program of PROGRAMS) check(program())
+    for (const program of PROGRAMS) check(await program())
   })
 }
 
@@ -88,7 +87,8 @@ t.test('a typo in any command or subcommand is answered with the right name', as
   /** Replaces the last character. */
   const typo = (word: string): string => `${word.slice(0, -1)}_`
   for (const { path } of COMMANDS.filter(({ path }) => path.length > 1)) {
-    const program = PROGRAMS.map((make) => make()).find((each) => each.name() === path[0])
+    const programs = await Promise.all(PROGRAMS.map((make) => make()))
+    const program = programs.find((each) => each.name() === path[0])
     const words = [...path.slice(1, -1), typo(path.at(-1) ?? '')]
     await t.rejects(
       async () => program?.parseAsync(words, { from: 'user' }),
@@ -98,18 +98,25 @@ t.test('a typo in any command or subcommand is answered with the right name', as
   }
 })
 
-t.test('a program with one command has that command of the whole program', async (t) => {
-  for (const command of commandModel(adminProgram()).commands) {
+t.test('a program for one command has that command, and the help of the whole program', async (t) => {
+  const all = await adminProgram()
+  for (const command of commandModel(all).commands) {
     const name = command.path.at(-1) ?? ''
-    const program = await programWith(name)
-    t.ok(program, name)
-    if (program === undefined) continue
-    const model = commandModel(program)
-    t.same(
-      model.commands.find(({ path }) => path.at(-1) === name),
-      command,
-      name,
-    )
+    for (const words of [
+      [name, 'list', '--json'],
+      ['help', name],
+      ['--', name],
+    ]) {
+      const program = await programFor(words)
+      t.equal(program.helpInformation(), all.helpInformation(), name)
+      t.same(
+        commandModel(program).commands.find(({ path }) => path.at(-1) === name),
+        command,
+        words.join(' '),
+      )
+    }
   }
-  t.equal(await programWith('toString'), undefined)
+  for (const words of [[], ['--help'], ['toString'], ['help']]) {
+    t.equal((await programFor(words)).helpInformation(), all.helpInformation())
+  }
 })

@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
-import { type AdminRow, adminProgram } from '../../engine/admin/program.ts'
+import { type AdminRow, programFor } from '../../engine/admin/program.ts'
 import { failureOf } from '../../engine/process/program.ts'
 import { SCOPES } from '../../engine/store/api-keys.ts'
 
@@ -94,7 +94,7 @@ export async function admin(...args: string[]): Promise<AdminRow[]> {
  */
 export async function runAdmin(args: readonly string[]): Promise<Omit<Ended, 'signal'>> {
   let stdout = ''
-  const program = adminProgram((text) => {
+  const program = await programFor(args, (text) => {
     stdout += text
   })
   try {

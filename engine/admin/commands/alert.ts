@@ -12,8 +12,7 @@ const ALERTS_SHOWN_DEFAULT = 50
 const CHANNEL = 'Name or id of the alert channel'
 
 /** posture-admin alert list | channel ... | rule ... | dead-letters ... */
-export function addAlertCommands(program: Command): void {
-  const alert = program.command('alert').description('Manage alerts: their rules, channels and messages')
+export function addAlertCommands(alert: Command): void {
   addList(alert)
   addAlertChannelCommands(alert)
   addRules(alert)

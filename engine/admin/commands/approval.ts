@@ -28,11 +28,7 @@ interface TermsOptions extends Options {
 }
 
 /** posture-admin approval add | reject | remove | list */
-export function addApprovalCommands(program: Command): void {
-  const approval = program
-    .command('approval')
-    .description('Approve or reject platforms for an organization; all that are not approved are shadow AI')
-
+export function addApprovalCommands(approval: Command): void {
   const add = decisionOf(approval, 'add', 'Approve platforms and update the findings')
   add.action((platforms: string[], options: TermsOptions) =>
     withStore(add, (context) =>

@@ -17,8 +17,7 @@ import { frameworkOption } from './framework-option.ts'
  * posture-admin assessment create | list | show | answer | assign | suggest | crosswalk | compare |
  * update | complete | remove | export | import | frameworks
  */
-export function addAssessmentCommands(program: Command): void {
-  const assessment = program.command('assessment').description('Assess an organization against a framework')
+export function addAssessmentCommands(assessment: Command): void {
   addCreate(assessment)
   addList(assessment)
   addShow(assessment)

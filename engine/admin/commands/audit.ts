@@ -9,9 +9,7 @@ import { countOption, sharedOptions, show, withStore } from './context.ts'
 const SHOWN = 100
 
 /** posture-admin audit list */
-export function addAuditCommands(program: Command): void {
-  const audit = program.command('audit').description('Show who changed what, and when')
-
+export function addAuditCommands(audit: Command): void {
   const list = sharedOptions(audit.command('list').description('List the last changes, oldest first'))
     .option('--org <name>', 'Select one organization by name or id; by default all')
     .addOption(

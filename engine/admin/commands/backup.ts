@@ -6,14 +6,12 @@ import { restore } from '../restore.ts'
 import { actorOf, dataDirectoryOf, sharedOptions, show, withStore } from './context.ts'
 import { longWork } from './long-work.ts'
 
-/** posture-admin backup | restore */
-export function addBackupCommands(program: Command): void {
-  const backup = sharedOptions(
-    program
-      .command('backup')
-      .description('Back up the store while the service runs; protect the file like the store')
-      .argument('<file>', 'File to write'),
-  ).option('--force', 'Replace an existing file')
+/** posture-admin backup */
+export function addBackupCommand(command: Command): void {
+  const backup = sharedOptions(command.argument('<file>', 'File to write')).option(
+    '--force',
+    'Replace an existing file',
+  )
   backup.action((file: string, { force = false }: { force?: boolean }) =>
     withStore(backup, async ({ store, clock }) => {
       const startedMs = clock.nowMs()
@@ -34,13 +32,14 @@ export function addBackupCommands(program: Command): void {
       })
     }),
   )
+}
 
-  const bring = sharedOptions(
-    program
-      .command('restore')
-      .description('Restore the store from a backup; the service must be stopped')
-      .argument('<file>', 'Backup to read'),
-  ).option('--force', 'Replace an existing store, which is kept next to the new one')
+/** posture-admin restore */
+export function addRestoreCommand(command: Command): void {
+  const bring = sharedOptions(command.argument('<file>', 'Backup to read')).option(
+    '--force',
+    'Replace an existing store, which is kept next to the new one',
+  )
   bring.action(async (file: string, { force = false }: { force?: boolean }) => {
     const dataDir = dataDirectoryOf(bring)
     const options = { force, actor: actorOf(bring), clock: systemClock }

@@ -38,10 +38,8 @@ interface Options extends SelectionOptions {
 }
 
 /** posture-admin blocklist; blocklist link create | list | revoke */
-export function addBlockListCommands(program: Command): void {
-  const blocklist = program
-    .command('blocklist')
-    .description('Write the hosts of platforms as a block list for a DNS server, proxy or firewall')
+export function addBlockListCommands(blocklist: Command): void {
+  blocklist
     // Options after `link create` are those of that command.
     .enablePositionalOptions()
     .allowExcessArguments()

@@ -13,9 +13,7 @@ interface Options {
 }
 
 /** posture-admin client show | reveal | names import */
-export function addClientCommands(program: Command): void {
-  const client = program.command('client').description('Show which platforms a client uses')
-
+export function addClientCommands(client: Command): void {
   const one = ofOrganization(
     changeOptions(
       client

@@ -12,10 +12,8 @@ import { dataDirectoryOf, sharedOptions, show, timeText, withStore } from './con
 import { longWork } from './long-work.ts'
 
 /** posture-admin doctor */
-export function addDoctorCommand(program: Command): void {
-  const doctor = sharedOptions(
-    program.command('doctor').description('Verify the whole store while the service runs, and show what is in it'),
-  )
+export function addDoctorCommand(command: Command): void {
+  const doctor = sharedOptions(command)
   doctor.action(() =>
     withStore(doctor, async ({ store, clock }) => {
       const check = await longWork('check canceled', (onStep, signal) =>

@@ -23,11 +23,8 @@ interface Options {
 }
 
 /** posture-admin export */
-export function addExportCommand(program: Command): void {
-  const command = program
-    .command('export')
-    .description('Export findings, clients and assessments as CSV, JSON lines or HTML, or findings for a SIEM')
-    .addArgument(new Argument('<what>', 'What to export').choices(EXPORTS))
+export function addExportCommand(command: Command): void {
+  command.addArgument(new Argument('<what>', 'What to export').choices(EXPORTS))
   ofOrganization(sharedOptions(command))
     .addOption(
       new Option('--format <format>', 'Write in this format; cef, leef and ocsf are for platforms')

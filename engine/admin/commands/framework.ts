@@ -7,8 +7,7 @@ import { reportFileFault } from './assessment-file.ts'
 import { changeOptions, ofOrganization, sharedOptions, show, timeText, withStore } from './context.ts'
 
 /** posture-admin framework add | validate | list | remove */
-export function addFrameworkCommands(program: Command): void {
-  const framework = program.command('framework').description("Manage an organization's own assessment frameworks")
+export function addFrameworkCommands(framework: Command): void {
   const add = ofOrganization(
     changeOptions(
       framework

@@ -47,9 +47,7 @@ interface FileOptions {
 }
 
 /** posture-admin ingest file | sources | rejects | counters */
-export function addIngestCommands(program: Command): void {
-  const ingest = program.command('ingest').description('Ingest log files and show who sends logs')
-
+export function addIngestCommands(ingest: Command): void {
   const file = ingest
     .command('file')
     .description('Read log files of firewalls, proxies and DNS servers, plain or compressed with gzip or zstd')

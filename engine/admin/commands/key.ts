@@ -11,8 +11,7 @@ import { changeOptions, ofOrganization, sharedOptions, show, showSecret, timeTex
 const KEY_ID = 'Id of the API key, or its 8 visible digits'
 
 /** posture-admin key create | list | rotate | revoke */
-export function addKeyCommands(program: Command): void {
-  const key = program.command('key').description('Manage API keys, which authenticate API clients')
+export function addKeyCommands(key: Command): void {
   addCreate(key)
   addList(key)
   addRotate(key)

@@ -5,9 +5,7 @@ import { changeOptions, ofOrganization, sharedOptions, show, timeText, withStore
 import { addInviteCommand } from './setup-link.ts'
 
 /** posture-admin member add | role | remove | allow | invite | withdraw | list */
-export function addMemberCommands(program: Command): void {
-  const member = program.command('member').description('Manage the members of an organization and their roles')
-
+export function addMemberCommands(member: Command): void {
   const add = ofOrganization(
     changeOptions(
       member.command('add').description('Add a member').argument('<name>', 'E-mail address or another name'),

@@ -7,9 +7,7 @@ interface Options {
 }
 
 /** posture-admin network add | list | remove */
-export function addNetworkCommands(program: Command): void {
-  const network = program.command('network').description('Name networks, so that clients are shown with their place')
-
+export function addNetworkCommands(network: Command): void {
   const add = ofOrganization(
     changeOptions(
       network

@@ -27,11 +27,7 @@ interface Settings {
 }
 
 /** posture-admin organization create | show | set | rename | list | remove */
-export function addOrganizationCommands(program: Command): void {
-  const organization = program
-    .command('organization')
-    .description('Manage organizations, whose data is isolated from each other')
-
+export function addOrganizationCommands(organization: Command): void {
   const create = sharedOptions(
     organization.command('create').description('Create an organization').argument('<name>', 'Name of the organization'),
   )

@@ -5,9 +5,7 @@ import { sharedOptions, show, timeText, withStore } from './context.ts'
 const USER = 'Name of the user for sign-in'
 
 /** posture-admin passkey list | remove */
-export function addPasskeyCommands(program: Command): void {
-  const passkey = program.command('passkey').description('Manage the passkeys of a user of the console')
-
+export function addPasskeyCommands(passkey: Command): void {
   const list = sharedOptions(
     passkey.command('list').description('List the passkeys of a user').argument('<name>', USER),
   )

@@ -38,9 +38,7 @@ interface Options {
 }
 
 /** posture-admin platform list | show */
-export function addPlatformCommands(program: Command): void {
-  const platform = program.command('platform').description('Show the platforms in use, and who uses them')
-
+export function addPlatformCommands(platform: Command): void {
   const list = ofOrganization(
     sharedOptions(platform.command('list').description('List the platforms in the evidence, most matches first')),
   )

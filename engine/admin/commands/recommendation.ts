@@ -13,11 +13,7 @@ interface Filter {
 }
 
 /** posture-admin recommendation list | set | assign */
-export function addRecommendationCommands(program: Command): void {
-  const recommendation = program
-    .command('recommendation')
-    .description('Track the recommendations of completed assessments')
-
+export function addRecommendationCommands(recommendation: Command): void {
   const list = ofOrganization(
     sharedOptions(recommendation.command('list').description('List recommendations in the order of the API')),
   )

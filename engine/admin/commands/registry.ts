@@ -31,11 +31,7 @@ interface Options extends OwnSetOptions {
  * posture-admin registry: list, search, show, check, stats; files; own platforms; candidates;
  * updates
  */
-export function addRegistryCommands(program: Command): void {
-  const registry = program
-    .command('registry')
-    .description('Look up AI platforms, manage own platforms and install updates')
-
+export function addRegistryCommands(registry: Command): void {
   const list = lookupOptions(registry.command('list').description('List all platforms')).option(
     '--own',
     'List own platforms only',

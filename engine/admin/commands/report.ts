@@ -16,12 +16,10 @@ interface Options {
 }
 
 /** posture-admin report; report schedule add | list | remove */
-export function addReportCommand(program: Command): void {
+export function addReportCommand(command: Command): void {
   const report = ofOrganization(
     changeOptions(
-      program
-        .command('report')
-        .description('Write the findings for managers to one HTML file, with what changed')
+      command
         // Options after `schedule add` are those of that command.
         .enablePositionalOptions()
         .allowExcessArguments(),

@@ -15,9 +15,7 @@ interface Days {
 }
 
 /** posture-admin retention show | set | apply */
-export function addRetentionCommands(program: Command): void {
-  const retention = program.command('retention').description('Set how long an organization keeps data')
-
+export function addRetentionCommands(retention: Command): void {
   const shown = ofOrganization(sharedOptions(retention.command('show').description('Show the retention in days')))
   shown.action(({ org }: Days) =>
     withStore(shown, ({ administration }) => print(shown, administration.organization(org))),

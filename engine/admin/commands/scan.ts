@@ -29,9 +29,7 @@ import {
 import { addScanDiff } from './scan-diff.ts'
 
 /** posture-admin scan run | list | show | diff */
-export function addScanCommands(program: Command): void {
-  const scan = program.command('scan').description('Run discovery scans and show their findings')
-
+export function addScanCommands(scan: Command): void {
   const run = ofOrganization(
     changeOptions(
       scan.command('run').description('Scan now: add buffered events to the evidence and publish the findings'),

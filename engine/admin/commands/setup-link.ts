@@ -20,15 +20,8 @@ const linkSettings = z.object({
 })
 
 /** posture-admin setup-link */
-export function addSetupLinkCommand(program: Command): void {
-  const link = addSettingOptions(
-    sharedOptions(
-      program
-        .command('setup-link')
-        .description('Print a link with which a person becomes an owner and can sign in to the console'),
-    ),
-    linkSettings,
-  ).option(
+export function addSetupLinkCommand(command: Command): void {
+  const link = addSettingOptions(sharedOptions(command), linkSettings).option(
     '--org <name>',
     'Make the person an owner of this organization; without it, the only organization or a new one',
   )
@@ -68,14 +61,9 @@ export function addInviteCommand(member: Command): void {
 }
 
 /** posture-admin password-link */
-export function addPasswordLinkCommand(program: Command): void {
+export function addPasswordLinkCommand(command: Command): void {
   const link = addSettingOptions(
-    sharedOptions(
-      program
-        .command('password-link')
-        .description('Print a link that sets a new password for a user of the console')
-        .argument('<name>', 'Name of the user for sign-in'),
-    ),
+    sharedOptions(command.argument('<name>', 'Name of the user for sign-in')),
     linkSettings,
   )
   link.action((name: string) =>

@@ -41,14 +41,10 @@ interface Flags {
 }
 
 /** posture-admin setup */
-export function addSetupCommand(program: Command): void {
+export function addSetupCommand(command: Command): void {
   const port = (flags: string, about: string, byDefault: number): Option =>
     new Option(flags, about).default(byDefault).argParser(countOption(1, 65535))
-  const setup = changeOptions(
-    program
-      .command('setup')
-      .description('Create an organization, a monitoring token and an API key, and wait for the first finding'),
-  )
+  const setup = changeOptions(command)
     .option('--org <name>', 'Set the name of the organization; prompted for on a terminal')
     .option('--domain <domain>', 'Set the domain that scans report; prompted for on a terminal')
     .option('--label <label>', 'Set the label of the token and the key', 'setup')

@@ -27,11 +27,7 @@ interface Given {
 }
 
 /** posture-admin sign-in show | set | remove */
-export function addSignInCommands(program: Command): void {
-  const signIn = program
-    .command('sign-in')
-    .description('Manage the identity provider with which members sign in to the console')
-
+export function addSignInCommands(signIn: Command): void {
   const one = ofOrganization(sharedOptions(signIn.command('show').description('Show the identity provider')))
   one.action(({ org }: Given) =>
     withStore(one, ({ store, administration }) => {

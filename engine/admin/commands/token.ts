@@ -12,11 +12,7 @@ import { changeOptions, ofOrganization, sharedOptions, show, showSecret, timeTex
 const TOKEN_ID = 'Id of the token, or its 8 visible digits'
 
 /** posture-admin token generate | list | revoke | set | bind | unbind */
-export function addTokenCommands(program: Command): void {
-  const token = program
-    .command('token')
-    .description('Manage monitoring tokens, which authenticate collectors and log senders')
-
+export function addTokenCommands(token: Command): void {
   const generate = ofOrganization(
     changeOptions(
       token

@@ -20,14 +20,8 @@ interface Options {
 }
 
 /** posture-admin verify */
-export function addVerifyCommand(program: Command): void {
-  const command = ofOrganization(
-    sharedOptions(
-      program
-        .command('verify')
-        .description('Show recent events of a collector or log sender, or wait until events arrive'),
-    ),
-  )
+export function addVerifyCommand(command: Command): void {
+  ofOrganization(sharedOptions(command))
     .option(
       '--token <token>',
       'Wait for this monitoring token, by id or 8 visible digits; by default any of the organization',

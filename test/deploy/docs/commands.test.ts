@@ -71,8 +71,8 @@ function insideContainer(words: readonly string[]): readonly string[] {
 }
 
 /** Commander's error for a command, or undefined. The command is not run. */
-function parseError([name, ...words]: readonly string[]): string | undefined {
-  const program = programs().find((each) => each.name() === name)
+async function parseError([name, ...words]: readonly string[]): Promise<string | undefined> {
+  const program = (await programs()).find((each) => each.name() === name)
   if (program === undefined) return `no program ${name}`
   const known = commandsOf(program)
   for (const command of known) silence(command)
@@ -95,7 +95,7 @@ for (const page of pagePaths().filter((each) => !each.endsWith('reference/cli.md
   const commands = blocks.flatMap(commandsIn)
   if (commands.length === 0) continue
   t.test(`${page}: all ${commands.length} commands parse`, async (t) => {
-    for (const command of commands) t.equal(parseError(command), undefined, command.join(' '))
+    for (const command of commands) t.equal(await parseError(command), undefined, command.join(' '))
   })
 }
 
@@ -109,7 +109,7 @@ t.test('unknown commands, flags and missing arguments are reported', async (t) =
     'node dist/api/main.js --api-prot 1',
   ]) {
     const [command = []] = commandsIn(line)
-    t.type(parseError(command), 'string', line)
+    t.type(await parseError(command), 'string', line)
   }
   t.same(commandsIn('A="b c" posture-admin key list --org "A B" | head; posture-service \\\n  --http uws # so'), [
     ['posture-admin', 'key', 'list', '--org', 'A B'],

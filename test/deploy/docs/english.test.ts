@@ -61,7 +61,7 @@ for (const page of pagePaths().filter((each) => each !== NAMES_ONLY)) {
 }
 
 t.test('help uses standard terms', async (t) => {
-  const wrong = programs()
+  const wrong = (await programs())
     .flatMap(commandsOf)
     .flatMap((command) => helpTexts(command).flatMap((text) => avoidedWords(`help of ${commandName(command)}`, text)))
   t.same(wrong, [])

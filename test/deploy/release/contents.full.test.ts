@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process'
-import { readdirSync, readFileSync, statSync } from 'node:fs'
+import { chownSync, mkdirSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { Spec, Validation } from '@cyclonedx/cyclonedx-library'
 import t from 'tap'
@@ -99,6 +99,30 @@ t.test('the service reads an uploaded file with what is installed, and may open 
   })
   const report = fileReport.parse(JSON.parse(output.toString()))
   t.match(report, { kind: 'capture', coverage: { names_matched: 90 } })
+})
+
+t.test('posture-admin keeps compiled code in a cache that the user owns', async (t) => {
+  const program = join(unpackedTree(t, SERVICE.name, THIS_MACHINE), 'bin/posture-admin')
+  const own = join(t.testdirName, 'own')
+  const other = join(t.testdirName, 'other')
+  for (const folder of [own, other]) mkdirSync(folder)
+  const PATH = process.env['PATH']
+  const rows: { environment: NodeJS.ProcessEnv; kept: string | undefined }[] = [
+    { environment: { PATH }, kept: undefined },
+    { environment: { PATH, HOME: own }, kept: join(own, '.cache/posture-service') },
+    { environment: { PATH, HOME: other, XDG_CACHE_HOME: own }, kept: join(own, 'posture-service') },
+    { environment: { PATH, HOME: join(own, 'none') }, kept: undefined },
+  ]
+  for (const { environment, kept } of rows) {
+    const help = execFileSync(program, ['--help'], { env: environment, encoding: 'utf8' })
+    t.match(help, /^Usage: posture-admin /)
+    if (kept !== undefined) t.ok(readdirSync(kept).length > 0, kept)
+  }
+  t.same(readdirSync(other), [])
+  // Code in a directory of another user could do anything.
+  chownSync(other, 65_534, 65_534)
+  execFileSync(program, ['--help'], { env: { PATH, HOME: other } })
+  t.same(readdirSync(other), [])
 })
 
 t.test('the executable is small enough', async (t) => {

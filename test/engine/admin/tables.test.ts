@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { adminProgram } from '../../../engine/admin/program.ts'
+import { programFor } from '../../../engine/admin/program.ts'
 import { ALL_SCOPES, admin } from '../../support/programs.ts'
 
 /** The output of the commands on a terminal with this many columns. */
@@ -10,7 +10,7 @@ async function printed(t: Tap, columns: number, ...words: readonly string[]): Pr
   t.intercept(process.stdout, 'isTTY', { value: true, configurable: true })
   const before = process.env['COLUMNS']
   process.env['COLUMNS'] = `${columns}`
-  const program = adminProgram((part) => {
+  const program = await programFor(words, (part) => {
     text += part
   })
   await program.parseAsync([...words], { from: 'user' })
