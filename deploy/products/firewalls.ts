@@ -74,6 +74,15 @@ export const FIREWALLS: readonly Product[] = [
     source: 'Junos OS 23 System Log Explorer, WEBFILTER_URL_PERMITTED',
   },
   {
+    name: 'Juniper SRX, web filtering, both',
+    enable: 'as above, with a text after the data',
+    transport: 'syslog (RFC 5424)',
+    line: '<14>1 2026-11-20T09:15:02.119+01:00 srx-1 RT_UTM - WEBFILTER_URL_PERMITTED [junos@2636.1.1.1.2.129 source-zone="trust" destination-zone="untrust" source-address="10.20.30.45" source-port="51234" destination-address="198.51.100.20" destination-port="443" session-id="55" application="SSL" nested-application="OPENAI" category="Enhanced_Generative_AI" reason="BY_PRE_DEFINED" profile="wf" url="api.openai.com" obj="/" username="jdoe" roles="N/A"] WebFilter: ACTION="URL Permitted" 10.20.30.45(51234)->198.51.100.20(443) CATEGORY="Enhanced_Generative_AI" REASON="BY_PRE_DEFINED" PROFILE="wf" URL=api.openai.com OBJ=/ USERNAME=jdoe ROLES=N/A',
+    host: 'api.openai.com',
+    client: '10.20.30.45',
+    source: 'Junos OS 23 System Log Explorer, WEBFILTER_URL_PERMITTED',
+  },
+  {
     name: 'Juniper SRX, web filtering, unstructured',
     enable: 'enhanced web filtering with logging, `set security log format syslog`',
     transport: 'syslog',

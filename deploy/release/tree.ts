@@ -85,9 +85,11 @@ function starter(program: Program, command: string): string {
  */
 function compileCache(name: string): string[] {
   return [
-    'owned=${XDG_CACHE_HOME:-$HOME}',
+    'cache=$XDG_CACHE_HOME',
+    'owned=$cache',
+    '[ -n "$cache" ] || { cache=$HOME/.cache; owned=$HOME; }',
     'if [ -z "$NODE_COMPILE_CACHE" ] && [ -n "$owned" ] && [ -O "$owned" ]; then',
-    `  export NODE_COMPILE_CACHE="\${XDG_CACHE_HOME:-$HOME/.cache}/${name}"`,
+    `  export NODE_COMPILE_CACHE="$cache/${name}"`,
     'fi',
   ]
 }

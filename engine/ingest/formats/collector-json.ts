@@ -37,7 +37,7 @@ import { TimeFound } from './log-time.ts'
  * bytes_received are optional. A relay may have reordered the members. A coverage report is not a
  * client request, so it is skipped; the line stores its offsets for the intake.
  */
-export const collectorJson: LogFormat = { id: 'collector-json', detect: isCollectorMessage, parse }
+export const collectorJson: LogFormat = { id: 'collector-json', isJson: true, detect: isCollectorMessage, parse }
 
 const ID = 0
 const NAME = 1

@@ -1,4 +1,4 @@
-import { CR, EQUALS, HASH, LF, OPEN_BRACKET, PIPE, QUOTE, SPACE } from './bytes.ts'
+import { CR, EQUALS, HASH, LF, OPEN_BRACE, OPEN_BRACKET, PIPE, QUOTE, SPACE } from './bytes.ts'
 import { FORMATS } from './formats.ts'
 import { ANY_MARKS, CUE_BYTES, type LogFormat, type LogLine, Mark, Verdict } from './log-line.ts'
 
@@ -16,10 +16,11 @@ export class FormatDetector {
     line.reset()
     start = textStart(line.view, start, end)
     end = textEnd(line.view, start, end)
-    const { memory } = line
+    const { memory, view } = line
     line.marks = ANY_MARKS
     const before = FORMATS[memory.format]
-    if (before !== undefined) {
+    // A format without JSON could find its own line in that of a forwarder.
+    if (before !== undefined && (before.isJson === true || start === end || view.getUint8(start) !== OPEN_BRACE)) {
       const verdict = readAsBefore(before, line, start, end)
       if (verdict !== Verdict.unknown) {
         this.format = memory.format

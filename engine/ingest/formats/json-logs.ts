@@ -29,7 +29,7 @@ import { dropUserIf, UserForm } from './user-name.ts'
  * as in flat ECS. The fields of a forwarder's envelope do not belong to the message:
  * https://docs.splunk.com/Documentation/Splunk/latest/Data/FormateventsforHTTPEventCollector
  */
-export const jsonLogs: LogFormat = { id: 'json-logs', detect, parse, takeUserAndBytes }
+export const jsonLogs: LogFormat = { id: 'json-logs', isJson: true, detect, parse, takeUserAndBytes }
 
 const CONTROL = FieldKind.control * FIELD_RANKS
 const DEVICE = CONTROL

@@ -339,6 +339,8 @@ export class SourceMemory {
 export interface LogFormat {
   /** The id in metrics and listings: `bind-query`. */
   readonly id: string
+  /** The messages are JSON objects. */
+  readonly isJson?: true
   /**
    * Whether the message in [start, end) has the cue of this format: prefix tests and searches in
    * its first CUE_BYTES. A format that `continues` has no cue and is tried last.

@@ -3,6 +3,9 @@ import type { SyslogMessage } from './message.ts'
 import { priEnd, priValue } from './pri.ts'
 import { readStructuredData } from './structured-data.ts'
 
+/** Beginning of the data of Junos. */
+const JUNOS = '[junos@'
+
 /**
  * Reads `<PRI>VERSION SP TIMESTAMP SP HOSTNAME SP APP-NAME SP PROCID SP MSGID SP STRUCTURED-DATA
  * [SP MSG]` (RFC 5424 §6) in [start, end). Returns false for a message of another kind. Tolerates a
@@ -62,9 +65,10 @@ export function readRfc5424(view: DataView, start: number, end: number, message:
     const after = readStructuredData(view, at, end, message)
     // Brackets of another kind (Check Point) belong to the message.
     if (after !== NOT_FOUND) message.msgStart = after < end && view.getUint8(after) === SPACE ? after + 1 : after
-    // Juniper SRX writes its data into STRUCTURED-DATA, and no MSG. An element with a token is not
-    // read.
-    if (message.msgStart === end && message.tokenEnd === tokenEnd) message.msgStart = msgIdStart
+    // Juniper SRX writes its data into STRUCTURED-DATA, and part of it again into MSG, if any. An
+    // element with a token is not read.
+    const hasData = message.msgStart === end || isText(view, at, Math.min(at + JUNOS.length, end), JUNOS)
+    if (hasData && message.tokenEnd === tokenEnd) message.msgStart = msgIdStart
   }
   return true
 }

@@ -35,7 +35,7 @@ const FILES = [
 for (const file of FILES) {
   t.test(`${file} passes with Node 24`, async (t) => {
     const { status, output } = await runNode24(await newerUws(), ['--enable-source-maps', `dist/test/${file}.test.js`])
-    t.equal(status, 0, /^ *not ok [^]{0,3000}/m.exec(output)?.[0] ?? '')
+    t.equal(status, 0, /^ *not ok .*(\n.*){0,40}/m.exec(output)?.[0] ?? '')
     t.match(output, /^# \{ total: [1-9]\d*, pass: [1-9]\d* \}$/m)
   })
 }

@@ -194,6 +194,21 @@ const ROWS: readonly LogRow[] = [
 ]
 checkRows(t, 'json-logs', ROWS)
 
+t.test('the format of the lines before is not searched in an envelope', async (t) => {
+  const reader = new MessageReader()
+  const envelopes = [
+    (line: string) => line,
+    (line: string) => JSON.stringify({ log: `${line}\n`, stream: 'stdout' }),
+    (line: string) => JSON.stringify({ message: JSON.stringify({ log: `${line}\n` }) }),
+  ]
+  const line = '<30>Nov 20 09:15:02 dns1 dnsmasq[811]: query[A] claude.ai from 192.0.2.7'
+  for (const wrap of [...envelopes, ...envelopes]) {
+    t.match(reader.read(wrap(line)), { verdict: 'event', host: 'claude.ai', client: '192.0.2.7', format: 'dnsmasq' })
+  }
+  const three = JSON.stringify({ event: { original: JSON.stringify({ log: JSON.stringify({ log: DNSMASQ }) }) } })
+  t.match(reader.read(three), { verdict: 'noDomain' })
+})
+
 t.test('the fields of an envelope are not those of the next line', async (t) => {
   const reader = new MessageReader()
   t.match(reader.read(JSON.stringify({ log: SQUID })), SQUID_EVENT)
