@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process'
-import { cpSync, existsSync, mkdirSync, readdirSync, rmSync } from 'node:fs'
+import { cpSync, existsSync, mkdirSync, readdirSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import t from 'tap'
 import { sha256Of } from '../../../deploy/release/files.ts'
@@ -21,10 +21,12 @@ t.test('a second build in another environment gives the same bytes', { timeout: 
   }
   cpSync(join(REPOSITORY, '.git'), join(copy, '.git'), { recursive: true })
   // Links to the same packages. The build writes only to the cache, which is a copy with the
-  // downloads only.
+  // downloads only: other files are created in the cache meanwhile.
   const modules = join(copy, 'node_modules')
-  execFileSync('cp', ['-al', join(REPOSITORY, 'node_modules'), modules])
-  rmSync(join(modules, '.cache'), { recursive: true })
+  mkdirSync(modules)
+  const packages = readdirSync(join(REPOSITORY, 'node_modules')).filter((name) => name !== '.cache')
+  const paths = packages.map((name) => join(REPOSITORY, 'node_modules', name))
+  execFileSync('cp', ['-al', `--target-directory=${modules}`, ...paths])
   const cache = 'node_modules/.cache/release'
   mkdirSync(join(copy, cache), { recursive: true })
   for (const name of readdirSync(join(REPOSITORY, cache)).filter((entry) =>

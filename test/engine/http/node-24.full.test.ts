@@ -26,9 +26,7 @@ t.test('Node 24 loads the reviewed binary and no other', async (t) => {
 })
 
 const FILES = [
-  ...['body-chunks', 'certificate', 'connections', 'drain', 'framing', 'keep-alive', 'on-answer'].map(
-    (name) => `engine/http/${name}`,
-  ),
+  ...['body-chunks', 'connections', 'drain', 'framing', 'keep-alive', 'on-answer'].map((name) => `engine/http/${name}`),
   'api/api',
   'api/threads',
 ]
