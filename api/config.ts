@@ -8,6 +8,7 @@ import { LOG_LEVELS } from '../engine/process/log.ts'
 import { registrySetting } from '../engine/process/registry-setting.ts'
 import { secretsKeySetting } from '../engine/process/secrets-key.ts'
 import {
+  brokerList,
   hostNames,
   listenAddresses,
   networkList,
@@ -132,6 +133,27 @@ export const serviceSettings = z.object({
     about: 'Parse syslog messages in this many threads; 1 parses them in the thread of the sockets',
     defaultAbout: 'one per processor, at most 4',
   }),
+  log: setting(brokerList().default([]), {
+    flag: '--log <brokers>',
+    env: 'LOG',
+    about:
+      'Acknowledge events when these brokers (NATS JetStream) have them on disk, comma-separated, such as nats://broker-1.example:4222; without, when the data directory has them',
+  }),
+  logCredentials: setting(z.string().default(''), {
+    flag: '--log-credentials <file>',
+    env: 'LOG_CREDENTIALS',
+    about: 'Connect to the brokers with the nkey or the credentials in this file',
+  }),
+  logCa: setting(z.string().default(''), {
+    flag: '--log-ca <file>',
+    env: 'LOG_CA',
+    about: 'Trust brokers with a certificate of an authority in this PEM file; without it those that Node trusts',
+  }),
+  logMegabytes: setting(wholeNumber(64, 100_000_000).default(8192), {
+    flag: '--log-megabytes <count>',
+    env: 'LOG_MEGABYTES',
+    about: 'Keep at most this many megabytes of events on each broker; used when the log is created',
+  }),
   connectionsPerAddress: setting(wholeNumber(0, 1_000_000).default(CONNECTIONS_PER_CLIENT_DEFAULT), {
     flag: '--connections-per-address <count>',
     env: 'CONNECTIONS_PER_ADDRESS',
@@ -226,6 +248,9 @@ const LOOPBACK = /^(127\.\d{1,3}\.\d{1,3}\.\d{1,3}|::1|localhost)$/
 export function checkTogether(settings: GivenSettings): ServiceSettings {
   if ((settings.tlsKey === '') !== (settings.tlsCertificate === '')) {
     throw new Fault('USAGE', '--tls-key and --tls-certificate: set both or neither')
+  }
+  if (settings.log.length === 0 && settings.logCredentials + settings.logCa !== '') {
+    throw new Fault('USAGE', '--log-credentials and --log-ca: without effect unless --log names brokers')
   }
   const { plainHttp } = settings
   const {

@@ -17,6 +17,8 @@ export class Health {
   #writes = true
   #hasDescriptors = true
   #timer: NodeJS.Timeout | undefined
+  /** Why senders have to wait for the brokers, if they do. */
+  logProblem: () => string | undefined = () => undefined
 
   constructor(
     environment: Environment,
@@ -58,7 +60,9 @@ export class Health {
     const notWritten = this.#writeFailure()
     const failing = this.#schedule.failing
     const fewDescriptors = this.#whyFewDescriptors()
+    const logProblem = this.logProblem()
     return [
+      ...(logProblem === undefined ? [] : [`${logProblem}, senders are asked to wait`]),
       ...(fewDescriptors === undefined ? [] : [fewDescriptors]),
       ...(notWritten === undefined ? [] : [failureText(notWritten)]),
       ...(failing === 0 ? [] : [`the last scan of ${failing} organization${failing === 1 ? '' : 's'} failed`]),

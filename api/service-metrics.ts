@@ -17,11 +17,13 @@ import { apiRows } from './counters.ts'
 import type { Health } from './health.ts'
 import type { OrganizationMetrics } from './organization-metrics.ts'
 import { tableFull } from './rate-limit.ts'
+import type { ServiceLog } from './service-log.ts'
 
 /** The parts of the service that count. */
 export interface MeasuredParts {
   readonly health: Health
   readonly acceptor: EventAcceptor
+  readonly replicated: ServiceLog | undefined
   readonly batches: BatchCounters
   readonly accounting: IngestAccounting
   readonly syslog: SyslogIngest | undefined
@@ -46,6 +48,7 @@ export async function serviceRows(parts: MeasuredParts): Promise<MetricRow[]> {
   return [
     ...parts.health.rows(),
     ...ingestRows(parts.acceptor, parts.batches, parts.accounting, syslog, parts.httpLogs?.intake.lineStatus()),
+    ...((await parts.replicated?.rows()) ?? []),
     ...scanRows(parts.schedule),
     ...parts.background.metricRows(),
     ...apiRows(answerTotals(parts.apiCounters), { keys: tableFull(keys), addresses: tableFull(addresses) }),

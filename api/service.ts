@@ -17,7 +17,7 @@ import {
   type ToListenerThread,
 } from '../engine/http/listener-thread.ts'
 import type { HttpHandler, HttpListener } from '../engine/http/port.ts'
-import { EventAcceptor } from '../engine/ingest/accept.ts'
+import { type BatchWriter, EventAcceptor } from '../engine/ingest/accept.ts'
 import { HttpLogs } from '../engine/ingest/http-logs.ts'
 import { eventsHandler } from '../engine/ingest/https-batches.ts'
 import { IngestAccounting } from '../engine/ingest/ingest-accounting.ts'
@@ -52,6 +52,7 @@ import { OrganizationMetrics } from './organization-metrics.ts'
 import { keepRates, resumeRates } from './rate-file.ts'
 import { makeRateTable } from './rate-limit.ts'
 import { ROUTES } from './routes.ts'
+import { ServiceLog } from './service-log.ts'
 import { serviceRows } from './service-metrics.ts'
 import { syslogEndpoints } from './syslog-endpoints.ts'
 import type { ApiThreadData, FromApiThread } from './thread.ts'
@@ -84,6 +85,7 @@ export class Service {
   readonly #background: BackgroundThread
   readonly #schedule: ScanSchedule
   readonly #acceptor: EventAcceptor
+  #replicated: ServiceLog | undefined
   readonly #batches: BatchCounters = { batches: 0, unauthorized: 0, malformed: 0, overloaded: 0 }
   readonly #accounting: IngestAccounting
   readonly #keyUses: KeyUseWriter
@@ -151,6 +153,9 @@ export class Service {
     const certificate = this.#needsCertificate() ? await this.#provideCertificate(settings) : undefined
     const tls = certificate && { keyFile: certificate.keyFile, certificateFile: certificate.certificateFile }
     const httpTls = settings.plainHttp ? undefined : tls
+    const replicated = await ServiceLog.open(settings, this.#acceptor, this.#store, this.#log, this.#failure.reject)
+    this.#replicated = replicated
+    this.#health.logProblem = () => replicated?.problem
     const ingestPort = await this.#startIngest(httpTls)
     const syslog = await this.#startSyslog(tls)
     const { keys, addresses } = this.#rateTables
@@ -190,6 +195,7 @@ export class Service {
       Promise.resolve(part).catch((err) => this.#log.error({ err }, 'internal error')),
     )
     if (!(await within(deadlineMs + 1000, Promise.all(ended)))) this.#log.warn('some connections were aborted')
+    await this.#replicated?.stop()
     this.#metrics.close()
     const { keys, addresses } = this.#rateTables
     if (this.#hasServed) keepRates(this.#settings.dataDir, [keys, addresses], this.#log)
@@ -237,11 +243,16 @@ export class Service {
   }
 
   #ingestHandler(): HttpHandler {
-    const [store, acceptor, accounting] = [this.#store, this.#acceptor, this.#accounting]
+    const [store, acceptor, accounting] = [this.#store, this.#writer, this.#accounting]
     const { httpLogs, tokenRate: perSecond } = this.#settings
     const tokenRate = perSecond === 0 ? undefined : new TokenRate(this.#tokenRateTable, perSecond)
     if (httpLogs) this.#httpLogs = new HttpLogs({ store, known: this.#registry, acceptor, accounting, tokenRate })
     return eventsHandler(store, acceptor, this.#batches, { sources: accounting.sources, logs: this.#httpLogs })
+  }
+
+  /** Where the listeners put batches. */
+  get #writer(): BatchWriter {
+    return this.#replicated?.writer ?? this.#acceptor
   }
 
   async #startSyslog(tls: TlsFiles | undefined): Promise<readonly SyslogEndpoint[]> {
@@ -262,7 +273,7 @@ export class Service {
       registry: this.#registry.compiled,
       logLevel,
     }
-    this.#syslog = await SyslogIngest.start(options, this.#acceptor, this.#accounting, this.#log, this.#failure.reject)
+    this.#syslog = await SyslogIngest.start(options, this.#writer, this.#accounting, this.#log, this.#failure.reject)
     return this.#syslog.endpoints
   }
 
@@ -308,6 +319,7 @@ export class Service {
     return serviceRows({
       health: this.#health,
       acceptor: this.#acceptor,
+      replicated: this.#replicated,
       batches: this.#batches,
       accounting: this.#accounting,
       ...{ syslog: this.#syslog, httpLogs: this.#httpLogs },

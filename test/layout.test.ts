@@ -48,7 +48,7 @@ const ORDER: readonly (readonly string[])[] = [
   ['registry'],
   ['engine/limits.ts'],
   ['engine/process'],
-  ['engine/event', 'engine/lmdb', 'engine/http'],
+  ['engine/event', 'engine/lmdb', 'engine/http', 'engine/log'],
   ['engine/store'],
   ['engine/ingest', 'engine/scan'],
   ['engine/assess'],

@@ -4,6 +4,7 @@ import type { StoreCheck } from '../check/check.ts'
 import { checkInThread } from '../check/check-thread.ts'
 import { findingLine } from '../check/findings.ts'
 import { DATA_FILE } from '../lmdb/file-access.ts'
+import type { LogPosition } from '../log/event-log.ts'
 import type { Clock } from '../process/clock.ts'
 import { Fault } from '../process/error-codes.ts'
 import { tryHold } from '../process/exclusive.ts'
@@ -60,8 +61,10 @@ export async function backUp(store: Store, given: string, options: BackupOptions
     // Node's recursive option loops endlessly below /proc.
     mkdirSync(partial, { mode: 0o700 })
     mkdirSync(join(partial, 'store'), { mode: 0o700 })
+    // Before the copy, which has at least as much.
+    const position = store.environment.read(() => store.logPositions.events)
     const made = await makeIn(store, file, partial, options)
-    if (made !== undefined) note(store, file, options)
+    if (made !== undefined) note(store, file, position, options)
     return made
   } catch (error) {
     throw fileFault(error, file)
@@ -72,9 +75,12 @@ export async function backUp(store: Store, given: string, options: BackupOptions
 }
 
 /** Also on a full disk, as what only writes down what was done. */
-function note(store: Store, file: string, { actor, clock }: BackupOptions): void {
+function note(store: Store, file: string, position: LogPosition | undefined, { actor, clock }: BackupOptions): void {
   const entry = { action: 'store.backup', actor, timeMs: clock.nowMs(), subject: basename(file) } as const
-  store.environment.shrink(() => auditForAll(store, entry))
+  store.environment.shrink(() => {
+    auditForAll(store, entry)
+    store.logPositions.noteBackup(position)
+  })
 }
 
 async function makeIn(

@@ -4,6 +4,7 @@ import { unpackEvent } from '../event/event.ts'
 import type { Candidate } from '../store/candidates.ts'
 import { SKETCH_BYTES } from '../store/client-sketch.ts'
 import { endOfPrefix, UUID_BYTES, uuidBytes } from '../store/keys.ts'
+import type { LogRead } from '../store/log-positions.ts'
 import { openBlock } from '../store/read-lines.ts'
 import { recentSince } from '../store/recent-arrivals.ts'
 import { lastOf, PAGE_RANGES_MAX, type StoredSeen, type StoredSeenPage } from '../store/seen-instance.ts'
@@ -21,6 +22,7 @@ export function checkIngest(walk: StoreWalk): void {
   checkQueue(walk, 'buffer', UUID_BYTES, checkEvent)
   checkQueue(walk, 'unmatched-events', UUID_BYTES, checkEvent)
   checkSeen(walk)
+  checkLogPositions(walk)
   checkSources(walk)
   checkCandidates(walk)
   walk.table(
@@ -32,6 +34,15 @@ export function checkIngest(walk: StoreWalk): void {
     },
   )
   walk.table('read-lines', { keyBytes: UUID_BYTES + BLOCK_HASHES_BYTES, open: openBlock }, () => {})
+}
+
+function checkLogPositions(walk: StoreWalk): void {
+  const form = { keyBytes: 1, keyIsLonger: true, isIndex: true, open: packed<LogRead>('position in a log') } as const
+  walk.table('log-positions', form, ({ value: { sequence, backups } }) => {
+    const found = [...backups, sequence]
+    const isAscending = found.every((each, index) => Number.isSafeInteger(each) && each >= (found[index - 1] ?? 0))
+    if (!isAscending) walk.wrong('log-positions', '', found.join(', '), 'ascending whole numbers')
+  })
 }
 
 function checkEvent(entry: Buffer): string | undefined {

@@ -75,8 +75,8 @@ export interface PackedBatchOptions {
    * together. Must not throw. Does not run if the batch is deferred.
    */
   readonly alongside?: () => void
-  /** A batch with more events is malformed. */
-  readonly eventsMax?: number
+  /** When the batch was received, in milliseconds since 1970, if it waited in a log. */
+  readonly receivedMs?: number
   /** Coverage reports received by syslog, stored in the same transaction. */
   readonly reports?: readonly CoverageReport[]
 }
@@ -126,6 +126,9 @@ export interface CoverageReportCounters {
   removed: number
   malformed: number
 }
+
+/** Where listeners put batches: into the store, or into a log from which the store reads them. */
+export type BatchWriter = Pick<EventAcceptor, 'accept' | 'acceptPacked'>
 
 /**
  * Stores admitted events and coverage reports. Batches that arrive while the event loop is busy
@@ -203,7 +206,7 @@ export class EventAcceptor {
     bytes: Uint8Array,
     options: PackedBatchOptions,
   ): Promise<Acceptance | Malformed> {
-    const batch = this.#reader.read(bytes, options.eventsMax ?? BATCH_EVENTS_MAX, this.#clock.nowMs())
+    const batch = this.#reader.read(bytes, BATCH_EVENTS_MAX, options.receivedMs ?? this.#clock.nowMs())
     if (typeof batch === 'string') return Promise.resolve({ kind: 'malformed', why: batch })
     return this.#enqueue(organizationId, batch, options)
   }

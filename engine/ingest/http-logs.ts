@@ -4,7 +4,7 @@ import { SECOND_MS, systemClock } from '../process/clock.ts'
 import { Outcome, type OutcomeName } from '../store/outcomes.ts'
 import type { KnownHosts } from '../store/registry-in-force.ts'
 import type { Store } from '../store/store.ts'
-import { type EventAcceptor, unstoredPlaces } from './accept.ts'
+import { type BatchWriter, unstoredPlaces } from './accept.ts'
 import { SCRATCH_BYTES } from './formats/log-line.ts'
 import type { IngestAccounting } from './ingest-accounting.ts'
 import { Intake, type OutgoingBatch } from './intake.ts'
@@ -35,7 +35,7 @@ export type LogsOutcome = LogsTaken | { readonly kind: 'removed' } | { readonly 
 export interface HttpLogsOptions {
   readonly store: Store
   readonly known: KnownHosts
-  readonly acceptor: EventAcceptor
+  readonly acceptor: BatchWriter
   readonly accounting: IngestAccounting
   /** Maximum messages per token and second, with those of syslog. undefined: no limit. */
   readonly tokenRate: TokenRate | undefined

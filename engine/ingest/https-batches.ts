@@ -4,7 +4,7 @@ import { BATCH_EVENTS_MAX } from '../limits.ts'
 import { canonicalAddress } from '../process/network.ts'
 import { Outcome } from '../store/outcomes.ts'
 import type { Store } from '../store/store.ts'
-import type { Acceptance, EventAcceptor, Malformed } from './accept.ts'
+import type { Acceptance, BatchWriter, Malformed } from './accept.ts'
 import { admit, bearerToken } from './admit.ts'
 import { BodyMemory } from './body-memory.ts'
 import type { HttpLogs } from './http-logs.ts'
@@ -16,7 +16,7 @@ import { type Source, type SourceOwner, SourceTable, UNATTRIBUTED } from './sour
 
 export const EVENTS_PATH = '/ingest/v1/events'
 
-type Accept = (acceptor: EventAcceptor, organizationId: string, bytes: Buffer) => Promise<Acceptance | Malformed>
+type Accept = (acceptor: BatchWriter, organizationId: string, bytes: Buffer) => Promise<Acceptance | Malformed>
 const acceptMsgpack: Accept = (acceptor, organizationId, bytes) =>
   acceptor.acceptPacked(organizationId, bytes, { deduplicate: true })
 const acceptJson: Accept = async (acceptor, organizationId, bytes) => {
@@ -35,7 +35,7 @@ const ACCEPT: Readonly<Record<string, Accept | undefined>> = {
 
 /** Shared by all requests of a listener. */
 interface Shared extends BodyLimits {
-  readonly acceptor: EventAcceptor
+  readonly acceptor: BatchWriter
   /** The version of the registry, for collectors. */
   readonly registry: () => string
 }
@@ -58,7 +58,7 @@ export interface EventsOptions {
  */
 export function eventsHandler(
   store: Store,
-  acceptor: EventAcceptor,
+  acceptor: BatchWriter,
   counters: BatchCounters,
   { memory = new BodyMemory(), sources = new SourceTable(), pace = BODY_PACE, logs }: EventsOptions = {},
 ): HttpHandler {

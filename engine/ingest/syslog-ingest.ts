@@ -5,7 +5,7 @@ import { Fault } from '../process/error-codes.ts'
 import type { Logger, LogLevel } from '../process/log.ts'
 import { within } from '../process/shutdown.ts'
 import { OUTCOMES } from '../store/outcomes.ts'
-import { type EventAcceptor, unstoredPlaces } from './accept.ts'
+import { type BatchWriter, unstoredPlaces } from './accept.ts'
 import { makeByteRing } from './byte-ring.ts'
 import type { IngestAccounting } from './ingest-accounting.ts'
 import type { Unsettled } from './lane.ts'
@@ -45,7 +45,7 @@ export class SyslogIngest {
   readonly #sockets: Thread
   /** Threads with a lane: the lane threads, or the socket thread. */
   readonly #lanes: readonly Thread[]
-  readonly #acceptor: EventAcceptor
+  readonly #acceptor: BatchWriter
   readonly #accounting: IngestAccounting
   readonly #log: Logger
   readonly #unauthenticated: UnauthenticatedLog
@@ -57,7 +57,7 @@ export class SyslogIngest {
     sockets: Thread,
     lanes: readonly Thread[],
     endpoints: readonly SyslogEndpoint[],
-    acceptor: EventAcceptor,
+    acceptor: BatchWriter,
     accounting: IngestAccounting,
     log: Logger,
   ) {
@@ -74,7 +74,7 @@ export class SyslogIngest {
   /** @throws Fault PORT_TAKEN, PORT_DENIED, CERTIFICATE. */
   static async start(
     { laneThreads, ...options }: SyslogOptions,
-    acceptor: EventAcceptor,
+    acceptor: BatchWriter,
     accounting: IngestAccounting,
     log: Logger,
     onFailure: (error: Error) => void,

@@ -64,6 +64,22 @@ export const FAULTS = {
     exit: ExitStatus.damagedInput,
     about: 'A check of the whole store found damage; each finding names the place. Restore a backup',
   },
+  BROKERS_UNREACHABLE: {
+    exit: ExitStatus.unavailable,
+    about: 'The brokers of the log cannot be reached, or fewer than a majority answers',
+  },
+  BROKERS_REFUSED: {
+    exit: ExitStatus.unavailable,
+    about: 'The brokers of the log refuse the credentials',
+  },
+  BROKERS_UNSAFE: {
+    exit: ExitStatus.unavailable,
+    about: 'A broker of the log acknowledges messages before they are on disk, or the log has too few replicas',
+  },
+  BROKERS_LOST: {
+    exit: ExitStatus.unavailable,
+    about: 'The brokers lack messages that the store has not read, or have another log than before',
+  },
   BACKUP_FILE: {
     exit: ExitStatus.unavailable,
     about: 'The backup cannot be read or written, is damaged, or is not a file of posture-admin backup',

@@ -105,6 +105,22 @@ export function listenAddresses() {
   })
 }
 
+/** Comma-separated hosts with ports, with or without `nats://`. Empty: none. */
+export function brokerList() {
+  const expected = 'expected comma-separated brokers, such as nats://broker-1.example:4222'
+  return z.string().transform((text, context): readonly string[] => {
+    if (text.trim() === '') return []
+    const brokers = text.split(',').map((part) => {
+      const host = part.trim().replace(/^(nats|tls):\/\//i, '')
+      return BROKER.test(host) ? host : undefined
+    })
+    if (brokers.every((broker) => broker !== undefined)) return brokers
+    context.addIssue({ code: 'custom', message: expected })
+    return z.NEVER
+  })
+}
+
+const BROKER = /^(\[[0-9a-f:]{2,39}\]|[a-z0-9.-]{1,253})(:\d{1,5})?$/i
 const HOST_NAME = /^(\*\.)?(?!-)[a-z0-9-]{1,63}(?<!-)(\.(?!-)[a-z0-9-]{1,63}(?<!-))*$/
 const HOST_NAME_MAX = 253
 

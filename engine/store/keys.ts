@@ -35,6 +35,7 @@ import { randomUUID } from 'node:crypto'
  *   candidates          o + name, canonical              Candidate
  *   read-lines          o + two hashes (32)              hashes of log messages already read
  *   buffer              o + sequence (8), see queue.ts   Event
+ *   log-positions       name of the log                  LogRead, see log-positions.ts
  *   unmatched-events    o + sequence (8), see queue.ts   Event of no platform of the registry
  *   seen                o + collector instance (8)       newest counted sequences
  *   seen-pages          o + instance (8) + last (8)      older ones, see seen-instance.ts
@@ -71,7 +72,7 @@ import { randomUUID } from 'node:crypto'
  *   report-schedules    o + schedule id (16)             ReportSchedule
  *
  * A user can belong to several organizations, so users, sessions and passkeys do not begin with
- * one. The indexes do not begin with the organization, because they are used to find it. Their keys
+ * one. A log has the events of all organizations. The indexes do not begin with the organization, because they are used to find it. Their keys
  * are known only to the organization (the hash of a secret) or unique (its name). Sources without a
  * known token have the all-zero organization, which does not exist, and so have platforms that
  * every organization has. Numbers are big-endian, so that byte order is numeric order.

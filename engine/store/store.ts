@@ -21,6 +21,7 @@ import { FederatedIdentities } from './federated-identities.ts'
 import { History } from './history.ts'
 import { IdentityProviders } from './identity-providers.ts'
 import { KeyUses } from './key-uses.ts'
+import { LogPositions } from './log-positions.ts'
 import { Members } from './members.ts'
 import { migrate, SCHEMA_VERSION } from './migrate.ts'
 import { type MonitoringToken, monitoringTokensOf } from './monitoring-tokens.ts'
@@ -81,6 +82,7 @@ export class Store {
   readonly candidates: Candidates
   readonly readLines: ReadLines
   readonly buffer: EventBuffer
+  readonly logPositions: LogPositions
   readonly unmatched: UnmatchedEvents
   readonly seenEvents: SeenEvents
   readonly evidence: EvidenceStore
@@ -140,6 +142,7 @@ export class Store {
     this.candidates = new Candidates(this.environment)
     this.readLines = new ReadLines(this.environment)
     this.buffer = new EventBuffer(this.environment)
+    this.logPositions = new LogPositions(this.environment)
     this.unmatched = new UnmatchedEvents(this.environment)
     this.seenEvents = new SeenEvents(this.environment)
     this.evidence = new EvidenceStore(this.environment)

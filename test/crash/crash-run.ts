@@ -1,8 +1,12 @@
 import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as later } from 'node:timers/promises'
+import { askLocal } from '../../engine/process/ask-local.ts'
 import { Random } from '../fuzz/random.ts'
+import type { Brokers } from '../support/brokers.ts'
+import { freePort } from '../support/free-port.ts'
 import { type Ended, type Running, start, startService } from '../support/programs.ts'
+import { until } from '../support/wait.ts'
 import { FAULTS, FaultProxy } from './fault-proxy.ts'
 import { Oracle } from './oracle.ts'
 import { Organization } from './organization.ts'
@@ -10,7 +14,8 @@ import { RogueServer } from './rogue-server.ts'
 
 /*
  * Runs collector and service on real files with a faulty network between them, and kills and
- * restarts them. In the end, every match of the capture files must be in a scan exactly once.
+ * restarts them. In the end, every match of the capture files must be in a scan exactly once. With
+ * brokers, the service keeps events in their log, and they are killed, too.
  *
  * All choices derive from the seed, and each part of the run has its own random numbers. The timing
  * depends on the machine.
@@ -24,6 +29,7 @@ const FRAMES_MS = 1
 const FIRST_CAPTURE_MS_AGO = 36 * 60 * 60 * 1000
 const KILL_MS = { least: 50, most: 1400 } as const
 const SCAN_MS = { least: 300, most: 2500 } as const
+const BROKER_DOWN_MS = { least: 50, most: 3000 } as const
 const SCAN_KILL_MS = { least: 100, most: 900 } as const
 /** One in this many starts of a program has a fault point armed. */
 const ARMED_EVERY = 5
@@ -42,11 +48,12 @@ export interface CrashOptions {
   readonly kills: number
   readonly seed: number
   readonly queriesPerCapture: number
+  readonly brokers?: Brokers
   readonly onKill?: (killed: number) => void
 }
 
 export interface CrashReport {
-  readonly kills: Readonly<Record<Victim, number>>
+  readonly kills: Readonly<Record<Victim | 'broker', number>>
   /** Number of kills at a fault point. */
   readonly atFaultPoints: number
   readonly captures: number
@@ -77,7 +84,7 @@ class CrashRun {
   readonly #options: CrashOptions
   readonly #site: Site
   readonly #oracle = new Oracle()
-  readonly #kills: Record<Victim, number> = { collector: 0, service: 0, scan: 0 }
+  readonly #kills: Record<Victim | 'broker', number> = { collector: 0, service: 0, scan: 0, broker: 0 }
   readonly #differences: string[] = []
   /** The running programs. */
   readonly #running: Partial<Record<Victim, Running>> = {}
@@ -139,6 +146,10 @@ class CrashRun {
     const scans = this.#scanRepeatedly()
     while (this.#killed < this.#options.kills - 1 && !this.#over) {
       await later(between(this.#killRandom, KILL_MS))
+      if (this.#options.brokers !== undefined && this.#killRandom.below(3) === 0) {
+        await this.#killBrokers(this.#options.brokers)
+        continue
+      }
       const victim = this.#killRandom.of(['collector', 'service'] as const)
       this.#kill(this.#running[victim])
       // Kills both at once, as a power failure does.
@@ -152,6 +163,17 @@ class CrashRun {
     if (!(await Promise.race([collector.then(() => true), later(LAST_RUN_MS, false, { ref: false })]))) {
       this.#fail(`the collector does not exit: ${lastLines(this.#running.collector?.output.stderr ?? '')}`)
     }
+  }
+
+  /** Kills a broker and starts it again, or all of them, as a power failure does. */
+  async #killBrokers(brokers: Brokers): Promise<void> {
+    const all = brokers.servers.map((_server, index) => index)
+    const killed = this.#killRandom.below(5) === 0 ? all : [this.#killRandom.of(all)]
+    await Promise.all(killed.map((index) => brokers.kill(index)))
+    await later(between(this.#killRandom, BROKER_DOWN_MS))
+    for (const index of killed) brokers.restart(index)
+    this.#kills.broker += killed.length
+    this.#options.onKill?.(this.#killed)
   }
 
   /** Restarts the service after every kill. */
@@ -220,10 +242,12 @@ class CrashRun {
   async #compare(): Promise<void> {
     const { organization } = this.#site
     const expected = this.#oracle.expected
+    await this.#site.untilLogIsRead()
     this.#differences.push(...(await organization.differences(expected)))
     if (this.#differences.length > 0) return
     const again = await this.#site.startCollector(this.#capturePath(this.#captureCount), {}).ended
     if (again.status !== 0) this.#fail(`the same file again: ${lastLines(again.stderr)}`)
+    await this.#site.untilLogIsRead()
     const added = await organization.differences(expected)
     this.#differences.push(...added.map((difference) => `after the same file again: ${difference}`))
   }
@@ -246,7 +270,7 @@ class CrashRun {
   }
 
   get #killed(): number {
-    return this.#kills.collector + this.#kills.service + this.#kills.scan
+    return Object.values(this.#kills).reduce((sum, kills) => sum + kills, 0)
   }
 
   #kill(running: Running | undefined): void {
@@ -275,12 +299,15 @@ class Site {
   readonly organization: Organization
   readonly #serviceParameters: readonly string[]
   readonly #collectorParameters: readonly string[]
+  readonly #metricsPort: number | undefined
 
   private constructor(
     network: { readonly proxy: FaultProxy; readonly rogue: RogueServer },
     organization: Organization,
     parameters: { readonly service: readonly string[]; readonly collector: readonly string[] },
+    metricsPort: number | undefined,
   ) {
+    this.#metricsPort = metricsPort
     this.proxy = network.proxy
     this.rogue = network.rogue
     this.organization = organization
@@ -288,7 +315,7 @@ class Site {
     this.#collectorParameters = parameters.collector
   }
 
-  static async make({ directory, seed }: CrashOptions): Promise<Site> {
+  static async make({ directory, seed, brokers }: CrashOptions): Promise<Site> {
     const directories = { data: join(directory, 'service'), outbox: join(directory, 'outbox') }
     const organization = await Organization.make(directories)
     // A loopback address of this run only, so that no other process takes the service's ports
@@ -309,12 +336,25 @@ class Site {
     const own = readFileSync(join(directories.data, 'tls/certificate.pem'), 'utf8')
     writeFileSync(caFile, `${own}\n${rogue.certificate}`)
     const ports = ['--api-port', String(first.apiPort), '--ingest-port', String(first.ingestPort)]
-    return new Site({ proxy, rogue }, organization, {
-      service: ['--data-dir', directories.data, ...listenOn, ...ports, '--api-threads', '1'],
+    const metricsPort = brokers && (await freePort())
+    const logged = brokers === undefined ? [] : [...brokers.parameters, '--metrics-port', `${metricsPort}`]
+    const parameters = {
+      service: ['--data-dir', directories.data, ...listenOn, ...ports, '--api-threads', '1', ...logged],
       collector: [
         ...['--outbox', directories.outbox, '--aggregate', '1', '--ca', caFile],
         ...['--endpoint', 'localhost', '--https-port', String(await proxy.listen())],
       ],
+    }
+    return new Site({ proxy, rogue }, organization, parameters, metricsPort)
+  }
+
+  /** Waits until the service has stored what the brokers have. */
+  async untilLogIsRead(): Promise<void> {
+    const port = this.#metricsPort
+    if (port === undefined) return
+    await until('the log is not read', async () => {
+      const { text } = await askLocal(port, '/metrics').catch(() => ({ text: '' }))
+      return /^posture_log_unread_batches 0$/m.test(text)
     })
   }
 

@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdirSync, readFileSync } from 'node:fs'
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { connect, type NatsConnection, nkeyAuthenticator, nkeys } from '@nats-io/transport-node'
 import { freePort } from './free-port.ts'
@@ -13,8 +13,6 @@ const PROGRAM = join(NATS, 'usr/sbin/nats-server')
 const CONFIGURATION = join(REPOSITORY, 'deploy/nats/nats.conf')
 const COUNT = 3
 const RECONNECT_MS = 100
-/** The roles of deploy/nats/nats.conf. */
-const ROLES = ['ingest', 'owner'] as const
 
 /** The version in use, as the server prints it. */
 export const BROKER_VERSION = readFileSync(join(NATS, 'version'), 'utf8').trim()
@@ -30,8 +28,9 @@ export class Brokers {
   readonly servers: readonly string[]
   /** PEM file of the certificate that clients have to trust. */
   readonly caFile: string
-  /** The secret nkey of each role. */
-  readonly seeds: Readonly<Record<(typeof ROLES)[number], string>>
+  /** The secret nkey of the service, and a file with it. */
+  readonly seed: string
+  readonly seedFile: string
   /** What the brokers logged, to be shown when a test fails. */
   readonly output = { text: '' }
   readonly #configuration: string
@@ -39,12 +38,13 @@ export class Brokers {
 
   private constructor(directory: string, ports: readonly number[], configuration: string) {
     const { keyFile, certificateFile } = opensslCertificate(join(directory, 'tls'), 'ECDSA P-256')
-    const users = { ingest: nkeys.createUser(), owner: nkeys.createUser() }
-    const seedOf = (role: (typeof ROLES)[number]): string => Buffer.from(users[role].getSeed()).toString()
+    const user = nkeys.createUser()
+    this.seed = Buffer.from(user.getSeed()).toString()
+    this.seedFile = join(directory, 'service.nk')
+    writeFileSync(this.seedFile, this.seed, { mode: 0o600 })
     const routes = ports.slice(COUNT).map((port) => `nats://127.0.0.1:${port}`)
     this.#configuration = configuration
     this.caFile = certificateFile
-    this.seeds = { ingest: seedOf('ingest'), owner: seedOf('owner') }
     this.servers = ports.slice(0, COUNT).map((port) => `127.0.0.1:${port}`)
     this.#brokers = this.servers.map((listen, index) => {
       const data = join(directory, `broker-${index}`)
@@ -58,8 +58,7 @@ export class Brokers {
         CERTIFICATE: certificateFile,
         PRIVATE_KEY: keyFile,
         CA_CERTIFICATE: certificateFile,
-        INGEST_NKEY: users.ingest.getPublicKey(),
-        OWNER_NKEY: users.owner.getPublicKey(),
+        SERVICE_NKEY: user.getPublicKey(),
       }
       return { environment, child: this.#spawn(environment) }
     })
@@ -68,25 +67,30 @@ export class Brokers {
   /** Runs the brokers until the test ends. Does not wait until they have elected a leader. */
   static async start(
     t: { testdir(): string; teardown(work: () => unknown): void },
-    configuration = CONFIGURATION,
+    { directory = t.testdir(), configuration = CONFIGURATION } = {},
   ): Promise<Brokers> {
     const ports = new Set<number>()
     while (ports.size < 2 * COUNT) ports.add(await freePort())
-    const brokers = new Brokers(t.testdir(), [...ports], configuration)
+    const brokers = new Brokers(directory, [...ports], configuration)
     t.teardown(() => Promise.all(brokers.servers.map((_server, index) => brokers.kill(index))))
     return brokers
   }
 
-  /** Connects with a role, as soon as a broker listens. The caller closes the connection. */
-  connect(role: keyof Brokers['seeds']): Promise<NatsConnection> {
+  /** Connects as soon as a broker listens. The caller closes the connection. */
+  connect(): Promise<NatsConnection> {
     return connect({
       servers: [...this.servers],
       tls: { caFile: this.caFile },
-      authenticator: nkeyAuthenticator(Buffer.from(this.seeds[role])),
+      authenticator: nkeyAuthenticator(Buffer.from(this.seed)),
       waitOnFirstConnect: true,
       reconnectTimeWait: RECONNECT_MS,
       maxReconnectAttempts: -1,
     })
+  }
+
+  /** The settings with which a service uses these brokers. */
+  get parameters(): string[] {
+    return ['--log', this.servers.join(','), '--log-credentials', this.seedFile, '--log-ca', this.caFile]
   }
 
   /** Kills a broker with SIGKILL and waits until its process has ended. */

@@ -1,0 +1,159 @@
+import { setTimeout as later } from 'node:timers/promises'
+import { LOG_READ_AHEAD_BYTES, LOG_WAITING_MAX, RETRY_AFTER_SECONDS } from '../limits.ts'
+import type { EventLog, LogMessage } from '../log/event-log.ts'
+import { SECOND_MS } from '../process/clock.ts'
+import type { Logger } from '../process/log.ts'
+import type { Store } from '../store/store.ts'
+import type { EventAcceptor, Malformed } from './accept.ts'
+
+const TRIM_EVERY_MS = 60 * SECOND_MS
+
+/** A message that was read and is not yet durable in the store. */
+interface Waiting {
+  readonly sequence: number
+  readonly bytes: number
+  /** In the transaction that is being written, or nothing of it is left to store. */
+  isDone: boolean
+}
+
+/** Since the start. */
+export interface LogReadCounters {
+  read: number
+  /** Batches that no sender of this service can have written. */
+  malformed: number
+}
+
+/**
+ * Stores the batches of a log. The position in the log is written in the transaction that stores
+ * the events, and the ids of the events tell duplicates, so each event counts once, whatever is
+ * killed and whatever is in the log twice.
+ */
+export class LogReader {
+  readonly counters: LogReadCounters = { read: 0, malformed: 0 }
+  readonly #log: EventLog
+  readonly #acceptor: EventAcceptor
+  readonly #store: Store
+  readonly #logger: Logger
+  /** In order of the log. */
+  readonly #waiting: Waiting[] = []
+  readonly #taking = new Set<Promise<void>>()
+  #waitingBytes = 0
+  #wakeUp: (() => void) | undefined
+  #reading: Promise<void> | undefined
+  #timer: NodeJS.Timeout | undefined
+  readonly #stopping = new AbortController()
+
+  constructor(log: EventLog, acceptor: EventAcceptor, store: Store, logger: Logger) {
+    this.#log = log
+    this.#acceptor = acceptor
+    this.#store = store
+    this.#logger = logger
+  }
+
+  /** The last message whose events are durable in the store. */
+  get sequence(): number {
+    return this.#store.environment.read(() => this.#store.logPositions.events?.sequence ?? 0)
+  }
+
+  /** @param onFailure receives the Fault that ends the reading: the service must stop. */
+  start(onFailure: (error: Error) => void): void {
+    this.#reading = this.#read().catch(onFailure)
+    this.#timer = setInterval(() => void this.#trim(), TRIM_EVERY_MS)
+  }
+
+  /** Waits until what was read is stored. What was not stays in the log. */
+  async stop(): Promise<void> {
+    clearInterval(this.#timer)
+    this.#stopping.abort()
+    this.#wakeUp?.()
+    await this.#log.close()
+    await this.#reading
+  }
+
+  async #read(): Promise<void> {
+    for await (const message of this.#log.read(this.#store.logPositions.events)) {
+      await this.#until(() => this.#waiting.length < LOG_WAITING_MAX && this.#waitingBytes < LOG_READ_AHEAD_BYTES)
+      if (this.#stopping.signal.aborted) break
+      this.counters.read++
+      const waiting: Waiting = { sequence: message.sequence, bytes: message.bytes.length, isDone: false }
+      this.#waiting.push(waiting)
+      this.#waitingBytes += waiting.bytes
+      const taken = this.#take(message, waiting).finally(() => this.#taking.delete(taken))
+      this.#taking.add(taken)
+    }
+    await Promise.all(this.#taking)
+  }
+
+  async #take(message: LogMessage, waiting: Waiting): Promise<void> {
+    const { organizationId, bytes, receivedMs } = message
+    const alongside = (): void => {
+      waiting.isDone = true
+      this.#putPosition()
+    }
+    for (;;) {
+      const outcome = await this.#acceptor.acceptPacked(organizationId, bytes, {
+        deduplicate: true,
+        receivedMs,
+        alongside,
+      })
+      if (outcome.kind === 'stored') break
+      if (outcome.kind !== 'retry') {
+        this.#skip(message, waiting, outcome)
+        break
+      }
+      // The transaction was aborted, or not begun.
+      waiting.isDone = false
+      await later(RETRY_AFTER_SECONDS * SECOND_MS, undefined, { signal: this.#stopping.signal }).catch(() => {})
+      if (this.#stopping.signal.aborted) return
+    }
+    while (this.#waiting[0]?.isDone === true) this.#waitingBytes -= this.#waiting.shift()?.bytes ?? 0
+    this.#wakeUp?.()
+  }
+
+  /** Nothing of the message can be stored, now or later. */
+  #skip(message: LogMessage, waiting: Waiting, outcome: Malformed | { readonly kind: 'removed' }): void {
+    if (outcome.kind === 'malformed') {
+      this.counters.malformed++
+      this.#logger.error({ sequence: message.sequence, reason: outcome.why }, 'a batch in the log is malformed')
+    }
+    waiting.isDone = true
+    try {
+      this.#store.environment.write(() => this.#putPosition())
+    } catch {
+      // The disk is full. The position is written with the next batch.
+    }
+  }
+
+  /**
+   * Runs in the transaction. Messages before one that waits for space are stored later, so the
+   * position stays before it.
+   */
+  #putPosition(): void {
+    let sequence = 0
+    for (const waiting of this.#waiting) {
+      if (!waiting.isDone) break
+      sequence = waiting.sequence
+    }
+    if (sequence > 0) this.#store.logPositions.put({ sequence, created: this.#log.created })
+  }
+
+  async #until(condition: () => boolean): Promise<void> {
+    while (!condition() && !this.#stopping.signal.aborted) {
+      await new Promise<void>((resolve) => {
+        this.#wakeUp = resolve
+      })
+    }
+    this.#wakeUp = undefined
+  }
+
+  /** Deletes from the log what only older backups need than the last two. */
+  async #trim(): Promise<void> {
+    const sequence = this.#store.environment.read(() => this.#store.logPositions.trimmable)
+    if (sequence === 0) return
+    try {
+      await this.#log.trim(sequence)
+    } catch (error) {
+      this.#logger.warn({ reason: (error as Error).message }, 'the log was not trimmed')
+    }
+  }
+}

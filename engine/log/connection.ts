@@ -1,0 +1,90 @@
+import { readFileSync } from 'node:fs'
+import {
+  type Authenticator,
+  AuthorizationError,
+  connect,
+  credsAuthenticator,
+  type NatsConnection,
+  nkeyAuthenticator,
+} from '@nats-io/transport-node'
+import { Fault } from '../process/error-codes.ts'
+import type { Logger } from '../process/log.ts'
+
+const RECONNECT_MS = 500
+/** Milliseconds between two questions whether the connection lives, and how many may be open. */
+const PING_MS = 2000
+const PINGS_MAX = 2
+
+/** How to reach the brokers. */
+export interface BrokerOptions {
+  /** Host with port. */
+  readonly servers: readonly string[]
+  /** A file with the seed of an nkey, or with credentials (.creds). '': none. */
+  readonly credentialsFile: string
+  /** PEM file with the certificates of the authorities to trust. '': those of Node. */
+  readonly caFile: string
+}
+
+/**
+ * Connects to one of the brokers, and from then on to another one whenever the connection is lost.
+ * Without TLS only on loopback: the batches name who visits what.
+ *
+ * @throws Fault USAGE, BROKERS_REFUSED, BROKERS_UNREACHABLE
+ */
+export async function connectToBrokers(options: BrokerOptions, log: Logger): Promise<NatsConnection> {
+  const { servers, caFile, credentialsFile } = options
+  const isLocal = servers.every((server) => LOOPBACK.test(server))
+  try {
+    const connection = await connect({
+      servers: [...servers],
+      name: 'posture-service',
+      ...(caFile === '' && isLocal ? {} : { tls: caFile === '' ? {} : { caFile } }),
+      ...(credentialsFile === '' ? {} : { authenticator: authenticatorOf(credentialsFile) }),
+      reconnectTimeWait: RECONNECT_MS,
+      maxReconnectAttempts: -1,
+      pingInterval: PING_MS,
+      maxPingOut: PINGS_MAX,
+      // Keys of the file may have been changed in the meantime; nobody would restart the service.
+      ignoreAuthErrorAbort: true,
+    })
+    void logStatus(connection, log)
+    return connection
+  } catch (error) {
+    if (error instanceof Fault) throw error
+    const { message } = error as Error
+    if (error instanceof AuthorizationError) {
+      throw new Fault('BROKERS_REFUSED', `--log ${servers.join(',')}: ${message}; check --log-credentials`, {
+        cause: error,
+      })
+    }
+    throw new Fault('BROKERS_UNREACHABLE', `--log ${servers.join(',')}: ${message}`, { cause: error })
+  }
+}
+
+const LOOPBACK = /^(127\.\d{1,3}\.\d{1,3}\.\d{1,3}|\[::1\]|localhost)(:\d+)?$/
+
+function authenticatorOf(file: string): Authenticator {
+  let text: Buffer
+  try {
+    text = readFileSync(file)
+  } catch (error) {
+    throw new Fault('USAGE', `--log-credentials ${file}: ${(error as Error).message}`, { cause: error })
+  }
+  if (text.includes('BEGIN NATS USER JWT')) return credsAuthenticator(text)
+  const seed = text.toString('latin1').trim()
+  if (!/^SU[A-Z2-7]{56}$/.test(seed)) {
+    throw new Fault(
+      'USAGE',
+      `--log-credentials ${file}: expected the seed of a user's nkey (SU…), or credentials of nsc`,
+    )
+  }
+  return nkeyAuthenticator(Buffer.from(seed))
+}
+
+async function logStatus(connection: NatsConnection, log: Logger): Promise<void> {
+  for await (const status of connection.status()) {
+    if (status.type === 'disconnect') log.warn({ server: status.server }, 'the connection to the broker is lost')
+    else if (status.type === 'reconnect') log.info({ server: status.server }, 'connected to a broker again')
+    else if (status.type === 'error') log.error({ reason: status.error.message }, 'a broker reports an error')
+  }
+}
