@@ -58,6 +58,7 @@ export class LogReader {
   /** @param onFailure receives the Fault that ends the reading: the service must stop. */
   start(onFailure: (error: Error) => void): void {
     this.#reading = this.#read().catch(onFailure)
+    void this.#trim()
     this.#timer = setInterval(() => void this.#trim(), TRIM_EVERY_MS)
   }
 

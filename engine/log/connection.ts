@@ -44,8 +44,6 @@ export async function connectToBrokers(options: BrokerOptions, log: Logger): Pro
       maxReconnectAttempts: -1,
       pingInterval: PING_MS,
       maxPingOut: PINGS_MAX,
-      // Keys of the file may have been changed in the meantime; nobody would restart the service.
-      ignoreAuthErrorAbort: true,
     })
     void logStatus(connection, log)
     return connection

@@ -202,6 +202,11 @@ export class JetStreamLog implements EventLog {
       }
     }
     this.#timer = setInterval(() => void check(), CHECK_EVERY_MS)
+    void this.#connection.closed().then((error) => {
+      // Brokers that refuse the credentials twice are not asked again.
+      if (!this.#closing.signal.aborted)
+        onUnsafe(new Fault('BROKERS_REFUSED', `the connection to the brokers was closed: ${error?.message ?? 'for ever'}`))
+    })
     void (async () => {
       for await (const { type } of this.#connection.status()) {
         if (type === 'disconnect') this.#problem = 'the log is not reachable'

@@ -1,0 +1,166 @@
+import { rmSync } from 'node:fs'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { packBatch } from '../../engine/event/event.ts'
+import { askLocal } from '../../engine/process/ask-local.ts'
+import { Store } from '../../engine/store/store.ts'
+import { matchesInScans } from '../crash/oracle.ts'
+import { Brokers } from '../support/brokers.ts'
+import { httpsClient } from '../support/https.ts'
+import { admin, type RunningService, run, startService } from '../support/programs.ts'
+import { findingsOf, Sender } from '../support/store.ts'
+import { sendTcp } from '../support/syslog-sender.ts'
+import { until } from '../support/wait.ts'
+
+const BATCHES = 20
+const EVENTS = 50
+
+/** A service with brokers, and a sender that knows what was acknowledged. */
+class Site {
+  readonly data: readonly string[]
+  readonly #directory: string
+  readonly #brokers: Brokers
+  readonly #sender = new Sender()
+  token = ''
+  organizationId = ''
+
+  constructor(directory: string, brokers: Brokers) {
+    this.#directory = join(directory, 'data')
+    this.data = ['--data-dir', this.#directory]
+    this.#brokers = brokers
+  }
+
+  async makeOrganization(): Promise<void> {
+    const [organization] = await admin('organization', 'create', 'Acme', '--domain', 'acme.example', ...this.data)
+    const [token] = await admin('token', 'generate', 'sensor', '--org', 'Acme', ...this.data)
+    this.organizationId = String(organization?.['id'])
+    this.token = String(token?.['token'])
+  }
+
+  async start(t: Test): Promise<RunningService> {
+    const service = await startService(this.#directory, [...this.#brokers.parameters, '--syslog-tcp', '127.0.0.1:0'])
+    t.teardown(() => service.child.kill('SIGKILL'))
+    return service
+  }
+
+  /** Sends batches by HTTPS until each is acknowledged. */
+  async send(t: Test, { ingestPort }: RunningService): Promise<void> {
+    const { ask, close } = httpsClient(ingestPort, join(this.#directory, 'tls/certificate.pem'))
+    const headers = { authorization: `Bearer ${this.token}`, 'content-type': 'application/msgpack' }
+    for (let batch = 0; batch < BATCHES; batch++) {
+      const events = Array.from({ length: EVENTS }, () => this.#sender.event('claude.ai', Date.now()))
+      const answer = await ask('/ingest/v1/events', { method: 'POST', headers, body: packBatch(events) })
+      t.match(answer, { status: 200, body: { accepted: EVENTS, duplicates: 0 } }, `batch ${batch}`)
+    }
+    await close()
+  }
+
+  /** Waits until the store has what the brokers have. */
+  async settle({ metricsPort }: RunningService): Promise<string> {
+    return until('the log is not read', async () => {
+      const { text } = await askLocal(metricsPort, '/metrics')
+      return /^posture_log_unread_batches 0$/m.test(text) && text
+    })
+  }
+
+  /** The events of the store, after a scan. */
+  async events(t: Test): Promise<number | undefined> {
+    await admin('scan', 'run', '--org', 'Acme', ...this.data)
+    const store = new Store(this.#directory, { mustExist: true })
+    t.same(findingsOf(store), [])
+    const names = matchesInScans(store, this.organizationId).get('claude')
+    await store.close()
+    return names?.get('claude.ai')
+  }
+
+  destroyData(): void {
+    rmSync(this.#directory, { recursive: true })
+  }
+}
+
+t.test('with the log of brokers, a lost disk costs no acknowledged event', async (t) => {
+  const directory = t.testdir()
+  const brokers = await Brokers.start(t, { directory: join(directory, 'brokers') })
+  const site = new Site(directory, brokers)
+  await site.makeOrganization()
+  const first = await site.start(t)
+  await site.send(t, first)
+  await site.settle(first)
+  const backup = join(directory, 'a.backup')
+  await admin('backup', backup, ...site.data)
+  await site.send(t, first)
+  await site.settle(first)
+  t.equal(await site.events(t), 2 * BATCHES * EVENTS)
+  await site.send(t, first)
+  first.child.kill('SIGKILL')
+  await first.ended
+  site.destroyData()
+
+  await admin('restore', backup, ...site.data)
+  const second = await site.start(t)
+  t.match(second.output.stderr, /"unread":(?!0)\d+.*events are kept in the log of the brokers/)
+  const metrics = await site.settle(second)
+  t.match(metrics, /^posture_log_up 1$/m)
+  t.equal(await site.events(t), 3 * BATCHES * EVENTS, 'each event once')
+
+  t.test('log messages take the same way', async (t) => {
+    const [endpoint] = second.syslog
+    const seconds = Math.floor(Date.now() / 1000)
+    const line = `${seconds}.123 5 10.0.0.9 TCP_MISS/200 512 GET http://claude.ai/ - HIER_DIRECT/192.0.2.1 text/html`
+    const header = `<134>1 ${new Date().toISOString()} proxy squid - - [svc@00000 key="${site.token}"]`
+    const sender = await sendTcp(t, endpoint?.port ?? 0)
+    sender.send(`${header} ${line}\n`)
+    const accepted = 2 * BATCHES * EVENTS + 1
+    await until('the message is not in the store', async () =>
+      (await site.settle(second)).includes(`posture_ingest_events_total{outcome="accepted"} ${accepted}\n`),
+    )
+    t.equal(await site.events(t), 3 * BATCHES * EVENTS + 1)
+    sender.socket.destroy()
+  })
+  t.test('a sender waits while the brokers are down, and /healthz says so', async (t) => {
+    for (const index of brokers.servers.keys()) await brokers.kill(index)
+    const { text, status } = await until('healthy', async () => {
+      const answer = await askLocal(second.metricsPort, '/healthz')
+      return answer.status === 503 && answer
+    })
+    t.equal(status, 503)
+    t.match(text, 'the log is not reachable, senders are asked to wait')
+    for (const index of brokers.servers.keys()) brokers.restart(index)
+    await until('not healthy again', async () => (await askLocal(second.metricsPort, '/healthz')).status === 200)
+    await site.send(t, second)
+    await site.settle(second)
+    t.equal(await site.events(t), 4 * BATCHES * EVENTS + 1)
+  })
+  t.test('two backups later, the log has only what is newer than the first', async (t) => {
+    for (const name of ['b', 'c']) await admin('backup', join(directory, `${name}.backup`), ...site.data)
+    second.child.kill('SIGTERM')
+    t.match(await second.ended, { status: 0 })
+    const third = await site.start(t)
+    t.match(await site.settle(third), /^posture_log_bytes 0$/m)
+    await site.send(t, third)
+    await site.settle(third)
+    third.child.kill('SIGTERM')
+    await third.ended
+    t.equal(await site.events(t), 5 * BATCHES * EVENTS + 1)
+  })
+  t.test('an older backup is refused, because the log lacks what followed it', async (t) => {
+    site.destroyData()
+    await admin('restore', backup, ...site.data)
+    t.match(await run('service', [...site.data, ...brokers.parameters, '--metrics-port', '0', '--console-port', 'off']), {
+      status: 4,
+      stderr: /BROKERS_LOST.*begins with message \d+, and the store has read to \d+/,
+    })
+  })
+})
+
+t.test('settings that need a log name it', async (t) => {
+  const data = join(t.testdir(), 'data')
+  t.match(await run('service', ['--data-dir', data, '--log-ca', 'x']), {
+    status: 2,
+    stderr: /--log-credentials and --log-ca: without effect unless --log names brokers/,
+  })
+  t.match(await run('service', ['--data-dir', data, '--log', 'nats://a b:1']), {
+    status: 2,
+    stderr: /--log: expected comma-separated brokers, such as nats:\/\/broker-1.example:4222/,
+  })
+})

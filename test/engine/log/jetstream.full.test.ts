@@ -1,0 +1,163 @@
+import { randomUUID } from 'node:crypto'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { jetstream, jetstreamManager } from '@nats-io/jetstream'
+import t, { type Test } from 'tap'
+import { partitionOf } from '../../../engine/log/event-log.ts'
+import { JetStreamLog, type JetStreamOptions } from '../../../engine/log/jetstream.ts'
+import { Brokers } from '../../support/brokers.ts'
+import { REPOSITORY } from '../../support/programs.ts'
+import { quietLog } from '../../support/store.ts'
+import { until } from '../../support/wait.ts'
+
+const MEGABYTE = 1024 * 1024
+const ACME = randomUUID()
+
+function optionsOf(brokers: Brokers, more: Partial<JetStreamOptions> = {}): JetStreamOptions {
+  const { servers, seedFile: credentialsFile, caFile } = brokers
+  return { servers, credentialsFile, caFile, bytesMax: 64 * MEGABYTE, ...more }
+}
+
+async function openLog(t: Test, options: JetStreamOptions, after?: { sequence: number; created: string }) {
+  const unsafe: string[] = []
+  const log = await JetStreamLog.open(options, after, quietLog, ({ code }) => unsafe.push(code))
+  t.teardown(() => log.close())
+  return { log, unsafe }
+}
+
+/** The next messages, as text. */
+async function take(log: JetStreamLog, after: number, count: number): Promise<[number, string, string][]> {
+  const taken: [number, string, string][] = []
+  for await (const { sequence, organizationId, bytes } of log.read({ sequence: after, created: log.created })) {
+    taken.push([sequence, organizationId, Buffer.from(bytes).toString()])
+    if (taken.length === count) break
+  }
+  return taken
+}
+
+t.test('a log of three brokers', async (t) => {
+  const brokers = await Brokers.start(t)
+  const { log, unsafe } = await openLog(t, optionsOf(brokers))
+
+  t.test('gives what was appended, in order, from any place on', async (t) => {
+    for (const text of ['one', 'two', 'three']) t.equal(await log.append(ACME, Buffer.from(text), 1000), undefined)
+    t.same(await take(log, 0, 3), [
+      [1, ACME, 'one'],
+      [2, ACME, 'two'],
+      [3, ACME, 'three'],
+    ])
+    t.same(await take(log, 2, 1), [[3, ACME, 'three']])
+    for await (const message of log.read(undefined)) {
+      t.match(message, { sequence: 1, receivedMs: 1000 })
+      break
+    }
+    t.match(await log.state(), { lastSequence: 3, bytesMax: 64 * MEGABYTE })
+    t.ok(partitionOf(ACME) >= 0 && partitionOf(ACME) < 256)
+  })
+
+  t.test('keeps what it acknowledged while its brokers are killed', async (t) => {
+    const before = (await log.state())?.lastSequence ?? 0
+    const acknowledged: string[] = []
+    const appending = (async () => {
+      for (let number = 0; number < 300; number++) {
+        if ((await log.append(ACME, Buffer.from(`kill ${number}`), 1)) === undefined) acknowledged.push(`kill ${number}`)
+      }
+    })()
+    for (let round = 0; round < 3; round++) {
+      await until('no batch was appended', () => acknowledged.length > 50 * round)
+      await brokers.kill(round)
+      brokers.restart(round)
+    }
+    await appending
+    t.ok(acknowledged.length > 250, `${acknowledged.length} acknowledged`)
+    const last = await until('no state', () => log.state())
+    const texts = new Set((await take(log, before, last.lastSequence - before)).map(([, , text]) => text))
+    t.same(
+      acknowledged.filter((text) => !texts.has(text)),
+      [],
+      'none is missing',
+    )
+    t.equal(log.problem, undefined)
+  })
+
+  t.test('a store that lacks messages, or has read another log, is refused', async (t) => {
+    const { lastSequence } = await until('no state', () => log.state())
+    const refused = (sequence: number, created: string) =>
+      JetStreamLog.open(optionsOf(brokers), { sequence, created }, quietLog, () => {})
+    await t.rejects(refused(lastSequence + 1, log.created), { code: 'BROKERS_LOST', message: /ends with message/ })
+    await t.rejects(refused(1, '2020-01-01T00:00:00Z'), { code: 'BROKERS_LOST', message: /was created at/ })
+    await log.trim(10)
+    await t.rejects(refused(9, log.created), { code: 'BROKERS_LOST', message: /begins with message 11, and .* to 9/ })
+    await t.rejects(JetStreamLog.open(optionsOf(brokers), undefined, quietLog, () => {}), {
+      code: 'BROKERS_LOST',
+      message: /has read none/,
+    })
+    t.equal((await take(log, 10, 1))[0]?.[0], 11)
+  })
+
+  t.test('a full log refuses, and the senders wait', async (t) => {
+    const connection = await brokers.connect()
+    t.teardown(() => connection.close())
+    const megabyte = Buffer.alloc(MEGABYTE)
+    let refusal: string | undefined
+    for (let number = 0; number < 70 && refusal === undefined; number++) refusal = await log.append(ACME, megabyte, 1)
+    t.equal(refusal, 'the log is full')
+    t.equal(log.problem, 'the log is full')
+    await log.trim((await log.state())?.lastSequence ?? 0)
+    t.equal(await log.append(ACME, Buffer.from('again'), 1), undefined)
+    t.equal(log.problem, undefined)
+  })
+
+  t.test('a batch that two attempts appended is in the log once', async (t) => {
+    const connection = await brokers.connect()
+    t.teardown(() => connection.close())
+    const client = jetstream(connection)
+    const first = await client.publish(`ev.0.${ACME}`, 'x', { msgID: 'same' })
+    const second = await client.publish(`ev.0.${ACME}`, 'x', { msgID: 'same' })
+    t.equal(second.seq, first.seq)
+  })
+  t.same(unsafe, [])
+})
+
+const CONFIGURATION = readFileSync(join(REPOSITORY, 'deploy/nats/nats.conf'), 'utf8')
+
+t.test('brokers that acknowledge before they have flushed are refused', async (t) => {
+  const directory = t.testdir()
+  const configuration = join(directory, 'nats.conf')
+  writeFileSync(configuration, CONFIGURATION.replace('sync_interval: always', 'sync_interval: "2m"'))
+  const brokers = await Brokers.start(t, { directory: join(directory, 'brokers'), configuration })
+  await t.rejects(JetStreamLog.open(optionsOf(brokers), undefined, quietLog, () => {}), {
+    code: 'BROKERS_UNSAFE',
+    message: /^broker-\d: acknowledges messages before they are on disk; set jetstream \{ sync_interval: always \}$/,
+  })
+})
+
+t.test('a stream with fewer replicas is refused', async (t) => {
+  const brokers = await Brokers.start(t)
+  const connection = await brokers.connect()
+  t.teardown(() => connection.close())
+  await until('no stream', async () => {
+    try {
+      return await (await jetstreamManager(connection)).streams.add({ name: 'events', subjects: ['ev.>'], num_replicas: 1 })
+    } catch {
+      return undefined
+    }
+  })
+  await t.rejects(JetStreamLog.open(optionsOf(brokers), undefined, quietLog, () => {}), {
+    code: 'BROKERS_UNSAFE',
+    message: /expected 3 replicas, storage file, discard new; found 1, file, old/,
+  })
+})
+
+t.test('wrong credentials and unreadable files are named', async (t) => {
+  const directory = t.testdir({ empty: '' })
+  const brokers = await Brokers.start(t, { directory: join(directory, 'brokers') })
+  const connection = await brokers.connect()
+  await connection.close()
+  const refused = (more: Partial<JetStreamOptions>) =>
+    JetStreamLog.open(optionsOf(brokers, more), undefined, quietLog, () => {})
+  const other = join(directory, 'empty')
+  await t.rejects(refused({ credentialsFile: '/nonexistent' }), { code: 'USAGE', message: /--log-credentials.*ENOENT/ })
+  await t.rejects(refused({ credentialsFile: other }), { code: 'USAGE', message: /expected the seed/ })
+  await t.rejects(refused({ credentialsFile: '' }), { code: 'BROKERS_REFUSED', message: /check --log-credentials/ })
+})
