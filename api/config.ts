@@ -147,7 +147,8 @@ export const serviceSettings = z.object({
   logCa: setting(z.string().default(''), {
     flag: '--log-ca <file>',
     env: 'LOG_CA',
-    about: 'Trust brokers with a certificate of an authority in this PEM file; without it those that Node trusts',
+    about: 'Trust the brokers with the CA certificates in this PEM file',
+    defaultAbout: "Node's CA certificates",
   }),
   logMegabytes: setting(wholeNumber(64, 100_000_000).default(8192), {
     flag: '--log-megabytes <count>',

@@ -1,6 +1,7 @@
 import type { BatchWriter, EventAcceptor } from '../engine/ingest/accept.ts'
 import { LogReader } from '../engine/ingest/log-reader.ts'
-import { LogWriter } from '../engine/ingest/log-writer.ts'
+import { type LogWriteCounters, LogWriter } from '../engine/ingest/log-writer.ts'
+import type { LogState } from '../engine/log/event-log.ts'
 import type { JetStreamLog } from '../engine/log/jetstream.ts'
 import { systemClock } from '../engine/process/clock.ts'
 import type { Logger } from '../engine/process/log.ts'
@@ -63,29 +64,40 @@ export class ServiceLog {
   }
 
   async rows(): Promise<MetricRow[]> {
-    const state = await this.#log.state()
-    const { appended, deferred, removed } = this.#appended.counters
-    const { read, malformed } = this.#reader.counters
-    const rows: MetricRow[] = [
-      [
-        'batches_total',
-        'counter',
-        'Batches for the log of the brokers by outcome',
-        { appended, deferred, organization_removed: removed },
-        'outcome',
-      ],
-      ['read_batches_total', 'counter', 'Batches that were read from the log', read],
-      ['malformed_batches_total', 'counter', 'Batches in the log that no service can have written', malformed],
-      ['up', 'gauge', '1 while the brokers answer', state === undefined ? 0 : 1],
-    ]
-    if (state !== undefined) {
-      const unread = Math.max(0, state.lastSequence - this.#reader.sequence)
-      rows.push(
-        ['unread_batches', 'gauge', 'Batches in the log that the store does not have', unread],
-        ['bytes', 'gauge', 'Bytes in the log', state.bytes],
-        ['bytes_max', 'gauge', 'Bytes at which the log is full and senders have to wait', state.bytesMax],
-      )
-    }
-    return rows.map(([name, ...rest]) => [PREFIX + name, ...rest] as const)
+    return logRows(this.#appended.counters, this.#reader, await this.#log.state())
   }
+}
+
+/** The Prometheus metrics of the log. Without `state`, the brokers do not answer. */
+export function logRows(
+  { appended, deferred, removed }: LogWriteCounters,
+  reader: Pick<LogReader, 'counters' | 'sequence'>,
+  state: LogState | undefined,
+): MetricRow[] {
+  const rows: MetricRow[] = [
+    [
+      'batches_total',
+      'counter',
+      'Batches for the log of the brokers by outcome',
+      { appended, deferred, organization_removed: removed },
+      'outcome',
+    ],
+    ['read_batches_total', 'counter', 'Batches that were read from the log', reader.counters.read],
+    [
+      'malformed_batches_total',
+      'counter',
+      'Batches in the log that no service can have written',
+      reader.counters.malformed,
+    ],
+    ['up', 'gauge', '1 while the brokers answer', state === undefined ? 0 : 1],
+  ]
+  if (state !== undefined) {
+    const unread = Math.max(0, state.lastSequence - reader.sequence)
+    rows.push(
+      ['unread_batches', 'gauge', 'Batches in the log that the store does not have', unread],
+      ['bytes', 'gauge', 'Bytes in the log', state.bytes],
+      ['bytes_max', 'gauge', 'Bytes at which the log is full and senders have to wait', state.bytesMax],
+    )
+  }
+  return rows.map(([name, ...rest]) => [PREFIX + name, ...rest] as const)
 }

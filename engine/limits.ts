@@ -73,11 +73,6 @@ export const BODILESS_ANSWERS_MEAN = 256
 export const DECOMPRESSING_MAX = 4
 /** Events waiting for the next transaction, over all senders. Beyond it senders get 503. */
 export const PENDING_EVENTS_MAX = 100_000
-/** Bytes of batches that brokers have not acknowledged. Beyond it senders get 503. */
-export const LOG_APPENDING_BYTES_MAX = 64 * 1024 * 1024
-/** Bytes that are read ahead from the log, and batches that wait for their transaction. */
-export const LOG_READ_AHEAD_BYTES = 16 * 1024 * 1024
-export const LOG_WAITING_MAX = 1000
 /** Buffered events of one organization. Beyond it senders get 503 and retry after a scan. */
 export const BUFFERED_EVENTS_MAX = 1_000_000
 /**
@@ -440,7 +435,6 @@ assert(
 assert(RECOMMENDATIONS_MAX >= ASSESSMENT_ITEMS_MAX)
 assert(BUFFERED_EVENTS_MAX >= PENDING_EVENTS_MAX)
 assert(BATCH_UNPACKED_BYTES_MAX >= BATCH_BYTES_MAX)
-assert(LOG_APPENDING_BYTES_MAX >= BATCH_UNPACKED_BYTES_MAX)
 assert(ARRIVING_BYTES_PER_ORGANIZATION_MAX >= BATCH_BYTES_MAX)
 // The largest body is accepted if there is no other: compressed and decompressed forms are held at
 // the same time.

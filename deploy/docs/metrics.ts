@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { logRows } from '../../api/service-log.ts'
 import { metricRows } from '../../collector/metrics.ts'
 import { Metrics } from '../../engine/process/metrics.ts'
 import { statusOf } from '../../test/support/collector-status.ts'
@@ -37,12 +38,22 @@ export async function serviceMetrics(): Promise<string> {
   const service = await startService(directory, [...anyPort, '--organization-metrics', 'names'])
   try {
     const response = await fetch(`http://127.0.0.1:${service.metricsPort}/metrics`)
-    return metricsTable(await response.text())
+    return metricsTable((await response.text()) + logMetrics())
   } finally {
     service.child.kill('SIGTERM')
     await once(service.child, 'close')
     await rm(directory, { recursive: true })
   }
+}
+
+/** Those of a log, for which the documentation needs no brokers. */
+function logMetrics(): string {
+  const metrics = new Metrics()
+  metrics.close()
+  const counters = { appended: 0, deferred: 0, removed: 0 }
+  const reader = { counters: { read: 0, malformed: 0 }, sequence: 0 }
+  const { body } = metrics.render(logRows(counters, reader, { lastSequence: 0, bytes: 0, bytesMax: 0 }))
+  return body.slice(0, body.indexOf('# HELP nodejs_'))
 }
 
 function metricsTable(exposition: string): string {

@@ -168,6 +168,11 @@ const COMMANDS: readonly AdminCommand[] = [
     hasOptions: true,
     load: async () => (await import('./commands/backup.ts')).addRestoreCommand,
   },
+  {
+    words: 'log',
+    about: 'Show the position of the store in the log of brokers, if the service has one',
+    load: async () => (await import('./commands/log.ts')).addLogCommands,
+  },
 ]
 
 /**

@@ -1,6 +1,7 @@
 import { setTimeout as later } from 'node:timers/promises'
-import { LOG_READ_AHEAD_BYTES, LOG_WAITING_MAX, RETRY_AFTER_SECONDS } from '../limits.ts'
+import { RETRY_AFTER_SECONDS } from '../limits.ts'
 import type { EventLog, LogMessage } from '../log/event-log.ts'
+import { UNSTORED_BATCHES_MAX, UNSTORED_BYTES_MAX } from '../log/limits.ts'
 import { SECOND_MS } from '../process/clock.ts'
 import type { Logger } from '../process/log.ts'
 import type { Store } from '../store/store.ts'
@@ -73,7 +74,7 @@ export class LogReader {
 
   async #read(): Promise<void> {
     for await (const message of this.#log.read(this.#store.logPositions.events)) {
-      await this.#until(() => this.#waiting.length < LOG_WAITING_MAX && this.#waitingBytes < LOG_READ_AHEAD_BYTES)
+      await this.#until(() => this.#waiting.length < UNSTORED_BATCHES_MAX && this.#waitingBytes < UNSTORED_BYTES_MAX)
       if (this.#stopping.signal.aborted) break
       this.counters.read++
       const waiting: Waiting = { sequence: message.sequence, bytes: message.bytes.length, isDone: false }

@@ -44,7 +44,7 @@ export class LogWriter implements BatchWriter {
     return this.#append(organizationId, batch, [bytes], nowMs)
   }
 
-  /** Ignores `deduplicate`: a batch can be in the log twice, so the reader drops duplicates of any. */
+  /** Ignores `deduplicate`: a batch can be in the log twice, so the reader drops duplicates. */
   acceptPacked(
     organizationId: string,
     bytes: Uint8Array,

@@ -12,9 +12,9 @@ const answerSchema = z.object({
 })
 
 /**
- * Checks that every broker flushes each message before it acknowledges it: with the default of NATS,
- * a power failure of all brokers loses the acknowledged messages of two minutes. A broker that is
- * down cannot answer, so a majority of `count` has to.
+ * Checks that every broker flushes each message before it acknowledges it: with the default of
+ * NATS, a power failure of all brokers loses the acknowledged messages of two minutes. A broker
+ * that is down cannot answer, so a majority of `count` has to.
  *
  * @returns the names of the brokers that answered
  * @throws Fault BROKERS_UNSAFE; BROKERS_UNREACHABLE if fewer than a majority answers

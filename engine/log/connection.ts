@@ -21,7 +21,7 @@ export interface BrokerOptions {
   readonly servers: readonly string[]
   /** A file with the seed of an nkey, or with credentials (.creds). '': none. */
   readonly credentialsFile: string
-  /** PEM file with the certificates of the authorities to trust. '': those of Node. */
+  /** PEM file with the CA certificates to trust. '': those of Node. */
   readonly caFile: string
 }
 

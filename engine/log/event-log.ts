@@ -20,8 +20,8 @@ export interface LogPosition {
   /** The last message that was read. 0: none. */
   readonly sequence: number
   /**
-   * When the log was created, as the brokers say: a log that was deleted and created again has other
-   * messages under the same numbers.
+   * When the log was created, as the brokers say: a log that was deleted and created again has
+   * other messages under the same numbers.
    */
   readonly created: string
 }
@@ -58,7 +58,7 @@ export interface EventLog {
   readonly problem: AppendFailure | undefined
   /** Deletes the messages up to `sequence`. */
   trim(sequence: number): Promise<void>
-  /** Messages and bytes in the log, and its limit in bytes. undefined: the brokers do not answer. */
+  /** undefined: the brokers do not answer. */
   state(): Promise<LogState | undefined>
   close(): Promise<void>
 }

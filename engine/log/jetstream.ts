@@ -14,7 +14,6 @@ import {
   type StreamInfo,
 } from '@nats-io/jetstream'
 import { headers, type NatsConnection, nuid } from '@nats-io/transport-node'
-import { LOG_APPENDING_BYTES_MAX, LOG_READ_AHEAD_BYTES } from '../limits.ts'
 import { SECOND_MS } from '../process/clock.ts'
 import { Fault } from '../process/error-codes.ts'
 import type { Logger } from '../process/log.ts'
@@ -28,6 +27,7 @@ import {
   type LogState,
   partitionOf,
 } from './event-log.ts'
+import { APPENDING_BYTES_MAX, UNSTORED_BYTES_MAX } from './limits.ts'
 
 const STREAM = 'events'
 const SUBJECTS = 'ev.>'
@@ -105,7 +105,7 @@ export class JetStreamLog implements EventLog {
   }
 
   async append(organizationId: string, bytes: Uint8Array, receivedMs: number): Promise<AppendFailure | undefined> {
-    if (this.#appendingBytes > 0 && this.#appendingBytes + bytes.length > LOG_APPENDING_BYTES_MAX)
+    if (this.#appendingBytes > 0 && this.#appendingBytes + bytes.length > APPENDING_BYTES_MAX)
       return 'the service is busy'
     this.#appendingBytes += bytes.length
     try {
@@ -151,7 +151,7 @@ export class JetStreamLog implements EventLog {
           deliver_policy: DeliverPolicy.StartSequence,
           opt_start_seq: last + 1,
         })
-        this.#messages = await consumer.consume({ max_bytes: LOG_READ_AHEAD_BYTES })
+        this.#messages = await consumer.consume({ max_bytes: UNSTORED_BYTES_MAX })
         for await (const message of this.#messages) {
           // The trimming of another service, or a consumer that was created again.
           if (message.seq <= last) continue
@@ -205,7 +205,9 @@ export class JetStreamLog implements EventLog {
     void this.#connection.closed().then((error) => {
       // Brokers that refuse the credentials twice are not asked again.
       if (!this.#closing.signal.aborted)
-        onUnsafe(new Fault('BROKERS_REFUSED', `the connection to the brokers was closed: ${error?.message ?? 'for ever'}`))
+        onUnsafe(
+          new Fault('BROKERS_REFUSED', `the connection to the brokers was closed: ${error?.message ?? 'for ever'}`),
+        )
     })
     void (async () => {
       for await (const { type } of this.#connection.status()) {

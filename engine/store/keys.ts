@@ -72,10 +72,11 @@ import { randomUUID } from 'node:crypto'
  *   report-schedules    o + schedule id (16)             ReportSchedule
  *
  * A user can belong to several organizations, so users, sessions and passkeys do not begin with
- * one. A log has the events of all organizations. The indexes do not begin with the organization, because they are used to find it. Their keys
- * are known only to the organization (the hash of a secret) or unique (its name). Sources without a
- * known token have the all-zero organization, which does not exist, and so have platforms that
- * every organization has. Numbers are big-endian, so that byte order is numeric order.
+ * one. A log has the events of all. The indexes do not begin with the organization, because they
+ * are used to find it. Their keys are known only to the organization (the hash of a secret) or
+ * unique (its name). Sources without a known token have the all-zero organization, which does not
+ * exist, and so have platforms that every organization has. Numbers are big-endian, so that byte
+ * order is numeric order.
  */
 export const ORGANIZATION_KEY_BYTES = 16
 export const UUID_BYTES = 16

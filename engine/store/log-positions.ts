@@ -4,7 +4,7 @@ import { Family } from './family.ts'
 
 /** What a store has read of a log, and where its last two backups were. */
 export interface LogRead extends LogPosition {
-  /** The sequences in the last two backups, the older one first. Earlier messages can be trimmed. */
+  /** The sequences in the last two backups, the older one first. What is before can be trimmed. */
   readonly backups: readonly number[]
 }
 
@@ -37,6 +37,11 @@ export class LogPositions {
     const read = this.events
     if (position === undefined || read === undefined) return
     this.#positions.put(EVENTS, { ...read, backups: [...read.backups, position.sequence].slice(-BACKUPS_KEPT) })
+  }
+
+  /** Requires a write transaction. */
+  forget(): void {
+    this.#positions.remove(EVENTS)
   }
 
   /**

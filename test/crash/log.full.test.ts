@@ -3,7 +3,7 @@ import t from 'tap'
 import { Brokers } from '../support/brokers.ts'
 import { crashRun } from './crash-run.ts'
 
-/** A small version of `npm run crash -- --cluster`. The seed changes daily. */
+/** A small version of `npm run crash -- --log`. The seed changes daily. */
 const SEED = Number(process.env['CRASH_SEED'] ?? Math.floor(Date.now() / 86_400_000))
 const KILLS = Number(process.env['CRASH_KILLS'] ?? 25)
 

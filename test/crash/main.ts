@@ -12,18 +12,28 @@ import { crashRun } from './crash-run.ts'
  * Then every match must be in a scan exactly once. CRASH_SEED repeats the choices, CRASH_KILLS sets
  * the number of kills, and so does --kills. After a failure the stores stay on disk.
  *
+ * npm run crash -- --log: keeps the events in the log of three brokers, and kills them, too.
+ *
  * npm run crash -- --alerts: kills the sender of alerts 500 times instead, with real receivers.
  */
-const { alerts, kills } = parseArgs({ options: { alerts: { type: 'boolean' }, kills: { type: 'string' } } }).values
+const { alerts, log, kills } = parseArgs({
+  options: { alerts: { type: 'boolean' }, log: { type: 'boolean' }, kills: { type: 'string' } },
+}).values
 const KILLS = Number(kills ?? process.env['CRASH_KILLS'] ?? (alerts ? 500 : 1000))
 const SEED = Number(process.env['CRASH_SEED'] ?? Math.floor(Date.now() / 1000))
 const QUERIES_PER_CAPTURE = 400_000
 
 if (!Number.isInteger(KILLS) || KILLS < 1) throw new Error(`--kills: expected a whole number from 1, found ${kills}`)
-if (alerts) {
+if (alerts || log) {
   // The default, 30 seconds, is too short for this many kills.
-  const env = { ...process.env, TAP_TIMEOUT: '0', ALERT_KILLS: String(KILLS), ALERT_SEED: String(SEED) }
-  const test = fileURLToPath(new URL('./alerts.full.test.js', import.meta.url))
+  const numbers = {
+    CRASH_KILLS: String(KILLS),
+    CRASH_SEED: String(SEED),
+    ALERT_KILLS: String(KILLS),
+    ALERT_SEED: String(SEED),
+  }
+  const env = { ...process.env, TAP_TIMEOUT: '0', ...numbers }
+  const test = fileURLToPath(new URL(alerts ? './alerts.full.test.js' : './log.full.test.js', import.meta.url))
   const { status } = spawnSync(process.execPath, [test], { env, stdio: 'inherit' })
   process.exit(status ?? 1)
 }

@@ -11,9 +11,9 @@ const COMMANDS: readonly CommandModel[] = MODELS.flatMap(everyCommand)
 
 /** Verbs that texts of commands and options start with. Add a word only if it is a verb. */
 const VERBS = new Set(
-  `Accept Add Administer Allow Answer Approve Assess Assign Attribute Authenticate Back Bind Block Buffer Capture
+  `Accept Acknowledge Add Administer Allow Answer Approve Assess Assign Attribute Authenticate Back Bind Block Buffer Capture
   Carry Change Check Close Combine Compare Complete Confirm Connect Count Create Decode Decrypt Delete Drop Encrypt Expect
-  Expire Export Find Forward Generate Give Grant Import Include Ingest Inspect Install Keep Limit List Listen Log
+  Expire Export Find Forget Forward Generate Give Grant Import Include Ingest Inspect Install Keep Limit List Listen Log
   Look Make Manage Name Parse Print Read Receive Record Reject Remove Rename Replace Request Restore Revoke Run Scan Search Select Send Serve Set
   Shift Show Sign Store Test Track Trust Turn Use Verify Wait Withdraw Write`.split(/\s+/),
 )

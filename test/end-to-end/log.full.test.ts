@@ -7,7 +7,7 @@ import { Store } from '../../engine/store/store.ts'
 import { matchesInScans } from '../crash/oracle.ts'
 import { Brokers } from '../support/brokers.ts'
 import { httpsClient } from '../support/https.ts'
-import { admin, type RunningService, run, startService } from '../support/programs.ts'
+import { admin, type RunningService, run, runAdmin, startService } from '../support/programs.ts'
 import { findingsOf, Sender } from '../support/store.ts'
 import { sendTcp } from '../support/syslog-sender.ts'
 import { until } from '../support/wait.ts'
@@ -146,10 +146,26 @@ t.test('with the log of brokers, a lost disk costs no acknowledged event', async
   t.test('an older backup is refused, because the log lacks what followed it', async (t) => {
     site.destroyData()
     await admin('restore', backup, ...site.data)
-    t.match(await run('service', [...site.data, ...brokers.parameters, '--metrics-port', '0', '--console-port', 'off']), {
-      status: 4,
-      stderr: /BROKERS_LOST.*begins with message \d+, and the store has read to \d+/,
-    })
+    t.match(
+      await run('service', [...site.data, ...brokers.parameters, '--metrics-port', '0', '--console-port', 'off']),
+      {
+        status: 4,
+        stderr: /BROKERS_LOST.*begins with message \d+, and the store has read to \d+/,
+      },
+    )
+    const [position] = await admin('log', 'show', ...site.data)
+    t.match(position, { sequence: BATCHES, created: /^\d{4}-/, backups: null })
+  })
+  t.test('after the loss of all brokers, the service starts with a new log', async (t) => {
+    t.match(await admin('log', 'forget', ...site.data), [{ sequence: BATCHES }])
+    t.match(await runAdmin(['log', 'show', ...site.data]), { status: 5, stderr: /NOT_FOUND/ })
+    const others = new Site(directory, await Brokers.start(t, { directory: join(directory, 'other-brokers') }))
+    Object.assign(others, { token: site.token, organizationId: site.organizationId })
+    const service = await others.start(t)
+    t.match(await runAdmin(['log', 'forget', ...site.data]), { status: 4, stderr: /STORE_IN_USE/ })
+    await others.send(t, service)
+    await others.settle(service)
+    t.equal(await others.events(t), 2 * BATCHES * EVENTS)
   })
 })
 

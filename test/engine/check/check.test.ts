@@ -136,6 +136,8 @@ function fill(opened: TestStore): void {
     const sha256 = createHash('sha256').update(bytes).digest('hex')
     store.registryReleases.put({ version, sha256, keyNumber: 1, installedAtMs: NOON, bytes })
     store.registryReleases.setState({ installed: version, previous: [''], keyNumber: 1 })
+    store.logPositions.put({ sequence: 7, created: '2026-11-20T12:00:00Z' })
+    store.logPositions.noteBackup({ sequence: 5, created: '2026-11-20T12:00:00Z' })
     const hash = 'ab'.repeat(32)
     const user = { id: newUuid(), name: 'alice@acme.example', passwordHash: '', createdAtMs: NOON, browsers: [] }
     const member = store.members.get(id, 'alice@acme.example')
@@ -329,7 +331,7 @@ const SEALED = [
   ],
 ]
 /** Sealed records that belong to no organization. */
-const OF_SERVICE = ['registry-releases', 'registry-state']
+const OF_SERVICE = ['registry-releases', 'registry-state', 'log-positions']
 /** Sealed records whose keys begin with a user. */
 const OF_USERS = ['users', 'sessions', 'passkeys', 'account-links']
 const INDEXES = [
@@ -953,6 +955,12 @@ const ROWS: readonly Row[] = [
     table: 'coverage-sensors',
     damage: changed(() => ({ counters: { names: 1.5 } })),
     finds: /\{"names":1.5\}/,
+  },
+  {
+    name: 'a backup after the position in the log',
+    table: 'log-positions',
+    damage: ({ store }) => store.logPositions.noteBackup({ sequence: 9, created: '' }),
+    finds: /^log-positions of no organization: found 5, 9, 7, expected ascending whole numbers$/,
   },
   {
     name: 'a use of a nonexistent key',

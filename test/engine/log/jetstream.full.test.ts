@@ -60,7 +60,8 @@ t.test('a log of three brokers', async (t) => {
     const acknowledged: string[] = []
     const appending = (async () => {
       for (let number = 0; number < 300; number++) {
-        if ((await log.append(ACME, Buffer.from(`kill ${number}`), 1)) === undefined) acknowledged.push(`kill ${number}`)
+        if ((await log.append(ACME, Buffer.from(`kill ${number}`), 1)) === undefined)
+          acknowledged.push(`kill ${number}`)
       }
     })()
     for (let round = 0; round < 3; round++) {
@@ -88,10 +89,13 @@ t.test('a log of three brokers', async (t) => {
     await t.rejects(refused(1, '2020-01-01T00:00:00Z'), { code: 'BROKERS_LOST', message: /was created at/ })
     await log.trim(10)
     await t.rejects(refused(9, log.created), { code: 'BROKERS_LOST', message: /begins with message 11, and .* to 9/ })
-    await t.rejects(JetStreamLog.open(optionsOf(brokers), undefined, quietLog, () => {}), {
-      code: 'BROKERS_LOST',
-      message: /has read none/,
-    })
+    await t.rejects(
+      JetStreamLog.open(optionsOf(brokers), undefined, quietLog, () => {}),
+      {
+        code: 'BROKERS_LOST',
+        message: /has read none/,
+      },
+    )
     t.equal((await take(log, 10, 1))[0]?.[0], 11)
   })
 
@@ -126,10 +130,13 @@ t.test('brokers that acknowledge before they have flushed are refused', async (t
   const configuration = join(directory, 'nats.conf')
   writeFileSync(configuration, CONFIGURATION.replace('sync_interval: always', 'sync_interval: "2m"'))
   const brokers = await Brokers.start(t, { directory: join(directory, 'brokers'), configuration })
-  await t.rejects(JetStreamLog.open(optionsOf(brokers), undefined, quietLog, () => {}), {
-    code: 'BROKERS_UNSAFE',
-    message: /^broker-\d: acknowledges messages before they are on disk; set jetstream \{ sync_interval: always \}$/,
-  })
+  await t.rejects(
+    JetStreamLog.open(optionsOf(brokers), undefined, quietLog, () => {}),
+    {
+      code: 'BROKERS_UNSAFE',
+      message: /^broker-\d: acknowledges messages before they are on disk; set jetstream \{ sync_interval: always \}$/,
+    },
+  )
 })
 
 t.test('a stream with fewer replicas is refused', async (t) => {
@@ -138,15 +145,22 @@ t.test('a stream with fewer replicas is refused', async (t) => {
   t.teardown(() => connection.close())
   await until('no stream', async () => {
     try {
-      return await (await jetstreamManager(connection)).streams.add({ name: 'events', subjects: ['ev.>'], num_replicas: 1 })
+      return await (await jetstreamManager(connection)).streams.add({
+        name: 'events',
+        subjects: ['ev.>'],
+        num_replicas: 1,
+      })
     } catch {
       return undefined
     }
   })
-  await t.rejects(JetStreamLog.open(optionsOf(brokers), undefined, quietLog, () => {}), {
-    code: 'BROKERS_UNSAFE',
-    message: /expected 3 replicas, storage file, discard new; found 1, file, old/,
-  })
+  await t.rejects(
+    JetStreamLog.open(optionsOf(brokers), undefined, quietLog, () => {}),
+    {
+      code: 'BROKERS_UNSAFE',
+      message: /expected 3 replicas, storage file, discard new; found 1, file, old/,
+    },
+  )
 })
 
 t.test('wrong credentials and unreadable files are named', async (t) => {
