@@ -48,7 +48,7 @@ export const logLevelSetting = setting(oneOf(LOG_LEVELS).default('INFO'), {
 export const lanesSetting = setting(wholeNumber(0, LANES_MAX).optional(), {
   flag: '--decode-workers <count>',
   env: 'DECODE_WORKERS',
-  about: 'Decode packets in this many threads; 0 decodes in the capture thread',
+  about: 'Decode packets in this many threads, for a file at most cores - 1; 0 decodes in the capture thread',
   defaultAbout: 'interface: cores - 2, from 0 to 4; file: cores - 1, from 1 to 4',
 })
 
@@ -229,17 +229,23 @@ export function readCollectorSettings(command: Command, environment: NodeJS.Proc
 }
 
 /**
- * Returns the default number of decode workers. With an interface, two cores are left to capture,
- * outbox and forwarding; on a machine with two cores or fewer, a worker would cost memory without a
- * gain. A file is read by one thread while another decodes.
+ * Returns the number of decode workers. With an interface, two cores are left to capture, outbox
+ * and forwarding by default; on a machine with two cores or fewer, a worker would cost memory
+ * without a gain. A file is read by one thread while others decode; with more workers than
+ * remaining cores, the threads would wait for each other.
+ *
+ * @param wanted the setting, or undefined for the default
  */
-export function lanesFor(source: 'interface' | 'file', wanted: number | undefined): number {
-  const cores = availableParallelism()
-  return wanted ?? (source === 'interface' ? within(cores - 2, 0) : within(cores - 1, 1))
+export function lanesFor(
+  source: 'interface' | 'file',
+  wanted: number | undefined,
+  cores = availableParallelism(),
+): number {
+  if (source === 'interface') return wanted ?? Math.min(Math.max(cores - 2, 0), LANES_DEFAULT_MAX)
+  return Math.min(wanted ?? LANES_DEFAULT_MAX, Math.max(cores - 1, 1))
 }
 
 const LANES_DEFAULT_MAX = 4
-const within = (lanes: number, least: number): number => Math.min(Math.max(lanes, least), LANES_DEFAULT_MAX)
 
 /** Whether events are sent by syslog: because it is enabled, or because HTTPS is not. */
 export function syslogIsOn({ httpsEnabled, syslogEnabled }: CollectorSettings): boolean {

@@ -8,6 +8,7 @@ import { type CollectorSettings, liveOptions } from './config.ts'
 import { degradedReasons, healthRecord } from './health.ts'
 import { CAPTURE_HANGING_CHECKS, SENSOR_POLL_MS, SILENT_THREAD_MS } from './limits.ts'
 import { metricRows } from './metrics.ts'
+import type { CaptureWorker } from './pipeline/capture-worker.ts'
 import { becomeUser, userToBecome } from './privileges.ts'
 
 /** The response of GET /counters, which `posture-collector counters` prints. */
@@ -32,7 +33,13 @@ export class Sensor {
   #hangingChecks = 0
 
   /** @throws Fault of the settings and of the outbox. */
-  constructor(settings: CollectorSettings, catalog: Catalog, log: Logger, onRegistry: (version: string) => void) {
+  constructor(
+    settings: CollectorSettings,
+    thread: CaptureWorker,
+    catalog: Catalog,
+    log: Logger,
+    onRegistry: (version: string) => void,
+  ) {
     this.#settings = settings
     this.#log = log
     const user = userToBecome(settings.user)
@@ -43,7 +50,7 @@ export class Sensor {
       log.info({ interface: settings.interface, health: `http://127.0.0.1:${this.#health?.port}/health` }, 'watching')
       this.#timer = setInterval(() => this.#poll(), SENSOR_POLL_MS)
     }
-    const source = { kind: 'interface', live: liveOptions(settings), onOpen } as const
+    const source = { kind: 'interface', live: liveOptions(settings), thread, onOpen } as const
     this.collector = new Collector(settings, source, catalog, log, onRegistry)
   }
 

@@ -14,6 +14,7 @@ import { FoundPlatforms } from './found-platforms.ts'
 import { Aggregate } from './outbox/aggregate.ts'
 import { MatchWriter } from './outbox/match-writer.ts'
 import type { Outbox } from './outbox/outbox.ts'
+import type { CaptureWorker } from './pipeline/capture-worker.ts'
 import { type Observation, observeRows } from './pipeline/observe.ts'
 import type { CollectorStatus } from './status.ts'
 import { Ticker } from './ticker.ts'
@@ -21,6 +22,7 @@ import { Ticker } from './ticker.ts'
 interface InterfaceSource {
   readonly kind: 'interface'
   readonly live: LiveOptions
+  readonly thread: CaptureWorker
   /** Called when the interface is open. */
   readonly onOpen?: () => void
 }
@@ -116,6 +118,7 @@ export class Watch {
         loadBalancers,
         deliveredFrames: file?.deliveredFrames ?? 0,
         cancel: options.cancel,
+        ...(source.kind === 'interface' ? { thread: source.thread } : {}),
         ...(source.kind === 'file' && source.onProgress ? { onProgress: source.onProgress } : {}),
       },
       writer,

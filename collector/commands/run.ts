@@ -13,6 +13,7 @@ import { loadCatalogOrBuiltIn } from '../../registry/catalog.ts'
 import { listInterfaces } from '../capture/interfaces.ts'
 import type { Collector } from '../collector.ts'
 import { type CollectorSettings, collectorSettings, readCollectorSettings } from '../config.ts'
+import { CaptureWorker } from '../pipeline/capture-worker.ts'
 import type { RegistryUpdates } from '../registry-updates.ts'
 import type { Sensor } from '../sensor.ts'
 
@@ -88,26 +89,28 @@ async function watch(
   settingsNow: () => CollectorSettings,
 ): Promise<void> {
   const hangUp = new ReloadSignal()
-  // Imported here because the store takes longer to load than everything else, and no other command
-  // needs it.
-  const { Sensor } = await import('../sensor.ts')
-  const { RegistryUpdates } = await import('../registry-updates.ts')
-  const updates = new RegistryUpdates(settings, log)
-  const catalog = catalogInForce(settings.registry, log, updates.data)
-  const sensor = new Sensor(settings, catalog, log, (version) => void updates.announce(version))
-  let { registry } = settings
-  updates.onChange = (data) => sensor.collector.useCatalog(catalogInForce(registry, log, data))
-  hangUp.start(async () => {
-    registry = (await reload(sensor, log, settingsNow, updates)) ?? registry
-  })
-  void stopped.then((signal) => {
-    log.info({ signal }, 'stopping')
-    return sensor.collector.drain(DRAIN_MS)
-  })
+  // Loads its modules in parallel with this thread.
+  const thread = new CaptureWorker()
   try {
-    await report(sensor.collector, log, () => sensor.run())
+    // Imported here because the store takes longer to load than everything else, and no other
+    // command needs it.
+    const { Sensor } = await import('../sensor.ts')
+    const { RegistryUpdates } = await import('../registry-updates.ts')
+    const updates = new RegistryUpdates(settings, log)
+    const catalog = catalogInForce(settings.registry, log, updates.data)
+    const sensor = new Sensor(settings, thread, catalog, log, (version) => void updates.announce(version))
+    let { registry } = settings
+    updates.onChange = (data) => sensor.collector.useCatalog(catalogInForce(registry, log, data))
+    hangUp.start(async () => {
+      registry = (await reload(sensor, log, settingsNow, updates)) ?? registry
+    })
+    void stopped.then((signal) => {
+      log.info({ signal }, 'stopping')
+      return sensor.collector.drain(DRAIN_MS)
+    })
+    await report(sensor.collector, log, () => sensor.run()).finally(() => updates.close())
   } finally {
-    await updates.close()
+    thread.cancel()
     hangUp.forget()
   }
 }

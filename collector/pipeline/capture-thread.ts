@@ -1,4 +1,4 @@
-import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads'
+import { type MessagePort, parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads'
 import { Fault, type PlainFault, plainFault } from '../../engine/process/error-codes.ts'
 import { BatchPool, type SharedPool } from '../batch/batch-pool.ts'
 import { CaptureFile } from '../capture/capture-file.ts'
@@ -38,9 +38,19 @@ export type CaptureMessage =
   | { readonly kind: 'live'; readonly state: LiveState }
   | { readonly kind: 'ended'; readonly bytesRead: number; readonly damage: PlainFault | undefined }
 
+/** The thread's program: waits for its work, which the main thread prepares meanwhile. */
+async function run(): Promise<void> {
+  const work = workerData as MessagePort
+  const data = await new Promise<CaptureThreadData | undefined>((resolve) => {
+    work.once('message', resolve).once('close', () => resolve(undefined))
+  })
+  work.close()
+  if (data !== undefined) await capture(data)
+}
+
 /**
- * The thread's program: opens the source and fills batches until the source or the observation
- * ends. It blocks the thread.
+ * Opens the source and fills batches until the source or the observation ends. It blocks the
+ * thread.
  */
 async function capture(data: CaptureThreadData): Promise<void> {
   const { source } = data
@@ -117,4 +127,4 @@ function post(message: CaptureMessage): void {
   parentPort?.postMessage(message)
 }
 
-await capture(workerData as CaptureThreadData)
+await run()

@@ -1,6 +1,4 @@
 import { strict as assert } from 'node:assert'
-import { once } from 'node:events'
-import { Worker } from 'node:worker_threads'
 import { deferredFailure } from '../../engine/process/deferred.ts'
 import { Fault } from '../../engine/process/error-codes.ts'
 import type { Network } from '../../engine/process/network.ts'
@@ -25,6 +23,7 @@ import {
 } from '../limits.ts'
 import { RESOLVERS } from '../visibility.ts'
 import type { CaptureMessage, CaptureSource, CaptureThreadData } from './capture-thread.ts'
+import { CaptureWorker } from './capture-worker.ts'
 import { type DecodeLane, Delivery, NameList, type OnNames } from './delivery.ts'
 import { InlineLane } from './inline-lane.ts'
 import type { DecodeWorkerData } from './worker-data.ts'
@@ -78,6 +77,8 @@ export interface ObserveOptions {
    * is then empty and `done` resolves.
    */
   readonly cancel?: Promise<unknown>
+  /** A thread that was constructed early. By default, a new one. */
+  readonly thread?: CaptureWorker
   /** Limits of the pool, for tests. limits.ts has the defaults. */
   readonly pool?: PoolSizes
   /**
@@ -163,31 +164,21 @@ export async function observeRows(
     loadBalancers: options.loadBalancers ?? [],
   }
   const threadData: CaptureThreadData = { source, pool: shared, decode, decodeHere: lanes === 0 }
-  const thread = new Worker(new URL('./capture-thread.js', import.meta.url), {
-    workerData: threadData,
-    // The thread is compiled. Loaders and flags of this thread would only slow its start.
-    execArgv: [],
-  })
-  const inbox = new Inbox(thread)
-  // Registered at once: the thread of a small file may end before its first message is read.
-  const exited = new Promise<void>((resolve, reject) => {
-    thread.once('error', reject)
-    thread.once('exit', () => resolve())
-  })
-  exited.catch(() => {})
+  const thread = options.thread ?? new CaptureWorker()
+  thread.start(threadData)
   const failure = deferredFailure()
   // The lanes start while the source is being opened.
-  const inline = new InlineLane(pool, (order) => thread.postMessage(order))
+  const inline = new InlineLane(pool, (order) => thread.order(order))
   const decoders =
     lanes === 0 ? [inline] : await startLanes(lanes, { ...decode, batches: shared.batches }, failure.reject)
   const delivery = new Delivery(pool, decoders, options.deliveredFrames ?? 0, consumer)
   const { counts } = delivery
-  const opened = await Promise.race([inbox.first(), ...(options.cancel ? [options.cancel.then(() => undefined)] : [])])
+  const opened = await Promise.race([thread.first(), ...(options.cancel ? [options.cancel.then(() => undefined)] : [])])
   if (opened === undefined) {
     // The thread ends by itself. Terminating a thread that is loading its modules aborts the
     // process (Node 20).
     pool.stop()
-    await Promise.all([exited, ...decoders.map((lane) => lane.stop())])
+    await Promise.all([thread.exited, ...decoders.map((lane) => lane.stop())])
     return {
       counts,
       live: undefined,
@@ -198,14 +189,14 @@ export async function observeRows(
     }
   }
   if (opened.kind !== 'opened') {
-    await Promise.all([exited, ...decoders.map((lane) => lane.stop())])
+    await Promise.all([thread.exited, ...decoders.map((lane) => lane.stop())])
     if (opened.kind === 'failed') throw new Fault(opened.fault.code, opened.fault.message)
     throw new Error(`capture thread: found "${opened.kind}" as its first message`)
   }
 
   let live: LiveState | undefined
   let liveMs = performance.now()
-  const delivered = deliverAll(exited, inbox, delivery, {
+  const delivered = deliverAll(thread, delivery, {
     decoded: (done) => inline.decoded(done),
     trieTaken: () => inline.trieTaken(),
     live: (state) => {
@@ -268,17 +259,12 @@ interface Listener {
 }
 
 /** Delivers the thread's rounds until the thread has ended and all rounds are delivered. */
-async function deliverAll(
-  exited: Promise<void>,
-  inbox: Inbox,
-  delivery: Delivery,
-  listener: Listener,
-): Promise<{ damage?: Fault }> {
+async function deliverAll(thread: CaptureWorker, delivery: Delivery, listener: Listener): Promise<{ damage?: Fault }> {
   let rounds = Promise.resolve()
   let ended: Extract<CaptureMessage, { kind: 'ended' }> | undefined
   await new Promise<void>((resolve, reject) => {
-    exited.then(resolve, reject)
-    inbox.open((message) => {
+    thread.exited.then(resolve, reject)
+    thread.open((message) => {
       if (message.kind === 'ended') ended = message
       if (message.kind === 'live') listener.live(message.state)
       if (message.kind === 'decoded') listener.decoded(message.done)
@@ -299,30 +285,4 @@ async function deliverAll(
   if (ended === undefined) throw new Error('the capture thread ended without a result')
   listener.progress(ended.bytesRead)
   return ended.damage === undefined ? {} : { damage: new Fault(ended.damage.code, ended.damage.message) }
-}
-
-/** Queues the thread's messages until open() is called, because the thread does not wait. */
-class Inbox {
-  readonly #thread: Worker
-  readonly #kept: CaptureMessage[] = []
-  #take: ((message: CaptureMessage) => void) | undefined
-
-  constructor(thread: Worker) {
-    this.#thread = thread
-    thread.on('message', (message: CaptureMessage) => {
-      if (this.#take === undefined) this.#kept.push(message)
-      else this.#take(message)
-    })
-  }
-
-  /** Returns the first message. Rejects if the thread fails before it. */
-  async first(): Promise<CaptureMessage> {
-    if (this.#kept.length === 0) await once(this.#thread, 'message')
-    return this.#kept.shift() as CaptureMessage
-  }
-
-  open(take: (message: CaptureMessage) => void): void {
-    this.#take = take
-    for (const message of this.#kept.splice(0)) take(message)
-  }
 }

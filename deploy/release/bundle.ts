@@ -66,7 +66,7 @@ export async function bundle(program: Program): Promise<Bundle> {
       // Optional native modules: of msgpackr, and of piscina for thread priorities, which are not
       // used.
       external: ['msgpackr-extract', '@napi-rs/nice'],
-      plugins: [replacements, addons, ownPath],
+      plugins: [replacements, addons, englishOnly, ownPath],
       outfile: name,
     })
     const [output] = outputFiles
@@ -153,6 +153,16 @@ const addons: Plugin = {
     build.onLoad({ filter: /.*/, namespace: 'addon' }, ({ pluginData }) => ({
       contents: `const { loadAddon, loadPcapAddon } = require(${JSON.stringify(ADDON_LOADER)}); ${pluginData}`,
       resolveDir: REPOSITORY,
+    }))
+  },
+}
+
+/** Of zod's messages in 50 languages, only English. The others take 300 KB of each bundle. */
+const englishOnly: Plugin = {
+  name: 'English only',
+  setup(build) {
+    build.onLoad({ filter: /\/node_modules\/zod\/v4\/locales\/index\.js$/ }, () => ({
+      contents: "export { default as en } from './en.js'",
     }))
   },
 }

@@ -24,13 +24,13 @@ import { storedWork, workOf } from './work.ts'
 /*
  * An assessment as CSV: one row per item, each with the name and weight of its category.
  *
- * Spreadsheets interpret a cell that begins with = + - or @ as a formula. Export therefore prefixes
- * such a cell with an apostrophe, and also a cell that begins with apostrophes followed by one of
- * these characters. Import removes one apostrophe from such cells, so every text survives a round
- * trip.
+ * Spreadsheets interpret a cell that begins with = + - @ or their full-width forms as a formula.
+ * Export therefore prefixes such a cell with an apostrophe, and also a cell that begins with
+ * apostrophes followed by one of these characters. Import removes one apostrophe from such cells,
+ * so every text survives a round trip.
  */
-const FORMULA = /^'*[=+\-@＝＋－＠]/u
-const ESCAPED_FORMULA = /^'+[=+\-@＝＋－＠]/u
+const FORMULA = /^'*[=+\-@\uff1d\uff0b\uff0d\uff20]/u
+const ESCAPED_FORMULA = /^'+[=+\-@\uff1d\uff0b\uff0d\uff20]/u
 
 /**
  * The separator of a spreadsheet depends on its locale's decimal separator. A tab is used for

@@ -26,8 +26,8 @@ const NAMED = new RegExp(
   `(?<![\\w.-])(${NAME}${QUOTE}?(?: {0,3}[=:]+ {0,3}|\\t))(?:\\\\{1,3}"(?:[^"\\\\]|\\\\(?!"))*(?:\\\\{1,3}"|$)|"(?:[^"\\\\]|\\\\.)*"?|'(?:[^'\\\\]|\\\\.)*'?|[^\\s,;|&"'}\\]]+(?: (?![\\w.-]+ ?[=:])[^\\s,;|&=:"'}\\]]+)*)`,
   'gi',
 )
-/** `passwd hunter2`, in prose. */
-const IN_PROSE = /\b(passw(?:or)?d|passphrase|secret|user(?:name)?)( +)(?![=:…])[^\s,;|"'=:]+(?![^\s]*[=:])/gi
+/** `passwd hunter2`, in prose. A colon, equals sign or ellipsis (U+2026) is no value. */
+const IN_PROSE = /\b(passw(?:or)?d|passphrase|secret|user(?:name)?)( +)(?![=:\u2026])[^\s,;|"'=:]+(?![^\s]*[=:])/gi
 /**
  * The last part of an address identifies a person. Host names contain addresses with hyphens or
  * underscores (`ip-192-0-2-45`), URLs may encode the dots.

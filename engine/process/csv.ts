@@ -1,7 +1,10 @@
 import { stringify } from 'csv-stringify/sync'
 
-/** Spreadsheets run a cell that begins with one of these characters as a formula. */
-const FORMULA = /^\s*[=+\-@\t\r＝＋－＠]/u
+/**
+ * Spreadsheets run a cell that begins with one of these characters as a formula. The last four are
+ * the full-width forms of = + - @.
+ */
+const FORMULA = /^\s*[=+\-@\t\r\uff1d\uff0b\uff0d\uff20]/u
 
 export type CsvValue = string | number
 

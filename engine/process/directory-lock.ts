@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { closeSync, linkSync, lstatSync, openSync, renameSync, unlinkSync } from 'node:fs'
+import { closeSync, fstatSync, linkSync, lstatSync, openSync, renameSync, unlinkSync } from 'node:fs'
 import { connect, createServer, type Server } from 'node:net'
 import { setTimeout as later } from 'node:timers/promises'
 import { chownSocket, type Owner } from './ownership.ts'
@@ -7,8 +7,14 @@ import { chownSocket, type Owner } from './ownership.ts'
 /** Prefix of the names of lock files. */
 export const LOCK_PREFIX = 'in-use.'
 
-/** Milliseconds in which two processes that start at the same time can see each other's lock. */
+/**
+ * Milliseconds in which a process that has found a stale lock replaces it. A longer pause between
+ * the two steps could give the lock to two processes.
+ */
 const SETTLE_MS = 50
+
+/** Opens any kind of file without permission to read it (open(2)); Node has no constant. */
+const O_PATH = 0o10000000
 
 interface Held {
   readonly server: Server
@@ -49,15 +55,14 @@ export class DirectoryLock {
       server = await listen(own)
       if (owner !== undefined) chownSocket(owner, own)
       const inode = inodeOf(own)
+      // A new name needs no wait. Only a process that found a stale lock could replace it, and the
+      // stale lock must have been replaced, held and released since. That takes over SETTLE_MS.
       if (!claimName(own, path)) {
-        const stale = inodeOf(path)
-        if ((await answers(path)) || inodeOf(path) !== stale) return abandon()
-        // The previous holder ended without removing its socket.
-        renameSync(own, path)
+        if (!(await replaceStale(own, path))) return abandon()
+        // Other processes may have found the same stale lock. The last to replace it has the lock.
+        await later(SETTLE_MS)
+        if (inodeOf(path) !== inode) return abandon()
       }
-      // Another process may have replaced the stale lock at the same time.
-      await later(SETTLE_MS)
-      if (inodeOf(path) !== inode) return abandon()
       // The lock must not keep the process running.
       server.unref()
       return new DirectoryLock({ server, directory: descriptor, path, inode })
@@ -108,6 +113,29 @@ function claimName(own: string, path: string): boolean {
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false
     throw error
+  }
+}
+
+/**
+ * Renames the socket to the lock's name if the previous holder ended without removing its own.
+ * Returns false if the lock has a holder or was released at this moment.
+ */
+async function replaceStale(own: string, path: string): Promise<boolean> {
+  let found: number
+  try {
+    found = openSync(path, O_PATH)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return false
+    throw error
+  }
+  try {
+    // While it is open, no new socket can have its inode number.
+    const { ino } = fstatSync(found)
+    if ((await answers(`/proc/self/fd/${found}`)) || inodeOf(path) !== ino) return false
+    renameSync(own, path)
+    return true
+  } finally {
+    closeSync(found)
   }
 }
 
