@@ -50,15 +50,25 @@ export function lastFindings(
   return findings
 }
 
-function nameField({ name }: Platform): string {
-  return `"platform_name":${JSON.stringify(name)},`
+const nameFields = new WeakMap<Platform, string>()
+
+function nameField(platform: Platform): string {
+  let field = nameFields.get(platform)
+  if (field === undefined) {
+    field = `"platform_name":${JSON.stringify(platform.name)},`
+    nameFields.set(platform, field)
+  }
+  return field
 }
 
-const SHARE = /,"coverage":\{"visible_share":[^}]*\}/
+const SHARE = ',"coverage":{"visible_share":'
 
 /** The JSON of a finding with another visible share. No text in it contains unescaped quotes. */
 export function withVisibleShare(json: string, share: number | null): string {
-  return json.replace(SHARE, `,"coverage":{"visible_share":${share}}`)
+  const at = json.indexOf(SHARE)
+  const start = at + SHARE.length
+  if (at < 0 || json.startsWith(`${share}}`, start)) return json
+  return `${json.slice(0, start)}${share}${json.slice(json.indexOf('}', start))}`
 }
 
 /**
