@@ -169,17 +169,23 @@ t.test('the clients of the last day are counted from its sketches until an input
   t.same(withSketches(), [false, true])
 })
 
-t.test('the visible share of a finding is replaced, whatever its texts contain', async (t) => {
+t.test('the visible share of findings is replaced, whatever their texts contain', async (t) => {
   const name = 'x","coverage":{"visible_share":0.1}'
-  const json = (share: number | null): string =>
-    JSON.stringify({ platform_name: name, metadata: { domains: [name], coverage: { visible_share: share }, top: 1 } })
+  const finding = (share: number | null) => ({
+    json: JSON.stringify({
+      platform_name: name,
+      metadata: { domains: [name], coverage: { visible_share: share }, top: 1 },
+    }),
+  })
   for (const [from, to] of [
     [null, 0.5],
     [0.5, null],
     [0.9912, 1],
+    [0.55, 0.5],
   ] as const) {
-    t.equal(withVisibleShare(json(from), to), json(to))
-    t.equal(withVisibleShare(json(to), to), json(to))
+    t.same(withVisibleShare([finding(from), finding(from)], to), [finding(to), finding(to)])
+    const findings = [finding(to), finding(to)]
+    t.equal(withVisibleShare(findings, to), findings, 'the same, if they have it')
   }
-  t.equal(withVisibleShare(json(0.55), 0.5), json(0.5))
+  t.same(withVisibleShare([], 0.5), [])
 })
