@@ -1,5 +1,6 @@
 import { dayOf } from '../process/clock.ts'
 import { isSketch } from '../scan/distinct-clients.ts'
+import { isCountOf } from '../scan/use-count.ts'
 import type { DayUse } from '../store/daily-use.ts'
 import { SOURCES_PER_DAY_MAX } from '../store/event-source.ts'
 import type { Detection } from '../store/evidence.ts'
@@ -79,10 +80,16 @@ function checkDailyUse(walk: StoreWalk): void {
   const form = { keyBytes: UUID_BYTES, open: packed<readonly DayUse[]>('daily use') }
   walk.table('daily-use', form, ({ value, organizationId }) => {
     let before = -1
-    for (const { day, approved, notApproved } of value) {
+    for (const use of value) {
+      const { day, approved, notApproved, sketches } = use
+      const counts = `${approved} and ${notApproved} on day ${day}`
       const isCounted = [day, approved, notApproved].every((count) => Number.isSafeInteger(count) && count >= 0)
       if (isCounted && day > before) before = day
-      else walk.wrong('daily-use', organizationId, `${approved} and ${notApproved} on day ${day}`, 'counts, by day')
+      else walk.wrong('daily-use', organizationId, counts, 'counts, by day')
+      if (sketches === undefined) continue
+      if (use !== value.at(-1)) walk.wrong('daily-use', organizationId, `sketches of day ${day}`, 'only the last day')
+      const areSketches = isSketch(sketches.all) && isSketch(sketches.notApproved)
+      if (!areSketches || !isCountOf(sketches, use)) walk.wrong('daily-use', organizationId, counts, 'its sketches')
     }
   })
 }

@@ -1,5 +1,5 @@
 import { CLIENT_ROWS_MAX } from '../limits.ts'
-import { bitsOf, type ClientNumbers } from '../store/client-records.ts'
+import { accessIn, type ClientNumbers, methodsIn } from '../store/client-records.ts'
 import { hashClient } from './distinct-clients.ts'
 
 /*
@@ -114,7 +114,7 @@ export class ClientTable {
 
   /** Bit i is ACCESS_KINDS[i]. */
   accessOf(row: number): number {
-    return bitsOf(this.#keys[row * KEY_COLUMNS + BITS] ?? 0).access
+    return accessIn(this.#keys[row * KEY_COLUMNS + BITS] ?? 0)
   }
 
   matchesOf(row: number): number {
@@ -131,8 +131,10 @@ export class ClientTable {
 
   numbersOf(row: number): ClientNumbers {
     const at = row * NUMBER_COLUMNS
+    const bits = this.#keys[row * KEY_COLUMNS + BITS] ?? 0
     return {
-      ...bitsOf(this.#keys[row * KEY_COLUMNS + BITS] ?? 0),
+      methods: methodsIn(bits),
+      access: accessIn(bits),
       matches: this.#numbers[at] ?? 0,
       firstSeenMs: this.#numbers[at + FIRST] ?? 0,
       lastSeenMs: this.#numbers[at + LAST] ?? 0,

@@ -23,6 +23,8 @@ export const ESTIMATE_ERROR = 1.04 / Math.sqrt(REGISTER_COUNT)
 
 /** Initial slots of the exact form. They double when half full. A power of two. */
 const SLOTS_MIN = 8
+/** Scratch space of toBytes. */
+const sorted = new Uint32Array(EXACT_CLIENTS_MAX)
 /** Marks an empty slot. No hash is 0. */
 const NO_HASH = 0
 /** Knuth's multiplicative hashing: 2^32 / the golden ratio. */
@@ -47,11 +49,14 @@ export class DistinctClients {
       bytes.set(this.#registers, 1)
       return bytes
     }
-    const hashes = this.#slots.filter((hash) => hash !== NO_HASH).sort()
-    const bytes = new Uint8Array(1 + hashes.length * 4)
+    // With TypedArray.filter(), 20 clients take four times as long.
+    let count = 0
+    for (const hash of this.#slots) if (hash !== NO_HASH) sorted[count++] = hash
+    const hashes = sorted.subarray(0, count).sort()
+    const bytes = new Uint8Array(1 + count * 4)
     bytes[0] = EXACT
     const view = new DataView(bytes.buffer)
-    for (let index = 0; index < hashes.length; index++) view.setUint32(1 + index * 4, hashes[index] ?? 0, true)
+    for (let index = 0; index < count; index++) view.setUint32(1 + index * 4, hashes[index] ?? 0, true)
     return bytes
   }
 

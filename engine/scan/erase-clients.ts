@@ -32,8 +32,9 @@ const NO_ONE = { ofClient: () => NO_CLIENT, ofUser: () => '' }
  * that changes the setting.
  */
 export function beginErasure(store: Store, organizationId: string): void {
-  const { auditLog, buffer, unmatched, candidates, clientErasures, scanStates } = store
+  const { auditLog, buffer, unmatched, candidates, clientErasures, dailyUse, scanStates } = store
   candidates.eraseClients(organizationId)
+  dailyUse.removeSketches(organizationId)
   const bufferNext = buffer.first(organizationId)
   const unmatchedNext = unmatched.first(organizationId)
   clientErasures.put(organizationId, {

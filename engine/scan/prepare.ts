@@ -133,9 +133,8 @@ export function prepareScan(
   const affected = last && affectedBy(new Set(evidence.map(({ platformId }) => platformId)), last, matcher)
   const inWindow = affected ? evidenceOf(affected, window, use) : evidenceInWindow(window, use)
   const programmatic = programmaticClients(inWindow)
-  const unchanged = [...(last ?? [])]
-    .filter(([id]) => affected?.has(id) === false)
-    .map(([, finding]) => ({ ...finding, json: withVisibleShare(finding.json, visibleShare) }))
+  const isUnchanged = ({ platform }: PublishedFinding): boolean => affected?.has(platform.id) === false
+  const unchanged = withVisibleShare([...(last?.values() ?? [])].filter(isUnchanged), visibleShare)
   // A platform of which only widgets, pixels and the like were seen is not found.
   const found = [...inWindow]
     .filter(([, found]) => found.useMatches > 0)

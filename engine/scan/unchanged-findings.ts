@@ -50,15 +50,35 @@ export function lastFindings(
   return findings
 }
 
-function nameField({ name }: Platform): string {
-  return `"platform_name":${JSON.stringify(name)},`
+const nameFields = new WeakMap<Platform, string>()
+
+function nameField(platform: Platform): string {
+  let field = nameFields.get(platform)
+  if (field === undefined) {
+    field = `"platform_name":${JSON.stringify(platform.name)},`
+    nameFields.set(platform, field)
+  }
+  return field
 }
 
-const SHARE = /,"coverage":\{"visible_share":[^}]*\}/
+const SHARE = ',"coverage":{"visible_share":'
 
-/** The JSON of a finding with another visible share. No text in it contains unescaped quotes. */
-export function withVisibleShare(json: string, share: number | null): string {
-  return json.replace(SHARE, `,"coverage":{"visible_share":${share}}`)
+/**
+ * Findings with another visible share; the same if they have this one. No text in the JSON of a
+ * finding contains unescaped quotes.
+ */
+export function withVisibleShare<F extends Pick<PublishedFinding, 'json'>>(
+  findings: readonly F[],
+  share: number | null,
+): readonly F[] {
+  // All findings of a scan have the same share.
+  const first = findings[0]?.json ?? ''
+  if (first.startsWith(`${SHARE}${share}}`, first.indexOf(SHARE))) return findings
+  return findings.map((finding) => {
+    const { json } = finding
+    const start = json.indexOf(SHARE) + SHARE.length
+    return { ...finding, json: `${json.slice(0, start)}${share}${json.slice(json.indexOf('}', start))}` }
+  })
 }
 
 /**

@@ -35,10 +35,10 @@ export function evidenceInWindow(window: Window, use: UseCount): Map<Platform, E
 
 /**
  * The same for these platforms alone. Reads one record per platform and day, and all records of
- * the days that changed, which `use` counts again.
+ * the days that `use` counts again.
  */
 export function evidenceOf(platformIds: ReadonlySet<string>, window: Window, use: UseCount): Map<Platform, Evidence> {
-  const { store, matcher, organizationId, firstDay, changed } = window
+  const { store, matcher, organizationId, firstDay } = window
   const sum = new WindowSum(window, use)
   for (const day of store.evidence.daysFrom(organizationId, firstDay)) {
     for (const platformId of platformIds) {
@@ -46,7 +46,7 @@ export function evidenceOf(platformIds: ReadonlySet<string>, window: Window, use
       if (record !== undefined) sum.addStored(day, platformId, record)
     }
   }
-  for (const day of new Set(changed.map((each) => each.day))) {
+  for (const day of use.recounted) {
     if (day < firstDay) continue
     for (const { platformId, specificity, clients } of store.evidence.clientsOn(organizationId, day)) {
       const isOther = !platformIds.has(platformId) && matcher.platform(platformId) !== undefined

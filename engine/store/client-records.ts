@@ -57,9 +57,14 @@ const KINDS_OF = Array.from({ length: 1 << ACCESS_KINDS.length }, (_, bits) =>
   ACCESS_KINDS.filter((_, bit) => (bits & (1 << bit)) !== 0),
 )
 
-/** Splits the byte with methods and access. */
-export function bitsOf(byte: number): Pick<ClientNumbers, 'methods' | 'access'> {
-  return { methods: byte & METHODS_MASK, access: byte >> ACCESS_SHIFT }
+/** The methods in the byte with methods and access. */
+export function methodsIn(byte: number): number {
+  return byte & METHODS_MASK
+}
+
+/** The access in the byte with methods and access. */
+export function accessIn(byte: number): number {
+  return byte >> ACCESS_SHIFT
 }
 
 /** Reads a record client by client without an object per client. */
@@ -98,8 +103,8 @@ export class ClientReader implements ClientNumbers {
     this.userEnd = this.clientEnd + (bytes[header + 1] ?? 0)
     if (this.userEnd >= bytes.length) throw damaged(header)
     const bits = bytes[this.userEnd] ?? 0
-    this.methods = bits & METHODS_MASK
-    this.access = bits >> ACCESS_SHIFT
+    this.methods = methodsIn(bits)
+    this.access = accessIn(bits)
     this.#at = this.userEnd + 1
     this.matches = this.#varint()
     this.lastSeenMs = this.#dayEndMs - this.#varint()

@@ -10,6 +10,17 @@ export interface DayUse {
   readonly approved: number
   /** Distinct clients that used a platform that is not approved. */
   readonly notApproved: number
+  /**
+   * The clients that were counted, so that a scan adds those of changed evidence instead of reading
+   * the evidence of all platforms. Only the last day has them: most events are of that day.
+   */
+  readonly sketches?: DayUseSketches
+}
+
+/** Sketches of clients (DistinctClients.toBytes). */
+export interface DayUseSketches {
+  readonly all: Uint8Array
+  readonly notApproved: Uint8Array
 }
 
 /** The use per day over the evidence window, as the last scan counted it. One record each. */
@@ -29,4 +40,15 @@ export class DailyUse {
   put(organizationId: string, days: readonly DayUse[]): void {
     this.#records.put(uuidBytes(organizationId), days)
   }
+
+  /** Keeps the counts alone. The next scan counts the last day again. Requires a write transaction. */
+  removeSketches(organizationId: string): void {
+    const days = this.get(organizationId)
+    if (days.some(({ sketches }) => sketches !== undefined)) this.put(organizationId, days.map(countsOf))
+  }
+}
+
+/** The use of a day without its sketches. */
+export function countsOf({ day, approved, notApproved }: DayUse): DayUse {
+  return { day, approved, notApproved }
 }

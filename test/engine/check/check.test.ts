@@ -209,6 +209,9 @@ function addAlerts({ store, clock, directory }: TestStore, organization: Organiz
   administration.reports.schedule(organization, { every: 'weekly', channel: sender, to: [] })
 }
 
+/** A sketch of clients (DistinctClients.toBytes). */
+const NO_CLIENTS = Buffer.from([0])
+
 /** Changes the bytes of a record: returns other bytes, or undefined to delete the record. */
 type Damage = (bytes: Buffer) => Buffer | undefined
 
@@ -747,6 +750,36 @@ const ROWS: readonly Row[] = [
     table: 'daily-use',
     damage: ({ store, id }) => store.dailyUse.put(id, [{ day: 1, approved: -1, notApproved: 0 }]),
     finds: /-1 and 0 on day 1/,
+  },
+  {
+    name: 'sketches of clients that come to another count',
+    table: 'daily-use',
+    damage: ({ store, id }) => {
+      const sketches = { all: NO_CLIENTS, notApproved: NO_CLIENTS }
+      store.dailyUse.put(id, [{ day: 1, approved: 0, notApproved: 1, sketches }])
+    },
+    finds: /0 and 1 on day 1, expected its sketches$/,
+  },
+  {
+    name: 'no sketches of clients',
+    table: 'daily-use',
+    damage: ({ store, id }) => {
+      const sketches = { all: Buffer.from([9]), notApproved: NO_CLIENTS }
+      store.dailyUse.put(id, [{ day: 1, approved: 0, notApproved: 0, sketches }])
+    },
+    finds: /0 and 0 on day 1, expected its sketches$/,
+  },
+  {
+    name: 'sketches of clients of an earlier day',
+    table: 'daily-use',
+    damage: ({ store, id }) => {
+      const sketches = { all: NO_CLIENTS, notApproved: NO_CLIENTS }
+      store.dailyUse.put(
+        id,
+        [1, 2].map((day) => ({ day, approved: 0, notApproved: 0, sketches })),
+      )
+    },
+    finds: /sketches of day 1, expected only the last day$/,
   },
   {
     name: 'a decision of an unknown kind',

@@ -4,7 +4,7 @@ import { Administration } from '../../../engine/admin/administration.ts'
 import { NO_CLIENT } from '../../../engine/event/client.ts'
 import { EventAcceptor } from '../../../engine/ingest/accept.ts'
 import { clientKeyFile, Pseudonyms } from '../../../engine/process/client-key.ts'
-import { DistinctClients, HashReplacement } from '../../../engine/scan/distinct-clients.ts'
+import { DistinctClients, HashReplacement, hashClient } from '../../../engine/scan/distinct-clients.ts'
 import { beginErasure, finishErasure } from '../../../engine/scan/erase-clients.ts'
 import { runScan } from '../../../engine/scan/scan-runner.ts'
 import { ClientReader } from '../../../engine/store/client-records.ts'
@@ -13,8 +13,8 @@ import { capturedLog } from '../../support/captured-log.ts'
 import * as fc from '../../support/property.ts'
 import { makeOrganization, matcher, NOON, openStore, quietLog, registries, Sender } from '../../support/store.ts'
 
-/** The tables with a record that contains the text. */
-function tablesWith(store: Store, text: string): string[] {
+/** The tables with a record that contains the text or bytes. */
+function tablesWith(store: Store, text: string | Buffer): string[] {
   return [...store.environment.tables]
     .filter(([, table]) => [...table.getRange({})].some(({ value }) => value.includes(text)))
     .map(([name]) => name)
@@ -131,6 +131,31 @@ for (const mode of ['off', 'pseudonym'] as const) {
     })
   })
 }
+
+t.test('no count of clients has the hash of an address after the change', async (t) => {
+  const opened = openStore(t)
+  const { store, clock } = opened
+  const [organization, other] = [makeOrganization(opened, 'Acme'), makeOrganization(opened, 'Other')]
+  const sender = new Sender()
+  const scan = (id: string, client: string): void => {
+    store.environment.write(() => store.buffer.append(id, [sender.event('claude.ai', NOON, { client })]))
+    runScan(store, registries, id, 'schedule', clock)
+  }
+  const hashOf = (client: string): Buffer => {
+    const hash = Buffer.alloc(4)
+    hash.writeUInt32LE(hashClient(new DataView(Uint8Array.from(Buffer.from(client)).buffer), 0, client.length))
+    return hash
+  }
+  scan(organization.id, '10.9.8.7')
+  scan(other.id, '10.9.8.6')
+  t.same(tablesWith(store, hashOf('10.9.8.7')), ['daily-use', 'evidence'])
+  new Administration(store, clock).organizations.set(organization, { clients: 'off' })
+  t.same(tablesWith(store, hashOf('10.9.8.7')), ['evidence'], 'the sketches are removed with the change')
+  scan(organization.id, NO_CLIENT)
+  t.same(tablesWith(store, hashOf('10.9.8.7')), [])
+  t.match(store.dailyUse.get(organization.id), [{ notApproved: 2 }])
+  t.same(tablesWith(store, hashOf('10.9.8.6')), ['daily-use', 'evidence'], 'of another organization, nothing changes')
+})
 
 t.test('a scan that was prepared before the change does not write clients after it', async (t) => {
   const opened = openStore(t)

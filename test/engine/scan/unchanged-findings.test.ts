@@ -2,6 +2,7 @@ import t from 'tap'
 import { Administration } from '../../../engine/admin/administration.ts'
 import type { Event } from '../../../engine/event/event.ts'
 import { DAY_MS, dayOf, HOUR_MS } from '../../../engine/process/clock.ts'
+import { DistinctClients } from '../../../engine/scan/distinct-clients.ts'
 import { runScan } from '../../../engine/scan/scan-runner.ts'
 import { withVisibleShare } from '../../../engine/scan/unchanged-findings.ts'
 import { PublishedList } from '../../../engine/store/published.ts'
@@ -129,15 +130,62 @@ t.test('only findings of changed evidence, and of the same vendors, are computed
   t.same(marked(), [])
 })
 
-t.test('the visible share of a finding is replaced, whatever its texts contain', async (t) => {
+t.test('the clients of the last day are counted from its sketches until an input changes', async (t) => {
+  const opened = openStore(t)
+  const { store, clock } = opened
+  const { id } = makeOrganization(opened, 'Acme')
+  const sender = new Sender()
+  const scan = (daysAgo: number, ...clients: string[]): void => {
+    const events = clients.map((client) => sender.event('chatgpt.com', clock.nowMs() - daysAgo * DAY_MS, { client }))
+    store.environment.write(() => store.buffer.append(id, events))
+    runScan(store, registries, id, 'administrator', clock)
+  }
+  const counts = () => store.dailyUse.get(id).map(({ notApproved }) => notApproved)
+  const withSketches = () => store.dailyUse.get(id).map(({ sketches }) => sketches !== undefined)
+  scan(1, '10.0.0.1')
+  t.same(withSketches(), [true])
+  scan(0, '10.0.0.1')
+  t.same(withSketches(), [false, true])
+  // Other clients than those that the last scan counted show which evidence is read.
+  for (const day of store.evidence.daysFrom(id, 0)) {
+    const evidence = store.evidence.day(id, day, 'chatgpt')
+    if (evidence === undefined) continue
+    const clients = new DistinctClients()
+    for (const hash of [1, 2, 3]) clients.add(hash)
+    store.environment.write(() => store.evidence.putDay(id, day, 'claude', { ...evidence, clients: clients.toBytes() }))
+  }
+  scan(0, '10.0.0.2')
+  t.same(counts(), [1, 2])
+  scan(1, '10.0.0.2')
+  t.same(counts(), [5, 2], 'an earlier day has no sketches')
+  t.same(withSketches(), [false, true])
+  new Administration(store, clock).approvals.add(new Administration(store, clock).organization(id), catalog, ['gemini'])
+  scan(0)
+  t.same(counts(), [5, 5])
+  store.environment.write(() => store.dailyUse.removeSketches(id))
+  t.same(withSketches(), [false, false])
+  scan(0, '10.0.0.3')
+  t.same(counts(), [5, 6])
+  t.same(withSketches(), [false, true])
+})
+
+t.test('the visible share of findings is replaced, whatever their texts contain', async (t) => {
   const name = 'x","coverage":{"visible_share":0.1}'
-  const json = (share: number | null): string =>
-    JSON.stringify({ platform_name: name, metadata: { domains: [name], coverage: { visible_share: share }, top: 1 } })
+  const finding = (share: number | null) => ({
+    json: JSON.stringify({
+      platform_name: name,
+      metadata: { domains: [name], coverage: { visible_share: share }, top: 1 },
+    }),
+  })
   for (const [from, to] of [
     [null, 0.5],
     [0.5, null],
     [0.9912, 1],
+    [0.55, 0.5],
   ] as const) {
-    t.equal(withVisibleShare(json(from), to), json(to))
+    t.same(withVisibleShare([finding(from), finding(from)], to), [finding(to), finding(to)])
+    const findings = [finding(to), finding(to)]
+    t.equal(withVisibleShare(findings, to), findings, 'the same, if they have it')
   }
+  t.same(withVisibleShare([], 0.5), [])
 })
