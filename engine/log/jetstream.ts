@@ -206,7 +206,10 @@ export class JetStreamLog implements EventLog {
       // Brokers that refuse the credentials twice are not asked again.
       if (!this.#closing.signal.aborted)
         onUnsafe(
-          new Fault('BROKERS_REFUSED', `the connection to the brokers was closed: ${error?.message ?? 'too many attempts'}`),
+          new Fault(
+            'BROKERS_REFUSED',
+            `the connection to the brokers was closed: ${error?.message ?? 'too many attempts'}`,
+          ),
         )
     })
     void (async () => {
