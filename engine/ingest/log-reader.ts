@@ -26,8 +26,8 @@ export interface LogReadCounters {
 
 /**
  * Stores the batches of a log. The position in the log is written in the transaction that stores
- * the events, and the ids of the events tell duplicates, so each event counts once, whatever is
- * killed and whatever is in the log twice.
+ * the events, and duplicates are recognized by the ids of the events. So each event counts once,
+ * whatever is killed and whatever is in the log twice.
  */
 export class LogReader {
   readonly counters: LogReadCounters = { read: 0, malformed: 0 }

@@ -23,7 +23,7 @@ export async function checkBrokers(connection: NatsConnection, count: number): P
   const names = new Set<string>()
   try {
     const answers = await connection.requestMany(STATE_SUBJECT, '{}', {
-      // Until one does not answer for 300 ms, which is usual while it is down.
+      // Ends early if one is down: after 300 ms without an answer.
       strategy: 'stall',
       maxMessages: count,
       maxWait: ANSWER_MS,

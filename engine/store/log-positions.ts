@@ -45,8 +45,7 @@ export class LogPositions {
   }
 
   /**
-   * The last message that no backup needs that anybody would restore: that of the older of the last
-   * two. 0: there are fewer.
+   * The last message that neither of the last two backups needs. 0: there are fewer.
    */
   get trimmable(): number {
     const { backups = [] } = this.events ?? {}
