@@ -21,7 +21,7 @@ import { type ApiData, makeApiData } from './workload/api-data.ts'
  */
 const RESIDENT_AIM_MB = 150
 const CONNECTIONS = 64
-/** wrk counts slower answers as errors. Its default of 2 s is too short for 10,000 organizations. */
+/** wrk counts slower answers as errors. Its default of 2 s is short for 10,000 organizations. */
 const TIMEOUT = '30s'
 
 interface Contender {
