@@ -23,6 +23,8 @@ const RELEASE = join(REPOSITORY, 'release')
 const NETWORK = `spsstart${process.pid}`
 const TOKEN = `svc_mt_${'0'.repeat(48)}`
 const QUERIES_PER_SECOND = 1000
+/** Enough for a first packet even if a busy machine delays the capture thread. */
+const CAPTURE_MS = 1000
 const IDLE_MS = 8000
 const MEMORY_AFTER_MS = 5000
 
@@ -123,7 +125,7 @@ async function ourStart(folder: string, command: readonly string[]): Promise<num
   const started = Date.now()
   const collector = startCollector(folder, command, outbox, ['--aggregate', '0'])
   await waitForOutput(collector, '"msg":"watching"')
-  await sleep(300)
+  await sleep(CAPTURE_MS)
   collector.kill('SIGTERM')
   await once(collector, 'close')
   const [program = '', ...rest] = command
