@@ -13,22 +13,24 @@ export class Health {
   readonly #environment: Environment
   readonly #schedule: Pick<ScanSchedule, 'failing'>
   readonly #log: Logger
+  readonly #logProblem: () => string | undefined
   readonly #descriptors: () => Descriptors | undefined
   #writes = true
   #hasDescriptors = true
   #timer: NodeJS.Timeout | undefined
-  /** Why senders have to wait for the brokers, if they do. */
-  logProblem: () => string | undefined = () => undefined
 
+  /** @param logProblem why senders have to wait for the brokers, if they do */
   constructor(
     environment: Environment,
     schedule: Pick<ScanSchedule, 'failing'>,
     log: Logger,
+    logProblem: () => string | undefined = () => undefined,
     descriptors: () => Descriptors | undefined = fileDescriptors,
   ) {
     this.#environment = environment
     this.#schedule = schedule
     this.#log = log
+    this.#logProblem = logProblem
     this.#descriptors = descriptors
   }
 
@@ -60,7 +62,7 @@ export class Health {
     const notWritten = this.#writeFailure()
     const failing = this.#schedule.failing
     const fewDescriptors = this.#whyFewDescriptors()
-    const logProblem = this.logProblem()
+    const logProblem = this.#logProblem()
     return [
       ...(logProblem === undefined ? [] : [`${logProblem}, senders are asked to wait`]),
       ...(fewDescriptors === undefined ? [] : [fewDescriptors]),

@@ -17,13 +17,13 @@ import { apiRows } from './counters.ts'
 import type { Health } from './health.ts'
 import type { OrganizationMetrics } from './organization-metrics.ts'
 import { tableFull } from './rate-limit.ts'
-import type { ServiceLog } from './service-log.ts'
+import type { ReplicatedLog } from './replicated-log.ts'
 
 /** The parts of the service that count. */
 export interface MeasuredParts {
   readonly health: Health
   readonly acceptor: EventAcceptor
-  readonly replicated: ServiceLog | undefined
+  readonly replicated: ReplicatedLog | undefined
   readonly batches: BatchCounters
   readonly accounting: IngestAccounting
   readonly syslog: SyslogIngest | undefined

@@ -51,8 +51,8 @@ import { openApiAnswer } from './openapi.ts'
 import { OrganizationMetrics } from './organization-metrics.ts'
 import { keepRates, resumeRates } from './rate-file.ts'
 import { makeRateTable } from './rate-limit.ts'
+import { ReplicatedLog } from './replicated-log.ts'
 import { ROUTES } from './routes.ts'
-import { ServiceLog } from './service-log.ts'
 import { serviceRows } from './service-metrics.ts'
 import { syslogEndpoints } from './syslog-endpoints.ts'
 import type { ApiThreadData, FromApiThread } from './thread.ts'
@@ -85,7 +85,7 @@ export class Service {
   readonly #background: BackgroundThread
   readonly #schedule: ScanSchedule
   readonly #acceptor: EventAcceptor
-  #replicated: ServiceLog | undefined
+  #replicated: ReplicatedLog | undefined
   readonly #batches: BatchCounters = { batches: 0, unauthorized: 0, malformed: 0, overloaded: 0 }
   readonly #accounting: IngestAccounting
   readonly #keyUses: KeyUseWriter
@@ -135,7 +135,7 @@ export class Service {
     this.#acceptor = new EventAcceptor(this.#store, systemClock, log, (organizationId) =>
       this.#schedule.noteBuffered(organizationId),
     )
-    this.#health = new Health(this.#store.environment, this.#schedule, log)
+    this.#health = new Health(this.#store.environment, this.#schedule, log, () => this.#replicated?.problem)
     this.#retention = new DailyRetention(this.#store, systemClock, log)
     this.#organizationMetrics = new OrganizationMetrics(this.#store, settings.organizationMetrics)
   }
@@ -153,9 +153,7 @@ export class Service {
     const certificate = this.#needsCertificate() ? await this.#provideCertificate(settings) : undefined
     const tls = certificate && { keyFile: certificate.keyFile, certificateFile: certificate.certificateFile }
     const httpTls = settings.plainHttp ? undefined : tls
-    const replicated = await ServiceLog.open(settings, this.#acceptor, this.#store, this.#log, this.#failure.reject)
-    this.#replicated = replicated
-    this.#health.logProblem = () => replicated?.problem
+    this.#replicated = await ReplicatedLog.open(settings, this.#acceptor, this.#store, this.#log, this.#failure.reject)
     const ingestPort = await this.#startIngest(httpTls)
     const syslog = await this.#startSyslog(tls)
     const { keys, addresses } = this.#rateTables

@@ -86,7 +86,8 @@ export async function restore(given: string, dataDir: string, options: RestoreOp
   }
 }
 
-async function hold(place: string, dataDir: string, what: string): Promise<Release> {
+/** @throws Fault STORE_IN_USE */
+export async function hold(place: string, dataDir: string, what: string): Promise<Release> {
   const release = await tryHold(place, what)
   if (release !== undefined) return release
   throw new Fault(

@@ -44,9 +44,7 @@ export class LogPositions {
     this.#positions.remove(EVENTS)
   }
 
-  /**
-   * The last message that neither of the last two backups needs. 0: there are fewer.
-   */
+  /** The last message that neither of the last two backups needs. 0: there are fewer. */
   get trimmable(): number {
     const { backups = [] } = this.events ?? {}
     return backups.length < BACKUPS_KEPT ? 0 : (backups[0] ?? 0)

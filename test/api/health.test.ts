@@ -9,7 +9,7 @@ t.test('the service is degraded when 80 % of the file descriptors are open, and 
   let open = 100
   const warnings: string[] = []
   const log = Object.assign(Object.create(quietLog), { warn: (text: string) => warnings.push(text) })
-  const health = new Health(store.environment, { failing: 0 }, log, () => ({ open, max: 1000 }))
+  const health = new Health(store.environment, { failing: 0 }, log, undefined, () => ({ open, max: 1000 }))
   const rows = [
     { open: 799, isDegraded: false, warned: 0 },
     { open: 800, isDegraded: true, warned: 1 },

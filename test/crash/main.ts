@@ -33,7 +33,7 @@ if (alerts || log) {
     ALERT_SEED: String(SEED),
   }
   const env = { ...process.env, TAP_TIMEOUT: '0', ...numbers }
-  const test = fileURLToPath(new URL(alerts ? './alerts.full.test.js' : './log.full.test.js', import.meta.url))
+  const test = fileURLToPath(new URL(alerts ? './alerts.full.test.js' : './event-log.full.test.js', import.meta.url))
   const { status } = spawnSync(process.execPath, [test], { env, stdio: 'inherit' })
   process.exit(status ?? 1)
 }

@@ -1,11 +1,10 @@
 import { basename } from 'node:path'
 import type { Command } from 'commander'
-import { systemClock } from '../../process/clock.ts'
 import { Fault } from '../../process/error-codes.ts'
-import { tryHold } from '../../process/exclusive.ts'
 import { SCANS } from '../../scan/scan-now.ts'
 import type { LogRead } from '../../store/log-positions.ts'
 import type { Store } from '../../store/store.ts'
+import { hold } from '../restore.ts'
 import { auditForAll } from '../store-audit.ts'
 import { actorOf, sharedOptions, show, withStore } from './context.ts'
 
@@ -22,13 +21,11 @@ export function addLogCommands(log: Command): void {
       ),
   )
   forget.action(() =>
-    withStore(forget, async ({ store }) => {
-      const release = await tryHold(store.environment.path, SCANS)
-      if (release === undefined)
-        throw new Fault('STORE_IN_USE', `${store.dataDirectory}: a service runs on it. Stop it first`)
+    withStore(forget, async ({ store, clock }) => {
+      const release = await hold(store.environment.path, store.dataDirectory, SCANS)
       try {
         const position = positionOf(store)
-        const entry = { action: 'store.forget-log', actor: actorOf(forget), timeMs: systemClock.nowMs() } as const
+        const entry = { action: 'store.forget-log', actor: actorOf(forget), timeMs: clock.nowMs() } as const
         store.environment.write(() => {
           store.logPositions.forget()
           auditForAll(store, { ...entry, subject: basename(store.dataDirectory) })

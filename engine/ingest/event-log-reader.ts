@@ -18,7 +18,7 @@ interface Waiting {
 }
 
 /** Since the start. */
-export interface LogReadCounters {
+export interface EventLogReadCounters {
   read: number
   /** Batches that no sender of this service can have written. */
   malformed: number
@@ -29,8 +29,8 @@ export interface LogReadCounters {
  * the events, and duplicates are recognized by the ids of the events. So each event counts once,
  * whatever is killed and whatever is in the log twice.
  */
-export class LogReader {
-  readonly counters: LogReadCounters = { read: 0, malformed: 0 }
+export class EventLogReader {
+  readonly counters: EventLogReadCounters = { read: 0, malformed: 0 }
   readonly #log: EventLog
   readonly #acceptor: EventAcceptor
   readonly #store: Store

@@ -1,6 +1,6 @@
-import type { BatchWriter, EventAcceptor } from '../engine/ingest/accept.ts'
-import { LogReader } from '../engine/ingest/log-reader.ts'
-import { type LogWriteCounters, LogWriter } from '../engine/ingest/log-writer.ts'
+import type { EventAcceptor } from '../engine/ingest/accept.ts'
+import { EventLogReader } from '../engine/ingest/event-log-reader.ts'
+import { type EventLogWriteCounters, EventLogWriter } from '../engine/ingest/event-log-writer.ts'
 import type { LogState } from '../engine/log/event-log.ts'
 import type { JetStreamLog } from '../engine/log/jetstream.ts'
 import { systemClock } from '../engine/process/clock.ts'
@@ -13,15 +13,13 @@ const MEGABYTE = 1024 * 1024
 const PREFIX = 'posture_log_'
 
 /** The log between listeners and store: batches are appended to it, and read from it. */
-export class ServiceLog {
-  readonly writer: BatchWriter
+export class ReplicatedLog {
+  readonly writer: EventLogWriter
   readonly #log: JetStreamLog
-  readonly #appended: LogWriter
-  readonly #reader: LogReader
+  readonly #reader: EventLogReader
 
-  private constructor(log: JetStreamLog, writer: LogWriter, reader: LogReader) {
+  private constructor(log: JetStreamLog, writer: EventLogWriter, reader: EventLogReader) {
     this.#log = log
-    this.#appended = writer
     this.writer = writer
     this.#reader = reader
   }
@@ -38,7 +36,7 @@ export class ServiceLog {
     store: Store,
     logger: Logger,
     onFailure: (error: Error) => void,
-  ): Promise<ServiceLog | undefined> {
+  ): Promise<ReplicatedLog | undefined> {
     if (servers.length === 0) return undefined
     // Imported here, because most services have no brokers.
     const { JetStreamLog } = await import('../engine/log/jetstream.ts')
@@ -48,9 +46,9 @@ export class ServiceLog {
     const { lastSequence = 0 } = (await log.state()) ?? {}
     const unread = lastSequence - (position?.sequence ?? 0)
     logger.info({ brokers: servers, unread }, 'events are kept in the log of the brokers')
-    const reader = new LogReader(log, acceptor, store, logger)
+    const reader = new EventLogReader(log, acceptor, store, logger)
     reader.start(onFailure)
-    return new ServiceLog(log, new LogWriter(log, store, systemClock), reader)
+    return new ReplicatedLog(log, new EventLogWriter(log, store, systemClock), reader)
   }
 
   /** Why senders have to wait, if they do. */
@@ -64,14 +62,14 @@ export class ServiceLog {
   }
 
   async rows(): Promise<MetricRow[]> {
-    return logRows(this.#appended.counters, this.#reader, await this.#log.state())
+    return logRows(this.writer.counters, this.#reader, await this.#log.state())
   }
 }
 
 /** The Prometheus metrics of the log. Without `state`, the brokers do not answer. */
 export function logRows(
-  { appended, deferred, removed }: LogWriteCounters,
-  reader: Pick<LogReader, 'counters' | 'sequence'>,
+  { appended, deferred, removed }: EventLogWriteCounters,
+  reader: Pick<EventLogReader, 'counters' | 'sequence'>,
   state: LogState | undefined,
 ): MetricRow[] {
   const rows: MetricRow[] = [

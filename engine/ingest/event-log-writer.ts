@@ -7,7 +7,7 @@ import type { Acceptance, BatchWriter, CoverageFate, Malformed, PackedBatchOptio
 import { BatchReader, type ReadBatch } from './batch-reader.ts'
 
 /** Batches since the start, by outcome. */
-export interface LogWriteCounters {
+export interface EventLogWriteCounters {
   appended: number
   /** The sender retries. */
   deferred: number
@@ -16,12 +16,12 @@ export interface LogWriteCounters {
 }
 
 /**
- * Appends batches to a log, from which a LogReader stores them. A batch is answered when it is
- * durable on the brokers. Which of its events are duplicates is known only later, so its answer
+ * Appends batches to a log, from which an EventLogReader stores them. A batch is answered when it
+ * is durable on the brokers. Which of its events are duplicates is known only later, so its answer
  * names none.
  */
-export class LogWriter implements BatchWriter {
-  readonly counters: LogWriteCounters = { appended: 0, deferred: 0, removed: 0 }
+export class EventLogWriter implements BatchWriter {
+  readonly counters: EventLogWriteCounters = { appended: 0, deferred: 0, removed: 0 }
   readonly #log: EventLog
   readonly #store: Store
   readonly #clock: Clock
