@@ -1,4 +1,4 @@
-import { availableParallelism } from 'node:os'
+import { availableParallelism, hostname } from 'node:os'
 import { isDeepStrictEqual } from 'node:util'
 import { z } from 'zod'
 import { HTTP_IMPLEMENTATIONS } from '../engine/http/listen.ts'
@@ -22,12 +22,23 @@ import {
   someText,
   wholeNumber,
 } from '../engine/process/settings.ts'
+import { NODE_ROLES, type NodeRole } from '../engine/store/nodes.ts'
 import { ORGANIZATION_LABELS } from './organization-metrics.ts'
 
 /** All addresses, IPv4 and IPv6. */
 const ANY_ADDRESS = '::'
 const ANY_IPV4_ADDRESS = '0.0.0.0'
 const LOOPBACK_ADDRESS = '127.0.0.1'
+
+/** Comma-separated roles of a node. */
+function roleList() {
+  return z.string().transform((text, context): readonly NodeRole[] => {
+    const roles = text.split(',').map((part) => NODE_ROLES.find((role) => role === part.trim()))
+    if (roles.every((role) => role !== undefined)) return roles
+    context.addIssue({ code: 'custom', message: `expected some of ${NODE_ROLES.join(', ')}, comma-separated` })
+    return z.NEVER
+  })
+}
 
 /** The settings of posture-service. */
 export const serviceSettings = z.object({
@@ -155,6 +166,19 @@ export const serviceSettings = z.object({
     env: 'LOG_MEGABYTES',
     about: 'Keep at most this many megabytes of events on each broker; used when the log is created',
   }),
+  nodeName: setting(someText().default(hostname()), {
+    flag: '--node-name <name>',
+    env: 'NODE_NAME',
+    about: 'Call this node so in a cluster: services with the same --log',
+    defaultAbout: 'the host name',
+  }),
+  roles: setting(roleList().default(NODE_ROLES), {
+    flag: '--roles <roles>',
+    env: 'ROLES',
+    about:
+      'Do only this in a cluster, comma-separated: ingest, scan (may become the primary), api, console (on the primary)',
+    defaultAbout: 'all',
+  }),
   connectionsPerAddress: setting(wholeNumber(0, 1_000_000).default(CONNECTIONS_PER_CLIENT_DEFAULT), {
     flag: '--connections-per-address <count>',
     env: 'CONNECTIONS_PER_ADDRESS',
@@ -252,6 +276,9 @@ export function checkTogether(settings: GivenSettings): ServiceSettings {
   }
   if (settings.log.length === 0 && settings.logCredentials + settings.logCa !== '') {
     throw new Fault('USAGE', '--log-credentials and --log-ca: without effect unless --log names brokers')
+  }
+  if (settings.log.length === 0 && settings.roles.length < NODE_ROLES.length) {
+    throw new Fault('USAGE', '--roles: without effect unless --log names brokers')
   }
   const { plainHttp } = settings
   const {

@@ -13,24 +13,24 @@ export class Health {
   readonly #environment: Environment
   readonly #schedule: Pick<ScanSchedule, 'failing'>
   readonly #log: Logger
-  readonly #logProblem: () => string | undefined
+  readonly #clusterProblems: () => readonly string[]
   readonly #descriptors: () => Descriptors | undefined
   #writes = true
   #hasDescriptors = true
   #timer: NodeJS.Timeout | undefined
 
-  /** @param logProblem why senders have to wait for the brokers, if they do */
+  /** @param clusterProblems what does not work between this node and the brokers, one line each */
   constructor(
     environment: Environment,
     schedule: Pick<ScanSchedule, 'failing'>,
     log: Logger,
-    logProblem: () => string | undefined = () => undefined,
+    clusterProblems: () => readonly string[] = () => [],
     descriptors: () => Descriptors | undefined = fileDescriptors,
   ) {
     this.#environment = environment
     this.#schedule = schedule
     this.#log = log
-    this.#logProblem = logProblem
+    this.#clusterProblems = clusterProblems
     this.#descriptors = descriptors
   }
 
@@ -62,9 +62,8 @@ export class Health {
     const notWritten = this.#writeFailure()
     const failing = this.#schedule.failing
     const fewDescriptors = this.#whyFewDescriptors()
-    const logProblem = this.#logProblem()
     return [
-      ...(logProblem === undefined ? [] : [`${logProblem}, senders are asked to wait`]),
+      ...this.#clusterProblems(),
       ...(fewDescriptors === undefined ? [] : [fewDescriptors]),
       ...(notWritten === undefined ? [] : [failureText(notWritten)]),
       ...(failing === 0 ? [] : [`the last scan of ${failing} organization${failing === 1 ? '' : 's'} failed`]),

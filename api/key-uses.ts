@@ -2,7 +2,6 @@ import { SECOND_MS } from '../engine/process/clock.ts'
 import { logFailure } from '../engine/process/failure.ts'
 import type { Logger } from '../engine/process/log.ts'
 import type { KeyUse } from '../engine/store/key-uses.ts'
-import type { Store } from '../engine/store/store.ts'
 import type { Caller } from './callers.ts'
 
 /**
@@ -35,30 +34,30 @@ export class RecentKeyUses {
   }
 }
 
+/** Stores uses. Throws, or rejects, if they have to wait. */
+export type KeyUseSink = (uses: readonly KeyUse[]) => void | Promise<void>
+
 /** Writes the uses reported by the threads. If the disk is full, they wait for the next call. */
 export class KeyUseWriter {
-  readonly #store: Store
+  readonly #sink: KeyUseSink
   readonly #log: Logger
   /** The latest use by key. */
   readonly #waiting = new Map<string, KeyUse>()
 
-  constructor(store: Store, log: Logger) {
-    this.#store = store
+  constructor(sink: KeyUseSink, log: Logger) {
+    this.#sink = sink
     this.#log = log
   }
 
-  write(uses: readonly KeyUse[]): void {
+  async write(uses: readonly KeyUse[]): Promise<void> {
     for (const use of uses) {
       if (this.#waiting.size < USES_MAX || this.#waiting.has(use.keyId)) this.#waiting.set(use.keyId, use)
     }
+    const written = [...this.#waiting.values()]
     try {
-      this.#store.environment.write(() => {
-        for (const use of this.#waiting.values()) {
-          // A key of an organization that was removed meanwhile leaves no use.
-          if (this.#store.organizations.exists(use.organizationId)) this.#store.keyUses.put(use)
-        }
-      })
-      this.#waiting.clear()
+      const stored = this.#sink(written)
+      if (stored !== undefined) await stored
+      for (const use of written) if (this.#waiting.get(use.keyId) === use) this.#waiting.delete(use.keyId)
     } catch (error) {
       logFailure(this.#log, error, 'the last uses of API keys are not stored now', { level: 'warn' })
     }

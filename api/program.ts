@@ -28,7 +28,9 @@ export function serviceProgram(): Command {
     const log = createLogger('posture-service', settings.logLevel)
     // Imported here, so that --help and the documentation generators do not load the native addons.
     const { Service } = await import('./service.ts')
-    const service = new Service(settings, log)
+    const stopping = new AbortController()
+    void stop.received.then(() => stopping.abort())
+    const service = await Service.open(settings, log, stopping.signal)
     try {
       const listening = await service.start()
       // For a parent that started the service with an IPC channel and waits until it is ready.

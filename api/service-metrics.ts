@@ -13,17 +13,17 @@ import type { MetricRow } from '../engine/process/metrics.ts'
 import { scanRows } from '../engine/scan/metrics.ts'
 import type { ScanSchedule } from '../engine/scan/schedule.ts'
 import type { BackgroundThread } from './background-thread.ts'
+import type { Cluster } from './cluster.ts'
 import { apiRows } from './counters.ts'
 import type { Health } from './health.ts'
 import type { OrganizationMetrics } from './organization-metrics.ts'
 import { tableFull } from './rate-limit.ts'
-import type { ReplicatedLog } from './replicated-log.ts'
 
 /** The parts of the service that count. */
 export interface MeasuredParts {
   readonly health: Health
   readonly acceptor: EventAcceptor
-  readonly replicated: ReplicatedLog | undefined
+  readonly cluster: Cluster | undefined
   readonly batches: BatchCounters
   readonly accounting: IngestAccounting
   readonly syslog: SyslogIngest | undefined
@@ -48,7 +48,7 @@ export async function serviceRows(parts: MeasuredParts): Promise<MetricRow[]> {
   return [
     ...parts.health.rows(),
     ...ingestRows(parts.acceptor, parts.batches, parts.accounting, syslog, parts.httpLogs?.intake.lineStatus()),
-    ...((await parts.replicated?.rows()) ?? []),
+    ...((await parts.cluster?.rows()) ?? []),
     ...scanRows(parts.schedule),
     ...parts.background.metricRows(),
     ...apiRows(answerTotals(parts.apiCounters), { keys: tableFull(keys), addresses: tableFull(addresses) }),

@@ -20,12 +20,14 @@ import type { HttpHandler, HttpListener } from '../engine/http/port.ts'
 import { type BatchWriter, EventAcceptor } from '../engine/ingest/accept.ts'
 import { HttpLogs } from '../engine/ingest/http-logs.ts'
 import { eventsHandler } from '../engine/ingest/https-batches.ts'
-import { IngestAccounting } from '../engine/ingest/ingest-accounting.ts'
+import { IngestAccounting, storeSink } from '../engine/ingest/ingest-accounting.ts'
+import { addKeyUses } from '../engine/ingest/node-counters.ts'
 import type { BatchCounters } from '../engine/ingest/request-body.ts'
 import { SyslogIngest, type SyslogOptions } from '../engine/ingest/syslog-ingest.ts'
 import type { SyslogEndpoint } from '../engine/ingest/thread-protocol.ts'
 import { makeTokenRateTable, TokenRate } from '../engine/ingest/token-rate.ts'
 import { SYSLOG_CONNECTIONS_MAX } from '../engine/limits.ts'
+import { makeWritableDirectory } from '../engine/lmdb/file-access.ts'
 import { SECOND_MS, systemClock } from '../engine/process/clock.ts'
 import { deferredFailure } from '../engine/process/deferred.ts'
 import { connectionsWithin } from '../engine/process/descriptors.ts'
@@ -40,10 +42,12 @@ import { within } from '../engine/process/shutdown.ts'
 import { SCANS } from '../engine/scan/scan-now.ts'
 import { ScanSchedule } from '../engine/scan/schedule.ts'
 import { DailyRetention } from '../engine/store/daily-retention.ts'
+import type { KeyUse } from '../engine/store/key-uses.ts'
 import { SERVICE_WIDE } from '../engine/store/own-platforms.ts'
 import { RegistryInForce } from '../engine/store/registry-in-force.ts'
 import { Store } from '../engine/store/store.ts'
 import { BackgroundThread } from './background-thread.ts'
+import { Cluster } from './cluster.ts'
 import { changedSettings, type ServiceSettings } from './config.ts'
 import { Health } from './health.ts'
 import { KeyUseWriter } from './key-uses.ts'
@@ -51,7 +55,6 @@ import { openApiAnswer } from './openapi.ts'
 import { OrganizationMetrics } from './organization-metrics.ts'
 import { keepRates, resumeRates } from './rate-file.ts'
 import { makeRateTable } from './rate-limit.ts'
-import { ReplicatedLog } from './replicated-log.ts'
 import { ROUTES } from './routes.ts'
 import { serviceRows } from './service-metrics.ts'
 import { syslogEndpoints } from './syslog-endpoints.ts'
@@ -85,7 +88,7 @@ export class Service {
   readonly #background: BackgroundThread
   readonly #schedule: ScanSchedule
   readonly #acceptor: EventAcceptor
-  #replicated: ReplicatedLog | undefined
+  readonly #cluster: Cluster | undefined
   readonly #batches: BatchCounters = { batches: 0, unauthorized: 0, malformed: 0, overloaded: 0 }
   readonly #accounting: IngestAccounting
   readonly #keyUses: KeyUseWriter
@@ -108,14 +111,17 @@ export class Service {
   readonly #rateTables = { keys: makeRateTable(), addresses: makeRateTable() }
   /** The API has listened, so that the counts of the rate limit are its own. */
   #hasServed = false
-  #releaseScans: Release | undefined
-  readonly #failure = deferredFailure()
+  readonly #releaseScans: Release
+  readonly #failure: ReturnType<typeof deferredFailure>
   /** Rejects when an essential part of the service ends unexpectedly. */
-  readonly failure = this.#failure.promise
+  readonly failure: Promise<never>
 
-  /** @throws Fault of the store; see Store. */
-  constructor(settings: ServiceSettings, log: Logger) {
+  private constructor(settings: ServiceSettings, log: Logger, { store, cluster, releaseScans, failure }: Foundation) {
     this.#settings = settings
+    this.#cluster = cluster
+    this.#releaseScans = releaseScans
+    this.#failure = failure
+    this.failure = failure.promise
     this.#apiCounters = makeAnswerCounters(settings.apiThreads)
     this.#connections = {
       api: makeConnectionCounters(settings.apiThreads),
@@ -123,62 +129,91 @@ export class Service {
       ingest: makeConnectionCounters(1),
     }
     this.#log = log
-    this.#store = new Store(settings.dataDir)
-    provisionRegistry(this.#store, settings.registry, systemClock, log)
+    this.#store = store
+    if (cluster === undefined) provisionRegistry(store, settings.registry, systemClock, log)
     this.#registry = new RegistryInForce(this.#store)
     const { platforms, rules } = this.#registry.catalogOf(SERVICE_WIDE)
     log.info({ platforms: platforms.length, domains: rules.length }, 'registry loaded')
-    this.#accounting = new IngestAccounting(this.#store, log)
-    this.#keyUses = new KeyUseWriter(this.#store, log)
+    this.#accounting = new IngestAccounting(cluster?.counterSink ?? storeSink(store), log)
+    const writeUses = (uses: readonly KeyUse[]): void => store.environment.write(() => addKeyUses(store, uses))
+    this.#keyUses = new KeyUseWriter(cluster?.keyUseSink ?? writeUses, log)
     this.#background = new BackgroundThread(settings.dataDir, settings.secretsKeyFile, log)
     this.#schedule = new ScanSchedule(this.#store, this.#registry, systemClock, log, this.#background)
     this.#acceptor = new EventAcceptor(this.#store, systemClock, log, (organizationId) =>
       this.#schedule.noteBuffered(organizationId),
     )
-    this.#health = new Health(this.#store.environment, this.#schedule, log, () => this.#replicated?.problem)
+    this.#health = new Health(this.#store.environment, this.#schedule, log, () => cluster?.problems ?? [])
     this.#retention = new DailyRetention(this.#store, systemClock, log)
     this.#organizationMetrics = new OrganizationMetrics(this.#store, settings.organizationMetrics)
   }
 
   /**
+   * Opens the store. As a node of a cluster, first makes it the one of the cluster.
+   *
+   * @throws Fault of the store, see Store; of the brokers, see Cluster.join; STORE_IN_USE if another
+   *   service uses the data directory
+   */
+  static async open(settings: ServiceSettings, log: Logger, signal: AbortSignal): Promise<Service> {
+    const failure = deferredFailure()
+    const place = join(settings.dataDir, 'store')
+    makeWritableDirectory(place, '--data-dir')
+    const releaseScans = await lockScans(place, settings.dataDir, log)
+    try {
+      const onFailure = failure.reject
+      const cluster = settings.log.length > 0 ? await Cluster.join({ settings, log, signal, onFailure }) : undefined
+      const store = cluster?.store ?? openOwn(settings.dataDir)
+      return new Service(settings, log, { store, cluster, releaseScans, failure })
+    } catch (error) {
+      await releaseScans()
+      throw error
+    }
+  }
+
+  /**
    * Opens the ports, then starts the scans.
    *
-   * @throws Fault PORT_TAKEN, PORT_DENIED, CERTIFICATE; STORE_IN_USE if another service uses the
-   *   data directory.
+   * @throws Fault PORT_TAKEN, PORT_DENIED, CERTIFICATE
    */
   async start(): Promise<Listening> {
     const settings = this.#settings
-    this.#releaseScans = await this.#lockScans()
     const apiPort = await claimPort('--api-port', settings.apiAddress, settings.apiPort)
     const certificate = this.#needsCertificate() ? await this.#provideCertificate(settings) : undefined
     const tls = certificate && { keyFile: certificate.keyFile, certificateFile: certificate.certificateFile }
     const httpTls = settings.plainHttp ? undefined : tls
-    this.#replicated = await ReplicatedLog.open(settings, this.#acceptor, this.#store, this.#log, this.#failure.reject)
     const ingestPort = await this.#startIngest(httpTls)
     const syslog = await this.#startSyslog(tls)
     const { keys, addresses } = this.#rateTables
     resumeRates(settings.dataDir, [keys, addresses], this.#log)
-    const api = await this.#startApi(apiPort, httpTls)
+    const api = settings.roles.includes('api') ? await this.#startApi(apiPort, httpTls) : undefined
     this.#hasServed = true
-    const consolePort = await this.#startConsole(httpTls, listenersOf(ingestPort, syslog, tls))
+    const lead = async (): Promise<number | undefined> => {
+      const port = await this.#startConsole(httpTls, listenersOf(ingestPort, syslog, tls))
+      this.#schedule.start()
+      this.#background.startAlerts(this.#store, () => this.#settings)
+      this.#retention.start()
+      return port
+    }
+    const consolePort = this.#cluster === undefined ? await lead() : undefined
     // Last, because a client may take an answer here as a sign that the service is ready.
     const metricsPort = await this.#startLocal()
     this.#accounting.start()
-    this.#schedule.start()
-    this.#background.startAlerts(this.#store, () => this.#settings)
     this.#health.start()
-    this.#retention.start()
+    this.#cluster?.start(this.#acceptor, async () => {
+      provisionRegistry(this.#store, this.#settings.registry, systemClock, this.#log)
+      await lead()
+    })
     if (certificate !== undefined) {
       this.#watchCertificate(certificate)
     }
     const url = `${originOf(httpTls, settings.apiAddress, apiPort)}/api/v1`
-    this.#log.info({ url, ...api }, 'API listens')
+    if (api !== undefined) this.#log.info({ url, ...api }, 'API listens')
     return { apiPort, consolePort, ingestPort, metricsPort, syslog, fingerprint: certificate?.fingerprint }
   }
 
   /** Waits up to `deadlineMs` for work in progress to end, and closes the store. */
   async drain(deadlineMs: number): Promise<void> {
     this.#certificateWatch?.stop()
+    await this.#cluster?.stopWatching()
     const drained = [
       this.#schedule.stop(),
       this.#retention.stop(),
@@ -193,32 +228,20 @@ export class Service {
       Promise.resolve(part).catch((err) => this.#log.error({ err }, 'internal error')),
     )
     if (!(await within(deadlineMs + 1000, Promise.all(ended)))) this.#log.warn('some connections were aborted')
-    await this.#replicated?.stop()
+    await this.#accounting.stop()
+    await this.#cluster?.stop()
     this.#metrics.close()
     const { keys, addresses } = this.#rateTables
     if (this.#hasServed) keepRates(this.#settings.dataDir, [keys, addresses], this.#log)
-    this.#accounting.stop()
     this.#health.stop()
     this.#log.info({ ...this.#acceptor.counters, ...this.#batches }, 'stopped')
     await this.#store.close()
-    await this.#releaseScans?.()
-  }
-
-  /** Waits for another process's scan: a command ends soon, another service does not. */
-  async #lockScans(): Promise<Release> {
-    const { path } = this.#store.environment
-    for (let waitedMs = 0; waitedMs < OTHER_SCAN_MS; waitedMs += POLL_EVERY_MS) {
-      const release = await tryHold(path, SCANS)
-      if (release !== undefined) return release
-      if (waitedMs === 0) this.#log.info({ path }, 'waits for a scan of another process')
-      await new Promise((resolve) => setTimeout(resolve, POLL_EVERY_MS))
-    }
-    throw new Fault('STORE_IN_USE', `--data-dir ${this.#settings.dataDir}: another service, or a long scan, runs on it`)
+    await this.#releaseScans()
   }
 
   async #startIngest(tls: TlsFiles | undefined): Promise<number | undefined> {
     const { ingestAddress, ingestPort, http } = this.#settings
-    if (ingestPort === 'off') return undefined
+    if (ingestPort === 'off' || !this.#settings.roles.includes('ingest')) return undefined
     const address = wildcardAddress(ingestAddress)
     const port = await claimPort('--ingest-port', address, ingestPort)
     this.#ingest = await listenHttp(http, {
@@ -250,13 +273,13 @@ export class Service {
 
   /** Where the listeners put batches. */
   get #writer(): BatchWriter {
-    return this.#replicated?.writer ?? this.#acceptor
+    return this.#cluster?.writer ?? this.#acceptor
   }
 
   async #startSyslog(tls: TlsFiles | undefined): Promise<readonly SyslogEndpoint[]> {
     const { dataDir, logLevel, proxyProtocol, syslogIdleSeconds, tokenRate } = this.#settings
     const endpoints = syslogEndpoints(this.#settings)
-    if (endpoints.length === 0) return []
+    if (endpoints.length === 0 || !this.#settings.roles.includes('ingest')) return []
     const options: SyslogOptions = {
       dataDirectory: dataDir,
       endpoints,
@@ -285,7 +308,7 @@ export class Service {
       logLevel,
       outboundNetworks,
     } = this.#settings
-    if (consolePort === 'off') return undefined
+    if (consolePort === 'off' || !this.#settings.roles.includes('console')) return undefined
     const port = await claimPort('--console-port', address, consolePort)
     const data = {
       ...{ dataDirectory: dataDir, address, port, tls, http, logLevel, ingest, outboundNetworks },
@@ -317,7 +340,7 @@ export class Service {
     return serviceRows({
       health: this.#health,
       acceptor: this.#acceptor,
-      replicated: this.#replicated,
+      cluster: this.#cluster,
       batches: this.#batches,
       accounting: this.#accounting,
       ...{ syslog: this.#syslog, httpLogs: this.#httpLogs },
@@ -349,7 +372,7 @@ export class Service {
       const { logLevel, registry, outboundNetworks, tlsKey, tlsCertificate, tlsNames } = settings
       this.#settings = { ...this.#settings, logLevel, registry, outboundNetworks, tlsKey, tlsCertificate, tlsNames }
       setLogLevel(this.#log, logLevel)
-      provisionRegistry(this.#store, registry, systemClock, this.#log)
+      if (this.#cluster?.isPrimary ?? true) provisionRegistry(this.#store, registry, systemClock, this.#log)
       this.#notifyThreads(undefined)
       if (certificate !== undefined) this.#watchCertificate(certificate)
       this.#log.info({ logLevel }, 'reloaded')
@@ -441,4 +464,38 @@ export interface Listening {
   readonly metricsPort: number | undefined
   readonly syslog: readonly SyslogEndpoint[]
   readonly fingerprint: string | undefined
+}
+
+/** What a service is made of. */
+interface Foundation {
+  readonly store: Store
+  readonly cluster: Cluster | undefined
+  readonly releaseScans: Release
+  readonly failure: ReturnType<typeof deferredFailure>
+}
+
+/** @throws Fault USAGE if the store is one of a cluster */
+function openOwn(dataDir: string): Store {
+  const store = new Store(dataDir)
+  if (store.environment.read(() => store.environment.replication.state) === undefined) return store
+  void store.close()
+  throw new Fault(
+    'USAGE',
+    `--data-dir ${dataDir}: the store is one of a cluster; name its brokers with --log, or run posture-admin cluster leave`,
+  )
+}
+
+/**
+ * Waits for another process's scan: a command ends soon, another service does not.
+ *
+ * @throws Fault STORE_IN_USE
+ */
+async function lockScans(place: string, dataDir: string, log: Logger): Promise<Release> {
+  for (let waitedMs = 0; waitedMs < OTHER_SCAN_MS; waitedMs += POLL_EVERY_MS) {
+    const release = await tryHold(place, SCANS)
+    if (release !== undefined) return release
+    if (waitedMs === 0) log.info({ path: place }, 'waits for a scan of another process')
+    await new Promise((resolve) => setTimeout(resolve, POLL_EVERY_MS))
+  }
+  throw new Fault('STORE_IN_USE', `--data-dir ${dataDir}: another service, or a long scan, runs on it`)
 }

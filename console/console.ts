@@ -52,8 +52,7 @@ export class Console {
     thread.on('message', (message: FromConsole) => {
       if (message.kind === 'failed') onFailure(faultOf(message, 'the console'))
       else if (message.kind === 'change' || message.kind === 'account') {
-        const outcome: ToConsole = writer.make(message)
-        thread.postMessage(outcome)
+        void writer.make(message).then((outcome: ToConsole) => thread.postMessage(outcome))
       }
     })
     thread.on('error', onFailure)

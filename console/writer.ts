@@ -5,6 +5,7 @@ import { Fault, plainFault } from '../engine/process/error-codes.ts'
 import { logFailure } from '../engine/process/failure.ts'
 import type { Logger } from '../engine/process/log.ts'
 import type { LabeledValue } from '../engine/process/metrics.ts'
+import { confirmChanges } from '../engine/store/confirm-changes.ts'
 import { SERVICE_WIDE } from '../engine/store/own-platforms.ts'
 import type { RegistryInForce } from '../engine/store/registry-in-force.ts'
 import type { Store } from '../engine/store/store.ts'
@@ -30,8 +31,9 @@ export class ConsoleWriter {
     this.#log = log
   }
 
-  make(request: ChangeRequest): ChangeOutcome {
-    const outcome = this.#outcome(request)
+  /** Returns when the change is durable: on the brokers too, if the store is replicated. */
+  async make(request: ChangeRequest): Promise<ChangeOutcome> {
+    const outcome = await this.#outcome(request)
     const result = outcome.kind === 'changed' ? 'changed' : outcome.fault === undefined ? 'failed' : 'refused'
     const key = `${request.command} ${result}`
     this.#counts.set(key, (this.#counts.get(key) ?? 0) + 1)
@@ -47,10 +49,12 @@ export class ConsoleWriter {
     )
   }
 
-  #outcome(request: ChangeRequest): ChangeOutcome {
+  async #outcome(request: ChangeRequest): Promise<ChangeOutcome> {
     const { id, command } = request
     try {
-      return { kind: 'changed', id, result: this.#run(request) }
+      const result = this.#run(request)
+      await confirmChanges(this.#store)
+      return { kind: 'changed', id, result }
     } catch (error) {
       if (error instanceof Fault) return { kind: 'refused', id, fault: plainFault(error) }
       logFailure(this.#log, error, 'a change of the console failed', { fields: { command } })

@@ -10,7 +10,7 @@ const ACTION_NAMES: Readonly<Record<Action, string>> = {
   'organization.read': 'Organization settings read',
   'store.backup': 'Backup written',
   'store.restore': 'Backup restored',
-  'store.forget-log': 'Log of brokers forgotten',
+  'store.leave-cluster': 'Cluster left',
   'registry.add-service-wide': 'Platforms added for all organizations',
   'registry.remove-service-wide': 'Platforms removed for all organizations',
   'registry.provision': 'Registry file applied',

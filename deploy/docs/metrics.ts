@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { logRows } from '../../api/replicated-log.ts'
+import { clusterRows, logRows } from '../../api/cluster-metrics.ts'
 import { metricRows } from '../../collector/metrics.ts'
 import { Metrics } from '../../engine/process/metrics.ts'
 import { statusOf } from '../../test/support/collector-status.ts'
@@ -52,7 +52,11 @@ function logMetrics(): string {
   metrics.close()
   const counters = { appended: 0, deferred: 0, removed: 0 }
   const reader = { counters: { read: 0, malformed: 0 }, sequence: 0 }
-  const { body } = metrics.render(logRows(counters, reader, { lastSequence: 0, bytes: 0, bytesMax: 0 }))
+  const rows = [
+    ...logRows(counters, reader, { lastSequence: 0, bytes: 0, bytesMax: 0 }),
+    ...clusterRows({ isPrimary: true, published: 0, applied: 0, silenceMs: 0 }),
+  ]
+  const { body } = metrics.render(rows)
   return body.slice(0, body.indexOf('# HELP nodejs_'))
 }
 

@@ -10,7 +10,7 @@ export const ACTIONS = {
   'organization.plan': 'operator',
   'store.backup': 'operator',
   'store.restore': 'operator',
-  'store.forget-log': 'operator',
+  'store.leave-cluster': 'operator',
   'registry.add-service-wide': 'operator',
   'registry.remove-service-wide': 'operator',
   'registry.provision': 'operator',

@@ -2,10 +2,10 @@ import { closeSync, fsyncSync, openSync, rmSync, writeSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { isoSeconds } from '../process/clock.ts'
 import { Fault } from '../process/error-codes.ts'
+import { syncDirectory } from '../process/sync-directory.ts'
 import { jsonLine } from '../process/table.ts'
 import type { AuditEntry } from '../store/audit-log.ts'
 import { SERVICE_WIDE } from '../store/own-platforms.ts'
-import { syncDirectory } from './file-faults.ts'
 
 /** Entries of the audit log as JSON, one per line, in a new file that only its owner can read. */
 export class AuditExport {

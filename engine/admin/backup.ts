@@ -4,15 +4,15 @@ import type { StoreCheck } from '../check/check.ts'
 import { checkInThread } from '../check/check-thread.ts'
 import { findingLine } from '../check/findings.ts'
 import { DATA_FILE } from '../lmdb/file-access.ts'
-import type { LogPosition } from '../log/event-log.ts'
 import type { Clock } from '../process/clock.ts'
 import { Fault } from '../process/error-codes.ts'
 import { tryHold } from '../process/exclusive.ts'
 import { faultPoint } from '../process/fault-point.ts'
+import { syncDirectory } from '../process/sync-directory.ts'
 import type { Store } from '../store/store.ts'
 import { seal } from './backup-file.ts'
 import type { Actor } from './changes.ts'
-import { fileFault, syncDirectory } from './file-faults.ts'
+import { fileFault } from './file-faults.ts'
 import { auditForAll } from './store-audit.ts'
 
 const POLL_EVERY_MS = 100
@@ -61,10 +61,8 @@ export async function backUp(store: Store, given: string, options: BackupOptions
     // Node's recursive option loops endlessly below /proc.
     mkdirSync(partial, { mode: 0o700 })
     mkdirSync(join(partial, 'store'), { mode: 0o700 })
-    // Before the copy, which has at least as much.
-    const position = store.environment.read(() => store.logPositions.events)
     const made = await makeIn(store, file, partial, options)
-    if (made !== undefined) note(store, file, position, options)
+    if (made !== undefined) note(store, file, options)
     return made
   } catch (error) {
     throw fileFault(error, file)
@@ -74,13 +72,12 @@ export async function backUp(store: Store, given: string, options: BackupOptions
   }
 }
 
-/** Also on a full disk, as what only writes down what was done. */
-function note(store: Store, file: string, position: LogPosition | undefined, { actor, clock }: BackupOptions): void {
+/** Also on a full disk, as what only writes down what was done. The log of a replica is the primary's. */
+function note(store: Store, file: string, { actor, clock }: BackupOptions): void {
+  const mode = store.environment.read(() => store.environment.replication.state)?.mode ?? 'primary'
+  if (mode !== 'primary') return
   const entry = { action: 'store.backup', actor, timeMs: clock.nowMs(), subject: basename(file) } as const
-  store.environment.shrink(() => {
-    auditForAll(store, entry)
-    store.logPositions.noteBackup(position)
-  })
+  store.environment.shrink(() => auditForAll(store, entry))
 }
 
 async function makeIn(

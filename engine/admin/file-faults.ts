@@ -1,4 +1,3 @@
-import { closeSync, fsyncSync, openSync } from 'node:fs'
 import { Fault } from '../process/error-codes.ts'
 
 /**
@@ -18,16 +17,4 @@ export function fileFault(error: unknown, path: string): unknown {
   if (code === 'ENOENT' || code === 'ENOTDIR') return new Fault('BACKUP_FILE', `${path}: no such file or directory`)
   if (code === 'EISDIR') return new Fault('BACKUP_FILE', `${path}: is a directory. Name a file`)
   return error
-}
-
-/**
- * After a rename, the directory must be flushed, or the file may be missing after a power failure.
- */
-export function syncDirectory(path: string): void {
-  const directory = openSync(path, 'r')
-  try {
-    fsyncSync(directory)
-  } finally {
-    closeSync(directory)
-  }
 }

@@ -169,9 +169,9 @@ const COMMANDS: readonly AdminCommand[] = [
     load: async () => (await import('./commands/backup.ts')).addRestoreCommand,
   },
   {
-    words: 'log',
-    about: 'Show the position of the store in the log of brokers, if the service has one',
-    load: async () => (await import('./commands/log.ts')).addLogCommands,
+    words: 'cluster',
+    about: 'Show the nodes of a cluster, or leave it',
+    load: async () => (await import('./commands/cluster.ts')).addClusterCommands,
   },
 ]
 

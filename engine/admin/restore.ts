@@ -1,7 +1,8 @@
-import { chownSync, existsSync, linkSync, mkdirSync, renameSync, rmdirSync, rmSync, statSync } from 'node:fs'
+import { existsSync, mkdirSync, rmdirSync, rmSync } from 'node:fs'
 import { basename, join, resolve } from 'node:path'
 import { checkInThread } from '../check/check-thread.ts'
-import { DATA_FILE, environmentExists, LOCK_FILE, makeWritableDirectory } from '../lmdb/file-access.ts'
+import { DATA_FILE, environmentExists, makeWritableDirectory } from '../lmdb/file-access.ts'
+import { replaceEnvironment } from '../lmdb/replace-environment.ts'
 import type { Clock } from '../process/clock.ts'
 import { Fault, isFault } from '../process/error-codes.ts'
 import { type Release, tryHold } from '../process/exclusive.ts'
@@ -10,7 +11,8 @@ import { Store } from '../store/store.ts'
 import { assertIntact, recordsOf } from './backup.ts'
 import { unseal } from './backup-file.ts'
 import type { Actor } from './changes.ts'
-import { fileFault, syncDirectory } from './file-faults.ts'
+import { leaveCluster } from './cluster.ts'
+import { fileFault } from './file-faults.ts'
 import { revocationsIn, revocationsOfRemoved, revokeAgain } from './revocations.ts'
 import type { ReadRevocations, Unreadable } from './revocations-protocol.ts'
 import { auditForAll } from './store-audit.ts'
@@ -112,6 +114,7 @@ async function prepare(
     if (check === undefined) return undefined
     assertIntact(check, `${file}: the backup contains a damaged store`, 'name another backup')
     const timeMs = clock.nowMs()
+    leaveCluster(store)
     const carried = store.environment.write(() => {
       auditForAll(store, { action: 'store.restore', actor, timeMs, subject: basename(file) })
       if ('unreadable' in replaced) return { revoked: 0, removedOrganizations: 0 }
@@ -146,25 +149,8 @@ function openCopy(file: string, beside: string): Store {
   }
 }
 
-/** Returns the path where the replaced store is kept. */
+/** Returns the path where the replaced store is kept. '': there was none. */
 function swap(restored: string, place: string, clock: Clock): string {
-  const data = join(place, DATA_FILE)
-  // This process may run as root, but the service does not.
-  const { uid, gid } = statSync(existsSync(data) ? data : place)
-  if (process.getuid?.() === 0) chownSync(restored, uid, gid)
-  let kept = ''
-  if (existsSync(data)) {
-    const time = new Date(clock.nowMs()).toISOString().replace(/[:.]/g, '-')
-    kept = `${place}.before-restore-${time}`
-    mkdirSync(kept, { mode: 0o700 })
-    if (process.getuid?.() === 0) chownSync(kept, uid, gid)
-    // A hard link to the old file, so that the rename below can atomically replace it.
-    linkSync(data, join(kept, DATA_FILE))
-    syncDirectory(kept)
-  }
-  renameSync(restored, data)
-  // The lock file lists readers of the old file. LMDB creates a new one.
-  rmSync(join(place, LOCK_FILE), { force: true })
-  syncDirectory(place)
-  return kept
+  const kept = `${place}.before-restore-${new Date(clock.nowMs()).toISOString().replace(/[:.]/g, '-')}`
+  return replaceEnvironment(restored, place, kept) ? kept : ''
 }

@@ -1,10 +1,11 @@
 import { createHash } from 'node:crypto'
 import { canonicalName } from '../../registry/domain-name.ts'
 import { unpackEvent } from '../event/event.ts'
+import type { LogPosition } from '../log/event-log.ts'
 import type { Candidate } from '../store/candidates.ts'
 import { SKETCH_BYTES } from '../store/client-sketch.ts'
 import { endOfPrefix, UUID_BYTES, uuidBytes } from '../store/keys.ts'
-import type { LogRead } from '../store/log-positions.ts'
+import type { ClusterNode } from '../store/nodes.ts'
 import { openBlock } from '../store/read-lines.ts'
 import { recentSince } from '../store/recent-arrivals.ts'
 import { lastOf, PAGE_RANGES_MAX, type StoredSeen, type StoredSeenPage } from '../store/seen-instance.ts'
@@ -23,6 +24,7 @@ export function checkIngest(walk: StoreWalk): void {
   checkQueue(walk, 'unmatched-events', UUID_BYTES, checkEvent)
   checkSeen(walk)
   checkLogPositions(walk)
+  checkNodes(walk)
   checkSources(walk)
   checkCandidates(walk)
   walk.table(
@@ -37,11 +39,22 @@ export function checkIngest(walk: StoreWalk): void {
 }
 
 function checkLogPositions(walk: StoreWalk): void {
-  const form = { keyBytes: 1, keyIsLonger: true, isIndex: true, open: packed<LogRead>('position in a log') } as const
-  walk.table('log-positions', form, ({ value: { sequence, backups } }) => {
-    const found = [...backups, sequence]
-    const isAscending = found.every((each, index) => Number.isSafeInteger(each) && each >= (found[index - 1] ?? 0))
-    if (!isAscending) walk.wrong('log-positions', '', found.join(', '), 'ascending whole numbers')
+  const form = {
+    keyBytes: 1,
+    keyIsLonger: true,
+    isIndex: true,
+    open: packed<LogPosition>('position in a log'),
+  } as const
+  walk.table('log-positions', form, ({ value: { sequence } }) => {
+    if (!(Number.isSafeInteger(sequence) && sequence >= 0))
+      walk.wrong('log-positions', '', String(sequence), 'a whole number')
+  })
+}
+
+function checkNodes(walk: StoreWalk): void {
+  const form = { keyBytes: UUID_BYTES, isIndex: true, open: packed<ClusterNode>('node') } as const
+  walk.table('nodes', form, ({ key, value: { id } }) => {
+    if (!uuidBytes(id).equals(key)) walk.wrong('nodes', '', id, 'the id of the key')
   })
 }
 

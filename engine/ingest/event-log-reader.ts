@@ -3,11 +3,11 @@ import { RETRY_AFTER_SECONDS } from '../limits.ts'
 import type { EventLog, LogMessage } from '../log/event-log.ts'
 import { UNSTORED_BATCHES_MAX, UNSTORED_BYTES_MAX } from '../log/limits.ts'
 import { SECOND_MS } from '../process/clock.ts'
+import { assertExpected } from '../process/failure.ts'
 import type { Logger } from '../process/log.ts'
 import type { Store } from '../store/store.ts'
-import type { EventAcceptor, Malformed } from './accept.ts'
-
-const TRIM_EVERY_MS = 60 * SECOND_MS
+import type { EventAcceptor } from './accept.ts'
+import { addCounters, type NodeCounters, unpackCounters } from './node-counters.ts'
 
 /** A message that was read and is not yet durable in the store. */
 interface Waiting {
@@ -39,9 +39,9 @@ export class EventLogReader {
   readonly #waiting: Waiting[] = []
   readonly #taking = new Set<Promise<void>>()
   #waitingBytes = 0
-  #wakeUp: (() => void) | undefined
+  /** Called when a message is stored, and when the reading ends. */
+  readonly #wakeUps = new Set<() => void>()
   #reading: Promise<void> | undefined
-  #timer: NodeJS.Timeout | undefined
   readonly #stopping = new AbortController()
 
   constructor(log: EventLog, acceptor: EventAcceptor, store: Store, logger: Logger) {
@@ -59,16 +59,13 @@ export class EventLogReader {
   /** @param onFailure receives the Fault that ends the reading: the service must stop. */
   start(onFailure: (error: Error) => void): void {
     this.#reading = this.#read().catch(onFailure)
-    void this.#trim()
-    this.#timer = setInterval(() => void this.#trim(), TRIM_EVERY_MS)
   }
 
   /** Waits until what was read is stored. What was not stays in the log. */
   async stop(): Promise<void> {
-    clearInterval(this.#timer)
     this.#stopping.abort()
-    this.#wakeUp?.()
-    await this.#log.close()
+    this.#wakeUp()
+    this.#log.stopReading()
     await this.#reading
   }
 
@@ -87,36 +84,59 @@ export class EventLogReader {
   }
 
   async #take(message: LogMessage, waiting: Waiting): Promise<void> {
-    const { organizationId, bytes, receivedMs } = message
+    // What was counted has no ids, so it counts once only if the position is after it.
+    if (message.kind === 'counters') await this.#until(() => this.#waiting[0] === waiting)
+    for (;;) {
+      if (this.#stopping.signal.aborted) return
+      if (await this.#tryStore(message, waiting)) break
+      // The transaction was aborted, or not begun.
+      waiting.isDone = false
+      await later(RETRY_AFTER_SECONDS * SECOND_MS, undefined, { signal: this.#stopping.signal }).catch(() => {})
+    }
+    while (this.#waiting[0]?.isDone === true) this.#waitingBytes -= this.#waiting.shift()?.bytes ?? 0
+    this.#wakeUp()
+  }
+
+  /** Returns whether nothing of the message is left to store. */
+  async #tryStore(message: LogMessage, waiting: Waiting): Promise<boolean> {
     const alongside = (): void => {
       waiting.isDone = true
       this.#putPosition()
     }
-    for (;;) {
-      const outcome = await this.#acceptor.acceptPacked(organizationId, bytes, {
-        deduplicate: true,
-        receivedMs,
-        alongside,
-      })
-      if (outcome.kind === 'stored') break
-      if (outcome.kind !== 'retry') {
-        this.#skip(message, waiting, outcome)
-        break
-      }
-      // The transaction was aborted, or not begun.
-      waiting.isDone = false
-      await later(RETRY_AFTER_SECONDS * SECOND_MS, undefined, { signal: this.#stopping.signal }).catch(() => {})
-      if (this.#stopping.signal.aborted) return
+    const { bytes, receivedMs } = message
+    if (message.kind === 'counters') return this.#tryCount(message, waiting, alongside)
+    const options = { deduplicate: true, receivedMs, alongside }
+    const outcome = await this.#acceptor.acceptPacked(message.organizationId, bytes, options)
+    if (outcome.kind === 'retry') return false
+    if (outcome.kind !== 'stored') this.#skip(message, waiting, outcome.kind === 'malformed' ? outcome.why : undefined)
+    return true
+  }
+
+  #tryCount(message: LogMessage, waiting: Waiting, alongside: () => void): boolean {
+    let counters: NodeCounters
+    try {
+      counters = unpackCounters(message.bytes)
+    } catch (error) {
+      this.#skip(message, waiting, (error as Error).message)
+      return true
     }
-    while (this.#waiting[0]?.isDone === true) this.#waitingBytes -= this.#waiting.shift()?.bytes ?? 0
-    this.#wakeUp?.()
+    try {
+      this.#store.environment.write(() => {
+        addCounters(this.#store, counters)
+        alongside()
+      })
+      return true
+    } catch (error) {
+      assertExpected(error)
+      return false
+    }
   }
 
   /** Nothing of the message can be stored, now or later. */
-  #skip(message: LogMessage, waiting: Waiting, outcome: Malformed | { readonly kind: 'removed' }): void {
-    if (outcome.kind === 'malformed') {
+  #skip({ sequence }: LogMessage, waiting: Waiting, malformed: string | undefined): void {
+    if (malformed !== undefined) {
       this.counters.malformed++
-      this.#logger.error({ sequence: message.sequence, reason: outcome.why }, 'a batch in the log is malformed')
+      this.#logger.error({ sequence, reason: malformed }, 'a batch in the log is malformed')
     }
     waiting.isDone = true
     try {
@@ -141,21 +161,13 @@ export class EventLogReader {
 
   async #until(condition: () => boolean): Promise<void> {
     while (!condition() && !this.#stopping.signal.aborted) {
-      await new Promise<void>((resolve) => {
-        this.#wakeUp = resolve
-      })
+      await new Promise<void>((resolve) => this.#wakeUps.add(resolve))
     }
-    this.#wakeUp = undefined
   }
 
-  /** Deletes from the log what only older backups need than the last two. */
-  async #trim(): Promise<void> {
-    const sequence = this.#store.environment.read(() => this.#store.logPositions.trimmable)
-    if (sequence === 0) return
-    try {
-      await this.#log.trim(sequence)
-    } catch (error) {
-      this.#logger.warn({ reason: (error as Error).message }, 'the log was not trimmed')
-    }
+  #wakeUp(): void {
+    const wakeUps = [...this.#wakeUps]
+    this.#wakeUps.clear()
+    for (const wakeUp of wakeUps) wakeUp()
   }
 }

@@ -27,6 +27,14 @@ export interface ReportedCounters {
   readonly candidates: readonly CandidateDelta[]
 }
 
+/** Stores rows. Throws, or rejects, if they have to wait. */
+export type CounterSink = (rows: ReportedCounters) => void | Promise<void>
+
+/** The sink of a store that this process writes. */
+export function storeSink(store: Store): CounterSink {
+  return (rows) => store.environment.write(() => addRows(store, rows))
+}
+
 /**
  * Stores the counters of all senders: those of this thread's listener once a second, and those of
  * other threads when they report them, which they do once a second.
@@ -36,7 +44,7 @@ export class IngestAccounting {
   readonly sources = new SourceTable()
   /** Rows dropped while the store could not be written. */
   lost = 0
-  readonly #store: Store
+  readonly #sink: CounterSink
   readonly #log: Logger
   readonly #waiting = new Map<string, SourceDelta>()
   readonly #candidates = new Map<string, CandidateDelta>()
@@ -44,26 +52,27 @@ export class IngestAccounting {
   #timer: NodeJS.Timeout | undefined
   #nextWrite: NodeJS.Timeout | undefined
   #failing = false
+  #isWriting = false
 
-  constructor(store: Store, log: Logger) {
-    this.#store = store
+  constructor(sink: CounterSink, log: Logger) {
+    this.#sink = sink
     this.#log = log
   }
 
   start(): void {
-    this.#timer = setInterval(() => this.write(), SECOND_MS)
+    this.#timer = setInterval(() => void this.write(), SECOND_MS)
   }
 
-  stop(): void {
+  async stop(): Promise<void> {
     clearInterval(this.#timer)
     this.#timer = undefined
-    this.write()
+    await this.write()
   }
 
   /** Takes the counters that another thread reports. */
   add(counters: ReportedCounters): void {
     this.#keep(counters)
-    if (this.#timer !== undefined) this.#nextWrite ??= setTimeout(() => this.write(), SHARED_WRITE_MS)
+    if (this.#timer !== undefined) this.#nextWrite ??= setTimeout(() => void this.write(), SHARED_WRITE_MS)
   }
 
   #keep({ sources, rejects, candidates }: ReportedCounters): void {
@@ -83,33 +92,40 @@ export class IngestAccounting {
     this.#rejects.push(...rejects.slice(0, Math.max(0, WAITING_MAX - this.#rejects.length)))
   }
 
-  write(): void {
+  /** Without a wait if the sink needs none. */
+  async write(): Promise<void> {
     clearTimeout(this.#nextWrite)
     this.#nextWrite = undefined
     this.#keep({ sources: this.sources.takeDeltas(Date.now() - SOURCE_SILENT_MS), rejects: [], candidates: [] })
-    while (this.#waiting.size + this.#rejects.length + this.#candidates.size > 0) {
-      const step = [...this.#waiting].slice(0, SOURCES_PER_STEP)
-      const rejects = this.#rejects.slice(0, SOURCES_PER_STEP)
-      const candidates = [...this.#candidates].slice(0, SOURCES_PER_STEP)
-      try {
-        this.#store.environment.write(() => {
-          addRows(this.#store, {
-            sources: step.map(([, delta]) => delta),
-            rejects,
-            candidates: candidates.map(([, delta]) => delta),
-          })
-        })
-      } catch (error) {
-        if (!this.#failing)
-          logFailure(this.#log, error, 'could not store the counters of senders; retrying', { level: 'warn' })
-        this.#failing = true
-        return
+    if (this.#isWriting) return
+    this.#isWriting = true
+    try {
+      while (this.#waiting.size + this.#rejects.length + this.#candidates.size > 0) {
+        const rows = this.#takeRows()
+        try {
+          const stored = this.#sink(rows)
+          if (stored !== undefined) await stored
+          this.#failing = false
+        } catch (error) {
+          this.#keep(rows)
+          if (!this.#failing)
+            logFailure(this.#log, error, 'could not store the counters of senders; retrying', { level: 'warn' })
+          this.#failing = true
+          return
+        }
       }
-      this.#failing = false
-      for (const [key] of step) this.#waiting.delete(key)
-      for (const [key] of candidates) this.#candidates.delete(key)
-      this.#rejects = this.#rejects.slice(rejects.length)
+    } finally {
+      this.#isWriting = false
     }
+  }
+
+  #takeRows(): ReportedCounters {
+    const sources = [...this.#waiting].slice(0, SOURCES_PER_STEP)
+    const rejects = this.#rejects.splice(0, SOURCES_PER_STEP)
+    const candidates = [...this.#candidates].slice(0, SOURCES_PER_STEP)
+    for (const [key] of sources) this.#waiting.delete(key)
+    for (const [key] of candidates) this.#candidates.delete(key)
+    return { sources: sources.map(([, delta]) => delta), rejects, candidates: candidates.map(([, delta]) => delta) }
   }
 }
 

@@ -1,3 +1,4 @@
+import { strict as assert } from 'node:assert'
 import { isMainThread } from 'node:worker_threads'
 import * as lmdb from 'lmdb'
 import { type Database, open, type RootDatabase } from 'lmdb'
@@ -12,6 +13,7 @@ import {
   type TreeStats,
 } from './free-space.ts'
 import { openRecord, sealRecord } from './record.ts'
+import { Replication } from './replication.ts'
 
 /**
  * The library's version, which its types omit. Imported as a module: as CommonJS the library would
@@ -31,6 +33,8 @@ export interface EnvironmentOptions extends AccessOptions, SpaceOptions {
    * writes the schema.
    */
   readonly migrate?: 'by the caller'
+  /** Whether other nodes may have replicas of it (replication.ts). */
+  readonly replicable?: boolean
 }
 
 const TABLES_MAX = 128
@@ -52,6 +56,7 @@ export class Environment {
   readonly #schemaVersion: number
   readonly #tables = new Map<string, Table>()
   readonly #space: FreeSpace
+  readonly #replication: Replication | undefined
   #hasTurnsSnapshot = false
   #turn = 0
 
@@ -80,6 +85,7 @@ export class Environment {
     }
     this.#space = new FreeSpace(path, options, this.#root, this.#tables)
     this.#schemaVersion = options.schemaVersion
+    if (options.replicable && !readOnly) this.#replication = new Replication(this.#root, this.#tables)
     this.#refuseNewerSchema()
     if (!readOnly && options.migrate === undefined) this.migrate()
   }
@@ -115,7 +121,9 @@ export class Environment {
     if (known !== undefined) return known
     // openDB returns undefined for a table that it may not create. Its type omits that.
     const table: Table | undefined = this.#root.openDB({ name, keyEncoding: 'binary', encoding: 'binary' })
-    if (table !== undefined) this.#tables.set(name, table)
+    if (table === undefined) return undefined
+    this.#tables.set(name, table)
+    this.#replication?.watch(name, table)
     return table
   }
 
@@ -154,6 +162,29 @@ export class Environment {
     return this.#storedSchema()
   }
 
+  /** @throws Error if the environment was opened without `replicable`, or read-only */
+  get replication(): Replication {
+    assert(this.#replication !== undefined, `${this.path}: not replicable`)
+    return this.#replication
+  }
+
+  /**
+   * Like write(), for what every node does on its own: no change is recorded, and a replica may do
+   * it, too.
+   *
+   * @throws Fault STORE_FULL before anything is written if disk space is short
+   */
+  writeUnrecorded<T>(work: () => T): T {
+    this.#space.assertForWrite()
+    return this.#commit(work, AHEAD_BYTES_MIN)
+  }
+
+  /** Like shrink(), without recording a change. @throws Fault STORE_FULL */
+  shrinkUnrecorded<T>(work: () => T): T {
+    this.#space.assertForShrink()
+    return this.#commit(work, SHRINK_AHEAD_BYTES_MIN)
+  }
+
   /**
    * Copies one snapshot, without unused pages, into an empty directory. Others can write in the
    * meantime.
@@ -166,22 +197,29 @@ export class Environment {
    * Runs `work` as one atomic transaction and returns when it is on disk. If `work` throws, the
    * transaction is aborted.
    *
-   * @throws Fault STORE_FULL before anything is written if disk space is short
+   * @throws Fault STORE_FULL before anything is written if disk space is short; NOT_PRIMARY on a
+   *   replica
    */
   write<T>(work: () => T): T {
     this.#space.assertForWrite()
-    return this.#commit(work, AHEAD_BYTES_MIN)
+    return this.#commit(this.#recorded(work), AHEAD_BYTES_MIN)
   }
 
   /**
    * Like write(), for `work` that only removes. It may use the reserved space, because LMDB needs
    * new pages to free old ones.
    *
-   * @throws Fault STORE_FULL before anything is written if even that space is used up
+   * @throws Fault STORE_FULL before anything is written if even that space is used up; NOT_PRIMARY
+   *   on a replica
    */
   shrink<T>(work: () => T): T {
     this.#space.assertForShrink()
-    return this.#commit(work, SHRINK_AHEAD_BYTES_MIN)
+    return this.#commit(this.#recorded(work), SHRINK_AHEAD_BYTES_MIN)
+  }
+
+  #recorded<T>(work: () => T): () => T {
+    const replication = this.#replication
+    return replication === undefined ? work : () => replication.record(work)
   }
 
   #commit<T>(work: () => T, aheadBytesMin: number): T {

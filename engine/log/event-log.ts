@@ -26,14 +26,13 @@ export interface LogPosition {
   readonly created: string
 }
 
-/** A batch from the log. */
-export interface LogMessage {
+/** A batch of events, or what a node has counted, from the log. */
+export type LogMessage = {
   readonly sequence: number
-  readonly organizationId: string
   readonly bytes: Uint8Array
-  /** When the batch was received from its sender, in milliseconds since 1970. */
+  /** When a node received it from its sender, in milliseconds since 1970. */
   readonly receivedMs: number
-}
+} & ({ readonly kind: 'events'; readonly organizationId: string } | { readonly kind: 'counters' })
 
 /** Why a batch was not appended. The sender has to retry. */
 export type AppendFailure = 'the log is full' | 'the log is not reachable' | 'the service is busy'
@@ -45,9 +44,11 @@ export interface EventLog {
    * the log twice, and also after a failure, so readers need the ids of its events.
    */
   append(organizationId: string, bytes: Uint8Array, receivedMs: number): Promise<AppendFailure | undefined>
+  /** The same for what a node has counted (engine/ingest/node-counters.ts). */
+  appendCounters(bytes: Uint8Array): Promise<AppendFailure | undefined>
   /**
-   * The messages after `after`, ascending, without end until close(). Waits while the brokers are
-   * not reachable.
+   * The messages after `after`, ascending, without end until stopReading(). Waits while the brokers
+   * are not reachable.
    *
    * @throws Fault BROKERS_LOST if messages after `after` are missing
    */
@@ -60,7 +61,7 @@ export interface EventLog {
   trim(sequence: number): Promise<void>
   /** undefined: the brokers do not answer. */
   state(): Promise<LogState | undefined>
-  close(): Promise<void>
+  stopReading(): void
 }
 
 export interface LogState {

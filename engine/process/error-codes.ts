@@ -80,6 +80,18 @@ export const FAULTS = {
     exit: ExitStatus.unavailable,
     about: 'The brokers lack messages that the store has not read, or have another log than before',
   },
+  NOT_PRIMARY: {
+    exit: ExitStatus.refused,
+    about: 'This node has a replica of the store, or cannot reach the brokers, so it changes nothing',
+  },
+  REPLACED: {
+    exit: ExitStatus.unavailable,
+    about: 'Another node is the primary now; this one has to start again',
+  },
+  NOT_REPLICATED: {
+    exit: ExitStatus.unavailable,
+    about: 'The change is stored on this node, but the brokers have not confirmed it',
+  },
   BACKUP_FILE: {
     exit: ExitStatus.unavailable,
     about: 'The backup cannot be read or written, is damaged, or is not a file of posture-admin backup',

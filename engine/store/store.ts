@@ -25,6 +25,7 @@ import { LogPositions } from './log-positions.ts'
 import { Members } from './members.ts'
 import { migrate, SCHEMA_VERSION } from './migrate.ts'
 import { type MonitoringToken, monitoringTokensOf } from './monitoring-tokens.ts'
+import { Nodes } from './nodes.ts'
 import { Organizations } from './organizations.ts'
 import { OwnFrameworks } from './own-frameworks.ts'
 import { OwnPlatforms } from './own-platforms.ts'
@@ -83,6 +84,7 @@ export class Store {
   readonly readLines: ReadLines
   readonly buffer: EventBuffer
   readonly logPositions: LogPositions
+  readonly nodes: Nodes
   readonly unmatched: UnmatchedEvents
   readonly seenEvents: SeenEvents
   readonly evidence: EvidenceStore
@@ -117,6 +119,7 @@ export class Store {
       freeBytesMin: FREE_BYTES_MIN,
       shrinkBytesMin: SHRINK_BYTES_MIN,
       migrate: 'by the caller',
+      replicable: true,
       ...options,
     })
     this.apiVersions = new ApiVersions(this.environment)
@@ -143,6 +146,7 @@ export class Store {
     this.readLines = new ReadLines(this.environment)
     this.buffer = new EventBuffer(this.environment)
     this.logPositions = new LogPositions(this.environment)
+    this.nodes = new Nodes(this.environment)
     this.unmatched = new UnmatchedEvents(this.environment)
     this.seenEvents = new SeenEvents(this.environment)
     this.evidence = new EvidenceStore(this.environment)

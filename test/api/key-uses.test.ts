@@ -2,6 +2,7 @@ import { setTimeout as later } from 'node:timers/promises'
 import t from 'tap'
 import type { Caller } from '../../api/callers.ts'
 import { KEY_USE_PRECISION_MS, KeyUseWriter, RecentKeyUses } from '../../api/key-uses.ts'
+import { addKeyUses } from '../../engine/ingest/node-counters.ts'
 import { Store } from '../../engine/store/store.ts'
 import { skipNamespaces as skip } from '../support/namespace.ts'
 import { SmallDisk } from '../support/small-disk.ts'
@@ -46,18 +47,18 @@ t.test('a use that does not fit is recorded at the next use', async (t) => {
 t.test('a use that a full disk rejected is written when there is space', { skip }, async (t) => {
   const disk = new SmallDisk(t, 100)
   const store = new Store(disk.directory)
-  const writer = new KeyUseWriter(store, quietLog)
+  const writer = new KeyUseWriter((uses) => store.environment.write(() => addKeyUses(store, uses)), quietLog)
   const given = { name: 'Acme', domain: 'acme.example', plan: 'enterprise' } as const
   const { id } = store.environment.write(() => store.organizations.create(given, NOON))
   const use = { organizationId: id, keyId: '018f0000-0000-7000-8000-000000000002' }
   disk.fillUpTo(0)
   // The store checks the disk once a second.
   while (!store.environment.full) await later(50)
-  writer.write([{ ...use, timeMs: NOON }])
+  await writer.write([{ ...use, timeMs: NOON }])
   t.equal(store.keyUses.lastUseMs(use.organizationId, use.keyId), 0)
   disk.free()
   while (store.environment.full) await later(50)
-  writer.write([])
+  await writer.write([])
   t.equal(store.keyUses.lastUseMs(use.organizationId, use.keyId), NOON)
   await store.close()
 })

@@ -170,7 +170,7 @@ t.test('every role times every command, whatever the pages show', async (t) => {
       writer.make({ kind: 'change', id: ++id, command, organizationId, memberName, parameters: PARAMETERS[command] })
     for (const role of ROLES) {
       const before = store.auditLog.ofOrganization(organization.id).length
-      const outcome = make(role, organization.id)
+      const outcome = await make(role, organization.id)
       const isRefused = outcome.kind === 'refused' && outcome.fault?.code === 'NOT_ALLOWED'
       t.equal(!isRefused, isAllowed(role, command), `${role} ${command}: ${JSON.stringify(outcome)}`)
       const entries = store.auditLog.ofOrganization(organization.id).slice(before)
@@ -178,7 +178,7 @@ t.test('every role times every command, whatever the pages show', async (t) => {
       t.notOk(outcome.kind === 'refused' && outcome.fault === undefined, 'no internal error')
     }
     t.match(
-      make('owner', other.id),
+      await make('owner', other.id),
       { kind: 'refused', fault: { code: 'NOT_ALLOWED' } },
       `${command} in another organization`,
     )

@@ -337,7 +337,10 @@ class Site {
     writeFileSync(caFile, `${own}\n${rogue.certificate}`)
     const ports = ['--api-port', String(first.apiPort), '--ingest-port', String(first.ingestPort)]
     const metricsPort = brokers && (await freePort())
-    const logged = brokers === undefined ? [] : [...brokers.parameters, '--metrics-port', `${metricsPort}`]
+    const logged =
+      brokers === undefined
+        ? []
+        : [...brokers.parameters, '--log-megabytes', '1024', '--metrics-port', `${metricsPort}`]
     const parameters = {
       service: ['--data-dir', directories.data, ...listenOn, ...ports, '--api-threads', '1', ...logged],
       collector: [

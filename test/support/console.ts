@@ -77,7 +77,9 @@ export async function serveConsole(
   const registry = new RegistryInForce(store)
   const writer = new ConsoleWriter(store, registry, clock, quietLog)
   const changes: Changes = new Changes((request) => {
-    setImmediate(() => changes.settle(structuredClone(writer.make(structuredClone(request)))))
+    setImmediate(() => {
+      void writer.make(structuredClone(request)).then((outcome) => changes.settle(structuredClone(outcome)))
+    })
   })
   const log = options.log ?? quietLog
   const site = makeSite(

@@ -5,6 +5,7 @@ import { type Clock, isoSeconds, systemClock } from '../../process/clock.ts'
 import { jsonOption } from '../../process/program.ts'
 import { addSettingOptions, readSettings, setting, someText, wholeNumber } from '../../process/settings.ts'
 import { printRows, printsTable, type Shown, secretText } from '../../process/table.ts'
+import { confirmChanges } from '../../store/confirm-changes.ts'
 import { RegistryInForce } from '../../store/registry-in-force.ts'
 import { Store } from '../../store/store.ts'
 import { Administration } from '../administration.ts'
@@ -71,6 +72,7 @@ export async function withStore(
   try {
     const administration = new Administration(store, systemClock, actorOf(command))
     await work({ store, administration, registry: new RegistryInForce(store), clock: systemClock })
+    await confirmChanges(store)
   } finally {
     await store.close()
   }

@@ -6,7 +6,7 @@ import { Accounts } from '../../../engine/admin/accounts.ts'
 import { Administration } from '../../../engine/admin/administration.ts'
 import { AuditExport } from '../../../engine/admin/audit-export.ts'
 import { EventAcceptor } from '../../../engine/ingest/accept.ts'
-import { IngestAccounting } from '../../../engine/ingest/ingest-accounting.ts'
+import { IngestAccounting, storeSink } from '../../../engine/ingest/ingest-accounting.ts'
 import { RETENTION_RECORDS_PER_STEP } from '../../../engine/limits.ts'
 import { runScan, ScanRunner } from '../../../engine/scan/scan-runner.ts'
 import { hashSecret } from '../../../engine/store/access-key.ts'
@@ -123,7 +123,7 @@ t.test('operations in progress when the organization is removed write nothing', 
   const opened = openStore(t)
   const { store, clock } = opened
   const { administration, acme, acceptor, sender } = await furnished(opened)
-  const accounting = new IngestAccounting(store, quietLog)
+  const accounting = new IngestAccounting(storeSink(store), quietLog)
   accounting.add({ sources: [source(acme.id, '198.51.100.1')], rejects: [], candidates: [] })
   const runner = new ScanRunner(store, registries, clock)
   const prepared = new Promise<void>((resolve) => {
@@ -144,7 +144,7 @@ t.test('operations in progress when the organization is removed write nothing', 
   t.same(runner.run([{ organizationId: acme.id, trigger: 'schedule' }]), [], 'no outcome, and no failure')
   await prepared
   t.match(await acceptor.accept(acme.id, [sender.event('claude.ai', clock.nowMs())]), { kind: 'removed' })
-  accounting.write()
+  await accounting.write()
   t.same(recordsOf(opened, acme.id), {})
 })
 

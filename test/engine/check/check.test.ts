@@ -16,6 +16,7 @@ import { ClientWriter } from '../../../engine/store/client-records.ts'
 import { SKETCH_BYTES } from '../../../engine/store/client-sketch.ts'
 import { Family } from '../../../engine/store/family.ts'
 import { newUuid, u64Bytes, uuidBytes } from '../../../engine/store/keys.ts'
+import { NODE_ROLES } from '../../../engine/store/nodes.ts'
 import type { Organization } from '../../../engine/store/organizations.ts'
 import { NO_ORGANIZATION, Sources, type StoredSource } from '../../../engine/store/sources.ts'
 import { Store } from '../../../engine/store/store.ts'
@@ -137,7 +138,8 @@ function fill(opened: TestStore): void {
     store.registryReleases.put({ version, sha256, keyNumber: 1, installedAtMs: NOON, bytes })
     store.registryReleases.setState({ installed: version, previous: [''], keyNumber: 1 })
     store.logPositions.put({ sequence: 7, created: '2026-11-20T12:00:00Z' })
-    store.logPositions.noteBackup({ sequence: 5, created: '2026-11-20T12:00:00Z' })
+    const node = { id: newUuid(), name: 'node-1', isPrimary: true, roles: NODE_ROLES, version: '0.1.0' } as const
+    store.nodes.put({ ...node, sequence: 7, lastSequence: 8, reportedAtMs: NOON })
     const hash = 'ab'.repeat(32)
     const user = { id: newUuid(), name: 'alice@acme.example', passwordHash: '', createdAtMs: NOON, browsers: [] }
     const member = store.members.get(id, 'alice@acme.example')
@@ -334,7 +336,7 @@ const SEALED = [
   ],
 ]
 /** Sealed records that belong to no organization. */
-const OF_SERVICE = ['registry-releases', 'registry-state', 'log-positions']
+const OF_SERVICE = ['registry-releases', 'registry-state', 'log-positions', 'nodes']
 /** Sealed records whose keys begin with a user. */
 const OF_USERS = ['users', 'sessions', 'passkeys', 'account-links']
 const INDEXES = [
@@ -990,10 +992,16 @@ const ROWS: readonly Row[] = [
     finds: /\{"names":1.5\}/,
   },
   {
-    name: 'a backup after the position in the log',
+    name: 'a position in the log that is no number',
     table: 'log-positions',
-    damage: ({ store }) => store.logPositions.noteBackup({ sequence: 9, created: '' }),
-    finds: /^log-positions of no organization: found 5, 9, 7, expected ascending whole numbers$/,
+    damage: ({ store }) => store.logPositions.put({ sequence: -1, created: '' }),
+    finds: /^log-positions of no organization: found -1, expected a whole number$/,
+  },
+  {
+    name: 'a node under the id of another',
+    table: 'nodes',
+    damage: movedTo(otherLast),
+    finds: /^nodes of no organization: found \S+, expected the id of the key$/,
   },
   {
     name: 'a use of a nonexistent key',

@@ -7,7 +7,7 @@ import { packBatch } from '../../../engine/event/event.ts'
 import { EventAcceptor } from '../../../engine/ingest/accept.ts'
 import { kernelDrops } from '../../../engine/ingest/datagram-listener.ts'
 import { eventsHandler } from '../../../engine/ingest/https-batches.ts'
-import { IngestAccounting } from '../../../engine/ingest/ingest-accounting.ts'
+import { IngestAccounting, storeSink } from '../../../engine/ingest/ingest-accounting.ts'
 import { SyslogIngest } from '../../../engine/ingest/syslog-ingest.ts'
 import type { SyslogStatus } from '../../../engine/ingest/thread-protocol.ts'
 import { makeTokenRateTable } from '../../../engine/ingest/token-rate.ts'
@@ -39,7 +39,7 @@ async function ingest(t: Test, bufferedEventsMax: number, laneThreads: number, l
   const { store } = opened
   const administration = new Administration(store, systemClock)
   const acceptor = new EventAcceptor(store, systemClock, quietLog, () => {}, bufferedEventsMax)
-  const accounting = new IngestAccounting(store, quietLog)
+  const accounting = new IngestAccounting(storeSink(store), quietLog)
   const endpoint = { address: '127.0.0.1', port: 0 }
   const syslog = await SyslogIngest.start(
     {
@@ -77,7 +77,7 @@ async function ingest(t: Test, bufferedEventsMax: number, laneThreads: number, l
   const port = (kind: string): number => syslog.endpoints.find((one) => one.kind === kind)?.port ?? 0
   t.teardown(async () => {
     await syslog.drain(1000)
-    accounting.stop()
+    await accounting.stop()
   })
   return { store, syslog, https, acme, other, port, accounting }
 }

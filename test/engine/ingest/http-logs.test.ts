@@ -5,7 +5,7 @@ import { EventAcceptor } from '../../../engine/ingest/accept.ts'
 import { HttpLogs } from '../../../engine/ingest/http-logs.ts'
 import { LOGS_PATH } from '../../../engine/ingest/http-logs-answers.ts'
 import { eventsHandler } from '../../../engine/ingest/https-batches.ts'
-import { IngestAccounting } from '../../../engine/ingest/ingest-accounting.ts'
+import { IngestAccounting, storeSink } from '../../../engine/ingest/ingest-accounting.ts'
 import type { BatchCounters } from '../../../engine/ingest/request-body.ts'
 import { makeTokenRateTable, TokenRate } from '../../../engine/ingest/token-rate.ts'
 import { systemClock } from '../../../engine/process/clock.ts'
@@ -25,7 +25,7 @@ async function startLogs(t: Test, { perSecond = 0, implementation = 'node' as (t
   const { raw } = administration.tokens.generate(organization, 'proxy')
   const counters: BatchCounters = { batches: 0, unauthorized: 0, malformed: 0, overloaded: 0 }
   const acceptor = new EventAcceptor(store, systemClock, quietLog, () => {})
-  const accounting = new IngestAccounting(store, quietLog)
+  const accounting = new IngestAccounting(storeSink(store), quietLog)
   const logs = new HttpLogs({
     ...{ store, acceptor, accounting },
     known: new RegistryInForce(store),
@@ -103,7 +103,7 @@ t.test('bodies at the same time share transactions, and each waits for its own m
   const bodies = Array.from({ length: 8 }, (_, body) => post(LOGS_PATH, lines(3000, body).join('\n')))
   for (const answer of await Promise.all(bodies)) t.match(answer, { status: 200, body: { matched: 3000 } })
   t.equal(stored(), 24_000)
-  accounting.write()
+  await accounting.write()
   t.match(opened.store.sources.ofOrganization(organization.id), [
     { listener: 'https', received: 24_000, formats: { 'proxy-native': 24_000 } },
   ])

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { writeSources } from '../../../engine/admin/commands/ingest.ts'
-import { IngestAccounting } from '../../../engine/ingest/ingest-accounting.ts'
+import { IngestAccounting, storeSink } from '../../../engine/ingest/ingest-accounting.ts'
 import { Origin } from '../../../engine/ingest/origin.ts'
 import { Outcome } from '../../../engine/store/outcomes.ts'
 import { openIntake } from '../../support/intake.ts'
@@ -14,7 +14,7 @@ t.test('while the store cannot be written, counts wait in one row per source, an
   const { store } = opened
   const { id: organizationId } = makeOrganization(opened, 'Acme')
   const owner = { organizationId, tokenId: '22222222-2222-4222-8222-222222222222', label: 'l' }
-  const accounting = new IngestAccounting(store, quietLog)
+  const accounting = new IngestAccounting(storeSink(store), quietLog)
   const { environment } = store
   const write = environment.write.bind(environment)
   environment.write = () => {
@@ -29,11 +29,11 @@ t.test('while the store cannot be written, counts wait in one row per source, an
       source.count(Outcome.stored, NOON + second)
       source.formats[0] = 1
     }
-    accounting.write()
+    await accounting.write()
   }
   t.equal(store.sources.ofOrganization(organizationId).length, 0)
   environment.write = write
-  accounting.write()
+  await accounting.write()
   const rows = store.sources.ofOrganization(organizationId)
   t.equal(rows.length, SOURCES)
   t.ok(rows.every(({ received, counts }) => received === SECONDS && counts[Outcome.stored] === SECONDS))
@@ -46,7 +46,7 @@ t.test('counters that another thread reports are stored without waiting for the 
   const { store } = opened
   const { id: organizationId } = makeOrganization(opened, 'Acme')
   t.intercept(globalThis, 'setInterval', { value: () => ({}) })
-  const accounting = new IngestAccounting(store, quietLog)
+  const accounting = new IngestAccounting(storeSink(store), quietLog)
   accounting.start()
   const tokenId = '22222222-2222-4222-8222-222222222222'
   accounting.add({
@@ -56,7 +56,7 @@ t.test('counters that another thread reports are stored without waiting for the 
   })
   t.equal(store.sources.ofOrganization(organizationId).length, 0, 'they wait for other threads')
   await until('the row is stored', () => store.sources.ofOrganization(organizationId).length === 1)
-  accounting.stop()
+  await accounting.stop()
 })
 
 t.test('ingest file stores no rows of an organization that was removed while it read', async (t) => {

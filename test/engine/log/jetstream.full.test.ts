@@ -3,9 +3,11 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { jetstream, jetstreamManager } from '@nats-io/jetstream'
 import t, { type Test } from 'tap'
-import { partitionOf } from '../../../engine/log/event-log.ts'
-import { JetStreamLog, type JetStreamOptions } from '../../../engine/log/jetstream.ts'
-import { Brokers } from '../../support/brokers.ts'
+import { Brokers } from '../../../engine/log/brokers.ts'
+import type { BrokerOptions } from '../../../engine/log/connection.ts'
+import { type LogPosition, partitionOf } from '../../../engine/log/event-log.ts'
+import { JetStreamLog } from '../../../engine/log/jetstream.ts'
+import { Brokers as TestBrokers } from '../../support/brokers.ts'
 import { REPOSITORY } from '../../support/programs.ts'
 import { quietLog } from '../../support/store.ts'
 import { until } from '../../support/wait.ts'
@@ -13,30 +15,31 @@ import { until } from '../../support/wait.ts'
 const MEGABYTE = 1024 * 1024
 const ACME = randomUUID()
 
-function optionsOf(brokers: Brokers, more: Partial<JetStreamOptions> = {}): JetStreamOptions {
+function optionsOf(brokers: TestBrokers, more: Partial<BrokerOptions> = {}): BrokerOptions {
   const { servers, seedFile: credentialsFile, caFile } = brokers
-  return { servers, credentialsFile, caFile, bytesMax: 64 * MEGABYTE, ...more }
+  return { servers, credentialsFile, caFile, ...more }
 }
 
-async function openLog(t: Test, options: JetStreamOptions, after?: { sequence: number; created: string }) {
+async function openLog(t: Test, options: BrokerOptions) {
   const unsafe: string[] = []
-  const log = await JetStreamLog.open(options, after, quietLog, ({ code }) => unsafe.push(code))
-  t.teardown(() => log.close())
-  return { log, unsafe }
+  const brokers = await Brokers.open(options, quietLog, ({ code }) => unsafe.push(code))
+  t.teardown(() => brokers.close())
+  return { log: await JetStreamLog.open(brokers, 64 * MEGABYTE, quietLog), unsafe }
 }
 
 /** The next messages, as text. */
 async function take(log: JetStreamLog, after: number, count: number): Promise<[number, string, string][]> {
   const taken: [number, string, string][] = []
-  for await (const { sequence, organizationId, bytes } of log.read({ sequence: after, created: log.created })) {
-    taken.push([sequence, organizationId, Buffer.from(bytes).toString()])
+  for await (const message of log.read({ sequence: after, created: log.created })) {
+    const from = message.kind === 'events' ? message.organizationId : message.kind
+    taken.push([message.sequence, from, Buffer.from(message.bytes).toString()])
     if (taken.length === count) break
   }
   return taken
 }
 
 t.test('a log of three brokers', async (t) => {
-  const brokers = await Brokers.start(t)
+  const brokers = await TestBrokers.start(t)
   const { log, unsafe } = await openLog(t, optionsOf(brokers))
 
   t.test('gives what was appended, in order, from any place on', async (t) => {
@@ -47,11 +50,13 @@ t.test('a log of three brokers', async (t) => {
       [3, ACME, 'three'],
     ])
     t.same(await take(log, 2, 1), [[3, ACME, 'three']])
+    t.equal(await log.appendCounters(Buffer.from('counted')), undefined)
+    t.same(await take(log, 3, 1), [[4, 'counters', 'counted']])
     for await (const message of log.read(undefined)) {
       t.match(message, { sequence: 1, receivedMs: 1000 })
       break
     }
-    t.match(await log.state(), { lastSequence: 3, bytesMax: 64 * MEGABYTE })
+    t.match(await log.state(), { lastSequence: 4, bytesMax: 64 * MEGABYTE })
     t.ok(partitionOf(ACME) >= 0 && partitionOf(ACME) < 256)
   })
 
@@ -83,19 +88,13 @@ t.test('a log of three brokers', async (t) => {
 
   t.test('a store that lacks messages, or has read another log, is refused', async (t) => {
     const { lastSequence } = await until('no state', () => log.state())
-    const refused = (sequence: number, created: string) =>
-      JetStreamLog.open(optionsOf(brokers), { sequence, created }, quietLog, () => {})
+    const first = async (after: LogPosition | undefined) => (await log.read(after).next()).value?.sequence
+    const refused = (sequence: number, created: string) => first({ sequence, created })
     await t.rejects(refused(lastSequence + 1, log.created), { code: 'BROKERS_LOST', message: /ends with message/ })
     await t.rejects(refused(1, '2020-01-01T00:00:00Z'), { code: 'BROKERS_LOST', message: /was created at/ })
     await log.trim(10)
     await t.rejects(refused(9, log.created), { code: 'BROKERS_LOST', message: /begins with message 11, and .* to 9/ })
-    await t.rejects(
-      JetStreamLog.open(optionsOf(brokers), undefined, quietLog, () => {}),
-      {
-        code: 'BROKERS_LOST',
-        message: /has read none/,
-      },
-    )
+    await t.rejects(first(undefined), { code: 'BROKERS_LOST', message: /has read none/ })
     t.equal((await take(log, 10, 1))[0]?.[0], 11)
   })
 
@@ -129,9 +128,9 @@ t.test('brokers that acknowledge before they have flushed are refused', async (t
   const directory = t.testdir()
   const configuration = join(directory, 'nats.conf')
   writeFileSync(configuration, CONFIGURATION.replace('sync_interval: always', 'sync_interval: "2m"'))
-  const brokers = await Brokers.start(t, { directory: join(directory, 'brokers'), configuration })
+  const brokers = await TestBrokers.start(t, { directory: join(directory, 'brokers'), configuration })
   await t.rejects(
-    JetStreamLog.open(optionsOf(brokers), undefined, quietLog, () => {}),
+    Brokers.open(optionsOf(brokers), quietLog, () => {}),
     {
       code: 'BROKERS_UNSAFE',
       message: /^broker-\d: acknowledges messages before they are on disk; set jetstream \{ sync_interval: always \}$/,
@@ -140,7 +139,7 @@ t.test('brokers that acknowledge before they have flushed are refused', async (t
 })
 
 t.test('a stream with fewer replicas is refused', async (t) => {
-  const brokers = await Brokers.start(t)
+  const brokers = await TestBrokers.start(t)
   const connection = await brokers.connect()
   t.teardown(() => connection.close())
   await until('no stream', async () => {
@@ -154,22 +153,18 @@ t.test('a stream with fewer replicas is refused', async (t) => {
       return undefined
     }
   })
-  await t.rejects(
-    JetStreamLog.open(optionsOf(brokers), undefined, quietLog, () => {}),
-    {
-      code: 'BROKERS_UNSAFE',
-      message: /expected 3 replicas, storage file, discard new; found 1, file, old/,
-    },
-  )
+  await t.rejects(openLog(t, optionsOf(brokers)), {
+    code: 'BROKERS_UNSAFE',
+    message: /expected 3 replicas, storage file, discard new; found 1, file, old/,
+  })
 })
 
 t.test('wrong credentials and unreadable files are named', async (t) => {
   const directory = t.testdir({ empty: '' })
-  const brokers = await Brokers.start(t, { directory: join(directory, 'brokers') })
+  const brokers = await TestBrokers.start(t, { directory: join(directory, 'brokers') })
   const connection = await brokers.connect()
   await connection.close()
-  const refused = (more: Partial<JetStreamOptions>) =>
-    JetStreamLog.open(optionsOf(brokers, more), undefined, quietLog, () => {})
+  const refused = (more: Partial<BrokerOptions>) => Brokers.open(optionsOf(brokers, more), quietLog, () => {})
   const other = join(directory, 'empty')
   await t.rejects(refused({ credentialsFile: '/nonexistent' }), { code: 'USAGE', message: /--log-credentials.*ENOENT/ })
   await t.rejects(refused({ credentialsFile: other }), { code: 'USAGE', message: /expected the seed/ })

@@ -1,0 +1,205 @@
+import type { EventAcceptor } from '../engine/ingest/accept.ts'
+import { EventLogReader } from '../engine/ingest/event-log-reader.ts'
+import { EventLogWriter } from '../engine/ingest/event-log-writer.ts'
+import type { CounterSink } from '../engine/ingest/ingest-accounting.ts'
+import { type NodeCounters, packCounters } from '../engine/ingest/node-counters.ts'
+import type { Brokers } from '../engine/log/brokers.ts'
+import type { JetStreamLog } from '../engine/log/jetstream.ts'
+import { systemClock } from '../engine/process/clock.ts'
+import { Fault } from '../engine/process/error-codes.ts'
+import type { Logger } from '../engine/process/log.ts'
+import type { MetricRow } from '../engine/process/metrics.ts'
+import { programVersion } from '../engine/process/program.ts'
+import type { ClusterMember, MemberOptions } from '../engine/replication/cluster-member.ts'
+import type { JoinOptions } from '../engine/replication/join-cluster.ts'
+import { REPORT_EVERY_MS } from '../engine/replication/limits.ts'
+import type { NodeRole } from '../engine/store/nodes.ts'
+import { Store } from '../engine/store/store.ts'
+import { clusterRows, logRows } from './cluster-metrics.ts'
+import type { ServiceSettings } from './config.ts'
+import type { KeyUseSink } from './key-uses.ts'
+
+const MEGABYTE = 1024 * 1024
+/** The stream of changes is trimmed by snapshots, like the log of events. */
+const CHANGES_SHARE = 0.25
+
+/** How the service becomes a node, and what it does as one. */
+export interface ClusterOptions {
+  readonly settings: ServiceSettings
+  readonly log: Logger
+  readonly signal: AbortSignal
+  /** Receives the Fault with which the service has to stop. */
+  readonly onFailure: (error: unknown) => void
+}
+
+/** The service as a node of a cluster: events through the log of the brokers, a replicated store. */
+export class Cluster {
+  readonly store: Store
+  readonly writer: EventLogWriter
+  readonly #brokers: Brokers
+  readonly #events: JetStreamLog
+  readonly #member: ClusterMember
+  readonly #options: ClusterOptions
+  #onPromoted: () => void | Promise<void> = () => {}
+  #reader: EventLogReader | undefined
+  #report: NodeJS.Timeout | undefined
+
+  private constructor(
+    store: Store,
+    brokers: Brokers,
+    events: JetStreamLog,
+    member: (promoted: () => void | Promise<void>) => ClusterMember,
+    options: ClusterOptions,
+  ) {
+    this.store = store
+    this.#brokers = brokers
+    this.#events = events
+    this.#options = options
+    this.writer = new EventLogWriter(events, store, systemClock)
+    this.#member = member(() => this.#onPromoted())
+  }
+
+  /**
+   * Connects to the brokers of the settings, and prepares the data directory: afterwards the store
+   * has the changes that the brokers had.
+   *
+   * @throws Fault USAGE, BROKERS_*, CONFLICT, and those of the store
+   */
+  static async join(options: ClusterOptions): Promise<Cluster> {
+    const { settings, log, onFailure, signal } = options
+    const { log: servers, logCredentials: credentialsFile, logCa: caFile, logMegabytes, dataDir } = settings
+    // Imported here, because most services have no brokers.
+    const [
+      { Brokers },
+      { JetStreamLog },
+      { ChangeStream },
+      { SnapshotStore },
+      joining,
+      { ClusterMember, needsSnapshot },
+    ] = await Promise.all([
+      import('../engine/log/brokers.ts'),
+      import('../engine/log/jetstream.ts'),
+      import('../engine/log/change-stream.ts'),
+      import('../engine/log/snapshot-store.ts'),
+      import('../engine/replication/join-cluster.ts'),
+      import('../engine/replication/cluster-member.ts'),
+    ])
+    const brokers = await Brokers.open({ servers, credentialsFile, caFile }, log, onFailure)
+    try {
+      const bytesMax = logMegabytes * MEGABYTE
+      const events = await JetStreamLog.open(brokers, bytesMax, log)
+      const snapshots = await SnapshotStore.open(brokers)
+      for (;;) {
+        const stream = await ChangeStream.open(brokers, Math.floor(bytesMax * CHANGES_SHARE), log)
+        const join: JoinOptions = { dataDirectory: dataDir, stream, snapshots, log, signal }
+        await joining.joinCluster(join)
+        const store = new Store(dataDir)
+        const own = {
+          stream,
+          events,
+          snapshots,
+          name: settings.nodeName,
+          mayLead: settings.roles.includes('scan'),
+          log,
+        }
+        const member = (onPromoted: MemberOptions['onPromoted']): ClusterMember =>
+          new ClusterMember(store, { ...own, onPromoted, onFailure })
+        const cluster = new Cluster(store, brokers, events, member, options)
+        try {
+          await cluster.#member.start()
+          return cluster
+        } catch (error) {
+          const needed = needsSnapshot(error)
+          await cluster.#member.stop()
+          await store.close()
+          if (needed === undefined || signal.aborted) throw error
+          log.warn({ reason: (error as Error).message }, 'the store is replaced by the last snapshot')
+          await joining.beginWithSnapshot(join, needed.keep)
+        }
+      }
+    } catch (error) {
+      await brokers.close()
+      throw error
+    }
+  }
+
+  /**
+   * @param acceptor stores the events of the log while this node is the primary
+   * @param onPromoted starts what only the primary does
+   */
+  start(acceptor: EventAcceptor, onPromoted: () => void | Promise<void>): void {
+    const { log, onFailure } = this.#options
+    this.#onPromoted = async () => {
+      this.#reader = new EventLogReader(this.#events, acceptor, this.store, log)
+      const { lastSequence = 0 } = (await this.#events.state()) ?? {}
+      log.info({ unread: lastSequence - this.#reader.sequence }, 'reads the events in the log of the brokers')
+      this.#reader.start(onFailure)
+      await onPromoted()
+      void this.#reportNode()
+    }
+    this.#member.watch()
+    this.#report = setInterval(() => void this.#reportNode(), REPORT_EVERY_MS)
+  }
+
+  get isPrimary(): boolean {
+    return this.#member.isPrimary
+  }
+
+  /** What does not work, one line each. */
+  get problems(): string[] {
+    const problem = this.#events.problem
+    return [
+      ...(problem === undefined ? [] : [`${problem}, senders are asked to wait`]),
+      ...(this.#member.problem === undefined ? [] : [this.#member.problem]),
+    ]
+  }
+
+  /** Milliseconds since a primary was heard of. 0 on the primary. */
+  get silenceMs(): number {
+    return this.#member.silenceMs
+  }
+
+  readonly counterSink: CounterSink = (rows) => this.#append(rows)
+  readonly keyUseSink: KeyUseSink = (keyUses) => (keyUses.length === 0 ? undefined : this.#append({ keyUses }))
+
+  async #append(counters: Partial<NodeCounters>): Promise<void> {
+    const failure = await this.#events.appendCounters(packCounters(counters))
+    if (failure !== undefined) throw new Fault('BROKERS_UNREACHABLE', failure)
+  }
+
+  /** From now on, this node does not become the primary. Waits if it is just becoming it. */
+  stopWatching(): Promise<void> {
+    return this.#member.stopWatching()
+  }
+
+  /** Waits until the node stores what was read, and, as the primary, has published it. */
+  async stop(): Promise<void> {
+    clearInterval(this.#report)
+    await this.#reader?.stop()
+    await this.#member.stop()
+    await this.#brokers.close()
+  }
+
+  async #reportNode(): Promise<void> {
+    const { nodeName: name, roles } = this.#options.settings
+    try {
+      const id = this.store.environment.read(() => this.store.environment.replication.state)?.node
+      if (id === undefined) return
+      const lastSequence = await this.#member.lastSequence()
+      const { isPrimary, sequence } = this.#member
+      const own = { id, name, isPrimary, roles: roles as NodeRole[], version: programVersion() }
+      await this.#append({ node: { ...own, sequence, lastSequence, reportedAtMs: systemClock.nowMs() } })
+    } catch (error) {
+      const { message } = error as Error
+      if (this.#events.problem === undefined) this.#options.log.warn({ reason: message }, 'this node was not reported')
+    }
+  }
+
+  async rows(): Promise<MetricRow[]> {
+    const { changes, isPrimary, silenceMs } = this.#member
+    return [
+      ...logRows(this.writer.counters, this.#reader, await this.#events.state()),
+      ...clusterRows({ ...changes, isPrimary, silenceMs }),
+    ]
+  }
+}

@@ -1,0 +1,63 @@
+import { Packr } from 'msgpackr'
+import { z } from 'zod'
+import type { KeyUse } from '../store/key-uses.ts'
+import { type ClusterNode, NODE_ROLES } from '../store/nodes.ts'
+import type { Store } from '../store/store.ts'
+import { addRows, type ReportedCounters } from './ingest-accounting.ts'
+
+const packr = new Packr({ useRecords: false, moreTypes: false, variableMapSize: true })
+
+/** What a node of a cluster has counted since its last message, and what it is. */
+export interface NodeCounters extends ReportedCounters {
+  readonly keyUses: readonly KeyUse[]
+  readonly node?: ClusterNode | undefined
+}
+
+/** Only nodes of the cluster may append to the log. The rows are those that they would have stored. */
+const countersSchema = z.object({
+  sources: z.array(z.custom<ReportedCounters['sources'][number]>(isRow)),
+  rejects: z.array(z.custom<ReportedCounters['rejects'][number]>(isRow)),
+  candidates: z.array(z.custom<ReportedCounters['candidates'][number]>(isRow)),
+  keyUses: z.array(z.object({ organizationId: z.uuid(), keyId: z.uuid(), timeMs: z.number() })),
+  node: z
+    .object({
+      id: z.uuid(),
+      name: z.string().max(255),
+      isPrimary: z.boolean(),
+      roles: z.array(z.enum(NODE_ROLES)),
+      version: z.string(),
+      sequence: z.number(),
+      lastSequence: z.number(),
+      reportedAtMs: z.number(),
+    })
+    .optional(),
+})
+
+function isRow(value: unknown): boolean {
+  return typeof value === 'object' && value !== null && typeof (value as ClusterRow).organizationId === 'string'
+}
+
+interface ClusterRow {
+  readonly organizationId?: unknown
+}
+
+export function packCounters(counters: Partial<NodeCounters>): Buffer {
+  return packr.pack({ sources: [], rejects: [], candidates: [], keyUses: [], ...counters })
+}
+
+/** @throws Error if no node can have written them */
+export function unpackCounters(bytes: Uint8Array): NodeCounters {
+  return countersSchema.parse(packr.unpack(bytes))
+}
+
+/** Requires a write transaction. */
+export function addCounters(store: Store, counters: NodeCounters): void {
+  addRows(store, counters)
+  addKeyUses(store, counters.keyUses)
+  if (counters.node !== undefined) store.nodes.put(counters.node)
+}
+
+/** Requires a write transaction. A key of an organization that was removed leaves no use. */
+export function addKeyUses({ organizations, keyUses }: Store, uses: readonly KeyUse[]): void {
+  for (const use of uses) if (organizations.exists(use.organizationId)) keyUses.put(use)
+}

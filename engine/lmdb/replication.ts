@@ -1,0 +1,172 @@
+import type { RootDatabase } from 'lmdb'
+import { Fault } from '../process/error-codes.ts'
+import { ChangeRecorder, repeatChange } from './change.ts'
+import type { Table } from './environment.ts'
+import { openRecord, sealRecord } from './record.ts'
+
+/** In the root table, next to the schema. It is not part of a change. */
+const STATE_KEY = Buffer.from('replication')
+const STATE_VERSION = 1
+const CHANGE_VERSION = 1
+/** The changes that are not published yet, by number. */
+const CHANGES_TABLE = 'changes'
+const NUMBER_BYTES = 6
+
+/**
+ * Who may write. `primary`: this node; each transaction is recorded as a change. `paused`: nobody,
+ * because the primary cannot publish at the moment. `replica`: another node.
+ */
+export type ReplicationMode = 'primary' | 'paused' | 'replica'
+
+/** How far a replicated store is. */
+export interface ReplicationState {
+  readonly mode: ReplicationMode
+  /** Id of this store, which no other store has. */
+  readonly node: string
+  /** Name of the node that may write. */
+  readonly primary: string
+  /** Increases with each primary. */
+  readonly generation: number
+  /** The last change in the store. */
+  readonly change: number
+  /** The last message of the stream of changes that is in the store. */
+  readonly sequence: number
+  /** When the stream was created: another stream has other messages. */
+  readonly created: string
+}
+
+/** A transaction of the primary. */
+export interface Change {
+  readonly number: number
+  readonly writes: Buffer
+}
+
+/**
+ * Records the transactions of an environment, so that replicas can repeat them. The record is part
+ * of the transaction itself, whichever thread or process writes it.
+ */
+export class Replication {
+  /** The last change that this instance recorded. 0: none. */
+  lastRecorded = 0
+  readonly #root: RootDatabase<Buffer, Buffer>
+  readonly #tables: ReadonlyMap<string, Table>
+  readonly #changes: Table
+  readonly #recorder = new ChangeRecorder()
+
+  /** @param tables the open tables of the environment, also those that are opened later */
+  constructor(root: RootDatabase<Buffer, Buffer>, tables: ReadonlyMap<string, Table>) {
+    this.#root = root
+    this.#tables = tables
+    this.#changes = root.openDB({ name: CHANGES_TABLE, keyEncoding: 'binary', encoding: 'binary' })
+  }
+
+  /** undefined: the store is not replicated. */
+  get state(): ReplicationState | undefined {
+    const stored = this.#root.get(STATE_KEY)
+    if (stored === undefined) return undefined
+    return JSON.parse(openRecord(stored, STATE_VERSION, 'replication').toString('utf8')) as ReplicationState
+  }
+
+  /** Requires a transaction that is not recorded. */
+  putState(state: ReplicationState): void {
+    this.#root.putSync(STATE_KEY, sealRecord(STATE_VERSION, Buffer.from(JSON.stringify(state))))
+  }
+
+  /** Makes the store a store of its own again. Requires a transaction that is not recorded. */
+  forget(): void {
+    this.#root.removeSync(STATE_KEY)
+    this.removeTo(Number.MAX_SAFE_INTEGER)
+  }
+
+  /** Has the writes to a table recorded. */
+  watch(name: string, table: Table): void {
+    const [put, remove] = [table.putSync.bind(table), table.removeSync.bind(table)]
+    const recorder = this.#recorder
+    table.putSync = (key: Buffer, value: Buffer): void => {
+      if (recorder.isRecording) recorder.put(name, key, value)
+      put(key, value)
+    }
+    table.removeSync = (key: Buffer): boolean => {
+      if (recorder.isRecording) recorder.remove(name, key)
+      return remove(key)
+    }
+  }
+
+  /**
+   * Runs `work`, in the transaction of the caller, and adds its change.
+   *
+   * @throws Fault NOT_PRIMARY
+   */
+  record<T>(work: () => T): T {
+    const { state } = this
+    if (state === undefined || this.#recorder.isRecording) return work()
+    if (state.mode !== 'primary') throw notPrimary(state)
+    this.#recorder.start()
+    try {
+      const result = work()
+      const writes = this.#recorder.take()
+      if (writes.length === 0) return result
+      const change = state.change + 1
+      this.#changes.putSync(numberKey(change), sealRecord(CHANGE_VERSION, writes))
+      this.putState({ ...state, change })
+      this.lastRecorded = change
+      return result
+    } finally {
+      this.#recorder.discard()
+    }
+  }
+
+  /** Repeats the change of another store. Requires a transaction that is not recorded. */
+  repeat(writes: Buffer): void {
+    repeatChange(writes, {
+      put: (name, key, value) => this.#table(name).putSync(key, value),
+      remove: (name, key) => this.#table(name).removeSync(key),
+    })
+  }
+
+  #table(name: string): Table {
+    const table = this.#tables.get(name)
+    if (table !== undefined) return table
+    throw new Fault('STORE_VERSION', `the primary writes a table that this release lacks: ${name}; upgrade this node`)
+  }
+
+  /** The unpublished changes after `after`, ascending, up to `bytesMax` bytes but at least one. */
+  unpublished(after: number, bytesMax: number): Change[] {
+    const changes: Change[] = []
+    let bytes = 0
+    for (const { key, value } of this.#changes.getRange({ start: numberKey(after + 1) })) {
+      bytes += value.length
+      if (changes.length > 0 && bytes > bytesMax) break
+      const number = key.readUIntBE(0, NUMBER_BYTES)
+      // A copy: the value is only valid while the snapshot is.
+      const writes = Buffer.from(openRecord(value, CHANGE_VERSION, `change ${number}`))
+      changes.push({ number, writes })
+    }
+    return changes
+  }
+
+  /** The first change that is not published. undefined: all are. */
+  get firstUnpublished(): number | undefined {
+    const [key] = this.#changes.getKeys({ limit: 1 })
+    return key?.readUIntBE(0, NUMBER_BYTES)
+  }
+
+  /** Removes the changes up to `number`. Requires a transaction that is not recorded. */
+  removeTo(number: number): void {
+    const keys = [...this.#changes.getKeys({ end: numberKey(number + 1) })]
+    for (const key of keys) this.#changes.removeSync(key)
+  }
+}
+
+function notPrimary({ mode, primary }: ReplicationState): Fault {
+  if (mode === 'paused') return new Fault('NOT_PRIMARY', 'the brokers are not reachable; try again when they are')
+  const where = primary === '' ? 'no node is the primary at the moment' : `${primary} is the primary: change it there`
+  return new Fault('NOT_PRIMARY', `this node is a replica; ${where}`)
+}
+
+/** Big-endian, so that the keys are in the order of the numbers. */
+function numberKey(number: number): Buffer {
+  const key = Buffer.allocUnsafe(NUMBER_BYTES)
+  key.writeUIntBE(Math.min(number, 2 ** (8 * NUMBER_BYTES) - 1), 0, NUMBER_BYTES)
+  return key
+}

@@ -1,0 +1,162 @@
+import { setTimeout as later } from 'node:timers/promises'
+import {
+  DiscardPolicy,
+  JetStreamApiError,
+  type JetStreamClient,
+  type JetStreamManager,
+  jetstream,
+  jetstreamManager,
+  RetentionPolicy,
+  StorageType,
+  StoreCompression,
+  type StreamInfo,
+} from '@nats-io/jetstream'
+import type { NatsConnection } from '@nats-io/transport-node'
+import { SECOND_MS } from '../process/clock.ts'
+import { Fault } from '../process/error-codes.ts'
+import type { Logger } from '../process/log.ts'
+import { checkBrokers } from './broker-check.ts'
+import { type BrokerOptions, connectToBrokers } from './connection.ts'
+
+/** Any two of three brokers have every message. */
+export const REPLICAS = 3
+export const REQUEST_MS = 5 * SECOND_MS
+/** Brokers elect another leader in 4 to 9 seconds. Senders wait up to 30. */
+export const PATIENCE_MS = 20 * SECOND_MS
+export const RETRY_MS = 250
+const CHECK_EVERY_MS = 60 * SECOND_MS
+/** The stream does not exist (NATS, server/errors.json). */
+export const NO_STREAM = 10059
+
+/** A connection to three brokers that were checked, now and from then on. */
+export class Brokers {
+  readonly client: JetStreamClient
+  readonly manager: JetStreamManager
+  readonly closing = new AbortController()
+  /** Whether a broker is connected. */
+  isConnected = true
+  readonly #connection: NatsConnection
+  readonly #log: Logger
+  #timer: NodeJS.Timeout | undefined
+
+  private constructor(connection: NatsConnection, manager: JetStreamManager, log: Logger) {
+    this.#connection = connection
+    this.client = jetstream(connection, { timeout: REQUEST_MS })
+    this.manager = manager
+    this.#log = log
+  }
+
+  /**
+   * Connects, and checks the brokers now, after each reconnection and every minute.
+   *
+   * @param onUnsafe receives the Fault of a later check. The service must stop.
+   * @throws Fault USAGE, BROKERS_REFUSED, BROKERS_UNREACHABLE, BROKERS_UNSAFE
+   */
+  static async open(options: BrokerOptions, log: Logger, onUnsafe: (fault: Fault) => void): Promise<Brokers> {
+    const connection = await patiently(() => connectToBrokers(options, log))
+    try {
+      await patiently(() => checkBrokers(connection, REPLICAS))
+      const manager = await patiently(() => jetstreamManager(connection, { timeout: REQUEST_MS }))
+      const brokers = new Brokers(connection, manager, log)
+      brokers.#checkFromNowOn(onUnsafe)
+      return brokers
+    } catch (error) {
+      await connection.close()
+      if (error instanceof Fault) throw error
+      throw new Fault('BROKERS_UNREACHABLE', `JetStream: ${(error as Error).message}`, { cause: error })
+    }
+  }
+
+  /**
+   * Returns a stream. Creates it with three replicas if it does not exist.
+   *
+   * @throws Fault BROKERS_UNREACHABLE; BROKERS_UNSAFE if it has fewer replicas
+   */
+  async provideStream(name: string, subjects: readonly string[], bytesMax: number): Promise<StreamInfo> {
+    const info = await patiently(async () => {
+      try {
+        return await this.manager.streams.info(name)
+      } catch (error) {
+        if (!isNoStream(error)) throw error
+        return this.manager.streams.add({
+          name,
+          subjects: [...subjects],
+          num_replicas: REPLICAS,
+          storage: StorageType.File,
+          retention: RetentionPolicy.Limits,
+          max_bytes: bytesMax,
+          compression: StoreCompression.S2,
+          // Senders keep what the log refuses. What it has, a store may still have to read.
+          discard: DiscardPolicy.New,
+        })
+      }
+    })
+    assertReplicas(info)
+    return info
+  }
+
+  async close(): Promise<void> {
+    clearInterval(this.#timer)
+    this.closing.abort()
+    await this.#connection.close()
+  }
+
+  #checkFromNowOn(onUnsafe: (fault: Fault) => void): void {
+    const check = async (): Promise<void> => {
+      try {
+        await checkBrokers(this.#connection, REPLICAS)
+      } catch (error) {
+        if (error instanceof Fault && error.code === 'BROKERS_UNSAFE') onUnsafe(error)
+        else if (!this.closing.signal.aborted)
+          this.#log.warn({ reason: (error as Error).message }, 'the brokers cannot be checked')
+      }
+    }
+    this.#timer = setInterval(() => void check(), CHECK_EVERY_MS)
+    void this.#connection.closed().then((error) => {
+      if (this.closing.signal.aborted) return
+      // Brokers that refuse the credentials twice are not asked again.
+      const why = error?.message ?? 'too many attempts'
+      onUnsafe(new Fault('BROKERS_REFUSED', `the connection to the brokers was closed: ${why}`))
+    })
+    void (async () => {
+      for await (const { type } of this.#connection.status()) {
+        if (type === 'disconnect') this.isConnected = false
+        if (type !== 'reconnect') continue
+        this.isConnected = true
+        await check()
+      }
+    })()
+  }
+}
+
+export function isNoStream(error: unknown): boolean {
+  return error instanceof JetStreamApiError && error.code === NO_STREAM
+}
+
+/** The messages that a reader needs are gone. */
+export function lostMessages(stream: string, why: string): Fault {
+  return new Fault('BROKERS_LOST', `stream ${stream}: ${why}`)
+}
+
+function assertReplicas({ config }: StreamInfo): void {
+  const { name, num_replicas: replicas, storage, discard } = config
+  if (replicas >= REPLICAS && storage === StorageType.File && discard === DiscardPolicy.New) return
+  throw new Fault(
+    'BROKERS_UNSAFE',
+    `stream ${name}: expected ${REPLICAS} replicas, storage file, discard new; found ${replicas}, ${storage}, ${discard}`,
+  )
+}
+
+/** Repeats while the brokers elect a leader. */
+export async function patiently<T>(work: () => Promise<T>): Promise<T> {
+  const endMs = performance.now() + PATIENCE_MS
+  for (;;) {
+    try {
+      return await work()
+    } catch (error) {
+      const isFinal = error instanceof Fault && error.code !== 'BROKERS_UNREACHABLE'
+      if (isFinal || performance.now() > endMs) throw error
+      await later(RETRY_MS)
+    }
+  }
+}

@@ -1,0 +1,146 @@
+import { setTimeout as later } from 'node:timers/promises'
+import { type ConsumerMessages, DeliverPolicy, JetStreamApiError } from '@nats-io/jetstream'
+import { Fault } from '../process/error-codes.ts'
+import type { Logger } from '../process/log.ts'
+import { type Brokers, isNoStream, lostMessages, REQUEST_MS, RETRY_MS } from './brokers.ts'
+import { CONSUMING, UNSTORED_BYTES_MAX } from './limits.ts'
+
+const STREAM = 'changes'
+const SUBJECT = 'changes'
+/** The last message of the stream is another one than expected (NATS, server/errors.json). */
+const CONFLICT_CODES: ReadonlySet<number> = new Set([10071, 10164])
+/** No message of this number. */
+const NO_MESSAGE = 10037
+
+export interface StreamMessage {
+  readonly sequence: number
+  readonly bytes: Uint8Array
+  /** Whether it was the last one when the brokers sent it. */
+  readonly isLast: boolean
+}
+
+/**
+ * The outcome of one attempt. `conflict`: another message has the number. `unknown`: the message may
+ * be in the stream.
+ */
+export type AppendOutcome =
+  | { readonly kind: 'appended' }
+  | { readonly kind: 'conflict' }
+  | { readonly kind: 'unknown'; readonly why: string }
+
+/**
+ * The stream with what primaries write: changes, and who the primary is. A message is appended only
+ * after the message that its writer expects. So there is one writer at a time, and a primary that was
+ * replaced appends nothing.
+ */
+export class ChangeStream {
+  readonly created: string
+  readonly #brokers: Brokers
+  readonly #log: Logger
+  #messages: ConsumerMessages | undefined
+  #isStopped = false
+
+  private constructor(brokers: Brokers, created: string, log: Logger) {
+    this.#brokers = brokers
+    this.created = created
+    this.#log = log
+  }
+
+  /**
+   * Creates the stream unless it exists.
+   *
+   * @param bytesMax of the stream, if this creates it
+   * @throws Fault BROKERS_UNREACHABLE, BROKERS_UNSAFE
+   */
+  static async open(brokers: Brokers, bytesMax: number, log: Logger): Promise<ChangeStream> {
+    const { created } = await brokers.provideStream(STREAM, [SUBJECT], bytesMax)
+    return new ChangeStream(brokers, created, log)
+  }
+
+  /** Appends a message as number `sequence`, in one attempt. Attempts may be in flight in order. */
+  async append(bytes: Uint8Array, sequence: number): Promise<AppendOutcome> {
+    try {
+      await this.#brokers.client.publish(SUBJECT, bytes, {
+        timeout: REQUEST_MS,
+        expect: { streamName: STREAM, lastSequence: sequence - 1 },
+        retries: 0,
+      })
+      return { kind: 'appended' }
+    } catch (error) {
+      if (error instanceof JetStreamApiError && CONFLICT_CODES.has(error.code)) return { kind: 'conflict' }
+      return { kind: 'unknown', why: (error as Error).message }
+    }
+  }
+
+  /** Message number `sequence`. undefined: there is none. Throws if the brokers do not answer. */
+  async message(sequence: number): Promise<Uint8Array | undefined> {
+    try {
+      const found = await this.#brokers.manager.streams.getMessage(STREAM, { seq: sequence })
+      return found?.data
+    } catch (error) {
+      if (error instanceof JetStreamApiError && error.code === NO_MESSAGE) return undefined
+      throw error
+    }
+  }
+
+  /**
+   * The messages after `after`, ascending, without end until stopReading(). Waits while the brokers
+   * are not reachable.
+   *
+   * @throws Fault BROKERS_LOST if messages after `after` are missing
+   */
+  async *read(after: number): AsyncGenerator<StreamMessage> {
+    const { client, closing } = this.#brokers
+    const isOver = (): boolean => this.#isStopped || closing.signal.aborted
+    let last = after
+    while (!isOver()) {
+      try {
+        await this.assertHas(last)
+        const consumer = await client.consumers.get(STREAM, {
+          deliver_policy: DeliverPolicy.StartSequence,
+          opt_start_seq: last + 1,
+        })
+        this.#messages = await consumer.consume({ max_bytes: UNSTORED_BYTES_MAX, ...CONSUMING })
+        for await (const { seq, data, info } of this.#messages) {
+          if (seq <= last) continue
+          if (seq > last + 1) throw lostMessages(STREAM, `message ${last + 1} is missing`)
+          last = seq
+          yield { sequence: seq, bytes: data, isLast: info.pending === 0 }
+        }
+      } catch (error) {
+        if (error instanceof Fault) throw error
+        if (isNoStream(error)) throw lostMessages(STREAM, 'it was deleted')
+        if (!isOver()) this.#log.warn({ reason: (error as Error).message }, 'the changes cannot be read, trying again')
+      } finally {
+        this.#messages?.stop()
+      }
+      await later(RETRY_MS, undefined, { signal: closing.signal }).catch(() => {})
+    }
+  }
+
+  /** @throws Fault BROKERS_LOST unless the stream has every message after `sequence` */
+  async assertHas(sequence: number): Promise<void> {
+    const { state, created } = await this.#brokers.manager.streams.info(STREAM)
+    if (created !== this.created) throw lostMessages(STREAM, 'it was deleted and created again')
+    if (state.last_seq < sequence)
+      throw lostMessages(STREAM, `it ends with message ${state.last_seq}, and the store has ${sequence}`)
+    if (state.first_seq > sequence + 1)
+      throw lostMessages(STREAM, `it begins with message ${state.first_seq}, and the store has ${sequence}`)
+  }
+
+  /** The number of the last message. Throws if the brokers do not answer. */
+  async lastSequence(): Promise<number> {
+    const { state } = await this.#brokers.manager.streams.info(STREAM)
+    return state.last_seq
+  }
+
+  /** Deletes the messages up to `sequence`. */
+  async trim(sequence: number): Promise<void> {
+    await this.#brokers.manager.streams.purge(STREAM, { seq: sequence + 1 })
+  }
+
+  stopReading(): void {
+    this.#isStopped = true
+    this.#messages?.stop()
+  }
+}

@@ -1,0 +1,101 @@
+import { createReadStream } from 'node:fs'
+import { open } from 'node:fs/promises'
+import { Readable } from 'node:stream'
+import type { ReadableStream } from 'node:stream/web'
+import { StorageType } from '@nats-io/jetstream'
+import { type ObjectStore, Objm } from '@nats-io/obj'
+import { z } from 'zod'
+import { MINUTE_MS } from '../process/clock.ts'
+import { Fault } from '../process/error-codes.ts'
+import { type Brokers, patiently, REPLICAS } from './brokers.ts'
+
+const BUCKET = 'snapshots'
+const CHUNK_BYTES = 1024 * 1024
+/** The older one is for a node that is downloading it while the newer one is made. */
+const KEPT = 2
+
+/** What a snapshot contains. */
+const snapshotSchema = z.object({
+  /** Messages of the stream of changes that are in it. */
+  sequence: z.coerce.number(),
+  /** The last change in it, and its primary. */
+  change: z.coerce.number(),
+  generation: z.coerce.number(),
+  /** When the stream of changes was created. */
+  created: z.string(),
+  /** Messages of the log of events that are in it. */
+  events: z.coerce.number(),
+})
+export type SnapshotContent = z.infer<typeof snapshotSchema>
+
+export interface Snapshot extends SnapshotContent {
+  readonly name: string
+  readonly bytes: number
+  readonly madeAtMs: number
+}
+
+/** Copies of the primary's store, on the brokers. Nodes without a store begin with the last one. */
+export class SnapshotStore {
+  readonly #objects: ObjectStore
+
+  private constructor(objects: ObjectStore) {
+    this.#objects = objects
+  }
+
+  /**
+   * Creates the bucket unless it exists. Its size is that of three stores: the one that is uploaded,
+   * and two that are kept.
+   *
+   * @throws Fault BROKERS_UNREACHABLE
+   */
+  static async open(brokers: Brokers): Promise<SnapshotStore> {
+    const manager = new Objm(brokers.client)
+    const options = { storage: StorageType.File, replicas: REPLICAS, compression: true }
+    return new SnapshotStore(await patiently(() => manager.create(BUCKET, options)))
+  }
+
+  /** The complete snapshots, the last one first. */
+  async list(): Promise<Snapshot[]> {
+    const objects = await patiently(() => this.#objects.list())
+    const snapshots = objects.flatMap(({ name, size, mtime, metadata, deleted }) => {
+      const content = snapshotSchema.safeParse(metadata)
+      return content.success && !deleted ? [{ ...content.data, name, bytes: size, madeAtMs: Date.parse(mtime) }] : []
+    })
+    return snapshots.sort((a, b) => b.sequence - a.sequence)
+  }
+
+  /** Uploads a file, and deletes what is older than the last two. Returns those that remain. */
+  async add(file: string, content: SnapshotContent): Promise<Snapshot[]> {
+    const metadata = Object.fromEntries(Object.entries(content).map(([name, value]) => [name, String(value)]))
+    const stream = Readable.toWeb(createReadStream(file, { highWaterMark: CHUNK_BYTES }))
+    const given = { name: `store-${content.sequence}`, metadata, options: { max_chunk_size: CHUNK_BYTES } }
+    await this.#objects.put(given, stream as Parameters<ObjectStore['put']>[1], { timeout: MINUTE_MS })
+    const snapshots = await this.list()
+    for (const { name } of snapshots.slice(KEPT)) await this.#objects.delete(name)
+    return snapshots.slice(0, KEPT)
+  }
+
+  /**
+   * Downloads a snapshot into a new file and flushes it. The client compares the SHA-256.
+   *
+   * @throws Fault BROKERS_LOST if it was deleted meanwhile or is damaged
+   */
+  async download({ name }: Snapshot, path: string, onBytes: (bytes: number) => void): Promise<void> {
+    const result = await this.#objects.get(name)
+    if (result === null) throw new Fault('BROKERS_LOST', `the snapshot ${name} was deleted meanwhile; try again`)
+    const file = await open(path, 'wx', 0o600)
+    try {
+      let bytes = 0
+      for await (const chunk of result.data as ReadableStream<Uint8Array>) {
+        await file.appendFile(chunk)
+        bytes += chunk.length
+        onBytes(bytes)
+      }
+      const error = await result.error
+      if (error instanceof Error) throw new Fault('BROKERS_LOST', `the snapshot ${name}: ${error.message}`)
+      await file.sync()
+    } finally {
+      await file.close()
+    }
+  }
+}

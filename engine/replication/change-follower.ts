@@ -1,0 +1,143 @@
+import { setTimeout as later } from 'node:timers/promises'
+import type { Environment } from '../lmdb/environment.ts'
+import type { ReplicationState } from '../lmdb/replication.ts'
+import type { ChangeStream } from '../log/change-stream.ts'
+import { SECOND_MS } from '../process/clock.ts'
+import { Fault, isFault } from '../process/error-codes.ts'
+import { logFailure } from '../process/failure.ts'
+import type { Logger } from '../process/log.ts'
+import { APPLY_BYTES_MAX, APPLY_CHANGES_MAX } from './limits.ts'
+import { type ChangePart, type NodeMessage, readMessage } from './messages.ts'
+
+/** A message of which the store has only a note, or a complete change. */
+type Pending =
+  | { readonly sequence: number; readonly message: NodeMessage }
+  | { readonly sequence: number; readonly generation: number; readonly number: number; readonly writes: Buffer }
+
+/** Repeats the changes of the primary in the store of a replica, in order. */
+export class ChangeFollower {
+  /** Changes that were repeated since the start. */
+  applied = 0
+  /** When the last message of the primary was read. */
+  heardMs = performance.now()
+  /** Whether every message that was in the stream at some time since the start was read. */
+  hasCaughtUp = false
+  /** Whether the last primary has stopped by itself, or this node was the last one. */
+  isVacant = false
+  readonly #environment: Environment
+  readonly #stream: ChangeStream
+  readonly #log: Logger
+  readonly #parts: ChangePart[] = []
+  #pending: Pending[] = []
+  #pendingBytes = 0
+
+  constructor(environment: Environment, stream: ChangeStream, log: Logger) {
+    this.#environment = environment
+    this.#stream = stream
+    this.#log = log
+  }
+
+  /** @throws Error if the store is not replicated */
+  get state(): ReplicationState {
+    const state = this.#environment.read(() => this.#environment.replication.state)
+    if (state === undefined) throw new Error('internal error: the store is not replicated')
+    return state
+  }
+
+  /**
+   * Follows the stream until stopReading().
+   *
+   * @param onRead called after each transaction
+   * @throws Fault REPLACED if the store has changes that the stream lacks; BROKERS_LOST if the stream
+   *   lacks changes of the store
+   */
+  async follow(onRead: () => void): Promise<void> {
+    for await (const { sequence, bytes, isLast } of this.#stream.read(this.state.sequence)) {
+      this.heardMs = performance.now()
+      this.#take(sequence, readMessage(bytes))
+      const isFull = this.#pendingBytes >= APPLY_BYTES_MAX || this.#pending.length >= APPLY_CHANGES_MAX
+      if (!(isLast || isFull)) continue
+      await this.#apply()
+      this.hasCaughtUp ||= isLast
+      onRead()
+    }
+  }
+
+  #take(sequence: number, message: ChangePart | NodeMessage): void {
+    if (message.kind !== 'change') {
+      // A primary that was killed in the middle of a change repeats all its parts.
+      this.#parts.length = 0
+      this.#pending.push({ sequence, message })
+      return
+    }
+    const { generation, number, part, parts } = message
+    if (part === 0) this.#parts.length = 0
+    // A copy: the client may reuse the memory of a message.
+    this.#parts.push({ ...message, writes: Buffer.from(message.writes) })
+    if (this.#parts.length !== part + 1)
+      throw new Fault('BROKERS_LOST', `stream changes: change ${number} is incomplete`)
+    if (part + 1 < parts) return
+    const writes = Buffer.concat(this.#parts.map((each) => each.writes))
+    this.#parts.length = 0
+    this.#pending.push({ sequence, generation, number, writes })
+    this.#pendingBytes += writes.length
+  }
+
+  /** Waits while the disk is full. */
+  async #apply(): Promise<void> {
+    const pending = this.#pending
+    this.#pending = []
+    this.#pendingBytes = 0
+    while (pending.length > 0) {
+      try {
+        return this.#write(pending)
+      } catch (error) {
+        if (!isFault(error, 'STORE_FULL')) throw error
+        logFailure(this.#log, error, 'the changes of the primary are not stored, trying again', { level: 'warn' })
+        await later(SECOND_MS)
+      }
+    }
+  }
+
+  #write(pending: readonly Pending[]): void {
+    const { replication } = this.#environment
+    this.#environment.writeUnrecorded(() => {
+      let state = replication.state
+      if (state === undefined) throw new Error('internal error: the store is not replicated')
+      for (const each of pending)
+        state = 'message' in each ? this.#noted(state, each.message) : this.#repeated(state, each)
+      replication.putState({ ...state, sequence: pending.at(-1)?.sequence ?? state.sequence })
+    })
+  }
+
+  #noted(state: ReplicationState, { kind, sender }: NodeMessage): ReplicationState {
+    const isOwn = sender.node === state.node
+    if (!isOwn) this.#assertPublished()
+    this.isVacant = kind === 'resignation' || isOwn
+    const { generation, name: primary } = sender
+    return { ...state, generation, primary: kind === 'resignation' ? '' : primary }
+  }
+
+  #repeated(state: ReplicationState, change: Extract<Pending, { writes: Buffer }>): ReplicationState {
+    const { replication } = this.#environment
+    const { generation, number, writes } = change
+    if (generation === state.generation && number <= state.change) {
+      // A change of this store, which was published before the node stopped.
+      replication.removeTo(number)
+      return state
+    }
+    this.#assertPublished()
+    if (number !== state.change + 1) {
+      throw new Fault('BROKERS_LOST', `stream changes: change ${number} follows change ${state.change}`)
+    }
+    replication.repeat(writes)
+    this.applied++
+    return { ...state, change: number }
+  }
+
+  /** @throws Fault REPLACED */
+  #assertPublished(): void {
+    if (this.#environment.replication.firstUnpublished === undefined) return
+    throw new Fault('REPLACED', 'another node became the primary before the last changes of this store were published')
+  }
+}

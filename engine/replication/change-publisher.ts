@@ -1,0 +1,172 @@
+import { setTimeout as later } from 'node:timers/promises'
+import type { Environment } from '../lmdb/environment.ts'
+import type { ReplicationMode } from '../lmdb/replication.ts'
+import type { ChangeStream } from '../log/change-stream.ts'
+import { Fault } from '../process/error-codes.ts'
+import { logFailure } from '../process/failure.ts'
+import type { Logger } from '../process/log.ts'
+import {
+  PAUSE_AFTER_MS,
+  PUBLISH_BYTES_MAX,
+  PUBLISH_POLL_MS,
+  PUBLISHES_IN_FLIGHT_MAX,
+  TICK_MS,
+  WATCH_MS,
+} from './limits.ts'
+import { changeMessages, nodeMessage, type Sender } from './messages.ts'
+
+/** Publishes the changes of the primary's store in order, and ticks while there are none. */
+export class ChangePublisher {
+  /** Changes published since the start. */
+  published = 0
+  readonly #environment: Environment
+  readonly #stream: ChangeStream
+  readonly #sender: Sender
+  readonly #log: Logger
+  /** The last message of the stream. */
+  #sequence: number
+  /** When the last acknowledged message was sent. */
+  #acknowledgedMs = performance.now()
+  #mode: ReplicationMode = 'primary'
+  #isStopping = false
+  #running: Promise<void> | undefined
+  #watch: NodeJS.Timeout | undefined
+
+  /** @param sequence the number of the message that made this node the primary */
+  constructor(environment: Environment, stream: ChangeStream, sender: Sender, sequence: number, log: Logger) {
+    this.#environment = environment
+    this.#stream = stream
+    this.#sender = sender
+    this.#sequence = sequence
+    this.#log = log
+  }
+
+  /** The last message of the stream that has a change of this store or an earlier one. */
+  get sequence(): number {
+    return this.#sequence
+  }
+
+  get isPaused(): boolean {
+    return this.#mode === 'paused'
+  }
+
+  /** @param onReplaced receives a Fault when another node is the primary. The service must stop. */
+  start(onReplaced: (error: unknown) => void): void {
+    this.#running = this.#publish().catch(onReplaced)
+    this.#watch = setInterval(() => this.#pauseIfSilent(), WATCH_MS)
+  }
+
+  /** Publishes what is left and resigns, so that another node need not wait. */
+  async stop(): Promise<void> {
+    clearInterval(this.#watch)
+    this.#isStopping = true
+    await this.#running
+  }
+
+  async #publish(): Promise<void> {
+    const { replication } = this.#environment
+    let tickedMs = performance.now()
+    let after = 0
+    while (!this.#isStopping || this.#environment.read(() => replication.firstUnpublished) !== undefined) {
+      const changes = this.#environment.read(() => replication.unpublished(after, PUBLISH_BYTES_MAX))
+      const last = changes.at(-1)
+      if (last !== undefined) {
+        const { generation } = this.#sender
+        const messages = changes.flatMap(({ number, writes }) => changeMessages(generation, number, writes))
+        if (!(await this.#append(messages))) return
+        after = last.number
+        this.published += changes.length
+        tickedMs = performance.now()
+        this.#confirm(last.number)
+      } else if (performance.now() - tickedMs >= TICK_MS) {
+        tickedMs = performance.now()
+        if (!(await this.#append([nodeMessage('tick', this.#sender)]))) return
+      } else {
+        await later(PUBLISH_POLL_MS)
+      }
+      if (this.#mode === 'paused' && performance.now() - this.#acknowledgedMs < PAUSE_AFTER_MS) this.#setMode('primary')
+    }
+    await this.#append([nodeMessage('resignation', this.#sender)])
+    this.#writeState('replica', after)
+  }
+
+  /**
+   * Returns when the brokers have all messages, in order.
+   *
+   * @returns false if they did not get them before stop()
+   * @throws Fault REPLACED
+   */
+  async #append(messages: readonly Buffer[]): Promise<boolean> {
+    for (let first = 0; first < messages.length; ) {
+      const sentMs = performance.now()
+      const window = messages.slice(first, first + PUBLISHES_IN_FLIGHT_MAX)
+      const start = this.#sequence + 1
+      const outcomes = await Promise.all(window.map((bytes, index) => this.#stream.append(bytes, start + index)))
+      const failed = outcomes.findIndex(({ kind }) => kind !== 'appended')
+      const appended = failed === -1 ? window.length : failed
+      this.#sequence += appended
+      first += appended
+      if (appended > 0) this.#acknowledgedMs = sentMs
+      const [bytes, outcome] = [window[failed], outcomes[failed]]
+      if (bytes === undefined || outcome === undefined) continue
+      if (await this.#isInStream(bytes, this.#sequence + 1)) {
+        this.#sequence++
+        first++
+        this.#acknowledgedMs = sentMs
+      } else {
+        const why = outcome.kind === 'unknown' ? outcome.why : 'messages before it are missing'
+        this.#log.warn({ reason: why }, 'a change was not published, trying again')
+        if (this.#isStopping) return false
+        await later(WATCH_MS)
+      }
+    }
+    return true
+  }
+
+  /** @throws Fault REPLACED if another message has the number */
+  async #isInStream(bytes: Buffer, sequence: number): Promise<boolean> {
+    let found: Uint8Array | undefined
+    try {
+      found = await this.#stream.message(sequence)
+    } catch {
+      return false
+    }
+    if (found === undefined) return false
+    if (bytes.equals(found)) return true
+    this.#setMode('replica')
+    throw new Fault('REPLACED', 'another node is the primary now')
+  }
+
+  /** Changes up to `number` are published. */
+  #confirm(number: number): void {
+    this.#mode = 'primary'
+    this.#writeState('primary', number)
+  }
+
+  #setMode(mode: ReplicationMode): void {
+    this.#mode = mode
+    this.#writeState(mode, 0)
+    if (mode === 'paused') this.#log.warn('the brokers do not acknowledge changes, nothing is changed until they do')
+    else if (mode === 'primary') this.#log.info('the brokers acknowledge changes again')
+  }
+
+  #writeState(mode: ReplicationMode, number: number): void {
+    const { replication } = this.#environment
+    try {
+      this.#environment.shrinkUnrecorded(() => {
+        const { state } = replication
+        if (state === undefined) return
+        replication.removeTo(number)
+        const primary = mode === 'replica' ? '' : state.primary
+        replication.putState({ ...state, mode, primary, sequence: this.#sequence })
+      })
+    } catch (error) {
+      // The disk is full. The next change that is published removes these, too.
+      logFailure(this.#log, error, 'published changes are not removed from the store now', { level: 'warn' })
+    }
+  }
+
+  #pauseIfSilent(): void {
+    if (this.#mode === 'primary' && performance.now() - this.#acknowledgedMs > PAUSE_AFTER_MS) this.#setMode('paused')
+  }
+}

@@ -1,0 +1,216 @@
+import type { ChangeStream } from '../log/change-stream.ts'
+import type { EventLog } from '../log/event-log.ts'
+import type { SnapshotStore } from '../log/snapshot-store.ts'
+import { Fault, isFault } from '../process/error-codes.ts'
+import { logFailure } from '../process/failure.ts'
+import type { Logger } from '../process/log.ts'
+import type { Store } from '../store/store.ts'
+import { ChangeFollower } from './change-follower.ts'
+import { ChangePublisher } from './change-publisher.ts'
+import { ANSWERING_MS, REPORT_EVERY_MS, TAKEOVER_AFTER_MS, WATCH_MS } from './limits.ts'
+import { nodeMessage, type Sender } from './messages.ts'
+import { SnapshotMaker } from './snapshot-maker.ts'
+
+export interface MemberOptions {
+  readonly stream: ChangeStream
+  readonly events: EventLog
+  readonly snapshots: SnapshotStore
+  /** Name of this node, for people. */
+  readonly name: string
+  /** Whether this node may become the primary. */
+  readonly mayLead: boolean
+  readonly log: Logger
+  /** Starts what only the primary does. The store can be written from now on. */
+  readonly onPromoted: () => void | Promise<void>
+  /** Receives the Fault with which the node has to stop. */
+  readonly onFailure: (error: unknown) => void
+}
+
+/**
+ * A node of a cluster: follows the changes of the primary, and becomes the primary when that one is
+ * silent. The stream of changes is the lock: a node becomes the primary by appending a takeover right
+ * after the last message that it has read, so of several nodes one succeeds, and the last primary,
+ * which does not know of it, appends nothing more.
+ */
+export class ClusterMember {
+  readonly #store: Store
+  readonly #options: MemberOptions
+  readonly #follower: ChangeFollower
+  readonly #stopping = new AbortController()
+  #publisher: ChangePublisher | undefined
+  #snapshots: SnapshotMaker | undefined
+  #following: Promise<void> | undefined
+  #watch: NodeJS.Timeout | undefined
+  #report: NodeJS.Timeout | undefined
+  /** Since when the brokers answer. undefined: they did not, the last time. */
+  #answeringSinceMs: number | undefined
+  #snapshotting: Promise<void> | undefined
+  #takingOver: Promise<void> | undefined
+
+  constructor(store: Store, options: MemberOptions) {
+    this.#store = store
+    this.#options = options
+    this.#follower = new ChangeFollower(store.environment, options.stream, options.log)
+  }
+
+  get isPrimary(): boolean {
+    return this.#publisher !== undefined
+  }
+
+  /** Why nothing can be changed, if this node is the primary. */
+  get problem(): string | undefined {
+    return this.#publisher?.isPaused ? 'the brokers do not acknowledge changes' : undefined
+  }
+
+  /** The last message of the stream of changes that the store has. */
+  get sequence(): number {
+    return this.#publisher?.sequence ?? this.#follower.state.sequence
+  }
+
+  /** The last message of the stream. Throws if the brokers do not answer. */
+  lastSequence(): Promise<number> {
+    return this.#options.stream.lastSequence()
+  }
+
+  /** Changes that this node has published or repeated since its start. */
+  get changes(): { readonly published: number; readonly applied: number } {
+    return { published: this.#publisher?.published ?? 0, applied: this.#follower.applied }
+  }
+
+  /** Milliseconds since the last message of a primary was read. 0 on the primary itself. */
+  get silenceMs(): number {
+    return this.isPrimary ? 0 : performance.now() - this.#follower.heardMs
+  }
+
+  /**
+   * Follows the changes, and returns when the store has those that were in the stream at some time
+   * since this call.
+   *
+   * @throws Fault REPLACED, BROKERS_LOST: the store has to be replaced by a snapshot
+   */
+  async start(): Promise<void> {
+    const { stream, onFailure } = this.#options
+    if ((await stream.lastSequence()) <= this.#follower.state.sequence) {
+      await stream.assertHas(this.#follower.state.sequence)
+      this.#follower.hasCaughtUp = true
+    }
+    let hasStarted = false
+    await new Promise<void>((resolve, reject) => {
+      const onRead = (): void => {
+        if (this.#follower.hasCaughtUp) resolve()
+      }
+      const onError = (error: unknown): void => (hasStarted ? onFailure : reject)(error)
+      this.#following = this.#follower.follow(onRead).catch(onError)
+      onRead()
+      this.#stopping.signal.addEventListener('abort', () => resolve())
+    })
+    hasStarted = true
+    // The first node of a cluster need not wait for anybody.
+    if (this.#follower.state.sequence === 0) this.#follower.isVacant = true
+  }
+
+  /** From now on, this node becomes the primary when there is none. Call after start(). */
+  watch(): void {
+    this.#watch = setInterval(() => {
+      this.#takingOver ??= this.#takeOverIfSilent().finally(() => {
+        this.#takingOver = undefined
+      })
+    }, WATCH_MS)
+    this.#report = setInterval(() => this.#makeSnapshotIfDue(), REPORT_EVERY_MS)
+  }
+
+  /** From now on, this node does not become the primary. Waits if it is just becoming it. */
+  async stopWatching(): Promise<void> {
+    this.#stopping.abort()
+    clearInterval(this.#watch)
+    clearInterval(this.#report)
+    await this.#takingOver
+  }
+
+  /** The primary publishes what is left, and resigns. Call when nothing writes any more. */
+  async stop(): Promise<void> {
+    await this.stopWatching()
+    this.#options.stream.stopReading()
+    await this.#snapshotting
+    await this.#publisher?.stop()
+  }
+
+  async #takeOverIfSilent(): Promise<void> {
+    const { stream, mayLead, log } = this.#options
+    const follower = this.#follower
+    if (!mayLead || !follower.hasCaughtUp || this.isPrimary) return
+    if (!follower.isVacant && this.silenceMs < TAKEOVER_AFTER_MS) return
+    try {
+      const last = await stream.lastSequence()
+      const nowMs = performance.now()
+      this.#answeringSinceMs ??= nowMs
+      const haveAnswered = follower.isVacant || nowMs - this.#answeringSinceMs >= ANSWERING_MS
+      if (haveAnswered && last === follower.state.sequence) await this.#takeOver()
+    } catch (error) {
+      this.#answeringSinceMs = undefined
+      log.warn({ reason: (error as Error).message }, 'the brokers do not answer')
+    }
+  }
+
+  async #takeOver(): Promise<void> {
+    const { stream, name, log, onFailure } = this.#options
+    const { node, generation, sequence } = this.#follower.state
+    const sender: Sender = { node, name, generation: generation + 1 }
+    const bytes = nodeMessage('takeover', sender)
+    const { kind } = await stream.append(bytes, sequence + 1)
+    if (kind !== 'appended') {
+      const found = await stream.message(sequence + 1)
+      if (found === undefined || !bytes.equals(found)) return
+    }
+    if (this.#stopping.signal.aborted) return
+    // Everything before it was read, and after it only this node appends.
+    stream.stopReading()
+    await this.#following
+    this.#lead(sender, sequence + 1)
+    log.info(
+      { generation: sender.generation, silentMs: Math.round(performance.now() - this.#follower.heardMs) },
+      'this node is the primary',
+    )
+    try {
+      await this.#options.onPromoted()
+    } catch (error) {
+      onFailure(error)
+    }
+  }
+
+  #lead(sender: Sender, sequence: number): void {
+    const { environment } = this.#store
+    const { stream, events, snapshots, log, onFailure } = this.#options
+    environment.shrinkUnrecorded(() => {
+      const { state } = environment.replication
+      if (state === undefined) throw new Error('internal error: the store is not replicated')
+      const { generation, name: primary } = sender
+      environment.replication.putState({ ...state, mode: 'primary', generation, primary, sequence })
+    })
+    this.#snapshots = new SnapshotMaker(this.#store, stream, events, snapshots)
+    this.#publisher = new ChangePublisher(environment, stream, sender, sequence, log)
+    this.#publisher.start(onFailure)
+    this.#makeSnapshotIfDue()
+  }
+
+  #makeSnapshotIfDue(): void {
+    if (this.#snapshots === undefined || this.#snapshotting !== undefined) return
+    this.#snapshotting = this.#snapshots
+      .makeIfDue(this.#stopping.signal)
+      .then((snapshot) => {
+        if (snapshot === undefined) return
+        const { name, bytes, sequence } = snapshot
+        this.#options.log.info({ snapshot: name, bytes, sequence }, 'made a snapshot for other nodes')
+      })
+      .catch((error: unknown) => logFailure(this.#options.log, error, 'no snapshot was made, trying again'))
+      .finally(() => {
+        this.#snapshotting = undefined
+      })
+  }
+}
+
+/** Whether the store has to be replaced by a snapshot, and whether it has changes of its own. */
+export function needsSnapshot(error: unknown): { readonly keep: boolean } | undefined {
+  if (isFault(error, 'REPLACED')) return { keep: true }
+  return error instanceof Fault && error.code === 'BROKERS_LOST' ? { keep: false } : undefined
+}

@@ -1,0 +1,153 @@
+import { randomUUID } from 'node:crypto'
+import { mkdirSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout as later } from 'node:timers/promises'
+import { DATA_FILE, environmentExists, makeWritableDirectory } from '../lmdb/file-access.ts'
+import { replaceEnvironment } from '../lmdb/replace-environment.ts'
+import type { ReplicationState } from '../lmdb/replication.ts'
+import type { ChangeStream } from '../log/change-stream.ts'
+import type { Snapshot, SnapshotStore } from '../log/snapshot-store.ts'
+import { SECOND_MS } from '../process/clock.ts'
+import { Fault } from '../process/error-codes.ts'
+import type { Logger } from '../process/log.ts'
+import { Store } from '../store/store.ts'
+import { readMessage } from './messages.ts'
+
+export interface JoinOptions {
+  readonly dataDirectory: string
+  readonly stream: ChangeStream
+  readonly snapshots: SnapshotStore
+  readonly log: Logger
+  readonly signal: AbortSignal
+}
+
+/** What a store on disk is. */
+interface Found {
+  readonly state: ReplicationState | undefined
+  readonly hasData: boolean
+}
+
+/**
+ * Prepares the data directory of a node, which no process may have open. An empty store becomes the
+ * last snapshot. A store with data of its own becomes the first one of a cluster that has none.
+ *
+ * @throws Fault CONFLICT if the cluster has a store, and this one has data of its own; BROKERS_LOST
+ *   if the store is one of another cluster
+ */
+export async function joinCluster(options: JoinOptions): Promise<void> {
+  const { dataDirectory, stream, log } = options
+  const { state, hasData } = await found(dataDirectory, stream.created)
+  if (state !== undefined && state.created !== stream.created) {
+    const fix = 'use other brokers, or run posture-admin cluster leave'
+    const created = `the stream of changes was created at ${stream.created}, and the store has one of ${state.created}`
+    throw new Fault('BROKERS_LOST', `${created}; ${fix}`)
+  }
+  if (state?.generation !== undefined && state.generation > 0) return
+  // The first node of a cluster, if no other one was faster.
+  const first = await stream.message(1)
+  const founder = first && readMessage(first)
+  if (founder === undefined) {
+    if ((await stream.lastSequence()) === 0) return
+  } else if (founder.kind !== 'change' && founder.sender.node === state?.node) return
+  if (hasData) {
+    await asBefore(dataDirectory)
+    throw new Fault(
+      'CONFLICT',
+      `--data-dir ${dataDirectory}: has organizations of its own, and the brokers have the store of a cluster; join it with an empty directory`,
+    )
+  }
+  log.info('joins the cluster with the last snapshot')
+  await beginWithSnapshot(options, false)
+}
+
+/**
+ * Replaces the store by the last snapshot, because it has changes that the cluster lacks, or lacks
+ * changes that the brokers no longer have.
+ *
+ * @param keep whether the replaced store has changes of its own, and stays next to it
+ */
+export async function beginWithSnapshot(options: JoinOptions, keep: boolean): Promise<void> {
+  const { dataDirectory, stream, snapshots, log } = options
+  const place = join(dataDirectory, 'store')
+  const beside = join(dataDirectory, 'store.joining')
+  const snapshot = await firstSnapshot(options)
+  // Left by a process that was killed.
+  rmSync(beside, { recursive: true, force: true })
+  try {
+    makeWritableDirectory(place, '--data-dir')
+    mkdirSync(join(beside, 'store'), { recursive: true, mode: 0o700 })
+    const data = join(beside, 'store', DATA_FILE)
+    await snapshots.download(snapshot, data, () => {})
+    await makeReplica(beside, snapshot, stream.created)
+    const kept = keep ? `${place}.before-snapshot-${new Date().toISOString().replace(/[:.]/g, '-')}` : undefined
+    if (replaceEnvironment(data, place, kept) && kept !== undefined) {
+      log.warn({ kept }, 'the store had changes that the cluster lacks; it was kept and replaced')
+    }
+  } finally {
+    rmSync(beside, { recursive: true, force: true })
+  }
+  log.info({ snapshot: snapshot.name, bytes: snapshot.bytes }, 'the store is the last snapshot')
+}
+
+/** Waits for the first snapshot of a new cluster. */
+async function firstSnapshot({ snapshots, stream, log, signal }: JoinOptions): Promise<Snapshot> {
+  for (let attempt = 0; !signal.aborted; attempt++) {
+    const last = (await snapshots.list()).find(({ created }) => created === stream.created)
+    if (last !== undefined) return last
+    if (attempt === 0) log.info('waits for the first snapshot of the primary')
+    await later(SECOND_MS, undefined, { signal }).catch(() => {})
+  }
+  throw new Fault('BROKERS_UNREACHABLE', 'stopped before the first snapshot was made')
+}
+
+/** The copy of the primary's store becomes the store of a replica. */
+async function makeReplica(
+  directory: string,
+  { generation, change, sequence }: Snapshot,
+  created: string,
+): Promise<void> {
+  const { environment, close } = opened(directory)
+  try {
+    environment.writeUnrecorded(() => {
+      // They were published before the snapshot was uploaded.
+      environment.replication.removeTo(change)
+      const state = { mode: 'replica', primary: '', generation, change, sequence, created } as const
+      environment.replication.putState({ ...state, node: randomUUID() })
+    })
+  } finally {
+    await close()
+  }
+}
+
+async function found(dataDirectory: string, created: string): Promise<Found> {
+  const isNew = !environmentExists(join(dataDirectory, 'store'))
+  const { store, environment, close } = opened(dataDirectory)
+  try {
+    const hasData = !isNew && environment.read(() => store.organizations.ids().length > 0)
+    let state = environment.read(() => environment.replication.state)
+    const start = { primary: '', generation: 0, change: 0, sequence: 0, created }
+    // Nothing is written before the node knows who is the primary.
+    environment.writeUnrecorded(() => {
+      state = { ...(state ?? { ...start, node: randomUUID() }), mode: 'replica' }
+      environment.replication.putState(state)
+    })
+    return { state, hasData }
+  } finally {
+    await close()
+  }
+}
+
+/** The store stays a store of its own. */
+async function asBefore(dataDirectory: string): Promise<void> {
+  const { environment, close } = opened(dataDirectory)
+  try {
+    environment.writeUnrecorded(() => environment.replication.forget())
+  } finally {
+    await close()
+  }
+}
+
+function opened(dataDirectory: string) {
+  const store = new Store(dataDirectory)
+  return { store, environment: store.environment, close: () => store.close() }
+}

@@ -1,0 +1,34 @@
+import { strict as assert } from 'node:assert'
+import { MINUTE_MS, SECOND_MS } from '../process/clock.ts'
+
+/** The primary appends a tick after this time without a change. */
+export const TICK_MS = SECOND_MS
+/** A primary whose appends are not acknowledged for this time writes nothing more. */
+export const PAUSE_AFTER_MS = 3 * SECOND_MS
+/** Replicas replace a primary of which they have read nothing for this time. */
+export const TAKEOVER_AFTER_MS = 4 * SECOND_MS
+/**
+ * The brokers must have answered for this time before a replica takes over: after an election of
+ * theirs, the primary was silent only because it could not append.
+ */
+export const ANSWERING_MS = 1500
+/** How often a replica checks whether the primary is silent. */
+export const WATCH_MS = 250
+/** How often the primary looks for changes of other threads and processes. */
+export const PUBLISH_POLL_MS = 10
+/** Bytes of changes that are read from the store at once. */
+export const PUBLISH_BYTES_MAX = 8 * 1024 * 1024
+/** Messages that the brokers have not acknowledged. */
+export const PUBLISHES_IN_FLIGHT_MAX = 64
+/** Bytes and number of changes that a replica writes in one transaction. */
+export const APPLY_BYTES_MAX = 4 * 1024 * 1024
+export const APPLY_CHANGES_MAX = 256
+export const SNAPSHOT_EVERY_MS = 30 * MINUTE_MS
+/** How often a node reports its state, and the primary checks whether a snapshot is due. */
+export const REPORT_EVERY_MS = 5 * SECOND_MS
+/** How long a command waits until the brokers have its change. */
+export const CONFIRM_MS = 15 * SECOND_MS
+
+// A primary that is cut off stops writing before another node becomes the primary.
+assert(PAUSE_AFTER_MS < TAKEOVER_AFTER_MS)
+assert(2 * TICK_MS < PAUSE_AFTER_MS)

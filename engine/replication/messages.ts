@@ -1,0 +1,80 @@
+import { Packr } from 'msgpackr'
+import { z } from 'zod'
+
+/*
+ * The messages of the stream of changes. The first byte is the kind:
+ *
+ *   1  a part of a change: generation (6 bytes), number of the change (6), part from 0 (2), parts (2),
+ *      little-endian, then the writes (engine/lmdb/change.ts)
+ *   2  tick: the primary works
+ *   3  takeover: the sender is the primary from now on
+ *   4  resignation: the primary stops, and has published everything
+ *
+ * 2 to 4 continue with the sender in msgpack.
+ */
+const CHANGE = 1
+const KINDS = { tick: 2, takeover: 3, resignation: 4 } as const
+const CHANGE_HEADER_BYTES = 17
+const GENERATION_OFFSET = 1
+const NUMBER_OFFSET = 7
+const PART_OFFSET = 13
+const PARTS_OFFSET = 15
+const NUMBER_BYTES = 6
+/** Below the largest message that brokers accept (deploy/nats/nats.conf: max_payload). */
+const PART_BYTES_MAX = 4 * 1024 * 1024
+
+const senderSchema = z.object({ node: z.string(), name: z.string(), generation: z.number() })
+/** Who sent a message: id of its store, name, generation. */
+export type Sender = z.infer<typeof senderSchema>
+
+export interface ChangePart {
+  readonly kind: 'change'
+  readonly generation: number
+  readonly number: number
+  readonly part: number
+  readonly parts: number
+  readonly writes: Buffer
+}
+
+export type NodeMessage = { readonly kind: keyof typeof KINDS; readonly sender: Sender }
+
+const packr = new Packr({ useRecords: false })
+
+/** Writes a change, in as many messages as it needs. */
+export function changeMessages(generation: number, number: number, writes: Buffer): Buffer[] {
+  const parts = Math.max(1, Math.ceil(writes.length / PART_BYTES_MAX))
+  return Array.from({ length: parts }, (_, part) => {
+    const content = writes.subarray(part * PART_BYTES_MAX, (part + 1) * PART_BYTES_MAX)
+    const bytes = Buffer.allocUnsafe(CHANGE_HEADER_BYTES + content.length)
+    bytes[0] = CHANGE
+    bytes.writeUIntLE(generation, GENERATION_OFFSET, NUMBER_BYTES)
+    bytes.writeUIntLE(number, NUMBER_OFFSET, NUMBER_BYTES)
+    bytes.writeUInt16LE(part, PART_OFFSET)
+    bytes.writeUInt16LE(parts, PARTS_OFFSET)
+    bytes.set(content, CHANGE_HEADER_BYTES)
+    return bytes
+  })
+}
+
+export function nodeMessage(kind: keyof typeof KINDS, sender: Sender): Buffer {
+  return Buffer.concat([Buffer.from([KINDS[kind]]), packr.pack(sender)])
+}
+
+/** @throws Error if no release of this schema can have written it */
+export function readMessage(message: Uint8Array): ChangePart | NodeMessage {
+  const bytes = Buffer.from(message.buffer, message.byteOffset, message.byteLength)
+  if (bytes[0] === CHANGE && bytes.length >= CHANGE_HEADER_BYTES) {
+    return {
+      kind: 'change',
+      generation: bytes.readUIntLE(GENERATION_OFFSET, NUMBER_BYTES),
+      number: bytes.readUIntLE(NUMBER_OFFSET, NUMBER_BYTES),
+      part: bytes.readUInt16LE(PART_OFFSET),
+      parts: bytes.readUInt16LE(PARTS_OFFSET),
+      writes: bytes.subarray(CHANGE_HEADER_BYTES),
+    }
+  }
+  for (const kind of ['tick', 'takeover', 'resignation'] as const) {
+    if (bytes[0] === KINDS[kind]) return { kind, sender: senderSchema.parse(packr.unpack(bytes.subarray(1))) }
+  }
+  throw new Error(`an unknown message of ${bytes.length} bytes that begins with ${bytes[0]}`)
+}

@@ -1,0 +1,84 @@
+import { mkdirSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout as later } from 'node:timers/promises'
+import { DATA_FILE } from '../lmdb/file-access.ts'
+import type { ChangeStream } from '../log/change-stream.ts'
+import type { EventLog } from '../log/event-log.ts'
+import type { Snapshot, SnapshotStore } from '../log/snapshot-store.ts'
+import { Store } from '../store/store.ts'
+import { PUBLISH_POLL_MS, SNAPSHOT_EVERY_MS } from './limits.ts'
+
+/**
+ * Copies the primary's store to the brokers, and deletes from their streams what both of the last two
+ * copies contain.
+ */
+export class SnapshotMaker {
+  readonly #store: Store
+  readonly #stream: ChangeStream
+  readonly #events: EventLog
+  readonly #snapshots: SnapshotStore
+  #madeAtMs: number | undefined
+
+  constructor(store: Store, stream: ChangeStream, events: EventLog, snapshots: SnapshotStore) {
+    this.#store = store
+    this.#stream = stream
+    this.#events = events
+    this.#snapshots = snapshots
+  }
+
+  /** Makes one if the last is old, or is one of another cluster. Returns undefined if none is due. */
+  async makeIfDue(signal: AbortSignal): Promise<Snapshot | undefined> {
+    if (this.#madeAtMs === undefined) {
+      const last = (await this.#snapshots.list()).find(({ created }) => created === this.#stream.created)
+      this.#madeAtMs = last?.madeAtMs ?? 0
+    }
+    if (Date.now() - this.#madeAtMs < SNAPSHOT_EVERY_MS) return undefined
+    const snapshot = await this.#make(signal)
+    if (snapshot !== undefined) this.#madeAtMs = snapshot.madeAtMs
+    return snapshot
+  }
+
+  async #make(signal: AbortSignal): Promise<Snapshot | undefined> {
+    const directory = join(this.#store.dataDirectory, 'store.snapshot')
+    rmSync(directory, { recursive: true, force: true })
+    mkdirSync(join(directory, 'store'), { recursive: true, mode: 0o700 })
+    try {
+      await this.#store.environment.copyInto(join(directory, 'store'))
+      const content = await this.#contentOf(directory)
+      // Before, another node could become the primary without the last changes of the copy.
+      while (!this.#isPublished(content.change)) {
+        if (signal.aborted) return undefined
+        await later(PUBLISH_POLL_MS)
+      }
+      const kept = await this.#snapshots.add(join(directory, 'store', DATA_FILE), content)
+      const oldest = kept.at(-1)
+      if (kept.length > 1 && oldest !== undefined) {
+        await this.#stream.trim(oldest.sequence)
+        await this.#events.trim(oldest.events)
+      }
+      return kept[0]
+    } finally {
+      rmSync(directory, { recursive: true, force: true })
+    }
+  }
+
+  async #contentOf(directory: string) {
+    const copy = new Store(directory)
+    try {
+      return copy.environment.read(() => {
+        const state = copy.environment.replication.state
+        if (state === undefined) throw new Error('internal error: the store is not replicated')
+        const { sequence, change, generation, created } = state
+        return { sequence, change, generation, created, events: copy.logPositions.events?.sequence ?? 0 }
+      })
+    } finally {
+      await copy.close()
+    }
+  }
+
+  #isPublished(change: number): boolean {
+    const { environment } = this.#store
+    const first = environment.read(() => environment.replication.firstUnpublished)
+    return first === undefined || first > change
+  }
+}

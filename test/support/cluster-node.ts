@@ -1,0 +1,96 @@
+import { join } from 'node:path'
+import { packBatch } from '../../engine/event/event.ts'
+import { askLocal } from '../../engine/process/ask-local.ts'
+import type { Brokers } from './brokers.ts'
+import { type Answer, httpsClient } from './https.ts'
+import { type RunningService, startService } from './programs.ts'
+import { Sender } from './store.ts'
+import { until } from './wait.ts'
+
+/** The smallest log that nodes create: three streams of brokers on one disk. */
+const LOG_MEGABYTES = ['--log-megabytes', '256']
+
+/** A node of a cluster: posture-service with a data directory of its own. */
+export class TestNode {
+  readonly name: string
+  readonly directory: string
+  /** For commands of posture-admin on this node. */
+  readonly data: readonly string[]
+  readonly #parameters: readonly string[]
+  readonly #sender = new Sender()
+  #service: RunningService | undefined
+
+  constructor(name: string, directory: string, brokers: Brokers, parameters: readonly string[] = []) {
+    this.name = name
+    this.directory = join(directory, name)
+    this.data = ['--data-dir', this.directory]
+    this.#parameters = [
+      ...brokers.parameters,
+      ...LOG_MEGABYTES,
+      '--node-name',
+      name,
+      '--api-threads',
+      '1',
+      ...parameters,
+    ]
+  }
+
+  get service(): RunningService {
+    if (this.#service === undefined) throw new Error(`${this.name} was not started`)
+    return this.#service
+  }
+
+  async start(parameters: readonly string[] = []): Promise<void> {
+    this.#service = await startService(this.directory, [...this.#parameters, ...parameters])
+  }
+
+  async kill(signal: NodeJS.Signals = 'SIGKILL'): Promise<Awaited<RunningService['ended']> | undefined> {
+    this.#service?.child.kill(signal)
+    return this.#service?.ended
+  }
+
+  async metrics(): Promise<string> {
+    return (await askLocal(this.service.metricsPort, '/metrics')).text
+  }
+
+  async isPrimary(): Promise<boolean> {
+    return /^posture_cluster_primary 1$/m.test(await this.metrics())
+  }
+
+  untilPrimary(): Promise<true> {
+    return until(
+      () => `${this.name} is not the primary: ${this.#service?.output.stderr}`,
+      async () => ((await this.isPrimary()) ? true : undefined),
+    )
+  }
+
+  /** Waits until the store of the primary has what the brokers have. */
+  untilRead(): Promise<unknown> {
+    return until('the log is not read', async () => /^posture_log_unread_batches 0$/m.test(await this.metrics()))
+  }
+
+  /** Sends a batch by HTTPS. Each event is new. */
+  async send(token: string, name: string, count: number): Promise<Answer> {
+    const { ask, close } = httpsClient(this.service.ingestPort, this.#certificate)
+    const events = Array.from({ length: count }, () => this.#sender.event(name, Date.now()))
+    const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/msgpack' }
+    try {
+      return await ask('/ingest/v1/events', { method: 'POST', headers, body: packBatch(events) })
+    } finally {
+      await close()
+    }
+  }
+
+  async get(path: string, key: string): Promise<Answer> {
+    const { ask, close } = httpsClient(this.service.apiPort, this.#certificate)
+    try {
+      return await ask(path, { headers: { 'x-api-key': key } })
+    } finally {
+      await close()
+    }
+  }
+
+  get #certificate(): string {
+    return join(this.directory, 'tls/certificate.pem')
+  }
+}
