@@ -32,7 +32,7 @@ export interface ClusterOptions {
   readonly onFailure: (error: unknown) => void
 }
 
-/** The service as a node of a cluster: events through the log of the brokers, a replicated store. */
+/** The service as a node of a cluster: a log of events on brokers, and a replicated store. */
 export class Cluster {
   readonly store: Store
   readonly writer: EventLogWriter

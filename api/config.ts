@@ -169,14 +169,14 @@ export const serviceSettings = z.object({
   nodeName: setting(someText().default(hostname()), {
     flag: '--node-name <name>',
     env: 'NODE_NAME',
-    about: 'Call this node so in a cluster: services with the same --log',
+    about: 'Name this node in the status of a cluster, which is all services with the same --log',
     defaultAbout: 'the host name',
   }),
   roles: setting(roleList().default(NODE_ROLES), {
     flag: '--roles <roles>',
     env: 'ROLES',
     about:
-      'Do only this in a cluster, comma-separated: ingest, scan (may become the primary), api, console (on the primary)',
+      'Limit what this node of a cluster does, comma-separated: ingest, scan (as the primary), api, console (on the primary)',
     defaultAbout: 'all',
   }),
   connectionsPerAddress: setting(wholeNumber(0, 1_000_000).default(CONNECTIONS_PER_CLIENT_DEFAULT), {

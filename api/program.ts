@@ -27,10 +27,10 @@ export function serviceProgram(): Command {
     const settings = settingsNow()
     const log = createLogger('posture-service', settings.logLevel)
     // Imported here, so that --help and the documentation generators do not load the native addons.
-    const { Service } = await import('./service.ts')
+    const [{ Service }, { openStore }] = await Promise.all([import('./service.ts'), import('./open-store.ts')])
     const stopping = new AbortController()
     void stop.received.then(() => stopping.abort())
-    const service = await Service.open(settings, log, stopping.signal)
+    const service = new Service(settings, log, await openStore(settings, log, stopping.signal))
     try {
       const listening = await service.start()
       // For a parent that started the service with an IPC channel and waits until it is ready.

@@ -27,30 +27,28 @@ import { SyslogIngest, type SyslogOptions } from '../engine/ingest/syslog-ingest
 import type { SyslogEndpoint } from '../engine/ingest/thread-protocol.ts'
 import { makeTokenRateTable, TokenRate } from '../engine/ingest/token-rate.ts'
 import { SYSLOG_CONNECTIONS_MAX } from '../engine/limits.ts'
-import { makeWritableDirectory } from '../engine/lmdb/file-access.ts'
 import { SECOND_MS, systemClock } from '../engine/process/clock.ts'
-import { deferredFailure } from '../engine/process/deferred.ts'
+import type { deferredFailure } from '../engine/process/deferred.ts'
 import { connectionsWithin } from '../engine/process/descriptors.ts'
-import { Fault } from '../engine/process/error-codes.ts'
-import { type Release, tryHold } from '../engine/process/exclusive.ts'
+import type { Release } from '../engine/process/exclusive.ts'
 import { logFailure } from '../engine/process/failure.ts'
 import { LocalServer } from '../engine/process/local-server.ts'
 import { type Logger, setLogLevel } from '../engine/process/log.ts'
 import { type MetricRow, Metrics } from '../engine/process/metrics.ts'
 import { secretsKeyFile } from '../engine/process/secrets-key.ts'
 import { within } from '../engine/process/shutdown.ts'
-import { SCANS } from '../engine/scan/scan-now.ts'
 import { ScanSchedule } from '../engine/scan/schedule.ts'
 import { DailyRetention } from '../engine/store/daily-retention.ts'
 import type { KeyUse } from '../engine/store/key-uses.ts'
 import { SERVICE_WIDE } from '../engine/store/own-platforms.ts'
 import { RegistryInForce } from '../engine/store/registry-in-force.ts'
-import { Store } from '../engine/store/store.ts'
+import type { Store } from '../engine/store/store.ts'
 import { BackgroundThread } from './background-thread.ts'
-import { Cluster } from './cluster.ts'
+import type { Cluster } from './cluster.ts'
 import { changedSettings, type ServiceSettings } from './config.ts'
 import { Health } from './health.ts'
 import { KeyUseWriter } from './key-uses.ts'
+import type { OpenedStore } from './open-store.ts'
 import { openApiAnswer } from './openapi.ts'
 import { OrganizationMetrics } from './organization-metrics.ts'
 import { keepRates, resumeRates } from './rate-file.ts'
@@ -73,12 +71,6 @@ const API_DESCRIPTORS_SHARE = 0.3
 const CONSOLE_DESCRIPTORS_SHARE = 0.1
 const INGEST_DESCRIPTORS_SHARE = 0.2
 const SYSLOG_DESCRIPTORS_SHARE = 0.3
-
-/**
- * How long the service waits for a scan of another process, and the poll interval, in milliseconds.
- */
-const OTHER_SCAN_MS = 10_000
-const POLL_EVERY_MS = 100
 
 /** Wires the stages of the service: ingest, scans and API threads, over one store. */
 export class Service {
@@ -116,7 +108,7 @@ export class Service {
   /** Rejects when an essential part of the service ends unexpectedly. */
   readonly failure: Promise<never>
 
-  private constructor(settings: ServiceSettings, log: Logger, { store, cluster, releaseScans, failure }: Foundation) {
+  constructor(settings: ServiceSettings, log: Logger, { store, cluster, releaseScans, failure }: OpenedStore) {
     this.#settings = settings
     this.#cluster = cluster
     this.#releaseScans = releaseScans
@@ -145,28 +137,6 @@ export class Service {
     this.#health = new Health(this.#store.environment, this.#schedule, log, () => cluster?.problems ?? [])
     this.#retention = new DailyRetention(this.#store, systemClock, log)
     this.#organizationMetrics = new OrganizationMetrics(this.#store, settings.organizationMetrics)
-  }
-
-  /**
-   * Opens the store. As a node of a cluster, first makes it the one of the cluster.
-   *
-   * @throws Fault of the store, see Store; of the brokers, see Cluster.join; STORE_IN_USE if another
-   *   service uses the data directory
-   */
-  static async open(settings: ServiceSettings, log: Logger, signal: AbortSignal): Promise<Service> {
-    const failure = deferredFailure()
-    const place = join(settings.dataDir, 'store')
-    makeWritableDirectory(place, '--data-dir')
-    const releaseScans = await lockScans(place, settings.dataDir, log)
-    try {
-      const onFailure = failure.reject
-      const cluster = settings.log.length > 0 ? await Cluster.join({ settings, log, signal, onFailure }) : undefined
-      const store = cluster?.store ?? openOwn(settings.dataDir)
-      return new Service(settings, log, { store, cluster, releaseScans, failure })
-    } catch (error) {
-      await releaseScans()
-      throw error
-    }
   }
 
   /**
@@ -464,38 +434,4 @@ export interface Listening {
   readonly metricsPort: number | undefined
   readonly syslog: readonly SyslogEndpoint[]
   readonly fingerprint: string | undefined
-}
-
-/** What a service is made of. */
-interface Foundation {
-  readonly store: Store
-  readonly cluster: Cluster | undefined
-  readonly releaseScans: Release
-  readonly failure: ReturnType<typeof deferredFailure>
-}
-
-/** @throws Fault USAGE if the store is one of a cluster */
-function openOwn(dataDir: string): Store {
-  const store = new Store(dataDir)
-  if (store.environment.read(() => store.environment.replication.state) === undefined) return store
-  void store.close()
-  throw new Fault(
-    'USAGE',
-    `--data-dir ${dataDir}: the store is one of a cluster; name its brokers with --log, or run posture-admin cluster leave`,
-  )
-}
-
-/**
- * Waits for another process's scan: a command ends soon, another service does not.
- *
- * @throws Fault STORE_IN_USE
- */
-async function lockScans(place: string, dataDir: string, log: Logger): Promise<Release> {
-  for (let waitedMs = 0; waitedMs < OTHER_SCAN_MS; waitedMs += POLL_EVERY_MS) {
-    const release = await tryHold(place, SCANS)
-    if (release !== undefined) return release
-    if (waitedMs === 0) log.info({ path: place }, 'waits for a scan of another process')
-    await new Promise((resolve) => setTimeout(resolve, POLL_EVERY_MS))
-  }
-  throw new Fault('STORE_IN_USE', `--data-dir ${dataDir}: another service, or a long scan, runs on it`)
 }

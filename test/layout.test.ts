@@ -50,7 +50,7 @@ const ORDER: readonly (readonly string[])[] = [
   ['engine/process'],
   ['engine/event', 'engine/lmdb', 'engine/http', 'engine/log'],
   ['engine/store'],
-  ['engine/ingest', 'engine/scan'],
+  ['engine/ingest', 'engine/scan', 'engine/replication'],
   ['engine/assess'],
   ['engine/export'],
   ['engine/report', 'engine/alert'],

@@ -13,7 +13,7 @@ export interface NodeCounters extends ReportedCounters {
   readonly node?: ClusterNode | undefined
 }
 
-/** Only nodes of the cluster may append to the log. The rows are those that they would have stored. */
+/** Only nodes of the cluster may append to the log. The rows are what one node would store. */
 const countersSchema = z.object({
   sources: z.array(z.custom<ReportedCounters['sources'][number]>(isRow)),
   rejects: z.array(z.custom<ReportedCounters['rejects'][number]>(isRow)),

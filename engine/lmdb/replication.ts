@@ -1,7 +1,6 @@
-import type { RootDatabase } from 'lmdb'
+import type { Database, RootDatabase } from 'lmdb'
 import { Fault } from '../process/error-codes.ts'
 import { ChangeRecorder, repeatChange } from './change.ts'
-import type { Table } from './environment.ts'
 import { openRecord, sealRecord } from './record.ts'
 
 /** In the root table, next to the schema. It is not part of a change. */
@@ -11,6 +10,8 @@ const CHANGE_VERSION = 1
 /** The changes that are not published yet, by number. */
 const CHANGES_TABLE = 'changes'
 const NUMBER_BYTES = 6
+
+type Table = Database<Buffer, Buffer>
 
 /**
  * Who may write. `primary`: this node; each transaction is recorded as a change. `paused`: nobody,

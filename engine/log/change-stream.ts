@@ -20,8 +20,8 @@ export interface StreamMessage {
 }
 
 /**
- * The outcome of one attempt. `conflict`: another message has the number. `unknown`: the message may
- * be in the stream.
+ * The outcome of one attempt. `conflict`: another message has the number. `unknown`: the message
+ * may be in the stream.
  */
 export type AppendOutcome =
   | { readonly kind: 'appended' }
@@ -30,8 +30,8 @@ export type AppendOutcome =
 
 /**
  * The stream with what primaries write: changes, and who the primary is. A message is appended only
- * after the message that its writer expects. So there is one writer at a time, and a primary that was
- * replaced appends nothing.
+ * after the message that its writer expects. So there is one writer at a time, and a primary that
+ * was replaced appends nothing.
  */
 export class ChangeStream {
   readonly created: string

@@ -8,8 +8,8 @@ export const UNSTORED_BYTES_MAX = 16 * 1024 * 1024
 /** The same in batches: small ones have a few hundred bytes. */
 export const UNSTORED_BATCHES_MAX = 1000
 /**
- * A broker that restarts forgets its readers. They notice it by missing heartbeats, in milliseconds:
- * with the client's default after half a minute.
+ * A broker that restarts forgets its readers. They notice it by missing heartbeats: with the
+ * client's default after half a minute. In milliseconds.
  */
 export const CONSUMING = { expires: 4000, idle_heartbeat: 1000 } as const
 

@@ -43,8 +43,8 @@ export class SnapshotStore {
   }
 
   /**
-   * Creates the bucket unless it exists. Its size is that of three stores: the one that is uploaded,
-   * and two that are kept.
+   * Creates the bucket unless it exists. Its size is that of three stores: the one that is
+   * uploaded, and two that are kept.
    *
    * @throws Fault BROKERS_UNREACHABLE
    */
@@ -69,10 +69,12 @@ export class SnapshotStore {
     const metadata = Object.fromEntries(Object.entries(content).map(([name, value]) => [name, String(value)]))
     const stream = Readable.toWeb(createReadStream(file, { highWaterMark: CHUNK_BYTES }))
     const given = { name: `store-${content.sequence}`, metadata, options: { max_chunk_size: CHUNK_BYTES } }
-    await this.#objects.put(given, stream as Parameters<ObjectStore['put']>[1], { timeout: MINUTE_MS })
-    const snapshots = await this.list()
-    for (const { name } of snapshots.slice(KEPT)) await this.#objects.delete(name)
-    return snapshots.slice(0, KEPT)
+    const info = await this.#objects.put(given, stream as Parameters<ObjectStore['put']>[1], { timeout: MINUTE_MS })
+    // A broker that lists the objects may not know the last one yet.
+    const others = (await this.list()).filter(({ name }) => name !== given.name)
+    for (const { name } of others.slice(KEPT - 1)) await this.#objects.delete(name)
+    const own = { ...content, name: given.name, bytes: info.size, madeAtMs: Date.parse(info.mtime) }
+    return [own, ...others.slice(0, KEPT - 1)]
   }
 
   /**

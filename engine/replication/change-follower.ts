@@ -48,8 +48,8 @@ export class ChangeFollower {
    * Follows the stream until stopReading().
    *
    * @param onRead called after each transaction
-   * @throws Fault REPLACED if the store has changes that the stream lacks; BROKERS_LOST if the stream
-   *   lacks changes of the store
+   * @throws Fault REPLACED if the store has changes that the stream lacks; BROKERS_LOST if the
+   *   stream lacks changes of the store
    */
   async follow(onRead: () => void): Promise<void> {
     for await (const { sequence, bytes, isLast } of this.#stream.read(this.state.sequence)) {

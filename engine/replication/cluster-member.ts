@@ -1,6 +1,7 @@
 import type { ChangeStream } from '../log/change-stream.ts'
 import type { EventLog } from '../log/event-log.ts'
 import type { SnapshotStore } from '../log/snapshot-store.ts'
+import { systemClock } from '../process/clock.ts'
 import { Fault, isFault } from '../process/error-codes.ts'
 import { logFailure } from '../process/failure.ts'
 import type { Logger } from '../process/log.ts'
@@ -28,9 +29,9 @@ export interface MemberOptions {
 
 /**
  * A node of a cluster: follows the changes of the primary, and becomes the primary when that one is
- * silent. The stream of changes is the lock: a node becomes the primary by appending a takeover right
- * after the last message that it has read, so of several nodes one succeeds, and the last primary,
- * which does not know of it, appends nothing more.
+ * silent. The stream of changes is the lock: a node becomes the primary by appending a takeover
+ * right after the last message that it has read. So of several nodes one succeeds, and a primary
+ * that was paused meanwhile appends nothing more.
  */
 export class ClusterMember {
   readonly #store: Store
@@ -105,7 +106,7 @@ export class ClusterMember {
       this.#stopping.signal.addEventListener('abort', () => resolve())
     })
     hasStarted = true
-    // The first node of a cluster need not wait for anybody.
+    // The first node of a cluster waits for no other one.
     if (this.#follower.state.sequence === 0) this.#follower.isVacant = true
   }
 
@@ -180,14 +181,14 @@ export class ClusterMember {
 
   #lead(sender: Sender, sequence: number): void {
     const { environment } = this.#store
-    const { stream, events, snapshots, log, onFailure } = this.#options
+    const { stream, log, onFailure } = this.#options
     environment.shrinkUnrecorded(() => {
       const { state } = environment.replication
       if (state === undefined) throw new Error('internal error: the store is not replicated')
       const { generation, name: primary } = sender
       environment.replication.putState({ ...state, mode: 'primary', generation, primary, sequence })
     })
-    this.#snapshots = new SnapshotMaker(this.#store, stream, events, snapshots)
+    this.#snapshots = new SnapshotMaker(this.#store, this.#options, systemClock)
     this.#publisher = new ChangePublisher(environment, stream, sender, sequence, log)
     this.#publisher.start(onFailure)
     this.#makeSnapshotIfDue()

@@ -29,6 +29,6 @@ export const REPORT_EVERY_MS = 5 * SECOND_MS
 /** How long a command waits until the brokers have its change. */
 export const CONFIRM_MS = 15 * SECOND_MS
 
-// A primary that is cut off stops writing before another node becomes the primary.
+// A disconnected primary stops writing before another node becomes the primary.
 assert(PAUSE_AFTER_MS < TAKEOVER_AFTER_MS)
 assert(2 * TICK_MS < PAUSE_AFTER_MS)

@@ -4,8 +4,8 @@ import { z } from 'zod'
 /*
  * The messages of the stream of changes. The first byte is the kind:
  *
- *   1  a part of a change: generation (6 bytes), number of the change (6), part from 0 (2), parts (2),
- *      little-endian, then the writes (engine/lmdb/change.ts)
+ *   1  a part of a change: generation (6 bytes), number of the change (6), part from 0 (2), number
+ *      of parts (2), little-endian, then the writes (engine/lmdb/change.ts)
  *   2  tick: the primary works
  *   3  takeover: the sender is the primary from now on
  *   4  resignation: the primary stops, and has published everything

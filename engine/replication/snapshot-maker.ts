@@ -5,36 +5,43 @@ import { DATA_FILE } from '../lmdb/file-access.ts'
 import type { ChangeStream } from '../log/change-stream.ts'
 import type { EventLog } from '../log/event-log.ts'
 import type { Snapshot, SnapshotStore } from '../log/snapshot-store.ts'
+import type { Clock } from '../process/clock.ts'
 import { Store } from '../store/store.ts'
 import { PUBLISH_POLL_MS, SNAPSHOT_EVERY_MS } from './limits.ts'
 
 /**
- * Copies the primary's store to the brokers, and deletes from their streams what both of the last two
- * copies contain.
+ * Copies the primary's store to the brokers, and deletes from their streams what both of the last
+ * two copies contain.
  */
 export class SnapshotMaker {
   readonly #store: Store
   readonly #stream: ChangeStream
-  readonly #events: EventLog
+  readonly #events: Pick<EventLog, 'trim'>
   readonly #snapshots: SnapshotStore
+  readonly #clock: Clock
   #madeAtMs: number | undefined
 
-  constructor(store: Store, stream: ChangeStream, events: EventLog, snapshots: SnapshotStore) {
+  constructor(
+    store: Store,
+    { stream, events, snapshots }: { stream: ChangeStream; events: Pick<EventLog, 'trim'>; snapshots: SnapshotStore },
+    clock: Clock,
+  ) {
     this.#store = store
     this.#stream = stream
     this.#events = events
     this.#snapshots = snapshots
+    this.#clock = clock
   }
 
-  /** Makes one if the last is old, or is one of another cluster. Returns undefined if none is due. */
+  /** Returns undefined if the last one is not old, and is of this cluster. */
   async makeIfDue(signal: AbortSignal): Promise<Snapshot | undefined> {
     if (this.#madeAtMs === undefined) {
       const last = (await this.#snapshots.list()).find(({ created }) => created === this.#stream.created)
       this.#madeAtMs = last?.madeAtMs ?? 0
     }
-    if (Date.now() - this.#madeAtMs < SNAPSHOT_EVERY_MS) return undefined
+    if (this.#clock.nowMs() - this.#madeAtMs < SNAPSHOT_EVERY_MS) return undefined
     const snapshot = await this.#make(signal)
-    if (snapshot !== undefined) this.#madeAtMs = snapshot.madeAtMs
+    if (snapshot !== undefined) this.#madeAtMs = this.#clock.nowMs()
     return snapshot
   }
 

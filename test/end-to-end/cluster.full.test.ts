@@ -131,7 +131,7 @@ t.test('three nodes: the store of one becomes that of all, and survives each of 
     })
   })
 
-  t.test('a primary that is stopped hands over at once', async (t) => {
+  t.test('when a primary is stopped, another node takes over at once', async (t) => {
     const nodes = [one, two, three]
     const primary = await until('no primary', async () => {
       for (const node of nodes) if (await node.isPrimary()) return node
@@ -143,7 +143,7 @@ t.test('three nodes: the store of one becomes that of all, and survives each of 
       for (const node of nodes) if (node !== primary && (await node.isPrimary())) return node
       return undefined
     })
-    t.comment(`handed over after ${Math.round(performance.now() - stoppedMs)} ms`)
+    t.comment(`took over after ${Math.round(performance.now() - stoppedMs)} ms`)
     t.equal(await matchesOn(next, organizationId), sent)
     t.match(await run('service', [...primary.data]), { status: 2, stderr: /the store is one of a cluster/ })
   })

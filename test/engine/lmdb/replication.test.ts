@@ -1,0 +1,159 @@
+import { cpSync } from 'node:fs'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { repeatChange } from '../../../engine/lmdb/change.ts'
+import { Environment } from '../../../engine/lmdb/environment.ts'
+import type { ReplicationState } from '../../../engine/lmdb/replication.ts'
+import * as fc from '../../support/property.ts'
+
+const OPTIONS = { setting: '--data-dir', schemaVersion: 1, freeBytesMin: 0, replicable: true }
+const TABLES = ['one', 'two'] as const
+const PRIMARY: ReplicationState = {
+  ...{ mode: 'primary', node: 'a', primary: 'node-1', generation: 1, change: 0, sequence: 1, created: 'now' },
+}
+const BYTES_MAX = 1_000_000
+
+function environmentIn(t: Test, path: string): Environment {
+  const environment = new Environment(path, OPTIONS)
+  for (const name of TABLES) environment.table(name)
+  t.teardown(() => environment.close())
+  return environment
+}
+
+/** A primary with the state, and a replica that is a copy of it. */
+function pair(t: Test): { readonly primary: Environment; readonly replica: Environment; readonly directory: string } {
+  const directory = t.testdir({ a: {}, b: {} })
+  const primary = environmentIn(t, join(directory, 'a'))
+  const replica = environmentIn(t, join(directory, 'b'))
+  primary.writeUnrecorded(() => primary.replication.putState(PRIMARY))
+  replica.writeUnrecorded(() => replica.replication.putState({ ...PRIMARY, mode: 'replica' }))
+  return { primary, replica, directory }
+}
+
+/** All records of all tables. */
+function contentOf(environment: Environment): string[] {
+  return environment.read(() =>
+    TABLES.flatMap((name) =>
+      Array.from(environment.table(name).getRange({}), ({ key, value }) => {
+        return `${name} ${key.toString('hex')} ${value.toString('hex')}`
+      }),
+    ),
+  )
+}
+
+function repeatAll(primary: Environment, replica: Environment, after = 0): number {
+  const changes = primary.read(() => primary.replication.unpublished(after, BYTES_MAX))
+  replica.writeUnrecorded(() => {
+    for (const { writes } of changes) replica.replication.repeat(writes)
+  })
+  return changes.at(-1)?.number ?? after
+}
+
+const write = fc.record({
+  table: fc.constantFrom(...TABLES),
+  key: fc.uint8Array({ minLength: 1, maxLength: 4 }),
+  value: fc.option(fc.uint8Array({ maxLength: 3000 }), { nil: undefined }),
+})
+
+t.test('a replica that repeats the changes has the same records', async (t) => {
+  const { primary, replica } = pair(t)
+  let repeated = 0
+  fc.assert(
+    fc.property(fc.array(fc.array(write, { maxLength: 5 }), { maxLength: 5 }), (transactions) => {
+      for (const writes of transactions) {
+        primary.write(() => {
+          for (const { table, key, value } of writes) {
+            if (value === undefined) primary.table(table).removeSync(Buffer.from(key))
+            else primary.table(table).putSync(Buffer.from(key), Buffer.from(value))
+          }
+        })
+      }
+      repeated = repeatAll(primary, replica, repeated)
+      t.same(contentOf(replica), contentOf(primary))
+    }),
+  )
+  t.equal(primary.read(() => primary.replication.state)?.change, repeated, 'changes have consecutive numbers')
+})
+
+t.test('a transaction that throws or writes nothing is no change', async (t) => {
+  const { primary } = pair(t)
+  t.throws(() =>
+    primary.write(() => {
+      primary.table('one').putSync(Buffer.from('k'), Buffer.from('v'))
+      throw new Error('no')
+    }),
+  )
+  primary.write(() => {})
+  t.equal(
+    primary.read(() => primary.replication.firstUnpublished),
+    undefined,
+  )
+  primary.shrink(() => primary.table('one').putSync(Buffer.from('k'), Buffer.from('v')))
+  t.equal(
+    primary.read(() => primary.replication.firstUnpublished),
+    1,
+  )
+  t.equal(primary.replication.lastRecorded, 1)
+})
+
+t.test('changes of another process are recorded with those of this one', async (t) => {
+  const { primary, replica, directory } = pair(t)
+  const other = environmentIn(t, join(directory, 'a'))
+  primary.write(() => primary.table('one').putSync(Buffer.from('a'), Buffer.from('1')))
+  other.write(() => other.table('two').putSync(Buffer.from('b'), Buffer.from('2')))
+  primary.write(() => primary.table('one').removeSync(Buffer.from('a')))
+  t.equal(repeatAll(primary, replica), 3)
+  t.same(contentOf(replica), ['two 62 32'])
+})
+
+t.test('only the primary writes', async (t) => {
+  const { primary, replica } = pair(t)
+  const put = (environment: Environment) => () =>
+    environment.write(() => environment.table('one').putSync(Buffer.from('k'), Buffer.from('v')))
+  t.throws(put(replica), { code: 'NOT_PRIMARY', message: /a replica; node-1 is the primary: change it there/ })
+  replica.writeUnrecorded(() => replica.replication.putState({ ...PRIMARY, mode: 'replica', primary: '' }))
+  t.throws(put(replica), { code: 'NOT_PRIMARY', message: /no node is the primary at the moment/ })
+  primary.writeUnrecorded(() => primary.replication.putState({ ...PRIMARY, mode: 'paused' }))
+  t.throws(put(primary), { code: 'NOT_PRIMARY', message: /the brokers are not reachable/ })
+  t.same(contentOf(primary), [])
+  primary.writeUnrecorded(() => primary.replication.forget())
+  put(primary)()
+  t.equal(
+    primary.read(() => primary.replication.state),
+    undefined,
+  )
+  t.equal(
+    primary.read(() => primary.replication.firstUnpublished),
+    undefined,
+    'a store of its own records nothing',
+  )
+})
+
+t.test('published changes are removed, the others stay through a restart', async (t) => {
+  const { primary, directory } = pair(t)
+  for (let number = 1; number <= 5; number++)
+    primary.write(() => primary.table('one').putSync(Buffer.from([number]), Buffer.alloc(100)))
+  primary.shrinkUnrecorded(() => primary.replication.removeTo(3))
+  cpSync(join(directory, 'a'), join(directory, 'c'), { recursive: true })
+  const again = environmentIn(t, join(directory, 'c'))
+  const numbers = again.read(() => again.replication.unpublished(0, BYTES_MAX)).map(({ number }) => number)
+  t.same(numbers, [4, 5])
+  t.equal(again.read(() => again.replication.unpublished(0, 1)).length, 1, 'one fits always')
+})
+
+t.test('a table that this release lacks, and bytes that are no change, are refused', async (t) => {
+  const { primary, replica } = pair(t)
+  primary.table('newer')
+  primary.write(() => primary.table('newer').putSync(Buffer.from('k'), Buffer.from('v')))
+  t.throws(() => repeatAll(primary, replica), { code: 'STORE_VERSION', message: /lacks: newer; upgrade this node/ })
+  const nothing = { put() {}, remove() {} }
+  fc.assert(
+    fc.property(fc.uint8Array({ minLength: 1, maxLength: 200 }), (bytes) => {
+      try {
+        repeatChange(Buffer.from(bytes), nothing)
+      } catch (error) {
+        t.ok(error instanceof RangeError)
+      }
+    }),
+  )
+})

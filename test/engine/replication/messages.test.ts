@@ -1,0 +1,41 @@
+import t from 'tap'
+import { changeMessages, nodeMessage, readMessage } from '../../../engine/replication/messages.ts'
+import * as fc from '../../support/property.ts'
+
+const SENDER = { node: '018f0000-0000-7000-8000-000000000001', name: 'node-1', generation: 7 }
+const MEGABYTE = 1024 * 1024
+
+t.test('a message is read as it was written', async (t) => {
+  for (const kind of ['tick', 'takeover', 'resignation'] as const) {
+    t.same(readMessage(nodeMessage(kind, SENDER)), { kind, sender: SENDER })
+  }
+  const number = fc.integer({ min: 1, max: 2 ** 48 - 1 })
+  fc.assert(
+    fc.property(number, number, fc.uint8Array({ maxLength: 300 }), (generation, change, writes) => {
+      const [message, ...others] = changeMessages(generation, change, Buffer.from(writes))
+      t.same(others, [])
+      const expected = { kind: 'change', generation, number: change, part: 0, parts: 1, writes: Buffer.from(writes) }
+      t.same(readMessage(message ?? Buffer.alloc(0)), expected)
+    }),
+  )
+})
+
+t.test('a large change is in several messages', async (t) => {
+  const writes = Buffer.alloc(9 * MEGABYTE, 'abc')
+  const parts = changeMessages(1, 2, writes).map((bytes) => readMessage(bytes))
+  t.match(parts, [
+    { part: 0, parts: 3 },
+    { part: 1, parts: 3 },
+    { part: 2, parts: 3 },
+  ])
+  t.ok(Buffer.concat(parts.map((part) => (part.kind === 'change' ? part.writes : Buffer.alloc(0)))).equals(writes))
+})
+
+t.test('other bytes are no message', async (t) => {
+  fc.assert(
+    fc.property(fc.uint8Array({ maxLength: 40 }), (bytes) => {
+      if (bytes[0] === 1 && bytes.length >= 17) return
+      t.throws(() => readMessage(bytes))
+    }),
+  )
+})

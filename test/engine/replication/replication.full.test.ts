@@ -1,0 +1,275 @@
+import { existsSync, mkdirSync, readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import type { Table } from '../../../engine/lmdb/environment.ts'
+import type { ReplicationState } from '../../../engine/lmdb/replication.ts'
+import { Brokers } from '../../../engine/log/brokers.ts'
+import { ChangeStream } from '../../../engine/log/change-stream.ts'
+import { SnapshotStore } from '../../../engine/log/snapshot-store.ts'
+import { DAY_MS, HOUR_MS } from '../../../engine/process/clock.ts'
+import { ChangeFollower } from '../../../engine/replication/change-follower.ts'
+import { ChangePublisher } from '../../../engine/replication/change-publisher.ts'
+import { beginWithSnapshot, joinCluster } from '../../../engine/replication/join-cluster.ts'
+import { nodeMessage } from '../../../engine/replication/messages.ts'
+import { SnapshotMaker } from '../../../engine/replication/snapshot-maker.ts'
+import { newUuid } from '../../../engine/store/keys.ts'
+import { Store } from '../../../engine/store/store.ts'
+import { Brokers as TestBrokers } from '../../support/brokers.ts'
+import { findingsOf, NOON, quietLog, testClock } from '../../support/store.ts'
+import { until } from '../../support/wait.ts'
+
+const MEGABYTE = 1024 * 1024
+
+/** Three brokers, and what every node of the test shares. */
+class Site {
+  readonly directory: string
+  readonly brokers: TestBrokers
+  readonly connection: Brokers
+  readonly snapshots: SnapshotStore
+
+  private constructor(directory: string, brokers: TestBrokers, connection: Brokers, snapshots: SnapshotStore) {
+    this.directory = directory
+    this.brokers = brokers
+    this.connection = connection
+    this.snapshots = snapshots
+  }
+
+  static async make(t: Test): Promise<Site> {
+    const directory = t.testdir()
+    const brokers = await TestBrokers.start(t, { directory: join(directory, 'brokers') })
+    const { servers, seedFile: credentialsFile, caFile } = brokers
+    const connection = await Brokers.open({ servers, credentialsFile, caFile }, quietLog, (fault) =>
+      t.fail(fault.message),
+    )
+    t.teardown(() => connection.close())
+    return new Site(directory, brokers, connection, await SnapshotStore.open(connection))
+  }
+
+  stream(): Promise<ChangeStream> {
+    return ChangeStream.open(this.connection, 64 * MEGABYTE, quietLog)
+  }
+
+  async node(t: Test, name: string): Promise<Node> {
+    const node = new Node(this, name, await this.stream())
+    t.teardown(() => node.close())
+    return node
+  }
+}
+
+/** A store, with one of the two parts that replicate it. */
+class Node {
+  readonly name: string
+  readonly directory: string
+  readonly stream: ChangeStream
+  readonly failures: unknown[] = []
+  store: Store
+  publisher: ChangePublisher | undefined
+  follower: ChangeFollower | undefined
+  readonly #site: Site
+  #following: Promise<void> | undefined
+
+  constructor(site: Site, name: string, stream: ChangeStream) {
+    this.#site = site
+    this.name = name
+    this.stream = stream
+    this.directory = join(site.directory, name)
+    mkdirSync(this.directory)
+    this.store = new Store(this.directory)
+  }
+
+  get joining() {
+    const { snapshots } = this.#site
+    const signal = new AbortController().signal
+    return { dataDirectory: this.directory, stream: this.stream, snapshots, log: quietLog, signal }
+  }
+
+  get state(): ReplicationState | undefined {
+    return this.store.environment.read(() => this.store.environment.replication.state)
+  }
+
+  /** Appends a takeover, as a member of a cluster does. */
+  async lead(): Promise<void> {
+    const { environment } = this.store
+    const before = this.state
+    const { sequence = 0, generation = 0, change = 0, node = newUuid() } = before ?? {}
+    const sender = { node, name: this.name, generation: generation + 1 }
+    const { kind } = await until('no takeover', async () => {
+      const outcome = await this.stream.append(nodeMessage('takeover', sender), sequence + 1)
+      return outcome.kind === 'unknown' ? undefined : outcome
+    })
+    if (kind !== 'appended') throw new Error(kind)
+    const { created } = this.stream
+    const state = { ...sender, mode: 'primary', primary: this.name, change, sequence: sequence + 1, created } as const
+    environment.writeUnrecorded(() => environment.replication.putState(state))
+    this.publisher = new ChangePublisher(environment, this.stream, sender, sequence + 1, quietLog)
+    this.publisher.start((error) => this.failures.push(error))
+  }
+
+  follow(): void {
+    const { environment } = this.store
+    if (this.state === undefined) {
+      const { created } = this.stream
+      const start = { node: newUuid(), primary: '', generation: 0, change: 0, sequence: 0, created }
+      environment.writeUnrecorded(() => environment.replication.putState({ ...start, mode: 'replica' }))
+    }
+    this.follower = new ChangeFollower(environment, this.stream, quietLog)
+    this.#following = this.follower.follow(() => {}).catch((error: unknown) => void this.failures.push(error))
+  }
+
+  put(number: number, bytes = 100): void {
+    const { environment } = this.store
+    environment.write(() => environment.table('history').putSync(key(number), Buffer.alloc(bytes, number)))
+  }
+
+  /** The last number that was put, in this store. */
+  has(number: number): boolean {
+    return this.store.environment.read(() => this.#table.doesExist(key(number)))
+  }
+
+  get content(): string[] {
+    const { tables } = this.store.environment
+    return this.store.environment.read(() =>
+      [...tables].flatMap(([name, table]) =>
+        Array.from(table.getRange({}), (row) => `${name} ${row.key.toString('hex')} ${row.value.toString('hex')}`),
+      ),
+    )
+  }
+
+  get #table(): Table {
+    return this.store.environment.table('history')
+  }
+
+  async stop(): Promise<void> {
+    await this.publisher?.stop()
+    this.publisher = undefined
+    await this.release()
+  }
+
+  /** As a killed process: nothing more is published. */
+  async release(): Promise<void> {
+    this.stream.stopReading()
+    await this.#following
+  }
+
+  async close(): Promise<void> {
+    await this.stop()
+    await this.store.close()
+  }
+}
+
+function key(number: number): Buffer {
+  const bytes = Buffer.alloc(24)
+  bytes.writeUInt32BE(number, 20)
+  return bytes
+}
+
+t.test('a replica has what the primary wrote, although brokers are killed', async (t) => {
+  const site = await Site.make(t)
+  const primary = await site.node(t, 'one')
+  const replica = await site.node(t, 'two')
+  await primary.lead()
+  replica.follow()
+  primary.put(0, 9 * MEGABYTE)
+  for (let number = 1; number <= 300; number++) {
+    primary.put(number)
+    if (number % 100 !== 0) continue
+    const broker = number / 100 - 1
+    await site.brokers.kill(broker)
+    site.brokers.restart(broker)
+    await until(`no change ${number}`, () => replica.has(number))
+  }
+  t.same(replica.content, primary.content)
+  t.match(replica.state, { mode: 'replica', primary: 'one', generation: 1, change: 301 })
+  t.match(primary.state, { mode: 'primary', change: 301 })
+  t.same([...primary.failures, ...replica.failures], [])
+
+  t.test('a primary that is replaced publishes nothing more, and its own changes are discarded', async (t) => {
+    const three = await site.node(t, 'three')
+    const maker = new SnapshotMaker(primary.store, { stream: primary.stream, ...eventsOf(site) }, testClock(Date.now()))
+    const signal = new AbortController().signal
+    t.match(await maker.makeIfDue(signal), { change: 301, generation: 1 })
+    await until('replica is behind', () => replica.state?.sequence === primary.publisher?.sequence)
+    // The primary can append a tick first.
+    await until('no takeover', () =>
+      replica.lead().then(
+        () => true,
+        () => undefined,
+      ),
+    )
+    await replica.release()
+    await until('not replaced', () => primary.failures.length > 0)
+    t.match(primary.failures, [{ code: 'REPLACED' }])
+    t.match(primary.state, { mode: 'replica', primary: '' })
+    t.throws(() => primary.put(400), { code: 'NOT_PRIMARY' })
+    replica.put(401)
+
+    // As if it had written before it knew.
+    const { environment } = primary.store
+    environment.writeUnrecorded(() => {
+      const { state } = environment.replication
+      if (state !== undefined) environment.replication.putState({ ...state, mode: 'primary' })
+    })
+    primary.put(400)
+    primary.publisher = undefined
+    primary.failures.length = 0
+    const again = await site.stream()
+    const follower = new ChangeFollower(environment, again, quietLog)
+    await t.rejects(
+      follower.follow(() => {}),
+      { code: 'REPLACED', message: /before the last changes of this store were published/ },
+    )
+    await primary.store.close()
+    await beginWithSnapshot({ ...primary.joining, stream: again }, true)
+    primary.store = new Store(primary.directory)
+    t.notOk(primary.has(400))
+    t.ok(primary.has(300))
+    const kept = readdirSync(primary.directory).filter((name) => name.startsWith('store.before-snapshot-'))
+    t.equal(kept.length, 1, 'the store with the discarded change is kept')
+
+    await three.store.close()
+    await joinCluster(three.joining)
+    t.notOk(existsSync(join(three.directory, 'store.joining')))
+    three.store = new Store(three.directory)
+    three.follow()
+    await until('three is behind', () => three.has(401))
+    t.same(three.content, replica.content)
+    t.same(
+      findingsOf(three.store).filter((line) => !line.includes('history')),
+      [],
+    )
+  })
+})
+
+t.test('snapshots trim what both of the last two contain', async (t) => {
+  const site = await Site.make(t)
+  const primary = await site.node(t, 'one')
+  const late = await site.node(t, 'late')
+  await primary.lead()
+  const clock = testClock(NOON + 365 * DAY_MS)
+  const trimmed: number[] = []
+  const events = { trim: async (sequence: number) => void trimmed.push(sequence) }
+  const maker = new SnapshotMaker(primary.store, { stream: primary.stream, snapshots: site.snapshots, events }, clock)
+  const signal = new AbortController().signal
+  const positions: number[] = []
+  for (const round of [1, 2, 3]) {
+    for (let number = 1; number <= 10; number++) primary.put(100 * round + number)
+    const { environment } = primary.store
+    environment.write(() => primary.store.logPositions.put({ sequence: 1000 * round, created: 'now' }))
+    const snapshot = await maker.makeIfDue(signal)
+    positions.push(snapshot?.sequence ?? 0)
+    t.equal(await maker.makeIfDue(signal), undefined, 'not before half an hour has passed')
+    clock.add(HOUR_MS)
+  }
+  t.same(trimmed, [1000, 2000], 'the events of the older snapshot')
+  t.equal((await site.snapshots.list()).length, 2)
+  t.equal(await primary.stream.message(positions[1] ?? 0), undefined)
+  t.ok(await primary.stream.message((positions[1] ?? 0) + 1))
+
+  late.follow()
+  await until('late is not refused', () => late.failures.length > 0)
+  t.match(late.failures, [{ code: 'BROKERS_LOST', message: /begins with message \d+, and the store has 0/ }])
+})
+
+function eventsOf({ snapshots }: Site) {
+  return { snapshots, events: { trim: async () => {} } }
+}
