@@ -1,11 +1,13 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
+import { JetStreamLog } from '../../engine/log/jetstream.ts'
 import { BrokerDisk, cutPower, restorePower } from '../support/broker-disks.ts'
 import { BrokerNetwork } from '../support/broker-network.ts'
 import { BROKER_COUNT, Brokers } from '../support/brokers.ts'
 import { keepNamespacesPrivate } from '../support/namespace.ts'
 import { REPOSITORY } from '../support/programs.ts'
+import { quietLog } from '../support/store.ts'
 import { until } from '../support/wait.ts'
 import { type Partition, partitions, powerCuts } from './broker-faults.ts'
 import { type BrokerFaults, crashRun } from './crash-run.ts'
@@ -130,6 +132,11 @@ t.test('brokers keep the messages that they acknowledged', async (t) => {
       /JetStream out of .*resources, will be DISABLED/.test(brokers.output.text),
       'NATS stops JetStream on the broker',
     )
+    const { servers, seedFile: credentialsFile, caFile } = brokers
+    const options = { servers, credentialsFile, caFile, bytesMax: 1 }
+    const log = await JetStreamLog.open(options, undefined, quietLog, (fault) => t.fail(fault.message))
+    t.pass('the service starts')
+    await log.close()
 
     disks[full]?.free()
     await sender.more(MESSAGES)
