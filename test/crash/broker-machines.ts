@@ -1,4 +1,4 @@
-import { readFileSync, writeFileSync } from 'node:fs'
+import { readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { JetStreamLog } from '../../engine/log/jetstream.ts'
@@ -27,6 +27,8 @@ const LOG_MEGABYTES = 64
 /** So many messages are acknowledged before the next step of a test. */
 const MESSAGES = 200
 const MESSAGES_PER_FAULT = 50
+/** Forward from the time of the brokers, because their certificate is not valid before. */
+const CLOCK_STEP_SECONDS = 7200
 
 keepNamespacesPrivate()
 const network = new BrokerNetwork()
@@ -48,14 +50,40 @@ async function startOnDisks(t: Test, syncInterval = 'always'): Promise<Machines>
   return { directory, brokers: await Brokers.start(t, { directory, configuration, hosts }), disks }
 }
 
+/** The clock of a service, which steps while the service runs. */
+class SteppedClock {
+  readonly environment: NodeJS.ProcessEnv
+  readonly #file: string
+
+  constructor(directory: string) {
+    this.#file = join(directory, 'clock')
+    this.environment = {
+      LD_PRELOAD: '/usr/$LIB/faketime/libfaketime.so.1',
+      FAKETIME_TIMESTAMP_FILE: this.#file,
+      FAKETIME_CACHE_DURATION: '1',
+      FAKETIME_DONT_FAKE_MONOTONIC: '1',
+    }
+    this.step(0)
+  }
+
+  /** Sets the clock to the time of the machine and so many seconds. */
+  step(seconds: number): void {
+    // Replaced at once, because an empty file would stop the service.
+    writeFileSync(`${this.#file}.new`, `+${seconds}`)
+    renameSync(`${this.#file}.new`, this.#file)
+  }
+}
+
 /**
- * Collector and service are killed as well. Before each fault, the brokers acknowledge messages of
+ * Collector and service are killed as well, and the clock of the service steps at each fault. Before each fault, the brokers acknowledge messages of
  * another sender.
  */
 async function crash(t: Test, directory: string, brokers: Brokers, faults: BrokerFaults): Promise<void> {
   const sender = await MessageSender.start(t, brokers, { createStream: false })
+  const clock = new SteppedClock(directory)
   const report = await crashRun({
     directory,
+    environment: clock.environment,
     kills: KILLS_PER_FAULT * FAULTS,
     seed: SEED,
     queriesPerCapture: FAULTS >= 20 ? 400_000 : 50_000,
@@ -64,6 +92,7 @@ async function crash(t: Test, directory: string, brokers: Brokers, faults: Broke
       faults: FAULTS,
       async cause(random) {
         await sender.more(MESSAGES_PER_FAULT)
+        clock.step(random.below(CLOCK_STEP_SECONDS))
         await faults.cause(random)
       },
     },
