@@ -36,6 +36,8 @@ const REPLICAS = 3
 /** When the batch was received, in milliseconds since 1970. */
 const RECEIVED = 'Posture-Received'
 const REQUEST_MS = 5 * SECOND_MS
+/** Two missing heartbeats end a subscription, so reading continues soon after an election. */
+const HEARTBEAT_MS = 2 * SECOND_MS
 const STATE_MS = SECOND_MS
 /** Brokers elect another leader in 4 to 9 seconds. Senders wait up to 30. */
 const PATIENCE_MS = 20 * SECOND_MS
@@ -151,7 +153,10 @@ export class JetStreamLog implements EventLog {
           deliver_policy: DeliverPolicy.StartSequence,
           opt_start_seq: last + 1,
         })
-        this.#messages = await consumer.consume({ max_bytes: UNSTORED_BYTES_MAX })
+        this.#messages = await consumer.consume({
+          max_bytes: UNSTORED_BYTES_MAX,
+          idle_heartbeat: HEARTBEAT_MS,
+        })
         for await (const message of this.#messages) {
           // The trimming of another service, or a consumer that was created again.
           if (message.seq <= last) continue
