@@ -75,8 +75,8 @@ class SteppedClock {
 }
 
 /**
- * Collector and service are killed as well, and the clock of the service steps at each fault. Before each fault, the brokers acknowledge messages of
- * another sender.
+ * Collector and service are killed as well, and the clock of the service steps at each fault.
+ * Before each fault, the brokers acknowledge messages of another sender.
  */
 async function crash(t: Test, directory: string, brokers: Brokers, faults: BrokerFaults): Promise<void> {
   const sender = await MessageSender.start(t, brokers, { createStream: false })

@@ -14,8 +14,8 @@ import { crashRun } from './crash-run.ts'
  *
  * npm run crash -- --log: keeps the events in the log of three brokers, and kills them, too.
  *
- * npm run crash -- --machines: causes 20 power cuts of the brokers' machines, 20 partitions of their
- * network and a full disk. As root.
+ * npm run crash -- --machines: causes 20 power cuts of the brokers' machines, 20 partitions of
+ * their network and a full disk. As root.
  *
  * npm run crash -- --alerts: kills the sender of alerts 500 times instead, with real receivers.
  */

@@ -12,7 +12,7 @@ const STREAM = 'events'
 /** The stream does not exist (NATS, server/errors.json). */
 const NO_STREAM = 10059
 const ANSWER_MS = 2000
-const PAUSE_MS = 5
+const PAUSE_MS = 20
 const NUMBER = 'Number'
 
 /**

@@ -123,7 +123,7 @@ t.test('with the log of brokers, a lost disk costs no acknowledged event', async
     sender.socket.destroy()
   })
   t.test('a batch that is in the log twice counts once, because of the ids of its events', async (t) => {
-    // Without an id of the message, brokers keep both. A failover duplicates batches in this manner.
+    // Without an id of the message, brokers keep both, as after a failover.
     const connection = await brokers.connect()
     const subject = `ev.${partitionOf(site.organizationId)}.${site.organizationId}`
     const first = await jetstream(connection).publish(subject, site.batch)

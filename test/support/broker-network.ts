@@ -54,7 +54,7 @@ export class BrokerNetwork {
     for (const from of MACHINES) for (const to of MACHINES) if (from !== to) this.#send(from, to, macOf(to))
   }
 
-  /** Permanent entries: a machine does not ask for an address, so it does not notice the partition. */
+  /** With permanent entries, a machine sends no ARP queries, so it notices no partition. */
   #send(from: number, to: number, mac: string): void {
     const [inside, device] = from === SERVICE ? [[], BRIDGE] : [['-netns', namespaceOf(from)], 'eth0']
     ip(...inside, 'neighbour', 'replace', addressOf(to), 'lladdr', mac, 'dev', device, 'nud', 'permanent')
