@@ -25,13 +25,14 @@ const DISK_MEGABYTES = 256
 /** Less than three quarters of a broker's disk, which NATS offers to streams. */
 const LOG_MEGABYTES = 64
 /** So many messages are acknowledged before the next step of a test. */
-const MESSAGES = 200
+const MESSAGES = 100
 const MESSAGES_PER_FAULT = 50
 /** Forward from the time of the brokers, because their certificate is not valid before. */
 const CLOCK_STEP_SECONDS = 7200
 
 keepNamespacesPrivate()
 const network = new BrokerNetwork()
+let clusters = 0
 
 interface Machines {
   readonly directory: string
@@ -46,7 +47,9 @@ async function startOnDisks(t: Test, syncInterval = 'always'): Promise<Machines>
   const text = readFileSync(join(REPOSITORY, 'deploy/nats/nats.conf'), 'utf8')
   writeFileSync(configuration, text.replace('sync_interval: always', `sync_interval: ${syncInterval}`))
   const disks = ALL.map((index) => new BrokerDisk(t, join(directory, `disk-${index}.ext4`), DISK_MEGABYTES))
-  const hosts = disks.map(({ data }) => ({ address: '127.0.0.1', data, through: [] }))
+  // An address of these brokers only, so that no connection of another program has their ports.
+  const address = `127.98.0.${++clusters}`
+  const hosts = disks.map(({ data }) => ({ address, data, through: [] }))
   return { directory, brokers: await Brokers.start(t, { directory, configuration, hosts }), disks }
 }
 
