@@ -20,8 +20,12 @@ import type { ServiceSettings } from './config.ts'
 import type { KeyUseSink } from './key-uses.ts'
 
 const MEGABYTE = 1024 * 1024
-/** The stream of changes is trimmed by snapshots, like the log of events. */
+/**
+ * Of the size of the log of events. Snapshots are made when a stream is half full, and the rest has
+ * to last until then.
+ */
 const CHANGES_SHARE = 0.25
+const CHANGES_BYTES_MIN = 256 * MEGABYTE
 
 /** How the service becomes a node, and what it does as one. */
 export interface ClusterOptions {
@@ -87,10 +91,11 @@ export class Cluster {
     const brokers = await Brokers.open({ servers, credentialsFile, caFile }, log, onFailure)
     try {
       const bytesMax = logMegabytes * MEGABYTE
+      const changesBytesMax = Math.max(CHANGES_BYTES_MIN, Math.floor(bytesMax * CHANGES_SHARE))
       const events = await JetStreamLog.open(brokers, bytesMax, log)
       const snapshots = await SnapshotStore.open(brokers)
       for (;;) {
-        const stream = await ChangeStream.open(brokers, Math.floor(bytesMax * CHANGES_SHARE), log)
+        const stream = await ChangeStream.open(brokers, changesBytesMax, log)
         const join: JoinOptions = { dataDirectory: dataDir, stream, snapshots, log, signal }
         await joining.joinCluster(join)
         const store = new Store(dataDir)

@@ -38,6 +38,8 @@ const FULL_TEST_COMMANDS = {
   loggen: 'syslog-ng-core',
   logger: 'bsdutils',
   mandoc: 'mandoc',
+  'mkfs.ext4': 'e2fsprogs',
+  perl: 'perl-base',
   'qemu-aarch64-static': 'qemu-user-static',
   runc: 'runc',
   slowhttptest: 'slowhttptest',

@@ -73,7 +73,7 @@ export async function backUp(store: Store, given: string, options: BackupOptions
 }
 
 /**
- * Also on a full disk, as what only writes down what was done. A replica cannot write its audit log.
+ * Also on a full disk, as what only writes down what was done. A replica writes no audit log.
  */
 function note(store: Store, file: string, { actor, clock }: BackupOptions): void {
   const mode = store.environment.read(() => store.environment.replication.state)?.mode ?? 'primary'

@@ -8,13 +8,18 @@ const ANSWER_MS = 3000
 
 const answerSchema = z.object({
   server: z.object({ name: z.string() }),
-  data: z.object({ config: z.object({ sync_always: z.boolean().optional() }).optional() }).optional(),
+  data: z
+    .object({
+      disabled: z.boolean().optional(),
+      config: z.object({ sync_always: z.boolean().optional() }).optional(),
+    })
+    .optional(),
 })
 
 /**
  * Checks that every broker flushes each message before it acknowledges it: with the default of
  * NATS, a power failure of all brokers loses the acknowledged messages of two minutes. A broker
- * that is down cannot answer, so a majority of `count` has to.
+ * that is down or has disabled JetStream does not count, so a majority of `count` has to answer.
  *
  * @throws Fault BROKERS_UNSAFE; BROKERS_UNREACHABLE if fewer than a majority answers
  */
@@ -29,6 +34,8 @@ export async function checkBrokers(connection: NatsConnection, count: number): P
     })
     for await (const answer of answers) {
       const { server, data } = answerSchema.parse(answer.json())
+      // A broker whose disk is full disables JetStream, so it acknowledges nothing.
+      if (data?.disabled === true) continue
       names.add(server.name)
       if (data?.config?.sync_always !== true) {
         throw new Fault(
@@ -44,7 +51,7 @@ export async function checkBrokers(connection: NatsConnection, count: number): P
   if (names.size <= count / 2) {
     throw new Fault(
       'BROKERS_UNREACHABLE',
-      `${names.size} of ${count} brokers report their state; deploy/nats/nats.conf has the permission`,
+      `${names.size} of ${count} brokers report that JetStream runs; deploy/nats/nats.conf has the permission`,
     )
   }
 }

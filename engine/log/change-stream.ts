@@ -3,6 +3,7 @@ import { type ConsumerMessages, DeliverPolicy, JetStreamApiError } from '@nats-i
 import { Fault } from '../process/error-codes.ts'
 import type { Logger } from '../process/log.ts'
 import { type Brokers, isNoStream, lostMessages, REQUEST_MS, RETRY_MS } from './brokers.ts'
+import type { LogState } from './event-log.ts'
 import { CONSUMING, UNSTORED_BYTES_MAX } from './limits.ts'
 
 const STREAM = 'changes'
@@ -130,8 +131,13 @@ export class ChangeStream {
 
   /** The number of the last message. Throws if the brokers do not answer. */
   async lastSequence(): Promise<number> {
-    const { state } = await this.#brokers.manager.streams.info(STREAM)
-    return state.last_seq
+    return (await this.state()).lastSequence
+  }
+
+  /** How full it is. Throws if the brokers do not answer. */
+  async state(): Promise<LogState> {
+    const { state, config } = await this.#brokers.manager.streams.info(STREAM)
+    return { lastSequence: state.last_seq, bytes: state.bytes, bytesMax: config.max_bytes }
   }
 
   /** Deletes the messages up to `sequence`. */

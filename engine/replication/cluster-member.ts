@@ -203,7 +203,9 @@ export class ClusterMember {
         const { name, bytes, sequence } = snapshot
         this.#options.log.info({ snapshot: name, bytes, sequence }, 'made a snapshot for other nodes')
       })
-      .catch((error: unknown) => logFailure(this.#options.log, error, 'no snapshot was made, trying again'))
+      .catch((error: unknown) =>
+        logFailure(this.#options.log, error, 'no snapshot was made; retrying', { level: 'warn' }),
+      )
       .finally(() => {
         this.#snapshotting = undefined
       })

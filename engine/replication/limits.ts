@@ -24,6 +24,8 @@ export const PUBLISHES_IN_FLIGHT_MAX = 64
 export const APPLY_BYTES_MAX = 4 * 1024 * 1024
 export const APPLY_CHANGES_MAX = 256
 export const SNAPSHOT_EVERY_MS = 30 * MINUTE_MS
+/** The least time between two snapshots that are made because a stream is half full. */
+export const SNAPSHOT_GAP_MS = 10 * SECOND_MS
 /** How often a node reports its state, and the primary checks whether a snapshot is due. */
 export const REPORT_EVERY_MS = 5 * SECOND_MS
 /** How long a command waits until the brokers have its change. */

@@ -7,7 +7,7 @@ import type { EventLog } from '../log/event-log.ts'
 import type { Snapshot, SnapshotStore } from '../log/snapshot-store.ts'
 import type { Clock } from '../process/clock.ts'
 import { Store } from '../store/store.ts'
-import { PUBLISH_POLL_MS, SNAPSHOT_EVERY_MS } from './limits.ts'
+import { PUBLISH_POLL_MS, SNAPSHOT_EVERY_MS, SNAPSHOT_GAP_MS } from './limits.ts'
 
 /**
  * Copies the primary's store to the brokers, and deletes from their streams what both of the last
@@ -16,14 +16,18 @@ import { PUBLISH_POLL_MS, SNAPSHOT_EVERY_MS } from './limits.ts'
 export class SnapshotMaker {
   readonly #store: Store
   readonly #stream: ChangeStream
-  readonly #events: Pick<EventLog, 'trim'>
+  readonly #events: Pick<EventLog, 'trim' | 'state'>
   readonly #snapshots: SnapshotStore
   readonly #clock: Clock
   #madeAtMs: number | undefined
 
   constructor(
     store: Store,
-    { stream, events, snapshots }: { stream: ChangeStream; events: Pick<EventLog, 'trim'>; snapshots: SnapshotStore },
+    {
+      stream,
+      events,
+      snapshots,
+    }: { stream: ChangeStream; events: Pick<EventLog, 'trim' | 'state'>; snapshots: SnapshotStore },
     clock: Clock,
   ) {
     this.#store = store
@@ -33,13 +37,14 @@ export class SnapshotMaker {
     this.#clock = clock
   }
 
-  /** Returns undefined if the last one is not old, and is of this cluster. */
+  /** Returns undefined if the last one is not old, and the streams have space. */
   async makeIfDue(signal: AbortSignal): Promise<Snapshot | undefined> {
     if (this.#madeAtMs === undefined) {
       const last = (await this.#snapshots.list()).find(({ created }) => created === this.#stream.created)
       this.#madeAtMs = last?.madeAtMs ?? 0
     }
-    if (this.#clock.nowMs() - this.#madeAtMs < SNAPSHOT_EVERY_MS) return undefined
+    const ageMs = this.#clock.nowMs() - this.#madeAtMs
+    if (ageMs < SNAPSHOT_EVERY_MS && (ageMs < SNAPSHOT_GAP_MS || !(await this.#isStreamHalfFull()))) return undefined
     const snapshot = await this.#make(signal)
     if (snapshot !== undefined) this.#madeAtMs = this.#clock.nowMs()
     return snapshot
@@ -67,6 +72,11 @@ export class SnapshotMaker {
     } finally {
       rmSync(directory, { recursive: true, force: true })
     }
+  }
+
+  async #isStreamHalfFull(): Promise<boolean> {
+    const states = await Promise.all([this.#stream.state(), this.#events.state()])
+    return states.some((state) => state !== undefined && state.bytes > state.bytesMax / 2)
   }
 
   async #contentOf(directory: string) {

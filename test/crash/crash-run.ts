@@ -3,7 +3,6 @@ import { join } from 'node:path'
 import { setTimeout as later } from 'node:timers/promises'
 import { askLocal } from '../../engine/process/ask-local.ts'
 import { Random } from '../fuzz/random.ts'
-import type { Brokers } from '../support/brokers.ts'
 import { freePort } from '../support/free-port.ts'
 import { type Ended, type Running, start, startService } from '../support/programs.ts'
 import { until } from '../support/wait.ts'
@@ -15,7 +14,7 @@ import { RogueServer } from './rogue-server.ts'
 /*
  * Runs collector and service on real files with a faulty network between them, and kills and
  * restarts them. In the end, every match of the capture files must be in a scan exactly once. With
- * brokers, the service keeps events in their log, and they are killed, too.
+ * brokers, the service keeps events in their log, and they have faults, too (broker-faults.ts).
  *
  * All choices derive from the seed, and each part of the run has its own random numbers. The timing
  * depends on the machine.
@@ -29,12 +28,18 @@ const FRAMES_MS = 1
 const FIRST_CAPTURE_MS_AGO = 36 * 60 * 60 * 1000
 const KILL_MS = { least: 50, most: 1400 } as const
 const SCAN_MS = { least: 300, most: 2500 } as const
-const BROKER_DOWN_MS = { least: 50, most: 3000 } as const
+const BROKER_FAULT_MS = { least: 100, most: 3000 } as const
 const SCAN_KILL_MS = { least: 100, most: 900 } as const
 /** One in this many starts of a program has a fault point armed. */
 const ARMED_EVERY = 5
 /** Without kills and network faults, the rest of a file takes seconds. */
 const LAST_RUN_MS = 120_000
+
+/**
+ * Two processes scan the same organization at once. The events stay in the buffer, so the next scan
+ * has them.
+ */
+const SCAN_CONFLICT = /^.*"reason":"another process (ended|is scanning) .*$/gm
 
 const FAULT_POINTS = {
   collector: ['outbox:appended'],
@@ -43,17 +48,33 @@ const FAULT_POINTS = {
 } as const
 type Victim = keyof typeof FAULT_POINTS
 
+/** The brokers of a run, and what happens to them. */
+export interface BrokerFaults {
+  /** The settings with which the service uses the brokers. */
+  readonly parameters: readonly string[]
+  /** The run has at least this many faults. */
+  readonly faults: number
+  /** Causes a fault and ends it. */
+  cause(random: Random): Promise<void>
+}
+
 export interface CrashOptions {
   readonly directory: string
+  /** The run ends after this many kills of programs, and the faults of the brokers. */
   readonly kills: number
   readonly seed: number
   readonly queriesPerCapture: number
-  readonly brokers?: Brokers
+  readonly brokers?: BrokerFaults
+  /** For the service only. */
+  readonly environment?: NodeJS.ProcessEnv
   readonly onKill?: (killed: number) => void
 }
 
 export interface CrashReport {
-  readonly kills: Readonly<Record<Victim | 'broker', number>>
+  readonly kills: Readonly<Record<Victim, number>>
+  readonly brokerFaults: number
+  /** The service ended because it had reached no quorum of brokers for 20 seconds. */
+  readonly unreachable: number
   /** Number of kills at a fault point. */
   readonly atFaultPoints: number
   readonly captures: number
@@ -77,14 +98,14 @@ function randomOf(seed: number, part: number): Random {
   return new Random(seed * 16 + part)
 }
 
-const between = (random: Random, { least, most }: { readonly least: number; readonly most: number }): number =>
+export const between = (random: Random, { least, most }: { readonly least: number; readonly most: number }): number =>
   least + random.below(most - least)
 
 class CrashRun {
   readonly #options: CrashOptions
   readonly #site: Site
   readonly #oracle = new Oracle()
-  readonly #kills: Record<Victim | 'broker', number> = { collector: 0, service: 0, scan: 0, broker: 0 }
+  readonly #kills: Record<Victim, number> = { collector: 0, service: 0, scan: 0 }
   readonly #differences: string[] = []
   /** The running programs. */
   readonly #running: Partial<Record<Victim, Running>> = {}
@@ -93,6 +114,8 @@ class CrashRun {
   readonly #killRandom: Random
   readonly #captureRandom: Random
   #atFaultPoints = 0
+  #brokerFaults = 0
+  #unreachable = 0
   #captureCount = 0
   /** No more kills: running programs may finish. */
   #finishing = false
@@ -127,6 +150,8 @@ class CrashRun {
     const { events, scans } = organization.counts()
     return {
       kills: this.#kills,
+      brokerFaults: this.#brokerFaults,
+      unreachable: this.#unreachable,
       atFaultPoints: this.#atFaultPoints,
       captures: this.#captureCount,
       queries: this.#oracle.queries,
@@ -144,12 +169,12 @@ class CrashRun {
     proxy.startFaults()
     const collector = this.#superviseCollector()
     const scans = this.#scanRepeatedly()
-    while (this.#killed < this.#options.kills - 1 && !this.#over) {
+    const brokers = this.#causeBrokerFaults().catch((error: Error) => this.#fail(error.message))
+    const { kills, brokers: { faults = 0 } = {} } = this.#options
+    while ((this.#killed < kills - 1 || this.#brokerFaults < faults) && !this.#over) {
       await later(between(this.#killRandom, KILL_MS))
-      if (this.#options.brokers !== undefined && this.#killRandom.below(3) === 0) {
-        await this.#killBrokers(this.#options.brokers)
-        continue
-      }
+      // Spreads the kills over the faults of the brokers.
+      if (this.#killed * faults > kills * (this.#brokerFaults + 1)) continue
       const victim = this.#killRandom.of(['collector', 'service'] as const)
       this.#kill(this.#running[victim])
       // Kills both at once, as a power failure does.
@@ -157,7 +182,7 @@ class CrashRun {
     }
     this.#finishing = true
     proxy.stopFaults()
-    await scans
+    await Promise.all([scans, brokers])
     // The last kill. The collector may be in a long backoff after the network faults.
     this.#kill(this.#running.collector)
     if (!(await Promise.race([collector.then(() => true), later(LAST_RUN_MS, false, { ref: false })]))) {
@@ -165,15 +190,13 @@ class CrashRun {
     }
   }
 
-  /** Kills a broker and starts it again, or all of them, as a power failure does. */
-  async #killBrokers(brokers: Brokers): Promise<void> {
-    const all = brokers.servers.map((_server, index) => index)
-    const killed = this.#killRandom.below(5) === 0 ? all : [this.#killRandom.of(all)]
-    await Promise.all(killed.map((index) => brokers.kill(index)))
-    await later(between(this.#killRandom, BROKER_DOWN_MS))
-    for (const index of killed) brokers.restart(index)
-    this.#kills.broker += killed.length
-    this.#options.onKill?.(this.#killed)
+  async #causeBrokerFaults(): Promise<void> {
+    const random = randomOf(this.#options.seed, 7)
+    while (this.#options.brokers !== undefined && !this.#finishing && !this.#over) {
+      await later(between(random, BROKER_FAULT_MS))
+      await this.#options.brokers.cause(random)
+      this.#brokerFaults++
+    }
   }
 
   /** Restarts the service after every kill. */
@@ -181,7 +204,9 @@ class CrashRun {
     const random = randomOf(this.#options.seed, 2)
     while (!this.#over) {
       const faultPoint = this.#faultPointOf('service', random)
-      await this.#runUntilExit('service', faultPoint, () => this.#site.startService(environmentOf(faultPoint)))
+      await this.#runUntilExit('service', faultPoint, () =>
+        this.#site.startService({ ...this.#options.environment, ...environmentOf(faultPoint) }),
+      )
     }
   }
 
@@ -227,9 +252,12 @@ class CrashRun {
       if (!this.#killedByRun.has(running)) this.#atFaultPoints++
       this.#options.onKill?.(this.#killed)
     }
-    if (!killed && ended.status !== 0) {
+    // Without a quorum of brokers, nothing starts and nothing is changed.
+    const isUnreachable = /BROKERS_UNREACHABLE|NOT_PRIMARY|NOT_REPLICATED/.test(ended.stderr)
+    if (this.#options.brokers !== undefined && isUnreachable) this.#unreachable++
+    else if (!killed && ended.status !== 0) {
       this.#fail(`${victim} ended with ${ended.status ?? ended.signal}: ${lastLines(ended.stderr)}`)
-    } else if (/"level":[56]0|do not balance/.test(ended.stderr)) {
+    } else if (/"level":[56]0|do not balance/.test(ended.stderr.replaceAll(SCAN_CONFLICT, ''))) {
       this.#fail(`${victim} logged: ${lastLines(ended.stderr)}`)
     }
     return ended
@@ -338,9 +366,7 @@ class Site {
     const ports = ['--api-port', String(first.apiPort), '--ingest-port', String(first.ingestPort)]
     const metricsPort = brokers && (await freePort())
     const logged =
-      brokers === undefined
-        ? []
-        : [...brokers.parameters, '--log-megabytes', '1024', '--metrics-port', `${metricsPort}`]
+      brokers === undefined ? [] : ['--log-megabytes', '512', ...brokers.parameters, '--metrics-port', `${metricsPort}`]
     const parameters = {
       service: ['--data-dir', directories.data, ...listenOn, ...ports, '--api-threads', '1', ...logged],
       collector: [

@@ -14,27 +14,37 @@ import { crashRun } from './crash-run.ts'
  *
  * npm run crash -- --log: keeps the events in the log of three brokers, and kills them, too.
  *
+ * npm run crash -- --machines: causes 20 power cuts of the brokers' machines, 20 partitions of
+ * their network and a full disk. As root.
+ *
  * npm run crash -- --alerts: kills the sender of alerts 500 times instead, with real receivers.
  */
-const { alerts, log, kills } = parseArgs({
-  options: { alerts: { type: 'boolean' }, log: { type: 'boolean' }, kills: { type: 'string' } },
+const { kills, ...chosen } = parseArgs({
+  options: {
+    alerts: { type: 'boolean' },
+    log: { type: 'boolean' },
+    machines: { type: 'boolean' },
+    kills: { type: 'string' },
+  },
 }).values
-const KILLS = Number(kills ?? process.env['CRASH_KILLS'] ?? (alerts ? 500 : 1000))
+const TESTS = {
+  alerts: { file: './alerts.full.test.js', kills: 500 },
+  log: { file: './event-log.full.test.js', kills: 1000 },
+  machines: { file: './broker-machines.full.test.js', kills: 20 },
+} as const
+const test = Object.entries(TESTS).find(([name]) => chosen[name as keyof typeof TESTS])?.[1]
+const KILLS = Number(kills ?? process.env['CRASH_KILLS'] ?? test?.kills ?? 1000)
 const SEED = Number(process.env['CRASH_SEED'] ?? Math.floor(Date.now() / 1000))
 const QUERIES_PER_CAPTURE = 400_000
 
 if (!Number.isInteger(KILLS) || KILLS < 1) throw new Error(`--kills: expected a whole number from 1, found ${kills}`)
-if (alerts || log) {
+if (test !== undefined) {
+  const [count, seed] = [String(KILLS), String(SEED)]
+  const numbers = { CRASH_KILLS: count, CRASH_FAULTS: count, CRASH_SEED: seed, ALERT_KILLS: count, ALERT_SEED: seed }
   // The default, 30 seconds, is too short for this many kills.
-  const numbers = {
-    CRASH_KILLS: String(KILLS),
-    CRASH_SEED: String(SEED),
-    ALERT_KILLS: String(KILLS),
-    ALERT_SEED: String(SEED),
-  }
   const env = { ...process.env, TAP_TIMEOUT: '0', ...numbers }
-  const test = fileURLToPath(new URL(alerts ? './alerts.full.test.js' : './event-log.full.test.js', import.meta.url))
-  const { status } = spawnSync(process.execPath, [test], { env, stdio: 'inherit' })
+  const file = fileURLToPath(new URL(test.file, import.meta.url))
+  const { status } = spawnSync(process.execPath, [file], { env, stdio: 'inherit' })
   process.exit(status ?? 1)
 }
 

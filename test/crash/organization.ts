@@ -2,6 +2,7 @@ import { OutboxReader } from '../../collector/outbox/outbox-reader.ts'
 import { Store } from '../../engine/store/store.ts'
 import { admin, type Running, start } from '../support/programs.ts'
 import { findingsOf } from '../support/store.ts'
+import { until } from '../support/wait.ts'
 import { byClient, clientsInScans, differencesOf, type Matches, matchesInScans } from './oracle.ts'
 
 const NAME = 'Acme'
@@ -41,7 +42,10 @@ export class Organization {
 
   /** Runs a last scan. Returns missing and surplus matches and events, one line each. */
   async differences(expected: Matches): Promise<string[]> {
-    const { status, stderr } = await this.startScan().ended
+    const { status, stderr } = await until('the brokers are not reachable', async () => {
+      const ended = await this.startScan().ended
+      return /NOT_PRIMARY|NOT_REPLICATED/.test(ended.stderr) ? undefined : ended
+    })
     if (status !== 0) return [`the last scan failed: ${stderr}`]
     const [found, clients] = this.#withStore((store) => [
       matchesInScans(store, this.#id),

@@ -1,7 +1,9 @@
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
+import { jetstream } from '@nats-io/jetstream'
 import t, { type Test } from 'tap'
 import { packBatch } from '../../engine/event/event.ts'
+import { partitionOf } from '../../engine/log/event-log.ts'
 import { askLocal } from '../../engine/process/ask-local.ts'
 import { Store } from '../../engine/store/store.ts'
 import { matchesInScans } from '../crash/oracle.ts'
@@ -21,6 +23,8 @@ class Site {
   readonly #directory: string
   readonly #brokers: Brokers
   readonly #sender = new Sender()
+  /** The last batch that was acknowledged. */
+  batch: Uint8Array = new Uint8Array()
   token = ''
   organizationId = ''
 
@@ -55,7 +59,8 @@ class Site {
     const headers = { authorization: `Bearer ${this.token}`, 'content-type': 'application/msgpack' }
     for (let batch = 0; batch < BATCHES; batch++) {
       const events = Array.from({ length: EVENTS }, () => this.#sender.event('claude.ai', Date.now()))
-      const answer = await ask('/ingest/v1/events', { method: 'POST', headers, body: packBatch(events) })
+      this.batch = packBatch(events)
+      const answer = await ask('/ingest/v1/events', { method: 'POST', headers, body: this.batch })
       t.match(answer, { status: 200, body: { accepted: EVENTS, duplicates: 0 } }, `batch ${batch}`)
     }
     await close()
@@ -121,6 +126,18 @@ t.test('with the log of brokers, a lost disk costs no acknowledged event', async
       return (await site.events(t)) === 2 * BATCHES * EVENTS + 1
     })
     sender.socket.destroy()
+  })
+  t.test('a batch that is in the log twice counts once, because of the ids of its events', async (t) => {
+    // Without an id of the message, brokers keep both, as after a failover.
+    const connection = await brokers.connect()
+    const subject = `ev.${partitionOf(site.organizationId)}.${site.organizationId}`
+    const first = await jetstream(connection).publish(subject, site.batch)
+    const again = await jetstream(connection).publish(subject, site.batch)
+    await connection.close()
+    t.same([again.seq, again.duplicate], [first.seq + 1, false])
+    const metrics = await site.settle(second)
+    t.match(metrics, `posture_ingest_events_total{outcome="duplicates"} ${2 * EVENTS}\n`)
+    t.equal(await site.events(t), 3 * BATCHES * EVENTS + 1)
   })
   t.test('a sender waits while the brokers are down, and /healthz says so', async (t) => {
     for (const index of brokers.servers.keys()) await brokers.kill(index)

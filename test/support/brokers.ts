@@ -11,18 +11,31 @@ import { REPOSITORY } from './programs.ts'
 const NATS = join(REPOSITORY, 'node_modules/.cache/nats')
 const PROGRAM = join(NATS, 'usr/sbin/nats-server')
 const CONFIGURATION = join(REPOSITORY, 'deploy/nats/nats.conf')
-const COUNT = 3
+/** A quorum is two. */
+export const BROKER_COUNT = 3
 const RECONNECT_MS = 100
 
 /** The version in use, as the server prints it. */
 export const BROKER_VERSION = readFileSync(join(NATS, 'version'), 'utf8').trim()
 
-interface Broker {
+/** Where a broker runs. */
+export interface BrokerHost {
+  readonly address: string
+  /** Its data directory. */
+  readonly data: string
+  /** A command that executes another, such as `nsenter --net=FILE`. */
+  readonly through: readonly string[]
+}
+
+interface Broker extends BrokerHost {
   readonly environment: NodeJS.ProcessEnv
   child: ChildProcess
 }
 
-/** Three brokers on loopback with the shipped configuration: TLS, nkeys, every write flushed. */
+/**
+ * Three brokers with the shipped configuration: TLS, nkeys, every write flushed. By default on
+ * loopback.
+ */
 export class Brokers {
   /** Addresses with ports, for clients. */
   readonly servers: readonly string[]
@@ -36,42 +49,48 @@ export class Brokers {
   readonly #configuration: string
   readonly #brokers: Broker[]
 
-  private constructor(directory: string, ports: readonly number[], configuration: string) {
-    const { keyFile, certificateFile } = opensslCertificate(join(directory, 'tls'), 'ECDSA P-256')
+  private constructor(
+    directory: string,
+    hosts: readonly BrokerHost[],
+    ports: readonly number[],
+    configuration: string,
+  ) {
+    const addresses = hosts.map(({ address }) => address)
+    const { keyFile, certificateFile } = opensslCertificate(join(directory, 'tls'), 'ECDSA P-256', addresses)
     const user = nkeys.createUser()
     this.seed = Buffer.from(user.getSeed()).toString()
     this.seedFile = join(directory, 'service.nk')
     writeFileSync(this.seedFile, this.seed, { mode: 0o600 })
-    const routes = ports.slice(COUNT).map((port) => `nats://127.0.0.1:${port}`)
+    const listenOn = (firstPort: number) => addresses.map((address, index) => `${address}:${ports[firstPort + index]}`)
+    const routes = listenOn(BROKER_COUNT)
     this.#configuration = configuration
     this.caFile = certificateFile
-    this.servers = ports.slice(0, COUNT).map((port) => `127.0.0.1:${port}`)
-    this.#brokers = this.servers.map((listen, index) => {
-      const data = join(directory, `broker-${index}`)
-      mkdirSync(data, { recursive: true })
+    this.servers = listenOn(0)
+    this.#brokers = hosts.map((host, index) => {
+      mkdirSync(host.data, { recursive: true })
       const environment = {
         BROKER_NAME: `broker-${index}`,
-        BROKER_LISTEN: listen,
-        ROUTE_LISTEN: `127.0.0.1:${ports[COUNT + index]}`,
-        ROUTES: JSON.stringify(routes),
-        DATA_DIRECTORY: data,
+        BROKER_LISTEN: this.servers[index],
+        ROUTE_LISTEN: routes[index],
+        ROUTES: JSON.stringify(routes.map((route) => `nats://${route}`)),
+        DATA_DIRECTORY: host.data,
         CERTIFICATE: certificateFile,
         PRIVATE_KEY: keyFile,
         CA_CERTIFICATE: certificateFile,
         SERVICE_NKEY: user.getPublicKey(),
       }
-      return { environment, child: this.#spawn(environment) }
+      return { ...host, environment, child: this.#spawn(host, environment) }
     })
   }
 
   /** Runs the brokers until the test ends. Does not wait until they have elected a leader. */
   static async start(
     t: { testdir(): string; teardown(work: () => unknown): void },
-    { directory = t.testdir(), configuration = CONFIGURATION } = {},
+    { directory = t.testdir(), configuration = CONFIGURATION, hosts = onLoopback(directory) } = {},
   ): Promise<Brokers> {
     const ports = new Set<number>()
-    while (ports.size < 2 * COUNT) ports.add(await freePort())
-    const brokers = new Brokers(directory, [...ports], configuration)
+    while (ports.size < 2 * BROKER_COUNT) ports.add(await freePort())
+    const brokers = new Brokers(directory, hosts, [...ports], configuration)
     t.teardown(() => Promise.all(brokers.servers.map((_server, index) => brokers.kill(index))))
     return brokers
   }
@@ -95,17 +114,24 @@ export class Brokers {
 
   /** Kills a broker with SIGKILL and waits until its process has ended. */
   async kill(index: number): Promise<void> {
+    this.#at(index).child.kill('SIGKILL')
+    await this.ended(index)
+  }
+
+  /** Waits until the process of a broker has ended. */
+  async ended(index: number): Promise<void> {
     const { child } = this.#at(index)
-    if (child.exitCode !== null || child.signalCode !== null) return
-    const ended = once(child, 'exit')
-    child.kill('SIGKILL')
-    await ended
+    if (child.exitCode === null && child.signalCode === null) await once(child, 'exit')
+  }
+
+  pid(index: number): number {
+    return this.#at(index).child.pid ?? 0
   }
 
   /** Starts a broker that was killed, with the data that it has. */
   restart(index: number): void {
     const broker = this.#at(index)
-    broker.child = this.#spawn(broker.environment)
+    broker.child = this.#spawn(broker, broker.environment)
   }
 
   #at(index: number): Broker {
@@ -114,8 +140,9 @@ export class Brokers {
     return broker
   }
 
-  #spawn(environment: NodeJS.ProcessEnv): ChildProcess {
-    const child = spawn(PROGRAM, ['-c', this.#configuration], {
+  #spawn({ through }: BrokerHost, environment: NodeJS.ProcessEnv): ChildProcess {
+    const [command = '', ...parameters] = [...through, PROGRAM, '-c', this.#configuration]
+    const child = spawn(command, parameters, {
       env: environment,
       stdio: ['ignore', 'ignore', 'pipe'],
     })
@@ -124,4 +151,10 @@ export class Brokers {
     })
     return child
   }
+}
+
+function onLoopback(directory: string): BrokerHost[] {
+  return Array.from({ length: BROKER_COUNT }, (_broker, index) => {
+    return { address: '127.0.0.1', data: join(directory, `broker-${index}`), through: [] }
+  })
 }

@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process'
-import { existsSync } from 'node:fs'
+import { existsSync, mkdirSync } from 'node:fs'
 
 /** Network namespaces, for tests that need interfaces. Creating them requires root and iproute2. */
 
@@ -26,4 +26,20 @@ export function namespace(
   ip('netns', 'add', name)
   t.teardown(() => ip('netns', 'delete', name))
   return (...command) => ['netns', 'exec', name, 'env', '-u', 'NODE_OPTIONS', ...command]
+}
+
+/**
+ * The command that executes another one in namespaces of its own for the network, mounts and
+ * processes. The kernel removes everything in them when the command ends, or this process does,
+ * even by SIGKILL: processes, mounts, loop devices, interfaces.
+ */
+export const IN_PRIVATE_NAMESPACES = [
+  ...['setpriv', '--pdeathsig', 'KILL'],
+  ...['unshare', '--net', '--mount', '--pid', '--mount-proc', '--fork', '--kill-child'],
+]
+
+/** Makes `ip netns add` private, for a program that runs in private namespaces. */
+export function keepNamespacesPrivate(): void {
+  mkdirSync('/run/netns', { recursive: true })
+  execFileSync('mount', ['-t', 'tmpfs', 'tmpfs', '/run/netns'])
 }

@@ -12,14 +12,19 @@ export const KEY_KINDS = {
 } as const
 
 /**
- * Creates the directory and, in it, a self-signed certificate for localhost with a key of this
- * type.
+ * Creates the directory and, in it, a self-signed certificate for localhost and these addresses,
+ * with a key of this type.
  */
-export function opensslCertificate(directory: string, kind: keyof typeof KEY_KINDS): TlsFiles {
+export function opensslCertificate(
+  directory: string,
+  kind: keyof typeof KEY_KINDS,
+  addresses: readonly string[] = ['127.0.0.1'],
+): TlsFiles {
   mkdirSync(directory, { recursive: true })
   const files = { keyFile: join(directory, 'key.pem'), certificateFile: join(directory, 'certificate.pem') }
   execFileSync('openssl', ['genpkey', ...KEY_KINDS[kind], '-out', files.keyFile], { stdio: 'ignore' })
-  const subject = ['-subj', '/CN=localhost', '-days', '30', '-addext', 'subjectAltName=DNS:localhost,IP:127.0.0.1']
+  const names = ['DNS:localhost', ...addresses.map((address) => `IP:${address}`)].join(',')
+  const subject = ['-subj', '/CN=localhost', '-days', '30', '-addext', `subjectAltName=${names}`]
   const request = ['req', '-new', '-x509', '-key', files.keyFile, '-out', files.certificateFile, ...subject]
   execFileSync('openssl', request, { stdio: 'ignore' })
   return files

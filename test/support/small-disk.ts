@@ -5,18 +5,14 @@ import { join } from 'node:path'
 
 const MEGABYTE = 1024 * 1024
 
-/** A small file system, and a ballast file that takes up its space. */
-export class SmallDisk {
-  readonly directory = mkdtempSync(join(tmpdir(), 'small-disk-'))
-  readonly #ballast = join(this.directory, 'ballast')
+/** A file system, and a ballast file that takes up its space. */
+export class Disk {
+  readonly directory: string
+  readonly #ballast: string
 
-  constructor(t: { teardown(work: () => unknown): void }, megabytes: number) {
-    execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${megabytes}m`, 'tmpfs', this.directory])
-    t.teardown(() => {
-      // Lazy unmount, because LMDB may still have its file open.
-      execFileSync('umount', ['-l', this.directory])
-      rmSync(this.directory, { recursive: true })
-    })
+  constructor(directory: string) {
+    this.directory = directory
+    this.#ballast = join(directory, 'ballast')
   }
 
   get freeBytes(): number {
@@ -35,5 +31,18 @@ export class SmallDisk {
 
   free(): void {
     rmSync(this.#ballast)
+  }
+}
+
+/** A small file system in memory. */
+export class SmallDisk extends Disk {
+  constructor(t: { teardown(work: () => unknown): void }, megabytes: number) {
+    super(mkdtempSync(join(tmpdir(), 'small-disk-')))
+    execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${megabytes}m`, 'tmpfs', this.directory])
+    t.teardown(() => {
+      // Lazy unmount, because LMDB may still have its file open.
+      execFileSync('umount', ['-l', this.directory])
+      rmSync(this.directory, { recursive: true })
+    })
   }
 }

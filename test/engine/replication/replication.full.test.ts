@@ -247,7 +247,7 @@ t.test('snapshots trim what both of the last two contain', async (t) => {
   await primary.lead()
   const clock = testClock(NOON + 365 * DAY_MS)
   const trimmed: number[] = []
-  const events = { trim: async (sequence: number) => void trimmed.push(sequence) }
+  const events = { trim: async (sequence: number) => void trimmed.push(sequence), state: async () => undefined }
   const maker = new SnapshotMaker(primary.store, { stream: primary.stream, snapshots: site.snapshots, events }, clock)
   const signal = new AbortController().signal
   const positions: number[] = []
@@ -271,5 +271,5 @@ t.test('snapshots trim what both of the last two contain', async (t) => {
 })
 
 function eventsOf({ snapshots }: Site) {
-  return { snapshots, events: { trim: async () => {} } }
+  return { snapshots, events: { trim: async () => {}, state: async () => undefined } }
 }
