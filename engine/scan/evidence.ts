@@ -3,6 +3,7 @@ import type { AccessKind } from '../../registry/use.ts'
 import type { Method } from '../event/event.ts'
 import { SOURCES_PER_DAY_MAX } from '../store/event-source.ts'
 import { type DayEvidence, NAMES_PER_DAY_MAX } from '../store/evidence.ts'
+import type { ClientSketches, EvidenceReader, PackedCounts } from '../store/packed-evidence.ts'
 import { DistinctClients } from './distinct-clients.ts'
 
 /** Earliest and latest of some times. */
@@ -81,7 +82,7 @@ export class Evidence {
   readonly #use = new Span()
   /** Matches that are not use. They have times only because every stored day has times. */
   readonly #other = new Span()
-  readonly #namesMax: number
+  #namesMax: number
 
   constructor(namesMax = NAMES_PER_DAY_MAX) {
     this.#namesMax = namesMax
@@ -163,8 +164,64 @@ export class Evidence {
     this.days++
   }
 
-  toDay(): DayEvidence {
+  /** Adds a record, like addDay. */
+  addReadDay(day: EvidenceReader): void {
+    this.matches += day.matches
+    this.blocked += day.blocked
+    addPacked(this.byMethod, day.byMethod)
+    addPacked(this.byRole, day.byRole)
+    addPacked(this.byAccess, day.byAccess)
+    for (const [index, name] of day.byName.keys.entries()) this.addName(name, day.byName.counts[index] ?? 0)
+    for (const [index, source] of day.bySource.keys.entries()) this.addSource(source, day.bySource.counts[index] ?? 0)
+    this.otherNames += day.otherNames
+    this.domainStrength = Math.max(this.domainStrength, day.domainStrength)
+    this.specificity = Math.max(this.specificity, day.specificity)
+    addPacked(this.byPurpose, day.byPurpose)
+    if (!day.byPurpose.keys.includes('use')) return this.addOtherSpan(day.firstSeenMs, day.lastSeenMs)
+    this.addSpan(day.firstSeenMs, day.lastSeenMs)
+    const { byAccess, clients = NO_CLIENTS, interactiveClients = clients, apiClients = clients } = day
+    const isInteractive = byAccess.keys.includes('web') || byAccess.keys.includes('app')
+    this.#interactive.merge(isInteractive ? interactiveClients : undefined, clients)
+    this.#api.merge(byAccess.keys.includes('api') ? apiClients : undefined, clients)
+    this.clients.mergeBytes(clients)
+    this.days++
+  }
+
+  /** Adds another sum that is the evidence of one day, like addDay. */
+  addSumOfDay(day: Evidence): void {
+    this.matches += day.matches
+    this.blocked += day.blocked
+    for (const [method, count] of day.byMethod) increase(this.byMethod, method, count)
+    for (const [role, count] of day.byRole) increase(this.byRole, role, count)
+    for (const [purpose, count] of day.byPurpose) increase(this.byPurpose, purpose, count)
+    for (const [kind, count] of day.byAccess) increase(this.byAccess, kind, count)
+    for (const [name, count] of day.byName) this.addName(name, count)
+    for (const [source, count] of day.bySource) this.addSource(source, count)
+    this.otherNames += day.otherNames
+    this.domainStrength = Math.max(this.domainStrength, day.domainStrength)
+    this.specificity = Math.max(this.specificity, day.specificity)
+    if (day.useMatches === 0) return this.addOtherSpan(day.firstSeenMs, day.lastSeenMs)
+    this.addSpan(day.firstSeenMs, day.lastSeenMs)
+    const isInteractive = day.byAccess.has('web') || day.byAccess.has('app')
+    this.#interactive.merge(isInteractive ? day.interactive : undefined, day.clients)
+    this.#api.merge(day.byAccess.has('api') ? day.api : undefined, day.clients)
+    this.clients.merge(day.clients)
+    this.days++
+  }
+
+  /** Makes this sum, the evidence of one day, the first day of a sum with up to `namesMax` names. */
+  beginWindow(namesMax: number): void {
+    this.#namesMax = namesMax
+    this.days = this.useMatches > 0 ? 1 : 0
+  }
+
+  /** The sketches in the record of a day. */
+  sketches(): ClientSketches {
     const clients = this.clients.toBytes()
+    return { clients, ...this.#partsOf(clients) }
+  }
+
+  toDay(): DayEvidence {
     return {
       firstSeenMs: this.firstSeenMs,
       lastSeenMs: this.lastSeenMs,
@@ -179,8 +236,7 @@ export class Evidence {
       otherNames: this.otherNames,
       domainStrength: this.domainStrength,
       specificity: this.specificity,
-      clients,
-      ...this.#partsOf(clients),
+      ...this.sketches(),
     }
   }
 
@@ -196,6 +252,9 @@ export class Evidence {
   }
 }
 
+/** The sketch of no clients. */
+const NO_CLIENTS = new DistinctClients().toBytes()
+
 /** Whether the platform was used on the day. */
 export function hasUse({ byPurpose }: Pick<DayEvidence, 'byPurpose'>): boolean {
   return (byPurpose.use ?? 0) > 0
@@ -209,6 +268,10 @@ function clientsByAccess({ byAccess, clients, interactiveClients = clients, apiC
 
 function addCounts<K extends string>(sums: Map<K, number>, counts: Readonly<Partial<Record<K, number>>>): void {
   for (const key in counts) increase(sums, key, counts[key] ?? 0)
+}
+
+function addPacked<K extends string>(sums: Map<K, number>, { keys, counts }: PackedCounts): void {
+  for (let index = 0; index < keys.length; index++) increase(sums, keys[index] as K, counts[index] ?? 0)
 }
 
 export function increase<K>(counts: Map<K, number>, key: K, by: number): void {

@@ -4,7 +4,6 @@ import { METHODS } from '../event/event.ts'
 import { isoSeconds } from '../process/clock.ts'
 import type { ClientUse } from '../store/client-sum.ts'
 import type { DecisionState } from '../store/decisions.ts'
-import type { Detection } from '../store/evidence.ts'
 import type { Scan } from '../store/scans.ts'
 import { type FoundAccess, mostFrequent } from './access.ts'
 import type { CoverageJson } from './coverage.ts'
@@ -24,7 +23,8 @@ export interface Finding {
   readonly evidence: Evidence
   readonly confidence: number
   readonly decision: DecisionState
-  readonly detection: Detection
+  /** `createdAt` in ISO 8601 with seconds. */
+  readonly detection: { readonly id: string; readonly createdAt: string }
   readonly access: readonly FoundAccess[]
   /** Clients that used the API, and no site or app of the vendor. undefined: no API was used. */
   readonly programmaticClients: number | undefined
@@ -78,7 +78,7 @@ export function platformJson(finding: Finding, visibleShare: CoverageJson['visib
       coverage: { visible_share: visibleShare },
       ...(finding.topClients === undefined ? {} : { top_clients: finding.topClients.map(clientJson) }),
     },
-    created_at: isoSeconds(finding.detection.createdAtMs),
+    created_at: finding.detection.createdAt,
   })
 }
 
