@@ -56,7 +56,7 @@ export function programmaticClients(evidence: ReadonlyMap<Platform, Evidence>): 
   for (const [{ id, vendor }, { api, byAccess }] of evidence) {
     if (!byAccess.has('api')) continue
     const others = interactive.get(vendor) ?? new DistinctClients()
-    const all = DistinctClients.fromBytes(others.toBytes())
+    const all = others.clone()
     all.merge(api)
     // Of estimates, the difference may be greater than the part.
     counts.set(id, Math.max(0, Math.min(api.estimate, all.estimate - others.estimate)))

@@ -35,7 +35,7 @@ class PartOfClients {
 
   /** The part as a sketch of its own. Required before other clients are added to all. */
   #separate(): DistinctClients {
-    this.#own ??= DistinctClients.fromBytes(this.#all.toBytes())
+    this.#own ??= this.#all.clone()
     return this.#own
   }
 
@@ -47,10 +47,9 @@ class PartOfClients {
     else if (part !== undefined) own.mergeBytes(part)
   }
 
-  /** The bytes of the part, if it is neither none nor all of the clients, whose bytes are given. */
-  toBytes(all: Uint8Array): Uint8Array | undefined {
-    const bytes = this.#own?.toBytes()
-    return bytes === undefined || Buffer.compare(bytes, all) === 0 ? undefined : bytes
+  /** The bytes of the part, if it is not all of the clients. */
+  toBytes(): Uint8Array | undefined {
+    return this.#own === undefined || this.#own.isAllOf(this.#all) ? undefined : this.#own.toBytes()
   }
 }
 
@@ -217,8 +216,7 @@ export class Evidence {
 
   /** The sketches in the record of a day. */
   sketches(): ClientSketches {
-    const clients = this.clients.toBytes()
-    return { clients, ...this.#partsOf(clients) }
+    return { clients: this.clients.toBytes(), ...this.#parts() }
   }
 
   toDay(): DayEvidence {
@@ -241,10 +239,10 @@ export class Evidence {
   }
 
   /** Most days have neither part, because all or none of their clients are in it. */
-  #partsOf(clients: Uint8Array): Pick<DayEvidence, 'interactiveClients' | 'apiClients'> {
+  #parts(): Pick<DayEvidence, 'interactiveClients' | 'apiClients'> {
     const isInteractive = this.byAccess.has('web') || this.byAccess.has('app')
-    const interactiveClients = isInteractive ? this.#interactive.toBytes(clients) : undefined
-    const apiClients = this.byAccess.has('api') ? this.#api.toBytes(clients) : undefined
+    const interactiveClients = isInteractive ? this.#interactive.toBytes() : undefined
+    const apiClients = this.byAccess.has('api') ? this.#api.toBytes() : undefined
     return {
       ...(interactiveClients === undefined ? {} : { interactiveClients }),
       ...(apiClients === undefined ? {} : { apiClients }),

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { Matcher } from '../../registry/match.ts'
 import { useOf } from '../../registry/use.ts'
+import { CLIENT_BYTES_PER_SCAN_MAX } from '../limits.ts'
 import { type Clock, dayOf, isoSeconds } from '../process/clock.ts'
 import type { ClientDay } from '../store/client-days.ts'
 import { ClientSum } from '../store/client-sum.ts'
@@ -281,7 +282,10 @@ function aggregateBuffer(
   organizationId: string,
   firstDay: number,
 ): { addedThrough: number; left: number } {
-  aggregator.clear(matcher, firstDay, (day, platformId) => store.clientDays.bytesOf(organizationId, day, platformId))
+  const { clientDays } = store
+  const isSmall = clientDays.totals(organizationId).bytes <= CLIENT_BYTES_PER_SCAN_MAX
+  const storedBytesOf = (day: number, platformId: string) => clientDays.bytesOf(organizationId, day, platformId)
+  aggregator.clear(matcher, firstDay, isSmall ? undefined : storedBytesOf)
   let next = 0
   for (const chunk of store.buffer.chunks(organizationId)) {
     next = aggregator.addChunk(chunk)
