@@ -208,7 +208,7 @@ export class Evidence {
     this.days++
   }
 
-  /** Makes this sum, the evidence of one day, the first day of a sum with up to `namesMax` names. */
+  /** Makes this sum of one day the first day of a window, which has up to `namesMax` names. */
   beginWindow(namesMax: number): void {
     this.#namesMax = namesMax
     this.days = this.useMatches > 0 ? 1 : 0

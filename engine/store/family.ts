@@ -15,6 +15,11 @@ export interface KeyedFields {
   readonly values: readonly unknown[]
 }
 
+export interface KeyedPayload {
+  readonly key: Buffer
+  readonly payload: Buffer
+}
+
 /** The records of one type in one table, each in msgpack in a sealed record (record.ts). */
 export class Family<T> {
   readonly #table: Table
@@ -80,7 +85,7 @@ export class Family<T> {
   }
 
   /** The payloads of the same records. */
-  *payloads(prefix: Uint8Array, start: Uint8Array = prefix): Generator<{ key: Buffer; payload: Buffer }> {
+  *payloads(prefix: Uint8Array, start: Uint8Array = prefix): Generator<KeyedPayload> {
     for (const { key, value } of this.#table.getRange({ start: Buffer.from(start), end: endOfPrefix(prefix) })) {
       yield { key, payload: openRecord(value, RECORD_VERSION, this.#what) }
     }

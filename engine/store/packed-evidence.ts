@@ -133,9 +133,10 @@ function readCounts(payload: Buffer, view: DataView, mapAt: number, end: number,
     const numberAt = start + stringBytes(view, at)
     at = numberEnd(view, numberAt, end)
     if (at === -1) return -1
-    into.counts[into.keys.length] = wholeNumber(view, numberAt)
-    // Names of hosts, sources and the keys of this program are ASCII.
-    into.keys.push(payload.toString('latin1', start, numberAt))
+    const count = wholeNumber(view, numberAt)
+    if (count === -1) return -1
+    into.counts[into.keys.length] = count
+    into.keys.push(payload.toString('utf8', start, numberAt))
   }
   return at
 }
