@@ -70,14 +70,10 @@ export class ScanRunner {
   /** Returns the outcomes in the order of the requests. Removed organizations have none. */
   run(requests: readonly ScanRequest[]): ScanOutcome[] {
     const outcomes: ScanOutcome[] = []
-    // In the order of keys, so that the scans of a transaction change the same pages of the store.
-    const byKey = requests.toSorted((a, b) => compareText(a.organizationId, b.organizationId))
-    for (let from = 0; from < byKey.length; from += SCANS_PER_TRANSACTION_MAX) {
-      outcomes.push(...this.#runGroup(byKey.slice(from, from + SCANS_PER_TRANSACTION_MAX)))
+    for (let from = 0; from < requests.length; from += SCANS_PER_TRANSACTION_MAX) {
+      outcomes.push(...this.#runGroup(requests.slice(from, from + SCANS_PER_TRANSACTION_MAX)))
     }
-    const places = new Map(requests.map(({ organizationId }, index) => [organizationId, index]))
-    const placeOf = ({ scan }: ScanOutcome): number => places.get(scan.organizationId) ?? 0
-    return outcomes.sort((a, b) => placeOf(a) - placeOf(b))
+    return outcomes
   }
 
   #runGroup(requests: readonly ScanRequest[]): ScanOutcome[] {
@@ -268,10 +264,6 @@ export class ScanRunner {
       { scan, trigger, left: 0, clientRecordsRemoved: 0, ...(internalError === undefined ? {} : { internalError }) },
     ]
   }
-}
-
-function compareText(a: string, b: string): number {
-  return a < b ? -1 : a > b ? 1 : 0
 }
 
 /** Clients and unmatched events that are written, in records of evidence with as many bytes. */
