@@ -5,7 +5,7 @@ import { assertExpected, isExpected, logFailure } from '../engine/process/failur
 import { faultPoint } from '../engine/process/fault-point.ts'
 import type { Logger } from '../engine/process/log.ts'
 import { registryRoots } from '../engine/process/registry-root.ts'
-import { builtInData } from '../registry/catalog.ts'
+import { builtInData } from '../registry/built-in.ts'
 import { compareVersions } from '../registry/data-version.ts'
 import type { ReleasedData } from '../registry/released-data.ts'
 import { dataOf, type SignedRelease, UpdateFileError, verifiedRelease } from '../registry/signed-release.ts'

@@ -1,6 +1,6 @@
 import { readdirSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
-import { BUILT_IN_FILE } from './catalog.ts'
+import { BUILT_IN_FILE } from './built-in.ts'
 import { type Fact, factEntry, factsByPlatform } from './facts.ts'
 import { type Platform, platformOf } from './platform.ts'
 import { PLATFORM_TYPES } from './platform-type.ts'

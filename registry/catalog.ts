@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs'
+import { builtInData } from './built-in.ts'
 import { type MatchKind, type Platform, type Purpose, platformOf, type Role } from './platform.ts'
 import { PLATFORM_TYPES } from './platform-type.ts'
 import {
@@ -28,17 +28,6 @@ export interface Catalog {
   readonly version: string
   readonly platforms: readonly Platform[]
   readonly rules: readonly Rule[]
-}
-
-/**
- * Written by registry/build.ts next to the compiled files. Validated there, and not again when
- * read.
- */
-export const BUILT_IN_FILE = new URL('./catalog.json', import.meta.url)
-
-/** The platforms of this release of the program. */
-export function builtInData(): ReleasedData {
-  return JSON.parse(readFileSync(BUILT_IN_FILE, 'utf8')) as ReleasedData
 }
 
 export interface CatalogOptions {

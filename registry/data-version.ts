@@ -1,15 +1,8 @@
-import { z } from 'zod'
-
-/**
+/*
  * The version of the registry's data: the day of the release, and a number from 2 on if the day has
- * more than one: 2026.11.23, 2026.11.23.2.
+ * more than one: 2026.11.23, 2026.11.23.2. Its schema is data-version-schema.ts, which threads that
+ * only compare versions need not load.
  */
-const FORM = /^\d{4}\.\d{2}\.\d{2}(?:\.(?:[2-9]|[1-9]\d{1,2}))?$/
-
-export const dataVersion = z
-  .string()
-  .regex(FORM, 'must be a version such as 2026.11.23')
-  .refine((text) => z.iso.date().safeParse(dayOfVersion(text)).success, 'must begin with a day')
 
 /** The day of a version: 2026-11-23. */
 export function dayOfVersion(version: string): string {

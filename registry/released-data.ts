@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { dataVersion } from './data-version.ts'
+import { dataVersion } from './data-version-schema.ts'
 import { FACT_KINDS, type Fact } from './facts.ts'
 import { countryCode, isoDay, line, webAddress } from './line.ts'
 import { type Platform, platformEntry, platformOf } from './platform.ts'

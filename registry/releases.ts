@@ -1,5 +1,6 @@
 import { z } from 'zod'
-import { compareVersions, dataVersion } from './data-version.ts'
+import { compareVersions } from './data-version.ts'
+import { dataVersion } from './data-version-schema.ts'
 import { line } from './line.ts'
 import { RegistryFileError, readList } from './registry-file.ts'
 

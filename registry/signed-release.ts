@@ -1,7 +1,8 @@
 import { createHash, createPublicKey, type KeyObject, verify } from 'node:crypto'
 import { gunzipSync } from 'node:zlib'
 import { z } from 'zod'
-import { dataVersion, dayOfVersion } from './data-version.ts'
+import { dayOfVersion } from './data-version.ts'
+import { dataVersion } from './data-version-schema.ts'
 import { isoDay } from './line.ts'
 import { type ReleasedData, releasedData } from './released-data.ts'
 

@@ -1,6 +1,6 @@
 import { generateKeyPairSync } from 'node:crypto'
 import { writeFileSync } from 'node:fs'
-import { builtInData } from '../../registry/catalog.ts'
+import { builtInData } from '../../registry/built-in.ts'
 import { platformOf } from '../../registry/platform.ts'
 import { dataText } from '../release/registry-package.ts'
 import { publicKeyText, signReleaseKey, updateFile } from '../release/registry-signing.ts'

@@ -7,7 +7,8 @@ import { DAY_MS } from '../process/clock.ts'
 import { Fault } from '../process/error-codes.ts'
 import { faultPoint } from '../process/fault-point.ts'
 import { SERVICE_WIDE } from '../store/own-platforms.ts'
-import { dataInForce, type RegistryReleases } from '../store/registry-releases.ts'
+import { dataInForce } from '../store/registry-data.ts'
+import type { RegistryReleases } from '../store/registry-releases.ts'
 import type { Changes } from './changes.ts'
 
 /** How many releases rollback can restore, one after the other. */

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { dataVersion } from '../../registry/data-version.ts'
+import { dataVersion } from '../../registry/data-version-schema.ts'
 import {
   COVERAGE_COUNT_MAX,
   type CoverageReport,

@@ -23,7 +23,7 @@ export function sealRecord(version: number, payload: Uint8Array): Buffer {
 /** Completes a record whose payload already follows its RECORD_HEADER_BYTES header bytes. */
 export function sealInPlace(version: number, record: Buffer): Buffer {
   record[VERSION_OFFSET] = version
-  record.writeUInt32LE(checksumOf(record), CHECKSUM_OFFSET)
+  record.writeUInt32LE(checksumOf(version, record.subarray(RECORD_HEADER_BYTES)), CHECKSUM_OFFSET)
   return record
 }
 
@@ -33,20 +33,25 @@ export function sealInPlace(version: number, record: Buffer): Buffer {
  * @throws Fault STORE_DAMAGED if the checksum fails, STORE_VERSION if a newer release wrote it
  */
 export function openRecord(record: Uint8Array, versionMax: number, what: string): Buffer {
-  const bytes = Buffer.from(record.buffer, record.byteOffset, record.byteLength)
+  // The length of a reused buffer of lmdb-js is that of the value, its byteLength is not.
+  const bytes = Buffer.from(record.buffer, record.byteOffset, record.length)
   if (bytes.length < RECORD_HEADER_BYTES) {
     throw new Fault('STORE_DAMAGED', `${what}: found ${bytes.length} bytes, expected at least ${RECORD_HEADER_BYTES}`)
   }
-  if (bytes.readUInt32LE(CHECKSUM_OFFSET) !== checksumOf(bytes)) {
+  const version = bytes[VERSION_OFFSET] ?? 0
+  const payload = bytes.subarray(RECORD_HEADER_BYTES)
+  if (bytes.readUInt32LE(CHECKSUM_OFFSET) !== checksumOf(version, payload)) {
     throw new Fault('STORE_DAMAGED', `${what}: the checksum does not match; restore a backup`)
   }
-  const version = bytes[VERSION_OFFSET] ?? 0
   if (version < 1 || version > versionMax) {
     throw new Fault('STORE_VERSION', `${what}: found version ${version}, this release reads 1 to ${versionMax}`)
   }
-  return bytes.subarray(RECORD_HEADER_BYTES)
+  return payload
 }
 
-function checksumOf(record: Buffer): number {
-  return crc32(record.subarray(RECORD_HEADER_BYTES), crc32(record.subarray(VERSION_OFFSET, CHECKSUM_OFFSET)))
+/** The CRC-32 of each version byte, where the checksum of a record begins. */
+const VERSION_CHECKSUMS = Array.from({ length: 256 }, (_, version) => crc32(Uint8Array.of(version)))
+
+function checksumOf(version: number, payload: Uint8Array): number {
+  return crc32(payload, VERSION_CHECKSUMS[version])
 }

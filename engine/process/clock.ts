@@ -18,7 +18,24 @@ export function dayOf(timeMs: number): number {
 
 /** ISO 8601 in UTC with seconds, as in all API timestamps: `2026-11-20T09:15:02Z`. */
 export function isoSeconds(timeMs: number): string {
-  return `${new Date(timeMs).toISOString().slice(0, 19)}Z`
+  const day = dayOf(timeMs)
+  if (day !== lastDay) {
+    const text = new Date(timeMs).toISOString()
+    lastDate = text.slice(0, text.indexOf('T') + 1)
+    lastDay = day
+  }
+  const seconds = Math.floor(timeMs / SECOND_MS) - day * SECONDS_PER_DAY
+  const minutes = Math.floor(seconds / 60)
+  return `${lastDate}${twoDigits(Math.floor(minutes / 60))}:${twoDigits(minutes % 60)}:${twoDigits(seconds % 60)}Z`
+}
+
+const SECONDS_PER_DAY = DAY_MS / SECOND_MS
+/** The last formatted day, and its date up to the T: most times in a response are of few days. */
+let lastDay = Number.NaN
+let lastDate = ''
+
+function twoDigits(number: number): string {
+  return number < 10 ? `0${number}` : `${number}`
 }
 
 /**

@@ -1,5 +1,6 @@
 import { z } from 'zod'
-import { builtInData, type Catalog, loadCatalogOrBuiltIn } from '../../registry/catalog.ts'
+import { builtInData } from '../../registry/built-in.ts'
+import { type Catalog, loadCatalogOrBuiltIn } from '../../registry/catalog.ts'
 import type { ReleasedData } from '../../registry/released-data.ts'
 import type { Logger } from './log.ts'
 import { setting } from './settings.ts'

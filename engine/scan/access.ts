@@ -20,13 +20,18 @@ export interface FoundAccess {
 
 /** How a platform was used. Most matches first. */
 export function accessFound(platform: Platform, { byAccess, byName }: Evidence, matcher: Matcher): FoundAccess[] {
-  const names = new Map<AccessKind, string[]>([...byAccess.keys()].map((kind) => [kind, []]))
-  for (const [name] of mostFrequent(byName).slice(0, NAMES_READ_MAX)) {
+  const found = mostFrequent(byAccess).map(([kind, matches]) => ({ kind, matches, names: [] as string[] }))
+  let left = found.length * ACCESS_NAMES_MAX
+  let read = 0
+  for (const [name] of mostFrequent(byName)) {
+    if (left === 0 || read++ === NAMES_READ_MAX) break
     const kind = accessOfName(platform, name, matcher)
-    const shown = kind && names.get(kind)
-    if (shown !== undefined && shown.length < ACCESS_NAMES_MAX) shown.push(name)
+    const names = found.find((access) => access.kind === kind)?.names
+    if (names === undefined || names.length === ACCESS_NAMES_MAX) continue
+    names.push(name)
+    left--
   }
-  return mostFrequent(byAccess).map(([kind, matches]) => ({ kind, matches, names: names.get(kind) ?? [] }))
+  return found
 }
 
 function accessOfName(platform: Platform, name: string, matcher: Matcher): AccessKind | undefined {
@@ -35,8 +40,10 @@ function accessOfName(platform: Platform, name: string, matcher: Matcher): Acces
   return rule?.platform.id === platform.id ? accessOf(withInferredRole(rule, name)) : undefined
 }
 
-export function mostFrequent<K extends string>(counts: Iterable<readonly [K, number]>): (readonly [K, number])[] {
-  return [...counts].sort((a, b) => b[1] - a[1] || (a[0] < b[0] ? -1 : 1))
+export function mostFrequent<K extends string>(counts: ReadonlyMap<K, number>): (readonly [K, number])[] {
+  const entries = [...counts]
+  // Most platforms have one name. Even then sort() would copy.
+  return entries.length < 2 ? entries : entries.sort((a, b) => b[1] - a[1] || (a[0] < b[0] ? -1 : 1))
 }
 
 /**
@@ -56,7 +63,7 @@ export function programmaticClients(evidence: ReadonlyMap<Platform, Evidence>): 
   for (const [{ id, vendor }, { api, byAccess }] of evidence) {
     if (!byAccess.has('api')) continue
     const others = interactive.get(vendor) ?? new DistinctClients()
-    const all = DistinctClients.fromBytes(others.toBytes())
+    const all = others.clone()
     all.merge(api)
     // Of estimates, the difference may be greater than the part.
     counts.set(id, Math.max(0, Math.min(api.estimate, all.estimate - others.estimate)))

@@ -23,6 +23,10 @@ export const ESTIMATE_ERROR = 1.04 / Math.sqrt(REGISTER_COUNT)
 
 /** Initial slots of the exact form. They double when half full. A power of two. */
 const SLOTS_MIN = 8
+/** Up to this number, insertion sort is faster than TypedArray.sort(). */
+const FEW = 32
+/** The slots of a sketch without clients. */
+const NO_SLOTS = new Uint32Array(0)
 /** Scratch space of toBytes. */
 const sorted = new Uint32Array(EXACT_CLIENTS_MAX)
 /** Marks an empty slot. No hash is 0. */
@@ -32,7 +36,7 @@ const SPREAD = 0x9e3779b1
 
 export class DistinctClients {
   /** While exact: an open-addressed hash table. */
-  #slots = new Uint32Array(SLOTS_MIN)
+  #slots = NO_SLOTS
   #count = 0
   #registers: Uint8Array | undefined
 
@@ -40,6 +44,22 @@ export class DistinctClients {
     const sketch = new DistinctClients()
     sketch.mergeBytes(bytes)
     return sketch
+  }
+
+  /** A sketch of the same clients. */
+  clone(): DistinctClients {
+    const copy = new DistinctClients()
+    copy.#slots = this.#slots === NO_SLOTS ? NO_SLOTS : this.#slots.slice()
+    copy.#count = this.#count
+    copy.#registers = this.#registers?.slice()
+    return copy
+  }
+
+  /** Whether these are all clients of a sketch that has at least these. */
+  isAllOf(all: DistinctClients): boolean {
+    const [ours, theirs] = [this.#registers, all.#registers]
+    if (ours === undefined || theirs === undefined) return ours === theirs && this.#count === all.#count
+    return Buffer.compare(ours, theirs) === 0
   }
 
   toBytes(): Uint8Array {
@@ -51,12 +71,24 @@ export class DistinctClients {
     }
     // With TypedArray.filter(), 20 clients take four times as long.
     let count = 0
-    for (const hash of this.#slots) if (hash !== NO_HASH) sorted[count++] = hash
-    const hashes = sorted.subarray(0, count).sort()
+    for (const hash of this.#slots) {
+      if (hash === NO_HASH) continue
+      let at = count++
+      if (this.#count <= FEW) {
+        for (; at > 0 && (sorted[at - 1] ?? 0) > hash; at--) sorted[at] = sorted[at - 1] ?? 0
+      }
+      sorted[at] = hash
+    }
+    if (count > FEW) sorted.subarray(0, count).sort()
     const bytes = new Uint8Array(1 + count * 4)
     bytes[0] = EXACT
-    const view = new DataView(bytes.buffer)
-    for (let index = 0; index < count; index++) view.setUint32(1 + index * 4, hashes[index] ?? 0, true)
+    for (let index = 0, at = 1; index < count; index++) {
+      const hash = sorted[index] ?? 0
+      bytes[at++] = hash
+      bytes[at++] = hash >>> 8
+      bytes[at++] = hash >>> 16
+      bytes[at++] = hash >>> 24
+    }
     return bytes
   }
 
@@ -66,6 +98,7 @@ export class DistinctClients {
       register(this.#registers, hash)
       return
     }
+    if (this.#slots === NO_SLOTS) this.#slots = new Uint32Array(SLOTS_MIN)
     const mask = this.#slots.length - 1
     let slot = (Math.imul(hash, SPREAD) >>> 16) & mask
     for (let found = this.#slots[slot]; found !== NO_HASH; found = this.#slots[slot]) {
@@ -88,9 +121,11 @@ export class DistinctClients {
   /** Like merge, from the bytes of toBytes. */
   mergeBytes(bytes: Uint8Array): void {
     if (bytes[0] === REGISTERS) return this.#mergeRegisters(bytes.subarray(1))
-    this.#reserve((bytes.byteLength - 1) >> 2)
-    const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
-    for (let at = 1; at + 4 <= bytes.byteLength; at += 4) this.add(view.getUint32(at, true) || 1)
+    this.#reserve((bytes.length - 1) >> 2)
+    for (let at = 1; at + 4 <= bytes.length; at += 4) {
+      const low = (bytes[at] ?? 0) | ((bytes[at + 1] ?? 0) << 8) | ((bytes[at + 2] ?? 0) << 16)
+      this.add((low | ((bytes[at + 3] ?? 0) << 24)) >>> 0 || 1)
+    }
   }
 
   get exact(): boolean {
@@ -124,9 +159,9 @@ export class DistinctClients {
   /** Grows once for `count` hashes. Repeated doubling would move each hash several times. */
   #reserve(count: number): void {
     if (this.#registers !== undefined) return
-    let slots = this.#slots.length
+    let slots = Math.max(SLOTS_MIN, this.#slots.length)
     while (slots < count * 2) slots *= 2
-    if (slots > this.#slots.length) this.#resize(slots)
+    if (slots > this.#slots.length && count > 0) this.#resize(slots)
   }
 
   #resize(slots: number): void {
@@ -214,7 +249,6 @@ export function isSketch(bytes: Uint8Array): boolean {
 
 /** All bits after the index are zero. */
 const RUN_MAX = 32 - INDEX_BITS + 1
-const NO_SLOTS = new Uint32Array(0)
 /** 2^-run for each possible run of 32 bits. */
 const POWERS = Float64Array.from({ length: 33 }, (_, run) => 2 ** -run)
 

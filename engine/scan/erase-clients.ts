@@ -63,8 +63,10 @@ export function beginErasure(store: Store, organizationId: string): void {
  * @throws Fault STORE_FULL
  */
 export function* finishErasure(store: Store, organizationId: string): Generator<void> {
+  const { environment, clientErasures } = store
   const sketches = new Sketches()
-  for (;;) {
+  // Without an erasure, which is nearly always, other writers need not wait.
+  while (environment.read(() => clientErasures.isErasing(organizationId))) {
     const isFinished = store.environment.shrink(() => {
       const erasure = store.clientErasures.get(organizationId)
       if (erasure === undefined) return true

@@ -387,10 +387,10 @@ export class EventAggregator {
     const otherFirstMs = this.#otherFirstMs[cell] ?? 0
     if (otherFirstMs > 0) evidence.addOtherSpan(otherFirstMs, this.#otherLastMs[cell] ?? 0)
     evidence.blocked += this.#blocked[cell] ?? 0
-    METHODS.forEach((method, index) => {
+    for (let index = 0; index < METHOD_COUNT; index++) {
       const count = this.#byMethod[cell * METHOD_COUNT + index] ?? 0
-      if (count > 0) increase(evidence.byMethod, method, count)
-    })
+      if (count > 0) increase(evidence.byMethod, METHODS[index] as Method, count)
+    }
     const addRule = (rule: Rule, count: number, weight: number): void => {
       const { role, specificity, purpose } = rule
       evidence.matches += count
@@ -416,16 +416,18 @@ export class EventAggregator {
     }
     const all = this.#distinct[cell]
     if (all === undefined) return
-    const [interactive, api] = [INTERACTIVE_BITS, API_BIT].map((bits) => this.#clientsWith(bits, clients, all))
-    evidence.addClients({ all, interactive, api })
+    const interactive = this.#clientsWith(INTERACTIVE_BITS, clients, all)
+    evidence.addClients({ all, interactive, api: this.#clientsWith(API_BIT, clients, all) })
   }
 
   /** Those of the clients with one of these bits of access. Most cells have all of them or none. */
   #clientsWith(bits: number, clients: readonly number[], all: DistinctClients): DistinctClients | undefined {
-    const some = clients.filter((client) => (this.#clients.accessOf(client) & bits) !== 0)
-    if (some.length === 0 || some.length === clients.length) return some.length === 0 ? undefined : all
+    const has = (client: number): boolean => (this.#clients.accessOf(client) & bits) !== 0
+    let count = 0
+    for (const client of clients) if (has(client)) count++
+    if (count === 0 || count === clients.length) return count === 0 ? undefined : all
     const distinct = new DistinctClients()
-    for (const client of some) distinct.add(this.#clients.hashOf(client))
+    for (const client of clients) if (has(client)) distinct.add(this.#clients.hashOf(client))
     return distinct
   }
 }

@@ -3,6 +3,7 @@ import type { AccessKind } from '../../registry/use.ts'
 import type { Method } from '../event/event.ts'
 import { SOURCES_PER_DAY_MAX } from '../store/event-source.ts'
 import { type DayEvidence, NAMES_PER_DAY_MAX } from '../store/evidence.ts'
+import type { ClientSketches, EvidenceReader, PackedCounts } from '../store/packed-evidence.ts'
 import { DistinctClients } from './distinct-clients.ts'
 
 /** Earliest and latest of some times. */
@@ -34,7 +35,7 @@ class PartOfClients {
 
   /** The part as a sketch of its own. Required before other clients are added to all. */
   #separate(): DistinctClients {
-    this.#own ??= DistinctClients.fromBytes(this.#all.toBytes())
+    this.#own ??= this.#all.clone()
     return this.#own
   }
 
@@ -46,10 +47,9 @@ class PartOfClients {
     else if (part !== undefined) own.mergeBytes(part)
   }
 
-  /** The bytes of the part, if it is neither none nor all of the clients, whose bytes are given. */
-  toBytes(all: Uint8Array): Uint8Array | undefined {
-    const bytes = this.#own?.toBytes()
-    return bytes === undefined || Buffer.compare(bytes, all) === 0 ? undefined : bytes
+  /** The bytes of the part, if it is not all of the clients. */
+  toBytes(): Uint8Array | undefined {
+    return this.#own === undefined || this.#own.isAllOf(this.#all) ? undefined : this.#own.toBytes()
   }
 }
 
@@ -81,7 +81,7 @@ export class Evidence {
   readonly #use = new Span()
   /** Matches that are not use. They have times only because every stored day has times. */
   readonly #other = new Span()
-  readonly #namesMax: number
+  #namesMax: number
 
   constructor(namesMax = NAMES_PER_DAY_MAX) {
     this.#namesMax = namesMax
@@ -163,8 +163,63 @@ export class Evidence {
     this.days++
   }
 
+  /** Adds a record, like addDay. */
+  addReadDay(day: EvidenceReader): void {
+    this.matches += day.matches
+    this.blocked += day.blocked
+    addPacked(this.byMethod, day.byMethod)
+    addPacked(this.byRole, day.byRole)
+    addPacked(this.byAccess, day.byAccess)
+    for (const [index, name] of day.byName.keys.entries()) this.addName(name, day.byName.counts[index] ?? 0)
+    for (const [index, source] of day.bySource.keys.entries()) this.addSource(source, day.bySource.counts[index] ?? 0)
+    this.otherNames += day.otherNames
+    this.domainStrength = Math.max(this.domainStrength, day.domainStrength)
+    this.specificity = Math.max(this.specificity, day.specificity)
+    addPacked(this.byPurpose, day.byPurpose)
+    if (!day.byPurpose.keys.includes('use')) return this.addOtherSpan(day.firstSeenMs, day.lastSeenMs)
+    this.addSpan(day.firstSeenMs, day.lastSeenMs)
+    const { byAccess, clients = NO_CLIENTS, interactiveClients = clients, apiClients = clients } = day
+    const isInteractive = byAccess.keys.includes('web') || byAccess.keys.includes('app')
+    this.#interactive.merge(isInteractive ? interactiveClients : undefined, clients)
+    this.#api.merge(byAccess.keys.includes('api') ? apiClients : undefined, clients)
+    this.clients.mergeBytes(clients)
+    this.days++
+  }
+
+  /** Adds another sum that is the evidence of one day, like addDay. */
+  addSumOfDay(day: Evidence): void {
+    this.matches += day.matches
+    this.blocked += day.blocked
+    for (const [method, count] of day.byMethod) increase(this.byMethod, method, count)
+    for (const [role, count] of day.byRole) increase(this.byRole, role, count)
+    for (const [purpose, count] of day.byPurpose) increase(this.byPurpose, purpose, count)
+    for (const [kind, count] of day.byAccess) increase(this.byAccess, kind, count)
+    for (const [name, count] of day.byName) this.addName(name, count)
+    for (const [source, count] of day.bySource) this.addSource(source, count)
+    this.otherNames += day.otherNames
+    this.domainStrength = Math.max(this.domainStrength, day.domainStrength)
+    this.specificity = Math.max(this.specificity, day.specificity)
+    if (day.useMatches === 0) return this.addOtherSpan(day.firstSeenMs, day.lastSeenMs)
+    this.addSpan(day.firstSeenMs, day.lastSeenMs)
+    const isInteractive = day.byAccess.has('web') || day.byAccess.has('app')
+    this.#interactive.merge(isInteractive ? day.interactive : undefined, day.clients)
+    this.#api.merge(day.byAccess.has('api') ? day.api : undefined, day.clients)
+    this.clients.merge(day.clients)
+    this.days++
+  }
+
+  /** Makes this sum of one day the first day of a window, which has up to `namesMax` names. */
+  beginWindow(namesMax: number): void {
+    this.#namesMax = namesMax
+    this.days = this.useMatches > 0 ? 1 : 0
+  }
+
+  /** The sketches in the record of a day. */
+  sketches(): ClientSketches {
+    return { clients: this.clients.toBytes(), ...this.#parts() }
+  }
+
   toDay(): DayEvidence {
-    const clients = this.clients.toBytes()
     return {
       firstSeenMs: this.firstSeenMs,
       lastSeenMs: this.lastSeenMs,
@@ -179,22 +234,24 @@ export class Evidence {
       otherNames: this.otherNames,
       domainStrength: this.domainStrength,
       specificity: this.specificity,
-      clients,
-      ...this.#partsOf(clients),
+      ...this.sketches(),
     }
   }
 
   /** Most days have neither part, because all or none of their clients are in it. */
-  #partsOf(clients: Uint8Array): Pick<DayEvidence, 'interactiveClients' | 'apiClients'> {
+  #parts(): Pick<DayEvidence, 'interactiveClients' | 'apiClients'> {
     const isInteractive = this.byAccess.has('web') || this.byAccess.has('app')
-    const interactiveClients = isInteractive ? this.#interactive.toBytes(clients) : undefined
-    const apiClients = this.byAccess.has('api') ? this.#api.toBytes(clients) : undefined
+    const interactiveClients = isInteractive ? this.#interactive.toBytes() : undefined
+    const apiClients = this.byAccess.has('api') ? this.#api.toBytes() : undefined
     return {
       ...(interactiveClients === undefined ? {} : { interactiveClients }),
       ...(apiClients === undefined ? {} : { apiClients }),
     }
   }
 }
+
+/** The sketch of no clients. */
+const NO_CLIENTS = new DistinctClients().toBytes()
 
 /** Whether the platform was used on the day. */
 export function hasUse({ byPurpose }: Pick<DayEvidence, 'byPurpose'>): boolean {
@@ -209,6 +266,10 @@ function clientsByAccess({ byAccess, clients, interactiveClients = clients, apiC
 
 function addCounts<K extends string>(sums: Map<K, number>, counts: Readonly<Partial<Record<K, number>>>): void {
   for (const key in counts) increase(sums, key, counts[key] ?? 0)
+}
+
+function addPacked<K extends string>(sums: Map<K, number>, { keys, counts }: PackedCounts): void {
+  for (let index = 0; index < keys.length; index++) increase(sums, keys[index] as K, counts[index] ?? 0)
 }
 
 export function increase<K>(counts: Map<K, number>, key: K, by: number): void {

@@ -21,13 +21,13 @@ export function mergeClients(
   day: number,
   stored: Uint8Array | undefined,
 ): Buffer | undefined {
-  const known = rows.filter((row) => isKnown(table, row))
+  const known = rows.every((row) => isKnown(table, row)) ? rows : rows.filter((row) => isKnown(table, row))
   if (known.length === 0) return undefined
   const onlyStored = stored === undefined ? [] : addStored(table, cell, day, stored)
-  const limit = new MatchLimit([
-    ...known.map((row) => table.matchesOf(row)),
-    ...onlyStored.filter((count) => count > 0),
-  ])
+  const limit =
+    known.length + onlyStored.length <= CLIENTS_PER_DAY_MAX
+      ? NO_LIMIT
+      : new MatchLimit([...known.map((row) => table.matchesOf(row)), ...onlyStored.filter((count) => count > 0)])
   writer.begin(day)
   for (const row of known) {
     if (!limit.keeps(table.matchesOf(row))) continue
@@ -69,6 +69,9 @@ function isKnown(table: ClientTable, row: number): boolean {
   if (table.userEnd(row) > clientEnd || clientEnd - start !== NO_CLIENT_BYTES.length) return true
   return NO_CLIENT_BYTES.some((byte, at) => table.text[start + at] !== byte)
 }
+
+/** Keeps all clients. */
+const NO_LIMIT: Pick<MatchLimit, 'keeps' | 'otherMatches'> = { keeps: () => true, otherMatches: 0 }
 
 /** Decides which clients are among the CLIENTS_PER_DAY_MAX with the most matches. */
 class MatchLimit {

@@ -1,13 +1,14 @@
 import { createHash } from 'node:crypto'
 import type { Matcher } from '../../registry/match.ts'
 import { useOf } from '../../registry/use.ts'
-import { type Clock, dayOf } from '../process/clock.ts'
+import { CLIENT_BYTES_PER_SCAN_MAX } from '../limits.ts'
+import { type Clock, dayOf, isoSeconds } from '../process/clock.ts'
 import type { ClientDay } from '../store/client-days.ts'
 import { ClientSum } from '../store/client-sum.ts'
 import type { DayUse } from '../store/daily-use.ts'
 import type { DecisionsInForce } from '../store/decisions.ts'
 import { sourceOfInstance } from '../store/event-source.ts'
-import type { Detection } from '../store/evidence.ts'
+import { type Detection, packDay } from '../store/evidence.ts'
 import type { HistoryDay } from '../store/history.ts'
 import { newUuid } from '../store/keys.ts'
 import type { Organization } from '../store/organizations.ts'
@@ -23,10 +24,10 @@ import type { EventAggregator } from './event-aggregator.ts'
 import { Evidence } from './evidence.ts'
 import { byConfidence, type Finding, platformJson, scanJson, TOP_CLIENTS_MAX } from './publish.ts'
 import { overallRiskScore } from './risk.ts'
-import { affectedBy, lastFindings, type PublishedFinding, withVisibleShare } from './unchanged-findings.ts'
+import { affectedBy, detectionIn, lastFindings, type PublishedFinding, withVisibleShare } from './unchanged-findings.ts'
 import { matchUnmatched, type UnmatchedChange } from './unmatched.ts'
 import { UseCount } from './use-count.ts'
-import { type ChangedDay, evidenceInWindow, evidenceOf } from './window-evidence.ts'
+import { type ChangedDay, evidenceInWindow, evidenceOf, type SummedDay } from './window-evidence.ts'
 
 /** New pages of a client record, with the pages of its tree, before LMDB frees the old ones. */
 const PAGES_PER_BYTE = 2
@@ -100,10 +101,9 @@ export function prepareScan(
   let clientBytes = 0
   let clientsLost = 0
   const tokenIds = store.monitoringTokens.ofOrganization(organizationId).map(({ id }) => id)
-  const evidence = Array.from(aggregator.days(), ({ day, platformId, addTo, mergeClients, instances }) => {
+  const changed = Array.from(aggregator.days(), ({ day, platformId, addTo, mergeClients, instances }): SummedDay => {
     const sum = new Evidence()
-    const stored = store.evidence.day(organizationId, day, platformId)
-    if (stored !== undefined) sum.addDay(stored)
+    store.evidence.addDayTo(organizationId, day, platformId, sum)
     addTo(sum)
     for (const [instance, matches] of instances()) sum.addSource(sourceOfInstance(instance, tokenIds), matches)
     const bytes = mergeClients(store.clientDays.get(organizationId, day, platformId))
@@ -113,7 +113,8 @@ export function prepareScan(
       if (store.environment.fitsShrink(PAGES_PER_BYTE * clientBytes)) clients.push({ day, platformId, bytes })
       else clientsLost++
     }
-    return { day, platformId, record: sum.toDay() }
+    const sketches = sum.sketches()
+    return { day, platformId, record: packDay(sum, sketches), evidence: sum, clients: sketches.clients }
   })
 
   // If the clock is set back during the scan, the scan must not end before it began.
@@ -124,13 +125,13 @@ export function prepareScan(
   const inputs = inputsOf(organization, decisions, matcher)
   const clientWindow = { ...organization, evidenceWindowDays: retentionOf(organization).clientDays }
   const isUseKnown = inputs === stateBefore.inputs
-  const use = new UseCount(isUseKnown ? store.dailyUse.get(organizationId) : [], evidence, decisions.approved)
+  const use = new UseCount(isUseKnown ? store.dailyUse.get(organizationId) : [], changed, decisions.approved)
   const topClients = topClientsOf(store, organization, firstDay, clients)
   const visibleShare = coverageJson(store.coverage.sumSince(organizationId, firstDay)).visible_share
   const isSameView = isUseKnown && firstDay === stateBefore.firstDay && organization.apiClients !== true
   const last = isSameView ? lastFindings(store, matcher, organizationId, dayOf(nowMs)) : undefined
-  const window = { store, matcher, organizationId, firstDay, changed: evidence }
-  const affected = last && affectedBy(new Set(evidence.map(({ platformId }) => platformId)), last, matcher)
+  const window = { store, matcher, organizationId, firstDay, changed }
+  const affected = last && affectedBy(new Set(changed.map(({ platformId }) => platformId)), last, matcher)
   const inWindow = affected ? evidenceOf(affected, window, use) : evidenceInWindow(window, use)
   const programmatic = programmaticClients(inWindow)
   const isUnchanged = ({ platform }: PublishedFinding): boolean => affected?.has(platform.id) === false
@@ -139,10 +140,15 @@ export function prepareScan(
   const found = [...inWindow]
     .filter(([, found]) => found.useMatches > 0)
     .map(([platform, found]): PublishedFinding => {
-      let detection = store.evidence.detection(organizationId, platform.id)
+      const published = last?.get(platform.id)
+      let detection = published && detectionIn(published)
       if (detection === undefined) {
-        detection = { id: newUuid(), createdAtMs: nowMs, registry: matcher.version }
-        newDetections.push({ platformId: platform.id, detection })
+        let known = store.evidence.detection(organizationId, platform.id)
+        if (known === undefined) {
+          known = { id: newUuid(), createdAtMs: nowMs, registry: matcher.version }
+          newDetections.push({ platformId: platform.id, detection: known })
+        }
+        detection = { id: known.id, createdAt: isoSeconds(known.createdAtMs) }
       }
       const use = useOf(found.specificity)
       const finding: Finding = {
@@ -207,7 +213,8 @@ export function prepareScan(
       ...unmatched.state,
     },
     addedThrough,
-    evidence,
+    // Without the sums, which take far more memory than the records.
+    evidence: changed.map(({ day, platformId, record }) => ({ day, platformId, record })),
     clients,
     clientsLost,
     clientsFrom: isScheduled ? horizonOf(clientWindow, stateBefore, nowMs) : 0,
@@ -275,7 +282,10 @@ function aggregateBuffer(
   organizationId: string,
   firstDay: number,
 ): { addedThrough: number; left: number } {
-  aggregator.clear(matcher, firstDay, (day, platformId) => store.clientDays.bytesOf(organizationId, day, platformId))
+  const { clientDays } = store
+  const isSmall = clientDays.totals(organizationId).bytes <= CLIENT_BYTES_PER_SCAN_MAX
+  const storedBytesOf = (day: number, platformId: string) => clientDays.bytesOf(organizationId, day, platformId)
+  aggregator.clear(matcher, firstDay, isSmall ? undefined : storedBytesOf)
   let next = 0
   for (const chunk of store.buffer.chunks(organizationId)) {
     next = aggregator.addChunk(chunk)

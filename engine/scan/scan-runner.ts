@@ -216,7 +216,7 @@ export class ScanRunner {
       throw new Fault('CONFLICT', 'another process ended the scan')
     }
     for (const { day, platformId, record } of prepared.evidence) {
-      evidence.putDay(organizationId, day, platformId, record)
+      evidence.putPackedDay(organizationId, day, platformId, record)
     }
     const { clients, clientsFrom, clientsLost } = prepared
     const recordsRemoved = clientDays.write(organizationId, clients, clientsFrom, CLIENT_BYTES_MAX, clientsLost)

@@ -13,12 +13,15 @@ export class SourceCounts {
   /** Both words of each instance, in order of arrival. */
   readonly #highs = new Uint32Array(SOURCES_PER_DAY_MAX)
   readonly #lows = new Uint32Array(SOURCES_PER_DAY_MAX)
+  /** Each instance as 16 hex digits. */
+  readonly #texts: string[] = []
   #count = 0
   /** The column of the last event: its neighbors usually have the same. */
   #last = 0
 
   clear(): void {
     this.#count = 0
+    this.#texts.length = 0
     this.#last = 0
   }
 
@@ -34,11 +37,21 @@ export class SourceCounts {
 
   /** Instances as 16 hex digits. */
   ofCell(cell: number): (readonly [instance: string, matches: number])[] {
-    const hex = (half: number): string => half.toString(16).padStart(8, '0')
-    return Array.from({ length: this.#count }, (_, source) => {
+    const found: (readonly [instance: string, matches: number])[] = []
+    for (let source = 0; source < this.#count; source++) {
       const matches = this.#matches[cell * COLUMNS + source] ?? 0
-      return [hex(this.#highs[source] ?? 0) + hex(this.#lows[source] ?? 0), matches] as const
-    }).filter(([, matches]) => matches > 0)
+      if (matches > 0) found.push([this.#textOf(source), matches])
+    }
+    return found
+  }
+
+  #textOf(source: number): string {
+    const known = this.#texts[source]
+    if (known !== undefined) return known
+    const hex = (half: number): string => half.toString(16).padStart(8, '0')
+    const text = hex(this.#highs[source] ?? 0) + hex(this.#lows[source] ?? 0)
+    this.#texts[source] = text
+    return text
   }
 
   #columnOf(high: number, low: number): number {

@@ -61,6 +61,15 @@ function nameField(platform: Platform): string {
   return field
 }
 
+/** `"2026-11-20T09:15:02Z"}` ends the JSON of a finding. */
+const CREATED_OFFSET = -22
+const ID_OFFSET = '{"id":"'.length
+
+/** The id of a published platform, and when it was first detected: neither ever changes. */
+export function detectionIn({ json }: PublishedFinding): { readonly id: string; readonly createdAt: string } {
+  return { id: json.slice(ID_OFFSET, NAME_OFFSET - 2), createdAt: json.slice(CREATED_OFFSET, -2) }
+}
+
 const SHARE = ',"coverage":{"visible_share":'
 
 /**

@@ -2,7 +2,7 @@ import { CLIENT_RECORDS_REMOVED_MAX } from '../limits.ts'
 import type { Environment, Table } from '../lmdb/environment.ts'
 import { openRecord, sealRecord } from '../lmdb/record.ts'
 import { Family } from './family.ts'
-import { endOfPrefix, u32Bytes, uuidBytes } from './keys.ts'
+import { dayTextKey, endOfPrefix, u32Bytes, uuidBytes } from './keys.ts'
 
 const RECORD_VERSION = 1
 const DAY_OFFSET = 16
@@ -38,13 +38,13 @@ export class ClientDays {
 
   /** The record of a platform and day. @throws Fault STORE_DAMAGED. */
   get(organizationId: string, day: number, platformId: string): Buffer | undefined {
-    const stored = this.#days.get(dayKey(organizationId, day, platformId))
+    const stored = this.#days.get(dayTextKey(organizationId, day, platformId))
     return stored && openClients(stored)
   }
 
   /** The bytes of that record. 0: there is none. */
   bytesOf(organizationId: string, day: number, platformId: string): number {
-    return this.#days.get(dayKey(organizationId, day, platformId))?.length ?? 0
+    return this.#bytesOf(dayTextKey(organizationId, day, platformId)) ?? 0
   }
 
   /** The records from `firstDay` on, before `endDay` if it is given, by day. */
@@ -81,12 +81,12 @@ export class ClientDays {
     const before = this.totals(organizationId)
     let { records, bytes } = before
     for (const { day, platformId, bytes: clients } of written) {
-      const key = dayKey(organizationId, day, platformId)
-      const replaced = this.#days.get(key)
-      if (replaced === undefined) records++
+      const key = dayTextKey(organizationId, day, platformId)
+      const replacedBytes = this.#bytesOf(key)
+      if (replacedBytes === undefined) records++
       const record = sealRecord(RECORD_VERSION, clients)
       this.#days.putSync(key, record)
-      bytes += record.length - (replaced?.length ?? 0)
+      bytes += record.length - (replacedBytes ?? 0)
     }
     let overLimit = lost
     for (let left = CLIENT_RECORDS_REMOVED_MAX; left > 0; left--) {
@@ -96,13 +96,18 @@ export class ClientDays {
       if (!isExpired && bytes <= bytesMax) break
       if (!isExpired) overLimit++
       records--
-      bytes -= this.#days.get(key)?.length ?? 0
+      bytes -= this.#bytesOf(key) ?? 0
       this.#days.removeSync(key)
     }
     if (written.length > 0 || lost > 0 || records !== before.records) {
       this.#totals.put(uuidBytes(organizationId), { records, bytes, removed: before.removed + overLimit })
     }
     return overLimit
+  }
+
+  /** The bytes of a record, which are not copied. undefined: there is none. */
+  #bytesOf(key: Buffer): number | undefined {
+    return this.#days.getBinaryFast(key)?.length
   }
 
   /** Number of records of days before `endDay`. */
@@ -120,7 +125,7 @@ export class ClientDays {
     const keys = countMax < 1 ? [] : Array.from(this.#days.getKeys(range), (key) => Buffer.from(key))
     let { bytes } = before
     for (const key of keys) {
-      bytes -= this.#days.get(key)?.length ?? 0
+      bytes -= this.#bytesOf(key) ?? 0
       this.#days.removeSync(key)
     }
     if (keys.length > 0) {
@@ -134,10 +139,6 @@ export class ClientDays {
 function rangeOf(organizationId: string, endDay?: number): { readonly start: Buffer; readonly end: Buffer } {
   const start = uuidBytes(organizationId)
   return { start, end: endDay === undefined ? endOfPrefix(start) : Buffer.concat([start, u32Bytes(endDay)]) }
-}
-
-function dayKey(organizationId: string, day: number, platformId: string): Buffer {
-  return Buffer.concat([uuidBytes(organizationId), u32Bytes(day), Buffer.from(platformId)])
 }
 
 /** The clients in a stored record. @throws Fault STORE_DAMAGED, STORE_VERSION. */

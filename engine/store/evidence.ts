@@ -2,8 +2,9 @@ import type { Purpose, Role } from '../../registry/platform.ts'
 import type { AccessKind } from '../../registry/use.ts'
 import type { Method } from '../event/event.ts'
 import type { Environment } from '../lmdb/environment.ts'
-import { Family } from './family.ts'
-import { u32Bytes, uuidBytes } from './keys.ts'
+import { Family, RECORD_VERSION, unpacked } from './family.ts'
+import { dayTextKey, textKey, u32Bytes, uuidBytes } from './keys.ts'
+import { type ClientSketches, EvidenceReader, type EvidenceToPack, packEvidence } from './packed-evidence.ts'
 
 const DAY_OFFSET = 16
 /** Maximum records removed per transaction, so that none is long. The next scan continues. */
@@ -71,12 +72,41 @@ export class EvidenceStore {
   }
 
   day(organizationId: string, day: number, platformId: string): DayEvidence | undefined {
-    return this.#days.get(dayKey(organizationId, day, platformId))
+    return this.#days.get(dayTextKey(organizationId, day, platformId))
+  }
+
+  /**
+   * Adds the evidence of a platform and day to a sum, without an object for it. Returns whether
+   * there is any.
+   */
+  addDayTo(organizationId: string, day: number, platformId: string, sum: EvidenceSum): boolean {
+    const payload = this.#days.view(dayTextKey(organizationId, day, platformId))
+    if (payload === undefined) return false
+    addTo(sum, payload)
+    return true
+  }
+
+  /** Adds the evidence from `firstDay` on to the sums that `sumOf` returns, by day. */
+  addSince(
+    organizationId: string,
+    firstDay: number,
+    sumOf: (day: number, platformId: string) => EvidenceSum | undefined,
+  ): void {
+    const prefix = uuidBytes(organizationId)
+    for (const { key, payload } of this.#days.payloads(prefix, Buffer.concat([prefix, u32Bytes(firstDay)]))) {
+      const sum = sumOf(key.readUInt32BE(DAY_OFFSET), key.toString('utf8', PLATFORM_OFFSET))
+      if (sum !== undefined) addTo(sum, payload)
+    }
+  }
+
+  /** Stores evidence that packDay() packed. Requires a write transaction. */
+  putPackedDay(organizationId: string, day: number, platformId: string, packed: Buffer): void {
+    this.#days.putSealed(dayTextKey(organizationId, day, platformId), packed)
   }
 
   /** Requires a write transaction. */
   putDay(organizationId: string, day: number, platformId: string, evidence: DayEvidence): void {
-    this.#days.put(dayKey(organizationId, day, platformId), evidence)
+    this.#days.put(dayTextKey(organizationId, day, platformId), evidence)
   }
 
   /** The evidence from `firstDay` on, by day. */
@@ -145,13 +175,32 @@ export class EvidenceStore {
 
   /** The record of a platform's first detection. */
   detection(organizationId: string, platformId: string): Detection | undefined {
-    return this.#detections.get(detectionKey(organizationId, platformId))
+    return this.#detections.get(textKey(organizationId, platformId))
   }
 
   /** Requires a write transaction. */
   putDetection(organizationId: string, platformId: string, detection: Detection): void {
-    this.#detections.put(detectionKey(organizationId, platformId), detection)
+    this.#detections.put(textKey(organizationId, platformId), detection)
   }
+}
+
+/** A sum of evidence of several days. Takes the values of the reader before the next read. */
+export interface EvidenceSum {
+  addDay(day: DayEvidence): void
+  addReadDay(day: EvidenceReader): void
+}
+
+const reader = new EvidenceReader()
+
+function addTo(sum: EvidenceSum, payload: Buffer): void {
+  if (reader.read(payload)) sum.addReadDay(reader)
+  // Unpacked byte strings are views of the payload, too.
+  else sum.addDay(unpacked(payload))
+}
+
+/** The record of evidence, for putPackedDay(). */
+export function packDay(evidence: EvidenceToPack, sketches: ClientSketches): Buffer {
+  return packEvidence(RECORD_VERSION, evidence, sketches)
 }
 
 /** The properties of a detected platform that never change. */
@@ -160,12 +209,4 @@ export interface Detection {
   readonly createdAtMs: number
   /** The version of the registry's data that found it. Absent in records of earlier programs. */
   readonly registry?: string
-}
-
-function dayKey(organizationId: string, day: number, platformId: string): Buffer {
-  return Buffer.concat([uuidBytes(organizationId), u32Bytes(day), Buffer.from(platformId)])
-}
-
-function detectionKey(organizationId: string, platformId: string): Buffer {
-  return Buffer.concat([uuidBytes(organizationId), Buffer.from(platformId)])
 }

@@ -4,7 +4,8 @@ import { openRecord, sealRecord } from '../lmdb/record.ts'
 import { endOfPrefix } from './keys.ts'
 import { fieldNames, readFields } from './packed-fields.ts'
 
-const RECORD_VERSION = 1
+/** The version of every record of a family. */
+export const RECORD_VERSION = 1
 
 const packr = new Packr({ useRecords: false, moreTypes: false, variableMapSize: true })
 
@@ -12,6 +13,11 @@ const packr = new Packr({ useRecords: false, moreTypes: false, variableMapSize: 
 export interface KeyedFields {
   readonly key: Buffer
   readonly values: readonly unknown[]
+}
+
+export interface KeyedPayload {
+  readonly key: Buffer
+  readonly payload: Buffer
 }
 
 /** The records of one type in one table, each in msgpack in a sealed record (record.ts). */
@@ -29,6 +35,16 @@ export class Family<T> {
     return bytes === undefined ? undefined : this.#open(bytes)
   }
 
+  /**
+   * The payload of a record, valid until the next read from the store. undefined: there is none.
+   *
+   * @throws Fault STORE_DAMAGED, STORE_VERSION
+   */
+  view(key: Buffer): Buffer | undefined {
+    const bytes = this.#table.getBinaryFast(key)
+    return bytes === undefined ? undefined : openRecord(bytes, RECORD_VERSION, this.#what)
+  }
+
   /** Whether there is a record, without opening it. */
   has(key: Uint8Array): boolean {
     return this.#table.doesExist(Buffer.from(key))
@@ -37,6 +53,11 @@ export class Family<T> {
   /** Requires a write transaction. */
   put(key: Uint8Array, value: T): void {
     this.#table.putSync(Buffer.isBuffer(key) ? key : Buffer.from(key), sealRecord(RECORD_VERSION, packr.pack(value)))
+  }
+
+  /** Stores a sealed record of RECORD_VERSION. Requires a write transaction. */
+  putSealed(key: Buffer, record: Buffer): void {
+    this.#table.putSync(key, record)
   }
 
   /** Requires a write transaction. */
@@ -60,6 +81,13 @@ export class Family<T> {
     for (const { key, value } of this.#table.getRange({ start: Buffer.from(prefix), end: endOfPrefix(prefix) })) {
       const values = readFields(openRecord(value, RECORD_VERSION, this.#what), packedNames)
       yield { key, values: values ?? names.map((name) => this.#open(value)[name]) }
+    }
+  }
+
+  /** The payloads of the same records. */
+  *payloads(prefix: Uint8Array, start: Uint8Array = prefix): Generator<KeyedPayload> {
+    for (const { key, value } of this.#table.getRange({ start: Buffer.from(start), end: endOfPrefix(prefix) })) {
+      yield { key, payload: openRecord(value, RECORD_VERSION, this.#what) }
     }
   }
 
@@ -106,7 +134,12 @@ export class Family<T> {
   }
 }
 
+/** Returns the value in the payload of a record of a family. */
+export function unpacked<T>(payload: Uint8Array): T {
+  return packr.unpack(payload) as T
+}
+
 /** Returns the value in a record of a family. @throws Fault STORE_DAMAGED, STORE_VERSION. */
 export function openPacked<T>(bytes: Uint8Array, what: string): T {
-  return packr.unpack(openRecord(bytes, RECORD_VERSION, what)) as T
+  return unpacked(openRecord(bytes, RECORD_VERSION, what))
 }

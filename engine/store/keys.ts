@@ -81,9 +81,34 @@ import { randomUUID } from 'node:crypto'
 export const ORGANIZATION_KEY_BYTES = 16
 export const UUID_BYTES = 16
 
-/** A UUID as 16 bytes. */
+/** A UUID as 16 bytes, which must not be changed. */
 export function uuidBytes(uuid: string): Buffer {
-  return Buffer.from(uuid.replaceAll('-', ''), 'hex')
+  if (uuid !== lastUuid) {
+    lastUuidBytes = Buffer.from(uuid.replaceAll('-', ''), 'hex')
+    lastUuid = uuid
+  }
+  return lastUuidBytes
+}
+
+/** A scan makes hundreds of keys of one organization. */
+let lastUuid = ''
+let lastUuidBytes = Buffer.alloc(0)
+
+/** The key of a record about something of an organization that is named by text. */
+export function textKey(organizationId: string, text: string): Buffer {
+  const key = Buffer.allocUnsafe(UUID_BYTES + Buffer.byteLength(text))
+  key.set(uuidBytes(organizationId))
+  key.write(text, UUID_BYTES)
+  return key
+}
+
+/** The same by day (days since 1970). */
+export function dayTextKey(organizationId: string, day: number, text: string): Buffer {
+  const key = Buffer.allocUnsafe(UUID_BYTES + 4 + Buffer.byteLength(text))
+  key.set(uuidBytes(organizationId))
+  key.writeUInt32BE(day, UUID_BYTES)
+  key.write(text, UUID_BYTES + 4)
+  return key
 }
 
 /** The UUID in the first 16 bytes. */

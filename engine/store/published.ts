@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { Environment, Table } from '../lmdb/environment.ts'
-import { openRecord, RECORD_HEADER_BYTES, sealRecord } from '../lmdb/record.ts'
+import { openRecord, RECORD_HEADER_BYTES, sealInPlace, sealRecord } from '../lmdb/record.ts'
 import type { ApiVersions } from './api-versions.ts'
 import { compressedMiddle, gzipOf, packGzipBody } from './gzip-body.ts'
 import { u32Bytes, uuidBytes } from './keys.ts'
@@ -108,7 +108,7 @@ export function packList(
 ): PackedList {
   const parts: Buffer[] = []
   for (let first = 0; first < elements.length; first += ELEMENTS_PER_PART) {
-    parts.push(sealRecord(RECORD_VERSION, packPart(elements.slice(first, first + ELEMENTS_PER_PART))))
+    parts.push(packPart(elements.slice(first, first + ELEMENTS_PER_PART)))
   }
   const head = Buffer.alloc(HEAD_TEXT_OFFSET + Buffer.byteLength(headText))
   head.writeUInt32BE(elements.length, HEAD_COUNT_OFFSET)
@@ -116,9 +116,10 @@ export function packList(
   const hash = createHash('sha256').update(head.subarray(TAG_BYTES))
   for (const part of parts) hash.update(part.subarray(RECORD_HEADER_BYTES))
   hash.digest().copy(head, 0, 0, TAG_BYTES)
-  const shown = LIST_SHAPES[list].paged ? elements.slice(0, ELEMENTS_PER_PART) : elements
   const text = head.subarray(HEAD_TEXT_OFFSET)
-  const firstBody = bodyOf(list, text, [Buffer.from(shown.join(','))])
+  const shown = LIST_SHAPES[list].paged ? parts.slice(0, 1) : parts
+  const runs = shown.flatMap((part, index) => (index === 0 ? [textOf(part)] : [COMMA, textOf(part)]))
+  const firstBody = bodyOf(list, text, runs)
   return {
     head: sealRecord(RECORD_VERSION, head),
     parts,
@@ -138,7 +139,7 @@ function packGzipPart(
   before: ReturnType<StoredPart>,
 ): Buffer | undefined {
   const { open, afterHead, close } = LIST_SHAPES[list]
-  const text = part.subarray(RECORD_HEADER_BYTES + OFFSETS_BYTES)
+  const text = textOf(part)
   const compressed = before?.elements.equals(part) ? compressedMiddle(before.gzip) : undefined
   const body = packGzipBody(Buffer.concat([open, head, afterHead]), { text, compressed }, close)
   return body && sealRecord(RECORD_VERSION, body)
@@ -328,18 +329,34 @@ export class Published {
 
 const COMMA = Buffer.from(',')
 
+/** Scratch space of packPart. It keeps the size of the largest part, up to SCRATCH_BYTES_MAX. */
+const SCRATCH_BYTES_MAX = 1024 * 1024
+let scratch = Buffer.allocUnsafe(0)
+
+/** Returns a sealed record. */
 function packPart(elements: readonly string[]): Buffer {
-  const text = Buffer.from(elements.join(','))
-  const part = Buffer.alloc(OFFSETS_BYTES + text.length)
-  let begin = 0
+  const start = RECORD_HEADER_BYTES + OFFSETS_BYTES
+  // UTF-8 takes at most three bytes per UTF-16 unit.
+  const bytesMax = start + elements.reduce((sum, { length }) => sum + 3 * length + 1, 0)
+  const target = bytesMax <= scratch.length ? scratch : Buffer.allocUnsafe(bytesMax)
+  if (bytesMax <= SCRATCH_BYTES_MAX) scratch = target
+  target.fill(0, RECORD_HEADER_BYTES, start)
+  let at = start
   for (const [index, element] of elements.entries()) {
-    part.writeUInt32BE(begin, index * 4)
-    // One more for the comma. The entry after the last element is the end of an assumed comma.
-    begin += Buffer.byteLength(element) + 1
-    part.writeUInt32BE(begin, (index + 1) * 4)
+    if (index > 0) target[at++] = COMMA[0] as number
+    target.writeUInt32BE(at - start, RECORD_HEADER_BYTES + index * 4)
+    at += target.write(element, at)
+    // The entry after the last element is the end of an assumed comma.
+    target.writeUInt32BE(at + 1 - start, RECORD_HEADER_BYTES + (index + 1) * 4)
   }
-  text.copy(part, OFFSETS_BYTES)
-  return part
+  const part = Buffer.allocUnsafe(at)
+  part.set(target.subarray(0, at))
+  return sealInPlace(RECORD_VERSION, part)
+}
+
+/** The elements in the record of a part. */
+function textOf(part: Buffer): Buffer {
+  return part.subarray(RECORD_HEADER_BYTES + OFFSETS_BYTES)
 }
 
 function runOf(part: Buffer, first: number, end: number): Buffer {

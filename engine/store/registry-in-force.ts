@@ -5,7 +5,7 @@ import { type Matcher, NameMatcher } from '../../registry/match.ts'
 import { OwnMatcher } from '../../registry/own-matcher.ts'
 import { OWN_CATALOGS_KEPT_MAX, OWN_RULES_KEPT_MAX, OWN_SETS_KEPT_MAX } from '../limits.ts'
 import { SERVICE_WIDE } from './own-platforms.ts'
-import { dataInForce } from './registry-releases.ts'
+import { dataInForce } from './registry-data.ts'
 import type { Store } from './store.ts'
 
 /** The registry that all organizations share, compiled once for all threads. */

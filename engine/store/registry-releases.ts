@@ -1,8 +1,6 @@
-import { builtInData, type Catalog, catalogOf } from '../../registry/catalog.ts'
+import { builtInVersion } from '../../registry/built-in.ts'
 import { compareVersions } from '../../registry/data-version.ts'
-import { dataOf, UpdateFileError } from '../../registry/signed-release.ts'
 import type { Environment } from '../lmdb/environment.ts'
-import { Fault } from '../process/error-codes.ts'
 import { Family } from './family.ts'
 
 /** A release of the registry's data that was verified and installed. */
@@ -41,10 +39,10 @@ export class RegistryReleases {
   readonly #state: Family<ReleaseState>
   readonly #builtInVersion: () => string
 
-  constructor(environment: Environment, builtInVersion = (): string => builtIn().version) {
+  constructor(environment: Environment, versionOfBuiltIn = builtInVersion) {
     this.#releases = new Family(environment.table('registry-releases'), 'release of the registry')
     this.#state = new Family(environment.table('registry-state'), 'state of the registry')
-    this.#builtInVersion = builtInVersion
+    this.#builtInVersion = versionOfBuiltIn
   }
 
   get state(): ReleaseState {
@@ -83,28 +81,4 @@ export class RegistryReleases {
     const all = Array.from(this.#releases.keys(Buffer.alloc(0)))
     for (const key of all) if (!kept.has(key.toString())) this.#releases.remove(key)
   }
-}
-
-/** The registry in force, without changes of the operator and of organizations. */
-export function dataInForce(releases: RegistryReleases): Catalog {
-  const release = releases.inForce
-  if (release === undefined) return builtIn()
-  try {
-    const { platforms, version } = dataOf(release)
-    return catalogOf(platforms, version)
-  } catch (error) {
-    if (!(error instanceof UpdateFileError)) throw error
-    const why = `the installed registry ${release.version} cannot be used: ${error.message}`
-    throw new Fault('STORE_DAMAGED', `${why}; run posture-admin registry rollback`, { cause: error })
-  }
-}
-
-let loaded: Catalog | undefined
-
-function builtIn(): Catalog {
-  if (loaded === undefined) {
-    const { platforms, version } = builtInData()
-    loaded = catalogOf(platforms, version)
-  }
-  return loaded
 }

@@ -1,8 +1,9 @@
 import { createPublicKey } from 'node:crypto'
 import { gzipSync } from 'node:zlib'
 import t from 'tap'
-import { builtInData } from '../../registry/catalog.ts'
-import { compareVersions, dataVersion, dayOfVersion } from '../../registry/data-version.ts'
+import { builtInData } from '../../registry/built-in.ts'
+import { compareVersions, dayOfVersion } from '../../registry/data-version.ts'
+import { dataVersion } from '../../registry/data-version-schema.ts'
 import { dataOf, publicKeysOf, UpdateFileError, verifiedRelease } from '../../registry/signed-release.ts'
 import { FIRST_KEY, makeUpdate, newKey, newPlatform, ROOT, SECOND_KEY } from '../support/registry-updates.ts'
 

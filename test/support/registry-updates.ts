@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { dataText } from '../../deploy/release/registry-package.ts'
 import { publicKeyText, signReleaseKey, updateFile } from '../../deploy/release/registry-signing.ts'
-import { builtInData } from '../../registry/catalog.ts'
+import { builtInData } from '../../registry/built-in.ts'
 import { type Platform, platformOf } from '../../registry/platform.ts'
 import type { ReleasedData } from '../../registry/released-data.ts'
 

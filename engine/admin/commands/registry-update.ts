@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import type { Command } from 'commander'
 import { z } from 'zod'
-import { builtInData } from '../../../registry/catalog.ts'
+import { builtInData } from '../../../registry/built-in.ts'
 import { dataDifferences } from '../../../registry/file-check.ts'
 import { Fault } from '../../process/error-codes.ts'
 import { registryRootSetting, registryRoots } from '../../process/registry-root.ts'

@@ -120,5 +120,8 @@ t.test('help and documentation come from the same rows', async (t) => {
 })
 
 t.test('times are ISO 8601 with seconds', async (t) => {
-  t.equal(isoSeconds(Date.parse('2026-11-20T09:15:02.999Z')), '2026-11-20T09:15:02Z')
+  for (const text of ['2026-11-20T09:15:02Z', '2026-11-20T23:59:59Z', '1969-12-31T23:59:59Z', '2026-11-20T00:00:00Z']) {
+    for (const ms of [0, 1, 999]) t.equal(isoSeconds(Date.parse(text) + ms), text)
+  }
+  t.throws(() => isoSeconds(Number.NaN), RangeError)
 })

@@ -65,3 +65,15 @@ t.test('another client never lowers the count, including across formats', async 
   }
   t.ok(before > 18_000 && before < 22_000, `${before}`)
 })
+
+t.test('a copy and its original are counted apart, and a part is compared with all', async (t) => {
+  for (const count of [0, 5, EXACT_CLIENTS_MAX + 10]) {
+    const all = sketchOf(0, count)
+    const copy = all.clone()
+    t.same(copy.toBytes(), all.toBytes())
+    t.ok(copy.isAllOf(all))
+    all.add(client(count))
+    t.not(Buffer.compare(copy.toBytes(), all.toBytes()), 0)
+    t.notOk(copy.isAllOf(all))
+  }
+})

@@ -5,6 +5,7 @@ import { ACCESS_NAMES_MAX } from '../../../engine/scan/access.ts'
 import { listedDiscovery, type PublishedPlatform, publishedPlatform } from '../../../engine/scan/listed-discovery.ts'
 import { runScan } from '../../../engine/scan/scan-runner.ts'
 import type { Organization } from '../../../engine/store/organizations.ts'
+import { PublishedList } from '../../../engine/store/published.ts'
 import type { Scan } from '../../../engine/store/scans.ts'
 import * as fc from '../../support/property.ts'
 import { makeOrganization, openStore, registries, Sender, type TestStore } from '../../support/store.ts'
@@ -251,4 +252,20 @@ t.test('hosts that are no use change nothing but matches, in whatever order they
     ),
     { numRuns: 30 },
   )
+})
+
+t.test('the JSON of a finding is what JSON.stringify writes', async (t) => {
+  const site = scanSite(t)
+  site.scan([
+    ['claude.ai', { blocked: 1 }],
+    ['api.anthropic.com', { client: '10.0.0.9' }],
+    ['www.canva.com', { method: 'dns_alias' }],
+  ])
+  const { id } = site.organization
+  const texts = site.store.environment.read(() => {
+    const { count = 0 } = site.store.published.head(id, PublishedList.discovery) ?? {}
+    return [...site.store.published.elementsOneByOne(id, PublishedList.discovery, count)]
+  })
+  t.ok(texts.length >= 2)
+  for (const text of texts) t.equal(JSON.stringify(JSON.parse(text)), text)
 })
