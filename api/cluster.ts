@@ -5,7 +5,7 @@ import type { CounterSink } from '../engine/ingest/ingest-accounting.ts'
 import { type NodeCounters, packCounters } from '../engine/ingest/node-counters.ts'
 import type { Brokers } from '../engine/log/brokers.ts'
 import type { JetStreamLog } from '../engine/log/jetstream.ts'
-import { systemClock } from '../engine/process/clock.ts'
+import { SECOND_MS, systemClock } from '../engine/process/clock.ts'
 import { Fault } from '../engine/process/error-codes.ts'
 import type { Logger } from '../engine/process/log.ts'
 import type { MetricRow } from '../engine/process/metrics.ts'
@@ -18,8 +18,10 @@ import { Store } from '../engine/store/store.ts'
 import { clusterRows, logRows } from './cluster-metrics.ts'
 import type { ServiceSettings } from './config.ts'
 import type { KeyUseSink } from './key-uses.ts'
+import { makeStaleness, Staleness } from './staleness.ts'
 
 const MEGABYTE = 1024 * 1024
+const STALE_WATCH_MS = 250
 /**
  * Of the size of the log of events. Snapshots are made when a stream is half full, and the rest has
  * to last until then.
@@ -46,7 +48,11 @@ export class Cluster {
   readonly #options: ClusterOptions
   #onPromoted: () => void | Promise<void> = () => {}
   #reader: EventLogReader | undefined
+  /** For API threads. */
+  readonly staleness = makeStaleness()
+  readonly #stale = new Staleness(this.staleness)
   #report: NodeJS.Timeout | undefined
+  #staleWatch: NodeJS.Timeout | undefined
 
   private constructor(
     store: Store,
@@ -143,11 +149,16 @@ export class Cluster {
       void this.#reportNode()
     }
     this.#member.watch()
+    this.#staleWatch = setInterval(() => this.#stale.set(this.#isStale), STALE_WATCH_MS)
     this.#report = setInterval(() => void this.#reportNode(), REPORT_EVERY_MS)
   }
 
   get isPrimary(): boolean {
     return this.#member.isPrimary
+  }
+
+  get #isStale(): boolean {
+    return this.#member.silenceMs > this.#options.settings.staleMax * SECOND_MS
   }
 
   /** What does not work, one line each. */
@@ -156,12 +167,8 @@ export class Cluster {
     return [
       ...(problem === undefined ? [] : [`${problem}, senders are asked to wait`]),
       ...(this.#member.problem === undefined ? [] : [this.#member.problem]),
+      ...(this.#isStale ? ['no changes of the cluster are received, the API answers 503'] : []),
     ]
-  }
-
-  /** Milliseconds since a primary was heard of. 0 on the primary. */
-  get silenceMs(): number {
-    return this.#member.silenceMs
   }
 
   readonly counterSink: CounterSink = (rows) => this.#append(rows)
@@ -180,6 +187,7 @@ export class Cluster {
   /** Waits until the node stores what was read, and, as the primary, has published it. */
   async stop(): Promise<void> {
     clearInterval(this.#report)
+    clearInterval(this.#staleWatch)
     await this.#reader?.stop()
     await this.#member.stop()
     await this.#brokers.close()

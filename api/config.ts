@@ -179,6 +179,12 @@ export const serviceSettings = z.object({
       'Limit what this node of a cluster does, comma-separated: ingest, scan (as the primary), api, console (on the primary)',
     defaultAbout: 'all',
   }),
+  staleMax: setting(wholeNumber(5, 3600).default(10), {
+    flag: '--stale-max <seconds>',
+    env: 'STALE_MAX',
+    about:
+      'Answer API requests with 503 after this many seconds without a message of the primary of the cluster; until then a key that was revoked meanwhile is valid',
+  }),
   connectionsPerAddress: setting(wholeNumber(0, 1_000_000).default(CONNECTIONS_PER_CLIENT_DEFAULT), {
     flag: '--connections-per-address <count>',
     env: 'CONNECTIONS_PER_ADDRESS',

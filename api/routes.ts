@@ -14,6 +14,7 @@ import type { ListState } from './list-state.ts'
 import { type Page, pageOf } from './page.ts'
 import type { RateLimit } from './rate-limit.ts'
 import { rateFields, respondError, respondJson, respondNotModified, respondRefusal } from './respond.ts'
+import type { Staleness } from './staleness.ts'
 
 /** An endpoint: its required scope, and the list that it returns. */
 interface Route {
@@ -49,6 +50,7 @@ export const ROUTES: Readonly<Record<string, Route>> = {
 /** Longer than any list: an unpaged list is returned whole. */
 const WHOLE_LIST: Page = { limit: Number.MAX_SAFE_INTEGER, offset: 0 }
 const ALLOWED_METHODS = 'GET, HEAD'
+const STALE_RETRY_SECONDS = '5'
 
 export interface ApiParts {
   readonly store: Store
@@ -61,11 +63,13 @@ export interface ApiParts {
   readonly document: OpenApiAnswer
   readonly keyUses: RecentKeyUses
   readonly accessLog?: AccessLog
+  /** For a node of a cluster. */
+  readonly staleness?: Staleness
 }
 
 /**
  * Returns the REST API for a listener. Checks are in the order of the design: path, method, key,
- * plan, scope, rate, parameters.
+ * plan, scope, rate, parameters. A node that may not know of a revoked key refuses before the key.
  */
 export function apiServer(parts: ApiParts): Required<Pick<HttpListenOptions, 'handler' | 'fastPaths'>> {
   const api = new Api(parts)
@@ -107,6 +111,10 @@ class Api {
       ])
     }
     if (route === undefined) return this.#showDocument(request, response, head)
+    if (this.#parts.staleness?.isStale) {
+      const message = 'This node does not receive the changes of its cluster; try another node, or again later'
+      return respondRefusal(response, 503, message, head, ['retry-after', STALE_RETRY_SECONDS])
+    }
     this.#parts.store.environment.readInTurn(() => this.#answerRoute(route, request, response, head))
   }
 

@@ -11,6 +11,7 @@ import type { OpenApiAnswer } from './document.ts'
 import { RecentKeyUses } from './key-uses.ts'
 import { RateLimit } from './rate-limit.ts'
 import { apiServer, isKnownPath } from './routes.ts'
+import { Staleness } from './staleness.ts'
 
 /** Interval at which used keys are reported to the main thread, which writes them. */
 const REPORT_USES_EVERY_MS = 10_000
@@ -34,6 +35,8 @@ export interface ApiThreadData {
   readonly accessLog: number
   readonly salesEmail: string
   readonly document: OpenApiAnswer
+  /** See staleness.ts. undefined: the service is alone. */
+  readonly staleness: SharedArrayBuffer | undefined
   readonly logLevel: LogLevel
 }
 
@@ -75,6 +78,7 @@ await runListenerThread<ApiThreadData>('an API thread', (data, log) => {
         document: data.document,
         keyUses,
         ...(accessLog === undefined ? {} : { accessLog }),
+        ...(data.staleness === undefined ? {} : { staleness: new Staleness(data.staleness) }),
       }),
     },
     close: async () => {

@@ -26,7 +26,7 @@ export class ChangePublisher {
   /** The last message of the stream. */
   #sequence: number
   /** When the last acknowledged message was sent. */
-  #acknowledgedMs = performance.now()
+  acknowledgedMs = performance.now()
   #mode: ReplicationMode = 'primary'
   #isStopping = false
   #running: Promise<void> | undefined
@@ -84,7 +84,7 @@ export class ChangePublisher {
       } else {
         await later(PUBLISH_POLL_MS)
       }
-      if (this.#mode === 'paused' && performance.now() - this.#acknowledgedMs < PAUSE_AFTER_MS) this.#setMode('primary')
+      if (this.#mode === 'paused' && performance.now() - this.acknowledgedMs < PAUSE_AFTER_MS) this.#setMode('primary')
     }
     await this.#append([nodeMessage('resignation', this.#sender)])
     this.#writeState('replica', after)
@@ -106,13 +106,13 @@ export class ChangePublisher {
       const appended = failed === -1 ? window.length : failed
       this.#sequence += appended
       first += appended
-      if (appended > 0) this.#acknowledgedMs = sentMs
+      if (appended > 0) this.acknowledgedMs = sentMs
       const [bytes, outcome] = [window[failed], outcomes[failed]]
       if (bytes === undefined || outcome === undefined) continue
       if (await this.#isInStream(bytes, this.#sequence + 1)) {
         this.#sequence++
         first++
-        this.#acknowledgedMs = sentMs
+        this.acknowledgedMs = sentMs
       } else {
         const why = outcome.kind === 'unknown' ? outcome.why : 'messages before it are missing'
         this.#log.warn({ reason: why }, 'a change was not published, trying again')
@@ -167,6 +167,6 @@ export class ChangePublisher {
   }
 
   #pauseIfSilent(): void {
-    if (this.#mode === 'primary' && performance.now() - this.#acknowledgedMs > PAUSE_AFTER_MS) this.#setMode('paused')
+    if (this.#mode === 'primary' && performance.now() - this.acknowledgedMs > PAUSE_AFTER_MS) this.#setMode('paused')
   }
 }

@@ -78,9 +78,12 @@ export class ClusterMember {
     return { published: this.#publisher?.published ?? 0, applied: this.#follower.applied }
   }
 
-  /** Milliseconds since the last message of a primary was read. 0 on the primary itself. */
+  /**
+   * Milliseconds since the last message of a primary was read. On the primary itself, since the
+   * last message was sent that the brokers acknowledged.
+   */
   get silenceMs(): number {
-    return this.isPrimary ? 0 : performance.now() - this.#follower.heardMs
+    return performance.now() - (this.#publisher?.acknowledgedMs ?? this.#follower.heardMs)
   }
 
   /**

@@ -35,7 +35,8 @@ import { randomUUID } from 'node:crypto'
  *   candidates          o + name, canonical              Candidate
  *   read-lines          o + two hashes (32)              hashes of log messages already read
  *   buffer              o + sequence (8), see queue.ts   Event
- *   log-positions       name of the log                  LogRead, see log-positions.ts
+ *   log-positions       name of the log                  LogPosition, see log-positions.ts
+ *   nodes               node of a cluster                ClusterNode, see nodes.ts
  *   unmatched-events    o + sequence (8), see queue.ts   Event of no platform of the registry
  *   seen                o + collector instance (8)       newest counted sequences
  *   seen-pages          o + instance (8) + last (8)      older ones, see seen-instance.ts

@@ -14,6 +14,9 @@ import { crashRun } from './crash-run.ts'
  *
  * npm run crash -- --log: keeps the events in the log of three brokers, and kills them, too.
  *
+ * npm run crash -- --cluster: kills and pauses the nodes of a cluster and its brokers, 100 times
+ * each, and all of them at once. Then the stores of all nodes must be the same.
+ *
  * npm run crash -- --machines: causes 20 power cuts of the brokers' machines, 20 partitions of
  * their network and a full disk. As root.
  *
@@ -22,6 +25,7 @@ import { crashRun } from './crash-run.ts'
 const { kills, ...chosen } = parseArgs({
   options: {
     alerts: { type: 'boolean' },
+    cluster: { type: 'boolean' },
     log: { type: 'boolean' },
     machines: { type: 'boolean' },
     kills: { type: 'string' },
@@ -29,6 +33,7 @@ const { kills, ...chosen } = parseArgs({
 }).values
 const TESTS = {
   alerts: { file: './alerts.full.test.js', kills: 500 },
+  cluster: { file: './cluster.full.test.js', kills: 100 },
   log: { file: './event-log.full.test.js', kills: 1000 },
   machines: { file: './broker-machines.full.test.js', kills: 20 },
 } as const

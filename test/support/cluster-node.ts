@@ -69,13 +69,22 @@ export class TestNode {
     return until('the log is not read', async () => /^posture_log_unread_batches 0$/m.test(await this.metrics()))
   }
 
+  signal(signal: NodeJS.Signals): void {
+    this.#service?.child.kill(signal)
+  }
+
   /** Sends a batch by HTTPS. Each event is new. */
-  async send(token: string, name: string, count: number): Promise<Answer> {
-    const { ask, close } = httpsClient(this.service.ingestPort, this.#certificate)
+  send(token: string, name: string, count: number): Promise<Answer> {
     const events = Array.from({ length: count }, () => this.#sender.event(name, Date.now()))
+    return this.post(token, packBatch(events))
+  }
+
+  /** Sends a batch in msgpack by HTTPS. */
+  async post(token: string, body: Uint8Array): Promise<Answer> {
+    const { ask, close } = httpsClient(this.service.ingestPort, this.#certificate)
     const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/msgpack' }
     try {
-      return await ask('/ingest/v1/events', { method: 'POST', headers, body: packBatch(events) })
+      return await ask('/ingest/v1/events', { method: 'POST', headers, body })
     } finally {
       await close()
     }

@@ -14,7 +14,7 @@ export function addClusterCommands(cluster: Command): void {
     cluster.command('status').description('Show the nodes of the cluster, and how far each is'),
   )
   status.action(() =>
-    withStore(status, ({ store, clock }) => {
+    withStore(status, ({ store }) => {
       const { environment } = store
       const state = environment.read(() => environment.replication.state)
       if (state === undefined) throw new Fault('NOT_FOUND', 'the store is not one of a cluster')
@@ -27,7 +27,6 @@ export function addClusterCommands(cluster: Command): void {
           ['Read to', 'sequence'],
           ['Not read', 'unread'],
           ['Reported', 'reported_at'],
-          ['Seconds ago', 'seconds_ago'],
         ],
         rows: environment
           .read(() => store.nodes.all())
@@ -39,7 +38,6 @@ export function addClusterCommands(cluster: Command): void {
             sequence: node.sequence,
             unread: Math.max(0, node.lastSequence - node.sequence),
             reported_at: isoSeconds(node.reportedAtMs),
-            seconds_ago: Math.max(0, Math.round((clock.nowMs() - node.reportedAtMs) / 1000)),
           })),
       })
     }),

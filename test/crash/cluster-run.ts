@@ -1,0 +1,255 @@
+import { setTimeout as later } from 'node:timers/promises'
+import { packBatch } from '../../engine/event/event.ts'
+import { Store } from '../../engine/store/store.ts'
+import { Random } from '../fuzz/random.ts'
+import type { Brokers } from '../support/brokers.ts'
+import { TestNode } from '../support/cluster-node.ts'
+import { admin, type Ended, run } from '../support/programs.ts'
+import { findingsOf, Sender } from '../support/store.ts'
+import { until } from '../support/wait.ts'
+import { between } from './crash-run.ts'
+import { matchesInScans } from './oracle.ts'
+
+/*
+ * Runs three nodes and three brokers, and kills or pauses them. Senders repeat each batch until it
+ * is acknowledged, at any node, and changes are made at any node that accepts them. In the end,
+ * each acknowledged event is in a scan once, each confirmed change is in the audit log once, and
+ * the stores of all nodes are the same.
+ */
+
+const NODES = ['one', 'two', 'three'] as const
+const SENDERS = 3
+const BATCH_EVENTS = 20
+const FAULT_MS = { least: 200, most: 2500 } as const
+/** Longer and shorter than it takes until another node becomes the primary. */
+const PAUSE_MS = { least: 300, most: 9000 } as const
+const BROKER_DOWN_MS = { least: 50, most: 3000 } as const
+const NAME = 'claude.ai'
+
+export const CLUSTER_FAULTS = ['node', 'pause', 'broker', 'everything'] as const
+export type ClusterFault = (typeof CLUSTER_FAULTS)[number]
+
+export interface ClusterRunOptions {
+  readonly directory: string
+  readonly brokers: Brokers
+  readonly seed: number
+  /** Each kind of fault happens at least so often. */
+  readonly faults: number
+}
+
+export interface ClusterReport {
+  readonly faults: Readonly<Record<ClusterFault, number>>
+  /** Changes of the primary. */
+  readonly generations: number
+  readonly acknowledged: number
+  readonly confirmed: number
+  /** Violations, one line each. */
+  readonly differences: readonly string[]
+}
+
+export class ClusterRun {
+  readonly #options: ClusterRunOptions
+  readonly #nodes: readonly TestNode[]
+  readonly #faults: Record<ClusterFault, number> = { node: 0, pause: 0, broker: 0, everything: 0 }
+  readonly #differences: string[] = []
+  /** Labels of the API keys whose creation was confirmed. */
+  readonly #confirmed: string[] = []
+  #organizationId = ''
+  #token = ''
+  #acknowledged = 0
+  #isFinishing = false
+  #isOver = false
+
+  constructor(options: ClusterRunOptions) {
+    this.#options = options
+    this.#nodes = NODES.map((name) => new TestNode(name, options.directory, options.brokers))
+  }
+
+  async report(): Promise<ClusterReport> {
+    const [first] = this.#nodes as [TestNode]
+    const [organization] = await admin('organization', 'create', 'Acme', '--domain', 'acme.example', ...first.data)
+    const [token] = await admin('token', 'generate', 'sensor', '--org', 'Acme', ...first.data)
+    this.#organizationId = String(organization?.['id'])
+    this.#token = String(token?.['token'])
+    const supervised = this.#nodes.map((node, index) => this.#supervise(node, index === 0))
+    let generations = 0
+    try {
+      await until('no primary', async () => (await first.isPrimary().catch(() => false)) || undefined)
+      const traffic = [...Array(SENDERS).keys()].map((number) => this.#send(number))
+      const changes = this.#change()
+      await this.#causeFaults()
+      this.#isFinishing = true
+      await Promise.all([...traffic, changes])
+      const primary = await this.#primary()
+      generations = await this.#compare(primary)
+    } finally {
+      this.#isOver = true
+      await Promise.all(this.#nodes.map((node) => node.kill().catch(() => {})))
+      await Promise.all(supervised)
+    }
+    return {
+      faults: this.#faults,
+      generations,
+      acknowledged: this.#acknowledged,
+      confirmed: this.#confirmed.length,
+      differences: this.#differences,
+    }
+  }
+
+  /** Starts a node again whenever it has ended, as systemd does. */
+  async #supervise(node: TestNode, isFirst: boolean): Promise<void> {
+    const hasFirst = async (): Promise<true | undefined> => {
+      return this.#isOver || (await this.#nodes[0]?.isPrimary().catch(() => false)) ? true : undefined
+    }
+    if (!isFirst) await until('no first node', hasFirst)
+    while (!this.#isOver) {
+      try {
+        await node.start()
+      } catch (error) {
+        // Killed before it listened, or there is no quorum of brokers.
+        this.#judge(node, { status: null, signal: null, stdout: '', stderr: (error as Error).message })
+        continue
+      }
+      if (this.#isOver) await node.kill()
+      this.#judge(node, await node.service.ended)
+    }
+  }
+
+  #judge({ name }: TestNode, { status, signal, stderr }: Ended): void {
+    if (this.#isOver) return
+    const isExpected = signal === 'SIGKILL' || /REPLACED|BROKERS_UNREACHABLE|BROKERS_LOST|ended with null/.test(stderr)
+    if (!isExpected || /INTERNAL|"level":[56]0/.test(stderr)) {
+      this.#differences.push(
+        `${name} ended with ${status ?? signal}: ${stderr.trim().split('\n').slice(-6).join('\n  ')}`,
+      )
+    }
+  }
+
+  async #send(number: number): Promise<void> {
+    const random = new Random(this.#options.seed * 16 + number)
+    const sender = new Sender()
+    while (!this.#isFinishing) {
+      const events = Array.from({ length: BATCH_EVENTS }, () => sender.event(NAME, Date.now()))
+      const body = packBatch(events)
+      await until('a batch is not acknowledged', async () => {
+        const answer = await random
+          .of(this.#nodes)
+          .post(this.#token, body)
+          .catch(() => undefined)
+        if (answer === undefined || answer.status === 503) return undefined
+        if (answer.status !== 200) this.#differences.push(`a batch was answered with ${answer.status}: ${answer.text}`)
+        return true
+      })
+      this.#acknowledged += BATCH_EVENTS
+    }
+  }
+
+  /** Creates and revokes API keys. A change that was not confirmed may have happened. */
+  async #change(): Promise<void> {
+    const random = new Random(this.#options.seed * 16 + 9)
+    for (let number = 0; !this.#isFinishing; number++) {
+      const node = random.of(this.#nodes)
+      const label = `key ${number}`
+      const where = ['--org', 'Acme', '--json', ...node.data]
+      // In a process of its own: a paused node can have the lock of the store.
+      const created = await run('admin', ['key', 'create', label, '--scope', 'scores:read', ...where])
+      if (created.status === 0) this.#confirmed.push(label)
+      else if (!/NOT_PRIMARY|NOT_REPLICATED|NOT_FOUND/.test(created.stderr)) this.#differences.push(created.stderr)
+      const id = /"id":"([^"]+)"/.exec(created.stdout)?.[1]
+      if (id !== undefined) await run('admin', ['key', 'revoke', id, ...where])
+      if (random.below(4) === 0) await run('admin', ['scan', 'run', ...where])
+    }
+  }
+
+  async #causeFaults(): Promise<void> {
+    const { brokers, faults, seed } = this.#options
+    const random = new Random(seed * 16 + 8)
+    const isEnough = (): boolean => CLUSTER_FAULTS.every((kind) => this.#faults[kind] >= faults)
+    while (!isEnough() && this.#differences.length === 0) {
+      await this.#progress(random.below(2) === 0)
+      await later(between(random, FAULT_MS))
+      const kind = random.of(CLUSTER_FAULTS.filter((each) => this.#faults[each] < faults))
+      const primary = await this.#primaryNow()
+      // Faults of the primary are the interesting ones.
+      const victim = random.below(3) === 0 ? random.of(this.#nodes) : (primary ?? random.of(this.#nodes))
+      if (kind === 'node') victim.signal('SIGKILL')
+      else if (kind === 'pause') {
+        victim.signal('SIGSTOP')
+        await later(between(random, PAUSE_MS))
+        victim.signal('SIGCONT')
+      } else {
+        const all = brokers.servers.map((_server, index) => index)
+        const killed = kind === 'everything' ? all : [random.of(all)]
+        if (kind === 'everything') for (const node of this.#nodes) node.signal('SIGKILL')
+        await Promise.all(killed.map((index) => brokers.kill(index)))
+        await later(between(random, BROKER_DOWN_MS))
+        for (const index of killed) brokers.restart(index)
+      }
+      this.#faults[kind]++
+    }
+  }
+
+  /** Waits for an acknowledged batch, and for a confirmed change: the cluster has recovered. */
+  async #progress(withChange: boolean): Promise<void> {
+    const [acknowledged, confirmed] = [this.#acknowledged, this.#confirmed.length]
+    await until('the cluster does not recover', () => {
+      const isChanged = !withChange || this.#confirmed.length > confirmed
+      return (this.#acknowledged > acknowledged && isChanged) || this.#differences.length > 0 || undefined
+    })
+  }
+
+  async #primaryNow(): Promise<TestNode | undefined> {
+    for (const node of this.#nodes) if (await node.isPrimary().catch(() => false)) return node
+    return undefined
+  }
+
+  #primary(): Promise<TestNode> {
+    return until('no primary', () => this.#primaryNow())
+  }
+
+  /** Returns the number of primaries that there were. */
+  async #compare(primary: TestNode): Promise<number> {
+    if (this.#differences.length > 0) return 0
+    await primary.untilRead()
+    await until('no last scan', async () => {
+      const { status } = await run('admin', ['scan', 'run', '--org', 'Acme', ...primary.data])
+      return status === 0 ? true : undefined
+    })
+    let contents: readonly string[] = []
+    await until('the stores are not the same', () => {
+      contents = this.#nodes.map((node) => withStore(node, contentOf))
+      return new Set(contents).size === 1 ? true : undefined
+    })
+    return withStore(primary, (store) => {
+      const found = matchesInScans(store, this.#organizationId).get('claude')?.get(NAME)
+      if (found !== this.#acknowledged)
+        this.#differences.push(`${this.#acknowledged} events were acknowledged, ${found} are in scans`)
+      const created = store.auditLog
+        .ofOrganization(this.#organizationId)
+        .flatMap(({ action, subject }) => (action === 'key.create' ? [subject] : []))
+      for (const label of this.#confirmed) {
+        const times = created.filter((subject) => subject === label).length
+        if (times !== 1) this.#differences.push(`${label} is ${times} times in the audit log`)
+      }
+      this.#differences.push(...findingsOf(store).map((finding) => `in the store: ${finding}`))
+      return store.environment.read(() => store.environment.replication.state)?.generation ?? 0
+    })
+  }
+}
+
+function withStore<Result>(node: TestNode, read: (store: Store) => Result): Result {
+  const store = new Store(node.directory, { mustExist: true })
+  try {
+    return store.environment.read(() => read(store))
+  } finally {
+    void store.close()
+  }
+}
+
+/** All records of all tables. */
+function contentOf(store: Store): string {
+  const rows = [...store.environment.tables].flatMap(([name, table]) =>
+    Array.from(table.getRange({}), ({ key, value }) => `${name} ${key.toString('hex')} ${value.toString('hex')}`),
+  )
+  return rows.join('\n')
+}
