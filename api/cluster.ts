@@ -141,11 +141,12 @@ export class Cluster {
   start(acceptor: EventAcceptor, onPromoted: () => void | Promise<void>): void {
     const { log, onFailure } = this.#options
     this.#onPromoted = async () => {
+      const promoted = onPromoted()
       this.#reader = new EventLogReader(this.#events, acceptor, this.store, log)
       const { lastSequence = 0 } = (await this.#events.state()) ?? {}
       log.info({ unread: lastSequence - this.#reader.sequence }, 'reads the events in the log of the brokers')
       this.#reader.start(onFailure)
-      await onPromoted()
+      await promoted
       void this.#reportNode()
     }
     this.#member.watch()

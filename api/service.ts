@@ -157,11 +157,11 @@ export class Service {
     const api = settings.roles.includes('api') ? await this.#startApi(apiPort, httpTls) : undefined
     this.#hasServed = true
     const lead = async (): Promise<number | undefined> => {
-      const port = await this.#startConsole(httpTls, listenersOf(ingestPort, syslog, tls))
+      // First, because it ends the scans that the last process began.
       this.#schedule.start()
       this.#background.startAlerts(this.#store, () => this.#settings)
       this.#retention.start()
-      return port
+      return this.#startConsole(httpTls, listenersOf(ingestPort, syslog, tls))
     }
     const consolePort = this.#cluster === undefined ? await lead() : undefined
     // Last, because a client may take an answer here as a sign that the service is ready.

@@ -1,5 +1,5 @@
 import { setTimeout as later } from 'node:timers/promises'
-import { type ConsumerMessages, DeliverPolicy, JetStreamApiError } from '@nats-io/jetstream'
+import { type ConsumerMessages, DeliverPolicy, JetStreamApiError, type StreamInfo } from '@nats-io/jetstream'
 import { Fault } from '../process/error-codes.ts'
 import type { Logger } from '../process/log.ts'
 import { type Brokers, isNoStream, lostMessages, REQUEST_MS, RETRY_MS } from './brokers.ts'
@@ -73,14 +73,18 @@ export class ChangeStream {
     }
   }
 
-  /** Message number `sequence`. undefined: there is none. Throws if the brokers do not answer. */
+  /**
+   * Message number `sequence`. undefined: there is none.
+   *
+   * @throws Fault BROKERS_UNREACHABLE
+   */
   async message(sequence: number): Promise<Uint8Array | undefined> {
     try {
       const found = await this.#brokers.manager.streams.getMessage(STREAM, { seq: sequence })
       return found?.data
     } catch (error) {
       if (error instanceof JetStreamApiError && error.code === NO_MESSAGE) return undefined
-      throw error
+      throw unreachable(error)
     }
   }
 
@@ -109,7 +113,7 @@ export class ChangeStream {
           yield { sequence: seq, bytes: data, isLast: info.pending === 0 }
         }
       } catch (error) {
-        if (error instanceof Fault) throw error
+        if (error instanceof Fault && error.code !== 'BROKERS_UNREACHABLE') throw error
         if (isNoStream(error)) throw lostMessages(STREAM, 'it was deleted')
         if (!isOver()) this.#log.warn({ reason: (error as Error).message }, 'the changes cannot be read, trying again')
       } finally {
@@ -119,9 +123,12 @@ export class ChangeStream {
     }
   }
 
-  /** @throws Fault BROKERS_LOST unless the stream has every message after `sequence` */
+  /**
+   * @throws Fault BROKERS_LOST unless the stream has every message after `sequence`;
+   *   BROKERS_UNREACHABLE
+   */
   async assertHas(sequence: number): Promise<void> {
-    const { state, created } = await this.#brokers.manager.streams.info(STREAM)
+    const { state, created } = await this.#info()
     if (created !== this.created) throw lostMessages(STREAM, 'it was deleted and created again')
     if (state.last_seq < sequence)
       throw lostMessages(STREAM, `it ends with message ${state.last_seq}, and the store has ${sequence}`)
@@ -129,15 +136,23 @@ export class ChangeStream {
       throw lostMessages(STREAM, `it begins with message ${state.first_seq}, and the store has ${sequence}`)
   }
 
-  /** The number of the last message. Throws if the brokers do not answer. */
+  /** The number of the last message. @throws Fault BROKERS_UNREACHABLE, BROKERS_LOST */
   async lastSequence(): Promise<number> {
     return (await this.state()).lastSequence
   }
 
-  /** How full it is. Throws if the brokers do not answer. */
+  /** How full it is. @throws Fault BROKERS_UNREACHABLE, BROKERS_LOST */
   async state(): Promise<LogState> {
-    const { state, config } = await this.#brokers.manager.streams.info(STREAM)
+    const { state, config } = await this.#info()
     return { lastSequence: state.last_seq, bytes: state.bytes, bytesMax: config.max_bytes }
+  }
+
+  async #info(): Promise<StreamInfo> {
+    try {
+      return await this.#brokers.manager.streams.info(STREAM)
+    } catch (error) {
+      throw isNoStream(error) ? lostMessages(STREAM, 'it was deleted') : unreachable(error)
+    }
   }
 
   /** Deletes the messages up to `sequence`. */
@@ -149,4 +164,8 @@ export class ChangeStream {
     this.#isStopped = true
     this.#messages?.stop()
   }
+}
+
+function unreachable(error: unknown): Fault {
+  return new Fault('BROKERS_UNREACHABLE', `stream ${STREAM}: ${(error as Error).message}`, { cause: error })
 }

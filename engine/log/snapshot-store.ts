@@ -80,19 +80,25 @@ export class SnapshotStore {
   /**
    * Downloads a snapshot into a new file and flushes it. The client compares the SHA-256.
    *
-   * @throws Fault BROKERS_LOST if it was deleted meanwhile or is damaged
+   * @throws Fault BROKERS_LOST if it was deleted meanwhile or is damaged; BROKERS_UNREACHABLE
    */
-  async download({ name }: Snapshot, path: string, onBytes: (bytes: number) => void): Promise<void> {
+  async download(snapshot: Snapshot, path: string): Promise<void> {
+    try {
+      await this.#copy(snapshot, path)
+    } catch (error) {
+      const isOfFile = (error as NodeJS.ErrnoException).syscall !== undefined
+      if (error instanceof Fault || isOfFile) throw error
+      const { message } = error as Error
+      throw new Fault('BROKERS_UNREACHABLE', `the snapshot ${snapshot.name}: ${message}`, { cause: error })
+    }
+  }
+
+  async #copy({ name }: Snapshot, path: string): Promise<void> {
     const result = await this.#objects.get(name)
     if (result === null) throw new Fault('BROKERS_LOST', `the snapshot ${name} was deleted meanwhile; try again`)
     const file = await open(path, 'wx', 0o600)
     try {
-      let bytes = 0
-      for await (const chunk of result.data as ReadableStream<Uint8Array>) {
-        await file.appendFile(chunk)
-        bytes += chunk.length
-        onBytes(bytes)
-      }
+      for await (const chunk of result.data as ReadableStream<Uint8Array>) await file.appendFile(chunk)
       const error = await result.error
       if (error instanceof Error) throw new Fault('BROKERS_LOST', `the snapshot ${name}: ${error.message}`)
       await file.sync()

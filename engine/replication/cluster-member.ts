@@ -1,3 +1,4 @@
+import { patiently } from '../log/brokers.ts'
 import type { ChangeStream } from '../log/change-stream.ts'
 import type { EventLog } from '../log/event-log.ts'
 import type { SnapshotStore } from '../log/snapshot-store.ts'
@@ -90,12 +91,14 @@ export class ClusterMember {
    * Follows the changes, and returns when the store has those that were in the stream at some time
    * since this call.
    *
-   * @throws Fault REPLACED, BROKERS_LOST: the store has to be replaced by a snapshot
+   * @throws Fault REPLACED, BROKERS_LOST: the store has to be replaced by a snapshot;
+   *   BROKERS_UNREACHABLE
    */
   async start(): Promise<void> {
     const { stream, onFailure } = this.#options
-    if ((await stream.lastSequence()) <= this.#follower.state.sequence) {
-      await stream.assertHas(this.#follower.state.sequence)
+    const { sequence } = this.#follower.state
+    if ((await patiently(() => stream.lastSequence())) <= sequence) {
+      await patiently(() => stream.assertHas(sequence))
       this.#follower.hasCaughtUp = true
     }
     let hasStarted = false
@@ -143,7 +146,10 @@ export class ClusterMember {
     const { stream, mayLead, log } = this.#options
     const follower = this.#follower
     if (!mayLead || !follower.hasCaughtUp || this.isPrimary) return
-    if (!follower.isVacant && this.silenceMs < TAKEOVER_AFTER_MS) return
+    if (!follower.isVacant && this.silenceMs < TAKEOVER_AFTER_MS) {
+      this.#answeringSinceMs = undefined
+      return
+    }
     try {
       const last = await stream.lastSequence()
       const nowMs = performance.now()

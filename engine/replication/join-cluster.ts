@@ -5,6 +5,7 @@ import { setTimeout as later } from 'node:timers/promises'
 import { DATA_FILE, environmentExists, makeWritableDirectory } from '../lmdb/file-access.ts'
 import { replaceEnvironment } from '../lmdb/replace-environment.ts'
 import type { ReplicationState } from '../lmdb/replication.ts'
+import { patiently } from '../log/brokers.ts'
 import type { ChangeStream } from '../log/change-stream.ts'
 import type { Snapshot, SnapshotStore } from '../log/snapshot-store.ts'
 import { SECOND_MS } from '../process/clock.ts'
@@ -44,10 +45,10 @@ export async function joinCluster(options: JoinOptions): Promise<void> {
   }
   if (state?.generation !== undefined && state.generation > 0) return
   // The first node of a cluster, if no other one was faster.
-  const first = await stream.message(1)
+  const first = await patiently(() => stream.message(1))
   const founder = first && readMessage(first)
   if (founder === undefined) {
-    if ((await stream.lastSequence()) === 0) return
+    if ((await patiently(() => stream.lastSequence())) === 0) return
   } else if (founder.kind !== 'change' && founder.sender.node === state?.node) return
   if (hasData) {
     await asBefore(dataDirectory)
@@ -77,7 +78,7 @@ export async function beginWithSnapshot(options: JoinOptions, keep: boolean): Pr
     makeWritableDirectory(place, '--data-dir')
     mkdirSync(join(beside, 'store'), { recursive: true, mode: 0o700 })
     const data = join(beside, 'store', DATA_FILE)
-    await snapshots.download(snapshot, data, () => {})
+    await snapshots.download(snapshot, data)
     await makeReplica(beside, snapshot, stream.created)
     const kept = keep ? `${place}.before-snapshot-${new Date().toISOString().replace(/[:.]/g, '-')}` : undefined
     if (replaceEnvironment(data, place, kept) && kept !== undefined) {

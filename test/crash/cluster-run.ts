@@ -7,7 +7,7 @@ import { TestNode } from '../support/cluster-node.ts'
 import { admin, type Ended, run } from '../support/programs.ts'
 import { findingsOf, Sender } from '../support/store.ts'
 import { until } from '../support/wait.ts'
-import { between } from './crash-run.ts'
+import { between, SCAN_CONFLICT } from './crash-run.ts'
 import { matchesInScans } from './oracle.ts'
 
 /*
@@ -118,11 +118,9 @@ export class ClusterRun {
   #judge({ name }: TestNode, { status, signal, stderr }: Ended): void {
     if (this.#isOver) return
     const isExpected = signal === 'SIGKILL' || /REPLACED|BROKERS_UNREACHABLE|BROKERS_LOST|ended with null/.test(stderr)
-    if (!isExpected || /INTERNAL|"level":[56]0/.test(stderr)) {
-      this.#differences.push(
-        `${name} ended with ${status ?? signal}: ${stderr.trim().split('\n').slice(-6).join('\n  ')}`,
-      )
-    }
+    const lines = stderr.replaceAll(SCAN_CONFLICT, '').trim().split('\n')
+    const errors = isExpected ? lines.filter((line) => /INTERNAL|"level":[56]0/.test(line)) : lines.slice(-6)
+    if (errors.length > 0) this.#differences.push(`${name} ended with ${status ?? signal}: ${errors.join('\n  ')}`)
   }
 
   async #send(number: number): Promise<void> {
@@ -226,7 +224,7 @@ export class ClusterRun {
         this.#differences.push(`${this.#acknowledged} events were acknowledged, ${found} are in scans`)
       const created = store.auditLog
         .ofOrganization(this.#organizationId)
-        .flatMap(({ action, subject }) => (action === 'key.create' ? [subject] : []))
+        .flatMap(({ action, subject }) => (action === 'api-key.create' ? [subject] : []))
       for (const label of this.#confirmed) {
         const times = created.filter((subject) => subject === label).length
         if (times !== 1) this.#differences.push(`${label} is ${times} times in the audit log`)

@@ -39,7 +39,7 @@ const LAST_RUN_MS = 120_000
  * Two processes scan the same organization at once. The events stay in the buffer, so the next scan
  * has them.
  */
-const SCAN_CONFLICT = /^.*"reason":"another process (ended|is scanning) .*$/gm
+export const SCAN_CONFLICT = /^.*"reason":"another process (ended|is scanning) .*$/gm
 
 const FAULT_POINTS = {
   collector: ['outbox:appended'],
