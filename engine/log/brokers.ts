@@ -85,7 +85,8 @@ export class Brokers {
           storage: StorageType.File,
           retention: RetentionPolicy.Limits,
           max_bytes: bytesMax,
-          compression: StoreCompression.S2,
+          // With S2, NATS 2.15.1 cannot write to a stream after its processes were killed.
+          compression: StoreCompression.None,
           // Senders keep what the log refuses. What it has, a store may still have to read.
           discard: DiscardPolicy.New,
         })

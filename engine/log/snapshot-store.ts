@@ -50,7 +50,7 @@ export class SnapshotStore {
    */
   static async open(brokers: Brokers): Promise<SnapshotStore> {
     const manager = new Objm(brokers.client)
-    const options = { storage: StorageType.File, replicas: REPLICAS, compression: true }
+    const options = { storage: StorageType.File, replicas: REPLICAS }
     return new SnapshotStore(await patiently(() => manager.create(BUCKET, options)))
   }
 

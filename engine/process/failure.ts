@@ -1,4 +1,4 @@
-import { Fault } from './error-codes.ts'
+import { Fault, isFault } from './error-codes.ts'
 import type { Logger } from './log.ts'
 
 /**
@@ -48,6 +48,8 @@ export function logFailure(
   message: string,
   { fields = {}, level = 'error' }: FailureEntry = {},
 ): void {
-  if (error instanceof Fault) log[level]({ ...fields, reason: error.message }, message)
+  // Not an error: a primary without brokers changes nothing, and continues when they are back.
+  if (isFault(error, 'NOT_PRIMARY')) log.warn({ ...fields, reason: error.message }, message)
+  else if (error instanceof Fault) log[level]({ ...fields, reason: error.message }, message)
   else log.error({ ...fields, err: error }, message)
 }
