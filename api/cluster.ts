@@ -5,7 +5,7 @@ import type { CounterSink } from '../engine/ingest/ingest-accounting.ts'
 import { type NodeCounters, packCounters } from '../engine/ingest/node-counters.ts'
 import type { Brokers } from '../engine/log/brokers.ts'
 import type { JetStreamLog } from '../engine/log/jetstream.ts'
-import { SECOND_MS, systemClock } from '../engine/process/clock.ts'
+import { systemClock } from '../engine/process/clock.ts'
 import { Fault } from '../engine/process/error-codes.ts'
 import type { Logger } from '../engine/process/log.ts'
 import type { MetricRow } from '../engine/process/metrics.ts'
@@ -65,7 +65,7 @@ export class Cluster {
     this.#brokers = brokers
     this.#events = events
     this.#options = options
-    this.writer = new EventLogWriter(events, store, systemClock)
+    this.writer = new EventLogWriter(events, store, systemClock, () => this.#stale.isStale)
     this.#member = member(() => this.#onPromoted())
   }
 
@@ -100,7 +100,7 @@ export class Cluster {
       const changesBytesMax = Math.max(CHANGES_BYTES_MIN, Math.floor(bytesMax * CHANGES_SHARE))
       const events = await JetStreamLog.open(brokers, bytesMax, log)
       const snapshots = await SnapshotStore.open(brokers)
-      for (;;) {
+      for (let attempt = 1; ; attempt++) {
         const stream = await ChangeStream.open(brokers, changesBytesMax, log)
         const join: JoinOptions = { dataDirectory: dataDir, stream, snapshots, log, signal }
         await joining.joinCluster(join)
@@ -120,12 +120,17 @@ export class Cluster {
           await cluster.#member.start()
           return cluster
         } catch (error) {
-          const needed = needsSnapshot(error)
+          const { state, firstUnpublished } = store.environment.read(() => {
+            const { state, firstUnpublished } = store.environment.replication
+            return { state, firstUnpublished }
+          })
           await cluster.#member.stop()
           await store.close()
-          if (needed === undefined || signal.aborted) throw error
+          if (!needsSnapshot(error) || attempt > 1 || signal.aborted) throw error
+          // Another node was the first one meanwhile: joinCluster decides again.
+          if (state?.generation === 0) continue
           log.warn({ reason: (error as Error).message }, 'the store is replaced by the last snapshot')
-          await joining.beginWithSnapshot(join, needed.keep)
+          await joining.beginWithSnapshot(join, firstUnpublished !== undefined)
         }
       }
     } catch (error) {
@@ -143,14 +148,15 @@ export class Cluster {
     this.#onPromoted = async () => {
       const promoted = onPromoted()
       this.#reader = new EventLogReader(this.#events, acceptor, this.store, log)
-      const { lastSequence = 0 } = (await this.#events.state()) ?? {}
-      log.info({ unread: lastSequence - this.#reader.sequence }, 'reads the events in the log of the brokers')
+      const [state] = await Promise.all([this.#events.state(), promoted])
+      const unread = (state?.lastSequence ?? 0) - this.#reader.sequence
+      log.info({ unread }, 'reads the events in the log of the brokers')
       this.#reader.start(onFailure)
-      await promoted
       void this.#reportNode()
     }
     this.#member.watch()
-    this.#staleWatch = setInterval(() => this.#stale.set(this.#isStale), STALE_WATCH_MS)
+    this.#setStaleness()
+    this.#staleWatch = setInterval(() => this.#setStaleness(), STALE_WATCH_MS)
     this.#report = setInterval(() => void this.#reportNode(), REPORT_EVERY_MS)
   }
 
@@ -158,8 +164,8 @@ export class Cluster {
     return this.#member.isPrimary
   }
 
-  get #isStale(): boolean {
-    return this.#member.silenceMs > this.#options.settings.staleMax * SECOND_MS
+  #setStaleness(): void {
+    this.#stale.set(this.#member.silenceMs, this.#options.settings.staleMax)
   }
 
   /** What does not work, one line each. */
@@ -168,7 +174,7 @@ export class Cluster {
     return [
       ...(problem === undefined ? [] : [`${problem}, senders are asked to wait`]),
       ...(this.#member.problem === undefined ? [] : [this.#member.problem]),
-      ...(this.#isStale ? ['no changes of the cluster are received, the API answers 503'] : []),
+      ...(this.#stale.isStale ? ['no changes of the cluster are received, the API answers 503'] : []),
     ]
   }
 

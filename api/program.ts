@@ -4,7 +4,7 @@ import { createProgram } from '../engine/process/program.ts'
 import { ReloadSignal } from '../engine/process/reload-signal.ts'
 import { addSettingOptions, readSettings } from '../engine/process/settings.ts'
 import { environmentWith, type SettingsFileOption } from '../engine/process/settings-file.ts'
-import { stopSignal } from '../engine/process/shutdown.ts'
+import { exitStatusOf, stopSignal } from '../engine/process/shutdown.ts'
 import { checkTogether, type ServiceSettings, serviceSettings } from './config.ts'
 
 const DRAIN_MS = 10_000
@@ -29,8 +29,14 @@ export function serviceProgram(): Command {
     // Imported here, so that --help and the documentation generators do not load the native addons.
     const [{ Service }, { openStore }] = await Promise.all([import('./service.ts'), import('./open-store.ts')])
     const stopping = new AbortController()
-    void stop.received.then(() => stopping.abort())
+    let hasOpened = false
+    void stop.received.then((signal) => {
+      stopping.abort()
+      // While it joins a cluster, it has nothing to end.
+      if (!hasOpened) process.exit(exitStatusOf(signal))
+    })
     const service = new Service(settings, log, await openStore(settings, log, stopping.signal))
+    hasOpened = true
     try {
       const listening = await service.start()
       // For a parent that started the service with an IPC channel and waits until it is ready.

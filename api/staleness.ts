@@ -1,21 +1,30 @@
-/** One flag: 1 while the store of this node may lack what was revoked elsewhere. */
+/** Seconds of the monotonic clock, which all threads share. */
+function monotonicSeconds(): number {
+  return process.hrtime()[0]
+}
+
+/** Until when the store of this node is current enough to answer from. */
 export function makeStaleness(): SharedArrayBuffer {
   return new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT)
 }
 
-/** The flag, which the main thread sets and API threads read before each answer. */
+/**
+ * The deadline that the main thread moves while it receives changes. API threads compare it before
+ * each answer, so they refuse also when the main thread, or the whole process, was stopped.
+ */
 export class Staleness {
-  readonly #flag: Int32Array
+  readonly #deadline: Int32Array
 
   constructor(memory: SharedArrayBuffer) {
-    this.#flag = new Int32Array(memory)
+    this.#deadline = new Int32Array(memory)
   }
 
   get isStale(): boolean {
-    return Atomics.load(this.#flag, 0) === 1
+    return monotonicSeconds() > Atomics.load(this.#deadline, 0)
   }
 
-  set(isStale: boolean): void {
-    Atomics.store(this.#flag, 0, isStale ? 1 : 0)
+  /** The store was current `ageMs` ago, and may be used until it is `maxSeconds` old. */
+  set(ageMs: number, maxSeconds: number): void {
+    Atomics.store(this.#deadline, 0, Math.floor(monotonicSeconds() - ageMs / 1000 + maxSeconds))
   }
 }

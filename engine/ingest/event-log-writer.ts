@@ -25,12 +25,15 @@ export class EventLogWriter implements BatchWriter {
   readonly #log: EventLog
   readonly #store: Store
   readonly #clock: Clock
+  readonly #isStale: () => boolean
   readonly #reader = new BatchReader()
 
-  constructor(log: EventLog, store: Store, clock: Clock) {
+  /** @param isStale whether the store may lack tokens that were revoked elsewhere */
+  constructor(log: EventLog, store: Store, clock: Clock, isStale: () => boolean) {
     this.#log = log
     this.#store = store
     this.#clock = clock
+    this.#isStale = isStale
   }
 
   accept(organizationId: string, events: readonly (Event | string)[], coverage?: unknown): Promise<Acceptance> {
@@ -65,6 +68,7 @@ export class EventLogWriter implements BatchWriter {
     nowMs: number,
     reports = 0,
   ): Promise<Acceptance> {
+    if (this.#isStale()) return this.#deferred('this node does not receive the changes of its cluster')
     if (nowMs < CLOCK_SET_MS) return this.#deferred('the clock of the service is not set')
     if (!this.#store.environment.read(() => this.#store.organizations.exists(organizationId))) {
       this.counters.removed++

@@ -98,7 +98,8 @@ export class Environment {
    */
   migrate(step: (version: number) => void = () => {}): void {
     if (this.#storedSchema() >= this.#schemaVersion) return
-    this.write(() => {
+    // Each node of a cluster migrates its own store, to the same records.
+    this.writeUnrecorded(() => {
       // Read again: another thread or process may have migrated in the meantime.
       for (let version = this.#storedSchema() + 1; version <= this.#schemaVersion; version++) step(version)
       this.#root.putSync(SCHEMA_KEY, sealRecord(SCHEMA_RECORD_VERSION, Buffer.from([this.#schemaVersion])))

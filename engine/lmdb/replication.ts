@@ -1,7 +1,7 @@
 import type { Database, RootDatabase } from 'lmdb'
 import { Fault } from '../process/error-codes.ts'
 import { ChangeRecorder, repeatChange } from './change.ts'
-import { openRecord, sealRecord } from './record.ts'
+import { openRecord, RECORD_HEADER_BYTES, sealRecord } from './record.ts'
 
 /** In the root table, next to the schema. It is not part of a change. */
 const STATE_KEY = Buffer.from('replication')
@@ -10,6 +10,12 @@ const CHANGE_VERSION = 1
 /** The changes that are not published yet, by number. */
 const CHANGES_TABLE = 'changes'
 const NUMBER_BYTES = 6
+/**
+ * Bytes of changes that the brokers do not have. Beyond it, transactions are refused: senders wait,
+ * and the store does not grow while brokers are slow.
+ */
+const UNPUBLISHED_BYTES_MAX = 32 * 1024 * 1024
+const TOO_SLOW = 'the brokers take the changes of this node too slowly; try again'
 
 type Table = Database<Buffer, Buffer>
 
@@ -30,6 +36,8 @@ export interface ReplicationState {
   readonly generation: number
   /** The last change in the store. */
   readonly change: number
+  /** Bytes of changes that are not published. */
+  readonly unpublishedBytes: number
   /** The last message of the stream of changes that is in the store. */
   readonly sequence: number
   /** When the stream was created: another stream has other messages. */
@@ -76,7 +84,7 @@ export class Replication {
   /** Makes the store a store of its own again. Requires a transaction that is not recorded. */
   forget(): void {
     this.#root.removeSync(STATE_KEY)
-    this.removeTo(Number.MAX_SAFE_INTEGER)
+    this.removeTo(Number.MAX_SAFE_INTEGER, undefined)
   }
 
   /** Has the writes to a table recorded. */
@@ -102,6 +110,7 @@ export class Replication {
     const { state } = this
     if (state === undefined || this.#recorder.isRecording) return work()
     if (state.mode !== 'primary') throw notPrimary(state)
+    if (state.unpublishedBytes > UNPUBLISHED_BYTES_MAX) throw new Fault('NOT_PRIMARY', TOO_SLOW)
     this.#recorder.start()
     try {
       const result = work()
@@ -109,7 +118,7 @@ export class Replication {
       if (writes.length === 0) return result
       const change = state.change + 1
       this.#changes.putSync(numberKey(change), sealRecord(CHANGE_VERSION, writes))
-      this.putState({ ...state, change })
+      this.putState({ ...state, change, unpublishedBytes: state.unpublishedBytes + writes.length })
       this.lastRecorded = change
       return result
     } finally {
@@ -152,10 +161,18 @@ export class Replication {
     return key?.readUIntBE(0, NUMBER_BYTES)
   }
 
-  /** Removes the changes up to `number`. Requires a transaction that is not recorded. */
-  removeTo(number: number): void {
-    const keys = [...this.#changes.getKeys({ end: numberKey(number + 1) })]
-    for (const key of keys) this.#changes.removeSync(key)
+  /**
+   * Removes the changes up to `number`, and returns the state without them. Requires a transaction
+   * that is not recorded.
+   */
+  removeTo<State extends ReplicationState | undefined>(number: number, state: State): State {
+    let bytes = 0
+    for (const { key, value } of [...this.#changes.getRange({ end: numberKey(number + 1) })]) {
+      bytes += value.length - RECORD_HEADER_BYTES
+      this.#changes.removeSync(key)
+    }
+    if (state === undefined) return state
+    return { ...state, unpublishedBytes: Math.max(0, state.unpublishedBytes - bytes) }
   }
 }
 

@@ -96,6 +96,13 @@ export class Brokers {
     return info
   }
 
+  /** Deletes the messages up to `sequence`, and never numbers that no message had yet. */
+  async trim(stream: string, sequence: number): Promise<void> {
+    const { state } = await this.manager.streams.info(stream)
+    // Deletes what is before the given one.
+    await this.manager.streams.purge(stream, { seq: Math.min(sequence, state.last_seq) + 1 })
+  }
+
   async close(): Promise<void> {
     clearInterval(this.#timer)
     this.closing.abort()

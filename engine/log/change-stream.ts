@@ -4,7 +4,7 @@ import { Fault } from '../process/error-codes.ts'
 import type { Logger } from '../process/log.ts'
 import { type Brokers, isNoStream, lostMessages, REQUEST_MS, RETRY_MS } from './brokers.ts'
 import type { LogState } from './event-log.ts'
-import { CONSUMING, UNSTORED_BYTES_MAX } from './limits.ts'
+import { CONSUMING, READ_AHEAD_BYTES_MAX } from './limits.ts'
 
 const STREAM = 'changes'
 const SUBJECT = 'changes'
@@ -16,8 +16,8 @@ const NO_MESSAGE = 10037
 export interface StreamMessage {
   readonly sequence: number
   readonly bytes: Uint8Array
-  /** Whether it was the last one when the brokers sent it. */
-  readonly isLast: boolean
+  /** Messages after it when the brokers sent it. */
+  readonly pending: number
 }
 
 /**
@@ -28,6 +28,13 @@ export type AppendOutcome =
   | { readonly kind: 'appended' }
   | { readonly kind: 'conflict' }
   | { readonly kind: 'unknown'; readonly why: string }
+
+/** The brokers have lost messages that the store has. No snapshot of theirs can be newer. */
+export class StreamEndsBefore extends Fault {
+  constructor(message: string) {
+    super('BROKERS_LOST', message)
+  }
+}
 
 /**
  * The stream with what primaries write: changes, and who the primary is. A message is appended only
@@ -105,12 +112,12 @@ export class ChangeStream {
           deliver_policy: DeliverPolicy.StartSequence,
           opt_start_seq: last + 1,
         })
-        this.#messages = await consumer.consume({ max_bytes: UNSTORED_BYTES_MAX, ...CONSUMING })
+        this.#messages = await consumer.consume({ max_bytes: READ_AHEAD_BYTES_MAX, ...CONSUMING })
         for await (const { seq, data, info } of this.#messages) {
           if (seq <= last) continue
           if (seq > last + 1) throw lostMessages(STREAM, `message ${last + 1} is missing`)
           last = seq
-          yield { sequence: seq, bytes: data, isLast: info.pending === 0 }
+          yield { sequence: seq, bytes: data, pending: info.pending }
         }
       } catch (error) {
         if (error instanceof Fault && error.code !== 'BROKERS_UNREACHABLE') throw error
@@ -131,7 +138,7 @@ export class ChangeStream {
     const { state, created } = await this.#info()
     if (created !== this.created) throw lostMessages(STREAM, 'it was deleted and created again')
     if (state.last_seq < sequence)
-      throw lostMessages(STREAM, `it ends with message ${state.last_seq}, and the store has ${sequence}`)
+      throw new StreamEndsBefore(`stream ${STREAM}: it ends with message ${state.last_seq}, the store has ${sequence}`)
     if (state.first_seq > sequence + 1)
       throw lostMessages(STREAM, `it begins with message ${state.first_seq}, and the store has ${sequence}`)
   }
@@ -157,7 +164,7 @@ export class ChangeStream {
 
   /** Deletes the messages up to `sequence`. */
   async trim(sequence: number): Promise<void> {
-    await this.#brokers.manager.streams.purge(STREAM, { seq: sequence + 1 })
+    await this.#brokers.trim(STREAM, sequence)
   }
 
   stopReading(): void {

@@ -20,7 +20,7 @@ import {
   type LogState,
   partitionOf,
 } from './event-log.ts'
-import { APPENDING_BYTES_MAX, CONSUMING, UNSTORED_BYTES_MAX } from './limits.ts'
+import { APPENDING_BYTES_MAX, CONSUMING, READ_AHEAD_BYTES_MAX } from './limits.ts'
 
 const STREAM = 'events'
 const EVENT_SUBJECTS = 'ev.>'
@@ -117,7 +117,7 @@ export class JetStreamLog implements EventLog {
           deliver_policy: DeliverPolicy.StartSequence,
           opt_start_seq: last + 1,
         })
-        this.#messages = await consumer.consume({ max_bytes: UNSTORED_BYTES_MAX, ...CONSUMING })
+        this.#messages = await consumer.consume({ max_bytes: READ_AHEAD_BYTES_MAX, ...CONSUMING })
         for await (const message of this.#messages) {
           // A consumer that was created again.
           if (message.seq <= last) continue
@@ -138,8 +138,7 @@ export class JetStreamLog implements EventLog {
   }
 
   async trim(sequence: number): Promise<void> {
-    // Deletes what is before the given one.
-    await this.#brokers.manager.streams.purge(STREAM, { seq: sequence + 1 })
+    await this.#brokers.trim(STREAM, sequence)
   }
 
   async state(): Promise<LogState | undefined> {

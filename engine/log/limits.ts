@@ -3,6 +3,11 @@ import { BATCH_UNPACKED_BYTES_MAX } from '../limits.ts'
 
 /** Bytes of batches that the brokers have not acknowledged. Beyond it senders get 503. */
 export const APPENDING_BYTES_MAX = 64 * 1024 * 1024
+/**
+ * Bytes that the brokers send ahead of a reader. They never send a message that is larger, and the
+ * reader would wait for it permanently.
+ */
+export const READ_AHEAD_BYTES_MAX = BATCH_UNPACKED_BYTES_MAX + 1024 * 1024
 /** Bytes of batches from the log that wait for their transaction. Beyond it reading waits. */
 export const UNSTORED_BYTES_MAX = 16 * 1024 * 1024
 /** The same in batches: small ones have a few hundred bytes. */

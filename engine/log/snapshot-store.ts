@@ -64,15 +64,20 @@ export class SnapshotStore {
     return snapshots.sort((a, b) => b.sequence - a.sequence)
   }
 
-  /** Uploads a file, and deletes what is older than the last two. Returns those that remain. */
+  /**
+   * Uploads a file, and deletes what is older than the last two, or of an earlier cluster. Returns
+   * those that remain, the last one first.
+   */
   async add(file: string, content: SnapshotContent): Promise<Snapshot[]> {
     const metadata = Object.fromEntries(Object.entries(content).map(([name, value]) => [name, String(value)]))
     const stream = Readable.toWeb(createReadStream(file, { highWaterMark: CHUNK_BYTES }))
     const given = { name: `store-${content.sequence}`, metadata, options: { max_chunk_size: CHUNK_BYTES } }
     const info = await this.#objects.put(given, stream as Parameters<ObjectStore['put']>[1], { timeout: MINUTE_MS })
     // A broker that lists the objects may not know the last one yet.
-    const others = (await this.list()).filter(({ name }) => name !== given.name)
-    for (const { name } of others.slice(KEPT - 1)) await this.#objects.delete(name)
+    const listed = (await this.list()).filter(({ name }) => name !== given.name)
+    const others = listed.filter(({ created }) => created === content.created)
+    const foreign = listed.filter(({ created }) => created !== content.created)
+    for (const { name } of [...others.slice(KEPT - 1), ...foreign]) await this.#objects.delete(name)
     const own = { ...content, name: given.name, bytes: info.size, madeAtMs: Date.parse(info.mtime) }
     return [own, ...others.slice(0, KEPT - 1)]
   }

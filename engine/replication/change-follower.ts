@@ -6,7 +6,7 @@ import { SECOND_MS } from '../process/clock.ts'
 import { Fault, isFault } from '../process/error-codes.ts'
 import { logFailure } from '../process/failure.ts'
 import type { Logger } from '../process/log.ts'
-import { APPLY_BYTES_MAX, APPLY_CHANGES_MAX } from './limits.ts'
+import { APPLY_BYTES_MAX, APPLY_CHANGES_MAX, FRESH_PENDING_MAX } from './limits.ts'
 import { type ChangePart, type NodeMessage, readMessage } from './messages.ts'
 
 /** A message of which the store has only a note, or a complete change. */
@@ -20,6 +20,10 @@ export class ChangeFollower {
   applied = 0
   /** When the last message of the primary was read. */
   heardMs = performance.now()
+  /** When the store was last close to the end of the stream. */
+  freshMs = performance.now()
+  /** The last message that was read. The store may lack the first parts of a change at the end. */
+  lastRead: number
   /** Whether every message that was in the stream at some time since the start was read. */
   hasCaughtUp = false
   /** Whether the last primary has stopped by itself, or this node was the last one. */
@@ -30,11 +34,19 @@ export class ChangeFollower {
   readonly #parts: ChangePart[] = []
   #pending: Pending[] = []
   #pendingBytes = 0
+  #isStopped = false
 
   constructor(environment: Environment, stream: ChangeStream, log: Logger) {
     this.#environment = environment
     this.#stream = stream
     this.#log = log
+    this.lastRead = this.state.sequence
+  }
+
+  /** Ends follow(), also while the disk is full. */
+  stop(): void {
+    this.#isStopped = true
+    this.#stream.stopReading()
   }
 
   /** @throws Error if the store is not replicated */
@@ -52,13 +64,15 @@ export class ChangeFollower {
    *   stream lacks changes of the store
    */
   async follow(onRead: () => void): Promise<void> {
-    for await (const { sequence, bytes, isLast } of this.#stream.read(this.state.sequence)) {
+    for await (const { sequence, bytes, pending } of this.#stream.read(this.state.sequence)) {
       this.heardMs = performance.now()
       this.#take(sequence, readMessage(bytes))
       const isFull = this.#pendingBytes >= APPLY_BYTES_MAX || this.#pending.length >= APPLY_CHANGES_MAX
-      if (!(isLast || isFull)) continue
+      if (pending > 0 && !isFull) continue
       await this.#apply()
-      this.hasCaughtUp ||= isLast
+      this.lastRead = sequence
+      if (pending <= FRESH_PENDING_MAX) this.freshMs = performance.now()
+      this.hasCaughtUp ||= pending === 0
       onRead()
     }
   }
@@ -88,7 +102,7 @@ export class ChangeFollower {
     const pending = this.#pending
     this.#pending = []
     this.#pendingBytes = 0
-    while (pending.length > 0) {
+    while (pending.length > 0 && !this.#isStopped) {
       try {
         return this.#write(pending)
       } catch (error) {
@@ -113,6 +127,8 @@ export class ChangeFollower {
   #noted(state: ReplicationState, { kind, sender }: NodeMessage): ReplicationState {
     const isOwn = sender.node === state.node
     if (!isOwn) this.#assertPublished()
+    // The store of the first primary is only in its snapshot.
+    if (!isOwn && state.generation === 0) throw new Fault('REPLACED', `${sender.name} is the first node of the cluster`)
     this.isVacant = kind === 'resignation' || isOwn
     const { generation, name: primary } = sender
     return { ...state, generation, primary: kind === 'resignation' ? '' : primary }
@@ -123,8 +139,7 @@ export class ChangeFollower {
     const { generation, number, writes } = change
     if (generation === state.generation && number <= state.change) {
       // A change of this store, which was published before the node stopped.
-      replication.removeTo(number)
-      return state
+      return replication.removeTo(number, state)
     }
     this.#assertPublished()
     if (number !== state.change + 1) {

@@ -2,14 +2,16 @@ import { setTimeout as later } from 'node:timers/promises'
 import type { Environment } from '../lmdb/environment.ts'
 import type { ReplicationMode } from '../lmdb/replication.ts'
 import type { ChangeStream } from '../log/change-stream.ts'
-import { Fault } from '../process/error-codes.ts'
+import { Fault, isFault } from '../process/error-codes.ts'
 import { logFailure } from '../process/failure.ts'
 import type { Logger } from '../process/log.ts'
 import {
+  FULLNESS_EVERY_MS,
   PAUSE_AFTER_MS,
   PUBLISH_BYTES_MAX,
   PUBLISH_POLL_MS,
   PUBLISHES_IN_FLIGHT_MAX,
+  STREAM_SHARE_MAX,
   TICK_MS,
   WATCH_MS,
 } from './limits.ts'
@@ -29,6 +31,11 @@ export class ChangePublisher {
   acknowledgedMs = performance.now()
   #mode: ReplicationMode = 'primary'
   #isStopping = false
+  /** An estimate between two checks. 0 bytes at most: not known yet. */
+  #streamBytes = 0
+  #streamBytesMax = 0
+  #isNearlyFull = false
+  #checkedMs = 0
   #running: Promise<void> | undefined
   #watch: NodeJS.Timeout | undefined
 
@@ -77,14 +84,17 @@ export class ChangePublisher {
         after = last.number
         this.published += changes.length
         tickedMs = performance.now()
+        await this.#checkFullness(messages.reduce((sum, { length }) => sum + length, 0))
         this.#confirm(last.number)
       } else if (performance.now() - tickedMs >= TICK_MS) {
         tickedMs = performance.now()
         if (!(await this.#append([nodeMessage('tick', this.#sender)]))) return
+        await this.#checkFullness(0)
       } else {
         await later(PUBLISH_POLL_MS)
       }
-      if (this.#mode === 'paused' && performance.now() - this.acknowledgedMs < PAUSE_AFTER_MS) this.#setMode('primary')
+      if (this.#mode === 'paused' && !this.#isNearlyFull && performance.now() - this.acknowledgedMs < PAUSE_AFTER_MS)
+        this.#setMode('primary')
     }
     await this.#append([nodeMessage('resignation', this.#sender)])
     this.#writeState('replica', after)
@@ -139,8 +149,25 @@ export class ChangePublisher {
 
   /** Changes up to `number` are published. */
   #confirm(number: number): void {
-    this.#mode = 'primary'
-    this.#writeState('primary', number)
+    if (!this.#isNearlyFull) this.#mode = 'primary'
+    this.#writeState(this.#mode, number)
+  }
+
+  /** While the stream is nearly full, the rest of it is for ticks, and for what is already written. */
+  async #checkFullness(appendedBytes: number): Promise<void> {
+    this.#streamBytes += appendedBytes
+    const isDue = this.#isNearlyFull || this.#streamBytes > this.#streamBytesMax * STREAM_SHARE_MAX
+    if (!isDue || performance.now() - this.#checkedMs < FULLNESS_EVERY_MS) return
+    this.#checkedMs = performance.now()
+    const state = await this.#stream.state().catch(() => undefined)
+    if (state === undefined) return
+    this.#streamBytes = state.bytes
+    this.#streamBytesMax = state.bytesMax
+    const isNearlyFull = state.bytes > state.bytesMax * STREAM_SHARE_MAX
+    if (isNearlyFull && !this.#isNearlyFull)
+      this.#log.warn('the stream of changes is nearly full, nothing is changed until a snapshot has trimmed it')
+    this.#isNearlyFull = isNearlyFull
+    if (isNearlyFull && this.#mode === 'primary') this.#setMode('paused')
   }
 
   #setMode(mode: ReplicationMode): void {
@@ -156,12 +183,12 @@ export class ChangePublisher {
       this.#environment.shrinkUnrecorded(() => {
         const { state } = replication
         if (state === undefined) return
-        replication.removeTo(number)
         const primary = mode === 'replica' ? '' : state.primary
-        replication.putState({ ...state, mode, primary, sequence: this.#sequence })
+        replication.putState({ ...replication.removeTo(number, state), mode, primary, sequence: this.#sequence })
       })
     } catch (error) {
-      // The disk is full. The next change that is published removes these, too.
+      if (!isFault(error, 'STORE_FULL')) throw error
+      // The next change that is published removes these, too.
       logFailure(this.#log, error, 'published changes are not removed from the store now', { level: 'warn' })
     }
   }

@@ -1,15 +1,16 @@
+import { setTimeout as later } from 'node:timers/promises'
 import { patiently } from '../log/brokers.ts'
-import type { ChangeStream } from '../log/change-stream.ts'
+import { type ChangeStream, StreamEndsBefore } from '../log/change-stream.ts'
 import type { EventLog } from '../log/event-log.ts'
 import type { SnapshotStore } from '../log/snapshot-store.ts'
 import { systemClock } from '../process/clock.ts'
-import { Fault, isFault } from '../process/error-codes.ts'
+import { isFault } from '../process/error-codes.ts'
 import { logFailure } from '../process/failure.ts'
 import type { Logger } from '../process/log.ts'
 import type { Store } from '../store/store.ts'
 import { ChangeFollower } from './change-follower.ts'
 import { ChangePublisher } from './change-publisher.ts'
-import { ANSWERING_MS, REPORT_EVERY_MS, TAKEOVER_AFTER_MS, WATCH_MS } from './limits.ts'
+import { ANSWERING_MS, REPORT_EVERY_MS, SNAPSHOT_END_MS, TAKEOVER_AFTER_MS, WATCH_MS } from './limits.ts'
 import { nodeMessage, type Sender } from './messages.ts'
 import { SnapshotMaker } from './snapshot-maker.ts'
 
@@ -80,11 +81,11 @@ export class ClusterMember {
   }
 
   /**
-   * Milliseconds since the last message of a primary was read. On the primary itself, since the
-   * last message was sent that the brokers acknowledged.
+   * Milliseconds since the store was last current. On the primary itself, since the last message
+   * was sent that the brokers acknowledged.
    */
   get silenceMs(): number {
-    return performance.now() - (this.#publisher?.acknowledgedMs ?? this.#follower.heardMs)
+    return performance.now() - (this.#publisher?.acknowledgedMs ?? this.#follower.freshMs)
   }
 
   /**
@@ -112,8 +113,10 @@ export class ClusterMember {
       this.#stopping.signal.addEventListener('abort', () => resolve())
     })
     hasStarted = true
-    // The first node of a cluster waits for no other one.
-    if (this.#follower.state.sequence === 0) this.#follower.isVacant = true
+    // The first node of a cluster waits for no other one, unless its store is empty.
+    const { environment, organizations } = this.#store
+    const hasData = environment.read(() => organizations.ids().length > 0)
+    if (this.#follower.state.sequence === 0 && hasData) this.#follower.isVacant = true
   }
 
   /** From now on, this node becomes the primary when there is none. Call after start(). */
@@ -137,16 +140,18 @@ export class ClusterMember {
   /** The primary publishes what is left, and resigns. Call when nothing writes any more. */
   async stop(): Promise<void> {
     await this.stopWatching()
-    this.#options.stream.stopReading()
-    await this.#snapshotting
+    this.#follower.stop()
+    await this.#following
     await this.#publisher?.stop()
+    // An upload ends with the connection.
+    await Promise.race([this.#snapshotting, later(SNAPSHOT_END_MS, undefined, { ref: false })])
   }
 
   async #takeOverIfSilent(): Promise<void> {
     const { stream, mayLead, log } = this.#options
     const follower = this.#follower
     if (!mayLead || !follower.hasCaughtUp || this.isPrimary) return
-    if (!follower.isVacant && this.silenceMs < TAKEOVER_AFTER_MS) {
+    if (!follower.isVacant && performance.now() - follower.heardMs < TAKEOVER_AFTER_MS) {
       this.#answeringSinceMs = undefined
       return
     }
@@ -155,7 +160,7 @@ export class ClusterMember {
       const nowMs = performance.now()
       this.#answeringSinceMs ??= nowMs
       const haveAnswered = follower.isVacant || nowMs - this.#answeringSinceMs >= ANSWERING_MS
-      if (haveAnswered && last === follower.state.sequence) await this.#takeOver()
+      if (haveAnswered && last === follower.lastRead && !this.#store.environment.full) await this.#takeOver()
     } catch (error) {
       this.#answeringSinceMs = undefined
       log.warn({ reason: (error as Error).message }, 'the brokers do not answer')
@@ -164,7 +169,8 @@ export class ClusterMember {
 
   async #takeOver(): Promise<void> {
     const { stream, name, log, onFailure } = this.#options
-    const { node, generation, sequence } = this.#follower.state
+    const { node, generation } = this.#follower.state
+    const sequence = this.#follower.lastRead
     const sender: Sender = { node, name, generation: generation + 1 }
     const bytes = nodeMessage('takeover', sender)
     const { kind } = await stream.append(bytes, sequence + 1)
@@ -174,9 +180,13 @@ export class ClusterMember {
     }
     if (this.#stopping.signal.aborted) return
     // Everything before it was read, and after it only this node appends.
-    stream.stopReading()
+    this.#follower.stop()
     await this.#following
-    this.#lead(sender, sequence + 1)
+    try {
+      this.#lead(sender, sequence + 1)
+    } catch (error) {
+      return onFailure(error)
+    }
     log.info(
       { generation: sender.generation, silentMs: Math.round(performance.now() - this.#follower.heardMs) },
       'this node is the primary',
@@ -221,8 +231,9 @@ export class ClusterMember {
   }
 }
 
-/** Whether the store has to be replaced by a snapshot, and whether it has changes of its own. */
-export function needsSnapshot(error: unknown): { readonly keep: boolean } | undefined {
-  if (isFault(error, 'REPLACED')) return { keep: true }
-  return error instanceof Fault && error.code === 'BROKERS_LOST' ? { keep: false } : undefined
+/** Whether the store has to be replaced by a snapshot: the stream lacks what the store has, or has other changes. */
+export function needsSnapshot(error: unknown): boolean {
+  // The store may be the only one with what the brokers have lost.
+  if (error instanceof StreamEndsBefore) return false
+  return isFault(error, 'REPLACED') || isFault(error, 'BROKERS_LOST')
 }

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { mkdirSync, rmSync } from 'node:fs'
+import { mkdirSync, readdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as later } from 'node:timers/promises'
 import { DATA_FILE, environmentExists, makeWritableDirectory } from '../lmdb/file-access.ts'
@@ -13,6 +13,8 @@ import { Fault } from '../process/error-codes.ts'
 import type { Logger } from '../process/log.ts'
 import { Store } from '../store/store.ts'
 import { readMessage } from './messages.ts'
+
+const KEPT_PREFIX = 'store.before-snapshot-'
 
 export interface JoinOptions {
   readonly dataDirectory: string
@@ -80,7 +82,7 @@ export async function beginWithSnapshot(options: JoinOptions, keep: boolean): Pr
     const data = join(beside, 'store', DATA_FILE)
     await snapshots.download(snapshot, data)
     await makeReplica(beside, snapshot, stream.created)
-    const kept = keep ? `${place}.before-snapshot-${new Date().toISOString().replace(/[:.]/g, '-')}` : undefined
+    const kept = keep ? keptStore(dataDirectory) : undefined
     if (replaceEnvironment(data, place, kept) && kept !== undefined) {
       log.warn({ kept }, 'the store had changes that the cluster lacks; it was kept and replaced')
     }
@@ -88,6 +90,14 @@ export async function beginWithSnapshot(options: JoinOptions, keep: boolean): Pr
     rmSync(beside, { recursive: true, force: true })
   }
   log.info({ snapshot: snapshot.name, bytes: snapshot.bytes }, 'the store is the last snapshot')
+}
+
+/** Where the replaced store stays. Removes the one before, because each is a whole store. */
+function keptStore(dataDirectory: string): string {
+  for (const name of readdirSync(dataDirectory)) {
+    if (name.startsWith(KEPT_PREFIX)) rmSync(join(dataDirectory, name), { recursive: true })
+  }
+  return join(dataDirectory, `${KEPT_PREFIX}${new Date().toISOString().replace(/[:.]/g, '-')}`)
 }
 
 /** Waits for the first snapshot of a new cluster. */
@@ -111,8 +121,16 @@ async function makeReplica(
   try {
     environment.writeUnrecorded(() => {
       // They were published before the snapshot was uploaded.
-      environment.replication.removeTo(change)
-      const state = { mode: 'replica', primary: '', generation, change, sequence, created } as const
+      environment.replication.removeTo(change, undefined)
+      const state = {
+        mode: 'replica',
+        primary: '',
+        generation,
+        change,
+        unpublishedBytes: 0,
+        sequence,
+        created,
+      } as const
       environment.replication.putState({ ...state, node: randomUUID() })
     })
   } finally {
@@ -126,7 +144,7 @@ async function found(dataDirectory: string, created: string): Promise<Found> {
   try {
     const hasData = !isNew && environment.read(() => store.organizations.ids().length > 0)
     let state = environment.read(() => environment.replication.state)
-    const start = { primary: '', generation: 0, change: 0, sequence: 0, created }
+    const start = { primary: '', generation: 0, change: 0, unpublishedBytes: 0, sequence: 0, created }
     // Nothing is written before the node knows who is the primary.
     environment.writeUnrecorded(() => {
       state = { ...(state ?? { ...start, node: randomUUID() }), mode: 'replica' }

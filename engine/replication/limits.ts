@@ -28,8 +28,14 @@ export const SNAPSHOT_EVERY_MS = 30 * MINUTE_MS
 export const SNAPSHOT_GAP_MS = 10 * SECOND_MS
 /** How often a node reports its state, and the primary checks whether a snapshot is due. */
 export const REPORT_EVERY_MS = 5 * SECOND_MS
-/** How long a command waits until the brokers have its change. */
-export const CONFIRM_MS = 15 * SECOND_MS
+/** A replica with at most so many unread messages has the current state. */
+export const FRESH_PENDING_MAX = 256
+/** Above this share of the stream, the primary changes nothing until a snapshot has trimmed it. */
+export const STREAM_SHARE_MAX = 0.7
+/** How often a nearly full stream is checked. */
+export const FULLNESS_EVERY_MS = SECOND_MS
+/** How long a node that stops waits for a snapshot that it is making. */
+export const SNAPSHOT_END_MS = 2 * SECOND_MS
 
 // A disconnected primary stops writing before another node becomes the primary.
 assert(PAUSE_AFTER_MS < TAKEOVER_AFTER_MS)

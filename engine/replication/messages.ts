@@ -1,5 +1,6 @@
 import { Packr } from 'msgpackr'
 import { z } from 'zod'
+import { Fault } from '../process/error-codes.ts'
 
 /*
  * The messages of the stream of changes. The first byte is the kind:
@@ -60,7 +61,7 @@ export function nodeMessage(kind: keyof typeof KINDS, sender: Sender): Buffer {
   return Buffer.concat([Buffer.from([KINDS[kind]]), packr.pack(sender)])
 }
 
-/** @throws Error if no release of this schema can have written it */
+/** @throws Fault STORE_VERSION if a newer release wrote it; Error if none can have written it */
 export function readMessage(message: Uint8Array): ChangePart | NodeMessage {
   const bytes = Buffer.from(message.buffer, message.byteOffset, message.byteLength)
   if (bytes[0] === CHANGE && bytes.length >= CHANGE_HEADER_BYTES) {
@@ -76,5 +77,5 @@ export function readMessage(message: Uint8Array): ChangePart | NodeMessage {
   for (const kind of ['tick', 'takeover', 'resignation'] as const) {
     if (bytes[0] === KINDS[kind]) return { kind, sender: senderSchema.parse(packr.unpack(bytes.subarray(1))) }
   }
-  throw new Error(`an unknown message of ${bytes.length} bytes that begins with ${bytes[0]}`)
+  throw new Fault('STORE_VERSION', `the primary writes messages of kind ${bytes[0]}; upgrade this node`)
 }

@@ -44,7 +44,9 @@ export class SnapshotMaker {
       this.#madeAtMs = last?.madeAtMs ?? 0
     }
     const ageMs = this.#clock.nowMs() - this.#madeAtMs
-    if (ageMs < SNAPSHOT_EVERY_MS && (ageMs < SNAPSHOT_GAP_MS || !(await this.#isStreamHalfFull()))) return undefined
+    // A negative age: by the clock of another node.
+    if (ageMs >= 0 && ageMs < SNAPSHOT_EVERY_MS && (ageMs < SNAPSHOT_GAP_MS || !(await this.#isStreamHalfFull())))
+      return undefined
     const snapshot = await this.#make(signal)
     if (snapshot !== undefined) this.#madeAtMs = this.#clock.nowMs()
     return snapshot
@@ -63,10 +65,11 @@ export class SnapshotMaker {
         await later(PUBLISH_POLL_MS)
       }
       const kept = await this.#snapshots.add(join(directory, 'store', DATA_FILE), content)
-      const oldest = kept.at(-1)
-      if (kept.length > 1 && oldest !== undefined) {
-        await this.#stream.trim(oldest.sequence)
-        await this.#events.trim(oldest.events)
+      // A full stream stops the cluster. A node that still loads the older one loads the other then.
+      const trimmed = (await this.#isStreamHalfFull()) ? kept[0] : kept[1]
+      if (trimmed !== undefined) {
+        await this.#stream.trim(trimmed.sequence)
+        await this.#events.trim(trimmed.events)
       }
       return kept[0]
     } finally {

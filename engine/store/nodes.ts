@@ -41,10 +41,11 @@ export class Nodes {
 
   /** Requires a write transaction. */
   put(node: ClusterNode): void {
-    this.#nodes.put(uuidBytes(node.id), node)
-    for (const { id, reportedAtMs } of this.all()) {
-      if (node.reportedAtMs - reportedAtMs > SILENT_MS) this.#nodes.remove(uuidBytes(id))
+    for (const { id, name, reportedAtMs } of this.all()) {
+      // A node that began with a snapshot has another id than before.
+      if (name === node.name || node.reportedAtMs - reportedAtMs > SILENT_MS) this.#nodes.remove(uuidBytes(id))
     }
+    this.#nodes.put(uuidBytes(node.id), node)
   }
 
   /** Requires a write transaction. */

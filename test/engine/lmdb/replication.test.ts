@@ -9,7 +9,16 @@ import * as fc from '../../support/property.ts'
 const OPTIONS = { setting: '--data-dir', schemaVersion: 1, freeBytesMin: 0, replicable: true }
 const TABLES = ['one', 'two'] as const
 const PRIMARY: ReplicationState = {
-  ...{ mode: 'primary', node: 'a', primary: 'node-1', generation: 1, change: 0, sequence: 1, created: 'now' },
+  ...{
+    mode: 'primary',
+    node: 'a',
+    primary: 'node-1',
+    generation: 1,
+    change: 0,
+    unpublishedBytes: 0,
+    sequence: 1,
+    created: 'now',
+  },
 }
 const BYTES_MAX = 1_000_000
 
@@ -133,7 +142,9 @@ t.test('published changes are removed, the others stay through a restart', async
   const { primary, directory } = pair(t)
   for (let number = 1; number <= 5; number++)
     primary.write(() => primary.table('one').putSync(Buffer.from([number]), Buffer.alloc(100)))
-  primary.shrinkUnrecorded(() => primary.replication.removeTo(3))
+  primary.shrinkUnrecorded(() =>
+    primary.replication.putState({ ...PRIMARY, ...primary.replication.removeTo(3, primary.replication.state) }),
+  )
   cpSync(join(directory, 'a'), join(directory, 'c'), { recursive: true })
   const again = environmentIn(t, join(directory, 'c'))
   const numbers = again.read(() => again.replication.unpublished(0, BYTES_MAX)).map(({ number }) => number)

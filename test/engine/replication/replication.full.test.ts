@@ -99,7 +99,15 @@ class Node {
     })
     if (kind !== 'appended') throw new Error(kind)
     const { created } = this.stream
-    const state = { ...sender, mode: 'primary', primary: this.name, change, sequence: sequence + 1, created } as const
+    const state = {
+      ...sender,
+      mode: 'primary',
+      primary: this.name,
+      change,
+      unpublishedBytes: 0,
+      sequence: sequence + 1,
+      created,
+    } as const
     environment.writeUnrecorded(() => environment.replication.putState(state))
     this.publisher = new ChangePublisher(environment, this.stream, sender, sequence + 1, quietLog)
     this.publisher.start((error) => this.failures.push(error))
@@ -109,7 +117,15 @@ class Node {
     const { environment } = this.store
     if (this.state === undefined) {
       const { created } = this.stream
-      const start = { node: newUuid(), primary: '', generation: 0, change: 0, sequence: 0, created }
+      const start = {
+        node: newUuid(),
+        primary: '',
+        generation: 0,
+        change: 0,
+        unpublishedBytes: 0,
+        sequence: 0,
+        created,
+      }
       environment.writeUnrecorded(() => environment.replication.putState({ ...start, mode: 'replica' }))
     }
     this.follower = new ChangeFollower(environment, this.stream, quietLog)
