@@ -140,13 +140,17 @@ export class ClusterMember {
     const { stream, mayLead, log } = this.#options
     const follower = this.#follower
     if (!mayLead || !follower.hasCaughtUp || this.isPrimary) return
-    if (!follower.isVacant && this.silenceMs < TAKEOVER_AFTER_MS) return
+    // The brokers are asked before the primary has been silent for long enough, not after.
+    if (!follower.isVacant && this.silenceMs < TAKEOVER_AFTER_MS - ANSWERING_MS) {
+      this.#answeringSinceMs = undefined
+      return
+    }
     try {
       const last = await stream.lastSequence()
       const nowMs = performance.now()
       this.#answeringSinceMs ??= nowMs
-      const haveAnswered = follower.isVacant || nowMs - this.#answeringSinceMs >= ANSWERING_MS
-      if (haveAnswered && last === follower.state.sequence) await this.#takeOver()
+      const isSilent = this.silenceMs >= TAKEOVER_AFTER_MS && nowMs - this.#answeringSinceMs >= ANSWERING_MS
+      if ((follower.isVacant || isSilent) && last === follower.state.sequence) await this.#takeOver()
     } catch (error) {
       this.#answeringSinceMs = undefined
       log.warn({ reason: (error as Error).message }, 'the brokers do not answer')
