@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { backlog, barePublisher, compareAnswers, idle, ingest, startNodes } from './cluster-ingest.ts'
 import { joins } from './cluster-join.ts'
 import { revocations, takeovers } from './cluster-roles.ts'
+import { scanCosts } from './cluster-scans.ts'
 import { ClusterSite } from './cluster-site.ts'
 
 /*
@@ -24,7 +25,10 @@ export async function run({ toy }: { toy: boolean }): Promise<void> {
     await compareAnswers(ingested)
     await barePublisher(ingested)
   })
-  await onBrokers((site) => joins(site, toy))
+  await onBrokers(async (site) => {
+    await scanCosts(site.directory, toy)
+    await joins(site, toy)
+  })
 }
 
 async function onBrokers(work: (site: ClusterSite) => Promise<void>): Promise<void> {
