@@ -21,9 +21,9 @@ import { RenumberedBatch } from './workload/event-batches.ts'
 import { ScanEvents } from './workload/scan-events.ts'
 
 /*
- * Ingest through the log, and the reading of a backlog. Scans run as always: a second after the last
- * scan of an organization if 5,000 of its events wait. The same organizations send to one service
- * without brokers, and a client of JetStream publishes the same batches without a service.
+ * Ingest through the log, and the reading of a backlog. Scans run as always: a second after the
+ * last scan of an organization if 5,000 of its events wait. The same organizations send to one
+ * service without brokers, and a client of JetStream publishes the same batches without a service.
  */
 const ORGANIZATIONS = 4
 const IN_FLIGHT = 64
