@@ -87,6 +87,11 @@ export function median(values: readonly number[]): number {
   return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0
 }
 
+/** The value below which this part of the values is. */
+export function percentile(values: readonly number[], part: number): number {
+  return values.toSorted((a, b) => a - b)[Math.min(values.length - 1, Math.floor(values.length * part))] ?? 0
+}
+
 /** A whole number with thousands separators. */
 export const shown = (value: number): string => Math.round(value).toLocaleString('en')
 export const aimText = (reached: boolean): string => (reached ? 'reached' : 'not reached')

@@ -2,7 +2,9 @@ import { readFileSync } from 'node:fs'
 import { connect, type Socket } from 'node:net'
 import { connect as connectTls } from 'node:tls'
 import { EVENTS_PATH } from '../engine/ingest/https-batches.ts'
+import { percentile } from './compare.ts'
 import { RenumberedBatch } from './workload/event-batches.ts'
+import { ScanEvents } from './workload/scan-events.ts'
 
 /**
  * A separate process that sends batches over a few kept-alive connections. Each connection has its
@@ -15,22 +17,33 @@ export interface Sending {
   readonly tokens: readonly string[]
   readonly batchesEach: number
   readonly eventsEach: number
+  /** Events as of organizations with few platforms (ScanEvents) instead of all of the registry. */
+  readonly hasFewPlatforms?: boolean
 }
 export interface Sent {
   /** From the first byte sent to the last response. */
   readonly seconds: number
   readonly accepted: number
+  /** From the first byte of a batch to its response. */
+  readonly p50Ms: number
+  readonly p99Ms: number
 }
 
 process.on('message', async (sending: Sending) => {
   process.send?.(await send(sending))
 })
 
-async function send({ port, certificateFile, tokens, batchesEach, eventsEach }: Sending): Promise<Sent> {
+async function send(sending: Sending): Promise<Sent> {
+  const { port, certificateFile, tokens, batchesEach, eventsEach, hasFewPlatforms = false } = sending
   const ca = certificateFile === undefined ? undefined : readFileSync(certificateFile)
+  const scanEvents = hasFewPlatforms ? new ScanEvents(Date.now()) : undefined
+  const eventOf = scanEvents && ((number: number) => scanEvents.event(0, number - 1))
   const connections = await Promise.all(
-    tokens.map(async (token) => ({ socket: await connected(port, ca), token, batch: new RenumberedBatch(eventsEach) })),
+    tokens.map(async (token) => {
+      return { socket: await connected(port, ca), token, batch: new RenumberedBatch(eventsEach, eventOf) }
+    }),
   )
+  const times: number[] = []
   for (const { batch } of connections) batch.newInstance()
   let accepted = 0
   const start = performance.now()
@@ -39,13 +52,16 @@ async function send({ port, certificateFile, tokens, batchesEach, eventsEach }: 
       const head = `POST ${EVENTS_PATH} HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer ${token}\r\ncontent-type: application/msgpack\r\ncontent-length: ${batch.bytes.length}\r\n\r\n`
       for (let sent = 0; sent < batchesEach; sent++) {
         batch.next()
+        const sentMs = performance.now()
         const taken = await post(socket, head, batch.bytes)
+        times.push(performance.now() - sentMs)
         accepted += taken
       }
       socket.destroy()
     }),
   )
-  return { seconds: (performance.now() - start) / 1000, accepted }
+  const seconds = (performance.now() - start) / 1000
+  return { seconds, accepted, p50Ms: percentile(times, 0.5), p99Ms: percentile(times, 0.99) }
 }
 
 function connected(port: number, ca: Buffer | undefined): Promise<Socket> {

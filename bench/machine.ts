@@ -22,7 +22,16 @@ const JIFFY_SECONDS = 0.01
 
 /** CPU time of all threads of a process. */
 export function cpuSeconds(pid: number): number {
-  const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
+  return cpuSecondsIn(`/proc/${pid}/stat`)
+}
+
+/** CPU time of the thread that runs the event loop. */
+export function mainThreadCpuSeconds(pid: number): number {
+  return cpuSecondsIn(`/proc/${pid}/task/${pid}/stat`)
+}
+
+function cpuSecondsIn(path: string): number {
+  const stat = readFileSync(path, 'utf8')
   // The program's name is in parentheses and may contain spaces.
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
   return (Number(fields[11]) + Number(fields[12])) * JIFFY_SECONDS

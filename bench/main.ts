@@ -17,6 +17,7 @@ const BENCHMARKS: Readonly<Record<string, () => Promise<{ run(options: { toy: bo
   release: () => import('./release.ts'),
   commands: () => import('./commands.ts'),
   candidates: () => import('./candidates.ts'),
+  cluster: () => import('./cluster.ts'),
   'ingest-memory': () => import('./ingest-memory.ts'),
 }
 

@@ -24,6 +24,12 @@ export function numberedEvent(instance: string, number: number, firstSeenMs: num
   }
 }
 
+/** Events of one instance that has just seen them. */
+function numberedEvents(): (number: number) => Event {
+  const nowMs = Date.now() - 60_000
+  return (number) => numberedEvent('0'.repeat(16), number, nowMs)
+}
+
 /**
  * Offset of the instance in the ID of an encoded event: after the array's header and the ID's own
  * header of two bytes.
@@ -41,9 +47,8 @@ export class RenumberedBatch {
   readonly #starts: number[] = []
   #sequence = 0
 
-  constructor(events: number) {
-    const nowMs = Date.now() - 60_000
-    const all = Array.from({ length: events }, (_, index) => numberedEvent('0'.repeat(16), index + 1, nowMs))
+  constructor(events: number, eventOf = numberedEvents()) {
+    const all = Array.from({ length: events }, (_, index) => eventOf(index + 1))
     this.bytes = packBatch(all)
     this.events = events
     let at = this.bytes.length

@@ -44,6 +44,8 @@ export async function connectToBrokers(options: BrokerOptions, log: Logger): Pro
       maxReconnectAttempts: -1,
       pingInterval: PING_MS,
       maxPingOut: PINGS_MAX,
+      // Otherwise each publish creates an error for its stack, in case that it fails.
+      noAsyncTraces: true,
     })
     void logStatus(connection, log)
     return connection

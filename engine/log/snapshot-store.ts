@@ -3,7 +3,7 @@ import { open } from 'node:fs/promises'
 import { Readable } from 'node:stream'
 import type { ReadableStream } from 'node:stream/web'
 import { StorageType } from '@nats-io/jetstream'
-import { type ObjectStore, Objm } from '@nats-io/obj'
+import { type ObjectStore, Objm, setSha256Backend } from '@nats-io/obj'
 import { z } from 'zod'
 import { MINUTE_MS } from '../process/clock.ts'
 import { Fault } from '../process/error-codes.ts'
@@ -49,6 +49,8 @@ export class SnapshotStore {
    * @throws Fault BROKERS_UNREACHABLE
    */
   static async open(brokers: Brokers): Promise<SnapshotStore> {
+    // The other one is written in JavaScript and needs several times as long.
+    setSha256Backend('native')
     const manager = new Objm(brokers.client)
     const options = { storage: StorageType.File, replicas: REPLICAS }
     return new SnapshotStore(await patiently(() => manager.create(BUCKET, options)))

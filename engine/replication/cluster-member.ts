@@ -151,7 +151,9 @@ export class ClusterMember {
     const { stream, mayLead, log } = this.#options
     const follower = this.#follower
     if (!mayLead || !follower.hasCaughtUp || this.isPrimary) return
-    if (!follower.isVacant && performance.now() - follower.heardMs < TAKEOVER_AFTER_MS) {
+    // The brokers are asked before the primary has been silent for long enough, not after.
+    const silentMs = performance.now() - follower.heardMs
+    if (!follower.isVacant && silentMs < TAKEOVER_AFTER_MS - ANSWERING_MS) {
       this.#answeringSinceMs = undefined
       return
     }
@@ -159,8 +161,9 @@ export class ClusterMember {
       const last = await stream.lastSequence()
       const nowMs = performance.now()
       this.#answeringSinceMs ??= nowMs
-      const haveAnswered = follower.isVacant || nowMs - this.#answeringSinceMs >= ANSWERING_MS
-      if (haveAnswered && last === follower.lastRead && !this.#store.environment.full) await this.#takeOver()
+      const isSilent = nowMs - follower.heardMs >= TAKEOVER_AFTER_MS && nowMs - this.#answeringSinceMs >= ANSWERING_MS
+      const isTurn = follower.isVacant || isSilent
+      if (isTurn && last === follower.lastRead && !this.#store.environment.full) await this.#takeOver()
     } catch (error) {
       this.#answeringSinceMs = undefined
       log.warn({ reason: (error as Error).message }, 'the brokers do not answer')

@@ -22,6 +22,7 @@ t.test('every benchmark runs at toy size and prints its environment', async (t) 
     'api',
     'console',
     'candidates',
+    'cluster',
     'ingest-memory',
     ...(skipNamespaces === false ? ['live', 'release'] : []),
   ]
@@ -37,6 +38,6 @@ t.test('a benchmark runs by name; an unknown name is one error line', async (t) 
   t.equal(status, 2)
   t.equal(
     stderr,
-    'npm run bench --: USAGE no benchmark "regsitry", expected registry or decode or outbox or live or ingest or scan or alerts or api or console or release or commands or candidates or ingest-memory\n',
+    'npm run bench --: USAGE no benchmark "regsitry", expected registry or decode or outbox or live or ingest or scan or alerts or api or console or release or commands or candidates or cluster or ingest-memory\n',
   )
 })
