@@ -25,12 +25,14 @@ export async function scanCosts(directory: string, toy: boolean): Promise<void> 
     const runner = new ScanRunner(store, { matcherOf: () => matcher }, systemClock)
     const times: number[] = []
     const sizes: number[] = []
-    const state = { mode: 'primary', node: 'bench', primary: 'bench', generation: 1, sequence: 1, created: '' } as const
-    environment.writeUnrecorded(() => environment.replication.putState({ ...state, change: 0 }))
+    const node = { mode: 'primary', node: 'bench', primary: 'bench', generation: 1, created: '' } as const
+    const state = { ...node, change: 0, unpublishedBytes: 0, sequence: 1 }
     for (let round = 0; round < ROUNDS; round++) {
       const first = round * EVENTS_FOR_IMMEDIATE_SCAN
+      // Only the scans are recorded.
+      environment.writeUnrecorded(() => environment.replication.forget())
       work.fill(store, ids, first, first + EVENTS_FOR_IMMEDIATE_SCAN)
-      environment.writeUnrecorded(() => environment.replication.removeTo(Number.MAX_SAFE_INTEGER))
+      environment.writeUnrecorded(() => environment.replication.putState(state))
       const before = process.cpuUsage()
       for (let from = 0; from < ids.length; from += SCANS_PER_TRANSACTION_MAX) {
         const group = ids.slice(from, from + SCANS_PER_TRANSACTION_MAX)

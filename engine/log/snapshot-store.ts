@@ -63,7 +63,7 @@ export class SnapshotStore {
       const content = snapshotSchema.safeParse(metadata)
       return content.success && !deleted ? [{ ...content.data, name, bytes: size, madeAtMs: Date.parse(mtime) }] : []
     })
-    return snapshots.sort((a, b) => b.sequence - a.sequence)
+    return snapshots.sort((a, b) => b.sequence - a.sequence || b.change - a.change)
   }
 
   /**
@@ -73,7 +73,11 @@ export class SnapshotStore {
   async add(file: string, content: SnapshotContent): Promise<Snapshot[]> {
     const metadata = Object.fromEntries(Object.entries(content).map(([name, value]) => [name, String(value)]))
     const stream = Readable.toWeb(createReadStream(file, { highWaterMark: CHUNK_BYTES }))
-    const given = { name: `store-${content.sequence}`, metadata, options: { max_chunk_size: CHUNK_BYTES } }
+    const given = {
+      name: `store-${content.sequence}-${content.change}`,
+      metadata,
+      options: { max_chunk_size: CHUNK_BYTES },
+    }
     const info = await this.#objects.put(given, stream as Parameters<ObjectStore['put']>[1], { timeout: MINUTE_MS })
     // A broker that lists the objects may not know the last one yet.
     const listed = (await this.list()).filter(({ name }) => name !== given.name)

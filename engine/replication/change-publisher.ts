@@ -153,7 +153,7 @@ export class ChangePublisher {
     this.#writeState(this.#mode, number)
   }
 
-  /** While the stream is nearly full, the rest of it is for ticks, and for what is already written. */
+  /** The rest of a nearly full stream is for ticks, and for what is already written. */
   async #checkFullness(appendedBytes: number): Promise<void> {
     this.#streamBytes += appendedBytes
     const isDue = this.#isNearlyFull || this.#streamBytes > this.#streamBytesMax * STREAM_SHARE_MAX

@@ -234,7 +234,7 @@ export class ClusterMember {
   }
 }
 
-/** Whether the store has to be replaced by a snapshot: the stream lacks what the store has, or has other changes. */
+/** Whether the store has to be replaced by a snapshot, because its changes are not the stream's. */
 export function needsSnapshot(error: unknown): boolean {
   // The store may be the only one with what the brokers have lost.
   if (error instanceof StreamEndsBefore) return false

@@ -65,7 +65,7 @@ export class SnapshotMaker {
         await later(PUBLISH_POLL_MS)
       }
       const kept = await this.#snapshots.add(join(directory, 'store', DATA_FILE), content)
-      // A full stream stops the cluster. A node that still loads the older one loads the other then.
+      // A full stream stops the cluster. A node that loads the older one begins again.
       const trimmed = (await this.#isStreamHalfFull()) ? kept[0] : kept[1]
       if (trimmed !== undefined) {
         await this.#stream.trim(trimmed.sequence)

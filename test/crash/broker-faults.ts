@@ -1,6 +1,6 @@
 import { setTimeout as later } from 'node:timers/promises'
 import type { Random } from '../fuzz/random.ts'
-import { type BrokerDisk, cutPower, restorePower } from '../support/broker-disks.ts'
+import { type BrokerDisk, restorePower, stopPower } from '../support/broker-disks.ts'
 import { type BrokerNetwork, SERVICE } from '../support/broker-network.ts'
 import type { Brokers } from '../support/brokers.ts'
 import { type BrokerFaults, between } from './crash-run.ts'
@@ -37,20 +37,20 @@ export function brokerKills(brokers: Brokers, faults: number): BrokerFaults {
   }
 }
 
-/** Cuts the power of all brokers, or sometimes of one. */
-export function powerCuts(
+/** Stops the power of all brokers, or sometimes of one. */
+export function powerFailures(
   brokers: Brokers,
   disks: readonly BrokerDisk[],
   faults: number,
-  onCut: (brokers: number) => void,
+  onFailure: (brokers: number) => void,
 ): BrokerFaults {
   return {
     parameters: brokers.parameters,
     faults,
     async cause(random) {
       const dark = random.below(4) === 0 ? [random.of(ALL)] : ALL
-      await cutPower(brokers, disks, dark)
-      onCut(dark.length)
+      await stopPower(brokers, disks, dark)
+      onFailure(dark.length)
       await later(between(random, DOWN_MS))
       restorePower(brokers, disks, dark)
     },
@@ -60,7 +60,7 @@ export function powerCuts(
 /** The packets that a partition drops, as pairs of machines: from, to. */
 type Pairs = readonly (readonly [number, number])[]
 
-const bothWays = (pairs: Pairs): Pairs =>
+const bothDirections = (pairs: Pairs): Pairs =>
   pairs.flatMap(
     ([from, to]): Pairs => [
       [from, to],
@@ -71,13 +71,13 @@ const bothWays = (pairs: Pairs): Pairs =>
 /** Each fault of the network is one of these, of a broker chosen at random. */
 export const PARTITIONS = {
   /** A broker reaches no other machine. The other two continue. */
-  broker: (broker) => bothWays(others(broker).map((other) => [broker, other])),
+  broker: (broker) => bothDirections(others(broker).map((other) => [broker, other])),
   /** The service still reaches a broker that has lost the other two. */
   'broker from brokers': (broker) =>
-    bothWays(others(broker).flatMap((other) => (other === SERVICE ? [] : [[broker, other]]))),
+    bothDirections(others(broker).flatMap((other) => (other === SERVICE ? [] : [[broker, other]]))),
   /** A broker receives, and nothing that it sends arrives. */
   'broker, one direction': (broker) => others(broker).map((other) => [broker, other]),
-  service: () => bothWays(ALL.map((broker) => [SERVICE, broker])),
+  service: () => bothDirections(ALL.map((broker) => [SERVICE, broker])),
   /** No quorum: the service reaches all, and no broker another. */
   'every broker': () => ALL.flatMap((from) => ALL.filter((to) => to !== from).map((to) => [from, to] as const)),
 } as const satisfies Readonly<Record<string, (broker: number) => Pairs>>

@@ -2,20 +2,20 @@ import { readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { Brokers as BrokerConnection } from '../../engine/log/brokers.ts'
-import { BrokerDisk, cutPower, restorePower } from '../support/broker-disks.ts'
+import { BrokerDisk, restorePower, stopPower } from '../support/broker-disks.ts'
 import { BrokerNetwork } from '../support/broker-network.ts'
 import { BROKER_COUNT, Brokers } from '../support/brokers.ts'
 import { keepNamespacesPrivate } from '../support/namespace.ts'
 import { REPOSITORY } from '../support/programs.ts'
 import { quietLog } from '../support/store.ts'
 import { until } from '../support/wait.ts'
-import { type Partition, partitions, powerCuts } from './broker-faults.ts'
+import { type Partition, partitions, powerFailures } from './broker-faults.ts'
 import { type BrokerFaults, crashRun } from './crash-run.ts'
 import { MessageSender } from './message-sender.ts'
 
 /*
  * The cases of broker-machines.full.test.ts. Runs in private namespaces. CRASH_SEED repeats the
- * choices. CRASH_FAULTS is the number of power cuts, and of partitions.
+ * choices. CRASH_FAULTS is the number of power failures, and of partitions.
  */
 const SEED = Number(process.env['CRASH_SEED'] ?? Math.floor(Date.now() / 86_400_000))
 const FAULTS = Number(process.env['CRASH_FAULTS'] ?? 2)
@@ -24,7 +24,7 @@ const ALL = [0, 1, 2] as const
 const DISK_MEGABYTES = 1024
 /** Less than three quarters of a broker's disk, which NATS offers to streams. */
 const LOG_MEGABYTES = 64
-/** So many messages are acknowledged before the next step of a test. */
+/** This many messages are acknowledged before the next step of a test. */
 const MESSAGES = 100
 const MESSAGES_PER_FAULT = 50
 /** Forward from the time of the brokers, because their certificate is not valid before. */
@@ -69,7 +69,7 @@ class SteppedClock {
     this.step(0)
   }
 
-  /** Sets the clock to the time of the machine and so many seconds. */
+  /** Sets the clock to the time of the machine and this many seconds. */
   step(seconds: number): void {
     // Replaced at once, because an empty file would stop the service.
     writeFileSync(`${this.#file}.new`, `+${seconds}`)
@@ -112,13 +112,13 @@ async function crash(t: Test, directory: string, brokers: Brokers, faults: Broke
 t.jobs = 2
 
 t.test(`every match is in a scan exactly once, seed ${SEED}`, async (t) => {
-  t.test('after power cuts', async (t) => {
+  t.test('after power failures', async (t) => {
     const { directory, brokers, disks } = await startOnDisks(t)
     let cut = 0
     const count = (machines: number) => {
       cut += machines
     }
-    await crash(t, directory, brokers, powerCuts(brokers, disks, FAULTS, count))
+    await crash(t, directory, brokers, powerFailures(brokers, disks, FAULTS, count))
     t.comment(`${cut} machines lost their power`)
   })
 
@@ -134,16 +134,16 @@ t.test(`every match is in a scan exactly once, seed ${SEED}`, async (t) => {
 })
 
 t.test('brokers keep the messages that they acknowledged', async (t) => {
-  // The second row shows that a power cut of this test loses what is not flushed.
+  // The second row shows that a power failure of this test loses what is not flushed.
   for (const [syncInterval, loses] of [
     ['always', false],
     ['"2m"', true],
   ] as const) {
-    t.test(`a power cut of all brokers with sync_interval ${syncInterval}`, async (t) => {
+    t.test(`a power failure of all brokers with sync_interval ${syncInterval}`, async (t) => {
       const { brokers, disks } = await startOnDisks(t, syncInterval)
       const sender = await MessageSender.start(t, brokers, { createStream: true })
       await sender.more(MESSAGES)
-      await cutPower(brokers, disks, ALL)
+      await stopPower(brokers, disks, ALL)
       await sender.stop()
       restorePower(brokers, disks, ALL)
       const lost = await sender.lost()

@@ -17,7 +17,7 @@ import { crashRun } from './crash-run.ts'
  * npm run crash -- --cluster: kills and pauses the nodes of a cluster and its brokers, 100 times
  * each, and all of them at once. Then the stores of all nodes must be the same.
  *
- * npm run crash -- --machines: causes 20 power cuts of the brokers' machines, 20 partitions of
+ * npm run crash -- --machines: causes 20 power failures of the brokers' machines, 20 partitions of
  * their network and a full disk. As root.
  *
  * npm run crash -- --alerts: kills the sender of alerts 500 times instead, with real receivers.

@@ -46,7 +46,7 @@ export class MessageSender {
     return sender
   }
 
-  /** Waits until so many more messages are acknowledged. */
+  /** Waits until this many more messages are acknowledged. */
   async more(count: number): Promise<void> {
     const enough = this.acknowledged.length + count
     await until('no acknowledgements', () => this.acknowledged.length >= enough)

@@ -14,7 +14,7 @@ const MEGABYTE = 1024 * 1024
  * and its disk's last write. The processes die first: if a broker saw write errors, which no power
  * failure shows to it, what it acknowledged meanwhile would count as lost.
  */
-const POWER_CUT = `
+const POWER_FAILURE = `
   my ($processes, @directories) = @ARGV;
   my $no_log_flush = pack 'L', 2;
   kill KILL => split /,/, $processes;
@@ -59,15 +59,15 @@ export class BrokerDisk extends Disk {
   }
 }
 
-/** Cuts the power of brokers. They stay down until `restorePower`. */
-export async function cutPower(
+/** Stops the power of brokers. They stay down until `restorePower`. */
+export async function stopPower(
   brokers: Brokers,
   disks: readonly BrokerDisk[],
   which: readonly number[],
 ): Promise<void> {
   const directories = which.map((index) => disks[index]?.directory ?? '')
   const processes = which.map((index) => brokers.pid(index)).join(',')
-  execFileSync('perl', ['-e', POWER_CUT, processes, ...directories])
+  execFileSync('perl', ['-e', POWER_FAILURE, processes, ...directories])
   await Promise.all(which.map((index) => brokers.ended(index)))
 }
 

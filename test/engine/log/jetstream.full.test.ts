@@ -98,6 +98,17 @@ t.test('a log of three brokers', async (t) => {
     t.equal((await take(log, 10, 1))[0]?.[0], 11)
   })
 
+  t.test('a batch that is larger than what a reader keeps is read, too', async (t) => {
+    const before = (await log.state())?.lastSequence ?? 0
+    const largest = Buffer.alloc(20 * MEGABYTE, 'x')
+    t.equal(await log.append(ACME, largest, 1), undefined)
+    t.equal(await log.append(ACME, Buffer.from('after it'), 1), undefined)
+    const [[, , text] = [], [, , next] = []] = await take(log, before, 2)
+    t.equal(text?.length, largest.length)
+    t.equal(next, 'after it')
+    await log.trim(before + 2)
+  })
+
   t.test('a full log refuses, and the senders wait', async (t) => {
     const connection = await brokers.connect()
     t.teardown(() => connection.close())

@@ -43,7 +43,15 @@ class SilentStream {
 /** A replica that watches the stream from now on. */
 async function replica(t: Test, stream: SilentStream): Promise<ClusterMember> {
   const { store } = openStore(t)
-  const state = { mode: 'replica', node: 'a', primary: 'other', generation: 1, change: 0, created: CREATED } as const
+  const state = {
+    mode: 'replica',
+    node: 'a',
+    primary: 'other',
+    generation: 1,
+    change: 0,
+    unpublishedBytes: 0,
+    created: CREATED,
+  } as const
   store.environment.writeUnrecorded(() => store.environment.replication.putState({ ...state, sequence: SEQUENCE }))
   const member = new ClusterMember(store, {
     ...{ stream: stream as unknown as ChangeStream, name: 'a', mayLead: true, log: quietLog },

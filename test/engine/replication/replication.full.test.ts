@@ -11,7 +11,7 @@ import { DAY_MS, HOUR_MS } from '../../../engine/process/clock.ts'
 import { ChangeFollower } from '../../../engine/replication/change-follower.ts'
 import { ChangePublisher } from '../../../engine/replication/change-publisher.ts'
 import { beginWithSnapshot, joinCluster } from '../../../engine/replication/join-cluster.ts'
-import { nodeMessage } from '../../../engine/replication/messages.ts'
+import { changeMessages, nodeMessage } from '../../../engine/replication/messages.ts'
 import { SnapshotMaker } from '../../../engine/replication/snapshot-maker.ts'
 import { newUuid } from '../../../engine/store/keys.ts'
 import { Store } from '../../../engine/store/store.ts'
@@ -118,13 +118,14 @@ class Node {
     const { environment } = this.store
     if (this.state === undefined) {
       const { created } = this.stream
+      // As if it had begun with a copy of the primary's store, before the first change.
       const start = {
         node: newUuid(),
         primary: '',
-        generation: 0,
+        generation: 1,
         change: 0,
         unpublishedBytes: 0,
-        sequence: 0,
+        sequence: 1,
         created,
       }
       environment.writeUnrecorded(() => environment.replication.putState({ ...start, mode: 'replica' }))
@@ -257,6 +258,37 @@ t.test('a replica has what the primary wrote, although brokers are killed', asyn
   })
 })
 
+t.test('what a new primary has to know of the end of the stream', async (t) => {
+  const site = await Site.make(t)
+  const primary = await site.node(t, 'one')
+  await primary.lead()
+  primary.put(1)
+  await until('not published', () => primary.publisher?.sequence === 2)
+  await primary.stop()
+  const [first] = changeMessages(1, 2, Buffer.alloc(9 * MEGABYTE, 1))
+  t.match(await primary.stream.append(first ?? Buffer.alloc(0), 4), { kind: 'appended' })
+
+  t.test('a change that its primary did not finish is left out', async (t) => {
+    const replica = await site.node(t, 'two')
+    replica.follow()
+    await until('not read', () => replica.follower?.lastRead === 4)
+    t.equal(replica.state?.sequence, 3, 'a restart reads the part again')
+    t.ok(replica.has(1))
+  })
+  t.test('a node that was not the first has another store', async (t) => {
+    const other = await site.node(t, 'three')
+    const { created } = other.stream
+    const state = { node: newUuid(), primary: '', generation: 0, change: 0, unpublishedBytes: 0, sequence: 0, created }
+    const { environment } = other.store
+    environment.writeUnrecorded(() => environment.replication.putState({ ...state, mode: 'replica' }))
+    const follower = new ChangeFollower(environment, await site.stream(), quietLog)
+    await t.rejects(
+      follower.follow(() => {}),
+      { code: 'REPLACED', message: /one is the first node/ },
+    )
+  })
+})
+
 t.test('snapshots trim what both of the last two contain', async (t) => {
   const site = await Site.make(t)
   t.equal(getSha256Backend(), 'native', 'in JavaScript, 1 GB takes 19 s of the main thread')
@@ -285,7 +317,7 @@ t.test('snapshots trim what both of the last two contain', async (t) => {
 
   late.follow()
   await until('late is not refused', () => late.failures.length > 0)
-  t.match(late.failures, [{ code: 'BROKERS_LOST', message: /begins with message \d+, and the store has 0/ }])
+  t.match(late.failures, [{ code: 'BROKERS_LOST', message: /begins with message \d+, and the store has 1/ }])
 })
 
 function eventsOf({ snapshots }: Site) {
