@@ -34,7 +34,10 @@ export class Lane implements DecodeLane {
       concurrentTasksPerWorker: data.batches.length,
       atomics: 'sync',
     })
-    this.#pool.on('error', onFailure)
+    this.#pool.on('error', (error: Error) => {
+      // A worker may answer a task that destroy() has just forgotten.
+      if (!this.#stopped) onFailure(error)
+    })
     this.#ready = this.#pool.run(NO_BATCH)
     this.#ready.catch(onFailure)
   }
