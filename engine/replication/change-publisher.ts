@@ -59,8 +59,10 @@ export class ChangePublisher {
 
   /** @param onReplaced receives a Fault when another node is the primary. The service must stop. */
   start(onReplaced: (error: unknown) => void): void {
-    this.#running = this.#publish().catch(onReplaced)
     this.#watch = setInterval(() => this.#pauseIfSilent(), WATCH_MS)
+    this.#running = this.#publish()
+      .catch(onReplaced)
+      .finally(() => clearInterval(this.#watch))
   }
 
   /** Publishes what is left and resigns, so that another node need not wait. */
