@@ -32,8 +32,8 @@ export function serviceProgram(): Command {
     let hasOpened = false
     void stop.received.then((signal) => {
       stopping.abort()
-      // While it joins a cluster, it has nothing to end.
-      if (!hasOpened) process.exit(exitStatusOf(signal))
+      // While it joins a cluster, which can wait for others, it has nothing to end.
+      if (!hasOpened && settings.log.length > 0) process.exit(exitStatusOf(signal))
     })
     const service = new Service(settings, log, await openStore(settings, log, stopping.signal))
     hasOpened = true

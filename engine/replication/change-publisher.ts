@@ -31,8 +31,9 @@ export class ChangePublisher {
   acknowledgedMs = performance.now()
   #mode: ReplicationMode = 'primary'
   #isStopping = false
-  /** An estimate between two checks. 0 bytes at most: not known yet. */
+  /** An estimate between two checks. */
   #streamBytes = 0
+  /** 0: not known yet. */
   #streamBytesMax = 0
   #isNearlyFull = false
   #checkedMs = 0
