@@ -144,7 +144,13 @@ export async function webhookReceiver(t: Test): Promise<Receiver> {
   const receiver: Receiver = { url: '', received: [], answer: () => ({ status: 204 }) }
   const listener: RequestListener = async (request, response) => {
     let body = ''
-    for await (const part of request) body += String(part)
+    try {
+      for await (const part of request) body += String(part)
+    } catch (error) {
+      // A client that a test kills in the middle of a request resets its connection.
+      if ((error as NodeJS.ErrnoException).code === 'ECONNRESET') return
+      throw error
+    }
     const message = JSON.parse(body) as AlertMessage
     const received = { path: request.url ?? '', headers: request.headers, body, message }
     receiver.received.push(received)
