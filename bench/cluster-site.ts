@@ -45,7 +45,7 @@ export class ClusterSite {
 
   /** Creates a node, which is not started. */
   node(name: string, parameters: readonly string[] = []): TestNode {
-    const node = new TestNode(name, this.directory, this.brokers, [...LOG_MEGABYTES, ...parameters])
+    const node = new TestNode(name, this.directory, this.brokers, { parameters: [...LOG_MEGABYTES, ...parameters] })
     this.nodes.push(node)
     return node
   }

@@ -69,8 +69,14 @@ export class SnapshotStore {
   /**
    * Uploads a file, and deletes what is older than the last two, or of an earlier cluster. Returns
    * those that remain, the last one first.
+   *
+   * @throws Fault BROKERS_UNREACHABLE
    */
-  async add(file: string, content: SnapshotContent): Promise<Snapshot[]> {
+  add(file: string, content: SnapshotContent): Promise<Snapshot[]> {
+    return orUnreachable('a new snapshot', () => this.#add(file, content))
+  }
+
+  async #add(file: string, content: SnapshotContent): Promise<Snapshot[]> {
     const metadata = Object.fromEntries(Object.entries(content).map(([name, value]) => [name, String(value)]))
     const stream = Readable.toWeb(createReadStream(file, { highWaterMark: CHUNK_BYTES }))
     const given = {
@@ -93,15 +99,8 @@ export class SnapshotStore {
    *
    * @throws Fault BROKERS_LOST if it was deleted meanwhile or is damaged; BROKERS_UNREACHABLE
    */
-  async download(snapshot: Snapshot, path: string): Promise<void> {
-    try {
-      await this.#copy(snapshot, path)
-    } catch (error) {
-      const isOfFile = (error as NodeJS.ErrnoException).syscall !== undefined
-      if (error instanceof Fault || isOfFile) throw error
-      const { message } = error as Error
-      throw new Fault('BROKERS_UNREACHABLE', `the snapshot ${snapshot.name}: ${message}`, { cause: error })
-    }
+  download(snapshot: Snapshot, path: string): Promise<void> {
+    return orUnreachable(`the snapshot ${snapshot.name}`, () => this.#copy(snapshot, path))
   }
 
   async #copy({ name }: Snapshot, path: string): Promise<void> {
@@ -116,5 +115,15 @@ export class SnapshotStore {
     } finally {
       await file.close()
     }
+  }
+}
+
+/** @throws Fault BROKERS_UNREACHABLE instead of the client's errors; errors of files, as they are. */
+async function orUnreachable<Result>(what: string, work: () => Promise<Result>): Promise<Result> {
+  try {
+    return await work()
+  } catch (error) {
+    if (error instanceof Fault || (error as NodeJS.ErrnoException).syscall !== undefined) throw error
+    throw new Fault('BROKERS_UNREACHABLE', `${what}: ${(error as Error).message}`, { cause: error })
   }
 }

@@ -1,4 +1,4 @@
-import { readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { Brokers as BrokerConnection } from '../../engine/log/brokers.ts'
@@ -7,6 +7,7 @@ import { BrokerNetwork } from '../support/broker-network.ts'
 import { BROKER_COUNT, Brokers } from '../support/brokers.ts'
 import { keepNamespacesPrivate } from '../support/namespace.ts'
 import { REPOSITORY } from '../support/programs.ts'
+import { SteppedClock } from '../support/stepped-clock.ts'
 import { quietLog } from '../support/store.ts'
 import { until } from '../support/wait.ts'
 import { type Partition, partitions, powerFailures } from './broker-faults.ts'
@@ -51,30 +52,6 @@ async function startOnDisks(t: Test, syncInterval = 'always'): Promise<Machines>
   const address = `127.98.0.${++clusters}`
   const hosts = disks.map(({ data }) => ({ address, data, through: [] }))
   return { directory, brokers: await Brokers.start(t, { directory, configuration, hosts }), disks }
-}
-
-/** The clock of a service, which steps while the service runs. */
-class SteppedClock {
-  readonly environment: NodeJS.ProcessEnv
-  readonly #file: string
-
-  constructor(directory: string) {
-    this.#file = join(directory, 'clock')
-    this.environment = {
-      LD_PRELOAD: '/usr/$LIB/faketime/libfaketime.so.1',
-      FAKETIME_TIMESTAMP_FILE: this.#file,
-      FAKETIME_CACHE_DURATION: '1',
-      FAKETIME_DONT_FAKE_MONOTONIC: '1',
-    }
-    this.step(0)
-  }
-
-  /** Sets the clock to the time of the machine and this many seconds. */
-  step(seconds: number): void {
-    // Replaced at once, because an empty file would stop the service.
-    writeFileSync(`${this.#file}.new`, `+${seconds}`)
-    renameSync(`${this.#file}.new`, this.#file)
-  }
 }
 
 /**

@@ -2,41 +2,34 @@ import { setTimeout as later } from 'node:timers/promises'
 import { packBatch } from '../../engine/event/event.ts'
 import { Store } from '../../engine/store/store.ts'
 import { Random } from '../fuzz/random.ts'
-import type { Brokers } from '../support/brokers.ts'
-import { TestNode } from '../support/cluster-node.ts'
+import type { TestNode } from '../support/cluster-node.ts'
 import { admin, type Ended, run } from '../support/programs.ts'
 import { findingsOf, Sender } from '../support/store.ts'
 import { until } from '../support/wait.ts'
+import { CLUSTER_FAULTS, type ClusterFault, type ClusterSite, causeFault } from './cluster-faults.ts'
 import { between, SCAN_CONFLICT } from './crash-run.ts'
 import { matchesInScans } from './oracle.ts'
 
 /*
- * Runs three nodes and three brokers, and kills or pauses them. Senders repeat each batch until it
- * is acknowledged, at any node, and changes are made at any node that accepts them. In the end,
- * each acknowledged event is in a scan once, each confirmed change is in the audit log once, and
- * the stores of all nodes are the same.
+ * Runs nodes and three brokers, and causes faults of them (cluster-faults.ts). Senders repeat each
+ * batch until it is acknowledged, at any node, and changes are made at any node that accepts them.
+ * In the end, each acknowledged event is in a scan once, each confirmed change is in the audit log
+ * once, and the stores of all nodes are the same.
  */
 
-const NODES = ['one', 'two', 'three'] as const
 const SENDERS = 3
 const BATCH_EVENTS = 20
 const FAULT_MS = { least: 200, most: 2500 } as const
-/** Longer and shorter than it takes until another node becomes the primary. */
-const PAUSE_MS = { least: 300, most: 9000 } as const
-const BROKER_DOWN_MS = { least: 50, most: 3000 } as const
 const NAME = 'claude.ai'
 /** The nodes write what they report every few seconds, so the stores differ at most instants. */
 const SETTLE_MS = 120_000
 
-export const CLUSTER_FAULTS = ['node', 'pause', 'broker', 'everything'] as const
-export type ClusterFault = (typeof CLUSTER_FAULTS)[number]
-
 export interface ClusterRunOptions {
-  readonly directory: string
-  readonly brokers: Brokers
+  readonly site: ClusterSite
   readonly seed: number
-  /** Each kind of fault happens at least so often. */
-  readonly faults: number
+  /** How often each kind of fault happens. */
+  readonly faults: Readonly<Record<ClusterFault, number>>
+  readonly onFault?: () => void
 }
 
 export interface ClusterReport {
@@ -52,7 +45,7 @@ export interface ClusterReport {
 export class ClusterRun {
   readonly #options: ClusterRunOptions
   readonly #nodes: readonly TestNode[]
-  readonly #faults: Record<ClusterFault, number> = { node: 0, pause: 0, broker: 0, everything: 0 }
+  readonly #faults = Object.fromEntries(CLUSTER_FAULTS.map((kind) => [kind, 0])) as Record<ClusterFault, number>
   readonly #differences: string[] = []
   /** Labels of the API keys whose creation was confirmed. */
   readonly #confirmed: string[] = []
@@ -64,7 +57,7 @@ export class ClusterRun {
 
   constructor(options: ClusterRunOptions) {
     this.#options = options
-    this.#nodes = NODES.map((name) => new TestNode(name, options.directory, options.brokers))
+    this.#nodes = options.site.nodes
   }
 
   async report(): Promise<ClusterReport> {
@@ -148,7 +141,8 @@ export class ClusterRun {
   async #change(): Promise<void> {
     const random = new Random(this.#options.seed * 16 + 9)
     for (let number = 0; !this.#isFinishing; number++) {
-      const node = random.of(this.#nodes)
+      // The others refuse changes, after a process was started for it.
+      const node = (random.below(2) === 0 ? await this.#primaryNow() : undefined) ?? random.of(this.#nodes)
       const label = `key ${number}`
       const where = ['--org', 'Acme', '--json', ...node.data]
       // In a process of its own: a paused node can have the lock of the store.
@@ -162,30 +156,16 @@ export class ClusterRun {
   }
 
   async #causeFaults(): Promise<void> {
-    const { brokers, faults, seed } = this.#options
+    const { site, faults, seed } = this.#options
     const random = new Random(seed * 16 + 8)
-    const isEnough = (): boolean => CLUSTER_FAULTS.every((kind) => this.#faults[kind] >= faults)
-    while (!isEnough() && this.#differences.length === 0) {
+    const isLeft = (kind: ClusterFault): boolean => this.#faults[kind] < faults[kind]
+    while (CLUSTER_FAULTS.some(isLeft) && this.#differences.length === 0) {
       await this.#progress(random.below(2) === 0)
       await later(between(random, FAULT_MS))
-      const kind = random.of(CLUSTER_FAULTS.filter((each) => this.#faults[each] < faults))
-      const primary = await this.#primaryNow()
-      // Faults of the primary are the interesting ones.
-      const victim = random.below(3) === 0 ? random.of(this.#nodes) : (primary ?? random.of(this.#nodes))
-      if (kind === 'node') victim.signal('SIGKILL')
-      else if (kind === 'pause') {
-        victim.signal('SIGSTOP')
-        await later(between(random, PAUSE_MS))
-        victim.signal('SIGCONT')
-      } else {
-        const all = brokers.servers.map((_server, index) => index)
-        const killed = kind === 'everything' ? all : [random.of(all)]
-        if (kind === 'everything') for (const node of this.#nodes) node.signal('SIGKILL')
-        await Promise.all(killed.map((index) => brokers.kill(index)))
-        await later(between(random, BROKER_DOWN_MS))
-        for (const index of killed) brokers.restart(index)
-      }
+      const kind = random.of(CLUSTER_FAULTS.filter(isLeft))
+      await causeFault(kind, site, await this.#primaryNow(), random)
       this.#faults[kind]++
+      this.#options.onFault?.()
     }
   }
 

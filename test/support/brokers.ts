@@ -20,7 +20,11 @@ export const BROKER_VERSION = readFileSync(join(NATS, 'version'), 'utf8').trim()
 
 /** Where a broker runs. */
 export interface BrokerHost {
+  /** For other brokers and, by default, for clients. */
   readonly address: string
+  /** Further addresses for clients, and the one on which the broker listens for them. */
+  readonly addresses?: readonly string[]
+  readonly listen?: string
   /** Its data directory. */
   readonly data: string
   /** A command that executes another, such as `nsenter --net=FILE`. */
@@ -56,7 +60,8 @@ export class Brokers {
     configuration: string,
   ) {
     const addresses = hosts.map(({ address }) => address)
-    const { keyFile, certificateFile } = opensslCertificate(join(directory, 'tls'), 'ECDSA P-256', addresses)
+    const names = hosts.flatMap(({ address, addresses = [address] }) => addresses)
+    const { keyFile, certificateFile } = opensslCertificate(join(directory, 'tls'), 'ECDSA P-256', names)
     const user = nkeys.createUser()
     this.seed = Buffer.from(user.getSeed()).toString()
     this.seedFile = join(directory, 'service.nk')
@@ -70,7 +75,7 @@ export class Brokers {
       mkdirSync(host.data, { recursive: true })
       const environment = {
         BROKER_NAME: `broker-${index}`,
-        BROKER_LISTEN: this.servers[index],
+        BROKER_LISTEN: host.listen === undefined ? this.servers[index] : `${host.listen}:${ports[index]}`,
         ROUTE_LISTEN: routes[index],
         ROUTES: JSON.stringify(routes.map((route) => `nats://${route}`)),
         DATA_DIRECTORY: host.data,
@@ -109,7 +114,15 @@ export class Brokers {
 
   /** The settings with which a service uses these brokers. */
   get parameters(): string[] {
-    return ['--log', this.servers.join(','), '--log-credentials', this.seedFile, '--log-ca', this.caFile]
+    return this.parametersAt(0)
+  }
+
+  /** The same, with the brokers' addresses of this number. */
+  parametersAt(network: number): string[] {
+    const servers = this.#brokers.map(({ address, addresses = [address] }, index) => {
+      return `${addresses[network]}:${this.servers[index]?.split(':').at(-1)}`
+    })
+    return ['--log', servers.join(','), '--log-credentials', this.seedFile, '--log-ca', this.caFile]
   }
 
   /** Kills a broker with SIGKILL and waits until its process has ended. */

@@ -10,6 +10,13 @@ import { until } from './wait.ts'
 /** The smallest log that nodes create: three streams of brokers on one disk. */
 const LOG_MEGABYTES = ['--log-megabytes', '256']
 
+export interface TestNodeOptions {
+  readonly parameters?: readonly string[]
+  /** The number of the brokers' addresses that it uses. */
+  readonly network?: number
+  readonly environment?: NodeJS.ProcessEnv
+}
+
 /** A node of a cluster: posture-service with a data directory of its own. */
 export class TestNode {
   readonly name: string
@@ -17,22 +24,18 @@ export class TestNode {
   /** For commands of posture-admin on this node. */
   readonly data: readonly string[]
   readonly #parameters: readonly string[]
+  readonly #environment: NodeJS.ProcessEnv
   readonly #sender = new Sender()
   #service: RunningService | undefined
 
-  constructor(name: string, directory: string, brokers: Brokers, parameters: readonly string[] = []) {
+  constructor(name: string, directory: string, brokers: Brokers, options: TestNodeOptions = {}) {
+    const { parameters = [], network = 0, environment = {} } = options
     this.name = name
     this.directory = join(directory, name)
     this.data = ['--data-dir', this.directory]
-    this.#parameters = [
-      ...brokers.parameters,
-      ...LOG_MEGABYTES,
-      '--node-name',
-      name,
-      '--api-threads',
-      '1',
-      ...parameters,
-    ]
+    const own = ['--node-name', name, '--api-threads', '1']
+    this.#parameters = [...brokers.parametersAt(network), ...LOG_MEGABYTES, ...own, ...parameters]
+    this.#environment = environment
   }
 
   get service(): RunningService {
@@ -41,7 +44,7 @@ export class TestNode {
   }
 
   async start(parameters: readonly string[] = []): Promise<void> {
-    this.#service = await startService(this.directory, [...this.#parameters, ...parameters])
+    this.#service = await startService(this.directory, [...this.#parameters, ...parameters], this.#environment)
   }
 
   async kill(signal: NodeJS.Signals = 'SIGKILL'): Promise<Awaited<RunningService['ended']> | undefined> {

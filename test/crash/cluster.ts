@@ -1,0 +1,56 @@
+import { mkdirSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { BrokerDisk } from '../support/broker-disks.ts'
+import { BrokerNetwork } from '../support/broker-network.ts'
+import { Brokers } from '../support/brokers.ts'
+import { TestNode } from '../support/cluster-node.ts'
+import { keepNamespacesPrivate } from '../support/namespace.ts'
+import { SteppedClock } from '../support/stepped-clock.ts'
+import { CLUSTER_FAULTS, type ClusterFault } from './cluster-faults.ts'
+import { ClusterRun } from './cluster-run.ts'
+
+/*
+ * The case of cluster.full.test.ts. Runs in private namespaces. CRASH_SEED repeats the choices.
+ * CRASH_FAULTS is the number of kills of each kind; machines fail a fifth as often.
+ */
+const SEED = Number(process.env['CRASH_SEED'] ?? Math.floor(Date.now() / 86_400_000))
+const FAULTS = Number(process.env['CRASH_FAULTS'] ?? 1)
+const MACHINE_FAULTS: readonly ClusterFault[] = ['everything', 'power', 'partition', 'disk']
+const NODES = ['one', 'two', 'three'] as const
+const DISK_MEGABYTES = 2048
+
+keepNamespacesPrivate()
+
+t.test(`no event and no change is lost or doubled although nodes and machines fail, seed ${SEED}`, async (t) => {
+  const directory = t.testdir()
+  const network = new BrokerNetwork()
+  const disks: BrokerDisk[] = []
+  const hosts = network.hosts(directory).map((host, index) => {
+    const disk = new BrokerDisk(t, join(directory, `disk-${index}.ext4`), DISK_MEGABYTES)
+    disks.push(disk)
+    return { ...host, data: disk.data }
+  })
+  const brokers = await Brokers.start(t, { directory: join(directory, 'brokers'), hosts })
+  const clocks: SteppedClock[] = []
+  const nodes = [...NODES, 'edge'].map((name, index) => {
+    mkdirSync(join(directory, name))
+    const clock = new SteppedClock(join(directory, name))
+    clocks.push(clock)
+    const roles = name === 'edge' ? ['--roles', 'ingest'] : []
+    return new TestNode(name, directory, brokers, { parameters: roles, network: index, environment: clock.environment })
+  })
+  const each = (kind: ClusterFault): number => (MACHINE_FAULTS.includes(kind) ? Math.ceil(FAULTS / 5) : FAULTS)
+  const faults = Object.fromEntries(CLUSTER_FAULTS.map((kind) => [kind, each(kind)])) as Record<ClusterFault, number>
+  const total = Object.values(faults).reduce((sum, count) => sum + count)
+  let caused = 0
+  const onFault = (): void => {
+    if (++caused % 20 === 0) t.comment(`${caused} of ${total} faults`)
+  }
+  const report = await new ClusterRun({ site: { nodes, brokers, disks, network, clocks }, seed: SEED, faults, onFault })
+    .report()
+    .catch((error: Error) => t.comment(brokers.output.text.slice(-4000)) ?? Promise.reject(error))
+  t.same(report.differences, [])
+  t.ok(report.acknowledged > 0 && report.confirmed > 0 && report.generations > 1, JSON.stringify(report))
+  t.comment(JSON.stringify(report))
+})
