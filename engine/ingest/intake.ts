@@ -98,6 +98,8 @@ export class Intake {
   format = NO_FORMAT
   /** The outcome of the last message. `stored` if it is queued for storing. */
   outcome: number = Outcome.unknown
+  /** Whether take() returned false because the token is over its rate. */
+  isOverRate = false
   /** When the last message was sent, if it names a platform and is no repetition. */
   matchMs = 0
   readonly #authenticator: Authenticator
@@ -139,7 +141,8 @@ export class Intake {
     }
     const source = this.#sourceOf(message, token, origin)
     const { tokenRate } = this.#options
-    if (tokenRate !== undefined && !tokenRate.take(source.owner.rateHash, line.referenceMs)) return false
+    this.isOverRate = tokenRate !== undefined && !tokenRate.take(source.owner.rateHash, line.referenceMs)
+    if (this.isOverRate) return false
     line.memory = source.memory
     const msgStart = message.msgStart
     this.#body.own = this.#options.own ?? token.ownFormat

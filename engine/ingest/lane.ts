@@ -3,6 +3,7 @@ import {
   MESSAGE_BYTES_MAX,
   SYSLOG_HELLO_MS,
   SYSLOG_MESSAGE_MS,
+  SYSLOG_WAITING_BYTES_MAX,
   UNAUTHENTICATED_NOTICES_PER_SECOND_MAX,
 } from '../limits.ts'
 import { HOUR_MS, SECOND_MS, systemClock } from '../process/clock.ts'
@@ -20,12 +21,15 @@ import { LISTENERS, type Listener } from './sources.ts'
 import type { FromLane, LaneStatus } from './thread-protocol.ts'
 import { TokenAuthenticator } from './token-authenticator.ts'
 import type { TokenRate } from './token-rate.ts'
+import { DATAGRAM_WAIT_MS, WaitingDatagrams } from './waiting-datagrams.ts'
 
 /** An inactive source is forgotten after this time. Its counters are in the store. */
 const SOURCE_SILENT_MS = HOUR_MS
 
 /** A UDP payload has at most 65,527 bytes. */
 const LENGTH_DIGITS_MAX = 5
+/** Of the lane's share of waiting bytes. */
+const DATAGRAMS_SHARE = 0.25
 
 /** Reads the bytes of connections, in this thread or another one. */
 export interface ConnectionLane {
@@ -47,6 +51,8 @@ export interface LaneOptions {
   /** Replaces SYSLOG_HELLO_MS in tests. */
   readonly helloMs?: number
   readonly messageMs?: number
+  /** Replaces DATAGRAM_WAIT_MS in tests. */
+  readonly datagramWaitMs?: number
   /** Sends a message to the writer thread. */
   readonly notify: (message: FromLane, transfer: readonly ArrayBuffer[]) => void
 }
@@ -64,11 +70,10 @@ export interface Unsettled {
 export class Lane implements ConnectionLane {
   readonly intake: Intake
   readonly budget: ReadBudget
-  /** Datagrams dropped because the queue was full. UDP cannot signal that to the sender. */
-  datagramsDropped = 0
   readonly #options: LaneOptions
   readonly #unauthenticated = new NoticeLimiter(UNAUTHENTICATED_NOTICES_PER_SECOND_MAX, SECOND_MS)
   readonly #connections = new Set<Connection>()
+  readonly #datagrams: WaitingDatagrams
   /** Batches in transit to the writer. */
   readonly #inFlight = new Map<number, OutgoingBatch>()
   #batchId = 0
@@ -80,6 +85,11 @@ export class Lane implements ConnectionLane {
   constructor(options: LaneOptions) {
     this.#options = options
     this.budget = new ReadBudget(this.#connections, options.waitingBytesMax)
+    this.#datagrams = new WaitingDatagrams({
+      bytesMax: (options.waitingBytesMax ?? SYSLOG_WAITING_BYTES_MAX) * DATAGRAMS_SHARE,
+      waitMs: options.datagramWaitMs ?? DATAGRAM_WAIT_MS,
+      take: (datagram, origin) => this.#takeDatagram(datagram, origin),
+    })
     const authenticator = new TokenAuthenticator(options.store, systemClock)
     this.intake = new Intake(new Uint8Array(WORK_BYTES), options.known, authenticator, {
       tokenRate: options.tokenRate,
@@ -107,20 +117,28 @@ export class Lane implements ConnectionLane {
 
   /** One datagram is one message (RFC 5426 §3.1). */
   takeDatagram(datagram: Uint8Array, origin: Origin): void {
-    const { line } = this.intake
     let end = Math.min(datagram.length, MESSAGE_BYTES_MAX)
     // Some senders append the delimiter of a stream.
     while (end > 0 && isTrailer(datagram[end - 1] ?? 0)) end--
     if (end === 0) return
-    line.bytes.set(end === datagram.length ? datagram : datagram.subarray(0, end))
-    line.referenceMs = Date.now()
-    if (!this.intake.take(afterCount(line.view, end), end, origin)) this.datagramsDropped++
+    this.#datagrams.add(end === datagram.length ? datagram : datagram.subarray(0, end), origin, Date.now())
     this.#taken()
+  }
+
+  #takeDatagram(datagram: Uint8Array, origin: Origin): 'taken' | 'full' | 'dropped' {
+    const { line } = this.intake
+    const end = datagram.length
+    line.bytes.set(datagram)
+    // As for a connection that was stalled, the time at which it is processed.
+    line.referenceMs = Date.now()
+    if (this.intake.take(afterCount(line.view, end), end, origin)) return 'taken'
+    return this.intake.isOverRate ? 'dropped' : 'full'
   }
 
   /** Retries stalled messages. */
   resumeStalled(): void {
     for (const connection of this.#connections) if (connection.stalled) connection.resume()
+    this.#datagrams.resume(Date.now())
     this.budget.releaseHold()
     this.#checkDrained()
   }
@@ -169,7 +187,7 @@ export class Lane implements ConnectionLane {
     clearTimeout(this.#flushTimer)
     this.#drained = undefined
     this.postCounters(Date.now())
-    const messages = this.intake.unsettled
+    const messages = this.intake.unsettled + this.#datagrams.count
     let bytes = 0
     for (const { stalled, heldBytes } of this.#connections) if (stalled) bytes += heldBytes
     return { messages, bytes }
@@ -186,7 +204,8 @@ export class Lane implements ConnectionLane {
         return { organizationId, tokenId, label, counts: Array.from(counts) }
       }),
       oversized: this.budget.oversized,
-      datagramsDropped: this.datagramsDropped,
+      datagramsDropped: this.#datagrams.dropped,
+      datagramsWaiting: this.#datagrams.count,
       sourcesOverflowed: sources.overflowed,
       ...this.intake.lineStatus(),
     }
@@ -217,7 +236,7 @@ export class Lane implements ConnectionLane {
   #checkDrained(): void {
     if (this.#drained === undefined) return
     this.#send(true)
-    if (!this.intake.idle) return
+    if (!this.intake.idle || this.#datagrams.count > 0) return
     // A stalled message may wait only for the token's rate. sweep() retries it.
     for (const { stalled } of this.#connections) if (stalled) return
     this.#drained.resolve()

@@ -145,6 +145,12 @@ function syslogRows({ connections, ...status }: SyslogStatus): MetricRow[] {
     ['dnstap_frames_total', 'counter', 'Frames of dnstap connections by kind', { ...status.dnstap }, 'kind'],
     ['oversized_total', 'counter', 'Syslog messages over the maximum length', connections.oversized],
     [
+      'datagrams_waiting',
+      'gauge',
+      'Syslog datagrams that cannot be stored now, and are dropped after 15 s',
+      status.datagramsWaiting,
+    ],
+    [
       'datagrams_dropped_total',
       'counter',
       'Lost syslog datagrams by place: in the kernel, or in the service when it was full',

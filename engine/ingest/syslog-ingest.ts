@@ -224,6 +224,7 @@ function combine(lanes: readonly LaneStatus[], { connections, ...sockets }: Sock
     tokens: lanes.flatMap(({ tokens }) => tokens),
     connections: { ...connections, oversized: sum(({ oversized }) => oversized) },
     datagramsDropped: sockets.datagramsDropped + sum(({ datagramsDropped }) => datagramsDropped),
+    datagramsWaiting: sum(({ datagramsWaiting }) => datagramsWaiting),
     kernelDropped: sockets.kernelDropped,
     dnstap: sockets.dnstap,
     sourcesOverflowed: sum(({ sourcesOverflowed }) => sourcesOverflowed),

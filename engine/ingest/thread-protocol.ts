@@ -124,8 +124,10 @@ export interface LaneStatus extends LineStatus {
   readonly messages: Readonly<Record<Listener, readonly number[]>>
   readonly tokens: readonly (SourceOwner & { readonly counts: readonly number[] })[]
   readonly oversized: number
-  /** Datagrams dropped because a queue was full. */
+  /** Datagrams dropped because a queue was full, or after they had waited. */
   readonly datagramsDropped: number
+  /** Datagrams that cannot be stored now. */
+  readonly datagramsWaiting: number
   readonly sourcesOverflowed: number
 }
 

@@ -118,7 +118,7 @@ export class SnapshotStore {
   }
 }
 
-/** @throws Fault BROKERS_UNREACHABLE instead of the client's errors; errors of files, as they are. */
+/** @throws Fault BROKERS_UNREACHABLE instead of the client's errors. Others are as they are. */
 async function orUnreachable<Result>(what: string, work: () => Promise<Result>): Promise<Result> {
   try {
     return await work()

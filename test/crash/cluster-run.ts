@@ -21,6 +21,8 @@ const SENDERS = 3
 const BATCH_EVENTS = 20
 const FAULT_MS = { least: 200, most: 2500 } as const
 const NAME = 'claude.ai'
+/** The primary lost the brokers during a scan, and makes it again. */
+const PAUSED_SCAN = /"reason":"the brokers are not reachable; try again when they are","msg":"scan failed/
 /** The nodes write what they report every few seconds, so the stores differ at most instants. */
 const SETTLE_MS = 120_000
 
@@ -72,11 +74,15 @@ export class ClusterRun {
       await until('no primary', async () => (await first.isPrimary().catch(() => false)) || undefined)
       const traffic = [...Array(SENDERS).keys()].map((number) => this.#send(number))
       const changes = this.#change()
-      await this.#causeFaults()
+      const work = Promise.all([...traffic, changes])
+      await Promise.race([this.#causeFaults(), work])
       this.#isFinishing = true
-      await Promise.all([...traffic, changes])
+      await work
       const primary = await this.#primary()
       generations = await this.#compare(primary)
+    } catch (error) {
+      const logs = this.#nodes.map((node) => `${node.name}: ${node.logEnd}`)
+      this.#differences.push([(error as Error).message, JSON.stringify(this.#faults), ...logs].join('\n'))
     } finally {
       this.#isOver = true
       await Promise.all(this.#nodes.map((node) => node.kill().catch(() => {})))
@@ -114,7 +120,8 @@ export class ClusterRun {
     if (this.#isOver) return
     const isExpected = signal === 'SIGKILL' || /REPLACED|BROKERS_UNREACHABLE|BROKERS_LOST|ended with null/.test(stderr)
     const lines = stderr.replaceAll(SCAN_CONFLICT, '').trim().split('\n')
-    const errors = isExpected ? lines.filter((line) => /INTERNAL|"level":[56]0/.test(line)) : lines.slice(-6)
+    const isError = (line: string): boolean => /INTERNAL|"level":[56]0/.test(line) && !PAUSED_SCAN.test(line)
+    const errors = isExpected ? lines.filter(isError) : lines.slice(-6)
     if (errors.length > 0) this.#differences.push(`${name} ended with ${status ?? signal}: ${errors.join('\n  ')}`)
   }
 
@@ -195,8 +202,7 @@ export class ClusterRun {
       const rows = [...keys].filter((key) => first.get(key) !== content.get(key))
       if (rows.length === 0) return []
       const node = this.#nodes[index + 1]
-      const log = node?.service.output.stderr.trim().split('\n').slice(-5).join('\n  ')
-      return [`${node?.name} differs in ${rows.length} records: ${rows.slice(0, 5).join(', ')}\n  ${log}`]
+      return [`${node?.name} differs in ${rows.length} records: ${rows.slice(0, 5).join(', ')}\n  ${node?.logEnd}`]
     })
   }
 

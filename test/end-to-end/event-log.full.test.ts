@@ -1,5 +1,7 @@
+import { createSocket } from 'node:dgram'
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
+import { setTimeout as later } from 'node:timers/promises'
 import { jetstream } from '@nats-io/jetstream'
 import t, { type Test } from 'tap'
 import { packBatch } from '../../engine/event/event.ts'
@@ -12,10 +14,14 @@ import { httpsClient } from '../support/https.ts'
 import { admin, type RunningService, run, runAdmin, startService } from '../support/programs.ts'
 import { findingsOf, Sender } from '../support/store.ts'
 import { sendTcp } from '../support/syslog-sender.ts'
+import { rfc5424, squid } from '../support/syslog-service.ts'
 import { until } from '../support/wait.ts'
 
 const BATCHES = 20
 const EVENTS = 50
+/** More than the batches of an organization in transit have. */
+const DATAGRAMS = 6000
+const ATTEMPTS = 5
 
 /** A service with brokers, and a sender that knows what was acknowledged. */
 class Site {
@@ -44,7 +50,7 @@ class Site {
   async start(t: Test): Promise<RunningService> {
     const service = await startService(this.#directory, [
       ...this.#brokers.parameters,
-      ...['--log-megabytes', '256', '--syslog-tcp', '127.0.0.1:0'],
+      ...['--log-megabytes', '256', '--syslog-tcp', '127.0.0.1:0', '--syslog-udp', '127.0.0.1:0'],
     ])
     t.teardown(() => {
       service.child.kill('SIGKILL')
@@ -115,12 +121,8 @@ t.test('with the log of brokers, a lost disk costs no acknowledged event', async
   t.equal(await site.events(t), 2 * BATCHES * EVENTS, 'each event once')
 
   t.test('log messages take the same way', async (t) => {
-    const [endpoint] = second.syslog
-    const seconds = Math.floor(Date.now() / 1000)
-    const line = `${seconds}.123 5 10.0.0.9 TCP_MISS/200 512 GET http://claude.ai/ - HIER_DIRECT/192.0.2.1 text/html`
-    const header = `<134>1 ${new Date().toISOString()} proxy squid - - [svc@00000 key="${site.token}"]`
-    const sender = await sendTcp(t, endpoint?.port ?? 0)
-    sender.send(`${header} ${line}\n`)
+    const sender = await sendTcp(t, portOf(second, 'tcp'))
+    sender.send(`${rfc5424(site.token, squid('claude.ai', '10.0.0.9'))}\n`)
     await until('the message is not in the store', async () => {
       await site.settle(second)
       return (await site.events(t)) === 2 * BATCHES * EVENTS + 1
@@ -153,6 +155,38 @@ t.test('with the log of brokers, a lost disk costs no acknowledged event', async
     await site.settle(second)
     t.equal(await site.events(t), 3 * BATCHES * EVENTS + 1)
   })
+  t.test('datagrams wait for the brokers, because their senders cannot', async (t) => {
+    const before = (await site.events(t)) ?? 0
+    const datagrams = createSocket('udp4')
+    t.teardown(() => datagrams.close())
+    let sent = 0
+    // On a slow machine, brokers may need longer than datagrams wait. Then the next time counts.
+    for (let attempt = 1; ; attempt++) {
+      for (const index of brokers.servers.keys()) await brokers.kill(index)
+      for (const end = sent + DATAGRAMS; sent < end; sent++) {
+        const message = rfc5424(site.token, squid('claude.ai', `10.${sent >> 16}.${(sent >> 8) & 255}.${sent & 255}`))
+        await new Promise((resolve) => datagrams.send(message, portOf(second, 'udp'), '127.0.0.1', resolve))
+        // Otherwise the kernel drops most of them.
+        if (sent % 64 === 0) await later(5)
+      }
+      const during = await until('no datagram waits', async () => {
+        const counts = await datagramsOf(second)
+        return counts.waiting > 0 && counts
+      })
+      for (const index of brokers.servers.keys()) brokers.restart(index)
+      await until('datagrams wait', async () => (await datagramsOf(second)).waiting === 0)
+      const late = (await datagramsOf(second)).dropped - during.dropped
+      t.comment(`${during.waiting} datagrams waited, ${late} of them for too long`)
+      if (late < during.waiting) break
+      if (attempt === ATTEMPTS) t.fail('none of the datagrams that waited was stored')
+    }
+    await until('not healthy again', async () => (await askLocal(second.metricsPort, '/healthz')).status === 200)
+    const { dropped } = await datagramsOf(second)
+    await until('not all are in the store', async () => {
+      await site.settle(second)
+      return (await site.events(t)) === before + sent - dropped
+    })
+  })
   t.test('a restored backup is a store of its own, which the brokers of the cluster refuse', async (t) => {
     second.child.kill('SIGTERM')
     t.match(await second.ended, { status: 0 })
@@ -184,6 +218,18 @@ t.test('with the log of brokers, a lost disk costs no acknowledged event', async
     t.equal(await others.events(t), 4 * BATCHES * EVENTS + 1)
   })
 })
+
+function portOf({ syslog }: RunningService, kind: 'tcp' | 'udp'): number {
+  return syslog.find((endpoint) => endpoint.kind === kind)?.port ?? 0
+}
+
+/** How many datagrams wait, and how many were dropped. */
+async function datagramsOf({ metricsPort }: RunningService) {
+  const { text } = await askLocal(metricsPort, '/metrics')
+  const sum = (name: string): number =>
+    [...text.matchAll(new RegExp(`^posture_ingest_${name} (\\d+)$`, 'gm'))].reduce((all, [, n]) => all + Number(n), 0)
+  return { waiting: sum('datagrams_waiting'), dropped: sum('datagrams_dropped_total\\{.*\\}') }
+}
 
 t.test('settings that need a log name it', async (t) => {
   const data = join(t.testdir(), 'data')

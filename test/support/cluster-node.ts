@@ -72,6 +72,11 @@ export class TestNode {
     return until('the log is not read', async () => /^posture_log_unread_batches 0$/m.test(await this.metrics()))
   }
 
+  /** The last lines of the log of the running or last process. */
+  get logEnd(): string {
+    return this.#service?.output.stderr.trim().split('\n').slice(-8).join('\n  ') ?? 'never started'
+  }
+
   signal(signal: NodeJS.Signals): void {
     this.#service?.child.kill(signal)
   }
