@@ -3,8 +3,10 @@ import { EventLogReader } from '../engine/ingest/event-log-reader.ts'
 import { EventLogWriter } from '../engine/ingest/event-log-writer.ts'
 import type { CounterSink } from '../engine/ingest/ingest-accounting.ts'
 import { type NodeCounters, packCounters } from '../engine/ingest/node-counters.ts'
+import type { Replication } from '../engine/lmdb/replication.ts'
 import type { Brokers } from '../engine/log/brokers.ts'
 import type { JetStreamLog } from '../engine/log/jetstream.ts'
+import type { SnapshotStore } from '../engine/log/snapshot-store.ts'
 import { systemClock } from '../engine/process/clock.ts'
 import { Fault } from '../engine/process/error-codes.ts'
 import type { Logger } from '../engine/process/log.ts'
@@ -13,7 +15,7 @@ import { programVersion } from '../engine/process/program.ts'
 import type { ClusterMember, MemberOptions } from '../engine/replication/cluster-member.ts'
 import type { JoinOptions } from '../engine/replication/join-cluster.ts'
 import { REPORT_EVERY_MS } from '../engine/replication/limits.ts'
-import type { NodeRole } from '../engine/store/nodes.ts'
+import type { ClusterNode, NodeRole } from '../engine/store/nodes.ts'
 import { Store } from '../engine/store/store.ts'
 import { clusterRows, logRows } from './cluster-metrics.ts'
 import type { ServiceSettings } from './config.ts'
@@ -28,6 +30,8 @@ const STALE_WATCH_MS = 250
  */
 const CHANGES_SHARE = 0.25
 const CHANGES_BYTES_MIN = 256 * MEGABYTE
+/** The streams of which the primary reports the state. */
+const STREAMS = ['events', 'changes', 'OBJ_snapshots']
 
 /** How the service becomes a node, and what it does as one. */
 export interface ClusterOptions {
@@ -38,12 +42,20 @@ export interface ClusterOptions {
   readonly onFailure: (error: unknown) => void
 }
 
+/** What is on the brokers. */
+interface Broking {
+  readonly brokers: Brokers
+  readonly events: JetStreamLog
+  readonly snapshots: SnapshotStore
+}
+
 /** The service as a node of a cluster: a log of events on brokers, and a replicated store. */
 export class Cluster {
   readonly store: Store
   readonly writer: EventLogWriter
   readonly #brokers: Brokers
   readonly #events: JetStreamLog
+  readonly #snapshots: SnapshotStore
   readonly #member: ClusterMember
   readonly #options: ClusterOptions
   #onPromoted: () => void | Promise<void> = () => {}
@@ -56,14 +68,14 @@ export class Cluster {
 
   private constructor(
     store: Store,
-    brokers: Brokers,
-    events: JetStreamLog,
+    { brokers, events, snapshots }: Broking,
     member: (promoted: () => void | Promise<void>) => ClusterMember,
     options: ClusterOptions,
   ) {
     this.store = store
     this.#brokers = brokers
     this.#events = events
+    this.#snapshots = snapshots
     this.#options = options
     this.writer = new EventLogWriter(events, store, systemClock, () => this.#stale.isStale)
     this.#member = member(() => this.#onPromoted())
@@ -84,7 +96,7 @@ export class Cluster {
       { JetStreamLog },
       { ChangeStream },
       { SnapshotStore },
-      joining,
+      { joinCluster, beginWithSnapshot },
       { ClusterMember, needsSnapshot },
     ] = await Promise.all([
       import('../engine/log/brokers.ts'),
@@ -100,42 +112,45 @@ export class Cluster {
       const changesBytesMax = Math.max(CHANGES_BYTES_MIN, Math.floor(bytesMax * CHANGES_SHARE))
       const events = await JetStreamLog.open(brokers, bytesMax, log)
       const snapshots = await SnapshotStore.open(brokers)
+      const { nodeName: name, roles } = settings
+      const own = { events, snapshots, name, mayLead: roles.includes('scan'), log }
       for (let attempt = 1; ; attempt++) {
         const stream = await ChangeStream.open(brokers, changesBytesMax, log)
         const join: JoinOptions = { dataDirectory: dataDir, stream, snapshots, log, signal }
-        await joining.joinCluster(join)
+        await joinCluster(join)
         const store = new Store(dataDir)
-        const own = {
-          stream,
-          events,
-          snapshots,
-          name: settings.nodeName,
-          mayLead: settings.roles.includes('scan'),
-          log,
-        }
         const member = (onPromoted: MemberOptions['onPromoted']): ClusterMember =>
-          new ClusterMember(store, { ...own, onPromoted, onFailure })
-        const cluster = new Cluster(store, brokers, events, member, options)
-        try {
-          await cluster.#member.start()
-          return cluster
-        } catch (error) {
-          const { state, firstUnpublished } = store.environment.read(() => {
-            const { state, firstUnpublished } = store.environment.replication
-            return { state, firstUnpublished }
-          })
-          await cluster.#member.stop()
-          await store.close()
-          if (!needsSnapshot(error) || attempt > 1 || signal.aborted) throw error
-          // Another node was the first one meanwhile: joinCluster decides again.
-          if (state?.generation === 0) continue
-          log.warn({ reason: (error as Error).message }, 'the store is replaced by the last snapshot')
-          await joining.beginWithSnapshot(join, firstUnpublished !== undefined)
-        }
+          new ClusterMember(store, { ...own, stream, onPromoted, onFailure })
+        const cluster = new Cluster(store, { brokers, events, snapshots }, member, options)
+        const failure = await cluster.#begin()
+        if (failure === undefined) return cluster
+        const { error, state, firstUnpublished } = failure
+        if (!needsSnapshot(error) || attempt > 1 || signal.aborted) throw error
+        // Another node was the first one meanwhile: joinCluster decides again.
+        if (state?.generation === 0) continue
+        log.warn({ reason: (error as Error).message }, 'the store is replaced by the last snapshot')
+        await beginWithSnapshot(join, firstUnpublished !== undefined)
       }
     } catch (error) {
       await brokers.close()
       throw error
+    }
+  }
+
+  /** Follows the changes. Returns what failed, and the state of the store, which is closed. */
+  async #begin(): Promise<({ error: unknown } & Pick<Replication, 'state' | 'firstUnpublished'>) | undefined> {
+    const { environment } = this.store
+    try {
+      await this.#member.start()
+      return undefined
+    } catch (error) {
+      const { replication } = environment
+      const failure = environment.read(() => {
+        return { error, state: replication.state, firstUnpublished: replication.firstUnpublished }
+      })
+      await this.#member.stop()
+      await this.store.close()
+      return failure
     }
   }
 
@@ -208,11 +223,19 @@ export class Cluster {
       const lastSequence = await this.#member.lastSequence()
       const { isPrimary, sequence } = this.#member
       const own = { id, name, isPrimary, roles: roles as NodeRole[], version: programVersion() }
-      await this.#append({ node: { ...own, sequence, lastSequence, reportedAtMs: systemClock.nowMs() } })
+      const reportedAtMs = systemClock.nowMs()
+      const shared = isPrimary ? await this.#sharedReport() : {}
+      await this.#append({ node: { ...own, sequence, lastSequence, reportedAtMs, ...shared } })
     } catch (error) {
       const { message } = error as Error
       if (this.#events.problem === undefined) this.#options.log.warn({ reason: message }, 'this node was not reported')
     }
+  }
+
+  /** What the nodes share. */
+  async #sharedReport(): Promise<Pick<ClusterNode, 'streams' | 'snapshots'>> {
+    const [streams, snapshots] = await Promise.all([this.#brokers.reports(STREAMS), this.#snapshots.list()])
+    return { streams, snapshots: snapshots.map(({ madeAtMs, bytes, sequence }) => ({ madeAtMs, bytes, sequence })) }
   }
 
   async rows(): Promise<MetricRow[]> {

@@ -29,6 +29,20 @@ const countersSchema = z.object({
       sequence: z.number(),
       lastSequence: z.number(),
       reportedAtMs: z.number(),
+      streams: z
+        .array(
+          z.object({
+            name: z.string(),
+            leader: z.string(),
+            current: z.number(),
+            replicas: z.number(),
+            messages: z.number(),
+            bytes: z.number(),
+            bytesMax: z.number(),
+          }),
+        )
+        .optional(),
+      snapshots: z.array(z.object({ madeAtMs: z.number(), bytes: z.number(), sequence: z.number() })).optional(),
     })
     .optional(),
 })

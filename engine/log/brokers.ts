@@ -17,6 +17,7 @@ import { Fault } from '../process/error-codes.ts'
 import type { Logger } from '../process/log.ts'
 import { checkBrokers } from './broker-check.ts'
 import { type BrokerOptions, connectToBrokers } from './connection.ts'
+import type { StreamReport } from './event-log.ts'
 
 /** Any two of three brokers have every message. */
 export const REPLICAS = 3
@@ -96,11 +97,37 @@ export class Brokers {
     return info
   }
 
-  /** Deletes the messages up to `sequence`, and never numbers that no message had yet. */
-  async trim(stream: string, sequence: number): Promise<void> {
-    const { state } = await this.manager.streams.info(stream)
-    // Deletes what is before the given one.
-    await this.manager.streams.purge(stream, { seq: Math.min(sequence, state.last_seq) + 1 })
+  /** The state of these streams. Throws if the brokers do not answer. */
+  reports(names: readonly string[]): Promise<StreamReport[]> {
+    return Promise.all(
+      names.map(async (name) => {
+        const { state, config, cluster } = await this.manager.streams.info(name)
+        const followers = (cluster?.replicas ?? []).filter(({ current, offline }) => current && offline !== true)
+        const leader = cluster?.leader ?? ''
+        return {
+          name,
+          leader,
+          current: followers.length + (leader === '' ? 0 : 1),
+          replicas: config.num_replicas,
+          messages: state.messages,
+          bytes: state.bytes,
+          bytesMax: config.max_bytes,
+        }
+      }),
+    )
+  }
+
+  /**
+   * Deletes the messages up to `sequence`, and never numbers that no message had yet.
+   *
+   * @throws Fault BROKERS_UNREACHABLE
+   */
+  trim(stream: string, sequence: number): Promise<void> {
+    return orUnreachable(`stream ${stream}`, async () => {
+      const { state } = await this.manager.streams.info(stream)
+      // Deletes what is before the given one.
+      await this.manager.streams.purge(stream, { seq: Math.min(sequence, state.last_seq) + 1 })
+    })
   }
 
   async close(): Promise<void> {
@@ -166,5 +193,15 @@ export async function patiently<T>(work: () => Promise<T>): Promise<T> {
       if (isFinal || performance.now() > endMs) throw error
       await later(RETRY_MS)
     }
+  }
+}
+
+/** @throws Fault BROKERS_UNREACHABLE instead of the client's errors. Others are as they are. */
+export async function orUnreachable<Result>(what: string, work: () => Promise<Result>): Promise<Result> {
+  try {
+    return await work()
+  } catch (error) {
+    if (error instanceof Fault || (error as NodeJS.ErrnoException).syscall !== undefined) throw error
+    throw new Fault('BROKERS_UNREACHABLE', `${what}: ${(error as Error).message}`, { cause: error })
   }
 }

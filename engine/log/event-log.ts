@@ -69,3 +69,17 @@ export interface LogState {
   readonly bytes: number
   readonly bytesMax: number
 }
+
+/** The state of a stream, for administrators. */
+export interface StreamReport {
+  readonly name: string
+  /** '' during an election. */
+  readonly leader: string
+  /** Brokers that have all of its messages, with the leader. */
+  readonly current: number
+  readonly replicas: number
+  readonly messages: number
+  readonly bytes: number
+  /** -1: the disk is the limit. */
+  readonly bytesMax: number
+}

@@ -7,9 +7,10 @@ import { type ObjectStore, Objm, setSha256Backend } from '@nats-io/obj'
 import { z } from 'zod'
 import { MINUTE_MS } from '../process/clock.ts'
 import { Fault } from '../process/error-codes.ts'
-import { type Brokers, patiently, REPLICAS } from './brokers.ts'
+import { type Brokers, isNoStream, orUnreachable, patiently, REPLICAS } from './brokers.ts'
 
 const BUCKET = 'snapshots'
+const STREAM = `OBJ_${BUCKET}`
 const CHUNK_BYTES = 1024 * 1024
 /** The older one is for a node that is downloading it while the newer one is made. */
 const KEPT = 2
@@ -53,12 +54,22 @@ export class SnapshotStore {
     setSha256Backend('native')
     const manager = new Objm(brokers.client)
     const options = { storage: StorageType.File, replicas: REPLICAS }
-    return new SnapshotStore(await patiently(() => manager.create(BUCKET, options)))
+    const objects = await patiently(async () => {
+      try {
+        await brokers.manager.streams.info(STREAM)
+      } catch (error) {
+        if (isNoStream(error)) return manager.create(BUCKET, options)
+        throw error
+      }
+      // The brokers do not let every node create it.
+      return manager.open(BUCKET, false)
+    })
+    return new SnapshotStore(objects)
   }
 
-  /** The complete snapshots, the last one first. */
+  /** The complete snapshots, the last one first. @throws Fault BROKERS_UNREACHABLE */
   async list(): Promise<Snapshot[]> {
-    const objects = await patiently(() => this.#objects.list())
+    const objects = await orUnreachable('the snapshots', () => patiently(() => this.#objects.list()))
     const snapshots = objects.flatMap(({ name, size, mtime, metadata, deleted }) => {
       const content = snapshotSchema.safeParse(metadata)
       return content.success && !deleted ? [{ ...content.data, name, bytes: size, madeAtMs: Date.parse(mtime) }] : []
@@ -115,15 +126,5 @@ export class SnapshotStore {
     } finally {
       await file.close()
     }
-  }
-}
-
-/** @throws Fault BROKERS_UNREACHABLE instead of the client's errors. Others are as they are. */
-async function orUnreachable<Result>(what: string, work: () => Promise<Result>): Promise<Result> {
-  try {
-    return await work()
-  } catch (error) {
-    if (error instanceof Fault || (error as NodeJS.ErrnoException).syscall !== undefined) throw error
-    throw new Fault('BROKERS_UNREACHABLE', `${what}: ${(error as Error).message}`, { cause: error })
   }
 }

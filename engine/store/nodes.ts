@@ -1,4 +1,5 @@
 import type { Environment } from '../lmdb/environment.ts'
+import type { StreamReport } from '../log/event-log.ts'
 import { DAY_MS } from '../process/clock.ts'
 import { Family } from './family.ts'
 import { uuidBytes } from './keys.ts'
@@ -8,6 +9,13 @@ const SILENT_MS = DAY_MS
 
 export const NODE_ROLES = ['ingest', 'scan', 'api', 'console'] as const
 export type NodeRole = (typeof NODE_ROLES)[number]
+
+export interface SnapshotReport {
+  readonly madeAtMs: number
+  readonly bytes: number
+  /** The last message of the stream of changes that is in it. */
+  readonly sequence: number
+}
 
 /** What a node of a cluster has reported last. */
 export interface ClusterNode {
@@ -23,6 +31,9 @@ export interface ClusterNode {
   readonly lastSequence: number
   /** By the clock of the node, in milliseconds since 1970. */
   readonly reportedAtMs: number
+  /** Of the primary. */
+  readonly streams?: readonly StreamReport[] | undefined
+  readonly snapshots?: readonly SnapshotReport[] | undefined
 }
 
 /** The nodes of the cluster, on each of them. */

@@ -38,8 +38,9 @@ t.test(`no event and no change is lost or doubled although nodes and machines fa
     mkdirSync(join(directory, name))
     const clock = new SteppedClock(join(directory, name))
     clocks.push(clock)
-    const roles = name === 'edge' ? ['--roles', 'ingest'] : []
-    return new TestNode(name, directory, brokers, { parameters: roles, network: index, environment: clock.environment })
+    const environment = clock.environment
+    const edge = { parameters: ['--roles', 'ingest'], seedFile: brokers.followerSeedFile }
+    return new TestNode(name, directory, brokers, { network: index, environment, ...(name === 'edge' ? edge : {}) })
   })
   const each = (kind: ClusterFault): number => (MACHINE_FAULTS.includes(kind) ? Math.ceil(FAULTS / 5) : FAULTS)
   const faults = Object.fromEntries(CLUSTER_FAULTS.map((kind) => [kind, each(kind)])) as Record<ClusterFault, number>

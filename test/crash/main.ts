@@ -15,7 +15,7 @@ import { crashRun } from './crash-run.ts'
  * npm run crash -- --log: keeps the events in the log of three brokers, and kills them, too.
  *
  * npm run crash -- --cluster: kills and pauses the nodes of a cluster and its brokers, 100 times
- * each. Machines fail 20 times in each way: power, network, disk, everything at once. Clocks step.
+ * each. Power, network and a disk fail 20 times each, and everything at once. Clocks step.
  * Then the stores of all nodes must be the same. As root.
  *
  * npm run crash -- --machines: causes 20 power failures of the brokers' machines, 20 partitions of

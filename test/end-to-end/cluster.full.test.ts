@@ -83,7 +83,7 @@ t.test('three nodes: the store of one becomes that of all, and survives each of 
     await until('two accepts the key', async () => (await two.get('/api/v1/scores', otherKey)).status === 401)
   })
 
-  t.test('cluster status names the nodes on each of them', async (t) => {
+  t.test('administrators see nodes, streams and snapshots on each node', async (t) => {
     for (const node of [one, three]) {
       const rows = await until('not all nodes have reported', async () => {
         const found = await admin('cluster', 'status', ...node.data)
@@ -91,6 +91,23 @@ t.test('three nodes: the store of one becomes that of all, and survives each of 
       })
       const roles = rows.map(({ name, role }) => `${name} ${role}`)
       t.same(roles, ['one primary', 'three replica', 'two replica'])
+      const streams = await until('the streams are not reported', async () => {
+        const found = await admin('cluster', 'streams', ...node.data)
+        return found.every(({ current }) => current === 3) && found
+      })
+      t.same(
+        streams.map(({ name, replicas }) => [name, replicas]),
+        [
+          ['events', 3],
+          ['changes', 3],
+          ['OBJ_snapshots', 3],
+        ],
+      )
+      const snapshots = await until('the snapshot is not reported', async () => {
+        const found = await admin('cluster', 'snapshots', ...node.data)
+        return found.length > 0 && found
+      })
+      t.match(snapshots, [{ bytes: Number, sequence: Number, made_at: /^\d{4}-/ }])
     }
   })
 

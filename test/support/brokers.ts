@@ -45,9 +45,12 @@ export class Brokers {
   readonly servers: readonly string[]
   /** PEM file of the certificate that clients have to trust. */
   readonly caFile: string
-  /** The secret nkey of the service, and a file with it. */
+  /** The secret nkeys of nodes that may become the primary and of those that never do. */
   readonly seed: string
+  readonly followerSeed: string
+  /** Files with them. */
   readonly seedFile: string
+  readonly followerSeedFile: string
   /** What the brokers logged, to be shown when a test fails. */
   readonly output = { text: '' }
   readonly #configuration: string
@@ -62,10 +65,13 @@ export class Brokers {
     const addresses = hosts.map(({ address }) => address)
     const names = hosts.flatMap(({ address, addresses = [address] }) => addresses)
     const { keyFile, certificateFile } = opensslCertificate(join(directory, 'tls'), 'ECDSA P-256', names)
-    const user = nkeys.createUser()
+    const [user, follower] = [nkeys.createUser(), nkeys.createUser()]
     this.seed = Buffer.from(user.getSeed()).toString()
+    this.followerSeed = Buffer.from(follower.getSeed()).toString()
     this.seedFile = join(directory, 'service.nk')
+    this.followerSeedFile = join(directory, 'follower.nk')
     writeFileSync(this.seedFile, this.seed, { mode: 0o600 })
+    writeFileSync(this.followerSeedFile, this.followerSeed, { mode: 0o600 })
     const listenOn = (firstPort: number) => addresses.map((address, index) => `${address}:${ports[firstPort + index]}`)
     const routes = listenOn(BROKER_COUNT)
     this.#configuration = configuration
@@ -83,6 +89,7 @@ export class Brokers {
         PRIVATE_KEY: keyFile,
         CA_CERTIFICATE: certificateFile,
         SERVICE_NKEY: user.getPublicKey(),
+        FOLLOWER_NKEY: follower.getPublicKey(),
       }
       return { ...host, environment, child: this.#spawn(host, environment) }
     })
@@ -101,11 +108,11 @@ export class Brokers {
   }
 
   /** Connects as soon as a broker listens. The caller closes the connection. */
-  connect(): Promise<NatsConnection> {
+  connect(seed = this.seed): Promise<NatsConnection> {
     return connect({
       servers: [...this.servers],
       tls: { caFile: this.caFile },
-      authenticator: nkeyAuthenticator(Buffer.from(this.seed)),
+      authenticator: nkeyAuthenticator(Buffer.from(seed)),
       waitOnFirstConnect: true,
       reconnectTimeWait: RECONNECT_MS,
       maxReconnectAttempts: -1,
@@ -117,12 +124,12 @@ export class Brokers {
     return this.parametersAt(0)
   }
 
-  /** The same, with the brokers' addresses of this number. */
-  parametersAt(network: number): string[] {
+  /** The same, with the brokers' addresses of this number and another nkey. */
+  parametersAt(network: number, seedFile = this.seedFile): string[] {
     const servers = this.#brokers.map(({ address, addresses = [address] }, index) => {
       return `${addresses[network]}:${this.servers[index]?.split(':').at(-1)}`
     })
-    return ['--log', servers.join(','), '--log-credentials', this.seedFile, '--log-ca', this.caFile]
+    return ['--log', servers.join(','), '--log-credentials', seedFile, '--log-ca', this.caFile]
   }
 
   /** Kills a broker with SIGKILL and waits until its process has ended. */

@@ -12,6 +12,8 @@ const LOG_MEGABYTES = ['--log-megabytes', '256']
 
 export interface TestNodeOptions {
   readonly parameters?: readonly string[]
+  /** Default: that of nodes that may become the primary. */
+  readonly seedFile?: string
   /** The number of the brokers' addresses that it uses. */
   readonly network?: number
   readonly environment?: NodeJS.ProcessEnv
@@ -29,12 +31,12 @@ export class TestNode {
   #service: RunningService | undefined
 
   constructor(name: string, directory: string, brokers: Brokers, options: TestNodeOptions = {}) {
-    const { parameters = [], network = 0, environment = {} } = options
+    const { parameters = [], network = 0, environment = {}, seedFile } = options
     this.name = name
     this.directory = join(directory, name)
     this.data = ['--data-dir', this.directory]
     const own = ['--node-name', name, '--api-threads', '1']
-    this.#parameters = [...brokers.parametersAt(network), ...LOG_MEGABYTES, ...own, ...parameters]
+    this.#parameters = [...brokers.parametersAt(network, seedFile), ...LOG_MEGABYTES, ...own, ...parameters]
     this.#environment = environment
   }
 

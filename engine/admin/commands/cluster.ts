@@ -1,14 +1,17 @@
 import { basename } from 'node:path'
 import type { Command } from 'commander'
+import type { ReplicationState } from '../../lmdb/replication.ts'
 import { isoSeconds } from '../../process/clock.ts'
 import { Fault } from '../../process/error-codes.ts'
 import { SCANS } from '../../scan/scan-now.ts'
+import type { ClusterNode } from '../../store/nodes.ts'
+import type { Store } from '../../store/store.ts'
 import { leaveCluster } from '../cluster.ts'
 import { hold } from '../restore.ts'
 import { auditForAll } from '../store-audit.ts'
 import { actorOf, sharedOptions, show, withStore } from './context.ts'
 
-/** posture-admin cluster: status, leave */
+/** posture-admin cluster: status, streams, snapshots, leave */
 export function addClusterCommands(cluster: Command): void {
   const status = sharedOptions(
     cluster.command('status').description('Show the nodes of the cluster, and how far each is'),
@@ -16,8 +19,7 @@ export function addClusterCommands(cluster: Command): void {
   status.action(() =>
     withStore(status, ({ store }) => {
       const { environment } = store
-      const state = environment.read(() => environment.replication.state)
-      if (state === undefined) throw new Fault('NOT_FOUND', 'the store is not one of a cluster')
+      const state = stateOf(store)
       show(status, {
         columns: [
           ['Node', 'name'],
@@ -43,6 +45,55 @@ export function addClusterCommands(cluster: Command): void {
     }),
   )
 
+  const streams = sharedOptions(
+    cluster.command('streams').description('Show the streams of the brokers, as the primary reported them last'),
+  )
+  streams.action(() =>
+    withStore(streams, ({ store }) => {
+      const { streams: reported = [], reportedAtMs = 0 } = primaryOf(store) ?? {}
+      show(streams, {
+        columns: [
+          ['Stream', 'name'],
+          ['Leader', 'leader'],
+          ['Brokers with all', 'current'],
+          ['Replicas', 'replicas'],
+          ['Messages', 'messages'],
+          ['Bytes', 'bytes'],
+          ['Limit', 'bytes_max'],
+          ['Reported', 'reported_at'],
+        ],
+        rows: reported.map(({ bytesMax, ...stream }) => ({
+          ...stream,
+          bytes_max: bytesMax < 0 ? null : bytesMax,
+          reported_at: isoSeconds(reportedAtMs),
+        })),
+      })
+    }),
+  )
+
+  const snapshots = sharedOptions(
+    cluster.command('snapshots').description('Show the copies of the store that new nodes begin with'),
+  )
+  snapshots.action(() =>
+    withStore(snapshots, ({ store }) => {
+      const { snapshots: reported = [], reportedAtMs = 0 } = primaryOf(store) ?? {}
+      show(snapshots, {
+        columns: [
+          ['Made', 'made_at'],
+          ['Bytes', 'bytes'],
+          ['Read to', 'sequence'],
+          ['Reported', 'reported_at'],
+        ],
+        rows: reported.map(({ madeAtMs, bytes, sequence }) => ({
+          made_at: isoSeconds(madeAtMs),
+          bytes,
+          sequence,
+          reported_at: isoSeconds(reportedAtMs),
+        })),
+      })
+    }),
+  )
+
   const leave = sharedOptions(
     cluster.command('leave').description('Make the store of this node a store of its own; the service must be stopped'),
   )
@@ -51,8 +102,7 @@ export function addClusterCommands(cluster: Command): void {
       const { environment, dataDirectory } = store
       const release = await hold(environment.path, dataDirectory, SCANS)
       try {
-        const state = environment.read(() => environment.replication.state)
-        if (state === undefined) throw new Fault('NOT_FOUND', 'the store is not one of a cluster')
+        const state = stateOf(store)
         leaveCluster(store)
         const entry = { action: 'store.leave-cluster', actor: actorOf(leave), timeMs: clock.nowMs() } as const
         environment.write(() => auditForAll(store, { ...entry, subject: basename(dataDirectory) }))
@@ -69,4 +119,16 @@ export function addClusterCommands(cluster: Command): void {
       }
     }),
   )
+}
+
+function stateOf({ environment }: Store): ReplicationState {
+  const state = environment.read(() => environment.replication.state)
+  if (state === undefined) throw new Fault('NOT_FOUND', 'the store is not one of a cluster')
+  return state
+}
+
+/** What the primary has reported last. */
+function primaryOf(store: Store): ClusterNode | undefined {
+  const { primary } = stateOf(store)
+  return store.environment.read(() => store.nodes.all()).find(({ name, isPrimary }) => isPrimary && name === primary)
 }

@@ -54,6 +54,16 @@ t.test('the shipped configuration runs three brokers that flush every write', as
     await refused(t, service, '$JS.API.STREAM.CREATE.other', '{}')
     await refused(t, service, 'other', '')
   })
+  t.test('a node that never becomes the primary appends events and changes nothing', async (t) => {
+    const follower = await brokers.connect(brokers.followerSeed)
+    t.teardown(() => follower.close())
+    t.match(await jetstream(follower).publish('ev.0.acme', 'two'), { stream: 'events', seq: 2 })
+    await refused(t, follower, 'changes', '')
+    await refused(t, follower, '$O.snapshots.M.c3RvcmU=', '{}')
+    await refused(t, follower, '$JS.API.STREAM.CREATE.changes', '{}')
+    await refused(t, follower, '$JS.API.STREAM.PURGE.events', '{}')
+    await refused(t, follower, '$JS.API.CONSUMER.CREATE.events.any', '{}')
+  })
   t.test('clients without a known nkey, or without TLS, are refused', async (t) => {
     const [server = ''] = brokers.servers
     const options = { servers: [server], reconnect: false, timeout: 10 * REQUEST_MS }
