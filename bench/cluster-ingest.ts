@@ -17,6 +17,7 @@ import {
 import { aimText, median, print, ratio, shown } from './compare.ts'
 import type { Sending, Sent } from './ingest-sender.ts'
 import { cpuSeconds, mainThreadCpuSeconds } from './machine.ts'
+import { POSTGRESQL_NAME, PostgresqlCluster } from './peers/postgresql.ts'
 import { RenumberedBatch } from './workload/event-batches.ts'
 import { ScanEvents } from './workload/scan-events.ts'
 
@@ -296,29 +297,59 @@ export async function compareAnswers({ site, organizations, key, matches }: Inge
   print(`  all nodes answer with the same bytes and have the ${shown(matches)} matches that were sent`)
 }
 
-/** The same batches from a client of JetStream, while no node runs. */
-export async function barePublisher({ site, sizes }: Ingested): Promise<void> {
+/** The same batches from a client of JetStream, and of PostgreSQL, while no node runs. */
+export async function barePublishers({ site, sizes }: Ingested): Promise<void> {
   for (const node of site.nodes) await node.kill('SIGTERM')
-  const client = jetstream(site.connection)
-  const scanEvents = new ScanEvents(Date.now())
-  const batch = new RenumberedBatch(sizes.eventsEach, (number) => scanEvents.event(0, number - 1))
-  const events = IN_FLIGHT * sizes.batchesEach * sizes.eventsEach
-  const rates: number[] = []
-  const cpus: number[] = []
-  for (let round = 0; round < sizes.rounds; round++) {
-    const [startMs, cpu] = [performance.now(), totalBrokerCpu(site)]
-    await Promise.all(
-      Array.from({ length: IN_FLIGHT }, async (_, connection) => {
-        for (let sent = 0; sent < sizes.batchesEach; sent++) {
-          batch.next()
-          await client.publish(`ev.${connection}.bench`, Buffer.from(batch.bytes))
-        }
-      }),
-    )
-    rates.push(events / ((performance.now() - startMs) / 1000))
-    cpus.push((totalBrokerCpu(site) - cpu) / (events / MILLION))
+  const stream = jetstream(site.connection)
+  const postgresql = await PostgresqlCluster.start(IN_FLIGHT)
+  const peers: readonly Peer[] = [
+    {
+      name: 'JetStream, three replicas',
+      append: (connection, batch) => stream.publish(`ev.${connection}.bench`, batch),
+      cpuSeconds: () => totalBrokerCpu(site),
+    },
+    {
+      name: POSTGRESQL_NAME,
+      append: (connection, batch) => postgresql.append(connection, batch),
+      cpuSeconds: () => postgresql.cpuSeconds,
+    },
+  ]
+  try {
+    const rounds = Array.from({ length: sizes.rounds }, (_, index) => index)
+    const results = new Map<Peer, { readonly rate: number; readonly cpu: number }[]>(peers.map((peer) => [peer, []]))
+    // A slow minute of the machine affects both.
+    for (const _ of rounds) for (const peer of peers) results.get(peer)?.push(await appendBatches(peer, sizes))
+    print(`clients that append the same batches, ${IN_FLIGHT} in flight, no node runs`)
+    for (const [{ name }, figures] of results) {
+      const [rate, cpu] = [median(figures.map((each) => each.rate)), median(figures.map((each) => each.cpu))]
+      print(`  ${name}  ${shown(rate)} events/s, servers ${cpu.toFixed(2)} CPU seconds per million events`)
+    }
+  } finally {
+    await postgresql.stop()
   }
-  print(
-    `bare JetStream publisher, ${IN_FLIGHT} in flight, no node runs  ${shown(median(rates))} events/s, brokers ${median(cpus).toFixed(2)} CPU seconds per million events`,
+}
+
+interface Peer {
+  readonly name: string
+  readonly append: (connection: number, batch: Buffer) => Promise<unknown>
+  readonly cpuSeconds: () => number
+}
+
+async function appendBatches(peer: Peer, { batchesEach, eventsEach }: Sizes): Promise<{ rate: number; cpu: number }> {
+  const scanEvents = new ScanEvents(Date.now())
+  const batch = new RenumberedBatch(eventsEach, (number) => scanEvents.event(0, number - 1))
+  const events = IN_FLIGHT * batchesEach * eventsEach
+  const [startMs, cpu] = [performance.now(), peer.cpuSeconds()]
+  await Promise.all(
+    Array.from({ length: IN_FLIGHT }, async (_, connection) => {
+      for (let sent = 0; sent < batchesEach; sent++) {
+        batch.next()
+        await peer.append(connection, Buffer.from(batch.bytes))
+      }
+    }),
   )
+  return {
+    rate: events / ((performance.now() - startMs) / 1000),
+    cpu: (peer.cpuSeconds() - cpu) / (events / MILLION),
+  }
 }

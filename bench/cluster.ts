@@ -1,7 +1,7 @@
 import { mkdtempSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { backlog, barePublisher, compareAnswers, idle, ingest, startNodes } from './cluster-ingest.ts'
+import { backlog, barePublishers, compareAnswers, idle, ingest, startNodes } from './cluster-ingest.ts'
 import { joins } from './cluster-join.ts'
 import { revocations, takeovers } from './cluster-roles.ts'
 import { scanCosts } from './cluster-scans.ts'
@@ -23,7 +23,7 @@ export async function run({ toy }: { toy: boolean }): Promise<void> {
     await takeovers(site, 'SIGKILL', toy ? 1 : 7)
     await takeovers(site, 'SIGTERM', toy ? 1 : 7)
     await compareAnswers(ingested)
-    await barePublisher(ingested)
+    await barePublishers(ingested)
   })
   await onBrokers(async (site) => {
     await scanCosts(site.directory, toy)

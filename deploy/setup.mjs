@@ -76,6 +76,9 @@ const BLOCKERS_PACKAGES = [
 const BLOCKERS_ROOT = join(root, 'node_modules/.cache/blockers')
 const PROMETHEUS_PACKAGES = ['prometheus']
 const PROMETHEUS_ROOT = join(root, 'node_modules/.cache/prometheus')
+/** A peer of the benchmark of clusters, and extracted for the same reason. */
+const POSTGRESQL_PACKAGES = ['libpq5', 'postgresql-client-15', 'postgresql-15']
+const POSTGRESQL_ROOT = join(root, 'node_modules/.cache/postgresql')
 /** Servers and proxies between which real clients connect (test/support/client-network.ts). */
 const CLIENTS_PACKAGES = ['libwrap0', 'dante-server', 'tinyproxy-bin', 'caddy']
 const CLIENTS_ROOT = join(root, 'node_modules/.cache/clients')
@@ -157,6 +160,9 @@ function providePeers() {
   if (!existsSync(join(PROMETHEUS_ROOT, 'usr/bin/promtool'))) unpack(PROMETHEUS_PACKAGES, PROMETHEUS_ROOT)
   if (!existsSync(join(CONTAINERS_ROOT, 'usr/share/containers'))) unpack(CONTAINERS_PACKAGES, CONTAINERS_ROOT)
   if (!existsSync(join(CLIENTS_ROOT, 'usr/bin/caddy'))) unpack(CLIENTS_PACKAGES, CLIENTS_ROOT)
+  if (!existsSync(join(POSTGRESQL_ROOT, 'usr/lib/postgresql/15/bin/postgres'))) {
+    unpack(POSTGRESQL_PACKAGES, POSTGRESQL_ROOT)
+  }
   if (!existsSync(NATS_VERSION_FILE)) provideNats()
   if (!isDebianRoot()) return
   if (!onPath('debootstrap')) installPackages(['debootstrap'], 'debootstrap')
