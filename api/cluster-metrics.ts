@@ -2,6 +2,7 @@ import type { EventLogReader } from '../engine/ingest/event-log-reader.ts'
 import type { EventLogWriteCounters } from '../engine/ingest/event-log-writer.ts'
 import type { LogState } from '../engine/log/event-log.ts'
 import type { MetricRow } from '../engine/process/metrics.ts'
+import { programVersion } from '../engine/process/program.ts'
 
 const PREFIX = 'posture_log_'
 
@@ -37,6 +38,8 @@ export function logRows(
 }
 
 export interface ClusterState {
+  /** Name of this node. */
+  readonly node: string
   readonly isPrimary: boolean
   readonly published: number
   readonly applied: number
@@ -44,8 +47,14 @@ export interface ClusterState {
 }
 
 /** The Prometheus metrics of a node of a cluster. */
-export function clusterRows({ isPrimary, published, applied, silenceMs }: ClusterState): MetricRow[] {
+export function clusterRows({ node, isPrimary, published, applied, silenceMs }: ClusterState): MetricRow[] {
   return [
+    [
+      'posture_cluster_node_info',
+      'gauge',
+      '1, with the name and the release of this node',
+      [{ labels: { node, version: programVersion() }, value: 1 }],
+    ],
     ['posture_cluster_primary', 'gauge', '1 on the primary', isPrimary ? 1 : 0],
     [
       'posture_cluster_changes_total',

@@ -179,6 +179,10 @@ export class Cluster {
     return this.#member.isPrimary
   }
 
+  get isStale(): boolean {
+    return this.#stale.isStale
+  }
+
   #setStaleness(): void {
     this.#stale.set(this.#member.silenceMs, this.#options.settings.staleMax)
   }
@@ -242,7 +246,7 @@ export class Cluster {
     const { changes, isPrimary, silenceMs } = this.#member
     return [
       ...logRows(this.writer.counters, this.#reader, await this.#events.state()),
-      ...clusterRows({ ...changes, isPrimary, silenceMs }),
+      ...clusterRows({ ...changes, isPrimary, silenceMs, node: this.#options.settings.nodeName }),
     ]
   }
 }

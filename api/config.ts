@@ -200,7 +200,13 @@ export const serviceSettings = z.object({
   metricsPort: setting(portOrOff().default(9091), {
     flag: '--metrics-port <port>',
     env: 'METRICS_PORT',
-    about: 'Serve /metrics and /healthz on this loopback port; "off" turns them off',
+    about: 'Serve /metrics and /healthz on this port; "off" turns them off',
+  }),
+  metricsAddress: setting(someText().default(LOOPBACK_ADDRESS), {
+    flag: '--metrics-address <address>',
+    env: 'METRICS_ADDRESS',
+    about:
+      'Serve the metrics port on this address, without TLS and authentication, such as 0.0.0.0 for probes of Kubernetes and of load balancers',
   }),
   organizationMetrics: setting(oneOf(ORGANIZATION_LABELS).default('off'), {
     flag: '--organization-metrics <labels>',

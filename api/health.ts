@@ -8,29 +8,38 @@ import type { Logger } from '../engine/process/log.ts'
 import type { MetricRow } from '../engine/process/metrics.ts'
 import type { ScanSchedule } from '../engine/scan/schedule.ts'
 
+/** What health depends on in a cluster. */
+export interface NodeHealth {
+  /** What does not work between this node and the brokers, one line each. */
+  readonly problems: readonly string[]
+  /** No change of the primary was received for too long. */
+  readonly isStale: boolean
+  readonly isPrimary: boolean
+}
+
 /** Reports whether the service works, and logs when writing to the store fails and recovers. */
 export class Health {
   readonly #environment: Environment
   readonly #schedule: Pick<ScanSchedule, 'failing'>
   readonly #log: Logger
-  readonly #clusterProblems: () => readonly string[]
+  readonly #node: NodeHealth | undefined
   readonly #descriptors: () => Descriptors | undefined
   #writes = true
   #hasDescriptors = true
   #timer: NodeJS.Timeout | undefined
 
-  /** @param clusterProblems what does not work between this node and the brokers, one line each */
+  /** @param node undefined: the service is alone */
   constructor(
     environment: Environment,
     schedule: Pick<ScanSchedule, 'failing'>,
     log: Logger,
-    clusterProblems: () => readonly string[] = () => [],
+    node: NodeHealth | undefined = undefined,
     descriptors: () => Descriptors | undefined = fileDescriptors,
   ) {
     this.#environment = environment
     this.#schedule = schedule
     this.#log = log
-    this.#clusterProblems = clusterProblems
+    this.#node = node
     this.#descriptors = descriptors
   }
 
@@ -63,7 +72,7 @@ export class Health {
     const failing = this.#schedule.failing
     const fewDescriptors = this.#whyFewDescriptors()
     return [
-      ...this.#clusterProblems(),
+      ...(this.#node?.problems ?? []),
       ...(fewDescriptors === undefined ? [] : [fewDescriptors]),
       ...(notWritten === undefined ? [] : [failureText(notWritten)]),
       ...(failing === 0 ? [] : [`the last scan of ${failing} organization${failing === 1 ? '' : 's'} failed`]),
@@ -73,9 +82,28 @@ export class Health {
   /** Answers 503 while degraded, so that a probe needs only the status. */
   answer(): Answer {
     const reasons = this.reasons()
-    const type = 'application/json'
-    if (reasons.length === 0) return { type, body: JSON.stringify({ status: 'running' }) }
-    return { type, status: 503, body: JSON.stringify({ status: 'degraded', reasons }) }
+    return reasons.length === 0 ? healthy({ status: 'running' }) : unhealthy({ status: 'degraded', reasons })
+  }
+
+  /** Any answer means live: a restart fixes none of the reasons. */
+  live(): Answer {
+    return healthy({ status: 'live' })
+  }
+
+  /**
+   * Answers 503 while the API of this node does, so that a load balancer uses other nodes. What
+   * fails on all nodes at once is no reason: senders would get no answer instead of a 503.
+   */
+  ready(): Answer {
+    const reasons = this.reasons()
+    if (this.#node?.isStale) return unhealthy({ status: 'stale', reasons })
+    return healthy({ status: 'ready', reasons })
+  }
+
+  /** Answers 200 on one node only, which serves the console. */
+  primary(): Answer {
+    const isPrimary = this.#node === undefined || (this.#node.isPrimary && !this.#node.isStale)
+    return isPrimary ? healthy({ status: 'primary' }) : unhealthy({ status: 'replica' })
   }
 
   rows(): MetricRow[] {
@@ -97,4 +125,12 @@ export class Health {
       return error
     }
   }
+}
+
+function healthy(body: object): Answer {
+  return { type: 'application/json', body: JSON.stringify(body) }
+}
+
+function unhealthy(body: object): Answer {
+  return { ...healthy(body), status: 503 }
 }

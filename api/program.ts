@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import { createLogger } from '../engine/process/log.ts'
+import { createLogger, nameNode } from '../engine/process/log.ts'
 import { createProgram } from '../engine/process/program.ts'
 import { ReloadSignal } from '../engine/process/reload-signal.ts'
 import { addSettingOptions, readSettings } from '../engine/process/settings.ts'
@@ -25,6 +25,7 @@ export function serviceProgram(): Command {
     const settingsNow = (): ServiceSettings =>
       checkTogether(readSettings(serviceSettings, { command: program, environment: environmentWith(options) }))
     const settings = settingsNow()
+    if (settings.log.length > 0) nameNode(settings.nodeName)
     const log = createLogger('posture-service', settings.logLevel)
     // Imported here, so that --help and the documentation generators do not load the native addons.
     const [{ Service }, { openStore }] = await Promise.all([import('./service.ts'), import('./open-store.ts')])

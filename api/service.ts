@@ -134,7 +134,7 @@ export class Service {
     this.#acceptor = new EventAcceptor(this.#store, systemClock, log, (organizationId) =>
       this.#schedule.noteBuffered(organizationId),
     )
-    this.#health = new Health(this.#store.environment, this.#schedule, log, () => cluster?.problems ?? [])
+    this.#health = new Health(this.#store.environment, this.#schedule, log, cluster)
     this.#retention = new DailyRetention(this.#store, systemClock, log)
     this.#organizationMetrics = new OrganizationMetrics(this.#store, settings.organizationMetrics)
   }
@@ -295,14 +295,18 @@ export class Service {
   }
 
   async #startLocal(): Promise<number | undefined> {
-    const { metricsPort } = this.#settings
+    const { metricsAddress, metricsPort } = this.#settings
     if (metricsPort === 'off') return undefined
     const answers = {
       '/healthz': () => this.#health.answer(),
+      '/livez': () => this.#health.live(),
+      '/readyz': () => this.#health.ready(),
+      '/primary': () => this.#health.primary(),
       '/metrics': async () => this.#metrics.render(await this.#metricRows()),
     }
-    this.#local = await LocalServer.listen('--metrics-port', metricsPort, answers, this.#log)
-    this.#log.info({ url: `http://127.0.0.1:${this.#local.port}/metrics` }, 'metrics listen')
+    this.#local = await LocalServer.listen('--metrics-port', metricsPort, answers, this.#log, metricsAddress)
+    const url = `${originOf(undefined, metricsAddress, this.#local.port)}/metrics`
+    this.#log.info({ url }, 'metrics listen')
     return this.#local.port
   }
 

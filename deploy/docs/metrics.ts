@@ -54,7 +54,7 @@ function logMetrics(): string {
   const reader = { counters: { read: 0, malformed: 0 }, sequence: 0 }
   const rows = [
     ...logRows(counters, reader, { lastSequence: 0, bytes: 0, bytesMax: 0 }),
-    ...clusterRows({ isPrimary: true, published: 0, applied: 0, silenceMs: 0 }),
+    ...clusterRows({ node: '', isPrimary: true, published: 0, applied: 0, silenceMs: 0 }),
   ]
   const { body } = metrics.render(rows)
   return body.slice(0, body.indexOf('# HELP nodejs_'))

@@ -5,7 +5,7 @@ import { checkInThread } from '../check/check-thread.ts'
 import { findingLine } from '../check/findings.ts'
 import { DATA_FILE } from '../lmdb/file-access.ts'
 import type { Clock } from '../process/clock.ts'
-import { Fault } from '../process/error-codes.ts'
+import { Fault, isFault } from '../process/error-codes.ts'
 import { tryHold } from '../process/exclusive.ts'
 import { faultPoint } from '../process/fault-point.ts'
 import { syncDirectory } from '../process/sync-directory.ts'
@@ -36,7 +36,7 @@ export interface Backup {
 /**
  * Copies one snapshot of the store into a file while others write. The copy is made in a temporary
  * directory next to the file, and gets its name only after it was checked and flushed to disk. The
- * audit log of every organization names it.
+ * audit log of every organization names it, except on a replica.
  *
  * @returns undefined if `signal` is aborted first; nothing is left behind
  * @throws Fault CONFLICT if the file exists; BACKUP_FILE; STORE_FULL; STORE_UNSOUND if the store is
@@ -73,13 +73,16 @@ export async function backUp(store: Store, given: string, options: BackupOptions
 }
 
 /**
- * Also on a full disk, as what only writes down what was done. A replica writes no audit log.
+ * Also on a full disk, as what only writes down what was done. Only the primary of a cluster can
+ * write it. The backup of another node is not less complete.
  */
 function note(store: Store, file: string, { actor, clock }: BackupOptions): void {
-  const mode = store.environment.read(() => store.environment.replication.state)?.mode ?? 'primary'
-  if (mode !== 'primary') return
   const entry = { action: 'store.backup', actor, timeMs: clock.nowMs(), subject: basename(file) } as const
-  store.environment.shrink(() => auditForAll(store, entry))
+  try {
+    store.environment.shrink(() => auditForAll(store, entry))
+  } catch (error) {
+    if (!isFault(error, 'NOT_PRIMARY')) throw error
+  }
 }
 
 async function makeIn(

@@ -1,3 +1,4 @@
+import { migrate } from '../store/migrate.ts'
 import type { Store } from '../store/store.ts'
 
 /** Makes the store a store of its own: it replicates nothing, and has read no log of brokers. */
@@ -7,4 +8,6 @@ export function leaveCluster({ environment, logPositions, nodes }: Store): void 
     logPositions.forget()
     nodes.clear()
   })
+  // The primary of the cluster may not have done it yet.
+  migrate(environment)
 }

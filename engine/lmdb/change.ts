@@ -1,9 +1,11 @@
+import { Fault } from '../process/error-codes.ts'
+
 /*
  * The writes of one transaction as bytes, so that another store can repeat them. One entry for each
  * write, in order:
  *
  *   width  content
- *   1      1: put, 2: remove
+ *   1      1: put, 2: remove, 3: migrate to a schema, whose version is the value, in one byte
  *   1      bytes of the table's name
  *   2      bytes of the key, little-endian
  *   4      bytes of the value, little-endian; 0 for remove
@@ -11,6 +13,7 @@
  */
 const PUT = 1
 const REMOVE = 2
+const MIGRATE = 3
 const ENTRY_HEADER_BYTES = 8
 const INITIAL_BYTES = 16 * 1024
 /** A larger buffer is not kept for the next transaction. */
@@ -53,6 +56,14 @@ export class ChangeRecorder {
     this.#append(REMOVE, table, key, NOTHING)
   }
 
+  /** Records one entry for what `work` writes, because each store does the same work. */
+  migrate(version: number, work: () => void): void {
+    this.#append(MIGRATE, '', NOTHING, Buffer.from([version]))
+    this.#recording = false
+    work()
+    this.#recording = true
+  }
+
   #append(kind: number, table: string, key: Uint8Array, value: Uint8Array): void {
     const end = this.#length + ENTRY_HEADER_BYTES + table.length + key.length + value.length
     if (end > this.#bytes.length) this.#grow(end)
@@ -81,9 +92,15 @@ export class ChangeRecorder {
 export interface ChangeTarget {
   put(table: string, key: Buffer, value: Buffer): void
   remove(table: string, key: Buffer): void
+  /** @throws Fault STORE_VERSION */
+  migrate(version: number): void
 }
 
-/** Repeats the writes of a change in order. @throws RangeError if the bytes are truncated. */
+/**
+ * Repeats the writes of a change in order.
+ *
+ * @throws RangeError if the bytes are truncated; Fault STORE_VERSION if a newer release wrote them
+ */
 export function repeatChange(change: Buffer, target: ChangeTarget): void {
   for (let at = 0; at < change.length; ) {
     const kind = change.readUInt8(at)
@@ -91,10 +108,13 @@ export function repeatChange(change: Buffer, target: ChangeTarget): void {
     const key = name + change.readUInt8(at + 1)
     const value = key + change.readUInt16LE(at + 2)
     const end = value + change.readUInt32LE(at + 4)
-    if (end > change.length || (kind !== PUT && kind !== REMOVE)) throw new RangeError(`no change at byte ${at}`)
+    if (kind > MIGRATE)
+      throw new Fault('STORE_VERSION', `the primary writes entries of kind ${kind}; upgrade this node`)
+    if (end > change.length || kind < PUT) throw new RangeError(`no change at byte ${at}`)
     const table = change.toString('latin1', name, key)
     if (kind === PUT) target.put(table, change.subarray(key, value), change.subarray(value, end))
-    else target.remove(table, change.subarray(key, value))
+    else if (kind === REMOVE) target.remove(table, change.subarray(key, value))
+    else target.migrate(change.readUInt8(value))
     at = end
   }
 }

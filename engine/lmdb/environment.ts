@@ -46,6 +46,9 @@ const READERS_MAX = 512
 const SCHEMA_KEY = Buffer.from('schema')
 const SCHEMA_RECORD_VERSION = 1
 
+const NOT_MIGRATED =
+  'the primary of the cluster is of an older release; change it with the posture-admin of that release'
+
 /**
  * One LMDB environment in its own directory. One thread writes at a time. When a transaction
  * returns, it is on disk (MDB_NOSYNC is never set, and lmdb-js flushes synchronous transactions).
@@ -57,6 +60,9 @@ export class Environment {
   readonly #tables = new Map<string, Table>()
   readonly #space: FreeSpace
   readonly #replication: Replication | undefined
+  #step: (version: number) => void = () => {}
+  /** The store has an older schema, and the primary of its cluster has to migrate it. */
+  #isMigrationPending = false
   #hasTurnsSnapshot = false
   #turn = 0
 
@@ -85,25 +91,54 @@ export class Environment {
     }
     this.#space = new FreeSpace(path, options, this.#root, this.#tables)
     this.#schemaVersion = options.schemaVersion
-    if (options.replicable && !readOnly) this.#replication = new Replication(this.#root, this.#tables)
+    if (options.replicable && !readOnly) {
+      this.#replication = new Replication(this.#root, this.#tables, (version) => this.#migrateTo(version))
+    }
     this.#refuseNewerSchema()
     if (!readOnly && options.migrate === undefined) this.migrate()
   }
 
   /**
    * Migrates the data to this program's schema: calls `step` for each missing version, ascending
-   * from 1, in one transaction.
+   * from 1, in one transaction. The store of a cluster keeps its schema until migrateCluster().
    *
-   * @throws Fault STORE_FULL
+   * @throws Fault STORE_FULL; STORE_VERSION if the store of a cluster is more than one schema older
    */
   migrate(step: (version: number) => void = () => {}): void {
-    if (this.#storedSchema() >= this.#schemaVersion) return
-    // Each node of a cluster migrates its own store, to the same records.
-    this.writeUnrecorded(() => {
-      // Read again: another thread or process may have migrated in the meantime.
-      for (let version = this.#storedSchema() + 1; version <= this.#schemaVersion; version++) step(version)
-      this.#root.putSync(SCHEMA_KEY, sealRecord(SCHEMA_RECORD_VERSION, Buffer.from([this.#schemaVersion])))
-    })
+    this.#step = step
+    const stored = this.#storedSchema()
+    if (stored >= this.#schemaVersion) return
+    if (this.#replication?.state === undefined) {
+      return this.writeUnrecorded(() => this.#migrateTo(this.#schemaVersion))
+    }
+    if (stored < this.#schemaVersion - 1) throw new Fault('STORE_VERSION', `${this.path}: ${tooOld(stored)}`)
+    this.#isMigrationPending = true
+  }
+
+  /** Whether the primary has to migrate the store of the cluster. */
+  get isMigrationPending(): boolean {
+    if (this.#isMigrationPending) this.#isMigrationPending = this.#storedSchema() < this.#schemaVersion
+    return this.#isMigrationPending
+  }
+
+  /**
+   * As the primary, migrates the stores of all nodes: each does the same work at the same place
+   * among the changes. Nodes of an older release stop there.
+   *
+   * @throws Fault STORE_FULL, NOT_PRIMARY
+   */
+  migrateCluster(): void {
+    this.#space.assertForWrite()
+    const work = (): void => this.replication.migrateAll(this.#schemaVersion)
+    this.#commit(() => this.replication.record(work), AHEAD_BYTES_MIN)
+  }
+
+  /** Requires a write transaction. @throws Fault STORE_VERSION */
+  #migrateTo(version: number): void {
+    if (version > this.#schemaVersion) throw new Fault('STORE_VERSION', `${this.path}: ${this.#tooNew(version)}`)
+    // Another thread or process may have migrated in the meantime.
+    for (let next = this.#storedSchema() + 1; next <= version; next++) this.#step(next)
+    this.#root.putSync(SCHEMA_KEY, sealRecord(SCHEMA_RECORD_VERSION, Buffer.from([version])))
   }
 
   /** Opens a table, and creates it unless the environment is read-only. */
@@ -220,7 +255,11 @@ export class Environment {
 
   #recorded<T>(work: () => T): () => T {
     const replication = this.#replication
-    return replication === undefined ? work : () => replication.record(work)
+    if (replication === undefined) return work
+    return () => {
+      if (this.isMigrationPending) throw new Fault('STORE_VERSION', `${this.path}: ${NOT_MIGRATED}`)
+      return replication.record(work)
+    }
   }
 
   #commit<T>(work: () => T, aheadBytesMin: number): T {
@@ -281,9 +320,14 @@ export class Environment {
   #refuseNewerSchema(): void {
     const found = this.#storedSchema()
     if (found <= this.#schemaVersion) return
-    throw new Fault(
-      'STORE_VERSION',
-      `${this.path}: written by a newer release (schema ${found}), this one reads up to ${this.#schemaVersion}; install the newer release`,
-    )
+    throw new Fault('STORE_VERSION', `${this.path}: ${this.#tooNew(found)}`)
   }
+
+  #tooNew(found: number): string {
+    return `written by a newer release (schema ${found}), this one reads up to ${this.#schemaVersion}; install the newer release`
+  }
+}
+
+function tooOld(found: number): string {
+  return `the store of the cluster has schema ${found}; upgrade one release at a time`
 }

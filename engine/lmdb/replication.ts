@@ -60,12 +60,21 @@ export class Replication {
   readonly #root: RootDatabase<Buffer, Buffer>
   readonly #tables: ReadonlyMap<string, Table>
   readonly #changes: Table
+  readonly #migrate: (version: number) => void
   readonly #recorder = new ChangeRecorder()
 
-  /** @param tables the open tables of the environment, also those that are opened later */
-  constructor(root: RootDatabase<Buffer, Buffer>, tables: ReadonlyMap<string, Table>) {
+  /**
+   * @param tables the open tables of the environment, also those that are opened later
+   * @param migrate migrates the store to a schema, in the transaction of the caller
+   */
+  constructor(
+    root: RootDatabase<Buffer, Buffer>,
+    tables: ReadonlyMap<string, Table>,
+    migrate: (version: number) => void,
+  ) {
     this.#root = root
     this.#tables = tables
+    this.#migrate = migrate
     this.#changes = root.openDB({ name: CHANGES_TABLE, keyEncoding: 'binary', encoding: 'binary' })
   }
 
@@ -126,11 +135,17 @@ export class Replication {
     }
   }
 
+  /** Migrates this store and, by the change of the caller's transaction, all replicas. */
+  migrateAll(version: number): void {
+    this.#recorder.migrate(version, () => this.#migrate(version))
+  }
+
   /** Repeats the change of another store. Requires a transaction that is not recorded. */
   repeat(writes: Buffer): void {
     repeatChange(writes, {
       put: (name, key, value) => this.#table(name).putSync(key, value),
       remove: (name, key) => this.#table(name).removeSync(key),
+      migrate: this.#migrate,
     })
   }
 

@@ -1,7 +1,6 @@
-import { join } from 'node:path'
 import { aessiv } from '@noble/ciphers/aes.js'
 import { Fault } from './error-codes.ts'
-import { KeyFile, keyIdOf } from './key-file.ts'
+import { KeyFile, keyIdOf, keyPath } from './key-file.ts'
 import { addressBytes, canonicalAddress } from './network.ts'
 
 /*
@@ -25,7 +24,7 @@ const REMEDY = 'Restore it; without it, no pseudonym can be revealed'
 
 /** The key file of an organization's pseudonyms. */
 export function clientKeyFile(dataDirectory: string, organizationId: string): KeyFile {
-  return new KeyFile(join(dataDirectory, `clients-${organizationId}.key`), KEY_BYTES)
+  return new KeyFile(keyPath(dataDirectory, `clients-${organizationId}.key`), KEY_BYTES)
 }
 
 /** Returns the id of the organization's key. Creates the key if it is missing. @throws Fault. */

@@ -1,11 +1,21 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { closeSync, existsSync, linkSync, openSync, rmSync, statSync, writeSync } from 'node:fs'
-import { dirname } from 'node:path'
+import { dirname, join } from 'node:path'
 import { Fault } from './error-codes.ts'
 import { createOwnedFile, otherOwner } from './ownership.ts'
 import { readPrivateFile } from './private-file.ts'
 
 const FILE_MODE = 0o600
+/** A folder of the data directory, which several nodes can share, also read-only. */
+const SHARED_FOLDER = 'keys'
+/** Errors of a read-only file system, and of another user's folder. */
+const READ_ONLY_CODES: readonly unknown[] = ['EROFS', 'EACCES', 'EPERM']
+
+/** The path of a key file: in the folder `keys` of the data directory if there is one. */
+export function keyPath(dataDirectory: string, name: string): string {
+  const shared = join(dataDirectory, SHARED_FOLDER)
+  return join(existsSync(shared) ? shared : dataDirectory, name)
+}
 
 /** A random key in hex in a file that only the user of the service can read. */
 export class KeyFile {
@@ -48,14 +58,22 @@ export class KeyFile {
       linkSync(partial, this.file)
     } catch (error) {
       const { code, message } = error as NodeJS.ErrnoException
-      if (code !== 'EEXIST') throw new Fault('SECRETS_KEY', `${this.file}: cannot be created: ${code ?? message}`)
+      if (code !== 'EEXIST') {
+        const fix = READ_ONLY_CODES.includes(code) ? `. Create it with ${this.#keyBytes * 2} random hex digits` : ''
+        throw new Fault('SECRETS_KEY', `${this.file}: cannot be created: ${code ?? message}${fix}`)
+      }
     } finally {
       rmSync(partial, { force: true })
     }
   }
 
+  /** In a read-only folder, the file stays: who shares the folder has to remove it. */
   remove(): void {
-    rmSync(this.file, { force: true })
+    try {
+      rmSync(this.file, { force: true })
+    } catch (error) {
+      if (!READ_ONLY_CODES.includes((error as NodeJS.ErrnoException).code)) throw error
+    }
   }
 }
 

@@ -5,7 +5,7 @@ import { failureText, logFailure } from './failure.ts'
 import type { Logger } from './log.ts'
 
 /** Only this host may connect (specification, "Collector local endpoint"). */
-const LOOPBACK = '127.0.0.1'
+export const LOOPBACK = '127.0.0.1'
 /** Maximum concurrent connections. Further ones are closed. */
 const CONNECTIONS_MAX = 32
 /** Milliseconds for a request. */
@@ -20,7 +20,7 @@ export interface Answer {
 
 type Answers = Readonly<Record<string, () => Answer | undefined | Promise<Answer>>>
 
-/** Serves GET requests by path on loopback, over node:http. Expects a few requests per minute. */
+/** Serves GET requests by path over node:http, on loopback by default. Expects a few per minute. */
 export class LocalServer {
   readonly port: number
   readonly #server: Server
@@ -35,9 +35,16 @@ export class LocalServer {
    * @param port 0: chosen by the system
    * @param answers by path; undefined becomes 503, an exception 500
    * @param log for failed requests
+   * @param address of this host
    * @throws Fault PORT_TAKEN, PORT_DENIED
    */
-  static async listen(setting: string, port: number, answers: Answers, log?: Logger): Promise<LocalServer> {
+  static async listen(
+    setting: string,
+    port: number,
+    answers: Answers,
+    log?: Logger,
+    address = LOOPBACK,
+  ): Promise<LocalServer> {
     const server = createServer(
       // By default Node checks for slow requests only every 30 s.
       {
@@ -49,8 +56,8 @@ export class LocalServer {
     )
     server.maxConnections = CONNECTIONS_MAX
     await new Promise<void>((resolve, reject) => {
-      server.once('error', (error: NodeJS.ErrnoException) => reject(listenFault(setting, port, error)))
-      server.listen(port, LOOPBACK, resolve)
+      server.once('error', (error: NodeJS.ErrnoException) => reject(listenFault(setting, address, port, error)))
+      server.listen(port, address, resolve)
     })
     return new LocalServer(server)
   }
@@ -96,16 +103,18 @@ function refuse(response: ServerResponse, status: number, error: string): void {
   response.end(JSON.stringify({ error }))
 }
 
-function listenFault(setting: string, port: number, error: NodeJS.ErrnoException): Error {
+function listenFault(setting: string, address: string, port: number, error: NodeJS.ErrnoException): Error {
   if (error.code === 'EADDRINUSE') {
-    return new Fault('PORT_TAKEN', `${setting}: ${LOOPBACK}:${port} is in use by another program. Set another port`, {
+    return new Fault('PORT_TAKEN', `${setting}: ${address}:${port} is in use by another program. Set another port`, {
       cause: error,
     })
   }
   if (error.code === 'EACCES') {
-    return new Fault('PORT_DENIED', `${setting}: ${LOOPBACK}:${port}: permission denied. Set a port above 1023`, {
+    return new Fault('PORT_DENIED', `${setting}: ${address}:${port}: permission denied. Set a port above 1023`, {
       cause: error,
     })
   }
+  if (error.code === 'EADDRNOTAVAIL' || error.code === 'ENOTFOUND')
+    return new Fault('USAGE', `${setting}: no interface has the address ${address}`, { cause: error })
   return error
 }

@@ -1,5 +1,5 @@
 import { createRequire } from 'node:module'
-import { isMainThread, threadId } from 'node:worker_threads'
+import { getEnvironmentData, isMainThread, setEnvironmentData, threadId } from 'node:worker_threads'
 import type { Logger } from 'pino'
 
 export type { Logger }
@@ -11,6 +11,12 @@ export type LogLevel = (typeof LOG_LEVELS)[number]
 
 const PINO_LEVEL: Record<LogLevel, string> = { DEBUG: 'debug', INFO: 'info', WARNING: 'warn', ERROR: 'error' }
 const STDERR_FD = 2
+const NODE_NAME = 'posture node'
+
+/** Entries of loggers that are created from now on, also in new threads, name this node. */
+export function nameNode(name: string): void {
+  setEnvironmentData(NODE_NAME, name)
+}
 
 /** Suppresses entries below this level. */
 export function setLogLevel(log: Logger, level: LogLevel): void {
@@ -28,7 +34,7 @@ export function createLogger(program: string, level: LogLevel): Logger {
   const options = {
     name: program,
     level: PINO_LEVEL[level],
-    base: isMainThread ? null : { thread: threadId },
+    base: baseOf(getEnvironmentData(NODE_NAME)),
     timestamp: pino.stdTimeFunctions.isoTime,
     // Masks fields that contain a token or key by mistake.
     redact: { paths: ['token', 'key', 'authorization', '*.token', '*.key', '*.authorization'], censor: '[secret]' },
@@ -46,4 +52,10 @@ export function createLogger(program: string, level: LogLevel): Logger {
     return pino(options, readable)
   }
   return pino(options, pino.destination({ dest: STDERR_FD, sync: true }))
+}
+
+/** Fields of each entry. null: also not the name of the program. */
+function baseOf(node: unknown): Record<string, unknown> | null {
+  if (isMainThread && node === undefined) return null
+  return { ...(node === undefined ? {} : { node }), ...(isMainThread ? {} : { thread: threadId }) }
 }

@@ -1,8 +1,7 @@
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto'
-import { join } from 'node:path'
 import { z } from 'zod'
 import { Fault } from './error-codes.ts'
-import { KeyFile, keyIdOf } from './key-file.ts'
+import { KeyFile, keyIdOf, keyPath } from './key-file.ts'
 import { setting } from './settings.ts'
 
 /*
@@ -35,7 +34,7 @@ export const secretsKeySetting = setting(z.string().default(''), {
 
 /** The path of the key file. */
 export function secretsKeyFile(setting: string, dataDirectory: string): string {
-  return setting === '' ? join(dataDirectory, 'secrets.key') : setting
+  return setting === '' ? keyPath(dataDirectory, 'secrets.key') : setting
 }
 
 /** Encrypts and decrypts secrets. Reads the key file for each, which is rare. */

@@ -10,7 +10,14 @@ import type { Logger } from '../process/log.ts'
 import type { Store } from '../store/store.ts'
 import { ChangeFollower } from './change-follower.ts'
 import { ChangePublisher } from './change-publisher.ts'
-import { ANSWERING_MS, REPORT_EVERY_MS, SNAPSHOT_END_MS, TAKEOVER_AFTER_MS, WATCH_MS } from './limits.ts'
+import {
+  ANSWERING_MS,
+  REPORT_EVERY_MS,
+  SNAPSHOT_END_MS,
+  TAKEOVER_AFTER_MS,
+  UPGRADE_AFTER_MS,
+  WATCH_MS,
+} from './limits.ts'
 import { nodeMessage, type Sender } from './messages.ts'
 import { SnapshotMaker } from './snapshot-maker.ts'
 
@@ -152,8 +159,9 @@ export class ClusterMember {
     const follower = this.#follower
     if (!mayLead || !follower.hasCaughtUp || this.isPrimary) return
     // The brokers are asked before the primary has been silent for long enough, not after.
-    const silentMs = performance.now() - follower.heardMs
-    if (!follower.isVacant && silentMs < TAKEOVER_AFTER_MS - ANSWERING_MS) {
+    const waitMs =
+      (follower.isVacant ? 0 : TAKEOVER_AFTER_MS) + (this.#store.environment.isMigrationPending ? UPGRADE_AFTER_MS : 0)
+    if (waitMs > 0 && performance.now() - follower.heardMs < waitMs - ANSWERING_MS) {
       this.#answeringSinceMs = undefined
       return
     }
@@ -161,8 +169,8 @@ export class ClusterMember {
       const last = await stream.lastSequence()
       const nowMs = performance.now()
       this.#answeringSinceMs ??= nowMs
-      const isSilent = nowMs - follower.heardMs >= TAKEOVER_AFTER_MS && nowMs - this.#answeringSinceMs >= ANSWERING_MS
-      const isTurn = follower.isVacant || isSilent
+      const isSilent = nowMs - follower.heardMs >= waitMs && nowMs - this.#answeringSinceMs >= ANSWERING_MS
+      const isTurn = waitMs === 0 || isSilent
       if (isTurn && last === follower.lastRead && !this.#store.environment.full) await this.#takeOver()
     } catch (error) {
       this.#answeringSinceMs = undefined
@@ -210,6 +218,10 @@ export class ClusterMember {
       const { generation, name: primary } = sender
       environment.replication.putState({ ...state, mode: 'primary', generation, primary, sequence })
     })
+    if (environment.isMigrationPending) {
+      environment.migrateCluster()
+      log.info({ schema: environment.schemaVersion }, 'the stores of the cluster are migrated')
+    }
     this.#snapshots = new SnapshotMaker(this.#store, this.#options, systemClock)
     this.#publisher = new ChangePublisher(environment, stream, sender, sequence, log)
     this.#publisher.start(onFailure)

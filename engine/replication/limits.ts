@@ -12,6 +12,12 @@ export const TAKEOVER_AFTER_MS = 4 * SECOND_MS
  * theirs, the primary was silent only because it could not append.
  */
 export const ANSWERING_MS = 1500
+/**
+ * A node of a newer release waits this much longer, because it migrates the store when it takes
+ * over, and nodes of the older release can no longer follow. One of them is the next primary if
+ * there is one.
+ */
+export const UPGRADE_AFTER_MS = 4 * SECOND_MS
 /** How often a replica checks whether the primary is silent. */
 export const WATCH_MS = 250
 /** How often the primary looks for changes of other threads and processes. */

@@ -8,6 +8,11 @@ export type Migration = (environment: Environment) => void
  * The first entry migrates from schema 1 to 2, the next one to 3, and so on. A migration parses old
  * records itself: the families in this folder know only the newest form. Tables are created when
  * opened. Each new version needs a sample of its data (test/upgrade/write.ts).
+ *
+ * In a cluster, nodes of two releases work together while it is upgraded. A node of the newer one
+ * follows with the older schema until the primary migrates all stores, so the families have to read
+ * the records of one schema before as well. A migration depends on nothing but the stored records,
+ * because each node does it by itself.
  */
 const MIGRATIONS: readonly Migration[] = []
 

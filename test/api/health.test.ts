@@ -38,3 +38,25 @@ t.test('the number and the limit of file descriptors are metrics', async (t) => 
   t.match(body, /^process_open_fds \d+$/m)
   t.match(body, new RegExp(`^process_max_fds ${found?.max}$`, 'm'))
 })
+
+t.test('readiness and the role of a node', async (t) => {
+  const { store } = openStore(t)
+  const node = (isStale: boolean, isPrimary: boolean, problems: readonly string[] = []) => ({
+    ...{ isStale, isPrimary, problems },
+  })
+  const rows = [
+    { node: undefined, ready: undefined, primary: undefined, why: 'a service without a cluster' },
+    { node: node(false, true), ready: undefined, primary: undefined, why: 'the primary' },
+    { node: node(false, false), ready: undefined, primary: 503, why: 'a replica' },
+    { node: node(true, false, ['no changes']), ready: 503, primary: 503, why: 'a replica without news' },
+    { node: node(true, true), ready: 503, primary: 503, why: 'a primary that was cut off' },
+    { node: node(false, false, ['the log is full']), ready: undefined, primary: 503, why: 'a problem of all nodes' },
+  ]
+  for (const { node, ready, primary, why } of rows) {
+    const health = new Health(store.environment, { failing: 0 }, quietLog, node)
+    t.same(health.live(), { type: 'application/json', body: '{"status":"live"}' })
+    t.equal(health.ready().status, ready, `${why}: readyz`)
+    t.same(JSON.parse(health.ready().body).reasons, node?.problems ?? [])
+    t.equal(health.primary().status, primary, `${why}: primary`)
+  }
+})

@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
+import { askLocal } from '../../engine/process/ask-local.ts'
 import { Store } from '../../engine/store/store.ts'
 import { matchesInScans } from '../crash/oracle.ts'
 import { Brokers } from '../support/brokers.ts'
@@ -68,6 +69,17 @@ t.test('three nodes: the store of one becomes that of all, and survives each of 
         return found.text === expected.text ? found : undefined
       })
       t.equal(answer.headers['etag'], expected.headers['etag'])
+    }
+  })
+
+  t.test('every node is ready, one is the primary, and log entries name their node', async (t) => {
+    for (const node of [one, two, three]) {
+      const status = async (path: string) => (await askLocal(node.service.metricsPort, path)).status
+      t.same(await Promise.all(['/livez', '/readyz'].map(status)), [200, 200], node.name)
+      t.equal(await status('/primary'), node === one ? 200 : 503)
+      t.match(await node.metrics(), `posture_cluster_node_info{node="${node.name}",version="`)
+      const lines = node.service.output.stderr.trim().split('\n')
+      t.same([...new Set(lines.map((line) => JSON.parse(line).node))], [node.name])
     }
   })
 

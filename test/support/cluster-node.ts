@@ -3,7 +3,7 @@ import { packBatch } from '../../engine/event/event.ts'
 import { askLocal } from '../../engine/process/ask-local.ts'
 import type { Brokers } from './brokers.ts'
 import { type Answer, httpsClient } from './https.ts'
-import { type RunningService, startService } from './programs.ts'
+import { PROGRAMS, type RunningService, startServiceCommand } from './programs.ts'
 import { Sender } from './store.ts'
 import { until } from './wait.ts'
 
@@ -25,6 +25,8 @@ export class TestNode {
   readonly directory: string
   /** For commands of posture-admin on this node. */
   readonly data: readonly string[]
+  /** The program, which can be one of another release. */
+  program: string = PROGRAMS.service
   readonly #parameters: readonly string[]
   readonly #environment: NodeJS.ProcessEnv
   readonly #sender = new Sender()
@@ -46,7 +48,9 @@ export class TestNode {
   }
 
   async start(parameters: readonly string[] = []): Promise<void> {
-    this.#service = await startService(this.directory, [...this.#parameters, ...parameters], this.#environment)
+    const command = [process.execPath, this.program]
+    const all = [...this.#parameters, ...parameters]
+    this.#service = await startServiceCommand(command, this.directory, all, this.#environment)
   }
 
   async kill(signal: NodeJS.Signals = 'SIGKILL'): Promise<Awaited<RunningService['ended']> | undefined> {

@@ -46,6 +46,8 @@ export interface Placement {
   /** Lines of /etc/hosts, which every engine mounts. */
   readonly hosts?: string
   readonly environment?: Readonly<Record<string, string>>
+  /** Read-only mounts: paths on this machine by paths in the container. */
+  readonly files?: Readonly<Record<string, string>>
   /** Replaces the image's entrypoint. */
   readonly command?: readonly string[]
   /**
@@ -72,6 +74,7 @@ export class Container {
   readonly id: string
   readonly #state: string
   readonly #child: ChildProcess
+  #mounts: string[] = []
   readonly ended: Promise<Ended>
   output = ''
 
@@ -110,11 +113,8 @@ export class Container {
       execFileSync('mount', ['-t', 'tmpfs', '-o', `mode=0777,size=${bytes}`, id, hostPath(bundle, path)])
     }
     const container = new Container(id, state, bundle)
-    t.teardown(async () => {
-      container.kill('KILL')
-      await container.ended
-      for (const { path } of mounted) execFileSync('umount', [hostPath(bundle, path)])
-    })
+    container.#mounts = mounted.map(({ path }) => hostPath(bundle, path))
+    t.teardown(() => container.remove())
     return container
   }
 
@@ -124,6 +124,13 @@ export class Container {
       pid: number
     }
     return state.pid
+  }
+
+  /** Ends it, and removes what it has mounted on this machine. */
+  async remove(): Promise<void> {
+    this.kill('KILL')
+    await this.ended
+    for (const path of this.#mounts.splice(0)) execFileSync('umount', [path])
   }
 
   kill(signal: 'KILL' | 'TERM'): void {
@@ -207,6 +214,9 @@ function configuration(
           : tmpfs(path, [...options, `size=${bytes}`]),
       ),
       { destination: restrictions.volume, type: 'bind', source: placement.volume, options: ['rbind', 'rw'] },
+      ...Object.entries(placement.files ?? {}).map(([destination, source]) => {
+        return { destination, type: 'bind', source, options: ['rbind', 'ro'] }
+      }),
     ],
     linux: {
       cgroupsPath: `/${id}`,

@@ -25,9 +25,17 @@ export function manifests(name: string): Document[] {
   })
 }
 
+/** The file of a cluster, with its aliases and merged keys. */
+export function clusterComposeFile(): Document {
+  return parse(readFileSync(join(CONTAINER_FILES, 'compose-cluster.yaml'), 'utf8'), { merge: true }) as Document
+}
+
 /** Keys that do not restrict the container, or that runc has no setting for. */
 const ignored = (...names: string[]): Record<string, z.ZodType> =>
   Object.fromEntries(names.map((name) => [name, z.unknown().optional()]))
+
+/** A named volume or a folder beside the file, and its path in the container. */
+const VOLUME = /^(\w[\w-]*|\.\/[\w/-]+):\/[^:]+$/
 
 const composeService = z.strictObject({
   ...ignored(
@@ -42,6 +50,10 @@ const composeService = z.strictObject({
     'logging',
     'stop_grace_period',
     'memswap_limit',
+    'command',
+    'configs',
+    'networks',
+    'extra_hosts',
   ),
   user: z.string().regex(/^\d+:\d+$/),
   cap_drop: z.tuple([z.literal('ALL')]),
@@ -49,7 +61,7 @@ const composeService = z.strictObject({
   security_opt: z.tuple([z.literal('no-new-privileges:true')]),
   read_only: z.literal(true),
   tmpfs: z.array(z.string()),
-  volumes: z.tuple([z.string().regex(/^\w+:\/[^:]+$/)]),
+  volumes: z.tuple([z.string().regex(VOLUME)], z.string().regex(VOLUME)),
   mem_limit: z.string().optional(),
   cpus: z.number().optional(),
   pids_limit: z.number(),
@@ -82,7 +94,7 @@ export function composeRestrictions(service: unknown): Restrictions {
 }
 
 const kubernetesContainer = z.strictObject({
-  ...ignored('image', 'env', 'envFrom', 'ports', 'livenessProbe', 'readinessProbe'),
+  ...ignored('image', 'args', 'env', 'envFrom', 'ports', 'startupProbe', 'livenessProbe', 'readinessProbe'),
   name: z.string(),
   command: z.array(z.string()).optional(),
   securityContext: z.strictObject({
@@ -95,18 +107,27 @@ const kubernetesContainer = z.strictObject({
     seccompProfile: z.strictObject({ type: z.literal('RuntimeDefault') }),
   }),
   resources: z.strictObject({
-    limits: z.strictObject({ memory: z.string(), cpu: z.string().optional() }),
+    limits: z.strictObject({ memory: z.string(), cpu: z.string().optional(), ...ignored('ephemeral-storage') }),
     requests: z.unknown(),
   }),
   volumeMounts: z.array(z.strictObject({ name: z.string(), mountPath: z.string(), readOnly: z.boolean().optional() })),
 })
 const volume = z.object({
   name: z.string(),
-  secret: z.strictObject({ secretName: z.string(), defaultMode: z.number() }).optional(),
-  emptyDir: z.strictObject({ medium: z.literal('Memory'), sizeLimit: z.string() }).optional(),
+  secret: z.strictObject({ secretName: z.string(), defaultMode: z.number(), ...ignored('items') }).optional(),
+  configMap: z.strictObject({ name: z.string(), ...ignored('items') }).optional(),
+  /** Without a medium, on the disk of the machine. */
+  emptyDir: z.strictObject({ medium: z.literal('Memory').optional(), sizeLimit: z.string() }).optional(),
 })
 const pod = z.strictObject({
-  ...ignored('hostNetwork', 'dnsPolicy', 'automountServiceAccountToken', 'enableServiceLinks', 'tolerations'),
+  ...ignored(
+    'hostNetwork',
+    'dnsPolicy',
+    'automountServiceAccountToken',
+    'enableServiceLinks',
+    'tolerations',
+    'affinity',
+  ),
   ...ignored('terminationGracePeriodSeconds'),
   securityContext: z.strictObject(ignored('fsGroup', 'fsGroupChangePolicy')).optional(),
   initContainers: z.array(kubernetesContainer).default([]),
@@ -128,11 +149,11 @@ export function podContainers(manifest: unknown): PodContainer[] {
     const { securityContext, resources, volumeMounts, name, command } = container
     const temporary = volumeMounts.flatMap(({ name, mountPath }) => {
       const found = volumes.find((each) => each.name === name)?.emptyDir
-      return found === undefined ? [] : [{ path: mountPath, bytes: bytes(found.sizeLimit) }]
+      return found?.medium === undefined ? [] : [{ path: mountPath, bytes: bytes(found.sizeLimit) }]
     })
-    const secrets = volumes.filter(({ secret }) => secret !== undefined).map(({ name }) => name)
+    const files = volumes.filter(({ secret, configMap }) => secret ?? configMap).map(({ name }) => name)
     const lasting = volumeMounts.filter(({ name, mountPath }) => {
-      return !secrets.includes(name) && !temporary.some(({ path }) => path === mountPath)
+      return !files.includes(name) && !temporary.some(({ path }) => path === mountPath)
     })
     if (lasting.length !== 1) throw new Error(`${name}: ${lasting.length} volumes`)
     return {

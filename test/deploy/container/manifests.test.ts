@@ -3,16 +3,29 @@ import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 import { Ajv } from 'ajv'
 import addFormats from 'ajv-formats'
-import { DaemonSet, StatefulSet } from 'kubernetes-models/apps/v1'
+import { DaemonSet, Deployment, StatefulSet } from 'kubernetes-models/apps/v1'
+import { HorizontalPodAutoscaler } from 'kubernetes-models/autoscaling/v2'
+import { NetworkPolicy } from 'kubernetes-models/networking.k8s.io/v1'
+import { PodDisruptionBudget } from 'kubernetes-models/policy/v1'
 import { ConfigMap, Namespace, Secret, Service } from 'kubernetes-models/v1'
 import t from 'tap'
-import { composeFile, composeRestrictions, type Document, manifests, podContainers } from '../../support/manifests.ts'
+import {
+  clusterComposeFile,
+  composeFile,
+  composeRestrictions,
+  type Document,
+  manifests,
+  podContainers,
+} from '../../support/manifests.ts'
 import { VERSION } from '../../support/released.ts'
 
 /** The schema of each kind of manifest, from the API. */
-const KINDS = { ConfigMap, DaemonSet, Namespace, Secret, Service, StatefulSet }
+const KINDS = {
+  ...{ ConfigMap, DaemonSet, Deployment, HorizontalPodAutoscaler, Namespace, NetworkPolicy },
+  ...{ PodDisruptionBudget, Secret, Service, StatefulSet },
+}
 
-for (const name of ['collector.yaml', 'service.yaml']) {
+for (const name of ['cluster.yaml', 'collector.yaml', 'service.yaml']) {
   t.test(`kubernetes/${name} conforms to the API schema`, async (t) => {
     for (const document of manifests(name)) {
       const title = `${document['kind']} ${(document['metadata'] as Document)['name']}`
@@ -34,13 +47,13 @@ t.test('an invalid manifest is rejected', async (t) => {
   t.same(unknownFields(withTypo), ['/spec/template/spec/containers/0/securityContext/readOnlyRootFileSystem'])
 })
 
-t.test('compose.yaml conforms to the Compose Specification', async (t) => {
+t.test('the compose files conform to the Compose Specification', async (t) => {
   const folder = dirname(createRequire(import.meta.url).resolve('dclint/package.json'))
   const schema = JSON.parse(readFileSync(join(folder, 'schemas/compose.schema.json'), 'utf8')) as Document
   const ajv = new Ajv({ strict: false, allErrors: true })
   addFormats.default(ajv)
   const takes = ajv.compile({ ...schema, $schema: 'http://json-schema.org/draft-07/schema#' })
-  t.ok(takes(composeFile()), JSON.stringify(takes.errors))
+  for (const file of [composeFile(), clusterComposeFile()]) t.ok(takes(file), JSON.stringify(takes.errors))
   const { services, ...rest } = structuredClone(composeFile()) as { services: { collector: Document } }
   t.notOk(takes({ ...rest, services: { collector: { ...services.collector, readonly: true } } }), 'an unknown field')
 })
@@ -70,15 +83,138 @@ t.test('the manifests for Compose and Kubernetes have exactly the recommended se
 
 t.test("every image has this release's version", async (t) => {
   const files = [
-    JSON.stringify(composeFile()),
-    ...['collector.yaml', 'service.yaml'].map((name) => JSON.stringify(manifests(name))),
+    ...[composeFile(), clusterComposeFile()].map((file) => JSON.stringify(file['services'])),
+    ...['cluster.yaml', 'collector.yaml', 'service.yaml'].map((name) => JSON.stringify(manifests(name))),
   ]
   const versions = files.flatMap((text) =>
     [...text.matchAll(/"image":"posture-\w+:([^"]+)"/g)].map(([, version]) => version),
   )
   t.same([...new Set(versions)].sort(), [`\${POSTURE_VERSION:-${VERSION}}`, VERSION])
-  t.equal(versions.length, 5)
+  t.equal(versions.length, 10)
 })
+
+const CLUSTER = manifests('cluster.yaml')
+
+function ofKind<Spec>(kind: string): { readonly name: string; readonly spec: Spec }[] {
+  return CLUSTER.flatMap((document) => {
+    if (document['kind'] !== kind) return []
+    return { name: String((document['metadata'] as Document)['name']), spec: document['spec'] as Spec }
+  })
+}
+
+type Labels = Readonly<Record<string, string>>
+interface Workload {
+  readonly selector: { readonly matchLabels: Labels }
+  readonly template: { readonly metadata: { readonly labels: Labels }; readonly spec: Document }
+}
+interface Port {
+  readonly name?: string
+  readonly targetPort?: string
+  readonly port?: number
+  readonly containerPort?: number
+}
+interface Peer {
+  readonly podSelector?: { readonly matchLabels: Labels }
+}
+interface Policy {
+  readonly podSelector: { readonly matchLabels?: Labels }
+  readonly ingress?: readonly { readonly from?: readonly Peer[]; readonly ports: readonly Port[] }[]
+  readonly egress?: readonly { readonly to?: readonly Peer[]; readonly ports: readonly Port[] }[]
+}
+const workloads = [...ofKind<Workload>('StatefulSet'), ...ofKind<Workload>('Deployment')]
+
+function selects(labels: Labels = {}, { template }: Workload): boolean {
+  return Object.entries(labels).every(([name, value]) => template.metadata.labels[name] === value)
+}
+
+function portsOf({ template }: Workload): Port[] {
+  return (template.spec['containers'] as { ports: Port[] }[]).flatMap(({ ports }) => ports)
+}
+
+t.test('cluster.yaml: what selects pods finds them, and their ports', async (t) => {
+  t.same(workloads.map(({ name }) => name).sort(), [
+    'posture-broker',
+    'posture-console',
+    'posture-ingest',
+    'posture-node',
+  ])
+  for (const { name, spec } of workloads) {
+    const found = workloads.filter((other) => selects(spec.selector.matchLabels, other.spec))
+    t.same(
+      found.map((other) => other.name),
+      [name],
+      `${name} selects its own pods only`,
+    )
+    t.equal(spec.template.spec['automountServiceAccountToken'], false)
+  }
+  for (const { name, spec } of ofKind<{ selector: Labels; ports: Port[] }>('Service')) {
+    const pods = workloads.filter((workload) => selects(spec.selector, workload.spec))
+    t.not(pods.length, 0, name)
+    for (const { targetPort } of spec.ports)
+      for (const pod of pods)
+        t.ok(
+          portsOf(pod.spec).some((port) => port.name === targetPort),
+          `${name} ${targetPort}`,
+        )
+  }
+  for (const { name, spec } of ofKind<Workload>('PodDisruptionBudget')) {
+    const found = workloads.filter((workload) => selects(spec.selector.matchLabels, workload.spec))
+    t.same(
+      found.map((workload) => workload.name),
+      [name],
+      `the disruption budget ${name}`,
+    )
+  }
+})
+
+t.test('cluster.yaml: the network policies allow what the parts need, and nothing else', async (t) => {
+  const policies = ofKind<Policy>('NetworkPolicy').map(({ spec }) => spec)
+  t.ok(
+    policies.some(({ podSelector, ingress, egress }) => !podSelector.matchLabels && !ingress && !egress),
+    'by default, nothing connects',
+  )
+  const flows = workloads.flatMap(({ name: to, spec }) =>
+    portsOf(spec).flatMap(({ containerPort }) =>
+      [...workloads, { name: 'others', spec: undefined }].flatMap(({ name: from, spec: source }) => {
+        const isFrom = ({ podSelector }: Peer): boolean =>
+          source !== undefined && podSelector !== undefined && selects(podSelector.matchLabels, source)
+        const isTo = ({ podSelector }: Peer): boolean =>
+          podSelector !== undefined && selects(podSelector.matchLabels, spec)
+        const enters = policies.some(
+          ({ podSelector, ingress = [] }) =>
+            selects(podSelector.matchLabels, spec) &&
+            ingress.some((rule) => hasPort(rule.ports, containerPort) && (rule.from?.some(isFrom) ?? true)),
+        )
+        const leaves =
+          source === undefined ||
+          policies.some(
+            ({ podSelector, egress = [] }) =>
+              selects(podSelector.matchLabels, source) &&
+              egress.some((rule) => hasPort(rule.ports, containerPort) && (rule.to?.some(isTo) ?? true)),
+          )
+        return enters && leaves ? [`${from} -> ${to}:${containerPort}`] : []
+      }),
+    ),
+  )
+  t.same(
+    [...new Set(flows)].sort(),
+    [
+      'others -> posture-console:8444',
+      'posture-broker -> posture-broker:6222',
+      'posture-console -> posture-node:8444',
+      'posture-console -> posture-node:9091',
+      'posture-ingest -> posture-broker:4222',
+      'posture-node -> posture-broker:4222',
+      ...['posture-ingest', 'posture-node'].flatMap((name) =>
+        ['1514', '6514', '8443', '9443'].map((port) => `others -> ${name}:${port}`),
+      ),
+    ].sort(),
+  )
+})
+
+function hasPort(ports: readonly Port[], port: number | undefined): boolean {
+  return ports.some((each) => each.port === port)
+}
 
 function daemonSet(): Document {
   return manifests('collector.yaml').find(({ kind }) => kind === 'DaemonSet') ?? {}

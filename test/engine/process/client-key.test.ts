@@ -1,8 +1,12 @@
-import { statSync } from 'node:fs'
+import { execFileSync } from 'node:child_process'
+import { readdirSync, statSync } from 'node:fs'
+import { join } from 'node:path'
 import { aessiv } from '@noble/ciphers/aes.js'
 import t from 'tap'
 import { isPseudonym } from '../../../engine/event/client.ts'
 import { clientKeyFile, createClientKey, Pseudonyms } from '../../../engine/process/client-key.ts'
+import { SecretsKey, secretsKeyFile } from '../../../engine/process/secrets-key.ts'
+import { skipUnlessRoot as skip } from '../../support/other-user.ts'
 import * as fc from '../../support/property.ts'
 
 const ACME = '11111111-1111-4111-8111-111111111111'
@@ -58,4 +62,26 @@ t.test('another key is refused, and a missing one', async (t) => {
   clientKeyFile(directory, ACME).remove()
   t.not(createClientKey(directory, ACME), keyId)
   t.throws(() => new Pseudonyms(directory, ACME, keyId), { code: 'SECRETS_KEY', message: /is not the key of/ })
+})
+
+t.test('nodes that share a folder `keys` have the same keys, also when it is read-only', { skip }, async (t) => {
+  const directory = t.testdir({ one: { keys: {} }, two: { keys: {} } })
+  const [one, two] = ['one', 'two'].map((name) => join(directory, name)) as [string, string]
+  const keyId = createClientKey(one, ACME)
+  const sealed = new SecretsKey(secretsKeyFile('', one)).seal('secret', 'acme')
+  t.same(readdirSync(one), ['keys'])
+  // As Kubernetes mounts a Secret: of root, readable by the group.
+  execFileSync('mount', ['--bind', '--options', 'ro', join(one, 'keys'), join(two, 'keys')])
+  try {
+    t.equal(createClientKey(two, ACME), keyId)
+    t.equal(new SecretsKey(secretsKeyFile('', two)).open(sealed, 'acme'), 'secret')
+    clientKeyFile(two, ACME).remove()
+    t.equal(createClientKey(two, ACME), keyId, 'the key stays')
+    t.throws(() => createClientKey(two, GLOBEX), {
+      code: 'SECRETS_KEY',
+      message: /two\/keys\/clients-.*: cannot be created: EROFS\. Create it with 128 random hex digits/,
+    })
+  } finally {
+    execFileSync('umount', [join(two, 'keys')])
+  }
 })
