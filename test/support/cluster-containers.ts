@@ -22,10 +22,10 @@ export interface PlannedContainer {
   readonly files: Readonly<Record<string, string>>
 }
 
-/** What the operator prepares: files by name, and the public nkey of the nodes. */
+/** What the operator prepares: files by name, and the public nkeys by variable of the brokers. */
 export interface Prepared {
   readonly files: Readonly<Record<string, string>>
-  readonly serviceNkey: string
+  readonly nkeys: Readonly<Record<string, string>>
   /** For folders that are made for containers. */
   readonly directory: string
 }
@@ -41,7 +41,7 @@ interface ComposeService {
 }
 
 /** The brokers and nodes of compose-cluster.yaml, whose folder `cluster` is the prepared one. */
-export function composeCluster({ files, serviceNkey, directory }: Prepared): PlannedContainer[] {
+export function composeCluster({ files, nkeys, directory }: Prepared): PlannedContainer[] {
   const { services, secrets, configs } = clusterComposeFile() as {
     services: Record<string, ComposeService>
     secrets: Record<string, { file: string }>
@@ -68,7 +68,7 @@ export function composeCluster({ files, serviceNkey, directory }: Prepared): Pla
       }),
     ]
     const environment = Object.entries(service.environment).map(([variable, value]) => {
-      return [variable, value.replace(/^\$\{SERVICE_NKEY:\?[^}]+\}$/, serviceNkey)]
+      return [variable, value.replace(/^\$\{(\w+_NKEY):\?[^}]+\}$/, (_, name: string) => nkeys[name] ?? '')]
     })
     return {
       ...{ name, host: name, kind: name.startsWith('broker') ? ('broker' as const) : ('node' as const) },
@@ -102,7 +102,7 @@ interface Variable {
 type Objects = Readonly<Record<string, Readonly<Record<string, string>>>>
 
 /** The pods of cluster.yaml, with one of the Deployment of further nodes. */
-export function kubernetesCluster({ serviceNkey, directory }: Prepared, objects: Objects): PlannedContainer[] {
+export function kubernetesCluster({ nkeys, directory }: Prepared, objects: Objects): PlannedContainer[] {
   const documents = manifests('cluster.yaml')
   const plan = (kind: string, name: string, pods: readonly string[]): PlannedContainer[] => {
     const manifest = found(documents, kind, name)
@@ -113,7 +113,8 @@ export function kubernetesCluster({ serviceNkey, directory }: Prepared, objects:
     })
     return pods.map((pod) => {
       const own = env.map(({ name, value, valueFrom }) => {
-        if (valueFrom?.configMapKeyRef?.key === 'SERVICE_NKEY') return [name, serviceNkey]
+        const key = valueFrom?.configMapKeyRef?.key
+        if (key !== undefined) return [name, nkeys[key] ?? '']
         return [name, valueFrom?.fieldRef?.fieldPath === 'metadata.name' ? pod : (value ?? '')]
       })
       const files = volumeMounts.flatMap(({ name, mountPath }) => {

@@ -226,12 +226,14 @@ function prepared(directory: string, brokers: readonly string[]): Prepared {
   }
   certificate('broker', brokers)
   certificate('service', ['posture.example'])
-  const user = nkeys.createUser()
+  const [user, follower] = [nkeys.createUser(), nkeys.createUser()]
   writeFileSync(at('brokers.nk'), user.getSeed())
-  const files = ['broker.pem', 'broker.key', 'service.pem', 'service.key', 'brokers.nk']
+  writeFileSync(at('follower.nk'), follower.getSeed())
+  const files = ['broker.pem', 'broker.key', 'service.pem', 'service.key', 'brokers.nk', 'follower.nk']
   return {
     files: Object.fromEntries(files.map((name) => [name, at(name)])),
-    ...{ serviceNkey: user.getPublicKey(), directory },
+    nkeys: { SERVICE_NKEY: user.getPublicKey(), FOLLOWER_NKEY: follower.getPublicKey() },
+    directory,
   }
 }
 
@@ -260,8 +262,9 @@ const MANIFESTS = [
       writeFileSync(secretsKey, 'ab'.repeat(32))
       const of = (name: string): string => files[name] ?? ''
       const tls = { 'tls.crt': of('broker.pem'), 'tls.key': of('broker.key'), 'ca.crt': of('broker.pem') }
+      const seeds = { 'brokers.nk': of('brokers.nk'), 'follower.nk': of('follower.nk') }
       return kubernetesCluster(given, {
-        'posture-brokers': { ...tls, 'brokers.nk': of('brokers.nk'), 'nats.conf': BROKER_CONFIGURATION },
+        'posture-brokers': { ...tls, ...seeds, 'nats.conf': BROKER_CONFIGURATION },
         'posture-tls': { 'tls.crt': of('service.pem'), 'tls.key': of('service.key') },
         'posture-keys': { 'secrets.key': secretsKey },
       })
