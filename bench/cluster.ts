@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { backlog, barePublishers, compareAnswers, idle, ingest, startNodes } from './cluster-ingest.ts'
 import { joins } from './cluster-join.ts'
+import { memory } from './cluster-memory.ts'
 import { revocations, takeovers } from './cluster-roles.ts'
 import { scanCosts } from './cluster-scans.ts'
 import { ClusterSite } from './cluster-site.ts'
@@ -29,6 +30,9 @@ export async function run({ toy }: { toy: boolean }): Promise<void> {
     await scanCosts(site.directory, toy)
     await joins(site, toy)
   })
+  for (const organizations of toy ? [1] : [1, 1000, 100_000]) {
+    await onBrokers((site) => memory(site, organizations, toy ? 0 : undefined))
+  }
 }
 
 async function onBrokers(work: (site: ClusterSite) => Promise<void>): Promise<void> {

@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events'
 import { setTimeout as later } from 'node:timers/promises'
 import {
   DiscardPolicy,
@@ -59,6 +60,8 @@ export class Brokers {
       await patiently(() => checkBrokers(connection, REPLICAS))
       const manager = await patiently(() => jetstreamManager(connection, { timeout: REQUEST_MS }))
       const brokers = new Brokers(connection, manager, log)
+      // Each append that waits for a retry listens.
+      setMaxListeners(0, brokers.closing.signal)
       brokers.#checkFromNowOn(onUnsafe)
       return brokers
     } catch (error) {

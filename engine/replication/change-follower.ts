@@ -7,7 +7,7 @@ import { Fault, isFault } from '../process/error-codes.ts'
 import { logFailure } from '../process/failure.ts'
 import type { Logger } from '../process/log.ts'
 import { APPLY_BYTES_MAX, APPLY_CHANGES_MAX, FRESH_PENDING_MAX } from './limits.ts'
-import { type ChangePart, type NodeMessage, readMessage } from './messages.ts'
+import { type ChangePart, type Changes, type NodeMessage, readMessage } from './messages.ts'
 
 /** A message of which the store has only a note, or a complete change. */
 type Pending =
@@ -77,11 +77,12 @@ export class ChangeFollower {
     }
   }
 
-  #take(sequence: number, message: ChangePart | NodeMessage): void {
+  #take(sequence: number, message: ChangePart | Changes | NodeMessage): void {
     if (message.kind !== 'change') {
       // A primary that was killed in the middle of a change repeats all its parts.
       this.#parts.length = 0
-      this.#pending.push({ sequence, message })
+      if (message.kind === 'changes') this.#takeAll(sequence, message)
+      else this.#pending.push({ sequence, message })
       return
     }
     const { generation, number, part, parts } = message
@@ -95,6 +96,13 @@ export class ChangeFollower {
     this.#parts.length = 0
     this.#pending.push({ sequence, generation, number, writes })
     this.#pendingBytes += writes.length
+  }
+
+  #takeAll(sequence: number, { generation, first, writes: all }: Changes): void {
+    // A copy: the client may reuse the memory of a message.
+    for (const [index, writes] of all.entries())
+      this.#pending.push({ sequence, generation, number: first + index, writes: Buffer.from(writes) })
+    this.#pendingBytes += all.reduce((sum, { length }) => sum + length, 0)
   }
 
   /** Waits while the disk is full. */

@@ -10,7 +10,6 @@ import {
   PAUSE_AFTER_MS,
   PUBLISH_BYTES_MAX,
   PUBLISH_POLL_MS,
-  PUBLISHES_IN_FLIGHT_MAX,
   STREAM_SHARE_MAX,
   TICK_MS,
   WATCH_MS,
@@ -82,7 +81,7 @@ export class ChangePublisher {
       const last = changes.at(-1)
       if (last !== undefined) {
         const { generation } = this.#sender
-        const messages = changes.flatMap(({ number, writes }) => changeMessages(generation, number, writes))
+        const messages = changeMessages(generation, changes)
         if (!(await this.#append(messages))) return
         after = last.number
         this.published += changes.length
@@ -104,29 +103,24 @@ export class ChangePublisher {
   }
 
   /**
-   * Returns when the brokers have all messages, in order.
+   * Returns when the brokers have all messages, in order. One at a time: the brokers compare only
+   * the number of the last message. If a takeover of another node took the number of a message, one
+   * that was sent right behind it would have the expected number, and would be appended.
    *
    * @returns false if they did not get them before stop()
    * @throws Fault REPLACED
    */
   async #append(messages: readonly Buffer[]): Promise<boolean> {
-    for (let first = 0; first < messages.length; ) {
+    for (const bytes of messages) {
+      // Replicas may have read the first attempt.
       const sentMs = performance.now()
-      const window = messages.slice(first, first + PUBLISHES_IN_FLIGHT_MAX)
-      const start = this.#sequence + 1
-      const outcomes = await Promise.all(window.map((bytes, index) => this.#stream.append(bytes, start + index)))
-      const failed = outcomes.findIndex(({ kind }) => kind !== 'appended')
-      const appended = failed === -1 ? window.length : failed
-      this.#sequence += appended
-      first += appended
-      if (appended > 0) this.acknowledgedMs = sentMs
-      const [bytes, outcome] = [window[failed], outcomes[failed]]
-      if (bytes === undefined || outcome === undefined) continue
-      if (await this.#isInStream(bytes, this.#sequence + 1)) {
-        this.#sequence++
-        first++
-        this.acknowledgedMs = sentMs
-      } else {
+      for (;;) {
+        const outcome = await this.#stream.append(bytes, this.#sequence + 1)
+        if (outcome.kind === 'appended' || (await this.#isInStream(bytes, this.#sequence + 1))) {
+          this.#sequence++
+          this.acknowledgedMs = sentMs
+          break
+        }
         const why = outcome.kind === 'unknown' ? outcome.why : 'messages before it are missing'
         this.#log.warn({ reason: why }, 'a change was not published, trying again')
         if (this.#isStopping) return false

@@ -51,7 +51,7 @@ export async function joinCluster(options: JoinOptions): Promise<void> {
   const founder = first && readMessage(first)
   if (founder === undefined) {
     if ((await patiently(() => stream.lastSequence())) === 0) return
-  } else if (founder.kind !== 'change' && founder.sender.node === state?.node) return
+  } else if ('sender' in founder && founder.sender.node === state?.node) return
   if (hasData) {
     await asBefore(dataDirectory)
     throw new Fault(

@@ -24,8 +24,6 @@ export const WATCH_MS = 250
 export const PUBLISH_POLL_MS = 10
 /** Bytes of changes that are read from the store at once. */
 export const PUBLISH_BYTES_MAX = 8 * 1024 * 1024
-/** Messages that the brokers have not acknowledged. */
-export const PUBLISHES_IN_FLIGHT_MAX = 64
 /** Bytes and number of changes that a replica writes in one transaction. */
 export const APPLY_BYTES_MAX = 4 * 1024 * 1024
 export const APPLY_CHANGES_MAX = 256

@@ -265,7 +265,7 @@ t.test('what a new primary has to know of the end of the stream', async (t) => {
   primary.put(1)
   await until('not published', () => primary.publisher?.sequence === 2)
   await primary.stop()
-  const [first] = changeMessages(1, 2, Buffer.alloc(9 * MEGABYTE, 1))
+  const [first] = changeMessages(1, [{ number: 2, writes: Buffer.alloc(9 * MEGABYTE, 1) }])
   t.match(await primary.stream.append(first ?? Buffer.alloc(0), 4), { kind: 'appended' })
 
   t.test('a change that its primary did not finish is left out', async (t) => {

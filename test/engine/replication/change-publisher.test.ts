@@ -1,0 +1,95 @@
+import t, { type Test } from 'tap'
+import type { AppendOutcome, ChangeStream } from '../../../engine/log/change-stream.ts'
+import { isFault } from '../../../engine/process/error-codes.ts'
+import { ChangePublisher } from '../../../engine/replication/change-publisher.ts'
+import { nodeMessage, readMessage } from '../../../engine/replication/messages.ts'
+import { openStore, quietLog } from '../../support/store.ts'
+import { until } from '../../support/wait.ts'
+
+const SENDER = { node: 'a', name: 'a', generation: 1 }
+const OTHER = { node: 'b', name: 'b', generation: 2 }
+const CREATED = 'now'
+
+/** As the brokers append: only if the last message has the expected number. */
+class MemoryStream {
+  readonly created = CREATED
+  readonly messages: Buffer[] = [nodeMessage('takeover', SENDER)]
+  /** Called before each attempt. */
+  onAttempt: () => void = () => {}
+  isAnswering = true
+
+  async append(bytes: Buffer, sequence: number): Promise<AppendOutcome> {
+    this.onAttempt()
+    const isNext = this.messages.length === sequence - 1
+    if (isNext) this.messages.push(bytes)
+    // After the attempts that are in flight with it.
+    await new Promise((resolve) => setImmediate(resolve))
+    if (!this.isAnswering) return { kind: 'unknown', why: 'timeout' }
+    return { kind: isNext ? 'appended' : 'conflict' }
+  }
+
+  async message(sequence: number): Promise<Buffer | undefined> {
+    return this.messages[sequence - 1]
+  }
+
+  async state() {
+    return { lastSequence: this.messages.length, bytes: 0, bytesMax: 1e9 }
+  }
+}
+
+/** A primary with changes for two messages. */
+function primary(t: Test, stream: MemoryStream) {
+  const { store } = openStore(t)
+  const { environment } = store
+  const state = {
+    mode: 'primary',
+    primary: 'a',
+    change: 0,
+    unpublishedBytes: 0,
+    created: CREATED,
+    sequence: 1,
+  } as const
+  environment.writeUnrecorded(() => environment.replication.putState({ ...state, ...SENDER }))
+  const table = environment.table('nodes')
+  const keys = ['one', 'two'].map((key) => Buffer.from(key))
+  for (const key of keys) environment.write(() => table.putSync(key, Buffer.alloc(3 * 1024 * 1024)))
+  environment.write(() => keys.map((key) => table.removeSync(key)))
+  const publisher = new ChangePublisher(environment, stream as unknown as ChangeStream, SENDER, 1, quietLog)
+  return { store, publisher }
+}
+
+t.test('nothing is appended after the takeover of another node', async (t) => {
+  const stream = new MemoryStream()
+  const { publisher } = primary(t, stream)
+  // When the first change arrives, another node has taken its number.
+  stream.onAttempt = () => {
+    if (stream.messages.length === 1) stream.messages.push(nodeMessage('takeover', OTHER))
+  }
+  const failure = await new Promise((resolve) => publisher.start(resolve))
+  t.ok(isFault(failure, 'REPLACED'), String(failure))
+  t.same(
+    stream.messages.map((bytes) => readMessage(bytes).kind),
+    ['takeover', 'takeover'],
+  )
+  await publisher.stop()
+})
+
+t.test('a message that was appended without an answer counts from its first attempt', async (t) => {
+  const stream = new MemoryStream()
+  const { publisher, store } = primary(t, stream)
+  stream.isAnswering = false
+  let firstMs = 0
+  stream.onAttempt = () => {
+    firstMs ||= performance.now()
+    if (stream.messages.length > 1) stream.isAnswering = true
+  }
+  publisher.start((error) => t.fail(String(error)))
+  await until('the first change is not published', () => stream.messages.length > 1 && publisher.sequence > 1)
+  t.ok(publisher.acknowledgedMs <= firstMs || stream.messages.length > 2, 'replicas have read it since then')
+  await publisher.stop()
+  t.equal(
+    store.environment.read(() => store.environment.replication.firstUnpublished),
+    undefined,
+  )
+  t.equal(readMessage(stream.messages.at(-1) ?? Buffer.alloc(0)).kind, 'resignation')
+})
