@@ -4,7 +4,9 @@ import { HASH_BYTES, PERMIT_MS, REFUSED, RETRY_SECONDS, UNAVAILABLE, VERDICT_BYT
 /** Permits that a thread has not asked for yet. Beyond it, requests get 503. */
 export const PERMITS_WAITING_MAX = 4096
 const BATCH_PERMITS_MAX = 1024
+/** Beyond the first: more permits wait for a full batch, so that each message has many. */
 const BATCHES_IN_FLIGHT_MAX = 4
+const FULL_BATCH_PERMITS = 256
 const CHECK_EVERY_MS = 100
 /** Refused keys that a thread remembers, so that a flood of one key costs no messages. */
 const REFUSED_KEYS_MAX = 10_000
@@ -87,7 +89,9 @@ export class Permits {
   }
 
   #schedule(): void {
-    if (this.#isScheduled || this.#waiting.length === 0 || this.#inFlight.size >= BATCHES_IN_FLIGHT_MAX) return
+    const { size } = this.#inFlight
+    const isDue = this.#waiting.length >= (size === 0 ? 1 : FULL_BATCH_PERMITS) && size < BATCHES_IN_FLIGHT_MAX
+    if (this.#isScheduled || !isDue) return
     this.#isScheduled = true
     setImmediate(() => {
       this.#isScheduled = false
