@@ -28,8 +28,8 @@ interface Contender {
 }
 
 /**
- * What the rate limit over all nodes costs the API: requests to a replica and to the primary of three
- * nodes, and to one service without brokers, in turn. Each request has another key.
+ * What the rate limit over all nodes costs the API: requests to a replica and to the primary of
+ * three nodes, and to one service without brokers, in turn. Each request has another key.
  */
 export async function run({ toy }: { toy: boolean }): Promise<void> {
   if (!isInstalled('wrk')) return print('wrk is not installed: apt-get install wrk')
