@@ -203,11 +203,8 @@ export class Service {
     await this.#accounting.stop()
     await this.#cluster?.stop()
     this.#metrics.close()
-    const { keys, addresses } = this.#rateTables
-    if (this.#hasServed) {
-      const kept = this.#cluster?.rate.kept()
-      keepRates(this.#settings.dataDir, [keys, addresses], this.#log, systemTimes(), kept)
-    }
+    const [tables, kept] = [Object.values(this.#rateTables), this.#hasServed ? this.#cluster?.rate.kept() : undefined]
+    if (this.#hasServed) keepRates(this.#settings.dataDir, tables, this.#log, systemTimes(), kept)
     this.#health.stop()
     this.#log.info({ ...this.#acceptor.counters, ...this.#batches }, 'stopped')
     await this.#store.close()
