@@ -75,6 +75,11 @@ export class Callers {
     return caller === undefined || this.#hasExpired(caller) ? undefined : caller
   }
 
+  /** Returns the caller of find() as of now. Must run within Environment.readInTurn. */
+  again(caller: Caller, text: string): Caller | undefined {
+    return this.#isCurrent(caller.organization) && !this.#hasExpired(caller) ? caller : this.find(text)
+  }
+
   /** Returns the state of a list that the caller's organization has published. */
   listOf({ organization }: Caller, list: PublishedList): ListState {
     const known = organization.lists[list]

@@ -18,8 +18,12 @@ import { REPORT_EVERY_MS } from '../engine/replication/limits.ts'
 import type { ClusterNode, NodeRole } from '../engine/store/nodes.ts'
 import { Store } from '../engine/store/store.ts'
 import { clusterRows, logRows } from './cluster-metrics.ts'
+import { ClusterRate } from './cluster-rate.ts'
 import type { ServiceSettings } from './config.ts'
 import type { KeyUseSink } from './key-uses.ts'
+import type { ResumedRates } from './rate-file.ts'
+import { monotonicMs, RateLimit } from './rate-limit.ts'
+import { GRANT_MS } from './rate-protocol.ts'
 import { makeStaleness, Staleness } from './staleness.ts'
 
 const MEGABYTE = 1024 * 1024
@@ -58,7 +62,8 @@ export class Cluster {
   readonly #snapshots: SnapshotStore
   readonly #member: ClusterMember
   readonly #options: ClusterOptions
-  #onPromoted: () => void | Promise<void> = () => {}
+  #onPromoted: MemberOptions['onPromoted'] = () => {}
+  #rate: ClusterRate | undefined
   #reader: EventLogReader | undefined
   /** For API threads. */
   readonly staleness = makeStaleness()
@@ -69,7 +74,7 @@ export class Cluster {
   private constructor(
     store: Store,
     { brokers, events, snapshots }: Broking,
-    member: (promoted: () => void | Promise<void>) => ClusterMember,
+    member: (promoted: MemberOptions['onPromoted']) => ClusterMember,
     options: ClusterOptions,
   ) {
     this.store = store
@@ -78,7 +83,7 @@ export class Cluster {
     this.#snapshots = snapshots
     this.#options = options
     this.writer = new EventLogWriter(events, store, systemClock, () => this.#stale.isStale)
-    this.#member = member(() => this.#onPromoted())
+    this.#member = member((takeover) => this.#onPromoted(takeover))
   }
 
   /**
@@ -155,12 +160,33 @@ export class Cluster {
   }
 
   /**
+   * Starts the rate limit of API keys. Before API threads ask for permits, and before start().
+   *
+   * @param table has the counts of all nodes, while this one is the primary
+   * @param resumed what the last run of the service has left
+   */
+  startRate(table: SharedArrayBuffer, resumed: ResumedRates): void {
+    const { settings, log } = this.#options
+    const { messages } = this.#brokers
+    const [store, member, counts] = [this.store, this.#member, new RateLimit(table, monotonicMs, GRANT_MS)]
+    this.#rate = new ClusterRate({ store, member, messages, name: settings.nodeName, log, counts, resumed })
+    this.#rate.start()
+  }
+
+  get rate(): ClusterRate {
+    if (this.#rate === undefined) throw new Error('internal error: the rate limit was not started')
+    return this.#rate
+  }
+
+  /**
    * @param acceptor stores the events of the log while this node is the primary
    * @param onPromoted starts what only the primary does
    */
   start(acceptor: EventAcceptor, onPromoted: () => void | Promise<void>): void {
     const { log, onFailure } = this.#options
-    this.#onPromoted = async () => {
+    this.#onPromoted = async (takeover) => {
+      this.#writeReport(this.#ownRow(this.#member.sequence))
+      this.rate.takeOver(takeover)
       const promoted = onPromoted()
       this.#reader = new EventLogReader(this.#events, acceptor, this.store, log)
       const [state] = await Promise.all([this.#events.state(), promoted])
@@ -173,6 +199,8 @@ export class Cluster {
     this.#setStaleness()
     this.#staleWatch = setInterval(() => this.#setStaleness(), STALE_WATCH_MS)
     this.#report = setInterval(() => void this.#reportNode(), REPORT_EVERY_MS)
+    // The primary grants permits to nodes that have reported.
+    void this.#reportNode()
   }
 
   get isPrimary(): boolean {
@@ -216,20 +244,29 @@ export class Cluster {
     clearInterval(this.#staleWatch)
     await this.#reader?.stop()
     await this.#member.stop()
+    await this.#rate?.stop()
     await this.#brokers.close()
   }
 
-  async #reportNode(): Promise<void> {
+  #ownRow(lastSequence: number): ClusterNode {
     const { nodeName: name, roles } = this.#options.settings
+    const { isPrimary, sequence, state } = this.#member
+    const own = { id: state.node, name, isPrimary, roles: roles as NodeRole[], version: programVersion() }
+    return { ...own, sequence, lastSequence, reportedAtMs: systemClock.nowMs() }
+  }
+
+  /** The primary writes its row itself: events before it in the log may wait. */
+  #writeReport(row: ClusterNode): void {
+    this.store.environment.write(() => this.store.nodes.put(row))
+  }
+
+  async #reportNode(): Promise<void> {
     try {
-      const id = this.store.environment.read(() => this.store.environment.replication.state)?.node
-      if (id === undefined) return
       const lastSequence = await this.#member.lastSequence()
-      const { isPrimary, sequence } = this.#member
-      const own = { id, name, isPrimary, roles: roles as NodeRole[], version: programVersion() }
-      const reportedAtMs = systemClock.nowMs()
-      const shared = isPrimary ? await this.#sharedReport() : {}
-      await this.#append({ node: { ...own, sequence, lastSequence, reportedAtMs, ...shared } })
+      const { isPrimary } = this.#member
+      const row = this.#ownRow(lastSequence)
+      if (isPrimary) this.#writeReport({ ...row, ...(await this.#sharedReport()) })
+      else await this.#append({ node: row })
     } catch (error) {
       const { message } = error as Error
       if (this.#events.problem === undefined) this.#options.log.warn({ reason: message }, 'this node was not reported')
@@ -247,6 +284,7 @@ export class Cluster {
     return [
       ...logRows(this.writer.counters, this.#reader, await this.#events.state()),
       ...clusterRows({ ...changes, isPrimary, silenceMs, node: this.#options.settings.nodeName }),
+      ...(this.#rate?.rows() ?? []),
     ]
   }
 }

@@ -5,6 +5,7 @@ import { Fault } from '../engine/process/error-codes.ts'
 import { logFailure } from '../engine/process/failure.ts'
 import type { Logger } from '../engine/process/log.ts'
 import { monotonicMs, RATE_ROWS_MAX, RateLimit, type RateRow, REQUESTS_PER_WINDOW, WINDOW_MS } from './rate-limit.ts'
+import { GRANT_MS } from './rate-protocol.ts'
 
 /*
  * The counters of the rate limit during a restart of the service, so that a restart gives no key
@@ -20,13 +21,39 @@ import { monotonicMs, RATE_ROWS_MAX, RateLimit, type RateRow, REQUESTS_PER_WINDO
  *     count    u8         requests in the window
  *     hash     2 x i32    of the key
  *     ages     u16 each   age of each request at the time of writing, in ms, oldest first
+ *
+ * On a node of a cluster, what the next home may ask for follows (rate-memory.ts):
+ *
+ *   generation u32        as the home of which the first table has all grants; 0: of none
+ *   node       36 bytes   id of the store
+ *   nodes      u32        then for each node whose grants are known:
+ *     id       36 bytes
+ *     bytes    u32
+ *     grants              hash and age of each
  */
 const FILE = 'rate-limits'
 const RECORD_VERSION = 1
 const BOOT_BYTES = 36
 const HEADER_BYTES = BOOT_BYTES + 16
 const ROW_BYTES = 12
-const FILE_BYTES_MAX = HEADER_BYTES + 16 + 2 * (4 + RATE_ROWS_MAX * (ROW_BYTES + 2 * REQUESTS_PER_WINDOW))
+const ID_BYTES = 36
+const TABLES_BYTES_MAX = 2 * (4 + RATE_ROWS_MAX * (ROW_BYTES + 2 * REQUESTS_PER_WINDOW))
+const GRANTS_BYTES_MAX = 256 * 1024 * 1024
+const FILE_BYTES_MAX = HEADER_BYTES + 16 + TABLES_BYTES_MAX + GRANTS_BYTES_MAX
+
+/** What a node of a cluster knows of grants when it stops. */
+export interface KeptGrants {
+  /** As the home of which the node knows all grants. 0: of none. */
+  readonly generation: number
+  readonly node: string
+  readonly grants: ReadonlyMap<string, Buffer>
+}
+
+/** What the last run of the service has left. */
+export interface ResumedRates {
+  readonly isFound: boolean
+  readonly kept?: KeptGrants & { readonly elapsedMs: number }
+}
 
 /** Clocks that give the time between two runs. */
 export interface Times {
@@ -58,6 +85,7 @@ export function keepRates(
   tables: readonly SharedArrayBuffer[],
   log: Logger,
   now = systemTimes(),
+  kept?: KeptGrants,
 ): void {
   const file = join(directory, FILE)
   try {
@@ -65,7 +93,9 @@ export function keepRates(
     header.write(now.boot, 'latin1')
     header.writeDoubleLE(now.monotonicMs, BOOT_BYTES)
     header.writeDoubleLE(now.wallMs, BOOT_BYTES + 8)
-    const parts = [header, ...tables.flatMap((table) => packTable(table, now.monotonicMs))]
+    const windowMs = kept === undefined ? WINDOW_MS : GRANT_MS
+    const packed = tables.flatMap((table) => packTable(table, now.monotonicMs, windowMs))
+    const parts = [header, ...packed, ...(kept === undefined ? [] : packGrants(kept))]
     writeFileSync(`${file}.new`, sealRecord(RECORD_VERSION, Buffer.concat(parts)), { mode: 0o600 })
     renameSync(`${file}.new`, file)
   } catch (error) {
@@ -75,19 +105,19 @@ export function keepRates(
 }
 
 /**
- * Reads the file of keepRates into unused tables, and removes the file. Skips requests that are
- * older than the window.
+ * Reads the file of keepRates into unused tables, and removes the file. Skips requests that no
+ * longer count.
  */
 export function resumeRates(
   directory: string,
   tables: readonly SharedArrayBuffer[],
   log: Logger,
   now = systemTimes(),
-): void {
+): ResumedRates {
   const file = join(directory, FILE)
   try {
     const bytes = statSync(file, { throwIfNoEntry: false })?.size
-    if (bytes === undefined) return
+    if (bytes === undefined) return { isFound: false }
     if (bytes > FILE_BYTES_MAX) {
       throw new Fault('STORE_DAMAGED', `${file}: ${bytes} bytes, expected at most ${FILE_BYTES_MAX}`)
     }
@@ -101,9 +131,13 @@ export function resumeRates(
           Math.max(0, now.wallMs - payload.readDoubleLE(BOOT_BYTES + 8))
     let at = HEADER_BYTES
     for (const table of tables) at = unpackTable(payload, at, table, now.monotonicMs, elapsedMs)
+    // After another boot, only a clock that may have been set knows the time between both runs.
+    if (at === payload.length || boot !== now.boot) return { isFound: true }
+    return { isFound: true, kept: { ...unpackGrants(payload, at), elapsedMs } }
   } catch (error) {
     rmSync(file, { force: true })
     logLost(log, error)
+    return { isFound: true }
   }
 }
 
@@ -114,8 +148,29 @@ function logLost(log: Logger, error: unknown): void {
   else log.warn({ reason: (error as Error).message }, lost)
 }
 
-function packTable(table: SharedArrayBuffer, nowMs: number): Buffer[] {
-  const rows = Array.from(new RateLimit(table, () => nowMs).rows(), packRow)
+function packGrants({ generation, node, grants }: KeptGrants): Buffer[] {
+  const numbers = (...values: number[]): Buffer => Buffer.from(Uint32Array.from(values).buffer)
+  const parts = [numbers(generation), Buffer.from(node, 'latin1'), numbers(grants.size)]
+  for (const [id, bytes] of grants) parts.push(Buffer.from(id, 'latin1'), numbers(bytes.length), bytes)
+  return parts
+}
+
+function unpackGrants(bytes: Buffer, start: number): KeptGrants {
+  const generation = bytes.readUInt32LE(start)
+  const node = bytes.toString('latin1', start + 4, start + 4 + ID_BYTES)
+  const grants = new Map<string, Buffer>()
+  let at = start + 4 + ID_BYTES + 4
+  for (let left = bytes.readUInt32LE(at - 4); left > 0; left--) {
+    const of = bytes.toString('latin1', at, at + ID_BYTES)
+    const first = at + ID_BYTES + 4
+    at = first + bytes.readUInt32LE(first - 4)
+    grants.set(of, bytes.subarray(first, at))
+  }
+  return { generation, node, grants }
+}
+
+function packTable(table: SharedArrayBuffer, nowMs: number, windowMs: number): Buffer[] {
+  const rows = Array.from(new RateLimit(table, () => nowMs, windowMs).rows(), packRow)
   const count = Buffer.alloc(4)
   count.writeUInt32LE(rows.length)
   return [count, ...rows]
@@ -142,7 +197,7 @@ function unpackTable(bytes: Buffer, start: number, table: SharedArrayBuffer, now
     const agesMs: number[] = []
     for (let index = 0; index < count; index++) {
       const ageMs = bytes.readUInt16LE(at + ROW_BYTES + 2 * index) + elapsedMs
-      if (ageMs < WINDOW_MS) agesMs.push(ageMs)
+      if (ageMs < GRANT_MS) agesMs.push(ageMs)
     }
     const [bucket, row] = [bytes.readUInt16LE(at), bytes.readUInt8(at + 2)]
     if (agesMs.length > 0) {

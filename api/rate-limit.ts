@@ -83,11 +83,14 @@ export class RateLimit {
   readonly #words: Int32Array
   readonly #times: Float64Array
   readonly #nowMs: () => number
+  readonly #windowMs: number
 
-  constructor(table: SharedArrayBuffer, nowMs: () => number = monotonicMs) {
+  /** @param windowMs how long a request counts */
+  constructor(table: SharedArrayBuffer, nowMs: () => number = monotonicMs, windowMs = WINDOW_MS) {
     this.#words = new Int32Array(table, 0, WORDS_BYTES / 4)
     this.#times = new Float64Array(table, WORDS_BYTES)
     this.#nowMs = nowMs
+    this.#windowMs = windowMs
   }
 
   /** Counts a request of the key with this SHA-256, if within the limit. */
@@ -102,6 +105,31 @@ export class RateLimit {
     return this.#insert(first, second, high, low)
   }
 
+  /**
+   * Counts a request that was accepted elsewhere. If the key has more than the limit, the newest
+   * count. Returns false if there is no row for the key.
+   */
+  add(keyHash: Buffer, ageMs: number): boolean {
+    const high = keyHash.readInt32LE(0)
+    const low = keyHash.readInt32LE(4) || 1
+    const [first, second] = [keyHash.readUInt32LE(8) % BUCKETS, keyHash.readUInt32LE(12) % BUCKETS]
+    this.#lockBoth(first, second)
+    try {
+      const nowMs = this.#nowMs()
+      const word = this.#placeOf(first, second, high, low, nowMs)
+      if (word >= 0) this.#addTo(word, nowMs - ageMs || -1)
+      return word >= 0
+    } finally {
+      this.#unlockBoth(first, second)
+    }
+  }
+
+  /** Forgets all requests. While no other thread uses the table. */
+  clear(): void {
+    this.#words.fill(0, 0, REFUSED_WORD)
+    this.#words[RINGS_WORD] = 0
+  }
+
   /** All rows that are in use. While no thread takes from the table. */
   *rows(): Generator<RateRow> {
     const nowMs = this.#nowMs()
@@ -114,7 +142,7 @@ export class RateLimit {
         const agesMs: number[] = []
         for (let place = 0; place < REQUESTS_PER_WINDOW; place++) {
           const timeMs = this.#times[first + ((next + place) % REQUESTS_PER_WINDOW)] ?? 0
-          if (timeMs !== 0 && nowMs - timeMs < WINDOW_MS) agesMs.push(nowMs - timeMs)
+          if (timeMs !== 0 && nowMs - timeMs < this.#windowMs) agesMs.push(nowMs - timeMs)
         }
         yield { bucket, row, high: this.#words[word] ?? 0, low: this.#words[word + 1] ?? 0, agesMs }
       }
@@ -140,7 +168,7 @@ export class RateLimit {
     this.#lock(bucket)
     try {
       const row = this.#rowOf(bucket, high, low)
-      return row < 0 ? undefined : this.#takeFrom(bucket, row, this.#nowMs())
+      return row < 0 ? undefined : this.#takeFrom(wordOf(bucket, row), this.#nowMs())
     } finally {
       this.#unlock(bucket)
     }
@@ -151,25 +179,39 @@ export class RateLimit {
    * one, or adds one in either.
    */
   #insert(first: number, second: number, high: number, low: number): RateVerdict {
-    // In ascending order, which prevents a deadlock.
-    this.#lock(Math.min(first, second))
-    if (first !== second) this.#lock(Math.max(first, second))
+    this.#lockBoth(first, second)
     try {
       const nowMs = this.#nowMs()
-      for (const bucket of [first, second]) {
-        const row = this.#rowOf(bucket, high, low)
-        if (row >= 0) return this.#takeFrom(bucket, row, nowMs)
-      }
-      const idle = this.#idleRows(first, nowMs)
-      const bucket = idle > IDLE_ROWS_KEPT || idle >= this.#idleRows(second, nowMs) ? first : second
-      const row = this.#claimRow(bucket, high, low, nowMs)
-      if (row >= 0) return this.#takeFrom(bucket, row, nowMs)
+      const word = this.#placeOf(first, second, high, low, nowMs)
+      if (word >= 0) return this.#takeFrom(word, nowMs)
       Atomics.add(this.#words, REFUSED_WORD, 1)
-      return { allowed: false, remaining: 0, resetSeconds: WINDOW_MS / 1000 }
+      return { allowed: false, remaining: 0, resetSeconds: this.#windowMs / 1000 }
     } finally {
-      this.#unlock(first)
-      if (first !== second) this.#unlock(second)
+      this.#unlockBoth(first, second)
     }
+  }
+
+  /** Returns the word of the key's row, or of a new one in either bucket. -1: both are full. */
+  #placeOf(first: number, second: number, high: number, low: number, nowMs: number): number {
+    for (const bucket of [first, second]) {
+      const row = this.#rowOf(bucket, high, low)
+      if (row >= 0) return wordOf(bucket, row)
+    }
+    const idle = this.#idleRows(first, nowMs)
+    const bucket = idle > IDLE_ROWS_KEPT || idle >= this.#idleRows(second, nowMs) ? first : second
+    const row = this.#claimRow(bucket, high, low, nowMs)
+    return row < 0 ? -1 : wordOf(bucket, row)
+  }
+
+  /** Locks in ascending order, which prevents a deadlock. */
+  #lockBoth(first: number, second: number): void {
+    this.#lock(Math.min(first, second))
+    if (first !== second) this.#lock(Math.max(first, second))
+  }
+
+  #unlockBoth(first: number, second: number): void {
+    this.#unlock(first)
+    if (first !== second) this.#unlock(second)
   }
 
   #lock(bucket: number): void {
@@ -236,16 +278,32 @@ export class RateLimit {
     const next = this.#words[word + NEXT_WORD] ?? 0
     const newest = (next + REQUESTS_PER_WINDOW - 1) % REQUESTS_PER_WINDOW
     const timeMs = this.#times[this.#firstTime(word) + newest] ?? 0
-    return timeMs === 0 || nowMs - timeMs >= WINDOW_MS
+    return timeMs === 0 || nowMs - timeMs >= this.#windowMs
   }
 
-  #takeFrom(bucket: number, row: number, nowMs: number): RateVerdict {
-    const word = wordOf(bucket, row)
+  /** Inserts a time into the ring, in order, instead of the oldest one. */
+  #addTo(word: number, timeMs: number): void {
+    const first = this.#firstTime(word)
+    const next = this.#words[word + NEXT_WORD] ?? 0
+    const indexOf = (place: number): number => first + ((next + place) % REQUESTS_PER_WINDOW)
+    const isAfter = (place: number): boolean => {
+      const otherMs = this.#times[indexOf(place)] ?? 0
+      return otherMs === 0 || timeMs >= otherMs
+    }
+    if (!isAfter(0)) return
+    let place = 0
+    for (; place + 1 < REQUESTS_PER_WINDOW && isAfter(place + 1); place++) {
+      this.#times[indexOf(place)] = this.#times[indexOf(place + 1)] ?? 0
+    }
+    this.#times[indexOf(place)] = timeMs
+  }
+
+  #takeFrom(word: number, nowMs: number): RateVerdict {
     const nextWord = word + NEXT_WORD
     const first = this.#firstTime(word)
     const oldest = this.#words[nextWord] ?? 0
     const oldestMs = this.#times[first + oldest] ?? 0
-    const allowed = oldestMs === 0 || nowMs - oldestMs >= WINDOW_MS
+    const allowed = oldestMs === 0 || nowMs - oldestMs >= this.#windowMs
     let next = oldest
     if (allowed) {
       this.#times[first + oldest] = nowMs
@@ -259,12 +317,12 @@ export class RateLimit {
     while (from < to) {
       const middle = (from + to) >> 1
       const timeMs = this.#times[first + ((next + middle) % REQUESTS_PER_WINDOW)] ?? 0
-      if (timeMs === 0 || nowMs - timeMs >= WINDOW_MS) from = middle + 1
+      if (timeMs === 0 || nowMs - timeMs >= this.#windowMs) from = middle + 1
       else to = middle
     }
     const inWindowMs =
       from === REQUESTS_PER_WINDOW ? nowMs : (this.#times[first + ((next + from) % REQUESTS_PER_WINDOW)] ?? nowMs)
-    return { allowed, remaining: from, resetSeconds: Math.ceil((inWindowMs + WINDOW_MS - nowMs) / 1000) }
+    return { allowed, remaining: from, resetSeconds: Math.ceil((inWindowMs + this.#windowMs - nowMs) / 1000) }
   }
 }
 

@@ -1,4 +1,5 @@
 import type { HttpListenOptions, HttpRequest, HttpResponse } from '../engine/http/port.ts'
+import type { Logger } from '../engine/process/log.ts'
 import type { Scope } from '../engine/store/api-keys.ts'
 import { bodyOf, ELEMENTS_PER_PART, gzipBodyKey, LIST_SHAPES, PublishedList } from '../engine/store/published.ts'
 import type { Store } from '../engine/store/store.ts'
@@ -12,6 +13,7 @@ import { ANY_TAG, namedTag } from './entity-tags.ts'
 import type { RecentKeyUses } from './key-uses.ts'
 import type { ListState } from './list-state.ts'
 import { type Page, pageOf } from './page.ts'
+import type { Permits, Verdict } from './permits.ts'
 import type { RateLimit } from './rate-limit.ts'
 import { rateFields, respondError, respondJson, respondNotModified, respondRefusal } from './respond.ts'
 import type { Staleness } from './staleness.ts'
@@ -52,6 +54,28 @@ const WHOLE_LIST: Page = { limit: Number.MAX_SAFE_INTEGER, offset: 0 }
 const ALLOWED_METHODS = 'GET, HEAD'
 const STALE_RETRY_SECONDS = '5'
 
+/** What an answer depends on. */
+type RequestFields = Pick<HttpRequest, 'query' | 'header'>
+
+const HELD_FIELDS = ['x-api-key', 'content-length', 'transfer-encoding', 'if-match', 'if-none-match', 'accept-encoding']
+
+/** A copy of a request, for an answer after the handler has returned. */
+class HeldRequest implements RequestFields {
+  readonly path: string
+  readonly query: string
+  readonly #fields: readonly string[]
+
+  constructor(request: HttpRequest) {
+    this.path = request.path
+    this.query = request.query
+    this.#fields = HELD_FIELDS.map((name) => request.header(name))
+  }
+
+  header(name: string): string {
+    return this.#fields[HELD_FIELDS.indexOf(name)] ?? ''
+  }
+}
+
 export interface ApiParts {
   readonly store: Store
   /** Counts requests by key. */
@@ -65,6 +89,9 @@ export interface ApiParts {
   readonly accessLog?: AccessLog
   /** For a node of a cluster. */
   readonly staleness?: Staleness
+  /** For a node of a cluster: they count requests by key, not `rateLimit`. */
+  readonly permits?: Permits | undefined
+  readonly log?: Logger
 }
 
 /**
@@ -147,16 +174,63 @@ class Api {
     const caller = this.#callers.find(request.header('x-api-key'))
     if (caller === undefined) return this.#refuseUnauthenticated(request, response, head)
     this.#parts.accessLog?.noteCaller(request, caller)
-    const { organization } = caller
     this.#parts.keyUses.note(caller, Date.now())
+    const forbidden = this.#forbidden(route, caller)
+    if (forbidden !== undefined) return respondError(response, 403, forbidden, head)
+    const { permits, rateLimit } = this.#parts
+    if (permits === undefined)
+      return this.#answerWith(rateLimit.take(caller.keyHash), route, caller, request, response, head)
+    const held = new HeldRequest(request)
+    const verdict = permits.ask(caller.keyHash, (verdict) =>
+      this.#answerLater(verdict, route, caller, held, response, head),
+    )
+    if (verdict !== undefined) this.#answerWith(verdict, route, caller, held, response, head)
+  }
+
+  /** Returns why the caller may not use the route. */
+  #forbidden(route: Route, { organization, scopes }: Caller): string | undefined {
     if (!organization.isEnterprise) {
-      const message = `API access requires the Enterprise plan; contact ${this.#parts.salesEmail}`
-      return respondError(response, 403, message, head)
+      return `API access requires the Enterprise plan; contact ${this.#parts.salesEmail}`
     }
-    if ((caller.scopes & scopeBit(route.scope)) === 0) {
-      return respondError(response, 403, `The API key does not hold the scope ${route.scope}`, head)
+    return (scopes & scopeBit(route.scope)) === 0 ? `The API key does not hold the scope ${route.scope}` : undefined
+  }
+
+  /** Answers in another turn, with what the store has now: the key may have been revoked. */
+  #answerLater(
+    verdict: Verdict,
+    route: Route,
+    asker: Caller,
+    request: HeldRequest,
+    response: HttpResponse,
+    head: boolean,
+  ): void {
+    if (response.aborted) return
+    try {
+      this.#parts.store.environment.readInTurn(() => {
+        const caller = this.#callers.again(asker, request.header('x-api-key'))
+        if (caller === undefined) return respondRefusal(response, 401, 'Invalid API key', head)
+        const forbidden = this.#forbidden(route, caller)
+        if (forbidden !== undefined) return respondError(response, 403, forbidden, head)
+        this.#answerWith(verdict, route, caller, request, response, head)
+      })
+    } catch (error) {
+      this.#parts.log?.error({ path: request.path, err: error }, 'request failed')
+      respondError(response, 500, 'Internal error', head)
     }
-    const verdict = this.#parts.rateLimit.take(caller.keyHash)
+  }
+
+  #answerWith(
+    verdict: Verdict,
+    route: Route,
+    caller: Caller,
+    request: RequestFields,
+    response: HttpResponse,
+    head: boolean,
+  ): void {
+    if ('retrySeconds' in verdict) {
+      const message = 'The rate limit cannot be checked: the primary of the cluster does not answer; try again'
+      return respondError(response, 503, message, head, ['retry-after', String(verdict.retrySeconds)])
+    }
     const fields = rateFields(verdict)
     if (!verdict.allowed) {
       const message = `Rate limit exceeded; try again in ${verdict.resetSeconds} s`
@@ -193,7 +267,7 @@ class Api {
     list: PublishedList,
     caller: Caller,
     page: Page | undefined,
-    request: HttpRequest,
+    request: RequestFields,
     response: HttpResponse,
     head: boolean,
     fields: string[],
@@ -262,7 +336,7 @@ class Api {
 }
 
 /** A request body has no meaning here, so a client that sends one is mistaken. */
-function hasBody(request: HttpRequest): boolean {
+function hasBody(request: RequestFields): boolean {
   const length = request.header('content-length')
   return (length !== '' && length !== '0') || request.header('transfer-encoding') !== ''
 }

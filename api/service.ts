@@ -51,7 +51,8 @@ import { KeyUseWriter } from './key-uses.ts'
 import type { OpenedStore } from './open-store.ts'
 import { openApiAnswer } from './openapi.ts'
 import { OrganizationMetrics } from './organization-metrics.ts'
-import { keepRates, resumeRates } from './rate-file.ts'
+import type { AskPermits, PermitVerdicts } from './permits.ts'
+import { keepRates, resumeRates, systemTimes } from './rate-file.ts'
 import { makeRateTable } from './rate-limit.ts'
 import { ROUTES } from './routes.ts'
 import { serviceRows } from './service-metrics.ts'
@@ -153,7 +154,8 @@ export class Service {
     const ingestPort = await this.#startIngest(httpTls)
     const syslog = await this.#startSyslog(tls)
     const { keys, addresses } = this.#rateTables
-    resumeRates(settings.dataDir, [keys, addresses], this.#log)
+    const resumed = resumeRates(settings.dataDir, [keys, addresses], this.#log)
+    this.#cluster?.startRate(keys, resumed)
     const api = settings.roles.includes('api') ? await this.#startApi(apiPort, httpTls) : undefined
     this.#hasServed = true
     const lead = async (): Promise<number | undefined> => {
@@ -201,8 +203,8 @@ export class Service {
     await this.#accounting.stop()
     await this.#cluster?.stop()
     this.#metrics.close()
-    const { keys, addresses } = this.#rateTables
-    if (this.#hasServed) keepRates(this.#settings.dataDir, [keys, addresses], this.#log)
+    const [tables, kept] = [Object.values(this.#rateTables), this.#hasServed ? this.#cluster?.rate.kept() : undefined]
+    if (this.#hasServed) keepRates(this.#settings.dataDir, tables, this.#log, systemTimes(), kept)
     this.#health.stop()
     this.#log.info({ ...this.#acceptor.counters, ...this.#batches }, 'stopped')
     await this.#store.close()
@@ -394,6 +396,11 @@ export class Service {
     return certificate
   }
 
+  #permits(thread: Worker, { batch, hashes }: AskPermits): void {
+    const answer = (message: PermitVerdicts): void => thread.postMessage(message)
+    this.#cluster?.rate.permits(hashes, (verdicts) => answer({ kind: 'verdicts', batch, verdicts }))
+  }
+
   /**
    * The first thread finds out which implementation is available. More threads start if it allows
    * several listeners on one port.
@@ -418,6 +425,7 @@ export class Service {
       const listens = await listening(thread, API_THREAD)
       thread.on('message', (message: FromApiThread) => {
         if (message.kind === 'keysUsed') this.#keyUses.write(message.uses)
+        if (message.kind === 'permits') this.#permits(thread, message)
         if (message.kind === 'failed') this.#failure.reject(faultOf(message, API_THREAD))
       })
       thread.on('error', this.#failure.reject)

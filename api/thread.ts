@@ -9,6 +9,7 @@ import { Store } from '../engine/store/store.ts'
 import { AccessLog } from './access-log.ts'
 import type { OpenApiAnswer } from './document.ts'
 import { RecentKeyUses } from './key-uses.ts'
+import { type AskPermits, Permits, type PermitVerdicts } from './permits.ts'
 import { RateLimit } from './rate-limit.ts'
 import { apiServer, isKnownPath } from './routes.ts'
 import { Staleness } from './staleness.ts'
@@ -40,10 +41,13 @@ export interface ApiThreadData {
   readonly logLevel: LogLevel
 }
 
-export type FromApiThread = FromListenerThread | { readonly kind: 'keysUsed'; readonly uses: readonly KeyUse[] }
+export type FromApiThread =
+  | FromListenerThread
+  | { readonly kind: 'keysUsed'; readonly uses: readonly KeyUse[] }
+  | AskPermits
 
 /** An API thread: its own handle of the store and its own listener on the shared port. */
-await runListenerThread<ApiThreadData>('an API thread', (data, log) => {
+await runListenerThread<ApiThreadData, PermitVerdicts>('an API thread', (data, log) => {
   const store = new Store(data.dataDirectory)
   const keyUses = new RecentKeyUses()
   const reportUses = (): void => {
@@ -53,6 +57,8 @@ await runListenerThread<ApiThreadData>('an API thread', (data, log) => {
   }
   const timer = setInterval(reportUses, REPORT_USES_EVERY_MS)
   const { onAnswer: countAnswer, onAnswerAborted } = answerCountersOf(data.counters, data.number)
+  // The limit of API keys holds over all nodes of a cluster.
+  const permits = data.staleness && new Permits((message) => parentPort?.postMessage(message))
   const accessLog = data.accessLog === 0 ? undefined : new AccessLog(log, data.accessLog, isKnownPath)
   return {
     http: data.http,
@@ -79,8 +85,11 @@ await runListenerThread<ApiThreadData>('an API thread', (data, log) => {
         keyUses,
         ...(accessLog === undefined ? {} : { accessLog }),
         ...(data.staleness === undefined ? {} : { staleness: new Staleness(data.staleness) }),
+        permits,
+        log,
       }),
     },
+    onMessage: (message) => permits?.take(message),
     close: async () => {
       clearInterval(timer)
       reportUses()

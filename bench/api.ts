@@ -1,4 +1,4 @@
-import { type ChildProcess, fork, spawn } from 'node:child_process'
+import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { cpSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -11,6 +11,7 @@ import { megabytes, memoryBytes } from './machine.ts'
 import { NGINX_NAME, startNginx } from './peers/nginx.ts'
 import { peerFolder } from './peers/package.ts'
 import { type ApiData, makeApiData } from './workload/api-data.ts'
+import { CONNECTIONS, luaOf, type Measured, wrk } from './wrk.ts'
 
 /**
  * Compares the API with the speed of a socket: posture-service with one API thread, bare
@@ -20,9 +21,6 @@ import { type ApiData, makeApiData } from './workload/api-data.ts'
  * applies, each on a core of its own if there are two.
  */
 const RESIDENT_AIM_MB = 150
-const CONNECTIONS = 64
-/** Slower answers are errors. wrk's default of 2 s is too short for 10,000 organizations. */
-const TIMEOUT = '30s'
 
 interface Contender {
   readonly name: string
@@ -38,12 +36,6 @@ interface Contender {
 interface Aims {
   readonly times?: number
   readonly p99?: number
-}
-
-interface Measured {
-  readonly perSecond: number
-  readonly p50Us: number
-  readonly p99Us: number
 }
 
 export async function run({ toy }: { toy: boolean }): Promise<void> {
@@ -208,39 +200,4 @@ function fastifyFolders(): readonly string[] | undefined {
     peerFolder('@fastify/compress', '9.2.0', true),
   ]
   return folders.every((folder) => folder !== undefined) ? folders : undefined
-}
-
-/** wrk script that cycles through the keys. Requests are created before the clock runs. */
-function luaOf(keys: readonly string[], gzip: boolean): string {
-  const list = keys.map((key) => `"${key}"`).join(',')
-  return `local keys = {${list}}
-local requests = {}
-local at = 0
-function init(args)
-  for i = 1, #keys do
-    requests[i] = wrk.format("GET", nil, {["X-API-Key"] = keys[i]${gzip ? ', ["Accept-Encoding"] = "gzip, deflate"' : ''}})
-  end
-end
-function request()
-  at = at % #requests + 1
-  return requests[at]
-end
-function done(summary, latency, all)
-  io.write(string.format("measured %.0f %.0f %.0f %d\\n", summary.requests / (summary.duration / 1e6), latency:percentile(50), latency:percentile(99), summary.errors.status + summary.errors.connect + summary.errors.read + summary.errors.timeout))
-end
-`
-}
-
-async function wrk(url: string, script: string, seconds: number): Promise<Measured> {
-  const words = ['-t1', `-c${CONNECTIONS}`, `-d${seconds}s`, '--timeout', TIMEOUT, '-s', script, url]
-  const client = spawn('wrk', words, { stdio: ['ignore', 'pipe', 'inherit'] })
-  pin(client.pid ?? 0, 'client')
-  let output = ''
-  client.stdout.setEncoding('utf8').on('data', (chunk: string) => {
-    output += chunk
-  })
-  await once(client, 'close')
-  const [, perSecond, p50Us, p99Us, errors] = /^measured (\d+) (\d+) (\d+) (\d+)$/m.exec(output) ?? []
-  if (errors !== '0') throw new Error(`${errors ?? 'all'} requests to ${url} were not answered by 200: ${output}`)
-  return { perSecond: Number(perSecond), p50Us: Number(p50Us), p99Us: Number(p99Us) }
 }

@@ -18,6 +18,7 @@ const BENCHMARKS: Readonly<Record<string, () => Promise<{ run(options: { toy: bo
   commands: () => import('./commands.ts'),
   candidates: () => import('./candidates.ts'),
   cluster: () => import('./cluster.ts'),
+  'cluster-api': () => import('./cluster-api.ts'),
   'ingest-memory': () => import('./ingest-memory.ts'),
 }
 

@@ -5,7 +5,7 @@ import type { LogPosition } from '../log/event-log.ts'
 import type { Candidate } from '../store/candidates.ts'
 import { SKETCH_BYTES } from '../store/client-sketch.ts'
 import { endOfPrefix, UUID_BYTES, uuidBytes } from '../store/keys.ts'
-import type { ClusterNode } from '../store/nodes.ts'
+import type { ClusterNode, UnwitnessedNode } from '../store/nodes.ts'
 import { openBlock } from '../store/read-lines.ts'
 import { recentSince } from '../store/recent-arrivals.ts'
 import { lastOf, PAGE_RANGES_MAX, type StoredSeen, type StoredSeenPage } from '../store/seen-instance.ts'
@@ -52,10 +52,16 @@ function checkLogPositions(walk: StoreWalk): void {
 }
 
 function checkNodes(walk: StoreWalk): void {
-  const form = { keyBytes: UUID_BYTES, isIndex: true, open: packed<ClusterNode>('node') } as const
-  walk.table('nodes', form, ({ key, value: { id } }) => {
-    if (!uuidBytes(id).equals(key)) walk.wrong('nodes', '', id, 'the id of the key')
-  })
+  const form = { keyBytes: UUID_BYTES, isIndex: true } as const
+  for (const [table, what] of [
+    ['nodes', 'node'],
+    ['unwitnessed-nodes', 'unwitnessed node'],
+  ] as const) {
+    const open = packed<ClusterNode | UnwitnessedNode>(what)
+    walk.table(table, { ...form, open }, ({ key, value: { id } }) => {
+      if (!uuidBytes(id).equals(key)) walk.wrong(table, '', id, 'the id of the key')
+    })
+  }
 }
 
 function checkEvent(entry: Buffer): string | undefined {

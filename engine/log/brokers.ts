@@ -19,6 +19,7 @@ import type { Logger } from '../process/log.ts'
 import { checkBrokers } from './broker-check.ts'
 import { type BrokerOptions, connectToBrokers } from './connection.ts'
 import type { StreamReport } from './event-log.ts'
+import { NodeMessages } from './node-messages.ts'
 
 /** Any two of three brokers have every message. */
 export const REPLICAS = 3
@@ -34,6 +35,8 @@ export const NO_STREAM = 10059
 export class Brokers {
   readonly client: JetStreamClient
   readonly manager: JetStreamManager
+  /** Between nodes. */
+  readonly messages: NodeMessages
   readonly closing = new AbortController()
   /** Whether a broker is connected. */
   isConnected = true
@@ -45,6 +48,7 @@ export class Brokers {
     this.#connection = connection
     this.client = jetstream(connection, { timeout: REQUEST_MS })
     this.manager = manager
+    this.messages = new NodeMessages(connection)
     this.#log = log
   }
 

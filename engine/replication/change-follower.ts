@@ -14,6 +14,14 @@ type Pending =
   | { readonly sequence: number; readonly message: NodeMessage }
   | { readonly sequence: number; readonly generation: number; readonly number: number; readonly writes: Buffer }
 
+export interface Primary {
+  /** Id of its store. */
+  readonly node: string
+  readonly generation: number
+  /** When the first message of it was read. */
+  readonly sinceMs: number
+}
+
 /** Repeats the changes of the primary in the store of a replica, in order. */
 export class ChangeFollower {
   /** Changes that were repeated since the start. */
@@ -28,6 +36,8 @@ export class ChangeFollower {
   hasCaughtUp = false
   /** Whether the last primary has stopped by itself, or this node was the last one. */
   isVacant = false
+  /** The last primary of which a message was read that names it. */
+  primary: Primary | undefined
   readonly #environment: Environment
   readonly #stream: ChangeStream
   readonly #log: Logger
@@ -138,7 +148,9 @@ export class ChangeFollower {
     // The store of the first primary is only in its snapshot.
     if (!isOwn && state.generation === 0) throw new Fault('REPLACED', `${sender.name} is the first node of the cluster`)
     this.isVacant = kind === 'resignation' || isOwn
-    const { generation, name: primary } = sender
+    const { node, generation, name: primary } = sender
+    if (this.primary?.node !== node || this.primary.generation !== generation)
+      this.primary = { node, generation, sinceMs: performance.now() }
     return { ...state, generation, primary: kind === 'resignation' ? '' : primary }
   }
 

@@ -27,7 +27,7 @@ export class ChangePublisher {
   /** The last message of the stream. */
   #sequence: number
   /** When the last acknowledged message was sent. */
-  acknowledgedMs = performance.now()
+  acknowledgedMs: number
   #mode: ReplicationMode = 'primary'
   #isStopping = false
   /** An estimate between two checks. */
@@ -39,8 +39,19 @@ export class ChangePublisher {
   #running: Promise<void> | undefined
   #watch: NodeJS.Timeout | undefined
 
-  /** @param sequence the number of the message that made this node the primary */
-  constructor(environment: Environment, stream: ChangeStream, sender: Sender, sequence: number, log: Logger) {
+  /**
+   * @param sequence the number of the message that made this node the primary
+   * @param sentMs when that message was sent
+   */
+  constructor(
+    environment: Environment,
+    stream: ChangeStream,
+    sender: Sender,
+    sequence: number,
+    sentMs: number,
+    log: Logger,
+  ) {
+    this.acknowledgedMs = sentMs
     this.#environment = environment
     this.#stream = stream
     this.#sender = sender
@@ -55,6 +66,17 @@ export class ChangePublisher {
 
   get isPaused(): boolean {
     return this.#mode === 'paused'
+  }
+
+  /**
+   * Whether no other node can be the primary now. A replica takes over when it has read every
+   * message, and none for TAKEOVER_AFTER_MS. It reads the last acknowledged one after that was
+   * sent, so it waits until acknowledgedMs + TAKEOVER_AFTER_MS. Unlike the mode, this needs no
+   * timer, so it also holds right after a pause of the process. After a resignation, another node
+   * may take over at once.
+   */
+  get isAlone(): boolean {
+    return !this.#isStopping && performance.now() - this.acknowledgedMs < PAUSE_AFTER_MS
   }
 
   /** @param onReplaced receives a Fault when another node is the primary. The service must stop. */
@@ -82,10 +104,14 @@ export class ChangePublisher {
       if (last !== undefined) {
         const { generation } = this.#sender
         const messages = changeMessages(generation, changes)
+        // Only ticks name the primary, for nodes that have joined since.
+        if (performance.now() - tickedMs >= TICK_MS) {
+          messages.push(nodeMessage('tick', this.#sender))
+          tickedMs = performance.now()
+        }
         if (!(await this.#append(messages))) return
         after = last.number
         this.published += changes.length
-        tickedMs = performance.now()
         await this.#checkFullness(messages.reduce((sum, { length }) => sum + length, 0))
         this.#confirm(last.number)
       } else if (performance.now() - tickedMs >= TICK_MS) {

@@ -8,7 +8,7 @@ import { isFault } from '../process/error-codes.ts'
 import { logFailure } from '../process/failure.ts'
 import type { Logger } from '../process/log.ts'
 import type { Store } from '../store/store.ts'
-import { ChangeFollower } from './change-follower.ts'
+import { ChangeFollower, type Primary } from './change-follower.ts'
 import { ChangePublisher } from './change-publisher.ts'
 import {
   ANSWERING_MS,
@@ -21,6 +21,15 @@ import {
 import { nodeMessage, type Sender } from './messages.ts'
 import { SnapshotMaker } from './snapshot-maker.ts'
 
+/** How a node became the primary. */
+export interface Takeover {
+  readonly generation: number
+  /** undefined: no message has named it since this node started. */
+  readonly previous: Primary | undefined
+  /** Whether the cluster had no primary before. */
+  readonly isFirst: boolean
+}
+
 export interface MemberOptions {
   readonly stream: ChangeStream
   readonly events: EventLog
@@ -31,7 +40,7 @@ export interface MemberOptions {
   readonly mayLead: boolean
   readonly log: Logger
   /** Starts what only the primary does. The store can be written from now on. */
-  readonly onPromoted: () => void | Promise<void>
+  readonly onPromoted: (takeover: Takeover) => void | Promise<void>
   /** Receives the Fault with which the node has to stop. */
   readonly onFailure: (error: unknown) => void
 }
@@ -65,6 +74,21 @@ export class ClusterMember {
 
   get isPrimary(): boolean {
     return this.#publisher !== undefined
+  }
+
+  /** Whether this node is the primary, and no other one can be. */
+  get isOnlyPrimary(): boolean {
+    return this.#publisher?.isAlone ?? false
+  }
+
+  /** The primary that this replica follows. undefined: there is none, or it is not known yet. */
+  get primary(): Primary | undefined {
+    return this.#follower.isVacant ? undefined : this.#follower.primary
+  }
+
+  /** Id of the store, and the generation of the last primary that it knows. */
+  get state(): { readonly node: string; readonly generation: number } {
+    return this.#follower.state
   }
 
   /** Why nothing can be changed, if this node is the primary. */
@@ -181,9 +205,10 @@ export class ClusterMember {
   async #takeOver(): Promise<void> {
     const { stream, name, log, onFailure } = this.#options
     const { node, generation } = this.#follower.state
-    const sequence = this.#follower.lastRead
+    const { lastRead: sequence, primary: previous } = this.#follower
     const sender: Sender = { node, name, generation: generation + 1 }
     const bytes = nodeMessage('takeover', sender)
+    const sentMs = performance.now()
     const { kind } = await stream.append(bytes, sequence + 1)
     if (kind !== 'appended') {
       const found = await stream.message(sequence + 1)
@@ -194,7 +219,7 @@ export class ClusterMember {
     this.#follower.stop()
     await this.#following
     try {
-      this.#lead(sender, sequence + 1)
+      this.#lead(sender, sequence + 1, sentMs)
     } catch (error) {
       return onFailure(error)
     }
@@ -203,13 +228,13 @@ export class ClusterMember {
       'this node is the primary',
     )
     try {
-      await this.#options.onPromoted()
+      await this.#options.onPromoted({ generation: sender.generation, previous, isFirst: sequence === 0 })
     } catch (error) {
       onFailure(error)
     }
   }
 
-  #lead(sender: Sender, sequence: number): void {
+  #lead(sender: Sender, sequence: number, sentMs: number): void {
     const { environment } = this.#store
     const { stream, log, onFailure } = this.#options
     environment.shrinkUnrecorded(() => {
@@ -223,7 +248,7 @@ export class ClusterMember {
       log.info({ schema: environment.schemaVersion }, 'the stores of the cluster are migrated')
     }
     this.#snapshots = new SnapshotMaker(this.#store, this.#options, systemClock)
-    this.#publisher = new ChangePublisher(environment, stream, sender, sequence, log)
+    this.#publisher = new ChangePublisher(environment, stream, sender, sequence, sentMs, log)
     this.#publisher.start(onFailure)
     this.#makeSnapshotIfDue()
   }

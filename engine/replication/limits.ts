@@ -1,7 +1,7 @@
 import { strict as assert } from 'node:assert'
 import { MINUTE_MS, SECOND_MS } from '../process/clock.ts'
 
-/** The primary appends a tick after this time without a change. */
+/** The primary appends a tick, which names it, at least this often. */
 export const TICK_MS = SECOND_MS
 /** A primary whose appends are not acknowledged for this time writes nothing more. */
 export const PAUSE_AFTER_MS = 3 * SECOND_MS

@@ -37,6 +37,7 @@ import { randomUUID } from 'node:crypto'
  *   buffer              o + sequence (8), see queue.ts   Event
  *   log-positions       name of the log                  LogPosition, see log-positions.ts
  *   nodes               node of a cluster                ClusterNode, see nodes.ts
+ *   unwitnessed-nodes   node of a cluster                UnwitnessedNode, see nodes.ts
  *   unmatched-events    o + sequence (8), see queue.ts   Event of no platform of the registry
  *   seen                o + collector instance (8)       newest counted sequences
  *   seen-pages          o + instance (8) + last (8)      older ones, see seen-instance.ts

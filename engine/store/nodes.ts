@@ -36,12 +36,20 @@ export interface ClusterNode {
   readonly snapshots?: readonly SnapshotReport[] | undefined
 }
 
+/** A primary that may have used permits of the rate limit that no other node knows. */
+export interface UnwitnessedNode {
+  /** Id of its store. */
+  readonly id: string
+}
+
 /** The nodes of the cluster, on each of them. */
 export class Nodes {
   readonly #nodes: Family<ClusterNode>
+  readonly #unwitnessed: Family<UnwitnessedNode>
 
   constructor(environment: Environment) {
     this.#nodes = new Family(environment.table('nodes'), 'node')
+    this.#unwitnessed = new Family(environment.table('unwitnessed-nodes'), 'unwitnessed node')
   }
 
   /** Sorted by name. */
@@ -62,5 +70,17 @@ export class Nodes {
   /** Requires a write transaction. */
   clear(): void {
     for (const { id } of this.all()) this.#nodes.remove(uuidBytes(id))
+    for (const id of this.unwitnessed()) this.setUnwitnessed(id, false)
+  }
+
+  /** Ids of the primaries that may have used permits without a witness. */
+  unwitnessed(): string[] {
+    return Array.from(this.#unwitnessed.range(Buffer.alloc(0)), ({ value }) => value.id)
+  }
+
+  /** Requires a write transaction. */
+  setUnwitnessed(id: string, isUnwitnessed: boolean): void {
+    if (isUnwitnessed) this.#unwitnessed.put(uuidBytes(id), { id })
+    else this.#unwitnessed.remove(uuidBytes(id))
   }
 }

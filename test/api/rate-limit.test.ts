@@ -38,6 +38,30 @@ t.test('the limiter never allows more than 60 in any 60 s, and never fewer than 
   t.pass('held')
 })
 
+t.test('requests that were accepted elsewhere count as if they had been here', async (t) => {
+  const ages = fc.array(fc.integer({ min: 0, max: WINDOW_MS + 5000 }), { maxLength: 80 })
+  fc.assert(
+    fc.property(ages, fc.integer({ min: 0, max: WINDOW_MS }), (agesMs, laterMs) => {
+      let nowMs = 1_000_000
+      const limit = new RateLimit(makeRateTable(), () => nowMs)
+      const key = randomBytes(32)
+      for (const ageMs of agesMs) if (!limit.add(key, ageMs)) return false
+      nowMs += laterMs
+      const newest = agesMs.sort((a, b) => a - b).slice(0, REQUESTS_PER_WINDOW)
+      const inWindow = newest.filter((ageMs) => ageMs + laterMs < WINDOW_MS).length
+      const { allowed, remaining } = limit.take(key)
+      if (allowed !== inWindow < REQUESTS_PER_WINDOW) return false
+      return remaining === REQUESTS_PER_WINDOW - inWindow - (allowed ? 1 : 0)
+    }),
+    { numRuns: 50 },
+  )
+  const limit = new RateLimit(makeRateTable(), () => 1)
+  for (let count = 0; count < 2 * ROWS; count++) limit.take(keyOf(0, 1))
+  t.equal(limit.add(keyOf(0, 1), 0), false, 'no row')
+  limit.clear()
+  t.equal(limit.add(keyOf(0, 1), 0), true)
+})
+
 /** Bytes 8 to 11 of a hash select a key's first bucket, bytes 12 to 15 its second. */
 function keyOf(first: number, second: number): Buffer {
   const key = randomBytes(32)

@@ -64,6 +64,22 @@ t.test('the shipped configuration runs three brokers that flush every write', as
     await refused(t, follower, '$JS.API.STREAM.PURGE.events', '{}')
     await refused(t, follower, '$JS.API.CONSUMER.CREATE.events.any', '{}')
   })
+  t.test('nodes ask each other, and reply once', async (t) => {
+    const node = await brokers.connect()
+    t.teardown(() => node.close())
+    node.subscribe('node.one', {
+      callback: (_error, message) => {
+        message.respond('first')
+        message.respond('second')
+      },
+    })
+    const asked = await until('no answer', () =>
+      service.request('node.one', 'question', { timeout: REQUEST_MS }).catch(() => undefined),
+    )
+    t.equal(asked.string(), 'first')
+    await t.rejects(service.request('node.two', '', { timeout: REQUEST_MS }), { message: /no responders/ })
+    await refused(t, service, '_INBOX.other', '')
+  })
   t.test('clients without a known nkey, or without TLS, are refused', async (t) => {
     const [server = ''] = brokers.servers
     const options = { servers: [server], reconnect: false, timeout: 10 * REQUEST_MS }

@@ -140,6 +140,7 @@ function fill(opened: TestStore): void {
     store.logPositions.put({ sequence: 7, created: '2026-11-20T12:00:00Z' })
     const node = { id: newUuid(), name: 'node-1', isPrimary: true, roles: NODE_ROLES, version: '0.1.0' } as const
     store.nodes.put({ ...node, sequence: 7, lastSequence: 8, reportedAtMs: NOON })
+    store.nodes.setUnwitnessed(node.id, true)
     const hash = 'ab'.repeat(32)
     const user = { id: newUuid(), name: 'alice@acme.example', passwordHash: '', createdAtMs: NOON, browsers: [] }
     const member = store.members.get(id, 'alice@acme.example')
@@ -336,7 +337,7 @@ const SEALED = [
   ],
 ]
 /** Sealed records that belong to no organization. */
-const OF_SERVICE = ['registry-releases', 'registry-state', 'log-positions', 'nodes']
+const OF_SERVICE = ['registry-releases', 'registry-state', 'log-positions', 'nodes', 'unwitnessed-nodes']
 /** Sealed records whose keys begin with a user. */
 const OF_USERS = ['users', 'sessions', 'passkeys', 'account-links']
 const INDEXES = [
@@ -1002,6 +1003,12 @@ const ROWS: readonly Row[] = [
     table: 'nodes',
     damage: movedTo(otherLast),
     finds: /^nodes of no organization: found \S+, expected the id of the key$/,
+  },
+  {
+    name: 'an unwitnessed node under the id of another',
+    table: 'unwitnessed-nodes',
+    damage: movedTo(otherLast),
+    finds: /^unwitnessed-nodes of no organization: found \S+, expected the id of the key$/,
   },
   {
     name: 'a use of a nonexistent key',

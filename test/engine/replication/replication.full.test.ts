@@ -110,7 +110,7 @@ class Node {
       created,
     } as const
     environment.writeUnrecorded(() => environment.replication.putState(state))
-    this.publisher = new ChangePublisher(environment, this.stream, sender, sequence + 1, quietLog)
+    this.publisher = new ChangePublisher(environment, this.stream, sender, sequence + 1, performance.now(), quietLog)
     this.publisher.start((error) => this.failures.push(error))
   }
 

@@ -1,0 +1,120 @@
+import { cpSync, mkdtempSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as later } from 'node:timers/promises'
+import type { TestNode } from '../test/support/cluster-node.ts'
+import { type RunningService, startService } from '../test/support/programs.ts'
+import { until } from '../test/support/wait.ts'
+import { ClusterSite, totalBrokerCpu } from './cluster-site.ts'
+import { aimText, median, print, ratio, shown } from './compare.ts'
+import { isInstalled } from './cores.ts'
+import { cpuSeconds, mainThreadCpuSeconds } from './machine.ts'
+import { makeApiData } from './workload/api-data.ts'
+import { CONNECTIONS, luaOf, type Measured, wrk } from './wrk.ts'
+
+/** Of the throughput of one service without brokers. */
+const AIM = 0.95
+const PATH = '/api/v1/discovery'
+
+interface Contender {
+  readonly name: string
+  readonly service: RunningService
+  readonly results: (Measured & {
+    readonly cpu: number
+    readonly mainThread: number
+    readonly all: number
+    readonly requests: number
+  })[]
+}
+
+/**
+ * What the rate limit over all nodes costs the API: requests to a replica and to the primary of
+ * three nodes, and to one service without brokers, in turn. Each request has another key.
+ */
+export async function run({ toy }: { toy: boolean }): Promise<void> {
+  if (!isInstalled('wrk')) return print('wrk is not installed: apt-get install wrk')
+  const { rounds, seconds } = toy ? { rounds: 1, seconds: 1 } : { rounds: 5, seconds: 4 }
+  const site = await ClusterSite.start(mkdtempSync(join(tmpdir(), 'bench-cluster-api-')))
+  try {
+    const nodes = ['one', 'two', 'three'].map((name) => site.node(name))
+    const [one] = nodes as [TestNode]
+    const sizes = toy ? { organizations: 100, keysEach: 50 } : { organizations: 500, keysEach: 100 }
+    const data = await makeApiData(one.directory, { ...sizes, platformsEach: 40 })
+    const single = join(site.directory, 'single')
+    cpSync(one.directory, single, { recursive: true })
+    const service = await startService(single, ['--api-threads', '1'])
+    try {
+      await startNodes(site, nodes, data.keys[0] ?? '')
+      const { primary, replicas } = await site.roles()
+      const contender = (name: string, { service }: Pick<TestNode, 'service'>): Contender => ({
+        name,
+        service,
+        results: [],
+      })
+      const contenders = [
+        contender('one service without brokers', { service }),
+        contender('a replica', replicas[0] as TestNode),
+        contender('the primary', primary),
+      ]
+      const script = join(site.directory, 'keys.lua')
+      writeFileSync(script, luaOf(data.keys, true))
+      for (let round = 0; round < rounds; round++) {
+        for (const each of contenders) await measure(site, each, script, seconds)
+      }
+      print(
+        `${shown(data.keys.length)} keys, body ${shown(data.gzipBody.length)} bytes in gzip, TLS, ${CONNECTIONS} connections; medians of ${rounds} rounds`,
+      )
+      report(contenders)
+    } finally {
+      service.child.kill('SIGKILL')
+      await service.ended
+    }
+  } finally {
+    await site.end()
+  }
+}
+
+async function startNodes(site: ClusterSite, nodes: readonly TestNode[], key: string): Promise<void> {
+  for (const node of nodes) {
+    await node.start()
+    if (node === nodes[0]) await node.untilPrimary()
+  }
+  for (const node of site.nodes) {
+    await until(
+      `${node.name} does not answer`,
+      async () => (await node.get(PATH, key)).status === 200 || later(100, false),
+    )
+  }
+}
+
+async function measure(site: ClusterSite, contender: Contender, script: string, seconds: number): Promise<void> {
+  const pid = contender.service.child.pid ?? 0
+  const url = `https://127.0.0.1:${contender.service.apiPort}${PATH}`
+  const all = (): number => site.cpu().reduce((sum, each) => sum + each, totalBrokerCpu(site))
+  await wrk(url, script, 1)
+  const [cpu, mainThread, cluster] = [cpuSeconds(pid), mainThreadCpuSeconds(pid), all()]
+  const measured = await wrk(url, script, seconds)
+  contender.results.push({
+    ...measured,
+    requests: measured.perSecond * seconds,
+    cpu: cpuSeconds(pid) - cpu,
+    mainThread: mainThreadCpuSeconds(pid) - mainThread,
+    all: all() - cluster,
+  })
+}
+
+function report(contenders: readonly Contender[]): void {
+  const of = ({ results }: Contender, what: keyof Contender['results'][number]): number =>
+    median(results.map((each) => each[what]))
+  const [single] = contenders as [Contender]
+  const perRequest = (contender: Contender, what: 'cpu' | 'mainThread' | 'all'): string =>
+    median(contender.results.map((each) => (each[what] / each.requests) * 1e6)).toFixed(1)
+  for (const contender of contenders) {
+    const share = of(contender, 'perSecond') / of(single, 'perSecond')
+    print(
+      `  ${contender.name}  ${shown(of(contender, 'perSecond'))} requests/s, p50 ${shown(of(contender, 'p50Us'))} us, p99 ${shown(of(contender, 'p99Us'))} us; CPU per request ${perRequest(contender, 'cpu')} us, of it main thread ${perRequest(contender, 'mainThread')} us; cluster in all ${perRequest(contender, 'all')} us`,
+    )
+    if (contender !== single)
+      print(`    ${ratio(share)} one service without brokers, aim ${AIM} ${aimText(share >= AIM)}`)
+  }
+}

@@ -1,0 +1,152 @@
+import { join } from 'node:path'
+import { setTimeout as later } from 'node:timers/promises'
+import t from 'tap'
+import { REQUESTS_PER_WINDOW, WINDOW_MS } from '../../api/rate-limit.ts'
+import { GRANT_MS } from '../../api/rate-protocol.ts'
+import { Brokers } from '../support/brokers.ts'
+import { TestNode } from '../support/cluster-node.ts'
+import { ALL_SCOPES, admin } from '../support/programs.ts'
+import { until } from '../support/wait.ts'
+
+const PATH = '/api/v1/scores'
+
+interface Asked {
+  readonly status: number
+  readonly retryAfter: string | undefined
+  readonly sentMs: number
+  readonly receivedMs: number
+}
+
+async function ask(node: TestNode, key: string): Promise<Asked | undefined> {
+  const sentMs = performance.now()
+  try {
+    const { status, headers } = await node.get(PATH, key)
+    return { status, retryAfter: headers['retry-after'] as string | undefined, sentMs, receivedMs: performance.now() }
+  } catch {
+    // The node was killed.
+    return undefined
+  }
+}
+
+/** The most answers that were certainly given within a window. */
+function mostInWindow(asked: readonly Asked[]): number {
+  const given = asked.filter(({ status }) => status === 200).sort((a, b) => a.sentMs - b.sentMs)
+  return Math.max(
+    0,
+    ...given.map(
+      ({ sentMs }, first) => given.slice(first).filter((last) => last.receivedMs - sentMs < WINDOW_MS).length,
+    ),
+  )
+}
+
+async function primaryOf(nodes: readonly TestNode[]): Promise<TestNode> {
+  return until('no node is the primary', async () => {
+    for (const node of nodes) if (await node.isPrimary()) return node
+    return undefined
+  })
+}
+
+t.test('the limit of a key holds over three nodes, and through the loss of the primary', async (t) => {
+  const directory = t.testdir()
+  const brokers = await Brokers.start(t, { directory: join(directory, 'brokers') })
+  const nodes = ['one', 'two', 'three'].map((name) => new TestNode(name, directory, brokers))
+  const [one] = nodes as [TestNode]
+  t.teardown(async () => {
+    await Promise.all(nodes.map((node) => node.kill()))
+    if (t.passing()) return
+    for (const node of nodes) t.comment(`${node.name}: ${node.service.output.stderr}`)
+  })
+  await admin('organization', 'create', 'Acme', '--domain', 'acme.example', ...one.data)
+  const keys: string[] = []
+  for (let number = 0; number < 6; number++) {
+    const [key] = await admin('key', 'create', `key ${number}`, '--org', 'Acme', ...ALL_SCOPES, ...one.data)
+    keys.push(String(key?.['key']))
+  }
+  const [first = '', second = '', ...others] = keys
+  const answers = (node: TestNode, key: string): Promise<unknown> =>
+    until(`${node.name} does not answer`, async () => (await ask(node, key))?.status === 200 || later(100, false))
+
+  await one.start()
+  const startedMs = performance.now()
+  await answers(one, others[0] ?? '')
+  t.comment(`a cluster of one node answered ${Math.round(performance.now() - startedMs)} ms after its start`)
+  for (const node of nodes.slice(1)) await node.start()
+  for (const node of nodes) await answers(node, others[0] ?? '')
+  const readyMs = performance.now()
+
+  t.test('100 requests at once over three nodes: exactly 60 are answered', async (t) => {
+    const asked = await Promise.all(
+      Array.from({ length: 100 }, (_, number) => ask(nodes[number % 3] as TestNode, first)),
+    )
+    const statuses = asked.map((each) => each?.status)
+    t.equal(statuses.filter((status) => status === 200).length, REQUESTS_PER_WINDOW)
+    t.equal(statuses.filter((status) => status === 429).length, 40)
+  })
+
+  t.test('the primary is killed: replicas answer 503 until the next one has collected', async (t) => {
+    // All nodes have followed the primary for so long that it need not answer the next one.
+    await later(Math.max(0, readyMs + GRANT_MS + 1000 - performance.now()))
+    const asked: Asked[] = []
+    const primary = await primaryOf(nodes)
+    const replicas = nodes.filter((node) => node !== primary)
+    const askAll = async (all: readonly TestNode[]): Promise<void> => {
+      const found = await Promise.all(all.map((node) => ask(node, second)))
+      asked.push(...found.filter((each) => each !== undefined))
+    }
+    for (let round = 0; round < 15; round++) await askAll(nodes)
+    t.equal(asked.filter(({ status }) => status === 200).length, 45)
+    const killedMs = performance.now()
+    await Promise.all([primary.kill(), askAll(nodes), askAll(nodes)])
+    while (!asked.some(({ status, sentMs }) => status === 429 && sentMs > killedMs)) {
+      await askAll(replicas)
+      if (performance.now() - killedMs > 2 * GRANT_MS) break
+      await later(50)
+    }
+    t.comment(`the next primary refused the key ${Math.round(performance.now() - killedMs)} ms after the death`)
+    t.ok(performance.now() - killedMs < GRANT_MS / 2, 'it collected, and did not wait until all grants had ended')
+    const refused = asked.filter(({ status }) => status === 503)
+    t.ok(refused.length > 0)
+    t.ok(refused.every(({ retryAfter }) => Number(retryAfter) >= 1))
+    t.ok(asked.every(({ status }) => [200, 429, 503].includes(status)))
+    t.ok(mostInWindow(asked) <= REQUESTS_PER_WINDOW, `${mostInWindow(asked)} in a window`)
+    // A node that was killed knows what it used after GRANT_MS.
+    await primary.start()
+    // Until requests of before the death have ended.
+    while (performance.now() - killedMs < GRANT_MS + 10_000) {
+      await askAll(replicas)
+      await later(500)
+    }
+    t.ok(mostInWindow(asked) <= REQUESTS_PER_WINDOW, `${mostInWindow(asked)} in a window`)
+    t.ok(
+      asked.some(({ status, sentMs }) => status === 200 && sentMs > killedMs + GRANT_MS / 2),
+      'the key is free again',
+    )
+    for (const node of nodes) await answers(node, others[1] ?? '')
+  })
+
+  t.test('the primary is stopped in order: the others answer again at once', async (t) => {
+    const primary = await primaryOf(nodes)
+    const [replica] = nodes.filter((node) => node !== primary)
+    const asked: Asked[] = []
+    const stopped = primary.kill('SIGTERM')
+    let endMs = Number.POSITIVE_INFINITY
+    void stopped.then(() => {
+      endMs = performance.now() + 3000
+    })
+    for (let number = 0; performance.now() < endMs; number++) {
+      const found = await ask(replica as TestNode, others[number % others.length] ?? '')
+      if (found !== undefined) asked.push(found)
+      await later(50)
+    }
+    t.match(await stopped, { status: 0 })
+    t.not(asked.at(-1)?.status, 503)
+    const without = asked.filter(({ status }) => status === 503)
+    t.comment(`${without.length} of ${asked.length} requests got 503, for ${spanOf(without)} ms`)
+    t.ok(spanOf(without) < GRANT_MS / 2, 'the next home collected')
+    await primary.start()
+  })
+})
+
+function spanOf(asked: readonly Asked[]): number {
+  return Math.round((asked.at(-1)?.receivedMs ?? 0) - (asked[0]?.sentMs ?? 0))
+}
