@@ -13,7 +13,7 @@ const ORGANIZATIONS_PER_TRANSACTION = 1000
 /** For the work after the start, such as the first snapshot. */
 const SETTLE_MS = 15_000
 
-/** Memory of idle nodes whose store has this many organizations, with a token and an API key each. */
+/** Memory of idle nodes with this many organizations, each with a token and an API key. */
 export async function memory(site: ClusterSite, organizations: number, settleMs = SETTLE_MS): Promise<void> {
   const [one, two] = [site.node('one'), site.node('two')]
   await fill(one.directory, organizations)

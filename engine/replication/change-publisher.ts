@@ -130,8 +130,8 @@ export class ChangePublisher {
 
   /**
    * Returns when the brokers have all messages, in order. One at a time: the brokers compare only
-   * the number of the last message. If a takeover of another node took the number of a message, one
-   * that was sent right behind it would have the expected number, and would be appended.
+   * the number of the last message. If the takeover of another node took the number of a message,
+   * the next one in flight would have the expected number, and would be appended.
    *
    * @returns false if they did not get them before stop()
    * @throws Fault REPLACED
