@@ -54,7 +54,14 @@ function primary(t: Test, stream: MemoryStream) {
   const keys = ['one', 'two'].map((key) => Buffer.from(key))
   for (const key of keys) environment.write(() => table.putSync(key, Buffer.alloc(3 * 1024 * 1024)))
   environment.write(() => keys.map((key) => table.removeSync(key)))
-  const publisher = new ChangePublisher(environment, stream as unknown as ChangeStream, SENDER, 1, quietLog)
+  const publisher = new ChangePublisher(
+    environment,
+    stream as unknown as ChangeStream,
+    SENDER,
+    1,
+    performance.now(),
+    quietLog,
+  )
   return { store, publisher }
 }
 
