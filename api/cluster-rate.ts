@@ -70,9 +70,11 @@ export class ClusterRate {
     const rows = store.environment.read(() => store.nodes.all())
     // A home grants only to nodes whose report is in the table.
     const mayHaveUsed = resumed.isFound || rows.some((row) => row.id === id || row.name === name)
-    const isComplete = resumed.kept !== undefined || !mayHaveUsed
+    // Nobody asks this store for what the one before it has used.
+    const kept = resumed.kept?.node === id ? resumed.kept : undefined
+    const isComplete = kept !== undefined || !mayHaveUsed
     this.#memory = new RateMemory(nowMs, isComplete ? nowMs() : nowMs() + GRANT_MS)
-    if (resumed.kept !== undefined) this.#memory.resume(id, resumed.kept.grants, resumed.kept.elapsedMs)
+    if (kept !== undefined) this.#memory.resume(id, kept.grants, kept.elapsedMs)
     this.#node = new RateNode({
       id,
       nowMs,
@@ -106,6 +108,12 @@ export class ClusterRate {
   takeOver({ generation, previous, isFirst }: Takeover): void {
     const { member, store, counts, resumed, log } = this.#options
     this.#isHome = true
+    // The last home may have admitted a node after the last poll.
+    const rows = store.environment.read(() => store.nodes.all())
+    this.#sightings.addUnknown(
+      rows.map(({ id }) => id),
+      nowMs(),
+    )
     this.#poll()
     // Another one was the primary for less than a poll.
     if (previous !== undefined) this.#notePrimary(previous)

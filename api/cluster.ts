@@ -69,6 +69,7 @@ export class Cluster {
   readonly staleness = makeStaleness()
   readonly #stale = new Staleness(this.staleness)
   #report: NodeJS.Timeout | undefined
+  #isReporting = false
   #staleWatch: NodeJS.Timeout | undefined
 
   private constructor(
@@ -261,6 +262,8 @@ export class Cluster {
   }
 
   async #reportNode(): Promise<void> {
+    if (this.#isReporting) return
+    this.#isReporting = true
     try {
       const lastSequence = await this.#member.lastSequence()
       const { isPrimary } = this.#member
@@ -270,6 +273,8 @@ export class Cluster {
     } catch (error) {
       const { message } = error as Error
       if (this.#events.problem === undefined) this.#options.log.warn({ reason: message }, 'this node was not reported')
+    } finally {
+      this.#isReporting = false
     }
   }
 

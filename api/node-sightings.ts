@@ -37,6 +37,14 @@ export class NodeSightings {
     }
   }
 
+  /** These nodes may be holders if they were never sighted. It admits nobody. */
+  addUnknown(ids: readonly string[], nowMs: number): void {
+    for (const id of ids) {
+      if (this.#nodes.has(id)) continue
+      this.#nodes.set(id, { stamp: '', afterMs: Number.NEGATIVE_INFINITY, beforeMs: nowMs })
+    }
+  }
+
   /** Another node is the home now. It may have read reports later than this one. */
   onTakeover(nowMs: number): void {
     for (const node of this.#nodes.values()) node.beforeMs = nowMs

@@ -152,10 +152,12 @@ export class RateHome {
   }
 
   #decide(node: string, hashes: Uint8Array): Uint8Array {
-    const { counts, mayGrant, nowMs, sightings } = this.#parts
+    const { id, counts, mayGrant, nowMs, sightings } = this.#parts
     const permits = hashes.length / HASH_BYTES
     if (!this.#isOpen) return unavailable(permits, Math.max(RETRY_SECONDS, this.unknownSeconds))
-    if (!mayGrant() || !sightings.isAdmitted(node, nowMs())) return unavailable(permits)
+    // The next home always asks this node. Its own reports end while its disk is full.
+    const isAdmitted = node === id || sightings.isAdmitted(node, nowMs())
+    if (!mayGrant() || !isAdmitted) return unavailable(permits)
     const verdicts = new Uint8Array(permits * VERDICT_BYTES)
     for (let index = 0; index < permits; index++) {
       const { allowed, remaining, resetSeconds }: RateVerdict = counts.take(hashAt(hashes, index))

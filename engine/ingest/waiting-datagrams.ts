@@ -85,7 +85,8 @@ export class WaitingDatagrams {
       const outcome = take(datagram, queue.origin)
       // An arrival in the future: the clock was set back.
       const isLate = nowMs - arrivedMs > waitMs || arrivedMs > nowMs
-      if (outcome === 'full' && !isLate) break
+      // Also if it is over the rate now: those that waited come at once.
+      if (outcome !== 'taken' && !isLate) break
       if (outcome !== 'taken') this.dropped++
       queue.first++
       this.count--

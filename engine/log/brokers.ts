@@ -48,7 +48,7 @@ export class Brokers {
     this.#connection = connection
     this.client = jetstream(connection, { timeout: REQUEST_MS })
     this.manager = manager
-    this.messages = new NodeMessages(connection)
+    this.messages = new NodeMessages(connection, () => this.isConnected)
     this.#log = log
   }
 

@@ -98,7 +98,8 @@ export class ChangePublisher {
     const { replication } = this.#environment
     let tickedMs = performance.now()
     let after = 0
-    while (!this.#isStopping || this.#environment.read(() => replication.firstUnpublished) !== undefined) {
+    const isLeft = (): boolean => this.#environment.read(() => replication.unpublished(after, 1)).length > 0
+    while (!this.#isStopping || isLeft()) {
       const changes = this.#environment.read(() => replication.unpublished(after, PUBLISH_BYTES_MAX))
       const last = changes.at(-1)
       if (last !== undefined) {

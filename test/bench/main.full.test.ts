@@ -23,6 +23,7 @@ t.test('every benchmark runs at toy size and prints its environment', async (t) 
     'console',
     'candidates',
     'cluster',
+    'cluster-api',
     'ingest-memory',
     ...(skipNamespaces === false ? ['live', 'release'] : []),
   ]
@@ -38,6 +39,6 @@ t.test('a benchmark runs by name; an unknown name is one error line', async (t) 
   t.equal(status, 2)
   t.equal(
     stderr,
-    'npm run bench --: USAGE no benchmark "regsitry", expected registry or decode or outbox or live or ingest or scan or alerts or api or console or release or commands or candidates or cluster or ingest-memory\n',
+    'npm run bench --: USAGE no benchmark "regsitry", expected registry or decode or outbox or live or ingest or scan or alerts or api or console or release or commands or candidates or cluster or cluster-api or ingest-memory\n',
   )
 })

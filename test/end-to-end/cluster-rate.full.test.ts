@@ -54,7 +54,7 @@ t.test('the limit of a key holds over three nodes, and through the loss of the p
   t.teardown(async () => {
     await Promise.all(nodes.map((node) => node.kill()))
     if (t.passing()) return
-    for (const node of nodes) t.comment(`${node.name}: ${node.service.output.stderr}`)
+    for (const node of nodes) t.comment(`${node.name}: ${node.logEnd}`)
   })
   await admin('organization', 'create', 'Acme', '--domain', 'acme.example', ...one.data)
   const keys: string[] = []

@@ -17,7 +17,7 @@ t.test('a cluster is repaired, restored and left without a loss of acknowledged 
   const [one, two, three] = nodes as [TestNode, TestNode, TestNode]
   t.teardown(async () => {
     await Promise.all(nodes.map((node) => node.kill()))
-    if (!t.passing()) for (const node of nodes) t.comment(`${node.name}: ${node.service.output.stderr}`)
+    if (!t.passing()) for (const node of nodes) t.comment(`${node.name}: ${node.logEnd}`)
   })
   const [organization] = await admin('organization', 'create', 'Acme', '--domain', 'acme.example', ...one.data)
   const [token] = await admin('token', 'generate', 'sensor', '--org', 'Acme', ...one.data)

@@ -34,7 +34,7 @@ t.test('three nodes: the store of one becomes that of all, and survives each of 
   t.teardown(async () => {
     await Promise.all([one, two, three].map((node) => node.kill()))
     if (t.passing()) return
-    for (const node of [one, two, three]) t.comment(`${node.name}: ${node.service.output.stderr}`)
+    for (const node of [one, two, three]) t.comment(`${node.name}: ${node.logEnd}`)
   })
   // A store of before, of a service without brokers.
   const [organization] = await admin('organization', 'create', 'Acme', '--domain', 'acme.example', ...one.data)

@@ -47,10 +47,19 @@ export class TestNode {
     return this.#service
   }
 
+  /** Starts again while the brokers have no leader, as systemd does. */
   async start(parameters: readonly string[] = []): Promise<void> {
     const command = [process.execPath, this.program]
     const all = [...this.#parameters, ...parameters]
-    this.#service = await startServiceCommand(command, this.directory, all, this.#environment)
+    await until(`${this.name} does not start`, async () => {
+      try {
+        this.#service = await startServiceCommand(command, this.directory, all, this.#environment)
+        return true
+      } catch (error) {
+        if (/BROKERS_UNREACHABLE/.test((error as Error).message)) return undefined
+        throw error
+      }
+    })
   }
 
   async kill(signal: NodeJS.Signals = 'SIGKILL'): Promise<Awaited<RunningService['ended']> | undefined> {

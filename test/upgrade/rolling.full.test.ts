@@ -66,7 +66,7 @@ t.test('nodes are upgraded one at a time, and the last one migrates the stores o
   const [one, two, three] = nodes as [TestNode, TestNode, TestNode]
   t.teardown(async () => {
     await Promise.all(nodes.map((node) => node.kill()))
-    if (!t.passing()) for (const node of nodes) t.comment(`${node.name}: ${node.service.output.stderr}`)
+    if (!t.passing()) for (const node of nodes) t.comment(`${node.name}: ${node.logEnd}`)
   })
   await admin('organization', 'create', 'Acme', '--domain', 'acme.example', ...one.data)
   const [token] = await admin('token', 'generate', 'sensor', '--org', 'Acme', ...one.data)
