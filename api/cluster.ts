@@ -6,7 +6,6 @@ import { type NodeCounters, packCounters } from '../engine/ingest/node-counters.
 import type { Replication } from '../engine/lmdb/replication.ts'
 import type { Brokers } from '../engine/log/brokers.ts'
 import type { JetStreamLog } from '../engine/log/jetstream.ts'
-import type { SnapshotStore } from '../engine/log/snapshot-store.ts'
 import { systemClock } from '../engine/process/clock.ts'
 import { Fault } from '../engine/process/error-codes.ts'
 import type { Logger } from '../engine/process/log.ts'
@@ -46,20 +45,12 @@ export interface ClusterOptions {
   readonly onFailure: (error: unknown) => void
 }
 
-/** What is on the brokers. */
-interface Broking {
-  readonly brokers: Brokers
-  readonly events: JetStreamLog
-  readonly snapshots: SnapshotStore
-}
-
 /** The service as a node of a cluster: a log of events on brokers, and a replicated store. */
 export class Cluster {
   readonly store: Store
   readonly writer: EventLogWriter
   readonly #brokers: Brokers
   readonly #events: JetStreamLog
-  readonly #snapshots: SnapshotStore
   readonly #member: ClusterMember
   readonly #options: ClusterOptions
   #onPromoted: MemberOptions['onPromoted'] = () => {}
@@ -74,14 +65,14 @@ export class Cluster {
 
   private constructor(
     store: Store,
-    { brokers, events, snapshots }: Broking,
+    brokers: Brokers,
+    events: JetStreamLog,
     member: (promoted: MemberOptions['onPromoted']) => ClusterMember,
     options: ClusterOptions,
   ) {
     this.store = store
     this.#brokers = brokers
     this.#events = events
-    this.#snapshots = snapshots
     this.#options = options
     this.writer = new EventLogWriter(events, store, systemClock, () => this.#stale.isStale)
     this.#member = member((takeover) => this.#onPromoted(takeover))
@@ -127,7 +118,7 @@ export class Cluster {
         const store = new Store(dataDir)
         const member = (onPromoted: MemberOptions['onPromoted']): ClusterMember =>
           new ClusterMember(store, { ...own, stream, onPromoted, onFailure })
-        const cluster = new Cluster(store, { brokers, events, snapshots }, member, options)
+        const cluster = new Cluster(store, brokers, events, member, options)
         const failure = await cluster.#begin()
         if (failure === undefined) return cluster
         const { error, state, firstUnpublished } = failure
@@ -280,8 +271,8 @@ export class Cluster {
 
   /** What the nodes share. */
   async #sharedReport(): Promise<Pick<ClusterNode, 'streams' | 'snapshots'>> {
-    const [streams, snapshots] = await Promise.all([this.#brokers.reports(STREAMS), this.#snapshots.list()])
-    return { streams, snapshots: snapshots.map(({ madeAtMs, bytes, sequence }) => ({ madeAtMs, bytes, sequence })) }
+    const snapshots = this.#member.kept.map(({ madeAtMs, bytes, sequence }) => ({ madeAtMs, bytes, sequence }))
+    return { streams: await this.#brokers.reports(STREAMS), snapshots }
   }
 
   async rows(): Promise<MetricRow[]> {

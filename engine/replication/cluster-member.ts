@@ -2,7 +2,7 @@ import { setTimeout as later } from 'node:timers/promises'
 import { patiently } from '../log/brokers.ts'
 import { type ChangeStream, StreamEndsBefore } from '../log/change-stream.ts'
 import type { EventLog } from '../log/event-log.ts'
-import type { SnapshotStore } from '../log/snapshot-store.ts'
+import type { Snapshot, SnapshotStore } from '../log/snapshot-store.ts'
 import { systemClock } from '../process/clock.ts'
 import { isFault } from '../process/error-codes.ts'
 import { logFailure } from '../process/failure.ts'
@@ -89,6 +89,11 @@ export class ClusterMember {
   /** Id of the store, and the generation of the last primary that it knows. */
   get state(): { readonly node: string; readonly generation: number } {
     return this.#follower.state
+  }
+
+  /** Copies of the store on the brokers, as far as this node knows them: as the primary. */
+  get kept(): readonly Snapshot[] {
+    return this.#snapshots?.kept ?? []
   }
 
   /** Why nothing can be changed, if this node is the primary. */

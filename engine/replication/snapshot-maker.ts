@@ -19,7 +19,9 @@ export class SnapshotMaker {
   readonly #events: Pick<EventLog, 'trim' | 'state'>
   readonly #snapshots: SnapshotStore
   readonly #clock: Clock
-  #madeAtMs: number | undefined
+  /** Those of this cluster on the brokers, the last one first. undefined: not asked yet. */
+  kept: readonly Snapshot[] | undefined
+  #madeAtMs = 0
 
   constructor(
     store: Store,
@@ -39,9 +41,9 @@ export class SnapshotMaker {
 
   /** Returns undefined if the last one is not old, and the streams have space. */
   async makeIfDue(signal: AbortSignal): Promise<Snapshot | undefined> {
-    if (this.#madeAtMs === undefined) {
-      const last = (await this.#snapshots.list()).find(({ created }) => created === this.#stream.created)
-      this.#madeAtMs = last?.madeAtMs ?? 0
+    if (this.kept === undefined) {
+      this.kept = (await this.#snapshots.list()).filter(({ created }) => created === this.#stream.created)
+      this.#madeAtMs = this.kept[0]?.madeAtMs ?? 0
     }
     const ageMs = this.#clock.nowMs() - this.#madeAtMs
     // A negative age: by the clock of another node.
@@ -65,6 +67,7 @@ export class SnapshotMaker {
         await later(PUBLISH_POLL_MS)
       }
       const kept = await this.#snapshots.add(join(directory, 'store', DATA_FILE), content)
+      this.kept = kept
       // A full stream stops the cluster. A node that loads the older one begins again.
       const trimmed = (await this.#isStreamHalfFull()) ? kept[0] : kept[1]
       if (trimmed !== undefined) {
