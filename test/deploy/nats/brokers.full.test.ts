@@ -2,6 +2,7 @@ import { setTimeout as later } from 'node:timers/promises'
 import { jetstream, jetstreamManager, type StreamInfo } from '@nats-io/jetstream'
 import { connect, type NatsConnection, nkeyAuthenticator, nkeys } from '@nats-io/transport-node'
 import t, { type Test } from 'tap'
+import { NodeMessages } from '../../../engine/log/node-messages.ts'
 import { BROKER_VERSION, Brokers } from '../../support/brokers.ts'
 import { until } from '../../support/wait.ts'
 
@@ -64,21 +65,15 @@ t.test('the shipped configuration runs three brokers that flush every write', as
     await refused(t, follower, '$JS.API.STREAM.PURGE.events', '{}')
     await refused(t, follower, '$JS.API.CONSUMER.CREATE.events.any', '{}')
   })
-  t.test('nodes ask each other, and reply once', async (t) => {
-    const node = await brokers.connect()
+  t.test('nodes ask each other, and cannot forge what brokers answer', async (t) => {
+    const node = await brokers.connect(brokers.followerSeed)
     t.teardown(() => node.close())
-    node.subscribe('node.one', {
-      callback: (_error, message) => {
-        message.respond('first')
-        message.respond('second')
-      },
-    })
-    const asked = await until('no answer', () =>
-      service.request('node.one', 'question', { timeout: REQUEST_MS }).catch(() => undefined),
-    )
-    t.equal(asked.string(), 'first')
-    await t.rejects(service.request('node.two', '', { timeout: REQUEST_MS }), { message: /no responders/ })
-    await refused(t, service, '_INBOX.other', '')
+    new NodeMessages(node, () => true).listen('one', (question) => Buffer.from(`answer to ${question}`))
+    const messages = new NodeMessages(service, () => true)
+    const answer = await until('no answer', () => messages.ask('one', Buffer.from('question'), REQUEST_MS))
+    t.equal(Buffer.from(answer).toString(), 'answer to question')
+    t.equal(await messages.ask('two', Buffer.from('question'), 300 * REQUEST_MS), undefined, 'fails at once')
+    for (const connection of [service, node]) await refused(t, connection, '_INBOX.other', '')
   })
   t.test('clients without a known nkey, or without TLS, are refused', async (t) => {
     const [server = ''] = brokers.servers
