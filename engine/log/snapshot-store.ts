@@ -2,8 +2,8 @@ import { createReadStream } from 'node:fs'
 import { open } from 'node:fs/promises'
 import { Readable } from 'node:stream'
 import type { ReadableStream } from 'node:stream/web'
-import { StorageType } from '@nats-io/jetstream'
-import { type ObjectStore, Objm, setSha256Backend } from '@nats-io/obj'
+import { type JetStreamManager, StorageType } from '@nats-io/jetstream'
+import { type ObjectInfo, type ObjectStore, Objm, setSha256Backend } from '@nats-io/obj'
 import { z } from 'zod'
 import { MINUTE_MS } from '../process/clock.ts'
 import { Fault } from '../process/error-codes.ts'
@@ -35,12 +35,19 @@ export interface Snapshot extends SnapshotContent {
   readonly madeAtMs: number
 }
 
+interface Listed {
+  readonly snapshot: Snapshot
+  readonly partsId: string
+}
+
 /** Copies of the primary's store, on the brokers. Nodes without a store begin with the last one. */
 export class SnapshotStore {
   readonly #objects: ObjectStore
+  readonly #manager: JetStreamManager
 
-  private constructor(objects: ObjectStore) {
+  private constructor(objects: ObjectStore, manager: JetStreamManager) {
     this.#objects = objects
+    this.#manager = manager
   }
 
   /**
@@ -64,17 +71,21 @@ export class SnapshotStore {
       // The brokers do not let every node create it.
       return manager.open(BUCKET, false)
     })
-    return new SnapshotStore(objects)
+    return new SnapshotStore(objects, brokers.manager)
   }
 
   /** The complete snapshots, the last one first. @throws Fault BROKERS_UNREACHABLE */
   async list(): Promise<Snapshot[]> {
+    return (await this.#listed()).map(({ snapshot }) => snapshot)
+  }
+
+  async #listed(): Promise<Listed[]> {
     const objects = await orUnreachable('the snapshots', () => patiently(() => this.#objects.list()))
-    const snapshots = objects.flatMap(({ name, size, mtime, metadata, deleted }) => {
-      const content = snapshotSchema.safeParse(metadata)
-      return content.success && !deleted ? [{ ...content.data, name, bytes: size, madeAtMs: Date.parse(mtime) }] : []
+    const listed = objects.flatMap((info) => {
+      const content = snapshotSchema.safeParse(info.metadata)
+      return content.success && !info.deleted ? [listedOf(info, content.data)] : []
     })
-    return snapshots.sort((a, b) => b.sequence - a.sequence || b.change - a.change)
+    return listed.sort(({ snapshot: a }, { snapshot: b }) => b.sequence - a.sequence || b.change - a.change)
   }
 
   /**
@@ -96,13 +107,28 @@ export class SnapshotStore {
       options: { max_chunk_size: CHUNK_BYTES },
     }
     const info = await this.#objects.put(given, stream as Parameters<ObjectStore['put']>[1], { timeout: MINUTE_MS })
+    const own = listedOf(info, content)
     // A broker that lists the objects may not know the last one yet.
-    const listed = (await this.list()).filter(({ name }) => name !== given.name)
-    const others = listed.filter(({ created }) => created === content.created)
-    const foreign = listed.filter(({ created }) => created !== content.created)
-    for (const { name } of [...others.slice(KEPT - 1), ...foreign]) await this.#objects.delete(name)
-    const own = { ...content, name: given.name, bytes: info.size, madeAtMs: Date.parse(info.mtime) }
-    return [own, ...others.slice(0, KEPT - 1)]
+    const others = (await this.#listed()).filter(({ snapshot }) => {
+      return snapshot.name !== given.name && snapshot.created === content.created
+    })
+    const kept = [own, ...others.slice(0, KEPT - 1)]
+    await this.#deleteAllBut(kept)
+    return kept.map(({ snapshot }) => snapshot)
+  }
+
+  /** Also what interrupted uploads have left, and the markers of deleted snapshots. */
+  async #deleteAllBut(kept: readonly Listed[]): Promise<void> {
+    const { streams } = this.#manager
+    const { state } = await streams.info(STREAM, { subjects_filter: '>' })
+    for (const subject of Object.keys(state.subjects ?? {})) {
+      // $O.snapshots.C.ID has the parts of an object, $O.snapshots.M.NAME its description.
+      const [, , kind, id = ''] = subject.split('.')
+      const isKept = kept.some(({ snapshot: { name }, partsId }) => {
+        return kind === 'C' ? id === partsId : Buffer.from(id, 'base64url').toString() === name
+      })
+      if (!isKept) await streams.purge(STREAM, { filter: subject })
+    }
   }
 
   /**
@@ -127,4 +153,8 @@ export class SnapshotStore {
       await file.close()
     }
   }
+}
+
+function listedOf({ name, size, mtime, nuid }: ObjectInfo, content: SnapshotContent): Listed {
+  return { snapshot: { ...content, name, bytes: size, madeAtMs: Date.parse(mtime) }, partsId: nuid }
 }
