@@ -12,11 +12,11 @@ import { ClusterRun } from './cluster-run.ts'
 
 /*
  * The case of cluster.full.test.ts. Runs in private namespaces. CRASH_SEED repeats the choices.
- * CRASH_FAULTS is the number of kills of each kind; machines fail a fifth as often.
+ * CRASH_FAULTS is the number of kills of each kind; other faults happen a fifth as often.
  */
 const SEED = Number(process.env['CRASH_SEED'] ?? Math.floor(Date.now() / 86_400_000))
 const FAULTS = Number(process.env['CRASH_FAULTS'] ?? 1)
-const MACHINE_FAULTS: readonly ClusterFault[] = ['everything', 'power', 'partition', 'disk']
+const KILLS: readonly ClusterFault[] = ['primary', 'ingest', 'broker']
 const NODES = ['one', 'two', 'three'] as const
 const DISK_MEGABYTES = 2048
 const BROKER_LOG_CHARACTERS = 6000
@@ -42,7 +42,7 @@ t.test(`no event and no change is lost or doubled although nodes and machines fa
     const edge = { parameters: ['--roles', 'ingest'], seedFile: brokers.followerSeedFile }
     return new TestNode(name, directory, brokers, { network: index, environment, ...(name === 'edge' ? edge : {}) })
   })
-  const each = (kind: ClusterFault): number => (MACHINE_FAULTS.includes(kind) ? Math.ceil(FAULTS / 5) : FAULTS)
+  const each = (kind: ClusterFault): number => (KILLS.includes(kind) ? FAULTS : Math.ceil(FAULTS / 5))
   const faults = Object.fromEntries(CLUSTER_FAULTS.map((kind) => [kind, each(kind)])) as Record<ClusterFault, number>
   const total = Object.values(faults).reduce((sum, count) => sum + count)
   let caused = 0

@@ -14,8 +14,9 @@ import { crashRun } from './crash-run.ts'
  *
  * npm run crash -- --log: keeps the events in the log of three brokers, and kills them, too.
  *
- * npm run crash -- --cluster: kills and pauses the nodes of a cluster and its brokers, 100 times
- * each. Power, network and a disk fail 20 times each, and everything at once. Clocks step.
+ * npm run crash -- --cluster: kills the primary, a node that only ingests, and a broker of a
+ * cluster, 100 times each. Power, network and a disk fail 20 times each, nodes are paused, and
+ * everything is killed at once. Clocks step.
  * Then the stores of all nodes must be the same. As root.
  *
  * npm run crash -- --machines: causes 20 power failures of the brokers' machines, 20 partitions of
