@@ -2,9 +2,9 @@ import { setTimeout as later } from 'node:timers/promises'
 import { type ConsumerMessages, DeliverPolicy, JetStreamApiError, type StreamInfo } from '@nats-io/jetstream'
 import { Fault } from '../process/error-codes.ts'
 import type { Logger } from '../process/log.ts'
-import { type Brokers, isNoStream, lostMessages, REQUEST_MS, RETRY_MS } from './brokers.ts'
+import { type Brokers, isNoStream, lostMessages, RETRY_MS } from './brokers.ts'
 import type { LogState } from './event-log.ts'
-import { CONSUMING, READ_AHEAD_BYTES_MAX } from './limits.ts'
+import { APPEND_MS, APPEND_MS_PER_KIBIBYTE, CONSUMING, READ_AHEAD_BYTES_MAX } from './limits.ts'
 
 const STREAM = 'changes'
 const SUBJECT = 'changes'
@@ -67,9 +67,11 @@ export class ChangeStream {
 
   /** Appends a message as number `sequence`, in one attempt. Attempts may be in flight in order. */
   async append(bytes: Uint8Array, sequence: number): Promise<AppendOutcome> {
+    // The client loses what it publishes before it has connected again.
+    if (!this.#brokers.isConnected) return { kind: 'unknown', why: 'no broker is connected' }
     try {
       await this.#brokers.client.publish(SUBJECT, bytes, {
-        timeout: REQUEST_MS,
+        timeout: APPEND_MS + (bytes.length / 1024) * APPEND_MS_PER_KIBIBYTE,
         expect: { streamName: STREAM, lastSequence: sequence - 1 },
         retries: 0,
       })

@@ -17,5 +17,11 @@ export const UNSTORED_BATCHES_MAX = 1000
  * client's default after half a minute. In milliseconds.
  */
 export const CONSUMING = { expires: 4000, idle_heartbeat: 1000 } as const
+/**
+ * How long an attempt to append a change waits for an answer, and in addition for each kibibyte. A
+ * lost broker answers nothing, so the primary has to try again before a replica takes over.
+ */
+export const APPEND_MS = 2000
+export const APPEND_MS_PER_KIBIBYTE = 1
 
 assert(APPENDING_BYTES_MAX >= BATCH_UNPACKED_BYTES_MAX)

@@ -143,7 +143,12 @@ export class ChangePublisher {
       const sentMs = performance.now()
       for (;;) {
         const outcome = await this.#stream.append(bytes, this.#sequence + 1)
-        if (outcome.kind === 'appended' || (await this.#isInStream(bytes, this.#sequence + 1))) {
+        // Without an answer, the next attempt shows whether this one was appended. A read would wait
+        // until the brokers have elected a leader, and miss it.
+        if (
+          outcome.kind === 'appended' ||
+          (outcome.kind === 'conflict' && (await this.#isInStream(bytes, this.#sequence + 1)))
+        ) {
           this.#sequence++
           this.acknowledgedMs = sentMs
           break

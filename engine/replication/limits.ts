@@ -1,4 +1,5 @@
 import { strict as assert } from 'node:assert'
+import { APPEND_MS } from '../log/limits.ts'
 import { MINUTE_MS, SECOND_MS } from '../process/clock.ts'
 
 /** The primary appends a tick, which names it, at least this often. */
@@ -9,16 +10,16 @@ export const PAUSE_AFTER_MS = 3 * SECOND_MS
 export const TAKEOVER_AFTER_MS = 4 * SECOND_MS
 /**
  * The brokers must have answered for this time before a replica takes over: after an election of
- * theirs, the primary was silent only because it could not append.
+ * theirs, the primary was silent only because it could not append. In this time, it tries again.
  */
-export const ANSWERING_MS = 1500
+export const ANSWERING_MS = 3 * SECOND_MS
 /**
  * A node of a newer release waits this much longer, because it migrates the store when it takes
  * over, and nodes of the older release can no longer follow. One of them is the next primary if
  * there is one.
  */
 export const UPGRADE_AFTER_MS = 4 * SECOND_MS
-/** How often a replica checks whether the primary is silent. */
+/** How often a replica checks whether the primary is silent, and how soon an append is repeated. */
 export const WATCH_MS = 250
 /** How often the primary looks for changes of other threads and processes. */
 export const PUBLISH_POLL_MS = 10
@@ -44,3 +45,8 @@ export const SNAPSHOT_END_MS = 2 * SECOND_MS
 // A disconnected primary stops writing before another node becomes the primary.
 assert(PAUSE_AFTER_MS < TAKEOVER_AFTER_MS)
 assert(2 * TICK_MS < PAUSE_AFTER_MS)
+// After an election of the brokers, the primary appends before a replica takes over. The rest is for
+// the answer.
+assert(APPEND_MS + 2 * WATCH_MS < ANSWERING_MS)
+// A dead primary is replaced after its silence alone.
+assert(ANSWERING_MS <= TAKEOVER_AFTER_MS)

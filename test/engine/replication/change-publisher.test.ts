@@ -17,9 +17,12 @@ class MemoryStream {
   /** Called before each attempt. */
   onAttempt: () => void = () => {}
   isAnswering = true
+  /** Whether the brokers have a leader. Without one, appends fail at once, and reads wait. */
+  hasLeader = true
 
   async append(bytes: Buffer, sequence: number): Promise<AppendOutcome> {
     this.onAttempt()
+    if (!this.hasLeader) return { kind: 'unknown', why: 'no responders' }
     const isNext = this.messages.length === sequence - 1
     if (isNext) this.messages.push(bytes)
     // After the attempts that are in flight with it.
@@ -29,6 +32,7 @@ class MemoryStream {
   }
 
   async message(sequence: number): Promise<Buffer | undefined> {
+    if (!this.hasLeader) await new Promise<never>(() => {})
     return this.messages[sequence - 1]
   }
 
@@ -99,4 +103,18 @@ t.test('a message that was appended without an answer counts from its first atte
     undefined,
   )
   t.equal(readMessage(stream.messages.at(-1) ?? Buffer.alloc(0)).kind, 'resignation')
+})
+
+t.test('the primary appends as soon as the brokers have elected a leader', async (t) => {
+  const stream = new MemoryStream()
+  const { publisher } = primary(t, stream)
+  stream.hasLeader = false
+  let attempts = 0
+  stream.onAttempt = () => {
+    stream.hasLeader = ++attempts > 2
+  }
+  publisher.start((error) => t.fail(String(error)))
+  await until('nothing is appended', () => publisher.sequence > 1)
+  t.ok(attempts > 2)
+  await publisher.stop()
 })

@@ -197,6 +197,8 @@ t.test('a replica has what the primary wrote, although brokers are killed', asyn
     await site.brokers.kill(broker)
     site.brokers.restart(broker)
     await until(`no change ${number}`, () => replica.has(number))
+    // The replica can read a change before the primary knows that it was appended.
+    await until('the primary is paused', () => primary.state?.mode === 'primary')
   }
   t.same(replica.content, primary.content)
   t.match(replica.state, { mode: 'replica', generation: 1, change: 301 })
