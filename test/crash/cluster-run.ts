@@ -20,6 +20,9 @@ import { matchesInScans } from './oracle.ts'
 const SENDERS = 3
 const BATCH_EVENTS = 20
 const FAULT_MS = { least: 200, most: 2500 } as const
+/** Between two batches of a sender, and between two changes, so that the cluster recovers soon. */
+const SENDER_PAUSE_MS = { least: 0, most: 100 } as const
+const CHANGE_PAUSE_MS = { least: 0, most: 1000 } as const
 const NAME = 'claude.ai'
 /** The primary lost the brokers during a scan, and makes it again. */
 const PAUSED_SCAN = /"reason":"the brokers are not reachable; try again when they are","msg":"scan failed/
@@ -141,6 +144,7 @@ export class ClusterRun {
         return true
       })
       this.#acknowledged += BATCH_EVENTS
+      await later(between(random, SENDER_PAUSE_MS))
     }
   }
 
@@ -157,8 +161,9 @@ export class ClusterRun {
       if (created.status === 0) this.#confirmed.push(label)
       else if (!/NOT_PRIMARY|NOT_REPLICATED|NOT_FOUND/.test(created.stderr)) this.#differences.push(created.stderr)
       const id = /"id":"([^"]+)"/.exec(created.stdout)?.[1]
-      if (id !== undefined) await run('admin', ['key', 'revoke', id, ...where])
-      if (random.below(4) === 0) await run('admin', ['scan', 'run', ...where])
+      if (id !== undefined && random.below(4) === 0) await run('admin', ['key', 'revoke', id, ...where])
+      if (random.below(8) === 0) await run('admin', ['scan', 'run', ...where])
+      await later(between(random, CHANGE_PAUSE_MS))
     }
   }
 
