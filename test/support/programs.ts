@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { setTimeout as later } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { type AdminRow, programFor } from '../../engine/admin/program.ts'
 import { failureOf } from '../../engine/process/program.ts'
@@ -125,6 +126,9 @@ export function forwardArgs({ ingestPort, fingerprint }: RunningService): string
 /** Tests run in parallel, so the service must not listen on the default syslog ports. */
 export const SYSLOG_OFF = ['--syslog-tls', 'off', '--syslog-tcp', 'off', '--syslog-udp', 'off']
 
+/** So that a service that hangs is reported with what it logged. */
+const LISTENS_MS = 300_000
+
 /** Starts posture-service and waits until it serves. By default the system chooses the ports. */
 export async function startService(
   dataDirectory: string,
@@ -152,10 +156,13 @@ export async function startServiceCommand(
   const failed = running.ended.then(({ status, stderr }) => {
     throw new Error(`posture-service ended with ${status}: ${stderr}`)
   })
-  const [listening] = (await Promise.race([once(running.child, 'message'), failed])) as [
+  const late = later(LISTENS_MS, undefined, { ref: false }).then(() => {
+    throw new Error(`posture-service does not listen after ${LISTENS_MS / 1000} s: ${running.output.stderr}`)
+  })
+  const [listening] = (await Promise.race([once(running.child, 'message'), failed, late])) as [
     Omit<RunningService, keyof Running>,
   ]
-  failed.catch(() => {})
+  for (const other of [failed, late]) other.catch(() => {})
   return { ...running, ...listening }
 }
 
