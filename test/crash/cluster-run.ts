@@ -19,7 +19,7 @@ import { matchesInScans } from './oracle.ts'
 
 const SENDERS = 3
 const BATCH_EVENTS = 20
-const FAULT_MS = { least: 200, most: 2500 } as const
+const FAULT_MS = { least: 100, most: 1500 } as const
 /** Between two batches of a sender, and between two changes, so that the cluster recovers soon. */
 const SENDER_PAUSE_MS = { least: 0, most: 100 } as const
 const CHANGE_PAUSE_MS = { least: 0, most: 1000 } as const
