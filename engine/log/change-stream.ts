@@ -3,6 +3,7 @@ import { type ConsumerMessages, DeliverPolicy, JetStreamApiError, type StreamInf
 import { Fault } from '../process/error-codes.ts'
 import type { Logger } from '../process/log.ts'
 import { type Brokers, isNoStream, lostMessages, RETRY_MS } from './brokers.ts'
+import { ConsumerWatch } from './consumer-watch.ts'
 import type { LogState } from './event-log.ts'
 import { APPEND_MS, APPEND_MS_PER_KIBIBYTE, CONSUMING, READ_AHEAD_BYTES_MAX } from './limits.ts'
 
@@ -45,6 +46,7 @@ export class ChangeStream {
   readonly created: string
   readonly #brokers: Brokers
   readonly #log: Logger
+  readonly #watch = new ConsumerWatch()
   #messages: ConsumerMessages | undefined
   #isStopped = false
 
@@ -115,7 +117,7 @@ export class ChangeStream {
           opt_start_seq: last + 1,
         })
         this.#messages = await consumer.consume({ max_bytes: READ_AHEAD_BYTES_MAX, ...CONSUMING })
-        for await (const { seq, data, info } of this.#messages) {
+        for await (const { seq, data, info } of this.#watch.untilSilent(this.#messages)) {
           if (seq <= last) continue
           if (seq > last + 1) throw lostMessages(STREAM, `message ${last + 1} is missing`)
           last = seq
@@ -125,8 +127,6 @@ export class ChangeStream {
         if (error instanceof Fault && error.code !== 'BROKERS_UNREACHABLE') throw error
         if (isNoStream(error)) throw lostMessages(STREAM, 'it was deleted')
         if (!isOver()) this.#log.warn({ reason: (error as Error).message }, 'the changes cannot be read, trying again')
-      } finally {
-        this.#messages?.stop()
       }
       await later(RETRY_MS, undefined, { signal: closing.signal }).catch(() => {})
     }

@@ -12,6 +12,7 @@ import { SECOND_MS } from '../process/clock.ts'
 import { Fault } from '../process/error-codes.ts'
 import type { Logger } from '../process/log.ts'
 import { type Brokers, isNoStream, lostMessages, PATIENCE_MS, REQUEST_MS, RETRY_MS } from './brokers.ts'
+import { ConsumerWatch } from './consumer-watch.ts'
 import {
   type AppendFailure,
   type EventLog,
@@ -39,6 +40,7 @@ export class JetStreamLog implements EventLog {
   readonly #log: Logger
   #appendingBytes = 0
   #problem: AppendFailure | undefined
+  readonly #watch = new ConsumerWatch()
   #messages: ConsumerMessages | undefined
   #isStopped = false
 
@@ -118,7 +120,7 @@ export class JetStreamLog implements EventLog {
           opt_start_seq: last + 1,
         })
         this.#messages = await consumer.consume({ max_bytes: READ_AHEAD_BYTES_MAX, ...CONSUMING })
-        for await (const message of this.#messages) {
+        for await (const message of this.#watch.untilSilent(this.#messages)) {
           // A consumer that was created again.
           if (message.seq <= last) continue
           last = message.seq
@@ -130,8 +132,6 @@ export class JetStreamLog implements EventLog {
         if (isNoStream(error)) throw lostMessages(STREAM, 'it was deleted')
         if (!(this.#isStopped || closing.signal.aborted))
           this.#log.warn({ reason: (error as Error).message }, 'the log cannot be read, trying again')
-      } finally {
-        this.#messages?.stop()
       }
       await later(RETRY_MS, undefined, { signal: closing.signal }).catch(() => {})
     }

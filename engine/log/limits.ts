@@ -17,6 +17,9 @@ export const UNSTORED_BATCHES_MAX = 1000
  * client's default after half a minute. In milliseconds.
  */
 export const CONSUMING = { expires: 4000, idle_heartbeat: 1000 } as const
+/** A reader that has missed more heartbeats begins again, later each time until it hears one. */
+export const SILENT_HEARTBEATS_MIN = 3
+export const SILENT_HEARTBEATS_MAX = 48
 /**
  * How long an attempt to append a change waits for an answer, and in addition for each kibibyte. A
  * lost broker answers nothing, so the primary has to try again before a replica takes over.

@@ -2,9 +2,10 @@ import { setTimeout as later } from 'node:timers/promises'
 import { packBatch } from '../../engine/event/event.ts'
 import { Store } from '../../engine/store/store.ts'
 import { Random } from '../fuzz/random.ts'
-import type { TestNode } from '../support/cluster-node.ts'
+import { primaryAmong, type TestNode } from '../support/cluster-node.ts'
 import { admin, type Ended, run } from '../support/programs.ts'
 import { findingsOf, Sender } from '../support/store.ts'
+import { EXPECTED_END, SupervisedNode } from '../support/supervised-node.ts'
 import { until } from '../support/wait.ts'
 import { CLUSTER_FAULTS, type ClusterFault, type ClusterSite, causeFault } from './cluster-faults.ts'
 import { between, SCAN_CONFLICT } from './crash-run.ts'
@@ -58,7 +59,6 @@ export class ClusterRun {
   #token = ''
   #acknowledged = 0
   #isFinishing = false
-  #isOver = false
 
   constructor(options: ClusterRunOptions) {
     this.#options = options
@@ -71,25 +71,25 @@ export class ClusterRun {
     const [token] = await admin('token', 'generate', 'sensor', '--org', 'Acme', ...first.data)
     this.#organizationId = String(organization?.['id'])
     this.#token = String(token?.['token'])
-    const supervised = this.#nodes.map((node, index) => this.#supervise(node, index === 0))
+    const supervised = this.#nodes.map((node) => new SupervisedNode(node, (ended) => this.#judge(node, ended)))
     let generations = 0
     try {
-      await until('no primary', async () => (await first.isPrimary().catch(() => false)) || undefined)
+      supervised[0]?.start()
+      await primaryAmong([first])
+      for (const other of supervised.slice(1)) other.start()
       const traffic = [...Array(SENDERS).keys()].map((number) => this.#send(number))
       const changes = this.#change()
       const work = Promise.all([...traffic, changes])
       await Promise.race([this.#causeFaults(), work])
       this.#isFinishing = true
       await work
-      const primary = await this.#primary()
+      const primary = await primaryAmong(this.#nodes)
       generations = await this.#compare(primary)
     } catch (error) {
       const logs = this.#nodes.map((node) => `${node.name}: ${node.logEnd}`)
       this.#differences.push([(error as Error).message, JSON.stringify(this.#faults), ...logs].join('\n'))
     } finally {
-      this.#isOver = true
-      await Promise.all(this.#nodes.map((node) => node.kill().catch(() => {})))
-      await Promise.all(supervised)
+      await Promise.all(supervised.map((node) => node.stop('SIGKILL')))
     }
     return {
       faults: this.#faults,
@@ -100,28 +100,8 @@ export class ClusterRun {
     }
   }
 
-  /** Starts a node again whenever it has ended, as systemd does. */
-  async #supervise(node: TestNode, isFirst: boolean): Promise<void> {
-    const hasFirst = async (): Promise<true | undefined> => {
-      return this.#isOver || (await this.#nodes[0]?.isPrimary().catch(() => false)) ? true : undefined
-    }
-    if (!isFirst) await until('no first node', hasFirst)
-    while (!this.#isOver) {
-      try {
-        await node.start()
-      } catch (error) {
-        // Killed before it listened, or there is no quorum of brokers.
-        this.#judge(node, { status: null, signal: null, stdout: '', stderr: (error as Error).message })
-        continue
-      }
-      if (this.#isOver) await node.kill()
-      this.#judge(node, await node.service.ended)
-    }
-  }
-
   #judge({ name }: TestNode, { status, signal, stderr }: Ended): void {
-    if (this.#isOver) return
-    const isExpected = signal === 'SIGKILL' || /REPLACED|BROKERS_UNREACHABLE|BROKERS_LOST|ended with null/.test(stderr)
+    const isExpected = signal === 'SIGKILL' || EXPECTED_END.test(stderr) || /BROKERS_LOST|ended with null/.test(stderr)
     const lines = stderr.replaceAll(SCAN_CONFLICT, '').trim().split('\n')
     const isError = (line: string): boolean => /INTERNAL|"level":[56]0/.test(line) && !PAUSED_SCAN.test(line)
     const errors = isExpected ? lines.filter(isError) : lines.slice(-6)
@@ -193,10 +173,6 @@ export class ClusterRun {
   async #primaryNow(): Promise<TestNode | undefined> {
     for (const node of this.#nodes) if (await node.isPrimary().catch(() => false)) return node
     return undefined
-  }
-
-  #primary(): Promise<TestNode> {
-    return until('no primary', () => this.#primaryNow())
   }
 
   /** How the stores differ from the first one, one line for each node. */

@@ -2,10 +2,12 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { jetstreamManager } from '@nats-io/jetstream'
 import { connect, type NatsConnection, nkeyAuthenticator, nkeys } from '@nats-io/transport-node'
 import { freePort } from './free-port.ts'
 import { opensslCertificate } from './openssl-certificate.ts'
 import { REPOSITORY } from './programs.ts'
+import { until } from './wait.ts'
 
 /** deploy/setup.mjs unpacks NATS here. */
 const NATS = join(REPOSITORY, 'node_modules/.cache/nats')
@@ -14,6 +16,7 @@ const CONFIGURATION = join(REPOSITORY, 'deploy/nats/nats.conf')
 /** A quorum is two. */
 export const BROKER_COUNT = 3
 const RECONNECT_MS = 100
+const CLUSTER_STREAMS = ['events', 'changes', 'OBJ_snapshots']
 
 /** The version in use, as the server prints it. */
 export const BROKER_VERSION = readFileSync(join(NATS, 'version'), 'utf8').trim()
@@ -152,6 +155,26 @@ export class Brokers {
   restart(index: number): void {
     const broker = this.#at(index)
     broker.child = this.#spawn(broker, broker.environment)
+  }
+
+  /** Waits until all brokers have everything that is in these streams. */
+  async untilCurrent(streams: readonly string[] = CLUSTER_STREAMS): Promise<void> {
+    const connection = await this.connect()
+    try {
+      const manager = await jetstreamManager(connection, { checkAPI: false })
+      for (const stream of streams) {
+        await until(`not all brokers have ${stream}`, async () => {
+          // There may be no leader.
+          const info = await manager.streams.info(stream).catch(() => undefined)
+          const current = info?.cluster?.replicas?.filter(
+            ({ current, offline, lag = 0 }) => current && !offline && lag === 0,
+          )
+          return current?.length === BROKER_COUNT - 1 || undefined
+        })
+      }
+    } finally {
+      await connection.close()
+    }
   }
 
   #at(index: number): Broker {

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
+import { request } from 'undici'
 import { packBatch } from '../../engine/event/event.ts'
-import { askLocal } from '../../engine/process/ask-local.ts'
 import type { Brokers } from './brokers.ts'
 import { type Answer, httpsClient } from './https.ts'
 import { PROGRAMS, type RunningService, startServiceCommand } from './programs.ts'
@@ -17,6 +17,17 @@ export interface TestNodeOptions {
   /** The number of the brokers' addresses that it uses. */
   readonly network?: number
   readonly environment?: NodeJS.ProcessEnv
+  /** Default: loopback, with a certificate of its own. */
+  readonly machine?: NodeMachine
+}
+
+/** Where a node runs. */
+export interface NodeMachine {
+  readonly address: string
+  /** A command that executes another there. */
+  readonly through: readonly string[]
+  /** The node has it, for this address. */
+  readonly certificateFile: string
 }
 
 /** A node of a cluster: posture-service with a data directory of its own. */
@@ -29,17 +40,19 @@ export class TestNode {
   program: string = PROGRAMS.service
   readonly #parameters: readonly string[]
   readonly #environment: NodeJS.ProcessEnv
+  readonly #machine: NodeMachine | undefined
   readonly #sender = new Sender()
   #service: RunningService | undefined
 
   constructor(name: string, directory: string, brokers: Brokers, options: TestNodeOptions = {}) {
-    const { parameters = [], network = 0, environment = {}, seedFile } = options
+    const { parameters = [], network = 0, environment = {}, seedFile, machine } = options
     this.name = name
     this.directory = join(directory, name)
     this.data = ['--data-dir', this.directory]
     const own = ['--node-name', name, '--api-threads', '1']
     this.#parameters = [...brokers.parametersAt(network, seedFile), ...LOG_MEGABYTES, ...own, ...parameters]
     this.#environment = environment
+    this.#machine = machine
   }
 
   get service(): RunningService {
@@ -49,7 +62,7 @@ export class TestNode {
 
   /** Starts again while the brokers have no leader, as systemd does. */
   async start(parameters: readonly string[] = []): Promise<void> {
-    const command = [process.execPath, this.program]
+    const command = [...(this.#machine?.through ?? []), process.execPath, this.program]
     const all = [...this.#parameters, ...parameters]
     await until(`${this.name} does not start`, async () => {
       try {
@@ -68,7 +81,19 @@ export class TestNode {
   }
 
   async metrics(): Promise<string> {
-    return (await askLocal(this.service.metricsPort, '/metrics')).text
+    return (await this.#ask('/metrics')).text
+  }
+
+  /** Whether a load balancer may send requests to this node. */
+  async isReady(): Promise<boolean> {
+    return (await this.#ask('/readyz')).status === 200
+  }
+
+  async untilReady(): Promise<void> {
+    await until(
+      () => `${this.name} is not ready: ${this.logEnd}`,
+      () => this.isReady().catch(() => false),
+    )
   }
 
   async isPrimary(): Promise<boolean> {
@@ -104,7 +129,7 @@ export class TestNode {
 
   /** Sends a batch in msgpack by HTTPS. */
   async post(token: string, body: Uint8Array): Promise<Answer> {
-    const { ask, close } = httpsClient(this.service.ingestPort, this.#certificate)
+    const { ask, close } = this.#client(this.service.ingestPort)
     const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/msgpack' }
     try {
       return await ask('/ingest/v1/events', { method: 'POST', headers, body })
@@ -114,7 +139,7 @@ export class TestNode {
   }
 
   async get(path: string, key: string): Promise<Answer> {
-    const { ask, close } = httpsClient(this.service.apiPort, this.#certificate)
+    const { ask, close } = this.#client(this.service.apiPort)
     try {
       return await ask(path, { headers: { 'x-api-key': key } })
     } finally {
@@ -122,7 +147,23 @@ export class TestNode {
     }
   }
 
-  get #certificate(): string {
-    return join(this.directory, 'tls/certificate.pem')
+  #client(port: number): ReturnType<typeof httpsClient> {
+    const { address, certificateFile = join(this.directory, 'tls/certificate.pem') } = this.#machine ?? {}
+    return httpsClient(port, certificateFile, address)
   }
+
+  async #ask(path: string): Promise<{ readonly status: number; readonly text: string }> {
+    const { address = '127.0.0.1' } = this.#machine ?? {}
+    // On a connection of its own, because the node may be another process the next time.
+    const answer = await request(`http://${address}:${this.service.metricsPort}${path}`, { reset: true })
+    return { status: answer.statusCode, text: await answer.body.text() }
+  }
+}
+
+/** Waits until one of the nodes is the primary. It need not stay the primary. */
+export function primaryAmong(nodes: readonly TestNode[]): Promise<TestNode> {
+  return until('no node is the primary', async () => {
+    for (const node of nodes) if (await node.isPrimary().catch(() => false)) return node
+    return undefined
+  })
 }

@@ -60,12 +60,16 @@ export async function serve(
 
 export type AskServer = (path: string, options?: Ask) => Promise<Answer>
 
-/** Sends requests to a port of this machine that has this certificate. */
-export function httpsClient(port: number, certificateFile: string): { ask: AskServer; close(): Promise<void> } {
+/** Sends requests to a port that has this certificate, by default of this machine. */
+export function httpsClient(
+  port: number,
+  certificateFile: string,
+  host = 'localhost',
+): { ask: AskServer; close(): Promise<void> } {
   const dispatcher = new Agent({ connect: { ca: readFileSync(certificateFile) } })
   const ask: AskServer = async (path, options = {}) => {
     const { method = 'GET', headers = {}, body = null } = options
-    const answer = await request(`https://localhost:${port}${path}`, {
+    const answer = await request(`https://${host}:${port}${path}`, {
       dispatcher,
       method: method as 'GET',
       headers,

@@ -86,6 +86,29 @@ t.test('a log of three brokers', async (t) => {
     t.equal(log.problem, undefined)
   })
 
+  t.test('a reader continues when the broker that has its consumer is lost', async (t) => {
+    const { lastSequence } = await until('no state', () => log.state())
+    const texts: string[] = []
+    const reading = (async () => {
+      for await (const { bytes } of log.read({ sequence: lastSequence, created: log.created })) {
+        if (texts.push(Buffer.from(bytes).toString()) === 3) break
+      }
+    })()
+    // The consumer stays on its broker, so one of these has it.
+    for (const lost of [0, 1, 2]) {
+      await brokers.kill(lost)
+      const text = `without ${lost}`
+      await until('nothing is appended', async () => {
+        return (await log.append(ACME, Buffer.from(text), 1)) === undefined
+      })
+      await until('the reader is silent', () => texts.includes(text))
+      brokers.restart(lost)
+      await brokers.untilCurrent(['events'])
+    }
+    await reading
+    t.same(texts, ['without 0', 'without 1', 'without 2'])
+  })
+
   t.test('a store that lacks messages, or has read another log, is refused', async (t) => {
     const { lastSequence } = await until('no state', () => log.state())
     const first = async (after: LogPosition | undefined) => (await log.read(after).next()).value?.sequence
