@@ -12,8 +12,8 @@ import { EXPECTED_END, SupervisedNode } from '../support/supervised-node.ts'
 import { until } from '../support/wait.ts'
 
 /*
- * The sections of docs/guides/operate-a-cluster.md, except the upgrade (upgrade/rolling.full.test.ts).
- * Any node can be the primary at any time.
+ * The sections of docs/guides/operate-a-cluster.md, except the upgrade
+ * (upgrade/rolling.full.test.ts). Any node can be the primary at any time.
  */
 
 const BATCH_EVENTS = 50
