@@ -117,6 +117,8 @@ export class ChangeStream {
           opt_start_seq: last + 1,
         })
         this.#messages = await consumer.consume({ max_bytes: READ_AHEAD_BYTES_MAX, ...CONSUMING })
+        // stopReading() had nothing to stop yet.
+        if (isOver()) this.#messages.stop()
         for await (const { seq, data, info } of this.#watch.untilSilent(this.#messages)) {
           if (seq <= last) continue
           if (seq > last + 1) throw lostMessages(STREAM, `message ${last + 1} is missing`)

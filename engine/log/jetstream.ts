@@ -120,6 +120,8 @@ export class JetStreamLog implements EventLog {
           opt_start_seq: last + 1,
         })
         this.#messages = await consumer.consume({ max_bytes: READ_AHEAD_BYTES_MAX, ...CONSUMING })
+        // stopReading() had nothing to stop yet.
+        if (this.#isStopped || closing.signal.aborted) this.#messages.stop()
         for await (const message of this.#watch.untilSilent(this.#messages)) {
           // A consumer that was created again.
           if (message.seq <= last) continue

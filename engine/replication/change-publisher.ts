@@ -143,8 +143,8 @@ export class ChangePublisher {
       const sentMs = performance.now()
       for (;;) {
         const outcome = await this.#stream.append(bytes, this.#sequence + 1)
-        // Without an answer, the next attempt shows whether this one was appended. A read would wait
-        // until the brokers have elected a leader, and miss it.
+        // Without an answer, the next attempt shows whether this one was appended. A read would
+        // wait until the brokers have elected a leader, and miss it.
         if (
           outcome.kind === 'appended' ||
           (outcome.kind === 'conflict' && (await this.#isInStream(bytes, this.#sequence + 1)))

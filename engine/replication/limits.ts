@@ -45,8 +45,8 @@ export const SNAPSHOT_END_MS = 2 * SECOND_MS
 // A disconnected primary stops writing before another node becomes the primary.
 assert(PAUSE_AFTER_MS < TAKEOVER_AFTER_MS)
 assert(2 * TICK_MS < PAUSE_AFTER_MS)
-// After an election of the brokers, the primary appends before a replica takes over. The rest is for
-// the answer.
+// After an election of the brokers, the primary appends before a replica takes over. The rest is
+// for the answer.
 assert(APPEND_MS + 2 * WATCH_MS < ANSWERING_MS)
 // A dead primary is replaced after its silence alone.
 assert(ANSWERING_MS <= TAKEOVER_AFTER_MS)
