@@ -13,7 +13,7 @@ export class ConsumerWatch {
   async *untilSilent(messages: ConsumerMessages): AsyncGenerator<JsMsg> {
     let isWaiting = true
     let isHeard = false
-    /** Counted by the timer: a process that was paused must not take its pause for silence. */
+    /** Counted by the timer: a process that was paused does not take its pause for silence. */
     let missed = 0
     const heard = (): void => {
       isHeard = true

@@ -9,10 +9,11 @@ import { primaryAmong, TestNode } from '../support/cluster-node.ts'
 import { ALL_SCOPES, admin, type Ended, runAdmin, startService } from '../support/programs.ts'
 import { Sender } from '../support/store.ts'
 import { EXPECTED_END, SupervisedNode } from '../support/supervised-node.ts'
+import { testFolder } from '../support/test-folder.ts'
 import { until } from '../support/wait.ts'
 
 /*
- * The sections of docs/guides/operate-a-cluster.md, except the upgrade
+ * The sections of docs/guides/operate-a-cluster.md, except the upgrade, which has its own test
  * (upgrade/rolling.full.test.ts). Any node can be the primary at any time.
  */
 
@@ -21,7 +22,7 @@ const NAME = 'claude.ai'
 const BROKERS = [0, 1, 2] as const
 
 t.test('a cluster is extended, repaired, restored and left without a loss of acknowledged events', async (t) => {
-  const directory = t.testdir()
+  const directory = testFolder(t)
   const brokers = await Brokers.start(t, { directory: join(directory, 'brokers') })
   const problems: string[] = []
   const supervised = (name: string): SupervisedNode =>

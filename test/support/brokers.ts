@@ -7,6 +7,7 @@ import { connect, type NatsConnection, nkeyAuthenticator, nkeys } from '@nats-io
 import { freePort } from './free-port.ts'
 import { opensslCertificate } from './openssl-certificate.ts'
 import { REPOSITORY } from './programs.ts'
+import { testFolder } from './test-folder.ts'
 import { until } from './wait.ts'
 
 /** deploy/setup.mjs unpacks NATS here. */
@@ -101,7 +102,7 @@ export class Brokers {
   /** Runs the brokers until the test ends. Does not wait until they have elected a leader. */
   static async start(
     t: { testdir(): string; teardown(work: () => unknown): void },
-    { directory = t.testdir(), configuration = CONFIGURATION, hosts = onLoopback(directory) } = {},
+    { directory = testFolder(t), configuration = CONFIGURATION, hosts = onLoopback(directory) } = {},
   ): Promise<Brokers> {
     const ports = new Set<number>()
     while (ports.size < 2 * BROKER_COUNT) ports.add(await freePort())

@@ -1,6 +1,5 @@
-import { execFile, execFileSync, spawn, spawnSync } from 'node:child_process'
-import { once } from 'node:events'
-import { chmodSync, chownSync, copyFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { execFile, execFileSync, spawnSync } from 'node:child_process'
+import { chmodSync, chownSync, copyFileSync, mkdirSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 import { nkeys } from '@nats-io/transport-node'
@@ -14,6 +13,7 @@ import {
   type Prepared,
 } from '../../support/cluster-containers.ts'
 import { Container } from '../../support/container.ts'
+import { clusterProxyConfiguration, HAPROXY, HAPROXY_ENVIRONMENT, startClusterProxy } from '../../support/haproxy.ts'
 import { type Image, imageOf } from '../../support/image.ts'
 import { manifests } from '../../support/manifests.ts'
 import { ip, namespace, skipNamespaces as skip } from '../../support/namespace.ts'
@@ -29,10 +29,7 @@ import { until } from '../../support/wait.ts'
 const USER = 10001
 const BATCH_EVENTS = 50
 const CACHE = join(REPOSITORY, 'node_modules/.cache')
-const HAPROXY = join(CACHE, 'haproxy/usr/sbin/haproxy')
-const HAPROXY_ENVIRONMENT = { LD_LIBRARY_PATH: join(CACHE, 'haproxy/usr/lib/x86_64-linux-gnu') }
 const BROKER_CONFIGURATION = join(REPOSITORY, 'deploy/nats/nats.conf')
-const PROXY_CONFIGURATION = join(REPOSITORY, 'deploy/proxies/haproxy-cluster.cfg')
 const NODE_IMAGE: Image | undefined = skip === false ? imageOf(t, 'service') : undefined
 
 class Site {
@@ -192,20 +189,10 @@ class Site {
     return BATCH_EVENTS
   }
 
-  /** Runs HAProxy with the shipped configuration and the addresses of these nodes. */
+  /** Runs HAProxy in front of these nodes. */
   startProxy(): void {
-    const text = readFileSync(PROXY_CONFIGURATION, 'utf8').replace(/node-\d(?=:)/g, (name) => this.address(name))
-    const config = join(this.directory, 'haproxy.cfg')
-    writeFileSync(config, text)
-    const program = [HAPROXY, '-db', '-f', config]
-    const child = spawn('ip', ['netns', 'exec', `${this.#prefix}proxy`, ...program], {
-      env: { PATH: process.env['PATH'], ...HAPROXY_ENVIRONMENT },
-      stdio: ['ignore', 'ignore', 'inherit'],
-    })
-    this.#t.teardown(() => {
-      child.kill('SIGKILL')
-      return child.exitCode === null && child.signalCode === null ? once(child, 'exit') : undefined
-    })
+    const through = ['ip', 'netns', 'exec', `${this.#prefix}proxy`]
+    startClusterProxy(this.#t, this.directory, (name) => this.address(name), through)
   }
 }
 
@@ -351,8 +338,10 @@ for (const [index, { name, brokers, nodes, others, plans, volume, hasProxy }] of
 
 t.test('HAProxy accepts the configurations of clusters', async (t) => {
   const { data } = found(manifests('cluster.yaml'), 'ConfigMap', 'posture-console') as { data: Record<string, string> }
-  const shipped = readFileSync(PROXY_CONFIGURATION, 'utf8')
-  const texts = { 'haproxy-cluster.cfg': shipped.replace(/node-(\d)(?=:)/g, '192.0.2.$1'), ...data }
+  const texts = {
+    'haproxy-cluster.cfg': clusterProxyConfiguration((name) => name.replace('node-', '192.0.2.')),
+    ...data,
+  }
   for (const [name, text] of Object.entries(texts)) {
     const path = join(t.testdir(), name)
     writeFileSync(path, text)

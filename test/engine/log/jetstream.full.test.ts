@@ -10,6 +10,7 @@ import { JetStreamLog } from '../../../engine/log/jetstream.ts'
 import { Brokers as TestBrokers } from '../../support/brokers.ts'
 import { REPOSITORY } from '../../support/programs.ts'
 import { quietLog } from '../../support/store.ts'
+import { testFolder } from '../../support/test-folder.ts'
 import { until } from '../../support/wait.ts'
 
 const MEGABYTE = 1024 * 1024
@@ -109,6 +110,14 @@ t.test('a log of three brokers', async (t) => {
     t.same(texts, ['without 0', 'without 1', 'without 2'])
   })
 
+  t.test('reading can be stopped before there is a consumer', async (t) => {
+    const { log: another } = await openLog(t, optionsOf(brokers))
+    const { lastSequence } = await until('no state', () => log.state())
+    const next = another.read({ sequence: lastSequence, created: log.created }).next()
+    another.stopReading()
+    t.match(await next, { done: true })
+  })
+
   t.test('a store that lacks messages, or has read another log, is refused', async (t) => {
     const { lastSequence } = await until('no state', () => log.state())
     const first = async (after: LogPosition | undefined) => (await log.read(after).next()).value?.sequence
@@ -159,7 +168,7 @@ t.test('a log of three brokers', async (t) => {
 const CONFIGURATION = readFileSync(join(REPOSITORY, 'deploy/nats/nats.conf'), 'utf8')
 
 t.test('brokers that acknowledge before they have flushed are refused', async (t) => {
-  const directory = t.testdir()
+  const directory = testFolder(t)
   const configuration = join(directory, 'nats.conf')
   writeFileSync(configuration, CONFIGURATION.replace('sync_interval: always', 'sync_interval: "2m"'))
   const brokers = await TestBrokers.start(t, { directory: join(directory, 'brokers'), configuration })

@@ -17,6 +17,7 @@ import { newUuid } from '../../../engine/store/keys.ts'
 import { Store } from '../../../engine/store/store.ts'
 import { Brokers as TestBrokers } from '../../support/brokers.ts'
 import { findingsOf, NOON, quietLog, testClock } from '../../support/store.ts'
+import { testFolder } from '../../support/test-folder.ts'
 import { until } from '../../support/wait.ts'
 
 const MEGABYTE = 1024 * 1024
@@ -36,7 +37,7 @@ class Site {
   }
 
   static async make(t: Test): Promise<Site> {
-    const directory = t.testdir()
+    const directory = testFolder(t)
     const brokers = await TestBrokers.start(t, { directory: join(directory, 'brokers') })
     const { servers, seedFile: credentialsFile, caFile } = brokers
     const connection = await Brokers.open({ servers, credentialsFile, caFile }, quietLog, (fault) =>
@@ -272,6 +273,13 @@ t.test('what a new primary has to know of the end of the stream', async (t) => {
   await primary.stop()
   const [first] = changeMessages(1, [{ number: 2, writes: Buffer.alloc(9 * MEGABYTE, 1) }])
   t.match(await primary.stream.append(first ?? Buffer.alloc(0), 4), { kind: 'appended' })
+
+  t.test('reading can be stopped before there is a consumer', async (t) => {
+    const stream = await site.stream()
+    const next = stream.read(await stream.lastSequence()).next()
+    stream.stopReading()
+    t.match(await next, { done: true })
+  })
 
   t.test('a change that its primary did not finish is left out', async (t) => {
     const replica = await site.node(t, 'two')

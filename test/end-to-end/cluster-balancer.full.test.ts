@@ -1,0 +1,9 @@
+import { fileURLToPath } from 'node:url'
+import t from 'tap'
+import { IN_PRIVATE_NAMESPACES, skipNamespaces as skip } from '../support/namespace.ts'
+
+/** Every node of a cluster is lost and replaced under load, after a load balancer. */
+const CASES = fileURLToPath(new URL('./cluster-balancer.js', import.meta.url))
+
+const [command = '', ...parameters] = IN_PRIVATE_NAMESPACES
+void t.spawn(command, [...parameters, process.execPath, '--enable-source-maps', CASES], { skip }, 'cluster balancer')
