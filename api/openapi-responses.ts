@@ -1,4 +1,4 @@
-import { REQUESTS_PER_WINDOW, WINDOW_MS } from './rate-limit.ts'
+import { REQUESTS_PER_WINDOW, WINDOW_MS } from './rate-limit/rate-limit.ts'
 
 /*
  * Statuses, header fields and error messages of every response. The error table of

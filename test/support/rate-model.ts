@@ -1,8 +1,6 @@
-import { NodeSightings } from '../../api/node-sightings.ts'
-import type { Takeover } from '../../api/rate-home.ts'
-import { WINDOW_MS } from '../../api/rate-limit.ts'
-import { RateMemory } from '../../api/rate-memory.ts'
-import { RateNode } from '../../api/rate-node.ts'
+import type { Takeover } from '../../api/rate-limit/home.ts'
+import { RateMemory } from '../../api/rate-limit/memory.ts'
+import { RateNode } from '../../api/rate-limit/node.ts'
 import {
   type Answer,
   type Ask,
@@ -13,7 +11,9 @@ import {
   type Question,
   REFUSED,
   UNAVAILABLE,
-} from '../../api/rate-protocol.ts'
+} from '../../api/rate-limit/protocol.ts'
+import { WINDOW_MS } from '../../api/rate-limit/rate-limit.ts'
+import { NodeSightings } from '../../api/rate-limit/sightings.ts'
 import { PAUSE_AFTER_MS, REPORT_EVERY_MS, TAKEOVER_AFTER_MS, TICK_MS } from '../../engine/replication/limits.ts'
 
 /*

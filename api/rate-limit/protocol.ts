@@ -1,4 +1,4 @@
-import { MINUTE_MS, SECOND_MS } from '../engine/process/clock.ts'
+import { MINUTE_MS, SECOND_MS } from '../../engine/process/clock.ts'
 import { type RateVerdict, WINDOW_MS } from './rate-limit.ts'
 
 /*

@@ -1,8 +1,8 @@
 import { Packr } from 'msgpackr'
 import { z } from 'zod'
-import type { Answer, Question } from './rate-protocol.ts'
+import type { Answer, Question } from './protocol.ts'
 
-/* Questions and answers of rate-protocol.ts between nodes, in msgpack. Only nodes can send them. */
+/* Questions and answers of protocol.ts between nodes, in msgpack. Only nodes can send them. */
 
 const packr = new Packr({ useRecords: false, moreTypes: false, variableMapSize: true })
 

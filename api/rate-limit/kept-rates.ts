@@ -1,11 +1,11 @@
 import { readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { openRecord, sealRecord } from '../engine/lmdb/record.ts'
-import { Fault } from '../engine/process/error-codes.ts'
-import { logFailure } from '../engine/process/failure.ts'
-import type { Logger } from '../engine/process/log.ts'
+import { openRecord, sealRecord } from '../../engine/lmdb/record.ts'
+import { Fault } from '../../engine/process/error-codes.ts'
+import { logFailure } from '../../engine/process/failure.ts'
+import type { Logger } from '../../engine/process/log.ts'
+import { GRANT_MS } from './protocol.ts'
 import { monotonicMs, RATE_ROWS_MAX, RateLimit, type RateRow, REQUESTS_PER_WINDOW, WINDOW_MS } from './rate-limit.ts'
-import { GRANT_MS } from './rate-protocol.ts'
 
 /*
  * The counters of the rate limit during a restart of the service, so that a restart gives no key
@@ -22,7 +22,7 @@ import { GRANT_MS } from './rate-protocol.ts'
  *     hash     2 x i32    of the key
  *     ages     u16 each   age of each request at the time of writing, in ms, oldest first
  *
- * On a node of a cluster, what the next home may ask for follows (rate-memory.ts):
+ * On a node of a cluster, what the next home may ask for follows (memory.ts):
  *
  *   generation u32        as the home of which the first table has all grants; 0: of none
  *   node       36 bytes   id of the store

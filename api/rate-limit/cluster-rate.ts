@@ -1,26 +1,18 @@
-import type { NodeMessages } from '../engine/log/node-messages.ts'
-import { logFailure } from '../engine/process/failure.ts'
-import type { Logger } from '../engine/process/log.ts'
-import type { MetricRow } from '../engine/process/metrics.ts'
-import type { ClusterMember, Takeover } from '../engine/replication/cluster-member.ts'
-import { confirmChanges } from '../engine/store/confirm-changes.ts'
-import type { Store } from '../engine/store/store.ts'
-import { permitRows } from './cluster-metrics.ts'
-import { NodeSightings, type Sighted } from './node-sightings.ts'
-import type { KeptGrants, ResumedRates } from './rate-file.ts'
+import type { NodeMessages } from '../../engine/log/node-messages.ts'
+import { logFailure } from '../../engine/process/failure.ts'
+import type { Logger } from '../../engine/process/log.ts'
+import type { MetricRow } from '../../engine/process/metrics.ts'
+import type { ClusterMember, Takeover } from '../../engine/replication/cluster-member.ts'
+import { confirmChanges } from '../../engine/store/confirm-changes.ts'
+import type { Store } from '../../engine/store/store.ts'
+import type { KeptGrants, ResumedRates } from './kept-rates.ts'
+import { RateMemory } from './memory.ts'
+import { permitRows } from './metrics.ts'
+import { RateNode } from './node.ts'
+import { type Answer, GRANT_MS, HASH_BYTES, PERMIT_MS, type Question, UNAVAILABLE, VERDICT_BYTES } from './protocol.ts'
 import type { RateLimit } from './rate-limit.ts'
-import { RateMemory } from './rate-memory.ts'
-import { RateNode } from './rate-node.ts'
-import {
-  type Answer,
-  GRANT_MS,
-  HASH_BYTES,
-  PERMIT_MS,
-  type Question,
-  UNAVAILABLE,
-  VERDICT_BYTES,
-} from './rate-protocol.ts'
-import { packAnswer, packQuestion, unpackAnswer, unpackQuestion } from './rate-wire.ts'
+import { NodeSightings, type Sighted } from './sightings.ts'
+import { packAnswer, packQuestion, unpackAnswer, unpackQuestion } from './wire.ts'
 
 const POLL_MS = 250
 /** How long a node that has resigned answers the next home. */
@@ -47,7 +39,7 @@ interface Polled {
   readonly polledMs: number
 }
 
-/** Connects the rate limit of API keys (rate-node.ts) with brokers, store and API threads. */
+/** Connects the rate limit of API keys (node.ts) with brokers, store and API threads. */
 export class ClusterRate {
   readonly #options: ClusterRateOptions
   readonly #id: string

@@ -1,4 +1,4 @@
-import { ADMITTED_MS, HOLDING_MS } from './rate-protocol.ts'
+import { ADMITTED_MS, HOLDING_MS } from './protocol.ts'
 
 /** A row of the table of nodes. The stamp differs with each report. */
 export interface Sighted {

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { type History, Model, type Mutation } from '../support/rate-model.ts'
+import { type History, Model, type Mutation } from '../../support/rate-model.ts'
 
 /*
  * Random histories of three nodes: no key is ever used more often than its limit in any 60 s, and

@@ -1,7 +1,7 @@
-import type { NodeSightings } from './node-sightings.ts'
-import { type HomeParts, RateHome, type Takeover } from './rate-home.ts'
-import type { RateMemory } from './rate-memory.ts'
-import { type Answer, type Ask, HASH_BYTES, type Question, unavailable } from './rate-protocol.ts'
+import { type HomeParts, RateHome, type Takeover } from './home.ts'
+import type { RateMemory } from './memory.ts'
+import { type Answer, type Ask, HASH_BYTES, type Question, unavailable } from './protocol.ts'
+import type { NodeSightings } from './sightings.ts'
 
 /** The node that grants, as this node has read in the stream of changes. */
 export interface Home {

@@ -9,7 +9,7 @@ import {
   RETRY_SECONDS,
   UNAVAILABLE,
   VERDICT_BYTES,
-} from './rate-protocol.ts'
+} from './protocol.ts'
 
 const CHUNK_GRANTS_MIN = 64
 const CHUNK_GRANTS_MAX = 16_384

@@ -1,5 +1,5 @@
+import { HASH_BYTES, PERMIT_MS, REFUSED, RETRY_SECONDS, UNAVAILABLE, VERDICT_BYTES } from './protocol.ts'
 import { monotonicMs, type RateVerdict } from './rate-limit.ts'
-import { HASH_BYTES, PERMIT_MS, REFUSED, RETRY_SECONDS, UNAVAILABLE, VERDICT_BYTES } from './rate-protocol.ts'
 
 /** Permits that a thread has not asked for yet. Beyond it, requests get 503. */
 export const PERMITS_WAITING_MAX = 4096

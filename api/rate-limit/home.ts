@@ -1,6 +1,4 @@
-import type { NodeSightings } from './node-sightings.ts'
-import type { RateVerdict } from './rate-limit.ts'
-import type { RateMemory } from './rate-memory.ts'
+import type { RateMemory } from './memory.ts'
 import {
   type Answer,
   type Ask,
@@ -15,7 +13,9 @@ import {
   UNAVAILABLE,
   unavailable,
   VERDICT_BYTES,
-} from './rate-protocol.ts'
+} from './protocol.ts'
+import type { RateVerdict } from './rate-limit.ts'
+import type { NodeSightings } from './sightings.ts'
 
 /** A node that did not witness is not asked for this time. */
 const NO_WITNESS_MS = 5000

@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto'
 import t from 'tap'
-import { type AskPermits, PERMITS_WAITING_MAX, Permits, type Verdict } from '../../api/permits.ts'
-import { HASH_BYTES, PERMIT_MS, REFUSED, UNAVAILABLE } from '../../api/rate-protocol.ts'
-import { until } from '../support/wait.ts'
+import { type AskPermits, PERMITS_WAITING_MAX, Permits, type Verdict } from '../../../api/rate-limit/permits.ts'
+import { HASH_BYTES, PERMIT_MS, REFUSED, UNAVAILABLE } from '../../../api/rate-limit/protocol.ts'
+import { until } from '../../support/wait.ts'
 
 function permitsAt() {
   const now = { ms: 1000 }

@@ -9,8 +9,8 @@ import {
   ROWS,
   tableFull,
   WINDOW_MS,
-} from '../../api/rate-limit.ts'
-import * as fc from '../support/property.ts'
+} from '../../../api/rate-limit/rate-limit.ts'
+import * as fc from '../../support/property.ts'
 
 t.test('the limiter never allows more than 60 in any 60 s, and never fewer than a log of times would', async (t) => {
   fc.assert(
@@ -174,7 +174,7 @@ t.test('four threads on one table together accept 60 requests per key', async (t
     accepted: new Int32Array(new SharedArrayBuffer(4 * KEYS)),
     // Number of threads that are ready.
     start: new Int32Array(new SharedArrayBuffer(4)),
-    file: new URL('../../api/rate-limit.js', import.meta.url).href,
+    file: new URL('../../../api/rate-limit/rate-limit.js', import.meta.url).href,
   }
   const code = `
     const { workerData: { table, keys, accepted, start, file } } = require('node:worker_threads')
