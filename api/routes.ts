@@ -180,6 +180,8 @@ class Api {
     const { permits, rateLimit } = this.#parts
     if (permits === undefined)
       return this.#answerWith(rateLimit.take(caller.keyHash), route, caller, request, response, head)
+    const known = permits.take(caller.keyHash)
+    if (known !== undefined) return this.#answerWith(known, route, caller, request, response, head)
     const held = new HeldRequest(request)
     const verdict = permits.ask(caller.keyHash, (verdict) =>
       this.#answerLater(verdict, route, caller, held, response, head),

@@ -411,8 +411,8 @@ export class Service {
     const limits = this.#connectionLimits(API_DESCRIPTORS_SHARE / this.#settings.apiThreads)
     const shared = { counters: this.#apiCounters, connections: this.#connections.api, limits, rateTable, addressTable }
     const document = openApiAnswer(ROUTES, salesEmail)
-    const staleness = this.#cluster?.staleness
-    const own = { dataDirectory, address, port, tls, http, salesEmail, logLevel, accessLog, document, staleness }
+    const cluster = this.#cluster?.shared
+    const own = { dataDirectory, address, port, tls, http, salesEmail, logLevel, accessLog, document, cluster }
     const start = async (number: number): Promise<ThreadListening> => {
       const data: ApiThreadData = { ...own, ...shared, number }
       const thread = new Worker(new URL('./thread.js', import.meta.url), {

@@ -1,6 +1,8 @@
+import type { Allowance } from './allowance.ts'
 import { type HomeParts, RateHome, type Takeover } from './home.ts'
+import { Lease } from './lease.ts'
 import type { RateMemory } from './memory.ts'
-import { type Answer, type Ask, HASH_BYTES, type Question, unavailable } from './protocol.ts'
+import { type Answer, type Ask, HASH_BYTES, type Question, type Share, unavailable } from './protocol.ts'
 import type { NodeSightings } from './sightings.ts'
 
 /** The node that grants, as this node has read in the stream of changes. */
@@ -15,6 +17,10 @@ export interface NodeParts {
   readonly ask: Ask
   readonly memory: RateMemory
   readonly sightings: NodeSightings
+  readonly allowance: Allowance
+  /** When uses of the allowance from before the start of the process no longer count. */
+  readonly allowanceCompleteFromMs: number
+  readonly shareOf: (nodes: number) => Share | undefined
   /** undefined: there is none. */
   readonly home: () => Home | undefined
 }
@@ -25,10 +31,13 @@ export interface NodeParts {
  */
 export class RateNode {
   readonly #parts: NodeParts
+  readonly #lease: Lease
   #home: RateHome | undefined
 
   constructor(parts: NodeParts) {
     this.#parts = parts
+    const { allowanceCompleteFromMs: completeFromMs, memory } = parts
+    this.#lease = new Lease({ ...parts, instance: memory.instance, completeFromMs })
   }
 
   /** Seconds until this node knows what earlier homes granted, if it is the home. */
@@ -36,12 +45,21 @@ export class RateNode {
     return this.#home?.unknownSeconds ?? 0
   }
 
-  takeOver(parts: Omit<HomeParts, keyof NodeParts>, takeover: Takeover): void {
-    this.#home = new RateHome({ ...this.#parts, ...parts }, takeover)
+  /** Keys that this node, as the home, did not bind because there were too many. */
+  get notBound(): number {
+    return this.#home?.notBound ?? 0
   }
 
+  takeOver(parts: Omit<HomeParts, keyof NodeParts | 'hold'>, takeover: Takeover): void {
+    const hold: HomeParts['hold'] = (hashes) => this.#lease.hold(hashes)
+    this.#home = new RateHome({ ...this.#parts, ...parts, hold }, takeover)
+  }
+
+  /** Call several times per second. */
   tick(): void {
-    this.#home?.tick()
+    const home = this.#home
+    home?.tick()
+    this.#lease.tick(this.#parts.home()?.node, home && ((question) => home.lease(question)))
   }
 
   /**
@@ -64,11 +82,19 @@ export class RateNode {
     })
   }
 
-  answer(question: Question): Answer {
+  /** Does not call `done` if there is no answer. */
+  answer(question: Question, done: (answer: Answer) => void): void {
     const { id, memory } = this.#parts
-    if (question.kind === 'witness') return { kind: 'witness', isKept: memory.witness(question) }
-    if (question.kind === 'collect') return memory.collect(id, question)
+    if (question.kind === 'witness') return done({ kind: 'witness', isKept: memory.witness(question) })
+    if (question.kind === 'collect') return done(memory.collect(id, question))
+    if (question.kind === 'bind') return done(this.#lease.hold(question.hashes))
+    if (question.kind === 'lease') {
+      const lease = this.#home?.lease(question)
+      return lease && done(lease)
+    }
     const { from, hashes } = question
-    return { kind: 'permits', verdicts: this.#home?.grant(from, hashes) ?? unavailable(hashes.length / HASH_BYTES) }
+    const give = (verdicts: Uint8Array): void => done({ kind: 'permits', verdicts })
+    if (this.#home === undefined) give(unavailable(hashes.length / HASH_BYTES))
+    else this.#home.grant(from, hashes, give)
   }
 }

@@ -56,7 +56,10 @@ function logMetrics(): string {
   const rows = [
     ...logRows(counters, reader, { lastSequence: 0, bytes: 0, bytesMax: 0 }),
     ...clusterRows({ node: '', isPrimary: true, published: 0, applied: 0, silenceMs: 0 }),
-    ...permitRows({ answered: 0, unavailable: 0, notRemembered: 0, unknownSeconds: 0 }),
+    ...permitRows({
+      ...{ allowed: 0, answered: 0, unavailable: 0 },
+      ...{ allowanceFull: 0, notBound: 0, notRemembered: 0, unknownSeconds: 0 },
+    }),
   ]
   const { body } = metrics.render(rows)
   return body.slice(0, body.indexOf('# HELP nodejs_'))

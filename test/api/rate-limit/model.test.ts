@@ -20,19 +20,22 @@ function firstViolation(seed: number, mutation: Mutation): { readonly tried: num
 }
 
 t.test(`${HISTORIES} histories from seed ${SEED}`, async (t) => {
-  const sum = { withFaults: 0, uses: 0, takeovers: 0, collected: 0 }
+  const sum = { withFaults: 0, uses: 0, allowed: 0, takeovers: 0, collected: 0 }
   const wrong: string[] = []
   for (let seed = SEED; seed < SEED + HISTORIES; seed++) {
     const history: History = new Model(seed).run()
     if (history.violations.length > 0) wrong.push(`seed ${seed}: ${history.violations[0]}`)
     if (history.hasFaults) sum.withFaults++
     sum.uses += history.uses
+    sum.allowed += history.allowed
     sum.takeovers += history.takeovers
     sum.collected += history.collected
   }
   t.comment(sum)
   t.same(wrong.slice(0, 10), [])
   t.ok(sum.takeovers > HISTORIES * 1.5, 'homes changed')
+  t.ok(sum.allowed > sum.uses * 0.1, 'allowances were used')
+  t.ok(sum.allowed < sum.uses * 0.9, 'the home granted')
   t.ok(sum.collected > HISTORIES * 0.2, 'new homes collected')
 })
 

@@ -1,12 +1,11 @@
 import { randomBytes } from 'node:crypto'
 import { Worker } from 'node:worker_threads'
 import t from 'tap'
+import { monotonicMs, ROWS } from '../../../api/rate-limit/key-table.ts'
 import {
   makeRateTable,
-  monotonicMs,
   RateLimit,
   REQUESTS_PER_WINDOW,
-  ROWS,
   tableFull,
   WINDOW_MS,
 } from '../../../api/rate-limit/rate-limit.ts'
