@@ -142,7 +142,7 @@ export const HEADERS: Readonly<Record<string, Json>> = {
     schema: { type: 'integer', const: REQUESTS_PER_WINDOW },
   },
   'RateLimit-Remaining': {
-    description: 'Requests that the key may still make.',
+    description: 'Requests that the key may still make. On a node of a cluster, at least this many.',
     required: true,
     schema: { type: 'integer', minimum: 0, maximum: REQUESTS_PER_WINDOW },
     example: 42,

@@ -38,7 +38,7 @@ export interface AllowanceOptions {
 
 /**
  * The allowance of a node of a cluster (protocol.ts), in memory that its API threads share with
- * the main thread. The lease is checked at each use, so that a node that is cut off from the home
+ * the main thread. The lease is checked at each use, so that a node that is disconnected from the home
  * stops by itself. A key's row is locked for a use, and to hold the key.
  */
 export class Allowance {
@@ -126,7 +126,8 @@ export class Allowance {
     const nowMs = this.#nowMs()
     Atomics.store(own, ALLOWANCE_WORD, Math.min(allowance, ALLOWANCE_MAX))
     Atomics.store(own, OTHERS_WORD, others)
-    Atomics.store(own, FROM_WORD, Math.ceil((nowMs + freeInMs) / UNIT_MS))
+    // A renewal must not interrupt the use.
+    Atomics.store(own, FROM_WORD, freeInMs > 0 ? Math.ceil((nowMs + freeInMs) / UNIT_MS) : 0)
     // Last: with it, the others are valid.
     Atomics.store(own, UNTIL_WORD, Math.floor((nowMs + leftMs) / UNIT_MS))
   }

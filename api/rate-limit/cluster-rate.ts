@@ -163,7 +163,10 @@ export class ClusterRate {
     this.#options.messages.stop()
   }
 
-  /** What the next process needs. Call after stop(), and when the API threads have ended. undefined: this one does not know it. */
+  /**
+   * What the next process needs. Call after stop(), and when the API threads have ended. undefined:
+   * this one does not know it.
+   */
   kept(): KeptGrants | undefined {
     if (!this.#memory.isComplete) return undefined
     const isKnown = this.#isHome && this.#node.unknownSeconds === 0

@@ -63,7 +63,7 @@ export interface HomeParts {
   readonly hold: (hashes: Uint8Array) => Held
   /** Whether every node that may become the home knows allowances. */
   readonly mayLease: () => boolean
-  /** The share of each of so many nodes. undefined: there are too many. */
+  /** The share of each node by their number. undefined: there are too many. */
   readonly shareOf: (nodes: number) => Share | undefined
   /** Removes such notes of other nodes, whose grants have ended. */
   readonly forgetUnwitnessed: () => void

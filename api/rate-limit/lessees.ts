@@ -27,7 +27,7 @@ export interface Lessee {
 
 export interface LesseesOptions {
   readonly nowMs: () => number
-  /** The share of each of so many nodes. undefined: there are too many. */
+  /** The share of each node by their number. undefined: there are too many. */
   readonly shareOf: (nodes: number) => Share | undefined
   /** Nodes with leases of an earlier home. */
   readonly inherited: readonly string[]
@@ -101,7 +101,7 @@ export class Lessees {
     return { kind: 'lease', allowance: this.#allowanceNow(current), others, freeInMs: Math.max(0, lessee.freeMs - now) }
   }
 
-  /** Grants of the last GRANT_MS have counted the allowance that the node had, and not a larger one. */
+  /** Grants of the last GRANT_MS have counted what the node had, so it gets no more at once. */
   #allowanceNow(current: number): number {
     const { allowance } = this.#share
     if (this.#options.nowMs() - this.#changedMs >= GRANT_MS) return allowance
@@ -120,7 +120,7 @@ export class Lessees {
     this.#changedMs = now
   }
 
-  /** The share of so many nodes, or the least one. */
+  /** The share by the number of nodes, or the least one. */
   #leastOf(nodes: number): Share {
     for (let count = Math.max(1, nodes); count > 0; count--) {
       const share = this.#options.shareOf(count)

@@ -9,7 +9,7 @@ import { type RateVerdict, REQUESTS_PER_WINDOW, WINDOW_MS } from './rate-limit.t
  * A permit is granted at home at time T, and used by its node until T + PERMIT_MS at the latest. So
  * the home counts each grant for GRANT_MS, and any 60 s have at most 60 uses.
  *
- * The home leases an allowance to each node: so many requests of each key in a window that the
+ * The home leases an allowance to each node: a number of requests of each key in a window. The
  * allowances of all nodes together are within the limit. Before the home grants a permit of a key,
  * it binds the key: each node with an allowance reports its uses, and makes no more for HOLD_MS.
  */
@@ -82,7 +82,7 @@ const SHARES: readonly (readonly [nodes: number, share: Share])[] = [4, 8, 16].m
   return [nodes, { allowance, others: (nodes - 1) * allowance }]
 })
 
-/** Returns the share of each of so many nodes. undefined: there are too many. */
+/** Returns the share of each node by their number. undefined: there are too many. */
 export function shareOf(nodes: number): Share | undefined {
   return SHARES.find(([nodesMax]) => nodes <= nodesMax)?.[1]
 }

@@ -64,7 +64,6 @@ export interface Mutation {
   readonly reserve?: false
   readonly allowanceCompleteness?: false
   readonly inheritance?: false
-  readonly growth?: false
   readonly instance?: false
 }
 
@@ -675,10 +674,9 @@ export class Model {
   }
 
   #mutatedLease(question: LeaseQuestion): LeaseQuestion {
-    const { growth, instance } = this.mutation
+    const { instance } = this.mutation
     return {
       ...question,
-      ...(growth === false && question.allowance > 0 ? { allowance: MODEL_LIMIT } : {}),
       ...(instance === false ? { instance: nameOf(question.from) } : {}),
     }
   }
