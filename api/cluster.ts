@@ -17,12 +17,14 @@ import { REPORT_EVERY_MS } from '../engine/replication/limits.ts'
 import type { ClusterNode, NodeRole } from '../engine/store/nodes.ts'
 import { Store } from '../engine/store/store.ts'
 import { clusterRows, logRows } from './cluster-metrics.ts'
-import { ClusterRate } from './cluster-rate.ts'
 import type { ServiceSettings } from './config.ts'
 import type { KeyUseSink } from './key-uses.ts'
-import type { ResumedRates } from './rate-file.ts'
-import { monotonicMs, RateLimit } from './rate-limit.ts'
-import { GRANT_MS } from './rate-protocol.ts'
+import { Allowance, makeAllowanceTable } from './rate-limit/allowance.ts'
+import { ClusterRate } from './rate-limit/cluster-rate.ts'
+import type { ResumedRates } from './rate-limit/kept-rates.ts'
+import { monotonicMs } from './rate-limit/key-table.ts'
+import { GRANT_MS } from './rate-limit/protocol.ts'
+import { RateLimit } from './rate-limit/rate-limit.ts'
 import { makeStaleness, Staleness } from './staleness.ts'
 
 const MEGABYTE = 1024 * 1024
@@ -57,8 +59,8 @@ export class Cluster {
   #rate: ClusterRate | undefined
   #reader: EventLogReader | undefined
   /** For API threads. */
-  readonly staleness = makeStaleness()
-  readonly #stale = new Staleness(this.staleness)
+  readonly shared = { staleness: makeStaleness(), allowance: makeAllowanceTable() }
+  readonly #stale = new Staleness(this.shared.staleness)
   #report: NodeJS.Timeout | undefined
   #isReporting = false
   #staleWatch: NodeJS.Timeout | undefined
@@ -161,7 +163,8 @@ export class Cluster {
     const { settings, log } = this.#options
     const { messages } = this.#brokers
     const [store, member, counts] = [this.store, this.#member, new RateLimit(table, monotonicMs, GRANT_MS)]
-    this.#rate = new ClusterRate({ store, member, messages, name: settings.nodeName, log, counts, resumed })
+    const allowance = new Allowance(this.shared.allowance)
+    this.#rate = new ClusterRate({ store, member, messages, name: settings.nodeName, log, counts, allowance, resumed })
     this.#rate.start()
   }
 
@@ -244,7 +247,7 @@ export class Cluster {
     const { nodeName: name, roles } = this.#options.settings
     const { isPrimary, sequence, state } = this.#member
     const own = { id: state.node, name, isPrimary, roles: roles as NodeRole[], version: programVersion() }
-    return { ...own, sequence, lastSequence, reportedAtMs: systemClock.nowMs() }
+    return { ...own, knowsAllowances: true, sequence, lastSequence, reportedAtMs: systemClock.nowMs() }
   }
 
   /** The primary writes its row itself: events before it in the log may wait. */

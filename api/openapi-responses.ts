@@ -1,4 +1,4 @@
-import { REQUESTS_PER_WINDOW, WINDOW_MS } from './rate-limit.ts'
+import { REQUESTS_PER_WINDOW, WINDOW_MS } from './rate-limit/rate-limit.ts'
 
 /*
  * Statuses, header fields and error messages of every response. The error table of
@@ -142,7 +142,7 @@ export const HEADERS: Readonly<Record<string, Json>> = {
     schema: { type: 'integer', const: REQUESTS_PER_WINDOW },
   },
   'RateLimit-Remaining': {
-    description: 'Requests that the key may still make.',
+    description: 'Requests that the key may still make. On a node of a cluster, at least this many.',
     required: true,
     schema: { type: 'integer', minimum: 0, maximum: REQUESTS_PER_WINDOW },
     example: 42,

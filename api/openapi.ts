@@ -9,7 +9,7 @@ import { OPENAPI_PATH, type OpenApiAnswer } from './document.ts'
 import { EXAMPLES } from './openapi-examples.ts'
 import { HEADERS, headersOf, type Json, refusalResponses, refusals } from './openapi-responses.ts'
 import { LIMIT_DEFAULT, LIMIT_MAX, OFFSET_MAX } from './page.ts'
-import { REQUESTS_PER_WINDOW, WINDOW_MS } from './rate-limit.ts'
+import { REQUESTS_PER_WINDOW, WINDOW_MS } from './rate-limit/rate-limit.ts'
 
 /** The part of an endpoint that the document describes, from the route table. */
 export type Endpoints = Readonly<Record<string, { readonly scope: Scope; readonly paged: boolean }>>

@@ -1,6 +1,6 @@
 import { FieldBlock } from '../engine/http/fields.ts'
 import type { HttpResponse } from '../engine/http/port.ts'
-import { type RateVerdict, REQUESTS_PER_WINDOW } from './rate-limit.ts'
+import { type RateVerdict, REQUESTS_PER_WINDOW } from './rate-limit/rate-limit.ts'
 
 /**
  * Fields of every response: private to the key's holder, no sniffing, and revalidated before reuse

@@ -13,8 +13,8 @@ import { ANY_TAG, namedTag } from './entity-tags.ts'
 import type { RecentKeyUses } from './key-uses.ts'
 import type { ListState } from './list-state.ts'
 import { type Page, pageOf } from './page.ts'
-import type { Permits, Verdict } from './permits.ts'
-import type { RateLimit } from './rate-limit.ts'
+import type { Permits, Verdict } from './rate-limit/permits.ts'
+import type { RateLimit } from './rate-limit/rate-limit.ts'
 import { rateFields, respondError, respondJson, respondNotModified, respondRefusal } from './respond.ts'
 import type { Staleness } from './staleness.ts'
 
@@ -180,6 +180,8 @@ class Api {
     const { permits, rateLimit } = this.#parts
     if (permits === undefined)
       return this.#answerWith(rateLimit.take(caller.keyHash), route, caller, request, response, head)
+    const known = permits.take(caller.keyHash)
+    if (known !== undefined) return this.#answerWith(known, route, caller, request, response, head)
     const held = new HeldRequest(request)
     const verdict = permits.ask(caller.keyHash, (verdict) =>
       this.#answerLater(verdict, route, caller, held, response, head),

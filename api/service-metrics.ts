@@ -17,7 +17,7 @@ import type { Cluster } from './cluster.ts'
 import { apiRows } from './counters.ts'
 import type { Health } from './health.ts'
 import type { OrganizationMetrics } from './organization-metrics.ts'
-import { tableFull } from './rate-limit.ts'
+import { tableFull } from './rate-limit/rate-limit.ts'
 
 /** The parts of the service that count. */
 export interface MeasuredParts {

@@ -51,9 +51,9 @@ import { KeyUseWriter } from './key-uses.ts'
 import type { OpenedStore } from './open-store.ts'
 import { openApiAnswer } from './openapi.ts'
 import { OrganizationMetrics } from './organization-metrics.ts'
-import type { AskPermits, PermitVerdicts } from './permits.ts'
-import { keepRates, resumeRates, systemTimes } from './rate-file.ts'
-import { makeRateTable } from './rate-limit.ts'
+import { keepRates, resumeRates, systemTimes } from './rate-limit/kept-rates.ts'
+import type { AskPermits, PermitVerdicts } from './rate-limit/permits.ts'
+import { makeRateTable } from './rate-limit/rate-limit.ts'
 import { ROUTES } from './routes.ts'
 import { serviceRows } from './service-metrics.ts'
 import { syslogEndpoints } from './syslog-endpoints.ts'
@@ -411,8 +411,8 @@ export class Service {
     const limits = this.#connectionLimits(API_DESCRIPTORS_SHARE / this.#settings.apiThreads)
     const shared = { counters: this.#apiCounters, connections: this.#connections.api, limits, rateTable, addressTable }
     const document = openApiAnswer(ROUTES, salesEmail)
-    const staleness = this.#cluster?.staleness
-    const own = { dataDirectory, address, port, tls, http, salesEmail, logLevel, accessLog, document, staleness }
+    const cluster = this.#cluster?.shared
+    const own = { dataDirectory, address, port, tls, http, salesEmail, logLevel, accessLog, document, cluster }
     const start = async (number: number): Promise<ThreadListening> => {
       const data: ApiThreadData = { ...own, ...shared, number }
       const thread = new Worker(new URL('./thread.js', import.meta.url), {

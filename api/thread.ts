@@ -9,8 +9,9 @@ import { Store } from '../engine/store/store.ts'
 import { AccessLog } from './access-log.ts'
 import type { OpenApiAnswer } from './document.ts'
 import { RecentKeyUses } from './key-uses.ts'
-import { type AskPermits, Permits, type PermitVerdicts } from './permits.ts'
-import { RateLimit } from './rate-limit.ts'
+import { Allowance } from './rate-limit/allowance.ts'
+import { type AskPermits, Permits, type PermitVerdicts } from './rate-limit/permits.ts'
+import { RateLimit } from './rate-limit/rate-limit.ts'
 import { apiServer, isKnownPath } from './routes.ts'
 import { Staleness } from './staleness.ts'
 
@@ -36,8 +37,8 @@ export interface ApiThreadData {
   readonly accessLog: number
   readonly salesEmail: string
   readonly document: OpenApiAnswer
-  /** See staleness.ts. undefined: the service is alone. */
-  readonly staleness: SharedArrayBuffer | undefined
+  /** See staleness.ts and rate-limit/allowance.ts. undefined: the service is alone. */
+  readonly cluster: { readonly staleness: SharedArrayBuffer; readonly allowance: SharedArrayBuffer } | undefined
   readonly logLevel: LogLevel
 }
 
@@ -58,7 +59,8 @@ await runListenerThread<ApiThreadData, PermitVerdicts>('an API thread', (data, l
   const timer = setInterval(reportUses, REPORT_USES_EVERY_MS)
   const { onAnswer: countAnswer, onAnswerAborted } = answerCountersOf(data.counters, data.number)
   // The limit of API keys holds over all nodes of a cluster.
-  const permits = data.staleness && new Permits((message) => parentPort?.postMessage(message))
+  const permits =
+    data.cluster && new Permits((message) => parentPort?.postMessage(message), new Allowance(data.cluster.allowance))
   const accessLog = data.accessLog === 0 ? undefined : new AccessLog(log, data.accessLog, isKnownPath)
   return {
     http: data.http,
@@ -84,12 +86,12 @@ await runListenerThread<ApiThreadData, PermitVerdicts>('an API thread', (data, l
         document: data.document,
         keyUses,
         ...(accessLog === undefined ? {} : { accessLog }),
-        ...(data.staleness === undefined ? {} : { staleness: new Staleness(data.staleness) }),
+        ...(data.cluster === undefined ? {} : { staleness: new Staleness(data.cluster.staleness) }),
         permits,
         log,
       }),
     },
-    onMessage: (message) => permits?.take(message),
+    onMessage: (message) => permits?.receive(message),
     close: async () => {
       clearInterval(timer)
       reportUses()

@@ -1,11 +1,12 @@
 import { cpSync, mkdtempSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { loadavg, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as later } from 'node:timers/promises'
+import { FREE_AFTER_MS } from '../api/rate-limit/protocol.ts'
 import type { TestNode } from '../test/support/cluster-node.ts'
 import { type RunningService, startService } from '../test/support/programs.ts'
 import { until } from '../test/support/wait.ts'
-import { ClusterSite, totalBrokerCpu } from './cluster-site.ts'
+import { ClusterSite, metric, totalBrokerCpu } from './cluster-site.ts'
 import { aimText, median, print, ratio, shown } from './compare.ts'
 import { isInstalled } from './cores.ts'
 import { cpuSeconds, mainThreadCpuSeconds } from './machine.ts'
@@ -27,9 +28,14 @@ interface Contender {
   })[]
 }
 
+/** Of the keys, those that are beyond their allowance. */
+const BEYOND_SHARE = 0.3
+
 /**
  * What the rate limit over all nodes costs the API: requests to a replica and to the primary of
- * three nodes, and to one service without brokers, in turn. Each request has another key.
+ * three nodes, and to one service without brokers, in turn. Each request has another key. First,
+ * before the nodes have allowances, each one needs a permit of the primary. Then the allowances
+ * suffice.
  */
 export async function run({ toy }: { toy: boolean }): Promise<void> {
   if (!isInstalled('wrk')) return print('wrk is not installed: apt-get install wrk')
@@ -51,20 +57,39 @@ export async function run({ toy }: { toy: boolean }): Promise<void> {
         service,
         results: [],
       })
-      const contenders = [
-        contender('one service without brokers', { service }),
-        contender('a replica', replicas[0] as TestNode),
-        contender('the primary', primary),
-      ]
-      const script = join(site.directory, 'keys.lua')
-      writeFileSync(script, luaOf(data.keys, true))
-      for (let round = 0; round < rounds; round++) {
-        for (const each of contenders) await measure(site, each, script, seconds)
-      }
+      const beyond = Math.floor(data.keys.length * BEYOND_SHARE)
       print(
-        `${shown(data.keys.length)} keys, body ${shown(data.gzipBody.length)} bytes in gzip, TLS, ${CONNECTIONS} connections; medians of ${rounds} rounds`,
+        `body ${shown(data.gzipBody.length)} bytes in gzip, TLS, ${CONNECTIONS} connections; medians of ${rounds} rounds`,
       )
-      report(contenders)
+      const compare = async (what: string, keys: readonly string[]): Promise<void> => {
+        const contenders = [
+          contender('one service without brokers', { service }),
+          contender('a replica', replicas[0] as TestNode),
+          contender('the primary', primary),
+        ]
+        const script = join(site.directory, 'keys.lua')
+        writeFileSync(script, luaOf(keys, true))
+        for (let round = 0; round < rounds; round++) {
+          for (const each of contenders) await measure(site, each, script, seconds)
+        }
+        print(`${shown(keys.length)} keys ${what}, ${loadText()}`)
+        report(contenders)
+        for (const {
+          name,
+          service: { metricsPort },
+        } of contenders.slice(1)) {
+          const of = (outcome: string): Promise<number> =>
+            metric(metricsPort, `posture_cluster_permits_total{outcome="${outcome}"}`)
+          print(
+            `  ${name}  in all ${shown(await of('allowance'))} within the allowance, ${shown(await of('answered'))} permits`,
+          )
+        }
+      }
+      const readyMs = performance.now()
+      await compare('beyond their allowance', data.keys.slice(0, beyond))
+      if (toy) return
+      await later(Math.max(0, readyMs + FREE_AFTER_MS + 10_000 - performance.now()))
+      await compare('within their allowance', data.keys.slice(beyond))
     } finally {
       service.child.kill('SIGKILL')
       await service.ended
@@ -72,6 +97,10 @@ export async function run({ toy }: { toy: boolean }): Promise<void> {
   } finally {
     await site.end()
   }
+}
+
+function loadText(): string {
+  return `load ${loadavg()[0]?.toFixed(0)}`
 }
 
 async function startNodes(site: ClusterSite, nodes: readonly TestNode[], key: string): Promise<void> {

@@ -2,7 +2,8 @@ import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { clusterRows, logRows, permitRows } from '../../api/cluster-metrics.ts'
+import { clusterRows, logRows } from '../../api/cluster-metrics.ts'
+import { permitRows } from '../../api/rate-limit/metrics.ts'
 import { metricRows } from '../../collector/metrics.ts'
 import { Metrics } from '../../engine/process/metrics.ts'
 import { statusOf } from '../../test/support/collector-status.ts'
@@ -55,7 +56,10 @@ function logMetrics(): string {
   const rows = [
     ...logRows(counters, reader, { lastSequence: 0, bytes: 0, bytesMax: 0 }),
     ...clusterRows({ node: '', isPrimary: true, published: 0, applied: 0, silenceMs: 0 }),
-    ...permitRows({ answered: 0, unavailable: 0, notRemembered: 0, unknownSeconds: 0 }),
+    ...permitRows({
+      ...{ allowed: 0, answered: 0, unavailable: 0 },
+      ...{ allowanceFull: 0, notBound: 0, notRemembered: 0, unknownSeconds: 0 },
+    }),
   ]
   const { body } = metrics.render(rows)
   return body.slice(0, body.indexOf('# HELP nodejs_'))

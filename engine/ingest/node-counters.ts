@@ -29,6 +29,7 @@ const countersSchema = z.object({
       sequence: z.number(),
       lastSequence: z.number(),
       reportedAtMs: z.number(),
+      knowsAllowances: z.boolean().optional(),
       streams: z
         .array(
           z.object({

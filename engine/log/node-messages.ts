@@ -23,10 +23,9 @@ export class NodeMessages {
   }
 
   /** Answers questions to node `id`. A question without an answer times out at its sender. */
-  listen(id: string, answer: (question: Uint8Array) => Uint8Array | undefined): void {
+  listen(id: string, answer: (question: Uint8Array, respond: (answer: Uint8Array) => void) => void): void {
     const callback = (error: Error | null, message: Msg): void => {
-      const bytes = error === null ? answer(message.data) : undefined
-      if (bytes !== undefined) message.respond(bytes)
+      if (error === null) answer(message.data, (bytes) => message.respond(bytes))
     }
     this.#subscription = this.#connection.subscribe(SUBJECT + id, { callback })
   }

@@ -31,6 +31,8 @@ export interface ClusterNode {
   readonly lastSequence: number
   /** By the clock of the node, in milliseconds since 1970. */
   readonly reportedAtMs: number
+  /** Whether it knows allowances of the rate limit. Earlier releases do not. */
+  readonly knowsAllowances?: boolean | undefined
   /** Of the primary. */
   readonly streams?: readonly StreamReport[] | undefined
   readonly snapshots?: readonly SnapshotReport[] | undefined

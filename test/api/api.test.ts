@@ -1,7 +1,7 @@
 import { gunzipSync, gzipSync } from 'node:zlib'
 import t, { type Test } from 'tap'
 import { RecentKeyUses } from '../../api/key-uses.ts'
-import { makeRateTable, RateLimit } from '../../api/rate-limit.ts'
+import { makeRateTable, RateLimit } from '../../api/rate-limit/rate-limit.ts'
 import { apiServer } from '../../api/routes.ts'
 import { Administration } from '../../engine/admin/administration.ts'
 import { runScan } from '../../engine/scan/scan-runner.ts'

@@ -1,8 +1,8 @@
 import { join } from 'node:path'
 import { setTimeout as later } from 'node:timers/promises'
-import t from 'tap'
-import { REQUESTS_PER_WINDOW, WINDOW_MS } from '../../api/rate-limit.ts'
-import { GRANT_MS } from '../../api/rate-protocol.ts'
+import t, { type Test } from 'tap'
+import { ALLOWANCE_MAX, FREE_AFTER_MS, GRANT_MS, LEASE_MS } from '../../api/rate-limit/protocol.ts'
+import { REQUESTS_PER_WINDOW, WINDOW_MS } from '../../api/rate-limit/rate-limit.ts'
 import { Brokers } from '../support/brokers.ts'
 import { TestNode } from '../support/cluster-node.ts'
 import { ALL_SCOPES, admin } from '../support/programs.ts'
@@ -49,7 +49,9 @@ async function primaryOf(nodes: readonly TestNode[]): Promise<TestNode> {
 t.test('the limit of a key holds over three nodes, and through the loss of the primary', async (t) => {
   const directory = t.testdir()
   const brokers = await Brokers.start(t, { directory: join(directory, 'brokers') })
-  const nodes = ['one', 'two', 'three'].map((name) => new TestNode(name, directory, brokers))
+  // A lease of an allowance ends before.
+  const parameters = ['--stale-max', '60']
+  const nodes = ['one', 'two', 'three'].map((name) => new TestNode(name, directory, brokers, { parameters }))
   const [one] = nodes as [TestNode]
   t.teardown(async () => {
     await Promise.all(nodes.map((node) => node.kill()))
@@ -58,11 +60,12 @@ t.test('the limit of a key holds over three nodes, and through the loss of the p
   })
   await admin('organization', 'create', 'Acme', '--domain', 'acme.example', ...one.data)
   const keys: string[] = []
-  for (let number = 0; number < 6; number++) {
+  for (let number = 0; number < 16; number++) {
     const [key] = await admin('key', 'create', `key ${number}`, '--org', 'Acme', ...ALL_SCOPES, ...one.data)
     keys.push(String(key?.['key']))
   }
-  const [first = '', second = '', ...others] = keys
+  const [first = '', second = '', third = '', fourth = '', fifth = '', sixth = '', ...rest] = keys
+  const [within, others] = [rest.slice(0, 6), rest.slice(6)]
   const answers = (node: TestNode, key: string): Promise<unknown> =>
     until(`${node.name} does not answer`, async () => (await ask(node, key))?.status === 200 || later(100, false))
 
@@ -74,18 +77,28 @@ t.test('the limit of a key holds over three nodes, and through the loss of the p
   for (const node of nodes) await answers(node, others[0] ?? '')
   const readyMs = performance.now()
 
-  t.test('100 requests at once over three nodes: exactly 60 are answered', async (t) => {
-    const asked = await Promise.all(
-      Array.from({ length: 100 }, (_, number) => ask(nodes[number % 3] as TestNode, first)),
-    )
+  const isExact = async (t: Test, key: string): Promise<void> => {
+    const asked = await Promise.all(Array.from({ length: 100 }, (_, number) => ask(nodes[number % 3] as TestNode, key)))
     const statuses = asked.map((each) => each?.status)
     t.equal(statuses.filter((status) => status === 200).length, REQUESTS_PER_WINDOW)
     t.equal(statuses.filter((status) => status === 429).length, 40)
+  }
+
+  t.test('100 requests at once over three nodes: exactly 60 are answered', (t) => isExact(t, first))
+
+  t.test('the same when each node has an allowance', async (t) => {
+    // All nodes have followed the primary for so long that it need not answer the next one.
+    await later(Math.max(0, readyMs + FREE_AFTER_MS + 5000 - performance.now()))
+    const { headers } = await (nodes[0] as TestNode).get(PATH, sixth)
+    t.equal(headers['ratelimit-remaining'], '17', 'all that the other nodes leave')
+    await isExact(t, third)
+    for (const node of nodes) {
+      const used = /^posture_cluster_permits_total\{outcome="allowance"\} (\d+)$/m.exec(await node.metrics())
+      t.ok(Number(used?.[1]) >= ALLOWANCE_MAX, `${node.name} used its allowance`)
+    }
   })
 
-  t.test('the primary is killed: replicas answer 503 until the next one has collected', async (t) => {
-    // All nodes have followed the primary for so long that it need not answer the next one.
-    await later(Math.max(0, readyMs + GRANT_MS + 1000 - performance.now()))
+  t.test('the primary is killed: replicas answer from their allowances, and 503 beyond them', async (t) => {
     const asked: Asked[] = []
     const primary = await primaryOf(nodes)
     const replicas = nodes.filter((node) => node !== primary)
@@ -93,17 +106,51 @@ t.test('the limit of a key holds over three nodes, and through the loss of the p
       const found = await Promise.all(all.map((node) => ask(node, second)))
       asked.push(...found.filter((each) => each !== undefined))
     }
+    const useUp = async (key: string): Promise<void> => {
+      for (const node of replicas) for (let use = 0; use < ALLOWANCE_MAX; use++) await ask(node, key)
+    }
     for (let round = 0; round < 15; round++) await askAll(nodes)
     t.equal(asked.filter(({ status }) => status === 200).length, 45)
+    await Promise.all([useUp(fourth), useUp(fifth)])
     const killedMs = performance.now()
-    await Promise.all([primary.kill(), askAll(nodes), askAll(nodes)])
-    while (!asked.some(({ status, sentMs }) => status === 429 && sentMs > killedMs)) {
-      await askAll(replicas)
-      if (performance.now() - killedMs > 2 * GRANT_MS) break
-      await later(50)
+    const allowed: Asked[] = []
+    const askWithin = async (): Promise<void> => {
+      for (let round = 0; round < ALLOWANCE_MAX; round++) {
+        for (const key of within) {
+          const found = await Promise.all(replicas.map((node) => ask(node, key)))
+          allowed.push(...found.filter((each) => each !== undefined))
+          await later(100)
+        }
+      }
     }
-    t.comment(`the next primary refused the key ${Math.round(performance.now() - killedMs)} ms after the death`)
-    t.ok(performance.now() - killedMs < GRANT_MS / 2, 'it collected, and did not wait until all grants had ended')
+    const untilGranted = async (): Promise<number> => {
+      for (const [number, key] of Array.from(
+        { length: 1000 },
+        (_, number) => [number, number % 2 ? fourth : fifth] as const,
+      )) {
+        await askAll(replicas)
+        const granted = await ask(replicas[number % 2] as TestNode, key)
+        if (granted?.status === 200 || performance.now() - killedMs > 2 * GRANT_MS) break
+        await later(50)
+      }
+      return performance.now()
+    }
+    const [, , , , grantedMs] = await Promise.all([
+      primary.kill(),
+      askAll(nodes),
+      askAll(nodes),
+      askWithin(),
+      untilGranted(),
+    ])
+    const leased = allowed.filter(({ sentMs }) => sentMs - killedMs < LEASE_MS / 2)
+    t.ok(leased.length > 0)
+    t.same(
+      leased.filter(({ status }) => status !== 200),
+      [],
+      `${leased.length} requests within the allowance`,
+    )
+    t.comment(`the next primary granted ${Math.round(grantedMs - killedMs)} ms after the death`)
+    t.ok(grantedMs - killedMs < GRANT_MS / 2, 'it collected, and did not wait until all grants had ended')
     const refused = asked.filter(({ status }) => status === 503)
     t.ok(refused.length > 0)
     t.ok(refused.every(({ retryAfter }) => Number(retryAfter) >= 1))

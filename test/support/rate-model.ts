@@ -1,19 +1,24 @@
-import { NodeSightings } from '../../api/node-sightings.ts'
-import type { Takeover } from '../../api/rate-home.ts'
-import { WINDOW_MS } from '../../api/rate-limit.ts'
-import { RateMemory } from '../../api/rate-memory.ts'
-import { RateNode } from '../../api/rate-node.ts'
+import { Allowance, makeAllowanceTable } from '../../api/rate-limit/allowance.ts'
+import type { Takeover } from '../../api/rate-limit/home.ts'
+import { RateMemory } from '../../api/rate-limit/memory.ts'
+import { RateNode } from '../../api/rate-limit/node.ts'
 import {
   type Answer,
   type Ask,
   type Counts,
   GRANT_MS,
   HASH_BYTES,
+  HOLD_MS,
+  type LeaseAnswer,
+  type LeaseQuestion,
   PERMIT_MS,
   type Question,
   REFUSED,
+  type Share,
   UNAVAILABLE,
-} from '../../api/rate-protocol.ts'
+} from '../../api/rate-limit/protocol.ts'
+import { WINDOW_MS } from '../../api/rate-limit/rate-limit.ts'
+import { NodeSightings } from '../../api/rate-limit/sightings.ts'
 import { PAUSE_AFTER_MS, REPORT_EVERY_MS, TAKEOVER_AFTER_MS, TICK_MS } from '../../engine/replication/limits.ts'
 
 /*
@@ -23,12 +28,22 @@ import { PAUSE_AFTER_MS, REPORT_EVERY_MS, TAKEOVER_AFTER_MS, TICK_MS } from '../
  */
 
 /** Requests of a key in a window: fewer than in reality, so that short histories reach it. */
-export const MODEL_LIMIT = 3
+export const MODEL_LIMIT = 4
+/** All of the limit: the allowances of reality leave 4 requests. */
+const shareOf = (nodes: number): Share | undefined => {
+  if (nodes <= 2) return { allowance: 2, others: 2 }
+  return nodes <= 4 ? { allowance: 1, others: 3 } : undefined
+}
 const NODES = 3
 const REQUESTS_MS = 100_000
+/** Before the requests of every second history: until the nodes may use their allowances. */
+const WARM_UP_MS = 140_000
+const WARM_REQUESTS_MS = 220_000
 const WATCH_MS = 500
 const DELIVER_MS = 250
-const KEYS = [0, 1].map((key) => new Uint8Array(HASH_BYTES).fill(key + 1))
+/** Of the table of allowances. */
+const BUCKETS = 2
+const KEYS = [0, 1, 2].map((key) => Buffer.alloc(HASH_BYTES, key + 1))
 
 /** Parts of the protocol that are left out, to show that the model notices it. */
 export interface Mutation {
@@ -41,12 +56,23 @@ export interface Mutation {
   readonly reign?: false
   readonly completeness?: false
   readonly note?: false
+  readonly freeAfter?: false
+  readonly binding?: false
+  readonly hold?: false
+  readonly holdTime?: false
+  readonly leaseTime?: false
+  readonly reserve?: false
+  readonly allowanceCompleteness?: false
+  readonly inheritance?: false
+  readonly instance?: false
 }
 
 export interface History {
   readonly hasFaults: boolean
   readonly violations: string[]
   readonly uses: number
+  /** Uses within the allowance of a node. */
+  readonly allowed: number
   readonly takeovers: number
   /** Takeovers after which the home knew all earlier grants before they had ended. */
   readonly collected: number
@@ -127,21 +153,25 @@ type Message =
 class ModelCounts implements Counts {
   readonly #nowMs: () => number
   readonly #windowMs: number
+  readonly #hasReserve: boolean
   #times = new Map<number, number[]>()
 
-  constructor(nowMs: () => number, windowMs: number) {
+  constructor(nowMs: () => number, { windowMs, mutation }: Pick<Model, 'windowMs' | 'mutation'>) {
     this.#nowMs = nowMs
     this.#windowMs = windowMs
+    this.#hasReserve = mutation.reserve !== false
   }
 
-  take(keyHash: Buffer) {
+  take(keyHash: Buffer, reserved: number) {
     const nowMs = this.#nowMs()
     const times = this.#current(keyHash)
-    const allowed = times.length < MODEL_LIMIT
+    const limit = MODEL_LIMIT - (this.#hasReserve ? reserved : 0)
+    const allowed = times.length < limit
     if (allowed) times.push(nowMs)
     const oldest = times[0] ?? nowMs
     const resetSeconds = Math.ceil((oldest + this.#windowMs - nowMs) / 1000)
-    return { allowed, remaining: MODEL_LIMIT - times.length, resetSeconds }
+    const isReserved = !allowed && times.length < MODEL_LIMIT
+    return { allowed, remaining: Math.max(0, limit - times.length), resetSeconds, isReserved }
   }
 
   add(keyHash: Buffer, ageMs: number): boolean {
@@ -180,15 +210,32 @@ interface Disk {
 interface Saved {
   readonly atMs: number
   readonly grants: ReadonlyMap<string, Buffer>
+  readonly allowance: Buffer | undefined
   readonly counts: ModelCounts
   /** That this node knows the grants of, because it was the home. */
   readonly generation: number
+}
+
+class ModelAllowance extends Allowance {
+  readonly #mutation: Mutation
+
+  constructor(nowMs: () => number, mutation: Mutation) {
+    const holdMs = mutation.hold === false ? 0 : HOLD_MS / (mutation.holdTime === false ? 2 : 1)
+    super(makeAllowanceTable(BUCKETS), nowMs, { buckets: BUCKETS, limit: MODEL_LIMIT, holdMs })
+    this.#mutation = mutation
+  }
+
+  override setLease(lease: Omit<LeaseAnswer, 'kind'>, leftMs: number): void {
+    const freeInMs = this.#mutation.freeAfter === false ? 0 : lease.freeInMs
+    super.setLease({ ...lease, freeInMs }, this.#mutation.leaseTime === false ? 1e6 : leftMs)
+  }
 }
 
 /** A process of a node. Times are those of its own clock, if not said otherwise. */
 class Process {
   readonly disk: Disk
   readonly rate: RateNode
+  readonly allowance: ModelAllowance
   isAlive = true
   isPrimary = false
   isResigning = false
@@ -200,6 +247,7 @@ class Process {
   readonly #model: Model
   readonly #name: string
   readonly #memory: RateMemory
+  readonly #allowanceCompleteFromMs: number
   readonly #sightings = new NodeSightings()
   #counts: ModelCounts
   readonly #queue: { message: Message; done: () => void }[] = []
@@ -218,9 +266,15 @@ class Process {
     const hasReported = [...disk.rows].some(([id, row]) => id === disk.id || row.name === name)
     const isComplete = saved !== undefined || !hasReported || model.mutation.completeness === false
     this.#memory = new RateMemory(nowMs, isComplete ? nowMs() : nowMs() + GRANT_MS)
-    this.#counts = saved?.counts ?? new ModelCounts(nowMs, model.windowMs)
+    this.#counts = saved?.counts ?? new ModelCounts(nowMs, model)
     if (saved !== undefined) this.#memory.resume(disk.id, saved.grants, nowMs() - saved.atMs)
     if (model.mutation.fence === false) Object.defineProperty(this.#memory, 'generation', { value: 0 })
+    if (model.mutation.inheritance === false) Object.defineProperty(this.#sightings, 'lessees', { value: () => [] })
+    this.allowance = new ModelAllowance(nowMs, model.mutation)
+    const kept = saved?.allowance
+    if (saved !== undefined && kept !== undefined) this.allowance.resume(kept, nowMs() - saved.atMs)
+    const isAllowanceComplete = kept !== undefined || !hasReported || model.mutation.allowanceCompleteness === false
+    this.#allowanceCompleteFromMs = isAllowanceComplete ? nowMs() : nowMs() + GRANT_MS
     const home = () => (this.isVacant ? undefined : this.sender)
     this.rate = new RateNode({
       id: disk.id,
@@ -229,12 +283,16 @@ class Process {
       memory: this.#memory,
       sightings: this.#sightings,
       home,
+      allowance: this.allowance,
+      allowanceCompleteFromMs: this.#allowanceCompleteFromMs,
+      shareOf,
     })
   }
 
   readonly now = (): number => this.#model.clock(this.#name)
 
-  readonly #ask: Ask = (node, question, done) => this.#model.ask(this, this.#name, node, question, done)
+  readonly #ask: Ask = (node, question, done, timeoutMs) =>
+    this.#model.ask(this, this.#name, node, question, done, timeoutMs)
 
   /** Runs now, or when the process continues. Never if it is dead. */
   run(work: () => void): void {
@@ -314,7 +372,7 @@ class Process {
     const { mutation } = this.#model
     // The node may have read its own takeover before the answer came.
     disk.read = read + 1
-    if (mutation.collection === false) this.#counts = new ModelCounts(this.now, this.#model.windowMs)
+    if (mutation.collection === false) this.#counts = new ModelCounts(this.now, this.#model)
     disk.generation = generation
     disk.saved = undefined
     this.isPrimary = true
@@ -328,6 +386,7 @@ class Process {
       counts: this.#counts,
       mayGrant: () =>
         mutation.pause === false || (!this.isResigning && this.now() - this.acknowledgedMs < PAUSE_AFTER_MS),
+      mayLease: () => true,
       noteUnwitnessed: (isUnwitnessed: boolean, done: (isNoted: boolean) => void) => {
         if (mutation.note === false) done(true)
         else this.append({ kind: 'note', node: disk.id, isUnwitnessed }, () => done(true))
@@ -384,6 +443,7 @@ class Process {
     return {
       atMs: this.now(),
       grants: this.#memory.all(this.disk.id),
+      allowance: this.now() >= this.#allowanceCompleteFromMs ? this.allowance.all() : undefined,
       counts: this.#counts,
       generation: isHome ? this.disk.generation : -1,
     }
@@ -412,7 +472,11 @@ export class Model {
   readonly #uses: { key: number; atMs: number }[] = []
   readonly #refusals: { key: number; atMs: number }[] = []
   #unavailable = 0
+  #allowed = 0
   #stamps = 0
+  readonly #isWarm: boolean
+  readonly #startMs: number
+  readonly #endMs: number
   readonly #lossShare: number
   readonly #delayMs: number
 
@@ -423,6 +487,10 @@ export class Model {
     this.#hasFaults = this.#random() < 0.9
     this.#lossShare = this.#hasFaults && this.#random() < 0.3 ? 0.05 : 0
     this.#delayMs = this.#hasFaults && this.#random() < 0.4 ? 900 : 20
+    const warmUpMs = seed % 2 === 0 ? WARM_UP_MS : 0
+    this.#startMs = Math.max(warmUpMs, this.#hasFaults ? 0 : 15_000)
+    this.#endMs = warmUpMs + (warmUpMs === 0 ? REQUESTS_MS : WARM_REQUESTS_MS)
+    this.#isWarm = warmUpMs > 0
   }
 
   run(): History {
@@ -437,19 +505,32 @@ export class Model {
       this.agenda.at(atMs, () => this.#start(name, name === 0))
     }
     if (this.#hasFaults) this.#planFaults()
-    const startMs = this.#hasFaults ? 0 : 15_000
-    let atMs = startMs
-    while (atMs < REQUESTS_MS) {
+    const pauses = KEYS.map(() => this.#pauses())
+    let atMs = this.#startMs
+    while (atMs < this.#endMs) {
       atMs += -Math.log(1 - this.#random()) * 700
       const burst = this.#random() < 0.1 ? 6 : 1
       const name = this.#below(NODES)
-      const key = this.#random() < 0.8 ? 0 : 1
+      const key = this.#isWarm ? this.#below(KEYS.length) : Number(this.#random() < 0.2)
+      if (pauses[key]?.some(([fromMs, toMs]) => atMs >= fromMs && atMs < toMs)) continue
       for (let each = 0; each < burst; each++) this.agenda.at(atMs, () => this.#request(String(name), key))
     }
-    this.agenda.runUntil(REQUESTS_MS + 2 * PERMIT_MS)
+    this.agenda.runUntil(this.#endMs + 2 * PERMIT_MS)
     const violations = [...this.#exceeded(), ...(this.#hasFaults ? [] : this.#wronglyRefused())]
     const { takeovers, collected } = this
-    return { hasFaults: this.#hasFaults, violations, uses: this.#uses.length, takeovers, collected }
+    const counts = { uses: this.#uses.length, allowed: this.#allowed, takeovers, collected }
+    return { hasFaults: this.#hasFaults, violations, ...counts }
+  }
+
+  /** When a key is not used: at the beginning, and for about the time for which nodes hold it. */
+  #pauses(): readonly (readonly [fromMs: number, toMs: number])[] {
+    if (!this.#isWarm) return []
+    const firstMs = this.#startMs + this.#between(0, 60_000)
+    const secondMs = firstMs + this.#between(1000, 60_000)
+    return [
+      [0, firstMs],
+      [secondMs, secondMs + this.#between(50_000, 140_000)],
+    ]
   }
 
   clock(name: string): number {
@@ -558,9 +639,11 @@ export class Model {
     asker: Process,
     name: string,
     node: string,
-    question: Question,
+    asked: Question,
     done: (answer: Answer | undefined) => void,
+    timeoutMs = PERMIT_MS,
   ): void {
+    const question = asked.kind === 'lease' ? this.#mutatedLease(asked) : asked
     let isDone = false
     const finish = (answer: Answer | undefined): void => {
       if (isDone) return
@@ -568,7 +651,9 @@ export class Model {
       done(answer)
     }
     if (this.mutation.witness === false && question.kind === 'witness') return finish({ kind: 'witness', isKept: true })
-    this.agenda.at(this.agenda.nowMs + PERMIT_MS, () => asker.run(() => finish(undefined)))
+    if (this.mutation.binding === false && question.kind === 'bind')
+      return finish({ kind: 'bind', isComplete: true, uses: new Uint8Array(question.hashes.length / HASH_BYTES) })
+    this.agenda.at(this.agenda.nowMs + timeoutMs, () => asker.run(() => finish(undefined)))
     const deliver = (): void => {
       const target = this.#processes.find((each) => each?.isAlive && each.disk.id === node)
       if (this.#isDisconnected(name) || this.#random() < this.#lossShare) return
@@ -576,26 +661,40 @@ export class Model {
       if (target === undefined || this.#isDisconnected(nameOf(node)))
         return this.agenda.at(this.agenda.nowMs + this.#delay(), () => asker.run(() => finish(undefined)))
       target.run(() => {
-        const answer = target.rate.answer(question)
-        if (this.#isDisconnected(nameOf(node)) || this.#random() < this.#lossShare) return
-        // The process may be paused between its decision and the message.
-        const lateMs = this.#hasFaults && this.#random() < 0.02 ? this.#between(0, 30_000) : 0
-        this.agenda.at(this.agenda.nowMs + lateMs + this.#delay(), () => asker.run(() => finish(answer)))
+        target.rate.answer(question, (answer) => {
+          if (this.#isDisconnected(nameOf(node)) || this.#random() < this.#lossShare) return
+          // The process may be paused between its decision and the message.
+          const lateMs = this.#hasFaults && this.#random() < 0.02 ? this.#between(0, 30_000) : 0
+          this.agenda.at(this.agenda.nowMs + lateMs + this.#delay(), () => asker.run(() => finish(answer)))
+        })
       })
     }
     this.agenda.at(this.agenda.nowMs + this.#delay(), deliver)
     if (this.#lossShare > 0 && this.#random() < 0.05) this.agenda.at(this.agenda.nowMs + this.#delay(), deliver)
   }
 
+  #mutatedLease(question: LeaseQuestion): LeaseQuestion {
+    const { instance } = this.mutation
+    return {
+      ...question,
+      ...(instance === false ? { instance: nameOf(question.from) } : {}),
+    }
+  }
+
   /** A request to the API of a node. */
   #request(name: string, key: number): void {
     const process = this.#processes[Number(name)]
-    const hash = KEYS[key] as Uint8Array
+    const hash = KEYS[key] as Buffer
     if (process === undefined || this.#isStopping[Number(name)]) return
     process.run(() => {
       const sentMs = process.now()
       const later = (work: () => void): void =>
         this.agenda.at(this.agenda.nowMs + this.#between(0, 2), () => process.run(work))
+      if (process.allowance.take(hash) !== undefined) {
+        this.#allowed++
+        this.#uses.push({ key, atMs: this.agenda.nowMs })
+        return
+      }
       later(() =>
         process.rate.permits(hash, (verdicts) =>
           later(() => {
@@ -611,9 +710,9 @@ export class Model {
   }
 
   #planFaults(): void {
-    const faults = 1 + this.#below(4)
+    const faults = 1 + this.#below(this.#isWarm ? 8 : 4)
     for (let fault = 0; fault < faults; fault++) {
-      const atMs = this.#between(2000, 90_000)
+      const atMs = this.#startMs + this.#between(2000, this.#endMs - this.#startMs - 10_000)
       const kind = this.#below(5)
       const anyone = this.#below(NODES)
       const ofPrimary = this.#random() < 0.6

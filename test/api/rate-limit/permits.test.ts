@@ -1,21 +1,25 @@
 import { randomBytes } from 'node:crypto'
 import t from 'tap'
-import { type AskPermits, PERMITS_WAITING_MAX, Permits, type Verdict } from '../../api/permits.ts'
-import { HASH_BYTES, PERMIT_MS, REFUSED, UNAVAILABLE } from '../../api/rate-protocol.ts'
-import { until } from '../support/wait.ts'
+import { type AskPermits, PERMITS_WAITING_MAX, Permits, type Verdict } from '../../../api/rate-limit/permits.ts'
+import { HASH_BYTES, PERMIT_MS, REFUSED, UNAVAILABLE } from '../../../api/rate-limit/protocol.ts'
+import { until } from '../../support/wait.ts'
+
+const ALLOWED = { allowed: true, remaining: 9, resetSeconds: 61 }
 
 function permitsAt() {
   const now = { ms: 1000 }
   const posted: AskPermits[] = []
+  const allowed: Buffer[] = []
   const permits = new Permits(
     (message) => posted.push(message),
+    { take: (keyHash) => (allowed.includes(keyHash) ? ALLOWED : undefined) },
     () => now.ms,
   )
   const answer = (batch: number, ...verdicts: number[]): void =>
-    permits.take({ kind: 'verdicts', batch, verdicts: Uint8Array.from(verdicts) })
+    permits.receive({ kind: 'verdicts', batch, verdicts: Uint8Array.from(verdicts) })
   const posts = (count: number): Promise<AskPermits> =>
     until('nothing was posted', async () => (posted.length >= count ? posted[count - 1] : undefined))
-  return { now, posted, permits, answer, posts }
+  return { now, allowed, posted, permits, answer, posts }
 }
 
 t.test('the permits of one turn are asked for together', async (t) => {
@@ -86,25 +90,26 @@ t.test('few batches are in flight, and a bounded number of permits waits', async
 t.test('a refused key is remembered until a second before its end, and costs no message', async (t) => {
   const { permits, answer, posts, posted, now } = permitsAt()
   const key = randomBytes(32)
+  t.equal(permits.take(key), undefined)
   permits.ask(key, () => {})
   const { batch } = await posts(1)
   now.ms += 100
   answer(batch, REFUSED, 10)
-  t.same(
-    permits.ask(key, () => {}),
-    { allowed: false, remaining: 0, resetSeconds: 10 },
-  )
+  t.same(permits.take(key), { allowed: false, remaining: 0, resetSeconds: 10 })
   now.ms += 8899
-  t.same(
-    permits.ask(key, () => {}),
-    { allowed: false, remaining: 0, resetSeconds: 2 },
-  )
+  t.same(permits.take(key), { allowed: false, remaining: 0, resetSeconds: 2 })
   t.equal(posted.length, 1)
   now.ms += 1
-  t.equal(
-    permits.ask(key, () => {}),
-    undefined,
-    'the home is asked again',
-  )
-  answer((await posts(2)).batch, 0, 1)
+  t.equal(permits.take(key), undefined, 'the home is asked again')
+})
+
+t.test('a request within the allowance needs no message', async (t) => {
+  const { permits, allowed, posted } = permitsAt()
+  const key = randomBytes(32)
+  allowed.push(key)
+  t.same(permits.take(key), ALLOWED)
+  allowed.pop()
+  t.equal(permits.take(key), undefined)
+  await new Promise((resolve) => setImmediate(resolve))
+  t.equal(posted.length, 0)
 })

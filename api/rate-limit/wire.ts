@@ -1,8 +1,8 @@
 import { Packr } from 'msgpackr'
 import { z } from 'zod'
-import type { Answer, Question } from './rate-protocol.ts'
+import type { Answer, Question } from './protocol.ts'
 
-/* Questions and answers of rate-protocol.ts between nodes, in msgpack. Only nodes can send them. */
+/* Questions and answers of protocol.ts between nodes, in msgpack. Only nodes can send them. */
 
 const packr = new Packr({ useRecords: false, moreTypes: false, variableMapSize: true })
 
@@ -11,6 +11,14 @@ const questionSchema: z.ZodType<Question> = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('permits'), from: z.uuid(), hashes: bytes }),
   z.object({ kind: z.literal('witness'), from: z.uuid(), generation: z.number(), hashes: bytes }),
   z.object({ kind: z.literal('collect'), generation: z.number(), of: z.uuid(), after: z.number() }),
+  z.object({
+    kind: z.literal('lease'),
+    from: z.uuid(),
+    instance: z.string(),
+    allowance: z.number(),
+    freeInMs: z.number(),
+  }),
+  z.object({ kind: z.literal('bind'), hashes: bytes }),
 ])
 const answerSchema: z.ZodType<Answer> = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('permits'), verdicts: bytes }),
@@ -22,6 +30,8 @@ const answerSchema: z.ZodType<Answer> = z.discriminatedUnion('kind', [
     grants: bytes,
     part: z.number(),
   }),
+  z.object({ kind: z.literal('lease'), allowance: z.number(), others: z.number(), freeInMs: z.number() }),
+  z.object({ kind: z.literal('bind'), isComplete: z.boolean(), uses: bytes }),
 ])
 
 export function packQuestion(question: Question): Uint8Array {
@@ -30,6 +40,7 @@ export function packQuestion(question: Question): Uint8Array {
 
 export function packAnswer(answer: Answer): Uint8Array {
   if (answer.kind === 'permits') return packr.pack({ ...answer, verdicts: bufferOf(answer.verdicts) })
+  if (answer.kind === 'bind') return packr.pack({ ...answer, uses: bufferOf(answer.uses) })
   return packr.pack(answer.kind === 'collect' ? { ...answer, grants: bufferOf(answer.grants) } : answer)
 }
 

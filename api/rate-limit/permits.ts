@@ -1,5 +1,7 @@
-import { monotonicMs, type RateVerdict } from './rate-limit.ts'
-import { HASH_BYTES, PERMIT_MS, REFUSED, RETRY_SECONDS, UNAVAILABLE, VERDICT_BYTES } from './rate-protocol.ts'
+import type { Allowance } from './allowance.ts'
+import { monotonicMs } from './key-table.ts'
+import { HASH_BYTES, keyName, PERMIT_MS, REFUSED, RETRY_SECONDS, UNAVAILABLE, VERDICT_BYTES } from './protocol.ts'
+import type { RateVerdict } from './rate-limit.ts'
 
 /** Permits that a thread has not asked for yet. Beyond it, requests get 503. */
 export const PERMITS_WAITING_MAX = 4096
@@ -46,9 +48,13 @@ interface InFlight {
 
 const NO_VERDICT: NoVerdict = { retrySeconds: RETRY_SECONDS }
 
-/** The permits of an API thread: asks for those of one turn of the event loop together. */
+/**
+ * The permits of an API thread: asks for those of one turn of the event loop together, unless they
+ * are within the allowance of the node.
+ */
 export class Permits {
   readonly #post: (message: AskPermits) => void
+  readonly #allowance: Pick<Allowance, 'take'>
   readonly #nowMs: () => number
   #waiting: Waiting[] = []
   readonly #inFlight = new Map<number, InFlight>()
@@ -58,15 +64,24 @@ export class Permits {
   #isScheduled = false
   #timer: NodeJS.Timeout | undefined
 
-  constructor(post: (message: AskPermits) => void, nowMs: () => number = monotonicMs) {
+  constructor(
+    post: (message: AskPermits) => void,
+    allowance: Pick<Allowance, 'take'>,
+    nowMs: () => number = monotonicMs,
+  ) {
     this.#post = post
+    this.#allowance = allowance
     this.#nowMs = nowMs
   }
 
-  /** Returns the verdict if it is known. Otherwise calls `done` later, within about 2 s. */
-  ask(keyHash: Buffer, done: Done): Verdict | undefined {
+  /** Counts a request if this node knows the verdict. undefined: ask(). */
+  take(keyHash: Buffer): Verdict | undefined {
     const refusal = this.#refused.size === 0 ? undefined : this.#rememberedRefusal(keyHash)
-    if (refusal !== undefined) return refusal
+    return refusal ?? this.#allowance.take(keyHash)
+  }
+
+  /** Calls `done` later, within about 2 s. Or returns the verdict if too many permits wait. */
+  ask(keyHash: Buffer, done: Done): Verdict | undefined {
     if (this.#waiting.length >= PERMITS_WAITING_MAX) return NO_VERDICT
     this.#waiting.push({ keyHash, done })
     this.#schedule()
@@ -74,7 +89,7 @@ export class Permits {
   }
 
   /** Receives the answer of the main thread. */
-  take({ batch, verdicts }: PermitVerdicts): void {
+  receive({ batch, verdicts }: PermitVerdicts): void {
     const flying = this.#inFlight.get(batch)
     if (flying === undefined) return
     this.#inFlight.delete(batch)
@@ -126,7 +141,7 @@ export class Permits {
   }
 
   #rememberedRefusal(keyHash: Buffer): RateVerdict | undefined {
-    const key = nameOf(keyHash)
+    const key = keyName(keyHash)
     const refusal = this.#refused.get(key)
     if (refusal === undefined) return undefined
     const nowMs = this.#nowMs()
@@ -139,17 +154,13 @@ export class Permits {
   #remember(keyHash: Buffer, sentMs: number, seconds: number): void {
     const untilMs = sentMs + (seconds - 1) * 1000
     if (untilMs <= this.#nowMs()) return
-    const key = nameOf(keyHash)
+    const key = keyName(keyHash)
     this.#refused.delete(key)
     this.#refused.set(key, { untilMs, freeMs: sentMs + seconds * 1000 })
     if (this.#refused.size <= REFUSED_KEYS_MAX) return
     const [first] = this.#refused.keys()
     if (first !== undefined) this.#refused.delete(first)
   }
-}
-
-function nameOf(keyHash: Buffer): string {
-  return keyHash.toString('latin1', 0, HASH_BYTES)
 }
 
 function refused(resetSeconds: number): RateVerdict {

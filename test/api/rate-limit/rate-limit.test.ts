@@ -1,16 +1,15 @@
 import { randomBytes } from 'node:crypto'
 import { Worker } from 'node:worker_threads'
 import t from 'tap'
+import { monotonicMs, ROWS } from '../../../api/rate-limit/key-table.ts'
 import {
   makeRateTable,
-  monotonicMs,
   RateLimit,
   REQUESTS_PER_WINDOW,
-  ROWS,
   tableFull,
   WINDOW_MS,
-} from '../../api/rate-limit.ts'
-import * as fc from '../support/property.ts'
+} from '../../../api/rate-limit/rate-limit.ts'
+import * as fc from '../../support/property.ts'
 
 t.test('the limiter never allows more than 60 in any 60 s, and never fewer than a log of times would', async (t) => {
   fc.assert(
@@ -174,7 +173,7 @@ t.test('four threads on one table together accept 60 requests per key', async (t
     accepted: new Int32Array(new SharedArrayBuffer(4 * KEYS)),
     // Number of threads that are ready.
     start: new Int32Array(new SharedArrayBuffer(4)),
-    file: new URL('../../api/rate-limit.js', import.meta.url).href,
+    file: new URL('../../../api/rate-limit/rate-limit.js', import.meta.url).href,
   }
   const code = `
     const { workerData: { table, keys, accepted, start, file } } = require('node:worker_threads')

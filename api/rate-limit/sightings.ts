@@ -1,4 +1,4 @@
-import { ADMITTED_MS, HOLDING_MS } from './rate-protocol.ts'
+import { ADMITTED_MS, HOLDING_MS, LEASING_MS } from './protocol.ts'
 
 /** A row of the table of nodes. The stamp differs with each report. */
 export interface Sighted {
@@ -33,7 +33,7 @@ export class NodeSightings {
       this.#nodes.set(id, { stamp, afterMs: afterMs ?? Number.NEGATIVE_INFINITY, beforeMs: polledMs })
     }
     for (const [id, { beforeMs }] of this.#nodes) {
-      if (polledMs - beforeMs >= HOLDING_MS && !rows.some((row) => row.id === id)) this.#nodes.delete(id)
+      if (polledMs - beforeMs >= LEASING_MS && !rows.some((row) => row.id === id)) this.#nodes.delete(id)
     }
   }
 
@@ -61,6 +61,15 @@ export class NodeSightings {
 
   /** The nodes that may have grants that count. */
   holders(nowMs: number): string[] {
-    return [...this.#nodes].flatMap(([id, { beforeMs }]) => (nowMs - beforeMs < HOLDING_MS ? [id] : []))
+    return this.#within(HOLDING_MS, nowMs)
+  }
+
+  /** The nodes that may have uses of an allowance that count. */
+  lessees(nowMs: number): string[] {
+    return this.#within(LEASING_MS, nowMs)
+  }
+
+  #within(periodMs: number, nowMs: number): string[] {
+    return [...this.#nodes].flatMap(([id, { beforeMs }]) => (nowMs - beforeMs < periodMs ? [id] : []))
   }
 }

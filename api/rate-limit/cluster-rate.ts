@@ -1,26 +1,28 @@
-import type { NodeMessages } from '../engine/log/node-messages.ts'
-import { logFailure } from '../engine/process/failure.ts'
-import type { Logger } from '../engine/process/log.ts'
-import type { MetricRow } from '../engine/process/metrics.ts'
-import type { ClusterMember, Takeover } from '../engine/replication/cluster-member.ts'
-import { confirmChanges } from '../engine/store/confirm-changes.ts'
-import type { Store } from '../engine/store/store.ts'
-import { permitRows } from './cluster-metrics.ts'
-import { NodeSightings, type Sighted } from './node-sightings.ts'
-import type { KeptGrants, ResumedRates } from './rate-file.ts'
-import type { RateLimit } from './rate-limit.ts'
-import { RateMemory } from './rate-memory.ts'
-import { RateNode } from './rate-node.ts'
+import type { NodeMessages } from '../../engine/log/node-messages.ts'
+import { logFailure } from '../../engine/process/failure.ts'
+import type { Logger } from '../../engine/process/log.ts'
+import type { MetricRow } from '../../engine/process/metrics.ts'
+import type { ClusterMember, Takeover } from '../../engine/replication/cluster-member.ts'
+import { confirmChanges } from '../../engine/store/confirm-changes.ts'
+import type { Store } from '../../engine/store/store.ts'
+import type { Allowance } from './allowance.ts'
+import { ALLOWANCE_ID, type KeptGrants, type ResumedRates } from './kept-rates.ts'
+import { RateMemory } from './memory.ts'
+import { permitRows } from './metrics.ts'
+import { RateNode } from './node.ts'
 import {
   type Answer,
   GRANT_MS,
   HASH_BYTES,
   PERMIT_MS,
   type Question,
+  shareOf,
   UNAVAILABLE,
   VERDICT_BYTES,
-} from './rate-protocol.ts'
-import { packAnswer, packQuestion, unpackAnswer, unpackQuestion } from './rate-wire.ts'
+} from './protocol.ts'
+import type { RateLimit } from './rate-limit.ts'
+import { NodeSightings, type Sighted } from './sightings.ts'
+import { packAnswer, packQuestion, unpackAnswer, unpackQuestion } from './wire.ts'
 
 const POLL_MS = 250
 /** How long a node that has resigned answers the next home. */
@@ -37,6 +39,7 @@ export interface ClusterRateOptions {
   readonly log: Logger
   /** The counts of all nodes, while this one is the primary. */
   readonly counts: RateLimit
+  readonly allowance: Allowance
   readonly resumed: ResumedRates
 }
 
@@ -47,11 +50,12 @@ interface Polled {
   readonly polledMs: number
 }
 
-/** Connects the rate limit of API keys (rate-node.ts) with brokers, store and API threads. */
+/** Connects the rate limit of API keys (node.ts) with brokers, store and API threads. */
 export class ClusterRate {
   readonly #options: ClusterRateOptions
   readonly #id: string
   readonly #memory: RateMemory
+  readonly #allowanceCompleteFromMs: number
   readonly #sightings = new NodeSightings()
   readonly #node: RateNode
   readonly #counters = { answered: 0, unavailable: 0 }
@@ -60,6 +64,8 @@ export class ClusterRate {
   #unconfirmed: Polled | undefined
   #generation = 0
   #isHome = false
+  /** Every node of the table knows allowances. */
+  #mayLease = false
   #collectedMs = Number.NEGATIVE_INFINITY
 
   constructor(options: ClusterRateOptions) {
@@ -74,19 +80,27 @@ export class ClusterRate {
     const kept = resumed.kept?.node === id ? resumed.kept : undefined
     const isComplete = kept !== undefined || !mayHaveUsed
     this.#memory = new RateMemory(nowMs, isComplete ? nowMs() : nowMs() + GRANT_MS)
-    if (kept !== undefined) this.#memory.resume(id, kept.grants, kept.elapsedMs)
+    const grants = new Map(kept?.grants)
+    const uses = grants.get(ALLOWANCE_ID)
+    grants.delete(ALLOWANCE_ID)
+    if (kept !== undefined) this.#memory.resume(id, grants, kept.elapsedMs)
+    if (kept !== undefined && uses !== undefined) options.allowance.resume(uses, kept.elapsedMs)
+    this.#allowanceCompleteFromMs = uses === undefined && mayHaveUsed ? nowMs() + GRANT_MS : nowMs()
     this.#node = new RateNode({
       id,
       nowMs,
-      ask: (node, question, done) => void this.#ask(node, question).then(done),
+      ask: (node, question, done, timeoutMs) => void this.#ask(node, question, timeoutMs).then(done),
       memory: this.#memory,
       sightings: this.#sightings,
+      allowance: options.allowance,
+      allowanceCompleteFromMs: this.#allowanceCompleteFromMs,
+      shareOf,
       home: () => options.member.primary,
     })
   }
 
   start(): void {
-    this.#options.messages.listen(this.#id, (question) => this.#answer(question))
+    this.#options.messages.listen(this.#id, (question, respond) => this.#answer(question, respond))
     this.#poll()
     this.#timer = setInterval(() => {
       this.#poll()
@@ -120,6 +134,7 @@ export class ClusterRate {
     const parts = {
       counts,
       mayGrant: () => member.isOnlyPrimary,
+      mayLease: () => this.#mayLease,
       noteUnwitnessed: (isUnwitnessed: boolean, done: (isNoted: boolean) => void) =>
         void this.#noteUnwitnessed([this.#id], isUnwitnessed).then(done),
       forgetUnwitnessed: () => {
@@ -148,17 +163,24 @@ export class ClusterRate {
     this.#options.messages.stop()
   }
 
-  /** What the next process needs. Call after stop(). undefined: this one does not know it. */
+  /**
+   * What the next process needs. Call after stop(), and when the API threads have ended. undefined:
+   * this one does not know it.
+   */
   kept(): KeptGrants | undefined {
     if (!this.#memory.isComplete) return undefined
     const isKnown = this.#isHome && this.#node.unknownSeconds === 0
     const { generation } = this.#options.member.state
-    return { generation: isKnown ? generation : 0, node: this.#id, grants: this.#memory.all(this.#id) }
+    const grants = this.#memory.all(this.#id)
+    if (nowMs() >= this.#allowanceCompleteFromMs) grants.set(ALLOWANCE_ID, this.#options.allowance.all())
+    return { generation: isKnown ? generation : 0, node: this.#id, grants }
   }
 
   rows(): MetricRow[] {
     const { notRemembered } = this.#memory
-    return permitRows({ ...this.#counters, notRemembered, unknownSeconds: this.#node.unknownSeconds })
+    const { unknownSeconds, notBound } = this.#node
+    const { used: allowed, full: allowanceFull } = this.#options.allowance.counters
+    return permitRows({ ...this.#counters, allowed, allowanceFull, notBound, notRemembered, unknownSeconds })
   }
 
   #poll(): void {
@@ -168,6 +190,7 @@ export class ClusterRate {
       const { state, firstUnpublished } = store.environment.replication
       return { rows: store.nodes.all(), change: state?.change ?? 0, first: firstUnpublished }
     })
+    this.#mayLease = rows.every(({ knowsAllowances }) => knowsAllowances === true)
     const polled = { rows: rows.map(({ id, reportedAtMs }) => ({ id, stamp: String(reportedAtMs) })), change, polledMs }
     if (member.primary !== undefined && !this.#isHome) this.#notePrimary(member.primary)
     this.#unconfirmed ??= polled
@@ -199,8 +222,8 @@ export class ClusterRate {
     }
   }
 
-  async #ask(node: string, question: Question): Promise<Answer | undefined> {
-    const bytes = await this.#options.messages.ask(node, packQuestion(question), PERMIT_MS)
+  async #ask(node: string, question: Question, timeoutMs = PERMIT_MS): Promise<Answer | undefined> {
+    const bytes = await this.#options.messages.ask(node, packQuestion(question), timeoutMs)
     try {
       return bytes && unpackAnswer(bytes)
     } catch {
@@ -209,17 +232,17 @@ export class ClusterRate {
     }
   }
 
-  #answer(bytes: Uint8Array): Uint8Array | undefined {
+  #answer(bytes: Uint8Array, respond: (answer: Uint8Array) => void): void {
     let question: Question
     try {
       question = unpackQuestion(bytes)
     } catch {
       // Of another release.
-      return undefined
+      return
     }
-    if ('hashes' in question && question.hashes.length % HASH_BYTES !== 0) return undefined
+    if ('hashes' in question && question.hashes.length % HASH_BYTES !== 0) return
     if (question.kind === 'collect') this.#collectedMs = nowMs()
-    return packAnswer(this.#node.answer(question))
+    this.#node.answer(question, (answer) => respond(packAnswer(answer)))
   }
 }
 

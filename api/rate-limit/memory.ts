@@ -9,7 +9,7 @@ import {
   RETRY_SECONDS,
   UNAVAILABLE,
   VERDICT_BYTES,
-} from './rate-protocol.ts'
+} from './protocol.ts'
 
 const CHUNK_GRANTS_MIN = 64
 const CHUNK_GRANTS_MAX = 16_384
@@ -98,7 +98,8 @@ export class RateMemory {
   /** Permits that were not used because there were too many to remember. */
   notRemembered = 0
   readonly #nowMs: () => number
-  readonly #instance = randomUUID()
+  /** Differs after each start of the node. */
+  readonly instance = randomUUID()
   readonly #completeFromMs: number
   readonly #used = new Grants()
   /** By the home that used them. */
@@ -150,7 +151,7 @@ export class RateMemory {
     const grants = of === own ? this.#used : this.#witnessed.get(of)
     const none = { part: 0, grants: Buffer.alloc(0) }
     const read = isComplete ? (grants?.read(after, this.#nowMs()) ?? none) : none
-    return { kind: 'collect', isComplete, instance: this.#instance, ...read }
+    return { kind: 'collect', isComplete, instance: this.instance, ...read }
   }
 
   /** All grants by the node that used them, `own` for this one. */

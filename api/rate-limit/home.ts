@@ -1,6 +1,6 @@
-import type { NodeSightings } from './node-sightings.ts'
-import type { RateVerdict } from './rate-limit.ts'
-import type { RateMemory } from './rate-memory.ts'
+import { Bindings } from './bindings.ts'
+import { Lessees } from './lessees.ts'
+import type { RateMemory } from './memory.ts'
 import {
   type Answer,
   type Ask,
@@ -9,13 +9,19 @@ import {
   GRANT_MS,
   grantedOf,
   HASH_BYTES,
+  type Held,
   hashAt,
+  type LeaseAnswer,
+  type LeaseQuestion,
   REFUSED,
   RETRY_SECONDS,
+  type Share,
   UNAVAILABLE,
   unavailable,
   VERDICT_BYTES,
-} from './rate-protocol.ts'
+} from './protocol.ts'
+import type { RateVerdict } from './rate-limit.ts'
+import type { NodeSightings } from './sightings.ts'
 
 /** A node that did not witness is not asked for this time. */
 const NO_WITNESS_MS = 5000
@@ -53,6 +59,12 @@ export interface HomeParts {
    * when the brokers have it, or with false.
    */
   readonly noteUnwitnessed: (isUnwitnessed: boolean, done: (isNoted: boolean) => void) => void
+  /** Uses no allowance of this node for these keys from now on. */
+  readonly hold: (hashes: Uint8Array) => Held
+  /** Whether every node that may become the home knows allowances. */
+  readonly mayLease: () => boolean
+  /** The share of each node by their number. undefined: there are too many. */
+  readonly shareOf: (nodes: number) => Share | undefined
   /** Removes such notes of other nodes, whose grants have ended. */
   readonly forgetUnwitnessed: () => void
 }
@@ -80,6 +92,8 @@ export class RateHome {
   readonly #takeover: Takeover
   readonly #takenOverMs: number
   readonly #collections: readonly Collection[]
+  readonly #lessees: Lessees
+  readonly #bindings: Bindings
   #isOpen: boolean
   /** false: what was granted before cannot be known until all of it has ended. */
   #canCollect = true
@@ -100,6 +114,8 @@ export class RateHome {
     this.#unwitnessedMs = this.#takenOverMs
     const exempt = this.#exempt()
     this.#collections = isKnown ? [] : this.#holders(exempt)
+    this.#lessees = new Lessees({ nowMs, shareOf: parts.shareOf, inherited: this.#inherited() })
+    this.#bindings = new Bindings({ nowMs, counts, lessees: this.#lessees, ask: this.#askToHold })
     if (isKnown) return
     counts.clear()
     const own = [id, ...(exempt === undefined ? [] : [exempt])]
@@ -130,15 +146,30 @@ export class RateHome {
     if (hasWitness && this.#note === 'present' && now - this.#unwitnessedMs >= GRANT_MS) this.#changeNote(false)
   }
 
+  /** Keys that were not bound because there were too many. */
+  get notBound(): number {
+    return this.#bindings.full
+  }
+
+  /** Leases an allowance to a node. undefined: it gets none now. */
+  lease(question: LeaseQuestion): LeaseAnswer | undefined {
+    const mayLease = this.#parts.mayLease() && this.#mayGrantTo(question.from)
+    return mayLease ? this.#lessees.lease(question) : undefined
+  }
+
   /** Permits of another node. */
-  grant(node: string, hashes: Uint8Array): Uint8Array {
-    return this.#decide(node, hashes)
+  grant(node: string, hashes: Uint8Array, done: (verdicts: Uint8Array) => void): void {
+    if (!this.#isOpen || !this.#mayGrantTo(node)) done(this.#decide(node, hashes))
+    else this.#bindings.bind(hashes, () => done(this.#decide(node, hashes)))
   }
 
   /** Permits of this node. They are in its memory when `done` is called. */
   grantOwn(hashes: Uint8Array, done: (verdicts: Uint8Array) => void): void {
-    const { id, memory } = this.#parts
-    const verdicts = this.#decide(id, hashes)
+    this.grant(this.#parts.id, hashes, (verdicts) => this.#useOwn(hashes, verdicts, done))
+  }
+
+  #useOwn(hashes: Uint8Array, verdicts: Uint8Array, done: (verdicts: Uint8Array) => void): void {
+    const { memory } = this.#parts
     const granted = grantedOf(verdicts)
     if (granted.length === 0) return done(verdicts)
     const witnessed = new Uint8Array(granted.length * HASH_BYTES)
@@ -152,19 +183,42 @@ export class RateHome {
   }
 
   #decide(node: string, hashes: Uint8Array): Uint8Array {
-    const { id, counts, mayGrant, nowMs, sightings } = this.#parts
     const permits = hashes.length / HASH_BYTES
     if (!this.#isOpen) return unavailable(permits, Math.max(RETRY_SECONDS, this.unknownSeconds))
-    // The next home always asks this node. Its own reports end while its disk is full.
-    const isAdmitted = node === id || sightings.isAdmitted(node, nowMs())
-    if (!mayGrant() || !isAdmitted) return unavailable(permits)
-    const verdicts = new Uint8Array(permits * VERDICT_BYTES)
+    if (!this.#mayGrantTo(node)) return unavailable(permits)
+    const verdicts = unavailable(permits)
     for (let index = 0; index < permits; index++) {
-      const { allowed, remaining, resetSeconds }: RateVerdict = counts.take(hashAt(hashes, index))
+      const hash = hashAt(hashes, index)
+      const reserved = this.#bindings.reserved(hash)
+      if (reserved === undefined) continue
+      const { allowed, remaining, resetSeconds, isReserved }: RateVerdict = this.#parts.counts.take(hash, reserved)
+      // What is reserved may not have been used: that is no reason to refuse.
+      if (isReserved) continue
       verdicts[index * VERDICT_BYTES] = allowed ? remaining : REFUSED
       verdicts[index * VERDICT_BYTES + 1] = resetSeconds
     }
     return verdicts
+  }
+
+  /** The next home always asks this node. Its own reports end while its disk is full. */
+  #mayGrantTo(node: string): boolean {
+    const { id, mayGrant, nowMs, sightings } = this.#parts
+    return mayGrant() && (node === id || sightings.isAdmitted(node, nowMs()))
+  }
+
+  readonly #askToHold: Ask = (node, question, done, timeoutMs) => {
+    const { id, ask, hold } = this.#parts
+    if (node === id && question.kind === 'bind') done(hold(question.hashes))
+    else ask(node, question, done, timeoutMs)
+  }
+
+  /** Nodes that may have a lease of an earlier home, and this one. */
+  #inherited(): string[] {
+    const { id, sightings } = this.#parts
+    const { previous } = this.#takeover
+    return [
+      ...new Set([id, ...(previous === undefined ? [] : [previous.node]), ...sightings.lessees(this.#takenOverMs)]),
+    ]
   }
 
   #askWitness(hashes: Uint8Array, done: Continue): void {

@@ -1,11 +1,12 @@
 import { readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { openRecord, sealRecord } from '../engine/lmdb/record.ts'
-import { Fault } from '../engine/process/error-codes.ts'
-import { logFailure } from '../engine/process/failure.ts'
-import type { Logger } from '../engine/process/log.ts'
-import { monotonicMs, RATE_ROWS_MAX, RateLimit, type RateRow, REQUESTS_PER_WINDOW, WINDOW_MS } from './rate-limit.ts'
-import { GRANT_MS } from './rate-protocol.ts'
+import { openRecord, sealRecord } from '../../engine/lmdb/record.ts'
+import { Fault } from '../../engine/process/error-codes.ts'
+import { logFailure } from '../../engine/process/failure.ts'
+import type { Logger } from '../../engine/process/log.ts'
+import { monotonicMs } from './key-table.ts'
+import { GRANT_MS } from './protocol.ts'
+import { RATE_ROWS_MAX, RateLimit, type RateRow, REQUESTS_PER_WINDOW, WINDOW_MS } from './rate-limit.ts'
 
 /*
  * The counters of the rate limit during a restart of the service, so that a restart gives no key
@@ -22,11 +23,11 @@ import { GRANT_MS } from './rate-protocol.ts'
  *     hash     2 x i32    of the key
  *     ages     u16 each   age of each request at the time of writing, in ms, oldest first
  *
- * On a node of a cluster, what the next home may ask for follows (rate-memory.ts):
+ * On a node of a cluster, what the next home may ask for follows (memory.ts):
  *
  *   generation u32        as the home of which the first table has all grants; 0: of none
  *   node       36 bytes   id of the store
- *   nodes      u32        then for each node whose grants are known:
+ *   nodes      u32        then for each node whose grants are known, and ALLOWANCE_ID:
  *     id       36 bytes
  *     bytes    u32
  *     grants              hash and age of each
@@ -39,6 +40,8 @@ const ROW_BYTES = 12
 const ID_BYTES = 36
 const TABLES_BYTES_MAX = 2 * (4 + RATE_ROWS_MAX * (ROW_BYTES + 2 * REQUESTS_PER_WINDOW))
 const GRANTS_BYTES_MAX = 256 * 1024 * 1024
+/** In the place of a node: what this node used of its allowance. */
+export const ALLOWANCE_ID = 'allowance'.padEnd(ID_BYTES)
 const FILE_BYTES_MAX = HEADER_BYTES + 16 + TABLES_BYTES_MAX + GRANTS_BYTES_MAX
 
 /** What a node of a cluster knows of grants when it stops. */

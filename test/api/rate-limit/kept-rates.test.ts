@@ -2,10 +2,10 @@ import { randomBytes } from 'node:crypto'
 import { existsSync, readFileSync, statSync, truncateSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { keepRates, resumeRates, type Times } from '../../api/rate-file.ts'
-import { makeRateTable, RateLimit, type RateVerdict } from '../../api/rate-limit.ts'
-import { capturedLog } from '../support/captured-log.ts'
-import { quietLog } from '../support/store.ts'
+import { keepRates, resumeRates, type Times } from '../../../api/rate-limit/kept-rates.ts'
+import { makeRateTable, RateLimit, type RateVerdict } from '../../../api/rate-limit/rate-limit.ts'
+import { capturedLog } from '../../support/captured-log.ts'
+import { quietLog } from '../../support/store.ts'
 
 const BOOT = '6d0c3a5e-9f0b-4e53-8f14-2f6c3c1f8c11'
 const OTHER_BOOT = '0d0c3a5e-9f0b-4e53-8f14-2f6c3c1f8c11'
@@ -150,7 +150,7 @@ t.test('an error in the code is logged with its stack, a missing directory with 
   resumeRates(directory, undefined as never, log, AT)
   t.match(entries, [
     { level: 40, reason: /^ENOENT/ },
-    { level: 50, err: { type: 'TypeError', stack: /rate-file/ } },
-    { level: 50, err: { type: 'TypeError', stack: /rate-file/ } },
+    { level: 50, err: { type: 'TypeError', stack: /kept-rates/ } },
+    { level: 50, err: { type: 'TypeError', stack: /kept-rates/ } },
   ])
 })

@@ -1,0 +1,197 @@
+import { randomBytes } from 'node:crypto'
+import t from 'tap'
+import { Bindings } from '../../../api/rate-limit/bindings.ts'
+import { Lessees } from '../../../api/rate-limit/lessees.ts'
+import {
+  type Answer,
+  BIND_WAIT_MS,
+  BOUND_MS,
+  FREE_AFTER_MS,
+  GRANT_MS,
+  HASH_BYTES,
+  LEASE_MS,
+  type LeaseQuestion,
+  NO_HOLD_MS,
+  packUses,
+  type Question,
+  REBIND_MS,
+  shareOf,
+} from '../../../api/rate-limit/protocol.ts'
+
+const leaseOf = (from: string, allowance = 0, instance = 'first'): LeaseQuestion => ({
+  kind: 'lease',
+  ...{ from, instance, allowance, freeInMs: 0 },
+})
+
+function homeAt(inherited: readonly string[]) {
+  const now = { ms: 1_000_000 }
+  const nowMs = (): number => now.ms
+  const lessees = new Lessees({ nowMs, shareOf, inherited })
+  const asked: { node: string; hashes: Uint8Array; answer: (answer: Answer | undefined) => void }[] = []
+  const added: number[] = []
+  const bindings = new Bindings({
+    nowMs,
+    lessees,
+    ask: (node, question: Question, answer, timeoutMs) => {
+      t.equal(timeoutMs, BIND_WAIT_MS)
+      if (question.kind === 'bind') asked.push({ node, hashes: question.hashes, answer })
+    },
+    counts: {
+      take: () => ({ allowed: true, remaining: 0, resetSeconds: 0 }),
+      add: (_key, ageMs) => added.push(ageMs) > 0,
+      clear: () => {},
+    },
+  })
+  const bound = { count: 0 }
+  const bind = (...keys: Buffer[]): void => bindings.bind(Buffer.concat(keys), () => bound.count++)
+  /** Answers the oldest open question. */
+  const answer = (...uses: (number[] | undefined)[]): string | undefined => {
+    const open = asked.shift()
+    open?.answer({ kind: 'bind', isComplete: true, uses: packUses(uses) })
+    return open?.node
+  }
+  return { now, lessees, bindings, asked, added, bound, bind, answer }
+}
+
+t.test('a key is bound when every node has answered, once for all that ask for it', async (t) => {
+  const { bindings, asked, added, bound, bind, answer, now } = homeAt(['a', 'b'])
+  const [key, other] = [randomBytes(HASH_BYTES), randomBytes(HASH_BYTES)]
+  bind(key, other, key)
+  bind(other)
+  t.same(
+    asked.map(({ node, hashes }) => [node, hashes]),
+    ['a', 'b'].map((node) => [node, Buffer.concat([key, other])]),
+  )
+  answer([100, 50], [])
+  t.equal(bindings.reserved(key), undefined)
+  now.ms += 10
+  answer([], [7])
+  t.equal(bound.count, 2)
+  t.same(added, [110, 60, 7], 'the age of a use includes the wait for other nodes')
+  t.equal(bindings.reserved(key), 0)
+  bind(key)
+  t.equal(bound.count, 3)
+  t.equal(asked.length, 0)
+})
+
+t.test('a key is bound again before its end, and uses are counted once', async (t) => {
+  const { now, asked, added, bound, bind, answer, bindings, lessees } = homeAt(['a'])
+  const key = randomBytes(HASH_BYTES)
+  bind(key)
+  answer([10])
+  now.ms += REBIND_MS - 1
+  bind(key)
+  t.equal(asked.length, 0)
+  now.ms += 1
+  bind(key)
+  t.equal(bound.count, 3, 'the request does not wait')
+  bind(key)
+  t.equal(asked.length, 1)
+  answer([50_010])
+  t.same(added, [10])
+  lessees.lease(leaseOf('a', 14))
+  now.ms += BOUND_MS - 1
+  t.equal(bindings.reserved(key), 0)
+  now.ms += 1
+  t.equal(bindings.reserved(key), undefined)
+  bind(key)
+  t.equal(bound.count, 4, 'it waits')
+  answer([])
+  t.equal(bound.count, 5)
+})
+
+t.test('a node that does not answer counts as one that has used all, until it answers or its uses end', async (t) => {
+  const { now, asked, added, bound, bind, answer, bindings, lessees } = homeAt(['a', 'b'])
+  const [key, other] = [randomBytes(HASH_BYTES), randomBytes(HASH_BYTES)]
+  bind(key)
+  answer([])
+  asked.shift()?.answer(undefined)
+  t.equal(bound.count, 1)
+  t.equal(bindings.reserved(key), 14)
+  bind(other)
+  t.equal(asked.length, 1, 'the node is not asked again at once')
+  answer([])
+  t.equal(bindings.reserved(other), 14)
+  now.ms += NO_HOLD_MS
+  bind(key)
+  bind(other)
+  t.equal(bound.count, 4, 'requests do not wait for it')
+  t.same(
+    asked.map(({ node }) => node),
+    ['a', 'b'],
+    'one question is enough to try',
+  )
+  answer([9])
+  asked.shift()?.answer({ kind: 'bind', isComplete: false, uses: packUses([[]]) })
+  t.equal(bindings.reserved(key), 14, 'a node that may have lost uses counts the same')
+  now.ms += NO_HOLD_MS
+  bind(key)
+  answer([9])
+  answer([3, 2])
+  t.same(added, [3, 2])
+  t.equal(bindings.reserved(key), 0)
+  now.ms += LEASE_MS + GRANT_MS - 2 * NO_HOLD_MS - 1
+  lessees.lease(leaseOf('b', 14))
+  now.ms += 1
+  t.same(
+    lessees.all().map(({ node }) => node),
+    ['b'],
+  )
+})
+
+t.test('a key without a row on a node counts all of its allowance, and a malformed answer is none', async (t) => {
+  const { asked, bind, answer, bindings } = homeAt(['a', 'b'])
+  const [key, other] = [randomBytes(HASH_BYTES), randomBytes(HASH_BYTES)]
+  bind(key, other)
+  answer(undefined, [])
+  answer([], [])
+  t.equal(bindings.reserved(key), 14)
+  t.equal(bindings.reserved(other), 0)
+  const third = randomBytes(HASH_BYTES)
+  bind(third)
+  asked.shift()?.answer({ kind: 'bind', isComplete: true, uses: Buffer.from([9, 1]) })
+  answer([])
+  t.equal(bindings.reserved(third), 14)
+})
+
+t.test('a new node waits, and one with a lease of an earlier home goes on', async (t) => {
+  const { now, lessees } = homeAt(['a'])
+  t.match(lessees.lease(leaseOf('new')), { allowance: 14, others: 42, freeInMs: FREE_AFTER_MS })
+  t.match(lessees.lease({ ...leaseOf('a', 14), freeInMs: 500 }), { allowance: 14, freeInMs: 500 })
+  now.ms += 1000
+  t.match(lessees.lease(leaseOf('a', 14)), { freeInMs: 0 })
+  t.match(lessees.lease(leaseOf('new', 14)), { freeInMs: FREE_AFTER_MS - 1000 })
+  t.match(lessees.lease(leaseOf('a', 0, 'second')), { freeInMs: FREE_AFTER_MS }, 'after a restart')
+})
+
+t.test('allowances become smaller with more nodes, and larger when they have gone', async (t) => {
+  const { now, lessees } = homeAt(['a', 'b', 'c', 'd'])
+  const names = ['a', 'b', 'c', 'd', 'e']
+  const renew = (nodes: readonly string[], had: number): number[] =>
+    nodes.map((node) => lessees.lease(leaseOf(node, had)).allowance)
+  const pass = (periodMs: number, nodes: readonly string[], had: number): void => {
+    for (let passedMs = 0; passedMs < periodMs; passedMs += 1000) {
+      now.ms += 1000
+      renew(nodes, had)
+    }
+  }
+  t.same(renew(names, 14), [14, 14, 14, 14, 0], 'the shares of the last home may still be in use')
+  pass(LEASE_MS + GRANT_MS, names.slice(0, 4), 14)
+  t.same(renew(['e'], 0), [6])
+  t.same(renew(['a'], 14), [6])
+  t.equal(lessees.usesMax, 14, 'a node that does not answer may have the former allowance')
+  pass(LEASE_MS + GRANT_MS, names, 6)
+  t.equal(lessees.usesMax, 6)
+  pass(LEASE_MS + GRANT_MS, names.slice(0, 4), 6)
+  t.same(renew(['a'], 6), [6], 'not yet')
+  t.equal(lessees.usesMax, 14)
+  pass(GRANT_MS, names.slice(0, 4), 6)
+  t.same(renew(['a'], 6), [14])
+})
+
+t.test('at most 16 nodes have an allowance', async (t) => {
+  const { lessees } = homeAt(Array.from({ length: 20 }, (_, number) => `node ${number}`))
+  t.match(lessees.lease(leaseOf('node 1', 2)), { allowance: 2, freeInMs: 0 }, 'it has one')
+  t.match(lessees.lease(leaseOf('node 2')), { allowance: 0 })
+  t.match(lessees.lease(leaseOf('another')), { allowance: 0 })
+})
