@@ -38,7 +38,7 @@ export interface AllowanceOptions {
 
 /**
  * The allowance of a node of a cluster (protocol.ts), in memory that its API threads share with
- * the main thread. The lease is checked at each use, so that a node that is disconnected from the home
+ * the main thread. The lease is checked at each use, so that a node that does not reach the home
  * stops by itself. A key's row is locked for a use, and to hold the key.
  */
 export class Allowance {
