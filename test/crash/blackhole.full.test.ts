@@ -4,6 +4,7 @@ import t from 'tap'
 import { Random } from '../fuzz/random.ts'
 import { ip, namespace, skipNamespaces as skip } from '../support/namespace.ts'
 import { start, startService } from '../support/programs.ts'
+import { testFolder } from '../support/test-folder.ts'
 import { Oracle } from './oracle.ts'
 import { Organization } from './organization.ts'
 
@@ -39,7 +40,7 @@ t.test(
     }
     ip('-n', far, 'neighbour', 'add', SERVICE_ADDRESS, 'lladdr', SERVICE_MAC, 'dev', 'far', 'nud', 'permanent')
 
-    const directory = t.testdir()
+    const directory = testFolder(t)
     const directories = { data: join(directory, 'service'), outbox: join(directory, 'outbox') }
     const capture = join(directory, 'capture.pcap')
     const oracle = new Oracle()

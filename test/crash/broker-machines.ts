@@ -9,6 +9,7 @@ import { keepNamespacesPrivate } from '../support/namespace.ts'
 import { REPOSITORY } from '../support/programs.ts'
 import { SteppedClock } from '../support/stepped-clock.ts'
 import { quietLog } from '../support/store.ts'
+import { testFolder } from '../support/test-folder.ts'
 import { until } from '../support/wait.ts'
 import { type Partition, partitions, powerFailures } from './broker-faults.ts'
 import { type BrokerFaults, crashRun } from './crash-run.ts'
@@ -43,7 +44,7 @@ interface Machines {
 
 /** Three brokers on loopback, each with its own disk. */
 async function startOnDisks(t: Test, syncInterval = 'always'): Promise<Machines> {
-  const directory = t.testdir()
+  const directory = testFolder(t)
   const configuration = join(directory, 'nats.conf')
   const text = readFileSync(join(REPOSITORY, 'deploy/nats/nats.conf'), 'utf8')
   writeFileSync(configuration, text.replace('sync_interval: always', `sync_interval: ${syncInterval}`))
@@ -100,7 +101,7 @@ t.test(`every match is in a scan exactly once, seed ${SEED}`, async (t) => {
   })
 
   t.test('after partitions of the network', async (t) => {
-    const directory = t.testdir()
+    const directory = testFolder(t)
     const hosts = network.hosts(join(directory, 'brokers'))
     const brokers = await Brokers.start(t, { directory: join(directory, 'brokers'), hosts })
     const counts = new Map<Partition, number>()

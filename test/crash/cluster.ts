@@ -7,6 +7,7 @@ import { Brokers } from '../support/brokers.ts'
 import { TestNode } from '../support/cluster-node.ts'
 import { keepNamespacesPrivate } from '../support/namespace.ts'
 import { SteppedClock } from '../support/stepped-clock.ts'
+import { testFolder } from '../support/test-folder.ts'
 import { CLUSTER_FAULTS, type ClusterFault } from './cluster-faults.ts'
 import { ClusterRun } from './cluster-run.ts'
 
@@ -24,7 +25,7 @@ const BROKER_LOG_CHARACTERS = 6000
 keepNamespacesPrivate()
 
 t.test(`no event and no change is lost or doubled although nodes and machines fail, seed ${SEED}`, async (t) => {
-  const directory = t.testdir()
+  const directory = testFolder(t)
   const network = new BrokerNetwork()
   const disks: BrokerDisk[] = []
   const hosts = network.hosts(directory).map((host, index) => {

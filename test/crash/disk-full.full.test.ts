@@ -10,6 +10,7 @@ import { Random } from '../fuzz/random.ts'
 import { skipNamespaces as skip } from '../support/namespace.ts'
 import { type Ended, type Running, type RunningService, run, start, startService } from '../support/programs.ts'
 import { SmallDisk } from '../support/small-disk.ts'
+import { testFolder } from '../support/test-folder.ts'
 import { until } from '../support/wait.ts'
 import { Oracle } from './oracle.ts'
 import { type Directories, Organization } from './organization.ts'
@@ -37,7 +38,7 @@ class Setup {
 
   /** By default, both programs keep their data in the test's directory. */
   static async prepare(t: Test, overrides: Partial<Directories>): Promise<Setup> {
-    const directory = t.testdir()
+    const directory = testFolder(t)
     const directories = { data: join(directory, 'service'), outbox: join(directory, 'outbox'), ...overrides }
     const organization = await Organization.make(directories)
     const service = await startService(directories.data)

@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import t from 'tap'
 import { Brokers } from '../support/brokers.ts'
+import { testFolder } from '../support/test-folder.ts'
 import { brokerKills } from './broker-faults.ts'
 import { crashRun } from './crash-run.ts'
 
@@ -9,7 +10,7 @@ const SEED = Number(process.env['CRASH_SEED'] ?? Math.floor(Date.now() / 86_400_
 const KILLS = Number(process.env['CRASH_KILLS'] ?? 25)
 
 t.test(`every match is in a scan exactly once although brokers are killed, too, seed ${SEED}`, async (t) => {
-  const directory = t.testdir()
+  const directory = testFolder(t)
   const brokers = await Brokers.start(t, { directory: join(directory, 'brokers') })
   const queriesPerCapture = KILLS > 100 ? 400_000 : 100_000
   const report = await crashRun({

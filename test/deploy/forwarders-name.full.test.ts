@@ -6,6 +6,7 @@ import t from 'tap'
 import { FORWARDERS } from '../../deploy/docs/forwarders.ts'
 import { RunningForwarder } from '../support/forwarders.ts'
 import { SyslogService, squid } from '../support/syslog-service.ts'
+import { testFolder } from '../support/test-folder.ts'
 
 /** Files of a CA and of a service certificate that it signed, with the flag or setting for each. */
 async function signed(directory: string, name: string): Promise<{ caFile: string; flags: string[] }> {
@@ -46,7 +47,7 @@ const CASES = [
 for (const forwarder of FORWARDERS) {
   for (const { certificate, received, about } of CASES) {
     t.test(`${forwarder} ${about}`, async (t) => {
-      const directory = t.testdir()
+      const directory = testFolder(t)
       const { caFile, flags } = await signed(directory, certificate)
       const service = await SyslogService.start(t, ['--syslog-tls', '127.0.0.1:0', ...flags], directory)
       const relay = await RunningForwarder.start(t, directory, forwarder, ['service-tls', 'files'], {

@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { z } from 'zod'
 import { ALL_SCOPES, admin, REPOSITORY, type RunningService, startService } from '../support/programs.ts'
+import { testFolder } from '../support/test-folder.ts'
 
 /*
  * The scripts of deploy/integrations, against a real service and a receiver that accepts only what
@@ -66,7 +67,7 @@ interface Site {
 
 /** A service with many platforms and a few recommendations. */
 async function site(t: Test): Promise<Site> {
-  const directory = t.testdir()
+  const directory = testFolder(t)
   const data = ['--data-dir', join(directory, 'service')]
   await admin('organization', 'create', 'Acme', '--domain', 'acme.example', ...data)
   const [key] = await admin('key', 'create', 'export', ...ALL_SCOPES, '--org', 'Acme', ...data)

@@ -4,6 +4,7 @@ import t from 'tap'
 import { Browser } from '../support/console.ts'
 import { httpsClient } from '../support/https.ts'
 import { admin, REPOSITORY, startService } from '../support/programs.ts'
+import { testFolder } from '../support/test-folder.ts'
 import { allowedCalls, unitSandbox, unitSandboxMissing } from '../support/unit-sandbox.ts'
 
 const UNIT = 'deploy/systemd/posture-service.service'
@@ -14,7 +15,7 @@ t.test('Try a file works with the restrictions of the unit', { skip: missing ?? 
   const calls = allowedCalls(UNIT)
   t.ok(calls.has('execve') && calls.has('vfork') && calls.has('wait4'), 'a process can be started')
   t.notOk(calls.has('setrlimit') || calls.has('mount'), 'the filter is in effect')
-  const folder = t.testdir()
+  const folder = testFolder(t)
   const directory = join(folder, 'service')
   mkdirSync(directory)
   const data = ['--data-dir', directory]

@@ -3,10 +3,11 @@ import { join } from 'node:path'
 import t from 'tap'
 import { webhookReceiver } from '../support/alerts.ts'
 import { admin, runAdmin, startService } from '../support/programs.ts'
+import { testFolder } from '../support/test-folder.ts'
 import { until } from '../support/wait.ts'
 
 t.test('a running service sends an alert after a scan, and stops while a receiver does not answer', async (t) => {
-  const data = join(t.testdir(), 'data')
+  const data = join(testFolder(t), 'data')
   const options = ['--data-dir', data]
   const receiver = await webhookReceiver(t)
   const allowed = ['--outbound-networks', '127.0.0.0/8']

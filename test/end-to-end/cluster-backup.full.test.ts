@@ -6,6 +6,7 @@ import { Brokers } from '../support/brokers.ts'
 import { TestNode } from '../support/cluster-node.ts'
 import { ALL_SCOPES, admin, type RunningService, startService } from '../support/programs.ts'
 import { findingsOf, Sender } from '../support/store.ts'
+import { testFolder } from '../support/test-folder.ts'
 import { until } from '../support/wait.ts'
 
 const NAME = 'claude.ai'
@@ -70,7 +71,7 @@ async function send(node: TestNode, token: string, count: number): Promise<numbe
 }
 
 t.test('a store moves from one service into a cluster, and by a backup to a service or a new cluster', async (t) => {
-  const directory = t.testdir()
+  const directory = testFolder(t)
   const brokers = await Brokers.start(t, { directory: join(directory, 'brokers') })
   const [one, two] = ['one', 'two'].map((name) => new TestNode(name, directory, brokers)) as [TestNode, TestNode]
   killAtEnd(t, one, two)

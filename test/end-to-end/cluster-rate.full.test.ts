@@ -6,6 +6,7 @@ import { REQUESTS_PER_WINDOW, WINDOW_MS } from '../../api/rate-limit/rate-limit.
 import { Brokers } from '../support/brokers.ts'
 import { TestNode } from '../support/cluster-node.ts'
 import { ALL_SCOPES, admin } from '../support/programs.ts'
+import { testFolder } from '../support/test-folder.ts'
 import { until } from '../support/wait.ts'
 
 const PATH = '/api/v1/scores'
@@ -47,7 +48,7 @@ async function primaryOf(nodes: readonly TestNode[]): Promise<TestNode> {
 }
 
 t.test('the limit of a key holds over three nodes, and through the loss of the primary', async (t) => {
-  const directory = t.testdir()
+  const directory = testFolder(t)
   const brokers = await Brokers.start(t, { directory: join(directory, 'brokers') })
   // A lease of an allowance ends before.
   const parameters = ['--stale-max', '60']

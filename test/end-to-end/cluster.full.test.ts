@@ -8,6 +8,7 @@ import { Brokers } from '../support/brokers.ts'
 import { TestNode } from '../support/cluster-node.ts'
 import { ALL_SCOPES, admin, run, runAdmin } from '../support/programs.ts'
 import { findingsOf } from '../support/store.ts'
+import { testFolder } from '../support/test-folder.ts'
 import { until } from '../support/wait.ts'
 
 /** The acknowledged matches of a name in the scans of an organization, after a scan on the node. */
@@ -24,7 +25,7 @@ async function matchesOn(node: TestNode, organizationId: string): Promise<number
 }
 
 t.test('three nodes: the store of one becomes that of all, and survives each of them', async (t) => {
-  const directory = t.testdir()
+  const directory = testFolder(t)
   const brokers = await Brokers.start(t, { directory: join(directory, 'brokers') })
   const [one, two, three] = ['one', 'two', 'three'].map((name) => new TestNode(name, directory, brokers)) as [
     TestNode,

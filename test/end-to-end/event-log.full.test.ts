@@ -14,6 +14,7 @@ import { admin, type RunningService, run, runAdmin, startService } from '../supp
 import { findingsOf, Sender } from '../support/store.ts'
 import { sendTcp } from '../support/syslog-sender.ts'
 import { rfc5424, squid } from '../support/syslog-service.ts'
+import { testFolder } from '../support/test-folder.ts'
 import { until } from '../support/wait.ts'
 
 const BATCHES = 20
@@ -95,7 +96,7 @@ class Site {
 }
 
 t.test('with the log of brokers, a lost disk costs no acknowledged event', async (t) => {
-  const directory = t.testdir()
+  const directory = testFolder(t)
   const brokers = await Brokers.start(t, { directory: join(directory, 'brokers') })
   const site = new Site(directory, brokers)
   await site.makeOrganization()
@@ -242,7 +243,7 @@ async function datagramsOf({ metricsPort }: RunningService) {
 }
 
 t.test('settings that need a log name it', async (t) => {
-  const data = join(t.testdir(), 'data')
+  const data = join(testFolder(t), 'data')
   t.match(await run('service', ['--data-dir', data, '--log-ca', 'x']), {
     status: 2,
     stderr: /--log-credentials and --log-ca: without effect unless --log names brokers/,

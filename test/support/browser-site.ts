@@ -3,6 +3,7 @@ import type { Page } from 'puppeteer-core'
 import type { Test } from 'tap'
 import { type AskServer, httpsClient } from './https.ts'
 import { admin, startService } from './programs.ts'
+import { testFolder } from './test-folder.ts'
 import { openWebBrowser, type WebBrowser, type WebBrowserName } from './web-browser.ts'
 import { signUp } from './web-page.ts'
 
@@ -23,7 +24,7 @@ export async function linkOf(...command: string[]): Promise<string> {
 }
 
 export async function startBrowserSite(t: Test, name: WebBrowserName): Promise<BrowserSite> {
-  const directory = join(t.testdir(), 'service')
+  const directory = join(testFolder(t), 'service')
   const data = ['--data-dir', directory]
   await admin('organization', 'create', 'Acme', '--domain', 'acme.example', ...data)
   const service = await startService(directory)

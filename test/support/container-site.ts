@@ -8,6 +8,7 @@ import { ethernet, ipv4, udp } from './packets.ts'
 import { dnsQuery } from './packets-dns.ts'
 import { framesAt, pcapFile } from './packets-pcap.ts'
 import { admin, type RunningService, startService } from './programs.ts'
+import { testFolder } from './test-folder.ts'
 
 /** The fields of the /health body that container tests read. */
 export interface Health {
@@ -57,7 +58,7 @@ export class ContainerSite {
     for (const which of ['all', 'default']) ip(...inside('sysctl', '-qw', `net.ipv6.conf.${which}.disable_ipv6=1`))
     ip(...inside('ip', 'link', 'add', 'near', 'type', 'veth', 'peer', 'name', 'far'))
     for (const link of ['lo', 'near', 'far']) ip(...inside('ip', 'link', 'set', link, 'up'))
-    const directory = t.testdir()
+    const directory = testFolder(t)
     const data = join(directory, 'service')
     const service = await startService(data, [], {}, ['ip', ...inside()])
     await admin('organization', 'create', 'Acme', '--domain', 'acme.example', '--data-dir', data)

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { setTimeout as later } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { REPOSITORY } from './programs.ts'
+import { testFolder } from './test-folder.ts'
 
 /**
  * A small Debian root file system, which `npm run test:full` creates as root. Tests
@@ -21,7 +22,7 @@ export class DebianTree {
   readonly root: string
 
   constructor(t: Scope) {
-    this.root = join(t.testdir(), 'debian')
+    this.root = join(testFolder(t), 'debian')
     execFileSync('cp', ['--archive', '--reflink=auto', DEBIAN, this.root])
   }
 

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { type Certificate, provideCertificate } from '../../engine/http/certificate.ts'
 import { freePort } from './free-port.ts'
 import { killSyslogNg, startSyslogNgProcess } from './syslog-ng-process.ts'
+import { testFolder } from './test-folder.ts'
 import { until } from './wait.ts'
 
 /**
@@ -44,7 +45,7 @@ const PARTS = [
 
 /** Runs until the test ends. */
 export async function syslogNg(t: { testdir(): string; teardown(work: () => unknown): void }): Promise<SyslogNg> {
-  const directory = t.testdir()
+  const directory = testFolder(t)
   const certificate = await provideCertificate(directory, undefined)
   const { keyFile, certificateFile } = certificate
   const output = join(directory, 'received')

@@ -4,6 +4,7 @@ import { LISTENERS, type Listener } from '../../engine/ingest/sources.ts'
 import { OUTCOMES, type OutcomeName } from '../../engine/store/outcomes.ts'
 import { Store } from '../../engine/store/store.ts'
 import { admin, type RunningService, startService } from './programs.ts'
+import { testFolder } from './test-folder.ts'
 import { until } from './wait.ts'
 
 /** Long enough for a loaded machine. Only an event that never comes takes this long. */
@@ -38,7 +39,7 @@ export class SyslogService {
   static async start(
     t: { testdir(): string; teardown(work: () => unknown): void },
     parameters: readonly string[] = SYSLOG_ON_LOOPBACK,
-    directory = t.testdir(),
+    directory = testFolder(t),
     where = dataOf(directory),
   ): Promise<SyslogService> {
     const { token, organizationId } = await organizationWithToken(where, 'Acme', 'devices')

@@ -8,6 +8,7 @@ import { Brokers } from '../support/brokers.ts'
 import { TestNode } from '../support/cluster-node.ts'
 import { ALL_SCOPES, admin, PROGRAMS, REPOSITORY, startCommand } from '../support/programs.ts'
 import { Sender } from '../support/store.ts'
+import { testFolder } from '../support/test-folder.ts'
 import { until } from '../support/wait.ts'
 
 /*
@@ -59,7 +60,7 @@ async function markerOf({ directory }: TestNode): Promise<string | undefined> {
 }
 
 t.test('nodes are upgraded one at a time, and the last one migrates the stores of all', async (t) => {
-  const directory = t.testdir()
+  const directory = testFolder(t)
   const next = nextRelease(join(directory, 'next'))
   const brokers = await Brokers.start(t, { directory: join(directory, 'brokers') })
   const nodes = ['one', 'two', 'three'].map((name) => new TestNode(name, directory, brokers))

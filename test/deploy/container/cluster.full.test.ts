@@ -19,6 +19,7 @@ import { manifests } from '../../support/manifests.ts'
 import { ip, namespace, skipNamespaces as skip } from '../../support/namespace.ts'
 import { REPOSITORY } from '../../support/programs.ts'
 import { Sender } from '../../support/store.ts'
+import { testFolder } from '../../support/test-folder.ts'
 import { until } from '../../support/wait.ts'
 
 /*
@@ -267,7 +268,7 @@ const MANIFESTS = [
 
 for (const [index, { name, brokers, nodes, others, plans, volume, hasProxy }] of MANIFESTS.entries()) {
   t.test(`${name}: a cluster starts, and loses no event with its primary`, { skip, timeout: 600_000 }, async (t) => {
-    const directory = t.testdir()
+    const directory = testFolder(t)
     const names = name.startsWith('compose') ? brokers : brokers.map((each) => `${each}.posture-broker`)
     const site = new Site(t, `sc${process.pid}${index}`, directory, plans(prepared(directory, names)), volume)
     try {
@@ -343,7 +344,7 @@ t.test('HAProxy accepts the configurations of clusters', async (t) => {
     ...data,
   }
   for (const [name, text] of Object.entries(texts)) {
-    const path = join(t.testdir(), name)
+    const path = join(testFolder(t), name)
     writeFileSync(path, text)
     const { status, stdout, stderr } = spawnSync(HAPROXY, ['-c', '-f', path], {
       env: HAPROXY_ENVIRONMENT,

@@ -6,6 +6,7 @@ import { parse, stringify } from 'yaml'
 import { ip, namespace, skipNamespaces as skip } from '../../support/namespace.ts'
 import { admin, REPOSITORY, start, startCommand, startService } from '../../support/programs.ts'
 import { alertRules, dashboardQueries, MONITORING } from '../../support/promql.ts'
+import { testFolder } from '../../support/test-folder.ts'
 import { until } from '../../support/wait.ts'
 
 /** The set-up of `npm run test:full` unpacks Debian's package here. */
@@ -22,7 +23,7 @@ t.test('promtool accepts the files, and the tests of the rules pass', async (t) 
 })
 
 t.test('promtool parses every query of the dashboard', async (t) => {
-  const file = join(t.testdir(), 'queries.yml')
+  const file = join(testFolder(t), 'queries.yml')
   const rules = dashboardQueries().map((expr, index) => ({ record: `query:${index}`, expr }))
   writeFileSync(file, stringify({ groups: [{ name: 'dashboard', rules }] }))
   t.match(promtool('check', 'rules', file), `SUCCESS: ${rules.length} rules found`)
@@ -41,7 +42,7 @@ class Site {
   static async make(t: Test): Promise<Site> {
     const inside = namespace(t, `spsprom${process.pid}`)
     ip(...inside('ip', 'link', 'set', 'lo', 'up'))
-    const directory = t.testdir()
+    const directory = testFolder(t)
     const data = ['--data-dir', join(directory, 'service')]
     await admin('organization', 'create', 'Acme', '--domain', 'acme.example', ...data)
     const [token] = await admin('token', 'generate', 'office', '--org', 'Acme', ...data)
