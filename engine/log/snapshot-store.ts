@@ -2,16 +2,22 @@ import { createReadStream } from 'node:fs'
 import { open } from 'node:fs/promises'
 import { Readable } from 'node:stream'
 import type { ReadableStream } from 'node:stream/web'
+import { setTimeout as later } from 'node:timers/promises'
 import { type JetStreamManager, StorageType } from '@nats-io/jetstream'
 import { type ObjectInfo, type ObjectStore, Objm, setSha256Backend } from '@nats-io/obj'
 import { z } from 'zod'
-import { MINUTE_MS } from '../process/clock.ts'
+import { MINUTE_MS, SECOND_MS } from '../process/clock.ts'
 import { Fault } from '../process/error-codes.ts'
 import { type Brokers, isNoStream, orUnreachable, patiently, REPLICAS } from './brokers.ts'
 
 const BUCKET = 'snapshots'
 const STREAM = `OBJ_${BUCKET}`
+/** Subjects of the parts of an object, by its id, and of its description, by its name. */
+const PARTS = `$O.${BUCKET}.C.`
+const DESCRIPTIONS = `$O.${BUCKET}.M.`
 const CHUNK_BYTES = 1024 * 1024
+/** A download without a part for this time has lost its broker. */
+const STALLED_MS = 30 * SECOND_MS
 /** The older one is for a node that is downloading it while the newer one is made. */
 const KEPT = 2
 
@@ -79,13 +85,24 @@ export class SnapshotStore {
     return (await this.#listed()).map(({ snapshot }) => snapshot)
   }
 
+  /**
+   * By requests. The client lists objects with a consumer, and waits until the broker that has the
+   * consumer returns if it is lost meanwhile.
+   */
   async #listed(): Promise<Listed[]> {
-    const objects = await orUnreachable('the snapshots', () => patiently(() => this.#objects.list()))
+    const objects = await orUnreachable('the snapshots', () => patiently(() => this.#descriptions()))
     const listed = objects.flatMap((info) => {
       const content = snapshotSchema.safeParse(info.metadata)
       return content.success && !info.deleted ? [listedOf(info, content.data)] : []
     })
     return listed.sort(({ snapshot: a }, { snapshot: b }) => b.sequence - a.sequence || b.change - a.change)
+  }
+
+  async #descriptions(): Promise<ObjectInfo[]> {
+    const { state } = await this.#manager.streams.info(STREAM, { subjects_filter: `${DESCRIPTIONS}>` })
+    const names = Object.keys(state.subjects ?? {}).map(nameOf)
+    // One that was deleted meanwhile is null.
+    return (await Promise.all(names.map((name) => this.#objects.info(name)))).filter((info) => info !== null)
   }
 
   /**
@@ -108,7 +125,6 @@ export class SnapshotStore {
     }
     const info = await this.#objects.put(given, stream as Parameters<ObjectStore['put']>[1], { timeout: MINUTE_MS })
     const own = listedOf(info, content)
-    // A broker that lists the objects may not know the last one yet.
     const others = (await this.#listed()).filter(({ snapshot }) => {
       return snapshot.name !== given.name && snapshot.created === content.created
     })
@@ -122,10 +138,8 @@ export class SnapshotStore {
     const { streams } = this.#manager
     const { state } = await streams.info(STREAM, { subjects_filter: '>' })
     for (const subject of Object.keys(state.subjects ?? {})) {
-      // $O.snapshots.C.ID has the parts of an object, $O.snapshots.M.NAME its description.
-      const [, , kind, id = ''] = subject.split('.')
       const isKept = kept.some(({ snapshot: { name }, partsId }) => {
-        return kind === 'C' ? id === partsId : Buffer.from(id, 'base64url').toString() === name
+        return subject.startsWith(DESCRIPTIONS) ? nameOf(subject) === name : subject === PARTS + partsId
       })
       if (!isKept) await streams.purge(STREAM, { filter: subject })
     }
@@ -145,13 +159,36 @@ export class SnapshotStore {
     if (result === null) throw new Fault('BROKERS_LOST', `the snapshot ${name} was deleted meanwhile; try again`)
     const file = await open(path, 'wx', 0o600)
     try {
-      for await (const chunk of result.data as ReadableStream<Uint8Array>) await file.appendFile(chunk)
+      const reader = (result.data as ReadableStream<Uint8Array>).getReader()
+      for (;;) {
+        const { done, value } = await notStalled(reader.read())
+        if (done) break
+        await file.appendFile(value)
+      }
       const error = await result.error
       if (error instanceof Error) throw new Fault('BROKERS_LOST', `the snapshot ${name}: ${error.message}`)
       await file.sync()
     } finally {
       await file.close()
     }
+  }
+}
+
+/** The name of an object, which its subject has in base64url. */
+function nameOf(subject: string): string {
+  return Buffer.from(subject.slice(DESCRIPTIONS.length), 'base64url').toString()
+}
+
+async function notStalled<Result>(work: Promise<Result>): Promise<Result> {
+  const timer = new AbortController()
+  const stalled = later(STALLED_MS, undefined, { signal: timer.signal }).then(() => {
+    throw new Error(`no part arrived for ${STALLED_MS / SECOND_MS} s`)
+  })
+  try {
+    return await Promise.race([work, stalled])
+  } finally {
+    timer.abort()
+    stalled.catch(() => {})
   }
 }
 
