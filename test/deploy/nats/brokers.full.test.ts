@@ -68,7 +68,9 @@ t.test('the shipped configuration runs three brokers that flush every write', as
   t.test('nodes ask each other, and cannot forge what brokers answer', async (t) => {
     const node = await brokers.connect(brokers.followerSeed)
     t.teardown(() => node.close())
-    new NodeMessages(node, () => true).listen('one', (question) => Buffer.from(`answer to ${question}`))
+    new NodeMessages(node, () => true).listen('one', (question, respond) =>
+      respond(Buffer.from(`answer to ${question}`)),
+    )
     const messages = new NodeMessages(service, () => true)
     const answer = await until('no answer', () => messages.ask('one', Buffer.from('question'), REQUEST_MS))
     t.equal(Buffer.from(answer).toString(), 'answer to question')
