@@ -47,7 +47,7 @@ class Site {
     await admin('organization', 'create', 'Acme', '--domain', 'acme.example', ...data)
     const [token] = await admin('token', 'generate', 'office', '--org', 'Acme', ...data)
     const log = join(directory, 'squid.log')
-    const line = `${Date.now() / 1000} 318 192.0.2.48 TCP_TUNNEL/200 6120 CONNECT claude.ai:443 jdoe HIER_DIRECT/198.51.100.20 -`
+    const line = `${(Date.now() / 1000).toFixed(3)} 318 192.0.2.48 TCP_TUNNEL/200 6120 CONNECT claude.ai:443 jdoe HIER_DIRECT/198.51.100.20 -`
     writeFileSync(log, `${line}\n`)
     const tokenFile = join(directory, 'token')
     writeFileSync(tokenFile, `${token?.['token']}\n`, { mode: 0o600 })
