@@ -3,10 +3,7 @@ import { setTimeout as later } from 'node:timers/promises'
 import { Client } from 'undici'
 
 const PATHS = ['/api/v1/discovery', '/api/v1/scores', '/api/v1/recommendations', '/api/v1/assessments']
-/**
- * In turn, and with pauses, so that each has less than 46 requests in 60 s: those that are left when
- * the allowance of a lost node counts as used.
- */
+/** In turn, and with pauses, so that each stays below its limit of 60 requests in 60 s. */
 export const KEYS_PER_CLIENT = 4
 const PAUSE_MS = 400
 /** Longer than any delay of a loaded machine, so that a hang is reported. */
