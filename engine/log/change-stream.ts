@@ -1,11 +1,11 @@
 import { setTimeout as later } from 'node:timers/promises'
-import { type ConsumerMessages, DeliverPolicy, JetStreamApiError, type StreamInfo } from '@nats-io/jetstream'
+import { JetStreamApiError, type StreamInfo } from '@nats-io/jetstream'
 import { Fault } from '../process/error-codes.ts'
 import type { Logger } from '../process/log.ts'
 import { type Brokers, isNoStream, lostMessages, RETRY_MS } from './brokers.ts'
-import { ConsumerWatch } from './consumer-watch.ts'
 import type { LogState } from './event-log.ts'
-import { APPEND_MS, APPEND_MS_PER_KIBIBYTE, CONSUMING, READ_AHEAD_BYTES_MAX } from './limits.ts'
+import { APPEND_MS, APPEND_MS_PER_KIBIBYTE } from './limits.ts'
+import { StreamReader } from './stream-reader.ts'
 
 const STREAM = 'changes'
 const SUBJECT = 'changes'
@@ -46,14 +46,13 @@ export class ChangeStream {
   readonly created: string
   readonly #brokers: Brokers
   readonly #log: Logger
-  readonly #watch = new ConsumerWatch()
-  #messages: ConsumerMessages | undefined
-  #isStopped = false
+  readonly #reader: StreamReader
 
   private constructor(brokers: Brokers, created: string, log: Logger) {
     this.#brokers = brokers
     this.created = created
     this.#log = log
+    this.#reader = new StreamReader(brokers, STREAM)
   }
 
   /**
@@ -106,20 +105,12 @@ export class ChangeStream {
    * @throws Fault BROKERS_LOST if messages after `after` are missing
    */
   async *read(after: number): AsyncGenerator<StreamMessage> {
-    const { client, closing } = this.#brokers
-    const isOver = (): boolean => this.#isStopped || closing.signal.aborted
+    const { signal } = this.#brokers.closing
     let last = after
-    while (!isOver()) {
+    while (!this.#reader.isOver) {
       try {
         await this.assertHas(last)
-        const consumer = await client.consumers.get(STREAM, {
-          deliver_policy: DeliverPolicy.StartSequence,
-          opt_start_seq: last + 1,
-        })
-        this.#messages = await consumer.consume({ max_bytes: READ_AHEAD_BYTES_MAX, ...CONSUMING })
-        // stopReading() had nothing to stop yet.
-        if (isOver()) this.#messages.stop()
-        for await (const { seq, data, info } of this.#watch.untilSilent(this.#messages)) {
+        for await (const { seq, data, info } of this.#reader.read(last + 1)) {
           if (seq <= last) continue
           if (seq > last + 1) throw lostMessages(STREAM, `message ${last + 1} is missing`)
           last = seq
@@ -128,9 +119,10 @@ export class ChangeStream {
       } catch (error) {
         if (error instanceof Fault && error.code !== 'BROKERS_UNREACHABLE') throw error
         if (isNoStream(error)) throw lostMessages(STREAM, 'it was deleted')
-        if (!isOver()) this.#log.warn({ reason: (error as Error).message }, 'the changes cannot be read, trying again')
+        if (!this.#reader.isOver)
+          this.#log.warn({ reason: (error as Error).message }, 'the changes cannot be read, trying again')
       }
-      await later(RETRY_MS, undefined, { signal: closing.signal }).catch(() => {})
+      await later(RETRY_MS, undefined, { signal }).catch(() => {})
     }
   }
 
@@ -172,8 +164,7 @@ export class ChangeStream {
   }
 
   stopReading(): void {
-    this.#isStopped = true
-    this.#messages?.stop()
+    this.#reader.stop()
   }
 }
 

@@ -1,18 +1,10 @@
 import { setTimeout as later } from 'node:timers/promises'
-import {
-  type ConsumerMessages,
-  DeliverPolicy,
-  JetStreamApiError,
-  type JetStreamPublishOptions,
-  type JsMsg,
-  type StreamInfo,
-} from '@nats-io/jetstream'
+import { JetStreamApiError, type JetStreamPublishOptions, type JsMsg, type StreamInfo } from '@nats-io/jetstream'
 import { headers, nuid } from '@nats-io/transport-node'
 import { SECOND_MS } from '../process/clock.ts'
 import { Fault } from '../process/error-codes.ts'
 import type { Logger } from '../process/log.ts'
 import { type Brokers, isNoStream, lostMessages, PATIENCE_MS, REQUEST_MS, RETRY_MS } from './brokers.ts'
-import { ConsumerWatch } from './consumer-watch.ts'
 import {
   type AppendFailure,
   type EventLog,
@@ -21,7 +13,8 @@ import {
   type LogState,
   partitionOf,
 } from './event-log.ts'
-import { APPENDING_BYTES_MAX, CONSUMING, READ_AHEAD_BYTES_MAX } from './limits.ts'
+import { APPENDING_BYTES_MAX } from './limits.ts'
+import { StreamReader } from './stream-reader.ts'
 
 const STREAM = 'events'
 const EVENT_SUBJECTS = 'ev.>'
@@ -40,14 +33,13 @@ export class JetStreamLog implements EventLog {
   readonly #log: Logger
   #appendingBytes = 0
   #problem: AppendFailure | undefined
-  readonly #watch = new ConsumerWatch()
-  #messages: ConsumerMessages | undefined
-  #isStopped = false
+  readonly #reader: StreamReader
 
   private constructor(brokers: Brokers, created: string, log: Logger) {
     this.#brokers = brokers
     this.created = created
     this.#log = log
+    this.#reader = new StreamReader(brokers, STREAM)
   }
 
   /**
@@ -109,20 +101,13 @@ export class JetStreamLog implements EventLog {
   }
 
   async *read(after: LogPosition | undefined): AsyncGenerator<LogMessage> {
-    const { client, manager, closing } = this.#brokers
+    const { manager, closing } = this.#brokers
     let last = after?.sequence ?? 0
     let expected = after
-    while (!(this.#isStopped || closing.signal.aborted)) {
+    while (!this.#reader.isOver) {
       try {
         assertHas(await manager.streams.info(STREAM), expected)
-        const consumer = await client.consumers.get(STREAM, {
-          deliver_policy: DeliverPolicy.StartSequence,
-          opt_start_seq: last + 1,
-        })
-        this.#messages = await consumer.consume({ max_bytes: READ_AHEAD_BYTES_MAX, ...CONSUMING })
-        // stopReading() had nothing to stop yet.
-        if (this.#isStopped || closing.signal.aborted) this.#messages.stop()
-        for await (const message of this.#watch.untilSilent(this.#messages)) {
+        for await (const message of this.#reader.read(last + 1)) {
           // A consumer that was created again.
           if (message.seq <= last) continue
           last = message.seq
@@ -132,7 +117,7 @@ export class JetStreamLog implements EventLog {
       } catch (error) {
         if (error instanceof Fault) throw error
         if (isNoStream(error)) throw lostMessages(STREAM, 'it was deleted')
-        if (!(this.#isStopped || closing.signal.aborted))
+        if (!this.#reader.isOver)
           this.#log.warn({ reason: (error as Error).message }, 'the log cannot be read, trying again')
       }
       await later(RETRY_MS, undefined, { signal: closing.signal }).catch(() => {})
@@ -154,8 +139,7 @@ export class JetStreamLog implements EventLog {
   }
 
   stopReading(): void {
-    this.#isStopped = true
-    this.#messages?.stop()
+    this.#reader.stop()
   }
 }
 
