@@ -56,11 +56,16 @@ t.test('the names of each browser are what it asked', { skip }, async (t) => {
         t.same(missed, [], `${title}: ${overQuic.length} requests over HTTP/3`)
         break
       }
-      case 'ech':
-        t.same(namesOf(['tls_inferred']), sorted(names), `${title}: the DNS answer names the hidden connection`)
+      case 'ech': {
+        // Firefox connects without Encrypted Client Hello where the HTTPS record comes late.
+        const hidden = namesOf(['tls_inferred'])
+        const foreign = hidden.filter((name) => !names.includes(name))
+        t.ok(hidden.length > 0, `${title}: the DNS answer names the hidden connection`)
+        t.same(foreign, [], title)
         // The server cannot decrypt, so the browser connects again without.
         t.same(namesOf(['tls']), sorted([...names, traffic.publicName]), title)
         break
+      }
       default: {
         // Browsers also ask for their own services.
         const asked = namesOf(['tls'], kind === 'squid' ? 'connect' : 'socks')

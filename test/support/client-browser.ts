@@ -61,6 +61,8 @@ function firefoxPrefs({ quic, proxy }: BrowserVisit): Record<string, unknown> {
     'network.dns.http3_echconfig.enabled': true,
     'network.captive-portal-service.enabled': false,
     'network.connectivity-service.enabled': false,
+    // Such a connection does not wait for the HTTPS record, so it has no Encrypted Client Hello.
+    'network.http.speculative-parallel-limit': 0,
     ...(proxy === undefined ? {} : { 'network.proxy.type': 1, ...(proxy.kind === 'http' ? http : socks) }),
   }
 }

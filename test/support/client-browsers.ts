@@ -38,6 +38,7 @@ const PUBLIC_NAME = 'public.example'
 /** RFC 9460 §7.1, RFC 9849 §4: keys of parameters in an HTTPS record. */
 const ALPN = 1
 const ECH = 5
+const ECH_NAMES = 5
 const KINDS: readonly BrowserKind[] = ['tcp', 'quic', 'squid', 'dante', 'ech']
 const PROXIES = {
   squid: { kind: 'http', host: SERVER, port: 3128 },
@@ -60,7 +61,7 @@ process.stdout.write(`${JSON.stringify(traffic)}\n`, () => process.exit())
 
 async function open(browser: 'chrome' | 'firefox'): Promise<void> {
   const host = network.host(`b${clients.length}`)
-  const names = kind === 'ech' ? network.names.slice(0, 1) : network.names
+  const names = kind === 'ech' ? network.names.slice(0, ECH_NAMES) : network.names
   const proxy = kind === 'squid' || kind === 'dante' ? PROXIES[kind] : undefined
   const visit: BrowserVisit = { browser, names, quic: kind === 'quic', publicKeyHash: publicKeyHash() }
   const text = JSON.stringify(proxy === undefined ? visit : { ...visit, proxy })
