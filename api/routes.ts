@@ -230,8 +230,10 @@ class Api {
     head: boolean,
   ): void {
     if ('retrySeconds' in verdict) {
-      const message = 'The rate limit cannot be checked: the primary of the cluster does not answer; try again'
-      return respondError(response, 503, message, head, ['retry-after', String(verdict.retrySeconds)])
+      const { retrySeconds } = verdict
+      const why = 'the primary of the cluster does not answer, or cannot know yet what other nodes have used'
+      const message = `The rate limit cannot be checked: ${why}; try again in ${retrySeconds} s`
+      return respondError(response, 503, message, head, ['retry-after', String(retrySeconds)])
     }
     const fields = rateFields(verdict)
     if (!verdict.allowed) {

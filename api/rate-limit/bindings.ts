@@ -14,7 +14,7 @@ import {
   unpackUses,
 } from './protocol.ts'
 
-/** About 25 MB. */
+/** About 16 MB, and 42 MB while a node does not answer. */
 export const BINDINGS_MAX = 131_072
 
 export interface BindingParts {
@@ -28,10 +28,11 @@ export interface BindingParts {
 interface Binding {
   /** When they were asked. */
   readonly sentMs: number
-  readonly holders: readonly Lessee[]
-  /** Those that did not answer. */
-  readonly missing: readonly Lessee[]
+  /** When each was asked last that holds it. NEVER: it does not. */
+  readonly heldSinceMs: ReadonlyMap<Lessee, number>
 }
+
+const NEVER = Number.NEGATIVE_INFINITY
 
 /** Keys for which nodes are asked together. */
 interface Round {
@@ -94,17 +95,27 @@ export class Bindings {
   /** Uses of a key that nodes may have made without a report. undefined: it is not bound. */
   reserved(hash: Buffer): number | undefined {
     const { nowMs, lessees } = this.#parts
+    const now = nowMs()
     const binding = this.#bindings.get(keyName(hash))
-    if (binding === undefined || nowMs() - binding.sentMs >= BOUND_MS) return undefined
-    if (binding.missing.length === 0) return 0
-    return binding.missing.filter((lessee) => lessees.has(lessee)).length * lessees.usesMax
+    if (binding === undefined || now - binding.sentMs >= BOUND_MS) return undefined
+    let nodes = 0
+    for (const [lessee, sinceMs] of binding.heldSinceMs) if (this.#mayUse(lessee, sinceMs, now)) nodes++
+    return nodes * lessees.usesMax
   }
 
   /** Whether to bind the key again although it is bound. */
-  #isDue({ sentMs, missing }: Binding, now: number): boolean {
+  #isDue({ sentMs, heldSinceMs }: Binding, now: number): boolean {
     if (now - sentMs >= REBIND_MS) return true
-    if (missing.length === 0 || now - sentMs < NO_HOLD_MS) return false
-    return missing.some((lessee) => lessee.retryMs <= now && this.#parts.lessees.has(lessee))
+    if (now - sentMs < NO_HOLD_MS) return false
+    for (const [lessee, sinceMs] of heldSinceMs) {
+      if (lessee.retryMs <= now && this.#mayUse(lessee, sinceMs, now)) return true
+    }
+    return false
+  }
+
+  /** A node that has held the key for longer can use its allowance while grants of now count. */
+  #mayUse(lessee: Lessee, heldSinceMs: number, now: number): boolean {
+    return now - heldSinceMs >= BOUND_MS && this.#parts.lessees.mayUse(lessee)
   }
 
   #ask(keys: ReadonlyMap<string, Buffer>, now: number): Round {
@@ -163,21 +174,23 @@ export class Bindings {
   #endIfAnswered(round: Round): void {
     if (--round.asked > 0) return
     const now = this.#parts.nowMs()
-    const all = round.answers.map(({ lessee }) => lessee)
+    // Most keys share it, which saves memory.
+    const held = new Map(round.answers.map(({ lessee }) => [lessee, round.sentMs]))
     for (const [index, name] of round.names.entries()) {
       const before = this.#bindings.get(name)
-      const refused: Lessee[] = []
+      const isHeldByAll = round.missing.length === 0 && round.answers.every(({ uses }) => uses[index] !== undefined)
+      const heldSinceMs = isHeldByAll ? held : new Map<Lessee, number>()
+      for (const lessee of round.missing) heldSinceMs.set(lessee, before?.heldSinceMs.get(lessee) ?? NEVER)
       for (const { lessee, uses, atMs } of round.answers) {
+        const sinceMs = before?.heldSinceMs.get(lessee) ?? NEVER
         const agesMs = uses[index]
-        if (agesMs === undefined) refused.push(lessee)
+        if (!isHeldByAll) heldSinceMs.set(lessee, agesMs === undefined ? sinceMs : round.sentMs)
         // What it used before it held the key is in the counts, and it has used nothing since.
-        else if (!(before?.holders.includes(lessee) && now - before.sentMs < HOLD_MS))
-          for (const ageMs of agesMs) this.#parts.counts.add(hashAt(round.hashes, index), ageMs + now - atMs)
+        if (agesMs === undefined || now - sinceMs < HOLD_MS) continue
+        for (const ageMs of agesMs) this.#parts.counts.add(hashAt(round.hashes, index), ageMs + now - atMs)
       }
-      const holders = refused.length === 0 ? all : all.filter((lessee) => !refused.includes(lessee))
-      const missing = refused.length === 0 ? round.missing : [...round.missing, ...refused]
       this.#bindings.delete(name)
-      this.#bindings.set(name, { sentMs: round.sentMs, holders, missing })
+      this.#bindings.set(name, { sentMs: round.sentMs, heldSinceMs })
       this.#pending.delete(name)
     }
     for (const done of round.done) done()

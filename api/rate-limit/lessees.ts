@@ -1,7 +1,9 @@
 import {
   ALLOWANCE_MAX,
+  BOUND_MS,
   FREE_AFTER_MS,
   GRANT_MS,
+  HOLD_MS,
   LEASE_MS,
   type LeaseAnswer,
   type LeaseQuestion,
@@ -21,6 +23,8 @@ export interface Lessee {
   untilMs: number
   /** From when on it may use the allowance. */
   freeMs: number
+  /** From when on a key that it does not hold counts as one of which it has used all. */
+  readonly countsFromMs: number
   /** It did not answer, and is asked again from now on. */
   retryMs: number
 }
@@ -56,6 +60,7 @@ export class Lessees {
         instance: '',
         untilMs: now + LEASE_MS,
         freeMs: Number.POSITIVE_INFINITY,
+        countsFromMs: now,
         retryMs: 0,
       })
     }
@@ -71,8 +76,11 @@ export class Lessees {
     return [...this.#byNode.values()]
   }
 
-  has(lessee: Lessee): boolean {
-    return this.#byNode.get(lessee.node) === lessee && this.#options.nowMs() < lessee.untilMs + GRANT_MS
+  /** Whether uses of it count now, or may come while a grant of now counts. */
+  mayUse(lessee: Lessee): boolean {
+    const now = this.#options.nowMs()
+    if (this.#byNode.get(lessee.node) !== lessee || now >= lessee.untilMs + GRANT_MS) return false
+    return now >= lessee.countsFromMs
   }
 
   /** The most uses of a key that a node may have made within GRANT_MS, or makes now. */
@@ -91,7 +99,9 @@ export class Lessees {
     const isInherited = known?.instance === '' && current > 0
     const isNew = !isInherited && known?.instance !== instance
     if (isNew && !this.#hasShareFor(listed)) return { kind: 'lease', ...NO_SHARE, freeInMs: 0 }
-    const lessee = known ?? { node: from, instance, untilMs: 0, freeMs: 0, retryMs: 0 }
+    // It was not in the list, so it has used nothing that counts.
+    const countsFromMs = now + FREE_AFTER_MS - (HOLD_MS - BOUND_MS)
+    const lessee = known ?? { node: from, instance, untilMs: 0, freeMs: 0, countsFromMs, retryMs: 0 }
     if (isInherited) lessee.freeMs = now + freeInMs
     if (isNew) lessee.freeMs = now + FREE_AFTER_MS
     lessee.instance = instance

@@ -2,7 +2,7 @@ import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as later } from 'node:timers/promises'
 import t from 'tap'
-import { GRANT_MS, LEASE_MS } from '../../api/rate-limit/protocol.ts'
+import { GRANT_MS } from '../../api/rate-limit/protocol.ts'
 import { Store } from '../../engine/store/store.ts'
 import { differencesOf, type Matches, matchesInScans } from '../crash/oracle.ts'
 import { ApiClients, type ApiRequest, KEYS_PER_CLIENT } from '../support/api-clients.ts'
@@ -36,7 +36,7 @@ const TCP_CLIENTS = 3
 /** Enough to measure a failure in 1,000. */
 const REQUESTS_MIN = 2000
 /** How long the API may answer 503 after a loss (docs/reference/cluster.md). */
-const LOSS_MS = LEASE_MS + GRANT_MS
+const LOSS_MS = 5000
 const FAILED_SHARE_MAX = 0.001
 const DOMAIN = 'claude.ai'
 const SETTINGS = [

@@ -9,6 +9,7 @@ import {
   FREE_AFTER_MS,
   GRANT_MS,
   HASH_BYTES,
+  HOLD_MS,
   LEASE_MS,
   type LeaseQuestion,
   NO_HOLD_MS,
@@ -137,6 +138,40 @@ t.test('a node that does not answer counts as one that has used all, until it an
     lessees.all().map(({ node }) => node),
     ['b'],
   )
+})
+
+t.test('a node that is lost after it held a key has used nothing of it since', async (t) => {
+  const { now, asked, added, bind, answer, bindings } = homeAt(['a', 'b'])
+  const key = randomBytes(HASH_BYTES)
+  bind(key)
+  answer([10])
+  answer([20])
+  now.ms += REBIND_MS
+  bind(key)
+  answer([50_010])
+  asked.shift()?.answer(undefined)
+  t.equal(bindings.reserved(key), 0)
+  now.ms += BOUND_MS - REBIND_MS - 1
+  t.equal(bindings.reserved(key), 0)
+  now.ms += 1
+  t.equal(bindings.reserved(key), 14, 'it may use its allowance again while grants of now count')
+  bind(key)
+  answer([])
+  answer([50_020])
+  t.equal(bindings.reserved(key), 0)
+  t.same(added, [10, 20], 'uses are counted once')
+})
+
+t.test('a new node has used nothing before it is nearly free', async (t) => {
+  const { now, lessees } = homeAt([])
+  const passAfterLease = (periodMs: number, allowance: number, instance = 'first'): boolean => {
+    lessees.lease(leaseOf('a', allowance, instance))
+    now.ms += periodMs
+    return lessees.all().some((lessee) => lessees.mayUse(lessee))
+  }
+  t.notOk(passAfterLease(FREE_AFTER_MS - (HOLD_MS - BOUND_MS) - 1, 0))
+  t.ok(passAfterLease(1, 14), 'it becomes free while grants of now count')
+  t.ok(passAfterLease(1, 0, 'second'), 'uses of its former process count')
 })
 
 t.test('a key without a row on a node counts all of its allowance, and a malformed answer is none', async (t) => {

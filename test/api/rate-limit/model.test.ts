@@ -45,7 +45,7 @@ const MUTATIONS: Readonly<Record<string, readonly [seed: number, mutation: Mutat
   'a grant counts for 60 s': [21, { permitTime: false }],
   'a late verdict is used': [2309, { permitCheck: false }],
   'a new home does not collect': [1, { collection: false }],
-  'a node takes grants of a home after the next one has collected': [44_011, { fence: false }],
+  'a node takes grants of a home after the next one has collected': [86_888, { fence: false }],
   'a home grants without acknowledgments': [88_495, { pause: false }],
   'the last home is exempt at once': [6, { reign: false }],
   'a node that was killed counts as complete': [1, { completeness: false }],
