@@ -36,7 +36,13 @@ export type Acceptance =
       readonly late: readonly number[]
       readonly coverage: readonly CoverageFate[]
     }
-  | { readonly kind: 'retry'; readonly afterSeconds: number; readonly why: string }
+  | {
+      readonly kind: 'retry'
+      readonly afterSeconds: number
+      readonly why: string
+      /** A record of the organization is damaged. Retrying cannot help on this node. */
+      readonly isDamaged?: boolean
+    }
   /** The organization was removed after its token was read. Retrying cannot help. */
   | { readonly kind: 'removed' }
 
@@ -58,6 +64,9 @@ export function unstoredPlaces(stored: Extract<Acceptance, { kind: 'stored' }>):
  */
 export type CoverageFate = CoverageAddition | 'damaged' | { readonly error: string }
 
+/** Why a sender has to retry: scans have not emptied the organization's buffer. */
+export const BUFFER_FULL = "the organization's buffer is full"
+
 /** The bytes are not a valid batch. Retrying cannot help. */
 export interface Malformed {
   readonly kind: 'malformed'
@@ -75,7 +84,10 @@ export interface PackedBatchOptions {
    * together. Must not throw. Does not run if the batch is deferred.
    */
   readonly alongside?: () => void
-  /** When the batch was received, in milliseconds since 1970, if it waited in a log. */
+  /**
+   * When the batch was received, in milliseconds since 1970, if it waited in a log. Its sender has
+   * its answer, so the limit of the organization's buffer was checked before it was appended.
+   */
   readonly receivedMs?: number
   /** Coverage reports received by syslog, stored in the same transaction. */
   readonly reports?: readonly CoverageReport[]
@@ -235,26 +247,33 @@ export class EventAcceptor {
     const batches = this.#waiting
     this.#waiting = []
     this.#waitingEvents = 0
-    let outcomes: Acceptance[]
-    try {
-      outcomes = this.#store.environment.write(() => batches.map((batch) => this.#storeBatch(batch)))
-      faultPoint('accept:committed')
-    } catch (error) {
-      if (!(error instanceof Fault)) this.#log.error({ err: error }, 'events could not be stored')
-      const why = isFault(error, 'STORE_FULL') ? 'the disk is full' : 'the store cannot be written'
-      outcomes = batches.map(() => ({ kind: 'retry', afterSeconds: RETRY_AFTER_SECONDS, why }))
-    }
+    const outcomes = this.#stored(batches)
     for (const [index, batch] of batches.entries()) this.#settle(batch, outcomes[index] as Acceptance)
     for (const organizationId of new Set(batches.map((batch) => batch.organizationId))) this.#onBuffered(organizationId)
   }
 
+  /** In one transaction, or each in its own if a record of one organization is damaged. */
+  #stored(batches: readonly Waiting[]): Acceptance[] {
+    try {
+      const outcomes = this.#store.environment.write(() => batches.map((batch) => this.#storeBatch(batch)))
+      faultPoint('accept:committed')
+      return outcomes
+    } catch (error) {
+      const isDamaged = isFault(error, 'STORE_DAMAGED')
+      if (isDamaged && batches.length > 1) return batches.flatMap((batch) => this.#stored([batch]))
+      if (isDamaged || !(error instanceof Fault)) this.#log.error({ err: error }, 'events could not be stored')
+      const why = isFault(error, 'STORE_FULL') ? 'the disk is full' : 'the store cannot be written'
+      return batches.map(() => ({ kind: 'retry', afterSeconds: RETRY_AFTER_SECONDS, why, isDamaged }))
+    }
+  }
+
   /** Runs in the transaction. */
-  #storeBatch({ organizationId, batch, reports, deduplicate, alongside }: Waiting): Acceptance {
+  #storeBatch({ organizationId, batch, reports, deduplicate, alongside, receivedMs }: Waiting): Acceptance {
     const { events, runs, rejected } = batch
     const { buffer, seenEvents, organizations } = this.#store
     if (!organizations.exists(organizationId)) return { kind: 'removed' }
-    if (buffer.count(organizationId) + events.count > this.#bufferedEventsMax) {
-      return { kind: 'retry', afterSeconds: RETRY_AFTER_SECONDS, why: "the organization's buffer is full" }
+    if (receivedMs === undefined && buffer.count(organizationId) + events.count > this.#bufferedEventsMax) {
+      return { kind: 'retry', afterSeconds: RETRY_AFTER_SECONDS, why: BUFFER_FULL }
     }
     const { unseen, late } = deduplicate
       ? seenEvents.keepUnseen(organizationId, runs, this.#clock.nowMs())
@@ -266,7 +285,7 @@ export class EventAcceptor {
     const repeated = placesOf(spansOutside([...unseen, ...late], events.count), rejected)
     const tooLate = placesOf(late, rejected)
     const coverage = reports.map((report) =>
-      typeof report === 'string' ? { error: report } : this.#storeReport(organizationId, report),
+      typeof report === 'string' ? { error: report } : this.#storeReport(organizationId, report, receivedMs),
     )
     return {
       kind: 'stored',
@@ -281,13 +300,13 @@ export class EventAcceptor {
   }
 
   /** Runs in the transaction. A report that is not stored costs one lookup. */
-  #storeReport(organizationId: string, report: CoverageReport): CoverageFate {
+  #storeReport(organizationId: string, report: CoverageReport, receivedMs = this.#clock.nowMs()): CoverageFate {
     const { coverage } = this.#store
-    const nowMs = this.#clock.nowMs()
     try {
-      const fate = coverage.preview(organizationId, report, nowMs)
+      const fate = coverage.preview(organizationId, report, receivedMs)
       if (fate !== 'added') return fate
-      return this.#coverageRate.take(organizationId, nowMs) ? coverage.add(organizationId, report, nowMs) : 'tooSoon'
+      const mayAdd = this.#coverageRate.take(organizationId, receivedMs)
+      return mayAdd ? coverage.add(organizationId, report, receivedMs) : 'tooSoon'
     } catch (error) {
       if (!isFault(error, 'STORE_DAMAGED')) throw error
       // A damaged coverage record must not abort the transaction, which also stores events.

@@ -3,7 +3,7 @@ import { RETRY_AFTER_SECONDS } from '../limits.ts'
 import type { EventLog, LogMessage } from '../log/event-log.ts'
 import { UNSTORED_BATCHES_MAX, UNSTORED_BYTES_MAX } from '../log/limits.ts'
 import { SECOND_MS } from '../process/clock.ts'
-import { Fault } from '../process/error-codes.ts'
+import { Fault, isFault } from '../process/error-codes.ts'
 import type { Logger } from '../process/log.ts'
 import type { Store } from '../store/store.ts'
 import type { EventAcceptor } from './accept.ts'
@@ -58,7 +58,7 @@ export class EventLogReader {
 
   /** @param onFailure receives the Fault that ends the reading: the service must stop. */
   start(onFailure: (error: Error) => void): void {
-    this.#reading = this.#read().catch(onFailure)
+    this.#reading = this.#read(onFailure).catch(onFailure)
   }
 
   /** Waits until what was read is stored. What was not stays in the log. */
@@ -69,7 +69,7 @@ export class EventLogReader {
     await this.#reading
   }
 
-  async #read(): Promise<void> {
+  async #read(onFailure: (error: Error) => void): Promise<void> {
     for await (const message of this.#log.read(this.#store.logPositions.events)) {
       await this.#until(() => this.#waiting.length < UNSTORED_BATCHES_MAX && this.#waitingBytes < UNSTORED_BYTES_MAX)
       if (this.#stopping.signal.aborted) break
@@ -77,7 +77,9 @@ export class EventLogReader {
       const waiting: Waiting = { sequence: message.sequence, bytes: message.bytes.length, isDone: false }
       this.#waiting.push(waiting)
       this.#waitingBytes += waiting.bytes
-      const taken = this.#take(message, waiting).finally(() => this.#taking.delete(taken))
+      const taken = this.#take(message, waiting)
+        .catch(onFailure)
+        .finally(() => this.#taking.delete(taken))
       this.#taking.add(taken)
     }
     await Promise.all(this.#taking)
@@ -89,15 +91,18 @@ export class EventLogReader {
     for (;;) {
       if (this.#stopping.signal.aborted) return
       if (await this.#tryStore(message, waiting)) break
-      // The transaction was aborted, or not begun.
-      waiting.isDone = false
       await later(RETRY_AFTER_SECONDS * SECOND_MS, undefined, { signal: this.#stopping.signal }).catch(() => {})
     }
     while (this.#waiting[0]?.isDone === true) this.#waitingBytes -= this.#waiting.shift()?.bytes ?? 0
     this.#wakeUp()
   }
 
-  /** Returns whether nothing of the message is left to store. */
+  /**
+   * Returns whether nothing of the message is left to store.
+   *
+   * @throws Fault STORE_DAMAGED: a record of the organization. Another node has its own copy of it,
+   *   and becomes the primary.
+   */
   async #tryStore(message: LogMessage, waiting: Waiting): Promise<boolean> {
     const alongside = (): void => {
       waiting.isDone = true
@@ -107,7 +112,12 @@ export class EventLogReader {
     if (message.kind === 'counters') return this.#tryCount(message, waiting, alongside)
     const options = { deduplicate: true, receivedMs, alongside }
     const outcome = await this.#acceptor.acceptPacked(message.organizationId, bytes, options)
-    if (outcome.kind === 'retry') return false
+    if (outcome.kind === 'retry') {
+      // The transaction was aborted, or not begun.
+      waiting.isDone = false
+      if (!outcome.isDamaged) return false
+      throw new Fault('STORE_DAMAGED', `organization ${message.organizationId}: its events cannot be stored`)
+    }
     if (outcome.kind !== 'stored') this.#skip(message, waiting, outcome.kind === 'malformed' ? outcome.why : undefined)
     return true
   }
@@ -127,6 +137,8 @@ export class EventLogReader {
       })
       return true
     } catch (error) {
+      waiting.isDone = false
+      if (isFault(error, 'STORE_DAMAGED')) throw error
       if (error instanceof Fault) return false
       // Rows that another release wrote.
       this.#skip(message, waiting, (error as Error).message)

@@ -1,9 +1,16 @@
 import { type Event, packBatch } from '../event/event.ts'
-import { BATCH_EVENTS_MAX, RETRY_AFTER_SECONDS } from '../limits.ts'
+import { BATCH_EVENTS_MAX, BUFFERED_EVENTS_MAX, RETRY_AFTER_SECONDS } from '../limits.ts'
 import type { EventLog } from '../log/event-log.ts'
 import { CLOCK_SET_MS, type Clock } from '../process/clock.ts'
 import type { Store } from '../store/store.ts'
-import type { Acceptance, BatchWriter, CoverageFate, Malformed, PackedBatchOptions } from './accept.ts'
+import {
+  type Acceptance,
+  type BatchWriter,
+  BUFFER_FULL,
+  type CoverageFate,
+  type Malformed,
+  type PackedBatchOptions,
+} from './accept.ts'
 import { BatchReader, type ReadBatch } from './batch-reader.ts'
 
 /** Batches since the start, by outcome. */
@@ -26,14 +33,22 @@ export class EventLogWriter implements BatchWriter {
   readonly #store: Store
   readonly #clock: Clock
   readonly #isStale: () => boolean
+  readonly #bufferedEventsMax: number
   readonly #reader = new BatchReader()
 
   /** @param isStale whether the store may lack tokens that were revoked elsewhere */
-  constructor(log: EventLog, store: Store, clock: Clock, isStale: () => boolean) {
+  constructor(
+    log: EventLog,
+    store: Store,
+    clock: Clock,
+    isStale: () => boolean,
+    bufferedEventsMax = BUFFERED_EVENTS_MAX,
+  ) {
     this.#log = log
     this.#store = store
     this.#clock = clock
     this.#isStale = isStale
+    this.#bufferedEventsMax = bufferedEventsMax
   }
 
   accept(organizationId: string, events: readonly (Event | string)[], coverage?: unknown): Promise<Acceptance> {
@@ -70,10 +85,14 @@ export class EventLogWriter implements BatchWriter {
   ): Promise<Acceptance> {
     if (this.#isStale()) return this.#deferred('this node does not receive the changes of its cluster')
     if (nowMs < CLOCK_SET_MS) return this.#deferred('the clock of the service is not set')
-    if (!this.#store.environment.read(() => this.#store.organizations.exists(organizationId))) {
+    const { environment, organizations, buffer } = this.#store
+    const buffered = environment.read(() => organizations.exists(organizationId) && buffer.count(organizationId))
+    if (buffered === false) {
       this.counters.removed++
       return { kind: 'removed' }
     }
+    // Without what the primary has not read yet.
+    if (buffered + events.count > this.#bufferedEventsMax) return this.#deferred(BUFFER_FULL)
     const [batch, ...others] = messages
     const isEmpty = events.count === 0 && typeof coverage !== 'object'
     const appended = isEmpty || batch === undefined ? others : [batch, ...others]

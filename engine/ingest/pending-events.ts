@@ -74,18 +74,21 @@ export interface PendingEvent {
 /**
  * Creates ids for events of messages without one. The instance is the mark of the token, so that a
  * scan knows the source of an event (store/event-source.ts), and a random number for this start.
+ * Each token has its own sequence without gaps, because a store keeps ranges of those that it has.
  */
 export class EventIds {
   readonly #low = randomBytes(4).readUInt32BE(0)
-  #sequence = 0
+  /** By the mark of the token. */
+  readonly #last = new Map<number, number>()
 
   /** Writes the next id of a token as 16 bytes. */
   writeNext(view: DataView, at: number, tokenMark: number): void {
-    this.#sequence++
+    const sequence = (this.#last.get(tokenMark) ?? 0) + 1
+    this.#last.set(tokenMark, sequence)
     view.setUint32(at, tokenMark)
     view.setUint32(at + 4, this.#low)
-    view.setUint32(at + 8, Math.floor(this.#sequence / 0x1_0000_0000))
-    view.setUint32(at + 12, this.#sequence >>> 0)
+    view.setUint32(at + 8, Math.floor(sequence / 0x1_0000_0000))
+    view.setUint32(at + 12, sequence >>> 0)
   }
 }
 

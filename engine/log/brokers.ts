@@ -42,6 +42,8 @@ export class Brokers {
   isConnected = true
   readonly #connection: NatsConnection
   readonly #log: Logger
+  /** Streams that must keep what they have. */
+  readonly #streams = new Set<string>()
   #timer: NodeJS.Timeout | undefined
 
   private constructor(connection: NatsConnection, manager: JetStreamManager, log: Logger) {
@@ -78,7 +80,8 @@ export class Brokers {
   /**
    * Returns a stream. Creates it with three replicas if it does not exist.
    *
-   * @throws Fault BROKERS_UNREACHABLE; BROKERS_UNSAFE if it has fewer replicas
+   * @throws Fault BROKERS_UNREACHABLE; BROKERS_UNSAFE if it has fewer replicas, or limits by which
+   *   it deletes messages
    */
   async provideStream(name: string, subjects: readonly string[], bytesMax: number): Promise<StreamInfo> {
     const info = await patiently(async () => {
@@ -100,8 +103,14 @@ export class Brokers {
         })
       }
     })
-    assertReplicas(info)
+    this.keep(info)
     return info
+  }
+
+  /** Checks a stream now, after each reconnection and every minute. @throws Fault BROKERS_UNSAFE */
+  keep(info: StreamInfo): void {
+    assertKeeps(info)
+    this.#streams.add(info.config.name)
   }
 
   /** The state of these streams. Throws if the brokers do not answer. */
@@ -147,8 +156,11 @@ export class Brokers {
     const check = async (): Promise<void> => {
       try {
         await checkBrokers(this.#connection, REPLICAS)
+        for (const name of this.#streams) assertKeeps(await this.manager.streams.info(name))
       } catch (error) {
         if (error instanceof Fault && error.code === 'BROKERS_UNSAFE') onUnsafe(error)
+        // Its readers report it.
+        else if (isNoStream(error)) return
         else if (!this.closing.signal.aborted)
           this.#log.warn({ reason: (error as Error).message }, 'the brokers cannot be checked')
       }
@@ -180,13 +192,25 @@ export function lostMessages(stream: string, why: string): Fault {
   return new Fault('BROKERS_LOST', `stream ${stream}: ${why}`)
 }
 
-function assertReplicas({ config }: StreamInfo): void {
-  const { name, num_replicas: replicas, storage, discard } = config
-  if (replicas >= REPLICAS && storage === StorageType.File && discard === DiscardPolicy.New) return
-  throw new Fault(
-    'BROKERS_UNSAFE',
-    `stream ${name}: expected ${REPLICAS} replicas, storage file, discard new; found ${replicas}, ${storage}, ${discard}`,
-  )
+/** What a stream must have, and the value that it has by default. */
+const KEEPING = {
+  num_replicas: REPLICAS,
+  storage: StorageType.File,
+  retention: RetentionPolicy.Limits,
+  discard: DiscardPolicy.New,
+  max_age: 0,
+  max_msgs: -1,
+  max_msgs_per_subject: -1,
+} as const
+
+/** @throws Fault BROKERS_UNSAFE if the stream can lose what a reader has not read. */
+function assertKeeps({ config }: StreamInfo): void {
+  for (const [name, expected] of Object.entries(KEEPING)) {
+    const found = config[name as keyof typeof KEEPING]
+    const isGood = name === 'num_replicas' ? config.num_replicas >= REPLICAS : found === expected
+    if (isGood) continue
+    throw new Fault('BROKERS_UNSAFE', `stream ${config.name}: expected ${name} ${expected}, found ${found}`)
+  }
 }
 
 /** Repeats while the brokers elect a leader. */

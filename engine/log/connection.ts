@@ -42,6 +42,8 @@ export async function connectToBrokers(options: BrokerOptions, log: Logger): Pro
       ...(credentialsFile === '' ? {} : { authenticator: authenticatorOf(credentialsFile) }),
       reconnectTimeWait: RECONNECT_MS,
       maxReconnectAttempts: -1,
+      // Those that a broker names may not be on loopback, and would be used without TLS.
+      ignoreClusterUpdates: true,
       pingInterval: PING_MS,
       maxPingOut: PINGS_MAX,
       // Otherwise each publish creates an error for its stack, in case that it fails.

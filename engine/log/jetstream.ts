@@ -110,6 +110,7 @@ export class JetStreamLog implements EventLog {
         for await (const message of this.#reader.read(last + 1)) {
           // A consumer that was created again.
           if (message.seq <= last) continue
+          if (message.seq > last + 1) throw lostMessages(STREAM, `message ${last + 1} is missing`)
           last = message.seq
           expected = { sequence: last, created: this.created }
           yield messageOf(message)

@@ -1,14 +1,14 @@
+import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
-import { open } from 'node:fs/promises'
+import { type FileHandle, open } from 'node:fs/promises'
 import { Readable } from 'node:stream'
-import type { ReadableStream } from 'node:stream/web'
-import { setTimeout as later } from 'node:timers/promises'
-import { type JetStreamManager, StorageType } from '@nats-io/jetstream'
+import { StorageType } from '@nats-io/jetstream'
 import { type ObjectInfo, type ObjectStore, Objm, setSha256Backend } from '@nats-io/obj'
 import { z } from 'zod'
 import { MINUTE_MS, SECOND_MS } from '../process/clock.ts'
 import { Fault } from '../process/error-codes.ts'
 import { type Brokers, isNoStream, orUnreachable, patiently, REPLICAS } from './brokers.ts'
+import { StreamReader } from './stream-reader.ts'
 
 const BUCKET = 'snapshots'
 const STREAM = `OBJ_${BUCKET}`
@@ -16,7 +16,7 @@ const STREAM = `OBJ_${BUCKET}`
 const PARTS = `$O.${BUCKET}.C.`
 const DESCRIPTIONS = `$O.${BUCKET}.M.`
 const CHUNK_BYTES = 1024 * 1024
-/** A download without a part for this time has lost its broker. */
+/** Without a part for this time, a download ends: the snapshot was deleted. */
 const STALLED_MS = 30 * SECOND_MS
 /** The older one is for a node that is downloading it while the newer one is made. */
 const KEPT = 2
@@ -49,18 +49,18 @@ interface Listed {
 /** Copies of the primary's store, on the brokers. Nodes without a store begin with the last one. */
 export class SnapshotStore {
   readonly #objects: ObjectStore
-  readonly #manager: JetStreamManager
+  readonly #brokers: Brokers
 
-  private constructor(objects: ObjectStore, manager: JetStreamManager) {
+  private constructor(objects: ObjectStore, brokers: Brokers) {
     this.#objects = objects
-    this.#manager = manager
+    this.#brokers = brokers
   }
 
   /**
    * Creates the bucket unless it exists. Its size is that of three stores: the one that is
    * uploaded, and two that are kept.
    *
-   * @throws Fault BROKERS_UNREACHABLE
+   * @throws Fault BROKERS_UNREACHABLE, BROKERS_UNSAFE
    */
   static async open(brokers: Brokers): Promise<SnapshotStore> {
     // The other one is written in JavaScript and needs several times as long.
@@ -77,7 +77,8 @@ export class SnapshotStore {
       // The brokers do not let every node create it.
       return manager.open(BUCKET, false)
     })
-    return new SnapshotStore(objects, brokers.manager)
+    brokers.keep(await patiently(() => brokers.manager.streams.info(STREAM)))
+    return new SnapshotStore(objects, brokers)
   }
 
   /** The complete snapshots, the last one first. @throws Fault BROKERS_UNREACHABLE */
@@ -99,7 +100,7 @@ export class SnapshotStore {
   }
 
   async #descriptions(): Promise<ObjectInfo[]> {
-    const { state } = await this.#manager.streams.info(STREAM, { subjects_filter: `${DESCRIPTIONS}>` })
+    const { state } = await this.#brokers.manager.streams.info(STREAM, { subjects_filter: `${DESCRIPTIONS}>` })
     const names = Object.keys(state.subjects ?? {}).map(nameOf)
     // One that was deleted meanwhile is null.
     return (await Promise.all(names.map((name) => this.#objects.info(name)))).filter((info) => info !== null)
@@ -109,13 +110,16 @@ export class SnapshotStore {
    * Uploads a file, and deletes what is older than the last two, or of an earlier cluster. Returns
    * those that remain, the last one first.
    *
+   * @param isAlone whether no other node can be uploading. Otherwise nothing is deleted.
    * @throws Fault BROKERS_UNREACHABLE
    */
-  add(file: string, content: SnapshotContent): Promise<Snapshot[]> {
-    return orUnreachable('a new snapshot', () => this.#add(file, content))
+  add(file: string, content: SnapshotContent, isAlone: () => boolean): Promise<Snapshot[]> {
+    return orUnreachable('a new snapshot', () => this.#add(file, content, isAlone))
   }
 
-  async #add(file: string, content: SnapshotContent): Promise<Snapshot[]> {
+  async #add(file: string, content: SnapshotContent, isAlone: () => boolean): Promise<Snapshot[]> {
+    // What an interrupted upload has left takes the space of this one.
+    await this.#deleteAllBut(await this.#listed(), isAlone)
     const metadata = Object.fromEntries(Object.entries(content).map(([name, value]) => [name, String(value)]))
     const stream = Readable.toWeb(createReadStream(file, { highWaterMark: CHUNK_BYTES }))
     const given = {
@@ -129,14 +133,16 @@ export class SnapshotStore {
       return snapshot.name !== given.name && snapshot.created === content.created
     })
     const kept = [own, ...others.slice(0, KEPT - 1)]
-    await this.#deleteAllBut(kept)
+    await this.#deleteAllBut(kept, isAlone)
     return kept.map(({ snapshot }) => snapshot)
   }
 
   /** Also what interrupted uploads have left, and the markers of deleted snapshots. */
-  async #deleteAllBut(kept: readonly Listed[]): Promise<void> {
-    const { streams } = this.#manager
+  async #deleteAllBut(kept: readonly Listed[], isAlone: () => boolean): Promise<void> {
+    const { streams } = this.#brokers.manager
     const { state } = await streams.info(STREAM, { subjects_filter: '>' })
+    // Otherwise, these may be parts of the next primary's upload.
+    if (!isAlone()) return
     for (const subject of Object.keys(state.subjects ?? {})) {
       const isKept = kept.some(({ snapshot: { name }, partsId }) => {
         return subject.startsWith(DESCRIPTIONS) ? nameOf(subject) === name : subject === PARTS + partsId
@@ -146,7 +152,8 @@ export class SnapshotStore {
   }
 
   /**
-   * Downloads a snapshot into a new file and flushes it. The client compares the SHA-256.
+   * Downloads a snapshot into a new file and flushes it, not faster than the disk: the client's own
+   * download keeps in memory what is not written yet.
    *
    * @throws Fault BROKERS_LOST if it was deleted meanwhile or is damaged; BROKERS_UNREACHABLE
    */
@@ -155,41 +162,52 @@ export class SnapshotStore {
   }
 
   async #copy({ name }: Snapshot, path: string): Promise<void> {
-    const result = await this.#objects.get(name)
-    if (result === null) throw new Fault('BROKERS_LOST', `the snapshot ${name} was deleted meanwhile; try again`)
+    const info = await this.#objects.info(name)
+    if (info === null || info.deleted)
+      throw new Fault('BROKERS_LOST', `the snapshot ${name} was deleted meanwhile; try again`)
     const file = await open(path, 'wx', 0o600)
     try {
-      const reader = (result.data as ReadableStream<Uint8Array>).getReader()
-      for (;;) {
-        const { done, value } = await notStalled(reader.read())
-        if (done) break
-        await file.appendFile(value)
-      }
-      const error = await result.error
-      if (error instanceof Error) throw new Fault('BROKERS_LOST', `the snapshot ${name}: ${error.message}`)
+      const digest = await this.#copyParts(info, file)
+      if (digest !== info.digest.replaceAll('=', '').slice('SHA-256'.length))
+        throw new Fault('BROKERS_LOST', `the snapshot ${name} is damaged: its SHA-256 differs`)
       await file.sync()
     } finally {
       await file.close()
     }
+  }
+
+  /** Returns the SHA-256 in base64url. */
+  async #copyParts({ name, nuid, size }: ObjectInfo, file: FileHandle): Promise<string> {
+    const reader = new StreamReader(this.#brokers, STREAM, PARTS + nuid)
+    const stalled = setTimeout(() => reader.stop(), STALLED_MS)
+    const hash = createHash('sha256')
+    let last = 0
+    let bytes = 0
+    try {
+      while (bytes < size && !reader.isOver) {
+        for await (const { seq, data } of reader.read(last + 1)) {
+          stalled.refresh()
+          last = seq
+          bytes += data.length
+          hash.update(data)
+          await file.appendFile(data)
+          if (bytes >= size) break
+        }
+      }
+    } finally {
+      clearTimeout(stalled)
+      reader.stop()
+    }
+    if (bytes === size) return hash.digest('base64url')
+    // Throws if the brokers do not answer.
+    await this.#objects.info(name)
+    throw new Fault('BROKERS_LOST', `the snapshot ${name}: ${bytes} of ${size} bytes arrived`)
   }
 }
 
 /** The name of an object, which its subject has in base64url. */
 function nameOf(subject: string): string {
   return Buffer.from(subject.slice(DESCRIPTIONS.length), 'base64url').toString()
-}
-
-async function notStalled<Result>(work: Promise<Result>): Promise<Result> {
-  const timer = new AbortController()
-  const stalled = later(STALLED_MS, undefined, { signal: timer.signal }).then(() => {
-    throw new Error(`no part arrived for ${STALLED_MS / SECOND_MS} s`)
-  })
-  try {
-    return await Promise.race([work, stalled])
-  } finally {
-    timer.abort()
-    stalled.catch(() => {})
-  }
 }
 
 function listedOf({ name, size, mtime, nuid }: ObjectInfo, content: SnapshotContent): Listed {

@@ -10,13 +10,16 @@ import { CONSUMING, READ_AHEAD_BYTES_MAX, SILENT_HEARTBEATS_MAX, SILENT_HEARTBEA
 export class StreamReader {
   readonly #brokers: Brokers
   readonly #stream: string
+  readonly #filter: { readonly filter_subjects?: string }
   #limit = SILENT_HEARTBEATS_MIN
   #messages: ConsumerMessages | undefined
   #isStopped = false
 
-  constructor(brokers: Brokers, stream: string) {
+  /** @param subject of the messages to read. Otherwise all. */
+  constructor(brokers: Brokers, stream: string, subject?: string) {
     this.#brokers = brokers
     this.#stream = stream
+    this.#filter = subject === undefined ? {} : { filter_subjects: subject }
   }
 
   /** Whether nothing is read any more: after stop(), and when the connection is closed. */
@@ -34,6 +37,7 @@ export class StreamReader {
     const consumer = await this.#brokers.client.consumers.get(this.#stream, {
       deliver_policy: DeliverPolicy.StartSequence,
       opt_start_seq: first,
+      ...this.#filter,
     })
     const messages = await consumer.consume({ max_bytes: READ_AHEAD_BYTES_MAX, ...CONSUMING })
     this.#messages = messages

@@ -252,7 +252,7 @@ export class ClusterMember {
       environment.migrateCluster()
       log.info({ schema: environment.schemaVersion }, 'the stores of the cluster are migrated')
     }
-    this.#snapshots = new SnapshotMaker(this.#store, this.#options, systemClock)
+    this.#snapshots = new SnapshotMaker(this.#store, this.#options, systemClock, () => this.isOnlyPrimary)
     this.#publisher = new ChangePublisher(environment, stream, sender, sequence, sentMs, log)
     this.#publisher.start(onFailure)
     this.#makeSnapshotIfDue()

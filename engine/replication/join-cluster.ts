@@ -9,7 +9,7 @@ import { patiently } from '../log/brokers.ts'
 import type { ChangeStream } from '../log/change-stream.ts'
 import type { Snapshot, SnapshotStore } from '../log/snapshot-store.ts'
 import { SECOND_MS } from '../process/clock.ts'
-import { Fault } from '../process/error-codes.ts'
+import { Fault, isFault } from '../process/error-codes.ts'
 import type { Logger } from '../process/log.ts'
 import { Store } from '../store/store.ts'
 import { readMessage } from './messages.ts'
@@ -70,19 +70,19 @@ export async function joinCluster(options: JoinOptions): Promise<void> {
  * @param keep whether the replaced store has changes of its own, and stays next to it
  */
 export async function beginWithSnapshot(options: JoinOptions, keep: boolean): Promise<void> {
-  const { dataDirectory, stream, snapshots, log } = options
+  const { dataDirectory, stream, log } = options
   const place = join(dataDirectory, 'store')
   const beside = join(dataDirectory, 'store.joining')
-  const snapshot = await firstSnapshot(options)
+  const kept = keep ? keptStore(dataDirectory) : undefined
+  let snapshot: Snapshot
   // Left by a process that was killed.
   rmSync(beside, { recursive: true, force: true })
   try {
     makeWritableDirectory(place, '--data-dir')
     mkdirSync(join(beside, 'store'), { recursive: true, mode: 0o700 })
     const data = join(beside, 'store', DATA_FILE)
-    await snapshots.download(snapshot, data)
+    snapshot = await download(options, data)
     await makeReplica(beside, snapshot, stream.created)
-    const kept = keep ? keptStore(dataDirectory) : undefined
     if (replaceEnvironment(data, place, kept) && kept !== undefined) {
       log.warn({ kept }, 'the store had changes that the cluster lacks; it was kept and replaced')
     }
@@ -100,11 +100,28 @@ function keptStore(dataDirectory: string): string {
   return join(dataDirectory, `${KEPT_PREFIX}${new Date().toISOString().replace(/[:.]/g, '-')}`)
 }
 
-/** Waits for the first snapshot of a new cluster. */
-async function firstSnapshot({ snapshots, stream, log, signal }: JoinOptions): Promise<Snapshot> {
+/** Returns what was downloaded: the last snapshot that is whole. */
+async function download(options: JoinOptions, path: string): Promise<Snapshot> {
+  const { snapshots, log } = options
+  const found = await foundSnapshots(options)
+  for (const [index, snapshot] of found.entries()) {
+    try {
+      await snapshots.download(snapshot, path)
+      return snapshot
+    } catch (error) {
+      if (!isFault(error, 'BROKERS_LOST') || index === found.length - 1) throw error
+      log.warn({ reason: error.message }, 'the snapshot before it is downloaded')
+      rmSync(path, { force: true })
+    }
+  }
+  throw new Error('internal error: there is no snapshot')
+}
+
+/** The last one first. Waits for the first one of a new cluster. */
+async function foundSnapshots({ snapshots, stream, log, signal }: JoinOptions): Promise<Snapshot[]> {
   for (let attempt = 0; !signal.aborted; attempt++) {
-    const last = (await snapshots.list()).find(({ created }) => created === stream.created)
-    if (last !== undefined) return last
+    const found = (await snapshots.list()).filter(({ created }) => created === stream.created)
+    if (found.length > 0) return found
     if (attempt === 0) log.info('waits for the first snapshot of the primary')
     await later(SECOND_MS, undefined, { signal }).catch(() => {})
   }

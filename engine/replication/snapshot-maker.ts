@@ -7,7 +7,7 @@ import type { EventLog } from '../log/event-log.ts'
 import type { Snapshot, SnapshotStore } from '../log/snapshot-store.ts'
 import type { Clock } from '../process/clock.ts'
 import { Store } from '../store/store.ts'
-import { PUBLISH_POLL_MS, SNAPSHOT_EVERY_MS, SNAPSHOT_GAP_MS } from './limits.ts'
+import { PUBLISH_POLL_MS, SNAPSHOT_EVERY_MS, SNAPSHOT_GAP_MS, STREAM_SHARE_MAX } from './limits.ts'
 
 /**
  * Copies the primary's store to the brokers, and deletes from their streams what both of the last
@@ -19,6 +19,8 @@ export class SnapshotMaker {
   readonly #events: Pick<EventLog, 'trim' | 'state'>
   readonly #snapshots: SnapshotStore
   readonly #clock: Clock
+  /** Whether no other node can be the primary now. */
+  readonly #isAlone: () => boolean
   /** Those of this cluster on the brokers, the last one first. undefined: not asked yet. */
   kept: readonly Snapshot[] | undefined
   #madeAtMs = 0
@@ -31,12 +33,14 @@ export class SnapshotMaker {
       snapshots,
     }: { stream: ChangeStream; events: Pick<EventLog, 'trim' | 'state'>; snapshots: SnapshotStore },
     clock: Clock,
+    isAlone: () => boolean,
   ) {
     this.#store = store
     this.#stream = stream
     this.#events = events
     this.#snapshots = snapshots
     this.#clock = clock
+    this.#isAlone = isAlone
   }
 
   /** Returns undefined if the last one is not old, and the streams have space. */
@@ -47,7 +51,7 @@ export class SnapshotMaker {
     }
     const ageMs = this.#clock.nowMs() - this.#madeAtMs
     // A negative age: by the clock of another node.
-    if (ageMs >= 0 && ageMs < SNAPSHOT_EVERY_MS && (ageMs < SNAPSHOT_GAP_MS || !(await this.#isStreamHalfFull())))
+    if (ageMs >= 0 && ageMs < SNAPSHOT_EVERY_MS && (ageMs < SNAPSHOT_GAP_MS || (await this.#fullShare()) <= 0.5))
       return undefined
     const snapshot = await this.#make(signal)
     if (snapshot !== undefined) this.#madeAtMs = this.#clock.nowMs()
@@ -66,10 +70,10 @@ export class SnapshotMaker {
         if (signal.aborted) return undefined
         await later(PUBLISH_POLL_MS)
       }
-      const kept = await this.#snapshots.add(join(directory, 'store', DATA_FILE), content)
+      const kept = await this.#snapshots.add(join(directory, 'store', DATA_FILE), content, this.#isAlone)
       this.kept = kept
       // A full stream stops the cluster. A node that loads the older one begins again.
-      const trimmed = (await this.#isStreamHalfFull()) ? kept[0] : kept[1]
+      const trimmed = (await this.#fullShare()) > STREAM_SHARE_MAX ? kept[0] : kept[1]
       if (trimmed !== undefined) {
         await this.#stream.trim(trimmed.sequence)
         await this.#events.trim(trimmed.events)
@@ -80,9 +84,10 @@ export class SnapshotMaker {
     }
   }
 
-  async #isStreamHalfFull(): Promise<boolean> {
+  /** Of the fuller stream, from 0 to 1. */
+  async #fullShare(): Promise<number> {
     const states = await Promise.all([this.#stream.state(), this.#events.state()])
-    return states.some((state) => state !== undefined && state.bytes > state.bytesMax / 2)
+    return Math.max(0, ...states.map((state) => (state === undefined ? 0 : state.bytes / state.bytesMax)))
   }
 
   async #contentOf(directory: string) {

@@ -137,6 +137,36 @@ t.test('at a limit the response asks the sender to retry, and nothing is stored'
   t.ok(balanced(acceptor.counters))
 })
 
+t.test('a batch from a log is stored although the buffer is full: its sender has its answer', async (t) => {
+  const opened = openStore(t)
+  const { id } = makeOrganization(opened, 'Acme')
+  const acceptor = new EventAcceptor(opened.store, opened.clock, quietLog, () => {}, 1)
+  const sender = new Sender()
+  const [first, second] = [1, 2].map(() => packBatch([sender.event('claude.ai', NOON)])) as [Buffer, Buffer]
+  t.match(await acceptor.acceptPacked(id, first, DEDUPLICATE), { accepted: 1 })
+  t.match(await acceptor.acceptPacked(id, second, DEDUPLICATE), { kind: 'retry', why: /buffer is full/ })
+  t.match(await acceptor.acceptPacked(id, second, { ...DEDUPLICATE, receivedMs: NOON }), { accepted: 1 })
+})
+
+t.test('a damaged record of one organization does not hold up the others', async (t) => {
+  const opened = openStore(t, { unchecked: true })
+  const { environment } = opened.store
+  const [acme, other] = [makeOrganization(opened, 'Acme').id, makeOrganization(opened, 'Other').id]
+  const acceptor = acceptorOf(opened)
+  const sender = new Sender()
+  await acceptor.accept(acme, [sender.event('claude.ai', NOON)])
+  const seen = environment.table('seen')
+  const [key] = [...seen.getKeys()]
+  environment.write(() => seen.putSync(key as Buffer, Buffer.from('not what was written')))
+  const outcomes = await Promise.all(
+    [other, acme, other].map((id) => acceptor.accept(id, [sender.event('claude.ai', NOON)])),
+  )
+  const damaged = { kind: 'retry', why: 'the store cannot be written', isDamaged: true }
+  t.match(outcomes, [{ accepted: 1 }, damaged, { accepted: 1 }])
+  t.equal(opened.store.buffer.count(other), 2)
+  t.ok(balanced(acceptor.counters))
+})
+
 t.test('batches in msgpack are accepted like single events, with any repetitions', async (t) => {
   const opened = openStore(t)
   const senders = [new Sender(), new Sender()]
@@ -341,6 +371,21 @@ t.test('a sender with many instances is rate-limited, and others are not', async
   t.match(await acceptor.acceptPacked(other, packBatch([], reportOf(1, 1)), DEDUPLICATE), { coverage: ['added'] })
   clock.add(1000)
   t.equal(await flood(10_000), COVERAGE_PER_SECOND_MAX)
+})
+
+t.test('reports that waited in a log are limited by when they were received', async (t) => {
+  const opened = openStore(t)
+  const { id } = makeOrganization(opened, 'Acme')
+  const acceptor = acceptorOf(opened)
+  const fates: string[] = []
+  for (let second = 0; second < 3; second++) {
+    const reports = Array.from({ length: COVERAGE_PER_SECOND_MAX }, (_, index) => reportOf(second * 1000 + index, 1))
+    const receivedMs = NOON - (3 - second) * 1000
+    const outcome = await acceptor.acceptPacked(id, packBatch([]), { ...DEDUPLICATE, reports, receivedMs })
+    if (outcome.kind === 'stored') fates.push(...outcome.coverage.map(String))
+  }
+  t.same(new Set(fates), new Set(['added']))
+  t.equal(fates.length, 3 * COVERAGE_PER_SECOND_MAX)
 })
 
 t.test('a batch that must be retried does not consume its report', async (t) => {

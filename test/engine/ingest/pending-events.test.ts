@@ -247,6 +247,12 @@ t.test('messages of different tokens are different events, whose ids name the to
     found.map(({ id }) => sourceOfInstance(id.slice(0, 16), tokens)),
     ['1a2b3c4d', 'ffffffff'],
   )
+  for (const from of sources) add(pending, { name: 'chatgpt.com', client: '192.0.2.1', lastMs: NOON, from })
+  t.same(
+    [...found, ...eventsOf(pending)].map(({ id }) => Number.parseInt(id.slice(16), 16)),
+    [1, 1, 2, 2],
+    'each token has a sequence without gaps',
+  )
   t.equal(sourceOfInstance('1a2b3c4e00000000', tokens), '1a2b3c4e00000000', 'an instance of a sensor')
 })
 

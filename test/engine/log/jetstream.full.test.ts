@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { jetstream, jetstreamManager } from '@nats-io/jetstream'
+import { DiscardPolicy, jetstream, jetstreamManager, RetentionPolicy } from '@nats-io/jetstream'
 import t, { type Test } from 'tap'
 import { Brokers } from '../../../engine/log/brokers.ts'
 import type { BrokerOptions } from '../../../engine/log/connection.ts'
@@ -130,6 +130,23 @@ t.test('a log of three brokers', async (t) => {
     t.equal((await take(log, 10, 1))[0]?.[0], 11)
   })
 
+  t.test('a message that is missing between others is not passed over', async (t) => {
+    const before = (await log.state())?.lastSequence ?? 0
+    const other = randomUUID()
+    for (const organization of [ACME, other, ACME]) await log.append(organization, Buffer.from(organization), 1)
+    const connection = await brokers.connect()
+    t.teardown(() => connection.close())
+    await (await jetstreamManager(connection)).streams.purge('events', {
+      filter: `ev.${partitionOf(other)}.${other}`,
+    })
+    await t.rejects(take(log, before, 2), {
+      code: 'BROKERS_LOST',
+      message: `stream events: message ${before + 2} is missing`,
+    })
+    t.equal((await take(log, before + 2, 1))[0]?.[0], before + 3)
+    await log.trim(before + 3)
+  })
+
   t.test('a batch that is larger than what a reader keeps is read, too', async (t) => {
     const before = (await log.state())?.lastSequence ?? 0
     const largest = Buffer.alloc(20 * MEGABYTE, 'x')
@@ -181,25 +198,40 @@ t.test('brokers that acknowledge before they have flushed are refused', async (t
   )
 })
 
-t.test('a stream with fewer replicas is refused', async (t) => {
-  const brokers = await TestBrokers.start(t)
+t.test('a stream that can lose messages is refused, also later', async (t) => {
+  const directory = testFolder(t)
+  const configuration = join(directory, 'nats.conf')
+  // An administrator of the brokers may change streams. Nodes may not.
+  writeFileSync(configuration, CONFIGURATION.replace('"$JS.API.INFO"', '"$JS.API.>"'))
+  const brokers = await TestBrokers.start(t, { directory: join(directory, 'brokers'), configuration })
   const connection = await brokers.connect()
   t.teardown(() => connection.close())
-  await until('no stream', async () => {
-    try {
-      return await (await jetstreamManager(connection)).streams.add({
-        name: 'events',
-        subjects: ['ev.>'],
-        num_replicas: 1,
-      })
-    } catch {
-      return undefined
-    }
+  const streams = await until('no brokers', async () => {
+    const manager = await jetstreamManager(connection).catch(() => undefined)
+    return manager?.streams
   })
-  await t.rejects(openLog(t, optionsOf(brokers)), {
-    code: 'BROKERS_UNSAFE',
-    message: /expected 3 replicas, storage file, discard new; found 1, file, old/,
-  })
+  const kept = { name: 'events', subjects: ['ev.>', 'counters'], num_replicas: 3, discard: DiscardPolicy.New }
+  const rows = [
+    { config: { num_replicas: 1 }, message: /expected num_replicas 3, found 1/ },
+    { config: { discard: DiscardPolicy.Old }, message: /expected discard new, found old/ },
+    { config: { max_age: 3600e9 }, message: /expected max_age 0, found 3600000000000/ },
+    { config: { max_msgs: 1000 }, message: /expected max_msgs -1, found 1000/ },
+    { config: { retention: RetentionPolicy.Workqueue }, message: /expected retention limits, found workqueue/ },
+  ]
+  for (const { config, message } of rows) {
+    const given = { ...kept, ...config }
+    await until('no stream', () => streams.add(given).catch(() => undefined))
+    await t.rejects(openLog(t, optionsOf(brokers)), { code: 'BROKERS_UNSAFE', message })
+    await streams.delete('events')
+  }
+  const { unsafe } = await openLog(t, optionsOf(brokers))
+  await streams.update('events', { max_age: 3600e9 })
+  for (const number of [0, 1, 2]) {
+    await brokers.kill(number)
+    brokers.restart(number)
+    await brokers.untilCurrent(['events'])
+  }
+  t.equal(await until('the stream is not checked again', () => unsafe[0]), 'BROKERS_UNSAFE')
 })
 
 t.test('wrong credentials and unreadable files are named', async (t) => {

@@ -1,12 +1,12 @@
 import { existsSync, mkdirSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { getSha256Backend } from '@nats-io/obj'
+import { getSha256Backend, Objm } from '@nats-io/obj'
 import t, { type Test } from 'tap'
 import type { Table } from '../../../engine/lmdb/environment.ts'
 import type { ReplicationState } from '../../../engine/lmdb/replication.ts'
 import { Brokers } from '../../../engine/log/brokers.ts'
 import { ChangeStream } from '../../../engine/log/change-stream.ts'
-import { SnapshotStore } from '../../../engine/log/snapshot-store.ts'
+import { type Snapshot, SnapshotStore } from '../../../engine/log/snapshot-store.ts'
 import { DAY_MS, HOUR_MS } from '../../../engine/process/clock.ts'
 import { ChangeFollower } from '../../../engine/replication/change-follower.ts'
 import { ChangePublisher } from '../../../engine/replication/change-publisher.ts'
@@ -209,7 +209,12 @@ t.test('a replica has what the primary wrote, although brokers are killed', asyn
 
   t.test('a primary that is replaced publishes nothing more, and its own changes are discarded', async (t) => {
     const three = await site.node(t, 'three')
-    const maker = new SnapshotMaker(primary.store, { stream: primary.stream, ...eventsOf(site) }, testClock(Date.now()))
+    const maker = new SnapshotMaker(
+      primary.store,
+      { stream: primary.stream, ...eventsOf(site) },
+      testClock(Date.now()),
+      alone,
+    )
     const signal = new AbortController().signal
     t.match(await maker.makeIfDue(signal), { change: 301, generation: 1 })
     await until('replica is behind', () => replica.state?.sequence === primary.publisher?.sequence)
@@ -310,17 +315,31 @@ t.test('snapshots trim what both of the last two contain', async (t) => {
   await primary.lead()
   const clock = testClock(NOON + 365 * DAY_MS)
   const trimmed: number[] = []
+  let isAlone = false
   const events = { trim: async (sequence: number) => void trimmed.push(sequence), state: async () => undefined }
-  const maker = new SnapshotMaker(primary.store, { stream: primary.stream, snapshots: site.snapshots, events }, clock)
+  const maker = new SnapshotMaker(
+    primary.store,
+    { stream: primary.stream, snapshots: site.snapshots, events },
+    clock,
+    () => isAlone,
+  )
   const signal = new AbortController().signal
   const positions: number[] = []
-  await site.connection.client.publish('$O.snapshots.C.interrupted', 'a part of a snapshot')
+  const { client, manager } = site.connection
+  const subjects = async (): Promise<string[]> => {
+    const { state } = await manager.streams.info('OBJ_snapshots', { subjects_filter: '>' })
+    return Object.keys(state.subjects ?? {})
+  }
+  const FOREIGN = '$O.snapshots.C.interrupted'
+  await client.publish(FOREIGN, 'a part of a snapshot')
   for (const round of [1, 2, 3]) {
     for (let number = 1; number <= 10; number++) await primary.put(100 * round + number)
     const { environment } = primary.store
     environment.write(() => primary.store.logPositions.put({ sequence: 1000 * round, created: 'now' }))
     const snapshot = await maker.makeIfDue(signal)
     positions.push(snapshot?.sequence ?? 0)
+    t.equal((await subjects()).includes(FOREIGN), round === 1, 'another node may be uploading in the first round')
+    isAlone = true
     t.equal(await maker.makeIfDue(signal), undefined, 'not before half an hour has passed')
     clock.add(HOUR_MS)
   }
@@ -328,15 +347,33 @@ t.test('snapshots trim what both of the last two contain', async (t) => {
   const kept = await site.snapshots.list()
   t.equal(kept.length, 2)
   for (const snapshot of kept) await site.snapshots.download(snapshot, join(site.directory, snapshot.name))
-  const { state } = await site.connection.manager.streams.info('OBJ_snapshots', { subjects_filter: '>' })
-  t.equal(Object.keys(state.subjects ?? {}).length, 2 * kept.length, 'nothing is left of others')
+  t.equal((await subjects()).length, 2 * kept.length, 'nothing is left of others')
   t.equal(await primary.stream.message(positions[1] ?? 0), undefined)
   t.ok(await primary.stream.message((positions[1] ?? 0) + 1))
 
   late.follow()
   await until('late is not refused', () => late.failures.length > 0)
   t.match(late.failures, [{ code: 'BROKERS_LOST', message: /begins with message \d+, and the store has 1/ }])
+
+  const [last, older] = kept as [Snapshot, Snapshot]
+  const objects = await new Objm(client).open('snapshots', false)
+  const partsOfLast = `$O.snapshots.C.${(await objects.info(last.name))?.nuid}`
+  await manager.streams.purge('OBJ_snapshots', { filter: partsOfLast })
+  for (let left = last.bytes; left > 0; left -= MEGABYTE)
+    await client.publish(partsOfLast, Buffer.alloc(Math.min(left, MEGABYTE), 'x'))
+  await t.rejects(site.snapshots.download(last, join(site.directory, 'damaged')), {
+    code: 'BROKERS_LOST',
+    message: /is damaged: its SHA-256 differs/,
+  })
+  await late.store.close()
+  await beginWithSnapshot({ ...late.joining, stream: await site.stream() }, false)
+  late.store = new Store(late.directory)
+  t.equal(late.state?.sequence, older.sequence, 'a damaged snapshot is left out')
 })
+
+function alone(): boolean {
+  return true
+}
 
 function eventsOf({ snapshots }: Site) {
   return { snapshots, events: { trim: async () => {}, state: async () => undefined } }
