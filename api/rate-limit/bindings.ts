@@ -5,8 +5,8 @@ import {
   BIND_WAIT_MS,
   BOUND_MS,
   type Counts,
+  GRANT_MS,
   HASH_BYTES,
-  HOLD_MS,
   hashAt,
   keyName,
   NO_HOLD_MS,
@@ -32,6 +32,11 @@ interface Binding {
   readonly heldSinceMs: ReadonlyMap<Lessee, number>
 }
 
+/**
+ * How long a node has certainly held a key after it was asked: less than HOLD_MS, because its clock
+ * may be faster. Uses from before have ended by then, so none is counted twice.
+ */
+const HELD_MS = BOUND_MS + GRANT_MS
 const NEVER = Number.NEGATIVE_INFINITY
 
 /** Keys for which nodes are asked together. */
@@ -196,7 +201,7 @@ export class Bindings {
     const hash = hashAt(round.hashes, index)
     for (const { lessee, uses, atMs } of round.answers) {
       // What it used before it held the key is in the counts, and it has used nothing since.
-      if (now - (before?.heldSinceMs.get(lessee) ?? NEVER) < HOLD_MS) continue
+      if (now - (before?.heldSinceMs.get(lessee) ?? NEVER) < HELD_MS) continue
       for (const ageMs of uses[index] ?? []) {
         // The first use gives the key a row. So if one has no place, none was added before it.
         if (!this.#parts.counts.add(hash, ageMs + now - atMs)) return false
