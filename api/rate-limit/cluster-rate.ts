@@ -120,7 +120,7 @@ export class ClusterRate {
 
   /** This node is the primary, and its row is in the store. */
   takeOver({ generation, previous, isFirst }: Takeover): void {
-    const { member, store, counts, resumed, log } = this.#options
+    const { member, store, counts, log } = this.#options
     this.#isHome = true
     // The last home may have admitted a node after the last poll.
     const rows = store.environment.read(() => store.nodes.all())
@@ -142,10 +142,10 @@ export class ClusterRate {
         if (others.length > 0) void this.#noteUnwitnessed(others, false)
       },
     }
-    const isOwn = resumed.kept?.generation === generation - 1 && generation > 1
     this.#node.takeOver(parts, {
       generation,
-      isKnown: isFirst || isOwn,
+      // Counts that this node has kept have uses of allowances that nodes report again.
+      isKnown: isFirst,
       previous,
       unwitnessed: store.environment.read(() => store.nodes.unwitnessed()),
     })
@@ -169,11 +169,9 @@ export class ClusterRate {
    */
   kept(): KeptGrants | undefined {
     if (!this.#memory.isComplete) return undefined
-    const isKnown = this.#isHome && this.#node.unknownSeconds === 0
-    const { generation } = this.#options.member.state
     const grants = this.#memory.all(this.#id)
     if (nowMs() >= this.#allowanceCompleteFromMs) grants.set(ALLOWANCE_ID, this.#options.allowance.all())
-    return { generation: isKnown ? generation : 0, node: this.#id, grants }
+    return { node: this.#id, grants }
   }
 
   rows(): MetricRow[] {

@@ -224,8 +224,6 @@ interface Saved {
   readonly grants: ReadonlyMap<string, Buffer>
   readonly allowance: Buffer | undefined
   readonly counts: ModelCounts
-  /** That this node knows the grants of, because it was the home. */
-  readonly generation: number
 }
 
 class ModelAllowance extends Allowance {
@@ -373,7 +371,7 @@ class Process {
     const message = { kind: 'takeover', node: disk.id, generation } as const
     const read = disk.read
     const previous = this.#previous()
-    const isKnown = (disk.generation === 0 && read === 0) || disk.saved?.generation === disk.generation
+    const isKnown = disk.generation === 0 && read === 0
     this.#model.append(this, this.#name, message, read, (outcome) => {
       this.#isTakingOver = false
       const isAppended = outcome === 'appended' || this.#model.stream[read] === message
@@ -453,13 +451,11 @@ class Process {
   /** Everything that the next process may know. */
   save(): Saved | undefined {
     if (!this.#memory.isComplete) return undefined
-    const isHome = this.isPrimary && this.rate.unknownSeconds === 0
     return {
       atMs: this.now(),
       grants: this.#memory.all(this.disk.id),
       allowance: this.now() >= this.#allowanceCompleteFromMs ? this.allowance.all() : undefined,
       counts: this.#counts,
-      generation: isHome ? this.disk.generation : -1,
     }
   }
 }
