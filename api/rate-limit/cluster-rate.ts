@@ -10,16 +10,7 @@ import { ALLOWANCE_ID, type KeptGrants, type ResumedRates } from './kept-rates.t
 import { RateMemory } from './memory.ts'
 import { permitRows } from './metrics.ts'
 import { RateNode } from './node.ts'
-import {
-  type Answer,
-  GRANT_MS,
-  HASH_BYTES,
-  PERMIT_MS,
-  type Question,
-  shareOf,
-  UNAVAILABLE,
-  VERDICT_BYTES,
-} from './protocol.ts'
+import { type Answer, GRANT_MS, HASH_BYTES, PERMIT_MS, type Question, shareOf } from './protocol.ts'
 import type { RateLimit } from './rate-limit.ts'
 import { NodeSightings, type Sighted } from './sightings.ts'
 import { packAnswer, packQuestion, unpackAnswer, unpackQuestion } from './wire.ts'
@@ -58,7 +49,6 @@ export class ClusterRate {
   readonly #allowanceCompleteFromMs: number
   readonly #sightings = new NodeSightings()
   readonly #node: RateNode
-  readonly #counters = { answered: 0, unavailable: 0 }
   #timer: NodeJS.Timeout | undefined
   /** Rows that the brokers may lack. */
   #unconfirmed: Polled | undefined
@@ -110,12 +100,7 @@ export class ClusterRate {
 
   /** Permits of an API thread. */
   permits(hashes: Uint8Array, done: (verdicts: Uint8Array) => void): void {
-    this.#node.permits(hashes, (verdicts) => {
-      for (let at = 0; at < verdicts.length; at += VERDICT_BYTES) {
-        this.#counters[verdicts[at] === UNAVAILABLE ? 'unavailable' : 'answered']++
-      }
-      done(verdicts)
-    })
+    this.#node.permits(hashes, done)
   }
 
   /** This node is the primary, and its row is in the store. */
@@ -177,8 +162,8 @@ export class ClusterRate {
   rows(): MetricRow[] {
     const { notRemembered } = this.#memory
     const { unknownSeconds, notBound } = this.#node
-    const { used: allowed, full: allowanceFull } = this.#options.allowance.counters
-    return permitRows({ ...this.#counters, allowed, allowanceFull, notBound, notRemembered, unknownSeconds })
+    const { used: allowed, full: allowanceFull, answered, unavailable } = this.#options.allowance.counters
+    return permitRows({ allowed, answered, unavailable, allowanceFull, notBound, notRemembered, unknownSeconds })
   }
 
   #poll(): void {
