@@ -11,6 +11,8 @@ const ALLOWANCE_WORD = 2
 const OTHERS_WORD = 3
 const USED_WORD = 4
 const FULL_WORD = 5
+const ANSWERED_WORD = 6
+const UNAVAILABLE_WORD = 7
 /** 100 ms: a word lasts for 6 years after a boot. */
 const UNIT_MS = 100
 
@@ -27,6 +29,9 @@ export interface AllowanceCounters {
   readonly used: number
   /** Requests that were not, and keys that were not held, because the table was full. */
   readonly full: number
+  /** Requests that the home granted or refused in time, and those that it did not. */
+  readonly answered: number
+  readonly unavailable: number
 }
 
 /** Only tests have others than the default. */
@@ -70,6 +75,13 @@ export class Allowance {
     }
     Atomics.add(own, FULL_WORD, 1)
     return undefined
+  }
+
+  /** Counts requests that are beyond the allowance, for metrics. */
+  countPermits(answered: number, unavailable: number): void {
+    const { own } = this.#table
+    if (answered > 0) Atomics.add(own, ANSWERED_WORD, answered)
+    if (unavailable > 0) Atomics.add(own, UNAVAILABLE_WORD, unavailable)
   }
 
   /**
@@ -143,7 +155,13 @@ export class Allowance {
 
   get counters(): AllowanceCounters {
     const { own } = this.#table
-    return { used: (own[USED_WORD] ?? 0) >>> 0, full: (own[FULL_WORD] ?? 0) >>> 0 }
+    const count = (word: number): number => (own[word] ?? 0) >>> 0
+    return {
+      used: count(USED_WORD),
+      full: count(FULL_WORD),
+      answered: count(ANSWERED_WORD),
+      unavailable: count(UNAVAILABLE_WORD),
+    }
   }
 
   #isFree(nowMs: number): boolean {

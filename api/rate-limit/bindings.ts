@@ -5,8 +5,8 @@ import {
   BIND_WAIT_MS,
   BOUND_MS,
   type Counts,
+  GRANT_MS,
   HASH_BYTES,
-  HOLD_MS,
   hashAt,
   keyName,
   NO_HOLD_MS,
@@ -32,6 +32,11 @@ interface Binding {
   readonly heldSinceMs: ReadonlyMap<Lessee, number>
 }
 
+/**
+ * How long a node has certainly held a key after it was asked: less than HOLD_MS, because its clock
+ * may be faster. Uses from before have ended by then, so none is counted twice.
+ */
+const HELD_MS = BOUND_MS + GRANT_MS
 const NEVER = Number.NEGATIVE_INFINITY
 
 /** Keys for which nodes are asked together. */
@@ -177,23 +182,45 @@ export class Bindings {
     // Most keys share it, which saves memory.
     const held = new Map(round.answers.map(({ lessee }) => [lessee, round.sentMs]))
     for (const [index, name] of round.names.entries()) {
-      const before = this.#bindings.get(name)
-      const isHeldByAll = round.missing.length === 0 && round.answers.every(({ uses }) => uses[index] !== undefined)
-      const heldSinceMs = isHeldByAll ? held : new Map<Lessee, number>()
-      for (const lessee of round.missing) heldSinceMs.set(lessee, before?.heldSinceMs.get(lessee) ?? NEVER)
-      for (const { lessee, uses, atMs } of round.answers) {
-        const sinceMs = before?.heldSinceMs.get(lessee) ?? NEVER
-        const agesMs = uses[index]
-        if (!isHeldByAll) heldSinceMs.set(lessee, agesMs === undefined ? sinceMs : round.sentMs)
-        // What it used before it held the key is in the counts, and it has used nothing since.
-        if (agesMs === undefined || now - sinceMs < HOLD_MS) continue
-        for (const ageMs of agesMs) this.#parts.counts.add(hashAt(round.hashes, index), ageMs + now - atMs)
+      this.#pending.delete(name)
+      if (!this.#count(round, index, now)) {
+        // As if no node had answered: what is bound stays bound, and the next round asks again.
+        this.full++
+        continue
       }
+      const heldSinceMs = this.#heldSince(round, index, held)
       this.#bindings.delete(name)
       this.#bindings.set(name, { sentMs: round.sentMs, heldSinceMs })
-      this.#pending.delete(name)
     }
     for (const done of round.done) done()
+  }
+
+  /** Counts the uses of a key that nodes report. Returns false if the counts are full. */
+  #count(round: Round, index: number, now: number): boolean {
+    const before = this.#bindings.get(round.names[index] ?? '')
+    const hash = hashAt(round.hashes, index)
+    for (const { lessee, uses, atMs } of round.answers) {
+      // What it used before it held the key is in the counts, and it has used nothing since.
+      if (now - (before?.heldSinceMs.get(lessee) ?? NEVER) < HELD_MS) continue
+      for (const ageMs of uses[index] ?? []) {
+        // The first use gives the key a row. So if one has no place, none was added before it.
+        if (!this.#parts.counts.add(hash, ageMs + now - atMs)) return false
+      }
+    }
+    return true
+  }
+
+  /** @param held if all nodes hold the key */
+  #heldSince(round: Round, index: number, held: ReadonlyMap<Lessee, number>): ReadonlyMap<Lessee, number> {
+    if (round.missing.length === 0 && round.answers.every(({ uses }) => uses[index] !== undefined)) return held
+    const before = this.#bindings.get(round.names[index] ?? '')
+    const heldSinceMs = new Map<Lessee, number>()
+    for (const lessee of round.missing) heldSinceMs.set(lessee, before?.heldSinceMs.get(lessee) ?? NEVER)
+    for (const { lessee, uses } of round.answers) {
+      const sinceMs = before?.heldSinceMs.get(lessee) ?? NEVER
+      heldSinceMs.set(lessee, uses[index] === undefined ? sinceMs : round.sentMs)
+    }
+    return heldSinceMs
   }
 }
 

@@ -10,16 +10,7 @@ import { ALLOWANCE_ID, type KeptGrants, type ResumedRates } from './kept-rates.t
 import { RateMemory } from './memory.ts'
 import { permitRows } from './metrics.ts'
 import { RateNode } from './node.ts'
-import {
-  type Answer,
-  GRANT_MS,
-  HASH_BYTES,
-  PERMIT_MS,
-  type Question,
-  shareOf,
-  UNAVAILABLE,
-  VERDICT_BYTES,
-} from './protocol.ts'
+import { type Answer, GRANT_MS, HASH_BYTES, PERMIT_MS, type Question, shareOf } from './protocol.ts'
 import type { RateLimit } from './rate-limit.ts'
 import { NodeSightings, type Sighted } from './sightings.ts'
 import { packAnswer, packQuestion, unpackAnswer, unpackQuestion } from './wire.ts'
@@ -58,7 +49,6 @@ export class ClusterRate {
   readonly #allowanceCompleteFromMs: number
   readonly #sightings = new NodeSightings()
   readonly #node: RateNode
-  readonly #counters = { answered: 0, unavailable: 0 }
   #timer: NodeJS.Timeout | undefined
   /** Rows that the brokers may lack. */
   #unconfirmed: Polled | undefined
@@ -110,17 +100,12 @@ export class ClusterRate {
 
   /** Permits of an API thread. */
   permits(hashes: Uint8Array, done: (verdicts: Uint8Array) => void): void {
-    this.#node.permits(hashes, (verdicts) => {
-      for (let at = 0; at < verdicts.length; at += VERDICT_BYTES) {
-        this.#counters[verdicts[at] === UNAVAILABLE ? 'unavailable' : 'answered']++
-      }
-      done(verdicts)
-    })
+    this.#node.permits(hashes, done)
   }
 
   /** This node is the primary, and its row is in the store. */
   takeOver({ generation, previous, isFirst }: Takeover): void {
-    const { member, store, counts, resumed, log } = this.#options
+    const { member, store, counts, log } = this.#options
     this.#isHome = true
     // The last home may have admitted a node after the last poll.
     const rows = store.environment.read(() => store.nodes.all())
@@ -142,10 +127,10 @@ export class ClusterRate {
         if (others.length > 0) void this.#noteUnwitnessed(others, false)
       },
     }
-    const isOwn = resumed.kept?.generation === generation - 1 && generation > 1
     this.#node.takeOver(parts, {
       generation,
-      isKnown: isFirst || isOwn,
+      // Counts that this node has kept have uses of allowances that nodes report again.
+      isKnown: isFirst,
       previous,
       unwitnessed: store.environment.read(() => store.nodes.unwitnessed()),
     })
@@ -169,18 +154,16 @@ export class ClusterRate {
    */
   kept(): KeptGrants | undefined {
     if (!this.#memory.isComplete) return undefined
-    const isKnown = this.#isHome && this.#node.unknownSeconds === 0
-    const { generation } = this.#options.member.state
     const grants = this.#memory.all(this.#id)
     if (nowMs() >= this.#allowanceCompleteFromMs) grants.set(ALLOWANCE_ID, this.#options.allowance.all())
-    return { generation: isKnown ? generation : 0, node: this.#id, grants }
+    return { node: this.#id, grants }
   }
 
   rows(): MetricRow[] {
     const { notRemembered } = this.#memory
     const { unknownSeconds, notBound } = this.#node
-    const { used: allowed, full: allowanceFull } = this.#options.allowance.counters
-    return permitRows({ ...this.#counters, allowed, allowanceFull, notBound, notRemembered, unknownSeconds })
+    const { used: allowed, full: allowanceFull, answered, unavailable } = this.#options.allowance.counters
+    return permitRows({ allowed, answered, unavailable, allowanceFull, notBound, notRemembered, unknownSeconds })
   }
 
   #poll(): void {

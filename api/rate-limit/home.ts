@@ -33,7 +33,7 @@ const WAITING_MAX = 256
 /** How this node became the home. */
 export interface Takeover {
   readonly generation: number
-  /** This node knows all grants: there was no home before, or it was this node, in order. */
+  /** There was no home before, so the counts of this node are all. */
   readonly isKnown: boolean
   /** The last home, and when this node read first that it is the home. */
   readonly previous: { readonly node: string; readonly sinceMs: number } | undefined

@@ -25,7 +25,7 @@ import { RATE_ROWS_MAX, RateLimit, type RateRow, REQUESTS_PER_WINDOW, WINDOW_MS 
  *
  * On a node of a cluster, what the next home may ask for follows (memory.ts):
  *
- *   generation u32        as the home of which the first table has all grants; 0: of none
+ *   unused     u32        0: earlier releases had the generation of the home
  *   node       36 bytes   id of the store
  *   nodes      u32        then for each node whose grants are known, and ALLOWANCE_ID:
  *     id       36 bytes
@@ -46,8 +46,6 @@ const FILE_BYTES_MAX = HEADER_BYTES + 16 + TABLES_BYTES_MAX + GRANTS_BYTES_MAX
 
 /** What a node of a cluster knows of grants when it stops. */
 export interface KeptGrants {
-  /** As the home of which the node knows all grants. 0: of none. */
-  readonly generation: number
   readonly node: string
   readonly grants: ReadonlyMap<string, Buffer>
 }
@@ -151,15 +149,14 @@ function logLost(log: Logger, error: unknown): void {
   else log.warn({ reason: (error as Error).message }, lost)
 }
 
-function packGrants({ generation, node, grants }: KeptGrants): Buffer[] {
+function packGrants({ node, grants }: KeptGrants): Buffer[] {
   const numbers = (...values: number[]): Buffer => Buffer.from(Uint32Array.from(values).buffer)
-  const parts = [numbers(generation), Buffer.from(node, 'latin1'), numbers(grants.size)]
+  const parts = [numbers(0), Buffer.from(node, 'latin1'), numbers(grants.size)]
   for (const [id, bytes] of grants) parts.push(Buffer.from(id, 'latin1'), numbers(bytes.length), bytes)
   return parts
 }
 
 function unpackGrants(bytes: Buffer, start: number): KeptGrants {
-  const generation = bytes.readUInt32LE(start)
   const node = bytes.toString('latin1', start + 4, start + 4 + ID_BYTES)
   const grants = new Map<string, Buffer>()
   let at = start + 4 + ID_BYTES + 4
@@ -169,7 +166,7 @@ function unpackGrants(bytes: Buffer, start: number): KeptGrants {
     at = first + bytes.readUInt32LE(first - 4)
     grants.set(of, bytes.subarray(first, at))
   }
-  return { generation, node, grants }
+  return { node, grants }
 }
 
 function packTable(table: SharedArrayBuffer, nowMs: number, windowMs: number): Buffer[] {

@@ -32,7 +32,7 @@ const NEXT_WORD = 2
 const RING_WORD = 3
 const BUCKET_WORDS = 1 + ROWS * ROW_WORDS
 /** Words of the user of the table. Odd, so that the times after the words are aligned. */
-const OWN_WORDS = 7
+const OWN_WORDS = 9
 const FREE = 0
 const HELD = 1
 const NONE = -1

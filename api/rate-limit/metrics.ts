@@ -17,7 +17,7 @@ export function permitRows(state: PermitState): MetricRow[] {
     [
       'posture_cluster_permits_total',
       'counter',
-      'API requests of this node: within its allowance, or answered by the primary; those that the primary did not answer got 503',
+      'API requests of this node: within its allowance, or answered by the primary; those without an answer in time, or beyond the queue of a thread, got 503',
       { allowance: allowed, answered, unavailable },
       'outcome',
     ],

@@ -34,6 +34,9 @@ export interface PermitVerdicts {
   readonly verdicts: Uint8Array
 }
 
+/** Shared with other threads. */
+type ThreadAllowance = Pick<Allowance, 'take' | 'countPermits'>
+
 type Done = (verdict: Verdict) => void
 
 interface Waiting {
@@ -54,7 +57,7 @@ const NO_VERDICT: NoVerdict = { retrySeconds: RETRY_SECONDS }
  */
 export class Permits {
   readonly #post: (message: AskPermits) => void
-  readonly #allowance: Pick<Allowance, 'take'>
+  readonly #allowance: ThreadAllowance
   readonly #nowMs: () => number
   #waiting: Waiting[] = []
   readonly #inFlight = new Map<number, InFlight>()
@@ -64,11 +67,7 @@ export class Permits {
   #isScheduled = false
   #timer: NodeJS.Timeout | undefined
 
-  constructor(
-    post: (message: AskPermits) => void,
-    allowance: Pick<Allowance, 'take'>,
-    nowMs: () => number = monotonicMs,
-  ) {
+  constructor(post: (message: AskPermits) => void, allowance: ThreadAllowance, nowMs: () => number = monotonicMs) {
     this.#post = post
     this.#allowance = allowance
     this.#nowMs = nowMs
@@ -82,7 +81,10 @@ export class Permits {
 
   /** Calls `done` later, within about 2 s. Or returns the verdict if too many permits wait. */
   ask(keyHash: Buffer, done: Done): Verdict | undefined {
-    if (this.#waiting.length >= PERMITS_WAITING_MAX) return NO_VERDICT
+    if (this.#waiting.length >= PERMITS_WAITING_MAX) {
+      this.#allowance.countPermits(0, 1)
+      return NO_VERDICT
+    }
     this.#waiting.push({ keyHash, done })
     this.#schedule()
     return undefined
@@ -95,12 +97,15 @@ export class Permits {
     this.#inFlight.delete(batch)
     this.#schedule()
     const isLate = this.#nowMs() - flying.sentMs >= PERMIT_MS
+    let answered = 0
     for (const [index, { keyHash, done }] of flying.permits.entries()) {
       const state = verdicts[index * VERDICT_BYTES] ?? UNAVAILABLE
       const seconds = verdicts[index * VERDICT_BYTES + 1] ?? RETRY_SECONDS
       if (state === REFUSED) this.#remember(keyHash, flying.sentMs, seconds)
+      if (!isLate && state !== UNAVAILABLE) answered++
       done(isLate ? NO_VERDICT : verdictOf(state, seconds))
     }
+    this.#allowance.countPermits(answered, flying.permits.length - answered)
   }
 
   #schedule(): void {
@@ -134,6 +139,7 @@ export class Permits {
     for (const [batch, { sentMs, permits }] of this.#inFlight) {
       if (nowMs - sentMs < PERMIT_MS) continue
       this.#inFlight.delete(batch)
+      this.#allowance.countPermits(0, permits.length)
       for (const { done } of permits) done(NO_VERDICT)
     }
     this.#schedule()

@@ -18,10 +18,12 @@ import { type RateVerdict, REQUESTS_PER_WINDOW, WINDOW_MS } from './rate-limit.t
 export const PERMIT_MS = SECOND_MS
 /** How long a grant counts, and a use of an allowance. */
 export const GRANT_MS = WINDOW_MS + PERMIT_MS
+/** For clocks that differ by less than 3%, within two minutes. */
+const CLOCK_ERROR_MS = 4 * SECOND_MS
 /** The home grants to nodes whose report it has read within this time. */
 export const ADMITTED_MS = 2 * MINUTE_MS
 /** A node without a report for this time has no grant that counts. */
-export const HOLDING_MS = ADMITTED_MS + PERMIT_MS + GRANT_MS
+export const HOLDING_MS = ADMITTED_MS + PERMIT_MS + GRANT_MS + CLOCK_ERROR_MS
 
 /**
  * A lease of an allowance ends this long after it was asked for, by the clock of the node. Longer
@@ -30,16 +32,13 @@ export const HOLDING_MS = ADMITTED_MS + PERMIT_MS + GRANT_MS
 export const LEASE_MS = 20 * SECOND_MS
 export const RENEW_EVERY_MS = 2 * SECOND_MS
 /** A node without a report for this time has no use of an allowance that counts. */
-export const LEASING_MS = ADMITTED_MS + LEASE_MS + GRANT_MS
+export const LEASING_MS = ADMITTED_MS + LEASE_MS + GRANT_MS + CLOCK_ERROR_MS
 /** The home grants permits of a key for this time after it has asked the nodes to hold it. */
 export const BOUND_MS = WINDOW_MS
 /** From this age on, the home binds a key again while it still grants. */
 export const REBIND_MS = 50 * SECOND_MS
-/**
- * How long a node holds a key: until all grants of the home have left the window. The rest is for
- * clocks that differ by less than 3%.
- */
-export const HOLD_MS = BOUND_MS + PERMIT_MS + WINDOW_MS + 4 * SECOND_MS
+/** How long a node holds a key: until all grants of the home have left the window. */
+export const HOLD_MS = BOUND_MS + PERMIT_MS + WINDOW_MS + CLOCK_ERROR_MS
 /**
  * How long a node with a new lease waits before it uses its allowance, because the home has not
  * asked it before.

@@ -9,13 +9,17 @@ import {
   GRANT_MS,
   HASH_BYTES,
   HOLD_MS,
+  hashAt,
+  keyName,
   type LeaseAnswer,
   type LeaseQuestion,
   PERMIT_MS,
+  packUses,
   type Question,
   REFUSED,
   type Share,
   UNAVAILABLE,
+  unpackUses,
 } from '../../api/rate-limit/protocol.ts'
 import { WINDOW_MS } from '../../api/rate-limit/rate-limit.ts'
 import { NodeSightings } from '../../api/rate-limit/sightings.ts'
@@ -43,6 +47,13 @@ const WATCH_MS = 500
 const DELIVER_MS = 250
 /** Of the table of allowances. */
 const BUCKETS = 2
+/** In every second history, the clock of each node is faster or slower by up to this share. */
+const CLOCK_ERROR = 0.015
+/**
+ * Then the limit holds for slightly less than a window: the home counts a grant for GRANT_MS by a
+ * fast clock, and a node uses it within PERMIT_MS by a slow one.
+ */
+const WINDOW_WITH_ERROR_MS = GRANT_MS / (1 + CLOCK_ERROR) - PERMIT_MS / (1 - CLOCK_ERROR)
 const KEYS = [0, 1, 2].map((key) => Buffer.alloc(HASH_BYTES, key + 1))
 
 /** Parts of the protocol that are left out, to show that the model notices it. */
@@ -60,6 +71,7 @@ export interface Mutation {
   readonly binding?: false
   readonly hold?: false
   readonly holdTime?: false
+  readonly countTime?: false
   readonly leaseTime?: false
   readonly reserve?: false
   readonly allowanceCompleteness?: false
@@ -212,8 +224,6 @@ interface Saved {
   readonly grants: ReadonlyMap<string, Buffer>
   readonly allowance: Buffer | undefined
   readonly counts: ModelCounts
-  /** That this node knows the grants of, because it was the home. */
-  readonly generation: number
 }
 
 class ModelAllowance extends Allowance {
@@ -244,6 +254,8 @@ class Process {
   sender: { readonly node: string; readonly generation: number; readonly sinceMs: number } | undefined
   isVacant = false
   reportsRead = 0
+  /** As the home: when each node was asked last that holds a key. */
+  readonly heldSinceMs = new Map<string, number>()
   readonly #model: Model
   readonly #name: string
   readonly #memory: RateMemory
@@ -359,7 +371,7 @@ class Process {
     const message = { kind: 'takeover', node: disk.id, generation } as const
     const read = disk.read
     const previous = this.#previous()
-    const isKnown = (disk.generation === 0 && read === 0) || disk.saved?.generation === disk.generation
+    const isKnown = disk.generation === 0 && read === 0
     this.#model.append(this, this.#name, message, read, (outcome) => {
       this.#isTakingOver = false
       const isAppended = outcome === 'appended' || this.#model.stream[read] === message
@@ -439,13 +451,11 @@ class Process {
   /** Everything that the next process may know. */
   save(): Saved | undefined {
     if (!this.#memory.isComplete) return undefined
-    const isHome = this.isPrimary && this.rate.unknownSeconds === 0
     return {
       atMs: this.now(),
       grants: this.#memory.all(this.disk.id),
       allowance: this.now() >= this.#allowanceCompleteFromMs ? this.allowance.all() : undefined,
       counts: this.#counts,
-      generation: isHome ? this.disk.generation : -1,
     }
   }
 }
@@ -463,6 +473,9 @@ export class Model {
   readonly #random: () => number
   readonly #hasFaults: boolean
   readonly #offsets: number[] = []
+  /** Milliseconds of the clock of each node in a millisecond. */
+  readonly #rates: number[]
+  readonly #hasClockError: boolean
   readonly #disks: Disk[] = []
   readonly #processes: (Process | undefined)[] = []
   readonly #pausedUntilMs: number[] = []
@@ -491,6 +504,8 @@ export class Model {
     this.#startMs = Math.max(warmUpMs, this.#hasFaults ? 0 : 15_000)
     this.#endMs = warmUpMs + (warmUpMs === 0 ? REQUESTS_MS : WARM_REQUESTS_MS)
     this.#isWarm = warmUpMs > 0
+    this.#hasClockError = seed % 4 > 1
+    this.#rates = this.#clockRates(randomOf(~seed))
   }
 
   run(): History {
@@ -534,7 +549,17 @@ export class Model {
   }
 
   clock(name: string): number {
-    return this.agenda.nowMs + (this.#offsets[Number(name)] ?? 0)
+    const node = Number(name)
+    return this.agenda.nowMs * (this.#rates[node] ?? 1) + (this.#offsets[node] ?? 0)
+  }
+
+  /** Half of the clocks have the largest error. */
+  #clockRates(random: () => number): number[] {
+    return Array.from({ length: NODES }, () => {
+      if (!this.#hasClockError) return 1
+      const error = random() < 0.5 ? Math.sign(random() - 0.5) : 2 * random() - 1
+      return 1 + error * CLOCK_ERROR
+    })
   }
 
   pausedUntil(name: string): number {
@@ -645,15 +670,17 @@ export class Model {
   ): void {
     const question = asked.kind === 'lease' ? this.#mutatedLease(asked) : asked
     let isDone = false
+    const sentMs = asker.now()
     const finish = (answer: Answer | undefined): void => {
       if (isDone) return
       isDone = true
-      done(answer)
+      done(this.mutation.countTime === false ? this.#withoutEarlyUses(asker, node, question, answer, sentMs) : answer)
     }
     if (this.mutation.witness === false && question.kind === 'witness') return finish({ kind: 'witness', isKept: true })
     if (this.mutation.binding === false && question.kind === 'bind')
       return finish({ kind: 'bind', isComplete: true, uses: new Uint8Array(question.hashes.length / HASH_BYTES) })
-    this.agenda.at(this.agenda.nowMs + timeoutMs, () => asker.run(() => finish(undefined)))
+    const timeoutAtMs = this.agenda.nowMs + timeoutMs / (this.#rates[Number(name)] ?? 1)
+    this.agenda.at(timeoutAtMs, () => asker.run(() => finish(undefined)))
     const deliver = (): void => {
       const target = this.#processes.find((each) => each?.isAlive && each.disk.id === node)
       if (this.#isDisconnected(name) || this.#random() < this.#lossShare) return
@@ -671,6 +698,24 @@ export class Model {
     }
     this.agenda.at(this.agenda.nowMs + this.#delay(), deliver)
     if (this.#lossShare > 0 && this.#random() < 0.05) this.agenda.at(this.agenda.nowMs + this.#delay(), deliver)
+  }
+
+  /** As if the home ignored the uses of a node that ends its hold by a faster clock. */
+  #withoutEarlyUses(
+    asker: Process,
+    node: string,
+    question: Question,
+    answer: Answer | undefined,
+    sentMs: number,
+  ): Answer | undefined {
+    if (question.kind !== 'bind' || answer?.kind !== 'bind' || !answer.isComplete) return answer
+    const uses = unpackUses(answer.uses, question.hashes.length / HASH_BYTES).map((agesMs, index) => {
+      const held = node + keyName(hashAt(question.hashes, index))
+      const sinceMs = asker.heldSinceMs.get(held) ?? Number.NEGATIVE_INFINITY
+      if (agesMs !== undefined) asker.heldSinceMs.set(held, sentMs)
+      return agesMs !== undefined && asker.now() - sinceMs < HOLD_MS ? [] : agesMs
+    })
+    return { ...answer, uses: packUses(uses) }
   }
 
   #mutatedLease(question: LeaseQuestion): LeaseQuestion {
@@ -762,11 +807,12 @@ export class Model {
 
   #exceeded(): string[] {
     const violations: string[] = []
+    const windowMs = this.#hasClockError ? WINDOW_WITH_ERROR_MS : WINDOW_MS
     for (const key of KEYS.keys()) {
       const times = this.#uses.flatMap((use) => (use.key === key ? [use.atMs] : [])).sort((a, b) => a - b)
       for (let last = MODEL_LIMIT; last < times.length; last++) {
         const spanMs = (times[last] ?? 0) - (times[last - MODEL_LIMIT] ?? 0)
-        if (spanMs < WINDOW_MS)
+        if (spanMs < windowMs)
           violations.push(
             `${MODEL_LIMIT + 1} uses of key ${key} in ${spanMs.toFixed(0)} ms until ${times[last]?.toFixed(0)}`,
           )
@@ -778,7 +824,7 @@ export class Model {
   /** Without faults, a refusal has a cause in the last 61 s, and every request has a verdict. */
   #wronglyRefused(): string[] {
     const violations: string[] = []
-    const slackMs = 200
+    const slackMs = 200 + (this.#hasClockError ? GRANT_MS * 2 * CLOCK_ERROR : 0)
     for (const { key, atMs } of this.#refusals) {
       const within = this.#uses.filter(
         (use) => use.key === key && use.atMs > atMs - WINDOW_MS - PERMIT_MS - slackMs && use.atMs < atMs + slackMs,

@@ -6,7 +6,7 @@ import { Fault } from '../../process/error-codes.ts'
 import { SCANS } from '../../scan/scan-now.ts'
 import type { ClusterNode } from '../../store/nodes.ts'
 import type { Store } from '../../store/store.ts'
-import { leaveCluster } from '../cluster.ts'
+import { leaveCluster, statusRows } from '../cluster.ts'
 import { hold } from '../restore.ts'
 import { auditForAll } from '../store-audit.ts'
 import { actorOf, sharedOptions, show, withStore } from './context.ts'
@@ -19,28 +19,22 @@ export function addClusterCommands(cluster: Command): void {
   status.action(() =>
     withStore(status, ({ store }) => {
       const { environment } = store
-      const state = stateOf(store)
+      const { primary } = stateOf(store)
       show(status, {
         columns: [
           ['Node', 'name'],
           ['Role', 'role'],
+          ['State', 'state'],
           ['Does', 'roles'],
           ['Version', 'version'],
           ['Read to', 'sequence'],
           ['Not read', 'unread'],
           ['Reported', 'reported_at'],
         ],
-        rows: environment
-          .read(() => store.nodes.all())
-          .map((node) => ({
-            name: node.name,
-            role: node.isPrimary && node.name === state.primary ? 'primary' : 'replica',
-            roles: node.roles.join(', '),
-            version: node.version,
-            sequence: node.sequence,
-            unread: Math.max(0, node.lastSequence - node.sequence),
-            reported_at: isoSeconds(node.reportedAtMs),
-          })),
+        rows: statusRows(
+          environment.read(() => store.nodes.all()),
+          primary,
+        ),
       })
     }),
   )

@@ -30,6 +30,7 @@ function homeAt(inherited: readonly string[]) {
   const lessees = new Lessees({ nowMs, shareOf, inherited })
   const asked: { node: string; hashes: Uint8Array; answer: (answer: Answer | undefined) => void }[] = []
   const added: number[] = []
+  const counts = { isFull: false }
   const bindings = new Bindings({
     nowMs,
     lessees,
@@ -39,7 +40,7 @@ function homeAt(inherited: readonly string[]) {
     },
     counts: {
       take: () => ({ allowed: true, remaining: 0, resetSeconds: 0 }),
-      add: (_key, ageMs) => added.push(ageMs) > 0,
+      add: (_key, ageMs) => !counts.isFull && added.push(ageMs) > 0,
       clear: () => {},
     },
   })
@@ -51,7 +52,7 @@ function homeAt(inherited: readonly string[]) {
     open?.answer({ kind: 'bind', isComplete: true, uses: packUses(uses) })
     return open?.node
   }
-  return { now, lessees, bindings, asked, added, bound, bind, answer }
+  return { now, lessees, bindings, asked, added, counts, bound, bind, answer }
 }
 
 t.test('a key is bound when every node has answered, once for all that ask for it', async (t) => {
@@ -160,6 +161,49 @@ t.test('a node that is lost after it held a key has used nothing of it since', a
   answer([50_020])
   t.equal(bindings.reserved(key), 0)
   t.same(added, [10, 20], 'uses are counted once')
+})
+
+t.test('a key whose uses find no place in the counts is not bound until they do', async (t) => {
+  const { asked, added, counts, bound, bind, answer, bindings } = homeAt(['a', 'b'])
+  const [key, unused] = [randomBytes(HASH_BYTES), randomBytes(HASH_BYTES)]
+  counts.isFull = true
+  bind(key, unused)
+  answer([30, 20], [])
+  answer([10], [])
+  t.equal(bound.count, 1)
+  t.equal(bindings.reserved(key), undefined)
+  t.equal(bindings.reserved(unused), 0)
+  t.equal(bindings.full, 1)
+  counts.isFull = false
+  bind(key)
+  t.same(
+    asked.map(({ node }) => node),
+    ['a', 'b'],
+  )
+  answer([31, 21])
+  answer([11])
+  t.equal(bindings.reserved(key), 0)
+  t.same(added, [31, 21, 11])
+})
+
+t.test('a bound key whose later uses find no place stays bound as before', async (t) => {
+  const { now, added, counts, asked, bind, answer, bindings } = homeAt(['a', 'b'])
+  const key = randomBytes(HASH_BYTES)
+  bind(key)
+  answer([5])
+  asked.shift()?.answer(undefined)
+  now.ms += NO_HOLD_MS
+  counts.isFull = true
+  bind(key)
+  answer([NO_HOLD_MS + 5])
+  answer([3])
+  t.equal(bindings.reserved(key), 14, 'the uses of one node are still reserved')
+  counts.isFull = false
+  bind(key)
+  answer([NO_HOLD_MS + 5])
+  answer([3])
+  t.equal(bindings.reserved(key), 0)
+  t.same(added, [5, 3], 'uses are counted once')
 })
 
 t.test('a new node has used nothing before it is nearly free', async (t) => {

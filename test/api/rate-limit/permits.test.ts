@@ -10,20 +10,27 @@ function permitsAt() {
   const now = { ms: 1000 }
   const posted: AskPermits[] = []
   const allowed: Buffer[] = []
+  const counted = { answered: 0, unavailable: 0 }
   const permits = new Permits(
     (message) => posted.push(message),
-    { take: (keyHash) => (allowed.includes(keyHash) ? ALLOWED : undefined) },
+    {
+      take: (keyHash) => (allowed.includes(keyHash) ? ALLOWED : undefined),
+      countPermits: (answered, unavailable) => {
+        counted.answered += answered
+        counted.unavailable += unavailable
+      },
+    },
     () => now.ms,
   )
   const answer = (batch: number, ...verdicts: number[]): void =>
     permits.receive({ kind: 'verdicts', batch, verdicts: Uint8Array.from(verdicts) })
   const posts = (count: number): Promise<AskPermits> =>
     until('nothing was posted', async () => (posted.length >= count ? posted[count - 1] : undefined))
-  return { now, allowed, posted, permits, answer, posts }
+  return { now, allowed, counted, posted, permits, answer, posts }
 }
 
 t.test('the permits of one turn are asked for together', async (t) => {
-  const { permits, answer, posts, posted } = permitsAt()
+  const { permits, counted, answer, posts, posted } = permitsAt()
   const keys = Array.from({ length: 3 }, () => randomBytes(32))
   const verdicts: Verdict[] = []
   for (const key of keys)
@@ -42,6 +49,7 @@ t.test('the permits of one turn are asked for together', async (t) => {
   ])
   answer(batch, 59, 61)
   t.equal(verdicts.length, 3, 'each is answered once')
+  t.same(counted, { answered: 2, unavailable: 1 })
 })
 
 t.test('a verdict that comes a second after its question does not count', async (t) => {
@@ -49,18 +57,20 @@ t.test('a verdict that comes a second after its question does not count', async 
     [PERMIT_MS - 1, { allowed: true, remaining: 5, resetSeconds: 9 }],
     [PERMIT_MS, { retrySeconds: 1 }],
   ] as const) {
-    const { permits, answer, posts, now } = permitsAt()
+    const { permits, counted, answer, posts, now } = permitsAt()
     const verdicts: Verdict[] = []
     permits.ask(randomBytes(32), (verdict) => verdicts.push(verdict))
     const { batch } = await posts(1)
     now.ms += elapsedMs
     answer(batch, 5, 9)
     t.same(verdicts, [expected])
+    const isLate = elapsedMs === PERMIT_MS
+    t.same(counted, { answered: Number(!isLate), unavailable: Number(isLate) })
   }
 })
 
 t.test('without an answer, a request gets 503 after a second', async (t) => {
-  const { permits, answer, posts, now } = permitsAt()
+  const { permits, counted, answer, posts, now } = permitsAt()
   const verdicts: Verdict[] = []
   permits.ask(randomBytes(32), (verdict) => verdicts.push(verdict))
   const { batch } = await posts(1)
@@ -69,16 +79,18 @@ t.test('without an answer, a request gets 503 after a second', async (t) => {
   t.same(verdicts, [{ retrySeconds: 1 }])
   answer(batch, 5, 9)
   t.equal(verdicts.length, 1)
+  t.same(counted, { answered: 0, unavailable: 1 })
 })
 
 t.test('few batches are in flight, and a bounded number of permits waits', async (t) => {
-  const { permits, answer, posts, posted } = permitsAt()
+  const { permits, counted, answer, posts, posted } = permitsAt()
   let answered = 0
   for (let number = 0; number < PERMITS_WAITING_MAX; number++) permits.ask(randomBytes(32), () => answered++)
   t.same(
     permits.ask(randomBytes(32), () => t.fail('not asked')),
     { retrySeconds: 1 },
   )
+  t.same(counted, { answered: 0, unavailable: 1 })
   await posts(4)
   permits.ask(randomBytes(32), () => answered++)
   await new Promise((resolve) => setImmediate(resolve))
