@@ -107,6 +107,14 @@ interface Workload {
   readonly selector: { readonly matchLabels: Labels }
   readonly template: { readonly metadata: { readonly labels: Labels }; readonly spec: Document }
 }
+interface PodTerm {
+  readonly topologyKey: string
+  readonly labelSelector: { readonly matchLabels: Labels }
+}
+interface AntiAffinity {
+  readonly requiredDuringSchedulingIgnoredDuringExecution?: readonly PodTerm[]
+  readonly preferredDuringSchedulingIgnoredDuringExecution?: readonly { readonly podAffinityTerm: PodTerm }[]
+}
 interface Port {
   readonly name?: string
   readonly targetPort?: string
@@ -164,6 +172,33 @@ t.test('cluster.yaml: what selects pods finds them, and their ports', async (t) 
       [name],
       `the disruption budget ${name}`,
     )
+  }
+})
+
+t.test('cluster.yaml: pods of a workload prefer different machines, and those with a store require them', async (t) => {
+  for (const { name, spec } of workloads) {
+    const { podAntiAffinity } = spec.template.spec['affinity'] as { podAntiAffinity: AntiAffinity }
+    const {
+      requiredDuringSchedulingIgnoredDuringExecution: required = [],
+      preferredDuringSchedulingIgnoredDuringExecution: preferred = [],
+    } = podAntiAffinity
+    const terms = [...required, ...preferred.map(({ podAffinityTerm }) => podAffinityTerm)]
+    t.match(terms, [{ topologyKey: 'kubernetes.io/hostname', labelSelector: spec.selector }], name)
+    t.equal(required.length, ['posture-broker', 'posture-node'].includes(name) ? 1 : 0, name)
+  }
+})
+
+t.test('nodes whose console is behind a proxy have no limits by address', async (t) => {
+  const named = workloads.find(({ name }) => name === 'posture-node')?.spec.template.spec as {
+    containers: [{ env: { name: string; value?: string }[] }]
+  }
+  t.match(
+    named.containers[0].env.find(({ name }) => name === 'CONNECTIONS_PER_ADDRESS'),
+    { value: '0' },
+  )
+  const { services } = clusterComposeFile() as { services: Record<string, { environment?: Record<string, string> }> }
+  for (const name of ['node-1', 'node-2', 'node-3']) {
+    t.equal(services[name]?.environment?.['CONNECTIONS_PER_ADDRESS'], '0', name)
   }
 })
 
