@@ -7,7 +7,7 @@ import { DaemonSet, Deployment, StatefulSet } from 'kubernetes-models/apps/v1'
 import { HorizontalPodAutoscaler } from 'kubernetes-models/autoscaling/v2'
 import { NetworkPolicy } from 'kubernetes-models/networking.k8s.io/v1'
 import { PodDisruptionBudget } from 'kubernetes-models/policy/v1'
-import { ConfigMap, Namespace, Secret, Service } from 'kubernetes-models/v1'
+import { ConfigMap, Namespace, Pod, Secret, Service } from 'kubernetes-models/v1'
 import t from 'tap'
 import {
   clusterComposeFile,
@@ -22,10 +22,12 @@ import { VERSION } from '../../support/released.ts'
 /** The schema of each kind of manifest, from the API. */
 const KINDS = {
   ...{ ConfigMap, DaemonSet, Deployment, HorizontalPodAutoscaler, Namespace, NetworkPolicy },
-  ...{ PodDisruptionBudget, Secret, Service, StatefulSet },
+  ...{ Pod, PodDisruptionBudget, Secret, Service, StatefulSet },
 }
 
-for (const name of ['cluster.yaml', 'collector.yaml', 'service.yaml']) {
+const MANIFESTS = ['cluster.yaml', 'cluster-restore.yaml', 'collector.yaml', 'service.yaml']
+
+for (const name of MANIFESTS) {
   t.test(`kubernetes/${name} conforms to the API schema`, async (t) => {
     for (const document of manifests(name)) {
       const title = `${document['kind']} ${(document['metadata'] as Document)['name']}`
@@ -84,13 +86,13 @@ t.test('the manifests for Compose and Kubernetes have exactly the recommended se
 t.test("every image has this release's version", async (t) => {
   const files = [
     ...[composeFile(), clusterComposeFile()].map((file) => JSON.stringify(file['services'])),
-    ...['cluster.yaml', 'collector.yaml', 'service.yaml'].map((name) => JSON.stringify(manifests(name))),
+    ...MANIFESTS.map((name) => JSON.stringify(manifests(name))),
   ]
   const versions = files.flatMap((text) =>
     [...text.matchAll(/"image":"posture-\w+:([^"]+)"/g)].map(([, version]) => version),
   )
   t.same([...new Set(versions)].sort(), [`\${POSTURE_VERSION:-${VERSION}}`, VERSION])
-  t.equal(versions.length, 10)
+  t.equal(versions.length, 11)
 })
 
 const CLUSTER = manifests('cluster.yaml')
@@ -200,6 +202,20 @@ t.test('nodes whose console is behind a proxy have no limits by address', async 
   for (const name of ['node-1', 'node-2', 'node-3']) {
     t.equal(services[name]?.environment?.['CONNECTIONS_PER_ADDRESS'], '0', name)
   }
+})
+
+t.test('cluster-restore.yaml has the volume and the restrictions of posture-node-0', async (t) => {
+  const [pod] = manifests('cluster-restore.yaml') as [
+    { metadata: { namespace: string }; spec: { volumes: { persistentVolumeClaim?: { claimName: string } }[] } },
+  ]
+  const node = CLUSTER.find(({ kind, metadata }) => {
+    return kind === 'StatefulSet' && (metadata as Document)['name'] === 'posture-node'
+  }) as { metadata: { namespace: string }; spec: { volumeClaimTemplates: { metadata: { name: string } }[] } }
+  t.equal(pod.metadata.namespace, node.metadata.namespace)
+  const [claims] = node.spec.volumeClaimTemplates
+  t.equal(pod.spec.volumes[0]?.persistentVolumeClaim?.claimName, `${claims?.metadata.name}-posture-node-0`)
+  const [own] = podContainers({ spec: { template: pod } })
+  t.same(own?.restrictions, podContainers(node)[0]?.restrictions)
 })
 
 t.test('cluster.yaml: the network policies allow what the parts need, and nothing else', async (t) => {
