@@ -51,12 +51,14 @@ export interface SiteOptions {
   /** Identity providers and alert channels may be in these networks, in addition to public ones. */
   readonly outboundNetworks: readonly Network[]
   readonly trials: TrialOptions
+  /** false if all browsers have the address of a proxy (--connections-per-address 0). */
+  readonly limitsNetworks?: boolean
   readonly counters?: ConsoleCounters
 }
 
 export function makeSite(
   given: Pick<Site, 'store' | 'clock' | 'registry' | 'changes' | 'ingest' | 'log'>,
-  { origin, keyFile, outboundNetworks, trials, counters = new ConsoleCounters() }: SiteOptions,
+  { origin, keyFile, outboundNetworks, trials, limitsNetworks = true, counters = new ConsoleCounters() }: SiteOptions,
 ): Site {
   const secrets = new SecretsKey(keyFile)
   const relyingParty = relyingPartyOf(origin)
@@ -70,7 +72,7 @@ export function makeSite(
     ...given,
     counters,
     passwords: new PasswordHasher(note),
-    attempts: new SignInAttempts(note),
+    attempts: new SignInAttempts(note, limitsNetworks),
     secrets,
     oidc: new OidcClient(secrets, given.clock, providerHttp),
     flows: new FlowCookies(),

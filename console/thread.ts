@@ -42,6 +42,7 @@ await runListenerThread<ConsoleThreadData, ChangeOutcome | OutboundNetworks>('th
       keyFile: data.secretsKeyFile,
       outboundNetworks: data.outboundNetworks,
       trials: { log },
+      limitsNetworks: data.limits.perClientMax > 0,
       counters: new ConsoleCounters(data.counters),
     },
   )

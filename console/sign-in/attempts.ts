@@ -36,6 +36,8 @@ export type Verdict =
   | { readonly allowed: true; readonly succeeded: () => void }
   | { readonly allowed: false; readonly retryAfterSeconds: number }
 
+type Limit = readonly [key: string, max: number]
+
 /**
  * Limits password guesses. An attempt counts as failed until it succeeds, so that parallel attempts
  * count, too. A browser that signed in before has an allowance of its own, so guesses from other
@@ -45,18 +47,24 @@ export type Verdict =
 export class SignInAttempts {
   readonly #failures = new Map<string, number[]>()
   readonly #note: (result: CheckResult) => void
+  readonly #limitsNetworks: boolean
 
-  /** @param note called for each attempt that is not allowed */
-  constructor(note: (result: CheckResult) => void = () => {}) {
+  /**
+   * @param note called for each attempt that is not allowed
+   * @param limitsNetworks false if all clients have the address of a proxy. A limit by address
+   *   would then lock out everyone.
+   */
+  constructor(note: (result: CheckResult) => void = () => {}, limitsNetworks = true) {
     this.#note = note
+    this.#limitsNetworks = limitsNetworks
   }
 
   begin({ name, address, trustedBrowser }: Attempt, nowMs: number): Verdict {
-    const limits: readonly (readonly [key: string, max: number])[] =
+    const limits: readonly Limit[] =
       trustedBrowser === undefined
         ? [
             [`account ${name.toLowerCase().slice(0, 255)}`, ACCOUNT_FAILURES_MAX],
-            [`network ${networkOf(address)}`, NETWORK_FAILURES_MAX],
+            ...this.#ofNetwork('network', address, NETWORK_FAILURES_MAX),
           ]
         : [[`browser ${trustedBrowser}`, ACCOUNT_FAILURES_MAX]]
     return this.#begin(limits, nowMs)
@@ -64,20 +72,26 @@ export class SignInAttempts {
 
   /** Counts a secret that is not valid. There is no account that it belongs to. */
   beginFromNetwork(address: string, nowMs: number): Verdict {
-    return this.#begin([[`network ${networkOf(address)}`, NETWORK_FAILURES_MAX]], nowMs)
+    return this.#begin(this.#ofNetwork('network', address, NETWORK_FAILURES_MAX), nowMs)
   }
 
   /** Counts a sign-in with a provider as failed until finishAtProvider(). */
   beginAtProvider(address: string, nowMs: number): Verdict {
-    return this.#begin([[providerKey(address), NETWORK_PROVIDER_STARTS_MAX]], nowMs)
+    return this.#begin(this.#ofNetwork('provider', address, NETWORK_PROVIDER_STARTS_MAX), nowMs)
   }
 
   /** A sign-in with a provider that began at this time succeeded. */
   finishAtProvider(address: string, startedAtMs: number): void {
-    this.#remove(providerKey(address), startedAtMs)
+    for (const [key] of this.#ofNetwork('provider', address, NETWORK_PROVIDER_STARTS_MAX)) {
+      this.#remove(key, startedAtMs)
+    }
   }
 
-  #begin(limits: readonly (readonly [key: string, max: number])[], nowMs: number): Verdict {
+  #ofNetwork(what: 'network' | 'provider', address: string, max: number): readonly Limit[] {
+    return this.#limitsNetworks ? [[`${what} ${networkOf(address)}`, max]] : []
+  }
+
+  #begin(limits: readonly Limit[], nowMs: number): Verdict {
     let waitMs = 0
     for (const [key, max] of limits) {
       const times = this.#recent(key, nowMs)
@@ -117,10 +131,6 @@ export class SignInAttempts {
     if (at >= 0) times.splice(at, 1)
     if (times.length === 0) this.#failures.delete(key)
   }
-}
-
-function providerKey(address: string): string {
-  return `provider ${networkOf(address)}`
 }
 
 const GROUPS = 8

@@ -2,8 +2,11 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { Agent, request } from 'undici'
+import { NETWORK_FAILURES_MAX } from '../../console/sign-in/attempts.ts'
 import { admin, startService } from '../support/programs.ts'
 
+/** All browsers have one address, so none is limited by it. */
+const BEHIND_PROXY = ['--connections-per-address', '0']
 const PASSWORD = 'correct horse battery staple'
 
 /** The niceness of a thread: the 17th field after its name (proc(5)). */
@@ -16,7 +19,7 @@ t.test('the console in a running service: its thread reads, the main thread writ
   const directory = join(t.testdir(), 'service')
   const data = ['--data-dir', directory]
   await admin('organization', 'create', 'Acme', '--domain', 'acme.example', ...data)
-  const service = await startService(directory, ['--ingest-port', 'off', '--log-level', 'DEBUG'])
+  const service = await startService(directory, ['--ingest-port', 'off', '--log-level', 'DEBUG', ...BEHIND_PROXY])
   const origin = `https://localhost:${service.consolePort}`
   const dispatcher = new Agent({ connect: { ca: readFileSync(join(directory, 'tls/certificate.pem')) } })
   const post = async (path: string, fields: Record<string, string>, cookie = '') => {
@@ -44,6 +47,12 @@ t.test('the console in a running service: its thread reads, the main thread writ
   t.equal(page.statusCode, 200)
   t.match(await page.body.text(), /Acme/)
   t.match(await admin('member', 'list', '--org', 'Acme', ...data), [{ name: 'ada', role: 'owner', can_sign_in: true }])
+  const guesses = Array.from({ length: NETWORK_FAILURES_MAX + 1 }, async (_, index) => {
+    const { statusCode, body } = await post('/sign-in', { name: `user-${index}`, password: 'wrong' })
+    await body.dump()
+    return statusCode
+  })
+  t.same([...new Set(await Promise.all(guesses))], [403], 'wrong passwords of one address lock nobody out')
   const out = await post('/sign-out', {}, cookie)
   await out.body.dump()
   t.equal((await request(`${origin}/platforms`, { dispatcher, headers: { cookie } })).statusCode, 303)

@@ -1,6 +1,6 @@
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
-import t from 'tap'
+import t, { type Test } from 'tap'
 import { packBatch } from '../../engine/event/event.ts'
 import { Store } from '../../engine/store/store.ts'
 import { matchesInScans } from '../crash/oracle.ts'
@@ -13,8 +13,9 @@ import { testFolder } from '../support/test-folder.ts'
 import { until } from '../support/wait.ts'
 
 /*
- * The sections of docs/guides/operate-a-cluster.md, except the upgrade, which has its own test
- * (upgrade/rolling.full.test.ts). Any node can be the primary at any time.
+ * The sections of docs/guides/operate-a-cluster.md and recover-a-cluster.md, except the upgrade,
+ * which has its own test (upgrade/rolling.full.test.ts). The containers of the manifests restore a
+ * backup in deploy/container/cluster.full.test.ts. Any node can be the primary at any time.
  */
 
 const BATCH_EVENTS = 50
@@ -75,6 +76,26 @@ t.test('a cluster is extended, repaired, restored and left without a loss of ack
       return answer?.status === 200 && answer.text === other?.text
     })
   }
+  const emptyBroker = async (index: number): Promise<void> => {
+    await brokers.kill(index)
+    rmSync(join(directory, 'brokers', `broker-${index}`), { recursive: true, force: true })
+  }
+  /** Starts the cluster with the store that `prepare` makes on the first node, and empty brokers. */
+  const startAgain = async (t: Test, first: SupervisedNode, prepare: () => Promise<unknown>): Promise<void> => {
+    for (const node of all) await node.stop()
+    for (const index of BROKERS) await emptyBroker(index)
+    await prepare()
+    for (const index of BROKERS) brokers.restart(index)
+    first.start()
+    await primaryAmong([first.node])
+    await until('no snapshot', () => /made a snapshot for other nodes/.test(first.node.service.output.stderr))
+    for (const other of all.filter((each) => each !== first)) {
+      await t.rejects(other.node.start(), /BROKERS_LOST/, 'its store is one of the cluster that was')
+      rmSync(join(other.node.directory, 'store'), { recursive: true })
+      other.start()
+      await other.node.untilReady()
+    }
+  }
   one.start()
   await primaryAmong([one.node])
   await until('no snapshot', () => /made a snapshot for other nodes/.test(one.node.service.output.stderr))
@@ -124,7 +145,14 @@ t.test('a cluster is extended, repaired, restored and left without a loss of ack
       await send(one)
       rmSync(join(directory, 'brokers', `broker-${lost}`), { recursive: true })
       brokers.restart(lost)
+      const restartedMs = Date.now()
       // Then another disk can be lost.
+      await until('cluster streams does not show that the broker has all', async () => {
+        const streams = await admin('cluster', 'streams', ...one.node.data)
+        const isReported = (row: Readonly<Record<string, unknown>>): boolean =>
+          Date.parse(String(row['reported_at'])) > restartedMs
+        return streams.length > 0 && streams.every((row) => row['current'] === 3 && isReported(row))
+      })
       await brokers.untilCurrent()
       await send(two)
     }
@@ -138,27 +166,23 @@ t.test('a cluster is extended, repaired, restored and left without a loss of ack
     const inBackup = sent
     await send(three)
     t.equal(await scanned(), sent)
-    for (const node of all) await node.stop()
-    for (const index of BROKERS) {
-      await brokers.kill(index)
-      rmSync(join(directory, 'brokers', `broker-${index}`), { recursive: true })
-    }
-    for (const index of BROKERS) brokers.restart(index)
-    const [first, ...others] = [two, one, three] as [SupervisedNode, ...SupervisedNode[]]
-    await admin('restore', file, '--force', ...first.node.data)
-    first.start()
-    await primaryAmong([first.node])
-    await until('no snapshot', () => /made a snapshot for other nodes/.test(first.node.service.output.stderr))
-    for (const other of others) {
-      await t.rejects(other.node.start(), /BROKERS_LOST/, 'its store is one of the cluster that was')
-      rmSync(join(other.node.directory, 'store'), { recursive: true })
-      other.start()
-      await other.node.untilReady()
-    }
+    await startAgain(t, two, () => admin('restore', file, '--force', ...two.node.data))
     sent = inBackup
     await send(three)
     t.equal(await scanned(), sent)
-    for (const other of others) await answersAsPrimary(other)
+    for (const other of [one, three]) await answersAsPrimary(other)
+  })
+
+  await t.test('the disks of two brokers are lost: the cluster continues with the store of the primary', async (t) => {
+    await send(three)
+    t.equal(await scanned(), sent)
+    const last = await primaryAmong(nodes)
+    for (const lost of [0, 1]) await emptyBroker(lost)
+    const primary = all.find(({ node }) => node === last) as SupervisedNode
+    await startAgain(t, primary, () => admin('cluster', 'leave', ...last.data))
+    await send(three)
+    t.equal(await scanned(), sent)
+    for (const other of all) await answersAsPrimary(other)
   })
 
   await t.test('one node continues alone', async (t) => {

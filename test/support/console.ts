@@ -49,6 +49,8 @@ export interface ConsoleOptions {
   readonly ingest?: IngestListeners
   readonly trials?: Partial<TrialOptions>
   readonly log?: Logger
+  /** false: as with --connections-per-address 0. */
+  readonly limitsNetworks?: boolean
   readonly counters?: ConsoleCounters
   /** Networks of identity providers, in addition to public ones; loopback if absent. */
   readonly outboundNetworks?: readonly Network[]
@@ -89,6 +91,7 @@ export async function serveConsole(
       keyFile: secretsKeyFile('', opened.directory),
       outboundNetworks: options.outboundNetworks ?? LOOPBACK,
       trials: { log, ...options.trials },
+      limitsNetworks: options.limitsNetworks ?? true,
       ...(options.counters && { counters: options.counters }),
     },
   )

@@ -128,7 +128,7 @@ const pod = z.strictObject({
     'tolerations',
     'affinity',
   ),
-  ...ignored('terminationGracePeriodSeconds'),
+  ...ignored('terminationGracePeriodSeconds', 'restartPolicy'),
   securityContext: z.strictObject(ignored('fsGroup', 'fsGroupChangePolicy')).optional(),
   initContainers: z.array(kubernetesContainer).default([]),
   containers: z.tuple([kubernetesContainer]),

@@ -453,6 +453,13 @@ t.test('many unfinished sign-ins from one network get 429; successful ones do no
   t.match(answer, { status: 429, headers: { 'retry-after': /^\d+$/ }, text: /Too many attempts/ })
 })
 
+t.test('behind a proxy, unfinished sign-ins of all users together have no limit', async (t) => {
+  const site = await serveBoth(t, { limitsNetworks: false })
+  site.provider.account = ADA
+  for (let made = 0; made < 51; made++) await start(site.browser())
+  t.equal((await signIn(site)).answer.status, 200)
+})
+
 t.test('callbacks without a sign-in do not use up the sign-ins of a network', async (t) => {
   const site = await serveBoth(t)
   site.provider.account = ADA

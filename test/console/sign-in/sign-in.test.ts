@@ -227,6 +227,22 @@ t.test('five wrong passwords lock an account, but not a browser that signed in b
   t.equal((await site.browser().post('/sign-in', { name: 'ada@acme.example', password: PASSWORD })).status, 303)
 })
 
+t.test(
+  'wrong passwords of one address lock every new browser out, unless all have the address of a proxy',
+  async (t) => {
+    for (const limitsNetworks of [true, false]) {
+      const site = await serveConsole(t, { limitsNetworks })
+      await setUp(site)
+      const guess = (name: string) => site.browser().post('/sign-in', { name, password: 'wrong' })
+      for (let at = 0; at < 20; at++) t.equal((await guess(`user-${at}`)).status, 403)
+      const { status } = await site.browser().post('/sign-in', { name: 'ada@acme.example', password: PASSWORD })
+      t.equal(status, limitsNetworks ? 429 : 303)
+      for (let at = 0; at < 5; at++) await guess('eve')
+      t.equal((await guess('eve')).status, 429, 'the limit of an account stays')
+    }
+  },
+)
+
 t.test('a browser of another user has no allowance', async (t) => {
   const site = await serveConsole(t)
   await setUp(site)

@@ -1,5 +1,5 @@
 import { execFile, execFileSync, spawnSync } from 'node:child_process'
-import { chmodSync, chownSync, copyFileSync, mkdirSync, writeFileSync } from 'node:fs'
+import { chmodSync, chownSync, copyFileSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 import { nkeys } from '@nats-io/transport-node'
@@ -15,7 +15,7 @@ import {
 import { Container } from '../../support/container.ts'
 import { clusterProxyConfiguration, HAPROXY, HAPROXY_ENVIRONMENT, startClusterProxy } from '../../support/haproxy.ts'
 import { type Image, imageOf } from '../../support/image.ts'
-import { manifests } from '../../support/manifests.ts'
+import { type Document, manifests, podContainers } from '../../support/manifests.ts'
 import { ip, namespace, skipNamespaces as skip } from '../../support/namespace.ts'
 import { REPOSITORY } from '../../support/programs.ts'
 import { Sender } from '../../support/store.ts'
@@ -125,6 +125,38 @@ class Site {
     this.#ended.delete(name)
     void container.ended.then(() => this.#ended.add(name))
     return container
+  }
+
+  /**
+   * Starts a container with the volume and the files of a stopped one, for one command.
+   *
+   * @param more replaces parts of the plan
+   */
+  once(name: string, command: readonly string[], more: Partial<PlannedContainer> = {}): Container {
+    const plan = this.plans.find((each) => each.name === name)
+    const volume = this.#folders.get(name)
+    if (plan === undefined || volume === undefined) throw new Error(`no container ${name}`)
+    const { environment, files, restrictions } = { ...plan, ...more }
+    const network = `${this.#prefix}${name}`
+    const container = Container.start(this.#t, NODE_IMAGE as Image, restrictions, {
+      ...{ volume, network, environment, files, command },
+    })
+    this.#all.push(container)
+    return container
+  }
+
+  /** Stops containers as an engine does. */
+  async end(...names: readonly string[]): Promise<void> {
+    const containers = names.map((name) => this.container(name))
+    for (const container of containers) container.kill('TERM')
+    await Promise.all(containers.map(({ ended }) => ended))
+  }
+
+  /** Deletes the volume of a stopped container. The next start gets a new one. */
+  deleteVolume(name: string): void {
+    const folder = this.#folders.get(name)
+    if (folder !== undefined) rmSync(folder, { recursive: true })
+    this.#folders.delete(name)
   }
 
   /** Before the test removes the folder that runc knows the containers from. */
@@ -237,6 +269,7 @@ const MANIFESTS = [
       const image = NODE_IMAGE as Image
       execFileSync('cp', ['--archive', `${join(image.root, '/var/lib/posture-service')}/.`, folder])
     },
+    restoreOnce: restoreWithCompose,
     hasProxy: true,
   },
   {
@@ -262,21 +295,26 @@ const MANIFESTS = [
       chownSync(folder, 0, USER)
       chmodSync(folder, 0o2775)
     },
+    restoreOnce: restoreWithPod,
     hasProxy: false,
   },
 ]
 
-for (const [index, { name, brokers, nodes, others, plans, volume, hasProxy }] of MANIFESTS.entries()) {
-  t.test(`${name}: a cluster starts, and loses no event with its primary`, { skip, timeout: 600_000 }, async (t) => {
-    const directory = testFolder(t)
-    const names = name.startsWith('compose') ? brokers : brokers.map((each) => `${each}.posture-broker`)
-    const site = new Site(t, `sc${process.pid}${index}`, directory, plans(prepared(directory, names)), volume)
-    try {
-      await check(t, site)
-    } finally {
-      await site.stop()
-    }
-  })
+for (const [index, { name, brokers, nodes, others, plans, volume, restoreOnce, hasProxy }] of MANIFESTS.entries()) {
+  t.test(
+    `${name}: a cluster starts, survives its primary, and restores a backup`,
+    { skip, timeout: 600_000 },
+    async (t) => {
+      const directory = testFolder(t)
+      const names = name.startsWith('compose') ? brokers : brokers.map((each) => `${each}.posture-broker`)
+      const site = new Site(t, `sc${process.pid}${index}`, directory, plans(prepared(directory, names)), volume)
+      try {
+        await check(t, site)
+      } finally {
+        await site.stop()
+      }
+    },
+  )
 
   async function check(t: Test, site: Site): Promise<void> {
     for (const broker of brokers) site.start(broker)
@@ -328,13 +366,70 @@ for (const [index, { name, brokers, nodes, others, plans, volume, hasProxy }] of
         return body === scan.body ? true : undefined
       })
     }
-    if (!hasProxy) return
-    const proxy = site.address('proxy')
-    t.equal((await site.ask(`https://${proxy}:8443/api/v1/discovery`, ...key)).body, scan.body)
-    await until('the proxy does not find the console', async () => {
-      return (await site.ask(`https://${proxy}:8444/sign-in`)).status === '200' || undefined
+    if (hasProxy) {
+      const proxy = site.address('proxy')
+      t.equal((await site.ask(`https://${proxy}:8443/api/v1/discovery`, ...key)).body, scan.body)
+      await until('the proxy does not find the console', async () => {
+        return (await site.ask(`https://${proxy}:8444/sign-in`)).status === '200' || undefined
+      })
+    }
+    await restore(t, site, { admin, token, sent })
+  }
+
+  /** The steps of docs/guides/recover-a-cluster.md. */
+  async function restore(t: Test, site: Site, { admin, token, sent }: Given): Promise<void> {
+    const [first = '', ...replicas] = nodes
+    await admin(first, 'backup', BACKUP)
+    for (const node of [...nodes, ...others]) await site.send(site.address(node), token)
+    await site.end(...nodes, ...others)
+    await site.end(...brokers)
+    for (const each of [...brokers, ...replicas, ...others]) site.deleteVolume(each)
+    await restoreOnce(t, site, first)
+    for (const broker of brokers) site.start(broker)
+    site.start(first)
+    await site.untilReady(first)
+    for (const node of [...replicas, ...others]) site.start(node)
+    for (const node of [...nodes, ...others]) await site.untilReady(node)
+    t.equal(await site.primary(nodes), first)
+    const matches = async (): Promise<string> => admin(first, 'scan', 'show', '--org', 'Acme')
+    t.match(await matches(), new RegExp(`"matches":${sent}\\b`), 'what the backup has, and not what was sent later')
+    await site.send(site.address(replicas[0] ?? ''), token)
+    const metrics = `http://${site.address(first)}:9091/metrics`
+    await until('the log is not read', async () => {
+      return /^posture_log_unread_batches 0$/m.test((await site.ask(metrics)).body) || undefined
     })
   }
+}
+
+const BACKUP = '/var/lib/posture-service/monday.backup'
+
+interface Given {
+  /** Runs posture-admin in a container. */
+  readonly admin: (on: string, ...words: string[]) => Promise<string>
+  readonly token: string
+  /** Events in scans. */
+  readonly sent: number
+}
+
+/** Restores the backup as `docker compose run --entrypoint posture-admin` does. */
+async function restoreWithCompose(t: Test, site: Site, node: string): Promise<void> {
+  const { status, output } = await site.once(node, ['posture-admin', 'restore', BACKUP, '--force']).ended
+  t.equal(status, 0, output)
+}
+
+/** Restores the backup with the pod of cluster-restore.yaml. */
+async function restoreWithPod(t: Test, site: Site, node: string): Promise<void> {
+  const [pod] = manifests('cluster-restore.yaml') as [Document]
+  const [container] = podContainers({ spec: { template: pod } })
+  if (container?.command === undefined) throw new Error('cluster-restore.yaml: no command')
+  const { restrictions, command } = container
+  const running = site.once(node, command, { restrictions, environment: {}, files: {} })
+  const restored = await until('the pod does not run', async () => {
+    const ended = await running.exec('posture-admin', 'restore', BACKUP, '--force')
+    return /does not exist|not running/.test(ended.output) ? undefined : ended
+  })
+  t.equal(restored.status, 0, restored.output)
+  await running.remove()
 }
 
 t.test('HAProxy accepts the configurations of clusters', async (t) => {

@@ -7,7 +7,7 @@ import { DaemonSet, Deployment, StatefulSet } from 'kubernetes-models/apps/v1'
 import { HorizontalPodAutoscaler } from 'kubernetes-models/autoscaling/v2'
 import { NetworkPolicy } from 'kubernetes-models/networking.k8s.io/v1'
 import { PodDisruptionBudget } from 'kubernetes-models/policy/v1'
-import { ConfigMap, Namespace, Secret, Service } from 'kubernetes-models/v1'
+import { ConfigMap, Namespace, Pod, Secret, Service } from 'kubernetes-models/v1'
 import t from 'tap'
 import {
   clusterComposeFile,
@@ -22,10 +22,12 @@ import { VERSION } from '../../support/released.ts'
 /** The schema of each kind of manifest, from the API. */
 const KINDS = {
   ...{ ConfigMap, DaemonSet, Deployment, HorizontalPodAutoscaler, Namespace, NetworkPolicy },
-  ...{ PodDisruptionBudget, Secret, Service, StatefulSet },
+  ...{ Pod, PodDisruptionBudget, Secret, Service, StatefulSet },
 }
 
-for (const name of ['cluster.yaml', 'collector.yaml', 'service.yaml']) {
+const MANIFESTS = ['cluster.yaml', 'cluster-restore.yaml', 'collector.yaml', 'service.yaml']
+
+for (const name of MANIFESTS) {
   t.test(`kubernetes/${name} conforms to the API schema`, async (t) => {
     for (const document of manifests(name)) {
       const title = `${document['kind']} ${(document['metadata'] as Document)['name']}`
@@ -84,13 +86,13 @@ t.test('the manifests for Compose and Kubernetes have exactly the recommended se
 t.test("every image has this release's version", async (t) => {
   const files = [
     ...[composeFile(), clusterComposeFile()].map((file) => JSON.stringify(file['services'])),
-    ...['cluster.yaml', 'collector.yaml', 'service.yaml'].map((name) => JSON.stringify(manifests(name))),
+    ...MANIFESTS.map((name) => JSON.stringify(manifests(name))),
   ]
   const versions = files.flatMap((text) =>
     [...text.matchAll(/"image":"posture-\w+:([^"]+)"/g)].map(([, version]) => version),
   )
   t.same([...new Set(versions)].sort(), [`\${POSTURE_VERSION:-${VERSION}}`, VERSION])
-  t.equal(versions.length, 10)
+  t.equal(versions.length, 11)
 })
 
 const CLUSTER = manifests('cluster.yaml')
@@ -106,6 +108,14 @@ type Labels = Readonly<Record<string, string>>
 interface Workload {
   readonly selector: { readonly matchLabels: Labels }
   readonly template: { readonly metadata: { readonly labels: Labels }; readonly spec: Document }
+}
+interface PodTerm {
+  readonly topologyKey: string
+  readonly labelSelector: { readonly matchLabels: Labels }
+}
+interface AntiAffinity {
+  readonly requiredDuringSchedulingIgnoredDuringExecution?: readonly PodTerm[]
+  readonly preferredDuringSchedulingIgnoredDuringExecution?: readonly { readonly podAffinityTerm: PodTerm }[]
 }
 interface Port {
   readonly name?: string
@@ -165,6 +175,47 @@ t.test('cluster.yaml: what selects pods finds them, and their ports', async (t) 
       `the disruption budget ${name}`,
     )
   }
+})
+
+t.test('cluster.yaml: pods of a workload prefer different machines, and those with a store require them', async (t) => {
+  for (const { name, spec } of workloads) {
+    const { podAntiAffinity } = spec.template.spec['affinity'] as { podAntiAffinity: AntiAffinity }
+    const {
+      requiredDuringSchedulingIgnoredDuringExecution: required = [],
+      preferredDuringSchedulingIgnoredDuringExecution: preferred = [],
+    } = podAntiAffinity
+    const terms = [...required, ...preferred.map(({ podAffinityTerm }) => podAffinityTerm)]
+    t.match(terms, [{ topologyKey: 'kubernetes.io/hostname', labelSelector: spec.selector }], name)
+    t.equal(required.length, ['posture-broker', 'posture-node'].includes(name) ? 1 : 0, name)
+  }
+})
+
+t.test('nodes whose console is behind a proxy have no limits by address', async (t) => {
+  const named = workloads.find(({ name }) => name === 'posture-node')?.spec.template.spec as {
+    containers: [{ env: { name: string; value?: string }[] }]
+  }
+  t.match(
+    named.containers[0].env.find(({ name }) => name === 'CONNECTIONS_PER_ADDRESS'),
+    { value: '0' },
+  )
+  const { services } = clusterComposeFile() as { services: Record<string, { environment?: Record<string, string> }> }
+  for (const name of ['node-1', 'node-2', 'node-3']) {
+    t.equal(services[name]?.environment?.['CONNECTIONS_PER_ADDRESS'], '0', name)
+  }
+})
+
+t.test('cluster-restore.yaml has the volume and the restrictions of posture-node-0', async (t) => {
+  const [pod] = manifests('cluster-restore.yaml') as [
+    { metadata: { namespace: string }; spec: { volumes: { persistentVolumeClaim?: { claimName: string } }[] } },
+  ]
+  const node = CLUSTER.find(({ kind, metadata }) => {
+    return kind === 'StatefulSet' && (metadata as Document)['name'] === 'posture-node'
+  }) as { metadata: { namespace: string }; spec: { volumeClaimTemplates: { metadata: { name: string } }[] } }
+  t.equal(pod.metadata.namespace, node.metadata.namespace)
+  const [claims] = node.spec.volumeClaimTemplates
+  t.equal(pod.spec.volumes[0]?.persistentVolumeClaim?.claimName, `${claims?.metadata.name}-posture-node-0`)
+  const [own] = podContainers({ spec: { template: pod } })
+  t.same(own?.restrictions, podContainers(node)[0]?.restrictions)
 })
 
 t.test('cluster.yaml: the network policies allow what the parts need, and nothing else', async (t) => {

@@ -126,7 +126,7 @@ t.test('no guide exceeds the word limit', async (t) => {
 
 /** Software that `npm run docs` does not run. Only its commands may have a written example. */
 const NOT_RUN =
-  /\b(?:docker|kubectl|nk|cluster (?:status|leave)|systemctl|journalctl|apt|rsyslogd|syslog-ng|npm run release|https:\/\/chatgpt\.com)\b/
+  /\b(?:docker|kubectl|nk|cluster (?:status|streams|leave)|systemctl|journalctl|apt|rsyslogd|syslog-ng|npm run release|https:\/\/chatgpt\.com)\b/
 /** Commands that need a passkey or an identity provider. */
 const NEEDS_BROWSER = /\b(?:passkey|sign-in set|secrets\.key)\b/
 
