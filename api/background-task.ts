@@ -24,9 +24,9 @@ export type BackgroundTask =
   | { readonly kind: 'alerts'; readonly settings: AlertSettings }
   | { readonly kind: 'close' }
 
-/** The result, or the fault that prevented the task. */
+/** The result, or the fault that prevented the task, and whether the thread had opened its store. */
 export type BackgroundAnswer =
   | { readonly kind: 'scanned'; readonly outcomes: readonly ScanOutcome[] }
   | { readonly kind: 'alerts'; readonly status: AlertStatus; readonly reports: ScheduledReportStatus }
   | { readonly kind: 'closed' }
-  | { readonly kind: 'failed'; readonly fault: PlainFault }
+  | { readonly kind: 'failed'; readonly fault: PlainFault; readonly hasStarted: boolean }

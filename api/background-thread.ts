@@ -86,7 +86,8 @@ export class BackgroundThread implements ScanExecutor {
   async #answer(task: BackgroundTask): Promise<Exclude<BackgroundAnswer, { readonly kind: 'failed' }>> {
     const answer = await this.#thread.run(task)
     if (answer.kind !== 'failed') return answer
-    await this.#thread.discard()
+    // Otherwise alerts that it is just sending would be sent again.
+    if (!answer.hasStarted) await this.#thread.discard()
     throw new Fault(answer.fault.code, answer.fault.message)
   }
 }

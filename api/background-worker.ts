@@ -86,6 +86,6 @@ export default async function run(task: BackgroundTask): Promise<BackgroundAnswe
     return await background.run(task)
   } catch (error) {
     if (!(error instanceof Fault)) throw error
-    return { kind: 'failed', fault: plainFault(error) }
+    return { kind: 'failed', fault: plainFault(error), hasStarted: background !== undefined }
   }
 }

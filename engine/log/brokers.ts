@@ -84,7 +84,7 @@ export class Brokers {
    *   it deletes messages
    */
   async provideStream(name: string, subjects: readonly string[], bytesMax: number): Promise<StreamInfo> {
-    const info = await patiently(async () => {
+    const provide = async (): Promise<StreamInfo> => {
       try {
         return await this.manager.streams.info(name)
       } catch (error) {
@@ -102,7 +102,8 @@ export class Brokers {
           discard: DiscardPolicy.New,
         })
       }
-    })
+    }
+    const info = await orUnreachable(`stream ${name}`, () => patiently(provide))
     this.keep(info)
     return info
   }

@@ -67,7 +67,7 @@ export class SnapshotStore {
     setSha256Backend('native')
     const manager = new Objm(brokers.client)
     const options = { storage: StorageType.File, replicas: REPLICAS }
-    const objects = await patiently(async () => {
+    const provide = async (): Promise<ObjectStore> => {
       try {
         await brokers.manager.streams.info(STREAM)
       } catch (error) {
@@ -76,9 +76,12 @@ export class SnapshotStore {
       }
       // The brokers do not let every node create it.
       return manager.open(BUCKET, false)
+    }
+    return orUnreachable('the snapshots', async () => {
+      const objects = await patiently(provide)
+      brokers.keep(await patiently(() => brokers.manager.streams.info(STREAM)))
+      return new SnapshotStore(objects, brokers)
     })
-    brokers.keep(await patiently(() => brokers.manager.streams.info(STREAM)))
-    return new SnapshotStore(objects, brokers)
   }
 
   /** The complete snapshots, the last one first. @throws Fault BROKERS_UNREACHABLE */

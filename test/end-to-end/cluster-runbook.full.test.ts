@@ -80,7 +80,7 @@ t.test('a cluster is extended, repaired, restored and left without a loss of ack
     await brokers.kill(index)
     rmSync(join(directory, 'brokers', `broker-${index}`), { recursive: true, force: true })
   }
-  /** Starts the cluster with the store that `prepare` makes on the first node, and empty brokers. */
+  /** Starts the first node with the store of `prepare`, then the others, with empty brokers. */
   const startAgain = async (t: Test, first: SupervisedNode, prepare: () => Promise<unknown>): Promise<void> => {
     for (const node of all) await node.stop()
     for (const index of BROKERS) await emptyBroker(index)
