@@ -24,7 +24,7 @@ export type BackgroundTask =
   | { readonly kind: 'alerts'; readonly settings: AlertSettings }
   | { readonly kind: 'close' }
 
-/** The result, or the fault that prevented the task. `hasStarted`: the thread had its store open. */
+/** The result, or the fault that prevented the task. `hasStarted`: its store was open. */
 export type BackgroundAnswer =
   | { readonly kind: 'scanned'; readonly outcomes: readonly ScanOutcome[] }
   | { readonly kind: 'alerts'; readonly status: AlertStatus; readonly reports: ScheduledReportStatus }
