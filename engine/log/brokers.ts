@@ -193,7 +193,7 @@ export function lostMessages(stream: string, why: string): Fault {
   return new Fault('BROKERS_LOST', `stream ${stream}: ${why}`)
 }
 
-/** What a stream must have, and the value that it has by default. */
+/** What a stream must have, or more replicas. Limits of age or number delete messages. */
 const KEEPING = {
   num_replicas: REPLICAS,
   storage: StorageType.File,
