@@ -3,6 +3,7 @@ import { ALERT_ATTEMPT_MS } from '../engine/limits.ts'
 import type { Clock } from '../engine/process/clock.ts'
 import type { Network } from '../engine/process/network.ts'
 import type { SecretsKey } from '../engine/process/secrets-key.ts'
+import { programVersion } from '../engine/process/version.ts'
 import type { AlertChannel } from '../engine/store/alert-channels.ts'
 import type { Organization } from '../engine/store/organizations.ts'
 import { OverloadError } from './changes.ts'
@@ -47,7 +48,6 @@ export class ChannelTests {
       const channel = await begin()
       // Only loaded when they are used, because of their memory.
       const { sendTest } = await import('../engine/alert/send-test.ts')
-      const { programVersion } = await import('../engine/process/program.ts')
       const options = {
         allowed: this.#allowed,
         timeoutMs: ALERT_ATTEMPT_MS,

@@ -5,7 +5,7 @@ import { Fault } from '../process/error-codes.ts'
 import { assertExpected } from '../process/failure.ts'
 import type { Network } from '../process/network.ts'
 import { connectTo, requestOver } from '../process/outbound-request.ts'
-import { programVersion } from '../process/program.ts'
+import { programVersion } from '../process/version.ts'
 
 /** For the whole download, in milliseconds. A release has 0.1 MB. */
 const DOWNLOAD_MS_MAX = 60_000

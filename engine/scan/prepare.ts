@@ -3,6 +3,7 @@ import type { Matcher } from '../../registry/match.ts'
 import { useOf } from '../../registry/use.ts'
 import { CLIENT_BYTES_PER_SCAN_MAX } from '../limits.ts'
 import { type Clock, dayOf, isoSeconds } from '../process/clock.ts'
+import { programVersion } from '../process/version.ts'
 import type { ClientDay } from '../store/client-days.ts'
 import { ClientSum } from '../store/client-sum.ts'
 import type { DayUse } from '../store/daily-use.ts'
@@ -67,12 +68,15 @@ export function firstDayOfWindow(organization: Organization, nowMs: number): num
   return Math.max(0, dayOf(nowMs) - organization.evidenceWindowDays + 1)
 }
 
+/** Another release may compute or write a finding differently. */
+const VERSION = programVersion()
+
 /** Hash of all inputs of a scan except evidence. If it changes, the result may change. */
 export function inputsOf(organization: Organization, { states }: DecisionsInForce, matcher: Matcher): string {
   const { evidenceWindowDays, domain } = organization
   const decided = [...states].filter(([, state]) => state !== 'waiting').sort(([a], [b]) => (a < b ? -1 : 1))
   return createHash('sha256')
-    .update(JSON.stringify([decided, evidenceWindowDays, domain, matcher.fingerprint]))
+    .update(JSON.stringify([VERSION, decided, evidenceWindowDays, domain, matcher.fingerprint]))
     .digest('hex')
     .slice(0, 32)
 }

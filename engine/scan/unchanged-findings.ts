@@ -1,6 +1,7 @@
 import type { Matcher } from '../../registry/match.ts'
 import type { Platform } from '../../registry/platform.ts'
 import type { Use } from '../../registry/use.ts'
+import { isFault } from '../process/error-codes.ts'
 import type { DecisionState } from '../store/decisions.ts'
 import { PublishedList } from '../store/published.ts'
 import type { Store } from '../store/store.ts'
@@ -25,9 +26,24 @@ const CLIENTS = ',"top_clients":['
 /**
  * The findings of the last scan by platform id, if it was on `day`. Its inputs must still apply: a
  * finding is then the same unless the evidence of its platform changed. undefined: they cannot be
- * used again. Call it within Environment.read.
+ * used again, or are damaged, so that a scan must compute them all. Call it within
+ * Environment.read.
  */
 export function lastFindings(
+  store: Store,
+  matcher: Matcher,
+  organizationId: string,
+  day: number,
+): Map<string, PublishedFinding> | undefined {
+  try {
+    return readFindings(store, matcher, organizationId, day)
+  } catch (error) {
+    if (isFault(error, 'STORE_DAMAGED')) return undefined
+    throw error
+  }
+}
+
+function readFindings(
   { history, published }: Store,
   matcher: Matcher,
   organizationId: string,

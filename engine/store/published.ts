@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { Environment, Table } from '../lmdb/environment.ts'
 import { openRecord, RECORD_HEADER_BYTES, sealInPlace, sealRecord } from '../lmdb/record.ts'
+import { Fault } from '../process/error-codes.ts'
 import type { ApiVersions } from './api-versions.ts'
 import { compressedMiddle, gzipOf, packGzipBody } from './gzip-body.ts'
 import { u32Bytes, uuidBytes } from './keys.ts'
@@ -202,9 +203,8 @@ export class Published {
 
   /** Replaces a list with a packed one. Requires a write transaction. */
   replacePacked(organizationId: string, list: PublishedList, packed: PackedList): void {
-    const before = this.head(organizationId, list)
+    const partsBefore = this.#partCount(organizationId, list)
     this.#table.putSync(partKey(organizationId, list, 0), packed.head)
-    const partsBefore = Math.ceil((before?.count ?? 0) / ELEMENTS_PER_PART)
     for (let index = 0; index < Math.max(packed.parts.length, partsBefore); index++) {
       this.#replacePart(partKey(organizationId, list, index + 1), packed.parts[index], index < partsBefore)
       this.#replacePart(
@@ -215,6 +215,14 @@ export class Published {
     }
     this.#table.putSync(firstBodyKey(organizationId, list), packed.firstBody)
     this.#versions.change(organizationId)
+  }
+
+  /** Of the keys, because a damaged head must not prevent another publication. */
+  #partCount(organizationId: string, list: PublishedList): number {
+    const range = { start: partKey(organizationId, list, 1), end: partKey(organizationId, list, GZIP_PARTS) }
+    let count = 0
+    for (const key of this.#table.getKeys(range)) count = key.readUInt32BE(key.length - 4)
+    return count
   }
 
   #replacePart(key: Buffer, packed: Buffer | undefined, mayExist: boolean): void {
@@ -322,7 +330,10 @@ export class Published {
   #part(organizationId: string, list: PublishedList, part: number, count: number): Buffer {
     const stored = this.#table.get(partKey(organizationId, list, part + 1))
     if (stored === undefined)
-      throw new Error(`published list ${list} announces ${count} elements, part ${part + 1} is missing`)
+      throw new Fault(
+        'STORE_DAMAGED',
+        `published list ${list} of ${count} elements: part ${part + 1} is missing; scan again or restore a backup`,
+      )
     return openPart(stored)
   }
 }

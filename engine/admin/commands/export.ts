@@ -6,7 +6,7 @@ import { EXPORT_OF, EXPORTS, type ExportKind } from '../../export/rows.ts'
 import { sinceOption } from '../../process/duration.ts'
 import { Fault } from '../../process/error-codes.ts'
 import { NewFile } from '../../process/new-file.ts'
-import { programVersion } from '../../process/program.ts'
+import { programVersion } from '../../process/version.ts'
 import { type AdminContext, ofOrganization, printText, sharedOptions, withStore } from './context.ts'
 
 /** Findings are for those who export them. */

@@ -5,7 +5,7 @@ import { DAY_MS, dayOf, HOUR_MS } from '../../../engine/process/clock.ts'
 import { DistinctClients } from '../../../engine/scan/distinct-clients.ts'
 import { runScan } from '../../../engine/scan/scan-runner.ts'
 import { withVisibleShare } from '../../../engine/scan/unchanged-findings.ts'
-import { PublishedList } from '../../../engine/store/published.ts'
+import { FIRST_BODY_PART, GZIP_PARTS, openPart, PublishedList } from '../../../engine/store/published.ts'
 import { loadCatalog } from '../../../registry/catalog.ts'
 import { report } from '../../support/coverage.ts'
 import * as fc from '../../support/property.ts'
@@ -128,6 +128,52 @@ t.test('only findings of changed evidence, and of the same vendors, are computed
   new Administration(store, clock).approvals.add(new Administration(store, clock).organization(id), catalog, ['claude'])
   scan()
   t.same(marked(), [])
+})
+
+t.test('a scan repairs what was published and is damaged', async (t) => {
+  const names = catalog.platforms.flatMap(({ domains: [first] }) => (first === undefined ? [] : [first.domain]))
+  for (const part of [0, 1, 2, GZIP_PARTS, FIRST_BODY_PART]) {
+    for (const damage of ['changed', 'missing'] as const) {
+      const opened = openStore(t, { unchecked: true })
+      const { store, clock } = opened
+      const { id } = makeOrganization(opened, 'Acme')
+      const sender = new Sender()
+      const scan = (...names: string[]): void => {
+        const events = names.map((name) => sender.event(name, clock.nowMs()))
+        store.environment.write(() => store.buffer.append(id, events))
+        runScan(store, registries, id, 'administrator', clock)
+      }
+      const table = store.environment.table('published')
+      const records = () =>
+        Array.from(table.getRange({}), ({ key, value }) => {
+          return { key: Buffer.from(key), part: key.readUInt32BE(key.length - 4), value: Buffer.from(value) }
+        })
+      scan(...names.slice(0, 250))
+      const before = records()
+      const damaged = before.find((record) => record.part === part)
+      if (damaged === undefined) throw new Error(`no part ${part}`)
+      const value = Buffer.from(damaged.value)
+      value[value.length - 1] = 255 - (value.at(-1) ?? 0)
+      store.environment.write(() => {
+        if (damage === 'missing') table.removeSync(damaged.key)
+        else table.putSync(damaged.key, value)
+      })
+      scan('nothing.example')
+      const after = records()
+      t.same(
+        after.map((record) => record.part),
+        before.map((record) => record.part),
+        `part ${part} ${damage}`,
+      )
+      for (const record of after) {
+        const texts = openPart(record.value)
+        // The head of another scan is in the bodies, too.
+        if (record.part > 0 && record.part < GZIP_PARTS)
+          t.ok(before.some((each) => each.part === record.part && each.value.equals(record.value)))
+        else t.ok(texts.length > 0)
+      }
+    }
+  }
 })
 
 t.test('the clients of the last day are counted from its sketches until an input changes', async (t) => {
