@@ -42,7 +42,7 @@ export async function bundle(program: Program): Promise<Bundle> {
     ...program.commands.map(
       ({ name, entry }) => [`${name}.cjs`, commandText(entry, program.steps)] as [string, string],
     ),
-    ...[...program.threads, ...program.processes].map(
+    ...[...program.threads, ...program.processes, ...program.preloads].map(
       (file) => [partOf(file), `require(${source(file)})`] as [string, string],
     ),
     [partOf(PISCINA_WORKER), poolText(program.tasks)],

@@ -13,6 +13,8 @@ export interface Program {
   readonly steps: readonly string[]
   /** Files that run as processes with Node flags of their own. */
   readonly processes: readonly string[]
+  /** Files that posture-admin loads first. */
+  readonly preloads: readonly string[]
   /** Files that it reads. */
   readonly files: readonly string[]
   readonly addons: readonly AddonName[]
@@ -44,6 +46,7 @@ export const COLLECTOR: Program = {
   tasks: ['dist/collector/pipeline/lane-worker.js'],
   steps: ['dist/collector/check/step-process.js'],
   processes: [],
+  preloads: [],
   files: [
     'dist/registry/catalog.json',
     'collector/selftest/golden.json',
@@ -81,6 +84,7 @@ export const SERVICE: Program = {
   tasks: ['dist/api/background-worker.js'],
   steps: ['dist/engine/admin/revocations-process.js'],
   processes: ['dist/dry-run/main.js'],
+  preloads: ['dist/deploy/release/embedded/compile-cache.js'],
   files: [
     'dist/registry/catalog.json',
     'dist/engine/assess/frameworks.json',

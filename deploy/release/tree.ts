@@ -1,6 +1,7 @@
 import { chmod, copyFile, mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { REPOSITORY } from './bundle.ts'
+import { PARTS } from './embedded/parts.ts'
 import { strippedNode } from './executable.ts'
 import { emptyFolder } from './npm-file.ts'
 import type { Program } from './programs.ts'
@@ -69,29 +70,14 @@ export async function writeTree(
 
 /** Works wherever the tree is, and through symbolic links. */
 function starter(program: Program, command: string): string {
+  const preloads = command === 'posture-admin' ? program.preloads : []
+  const flags = [...program.nodeFlags, ...preloads.flatMap((file) => ['--require', `"$lib/${PARTS[file]}"`])]
   return [
     '#!/bin/sh',
     `lib=$(dirname "$(dirname "$(readlink -f "$0")")")/lib/${program.name}`,
-    ...(command === 'posture-admin' ? compileCache(program.name) : []),
-    ['exec', '"$lib/node"', ...program.nodeFlags, `"$lib/${command}.cjs"`, '"$@"'].join(' '),
+    ['exec', '"$lib/node"', ...flags, `"$lib/${command}.cjs"`, '"$@"'].join(' '),
     '',
   ].join('\n')
-}
-
-/**
- * Node keeps compiled code in the user's cache, because compiling takes half the time of a short
- * command. Only if the user owns the directory: who can write to it decides what the command does,
- * and HOME may be that of another user.
- */
-function compileCache(name: string): string[] {
-  return [
-    'cache=$XDG_CACHE_HOME',
-    'owned=$cache',
-    '[ -n "$cache" ] || { cache=$HOME/.cache; owned=$HOME; }',
-    'if [ -z "$NODE_COMPILE_CACHE" ] && [ -n "$owned" ] && [ -O "$owned" ]; then',
-    `  export NODE_COMPILE_CACHE="$cache/${name}"`,
-    'fi',
-  ]
 }
 
 /** Copies a file of the repository into a directory. */

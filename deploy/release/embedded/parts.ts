@@ -18,6 +18,7 @@ export const PARTS: Readonly<Record<string, string>> = {
   'dist/collector/pipeline/capture-thread.js': 'capture-thread.cjs',
   'dist/api/thread.js': 'api-thread.cjs',
   'dist/console/thread.js': 'console-thread.cjs',
+  'dist/deploy/release/embedded/compile-cache.js': 'compile-cache.cjs',
   'dist/dry-run/main.js': 'dry-run.cjs',
   'dist/engine/ingest/lane-thread.js': 'lane-thread.cjs',
   'dist/engine/ingest/socket-thread.js': 'socket-thread.cjs',

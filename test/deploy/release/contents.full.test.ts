@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process'
-import { chownSync, mkdirSync, readdirSync, readFileSync, statSync } from 'node:fs'
+import { chmodSync, chownSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { Spec, Validation } from '@cyclonedx/cyclonedx-library'
 import t from 'tap'
@@ -113,28 +113,53 @@ t.test('the service reads an uploaded file with what is installed, and may open 
   t.match(report, { kind: 'capture', coverage: { names_matched: 90 } })
 })
 
-t.test('posture-admin keeps compiled code in a cache that the user owns', async (t) => {
+t.test('posture-admin keeps compiled code in a cache that only the user can write to', async (t) => {
   const program = join(unpackedTree(t, SERVICE.name, THIS_MACHINE), 'bin/posture-admin')
-  const own = join(t.testdirName, 'own')
-  const other = join(t.testdirName, 'other')
-  for (const folder of [own, other]) mkdirSync(folder)
   const PATH = process.env['PATH']
-  const rows: { environment: NodeJS.ProcessEnv; kept: string | undefined }[] = [
-    { environment: { PATH }, kept: undefined },
-    { environment: { PATH, HOME: own }, kept: join(own, '.cache/posture-service') },
-    { environment: { PATH, HOME: other, XDG_CACHE_HOME: own }, kept: join(own, 'posture-service') },
-    { environment: { PATH, HOME: join(own, 'none') }, kept: undefined },
+  const folder = (name: string, mode: number, owner = 0): string => {
+    const path = join(t.testdirName, name)
+    mkdirSync(path, { recursive: true })
+    chmodSync(path, mode)
+    chownSync(path, owner, owner)
+    return path
+  }
+  const own = folder('own', 0o755)
+  const opened = folder('opened', 0o755)
+  folder('opened/.cache', 0o1777)
+  const replaced = folder('replaced', 0o755)
+  folder('replaced/.cache', 0o755)
+  folder('replaced/.cache/posture-service', 0o755, 65_534)
+  const rows: { environment: NodeJS.ProcessEnv; kept?: string }[] = [
+    { environment: {} },
+    { environment: { HOME: own }, kept: join(own, '.cache/posture-service') },
+    { environment: { HOME: folder('other', 0o755, 65_534) } },
+    { environment: { HOME: folder('temporary', 0o1777) } },
+    { environment: { HOME: folder('group', 0o775) } },
+    { environment: { HOME: opened } },
+    { environment: { HOME: replaced } },
+    {
+      environment: { HOME: own, XDG_CACHE_HOME: folder('xdg', 0o700) },
+      kept: join(t.testdirName, 'xdg/posture-service'),
+    },
+    { environment: { HOME: own, XDG_CACHE_HOME: folder('xdg-temporary', 0o1777) } },
+    { environment: { XDG_CACHE_HOME: 'relative' } },
+    { environment: { HOME: join(own, 'none') } },
+    { environment: { HOME: own, NODE_COMPILE_CACHE: join(own, 'named') }, kept: join(own, 'named') },
   ]
   for (const { environment, kept } of rows) {
-    const help = execFileSync(program, ['--help'], { env: environment, encoding: 'utf8' })
+    const files = () =>
+      readdirSync(t.testdirName, { recursive: true, withFileTypes: true })
+        .filter((entry) => entry.isFile())
+        .map((entry) => join(entry.parentPath, entry.name))
+    rmSync(join(own, '.cache'), { recursive: true, force: true })
+    const before = new Set(files())
+    const help = execFileSync(program, ['--help'], { cwd: own, env: { PATH, ...environment }, encoding: 'utf8' })
     t.match(help, /^Usage: posture-admin /)
-    if (kept !== undefined) t.ok(readdirSync(kept).length > 0, kept)
+    const written = files().filter((file) => !before.has(file))
+    const what = JSON.stringify(environment)
+    if (kept === undefined) t.same(written, [], what)
+    else t.ok(written.length > 0 && written.every((file) => file.startsWith(kept)), what)
   }
-  t.same(readdirSync(other), [])
-  // Code in a directory of another user could do anything.
-  chownSync(other, 65_534, 65_534)
-  execFileSync(program, ['--help'], { env: { PATH, HOME: other } })
-  t.same(readdirSync(other), [])
 })
 
 t.test('the executable is small enough', async (t) => {
