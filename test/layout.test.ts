@@ -290,6 +290,7 @@ t.test('every file is reached from a program, a worker, a build step, a benchmar
       'deploy/docs/receiver.ts',
       'deploy/docs/registry-update.ts',
       'deploy/docs/replay.ts',
+      'deploy/release/embedded/compile-cache.ts',
       'deploy/release/main.ts',
       'deploy/release/registry-main.ts',
       'deploy/release/registry-key-main.ts',

@@ -3,9 +3,9 @@ import * as nodeModule from 'node:module'
 import { isAbsolute, join } from 'node:path'
 
 /*
- * Loaded before posture-admin: Node keeps compiled code in the user's cache, because compiling takes
- * half the time of a short command. NODE_COMPILE_CACHE names another directory, which Node reads
- * itself, and NODE_DISABLE_COMPILE_CACHE=1 prevents both.
+ * Loaded before posture-admin: Node keeps compiled code in the user's cache, because compiling
+ * takes half the time of a short command. NODE_COMPILE_CACHE names another directory, which Node
+ * reads itself, and NODE_DISABLE_COMPILE_CACHE=1 prevents both.
  *
  * Node executes what it finds there without any check. So it must be a directory into which only
  * this user can write, and HOME and XDG_CACHE_HOME may be those of another user, or /tmp.
