@@ -22,7 +22,7 @@ interface About {
 }
 
 const PAGING = `It has pages of \`limit\` elements from \`offset\` on; a page with fewer than \`limit\` elements is the last. Every answer has an \`ETag\` that is \
-the same for all pages of one state. A client that sends the tag of the first page as \`If-Match\` with the following requests gets 412 when the data changed in \
+the same for all pages of one state, except that it ends with \`-gzip\` if the answer is compressed. A client that sends the tag of any page as \`If-Match\` with the following requests gets 412 when the data changed in \
 between, starts again at offset 0, and never mixes two states.`
 
 const ABOUT: Readonly<Record<string, About>> = {

@@ -38,6 +38,12 @@ const ENCODINGS: readonly (readonly [field: string, takes: boolean])[] = [
   ['identity', false],
   ['gzipped', false],
   [',,gzip,,', true],
+  ['x-gzip;q=0, gzip', true],
+  ['gzip;q=0, x-gzip;q=0, *', false],
+  ['identity, gzip;q=0.5', false],
+  ['identity;q=0.5, gzip', true],
+  ['identity;q=0.5, *;q=0.4', false],
+  ['gzip;q=1.000, identity', true],
 ]
 for (const [field, takes] of ENCODINGS) {
   t.test(`Accept-Encoding: ${field}`, async (t) => t.equal(acceptsGzip(field), takes))
