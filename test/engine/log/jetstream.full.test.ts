@@ -7,6 +7,7 @@ import { Brokers } from '../../../engine/log/brokers.ts'
 import type { BrokerOptions } from '../../../engine/log/connection.ts'
 import { type LogPosition, partitionOf } from '../../../engine/log/event-log.ts'
 import { JetStreamLog } from '../../../engine/log/jetstream.ts'
+import { HOUR_MS } from '../../../engine/process/clock.ts'
 import { Brokers as TestBrokers } from '../../support/brokers.ts'
 import { REPOSITORY } from '../../support/programs.ts'
 import { quietLog } from '../../support/store.ts'
@@ -85,6 +86,26 @@ t.test('a log of three brokers', async (t) => {
       'none is missing',
     )
     t.equal(log.problem, undefined)
+  })
+
+  t.test('connects again after its clock was set back', async (t) => {
+    const { now } = Date
+    t.teardown(() => {
+      Date.now = now
+    })
+    let asked = 0
+    Date.now = () => {
+      asked++
+      return now() + HOUR_MS
+    }
+    for (const index of [0, 1, 2]) await brokers.kill(index)
+    asked = 0
+    // The client asks at most twice for an attempt.
+    await until('the brokers are not tried', () => asked > 20)
+    Date.now = now
+    for (const index of [0, 1, 2]) brokers.restart(index)
+    await until('not connected', async () => (await log.append(ACME, Buffer.from('set back'), 1)) === undefined)
+    await brokers.untilCurrent(['events'])
   })
 
   t.test('a reader continues when the broker that has its consumer is lost', async (t) => {
