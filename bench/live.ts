@@ -21,8 +21,8 @@ const FILTER = captureFilter(
 )
 const AIM_RATE = 1_000_000
 const BOX_RATE = 300_000
-const AIM_LOADED_BYTES = 128e6
-const AIM_IDLE_BYTES = 80e6
+const AIM_LOADED_BYTES = 110e6
+const AIM_IDLE_BYTES = 90e6
 
 interface Workload {
   readonly name: string

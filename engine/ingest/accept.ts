@@ -230,6 +230,9 @@ export class EventAcceptor {
     this.counters.messages += messages
     const clockIsSet = this.#clock.nowMs() >= CLOCK_SET_MS
     if (clockIsSet) this.counters.ahead += batch.ahead
+    // A reader of the log has a limit of its own. It would try again only after seconds.
+    const isFull = this.#waitingEvents + events > PENDING_EVENTS_MAX
+    if (isFull && options.receivedMs !== undefined) this.#commit()
     if (!clockIsSet || this.#waitingEvents + events > PENDING_EVENTS_MAX) {
       this.counters.deferred += messages
       this.coverage.deferred += reports.length
@@ -245,6 +248,7 @@ export class EventAcceptor {
 
   #commit(): void {
     const batches = this.#waiting
+    if (batches.length === 0) return
     this.#waiting = []
     this.#waitingEvents = 0
     const outcomes = this.#stored(batches)

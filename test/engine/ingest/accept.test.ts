@@ -3,7 +3,12 @@ import { Administration } from '../../../engine/admin/administration.ts'
 import type { CoverageReport } from '../../../engine/event/coverage-report.ts'
 import { type Event, eventFromJson, eventToJson, packBatch } from '../../../engine/event/event.ts'
 import { type AcceptCounters, EventAcceptor } from '../../../engine/ingest/accept.ts'
-import { BUFFERED_EVENTS_MAX, COVERAGE_PER_SECOND_MAX, PENDING_EVENTS_MAX } from '../../../engine/limits.ts'
+import {
+  BATCH_EVENTS_MAX,
+  BUFFERED_EVENTS_MAX,
+  COVERAGE_PER_SECOND_MAX,
+  PENDING_EVENTS_MAX,
+} from '../../../engine/limits.ts'
 import { DAY_MS } from '../../../engine/process/clock.ts'
 import { SeenEvents } from '../../../engine/store/seen-events.ts'
 import { INSTANCE, report } from '../../support/coverage.ts'
@@ -134,6 +139,24 @@ t.test('at a limit the response asks the sender to retry, and nothing is stored'
   t.match(await acceptor.accept(id, [event]), { kind: 'retry', why: /buffer is full/ })
   buffer.count = count
   t.match(await acceptor.accept(id, [event]), { kind: 'stored', accepted: 1 }, 'the event was not recorded as seen')
+  t.ok(balanced(acceptor.counters))
+})
+
+t.test('batches from a log are never asked to come again because there are many', async (t) => {
+  const opened = openStore(t)
+  const { id } = makeOrganization(opened, 'Acme')
+  const acceptor = acceptorOf(opened)
+  const sender = new Sender()
+  const events = Array.from({ length: BATCH_EVENTS_MAX }, () => sender.event('claude.ai', NOON))
+  const batch = packBatch(events)
+  const count = Math.floor(PENDING_EVENTS_MAX / BATCH_EVENTS_MAX) + 1
+  const all = (options: object) =>
+    Promise.all(Array.from({ length: count }, () => acceptor.acceptPacked(id, batch, { ...DEDUPLICATE, ...options })))
+  const kinds = (outcomes: readonly { kind: string }[]) => new Set(outcomes.map(({ kind }) => kind))
+  t.same(kinds(await all({})), new Set(['stored', 'retry']), 'of senders')
+  const stored = await all({ receivedMs: NOON })
+  t.same(kinds(stored), new Set(['stored']))
+  t.equal(opened.store.buffer.count(id), events.length)
   t.ok(balanced(acceptor.counters))
 })
 
