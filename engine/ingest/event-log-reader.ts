@@ -9,6 +9,9 @@ import type { Store } from '../store/store.ts'
 import type { EventAcceptor } from './accept.ts'
 import { addCounters, type NodeCounters, unpackCounters } from './node-counters.ts'
 
+/** Less than two transactions take. */
+const BEHIND_POLL_MS = 10
+
 /** A message that was read and is not yet durable in the store. */
 interface Waiting {
   readonly sequence: number
@@ -39,6 +42,7 @@ export class EventLogReader {
   readonly #waiting: Waiting[] = []
   readonly #taking = new Set<Promise<void>>()
   #waitingBytes = 0
+  #checkedMs = 0
   /** Called when a message is stored, and when the reading ends. */
   readonly #wakeUps = new Set<() => void>()
   #reading: Promise<void> | undefined
@@ -72,6 +76,7 @@ export class EventLogReader {
   async #read(onFailure: (error: Error) => void): Promise<void> {
     for await (const message of this.#log.read(this.#store.logPositions.events)) {
       await this.#until(() => this.#waiting.length < UNSTORED_BATCHES_MAX && this.#waitingBytes < UNSTORED_BYTES_MAX)
+      await this.#untilPublished()
       if (this.#stopping.signal.aborted) break
       this.counters.read++
       const waiting: Waiting = { sequence: message.sequence, bytes: message.bytes.length, isDone: false }
@@ -171,6 +176,14 @@ export class EventLogReader {
       sequence = waiting.sequence
     }
     if (sequence > 0) this.#store.logPositions.put({ sequence, created: this.#log.created })
+  }
+
+  async #untilPublished(): Promise<void> {
+    if (performance.now() - this.#checkedMs < BEHIND_POLL_MS) return
+    const { environment } = this.#store
+    while (environment.read(() => environment.replication.isBehind) && !this.#stopping.signal.aborted)
+      await later(BEHIND_POLL_MS)
+    this.#checkedMs = performance.now()
   }
 
   async #until(condition: () => boolean): Promise<void> {

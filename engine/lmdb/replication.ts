@@ -85,6 +85,15 @@ export class Replication {
     return JSON.parse(openRecord(stored, STATE_VERSION, 'replication').toString('utf8')) as ReplicationState
   }
 
+  /**
+   * Whether the brokers do not answer, or are slower than this node writes. A writer that can wait
+   * does, because scans and commands fail at the limit.
+   */
+  get isBehind(): boolean {
+    const { state } = this
+    return state?.mode === 'paused' || (state?.unpublishedBytes ?? 0) > UNPUBLISHED_BYTES_MAX / 2
+  }
+
   /** Requires a transaction that is not recorded. */
   putState(state: ReplicationState): void {
     this.#root.putSync(STATE_KEY, sealRecord(STATE_VERSION, Buffer.from(JSON.stringify(state))))

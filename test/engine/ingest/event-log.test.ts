@@ -5,6 +5,7 @@ import { EventLogReader } from '../../../engine/ingest/event-log-reader.ts'
 import { EventLogWriter } from '../../../engine/ingest/event-log-writer.ts'
 import type { AppendFailure, EventLog, LogMessage, LogPosition, LogState } from '../../../engine/log/event-log.ts'
 import { makeOrganization, NOON, openStore, quietLog, Sender, type TestStore } from '../../support/store.ts'
+import { until } from '../../support/wait.ts'
 
 /** A log in memory. That of brokers is tested in test/engine/log/jetstream.full.test.ts. */
 class MemoryLog extends EventTarget implements EventLog {
@@ -95,4 +96,22 @@ t.test('a damaged record ends the reading before its message, and others are sto
   await reader.stop()
   t.match(failures, [{ code: 'STORE_DAMAGED', message: new RegExp(acme) }])
   t.equal(reader.sequence, 1)
+})
+
+t.test('the reader waits while the brokers are behind', async (t) => {
+  const opened = openStore(t)
+  const { buffer, environment } = opened.store
+  const { id } = makeOrganization(opened, 'Acme')
+  const { writer, reader, failures, untilBuffered, start } = clusterOf(opened)
+  await writer.accept(id, [new Sender().event('claude.ai', NOON)])
+  let asked = 0
+  let isBehind = true
+  Object.defineProperty(environment.replication, 'isBehind', { get: () => ++asked > 0 && isBehind })
+  start()
+  await until('the reader does not ask again', () => asked > 3)
+  t.equal(buffer.count(id), 0)
+  isBehind = false
+  await untilBuffered(id, 1)
+  await reader.stop()
+  t.same(failures, [])
 })
