@@ -17,7 +17,9 @@ export function luaOf(keys: readonly string[], gzip: boolean): string {
   const list = keys.map((key) => `"${key}"`).join(',')
   return `local keys = {${list}}
 local requests = {}
-local at = 0
+math.randomseed(os.time())
+-- Otherwise the first keys would be used in each run, and the others in some.
+local at = math.random(#keys)
 function init(args)
   for i = 1, #keys do
     requests[i] = wrk.format("GET", nil, {["X-API-Key"] = keys[i]${gzip ? ', ["Accept-Encoding"] = "gzip, deflate"' : ''}})
