@@ -10,7 +10,7 @@ import type { EventAcceptor } from './accept.ts'
 import { addCounters, type NodeCounters, unpackCounters } from './node-counters.ts'
 
 /** Less than two transactions take. */
-const BEHIND_POLL_MS = 10
+const SLOW_POLL_MS = 10
 
 /** A message that was read and is not yet durable in the store. */
 interface Waiting {
@@ -179,10 +179,10 @@ export class EventLogReader {
   }
 
   async #untilPublished(): Promise<void> {
-    if (performance.now() - this.#checkedMs < BEHIND_POLL_MS) return
+    if (performance.now() - this.#checkedMs < SLOW_POLL_MS) return
     const { environment } = this.#store
-    while (environment.read(() => environment.replication.isBehind) && !this.#stopping.signal.aborted)
-      await later(BEHIND_POLL_MS)
+    while (environment.read(() => environment.replication.areBrokersSlow) && !this.#stopping.signal.aborted)
+      await later(SLOW_POLL_MS)
     this.#checkedMs = performance.now()
   }
 

@@ -89,7 +89,7 @@ export class Replication {
    * Whether the brokers do not answer, or are slower than this node writes. A writer that can wait
    * does, because scans and commands fail at the limit.
    */
-  get isBehind(): boolean {
+  get areBrokersSlow(): boolean {
     const { state } = this
     return state?.mode === 'paused' || (state?.unpublishedBytes ?? 0) > UNPUBLISHED_BYTES_MAX / 2
   }

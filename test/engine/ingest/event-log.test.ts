@@ -98,19 +98,19 @@ t.test('a damaged record ends the reading before its message, and others are sto
   t.equal(reader.sequence, 1)
 })
 
-t.test('the reader waits while the brokers are behind', async (t) => {
+t.test('the reader waits while the brokers are slow', async (t) => {
   const opened = openStore(t)
   const { buffer, environment } = opened.store
   const { id } = makeOrganization(opened, 'Acme')
   const { writer, reader, failures, untilBuffered, start } = clusterOf(opened)
   await writer.accept(id, [new Sender().event('claude.ai', NOON)])
   let asked = 0
-  let isBehind = true
-  Object.defineProperty(environment.replication, 'isBehind', { get: () => ++asked > 0 && isBehind })
+  let areSlow = true
+  Object.defineProperty(environment.replication, 'areBrokersSlow', { get: () => ++asked > 0 && areSlow })
   start()
   await until('the reader does not ask again', () => asked > 3)
   t.equal(buffer.count(id), 0)
-  isBehind = false
+  areSlow = false
   await untilBuffered(id, 1)
   await reader.stop()
   t.same(failures, [])

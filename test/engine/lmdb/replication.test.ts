@@ -217,18 +217,18 @@ t.test('the primary migrates all stores at one place among the changes', async (
 t.test('writers that can wait do so before the limit of others, and while the brokers are not reachable', async (t) => {
   const { primary } = pair(t)
   const { replication } = primary
-  const isBehind = (state: Partial<ReplicationState>): boolean => {
+  const areSlow = (state: Partial<ReplicationState>): boolean => {
     primary.writeUnrecorded(() => replication.putState({ ...PRIMARY, ...state }))
-    return primary.read(() => replication.isBehind)
+    return primary.read(() => replication.areBrokersSlow)
   }
   const mebibytes = (count: number) => ({ unpublishedBytes: count * 1024 * 1024 })
-  t.equal(isBehind(mebibytes(15)), false)
-  t.equal(isBehind(mebibytes(17)), true)
-  t.equal(isBehind({ mode: 'paused' }), true)
-  t.equal(isBehind({ mode: 'replica' }), false)
+  t.equal(areSlow(mebibytes(15)), false)
+  t.equal(areSlow(mebibytes(17)), true)
+  t.equal(areSlow({ mode: 'paused' }), true)
+  t.equal(areSlow({ mode: 'replica' }), false)
   primary.writeUnrecorded(() => replication.forget())
   t.equal(
-    primary.read(() => replication.isBehind),
+    primary.read(() => replication.areBrokersSlow),
     false,
     'a store of its own',
   )
