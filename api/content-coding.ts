@@ -20,7 +20,7 @@ export function acceptsGzip(acceptEncoding: string): boolean {
 function prefersGzip(acceptEncoding: string): boolean {
   let gzip: number | undefined
   let others = 0
-  let identity = 0
+  let identity: number | undefined
   for (const part of acceptEncoding.split(',')) {
     const [coding = '', ...parameters] = part.split(';')
     const name = coding.trim().toLowerCase()
@@ -30,5 +30,5 @@ function prefersGzip(acceptEncoding: string): boolean {
     else if (name === '*') others = weight
     else if (name === 'identity') identity = weight
   }
-  return (gzip ?? others) > 0 && (gzip ?? others) >= identity
+  return (gzip ?? others) > 0 && (gzip ?? others) >= (identity ?? others)
 }

@@ -179,6 +179,7 @@ export class EventAcceptor {
   readonly #coverageRate = new OrganizationRate(COVERAGE_PER_SECOND_MAX, COVERAGE_ORGANIZATIONS_MAX)
   #waiting: Waiting[] = []
   #waitingEvents = 0
+  readonly #afterCommit: (() => void)[] = []
 
   constructor(
     store: Store,
@@ -220,6 +221,18 @@ export class EventAcceptor {
   ): Promise<Acceptance | Malformed> {
     const batch = this.#reader.read(bytes, BATCH_EVENTS_MAX, options.receivedMs ?? this.#clock.nowMs())
     if (typeof batch === 'string') return Promise.resolve({ kind: 'malformed', why: batch })
+    const isOfLog = options.receivedMs !== undefined
+    if (isOfLog && !this.#fits(batch)) return this.#enqueueLater(organizationId, batch, options)
+    return this.#enqueue(organizationId, batch, options)
+  }
+
+  #fits({ events }: ReadBatch): boolean {
+    return this.#waitingEvents + events.count <= PENDING_EVENTS_MAX
+  }
+
+  /** A reader of the log has a limit of its own, and would try again only after seconds. */
+  async #enqueueLater(organizationId: string, batch: ReadBatch, options: PackedBatchOptions): Promise<Acceptance> {
+    while (!this.#fits(batch)) await new Promise<void>((resolve) => this.#afterCommit.push(resolve))
     return this.#enqueue(organizationId, batch, options)
   }
 
@@ -230,10 +243,7 @@ export class EventAcceptor {
     this.counters.messages += messages
     const clockIsSet = this.#clock.nowMs() >= CLOCK_SET_MS
     if (clockIsSet) this.counters.ahead += batch.ahead
-    // A reader of the log has a limit of its own. It would try again only after seconds.
-    const isFull = this.#waitingEvents + events > PENDING_EVENTS_MAX
-    if (isFull && options.receivedMs !== undefined) this.#commit()
-    if (!clockIsSet || this.#waitingEvents + events > PENDING_EVENTS_MAX) {
+    if (!clockIsSet || !this.#fits(batch)) {
       this.counters.deferred += messages
       this.coverage.deferred += reports.length
       const why = clockIsSet ? 'the service is busy' : 'the clock of the service is not set'
@@ -248,11 +258,11 @@ export class EventAcceptor {
 
   #commit(): void {
     const batches = this.#waiting
-    if (batches.length === 0) return
     this.#waiting = []
     this.#waitingEvents = 0
     const outcomes = this.#stored(batches)
     for (const [index, batch] of batches.entries()) this.#settle(batch, outcomes[index] as Acceptance)
+    for (const resolve of this.#afterCommit.splice(0)) resolve()
     for (const organizationId of new Set(batches.map((batch) => batch.organizationId))) this.#onBuffered(organizationId)
   }
 

@@ -86,12 +86,12 @@ export class Replication {
   }
 
   /**
-   * Whether the brokers do not answer, or are slower than this node writes. A writer that can wait
-   * does, because scans and commands fail at the limit.
+   * Whether the brokers do not answer, or are slower than this node writes. The reader of the log
+   * waits then, because scans and commands fail at the limit. What it has read comes on top.
    */
   get areBrokersSlow(): boolean {
     const { state } = this
-    return state?.mode === 'paused' || (state?.unpublishedBytes ?? 0) > UNPUBLISHED_BYTES_MAX / 2
+    return state?.mode === 'paused' || (state?.unpublishedBytes ?? 0) > UNPUBLISHED_BYTES_MAX / 4
   }
 
   /** Requires a transaction that is not recorded. */

@@ -6,12 +6,10 @@ import {
   credsAuthenticator,
   type NatsConnection,
   nkeyAuthenticator,
-  type ReconnectToServerHandler,
 } from '@nats-io/transport-node'
 import { Fault } from '../process/error-codes.ts'
 import type { Logger } from '../process/log.ts'
 
-/** Milliseconds between two attempts to reach the same broker. */
 const RECONNECT_MS = 500
 /** Milliseconds between two questions whether the connection lives, and how many may be open. */
 const PING_MS = 2000
@@ -42,10 +40,7 @@ export async function connectToBrokers(options: BrokerOptions, log: Logger): Pro
       name: 'posture-service',
       ...(caFile === '' && isLocal ? {} : { tls: caFile === '' ? {} : { caFile } }),
       ...(credentialsFile === '' ? {} : { authenticator: authenticatorOf(credentialsFile) }),
-      // The client compares times of day. If the clock was set back, it would try no broker until
-      // the time of the last attempt comes again. So each is due, and waits in paced() instead.
-      reconnectDelayHandler: () => Number.NEGATIVE_INFINITY,
-      reconnectToServer: paced(),
+      reconnectDelayHandler: delaysBetweenAttempts(),
       maxReconnectAttempts: -1,
       // Those that a broker names may not be on loopback, and would be used without TLS.
       ignoreClusterUpdates: true,
@@ -68,16 +63,17 @@ export async function connectToBrokers(options: BrokerOptions, log: Logger): Pro
   }
 }
 
-/** By the monotonic clock. */
-function paced(): ReconnectToServerHandler {
-  const dueMs = new Map<string, number>()
-  return ([server]) => {
-    if (server === undefined) return null
-    const name = `${server.hostname}:${server.port}`
-    const nowMs = performance.now()
-    const delay = Math.max(0, (dueMs.get(name) ?? 0) - nowMs)
-    dueMs.set(name, nowMs + delay + RECONNECT_MS)
-    return { server, delay }
+/**
+ * What the client asks before each attempt: how long after the last one of the same broker it is
+ * due. The client compares times of day. If the clock was set back, it would try none until the
+ * time of the last attempt comes again. So it waits for at most RECONNECT_MS, and the next attempt
+ * is due in any case.
+ */
+function delaysBetweenAttempts(): () => number {
+  let waits = false
+  return () => {
+    waits = !waits
+    return waits ? RECONNECT_MS : Number.NEGATIVE_INFINITY
   }
 }
 

@@ -219,9 +219,12 @@ export class Published {
 
   /** Of the keys, because a damaged head must not prevent another publication. */
   #partCount(organizationId: string, list: PublishedList): number {
-    const range = { start: partKey(organizationId, list, 1), end: partKey(organizationId, list, GZIP_PARTS) }
+    const range = { start: partKey(organizationId, list, 1), end: partKey(organizationId, list, FIRST_BODY_PART) }
     let count = 0
-    for (const key of this.#table.getKeys(range)) count = key.readUInt32BE(key.length - 4)
+    for (const key of this.#table.getKeys(range)) {
+      const part = key.readUInt32BE(key.length - 4)
+      count = Math.max(count, part < GZIP_PARTS ? part : part - GZIP_PARTS + 1)
+    }
     return count
   }
 

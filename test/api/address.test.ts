@@ -42,6 +42,8 @@ const ENCODINGS: readonly (readonly [field: string, takes: boolean])[] = [
   ['gzip;q=0, x-gzip;q=0, *', false],
   ['identity, gzip;q=0.5', false],
   ['identity;q=0.5, gzip', true],
+  ['gzip;q=0.5, *', false],
+  ['gzip, *;q=0.5', true],
   ['identity;q=0.5, *;q=0.4', false],
   ['gzip;q=1.000, identity', true],
 ]

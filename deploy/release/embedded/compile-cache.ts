@@ -1,4 +1,4 @@
-import { mkdirSync, statSync } from 'node:fs'
+import { mkdirSync, realpathSync, statSync } from 'node:fs'
 import * as nodeModule from 'node:module'
 import { isAbsolute, join } from 'node:path'
 
@@ -19,11 +19,13 @@ const FOLDER = 'posture-service'
 /** Creates the directory. undefined: another user could write to it, or replace it. */
 function cacheFolder({ XDG_CACHE_HOME = '', HOME = '' }: NodeJS.ProcessEnv): string | undefined {
   // The XDG Base Directory Specification 0.8: a relative path is invalid, and is ignored.
-  const above = isAbsolute(XDG_CACHE_HOME) ? [XDG_CACHE_HOME] : isAbsolute(HOME) ? [HOME, join(HOME, '.cache')] : []
-  const [first, cache = first] = above
-  if (first === undefined || cache === undefined) return undefined
+  const isNamed = isAbsolute(XDG_CACHE_HOME)
+  if (!isNamed && !isAbsolute(HOME)) return undefined
+  // A link of another user could name another directory later.
+  const first = realpathSync(isNamed ? XDG_CACHE_HOME : HOME)
+  const cache = isNamed ? first : join(first, '.cache')
   const folder = join(cache, FOLDER)
-  for (const each of [...above, folder]) {
+  for (const each of new Set([first, cache, folder])) {
     if (each !== first) mkdirSync(each, { recursive: true, mode: 0o700 })
     const { uid, mode } = statSync(each)
     if (uid !== process.geteuid?.() || (mode & 0o022) !== 0) return undefined

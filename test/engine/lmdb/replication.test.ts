@@ -222,8 +222,8 @@ t.test('writers that can wait do so before the limit of others, and while the br
     return primary.read(() => replication.areBrokersSlow)
   }
   const mebibytes = (count: number) => ({ unpublishedBytes: count * 1024 * 1024 })
-  t.equal(areSlow(mebibytes(15)), false)
-  t.equal(areSlow(mebibytes(17)), true)
+  t.equal(areSlow(mebibytes(7)), false)
+  t.equal(areSlow(mebibytes(9)), true)
   t.equal(areSlow({ mode: 'paused' }), true)
   t.equal(areSlow({ mode: 'replica' }), false)
   primary.writeUnrecorded(() => replication.forget())

@@ -34,6 +34,26 @@ t.test('every page of every list equals JSON.stringify of its elements', async (
   }
 })
 
+t.test('a shorter list leaves nothing of a longer one, also of one that is damaged', async (t) => {
+  const opened = openStore(t, { unchecked: true })
+  const { environment, published } = opened.store
+  const { id } = makeOrganization(opened, 'Acme')
+  const table = environment.table('published')
+  const elements = Array.from({ length: 250 }, (_, index) => JSON.stringify({ index, text: 'a'.repeat(20) }))
+  const publish = (count: number): string[] => {
+    environment.write(() => published.replace(id, PublishedList.discovery, '{}', elements.slice(0, count)))
+    return Array.from(table.getKeys({}), (key) => key.toString('hex'))
+  }
+  const short = publish(150)
+  const long = publish(250)
+  t.ok(long.length > short.length)
+  for (const lost of long) {
+    t.same(publish(250), long)
+    environment.write(() => table.removeSync(Buffer.from(lost, 'hex')))
+    t.same(publish(150), short, `without ${lost}`)
+  }
+})
+
 t.test('the tag changes exactly when head or elements change', async (t) => {
   const opened = openStore(t, { unchecked: true })
   const { store } = opened
