@@ -89,7 +89,7 @@ async function compareServers(directory: string, data: ApiData, sizes: Sizes): P
       ]),
     )
     const [first] = contenders
-    // Pages that are no whole part are the only answers that are not compressed.
+    // Pages that are no whole part are the only long answers that are not compressed.
     if (gzip && first !== undefined)
       contenders.push({ ...first, name: HALF_PAGE, url: `${first.url}?limit=50`, async stop() {} })
     const fastify = toy ? undefined : fastifyFolders()

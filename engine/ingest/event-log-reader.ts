@@ -9,7 +9,7 @@ import type { Store } from '../store/store.ts'
 import type { EventAcceptor } from './accept.ts'
 import { addCounters, type NodeCounters, unpackCounters } from './node-counters.ts'
 
-/** Less than two transactions take. */
+/** How often the state of the brokers is read. Few transactions begin in between. */
 const SLOW_POLL_MS = 10
 
 /** A message that was read and is not yet durable in the store. */
@@ -178,6 +178,7 @@ export class EventLogReader {
     if (sequence > 0) this.#store.logPositions.put({ sequence, created: this.#log.created })
   }
 
+  /** Waits while the brokers are slower than this node stores. */
   async #untilPublished(): Promise<void> {
     if (performance.now() - this.#checkedMs < SLOW_POLL_MS) return
     const { environment } = this.#store
