@@ -66,7 +66,7 @@ export function clusterRows({ node, isPrimary, published, applied, silenceMs }: 
     [
       'posture_cluster_silence_seconds',
       'gauge',
-      'Time since a replica read the last message of the primary',
+      'Time since this node was up to date: at most 256 messages of the primary unread; on the primary, since its last acknowledged message',
       silenceMs / 1000,
     ],
   ]

@@ -14,6 +14,7 @@ import { programVersion } from '../engine/process/version.ts'
 import type { ClusterMember, MemberOptions } from '../engine/replication/cluster-member.ts'
 import type { JoinOptions } from '../engine/replication/join-cluster.ts'
 import { REPORT_EVERY_MS } from '../engine/replication/limits.ts'
+import { makeStaleness, Staleness } from '../engine/replication/staleness.ts'
 import type { ClusterNode, NodeRole } from '../engine/store/nodes.ts'
 import { Store } from '../engine/store/store.ts'
 import { clusterRows, logRows } from './cluster-metrics.ts'
@@ -25,7 +26,6 @@ import type { ResumedRates } from './rate-limit/kept-rates.ts'
 import { monotonicMs } from './rate-limit/key-table.ts'
 import { GRANT_MS } from './rate-limit/protocol.ts'
 import { RateLimit } from './rate-limit/rate-limit.ts'
-import { makeStaleness, Staleness } from './staleness.ts'
 
 const MEGABYTE = 1024 * 1024
 const STALE_WATCH_MS = 250
@@ -198,6 +198,10 @@ export class Cluster {
     void this.#reportNode()
   }
 
+  get name(): string {
+    return this.#options.settings.nodeName
+  }
+
   get isPrimary(): boolean {
     return this.#member.isPrimary
   }
@@ -220,7 +224,10 @@ export class Cluster {
     ]
   }
 
-  readonly counterSink: CounterSink = (rows) => this.#append(rows)
+  readonly counterSink: CounterSink = (rows) => {
+    const sources = rows.sources.map((source) => ({ ...source, node: this.name }))
+    return this.#append({ ...rows, sources })
+  }
   readonly keyUseSink: KeyUseSink = (keyUses) => (keyUses.length === 0 ? undefined : this.#append({ keyUses }))
 
   async #append(counters: Partial<NodeCounters>): Promise<void> {

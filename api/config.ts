@@ -183,7 +183,7 @@ export const serviceSettings = z.object({
     flag: '--stale-max <seconds>',
     env: 'STALE_MAX',
     about:
-      'Answer API requests with 503 after this many seconds without a message of the primary of the cluster; until then a key that was revoked meanwhile is valid',
+      'Answer API and console with 503 when this node was last up to date with the primary of the cluster this many seconds ago; until then a key that was revoked meanwhile is valid',
   }),
   connectionsPerAddress: setting(wholeNumber(0, 1_000_000).default(CONNECTIONS_PER_CLIENT_DEFAULT), {
     flag: '--connections-per-address <count>',

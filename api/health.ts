@@ -10,6 +10,7 @@ import type { ScanSchedule } from '../engine/scan/schedule.ts'
 
 /** What health depends on in a cluster. */
 export interface NodeHealth {
+  readonly name: string
   /** What does not work between this node and the brokers, one line each. */
   readonly problems: readonly string[]
   /** No change of the primary was received for too long. */
@@ -82,12 +83,12 @@ export class Health {
   /** Answers 503 while degraded, so that a probe needs only the status. */
   answer(): Answer {
     const reasons = this.reasons()
-    return reasons.length === 0 ? healthy({ status: 'running' }) : unhealthy({ status: 'degraded', reasons })
+    return reasons.length === 0 ? this.#answer({ status: 'running' }) : this.#refuse({ status: 'degraded', reasons })
   }
 
   /** Any answer means live: a restart fixes none of the reasons. */
   live(): Answer {
-    return healthy({ status: 'live' })
+    return this.#answer({ status: 'live' })
   }
 
   /**
@@ -96,19 +97,29 @@ export class Health {
    */
   ready(): Answer {
     const reasons = this.reasons()
-    if (this.#node?.isStale) return unhealthy({ status: 'stale', reasons })
-    return healthy({ status: 'ready', reasons })
+    if (this.#node?.isStale) return this.#refuse({ status: 'stale', reasons })
+    return this.#answer({ status: 'ready', reasons })
   }
 
   /** Answers 200 on one node only, which serves the console. */
   primary(): Answer {
     const isPrimary = this.#node === undefined || (this.#node.isPrimary && !this.#node.isStale)
-    return isPrimary ? healthy({ status: 'primary' }) : unhealthy({ status: 'replica' })
+    return isPrimary ? this.#answer({ status: 'primary' }) : this.#refuse({ status: 'replica' })
   }
 
   rows(): MetricRow[] {
     const degraded = this.reasons().length === 0 ? 0 : 1
     return [['posture_service_degraded', 'gauge', '1 while /healthz says degraded', degraded]]
+  }
+
+  /** Names the node, because a probe may have asked any. */
+  #answer(body: object): Answer {
+    const node = this.#node && { node: this.#node.name }
+    return { type: 'application/json', body: JSON.stringify({ ...body, ...node }) }
+  }
+
+  #refuse(body: object): Answer {
+    return { ...this.#answer(body), status: 503 }
   }
 
   #whyFewDescriptors(): string | undefined {
@@ -125,12 +136,4 @@ export class Health {
       return error
     }
   }
-}
-
-function healthy(body: object): Answer {
-  return { type: 'application/json', body: JSON.stringify(body) }
-}
-
-function unhealthy(body: object): Answer {
-  return { ...healthy(body), status: 503 }
 }

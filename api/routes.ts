@@ -1,5 +1,6 @@
 import type { HttpListenOptions, HttpRequest, HttpResponse } from '../engine/http/port.ts'
 import type { Logger } from '../engine/process/log.ts'
+import type { Staleness } from '../engine/replication/staleness.ts'
 import type { Scope } from '../engine/store/api-keys.ts'
 import { bodyOf, ELEMENTS_PER_PART, gzipBodyKey, LIST_SHAPES, PublishedList } from '../engine/store/published.ts'
 import type { Store } from '../engine/store/store.ts'
@@ -16,7 +17,6 @@ import { type Page, pageOf } from './page.ts'
 import type { Permits, Verdict } from './rate-limit/permits.ts'
 import type { RateLimit } from './rate-limit/rate-limit.ts'
 import { rateFields, respondError, respondJson, respondNotModified, respondRefusal } from './respond.ts'
-import type { Staleness } from './staleness.ts'
 
 /** An endpoint: its required scope, and the list that it returns. */
 interface Route {

@@ -287,7 +287,7 @@ export class Service {
       origin: consoleOrigin,
       secretsKeyFile: secretsKeyFile(this.#settings.secretsKeyFile, dataDir),
       limits: this.#connectionLimits(CONSOLE_DESCRIPTORS_SHARE),
-      connections: this.#connections.console,
+      ...{ connections: this.#connections.console, staleness: this.#cluster?.shared.staleness },
     }
     this.#console = await Console.start(data, this.#store, this.#log, this.#failure.reject)
     const url = consoleOrigin === '' ? originOf(tls, address, port) : consoleOrigin

@@ -4,6 +4,7 @@ import { type ConnectionLimits, connectionCountersOf } from '../engine/http/conn
 import type { HttpImplementation } from '../engine/http/listen.ts'
 import { type FromListenerThread, runListenerThread } from '../engine/http/listener-thread.ts'
 import type { LogLevel } from '../engine/process/log.ts'
+import { Staleness } from '../engine/replication/staleness.ts'
 import type { KeyUse } from '../engine/store/key-uses.ts'
 import { Store } from '../engine/store/store.ts'
 import { AccessLog } from './access-log.ts'
@@ -13,7 +14,6 @@ import { Allowance } from './rate-limit/allowance.ts'
 import { type AskPermits, Permits, type PermitVerdicts } from './rate-limit/permits.ts'
 import { RateLimit } from './rate-limit/rate-limit.ts'
 import { apiServer, isKnownPath } from './routes.ts'
-import { Staleness } from './staleness.ts'
 
 /** Interval at which used keys are reported to the main thread, which writes them. */
 const REPORT_USES_EVERY_MS = 10_000

@@ -24,6 +24,8 @@ export interface ConsoleThreadData {
   /** Identity providers and alert channels may be in these networks (--outbound-networks). */
   readonly outboundNetworks: readonly Network[]
   readonly ingest: IngestListeners
+  /** See engine/replication/staleness.ts. undefined: the service is alone. */
+  readonly staleness: SharedArrayBuffer | undefined
   readonly logLevel: LogLevel
 }
 

@@ -3,6 +3,7 @@ import type { BodyEnd, BodyPace, HttpHandler, HttpRequest, HttpResponse } from '
 import { Fault, type FaultCode } from '../engine/process/error-codes.ts'
 import { logFailure } from '../engine/process/failure.ts'
 import type { Logger } from '../engine/process/log.ts'
+import type { Staleness } from '../engine/replication/staleness.ts'
 import type { Asset } from './assets.ts'
 import { BLOCK_LIST_PREFIX, BlockListServer } from './block-lists.ts'
 import { OverloadError } from './changes.ts'
@@ -28,6 +29,8 @@ export interface ConsoleParts {
   readonly origin: string
   readonly scheme: 'https' | 'http'
   readonly log: Logger
+  /** undefined: the service is alone. */
+  readonly staleness?: Pick<Staleness, 'isStale'> | undefined
   /** The minimum rate of a form's body; tests shorten it. */
   readonly formPace?: BodyPace
 }
@@ -65,7 +68,8 @@ class ConsoleServer {
 
   handle(request: HttpRequest, response: HttpResponse): void | Promise<void> {
     const { method, path } = request
-    if (path.startsWith(BLOCK_LIST_PREFIX)) return this.#blockLists.handle(request, response)
+    const isStale = this.#parts.staleness?.isStale === true
+    if (path.startsWith(BLOCK_LIST_PREFIX) && !isStale) return this.#blockLists.handle(request, response)
     const isRead = method === 'GET' || method === 'HEAD'
     const asset = this.#parts.assets.get(path)
     if (asset !== undefined && isRead) return sendAsset(request, response, asset)
@@ -77,6 +81,11 @@ class ConsoleServer {
       sendAnswer(response, answer, { gzip, bodyOmitted: method === 'HEAD', fields })
       // Forms wait for their body and for passwords.
       if (isRead && answer.kind !== 'redirect') this.#parts.site.counters.notePage(performance.now() - beganMs)
+    }
+    if (isStale) {
+      // Who may see pages may have changed. Whoever has a session is not named either.
+      const message = 'This node does not receive the changes of its cluster. Try again later'
+      return send(errorAnswer(new Guest(this.#parts.site, facts, undefined), { status: 503, message }), CLOSE)
     }
     const found = isRead || method === 'POST' ? this.#router.find(isRead ? 'GET' : 'POST', path) : undefined
     if (found === undefined) return this.#sendUnknown(facts, send)

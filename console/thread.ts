@@ -5,6 +5,7 @@ import { connectionCountersOf } from '../engine/http/connections.ts'
 import { runListenerThread } from '../engine/http/listener-thread.ts'
 import { systemClock } from '../engine/process/clock.ts'
 import type { Logger } from '../engine/process/log.ts'
+import { Staleness } from '../engine/replication/staleness.ts'
 import { RegistryInForce } from '../engine/store/registry-in-force.ts'
 import { Store } from '../engine/store/store.ts'
 import { loadAssets } from './assets.ts'
@@ -50,6 +51,7 @@ await runListenerThread<ConsoleThreadData, ChangeOutcome | OutboundNetworks>('th
     site,
     routes: ROUTES,
     assets: loadAssets(),
+    staleness: data.staleness && new Staleness(data.staleness),
     origin: data.origin,
     scheme: data.tls === undefined ? 'http' : 'https',
     log,

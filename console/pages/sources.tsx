@@ -17,12 +17,13 @@ export function sourceColumns(nowMs: number): readonly Column<SourceRow>[] {
     {
       id: 'sender',
       name: 'Sender',
-      cell: ({ sender, address, listener, tokenLabel }) => (
+      cell: ({ sender, address, listener, node, tokenLabel }) => (
         <>
           <strong>{sender}</strong>
           <p class="small muted break">
             {LISTENER_NAMES[listener] ?? listener}
             {address !== sender && address !== 'other' && ` from ${address}`}
+            {node !== undefined && ` at ${node}`}
             {tokenLabel !== '' && ` · ${tokenLabel}`}
           </p>
         </>

@@ -84,6 +84,8 @@ export interface PackedBatchOptions {
    * together. Must not throw. Does not run if the batch is deferred.
    */
   readonly alongside?: () => void
+  /** Runs after each transaction of the batch that was aborted. `alongside` may have run in it. */
+  readonly onAborted?: () => void
   /**
    * When the batch was received, in milliseconds since 1970, if it waited in a log. Its sender has
    * its answer, so the limit of the organization's buffer was checked before it was appended.
@@ -273,6 +275,7 @@ export class EventAcceptor {
       faultPoint('accept:committed')
       return outcomes
     } catch (error) {
+      for (const { onAborted } of batches) onAborted?.()
       const isDamaged = isFault(error, 'STORE_DAMAGED')
       if (isDamaged && batches.length > 1) return batches.flatMap((batch) => this.#stored([batch]))
       if (isDamaged || !(error instanceof Fault)) this.#log.error({ err: error }, 'events could not be stored')

@@ -113,13 +113,14 @@ export class EventLogReader {
       waiting.isDone = true
       this.#putPosition()
     }
+    const onAborted = (): void => {
+      waiting.isDone = false
+    }
     const { bytes, receivedMs } = message
     if (message.kind === 'counters') return this.#tryCount(message, waiting, alongside)
-    const options = { deduplicate: true, receivedMs, alongside }
+    const options = { deduplicate: true, receivedMs, alongside, onAborted }
     const outcome = await this.#acceptor.acceptPacked(message.organizationId, bytes, options)
     if (outcome.kind === 'retry') {
-      // The transaction was aborted, or not begun.
-      waiting.isDone = false
       if (!outcome.isDamaged) return false
       throw new Fault('STORE_DAMAGED', `organization ${message.organizationId}: its events cannot be stored`)
     }

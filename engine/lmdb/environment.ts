@@ -59,6 +59,7 @@ export class Environment {
   readonly #schemaVersion: number
   readonly #tables = new Map<string, Table>()
   readonly #space: FreeSpace
+  #isClosed = false
   readonly #replication: Replication | undefined
   #step: (version: number) => void = () => {}
   /** The store has an older schema, and the primary of its cluster has to migrate it. */
@@ -306,7 +307,13 @@ export class Environment {
     return this.#turn
   }
 
+  /** After close(), nothing can be read or written. */
+  get isClosed(): boolean {
+    return this.#isClosed
+  }
+
   async close(): Promise<void> {
+    this.#isClosed = true
     await this.#root.close()
     this.#space.close()
   }

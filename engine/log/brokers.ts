@@ -14,7 +14,7 @@ import {
 } from '@nats-io/jetstream'
 import type { NatsConnection } from '@nats-io/transport-node'
 import { SECOND_MS } from '../process/clock.ts'
-import { Fault } from '../process/error-codes.ts'
+import { Fault, isFault } from '../process/error-codes.ts'
 import type { Logger } from '../process/log.ts'
 import { checkBrokers } from './broker-check.ts'
 import { type BrokerOptions, connectToBrokers } from './connection.ts'
@@ -153,15 +153,23 @@ export class Brokers {
     await this.#connection.close()
   }
 
+  /** @throws Fault BROKERS_UNSAFE, BROKERS_LOST */
+  async #checkStream(name: string): Promise<void> {
+    try {
+      assertKeeps(await this.manager.streams.info(name))
+    } catch (error) {
+      // The primary only writes to the stream of changes, and gets no answer.
+      throw isNoStream(error) ? lostMessages(name, 'it was deleted') : error
+    }
+  }
+
   #checkFromNowOn(onUnsafe: (fault: Fault) => void): void {
     const check = async (): Promise<void> => {
       try {
         await checkBrokers(this.#connection, REPLICAS)
-        for (const name of this.#streams) assertKeeps(await this.manager.streams.info(name))
+        for (const name of this.#streams) await this.#checkStream(name)
       } catch (error) {
-        if (error instanceof Fault && error.code === 'BROKERS_UNSAFE') onUnsafe(error)
-        // Its readers report it.
-        else if (isNoStream(error)) return
+        if (isFault(error, 'BROKERS_UNSAFE') || isFault(error, 'BROKERS_LOST')) onUnsafe(error)
         else if (!this.closing.signal.aborted)
           this.#log.warn({ reason: (error as Error).message }, 'the brokers cannot be checked')
       }

@@ -6,7 +6,7 @@ import { SECOND_MS } from '../process/clock.ts'
 import { Fault, isFault } from '../process/error-codes.ts'
 import { logFailure } from '../process/failure.ts'
 import type { Logger } from '../process/log.ts'
-import { APPLY_BYTES_MAX, APPLY_CHANGES_MAX, FRESH_PENDING_MAX } from './limits.ts'
+import { APPLY_BYTES_MAX, APPLY_CHANGES_MAX, FRESH_PENDING_MAX, PAUSED_AFTER_MS, WATCH_MS } from './limits.ts'
 import { type ChangePart, type Changes, type NodeMessage, readMessage } from './messages.ts'
 
 /** A message of which the store has only a note, or a complete change. */
@@ -45,6 +45,10 @@ export class ChangeFollower {
   #pending: Pending[] = []
   #pendingBytes = 0
   #isStopped = false
+  #awakeMs = performance.now()
+  #pauses = 0
+  /** Messages up to this one may have waited in the connection during a pause of this process. */
+  #oldUpTo = 0
 
   constructor(environment: Environment, stream: ChangeStream, log: Logger) {
     this.#environment = environment
@@ -74,16 +78,52 @@ export class ChangeFollower {
    *   stream lacks changes of the store
    */
   async follow(onRead: () => void): Promise<void> {
-    for await (const { sequence, bytes, pending } of this.#stream.read(this.state.sequence)) {
-      this.heardMs = performance.now()
-      this.#take(sequence, readMessage(bytes))
-      const isFull = this.#pendingBytes >= APPLY_BYTES_MAX || this.#pending.length >= APPLY_CHANGES_MAX
-      if (pending > 0 && !isFull) continue
-      await this.#apply()
-      this.lastRead = sequence
-      if (pending <= FRESH_PENDING_MAX) this.freshMs = performance.now()
-      this.hasCaughtUp ||= pending === 0
-      onRead()
+    const watch = setInterval(() => this.#noticePause(), WATCH_MS)
+    try {
+      for await (const { sequence, bytes, pending } of this.#stream.read(this.state.sequence)) {
+        this.#noticePause()
+        this.heardMs = performance.now()
+        this.#take(sequence, readMessage(bytes))
+        const isFull = this.#pendingBytes >= APPLY_BYTES_MAX || this.#pending.length >= APPLY_CHANGES_MAX
+        if (pending > 0 && !isFull) continue
+        await this.#apply()
+        this.lastRead = sequence
+        if (pending <= FRESH_PENDING_MAX && sequence > this.#oldUpTo) this.freshMs = performance.now()
+        this.hasCaughtUp ||= pending === 0
+        onRead()
+      }
+    } finally {
+      clearInterval(watch)
+    }
+  }
+
+  /** Call before anything that was received is used. */
+  #noticePause(): void {
+    const nowMs = performance.now()
+    const pausedMs = nowMs - this.#awakeMs
+    this.#awakeMs = nowMs
+    if (pausedMs > PAUSED_AFTER_MS) this.#distrustReceived()
+  }
+
+  /** The messages that this process has already received may be as old as its pause. */
+  #distrustReceived(): void {
+    this.#pauses++
+    if (this.#oldUpTo === Number.POSITIVE_INFINITY) return
+    this.#oldUpTo = Number.POSITIVE_INFINITY
+    void this.#askForLast()
+  }
+
+  /** Messages after an answer to a question that was asked after the pause are news. */
+  async #askForLast(): Promise<void> {
+    while (!this.#isStopped) {
+      const pauses = this.#pauses
+      const last = await this.#stream.lastSequence().catch(() => undefined)
+      this.#noticePause()
+      if (last !== undefined && pauses === this.#pauses) {
+        this.#oldUpTo = last
+        return
+      }
+      await later(WATCH_MS)
     }
   }
 
@@ -127,6 +167,7 @@ export class ChangeFollower {
         if (!isFault(error, 'STORE_FULL')) throw error
         logFailure(this.#log, error, 'the changes of the primary are not stored, trying again', { level: 'warn' })
         await later(SECOND_MS)
+        this.#distrustReceived()
       }
     }
   }

@@ -135,7 +135,7 @@ export class ChangePublisher {
    * the next one in flight would have the expected number, and would be appended.
    *
    * @returns false if they did not get them before stop()
-   * @throws Fault REPLACED
+   * @throws Fault REPLACED, BROKERS_LOST
    */
   async #append(messages: readonly Buffer[]): Promise<boolean> {
     for (const bytes of messages) {
@@ -162,12 +162,17 @@ export class ChangePublisher {
     return true
   }
 
-  /** @throws Fault REPLACED if another message has the number */
+  /**
+   * @throws Fault REPLACED if another message has the number; BROKERS_LOST if it cannot get it any
+   *   more: the messages of another primary were trimmed, or this is another stream
+   */
   async #isInStream(bytes: Buffer, sequence: number): Promise<boolean> {
     let found: Uint8Array | undefined
     try {
       found = await this.#stream.message(sequence)
-    } catch {
+      if (found === undefined) await this.#stream.assertHas(sequence - 1)
+    } catch (error) {
+      if (isFault(error, 'BROKERS_LOST')) throw error
       return false
     }
     if (found === undefined) return false

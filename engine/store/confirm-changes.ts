@@ -16,11 +16,12 @@ const POLL_MS = 5
 export async function confirmChanges({ environment }: Store): Promise<void> {
   const { replication } = environment
   const { lastRecorded } = replication
+  if (lastRecorded === 0) return
   const endMs = performance.now() + CONFIRM_MS
-  for (;;) {
-    const first = lastRecorded === 0 ? undefined : environment.read(() => replication.firstUnpublished)
+  // A service that stops closes the store while others wait.
+  while (!environment.isClosed && performance.now() < endMs) {
+    const first = environment.read(() => replication.firstUnpublished)
     if (first === undefined || first > lastRecorded) return
-    if (performance.now() > endMs) break
     await later(POLL_MS)
   }
   throw new Fault(

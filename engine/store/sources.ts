@@ -32,6 +32,8 @@ export interface SourceDelta {
   readonly timesUnread: number
   /** The last message had a token that is unknown, revoked or expired. */
   readonly hasUnknownToken: boolean
+  /** The node of a cluster that received the last message. */
+  readonly node?: string
 }
 
 /** A stored source with its total counts. */
@@ -224,5 +226,6 @@ export function sum<Counted extends SourceDelta>(stored: Counted, delta: SourceD
     zoneMinutes: delta.zoneMinutes,
     timesUnread: stored.timesUnread + delta.timesUnread,
     hasUnknownToken: delta.hasUnknownToken,
+    ...(delta.node === undefined ? {} : { node: delta.node }),
   }
 }

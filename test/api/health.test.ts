@@ -42,7 +42,7 @@ t.test('the number and the limit of file descriptors are metrics', async (t) => 
 t.test('readiness and the role of a node', async (t) => {
   const { store } = openStore(t)
   const node = (isStale: boolean, isPrimary: boolean, problems: readonly string[] = []) => ({
-    ...{ isStale, isPrimary, problems },
+    ...{ name: 'one', isStale, isPrimary, problems },
   })
   const rows = [
     { node: undefined, ready: undefined, primary: undefined, why: 'a service without a cluster' },
@@ -54,7 +54,8 @@ t.test('readiness and the role of a node', async (t) => {
   ]
   for (const { node, ready, primary, why } of rows) {
     const health = new Health(store.environment, { failing: 0 }, quietLog, node)
-    t.same(health.live(), { type: 'application/json', body: '{"status":"live"}' })
+    const body = node === undefined ? '{"status":"live"}' : '{"status":"live","node":"one"}'
+    t.same(health.live(), { type: 'application/json', body })
     t.equal(health.ready().status, ready, `${why}: readyz`)
     t.same(JSON.parse(health.ready().body).reasons, node?.problems ?? [])
     t.equal(health.primary().status, primary, `${why}: primary`)

@@ -72,6 +72,24 @@ t.test('a link on another site opens the page, although it brings no Strict cook
   t.equal((await browser().get('/platforms', { 'sec-fetch-site': 'same-origin' })).status, 303, 'no loop')
 })
 
+t.test('a node that does not receive the changes of its cluster shows nothing', async (t) => {
+  const staleness = { isStale: false }
+  const { signIn, server } = await serveConsole(t, { staleness })
+  const browser = signIn('ada@acme.example', 'admin')
+  t.equal((await browser.get('/platforms')).status, 200)
+  staleness.isStale = true
+  const refused = { status: 503, text: /This node does not receive the changes of its cluster/ }
+  for (const path of ['/platforms', '/', '/sign-in', '/nothing']) {
+    const answer = await browser.get(path)
+    t.match(answer, refused, path)
+    t.notMatch(answer.text, /ada@acme/)
+  }
+  t.match(await browser.post('/theme'), refused)
+  t.match(await server.ask('/blocklist/00000000-0000-0000-0000-000000000000.hosts'), refused)
+  staleness.isStale = false
+  t.equal((await browser.get('/platforms')).status, 200)
+})
+
 t.test('unknown addresses and methods', async (t) => {
   const { browser, signIn, server } = await serveConsole(t)
   t.match(await browser().get('/nothing'), { status: 404, text: /Page not found/ })

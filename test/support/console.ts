@@ -56,6 +56,8 @@ export interface ConsoleOptions {
   readonly outboundNetworks?: readonly Network[]
   /** The test stores what no program would write. */
   readonly unchecked?: boolean
+  /** Of a node of a cluster. */
+  readonly staleness?: { isStale: boolean }
   /** The time at which the clock starts; NOON if absent. */
   readonly startMs?: number
 }
@@ -102,6 +104,7 @@ export async function serveConsole(
     origin: ownOrigin ?? '',
     scheme: 'https',
     log: quietLog,
+    staleness: options.staleness,
     ...(options.formPace ? { formPace: options.formPace } : {}),
   })
   const server = await serve(t, options.implementation ?? 'uws', opened.directory, handler, port)

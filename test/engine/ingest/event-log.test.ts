@@ -59,7 +59,7 @@ function clusterOf(opened: TestStore, bufferedEventsMax?: number) {
     while (store.buffer.count(id) < events) await once(stored, 'stored')
   }
   const start = (): void => reader.start((error) => failures.push(error))
-  return { log, writer, reader, failures, untilBuffered, start }
+  return { log, writer, acceptor, reader, failures, untilBuffered, start }
 }
 
 t.test('a sender is refused when the buffer is full, and what was appended before is stored', async (t) => {
@@ -96,6 +96,36 @@ t.test('a damaged record ends the reading before its message, and others are sto
   await reader.stop()
   t.match(failures, [{ code: 'STORE_DAMAGED', message: new RegExp(acme) }])
   t.equal(reader.sequence, 1)
+})
+
+t.test('the position passes no batch whose transaction was aborted', async (t) => {
+  const opened = openStore(t, { unchecked: true })
+  const { environment, buffer, logPositions } = opened.store
+  const [acme, other] = [makeOrganization(opened, 'Acme').id, makeOrganization(opened, 'Other').id]
+  const sender = new Sender()
+  const { writer, reader, failures, untilBuffered, start } = clusterOf(opened)
+  const { acceptor } = clusterOf(opened)
+  await acceptor.accept(other, [sender.event('claude.ai', NOON)])
+  const seen = environment.table('seen')
+  const [key] = [...seen.getKeys()]
+  environment.write(() => seen.putSync(key as Buffer, Buffer.from('not what was written')))
+  // All three are in one transaction, which the last one aborts.
+  for (const id of [acme, acme, other]) await writer.accept(id, [sender.event('claude.ai', NOON)])
+  const put = logPositions.put.bind(logPositions)
+  const written: { sequence: number; stored: number }[] = []
+  logPositions.put = (position) => {
+    put(position)
+    written.push({ sequence: position.sequence, stored: buffer.count(acme) })
+  }
+  start()
+  await untilBuffered(acme, 2)
+  await reader.stop()
+  t.match(failures, [{ code: 'STORE_DAMAGED' }])
+  const separate = [
+    { sequence: 1, stored: 1 },
+    { sequence: 2, stored: 2 },
+  ]
+  t.same(written, [...separate, ...separate], 'in one transaction, and then each in its own')
 })
 
 t.test('the reader waits while the brokers are slow', async (t) => {

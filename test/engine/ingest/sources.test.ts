@@ -252,3 +252,22 @@ t.test('the last messages of unknown format are kept for each organization', asy
     [3, 4, 5, 6, 7].map((index) => `message ${index}`),
   )
 })
+
+t.test('a source of a cluster names the node that received its last message', async (t) => {
+  const { store } = openStore(t, { unchecked: true })
+  const table = new SourceTable()
+  const receive = (node: string | undefined): void => {
+    table.get(owner(1), 'tcp', '192.0.2.1', 'a').receive(NOW)
+    const deltas = table.takeDeltas(NEVER).map((delta) => (node === undefined ? delta : { ...delta, node }))
+    store.environment.write(() => store.sources.add(deltas))
+  }
+  for (const [sent, stored] of [
+    [undefined, undefined],
+    ['one', 'one'],
+    ['two', 'two'],
+    [undefined, 'two'],
+  ] as const) {
+    receive(sent)
+    t.equal(store.sources.ofOrganization(ORGANIZATION)[0]?.node, stored)
+  }
+})

@@ -3,6 +3,7 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { DiscardPolicy, jetstream, jetstreamManager, RetentionPolicy } from '@nats-io/jetstream'
 import t, { type Test } from 'tap'
+import { checkBrokers } from '../../../engine/log/broker-check.ts'
 import { Brokers } from '../../../engine/log/brokers.ts'
 import type { BrokerOptions } from '../../../engine/log/connection.ts'
 import { type LogPosition, partitionOf } from '../../../engine/log/event-log.ts'
@@ -253,6 +254,37 @@ t.test('a stream that can lose messages is refused, also later', async (t) => {
     await brokers.untilCurrent(['events'])
   }
   t.equal(await until('the stream is not checked again', () => unsafe[0]), 'BROKERS_UNSAFE')
+  // Elections interrupt requests.
+  const isDeleted = async (): Promise<boolean> => {
+    const found = await streams.info('events').catch((error: Error) => error.message)
+    if (found !== 'stream not found') await streams.delete('events').catch(() => {})
+    return found === 'stream not found'
+  }
+  await until('the stream is not deleted', isDeleted)
+  for (const number of [0, 1, 2]) {
+    await brokers.kill(number)
+    brokers.restart(number)
+    await until('no quorum', isDeleted)
+  }
+  await until('the loss of the stream is not reported', () => unsafe.at(-1) === 'BROKERS_LOST')
+})
+
+t.test('brokers of earlier releases are refused', async (t) => {
+  const data = { config: { sync_always: true } }
+  const rows = [
+    { ver: '2.9.15', isRefused: true },
+    { ver: '2.14.9', isRefused: true },
+    { ver: '2.15.0', isRefused: false },
+    { ver: '2.16.0-beta.1', isRefused: false },
+    { ver: '3.0.0', isRefused: false },
+  ]
+  for (const { ver, isRefused } of rows) {
+    const answers = ['one', 'two', 'three'].map((name) => ({ json: () => ({ server: { name, ver }, data }) }))
+    const connection = { requestMany: async () => answers } as unknown as Parameters<typeof checkBrokers>[0]
+    const checked = checkBrokers(connection, 3)
+    if (!isRefused) await t.resolves(checked, ver)
+    else await t.rejects(checked, { code: 'BROKERS_UNSAFE', message: `one: expected NATS 2.15 or later, found ${ver}` })
+  }
 })
 
 t.test('wrong credentials and unreadable files are named', async (t) => {

@@ -1,6 +1,6 @@
 import t, { type Test } from 'tap'
 import type { AppendOutcome, ChangeStream } from '../../../engine/log/change-stream.ts'
-import { isFault } from '../../../engine/process/error-codes.ts'
+import { Fault, isFault } from '../../../engine/process/error-codes.ts'
 import { ChangePublisher } from '../../../engine/replication/change-publisher.ts'
 import { nodeMessage, readMessage } from '../../../engine/replication/messages.ts'
 import { openStore, quietLog } from '../../support/store.ts'
@@ -17,6 +17,7 @@ class MemoryStream {
   /** Called before each attempt. */
   onAttempt: () => void = () => {}
   isAnswering = true
+  trimmedTo = 0
   /** Whether the brokers have a leader. Without one, appends fail at once, and reads wait. */
   hasLeader = true
 
@@ -33,7 +34,11 @@ class MemoryStream {
 
   async message(sequence: number): Promise<Buffer | undefined> {
     if (!this.hasLeader) await new Promise<never>(() => {})
-    return this.messages[sequence - 1]
+    return sequence <= this.trimmedTo ? undefined : this.messages[sequence - 1]
+  }
+
+  async assertHas(sequence: number): Promise<void> {
+    if (this.trimmedTo > sequence) throw new Fault('BROKERS_LOST', `it begins with message ${this.trimmedTo + 1}`)
   }
 
   async state() {
@@ -82,6 +87,19 @@ t.test('nothing is appended after the takeover of another node', async (t) => {
     stream.messages.map((bytes) => readMessage(bytes).kind),
     ['takeover', 'takeover'],
   )
+  await publisher.stop()
+})
+
+t.test('a primary that was away until the takeover of another node was trimmed ends', async (t) => {
+  const stream = new MemoryStream()
+  const { publisher } = primary(t, stream)
+  stream.onAttempt = () => {
+    if (stream.messages.length > 1) return
+    stream.messages.push(nodeMessage('takeover', OTHER), nodeMessage('tick', OTHER))
+    stream.trimmedTo = 2
+  }
+  const failure = await new Promise((resolve) => publisher.start(resolve))
+  t.ok(isFault(failure, 'BROKERS_LOST'), String(failure))
   await publisher.stop()
 })
 
