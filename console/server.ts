@@ -83,7 +83,7 @@ class ConsoleServer {
       if (isRead && answer.kind !== 'redirect') this.#parts.site.counters.notePage(performance.now() - beganMs)
     }
     if (isStale) {
-      // Who may see pages may have changed. Whoever has a session is not named either.
+      // Sessions and members may have changed, so the page does not name the visitor either.
       const message = 'This node does not receive the changes of its cluster. Try again later'
       return send(errorAnswer(new Guest(this.#parts.site, facts, undefined), { status: 503, message }), CLOSE)
     }

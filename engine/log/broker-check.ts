@@ -21,8 +21,9 @@ const answerSchema = z.object({
 
 /**
  * Checks that every broker is new enough, and flushes each message before it acknowledges it: with
- * the default of NATS, a power failure of all brokers loses the acknowledged messages of two minutes. A broker
- * that is down or has disabled JetStream does not count, so a majority of `count` has to answer.
+ * the default of NATS, a power failure of all brokers loses the acknowledged messages of two
+ * minutes. A broker that is down or has disabled JetStream does not count, so a majority of `count`
+ * has to answer.
  *
  * @throws Fault BROKERS_UNSAFE; BROKERS_UNREACHABLE if fewer than a majority answers
  */

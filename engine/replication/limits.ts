@@ -33,7 +33,7 @@ export const SNAPSHOT_EVERY_MS = 30 * MINUTE_MS
 export const SNAPSHOT_GAP_MS = 10 * SECOND_MS
 /** How often a node reports its state, and the primary checks whether a snapshot is due. */
 export const REPORT_EVERY_MS = 5 * SECOND_MS
-/** A process that did nothing for this time may have been stopped, and its connection held messages. */
+/** A process that did nothing for this time was paused, and its connection may hold messages. */
 export const PAUSED_AFTER_MS = SECOND_MS
 /** A replica with at most this many unread messages has the current state. */
 export const FRESH_PENDING_MAX = 256
