@@ -23,7 +23,7 @@ export function sourceColumns(nowMs: number): readonly Column<SourceRow>[] {
           <p class="small muted break">
             {LISTENER_NAMES[listener] ?? listener}
             {address !== sender && address !== 'other' && ` from ${address}`}
-            {node !== undefined && ` at ${node}`}
+            {node !== '' && ` at ${node}`}
             {tokenLabel !== '' && ` · ${tokenLabel}`}
           </p>
         </>

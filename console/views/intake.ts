@@ -12,8 +12,8 @@ export interface SourceRow {
   readonly address: string
   readonly tokenLabel: string
   readonly listener: string
-  /** The node of a cluster that received the last message. */
-  readonly node: string | undefined
+  /** The node of a cluster that received the last message; '' without one. */
+  readonly node: string
   /** The most frequent format; '' if none was recognized. */
   readonly format: string
   readonly messages: number
@@ -65,7 +65,7 @@ function rowsOf({ site, organization, nowMs }: Visit, heads: readonly SourceHead
 }
 
 function rowOf(source: StoredSource, tokenLabel: string, nowMs: number): SourceRow {
-  const { host, address, listener, node, received, counts, lastSeenMs, firstSeenMs } = source
+  const { host, address, listener, node = '', received, counts, lastSeenMs, firstSeenMs } = source
   const count = (outcome: keyof typeof Outcome): number => counts[Outcome[outcome]] ?? 0
   const notUnderstood = count('rejected') + count('unknown') + count('ambiguous')
   const [format = ''] = Object.entries(source.formats).sort(([, a], [, b]) => b - a)[0] ?? []

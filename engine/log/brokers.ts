@@ -42,8 +42,8 @@ export class Brokers {
   isConnected = true
   readonly #connection: NatsConnection
   readonly #log: Logger
-  /** Streams that must keep what they have. */
-  readonly #streams = new Set<string>()
+  /** Streams that must keep what they have, and whether the service has to stop without them. */
+  readonly #streams = new Map<string, boolean>()
   #timer: NodeJS.Timeout | undefined
 
   private constructor(connection: NatsConnection, manager: JetStreamManager, log: Logger) {
@@ -108,10 +108,15 @@ export class Brokers {
     return info
   }
 
-  /** Checks a stream now, after each reconnection and every minute. @throws Fault BROKERS_UNSAFE */
-  keep(info: StreamInfo): void {
+  /**
+   * Checks a stream now, after each reconnection and every minute.
+   *
+   * @param isNeeded whether the service has to stop when it was deleted
+   * @throws Fault BROKERS_UNSAFE
+   */
+  keep(info: StreamInfo, isNeeded = true): void {
     assertKeeps(info)
-    this.#streams.add(info.config.name)
+    this.#streams.set(info.config.name, isNeeded)
   }
 
   /** The state of these streams. Throws if the brokers do not answer. */
@@ -154,12 +159,12 @@ export class Brokers {
   }
 
   /** @throws Fault BROKERS_UNSAFE, BROKERS_LOST */
-  async #checkStream(name: string): Promise<void> {
+  async #checkStream(name: string, isNeeded: boolean): Promise<void> {
     try {
       assertKeeps(await this.manager.streams.info(name))
     } catch (error) {
       // The primary only writes to the stream of changes, and gets no answer.
-      throw isNoStream(error) ? lostMessages(name, 'it was deleted') : error
+      throw isNeeded && isNoStream(error) ? lostMessages(name, 'it was deleted') : error
     }
   }
 
@@ -167,7 +172,7 @@ export class Brokers {
     const check = async (): Promise<void> => {
       try {
         await checkBrokers(this.#connection, REPLICAS)
-        for (const name of this.#streams) await this.#checkStream(name)
+        for (const [name, isNeeded] of this.#streams) await this.#checkStream(name, isNeeded)
       } catch (error) {
         if (isFault(error, 'BROKERS_UNSAFE') || isFault(error, 'BROKERS_LOST')) onUnsafe(error)
         else if (!this.closing.signal.aborted)

@@ -79,7 +79,7 @@ export class SnapshotStore {
     }
     return orUnreachable('the snapshots', async () => {
       const objects = await patiently(provide)
-      brokers.keep(await patiently(() => brokers.manager.streams.info(STREAM)))
+      brokers.keep(await patiently(() => brokers.manager.streams.info(STREAM)), false)
       return new SnapshotStore(objects, brokers)
     })
   }

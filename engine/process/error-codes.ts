@@ -74,7 +74,8 @@ export const FAULTS = {
   },
   BROKERS_UNSAFE: {
     exit: ExitStatus.unavailable,
-    about: 'A broker of the log acknowledges messages before they are on disk, or the log has too few replicas',
+    about:
+      'A broker of the log acknowledges messages before they are on disk, or is too old, or the log has too few replicas',
   },
   BROKERS_LOST: {
     exit: ExitStatus.unavailable,

@@ -88,7 +88,8 @@ export class ChangeFollower {
         if (pending > 0 && !isFull) continue
         await this.#apply()
         this.lastRead = sequence
-        if (pending <= FRESH_PENDING_MAX && sequence > this.#oldUpTo) this.freshMs = performance.now()
+        // Not now: the disk, and with it this process, may have hung since.
+        if (pending <= FRESH_PENDING_MAX && sequence > this.#oldUpTo) this.freshMs = this.heardMs
         this.hasCaughtUp ||= pending === 0
         onRead()
       }

@@ -1,7 +1,7 @@
 import { setTimeout as later } from 'node:timers/promises'
 import type { Environment } from '../lmdb/environment.ts'
 import type { ReplicationMode } from '../lmdb/replication.ts'
-import type { ChangeStream } from '../log/change-stream.ts'
+import { type ChangeStream, StreamEndsBefore } from '../log/change-stream.ts'
 import { Fault, isFault } from '../process/error-codes.ts'
 import { logFailure } from '../process/failure.ts'
 import type { Logger } from '../process/log.ts'
@@ -163,8 +163,8 @@ export class ChangePublisher {
   }
 
   /**
-   * @throws Fault REPLACED if another message has the number; BROKERS_LOST if it cannot get it any
-   *   more: the messages of another primary were trimmed, or this is another stream
+   * @throws Fault REPLACED if another message has the number; BROKERS_LOST if one had it and was
+   *   trimmed, or if this is another stream
    */
   async #isInStream(bytes: Buffer, sequence: number): Promise<boolean> {
     let found: Uint8Array | undefined
@@ -172,7 +172,8 @@ export class ChangePublisher {
       found = await this.#stream.message(sequence)
       if (found === undefined) await this.#stream.assertHas(sequence - 1)
     } catch (error) {
-      if (isFault(error, 'BROKERS_LOST')) throw error
+      // A broker that has lost the others can answer with a stream that ends earlier.
+      if (isFault(error, 'BROKERS_LOST') && !(error instanceof StreamEndsBefore)) throw error
       return false
     }
     if (found === undefined) return false

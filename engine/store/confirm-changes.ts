@@ -19,9 +19,10 @@ export async function confirmChanges({ environment }: Store): Promise<void> {
   if (lastRecorded === 0) return
   const endMs = performance.now() + CONFIRM_MS
   // A service that stops closes the store while others wait.
-  while (!environment.isClosed && performance.now() < endMs) {
+  while (!environment.isClosed) {
     const first = environment.read(() => replication.firstUnpublished)
     if (first === undefined || first > lastRecorded) return
+    if (performance.now() > endMs) break
     await later(POLL_MS)
   }
   throw new Fault(

@@ -32,7 +32,7 @@ export interface SourceDelta {
   readonly timesUnread: number
   /** The last message had a token that is unknown, revoked or expired. */
   readonly hasUnknownToken: boolean
-  /** The node of a cluster that received the last message. */
+  /** The node of a cluster that received the last message; '' or absent: none has a name. */
   readonly node?: string
 }
 
@@ -167,7 +167,7 @@ export class Sources {
     for (const { key } of expired) this.#sources.remove(key)
     // Keep the counts, in one shared row per token and listener.
     for (const { value } of expired) {
-      const one = { ...value, ...SHARED }
+      const one = { ...value, ...SHARED, ...(value.node === undefined ? {} : { node: '' }) }
       const key = keyOf(one)
       const stored = this.#sources.get(key)
       const recent = combineRecent(stored?.recent ?? [], one.recent ?? [])
@@ -215,6 +215,7 @@ function keyOf({ organizationId, tokenId, listener, address, host }: SourceDelta
 /** Adds the later `delta` to the counters of the same sender. */
 export function sum<Counted extends SourceDelta>(stored: Counted, delta: SourceDelta): Counted {
   const formats: Record<string, number> = { ...stored.formats }
+  const { node = '' } = delta.lastSeenMs < stored.lastSeenMs ? stored : delta
   for (const [id, count] of Object.entries(delta.formats)) formats[id] = (formats[id] ?? 0) + count
   return {
     ...stored,
@@ -226,6 +227,6 @@ export function sum<Counted extends SourceDelta>(stored: Counted, delta: SourceD
     zoneMinutes: delta.zoneMinutes,
     timesUnread: stored.timesUnread + delta.timesUnread,
     hasUnknownToken: delta.hasUnknownToken,
-    ...(delta.node === undefined ? {} : { node: delta.node }),
+    ...(node === '' && stored.node === undefined ? {} : { node }),
   }
 }

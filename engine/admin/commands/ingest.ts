@@ -264,7 +264,7 @@ function showSources(command: Command, org: string | undefined, { store, adminis
       ['Address', 'address'],
       ['Host', 'host', { hide: 6 }],
       ['Listener', 'listener', { hide: 9 }],
-      ...(rows.some(({ node }) => node !== undefined) ? ([['Node', 'node', { hide: 11 }]] as const) : []),
+      ...(rows.some((row) => 'node' in row) ? ([['Node', 'node', { hide: 11 }]] as const) : []),
       ['Token', 'token_label', { hide: 7 }],
       ['Format', 'format', { hide: 1 }],
       ['Messages', 'messages'],
@@ -301,7 +301,7 @@ function sourceRow(source: StoredSource, organization: string, label: string): R
     last_seen: timeText(source.lastSeenMs),
     remark: remarkOf(source, format),
     sample: source.sample,
-    ...(source.node === undefined ? {} : { node: source.node }),
+    ...((source.node ?? '') === '' ? {} : { node: source.node }),
   }
 }
 

@@ -255,19 +255,22 @@ t.test('the last messages of unknown format are kept for each organization', asy
 
 t.test('a source of a cluster names the node that received its last message', async (t) => {
   const { store } = openStore(t, { unchecked: true })
-  const table = new SourceTable()
-  const receive = (node: string | undefined): void => {
-    table.get(owner(1), 'tcp', '192.0.2.1', 'a').receive(NOW)
+  const { sources, environment } = store
+  const rows = [
+    { node: undefined, seenMs: NOW, stored: undefined },
+    { node: 'one', seenMs: NOW, stored: 'one' },
+    { node: 'two', seenMs: NOW + 1, stored: 'two' },
+    { node: 'one', seenMs: NOW, stored: 'two' },
+    { node: undefined, seenMs: NOW + 2, stored: '' },
+    { node: 'three', seenMs: NOW + 3, stored: 'three' },
+  ]
+  for (const { node, seenMs, stored } of rows) {
+    const table = new SourceTable()
+    table.get(owner(1), 'tcp', '192.0.2.1', 'a').receive(seenMs)
     const deltas = table.takeDeltas(NEVER).map((delta) => (node === undefined ? delta : { ...delta, node }))
-    store.environment.write(() => store.sources.add(deltas))
+    environment.write(() => sources.add(deltas))
+    t.equal(sources.ofOrganization(ORGANIZATION)[0]?.node, stored)
   }
-  for (const [sent, stored] of [
-    [undefined, undefined],
-    ['one', 'one'],
-    ['two', 'two'],
-    [undefined, 'two'],
-  ] as const) {
-    receive(sent)
-    t.equal(store.sources.ofOrganization(ORGANIZATION)[0]?.node, stored)
-  }
+  environment.write(() => sources.removeSilent(ORGANIZATION, NOW + 4, 10))
+  t.match(sources.ofOrganization(ORGANIZATION), [{ address: 'other', node: '' }])
 })

@@ -1,4 +1,4 @@
-import t from 'tap'
+import t, { type Test } from 'tap'
 import type { ChangeStream, StreamMessage } from '../../../engine/log/change-stream.ts'
 import { ChangeFollower } from '../../../engine/replication/change-follower.ts'
 import { PAUSED_AFTER_MS } from '../../../engine/replication/limits.ts'
@@ -16,6 +16,8 @@ class TickStream {
   last = 1
   isAnswering = true
   asked = 0
+  /** Ends when an answer arrives. */
+  answerTime = (): Promise<unknown> => new Promise((resolve) => setImmediate(resolve))
   #wake = (): void => {}
   #isStopped = false
 
@@ -26,9 +28,10 @@ class TickStream {
 
   async lastSequence(): Promise<number> {
     this.asked++
-    await new Promise((resolve) => setImmediate(resolve))
-    if (!this.isAnswering) throw new Error('no leader')
-    return this.last
+    const { last, isAnswering } = this
+    await this.answerTime()
+    if (!isAnswering) throw new Error('no leader')
+    return last
   }
 
   async *read(): AsyncGenerator<StreamMessage> {
@@ -53,7 +56,7 @@ function pause(): void {
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, PAUSED_AFTER_MS + 100)
 }
 
-t.test('what a connection held while the process was paused is no news', async (t) => {
+function replica(t: Test) {
   const { environment } = openStore(t).store
   const state = {
     node: 'a',
@@ -68,34 +71,91 @@ t.test('what a connection held while the process was paused is no news', async (
   const stream = new TickStream()
   const follower = new ChangeFollower(environment, stream as unknown as ChangeStream, quietLog)
   const following = follower.follow(() => {})
-  const untilRead = (sequence: number) => until('nothing is read', () => follower.lastRead === sequence)
-  let { freshMs } = follower
-  stream.receive(2)
-  await untilRead(2)
-  t.ok(follower.freshMs > freshMs, 'a message is news')
+  const receive = async (...sequences: number[]): Promise<void> => {
+    for (const sequence of sequences) stream.receive(sequence)
+    await until('nothing is read', () => follower.lastRead === sequences.at(-1))
+  }
+  /** Ticks until one is news. A slow machine pauses the process, too. */
+  const untilNews = async (): Promise<void> => {
+    const { freshMs } = follower
+    await until('no message is news', async () => {
+      await receive(++stream.last)
+      return follower.freshMs > freshMs
+    })
+  }
+  const end = (): Promise<void> => {
+    follower.stop()
+    return following
+  }
+  return { environment, stream, follower, receive, untilNews, end }
+}
 
-  freshMs = follower.freshMs
+t.test('what a connection held while the process was paused is no news', async (t) => {
+  const { stream, follower, receive, untilNews, end } = replica(t)
+  await untilNews()
+  const { freshMs } = follower
+  const { last } = stream
   stream.isAnswering = false
-  stream.receive(3)
+  stream.receive(last + 1)
   pause()
-  stream.receive(4)
-  await untilRead(4)
+  await receive(last + 2)
   t.equal(follower.freshMs, freshMs, 'not after a pause')
-  await until('the brokers are not asked again', () => stream.asked > 1)
-  stream.receive(5)
-  await untilRead(5)
+  const { asked } = stream
+  await until('the brokers are not asked again', () => stream.asked > asked)
+  await receive(last + 3)
   t.equal(follower.freshMs, freshMs, 'not while the brokers do not answer')
 
-  stream.last = 7
+  stream.last = last + 5
   stream.isAnswering = true
-  const { asked } = stream
-  await until('the brokers are not asked', () => stream.asked > asked)
-  for (const sequence of [6, 7]) stream.receive(sequence)
-  await untilRead(7)
+  const askedBefore = stream.asked
+  await until('the brokers are not asked', () => stream.asked > askedBefore)
+  await receive(last + 4, last + 5)
   t.equal(follower.freshMs, freshMs, 'not up to the last message that they had')
-  stream.receive(8)
-  await untilRead(8)
-  t.ok(follower.freshMs > freshMs, 'a later message is news')
-  follower.stop()
-  await following
+  await untilNews()
+  await end()
+})
+
+t.test('an answer to a question from before a pause says nothing about it', async (t) => {
+  const { stream, follower, receive, untilNews, end } = replica(t)
+  await untilNews()
+  const { freshMs } = follower
+  const { last } = stream
+  const { asked } = stream
+  let answer = (): void => {}
+  const answered = new Promise<void>((resolve) => {
+    answer = resolve
+  })
+  stream.answerTime = () => answered
+  pause()
+  await receive(last + 1)
+  await until('the brokers are not asked', () => stream.asked > asked)
+  stream.isAnswering = false
+  pause()
+  answer()
+  await until('the brokers are not asked again', () => stream.asked > asked + 1)
+  await receive(last + 2)
+  t.equal(follower.freshMs, freshMs)
+  stream.isAnswering = true
+  stream.last = last + 2
+  await untilNews()
+  await end()
+})
+
+t.test('a store that hangs while it writes is not current afterwards', async (t) => {
+  const { environment, follower, receive, stream, untilNews, end } = replica(t)
+  await untilNews()
+  const write = environment.writeUnrecorded.bind(environment)
+  let hungMs = 0
+  environment.writeUnrecorded = (work) => {
+    const result = write(work)
+    if (hungMs === 0) {
+      pause()
+      hungMs = performance.now()
+    }
+    return result
+  }
+  await receive(++stream.last)
+  t.ok(follower.freshMs < hungMs - PAUSED_AFTER_MS, 'it was current before')
+  await untilNews()
+  await end()
 })
