@@ -9,6 +9,7 @@ import { EXPECTED_END, SupervisedNode } from '../support/supervised-node.ts'
 import { until } from '../support/wait.ts'
 import { CLUSTER_FAULTS, type ClusterFault, type ClusterSite, causeFault } from './cluster-faults.ts'
 import { between, SCAN_CONFLICT } from './crash-run.ts'
+import { type AcknowledgedBatch, LogRecord, unstored } from './missing-batches.ts'
 import { matchesInScans } from './oracle.ts'
 
 /*
@@ -53,6 +54,10 @@ export class ClusterRun {
   readonly #nodes: readonly TestNode[]
   readonly #faults = Object.fromEntries(CLUSTER_FAULTS.map((kind) => [kind, 0])) as Record<ClusterFault, number>
   readonly #differences: string[] = []
+  readonly #batches: AcknowledgedBatch[] = []
+  readonly #log: LogRecord
+  /** What ended processes of the nodes logged, by node. */
+  readonly #logs = new Map<string, string>()
   /** Labels of the API keys whose creation was confirmed. */
   readonly #confirmed: string[] = []
   #organizationId = ''
@@ -63,6 +68,7 @@ export class ClusterRun {
   constructor(options: ClusterRunOptions) {
     this.#options = options
     this.#nodes = options.site.nodes
+    this.#log = new LogRecord(options.site.brokers)
   }
 
   async report(): Promise<ClusterReport> {
@@ -76,6 +82,7 @@ export class ClusterRun {
     try {
       supervised[0]?.start()
       await primaryAmong([first])
+      this.#log.start()
       for (const other of supervised.slice(1)) other.start()
       const traffic = [...Array(SENDERS).keys()].map((number) => this.#send(number))
       const changes = this.#change()
@@ -89,7 +96,7 @@ export class ClusterRun {
       const logs = this.#nodes.map((node) => `${node.name}: ${node.logEnd}`)
       this.#differences.push([(error as Error).message, JSON.stringify(this.#faults), ...logs].join('\n'))
     } finally {
-      await Promise.all(supervised.map((node) => node.stop('SIGKILL')))
+      await Promise.all(supervised.map(async (each) => this.#keepLog(each.node.name, await each.stop('SIGKILL'))))
     }
     return {
       faults: this.#faults,
@@ -100,7 +107,18 @@ export class ClusterRun {
     }
   }
 
-  #judge({ name }: TestNode, { status, signal, stderr }: Ended): void {
+  /** What the nodes logged, by node. */
+  get logs(): ReadonlyMap<string, string> {
+    return this.#logs
+  }
+
+  #keepLog(name: string, ended: Ended | undefined): void {
+    this.#logs.set(name, `${this.#logs.get(name) ?? ''}${ended?.stderr ?? ''}\n`)
+  }
+
+  #judge({ name }: TestNode, ended: Ended): void {
+    this.#keepLog(name, ended)
+    const { status, signal, stderr } = ended
     const isExpected = signal === 'SIGKILL' || EXPECTED_END.test(stderr) || /BROKERS_LOST|ended with null/.test(stderr)
     const lines = stderr.replaceAll(SCAN_CONFLICT, '').trim().split('\n')
     const isError = (line: string): boolean => /INTERNAL|"level":[56]0/.test(line) && !PAUSED_SCAN.test(line)
@@ -111,18 +129,23 @@ export class ClusterRun {
   async #send(number: number): Promise<void> {
     const random = new Random(this.#options.seed * 16 + number)
     const sender = new Sender()
+    let first = 1
     while (!this.#isFinishing) {
       const events = Array.from({ length: BATCH_EVENTS }, () => sender.event(NAME, Date.now()))
       const body = packBatch(events)
       await until('a batch is not acknowledged', async () => {
-        const answer = await random
-          .of(this.#nodes)
-          .post(this.#token, body)
-          .catch(() => undefined)
+        const node = random.of(this.#nodes)
+        const answer = await node.post(this.#token, body).catch(() => undefined)
         if (answer === undefined || answer.status === 503) return undefined
         if (answer.status !== 200) this.#differences.push(`a batch was answered with ${answer.status}: ${answer.text}`)
+        const acknowledgedAt = new Date().toISOString()
+        this.#batches.push({
+          ...{ instance: sender.instance, first, count: BATCH_EVENTS, acknowledgedAt },
+          node: node.name,
+        })
         return true
       })
+      first += BATCH_EVENTS
       this.#acknowledged += BATCH_EVENTS
       await later(between(random, SENDER_PAUSE_MS))
     }
@@ -210,10 +233,14 @@ export class ClusterRun {
       different = this.#different()
     }
     this.#differences.push(...different)
+    const missing = withStore(primary, (store) => unstored(store, this.#organizationId, this.#batches))
+    this.#differences.push(...this.#log.placesOf(missing))
     return withStore(primary, (store) => {
       const found = matchesInScans(store, this.#organizationId).get('claude')?.get(NAME)
       if (found !== this.#acknowledged)
-        this.#differences.push(`${this.#acknowledged} events were acknowledged, ${found} are in scans`)
+        this.#differences.push(
+          `${this.#acknowledged} events were acknowledged, ${found} are in scans, ${store.buffer.count(this.#organizationId)} wait for one`,
+        )
       const created = store.auditLog
         .ofOrganization(this.#organizationId)
         .flatMap(({ action, subject }) => (action === 'api-key.create' ? [subject] : []))

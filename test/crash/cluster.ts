@@ -6,10 +6,12 @@ import { BrokerNetwork } from '../support/broker-network.ts'
 import { Brokers } from '../support/brokers.ts'
 import { TestNode } from '../support/cluster-node.ts'
 import { keepNamespacesPrivate } from '../support/namespace.ts'
+import { REPOSITORY } from '../support/programs.ts'
 import { SteppedClock } from '../support/stepped-clock.ts'
 import { testFolder } from '../support/test-folder.ts'
 import { CLUSTER_FAULTS, type ClusterFault } from './cluster-faults.ts'
 import { ClusterRun } from './cluster-run.ts'
+import { keepLogs } from './missing-batches.ts'
 
 /*
  * The case of cluster.full.test.ts. Runs in private namespaces. CRASH_SEED repeats the choices.
@@ -21,6 +23,8 @@ const KILLS: readonly ClusterFault[] = ['primary', 'ingest', 'broker']
 const NODES = ['one', 'two', 'three'] as const
 const DISK_MEGABYTES = 2048
 const BROKER_LOG_CHARACTERS = 6000
+/** Stays when the folder of the test is removed. */
+const LOGS = join(REPOSITORY, '.tap', `crash-cluster-${SEED}`)
 
 keepNamespacesPrivate()
 
@@ -51,9 +55,13 @@ t.test(`no event and no change is lost or doubled although nodes and machines fa
     if (++caused % 20 === 0) t.comment(`${caused} of ${total} faults`)
   }
   const site = { nodes, brokers, disks, network, clocks }
-  const report = await new ClusterRun({ site, seed: SEED, faults, onFault }).report()
+  const run = new ClusterRun({ site, seed: SEED, faults, onFault })
+  const report = await run.report()
   t.same(report.differences, [])
-  if (report.differences.length > 0) t.comment(brokers.output.text.slice(-BROKER_LOG_CHARACTERS))
+  if (report.differences.length > 0) {
+    t.comment(brokers.output.text.slice(-BROKER_LOG_CHARACTERS))
+    keepLogs(LOGS, new Map([...run.logs, ['brokers', brokers.output.text]]))
+  }
   t.ok(report.acknowledged > 0 && report.confirmed > 0 && report.generations > 1, JSON.stringify(report))
   t.comment(JSON.stringify(report))
 })
