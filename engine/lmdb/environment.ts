@@ -1,9 +1,11 @@
 import { strict as assert } from 'node:assert'
+import { statSync } from 'node:fs'
+import { join } from 'node:path'
 import { isMainThread } from 'node:worker_threads'
 import * as lmdb from 'lmdb'
 import { type Database, open, type RootDatabase } from 'lmdb'
 import { Fault } from '../process/error-codes.ts'
-import { type AccessOptions, prepareFiles } from './file-access.ts'
+import { type AccessOptions, DATA_FILE, prepareFiles } from './file-access.ts'
 import {
   AHEAD_BYTES_MIN,
   type EnvironmentSpace,
@@ -60,6 +62,7 @@ export class Environment {
   readonly #tables = new Map<string, Table>()
   readonly #space: FreeSpace
   #isClosed = false
+  readonly #inode: number
   readonly #replication: Replication | undefined
   #step: (version: number) => void = () => {}
   /** The store has an older schema, and the primary of its cluster has to migrate it. */
@@ -90,6 +93,7 @@ export class Environment {
     } finally {
       if (isMainThread) process.umask(umask)
     }
+    this.#inode = statSync(join(path, DATA_FILE)).ino
     this.#space = new FreeSpace(path, options, this.#root, this.#tables)
     this.#schemaVersion = options.schemaVersion
     if (options.replicable && !readOnly) {
@@ -305,6 +309,11 @@ export class Environment {
   /** The number of the snapshot that readInTurn() uses. */
   get turn(): number {
     return this.#turn
+  }
+
+  /** false after replaceEnvironment(), by a node that joins its cluster again, or by a restore. */
+  get isInPlace(): boolean {
+    return statSync(join(this.path, DATA_FILE), { throwIfNoEntry: false })?.ino === this.#inode
   }
 
   /** After close(), nothing can be read or written. */

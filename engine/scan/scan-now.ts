@@ -19,7 +19,8 @@ const POLL_EVERY_MS = 100
  * process does. If the process that ran the scan was killed, requests another scan.
  *
  * @returns undefined if `signal` is aborted first; the scan stays pending
- * @throws Fault SCAN_FAILED with the reason
+ * @throws Fault SCAN_FAILED with the reason; NOT_PRIMARY if another store is in the place of this
+ *   one
  */
 export async function scanNow(
   store: Store,
@@ -36,6 +37,13 @@ export async function scanNow(
     if (scan === undefined || scan.status === 'failed') wanted = requestAgain(store, wanted.organizationId, clock)
     const release = await tryHold(store.environment.path, SCANS)
     if (release === undefined) {
+      // The service that has the lock runs the scans of the store that is there now.
+      if (!store.environment.isInPlace) {
+        throw new Fault(
+          'NOT_PRIMARY',
+          'the store was replaced meanwhile, and the scan discarded; run the command again',
+        )
+      }
       await new Promise((resolve) => setTimeout(resolve, POLL_EVERY_MS))
       continue
     }

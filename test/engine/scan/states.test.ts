@@ -1,6 +1,9 @@
+import { copyFileSync, renameSync } from 'node:fs'
+import { join } from 'node:path'
 import t from 'tap'
 import { Administration } from '../../../engine/admin/administration.ts'
 import { STORED_SCANS_MAX } from '../../../engine/limits.ts'
+import { DATA_FILE } from '../../../engine/lmdb/file-access.ts'
 import { DAY_MS, HOUR_MS } from '../../../engine/process/clock.ts'
 import { tryHold } from '../../../engine/process/exclusive.ts'
 import { SCANS, scanNow } from '../../../engine/scan/scan-now.ts'
@@ -405,6 +408,17 @@ t.test('a requester waits for the process that runs scans, or runs the scan', as
   canceled.abort()
   t.equal(await leaves, undefined)
 
+  // A node that joined its cluster again, and runs the scans of another store since.
+  clock.add(1)
+  const waiting = request(site)
+  const data = join(store.environment.path, DATA_FILE)
+  renameSync(data, `${data}.kept`)
+  copyFileSync(`${data}.kept`, data)
+  await t.rejects(scanNow(store, registries, waiting, clock, never.signal), { code: 'NOT_PRIMARY' })
+  renameSync(`${data}.kept`, data)
+  run(site)
+
+  clock.add(1)
   const killed = request(site)
   kill(site, killed)
   await release?.()
