@@ -37,7 +37,7 @@ export async function scanNow(
     if (scan === undefined || scan.status === 'failed') wanted = requestAgain(store, wanted.organizationId, clock)
     const release = await tryHold(store.environment.path, SCANS)
     if (release === undefined) {
-      // The service that has the lock runs the scans of the store that is there now.
+      // The service that has the lock runs the scans of the other store.
       if (!store.environment.isInPlace) {
         throw new Fault(
           'NOT_PRIMARY',
