@@ -9,7 +9,7 @@ import { EXPECTED_END, SupervisedNode } from '../support/supervised-node.ts'
 import { until } from '../support/wait.ts'
 import { CLUSTER_FAULTS, type ClusterFault, type ClusterSite, causeFault } from './cluster-faults.ts'
 import { between, SCAN_CONFLICT } from './crash-run.ts'
-import { type AcknowledgedBatch, LogRecord, unstored } from './missing-batches.ts'
+import { type AcknowledgedBatch, unstored } from './missing-batches.ts'
 import { matchesInScans } from './oracle.ts'
 
 /*
@@ -57,7 +57,6 @@ export class ClusterRun {
   readonly #faults = Object.fromEntries(CLUSTER_FAULTS.map((kind) => [kind, 0])) as Record<ClusterFault, number>
   readonly #differences: string[] = []
   readonly #batches: AcknowledgedBatch[] = []
-  readonly #log: LogRecord
   /** What ended processes of the nodes logged, by node. */
   readonly #logs = new Map<string, string>()
   /** Labels of the API keys whose creation was confirmed. */
@@ -70,7 +69,6 @@ export class ClusterRun {
   constructor(options: ClusterRunOptions) {
     this.#options = options
     this.#nodes = options.site.nodes
-    this.#log = new LogRecord(options.site.brokers)
   }
 
   async report(): Promise<ClusterReport> {
@@ -84,7 +82,6 @@ export class ClusterRun {
     try {
       supervised[0]?.start()
       await primaryAmong([first])
-      this.#log.start()
       for (const other of supervised.slice(1)) other.start()
       const traffic = [...Array(SENDERS).keys()].map((number) => this.#send(number))
       const changes = this.#change()
@@ -236,7 +233,10 @@ export class ClusterRun {
     }
     this.#differences.push(...different)
     const missing = withStore(primary, (store) => unstored(store, this.#organizationId, this.#batches))
-    this.#differences.push(...this.#log.placesOf(missing))
+    for (const { instance, first, node, acknowledgedAt } of missing) {
+      const batch = `batch ${instance} ${first}, acknowledged by ${node} at ${acknowledgedAt}`
+      this.#differences.push(`${batch}: the store does not have it`)
+    }
     return withStore(primary, (store) => {
       const found = matchesInScans(store, this.#organizationId).get('claude')?.get(NAME)
       if (found !== this.#acknowledged)
