@@ -170,13 +170,15 @@ export class ChangePublisher {
     let found: Uint8Array | undefined
     try {
       found = await this.#stream.message(sequence)
-      if (found === undefined) await this.#stream.assertHas(sequence - 1)
+      if (found === undefined) {
+        await this.#stream.assertHas(sequence - 1)
+        return false
+      }
     } catch (error) {
       // A broker that has lost the others can answer with a stream that ends earlier.
       if (isFault(error, 'BROKERS_LOST') && !(error instanceof StreamEndsBefore)) throw error
       return false
     }
-    if (found === undefined) return false
     if (bytes.equals(found)) return true
     this.#setMode('replica')
     throw new Fault('REPLACED', 'another node is the primary now')

@@ -167,7 +167,7 @@ export class Sources {
     for (const { key } of expired) this.#sources.remove(key)
     // Keep the counts, in one shared row per token and listener.
     for (const { value } of expired) {
-      const one = { ...value, ...SHARED, ...(value.node === undefined ? {} : { node: '' }) }
+      const one = { ...value, ...SHARED }
       const key = keyOf(one)
       const stored = this.#sources.get(key)
       const recent = combineRecent(stored?.recent ?? [], one.recent ?? [])
@@ -194,8 +194,8 @@ export class Sources {
   }
 }
 
-/** The address and host of the row that removed sources of a token and listener share. */
-const SHARED = { address: 'other', host: '' } as const
+/** The address, host and node of the row that removed sources of a token and listener share. */
+const SHARED = { address: 'other', host: '', node: '' } as const
 
 /** Whether the row has the counts of sources that were removed. It is no sender. */
 export function isShared({ address, host }: Pick<SourceDelta, 'address' | 'host'>): boolean {
@@ -227,6 +227,6 @@ export function sum<Counted extends SourceDelta>(stored: Counted, delta: SourceD
     zoneMinutes: delta.zoneMinutes,
     timesUnread: stored.timesUnread + delta.timesUnread,
     hasUnknownToken: delta.hasUnknownToken,
-    ...(node === '' && stored.node === undefined ? {} : { node }),
+    node,
   }
 }

@@ -63,7 +63,6 @@ export class ClusterRun {
   readonly #confirmed: string[] = []
   #organizationId = ''
   #token = ''
-  #acknowledged = 0
   #isFinishing = false
 
   constructor(options: ClusterRunOptions) {
@@ -106,6 +105,11 @@ export class ClusterRun {
     }
   }
 
+  /** Events. */
+  get #acknowledged(): number {
+    return this.#batches.length * BATCH_EVENTS
+  }
+
   /** What the nodes logged, by node. */
   get logs(): ReadonlyMap<string, string> {
     return this.#logs
@@ -137,15 +141,11 @@ export class ClusterRun {
         const answer = await node.post(this.#token, body).catch(() => undefined)
         if (answer === undefined || answer.status === 503) return undefined
         if (answer.status !== 200) this.#differences.push(`a batch was answered with ${answer.status}: ${answer.text}`)
-        const acknowledgedAt = new Date().toISOString()
-        this.#batches.push({
-          ...{ instance: sender.instance, first, count: BATCH_EVENTS, acknowledgedAt },
-          node: node.name,
-        })
+        const ids = { instance: sender.instance, first, count: BATCH_EVENTS }
+        this.#batches.push({ ...ids, node: node.name, acknowledgedAt: new Date().toISOString() })
         return true
       })
       first += BATCH_EVENTS
-      this.#acknowledged += BATCH_EVENTS
       await later(between(random, SENDER_PAUSE_MS))
     }
   }
@@ -232,12 +232,11 @@ export class ClusterRun {
       different = this.#different()
     }
     this.#differences.push(...different)
-    const missing = withStore(primary, (store) => unstored(store, this.#organizationId, this.#batches))
-    for (const { instance, first, node, acknowledgedAt } of missing) {
-      const batch = `batch ${instance} ${first}, acknowledged by ${node} at ${acknowledgedAt}`
-      this.#differences.push(`${batch}: the store does not have it`)
-    }
     return withStore(primary, (store) => {
+      for (const { instance, first, node, acknowledgedAt } of unstored(store, this.#organizationId, this.#batches)) {
+        const batch = `batch ${instance} ${first}, acknowledged by ${node} at ${acknowledgedAt}`
+        this.#differences.push(`${batch}: the store does not have it`)
+      }
       const found = matchesInScans(store, this.#organizationId).get('claude')?.get(NAME)
       if (found !== this.#acknowledged)
         this.#differences.push(

@@ -1,4 +1,4 @@
-import { mkdirSync } from 'node:fs'
+import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { BrokerDisk } from '../support/broker-disks.ts'
@@ -11,7 +11,6 @@ import { SteppedClock } from '../support/stepped-clock.ts'
 import { testFolder } from '../support/test-folder.ts'
 import { CLUSTER_FAULTS, type ClusterFault } from './cluster-faults.ts'
 import { ClusterRun } from './cluster-run.ts'
-import { keepLogs } from './missing-batches.ts'
 
 /*
  * The case of cluster.full.test.ts. Runs in private namespaces. CRASH_SEED repeats the choices.
@@ -60,7 +59,9 @@ t.test(`no event and no change is lost or doubled although nodes and machines fa
   t.same(report.differences, [])
   if (report.differences.length > 0) {
     t.comment(brokers.output.text.slice(-BROKER_LOG_CHARACTERS))
-    keepLogs(LOGS, new Map([...run.logs, ['brokers', brokers.output.text]]))
+    mkdirSync(LOGS, { recursive: true })
+    for (const [name, text] of [...run.logs, ['brokers', brokers.output.text] as const])
+      writeFileSync(join(LOGS, `${name}.log`), text)
   }
   t.ok(report.acknowledged > 0 && report.confirmed > 0 && report.generations > 1, JSON.stringify(report))
   t.comment(JSON.stringify(report))

@@ -1,12 +1,7 @@
-import { mkdirSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
 import type { IdRun } from '../../engine/store/seen-events.ts'
 import type { Store } from '../../engine/store/store.ts'
 
-/*
- * Where acknowledged batches were lost: before the store had them, or after it.
- */
-
+/** A batch that a node has acknowledged, with the ids of its events. */
 export interface AcknowledgedBatch extends IdRun {
   /** By the clock of the test, not of the node. */
   readonly acknowledgedAt: string
@@ -33,10 +28,4 @@ export function unstored(
     if (!(error instanceof Undone)) throw error
   }
   return missing
-}
-
-/** Keeps what the programs logged, because the folder of the test is removed. */
-export function keepLogs(folder: string, logs: ReadonlyMap<string, string>): void {
-  mkdirSync(folder, { recursive: true })
-  for (const [name, text] of logs) writeFileSync(join(folder, `${name}.log`), text)
 }

@@ -258,6 +258,7 @@ t.test('a source of a cluster names the node that received its last message', as
   const { sources, environment } = store
   const rows = [
     { node: undefined, seenMs: NOW, stored: undefined },
+    { node: undefined, seenMs: NOW, stored: '' },
     { node: 'one', seenMs: NOW, stored: 'one' },
     { node: 'two', seenMs: NOW + 1, stored: 'two' },
     { node: 'one', seenMs: NOW, stored: 'two' },
