@@ -119,6 +119,21 @@ export class Brokers {
     this.#streams.set(info.config.name, isNeeded)
   }
 
+  /**
+   * The state of a stream that exists.
+   *
+   * @throws Fault BROKERS_LOST if it was deleted. An error of the client if the brokers do not
+   *   answer. Not so the creation of a consumer: a broker that restores its copy of the stream
+   *   answers that there is none.
+   */
+  async info(stream: string): Promise<StreamInfo> {
+    try {
+      return await this.manager.streams.info(stream)
+    } catch (error) {
+      throw isNoStream(error) ? lostMessages(stream, 'it was deleted') : error
+    }
+  }
+
   /** The state of these streams. Throws if the brokers do not answer. */
   reports(names: readonly string[]): Promise<StreamReport[]> {
     return Promise.all(
@@ -160,12 +175,8 @@ export class Brokers {
 
   /** @throws Fault BROKERS_UNSAFE, BROKERS_LOST */
   async #checkStream(name: string, isNeeded: boolean): Promise<void> {
-    try {
-      assertKeeps(await this.manager.streams.info(name))
-    } catch (error) {
-      // The primary only writes to the stream of changes, and gets no answer.
-      throw isNeeded && isNoStream(error) ? lostMessages(name, 'it was deleted') : error
-    }
+    // The primary only writes to the stream of changes, and gets no answer when it was deleted.
+    assertKeeps(await (isNeeded ? this.info(name) : this.manager.streams.info(name)))
   }
 
   #checkFromNowOn(onUnsafe: (fault: Fault) => void): void {

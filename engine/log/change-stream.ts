@@ -2,7 +2,7 @@ import { setTimeout as later } from 'node:timers/promises'
 import { JetStreamApiError, type StreamInfo } from '@nats-io/jetstream'
 import { Fault } from '../process/error-codes.ts'
 import type { Logger } from '../process/log.ts'
-import { type Brokers, isNoStream, lostMessages, RETRY_MS } from './brokers.ts'
+import { type Brokers, lostMessages, RETRY_MS } from './brokers.ts'
 import type { LogState } from './event-log.ts'
 import { APPEND_MS, APPEND_MS_PER_KIBIBYTE } from './limits.ts'
 import { StreamReader } from './stream-reader.ts'
@@ -118,7 +118,6 @@ export class ChangeStream {
         }
       } catch (error) {
         if (error instanceof Fault && error.code !== 'BROKERS_UNREACHABLE') throw error
-        if (isNoStream(error)) throw lostMessages(STREAM, 'it was deleted')
         if (!this.#reader.isOver)
           this.#log.warn({ reason: (error as Error).message }, 'the changes cannot be read, trying again')
       }
@@ -152,9 +151,9 @@ export class ChangeStream {
 
   async #info(): Promise<StreamInfo> {
     try {
-      return await this.#brokers.manager.streams.info(STREAM)
+      return await this.#brokers.info(STREAM)
     } catch (error) {
-      throw isNoStream(error) ? lostMessages(STREAM, 'it was deleted') : unreachable(error)
+      throw error instanceof Fault ? error : unreachable(error)
     }
   }
 

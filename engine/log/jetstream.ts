@@ -4,7 +4,7 @@ import { headers, nuid } from '@nats-io/transport-node'
 import { SECOND_MS } from '../process/clock.ts'
 import { Fault } from '../process/error-codes.ts'
 import type { Logger } from '../process/log.ts'
-import { type Brokers, isNoStream, lostMessages, PATIENCE_MS, REQUEST_MS, RETRY_MS } from './brokers.ts'
+import { type Brokers, lostMessages, PATIENCE_MS, REQUEST_MS, RETRY_MS } from './brokers.ts'
 import {
   type AppendFailure,
   type EventLog,
@@ -101,12 +101,12 @@ export class JetStreamLog implements EventLog {
   }
 
   async *read(after: LogPosition | undefined): AsyncGenerator<LogMessage> {
-    const { manager, closing } = this.#brokers
+    const { closing } = this.#brokers
     let last = after?.sequence ?? 0
     let expected = after
     while (!this.#reader.isOver) {
       try {
-        assertHas(await manager.streams.info(STREAM), expected)
+        assertHas(await this.#brokers.info(STREAM), expected)
         for await (const message of this.#reader.read(last + 1)) {
           // A consumer that was created again.
           if (message.seq <= last) continue
@@ -117,7 +117,6 @@ export class JetStreamLog implements EventLog {
         }
       } catch (error) {
         if (error instanceof Fault) throw error
-        if (isNoStream(error)) throw lostMessages(STREAM, 'it was deleted')
         if (!this.#reader.isOver)
           this.#log.warn({ reason: (error as Error).message }, 'the log cannot be read, trying again')
       }

@@ -134,13 +134,13 @@ export class ContainerSite {
   }
 
   /** Sends DNS queries from the other end of the veth pair. */
-  play(names: readonly string[], ...more: string[]): void {
+  play(names: readonly string[]): void {
     const frames = names.map((name, index) => {
       const addresses = { source: `10.9.${index >> 8}.${index & 255}`, destination: '10.9.0.2' }
       return ethernet({}, ipv4(addresses, udp({ sourcePort: 50_000, destinationPort: 53 }, dnsQuery([name]))))
     })
     const path = join(this.#directory, 'played.pcap')
     writeFileSync(path, pcapFile(framesAt(Date.UTC(2026, 2, 3), frames)))
-    ip(...this.#inside('tcpreplay', '-q', '--topspeed', '-i', 'near', ...more, path))
+    ip(...this.#inside('tcpreplay', '-q', '--topspeed', '-i', 'near', path))
   }
 }
