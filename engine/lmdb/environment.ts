@@ -3,7 +3,7 @@ import { statSync } from 'node:fs'
 import { join } from 'node:path'
 import { isMainThread } from 'node:worker_threads'
 import * as lmdb from 'lmdb'
-import { type Database, open, type RootDatabase } from 'lmdb'
+import { ABORT, type Database, open, type RootDatabase } from 'lmdb'
 import { Fault } from '../process/error-codes.ts'
 import { type AccessOptions, DATA_FILE, prepareFiles } from './file-access.ts'
 import {
@@ -14,6 +14,7 @@ import {
   type SpaceOptions,
   type TreeStats,
 } from './free-space.ts'
+import { correctLastTransaction } from './last-transaction.ts'
 import { openRecord, sealRecord } from './record.ts'
 import { Replication } from './replication.ts'
 
@@ -45,6 +46,8 @@ const TABLES_MAX = 128
  * refuses more.
  */
 const READERS_MAX = 512
+/** Each attempt fails only if another process opens the environment in these microseconds. */
+const ATTEMPTS_MAX = 100
 const SCHEMA_KEY = Buffer.from('schema')
 const SCHEMA_RECORD_VERSION = 1
 
@@ -93,6 +96,8 @@ export class Environment {
     } finally {
       if (isMainThread) process.umask(umask)
     }
+    // Opening may just have made it wrong, and missing tables are created in transactions of lmdb-js.
+    if (!readOnly) this.#transact(() => {})
     this.#inode = statSync(join(path, DATA_FILE)).ino
     this.#space = new FreeSpace(path, options, this.#root, this.#tables)
     this.#schemaVersion = options.schemaVersion
@@ -269,7 +274,7 @@ export class Environment {
 
   #commit<T>(work: () => T, aheadBytesMin: number): T {
     try {
-      return this.#root.transactionSync(() => {
+      return this.#transact(() => {
         this.#space.keepAhead(aheadBytesMin)
         return work()
       })
@@ -277,6 +282,17 @@ export class Environment {
       if (error instanceof Fault) throw error
       throw this.#space.faultOf(error) ?? error
     }
+  }
+
+  /** Begins after the last committed transaction, whatever other processes have just opened. */
+  #transact<T>(work: () => T): T {
+    for (let attempts = 0; attempts < ATTEMPTS_MAX; attempts++) {
+      const result = this.#root.transactionSync(() =>
+        correctLastTransaction(this.#root, this.path) ? ABORT : { value: work() },
+      )
+      if (result !== ABORT) return (result as { readonly value: T }).value
+    }
+    throw new Fault('STORE_UNWRITABLE', `${this.path}: the lock file was replaced; start the program again`)
   }
 
   /**
