@@ -185,7 +185,7 @@ export class Cluster {
       const promoted = onPromoted()
       this.#reader = new EventLogReader(this.#events, acceptor, this.store, log)
       const [state] = await Promise.all([this.#events.state(), promoted])
-      const unread = (state?.lastSequence ?? 0) - this.#reader.sequence
+      const unread = state && state.lastSequence - this.#reader.sequence
       log.info({ unread }, 'reads the events in the log of the brokers')
       this.#reader.start(onFailure)
       void this.#reportNode()

@@ -18,7 +18,7 @@ import { Fault, isFault } from '../process/error-codes.ts'
 import type { Logger } from '../process/log.ts'
 import { checkBrokers } from './broker-check.ts'
 import { type BrokerOptions, connectToBrokers } from './connection.ts'
-import type { StreamReport } from './event-log.ts'
+import type { LogPosition, StreamReport } from './event-log.ts'
 import { NodeMessages } from './node-messages.ts'
 
 /** Any two of three brokers have every message. */
@@ -217,6 +217,27 @@ export function lostMessages(stream: string, why: string): Fault {
   return new Fault('BROKERS_LOST', `stream ${stream}: ${why}`)
 }
 
+/**
+ * The brokers have lost messages that the store has, and no snapshot of theirs can be newer. Or the
+ * broker that answered has lost the others, and does not know yet what they have.
+ */
+export class StreamEndsBefore extends Fault {
+  constructor(stream: string, last: number, sequence: number) {
+    super('BROKERS_LOST', `stream ${stream}: it ends with message ${last}, and the store has ${sequence}`)
+  }
+}
+
+/** @throws Fault BROKERS_LOST unless the stream has every message after `position` */
+export function assertHas({ config, created, state }: StreamInfo, position: LogPosition): void {
+  const { name } = config
+  const { sequence } = position
+  if (created !== position.created)
+    throw lostMessages(name, `it was created at ${created}, and the store has one of ${position.created}`)
+  if (state.last_seq < sequence) throw new StreamEndsBefore(name, state.last_seq, sequence)
+  if (state.first_seq > sequence + 1)
+    throw lostMessages(name, `it begins with message ${state.first_seq}, and the store has ${sequence}`)
+}
+
 /** What a stream must have, or more replicas. Limits of age or number delete messages. */
 const KEEPING = {
   num_replicas: REPLICAS,
@@ -238,18 +259,22 @@ function assertKeeps({ config }: StreamInfo): void {
   }
 }
 
-/** Repeats while the brokers elect a leader. */
+/** Repeats while the brokers elect a leader, also while one answers that has lost the others. */
 export async function patiently<T>(work: () => Promise<T>): Promise<T> {
   const endMs = performance.now() + PATIENCE_MS
   for (;;) {
     try {
       return await work()
     } catch (error) {
-      const isFinal = error instanceof Fault && error.code !== 'BROKERS_UNREACHABLE'
-      if (isFinal || performance.now() > endMs) throw error
+      if (!mayPass(error) || performance.now() > endMs) throw error
       await later(RETRY_MS)
     }
   }
+}
+
+/** Whether the next attempt may succeed. */
+export function mayPass(error: unknown): boolean {
+  return !(error instanceof Fault) || error.code === 'BROKERS_UNREACHABLE' || error instanceof StreamEndsBefore
 }
 
 /** @throws Fault BROKERS_UNREACHABLE instead of the client's errors. Others are as they are. */

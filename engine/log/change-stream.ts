@@ -1,8 +1,7 @@
-import { setTimeout as later } from 'node:timers/promises'
 import { JetStreamApiError, type StreamInfo } from '@nats-io/jetstream'
 import { Fault } from '../process/error-codes.ts'
 import type { Logger } from '../process/log.ts'
-import { type Brokers, lostMessages, RETRY_MS } from './brokers.ts'
+import { assertHas, type Brokers } from './brokers.ts'
 import type { LogState } from './event-log.ts'
 import { APPEND_MS, APPEND_MS_PER_KIBIBYTE } from './limits.ts'
 import { StreamReader } from './stream-reader.ts'
@@ -30,13 +29,6 @@ export type AppendOutcome =
   | { readonly kind: 'conflict' }
   | { readonly kind: 'unknown'; readonly why: string }
 
-/** The brokers have lost messages that the store has. No snapshot of theirs can be newer. */
-export class StreamEndsBefore extends Fault {
-  constructor(message: string) {
-    super('BROKERS_LOST', message)
-  }
-}
-
 /**
  * The stream with what primaries write: changes, and who the primary is. A message is appended only
  * after the message that its writer expects. So there is one writer at a time, and a primary that
@@ -50,8 +42,8 @@ export class ChangeStream {
 
   private constructor(brokers: Brokers, created: string, log: Logger) {
     this.#brokers = brokers
-    this.created = created
     this.#log = log
+    this.created = created
     this.#reader = new StreamReader(brokers, STREAM)
   }
 
@@ -105,24 +97,9 @@ export class ChangeStream {
    * @throws Fault BROKERS_LOST if messages after `after` are missing
    */
   async *read(after: number): AsyncGenerator<StreamMessage> {
-    const { signal } = this.#brokers.closing
-    let last = after
-    while (!this.#reader.isOver) {
-      try {
-        await this.assertHas(last)
-        for await (const { seq, data, info } of this.#reader.read(last + 1)) {
-          if (seq <= last) continue
-          if (seq > last + 1) throw lostMessages(STREAM, `message ${last + 1} is missing`)
-          last = seq
-          yield { sequence: seq, bytes: data, pending: info.pending }
-        }
-      } catch (error) {
-        if (error instanceof Fault && error.code !== 'BROKERS_UNREACHABLE') throw error
-        if (!this.#reader.isOver)
-          this.#log.warn({ reason: (error as Error).message }, 'the changes cannot be read, trying again')
-      }
-      await later(RETRY_MS, undefined, { signal }).catch(() => {})
-    }
+    const position = { sequence: after, created: this.created }
+    for await (const { seq, data, info } of this.#reader.follow(position, this.#log))
+      yield { sequence: seq, bytes: data, pending: info.pending }
   }
 
   /**
@@ -130,12 +107,7 @@ export class ChangeStream {
    *   BROKERS_UNREACHABLE
    */
   async assertHas(sequence: number): Promise<void> {
-    const { state, created } = await this.#info()
-    if (created !== this.created) throw lostMessages(STREAM, 'it was deleted and created again')
-    if (state.last_seq < sequence)
-      throw new StreamEndsBefore(`stream ${STREAM}: it ends with message ${state.last_seq}, the store has ${sequence}`)
-    if (state.first_seq > sequence + 1)
-      throw lostMessages(STREAM, `it begins with message ${state.first_seq}, and the store has ${sequence}`)
+    assertHas(await this.#info(), { sequence, created: this.created })
   }
 
   /** The number of the last message. @throws Fault BROKERS_UNREACHABLE, BROKERS_LOST */

@@ -1,10 +1,9 @@
 import { setTimeout as later } from 'node:timers/promises'
-import { JetStreamApiError, type JetStreamPublishOptions, type JsMsg, type StreamInfo } from '@nats-io/jetstream'
+import { JetStreamApiError, type JetStreamPublishOptions, type JsMsg } from '@nats-io/jetstream'
 import { headers, nuid } from '@nats-io/transport-node'
 import { SECOND_MS } from '../process/clock.ts'
-import { Fault } from '../process/error-codes.ts'
 import type { Logger } from '../process/log.ts'
-import { type Brokers, lostMessages, PATIENCE_MS, REQUEST_MS, RETRY_MS } from './brokers.ts'
+import { type Brokers, PATIENCE_MS, REQUEST_MS, RETRY_MS } from './brokers.ts'
 import {
   type AppendFailure,
   type EventLog,
@@ -101,27 +100,8 @@ export class JetStreamLog implements EventLog {
   }
 
   async *read(after: LogPosition | undefined): AsyncGenerator<LogMessage> {
-    const { closing } = this.#brokers
-    let last = after?.sequence ?? 0
-    let expected = after
-    while (!this.#reader.isOver) {
-      try {
-        assertHas(await this.#brokers.info(STREAM), expected)
-        for await (const message of this.#reader.read(last + 1)) {
-          // A consumer that was created again.
-          if (message.seq <= last) continue
-          if (message.seq > last + 1) throw lostMessages(STREAM, `message ${last + 1} is missing`)
-          last = message.seq
-          expected = { sequence: last, created: this.created }
-          yield messageOf(message)
-        }
-      } catch (error) {
-        if (error instanceof Fault) throw error
-        if (!this.#reader.isOver)
-          this.#log.warn({ reason: (error as Error).message }, 'the log cannot be read, trying again')
-      }
-      await later(RETRY_MS, undefined, { signal: closing.signal }).catch(() => {})
-    }
+    const position = after ?? { sequence: 0, created: this.created }
+    for await (const message of this.#reader.follow(position, this.#log)) yield messageOf(message)
   }
 
   async trim(sequence: number): Promise<void> {
@@ -141,21 +121,6 @@ export class JetStreamLog implements EventLog {
   stopReading(): void {
     this.#reader.stop()
   }
-}
-
-/** @throws Fault BROKERS_LOST if the stream lacks messages after `after`. */
-function assertHas({ created, state }: StreamInfo, after: LogPosition | undefined): void {
-  const lost = (why: string): Fault => lostMessages(STREAM, why)
-  if (after === undefined) {
-    if (state.first_seq > 1) throw lost(`it begins with message ${state.first_seq}, and the store has read none`)
-    return
-  }
-  if (created !== after.created)
-    throw lost(`it was created at ${created}, and the store has read one of ${after.created}`)
-  if (state.last_seq < after.sequence)
-    throw lost(`it ends with message ${state.last_seq}, and the store has read ${after.sequence}`)
-  if (state.first_seq > after.sequence + 1)
-    throw lost(`it begins with message ${state.first_seq}, and the store has read to ${after.sequence}`)
 }
 
 function messageOf(message: JsMsg): LogMessage {

@@ -21,6 +21,12 @@ export const CONSUMING = { expires: 4000, idle_heartbeat: 1000 } as const
 export const SILENT_HEARTBEATS_MIN = 3
 export const SILENT_HEARTBEATS_MAX = 48
 /**
+ * A broker that has lost the others answers with its own copy of a stream until it notices, after
+ * about ten seconds. A stream that ends before what the store has for this long has lost it. In
+ * milliseconds.
+ */
+export const ENDS_BEFORE_MS = 30_000
+/**
  * How long an attempt to append a change waits for an answer, and in addition for each kibibyte. A
  * lost broker answers nothing, so the primary has to try again before a replica takes over.
  */

@@ -1,6 +1,15 @@
+import { setTimeout as later } from 'node:timers/promises'
 import { type ConsumerMessages, DeliverPolicy, type JsMsg } from '@nats-io/jetstream'
-import type { Brokers } from './brokers.ts'
-import { CONSUMING, READ_AHEAD_BYTES_MAX, SILENT_HEARTBEATS_MAX, SILENT_HEARTBEATS_MIN } from './limits.ts'
+import type { Logger } from '../process/log.ts'
+import { assertHas, type Brokers, lostMessages, mayPass, RETRY_MS, StreamEndsBefore } from './brokers.ts'
+import type { LogPosition } from './event-log.ts'
+import {
+  CONSUMING,
+  ENDS_BEFORE_MS,
+  READ_AHEAD_BYTES_MAX,
+  SILENT_HEARTBEATS_MAX,
+  SILENT_HEARTBEATS_MIN,
+} from './limits.ts'
 
 /**
  * Reads a stream by one consumer after another. A consumer is on one broker. While that one is
@@ -30,6 +39,37 @@ export class StreamReader {
   stop(): void {
     this.#isStopped = true
     this.#messages?.stop()
+  }
+
+  /**
+   * The messages after `position`, ascending, without end until stop(). Waits while the brokers are
+   * not reachable.
+   *
+   * @throws Fault BROKERS_LOST if messages after it are missing
+   */
+  async *follow({ sequence: first, created }: LogPosition, log: Logger): AsyncGenerator<JsMsg> {
+    let sequence = first
+    let shortSinceMs: number | undefined
+    while (!this.isOver) {
+      try {
+        assertHas(await this.#brokers.info(this.#stream), { sequence, created })
+        shortSinceMs = undefined
+        for await (const message of this.read(sequence + 1)) {
+          // A consumer that was created again.
+          if (message.seq <= sequence) continue
+          if (message.seq > sequence + 1) throw lostMessages(this.#stream, `message ${sequence + 1} is missing`)
+          sequence = message.seq
+          yield message
+        }
+      } catch (error) {
+        if (error instanceof StreamEndsBefore) shortSinceMs ??= performance.now()
+        const shortMs = performance.now() - (shortSinceMs ?? performance.now())
+        if (shortMs > ENDS_BEFORE_MS || !mayPass(error)) throw error
+        const { message: reason } = error as Error
+        if (!this.isOver) log.warn({ reason }, `stream ${this.#stream} cannot be read, trying again`)
+      }
+      await later(RETRY_MS, undefined, { signal: this.#brokers.closing.signal }).catch(() => {})
+    }
   }
 
   /** The messages of a new consumer from number `first` on, until it is silent. */

@@ -1,6 +1,6 @@
 import { setTimeout as later } from 'node:timers/promises'
-import { patiently } from '../log/brokers.ts'
-import { type ChangeStream, StreamEndsBefore } from '../log/change-stream.ts'
+import { patiently, StreamEndsBefore } from '../log/brokers.ts'
+import type { ChangeStream } from '../log/change-stream.ts'
 import type { EventLog } from '../log/event-log.ts'
 import type { Snapshot, SnapshotStore } from '../log/snapshot-store.ts'
 import { systemClock } from '../process/clock.ts'

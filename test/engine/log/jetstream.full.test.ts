@@ -8,6 +8,7 @@ import { Brokers } from '../../../engine/log/brokers.ts'
 import type { BrokerOptions } from '../../../engine/log/connection.ts'
 import { type LogPosition, partitionOf } from '../../../engine/log/event-log.ts'
 import { JetStreamLog } from '../../../engine/log/jetstream.ts'
+import { ENDS_BEFORE_MS } from '../../../engine/log/limits.ts'
 import { HOUR_MS } from '../../../engine/process/clock.ts'
 import { Brokers as TestBrokers } from '../../support/brokers.ts'
 import { REPOSITORY } from '../../support/programs.ts'
@@ -23,11 +24,11 @@ function optionsOf(brokers: TestBrokers, more: Partial<BrokerOptions> = {}): Bro
   return { servers, credentialsFile, caFile, ...more }
 }
 
-async function openLog(t: Test, options: BrokerOptions) {
+async function openLog(t: Test, options: BrokerOptions, logger = quietLog) {
   const unsafe: string[] = []
-  const brokers = await Brokers.open(options, quietLog, ({ code }) => unsafe.push(code))
+  const brokers = await Brokers.open(options, logger, ({ code }) => unsafe.push(code))
   t.teardown(() => brokers.close())
-  return { log: await JetStreamLog.open(brokers, 64 * MEGABYTE, quietLog), unsafe }
+  return { log: await JetStreamLog.open(brokers, 64 * MEGABYTE, logger), unsafe }
 }
 
 /** The next messages, as text. */
@@ -144,12 +145,31 @@ t.test('a log of three brokers', async (t) => {
     const { lastSequence } = await until('no state', () => log.state())
     const first = async (after: LogPosition | undefined) => (await log.read(after).next()).value?.sequence
     const refused = (sequence: number, created: string) => first({ sequence, created })
+    const startMs = performance.now()
     await t.rejects(refused(lastSequence + 1, log.created), { code: 'BROKERS_LOST', message: /ends with message/ })
+    t.ok(performance.now() - startMs > ENDS_BEFORE_MS)
     await t.rejects(refused(1, '2020-01-01T00:00:00Z'), { code: 'BROKERS_LOST', message: /was created at/ })
     await log.trim(10)
-    await t.rejects(refused(9, log.created), { code: 'BROKERS_LOST', message: /begins with message 11, and .* to 9/ })
-    await t.rejects(first(undefined), { code: 'BROKERS_LOST', message: /has read none/ })
+    await t.rejects(refused(9, log.created), {
+      code: 'BROKERS_LOST',
+      message: /begins with message 11, and the store has 9/,
+    })
+    await t.rejects(first(undefined), { code: 'BROKERS_LOST', message: /the store has 0/ })
     t.equal((await take(log, 10, 1))[0]?.[0], 11)
+  })
+
+  t.test('a stream that ends too early for a moment is read on', async (t) => {
+    const before = (await log.state())?.lastSequence ?? 0
+    const warned: unknown[] = []
+    const warn = (found: unknown): unknown => warned.push(found)
+    const { log: another } = await openLog(t, optionsOf(brokers), Object.assign(Object.create(quietLog), { warn }))
+    const messages = another.read({ sequence: before + 1, created: log.created })
+    const next = messages.next()
+    await until('not noticed', () => warned.length > 0)
+    t.match(warned, [{ reason: /ends with message/ }])
+    for (const text of ['first', 'second']) t.equal(await log.append(ACME, Buffer.from(text), 1), undefined)
+    t.equal((await next).value?.sequence, before + 2)
+    await messages.return(undefined)
   })
 
   t.test('a message that is missing between others ends the reading', async (t) => {
