@@ -9,6 +9,7 @@ import {
   statSync,
 } from 'node:fs'
 import { join } from 'node:path'
+import { ENVIRONMENT_FILES } from '../engine/lmdb/file-access.ts'
 import { LOCK_PREFIX } from '../engine/process/directory-lock.ts'
 import { Fault } from '../engine/process/error-codes.ts'
 import { OUTBOX_IN_MEMORY, REGISTRY_FILE, REGISTRY_PART } from './outbox/outbox-limits.ts'
@@ -73,7 +74,7 @@ export function dropRoot({ uid, gid }: User, lastAsRoot = (): void => {}): boole
   return true
 }
 
-const OUTBOX_FILES: readonly string[] = ['data.mdb', 'lock.mdb', REGISTRY_FILE, REGISTRY_PART]
+const OUTBOX_FILES: readonly string[] = [...ENVIRONMENT_FILES, REGISTRY_FILE, REGISTRY_PART]
 
 function chownOutbox(directory: string, { uid, gid }: User): void {
   for (const name of readdirSync(directory).filter(isOutboxFile)) chownFile(join(directory, name), uid, gid)

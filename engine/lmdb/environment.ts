@@ -3,7 +3,7 @@ import { statSync } from 'node:fs'
 import { join } from 'node:path'
 import { isMainThread } from 'node:worker_threads'
 import * as lmdb from 'lmdb'
-import { ABORT, type Database, open, type RootDatabase } from 'lmdb'
+import { type Database, open, type RootDatabase } from 'lmdb'
 import { Fault } from '../process/error-codes.ts'
 import { type AccessOptions, DATA_FILE, prepareFiles } from './file-access.ts'
 import {
@@ -14,7 +14,7 @@ import {
   type SpaceOptions,
   type TreeStats,
 } from './free-space.ts'
-import { correctLastTransaction } from './last-transaction.ts'
+import { Gate } from './gate.ts'
 import { openRecord, sealRecord } from './record.ts'
 import { Replication } from './replication.ts'
 
@@ -46,8 +46,6 @@ const TABLES_MAX = 128
  * refuses more.
  */
 const READERS_MAX = 512
-/** Each attempt fails only if another process opens the environment in these microseconds. */
-const ATTEMPTS_MAX = 100
 const SCHEMA_KEY = Buffer.from('schema')
 const SCHEMA_RECORD_VERSION = 1
 
@@ -64,6 +62,7 @@ export class Environment {
   readonly #schemaVersion: number
   readonly #tables = new Map<string, Table>()
   readonly #space: FreeSpace
+  readonly #gate: Gate
   #isClosed = false
   readonly #inode: number
   readonly #replication: Replication | undefined
@@ -82,27 +81,30 @@ export class Environment {
     // never creates files.
     const umask = isMainThread ? process.umask(0o077) : 0
     try {
-      this.#root = open<Buffer, Buffer>({
-        path,
-        noSubdir: false,
-        maxDbs: TABLES_MAX,
-        maxReaders: READERS_MAX,
-        keyEncoding: 'binary',
-        encoding: 'binary',
-        readOnly,
-      })
+      this.#gate = new Gate(path, readOnly)
+      this.#root = this.#gate.pass(() =>
+        open<Buffer, Buffer>({
+          path,
+          noSubdir: false,
+          maxDbs: TABLES_MAX,
+          maxReaders: READERS_MAX,
+          keyEncoding: 'binary',
+          encoding: 'binary',
+          readOnly,
+        }),
+      )
     } catch (error) {
       throw new Fault('STORE_UNWRITABLE', `${options.setting} ${path}: ${(error as Error).message}`, { cause: error })
     } finally {
       if (isMainThread) process.umask(umask)
     }
-    // Opening may just have made it wrong, and missing tables are created in transactions of lmdb-js.
-    if (!readOnly) this.#transact(() => {})
     this.#inode = statSync(join(path, DATA_FILE)).ino
     this.#space = new FreeSpace(path, options, this.#root, this.#tables)
     this.#schemaVersion = options.schemaVersion
     if (options.replicable && !readOnly) {
-      this.#replication = new Replication(this.#root, this.#tables, (version) => this.#migrateTo(version))
+      this.#replication = this.#gate.pass(
+        () => new Replication(this.#root, this.#tables, (version) => this.#migrateTo(version)),
+      )
     }
     this.#refuseNewerSchema()
     if (!readOnly && options.migrate === undefined) this.migrate()
@@ -166,11 +168,16 @@ export class Environment {
     const known = this.#tables.get(name)
     if (known !== undefined) return known
     // openDB returns undefined for a table that it may not create. Its type omits that.
-    const table: Table | undefined = this.#root.openDB({ name, keyEncoding: 'binary', encoding: 'binary' })
+    const table: Table | undefined = this.#gate.pass(() => this.#openTable(name))
     if (table === undefined) return undefined
     this.#tables.set(name, table)
     this.#replication?.watch(name, table)
     return table
+  }
+
+  /** In a transaction of its own, if it creates the table. */
+  #openTable(name: string): Table {
+    return this.#root.openDB({ name, keyEncoding: 'binary', encoding: 'binary' })
   }
 
   /** The open tables by name. */
@@ -274,25 +281,16 @@ export class Environment {
 
   #commit<T>(work: () => T, aheadBytesMin: number): T {
     try {
-      return this.#transact(() => {
-        this.#space.keepAhead(aheadBytesMin)
-        return work()
-      })
+      return this.#gate.pass(() =>
+        this.#root.transactionSync(() => {
+          this.#space.keepAhead(aheadBytesMin)
+          return work()
+        }),
+      )
     } catch (error) {
       if (error instanceof Fault) throw error
       throw this.#space.faultOf(error) ?? error
     }
-  }
-
-  /** Begins after the last committed transaction, whatever other processes have just opened. */
-  #transact<T>(work: () => T): T {
-    for (let attempts = 0; attempts < ATTEMPTS_MAX; attempts++) {
-      const result = this.#root.transactionSync(() =>
-        correctLastTransaction(this.#root, this.path) ? ABORT : { value: work() },
-      )
-      if (result !== ABORT) return (result as { readonly value: T }).value
-    }
-    throw new Fault('STORE_UNWRITABLE', `${this.path}: the lock file was replaced; start the program again`)
   }
 
   /**
@@ -340,6 +338,7 @@ export class Environment {
   async close(): Promise<void> {
     this.#isClosed = true
     await this.#root.close()
+    await this.#gate.close()
     this.#space.close()
   }
 

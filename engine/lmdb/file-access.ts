@@ -8,6 +8,11 @@ import { createOwnedFile, otherOwner, ownUserText, userText } from '../process/o
 export const DATA_FILE = 'data.mdb'
 /** LMDB's reader table and write lock. Created by the first process that opens the environment. */
 export const LOCK_FILE = 'lock.mdb'
+/** The environment of the lock that excludes other processes (gate.ts), without a directory. */
+export const GATE_FILE = 'gate.mdb'
+export const GATE_LOCK_FILE = `${GATE_FILE}-lock`
+/** In the order in which they are created. */
+export const ENVIRONMENT_FILES = [DATA_FILE, LOCK_FILE, GATE_FILE, GATE_LOCK_FILE] as const
 /**
  * mdb.c of lmdb-js: MDB_MAGIC, in the machine's byte order, follows the 24-byte header of the meta
  * page.
@@ -47,7 +52,8 @@ export function prepareFiles(path: string, options: AccessOptions): void {
   }
   if (!options.readOnly) makeWritableDirectory(path, options.setting, options)
   refuseForbiddenFiles(path, options)
-  refuseForeignFile(join(path, DATA_FILE), options.setting)
+  refuseForeignFile(join(path, DATA_FILE), options.setting, 'restore a backup, or name another directory')
+  refuseForeignFile(join(path, GATE_FILE), options.setting, 'stop the programs that use it, and remove it')
   createOwnedFiles(path, options)
 }
 
@@ -102,7 +108,7 @@ function whyMissing(path: string): string {
 }
 
 /** The first page identifies an LMDB file. */
-function refuseForeignFile(file: string, setting: string): void {
+function refuseForeignFile(file: string, setting: string, remedy: string): void {
   if (!existsSync(file)) return
   const head = Buffer.alloc(META_MAGIC_OFFSET + 4)
   const descriptor = openSync(file, 'r')
@@ -113,7 +119,7 @@ function refuseForeignFile(file: string, setting: string): void {
   } finally {
     closeSync(descriptor)
   }
-  throw new Fault('STORE_DAMAGED', `${setting} ${file}: not an LMDB file; restore a backup, or name another directory`)
+  throw new Fault('STORE_DAMAGED', `${setting} ${file}: not an LMDB file; ${remedy}`)
 }
 
 /** @throws Fault STORE_UNWRITABLE that names the owner of the file */
@@ -122,11 +128,14 @@ function refuseForbiddenFiles(path: string, options: AccessOptions): void {
   const lock = join(path, LOCK_FILE)
   const asOwner = (owner: string) => `run this as ${owner}, or as root`
   refuseForbidden(data, options.readOnly === true ? constants.R_OK : READ_AND_WRITE, asOwner, options)
-  // Readers also write to the lock file.
-  const asData = (owner: string) =>
-    `${asOwner(owner)}, or give it to the store's owner: chown --reference=${data} ${lock}`
-  if (existsSync(lock)) refuseForbidden(lock, READ_AND_WRITE, asData, options)
-  else if (existsSync(data)) refuseForbidden(path, READ_AND_WRITE, asOwner, options)
+  if (!existsSync(lock) && existsSync(data)) refuseForbidden(path, READ_AND_WRITE, asOwner, options)
+  // Readers also write to the lock files.
+  for (const name of [LOCK_FILE, GATE_FILE, GATE_LOCK_FILE]) {
+    const file = join(path, name)
+    const asData = (owner: string) =>
+      `${asOwner(owner)}, or give it to the store's owner: chown --reference=${data} ${file}`
+    refuseForbidden(file, READ_AND_WRITE, asData, options)
+  }
 }
 
 function refuseForbidden(
@@ -159,5 +168,5 @@ function createOwnedFiles(path: string, { chown }: AccessOptions): void {
   if (!exists && chown === 'by the caller') return
   const owner = otherOwner(exists ? join(path, DATA_FILE) : path)
   if (owner === undefined) return
-  for (const name of [DATA_FILE, LOCK_FILE]) createOwnedFile(owner, join(path, name))
+  for (const name of ENVIRONMENT_FILES) createOwnedFile(owner, join(path, name))
 }

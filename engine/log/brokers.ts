@@ -218,8 +218,8 @@ export function lostMessages(stream: string, why: string): Fault {
 }
 
 /**
- * The brokers have lost messages that the store has, and no snapshot of theirs can be newer. Or the
- * broker that answered has lost the others, and does not know yet what they have.
+ * The broker that answered has lost the others, and does not know yet what they have. Or all have
+ * lost messages that the store has. Then the store must not be replaced by a snapshot of theirs.
  */
 export class StreamEndsBefore extends Fault {
   constructor(stream: string, last: number, sequence: number) {

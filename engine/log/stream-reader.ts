@@ -62,9 +62,9 @@ export class StreamReader {
           yield message
         }
       } catch (error) {
-        if (error instanceof StreamEndsBefore) shortSinceMs ??= performance.now()
-        const shortMs = performance.now() - (shortSinceMs ?? performance.now())
-        if (shortMs > ENDS_BEFORE_MS || !mayPass(error)) throw error
+        shortSinceMs = error instanceof StreamEndsBefore ? (shortSinceMs ?? performance.now()) : undefined
+        const isLost = shortSinceMs !== undefined && performance.now() - shortSinceMs > ENDS_BEFORE_MS
+        if (isLost || !mayPass(error)) throw error
         const { message: reason } = error as Error
         if (!this.isOver) log.warn({ reason }, `stream ${this.#stream} cannot be read, trying again`)
       }

@@ -1,7 +1,11 @@
-import { readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import t from 'tap'
+import { setTimeout as later } from 'node:timers/promises'
+import t, { type Test } from 'tap'
 import { Environment } from '../../../engine/lmdb/environment.ts'
+import { until } from '../../support/wait.ts'
 
 const OPTIONS = { setting: '--data-dir', schemaVersion: 1, freeBytesMin: 0 }
 
@@ -30,53 +34,61 @@ t.test('a store of a newer release is rejected unchanged', async (t) => {
   })
 })
 
-/** What a process does that opens the environment while another one commits `commits` times. */
-function openLate(path: string, commits: number): void {
-  const file = join(path, 'lock.mdb')
-  const lock = readFileSync(file)
-  const numberOffset = 8
-  lock.writeBigUInt64LE(lock.readBigUInt64LE(numberOffset) - BigInt(commits), numberOffset)
-  // Writes to the file that LMDB has mapped.
-  writeFileSync(file, lock, { flag: 'r+' })
+/** Runs `code` in another process, which has Environment and the path of one. */
+function inAnother(t: Test, path: string, code: string) {
+  const module = new URL('../../../engine/lmdb/environment.js', import.meta.url).pathname
+  const program = `import { existsSync, writeSync } from 'node:fs'
+    const { Environment } = await import('${module}')
+    const [path, options] = ['${path}', ${JSON.stringify(OPTIONS)}]
+    const say = (text) => writeSync(1, text + '\\n')
+    ${code}`
+  const child = spawn(process.execPath, ['--input-type=module', '--eval', program])
+  t.teardown(() => child.kill('SIGKILL'))
+  let said = ''
+  child.stdout.on('data', (text: Buffer) => {
+    said += text
+  })
+  const ended = once(child, 'close')
+  return { child, ended, says: (text: string) => until(`not ${text}`, () => said.includes(text)), said: () => said }
 }
 
-for (const commits of [1, 2, 3, 50]) {
-  t.test(`a process that opens the environment during ${commits} commits removes none`, async (t) => {
+const HOLD = `const environment = new Environment(path, options)
+  environment.write(() => {
+    say('writes')
+    while (!existsSync(path + '/release')) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 10)
+    say('wrote')
+  })
+  await environment.close()`
+
+for (const readOnly of [false, true]) {
+  t.test(`a process opens an environment after the transaction of another, readOnly ${readOnly}`, async (t) => {
     const path = t.testdir()
     const environment = new Environment(path, OPTIONS)
-    const table = environment.table('t')
-    const put = (number: number): void =>
-      environment.write(() => table.putSync(Buffer.from([number]), Buffer.alloc(99)))
-    for (let number = 0; number < 60; number++) put(number)
-    openLate(path, commits)
-    put(60)
-    openLate(path, commits)
-    const other = new Environment(path, OPTIONS)
-    put(61)
-    const found = environment.read(() => [...table.getKeys()].map(([number]) => number))
-    t.same(found, [...Array(62).keys()])
-    await other.close()
+    environment.write(() => environment.table('t').putSync(Buffer.from('k'), Buffer.from('v')))
     await environment.close()
+    const writer = inAnother(t, path, HOLD)
+    await writer.says('writes')
+    const open = `say('opens'); const environment = new Environment(path, { ...options, readOnly: ${readOnly} })`
+    const opener = inAnother(t, path, `${open}; say('opened'); await environment.close()`)
+    await opener.says('opens')
+    // Without the lock, it would open now. A longer time only finds more faults.
+    await later(500)
+    t.notOk(opener.said().includes('opened'))
+    writeFileSync(join(path, 'release'), '')
+    await opener.says('opened')
+    t.match(await opener.ended, [0])
+    t.match(await writer.ended, [0])
   })
 }
 
-t.test('a lock file of another environment is refused', async (t) => {
+t.test('the lock of a process that was killed in a transaction is free', async (t) => {
   const path = t.testdir()
+  const writer = inAnother(t, path, HOLD)
+  await writer.says('writes')
+  writer.child.kill('SIGKILL')
+  await writer.ended
   const environment = new Environment(path, OPTIONS)
-  const table = environment.table('t')
-  const put = (): void => environment.write(() => table.putSync(Buffer.from('k'), Buffer.from('v')))
-  for (let times = 0; times < 3; times++) put()
-  openLate(path, 1)
-  const lock = readFileSync(join(path, 'lock.mdb'))
-  rmSync(join(path, 'lock.mdb'))
-  for (const [number, message] of [
-    [1000n, /lock.mdb: 1000 is no transaction of this store/],
-    [1n, /the lock file was replaced; start the program again/],
-  ] as const) {
-    lock.writeBigUInt64LE(number, 8)
-    writeFileSync(join(path, 'lock.mdb'), lock)
-    t.throws(put, { code: 'STORE_UNWRITABLE', message })
-  }
+  environment.write(() => environment.table('t').putSync(Buffer.from('k'), Buffer.from('v')))
   await environment.close()
 })
 

@@ -2,6 +2,7 @@ import { chmodSync, chownSync, mkdirSync, rmSync, statSync, writeFileSync } from
 import { join } from 'node:path'
 import t from 'tap'
 import { Environment, type EnvironmentOptions } from '../../../engine/lmdb/environment.ts'
+import { ENVIRONMENT_FILES } from '../../../engine/lmdb/file-access.ts'
 import { openAs, skipUnlessRoot } from '../../support/other-user.ts'
 
 const OPTIONS = { setting: '--data-dir', schemaVersion: 1, freeBytesMin: 0 }
@@ -40,12 +41,16 @@ t.test('a file that is not LMDB is rejected', async (t) => {
   const directory = t.testdir()
   writeFileSync(join(directory, 'data.mdb'), Buffer.alloc(8192, 7))
   t.throws(() => new Environment(directory, OPTIONS), { code: 'STORE_DAMAGED', message: /data.mdb: not an LMDB file/ })
+  rmSync(join(directory, 'data.mdb'))
+  writeFileSync(join(directory, 'gate.mdb'), Buffer.alloc(8192, 7))
+  const message = /gate.mdb: not an LMDB file; stop the programs that use it, and remove it/
+  t.throws(() => new Environment(directory, OPTIONS), { code: 'STORE_DAMAGED', message })
 })
 
 t.test('files opened by root keep their owner', { skip: skipUnlessRoot }, async (t) => {
-  const withoutLock = async (path: string) => {
+  const withoutLocks = async (path: string) => {
     await new Environment(path, OPTIONS).close()
-    rmSync(join(path, 'lock.mdb'))
+    for (const file of ENVIRONMENT_FILES) if (file !== 'data.mdb') rmSync(join(path, file))
     chownSync(join(path, 'data.mdb'), 1234, 1234)
   }
   const rows: readonly ({
@@ -53,11 +58,11 @@ t.test('files opened by root keep their owner', { skip: skipUnlessRoot }, async 
     make: (path: string) => unknown
     uid: number
   } & Partial<EnvironmentOptions>)[] = [
-    { name: 'without lock.mdb, which root creates again', make: withoutLock, uid: 1234 },
-    { name: 'the same, read-only', make: withoutLock, readOnly: true, uid: 1234 },
+    { name: 'without the locks, which root creates again', make: withoutLocks, uid: 1234 },
+    { name: 'the same, read-only', make: withoutLocks, readOnly: true, uid: 1234 },
     {
       name: 'the same, when the caller sets the owner of new files',
-      make: withoutLock,
+      make: withoutLocks,
       chown: 'by the caller',
       uid: 1234,
     },
@@ -83,7 +88,7 @@ t.test('files opened by root keep their owner', { skip: skipUnlessRoot }, async 
     mkdirSync(path)
     await make(path)
     const environment = new Environment(path, { ...OPTIONS, ...options })
-    for (const file of ['data.mdb', 'lock.mdb']) {
+    for (const file of ENVIRONMENT_FILES) {
       t.match(statSync(join(path, file)), { uid, gid: uid, mode: 0o100600 }, `${name}: ${file}`)
     }
     if (name === 'one to be created') t.match(statSync(path), { uid, gid: uid }, name)
@@ -97,24 +102,30 @@ t.test(
   async (t) => {
     const path = join(t.testdir(), 'store')
     await new Environment(path, OPTIONS).close()
-    const [data, lock] = [join(path, 'data.mdb'), join(path, 'lock.mdb')]
+    const files = ENVIRONMENT_FILES.map((file) => join(path, file))
+    const [data = '', lock = '', gate = '', gateLock = ''] = files
     const rows = [
       {
         name: 'lock.mdb',
-        foreign: [path, data],
+        foreign: [path, data, gate, gateLock],
         found:
           /: \S+lock\.mdb belongs to user root \(uid 0\), .*uid 1234\)? may not read and write it; .*chown --reference=\S+data\.mdb \S+lock\.mdb/,
       },
       {
         name: 'data.mdb',
-        foreign: [path, lock],
+        foreign: [path, lock, gate, gateLock],
         found:
           /: \S+data\.mdb belongs to user root \(uid 0\), .*uid 1234\)? may not read (and write )?it; run this as user root/,
       },
-      { name: 'none', foreign: [path, data, lock], found: /^opened$/ },
+      {
+        name: 'gate.mdb',
+        foreign: [path, data, lock, gateLock],
+        found: /: \S+gate\.mdb belongs to user root \(uid 0\), .*chown --reference=\S+data\.mdb \S+gate\.mdb/,
+      },
+      { name: 'none', foreign: [path, ...files], found: /^opened$/ },
     ]
     for (const { name, foreign, found } of rows) {
-      for (const file of [path, data, lock]) chownSync(file, 0, 0)
+      for (const file of [path, ...files]) chownSync(file, 0, 0)
       for (const file of foreign) chownSync(file, 1234, 1234)
       for (const readOnly of [false, true]) {
         const { status, stdout } = openAs(1234, path, { ...OPTIONS, readOnly })
