@@ -14,7 +14,7 @@ import {
   type SpaceOptions,
   type TreeStats,
 } from './free-space.ts'
-import { Gate } from './gate.ts'
+import { ProcessMutex } from './process-mutex.ts'
 import { openRecord, sealRecord } from './record.ts'
 import { Replication } from './replication.ts'
 
@@ -62,7 +62,7 @@ export class Environment {
   readonly #schemaVersion: number
   readonly #tables = new Map<string, Table>()
   readonly #space: FreeSpace
-  readonly #gate: Gate
+  readonly #mutex: ProcessMutex
   #isClosed = false
   readonly #inode: number
   readonly #replication: Replication | undefined
@@ -81,8 +81,8 @@ export class Environment {
     // never creates files.
     const umask = isMainThread ? process.umask(0o077) : 0
     try {
-      this.#gate = new Gate(path, readOnly)
-      this.#root = this.#gate.pass(() =>
+      this.#mutex = new ProcessMutex(path, readOnly)
+      this.#root = this.#mutex.run(() =>
         open<Buffer, Buffer>({
           path,
           noSubdir: false,
@@ -102,7 +102,7 @@ export class Environment {
     this.#space = new FreeSpace(path, options, this.#root, this.#tables)
     this.#schemaVersion = options.schemaVersion
     if (options.replicable && !readOnly) {
-      this.#replication = this.#gate.pass(
+      this.#replication = this.#mutex.run(
         () => new Replication(this.#root, this.#tables, (version) => this.#migrateTo(version)),
       )
     }
@@ -167,17 +167,15 @@ export class Environment {
   tableIfExists(name: string): Table | undefined {
     const known = this.#tables.get(name)
     if (known !== undefined) return known
-    // openDB returns undefined for a table that it may not create. Its type omits that.
-    const table: Table | undefined = this.#gate.pass(() => this.#openTable(name))
+    // openDB creates a missing table in a transaction of its own. It returns undefined for one that
+    // it may not create, which its type omits.
+    const table = this.#mutex.run<Table | undefined>(() =>
+      this.#root.openDB({ name, keyEncoding: 'binary', encoding: 'binary' }),
+    )
     if (table === undefined) return undefined
     this.#tables.set(name, table)
     this.#replication?.watch(name, table)
     return table
-  }
-
-  /** In a transaction of its own, if it creates the table. */
-  #openTable(name: string): Table {
-    return this.#root.openDB({ name, keyEncoding: 'binary', encoding: 'binary' })
   }
 
   /** The open tables by name. */
@@ -281,7 +279,7 @@ export class Environment {
 
   #commit<T>(work: () => T, aheadBytesMin: number): T {
     try {
-      return this.#gate.pass(() =>
+      return this.#mutex.run(() =>
         this.#root.transactionSync(() => {
           this.#space.keepAhead(aheadBytesMin)
           return work()
@@ -338,7 +336,7 @@ export class Environment {
   async close(): Promise<void> {
     this.#isClosed = true
     await this.#root.close()
-    await this.#gate.close()
+    await this.#mutex.close()
     this.#space.close()
   }
 

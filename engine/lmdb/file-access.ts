@@ -8,11 +8,10 @@ import { createOwnedFile, otherOwner, ownUserText, userText } from '../process/o
 export const DATA_FILE = 'data.mdb'
 /** LMDB's reader table and write lock. Created by the first process that opens the environment. */
 export const LOCK_FILE = 'lock.mdb'
-/** The environment of the lock that excludes other processes (gate.ts), without a directory. */
-export const GATE_FILE = 'gate.mdb'
-export const GATE_LOCK_FILE = `${GATE_FILE}-lock`
-/** In the order in which they are created. */
-export const ENVIRONMENT_FILES = [DATA_FILE, LOCK_FILE, GATE_FILE, GATE_LOCK_FILE] as const
+/** The empty environment of process-mutex.ts, which is not in a directory of its own. */
+export const MUTEX_FILE = 'mutex.mdb'
+export const MUTEX_LOCK_FILE = `${MUTEX_FILE}-lock`
+export const ENVIRONMENT_FILES = [DATA_FILE, LOCK_FILE, MUTEX_FILE, MUTEX_LOCK_FILE] as const
 /**
  * mdb.c of lmdb-js: MDB_MAGIC, in the machine's byte order, follows the 24-byte header of the meta
  * page.
@@ -53,7 +52,7 @@ export function prepareFiles(path: string, options: AccessOptions): void {
   if (!options.readOnly) makeWritableDirectory(path, options.setting, options)
   refuseForbiddenFiles(path, options)
   refuseForeignFile(join(path, DATA_FILE), options.setting, 'restore a backup, or name another directory')
-  refuseForeignFile(join(path, GATE_FILE), options.setting, 'stop the programs that use it, and remove it')
+  refuseForeignFile(join(path, MUTEX_FILE), options.setting, 'stop the programs that use it, and remove it')
   createOwnedFiles(path, options)
 }
 
@@ -130,7 +129,7 @@ function refuseForbiddenFiles(path: string, options: AccessOptions): void {
   refuseForbidden(data, options.readOnly === true ? constants.R_OK : READ_AND_WRITE, asOwner, options)
   if (!existsSync(lock) && existsSync(data)) refuseForbidden(path, READ_AND_WRITE, asOwner, options)
   // Readers also write to the lock files.
-  for (const name of [LOCK_FILE, GATE_FILE, GATE_LOCK_FILE]) {
+  for (const name of [LOCK_FILE, MUTEX_FILE, MUTEX_LOCK_FILE]) {
     const file = join(path, name)
     const asData = (owner: string) =>
       `${asOwner(owner)}, or give it to the store's owner: chown --reference=${data} ${file}`

@@ -42,8 +42,8 @@ t.test('a file that is not LMDB is rejected', async (t) => {
   writeFileSync(join(directory, 'data.mdb'), Buffer.alloc(8192, 7))
   t.throws(() => new Environment(directory, OPTIONS), { code: 'STORE_DAMAGED', message: /data.mdb: not an LMDB file/ })
   rmSync(join(directory, 'data.mdb'))
-  writeFileSync(join(directory, 'gate.mdb'), Buffer.alloc(8192, 7))
-  const message = /gate.mdb: not an LMDB file; stop the programs that use it, and remove it/
+  writeFileSync(join(directory, 'mutex.mdb'), Buffer.alloc(8192, 7))
+  const message = /mutex.mdb: not an LMDB file; stop the programs that use it, and remove it/
   t.throws(() => new Environment(directory, OPTIONS), { code: 'STORE_DAMAGED', message })
 })
 
@@ -103,24 +103,24 @@ t.test(
     const path = join(t.testdir(), 'store')
     await new Environment(path, OPTIONS).close()
     const files = ENVIRONMENT_FILES.map((file) => join(path, file))
-    const [data = '', lock = '', gate = '', gateLock = ''] = files
+    const [data = '', lock = '', mutex = '', mutexLock = ''] = files
     const rows = [
       {
         name: 'lock.mdb',
-        foreign: [path, data, gate, gateLock],
+        foreign: [path, data, mutex, mutexLock],
         found:
           /: \S+lock\.mdb belongs to user root \(uid 0\), .*uid 1234\)? may not read and write it; .*chown --reference=\S+data\.mdb \S+lock\.mdb/,
       },
       {
         name: 'data.mdb',
-        foreign: [path, lock, gate, gateLock],
+        foreign: [path, lock, mutex, mutexLock],
         found:
           /: \S+data\.mdb belongs to user root \(uid 0\), .*uid 1234\)? may not read (and write )?it; run this as user root/,
       },
       {
-        name: 'gate.mdb',
-        foreign: [path, data, lock, gateLock],
-        found: /: \S+gate\.mdb belongs to user root \(uid 0\), .*chown --reference=\S+data\.mdb \S+gate\.mdb/,
+        name: 'mutex.mdb',
+        foreign: [path, data, lock, mutexLock],
+        found: /: \S+mutex\.mdb belongs to user root \(uid 0\), .*chown --reference=\S+data\.mdb \S+mutex\.mdb/,
       },
       { name: 'none', foreign: [path, ...files], found: /^opened$/ },
     ]
