@@ -18,7 +18,7 @@ export class ProcessMutex {
   readonly #environment: RootDatabase | undefined
   #isHeld = false
 
-  /** @param readOnly whether the caller only reads, and can do without a mutex that it cannot create */
+  /** @param readOnly whether the caller only reads: without the mutex where it cannot create it */
   constructor(path: string, readOnly: boolean) {
     const file = join(path, MUTEX_FILE)
     // No program writes on a read-only file system, or has written before the mutex was created.
