@@ -65,11 +65,13 @@ export function unpackCounters(bytes: Uint8Array): NodeCounters {
   return countersSchema.parse(packr.unpack(bytes))
 }
 
-/** Requires a write transaction. */
+/** For the primary, which alone reads the log. Requires a write transaction. */
 export function addCounters(store: Store, counters: NodeCounters): void {
   addRows(store, counters)
   addKeyUses(store, counters.keyUses)
-  if (counters.node !== undefined) store.nodes.put(counters.node)
+  const { node } = counters
+  // The primary writes its own row. One in the log is older, from the time when it was a replica.
+  if (node !== undefined && node.id !== store.environment.replication.state?.node) store.nodes.put(node)
 }
 
 /** Requires a write transaction. A key of an organization that was removed leaves no use. */

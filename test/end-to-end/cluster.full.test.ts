@@ -108,7 +108,7 @@ t.test('three nodes: the store of one becomes that of all, and survives each of 
       t.same(roles, ['one primary', 'three replica', 'two replica'])
       const streams = await until('the streams are not reported', async () => {
         const found = await admin('cluster', 'streams', ...node.data)
-        return found.every(({ current }) => current === 3) && found
+        return found.length === 3 && found.every(({ current }) => current === 3) && found
       })
       t.same(
         streams.map(({ name, replicas }) => [name, replicas]),
