@@ -36,9 +36,10 @@ export class Lease {
 
   /** @param home answers questions of this node to itself */
   tick(node: string | undefined, home: ((question: LeaseQuestion) => LeaseAnswer | undefined) | undefined): void {
-    const { id, instance, nowMs, ask, allowance } = this.#parts
+    const { id, instance, nowMs, ask, allowance, completeFromMs } = this.#parts
     const sentMs = nowMs()
-    if (sentMs - this.#askedMs < RENEW_EVERY_MS) return
+    // The home counts a node with a lease that cannot say what it has used as one that has used all.
+    if (sentMs < completeFromMs || sentMs - this.#askedMs < RENEW_EVERY_MS) return
     const question: LeaseQuestion = { kind: 'lease', from: id, instance, ...allowance.lease }
     const take = (answer: Answer | undefined): void => {
       if (answer?.kind !== 'lease' || sentMs <= this.#answeredMs) return

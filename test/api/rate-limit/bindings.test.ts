@@ -1,6 +1,8 @@
 import { randomBytes } from 'node:crypto'
 import t from 'tap'
+import { Allowance, makeAllowanceTable } from '../../../api/rate-limit/allowance.ts'
 import { Bindings } from '../../../api/rate-limit/bindings.ts'
+import { Lease } from '../../../api/rate-limit/lease.ts'
 import { Lessees } from '../../../api/rate-limit/lessees.ts'
 import {
   type Answer,
@@ -216,6 +218,26 @@ t.test('a new node has used nothing before it is nearly free', async (t) => {
   t.notOk(passAfterLease(FREE_AFTER_MS - (HOLD_MS - BOUND_MS) - 1, 0))
   t.ok(passAfterLease(1, 14), 'it becomes free while grants of now count')
   t.ok(passAfterLease(1, 0, 'second'), 'uses of its former process count')
+})
+
+t.test('a node that was replaced never counts as one that has used all', async (t) => {
+  const { now, lessees, asked, bind, bindings } = homeAt([])
+  const nowMs = (): number => now.ms
+  const key = randomBytes(HASH_BYTES)
+  const lease = new Lease({
+    ...{ id: 'a', instance: 'first', nowMs, allowance: new Allowance(makeAllowanceTable(), nowMs) },
+    completeFromMs: now.ms + GRANT_MS,
+    ask: (_node, question, done) => question.kind === 'lease' && done(lessees.lease(question)),
+  })
+  const reserved = new Set<number | undefined>()
+  for (const endMs = now.ms + 2 * FREE_AFTER_MS; now.ms < endMs; now.ms += 500) {
+    lease.tick('home', undefined)
+    bind(key)
+    for (const { hashes, answer } of asked.splice(0)) answer(lease.hold(hashes))
+    reserved.add(bindings.reserved(key))
+  }
+  t.same([...reserved], [0])
+  t.equal(lessees.all().length, 1, 'it has a lease')
 })
 
 t.test('a key without a row on a node counts all of its allowance, and a malformed answer is none', async (t) => {

@@ -46,7 +46,7 @@ const MUTATIONS: Readonly<Record<string, readonly [seed: number, mutation: Mutat
   'a late verdict is used': [2309, { permitCheck: false }],
   'a new home does not collect': [1, { collection: false }],
   'a node takes grants of a home after the next one has collected': [86_888, { fence: false }],
-  'a home grants without acknowledgments': [200_430, { pause: false }],
+  'a home grants without acknowledgments': [201_039, { pause: false }],
   'the last home is exempt at once': [200_242, { reign: false }],
   'a node that was killed counts as complete': [1, { completeness: false }],
   'a home without a witness notes nothing': [18_793, { note: false }],
