@@ -1,10 +1,11 @@
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
-import { cpSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { cpSync, existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { provideCertificate } from '../engine/http/certificate.ts'
+import { NGINX } from '../test/support/nginx.ts'
 import { aimText, median, print, ratio, shown } from './compare.ts'
 import { isInstalled, pin, pinned } from './cores.ts'
 import { megabytes, memoryBytes } from './machine.ts'
@@ -98,7 +99,7 @@ async function compareServers(directory: string, data: ApiData, sizes: Sizes): P
         await child(new URL('./peers/fastify-sqlite.js', import.meta.url), FASTIFY_NAME, data, bytes, files, fastify),
       )
     }
-    if (!toy && isInstalled('nginx')) contenders.push(await startNginx(directory, data, files, pinned('server')))
+    if (!toy && existsSync(NGINX)) contenders.push(await startNginx(directory, data, files, pinned('server')))
     const script = join(directory, 'keys.lua')
     writeFileSync(script, luaOf(data.keys, gzip))
     const results = contenders.map((): Measured[] => [])

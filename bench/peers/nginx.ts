@@ -4,6 +4,7 @@ import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs'
 import { connect } from 'node:net'
 import { join } from 'node:path'
 import { freePort } from '../../test/support/free-port.ts'
+import { NGINX, nginxTemporaryFolders } from '../../test/support/nginx.ts'
 
 export const NGINX_NAME = 'nginx with a file, and gzip_static'
 
@@ -25,14 +26,12 @@ export async function startNginx(
     `daemon off; worker_processes 1; user root; pid ${join(root, 'pid')}; error_log stderr error;
 events { worker_connections 1024; }
 http { access_log off; sendfile on; gzip_static on; tcp_nopush on; open_file_cache max=1000; default_type application/json; keepalive_requests 1000000000;
+  ${nginxTemporaryFolders(root)}
   server { listen 127.0.0.1:${port}${files === undefined ? '' : ' ssl'}; ${tls} root ${join(root, 'www')}; } }
 `,
   )
-  const [command = 'nginx', ...words] = [...through, 'nginx', '-p', root, '-c', join(root, 'nginx.conf')]
-  const started = spawn(command, words, {
-    stdio: 'inherit',
-    env: { PATH: `${process.env['PATH']}:/usr/sbin:/sbin` },
-  })
+  const [command = NGINX, ...words] = [...through, NGINX, '-p', root, '-e', 'stderr', '-c', join(root, 'nginx.conf')]
+  const started = spawn(command, words, { stdio: 'inherit' })
   try {
     await answers(port)
   } catch (error) {

@@ -4,6 +4,7 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { claimPort } from '../../engine/http/listen.ts'
+import { NGINX, nginxTemporaryFolders } from '../support/nginx.ts'
 import { ALL_SCOPES, admin, REPOSITORY, startService } from '../support/programs.ts'
 
 /** The commands of docs/reference/api.md, and the documented output of the first. */
@@ -45,9 +46,6 @@ t.test('each command of docs/reference/api.md works as documented against a real
   for (const sample of samples) t.type(JSON.parse(await shell(sample)), 'object', sample)
 })
 
-/** The set-up of `npm run test:full` unpacks nginx here. */
-const NGINX = join(REPOSITORY, 'node_modules/.cache/nginx/usr/sbin/nginx')
-
 t.test('nginx passes requests on with the documented configuration', async (t) => {
   const [, documented = ''] = /^```nginx\n([\s\S]*?)^```$/m.exec(PAGE) ?? []
   t.match(documented, /server 127\.0\.0\.1:8443;/)
@@ -61,13 +59,10 @@ t.test('nginx passes requests on with the documented configuration', async (t) =
   const statusThrough = async (configuration: string): Promise<number> => {
     const port = await claimPort('test', '127.0.0.1', 0)
     const where = `daemon off; master_process off; pid ${directory}/pid; error_log ${directory}/errors;`
-    const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map(
-      (name) => `${name}_temp_path ${directory}/${name};`,
-    )
     const server = configuration.replace(':8443', `:${service.apiPort}`).replace(':8080', `:${port}`)
     writeFileSync(
       join(directory, 'nginx.conf'),
-      `${where} events {} http { access_log off; ${temporary.join(' ')} ${server} }`,
+      `${where} events {} http { access_log off; ${nginxTemporaryFolders(directory)} ${server} }`,
     )
     const child = spawn(NGINX, ['-c', join(directory, 'nginx.conf'), '-e', join(directory, 'errors')], {
       stdio: 'ignore',
