@@ -19,6 +19,7 @@ import type { Logger } from '../process/log.ts'
 import { checkBrokers } from './broker-check.ts'
 import { type BrokerOptions, connectToBrokers } from './connection.ts'
 import type { LogPosition, StreamReport } from './event-log.ts'
+import { ENDS_BEFORE_MS } from './limits.ts'
 import { NodeMessages } from './node-messages.ts'
 
 /** Any two of three brokers have every message. */
@@ -273,8 +274,25 @@ export async function patiently<T>(work: () => Promise<T>): Promise<T> {
 }
 
 /** Whether the next attempt may succeed. */
-export function mayPass(error: unknown): boolean {
+function mayPass(error: unknown): boolean {
   return !(error instanceof Fault) || error.code === 'BROKERS_UNREACHABLE' || error instanceof StreamEndsBefore
+}
+
+/** Waits for a stream that ends too early, until it has certainly lost messages. */
+export class StreamPatience {
+  #shortSinceMs: number | undefined
+
+  /** Whether the next attempt may succeed. */
+  mayPass(error: unknown): boolean {
+    this.#shortSinceMs = error instanceof StreamEndsBefore ? (this.#shortSinceMs ?? performance.now()) : undefined
+    const isLost = this.#shortSinceMs !== undefined && performance.now() - this.#shortSinceMs > ENDS_BEFORE_MS
+    return !isLost && mayPass(error)
+  }
+
+  /** The stream has what it must have. */
+  reset(): void {
+    this.#shortSinceMs = undefined
+  }
 }
 
 /** @throws Fault BROKERS_UNREACHABLE instead of the client's errors. Others are as they are. */

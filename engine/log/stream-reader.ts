@@ -1,15 +1,9 @@
 import { setTimeout as later } from 'node:timers/promises'
 import { type ConsumerMessages, DeliverPolicy, type JsMsg } from '@nats-io/jetstream'
 import type { Logger } from '../process/log.ts'
-import { assertHas, type Brokers, lostMessages, mayPass, RETRY_MS, StreamEndsBefore } from './brokers.ts'
+import { assertHas, type Brokers, lostMessages, RETRY_MS, StreamPatience } from './brokers.ts'
 import type { LogPosition } from './event-log.ts'
-import {
-  CONSUMING,
-  ENDS_BEFORE_MS,
-  READ_AHEAD_BYTES_MAX,
-  SILENT_HEARTBEATS_MAX,
-  SILENT_HEARTBEATS_MIN,
-} from './limits.ts'
+import { CONSUMING, READ_AHEAD_BYTES_MAX, SILENT_HEARTBEATS_MAX, SILENT_HEARTBEATS_MIN } from './limits.ts'
 
 /**
  * Reads a stream by one consumer after another. A consumer is on one broker. While that one is
@@ -49,11 +43,11 @@ export class StreamReader {
    */
   async *follow({ sequence: first, created }: LogPosition, log: Logger): AsyncGenerator<JsMsg> {
     let sequence = first
-    let shortSinceMs: number | undefined
+    const patience = new StreamPatience()
     while (!this.isOver) {
       try {
         assertHas(await this.#brokers.info(this.#stream), { sequence, created })
-        shortSinceMs = undefined
+        patience.reset()
         for await (const message of this.read(sequence + 1)) {
           // A consumer that was created again.
           if (message.seq <= sequence) continue
@@ -62,9 +56,7 @@ export class StreamReader {
           yield message
         }
       } catch (error) {
-        shortSinceMs = error instanceof StreamEndsBefore ? (shortSinceMs ?? performance.now()) : undefined
-        const isLost = shortSinceMs !== undefined && performance.now() - shortSinceMs > ENDS_BEFORE_MS
-        if (isLost || !mayPass(error)) throw error
+        if (!patience.mayPass(error)) throw error
         const { message: reason } = error as Error
         if (!this.isOver) log.warn({ reason }, `stream ${this.#stream} cannot be read, trying again`)
       }

@@ -1,7 +1,7 @@
 import { setTimeout as later } from 'node:timers/promises'
 import type { Environment } from '../lmdb/environment.ts'
 import type { ReplicationMode } from '../lmdb/replication.ts'
-import { StreamEndsBefore } from '../log/brokers.ts'
+import { StreamPatience } from '../log/brokers.ts'
 import type { ChangeStream } from '../log/change-stream.ts'
 import { Fault, isFault } from '../process/error-codes.ts'
 import { logFailure } from '../process/failure.ts'
@@ -37,6 +37,7 @@ export class ChangePublisher {
   #streamBytesMax = 0
   #isNearlyFull = false
   #checkedMs = 0
+  readonly #patience = new StreamPatience()
   #running: Promise<void> | undefined
   #watch: NodeJS.Timeout | undefined
 
@@ -144,6 +145,7 @@ export class ChangePublisher {
       const sentMs = performance.now()
       for (;;) {
         const outcome = await this.#stream.append(bytes, this.#sequence + 1)
+        if (outcome.kind !== 'conflict') this.#patience.reset()
         // Without an answer, the next attempt shows whether this one was appended. A read would
         // wait until the brokers have elected a leader, and miss it.
         if (
@@ -165,21 +167,19 @@ export class ChangePublisher {
 
   /**
    * @throws Fault REPLACED if another message has the number; BROKERS_LOST if one had it and was
-   *   trimmed, or if this is another stream
+   *   trimmed, if messages before it are lost, or if this is another stream
    */
   async #isInStream(bytes: Buffer, sequence: number): Promise<boolean> {
     let found: Uint8Array | undefined
     try {
       found = await this.#stream.message(sequence)
-      if (found === undefined) {
-        await this.#stream.assertHas(sequence - 1)
-        return false
-      }
+      if (found === undefined) await this.#stream.assertHas(sequence - 1)
+      this.#patience.reset()
     } catch (error) {
-      // A broker that has lost the others can answer with a stream that ends earlier.
-      if (isFault(error, 'BROKERS_LOST') && !(error instanceof StreamEndsBefore)) throw error
+      if (!this.#patience.mayPass(error)) throw error
       return false
     }
+    if (found === undefined) return false
     if (bytes.equals(found)) return true
     this.#setMode('replica')
     throw new Fault('REPLACED', 'another node is the primary now')

@@ -1,4 +1,5 @@
 import t, { type Test } from 'tap'
+import { StreamEndsBefore } from '../../../engine/log/brokers.ts'
 import type { AppendOutcome, ChangeStream } from '../../../engine/log/change-stream.ts'
 import { Fault, isFault } from '../../../engine/process/error-codes.ts'
 import { ChangePublisher } from '../../../engine/replication/change-publisher.ts'
@@ -18,13 +19,15 @@ class MemoryStream {
   onAttempt: () => void = () => {}
   isAnswering = true
   trimmedTo = 0
+  /** Messages that all brokers have lost. */
+  lost = 0
   /** Whether the brokers have a leader. Without one, appends fail at once, and reads wait. */
   hasLeader = true
 
   async append(bytes: Buffer, sequence: number): Promise<AppendOutcome> {
     this.onAttempt()
     if (!this.hasLeader) return { kind: 'unknown', why: 'no responders' }
-    const isNext = this.messages.length === sequence - 1
+    const isNext = this.messages.length - this.lost === sequence - 1
     if (isNext) this.messages.push(bytes)
     // After the attempts that are in flight with it.
     await new Promise((resolve) => setImmediate(resolve))
@@ -39,6 +42,8 @@ class MemoryStream {
 
   async assertHas(sequence: number): Promise<void> {
     if (this.trimmedTo > sequence) throw new Fault('BROKERS_LOST', `it begins with message ${this.trimmedTo + 1}`)
+    const last = this.messages.length - this.lost
+    if (last < sequence) throw new StreamEndsBefore('changes', last, sequence)
   }
 
   async state() {
@@ -102,6 +107,37 @@ t.test('a primary that was away until the takeover of another node was trimmed e
   t.ok(isFault(failure, 'BROKERS_LOST'), String(failure))
   await publisher.stop()
 })
+
+/** What brokers answer to the attempts of one change, 20 s after one another. */
+const SHORT_STREAMS: Readonly<Record<string, readonly [answers: ('short' | 'silence')[], isLost: boolean]>> = {
+  'for 40 s': [['short', 'short', 'short'], true],
+  'for 20 s': [['short', 'short'], false],
+  'twice for 20 s': [['short', 'short', 'silence', 'short', 'short'], false],
+}
+
+for (const [name, [answers, isLost]] of Object.entries(SHORT_STREAMS)) {
+  t.test(`a stream ends too early ${name}: the primary ${isLost ? 'ends' : 'goes on'}`, async (t) => {
+    const stream = new MemoryStream()
+    const { publisher } = primary(t, stream)
+    const [nowMs, left] = [performance.now.bind(performance), [...answers]]
+    let aheadMs = -20_000
+    t.intercept(performance, 'now', { value: () => nowMs() + aheadMs })
+    stream.onAttempt = () => {
+      const answer = left.shift()
+      stream.lost = answer === 'short' ? 1 : 0
+      stream.hasLeader = answer !== 'silence'
+      if (answer !== undefined) aheadMs += 20_000
+    }
+    const failure = await new Promise((resolve) => {
+      publisher.start(resolve)
+      if (!isLost) until('nothing is appended', () => publisher.sequence > 1).then(() => resolve(undefined), resolve)
+    })
+    if (isLost) t.ok(isFault(failure, 'BROKERS_LOST'), String(failure))
+    else t.equal(failure, undefined)
+    t.same(left, [])
+    await publisher.stop()
+  })
+}
 
 t.test('a message that was appended without an answer counts from its first attempt', async (t) => {
   const stream = new MemoryStream()
