@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readdirSync } from 'node:fs'
+import { cpSync, existsSync, mkdirSync, readdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { getSha256Backend, Objm } from '@nats-io/obj'
 import t, { type Test } from 'tap'
@@ -305,6 +305,32 @@ t.test('what a new primary has to know of the end of the stream', async (t) => {
       { code: 'REPLACED', message: /one is the first node/ },
     )
   })
+})
+
+t.test('brokers that were restored from an older copy end both nodes', async (t) => {
+  const site = await Site.make(t)
+  const nodes = [await site.node(t, 'one'), await site.node(t, 'two')] as const
+  const [primary, replica] = nodes
+  await primary.lead()
+  replica.follow()
+  const data = join(site.directory, 'brokers')
+  const copy = join(site.directory, 'copy')
+  for (const [from, to] of [
+    [data, copy],
+    [copy, data],
+  ] as const) {
+    const number = from === data ? 1 : 2
+    await primary.put(number)
+    await until('not replicated', () => replica.has(number))
+    const brokers = site.brokers.servers.map((_server, index) => index)
+    await Promise.all(brokers.map((index) => site.brokers.kill(index)))
+    rmSync(to, { recursive: true, force: true })
+    cpSync(from, to, { recursive: true })
+    for (const index of brokers) site.brokers.restart(index)
+  }
+  await until('not noticed', () => nodes.every(({ failures }) => failures.length > 0))
+  for (const { failures } of nodes)
+    t.match(failures, [{ code: 'BROKERS_LOST', message: /changes: it ends with message/ }])
 })
 
 t.test('snapshots trim what both of the last two contain', async (t) => {
