@@ -96,7 +96,7 @@ export class Cluster {
       { ChangeStream },
       { SnapshotStore },
       { joinCluster, beginWithSnapshot },
-      { ClusterMember, needsSnapshot },
+      { ClusterMember, lacksTrimmed, needsSnapshot },
     ] = await Promise.all([
       import('../engine/log/brokers.ts'),
       import('../engine/log/jetstream.ts'),
@@ -128,7 +128,7 @@ export class Cluster {
         // Another node was the first one meanwhile: joinCluster decides again.
         if (state?.generation === 0) continue
         log.warn({ reason: (error as Error).message }, 'the store is replaced by the last snapshot')
-        await beginWithSnapshot(join, firstUnpublished !== undefined)
+        await beginWithSnapshot(join, firstUnpublished !== undefined || !lacksTrimmed(error))
       }
     } catch (error) {
       await brokers.close()

@@ -99,7 +99,9 @@ async function compareServers(directory: string, data: ApiData, sizes: Sizes): P
         await child(new URL('./peers/fastify-sqlite.js', import.meta.url), FASTIFY_NAME, data, bytes, files, fastify),
       )
     }
-    if (!toy && existsSync(NGINX)) contenders.push(await startNginx(directory, data, files, pinned('server')))
+    const hasNginx = existsSync(NGINX)
+    if (!hasNginx) print('nginx is not unpacked: node deploy/setup.mjs --full')
+    if (!toy && hasNginx) contenders.push(await startNginx(directory, data, files, pinned('server')))
     const script = join(directory, 'keys.lua')
     writeFileSync(script, luaOf(data.keys, gzip))
     const results = contenders.map((): Measured[] => [])

@@ -38,7 +38,7 @@ export class Lease {
   tick(node: string | undefined, home: ((question: LeaseQuestion) => LeaseAnswer | undefined) | undefined): void {
     const { id, instance, nowMs, ask, allowance, completeFromMs } = this.#parts
     const sentMs = nowMs()
-    // With a lease, a node that cannot say what it has used counts as one that has used all.
+    // With a lease, a node that cannot report its uses counts as one that has used all.
     if (sentMs < completeFromMs || sentMs - this.#askedMs < RENEW_EVERY_MS) return
     const question: LeaseQuestion = { kind: 'lease', from: id, instance, ...allowance.lease }
     const take = (answer: Answer | undefined): void => {

@@ -224,7 +224,15 @@ export function lostMessages(stream: string, why: string): Fault {
  */
 export class StreamEndsBefore extends Fault {
   constructor(stream: string, last: number, sequence: number) {
-    super('BROKERS_LOST', `stream ${stream}: it ends with message ${last}, and the store has ${sequence}`)
+    const fix = 'if the brokers have lost messages, see docs/guides/recover-a-cluster.md'
+    super('BROKERS_LOST', `stream ${stream}: it ends with message ${last}, and the store has ${sequence}; ${fix}`)
+  }
+}
+
+/** Messages were trimmed that the store lacks. It has none that the stream lacks. */
+export class StreamBeginsAfter extends Fault {
+  constructor(stream: string, first: number, sequence: number) {
+    super('BROKERS_LOST', `stream ${stream}: it begins with message ${first}, and the store has ${sequence}`)
   }
 }
 
@@ -235,8 +243,7 @@ export function assertHas({ config, created, state }: StreamInfo, position: LogP
   if (created !== position.created)
     throw lostMessages(name, `it was created at ${created}, and the store has one of ${position.created}`)
   if (state.last_seq < sequence) throw new StreamEndsBefore(name, state.last_seq, sequence)
-  if (state.first_seq > sequence + 1)
-    throw lostMessages(name, `it begins with message ${state.first_seq}, and the store has ${sequence}`)
+  if (state.first_seq > sequence + 1) throw new StreamBeginsAfter(name, state.first_seq, sequence)
 }
 
 /** What a stream must have, or more replicas. Limits of age or number delete messages. */

@@ -22,8 +22,8 @@ export const SILENT_HEARTBEATS_MIN = 3
 export const SILENT_HEARTBEATS_MAX = 48
 /**
  * A broker that has lost the others answers with its own copy of a stream until it notices, after
- * about ten seconds. A stream that ends before what the store has for this long, without another
- * answer in between, has lost it. In milliseconds.
+ * about ten seconds. A stream has lost messages that the store has if each attempt to use it for
+ * this long shows that it ends before them. In milliseconds.
  */
 export const ENDS_BEFORE_MS = 30_000
 /**

@@ -79,7 +79,7 @@ export const FAULTS = {
   },
   BROKERS_LOST: {
     exit: ExitStatus.unavailable,
-    about: 'The brokers lack messages that the store has not read, or have another log than before',
+    about: 'The brokers lack messages that the store has or has not read yet, or have another log than before',
   },
   NOT_PRIMARY: {
     exit: ExitStatus.refused,

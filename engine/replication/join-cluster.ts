@@ -67,7 +67,7 @@ export async function joinCluster(options: JoinOptions): Promise<void> {
  * Replaces the store by the last snapshot, because it has changes that the cluster lacks, or lacks
  * changes that the brokers no longer have.
  *
- * @param keep whether the replaced store has changes of its own, and stays next to it
+ * @param keep whether the replaced store may have changes of its own, and stays next to it
  */
 export async function beginWithSnapshot(options: JoinOptions, keep: boolean): Promise<void> {
   const { dataDirectory, stream, log } = options
@@ -84,7 +84,7 @@ export async function beginWithSnapshot(options: JoinOptions, keep: boolean): Pr
     snapshot = await download(options, data)
     await makeReplica(beside, snapshot, stream.created)
     if (replaceEnvironment(data, place, kept) && kept !== undefined) {
-      log.warn({ kept }, 'the store had changes that the cluster lacks; it was kept and replaced')
+      log.warn({ kept }, 'the store may have changes that the cluster lacks; it was kept and replaced')
     }
   } finally {
     rmSync(beside, { recursive: true, force: true })

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { REPOSITORY } from './programs.ts'
 
-/** deploy/setup.mjs unpacks nginx here. */
+/** `node deploy/setup.mjs --full` unpacks nginx here. */
 export const NGINX = join(REPOSITORY, 'node_modules/.cache/nginx/usr/sbin/nginx')
 
 /** Directives for `http`: an unpacked nginx has no folders of its own. */

@@ -10,6 +10,7 @@ import { type Snapshot, SnapshotStore } from '../../../engine/log/snapshot-store
 import { DAY_MS, HOUR_MS } from '../../../engine/process/clock.ts'
 import { ChangeFollower } from '../../../engine/replication/change-follower.ts'
 import { ChangePublisher } from '../../../engine/replication/change-publisher.ts'
+import { ClusterMember, type MemberOptions, needsSnapshot } from '../../../engine/replication/cluster-member.ts'
 import { beginWithSnapshot, joinCluster } from '../../../engine/replication/join-cluster.ts'
 import { changeMessages, nodeMessage } from '../../../engine/replication/messages.ts'
 import { SnapshotMaker } from '../../../engine/replication/snapshot-maker.ts'
@@ -329,8 +330,22 @@ t.test('brokers that were restored from an older copy end both nodes', async (t)
     for (const index of brokers) site.brokers.restart(index)
   }
   await until('not noticed', () => nodes.every(({ failures }) => failures.length > 0))
-  for (const { failures } of nodes)
-    t.match(failures, [{ code: 'BROKERS_LOST', message: /changes: it ends with message/ }])
+  for (const node of nodes) {
+    t.match(node.failures, [{ code: 'BROKERS_LOST', message: /changes: it ends with message/ }])
+    await node.release()
+    const { snapshots, events } = eventsOf(site)
+    const restarted = new ClusterMember(node.store, {
+      ...{ stream: await site.stream(), snapshots, events: events as unknown as MemberOptions['events'] },
+      ...{ name: node.name, mayLead: true, log: quietLog },
+      onPromoted: () => void t.fail('it became the primary'),
+      onFailure: (error) => void t.fail(String(error)),
+    })
+    const failure = await restarted.start().catch((error: unknown) => error)
+    t.match(failure, { code: 'BROKERS_LOST', message: /changes: it ends with message/ })
+    t.notOk(needsSnapshot(failure), 'the store is not replaced')
+    t.ok(node.has(2), 'the store has what the brokers have lost')
+    await restarted.stop()
+  }
 })
 
 t.test('snapshots trim what both of the last two contain', async (t) => {
