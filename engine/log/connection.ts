@@ -49,6 +49,8 @@ export async function connectToBrokers(options: BrokerOptions, log: Logger): Pro
       // Otherwise each publish creates an error for its stack, in case that it fails.
       noAsyncTraces: true,
     })
+    // The client forgets brokers that did not answer to its first attempt.
+    connection.setServers([...servers])
     void logStatus(connection, log)
     return connection
   } catch (error) {

@@ -6,6 +6,7 @@ import t, { type Test } from 'tap'
 import { checkBrokers } from '../../../engine/log/broker-check.ts'
 import { Brokers } from '../../../engine/log/brokers.ts'
 import type { BrokerOptions } from '../../../engine/log/connection.ts'
+import { connectToBrokers } from '../../../engine/log/connection.ts'
 import { type LogPosition, partitionOf } from '../../../engine/log/event-log.ts'
 import { JetStreamLog } from '../../../engine/log/jetstream.ts'
 import { ENDS_BEFORE_MS } from '../../../engine/log/limits.ts'
@@ -107,6 +108,23 @@ t.test('a log of three brokers', async (t) => {
     Date.now = now
     for (const index of [0, 1, 2]) brokers.restart(index)
     await until('not connected', async () => (await log.append(ACME, Buffer.from('set back'), 1)) === undefined)
+    await brokers.untilCurrent(['events'])
+  })
+
+  t.test('a broker that was down when a node connected is used later', async (t) => {
+    await Promise.all([brokers.kill(0), brokers.kill(1)])
+    let connected = 0
+    const info = (): unknown => connected++
+    const logger = Object.assign(Object.create(quietLog), { info })
+    // In an order by chance, so not all begin with a broker that is down.
+    const connections = await Promise.all(Array.from({ length: 6 }, () => connectToBrokers(optionsOf(brokers), logger)))
+    t.teardown(() => Promise.all(connections.map((connection) => connection.close())))
+    brokers.restart(0)
+    brokers.restart(1)
+    await brokers.untilCurrent(['events'])
+    await brokers.kill(2)
+    await until('not connected', () => connected >= connections.length)
+    brokers.restart(2)
     await brokers.untilCurrent(['events'])
   })
 
