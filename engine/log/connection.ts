@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs'
+import type { Socket } from 'node:net'
 import {
   type Authenticator,
   AuthorizationError,
@@ -51,7 +52,7 @@ export async function connectToBrokers(options: BrokerOptions, log: Logger): Pro
     })
     // The client forgets brokers that did not answer to its first attempt.
     connection.setServers([...servers])
-    void logStatus(connection, log)
+    void watchStatus(connection, log)
     return connection
   } catch (error) {
     if (error instanceof Fault) throw error
@@ -99,10 +100,20 @@ function authenticatorOf(file: string): Authenticator {
   return nkeyAuthenticator(Buffer.from(seed))
 }
 
-async function logStatus(connection: NatsConnection, log: Logger): Promise<void> {
+async function watchStatus(connection: NatsConnection, log: Logger): Promise<void> {
   for await (const status of connection.status()) {
-    if (status.type === 'disconnect') log.warn({ server: status.server }, 'the connection to the broker is lost')
+    if (status.type === 'staleConnection') destroySocket(connection)
+    else if (status.type === 'disconnect') log.warn({ server: status.server }, 'the connection to the broker is lost')
     else if (status.type === 'reconnect') log.info({ server: status.server }, 'connected to a broker again')
     else if (status.type === 'error') log.error({ reason: status.error.message }, 'a broker reports an error')
   }
+}
+
+/**
+ * Before the client connects to another broker, it waits until its last bytes are written. A broker
+ * that is lost reads none of them, and the kernel gives up after 15 minutes.
+ */
+function destroySocket(connection: NatsConnection): void {
+  const { protocol } = connection as unknown as { protocol: { transport: { socket?: Socket } } }
+  protocol.transport.socket?.destroy()
 }

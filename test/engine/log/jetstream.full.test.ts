@@ -128,6 +128,21 @@ t.test('a log of three brokers', async (t) => {
     await brokers.untilCurrent(['events'])
   })
 
+  t.test('a broker that reads nothing any more is replaced, although bytes wait for it', async (t) => {
+    let connected = 0
+    const info = (): unknown => connected++
+    const connection = await connectToBrokers(optionsOf(brokers), Object.assign(Object.create(quietLog), { info }))
+    t.teardown(() => connection.close())
+    const lost = brokers.servers.indexOf(connection.getServer())
+    process.kill(brokers.pid(lost), 'SIGSTOP')
+    // More than the kernel takes.
+    for (let number = 0; number < 30; number++) connection.publish('nobody', Buffer.alloc(MEGABYTE))
+    await until('not connected', () => connected > 0)
+    t.not(brokers.servers.indexOf(connection.getServer()), lost)
+    process.kill(brokers.pid(lost), 'SIGCONT')
+    await brokers.untilCurrent(['events'])
+  })
+
   t.test('a reader continues when the broker that has its consumer is lost', async (t) => {
     const { lastSequence } = await until('no state', () => log.state())
     const texts: string[] = []
