@@ -99,9 +99,8 @@ async function compareServers(directory: string, data: ApiData, sizes: Sizes): P
         await child(new URL('./peers/fastify-sqlite.js', import.meta.url), FASTIFY_NAME, data, bytes, files, fastify),
       )
     }
-    const hasNginx = existsSync(NGINX)
-    if (!hasNginx) print('nginx is not unpacked: node deploy/setup.mjs --full')
-    if (!toy && hasNginx) contenders.push(await startNginx(directory, data, files, pinned('server')))
+    if (!existsSync(NGINX)) print('nginx is not unpacked: node deploy/setup.mjs --full')
+    else if (!toy) contenders.push(await startNginx(directory, data, files, pinned('server')))
     const script = join(directory, 'keys.lua')
     writeFileSync(script, luaOf(data.keys, gzip))
     const results = contenders.map((): Measured[] => [])

@@ -5,8 +5,7 @@ import { DiscardPolicy, jetstream, jetstreamManager, RetentionPolicy } from '@na
 import t, { type Test } from 'tap'
 import { checkBrokers } from '../../../engine/log/broker-check.ts'
 import { Brokers } from '../../../engine/log/brokers.ts'
-import type { BrokerOptions } from '../../../engine/log/connection.ts'
-import { connectToBrokers } from '../../../engine/log/connection.ts'
+import { type BrokerOptions, connectToBrokers } from '../../../engine/log/connection.ts'
 import { type LogPosition, partitionOf } from '../../../engine/log/event-log.ts'
 import { JetStreamLog } from '../../../engine/log/jetstream.ts'
 import { ENDS_BEFORE_MS } from '../../../engine/log/limits.ts'
@@ -30,6 +29,13 @@ async function openLog(t: Test, options: BrokerOptions, logger = quietLog) {
   const brokers = await Brokers.open(options, logger, ({ code }) => unsafe.push(code))
   t.teardown(() => brokers.close())
   return { log: await JetStreamLog.open(brokers, 64 * MEGABYTE, logger), unsafe }
+}
+
+/** Counts what connections with this logger log: that they are connected again. */
+function reconnections() {
+  const reconnected = { count: 0 }
+  const logger = Object.assign(Object.create(quietLog), { info: () => reconnected.count++ })
+  return { reconnected, logger }
 }
 
 /** The next messages, as text. */
@@ -113,9 +119,7 @@ t.test('a log of three brokers', async (t) => {
 
   t.test('a broker that was down when a node connected is used later', async (t) => {
     await Promise.all([brokers.kill(0), brokers.kill(1)])
-    let connected = 0
-    const info = (): unknown => connected++
-    const logger = Object.assign(Object.create(quietLog), { info })
+    const { reconnected, logger } = reconnections()
     // In an order by chance, so not all begin with a broker that is down.
     const connections = await Promise.all(Array.from({ length: 6 }, () => connectToBrokers(optionsOf(brokers), logger)))
     t.teardown(() => Promise.all(connections.map((connection) => connection.close())))
@@ -123,21 +127,20 @@ t.test('a log of three brokers', async (t) => {
     brokers.restart(1)
     await brokers.untilCurrent(['events'])
     await brokers.kill(2)
-    await until('not connected', () => connected >= connections.length)
+    await until('not connected', () => reconnected.count >= connections.length)
     brokers.restart(2)
     await brokers.untilCurrent(['events'])
   })
 
   t.test('a broker that reads nothing any more is replaced, although bytes wait for it', async (t) => {
-    let connected = 0
-    const info = (): unknown => connected++
-    const connection = await connectToBrokers(optionsOf(brokers), Object.assign(Object.create(quietLog), { info }))
+    const { reconnected, logger } = reconnections()
+    const connection = await connectToBrokers(optionsOf(brokers), logger)
     t.teardown(() => connection.close())
     const lost = brokers.servers.indexOf(connection.getServer())
     process.kill(brokers.pid(lost), 'SIGSTOP')
     // More than the kernel takes.
     for (let number = 0; number < 30; number++) connection.publish('nobody', Buffer.alloc(MEGABYTE))
-    await until('not connected', () => connected > 0)
+    await until('not connected', () => reconnected.count > 0)
     t.not(brokers.servers.indexOf(connection.getServer()), lost)
     process.kill(brokers.pid(lost), 'SIGCONT')
     await brokers.untilCurrent(['events'])
