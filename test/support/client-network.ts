@@ -16,6 +16,7 @@ import { REPOSITORY } from './programs.ts'
  * in the capture. For programs that run under `unshare --net --mount --pid`.
  */
 export const SERVER = '10.9.0.1'
+const SERVER_MAC = '02:00:00:00:00:01'
 const CACHE = join(REPOSITORY, 'node_modules/.cache')
 const LIBRARIES = 'usr/lib/x86_64-linux-gnu'
 const TYPE_A = 1
@@ -65,7 +66,9 @@ export class ClientNetwork {
     writeFileSync(join(folder, 'resolv.conf'), `nameserver ${SERVER}\n`)
     execFileSync('mount', ['--bind', join(folder, 'resolv.conf'), '/etc/resolv.conf'])
     ip('link', 'set', 'lo', 'up')
-    ip('link', 'add', 'br0', 'type', 'bridge')
+    // Without an address of its own, the bridge takes that of a port, also of a client that comes
+    // later. The others then send to the address before, and nothing answers them.
+    ip('link', 'add', 'br0', 'address', SERVER_MAC, 'type', 'bridge')
     ip('address', 'add', `${SERVER}/24`, 'dev', 'br0')
     ip('link', 'set', 'br0', 'up')
     network.#certify()
