@@ -194,9 +194,9 @@ export class Brokers {
     this.#timer = setInterval(() => void check(), CHECK_EVERY_MS)
     void this.#connection.closed().then((error) => {
       if (this.closing.signal.aborted) return
-      // Brokers that refuse the credentials twice are not asked again.
-      const why = error?.message ?? 'too many attempts'
-      onUnsafe(new Fault('BROKERS_REFUSED', `the connection to the brokers was closed: ${why}`))
+      // It is to try without end.
+      const why = error?.message ?? 'no reason given'
+      onUnsafe(new Fault('BROKERS_UNREACHABLE', `the client of the brokers has ended: ${why}`))
     })
     void (async () => {
       for await (const { type } of this.#connection.status()) {

@@ -43,6 +43,8 @@ export async function connectToBrokers(options: BrokerOptions, log: Logger): Pro
       ...(credentialsFile === '' ? {} : { authenticator: authenticatorOf(credentialsFile) }),
       reconnectDelayHandler: delaysBetweenAttempts(),
       maxReconnectAttempts: -1,
+      // A busy broker that answers too late refuses as well, and it is one of several.
+      ignoreAuthErrorAbort: true,
       // Those that a broker names may not be on loopback, and would be used without TLS.
       ignoreClusterUpdates: true,
       pingInterval: PING_MS,
@@ -100,12 +102,24 @@ function authenticatorOf(file: string): Authenticator {
   return nkeyAuthenticator(Buffer.from(seed))
 }
 
+/** Logs each loss of the connection once, and not each attempt that a broker refuses. */
 async function watchStatus(connection: NatsConnection, log: Logger): Promise<void> {
+  let isConnected = true
+  let reported = ''
   for await (const status of connection.status()) {
     if (status.type === 'staleConnection') destroySocket(connection)
-    else if (status.type === 'disconnect') log.warn({ server: status.server }, 'the connection to the broker is lost')
-    else if (status.type === 'reconnect') log.info({ server: status.server }, 'connected to a broker again')
-    else if (status.type === 'error') log.error({ reason: status.error.message }, 'a broker reports an error')
+    else if (status.type === 'disconnect') {
+      if (isConnected) log.warn({ server: status.server }, 'the connection to the broker is lost')
+      isConnected = false
+    } else if (status.type === 'reconnect') {
+      log.info({ server: status.server }, 'connected to a broker again')
+      isConnected = true
+      reported = ''
+    } else if (status.type === 'error') {
+      const { message: reason } = status.error
+      if (reason !== reported) log.error({ reason }, 'a broker reports an error')
+      reported = reason
+    }
   }
 }
 

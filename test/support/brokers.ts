@@ -152,10 +152,10 @@ export class Brokers {
     return this.#at(index).child.pid ?? 0
   }
 
-  /** Starts a broker that was killed, with the data that it has. */
-  restart(index: number): void {
+  /** Starts a broker that was killed, with the data that it has, and `more` of configuration. */
+  restart(index: number, more: NodeJS.ProcessEnv = {}): void {
     const broker = this.#at(index)
-    broker.child = this.#spawn(broker, broker.environment)
+    broker.child = this.#spawn(broker, { ...broker.environment, ...more })
   }
 
   /** Waits until all brokers have everything that is in these streams. */

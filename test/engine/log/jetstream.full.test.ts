@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { DiscardPolicy, jetstream, jetstreamManager, RetentionPolicy } from '@nats-io/jetstream'
+import { nkeys } from '@nats-io/transport-node'
 import t, { type Test } from 'tap'
 import { checkBrokers } from '../../../engine/log/broker-check.ts'
 import { Brokers } from '../../../engine/log/brokers.ts'
@@ -31,11 +32,15 @@ async function openLog(t: Test, options: BrokerOptions, logger = quietLog) {
   return { log: await JetStreamLog.open(brokers, 64 * MEGABYTE, logger), unsafe }
 }
 
-/** Counts what connections with this logger log: that they are connected again. */
+/** Counts how often connections with this logger are connected again, and keeps their errors. */
 function reconnections() {
   const reconnected = { count: 0 }
-  const logger = Object.assign(Object.create(quietLog), { info: () => reconnected.count++ })
-  return { reconnected, logger }
+  const errors: string[] = []
+  const logger = Object.assign(Object.create(quietLog), {
+    info: () => reconnected.count++,
+    error: ({ reason }: { reason: string }) => errors.push(reason),
+  })
+  return { reconnected, errors, logger }
 }
 
 /** The next messages, as text. */
@@ -129,6 +134,28 @@ t.test('a log of three brokers', async (t) => {
     await brokers.kill(2)
     await until('not connected', () => reconnected.count >= connections.length)
     brokers.restart(2)
+    await brokers.untilCurrent(['events'])
+  })
+
+  t.test('brokers that refuse a node for a while are used again', async (t) => {
+    const { reconnected, errors, logger } = reconnections()
+    const connection = await connectToBrokers(optionsOf(brokers), logger)
+    t.teardown(() => connection.close())
+    const refusals = () => brokers.output.text.split('authentication error').length - 1
+    const before = refusals()
+    const SERVICE_NKEY = nkeys.createUser().getPublicKey()
+    for (const index of [0, 1, 2]) {
+      await brokers.kill(index)
+      brokers.restart(index, { SERVICE_NKEY })
+    }
+    await until('refused too rarely', () => errors.length > 0 && refusals() - before > 12)
+    t.same(errors, ['Authorization Violation'], 'logged once')
+    for (const index of [0, 1, 2]) {
+      await brokers.kill(index)
+      brokers.restart(index)
+    }
+    await until('not connected', () => reconnected.count > 0)
+    await until('the log is not connected', async () => (await log.append(ACME, Buffer.from('again'), 1)) === undefined)
     await brokers.untilCurrent(['events'])
   })
 
