@@ -12,6 +12,8 @@ import { Fault } from '../process/error-codes.ts'
 import type { Logger } from '../process/log.ts'
 
 const RECONNECT_MS = 500
+/** A broker may accept connections and say nothing. Then another one is due before STALE_MAX. */
+const CONNECT_MS = 5000
 /** Milliseconds between two questions whether the connection lives, and how many may be open. */
 const PING_MS = 2000
 const PINGS_MAX = 2
@@ -39,6 +41,7 @@ export async function connectToBrokers(options: BrokerOptions, log: Logger): Pro
     const connection = await connect({
       servers: [...servers],
       name: 'posture-service',
+      timeout: CONNECT_MS,
       ...(caFile === '' && isLocal ? {} : { tls: caFile === '' ? {} : { caFile } }),
       ...(credentialsFile === '' ? {} : { authenticator: authenticatorOf(credentialsFile) }),
       reconnectDelayHandler: delaysBetweenAttempts(),
