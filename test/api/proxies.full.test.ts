@@ -7,6 +7,7 @@ import { setTimeout as later } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { freePort } from '../support/free-port.ts'
 import { IMPLEMENTATIONS } from '../support/https.ts'
+import { NGINX, nginxTemporaryFolders } from '../support/nginx.ts'
 import { ALL_SCOPES, admin, REPOSITORY, startService } from '../support/programs.ts'
 import { until } from '../support/wait.ts'
 
@@ -34,10 +35,10 @@ const PROXIES: readonly Proxy[] = [
   {
     name: 'nginx',
     file: 'nginx.conf',
-    command: (config, directory) => [join(CACHE, 'nginx/usr/sbin/nginx'), '-p', directory, '-c', config],
+    command: (config, directory) => [NGINX, '-p', directory, '-c', config],
     around: (text, directory) =>
       `daemon off; worker_processes 1; user root; pid ${join(directory, 'pid')}; error_log stderr warn;\n` +
-      `events { worker_connections 100; }\nhttp { access_log off; ${temporaryPaths(directory)}\n${text} }\n`,
+      `events { worker_connections 100; }\nhttp { access_log off; ${nginxTemporaryFolders(directory)}\n${text} }\n`,
   },
   {
     name: 'HAProxy',
@@ -46,11 +47,6 @@ const PROXIES: readonly Proxy[] = [
     around: (text) => text,
   },
 ]
-
-function temporaryPaths(directory: string): string {
-  const kinds = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi']
-  return kinds.map((kind) => `${kind}_temp_path ${join(directory, kind)};`).join(' ')
-}
 
 t.jobs = PROXIES.length * IMPLEMENTATIONS.length
 
@@ -64,7 +60,7 @@ for (const implementation of IMPLEMENTATIONS) {
       const words = ['--http', implementation, '--plain-http', '--ingest-port', 'off', '--api-threads', '1']
       const service = await startService(data, [...words, '--connections-per-address', '0'])
       t.teardown(() => service.child.kill('SIGKILL'))
-      const { port, child, output } = await startProxy(t, proxy, directory, service.apiPort)
+      const { port, stop, output } = await startProxy(t, proxy, directory, service.apiPort)
       const failures: string[] = []
       let answers = 0
       const endMs = performance.now() + MEASURED_MS
@@ -85,7 +81,7 @@ for (const implementation of IMPLEMENTATIONS) {
           }
         }),
       )
-      child.kill('SIGTERM')
+      await stop()
       t.same(failures, [], `${answers} answers`)
       t.ok(answers > 100)
       t.notMatch(output(), /reset|prematurely closed/i, 'no connection to the service failed')
@@ -120,7 +116,13 @@ async function startProxy(t: Test, proxy: Proxy, directory: string, servicePort:
     stdio: ['ignore', 'pipe', 'pipe'],
     env: { PATH: process.env['PATH'], LD_LIBRARY_PATH: libraries },
   })
-  t.teardown(() => child.kill('SIGKILL'))
+  const exited = once(child, 'exit')
+  // Without SIGKILL: the worker of nginx would stay, and keep the pipes of this process open.
+  const stop = async (): Promise<void> => {
+    child.kill('SIGTERM')
+    await exited
+  }
+  t.teardown(stop)
   let written = ''
   for (const stream of [child.stdout, child.stderr]) {
     stream?.on('data', (chunk) => {
@@ -132,5 +134,5 @@ async function startProxy(t: Test, proxy: Proxy, directory: string, servicePort:
     const answer = await ask(port, '/api/v1/openapi.json').catch(() => undefined)
     return answer?.statusCode === 200
   })
-  return { port, child, output: () => written }
+  return { port, stop, output: () => written }
 }

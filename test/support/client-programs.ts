@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { ClientNetwork, type Host, SERVER, serveDante, serveSquid } from './client-network.ts'
+import { nginxTemporaryFolders } from './nginx.ts'
 import { REPOSITORY } from './programs.ts'
 
 /**
@@ -229,7 +230,7 @@ async function serveBalancer(host: Host): Promise<void> {
       'http {',
       'access_log off;',
     ],
-    ...['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map((kind) => `${kind}_temp_path ${folder}/nginx-${kind};`),
+    nginxTemporaryFolders(folder),
     ...['server {', `listen ${SERVER}:${Port.proxied} ssl proxy_protocol;`, `ssl_certificate ${network.certificate};`],
     ...[`ssl_certificate_key ${network.key};`, 'location / { return 200 ok; }', '}', '}'],
   ]
