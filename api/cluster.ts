@@ -91,12 +91,12 @@ export class Cluster {
     const { log: servers, logCredentials: credentialsFile, logCa: caFile, logMegabytes, dataDir } = settings
     // Imported here, because most services have no brokers.
     const [
-      { Brokers },
+      { Brokers, StreamBeginsAfter },
       { JetStreamLog },
       { ChangeStream },
       { SnapshotStore },
       { joinCluster, beginWithSnapshot },
-      { ClusterMember, lacksTrimmed, needsSnapshot },
+      { ClusterMember, needsSnapshot },
     ] = await Promise.all([
       import('../engine/log/brokers.ts'),
       import('../engine/log/jetstream.ts'),
@@ -128,7 +128,8 @@ export class Cluster {
         // Another node was the first one meanwhile: joinCluster decides again.
         if (state?.generation === 0) continue
         log.warn({ reason: (error as Error).message }, 'the store is replaced by the last snapshot')
-        await beginWithSnapshot(join, firstUnpublished !== undefined || !lacksTrimmed(error))
+        const hasOwn = firstUnpublished !== undefined || !(error instanceof StreamBeginsAfter)
+        await beginWithSnapshot(join, hasOwn)
       }
     } catch (error) {
       await brokers.close()

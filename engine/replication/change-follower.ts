@@ -1,13 +1,14 @@
 import { setTimeout as later } from 'node:timers/promises'
 import type { Environment } from '../lmdb/environment.ts'
 import type { ReplicationState } from '../lmdb/replication.ts'
+import { lostMessages } from '../log/brokers.ts'
 import type { ChangeStream } from '../log/change-stream.ts'
 import { SECOND_MS } from '../process/clock.ts'
 import { Fault, isFault } from '../process/error-codes.ts'
 import { logFailure } from '../process/failure.ts'
 import type { Logger } from '../process/log.ts'
 import { APPLY_BYTES_MAX, APPLY_CHANGES_MAX, FRESH_PENDING_MAX, PAUSED_AFTER_MS, WATCH_MS } from './limits.ts'
-import { type ChangePart, type Changes, type NodeMessage, readMessage } from './messages.ts'
+import { type ChangePart, type Changes, type NodeMessage, readMessage, type Sender } from './messages.ts'
 
 /** A message of which the store has only a note, or a complete change. */
 type Pending =
@@ -140,8 +141,7 @@ export class ChangeFollower {
     if (part === 0) this.#parts.length = 0
     // A copy: the client may reuse the memory of a message.
     this.#parts.push({ ...message, writes: Buffer.from(message.writes) })
-    if (this.#parts.length !== part + 1)
-      throw new Fault('BROKERS_LOST', `stream changes: change ${number} is incomplete`)
+    if (this.#parts.length !== part + 1) throw lostMessages('changes', `change ${number} is incomplete`)
     if (part + 1 < parts) return
     const writes = Buffer.concat(this.#parts.map((each) => each.writes))
     this.#parts.length = 0
@@ -189,6 +189,7 @@ export class ChangeFollower {
     if (!isOwn) this.#assertPublished()
     // The store of the first primary is only in its snapshot.
     if (!isOwn && state.generation === 0) throw new Fault('REPLACED', `${sender.name} is the first node of the cluster`)
+    assertFollows(state, kind, sender)
     this.isVacant = kind === 'resignation' || isOwn
     const { node, generation, name: primary } = sender
     if (this.primary?.node !== node || this.primary.generation !== generation)
@@ -199,14 +200,14 @@ export class ChangeFollower {
   #repeated(state: ReplicationState, change: Extract<Pending, { writes: Buffer }>): ReplicationState {
     const { replication } = this.#environment
     const { generation, number, writes } = change
-    if (generation === state.generation && number <= state.change) {
+    if (generation !== state.generation)
+      throw lostMessages('changes', `change ${number} is of generation ${generation}, after ${state.generation}`)
+    if (number <= state.change) {
       // A change of this store, which was published before the node stopped.
       return replication.removeTo(number, state)
     }
     this.#assertPublished()
-    if (number !== state.change + 1) {
-      throw new Fault('BROKERS_LOST', `stream changes: change ${number} follows change ${state.change}`)
-    }
+    if (number !== state.change + 1) throw lostMessages('changes', `change ${number} follows change ${state.change}`)
     replication.repeat(writes)
     this.applied++
     return { ...state, change: number }
@@ -217,4 +218,19 @@ export class ChangeFollower {
     if (this.#environment.replication.firstUnpublished === undefined) return
     throw new Fault('REPLACED', 'another node became the primary before the last changes of this store were published')
   }
+}
+
+/**
+ * Each primary begins with a takeover, in the generation after the last one. Otherwise the brokers
+ * were restored from a copy that is older than the store, and another node has continued it.
+ *
+ * @throws Fault BROKERS_LOST
+ */
+function assertFollows({ generation, primary }: ReplicationState, kind: NodeMessage['kind'], sender: Sender): void {
+  const isNext = sender.generation === generation + 1
+  // '': the store is a snapshot, or this node was the primary.
+  const isSame = sender.generation === generation && (primary === '' || primary === sender.name)
+  if (kind === 'takeover' ? isNext : isSame) return
+  const found = `${kind} of ${sender.name} in generation ${sender.generation}`
+  throw lostMessages('changes', `${found}, after ${primary || 'a primary'} in generation ${generation}`)
 }

@@ -156,7 +156,7 @@ export class ChangePublisher {
           this.acknowledgedMs = sentMs
           break
         }
-        const why = outcome.kind === 'unknown' ? outcome.why : 'messages before it are missing'
+        const why = outcome.kind === 'unknown' ? outcome.why : 'it does not follow the last message of the stream'
         this.#log.warn({ reason: why }, 'a change was not published, trying again')
         if (this.#isStopping) return false
         await later(WATCH_MS)

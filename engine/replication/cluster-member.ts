@@ -1,5 +1,5 @@
 import { setTimeout as later } from 'node:timers/promises'
-import { patiently, StreamBeginsAfter, StreamEndsBefore } from '../log/brokers.ts'
+import { patiently, StreamEndsBefore } from '../log/brokers.ts'
 import type { ChangeStream } from '../log/change-stream.ts'
 import type { EventLog } from '../log/event-log.ts'
 import type { Snapshot, SnapshotStore } from '../log/snapshot-store.ts'
@@ -274,11 +274,6 @@ export class ClusterMember {
         this.#snapshotting = undefined
       })
   }
-}
-
-/** Whether the store lacks messages that were trimmed, and has nothing that the cluster lacks. */
-export function lacksTrimmed(error: unknown): boolean {
-  return error instanceof StreamBeginsAfter
 }
 
 /** Whether the store has to be replaced by a snapshot, because its changes are not the stream's. */

@@ -1,18 +1,19 @@
 import t, { type Test } from 'tap'
+import type { ReplicationState } from '../../../engine/lmdb/replication.ts'
 import type { ChangeStream, StreamMessage } from '../../../engine/log/change-stream.ts'
 import { ChangeFollower } from '../../../engine/replication/change-follower.ts'
 import { PAUSED_AFTER_MS } from '../../../engine/replication/limits.ts'
-import { nodeMessage } from '../../../engine/replication/messages.ts'
+import { changeMessages, nodeMessage } from '../../../engine/replication/messages.ts'
 import { openStore, quietLog } from '../../support/store.ts'
 import { until } from '../../support/wait.ts'
 
 const SENDER = { node: 'b', name: 'b', generation: 1 }
 const CREATED = 'now'
 
-/** A stream of ticks. The test says what the brokers know, and what the connection has received. */
+/** A stream, of ticks by default. The test says what brokers know, and what a node has received. */
 class TickStream {
   readonly created = CREATED
-  readonly received: number[] = []
+  readonly received: { readonly sequence: number; readonly bytes: Buffer }[] = []
   last = 1
   isAnswering = true
   asked = 0
@@ -21,8 +22,8 @@ class TickStream {
   #wake = (): void => {}
   #isStopped = false
 
-  receive(sequence: number): void {
-    this.received.push(sequence)
+  receive(sequence: number, bytes = nodeMessage('tick', SENDER)): void {
+    this.received.push({ sequence, bytes })
     this.#wake()
   }
 
@@ -36,8 +37,8 @@ class TickStream {
 
   async *read(): AsyncGenerator<StreamMessage> {
     while (!this.#isStopped) {
-      const sequence = this.received.shift()
-      if (sequence !== undefined) yield { sequence, bytes: nodeMessage('tick', SENDER), pending: 0 }
+      const message = this.received.shift()
+      if (message !== undefined) yield { ...message, pending: 0 }
       else
         await new Promise<void>((resolve) => {
           this.#wake = resolve
@@ -56,7 +57,7 @@ function pause(): void {
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, PAUSED_AFTER_MS + 100)
 }
 
-function replica(t: Test) {
+function replica(t: Test, more: Partial<ReplicationState> = {}) {
   const { environment } = openStore(t).store
   const state = {
     node: 'a',
@@ -66,6 +67,7 @@ function replica(t: Test) {
     unpublishedBytes: 0,
     created: CREATED,
     sequence: 1,
+    ...more,
   }
   environment.writeUnrecorded(() => environment.replication.putState({ ...state, mode: 'replica' }))
   const stream = new TickStream()
@@ -87,7 +89,7 @@ function replica(t: Test) {
     follower.stop()
     return following
   }
-  return { environment, stream, follower, receive, untilNews, end }
+  return { environment, stream, follower, following, receive, untilNews, end }
 }
 
 t.test('what a connection held while the process was paused is no news', async (t) => {
@@ -157,5 +159,55 @@ t.test('a store that hangs while it writes is not current afterwards', async (t)
   await receive(++stream.last)
   t.ok(follower.freshMs < hungMs - PAUSED_AFTER_MS, 'it was current before')
   await untilNews()
+  await end()
+})
+
+/** The next message for a replica with change 3 of node b, in generation 2. */
+const NEXT: readonly (readonly [what: string, message: Buffer, refused?: string])[] = [
+  ['a tick', nodeMessage('tick', { node: 'b', name: 'b', generation: 2 })],
+  ['a resignation', nodeMessage('resignation', { node: 'b', name: 'b', generation: 2 })],
+  ['the next primary', nodeMessage('takeover', { node: 'c', name: 'c', generation: 3 })],
+  ['the same node again', nodeMessage('takeover', { node: 'b', name: 'b', generation: 3 })],
+  ['the next change', change(2, 4)],
+  ['a change that the store has', change(2, 3)],
+  ['a tick of another node', nodeMessage('tick', { node: 'c', name: 'c', generation: 2 }), 'tick of c in generation 2'],
+  ['a tick of a later primary', nodeMessage('tick', { node: 'c', name: 'c', generation: 3 }), 'tick of c'],
+  ['a primary after the next', nodeMessage('takeover', { node: 'c', name: 'c', generation: 4 }), 'takeover of c'],
+  ['a primary of the same number', nodeMessage('takeover', { node: 'c', name: 'c', generation: 2 }), 'takeover of c'],
+  ['a change of a later primary', change(3, 3), 'change 3 is of generation 3, after 2'],
+  ['a change after the next', change(2, 5), 'change 5 follows change 3'],
+]
+
+function change(generation: number, number: number): Buffer {
+  const [message = Buffer.alloc(0)] = changeMessages(generation, [{ number, writes: Buffer.alloc(0) }])
+  return message
+}
+
+for (const [what, message, refused] of NEXT) {
+  t.test(
+    `${what} is ${refused === undefined ? 'read' : 'refused: the brokers have lost what was before'}`,
+    async (t) => {
+      const { stream, follower, following, end } = replica(t, { generation: 2, change: 3 })
+      stream.receive(2, message)
+      if (refused === undefined) {
+        await until('nothing is read', () => follower.lastRead === 2)
+        await end()
+      } else {
+        const code = 'BROKERS_LOST'
+        await t.rejects(following, { code, message: new RegExp(refused) })
+        t.equal(follower.state.sequence, 1, 'nothing is stored')
+      }
+    },
+  )
+}
+
+t.test('a store from a snapshot takes the primary from the first tick', async (t) => {
+  const { environment, follower, receive, end } = replica(t, { primary: '' })
+  await receive(2)
+  t.match(
+    environment.read(() => environment.replication.state),
+    { primary: 'b', generation: 1, sequence: 2 },
+  )
+  t.match(follower.primary, { node: 'b' })
   await end()
 })
