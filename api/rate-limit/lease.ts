@@ -38,7 +38,7 @@ export class Lease {
   tick(node: string | undefined, home: ((question: LeaseQuestion) => LeaseAnswer | undefined) | undefined): void {
     const { id, instance, nowMs, ask, allowance, completeFromMs } = this.#parts
     const sentMs = nowMs()
-    // With a lease, a node that cannot report its uses counts as one that has used all.
+    // Not before it can report its uses: with a lease, it counts as one that has used all.
     if (sentMs < completeFromMs || sentMs - this.#askedMs < RENEW_EVERY_MS) return
     const question: LeaseQuestion = { kind: 'lease', from: id, instance, ...allowance.lease }
     const take = (answer: Answer | undefined): void => {

@@ -12,14 +12,14 @@ import {
   StoreCompression,
   type StreamInfo,
 } from '@nats-io/jetstream'
-import type { NatsConnection } from '@nats-io/transport-node'
+import { AuthorizationError, type NatsConnection } from '@nats-io/transport-node'
 import { SECOND_MS } from '../process/clock.ts'
 import { Fault, isFault } from '../process/error-codes.ts'
 import type { Logger } from '../process/log.ts'
 import { checkBrokers } from './broker-check.ts'
-import { type BrokerOptions, connectToBrokers } from './connection.ts'
+import { type BrokerOptions, connectToBrokers, destroySocket } from './connection.ts'
 import type { LogPosition, StreamReport } from './event-log.ts'
-import { ENDS_BEFORE_MS } from './limits.ts'
+import { ENDS_BEFORE_MS, REFUSALS_MAX } from './limits.ts'
 import { NodeMessages } from './node-messages.ts'
 
 /** Any two of three brokers have every message. */
@@ -172,6 +172,8 @@ export class Brokers {
     clearInterval(this.#timer)
     this.closing.abort()
     await this.#connection.close()
+    // An attempt to connect again is not ended by close().
+    destroySocket(this.#connection)
   }
 
   /** @throws Fault BROKERS_UNSAFE, BROKERS_LOST */
@@ -194,16 +196,23 @@ export class Brokers {
     this.#timer = setInterval(() => void check(), CHECK_EVERY_MS)
     void this.#connection.closed().then((error) => {
       if (this.closing.signal.aborted) return
-      // It is to try without end.
+      // Unexpected: the client tries to connect without end.
       const why = error?.message ?? 'no reason given'
-      onUnsafe(new Fault('BROKERS_UNREACHABLE', `the client of the brokers has ended: ${why}`))
+      onUnsafe(new Fault('BROKERS_UNREACHABLE', `the connection to the brokers was closed: ${why}; start again`))
     })
     void (async () => {
-      for await (const { type } of this.#connection.status()) {
-        if (type === 'disconnect') this.isConnected = false
-        if (type !== 'reconnect') continue
-        this.isConnected = true
-        await check()
+      let refusals = 0
+      for await (const status of this.#connection.status()) {
+        if (status.type === 'disconnect') this.isConnected = false
+        else if (status.type === 'error' && status.error instanceof AuthorizationError) {
+          if (++refusals < REFUSALS_MAX) continue
+          onUnsafe(new Fault('BROKERS_REFUSED', `${status.error.message}; check --log-credentials`))
+        } else if (status.type === 'reconnect' && !this.isConnected) {
+          // The client says this again for each refusal, which it also keeps in memory until now.
+          this.isConnected = true
+          refusals = 0
+          void check()
+        }
       }
     })()
   }
@@ -229,7 +238,7 @@ export class StreamEndsBefore extends Fault {
   }
 }
 
-/** Messages were trimmed that the store lacks. It has none that the stream lacks. */
+/** Messages were trimmed that the store lacks. It has what the cluster had until then. */
 export class StreamBeginsAfter extends Fault {
   constructor(stream: string, first: number, sequence: number) {
     super('BROKERS_LOST', `stream ${stream}: it begins with message ${first}, and the store has ${sequence}`)

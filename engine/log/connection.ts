@@ -1,3 +1,4 @@
+import { randomInt } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import type { Socket } from 'node:net'
 import {
@@ -12,7 +13,7 @@ import { Fault } from '../process/error-codes.ts'
 import type { Logger } from '../process/log.ts'
 
 const RECONNECT_MS = 500
-/** A broker may accept connections and say nothing. Then another one is due before STALE_MAX. */
+/** A broker may accept a connection and send nothing. Another one is tried before STALE_MAX. */
 const CONNECT_MS = 5000
 /** Milliseconds between two questions whether the connection lives, and how many may be open. */
 const PING_MS = 2000
@@ -35,18 +36,20 @@ export interface BrokerOptions {
  * @throws Fault USAGE, BROKERS_REFUSED, BROKERS_UNREACHABLE
  */
 export async function connectToBrokers(options: BrokerOptions, log: Logger): Promise<NatsConnection> {
-  const { servers, caFile, credentialsFile } = options
-  const isLocal = servers.every((server) => LOOPBACK.test(server))
+  const { caFile, credentialsFile } = options
+  const isLocal = options.servers.every((server) => LOOPBACK.test(server))
+  const servers = fromAnyOn(options.servers)
   try {
     const connection = await connect({
-      servers: [...servers],
+      servers,
+      noRandomize: true,
       name: 'posture-service',
       timeout: CONNECT_MS,
       ...(caFile === '' && isLocal ? {} : { tls: caFile === '' ? {} : { caFile } }),
       ...(credentialsFile === '' ? {} : { authenticator: authenticatorOf(credentialsFile) }),
       reconnectDelayHandler: delaysBetweenAttempts(),
       maxReconnectAttempts: -1,
-      // A busy broker that answers too late refuses as well, and it is one of several.
+      // The client gives up after two refusals. A busy broker refuses with a timeout. See Brokers.
       ignoreAuthErrorAbort: true,
       // Those that a broker names may not be on loopback, and would be used without TLS.
       ignoreClusterUpdates: true,
@@ -55,20 +58,30 @@ export async function connectToBrokers(options: BrokerOptions, log: Logger): Pro
       // Otherwise each publish creates an error for its stack, in case that it fails.
       noAsyncTraces: true,
     })
-    // The client forgets brokers that did not answer to its first attempt.
-    connection.setServers([...servers])
+    // The client removes brokers that failed before it was connected. That of the connection is
+    // tried last when it is lost.
+    const current = connection.getServer()
+    connection.setServers(servers.toSorted((a, b) => Number(a === current) - Number(b === current)))
     void watchStatus(connection, log)
     return connection
   } catch (error) {
     if (error instanceof Fault) throw error
     const { message } = error as Error
-    if (error instanceof AuthorizationError) {
+    if (error instanceof AuthorizationError && !AUTHENTICATION_TIMEOUT.test(message)) {
       throw new Fault('BROKERS_REFUSED', `--log ${servers.join(',')}: ${message}; check --log-credentials`, {
         cause: error,
       })
     }
     throw new Fault('BROKERS_UNREACHABLE', `--log ${servers.join(',')}: ${message}`, { cause: error })
   }
+}
+
+const AUTHENTICATION_TIMEOUT = /timeout/i
+
+/** The brokers in order, from one of them by chance, so that nodes use all of them. */
+function fromAnyOn(servers: readonly string[]): string[] {
+  const first = randomInt(servers.length)
+  return [...servers.slice(first), ...servers.slice(0, first)]
 }
 
 /**
@@ -105,32 +118,33 @@ function authenticatorOf(file: string): Authenticator {
   return nkeyAuthenticator(Buffer.from(seed))
 }
 
-/** Logs each loss of the connection once, and not each attempt that a broker refuses. */
+/** Logs each loss of the connection once, and each reason for which brokers refuse another one. */
 async function watchStatus(connection: NatsConnection, log: Logger): Promise<void> {
   let isConnected = true
-  let reported = ''
+  const refusals = new Set<string>()
   for await (const status of connection.status()) {
     if (status.type === 'staleConnection') destroySocket(connection)
     else if (status.type === 'disconnect') {
       if (isConnected) log.warn({ server: status.server }, 'the connection to the broker is lost')
       isConnected = false
-    } else if (status.type === 'reconnect') {
+    } else if (status.type === 'reconnect' && !isConnected) {
       log.info({ server: status.server }, 'connected to a broker again')
       isConnected = true
-      reported = ''
+      refusals.clear()
     } else if (status.type === 'error') {
       const { message: reason } = status.error
-      if (reason !== reported) log.error({ reason }, 'a broker reports an error')
-      reported = reason
+      if (!refusals.has(reason)) log.error({ reason }, 'a broker reports an error')
+      if (!isConnected) refusals.add(reason)
     }
   }
 }
 
 /**
  * Before the client connects to another broker, it waits until its last bytes are written. A broker
- * that is lost reads none of them, and the kernel gives up after 15 minutes.
+ * that is lost reads none of them, and the kernel gives up after 15 minutes. The socket is a
+ * private part of the client (nats-core 3.4).
  */
-function destroySocket(connection: NatsConnection): void {
+export function destroySocket(connection: NatsConnection): void {
   const { protocol } = connection as unknown as { protocol: { transport: { socket?: Socket } } }
   protocol.transport.socket?.destroy()
 }

@@ -27,6 +27,11 @@ export const SILENT_HEARTBEATS_MAX = 48
  */
 export const ENDS_BEFORE_MS = 30_000
 /**
+ * So often brokers may refuse the credentials before a node ends, two to four times a second. Busy
+ * brokers do, too. The client keeps 2.5 kB for each refusal until it is connected again.
+ */
+export const REFUSALS_MAX = 100
+/**
  * How long an attempt to append a change waits for an answer, and in addition for each kibibyte. A
  * lost broker answers nothing, so the primary has to try again before a replica takes over.
  */

@@ -79,7 +79,7 @@ export const FAULTS = {
   },
   BROKERS_LOST: {
     exit: ExitStatus.unavailable,
-    about: 'The brokers lack messages that the store has or has not read yet, or have another log than before',
+    about: 'The brokers have lost messages that the store has or still needs, or have another log than before',
   },
   NOT_PRIMARY: {
     exit: ExitStatus.refused,

@@ -103,8 +103,13 @@ export async function runProgram(program: Command, argv: readonly string[] = pro
     const { status, text } = failureOf(program.name(), error)
     process.stderr.write(text)
     process.exitCode = status
+    // Something may still be open: a library's connection that it cannot close.
+    setTimeout(() => process.exit(), EXIT_MS).unref()
   }
 }
+
+/** Time to write what is left, and to end in order. */
+const EXIT_MS = 5000
 
 /** The exit status of a failed program, and its text for standard error. */
 export function failureOf(name: string, error: unknown): { readonly status: number; readonly text: string } {

@@ -1,5 +1,7 @@
 import { randomUUID } from 'node:crypto'
+import { once } from 'node:events'
 import { readFileSync, writeFileSync } from 'node:fs'
+import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
 import { DiscardPolicy, jetstream, jetstreamManager, RetentionPolicy } from '@nats-io/jetstream'
 import { nkeys } from '@nats-io/transport-node'
@@ -11,8 +13,9 @@ import { type LogPosition, partitionOf } from '../../../engine/log/event-log.ts'
 import { JetStreamLog } from '../../../engine/log/jetstream.ts'
 import { ENDS_BEFORE_MS } from '../../../engine/log/limits.ts'
 import { HOUR_MS } from '../../../engine/process/clock.ts'
+import { ExitStatus } from '../../../engine/process/error-codes.ts'
 import { Brokers as TestBrokers } from '../../support/brokers.ts'
-import { REPOSITORY } from '../../support/programs.ts'
+import { REPOSITORY, run } from '../../support/programs.ts'
 import { quietLog } from '../../support/store.ts'
 import { testFolder } from '../../support/test-folder.ts'
 import { until } from '../../support/wait.ts'
@@ -155,6 +158,7 @@ t.test('a log of three brokers', async (t) => {
       brokers.restart(index)
     }
     await until('not connected', () => reconnected.count > 0)
+    t.equal(reconnected.count, 1, 'logged once')
     await until('the log is not connected', async () => (await log.append(ACME, Buffer.from('again'), 1)) === undefined)
     await brokers.untilCurrent(['events'])
   })
@@ -370,7 +374,17 @@ t.test('brokers of earlier releases are refused', async (t) => {
   }
 })
 
-t.test('wrong credentials and unreadable files are named', async (t) => {
+t.test('a service ends when a broker accepts its connections and says nothing', async (t) => {
+  const silent = createServer()
+  await once(silent.listen(0, '127.0.0.1'), 'listening')
+  t.teardown(() => silent.close())
+  const { port } = silent.address() as AddressInfo
+  const { status, stderr } = await run('service', ['--data-dir', t.testdir(), '--log', `127.0.0.1:${port}`])
+  t.equal(status, ExitStatus.unavailable)
+  t.match(stderr, /BROKERS_UNREACHABLE/)
+})
+
+t.test('wrong credentials and unreadable files are named, also later', async (t) => {
   const directory = t.testdir({ empty: '' })
   const brokers = await TestBrokers.start(t, { directory: join(directory, 'brokers') })
   const connection = await brokers.connect()
@@ -380,4 +394,13 @@ t.test('wrong credentials and unreadable files are named', async (t) => {
   await t.rejects(refused({ credentialsFile: '/nonexistent' }), { code: 'USAGE', message: /--log-credentials.*ENOENT/ })
   await t.rejects(refused({ credentialsFile: other }), { code: 'USAGE', message: /expected the seed/ })
   await t.rejects(refused({ credentialsFile: '' }), { code: 'BROKERS_REFUSED', message: /check --log-credentials/ })
+
+  const { unsafe } = await openLog(t, optionsOf(brokers))
+  const SERVICE_NKEY = nkeys.createUser().getPublicKey()
+  for (const index of [0, 1, 2]) {
+    await brokers.kill(index)
+    brokers.restart(index, { SERVICE_NKEY })
+  }
+  await until('the node does not end', () => unsafe.length > 0)
+  t.equal(unsafe[0], 'BROKERS_REFUSED')
 })
