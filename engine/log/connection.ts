@@ -67,12 +67,11 @@ export async function connectToBrokers(options: BrokerOptions, log: Logger): Pro
   } catch (error) {
     if (error instanceof Fault) throw error
     const { message } = error as Error
+    const what = `--log ${options.servers.join(',')}: ${message}`
     if (error instanceof AuthorizationError && !AUTHENTICATION_TIMEOUT.test(message)) {
-      throw new Fault('BROKERS_REFUSED', `--log ${servers.join(',')}: ${message}; check --log-credentials`, {
-        cause: error,
-      })
+      throw new Fault('BROKERS_REFUSED', `${what}; check --log-credentials`, { cause: error })
     }
-    throw new Fault('BROKERS_UNREACHABLE', `--log ${servers.join(',')}: ${message}`, { cause: error })
+    throw new Fault('BROKERS_UNREACHABLE', what, { cause: error })
   }
 }
 
