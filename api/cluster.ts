@@ -91,12 +91,12 @@ export class Cluster {
     const { log: servers, logCredentials: credentialsFile, logCa: caFile, logMegabytes, dataDir } = settings
     // Imported here, because most services have no brokers.
     const [
-      { Brokers, StreamBeginsAfter },
+      { Brokers },
       { JetStreamLog },
       { ChangeStream },
       { SnapshotStore },
       { joinCluster, beginWithSnapshot },
-      { ClusterMember, needsSnapshot },
+      { ClusterMember, mayHaveOwnChanges, needsSnapshot },
     ] = await Promise.all([
       import('../engine/log/brokers.ts'),
       import('../engine/log/jetstream.ts'),
@@ -128,8 +128,7 @@ export class Cluster {
         // Another node was the first one meanwhile: joinCluster decides again.
         if (state?.generation === 0) continue
         log.warn({ reason: (error as Error).message }, 'the store is replaced by the last snapshot')
-        const hasOwn = firstUnpublished !== undefined || !(error instanceof StreamBeginsAfter)
-        await beginWithSnapshot(join, hasOwn)
+        await beginWithSnapshot(join, mayHaveOwnChanges(error, firstUnpublished))
       }
     } catch (error) {
       await brokers.close()

@@ -1,5 +1,5 @@
 import { setTimeout as later } from 'node:timers/promises'
-import { patiently, StreamEndsBefore } from '../log/brokers.ts'
+import { patiently, StreamBeginsAfter, StreamEndsBefore } from '../log/brokers.ts'
 import type { ChangeStream } from '../log/change-stream.ts'
 import type { EventLog } from '../log/event-log.ts'
 import type { Snapshot, SnapshotStore } from '../log/snapshot-store.ts'
@@ -281,4 +281,9 @@ export function needsSnapshot(error: unknown): boolean {
   // The store may be the only one with what the brokers have lost.
   if (error instanceof StreamEndsBefore) return false
   return isFault(error, 'REPLACED') || isFault(error, 'BROKERS_LOST')
+}
+
+/** Whether a store that is replaced may have changes that the cluster lacks, and is to be kept. */
+export function mayHaveOwnChanges(error: unknown, firstUnpublished: number | undefined): boolean {
+  return firstUnpublished !== undefined || !(error instanceof StreamBeginsAfter)
 }

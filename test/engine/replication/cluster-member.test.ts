@@ -2,7 +2,12 @@ import t, { type Test } from 'tap'
 import { StreamBeginsAfter, StreamEndsBefore } from '../../../engine/log/brokers.ts'
 import type { AppendOutcome, ChangeStream, StreamMessage } from '../../../engine/log/change-stream.ts'
 import { Fault } from '../../../engine/process/error-codes.ts'
-import { ClusterMember, type MemberOptions, needsSnapshot } from '../../../engine/replication/cluster-member.ts'
+import {
+  ClusterMember,
+  type MemberOptions,
+  mayHaveOwnChanges,
+  needsSnapshot,
+} from '../../../engine/replication/cluster-member.ts'
 import { ANSWERING_MS, TAKEOVER_AFTER_MS } from '../../../engine/replication/limits.ts'
 import { openStore, quietLog } from '../../support/store.ts'
 import { until } from '../../support/wait.ts'
@@ -68,19 +73,45 @@ async function replica(t: Test, stream: SilentStream): Promise<ClusterMember> {
   return member
 }
 
-/** Whether the store is replaced by a snapshot. */
-const FAILURES: readonly (readonly [what: string, error: unknown, isReplaced: boolean])[] = [
-  ['trimmed messages', new StreamBeginsAfter('changes', 9, 5), true],
-  ['a stream that ends too early', new StreamEndsBefore('changes', 5, 9), false],
-  ['a change that does not follow', new Fault('BROKERS_LOST', 'change 9 follows change 5'), true],
-  ['another primary', new Fault('REPLACED', 'another node is the primary now'), true],
-  ['brokers that do not answer', new Fault('BROKERS_UNREACHABLE', 'no leader'), false],
-  ['another error', new Error('disk'), false],
+interface Failure {
+  readonly what: string
+  readonly error: unknown
+  readonly unpublished?: number
+  readonly isReplaced: boolean
+  /** Whether a replaced store stays next to the new one. */
+  readonly isKept?: boolean
+}
+
+const TRIMMED = new StreamBeginsAfter('changes', 9, 5)
+const FAILURES: readonly Failure[] = [
+  { what: 'trimmed messages', error: TRIMMED, isReplaced: true, isKept: false },
+  { what: 'trimmed messages, with own changes', error: TRIMMED, unpublished: 7, isReplaced: true, isKept: true },
+  { what: 'a stream that ends too early', error: new StreamEndsBefore('changes', 5, 9), isReplaced: false },
+  {
+    what: 'a change that does not follow',
+    error: new Fault('BROKERS_LOST', 'change 9 follows change 5'),
+    isReplaced: true,
+    isKept: true,
+  },
+  {
+    what: 'another primary',
+    error: new Fault('REPLACED', 'another node is the primary now'),
+    isReplaced: true,
+    isKept: true,
+  },
+  {
+    what: 'brokers that do not answer',
+    error: new Fault('BROKERS_UNREACHABLE', 'no leader'),
+    isReplaced: false,
+  },
+  { what: 'another error', error: new Error('disk'), isReplaced: false },
 ]
 
-for (const [what, error, isReplaced] of FAILURES) {
-  t.test(`after ${what}, the store ${isReplaced ? 'is replaced' : 'stays'}`, async (t) => {
+for (const { what, error, unpublished, isReplaced, isKept = true } of FAILURES) {
+  const becomes = isReplaced ? `is ${isKept ? 'kept and ' : ''}replaced` : 'stays'
+  t.test(`after ${what}, the store ${becomes}`, async (t) => {
     t.equal(needsSnapshot(error), isReplaced)
+    t.equal(mayHaveOwnChanges(error, unpublished), isKept)
   })
 }
 
