@@ -7,9 +7,9 @@ import { DOMAINS_SHOWN_MAX, TOP_CLIENTS_MAX } from '../engine/scan/publish.ts'
 import { DECISION_STATES } from '../engine/store/decisions.ts'
 import { FRAMEWORK_IDS } from '../engine/store/framework.ts'
 import { RECOMMENDATION_STATUSES } from '../engine/store/recommendations.ts'
-import { PURPOSES, ROLES } from '../registry/platform.ts'
+import { ACCESS_KINDS } from '../registry/contact.ts'
+import { ROLES } from '../registry/platform.ts'
 import { PLATFORM_TYPES, type PlatformType } from '../registry/platform-type.ts'
-import { ACCESS_KINDS, USES } from '../registry/use.ts'
 import { LIMIT_MAX } from './page.ts'
 
 /*
@@ -82,11 +82,13 @@ const risk = z
           input: z.string().min(1).describe('`class`, a kind of fact, `unknown` or `limit`.'),
           value: z.string().min(1).describe('The reason of the class, the fact, or the facts that are unknown.'),
           points: z.int().describe('What the term adds to the score.'),
+          text: z.string().min(1).describe('The term as a sentence.'),
           source: z.url().optional().describe('Page of the vendor that states the fact.'),
+          date: z.string().optional().describe('Day on which the page stated it.'),
         }),
       )
       .optional()
-      .describe('The terms that add up to the score, if facts of the platform are known.'),
+      .describe('The terms that add up to the score, if it is that of the built-in registry.'),
   })
   .describe('Risk of the platform, from the registry.')
 
@@ -102,9 +104,12 @@ const topClient = z
   .strictObject({
     client: z.string().min(1).describe('Address or pseudonym; :: if only the user is known.'),
     user: z.string().min(1).optional().describe('User name or pseudonym; absent if no log names a user.'),
-    matches: positive.describe('Matches of the client within the evidence window.'),
-    first_seen: isoTime.describe('When the client first used the platform within the evidence window, in UTC.'),
-    last_seen: isoTime.describe('When the client last used the platform, in UTC.'),
+    matches: positive.describe('Matches of the client within the evidence window, also blocked and touched ones.'),
+    used_matches: positive
+      .optional()
+      .describe('Those that used the platform; absent if an earlier release stored some without that number.'),
+    first_seen: isoTime.describe('When the first of these matches was within the evidence window, in UTC.'),
+    last_seen: isoTime.describe('When the last one was, in UTC.'),
   })
   .describe('A client that used the platform.')
 
@@ -123,8 +128,8 @@ const metadata = z
     vendor: z.string().min(1).describe('Vendor of the platform.'),
     category: z.string().min(1).describe('Purpose of the platform.'),
     use: z
-      .enum(USES)
-      .describe('ai: an AI platform. ai_capable: general software with AI features, not counted in the summary.'),
+      .literal('ai')
+      .describe('Always ai. Software with AI features, and platforms that nobody used, are not in this list.'),
     approved: z.boolean().describe("Whether it is on the organization's approved list."),
     decision: z
       .enum(DECISION_STATES)
@@ -132,8 +137,14 @@ const metadata = z
         'What the organization decided: waiting (nothing yet), approved, rejected, or expired (the decision no longer counts). approved is true only for approved.',
       ),
     risk: risk,
-    matches: positive.describe('Queries, handshakes and log lines that named the platform.'),
+    matches: positive.describe('Queries, handshakes and log lines that named the platform: the sum of the next three.'),
+    used_matches: positive.describe('Matches that used the platform: allowed requests for its sites, apps and APIs.'),
     blocked_matches: positive.optional().describe('Matches that the logging device blocked; absent if none.'),
+    touched_matches: positive
+      .optional()
+      .describe(
+        'Matches that are neither: pictures, widgets, telemetry, updates, documentation and sign-in; absent if none.',
+      ),
     methods: z
       .partialRecord(z.enum(METHODS), positive)
       .describe(
@@ -142,11 +153,6 @@ const metadata = z
     roles: z
       .partialRecord(z.enum(ROLES), positive)
       .describe('Matches by role of the host: web, app, api, cdn, auth, telemetry or docs.'),
-    purposes: z
-      .partialRecord(z.enum(PURPOSES), positive)
-      .describe(
-        'Matches by purpose of the host. Only use is evidence of use: clients, days and times are those of use.',
-      ),
     access: z.array(access).max(ACCESS_KINDS.length).describe('How the platform was used, the most matches first.'),
     programmatic_clients: count
       .optional()

@@ -7,12 +7,11 @@ import type { Logger } from '../engine/process/log.ts'
 import type { MetricRow } from '../engine/process/metrics.ts'
 import { secretsKeyFile } from '../engine/process/secrets-key.ts'
 import { TaskThread } from '../engine/process/task-thread.ts'
-import { reportRows } from '../engine/report/metrics.ts'
-import type { ScheduledReportStatus } from '../engine/report/scheduled-reports.ts'
+import { reportRows, type ScheduledReportStatus } from '../engine/report/scheduled-reports.ts'
 import type { ScanExecutor } from '../engine/scan/scan-executor.ts'
 import type { ScanOutcome, ScanRequest } from '../engine/scan/scan-runner.ts'
 import type { Store } from '../engine/store/store.ts'
-import type { AlertSettings, BackgroundAnswer, BackgroundData, BackgroundTask } from './background-task.ts'
+import type { AlertSettings, BackgroundAnswer, BackgroundData, BackgroundTask } from './background-worker.ts'
 
 /** How often the service asks for the status, and restarts alerts after their thread ended. */
 const ALERTS_EVERY_MS = 10 * SECOND_MS

@@ -1,15 +1,41 @@
 import { Piscina } from 'piscina'
-import { AlertRunner } from '../engine/alert/alert-runner.ts'
+import { AlertRunner, type AlertStatus } from '../engine/alert/alert-runner.ts'
 import { systemClock } from '../engine/process/clock.ts'
-import { Fault, plainFault } from '../engine/process/error-codes.ts'
-import { createLogger, type Logger, setLogLevel } from '../engine/process/log.ts'
+import { Fault, type PlainFault, plainFault } from '../engine/process/error-codes.ts'
+import { createLogger, type Logger, type LogLevel, setLogLevel } from '../engine/process/log.ts'
+import type { Network } from '../engine/process/network.ts'
 import { SecretsKey } from '../engine/process/secrets-key.ts'
 import { programVersion } from '../engine/process/version.ts'
-import { ScheduledReports } from '../engine/report/scheduled-reports.ts'
-import { ScanRunner } from '../engine/scan/scan-runner.ts'
+import { type ScheduledReportStatus, ScheduledReports } from '../engine/report/scheduled-reports.ts'
+import { type ScanOutcome, type ScanRequest, ScanRunner } from '../engine/scan/scan-runner.ts'
 import { RegistryInForce } from '../engine/store/registry-in-force.ts'
 import { Store } from '../engine/store/store.ts'
-import type { AlertSettings, BackgroundAnswer, BackgroundData, BackgroundTask } from './background-task.ts'
+
+/** Options of the background thread. */
+export interface BackgroundData {
+  readonly dataDirectory: string
+  /** Path of the key file of stored secrets. */
+  readonly secretsKeyFile: string
+}
+
+/** Settings that a running service can change. */
+export interface AlertSettings {
+  readonly logLevel: LogLevel
+  readonly outboundNetworks: readonly Network[]
+}
+
+/** A task of the background thread. `close` closes the store before the thread ends. */
+export type BackgroundTask =
+  | { readonly kind: 'scans'; readonly requests: readonly ScanRequest[] }
+  | { readonly kind: 'alerts'; readonly settings: AlertSettings }
+  | { readonly kind: 'close' }
+
+/** The result, or the fault that prevented the task. `hasStarted`: its store was open. */
+export type BackgroundAnswer =
+  | { readonly kind: 'scanned'; readonly outcomes: readonly ScanOutcome[] }
+  | { readonly kind: 'alerts'; readonly status: AlertStatus; readonly reports: ScheduledReportStatus }
+  | { readonly kind: 'closed' }
+  | { readonly kind: 'failed'; readonly fault: PlainFault; readonly hasStarted: boolean }
 
 /** Milliseconds that messages in progress have to end when the service stops. */
 const ALERT_GRACE_MS = 2000

@@ -1,12 +1,12 @@
 import { hash } from 'node:crypto'
+import { BoundedMap } from '../engine/process/bounded-map.ts'
 import { type Clock, systemClock } from '../engine/process/clock.ts'
 import { isApiKey } from '../engine/store/access-key.ts'
 import { SCOPES, type Scope } from '../engine/store/api-keys.ts'
 import { uuidBytes } from '../engine/store/keys.ts'
 import { firstBodyKey, gzipBodyKey, PublishedList } from '../engine/store/published.ts'
 import type { Store } from '../engine/store/store.ts'
-import type { BodyCache } from './body-cache.ts'
-import type { ListState } from './list-state.ts'
+import type { BodyCache, ListState } from './body-cache.ts'
 
 /**
  * Maximum number of keys, and of organizations, that a thread caches, about 0.5 KB each. Beyond it,
@@ -51,8 +51,8 @@ const EMPTY_TAG = '0'.repeat(32)
  */
 export class Callers {
   readonly #store: Store
-  readonly #callers = new Map<string, Caller>()
-  readonly #organizations = new Map<string, CallersOrganization>()
+  readonly #callers = new BoundedMap<string, Caller>(CACHED_MAX)
+  readonly #organizations = new BoundedMap<string, CallersOrganization>(CACHED_MAX)
   readonly #bodies: BodyCache
   readonly #clock: Clock
   #turn = 0
@@ -73,11 +73,6 @@ export class Callers {
     const known = this.#callers.get(digest)
     const caller = known !== undefined && this.#isCurrent(known.organization) ? known : this.#read(text, digest)
     return caller === undefined || this.#hasExpired(caller) ? undefined : caller
-  }
-
-  /** Returns the caller of find() as of now. Must run within Environment.readInTurn. */
-  again(caller: Caller, text: string): Caller | undefined {
-    return this.#isCurrent(caller.organization) && !this.#hasExpired(caller) ? caller : this.find(text)
   }
 
   /** Returns the state of a list that the caller's organization has published. */
@@ -136,7 +131,7 @@ export class Callers {
       organization: this.#organization(key.organizationId),
       usedMs: 0,
     }
-    addToCache(this.#callers, digest, caller)
+    this.#callers.set(digest, caller)
     return caller
   }
 
@@ -153,7 +148,7 @@ export class Callers {
     const isEnterprise = this.#store.organizations.get(id)?.plan === 'enterprise'
     // Not checked yet: the next request does.
     const organization = { id, key, version, versionOfAll: -1, isEnterprise, lists: noLists() }
-    addToCache(this.#organizations, id, organization)
+    this.#organizations.set(id, organization)
     return organization
   }
 }
@@ -165,13 +160,4 @@ function noLists(): undefined[] {
 
 export function scopeBit(scope: Scope): number {
   return 1 << SCOPES.indexOf(scope)
-}
-
-function addToCache<T>(known: Map<string, T>, key: string, value: T): void {
-  // Reinsertion moves the key to the end.
-  known.delete(key)
-  known.set(key, value)
-  if (known.size <= CACHED_MAX) return
-  const [first] = known.keys()
-  if (first !== undefined) known.delete(first)
 }

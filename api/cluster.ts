@@ -20,12 +20,9 @@ import { Store } from '../engine/store/store.ts'
 import { clusterRows, logRows } from './cluster-metrics.ts'
 import type { ServiceSettings } from './config.ts'
 import type { KeyUseSink } from './key-uses.ts'
-import { Allowance, makeAllowanceTable } from './rate-limit/allowance.ts'
 import { ClusterRate } from './rate-limit/cluster-rate.ts'
-import type { ResumedRates } from './rate-limit/kept-rates.ts'
-import { monotonicMs } from './rate-limit/key-table.ts'
-import { GRANT_MS } from './rate-limit/protocol.ts'
 import { RateLimit } from './rate-limit/rate-limit.ts'
+import { makeUseQueues } from './rate-limit/uses.ts'
 
 const MEGABYTE = 1024 * 1024
 const STALE_WATCH_MS = 250
@@ -59,8 +56,8 @@ export class Cluster {
   #rate: ClusterRate | undefined
   #reader: EventLogReader | undefined
   /** For API threads. */
-  readonly shared = { staleness: makeStaleness(), allowance: makeAllowanceTable() }
-  readonly #stale = new Staleness(this.shared.staleness)
+  readonly shared: { readonly staleness: SharedArrayBuffer; readonly uses: SharedArrayBuffer }
+  readonly #stale: Staleness
   #report: NodeJS.Timeout | undefined
   #isReporting = false
   #staleWatch: NodeJS.Timeout | undefined
@@ -76,8 +73,10 @@ export class Cluster {
     this.#brokers = brokers
     this.#events = events
     this.#options = options
+    this.shared = { staleness: makeStaleness(), uses: makeUseQueues(options.settings.apiThreads) }
+    this.#stale = new Staleness(this.shared.staleness)
     this.writer = new EventLogWriter(events, store, systemClock, () => this.#stale.isStale)
-    this.#member = member((takeover) => this.#onPromoted(takeover))
+    this.#member = member(() => this.#onPromoted())
   }
 
   /**
@@ -153,24 +152,11 @@ export class Cluster {
     }
   }
 
-  /**
-   * Starts the rate limit of API keys. Before API threads ask for permits, and before start().
-   *
-   * @param table has the counts of all nodes, while this one is the primary
-   * @param resumed what the last run of the service has left
-   */
-  startRate(table: SharedArrayBuffer, resumed: ResumedRates): void {
-    const { settings, log } = this.#options
-    const { messages } = this.#brokers
-    const [store, member, counts] = [this.store, this.#member, new RateLimit(table, monotonicMs, GRANT_MS)]
-    const allowance = new Allowance(this.shared.allowance)
-    this.#rate = new ClusterRate({ store, member, messages, name: settings.nodeName, log, counts, allowance, resumed })
+  /** Exchanges the uses of API keys with other nodes. `table` has the counts of this node. */
+  startRate(table: SharedArrayBuffer): void {
+    const messages = this.#brokers.messagesOf(this.#member.state.node)
+    this.#rate = new ClusterRate({ messages, limit: new RateLimit(table), uses: this.shared.uses })
     this.#rate.start()
-  }
-
-  get rate(): ClusterRate {
-    if (this.#rate === undefined) throw new Error('internal error: the rate limit was not started')
-    return this.#rate
   }
 
   /**
@@ -179,9 +165,7 @@ export class Cluster {
    */
   start(acceptor: EventAcceptor, onPromoted: () => void | Promise<void>): void {
     const { log, onFailure } = this.#options
-    this.#onPromoted = async (takeover) => {
-      this.#writeReport(this.#ownRow(this.#member.sequence))
-      this.rate.takeOver(takeover)
+    this.#onPromoted = async () => {
       const promoted = onPromoted()
       this.#reader = new EventLogReader(this.#events, acceptor, this.store, log)
       const [state] = await Promise.all([this.#events.state(), promoted])
@@ -194,7 +178,6 @@ export class Cluster {
     this.#setStaleness()
     this.#staleWatch = setInterval(() => this.#setStaleness(), STALE_WATCH_MS)
     this.#report = setInterval(() => void this.#reportNode(), REPORT_EVERY_MS)
-    // The primary grants permits to nodes that have reported.
     void this.#reportNode()
   }
 
@@ -244,9 +227,9 @@ export class Cluster {
   async stop(): Promise<void> {
     clearInterval(this.#report)
     clearInterval(this.#staleWatch)
+    this.#rate?.stop()
     await this.#reader?.stop()
     await this.#member.stop()
-    await this.#rate?.stop()
     await this.#brokers.close()
   }
 
@@ -254,12 +237,7 @@ export class Cluster {
     const { nodeName: name, roles } = this.#options.settings
     const { isPrimary, sequence, state } = this.#member
     const own = { id: state.node, name, isPrimary, roles: roles as NodeRole[], version: programVersion() }
-    return { ...own, knowsAllowances: true, sequence, lastSequence, reportedAtMs: systemClock.nowMs() }
-  }
-
-  /** The primary writes its row itself: events before it in the log may wait. */
-  #writeReport(row: ClusterNode): void {
-    this.store.environment.write(() => this.store.nodes.put(row))
+    return { ...own, sequence, lastSequence, reportedAtMs: systemClock.nowMs() }
   }
 
   async #reportNode(): Promise<void> {
@@ -269,8 +247,11 @@ export class Cluster {
       const lastSequence = await this.#member.lastSequence()
       const { isPrimary } = this.#member
       const row = this.#ownRow(lastSequence)
-      if (isPrimary) this.#writeReport({ ...row, ...(await this.#sharedReport()) })
-      else await this.#append({ node: row })
+      if (isPrimary) {
+        // Not through the log: events before it there may wait.
+        const reported = { ...row, ...(await this.#sharedReport()) }
+        this.store.environment.write(() => this.store.nodes.put(reported))
+      } else await this.#append({ node: row })
     } catch (error) {
       const { message } = error as Error
       if (this.#events.problem === undefined) this.#options.log.warn({ reason: message }, 'this node was not reported')

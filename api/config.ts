@@ -1,7 +1,6 @@
 import { availableParallelism, hostname } from 'node:os'
-import { isDeepStrictEqual } from 'node:util'
 import { z } from 'zod'
-import { HTTP_IMPLEMENTATIONS } from '../engine/http/listen.ts'
+import { HTTP_IMPLEMENTATIONS, wildcardAddress } from '../engine/http/listen.ts'
 import { CONNECTIONS_PER_CLIENT_DEFAULT } from '../engine/limits.ts'
 import { Fault } from '../engine/process/error-codes.ts'
 import { LOG_LEVELS } from '../engine/process/log.ts'
@@ -18,7 +17,6 @@ import {
   portNumber,
   portOrOff,
   setting,
-  settingRows,
   someText,
   wholeNumber,
 } from '../engine/process/settings.ts'
@@ -40,6 +38,9 @@ function roleList() {
   })
 }
 
+/** Nobody reads mail there: the service says at its start that the setting is missing. */
+export const SALES_EMAIL_EXAMPLE = 'sales@example.com'
+
 /** The settings of posture-service. */
 export const serviceSettings = z.object({
   dataDir: setting(someText().default('/var/lib/posture-service'), {
@@ -50,8 +51,8 @@ export const serviceSettings = z.object({
   apiAddress: setting(someText().optional(), {
     flag: '--api-address <address>',
     env: 'API_ADDRESS',
-    about: 'Serve the REST API on this address',
-    defaultAbout: `${ANY_IPV4_ADDRESS}; ${LOOPBACK_ADDRESS} with --plain-http`,
+    about: 'Serve the REST API and the web console on this address',
+    defaultAbout: `${ANY_ADDRESS}; ${LOOPBACK_ADDRESS} with --plain-http`,
   }),
   apiPort: setting(portNumber({ orAny: true }).default(8443), {
     flag: '--api-port <port>',
@@ -236,6 +237,12 @@ export const serviceSettings = z.object({
     env: 'PLAIN_HTTP',
     about: 'Serve plain HTTP on loopback only, for tests and local TLS proxies',
   }),
+  hsts: setting(onOrOff().default(false), {
+    flag: '--hsts',
+    env: 'HSTS',
+    about:
+      'Send Strict-Transport-Security: for a year, browsers use only HTTPS with every port of this host, also with ports of other programs',
+  }),
   http: setting(oneOf(HTTP_IMPLEMENTATIONS).default('auto'), {
     flag: '--http <implementation>',
     env: 'HTTP_IMPLEMENTATION',
@@ -247,7 +254,7 @@ export const serviceSettings = z.object({
     about:
       'Log at most this many API requests per second and thread, with the visible digits of their key; 0 logs none',
   }),
-  salesEmail: setting(someText().default('sales@example.com'), {
+  salesEmail: setting(someText().default(SALES_EMAIL_EXAMPLE), {
     flag: '--sales-email <address>',
     env: 'SALES_EMAIL',
     about: 'Name this contact in API errors about the plan',
@@ -262,17 +269,6 @@ export const serviceSettings = z.object({
 
 type GivenSettings = z.output<typeof serviceSettings>
 export type ServiceSettings = GivenSettings & { readonly apiAddress: string; readonly ingestAddress: string }
-
-/** The names of settings that differ, as users know them. */
-export function changedSettings(before: ServiceSettings, after: ServiceSettings): string[] {
-  return settingRows(serviceSettings)
-    .filter(({ name }) => !isDeepStrictEqual(settingOf(before, name), settingOf(after, name)))
-    .map(({ flag, env, name }) => flag?.split(' ', 1)[0] ?? env ?? name)
-}
-
-function settingOf(settings: ServiceSettings, name: string): unknown {
-  return settings[name as keyof ServiceSettings]
-}
 
 const LOOPBACK = /^(127\.\d{1,3}\.\d{1,3}\.\d{1,3}|::1|localhost)$/
 
@@ -293,10 +289,9 @@ export function checkTogether(settings: GivenSettings): ServiceSettings {
     throw new Fault('USAGE', '--roles: without effect unless --log names brokers')
   }
   const { plainHttp } = settings
-  const {
-    apiAddress = plainHttp ? LOOPBACK_ADDRESS : ANY_IPV4_ADDRESS,
-    ingestAddress = plainHttp ? LOOPBACK_ADDRESS : ANY_ADDRESS,
-  } = settings
+  const byDefault = plainHttp ? LOOPBACK_ADDRESS : ANY_ADDRESS
+  const apiAddress = wildcardAddress(settings.apiAddress ?? byDefault)
+  const ingestAddress = wildcardAddress(settings.ingestAddress ?? byDefault)
   for (const [flag, address] of [
     ['--api-address', apiAddress],
     ['--ingest-address', ingestAddress],
@@ -308,5 +303,43 @@ export function checkTogether(settings: GivenSettings): ServiceSettings {
       )
     }
   }
+  refuseSharedPorts({ ...settings, apiAddress, ingestAddress })
   return { ...settings, apiAddress, ingestAddress }
+}
+
+/**
+ * The kernel lets one program listen on a port for IPv4 and for IPv6, so that clients would reach
+ * one listener or the other.
+ *
+ * @throws Fault USAGE
+ */
+function refuseSharedPorts(settings: ServiceSettings): void {
+  const { apiAddress, ingestAddress, metricsAddress } = settings
+  const before: { readonly flag: string; readonly address: string; readonly port: number }[] = []
+  const add = (flag: string, address: string, port: number | 'off'): void => {
+    if (port === 'off' || port === 0) return
+    const other = before.find(
+      (each) => each.port === port && (covers(each.address, address) || covers(address, each.address)),
+    )
+    if (other !== undefined)
+      throw new Fault('USAGE', `${flag} ${port}: ${other.flag} uses the same port; choose another one`)
+    before.push({ flag, address, port })
+  }
+  add('--api-port', apiAddress, settings.apiPort)
+  add('--console-port', apiAddress, settings.consolePort)
+  add('--ingest-port', ingestAddress, settings.ingestPort)
+  add('--metrics-port', metricsAddress, settings.metricsPort)
+  for (const [flag, listeners] of [
+    ['--syslog-tls', settings.syslogTls],
+    ['--syslog-tcp', settings.syslogTcp],
+    ['--dnstap-tls', settings.dnstapTls],
+    ['--dnstap-tcp', settings.dnstapTcp],
+  ] as const) {
+    for (const { address, port } of listeners) add(flag, address || ingestAddress, port)
+  }
+}
+
+/** Whether a listener on the address gets all connections to the other one. */
+function covers(address: string, other: string): boolean {
+  return address === other || address === ANY_ADDRESS || (address === ANY_IPV4_ADDRESS && !other.includes(':'))
 }

@@ -25,23 +25,29 @@ export class Health {
   readonly #log: Logger
   readonly #node: NodeHealth | undefined
   readonly #descriptors: () => Descriptors | undefined
+  readonly #expired: () => readonly string[]
   #writes = true
   #hasDescriptors = true
   #timer: NodeJS.Timeout | undefined
 
-  /** @param node undefined: the service is alone */
+  /**
+   * @param node undefined: the service is alone
+   * @param expired what has expired, one line each: the registry, certificates
+   */
   constructor(
     environment: Environment,
     schedule: Pick<ScanSchedule, 'failing'>,
     log: Logger,
     node: NodeHealth | undefined = undefined,
     descriptors: () => Descriptors | undefined = fileDescriptors,
+    expired: () => readonly string[] = () => [],
   ) {
     this.#environment = environment
     this.#schedule = schedule
     this.#log = log
     this.#node = node
     this.#descriptors = descriptors
+    this.#expired = expired
   }
 
   start(): void {
@@ -76,6 +82,7 @@ export class Health {
       ...(this.#node?.problems ?? []),
       ...(fewDescriptors === undefined ? [] : [fewDescriptors]),
       ...(notWritten === undefined ? [] : [failureText(notWritten)]),
+      ...this.#expired(),
       ...(failing === 0 ? [] : [`the last scan of ${failing} organization${failing === 1 ? '' : 's'} failed`]),
     ]
   }

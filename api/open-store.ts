@@ -1,4 +1,5 @@
 import { join } from 'node:path'
+import { readOwnFile } from '../engine/admin/own-platforms.ts'
 import { makeWritableDirectory } from '../engine/lmdb/file-access.ts'
 import { deferredFailure } from '../engine/process/deferred.ts'
 import { Fault } from '../engine/process/error-codes.ts'
@@ -28,10 +29,11 @@ export interface OpenedStore {
 /**
  * Opens the store of a service. As a node of a cluster, first makes it the one of the cluster.
  *
- * @throws Faults of the store, see Store; of the brokers, see Cluster.join; STORE_IN_USE if another
- *   service uses the data directory
+ * @throws Fault REGISTRY_FILE; Faults of the store, see Store; of the brokers, see Cluster.join;
+ *   STORE_IN_USE if another service uses the data directory
  */
 export async function openStore(settings: ServiceSettings, log: Logger, signal: AbortSignal): Promise<OpenedStore> {
+  if (settings.registry !== '') readOwnFile(settings.registry)
   const failure = deferredFailure()
   const place = join(settings.dataDir, 'store')
   makeWritableDirectory(place, '--data-dir')

@@ -74,9 +74,9 @@ export const EXAMPLES: Readonly<Record<string, Readonly<Record<string, { summary
               decision: 'waiting',
               risk: { score: 55, why: 'Prompts leave the organization.' },
               matches: 1840,
+              used_matches: 1840,
               methods: { dns: 1210, tls: 630 },
               roles: { web: 1500, api: 340 },
-              purposes: { use: 1840 },
               access: [
                 { kind: 'web', matches: 1500, domains: ['chat.example'] },
                 { kind: 'api', matches: 340, domains: ['api.chat.example'] },

@@ -128,7 +128,11 @@ export const HEADERS: Readonly<Record<string, Json>> = {
   },
   'X-Content-Type-Options': fixed('nosniff', 'The body is JSON and nothing else.'),
   'Content-Security-Policy': fixed("default-src 'none'", 'Nothing in the body may be loaded or run.'),
-  'Strict-Transport-Security': fixed('max-age=31536000', 'The service is reached by HTTPS only.'),
+  'Strict-Transport-Security': {
+    ...fixed('max-age=31536000', 'Present if the service has the setting `--hsts`.'),
+    required: false,
+  },
+  'WWW-Authenticate': fixed('Bearer realm="X-API-Key"', 'The field that must have a valid key.'),
   ETag: {
     description:
       'Identifies the current state of the whole list: it is the same for all pages, and changes when the data changes. Answers with gzip have `-gzip` after the same digits; both identify the same state.',
@@ -166,6 +170,7 @@ const OF_STATUS: Readonly<Record<number, readonly string[]>> = {
   200: [...ALWAYS, 'ETag', 'Content-Encoding', ...RATE],
   304: [...ALWAYS, 'ETag', ...RATE],
   400: [...ALWAYS, ...RATE],
+  401: [...ALWAYS, 'WWW-Authenticate'],
   405: [...ALWAYS, 'Allow'],
   412: [...ALWAYS, 'ETag', ...RATE],
   429: [...ALWAYS, ...RATE, 'Retry-After'],

@@ -1,10 +1,13 @@
 import type { Command } from 'commander'
 import { createLogger, nameNode } from '../engine/process/log.ts'
 import { createProgram } from '../engine/process/program.ts'
-import { ReloadSignal } from '../engine/process/reload-signal.ts'
-import { addSettingOptions, readSettings } from '../engine/process/settings.ts'
-import { environmentWith, type SettingsFileOption } from '../engine/process/settings-file.ts'
-import { exitStatusOf, stopSignal } from '../engine/process/shutdown.ts'
+import {
+  addSettingOptions,
+  environmentWith,
+  readSettings,
+  type SettingsFileOption,
+} from '../engine/process/settings.ts'
+import { exitStatusOf, ReloadSignal, stopSignal } from '../engine/process/signals.ts'
 import { checkTogether, type ServiceSettings, serviceSettings } from './config.ts'
 
 const DRAIN_MS = 10_000
@@ -23,7 +26,9 @@ export function serviceProgram(): Command {
     const stop = stopSignal()
     const hangUp = new ReloadSignal()
     const settingsNow = (): ServiceSettings =>
-      checkTogether(readSettings(serviceSettings, { command: program, environment: environmentWith(options) }))
+      checkTogether(
+        readSettings(serviceSettings, { command: program, environment: environmentWith(options, serviceSettings) }),
+      )
     const settings = settingsNow()
     if (settings.log.length > 0) nameNode(settings.nodeName)
     const log = createLogger('posture-service', settings.logLevel)

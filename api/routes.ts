@@ -1,22 +1,28 @@
+import { hash } from 'node:crypto'
 import type { HttpListenOptions, HttpRequest, HttpResponse } from '../engine/http/port.ts'
-import type { Logger } from '../engine/process/log.ts'
+import { clientOf } from '../engine/process/network.ts'
 import type { Staleness } from '../engine/replication/staleness.ts'
 import type { Scope } from '../engine/store/api-keys.ts'
 import { bodyOf, ELEMENTS_PER_PART, gzipBodyKey, LIST_SHAPES, PublishedList } from '../engine/store/published.ts'
 import type { Store } from '../engine/store/store.ts'
 import type { AccessLog } from './access-log.ts'
-import { addressHash } from './address.ts'
-import { BodyCache } from './body-cache.ts'
+import { BodyCache, type ListState } from './body-cache.ts'
 import { type Caller, Callers, scopeBit } from './callers.ts'
-import { acceptsGzip } from './content-coding.ts'
 import { OPENAPI_PATH, type OpenApiAnswer } from './document.ts'
-import { ANY_TAG, namedTag } from './entity-tags.ts'
 import type { RecentKeyUses } from './key-uses.ts'
-import type { ListState } from './list-state.ts'
 import { type Page, pageOf } from './page.ts'
-import type { Permits, Verdict } from './rate-limit/permits.ts'
 import type { RateLimit } from './rate-limit/rate-limit.ts'
-import { rateFields, respondError, respondJson, respondNotModified, respondRefusal } from './respond.ts'
+import {
+  ANY_TAG,
+  acceptsGzip,
+  namedTag,
+  rateFields,
+  respondError,
+  respondInvalidKey,
+  respondJson,
+  respondNotModified,
+  respondRefusal,
+} from './respond.ts'
 
 /** An endpoint: its required scope, and the list that it returns. */
 interface Route {
@@ -54,28 +60,6 @@ const WHOLE_LIST: Page = { limit: Number.MAX_SAFE_INTEGER, offset: 0 }
 const ALLOWED_METHODS = 'GET, HEAD'
 const STALE_RETRY_SECONDS = '5'
 
-/** What an answer depends on. */
-type RequestFields = Pick<HttpRequest, 'query' | 'header'>
-
-const HELD_FIELDS = ['x-api-key', 'content-length', 'transfer-encoding', 'if-match', 'if-none-match', 'accept-encoding']
-
-/** A copy of a request, for an answer after the handler has returned. */
-class HeldRequest implements RequestFields {
-  readonly path: string
-  readonly query: string
-  readonly #fields: readonly string[]
-
-  constructor(request: HttpRequest) {
-    this.path = request.path
-    this.query = request.query
-    this.#fields = HELD_FIELDS.map((name) => request.header(name))
-  }
-
-  header(name: string): string {
-    return this.#fields[HELD_FIELDS.indexOf(name)] ?? ''
-  }
-}
-
 export interface ApiParts {
   readonly store: Store
   /** Counts requests by key. */
@@ -89,9 +73,6 @@ export interface ApiParts {
   readonly accessLog?: AccessLog
   /** For a node of a cluster. */
   readonly staleness?: Staleness
-  /** For a node of a cluster: they count requests by key, not `rateLimit`. */
-  readonly permits?: Permits | undefined
-  readonly log?: Logger
 }
 
 /**
@@ -177,64 +158,7 @@ class Api {
     this.#parts.keyUses.note(caller, Date.now())
     const forbidden = this.#forbidden(route, caller)
     if (forbidden !== undefined) return respondError(response, 403, forbidden, head)
-    const { permits, rateLimit } = this.#parts
-    if (permits === undefined)
-      return this.#answerWith(rateLimit.take(caller.keyHash), route, caller, request, response, head)
-    const known = permits.take(caller.keyHash)
-    if (known !== undefined) return this.#answerWith(known, route, caller, request, response, head)
-    const held = new HeldRequest(request)
-    const verdict = permits.ask(caller.keyHash, (verdict) =>
-      this.#answerLater(verdict, route, caller, held, response, head),
-    )
-    if (verdict !== undefined) this.#answerWith(verdict, route, caller, held, response, head)
-  }
-
-  /** Returns why the caller may not use the route. */
-  #forbidden(route: Route, { organization, scopes }: Caller): string | undefined {
-    if (!organization.isEnterprise) {
-      return `API access requires the Enterprise plan; contact ${this.#parts.salesEmail}`
-    }
-    return (scopes & scopeBit(route.scope)) === 0 ? `The API key does not hold the scope ${route.scope}` : undefined
-  }
-
-  /** Answers in another turn, with what the store has now: the key may have been revoked. */
-  #answerLater(
-    verdict: Verdict,
-    route: Route,
-    asker: Caller,
-    request: HeldRequest,
-    response: HttpResponse,
-    head: boolean,
-  ): void {
-    if (response.aborted) return
-    try {
-      this.#parts.store.environment.readInTurn(() => {
-        const caller = this.#callers.again(asker, request.header('x-api-key'))
-        if (caller === undefined) return respondRefusal(response, 401, 'Invalid API key', head)
-        const forbidden = this.#forbidden(route, caller)
-        if (forbidden !== undefined) return respondError(response, 403, forbidden, head)
-        this.#answerWith(verdict, route, caller, request, response, head)
-      })
-    } catch (error) {
-      this.#parts.log?.error({ path: request.path, err: error }, 'request failed')
-      respondError(response, 500, 'Internal error', head)
-    }
-  }
-
-  #answerWith(
-    verdict: Verdict,
-    route: Route,
-    caller: Caller,
-    request: RequestFields,
-    response: HttpResponse,
-    head: boolean,
-  ): void {
-    if ('retrySeconds' in verdict) {
-      const { retrySeconds } = verdict
-      const why = 'the primary of the cluster does not answer, or cannot know yet what other nodes have used'
-      const message = `The rate limit cannot be checked: ${why}; try again in ${retrySeconds} s`
-      return respondError(response, 503, message, head, ['retry-after', String(retrySeconds)])
-    }
+    const verdict = this.#parts.rateLimit.take(caller.keyHash)
     const fields = rateFields(verdict)
     if (!verdict.allowed) {
       const message = `Rate limit exceeded; try again in ${verdict.resetSeconds} s`
@@ -250,12 +174,20 @@ class Api {
     this.#show(route.list, caller, page, request, response, head, fields)
   }
 
+  /** Returns why the caller may not use the route. */
+  #forbidden(route: Route, { organization, scopes }: Caller): string | undefined {
+    if (!organization.isEnterprise) {
+      return `API access requires the Enterprise plan; contact ${this.#parts.salesEmail}`
+    }
+    return (scopes & scopeBit(route.scope)) === 0 ? `The API key does not hold the scope ${route.scope}` : undefined
+  }
+
   /**
    * Every invalid key gets the same 401, a limited number of times per minute, which slows
    * guessing.
    */
   #refuseUnauthenticated(request: HttpRequest, response: HttpResponse, head: boolean): void {
-    if (this.#admitWithoutKey(request, response, head)) respondRefusal(response, 401, 'Invalid API key', head)
+    if (this.#admitWithoutKey(request, response, head)) respondInvalidKey(response, head)
   }
 
   /** Counts the request against its address. Rejects it and returns false above the limit. */
@@ -271,7 +203,7 @@ class Api {
     list: PublishedList,
     caller: Caller,
     page: Page | undefined,
-    request: RequestFields,
+    request: HttpRequest,
     response: HttpResponse,
     head: boolean,
     fields: string[],
@@ -340,9 +272,14 @@ class Api {
 }
 
 /** A request body has no meaning here, so a client that sends one is mistaken. */
-function hasBody(request: RequestFields): boolean {
+function hasBody(request: HttpRequest): boolean {
   const length = request.header('content-length')
   return (length !== '' && length !== '0') || request.header('transfer-encoding') !== ''
 }
 
 const DEFAULT_PAGE = pageOf('') as Page
+
+/** Returns a hash of the address, or of its /64 for IPv6, under which requests are counted. */
+export function addressHash(address: string): Buffer {
+  return hash('sha256', clientOf(address), 'buffer')
+}

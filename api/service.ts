@@ -22,11 +22,12 @@ import { HttpLogs } from '../engine/ingest/http-logs.ts'
 import { eventsHandler } from '../engine/ingest/https-batches.ts'
 import { IngestAccounting, storeSink } from '../engine/ingest/ingest-accounting.ts'
 import { addKeyUses } from '../engine/ingest/node-counters.ts'
+import { makeTokenRateTable, TokenRate } from '../engine/ingest/rates.ts'
 import type { BatchCounters } from '../engine/ingest/request-body.ts'
 import { SyslogIngest, type SyslogOptions } from '../engine/ingest/syslog-ingest.ts'
 import type { SyslogEndpoint } from '../engine/ingest/thread-protocol.ts'
-import { makeTokenRateTable, TokenRate } from '../engine/ingest/token-rate.ts'
 import { SYSLOG_CONNECTIONS_MAX } from '../engine/limits.ts'
+import { CertificateExpiry, type CertificateFile } from '../engine/process/certificate-expiry.ts'
 import { SECOND_MS, systemClock } from '../engine/process/clock.ts'
 import type { deferredFailure } from '../engine/process/deferred.ts'
 import { connectionsWithin } from '../engine/process/descriptors.ts'
@@ -35,28 +36,30 @@ import { logFailure } from '../engine/process/failure.ts'
 import { LocalServer } from '../engine/process/local-server.ts'
 import { type Logger, setLogLevel } from '../engine/process/log.ts'
 import { type MetricRow, Metrics } from '../engine/process/metrics.ts'
-import { secretsKeyFile } from '../engine/process/secrets-key.ts'
-import { within } from '../engine/process/shutdown.ts'
+import { SecretsKey, secretsKeyFile } from '../engine/process/secrets-key.ts'
+import { changedSettings, type ListenAddress } from '../engine/process/settings.ts'
+import { keepSharedSettings } from '../engine/process/shared-settings.ts'
+import { within } from '../engine/process/signals.ts'
 import { ScanSchedule } from '../engine/scan/schedule.ts'
 import { DailyRetention } from '../engine/store/daily-retention.ts'
 import type { KeyUse } from '../engine/store/key-uses.ts'
 import { SERVICE_WIDE } from '../engine/store/own-platforms.ts'
 import { RegistryInForce } from '../engine/store/registry-in-force.ts'
 import type { Store } from '../engine/store/store.ts'
+import { expiryProblem } from '../registry/signed-release.ts'
 import { BackgroundThread } from './background-thread.ts'
 import type { Cluster } from './cluster.ts'
-import { changedSettings, type ServiceSettings } from './config.ts'
+import { SALES_EMAIL_EXAMPLE, type ServiceSettings, serviceSettings } from './config.ts'
 import { Health } from './health.ts'
 import { KeyUseWriter } from './key-uses.ts'
+import { KeyWatch } from './key-watch.ts'
 import type { OpenedStore } from './open-store.ts'
 import { openApiAnswer } from './openapi.ts'
 import { OrganizationMetrics } from './organization-metrics.ts'
-import { keepRates, resumeRates, systemTimes } from './rate-limit/kept-rates.ts'
-import type { AskPermits, PermitVerdicts } from './rate-limit/permits.ts'
+import { keepRates, resumeRates } from './rate-limit/kept-rates.ts'
 import { makeRateTable } from './rate-limit/rate-limit.ts'
 import { ROUTES } from './routes.ts'
 import { serviceRows } from './service-metrics.ts'
-import { syslogEndpoints } from './syslog-endpoints.ts'
 import type { ApiThreadData, FromApiThread } from './thread.ts'
 
 /** For the message of a failure. */
@@ -86,6 +89,8 @@ export class Service {
   readonly #accounting: IngestAccounting
   readonly #keyUses: KeyUseWriter
   readonly #registry: RegistryInForce
+  readonly #keys: KeyWatch
+  readonly #certificates: CertificateExpiry
   readonly #health: Health
   readonly #retention: DailyRetention
   readonly #metrics = new Metrics()
@@ -127,6 +132,9 @@ export class Service {
     this.#registry = new RegistryInForce(this.#store)
     const { platforms, rules } = this.#registry.catalogOf(SERVICE_WIDE)
     log.info({ platforms: platforms.length, domains: rules.length }, 'registry loaded')
+    if (settings.salesEmail === SALES_EMAIL_EXAMPLE) {
+      log.warn('SALES_EMAIL is not set: API errors about the plan name a contact that does not exist')
+    }
     this.#accounting = new IngestAccounting(cluster?.counterSink ?? storeSink(store), log)
     const writeUses = (uses: readonly KeyUse[]): void => store.environment.write(() => addKeyUses(store, uses))
     this.#keyUses = new KeyUseWriter(cluster?.keyUseSink ?? writeUses, log)
@@ -135,7 +143,14 @@ export class Service {
     this.#acceptor = new EventAcceptor(this.#store, systemClock, log, (organizationId) =>
       this.#schedule.noteBuffered(organizationId),
     )
-    this.#health = new Health(this.#store.environment, this.#schedule, log, cluster)
+    this.#certificates = new CertificateExpiry(() => this.#certificateFiles(), log)
+    const keyFile = secretsKeyFile(settings.secretsKeyFile, settings.dataDir)
+    this.#keys = new KeyWatch(store, new SecretsKey(keyFile), log)
+    this.#health = new Health(this.#store.environment, this.#schedule, log, cluster, undefined, () => [
+      ...registryProblem(store),
+      ...this.#certificates.expired(),
+      ...this.#keys.problems,
+    ])
     this.#retention = new DailyRetention(this.#store, systemClock, log)
     this.#organizationMetrics = new OrganizationMetrics(this.#store, settings.organizationMetrics)
   }
@@ -153,12 +168,13 @@ export class Service {
     const httpTls = settings.plainHttp ? undefined : tls
     const ingestPort = await this.#startIngest(httpTls)
     const syslog = await this.#startSyslog(tls)
-    const { keys, addresses } = this.#rateTables
-    const resumed = resumeRates(settings.dataDir, [keys, addresses], this.#log)
-    this.#cluster?.startRate(keys, resumed)
+    resumeRates(settings.dataDir, Object.values(this.#rateTables), this.#log)
     const api = settings.roles.includes('api') ? await this.#startApi(apiPort, httpTls) : undefined
+    if (api !== undefined) this.#cluster?.startRate(this.#rateTables.keys)
     this.#hasServed = true
     const lead = async (): Promise<number | undefined> => {
+      this.#keys.create()
+      keepSharedSettings(settings.dataDir, this.#settings, this.#log)
       // First, because it ends the scans that the last process began.
       this.#schedule.start()
       this.#background.startAlerts(this.#store, () => this.#settings)
@@ -169,6 +185,7 @@ export class Service {
     // Last, because a client may take an answer here as a sign that the service is ready.
     const metricsPort = await this.#startLocal()
     this.#accounting.start()
+    this.#keys.start()
     this.#health.start()
     this.#cluster?.start(this.#acceptor, async () => {
       provisionRegistry(this.#store, this.#settings.registry, systemClock, this.#log)
@@ -185,6 +202,9 @@ export class Service {
   /** Waits up to `deadlineMs` for work in progress to end, and closes the store. */
   async drain(deadlineMs: number): Promise<void> {
     this.#certificateWatch?.stop()
+    this.#httpLogs?.stop()
+    this.#certificates.stop()
+    this.#keys.stop()
     await this.#cluster?.stopWatching()
     const drained = [
       this.#schedule.stop(),
@@ -203,8 +223,7 @@ export class Service {
     await this.#accounting.stop()
     await this.#cluster?.stop()
     this.#metrics.close()
-    const [tables, kept] = [Object.values(this.#rateTables), this.#hasServed ? this.#cluster?.rate.kept() : undefined]
-    if (this.#hasServed) keepRates(this.#settings.dataDir, tables, this.#log, systemTimes(), kept)
+    if (this.#hasServed) keepRates(this.#settings.dataDir, Object.values(this.#rateTables), this.#log)
     this.#health.stop()
     this.#log.info({ ...this.#acceptor.counters, ...this.#batches }, 'stopped')
     await this.#store.close()
@@ -212,9 +231,8 @@ export class Service {
   }
 
   async #startIngest(tls: TlsFiles | undefined): Promise<number | undefined> {
-    const { ingestAddress, ingestPort, http } = this.#settings
+    const { ingestAddress: address, ingestPort, http } = this.#settings
     if (ingestPort === 'off' || !this.#settings.roles.includes('ingest')) return undefined
-    const address = wildcardAddress(ingestAddress)
     const port = await claimPort('--ingest-port', address, ingestPort)
     this.#ingest = await listenHttp(http, {
       address,
@@ -277,13 +295,14 @@ export class Service {
       consoleOrigin,
       dataDir,
       http,
+      hsts,
       logLevel,
       outboundNetworks,
     } = this.#settings
     if (consolePort === 'off' || !this.#settings.roles.includes('console')) return undefined
     const port = await claimPort('--console-port', address, consolePort)
     const data = {
-      ...{ dataDirectory: dataDir, address, port, tls, http, logLevel, ingest, outboundNetworks },
+      ...{ dataDirectory: dataDir, address, port, tls, http, hsts, logLevel, ingest, outboundNetworks },
       origin: consoleOrigin,
       secretsKeyFile: secretsKeyFile(this.#settings.secretsKeyFile, dataDir),
       limits: this.#connectionLimits(CONSOLE_DESCRIPTORS_SHARE),
@@ -297,7 +316,7 @@ export class Service {
   }
 
   async #startLocal(): Promise<number | undefined> {
-    const { metricsAddress, metricsPort } = this.#settings
+    const { metricsAddress, metricsPort, tlsNames } = this.#settings
     if (metricsPort === 'off') return undefined
     const answers = {
       '/healthz': () => this.#health.answer(),
@@ -306,7 +325,7 @@ export class Service {
       '/primary': () => this.#health.primary(),
       '/metrics': async () => this.#metrics.render(await this.#metricRows()),
     }
-    this.#local = await LocalServer.listen('--metrics-port', metricsPort, answers, this.#log, metricsAddress)
+    this.#local = await LocalServer.listen('--metrics-port', metricsPort, answers, this.#log, metricsAddress, tlsNames)
     const url = `${originOf(undefined, metricsAddress, this.#local.port)}/metrics`
     this.#log.info({ url }, 'metrics listen')
     return this.#local.port
@@ -314,7 +333,7 @@ export class Service {
 
   #metricRows(): Promise<MetricRow[]> {
     return serviceRows({
-      health: this.#health,
+      ...{ health: this.#health, certificates: this.#certificates },
       acceptor: this.#acceptor,
       cluster: this.#cluster,
       batches: this.#batches,
@@ -347,12 +366,13 @@ export class Service {
         : undefined
       const { logLevel, registry, outboundNetworks, tlsKey, tlsCertificate, tlsNames } = settings
       this.#settings = { ...this.#settings, logLevel, registry, outboundNetworks, tlsKey, tlsCertificate, tlsNames }
+      keepSharedSettings(this.#settings.dataDir, this.#settings, this.#log)
       setLogLevel(this.#log, logLevel)
       if (this.#cluster?.isPrimary ?? true) provisionRegistry(this.#store, registry, systemClock, this.#log)
       this.#notifyThreads(undefined)
       if (certificate !== undefined) this.#watchCertificate(certificate)
       this.#log.info({ logLevel }, 'reloaded')
-      const waiting = changedSettings(this.#settings, settings)
+      const waiting = changedSettings(serviceSettings, this.#settings, settings)
       if (waiting.length > 0) this.#log.warn({ settings: waiting }, 'changed settings that require a restart')
     } catch (error) {
       logFailure(this.#log, error, 'not reloaded; the old settings stay in use')
@@ -369,10 +389,21 @@ export class Service {
     this.#certificate = files
     this.#certificateWatch = new CertificateWatch(files, this.#log, () => this.#reloadCertificate(files))
     if (!isFirst) this.#reloadCertificate(files)
+    this.#certificates.poll()
+  }
+
+  /** The CA certificates of identity providers are those that Node trusts. */
+  #certificateFiles(): readonly CertificateFile[] {
+    return [
+      { name: 'tls_certificate', file: this.#certificate?.certificateFile ?? '' },
+      { name: 'log_ca', file: this.#settings.logCa, isCa: true },
+      { name: 'node_extra_ca_certs', file: process.env['NODE_EXTRA_CA_CERTS'] ?? '', isCa: true },
+    ]
   }
 
   #reloadCertificate({ keyFile, certificateFile }: TlsFiles): void {
     const files = { keyFile, certificateFile }
+    this.#certificates.poll()
     this.#notifyThreads(files)
     if (this.#settings.plainHttp) return
     this.#ingest?.reload(files).catch((error) => logFailure(this.#log, error, 'the certificate was not reloaded'))
@@ -390,15 +421,14 @@ export class Service {
     const own = tlsKey === '' ? undefined : { keyFile: tlsKey, certificateFile: tlsCertificate }
     const certificate = await provideCertificate(join(dataDir, 'tls'), own, tlsNames)
     this.#log.info(
-      { certificate: certificate.certificateFile, fingerprint: certificate.fingerprint },
+      {
+        certificate: certificate.certificateFile,
+        fingerprint: certificate.fingerprint,
+        pin: certificate.pin,
+      },
       certificate.made ? 'made a self-signed certificate' : 'uses the certificate',
     )
     return certificate
-  }
-
-  #permits(thread: Worker, { batch, hashes }: AskPermits): void {
-    const answer = (message: PermitVerdicts): void => thread.postMessage(message)
-    this.#cluster?.rate.permits(hashes, (verdicts) => answer({ kind: 'verdicts', batch, verdicts }))
   }
 
   /**
@@ -406,13 +436,13 @@ export class Service {
    * several listeners on one port.
    */
   async #startApi(port: number, tls: ApiThreadData['tls']): Promise<{ threads: number; implementation: string }> {
-    const { apiAddress: address, salesEmail, logLevel, accessLog, dataDir: dataDirectory, http } = this.#settings
+    const { apiAddress: address, salesEmail, logLevel, accessLog, dataDir: dataDirectory, http, hsts } = this.#settings
     const { keys: rateTable, addresses: addressTable } = this.#rateTables
     const limits = this.#connectionLimits(API_DESCRIPTORS_SHARE / this.#settings.apiThreads)
     const shared = { counters: this.#apiCounters, connections: this.#connections.api, limits, rateTable, addressTable }
     const document = openApiAnswer(ROUTES, salesEmail)
     const cluster = this.#cluster?.shared
-    const own = { dataDirectory, address, port, tls, http, salesEmail, logLevel, accessLog, document, cluster }
+    const own = { dataDirectory, address, port, tls, http, hsts, salesEmail, logLevel, accessLog, document, cluster }
     const start = async (number: number): Promise<ThreadListening> => {
       const data: ApiThreadData = { ...own, ...shared, number }
       const thread = new Worker(new URL('./thread.js', import.meta.url), {
@@ -425,7 +455,6 @@ export class Service {
       const listens = await listening(thread, API_THREAD)
       thread.on('message', (message: FromApiThread) => {
         if (message.kind === 'keysUsed') this.#keyUses.write(message.uses)
-        if (message.kind === 'permits') this.#permits(thread, message)
         if (message.kind === 'failed') this.#failure.reject(faultOf(message, API_THREAD))
       })
       thread.on('error', this.#failure.reject)
@@ -447,4 +476,30 @@ export interface Listening {
   readonly metricsPort: number | undefined
   readonly syslog: readonly SyslogEndpoint[]
   readonly fingerprint: string | undefined
+}
+
+/** Why the release of the registry should be replaced; empty while it is valid. */
+function registryProblem({ environment, registryReleases }: Store): string[] {
+  const release = environment.read(() => registryReleases.inForce)
+  const problem = release && expiryProblem({ validUntil: '', ...release }, systemClock.nowMs())
+  return problem ? [problem] : []
+}
+
+/** The listeners of the threads of syslog ingest, which read dnstap, too. */
+function syslogEndpoints(settings: ServiceSettings): SyslogEndpoint[] {
+  const { ingestAddress, syslogTls, syslogTcp, syslogUdp, dnstapTls, dnstapTcp } = settings
+  const endpoints = (
+    of: Pick<SyslogEndpoint, 'kind' | 'setting' | 'dnstap'>,
+    addresses: readonly ListenAddress[],
+  ): SyslogEndpoint[] =>
+    addresses.map(({ address, port }) => {
+      return { ...of, port, address: wildcardAddress(address === '' ? ingestAddress : address) }
+    })
+  return [
+    ...endpoints({ kind: 'tls', setting: '--syslog-tls' }, syslogTls),
+    ...endpoints({ kind: 'tcp', setting: '--syslog-tcp' }, syslogTcp),
+    ...endpoints({ kind: 'udp', setting: '--syslog-udp' }, syslogUdp),
+    ...endpoints({ kind: 'tls', setting: '--dnstap-tls', dnstap: true }, dnstapTls),
+    ...endpoints({ kind: 'tcp', setting: '--dnstap-tcp', dnstap: true }, dnstapTcp),
+  ]
 }

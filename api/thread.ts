@@ -10,9 +10,8 @@ import { Store } from '../engine/store/store.ts'
 import { AccessLog } from './access-log.ts'
 import type { OpenApiAnswer } from './document.ts'
 import { RecentKeyUses } from './key-uses.ts'
-import { Allowance } from './rate-limit/allowance.ts'
-import { type AskPermits, Permits, type PermitVerdicts } from './rate-limit/permits.ts'
-import { RateLimit } from './rate-limit/rate-limit.ts'
+import { monotonicMs, RateLimit } from './rate-limit/rate-limit.ts'
+import { UseQueue } from './rate-limit/uses.ts'
 import { apiServer, isKnownPath } from './routes.ts'
 
 /** Interval at which used keys are reported to the main thread, which writes them. */
@@ -25,6 +24,7 @@ export interface ApiThreadData {
   readonly port: number
   readonly tls: { readonly keyFile: string; readonly certificateFile: string } | undefined
   readonly http: HttpImplementation
+  readonly hsts: boolean
   /** Number of the thread, from 0, and its counters. */
   readonly number: number
   readonly counters: SharedArrayBuffer
@@ -37,18 +37,15 @@ export interface ApiThreadData {
   readonly accessLog: number
   readonly salesEmail: string
   readonly document: OpenApiAnswer
-  /** See staleness.ts and rate-limit/allowance.ts. undefined: the service is alone. */
-  readonly cluster: { readonly staleness: SharedArrayBuffer; readonly allowance: SharedArrayBuffer } | undefined
+  /** See staleness.ts and rate-limit/uses.ts. undefined: the service is alone. */
+  readonly cluster: { readonly staleness: SharedArrayBuffer; readonly uses: SharedArrayBuffer } | undefined
   readonly logLevel: LogLevel
 }
 
-export type FromApiThread =
-  | FromListenerThread
-  | { readonly kind: 'keysUsed'; readonly uses: readonly KeyUse[] }
-  | AskPermits
+export type FromApiThread = FromListenerThread | { readonly kind: 'keysUsed'; readonly uses: readonly KeyUse[] }
 
 /** An API thread: its own handle of the store and its own listener on the shared port. */
-await runListenerThread<ApiThreadData, PermitVerdicts>('an API thread', (data, log) => {
+await runListenerThread<ApiThreadData>('an API thread', (data, log) => {
   const store = new Store(data.dataDirectory)
   const keyUses = new RecentKeyUses()
   const reportUses = (): void => {
@@ -58,9 +55,7 @@ await runListenerThread<ApiThreadData, PermitVerdicts>('an API thread', (data, l
   }
   const timer = setInterval(reportUses, REPORT_USES_EVERY_MS)
   const { onAnswer: countAnswer, onAnswerAborted } = answerCountersOf(data.counters, data.number)
-  // The limit of API keys holds over all nodes of a cluster.
-  const permits =
-    data.cluster && new Permits((message) => parentPort?.postMessage(message), new Allowance(data.cluster.allowance))
+  const unreported = data.cluster && new UseQueue(data.cluster.uses, data.number)
   const accessLog = data.accessLog === 0 ? undefined : new AccessLog(log, data.accessLog, isKnownPath)
   return {
     http: data.http,
@@ -68,6 +63,7 @@ await runListenerThread<ApiThreadData, PermitVerdicts>('an API thread', (data, l
       address: data.address,
       port: data.port,
       ...(data.tls ? { tls: data.tls } : {}),
+      hsts: data.hsts,
       limits: data.limits,
       connectionCounters: connectionCountersOf(data.connections, data.number),
       onAnswerAborted,
@@ -80,18 +76,15 @@ await runListenerThread<ApiThreadData, PermitVerdicts>('an API thread', (data, l
             },
       ...apiServer({
         store,
-        rateLimit: new RateLimit(data.rateTable),
+        rateLimit: new RateLimit(data.rateTable, monotonicMs, (hash, nowMs) => unreported?.add(hash, nowMs)),
         addressLimit: new RateLimit(data.addressTable),
         salesEmail: data.salesEmail,
         document: data.document,
         keyUses,
         ...(accessLog === undefined ? {} : { accessLog }),
         ...(data.cluster === undefined ? {} : { staleness: new Staleness(data.cluster.staleness) }),
-        permits,
-        log,
       }),
     },
-    onMessage: (message) => permits?.receive(message),
     close: async () => {
       clearInterval(timer)
       reportUses()

@@ -1,11 +1,12 @@
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
-import { cpSync, existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { provideCertificate } from '../engine/http/certificate.ts'
 import { NGINX } from '../test/support/nginx.ts'
+import { copyDirectory } from '../test/support/store.ts'
 import { aimText, median, print, ratio, shown } from './compare.ts'
 import { isInstalled, pin, pinned } from './cores.ts'
 import { megabytes, memoryBytes } from './machine.ts'
@@ -15,9 +16,9 @@ import { type ApiData, makeApiData } from './workload/api-data.ts'
 import { CONNECTIONS, luaOf, type Measured, wrk } from './wrk.ts'
 
 /**
- * Compares the API with the speed of a socket: posture-service with one API thread, bare
- * uWebSockets.js routes with a constant body of the same size and with as many bodies as there are
- * organizations, fastify over better-sqlite3 with the same work, and nginx with the same bytes in a
+ * Compares the API with the speed of a socket: posture-service with one API thread, bare node:http
+ * servers with a constant body of the same size and with as many bodies as there are organizations,
+ * fastify over better-sqlite3 with the same work, and nginx with the same bytes in a
  * file. wrk sends all of them the same requests in turn, with enough keys that no rate limit
  * applies, each on a core of its own if there are two.
  */
@@ -52,7 +53,7 @@ export async function run({ toy }: { toy: boolean }): Promise<void> {
     const directory = mkdtempSync(join(tmpdir(), 'posture-bench-'))
     try {
       const data = await makeApiData(join(directory, 'data'), store)
-      cpSync(data.directory, copyOf(data).directory, { recursive: true })
+      copyDirectory(data.directory, copyOf(data).directory)
       for (const tls of [false, true]) {
         for (const gzip of [false, true]) await compareServers(directory, data, { ...sizes, tls, gzip, toy })
       }
@@ -145,8 +146,8 @@ function report(
   })
 }
 
-const BARE = new URL('./peers/bare-uws.js', import.meta.url)
-const BARE_NAME = 'a bare uWebSockets.js route'
+const BARE = new URL('./peers/bare-http.js', import.meta.url)
+const BARE_NAME = 'a bare node:http server'
 const WITHOUT_CONSOLE = 'the same without its console'
 const HALF_PAGE = 'ours, with limit=50, so not compressed'
 const FASTIFY_NAME = 'fastify 5.6.2 over better-sqlite3'

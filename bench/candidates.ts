@@ -1,13 +1,13 @@
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
+import { FormatDetector } from '../engine/formats/formats.ts'
+import { LogLine, SCRATCH_BYTES, Verdict } from '../engine/formats/log-line.ts'
 import { CandidateTable } from '../engine/ingest/candidate-table.ts'
-import { FormatDetector } from '../engine/ingest/formats/detect.ts'
-import { LogLine, SCRATCH_BYTES, Verdict } from '../engine/ingest/formats/log-line.ts'
 import { WallClock } from '../engine/ingest/zone.ts'
 import { candidateOf } from '../registry/candidate-names.ts'
 import { loadCatalog, type Rule } from '../registry/catalog.ts'
 import { NameMatcher } from '../registry/match.ts'
-import { USE_SPECIFICITY_MIN } from '../registry/platform.ts'
+import { USE_SPECIFICITY_MIN } from '../registry/platform-type.ts'
 import { median, print } from './compare.ts'
 
 /**

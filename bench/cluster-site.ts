@@ -1,12 +1,11 @@
-import { type ChildProcess, execFileSync, fork } from 'node:child_process'
+import { type ChildProcess, fork } from 'node:child_process'
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { jetstreamManager } from '@nats-io/jetstream'
 import type { NatsConnection } from '@nats-io/transport-node'
 import { Administration } from '../engine/admin/administration.ts'
-import { askLocal } from '../engine/process/ask-local.ts'
 import { systemClock } from '../engine/process/clock.ts'
+import { askLocal } from '../engine/process/local-server.ts'
 import { Store } from '../engine/store/store.ts'
 import { matchesInScans } from '../test/crash/oracle.ts'
 import { BROKER_COUNT, Brokers } from '../test/support/brokers.ts'
@@ -18,7 +17,6 @@ import { cpuSeconds } from './machine.ts'
 const SENDER = fileURLToPath(new URL('./ingest-sender.js', import.meta.url))
 /** Of all benchmarks of the cluster together. */
 const LOG_MEGABYTES = ['--log-megabytes', '8192']
-const STREAMS = ['events', 'changes'] as const
 
 /** Three brokers, nodes and a process that sends batches, for one part of the benchmark. */
 export class ClusterSite {
@@ -76,21 +74,6 @@ export class ClusterSite {
   /** CPU seconds of each node since its start. 0: it does not run. */
   cpu(): number[] {
     return this.nodes.map(({ service: { child } }) => (child.exitCode === null ? cpuSeconds(child.pid ?? 0) : 0))
-  }
-
-  /** Bytes on the disk of one broker, on average. */
-  diskBytes(): number {
-    const text = execFileSync('du', ['-s', '--block-size=1', join(this.directory, 'brokers')], { encoding: 'utf8' })
-    return Number.parseInt(text, 10) / BROKER_COUNT
-  }
-
-  /** Bytes in the streams of events and of changes. */
-  async streamBytes(): Promise<Readonly<Record<(typeof STREAMS)[number], number>>> {
-    const manager = await jetstreamManager(this.connection)
-    const [events = 0, changes = 0] = await Promise.all(
-      STREAMS.map(async (name) => (await manager.streams.info(name)).state.bytes),
-    )
-    return { events, changes }
   }
 
   async end(): Promise<void> {
@@ -157,15 +140,4 @@ export async function matchesIn(dataDirectory: string, organizations: readonly O
   } finally {
     await store.close()
   }
-}
-
-/** When a node logged a message, in milliseconds since 1970, and the fields of the message. */
-export function logged(
-  node: TestNode,
-  message: string,
-): { readonly timeMs: number; readonly bytes: number } | undefined {
-  const line = node.service.output.stderr.split('\n').findLast((each) => each.includes(`"msg":"${message}"`))
-  if (line === undefined) return undefined
-  const { time, bytes = 0 } = JSON.parse(line) as { time: string; bytes?: number }
-  return { timeMs: Date.parse(time), bytes }
 }

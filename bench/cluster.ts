@@ -1,45 +1,217 @@
 import { mkdtempSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { backlog, barePublishers, compareAnswers, idle, ingest, startNodes } from './cluster-ingest.ts'
-import { joins } from './cluster-join.ts'
-import { memory } from './cluster-memory.ts'
-import { revocations, takeovers } from './cluster-roles.ts'
-import { scanCosts } from './cluster-scans.ts'
-import { ClusterSite } from './cluster-site.ts'
+import { setTimeout as later } from 'node:timers/promises'
+import { jetstream } from '@nats-io/jetstream'
+import type { TestNode } from '../test/support/cluster-node.ts'
+import { ALL_SCOPES, admin, type RunningService, startService } from '../test/support/programs.ts'
+import { until } from '../test/support/wait.ts'
+import {
+  ClusterSite,
+  createOrganizations,
+  eventsOf,
+  matchesIn,
+  metric,
+  type Organization,
+  totalBrokerCpu,
+} from './cluster-site.ts'
+import { aimText, median, print, ratio, shown } from './compare.ts'
+import type { Sending, Sent } from './ingest-sender.ts'
+import { cpuSeconds } from './machine.ts'
+import { RenumberedBatch } from './workload/event-batches.ts'
+import { ScanEvents } from './workload/scan-events.ts'
 
 /*
- * A cluster on this machine: three brokers and three nodes, each a process. Ingest through the log,
- * the rate at which a new primary reads, a revoked key, the change of the primary, and a node that
- * joins.
+ * A cluster on this machine: three brokers and three nodes, each a process. Events arrive at a node
+ * that is not the primary; a round ends when the primary has stored them and both replicas have
+ * repeated the changes. In turn with one service without brokers, which gets the same batches.
+ * Then a client of JetStream publishes the same batches without a service.
  */
+const ORGANIZATIONS = 4
+const IN_FLIGHT = 64
+const CPU_AIM = 2
+/** Each poll of the metrics costs the node CPU time. */
+const POLL_MS = 50
+const MILLION = 1e6
+
+const ACCEPTED = 'posture_ingest_events_total{outcome="accepted"}'
+const PUBLISHED = 'posture_cluster_changes_total{outcome="published"}'
+const APPLIED = 'posture_cluster_changes_total{outcome="applied"}'
+
+interface Sizes {
+  readonly rounds: number
+  readonly batchesEach: number
+  readonly eventsEach: number
+}
+
+interface Round extends Sent {
+  /** Until the stores have the events. */
+  readonly storedSeconds: number
+  /** CPU seconds of the primary, and of all processes. */
+  readonly primary: number
+  readonly total: number
+}
+
 export async function run({ toy }: { toy: boolean }): Promise<void> {
-  await onBrokers(async (site) => {
-    const ingested = await startNodes(site, toy)
-    await ingest(ingested)
-    await idle(ingested, toy ? 1 : 20)
-    await backlog(ingested)
-    await compareAnswers(ingested)
-    await revocations(site, ingested.organizations, toy ? 2 : 50)
-    await takeovers(site, 'SIGKILL', toy ? 1 : 7)
-    await takeovers(site, 'SIGTERM', toy ? 1 : 7)
-    await compareAnswers(ingested)
-    await barePublishers(ingested)
-  })
-  await onBrokers(async (site) => {
-    await scanCosts(site.directory, toy)
-    await joins(site, toy)
-  })
-  for (const organizations of toy ? [1] : [1, 1000, 100_000]) {
-    await onBrokers((site) => memory(site, organizations, toy ? 0 : undefined))
+  const sizes = toy ? { rounds: 1, batchesEach: 1, eventsEach: 100 } : { rounds: 3, batchesEach: 32, eventsEach: 1000 }
+  const site = await ClusterSite.start(mkdtempSync(join(tmpdir(), 'bench-cluster-')))
+  const directory = join(site.directory, 'single')
+  const alone = await createOrganizations(directory, ORGANIZATIONS)
+  const service = await startService(directory, ['--api-threads', '1'])
+  try {
+    const [one, two, three] = [site.node('one'), site.node('two'), site.node('three', ['--roles', 'ingest,api'])]
+    const organizations = await createOrganizations(one.directory, ORGANIZATIONS)
+    const [key] = await admin('key', 'create', 'bench', '--org', 'Bench 0', ...ALL_SCOPES, ...one.data)
+    await one.start()
+    await one.untilPrimary()
+    await two.start()
+    await three.start()
+    const toCluster = sendingTo(three.service, three.directory, organizations, sizes)
+    const toService = sendingTo(service, directory, alone, sizes)
+    const [cluster, single]: [Round[], Round[]] = [[], []]
+    // A slow minute of the machine affects both.
+    for (let round = 0; round < sizes.rounds; round++) {
+      cluster.push(await clusterRound(site, one, [two, three], toCluster))
+      single.push(await singleRound(site, service, toService))
+    }
+    await compareAnswers(site, organizations, String(key?.['key']), toCluster, sizes)
+    for (const node of site.nodes) await node.kill('SIGTERM')
+    report(cluster, single, await publishedRates(site, sizes), eventsOf(toCluster))
+  } finally {
+    service.child.kill('SIGKILL')
+    await service.ended
+    await site.end()
   }
 }
 
-async function onBrokers(work: (site: ClusterSite) => Promise<void>): Promise<void> {
-  const site = await ClusterSite.start(mkdtempSync(join(tmpdir(), 'bench-cluster-')))
-  try {
-    await work(site)
-  } finally {
-    await site.end()
+function report(cluster: readonly Round[], single: readonly Round[], bare: readonly number[], events: number): void {
+  const acknowledged = (rounds: readonly Round[]): number =>
+    median(rounds.map(({ accepted, seconds }) => accepted / seconds))
+  const stored = median(cluster.map(({ accepted, storedSeconds }) => accepted / storedSeconds))
+  const perMillion = (rounds: readonly Round[], of: 'primary' | 'total'): number =>
+    median(rounds.map((round) => round[of] / (round.accepted / MILLION)))
+  const latency = (rounds: readonly Round[]): string =>
+    `p50 ${median(rounds.map(({ p50Ms }) => p50Ms)).toFixed(1)} ms, p99 ${median(rounds.map(({ p99Ms }) => p99Ms)).toFixed(1)} ms`
+  const [rate, singleRate, bareRate] = [acknowledged(cluster), acknowledged(single), median(bare)]
+  const primary = perMillion(cluster, 'primary')
+  print(`${shown(events)} events a round, ${ORGANIZATIONS} organizations, ${IN_FLIGHT} batches in flight; medians`)
+  print(`acknowledged  ${shown(rate)} events/s, ${latency(cluster)}`)
+  print(
+    `  ${ratio(rate / singleRate)} one service without brokers  (${shown(singleRate)} events/s, ${latency(single)})`,
+  )
+  print(`  ${ratio(rate / bareRate)} a client of JetStream alone  (${shown(bareRate)} events/s)`)
+  print(`stored by the primary and repeated by both replicas  ${shown(stored)} events/s`)
+  print(
+    `CPU seconds per million events  ${perMillion(cluster, 'total').toFixed(2)} | ${perMillion(single, 'total').toFixed(2)} of one service; primary ${primary.toFixed(2)}, aim ${CPU_AIM} ${aimText(primary <= CPU_AIM)}`,
+  )
+}
+
+function sendingTo(
+  service: RunningService,
+  directory: string,
+  organizations: readonly Organization[],
+  { batchesEach, eventsEach }: Sizes,
+): Sending {
+  const tokens = Array.from({ length: IN_FLIGHT }, (_, index) => organizations[index % ORGANIZATIONS]?.token ?? '')
+  const certificateFile = join(directory, 'tls/certificate.pem')
+  return { port: service.ingestPort, certificateFile, tokens, batchesEach, eventsEach, hasFewPlatforms: true }
+}
+
+async function singleRound(
+  site: ClusterSite,
+  { child, metricsPort }: RunningService,
+  sending: Sending,
+): Promise<Round> {
+  const [accepted, cpu] = [await metric(metricsPort, ACCEPTED), cpuSeconds(child.pid ?? 0)]
+  const sent = await site.send(sending)
+  if ((await metric(metricsPort, ACCEPTED)) !== accepted + sent.accepted)
+    throw new Error('the service counts other events than were sent')
+  const total = cpuSeconds(child.pid ?? 0) - cpu
+  return { ...sent, storedSeconds: sent.seconds, primary: total, total }
+}
+
+async function clusterRound(
+  site: ClusterSite,
+  primary: TestNode,
+  replicas: readonly TestNode[],
+  sending: Sending,
+): Promise<Round> {
+  const { metricsPort } = primary.service
+  const accepted = await metric(metricsPort, ACCEPTED)
+  const repeated = await untilRepeated(primary, replicas)
+  const [cpu, brokers, startMs] = [site.cpu(), totalBrokerCpu(site), performance.now()]
+  const sent = await site.send(sending)
+  await until(`the primary has not stored ${sent.accepted} events`, async () => {
+    return (await metric(metricsPort, ACCEPTED)) === accepted + sent.accepted || later(POLL_MS, false)
+  })
+  await untilRepeated(primary, replicas, repeated)
+  const storedSeconds = (performance.now() - startMs) / 1000
+  const spent = site.cpu().map((seconds, index) => seconds - (cpu[index] ?? 0))
+  const total = spent.reduce((sum, each) => sum + each, totalBrokerCpu(site) - brokers)
+  return { ...sent, storedSeconds, primary: spent[0] ?? 0, total }
+}
+
+/** Transactions that the primary published, and that each replica repeated. */
+type Repeated = readonly number[]
+
+/** Waits until the replicas have repeated what the primary has published since `before`. */
+async function untilRepeated(primary: TestNode, replicas: readonly TestNode[], before?: Repeated): Promise<Repeated> {
+  let last: Repeated = []
+  return until('the replicas have not repeated all changes', async () => {
+    const published = await metric(primary.service.metricsPort, PUBLISHED)
+    const applied = await Promise.all(replicas.map(({ service }) => metric(service.metricsPort, APPLIED)))
+    const found = [published, ...applied]
+    const isSame = found.every((value, index) => value === last[index])
+    last = found
+    const grown = found.map((value, index) => value - (before?.[index] ?? value))
+    return isSame && grown.every((value) => value === grown[0]) ? found : later(POLL_MS, false)
+  })
+}
+
+/** All nodes have all events that were sent, and answer with the same bytes. */
+async function compareAnswers(
+  site: ClusterSite,
+  organizations: readonly Organization[],
+  key: string,
+  sending: Sending,
+  { rounds, eventsEach }: Sizes,
+): Promise<void> {
+  const { primary, replicas } = await site.roles()
+  await primary.untilRead()
+  for (const { name } of organizations) await admin('scan', 'run', '--org', name, ...primary.data)
+  const { text: expected } = await primary.get('/api/v1/discovery', key)
+  for (const node of replicas) {
+    await until(`${node.name} answers with other bytes`, async () => {
+      return (await node.get('/api/v1/discovery', key)).text === expected || later(POLL_MS * 10, false)
+    })
   }
+  const scanEvents = new ScanEvents(Date.now())
+  const batch = Array.from({ length: eventsEach }, (_, number) => scanEvents.event(0, number).count)
+  const matches = (rounds * eventsOf(sending) * batch.reduce((sum, count) => sum + count, 0)) / eventsEach
+  for (const node of site.nodes) {
+    const found = await matchesIn(node.directory, organizations)
+    if (found !== matches) throw new Error(`${node.name}: ${found} matches in scans, ${matches} were sent`)
+  }
+  print(`all nodes answer with the same bytes and have the ${shown(matches)} matches that were sent`)
+}
+
+/** Events/s of a client that publishes the same batches, while no node runs. */
+async function publishedRates(site: ClusterSite, { rounds, batchesEach, eventsEach }: Sizes): Promise<number[]> {
+  const stream = jetstream(site.connection)
+  const scanEvents = new ScanEvents(Date.now())
+  const batch = new RenumberedBatch(eventsEach, (number) => scanEvents.event(0, number - 1))
+  const rates: number[] = []
+  for (let round = 0; round < rounds; round++) {
+    const startMs = performance.now()
+    await Promise.all(
+      Array.from({ length: IN_FLIGHT }, async (_, connection) => {
+        for (let sent = 0; sent < batchesEach; sent++) {
+          batch.next()
+          await stream.publish(`ev.${connection}.bench`, Buffer.from(batch.bytes))
+        }
+      }),
+    )
+    rates.push((IN_FLIGHT * batchesEach * eventsEach) / ((performance.now() - startMs) / 1000))
+  }
+  return rates
 }

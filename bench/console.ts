@@ -1,10 +1,11 @@
 import { type ChildProcess, fork } from 'node:child_process'
-import { cpSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { setPriority, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as later } from 'node:timers/promises'
 import { Agent, request } from 'undici'
 import { type RunningService, startService } from '../test/support/programs.ts'
+import { copyDirectory } from '../test/support/store.ts'
 import { aimText, median, print, ratio, shown } from './compare.ts'
 import type { Load, Programs, Users } from './console-load.ts'
 import { pin } from './cores.ts'
@@ -215,7 +216,7 @@ async function tryPassword(service: RunningService, data: ConsoleData): Promise<
 async function compareLatency(data: ConsoleData, sizes: Sizes): Promise<void> {
   const { rounds, users, seconds, thinkMs } = sizes
   const copy: ConsoleData = { ...data, directory: `${data.directory}-2` }
-  cpSync(data.directory, copy.directory, { recursive: true })
+  copyDirectory(data.directory, copy.directory)
   const alone: Load[] = []
   const together: Load[] = []
   const browsing: Load[] = []

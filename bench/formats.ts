@@ -1,6 +1,5 @@
-import { FormatDetector } from '../engine/ingest/formats/detect.ts'
-import { FORMATS } from '../engine/ingest/formats/formats.ts'
-import { LogLine, SCRATCH_BYTES, Verdict } from '../engine/ingest/formats/log-line.ts'
+import { FORMATS, FormatDetector } from '../engine/formats/formats.ts'
+import { LogLine, SCRATCH_BYTES, Verdict } from '../engine/formats/log-line.ts'
 import { loadCatalog } from '../registry/catalog.ts'
 import { compileTrie } from '../registry/compile-trie.ts'
 import { DomainTrie, NO_MATCH } from '../registry/domain-trie.ts'

@@ -1,7 +1,7 @@
 import { Administration } from '../engine/admin/administration.ts'
 import { provideCertificate } from '../engine/http/certificate.ts'
+import { listenHttp } from '../engine/http/listen.ts'
 import type { HttpListener } from '../engine/http/port.ts'
-import { listenUws } from '../engine/http/uws.ts'
 import { EventAcceptor } from '../engine/ingest/accept.ts'
 import { eventsHandler } from '../engine/ingest/https-batches.ts'
 import { systemClock } from '../engine/process/clock.ts'
@@ -45,7 +45,7 @@ const tokens = Array.from({ length: Number(organizations) }, (_, index) => {
 const { keyFile, certificateFile } = await provideCertificate(`${directory}/tls`, undefined)
 const handler = eventsHandler(store, acceptor, { batches: 0, unauthorized: 0, malformed: 0, overloaded: 0 })
 const listen = (tls?: { keyFile: string; certificateFile: string }): Promise<HttpListener> =>
-  listenUws({ address: '127.0.0.1', port: 0, ...(tls ? { tls } : {}), handler, log })
+  listenHttp('auto', { address: '127.0.0.1', port: 0, ...(tls ? { tls } : {}), handler, log })
 const https = await listen({ keyFile, certificateFile })
 const http = await listen()
 const started: ServiceUnderLoad = { httpsPort: https.port, httpPort: http.port, certificateFile, tokens }

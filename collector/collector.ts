@@ -1,17 +1,30 @@
+import { asUser, becomeUser, type Ids } from '../engine/process/become-user.ts'
+import { CertificateExpiry } from '../engine/process/certificate-expiry.ts'
 import { deferred } from '../engine/process/deferred.ts'
 import { Fault } from '../engine/process/error-codes.ts'
 import type { Logger } from '../engine/process/log.ts'
-import { within } from '../engine/process/shutdown.ts'
+import { findUser } from '../engine/process/ownership.ts'
+import { within } from '../engine/process/signals.ts'
 import type { Catalog } from '../registry/catalog.ts'
 import { type CollectorSettings, outboxLimits } from './config.ts'
 import type { ForwardEnd } from './forward/forward-loop.ts'
 import { Transports } from './forward/transports.ts'
-import { DropLog } from './outbox/drop-log.ts'
 import { Outbox } from './outbox/outbox.ts'
-import { OUTBOX_IN_MEMORY } from './outbox/outbox-limits.ts'
-import { OutboxLock } from './outbox/outbox-lock.ts'
+import { OUTBOX_IN_MEMORY, OutboxLock } from './outbox/outbox-store.ts'
 import type { CollectorStatus } from './status.ts'
 import { type CollectorSource, Watch } from './watch.ts'
+
+export interface CollectorOptions {
+  readonly onRegistry?: (version: string) => void
+  readonly user?: Ids | undefined
+}
+
+interface Stages {
+  readonly outbox: Outbox
+  readonly transports: Transports
+  /** Events waiting when the run began. */
+  readonly found: number
+}
 
 /**
  * Wires the stages of the collector: the watch of a source writes to the outbox, and forwarding
@@ -22,11 +35,11 @@ export class Collector {
   readonly #log: Logger
   readonly #source: CollectorSource
   readonly #catalog: Catalog
-  readonly #outbox: Outbox
-  readonly #transports: Transports
+  readonly #options: CollectorOptions
   readonly #drops: DropLog
-  /** Events waiting when the run began. */
-  readonly #found: number
+  readonly #certificates: CertificateExpiry
+  /** Undefined while root opens the source. */
+  #stages: Stages | undefined
   readonly #startedMs = performance.now()
   /** Resolves when the source is open, or when it will never open. */
   readonly #opened = deferred()
@@ -39,6 +52,8 @@ export class Collector {
 
   /**
    * @param onRegistry receives the version of the registry that the service uses
+   * @param user runs the collector when the source is open. Only then is the outbox opened: its
+   *   owner may have prepared its files. undefined: the user of this process.
    * @throws Fault of the outbox; USAGE if the CA certificate cannot be read.
    */
   constructor(
@@ -46,19 +61,26 @@ export class Collector {
     source: CollectorSource,
     catalog: Catalog,
     log: Logger,
-    onRegistry: (version: string) => void = () => {},
+    options: CollectorOptions = {},
   ) {
     this.#settings = settings
     this.#source = source
     this.#catalog = catalog
     this.#log = log
-    this.#outbox = new Outbox(settings.outbox, outboxLimits(settings))
+    this.#options = options
     if (settings.outbox === OUTBOX_IN_MEMORY) {
       log.warn('--outbox memory: events that are not forwarded are lost when the collector ends or crashes')
     }
-    this.#found = this.#outbox.waiting
+    const extra = process.env['NODE_EXTRA_CA_CERTS'] ?? ''
+    this.#certificates = new CertificateExpiry(
+      () => [
+        { name: 'ca', file: settings.ca, isCa: true },
+        { name: 'node_extra_ca_certs', file: extra, isCa: true },
+      ],
+      log,
+    )
     this.#drops = new DropLog(log)
-    this.#transports = new Transports(settings, this.#outbox, log, { probes: source.kind === 'interface', onRegistry })
+    if (options.user === undefined) this.#open()
   }
 
   /**
@@ -69,28 +91,35 @@ export class Collector {
    *   the source.
    */
   async run(): Promise<Fault | undefined> {
-    this.#lock = await OutboxLock.take(this.#settings.outbox)
+    const { user } = this.#options
+    const take = <T>(step: () => T): T => (user === undefined ? step() : asUser(user, step))
+    this.#lock = await OutboxLock.take(this.#settings.outbox, take)
     // Forwarding starts after the source is open, so that a missing interface is not reported
     // together with an unreachable service.
-    const forwarding = this.#opened.promise.then(() => this.#transports.run(this.#watch?.reporter))
+    const forwarding = this.#opened.promise.then(() => this.#open().transports.run(this.#watch?.reporter))
     try {
       const damage = await this.#runWatch(forwarding)
-      this.#transports.finish()
+      const { transports, outbox } = this.#open()
+      transports.finish()
       const ended = await forwarding
-      if (ended.kind === 'unauthorized') throw tokenRefused(ended.why, this.#outbox.waiting)
+      if (ended.kind === 'unauthorized') throw tokenRefused(ended.why, outbox.waiting)
       return damage
     } finally {
-      this.#transports.stop()
-      this.#opened.resolve()
-      await forwarding
+      if (this.#stages !== undefined) {
+        const { transports } = this.#stages
+        transports.stop()
+        this.#opened.resolve()
+        await forwarding
+        await within(1000, transports.close())
+      }
       this.#ended = true
-      await within(1000, this.#transports.close())
     }
   }
 
   /** Releases the outbox. The status is unavailable afterward. */
   async close(): Promise<void> {
-    await this.#outbox.close()
+    this.#certificates.stop()
+    await this.#stages?.outbox.close()
     await this.#lock?.release()
   }
 
@@ -101,11 +130,14 @@ export class Collector {
   async drain(deadlineMs: number): Promise<void> {
     this.#stopRequested.resolve()
     setTimeout(() => {
-      this.#transports.stop()
-      void this.#transports.close()
+      this.#stages?.transports.stop()
+      void this.#stages?.transports.close()
     }, deadlineMs).unref()
     await this.#watch?.drain()
   }
+
+  /** Returns why the registry should be replaced; '' while it is valid. */
+  registryProblem: () => string = () => ''
 
   /** Switches to another registry. */
   async useCatalog(catalog: Catalog): Promise<void> {
@@ -120,8 +152,9 @@ export class Collector {
   }
 
   get status(): CollectorStatus {
-    const watch = this.#watch
-    if (watch === undefined) throw new Error('a status before anything was observed')
+    const [watch, stages] = [this.#watch, this.#stages]
+    if (watch === undefined || stages === undefined) throw new Error('a status before anything was observed')
+    const { outbox, transports, found } = stages
     return {
       ...watch.status,
       source: this.#source.kind === 'file' ? this.#source.path : this.#source.live.name,
@@ -129,34 +162,61 @@ export class Collector {
       ended: this.#ended,
       events: {
         ...watch.events,
-        found: this.#found,
-        waiting: this.#outbox.waiting,
-        dropped: this.#outbox.dropped,
-        oldestMs: this.#outbox.oldestWrittenMs,
-        outboxBytes: this.#outbox.footprintBytes,
+        found,
+        waiting: outbox.waiting,
+        dropped: outbox.dropped,
+        oldestMs: outbox.oldestWrittenMs,
+        outboxBytes: outbox.footprintBytes,
       },
-      transports: this.#transports.status,
+      transports: transports.status,
       coverageReports: watch.reporter.counts,
-      deciding: this.#transports.deciding,
+      deciding: transports.deciding,
+      expired: [this.registryProblem(), ...this.#certificates.expired()].filter((problem) => problem !== ''),
+      certificateEnds: this.#certificates.endSeconds(),
     }
+  }
+
+  /** The outbox and what forwards it. At the first call, root becomes the user. */
+  #open(): Stages {
+    if (this.#stages !== undefined) return this.#stages
+    const { onRegistry = () => {}, user } = this.#options
+    const { kind } = this.#source
+    if (user !== undefined) {
+      becomeUser(user)
+      const name = findUser(({ uid }) => uid === user.uid)?.name ?? String(user.uid)
+      const level = kind === 'interface' ? 'info' : 'debug'
+      this.#log[level]({ user: name }, `the ${kind} is open, root privileges are dropped`)
+    }
+    const outbox = new Outbox(this.#settings.outbox, outboxLimits(this.#settings))
+    const transports = new Transports(this.#settings, outbox, this.#log, { probes: kind === 'interface', onRegistry })
+    this.#stages = { outbox, transports, found: outbox.waiting }
+    return this.#stages
   }
 
   async #runWatch(forwarding: ReturnType<Transports['run']>): Promise<Fault | undefined> {
     const watch = await Watch.open(this.#source, {
       settings: this.#settings,
       catalog: this.#catalog,
-      outbox: this.#outbox,
+      outbox: () => this.#open().outbox,
       log: this.#log,
       cancel: this.#stopRequested.promise,
       onWritten: () => {
-        this.#transports.poll()
-        this.#drops.note(this.#outbox.dropped)
+        const { transports, outbox } = this.#open()
+        transports.poll()
+        this.#drops.note(outbox.dropped)
       },
       onSecond: () => {
-        this.#outbox.dropExpired()
-        this.#drops.note(this.#outbox.dropped)
+        const { outbox } = this.#open()
+        outbox.dropExpired()
+        this.#drops.note(outbox.dropped)
       },
     })
+    try {
+      this.#open()
+    } catch (error) {
+      await watch.stop()
+      throw error
+    }
     this.#watch = watch
     this.#opened.resolve()
     void this.#stopRequested.promise.then(() => watch.drain())
@@ -175,4 +235,25 @@ function tokenRefused(why: string, waiting: number): Fault {
     'TOKEN_REFUSED',
     `${why}; ${waiting} events wait in the outbox until the collector is restarted with a valid token`,
   )
+}
+
+const LOG_EVERY_MS = 60_000
+
+/** Logs events dropped from the outbox, at most once a minute. */
+export class DropLog {
+  readonly #log: Logger
+  #logged = { dropped: 0, atMs: Number.NEGATIVE_INFINITY }
+
+  constructor(log: Logger) {
+    this.#log = log
+  }
+
+  /** Takes the totals so far, by reason. */
+  note({ full, tooOld, damaged }: { readonly full: number; readonly tooOld: number; readonly damaged: number }): void {
+    const nowMs = performance.now()
+    const dropped = full + tooOld + damaged
+    if (dropped === this.#logged.dropped || nowMs - this.#logged.atMs < LOG_EVERY_MS) return
+    this.#logged = { dropped, atMs: nowMs }
+    this.#log.error({ full, tooOld, damaged }, 'events were dropped from the outbox, total so far')
+  }
 }

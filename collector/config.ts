@@ -2,10 +2,10 @@ import { isIP } from 'node:net'
 import { availableParallelism } from 'node:os'
 import type { Command } from 'commander'
 import { z } from 'zod'
-import { withoutBrackets } from '../engine/process/host.ts'
+import { Fault } from '../engine/process/error-codes.ts'
 import { LOG_LEVELS } from '../engine/process/log.ts'
-import { registryRootSetting } from '../engine/process/registry-root.ts'
-import { registrySetting } from '../engine/process/registry-setting.ts'
+import { withoutBrackets } from '../engine/process/network.ts'
+import { registryRootSetting, registrySetting } from '../engine/process/registry-setting.ts'
 import {
   networkList,
   oneOf,
@@ -28,8 +28,10 @@ import {
   OUTBOX_BYTES,
   OUTBOX_MEMORY_BYTES,
   SNAPLEN_BYTES_MAX,
+  SYSLOG_PORT,
+  SYSLOG_PROTOCOL,
 } from './limits.ts'
-import { OUTBOX_IN_MEMORY, type OutboxLimits } from './outbox/outbox-limits.ts'
+import { OUTBOX_IN_MEMORY, type OutboxLimits } from './outbox/outbox-store.ts'
 import { userToBecome } from './privileges.ts'
 
 /** Accepts a name, an IPv4 address, or an IPv6 address with or without brackets. */
@@ -63,11 +65,11 @@ export const tlsPortsSetting = setting(portList(TLS_PORTS), {
   about: 'Look for TLS and QUIC on these server ports, comma-separated; capture files are searched on every port',
 })
 
-export const proxyPortsSetting = setting(portList(PROXY_PORTS), {
+export const proxyPortsSetting = setting(portList(PROXY_PORTS, { orOff: true }), {
   flag: '--proxy-ports <ports>',
   env: 'PROXY_PORTS',
   about:
-    'Look for requests to HTTP and SOCKS proxies on these server ports, comma-separated; CONNECT is read on every port of a capture file',
+    'Look for requests to HTTP and SOCKS proxies on these server ports, comma-separated; CONNECT is read on every port of a capture file; off reads no handshake of a proxy',
 })
 export const httpNamesSetting = setting(onOrOff().default(false), {
   flag: '--http-names',
@@ -91,6 +93,23 @@ export const outboxSetting = setting(someText().default('/var/lib/posture-collec
   about:
     'Store events in this directory until they are forwarded; "memory" stores nothing on disk, and a crash loses them',
 })
+
+const PINS_MAX = 2
+
+/** Comma-separated pins: 64 hex digits of a certificate, or a pin of keyPin(). */
+function readPins(text: string, context: z.RefinementCtx): string {
+  const pins = text.split(',').map((pin) => {
+    const [, kind = 'cert', digits = ''] = /^(?:sha256-(key|cert):)?([0-9a-f:]*)$/i.exec(pin.trim()) ?? []
+    const hex = digits.replaceAll(':', '').toLowerCase()
+    return hex.length === 64 ? `${kind.toLowerCase() === 'key' ? 'sha256-key:' : ''}${hex}` : undefined
+  })
+  if (text.trim() === '') return ''
+  if (pins.length <= PINS_MAX && !pins.includes(undefined)) return pins.join(',')
+  const message =
+    'expected the 64 hex digits of a SHA-256, also with sha256-key: or sha256-cert: before them, at most two'
+  context.addIssue({ code: 'custom', message })
+  return z.NEVER
+}
 
 /** The settings of a collector that forwards. */
 export const collectorSettings = z.object({
@@ -117,38 +136,34 @@ export const collectorSettings = z.object({
     about: 'Forward by HTTPS; the flag turns it off',
   }),
   syslogEnabled: setting(onOrOff().optional(), {
-    flag: '--syslog',
-    env: 'SYSLOG_ENABLED',
+    flag: '--syslog [on|off]',
     about: 'Forward by syslog, in addition to HTTPS or instead of it',
-    defaultAbout: 'on if HTTPS is off',
+    defaultAbout: 'on if HTTPS is off, or if a port or protocol of syslog is given',
   }),
-  syslogPort: setting(portNumber().default(6514), {
+  // Optional, so that a value that equals the default is known to be given.
+  syslogPort: setting(portNumber().optional(), {
     flag: '--syslog-port <port>',
     env: 'SYSLOG_PORT',
-    about: 'Connect to this syslog port',
+    about: 'Forward by syslog, to this port',
+    defaultAbout: `${SYSLOG_PORT}`,
   }),
-  syslogProtocol: setting(oneOf(['tls', 'tcp', 'udp']).default('tls'), {
+  syslogProtocol: setting(oneOf(['tls', 'tcp', 'udp']).optional(), {
     flag: '--syslog-protocol <protocol>',
     env: 'SYSLOG_PROTOCOL',
-    about: 'Send syslog over this transport: tls, tcp or udp',
+    about: 'Forward by syslog, over this transport: tls, tcp or udp',
+    defaultAbout: SYSLOG_PROTOCOL,
   }),
   ca: setting(z.string().default(''), {
     flag: '--ca <file>',
     env: 'SVC_CA',
     about: "Trust the CA certificate in this PEM file, or the service's own certificate",
   }),
-  fingerprint: setting(
-    z
-      .string()
-      .default('')
-      .transform((text) => text.replaceAll(':', '').toLowerCase())
-      .pipe(z.string().regex(/^([0-9a-f]{64})?$/, 'expected the 64 hex digits of a SHA-256')),
-    {
-      flag: '--fingerprint <sha256>',
-      env: 'SVC_FINGERPRINT',
-      about: 'Trust only the certificate with this SHA-256 fingerprint',
-    },
-  ),
+  fingerprint: setting(z.string().default('').transform(readPins), {
+    flag: '--fingerprint <sha256>',
+    env: 'SVC_FINGERPRINT',
+    about:
+      'Trust only this key of the service (sha256-key: and 64 hex digits), or the certificate with this SHA-256 fingerprint; two, comma-separated, during a change',
+  }),
   interface: setting(someText().default('eth0'), {
     flag: '--interface <name>',
     env: 'INTERFACE',
@@ -201,7 +216,7 @@ export const collectorSettings = z.object({
     flag: '--user <name>',
     env: 'RUN_AS',
     about: 'Drop root privileges to this user once the interface is open, by name or as uid:gid',
-    defaultAbout: 'posture-collector if it exists, else nobody',
+    defaultAbout: 'the owner of the outbox, unless it is root; then posture-collector if it exists, else nobody',
   }),
   decodeWorkers: lanesSetting,
   dnsPorts: dnsPortsSetting,
@@ -223,7 +238,10 @@ export type CollectorSettings = z.output<typeof collectorSettings>
  */
 export function readCollectorSettings(command: Command, environment: NodeJS.ProcessEnv): CollectorSettings {
   const given = readSettings(collectorSettings, { command, environment })
-  const user = userToBecome(given.user)
+  if (given.proxyPorts.length === 0 && given.loadBalancers.length > 0) {
+    throw new Fault('USAGE', '--load-balancers: without effect while --proxy-ports is off; leave out one of them')
+  }
+  const user = userToBecome(given)
   const owners = [...sudoUser(environment), ...(user === undefined ? [] : [user.uid])]
   return { ...given, token: tokenOf(given, { command, environment, owners }) }
 }
@@ -247,9 +265,16 @@ export function lanesFor(
 
 const LANES_DEFAULT_MAX = 4
 
-/** Whether events are sent by syslog: because it is enabled, or because HTTPS is not. */
-export function syslogIsOn({ httpsEnabled, syslogEnabled }: CollectorSettings): boolean {
-  return syslogEnabled ?? !httpsEnabled
+/**
+ * Whether events are sent by syslog: because any of its settings is given, or because HTTPS is off.
+ */
+export function syslogIsOn({
+  httpsEnabled,
+  syslogEnabled,
+  syslogPort,
+  syslogProtocol,
+}: Pick<CollectorSettings, 'httpsEnabled' | 'syslogEnabled' | 'syslogPort' | 'syslogProtocol'>): boolean {
+  return syslogEnabled ?? (!httpsEnabled || syslogPort !== undefined || syslogProtocol !== undefined)
 }
 
 /** The limits of the outbox by the settings. */

@@ -14,7 +14,7 @@ const UNDECODABLE: readonly PacketClassName[] = [
 
 /**
  * What a collector has seen and missed since its start, in the fields of its coverage reports
- * (docs/design/visibility.md).
+ * (docs/reference/visibility.md).
  */
 export function coverageOf({
   observed,
@@ -25,7 +25,7 @@ export function coverageOf({
   const { kernel, pool, unread } = live?.dropped ?? { kernel: 0, pool: 0, unread: 0 }
   return {
     packets: observed.frames,
-    packets_lost: kernel + pool + unread + (link?.missed ?? 0),
+    packets_lost: kernel + pool + unread + (link?.missed ?? 0) + counters.dnsGaps,
     packets_truncated: classes.truncated,
     packets_undecodable: UNDECODABLE.reduce((sum, name) => sum + classes[name], 0),
     names: observed.names,

@@ -225,6 +225,12 @@ export const LONG_BUFFERS = 16
  */
 export const STREAM_IDLE_SECONDS = 30
 
+/** Capture time that goes on by more than this from one frame to the next shows that the clock was set. */
+export const CLOCK_STEP_SECONDS = 600
+
+/** Time after which a gap in DNS over TCP counts as lost, instead of overtaken: longer than the first retransmission takes. */
+export const DNS_GAP_SECONDS = 2
+
 /** How long a connection without kept bytes is remembered, in seconds of capture time. */
 export const STREAM_REMEMBERED_SECONDS = 300
 
@@ -247,9 +253,10 @@ export const DATAGRAM_BYTES_MAX = 65_535
 
 /**
  * Maximum number of packets read in a QUIC datagram (RFC 9000 §12.2). Clients combine one or two
- * Initials with 0-RTT.
+ * Initials with 0-RTT, and a capture on the sending or receiving host has up to 64 datagrams of a
+ * connection in one (UDP_MAX_SEGMENTS of Linux).
  */
-export const QUIC_COALESCED_MAX = 16
+export const QUIC_COALESCED_MAX = 128
 
 /**
  * DNS answers: maximum number of addresses and services that a lane remembers, each of a client and
@@ -289,10 +296,11 @@ export const AGGREGATE_EVENTS_MAX = 65_536
 export const AGGREGATE_KEY_BYTES = 4 * 1024 * 1024
 
 /**
- * Maximum number of events in a bucket of the hash table. Names crafted to collide are aggregated
- * less well, but cost no more.
+ * Maximum number of entries in a bucket of a hash table. The hash has a key, so senders cannot fill
+ * a bucket. At the limit, streams, datagrams and answers evict the oldest of the bucket, counted as
+ * if the table were full; a match becomes an event to which no other is added.
  */
-export const AGGREGATE_BUCKET_MAX = 32
+export const BUCKET_MAX = 32
 
 /**
  * Maximum time that a match waits in memory before it is written to the outbox, in milliseconds,
@@ -436,3 +444,7 @@ assert(2 * CHECK_CONNECT_MS < CHECK_STEP_MS, 'the step can say itself why there 
  */
 export const REGISTRY_RETRY_MS = 10_000
 export const REGISTRY_RETRY_MS_MAX = 3_600_000
+
+/** Of the service, unless settings name others. */
+export const SYSLOG_PORT = 6514
+export const SYSLOG_PROTOCOL = 'tls'

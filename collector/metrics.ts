@@ -1,7 +1,7 @@
+import { EXPIRY_METRIC_HELP } from '../engine/process/certificate-expiry.ts'
 import type { MetricRow } from '../engine/process/metrics.ts'
 import type { TransportStatus } from './forward/transports.ts'
-import { degradedReasons } from './health.ts'
-import type { CollectorStatus } from './status.ts'
+import { type CollectorStatus, degradedReasons } from './status.ts'
 
 /** GET /metrics: a status as rows of Prometheus metrics. */
 export function metricRows(status: CollectorStatus): MetricRow[] {
@@ -21,6 +21,7 @@ export function metricRows(status: CollectorStatus): MetricRow[] {
   const rows: MetricRow[] = [
     ['uptime_seconds', 'gauge', 'Seconds since the start', status.uptimeSeconds],
     ['degraded', 'gauge', '1 while /health says degraded', on(degradedReasons(status).length > 0)],
+    ['certificate_expiration_timestamp_seconds', 'gauge', EXPIRY_METRIC_HELP, status.certificateEnds, 'certificate'],
     ['packets_total', 'counter', 'Decoded packets by class', observed.classes, 'class'],
     ['packet_bytes_total', 'counter', 'Their captured bytes', observed.bytes],
     [

@@ -1,39 +1,39 @@
-import {
-  accessSync,
-  constants,
-  lchownSync,
-  lstatSync,
-  readdirSync,
-  readFileSync,
-  realpathSync,
-  statSync,
-} from 'node:fs'
+import { constants, existsSync, lchownSync, lstatSync, readdirSync, realpathSync } from 'node:fs'
 import { join } from 'node:path'
-import { ENVIRONMENT_FILES } from '../engine/lmdb/file-access.ts'
+import { assertAccess, ENVIRONMENT_FILES, makeWritableDirectory } from '../engine/lmdb/file-access.ts'
+import { asUser, becomeUser, type Ids, idsOf, userOn } from '../engine/process/become-user.ts'
 import { LOCK_PREFIX } from '../engine/process/directory-lock.ts'
 import { Fault } from '../engine/process/error-codes.ts'
-import { OUTBOX_IN_MEMORY, REGISTRY_FILE, REGISTRY_PART } from './outbox/outbox-limits.ts'
+import { findUser, type User } from '../engine/process/ownership.ts'
+import { controlOf, ownerOf } from '../engine/process/path-owner.ts'
+import { OUTBOX_IN_MEMORY, REGISTRY_FILE, REGISTRY_PART } from './outbox/outbox-store.ts'
 
-export interface User {
-  readonly name: string
-  readonly uid: number
-  readonly gid: number
-}
-
-/** The collector's own user, which the packages create, or the one that every system has. */
+/** Where root owns the outbox: the collector's own user, which the packages create, or `nobody`. */
 const USERS = ['posture-collector', 'nobody']
 
 /**
  * Returns the user to switch to when started as root. Undefined if not started as root, or if root
  * was requested.
  *
- * @param wanted `name`, `uid:gid`, or empty for the first of USERS that exists.
+ * @param settings `user`: `name`, `uid:gid`, or empty for the user who controls the outbox, or the
+ *   first of USERS that exists
  * @throws Fault USAGE
  */
-export function userToBecome(wanted: string, passwd = '/etc/passwd'): User | undefined {
+export function userToBecome(
+  { user: wanted, outbox }: { readonly user: string; readonly outbox: string },
+  passwd = '/etc/passwd',
+): User | undefined {
   if (process.getuid?.() !== 0) return undefined
-  if (wanted === '') return USERS.map((name) => findUser(name, passwd)).find((user) => user !== undefined)
-  const user = findUser(wanted, passwd) ?? byNumber(wanted)
+  const named = (name: string): User | undefined => findUser((user) => user.name === name, passwd)
+  if (wanted === '') {
+    const control = outbox === OUTBOX_IN_MEMORY ? undefined : controlOf('--outbox', outbox, { isRead: true })
+    // In a directory such as /tmp, anyone could have made the outbox.
+    const owner = control?.isShared === true ? undefined : control?.owner
+    if (owner === undefined) return USERS.map(named).find((user) => user !== undefined)
+    const { uid, gid } = idsOf(owner)
+    return { uid, gid, name: findUser((user) => user.uid === uid, passwd)?.name ?? `${uid}:${gid}` }
+  }
+  const user = named(wanted) ?? byNumber(wanted)
   if (user === undefined) {
     throw new Fault('USAGE', `--user: no user ${JSON.stringify(wanted)}; name one of /etc/passwd, or give uid:gid`)
   }
@@ -44,101 +44,84 @@ export function userToBecome(wanted: string, passwd = '/etc/passwd'): User | und
 }
 
 /**
- * Drops root permanently, in all threads (glibc and musl change all of them). Open files stay open.
- * The outbox's files are given to the user so that they can be opened again, and also its directory
- * if it contains nothing else. Returns false if this root may not change its user, as in a
- * container that keeps only CAP_NET_RAW and has few privileges to drop.
+ * Prepares the outbox for the user that the collector becomes when its source is open. Until then,
+ * root uses the outbox with the rights of this user. undefined: this root may not change its user,
+ * as in a container with few privileges, and stays root.
  *
- * @throws Fault STORE_UNWRITABLE if the user cannot access the outbox.
+ * @throws Fault STORE_UNWRITABLE if the user cannot access the outbox
  */
-export function becomeUser(user: User, outbox: string): boolean {
-  const inMemory = outbox === OUTBOX_IN_MEMORY
-  const isUser = dropRoot(user, () => {
-    if (!inMemory) chownOutbox(realpathSync(outbox), user)
-  })
-  if (isUser && !inMemory) assertReaches(user, outbox)
-  return isUser
+export function prepareOutbox(outbox: string, user: User): User | undefined {
+  if (!mayBecome(user)) return undefined
+  if (outbox === OUTBOX_IN_MEMORY) return user
+  if (ownerOf('--outbox', outbox, { create: true, isUsed: true }) === undefined) {
+    makeWritableDirectory(outbox, '--outbox')
+    const directory = realpathSync(outbox)
+    for (const name of readdirSync(directory).filter(isOutboxFile)) chownFile(join(directory, name), user)
+    if (isGiven(directory)) lchownSync(directory, user.uid, user.gid)
+  } else if (!existsSync(outbox)) asUser(user, () => makeWritableDirectory(outbox, '--outbox'))
+  assertReaches(user, outbox)
+  return user
 }
 
-/** The same without an outbox. `lastAsRoot` runs after the groups were changed. */
-export function dropRoot({ uid, gid }: User, lastAsRoot = (): void => {}): boolean {
+/** The user to whom an existing outbox belongs. undefined: root, or this root may not change. */
+export function ownerOfOutbox(outbox: string): Ids | undefined {
+  const owner = outbox === OUTBOX_IN_MEMORY ? undefined : userOn('--outbox', outbox, { create: true, isUsed: true })
+  return owner !== undefined && mayBecome(owner) ? owner : undefined
+}
+
+/** Whether this root may change its user. */
+export function mayBecome(user: Ids): boolean {
   try {
-    process.setgroups?.([gid])
-    process.setgid?.(gid)
-    lastAsRoot()
-    process.setuid?.(uid)
+    asUser(user, () => {})
+    return true
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'EPERM') return false
     throw error
   }
-  return true
+}
+
+/** Becomes the user, if this root may. */
+export function dropRoot(user: Ids): void {
+  if (mayBecome(user)) becomeUser(user)
 }
 
 const OUTBOX_FILES: readonly string[] = [...ENVIRONMENT_FILES, REGISTRY_FILE, REGISTRY_PART]
-
-function chownOutbox(directory: string, { uid, gid }: User): void {
-  for (const name of readdirSync(directory).filter(isOutboxFile)) chownFile(join(directory, name), uid, gid)
-  if (belongsToRoot(directory)) lchownSync(directory, uid, gid)
-}
-
-/** A directory shared with other files keeps its owner. */
-function belongsToRoot(directory: string): boolean {
-  return lstatSync(directory).uid === 0 && readdirSync(directory).every(isOutboxFile)
-}
 
 function isOutboxFile(name: string): boolean {
   return OUTBOX_FILES.includes(name) || name.startsWith(LOCK_PREFIX)
 }
 
-/**
- * Whether becomeUser() will give the user access to this directory, as far as root can check
- * without a change.
- */
-export function canAccess(outbox: string, { uid, gid }: User): boolean {
-  const directory = realpathSync(outbox)
-  const status = statSync(directory)
-  if (belongsToRoot(directory) || status.uid === uid) return true
-  const all = status.gid === gid ? 0o070 : 0o007
-  return (status.mode & all) === all
+/** Whether root gives its directory to the user. One that has other files keeps its owner. */
+function isGiven(directory: string): boolean {
+  return readdirSync(directory).every(isOutboxFile)
 }
 
-/** Does not follow a link, which the directory's previous owner may have created. */
-function chownFile(path: string, uid: number, gid: number): void {
+/** In a directory of root, which only root can change. */
+function chownFile(path: string, { uid, gid }: User): void {
   const status = lstatSync(path)
   if (status.uid === 0 && (status.isFile() || status.isSocket()) && status.nlink === 1) lchownSync(path, uid, gid)
 }
 
-/** @throws Fault STORE_UNWRITABLE */
-function assertReaches({ name }: User, outbox: string): void {
+/**
+ * Whether prepareOutbox() will succeed, as far as root can check without a change.
+ *
+ * @throws Fault STORE_UNWRITABLE
+ */
+export function assertUsable(outbox: string, user: User): void {
+  if (ownerOf('--outbox', outbox, { isUsed: true }) === undefined && isGiven(outbox)) return
+  assertReaches(user, outbox)
+}
+
+function assertReaches(user: User, outbox: string): void {
   try {
-    accessSync(outbox, constants.R_OK | constants.W_OK | constants.X_OK)
+    asUser(user, () => assertAccess(outbox, constants.R_OK | constants.W_OK | constants.X_OK))
   } catch (error) {
-    throw unreachable(outbox, name, { cause: error })
+    throw new Fault(
+      'STORE_UNWRITABLE',
+      `--outbox ${outbox}: user ${user.name} cannot write there; name a directory of its own, give it that one ("chown ${user.name}"), or name another --user`,
+      { cause: error },
+    )
   }
-}
-
-/** Returns the Fault for an outbox that the user cannot write. */
-export function unreachable(outbox: string, name: string, options?: ErrorOptions): Fault {
-  return new Fault(
-    'STORE_UNWRITABLE',
-    `--outbox ${outbox}: user ${name} cannot write there; name a directory of its own, give it that one ("chown ${name}"), or name another --user`,
-    options,
-  )
-}
-
-/** passwd(5): name:password:UID:GID:comment:home:shell */
-function findUser(name: string, passwd: string): User | undefined {
-  let text = ''
-  try {
-    text = readFileSync(passwd, 'utf8')
-  } catch {
-    return undefined
-  }
-  const fields = text
-    .split('\n')
-    .map((line) => line.split(':'))
-    .find(([user]) => user === name)
-  return fields === undefined ? undefined : { name, uid: Number(fields[2]), gid: Number(fields[3]) }
 }
 
 function byNumber(text: string): User | undefined {

@@ -1,28 +1,44 @@
-import { closeSync, fsyncSync, openSync, readFileSync, renameSync, writeSync } from 'node:fs'
+import { closeSync, fsyncSync, openSync, readFileSync, renameSync } from 'node:fs'
 import { join } from 'node:path'
 import { z } from 'zod'
-import { assertExpected, isExpected, logFailure } from '../engine/process/failure.ts'
+import { asUser, type Ids } from '../engine/process/become-user.ts'
+import { assertExpected, isExpected, logFailure, systemErrorText } from '../engine/process/failure.ts'
 import { faultPoint } from '../engine/process/fault-point.ts'
 import type { Logger } from '../engine/process/log.ts'
-import { registryRoots } from '../engine/process/registry-root.ts'
+import { writeAll } from '../engine/process/new-file.ts'
+import { registryRoots } from '../engine/process/registry-setting.ts'
 import { builtInData } from '../registry/built-in.ts'
 import { compareVersions } from '../registry/data-version.ts'
+import { dataVersion } from '../registry/data-version-schema.ts'
+import { isoDay } from '../registry/line.ts'
 import type { ReleasedData } from '../registry/released-data.ts'
-import { dataOf, type SignedRelease, UpdateFileError, verifiedRelease } from '../registry/signed-release.ts'
+import {
+  dataOf,
+  expiryProblem,
+  type SignedRelease,
+  UpdateFileError,
+  verifiedRelease,
+} from '../registry/signed-release.ts'
 import type { CollectorSettings } from './config.ts'
 import { connectionProblem } from './forward/connection.ts'
 import { HttpsClient, jsonOf } from './forward/https-client.ts'
 import { REGISTRY_RETRY_MS, REGISTRY_RETRY_MS_MAX } from './limits.ts'
-import { OUTBOX_IN_MEMORY, REGISTRY_FILE, REGISTRY_PART } from './outbox/outbox-limits.ts'
+import { OUTBOX_IN_MEMORY, REGISTRY_FILE, REGISTRY_PART } from './outbox/outbox-store.ts'
 
 const REGISTRY_PATH = '/ingest/v1/registry'
-/** Update files that may return by a rollback, although their release key was replaced. */
+/** Update files that may return by a rollback, older than the last one and of a replaced key. */
 const ACCEPTED_MAX = 8
+/** The field in which the service reports a rollback. */
+const ROLLBACK_FIELD = 'posture-registry-rollback'
 
 /** The last good release, in the directory of the outbox. */
 const keptRelease = z.object({
   /** The highest number of a release key. */
   key_number: z.int().min(0),
+  /** The newest version that was used; '': only the built-in one, or a program before 2026-12. */
+  newest: dataVersion.or(z.literal('')).default(''),
+  /** The last day of that version. */
+  newest_valid_until: isoDay.or(z.literal('')).default(''),
   /** SHA-256 of the update files that were verified, the last one first. */
   accepted: z.array(z.string().max(64)).max(ACCEPTED_MAX),
   /** The update file in base64. '' if the service went back to its built-in registry. */
@@ -49,7 +65,7 @@ export class RegistryUpdates {
   readonly #builtIn = builtInData()
   /** undefined: nothing is stored. */
   readonly #directory: string | undefined
-  #kept: Kept = { key_number: 0, accepted: [], update: '' }
+  #kept: Kept = { key_number: 0, newest: '', newest_valid_until: '', accepted: [], update: '' }
   #release: VerifiedRelease | undefined
   #client: HttpsClient | undefined
   #closed = false
@@ -60,18 +76,30 @@ export class RegistryUpdates {
   /** Called with the data in force when it has changed. */
   onChange: (data: ReleasedData) => Promise<void> = async () => {}
 
-  /** @throws Fault USAGE if the file of root keys cannot be used. */
-  constructor(settings: CollectorSettings, log: Logger) {
+  /**
+   * @param user who uses the outbox; see Collector
+   * @throws Fault USAGE if the file of root keys cannot be used
+   */
+  constructor(settings: CollectorSettings, log: Logger, user: Ids | undefined) {
     this.#settings = settings
     this.#log = log
     this.#roots = registryRoots(settings.registryRoot)
     this.#directory = settings.outbox === OUTBOX_IN_MEMORY ? undefined : settings.outbox
-    this.#readKept()
+    if (user === undefined) this.#readKept()
+    else asUser(user, () => this.#readKept())
   }
 
   /** The data in force. */
   get data(): ReleasedData {
     return this.#release?.data ?? this.#builtIn
+  }
+
+  /** Why the data in force should be replaced; '' while it is valid. */
+  get problem(): string {
+    const { newest: version, newest_valid_until: validUntil } = this.#kept
+    // Also after a rollback: an attacker with the service could make it last.
+    const isReplaced = version === '' || compareVersions(this.data.version, version) > 0
+    return isReplaced ? '' : expiryProblem({ version, validUntil }, Date.now())
   }
 
   /** Takes the version that the service uses. Fetches it if the collector has another one. */
@@ -113,16 +141,22 @@ export class RegistryUpdates {
     )
     if (status === 304 && tag !== undefined) return
     if (status !== 200) throw new UpdateFileError(`the service answered ${status}`)
+    const isRollback = headers[ROLLBACK_FIELD] === 'true'
     if (headers['content-type'] === 'application/json') {
       if (!builtInAnswer.safeParse(jsonOf(bytes.toString('utf8'))).success) {
         throw new UpdateFileError('the answer is not one of the service')
       }
+      if (!isRollback) this.#refuseOlder(this.#builtIn.version)
       return this.#useBuiltIn()
     }
     const signed = this.#accepted(bytes)
+    // The collector has used this very release before.
+    const isReturn = isRollback && this.#kept.accepted.includes(signed.sha256)
+    const isNewer = compareVersions(signed.version, this.#builtIn.version) > 0
+    if (!isReturn) this.#refuseOlder(isNewer ? signed.version : this.#builtIn.version)
     const data = dataOf(signed)
     faultPoint('registry:downloaded')
-    if (compareVersions(signed.version, this.#builtIn.version) <= 0) {
+    if (!isNewer) {
       const versions = { version, builtIn: this.#builtIn.version }
       this.#log.info(versions, 'the service has an older registry than this collector, which keeps its own')
       return this.#useBuiltIn()
@@ -130,6 +164,9 @@ export class RegistryUpdates {
     const accepted = [signed.sha256, ...this.#kept.accepted.filter((each) => each !== signed.sha256)]
     this.#keep({
       key_number: Math.max(this.#kept.key_number, signed.keyNumber),
+      ...(isReturn
+        ? { newest: this.#kept.newest, newest_valid_until: this.#kept.newest_valid_until }
+        : newestOf(signed)),
       accepted: accepted.slice(0, ACCEPTED_MAX),
       update: bytes.toString('base64'),
     })
@@ -143,6 +180,16 @@ export class RegistryUpdates {
     const { key_number: keyNumber, accepted } = this.#kept
     if (signed.keyNumber >= keyNumber || accepted.includes(signed.sha256)) return signed
     throw new UpdateFileError(`release key ${signed.keyNumber} signed it, which key ${keyNumber} has replaced`)
+  }
+
+  /**
+   * An attacker who controls the service must not be able to remove platforms from the registry by
+   * means of an older release. @throws UpdateFileError
+   */
+  #refuseOlder(version: string): void {
+    const { newest } = this.#kept
+    if (newest === '' || compareVersions(version, newest) >= 0) return
+    throw new UpdateFileError(`it is older than ${newest}, which this collector has used`)
   }
 
   async #useBuiltIn(): Promise<void> {
@@ -166,7 +213,7 @@ export class RegistryUpdates {
       const part = join(this.#directory, REGISTRY_PART)
       const file = openSync(part, 'w', 0o600)
       try {
-        writeSync(file, JSON.stringify(kept))
+        writeAll(file, Buffer.from(JSON.stringify(kept)))
         fsyncSync(file)
       } finally {
         closeSync(file)
@@ -175,7 +222,7 @@ export class RegistryUpdates {
       renameSync(part, join(this.#directory, REGISTRY_FILE))
     } catch (error) {
       assertExpected(error)
-      this.#log.warn({ why: error.message }, 'the registry was not stored; a restart fetches it again')
+      this.#log.warn({ why: systemErrorText(error) }, 'the registry was not stored; a restart fetches it again')
     }
   }
 
@@ -195,6 +242,8 @@ export class RegistryUpdates {
     if (parsed.data.update === '') return
     try {
       const signed = this.#accepted(Buffer.from(parsed.data.update, 'base64'))
+      // A program before 2026-12 wrote the file.
+      if (this.#kept.newest === '') this.#kept = { ...this.#kept, ...newestOf(signed) }
       if (compareVersions(signed.version, this.#builtIn.version) > 0) this.#release = { signed, data: dataOf(signed) }
     } catch (error) {
       if (!(error instanceof UpdateFileError)) throw error
@@ -205,4 +254,8 @@ export class RegistryUpdates {
   #ignoreKept(why: string): void {
     this.#log.warn({ file: REGISTRY_FILE, why }, 'the stored registry is not used; the service is asked for it again')
   }
+}
+
+function newestOf({ version, validUntil }: SignedRelease): Pick<Kept, 'newest' | 'newest_valid_until'> {
+  return { newest: version, newest_valid_until: validUntil }
 }

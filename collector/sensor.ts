@@ -3,13 +3,12 @@ import type { Logger } from '../engine/process/log.ts'
 import { Metrics } from '../engine/process/metrics.ts'
 import type { Catalog } from '../registry/catalog.ts'
 import { type Balance, balancesOf } from './accounting.ts'
-import { Collector } from './collector.ts'
+import { Collector, type CollectorOptions } from './collector.ts'
 import { type CollectorSettings, liveOptions } from './config.ts'
-import { degradedReasons, healthRecord } from './health.ts'
 import { CAPTURE_HANGING_CHECKS, SENSOR_POLL_MS, SILENT_THREAD_MS } from './limits.ts'
 import { metricRows } from './metrics.ts'
 import type { CaptureWorker } from './pipeline/capture-worker.ts'
-import { becomeUser, userToBecome } from './privileges.ts'
+import { degradedReasons, healthRecord } from './status.ts'
 
 /** The response of GET /counters, which `posture-collector counters` prints. */
 export interface CountersRecord {
@@ -35,23 +34,19 @@ export class Sensor {
   /** @throws Fault of the settings and of the outbox. */
   constructor(
     settings: CollectorSettings,
-    thread: CaptureWorker,
+    thread: CaptureWorker | undefined,
     catalog: Catalog,
     log: Logger,
-    onRegistry: (version: string) => void,
+    options: CollectorOptions,
   ) {
     this.#settings = settings
     this.#log = log
-    const user = userToBecome(settings.user)
     const onOpen = (): void => {
-      if (user !== undefined && becomeUser(user, settings.outbox)) {
-        log.info({ user: user.name }, 'the interface is open, root privileges are dropped')
-      }
       log.info({ interface: settings.interface, health: `http://127.0.0.1:${this.#health?.port}/health` }, 'watching')
       this.#timer = setInterval(() => this.#poll(), SENSOR_POLL_MS)
     }
     const source = { kind: 'interface', live: liveOptions(settings), thread, onOpen } as const
-    this.collector = new Collector(settings, source, catalog, log, onRegistry)
+    this.collector = new Collector(settings, source, catalog, log, options)
   }
 
   /** Runs until stopped. @throws Faults of Collector.run() and of the local endpoint. */

@@ -1,9 +1,8 @@
-import { STANDARD_INPUT } from '../engine/process/byte-source.ts'
 import type { Fault } from '../engine/process/error-codes.ts'
 import type { Logger } from '../engine/process/log.ts'
 import type { Catalog } from '../registry/catalog.ts'
 import { compileTrie } from '../registry/compile-trie.ts'
-import { latestTimeMs } from './capture/capture-file.ts'
+import { latestTimeMs, openCapture } from './capture/capture-file.ts'
 import { identityOf } from './capture/file-identity.ts'
 import { LinkWatch } from './capture/link-watch.ts'
 import type { LiveOptions } from './capture/live.ts'
@@ -22,7 +21,8 @@ import { Ticker } from './ticker.ts'
 interface InterfaceSource {
   readonly kind: 'interface'
   readonly live: LiveOptions
-  readonly thread: CaptureWorker
+  /** Loads its modules already. By default, a new one. */
+  readonly thread: CaptureWorker | undefined
   /** Called when the interface is open. */
   readonly onOpen?: () => void
 }
@@ -40,7 +40,8 @@ export type CollectorSource = InterfaceSource | FileSource
 export interface WatchOptions {
   readonly settings: CollectorSettings
   readonly catalog: Catalog
-  readonly outbox: Outbox
+  /** Not called before the source is open. */
+  readonly outbox: () => Outbox
   readonly log: Logger
   /** Stops waiting for a source that does not open. */
   readonly cancel: Promise<void>
@@ -107,7 +108,9 @@ export class Watch {
     })
     const { decodeWorkers, dnsPorts, tlsPorts, proxyPorts, httpNames, loadBalancers } = settings
     const observation = await observeRows(
-      source.kind === 'file' ? { kind: 'file', path: source.path } : { kind: 'interface', ...source.live },
+      source.kind === 'file'
+        ? { kind: 'file', path: source.path, descriptor: file?.descriptor }
+        : { kind: 'interface', ...source.live },
       {
         trie: compileTrie(catalog.rules),
         lanes: lanesFor(source.kind, decodeWorkers),
@@ -118,7 +121,7 @@ export class Watch {
         loadBalancers,
         deliveredFrames: file?.deliveredFrames ?? 0,
         cancel: options.cancel,
-        ...(source.kind === 'interface' ? { thread: source.thread } : {}),
+        ...(source.kind === 'interface' && source.thread ? { thread: source.thread } : {}),
         ...(source.kind === 'file' && source.onProgress ? { onProgress: source.onProgress } : {}),
       },
       writer,
@@ -206,14 +209,17 @@ interface WatchParts {
 }
 
 /** Determines where to resume a capture file and how far to shift its times. */
-async function progressOf({ path, shiftToNow }: FileSource, outbox: Outbox, log: Logger) {
+async function progressOf({ path, shiftToNow }: FileSource, outboxOf: () => Outbox, log: Logger) {
+  const descriptor = openCapture(path)
+  const shiftMs = shiftToNow ? Date.now() - ((await latestTimeMs(path)) ?? 0) : 0
   // A pipe can be read only once, so its position is not stored.
-  const identity = path === STANDARD_INPUT ? undefined : identityOf(path, outbox.sources)
-  const deliveredFrames = identity === undefined ? 0 : outbox.framesDone(identity)
+  if (descriptor === undefined) return { descriptor, identity: undefined, deliveredFrames: 0, shiftMs }
+  const outbox = outboxOf()
+  const identity = identityOf(descriptor, outbox.sources)
+  const deliveredFrames = outbox.framesDone(identity)
   if (deliveredFrames > 0)
     log.info({ frames: deliveredFrames }, 'the capture file was read to this frame before, continuing')
-  const shiftMs = shiftToNow ? Date.now() - ((await latestTimeMs(path)) ?? 0) : 0
-  return { identity, deliveredFrames, shiftMs }
+  return { descriptor, identity, deliveredFrames, shiftMs }
 }
 
 /**

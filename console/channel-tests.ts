@@ -31,6 +31,10 @@ export class ChannelTests {
     this.#allowed = allowed
   }
 
+  get allowed(): readonly Network[] {
+    return this.#allowed
+  }
+
   /** Applies to tests from now on. */
   allow(networks: readonly Network[]): void {
     this.#allowed = networks

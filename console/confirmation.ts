@@ -7,13 +7,12 @@ import { Visit } from './http/visit.ts'
 import { Confirm, type ConfirmProps, type KeptFields } from './pages/confirm.tsx'
 import { authenticateByPasskey } from './passkey-authentication.ts'
 import type { Answerer } from './sign-in/passkeys.ts'
-import { newSecret, secretHash } from './sign-in/secrets.ts'
-import { trustedBrowser } from './sign-in/trusted-browser.ts'
+import { newSecret, secretHash, trustedBrowser } from './sign-in/secrets.ts'
 
 /** A confirmed identity allows sensitive changes for this long. */
 export const CONFIRMATION_MS = 10 * MINUTE_MS
 /** The names of the fields in the confirmation form. */
-const PASSWORD_FIELD = 'confirm-password'
+export const PASSWORD_FIELD = 'confirm-password'
 const PASSKEY_FIELD = 'confirm-passkey'
 
 /** Why the user is asked again. */
@@ -72,9 +71,10 @@ async function passwordRefusal({ identity, nowMs, request, site }: Visit, passwo
   const { user } = identity
   const attempt = {
     name: user.name,
+    of: 'account',
     address: request.address,
     trustedBrowser: trustedBrowser(user, request.cookies.get('browser')),
-  }
+  } as const
   const verdict = site.attempts.begin(attempt, nowMs)
   if (!verdict.allowed) {
     const error = `Too many wrong passwords. ${retryText(verdict.retryAfterSeconds)}`

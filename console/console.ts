@@ -8,7 +8,7 @@ import type { Network } from '../engine/process/network.ts'
 import { RegistryInForce } from '../engine/store/registry-in-force.ts'
 import type { Store } from '../engine/store/store.ts'
 import { consoleRows, makeConsoleCounters } from './metrics.ts'
-import type { ConsoleThreadData, FromConsole, ToConsole } from './protocol.ts'
+import type { ConsoleThreadData, FromConsole, ToConsole } from './thread.ts'
 import { ConsoleWriter } from './writer.ts'
 
 /**

@@ -1,8 +1,8 @@
 import type { Passkey } from '../engine/store/passkeys.ts'
 import { retryText } from './design/parts.tsx'
 import type { Guest } from './http/visit.ts'
-import type { Answerer, PasskeySignIn } from './sign-in/passkeys.ts'
-import { trustedBrowser } from './sign-in/trusted-browser.ts'
+import { type Answerer, type PasskeySignIn, WRONG } from './sign-in/passkeys.ts'
+import { trustedBrowser } from './sign-in/secrets.ts'
 import { readAssertion } from './sign-in/webauthn.ts'
 
 export interface PasskeyRefusal {
@@ -25,22 +25,24 @@ export async function authenticateByPasskey(
   text: string,
   answerer: Answerer,
 ): Promise<Passkey | PasskeyRefusal> {
-  const credentialId = readAssertion(text)?.id ?? ''
-  const named = site.store.passkeys.byCredential(credentialId)
+  const assertion = readAssertion(text)
+  if (assertion === undefined) return { error: WRONG.refused, status: 403, fields: [] }
+  const named = site.store.passkeys.byCredential(assertion.id)
   const user = named && site.store.users.get(named.userId)
   const attempt = {
     // No user's name contains a tab.
-    name: `passkey\t${credentialId}`,
+    name: `passkey\t${assertion.id}`,
+    of: named === undefined ? 'unknown passkey' : 'account',
     address: request.address,
     trustedBrowser: trustedBrowser(user, request.cookies.get('browser')),
-  }
+  } as const
   const verdict = site.attempts.begin(attempt, nowMs)
   if (!verdict.allowed) {
     const seconds = verdict.retryAfterSeconds
     const error = `Too many attempts. ${retryText(seconds)}`
     return { error, status: 429, fields: ['retry-after', String(seconds)] }
   }
-  const outcome = await passkeys.authenticate(text, answerer, nowMs)
+  const outcome = await passkeys.authenticate(assertion, answerer, nowMs)
   if ('refused' in outcome) return { error: outcome.refused, status: 403, fields: [] }
   verdict.succeeded()
   return outcome

@@ -7,11 +7,10 @@ import type { Staleness } from '../engine/replication/staleness.ts'
 import type { Asset } from './assets.ts'
 import { BLOCK_LIST_PREFIX, BlockListServer } from './block-lists.ts'
 import { OverloadError } from './changes.ts'
-import { confirmed } from './confirmation.ts'
+import { confirmed, PASSWORD_FIELD } from './confirmation.ts'
 import { FORM_BYTES_MAX, FormFields, readFields } from './form.ts'
-import { type Answer, redirect } from './http/answer.ts'
+import { type Answer, redirect, sendAnswer, sendAsset } from './http/answer.ts'
 import { Cookies } from './http/cookies.ts'
-import { sendAnswer, sendAsset } from './http/respond.ts'
 import { type Found, type Route, Router } from './http/router.ts'
 import { crossSiteFault, originOf } from './http/security.ts'
 import { Guest, type RequestFacts, Visit } from './http/visit.ts'
@@ -166,7 +165,8 @@ class ConsoleServer {
         if (facts.method !== 'POST') {
           return facts.isCrossSite ? refreshAnswer(addressOf(facts)) : redirect(signInPath(facts))
         }
-        return this.#refused(facts, { status: 401, message: 'Your session has ended' })
+        const kept = 'receive' in route ? [] : facts.fields.without(PASSWORD_FIELD, ...(route.secretFields ?? []))
+        return this.#refused(facts, { status: 401, message: 'Your session has ended', kept })
       }
       const visit = new Visit(site, facts, identity)
       if (route.access === 'signed-in' || visit.may(route.access)) {

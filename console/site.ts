@@ -1,4 +1,5 @@
-import type { Clock } from '../engine/process/clock.ts'
+import { randomBytes } from 'node:crypto'
+import { type Clock, MINUTE_MS } from '../engine/process/clock.ts'
 import type { Logger } from '../engine/process/log.ts'
 import type { Network } from '../engine/process/network.ts'
 import { SecretsKey } from '../engine/process/secrets-key.ts'
@@ -15,7 +16,7 @@ import { PasskeySignIn } from './sign-in/passkeys.ts'
 import { PasswordHasher } from './sign-in/passwords.ts'
 import { PendingForms } from './sign-in/pending-forms.ts'
 import { ProviderHttp } from './sign-in/provider-http.ts'
-import { relyingPartyOf } from './sign-in/relying-party.ts'
+import { relyingPartyOf } from './sign-in/webauthn.ts'
 import { FileTrials, type TrialOptions } from './try-file/trials.ts'
 
 /** The dependencies of every route. */
@@ -34,6 +35,7 @@ export interface Site {
   readonly oidc: OidcClient
   readonly flows: FlowCookies
   readonly pendingForms: PendingForms
+  readonly shownOnce: ShownOnce
   /** undefined if passkeys do not work at the console's origin. */
   readonly passkeys: PasskeySignIn | undefined
   readonly fileTrials: FileTrials
@@ -77,6 +79,7 @@ export function makeSite(
     oidc: new OidcClient(secrets, given.clock, providerHttp),
     flows: new FlowCookies(),
     pendingForms: new PendingForms(),
+    shownOnce: new ShownOnce(),
     passkeys: relyingParty && new PasskeySignIn(relyingParty, given.store, given.changes),
     fileTrials: new FileTrials(trials),
     channelTests,
@@ -84,5 +87,46 @@ export function makeSite(
       providerHttp.allow(networks)
       channelTests.allow(networks)
     },
+  }
+}
+
+/** A browser follows the redirect of its form at once. */
+const KEPT_MS = MINUTE_MS
+/** Beyond it the oldest is dropped, and its page does not show it. */
+const KEPT_MAX = 1000
+
+interface Kept {
+  /** Of the session and its organization, which a session can switch. */
+  readonly owner: string
+  readonly path: string
+  readonly value: unknown
+  readonly untilMs: number
+}
+
+/**
+ * What a form has made and one page shows once, such as a new secret. The form answers with a
+ * redirect to the page, so that loading the page again makes nothing twice. In memory, and only for
+ * the session, organization and path of the form.
+ */
+class ShownOnce {
+  readonly #kept = new Map<string, Kept>()
+
+  /** Returns the id by which the page takes the value. */
+  keep(owner: string, path: string, value: unknown, nowMs: number): string {
+    const id = randomBytes(16).toString('hex')
+    this.#kept.set(id, { owner, path, value, untilMs: nowMs + KEPT_MS })
+    for (const [each, { untilMs }] of this.#kept) {
+      if (untilMs > nowMs && this.#kept.size <= KEPT_MAX) break
+      this.#kept.delete(each)
+    }
+    return id
+  }
+
+  /** undefined if it was taken before, is too old, or is of another owner or path. */
+  take(owner: string, path: string, id: string, nowMs: number): unknown {
+    const kept = this.#kept.get(id)
+    if (kept?.owner !== owner || kept.path !== path) return undefined
+    this.#kept.delete(id)
+    return nowMs < kept.untilMs ? kept.value : undefined
   }
 }

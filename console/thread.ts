@@ -1,20 +1,54 @@
 import { constants, getPriority, setPriority } from 'node:os'
 import { parentPort } from 'node:worker_threads'
 import { answerCountersOf } from '../engine/http/answer-counters.ts'
-import { connectionCountersOf } from '../engine/http/connections.ts'
-import { runListenerThread } from '../engine/http/listener-thread.ts'
+import { type ConnectionLimits, connectionCountersOf } from '../engine/http/connections.ts'
+import type { HttpImplementation } from '../engine/http/listen.ts'
+import { type FromListenerThread, runListenerThread, type ToListenerThread } from '../engine/http/listener-thread.ts'
 import { systemClock } from '../engine/process/clock.ts'
-import type { Logger } from '../engine/process/log.ts'
+import type { Logger, LogLevel } from '../engine/process/log.ts'
+import type { Network } from '../engine/process/network.ts'
 import { Staleness } from '../engine/replication/staleness.ts'
 import { RegistryInForce } from '../engine/store/registry-in-force.ts'
 import { Store } from '../engine/store/store.ts'
 import { loadAssets } from './assets.ts'
 import { type ChangeOutcome, type ChangeRequest, Changes } from './changes.ts'
-import { ConsoleCounters } from './metrics.ts'
-import type { ConsoleThreadData, OutboundNetworks } from './protocol.ts'
+import type { IngestListeners } from './ingest-listeners.ts'
+import { type ConsoleCounterMemory, ConsoleCounters } from './metrics.ts'
 import { ROUTES } from './routes.ts'
 import { consoleHandler } from './server.ts'
 import { makeSite } from './site.ts'
+
+/** The service's input to the console's thread. */
+export interface ConsoleThreadData {
+  readonly dataDirectory: string
+  readonly address: string
+  readonly port: number
+  readonly tls: { readonly keyFile: string; readonly certificateFile: string } | undefined
+  readonly http: HttpImplementation
+  readonly hsts: boolean
+  readonly limits: ConnectionLimits
+  readonly connections: SharedArrayBuffer
+  readonly counters: ConsoleCounterMemory
+  /** The public origin; '' if the Host field has it. */
+  readonly origin: string
+  /** The file with the key of the encrypted client secrets. */
+  readonly secretsKeyFile: string
+  /** Identity providers and alert channels may be in these networks (--outbound-networks). */
+  readonly outboundNetworks: readonly Network[]
+  readonly ingest: IngestListeners
+  /** See engine/replication/staleness.ts. undefined: the service is alone. */
+  readonly staleness: SharedArrayBuffer | undefined
+  readonly logLevel: LogLevel
+}
+
+/** New networks of --outbound-networks. */
+interface OutboundNetworks {
+  readonly kind: 'outbound-networks'
+  readonly networks: readonly Network[]
+}
+
+export type ToConsole = ToListenerThread | ChangeOutcome | OutboundNetworks
+export type FromConsole = FromListenerThread | ChangeRequest
 
 /** Added to the niceness of the service. */
 const NICENESS = 5
@@ -56,11 +90,11 @@ await runListenerThread<ConsoleThreadData, ChangeOutcome | OutboundNetworks>('th
     scheme: data.tls === undefined ? 'http' : 'https',
     log,
   })
-  const { address, port, tls } = data
+  const { address, port, tls, hsts } = data
   return {
     http: data.http,
     options: {
-      ...{ address, port, handler },
+      ...{ address, port, hsts, handler },
       ...(tls ? { tls } : {}),
       limits: data.limits,
       connectionCounters: connectionCountersOf(data.connections),

@@ -1,6 +1,5 @@
-import type { Command, Option } from 'commander'
-import { z } from 'zod'
-import { SettingOption, shownDefault } from '../engine/process/settings.ts'
+import type { Argument, Command, Option } from 'commander'
+import { choicesOf, SettingArgument, SettingOption, shownDefault } from '../engine/process/settings.ts'
 
 /** What the value of an option or argument names, for shell completion. */
 export type ValueKind = 'file' | 'directory' | 'other'
@@ -49,14 +48,7 @@ export function commandModel(command: Command, parents: readonly string[] = []):
   return {
     path,
     about: command.description(),
-    arguments: command.registeredArguments.map((each) => ({
-      term: each.variadic ? `<${each.name()}...>` : `<${each.name()}>`,
-      name: each.name(),
-      about: each.description,
-      variadic: each.variadic,
-      kind: kindOf(each.name()),
-      choices: each.argChoices ?? [],
-    })),
+    arguments: command.registeredArguments.map(argumentModel),
     options: helper.visibleOptions(command).map(optionModel),
     commands: command.commands.map((each) => commandModel(each, path)),
   }
@@ -73,6 +65,19 @@ export function usageOf({ path, arguments: args, options, commands }: CommandMod
   return [...path, ...words, ...args.map(({ term }) => term)].join(' ')
 }
 
+function argumentModel(argument: Argument): ArgumentModel {
+  const name = argument.name()
+  const row = argument instanceof SettingArgument ? argument.setting : undefined
+  return {
+    term: argument.variadic ? `<${name}...>` : `<${name}>`,
+    name,
+    about: row?.about ?? argument.description,
+    variadic: argument.variadic,
+    kind: kindOf(name),
+    choices: row === undefined ? [] : choicesOf(row.schema),
+  }
+}
+
 function optionModel(option: Option): OptionModel {
   const value = /<[^>]+>/.exec(option.flags)?.[0]
   const row = option instanceof SettingOption ? option.setting : undefined
@@ -84,16 +89,10 @@ function optionModel(option: Option): OptionModel {
     about: row?.about ?? option.description,
     required: option.mandatory,
     variadic: option.variadic,
-    choices: option.argChoices ?? (row === undefined ? [] : choicesOf(row.schema)),
+    choices: row === undefined ? [] : choicesOf(row.schema),
     env: row?.env,
     byDefault: row === undefined ? defaultOf(option) : shownDefault(row),
   }
-}
-
-/** The allowed values of a setting, if they are a fixed set. */
-function choicesOf(schema: z.ZodType): readonly string[] {
-  const { enum: words = [] } = z.toJSONSchema(schema, { io: 'output', unrepresentable: 'any' })
-  return words.map(String)
 }
 
 function defaultOf({ defaultValue, defaultValueDescription }: Option): string | undefined {

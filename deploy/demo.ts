@@ -5,11 +5,11 @@ import { join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { Agent, request } from 'undici'
 import { type Discovery, PLATFORM_COLUMNS } from '../engine/admin/platform-rows.ts'
-import { type AdminRow, adminRows } from '../engine/admin/program.ts'
+import { type AdminRow, adminRows } from '../engine/cli/program.ts'
 import { ExitStatus, Fault } from '../engine/process/error-codes.ts'
 import { createProgram, runProgram } from '../engine/process/program.ts'
-import { stopSignal } from '../engine/process/shutdown.ts'
-import { secretText, tableOf } from '../engine/process/table.ts'
+import { stopSignal } from '../engine/process/signals.ts'
+import { tableOf } from '../engine/process/table.ts'
 import { SCOPES } from '../engine/store/api-keys.ts'
 
 /*
@@ -54,10 +54,12 @@ async function startService(options: DemoOptions): Promise<RunningService> {
     ...['--api-address', LOOPBACK, '--api-port', options.apiPort, '--console-port', options.consolePort],
     ...['--ingest-address', LOOPBACK, '--ingest-port', options.ingestPort, '--metrics-port', '0'],
     // The standard port of syslog requires a privilege.
+    ...['--sales-email', 'you@example.com'],
     ...['--syslog-tls', 'off', '--syslog-tcp', syslog, '--syslog-udp', syslog],
   ]
   const child = spawn(process.execPath, [SERVICE, ...parameters], {
-    stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+    // On a terminal, the service would print a setup link of its own.
+    stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
     env: { LOG_LEVEL: 'WARNING', ...process.env },
   })
   const endEarly = (status: number | null): void => process.exit(status ?? ExitStatus.internal)
@@ -102,16 +104,14 @@ async function showDiscovery(demo: Demo): Promise<void> {
     )
   } else {
     const { key, token } = await demo.makeOrganization()
-    print(`created the organization ${ORGANIZATION} on the Enterprise plan\n`)
-    print(secretText('API key', key))
-    print(secretText('Monitoring token', token))
-    print(`the collector reads ${shortPath(CAPTURE)} and forwards matches`)
+    print(`the collector reads ${shortPath(CAPTURE)} and forwards matches to the organization ${ORGANIZATION}`)
     await demo.collect(token)
     await demo.admin('scan', 'run', '--org', ORGANIZATION)
     const found = await demo.discovery(key)
     printTable(found.platforms)
     printSummary(found)
     printCurl(demo, key)
+    print(`The monitoring token, for collectors and log forwarders: ${token}\n`)
   }
   if (demo.syslog.length > 0) print(`syslog listens on ${LOOPBACK}: ${demo.syslog.join(', ')}`)
   await showConsole(demo)
@@ -216,13 +216,11 @@ function printTable(rows: readonly AdminRow[]): void {
   print(`\n${tableOf({ columns: PLATFORM_COLUMNS, rows })}\n`)
 }
 
-function printSummary({ scan, platforms }: Discovery): void {
+function printSummary({ scan }: Discovery): void {
   if (scan === null) return
   const { platforms_discovered, shadow_ai_count, overall_risk_score } = scan.summary
-  const capable = platforms.filter(({ metadata }) => metadata.use === 'ai_capable').length
   print(
-    `${platforms_discovered} AI platforms, ${shadow_ai_count} not approved, overall risk ${overall_risk_score} of 100` +
-      `${capable === 0 ? '' : `; ${capable} AI-capable, not counted`}\n`,
+    `${platforms_discovered} AI platforms, ${shadow_ai_count} not approved, overall risk ${overall_risk_score} of 100\n`,
   )
 }
 

@@ -16,6 +16,11 @@ const INSTALLED_LOCK = join(root, 'node_modules/.installed-lock')
 const PCAP_HEADERS = ['/usr/include/pcap/pcap.h', '/usr/local/include/pcap/pcap.h']
 const PCAP_HINT = 'libpcap-dev (Debian, Ubuntu, Alpine) or libpcap-devel (Fedora, RHEL, SUSE)'
 const NODE_MIN = [20, 19]
+const OUTPUT_BYTES_MAX = 64 * 1024 * 1024
+/** Lines of a failed command that are printed. */
+const LAST_LINES = 5
+/** The output of the last attempt. */
+let output = ''
 /** The commands that `npm test` calls, with their Debian packages. */
 const TEST_COMMANDS = {
   faketime: 'faketime',
@@ -28,11 +33,13 @@ const TEST_COMMANDS = {
 /** The additional commands of `npm run test:full`. */
 const FULL_TEST_COMMANDS = {
   'aarch64-linux-gnu-g++': 'g++-aarch64-linux-gnu',
+  bison: 'bison',
   bwrap: 'bubblewrap',
   chromium: 'chromium',
   curl: 'curl',
   'firefox-esr': 'firefox-esr',
   fish: 'fish',
+  flex: 'flex',
   groff: 'groff',
   jq: 'jq',
   loggen: 'syslog-ng-core',
@@ -49,6 +56,7 @@ const FULL_TEST_COMMANDS = {
   tcpreplay: 'tcpreplay',
   tshark: 'tshark',
   wrk: 'wrk',
+  xz: 'xz-utils',
   zsh: 'zsh',
 }
 /**
@@ -76,9 +84,6 @@ const BLOCKERS_PACKAGES = [
 const BLOCKERS_ROOT = join(root, 'node_modules/.cache/blockers')
 const PROMETHEUS_PACKAGES = ['prometheus']
 const PROMETHEUS_ROOT = join(root, 'node_modules/.cache/prometheus')
-/** A peer of the benchmark of clusters, and extracted for the same reason. */
-const POSTGRESQL_PACKAGES = ['libpq5', 'postgresql-client-15', 'postgresql-15']
-const POSTGRESQL_ROOT = join(root, 'node_modules/.cache/postgresql')
 /** Servers and proxies between which real clients connect (test/support/client-network.ts). */
 const CLIENTS_PACKAGES = ['libwrap0', 'dante-server', 'tinyproxy-bin', 'caddy']
 const CLIENTS_ROOT = join(root, 'node_modules/.cache/clients')
@@ -98,10 +103,11 @@ const NATS_VERSION_MIN = [2, 15]
 const NATS_VERSION_FILE = join(NATS_ROOT, 'version')
 const DEBIAN_KEYRING = '/usr/share/keyrings/debian-archive-keyring.gpg'
 /**
- * Minimal Debian systems: packages and images are tested in the first, newer versions of Node in
- * the second. `debootstrap` creates them as root.
+ * Minimal Debian systems: packages and images are tested in the first, uWebSockets.js in the
+ * second, with the programs of its tests. `debootstrap` creates them as root.
  */
 const DEBIAN_FOLDERS = { bookworm: 'debian', trixie: 'debian-13' }
+const DEBIAN_PACKAGES = { bookworm: [], trixie: ['--include=openssl,slowhttptest,sslscan,zstd'] }
 const DEBIAN_MIRROR = 'http://deb.debian.org/debian'
 
 if (process.argv.includes('--debian')) {
@@ -160,9 +166,6 @@ function providePeers() {
   if (!existsSync(join(PROMETHEUS_ROOT, 'usr/bin/promtool'))) unpack(PROMETHEUS_PACKAGES, PROMETHEUS_ROOT)
   if (!existsSync(join(CONTAINERS_ROOT, 'usr/share/containers'))) unpack(CONTAINERS_PACKAGES, CONTAINERS_ROOT)
   if (!existsSync(join(CLIENTS_ROOT, 'usr/bin/caddy'))) unpack(CLIENTS_PACKAGES, CLIENTS_ROOT)
-  if (!existsSync(join(POSTGRESQL_ROOT, 'usr/lib/postgresql/15/bin/postgres'))) {
-    unpack(POSTGRESQL_PACKAGES, POSTGRESQL_ROOT)
-  }
   if (!existsSync(NATS_VERSION_FILE)) provideNats()
   if (!isDebianRoot()) return
   if (!onPath('debootstrap')) installPackages(['debootstrap'], 'debootstrap')
@@ -186,7 +189,8 @@ function provideNats() {
   const downloads = join(apt, 'packages')
   const downloaded =
     attempt('apt-get', ['update', ...options]) && attempt('apt-get', ['download', ...options, 'nats-server'], downloads)
-  if (!downloaded) fail('cannot download nats-server from Debian unstable; check apt-get update, then run this again')
+  if (!downloaded)
+    fail(`${lastLines()}\ncannot download nats-server from Debian unstable; check apt-get update, then run this again`)
   for (const file of readdirSync(downloads)) run('dpkg', ['-x', join(downloads, file), NATS_ROOT])
   rmSync(apt, { recursive: true })
   const version = spawnSync(NATS_SERVER, ['--version'], { encoding: 'utf8' }).stdout?.trim() ?? ''
@@ -216,7 +220,7 @@ function makeDebian(suite) {
   const part = `${folder}.part`
   rmSync(part, { recursive: true, force: true })
   mkdirSync(part, { recursive: true })
-  if (!attempt('debootstrap', ['--variant=minbase', suite, part, DEBIAN_MIRROR])) {
+  if (!attempt('debootstrap', ['--variant=minbase', ...DEBIAN_PACKAGES[suite], suite, part, DEBIAN_MIRROR])) {
     fail(`debootstrap ${suite} failed; ${join(part, 'debootstrap/debootstrap.log')} says why`)
   }
   renameSync(part, folder)
@@ -235,7 +239,7 @@ function packagesOfMissing(commands) {
 function installPackages(packages, hint) {
   if (!isDebianRoot()) fail(`install ${hint}, then run this again`)
   print(`installing ${packages.join(', ')}`)
-  if (!tryInstall(packages)) fail(`install ${hint}, then run this again`)
+  if (!tryInstall(packages)) fail(`${lastLines()}\ninstall ${hint}, then run this again`)
 }
 
 function tryInstall(packages) {
@@ -257,7 +261,8 @@ function unpack(packages, folder) {
   const download = ['apt-get', ['download', '-qq', ...packages], downloads]
   if (!attempt(...download)) {
     attempt('apt-get', ['update', '-qq'])
-    if (!attempt(...download)) fail(`cannot download ${names}; check apt-get update, then run this again`)
+    if (!attempt(...download))
+      fail(`${lastLines()}\ncannot download ${names}; check apt-get update, then run this again`)
   }
   const files = readdirSync(downloads)
   for (const each of packages) {
@@ -281,11 +286,21 @@ function onPath(command) {
 }
 
 function attempt(command, parameters, directory = root) {
-  const environment = { ...process.env, DEBIAN_FRONTEND: 'noninteractive' }
-  return (
-    spawnSync(command, parameters, { cwd: directory, stdio: ['ignore', 'ignore', 'ignore'], env: environment })
-      .status === 0
-  )
+  const environment = { ...process.env, DEBIAN_FRONTEND: 'noninteractive', LC_ALL: 'C' }
+  const { status, stdout, stderr, error } = spawnSync(command, parameters, {
+    cwd: directory,
+    encoding: 'utf8',
+    env: environment,
+    maxBuffer: OUTPUT_BYTES_MAX,
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  output = error === undefined ? `${stdout}${stderr}` : error.message
+  return status === 0
+}
+
+/** What the last attempt says about its failure, such as who holds the lock of apt. */
+function lastLines() {
+  return output.trim().split('\n').slice(-LAST_LINES).join('\n')
 }
 
 function run(command, parameters) {

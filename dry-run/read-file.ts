@@ -1,14 +1,24 @@
-import { isCapture, otherFormat } from '../collector/capture/capture-file.ts'
-import { LOG_FILE } from '../engine/ingest/read-log.ts'
-import { type ByteSource, WithHead } from '../engine/process/byte-source.ts'
-import { decompressedIfNeeded, readHead } from '../engine/process/decompressed-bytes.ts'
+import { isCapture } from '../collector/capture/capture-file.ts'
+import { coverageOf } from '../collector/coverage.ts'
+import { observeInline } from '../collector/pipeline/observe-inline.ts'
+import { Intake } from '../engine/ingest/intake.ts'
+import { type LineProblem, LOG_FILE, LogReader, READ_WORK_BYTES } from '../engine/ingest/read-log.ts'
+import { KnownToken } from '../engine/ingest/token-authenticator.ts'
+import { type ByteSource, WithHead, WrappedBytes } from '../engine/process/byte-source.ts'
+import { decompressedIfNeeded, otherFormat, readHead } from '../engine/process/decompressed-bytes.ts'
 import { Fault } from '../engine/process/error-codes.ts'
+import { NO_ORGANIZATION } from '../engine/store/sources.ts'
 import type { Matcher } from '../registry/match.ts'
-import { LimitedBytes } from './limited-bytes.ts'
-import { DECOMPRESSED_BYTES_MAX, READ_CPU_MS_MAX } from './limits.ts'
-import { readCapture } from './read-capture.ts'
-import { readLog } from './read-log.ts'
-import type { FileReport } from './report.ts'
+import { DECOMPRESSED_BYTES_MAX, PROBLEMS_LISTED_MAX, PROBLEMS_MAX, READ_CPU_MS_MAX } from './limits.ts'
+import {
+  type CaptureReport,
+  type FileReport,
+  type LogReport,
+  TRIED_OUTCOMES,
+  type TriedOutcome,
+  type TriedProblem,
+} from './report.ts'
+import { FileTally } from './tally.ts'
 
 /** Enough to detect the format. */
 const HEAD_BYTES = 16
@@ -39,5 +49,127 @@ export async function readFile(source: ByteSource, options: ReadFileOptions): Pr
   } catch (error) {
     if (!(error instanceof Fault)) throw error
     return { kind: 'refused', reason: error.message }
+  }
+}
+
+/**
+ * A source that ends when a limit on its bytes or on the process's time is reached. Checked at each
+ * read and not by a timer: decompression may not return to the event loop for seconds.
+ */
+class LimitedBytes extends WrappedBytes {
+  /** Bytes that were read. */
+  bytes = 0
+  ended: 'complete' | 'bytes' | 'time' = 'complete'
+  readonly #bytesMax: number
+  readonly #cpuMsMax: number
+
+  constructor(source: ByteSource, bytesMax: number, cpuMsMax: number) {
+    super(source)
+    this.#bytesMax = bytesMax
+    this.#cpuMsMax = cpuMsMax
+  }
+
+  async read(into: Uint8Array, at: number, bytes: number): Promise<number> {
+    if (this.#isOverTime()) return 0
+    const left = this.#bytesMax - this.bytes
+    // At the limit, another byte shows that there is more.
+    const got = await this.source.read(into, at, Math.max(1, Math.min(bytes, left)))
+    if (got > 0 && left === 0) this.ended = 'bytes'
+    if (this.ended !== 'complete') return 0
+    this.bytes += got
+    return got
+  }
+
+  #isOverTime(): boolean {
+    const { user, system } = process.cpuUsage()
+    if (this.ended === 'complete' && (user + system) / 1000 > this.#cpuMsMax) this.ended = 'time'
+    return this.ended !== 'complete'
+  }
+}
+
+/** @throws Fault CAPTURE_FORMAT, CAPTURE_DAMAGED if the file has no valid beginning. */
+async function readCapture(
+  source: ByteSource,
+  matcher: Matcher,
+): Promise<Omit<CaptureReport, 'compression' | 'bytes' | 'ended'>> {
+  const tally = new FileTally(matcher)
+  let matched = 0
+  const { format, counts, damage } = await observeInline(source, ({ name, client, timeMs }) => {
+    if (tally.add({ name, client, timeMs, count: 1 })) matched++
+  })
+  const coverage = { ...coverageOf({ observed: counts, live: undefined, link: undefined }), names_matched: matched }
+  return { kind: 'capture', format, coverage, damage: damage ?? '', ...tally.found }
+}
+
+/** Stands for the monitoring token of the organization, which stays with the service. */
+const TOKEN = new KnownToken(
+  {
+    ...{ id: NO_ORGANIZATION, organizationId: NO_ORGANIZATION, label: '', hash: '', visible: '' },
+    ...{ createdAtMs: 0, revokedAtMs: 0 },
+  },
+  '',
+  0,
+)
+const AUTHENTICATOR = { find: () => TOKEN, boundOf: () => TOKEN, stillActive: () => TOKEN }
+/** A dry run has read no line before. */
+const NO_LINES = { knowsFirst: () => false, versions: () => [] }
+/** For errors. The process does not get the file's name. */
+const NAME = 'the file'
+
+async function readLog(
+  source: ByteSource,
+  matcher: Matcher,
+  windowStartMs: number,
+): Promise<Omit<LogReport, 'compression' | 'bytes' | 'ended'>> {
+  const tally = new FileTally(matcher)
+  const problems = new Problems()
+  const known = {
+    knows: (_organizationId: string, view: DataView, start: number, end: number): boolean =>
+      matcher.matchBytes(view, start, end) !== undefined,
+  }
+  const intake = new Intake(new Uint8Array(READ_WORK_BYTES), known, AUTHENTICATOR, {
+    tokenRate: undefined,
+    noteUnauthorized: () => {},
+  })
+  const reader = new LogReader(NO_LINES, undefined, intake, TOKEN, {
+    windowStartMs,
+    onMatch: (match) => tally.add(match),
+    onUnmatched: (match) => tally.addUnmatched(match),
+    onProblem: (problem, sample) => problems.add(problem, sample),
+    onProgress: () => {},
+    stopped: () => false,
+    stop: new Promise(() => {}),
+  })
+  const { report, fault } = await reader.readFrom(source, { path: NAME, name: NAME, lastWrittenMs: Date.now() })
+  return {
+    kind: 'log',
+    lines: report.lines,
+    messages: report.messages,
+    outcomes: Object.fromEntries(TRIED_OUTCOMES.map((each) => [each, report[each]])) as Record<TriedOutcome, number>,
+    formats: Object.entries(report.formats)
+      .map(([id, messages]) => ({ id, messages }))
+      .sort((a, b) => b.messages - a.messages),
+    problems: problems.top,
+    outsideWindow: report.outsideWindow,
+    truncated: report.truncated,
+    notUnderstood: fault?.code === 'LOG_FORMAT' ? fault.message : '',
+    damage: fault === undefined || fault.code === 'LOG_FORMAT' ? '' : fault.message,
+    ...tally.found,
+  }
+}
+
+/** Counts the messages that were not understood by format and reason. */
+class Problems {
+  readonly #kinds = new Map<string, TriedProblem>()
+
+  add({ line, format, reason }: LineProblem, sample: () => string): void {
+    const key = `${format} ${reason}`
+    const before = this.#kinds.get(key)
+    if (before !== undefined) before.count++
+    else if (this.#kinds.size < PROBLEMS_MAX) this.#kinds.set(key, { format, reason, count: 1, line, sample: sample() })
+  }
+
+  get top(): TriedProblem[] {
+    return [...this.#kinds.values()].sort((a, b) => b.count - a.count || a.line - b.line).slice(0, PROBLEMS_LISTED_MAX)
   }
 }

@@ -106,6 +106,8 @@ const logReport = z.object({
   ),
   formats: z.array(z.object({ id: text, messages: count })).max(FORMATS_MAX),
   problems: z.array(problem).max(PROBLEMS_LISTED_MAX),
+  /** Why no message was understood, and the next step, as `ingest file` says it; '' otherwise. */
+  notUnderstood: text,
   /** Matched messages before the evidence window, which no scan would show. */
   outsideWindow: count,
   /** Messages that were longer than allowed, of which only the beginning was read. */

@@ -2,10 +2,15 @@ import assert from 'node:assert/strict'
 
 /* The limits of the service, in one place: the unit, the reason, and what happens at the limit. */
 
-/** Bytes of one HTTPS batch as sent. Larger batches get 413. */
+/**
+ * Bytes of one HTTPS body as sent, and of one batch of events when decompressed: its largest takes
+ * 0.1 s to parse as JSON. Larger ones get 413.
+ */
 export const BATCH_BYTES_MAX = 8 * 1024 * 1024
-/** Bytes of one decompressed HTTPS batch, against decompression bombs. Larger batches get 413. */
+/** Bytes of one decompressed body of log lines. Larger ones get 413. */
 export const BATCH_UNPACKED_BYTES_MAX = 32 * 1024 * 1024
+/** Messages of one HTTPS body of log lines: 0.3 s to read. More get 413. */
+export const BODY_MESSAGES_MAX = 100_000
 /** Events of one HTTPS batch. More get 413, so that no sender blocks the writer for long. */
 export const BATCH_EVENTS_MAX = 10_000
 /**
@@ -15,9 +20,7 @@ export const BATCH_EVENTS_MAX = 10_000
  * 10,000 events.
  */
 export const BODIES_BYTES_MAX = 128 * 1024 * 1024
-/**
- * Of these, announced bytes of arriving bodies of one organization. Beyond it its senders get 503.
- */
+/** Of these, announced bytes of arriving bodies of one organization. Beyond it they get 503. */
 export const ARRIVING_BYTES_PER_ORGANIZATION_MAX = BODIES_BYTES_MAX / 4
 /** Milliseconds before the minimum rate of a body applies. */
 export const BODY_GRACE_MS = 10_000
@@ -129,6 +132,11 @@ export const LOG_BATCH_EVENTS_MAX = 4000
 /** Maximum milliseconds that a matched message waits for its batch to fill. */
 export const LOG_BATCH_MS = 100
 /**
+ * Minimum milliseconds that a matched DNS query waits for the line that says that it was blocked,
+ * if its server writes such a line.
+ */
+export const QUESTION_HOLD_MS = 1000
+/**
  * Batches of one organization in transit to the writer. While they are not durable, its senders are
  * paused.
  */
@@ -151,17 +159,15 @@ export const STORED_SOURCES_MAX = 10_000
  * Unauthenticated senders that a lane reports to the writer thread per second, each once a minute.
  * All are counted.
  */
-export const UNAUTHENTICATED_NOTICES_PER_SECOND_MAX = 20
+export const NOTICES_PER_SECOND_MAX = 20
 /** Of these, logged per minute. One line reports that there are more. */
-export const UNAUTHENTICATED_LOGGED_PER_MINUTE_MAX = 100
+export const SENDERS_LOGGED_PER_MINUTE_MAX = 100
 /**
  * Messages of one organization that were not understood and that an operator can read. The oldest
  * are removed.
  */
 export const STORED_REJECTS_MAX = 500
-/**
- * Such messages of one organization that a thread reports per second. The others are only counted.
- */
+/** Of these, messages that a thread reports per second. The others are only counted. */
 export const REJECTS_PER_SECOND_MAX = 20
 /** Organizations with such messages per second and thread. */
 export const REJECTED_ORGANIZATIONS_MAX = 1000
@@ -214,6 +220,13 @@ export const CLIENT_NAMES_FILE_BYTES_MAX = 64 * 1024 * 1024
 export const CLIENT_NETWORKS_MAX = 1000
 /** Days for which the result of the last scan of each day is kept: 13 months. */
 export const HISTORY_DAYS = 396
+/**
+ * Milliseconds of CPU time of one scan. At the limit the scan fails and publishes nothing, and its
+ * organization is scanned alone and after the others; counted as `posture_scans_over_budget_total`.
+ */
+export const SCAN_CPU_MS = 10_000
+/** Of these, for adding events. They are then published, and the others wait for the next scan. */
+export const SCAN_ADDING_CPU_MS = SCAN_CPU_MS / 4
 /** Organizations whose scans share a transaction. */
 export const SCANS_PER_TRANSACTION_MAX = 64
 /** Evidence records of such a transaction. A scan with more is written alone. */
@@ -230,10 +243,7 @@ export const DECIDED_PLATFORMS_MAX = 2000
 export const DECISIONS_KEPT_MAX = 50
 /** Bytes of the note of a decision. Longer ones are refused. */
 export const DECISION_NOTE_BYTES_MAX = 1000
-/**
- * Milliseconds between two polls of posture-admin verify: about as often as the service stores the
- * counters of senders.
- */
+/** Milliseconds between two polls of posture-admin verify. */
 export const POLL_EVENTS_EVERY_MS = 500
 /**
  * Bytes of a coverage report in msgpack, and of a syslog message with one; a collector sends 700. A
@@ -337,9 +347,7 @@ export const ASSESSMENT_CATEGORIES_MAX = 100
  * refused.
  */
 export const ASSESSMENT_ITEMS_MAX = 2000
-/**
- * Bytes of a title, category name or recommendation, which is one line. Longer ones are refused.
- */
+/** Bytes of a title, category name or recommendation: one line. Longer ones are refused. */
 export const ASSESSMENT_LINE_BYTES_MAX = 500
 /** Bytes of a note on an item. Longer ones are refused. */
 export const ASSESSMENT_NOTE_BYTES_MAX = 2000

@@ -81,10 +81,10 @@ function builtIn(file: string, entry: BuiltInEntry, { repositories, vendors, fac
   const platform = platformOf(entry)
   const own = facts.get(entry.id)
   const { score, why } = entry.risk
-  const terms = own && riskTerms(score, why, own)
+  const terms = riskTerms(score, why, own ?? [])
   return {
     ...platform,
-    ...(terms && { risk: { score: sumOf(terms), why, terms } }),
+    risk: { score: sumOf(terms), why, terms },
     provenance: provenanceOf(file, entry, repositories, vendors),
     ...(own && { facts: own }),
   }

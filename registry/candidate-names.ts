@@ -26,7 +26,7 @@ export type CandidateSignal = (typeof CANDIDATE_SIGNALS)[number]
 
 /**
  * Points of each signal, of 100. A name without a signal in itself is no candidate, however it is
- * used. docs/design/visibility.md has the measured precision.
+ * used. docs/reference/visibility.md has the measured precision.
  */
 const POINTS: Readonly<Record<CandidateSignal, number>> = {
   ai_domain: 50,
@@ -46,12 +46,16 @@ export interface CandidateName {
   readonly signals: readonly CandidateSignal[]
 }
 
-/** Anywhere in a label. Each is rare in other words. */
-const TERMS = /gpt|openai|genai|deepseek|midjourney|copilot|anthropic|huggingface|langchain|ollama/
+/**
+ * Anywhere in a label, as in `claudecn` and `aicodingapi`. Each is rare in other words: of 120,000
+ * popular names, `claude` is in 5 of no platform.
+ */
+const TERMS =
+  /gpt|openai|genai|deepseek|midjourney|copilot|anthropic|huggingface|langchain|ollama|claude(?!tte)|qwen|perplexity|elevenlabs|openrouter|stablediffusion|chatbot|aichat|aicod/
 /** Only as words of their own: they are also names of people and parts of other words. */
 const TERM_WORDS: ReadonlySet<string> = new Set([
-  ...['llm', 'llms', 'mcp', 'claude', 'gemini', 'llama', 'mistral', 'qwen', 'grok', 'diffusion', 'inference'],
-  ...['prompt', 'prompts', 'embedding', 'embeddings', 'chatbot', 'neural', 'rag', 'agentic'],
+  ...['llm', 'llms', 'mcp', 'gemini', 'llama', 'mistral', 'grok', 'diffusion', 'inference'],
+  ...['prompt', 'prompts', 'embedding', 'embeddings', 'neural', 'rag', 'agentic'],
 ])
 /**
  * Labels of advertising and of measurement, much of which is below .ai. Pages load these hosts, so

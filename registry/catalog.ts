@@ -33,14 +33,16 @@ export interface Catalog {
 export interface CatalogOptions {
   /** The operator's registry file. */
   readonly file?: string
+  /** See readRegistryFile(). */
+  readonly read?: (file: string) => string
   /** The data that the file changes. Without it, the built-in data. */
   readonly data?: ReleasedData
 }
 
 /** Applies the operator's file to the data. @throws RegistryFileError for an invalid file. */
-export function loadCatalog({ file, data = builtInData() }: CatalogOptions = {}): Catalog {
+export function loadCatalog({ file, read, data = builtInData() }: CatalogOptions = {}): Catalog {
   if (file === undefined) return catalogOf(data.platforms, data.version)
-  return catalogOf(applyFile(data.platforms, file, readRegistryFile(file)), data.version)
+  return catalogOf(applyFile(data.platforms, file, readRegistryFile(file, read)), data.version)
 }
 
 /**

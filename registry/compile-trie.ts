@@ -1,5 +1,6 @@
+import { randomInt } from 'node:crypto'
 import { LABEL_BYTES_MAX } from './domain-name.ts'
-import { filterBitsOf, filterWordOf, globState, hashLabel, ROOT_STATE, slotOf, tagOf } from './label-hash.ts'
+import { filterBitsOf, filterWordOf, globState, hashLabel, slotOf, tagOf } from './label-hash.ts'
 
 /**
  * Rules -> one SharedArrayBuffer that every thread reads in place (domain-trie.ts). All numbers are
@@ -7,7 +8,7 @@ import { filterBitsOf, filterWordOf, globState, hashLabel, ROOT_STATE, slotOf, t
  *
  *     HEADER   16 words   MAGIC, VERSION, bytes in total, slots, nodes, globs, patterns, rules,
  *                         1 if a pattern has its first wildcard directly below a top-level domain
- *                         (otherwise 0), words of the filter; the rest is 0
+ *                         (otherwise 0), words of the filter, state of the root; the rest is 0
  *     FILTER   8 to 16 bits per node, a power of two: two bits of a node's hash are 1. Rejects
  *                         95 of 100 names without a rule
  *     SLOTS    1 word per slot      0 = empty, else tag << 24 | node. Open addressing, linear
@@ -42,6 +43,7 @@ export const Header = {
   rules: 7,
   topGlobs: 8,
   filterWords: 9,
+  rootState: 10,
 } as const
 
 /** Flags of a node. */
@@ -81,7 +83,9 @@ export function compileTrie(rules: readonly TrieRule[]): SharedArrayBuffer {
   const bytes = words * 4 + Math.ceil(draft.labelBytes / 4) * 4
   const buffer = new SharedArrayBuffer(bytes)
   const header = new Int32Array(buffer, 0, HEADER_WORDS)
-  header.set([MAGIC, VERSION, bytes, slots, nodes, globs, patterns, rules.length, draft.topGlobs ? 1 : 0, filterWords])
+  const topGlobs = draft.topGlobs ? 1 : 0
+  const rootState = randomInt(2 ** 32)
+  header.set([MAGIC, VERSION, bytes, slots, nodes, globs, patterns, rules.length, topGlobs, filterWords, rootState])
   const filter = new Int32Array(buffer, HEADER_WORDS * 4, filterWords)
   const table = new Int32Array(buffer, (HEADER_WORDS + filterWords) * 4, words - HEADER_WORDS - filterWords)
   const labels = new Uint8Array(buffer, words * 4)
@@ -98,7 +102,7 @@ export function compileTrie(rules: readonly TrieRule[]): SharedArrayBuffer {
   const scale = slots / 2 ** 32
   const nodesAt = slots
   const states = new Int32Array(nodes)
-  states[0] = ROOT_STATE
+  states[0] = rootState
   const view = new DataView(buffer, words * 4)
   for (let node = 0; node < nodes; node++) {
     const parent = draft.parents[node] ?? 0
@@ -108,7 +112,7 @@ export function compileTrie(rules: readonly TrieRule[]): SharedArrayBuffer {
     table[at] = (parent << 8) | (draft.flags[node] ?? 0)
     table[at + 1] = labelOffset
     table[at + 2] = draft.ends[node] ?? -1
-    if (label.includes('*')) states[node] = globState(node)
+    if (label.includes('*')) states[node] = globState(node, rootState)
     if (node === 0 || label.includes('*')) continue
     const hash = hashLabel(view, labelOffset + 1, label.length, states[parent] ?? 0)
     states[node] = hash

@@ -12,16 +12,7 @@ import {
   VERSION,
 } from './compile-trie.ts'
 import { LABEL_BYTE, LABEL_BYTES_MAX, LABELS_MAX, NAME_CHARS_MAX, WIRE_BYTES_MAX } from './domain-name.ts'
-import {
-  filterBitsOf,
-  filterWordOf,
-  globState,
-  hashLabel,
-  ROOT_STATE,
-  sameIgnoreCase,
-  slotOf,
-  tagOf,
-} from './label-hash.ts'
+import { filterBitsOf, filterWordOf, globState, hashLabel, sameIgnoreCase, slotOf, tagOf } from './label-hash.ts'
 
 export const NO_MATCH = -1
 
@@ -46,6 +37,7 @@ export class DomainTrie {
   readonly #patterns: Int32Array
   readonly #labels: DataView
   readonly #scale: number
+  readonly #rootState: number
   readonly #topGlobs: boolean
   /** Start and length of each label of the current name, from left to right. */
   readonly #starts = new Int32Array(LABELS_MAX)
@@ -72,6 +64,7 @@ export class DomainTrie {
     this.#patterns = words(word(Header.patterns))
     this.#labels = new DataView(bytes, offset)
     this.#topGlobs = word(Header.topGlobs) !== 0
+    this.#rootState = word(Header.rootState)
     this.#scale = this.#slots.length / 2 ** 32
   }
 
@@ -131,7 +124,7 @@ export class DomainTrie {
     let rank = NO_RANK
     let node = ROOT
     let flags = HAS_CHILDREN
-    let state = ROOT_STATE
+    let state = this.#rootState
     let label = count - 1
     for (; label >= 0; label--) {
       if ((flags & HAS_GLOBS) !== 0) rank = this.#underGlobs(view, node, label, rank)
@@ -225,7 +218,7 @@ export class DomainTrie {
     for (let at = low * GLOB_WORDS; at < globs.length && globs[at] === parent; at += GLOB_WORDS) {
       if (this.#matchesGlob(view, index, globs[at + 2] ?? 0)) {
         const node = globs[at + 1] ?? 0
-        rank = this.#underPattern(view, node, globState(node), index - 1, rank)
+        rank = this.#underPattern(view, node, globState(node, this.#rootState), index - 1, rank)
       }
     }
     return rank

@@ -1,7 +1,7 @@
 import type { Catalog, Rule } from './catalog.ts'
 import { compileTrie } from './compile-trie.ts'
 import { DomainTrie, NO_MATCH } from './domain-trie.ts'
-import { withInferredRole } from './infer-role.ts'
+import { ruleOfName } from './infer-role.ts'
 import { MATCH_KINDS, type MatchKind, type Platform, PURPOSES, type Purpose, ROLES, type Role } from './platform.ts'
 import { PLATFORM_TYPES, type PlatformType } from './platform-type.ts'
 
@@ -27,7 +27,7 @@ export class Lookup {
     const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
     const index = this.#trie.matchDotted(view, 0, bytes.byteLength)
     const rule = this.#catalog.rules[index]
-    return index === NO_MATCH || rule === undefined ? undefined : withInferredRole(rule, name)
+    return index === NO_MATCH || rule === undefined ? undefined : ruleOfName(rule, name)
   }
 
   /** Returns the platform with this ID, or undefined. */

@@ -1,3 +1,6 @@
+/** From this specificity on, a visit is use of AI. Below, the platform is AI-capable. */
+export const USE_SPECIFICITY_MIN = 0.6
+
 /**
  * The purpose of a platform, and the category that the API shows. At most 24, because operators
  * read them as rows of a table. Three keep the spelling of the API's specification: llm_chat,
@@ -6,7 +9,7 @@
 export const PLATFORM_TYPES = {
   llm_chat: { category: 'LLM Chat Assistant', about: 'General assistants that people talk to in a browser or app' },
   ai_search: { category: 'AI Search and Research', about: 'Answer engines, and search in scientific papers' },
-  ai_companion: { category: 'AI Companion', about: 'Characters, role-play and story-telling' },
+  ai_companion: { category: 'AI Companion', about: 'Characters, role-play and stories' },
   llm_router: { category: 'LLM Aggregator', about: 'One account or one API in front of models of many vendors' },
   llm_api: { category: 'LLM Provider', about: 'Model vendors and their APIs' },
   cloud_ai: { category: 'Cloud AI Service', about: 'AI services under the names of a general cloud vendor' },

@@ -3,7 +3,7 @@ import { hostNameFault, patternFault } from './domain-name.ts'
 import type { Fact } from './facts.ts'
 import { line, webAddress } from './line.ts'
 import { platformId } from './platform-id.ts'
-import { PLATFORM_TYPES, type PlatformType } from './platform-type.ts'
+import { PLATFORM_TYPES, type PlatformType, USE_SPECIFICITY_MIN } from './platform-type.ts'
 import type { Provenance } from './provenance.ts'
 import type { RiskTerm } from './risk-sum.ts'
 
@@ -34,9 +34,6 @@ export type Role = (typeof ROLES)[number]
  */
 export const PURPOSES = ['use', 'widget', 'pixel', 'background', 'published'] as const
 export type Purpose = (typeof PURPOSES)[number]
-
-/** From this specificity on, a visit is use of AI. Below, the platform is AI-capable. */
-export const USE_SPECIFICITY_MIN = 0.6
 
 /** listed: found in a source of the entry. curator: in none; `why` has the reason. */
 export const EVIDENCE = ['listed', 'curator'] as const
@@ -108,7 +105,7 @@ const domainEntry = z
 
 /**
  * An entry of registry/platforms/*.yaml and of the operator's file
- * (docs/reference/registry-file.md).
+ * (docs/reference/registry.md).
  */
 export const platformEntry = z.strictObject({
   id: platformId,

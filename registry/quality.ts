@@ -1,5 +1,6 @@
 import { hostNameFault, patternFault } from './domain-name.ts'
-import { type Platform, USE_SPECIFICITY_MIN } from './platform.ts'
+import type { Platform } from './platform.ts'
+import { USE_SPECIFICITY_MIN } from './platform-type.ts'
 
 /** A defect of the data: platform, domain and description. */
 export interface QualityFinding {

@@ -1,15 +1,15 @@
 import { readFileSync, statSync } from 'node:fs'
-import { createRequire } from 'node:module'
-import type { CST, Document, LineCounter } from 'yaml'
 import { z } from 'zod'
+import { issueText } from './issue-text.ts'
 import { type PlatformEntry, platformEntry } from './platform.ts'
 import { platformId } from './platform-id.ts'
 import { provenanceFields } from './provenance.ts'
-
-const require = createRequire(import.meta.url)
+import { readYaml } from './yaml.ts'
 
 /** Larger files are a mistake: the built-in registry has 0.5 MB, 1,000,000 domains take 90 MB. */
 export const REGISTRY_FILE_BYTES_MAX = 128 * 1024 * 1024
+/** An operator's file has any length. Other texts are short. */
+const YAML_LIMITS = { tokensMax: Number.POSITIVE_INFINITY, aliasesMax: 100 }
 
 /**
  * An error in a registry file: the file, the entry (a platform's ID, or a position such as
@@ -22,13 +22,27 @@ export class RegistryFileError extends Error {
   readonly field: string
   readonly problem: string
 
-  constructor(file: string, entry: string, field: string, problem: string, options?: ErrorOptions) {
-    super([file, entry, field, problem].filter((part) => part !== '').join(': '), options)
+  /** @param options with the line of the error, from 1, for the message */
+  constructor(
+    file: string,
+    entry: string,
+    field: string,
+    problem: string,
+    options?: ErrorOptions & { readonly line?: number },
+  ) {
+    const place = options?.line === undefined ? file : `${file}:${options.line}`
+    super([place, entry, field, problem].filter((part) => part !== '').join(': '), options)
     this.name = 'RegistryFileError'
     this.file = file
     this.entry = entry
     this.field = field
     this.problem = problem
+  }
+
+  /** The same error with its line, from 1, as `FILE:LINE: ...`. */
+  atLine(line: number): RegistryFileError {
+    const problem = this.problem.replace(/ at line \d+(, column \d+)?:?$/, '')
+    return new RegistryFileError(this.file, this.entry, this.field, problem, { cause: this.cause, line })
   }
 }
 
@@ -47,8 +61,19 @@ const envelope = z.strictObject({
   disable: z.array(platformId).default([]),
 })
 
-export function readRegistryFile(file: string): RegistryFile {
-  return registryFileOf(file, readDocument(file))
+/** @param read reads the file; by default with the rights of this process */
+export function readRegistryFile(file: string, read: (file: string) => string = boundedText): RegistryFile {
+  return registryFileOfText(file, registryFileText(file, read))
+}
+
+/** A registry file whose text was read. Its errors name the line. @throws RegistryFileError. */
+export function registryFileOfText(file: string, text: string): RegistryFile {
+  try {
+    return registryFileOf(file, parseDocument(file, text, isJson(file)))
+  } catch (error) {
+    const line = error instanceof RegistryFileError ? lineOfError(text, error) : undefined
+    throw line === undefined ? error : (error as RegistryFileError).atLine(line)
+  }
 }
 
 /** A registry file that is not on disk. `name` is its name in errors. @throws RegistryFileError. */
@@ -117,86 +142,47 @@ export function isCompleteEntry(entry: ChangedEntry): entry is PlatformEntry {
 const ENTRY_FIELDS = Object.keys(platformEntry.shape) as (keyof PlatformEntry)[]
 
 function readDocument(file: string): unknown {
-  return parseDocument(file, registryFileText(file), /\.json$/i.test(file))
+  return parseDocument(file, registryFileText(file, boundedText), isJson(file))
 }
 
-/** The text of a registry file. @throws RegistryFileError. */
-export function registryFileText(file: string): string {
+function isJson(file: string): boolean {
+  return /\.json$/i.test(file)
+}
+
+/** @throws RegistryFileError */
+function registryFileText(file: string, read: (file: string) => string): string {
   try {
-    if (statSync(file).size > REGISTRY_FILE_BYTES_MAX) throw new Error(`larger than ${REGISTRY_FILE_BYTES_MAX} bytes`)
-    return readFileSync(file, 'utf8')
+    return read(file)
   } catch (error) {
     throw documentFault(file, error)
   }
+}
+
+function boundedText(file: string): string {
+  if (statSync(file).size > REGISTRY_FILE_BYTES_MAX) throw new Error(`larger than ${REGISTRY_FILE_BYTES_MAX} bytes`)
+  return readFileSync(file, 'utf8')
 }
 
 function parseDocument(file: string, text: string, isJson: boolean): unknown {
   try {
     // JSON.parse reads JSON: a YAML parser takes 20 times as long, and an operator's list may be
     // long.
-    if (isJson) return JSON.parse(text)
-    // The limit on aliases prevents a file of 1 kB from expanding to a gigabyte. The parser is
-    // loaded here, because few operators have such a file and loading takes 16 ms.
-    const yaml = require('yaml') as Yaml
-    const lines = new yaml.LineCounter()
-    const document = parseYaml(yaml, text, lines)
-    const [fault] = document.errors
-    if (fault === undefined) return document.toJS({ maxAliasCount: 100 })
-    const { line, col } = lines.linePos(fault.pos[0])
-    throw new Error(`${fault.message} at line ${line}, column ${col}:`)
+    return isJson ? JSON.parse(text) : readYaml(text, YAML_LIMITS).value
   } catch (error) {
     throw documentFault(file, error)
   }
 }
 
-type Yaml = typeof import('yaml')
-
-/** Parses YAML in time linear in its length, whatever the text is. */
-function parseYaml(yaml: Yaml, text: string, lineCounter: LineCounter): Document {
-  checkShape(yaml, text)
-  const { stackTraceLimit } = Error
-  // A text can have an error for each character, and each would capture a stack.
-  Error.stackTraceLimit = 0
-  try {
-    // Pretty errors would copy a part of the text for each of these errors.
-    return yaml.parseDocument(text, { lineCounter, prettyErrors: false })
-  } finally {
-    Error.stackTraceLimit = stackTraceLimit
-  }
-}
-
-/** Levels of nesting. A registry file has 6. */
-const DEPTH_MAX = 32
-/** Keys of one map. A platform has at most 20. */
-const KEYS_MAX = 100
-
-/**
- * Checks the shape by the parser's first stage, which keeps a stack of its own and is linear. The
- * second stage calls itself for each level, and V8 ends the process if a regular expression is
- * compiled where no stack is left. It also compares each key of a map with all others of the map:
- * 12,000 keys would take seconds.
- */
-function checkShape({ Lexer, Parser }: Yaml, text: string): void {
-  const parser = new Parser()
-  const refuse = (what: string): never => {
-    const line = text.slice(0, parser.offset).split('\n').length
-    throw new Error(`more than ${what} at line ${line}`)
-  }
-  for (const lexeme of new Lexer().lex(text)) {
-    for (const _ of parser.next(lexeme));
-    if (parser.stack.length > DEPTH_MAX) refuse(`${DEPTH_MAX} levels of nesting`)
-    if (parser.stack.some((token) => keysOf(token) > KEYS_MAX)) refuse(`${KEYS_MAX} keys in one map`)
-  }
-}
-
-/** The keys of a map that were read so far. */
-function keysOf(token: CST.Token): number {
-  const isMap = token.type === 'block-map' || (token.type === 'flow-collection' && token.start.source === '{')
-  return isMap ? token.items.length : 0
+/** The text of Node names a system call and repeats the path. */
+const SYSTEM_ERRORS: Readonly<Record<string, string>> = {
+  EACCES: 'permission denied',
+  EISDIR: 'is a directory',
+  ENOENT: 'no such file',
 }
 
 function documentFault(file: string, error: unknown): RegistryFileError {
-  const problem = error instanceof Error ? (error.message.split('\n')[0] ?? '') : String(error)
+  const { code = '', message } = error as NodeJS.ErrnoException
+  const problem = SYSTEM_ERRORS[code] ?? message.split('\n')[0]?.replace(`${file}: `, '') ?? ''
   return new RegistryFileError(file, '', '', problem, { cause: error })
 }
 
@@ -224,26 +210,12 @@ export function lineOfError(text: string, error: RegistryFileError): number | un
   if (position !== undefined && error.entry === '') return text.slice(0, Number(position)).split('\n').length
   if (error.entry === '' && error.field === '' && !error.message.endsWith('is not valid JSON')) return undefined
   try {
-    return lineOfEntry(text, error)
+    const yaml = readYaml(text, YAML_LIMITS)
+    return yaml.lineOf(pathOf(error, yaml.value))
   } catch {
-    // Of a shape that is refused, or with aliases that are unknown or too many.
+    // JSON with an error, which is no YAML either.
     return undefined
   }
-}
-
-function lineOfEntry(text: string, error: RegistryFileError): number | undefined {
-  const yaml = require('yaml') as Yaml
-  const lines = new yaml.LineCounter()
-  const document = parseYaml(yaml, text, lines)
-  const [fault] = document.errors
-  if (fault !== undefined) return lines.linePos(fault.pos[0]).line
-  const path = pathOf(error, document.toJS({ maxAliasCount: 100 }))
-  // A missing field has no place of its own: its entry has.
-  for (let length = path.length; length > 0; length--) {
-    const node = document.getIn(path.slice(0, length), true) as { readonly range?: readonly number[] } | undefined
-    if (node?.range?.[0] !== undefined) return lines.linePos(node.range[0]).line
-  }
-  return undefined
 }
 
 /** Where an error is in the document: `['platforms', 3, 'domains', 0, 'match']`. */
@@ -264,6 +236,5 @@ function faultOf(file: string, entry: string, error: z.ZodError): RegistryFileEr
     .map((key, at) => (typeof key === 'number' ? `[${key}]` : at === 0 ? String(key) : `.${String(key)}`))
     .join('')
   const more = others.length > 0 ? ` (and ${others.length} more)` : ''
-  const problem = first.message.replace(/^Invalid input: expected (.*), received undefined$/, 'is missing; expected $1')
-  return new RegistryFileError(file, entry, field, problem + more)
+  return new RegistryFileError(file, entry, field, issueText(first) + more)
 }

@@ -32,7 +32,15 @@ const fact = z.object({
   date: isoDay,
 })
 
-const term = z.object({ input: line(40), value: line(1000), points: z.int(), source: webAddress.optional() })
+const term = z.object({
+  input: line(40),
+  value: line(1000),
+  points: z.int(),
+  /** Absent in the first packages. */
+  text: line(1000).optional(),
+  source: webAddress.optional(),
+  date: isoDay.optional(),
+})
 
 const { risk } = platformEntry.shape
 const releasedPlatform = z
@@ -48,7 +56,7 @@ const releasedPlatform = z
     const { score, why, terms } = entry.risk
     return {
       ...platformOf(entry),
-      risk: { score, why, ...(terms && { terms: terms as RiskTerm[] }) },
+      risk: { score, why, ...(terms && { terms: terms.map((each) => ({ text: each.value, ...each }) as RiskTerm) }) },
       ...(entry.provenance && { provenance: entry.provenance as Provenance }),
       ...(facts && facts.length > 0 && { facts: facts as Fact[] }),
     }

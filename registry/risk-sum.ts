@@ -1,10 +1,12 @@
 import { FACT_KINDS, type Fact, type FactKind } from './facts.ts'
 
 /**
- * The risk of a platform as a sum: the points of its class, which is what services of its kind
- * receive and under which law, plus points for each known fact. An unknown fact has no points, and
- * a good one lowers the score, so a vendor that publishes nothing is never rated better than one
- * that publishes something good. Documented in docs/reference/registry.md.
+ * The risk of a platform as a sum. A registry entry has the risk of a platform of which nothing is
+ * known but its class: what services of its kind receive, and under which law. Of that, the unknown
+ * facts that matter are a part, and a fact that becomes known replaces its part by its own points.
+ * So a vendor that publishes nothing is never rated better than one that publishes something good,
+ * and a fact that becomes known raises the score only if it is worse than what was assumed.
+ * Documented in docs/reference/registry.md.
  */
 export interface RiskTerm {
   /** `class`, a kind of fact, `unknown`, or `limit`. */
@@ -12,12 +14,21 @@ export interface RiskTerm {
   /** The fact, or the kinds that are unknown. */
   readonly value: string
   readonly points: number
-  /** The page that states the fact. */
+  /** The term as a sentence. */
+  readonly text: string
+  /** The page that states the fact, and the day on which it did. */
   readonly source?: string
+  readonly date?: string
 }
 
 export const RISK_MIN = 5
 export const RISK_MAX = 100
+/** Facts lower the risk of a class by at most this share: they do not change what the service receives. */
+const LOWERED_MAX = 0.5
+/** These say what an organization can do, in whatever plan. All others are unknown of other plans. */
+const OF_ANY_PLAN: ReadonlySet<FactKind> = new Set(['enterprise_tier', 'sso', 'tenant_restriction'])
+/** A class of at most this receives so little that unknown facts do not matter. */
+const LITTLE_RISK_MAX = 15
 
 const TRAINING_POINTS: Readonly<Record<string, number>> = { no: -8, opt_in: -4, opt_out: 6, yes: 10 }
 
@@ -42,6 +53,24 @@ const YES_POINTS: Readonly<Partial<Record<FactKind, number>>> = {
   tenant_restriction: -4,
 }
 
+/**
+ * The points of what is not known, by the kinds of which one is enough: at most those of the worst
+ * answer, and for what a vendor either publishes or not, at most what publishing it takes off.
+ */
+export const UNKNOWN_POINTS: readonly {
+  readonly kinds: readonly FactKind[]
+  readonly points: number
+  readonly text: string
+}[] = [
+  { kinds: ['trains_on_content'], points: 6, text: 'training on your content' },
+  { kinds: ['retention_days'], points: 2, text: 'how long content is kept' },
+  { kinds: ['hosting_country'], points: 2, text: 'where it is stored' },
+  { kinds: ['soc2', 'iso27001'], points: 3, text: 'a SOC 2 report or ISO 27001 certificate' },
+  { kinds: ['dpa'], points: 2, text: 'a data processing agreement' },
+  { kinds: ['enterprise_tier'], points: 2, text: 'a plan for organizations' },
+]
+const UNKNOWN_SUM = UNKNOWN_POINTS.reduce((sum, { points }) => sum + points, 0)
+
 /** The points of one fact. */
 export function pointsOf({ kind, value }: Pick<Fact, 'kind' | 'value'>): number {
   if (kind === 'trains_on_content') return TRAINING_POINTS[value] ?? 0
@@ -58,21 +87,39 @@ function retentionPoints(days: number): number {
 }
 
 /**
- * The terms of a platform's score; they add up to it. Of several facts of one kind, such as those
- * of two plans, the one with the most points counts, because a host name does not reveal the plan.
+ * The terms of the score of a platform with this risk of its class; they add up to it. A host name
+ * does not reveal the plan, so the worst plan counts: of several facts of one kind, the one with the
+ * most points; and a good one of some plans is not known of the others.
  */
-export function riskTerms(classPoints: number, why: string, facts: readonly Fact[]): RiskTerm[] {
-  const terms: RiskTerm[] = [{ input: 'class', value: why, points: classPoints }]
-  const unknown: FactKind[] = []
+export function riskTerms(classRisk: number, why: string, facts: readonly Fact[]): RiskTerm[] {
+  const unknownSum = classRisk <= LITTLE_RISK_MAX ? 0 : UNKNOWN_SUM
+  const terms: RiskTerm[] = [{ input: 'class', value: why, points: classRisk - unknownSum, text: why }]
+  const known = new Set<FactKind>()
   for (const kind of FACT_KINDS) {
-    const [worst] = facts.filter((fact) => fact.kind === kind).sort((a, b) => pointsOf(b) - pointsOf(a))
-    if (worst === undefined) unknown.push(kind)
-    else terms.push({ input: kind, value: valueText(worst), points: pointsOf(worst), source: worst.source })
+    const ofKind = facts.filter((fact) => fact.kind === kind)
+    // Of equal ones, that of all plans.
+    const [worst] = ofKind.sort(
+      (a, b) => pointsOf(b) - pointsOf(a) || Number(a.plan !== undefined) - Number(b.plan !== undefined),
+    )
+    if (worst === undefined) continue
+    const isOfSome = worst.plan !== undefined && !OF_ANY_PLAN.has(kind) && pointsOf(worst) < 0
+    if (!isOfSome) known.add(kind)
+    const { source, date } = worst
+    const points = isOfSome ? 0 : pointsOf(worst)
+    const text = isOfSome ? `${sentenceOf(worst)}: not known of other plans` : sentenceOf(worst)
+    terms.push({ input: kind, value: valueText(worst), points, text, source, date })
   }
-  if (unknown.length > 0) terms.push({ input: 'unknown', value: unknown.join(', '), points: 0 })
+  const unknown = UNKNOWN_POINTS.filter(({ kinds }) => !kinds.some((kind) => known.has(kind)))
+  if (unknown.length > 0) {
+    const value = unknown.flatMap(({ kinds }) => kinds).join(', ')
+    const points = unknownSum === 0 ? 0 : unknown.reduce((sum, each) => sum + each.points, 0)
+    terms.push({ input: 'unknown', value, points, text: `Not known: ${unknown.map(({ text }) => text).join('; ')}` })
+  }
   const sum = sumOf(terms)
-  const score = Math.min(RISK_MAX, Math.max(RISK_MIN, sum))
-  if (score !== sum) terms.push({ input: 'limit', value: `${RISK_MIN} to ${RISK_MAX}`, points: score - sum })
+  const lowest = Math.max(RISK_MIN, Math.ceil(classRisk * LOWERED_MAX))
+  const score = Math.min(RISK_MAX, Math.max(lowest, sum))
+  const limit = `${lowest} to ${RISK_MAX}`
+  if (score !== sum) terms.push({ input: 'limit', value: limit, points: score - sum, text: `Limited to ${limit}` })
   return terms
 }
 
@@ -80,6 +127,43 @@ export function sumOf(terms: readonly RiskTerm[]): number {
   return terms.reduce((sum, { points }) => sum + points, 0)
 }
 
+/** `Known: 5 of 12 facts`, of a platform's terms. */
+export function knownText(terms: readonly RiskTerm[]): string {
+  const known = terms.filter(({ input }) => (FACT_KINDS as readonly string[]).includes(input)).length
+  return `Known: ${known} of ${FACT_KINDS.length} facts`
+}
+
+/** Why a platform is risky, in one line: its class, and what raises the score. */
+export function reasonOf({ why, terms = [] }: { readonly why: string; readonly terms?: readonly RiskTerm[] }): string {
+  const more = terms.filter(({ input, points }) => points > 0 && input !== 'class' && input !== 'unknown')
+  return [why, ...more.map(({ text }) => text)].join('; ')
+}
+
 function valueText({ value, plan }: Fact): string {
   return plan === undefined ? String(value) : `${value} (${plan})`
+}
+
+const TRAINING_TEXT: Readonly<Record<string, string>> = {
+  no: 'Does not train on your content',
+  opt_in: 'Trains on your content only if you agree',
+  opt_out: 'Trains on your content unless you opt out',
+  yes: 'Trains on your content',
+}
+const SENTENCES: Readonly<Record<FactKind, (value: string | number) => string>> = {
+  trains_on_content: (value) => TRAINING_TEXT[value] ?? '',
+  retention_days: (days) => (days === 0 ? 'Keeps no content' : `Keeps content for ${days} days`),
+  hosting_country: (country) => `Stores content in ${country}`,
+  soc2: () => 'Has a SOC 2 report',
+  iso27001: () => 'Is certified to ISO 27001',
+  iso42001: () => 'Is certified to ISO 42001',
+  fedramp: () => 'Has a FedRAMP authorization',
+  dpa: () => 'Offers a data processing agreement',
+  enterprise_tier: () => 'Has a plan for organizations',
+  sso: () => 'Supports single sign-on',
+  tenant_restriction: (header) => `A proxy can allow only your accounts, with the header ${header}`,
+  minimum_age: (years) => `For people from ${years} years of age`,
+}
+
+function sentenceOf({ kind, value, plan }: Fact): string {
+  return `${SENTENCES[kind](value)}${plan === undefined ? '' : ` (${plan})`}`
 }

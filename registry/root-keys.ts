@@ -4,7 +4,7 @@ import { publicKeysOf } from './signed-release.ts'
 /**
  * The project's root keys (PEM), which sign release keys. Each release of the program pins the ones
  * that it has here. While a root key is replaced, both are here
- * (docs/guides/publish-the-registry.md).
+ * (CONTRIBUTING.md).
  *
  * The project has published none yet: operators pin their own with REGISTRY_ROOT.
  */

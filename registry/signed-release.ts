@@ -8,7 +8,7 @@ import { type ReleasedData, releasedData } from './released-data.ts'
 
 /*
  * An update file: a release of the registry's data that service and collectors verify and use
- * (docs/reference/registry-updates.md).
+ * (docs/reference/registry.md).
  *
  *   one line of JSON    { posture_registry: 1, key, key_signature, manifest, manifest_signature }
  *   gzip                registry.json of the data package
@@ -55,6 +55,11 @@ export const manifest = z.object({
   version: dataVersion,
   bytes: z.int().min(1).max(UPDATE_BYTES_MAX),
   sha256: z.string().regex(/^[0-9a-f]{64}$/),
+  /**
+   * The last day on which nobody need worry that a later release is withheld. Releases before
+   * 2026-12 have none.
+   */
+  valid_until: isoDay.optional(),
 })
 export type Manifest = z.infer<typeof manifest>
 
@@ -65,6 +70,18 @@ export interface SignedRelease {
   /** The update file. */
   readonly bytes: Uint8Array
   readonly sha256: string
+  /** '': without an end. */
+  readonly validUntil: string
+}
+
+/** Why a release should be replaced; '' while it is valid. Days end in UTC. */
+export function expiryProblem(
+  { version, validUntil }: Pick<SignedRelease, 'version' | 'validUntil'>,
+  nowMs: number,
+): string {
+  const today = new Date(nowMs).toISOString().slice(0, 10)
+  if (validUntil === '' || today <= validUntil) return ''
+  return `the registry ${version} was valid until ${validUntil}; install a newer release`
 }
 
 /**
@@ -81,14 +98,14 @@ export function verifiedRelease(bytes: Uint8Array, roots: readonly KeyObject[]):
   if (publicKey === undefined || !isSigned(MANIFEST_PURPOSE, head.manifest, head.manifest_signature, publicKey)) {
     throw new UpdateFileError('its signature does not fit')
   }
-  const { version, bytes: bodyBytes, sha256 } = parsed('manifest', head.manifest, manifest)
+  const { version, bytes: bodyBytes, sha256, valid_until } = parsed('manifest', head.manifest, manifest)
   if (body.length !== bodyBytes || sha256Of(body) !== sha256) {
     throw new UpdateFileError('its content is not what was signed: the file is damaged')
   }
   if (dayOfVersion(version) > key.until) {
     throw new UpdateFileError(`its release key may sign versions until ${key.until}, and not ${version}`)
   }
-  return { version, keyNumber: key.number, bytes, sha256: sha256Of(bytes) }
+  return { version, keyNumber: key.number, bytes, sha256: sha256Of(bytes), validUntil: valid_until ?? '' }
 }
 
 /** The data of a release that was verified. @throws UpdateFileError if it breaks the schema. */

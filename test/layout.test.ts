@@ -1,9 +1,8 @@
-import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import t from 'tap'
 import { REPOSITORY } from './support/programs.ts'
-import { hasProperties, testFile, testFiles } from './support/test-files.ts'
+import { testFiles } from './support/test-files.ts'
 
 /** Enforces the layout rules of docs/design/architecture.md. */
 const TOP_FOLDERS = ['api', 'bench', 'collector', 'console', 'deploy', 'dry-run', 'engine', 'registry', 'test'] as const
@@ -50,12 +49,14 @@ const ORDER: readonly (readonly string[])[] = [
   ['engine/process'],
   ['engine/event', 'engine/lmdb', 'engine/http', 'engine/log'],
   ['engine/store'],
+  ['engine/formats'],
   ['engine/ingest', 'engine/scan', 'engine/replication'],
   ['engine/assess'],
   ['engine/export'],
   ['engine/report', 'engine/alert'],
   ['engine/check'],
   ['engine/admin'],
+  ['engine/cli'],
   ['dry-run/limits.ts'],
   ['dry-run/report.ts'],
   ['console'],
@@ -193,39 +194,6 @@ t.test('no file or folder is in an import cycle', async (t) => {
   t.same(cycle(betweenFolders(files)), ['engine/a', 'engine/b', 'engine/a'])
 })
 
-const SOURCE_LINES_MAX = 450
-
-t.test(`no source file has more than ${SOURCE_LINES_MAX} lines`, async (t) => {
-  const long = SOURCES.filter((file) => /^(api|collector|console|dry-run|engine|registry)\//.test(file))
-    .map((file) => ({ file, lines: readFileSync(join(REPOSITORY, file), 'utf8').split('\n').length - 1 }))
-    .filter(({ lines }) => lines > SOURCE_LINES_MAX)
-  t.same(long, [])
-})
-
-const COMMENT_COLUMNS_MAX = 100
-const COMMENT = /^\s*(?:\/\/|\/?\*)|^[^'"`]*\s\/\/ /
-/** A URL cannot be wrapped. */
-const URL_ONLY = /^\s*(?:\/\/|\*) https?:\S+$/
-
-function longComments(text: string): number[] {
-  return text
-    .split('\n')
-    .flatMap((line, index) =>
-      line.length > COMMENT_COLUMNS_MAX && COMMENT.test(line) && !URL_ONLY.test(line) ? [index + 1] : [],
-    )
-}
-
-t.test(`no comment line has more than ${COMMENT_COLUMNS_MAX} columns`, async (t) => {
-  const long = SOURCES.flatMap((file) =>
-    longComments(readFileSync(join(REPOSITORY, file), 'utf8')).map((line) => `${file}:${line}`),
-  )
-  t.same(long, [])
-  const words = 'x '.repeat(50)
-  const url = ` * https://example.org/${'x'.repeat(100)}`
-  const texts = [`// ${words}`, `code() // ${words}`, `/** ${words} */`, ` * ${words}`, `const text = '${words}'`, url]
-  t.same(longComments(texts.join('\n')), [1, 2, 3, 4])
-})
-
 t.test('the collector ships with these packages and no others', async (t) => {
   const closure = [...reachable(IMPORTS, ['collector/main.ts'])]
   const packages = closure.filter((name) => !/\.(ts|json|pcap)$|^node:|\/$/.test(name))
@@ -267,21 +235,21 @@ t.test('the process that reads uploaded files loads no native library', async (t
   // With types only, which reach lmdb, no module is loaded.
   const loaded = [...reachable(VALUE_IMPORTS, ['dry-run/main.ts'])]
   t.same(
-    loaded.filter((name) => /^(lmdb|pcap|uWebSockets\.js|@node-rs|piscina)/.test(name)),
+    loaded.filter((name) => /^(lmdb|pcap|@node-rs|piscina)/.test(name)),
     [],
   )
   t.ok(loaded.includes('collector/decode/decode-batch.ts') && loaded.includes('fzstd'))
 })
 
-t.test('only one file uses uWebSockets.js, and one loads it', async (t) => {
-  // The benchmark's peer is the library itself.
-  const importers = [...IMPORTS].filter(([, all]) => all.includes('uWebSockets.js')).map(([file]) => file)
-  t.same(importers, ['bench/peers/bare-uws.ts', 'engine/http/uws-library.ts', 'engine/http/uws.ts'])
+t.test('one file loads uWebSockets.js, and two know that it exists', async (t) => {
+  const library = 'engine/http/uws-library.ts'
+  const importers = [...IMPORTS].filter(([, all]) => all.includes(library)).map(([file]) => file)
+  t.same(importers, ['engine/http/listen.ts', 'engine/http/uws.ts', 'test/engine/http/uws.full.test.ts'])
 })
 
 t.test('every file is reached from a program, a worker, a build step, a benchmark or a test', async (t) => {
   const entries = [
-    ...['api/main.ts', 'collector/main.ts', 'dry-run/main.ts', 'engine/admin/main.ts', 'bench/main.ts'],
+    ...['api/main.ts', 'collector/main.ts', 'dry-run/main.ts', 'engine/cli/main.ts', 'bench/main.ts'],
     ...[
       'deploy/demo.ts',
       'deploy/docs/main.ts',
@@ -294,6 +262,7 @@ t.test('every file is reached from a program, a worker, a build step, a benchmar
       'deploy/release/main.ts',
       'deploy/release/registry-main.ts',
       'deploy/release/registry-key-main.ts',
+      'deploy/registry-gaps.ts',
       'registry/build.ts',
       'console/build.ts',
       'console/browser/console.ts',
@@ -326,23 +295,6 @@ t.test('npm test needs no program that only the full suite installs', async (t) 
   t.equal(named.length, 9)
 })
 
-t.test('each test file belongs to exactly one suite: npm test, or the rest of npm run test:full', async (t) => {
-  const quick = testFiles().filter(({ suite }) => suite === 'quick')
-  const full = testFiles().filter(({ suite }) => suite === 'full')
-  const sources = SOURCES.filter((file) => file.endsWith('.test.ts'))
-  t.same([...quick, ...full].map(({ source }) => source).sort(), sources.toSorted())
-  t.ok(quick.length > 100 && full.length > 10)
-  t.match(testFile('test/a.test.ts'), { suite: 'quick' })
-  t.match(testFile('test/a.full.test.ts'), { suite: 'full' })
-})
-
-t.test('only one file configures fast-check', async (t) => {
-  const importing = [...IMPORTS].filter(([, all]) => all.includes('fast-check')).map(([file]) => file)
-  t.same(importing, ['test/support/property.ts'])
-  t.ok(hasProperties(testFile('test/engine/ingest/redact.test.ts')))
-  t.notOk(hasProperties(testFile('test/layout.test.ts')))
-})
-
 t.test('the sources have no marker of unfinished work', async (t) => {
   const markers = new RegExp(['TO' + 'DO', 'FIX' + 'ME', 'X' + 'XX', 'HA' + 'CK', '\\.on' + 'ly\\('].join('|'))
   const marked = SOURCES.filter((file) => markers.test(readFileSync(join(REPOSITORY, file), 'utf8')))
@@ -353,28 +305,3 @@ t.test('the sources have no marker of unfinished work', async (t) => {
 t.test('the lock file names no registry', async (t) => {
   t.notMatch(readFileSync(join(REPOSITORY, 'package-lock.json'), 'utf8'), /"resolved"/)
 })
-
-/**
- * A third party repackages uWebSockets.js, so a changed binary must be detected
- * (docs/design/decisions.md).
- */
-const UWS_BINARIES = [
-  {
-    name: 'uws_linux_x64_115.node',
-    node: 20,
-    sha256: '6f8d96d761a64beddb060f1f7f0e617dd293ed127ec1d57507aa561a0083171e',
-  },
-  {
-    name: 'uws_linux_x64_127.node',
-    node: 22,
-    sha256: '8cabc918bbf9a07323e54f89a33882491080b2eb35df0607f473ccdb1f3c31af',
-  },
-]
-for (const { name, node, sha256 } of UWS_BINARIES) {
-  t.test(`the binary of uWebSockets.js for Node ${node} is the reviewed one`, async (t) => {
-    const bytes = readFileSync(join(REPOSITORY, 'node_modules/uWebSockets.js/dist/bin', name))
-    t.equal(createHash('sha256').update(bytes).digest('hex'), sha256)
-    const decisions = readFileSync(join(REPOSITORY, 'docs/design/decisions.md'), 'utf8')
-    t.ok(decisions.includes(sha256), 'docs/design/decisions.md records it')
-  })
-}

@@ -92,7 +92,7 @@ t.test('a file of the full suite waits for what its imports need', async (t) => 
   const needs = (source: string): string[] => preparationsOf(testFile(source)).map(({ name }) => name)
   t.same(needs('test/deploy/release/contents.full.test.ts'), ['release'])
   t.same(needs('test/deploy/container/image.full.test.ts'), ['release', 'debian'])
-  t.same(needs('test/engine/http/node-24.full.test.ts'), ['debian-13'])
+  t.same(needs('test/engine/http/uws.full.test.ts'), ['debian-13'])
   t.same(needs('test/api/contract.test.ts'), [], 'npm test prepares nothing')
   t.same(needs('test/api/proxies.full.test.ts'), [])
   const [file, other] = ['test/deploy/debian/packages.full.test.ts', 'test/api/proxies.full.test.ts'].map(testFile)

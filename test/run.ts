@@ -21,7 +21,8 @@ const USAGE = `npm test [-- [OPTION...] [PART...]]
   --rest    of the full suite, run what npm test does not: *.full.test.ts, and properties with another seed
   --jobs N  run N files at a time (default: two more than there are CPUs, because files often wait)
   --alone   run each file in its own process (default: files of some folders share one)
-  --table   write the measured times into docs/design/testing.md; each file runs alone
+  --table   write the measured times into test/times.tsv; each file runs alone
+  --retry   run a failed file once more, alone; if it passes, list it as unstable
 `
 /** Only a file that hangs takes this long. */
 const TIMEOUT_SECONDS = 900
@@ -31,8 +32,10 @@ const PROGRESS_MS = 30_000
 /** The share of the examples of a property that `npm test` tries. */
 const QUICK_PROPERTY_SHARE = '0.3'
 const FAILURE_LINES = 60
+/** More failed files are not unstable tests but a defect, and repeating them takes too long. */
+const RETRIED_FILES_MAX = 12
 const LOGS = join(REPOSITORY, '.tap/logs')
-const TABLE = join(REPOSITORY, 'docs/design/testing.md')
+const TABLE = join(REPOSITORY, 'test/times.tsv')
 
 /** Of the files of one process. */
 interface Outcome {
@@ -55,16 +58,16 @@ function sourceOf(part: string): string {
     .replace(/\.js$/, '.ts')
 }
 
-/** A row of the table in docs/design/testing.md. */
-const ROW = /^\| `([^`]+)` \| ([\d.]+) \| ([\d.]+) \|$/gm
+const HEADER = 'file\tcpu_seconds\twall_seconds\n'
+const ROW = /^(\S+)\t([\d.]+)\t([\d.]+)$/gm
 
-/** CPU and wall seconds of each file, as docs/design/testing.md lists them. */
+/** CPU and wall seconds of each file on two cores, with the programs that it starts. */
 function readTable(): Map<string, readonly [cpu: number, wall: number]> {
   const rows = readFileSync(TABLE, 'utf8').matchAll(ROW)
   return new Map([...rows].map(([, source = '', cpu, wall]) => [source, [Number(cpu), Number(wall)]]))
 }
 
-/** Updates the measured times in docs/design/testing.md. Rows of files that did not run stay. */
+/** Updates the measured times. Rows of files that did not run stay. */
 function writeTable(outcomes: readonly Outcome[]): void {
   const sources = new Set(testFiles().map(({ source }) => source))
   const rows = new Map([...readTable()].filter(([source]) => sources.has(source)))
@@ -73,14 +76,13 @@ function writeTable(outcomes: readonly Outcome[]): void {
   }
   const lines = [...rows]
     .sort(([, [one]], [, [other]]) => other - one)
-    .map(([source, [cpu, wall]]) => `| \`${source}\` | ${cpu.toFixed(1)} | ${wall.toFixed(1)} |\n`)
-  const page = readFileSync(TABLE, 'utf8').replaceAll(ROW, '').trimEnd()
-  writeFileSync(TABLE, `${page}\n${lines.join('')}`)
+    .map(([source, [cpu, wall]]) => `${source}\t${cpu.toFixed(1)}\t${wall.toFixed(1)}\n`)
+  writeFileSync(TABLE, HEADER + lines.join(''))
 }
 
 /**
  * The files of each process, slow ones first, so that none runs alone at the end. Files that
- * docs/design/testing.md does not list yet come before all others.
+ * test/times.tsv does not list yet come before all others.
  */
 function processesOf(files: readonly TestFile[], alone: boolean): TestFile[][] {
   const table = readTable()
@@ -145,8 +147,12 @@ async function runAll(
  * Runs files in one process. If one fails, each runs again alone, so that the report names the
  * file. A failure that then does not repeat stays a failure of all.
  */
-async function runProcess(files: readonly TestFile[], environment: NodeJS.ProcessEnv): Promise<Outcome[]> {
-  const logFile = join(LOGS, `${nameOf(files).replaceAll(/[/ ]/g, '-')}.tap`)
+async function runProcess(
+  files: readonly TestFile[],
+  environment: NodeJS.ProcessEnv,
+  logSuffix = '',
+): Promise<Outcome[]> {
+  const logFile = join(LOGS, `${nameOf(files).replaceAll(/[/ ]/g, '-')}${logSuffix}.tap`)
   const compiled = files.map((file) => file.compiled)
   const result = await runFiles(compiled, { timeoutSeconds: TIMEOUT_SECONDS, logFile, environment })
   if (result.failed === 0) return [{ files, result }]
@@ -163,14 +169,40 @@ async function runProcess(files: readonly TestFile[], environment: NodeJS.Proces
 
 function printFailure(files: readonly TestFile[], { failures }: FileResult, logFile: string): void {
   if (process.stdout.isTTY) process.stdout.write('\r\x1b[K')
-  print(`\nFAILED ${files.map(({ source }) => source).join(' ')} (${relative(REPOSITORY, logFile)})`)
+  print(`\nFAILED ${sourcesOf(files)} (${relative(REPOSITORY, logFile)})`)
   if (files.length > 1) print('  only together: each of them passes alone')
+  printFailures(failures)
+  print('')
+}
+
+function printFailures(failures: readonly string[]): void {
   for (const failure of failures) {
     const lines = failure.split('\n')
     for (const line of lines.slice(0, FAILURE_LINES)) print(`  ${line}`)
     if (lines.length > FAILURE_LINES) print(`  and ${lines.length - FAILURE_LINES} more lines in the log`)
   }
-  print('')
+}
+
+/**
+ * Runs the files of failed processes once more, each alone while nothing else runs. Files that pass
+ * are unstable: their outcome becomes the second one, and both outputs are printed.
+ */
+async function retryFailed(outcomes: readonly Outcome[], environment: NodeJS.ProcessEnv): Promise<Outcome[]> {
+  const failed = outcomes.filter(({ result }) => result.failed > 0)
+  if (countOf(failed.map(({ files }) => files)) > RETRIED_FILES_MAX) return [...outcomes]
+  const final = outcomes.filter(({ result }) => result.failed === 0)
+  for (const first of failed) {
+    const again: Outcome[] = []
+    for (const file of first.files) again.push(...(await runProcess([file], environment, '-again')))
+    final.push(...again)
+    if (again.some(({ result }) => result.failed > 0)) continue
+    print(`\nUNSTABLE ${sourcesOf(first.files)}`)
+    printFailures(first.result.failures)
+    for (const { files, result } of again)
+      print(`  again, alone: ${sourcesOf(files)}: ${result.passed} passed in ${Math.round(result.wallSeconds)} s`)
+    print('')
+  }
+  return final
 }
 
 function printSummary(outcomes: readonly Outcome[], seconds: number): void {
@@ -181,7 +213,7 @@ function printSummary(outcomes: readonly Outcome[], seconds: number): void {
   const failed = outcomes.filter(({ result }) => result.failed > 0).flatMap(({ files }) => files)
   if (failed.length > 0) {
     print(`Failed:\n${failed.map(({ source }) => `  ${source}`).join('\n')}`)
-    print(`Run them again: npm test -- ${failed.map(({ source }) => source).join(' ')}`)
+    print(`Run them again: npm test -- ${sourcesOf(failed)}`)
   }
   const cpu = Math.round(sum(({ cpuSeconds }) => cpuSeconds))
   const files = countOf(outcomes.map((each) => each.files))
@@ -191,6 +223,8 @@ function printSummary(outcomes: readonly Outcome[], seconds: number): void {
 
 const countOf = (processes: readonly (readonly TestFile[])[]): number =>
   processes.reduce((sum, { length }) => sum + length, 0)
+
+const sourcesOf = (files: readonly TestFile[]): string => files.map(({ source }) => source).join(' ')
 
 /** Short: `engine/lmdb/queue`, or `engine/lmdb/queue and 3 more`. */
 function nameOf([first, ...others]: readonly TestFile[]): string {
@@ -209,6 +243,7 @@ const { values, positionals } = parseArgs({
     rest: { type: 'boolean', default: false },
     alone: { type: 'boolean', default: false },
     table: { type: 'boolean', default: false },
+    retry: { type: 'boolean', default: false },
     jobs: { type: 'string' },
     help: { type: 'boolean', default: false },
   },
@@ -240,12 +275,13 @@ const startMs = performance.now()
 const jobs = Number(values.jobs ?? availableParallelism() + 2)
 // A run of single files uses what an earlier full run has made.
 const preparations = new Preparations(isFull ? files : [])
-const outcomes = await runAll(
+let outcomes = await runAll(
   processesOf(files, values.alone || values.table || positionals.length > 0),
   preparations,
   jobs,
   environment,
 )
+if (values.retry) outcomes = await retryFailed(outcomes, environment)
 if (values.table) writeTable(outcomes)
 printSummary(outcomes, (performance.now() - startMs) / 1000)
 process.exitCode = preparations.hasFailed || outcomes.some(({ result }) => result.failed > 0) ? 1 : 0

@@ -1,12 +1,10 @@
 import { readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { openRecord, sealRecord } from '../../engine/lmdb/record.ts'
+import { openRecord, RECORD_HEADER_BYTES, sealRecord } from '../../engine/lmdb/record.ts'
 import { Fault } from '../../engine/process/error-codes.ts'
 import { logFailure } from '../../engine/process/failure.ts'
 import type { Logger } from '../../engine/process/log.ts'
-import { monotonicMs } from './key-table.ts'
-import { GRANT_MS } from './protocol.ts'
-import { RATE_ROWS_MAX, RateLimit, type RateRow, REQUESTS_PER_WINDOW, WINDOW_MS } from './rate-limit.ts'
+import { monotonicMs, RATE_ROWS_MAX, RateLimit, type RateRow, REQUESTS_PER_WINDOW, WINDOW_MS } from './rate-limit.ts'
 
 /*
  * The counters of the rate limit during a restart of the service, so that a restart gives no key
@@ -22,39 +20,14 @@ import { RATE_ROWS_MAX, RateLimit, type RateRow, REQUESTS_PER_WINDOW, WINDOW_MS 
  *     count    u8         requests in the window
  *     hash     2 x i32    of the key
  *     ages     u16 each   age of each request at the time of writing, in ms, oldest first
- *
- * On a node of a cluster, what the next home may ask for follows (memory.ts):
- *
- *   unused     u32        0: earlier releases had the generation of the home
- *   node       36 bytes   id of the store
- *   nodes      u32        then for each node whose grants are known, and ALLOWANCE_ID:
- *     id       36 bytes
- *     bytes    u32
- *     grants              hash and age of each
  */
 const FILE = 'rate-limits'
 const RECORD_VERSION = 1
 const BOOT_BYTES = 36
 const HEADER_BYTES = BOOT_BYTES + 16
 const ROW_BYTES = 12
-const ID_BYTES = 36
-const TABLES_BYTES_MAX = 2 * (4 + RATE_ROWS_MAX * (ROW_BYTES + 2 * REQUESTS_PER_WINDOW))
-const GRANTS_BYTES_MAX = 256 * 1024 * 1024
-/** In the place of a node: what this node used of its allowance. */
-export const ALLOWANCE_ID = 'allowance'.padEnd(ID_BYTES)
-const FILE_BYTES_MAX = HEADER_BYTES + 16 + TABLES_BYTES_MAX + GRANTS_BYTES_MAX
-
-/** What a node of a cluster knows of grants when it stops. */
-export interface KeptGrants {
-  readonly node: string
-  readonly grants: ReadonlyMap<string, Buffer>
-}
-
-/** What the last run of the service has left. */
-export interface ResumedRates {
-  readonly isFound: boolean
-  readonly kept?: KeptGrants & { readonly elapsedMs: number }
-}
+const TABLE_BYTES_MAX = 4 + RATE_ROWS_MAX * (ROW_BYTES + 2 * REQUESTS_PER_WINDOW)
+const FILE_BYTES_MAX = RECORD_HEADER_BYTES + HEADER_BYTES + 2 * TABLE_BYTES_MAX
 
 /** Clocks that give the time between two runs. */
 export interface Times {
@@ -67,7 +40,7 @@ export interface Times {
 /**
  * The clocks of the system. The monotonic clock advances while no service runs, and is never set.
  */
-export function systemTimes(): Times {
+function systemTimes(): Times {
   let boot = ''
   try {
     boot = readFileSync('/proc/sys/kernel/random/boot_id', 'latin1').trim()
@@ -86,7 +59,6 @@ export function keepRates(
   tables: readonly SharedArrayBuffer[],
   log: Logger,
   now = systemTimes(),
-  kept?: KeptGrants,
 ): void {
   const file = join(directory, FILE)
   try {
@@ -94,10 +66,8 @@ export function keepRates(
     header.write(now.boot, 'latin1')
     header.writeDoubleLE(now.monotonicMs, BOOT_BYTES)
     header.writeDoubleLE(now.wallMs, BOOT_BYTES + 8)
-    const windowMs = kept === undefined ? WINDOW_MS : GRANT_MS
-    const packed = tables.flatMap((table) => packTable(table, now.monotonicMs, windowMs))
-    const parts = [header, ...packed, ...(kept === undefined ? [] : packGrants(kept))]
-    writeFileSync(`${file}.new`, sealRecord(RECORD_VERSION, Buffer.concat(parts)), { mode: 0o600 })
+    const packed = tables.flatMap((table) => packTable(table, now.monotonicMs))
+    writeFileSync(`${file}.new`, sealRecord(RECORD_VERSION, Buffer.concat([header, ...packed])), { mode: 0o600 })
     renameSync(`${file}.new`, file)
   } catch (error) {
     rmSync(`${file}.new`, { force: true })
@@ -114,31 +84,26 @@ export function resumeRates(
   tables: readonly SharedArrayBuffer[],
   log: Logger,
   now = systemTimes(),
-): ResumedRates {
+): void {
   const file = join(directory, FILE)
   try {
     const bytes = statSync(file, { throwIfNoEntry: false })?.size
-    if (bytes === undefined) return { isFound: false }
+    if (bytes === undefined) return
     if (bytes > FILE_BYTES_MAX) {
       throw new Fault('STORE_DAMAGED', `${file}: ${bytes} bytes, expected at most ${FILE_BYTES_MAX}`)
     }
     const payload = openRecord(readFileSync(file), RECORD_VERSION, file)
     rmSync(file)
-    const boot = payload.toString('latin1', 0, BOOT_BYTES)
     const elapsedMs =
-      boot === now.boot
+      payload.toString('latin1', 0, BOOT_BYTES) === now.boot
         ? now.monotonicMs - payload.readDoubleLE(BOOT_BYTES)
         : // If the clock was set back, the elapsed time counts as zero.
           Math.max(0, now.wallMs - payload.readDoubleLE(BOOT_BYTES + 8))
     let at = HEADER_BYTES
     for (const table of tables) at = unpackTable(payload, at, table, now.monotonicMs, elapsedMs)
-    // After another boot, only a clock that may have been set knows the time between both runs.
-    if (at === payload.length || boot !== now.boot) return { isFound: true }
-    return { isFound: true, kept: { ...unpackGrants(payload, at), elapsedMs } }
   } catch (error) {
     rmSync(file, { force: true })
     logLost(log, error)
-    return { isFound: true }
   }
 }
 
@@ -149,31 +114,9 @@ function logLost(log: Logger, error: unknown): void {
   else log.warn({ reason: (error as Error).message }, lost)
 }
 
-function packGrants({ node, grants }: KeptGrants): Buffer[] {
-  const numbers = (...values: number[]): Buffer => Buffer.from(Uint32Array.from(values).buffer)
-  const parts = [numbers(0), Buffer.from(node, 'latin1'), numbers(grants.size)]
-  for (const [id, bytes] of grants) parts.push(Buffer.from(id, 'latin1'), numbers(bytes.length), bytes)
-  return parts
-}
-
-function unpackGrants(bytes: Buffer, start: number): KeptGrants {
-  const node = bytes.toString('latin1', start + 4, start + 4 + ID_BYTES)
-  const grants = new Map<string, Buffer>()
-  let at = start + 4 + ID_BYTES + 4
-  for (let left = bytes.readUInt32LE(at - 4); left > 0; left--) {
-    const of = bytes.toString('latin1', at, at + ID_BYTES)
-    const first = at + ID_BYTES + 4
-    at = first + bytes.readUInt32LE(first - 4)
-    grants.set(of, bytes.subarray(first, at))
-  }
-  return { node, grants }
-}
-
-function packTable(table: SharedArrayBuffer, nowMs: number, windowMs: number): Buffer[] {
-  const rows = Array.from(new RateLimit(table, () => nowMs, windowMs).rows(), packRow)
-  const count = Buffer.alloc(4)
-  count.writeUInt32LE(rows.length)
-  return [count, ...rows]
+function packTable(table: SharedArrayBuffer, nowMs: number): Buffer[] {
+  const rows = Array.from(new RateLimit(table, () => nowMs).rows(), packRow)
+  return [Buffer.from(Uint32Array.of(rows.length).buffer), ...rows]
 }
 
 function packRow({ bucket, row, high, low, agesMs }: RateRow): Buffer {
@@ -197,11 +140,11 @@ function unpackTable(bytes: Buffer, start: number, table: SharedArrayBuffer, now
     const agesMs: number[] = []
     for (let index = 0; index < count; index++) {
       const ageMs = bytes.readUInt16LE(at + ROW_BYTES + 2 * index) + elapsedMs
-      if (ageMs < GRANT_MS) agesMs.push(ageMs)
+      if (ageMs < WINDOW_MS) agesMs.push(ageMs)
     }
     const [bucket, row] = [bytes.readUInt16LE(at), bytes.readUInt8(at + 2)]
     if (agesMs.length > 0) {
-      limit.resume({ bucket, row, high: bytes.readInt32LE(at + 4), low: bytes.readInt32LE(at + 8), agesMs })
+      limit.put({ bucket, row, high: bytes.readInt32LE(at + 4), low: bytes.readInt32LE(at + 8), agesMs })
     }
     at += ROW_BYTES + 2 * count
   }

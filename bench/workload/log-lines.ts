@@ -92,7 +92,7 @@ export const LINE_KINDS: readonly LineKind[] = [
   },
   {
     name: 'CoreDNS',
-    format: 'coredns',
+    format: 'sentences',
     separator: ' ',
     line: '[INFO] {client}:51234 - 4711 "A IN {host}. udp 43 false 512" NOERROR qr,rd,ra 80 0.001s',
   },

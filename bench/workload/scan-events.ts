@@ -4,8 +4,8 @@ import { slicesOf } from '../../engine/lmdb/queue-chunk.ts'
 import { dayOf } from '../../engine/process/clock.ts'
 import type { Store } from '../../engine/store/store.ts'
 import { type Catalog, loadCatalog } from '../../registry/catalog.ts'
+import { isUseOfAi } from '../../registry/contact.ts'
 import { NameMatcher } from '../../registry/match.ts'
-import { useOf } from '../../registry/use.ts'
 import type { EventRow } from '../peers/scan-sql.ts'
 
 /** Platforms used by each organization, and number of its clients. */
@@ -34,7 +34,7 @@ export class ScanEvents {
         // A narrower rule may give a name below to another platform. Scans count AI platforms only.
         .filter((name) => {
           const rule = matcher.match(name)
-          return rule?.platform === platform && rule.purpose === 'use' && useOf(rule.specificity) === 'ai'
+          return rule?.platform === platform && isUseOfAi(rule)
         })
         .map((name) => ({ name, platform: index })),
     )

@@ -29,7 +29,7 @@ export const Counter = {
   streamsEvicted: 8,
   /** Followed connections that timed out within a hello or message. */
   streamsTimedOut: 9,
-  /** Segments and CRYPTO frames too far ahead to be kept. */
+  /** Segments and CRYPTO frames too far ahead to be kept, and names beyond those that a frame has space for. */
   streamsOverLimit: 10,
   /** Datagrams reassembled from fragments. */
   datagramsReassembled: 11,
@@ -71,6 +71,8 @@ export const Counter = {
   answersEvicted: 30,
   /** Names in requests of plain HTTP, with `httpNames`. */
   httpNames: 31,
+  /** Gaps in DNS over TCP: segments that did not arrive in time. */
+  dnsGaps: 32,
 } as const
 export type CounterName = keyof typeof Counter
 export type Counter = (typeof Counter)[CounterName]

@@ -1,15 +1,53 @@
-import { type ByteSource, type FileKind, openBytes, WithHead, withPathOf } from '../../engine/process/byte-source.ts'
-import { compressionOf, DecompressedBytes } from '../../engine/process/decompressed-bytes.ts'
+import { closeSync, fstatSync, statSync } from 'node:fs'
+import {
+  type ByteSource,
+  type FileKind,
+  openBytes,
+  STANDARD_INPUT,
+  WithHead,
+  withPathOf,
+} from '../../engine/process/byte-source.ts'
+import { compressionOf, DecompressedBytes, otherFormat } from '../../engine/process/decompressed-bytes.ts'
 import { Fault } from '../../engine/process/error-codes.ts'
-import { CAPTURE_HEAD_BYTES, FILE_CHUNK_BYTES } from '../limits.ts'
-import { PCAP_HEADER_BYTES, PcapReader, pcapByteOrder } from './pcap-file.ts'
+import { openInput } from '../../engine/process/input-file.ts'
+import { userText } from '../../engine/process/ownership.ts'
+import { controlOf } from '../../engine/process/path-owner.ts'
+import type { BatchPool } from '../batch/batch-pool.ts'
+import type { FrameBatch } from '../batch/frame-batch.ts'
+import { CAPTURE_HEAD_BYTES, FILE_CHUNK_BYTES, STOP_CHECK_MS } from '../limits.ts'
+import { PCAP_HEADER_BYTES, PcapReader, pcapByteOrder, type RecordReader } from './pcap-file.ts'
 import { BLOCK_SECTION_HEADER, PcapngReader } from './pcapng-file.ts'
-import type { RecordReader } from './record-reader.ts'
+import type { RoundFiller } from './round.ts'
 
 const CAPTURE_FILE: FileKind = {
   what: 'capture file',
   unreadable: 'CAPTURE_UNREADABLE',
   damaged: 'CAPTURE_DAMAGED',
+}
+
+/**
+ * Opens a capture file that a thread will read, with the rights of the user who controls its path:
+ * a thread cannot change its user. undefined: it is no regular file, and the thread opens it. Only
+ * a thread can wait for the other end of a pipe, and a pipe that is opened must be read.
+ *
+ * @throws Fault CAPTURE_UNREADABLE, with the path
+ */
+export function openCapture(path: string): number | undefined {
+  if (path === STANDARD_INPUT) return undefined
+  if (statSync(path, { throwIfNoEntry: false })?.isFile() !== true) {
+    const { owner } = controlOf('', path, { isRead: true })
+    if (owner === undefined) return undefined
+    const why = `${userText(owner.uid)} controls this path; run this as that user, or give the capture by standard input`
+    throw new Fault(CAPTURE_FILE.unreadable, `${path}: ${why}`)
+  }
+  try {
+    const descriptor = openInput(path, { what: '', code: CAPTURE_FILE.unreadable, isRegular: true })
+    if (fstatSync(descriptor).isFile()) return descriptor
+    closeSync(descriptor)
+    return undefined
+  } catch (error) {
+    throw withPath(path, error)
+  }
 }
 
 /**
@@ -45,12 +83,13 @@ export class CaptureFile {
   /**
    * Opens a file, a named pipe or, for "-", standard input, and detects the format.
    *
+   * @param descriptor of the path, if it was opened before
    * @throws Fault CAPTURE_UNREADABLE, CAPTURE_FORMAT, CAPTURE_DAMAGED, with the path.
    */
-  static async open(path: string): Promise<CaptureFile> {
+  static async open(path: string, descriptor?: number): Promise<CaptureFile> {
     let source: ByteSource | undefined
     try {
-      source = openBytes(path, CAPTURE_FILE)
+      source = openBytes(path, CAPTURE_FILE, descriptor)
       return await CaptureFile.of(source)
     } catch (error) {
       source?.close()
@@ -199,30 +238,13 @@ function readerOf(head: Uint8Array): RecordReader {
   throw new Fault('CAPTURE_FORMAT', describeFormat(head))
 }
 
-/** Other formats: magic number in hexadecimal, name, and how to get a capture file from it. */
-const OTHER_FORMATS: readonly (readonly [magic: string, format: string, remedy: string])[] = [
-  ['736e6f6f', 'snoop', 'convert it with: editcap -F pcap IN OUT'],
-  ['fd377a58', 'xz', 'unpack it first'],
-  ['425a68', 'bzip2', 'unpack it first'],
-  ['04224d18', 'lz4', 'unpack it first'],
-  ['504b0304', 'zip', 'unpack it first'],
-]
-
-/** The format of a file that begins with these bytes, if no program here reads it. */
-export function otherFormat(start: Uint8Array): { readonly format: string; readonly remedy: string } | undefined {
-  const hex = Buffer.from(start.subarray(0, 4)).toString('hex')
-  const found = OTHER_FORMATS.find(([magic]) => hex.startsWith(magic))
-  return found && { format: found[1], remedy: found[2] }
-}
-
 function describeFormat(start: Uint8Array): string {
   if (start.length === 0) return 'the file is empty, expected a pcap or pcapng capture file'
   const other = otherFormat(start)
   if (other !== undefined) {
     return `byte 0: found what looks like ${other.format}, expected a capture file; ${other.remedy}`
   }
-  const hex = Buffer.from(start.subarray(0, 4)).toString('hex')
-  return `byte 0: found ${hex}, expected the magic number of a pcap or pcapng capture file`
+  return 'not a pcap or pcapng capture file'
 }
 
 /**
@@ -256,4 +278,47 @@ export async function latestTimeMs(path: string): Promise<number | undefined> {
  */
 export function withPath(path: string, error: unknown): Error {
   return withPathOf(CAPTURE_FILE, path, error)
+}
+
+/**
+ * Reads a capture file into batches. Each chunk is read directly into a batch's frames area, and
+ * its records are listed in place. An incomplete record at the end of one batch is copied to the
+ * start of the next.
+ */
+export async function feedFile(file: CaptureFile, pool: BatchPool, filler: RoundFiller): Promise<void> {
+  const { reader, source } = file
+  const watch = source.live ? setInterval(() => pool.stopped && file.stop(), STOP_CHECK_MS) : undefined
+  let before: FrameBatch | undefined
+  let end = 0
+  for (let over = false; !over; ) {
+    const batch = filler.begin()
+    if (batch === undefined) break
+    const start = batch.framesStart
+    const left = before === undefined ? 0 : end - reader.at
+    // Lanes may still read the previous batch. Reading it here is safe: only this thread writes
+    // frames areas.
+    if (before !== undefined) batch.bytes.set(before.bytes.subarray(reader.at, end), start)
+    file.moved(start)
+    end = await file.fill(batch.bytes, start + left, batch.framesEnd)
+    before = batch
+    over = !listRecords(file, batch, end, filler) && (file.ended || reader.damage !== undefined)
+    // Bytes from a pipe are flushed at once.
+    if (over ? pool.stopped : true) filler.flush(source.bytesRead)
+  }
+  clearInterval(watch)
+  if (pool.stopped) return filler.abandon()
+  file.finish(end)
+  filler.finish(source.bytesRead)
+}
+
+/**
+ * Lists the complete records before `end`. Returns true if the batch is full and there may be more
+ * records.
+ */
+function listRecords({ reader }: CaptureFile, batch: FrameBatch, end: number, filler: RoundFiller): boolean {
+  for (let freeEntries = batch.freeEntries; freeEntries > 0; freeEntries--) {
+    if (!reader.next(batch.view, end)) return false
+    filler.list(batch, reader.offset, reader.captured, reader.seconds, reader.nanoseconds, reader.linkType)
+  }
+  return true
 }

@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto'
-import { closeSync, openSync, readSync } from 'node:fs'
-import { Fault } from '../../engine/process/error-codes.ts'
+import { readSync } from 'node:fs'
 
 const HEAD_BYTES = 65_536
 /**
@@ -15,10 +14,12 @@ const GROWN_BYTES_MIN = 128
  * earlier identity.
  *
  * @param known identities of files that were read before.
- * @throws Fault CAPTURE_UNREADABLE
+ * @throws Error of the system
  */
-export function identityOf(path: string, known: readonly string[]): string {
-  const head = headOf(path)
+export function identityOf(descriptor: number, known: readonly string[]): string {
+  const buffer = Buffer.alloc(HEAD_BYTES)
+  // At a position, so that the file is still at its start for its reader.
+  const head = buffer.subarray(0, readSync(descriptor, buffer, 0, HEAD_BYTES, 0))
   const hashes = new Map<number, string>()
   const hashOf = (bytes: number): string => {
     const hash = hashes.get(bytes) ?? createHash('sha256').update(head.subarray(0, bytes)).digest('hex')
@@ -31,18 +32,4 @@ export function identityOf(path: string, known: readonly string[]): string {
     .sort((a, b) => b.bytes - a.bytes)
     .find(({ identity, bytes }) => identity.endsWith(hashOf(bytes)))
   return before?.identity ?? `${head.length} ${hashOf(head.length)}`
-}
-
-function headOf(path: string): Buffer {
-  const head = Buffer.alloc(HEAD_BYTES)
-  try {
-    const file = openSync(path, 'r')
-    try {
-      return head.subarray(0, readSync(file, head, 0, HEAD_BYTES, 0))
-    } finally {
-      closeSync(file)
-    }
-  } catch (error) {
-    throw new Fault('CAPTURE_UNREADABLE', `${path}: ${(error as Error).message}`, { cause: error })
-  }
 }

@@ -1,20 +1,22 @@
 import { Fault } from '../../engine/process/error-codes.ts'
 import type { BatchPool } from '../batch/batch-pool.ts'
 import {
+  CAPTURE_SILENT_SECONDS,
   LIVE_FLUSH_MS,
   LIVE_IDLE_MS,
   LIVE_QUIET_MS,
   LIVE_RING_BYTES,
   LIVE_SNAPLEN_BYTES,
+  NARROW_AFTER_SECONDS,
   REOPENINGS_MAX,
   SILENCES_MAX,
   SNAPLEN_BYTES_MAX,
+  WIDEN_AFTER_SECONDS,
+  WIDEN_AFTER_SECONDS_MAX,
 } from '../limits.ts'
 import { captureFilter, capturesLoopback, carriesVlan, type FilterOptions, type FilterWidth } from './bpf.ts'
 import { InterfaceAbsent, PcapSession } from './pcap-session.ts'
-import { Pressure } from './pressure.ts'
 import type { RoundFiller } from './round.ts'
-import { Watchdog } from './watchdog.ts'
 
 /**
  * Live capture. It runs in the capture thread and blocks it: it empties the ring, sleeps
@@ -421,4 +423,83 @@ function elapsed(startMs: number, nowMs: number): number {
 const sleeper = new Int32Array(new SharedArrayBuffer(4))
 function sleep(milliseconds: number): void {
   Atomics.wait(sleeper, 0, 0, milliseconds)
+}
+
+/**
+ * Decides when the filter of a live capture narrows and widens. It narrows after
+ * NARROW_AFTER_SECONDS consecutive seconds with losses, because a single burst is over before a new
+ * filter is active. It widens after WIDEN_AFTER_SECONDS without a loss. If that was too early, the
+ * delay doubles for the next time.
+ */
+export class Pressure {
+  #width: FilterWidth = 'wide'
+  #lossySeconds = 0
+  #calmSeconds = 0
+  readonly #widenAfterFirst: number
+  #widenAfter: number
+
+  constructor(widenAfterSeconds = WIDEN_AFTER_SECONDS) {
+    this.#widenAfterFirst = widenAfterSeconds
+    this.#widenAfter = widenAfterSeconds
+  }
+
+  /**
+   * Called once a second with the number of packets lost in that second. Returns the width that the
+   * filter should have.
+   */
+  second(lost: number): FilterWidth {
+    this.#lossySeconds = lost > 0 ? this.#lossySeconds + 1 : 0
+    this.#calmSeconds = lost > 0 ? 0 : this.#calmSeconds + 1
+    if (this.#width === 'wide') {
+      if (this.#lossySeconds >= NARROW_AFTER_SECONDS) this.#narrow()
+      // The wide filter has lasted without a loss as long as the narrow one had to: the delay
+      // starts from its first value again.
+      else if (this.#calmSeconds >= this.#widenAfter) this.#widenAfter = this.#widenAfterFirst
+    } else if (this.#calmSeconds >= this.#widenAfter) {
+      this.#width = 'wide'
+      this.#calmSeconds = 0
+      this.#widenAfter = Math.min(this.#widenAfter * 2, WIDEN_AFTER_SECONDS_MAX)
+    }
+    return this.#width
+  }
+
+  #narrow(): void {
+    this.#width = 'narrow'
+    this.#lossySeconds = 0
+    this.#calmSeconds = 0
+  }
+}
+
+/**
+ * Detects a capture that fell silent: the kernel counts packets that pass the filter, but none
+ * arrives here. (libpcap users reported this upstream as "capture stops, no error".)
+ */
+export class Watchdog {
+  #silentSeconds = 0
+  #received = 0
+  #arrived = 0
+
+  /**
+   * Called once a second for the open capture. `received` and `dropped` are the kernel's counts,
+   * `arrived` counts packets that arrived here. Returns true if the capture should be reopened.
+   */
+  second(received: number, dropped: number, arrived: number): boolean {
+    const moved = received - dropped > this.#received
+    const silent = moved && arrived === this.#arrived
+    this.#silentSeconds = silent ? this.#silentSeconds + 1 : 0
+    // Packets that the kernel counted during silence are still expected, so they are acknowledged
+    // only once packets arrive.
+    if (!silent) this.#received = received - dropped
+    this.#arrived = arrived
+    if (this.#silentSeconds < CAPTURE_SILENT_SECONDS) return false
+    this.reset()
+    return true
+  }
+
+  /** Call after another capture was opened. */
+  reset(): void {
+    this.#silentSeconds = 0
+    this.#received = 0
+    this.#arrived = 0
+  }
 }

@@ -184,8 +184,6 @@ function linkTypeNumber(answer: string): number {
   return known[answer] ?? Number(answer.replace(/\D/g, ''))
 }
 
-const LIBPCAP_PACKAGES =
-  'install it: "apt-get install libpcap0.8" on Debian and Ubuntu, "dnf install libpcap" on Red Hat and Fedora, "zypper install libpcap1" on SUSE'
 const WITHOUT_PERMISSION = [
   'run as root, or give it CAP_NET_RAW: AmbientCapabilities=CAP_NET_RAW (systemd)',
   '--cap-add NET_RAW (container)',
@@ -209,7 +207,6 @@ export function openingFault(name: string, expression: string, error: Error): Er
   if ((error as NodeJS.ErrnoException).code === 'MODULE_NOT_FOUND') {
     return denied('the pcap package is not built; install libpcap-dev and run "npm rebuild pcap"')
   }
-  if (/libpcap\.so/.test(text)) return denied(`libpcap is missing; ${LIBPCAP_PACKAGES}`)
   if (
     expression !== '' &&
     /rejects all packets|filter expression|syntax|vlan|proto|host|port|net|illegal|unknown/i.test(text)

@@ -1,5 +1,5 @@
 import { PCAPNG_INTERFACES_MAX, SNAPLEN_BYTES_MAX } from '../limits.ts'
-import { NANOSECONDS_MAX, type RecordReader } from './record-reader.ts'
+import { NANOSECONDS_MAX, type RecordReader } from './pcap-file.ts'
 
 /**
  * pcapng (draft-ietf-opsawg-pcapng): sections in either byte order, each with its own interfaces.

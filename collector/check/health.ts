@@ -1,6 +1,5 @@
-import { askLocal } from '../../engine/process/ask-local.ts'
 import { isFault } from '../../engine/process/error-codes.ts'
-import { LocalServer } from '../../engine/process/local-server.ts'
+import { askLocal, LocalServer } from '../../engine/process/local-server.ts'
 import type { CollectorSettings } from '../config.ts'
 import type { StepOutcome } from './step.ts'
 

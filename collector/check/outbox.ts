@@ -1,18 +1,21 @@
 import { existsSync, mkdtempSync, rmdirSync, statfsSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { environmentExists, makeWritableDirectory } from '../../engine/lmdb/file-access.ts'
+import { becomeUser, refuseRootElsewhere } from '../../engine/process/become-user.ts'
 import { Fault } from '../../engine/process/error-codes.ts'
+import { systemErrorText } from '../../engine/process/failure.ts'
+import { ownerOf } from '../../engine/process/path-owner.ts'
 import type { CollectorSettings } from '../config.ts'
 import { OUTBOX_FREE_BYTES_MIN } from '../limits.ts'
-import { OUTBOX_IN_MEMORY } from '../outbox/outbox-limits.ts'
 import { OutboxReader } from '../outbox/outbox-reader.ts'
-import { canAccess, unreachable, userToBecome } from '../privileges.ts'
+import { OUTBOX_IN_MEMORY } from '../outbox/outbox-store.ts'
+import { assertUsable, mayBecome, userToBecome } from '../privileges.ts'
 import type { StepOutcome } from './step.ts'
 
 /**
  * Opens the existing outbox read-only, possibly while a collector runs on it, or checks whether one
  * can be created. Leaves no files, because the check often runs as another user than the
- * collector.
+ * collector. Becomes the user of the collector where root must not use the directory.
  *
  * @throws Fault STORE_UNWRITABLE, STORE_VERSION, STORE_DAMAGED.
  */
@@ -20,12 +23,17 @@ export async function checkOutbox(settings: CollectorSettings): Promise<StepOutc
   const directory = settings.outbox
   if (directory === OUTBOX_IN_MEMORY)
     return { result: 'ok', found: 'in memory: waiting events are lost when the collector ends' }
+  const user = userToBecome(settings)
+  const becomes = user !== undefined && mayBecome(user) ? user : undefined
+  const exists = existsSync(directory)
+  const isOfRoot = becomes === undefined || ownerOf('--outbox', directory, { create: true, isUsed: true }) === undefined
+  if (!isOfRoot) {
+    if (exists) assertUsable(directory, becomes)
+    becomeUser(becomes)
+  }
   const there = environmentExists(directory)
   const state = there ? await waitingIn(directory) : testWrite(resolve(directory))
-  const user = userToBecome(settings.user)
-  if (user !== undefined && existsSync(directory) && !canAccess(directory, user)) {
-    throw unreachable(directory, user.name)
-  }
+  if (isOfRoot && exists && becomes !== undefined) assertUsable(directory, becomes)
   const { bavail, bsize } = statfsSync(nearestAbove(resolve(directory)))
   const freeBytes = bavail * bsize
   const found = `${directory}: ${state}, ${megabytes(freeBytes)} MB free`
@@ -45,12 +53,14 @@ async function waitingIn(directory: string): Promise<string> {
 function testWrite(directory: string): string {
   const missing: string[] = []
   for (let above = directory; !existsSync(above); above = dirname(above)) missing.push(above)
+  // Root must not remove directories of another user either.
+  refuseRootElsewhere('--outbox', directory, { create: true })
   try {
-    makeWritableDirectory(directory, '--outbox', { chown: 'by the caller' })
+    makeWritableDirectory(directory, '--outbox')
     rmdirSync(mkdtempSync(join(directory, 'check-')))
   } catch (error) {
     if (error instanceof Fault) throw error
-    throw new Fault('STORE_UNWRITABLE', `--outbox ${directory}: ${(error as Error).message}; name another directory`, {
+    throw new Fault('STORE_UNWRITABLE', `--outbox ${directory}: ${systemErrorText(error)}; name another directory`, {
       cause: error,
     })
   } finally {

@@ -2,9 +2,10 @@ import { X509Certificate } from 'node:crypto'
 import { accessSync, constants } from 'node:fs'
 import { Fault } from '../../engine/process/error-codes.ts'
 import { notReadable } from '../../engine/process/ownership.ts'
+import { registryFileOptions } from '../../engine/process/registry-setting.ts'
 import { loadCatalogOrBuiltIn } from '../../registry/catalog.ts'
 import type { CollectorSettings } from '../config.ts'
-import { readCaCertificate } from '../forward/ca-certificate.ts'
+import { readCaCertificate } from '../forward/connection.ts'
 import { userToBecome } from '../privileges.ts'
 import type { StepOutcome } from './step.ts'
 
@@ -16,7 +17,7 @@ import type { StepOutcome } from './step.ts'
  */
 export function checkSettings(settings: CollectorSettings): StepOutcome {
   if (settings.ca !== '') assertCertificate(settings.ca)
-  userToBecome(settings.user)
+  userToBecome(settings)
   return checkRegistry(settings)
 }
 
@@ -29,7 +30,7 @@ export function checkRegistry({ registry, endpoint, httpsPort, interface: name }
   if (denied !== undefined) {
     return { result: 'failed', code: 'REGISTRY_FILE', found: `--registry: ${denied.found}`, remedy: denied.remedy }
   }
-  const { catalog, fault } = loadCatalogOrBuiltIn(registry === '' ? {} : { file: registry })
+  const { catalog, fault } = loadCatalogOrBuiltIn(registryFileOptions(registry))
   if (fault !== undefined) {
     const remedy = 'correct the file; until then the built-in registry is used'
     return { result: 'failed', code: 'REGISTRY_FILE', found: fault.message, remedy }

@@ -16,10 +16,10 @@ const LOAD: Readonly<Record<CheckName, () => Promise<Step>>> = {
   interface: async () => (await import('./interface.ts')).checkInterface,
   health: async () => (await import('./health.ts')).checkHealth,
   outbox: async () => (await import('./outbox.ts')).checkOutbox,
-  resolution: async () => (await import('./resolution.ts')).checkResolution,
-  tls: async () => (await import('./tls.ts')).checkTls,
-  token: async () => (await import('./token.ts')).checkToken,
-  syslog: async () => (await import('./syslog.ts')).checkSyslog,
+  resolution: async () => (await import('./service.ts')).checkResolution,
+  tls: async () => (await import('./service.ts')).checkTls,
+  token: async () => (await import('./service.ts')).checkToken,
+  syslog: async () => (await import('./service.ts')).checkSyslog,
 }
 
 /** Steps that read files which `run` reads after dropping root. */
@@ -29,7 +29,7 @@ async function outcomeOf({ step, settings }: StepOrder): Promise<StepOutcome> {
   try {
     const run = await LOAD[step]()
     // After loading, as in `run`: the user may lack access to the program's files.
-    const user = AS_USER.has(step) ? userToBecome(settings.user) : undefined
+    const user = AS_USER.has(step) ? userToBecome(settings) : undefined
     if (user !== undefined) dropRoot(user)
     return await run(settings)
   } catch (error) {

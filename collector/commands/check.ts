@@ -1,9 +1,13 @@
 import type { Command } from 'commander'
 import { Fault } from '../../engine/process/error-codes.ts'
 import { jsonOption } from '../../engine/process/program.ts'
-import { addSettingOptions } from '../../engine/process/settings.ts'
-import { addSettingsFileOption, environmentWith, type SettingsFileOption } from '../../engine/process/settings-file.ts'
-import { exitStatusOf, stopSignal, within } from '../../engine/process/shutdown.ts'
+import {
+  addSettingOptions,
+  addSettingsFileOption,
+  environmentWith,
+  type SettingsFileOption,
+} from '../../engine/process/settings.ts'
+import { exitStatusOf, stopSignal, within } from '../../engine/process/signals.ts'
 import { printable, printRows, printsTable } from '../../engine/process/table.ts'
 import { checkSettings } from '../check/settings.ts'
 import { type CheckName, STEPS, type StepName, type StepOutcome } from '../check/step.ts'
@@ -37,7 +41,7 @@ export function addCheckCommand(program: Command): void {
   )
   check.action(async (options: CheckOptions) => {
     const stop = stopSignal()
-    const settings = readCollectorSettings(check, environmentWith(options))
+    const settings = readCollectorSettings(check, environmentWith(options, collectorSettings))
     const print = printer(options)
     const rows: Row[] = []
     for (const step of ['settings', ...STEPS] as const) {
@@ -79,7 +83,7 @@ async function outcomeOrSignal<S>(
 function outcomeHere(step: CheckName, rows: readonly Row[], settings: CollectorSettings): StepOutcome | undefined {
   if (step !== 'settings') return skipped(step, rows, settings)
   const outcome = checkSettings(settings)
-  const isAnothers = settings.registry !== '' && userToBecome(settings.user) !== undefined
+  const isAnothers = settings.registry !== '' && userToBecome(settings) !== undefined
   return outcome.result === 'ok' && isAnothers ? undefined : outcome
 }
 

@@ -1,13 +1,18 @@
 import type { Command } from 'commander'
 import { z } from 'zod'
-import { askLocal } from '../../engine/process/ask-local.ts'
 import { Fault } from '../../engine/process/error-codes.ts'
 import { assertExpected } from '../../engine/process/failure.ts'
+import { askLocal } from '../../engine/process/local-server.ts'
 import { jsonOption } from '../../engine/process/program.ts'
-import { addSettingOptions, readSettings } from '../../engine/process/settings.ts'
-import { addSettingsFileOption, environmentWith, type SettingsFileOption } from '../../engine/process/settings-file.ts'
+import {
+  addSettingOptions,
+  addSettingsFileOption,
+  environmentWith,
+  readSettings,
+  type SettingsFileOption,
+} from '../../engine/process/settings.ts'
 import { printRows, printsTable } from '../../engine/process/table.ts'
-import { healthPortSetting } from '../config.ts'
+import { collectorSettings, healthPortSetting } from '../config.ts'
 import { jsonOf } from '../forward/https-client.ts'
 
 const countersSettings = z.object({ healthPort: healthPortSetting })
@@ -41,7 +46,10 @@ export function addCountersCommand(program: Command): void {
     ),
   )
   command.action(async (options: SettingsFileOption & { json?: boolean }) => {
-    const { healthPort } = readSettings(countersSettings, { command, environment: environmentWith(options) })
+    const { healthPort } = readSettings(countersSettings, {
+      command,
+      environment: environmentWith(options, collectorSettings),
+    })
     const { counters, interface: name, uptime_seconds } = await fetchCounters(healthPort)
     const rows = counters.flatMap(({ counter, total, outcomes, difference }) => [
       ...Object.entries(outcomes).map(([outcome, count]) => ({ counter, outcome, count })),

@@ -2,14 +2,21 @@ import { once } from 'node:events'
 import type { Command } from 'commander'
 import { z } from 'zod'
 import { type Event, eventToJson } from '../../engine/event/event.ts'
+import { becomeOwner } from '../../engine/process/become-user.ts'
 import { Fault } from '../../engine/process/error-codes.ts'
 import { jsonOption } from '../../engine/process/program.ts'
-import { addSettingOptions, readSettings, wholeNumber } from '../../engine/process/settings.ts'
-import { addSettingsFileOption, environmentWith, type SettingsFileOption } from '../../engine/process/settings-file.ts'
+import {
+  addSettingOptions,
+  addSettingsFileOption,
+  environmentWith,
+  readSettings,
+  type SettingsFileOption,
+  wholeNumber,
+} from '../../engine/process/settings.ts'
 import { printRows } from '../../engine/process/table.ts'
-import { outboxSetting } from '../config.ts'
-import { OUTBOX_IN_MEMORY } from '../outbox/outbox-limits.ts'
+import { collectorSettings, outboxSetting } from '../config.ts'
 import type { OutboxReader } from '../outbox/outbox-reader.ts'
+import { OUTBOX_IN_MEMORY } from '../outbox/outbox-store.ts'
 
 const settingsOfOutbox = z.object({ outbox: outboxSetting })
 const PEEK_EVENTS = 10
@@ -118,11 +125,15 @@ async function withOutbox(
   options: SettingsFileOption,
   poll: (reader: OutboxReader) => void | Promise<void>,
 ): Promise<void> {
-  const { outbox } = readSettings(settingsOfOutbox, { command, environment: environmentWith(options) })
+  const { outbox } = readSettings(settingsOfOutbox, {
+    command,
+    environment: environmentWith(options, collectorSettings),
+  })
   if (outbox === OUTBOX_IN_MEMORY)
     throw new Fault('USAGE', '--outbox memory: events in the memory of a collector cannot be inspected; see /metrics')
   // Imported here because LMDB takes longer to load than everything else.
   const { OutboxReader } = await import('../outbox/outbox-reader.ts')
+  becomeOwner('--outbox', outbox)
   const reader = new OutboxReader(outbox)
   try {
     await poll(reader)

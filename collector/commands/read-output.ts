@@ -3,7 +3,7 @@ import { isoSeconds } from '../../engine/process/clock.ts'
 import { csvRecord } from '../../engine/process/csv.ts'
 import { type Column, jsonLine, tableOf } from '../../engine/process/table.ts'
 import type { Catalog, Rule } from '../../registry/catalog.ts'
-import { withInferredRole } from '../../registry/infer-role.ts'
+import { ruleOfName } from '../../registry/infer-role.ts'
 import { NameMatcher } from '../../registry/match.ts'
 import type { ObserveCounts, ObservedName } from '../pipeline/observe.ts'
 
@@ -138,7 +138,7 @@ export class ReadOutput {
       platform_id: rule?.platform.id,
       platform_name: rule?.platform.name,
       platform_type: rule?.platform.platformType,
-      role: rule && withInferredRole(rule, name.name).role,
+      role: rule && ruleOfName(rule, name.name).role,
       specificity: rule?.specificity,
       purpose: rule?.purpose,
       rule: rule?.domain,

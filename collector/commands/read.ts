@@ -1,5 +1,5 @@
 import { statSync } from 'node:fs'
-import { type Command, Option } from 'commander'
+import type { Command } from 'commander'
 import type { z } from 'zod'
 import { STANDARD_INPUT } from '../../engine/process/byte-source.ts'
 import { deferred } from '../../engine/process/deferred.ts'
@@ -8,19 +8,19 @@ import { type FileProgress, fileProgress } from '../../engine/process/file-progr
 import { createLogger } from '../../engine/process/log.ts'
 import { jsonOption } from '../../engine/process/program.ts'
 import { catalogInForce } from '../../engine/process/registry-setting.ts'
-import { addSettingOptions, readSettings } from '../../engine/process/settings.ts'
-import { exitStatusOf, stopSignal } from '../../engine/process/shutdown.ts'
+import { addSettingOptions, oneOf, readSettings, setting } from '../../engine/process/settings.ts'
+import { exitStatusOf, stopSignal } from '../../engine/process/signals.ts'
 import { printable, printsTable } from '../../engine/process/table.ts'
 import { type Catalog, loadCatalog } from '../../registry/catalog.ts'
 import { compileTrie } from '../../registry/compile-trie.ts'
 import type { SharedPool } from '../batch/batch-pool.ts'
-import { CaptureFile } from '../capture/capture-file.ts'
+import { CaptureFile, openCapture } from '../capture/capture-file.ts'
 import { lanesFor, readerSettings } from '../config.ts'
 import type { DecodeOptions } from '../decode/decode-batch.ts'
 import { filePool, type ObserveCounts, type ObservedName, observe } from '../pipeline/observe.ts'
 import { InlineObserver } from '../pipeline/observe-inline.ts'
 import { RESOLVERS } from '../visibility.ts'
-import { directionHint, OUTPUT_FORMATS, type OutputFormat, ReadOutput } from './read-output.ts'
+import { directionHint, OUTPUT_FORMATS, ReadOutput } from './read-output.ts'
 
 /**
  * Files up to this size are read in the main thread: starting threads would take longer than
@@ -28,11 +28,17 @@ import { directionHint, OUTPUT_FORMATS, type OutputFormat, ReadOutput } from './
  */
 const SMALL_FILE_BYTES = 4 * 1024 * 1024
 
+const readSchema = readerSettings.extend({
+  format: setting(oneOf(OUTPUT_FORMATS).optional(), {
+    flag: '--format <format>',
+    about: 'Print a table, one JSON object per line, or CSV; by default a table on a terminal, and JSON in a pipe',
+  }),
+})
+
 interface ReadOptions {
   readonly names?: boolean
   readonly stats?: boolean
   readonly json?: boolean
-  readonly format?: OutputFormat
 }
 
 /** posture-collector read: prints the names in capture files, and forwards nothing. */
@@ -45,23 +51,17 @@ export function addReadCommand(program: Command): void {
         '<file...>',
         'Files in pcap or pcapng format, plain or compressed with gzip or zstd; - is standard input',
       ),
-    readerSettings,
+    readSchema,
   )
     .option('--names', 'Print every name, not only matches')
     .option('--stats', 'Print counters instead of names')
-    .addOption(
-      new Option(
-        '--format <format>',
-        'Print a table, one JSON object per line, or CSV; by default a table on a terminal, and JSON in a pipe',
-      ).choices(OUTPUT_FORMATS),
-    )
   jsonOption(read)
   read.action(async (files: string[], options: ReadOptions) => {
     const stop = stopSignal()
-    const settings = readSettings(readerSettings, { command: read, environment: process.env })
+    const { format: given, ...settings } = readSettings(readSchema, { command: read, environment: process.env })
     const catalog = catalogOf(settings)
     const { names: everyName = false, stats = false } = options
-    const format = options.format ?? (printsTable(options) ? 'table' : 'ndjson')
+    const format = given ?? (printsTable(options) ? 'table' : 'ndjson')
     const output = new ReadOutput(catalog, format, { everyName, files: files.length })
     const reader = new FileReader(compileTrie(catalog.rules), settings, everyName)
     stop.received.then((signal) => {
@@ -164,7 +164,7 @@ class FileReader {
     this.#stop = canceled.resolve
     const { resolvers: _resolvers, ...decode } = this.#decode
     const observation = await observe(
-      { kind: 'file', path },
+      { kind: 'file', path, descriptor: openCapture(path) },
       {
         ...decode,
         lanes: this.#lanes,

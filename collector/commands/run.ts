@@ -2,11 +2,15 @@ import type { Command } from 'commander'
 import { Fault } from '../../engine/process/error-codes.ts'
 import { fileProgress } from '../../engine/process/file-progress.ts'
 import { createLogger, type Logger, setLogLevel } from '../../engine/process/log.ts'
-import { catalogInForce } from '../../engine/process/registry-setting.ts'
-import { ReloadSignal } from '../../engine/process/reload-signal.ts'
-import { addSettingOptions, readSettings } from '../../engine/process/settings.ts'
-import { environmentWith, type SettingsFileOption } from '../../engine/process/settings-file.ts'
-import { exitStatusOf, stopSignal } from '../../engine/process/shutdown.ts'
+import { catalogInForce, registryFileOptions } from '../../engine/process/registry-setting.ts'
+import {
+  addSettingOptions,
+  changedSettings,
+  environmentWith,
+  readSettings,
+  type SettingsFileOption,
+} from '../../engine/process/settings.ts'
+import { exitStatusOf, ReloadSignal, stopSignal } from '../../engine/process/signals.ts'
 import { nearestName } from '../../engine/process/similar.ts'
 import { printRows } from '../../engine/process/table.ts'
 import { loadCatalogOrBuiltIn } from '../../registry/catalog.ts'
@@ -14,6 +18,7 @@ import { listInterfaces } from '../capture/interfaces.ts'
 import type { Collector } from '../collector.ts'
 import { type CollectorSettings, collectorSettings, readCollectorSettings } from '../config.ts'
 import { CaptureWorker } from '../pipeline/capture-worker.ts'
+import { ownerOfOutbox, prepareOutbox, userToBecome } from '../privileges.ts'
 import type { RegistryUpdates } from '../registry-updates.ts'
 import type { Sensor } from '../sensor.ts'
 
@@ -56,14 +61,16 @@ export function addRunCommand(program: Command): void {
     const [word] = run.args
     if (word !== undefined) throw new Fault('USAGE', unknownCommand(word, program))
     if (options.listInterfaces) return printInterfaces()
+    if (options.shiftToNow && options.read === undefined)
+      throw new Fault('USAGE', '--shift-to-now: requires --read <file>')
     const stop = stopSignal()
     // What is read again needs no token, whose file may be readable for root only.
     const settingsNow = (): CollectorSettings =>
       readSettings(collectorSettings, {
         command: run,
-        environment: environmentWith(options),
+        environment: environmentWith(options, collectorSettings),
       })
-    const settings = readCollectorSettings(run, environmentWith(options))
+    const settings = readCollectorSettings(run, environmentWith(options, collectorSettings))
     const log = createLogger('posture-collector', settings.logLevel)
     try {
       if (options.read === undefined) await watch(settings, log, stop.received, settingsNow)
@@ -89,20 +96,28 @@ async function watch(
   settingsNow: () => CollectorSettings,
 ): Promise<void> {
   const hangUp = new ReloadSignal()
-  // Loads its modules in parallel with this thread.
-  const thread = new CaptureWorker()
+  const started = settingsNow()
+  const wanted = userToBecome(settings)
+  const user = wanted && prepareOutbox(settings.outbox, wanted)
+  // Loads its modules in parallel with this thread. But not while root has the rights of the user,
+  // who may not be able to read the program.
+  const thread = user === undefined ? new CaptureWorker() : undefined
   try {
     // Imported here because the store takes longer to load than everything else, and no other
     // command needs it.
     const { Sensor } = await import('../sensor.ts')
     const { RegistryUpdates } = await import('../registry-updates.ts')
-    const updates = new RegistryUpdates(settings, log)
+    const updates = new RegistryUpdates(settings, log, user)
     const catalog = catalogInForce(settings.registry, log, updates.data)
-    const sensor = new Sensor(settings, thread, catalog, log, (version) => void updates.announce(version))
+    const sensor = new Sensor(settings, thread, catalog, log, {
+      onRegistry: (version) => void updates.announce(version),
+      user,
+    })
+    sensor.collector.registryProblem = () => updates.problem
     let { registry } = settings
     updates.onChange = (data) => sensor.collector.useCatalog(catalogInForce(registry, log, data))
     hangUp.start(async () => {
-      registry = (await reload(sensor, log, settingsNow, updates)) ?? registry
+      registry = (await reload(sensor, log, started, settingsNow, updates)) ?? registry
     })
     void stopped.then((signal) => {
       log.info({ signal }, 'stopping')
@@ -110,7 +125,7 @@ async function watch(
     })
     await report(sensor.collector, log, () => sensor.run()).finally(() => updates.close())
   } finally {
-    thread.cancel()
+    thread?.cancel()
     hangUp.forget()
   }
 }
@@ -126,8 +141,9 @@ async function readFile(
   const source = { kind: 'file', ...file, onProgress: progress.update } as const
   const { RegistryUpdates } = await import('../registry-updates.ts')
   // The file is read with one registry, which the last run of the sensor may have fetched.
-  const { data } = new RegistryUpdates(settings, log)
-  const collector = new Collector(settings, source, catalogInForce(settings.registry, log, data), log)
+  const user = ownerOfOutbox(settings.outbox)
+  const { data } = new RegistryUpdates(settings, log, user)
+  const collector = new Collector(settings, source, catalogInForce(settings.registry, log, data), log, { user })
   void stopped.then((signal) => {
     log.info({ signal }, 'stopping')
     // An interrupted read is incomplete.
@@ -176,20 +192,24 @@ async function report(collector: Collector, log: Logger, run: () => ReturnType<C
   }
 }
 
-/** SIGHUP: rereads the registry file and the log level. Returns the file that is used now. */
+/** SIGHUP: rereads registry file and log level, and logs other changes. Returns the file in use. */
 async function reload(
   sensor: Sensor,
   log: Logger,
+  started: CollectorSettings,
   settingsNow: () => CollectorSettings,
   { data }: Pick<RegistryUpdates, 'data'>,
 ): Promise<string | undefined> {
   try {
-    const { logLevel, registry } = settingsNow()
-    const { catalog, fault } = loadCatalogOrBuiltIn(registry === '' ? { data } : { data, file: registry })
+    const settings = settingsNow()
+    const { logLevel, registry } = settings
+    const { catalog, fault } = loadCatalogOrBuiltIn({ data, ...registryFileOptions(registry) })
     if (fault !== undefined) throw new Fault('REGISTRY_FILE', fault.message)
     await sensor.collector.useCatalog(catalog)
     setLogLevel(log, logLevel)
     log.info({ logLevel }, 'reloaded')
+    const waiting = changedSettings(collectorSettings, { ...started, logLevel, registry }, settings)
+    if (waiting.length > 0) log.warn({ settings: waiting }, 'changed settings that require a restart')
     return registry
   } catch (error) {
     if (!(error instanceof Fault)) throw error

@@ -4,7 +4,7 @@ import { ANSWER_RECORDS_MAX, ANSWER_SECONDS_MAX, ANSWER_SECONDS_MIN, ANSWERS_MAX
 import { copyBytes } from './byte-windows.ts'
 import { DNS_HEADER_BYTES, nameEnd, readName, readQuestion } from './dns.ts'
 import type { Transport } from './layers.ts'
-import { FoundName, NameForm } from './name.ts'
+import { FoundName, NameForm, nameHash } from './name.ts'
 import type { RowSource } from './name-rows.ts'
 import { NO_SLOT, SlotList, SlotTable } from './slot-table.ts'
 import { readService, Service } from './svcb.ts'
@@ -17,22 +17,37 @@ import { readService, Service } from './svcb.ts'
  * Each answer of any name is recorded, because any other name makes the address ambiguous. The name
  * itself is kept only if it matches. Not read: answers over TCP in several segments, and addresses
  * of the other IP version, because the client's own address of that version is unknown.
+ *
+ * An answer also says whether the server blocked the name: with an address that no platform has,
+ * with the SOA record of a response policy zone in its additional section, as BIND writes it
+ * (https://bind9.readthedocs.io/en/latest/reference.html, add-soa), or with an extended error.
+ * NXDOMAIN alone may be a typing error.
  */
 
 /** RFC 1035 §4.1.1, §3.2.2; RFC 3596 §2.1; RFC 9460 §14.1. */
 const FLAGS = 2
 const QUESTIONS = 4
 const ANSWERS = 6
+const AUTHORITIES = 8
+const ADDITIONALS = 10
 const RESPONSE = 0x8000
-const OPCODE_AND_RCODE = 0x780f
+const OPCODE = 0x7800
+const RCODE = 0x000f
 const TYPE_A = 1
 const TYPE_CNAME = 5
+const TYPE_SOA = 6
 const TYPE_AAAA = 28
+/** RFC 6891 §6.1.2: the pseudo-record with the options of EDNS. */
+const TYPE_OPT = 41
 const TYPE_SVCB = 64
 const TYPE_HTTPS = 65
 const CLASS_IN = 1
 /** RFC 1035 §3.2.1: type, class, time to live, length. */
 const RECORD_BYTES = 10
+/** RFC 8914 §2, §4.16 to §4.18: an extended error of a server that refuses by policy. */
+const OPTION_EXTENDED_ERROR = 15
+const ERROR_BLOCKED = 15
+const ERROR_FILTERED = 17
 
 /** What a key of the table consists of, in place of a protocol. */
 const Key = { address: 1, name: 2 } as const
@@ -48,11 +63,14 @@ const HAS_ECH = 2
 const HTTPS_PORT = 443
 
 export class Answers {
-  /** Target of the CNAME that matches if the question does not, set by learn(). */
-  readonly alias: FoundName
+  /**
+   * Set by learn(): the asked name if it is blocked, otherwise the target of the CNAME that matches
+   * while the question does not.
+   */
+  readonly found: FoundName
+  isBlocked = false
   readonly #table: SlotTable
   readonly #counters: Uint32Array
-  readonly #seed: number
   readonly #expires = new Uint32Array(ANSWERS_MAX)
   readonly #nameHash = new Uint32Array(ANSWERS_MAX)
   readonly #state = new Uint8Array(ANSWERS_MAX)
@@ -72,41 +90,51 @@ export class Answers {
   readonly #name: FoundName
   readonly #service = new Service()
 
-  constructor(counters: Uint32Array, seed: number) {
+  constructor(counters: Uint32Array) {
     this.#counters = counters
-    this.#seed = seed
-    this.#table = new SlotTable(ANSWERS_MAX, seed)
+    this.#table = new SlotTable(ANSWERS_MAX)
     this.#name = new FoundName(this.#asked)
-    this.alias = new FoundName(this.#asked)
+    this.found = new FoundName(this.#asked)
   }
 
   /**
    * Records the answers of the message in bytes [message, end), which was sent to a client. Returns
-   * the rule that the target of a CNAME matches if the question matches none, otherwise NO_MATCH.
+   * the rule that `found` matches, or NO_MATCH.
    */
   learn(transport: Transport, view: DataView, message: number, end: number, seconds: number, trie: DomainTrie): number {
     if (message + DNS_HEADER_BYTES > end) return NO_MATCH
     const flags = view.getUint16(message + FLAGS)
-    if ((flags & RESPONSE) === 0 || (flags & OPCODE_AND_RCODE) !== 0) return NO_MATCH
-    const answers = Math.min(view.getUint16(message + ANSWERS), ANSWER_RECORDS_MAX)
-    if (answers === 0 || view.getUint16(message + QUESTIONS) !== 1) return NO_MATCH
+    if ((flags & RESPONSE) === 0 || (flags & OPCODE) !== 0) return NO_MATCH
+    if (view.getUint16(message + QUESTIONS) !== 1) return NO_MATCH
+    const answers = view.getUint16(message + ANSWERS)
+    const additionals = view.getUint16(message + ADDITIONALS)
+    const isAnswer = answers > 0 && (flags & RCODE) === 0
+    if (!isAnswer && additionals === 0) return NO_MATCH
     const name = this.#name
     let at = readQuestion(view, message, message + DNS_HEADER_BYTES, end, name)
     if (at < 0) return NO_MATCH
     const rule = trie.matchWire(name.view, name.start, name.end)
+    if (!isAnswer && rule === NO_MATCH) return NO_MATCH
     this.#setAsked(name, rule !== NO_MATCH)
     this.#setClient(transport)
 
+    this.isBlocked = false
+    const firstAdditional = answers + view.getUint16(message + AUTHORITIES)
+    const records = rule === NO_MATCH || additionals === 0 ? answers : firstAdditional + additionals
     let alias = NO_MATCH
     let leastTtl = ANSWER_SECONDS_MAX
-    for (let record = 0; record < answers; record++) {
+    for (let record = 0; record < Math.min(records, ANSWER_RECORDS_MAX); record++) {
       const fields = nameEnd(view, at, end)
       if (fields < 0 || fields + RECORD_BYTES > end) break
       const data = fields + RECORD_BYTES
       const bytes = view.getUint16(fields + 8)
       at = data + bytes
       if (at > end) break
-      if (view.getUint16(fields + 2) !== CLASS_IN) continue
+      if (record >= answers) {
+        if (record >= firstAdditional) this.isBlocked ||= isOfPolicy(view, fields, data, at)
+        continue
+      }
+      if (!isAnswer || view.getUint16(fields + 2) !== CLASS_IN) continue
       // RFC 2181 §8: a time to live with the highest bit is 0.
       const ttl = view.getUint32(fields + 4)
       leastTtl = Math.min(leastTtl, ttl > 0x7fff_ffff ? 0 : ttl)
@@ -114,14 +142,15 @@ export class Answers {
       switch (type) {
         case TYPE_A:
         case TYPE_AAAA:
+          if (rule !== NO_MATCH || alias !== NO_MATCH) this.isBlocked ||= isOfNoPlatform(view, data, bytes)
           if (bytes === this.#addressBytes) this.#recordAddress(view, data, seconds, leastTtl)
           break
         case TYPE_CNAME:
           if (rule !== NO_MATCH || alias !== NO_MATCH) break
           // A name that was compressed is in memory that the next name overwrites, so it is used at
           // once.
-          if (nameEnd(view, data, end) === at && readName(view, message, data, end, this.alias) === at) {
-            const target = this.alias
+          if (nameEnd(view, data, end) === at && readName(view, message, data, end, this.found) === at) {
+            const target = this.found
             alias = trie.matchWire(target.view, target.start, target.end)
           }
           break
@@ -132,7 +161,10 @@ export class Answers {
         default:
       }
     }
-    return alias
+    if (!this.isBlocked) return alias
+    if (rule === NO_MATCH) return NO_MATCH
+    this.found.set(this.#asked, 0, this.#askedBytes, NameForm.wire)
+    return rule
   }
 
   /**
@@ -175,14 +207,7 @@ export class Answers {
   }
 
   #setAsked({ view, start, end }: FoundName, isKept: boolean): void {
-    let hash = this.#seed ^ (end - start)
-    for (let at = start; at < end; at++) {
-      const byte = view.getUint8(at)
-      // RFC 4343: names are compared without regard to case. No length of a label is a letter.
-      hash = Math.imul(hash ^ (byte >= 0x41 && byte <= 0x5a ? byte + 0x20 : byte), 0x9e37_79b1)
-      hash ^= hash >>> 15
-    }
-    this.#askedHash = hash >>> 0
+    this.#askedHash = nameHash(view, start, end)
     this.#askedBytes = isKept ? Math.min(end - start, NAME_BYTES_MAX) : 0
     if (isKept) copyBytes(view, start, start + this.#askedBytes, this.#asked, 0)
   }
@@ -247,7 +272,7 @@ export class Answers {
   }
 
   #evict(seconds: number): void {
-    const slot = this.#table.oldest(SlotList.idle)
+    const slot = this.#table.victim
     if (this.#isValid(slot, seconds)) {
       countUp(this.#counters, Counter.answersEvicted)
       this.#forgotten.add(this.#table.hash(slot))
@@ -258,6 +283,47 @@ export class Answers {
   #isValid(slot: number, seconds: number): boolean {
     return ((seconds - (this.#expires[slot] ?? 0)) | 0) <= 0
   }
+}
+
+/** Whether the record of the additional section says that the answer is of a policy. */
+function isOfPolicy(view: DataView, fields: number, data: number, end: number): boolean {
+  const type = view.getUint16(fields)
+  if (type === TYPE_SOA) return true
+  if (type !== TYPE_OPT) return false
+  for (let at = data; at + 4 <= end; at += 4 + view.getUint16(at + 2)) {
+    if (view.getUint16(at) !== OPTION_EXTENDED_ERROR || at + 6 > end) continue
+    const error = view.getUint16(at + 4)
+    if (error >= ERROR_BLOCKED && error <= ERROR_FILTERED) return true
+  }
+  return false
+}
+
+/**
+ * First and last address, as IPv4 numbers, of the hosts that servers answer for a blocked name: no
+ * address, the host itself, and the block pages of Cisco Umbrella (hit-block.opendns.com), FortiGuard
+ * (community.fortinet.com, 260790) and PAN-OS (docs.paloaltonetworks.com, enable-dns-security).
+ */
+const BLOCK_PAGES = [
+  [0, 0],
+  [0x7f00_0000, 0x7fff_ffff],
+  [0x9270_3d68, 0x9270_3d6f],
+  [0xd05b_7037, 0xd05b_7037],
+  [0xc687_b816, 0xc687_b816],
+] as const
+/** The FortiGuard page's 2001:cdba::3257:9652, in words. */
+const BLOCK_PAGE_IPV6 = [0x2001_cdba, 0, 0, 0x3257_9652] as const
+
+/** Whether the address in `bytes` bytes at `at` is one that a server answers for a blocked name. */
+function isOfNoPlatform(view: DataView, at: number, bytes: number): boolean {
+  if (bytes === 4) {
+    const address = view.getUint32(at)
+    for (const [first, last] of BLOCK_PAGES) if (address >= first && address <= last) return true
+    return false
+  }
+  if (bytes !== 16) return false
+  const isZero = view.getUint32(at) === 0 && view.getUint32(at + 4) === 0 && view.getUint32(at + 8) === 0
+  if (isZero) return view.getUint32(at + 12) <= 1
+  return BLOCK_PAGE_IPV6.every((word, index) => view.getUint32(at + index * 4) === word)
 }
 
 /**

@@ -84,6 +84,24 @@ export class ByteWindows {
     return this.#contiguous[buffer] ?? 0
   }
 
+  /** Offset of the first byte present from `at` on, which is after the first gap; `farthest` if there is none. */
+  present(buffer: number, at: number): number {
+    const marks = this.start(buffer) + this.capacity(buffer)
+    const farthest = this.#farthest[buffer] ?? 0
+    let next = at
+    while (next < farthest && this.bytes[marks + next] !== 1) next++
+    return next
+  }
+
+  /** End of the bytes present from `at` on without a gap. */
+  runEnd(buffer: number, at: number): number {
+    const marks = this.start(buffer) + this.capacity(buffer)
+    let end = at
+    const farthest = this.#farthest[buffer] ?? 0
+    while (end < farthest && this.bytes[marks + end] === 1) end++
+    return end
+  }
+
   /** End of the farthest byte present. */
   farthest(buffer: number): number {
     return this.#farthest[buffer] ?? 0

@@ -2,6 +2,7 @@ import type { Network } from '../../engine/process/network.ts'
 import { COUNTER_COUNT, Counter, countUp } from '../batch/counters.ts'
 import { ANSWER_COPY, type FrameBatch, type LaneSection, NO_FRAME } from '../batch/frame-batch.ts'
 import { PacketClass } from '../batch/packet-class.ts'
+import { CLOCK_STEP_SECONDS, STREAM_IDLE_SECONDS } from '../limits.ts'
 import { Answers } from './answers.ts'
 import { HiddenStreams } from './hidden.ts'
 import { IpProtocol } from './ip.ts'
@@ -49,19 +50,18 @@ export class BatchDecoder {
   readonly #quic: QuicStreams
   readonly #hidden: HiddenStreams
   #expiredSeconds = 0
+  #expireFrom = 0
 
   constructor(lane: number, options: DecodeOptions) {
-    const seed = Math.floor(Math.random() * 2 ** 32)
     this.#lane = lane
-    this.#answers = new Answers(this.#counters, seed)
+    this.#answers = new Answers(this.#counters)
     this.#sink = new NameSink(options.trie, options.resolvers, options.everyName, this.#counters, this.#answers)
     this.#ports = new Ports(options.dnsPorts, options.tlsPorts, options.proxyPorts, options.httpNames)
-    this.#fragments = new IpFragments(this.#counters, seed)
+    this.#fragments = new IpFragments(this.#counters)
     this.#layers = new Layers(this.#fragments)
     this.#transport = new Transport(this.#fragments.view, this.#fragments.bytes)
     this.#streams = new StreamTable(
       this.#counters,
-      seed,
       (slot) => (this.#streams.isTcp(slot) ? this.#tcp.unfinished(slot) : this.#quic.unfinished(slot)),
       (slot) => this.#quic.release(slot),
     )
@@ -149,8 +149,11 @@ export class BatchDecoder {
   /** Called once per second of capture time, before the first frame of that second. */
   #expire(seconds: number): void {
     if (seconds === 0) return
+    // A clock that was set forward is no time in which streams were idle.
+    if (this.#expiredSeconds !== 0 && seconds - this.#expiredSeconds > CLOCK_STEP_SECONDS)
+      this.#expireFrom = seconds + STREAM_IDLE_SECONDS
     this.#expiredSeconds = seconds
-    this.#streams.expire(seconds)
+    if (seconds >= this.#expireFrom || seconds < this.#expireFrom - STREAM_IDLE_SECONDS) this.#streams.expire(seconds)
     this.#fragments.expire(seconds)
     this.#answers.expire(seconds)
   }
@@ -182,7 +185,7 @@ export class BatchDecoder {
     const { dns } = this.#ports
     if (dns[source] === 1 || dns[destination] === 1) {
       this.#sink.fromPacket(transport, source, destination)
-      const packetClass = this.#sink.query(view, payload, payloadEnd)
+      const packetClass = this.#sink.query(view, payload, payloadEnd, transport.truncated)
       if (packetClass === PacketClass.dnsResponse && dns[source] === 1)
         this.#sink.answer(transport, view, payload, payloadEnd, false)
       return packetClass

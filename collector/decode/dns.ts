@@ -54,12 +54,38 @@ export function queryClass(questions: number): PacketClass {
 
 /**
  * RFC 1035 §4.1.2: reads the question at `offset` into `name`. Returns the offset after the
- * question.
+ * question. `isCut` 1: the capture ends before the message, perhaps within the question's type.
  */
-export function readQuestion(view: DataView, message: number, offset: number, end: number, name: FoundName): number {
+export function readQuestion(
+  view: DataView,
+  message: number,
+  offset: number,
+  end: number,
+  name: FoundName,
+  isCut = 0,
+): number {
   const afterName = readName(view, message, offset, end, name)
   if (afterName < 0) return afterName
-  return afterName + QTYPE_QCLASS_BYTES <= end ? afterName + QTYPE_QCLASS_BYTES : ~PacketClass.truncated
+  if (afterName + QTYPE_QCLASS_BYTES <= end) return afterName + QTYPE_QCLASS_BYTES
+  return isCut === 1 ? end : ~PacketClass.truncated
+}
+
+/**
+ * Whether a query over TCP can begin at `at`, with its length (RFC 7766 §8): a header with one to
+ * four questions and without answers, and space for a question. Other bytes are such by chance once
+ * in 2^50.
+ */
+export function beginsQuery(view: DataView, at: number, end: number): boolean {
+  const message = at + 2
+  if (message + DNS_HEADER_BYTES > end) return false
+  const questions = view.getUint16(message + DNS_QDCOUNT)
+  return (
+    view.getUint16(at) >= DNS_HEADER_BYTES + 1 + QTYPE_QCLASS_BYTES &&
+    (view.getUint16(message + DNS_FLAGS) & (QR | OPCODE)) === 0 &&
+    questions >= 1 &&
+    questions <= 4 &&
+    view.getUint32(message + DNS_QDCOUNT + 2) === 0
+  )
 }
 
 /** Returns the offset after the name at `offset`, without following a pointer; -1 if malformed. */

@@ -42,9 +42,9 @@ export class IpFragments {
   readonly #heldWindows = new Int32Array(TUNNELS_MAX)
   #heldWindowCount = 0
 
-  constructor(counters: Uint32Array, seed: number) {
+  constructor(counters: Uint32Array) {
     this.#counters = counters
-    this.#table = new SlotTable(DATAGRAMS_MAX, seed)
+    this.#table = new SlotTable(DATAGRAMS_MAX)
     this.#windows = new ByteWindows(
       SHORT_BUFFER_BYTES,
       DATAGRAM_SHORT_BUFFERS,
@@ -75,7 +75,7 @@ export class IpFragments {
    * The datagram is then in this.view until reclaim(), and ip.protocol is the protocol of the first
    * fragment.
    */
-  add(view: DataView, from: number, ip: IpHeader, seconds: number): boolean {
+  add(view: DataView, from: number, ip: IpHeader, seconds: number, network: number): boolean {
     const bytes = ip.end - from
     const end = ip.fragmentOffset + bytes
     // A truncated fragment leaves a gap that is never filled. RFC 8200 §4.5: the length of every
@@ -83,7 +83,7 @@ export class IpFragments {
     if (bytes <= 0 || ip.truncated === 1 || end > DATAGRAM_BYTES_MAX) return false
     if (ip.moreFragments === 1 && (bytes & 7) !== 0) return false
     const table = this.#table
-    table.prepare(view, ip.source, ip.addressBytes, ip.identification, ip.version === 4 ? ip.protocol : 0)
+    table.prepare(view, ip.source, ip.addressBytes, ip.identification, ip.version === 4 ? ip.protocol : 0, network)
     let slot = table.find()
     if (slot === NO_SLOT) {
       slot = this.#begin(seconds, end)
@@ -160,7 +160,7 @@ export class IpFragments {
   }
 
   #evict(): void {
-    this.#drop(this.#table.first)
+    this.#drop(this.#table.victim)
     countUp(this.#counters, Counter.datagramsEvicted)
   }
 

@@ -40,6 +40,8 @@ export const IpProtocol = {
   etherIp: 97,
   l2tp: 115,
   mpls: 137,
+  /** RFC 8986 §9.1 */
+  ethernet: 143,
 } as const
 const HOP_BY_HOP = 0
 const ROUTING = 43

@@ -3,7 +3,7 @@ import { TUNNELS_MAX } from '../limits.ts'
 import { fragmentPayload, IpHeader, IpProtocol, ipPayload, ipv6Extensions } from './ip.ts'
 import type { IpFragments } from './ip-fragments.ts'
 import { linkPayload } from './link.ts'
-import { EtherType, networkLayer } from './network-layer.ts'
+import { EtherType, networkLayer, VirtualNetworks } from './network-layer.ts'
 import { greInner, InnerPacket, l2tp3Inner, NO_LINK_TYPE, tunnelPort, udpInner } from './tunnel.ts'
 import { UDP_DESTINATION_PORT, UDP_SOURCE_PORT, udpEnd, udpPayload } from './udp.ts'
 
@@ -29,6 +29,8 @@ export class Transport {
   source = 0
   addressBytes = 0
   version = 0
+  /** VirtualNetworks.id of the networks around the packet. */
+  network = 0
   /** 1 if an IP packet had an authentication header. */
   authenticated = 0
 
@@ -46,6 +48,7 @@ export class Transport {
 export class Layers {
   readonly #ip = new IpHeader()
   readonly #inner = new InnerPacket()
+  readonly #networks = new VirtualNetworks()
   readonly #fragments: IpFragments | undefined
 
   /** Without `fragments`, the walk ends at a fragment. */
@@ -68,8 +71,10 @@ export class Layers {
   ): number {
     this.#fragments?.reclaim()
     const ip = this.#ip
+    const networks = this.#networks
     ip.authenticated = 0
-    let header = linkPayload(view, linkType, start, end)
+    networks.id = 0
+    let header = linkPayload(view, linkType, start, end, networks)
     let inView = view
     let inBytes = bytes
     let inEnd = end
@@ -84,7 +89,7 @@ export class Layers {
         const fragments = this.#fragments
         if (fragments === undefined) return payload
         if (tunnels === TUNNELS_MAX) break
-        if (!fragments.add(inView, fragmentPayload(inView, header, ip), ip, seconds)) return payload
+        if (!fragments.add(inView, fragmentPayload(inView, header, ip), ip, seconds, networks.id)) return payload
         inView = fragments.view
         inBytes = fragments.bytes
         ip.end = fragments.end
@@ -107,34 +112,37 @@ export class Layers {
             return this.#found(transport, inView, inBytes, payload, inEnd)
           }
           inEnd = dataEnd
-          header = innerHeader(inView, inner, inEnd)
+          header = innerHeader(inView, inner, inEnd, networks)
           break
         }
         case IpProtocol.tcp:
         case IpProtocol.esp:
           return this.#found(transport, inView, inBytes, payload, inEnd)
         case IpProtocol.ipv4:
-          header = networkLayer(inView, EtherType.ipv4, payload, inEnd)
+          header = networkLayer(inView, EtherType.ipv4, payload, inEnd, networks)
           break
         case IpProtocol.ipv6:
-          header = networkLayer(inView, EtherType.ipv6, payload, inEnd)
+          header = networkLayer(inView, EtherType.ipv6, payload, inEnd, networks)
           break
         case IpProtocol.gre: {
           const refused = greInner(inView, payload, inEnd, inner)
           if (refused < 0) return refused
-          header = networkLayer(inView, inner.etherType, inner.offset, inEnd)
+          header = innerHeader(inView, inner, inEnd, networks)
           break
         }
         case IpProtocol.etherIp:
           // RFC 3378 §3: a version of two bytes precedes the frame.
-          header = networkLayer(inView, EtherType.transparentEthernet, payload + 2, inEnd)
+          header = networkLayer(inView, EtherType.transparentEthernet, payload + 2, inEnd, networks)
+          break
+        case IpProtocol.ethernet:
+          header = networkLayer(inView, EtherType.transparentEthernet, payload, inEnd, networks)
           break
         case IpProtocol.mpls:
-          header = networkLayer(inView, EtherType.mpls, payload, inEnd)
+          header = networkLayer(inView, EtherType.mpls, payload, inEnd, networks)
           break
         case IpProtocol.l2tp:
           if (!l2tp3Inner(inView, payload, inEnd, inner)) return ~PacketClass.otherTransport
-          header = innerHeader(inView, inner, inEnd)
+          header = innerHeader(inView, inner, inEnd, networks)
           break
         default:
           return ~PacketClass.otherTransport
@@ -153,11 +161,14 @@ export class Layers {
     transport.truncated = ip.truncated
     transport.version = ip.version
     transport.authenticated = ip.authenticated
+    transport.network = this.#networks.id
     return 0
   }
 }
 
-function innerHeader(view: DataView, { linkType, etherType, offset }: InnerPacket, end: number): number {
-  if (linkType === NO_LINK_TYPE) return networkLayer(view, etherType, offset, end)
-  return linkPayload(view, linkType, offset, end)
+function innerHeader(view: DataView, inner: InnerPacket, end: number, networks: VirtualNetworks): number {
+  const { linkType, etherType, offset, network } = inner
+  if (network !== 0) networks.enter(network)
+  if (linkType === NO_LINK_TYPE) return networkLayer(view, etherType, offset, end, networks)
+  return linkPayload(view, linkType, offset, end, networks)
 }

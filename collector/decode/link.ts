@@ -1,11 +1,11 @@
 import { PacketClass } from '../batch/packet-class.ts'
-import { EtherType, ipOfVersion, networkLayer } from './network-layer.ts'
+import { EtherType, ipOfVersion, networkLayer, type VirtualNetworks } from './network-layer.ts'
 import { capwapWlanPayload, radiotapPayload, wlanPayload } from './wlan.ts'
 
 /**
  * Link layer -> offset of the IP header. Read: Ethernet and what network-layer.ts reads after it;
- * raw IP; Linux cooked v1 and v2; BSD null and loop; PPP; IEEE 802.11 data frames; FDDI; PPI;
- * PFLOG; NFLOG; Juniper Ethernet. Not read: Frame Relay, ATM, USB, Bluetooth.
+ * raw IP; Linux cooked v1 and v2; BSD null, loop and enc; PPP; IEEE 802.11 data frames; FDDI; PPI;
+ * PFLOG; NFLOG; PKTAP; IPNET; mPackets; Juniper Ethernet. Not read: Frame Relay, ATM, USB, Bluetooth.
  */
 
 /** https://www.tcpdump.org/linktypes.html. Some systems write 12 and 14 for raw IP. */
@@ -22,15 +22,19 @@ export const LinkType = {
   ciscoHdlc: 104,
   ieee80211: 105,
   loop: 108,
+  enc: 109,
   linuxCooked: 113,
   pflog: 117,
   radiotap: 127,
   ppi: 192,
   pppWithDirection: 204,
   juniperEthernet: 178,
+  ipnet: 226,
   ipv4: 228,
   ipv6: 229,
   nflog: 239,
+  pktap: 258,
+  mPacket: 274,
   linuxCooked2: 276,
   /** Not a number of a capture file: IEEE 802.11 in CAPWAP. */
   capwapWlan: -1,
@@ -70,6 +74,20 @@ const NFLOG_ATTRIBUTE_HEADER_BYTES = 4
 const NFLOG_PAYLOAD = 9
 const NFLOG_TYPE = 0x7fff
 
+/** <net/if_enc.h>: address family, security parameter index, flags. */
+const ENC_HEADER_BYTES = 12
+
+/** Solaris, <inet/ipnet.h>: version, address family; its AF_INET6 is 26. */
+const IPNET_HEADER_BYTES = 24
+const IPNET_IPV6 = 26
+
+/** IEEE 802.3br, an express packet: preamble and start of frame. */
+const MPACKET_HEADER_BYTES = 8
+
+/** <net/pktap.h>: length of the header, type of the record, link type; in little-endian. */
+const PKTAP_HEADER_BYTES_MIN = 12
+const PKTAP_LINK_TYPE = 8
+
 /** PPI: version, flags, length of the header and link type of the frame, in little-endian. */
 const PPI_HEADER_BYTES = 8
 
@@ -77,10 +95,16 @@ const PPI_HEADER_BYTES = 8
  * Returns the offset of the IP header of the frame in bytes [offset, end), after checking its
  * version nibble against the link layer. Otherwise returns the complement of a class.
  */
-export function linkPayload(view: DataView, linkType: number, offset: number, end: number): number {
+export function linkPayload(
+  view: DataView,
+  linkType: number,
+  offset: number,
+  end: number,
+  networks: VirtualNetworks,
+): number {
   switch (linkType) {
     case LinkType.ethernet:
-      return networkLayer(view, EtherType.transparentEthernet, offset, end)
+      return networkLayer(view, EtherType.transparentEthernet, offset, end, networks)
     case LinkType.raw:
     case LinkType.rawBsd:
     case LinkType.rawOpenBsd:
@@ -89,38 +113,47 @@ export function linkPayload(view: DataView, linkType: number, offset: number, en
       return offset < end ? offset : ~PacketClass.truncated
     case LinkType.linuxCooked:
       if (offset + COOKED_HEADER_BYTES > end) return ~PacketClass.truncated
-      return networkLayer(view, view.getUint16(offset + COOKED_PROTOCOL), offset + COOKED_HEADER_BYTES, end)
+      return networkLayer(view, view.getUint16(offset + COOKED_PROTOCOL), offset + COOKED_HEADER_BYTES, end, networks)
     case LinkType.linuxCooked2:
       if (offset + COOKED2_HEADER_BYTES > end) return ~PacketClass.truncated
-      return networkLayer(view, view.getUint16(offset), offset + COOKED2_HEADER_BYTES, end)
+      return networkLayer(view, view.getUint16(offset), offset + COOKED2_HEADER_BYTES, end, networks)
     case LinkType.null:
     case LinkType.loop:
-      return familyPayload(view, offset, end)
+      return familyPayload(view, offset, offset + 4, end)
+    case LinkType.enc:
+      return familyPayload(view, offset, offset + ENC_HEADER_BYTES, end)
+    case LinkType.ipnet:
+      if (offset + IPNET_HEADER_BYTES > end) return ~PacketClass.truncated
+      return ipOfVersion(view, view.getUint8(offset + 1) === IPNET_IPV6 ? 6 : 4, offset + IPNET_HEADER_BYTES, end)
+    case LinkType.mPacket:
+      return networkLayer(view, EtherType.transparentEthernet, offset + MPACKET_HEADER_BYTES, end, networks)
+    case LinkType.pktap:
+      return pktapPayload(view, offset, end, networks)
     case LinkType.ppp:
     case LinkType.pppHdlc:
-      return serialPayload(view, offset, end)
+      return serialPayload(view, offset, end, networks)
     case LinkType.pppWithDirection:
-      return networkLayer(view, EtherType.ppp, offset + 1, end)
+      return networkLayer(view, EtherType.ppp, offset + 1, end, networks)
     case LinkType.pppoe:
-      return networkLayer(view, EtherType.pppoeSession, offset, end)
+      return networkLayer(view, EtherType.pppoeSession, offset, end, networks)
     case LinkType.ciscoHdlc:
-      return ciscoPayload(view, offset, end)
+      return ciscoPayload(view, offset, end, networks)
     case LinkType.fddi:
-      return fddiPayload(view, offset, end)
+      return fddiPayload(view, offset, end, networks)
     case LinkType.nflog:
       return nflogPayload(view, offset, end)
     case LinkType.ppi:
-      return ppiPayload(view, offset, end)
+      return ppiPayload(view, offset, end, networks)
     case LinkType.ieee80211:
-      return wlanPayload(view, offset, end, false)
+      return wlanPayload(view, offset, end, false, networks)
     case LinkType.capwapWlan:
-      return capwapWlanPayload(view, offset, end)
+      return capwapWlanPayload(view, offset, end, networks)
     case LinkType.radiotap:
-      return radiotapPayload(view, offset, end)
+      return radiotapPayload(view, offset, end, networks)
     case LinkType.pflog:
       return pflogPayload(view, offset, end)
     case LinkType.juniperEthernet:
-      return juniperPayload(view, offset, end)
+      return juniperPayload(view, offset, end, networks)
     default:
       return ~PacketClass.linkUnsupported
   }
@@ -130,28 +163,42 @@ export function linkPayload(view: DataView, linkType: number, offset: number, en
  * RFC 1547 §4.3.1: Cisco's framing begins with a unicast or multicast address. All other serial
  * framing is PPP.
  */
-function serialPayload(view: DataView, offset: number, end: number): number {
+function serialPayload(view: DataView, offset: number, end: number, networks: VirtualNetworks): number {
   if (offset + 2 > end) return ~PacketClass.truncated
   const start = view.getUint16(offset)
-  if (start === CISCO_UNICAST || start === CISCO_MULTICAST) return ciscoPayload(view, offset, end)
-  return networkLayer(view, EtherType.ppp, offset, end)
+  if (start === CISCO_UNICAST || start === CISCO_MULTICAST) return ciscoPayload(view, offset, end, networks)
+  return networkLayer(view, EtherType.ppp, offset, end, networks)
 }
 
-function ciscoPayload(view: DataView, offset: number, end: number): number {
+function ciscoPayload(view: DataView, offset: number, end: number, networks: VirtualNetworks): number {
   if (offset + 4 > end) return ~PacketClass.truncated
-  return networkLayer(view, view.getUint16(offset + 2), offset + 4, end)
+  return networkLayer(view, view.getUint16(offset + 2), offset + 4, end, networks)
 }
 
 /**
  * The family is in the byte order of the writing machine. It is below 256, so the value shows the
- * order.
+ * order. Some programs write an EtherType in its place.
  */
-function familyPayload(view: DataView, offset: number, end: number): number {
-  if (offset + 4 > end) return ~PacketClass.truncated
+function familyPayload(view: DataView, offset: number, at: number, end: number): number {
+  if (at > end) return ~PacketClass.truncated
   const big = view.getUint32(offset)
   const family = big > 0xffff ? view.getUint32(offset, true) : big
-  if (family === FAMILY_IPV4) return ipOfVersion(view, 4, offset + 4, end)
-  return FAMILIES_IPV6.includes(family) ? ipOfVersion(view, 6, offset + 4, end) : ~PacketClass.notIp
+  if (family === FAMILY_IPV4 || family === EtherType.ipv4) return ipOfVersion(view, 4, at, end)
+  const isIpv6 = FAMILIES_IPV6.includes(family) || family === EtherType.ipv6
+  return isIpv6 ? ipOfVersion(view, 6, at, end) : ~PacketClass.notIp
+}
+
+/** Headers that name the link type of the frame after them. One within another would have no end. */
+function isWrapper(linkType: number): boolean {
+  return linkType === LinkType.pktap || linkType === LinkType.ppi
+}
+
+function pktapPayload(view: DataView, offset: number, end: number, networks: VirtualNetworks): number {
+  if (offset + PKTAP_HEADER_BYTES_MIN > end) return ~PacketClass.truncated
+  const headerBytes = view.getUint32(offset, true)
+  const linkType = view.getUint32(offset + PKTAP_LINK_TYPE, true)
+  if (headerBytes < PKTAP_HEADER_BYTES_MIN || isWrapper(linkType)) return ~PacketClass.linkUnsupported
+  return linkPayload(view, linkType, Math.min(offset + headerBytes, end), end, networks)
 }
 
 /** <net/if_pflog.h>: length of the header without its padding to 4 bytes, address family. */
@@ -165,7 +212,7 @@ function pflogPayload(view: DataView, offset: number, end: number): number {
   return FAMILIES_IPV6.includes(family) ? ipOfVersion(view, 6, at, end) : ~PacketClass.notIp
 }
 
-function juniperPayload(view: DataView, offset: number, end: number): number {
+function juniperPayload(view: DataView, offset: number, end: number, networks: VirtualNetworks): number {
   if (offset + 4 > end) return ~PacketClass.truncated
   const word = view.getUint32(offset)
   if (word >>> 8 !== JUNIPER_MAGIC) return ~PacketClass.linkUnsupported
@@ -182,14 +229,14 @@ function juniperPayload(view: DataView, offset: number, end: number): number {
     const nibble = view.getUint8(at) >> 4
     return nibble === 4 || nibble === 6 ? at : ~PacketClass.notIp
   }
-  return networkLayer(view, EtherType.transparentEthernet, at, end)
+  return networkLayer(view, EtherType.transparentEthernet, at, end, networks)
 }
 
-function fddiPayload(view: DataView, offset: number, end: number): number {
+function fddiPayload(view: DataView, offset: number, end: number, networks: VirtualNetworks): number {
   if (offset + FDDI_HEADER_BYTES > end) return ~PacketClass.truncated
   if ((view.getUint8(offset) & FDDI_CLASS) !== FDDI_LLC) return ~PacketClass.notIp
   // 0 is a length in place of an EtherType: LLC follows.
-  return networkLayer(view, 0, offset + FDDI_HEADER_BYTES, end)
+  return networkLayer(view, 0, offset + FDDI_HEADER_BYTES, end, networks)
 }
 
 /** The attributes are in the byte order of the machine that captured. */
@@ -212,10 +259,10 @@ function nflogPayload(view: DataView, offset: number, end: number): number {
   return ~PacketClass.truncated
 }
 
-function ppiPayload(view: DataView, offset: number, end: number): number {
+function ppiPayload(view: DataView, offset: number, end: number, networks: VirtualNetworks): number {
   if (offset + PPI_HEADER_BYTES > end) return ~PacketClass.truncated
   const headerBytes = view.getUint16(offset + 2, true)
   const linkType = view.getUint32(offset + 4, true)
-  if (headerBytes < PPI_HEADER_BYTES || linkType === LinkType.ppi) return ~PacketClass.linkUnsupported
-  return linkPayload(view, linkType, offset + headerBytes, end)
+  if (headerBytes < PPI_HEADER_BYTES || isWrapper(linkType)) return ~PacketClass.linkUnsupported
+  return linkPayload(view, linkType, offset + headerBytes, end, networks)
 }

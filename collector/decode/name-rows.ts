@@ -1,6 +1,6 @@
 import { strict as assert } from 'node:assert'
+import { addressText } from '../../engine/process/network.ts'
 import { DNS_QUESTIONS_MAX, FRAME_ROW_BYTES_MAX } from '../limits.ts'
-import { addressText } from './address.ts'
 import { type FoundName, NAME_TEXT_BYTES_MAX, writeNameText } from './name.ts'
 import { Via } from './proxy-element.ts'
 
@@ -20,6 +20,7 @@ import { Via } from './proxy-element.ts'
  *            26  u16  server port
  *            28  u8   1 if the hello has encrypted_client_hello: the name is the outer name
  *            29  u8   via: 0 DNS or ClientHello, 1 CONNECT, 2 SOCKS, 3 PROXY header, 4 HTTP
+ *            30  u8   1 if the row is no name that was seen, but the answer that blocked it
  *            32  16   client address, as on the wire; IPv4 in the first 4
  *            48  16   server address
  *            64       the name in lower-case dotted ASCII
@@ -36,6 +37,7 @@ const ROW_CLIENT_PORT = 24
 const ROW_SERVER_PORT = 26
 const ROW_ECH = 28
 const ROW_VIA = 29
+const ROW_REFUSAL = 30
 const ROW_CLIENT = 32
 const ROW_SERVER = 48
 const ROW_NAME = 64
@@ -99,6 +101,7 @@ export class RowSource {
   method: Method = 0
   ech = 0
   via: Via = 0
+  refusal = 0
   /** nameHash() of the name in the handshake of the stream's proxy, 0 for none. */
   announced = 0
 }
@@ -114,6 +117,7 @@ export function writeRow(view: DataView, at: number, source: RowSource, name: Fo
   view.setUint8(at + ROW_VERSION, source.version)
   view.setUint8(at + ROW_ECH, source.ech)
   view.setUint8(at + ROW_VIA, source.via)
+  view.setUint8(at + ROW_REFUSAL, source.refusal)
   view.setUint16(at + ROW_CLIENT_PORT, source.clientPort, true)
   view.setUint16(at + ROW_SERVER_PORT, source.serverPort, true)
   for (let byte = 0; byte < source.addressBytes; byte += 4) {
@@ -163,6 +167,11 @@ export function rowRule(view: DataView, at: number): number {
 /** Method of the row at `at`. */
 export function rowMethod(view: DataView, at: number): Method {
   return view.getUint8(at + ROW_METHOD) as Method
+}
+
+/** Whether the row at `at` says that an earlier query for the name was blocked. */
+export function rowIsRefusal(view: DataView, at: number): boolean {
+  return view.getUint8(at + ROW_REFUSAL) === 1
 }
 
 /** Milliseconds since 1970 of the row at `at`. */

@@ -8,13 +8,12 @@ import { copyBytes } from './byte-windows.ts'
 import { readServerName } from './client-hello.ts'
 import { DNS_HEADER_BYTES, dnsQuestions, queryClass, readQuestion } from './dns.ts'
 import type { Transport } from './layers.ts'
-import { FoundName, NameForm, nameHash } from './name.ts'
+import { FoundName, isTorName, NameForm, nameHash } from './name.ts'
 import { Method, ROW_BYTES_MAX, RowSource, writeRow } from './name-rows.ts'
 import { Via } from './proxy-element.ts'
 import { KEY_FIRST, KEY_SECOND } from './slot-table.ts'
 import { DOT_PORT, type StreamTable } from './stream-table.ts'
 import { HelloAlpn, type HelloBody } from './tls-record.ts'
-import { isTorName } from './tor-name.ts'
 
 /** Matches and counts names, and writes them as rows to the lane's section. One per worker. */
 export class NameSink {
@@ -99,11 +98,10 @@ export class NameSink {
   }
 
   /**
-   * Reads the available bytes of an abandoned stream's hello and emits its name with the stream's
-   * own time. A stream may be evicted while another packet is being decoded, so the state of that
-   * packet is restored afterward.
+   * Emits names of an abandoned stream with the stream's own time. A stream may be evicted while
+   * another packet is being decoded, so the state of that packet is restored afterward.
    */
-  lateHello(streams: StreamTable, slot: number, hello: HelloBody, method: Method): PacketClass {
+  late(streams: StreamTable, slot: number, read: () => PacketClass): PacketClass {
     const { row } = this
     const before = { ...row }
     const key = streams.keyAt(slot)
@@ -120,21 +118,24 @@ export class NameSink {
     streams.proxied.apply(slot, row)
     // Such a hello is not attributed by DNS answers: the names of many may be due in one frame.
     this.#isLate = true
-    const packetClass = this.hello(hello, method)
+    const packetClass = read()
     this.#isLate = false
     Object.assign(row, before)
     return packetClass
   }
 
-  /** Reads the DNS message in bytes [message, end) and returns the class of its packet. */
-  query(view: DataView, message: number, end: number): PacketClass {
+  /**
+   * Reads the DNS message in bytes [message, end) and returns the class of its packet. `isCut` 1: the
+   * capture ends before the message.
+   */
+  query(view: DataView, message: number, end: number, isCut = 0): PacketClass {
     const questions = dnsQuestions(view, message, end)
     if (questions < 0) return ~questions as PacketClass
     const name = this.name
     const read = Math.min(questions, DNS_QUESTIONS_MAX)
     let at = message + DNS_HEADER_BYTES
     for (let question = 0; question < read; question++) {
-      at = readQuestion(view, message, at, end, name)
+      at = readQuestion(view, message, at, end, name, isCut)
       if (at < 0) return ~at as PacketClass
       if (this.#rowAt > this.#frameRowsEnd) return PacketClass.dnsQuestionsOverLimit
       this.#found(Method.dns, false)
@@ -216,10 +217,11 @@ export class NameSink {
   answer(transport: Transport, view: DataView, message: number, end: number, isCopy: boolean): void {
     const rule = this.#answers.learn(transport, view, message, end, this.row.seconds, this.#trie)
     if (rule === NO_MATCH || isCopy || this.#rowAt > this.#frameRowsEnd) return
-    const { alias } = this.#answers
-    this.name.set(alias.view, alias.start, alias.end, alias.form)
+    const { found, isBlocked } = this.#answers
+    this.name.set(found.view, found.start, found.end, found.form)
     this.#toReceiver(transport)
-    this.#write(Method.dns_alias, false, rule)
+    if (isBlocked) this.#refuse(rule)
+    else this.#write(Method.dns_alias, false, rule)
   }
 
   /** Swaps the addresses and ports of the packet: its receiver is the client. */
@@ -248,7 +250,22 @@ export class NameSink {
     return rule !== NO_MATCH
   }
 
+  /** The query was a name of its own. */
+  #refuse(rule: number): void {
+    const { row } = this
+    row.method = Method.dns
+    row.ech = 0
+    row.refusal = 1
+    this.#rowAt = writeRow(this.#view, this.#rowAt, row, this.name, rule)
+    row.refusal = 0
+  }
+
   #write(method: Method, ech: boolean, rule: number): void {
+    // The names of abandoned streams may have filled the area.
+    if (this.#rowAt > this.#frameRowsEnd) {
+      countUp(this.#counters, Counter.streamsOverLimit)
+      return
+    }
     this.names++
     if (rule !== NO_MATCH) this.matched++
     this.row.method = method

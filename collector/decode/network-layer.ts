@@ -3,7 +3,8 @@ import { ENCAPSULATIONS_MAX } from '../limits.ts'
 
 /**
  * EtherType -> offset of the IP header. Read: VLAN tags and other tags, MPLS, PPPoE, PPP, NSH,
- * LLC/SNAP, MACsec without encryption, and Ethernet in Ethernet.
+ * LLC/SNAP, MACsec without encryption, time stamps of TAP aggregators, and Ethernet in Ethernet,
+ * FabricPath and TRILL.
  */
 
 /** IEEE 802 Numbers: EtherTypes. */
@@ -14,6 +15,9 @@ export const EtherType = {
   providerBridge: 0x88a8,
   qinqOld: 0x9100,
   qinqOlder: 0x9200,
+  qinqOldest: 0x9300,
+  /** RFC 6325 §3 */
+  trill: 0x22f3,
   mpls: 0x8847,
   mplsMulticast: 0x8848,
   pppoeSession: 0x8864,
@@ -21,6 +25,11 @@ export const EtherType = {
   macsec: 0x88e5,
   /** IEEE 802.1ah: provider backbone bridges. */
   backboneServiceTag: 0x88e7,
+  /** IEC 62439-3: high-availability seamless redundancy. */
+  hsr: 0x892f,
+  ciscoFabricPath: 0x8903,
+  /** Arista TAP aggregators insert the time of receipt. */
+  aristaTime: 0xd28b,
   /** Cisco metadata with a security group tag. */
   ciscoMetadata: 0x8909,
   /** Cisco VN-Tag. */
@@ -32,6 +41,19 @@ export const EtherType = {
   ppp: 0x880b,
   transparentEthernet: 0x6558,
 } as const
+
+/**
+ * The identifiers of the VLANs and tunnels around a packet: networks of tenants may have the same
+ * addresses, and their connections are told apart by these. One per worker, reset for each packet.
+ */
+export class VirtualNetworks {
+  /** 0 outside of any. */
+  id = 0
+
+  enter(identifier: number): void {
+    this.id = (Math.imul(this.id, 0x0100_0193) ^ identifier) >>> 0
+  }
+}
 
 /** IEEE 802.3: destination, source, EtherType. A value up to 1500 is a length, and LLC follows. */
 export const ETHERNET_HEADER_BYTES = 14
@@ -59,12 +81,25 @@ const PPP_IPV6 = 0x0057
 const PPP_MPLS = 0x0281
 const PPP_MPLS_MULTICAST = 0x0283
 
-/** After the tag's EtherType: its fields, then the EtherType of the content. */
-const VN_TAG_BYTES = 6
-/** Also Cisco metadata: version, length, option, security group. */
-const E_TAG_BYTES = 8
+/** Bytes after the EtherType of a tag: its fields, then the EtherType of the content. */
+const TAG_BYTES = new Uint8Array(65_536)
+const VLAN_ID = 0x0fff
+const { vlan, providerBridge, qinqOld, qinqOlder, qinqOldest, vnTag, hsr, eTag, ciscoMetadata } = EtherType
+for (const etherType of [vlan, providerBridge, qinqOld, qinqOlder, qinqOldest]) TAG_BYTES[etherType] = VLAN_TAG_BYTES
+// HSR: path and length, sequence.
+for (const etherType of [vnTag, hsr]) TAG_BYTES[etherType] = 6
+// Cisco metadata: version, length, option, security group.
+for (const etherType of [eTag, ciscoMetadata]) TAG_BYTES[etherType] = 8
+
 /** IEEE 802.1ah: flags and a service identifier of 24 bits, then the customer's Ethernet frame. */
 const BACKBONE_SERVICE_TAG_BYTES = 4
+/** A forwarding tag and a time to live, then the Ethernet frame. */
+const FABRIC_PATH_BYTES = 2
+/** RFC 6325 §3.2: version, length of the options in units of 4 bytes, hops; two nicknames. */
+const TRILL_BYTES = 6
+/** Kind and version, then seconds of 32 bits, or of 16 in version 2, and nanoseconds; EtherType. */
+const ARISTA_TIME_BYTES = 14
+const ARISTA_SHORT_TIME = 0x20
 
 /**
  * IEEE 802.1AE §9.3, the SecTAG: flags with the association number, short length, packet number,
@@ -99,7 +134,7 @@ const WITHOUT_IP: readonly number[] = [
   ...[0x8037, 0x8038, 0x809b, 0x80d5, 0x80f3, 0x8102, 0x8137, 0x8138, 0x814c, 0x8204, 0x876b, 0x8780, 0x8808, 0x8809],
   ...[0x8819, 0x8863, 0x886d, 0x8870, 0x8874, 0x887a, 0x887b, 0x888e, 0x8892, 0x8899, 0x889a, 0x88a2, 0x88a4, 0x88ab],
   ...[0x88b5, 0x88b6, 0x88b7, 0x88b8, 0x88b9, 0x88ba, 0x88bb, 0x88bf, 0x88c7, 0x88ca, 0x88cc, 0x88cd, 0x88d9, 0x88dc],
-  ...[0x88e1, 0x88e3, 0x88ed, 0x88ee, 0x88f5, 0x88f6, 0x88f7, 0x88f8, 0x88fb, 0x8902, 0x8903, 0x8904, 0x8906, 0x890d],
+  ...[0x88e1, 0x88e3, 0x88ed, 0x88ee, 0x88f5, 0x88f6, 0x88f7, 0x88f8, 0x88fb, 0x8902, 0x8904, 0x8906, 0x890d],
   ...[0x8914, 0x8915, 0x891d, 0x8929, 0x8940, 0x8946, 0x8947, 0x9000, 0x9003, 0xb7ea, 0xcafe, 0xfbfb, 0xffff],
 ]
 const isWithoutIp = new Uint8Array(65_536)
@@ -109,7 +144,13 @@ for (const etherType of WITHOUT_IP) isWithoutIp[etherType] = 1
  * Returns the offset of the IP header after the layers that `firstEtherType` announces at `first`:
  * VLAN and other tags (IEEE 802.1Q §9.3), MPLS labels, PPPoE, PPP, NSH and Ethernet, in any order.
  */
-export function networkLayer(view: DataView, firstEtherType: number, first: number, end: number): number {
+export function networkLayer(
+  view: DataView,
+  firstEtherType: number,
+  first: number,
+  end: number,
+  networks: VirtualNetworks,
+): number {
   let etherType = firstEtherType
   let at = first
   for (let layers = 0; layers < ENCAPSULATIONS_MAX; layers++) {
@@ -118,14 +159,6 @@ export function networkLayer(view: DataView, firstEtherType: number, first: numb
         return ipOfVersion(view, 4, at, end)
       case EtherType.ipv6:
         return ipOfVersion(view, 6, at, end)
-      case EtherType.vlan:
-      case EtherType.providerBridge:
-      case EtherType.qinqOld:
-      case EtherType.qinqOlder:
-        if (at + VLAN_TAG_BYTES > end) return ~PacketClass.truncated
-        etherType = view.getUint16(at + 2)
-        at += VLAN_TAG_BYTES
-        break
       case EtherType.transparentEthernet:
         if (at + ETHERNET_HEADER_BYTES > end) return ~PacketClass.truncated
         etherType = view.getUint16(at + ETHERNET_TYPE)
@@ -168,21 +201,26 @@ export function networkLayer(view: DataView, firstEtherType: number, first: numb
         etherType = EtherType.transparentEthernet
         break
       }
-      case EtherType.vnTag:
-        if (at + VN_TAG_BYTES > end) return ~PacketClass.truncated
-        etherType = view.getUint16(at + VN_TAG_BYTES - 2)
-        at += VN_TAG_BYTES
-        break
-      case EtherType.eTag:
-      case EtherType.ciscoMetadata:
-        if (at + E_TAG_BYTES > end) return ~PacketClass.truncated
-        etherType = view.getUint16(at + E_TAG_BYTES - 2)
-        at += E_TAG_BYTES
-        break
       case EtherType.backboneServiceTag:
         etherType = EtherType.transparentEthernet
         at += BACKBONE_SERVICE_TAG_BYTES
         break
+      case EtherType.ciscoFabricPath:
+        etherType = EtherType.transparentEthernet
+        at += FABRIC_PATH_BYTES
+        break
+      case EtherType.trill:
+        if (at + TRILL_BYTES > end) return ~PacketClass.truncated
+        etherType = EtherType.transparentEthernet
+        at += TRILL_BYTES + ((view.getUint16(at) >> 6) & 0x1f) * 4
+        break
+      case EtherType.aristaTime: {
+        if (at + ARISTA_TIME_BYTES > end) return ~PacketClass.truncated
+        const bytes = (view.getUint16(at + 2) & ARISTA_SHORT_TIME) === 0 ? ARISTA_TIME_BYTES : ARISTA_TIME_BYTES - 2
+        etherType = view.getUint16(at + bytes - 2)
+        at += bytes
+        break
+      }
       case EtherType.macsec: {
         if (at + MACSEC_TAG_BYTES > end) return ~PacketClass.truncated
         const flags = view.getUint8(at)
@@ -204,13 +242,22 @@ export function networkLayer(view: DataView, firstEtherType: number, first: numb
         at += headerBytes
         break
       }
-      default:
+      default: {
+        const tagBytes = TAG_BYTES[etherType] ?? 0
+        if (tagBytes > 0) {
+          if (at + tagBytes > end) return ~PacketClass.truncated
+          if (tagBytes === VLAN_TAG_BYTES) networks.enter(view.getUint16(at) & VLAN_ID)
+          etherType = view.getUint16(at + tagBytes - 2)
+          at += tagBytes
+          break
+        }
         if (etherType > LENGTH_MAX) return withoutIp(etherType)
         if (at + SNAP_BYTES > end) return ~PacketClass.notIp
         if (view.getUint16(at) !== SNAP) return ~PacketClass.notIp
         etherType = view.getUint16(at + SNAP_BYTES - 2)
         if (etherType <= LENGTH_MAX) return ~PacketClass.notIp
         at += SNAP_BYTES
+      }
     }
   }
   return ~PacketClass.nestedTooDeep

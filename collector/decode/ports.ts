@@ -34,21 +34,25 @@ export class Ports {
   readonly tls: Uint8Array
   readonly proxy: Uint8Array
   readonly #http: Uint8Array
+  readonly #readsProxies: number
 
+  /** @param proxy ports of proxies; empty: no handshakes of proxies are read, on no port */
   constructor(dns: readonly number[], tls: readonly number[], proxy: readonly number[], httpNames = false) {
     this.dns = marked(dns)
     this.tls = marked([...tls, ...proxy])
     this.proxy = marked(proxy)
+    this.#readsProxies = proxy.length > 0 ? READS_PROXIES : 0
     this.#http = marked(httpPorts(httpNames, proxy))
   }
 
-  /** What is read on a server port before a ClientHello. */
   proxyPort(port: number): ProxyPort {
-    return PROXY_PORT_KINDS[((this.proxy[port] ?? 0) << 1) | (this.#http[port] ?? 0)] as ProxyPort
+    return PROXY_PORT_KINDS[this.#readsProxies | ((this.proxy[port] ?? 0) << 1) | (this.#http[port] ?? 0)] as ProxyPort
   }
 }
 
-const PROXY_PORT_KINDS: readonly ProxyPort[] = [0, 1, 2, 3].map((kind) => ({
+const READS_PROXIES = 4
+const PROXY_PORT_KINDS: readonly ProxyPort[] = [0, 1, 2, 3, 4, 5, 6, 7].map((kind) => ({
+  readsProxies: (kind & READS_PROXIES) !== 0,
   isProxy: (kind & 2) !== 0,
   isHttp: (kind & 1) !== 0,
 }))

@@ -45,8 +45,10 @@ const SOCKS5_PASSWORD_VERSION = 1
 /** IANA assigned ten methods. Few clients offer more than three. */
 const SOCKS5_METHODS_MAX = 16
 
-/** What else than CONNECT and PROXY headers is read on a server port. */
+/** What is read on a server port before a ClientHello. */
 export interface ProxyPort {
+  /** CONNECT and PROXY headers. */
+  readonly readsProxies: boolean
   /** SOCKS. */
   readonly isProxy: boolean
   /** Requests of plain HTTP. */
@@ -54,14 +56,19 @@ export interface ProxyPort {
 }
 
 /** Whether a stream that begins with this byte may begin with a proxy's handshake. */
-export function mayBeginProxy(byte: number, { isProxy, isHttp }: ProxyPort): boolean {
-  if (byte === CONNECT[0] || byte === PROXY_V1[0] || byte === PROXY_V2[0]) return true
+export function mayBeginProxy(byte: number, { readsProxies, isProxy, isHttp }: ProxyPort): boolean {
+  if (readsProxies && (byte === CONNECT[0] || byte === PROXY_V1[0] || byte === PROXY_V2[0])) return true
   return (isProxy && (byte === SOCKS4 || byte === SOCKS5)) || (isHttp && mayBeginRequest(byte))
 }
 
 /** Whether a request begins at byte `at`, which may be in the middle of a stream. */
-export function beginsLaterRequest(view: DataView, at: number, end: number, { isHttp }: ProxyPort): boolean {
-  return begins(view, at, end, CONNECT) === 0 || (isHttp && beginsRequest(view, at, end))
+export function beginsLaterRequest(
+  view: DataView,
+  at: number,
+  end: number,
+  { readsProxies, isHttp }: ProxyPort,
+): boolean {
+  return (readsProxies && begins(view, at, end, CONNECT) === 0) || (isHttp && beginsRequest(view, at, end))
 }
 
 /**
@@ -69,8 +76,8 @@ export function beginsLaterRequest(view: DataView, at: number, end: number, { is
  * a proxy's handshake: a request line, a PROXY header, or exactly the methods of SOCKS 5.
  */
 export function beginsProxy(view: DataView, at: number, end: number, port: ProxyPort): boolean {
-  if (beginsLaterRequest(view, at, end, port) || begins(view, at, end, PROXY_V1) === 0) return true
-  if (begins(view, at, end, PROXY_V2) === 0) return true
+  if (beginsLaterRequest(view, at, end, port)) return true
+  if (port.readsProxies && (begins(view, at, end, PROXY_V1) === 0 || begins(view, at, end, PROXY_V2) === 0)) return true
   if (!port.isProxy || end - at < 3 || view.getUint8(at) !== SOCKS5) return false
   return view.getUint8(at + 1) <= SOCKS5_METHODS_MAX && end - at === 2 + view.getUint8(at + 1)
 }
@@ -92,9 +99,10 @@ export function readProxyElement(
   switch (phase) {
     case ProxyPhase.start:
     case ProxyPhase.afterHeader:
-      if (first === CONNECT[0]) return readConnect(view, at, end, element)
-      if (phase === ProxyPhase.start && first === PROXY_V2[0]) return readProxyV2(view, at, end, element)
-      if (phase === ProxyPhase.start && first === PROXY_V1[0]) {
+      if (port.readsProxies && first === CONNECT[0]) return readConnect(view, at, end, element)
+      if (port.readsProxies && phase === ProxyPhase.start && first === PROXY_V2[0])
+        return readProxyV2(view, at, end, element)
+      if (port.readsProxies && phase === ProxyPhase.start && first === PROXY_V1[0]) {
         const after = readProxyV1(view, at, end, element)
         if (after !== NOT_PROXY) return after
       }

@@ -273,7 +273,7 @@ export class QuicStreams {
     const hello = this.#unfinished
     const body = Math.min(start + HANDSHAKE_HEADER_BYTES, start + contiguous)
     hello.set(streams.windows.view, body, start + contiguous, 1)
-    const packetClass = this.#sink.lateHello(streams, slot, hello, Method.quic)
+    const packetClass = this.#sink.late(streams, slot, () => this.#sink.hello(hello, Method.quic))
     // A name already emitted is not emitted again when the client repeats the whole hello after a
     // Retry.
     if (packetClass !== PacketClass.clientHelloPart) streams.random[slot] = helloRandom(hello)

@@ -1,3 +1,6 @@
+import { KeyedHash } from '../../registry/keyed-hash.ts'
+import { BUCKET_MAX } from '../limits.ts'
+
 /**
  * A table of fixed size that maps keys (addresses and ports) to slots. Its owner keeps its own
  * columns, indexed by slot. Nothing is allocated after construction. Each slot is in one of two
@@ -8,14 +11,17 @@
  *                    16  16  second address
  *                    32  u32 both ports, or an identification
  *                    36  u32 protocol, and 4 or 6 in the high byte
- *                    40  8   zero
+ *                    40  u32 the virtual network, 0 for none
+ *                    44  4   zero
  */
 export const KEY_BYTES = 48
 export const KEY_FIRST = 0
 export const KEY_SECOND = 16
 export const KEY_PORTS = 32
 const KEY_PROTOCOL = 36
+const KEY_NETWORK = 40
 const KEY_WORDS = KEY_BYTES / 4
+const keyed = new KeyedHash(KEY_NETWORK + 4)
 
 export const NO_SLOT = -1
 
@@ -42,11 +48,12 @@ export class SlotTable {
   #freed = NO_SLOT
   #unused = 0
   readonly #slots: number
-  readonly #seed: number
+  /** Entries of the bucket that find() searched without finding the prepared key; the last one. */
+  passed = 0
+  #lastPassed = NO_SLOT
   size = 0
 
-  /** `seed` makes the buckets unpredictable, so that an attacker cannot fill one deliberately. */
-  constructor(slots: number, seed: number) {
+  constructor(slots: number) {
     const memory = new SharedArrayBuffer(slots * KEY_BYTES)
     this.keys = new DataView(memory)
     this.#words = new Uint32Array(memory)
@@ -60,45 +67,55 @@ export class SlotTable {
     this.#list = new Uint8Array(slots)
     this.#seconds = new Uint32Array(slots)
     this.#slots = slots
-    this.#seed = seed >>> 0
   }
 
   /** Sets the key for the next find() or add(). The second address follows the first. */
-  prepare(view: DataView, addresses: number, addressBytes: number, ports: number, protocol: number): void {
+  prepare(view: DataView, addresses: number, addressBytes: number, ports: number, protocol: number, network = 0): void {
     const wanted = this.#wanted
+    const version = addressBytes === 4 ? 0x0400_0000 : 0x0600_0000
+    // The version is in the key, so the zeros of IPv4 need not be hashed.
+    let hash = keyed.word(protocol | version, KEY_PROTOCOL, keyed.word(ports, KEY_PORTS, 0))
     // All words are read in native byte order: keys are compared only with keys, and their bytes
     // are read back as bytes.
     if (addressBytes === 4) {
-      wanted[0] = view.getUint32(addresses, LITTLE_ENDIAN)
+      const first = view.getUint32(addresses, LITTLE_ENDIAN)
+      const second = view.getUint32(addresses + 4, LITTLE_ENDIAN)
+      wanted[0] = first
       wanted[1] = 0
       wanted[2] = 0
       wanted[3] = 0
-      wanted[4] = view.getUint32(addresses + 4, LITTLE_ENDIAN)
+      wanted[4] = second
       wanted[5] = 0
       wanted[6] = 0
       wanted[7] = 0
+      hash = keyed.word(second, KEY_SECOND, keyed.word(first, KEY_FIRST, hash))
     } else {
-      for (let word = 0; word < 8; word++) wanted[word] = view.getUint32(addresses + word * 4, LITTLE_ENDIAN)
+      for (let word = 0; word < 8; word++) {
+        const value = view.getUint32(addresses + word * 4, LITTLE_ENDIAN)
+        wanted[word] = value
+        hash = keyed.word(value, word * 4, hash)
+      }
     }
+    if (network !== 0) hash = keyed.word(network, KEY_NETWORK, hash)
+    wanted[KEY_NETWORK / 4] = network
     wanted[KEY_PORTS / 4] = ports
-    wanted[KEY_PROTOCOL / 4] = protocol | (addressBytes === 4 ? 0x0400_0000 : 0x0600_0000)
-    let hash = this.#seed
-    for (let word = 0; word < 10; word++) {
-      hash = Math.imul(hash ^ (wanted[word] ?? 0), 0x9e37_79b1)
-      hash ^= hash >>> 15
-    }
-    hash = Math.imul(hash, 0x85eb_ca6b)
-    this.#wantedHash = (hash ^ (hash >>> 13)) >>> 0
+    wanted[KEY_PROTOCOL / 4] = protocol | version
+    this.#wantedHash = hash >>> 0
+    this.passed = 0
   }
 
   /** Returns the slot of the prepared key, or NO_SLOT. */
   find(): number {
     const hash = this.#wantedHash
     let slot = this.#buckets[hash & this.#mask] ?? 0
+    let passed = 0
     while (slot !== NO_SLOT) {
       if (this.#hashes[slot] === hash && this.#same(slot)) return slot
+      passed++
+      this.#lastPassed = slot
       slot = this.#nextInBucket[slot] ?? 0
     }
+    this.passed = passed
     return NO_SLOT
   }
 
@@ -106,17 +123,18 @@ export class SlotTable {
     const words = this.#words
     const wanted = this.#wanted
     const at = slot * KEY_WORDS
-    for (let word = 0; word < 10; word++) if (words[at + word] !== wanted[word]) return false
+    for (let word = 0; word <= KEY_NETWORK / 4; word++) if (words[at + word] !== wanted[word]) return false
     return true
   }
 
+  /** Whether a slot must be evicted before the prepared key is added. */
   get full(): boolean {
-    return this.#freed === NO_SLOT && this.#unused === this.#slots
+    return (this.#freed === NO_SLOT && this.#unused === this.#slots) || this.passed >= BUCKET_MAX
   }
 
   /**
-   * Adds the prepared key as the newest of the idle list and returns its slot. The key must not be
-   * in the table, and the table must not be full.
+   * Adds the prepared key as the newest of the idle list and returns its slot. find() must not have
+   * found the key, and the table must not be full.
    */
   add(seconds: number): number {
     let slot = this.#freed
@@ -143,6 +161,7 @@ export class SlotTable {
     }
     this.#nextInBucket[slot] = this.#freed
     this.#freed = slot
+    this.passed = 0
     this.size--
   }
 
@@ -161,7 +180,12 @@ export class SlotTable {
     return this.#oldest[list] ?? 0
   }
 
-  /** The slot to evict next. */
+  /** The slot to evict if the table is full: the oldest of a full bucket, else first. */
+  get victim(): number {
+    return this.passed >= BUCKET_MAX ? this.#lastPassed : this.first
+  }
+
+  /** The slot that was used the longest ago, idle ones before those with kept bytes. */
   get first(): number {
     const idle = this.oldest(SlotList.idle)
     return idle === NO_SLOT ? this.oldest(SlotList.keeping) : idle

@@ -36,6 +36,8 @@ export const StreamState = {
   unread: 6,
   /** TCP: the handshake with a proxy goes on at `base`. */
   proxy: 7,
+  /** TCP: DNS messages of which no start is known: one begins with a later segment. */
+  dnsUnaligned: 8,
 } as const
 export type StreamState = (typeof StreamState)[keyof typeof StreamState]
 
@@ -64,6 +66,8 @@ export class StreamTable {
   /** TCP: sequence number of the first kept byte. QUIC: its offset in the CRYPTO stream. */
   readonly base = new Uint32Array(STREAMS_MAX)
   readonly buffer = new Int32Array(STREAMS_MAX).fill(NO_BUFFER)
+  /** DNS over TCP: when bytes after a gap arrived first; 0 without a gap. */
+  readonly gapSeconds = new Uint32Array(STREAMS_MAX)
   /**
    * QUIC: random of the hello, which identifies the repeated hello after a Retry. 0 if no hello was
    * read.
@@ -82,13 +86,8 @@ export class StreamTable {
   /** Called to release the owner's resources of a slot. */
   readonly #onRelease: (slot: number) => void
 
-  constructor(
-    counters: Uint32Array,
-    seed: number,
-    onUnfinished: (slot: number) => void,
-    onRelease: (slot: number) => void,
-  ) {
-    this.#table = new SlotTable(STREAMS_MAX, seed)
+  constructor(counters: Uint32Array, onUnfinished: (slot: number) => void, onRelease: (slot: number) => void) {
+    this.#table = new SlotTable(STREAMS_MAX)
     this.#counters = counters
     this.#onUnfinished = onUnfinished
     this.#onRelease = onRelease
@@ -99,13 +98,14 @@ export class StreamTable {
    * following follow() refers to the same stream.
    */
   find(transport: Transport, ports: number): number {
-    this.#table.prepare(transport.addressView, transport.source, transport.addressBytes, ports, transport.protocol)
+    const { addressView, source, addressBytes, protocol, network } = transport
+    this.#table.prepare(addressView, source, addressBytes, ports, protocol, network)
     return this.#table.size === 0 ? NO_SLOT : this.#table.find()
   }
 
   /** Starts to follow the stream that find() did not find. */
   follow(state: StreamState, base: number, destinationPort: number, seconds: number): number {
-    if (this.#table.full) this.#evict(this.#table.first)
+    if (this.#table.full) this.#evict(this.#table.victim)
     const slot = this.#table.add(seconds)
     this.state[slot] = state
     this.base[slot] = base
@@ -215,6 +215,7 @@ export class StreamTable {
   }
 
   resetProgress(slot: number): void {
+    this.gapSeconds[slot] = 0
     this.#recordAt[slot] = 0
     this.#gathered[slot] = 0
     this.#wanted[slot] = 0
@@ -257,7 +258,8 @@ export class StreamTable {
   }
 
   #remove(slot: number): void {
-    if (this.state[slot] === StreamState.hello) this.#onUnfinished(slot)
+    const state = this.state[slot]
+    if (state === StreamState.hello || state === StreamState.dns) this.#onUnfinished(slot)
     this.#releaseBuffer(slot)
     this.#onRelease(slot)
     this.#table.remove(slot)

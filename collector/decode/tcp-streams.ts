@@ -1,9 +1,9 @@
 import type { Network } from '../../engine/process/network.ts'
 import { Counter } from '../batch/counters.ts'
 import { PacketClass } from '../batch/packet-class.ts'
-import { SHORT_BUFFER_BYTES } from '../limits.ts'
+import { DNS_GAP_SECONDS, SHORT_BUFFER_BYTES } from '../limits.ts'
 import { NO_BUFFER } from './byte-windows.ts'
-import { DNS_HEADER_BYTES } from './dns.ts'
+import { beginsQuery, DNS_HEADER_BYTES } from './dns.ts'
 import { isOpenVpnReset } from './hidden.ts'
 import type { Transport } from './layers.ts'
 import { Method } from './name-rows.ts'
@@ -13,8 +13,28 @@ import { beginsLaterRequest, beginsProxy, mayBeginProxy, type ProxyPort } from '
 import { NO_HANDSHAKE, ProxyStreams } from './proxy-streams.ts'
 import { NO_SLOT } from './slot-table.ts'
 import { StreamState, type StreamTable } from './stream-table.ts'
-import { TCP_FLAGS, TCP_SEQUENCE, TcpFlag, tcpPayload } from './tcp.ts'
 import { findClientHello, HelloBody, HelloProgress, isSsl2Hello, mayBeginHello, walkRecords } from './tls-record.ts'
+
+/**
+ * RFC 9293 §3.1: ports, sequence and acknowledgment number, data offset in units of 4 bytes, flags.
+ */
+const TCP_HEADER_BYTES = 20
+const TCP_SEQUENCE = 4
+const TCP_DATA_OFFSET = 12
+const TCP_FLAGS = 13
+const TcpFlag = { syn: 0x02, ack: 0x10 } as const
+
+/**
+ * Returns the offset of the payload of the segment in bytes [offset, end), or `end` if there is no
+ * payload.
+ */
+function tcpPayload(view: DataView, offset: number, end: number): number {
+  if (offset + TCP_HEADER_BYTES > end) return ~PacketClass.truncated
+  const headerBytes = (view.getUint8(offset + TCP_DATA_OFFSET) >> 4) * 4
+  if (headerBytes < TCP_HEADER_BYTES) return ~PacketClass.tcpMalformed
+  if (offset + headerBytes > end) return ~PacketClass.truncated
+  return offset + headerBytes
+}
 
 /**
  * TCP segments -> ClientHellos and DNS messages, reassembled whatever the order of the segments.
@@ -34,6 +54,7 @@ const MESSAGE_LENGTH_BYTES = 2
  */
 const REPETITION_BYTES_MAX = 1 << 20
 const CHANGE_CIPHER_SPEC_BYTES = 6
+const STRAY_BYTES_MAX = 2
 
 export class TcpStreams {
   readonly #streams: StreamTable
@@ -82,7 +103,7 @@ export class TcpStreams {
     }
     this.#sink.fromPacket(transport, source, destination)
     if (isDns) {
-      if (slot === NO_SLOT) slot = streams.follow(StreamState.dns, sequence, destination, seconds)
+      if (slot === NO_SLOT) slot = streams.follow(StreamState.dnsUnaligned, sequence, destination, seconds)
       return this.#dnsSegment(transport, slot, sequence, payload)
     }
     if (slot === NO_SLOT) return this.#untracked(transport, sequence, payload, destination)
@@ -156,13 +177,22 @@ export class TcpStreams {
     const streams = this.#streams
     const { view, end } = transport
     const offset = (sequence - (streams.base[slot] ?? 0)) | 0
-    if (offset !== 0) {
-      // Bytes before the start are from a keep-alive or an earlier connection. Later bytes have
-      // overtaken others.
-      if (offset < 0 || offset > SHORT_BUFFER_BYTES) return this.#laterSegment(transport, slot, sequence, payload)
+    if (offset < 0) {
+      // Bytes before the start are from a keep-alive or an earlier connection.
+      if (payload - offset >= end) return this.#laterSegment(transport, slot, sequence, payload)
+      return this.firstSegment(transport, slot, streams.base[slot] ?? 0, payload - offset)
+    }
+    if (offset > 0) {
+      // Later bytes have overtaken others.
+      if (offset > SHORT_BUFFER_BYTES) return this.#laterSegment(transport, slot, sequence, payload)
+      if (offset <= STRAY_BYTES_MAX) {
+        const found = findClientHello(view, payload, end, this.#hello)
+        if (found !== ~PacketClass.tcpOther) return this.#beginHello(transport, slot, sequence, payload, found)
+      }
       streams.state[slot] = StreamState.hello
       return this.#continueHello(transport, slot, sequence, payload)
     }
+    if (isStray(view, payload, end)) return PacketClass.tcpOther
     const found = findClientHello(view, payload, end, this.#hello)
     if (found !== ~PacketClass.tcpOther) return this.#beginHello(transport, slot, sequence, payload, found)
     const seconds = this.#sink.row.seconds
@@ -335,8 +365,12 @@ export class TcpStreams {
    */
   unfinished(slot: number): void {
     const streams = this.#streams
-    if (streams.state[slot] !== StreamState.hello) return
     const buffer = streams.buffer[slot] ?? 0
+    if (streams.state[slot] === StreamState.dns && buffer !== NO_BUFFER) {
+      this.#sink.late(streams, slot, () => this.#afterGaps(buffer))
+      return
+    }
+    if (streams.state[slot] !== StreamState.hello) return
     const contiguous = buffer === NO_BUFFER ? 0 : streams.windows.contiguous(buffer)
     // Without the first byte, the kept bytes may not be from a hello.
     if (contiguous === 0) return
@@ -346,7 +380,7 @@ export class TcpStreams {
     if (found === ~PacketClass.tcpOther || found === ~PacketClass.clientHelloMalformed) return
     if (found < 0) hello.set(streams.windows.view, start, start, 1)
     hello.incomplete = 1
-    this.#sink.lateHello(streams, slot, hello, Method.tls)
+    this.#sink.late(streams, slot, () => this.#sink.hello(hello, Method.tls))
   }
 
   /** RFC 7766 §8: messages follow each other, and may begin and end anywhere in a segment. */
@@ -354,20 +388,37 @@ export class TcpStreams {
     const streams = this.#streams
     const { view, end } = transport
     const { seconds } = this.#sink.row
-    if (streams.state[slot] !== StreamState.dns) {
+    let first = payload
+    if (streams.state[slot] === StreamState.dnsUnaligned) {
+      const ahead = (sequence - (streams.base[slot] ?? 0)) | 0
+      if (ahead < 0 && ahead >= -REPETITION_BYTES_MAX) return PacketClass.tcpRetransmission
+      first = nextQuery(view, payload, end)
+      if (first === end) {
+        streams.touch(slot, seconds)
+        return isAnswer(view, payload, end) ? PacketClass.dnsResponse : PacketClass.dnsPart
+      }
+      streams.settle(slot, StreamState.dns, (sequence + first - payload) >>> 0, seconds)
+    } else if (streams.state[slot] !== StreamState.dns) {
       streams.touch(slot, seconds)
       return PacketClass.dnsResponse
     }
-    let from = payload
-    let offset = (sequence - (streams.base[slot] ?? 0)) | 0
+    let from = first
+    let offset = (sequence + first - payload - (streams.base[slot] ?? 0)) | 0
     if (offset < 0 && offset >= -REPETITION_BYTES_MAX) {
       from -= offset
       offset = 0
       if (from >= end) return PacketClass.tcpRetransmission
     }
-    // Too far ahead to keep: the bytes between are lost, and a message may begin here.
+    // Too far ahead to keep: the bytes between are lost, or of a message that is too long.
     if (offset < 0 || offset + end - from > SHORT_BUFFER_BYTES + end - payload) {
-      streams.settle(slot, StreamState.dns, (sequence + from - payload) >>> 0, seconds)
+      const kept = streams.buffer[slot] ?? 0
+      if (kept !== NO_BUFFER) this.#afterGaps(kept)
+      if (offset < 0 || kept === NO_BUFFER || offset > streams.windows.contiguous(kept)) streams.count(Counter.dnsGaps)
+      const next = nextQuery(view, from, end)
+      const state = next === end ? StreamState.dnsUnaligned : StreamState.dns
+      streams.settle(slot, state, (sequence + next - payload) >>> 0, seconds)
+      if (next === end) return PacketClass.dnsPart
+      from = next
       offset = 0
     }
     if (offset === 0 && streams.buffer[slot] === NO_BUFFER) {
@@ -386,10 +437,63 @@ export class TcpStreams {
     const packetClass = this.#messages(windows.view, start, start + windows.contiguous(buffer))
     const consumed = this.#messagesEnd - start
     if (this.#isResponse) return this.#responds(slot, sequence)
-    if (consumed === 0) return PacketClass.dnsPart
+    if (consumed === 0) {
+      if (windows.farthest(buffer) === windows.contiguous(buffer)) {
+        streams.gapSeconds[slot] = 0
+        return PacketClass.dnsPart
+      }
+      const since = streams.gapSeconds[slot] ?? 0
+      if (since !== 0 && ((seconds - since) | 0) >= DNS_GAP_SECONDS) return this.#skipGaps(slot, buffer)
+      if (since === 0) streams.gapSeconds[slot] = seconds
+      return PacketClass.dnsPart
+    }
+    streams.gapSeconds[slot] = 0
     windows.consume(buffer, consumed)
     streams.base[slot] = ((streams.base[slot] ?? 0) + consumed) >>> 0
     if (windows.farthest(buffer) === 0) streams.settle(slot, StreamState.dns, streams.base[slot] ?? 0, seconds)
+    return packetClass
+  }
+
+  /** The bytes in the gaps are lost. Reads the messages after them, and goes on after the last one. */
+  #skipGaps(slot: number, buffer: number): PacketClass {
+    const streams = this.#streams
+    const { windows } = streams
+    const start = windows.start(buffer)
+    const farthest = windows.farthest(buffer)
+    const base = streams.base[slot] ?? 0
+    const packetClass = this.#afterGaps(buffer)
+    const read = this.#messagesEnd - start
+    const isAligned = packetClass !== PacketClass.dnsMalformed
+    if (!isAligned || read === farthest) {
+      const state = isAligned ? StreamState.dns : StreamState.dnsUnaligned
+      streams.settle(slot, state, (base + farthest) >>> 0, this.#sink.row.seconds)
+      return packetClass
+    }
+    windows.clear(buffer)
+    windows.put(buffer, 0, windows.view, start + read, start + farthest)
+    streams.base[slot] = (base + read) >>> 0
+    streams.gapSeconds[slot] = 0
+    return packetClass
+  }
+
+  /**
+   * Reads the messages after each gap, from the first byte that begins one. Returns the class of the
+   * last one, dnsMalformed if none begins after the last gap.
+   */
+  #afterGaps(buffer: number): PacketClass {
+    const { windows } = this.#streams
+    const start = windows.start(buffer)
+    const farthest = windows.farthest(buffer)
+    let packetClass: PacketClass = PacketClass.dnsMalformed
+    let at = windows.present(buffer, windows.contiguous(buffer))
+    while (at < farthest) {
+      const end = start + windows.runEnd(buffer, at)
+      this.#streams.count(Counter.dnsGaps)
+      const query = nextQuery(windows.view, start + at, end)
+      this.#messagesEnd = query
+      packetClass = query === end ? PacketClass.dnsMalformed : this.#messages(windows.view, query, end)
+      at = windows.present(buffer, end - start)
+    }
     return packetClass
   }
 
@@ -434,9 +538,29 @@ export class TcpStreams {
     const { seconds, nanoseconds } = this.#sink.row
     if (this.#streams.keep(slot, offset, view, from, to, seconds, nanoseconds)) return true
     const nextSequence = ((this.#streams.base[slot] ?? 0) + offset + to - from) >>> 0
-    this.#streams.settle(slot, StreamState.dns, nextSequence, seconds)
+    this.unfinished(slot)
+    this.#streams.settle(slot, StreamState.dnsUnaligned, nextSequence, seconds)
     return false
   }
+}
+
+/** Offset of the first byte from `at` on at which a query over TCP begins; `end` if none does. */
+function nextQuery(view: DataView, at: number, end: number): number {
+  let next = at
+  while (next < end && !beginsQuery(view, next, end)) next++
+  return next
+}
+
+/** Whether an answer may begin at `at`. */
+function isAnswer(view: DataView, at: number, end: number): boolean {
+  return (
+    at + MESSAGE_LENGTH_BYTES + DNS_HEADER_BYTES <= end && (view.getUint8(at + MESSAGE_LENGTH_BYTES + 2) & 0x80) !== 0
+  )
+}
+
+/** One or two zero bytes at the start of a stream, which some hosts send before what they repeat there. */
+function isStray(view: DataView, at: number, end: number): boolean {
+  return end - at <= STRAY_BYTES_MAX && view.getUint8(at) === 0 && view.getUint8(end - 1) === 0
 }
 
 /**

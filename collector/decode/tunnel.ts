@@ -1,4 +1,5 @@
 import { PacketClass } from '../batch/packet-class.ts'
+import { IpProtocol } from './ip.ts'
 import { LinkType } from './link.ts'
 import { EtherType, etherTypeIsRead } from './network-layer.ts'
 
@@ -25,6 +26,9 @@ const PORT_MPLS = 6635
 const PORT_CAPWAP_DATA = 5247
 const PORT_L2TP = 1701
 const PORT_TZSP = 37_008
+/** RFC 9300 §5.3; draft-ietf-intarea-gue §3. */
+const PORT_LISP_DATA = 4341
+const PORT_GUE = 6080
 
 /** There is an EtherType instead. */
 export const NO_LINK_TYPE = -2
@@ -37,16 +41,20 @@ export class InnerPacket {
   etherType = 0
   linkType = NO_LINK_TYPE
   offset = 0
+  /** Identifier of a tenant's network; 0 if the tunnel has none. */
+  network = 0
 
-  set(etherType: number, offset: number): void {
+  set(etherType: number, offset: number, network = 0): void {
     this.etherType = etherType
     this.linkType = NO_LINK_TYPE
     this.offset = offset
+    this.network = network
   }
 
   setLink(linkType: number, offset: number): void {
     this.linkType = linkType
     this.offset = offset
+    this.network = 0
   }
 }
 
@@ -83,6 +91,7 @@ export function greInner(view: DataView, at: number, end: number, inner: InnerPa
   if ((flags & GRE_ROUTING) !== 0 || (flags & GRE_VERSION) > 1) return ~PacketClass.otherTransport
   let offset = at + 4
   if ((flags & GRE_CHECKSUM) !== 0) offset += 4
+  const key = (flags & GRE_KEY) !== 0 && (flags & GRE_VERSION) === 0 && offset + 4 <= end ? view.getUint32(offset) : 0
   if ((flags & GRE_KEY) !== 0) offset += 4
   if ((flags & GRE_SEQUENCE) !== 0) offset += 4
   if ((flags & GRE_VERSION) === 1 && (flags & GRE_ACKNOWLEDGEMENT) !== 0) offset += 4
@@ -102,7 +111,7 @@ export function greInner(view: DataView, at: number, end: number, inner: InnerPa
       inner.set(EtherType.ipv4, view.getUint8(offset) >> 4 === 4 ? offset : offset + 4)
       return 0
     default:
-      inner.set(protocol, offset)
+      inner.set(protocol, offset, key)
       return 0
   }
 }
@@ -124,6 +133,8 @@ export function tunnelPort(source: number, destination: number): number {
     case PORT_CAPWAP_DATA:
     case PORT_L2TP:
     case PORT_TZSP:
+    case PORT_LISP_DATA:
+    case PORT_GUE:
       return destination
     default:
       return source === PORT_GTP_U || source === PORT_TEREDO || source === PORT_CAPWAP_DATA || source === PORT_L2TP
@@ -160,15 +171,56 @@ export function udpInner(view: DataView, port: number, at: number, end: number, 
       return l2tpInner(view, at, end, inner)
     case PORT_TZSP:
       return tzspInner(view, at, end, inner)
+    case PORT_LISP_DATA:
+      return ipInner(view, at + LISP_HEADER_BYTES, end, inner)
+    case PORT_GUE:
+      return gueInner(view, at, end, inner)
     default:
       return false
   }
 }
 
+/** RFC 9300 §5.3: flags and nonce, locator bits; then an IP packet. */
+const LISP_HEADER_BYTES = 8
+
+/** Finds an IP packet of the version that its first byte shows. */
+function ipInner(view: DataView, at: number, end: number, inner: InnerPacket): boolean {
+  if (at >= end) return false
+  const nibble = view.getUint8(at) >> 4
+  if (nibble !== 4 && nibble !== 6) return false
+  inner.set(nibble === 4 ? EtherType.ipv4 : EtherType.ipv6, at)
+  return true
+}
+
+/**
+ * draft-ietf-intarea-gue §3: in variant 0, a control bit, the length of the options in units of 4
+ * bytes, an IP protocol, flags. Variant 1 has no header: an IP packet begins with its bits.
+ */
+const GUE_CONTROL = 0x20
+const GUE_LENGTH = 0x1f
+const GUE_HEADER_BYTES = 4
+const GUE_CONTENT: Readonly<Partial<Record<number, number>>> = {
+  [IpProtocol.ipv4]: EtherType.ipv4,
+  [IpProtocol.ipv6]: EtherType.ipv6,
+  [IpProtocol.ethernet]: EtherType.transparentEthernet,
+}
+
+function gueInner(view: DataView, at: number, end: number, inner: InnerPacket): boolean {
+  if (at + GUE_HEADER_BYTES > end) return false
+  const first = view.getUint8(at)
+  if (first >> 6 === 1) return ipInner(view, at, end, inner)
+  if (first >> 6 !== 0 || (first & GUE_CONTROL) !== 0) return false
+  const offset = at + GUE_HEADER_BYTES + (first & GUE_LENGTH) * 4
+  const content = GUE_CONTENT[view.getUint8(at + 1)]
+  if (content === undefined || offset >= end) return false
+  inner.set(content, offset)
+  return true
+}
+
 /** RFC 7348 §5: flags with the I bit, reserved, 24 bits of VNI, reserved. */
 function vxlanInner(view: DataView, at: number, end: number, inner: InnerPacket): boolean {
   if (at + 8 > end || (view.getUint8(at) & 0x08) === 0) return false
-  inner.set(EtherType.transparentEthernet, at + 8)
+  inner.set(EtherType.transparentEthernet, at + 8, view.getUint32(at + 4) >>> 8)
   return true
 }
 
@@ -179,7 +231,7 @@ function vxlanGpeInner(view: DataView, at: number, end: number, inner: InnerPack
   if (at + 8 > end || (view.getUint8(at) & 0x0c) !== 0x0c) return false
   const next = view.getUint8(at + 3)
   if (next < 1 || next > 4) return false
-  inner.set(GPE_CONTENT[next - 1] ?? 0, at + 8)
+  inner.set(GPE_CONTENT[next - 1] ?? 0, at + 8, view.getUint32(at + 4) >>> 8)
   return true
 }
 
@@ -191,7 +243,7 @@ function geneveInner(view: DataView, at: number, end: number, inner: InnerPacket
   if (at + 8 > end || view.getUint8(at) >> 6 !== 0) return false
   const offset = at + 8 + (view.getUint8(at) & 0x3f) * 4
   if (offset >= end) return false
-  inner.set(view.getUint16(at + 2), offset)
+  inner.set(view.getUint16(at + 2), offset, view.getUint32(at + 4) >>> 8)
   return true
 }
 
@@ -218,11 +270,7 @@ function gtpInner(view: DataView, at: number, end: number, inner: InnerPacket): 
       offset += bytes
     }
   }
-  if (offset >= end) return false
-  const nibble = view.getUint8(offset) >> 4
-  if (nibble !== 4 && nibble !== 6) return false
-  inner.set(nibble === 4 ? EtherType.ipv4 : EtherType.ipv6, offset)
-  return true
+  return ipInner(view, offset, end, inner)
 }
 
 /** RFC 4380 §5.1.1: an authentication and an origin indication may precede the IPv6 packet. */

@@ -1,5 +1,5 @@
 import { PacketClass } from '../batch/packet-class.ts'
-import { networkLayer, SNAP, SNAP_BYTES } from './network-layer.ts'
+import { networkLayer, SNAP, SNAP_BYTES, type VirtualNetworks } from './network-layer.ts'
 
 /**
  * IEEE 802.11 data frames, with and without radiotap -> offset of the IP header. Not read:
@@ -24,7 +24,7 @@ const AMSDU_SUBFRAME_HEADER_BYTES = 14
  * https://www.radiotap.org: version, pad, length of the header in little-endian, words that flag
  * the fields present, fields.
  */
-export function radiotapPayload(view: DataView, offset: number, end: number): number {
+export function radiotapPayload(view: DataView, offset: number, end: number, networks: VirtualNetworks): number {
   if (offset + 8 > end) return ~PacketClass.truncated
   const headerBytes = view.getUint16(offset + 2, true)
   if (headerBytes < 8) return ~PacketClass.linkUnsupported
@@ -39,30 +39,36 @@ export function radiotapPayload(view: DataView, offset: number, end: number): nu
     if ((fields & 0x1) !== 0) at = offset + (((at - offset + 7) & ~7) + 8)
     if (at < frame) padded = (view.getUint8(at) & 0x20) !== 0
   }
-  return wlanPayload(view, frame, end, padded)
+  return wlanPayload(view, frame, end, padded, networks)
 }
 
 /**
  * IEEE 802.11-2020 §9.3.2.1: the header of a data frame, then LLC and SNAP. With `padded`, the
  * header is padded to 4 bytes.
  */
-export function wlanPayload(view: DataView, offset: number, end: number, padded: boolean): number {
+export function wlanPayload(
+  view: DataView,
+  offset: number,
+  end: number,
+  padded: boolean,
+  networks: VirtualNetworks,
+): number {
   if (offset + 2 > end) return ~PacketClass.truncated
-  return dataPayload(view, offset, end, padded, view.getUint8(offset), view.getUint8(offset + 1))
+  return dataPayload(view, offset, end, padded, view.getUint8(offset), view.getUint8(offset + 1), networks)
 }
 
 /**
  * The same in CAPWAP. Some access points swap the first two bytes. The type of a data frame shows
  * the order: the flags of frames to or from an access point have another low nibble.
  */
-export function capwapWlanPayload(view: DataView, offset: number, end: number): number {
+export function capwapWlanPayload(view: DataView, offset: number, end: number, networks: VirtualNetworks): number {
   if (offset + 2 > end) return ~PacketClass.truncated
   const first = view.getUint8(offset)
   const second = view.getUint8(offset + 1)
   const isSwapped = (first & 0x0f) !== DATA_FRAME && (second & 0x0f) === DATA_FRAME
   return isSwapped
-    ? dataPayload(view, offset, end, false, second, first)
-    : dataPayload(view, offset, end, false, first, second)
+    ? dataPayload(view, offset, end, false, second, first, networks)
+    : dataPayload(view, offset, end, false, first, second, networks)
 }
 
 function dataPayload(
@@ -72,6 +78,7 @@ function dataPayload(
   padded: boolean,
   control: number,
   flags: number,
+  networks: VirtualNetworks,
 ): number {
   const subtype = control >> 4
   if (((control >> 2) & 3) !== WLAN_TYPE_DATA || (subtype & WLAN_SUBTYPE_NO_DATA) !== 0) return ~PacketClass.notIp
@@ -90,5 +97,5 @@ function dataPayload(
   const llc = offset + header
   if (llc + SNAP_BYTES > end) return ~PacketClass.truncated
   if (view.getUint16(llc) !== SNAP) return ~PacketClass.notIp
-  return networkLayer(view, view.getUint16(llc + SNAP_BYTES - 2), llc + SNAP_BYTES, end)
+  return networkLayer(view, view.getUint16(llc + SNAP_BYTES - 2), llc + SNAP_BYTES, end, networks)
 }

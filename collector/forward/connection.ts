@@ -1,11 +1,15 @@
+import { X509Certificate } from 'node:crypto'
 import { once } from 'node:events'
 import { isIP } from 'node:net'
 import { connect, type TLSSocket } from 'node:tls'
+import { Fault } from '../../engine/process/error-codes.ts'
 import { assertExpected } from '../../engine/process/failure.ts'
-import { hostAndPort, withoutBrackets } from '../../engine/process/host.ts'
+import { CA_BYTES_MAX, readInput } from '../../engine/process/input-file.ts'
+import { keyPin } from '../../engine/process/key-pin.ts'
+import { hostAndPort, withoutBrackets } from '../../engine/process/network.ts'
+import { notReadable } from '../../engine/process/ownership.ts'
 import { PROXY_REFUSED, proxyFor, tunnel } from '../../engine/process/proxy.ts'
-import { FORWARD_TIMEOUT_MS } from '../limits.ts'
-import { readCaCertificate } from './ca-certificate.ts'
+import { FORWARD_TIMEOUT_MS, SYSLOG_PORT, SYSLOG_PROTOCOL } from '../limits.ts'
 
 /**
  * Connections to the service: its address, the trusted certificates, the proxy, and the reasons for
@@ -20,7 +24,7 @@ export interface Peer {
   readonly port: number
   /** Path of a PEM file, or empty. */
   readonly ca: string
-  /** 64 lower-case hex digits, or empty. */
+  /** Comma-separated pins of config.ts, or empty. */
   readonly fingerprint: string
 }
 
@@ -28,23 +32,24 @@ export interface Peer {
 export interface ServiceSettings {
   readonly endpoint: string
   readonly httpsPort: number
-  readonly syslogPort: number
-  readonly syslogProtocol: 'tls' | 'tcp' | 'udp'
+  readonly syslogPort?: number | undefined
+  readonly syslogProtocol?: 'tls' | 'tcp' | 'udp' | undefined
   readonly ca: string
   readonly fingerprint: string
 }
 
-export function httpsPeer({
-  endpoint,
-  httpsPort,
-  ca,
-  fingerprint,
-}: Omit<ServiceSettings, 'syslogPort' | 'syslogProtocol'>): Peer {
+export function httpsPeer({ endpoint, httpsPort, ca, fingerprint }: ServiceSettings): Peer {
   return { scheme: 'https', host: withoutBrackets(endpoint), port: httpsPort, ca, fingerprint }
 }
 
-export function syslogPeer({ endpoint, syslogPort, syslogProtocol, ca, fingerprint }: ServiceSettings): Peer {
-  return { scheme: syslogProtocol, host: withoutBrackets(endpoint), port: syslogPort, ca, fingerprint }
+export function syslogPeer({
+  endpoint,
+  syslogPort: port = SYSLOG_PORT,
+  syslogProtocol: scheme = SYSLOG_PROTOCOL,
+  ca,
+  fingerprint,
+}: ServiceSettings): Peer {
+  return { scheme, host: withoutBrackets(endpoint), port, ca, fingerprint }
 }
 
 /** `https://posture.example:9443` */
@@ -158,10 +163,14 @@ async function secured(socket: TLSSocket, timeoutMs: number): Promise<void> {
   }
 }
 
-function assertPinned(socket: TLSSocket, fingerprint: string): void {
-  const found = socket.getPeerCertificate().fingerprint256?.replaceAll(':', '').toLowerCase()
-  if (found === fingerprint) return
-  const why = `the certificate has the fingerprint ${found}, not the one that --fingerprint pins`
+/** A key stays the same when its certificate is renewed. RFC 7469 §2.4: the hash of its SPKI. */
+function assertPinned(socket: TLSSocket, pins: string): void {
+  // Not getPeerX509Certificate(), which answers only once.
+  const certificate = new X509Certificate(socket.getPeerCertificate().raw)
+  const found = certificate.fingerprint256.replaceAll(':', '').toLowerCase()
+  const key = keyPin(certificate)
+  if (pins.split(',').some((pin) => pin === found || pin === key)) return
+  const why = `the certificate has the fingerprint ${found} and ${key}, which --fingerprint does not pin`
   throw Object.assign(new Error(why), { code: OTHER_CERTIFICATE })
 }
 
@@ -239,4 +248,15 @@ interface SystemError extends NodeJS.ErrnoException {
   /** One error per address if several addresses were tried. */
   readonly errors?: readonly Error[]
   readonly proxy?: string
+}
+
+/** Reads the PEM file of --ca. @throws Fault USAGE if it cannot be read. */
+export function readCaCertificate(file: string): Buffer {
+  try {
+    return readInput(file, CA_BYTES_MAX, { what: '--ca', code: 'USAGE' })
+  } catch (error) {
+    const denied = notReadable((error as Error).cause)
+    if (denied === undefined) throw error
+    throw new Fault('USAGE', `--ca: ${denied.found}; ${denied.remedy}`, { cause: error })
+  }
 }

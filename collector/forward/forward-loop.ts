@@ -4,7 +4,7 @@ import { deferred } from '../../engine/process/deferred.ts'
 import { isFault } from '../../engine/process/error-codes.ts'
 import { failureText, logFailure } from '../../engine/process/failure.ts'
 import type { Logger } from '../../engine/process/log.ts'
-import { within } from '../../engine/process/shutdown.ts'
+import { within } from '../../engine/process/signals.ts'
 import {
   COVERAGE_LAST_MS,
   FORWARD_IDLE_MS,
@@ -14,8 +14,7 @@ import {
   OVERDUE_MS,
 } from '../limits.ts'
 import type { CoverageReporter } from './coverage-reporter.ts'
-import type { Forwarder, Outcome } from './forwarder.ts'
-import { backoffMs } from './retry.ts'
+import { backoffMs, type Forwarder, type Outcome } from './forwarder.ts'
 import type { Supply } from './supply.ts'
 
 /** A problem is logged when it begins, and again after this time. */
@@ -173,6 +172,7 @@ export class ForwardLoop {
           this.counters.duplicates += outcome.duplicates
           this.counters.tooLate += outcome.tooLate
           if (outcome.rejected.length > 0) this.#refuse(outcome.rejected.length, outcome.rejected[0] ?? '')
+          log.debug({ events: events.length, duplicates: outcome.duplicates, waiting: supply.waiting }, 'batch sent')
           if (attempt > 0) log.info({ waiting: supply.waiting }, 'forwarding again')
           attempt = 0
           eventsMax = batch.events

@@ -5,9 +5,8 @@ import type { CoverageReport } from '../../engine/event/coverage-report.ts'
 import { type Event, packBatch } from '../../engine/event/event.ts'
 import { dataVersion } from '../../registry/data-version-schema.ts'
 import { connectionProblem, stopped } from './connection.ts'
-import type { Forwarder, Outcome } from './forwarder.ts'
+import { type Forwarder, type Outcome, retryAfterMs } from './forwarder.ts'
 import { type Answer, HttpsClient, type HttpsSettings, jsonOf, messageOf } from './https-client.ts'
-import { retryAfterMs } from './retry.ts'
 
 export type { HttpsSettings } from './https-client.ts'
 

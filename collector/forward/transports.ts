@@ -15,7 +15,6 @@ import type { CoverageReporter } from './coverage-reporter.ts'
 import { type ForwardCounters, type ForwardEnd, ForwardLoop, type ForwardState } from './forward-loop.ts'
 import type { Forwarder, Transport } from './forwarder.ts'
 import { HttpsForwarder } from './https.ts'
-import { SequenceAges } from './sequence-ages.ts'
 import { DecidingSupply, FollowingSupply } from './supply.ts'
 import { SyslogForwarder } from './syslog.ts'
 
@@ -51,9 +50,9 @@ export class Transports {
     const syslogOn = syslogIsOn(settings)
     this.deciding = httpsEnabled ? 'https' : syslogOn ? 'syslog' : undefined
     if (syslogOn) {
-      const { syslogProtocol } = settings
-      if (syslogProtocol !== 'tls') {
-        log.warn({ protocol: syslogProtocol }, 'syslog without TLS: the token and all names go in plain text')
+      const peer = syslogPeer(settings)
+      if (peer.scheme !== 'tls') {
+        log.warn({ protocol: peer.scheme }, 'syslog without TLS: the token and all names go in plain text')
       }
       this.#following = httpsEnabled ? new FollowingSupply(outbox, 'syslog') : undefined
       const forwarder = new SyslogForwarder(settings)
@@ -61,7 +60,7 @@ export class Transports {
       const loop = new ForwardLoop({
         supply: this.#following ?? new DecidingSupply(outbox),
         forwarder,
-        log: log.child({ transport: urlOf(syslogPeer(settings)) }),
+        log: log.child({ transport: urlOf(peer) }),
         batch: { events: SYSLOG_EVENTS_MAX, bytes: FORWARD_BYTES_MAX, lingerMs: SYSLOG_LINGER_MS },
         onSent: () => this.#loops.get('https')?.poll(),
         ...options,
@@ -151,5 +150,27 @@ export class Transports {
       status[transport] = { ...counters, ...state, missed: transport === 'syslog' ? (this.#following?.missed ?? 0) : 0 }
     }
     return status
+  }
+}
+
+/** Resolution of the ages, in milliseconds. */
+const MARK_EVERY_MS = 500
+
+/** Tracks by sequence how long events have existed. */
+export class SequenceAges {
+  /** `end` was the end of the sequences at `ms`; in ascending order of time. */
+  #marks: { readonly end: number; readonly ms: number }[] = []
+
+  /**
+   * Returns the end as of `thenMs`; 0 if it was not recorded by then.
+   *
+   * @param end the sequence after the newest event, now.
+   */
+  before(end: number, thenMs: number, nowMs = performance.now()): number {
+    const last = this.#marks.at(-1)
+    if (last === undefined || (end > last.end && nowMs - last.ms >= MARK_EVERY_MS)) this.#marks.push({ end, ms: nowMs })
+    while ((this.#marks[1]?.ms ?? Number.POSITIVE_INFINITY) <= thenMs) this.#marks.shift()
+    const [oldest] = this.#marks
+    return oldest !== undefined && oldest.ms <= thenMs ? oldest.end : 0
   }
 }

@@ -1,7 +1,8 @@
 import { strict as assert } from 'node:assert'
 import { EVENT_COUNT_MAX } from '../../engine/event/event.ts'
+import { KeyedHash } from '../../registry/keyed-hash.ts'
 import { KEY_WORDS_MAX, readKey, rowKey, rowTimeMs } from '../decode/name-rows.ts'
-import { AGGREGATE_BUCKET_MAX, AGGREGATE_EVENTS_MAX, AGGREGATE_KEY_BYTES } from '../limits.ts'
+import { AGGREGATE_EVENTS_MAX, AGGREGATE_KEY_BYTES, BUCKET_MAX } from '../limits.ts'
 import type { ChangedEvent } from './outbox.ts'
 import type { NewEvent } from './waiting-event.ts'
 
@@ -26,6 +27,7 @@ const NONE = -1
 const NOT_LISTED = -2
 
 const scratch = new Uint32Array(KEY_WORDS_MAX)
+const keyed = new KeyedHash(KEY_WORDS_MAX * 4)
 
 export class Aggregate {
   /** Matches taken. Each is counted in exactly one event. */
@@ -33,7 +35,6 @@ export class Aggregate {
   events = 0
   /** Events that closed early to free space. */
   closedEarly = 0
-  readonly #seed = Math.floor(Math.random() * 2 ** 32)
   readonly #windowMs: number
   readonly #shiftMs: number
   readonly #eventsMax: number
@@ -52,6 +53,7 @@ export class Aggregate {
   /** When the event was opened, by the monotonic clock: packet times may stop or go back. */
   readonly #openedMs: Float64Array
   readonly #count: Float64Array
+  readonly #blocked: Float64Array
   readonly #sequence: Float64Array
   readonly #changed: Uint8Array
   readonly #buckets: Int32Array
@@ -86,6 +88,7 @@ export class Aggregate {
     this.#lastMs = new Float64Array(events)
     this.#openedMs = new Float64Array(events)
     this.#count = new Float64Array(events)
+    this.#blocked = new Float64Array(events)
     this.#sequence = new Float64Array(events)
     this.#changed = new Uint8Array(events)
     this.#buckets = new Int32Array(events * 2).fill(NONE)
@@ -107,16 +110,14 @@ export class Aggregate {
     this.matches++
     const timeMs = rowTimeMs(view, at)
     const words = rowKey(view, at, scratch)
-    let hash = this.#seed ^ words
-    for (let word = 0; word < words; word++) {
-      hash = Math.imul(hash ^ (scratch[word] ?? 0), 0x9e37_79b1)
-      hash ^= hash >>> 15
-    }
+    const hash = hashOf(words)
     if (this.#windowMs > 0) {
       this.closeUntil(timeMs)
       const known = this.#find(hash, words)
       if (known !== NONE && (this.#count[known] ?? 0) < EVENT_COUNT_MAX) {
         this.#count[known] = (this.#count[known] ?? 0) + 1
+        // A blocked event stays blocked: of the queries that follow, only some have an answer.
+        if ((this.#blocked[known] ?? 0) > 0) this.#blocked[known] = this.#count[known] ?? 0
         this.#changed[known] = 1
         if (timeMs < (this.#firstMs[known] ?? 0)) this.#firstMs[known] = timeMs
         if (timeMs > (this.#lastMs[known] ?? 0)) this.#lastMs[known] = timeMs
@@ -126,11 +127,25 @@ export class Aggregate {
     this.events++
     const keyAt = this.#allocateKey(words)
     if (keyAt === NONE) {
-      this.#unaggregated.push(this.#event(scratch, 0, timeMs, timeMs, 1))
+      this.#unaggregated.push(this.#event(scratch, 0, timeMs, timeMs, 1, 0))
       return
     }
     this.#add(keyAt, words, hash, timeMs)
     if (this.#windowMs === 0) this.#close()
+  }
+
+  /**
+   * The row is the answer to the queries of an event, which the server blocked. All of them, and
+   * those that follow: of the types that a browser asks for, only addresses have an answer that
+   * shows it. Returns false if no event has changed.
+   */
+  refuse(view: DataView, at: number): boolean {
+    const words = rowKey(view, at, scratch)
+    const known = this.#find(hashOf(words), words)
+    if (known === NONE || this.#blocked[known] === this.#count[known]) return false
+    this.#blocked[known] = this.#count[known] ?? 0
+    this.#changed[known] = 1
+    return true
   }
 
   /**
@@ -230,10 +245,11 @@ export class Aggregate {
     this.#firstMs[slot] = timeMs
     this.#lastMs[slot] = timeMs
     this.#count[slot] = 1
+    this.#blocked[slot] = 0
     this.#openedMs[slot] = performance.now()
     this.#changed[slot] = 0
     const bucket = hash & (this.#buckets.length - 1)
-    const full = this.#bucketLength >= AGGREGATE_BUCKET_MAX
+    const full = this.#bucketLength >= BUCKET_MAX
     this.#nextInBucket[slot] = full ? NOT_LISTED : (this.#buckets[bucket] ?? 0)
     if (!full) this.#buckets[bucket] = slot
   }
@@ -275,10 +291,11 @@ export class Aggregate {
 
   #eventAt(slot: number): NewEvent {
     const firstMs = this.#firstMs[slot] ?? 0
-    return this.#event(this.#keys, this.#keyAt[slot] ?? 0, firstMs, this.#lastMs[slot] ?? 0, this.#count[slot] ?? 0)
+    const [lastMs, count, blocked] = [this.#lastMs[slot] ?? 0, this.#count[slot] ?? 0, this.#blocked[slot] ?? 0]
+    return this.#event(this.#keys, this.#keyAt[slot] ?? 0, firstMs, lastMs, count, blocked)
   }
 
-  #event(keys: Uint32Array, keyAt: number, firstMs: number, lastMs: number, count: number): NewEvent {
+  #event(keys: Uint32Array, keyAt: number, firstMs: number, lastMs: number, count: number, blocked: number): NewEvent {
     const { method, client, name } = readKey(keys, keyAt)
     return {
       name,
@@ -287,6 +304,14 @@ export class Aggregate {
       firstSeenMs: Math.floor(firstMs + this.#shiftMs),
       lastSeenMs: Math.floor(lastMs + this.#shiftMs),
       count,
+      ...(blocked > 0 ? { blocked } : {}),
     }
   }
+}
+
+/** The hash of the key of this many words in `scratch`. */
+function hashOf(words: number): number {
+  let hash = 0
+  for (let word = 0; word < words; word++) hash = keyed.word(scratch[word] ?? 0, word * 4, hash)
+  return hash
 }

@@ -1,5 +1,5 @@
 import { isFault } from '../../engine/process/error-codes.ts'
-import { METHOD_NAMES, type MethodName, rowMethod, rowRule, rowTimeMs } from '../decode/name-rows.ts'
+import { METHOD_NAMES, type MethodName, rowIsRefusal, rowMethod, rowRule, rowTimeMs } from '../decode/name-rows.ts'
 import type { Position, RowConsumer } from '../decode/row-consumer.ts'
 import { AGGREGATE_REWRITE_MS, AGGREGATE_WRITE_EVENTS, AGGREGATE_WRITE_MS, FULL_DISK_RETRY_MS } from '../limits.ts'
 import type { Aggregate } from './aggregate.ts'
@@ -28,7 +28,7 @@ export interface MatchWriterOptions {
  */
 export class MatchWriter implements RowConsumer {
   readonly #aggregate: Aggregate
-  readonly #outbox: Outbox
+  readonly #outbox: () => Outbox
   readonly #options: MatchWriterOptions
   /** 1 for each rule that matched. */
   #matched: Uint8Array
@@ -45,7 +45,7 @@ export class MatchWriter implements RowConsumer {
   #writing: Promise<void> | undefined
   #stopped = false
 
-  constructor(aggregate: Aggregate, outbox: Outbox, options: MatchWriterOptions) {
+  constructor(aggregate: Aggregate, outbox: () => Outbox, options: MatchWriterOptions) {
     this.#aggregate = aggregate
     this.#outbox = outbox
     this.#options = options
@@ -58,6 +58,10 @@ export class MatchWriter implements RowConsumer {
   }
 
   row(view: DataView, _bytes: Buffer, at: number): void {
+    if (rowIsRefusal(view, at)) {
+      this.#unsaved = this.#aggregate.refuse(view, at) || this.#unsaved
+      return
+    }
     if (!this.#unsaved && !this.#aggregate.busy) this.#options.onBusy?.()
     this.#aggregate.take(view, at)
     this.#matched[rowRule(view, at)] = 1
@@ -154,8 +158,8 @@ export class MatchWriter implements RowConsumer {
         const { added, changed } = aggregate.pending(openToo)
         const position = source === undefined ? undefined : { source, framesDone: this.#framesDone }
         if (added.length > 0 || changed.length > 0 || position !== undefined) {
-          aggregate.written(this.#outbox.write({ added, changed, ...(position ? { position } : {}) }), openToo)
-          aggregate.closeThrough(this.#outbox.firstSequence - 1)
+          aggregate.written(this.#outbox().write({ added, changed, ...(position ? { position } : {}) }), openToo)
+          aggregate.closeThrough(this.#outbox().firstSequence - 1)
         }
         if (openToo) {
           this.#rewrittenMs = nowMs
@@ -165,7 +169,7 @@ export class MatchWriter implements RowConsumer {
       const { openSequence } = aggregate
       if (openSequence !== this.#openSequence) {
         this.#openSequence = openSequence
-        this.#outbox.holdFrom(openSequence)
+        this.#outbox().holdFrom(openSequence)
         this.#options.onWritten()
       }
       this.full = false

@@ -7,8 +7,7 @@ import { OUTBOX_AGE_MS, OUTBOX_BYTES, OUTBOX_FREE_BYTES_MIN, OUTBOX_SHRINK_BYTES
 import { AgeClock } from './age-clock.ts'
 import { Instances } from './instances.ts'
 import { MemoryStore } from './memory-store.ts'
-import { OUTBOX_IN_MEMORY, type OutboxLimits } from './outbox-limits.ts'
-import type { OutboxStore } from './outbox-store.ts'
+import { OUTBOX_IN_MEMORY, type OutboxLimits, type OutboxStore } from './outbox-store.ts'
 import { type NewEvent, packWaiting, unpackWaiting } from './waiting-event.ts'
 
 /*
@@ -339,7 +338,6 @@ function environmentIn(directory: string): Environment {
     schemaVersion: OUTBOX_SCHEMA_VERSION,
     freeBytesMin: OUTBOX_FREE_BYTES_MIN,
     shrinkBytesMin: OUTBOX_SHRINK_BYTES_MIN,
-    chown: 'by the caller',
   })
 }
 

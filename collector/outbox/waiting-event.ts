@@ -19,8 +19,10 @@ export type NewEvent = Omit<Event, 'id'>
  *   13      8      last seen, f64
  *   21      4      count
  *   25      n      client, then name: Latin-1
+ *   .       4      only in FORM_BLOCKED: blocked count
  */
 const FORM = 1
+const FORM_BLOCKED = 2
 const METHOD_OFFSET = 1
 const CLIENT_BYTES_OFFSET = 2
 const NAME_BYTES_OFFSET = 3
@@ -28,6 +30,7 @@ const FIRST_SEEN_OFFSET = 5
 const LAST_SEEN_OFFSET = 13
 const COUNT_OFFSET = 21
 const HEADER_BYTES = 25
+const BLOCKED_BYTES = 4
 
 /**
  * Encodes events as entries of the outbox. Client and name are ASCII: the text of an address, and a
@@ -38,9 +41,9 @@ export function packWaiting(events: readonly NewEvent[]): Slices {
   const ends = new Uint32Array(events.length)
   let end = 0
   let index = 0
-  for (const { client, name } of events) {
+  for (const { client, name, blocked = 0 } of events) {
     starts[index] = end
-    end += HEADER_BYTES + client.length + name.length
+    end += HEADER_BYTES + client.length + name.length + (blocked > 0 ? BLOCKED_BYTES : 0)
     ends[index++] = end
   }
   const bytes = Buffer.allocUnsafe(end)
@@ -49,8 +52,9 @@ export function packWaiting(events: readonly NewEvent[]): Slices {
   return { bytes, starts, ends, count: events.length }
 }
 
-function pack({ name, client, method, firstSeenMs, lastSeenMs, count }: NewEvent, bytes: Buffer, at: number): void {
-  bytes[at] = FORM
+function pack(event: NewEvent, bytes: Buffer, at: number): void {
+  const { name, client, method, firstSeenMs, lastSeenMs, count, blocked = 0 } = event
+  bytes[at] = blocked > 0 ? FORM_BLOCKED : FORM
   bytes[at + METHOD_OFFSET] = METHODS.indexOf(method)
   bytes[at + CLIENT_BYTES_OFFSET] = client.length
   bytes.writeUInt16LE(name.length, at + NAME_BYTES_OFFSET)
@@ -59,6 +63,7 @@ function pack({ name, client, method, firstSeenMs, lastSeenMs, count }: NewEvent
   bytes.writeUInt32LE(count, at + COUNT_OFFSET)
   bytes.write(client, at + HEADER_BYTES, 'latin1')
   bytes.write(name, at + HEADER_BYTES + client.length, 'latin1')
+  if (blocked > 0) bytes.writeUInt32LE(blocked, at + HEADER_BYTES + client.length + name.length)
 }
 
 /**
@@ -67,17 +72,20 @@ function pack({ name, client, method, firstSeenMs, lastSeenMs, count }: NewEvent
  * @throws Fault STORE_VERSION.
  */
 export function unpackWaiting(bytes: Buffer, id: string): Event {
-  if (bytes[0] !== FORM) {
-    throw new Fault('STORE_VERSION', `waiting event: found form ${bytes[0]}, this release reads up to ${FORM}`)
+  const form = bytes[0]
+  if (form !== FORM && form !== FORM_BLOCKED) {
+    throw new Fault('STORE_VERSION', `waiting event: found form ${form}, this release reads up to ${FORM_BLOCKED}`)
   }
   const nameAt = HEADER_BYTES + (bytes[CLIENT_BYTES_OFFSET] ?? 0)
+  const nameEnd = nameAt + bytes.readUInt16LE(NAME_BYTES_OFFSET)
   return {
     id,
-    name: bytes.toString('latin1', nameAt, nameAt + bytes.readUInt16LE(NAME_BYTES_OFFSET)),
+    name: bytes.toString('latin1', nameAt, nameEnd),
     client: bytes.toString('latin1', HEADER_BYTES, nameAt),
     method: METHODS[bytes[METHOD_OFFSET] ?? 0] as Method,
     firstSeenMs: bytes.readDoubleLE(FIRST_SEEN_OFFSET),
     lastSeenMs: bytes.readDoubleLE(LAST_SEEN_OFFSET),
     count: bytes.readUInt32LE(COUNT_OFFSET),
+    ...(form === FORM_BLOCKED ? { blocked: bytes.readUInt32LE(nameEnd) } : {}),
   }
 }

@@ -1,20 +1,24 @@
+import { readFileSync, readlinkSync } from 'node:fs'
+import { setPriority } from 'node:os'
 import { type MessagePort, parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads'
 import { Fault, type PlainFault, plainFault } from '../../engine/process/error-codes.ts'
-import { BatchPool, type SharedPool } from '../batch/batch-pool.ts'
-import { CaptureFile } from '../capture/capture-file.ts'
-import { feedFile } from '../capture/feed-file.ts'
+import { allocatePool, BatchPool, type SharedPool } from '../batch/batch-pool.ts'
+import { CaptureFile, feedFile } from '../capture/capture-file.ts'
 import { LiveCapture, type LiveOptions, type LiveState } from '../capture/live.ts'
-import { raisePriority } from '../capture/priority.ts'
 import { type Round, RoundFiller } from '../capture/round.ts'
 import { BatchDecoder, type DecodeOptions } from '../decode/decode-batch.ts'
-import { STOP_CHECK_MS } from '../limits.ts'
+import { CAPTURE_NICE, STOP_CHECK_MS, WARM_UP_ROUNDS } from '../limits.ts'
 import type { InlineOrder } from './inline-lane.ts'
-import { warmUp } from './warm-up.ts'
+
+interface FileSource {
+  readonly kind: 'file'
+  readonly path: string
+  /** Of the path, from openCapture(). undefined: the thread opens the path. */
+  readonly descriptor?: number | undefined
+}
 
 /** The source of the frames. */
-export type CaptureSource =
-  | { readonly kind: 'file'; readonly path: string }
-  | ({ readonly kind: 'interface' } & LiveOptions)
+export type CaptureSource = FileSource | ({ readonly kind: 'interface' } & LiveOptions)
 
 export interface CaptureThreadData {
   readonly source: CaptureSource
@@ -57,7 +61,7 @@ async function capture(data: CaptureThreadData): Promise<void> {
   const pool = new BatchPool(data.pool)
   const send = data.decodeHere ? decodeHere(data.decode, pool) : postRound
   try {
-    if (source.kind === 'file') await captureFile(source.path, pool, send)
+    if (source.kind === 'file') await captureFile(source, pool, send)
     else captureInterface(source, data.decode, pool, send)
   } catch (error) {
     if (!(error instanceof Fault)) throw error
@@ -67,11 +71,11 @@ async function capture(data: CaptureThreadData): Promise<void> {
 
 type SendRound = (round: Round) => void
 
-async function captureFile(path: string, pool: BatchPool, send: SendRound): Promise<void> {
+async function captureFile({ path, descriptor }: FileSource, pool: BatchPool, send: SendRound): Promise<void> {
   // Opening a pipe without a writer waits until a stop is requested. In a thread, exit() ends only
   // the thread.
   const watch = setInterval(() => pool.stopped && process.exit(), STOP_CHECK_MS)
-  const file = await CaptureFile.open(path).finally(() => clearInterval(watch))
+  const file = await CaptureFile.open(path, descriptor).finally(() => clearInterval(watch))
   const { source } = file
   post({ kind: 'opened', bytesTotal: source.bytesTotal })
   // Only a regular file has positions to resume at. Names from a pipe are needed at once.
@@ -128,3 +132,75 @@ function post(message: CaptureMessage): void {
 }
 
 await run()
+
+/**
+ * Raises the priority of the calling thread, if permitted (root, CAP_SYS_NICE). The ring holds 200
+ * ms of a busy link, and a capture thread that is scheduled later loses packets. Linux keeps a nice
+ * value per thread (sched(7)).
+ */
+function raisePriority(): void {
+  try {
+    // The link's target is PID/task/TID of the reading thread.
+    const thread = Number(readlinkSync('/proc/thread-self').split('/').at(-1))
+    setPriority(thread, CAPTURE_NICE)
+  } catch {
+    // Without the priority a busy machine loses packets sooner. Nothing can be done about that.
+  }
+}
+
+/**
+ * A capture of everything that is decoded, also used by `posture-collector selftest`. Classic pcap,
+ * little-endian, Ethernet.
+ */
+const GOLDEN = new URL('../../../collector/selftest/golden.pcap', import.meta.url)
+const FILE_HEADER_BYTES = 24
+const RECORD_HEADER_BYTES = 16
+const ETHERNET = 1
+const SIZES = { frameBytes: 128 * 1024, rowBytes: 1024 * 1024, listFrames: 1024 }
+
+/**
+ * Runs the packet path over the golden capture until V8 has compiled it. Otherwise the first second
+ * of a busy link would run in the interpreter, which is ten times slower. The names are discarded.
+ * Takes about 50 ms, while packets wait in the ring.
+ */
+function warmUp(options: DecodeOptions): void {
+  const capture = readGolden()
+  if (capture === undefined) return
+  const pool = new BatchPool(allocatePool(1, 1, SIZES))
+  // Every name writes a row, as a match does.
+  const decoder = new BatchDecoder(0, { ...options, everyName: true })
+  const filler = new RoundFiller(pool, { whenExhausted: 'drop', holdBack: false }, (round) => {
+    const batch = pool.batch(round.batch)
+    while (!decoder.decode(batch));
+    pool.free(batch)
+  })
+  const frames = framesOf(capture)
+  for (let round = 0; round < WARM_UP_ROUNDS; round++) {
+    for (const { bytes, words, seconds } of frames) filler.put(bytes, words, bytes.length, seconds, 0, ETHERNET)
+    filler.flush(0)
+  }
+}
+
+/** Copies each frame to its own words, as a live capture provides it. */
+function framesOf(capture: Buffer): { bytes: Buffer; words: Uint32Array; seconds: number }[] {
+  const frames = []
+  for (let at = FILE_HEADER_BYTES; at + RECORD_HEADER_BYTES <= capture.length; ) {
+    const captured = capture.readUInt32LE(at + 8)
+    const start = at + RECORD_HEADER_BYTES
+    const words = new Uint32Array((captured + 3) >> 2)
+    const bytes = Buffer.from(words.buffer, 0, captured)
+    capture.copy(bytes, 0, start, start + captured)
+    frames.push({ bytes, words, seconds: capture.readUInt32LE(at) })
+    at = start + captured
+  }
+  return frames
+}
+
+/** Without the capture only the start is slower. */
+function readGolden(): Buffer | undefined {
+  try {
+    return readFileSync(GOLDEN)
+  } catch {
+    return undefined
+  }
+}

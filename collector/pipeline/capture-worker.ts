@@ -25,6 +25,8 @@ export class CaptureWorker {
       transferList: [port2],
       // The thread is compiled. Loaders and flags of this thread would only slow its start.
       execArgv: [],
+      // The main thread opens files that this one closes.
+      trackUnmanagedFds: false,
     })
     this.#thread.on('message', (message: CaptureMessage) => {
       if (this.#take === undefined) this.#kept.push(message)

@@ -3,7 +3,7 @@ import { COUNTER_NAMES } from '../batch/counters.ts'
 import { type FrameBatch, type LaneSection, NO_FRAME } from '../batch/frame-batch.ts'
 import { PACKET_CLASS_NAMES } from '../batch/packet-class.ts'
 import type { Round } from '../capture/round.ts'
-import { type ObservedName, readRow, rowBytes, rowFrame } from '../decode/name-rows.ts'
+import { type ObservedName, readRow, rowBytes, rowFrame, rowIsRefusal } from '../decode/name-rows.ts'
 import type { Position, RowConsumer } from '../decode/row-consumer.ts'
 
 /**
@@ -22,7 +22,7 @@ export class NameList implements RowConsumer {
   }
 
   row(view: DataView, bytes: Buffer, at: number): void {
-    this.#names.push(readRow(view, bytes, at))
+    if (!rowIsRefusal(view, at)) this.#names.push(readRow(view, bytes, at))
   }
 
   delivered(position: Position): void | Promise<void> {

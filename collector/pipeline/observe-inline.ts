@@ -1,11 +1,10 @@
 import type { ByteSource } from '../../engine/process/byte-source.ts'
 import { compileTrie } from '../../registry/compile-trie.ts'
 import { allocatePool, BatchPool, resetPool } from '../batch/batch-pool.ts'
-import { CaptureFile } from '../capture/capture-file.ts'
-import { feedFile } from '../capture/feed-file.ts'
+import { CaptureFile, feedFile } from '../capture/capture-file.ts'
 import { type Round, RoundFiller } from '../capture/round.ts'
 import { BatchDecoder, type DecodeOptions } from '../decode/decode-batch.ts'
-import { type ObservedName, readRow, rowBytes } from '../decode/name-rows.ts'
+import { type ObservedName, readRow, rowBytes, rowIsRefusal } from '../decode/name-rows.ts'
 import { DNS_PORTS, PROXY_PORTS, TLS_PORTS } from '../decode/ports.ts'
 import { BATCH_FRAME_BYTES, BATCH_LIST_FRAMES, BATCH_ROW_BYTES } from '../limits.ts'
 import { RESOLVERS } from '../visibility.ts'
@@ -57,7 +56,7 @@ export class InlineObserver {
         const names: ObservedName[] = []
         const end = section.rowsStart + section.run.rowBytes
         for (let at = section.rowsStart; at < end; at += rowBytes(batch.view, at))
-          names.push(readRow(batch.view, batch.bytes, at))
+          if (!rowIsRefusal(batch.view, at)) names.push(readRow(batch.view, batch.bytes, at))
         onNames(names)
       }
       pool.free(batch)

@@ -9,6 +9,10 @@ export interface DayBar {
   readonly day: number
   readonly approved: number
   readonly notApproved: number
+  /** Blocked requests, which nobody's use is. */
+  readonly blocked?: number
+  /** Why the bars before this day count something else. */
+  readonly mark?: string
 }
 
 /** A tenth of a unit is precise enough for coordinates. */
@@ -36,9 +40,9 @@ export interface TimelineProps {
   readonly height?: number
 }
 
-/** Stacked bars per day: approved at the bottom, not approved on top. */
+/** Stacked bars per day: approved at the bottom, then not approved, then blocked. */
 export function Timeline({ days, label, unit, units, width = 940, height = 150 }: TimelineProps) {
-  const most = Math.max(1, ...days.map(({ approved, notApproved }) => approved + notApproved))
+  const most = Math.max(1, ...days.map(({ approved, notApproved, blocked = 0 }) => approved + notApproved + blocked))
   const top = niceTop(most)
   const base = height - AXIS_HEIGHT
   const step = (width - AXIS_WIDTH) / Math.max(1, days.length)
@@ -53,12 +57,13 @@ export function Timeline({ days, label, unit, units, width = 940, height = 150 }
           </text>
         </g>
       ))}
-      {days.map(({ day, approved, notApproved }, at) => {
+      {days.map(({ day, approved, notApproved, blocked = 0 }, at) => {
+        const used = approved + notApproved
         const x = rounded(AXIS_WIDTH + at * step + BAR_GAP / 2)
         const barWidth = rounded(Math.max(1, step - BAR_GAP))
         return (
           <g key={day}>
-            <title>{`${shortDay(day)}: ${countOf(notApproved, unit, units)} not approved, ${countText(approved)} approved`}</title>
+            <title>{`${shortDay(day)}: ${countOf(notApproved, unit, units)} not approved, ${countText(approved)} approved${blocked > 0 ? `, ${countText(blocked)} blocked` : ''}`}</title>
             {approved > 0 && (
               <rect class="approved" x={x} y={y(approved)} width={barWidth} height={rounded(base - y(approved))} />
             )}
@@ -71,7 +76,24 @@ export function Timeline({ days, label, unit, units, width = 940, height = 150 }
                 height={rounded(y(approved) - y(approved + notApproved))}
               />
             )}
+            {blocked > 0 && (
+              <rect
+                class="rest"
+                x={x}
+                y={y(used + blocked)}
+                width={barWidth}
+                height={rounded(y(used) - y(used + blocked))}
+              />
+            )}
           </g>
+        )
+      })}
+      {days.map(({ day, mark }, at) => {
+        const x = rounded(AXIS_WIDTH + at * step)
+        return mark === undefined ? null : (
+          <line key={day} class="mark" x1={x} x2={x} y1={TOP} y2={base}>
+            <title>{mark}</title>
+          </line>
         )
       })}
       {days.map(({ day }, at) =>

@@ -2,6 +2,7 @@ import { isPseudonym, NO_CLIENT } from '../../engine/event/client.ts'
 import type { ClientUse } from '../../engine/store/client-sum.ts'
 import { countColumn, csvOnly, textColumn, timeColumn } from './columns.tsx'
 import { html } from './html.ts'
+import { countText } from './parts.tsx'
 import type { Column } from './table.tsx'
 
 const UNITS = ['B', 'KB', 'MB', 'GB', 'TB', 'PB'] as const
@@ -28,10 +29,24 @@ export function clientText({ client }: Pick<ClientUse, 'client'>): string {
   return client === NO_CLIENT ? '' : client
 }
 
+/** Matches of one contact. Not known of days before this was stored. */
+function contactColumn<Row>(id: string, name: string, of: (row: Row) => number): Column<Row> {
+  return {
+    id,
+    name,
+    cell: (row) => (Number.isNaN(of(row)) ? html`<span class="muted">not known</span>` : countText(of(row))),
+    csv: (row) => (Number.isNaN(of(row)) ? '' : of(row)),
+    number: true,
+  }
+}
+
 /** How much a client used a platform, and when. */
 export function useColumns<Row extends ClientUse>(nowMs: number): readonly Column<Row>[] {
   return [
-    countColumn('matches', 'Matches', ({ matches }) => matches),
+    contactColumn<Row>('used', 'Used', ({ used }) => used),
+    { ...contactColumn<Row>('blocked', 'Blocked', ({ blocked }) => blocked), wide: true },
+    { ...contactColumn<Row>('touched', 'Touched', ({ touched }) => touched), wide: true },
+    csvOnly(countColumn<Row>('matches', 'Matches', ({ matches }) => matches)),
     {
       id: 'bytes',
       name: 'Sent / received',

@@ -200,3 +200,26 @@ export function Checks({
     </fieldset>
   )
 }
+
+/** The button that sends a form, and the link that leaves it. */
+export function SubmitOrCancel({
+  cancel,
+  look = 'first',
+  children,
+}: {
+  /** The address of the page to return to. */
+  readonly cancel: string
+  readonly look?: 'first' | 'danger'
+  readonly children: ComponentChildren
+}) {
+  return (
+    <div class="row">
+      <button class={look} type="submit">
+        {children}
+      </button>
+      <a class="button" href={cancel}>
+        Cancel
+      </a>
+    </div>
+  )
+}

@@ -90,6 +90,15 @@ export function Notice({
   )
 }
 
+/** A secret that cannot be decrypted; nothing if `problem` is ''. */
+export function KeyProblem({ problem }: { problem: string }) {
+  return problem === '' ? null : (
+    <Notice tone="bad" title="The key of the stored secrets is missing or wrong">
+      <p class="break">{problem}</p>
+    </Notice>
+  )
+}
+
 /** Shown by a page without data: the reason, and the next step. */
 export function Empty({ title, children }: { title: string; children?: ComponentChildren }) {
   return (

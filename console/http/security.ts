@@ -28,8 +28,6 @@ const SECURITY = [
   'same-origin',
   'permissions-policy',
   'camera=(), microphone=(), geolocation=(), payment=(), usb=()',
-  'strict-transport-security',
-  'max-age=31536000',
 ] as const
 
 /** For every answer that depends on the user. No cache stores it, including that of the browser. */

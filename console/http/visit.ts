@@ -7,7 +7,7 @@ import { Layout } from '../design/layout.tsx'
 import type { FormFields } from '../form.ts'
 import type { Identity } from '../sign-in/session-reader.ts'
 import type { Site } from '../site.ts'
-import { type PageAnswer, type PageOptions, pageAnswer } from './answer.ts'
+import { type Answer, type PageAnswer, type PageOptions, pageAnswer, redirect } from './answer.ts'
 import type { Cookies } from './cookies.ts'
 
 /** The parts of a request that are read before its handler first waits. */
@@ -73,6 +73,30 @@ export class Visit extends Guest {
   change<N extends CommandName>(command: N, parameters: CommandParameters<N>): Promise<CommandResult<N>> {
     const by = { organizationId: this.organization.id, memberName: this.identity.member.name }
     return this.site.changes.make(command, by, parameters)
+  }
+
+  /**
+   * Answers a form with a redirect to a page that shows `value` once: see shownOnce().
+   *
+   * @param to the path of the page, with its query
+   */
+  redirectToShow(to: string, value: unknown): Answer {
+    const [path = '', query = ''] = to.split('?')
+    const parameters = new URLSearchParams(query)
+    parameters.set('shown', this.site.shownOnce.keep(this.#owner, path, value, this.nowMs))
+    return redirect(`${path}?${parameters}`)
+  }
+
+  get #owner(): string {
+    return `${this.identity.session.id} ${this.organization.id}`
+  }
+
+  /** The value of redirectToShow(), which the page of this request shows. */
+  shownOnce<Value>(): Value | undefined {
+    const id = this.request.query.get('shown')
+    if (id === null || this.request.method !== 'GET') return undefined
+    const { path } = this.request
+    return this.site.shownOnce.take(this.#owner, path, id, this.nowMs) as Value | undefined
   }
 
   /** Returns the page with the navigation. `here` is the path of its entry in the navigation. */

@@ -2,7 +2,7 @@ import { ALERT_CHANNELS_MAX } from '../../engine/limits.ts'
 import { ALERT_CHANNEL_KINDS, type AlertChannelKind } from '../../engine/store/alert-channels.ts'
 import { csvOnly, textColumn, timeColumn } from '../design/columns.tsx'
 import { CsvLink } from '../design/csv-link.tsx'
-import { Card, countOf, countText, Empty, Notice, PageHead, Secret, Tag, Time } from '../design/parts.tsx'
+import { Card, countOf, countText, Empty, KeyProblem, Notice, PageHead, Secret, Tag, Time } from '../design/parts.tsx'
 import { type Column, Table } from '../design/table.tsx'
 import { TwoStep } from '../design/two-step.tsx'
 import type { ChannelRow } from '../views/alert-channels.ts'
@@ -60,6 +60,7 @@ export function AlertChannels(props: AlertChannelsProps) {
       </PageHead>
       <AlertTabs here={CHANNELS_PATH} />
       {title !== undefined && result === undefined && created === undefined && <Notice title={title} />}
+      <KeyProblem problem={rows.find(({ keyProblem }) => keyProblem !== '')?.keyProblem ?? ''} />
       {result !== undefined && (
         <Notice tone={result.tone} title={result.title}>
           <p class="break">{result.about}</p>

@@ -6,7 +6,6 @@ import { FilterSelect, Filters } from '../design/filters.tsx'
 import { NumberedPages } from '../design/pages-links.tsx'
 import { countText, Empty, PageHead, Tag, type Tone } from '../design/parts.tsx'
 import { type Column, Table } from '../design/table.tsx'
-import { Tabs } from '../design/tabs.tsx'
 import { ALERTS_READ_MAX, type AlertRow, type AlertsView } from '../views/alerts.ts'
 
 export const ALERTS_PATH = '/alerts'
@@ -179,4 +178,25 @@ function NoChannel({ mayAdd }: { readonly mayAdd: boolean }) {
 
 function pairs(words: readonly string[]): (readonly [string, string])[] {
   return words.map((word) => [word, word])
+}
+
+interface TabsProps {
+  /** For screen readers: what the pages are about. */
+  readonly label: string
+  readonly tabs: readonly (readonly [path: string, name: string])[]
+  /** The path of this page. */
+  readonly here: string
+}
+
+/** Links between the pages of one entry in the navigation. */
+function Tabs({ label, tabs, here }: TabsProps) {
+  return (
+    <nav class="tabs" aria-label={label}>
+      {tabs.map(([path, name]) => (
+        <a key={path} href={path} aria-current={path === here ? 'page' : undefined}>
+          {name}
+        </a>
+      ))}
+    </nav>
+  )
 }

@@ -1,11 +1,13 @@
 import { ACTIVE_API_KEYS_MAX } from '../../engine/admin/api-keys.ts'
+import { isoSeconds } from '../../engine/process/clock.ts'
 import { SCOPES, type Scope } from '../../engine/store/api-keys.ts'
 import { timeColumn } from '../design/columns.tsx'
 import { CsvLink } from '../design/csv-link.tsx'
-import { Checks, FormError } from '../design/form.tsx'
+import { Checks, Field, FormError, Select, SubmitOrCancel } from '../design/form.tsx'
 import { Card, Empty, Notice, PageHead, Tag, Time } from '../design/parts.tsx'
 import { type Column, Table } from '../design/table.tsx'
 import { TwoStep } from '../design/two-step.tsx'
+import type { FormState } from '../form.ts'
 import { type ApiKeyRow, UNUSED_DAYS } from '../views/api-keys.ts'
 import { EndedSecrets, LabelField, SecretLabel, SecretNotice, type SecretsProps, secretCsvColumns } from './secrets.tsx'
 
@@ -131,4 +133,59 @@ const CHANGE: Column<ApiKeyRow> = {
     </div>
   ),
   quiet: true,
+}
+
+/** For how many hours the old key stays valid, so that programs can switch meanwhile. */
+export const GRACE_HOURS: Readonly<Record<string, string>> = {
+  0: 'Now',
+  24: 'In 24 hours',
+  168: 'In 7 days',
+  720: 'In 30 days',
+}
+
+const DATE_CHARACTERS = 10
+
+interface RotateKeyProps {
+  readonly apiKey: ApiKeyRow
+  readonly form: FormState
+  readonly nowMs: number
+}
+
+/** Replaces an API key by a new one. */
+export function RotateKey({ apiKey: { id, label, visible, expiresAtMs, lastUsedMs }, form, nowMs }: RotateKeyProps) {
+  return (
+    <>
+      <div>
+        <p class="crumb">
+          <a href="/api-keys">API Keys</a> / {label}
+        </p>
+        <PageHead
+          title={`Rotate ${label}`}
+          about={
+            <>
+              <span class="mono">svc_pk_{visible}…</span>, last used <Time ms={lastUsedMs} nowMs={nowMs} />
+            </>
+          }
+        />
+      </div>
+      <section class="card narrow">
+        <form class="stack body" method="post" action={`/api-keys/${id}/rotate`}>
+          <FormError form={form} />
+          <p class="muted">The new key has the same label and scopes. It is shown once, on the next page.</p>
+          <Select name="grace" label="The old key ends" form={form} options={Object.entries(GRACE_HOURS)} value="24" />
+          {expiresAtMs > 0 && (
+            <Field
+              name="expires"
+              label="The new key expires after"
+              type="date"
+              form={form}
+              required
+              hint={`The old key expires on ${isoSeconds(expiresAtMs).slice(0, DATE_CHARACTERS)} (UTC).`}
+            />
+          )}
+          <SubmitOrCancel cancel="/api-keys">Rotate</SubmitOrCancel>
+        </form>
+      </section>
+    </>
+  )
 }

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { itemKey } from '../../engine/assess/rules.ts'
 import { evidenceText, type Suggestion } from '../../engine/assess/suggestions.ts'
 import { guidanceOf } from '../../engine/assess/templates.ts'
@@ -193,6 +194,7 @@ function AnswerFields({ item, place, suggestion }: AnswerFieldsProps) {
           </option>
         ))}
       </select>
+      <input type="hidden" name={`was-${place}`} value={answerMark(String(answer), note)} />
       <input name={`note-${place}`} aria-label={`Evidence for ${id}`} placeholder="Evidence" value={note} />
       {suggestion !== undefined && <Suggested suggestion={suggestion} place={place} />}
     </div>
@@ -216,6 +218,11 @@ function Suggested({ suggestion, place }: SuggestedProps) {
       <span class="muted">from {evidenceText(suggestion)}</span>
     </div>
   )
+}
+
+/** Shows whether a page has changed an answer or its note. Notes may be long. */
+export function answerMark(answer: string, note: string): string {
+  return createHash('sha256').update(`${answer}\n${note}`).digest('hex').slice(0, 16)
 }
 
 export function answerName(answer: Answer): string {

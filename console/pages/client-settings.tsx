@@ -1,5 +1,5 @@
 import { CLIENT_MODES, type ClientMode, clientModeOf, type Organization } from '../../engine/store/organizations.ts'
-import { FormError } from '../design/form.tsx'
+import { FormError, SubmitOrCancel } from '../design/form.tsx'
 import { Card, PageHead } from '../design/parts.tsx'
 import type { FormState } from '../form.ts'
 
@@ -96,14 +96,9 @@ export function EraseClients({ mode, api }: EraseClientsProps) {
           <input type="hidden" name="mode" value={mode} />
           {api && <input type="hidden" name="api" value="on" />}
           <input type="hidden" name="erase" value="yes" />
-          <div class="row">
-            <button class="danger" type="submit">
-              Erase and save
-            </button>
-            <a class="button" href="/organization-settings">
-              Cancel
-            </a>
-          </div>
+          <SubmitOrCancel look="danger" cancel="/organization-settings">
+            Erase and save
+          </SubmitOrCancel>
         </form>
       </section>
     </>

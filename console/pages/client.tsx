@@ -14,7 +14,7 @@ export interface ClientProps {
   readonly form: FormState
   readonly nowMs: number
   readonly mayReveal: boolean
-  /** The pseudonym that was just revealed. Only the answer to its form shows it. */
+  /** The pseudonym that was just revealed. One page shows it, once. */
   readonly revealed: Revealed | undefined
 }
 

@@ -1,5 +1,4 @@
-import type { ComponentChildren } from 'preact'
-import { Field, FieldError } from '../design/form.tsx'
+import { Field, FieldError, SubmitOrCancel } from '../design/form.tsx'
 import { PageHead } from '../design/parts.tsx'
 import { PasskeyForm } from '../design/passkey-form.tsx'
 import type { FormState } from '../form.ts'
@@ -34,7 +33,7 @@ export function Confirm({ action, kept, form, provider, passwordField, passkey }
         {provider !== undefined && (
           <form class="stack body" method="post" action="/sign-in/confirm">
             <input type="hidden" name="form" value={provider.formId} />
-            <Buttons>Confirm with {provider.name}</Buttons>
+            <SubmitOrCancel cancel="/">Confirm with {provider.name}</SubmitOrCancel>
           </form>
         )}
         {passwordField !== undefined && (
@@ -48,7 +47,7 @@ export function Confirm({ action, kept, form, provider, passwordField, passkey }
               required
               autoComplete="current-password"
             />
-            <Buttons>Confirm</Buttons>
+            <SubmitOrCancel cancel="/">Confirm</SubmitOrCancel>
           </form>
         )}
         {passkey !== undefined && (
@@ -81,33 +80,21 @@ export function ContinueForm({ action, kept, isConfirmed }: ContinueFormProps) {
       <section class="card narrow">
         <form class="stack body" method="post" action={action}>
           <Kept fields={kept} />
-          <Buttons>Continue</Buttons>
+          <SubmitOrCancel cancel="/">Continue</SubmitOrCancel>
         </form>
       </section>
     </>
   )
 }
 
-function Kept({ fields }: { readonly fields: KeptFields }) {
+/** Hidden fields. */
+export function Kept({ fields }: { readonly fields: KeptFields }) {
   return (
     <>
       {fields.map(([name, value], at) => (
         <input key={at} type="hidden" name={name} value={value} />
       ))}
     </>
-  )
-}
-
-function Buttons({ children }: { readonly children: ComponentChildren }) {
-  return (
-    <div class="row">
-      <button class="first" type="submit">
-        {children}
-      </button>
-      <a class="button" href="/">
-        Cancel
-      </a>
-    </div>
   )
 }
 

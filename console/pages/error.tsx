@@ -2,11 +2,14 @@ import { PlainPage } from '../design/layout.tsx'
 import { PageHead } from '../design/parts.tsx'
 import { type Answer, pageAnswer } from '../http/answer.ts'
 import { type Guest, Visit } from '../http/visit.ts'
+import { Kept, type KeptFields } from './confirm.tsx'
 
 /** A rejected request. */
 export interface Refusal {
   readonly status: number
   readonly message: string
+  /** What the visitor typed, to be sent again after a sign-in. */
+  readonly kept?: KeptFields
 }
 
 const TITLES: Readonly<Record<number, string>> = {
@@ -25,7 +28,7 @@ const TITLES: Readonly<Record<number, string>> = {
 }
 
 /** A page with an error message and a link back: for visitors, to `back`. */
-export function errorAnswer(guest: Guest, { status, message }: Refusal, back = '/sign-in'): Answer {
+export function errorAnswer(guest: Guest, { status, message, kept = [] }: Refusal, back = '/sign-in'): Answer {
   const title = TITLES[status] ?? 'Internal error'
   const { identity, site, request } = guest
   if (identity !== undefined) {
@@ -45,6 +48,19 @@ export function errorAnswer(guest: Guest, { status, message }: Refusal, back = '
     <PlainPage title={title} theme={guest.theme} path="/sign-in">
       <h1>{title}</h1>
       <p>{message}</p>
+      {kept.length > 0 && (
+        <form class="stack" method="post" action={request.path}>
+          <p>
+            Nothing is lost.{' '}
+            <a href="/sign-in" target="_blank" rel="noopener">
+              Sign in in another tab
+            </a>
+            , then send what you typed again.
+          </p>
+          <Kept fields={kept} />
+          <button type="submit">Send again</button>
+        </form>
+      )}
       <p>
         <a class="button" href={back}>
           {back === '/sign-in' ? 'Go to sign-in' : 'Back'}
@@ -52,5 +68,6 @@ export function errorAnswer(guest: Guest, { status, message }: Refusal, back = '
       </p>
     </PlainPage>
   )
-  return pageAnswer(document, { status })
+  // RFC 9110 §15.5.2. Browsers ignore a scheme that they do not know, so none asks for a password.
+  return pageAnswer(document, { status, fields: status === 401 ? ['www-authenticate', 'Cookie'] : [] })
 }

@@ -14,7 +14,7 @@ import type { MemberRow, MembersView } from '../views/members.ts'
 
 const PATH = '/members'
 
-/** A new invitation. Only the answer to its form shows the link. */
+/** A new invitation. One page shows its link, once. */
 export interface NewInvitation {
   readonly name: string
   readonly url: string

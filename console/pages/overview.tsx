@@ -1,4 +1,5 @@
 import type { ComponentChildren } from 'preact'
+import { USE_NAMES } from '../../engine/admin/platform-rows.ts'
 import { percentText } from '../../engine/report/text.ts'
 import { Key, Timeline } from '../design/chart.tsx'
 import { CsvLink } from '../design/csv-link.tsx'
@@ -152,6 +153,7 @@ function Findings({ view, findings, nowMs, mayDecide }: FindingsProps) {
             <figcaption>
               <Key tone="shadow">a platform that is not approved</Key>
               <Key tone="approved">approved ones only</Key>
+              {findings.days.map(({ mark }) => mark && <span>{mark}</span>)}
             </figcaption>
           </figure>
         </Card>
@@ -185,8 +187,15 @@ function Findings({ view, findings, nowMs, mayDecide }: FindingsProps) {
   )
 }
 
+/** Platforms that the figures do not count. */
+const OTHER_USES = [
+  ['ai_capable', 'aiCapable'],
+  ['blocked', 'blocked'],
+  ['touched', 'touched'],
+] as const
+
 function Figures({ view, findings }: Pick<FindingsProps, 'view' | 'findings'>) {
-  const { overallRisk, riskChange, platforms, aiCapable, newPlatforms, notApproved } = findings
+  const { overallRisk, riskChange, platforms, newPlatforms, notApproved } = findings
   const { coverage } = view.sensors
   const share = coverage.visible_share
   return (
@@ -203,11 +212,11 @@ function Figures({ view, findings }: Pick<FindingsProps, 'view' | 'findings'>) {
         <dd>{countText(platforms)}</dd>
         <dd>
           {newPlatforms === 0 ? 'none new this week' : `${countText(newPlatforms)} new this week`}
-          {aiCapable > 0 && (
+          {OTHER_USES.filter(([, key]) => findings[key] > 0).map(([use, key]) => (
             <>
-              , <a href="/platforms?use=ai_capable">{countText(aiCapable)} AI-capable</a>
+              , <a href={`/platforms?use=${use}`}>{`${countText(findings[key])} ${USE_NAMES[use]}`}</a>
             </>
-          )}
+          ))}
         </dd>
       </div>
       <div>

@@ -1,6 +1,6 @@
 import { timeColumn } from '../design/columns.tsx'
 import { CsvLink } from '../design/csv-link.tsx'
-import { Field, FormError } from '../design/form.tsx'
+import { Field, FormError, SubmitOrCancel } from '../design/form.tsx'
 import { Card, PageHead, Tag } from '../design/parts.tsx'
 import { PasskeyForm } from '../design/passkey-form.tsx'
 import { type Column, Table } from '../design/table.tsx'
@@ -131,14 +131,7 @@ export function AddPasskey({ form, options, host, suggestedName }: AddPasskeyPro
           <noscript>
             <p class="error">Passkeys need JavaScript.</p>
           </noscript>
-          <div class="row">
-            <button class="first" type="submit">
-              Create the passkey
-            </button>
-            <a class="button" href="/account">
-              Cancel
-            </a>
-          </div>
+          <SubmitOrCancel cancel="/account">Create the passkey</SubmitOrCancel>
         </PasskeyForm>
       </section>
     </>

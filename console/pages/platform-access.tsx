@@ -1,4 +1,4 @@
-import type { AccessKind } from '../../registry/use.ts'
+import type { AccessKind } from '../../registry/contact.ts'
 import { Card, countOf, countText } from '../design/parts.tsx'
 import type { Count, PlatformFinding } from '../views/platform.ts'
 
@@ -9,23 +9,12 @@ const ACCESS_NAMES: Readonly<Record<AccessKind, string>> = {
   tool: 'Editor, agent or other program',
 }
 
-const PURPOSE_NAMES: Readonly<Record<string, string>> = {
-  widget: 'Widgets in other sites',
-  pixel: 'Advertising pixels in other sites',
-  background: 'Background requests of programs',
-  published: 'Visits of published sites',
-}
-
 /** How the platform was used, with the names that show it, and what is not use. */
-export function Access({
-  finding: { access, programmaticClients, otherPurposes },
-}: {
-  readonly finding: PlatformFinding
-}) {
+export function Access({ finding: { access, programmaticClients, touched } }: { readonly finding: PlatformFinding }) {
   return (
     <Card title="How it is used" note="by the names that clients requested">
       {access.length === 0 ? (
-        <p class="muted">The names do not show it.</p>
+        <p class="muted">Nobody used it.</p>
       ) : (
         <ul class="lines">
           {access.map(({ kind, matches, domains }) => (
@@ -46,11 +35,11 @@ export function Access({
             : `${countOf(programmaticClients, 'client')} requested only the API, and no site or app of the vendor: programs.`}
         </p>
       )}
-      {otherPurposes.length > 0 && (
-        <>
-          <h3 class="rule">Not use</h3>
-          <Counts counts={otherPurposes} names={PURPOSE_NAMES} />
-        </>
+      {touched > 0 && (
+        <p class="small muted">
+          {countOf(touched, 'match', 'matches')} only touched the platform: pictures, widgets, telemetry, updates,
+          documentation or sign-in.
+        </p>
       )}
     </Card>
   )

@@ -47,9 +47,11 @@ export function PlatformClients(props: PlatformClientsProps) {
                     first found <Time ms={use.detectedAtMs} nowMs={nowMs} />
                   </span>
                 )}
-                <span>
-                  last used <Time ms={use.lastSeenMs} nowMs={nowMs} />
-                </span>
+                {use.lastSeenMs > 0 && (
+                  <span>
+                    last used <Time ms={use.lastSeenMs} nowMs={nowMs} />
+                  </span>
+                )}
               </span>
             )
           }
@@ -77,7 +79,7 @@ export function PlatformClients(props: PlatformClientsProps) {
               <Timeline days={days} label={`Matches of ${platform} per day`} unit="match" units="matches" />
               <figcaption>
                 {isApproved ? <Key tone="approved">approved</Key> : <Key tone="shadow">not approved</Key>}
-                {blocked > 0 && <span>{countText(blocked)} blocked by the device that logged them</span>}
+                {blocked > 0 && <Key tone="rest">blocked</Key>}
               </figcaption>
             </figure>
           </Card>
@@ -88,8 +90,11 @@ export function PlatformClients(props: PlatformClientsProps) {
 }
 
 function clientsText({ use: { clientsTotal, clients }, mode }: PlatformClientsView): string {
-  const isEstimate = clientsTotal > clients.length && clientsTotal > 256
-  return mode === 'off' ? 'clients are not kept' : `${isEstimate ? 'about ' : ''}${countOf(clientsTotal, 'client')}`
+  const users = clients.filter(({ used }) => used !== 0).length
+  const isEstimate = clientsTotal > users && clientsTotal > 256
+  // The estimate may be less than the list has.
+  const total = Math.max(clientsTotal, users)
+  return mode === 'off' ? 'clients are not kept' : `${isEstimate ? 'about ' : ''}${countOf(total, 'client')}`
 }
 
 function Clients({ view, query, nowMs, maySet }: PlatformClientsProps) {
@@ -178,6 +183,7 @@ export function clientColumns(nowMs: number): readonly Column<ClientRow>[] {
 export const USE_DAY_COLUMNS: readonly Column<PlatformDay>[] = [
   { id: 'day', name: 'Day', csv: ({ day }) => dayText(day) },
   { id: 'clients', name: 'Clients', csv: ({ clients }) => clients },
-  { id: 'matches', name: 'Matches', csv: ({ matches }) => matches },
+  { id: 'used', name: 'Used', csv: ({ used }) => used },
   { id: 'blocked', name: 'Blocked', csv: ({ blocked }) => blocked },
+  { id: 'touched', name: 'Touched', csv: ({ touched }) => touched },
 ]

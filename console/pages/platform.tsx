@@ -1,5 +1,7 @@
+import { USE_NAMES } from '../../engine/admin/platform-rows.ts'
 import type { Strengths } from '../../engine/scan/confidence.ts'
 import { APPROVED_SHARE } from '../../engine/scan/risk.ts'
+import { knownText, type RiskTerm as RegistryTerm } from '../../registry/risk-sum.ts'
 import { Bar, Key, Timeline } from '../design/chart.tsx'
 import { CsvLink } from '../design/csv-link.tsx'
 import { StateTag } from '../design/decision.tsx'
@@ -10,7 +12,6 @@ import type { Count, PlatformFinding, PlatformView } from '../views/platform.ts'
 import { Decision, DecisionDone, type DecisionProps, History } from './decision.tsx'
 import { Access, Counts } from './platform-access.tsx'
 import { platformClientsPath } from './platform-clients.tsx'
-import { termText } from './risk-words.ts'
 
 export interface PlatformProps extends DecisionProps {
   /** The member may read who uses the platform. */
@@ -32,7 +33,7 @@ export function Platform(props: PlatformProps) {
           about={
             <span class="facts">
               <StateTag state={state} />
-              {view.isAiCapable && <Tag>AI-capable</Tag>}
+              {view.use !== undefined && view.use !== 'ai' && <Tag>{USE_NAMES[view.use]}</Tag>}
               <span>{vendor}</span>
               {host !== undefined && (
                 <a href={url} rel="noreferrer">
@@ -129,7 +130,8 @@ function UsePerDay({ view, finding }: { readonly view: PlatformView; readonly fi
         <figcaption>
           {finding.isApproved ? <Key tone="approved">approved</Key> : <Key tone="shadow">not approved</Key>}
           <span>
-            {clientsText(finding)}, {countOf(finding.matches, 'match', 'matches')}, {countOf(finding.days, 'day')}
+            {clientsText(finding)}, {countOf(finding.used, 'used match', 'used matches')},{' '}
+            {countOf(finding.days, 'day')}
           </span>
           {finding.blocked > 0 && <span>{countText(finding.blocked)} blocked by the device that logged them</span>}
         </figcaption>
@@ -140,7 +142,7 @@ function UsePerDay({ view, finding }: { readonly view: PlatformView; readonly fi
 
 /** A term of the risk, and the input that it comes from. */
 interface RiskTerm {
-  readonly id: 'registry' | `registry-${string}` | 'evidence' | 'decision' | 'total'
+  readonly id: 'registry' | `registry-${string}` | 'platform' | 'evidence' | 'decision' | 'total'
   readonly input: string
   readonly reason: string
   /** Where the registry has the reason from. */
@@ -154,7 +156,7 @@ export const RISK_COLUMNS: readonly Column<RiskTerm>[] = [
     name: 'Reason',
     cell: ({ id, reason, sources }) => (
       <>
-        {id === 'total' ? <strong>{reason}</strong> : reason}
+        {id === 'total' || id === 'platform' ? <strong>{reason}</strong> : reason}
         {sources.length > 0 && <p class="small muted">Sources: {sources.join(', ')}</p>}
       </>
     ),
@@ -172,7 +174,7 @@ export const RISK_COLUMNS: readonly Column<RiskTerm>[] = [
     id: 'points',
     name: 'Points',
     cell: ({ id, points }) =>
-      id === 'total' ? <strong class="total">{countText(points)}</strong> : changeText(points),
+      id === 'total' || id === 'platform' ? <strong class="total">{countText(points)}</strong> : changeText(points),
     csv: ({ points }) => points,
     number: true,
   },
@@ -183,6 +185,7 @@ export function riskTerms(view: PlatformView, { risk, confidence, isApproved }: 
   const share = `It is approved, so a share of ${APPROVED_SHARE} counts`
   return [
     ...registryTerms(view, risk.registry),
+    { id: 'platform', input: '', reason: 'Risk of the platform', sources: [], points: risk.registry },
     {
       id: 'evidence',
       input: 'evidence',
@@ -197,7 +200,7 @@ export function riskTerms(view: PlatformView, { risk, confidence, isApproved }: 
       sources: [],
       points: risk.decision,
     },
-    { id: 'total', input: '', reason: 'Risk that counts toward the overall risk', sources: [], points: risk.total },
+    { id: 'total', input: '', reason: 'Of this, what counts toward the overall risk', sources: [], points: risk.total },
   ]
 }
 
@@ -207,10 +210,15 @@ function registryTerms({ why, sources, terms }: PlatformView, points: number): R
   return terms.map((term) => ({
     id: `registry-${term.input}`,
     input: term.input,
-    reason: termText(term),
-    sources: term.source === undefined ? [] : [new URL(term.source).hostname],
+    reason: term.text,
+    sources: term.source === undefined ? [] : [sourceText(term)],
     points: term.points,
   }))
+}
+
+/** `openai.com, 2026-08-22` */
+function sourceText({ source = '', date }: RegistryTerm): string {
+  return `${new URL(source).hostname}${date === undefined ? '' : `, ${date}`}`
 }
 
 /** The CSV file of a table of the page. */
@@ -219,7 +227,12 @@ function fileOf({ name }: PlatformView, table: string) {
 }
 
 function RiskCard({ view, finding }: { readonly view: PlatformView; readonly finding: PlatformFinding }) {
-  const note = <span class="row">0 to 100, as of the last scan {fileOf(view, 'risk')}</span>
+  const known = view.terms.length === 0 ? '' : `. ${knownText(view.terms)}`
+  const note = (
+    <span class="row">
+      0 to 100, as of the last scan{known} {fileOf(view, 'risk')}
+    </span>
+  )
   return (
     <Card title="Risk" note={note} bare>
       <Table id="risk" label="Risk as a sum" columns={RISK_COLUMNS} rows={riskTerms(view, finding)} />
@@ -233,11 +246,11 @@ function changeText(points: number): string {
 }
 
 function Confidence({ finding, windowDays }: { readonly finding: PlatformFinding; readonly windowDays: number }) {
-  const { strengths, confidence, matches, days } = finding
+  const { strengths, confidence, used, days } = finding
   const kinds: readonly (readonly [keyof Strengths, string, string])[] = [
     ['domain', 'Name', 'how surely the name means use'],
     ['clients', 'Clients', clientsText(finding)],
-    ['matches', 'Matches', countOf(matches, 'match', 'matches')],
+    ['matches', 'Matches', countOf(used, 'used match', 'used matches')],
     ['days', 'Days', `${days} of ${countOf(windowDays, 'day')}`],
   ]
   return (

@@ -1,7 +1,7 @@
 import type { VNode } from 'preact'
+import { USE_NAMES } from '../../engine/admin/platform-rows.ts'
 import { isoSeconds } from '../../engine/process/clock.ts'
 import { DECISION_STATES } from '../../engine/store/decisions.ts'
-import type { Use } from '../../registry/use.ts'
 import { countColumn, csvOnly, textColumn, timeColumn } from '../design/columns.tsx'
 import { CsvLink } from '../design/csv-link.tsx'
 import { StateTag, TermsFields } from '../design/decision.tsx'
@@ -84,7 +84,9 @@ export function platformColumns(
       csv: ({ listed: { clients } }) => clients,
       number: true,
     },
-    { ...countColumn('matches', 'Matches', ({ listed }: PlatformRow) => listed.matches), wide: true },
+    { ...countColumn('used', 'Used', ({ listed }: PlatformRow) => listed.used), wide: true },
+    { ...countColumn('blocked', 'Blocked', ({ listed }: PlatformRow) => listed.blocked), wide: true },
+    csvOnly(countColumn('touched', 'Touched', ({ listed }: PlatformRow) => listed.touched)),
     {
       ...timeColumn('last-seen', 'Last seen', nowMs, ({ listed }: PlatformRow) => listed.lastSeenMs),
       number: true,
@@ -113,7 +115,8 @@ function selectionColumn({ values }: FormState): Column<PlatformRow> {
   }
 }
 
-export const USE_NAMES: Readonly<Record<Use, string>> = { ai: 'AI', ai_capable: 'AI-capable' }
+/** Every list has its count. */
+const USE_OPTIONS = [['', 'Used'], ...Object.entries(USE_NAMES)] as const
 
 const STATE_NAMES: Readonly<Record<StateFilter, string>> = {
   all: 'All',
@@ -248,7 +251,7 @@ function PlatformFilters({ view, sorting }: { readonly view: PlatformsView; read
       {sorting !== '' && <input type="hidden" name="sort" value={sorting} />}
       <FilterSearch value={view.search} table="platforms" />
       <FilterSelect name="state" label="Decision" value={view.state} options={Object.entries(STATE_NAMES)} />
-      <FilterSelect name="use" label="Use" value={view.use} options={[['', 'All'], ...Object.entries(USE_NAMES)]} />
+      <FilterSelect name="use" label="Use" value={view.use} options={USE_OPTIONS} />
       <FilterSelect name="new" label="First found" value={view.newDays} options={NEW_NAMES} />
       <FilterSelect name="type" label="Type" value={view.type} options={[['', 'All'], ...view.types]} />
     </Filters>

@@ -7,7 +7,7 @@ import { TwoStep } from '../design/two-step.tsx'
 import type { FormState } from '../form.ts'
 import type { SecretRow, SecretsView } from '../views/secrets.ts'
 
-/** A secret that was just created. Only the answer to its form shows it. */
+/** A secret that was just created. One page shows it, once. */
 export interface CreatedSecret {
   readonly label: string
   readonly raw: string

@@ -9,7 +9,7 @@ import { LabelField } from './secrets.tsx'
 export interface SetupGuideProps {
   readonly view: SetupGuideView
   readonly form: FormState
-  /** The token that was just generated; '' otherwise. Only this page shows it. */
+  /** The token that was just generated; '' otherwise. One page shows it, once. */
   readonly raw: string
   readonly mayGenerate: boolean
   /** The id of the sender whose instructions are expanded. */
@@ -166,20 +166,21 @@ function Send({ view: { senders, certificate }, open, hasRaw }: SendProps) {
   )
 }
 
-function Certificate({ certificate: { pem, fingerprint, names, isValidHere } }: { certificate: CertificateView }) {
+function Certificate({ certificate: { pem, fingerprint, pin, names, isValidHere } }: { certificate: CertificateView }) {
   return (
     <>
       {pem !== '' && (
         <li>
           The service has a self-signed certificate. <a href="/setup-guide/certificate.pem">Download it</a>, and copy it
           to <code>/etc/posture-ca.pem</code> on log relays. Its SHA-256 fingerprint is{' '}
-          <code class="break">{fingerprint}</code>
+          <code class="break">{fingerprint}</code>. Collectors pin its key, which stays when the certificate is renewed:{' '}
+          <code class="break">{pin}</code>
         </li>
       )}
       {!isValidHere && (
         <li>
           The certificate is valid for {names.join(', ')}, and not for the name in the address of this page. rsyslog and
-          syslog-ng check the name: use one of these, or another certificate. Collectors check the fingerprint.
+          syslog-ng check the name: use one of these, or add it with <code>TLS_NAMES</code>. Collectors check the key.
         </li>
       )}
     </>

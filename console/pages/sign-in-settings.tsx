@@ -2,7 +2,7 @@ import { SIGN_IN_DEFAULTS } from '../../engine/admin/sign-in.ts'
 import { IDENTITY_PROVIDER_GROUPS_MAX } from '../../engine/limits.ts'
 import { ROLES } from '../../engine/store/members.ts'
 import { Field, FieldError, FormError, Select } from '../design/form.tsx'
-import { Card, countText, Notice, PageHead, Secret, Time } from '../design/parts.tsx'
+import { Card, countText, KeyProblem, Notice, PageHead, Secret, Time } from '../design/parts.tsx'
 import type { FormState } from '../form.ts'
 import type { ProviderView, SignInSettingsView } from '../views/sign-in-settings.ts'
 
@@ -53,6 +53,7 @@ export function SignInSettingsPage(props: SignInSettingsProps) {
           <p>{result.about}</p>
         </Notice>
       )}
+      <KeyProblem problem={provider?.keyProblem ?? ''} />
       <Addresses view={view} />
       {provider !== undefined && !isOpen && <Summary provider={provider} {...props} />}
       {isOpen ? <SettingsForm {...props} /> : <Open isNew={provider === undefined} form={props.form} />}

@@ -17,7 +17,7 @@ export function sourceColumns(nowMs: number): readonly Column<SourceRow>[] {
     {
       id: 'sender',
       name: 'Sender',
-      cell: ({ sender, address, listener, node, tokenLabel }) => (
+      cell: ({ sender, address, listener, node, tokenLabel, framing }) => (
         <>
           <strong>{sender}</strong>
           <p class="small muted break">
@@ -26,6 +26,7 @@ export function sourceColumns(nowMs: number): readonly Column<SourceRow>[] {
             {node !== '' && ` at ${node}`}
             {tokenLabel !== '' && ` · ${tokenLabel}`}
           </p>
+          {framing !== '' && <p class="small break">{framing}</p>}
         </>
       ),
       csv: ({ sender }) => sender,
@@ -33,6 +34,7 @@ export function sourceColumns(nowMs: number): readonly Column<SourceRow>[] {
     { id: 'address', name: 'Address', csv: ({ address }) => address },
     { id: 'transport', name: 'Transport', csv: ({ listener }) => listener },
     { id: 'token', name: 'Token', csv: ({ tokenLabel }) => tokenLabel },
+    { id: 'framing', name: 'Framing', csv: ({ framing }) => framing },
     {
       id: 'format',
       name: 'Format',

@@ -70,8 +70,12 @@ export function Tokens(props: TokensProps) {
 }
 
 const tokenLabel = (nowMs: number): Column<TokenRow> =>
-  labelColumn('svc_mt_', nowMs, ({ bindings, ownFormat }) =>
-    [...bindings, ...(ownFormat === '' ? [] : [`own format ${ownFormat}`])].join(', '),
+  labelColumn('svc_mt_', nowMs, ({ bindings, ownFormat, forwardedClients }) =>
+    [
+      ...bindings,
+      ...(ownFormat === '' ? [] : [`own format ${ownFormat}`]),
+      ...(forwardedClients ? ['forwarded clients'] : []),
+    ].join(', '),
   )
 
 export function tokenColumns(nowMs: number, mayRevoke: boolean): readonly Column<TokenRow>[] {
@@ -87,6 +91,7 @@ export function tokenColumns(nowMs: number, mayRevoke: boolean): readonly Column
     { ...timeColumn('seen', 'Last message', nowMs, ({ lastSeenMs }: TokenRow) => lastSeenMs), wide: true },
     { id: 'bindings', name: 'Bound to', csv: ({ bindings }) => bindings.join(', ') },
     { id: 'own_format', name: 'Own format', csv: ({ ownFormat }) => ownFormat },
+    { id: 'forwarded_clients', name: 'Forwarded clients', csv: ({ forwardedClients }) => String(forwardedClients) },
     ...secretCsvColumns<TokenRow>('svc_mt_', nowMs),
     ...(mayRevoke ? [revokeColumn<TokenRow>('/monitoring-tokens')] : []),
   ]

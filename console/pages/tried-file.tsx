@@ -73,6 +73,11 @@ function Remarks({ view }: { readonly view: TriedView }) {
           <p class="break">Everything before the damage was read. {report.damage}</p>
         </Notice>
       )}
+      {report.kind === 'log' && report.notUnderstood !== '' && (
+        <Notice tone="warn" title="No line was understood">
+          <p class="break">LOG_FORMAT: {report.notUnderstood}</p>
+        </Notice>
+      )}
       {report.ended !== 'complete' && (
         <Notice tone="warn" title="Only the beginning of the file was read">
           <p>
@@ -233,7 +238,7 @@ function nothingFound({ report, understood }: TriedView): string {
       : 'None of its names belongs to a platform of the registry.'
   }
   if (report.messages === 0) return 'The file has no lines.'
-  if (report.formats.length === 0) return 'No line has a format that the service reads.'
+  if (report.notUnderstood !== '') return 'No line was understood. The reason is below.'
   const { unmatched, noDomain, ambiguous, matched } = report.outcomes
   if (noDomain > 0 && matched + unmatched + ambiguous === 0) {
     return 'No line names a host. Let the device log host names: DNS questions, URLs or TLS server names.'

@@ -1,10 +1,10 @@
+import type { ComponentChildren } from 'preact'
 import { type Arrival, VERIFY_MS } from '../../engine/admin/verify.ts'
 import type { Instead } from '../../engine/admin/verify-instead.ts'
 import { isoSeconds, MINUTE_MS, SECOND_MS } from '../../engine/process/clock.ts'
 import { Bar } from '../design/chart.tsx'
 import { countColumn } from '../design/columns.tsx'
 import { CsvLink } from '../design/csv-link.tsx'
-import { Live, LivePart } from '../design/live.tsx'
 import { Card, countText, PageHead, Tag, Time, type Tone } from '../design/parts.tsx'
 import { type Column, Table } from '../design/table.tsx'
 import type { VerificationView } from '../views/verification.ts'
@@ -282,5 +282,42 @@ function Finding({ found, next, sample }: Instead) {
       </div>
       {sample !== '' && <pre>{sample}</pre>}
     </li>
+  )
+}
+
+interface LiveProps {
+  readonly id: string
+  /** How often the browser asks for the page again. undefined: its content is final. */
+  readonly pollMs: number | undefined
+  readonly children: ComponentChildren
+}
+
+/**
+ * Content that the browser script updates in place: it requests the same page again, and replaces
+ * the parts that differ. So the server renders each state with the same code, with and without
+ * scripts.
+ */
+function Live({ id, pollMs, children }: LiveProps) {
+  return (
+    <div id={id} class="live" data-poll={pollMs}>
+      {children}
+      <p class="small muted" role="status" data-offline="The service does not answer. Trying again." />
+    </div>
+  )
+}
+
+interface LivePartProps {
+  readonly id: string
+  /** Screen readers announce each change. */
+  readonly isStatus?: boolean
+  readonly children: ComponentChildren
+}
+
+/** A part that is replaced as a whole, and only if it changed. */
+function LivePart({ id, isStatus = false, children }: LivePartProps) {
+  return (
+    <div id={id} data-part="" role={isStatus ? 'status' : undefined}>
+      {children}
+    </div>
   )
 }

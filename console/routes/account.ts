@@ -7,7 +7,7 @@ import type { Visit } from '../http/visit.ts'
 import { Account, sessionColumns } from '../pages/account.tsx'
 import { passkeyColumns } from '../pages/passkeys.tsx'
 import { passwordFault } from '../sign-in/passwords.ts'
-import { trustedBrowser } from '../sign-in/trusted-browser.ts'
+import { trustedBrowser } from '../sign-in/secrets.ts'
 import { accountView } from '../views/account.ts'
 import { passkeysView } from '../views/passkeys.ts'
 import { csvFile } from './csv.ts'
@@ -68,7 +68,7 @@ async function changePassword(visit: Visit): Promise<Answer> {
   if (fault !== undefined) return again({ password: fault }, 400)
   if (password !== request.fields.text('repeated')) return again({ repeated: 'The two passwords differ' }, 400)
   const known = trustedBrowser(user, request.cookies.get('browser'))
-  const attempt = { name: user.name, address: request.address, trustedBrowser: known }
+  const attempt = { name: user.name, of: 'account', address: request.address, trustedBrowser: known } as const
   const verdict = site.attempts.begin(attempt, nowMs)
   if (!verdict.allowed) {
     const seconds = verdict.retryAfterSeconds

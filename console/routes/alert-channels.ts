@@ -1,4 +1,4 @@
-import { checkedChannel, type GivenChannel } from '../../engine/admin/alert-settings.ts'
+import { checkedChannel, type GivenChannel, targetFault } from '../../engine/admin/alert-settings.ts'
 import { sealedChannel } from '../../engine/admin/alerts.ts'
 import { isFault } from '../../engine/process/error-codes.ts'
 import { ALERT_CHANNEL_KINDS, type AlertChannelKind } from '../../engine/store/alert-channels.ts'
@@ -19,7 +19,7 @@ import { refusedForm } from './refused-form.ts'
 const SECRET_FIELDS = ['url', 'password']
 
 export const ALERT_CHANNEL_ROUTES: readonly Route[] = [
-  page(CHANNELS_PATH, 'alert.read', (visit) => channelsPage(visit, {})),
+  page(CHANNELS_PATH, 'alert.read', (visit) => channelsPage(visit, visit.shownOnce<Shown>() ?? {})),
   csvFile({
     path: CHANNELS_PATH,
     access: 'alert.read',
@@ -79,6 +79,8 @@ async function add(visit: Visit): Promise<Answer> {
   if (checked.kind === 'invalid') for (const { name, message } of checked.faults) errors[name] ??= message
   if (checked.kind === 'invalid' || severityMin === undefined) return again(errors, 400)
   const { settings } = checked
+  const refused = targetFault(settings, site.channelTests.allowed)
+  if (refused !== undefined) return again({ [refused.name]: refused.message }, 400)
   const name = fields.text('name').trim()
   if (name === '') return again({ name: 'Enter a name' }, 400)
   try {
@@ -89,7 +91,7 @@ async function add(visit: Visit): Promise<Answer> {
     return newPage(visit, kind, state, status)
   }
   if (settings.kind !== 'webhook') return redirect(`${CHANNELS_PATH}?done=added`)
-  return channelsPage(visit, { created: { name, secret: settings.secret } })
+  return visit.redirectToShow(CHANNELS_PATH, { created: { name, secret: settings.secret } } satisfies Shown)
 }
 
 async function test(visit: Visit, { id }: { readonly id: string }): Promise<Answer> {
@@ -105,14 +107,12 @@ async function test(visit: Visit, { id }: { readonly id: string }): Promise<Answ
           about: `Answer: ${sent.answer || 'none'}`,
         }
       : { tone: 'bad' as const, title: `${channel} did not get the test message`, about: sent.why }
-  return channelsPage(visit, { result })
+  return visit.redirectToShow(CHANNELS_PATH, { result } satisfies Shown)
 }
 
-function channelsPage(
-  visit: Visit,
-  shown: Partial<Pick<AlertChannelsProps, 'created' | 'result'>>,
-  status = 200,
-): Answer {
+type Shown = Partial<Pick<AlertChannelsProps, 'created' | 'result'>>
+
+function channelsPage(visit: Visit, shown: Shown, status = 200): Answer {
   const { site, nowMs, request } = visit
   const content = AlertChannels({
     rows: site.store.environment.read(() => channelRows(visit)),

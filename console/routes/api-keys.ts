@@ -6,11 +6,11 @@ import { EMPTY_FORM, type FormState, readForm } from '../form.ts'
 import type { Answer } from '../http/answer.ts'
 import { form, page, type Route } from '../http/router.ts'
 import type { Visit } from '../http/visit.ts'
-import { ApiKeys, apiKeyColumns } from '../pages/api-keys.tsx'
-import { GRACE_HOURS, RotateKey } from '../pages/rotate-key.tsx'
+import { ApiKeys, apiKeyColumns, GRACE_HOURS, RotateKey } from '../pages/api-keys.tsx'
+import type { CreatedSecret } from '../pages/secrets.tsx'
 import { type ApiKeyRow, apiKeysView } from '../views/api-keys.ts'
 import { refusedForm } from './refused-form.ts'
-import { type SecretPages, secretRoutes, secretsPage } from './secrets.ts'
+import { type SecretPages, secretRoutes } from './secrets.ts'
 
 const PATH = '/api-keys'
 
@@ -59,7 +59,7 @@ async function rotate(visit: Visit, id: string): Promise<Answer> {
   }
   try {
     const { raw, record } = await visit.change('api-key.rotate', { id, graceMs: Number(grace) * HOUR_MS, expiresAtMs })
-    return secretsPage(PAGES, visit, { state: EMPTY_FORM, status: 200, created: { label, raw, id: record.id } })
+    return visit.redirectToShow(PATH, { label, raw, id: record.id } satisfies CreatedSecret)
   } catch (error) {
     const { state, status } = refusedForm(error, fields)
     return rotatePage(visit, id, state, status)

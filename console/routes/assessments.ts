@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { scoreChanges } from '../../engine/assess/compare.ts'
+import { AssessmentFileFault } from '../../engine/assess/file-fault.ts'
 import { readProfile } from '../../engine/assess/profiles.ts'
 import { answer as answerRule, itemKey, note as noteRule, readAnswer } from '../../engine/assess/rules.ts'
 import { acceptedNote } from '../../engine/assess/suggestions.ts'
@@ -12,10 +13,11 @@ import { type Answer, redirect } from '../http/answer.ts'
 import { form, page, type Route } from '../http/router.ts'
 import type { Visit } from '../http/visit.ts'
 import { AssessmentPage } from '../pages/assessment.tsx'
-import { CategoryPage } from '../pages/assessment-category.tsx'
+import { answerMark, CategoryPage } from '../pages/assessment-category.tsx'
 import { ComparisonPage, differenceColumns } from '../pages/assessment-comparison.tsx'
 import { ItemPage } from '../pages/assessment-item.tsx'
 import { Assessments, assessmentColumns, PROFILE_LENGTH_MAX } from '../pages/assessments.tsx'
+import { Frameworks } from '../pages/frameworks.tsx'
 import {
   type AssessmentView,
   allAssessments,
@@ -105,12 +107,16 @@ async function saveCategory(visit: Visit, given: { readonly id: string; readonly
   if (category === undefined) throw new Fault('NOT_FOUND', 'The assessment has no such category')
   const changes = category.items.flatMap((item, index) => {
     const [answerText] = fields.all(`answer-${index}`)
-    // An absent field changes nothing.
+    // An absent field changes nothing, and neither does one that this page did not change: another
+    // tab or member may have.
     if (answerText === undefined) return []
+    const noteText = fields.all(`note-${index}`)[0] ?? item.note
+    const isUntouched = fields.text(`was-${index}`) === answerMark(answerText, noteText)
+    if (isUntouched && fields.text(`accept-${index}`) !== 'yes') return []
     const isAccepted = answerText === 'unanswered' && fields.text(`accept-${index}`) === 'yes'
     const suggestion = isAccepted ? suggestions.get(itemKey(item.id)) : undefined
     const answer = answerRule.safeParse(suggestion?.answer ?? readAnswer(answerText))
-    const note = noteRule.safeParse((fields.all(`note-${index}`)[0] ?? item.note).trim())
+    const note = noteRule.safeParse(noteText.trim())
     if (!answer.success) throw new Fault('USAGE', `${item.id}: ${answer.error.issues[0]?.message}`)
     if (!note.success) throw new Fault('USAGE', `${item.id}: ${note.error.issues[0]?.message}`)
     const noted = suggestion === undefined ? note.data : acceptedNote(suggestion, note.data)
@@ -240,4 +246,55 @@ function assessmentPage(visit: Visit, id: string, error: string, status: number)
     done: visit.request.query.get('done') ?? '',
   })
   return visit.page(view.assessment.title, PATH, content, { status })
+}
+
+const FRAMEWORKS_PATH = '/frameworks'
+/**
+ * 1,200 items. Reading YAML of this size takes 300 to 600 ms. posture-admin framework add reads
+ * larger files.
+ */
+const TEXT_BYTES_MAX = 1024 * 1024
+/** In a form, one byte takes up to three. */
+const FORM_BYTES_MAX = 3 * TEXT_BYTES_MAX + 1024
+
+export const FRAMEWORK_ROUTES: readonly Route[] = [
+  page(FRAMEWORKS_PATH, 'assessment.read', (visit) => frameworksPage(visit, EMPTY_FORM, 200)),
+  form(FRAMEWORKS_PATH, 'framework.add', addFramework, { bodyBytesMax: FORM_BYTES_MAX }),
+  form(`${FRAMEWORKS_PATH}/:id/remove`, 'framework.remove', async (visit, { id }) => {
+    await visit.change('framework.remove', { id })
+    return redirect(`${FRAMEWORKS_PATH}?done=removed`)
+  }),
+]
+
+async function addFramework(visit: Visit): Promise<Answer> {
+  const { fields } = visit.request
+  const text = fields.text('text')
+  const again = (problem: string): Answer => frameworksPage(visit, { values: fields, errors: { text: problem } }, 400)
+  if (text.trim() === '') return again('Choose or paste a framework file')
+  if (Buffer.byteLength(text) > TEXT_BYTES_MAX) {
+    return again(`At most ${TEXT_BYTES_MAX / 1024} KiB. posture-admin framework add reads larger files`)
+  }
+  // The YAML parser is loaded only here, because few visits need it.
+  const { readFrameworkFile } = await import('../../engine/assess/framework-file.ts')
+  try {
+    await visit.change('framework.add', readFrameworkFile(Buffer.from(text)))
+    return redirect(`${FRAMEWORKS_PATH}?done=added`)
+  } catch (error) {
+    if (error instanceof AssessmentFileFault) return again(error.lines.join('\n'))
+    const { state, status } = refusedForm(error, fields)
+    return frameworksPage(visit, state, status)
+  }
+}
+
+function frameworksPage(visit: Visit, form: FormState, status: number): Answer {
+  const { site, organization, request, nowMs } = visit
+  const content = Frameworks({
+    frameworks: site.store.environment.read(() => site.store.ownFrameworks.ofOrganization(organization.id)),
+    form,
+    nowMs,
+    mayAdd: visit.may('framework.add'),
+    mayRemove: visit.may('framework.remove'),
+    done: request.query.get('done') ?? '',
+  })
+  return visit.page('Own frameworks', '/assessments', content, { status })
 }

@@ -1,8 +1,9 @@
+import { candidatesOf, type ShownCandidate } from '../../engine/admin/candidates.ts'
 import { paged } from '../design/paged.ts'
 import { redirect } from '../http/answer.ts'
 import { form, page, type Route } from '../http/router.ts'
+import type { Visit } from '../http/visit.ts'
 import { CandidatesPage, candidateColumns } from '../pages/candidates.tsx'
-import { candidatesView, isDismissedList } from '../views/candidates.ts'
 import { csvFile } from './csv.ts'
 
 const PATH = '/candidates'
@@ -39,3 +40,12 @@ export const CANDIDATE_ROUTES: readonly Route[] = [
     return redirect(`${PATH}?show=dismissed&done=restored`)
   }),
 ]
+
+/** The candidates of the organization, or those that were dismissed. */
+function candidatesView({ site, organization, request }: Visit): readonly ShownCandidate[] {
+  return candidatesOf(site.store, site.registry, organization.id, isDismissedList(request.query))
+}
+
+function isDismissedList(query: URLSearchParams): boolean {
+  return query.get('show') === 'dismissed'
+}

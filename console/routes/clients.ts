@@ -38,7 +38,7 @@ export const CLIENT_ROUTES: readonly Route[] = [
     const search = searchOf(visit.request.query)
     if (search === '') return clientsPage(visit, {}, 200)
     const client = storedClient(visit.site.store, visit.organization, search)
-    if (isKnownClient(visit, client)) return redirect(`${CLIENTS_PATH}/${encodeURIComponent(client)}`)
+    if (isKnownClient(visit, client)) return redirect(clientPath(client))
     return clientsPage(visit, { problem: `No use by ${search} in the evidence window` }, 200)
   }),
   auditedPage('/clients/:client', clientOf, (visit, { client }) => clientPage(visit, client, EMPTY_FORM, 200)),
@@ -125,7 +125,7 @@ async function reveal(visit: Visit, { client }: { readonly client: string }): Pr
   const pseudonym = visit.site.store.environment.read(() => knownClient(visit, client))
   try {
     const revealed = await visit.change('client.reveal', { pseudonym })
-    return clientPage(visit, pseudonym, EMPTY_FORM, 200, revealed)
+    return visit.redirectToShow(clientPath(pseudonym), revealed satisfies Revealed)
   } catch (error) {
     if (isFault(error, 'SECRETS_KEY')) {
       return clientPage(visit, pseudonym, { values: fields, errors: { '': error.message } }, 503)
@@ -135,7 +135,12 @@ async function reveal(visit: Visit, { client }: { readonly client: string }): Pr
   }
 }
 
-function clientPage(visit: Visit, text: string, state: FormState, status: number, revealed?: Revealed): Answer {
+function clientPath(client: string): string {
+  return `${CLIENTS_PATH}/${encodeURIComponent(client)}`
+}
+
+function clientPage(visit: Visit, text: string, state: FormState, status: number): Answer {
+  const revealed = visit.shownOnce<Revealed>()
   return visit.site.store.environment.read(() => {
     const client = knownClient(visit, text)
     const content = Client({

@@ -4,6 +4,7 @@ import { EMPTY_FORM, FORM_FIELDS_MAX, type FormState } from '../form.ts'
 import { type Answer, redirect } from '../http/answer.ts'
 import { form, page, type Route } from '../http/router.ts'
 import type { Visit } from '../http/visit.ts'
+import { ConfirmDecision } from '../pages/confirm-decision.tsx'
 import { PLATFORMS_SORTING, Platforms, platformColumns } from '../pages/platforms.tsx'
 import { DecisionsByName, termsByName } from '../views/decisions.ts'
 import { platformsView } from '../views/platforms.ts'
@@ -11,6 +12,14 @@ import { csvFile } from './csv.ts'
 import { DECISION_ACTIONS, DECISION_WORDS, type DecisionWord, DONE, readTerms } from './decision-form.ts'
 import { refusedForm } from './refused-form.ts'
 
+const VERBS: Readonly<Record<DecisionWord, string>> = {
+  approve: 'Approve',
+  reject: 'Reject',
+  withdraw: 'Withdraw the decisions about',
+}
+
+/** A decision about more platforms than this is confirmed. */
+const UNCONFIRMED_MAX = 25
 /** A form with as many platforms as can have a decision. */
 const SELECTION_FORM = { bodyBytesMax: 256 * 1024, fieldsMax: FORM_FIELDS_MAX + DECIDED_PLATFORMS_MAX }
 
@@ -39,6 +48,14 @@ async function decideAll(visit: Visit, word: DecisionWord): Promise<Answer> {
   if (selected.all.length === 0) return refused('Select at least one platform')
   const platforms = word === 'withdraw' ? selected.decided : selected.all
   if (platforms.length === 0) return refused('There is no decision about the selected platforms')
+  if (platforms.length > UNCONFIRMED_MAX && fields.text('confirmed') === '') {
+    const filters = filtersOf(query)
+    const kept = fields.without()
+    const action = `/decisions/${word}?${filters}`
+    const what = `${VERBS[word]} ${platforms.length} platforms`
+    const content = ConfirmDecision({ action, what, kept, back: `/platforms?${filters}` })
+    return visit.page('Platforms', '/platforms', content)
+  }
   try {
     if (word === 'withdraw') await visit.change('approval.remove', { platforms })
     else {

@@ -87,7 +87,7 @@ async function addAndInvite(visit: Visit): Promise<Answer> {
 async function invite(visit: Visit, name: string): Promise<Answer> {
   const { secret, expiresAtMs } = await visit.change('member.invite', { name })
   const url = linkUrl(visit.request.origin, secret)
-  return membersPage(visit, { invitation: { name, url, expiresAtMs } })
+  return visit.redirectToShow(PATH, { name, url, expiresAtMs } satisfies NewInvitation)
 }
 
 /** Makes a change. If it is in conflict with the members, the page shows an error. */
@@ -102,14 +102,14 @@ async function changed(visit: Visit, make: () => Promise<Answer>): Promise<Answe
 
 interface Outcome {
   readonly form?: FormState
-  readonly invitation?: NewInvitation
   readonly error?: string
   readonly status?: number
 }
 
 function membersPage(visit: Visit, outcome: Outcome = {}): Answer {
   const { site, identity, nowMs, request } = visit
-  const { invitation, status = 200 } = outcome
+  const { status = 200 } = outcome
+  const invitation = visit.shownOnce<NewInvitation>()
   const content = Members({
     view: site.store.environment.read(() => membersView(visit)),
     query: request.query,

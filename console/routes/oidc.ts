@@ -4,21 +4,23 @@ import { Fault, type FaultCode } from '../../engine/process/error-codes.ts'
 import type { IdentityProvider } from '../../engine/store/identity-providers.ts'
 import type { Session } from '../../engine/store/sessions.ts'
 import { isConfirmed } from '../confirmation.ts'
+import { retryText } from '../design/parts.tsx'
 import { FormFields } from '../form.ts'
-import { type Answer, withCookies } from '../http/answer.ts'
+import { type Answer, pageAnswer, withCookies } from '../http/answer.ts'
 import { clearCookie, setCookie } from '../http/cookies.ts'
 import { form, openForm, openPage, page, type Route } from '../http/router.ts'
 import { Guest, type Visit } from '../http/visit.ts'
 import { ContinueForm } from '../pages/confirm.tsx'
 import { errorAnswer } from '../pages/error.tsx'
 import { refreshAnswer } from '../pages/refresh.tsx'
+import { AtProvider } from '../pages/sign-in.tsx'
 import type { ProviderClaims } from '../sign-in/oidc-claims.ts'
 import { isFresh } from '../sign-in/oidc-client.ts'
-import { CALLBACK_PATH, type OidcFlow } from '../sign-in/oidc-flow.ts'
+import { CALLBACK_PATH, callbackPath, FLOW_MS, type FlowPurpose, type OidcFlow } from '../sign-in/oidc-flow.ts'
+import { ProviderError } from '../sign-in/provider-http.ts'
 import { newSecret, secretHash } from '../sign-in/secrets.ts'
 import { chosenProvider } from '../views/sign-in.ts'
-import { beginFlow, type FlowFault, type FlowStart, flowFault, tooMany } from './begin-flow.ts'
-import { signInPage, targetOf } from './sign-in-page.ts'
+import { signInPage, targetOf } from './sign-in.ts'
 import { startProviderSession } from './start-session.ts'
 
 /** Sign-in with the identity providers of organizations. */
@@ -215,4 +217,68 @@ function continueForm(visit: Visit): Answer {
   }
   const content = ContinueForm({ action: kept.action, kept: kept.fields, isConfirmed: isConfirmed(visit) })
   return visit.page('Continue', '', content)
+}
+
+interface FlowStart {
+  readonly purpose: FlowPurpose
+  /** The page to show in the end. */
+  readonly to: string
+}
+
+/** Why no browser is sent to the provider. */
+interface FlowFault {
+  readonly message: string
+  readonly status: number
+  readonly fields: readonly string[]
+}
+
+/** Sends the browser to an identity provider, or returns why not. */
+async function beginFlow(
+  guest: Guest,
+  provider: IdentityProvider,
+  { purpose, to }: FlowStart,
+): Promise<Answer | FlowFault> {
+  const { site, request, nowMs } = guest
+  const verdict = site.attempts.beginAtProvider(request.address, nowMs)
+  if (!verdict.allowed) return tooMany(verdict.retryAfterSeconds)
+  const flow: OidcFlow = {
+    purpose,
+    organizationId: provider.organizationId,
+    issuer: provider.issuer,
+    clientId: provider.clientId,
+    redirectUri: `${request.origin}${callbackPath(provider.organizationId)}`,
+    state: newSecret(),
+    nonce: newSecret(),
+    codeVerifier: newSecret(),
+    to,
+    sessionHash: guest.identity?.session.hash ?? '',
+    startedAtMs: nowMs,
+  }
+  try {
+    const url = await site.oidc.authorizationUrl(provider, flow)
+    const document = AtProvider({ theme: guest.theme, name: provider.name, url })
+    const cookie = setCookie('oidc', site.flows.seal(flow), { seconds: FLOW_MS / 1000, sameSite: 'Lax' })
+    return pageAnswer(document, { cookies: [cookie] })
+  } catch (error) {
+    return flowFault(guest, provider, error)
+  }
+}
+
+function tooMany(seconds: number): FlowFault {
+  const message = `Too many attempts. ${retryText(seconds)}`
+  return { message, status: 429, fields: ['retry-after', String(seconds)] }
+}
+
+/** Logs why a provider cannot be used, and returns it for the page. @throws any other error. */
+function flowFault({ site }: Guest, { organizationId, name }: IdentityProvider, error: unknown): FlowFault {
+  if (error instanceof ProviderError) {
+    site.log.warn({ organization: organizationId, provider: name, reason: error.message }, 'a sign-in failed')
+    return { message: error.message, status: 502, fields: [] }
+  }
+  if (error instanceof Fault && error.code === 'SECRETS_KEY') {
+    site.log.error({ organization: organizationId, reason: error.message }, 'a client secret cannot be decrypted')
+    const message = `The client secret of ${name} cannot be decrypted. An owner must enter it again`
+    return { message, status: 503, fields: [] }
+  }
+  throw error
 }

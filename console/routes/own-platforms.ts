@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { registryFileOf } from '../../engine/admin/registry-export.ts'
+import { registryFileOf } from '../../engine/admin/own-platforms.ts'
 import { Fault } from '../../engine/process/error-codes.ts'
 import { SERVICE_WIDE } from '../../engine/store/own-platforms.ts'
 import { checkChanges } from '../../registry/catalog.ts'

@@ -5,11 +5,10 @@ import { form, openForm, openPage, type Parameters, type Route, type RouteOption
 import type { Guest, Visit } from '../http/visit.ts'
 import { AddPasskey } from '../pages/passkeys.tsx'
 import { authenticateByPasskey } from '../passkey-authentication.ts'
-import { browserName } from '../sign-in/browser-name.ts'
 import type { Answerer, PasskeySignIn } from '../sign-in/passkeys.ts'
 import { refusedForm } from './refused-form.ts'
-import { signInPage, targetOf } from './sign-in-page.ts'
-import { startSession } from './start-session.ts'
+import { signInPage, targetOf } from './sign-in.ts'
+import { browserName, startSession } from './start-session.ts'
 
 /** Nobody is signed in yet: the passkey names its user. */
 const SIGN_IN: Answerer = { purpose: 'sign-in', sessionId: '', userId: '' }

@@ -29,10 +29,9 @@ export interface SecretPages<Row extends SecretRow> {
   readonly revoke: (visit: Visit, id: string) => Promise<unknown>
 }
 
-export interface Outcome {
+interface Outcome {
   readonly state: FormState
   readonly status: number
-  readonly created?: CreatedSecret
 }
 
 /** The routes that list secrets, create them, show each new one once, and revoke them. */
@@ -40,9 +39,7 @@ export function secretRoutes<Row extends SecretRow>(pages: SecretPages<Row>): re
   const { path, actions } = pages
   return [
     page(path, actions.read, (visit) => secretsPage(pages, visit, { state: EMPTY_FORM, status: 200 })),
-    form(path, actions.create, async (visit) => secretsPage(pages, visit, await created(pages, visit)), {
-      confirmed: true,
-    }),
+    form(path, actions.create, (visit) => create(pages, visit), { confirmed: true }),
     form(
       `${path}/:id/revoke`,
       actions.revoke,
@@ -64,23 +61,24 @@ export function secretRoutes<Row extends SecretRow>(pages: SecretPages<Row>): re
   ]
 }
 
-async function created<Row extends SecretRow>(pages: SecretPages<Row>, visit: Visit): Promise<Outcome> {
+async function create<Row extends SecretRow>(pages: SecretPages<Row>, visit: Visit): Promise<Answer> {
   const read = pages.readNew(visit)
-  if ('state' in read) return { state: read.state, status: 400 }
+  if ('state' in read) return secretsPage(pages, visit, { state: read.state, status: 400 })
   try {
     const { raw, record } = await read.create()
-    return { state: EMPTY_FORM, status: 200, created: { label: read.label, raw, id: record.id } }
+    return visit.redirectToShow(pages.path, { label: read.label, raw, id: record.id } satisfies CreatedSecret)
   } catch (error) {
-    return refusedForm(error, visit.request.fields)
+    return secretsPage(pages, visit, refusedForm(error, visit.request.fields))
   }
 }
 
-export function secretsPage<Row extends SecretRow>(
+function secretsPage<Row extends SecretRow>(
   { path, title, actions, view, content }: SecretPages<Row>,
   visit: Visit,
-  { state, status, created }: Outcome,
+  { state, status }: Outcome,
 ): Answer {
   const { site, nowMs, request } = visit
+  const created = visit.shownOnce<CreatedSecret>()
   const props: SecretsProps<Row> = {
     view: site.store.environment.read(() => view(visit)),
     form: state,

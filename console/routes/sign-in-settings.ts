@@ -9,7 +9,7 @@ import { form, page, type Route } from '../http/router.ts'
 import type { Visit } from '../http/visit.ts'
 import { SignInSettingsPage, type TestResult } from '../pages/sign-in-settings.tsx'
 import type { ClientCheck, ProviderClient } from '../sign-in/oidc-client.ts'
-import { ProviderError } from '../sign-in/provider-error.ts'
+import { ProviderError } from '../sign-in/provider-http.ts'
 import { signInSettingsView } from '../views/sign-in-settings.ts'
 import { refusedForm } from './refused-form.ts'
 

@@ -6,14 +6,16 @@ import type { AccountLink } from '../../engine/store/account-links.ts'
 import type { User } from '../../engine/store/users.ts'
 import { retryText } from '../design/parts.tsx'
 import { EMPTY_FORM, FormFields, type FormState, readForm } from '../form.ts'
-import { type Answer, pageAnswer, redirect } from '../http/answer.ts'
+import { type Answer, isLocalPath, pageAnswer, redirect } from '../http/answer.ts'
 import { clearCookie } from '../http/cookies.ts'
 import { form, openForm, openPage, type Route } from '../http/router.ts'
 import type { Guest } from '../http/visit.ts'
 import { Setup, SetupAccount } from '../pages/setup.tsx'
-import { passwordFault } from '../sign-in/passwords.ts'
-import { trustedBrowser } from '../sign-in/trusted-browser.ts'
-import { signInPage, targetOf } from './sign-in-page.ts'
+import { SignIn } from '../pages/sign-in.tsx'
+import { canSomebodySignIn } from '../setup-offer.ts'
+import { isPossiblePassword, passwordFault } from '../sign-in/passwords.ts'
+import { trustedBrowser } from '../sign-in/secrets.ts'
+import { providerChoice } from '../views/sign-in.ts'
 import { startSession } from './start-session.ts'
 
 export const SIGN_IN_ROUTES: readonly Route[] = [
@@ -42,15 +44,21 @@ async function signIn(guest: Guest): Promise<Answer> {
   const to = targetOf(request.fields.text('to'))
   const user = site.store.users.byName(name)
   const known = trustedBrowser(user, request.cookies.get('browser'))
-  const verdict = site.attempts.begin({ name, address: request.address, trustedBrowser: known }, nowMs)
+  const password = request.fields.text('password')
   const again = (status: number, error: string, fields: readonly string[] = []): Answer =>
     signInPage(guest, { values: request.fields, errors: { '': error } }, to, status, fields)
+  const wrong = 'The name or the password is wrong'
+  // Before it is counted: an answer that costs no hash must not displace counters.
+  if (!isPossiblePassword(password)) return again(403, wrong)
+  const of = user === undefined ? 'unknown name' : 'account'
+  const attempt = { name, of, address: request.address, trustedBrowser: known } as const
+  const verdict = site.attempts.begin(attempt, nowMs)
   if (!verdict.allowed) {
     const retryAfter = ['retry-after', String(verdict.retryAfterSeconds)]
     return again(429, `Too many attempts. ${retryText(verdict.retryAfterSeconds)}`, retryAfter)
   }
-  const matches = await site.passwords.verify(user?.passwordHash, request.fields.text('password'))
-  if (!matches || user === undefined) return again(403, 'The name or the password is wrong')
+  const matches = await site.passwords.verify(user?.passwordHash, password)
+  if (!matches || user === undefined) return again(403, wrong)
   verdict.succeeded()
   return startSession(guest, user.id, to)
 }
@@ -137,4 +145,26 @@ async function setUpAccount(guest: Guest): Promise<Answer> {
     if (isFault(error, 'USAGE')) return again({ '': error.message }, 400)
     throw error
   }
+}
+
+/** The requested page, which the visitor sees after signing in. */
+export function targetOf(to: string): string {
+  return isLocalPath(to) ? to : '/'
+}
+
+/** The page for sign-in: with a password, a passkey, or an identity provider. */
+export function signInPage(
+  { site, theme, request }: Guest,
+  form: FormState,
+  to: string,
+  status: number,
+  fields: readonly string[] = [],
+): Answer {
+  const organization = request.query.get('organization') ?? ''
+  const props = site.store.environment.read(() => {
+    const { passkeys } = site.store
+    const hasPasskeys = site.passkeys !== undefined && !passkeys.isEmpty()
+    return { isNew: !canSomebodySignIn(site.store), hasPasskeys, provider: providerChoice(site.store) }
+  })
+  return pageAnswer(SignIn({ theme, form, to, organization, ...props }), { status, fields })
 }

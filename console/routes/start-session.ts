@@ -2,7 +2,6 @@ import type { ProviderSignIn } from '../../engine/admin/accounts.ts'
 import { type Answer, redirect } from '../http/answer.ts'
 import { setCookie } from '../http/cookies.ts'
 import type { Guest } from '../http/visit.ts'
-import { browserName } from '../sign-in/browser-name.ts'
 import { newSecret, secretHash } from '../sign-in/secrets.ts'
 
 /** Lifetime of the cookie that identifies a trusted browser. */
@@ -56,4 +55,30 @@ export async function startProviderSession(
     },
   })
   return setCookie('session', session)
+}
+
+const BROWSERS = [
+  [/\bEdg(?:e|A|iOS)?\//, 'Edge'],
+  [/\bOPR\//, 'Opera'],
+  [/\b(?:Firefox|FxiOS)\//, 'Firefox'],
+  [/\b(?:HeadlessChrome|Chrome|CriOS|Chromium)\//, 'Chrome'],
+  [/\bSafari\//, 'Safari'],
+] as const
+const SYSTEMS = [
+  [/\bAndroid\b/, 'Android'],
+  [/\b(?:iPhone|iPad)\b/, 'iOS'],
+  [/\bWindows\b/, 'Windows'],
+  [/\bMac OS X\b/, 'macOS'],
+  [/\bCrOS\b/, 'ChromeOS'],
+  [/\bLinux\b/, 'Linux'],
+] as const
+
+/**
+ * Describes a User-Agent for the list of sessions: `Firefox on Linux`. The original text is not
+ * stored.
+ */
+export function browserName(userAgent: string): string {
+  const browser = BROWSERS.find(([pattern]) => pattern.test(userAgent))?.[1] ?? 'Unknown browser'
+  const system = SYSTEMS.find(([pattern]) => pattern.test(userAgent))?.[1]
+  return system === undefined ? browser : `${browser} on ${system}`
 }

@@ -1,5 +1,6 @@
-import { isIP } from 'node:net'
+import { BoundedMap } from '../../engine/process/bounded-map.ts'
 import { MINUTE_MS } from '../../engine/process/clock.ts'
+import { clientOf } from '../../engine/process/network.ts'
 import type { CheckResult } from '../metrics.ts'
 
 export const WINDOW_MS = 15 * MINUTE_MS
@@ -17,14 +18,16 @@ export const NETWORK_FAILURES_MAX = 20
  */
 export const NETWORK_PROVIDER_STARTS_MAX = 50
 /**
- * Maximum number of accounts, browsers and networks with failures. At the limit, the entry with the
- * oldest failure is removed.
+ * Maximum number of names that no account has, and of networks, with failures. At the limit, the
+ * entry with the oldest failure is removed.
  */
 const REMEMBERED_MAX = 100_000
 
 export interface Attempt {
-  /** The name as typed. The account may not exist. */
+  /** The name as typed. */
   readonly name: string
+  /** What has this name. */
+  readonly of: 'account' | 'unknown name' | 'unknown passkey'
   readonly address: string
   /**
    * SHA-256 of the cookie of a browser that this account trusts; undefined for any other browser.
@@ -36,16 +39,26 @@ export type Verdict =
   | { readonly allowed: true; readonly succeeded: () => void }
   | { readonly allowed: false; readonly retryAfterSeconds: number }
 
-type Limit = readonly [key: string, max: number]
+interface Limit {
+  readonly failures: Failures
+  readonly key: string
+  readonly max: number
+}
 
 /**
  * Limits password guesses. An attempt counts as failed until it succeeds, so that parallel attempts
  * count, too. A browser that signed in before has an allowance of its own, so guesses from other
- * browsers cannot lock out the owner. The counters are in memory and start at zero with the
- * service.
+ * browsers cannot lock out the owner. The counters of accounts that exist cannot be displaced by
+ * those of names and networks that an attacker makes up. The counters are in memory and start at
+ * zero with the service.
  */
 export class SignInAttempts {
-  readonly #failures = new Map<string, number[]>()
+  /** Accounts, their passkeys and their trusted browsers: no more than the store has. */
+  readonly #accounts = new Failures(Number.POSITIVE_INFINITY)
+  readonly #unknownNames = new Failures(REMEMBERED_MAX)
+  /** Apart, because they cost no hash: displacing a name would reveal that it is unknown. */
+  readonly #unknownPasskeys = new Failures(REMEMBERED_MAX)
+  readonly #networks = new Failures(REMEMBERED_MAX)
   readonly #note: (result: CheckResult) => void
   readonly #limitsNetworks: boolean
 
@@ -59,15 +72,15 @@ export class SignInAttempts {
     this.#limitsNetworks = limitsNetworks
   }
 
-  begin({ name, address, trustedBrowser }: Attempt, nowMs: number): Verdict {
-    const limits: readonly Limit[] =
-      trustedBrowser === undefined
-        ? [
-            [`account ${name.toLowerCase().slice(0, 255)}`, ACCOUNT_FAILURES_MAX],
-            ...this.#ofNetwork('network', address, NETWORK_FAILURES_MAX),
-          ]
-        : [[`browser ${trustedBrowser}`, ACCOUNT_FAILURES_MAX]]
-    return this.#begin(limits, nowMs)
+  begin({ name, of, address, trustedBrowser }: Attempt, nowMs: number): Verdict {
+    const max = ACCOUNT_FAILURES_MAX
+    if (trustedBrowser !== undefined) {
+      return this.#begin([{ failures: this.#accounts, key: `browser ${trustedBrowser}`, max }], nowMs)
+    }
+    const unknown = of === 'unknown name' ? this.#unknownNames : this.#unknownPasskeys
+    const failures = of === 'account' ? this.#accounts : unknown
+    const ofName = { failures, key: `account ${name.toLowerCase().slice(0, 255)}`, max }
+    return this.#begin([ofName, ...this.#ofNetwork('network', address, NETWORK_FAILURES_MAX)], nowMs)
   }
 
   /** Counts a secret that is not valid. There is no account that it belongs to. */
@@ -82,19 +95,19 @@ export class SignInAttempts {
 
   /** A sign-in with a provider that began at this time succeeded. */
   finishAtProvider(address: string, startedAtMs: number): void {
-    for (const [key] of this.#ofNetwork('provider', address, NETWORK_PROVIDER_STARTS_MAX)) {
-      this.#remove(key, startedAtMs)
+    for (const { failures, key } of this.#ofNetwork('provider', address, NETWORK_PROVIDER_STARTS_MAX)) {
+      failures.remove(key, startedAtMs)
     }
   }
 
   #ofNetwork(what: 'network' | 'provider', address: string, max: number): readonly Limit[] {
-    return this.#limitsNetworks ? [[`${what} ${networkOf(address)}`, max]] : []
+    return this.#limitsNetworks ? [{ failures: this.#networks, key: `${what} ${clientOf(address)}`, max }] : []
   }
 
   #begin(limits: readonly Limit[], nowMs: number): Verdict {
     let waitMs = 0
-    for (const [key, max] of limits) {
-      const times = this.#recent(key, nowMs)
+    for (const { failures, key, max } of limits) {
+      const times = failures.recent(key, nowMs)
       const [oldest] = times.slice(-max)
       if (times.length >= max && oldest !== undefined) waitMs = Math.max(waitMs, oldest + WINDOW_MS - nowMs)
     }
@@ -102,59 +115,40 @@ export class SignInAttempts {
       this.#note('rate_limited')
       return { allowed: false, retryAfterSeconds: Math.ceil(waitMs / 1000) }
     }
-    for (const [key] of limits) this.#add(key, nowMs)
+    for (const { failures, key } of limits) failures.add(key, nowMs)
     return {
       allowed: true,
       succeeded: () => {
-        for (const [key] of limits) this.#remove(key, nowMs)
+        for (const { failures, key } of limits) failures.remove(key, nowMs)
       },
     }
   }
-
-  #recent(key: string, nowMs: number): number[] {
-    // The absolute difference, because the clock may have been set back.
-    return (this.#failures.get(key) ?? []).filter((timeMs) => Math.abs(nowMs - timeMs) < WINDOW_MS)
-  }
-
-  #add(key: string, nowMs: number): void {
-    const times = [...this.#recent(key, nowMs), nowMs]
-    this.#failures.delete(key)
-    this.#failures.set(key, times)
-    if (this.#failures.size <= REMEMBERED_MAX) return
-    const [oldest] = this.#failures.keys()
-    if (oldest !== undefined) this.#failures.delete(oldest)
-  }
-
-  #remove(key: string, timeMs: number): void {
-    const times = this.#failures.get(key) ?? []
-    const at = times.lastIndexOf(timeMs)
-    if (at >= 0) times.splice(at, 1)
-    if (times.length === 0) this.#failures.delete(key)
-  }
 }
 
-const GROUPS = 8
-const GROUPS_OF_NETWORK = 4
+/** The times of failures in the window, by key. The key with the oldest last failure is first. */
+class Failures {
+  readonly #times: Map<string, number[]>
 
-/**
- * The address of an IPv4 client, also if written as IPv6; the /64 of an IPv6 client, which can use
- * any address in it.
- */
-export function networkOf(address: string): string {
-  const mapped = /^(?:::ffff:|(?:0{1,4}:){5}ffff:)(.+)$/i.exec(address)?.[1]
-  if (mapped !== undefined && isIP(mapped) === 4) return mapped
-  if (mapped !== undefined && /^[0-9a-f]{1,4}:[0-9a-f]{1,4}$/i.test(mapped)) {
-    const [high = 0, low = 0] = mapped.split(':').map((group) => Number.parseInt(group, 16))
-    return [high >> 8, high & 255, low >> 8, low & 255].join('.')
+  constructor(keysMax: number) {
+    this.#times = new BoundedMap(keysMax)
   }
-  if (isIP(address) !== 6) return address
-  const [left = '', right] = address.toLowerCase().replace(/%.*$/, '').split('::')
-  const before = left === '' ? [] : left.split(':')
-  const after = right === undefined || right === '' ? [] : right.split(':')
-  const zeros = right === undefined ? 0 : GROUPS - before.length - after.length
-  const groups = [...before, ...Array.from({ length: Math.max(0, zeros) }, () => '0'), ...after]
-  return `${groups
-    .slice(0, GROUPS_OF_NETWORK)
-    .map((group) => Number.parseInt(group, 16).toString(16))
-    .join(':')}::/64`
+
+  recent(key: string, nowMs: number): number[] {
+    // The absolute difference, because the clock may have been set back.
+    return (this.#times.get(key) ?? []).filter((timeMs) => Math.abs(nowMs - timeMs) < WINDOW_MS)
+  }
+
+  add(key: string, nowMs: number): void {
+    const times = [...this.recent(key, nowMs), nowMs]
+    this.#times.set(key, times)
+    const [oldest = key] = this.#times.keys()
+    if (this.recent(oldest, nowMs).length === 0) this.#times.delete(oldest)
+  }
+
+  remove(key: string, timeMs: number): void {
+    const times = this.#times.get(key) ?? []
+    const at = times.lastIndexOf(timeMs)
+    if (at >= 0) times.splice(at, 1)
+    if (times.length === 0) this.#times.delete(key)
+  }
 }

@@ -6,9 +6,11 @@ import { OverloadError } from '../changes.ts'
 export const CHALLENGE_MS = 5 * MINUTE_MS
 /**
  * Maximum number of used challenges in memory, each for five minutes. At the limit, no further
- * passkey is accepted. Sign-in limits allow 20 failures per network and 15 minutes.
+ * passkey is accepted.
  */
 const USED_MAX = 10_000
+/** Of these, of one user, so that no user can block the passkeys of others. */
+const USED_PER_USER_MAX = 200
 
 /** The purpose of a challenge. A response to a challenge of another purpose is refused. */
 export type ChallengePurpose = 'register' | 'sign-in' | 'confirm'
@@ -34,7 +36,9 @@ const CHALLENGE_BYTES = MAC_OFFSET + 32
 export class Challenges {
   readonly #key = randomBytes(32)
   /** Used challenges, with the time when they can be forgotten. Oldest first. */
-  readonly #used = new Map<string, number>()
+  readonly #used = new Map<string, { readonly userId: string; readonly untilMs: number }>()
+  /** The number of them for each user. */
+  readonly #perUser = new Map<string, number>()
 
   /** @param session the id of the session that may answer; '' if nobody is signed in. */
   make(purpose: ChallengePurpose, session: string, nowMs: number): string {
@@ -44,12 +48,8 @@ export class Challenges {
     return Buffer.concat([head, this.#mac(purpose, session, head)]).toString('base64url')
   }
 
-  /**
-   * Uses a challenge. The same challenge is `wrong` from then on.
-   *
-   * @throws OverloadError if too many challenges were used.
-   */
-  use(challenge: string, purpose: ChallengePurpose, session: string, nowMs: number): 'valid' | 'expired' | 'wrong' {
+  /** Whether a challenge may be answered now. A used one is `wrong`. */
+  check(challenge: string, purpose: ChallengePurpose, session: string, nowMs: number): 'valid' | 'expired' | 'wrong' {
     const bytes = Buffer.from(challenge, 'base64url')
     // Other spellings of the same bytes would be other keys of the table.
     if (bytes.length !== CHALLENGE_BYTES || bytes.toString('base64url') !== challenge) return 'wrong'
@@ -58,11 +58,25 @@ export class Challenges {
     const leftMs = head.readUIntBE(EXPIRES_OFFSET, EXPIRES_BYTES) - nowMs
     // More than five minutes are left if the clock was set back.
     if (leftMs <= 0 || leftMs > CHALLENGE_MS) return 'expired'
+    return this.#used.has(challenge) ? 'wrong' : 'valid'
+  }
+
+  /**
+   * Uses a challenge that was checked. Returns false if another response used it meanwhile.
+   *
+   * @param userId whose passkey has signed it
+   * @throws OverloadError if too many challenges were used, by all users or by this one
+   */
+  use(challenge: string, userId: string, nowMs: number): boolean {
     this.#forget(nowMs)
-    if (this.#used.has(challenge)) return 'wrong'
-    if (this.#used.size >= USED_MAX) throw new OverloadError('too many challenges were used')
-    this.#used.set(challenge, nowMs + CHALLENGE_MS)
-    return 'valid'
+    if (this.#used.has(challenge)) return false
+    const ofUser = this.#perUser.get(userId) ?? 0
+    if (this.#used.size >= USED_MAX || ofUser >= USED_PER_USER_MAX) {
+      throw new OverloadError('too many challenges were used')
+    }
+    this.#used.set(challenge, { userId, untilMs: nowMs + CHALLENGE_MS })
+    this.#perUser.set(userId, ofUser + 1)
+    return true
   }
 
   #mac(purpose: ChallengePurpose, session: string, head: Uint8Array): Buffer {
@@ -70,9 +84,12 @@ export class Challenges {
   }
 
   #forget(nowMs: number): void {
-    for (const [challenge, untilMs] of this.#used) {
+    for (const [challenge, { userId, untilMs }] of this.#used) {
       if (untilMs > nowMs) return
       this.#used.delete(challenge)
+      const left = (this.#perUser.get(userId) ?? 0) - 1
+      if (left > 0) this.#perUser.set(userId, left)
+      else this.#perUser.delete(userId)
     }
   }
 }

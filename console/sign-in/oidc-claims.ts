@@ -1,5 +1,5 @@
 import type { IdentityProvider } from '../../engine/store/identity-providers.ts'
-import { ProviderError } from './provider-error.ts'
+import { ProviderError } from './provider-http.ts'
 
 /** Groups that are read. More make the sign-in fail. */
 const GROUPS_MAX = 2000

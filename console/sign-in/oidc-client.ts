@@ -1,12 +1,12 @@
 import type { Configuration, ServerMetadata } from 'openid-client'
+import { BoundedMap } from '../../engine/process/bounded-map.ts'
 import { type Clock, HOUR_MS, SECOND_MS } from '../../engine/process/clock.ts'
 import { isLoopbackHost } from '../../engine/process/network.ts'
 import type { SecretsKey } from '../../engine/process/secrets-key.ts'
 import { clientSecretContext, type IdentityProvider } from '../../engine/store/identity-providers.ts'
 import { type ProviderClaims, providerClaims } from './oidc-claims.ts'
 import { callbackPath, type OidcFlow } from './oidc-flow.ts'
-import { ProviderError } from './provider-error.ts'
-import type { ProviderHttp } from './provider-http.ts'
+import { ProviderError, type ProviderHttp } from './provider-http.ts'
 
 /** Metadata is used this long. openid-client reads the keys again when one is unknown. */
 const METADATA_MS = HOUR_MS
@@ -41,7 +41,7 @@ export class OidcClient {
   readonly #secrets: SecretsKey
   readonly #clock: Clock
   readonly #http: ProviderHttp
-  readonly #remembered = new Map<string, Remembered>()
+  readonly #remembered = new BoundedMap<string, Remembered>(REMEMBERED_MAX)
 
   constructor(secrets: SecretsKey, clock: Clock, http: ProviderHttp) {
     this.#secrets = secrets
@@ -132,20 +132,13 @@ export class OidcClient {
     const known = this.#remembered.get(organizationId)
     if (known !== undefined && known.key === key && nowMs < known.untilMs) return known.configuration
     const configuration = this.#discovered(this.clientOf(provider))
-    this.#remember(organizationId, { key, configuration, untilMs: nowMs + METADATA_MS })
+    this.#remembered.set(organizationId, { key, configuration, untilMs: nowMs + METADATA_MS })
     configuration.catch(() => {
       const now = this.#remembered.get(organizationId)
-      if (now?.configuration === configuration) this.#remember(organizationId, { ...now, untilMs: nowMs + RETRY_MS })
+      if (now?.configuration === configuration)
+        this.#remembered.set(organizationId, { ...now, untilMs: nowMs + RETRY_MS })
     })
     return configuration
-  }
-
-  #remember(organizationId: string, remembered: Remembered): void {
-    this.#remembered.delete(organizationId)
-    this.#remembered.set(organizationId, remembered)
-    if (this.#remembered.size <= REMEMBERED_MAX) return
-    const [oldest] = this.#remembered.keys()
-    if (oldest !== undefined) this.#remembered.delete(oldest)
   }
 
   async #discovered(client: ProviderClient): Promise<Configuration> {

@@ -1,4 +1,5 @@
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto'
+import { BoundedMap } from '../../engine/process/bounded-map.ts'
 import { MINUTE_MS } from '../../engine/process/clock.ts'
 
 /**
@@ -58,8 +59,8 @@ const ENDED_MAX = 10_000
  */
 export class FlowCookies {
   readonly #key = randomBytes(32)
-  /** The states of flows whose answer arrived, oldest first. */
-  readonly #ended = new Set<string>()
+  /** The states of flows whose answer arrived. */
+  readonly #ended = new BoundedMap<string, true>(ENDED_MAX)
 
   seal(flow: OidcFlow): string {
     const to = flow.to.length > TO_CHARS_MAX ? '/' : flow.to
@@ -74,10 +75,7 @@ export class FlowCookies {
    * service send codes to the provider until the flow expires.
    */
   end({ state }: OidcFlow): void {
-    this.#ended.add(state)
-    if (this.#ended.size <= ENDED_MAX) return
-    const [oldest] = this.#ended
-    if (oldest !== undefined) this.#ended.delete(oldest)
+    this.#ended.set(state, true)
   }
 
   /** undefined if the cookie is missing, of another process or changed, or the flow is over. */

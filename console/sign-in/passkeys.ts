@@ -5,12 +5,12 @@ import type { Store } from '../../engine/store/store.ts'
 import type { User } from '../../engine/store/users.ts'
 import type { Changes } from '../changes.ts'
 import { CHALLENGE_MS, type ChallengePurpose, Challenges } from './challenges.ts'
-import { RELYING_PARTY_NAME, type RelyingParty } from './relying-party.ts'
 import {
   ALGORITHMS,
   type Assertion,
   challengeOf,
-  readAssertion,
+  RELYING_PARTY_NAME,
+  type RelyingParty,
   readRegistration,
   verifyAssertion,
   verifyRegistration,
@@ -23,7 +23,7 @@ export interface Refused {
 
 const EXPIRED: Refused = { refused: 'This took longer than five minutes. Try again' }
 /** One answer for everything that the browser cannot cause, so that it says nothing about why. */
-const WRONG: Refused = { refused: 'The passkey is not accepted. Try again' }
+export const WRONG: Refused = { refused: 'The passkey is not accepted. Try again' }
 const BLOCKED: Refused = {
   refused: 'The passkey is blocked, because a copy of it may exist. Use your password, and replace the passkey',
 }
@@ -40,6 +40,8 @@ export interface Answerer {
 /** Registers passkeys, and authenticates users by them. */
 export class PasskeySignIn {
   readonly relyingParty: RelyingParty
+  /** Apart, so that members who register passkeys cannot use up the challenges of sign-in. */
+  readonly #registrations = new Challenges()
   readonly #challenges = new Challenges()
   readonly #store: Store
   readonly #changes: Changes
@@ -62,7 +64,7 @@ export class PasskeySignIn {
     return {
       rp: { id, name: RELYING_PARTY_NAME },
       user: { id: userHandle(user.id), name: user.name, displayName: user.name },
-      challenge: this.#challenges.make('register', sessionId, nowMs),
+      challenge: this.#registrations.make('register', sessionId, nowMs),
       pubKeyCredParams: ALGORITHMS.map((alg) => ({ type: 'public-key', alg })),
       timeout: CHALLENGE_MS,
       excludeCredentials: this.#store.passkeys.ofUser(user.id).map(descriptorOf),
@@ -93,28 +95,29 @@ export class PasskeySignIn {
   ): Promise<Omit<NewPasskey, 'name'> | Refused> {
     const response = readRegistration(text)
     if (response === undefined) return WRONG
-    const state = this.#challenges.use(challengeOf(response), 'register', sessionId, nowMs)
+    const challenge = challengeOf(response)
+    const state = this.#registrations.check(challenge, 'register', sessionId, nowMs)
     if (state !== 'valid') return state === 'expired' ? EXPIRED : WRONG
     const verified = await verifyRegistration(this.relyingParty, response)
-    if (verified === undefined) return WRONG
+    if (verified === undefined || !this.#registrations.use(challenge, user.id, nowMs)) return WRONG
     const { id: rpId } = this.relyingParty
     return { ...verified, userId: user.id, rpId, transports: response.response.transports }
   }
 
   /**
-   * Verifies the response to `requestOptions`, and stores the use of the passkey.
+   * Verifies the response to `requestOptions`, and stores the use of the passkey. The challenge is
+   * used up only by the signature of a passkey: others could use up challenges for everyone.
    *
    * @throws OverloadError.
    */
-  async authenticate(text: string, answerer: Answerer, nowMs: number): Promise<Passkey | Refused> {
-    const response = readAssertion(text)
-    if (response === undefined) return WRONG
+  async authenticate(response: Assertion, answerer: Answerer, nowMs: number): Promise<Passkey | Refused> {
     const passkey = this.#store.passkeys.byCredential(response.id)
-    const state = this.#challenges.use(challengeOf(response), answerer.purpose, answerer.sessionId, nowMs)
+    const challenge = challengeOf(response)
+    const state = this.#challenges.check(challenge, answerer.purpose, answerer.sessionId, nowMs)
     if (state !== 'valid') return state === 'expired' ? EXPIRED : WRONG
     if (passkey === undefined || !this.#mayAnswer(passkey, response, answerer)) return WRONG
     const verified = await verifyAssertion(this.relyingParty, response, passkey)
-    if (verified === undefined) return WRONG
+    if (verified === undefined || !this.#challenges.use(challenge, passkey.userId, nowMs)) return WRONG
     const { userId, id } = passkey
     try {
       return (await this.#changes.account('passkey.use', { userId, id, ...verified })) ? passkey : BLOCKED

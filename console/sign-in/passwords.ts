@@ -23,11 +23,16 @@ const WAITING_MAX = 32
  */
 export function passwordFault(password: string, names: readonly string[] = []): string | undefined {
   if ([...password].length < PASSWORD_LENGTH_MIN) return `Use at least ${PASSWORD_LENGTH_MIN} characters`
-  if (Buffer.byteLength(password) > PASSWORD_BYTES_MAX) return `Use at most ${PASSWORD_BYTES_MAX} bytes`
+  if (!isPossiblePassword(password)) return `Use at most ${PASSWORD_BYTES_MAX} bytes`
   const core = coreOf(password)
   if (isRepetition(password.toLowerCase()) || isRepetition(core)) return 'This password is too easy to guess'
   if (names.some((name) => name.length >= 3 && coreOf(name) === core)) return 'Do not use a name as the password'
   return isCommonPassword([password.toLowerCase(), core]) ? 'This password is too common' : undefined
+}
+
+/** Whether an account can have this password. */
+export function isPossiblePassword(password: string): boolean {
+  return Buffer.byteLength(password) <= PASSWORD_BYTES_MAX
 }
 
 /** The password without a common suffix: `Password2026!` becomes `password`. */
@@ -75,7 +80,7 @@ export class PasswordHasher {
   }
 
   async #matches(stored: string | undefined, password: string): Promise<boolean> {
-    if (Buffer.byteLength(password) > PASSWORD_BYTES_MAX) return false
+    if (!isPossiblePassword(password)) return false
     const known = stored === undefined || stored === '' ? undefined : stored
     this.#dummy ??= hash(randomBytes(16).toString('hex'), ARGON2ID)
     const against = known ?? (await this.#dummy)

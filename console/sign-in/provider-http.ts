@@ -1,15 +1,22 @@
 import type { IncomingMessage } from 'node:http'
 import type { CustomFetch, CustomFetchOptions } from 'openid-client'
+import { JsonCheck } from '../../engine/event/json.ts'
 import { isLoopbackHost, type Network } from '../../engine/process/network.ts'
-import { TargetRefused } from '../../engine/process/outbound-address.ts'
-import { connectTo, requestOver } from '../../engine/process/outbound-request.ts'
+import { connectTo, requestOver, TargetRefused } from '../../engine/process/outbound-address.ts'
 import type { ProviderRequestResult } from '../metrics.ts'
-import { ProviderError } from './provider-error.ts'
+
+/**
+ * A sign-in with an identity provider that failed. The message is for people: what was wrong,
+ * where, and what would be right. It contains no secret, code or token.
+ */
+export class ProviderError extends Error {
+  override readonly name = 'ProviderError'
+}
 
 /** Milliseconds for one request to a provider, with its response. */
 export const REQUEST_MS = 10_000
-/** Bytes of a response. The metadata and keys of large providers have 20 KB. */
-const RESPONSE_BYTES_MAX = 256 * 1024
+/** A response. The metadata and keys of large providers have 20 KB. */
+const RESPONSE_LIMITS = { bytesMax: 256 * 1024, valuesMax: 20_000, depthMax: 16 }
 /** Concurrent requests to all providers. Beyond it, the sign-in fails with an error. */
 const REQUESTS_MAX = 32
 /** Of these, to the provider of one organization, so that a slow one does not hold up others. */
@@ -123,12 +130,12 @@ async function bounded(incoming: IncomingMessage, url: URL): Promise<Response> {
   }
   const parts: Buffer[] = []
   await new Promise<void>((resolve, reject) => {
-    let bytes = 0
+    const check = new JsonCheck(RESPONSE_LIMITS)
     incoming.on('data', (part: Buffer) => {
-      bytes += part.length
-      if (bytes <= RESPONSE_BYTES_MAX) parts.push(part)
+      const problem = check.push(part)
+      if (problem === undefined) parts.push(part)
       else {
-        reject(new ProviderError(`${shownUrl(url)}: the response is longer than ${RESPONSE_BYTES_MAX / 1024} KiB`))
+        reject(new ProviderError(`${shownUrl(url)}: the response: ${problem}`))
         incoming.destroy()
       }
     })

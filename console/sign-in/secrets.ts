@@ -1,4 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto'
+import type { User } from '../../engine/store/users.ts'
 
 const SECRET_BYTES = 32
 
@@ -12,4 +13,14 @@ export function newSecret(): string {
  */
 export function secretHash(secret: string): string {
   return createHash('sha256').update(secret).digest('hex')
+}
+
+/**
+ * The hash of the browser's cookie if this user signed in from the browser before; otherwise
+ * undefined.
+ */
+export function trustedBrowser(user: User | undefined, cookie: string | undefined): string | undefined {
+  if (user === undefined || cookie === undefined) return undefined
+  const hash = secretHash(cookie)
+  return user.browsers.some((each) => each.hash === hash) ? hash : undefined
 }

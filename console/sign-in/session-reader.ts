@@ -1,4 +1,5 @@
 import { isSessionOver } from '../../engine/admin/accounts.ts'
+import { BoundedMap } from '../../engine/process/bounded-map.ts'
 import { MINUTE_MS } from '../../engine/process/clock.ts'
 import type { Member } from '../../engine/store/members.ts'
 import type { Organization } from '../../engine/store/organizations.ts'
@@ -27,7 +28,7 @@ export class SessionReader {
   readonly #store: Store
   readonly #noteUse: (hash: string, usedAtMs: number) => void
   /** By hash: the last request that this thread saw. The store gets it up to a minute later. */
-  readonly #used = new Map<string, number>()
+  readonly #used = new BoundedMap<string, number>(REMEMBERED_MAX)
 
   constructor(store: Store, noteUse: (hash: string, usedAtMs: number) => void) {
     this.#store = store
@@ -65,11 +66,7 @@ export class SessionReader {
   }
 
   #remember(session: Session, nowMs: number): void {
-    this.#used.delete(session.hash)
     this.#used.set(session.hash, nowMs)
     if (nowMs - session.usedAtMs >= USE_PRECISION_MS) this.#noteUse(session.hash, nowMs)
-    if (this.#used.size <= REMEMBERED_MAX) return
-    const [oldest] = this.#used.keys()
-    if (oldest !== undefined) this.#used.delete(oldest)
   }
 }

@@ -7,6 +7,8 @@ export interface ChannelRow extends AlertChannel {
   /** Messages in its queue. */
   readonly waiting: number
   readonly deadLetters: number
+  /** Why its settings cannot be decrypted; '' if they can. */
+  readonly keyProblem: string
 }
 
 /** The alert channels of the organization, oldest first. */
@@ -17,6 +19,7 @@ export function channelRows({ site, organization }: Visit): ChannelRow[] {
     state: alertChannels.state(organization.id, channel.id),
     waiting: alertChannels.waiting(organization.id, channel.id),
     deadLetters: alertChannels.deadLetterCount(organization.id, channel.id),
+    keyProblem: site.secrets.problem(channel.settings.keyId),
   }))
 }
 

@@ -1,5 +1,6 @@
 import { aiPlatforms, type ListedPlatform, listedDiscovery } from '../../engine/scan/listed-discovery.ts'
 import type { Scan } from '../../engine/store/scans.ts'
+import type { Use } from '../../registry/contact.ts'
 import type { Visit } from '../http/visit.ts'
 
 /** The latest completed scan in figures, and what changed since an earlier time. */
@@ -12,6 +13,9 @@ export interface Findings {
   readonly platforms: number
   /** Other software that was found, in which AI is one part. */
   readonly aiCapable: number
+  /** Platforms that nobody used: all requests were blocked, or only touched them. */
+  readonly blocked: number
+  readonly touched: number
   readonly newPlatforms: number
   readonly notApproved: number
 }
@@ -27,6 +31,7 @@ export function findingsSince(
   const { scan, platforms: listed } = listedDiscovery(site.store, organization)
   if (scan === undefined) return undefined
   const platforms = aiPlatforms(listed)
+  const countOf = (wanted: Use): number => listed.filter(({ use }) => use === wanted).length
   const wanted = ({ status, completedAtMs }: Scan): boolean => status === 'completed' && completedAtMs <= sinceMs
   const before = site.store.scans.last(organization.id, wanted)
   const overallRisk = scan.summary.overall_risk_score
@@ -35,7 +40,9 @@ export function findingsSince(
     overallRisk,
     riskChange: before && overallRisk - before.summary.overallRiskScore,
     platforms: platforms.length,
-    aiCapable: listed.length - platforms.length,
+    aiCapable: countOf('ai_capable'),
+    blocked: countOf('blocked'),
+    touched: countOf('touched'),
     newPlatforms: platforms.filter(({ createdMs }) => createdMs > sinceMs).length,
     notApproved: platforms.filter(({ approved }) => !approved).length,
   }

@@ -1,3 +1,4 @@
+import { framingRemark } from '../../engine/ingest/syslog/framing-remark.ts'
 import { dayOf } from '../../engine/process/clock.ts'
 import { type CoverageJson, coverageJson } from '../../engine/scan/coverage.ts'
 import { Outcome } from '../../engine/store/outcomes.ts'
@@ -22,6 +23,8 @@ export interface SourceRow {
   /** The share of messages that were understood, 0 to 1. 1 if there are no messages. */
   readonly understood: number
   readonly notUnderstood: number
+  /** What is wrong with the framing of its messages, and what to change; '' if nothing. */
+  readonly framing: string
   /** The last message that was not understood, redacted; '' if none. */
   readonly sample: string
   readonly firstSeenMs: number
@@ -80,6 +83,7 @@ function rowOf(source: StoredSource, tokenLabel: string, nowMs: number): SourceR
     stored: count('stored'),
     understood: received === 0 ? 1 : Math.max(0, 1 - notUnderstood / received),
     notUnderstood,
+    framing: framingRemark(source.framing),
     sample: notUnderstood > 0 ? source.sample : '',
     firstSeenMs,
     lastSeenMs,

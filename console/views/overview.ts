@@ -1,7 +1,7 @@
 import { DAY_MS } from '../../engine/process/clock.ts'
 import type { ListedPlatform } from '../../engine/scan/listed-discovery.ts'
 import { nextScanMs } from '../../engine/scan/period.ts'
-import { effectiveRisk } from '../../engine/scan/risk.ts'
+import { byRisk } from '../../engine/scan/risk.ts'
 import type { DayBar } from '../design/chart.tsx'
 import type { Visit } from '../http/visit.ts'
 import { dailyUse } from './daily-use.ts'
@@ -22,7 +22,7 @@ export interface WaitingRow extends ListedPlatform {
 /** The findings, and their change in a week. */
 export interface OverviewFindings extends Findings {
   readonly waitingTotal: number
-  /** The platforms that wait for a decision, with the highest effective risk. */
+  /** The platforms that wait for a decision, with the highest risk. */
   readonly waiting: readonly WaitingRow[]
   /** The platforms in the chart of risk and clients. */
   readonly dots: readonly ListedPlatform[]
@@ -66,7 +66,7 @@ function findingsOf(visit: Visit): OverviewFindings | undefined {
     ...findings,
     waitingTotal: waiting.length,
     waiting: waiting
-      .sort((a, b) => effectiveRisk(b) - effectiveRisk(a))
+      .sort(byRisk)
       .slice(0, WAITING_SHOWN)
       .map((platform) => ({ ...platform, isExpired: decisions.stateOf(platform) === 'expired' })),
     dots: platforms,

@@ -23,7 +23,7 @@ export interface PlatformClientsView {
   readonly rows: Paged<ClientRow>
   readonly search: string
   readonly isApproved: boolean
-  /** Matches on each day since the first. */
+  /** Used and blocked matches on each day since the first. */
   readonly days: readonly DayBar[]
 }
 
@@ -54,11 +54,11 @@ export function platformClientsView(visit: Visit, name: string): PlatformClients
 }
 
 function daysOf({ days }: PlatformUse, isApproved: boolean, today: number): DayBar[] {
-  const matches = new Map(days.map((each) => [each.day, each.matches]))
+  const byDay = new Map(days.map((each) => [each.day, each]))
   const bars: DayBar[] = []
   for (let day = days[0]?.day ?? today; day <= today; day++) {
-    const count = matches.get(day) ?? 0
-    bars.push({ day, approved: isApproved ? count : 0, notApproved: isApproved ? 0 : count })
+    const { used = 0, blocked = 0 } = byDay.get(day) ?? {}
+    bars.push({ day, approved: isApproved ? used : 0, notApproved: isApproved ? 0 : used, blocked })
   }
   return bars
 }
@@ -76,6 +76,7 @@ export function clientsOfPlatform(visit: Visit, name: string): ClientRow[] {
 
 const OTHERS: ClientRow = {
   ...{ client: 'others', user: '', name: '', network: '', methods: [], access: [], matches: 0 },
+  ...{ used: Number.NaN, blocked: Number.NaN, touched: Number.NaN },
   ...{ firstSeenMs: 0, lastSeenMs: 0, bytesSent: 0, bytesReceived: 0, days: 0 },
 }
 

@@ -2,9 +2,10 @@ import { dayOf } from '../../engine/process/clock.ts'
 import { type Strengths, strengths } from '../../engine/scan/confidence.ts'
 import { DistinctClients } from '../../engine/scan/distinct-clients.ts'
 import { Evidence } from '../../engine/scan/evidence.ts'
-import { type PublishedPlatform, publishedPlatform } from '../../engine/scan/listed-discovery.ts'
+import { contactsOf, type PublishedPlatform, publishedPlatform } from '../../engine/scan/listed-discovery.ts'
 import { effectiveRisk, type RiskOfPlatform } from '../../engine/scan/risk.ts'
 import type { DecisionState } from '../../engine/store/decisions.ts'
+import type { Use } from '../../registry/contact.ts'
 import type { Platform } from '../../registry/platform.ts'
 import { PLATFORM_TYPES } from '../../registry/platform-type.ts'
 import type { RiskTerm } from '../../registry/risk-sum.ts'
@@ -21,8 +22,10 @@ export interface PlatformFinding {
   readonly risk: RiskSum
   /** As the last scan counted it. */
   readonly isApproved: boolean
-  readonly matches: number
+  /** Matches by contact. */
+  readonly used: number
   readonly blocked: number
+  readonly touched: number
   readonly clients: number
   /** The number of clients is an estimate. */
   readonly isEstimate: boolean
@@ -31,8 +34,6 @@ export interface PlatformFinding {
   readonly lastSeenMs: number
   readonly methods: readonly Count[]
   readonly roles: readonly Count[]
-  /** Matches that are not use, by their purpose. */
-  readonly otherPurposes: readonly Count[]
   /** How it was used, with the names that show it. */
   readonly access: PublishedPlatform['metadata']['access']
   /** Clients that used the API without a site or app; undefined if the API was not used. */
@@ -64,8 +65,8 @@ export interface PlatformView {
   readonly name: string
   readonly vendor: string
   readonly type: string
-  /** Not AI itself: software with AI features. */
-  readonly isAiCapable: boolean
+  /** undefined: no match in the evidence window. */
+  readonly use: Use | undefined
   readonly url: string
   readonly why: string
   /** The terms of the registry's score; empty if it is no sum. */
@@ -97,7 +98,7 @@ export function platformView(visit: Visit, name: string): PlatformView | undefin
     name,
     vendor: published?.metadata.vendor ?? registered?.vendor ?? '',
     type: published?.metadata.category ?? PLATFORM_TYPES[registered?.platformType ?? 'llm_chat'].category,
-    isAiCapable: published?.metadata.use === 'ai_capable',
+    use: published?.metadata.use,
     url: published?.url ?? registered?.url ?? '',
     why: published?.metadata.risk.why ?? registered?.risk.why ?? '',
     terms: (published?.metadata.risk ?? registered?.risk)?.terms ?? [],
@@ -113,7 +114,8 @@ export function platformView(visit: Visit, name: string): PlatformView | undefin
 
 function findingOf(visit: Visit, published: PublishedPlatform, registered: Platform | undefined): PlatformFinding {
   const { confidence, metadata } = published
-  const { risk, approved, matches, clients, days } = metadata
+  const { risk, approved, clients, days } = metadata
+  const contacts = contactsOf(published)
   const { evidence, timeline } = evidenceOf(visit, registered?.id ?? '', approved)
   const names =
     evidence.byName.size > 0 ? largestFirst(evidence.byName) : metadata.domains.map((each) => [each, 0] as const)
@@ -121,8 +123,7 @@ function findingOf(visit: Visit, published: PublishedPlatform, registered: Platf
     confidence,
     risk: riskSum({ risk: risk.score, confidence, approved }),
     isApproved: approved,
-    matches,
-    blocked: metadata.blocked_matches ?? 0,
+    ...contacts,
     clients,
     isEstimate: metadata.clients_error > 0,
     days,
@@ -130,14 +131,15 @@ function findingOf(visit: Visit, published: PublishedPlatform, registered: Platf
     lastSeenMs: Date.parse(metadata.last_seen),
     methods: largestFirst(Object.entries(metadata.methods)),
     roles: largestFirst(Object.entries(metadata.roles)),
-    otherPurposes: largestFirst(Object.entries(metadata.purposes).filter(([purpose]) => purpose !== 'use')),
     access: metadata.access,
     programmaticClients: metadata.programmatic_clients,
     names: names.slice(0, NAMES_SHOWN_MAX),
     namesTotal: Math.max(names.length, metadata.domains_total),
     timeline,
     strengths:
-      evidence.days === 0 ? undefined : strengths({ domainStrength: evidence.domainStrength, clients, matches, days }),
+      evidence.days === 0
+        ? undefined
+        : strengths({ domainStrength: evidence.domainStrength, clients, matches: contacts.used, days }),
   }
 }
 
@@ -161,7 +163,7 @@ function evidenceOf({ site, organization, nowMs }: Visit, platformId: string, ap
   for (let day = firstDay; day <= today; day++) {
     const found = platformId === '' ? undefined : store.evidence.day(organization.id, day, platformId)
     if (found !== undefined) evidence.addDay(found)
-    const clients = found === undefined ? 0 : DistinctClients.fromBytes(found.clients).estimate
+    const clients = found === undefined || found.used === 0 ? 0 : DistinctClients.fromBytes(found.clients).estimate
     timeline.push({ day, approved: approved ? clients : 0, notApproved: approved ? 0 : clients })
   }
   return { evidence, timeline }

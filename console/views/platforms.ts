@@ -1,7 +1,7 @@
 import { DAY_MS } from '../../engine/process/clock.ts'
 import { type ListedPlatform, listedDiscovery, typeNameOf } from '../../engine/scan/listed-discovery.ts'
 import type { DecisionState } from '../../engine/store/decisions.ts'
-import { USES, type Use } from '../../registry/use.ts'
+import { isUsed, USES, type Use } from '../../registry/contact.ts'
 import type { Visit } from '../http/visit.ts'
 import { DecisionsByName, isWaiting } from './decisions.ts'
 
@@ -27,7 +27,7 @@ export interface PlatformsView {
   readonly windowDays: number
   readonly search: string
   readonly state: StateFilter
-  /** '' for all. */
+  /** '' for all that were used. */
   readonly use: Use | ''
   /** Only platforms that a scan first found within this many days. */
   readonly newDays: NewFilter
@@ -49,17 +49,17 @@ export function platformsView(visit: Visit): PlatformsView {
   const type = types.find((each) => each === request.query.get('type')) ?? ''
   const words = search.toLowerCase()
   const decisions = new DecisionsByName(visit)
-  const all = platforms.map((platform) => rowOf(platform, decisions))
+  const inUse = platforms.filter(({ use: each }) => (use === '' ? isUsed(each) : each === use))
+  const all = inUse.map((platform) => rowOf(platform, decisions))
   const rows = all.filter((row) => {
     if (!matches(state, row.state) || row.listed.createdMs < sinceMs) return false
     const { name, vendor, platformType, typeName } = row.listed
     if (type !== '' && platformType !== type) return false
-    if (use !== '' && row.listed.use !== use) return false
     return words === '' || `${name} ${vendor} ${typeName}`.toLowerCase().includes(words)
   })
   return {
     rows,
-    total: platforms.length,
+    total: inUse.length,
     hasScan: scan !== undefined,
     windowDays: organization.evidenceWindowDays,
     search,

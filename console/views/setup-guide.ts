@@ -3,8 +3,8 @@ import { readFileSync } from 'node:fs'
 import { isIP } from 'node:net'
 import { SENDERS, type SenderFacts, type SenderKind } from '../../engine/admin/senders.ts'
 import type { ReadyLines } from '../../engine/admin/setup.ts'
+import { keyPin } from '../../engine/process/key-pin.ts'
 import { type Secret, statusOf } from '../../engine/store/secrets.ts'
-import { hostNameOf } from '../http/host-name.ts'
 import type { Visit } from '../http/visit.ts'
 import type { IngestListeners } from '../ingest-listeners.ts'
 import type { Site } from '../site.ts'
@@ -18,8 +18,10 @@ const PLAIN_PORT = 514
 
 /** The service's certificate, as senders see it. */
 export interface CertificateView {
-  /** SHA-256. */
+  /** SHA-256 of the certificate, as browsers show it. */
   readonly fingerprint: string
+  /** The pin of its key, for collectors. */
+  readonly pin: string
   /** The certificate itself in PEM; '' unless it is self-signed. */
   readonly pem: string
   /** Names and addresses for which it is valid. */
@@ -71,7 +73,7 @@ export function setupGuideView(visit: Visit, tokenId: string, raw: string): Setu
       apiPort: 0,
       ingestPort: site.ingest.httpsPort ?? HTTPS_PORT,
       syslogPort: site.ingest.tlsPorts[0] ?? TLS_PORT,
-      fingerprint: certificate === undefined || certificate.pem === '' ? '' : certificate.fingerprint,
+      pin: certificate === undefined || certificate.pem === '' ? '' : certificate.pin,
       certificateFile: '',
     },
   }
@@ -98,7 +100,8 @@ export function certificateView(ingest: IngestListeners, hostName: string): Cert
   const isValidHere =
     (isIP(hostName) === 0 ? certificate.checkHost(hostName) : certificate.checkIP(hostName)) !== undefined
   // Only the certificate: the file may contain its key as well.
-  return { fingerprint, names, isValidHere, pem: isSelfSigned(certificate) ? certificate.toString() : '' }
+  const pem = isSelfSigned(certificate) ? certificate.toString() : ''
+  return { fingerprint, pin: keyPin(certificate), names, isValidHere, pem }
 }
 
 function readCertificate(file: string): X509Certificate | undefined {
@@ -112,4 +115,13 @@ function readCertificate(file: string): X509Certificate | undefined {
 /** X509Certificate.checkIssued() denies it for a certificate that may not sign others. */
 function isSelfSigned(certificate: X509Certificate): boolean {
   return certificate.subject === certificate.issuer && certificate.verify(certificate.publicKey)
+}
+
+/**
+ * Returns the name or address in an origin; '' if it is not valid. The Host field can contain
+ * anything, and instructions for senders repeat it in commands.
+ */
+export function hostNameOf(origin: string): string {
+  const name = URL.canParse(origin) ? new URL(origin).hostname.replace(/^\[|\]$/g, '') : ''
+  return /^[a-z0-9.:-]+$/.test(name) ? name : ''
 }

@@ -14,6 +14,8 @@ export interface ProviderView {
   readonly groups: readonly { readonly group: string; readonly role: Role }[]
   readonly defaultRole: Role | 'none'
   readonly changedAtMs: number
+  /** Why the client secret cannot be decrypted; '' if it can. */
+  readonly keyProblem: string
 }
 
 export interface SignInSettingsView {
@@ -44,6 +46,7 @@ export function signInSettingsView({ site, organization, request }: Visit): Sign
       groups: stored.groups,
       defaultRole: stored.defaultRole,
       changedAtMs: stored.changedAtMs,
+      keyProblem: site.secrets.problem(stored.clientSecret.keyId),
     },
     redirectUri: `${request.origin}${callbackPath(organization.id)}`,
     signInUrl: `${request.origin}/sign-in${query}`,

@@ -7,6 +7,7 @@ export interface TokenRow extends SecretRow {
   readonly bindings: readonly string[]
   /** The name of its own format; '' without one. */
   readonly ownFormat: string
+  readonly forwardedClients: boolean
   readonly senders: number
   readonly messages: number
   /** 0: no message has arrived. */
@@ -32,6 +33,7 @@ export function tokensView({ site, organization, nowMs }: Visit): SecretsView<To
       ...secretRow(token, nowMs),
       bindings,
       ownFormat: token.formatRule?.name ?? '',
+      forwardedClients: token.forwardedClients === true,
       senders,
       messages,
       lastSeenMs,

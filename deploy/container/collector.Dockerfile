@@ -1,6 +1,6 @@
 # Image of the collector: Node, the program and the libraries that they load. No shell, no package
 # manager, and nothing is extracted at run time. The build context is the output directory of
-# `npm run release` (docs/reference/containers.md):
+# `npm run release` (docs/install/containers.md):
 #
 #   docker build --file deploy/container/collector.Dockerfile --build-arg VERSION=0.1.0 \
 #     --tag posture-collector:0.1.0 release
@@ -8,7 +8,7 @@
 FROM debian:bookworm-slim AS build
 
 RUN apt-get update \
-    && apt-get install -y --no-install-recommends libcap2-bin libpcap0.8 \
+    && apt-get install -y --no-install-recommends libcap2-bin \
     && rm -rf /var/lib/apt/lists/*
 
 ARG VERSION
@@ -27,9 +27,7 @@ RUN set -eu; \
     sha256sum --check "$archive.sha256"; \
     mkdir -p /rootfs/usr; \
     tar -xzf "$archive" -C /rootfs/usr --strip-components=1 --exclude='*/docs' --no-same-owner \
-      "posture-collector-$VERSION/lib/posture-collector" "posture-collector-$VERSION/share/doc/posture-collector"; \
-    # The addon for systems with the other name of libpcap.
-    rm /rootfs/usr/lib/posture-collector/pcap-1.node
+      "posture-collector-$VERSION/lib/posture-collector" "posture-collector-$VERSION/share/doc/posture-collector"
 
 # The shared libraries at the paths where the loader finds them, with their licenses, and with the
 # package metadata from which scanners read versions.

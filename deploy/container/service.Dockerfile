@@ -1,6 +1,6 @@
 # Image of the service, with posture-admin: Node, the programs and the libraries that they load. No
 # shell, no package manager, and nothing is extracted at run time. The build context is the output
-# directory of `npm run release` (docs/reference/containers.md):
+# directory of `npm run release` (docs/install/containers.md):
 #
 #   docker build --file deploy/container/service.Dockerfile --build-arg VERSION=0.1.0 \
 #     --tag posture-service:0.1.0 release

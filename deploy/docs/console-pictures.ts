@@ -13,20 +13,18 @@ import { plainWords, populate, type Words } from '../../test/support/console-dat
 import type { Answer } from '../../test/support/https.ts'
 import { Sender } from '../../test/support/store.ts'
 import { openWebBrowser } from '../../test/support/web-browser.ts'
-import { PICTURES, pictureOf } from './console.ts'
 
 /*
- * Takes pictures of every page of the console in Chromium, with sample data: each in the light
- * theme; the pages that guides show also in the dark theme or on a phone. WebP of this quality is a
- * third of the size of PNG. Arguments, such as `/alerts`, are the only pages to take.
+ * Takes the pictures of the console that the documentation shows in Chromium, with sample data.
+ * WebP of this quality is a third of the size of PNG. Arguments, such as `/alerts`, are other pages
+ * to take.
  */
-const ONLY: ReadonlySet<string> = new Set(process.argv.slice(2))
-const FOLDER = fileURLToPath(new URL(`../../../${PICTURES}`, import.meta.url))
+const SHOWN = ['/overview', '/platforms', '/platforms/:name/clients', '/alerts', '/block-lists/preview']
+const CHOSEN: ReadonlySet<string> = new Set(process.argv.length > 2 ? process.argv.slice(2) : SHOWN)
+const FOLDER = fileURLToPath(new URL('../../../docs/images/console/', import.meta.url))
 const QUALITY = 80
 const DESKTOP = { width: 1280, height: 800 }
-const PHONE = { width: 390, height: 844 }
-const ALSO_DARK: ReadonlySet<string> = new Set(['/overview', '/platforms', '/platforms/:name', '/alerts'])
-const ALSO_ON_PHONE: ReadonlySet<string> = new Set(['/overview', '/platforms'])
+const ALSO_DARK: ReadonlySet<string> = new Set(['/overview', '/platforms'])
 /** Of several pages of a route, the picture shows one with this text. */
 const CHOSEN_TEXT: Readonly<Record<string, string>> = {
   '/platforms/:name': '<h1>DeepSeek</h1>',
@@ -121,13 +119,18 @@ function addNames({ store, clock, organization }: TestConsole): void {
   clientNames.replaceHosts(organization, new Map(hosts.map((name, at) => [`198.51.100.${at * 3 + 1}`, name])))
 }
 
+/** The picture of a page, without its extension: `/platforms/:name` has `platforms-name`. */
+function pictureOf(path: string): string {
+  return path.slice(1).replaceAll('/:', '-').replaceAll('/', '-')
+}
+
 async function takePicture(page: Page, name: string): Promise<void> {
   await page.screenshot({ path: join(FOLDER, `${name}.webp`) as `${string}.webp`, type: 'webp', quality: QUALITY })
 }
 
 async function takePictures(site: TestConsole, page: Page, paths: ReadonlyMap<string, string>): Promise<void> {
   for (const [route, path] of paths) {
-    if (ONLY.size > 0 && !ONLY.has(route)) continue
+    if (!CHOSEN.has(route)) continue
     const name = pictureOf(route)
     await page.setViewport(DESKTOP)
     await page.emulateMediaFeatures([{ name: 'prefers-color-scheme', value: 'light' }])
@@ -136,11 +139,6 @@ async function takePictures(site: TestConsole, page: Page, paths: ReadonlyMap<st
     if (ALSO_DARK.has(route)) {
       await page.emulateMediaFeatures([{ name: 'prefers-color-scheme', value: 'dark' }])
       await takePicture(page, `${name}-dark`)
-    }
-    if (ALSO_ON_PHONE.has(route)) {
-      await page.emulateMediaFeatures([{ name: 'prefers-color-scheme', value: 'light' }])
-      await page.setViewport(PHONE)
-      await takePicture(page, `${name}-phone`)
     }
   }
 }
@@ -176,7 +174,6 @@ try {
   const owner = populate(site, site.organization, sampleWords(), { platforms: 3, sources: 3 })
   addNames(site)
   const { browser, page } = await openWebBrowser(t, 'chrome')
-  if (ONLY.size === 0) rmSync(FOLDER, { recursive: true, force: true })
   mkdirSync(FOLDER, { recursive: true })
   await takePictures(site, page, onePathEach(await crawl(site.browser(), ['/setup'])))
   const [[name, value] = ['', '']] = owner.cookies

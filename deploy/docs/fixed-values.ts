@@ -54,6 +54,10 @@ export class FixedValues {
         .replace(/\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b/g, (id) => this.#fixedId(id))
         // Pseudonyms of clients and users.
         .replace(/(?<=\b[pu]-)[\w-]{27,}(?![\w-])/g, (digits) => this.#fixedPseudonym(digits))
+        .replace(/(?<=sha256-key:)[0-9a-f]{64}/g, '4ba298…')
+        // In a table, a pin has several lines.
+        .replace(/(?<=sha256-key:)[0-9a-f]+(?= *│$)/, (part) => PIN_DIGITS.slice(0, part.length))
+        .replace(/(?<=│ +)[0-9a-f]{17,63}(?= +│$)/, (part) => PIN_DIGITS.slice(-part.length))
         .replace(/\b[0-9a-f]{16}(?=[0-9a-f]{16}\b|\b)/g, (id) => this.#fixed(id))
         .replace(/(?<=^Id +)[0-9a-f]{8}$/, (digits) => this.#fixed(digits))
         .replace(/(?<=[\s"│])[0-9a-f]{8}(?=[\s"│]|$)/g, (digits) => this.#known.get(digits) ?? digits)
@@ -67,8 +71,6 @@ export class FixedValues {
         .replace(/(?<=^ +)\d-\d\d-\d{3}Z$/, '5-02-431Z')
         .replace(/(?<=until )\d{4}-\d\d-\d\d/, '2028-12-25')
         .replace(/\b(?:[0-9A-F]{2}:){31}[0-9A-F]{2}\b/g, '4B:A2:98:…')
-        // In a table, a fingerprint has several lines.
-        .replace(/:?(?:[0-9A-F]{2}:){4,}[0-9A-F]{2}/g, (part) => part.replace(/[0-9A-F]{2}/g, fixedPair))
         .replace(/\d+ MB(?= free|\s*│$)/g, '79101 MB')
         .replace(/(?<=eth0, )\d+ s$/, '22 s')
         .replace(/(?<="uptime_seconds":)\d+/, '22')
@@ -104,12 +106,7 @@ export class FixedValues {
   }
 }
 
-const FINGERPRINT = '4B:A2:98:B7:F7:E3:D0:89:20:F9:B4:EA:11:24:BE:DE:8D:DF:FD:B5:94'
-
-function fixedPair(_pair: string, at: number): string {
-  const begin = (at - (at % 3)) % (FINGERPRINT.length + 1)
-  return FINGERPRINT.slice(begin, begin + 2)
-}
+const PIN_DIGITS = '4ba298b7f7e3d08920f9b4ea1124bede8ddffdb59493acf1f85f2aab3730cae0'
 
 /** Keeps the width of table cells. */
 function aligned(original: string, changed: string): string {

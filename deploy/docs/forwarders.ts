@@ -28,23 +28,23 @@ export function snippet(forwarder: Forwarder, part: Part): string {
   return readFileSync(new URL(`${forwarder}/${part}.conf`, SNIPPETS), 'utf8')
 }
 
+/** Of the destinations, pages show the recommended one. */
+const SHOWN_PARTS = ['service-tls', 'files', 'devices'] as const
+
 export const FORWARDER_TABLES: readonly { readonly name: string; readonly make: () => string }[] = [
   { name: 'placeholders', make: placeholdersTable },
   ...FORWARDERS.flatMap((forwarder) =>
-    PARTS.map((part) => ({ name: `${forwarder} ${part}`, make: () => codeBlock('conf', snippet(forwarder, part)) })),
+    SHOWN_PARTS.map((part) => ({
+      name: `${forwarder} ${part}`,
+      make: () => codeBlock('conf', snippet(forwarder, part)),
+    })),
   ),
-  { name: 'samples', make: samplesTable },
   ...familyNames().map((family) => ({ name: `samples ${family}`, make: () => samplesOf(family) })),
 ]
 
 function placeholdersTable(): string {
   const rows = Object.entries(PLACEHOLDERS).map(([word, about]) => [code(word), about])
   return markdownTable(['Placeholder', 'Replace with'], rows)
-}
-
-function samplesTable(): string {
-  const rows = SAMPLES.map(({ family, device, format, host }) => [family, device, code(format), code(host)])
-  return markdownTable(['Family', 'Device and log', 'Format', 'Host in the sample'], rows)
 }
 
 function familyNames(): string[] {

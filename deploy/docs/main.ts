@@ -11,18 +11,16 @@ import { FRAMEWORK_IDS, FRAMEWORKS, PROFILES } from '../../engine/store/framewor
 import { ROLES } from '../../engine/store/members.ts'
 import { loadCatalog } from '../../registry/catalog.ts'
 import { platformListSchema, registryFileSchema } from '../../registry/registry-schema.ts'
-import { dashboardJson } from '../monitoring/dashboard.ts'
 import { ALERT_TABLES } from './alerts.ts'
-import { answerSamples, fieldTables, pathsTable, refusalsTable } from './api.ts'
+import { answerSamples, pathsTable, refusalsTable } from './api.ts'
 import { blockListFormats, leftOutReasons } from './block-lists.ts'
 import { cliPage } from './cli.ts'
-import { consolePagesTable } from './console.ts'
 import { FORWARDER_TABLES } from './forwarders.ts'
 import { code, markdownTable } from './markdown.ts'
 import { collectorMetrics, serviceMetrics } from './metrics.ts'
 import { productTables } from './products.ts'
 import { pagePaths } from './readability.ts'
-import { labelRoles, registryPage } from './registry.ts'
+import { labelRoles, platformTypes, riskExamples, unknownFacts } from './registry.ts'
 
 /*
  * `npm run docs` writes the generated parts of the documentation, and a test compares them: tables
@@ -37,17 +35,18 @@ const TABLES: Readonly<Record<string, () => string | Promise<string>>> = {
   'settings posture-collector': () => settingsTable(collectorSettings),
   'settings posture-service': () => settingsTable(serviceSettings),
   roles: rolesTable,
-  'console pages': consolePagesTable,
   'error codes': faultsTable,
   frameworks: frameworksTable,
   ...Object.fromEntries(EXPORTS.map((kind) => [`export ${kind}`, () => exportColumns(kind)])),
   'block list formats': blockListFormats,
   'block list reasons': leftOutReasons,
+  'platform types': () => platformTypes(loadCatalog()),
+  'unknown facts': unknownFacts,
+  'risk examples': () => riskExamples(loadCatalog()),
   'roles of labels': labelRoles,
   products: productTables,
   paths: pathsTable,
   'API errors': refusalsTable,
-  fields: fieldTables,
   ...answerSamples(),
   'coverage counters': coverageTable,
   ...ALERT_TABLES,
@@ -60,9 +59,7 @@ const CLI_PAGE = await cliPage()
 
 /** Pages and files that are generated as a whole, by their path from the root of the repository. */
 const PAGES: Readonly<Record<string, () => string>> = {
-  'docs/reference/registry.md': () => registryPage(loadCatalog()),
   'docs/reference/cli.md': () => CLI_PAGE,
-  'deploy/monitoring/grafana-dashboard.json': dashboardJson,
   'registry/schema/registry-file.json': () => jsonText(registryFileSchema()),
   'registry/schema/platforms.json': () => jsonText(platformListSchema()),
 }
@@ -109,13 +106,15 @@ function faultsTable(): string {
   return markdownTable(['Code', 'Exit status', 'Meaning'], rows)
 }
 
+/** Each role has the changes of the roles before it. */
 function rolesTable(): string {
-  const ranks: readonly string[] = [...ROLES, 'operator']
-  const rows = Object.entries(ACTIONS).map(([action, needed]) => [
-    code(action),
-    ...ranks.map((_, rank) => (rank >= ranks.indexOf(needed) ? 'yes' : '')),
+  const rows = [...ROLES, 'operator'].map((role) => [
+    role,
+    Object.entries(ACTIONS)
+      .flatMap(([action, needed]) => (needed === role ? [code(action)] : []))
+      .join(', '),
   ])
-  return markdownTable(['Change', ...ranks], rows)
+  return markdownTable(['Role', 'May, in addition to the role above'], rows)
 }
 
 function frameworksTable(): string {

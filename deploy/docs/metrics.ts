@@ -3,7 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { clusterRows, logRows } from '../../api/cluster-metrics.ts'
-import { permitRows } from '../../api/rate-limit/metrics.ts'
+import { rateRows } from '../../api/rate-limit/cluster-rate.ts'
 import { metricRows } from '../../collector/metrics.ts'
 import { Metrics } from '../../engine/process/metrics.ts'
 import { statusOf } from '../../test/support/collector-status.ts'
@@ -56,10 +56,7 @@ function logMetrics(): string {
   const rows = [
     ...logRows(counters, reader, { lastSequence: 0, bytes: 0, bytesMax: 0 }),
     ...clusterRows({ node: '', isPrimary: true, published: 0, applied: 0, silenceMs: 0 }),
-    ...permitRows({
-      ...{ allowed: 0, answered: 0, unavailable: 0 },
-      ...{ allowanceFull: 0, notBound: 0, notRemembered: 0, unknownSeconds: 0 },
-    }),
+    ...rateRows({ sent: 0, received: 0, malformed: 0, full: 0 }, { sent: 0, received: 0, no_row: 0, lost: 0 }),
   ]
   const { body } = metrics.render(rows)
   return body.slice(0, body.indexOf('# HELP nodejs_'))

@@ -5,7 +5,6 @@ import { COMMAND_PAGES, type Site } from './command-pages.ts'
 import { FixedValues } from './fixed-values.ts'
 import { codeBlock } from './markdown.ts'
 import { REPOSITORY, Sandbox } from './sandbox.ts'
-import { terminalPicture } from './terminal-picture.ts'
 
 /*
  * Sample outputs in the documentation are outputs of the commands above them. A block of commands
@@ -64,7 +63,7 @@ function firstLines(text: string, count: number): string {
 class SiteRunner {
   readonly #sandbox: Sandbox
   readonly #values = new FixedValues()
-  #fingerprint = ''
+  #pin = ''
   /** The variables that commands of the page have exported. A reader stays in the same shell. */
   #exports = ''
   /** The last secret that a command printed. */
@@ -103,15 +102,15 @@ class SiteRunner {
     return this.#values.text(text)
   }
 
-  /** Pages abbreviate the fingerprint of the certificate. */
+  /** Pages abbreviate the pin of the service's key. */
   writeFile(file: string, content: string): void {
-    this.#sandbox.write(file, content.replace(/4B:A2:98:…/g, this.#fingerprint))
+    this.#sandbox.write(file, content.replaceAll('sha256-key:4ba298…', this.#pin))
   }
 
   async #startService(): Promise<void> {
     await this.#sandbox.startProgram('posture-service', [])
     const log = readFileSync(this.#sandbox.path('/var/log/service.log'), 'utf8')
-    this.#fingerprint = /(?<="fingerprint":")[^"]+/.exec(log)?.[0] ?? ''
+    this.#pin = /sha256-key:[0-9a-f]{64}/.exec(log)?.[0] ?? ''
     this.#sandbox.write(
       'certificate.pem',
       readFileSync(this.#sandbox.path('/var/lib/posture-service/tls/certificate.pem'), 'utf8'),
@@ -135,7 +134,7 @@ class SiteRunner {
     sandbox.write('api-key.txt', `X-API-Key: ${key}\n`)
     this.writeFile(
       '/etc/posture-collector/collector.env',
-      'SVC_TOKEN_FILE=/etc/posture-collector/token\nSVC_ENDPOINT=localhost\nSVC_FINGERPRINT=4B:A2:98:…\nINTERFACE=eth0\n',
+      'SVC_TOKEN_FILE=/etc/posture-collector/token\nSVC_ENDPOINT=localhost\nSVC_FINGERPRINT=sha256-key:4ba298…\nINTERFACE=eth0\n',
     )
     await run(
       'posture-collector run --settings-file /etc/posture-collector/collector.env --read mine.pcap --shift-to-now --log-level WARNING',
@@ -189,9 +188,5 @@ if (process.argv[1] === fileURLToPath(import.meta.url)) {
     } catch (cause) {
       throw new Error(page, { cause })
     }
-  }
-  const page = readFileSync(join(REPOSITORY, 'docs/get-started.md'), 'utf8')
-  for (const theme of ['light', 'dark'] as const) {
-    writeFileSync(join(REPOSITORY, `docs/images/npm-start-${theme}.svg`), terminalPicture(page, theme))
   }
 }

@@ -1,32 +1,28 @@
+import { Action } from '../../engine/formats/action.ts'
+import { FORMATS } from '../../engine/formats/formats.ts'
+import { LogLine, SCRATCH_BYTES } from '../../engine/formats/log-line.ts'
 import { BodyReader } from '../../engine/ingest/body-reader.ts'
-import { Action } from '../../engine/ingest/formats/action.ts'
-import { FORMATS } from '../../engine/ingest/formats/formats.ts'
-import { LogLine, SCRATCH_BYTES } from '../../engine/ingest/formats/log-line.ts'
 import { SyslogMessage } from '../../engine/ingest/syslog/message.ts'
 import { readSyslog } from '../../engine/ingest/syslog/read-message.ts'
 import type { Product } from '../products/product.ts'
 import { PRODUCTS } from '../products/products.ts'
-import { code, codeBlock, markdownTable } from './markdown.ts'
+import { code, markdownTable } from './markdown.ts'
 
 const LINE_BYTES_MAX = 8192
 
-/** A table of each kind of product, made by reading the products' lines, and those lines. */
+/** A table of each kind of product, made by reading the products' lines. */
 export function productTables(): string {
   return Object.entries(PRODUCTS)
-    .map(([kind, products]) => `#### ${kind}\n\n${table(products)}\n\n${lines(products)}`)
+    .map(([kind, products]) => `### ${kind}\n\n${table(products)}`)
     .join('\n\n')
 }
 
 function table(products: readonly Product[]): string {
   const rows = products.map((product) => {
     const { format, fields } = readProduct(product)
-    return [product.name, product.enable, product.transport, code(format), fields.join(', '), product.source]
+    return [product.name, product.enable, product.transport, code(format), fields.join(', ')]
   })
-  return markdownTable(['Product', 'Switch on', 'Transport', 'Format', 'Read', 'Written after'], rows)
-}
-
-function lines(products: readonly Product[]): string {
-  return codeBlock('text', products.map(({ before = [], line }) => [...before, line].join('\n')).join('\n'))
+  return markdownTable(['Product', 'Turn on', 'Transport', 'Format', 'Read'], rows)
 }
 
 /** The format that reads the product's line, and the fields that it finds. */

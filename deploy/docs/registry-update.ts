@@ -23,4 +23,5 @@ const added = platformOf({
 const release = { version, commit: '', epochSeconds: 0 }
 const text = dataText({ platforms: [...platforms, added] }, release)
 writeFileSync('/etc/posture-service/registry-root.pem', publicKeyText(root))
-writeFileSync('posture-registry.update', updateFile(text, version, key, signReleaseKey(root, key, 1, '2099-12-31')))
+const signedKey = signReleaseKey(root, key, 1, '2099-12-31')
+writeFileSync('posture-registry.update', updateFile(text, version, key, signedKey, 180))

@@ -1,6 +1,5 @@
 /**
- * A log line of a device, and what the service reads from it. Shown in
- * docs/reference/forwarders.md, and tested.
+ * A log line of a device, and what the service reads from it. Shown in docs/collect/, and tested.
  */
 export interface Sample {
   /** The family in the specification. Only in the first sample of a family. */

@@ -5,7 +5,7 @@ import { GATEWAYS } from './gateways.ts'
 import type { Product } from './product.ts'
 import { SENSORS } from './sensors.ts'
 
-/** The products whose logs are tested, by kind. docs/reference/log-formats.md shows them. */
+/** The products whose logs are tested, by kind. docs/reference/log-formats.md lists them. */
 export const PRODUCTS: Readonly<Record<string, readonly Product[]>> = {
   'DNS servers': DNS_SERVERS,
   Firewalls: FIREWALLS,

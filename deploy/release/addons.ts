@@ -1,46 +1,42 @@
 import { createHash } from 'node:crypto'
 import { existsSync } from 'node:fs'
-import { copyFile, cp, mkdir, readFile, rename, writeFile } from 'node:fs/promises'
+import { readFile, rename } from 'node:fs/promises'
 import { availableParallelism } from 'node:os'
 import { basename, extname, join } from 'node:path'
 import { REPOSITORY } from './bundle.ts'
 import { run } from './commands.ts'
+import { LIBPCAP_VERSION, libpcapSource } from './libpcap.ts'
 import { CACHE, emptyFolder, npmFolder } from './npm-file.ts'
 import type { AddonName } from './programs.ts'
-import { GLIBC_MAX, NODE_ABI, type Target } from './targets.ts'
+import { GLIBC_MAX, type Target } from './targets.ts'
 
 /*
  * Compiles the addons for a target. npm's own builds are not usable: pcap's is for the build
- * machine and one name of libpcap, lmdb's need glibc 2.34. The flags are those of node-gyp, except
- * for paths of the build machine.
+ * machine and its libpcap, lmdb's need glibc 2.34. The flags are those of node-gyp, except for
+ * paths of the build machine. Functions that nothing calls are left out.
  */
 
 const NATIVE = join(REPOSITORY, 'deploy/release/native')
 const MODULES = join(REPOSITORY, 'node_modules')
-const LIBPCAP_HEADERS = '/usr/include'
 
+/** From its binding.gyp. Paths begin in node_modules. */
 interface Recipe {
-  /** From its binding.gyp. */
   readonly c: readonly string[]
   readonly cc: readonly string[]
   readonly includes: readonly string[]
   readonly defines: readonly string[]
-  /** The host's shared library that it links to, by soname. */
-  readonly library?: string
 }
 
 const LIBLMDB = 'lmdb/dependencies/lmdb/libraries/liblmdb'
 const LZ4 = 'lmdb/dependencies/lz4/lib'
-const PCAP = {
-  c: [],
-  cc: ['pcap/pcap_binding.cc', 'pcap/pcap_session.cc'],
-  includes: ['nan'],
-  defines: ['NODE_GYP_MODULE_NAME=pcap_binding'],
-}
 
 const RECIPES: Readonly<Partial<Record<AddonName, Recipe>>> = {
-  'pcap-0.8.node': { ...PCAP, library: 'libpcap.so.0.8' },
-  'pcap-1.node': { ...PCAP, library: 'libpcap.so.1' },
+  'pcap.node': {
+    c: [],
+    cc: ['pcap/pcap_binding.cc', 'pcap/pcap_session.cc'],
+    includes: ['nan'],
+    defines: ['NODE_GYP_MODULE_NAME=pcap_binding', `PACKAGE_VERSION="${LIBPCAP_VERSION}"`],
+  },
   'lmdb.node': {
     c: [`${LIBLMDB}/chacha8.c`, `${LIBLMDB}/mdb.c`, `${LIBLMDB}/midl.c`, `${LZ4}/lz4.c`],
     cc: [
@@ -72,25 +68,26 @@ const RECIPES: Readonly<Partial<Record<AddonName, Recipe>>> = {
  */
 export async function addonFile(name: AddonName, target: Target): Promise<string> {
   const recipe = RECIPES[name]
-  const file = recipe === undefined ? await prebuilt(name, target) : await compiled(name, recipe, target)
+  const file = recipe === undefined ? await prebuilt(target) : await compiled(name, recipe, target)
   const needed = await glibcNeeded(file)
   if (isNewer(needed, GLIBC_MAX)) throw new Error(`${name} for ${target.name} needs glibc ${needed}, not ${GLIBC_MAX}`)
   return file
 }
 
-/** npm's own binary, where it needs no newer glibc than Node does. */
-async function prebuilt(name: AddonName, { nodeArch, argon2 }: Target): Promise<string> {
-  if (name === 'argon2.node') return join(await npmFolder(argon2), `argon2.linux-${nodeArch}-gnu.node`)
-  return join(MODULES, `uWebSockets.js/dist/bin/uws_linux_${nodeArch}_${NODE_ABI}.node`)
+/** npm's own binary of Argon2, which needs no newer glibc than Node does. */
+async function prebuilt({ nodeArch, argon2 }: Target): Promise<string> {
+  return join(await npmFolder(argon2), `argon2.linux-${nodeArch}-gnu.node`)
 }
 
 async function compiled(name: AddonName, recipe: Recipe, target: Target): Promise<string> {
   const compiler = (await run(`${target.tools}g++`, ['--version'])).split('\n', 1)[0] ?? ''
   const headers = join(await npmFolder(target.node), 'include/node')
   const includes = [headers, ...recipe.includes.map((folder) => join(MODULES, folder))]
-  if (recipe.library !== undefined) includes.push(await libpcapHeaders())
+  const libpcap = name === 'pcap.node' ? await libpcapSource() : undefined
+  if (libpcap !== undefined) includes.push(libpcap.folder, join(NATIVE, 'libpcap'))
   const flags = [
     ...['-O3', '-fPIC', '-pthread', '-fvisibility=hidden', '-w', '-g0', `-ffile-prefix-map=${REPOSITORY}=.`],
+    ...['-ffunction-sections', '-fdata-sections'],
     ...['-D_FILE_OFFSET_BITS=64', '-D_LARGEFILE_SOURCE', '-DBUILDING_NODE_EXTENSION'],
     ...['-DUSING_UV_SHARED=1', '-DUSING_V8_SHARED=1', '-DV8_DEPRECATION_WARNINGS=1'],
     ...recipe.defines.map((define) => `-D${define}`),
@@ -99,6 +96,7 @@ async function compiled(name: AddonName, recipe: Recipe, target: Target): Promis
   ]
   const sources = [
     ...[...recipe.c, ...recipe.cc].map((file) => join(MODULES, file)),
+    ...(libpcap?.files ?? []),
     ...['old-glibc.c', 'old-libstdcxx.cc'].map((file) => join(NATIVE, file)),
   ]
   const made = join(CACHE, `${await recipeHash([compiler, ...flags], sources)}-${target.name}-${name}`)
@@ -110,9 +108,8 @@ async function compiled(name: AddonName, recipe: Recipe, target: Target): Promis
     await run(`${target.tools}${language[0]}`, [...language.slice(1), ...flags, '-c', source, '-o', object])
     return object
   })
-  const libraries = recipe.library === undefined ? [] : [await emptyLibrary(recipe.library, target, folder)]
   const addon = join(folder, name)
-  await run(`${target.tools}g++`, ['-shared', '-pthread', '-o', addon, ...objects, '-Wl,--no-as-needed', ...libraries])
+  await run(`${target.tools}g++`, ['-shared', '-pthread', '-Wl,--gc-sections', '-o', addon, ...objects])
   await run(`${target.tools}strip`, ['--strip-all', addon])
   await rename(addon, made)
   return made
@@ -122,31 +119,8 @@ async function compiled(name: AddonName, recipe: Recipe, target: Target): Promis
 async function recipeHash(flags: readonly string[], sources: readonly string[]): Promise<string> {
   const hash = createHash('sha256').update(flags.join('\0'))
   for (const source of sources) hash.update(await readFile(source))
-  return hash
-    .update(await readFile(join(NATIVE, 'old-glibc.h')))
-    .digest('hex')
-    .slice(0, 12)
-}
-
-/** Only libpcap's headers: their directory also contains those of the build machine's C library. */
-async function libpcapHeaders(): Promise<string> {
-  if (!existsSync(join(LIBPCAP_HEADERS, 'pcap/pcap.h'))) {
-    throw new Error('the headers of libpcap are missing: run "apt-get install libpcap-dev"')
-  }
-  const folder = join(CACHE, 'libpcap-headers')
-  await mkdir(folder, { recursive: true })
-  await cp(join(LIBPCAP_HEADERS, 'pcap'), join(folder, 'pcap'), { recursive: true })
-  await copyFile(join(LIBPCAP_HEADERS, 'pcap.h'), join(folder, 'pcap.h'))
-  return folder
-}
-
-/** An empty library with this soname, sufficient to link against. */
-async function emptyLibrary(soname: string, target: Target, folder: string): Promise<string> {
-  const source = join(folder, 'empty.c')
-  const library = join(folder, soname)
-  await writeFile(source, '')
-  await run(`${target.tools}gcc`, ['-shared', '-nostdlib', `-Wl,-soname,${soname}`, '-o', library, source])
-  return library
+  for (const header of ['old-glibc.h', 'libpcap/config.h']) hash.update(await readFile(join(NATIVE, header)))
+  return hash.digest('hex').slice(0, 12)
 }
 
 /** The newest glibc version that a file requires. */

@@ -129,8 +129,7 @@ const replacements: Plugin = {
 
 /** Replacements for modules that load an addon. The path of the embedded loader is prepended. */
 const ADDON_MODULES: readonly { readonly filter: RegExp; readonly text: string }[] = [
-  { filter: /^pcap\/build\/Release\/pcap_binding\.node$/, text: 'module.exports = loadPcapAddon()' },
-  { filter: /^uWebSockets\.js$/, text: "module.exports = loadAddon('uws.node')" },
+  { filter: /^pcap\/build\/Release\/pcap_binding\.node$/, text: "module.exports = loadAddon('pcap.node')" },
   { filter: /^@node-rs\/argon2$/, text: "module.exports = loadAddon('argon2.node')" },
   // The module with which lmdb finds its addon.
   { filter: /^node-gyp-build-optional-packages$/, text: "module.exports = () => loadAddon('lmdb.node')" },
@@ -151,7 +150,7 @@ const addons: Plugin = {
       })
     }
     build.onLoad({ filter: /.*/, namespace: 'addon' }, ({ pluginData }) => ({
-      contents: `const { loadAddon, loadPcapAddon } = require(${JSON.stringify(ADDON_LOADER)}); ${pluginData}`,
+      contents: `const { loadAddon } = require(${JSON.stringify(ADDON_LOADER)}); ${pluginData}`,
       resolveDir: REPOSITORY,
     }))
   },

@@ -1,6 +1,6 @@
 import { serviceProgram } from '../../api/program.ts'
 import { collectorProgram } from '../../collector/program.ts'
-import { adminProgram } from '../../engine/admin/program.ts'
+import { adminProgram } from '../../engine/cli/program.ts'
 import { type CommandModel, commandModel } from '../command-model.ts'
 
 /** An installed command, with additional text for its manual page. */

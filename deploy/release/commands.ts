@@ -1,5 +1,8 @@
 import { execFile } from 'node:child_process'
+import { existsSync } from 'node:fs'
+import { delimiter, join } from 'node:path'
 import { promisify } from 'node:util'
+import { Fault } from '../../engine/process/error-codes.ts'
 
 const OUTPUT_BYTES_MAX = 64 * 1024 * 1024
 
@@ -31,9 +34,26 @@ const PACKAGES: Readonly<Record<string, string>> = {
   strip: 'binutils',
   readelf: 'binutils',
   'dpkg-deb': 'dpkg',
+  'apt-get': 'apt',
+  bison: 'bison',
+  flex: 'flex',
+  xz: 'xz-utils',
 }
 
 function packageHint(command: string): string {
   const name = PACKAGES[command]
   return name === undefined ? '' : `: "apt-get install ${name}" brings it`
+}
+
+/** @throws Fault USAGE that names the packages of the missing tools, before anything is built. */
+export function assertTools(toolPrefixes: readonly string[]): void {
+  const tools = toolPrefixes.flatMap((prefix) => ['g++', 'gcc', 'strip'].map((tool) => prefix + tool))
+  const missing = ['readelf', 'dpkg-deb', 'apt-get', 'bison', 'flex', 'xz', ...tools].filter((tool) => !isOnPath(tool))
+  const packages = new Set(missing.map((tool) => PACKAGES[tool] ?? tool))
+  if (packages.size === 0) return
+  throw new Fault('USAGE', `the build needs more packages. Run: apt-get install ${[...packages].join(' ')}`)
+}
+
+function isOnPath(command: string): boolean {
+  return (process.env['PATH'] ?? '').split(delimiter).some((folder) => existsSync(join(folder, command)))
 }

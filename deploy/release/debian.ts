@@ -65,7 +65,7 @@ function control(program: Program, { debian }: Target, { version }: Release, kib
     'Section: net',
     'Priority: optional',
     `Installed-Size: ${kibibytes}`,
-    `Depends: ${[`libc6 (>= ${GLIBC_MAX})`, 'libstdc++6 (>= 8)', 'libgcc-s1 | libgcc1', ...program.debianDepends, 'adduser', 'init-system-helpers (>= 1.51)'].join(', ')}`,
+    `Depends: libc6 (>= ${GLIBC_MAX}), libstdc++6 (>= 8), libgcc-s1 | libgcc1, adduser, init-system-helpers (>= 1.51)`,
     `Description: ${program.title}`,
     ...descriptionLines(program.about),
     '',

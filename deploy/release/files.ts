@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { createHash, type KeyObject, sign } from 'node:crypto'
 import { createReadStream } from 'node:fs'
 import { copyFile, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
@@ -59,6 +59,14 @@ export async function writeChecksum(file: string): Promise<string> {
   const sum = `${file}.sha256`
   await writeFile(sum, `${await sha256Of(file)}  ${basename(file)}\n`)
   return sum
+}
+
+/**
+ * Writes FILE.sig next to a file: its Ed25519 signature (RFC 8032), which `openssl pkeyutl -rawin`
+ * verifies.
+ */
+export async function writeSignature(file: string, key: KeyObject): Promise<void> {
+  await writeFile(`${file}.sig`, sign(null, await readFile(file), key))
 }
 
 /**

@@ -1,24 +1,34 @@
 import { readFile, rm, writeFile } from 'node:fs/promises'
 import { basename, join, resolve } from 'node:path'
 import { Option } from 'commander'
+import { makeDirectory } from '../../engine/process/directory.ts'
 import { Fault } from '../../engine/process/error-codes.ts'
-import { makeDirectory } from '../../engine/process/make-directory.ts'
 import { createProgram, runProgram } from '../../engine/process/program.ts'
 import { addonFile } from './addons.ts'
 import { type Bundle, bundle, REPOSITORY } from './bundle.ts'
+import { assertTools } from './commands.ts'
 import { packageFile, writePackage } from './debian.ts'
 import { writeExecutable } from './executable.ts'
-import { moveFile, packFolder, type Release, releaseOfClone, workFolder, writeChecksum } from './files.ts'
+import {
+  moveFile,
+  packFolder,
+  type Release,
+  releaseOfClone,
+  workFolder,
+  writeChecksum,
+  writeSignature,
+} from './files.ts'
 import { licensesText, packagesInside } from './packages-inside.ts'
 import { COLLECTOR, PROGRAMS, type Program } from './programs.ts'
+import { privateKeyIn } from './registry-signing.ts'
 import { sbomText } from './sbom.ts'
 import { shellFiles } from './shell-files.ts'
 import { TARGETS, type Target } from './targets.ts'
 import { type Ingredients, writeTree } from './tree.ts'
 
 /*
- * npm run release: everything that users install, for each target, each file with its SHA-256. Two
- * runs on the same commit produce the same bytes.
+ * npm run release: everything that users install, for each target, each file with its SHA-256 and,
+ * with a key, its signature. Two runs on the same commit produce the same bytes.
  */
 
 // Makes the modes of directories independent of the user.
@@ -28,22 +38,33 @@ const program = createProgram(
   'Build executables, archives, Debian packages and their bills of materials',
 )
   .addOption(
-    new Option('--machine <name...>', 'Build for these machines')
-      .choices(TARGETS.map(({ name }) => name))
-      .default(TARGETS.map(({ name }) => name)),
+    new Option('--machine <name...>', 'Build for these machines').choices(TARGETS.map(({ name }) => name)).default(
+      TARGETS.filter(({ tools }) => tools === '').map(({ name }) => name),
+      'this machine',
+    ),
   )
   .option('--out <folder>', 'Write files to this folder', 'release')
+  .option('--key <file>', 'Sign each file with this Ed25519 private key (PEM)')
   .option('--quiet', 'Do not print file names')
-program.action(async ({ machine, out, quiet }: { machine: string[]; out: string; quiet?: boolean }) => {
+interface Options {
+  readonly machine: readonly string[]
+  readonly out: string
+  readonly key?: string
+  readonly quiet?: boolean
+}
+program.action(async ({ machine, out, key: keyFile, quiet }: Options) => {
+  const key = keyFile === undefined ? undefined : privateKeyIn('--key', keyFile)
+  const targets = TARGETS.filter(({ name }) => machine.includes(name))
+  assertTools(targets.map(({ tools }) => tools))
   const release = await releaseOfClone()
   const folder = resolve(REPOSITORY, out)
   makeFolder(folder)
-  const targets = TARGETS.filter(({ name }) => machine.includes(name))
   for (const each of PROGRAMS) {
     const bundled = await bundle(each)
     for (const target of targets) {
       for (const file of await build(each, target, bundled, release, folder)) {
         await writeChecksum(file)
+        if (key !== undefined) await writeSignature(file, key)
         if (quiet !== true) process.stdout.write(`${file}\n`)
       }
     }
@@ -53,7 +74,7 @@ await runProgram(program)
 
 function makeFolder(folder: string): void {
   try {
-    makeDirectory(folder, undefined, 0o755)
+    makeDirectory(folder, 0o755)
   } catch (error) {
     throw new Fault('USAGE', `--out ${folder}: cannot be made here (${(error as NodeJS.ErrnoException).code})`, {
       cause: error,
@@ -81,9 +102,10 @@ async function build(
   ])
   const shell = shellFiles(program.commands, release)
   const ingredients: Ingredients = { program, target, parts, addons, documents, shell }
-  await writeFile(join(folder, `${name}.cdx.json`), documents.get('sbom.cdx.json') ?? '')
-  await writeFile(join(folder, `${name}.licenses.txt`), documents.get('THIRD-PARTY-LICENSES.txt') ?? '')
-  const written = [await archive(ingredients, release, join(folder, `${name}.tar.gz`))]
+  const [sbom, licenses] = [join(folder, `${name}.cdx.json`), join(folder, `${name}.licenses.txt`)]
+  await writeFile(sbom, documents.get('sbom.cdx.json') ?? '')
+  await writeFile(licenses, documents.get('THIRD-PARTY-LICENSES.txt') ?? '')
+  const written = [sbom, licenses, await archive(ingredients, release, join(folder, `${name}.tar.gz`))]
   const deb = join(folder, packageFile(program, target, release))
   await writePackage(ingredients, release, deb)
   written.push(deb)

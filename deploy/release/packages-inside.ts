@@ -2,15 +2,18 @@ import { existsSync } from 'node:fs'
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { REPOSITORY } from './bundle.ts'
+import { LIBPCAP_VERSION, libpcapSource } from './libpcap.ts'
 import { npmFolder } from './npm-file.ts'
 import type { AddonName, Program } from './programs.ts'
 import { NODE_VERSION, type Target } from './targets.ts'
 
 /** A package that is included in a release. */
 export interface PackageInside {
+  /** The type of its package URL: `generic` outside of npm. */
+  readonly type: 'npm' | 'generic'
   readonly name: string
   readonly version: string
-  /** From its package.json; usually an SPDX expression. */
+  /** Usually an SPDX expression. */
   readonly license: string
   /** Its complete licenses and notices. */
   readonly texts: readonly string[]
@@ -18,10 +21,8 @@ export interface PackageInside {
 
 /** The packages from which each addon is compiled or taken. */
 const OF_ADDON: Readonly<Record<AddonName, readonly string[]>> = {
-  'pcap-0.8.node': ['pcap', 'nan'],
-  'pcap-1.node': ['pcap', 'nan'],
+  'pcap.node': ['pcap', 'nan'],
   'lmdb.node': ['lmdb', 'node-addon-api'],
-  'uws.node': ['uWebSockets.js'],
   'argon2.node': ['@node-rs/argon2'],
 }
 
@@ -39,15 +40,17 @@ export async function packagesInside(
     if (folder !== undefined) folders.add(folder)
   }
   const packages = await Promise.all([...folders].map((folder) => packageIn(join(REPOSITORY, folder))))
-  const node: PackageInside = {
-    name: 'node',
-    version: NODE_VERSION,
-    license: 'MIT',
+  packages.push({
+    ...{ type: 'generic', name: 'node', version: NODE_VERSION, license: 'MIT' },
     texts: await licensesIn(await npmFolder(target.node)),
+  })
+  if (program.addons.includes('pcap.node')) {
+    packages.push({
+      ...{ type: 'generic', name: 'libpcap', version: LIBPCAP_VERSION, license: 'BSD-3-Clause' },
+      texts: await licensesIn((await libpcapSource()).folder),
+    })
   }
-  return [...packages, node].sort((a, b) =>
-    a.name < b.name ? -1 : a.name > b.name ? 1 : a.version < b.version ? -1 : 1,
-  )
+  return packages.sort((a, b) => (a.name < b.name ? -1 : a.name > b.name ? 1 : a.version < b.version ? -1 : 1))
 }
 
 async function packageIn(folder: string): Promise<PackageInside> {
@@ -61,7 +64,7 @@ async function packageIn(folder: string): Promise<PackageInside> {
   // Libraries included in a package: lmdb itself has the OpenLDAP license, lz4 the BSD license.
   if (name === 'lmdb') texts.push(...(await licensesIn(join(folder, 'dependencies/lz4'))))
   if (name === 'lmdb') texts.push(...(await licensesIn(join(folder, 'dependencies/lmdb/libraries/liblmdb'))))
-  return { name, version, license: named ?? 'NOASSERTION', texts }
+  return { type: 'npm', name, version, license: named ?? 'NOASSERTION', texts }
 }
 
 async function licensesIn(folder: string): Promise<string[]> {

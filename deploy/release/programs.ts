@@ -31,11 +31,17 @@ export interface Program {
    */
   readonly secretFile: string
   readonly secretSetting: string
-  /** Dependencies of its Debian package, in addition to the C library. */
-  readonly debianDepends: readonly string[]
 }
 
-export type AddonName = 'pcap-0.8.node' | 'pcap-1.node' | 'lmdb.node' | 'uws.node' | 'argon2.node'
+export type AddonName = 'pcap.node' | 'lmdb.node' | 'argon2.node'
+
+/** Files to which pages of the documentation link. Each package has all pages. */
+const LINKED_EXAMPLES: readonly string[] = [
+  'deploy/container/compose-cluster.yaml',
+  ...['cluster', 'cluster-restore', 'collector', 'service'].map((name) => `deploy/container/kubernetes/${name}.yaml`),
+  'deploy/nats/nats.conf',
+  'deploy/proxies/haproxy-cluster.cfg',
+]
 
 export const COLLECTOR: Program = {
   name: 'posture-collector',
@@ -53,17 +59,15 @@ export const COLLECTOR: Program = {
     'collector/selftest/golden.pcap',
     'package.json',
   ],
-  addons: ['pcap-0.8.node', 'pcap-1.node', 'lmdb.node'],
+  addons: ['pcap.node', 'lmdb.node'],
   // Nothing is allocated per packet, so a small young generation does not increase the number of
   // collections and saves 6 MB of resident memory.
   nodeFlags: ['--max-semi-space-size=2'],
   unit: 'deploy/systemd/posture-collector.service',
   settings: 'deploy/systemd/collector.env',
-  examples: [],
+  examples: LINKED_EXAMPLES,
   secretFile: '/etc/posture-collector/token',
   secretSetting: 'SVC_TOKEN',
-  // The package's names with 64-bit time_t (Debian 13, Ubuntu 24.04), and before.
-  debianDepends: ['libpcap0.8t64 | libpcap0.8'],
 }
 
 export const SERVICE: Program = {
@@ -72,7 +76,7 @@ export const SERVICE: Program = {
   about: 'Receives events and logs, scans them for AI platforms and serves the results through a read-only REST API.',
   commands: [
     { name: 'posture-service', entry: 'dist/api/main.js' },
-    { name: 'posture-admin', entry: 'dist/engine/admin/main.js' },
+    { name: 'posture-admin', entry: 'dist/engine/cli/main.js' },
   ],
   threads: [
     'dist/api/thread.js',
@@ -82,7 +86,11 @@ export const SERVICE: Program = {
     'dist/engine/check/check-worker.js',
   ],
   tasks: ['dist/api/background-worker.js'],
-  steps: ['dist/engine/admin/revocations-process.js'],
+  steps: [
+    'dist/engine/admin/revocations-process.js',
+    'dist/engine/admin/backup-records-process.js',
+    'dist/engine/process/file-finisher-process.js',
+  ],
   processes: ['dist/dry-run/main.js'],
   preloads: ['dist/deploy/release/embedded/compile-cache.js'],
   files: [
@@ -92,7 +100,7 @@ export const SERVICE: Program = {
     'dist/console/common-passwords.txt',
     'package.json',
   ],
-  addons: ['lmdb.node', 'uws.node', 'argon2.node'],
+  addons: ['lmdb.node', 'argon2.node'],
   nodeFlags: [],
   unit: 'deploy/systemd/posture-service.service',
   settings: 'deploy/systemd/service.env',
@@ -104,10 +112,10 @@ export const SERVICE: Program = {
     'deploy/monitoring/posture-rules.test.yml',
     'deploy/monitoring/posture-rules.yml',
     'deploy/monitoring/prometheus.yml',
+    ...LINKED_EXAMPLES,
   ],
   secretFile: '',
   secretSetting: '',
-  debianDepends: [],
 }
 
 export const PROGRAMS = [COLLECTOR, SERVICE] as const

@@ -6,7 +6,7 @@ import { privateKeyIn, publicKeyIn, publicKeyText, signReleaseKey } from './regi
 
 /*
  * npm run registry:key: signs a release key with the root key. The only program that reads the root
- * key (docs/guides/publish-the-registry.md).
+ * key (CONTRIBUTING.md).
  */
 interface Options {
   readonly root: string

@@ -17,6 +17,7 @@ import { privateKeyIn, type SignedKey, signedKey, updateFile } from './registry-
 interface Options {
   readonly key?: string
   readonly signedKey?: string
+  readonly validDays: string
   readonly out: string
 }
 
@@ -25,8 +26,10 @@ process.umask(0o022)
 const program = createProgram('npm run registry:package --', 'Build the registry as a data package')
   .option('--key <file>', 'Sign with this Ed25519 private key (PEM)')
   .option('--signed-key <file>', 'Write an update file also; this file of registry:key proves the key')
+  .option('--valid-days <days>', 'Let programs warn when the release is older than this', '180')
   .option('--out <folder>', 'Write files to this folder', 'release')
-program.action(async ({ key: keyFile, signedKey: signedKeyFile, out }: Options) => {
+program.action(async ({ key: keyFile, signedKey: signedKeyFile, validDays, out }: Options) => {
+  if (!/^[1-9]\d{0,3}$/.test(validDays)) throw new Fault('USAGE', `--valid-days ${validDays}: expected 1 to 9999`)
   if (signedKeyFile !== undefined && keyFile === undefined) throw new Fault('USAGE', '--signed-key requires --key')
   const releases = dataReleases()
   const release = { ...(await releaseOfClone()), version: releases[0].version }
@@ -47,7 +50,13 @@ program.action(async ({ key: keyFile, signedKey: signedKeyFile, out }: Options) 
   process.stdout.write(`${archive}\n`)
   if (key === undefined || signedKeyFile === undefined) return
   const update = join(folder, `${name}.update`)
-  const content = updateFile(String(files.get(DATA_FILE)), release.version, key, signedKeyIn(signedKeyFile))
+  const content = updateFile(
+    String(files.get(DATA_FILE)),
+    release.version,
+    key,
+    signedKeyIn(signedKeyFile),
+    Number(validDays),
+  )
   writeFileSync(`${work}.update`, content)
   await moveFile(`${work}.update`, update)
   await writeChecksum(update)

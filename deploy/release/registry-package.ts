@@ -4,12 +4,12 @@ import { blockListOf } from '../../engine/export/block-list.ts'
 import { type BlockListFormat, formatReach, formatText } from '../../engine/export/block-list-text.ts'
 import { isoSeconds } from '../../engine/process/clock.ts'
 import type { Catalog, Rule } from '../../registry/catalog.ts'
+import { isUseOfAi } from '../../registry/contact.ts'
 import { NameMatcher } from '../../registry/match.ts'
 import type { Platform } from '../../registry/platform.ts'
 import { platformListSchema } from '../../registry/registry-schema.ts'
 import { DATA_FORM } from '../../registry/released-data.ts'
 import type { DataRelease } from '../../registry/releases.ts'
-import { indicatesUse } from '../../registry/use.ts'
 import type { Release } from './files.ts'
 import { publicKeyText } from './registry-signing.ts'
 
@@ -95,7 +95,7 @@ function csvText({ rules }: Catalog): string {
 function v2flyFiles({ rules }: Catalog): (readonly [file: string, text: string])[] {
   const types = [...new Set(rules.map(({ platform }) => platform.platformType))].sort()
   const files = types.map((type) => {
-    const lines = rules.filter((rule) => rule.platform.platformType === type && indicatesUse(rule)).map(v2flyLine)
+    const lines = rules.filter((rule) => rule.platform.platformType === type && isUseOfAi(rule)).map(v2flyLine)
     return [`v2fly/${fileOf(type)}`, lines.sort().join('')] as const
   })
   const all = types.map((type) => `include:${fileOf(type)}\n`).join('')

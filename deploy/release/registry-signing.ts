@@ -2,7 +2,9 @@ import { createHash, createPrivateKey, createPublicKey, type KeyObject, sign } f
 import { readFileSync } from 'node:fs'
 import { gzipSync } from 'node:zlib'
 import { z } from 'zod'
+import { DAY_MS } from '../../engine/process/clock.ts'
 import { Fault } from '../../engine/process/error-codes.ts'
+import { dayOfVersion } from '../../registry/data-version.ts'
 import {
   KEY_PURPOSE,
   MANIFEST_PURPOSE,
@@ -27,14 +29,22 @@ export function signReleaseKey(root: KeyObject, publicKey: KeyObject, number: nu
  * The update file of a package (registry/signed-release.ts).
  *
  * @param json registry.json of the package
+ * @param validDays days from the version's day on which the release is valid
  * @throws Fault USAGE if the private key is not that of the signed key.
  */
-export function updateFile(json: string, version: string, key: KeyObject, signed: SignedKey): Buffer {
+export function updateFile(
+  json: string,
+  version: string,
+  key: KeyObject,
+  signed: SignedKey,
+  validDays: number,
+): Buffer {
   const { public_key } = releaseKey.parse(JSON.parse(signed.key))
   if (public_key !== publicKeyText(key)) throw new Fault('USAGE', '--signed-key names another key than --key')
   const body = gzipSync(json, { level: 9 })
   const sha256 = createHash('sha256').update(body).digest('hex')
-  const manifest = JSON.stringify({ version, bytes: body.length, sha256 } satisfies Manifest)
+  const valid_until = new Date(Date.parse(dayOfVersion(version)) + validDays * DAY_MS).toISOString().slice(0, 10)
+  const manifest = JSON.stringify({ version, bytes: body.length, sha256, valid_until } satisfies Manifest)
   const head = { posture_registry: UPDATE_FORM, ...signed, manifest }
   const line = JSON.stringify({ ...head, manifest_signature: signatureOf(MANIFEST_PURPOSE, manifest, key) })
   return Buffer.concat([Buffer.from(`${line}\n`), body])

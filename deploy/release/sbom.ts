@@ -26,7 +26,7 @@ export function sbomText(
     metadata: new Models.Metadata({ component: own, timestamp: new Date(epochSeconds * 1000) }),
   })
   for (const each of packages) {
-    const purl = purlOf(each.name, each.version)
+    const purl = purlOf(each)
     const component = new Models.Component(Enums.ComponentType.Library, each.name, {
       version: each.version,
       bomRef: purl,
@@ -41,6 +41,6 @@ export function sbomText(
 }
 
 /** A package URL (purl-spec): the @ of an npm scope is percent-encoded. */
-function purlOf(name: string, version: string): string {
-  return name === 'node' ? `pkg:generic/node@${version}` : `pkg:npm/${name.replace(/^@/, '%40')}@${version}`
+function purlOf({ type, name, version }: PackageInside): string {
+  return `pkg:${type}/${name.replace(/^@/, '%40')}@${version}`
 }

@@ -22,13 +22,8 @@ export interface NpmFile {
   readonly integrity: string
 }
 
-/**
- * Node 22 is the release target: the last version whose binary of uWebSockets.js runs with
- * GLIBC_MAX, supported until April 2027.
- */
+/** The version that releases include. Node 22 is supported until April 2027. */
 export const NODE_VERSION = '22.23.3'
-/** process.versions.modules of this version. */
-export const NODE_ABI = '127'
 /**
  * Required by Node's own binaries, so all other files may require it, too (RHEL 8, Debian 10,
  * Ubuntu 20.04 and later).

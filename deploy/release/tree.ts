@@ -57,15 +57,21 @@ export async function writeTree(
   await copyPlain(program.unit, units)
   await copyPlain(program.settings, doc)
   await copyPlain('CHANGELOG.md', doc)
-  if (program.examples.length > 0) await mkdir(join(doc, 'examples'))
+  await mkdir(join(doc, 'examples'))
   for (const file of program.examples)
     await copyPlain(file, join(doc, 'examples'), file.endsWith('.sh') ? 0o755 : 0o644)
   for (const page of await readdir(join(REPOSITORY, 'docs'), { recursive: true })) {
     if (!page.endsWith('.md')) continue
     const target = join(doc, 'docs', dirname(page))
     await mkdir(target, { recursive: true })
-    await copyPlain(join('docs', page), target)
+    const text = await readFile(join(REPOSITORY, 'docs', page), 'utf8')
+    await writeMode(join(target, basename(page)), installedPage(text), 0o644)
   }
+}
+
+/** A page of the documentation, whose links to files of deploy/ lead to the examples. */
+export function installedPage(text: string): string {
+  return text.replace(/\]\((\.\.\/(?:\.\.\/)?)deploy\/[^)]*?([^)/]+)\)/g, ']($1examples/$2)')
 }
 
 /** Works wherever the tree is, and through symbolic links. */

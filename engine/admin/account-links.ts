@@ -5,7 +5,7 @@ import { Fault } from '../process/error-codes.ts'
 import type { AccountLink, AccountLinkKind } from '../store/account-links.ts'
 import type { Organization } from '../store/organizations.ts'
 import type { Store } from '../store/store.ts'
-import type { Changes } from './changes.ts'
+import { Changes } from './changes.ts'
 
 /** How long each kind of link can be used. */
 const VALID_MS: Readonly<Record<AccountLinkKind, number>> = {
@@ -22,13 +22,7 @@ export interface NewAccountLink {
 }
 
 /** Links that let people become users of the console, or set their password. */
-export class AccountLinkChanges {
-  readonly #changes: Changes
-
-  constructor(changes: Changes) {
-    this.#changes = changes
-  }
-
+export class AccountLinkChanges extends Changes {
   /**
    * A link whose holder becomes an owner: of this organization, or of one that the holder then
    * creates.
@@ -36,13 +30,13 @@ export class AccountLinkChanges {
    * @throws Fault NOT_ALLOWED, CONFLICT where too many links wait.
    */
   setup(organization: Organization | undefined): NewAccountLink {
-    const { store, clock } = this.#changes
+    const { store, clock } = this
     if (organization === undefined) {
-      this.#changes.assertOperator('setup-link.create')
+      this.assertOperator('setup-link.create')
       return store.environment.write(() => addLink(store, clock, { kind: 'setup', organizationId: '', name: '' }))
     }
     const { id: organizationId, name: subject } = organization
-    return this.#changes.make('setup-link.create', organizationId, () => {
+    return this.audited('setup-link.create', organizationId, () => {
       const result = addLink(store, clock, { kind: 'setup', organizationId, name: '' })
       return { organizationId, subject, result }
     })
@@ -55,9 +49,9 @@ export class AccountLinkChanges {
    *   links wait.
    */
   invite(organization: Organization, memberName: string): NewAccountLink {
-    const { store, clock } = this.#changes
+    const { store, clock } = this
     const organizationId = organization.id
-    return this.#changes.make('member.invite', organizationId, () => {
+    return this.audited('member.invite', organizationId, () => {
       const member = store.members.get(organizationId, memberName)
       if (member === undefined) {
         throw new Fault('NOT_FOUND', `${organization.name} has no member ${JSON.stringify(memberName)}`)
@@ -76,9 +70,9 @@ export class AccountLinkChanges {
    * @throws Fault NOT_FOUND, NOT_ALLOWED.
    */
   withdraw(organization: Organization, memberName: string): void {
-    const { store } = this.#changes
+    const { store } = this
     const organizationId = organization.id
-    this.#changes.make('invitation.withdraw', organizationId, () => {
+    this.audited('invitation.withdraw', organizationId, () => {
       // Names differ in case only for people.
       const name = store.members.get(organizationId, memberName)?.name ?? memberName
       if (store.accountLinks.removeInvitation(organizationId, name) === undefined) {
@@ -92,13 +86,13 @@ export class AccountLinkChanges {
    * A link that sets the password of a user, for the operator. @throws Fault NOT_FOUND, CONFLICT.
    */
   password(userName: string): NewAccountLink {
-    const { store, clock } = this.#changes
-    this.#changes.assertOperator('password-link.create')
+    const { store, clock } = this
+    this.assertOperator('password-link.create')
     return store.environment.write(() => {
       const user = store.users.byName(userName)
       if (user === undefined) throw new Fault('NOT_FOUND', `no user ${JSON.stringify(userName)}`)
       for (const { organizationId } of store.members.ofUser(user.id)) {
-        this.#changes.note('password-link.create', organizationId, user.name)
+        this.noteIn('password-link.create', organizationId, user.name)
       }
       return addLink(store, clock, { kind: 'password', organizationId: '', name: user.name })
     })

@@ -3,7 +3,7 @@ import type { Role } from '../store/members.ts'
 /**
  * What can be read or changed, with the minimum role of each. Changes appear in the audit log.
  * `operator`: anyone with write access to the data directory. Members cannot change plans or the
- * set of organizations. docs/reference/administration.md has the same table.
+ * set of organizations. docs/reference/roles.md has the same table.
  */
 export const ACTIONS = {
   'organization.create': 'operator',

@@ -14,14 +14,12 @@ import { ClientNameChanges } from './client-names.ts'
 import { ClientReads } from './clients.ts'
 import { FrameworkChanges } from './frameworks.ts'
 import { MemberChanges } from './members.ts'
-import { OrganizationChanges } from './organizations.ts'
+import { OrganizationChanges, RetentionChanges, ScanChanges } from './organizations.ts'
 import { OwnPlatformChanges } from './own-platforms.ts'
 import { PasskeyChanges } from './passkeys.ts'
 import { RecommendationChanges } from './recommendations.ts'
 import { RegistryUpdates } from './registry-updates.ts'
 import { ReportChanges } from './reports.ts'
-import { RetentionChanges } from './retention.ts'
-import { ScanChanges } from './scans.ts'
 import { SignInChanges } from './sign-in.ts'
 import { TokenChanges } from './tokens.ts'
 
@@ -35,62 +33,37 @@ const NAMED_MAX = 5
  * All changes that an administrator can make. Each change and its audit log entry are one
  * transaction, visible to the next request in every thread.
  */
-export class Administration {
-  readonly organizations: OrganizationChanges
-  readonly members: MemberChanges
-  readonly accountLinks: AccountLinkChanges
-  readonly passkeys: PasskeyChanges
-  readonly apiKeys: ApiKeyChanges
-  readonly tokens: TokenChanges
-  readonly blockListLinks: BlockListLinkChanges
-  readonly approvals: ApprovalChanges
-  readonly ownPlatforms: OwnPlatformChanges
-  readonly candidates: CandidateChanges
-  readonly registryUpdates: RegistryUpdates
-  readonly clients: ClientReads
-  readonly clientNames: ClientNameChanges
-  readonly scans: ScanChanges
-  readonly assessments: AssessmentChanges
-  readonly frameworks: FrameworkChanges
-  readonly recommendations: RecommendationChanges
-  readonly reports: ReportChanges
-  readonly retention: RetentionChanges
-  readonly signIn: SignInChanges
-  readonly alerts: AlertChanges
-  readonly #store: Store
-  readonly #changes: Changes
+export class Administration extends Changes {
+  readonly organizations = new OrganizationChanges(this.store, this.clock, this.actor)
+  readonly members = new MemberChanges(this.store, this.clock, this.actor)
+  readonly accountLinks = new AccountLinkChanges(this.store, this.clock, this.actor)
+  readonly passkeys = new PasskeyChanges(this.store, this.clock, this.actor)
+  readonly apiKeys = new ApiKeyChanges(this.store, this.clock, this.actor)
+  readonly tokens = new TokenChanges(this.store, this.clock, this.actor)
+  readonly blockListLinks = new BlockListLinkChanges(this.store, this.clock, this.actor)
+  readonly approvals = new ApprovalChanges(this.store, this.clock, this.actor)
+  readonly ownPlatforms = new OwnPlatformChanges(this.store, this.clock, this.actor)
+  readonly candidates = new CandidateChanges(this.store, this.clock, this.actor)
+  readonly registryUpdates = new RegistryUpdates(this.store, this.clock, this.actor)
+  readonly clients = new ClientReads(this.store, this.clock, this.actor)
+  readonly clientNames = new ClientNameChanges(this.store, this.clock, this.actor)
+  readonly scans = new ScanChanges(this.store, this.clock, this.actor)
+  readonly assessments = new AssessmentChanges(this.store, this.clock, this.actor)
+  readonly frameworks = new FrameworkChanges(this.store, this.clock, this.actor)
+  readonly recommendations = new RecommendationChanges(this.store, this.clock, this.actor)
+  readonly reports = new ReportChanges(this.store, this.clock, this.actor)
+  readonly retention = new RetentionChanges(this.store, this.clock, this.actor)
+  readonly signIn = new SignInChanges(this.store, this.clock, this.actor)
+  readonly alerts = new AlertChanges(this.store, this.clock, this.actor)
 
-  constructor(store: Store, clock: Clock, actor: Actor = OPERATOR) {
-    const changes = new Changes(store, clock, actor)
-    this.#store = store
-    this.#changes = changes
-    this.organizations = new OrganizationChanges(changes)
-    this.members = new MemberChanges(changes)
-    this.accountLinks = new AccountLinkChanges(changes)
-    this.passkeys = new PasskeyChanges(changes)
-    this.apiKeys = new ApiKeyChanges(changes)
-    this.tokens = new TokenChanges(changes)
-    this.blockListLinks = new BlockListLinkChanges(changes)
-    this.approvals = new ApprovalChanges(changes)
-    this.ownPlatforms = new OwnPlatformChanges(changes)
-    this.candidates = new CandidateChanges(changes)
-    this.registryUpdates = new RegistryUpdates(changes)
-    this.clients = new ClientReads(changes)
-    this.clientNames = new ClientNameChanges(changes)
-    this.scans = new ScanChanges(changes)
-    this.assessments = new AssessmentChanges(changes)
-    this.frameworks = new FrameworkChanges(changes)
-    this.recommendations = new RecommendationChanges(changes)
-    this.reports = new ReportChanges(changes)
-    this.retention = new RetentionChanges(changes)
-    this.signIn = new SignInChanges(changes)
-    this.alerts = new AlertChanges(changes)
+  constructor(store: Store, clock: Clock, actor = OPERATOR) {
+    super(store, clock, actor)
   }
 
   /** Adds an ingested file to the audit log. Ingest itself required a monitoring token. */
   noteIngested(organizationId: string, files: readonly string[], messages: number, matched: number): void {
     const subject = files.join(', ')
-    this.#changes.make('ingest.file', organizationId, () => {
+    this.audited('ingest.file', organizationId, () => {
       return { organizationId, subject, details: { messages, matched }, result: undefined }
     })
   }
@@ -101,7 +74,7 @@ export class Administration {
    */
   organization(nameOrId?: string): Organization {
     if (nameOrId === undefined) return this.#only()
-    const organization = this.#store.organizations.find(nameOrId)
+    const organization = this.store.organizations.find(nameOrId)
     if (organization === undefined) {
       throw new Fault(
         'NOT_FOUND',
@@ -112,7 +85,7 @@ export class Administration {
   }
 
   #only(): Organization {
-    const all = this.#store.organizations.all()
+    const all = this.store.organizations.all()
     const [first, ...others] = all
     if (first === undefined) {
       throw new Fault('NOT_FOUND', 'there is no organization yet; create one with posture-admin organization create')

@@ -3,8 +3,8 @@ import { z } from 'zod'
 import { canonicalName, hostNameFault } from '../../registry/domain-name.ts'
 import { type ChannelSettings, SMTP_TLS_MODES, SYSLOG_FORMATS, SYSLOG_TRANSPORTS } from '../alert/channel-settings.ts'
 import { makeWebhookSecret } from '../alert/webhook-signature.ts'
-import { withoutBrackets } from '../process/host.ts'
-import { isLoopbackHost } from '../process/network.ts'
+import { isLoopbackHost, type Network, withoutBrackets } from '../process/network.ts'
+import { isAllowedTarget, TargetRefused } from '../process/outbound-address.ts'
 import { portNumber } from '../process/settings.ts'
 
 /** Bytes of a text in the settings of a channel. */
@@ -100,6 +100,21 @@ const CHANNEL_SCHEMAS = {
 export function checkedAddresses(given: readonly string[]): readonly string[] | { readonly fault: string } {
   const parsed = mailAddresses.safeParse(given)
   return parsed.success ? parsed.data : { fault: parsed.error.issues[0]?.message ?? '' }
+}
+
+/**
+ * Why the service does not connect to the address of a receiver. undefined for a name, whose
+ * addresses are checked at each connection.
+ */
+export function targetFault(
+  settings: ChannelSettings,
+  allowed: readonly Network[],
+): { readonly name: 'url' | 'host'; readonly message: string } | undefined {
+  const [name, host] =
+    'url' in settings ? (['url', new URL(settings.url).hostname] as const) : (['host', settings.host] as const)
+  const address = host === 'localhost' ? '127.0.0.1' : withoutBrackets(host)
+  if (isIP(address) === 0 || isAllowedTarget(address, allowed)) return undefined
+  return { name, message: new TargetRefused(host).message }
 }
 
 /** Settings as entered: texts by name. */

@@ -7,7 +7,7 @@ import type { AlertChannel, DeadLetter } from '../store/alert-channels.ts'
 import type { AlertRule, AlertRuleSettings, AlertSeverity } from '../store/alerts.ts'
 import { newUuid } from '../store/keys.ts'
 import type { Organization } from '../store/organizations.ts'
-import { type Changes, checkText } from './changes.ts'
+import { Changes, checkText } from './changes.ts'
 
 export interface NewChannel {
   readonly name: string
@@ -30,18 +30,12 @@ export function sealedChannel(
 }
 
 /** Alert channels and rules of organizations. */
-export class AlertChanges {
-  readonly #changes: Changes
-
-  constructor(changes: Changes) {
-    this.#changes = changes
-  }
-
+export class AlertChanges extends Changes {
   /** @throws Fault CONFLICT if the name is taken or there are too many; USAGE, NOT_ALLOWED. */
   addChannel({ id: organizationId }: Organization, given: SealedChannel): AlertChannel {
     checkText('name', given.name)
-    const { store, clock } = this.#changes
-    return this.#changes.make('alert-channel.add', organizationId, () => {
+    const { store, clock } = this
+    return this.audited('alert-channel.add', organizationId, () => {
       const channels = store.alertChannels.ofOrganization(organizationId)
       if (channels.some(({ name }) => name.toLowerCase() === given.name.toLowerCase())) {
         throw new Fault('CONFLICT', `an alert channel named ${JSON.stringify(given.name)} already exists`)
@@ -68,8 +62,8 @@ export class AlertChanges {
    * @throws Fault NOT_FOUND, NOT_ALLOWED, CONFLICT if it mails scheduled reports
    */
   removeChannel({ id: organizationId }: Organization, nameOrId: string): AlertChannel {
-    const { store } = this.#changes
-    return this.#changes.make('alert-channel.remove', organizationId, () => {
+    const { store } = this
+    return this.audited('alert-channel.remove', organizationId, () => {
       const channel = this.channel(organizationId, nameOrId)
       const schedules = store.reportSchedules.ofOrganization(organizationId)
       if (schedules.some(({ channelId }) => channelId === channel.id)) {
@@ -86,7 +80,7 @@ export class AlertChanges {
 
   /** Records that a channel is tested, before sendTest(). @throws Fault NOT_FOUND, NOT_ALLOWED. */
   beginTest({ id: organizationId }: Organization, nameOrId: string): AlertChannel {
-    return this.#changes.make('alert-channel.test', organizationId, () => {
+    return this.audited('alert-channel.test', organizationId, () => {
       const result = this.channel(organizationId, nameOrId)
       return { organizationId, subject: result.name, details: { kind: result.kind }, result }
     })
@@ -123,7 +117,7 @@ export class AlertChanges {
    * NOT_ALLOWED.
    */
   retry(organization: Organization, nameOrId: string, sequence?: number): number {
-    const { store, clock } = this.#changes
+    const { store, clock } = this
     return this.#eachDeadLetter('alert.retry', organization, nameOrId, sequence, (channel, letter) => {
       store.alertChannels.retry(channel, letter, clock.nowMs())
     })
@@ -131,7 +125,7 @@ export class AlertChanges {
 
   /** Removes dead letters of a channel: one, or all. @throws Fault NOT_FOUND, NOT_ALLOWED. */
   discard(organization: Organization, nameOrId: string, sequence?: number): number {
-    const { store, clock } = this.#changes
+    const { store, clock } = this
     return this.#eachDeadLetter('alert.discard', organization, nameOrId, sequence, (channel, letter) => {
       store.alertChannels.discard(channel, letter, clock.nowMs())
     })
@@ -140,7 +134,7 @@ export class AlertChanges {
   /** By name, ignoring case, or by id. @throws Fault NOT_FOUND. */
   channel(organizationId: string, nameOrId: string): AlertChannel {
     const wanted = nameOrId.toLowerCase()
-    const found = this.#changes.store.alertChannels
+    const found = this.store.alertChannels
       .ofOrganization(organizationId)
       .find(({ id, name }) => name.toLowerCase() === wanted || id === wanted)
     if (found !== undefined) return found
@@ -157,8 +151,8 @@ export class AlertChanges {
     sequence: number | undefined,
     work: (channel: AlertChannel, letter: DeadLetter) => void,
   ): number {
-    const { store } = this.#changes
-    return this.#changes.make(action, organizationId, () => {
+    const { store } = this
+    return this.audited(action, organizationId, () => {
       const channel = this.channel(organizationId, nameOrId)
       const all = store.alertChannels.deadLetters(organizationId, channel.id)
       const letters = sequence === undefined ? all : all.filter((letter) => letter.sequence === sequence)
@@ -177,8 +171,8 @@ export class AlertChanges {
     details: Readonly<Record<string, number>>,
     change: (before: AlertRuleSettings) => AlertRuleSettings,
   ): void {
-    const { store } = this.#changes
-    this.#changes.make(action, organizationId, () => {
+    const { store } = this
+    this.audited(action, organizationId, () => {
       const rules = store.alerts.rules(organizationId)
       store.alerts.putRules(organizationId, { ...rules, [rule]: change(rules[rule] ?? {}) })
       return { organizationId, subject: rule, details, result: undefined }

@@ -3,7 +3,7 @@ import { Fault } from '../process/error-codes.ts'
 import { makeApiKey } from '../store/access-key.ts'
 import { type ApiKey, SCOPES, type Scope } from '../store/api-keys.ts'
 import type { Organization } from '../store/organizations.ts'
-import { type Changes, checkText } from './changes.ts'
+import { Changes, checkText } from './changes.ts'
 import { chosen, newSecret } from './secrets.ts'
 
 /** The specification's limit for active API keys of one organization. */
@@ -15,13 +15,7 @@ export interface NewApiKey {
   readonly raw: string
 }
 
-export class ApiKeyChanges {
-  readonly #changes: Changes
-
-  constructor(changes: Changes) {
-    this.#changes = changes
-  }
-
+export class ApiKeyChanges extends Changes {
   /**
    * @returns the key's record, and the raw key, which is stored nowhere
    * @throws Fault CONFLICT if 25 keys are active; USAGE, NOT_ALLOWED
@@ -30,7 +24,7 @@ export class ApiKeyChanges {
     checkText('label', label)
     if (scopes.length === 0) throw new Fault('USAGE', `--scope: expected at least one of ${SCOPES.join(', ')}`)
     const made = this.#new(organization, { label, scopes, expiresAtMs })
-    return this.#changes.make('api-key.create', organization.id, () => {
+    return this.audited('api-key.create', organization.id, () => {
       this.#add(organization, made.record, 'revoke one first')
       return { ...about(made.record), result: made }
     })
@@ -48,8 +42,8 @@ export class ApiKeyChanges {
     idOrVisible: string,
     { graceMs = 0, expiresAtMs }: { readonly graceMs?: number; readonly expiresAtMs?: number | undefined },
   ): NewApiKey & { readonly old: ApiKey } {
-    const { store, clock } = this.#changes
-    return this.#changes.make('api-key.rotate', organization.id, () => {
+    const { store, clock } = this
+    return this.audited('api-key.rotate', organization.id, () => {
       const nowMs = clock.nowMs()
       const before = chosen(store.apiKeys.ofOrganization(organization.id), idOrVisible, 'API key', nowMs)
       if (before.expiresAtMs !== undefined && expiresAtMs === undefined) {
@@ -80,13 +74,13 @@ export class ApiKeyChanges {
     { label, scopes, expiresAtMs }: Pick<ApiKey, 'label' | 'scopes'> & { readonly expiresAtMs: number | undefined },
   ): NewApiKey {
     const raw = makeApiKey()
-    const secret = newSecret(organization, label, raw, this.#changes.clock.nowMs())
+    const secret = newSecret(organization, label, raw, this.clock.nowMs())
     const expiry = expiresAtMs === undefined ? {} : { expiresAtMs }
     return { record: { ...secret, scopes: [...new Set(scopes)], ...expiry }, raw }
   }
 
   #add(organization: Organization, record: ApiKey, remedy: string): void {
-    const { store, clock } = this.#changes
+    const { store, clock } = this
     if (store.apiKeys.activeCount(organization.id, clock.nowMs()) >= ACTIVE_API_KEYS_MAX) {
       throw new Fault('CONFLICT', `${organization.name} has ${ACTIVE_API_KEYS_MAX} active API keys already; ${remedy}`)
     }
@@ -95,8 +89,8 @@ export class ApiKeyChanges {
 
   /** @throws Fault NOT_FOUND, CONFLICT if it was already revoked, NOT_ALLOWED */
   revoke(organization: Organization, idOrVisible: string): ApiKey {
-    const { store, clock } = this.#changes
-    return this.#changes.make('api-key.revoke', organization.id, () => {
+    const { store, clock } = this
+    return this.audited('api-key.revoke', organization.id, () => {
       const key = chosen(store.apiKeys.ofOrganization(organization.id), idOrVisible, 'API key', clock.nowMs())
       return { ...about(key), result: store.apiKeys.revoke(key, clock.nowMs()) }
     })

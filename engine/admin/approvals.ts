@@ -8,7 +8,7 @@ import type { AuditDetails } from '../store/audit-log.ts'
 import { type Decision, type DecisionKind, decisionState, type LastDecision } from '../store/decisions.ts'
 import type { Organization } from '../store/organizations.ts'
 import type { Scan } from '../store/scans.ts'
-import { type Changes, checkText, listText } from './changes.ts'
+import { Changes, checkText, listText } from './changes.ts'
 
 /** The terms of an approval or a rejection. */
 export interface DecisionTerms {
@@ -31,13 +31,7 @@ const EXPIRY_DAYS_MAX = 3653
 const ACTION_OF = { approved: 'approval.add', rejected: 'approval.reject', withdrawn: 'approval.remove' } as const
 
 /** Decisions about platforms: approvals, rejections, and their withdrawal. */
-export class ApprovalChanges {
-  readonly #changes: Changes
-
-  constructor(changes: Changes) {
-    this.#changes = changes
-  }
-
+export class ApprovalChanges extends Changes {
   /**
    * Approves platforms by their id or name in the registry, and requests a scan that shows the
    * result. Replaces earlier decisions, unless they are the same.
@@ -71,7 +65,7 @@ export class ApprovalChanges {
    */
   remove(organization: Organization, catalog: Catalog, platforms: readonly string[]): ApprovalChange {
     return this.#change('withdrawn', organization, platforms, {}, () => {
-      const last = this.#changes.store.decisions.last(organization.id)
+      const last = this.store.decisions.last(organization.id)
       return platforms.map((named) => {
         // A platform that was removed from the registry is known only by its id.
         const isKnownId = platformId.safeParse(named).success && hasDecision(last.get(named))
@@ -92,7 +86,7 @@ export class ApprovalChanges {
     platforms: readonly string[],
     terms: DecisionTerms,
   ): ApprovalChange {
-    checkTerms(terms, this.#changes.clock.nowMs())
+    checkTerms(terms, this.clock.nowMs())
     const ids = platforms.map((named) => registered(catalog, named))
     return this.#change(kind, organization, platforms, terms, () => ids)
   }
@@ -104,9 +98,9 @@ export class ApprovalChanges {
     terms: DecisionTerms,
     idsOf: () => readonly string[],
   ): ApprovalChange {
-    const { store, clock } = this.#changes
+    const { store, clock } = this
     const { note = '', owner = '', expiresAtMs = 0 } = terms
-    return this.#changes.make(ACTION_OF[kind], organizationId, (decidedBy) => {
+    return this.audited(ACTION_OF[kind], organizationId, (decidedBy) => {
       const organization = store.organizations.get(organizationId)
       if (organization === undefined) throw new Fault('NOT_FOUND', `no organization ${name}`)
       const decidedAtMs = clock.nowMs()

@@ -18,7 +18,7 @@ import type { Answer, Assessment, AssessmentCategory, AssessmentItem } from '../
 import { type AnyFrameworkId, frameworkName, profileText } from '../store/framework.ts'
 import { newUuid } from '../store/keys.ts'
 import type { Organization } from '../store/organizations.ts'
-import { type Changes, checkText } from './changes.ts'
+import { Changes, checkText } from './changes.ts'
 import { byIdPrefix } from './id-prefix.ts'
 
 export interface ImportOptions {
@@ -31,13 +31,7 @@ export interface FillOptions extends ImportOptions {
   readonly title?: string | undefined
 }
 
-export class AssessmentChanges {
-  readonly #changes: Changes
-
-  constructor(changes: Changes) {
-    this.#changes = changes
-  }
-
+export class AssessmentChanges extends Changes {
   /**
    * Creates a draft with the framework's own items, or those of a profile: names of profiles and
    * ids of items.
@@ -53,12 +47,12 @@ export class AssessmentChanges {
     profile?: readonly string[],
     from?: string,
   ): Assessment {
-    const { store } = this.#changes
+    const { store } = this
     const own = store.ownFrameworks.get(organization.id, frameworkId)
     const title = givenTitle ?? own?.name ?? frameworkName(frameworkId)
     checkText('--title', title)
     const current = currentItems(frameworkId, profile, templateOf(store, organization.id, frameworkId))
-    return this.#changes.make('assessment.create', organization.id, () => {
+    return this.audited('assessment.create', organization.id, () => {
       const earlier = from === undefined ? undefined : this.find(organization, from)
       if (earlier !== undefined && earlier.frameworkId !== frameworkId) {
         throw new Fault(
@@ -82,8 +76,8 @@ export class AssessmentChanges {
    * @throws Fault NOT_FOUND, CONFLICT if the assessment is completed, NOT_ALLOWED.
    */
   update(organization: Organization, idOrPrefix: string): Assessment {
-    const { store, clock } = this.#changes
-    return this.#changes.make('assessment.update', organization.id, () => {
+    const { store, clock } = this
+    return this.audited('assessment.update', organization.id, () => {
       const before = this.find(organization, idOrPrefix)
       const categories = store.assessments.categories(before)
       const { counts, ...updated } = updatedItems(
@@ -108,7 +102,7 @@ export class AssessmentChanges {
    */
   import(organization: Organization, imported: AssessmentContent, options: ImportOptions = {}): Assessment {
     checkText('title', imported.title)
-    return this.#changes.make('assessment.import', organization.id, () => {
+    return this.audited('assessment.import', organization.id, () => {
       return this.#imported(this.#add(organization, imported), imported.categories, options)
     })
   }
@@ -122,8 +116,8 @@ export class AssessmentChanges {
    */
   fill(organization: Organization, idOrPrefix: string, file: AssessmentContent, options: FillOptions = {}): Assessment {
     if (options.title !== undefined) checkText('--title', options.title)
-    const { store, clock } = this.#changes
-    return this.#changes.make('assessment.import', organization.id, (actor) => {
+    const { store, clock } = this
+    return this.audited('assessment.import', organization.id, (actor) => {
       const before = this.find(organization, idOrPrefix)
       if (before.frameworkId !== file.frameworkId) {
         throw new Fault('CONFLICT', `the assessment is of ${before.frameworkId}, the file is of ${file.frameworkId}`)
@@ -143,7 +137,7 @@ export class AssessmentChanges {
     categories: readonly AssessmentCategory[],
     { complete = false, completedAtMs }: ImportOptions,
   ) {
-    const { store, clock } = this.#changes
+    const { store, clock } = this
     const result = complete
       ? completeAssessment(store, assessment, categories, clock.nowMs(), completedAtMs)
       : assessment
@@ -156,8 +150,8 @@ export class AssessmentChanges {
    * @throws Fault NOT_FOUND, CONFLICT if the assessment is completed, USAGE, NOT_ALLOWED
    */
   answer(organization: Organization, idOrPrefix: string, item: string, answer: Answer, note?: string): Assessment {
-    const { store, clock } = this.#changes
-    return this.#changes.make('assessment.change', organization.id, (actor) => {
+    const { store, clock } = this
+    return this.audited('assessment.change', organization.id, (actor) => {
       const before = this.find(organization, idOrPrefix)
       const answers = store.assessments.categories(before)
       const found = itemIn(answers, item)
@@ -182,8 +176,8 @@ export class AssessmentChanges {
     checkRule('due date', dueOnRule, given.dueOn)
     checkRule('links', linksRule, given.links)
     checkRule('note', noteRule, given.note)
-    const { store, clock } = this.#changes
-    return this.#changes.make('assessment.assign', organization.id, (actor) => {
+    const { store, clock } = this
+    return this.audited('assessment.assign', organization.id, (actor) => {
       const before = this.find(organization, idOrPrefix)
       const answers = store.assessments.categories(before)
       const found = itemIn(answers, item)
@@ -202,8 +196,8 @@ export class AssessmentChanges {
    *   completed, NOT_ALLOWED
    */
   complete(organization: Organization, idOrPrefix: string): Assessment {
-    const { store, clock } = this.#changes
-    return this.#changes.make('assessment.complete', organization.id, () => {
+    const { store, clock } = this
+    return this.audited('assessment.complete', organization.id, () => {
       const before = this.find(organization, idOrPrefix)
       const result = completeAssessment(store, before, store.assessments.categories(before), clock.nowMs())
       return { ...about(result), result }
@@ -212,8 +206,8 @@ export class AssessmentChanges {
 
   /** @throws Fault NOT_FOUND, CONFLICT if it is completed, NOT_ALLOWED */
   remove(organization: Organization, idOrPrefix: string): Assessment {
-    const { store } = this.#changes
-    return this.#changes.make('assessment.remove', organization.id, () => {
+    const { store } = this
+    return this.audited('assessment.remove', organization.id, () => {
       const assessment = this.find(organization, idOrPrefix)
       assertMayRemove(assessment.status)
       store.assessments.remove(assessment)
@@ -223,14 +217,14 @@ export class AssessmentChanges {
 
   /** @throws Fault NOT_FOUND, USAGE, CONFLICT where several ids begin so. */
   find(organization: Organization, idOrPrefix: string): Assessment {
-    return byIdPrefix(this.#changes.store.assessments.ofOrganization(organization.id), idOrPrefix, 'assessment')
+    return byIdPrefix(this.store.assessments.ofOrganization(organization.id), idOrPrefix, 'assessment')
   }
 
   #add(
     organization: Organization,
     { frameworkId, title, template, profile, categories }: AssessmentContent,
   ): Assessment {
-    const { store, clock } = this.#changes
+    const { store, clock } = this
     if (store.assessments.ofOrganization(organization.id).length >= ASSESSMENTS_MAX) {
       throw new Fault(
         'CONFLICT',

@@ -1,24 +1,21 @@
-import { chmodSync, existsSync, mkdirSync, renameSync, rmSync, statfsSync, statSync } from 'node:fs'
+import { existsSync, mkdirSync, rmSync, statSync } from 'node:fs'
 import { basename, dirname, join, resolve } from 'node:path'
 import type { StoreCheck } from '../check/check.ts'
 import { checkInThread } from '../check/check-thread.ts'
-import { findingLine } from '../check/findings.ts'
+import { findingLine } from '../check/walk.ts'
 import { DATA_FILE } from '../lmdb/file-access.ts'
 import type { Clock } from '../process/clock.ts'
 import { Fault, isFault } from '../process/error-codes.ts'
-import { tryHold } from '../process/exclusive.ts'
+import { exclusively } from '../process/exclusive.ts'
 import { faultPoint } from '../process/fault-point.ts'
-import { syncDirectory } from '../process/sync-directory.ts'
+import { type NewFile, withNewFile } from '../process/new-file.ts'
 import type { Store } from '../store/store.ts'
-import { seal } from './backup-file.ts'
-import type { Actor } from './changes.ts'
-import { fileFault } from './file-faults.ts'
-import { auditForAll } from './store-audit.ts'
+import { fileFault, seal } from './backup-file.ts'
+import { type Actor, auditForAll } from './changes.ts'
 
 const POLL_EVERY_MS = 100
 
 export interface BackupOptions {
-  readonly force: boolean
   /** Receives the progress of each step. */
   readonly onProgress: (what: 'copy' | 'check' | 'seal', done: number, total: number) => void
   readonly signal: AbortSignal
@@ -34,42 +31,56 @@ export interface Backup {
 }
 
 /**
- * Copies one snapshot of the store into a file while others write. The copy is made in a temporary
- * directory next to the file, and gets its name only after it was checked and flushed to disk. The
- * audit log of every organization names it, except on a replica.
+ * Opens the file of a backup for `work`. Before the store is opened, because root may then have
+ * become its owner.
  *
- * @returns undefined if `signal` is aborted first; nothing is left behind
- * @throws Fault CONFLICT if the file exists; BACKUP_FILE; STORE_FULL; STORE_UNSOUND if the store is
- *   damaged; STORE_IN_USE if another process writes the same file
+ * @throws Fault CONFLICT if the file exists; BACKUP_FILE
  */
-export async function backUp(store: Store, given: string, options: BackupOptions): Promise<Backup | undefined> {
-  const file = resolve(given)
-  const directory = dirname(file)
-  if (existsSync(file) && statSync(file).isDirectory())
-    throw new Fault('BACKUP_FILE', `${file}: is a directory. Name a file`)
-  if (existsSync(file) && !options.force) throw new Fault('CONFLICT', `${file} exists; --force replaces it`)
-  if (!existsSync(directory))
-    throw new Fault('BACKUP_FILE', `${file}: no such directory: ${directory}. Create it first`)
-  const release = await tryHold(directory, `backup ${basename(file)}`).catch((error: unknown) => {
-    throw fileFault(error, file)
-  })
-  if (release === undefined) throw new Fault('STORE_IN_USE', `${file}: another process is writing this file`)
-  const partial = `${file}.partial`
-  try {
-    // Left by a process that was killed.
-    rmSync(partial, { recursive: true, force: true })
-    // Node's recursive option loops endlessly below /proc.
-    mkdirSync(partial, { mode: 0o700 })
-    mkdirSync(join(partial, 'store'), { mode: 0o700 })
-    const made = await makeIn(store, file, partial, options)
-    if (made !== undefined) note(store, file, options)
-    return made
-  } catch (error) {
-    throw fileFault(error, file)
-  } finally {
-    rmSync(partial, { recursive: true, force: true })
-    await release()
+export async function withBackupFile<T>(
+  given: string,
+  force: boolean,
+  work: (file: NewFile) => Promise<T>,
+): Promise<T> {
+  const path = resolve(given)
+  const found = statSync(path, { throwIfNoEntry: false })
+  if (found?.isDirectory()) throw new Fault('BACKUP_FILE', `${path}: is a directory. Name a file`)
+  if (found !== undefined && !force) throw new Fault('CONFLICT', `${path} exists; --force replaces it`)
+  if (!existsSync(dirname(path))) {
+    throw new Fault('BACKUP_FILE', `${path}: no such directory: ${dirname(path)}. Create it first`)
   }
+  try {
+    return await withNewFile('backup', path, { mode: 0o600, code: 'BACKUP_FILE' }, (file) => work(file as NewFile))
+  } catch (error) {
+    throw isFault(error, 'BACKUP_FILE') ? fileFault(error, path) : error
+  }
+}
+
+/**
+ * Copies one snapshot of the store into a file while others write. The copy is made in the data
+ * directory, and checked before it is written to the file. The audit log of every organization
+ * names the file, except on a replica.
+ *
+ * @returns undefined if `signal` is aborted first
+ * @throws Fault BACKUP_FILE; STORE_FULL; STORE_UNSOUND if the store is damaged; STORE_IN_USE if
+ *   another process makes a backup
+ */
+export function backUp(store: Store, file: NewFile, options: BackupOptions): Promise<Backup | undefined> {
+  return exclusively(store.environment.path, 'backup', async () => {
+    const directory = join(store.dataDirectory, 'store.backing-up')
+    try {
+      // Left by a process that was killed.
+      rmSync(directory, { recursive: true, force: true })
+      mkdirSync(directory, { mode: 0o700 })
+      mkdirSync(join(directory, 'store'), { mode: 0o700 })
+      const made = await makeIn(directory, store, file, options)
+      if (made !== undefined) note(store, file.path, options)
+      return made
+    } catch (error) {
+      throw fileFault(error, file.path)
+    } finally {
+      rmSync(directory, { recursive: true, force: true })
+    }
+  })
 }
 
 /**
@@ -86,16 +97,16 @@ function note(store: Store, file: string, { actor, clock }: BackupOptions): void
 }
 
 async function makeIn(
+  directory: string,
   store: Store,
-  file: string,
-  partial: string,
+  file: NewFile,
   { onProgress, signal }: BackupOptions,
 ): Promise<Backup | undefined> {
-  const copy = join(partial, 'store', DATA_FILE)
-  const { fileBytes, unusedBytes } = store.environment.space()
-  const { bavail, bsize } = statfsSync(partial)
-  if (bavail * bsize < fileBytes - unusedBytes) {
-    throw new Fault('STORE_FULL', `${file}: needs ${fileBytes - unusedBytes} bytes, ${bavail * bsize} are free`)
+  const copy = join(directory, 'store', DATA_FILE)
+  const { fileBytes, unusedBytes, diskFreeBytes, freeBytesMin } = store.environment.space()
+  const needed = fileBytes - unusedBytes + freeBytesMin
+  if (diskFreeBytes < needed) {
+    throw new Fault('STORE_FULL', `${directory}: needs ${needed} bytes for a copy, ${diskFreeBytes} are free`)
   }
   const poll = setInterval(() => {
     const bytes = statSync(copy, { throwIfNoEntry: false })?.size ?? 0
@@ -103,23 +114,20 @@ async function makeIn(
   }, POLL_EVERY_MS)
   try {
     // The copy cannot be interrupted, so a cancellation takes effect after it.
-    await store.environment.copyInto(join(partial, 'store'))
+    await store.environment.copyInto(join(directory, 'store'))
   } finally {
     clearInterval(poll)
   }
   faultPoint('backup:copied')
   if (signal.aborted) return undefined
-  const check = await checkInThread(partial, (done, total) => onProgress('check', done, total), signal)
+  const check = await checkInThread(directory, (done, total) => onProgress('check', done, total), signal)
   if (check === undefined) return undefined
   assertIntact(check, 'the store is damaged', 'run posture-admin doctor for details')
-  const bytes = await seal(copy, (done, total) => onProgress('seal', done, total), signal)
+  const bytes = await seal(copy, file, (done, total) => onProgress('seal', done, total), signal)
   if (bytes === undefined) return undefined
   faultPoint('backup:sealed')
-  // LMDB applies the umask. The enclosing directory protected the file in the meantime.
-  chmodSync(copy, 0o600)
-  renameSync(copy, file)
-  syncDirectory(dirname(file))
-  return { file, bytes, schema: store.environment.schemaVersion, records: recordsOf(check) }
+  await file.complete()
+  return { file: file.path, bytes, schema: store.environment.schemaVersion, records: recordsOf(check) }
 }
 
 export function recordsOf({ records }: StoreCheck): number {

@@ -2,20 +2,14 @@ import { Fault } from '../process/error-codes.ts'
 import { makeBlockListSecret } from '../store/access-key.ts'
 import type { BlockListLink, BlockListSelection } from '../store/block-list-links.ts'
 import type { Organization } from '../store/organizations.ts'
-import { type Changes, checkText } from './changes.ts'
+import { Changes, checkText } from './changes.ts'
 import { chosen, newSecret } from './secrets.ts'
 
 /** One for each device or group of devices. */
 export const ACTIVE_LINKS_MAX = 100
 
 /** Links by which devices download block lists from the console's port. */
-export class BlockListLinkChanges {
-  readonly #changes: Changes
-
-  constructor(changes: Changes) {
-    this.#changes = changes
-  }
-
+export class BlockListLinkChanges extends Changes {
   /**
    * @returns the link's record, and its secret, which is stored nowhere
    * @throws Fault CONFLICT at the limit, USAGE, NOT_ALLOWED
@@ -26,10 +20,10 @@ export class BlockListLinkChanges {
     { blocks, riskMin }: BlockListSelection,
   ): { record: BlockListLink; raw: string } {
     checkText('label', label)
-    const { store, clock } = this.#changes
+    const { store, clock } = this
     const raw = makeBlockListSecret()
     const record: BlockListLink = { ...newSecret(organization, label, raw, clock.nowMs()), blocks, riskMin }
-    return this.#changes.make('block-list-link.create', organization.id, () => {
+    return this.audited('block-list-link.create', organization.id, () => {
       if (store.blockListLinks.activeCount(organization.id, clock.nowMs()) >= ACTIVE_LINKS_MAX) {
         throw new Fault(
           'CONFLICT',
@@ -43,8 +37,8 @@ export class BlockListLinkChanges {
 
   /** @throws Fault NOT_FOUND, CONFLICT if it was already revoked, NOT_ALLOWED */
   revoke(organization: Organization, idOrVisible: string): BlockListLink {
-    const { store, clock } = this.#changes
-    return this.#changes.make('block-list-link.revoke', organization.id, () => {
+    const { store, clock } = this
+    return this.audited('block-list-link.revoke', organization.id, () => {
       const links = store.blockListLinks.ofOrganization(organization.id)
       const link = chosen(links, idOrVisible, 'block list link', clock.nowMs())
       return { ...about(link), result: store.blockListLinks.revoke(link, clock.nowMs()) }

@@ -8,7 +8,7 @@ import { type Candidate, clientsOf } from '../store/candidates.ts'
 import type { Organization } from '../store/organizations.ts'
 import type { RegistryInForce } from '../store/registry-in-force.ts'
 import type { Store } from '../store/store.ts'
-import type { Changes } from './changes.ts'
+import { Changes } from './changes.ts'
 import type { ReadRegistryFile } from './own-platforms.ts'
 
 const SEVERAL_CLIENTS = 3
@@ -103,16 +103,10 @@ export function candidateEntry(
 }
 
 /** Marks candidates that are no AI services. */
-export class CandidateChanges {
-  readonly #changes: Changes
-
-  constructor(changes: Changes) {
-    this.#changes = changes
-  }
-
+export class CandidateChanges extends Changes {
   /** Hides the candidate. @throws Fault NOT_FOUND, NOT_ALLOWED. */
   dismiss(organization: Organization, name: string): void {
-    this.#mark('candidate.dismiss', organization, name, this.#changes.clock.nowMs())
+    this.#mark('candidate.dismiss', organization, name, this.clock.nowMs())
   }
 
   /** Shows a dismissed candidate again. @throws Fault NOT_FOUND, NOT_ALLOWED. */
@@ -126,8 +120,8 @@ export class CandidateChanges {
     given: string,
     dismissedAtMs: number,
   ): void {
-    const { candidates } = this.#changes.store
-    this.#changes.make(action, id, () => {
+    const { candidates } = this.store
+    this.audited(action, id, () => {
       const found = candidates.get(id, nameOf(given))
       if (found === undefined) {
         const shows = `posture-admin registry candidates list --org ${JSON.stringify(owner)} shows all`

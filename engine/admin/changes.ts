@@ -5,6 +5,7 @@ import { ROLES, type Role } from '../store/members.ts'
 import { NAME_BYTES_MAX } from '../store/organizations.ts'
 import { SERVICE_WIDE } from '../store/own-platforms.ts'
 import type { Store } from '../store/store.ts'
+import type { User } from '../store/users.ts'
 import { ACTIONS, type Action, REMOVALS } from './actions.ts'
 
 /**
@@ -29,18 +30,18 @@ export interface Changed<T> {
 }
 
 /**
- * Makes changes of organizations' data: authorized, in one transaction, and with an audit log
- * entry.
+ * Changes of organizations' data by an actor: authorized, in one transaction, and with an audit log
+ * entry. Each subclass has the changes of one subject.
  */
 export class Changes {
-  readonly store: Store
-  readonly clock: Clock
-  readonly #actor: Actor
+  protected readonly store: Store
+  protected readonly clock: Clock
+  protected readonly actor: Actor
 
   constructor(store: Store, clock: Clock, actor: Actor) {
     this.store = store
     this.clock = clock
-    this.#actor = actor
+    this.actor = actor
   }
 
   /**
@@ -50,7 +51,7 @@ export class Changes {
    *
    * @throws Fault NOT_ALLOWED, STORE_FULL, and whatever `work` throws; then nothing was changed
    */
-  make<T>(
+  protected audited<T>(
     action: Action,
     organizationId: string | undefined,
     work: (actor: string) => Changed<T>,
@@ -85,7 +86,12 @@ export class Changes {
    *
    * @throws Fault NOT_ALLOWED
    */
-  read(action: 'client.read', organizationId: string, subjectNow: () => string, details: AuditDetails = {}): void {
+  protected auditedRead(
+    action: 'client.read',
+    organizationId: string,
+    subjectNow: () => string,
+    details: AuditDetails = {},
+  ): void {
     const actor = this.#allowed(action, organizationId)
     const hourMs = Math.floor(this.clock.nowMs() / HOUR_MS) * HOUR_MS
     const { auditLog } = this.store
@@ -96,15 +102,15 @@ export class Changes {
         return entry.timeMs >= hourMs && entry.action === action && entry.subject === subject && entry.actor === actor
       })
     if (isRecorded) return
-    this.make(action, organizationId, () => ({ organizationId, subject: subjectNow(), details, result: undefined }))
+    this.audited(action, organizationId, () => ({ organizationId, subject: subjectNow(), details, result: undefined }))
   }
 
-  get isOperator(): boolean {
-    return this.#actor.kind === 'operator'
+  protected get isOperator(): boolean {
+    return this.actor.kind === 'operator'
   }
 
   /** @throws Fault NOT_ALLOWED where the actor is a member. */
-  assertOperator(action: Action): void {
+  protected assertOperator(action: Action): void {
     if (this.isOperator) return
     throw new Fault('NOT_ALLOWED', `${action} is for the operator of the service only`)
   }
@@ -113,16 +119,16 @@ export class Changes {
    * Appends an entry to an audit log, inside a transaction of the caller, for a change that
    * concerns several organizations.
    */
-  note(action: Action, organizationId: string, subject: string, details: AuditDetails = {}): void {
-    const actor = `${this.#actor.kind} ${this.#actor.name}`
+  protected noteIn(action: Action, organizationId: string, subject: string, details: AuditDetails = {}): void {
+    const actor = `${this.actor.kind} ${this.actor.name}`
     this.store.auditLog.append({ organizationId, timeMs: this.clock.nowMs(), actor, action, subject, details })
   }
 
   /** Returns the actor's name for the audit log. @throws Fault NOT_ALLOWED. */
   #allowed(action: Action, organizationId: string | undefined): string {
-    if (this.#actor.kind === 'operator') return `operator ${this.#actor.name}`
+    if (this.actor.kind === 'operator') return `operator ${this.actor.name}`
     const needed = ACTIONS[action]
-    const { name } = this.#actor
+    const { name } = this.actor
     if (needed === 'operator') throw new Fault('NOT_ALLOWED', `${action} is for the operator of the service only`)
     const member = organizationId === undefined ? undefined : this.store.members.get(organizationId, name)
     if (member === undefined) throw new Fault('NOT_ALLOWED', `${name} is not a member of the organization`)
@@ -169,4 +175,46 @@ export function listText(names: readonly string[]): string {
   const listed = names.slice(0, NAMES_LISTED_MAX).join(', ')
   const others = names.length - NAMES_LISTED_MAX
   return others > 0 ? `${listed} and ${others} more` : listed
+}
+
+/**
+ * Appends an entry about a user's own change to the audit log of each organization of the user,
+ * inside a transaction of the caller.
+ *
+ * @param only the one organization that a session of an identity provider reaches
+ */
+export function noteEverywhere(
+  store: Store,
+  clock: Clock,
+  action: Action,
+  user: User,
+  details: AuditDetails,
+  only?: string,
+): void {
+  for (const { organizationId, name } of store.members.ofUser(user.id)) {
+    if (only !== undefined && organizationId !== only) continue
+    const actor = `member ${name}`
+    store.auditLog.append({ organizationId, timeMs: clock.nowMs(), actor, action, subject: name, details })
+  }
+}
+
+/** What was done with the store of all organizations at once. */
+interface StoreAction {
+  readonly action: Action
+  readonly actor: Actor
+  readonly timeMs: number
+  /** The file that it was done with. */
+  readonly subject: string
+}
+
+/** Writes an entry into the audit log of every organization. Inside a transaction of the caller. */
+export function auditForAll(store: Store, { action, actor, timeMs, subject }: StoreAction): void {
+  for (const organizationId of store.organizations.ids()) {
+    store.auditLog.append({ organizationId, timeMs, actor: nameOf(actor), action, subject, details: {} })
+  }
+}
+
+/** As the audit log names the operator or a member. */
+export function nameOf({ kind, name }: Actor): string {
+  return `${kind} ${name}`
 }

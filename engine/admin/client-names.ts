@@ -1,24 +1,18 @@
 import { CLIENT_NAMES_MAX, CLIENT_NETWORKS_MAX } from '../limits.ts'
 import { Fault } from '../process/error-codes.ts'
-import { canonicalAddress, networkOf } from '../process/network.ts'
+import { networkOf, networkText } from '../process/network.ts'
 import { isSingleAddress, type NamedNetwork } from '../store/client-names.ts'
 import type { Organization } from '../store/organizations.ts'
-import { type Changes, checkText } from './changes.ts'
+import { Changes, checkText } from './changes.ts'
 
 /** Names of addresses and networks. */
-export class ClientNameChanges {
-  readonly #changes: Changes
-
-  constructor(changes: Changes) {
-    this.#changes = changes
-  }
-
+export class ClientNameChanges extends Changes {
   /** Names a network, or renames it. @throws Fault USAGE, CONFLICT at the limit, NOT_ALLOWED. */
   addNetwork({ id }: Organization, text: string, name: string): NamedNetwork {
     checkText('name', name)
     const network = { network: canonicalNetwork(text), name }
-    const { store } = this.#changes
-    return this.#changes.make('client.name', id, () => {
+    const { store } = this
+    return this.audited('client.name', id, () => {
       if (isSingleAddress(network.network)) this.#assertFull(id)
       store.clientNames.putNetwork(id, network)
       if (store.clientNames.networks(id).length > CLIENT_NETWORKS_MAX) {
@@ -31,8 +25,8 @@ export class ClientNameChanges {
   /** @throws Fault NOT_FOUND, USAGE, NOT_ALLOWED. */
   removeNetwork({ id }: Organization, text: string): string {
     const network = canonicalNetwork(text)
-    const { store } = this.#changes
-    return this.#changes.make('client.name', id, () => {
+    const { store } = this
+    return this.audited('client.name', id, () => {
       if (!store.clientNames.removeNetwork(id, network)) {
         throw new Fault('NOT_FOUND', `no named network ${network}; posture-admin network list shows all`)
       }
@@ -42,8 +36,8 @@ export class ClientNameChanges {
 
   /** Replaces all names of addresses. @throws Fault NOT_ALLOWED, CONFLICT unless mode is full. */
   replaceHosts({ id }: Organization, names: ReadonlyMap<string, string>): void {
-    const { store } = this.#changes
-    this.#changes.make('client.name', id, () => {
+    const { store } = this
+    this.audited('client.name', id, () => {
       if (names.size > 0) this.#assertFull(id)
       store.clientNames.removeHosts(id, CLIENT_NAMES_MAX)
       for (const [address, name] of names) store.clientNames.putHost(id, address, name)
@@ -53,7 +47,7 @@ export class ClientNameChanges {
 
   /** The name of an address is about one client. Requires the transaction that stores it. */
   #assertFull(organizationId: string): void {
-    const { mode } = this.#changes.store.organizations.clientSettings(organizationId)
+    const { mode } = this.store.organizations.clientSettings(organizationId)
     if (mode === 'full') return
     throw new Fault('CONFLICT', `names of addresses are kept only with clients "full", not with "${mode}"`)
   }
@@ -68,9 +62,5 @@ function canonicalNetwork(text: string): string {
       `network: expected an address with a prefix such as 10.2.0.0/16, found ${JSON.stringify(text)}`,
     )
   }
-  const { prefixBits } = network
-  const bytes = network.bytes.map((byte, at) => byte & (0xff << Math.max(0, Math.min(8, (at + 1) * 8 - prefixBits))))
-  const groups = Buffer.from(bytes).toString('hex').match(/.{4}/g) ?? []
-  const address = canonicalAddress(groups.join(':'))
-  return `${address}/${address.includes(':') ? prefixBits : prefixBits - 96}`
+  return networkText(network)
 }

@@ -3,7 +3,6 @@ import { Pseudonyms } from '../process/client-key.ts'
 import { dayOf } from '../process/clock.ts'
 import { addressBytes, canonicalAddress } from '../process/network.ts'
 import { DistinctClients } from '../scan/distinct-clients.ts'
-import { hasUse } from '../scan/evidence.ts'
 import { firstDayOfWindow } from '../scan/prepare.ts'
 import { ClientReader } from '../store/client-records.ts'
 import { ClientSum, type ClientUse } from '../store/client-sum.ts'
@@ -16,12 +15,13 @@ import type { Store } from '../store/store.ts'
  * log, and read in one snapshot of the store.
  */
 
-/** The use of one platform on one day. */
+/** The matches of one platform on one day, by contact (registry/contact.ts). */
 export interface PlatformDay {
   readonly day: number
-  readonly matches: number
+  readonly used: number
   readonly blocked: number
-  /** Distinct clients, an estimate above 256. */
+  readonly touched: number
+  /** Distinct clients that used the platform, an estimate above 256. */
   readonly clients: number
 }
 
@@ -37,10 +37,11 @@ export interface SourceUse {
 export interface PlatformUse {
   /** When a scan first found the platform. 0: none has found it. */
   readonly detectedAtMs: number
+  /** When it was used. 0: nobody used it. */
   readonly firstSeenMs: number
   readonly lastSeenMs: number
   readonly matches: number
-  /** Days with use. */
+  /** Days with matches. */
   readonly days: readonly PlatformDay[]
   /** Matches by name, most first. */
   readonly names: readonly (readonly [name: string, matches: number])[]
@@ -53,7 +54,7 @@ export interface PlatformUse {
   readonly otherMatches: number
 }
 
-/** The platforms that one client uses: the sum over its users, by platform. */
+/** The contacts of one client with a platform: the sum over its users. */
 export interface PlatformOfClient extends ClientUse {
   readonly platformId: string
 }
@@ -66,7 +67,7 @@ export interface DayOfClient {
 
 /** What one client uses. */
 export interface UseOfClient {
-  /** Most matches first. */
+  /** Those that it used first, and the most matches first. */
   readonly platforms: readonly PlatformOfClient[]
   /** Days with use, in order. */
   readonly days: readonly DayOfClient[]
@@ -104,12 +105,17 @@ export function platformUse(store: Store, organization: Organization, platformId
       sources.set(source, (sources.get(source) ?? 0) + count)
     }
     matches += use.matches
-    if (!hasUse(use)) continue
-    distinct.mergeBytes(use.clients)
-    firstSeenMs = firstSeenMs === 0 ? use.firstSeenMs : Math.min(firstSeenMs, use.firstSeenMs)
-    lastSeenMs = Math.max(lastSeenMs, use.lastSeenMs)
-    const { estimate } = DistinctClients.fromBytes(use.clients)
-    days.push({ day, matches: use.matches, blocked: use.blocked, clients: estimate })
+    const { used, blocked } = use
+    const isUsed = used > 0
+    days.push({
+      ...{ day, used, blocked, touched: use.matches - used - blocked },
+      clients: isUsed ? DistinctClients.fromBytes(use.clients).estimate : 0,
+    })
+    if (isUsed) {
+      distinct.mergeBytes(use.clients)
+      firstSeenMs = firstSeenMs === 0 ? use.firstSeenMs : Math.min(firstSeenMs, use.firstSeenMs)
+      lastSeenMs = Math.max(lastSeenMs, use.lastSeenMs)
+    }
     const bytes = keepsClients ? clientDays.get(id, day, platformId) : undefined
     if (bytes !== undefined) sum.add({ day, platformId, bytes })
   }
@@ -153,19 +159,22 @@ export function useOfClient(store: Store, organization: Organization, client: st
   for (const record of store.clientDays.since(organization.id, firstDayOfWindow(organization, nowMs))) {
     const { day, platformId } = record
     const sum = sums.get(platformId) ?? new ClientSum()
+    let isKnown = false
     let isUsed = false
     sum.add(record, (reader) => {
       const isWanted = reader.client === client || reader.user === client
-      isUsed ||= isWanted
+      isKnown ||= isWanted
+      isUsed ||= isWanted && reader.used !== 0
       return isWanted
     })
-    if (!isUsed) continue
+    if (!isKnown) continue
     sums.set(platformId, sum)
+    if (!isUsed) continue
     days.set(day, [...(days.get(day) ?? []), platformId])
   }
   const platforms = [...sums].flatMap(([platformId, sum]) => sum.clients().map((use) => ({ ...use, platformId })))
   return {
-    platforms: platforms.sort((a, b) => b.matches - a.matches),
+    platforms: platforms.sort((a, b) => Number(b.used !== 0) - Number(a.used !== 0) || b.matches - a.matches),
     days: Array.from(days, ([day, platformIds]) => ({ day, platformIds })),
   }
 }

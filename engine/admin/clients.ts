@@ -2,7 +2,7 @@ import { isPseudonym } from '../event/client.ts'
 import { Pseudonyms } from '../process/client-key.ts'
 import { Fault } from '../process/error-codes.ts'
 import type { Organization } from '../store/organizations.ts'
-import type { Changes } from './changes.ts'
+import { Changes } from './changes.ts'
 import { type PlatformOfClient, type PlatformUse, platformUse, storedClient, useOfClient } from './client-use.ts'
 
 /** The subject of the audit entry of a reading of clients that are not kept. */
@@ -18,25 +18,19 @@ export interface Revealed {
 }
 
 /** Reads who uses which platform. Each reading is in the audit log. */
-export class ClientReads {
-  readonly #changes: Changes
-
-  constructor(changes: Changes) {
-    this.#changes = changes
-  }
-
+export class ClientReads extends Changes {
   /** Records a reading, before another thread reads. @throws Fault NOT_ALLOWED. */
   note(organization: Organization, reading: ClientReading): void {
-    if ('platform' in reading) return this.#changes.read('client.read', organization.id, () => reading.platform)
+    if ('platform' in reading) return this.auditedRead('client.read', organization.id, () => reading.platform)
     // Read again in the transaction: the setting may have changed since the request began, and no
     // entry may name a client that it erased.
     const subject = (): string => {
-      const { mode } = this.#changes.store.organizations.clientSettings(organization.id)
+      const { mode } = this.store.organizations.clientSettings(organization.id)
       const mayName = mode === 'full' || (mode === 'pseudonym' && isPseudonym(reading.client))
       return mayName ? reading.client : NOT_KEPT
     }
     // Marked, because the setting can erase clients (scan/erase-clients.ts), but not platforms.
-    this.#changes.read('client.read', organization.id, subject, { kind: 'client' })
+    this.auditedRead('client.read', organization.id, subject, { kind: 'client' })
   }
 
   /**
@@ -45,7 +39,7 @@ export class ClientReads {
    * @throws Fault NOT_ALLOWED
    */
   ofPlatform(organization: Organization, platformId: string, platform: string): PlatformUse {
-    const { store, clock } = this.#changes
+    const { store, clock } = this
     this.note(organization, { platform })
     return store.environment.read(() => platformUse(store, organization, platformId, clock.nowMs()))
   }
@@ -60,7 +54,7 @@ export class ClientReads {
     organization: Organization,
     text: string,
   ): { readonly client: string; readonly platforms: readonly PlatformOfClient[] } {
-    const { store, clock } = this.#changes
+    const { store, clock } = this
     const client = storedClient(store, organization, text)
     this.note(organization, { client })
     const { platforms } = store.environment.read(() => useOfClient(store, organization, client, clock.nowMs()))
@@ -69,13 +63,13 @@ export class ClientReads {
 
   /** Records that the clients of all platforms are exported. @throws Fault NOT_ALLOWED. */
   noteExport({ id }: Organization): void {
-    this.#changes.read('client.read', id, () => 'export of clients')
+    this.auditedRead('client.read', id, () => 'export of clients')
   }
 
   /** Decrypts a pseudonym. @throws Fault USAGE, SECRETS_KEY, NOT_ALLOWED. */
   reveal({ id }: Organization, pseudonym: string): Revealed {
-    const { store } = this.#changes
-    return this.#changes.make('client.reveal', id, () => {
+    const { store } = this
+    return this.audited('client.reveal', id, () => {
       const { keyId } = store.organizations.clientSettings(id)
       if (keyId === '') throw new Fault('CONFLICT', 'the organization has no pseudonyms')
       const result = new Pseudonyms(store.dataDirectory, id, keyId).reveal(pseudonym)

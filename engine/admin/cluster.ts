@@ -4,28 +4,52 @@ import { migrate } from '../store/migrate.ts'
 import type { ClusterNode } from '../store/nodes.ts'
 import type { Store } from '../store/store.ts'
 
-/** A node is silent if its last report is this much older than the newest one. */
-const SILENT_AFTER_MS = 6 * REPORT_EVERY_MS
+/** An older report, by the clock of this machine, says nothing about now. */
+const CURRENT_MS = 6 * REPORT_EVERY_MS
 
-/** @param primary name of the primary */
-export function statusRows(nodes: readonly ClusterNode[], primary: string) {
-  const newestMs = Math.max(...nodes.map(({ reportedAtMs }) => reportedAtMs))
+/**
+ * What this node knows about each node. Reports reach it through the brokers, so without a current
+ * report of any node, it knows nothing about the cluster now.
+ *
+ * @param primary name of the primary
+ */
+export function statusRows(nodes: readonly ClusterNode[], primary: string, nowMs: number) {
+  const ageMsOf = ({ reportedAtMs }: ClusterNode) => nowMs - reportedAtMs
+  const isCurrent = (node: ClusterNode) => Math.abs(ageMsOf(node)) <= CURRENT_MS
+  const hears = nodes.some(isCurrent)
   const newestSequence = Math.max(...nodes.map(({ lastSequence }) => lastSequence))
-  return nodes.map(({ name, isPrimary, roles, version, sequence, lastSequence, reportedAtMs }) => {
-    const isSilent = newestMs - reportedAtMs > SILENT_AFTER_MS
+  return nodes.map((node) => {
+    const { name, isPrimary, roles, version, sequence, lastSequence, reportedAtMs } = node
+    // A clock that is ahead says nothing about the age of the report.
+    const state = isCurrent(node) ? 'reporting' : hears && ageMsOf(node) > 0 ? 'silent' : 'unknown'
     // Nodes report at different times. Only a silent one is compared with later reports of others.
-    const end = isSilent ? newestSequence : lastSequence
+    const end = state === 'silent' ? newestSequence : lastSequence
     return {
       name,
       role: isPrimary && name === primary ? 'primary' : 'replica',
-      state: isSilent ? 'silent' : 'reporting',
+      state,
       roles: roles.join(', '),
       version,
       sequence,
-      unread: Math.max(0, end - sequence),
+      unread: state === 'unknown' ? null : Math.max(0, end - sequence),
       reported_at: isoSeconds(reportedAtMs),
     }
   })
+}
+
+/**
+ * The streams as the primary reported them last. Which brokers have them is unknown without a
+ * current report.
+ */
+export function streamRows({ streams = [], reportedAtMs }: ClusterNode, nowMs: number) {
+  const isCurrent = Math.abs(nowMs - reportedAtMs) <= CURRENT_MS
+  return streams.map(({ bytesMax, leader, current, ...stream }) => ({
+    ...stream,
+    leader: isCurrent ? leader : null,
+    current: isCurrent ? current : null,
+    bytes_max: bytesMax < 0 ? null : bytesMax,
+    reported_at: isoSeconds(reportedAtMs),
+  }))
 }
 
 /** Makes the store a store of its own: it replicates nothing, and has read no log of brokers. */

@@ -1,8 +1,9 @@
-import { readFileSync } from 'node:fs'
 import type { RE2JS } from 're2js'
-import { type Document, LineCounter, parseDocument } from 'yaml'
 import { z } from 'zod'
+import { issueText } from '../../registry/issue-text.ts'
+import { readYaml, YamlError, type YamlText } from '../../registry/yaml.ts'
 import { Fault } from '../process/error-codes.ts'
+import { readInput } from '../process/input-file.ts'
 import { compilePattern, type FormatRule, RULE_FIELDS } from '../store/format-rule.ts'
 
 /** Maximum bytes of a rule's file. */
@@ -76,13 +77,7 @@ function patternProblem(expression: string): string | undefined {
 
 /** Reads the file of an option. @throws Fault USAGE with all errors, each with its place. */
 export function ruleOfFile(option: string, file: string): FormatRule {
-  let bytes: Buffer
-  try {
-    bytes = readFileSync(file)
-  } catch (error) {
-    throw new Fault('USAGE', `${option}: ${(error as Error).message}`, { cause: error })
-  }
-  const rule = readFormatRule(bytes)
+  const rule = readFormatRule(readInput(file, RULE_BYTES_MAX, { what: option, code: 'USAGE' }))
   if ('errors' in rule) throw new Fault('USAGE', `${option} ${file}: ${rule.errors.join('; ')}`)
   return rule
 }
@@ -92,40 +87,26 @@ export function ruleOfFile(option: string, file: string): FormatRule {
  */
 export function readFormatRule(bytes: Uint8Array): FormatRule | { readonly errors: readonly string[] } {
   if (bytes.length > RULE_BYTES_MAX) return { errors: [`larger than the maximum of ${RULE_BYTES_MAX} bytes`] }
-  const lines = new LineCounter()
-  const document = parseDocument(Buffer.from(bytes).toString(), { lineCounter: lines, prettyErrors: false })
-  if (document.errors.length > 0) {
-    return {
-      errors: document.errors.map(({ pos, message }) => `line ${lines.linePos(pos[0]).line}: not YAML: ${message}`),
-    }
-  }
-  let given: unknown
+  let yaml: YamlText
   try {
-    // Aliases can make a small file a large value.
-    given = document.toJS({ maxAliasCount: 0 })
+    yaml = readYaml(Buffer.from(bytes).toString())
   } catch (error) {
-    return { errors: [`not usable YAML: ${(error as Error).message}`] }
+    if (!(error instanceof YamlError)) throw error
+    return { errors: error.lines }
   }
+  const given = yaml.value
   const schema = schemaOf(given)
   if (schema === undefined) return { errors: ['expected a name, and one of delimiter, json and pattern'] }
   const checked = schema.safeParse(given)
   if (checked.success) return checked.data
   return {
-    errors: checked.error.issues.map(({ path, message }) => {
+    errors: checked.error.issues.map((issue) => {
+      const { path } = issue
       const place = path.join('.')
-      return place === '' ? message : `${lineOf(document, lines, path)}${place}: ${message}`
+      const line = yaml.lineOf(path)
+      return [line === undefined ? '' : `line ${line}, `, place === '' ? '' : `${place}: `, issueText(issue)].join('')
     }),
   }
-}
-
-/** A missing field has no line of its own: that of the object around it is named. */
-function lineOf(document: Document, lines: LineCounter, path: readonly PropertyKey[]): string {
-  for (let length = path.length; length > 0; length--) {
-    const node = document.getIn(path.slice(0, length), true) as { readonly range?: readonly number[] } | undefined
-    const [start] = node?.range ?? []
-    if (start !== undefined) return `line ${lines.linePos(start).line}, `
-  }
-  return ''
 }
 
 function schemaOf(given: unknown): z.ZodType<FormatRule> | undefined {

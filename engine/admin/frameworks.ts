@@ -2,26 +2,20 @@ import type { ReadFramework } from '../assess/framework-file.ts'
 import { Fault } from '../process/error-codes.ts'
 import type { Organization } from '../store/organizations.ts'
 import type { OwnFramework } from '../store/own-frameworks.ts'
-import type { Changes } from './changes.ts'
+import { Changes } from './changes.ts'
 
 /** Each may have megabytes of items. */
 export const OWN_FRAMEWORKS_MAX = 20
 
 /** Adds, replaces and removes the frameworks of an organization. */
-export class FrameworkChanges {
-  readonly #changes: Changes
-
-  constructor(changes: Changes) {
-    this.#changes = changes
-  }
-
+export class FrameworkChanges extends Changes {
   /**
    * Adds a framework, or replaces the one with the same id. Assessments keep the items that they
    * have. @throws Fault CONFLICT at the limit, NOT_ALLOWED.
    */
   add(organization: Organization, { id, name, template }: ReadFramework): OwnFramework {
-    const { store, clock } = this.#changes
-    return this.#changes.make('framework.add', organization.id, () => {
+    const { store, clock } = this
+    return this.audited('framework.add', organization.id, () => {
       const before = store.ownFrameworks.get(organization.id, id)
       const count = store.ownFrameworks.ofOrganization(organization.id).length
       if (before === undefined && count >= OWN_FRAMEWORKS_MAX) {
@@ -41,8 +35,8 @@ export class FrameworkChanges {
 
   /** Assessments of the framework stay. @throws Fault NOT_FOUND, NOT_ALLOWED. */
   remove(organization: Organization, id: string): OwnFramework {
-    const { store } = this.#changes
-    return this.#changes.make('framework.remove', organization.id, () => {
+    const { store } = this
+    return this.audited('framework.remove', organization.id, () => {
       const result = store.ownFrameworks.get(organization.id, id)
       if (result === undefined) throw new Fault('NOT_FOUND', `${organization.name} has no own framework ${id}`)
       store.ownFrameworks.remove(result)

@@ -5,7 +5,7 @@ import type { Member, Role } from '../store/members.ts'
 import type { Organization } from '../store/organizations.ts'
 import type { RemovedMember } from '../store/removed-members.ts'
 import type { Store } from '../store/store.ts'
-import { type Changes, checkText } from './changes.ts'
+import { Changes, checkText } from './changes.ts'
 
 /**
  * Persons at identity providers that one removed member was, over all its removals. Beyond the
@@ -13,13 +13,7 @@ import { type Changes, checkText } from './changes.ts'
  */
 export const REMOVED_MEMBER_IDENTITIES_MAX = 20
 
-export class MemberChanges {
-  readonly #changes: Changes
-
-  constructor(changes: Changes) {
-    this.#changes = changes
-  }
-
+export class MemberChanges extends Changes {
   /**
    * Also allows a removed member of this name again.
    *
@@ -27,9 +21,9 @@ export class MemberChanges {
    */
   add(organization: Organization, name: string, role: Role): Member {
     checkText('name', name)
-    const { store, clock } = this.#changes
+    const { store, clock } = this
     const organizationId = organization.id
-    return this.#changes.make('member.add', organizationId, () => {
+    return this.audited('member.add', organizationId, () => {
       const members = store.members.ofOrganization(organizationId)
       if (store.members.get(organizationId, name) !== undefined) {
         throw new Fault('CONFLICT', `${name} is a member of ${organization.name} already`)
@@ -45,9 +39,9 @@ export class MemberChanges {
 
   /** @throws Fault NOT_FOUND, CONFLICT if no owner would remain, NOT_ALLOWED */
   setRole(organization: Organization, name: string, role: Role): Member {
-    const { store } = this.#changes
+    const { store } = this
     const organizationId = organization.id
-    return this.#changes.make('member.role', organizationId, () => {
+    return this.audited('member.role', organizationId, () => {
       const before = this.#existing(organization, name)
       if (role !== 'owner') this.#assertOwnerWithout(organization, before)
       const member: Member = { ...before, role }
@@ -62,9 +56,9 @@ export class MemberChanges {
    * @throws Fault NOT_FOUND, CONFLICT if other members would remain without an owner, NOT_ALLOWED
    */
   remove(organization: Organization, name: string): Member {
-    const { store, clock } = this.#changes
+    const { store, clock } = this
     const organizationId = organization.id
-    return this.#changes.make('member.remove', organizationId, () => {
+    return this.audited('member.remove', organizationId, () => {
       const member = this.#existing(organization, name)
       if (store.members.ofOrganization(organizationId).length > 1) this.#assertOwnerWithout(organization, member)
       remember(store, member, clock.nowMs())
@@ -79,9 +73,9 @@ export class MemberChanges {
    * @throws Fault NOT_FOUND, NOT_ALLOWED
    */
   allow(organization: Organization, name: string): RemovedMember {
-    const { store } = this.#changes
+    const { store } = this
     const { id: organizationId } = organization
-    return this.#changes.make('member.allow', organizationId, () => {
+    return this.audited('member.allow', organizationId, () => {
       const result = store.removedMembers.get(organizationId, name)
       if (result === undefined) {
         const shows = 'posture-admin member list --removed shows all'
@@ -93,7 +87,7 @@ export class MemberChanges {
   }
 
   #existing(organization: Organization, name: string): Member {
-    const member = this.#changes.store.members.get(organization.id, name)
+    const member = this.store.members.get(organization.id, name)
     if (member !== undefined) return member
     throw new Fault(
       'NOT_FOUND',
@@ -104,7 +98,7 @@ export class MemberChanges {
   /** Only an owner can make others owners. */
   #assertOwnerWithout(organization: Organization, leaving: Member): void {
     if (leaving.role !== 'owner') return
-    const owners = this.#changes.store.members.ofOrganization(organization.id).filter(({ role }) => role === 'owner')
+    const owners = this.store.members.ofOrganization(organization.id).filter(({ role }) => role === 'owner')
     if (owners.length > 1) return
     throw new Fault(
       'CONFLICT',

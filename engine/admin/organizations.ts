@@ -1,13 +1,22 @@
 import { canonicalName, hostNameFault, NAME_CHARS_MAX } from '../../registry/domain-name.ts'
-import { EVIDENCE_WINDOW_DAYS_MAX } from '../limits.ts'
+import { EVIDENCE_WINDOW_DAYS_MAX, RETENTION_DAYS_MAX } from '../limits.ts'
 import { clientKeyFile, createClientKey } from '../process/client-key.ts'
 import { Fault } from '../process/error-codes.ts'
 import { beginErasure, finishErasure } from '../scan/erase-clients.ts'
 import { requestScan } from '../scan/scan-runner.ts'
 import type { AuditEntry } from '../store/audit-log.ts'
-import { type ClientMode, keepsLess, type Organization, type Plan, type ScanFrequency } from '../store/organizations.ts'
+import {
+  type ClientMode,
+  keepsLess,
+  type Organization,
+  type Plan,
+  type Retention,
+  type ScanFrequency,
+} from '../store/organizations.ts'
 import type { Removal } from '../store/removals.ts'
-import { type Changes, checkText } from './changes.ts'
+import { applyRetention, RETENTION_DAYS_MIN, type Removed, retentionOf } from '../store/retention.ts'
+import type { Scan } from '../store/scans.ts'
+import { Changes, checkText } from './changes.ts'
 import { removeMember } from './members.ts'
 
 /** The settings of an organization that its administrators can change. */
@@ -22,13 +31,7 @@ export interface OrganizationSettings {
   readonly apiClients?: boolean
 }
 
-export class OrganizationChanges {
-  readonly #changes: Changes
-
-  constructor(changes: Changes) {
-    this.#changes = changes
-  }
-
+export class OrganizationChanges extends Changes {
   /**
    * @throws Fault CONFLICT if the name is taken; USAGE if the name is empty, too long or has
    * several
@@ -37,22 +40,17 @@ export class OrganizationChanges {
   create(given: { name: string; domain: string; plan: Plan }): Organization {
     checkText('name', given.name)
     const checked = { ...given, domain: domainOf(given.domain) }
-    const { store, clock } = this.#changes
-    return this.#changes.make('organization.create', undefined, () => {
+    const { store, clock } = this
+    return this.audited('organization.create', undefined, () => {
       const organization = store.organizations.create({ ...checked, confirmedDomain: checked.domain }, clock.nowMs())
       const { id: organizationId, name: subject, domain, plan } = organization
       return { organizationId, subject, details: { domain, plan }, result: organization }
     })
   }
 
-  /** Takes effect with the next request of an API key. @throws Fault NOT_ALLOWED. */
-  setPlan(organization: Organization, plan: Plan): Organization {
-    return this.set(organization, { plan })
-  }
-
   /**
-   * Changes all settings in one transaction. Only the operator may include the plan. A domain that
-   * the operator enters is confirmed.
+   * Changes all settings in one transaction. Only the operator may include the plan, which takes
+   * effect with the next request of an API key. A domain that the operator enters is confirmed.
    *
    * @throws Fault USAGE, NOT_ALLOWED.
    */
@@ -75,15 +73,15 @@ export class OrganizationChanges {
    * @throws Fault STORE_FULL
    */
   *eraseClients({ id }: Organization): Generator<void> {
-    yield* finishErasure(this.#changes.store, id)
+    yield* finishErasure(this.store, id)
   }
 
   /** @throws Fault CONFLICT where the name is taken, USAGE, NOT_ALLOWED. */
   rename(organization: Organization, name: string): Organization {
     checkText('new name', name)
-    const { store } = this.#changes
+    const { store } = this
     const { id: organizationId, name: was } = organization
-    return this.#changes.make('organization.rename', organizationId, () => {
+    return this.audited('organization.rename', organizationId, () => {
       const result = store.organizations.rename(this.#existing(organization), name)
       return { organizationId, subject: name, details: { was }, result }
     })
@@ -97,13 +95,13 @@ export class OrganizationChanges {
    * @throws Fault NOT_ALLOWED, STORE_FULL, and what `audit` throws: then nothing was changed.
    */
   remove(organization: Organization, audit: (entries: readonly AuditEntry[]) => void): Removal {
-    const { store, clock } = this.#changes
+    const { store, clock } = this
     const { id: organizationId } = organization
     const before = store.auditLog.ofOrganization(organizationId)
     audit(before)
     const exported = before.at(-1)?.sequence ?? 0
     let rest: readonly AuditEntry[] = []
-    const removal = this.#changes.make(
+    const removal = this.audited(
       'organization.remove',
       organizationId,
       () => {
@@ -131,11 +129,11 @@ export class OrganizationChanges {
 
   #keyOf({ id }: Organization, { clients }: OrganizationSettings): Pick<Organization, 'clientKeyId'> {
     if (clients !== 'pseudonym') return {}
-    return { clientKeyId: createClientKey(this.#changes.store.dataDirectory, id) }
+    return { clientKeyId: createClientKey(this.store.dataDirectory, id) }
   }
 
   #existing({ id, name }: Organization): Organization {
-    const found = this.#changes.store.organizations.get(id)
+    const found = this.store.organizations.get(id)
     if (found === undefined) throw new Fault('NOT_FOUND', `no organization ${name}`)
     return found
   }
@@ -145,11 +143,11 @@ export class OrganizationChanges {
     action: 'organization.plan' | 'organization.set' | 'client.set',
     change: OrganizationSettings,
   ): Organization {
-    const { store, clock } = this.#changes
+    const { store, clock } = this
     const { id: organizationId, name: subject } = organization
-    return this.#changes.make(action, organizationId, () => {
+    return this.audited(action, organizationId, () => {
       const before = this.#existing(organization)
-      const isConfirmed = change.domain !== undefined && this.#changes.isOperator
+      const isConfirmed = change.domain !== undefined && this.isOperator
       const confirmed = isConfirmed ? { confirmedDomain: change.domain } : {}
       const result = { ...before, ...change, ...confirmed, ...this.#keyOf(organization, change) }
       store.organizations.update(result)
@@ -170,4 +168,56 @@ export function domainOf(given: string): string {
     'USAGE',
     `domain: expected a domain such as acme.example, labels of letters, digits and hyphens joined by dots; found ${found}`,
   )
+}
+
+export class RetentionChanges extends Changes {
+  /** Changes the given days and keeps the others. @throws Fault USAGE, NOT_ALLOWED. */
+  set(organization: Organization, days: Partial<Retention>): Organization {
+    for (const [name, min] of Object.entries(RETENTION_DAYS_MIN)) {
+      const found = days[name as keyof Retention]
+      if (found === undefined || (Number.isInteger(found) && found >= min && found <= RETENTION_DAYS_MAX)) continue
+      throw new Fault('USAGE', `${name}: expected a whole number from ${min} to ${RETENTION_DAYS_MAX}, found ${found}`)
+    }
+    const { store } = this
+    const { id: organizationId, name: subject } = organization
+    return this.audited('retention.set', organizationId, () => {
+      const before = store.organizations.get(organizationId)
+      if (before === undefined) throw new Fault('NOT_FOUND', `no organization ${subject}`)
+      const result = { ...before, retention: { ...before.retention, ...days } }
+      store.organizations.update(result)
+      return { organizationId, subject, details: { ...days }, result }
+    })
+  }
+
+  /**
+   * Applies the retention now instead of waiting for the daily run. Writes the audit log entry
+   * first, because the removal takes several transactions. @throws Fault NOT_ALLOWED.
+   */
+  apply(organization: Organization): Removed {
+    const { store, clock } = this
+    const { id: organizationId, name: subject } = organization
+    this.audited('retention.apply', organizationId, () => {
+      return { organizationId, subject, details: { ...retentionOf(organization) }, result: undefined }
+    })
+    const removed: Removed = { scans: 0, auditEntries: 0, sources: 0, clientRecords: 0 }
+    for (const step of applyRetention(store, organizationId, clock.nowMs())) {
+      removed.scans += step.scans
+      removed.auditEntries += step.auditEntries
+      removed.sources += step.sources
+      removed.clientRecords += step.clientRecords
+    }
+    return removed
+  }
+}
+
+export class ScanChanges extends Changes {
+  /** Requests a scan, or returns the one that is already pending. @throws Fault NOT_ALLOWED. */
+  request(organization: Organization): Scan {
+    const { store, clock } = this
+    const organizationId = organization.id
+    return this.audited('scan.request', organizationId, () => {
+      const scan = requestScan(store, organization, clock)
+      return { organizationId, subject: scan.id, result: scan }
+    })
+  }
 }

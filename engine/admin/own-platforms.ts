@@ -1,21 +1,24 @@
 import { basename } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
 import { type Catalog, checkChanges } from '../../registry/catalog.ts'
+import type { Platform } from '../../registry/platform.ts'
 import {
+  type ChangedEntry,
   isCompleteEntry,
   type RegistryFile,
   RegistryFileError,
-  readRegistryFile,
+  registryFileOfText,
 } from '../../registry/registry-file.ts'
 import { OWN_DOMAINS_MAX, OWN_PATTERNS_MAX, OWN_PLATFORMS_MAX, SERVICE_DOMAINS_MAX } from '../limits.ts'
 import type { Clock } from '../process/clock.ts'
 import { Fault } from '../process/error-codes.ts'
 import { logFailure } from '../process/failure.ts'
 import type { Logger } from '../process/log.ts'
+import { registryFileText } from '../process/registry-setting.ts'
 import { requestScan } from '../scan/scan-runner.ts'
 import type { Organization } from '../store/organizations.ts'
 import { changesOf, type OwnPlatform, SERVICE_WIDE } from '../store/own-platforms.ts'
-import { dataInForce } from '../store/registry-data.ts'
+import { dataInForce } from '../store/registry-in-force.ts'
 import type { Scan } from '../store/scans.ts'
 import type { Store } from '../store/store.ts'
 import { Changes, listText } from './changes.ts'
@@ -24,6 +27,15 @@ import { Changes, listText } from './changes.ts'
 export interface ReadRegistryFile {
   readonly name: string
   readonly changes: RegistryFile
+}
+
+/** @throws Fault REGISTRY_FILE */
+export function readOwnFile(file: string): ReadRegistryFile {
+  try {
+    return { name: file, changes: registryFileOfText(file, registryFileText(file)) }
+  } catch (error) {
+    throw faultOf(error)
+  }
 }
 
 /** A change of an organization's own platforms, with the scan that will apply it. */
@@ -37,27 +49,29 @@ export interface OwnPlatformChange {
  * Adds, changes and disables platforms of an organization's registry, or of the registry that all
  * organizations share.
  */
-export class OwnPlatformChanges {
-  readonly #changes: Changes
-
-  constructor(changes: Changes) {
-    this.#changes = changes
-  }
-
+export class OwnPlatformChanges extends Changes {
   /**
    * Adds the entries of a registry file, and replaces those with the same ids. `shared` is the
    * registry that the entries of an organization change. Without an organization they change the
    * built-in registry, for every organization.
    *
-   * @throws Fault REGISTRY_FILE, CONFLICT at a limit, NOT_FOUND, NOT_ALLOWED.
+   * @throws Fault REGISTRY_FILE, also for a domain of another platform that the file does not name;
+   *   CONFLICT at a limit, NOT_FOUND, NOT_ALLOWED.
    */
   add(organization: Organization | undefined, shared: Catalog, given: string | ReadRegistryFile): OwnPlatformChange {
     // The stored entries are replaced, so they cannot complete an entry of the file.
-    const base = dataInForce(this.#changes.store.registryReleases)
+    const base = dataInForce(this.store.registryReleases)
     const changed = organization === undefined ? base : shared
-    const stored = this.#changes.store.ownPlatforms.ofOrganization(organization?.id ?? SERVICE_WIDE)
+    const stored = this.store.ownPlatforms.ofOrganization(organization?.id ?? SERVICE_WIDE)
     const { name: file, changes } = checkedFile(changed, given, base, stored)
-    const added = entriesOf(changes, this.#changes.clock.nowMs(), false)
+    const builtIn = new Set(base.platforms.map(({ id }) => id))
+    refuseTakenDomains(
+      file,
+      changes,
+      changed.platforms.filter(({ id }) => builtIn.has(id)),
+      stored,
+    )
+    const added = entriesOf(changes, this.clock.nowMs(), false)
     const action = organization === undefined ? 'registry.add-service-wide' : 'registry.add'
     return this.#make(action, organization, basename(file), added, (before) => {
       const ids = new Set(added.map(({ entry }) => entry.id))
@@ -90,17 +104,15 @@ export class OwnPlatformChanges {
    * @throws Fault REGISTRY_FILE.
    */
   provision(file: string): void {
-    const base = dataInForce(this.#changes.store.registryReleases)
-    const wanted = entriesOf(checkedFile(base, file, base).changes, this.#changes.clock.nowMs(), true)
+    const base = dataInForce(this.store.registryReleases)
+    const wanted = entriesOf(checkedFile(base, file, base).changes, this.clock.nowMs(), true)
     const { put, remove } = this.#provisioning(wanted)
     if (put.length + remove.length === 0) return
     this.#make('registry.provision', undefined, basename(file), wanted, () => this.#provisioning(wanted))
   }
 
   #provisioning(wanted: readonly OwnPlatform[]): Edit {
-    const stored = new Map(
-      this.#changes.store.ownPlatforms.ofOrganization(SERVICE_WIDE).map((one) => [one.entry.id, one]),
-    )
+    const stored = new Map(this.store.ownPlatforms.ofOrganization(SERVICE_WIDE).map((one) => [one.entry.id, one]))
     const put = wanted.filter((one) => {
       const known = stored.get(one.entry.id)
       return !known?.provisioned || known.disabled !== one.disabled || !isDeepStrictEqual(known.entry, one.entry)
@@ -121,9 +133,9 @@ export class OwnPlatformChanges {
     named: readonly OwnPlatform[],
     edit: (before: readonly OwnPlatform[]) => Edit,
   ): OwnPlatformChange {
-    const { store, clock } = this.#changes
+    const { store, clock } = this
     const organizationId = organization?.id ?? SERVICE_WIDE
-    return this.#changes.make(action, organizationId, () => {
+    return this.audited(action, organizationId, () => {
       const current = organization && store.organizations.get(organization.id)
       if (organization !== undefined && current === undefined) {
         throw new Fault('NOT_FOUND', `no organization ${organization.name}`)
@@ -147,13 +159,13 @@ interface Edit {
 
 /**
  * Stores the entries of REGISTRY_FILE, so that commands without the setting match as the service
- * does. If the file has an error, the stored entries remain in effect: matching with an old file is
- * better than a service that does not start.
+ * does. If the file conflicts with the registry in force, as after an upgrade, the stored entries
+ * remain in effect: matching with an old file is better than a service that does not start.
  */
 export function provisionRegistry(store: Store, file: string, clock: Clock, log: Logger): void {
   if (file === '') return
   try {
-    new OwnPlatformChanges(new Changes(store, clock, { kind: 'operator', name: 'posture-service' })).provision(file)
+    new OwnPlatformChanges(store, clock, { kind: 'operator', name: 'posture-service' }).provision(file)
   } catch (error) {
     if (!(error instanceof Fault)) throw error
     logFailure(log, error, 'REGISTRY_FILE not used, the stored registry stays in force')
@@ -167,9 +179,8 @@ function checkedFile(
   base: Catalog,
   stored: readonly OwnPlatform[] = [],
 ): ReadRegistryFile {
-  const file = typeof given === 'string' ? given : given.name
+  const { name: file, changes } = typeof given === 'string' ? readOwnFile(given) : given
   try {
-    const changes = typeof given === 'string' ? readRegistryFile(file) : given.changes
     const known = new Set(platforms.map(({ id }) => id))
     const replaced = new Set(stored.map(({ entry }) => entry.id))
     for (const entry of changes.platforms) {
@@ -180,9 +191,12 @@ function checkedFile(
     checkChanges(platforms, file, changes, base.platforms)
     return { name: file, changes }
   } catch (error) {
-    if (error instanceof RegistryFileError) throw new Fault('REGISTRY_FILE', error.message, { cause: error })
-    throw error
+    throw faultOf(error)
   }
+}
+
+function faultOf(error: unknown): unknown {
+  return error instanceof RegistryFileError ? new Fault('REGISTRY_FILE', error.message, { cause: error }) : error
 }
 
 function entriesOf({ platforms, disable }: RegistryFile, addedAtMs: number, provisioned: boolean): OwnPlatform[] {
@@ -190,6 +204,30 @@ function entriesOf({ platforms, disable }: RegistryFile, addedAtMs: number, prov
     ...platforms.map((entry) => ({ entry, disabled: false, addedAtMs, provisioned })),
     ...disable.map((id) => ({ entry: { id }, disabled: true, addedAtMs, provisioned })),
   ]
+}
+
+/**
+ * A platform that lists a domain of a built-in one takes its matches, with another risk and
+ * decision. That must be explicit: the file, or an entry from before, changes or disables the
+ * built-in platform, too.
+ */
+function refuseTakenDomains(
+  file: string,
+  { platforms, disable }: RegistryFile,
+  builtIn: Catalog['platforms'],
+  stored: readonly OwnPlatform[],
+): void {
+  const named = new Set([...disable, ...[...platforms, ...stored.map(({ entry }) => entry)].map(({ id }) => id)])
+  const others = builtIn.filter(({ id }) => !named.has(id))
+  const owners = new Map(others.flatMap((owner) => owner.domains.map(({ domain }) => [domain, owner] as const)))
+  for (const { id, domains = [] } of platforms) {
+    for (const { domain } of domains) {
+      const owner = owners.get(domain)
+      if (owner === undefined) continue
+      const remedy = `to take its matches, use a registry file that also disables or changes ${owner.id}`
+      throw new Fault('REGISTRY_FILE', `${file}: ${id}: ${domain} belongs to ${owner.name}; ${remedy}`)
+    }
+  }
 }
 
 /**
@@ -224,4 +262,36 @@ function refuseBeyondLimits(organization: Organization | undefined, platforms: r
   for (const [count, max, what] of found) {
     if (count > max) throw new Fault('CONFLICT', `${owner} would have ${count} ${what}; at most ${max}`)
   }
+}
+
+/**
+ * The service-wide changes and an organization's own ones as one registry file, which a collector
+ * applies to its built-in registry. Where both change a platform, the organization's fields take
+ * precedence, and so do the domains that it gives to a platform.
+ */
+export function registryFileOf(
+  builtIn: readonly Platform[],
+  serviceWide: RegistryFile,
+  own: RegistryFile,
+): { platforms: ChangedEntry[]; disable: string[] } {
+  const known = new Set(builtIn.map(({ id }) => id))
+  const disabled = new Set([...serviceWide.disable, ...own.disable])
+  const entries = new Map<string, ChangedEntry>()
+  const taken = new Set(own.platforms.flatMap((entry) => (entry.domains ?? []).map(({ domain }) => domain)))
+  for (const entry of serviceWide.platforms) {
+    const domains = entry.domains?.filter(({ domain }) => !taken.has(domain))
+    entries.set(entry.id, domains === undefined ? entry : { ...entry, domains })
+  }
+  for (const entry of own.platforms) {
+    disabled.delete(entry.id)
+    entries.set(entry.id, { ...entries.get(entry.id), ...entry })
+  }
+  for (const [id, entry] of entries) {
+    // A platform that lost every domain is none.
+    if (entry.domains?.length === 0) disabled.add(id)
+    // What changed a platform of an earlier registry changes nothing now.
+    else if (!known.has(id) && !isCompleteEntry(entry)) entries.delete(id)
+  }
+  const platforms = [...entries.values()].filter(({ id }) => !disabled.has(id))
+  return { platforms, disable: [...disabled].filter((id) => known.has(id)).sort() }
 }

@@ -5,8 +5,7 @@ import { newUuid } from '../store/keys.ts'
 import type { Passkey } from '../store/passkeys.ts'
 import type { Store } from '../store/store.ts'
 import type { User } from '../store/users.ts'
-import { noteEverywhere } from './account-audit.ts'
-import { type Changes, checkText } from './changes.ts'
+import { Changes, checkText, noteEverywhere } from './changes.ts'
 import { byIdPrefix } from './id-prefix.ts'
 
 /** What a verified registration says about a passkey. */
@@ -135,17 +134,11 @@ function isUuid(text: string): boolean {
 }
 
 /** Passkeys of any user, for the operator: when a device is lost and its owner cannot sign in. */
-export class PasskeyChanges {
-  readonly #changes: Changes
-
-  constructor(changes: Changes) {
-    this.#changes = changes
-  }
-
+export class PasskeyChanges extends Changes {
   /** Oldest first. @throws Fault NOT_FOUND, NOT_ALLOWED. */
   list(userName: string): Passkey[] {
-    this.#changes.assertOperator('passkey.remove')
-    return this.#changes.store.passkeys.ofUser(this.#user(userName).id)
+    this.assertOperator('passkey.remove')
+    return this.store.passkeys.ofUser(this.#user(userName).id)
   }
 
   /**
@@ -155,22 +148,22 @@ export class PasskeyChanges {
    * @throws Fault NOT_FOUND, NOT_ALLOWED, USAGE and CONFLICT of an abbreviated id.
    */
   remove(userName: string, id: string): Passkey {
-    const { store } = this.#changes
-    this.#changes.assertOperator('passkey.remove')
+    const { store } = this
+    this.assertOperator('passkey.remove')
     return store.environment.shrink(() => {
       const user = this.#user(userName)
       const passkey = byIdPrefix(store.passkeys.ofUser(user.id), id, 'passkey')
       store.passkeys.remove(passkey)
       for (const session of store.sessions.ofUser(user.id)) store.sessions.remove(session)
       for (const { organizationId } of store.members.ofUser(user.id)) {
-        this.#changes.note('passkey.remove', organizationId, user.name, { passkey: passkey.name })
+        this.noteIn('passkey.remove', organizationId, user.name, { passkey: passkey.name })
       }
       return passkey
     })
   }
 
   #user(name: string): User {
-    const user = this.#changes.store.users.byName(name)
+    const user = this.store.users.byName(name)
     if (user === undefined) throw new Fault('NOT_FOUND', `no user ${JSON.stringify(name)}`)
     return user
   }

@@ -1,4 +1,4 @@
-import type { Use } from '../../registry/use.ts'
+import type { Use } from '../../registry/contact.ts'
 import { HIDDEN_COUNTER_NAMES, HIDDEN_COUNTERS } from '../event/coverage-report.ts'
 import type { Column } from '../process/table.ts'
 import type { CoverageJson } from '../scan/coverage.ts'
@@ -28,8 +28,12 @@ export interface Discovery {
   }[]
 }
 
-export function useText(use: Use): string {
-  return use === 'ai' ? 'AI' : 'AI-capable'
+/** What commands and pages call a use. */
+export const USE_NAMES: Readonly<Record<Use, string>> = {
+  ai: 'AI',
+  ai_capable: 'AI-capable',
+  blocked: 'blocked only',
+  touched: 'touched only',
 }
 
 /** The columns for detected platforms, as the API returns them. */
@@ -38,7 +42,6 @@ export const PLATFORM_COLUMNS: readonly Column[] = [
   ['Type', 'platform_type', { hide: 5 }],
   ['Confidence', 'confidence', { hide: 3, text: (value) => Number(value).toFixed(2) }],
   ['Risk', 'metadata.risk.score'],
-  ['Use', 'metadata.use', { hide: 1, text: (value) => useText(value as Use) }],
   ['Approved', 'metadata.approved'],
   ['Clients', 'metadata.clients', { hide: 2 }],
   ['Matches', 'metadata.matches', { hide: 4 }],

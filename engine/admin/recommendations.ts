@@ -3,7 +3,7 @@ import { withStatus } from '../assess/recommendation.ts'
 import { checkRule, dueOn as dueOnRule } from '../assess/rules.ts'
 import type { Organization } from '../store/organizations.ts'
 import type { Recommendation, RecommendationStatus } from '../store/recommendations.ts'
-import { type Changes, checkText } from './changes.ts'
+import { Changes, checkText } from './changes.ts'
 import { byIdPrefix } from './id-prefix.ts'
 
 export interface Assignment {
@@ -12,21 +12,15 @@ export interface Assignment {
   readonly dueOn?: string
 }
 
-export class RecommendationChanges {
-  readonly #changes: Changes
-
-  constructor(changes: Changes) {
-    this.#changes = changes
-  }
-
+export class RecommendationChanges extends Changes {
   /**
    * Sets any status, regardless of the previous one. The API shows it with the next request.
    * @throws Fault USAGE, NOT_FOUND, CONFLICT, NOT_ALLOWED.
    */
   setStatus(organization: Organization, idOrPrefix: string, status: RecommendationStatus): Recommendation {
-    const { store, clock } = this.#changes
+    const { store, clock } = this
     const organizationId = organization.id
-    return this.#changes.make('recommendation.status', organizationId, () => {
+    return this.audited('recommendation.status', organizationId, () => {
       const all = store.recommendations.ofOrganization(organizationId)
       const before = byIdPrefix(all, idOrPrefix, 'recommendation')
       const result = withStatus(before, status, clock.nowMs())
@@ -51,9 +45,9 @@ export class RecommendationChanges {
   assign(organization: Organization, idOrPrefix: string, given: Assignment): Recommendation {
     if (given.owner !== undefined && given.owner !== '') checkText('owner', given.owner)
     checkRule('due date', dueOnRule, given.dueOn)
-    const { store } = this.#changes
+    const { store } = this
     const organizationId = organization.id
-    return this.#changes.make('recommendation.owner', organizationId, () => {
+    return this.audited('recommendation.owner', organizationId, () => {
       const before = byIdPrefix(store.recommendations.ofOrganization(organizationId), idOrPrefix, 'recommendation')
       const { owner = before.owner, dueOn: due = before.dueOn ?? '' } = given
       const result: Recommendation = { ...before, owner, dueOn: due }

@@ -1,10 +1,10 @@
-import { closeSync, fstatSync, openSync, readSync } from 'node:fs'
 import type { Socket } from 'node:net'
 import { UPDATE_BYTES_MAX } from '../../registry/signed-release.ts'
 import { Fault } from '../process/error-codes.ts'
 import { assertExpected } from '../process/failure.ts'
+import { readInput } from '../process/input-file.ts'
 import type { Network } from '../process/network.ts'
-import { connectTo, requestOver } from '../process/outbound-request.ts'
+import { connectTo, requestOver } from '../process/outbound-address.ts'
 import { programVersion } from '../process/version.ts'
 
 /** For the whole download, in milliseconds. A release has 0.1 MB. */
@@ -21,27 +21,7 @@ export interface FetchOptions {
 export async function updateBytes(from: string, options: FetchOptions): Promise<Uint8Array> {
   if (/^https:\/\//i.test(from) && URL.canParse(from)) return download(new URL(from), options)
   if (/^[a-z][a-z0-9+.-]*:\/\//i.test(from)) throw fetchFault(from, 'expected a file or an https URL')
-  return fileBytes(from)
-}
-
-/** Reads at most one byte more than an update file may have, from a device or pipe, too. */
-function fileBytes(file: string): Uint8Array {
-  try {
-    const opened = openSync(file, 'r')
-    try {
-      if (fstatSync(opened).isDirectory()) throw new Error('is a directory')
-      const bytes = Buffer.alloc(UPDATE_BYTES_MAX + 1)
-      let end = 0
-      for (let read = -1; read !== 0 && end < bytes.length; end += read) {
-        read = readSync(opened, bytes, end, bytes.length - end, null)
-      }
-      return bytes.subarray(0, end)
-    } finally {
-      closeSync(opened)
-    }
-  } catch (error) {
-    throw fetchFault(file, (error as NodeJS.ErrnoException).code ?? (error as Error).message, error)
-  }
+  return readInput(from, UPDATE_BYTES_MAX, { what: '', code: 'REGISTRY_UPDATE' })
 }
 
 /** One request over a connection to a checked address. Follows no redirect. */

@@ -7,9 +7,9 @@ import { DAY_MS } from '../process/clock.ts'
 import { Fault } from '../process/error-codes.ts'
 import { faultPoint } from '../process/fault-point.ts'
 import { SERVICE_WIDE } from '../store/own-platforms.ts'
-import { dataInForce } from '../store/registry-data.ts'
+import { dataInForce } from '../store/registry-in-force.ts'
 import type { RegistryReleases } from '../store/registry-releases.ts'
-import type { Changes } from './changes.ts'
+import { Changes } from './changes.ts'
 
 /** How many releases rollback can restore, one after the other. */
 const PREVIOUS_MAX = 3
@@ -21,21 +21,15 @@ export interface RegistryChange {
 }
 
 /** Installs releases of the registry's data, for all organizations. */
-export class RegistryUpdates {
-  readonly #changes: Changes
-
-  constructor(changes: Changes) {
-    this.#changes = changes
-  }
-
+export class RegistryUpdates extends Changes {
   /**
    * What an update file would change. Verifies everything, and stores nothing.
    *
    * @throws Fault REGISTRY_UPDATE, NOT_ALLOWED
    */
   preview(bytes: Uint8Array, roots: readonly KeyObject[]): RegistryChange & { readonly release: SignedRelease } {
-    this.#changes.assertOperator('registry.update')
-    const { store } = this.#changes
+    this.assertOperator('registry.update')
+    const { store } = this
     const release = this.#verified(bytes, roots)
     const before = dataInForce(store.registryReleases)
     this.#isInstalled(release)
@@ -51,10 +45,10 @@ export class RegistryUpdates {
    */
   update(bytes: Uint8Array, roots: readonly KeyObject[]): RegistryChange {
     const { release, ...change } = this.preview(bytes, roots)
-    const { store, clock } = this.#changes
+    const { store, clock } = this
     if (this.#isInstalled(release)) return change
     faultPoint('registry:verified')
-    return this.#changes.make('registry.update', SERVICE_WIDE, () => {
+    return this.audited('registry.update', SERVICE_WIDE, () => {
       // Another process may have installed a release meanwhile.
       if (this.#isInstalled(release)) throw new Fault('CONFLICT', `${release.version} was installed meanwhile`)
       const { registryReleases: releases, ownPlatforms } = store
@@ -64,6 +58,7 @@ export class RegistryUpdates {
         installed: release.version,
         previous: [inForce?.version ?? '', ...state.previous].slice(0, PREVIOUS_MAX),
         keyNumber: Math.max(state.keyNumber, release.keyNumber),
+        isRolledBack: false,
       })
       ownPlatforms.raiseVersion(SERVICE_WIDE)
       faultPoint('registry:stored')
@@ -78,15 +73,15 @@ export class RegistryUpdates {
    * @throws Fault CONFLICT if there was none, NOT_ALLOWED, STORE_FULL
    */
   rollback(): RegistryChange {
-    this.#changes.assertOperator('registry.rollback')
-    const { store } = this.#changes
+    this.assertOperator('registry.rollback')
+    const { store } = this
     const before = inForceOrDamaged(store.registryReleases)
-    return this.#changes.make('registry.rollback', SERVICE_WIDE, () => {
+    return this.audited('registry.rollback', SERVICE_WIDE, () => {
       const { registryReleases: releases, ownPlatforms } = store
       const { installed, previous, keyNumber } = releases.state
       if (installed === '') throw new Fault('CONFLICT', 'no update is installed; the built-in registry is in use')
       const [wanted = '', ...others] = previous
-      releases.setState({ installed: wanted, previous: wanted === '' ? [] : others, keyNumber })
+      releases.setState({ installed: wanted, previous: wanted === '' ? [] : others, keyNumber, isRolledBack: true })
       ownPlatforms.raiseVersion(SERVICE_WIDE)
       const after = dataInForce(releases)
       const details = { before: installed }
@@ -101,11 +96,11 @@ export class RegistryUpdates {
 
   #verified(bytes: Uint8Array, roots: readonly KeyObject[]): SignedRelease {
     if (roots.length === 0) {
-      const how = 'name the public root key of whoever signs your updates with --registry-root or REGISTRY_ROOT'
+      const how = 'name the public root key of the signer of your updates with --registry-root or REGISTRY_ROOT'
       throw new Fault('REGISTRY_UPDATE', `no root key is pinned; ${how}`)
     }
     const release = refused(() => verifiedRelease(bytes, roots))
-    const tomorrow = new Date(this.#changes.clock.nowMs() + DAY_MS).toISOString().slice(0, 10)
+    const tomorrow = new Date(this.clock.nowMs() + DAY_MS).toISOString().slice(0, 10)
     if (dayOfVersion(release.version) <= tomorrow) return release
     // It would prevent all updates until that day.
     throw new Fault('REGISTRY_UPDATE', `the version ${release.version} is in the future; check the clock of this host`)
@@ -113,7 +108,7 @@ export class RegistryUpdates {
 
   /** @throws Fault REGISTRY_UPDATE if it is older, or another file of the same version */
   #isInstalled({ version, sha256, keyNumber }: SignedRelease): boolean {
-    const { registryReleases: releases } = this.#changes.store
+    const { registryReleases: releases } = this.store
     const { inForce, state, version: current } = releases
     if (inForce?.version === version && inForce.sha256 === sha256) return true
     const order = compareVersions(version, current)

@@ -5,7 +5,7 @@ import { newUuid } from '../store/keys.ts'
 import type { Organization } from '../store/organizations.ts'
 import type { ReportInterval, ReportSchedule } from '../store/report-schedules.ts'
 import { checkedAddresses } from './alert-settings.ts'
-import type { Changes } from './changes.ts'
+import { Changes } from './changes.ts'
 import { byIdPrefix } from './id-prefix.ts'
 
 export interface NewReportSchedule {
@@ -16,13 +16,7 @@ export interface NewReportSchedule {
   readonly to: readonly string[]
 }
 
-export class ReportChanges {
-  readonly #changes: Changes
-
-  constructor(changes: Changes) {
-    this.#changes = changes
-  }
-
+export class ReportChanges extends Changes {
   /**
    * Records that a report was made, so that the next one shows what changed since. `write` stores
    * the report: if it throws, nothing is recorded.
@@ -30,8 +24,8 @@ export class ReportChanges {
    * @throws Fault NOT_ALLOWED, and what `write` throws
    */
   make({ id: organizationId, name }: Organization, madeAtMs: number, write: () => void): Organization {
-    const { store } = this.#changes
-    return this.#changes.make('report.create', organizationId, () => {
+    const { store } = this
+    return this.audited('report.create', organizationId, () => {
       const found = store.organizations.get(organizationId)
       if (found === undefined) throw new Fault('NOT_FOUND', `no organization ${name}`)
       write()
@@ -43,13 +37,13 @@ export class ReportChanges {
 
   /** Mails a report on a schedule. @throws Fault USAGE, CONFLICT at the limit, NOT_ALLOWED. */
   schedule({ id: organizationId, name }: Organization, { every, channel, to }: NewReportSchedule): ReportSchedule {
-    const { store, clock } = this.#changes
+    const { store, clock } = this
     if (channel.kind !== 'smtp') {
       throw new Fault('USAGE', `${channel.name} is an alert channel of ${channel.kind}; reports need one of smtp`)
     }
     const addresses = checkedAddresses(to)
     if ('fault' in addresses) throw new Fault('USAGE', `--to: ${addresses.fault}`)
-    return this.#changes.make('report-schedule.add', organizationId, () => {
+    return this.audited('report-schedule.add', organizationId, () => {
       if (store.alertChannels.get(organizationId, channel.id) === undefined) {
         throw new Fault('NOT_FOUND', `the alert channel ${channel.name} was removed meanwhile`)
       }
@@ -65,8 +59,8 @@ export class ReportChanges {
 
   /** By id or its beginning. @throws Fault NOT_FOUND, USAGE, CONFLICT, NOT_ALLOWED. */
   unschedule({ id: organizationId, name }: Organization, given: string): ReportSchedule {
-    const { store } = this.#changes
-    return this.#changes.make('report-schedule.remove', organizationId, () => {
+    const { store } = this
+    return this.audited('report-schedule.remove', organizationId, () => {
       const result = byIdPrefix(store.reportSchedules.ofOrganization(organizationId), given, 'report schedule')
       store.reportSchedules.remove(result)
       return { organizationId, subject: name, details: { every: result.every }, result }

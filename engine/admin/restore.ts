@@ -1,21 +1,21 @@
-import { existsSync, mkdirSync, rmdirSync, rmSync } from 'node:fs'
+import { fork } from 'node:child_process'
+import { mkdirSync, rmSync } from 'node:fs'
 import { basename, join, resolve } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { checkInThread } from '../check/check-thread.ts'
-import { DATA_FILE, environmentExists, makeWritableDirectory } from '../lmdb/file-access.ts'
-import { replaceEnvironment } from '../lmdb/replace-environment.ts'
+import { DATA_FILE, environmentExists, makeWritableDirectory, replaceEnvironment } from '../lmdb/file-access.ts'
 import type { Clock } from '../process/clock.ts'
 import { Fault, isFault } from '../process/error-codes.ts'
 import { type Release, tryHold } from '../process/exclusive.ts'
 import { SCANS } from '../scan/scan-now.ts'
 import { Store } from '../store/store.ts'
 import { assertIntact, recordsOf } from './backup.ts'
-import { unseal } from './backup-file.ts'
-import type { Actor } from './changes.ts'
+import { fileFault, type OpenBackup, unseal } from './backup-file.ts'
+import type { CopyOrder, CopyReport } from './backup-records-process.ts'
+import { type Actor, auditForAll } from './changes.ts'
 import { leaveCluster } from './cluster.ts'
-import { fileFault } from './file-faults.ts'
 import { revocationsIn, revocationsOfRemoved, revokeAgain } from './revocations.ts'
-import type { ReadRevocations, Unreadable } from './revocations-protocol.ts'
-import { auditForAll } from './store-audit.ts'
+import type { ReadRevocations, Unreadable } from './revocations-process.ts'
 
 /** The locks that a restore must hold. */
 const REQUIRED_LOCKS = [SCANS, 'ingest file']
@@ -23,7 +23,7 @@ const NOTHING_REPLACED: ReadRevocations = { revocations: [], removals: [], damag
 
 export interface RestoreOptions {
   readonly force: boolean
-  readonly onProgress: (what: 'copy' | 'check', done: number, total: number) => void
+  readonly onProgress: (what: 'unseal' | 'copy' | 'check', done: number, total: number) => void
   readonly signal: AbortSignal
   readonly actor: Actor
   readonly clock: Clock
@@ -44,22 +44,23 @@ export interface Restored {
 }
 
 /**
- * Replaces the store of a data directory by a backup. The backup is copied, checked, migrated and
- * recorded in the audit log in a directory next to the store. Then one rename puts it in place, so
- * that at each instant either store is complete. Keys and tokens that were
+ * Replaces the store of a data directory by a backup. The records of the backup are copied,
+ * checked, migrated and recorded in the audit log in a directory next to the store. Then one rename
+ * puts them in place, so that at each instant either store is complete. Keys and tokens that were
  * revoked since the backup are revoked in it, where the store that it replaces can be read.
  *
  * @returns undefined if `signal` is aborted first; nothing has changed
  * @throws Fault STORE_IN_USE; CONFLICT if there is a store; BACKUP_FILE, STORE_VERSION,
  *   STORE_UNSOUND, STORE_FULL, STORE_UNWRITABLE
  */
-export async function restore(given: string, dataDir: string, options: RestoreOptions): Promise<Restored | undefined> {
-  const file = resolve(given)
+export async function restore(
+  backup: OpenBackup,
+  dataDir: string,
+  options: RestoreOptions,
+): Promise<Restored | undefined> {
   const directory = resolve(dataDir)
   const place = join(directory, 'store')
-  if (!existsSync(file)) throw new Fault('BACKUP_FILE', `${file}: no such file`)
   makeWritableDirectory(directory, '--data-dir')
-  const isMade = !existsSync(place)
   makeWritableDirectory(place, '--data-dir')
   const releases: Release[] = []
   const beside = join(directory, 'store.restoring')
@@ -75,16 +76,16 @@ export async function restore(given: string, dataDir: string, options: RestoreOp
     rmSync(beside, { recursive: true, force: true })
     mkdirSync(beside, { mode: 0o700 })
     mkdirSync(join(beside, 'store'), { mode: 0o700 })
+    mkdirSync(join(beside, 'backup'), { mode: 0o700 })
     const replaced = environmentExists(place) ? await revocationsIn(place) : NOTHING_REPLACED
-    const restored = await prepare(file, beside, replaced, options)
+    const restored = await prepare(backup, beside, replaced, options)
     if (restored === undefined) return undefined
     return { ...restored, kept: swap(join(beside, 'store', DATA_FILE), place, options.clock) }
   } catch (error) {
-    throw fileFault(error, file)
+    throw fileFault(error, backup.path)
   } finally {
     rmSync(beside, { recursive: true, force: true })
     for (const release of releases) await release()
-    if (isMade && !environmentExists(place)) rmdirSync(place)
   }
 }
 
@@ -100,14 +101,18 @@ export async function hold(place: string, dataDir: string, what: string): Promis
 
 /** Prepares the store of the backup for replacing the current one. */
 async function prepare(
-  file: string,
+  backup: OpenBackup,
   beside: string,
   replaced: ReadRevocations | Unreadable,
   { onProgress, signal, actor, clock }: RestoreOptions,
 ): Promise<Omit<Restored, 'kept'> | undefined> {
-  const copy = join(beside, 'store', DATA_FILE)
-  const bytes = await unseal(file, copy, (done, total) => onProgress('copy', done, total), signal)
+  const { path: file } = backup
+  const [from, to] = [join(beside, 'backup'), join(beside, 'store')]
+  const bytes = await unseal(backup, join(from, DATA_FILE), (done, total) => onProgress('unseal', done, total), signal)
   if (bytes === undefined) return undefined
+  const onBytes = (done: number): void => onProgress('copy', done, bytes)
+  if (!(await copyBackupRecords(file, { from, to, bytesMax: bytes }, onBytes, signal))) return undefined
+  rmSync(from, { recursive: true })
   const store = openCopy(file, beside)
   try {
     const check = await checkInThread(beside, (done, total) => onProgress('check', done, total), signal)
@@ -144,8 +149,11 @@ function openCopy(file: string, beside: string): Store {
   try {
     return new Store(beside, { mustExist: true })
   } catch (error) {
-    if (!isFault(error, 'STORE_VERSION')) throw error
-    throw new Fault('STORE_VERSION', error.message.replace(join(beside, 'store'), file), { cause: error })
+    const why = (error as Error).message.replace(join(beside, 'store'), file)
+    if (isFault(error, 'STORE_VERSION')) throw new Fault('STORE_VERSION', why, { cause: error })
+    if (error instanceof Fault) throw error
+    // For example, a record has the name of a table.
+    throw new Fault('BACKUP_FILE', `${file}: damaged: ${why}. Name another backup`, { cause: error })
   }
 }
 
@@ -153,4 +161,54 @@ function openCopy(file: string, beside: string): Store {
 function swap(restored: string, place: string, clock: Clock): string {
   const kept = `${place}.before-restore-${new Date(clock.nowMs()).toISOString().replace(/[:.]/g, '-')}`
   return replaceEnvironment(restored, place, kept) ? kept : ''
+}
+
+/** A process that reports nothing in this time hangs. Its steps take less than a second. */
+const SILENT_MS_MAX = 60_000
+/** V8's heap, in megabytes. */
+const HEAP_MB = 256
+
+/**
+ * Copies the records of an unsealed backup to a new environment, in a process of its own: the
+ * author of the file can seal wrong pages, which end the process that reads them.
+ *
+ * @returns false if `signal` is aborted first
+ * @throws Fault BACKUP_FILE
+ */
+async function copyBackupRecords(
+  file: string,
+  order: CopyOrder,
+  onBytes: (bytes: number) => void,
+  signal: AbortSignal,
+): Promise<boolean> {
+  const child = fork(fileURLToPath(new URL('./backup-records-process.js', import.meta.url)), [], {
+    stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
+    execArgv: [`--max-old-space-size=${HEAP_MB}`],
+    env: { PATH: process.env['PATH'] },
+    cwd: '/',
+  })
+  const kill = (): void => void child.kill('SIGKILL')
+  const timer = setTimeout(kill, SILENT_MS_MAX)
+  signal.addEventListener('abort', kill)
+  try {
+    const why = await new Promise<string>((resolve) => {
+      child.on('message', (report: CopyReport) => {
+        timer.refresh()
+        if ('bytes' in report) onBytes(report.bytes)
+        else resolve('done' in report ? '' : report.damaged)
+      })
+      child.once('error', (error) => resolve(error.message))
+      child.once('exit', (status, by) => resolve(`its reader ended by ${by ?? `status ${status}`}`))
+      child.send(order, (error) => {
+        if (error !== null) resolve(error.message)
+      })
+    })
+    if (signal.aborted) return false
+    if (why === '') return true
+    throw new Fault('BACKUP_FILE', `${file}: damaged: ${why}. Name another backup`)
+  } finally {
+    clearTimeout(timer)
+    signal.removeEventListener('abort', kill)
+    kill()
+  }
 }

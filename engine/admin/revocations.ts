@@ -6,9 +6,8 @@ import type { MonitoringToken } from '../store/monitoring-tokens.ts'
 import type { Removal } from '../store/removals.ts'
 import type { Secret } from '../store/secrets.ts'
 import type { Store } from '../store/store.ts'
-import type { Actor } from './changes.ts'
-import type { ReadRevocations, Revocation, Unreadable } from './revocations-protocol.ts'
-import { nameOf } from './store-audit.ts'
+import { type Actor, nameOf } from './changes.ts'
+import type { ReadRevocations, Revocation, Unreadable } from './revocations-process.ts'
 
 /** A store of a million keys takes a few seconds. */
 const READ_MS_MAX = 60_000

@@ -34,10 +34,10 @@ export interface SenderKind {
 export const SENDER_GROUPS = ['Collector', 'Log relay', 'Firewall', 'Proxy or gateway', 'DNS server', 'Files'] as const
 export type SenderGroup = (typeof SENDER_GROUPS)[number]
 
-const PACKAGES = 'guides/deploy-with-debian-packages.md'
-const FIREWALLS = 'guides/use-firewall-logs.md'
-const PROXIES = 'guides/use-proxy-logs.md'
-const DNS = 'guides/use-dns-logs.md'
+const PACKAGES = 'install/debian.md'
+const FIREWALLS = 'collect/firewalls.md'
+const PROXIES = 'collect/proxies.md'
+const DNS = 'collect/dns-servers.md'
 
 /** In the order in which they are offered. */
 export const SENDERS: readonly SenderKind[] = [
@@ -60,7 +60,7 @@ export const SENDERS: readonly SenderKind[] = [
       group: 'Collector',
       name: 'Container',
       needs: 'https',
-      guide: 'guides/deploy-with-containers.md',
+      guide: 'install/containers.md',
     },
     about: 'The same in a container: non-root, with a read-only file system and host network',
     steps: ({ reach }) => [
@@ -90,14 +90,8 @@ export const SENDERS: readonly SenderKind[] = [
         lines: ['install --mode 600 /dev/stdin posture.token'],
       },
       {
-        what: 'Write to collector.env. RUN_AS is your user name: the collector opens the interface as root, and then becomes this user',
-        lines: [
-          'SVC_TOKEN_FILE=posture.token',
-          ...endpointSettings(reach),
-          'INTERFACE=eth0',
-          'RUN_AS=alice',
-          'OUTBOX=outbox',
-        ],
+        what: 'Write to collector.env. The collector opens the interface as root, and then becomes the owner of this directory',
+        lines: ['SVC_TOKEN_FILE=posture.token', ...endpointSettings(reach), 'INTERFACE=eth0', 'OUTBOX=outbox'],
       },
       {
         what: 'Check the settings, and start',
@@ -109,7 +103,7 @@ export const SENDERS: readonly SenderKind[] = [
     ],
   },
   {
-    ...{ id: 'rsyslog', group: 'Log relay', name: 'rsyslog', needs: 'tls', guide: 'guides/forward-with-rsyslog.md' },
+    ...{ id: 'rsyslog', group: 'Log relay', name: 'rsyslog', needs: 'tls', guide: 'collect/rsyslog.md' },
     about: 'Receives syslog from devices, adds the token, and keeps messages on disk while the service is away',
     steps: ({ token, reach }) => readyLines(token, reach).rsyslog.steps,
   },
@@ -119,7 +113,7 @@ export const SENDERS: readonly SenderKind[] = [
       group: 'Log relay',
       name: 'syslog-ng',
       needs: 'tls',
-      guide: 'guides/forward-with-syslog-ng.md',
+      guide: 'collect/syslog-ng.md',
     },
     about: 'The same with syslog-ng',
     steps: ({ token, reach }) => readyLines(token, reach).syslogNg.steps,
@@ -278,7 +272,7 @@ export const SENDERS: readonly SenderKind[] = [
       group: 'Files',
       name: 'Any log file or CSV export',
       needs: 'none',
-      guide: 'guides/use-existing-logs.md',
+      guide: 'collect/logs.md',
     },
     about: 'Read once, or from cron, on the machine of the service',
     steps: () => fileSteps('access.log'),

@@ -46,8 +46,8 @@ export interface Reach {
   readonly apiPort: number
   readonly ingestPort: number
   readonly syslogPort: number
-  /** '' unless the service is known to use its self-signed certificate. */
-  readonly fingerprint: string
+  /** The pin of its key; '' unless the service is known to use its self-signed certificate. */
+  readonly pin: string
   readonly certificateFile: string
 }
 
@@ -142,11 +142,11 @@ function collectorSettings(reach: Reach): string[] {
 }
 
 /** The settings with which a collector finds the service. */
-export function endpointSettings({ host, ingestPort, fingerprint }: Reach): string[] {
+export function endpointSettings({ host, ingestPort, pin }: Reach): string[] {
   return [
     `SVC_ENDPOINT=${host}`,
     ...(ingestPort === INGEST_PORT ? [] : [`HTTPS_PORT=${ingestPort}`]),
-    ...(fingerprint === '' ? [] : [`SVC_FINGERPRINT=${fingerprint}`]),
+    ...(pin === '' ? [] : [`SVC_FINGERPRINT=${pin}`]),
   ]
 }
 

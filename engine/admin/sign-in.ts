@@ -11,7 +11,7 @@ import type { IdentityProvider } from '../store/identity-providers.ts'
 import { ROLES } from '../store/members.ts'
 import type { Organization } from '../store/organizations.ts'
 import type { Store } from '../store/store.ts'
-import type { Changes } from './changes.ts'
+import { Changes } from './changes.ts'
 
 const MAX = IDENTITY_PROVIDER_TEXT_BYTES_MAX
 const SCOPE = /^[\x21\x23-\x5b\x5d-\x7e]+$/
@@ -89,13 +89,7 @@ export const SIGN_IN_DEFAULTS = {
 } as const
 
 /** The sign-in settings of organizations: their identity provider. */
-export class SignInChanges {
-  readonly #changes: Changes
-
-  constructor(changes: Changes) {
-    this.#changes = changes
-  }
-
+export class SignInChanges extends Changes {
   /**
    * Sets the identity provider. Without `clientSecret`, the stored one stays. A new issuer needs a
    * new secret: otherwise the secret of one provider could be sent to another. With another issuer
@@ -104,9 +98,9 @@ export class SignInChanges {
    * @throws Fault USAGE, NOT_ALLOWED.
    */
   set(organization: Organization, given: SignInSettings, clientSecret: SealedSecret | undefined): IdentityProvider {
-    const { store, clock } = this.#changes
+    const { store, clock } = this
     const { id: organizationId } = organization
-    return this.#changes.make('sign-in.set', organizationId, () => {
+    return this.audited('sign-in.set', organizationId, () => {
       const before = store.identityProviders.get(organizationId)
       const kept = before?.issuer === given.issuer ? before.clientSecret : undefined
       const secret = clientSecret ?? kept
@@ -128,9 +122,9 @@ export class SignInChanges {
    * cannot sign in any more. @throws Fault NOT_FOUND, NOT_ALLOWED.
    */
   remove(organization: Organization): IdentityProvider {
-    const { store } = this.#changes
+    const { store } = this
     const { id: organizationId, name } = organization
-    return this.#changes.make('sign-in.remove', organizationId, () => {
+    return this.audited('sign-in.remove', organizationId, () => {
       const result = store.identityProviders.get(organizationId)
       if (result === undefined) throw new Fault('NOT_FOUND', `${name} has no identity provider`)
       store.identityProviders.remove(organizationId)

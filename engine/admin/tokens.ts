@@ -6,7 +6,7 @@ import type { FormatRule } from '../store/format-rule.ts'
 import type { MonitoringToken } from '../store/monitoring-tokens.ts'
 import type { Organization } from '../store/organizations.ts'
 import type { TokenBinding } from '../store/token-bindings.ts'
-import { type Changes, checkText } from './changes.ts'
+import { Changes, checkText } from './changes.ts'
 import { chosen, namedBy, newSecret } from './secrets.ts'
 
 /** The specification has no limit for monitoring tokens. This one bounds lists. */
@@ -16,7 +16,7 @@ export const ACTIVE_TOKENS_MAX = 1000
 export const TOKEN_BINDINGS_MAX = 1000
 
 /** The properties of a monitoring token that can be changed. */
-export type TokenChange = Partial<Pick<MonitoringToken, 'label' | 'zone' | 'dayOrder'>> & {
+export type TokenChange = Partial<Pick<MonitoringToken, 'label' | 'zone' | 'dayOrder' | 'forwardedClients'>> & {
   /** null: none. */
   readonly formatRule?: FormatRule | null
 }
@@ -24,23 +24,17 @@ export type TokenChange = Partial<Pick<MonitoringToken, 'label' | 'zone' | 'dayO
 /** What a token can be bound to. */
 export type BindingTarget = Pick<TokenBinding, 'network' | 'port'>
 
-export class TokenChanges {
-  readonly #changes: Changes
-
-  constructor(changes: Changes) {
-    this.#changes = changes
-  }
-
+export class TokenChanges extends Changes {
   /**
    * @returns the token's record, and the raw token, which is stored nowhere
    * @throws Fault CONFLICT at the limit, USAGE, NOT_ALLOWED
    */
   generate(organization: Organization, label: string): { record: MonitoringToken; raw: string } {
     checkText('label', label)
-    const { store, clock } = this.#changes
+    const { store, clock } = this
     const raw = makeMonitoringToken()
     const record: MonitoringToken = newSecret(organization, label, raw, clock.nowMs())
-    return this.#changes.make('token.generate', organization.id, () => {
+    return this.audited('token.generate', organization.id, () => {
       if (store.monitoringTokens.activeCount(organization.id, clock.nowMs()) >= ACTIVE_TOKENS_MAX) {
         throw new Fault(
           'CONFLICT',
@@ -54,16 +48,16 @@ export class TokenChanges {
 
   /** @throws Fault NOT_FOUND, CONFLICT if it was already revoked, NOT_ALLOWED */
   revoke(organization: Organization, idOrVisible: string): MonitoringToken {
-    const { store, clock } = this.#changes
-    return this.#changes.make('token.revoke', organization.id, () => {
+    const { store, clock } = this
+    return this.audited('token.revoke', organization.id, () => {
       const token = this.#active(organization, idOrVisible)
       return { ...about(token), result: store.monitoringTokens.revoke(token, clock.nowMs()) }
     })
   }
 
   /**
-   * Changes a token's label, its own format, and the time zone and day order of devices whose
-   * messages lack them.
+   * Changes a token's label, its own format, whether its devices name original clients, and the time
+   * zone and day order of devices whose messages lack them.
    *
    * @throws Fault NOT_FOUND, CONFLICT, USAGE, NOT_ALLOWED
    */
@@ -75,14 +69,16 @@ export class TokenChanges {
         `--zone: expected UTC, an offset such as +01:00, or a name such as Europe/Berlin, found ${JSON.stringify(change.zone)}`,
       )
     }
-    return this.#changes.make('token.set', organization.id, () => {
+    return this.audited('token.set', organization.id, () => {
       const { formatRule, ...settings } = change
       const { formatRule: before, ...token } = this.#active(organization, idOrVisible)
       const rule = formatRule === undefined ? before : (formatRule ?? undefined)
       const changed = { ...token, ...settings, ...(rule === undefined ? {} : { formatRule: rule }) }
-      this.#changes.store.monitoringTokens.replace(changed)
+      this.store.monitoringTokens.replace(changed)
       const own = formatRule === undefined ? {} : { own_format: formatRule?.name ?? 'none' }
-      return { ...about(changed, { ...settings, ...own }), result: changed }
+      const { forwardedClients: forwarded, ...texts } = settings
+      const clients = forwarded === undefined ? {} : { forwarded_clients: String(forwarded) }
+      return { ...about(changed, { ...texts, ...clients, ...own }), result: changed }
     })
   }
 
@@ -95,8 +91,8 @@ export class TokenChanges {
   bind(organization: Organization, idOrVisible: string, targets: readonly BindingTarget[]): TokenBinding[] {
     if (targets.length === 0) throw new Fault('USAGE', 'name what to bind to: --address, --port or both')
     for (const { network } of targets) assertNetwork(network)
-    const { tokenBindings } = this.#changes.store
-    return this.#changes.make('token.bind', organization.id, () => {
+    const { tokenBindings } = this.store
+    return this.audited('token.bind', organization.id, () => {
       const token = this.#active(organization, idOrVisible)
       const bindings = targets.map((to) => {
         this.#replaceSame(token, to)
@@ -112,7 +108,7 @@ export class TokenChanges {
    * Removes the binding to the same, unless it is another active token's. Inside the transaction.
    */
   #replaceSame(token: MonitoringToken, to: BindingTarget): void {
-    const { tokenBindings, monitoringTokens } = this.#changes.store
+    const { tokenBindings, monitoringTokens } = this.store
     const others = tokenBindings.all()
     const same = others.find(({ network, port }) => port === to.port && sameNetwork(network, to.network))
     if (
@@ -134,8 +130,8 @@ export class TokenChanges {
    * NOT_ALLOWED.
    */
   unbind(organization: Organization, idOrVisible: string): TokenBinding[] {
-    const { monitoringTokens, tokenBindings } = this.#changes.store
-    return this.#changes.make('token.unbind', organization.id, () => {
+    const { monitoringTokens, tokenBindings } = this.store
+    return this.audited('token.unbind', organization.id, () => {
       const tokens = monitoringTokens.ofOrganization(organization.id)
       const [first, ...rest] = namedBy(tokens, idOrVisible)
       if (first === undefined) {
@@ -149,7 +145,7 @@ export class TokenChanges {
   }
 
   #active(organization: Organization, idOrVisible: string): MonitoringToken {
-    const { store, clock } = this.#changes
+    const { store, clock } = this
     const tokens = store.monitoringTokens.ofOrganization(organization.id)
     return chosen(tokens, idOrVisible, 'monitoring token', clock.nowMs())
   }

@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
 import { ALERT_ANSWER_BYTES_MAX } from '../limits.ts'
 import { assertExpected } from '../process/failure.ts'
-import { connectTo, requestOver } from '../process/outbound-request.ts'
+import { connectTo, requestOver } from '../process/outbound-address.ts'
 import { answerText, connectionFailure, type SendOptions, type SendOutcome } from './send-outcome.ts'
 
 /** The longest delay that a receiver can request with Retry-After, in milliseconds. */

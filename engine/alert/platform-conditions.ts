@@ -1,7 +1,8 @@
-import type { Use } from '../../registry/use.ts'
+import { isUsed } from '../../registry/contact.ts'
+import { reasonOf } from '../../registry/risk-sum.ts'
 import { dayOf, isoSeconds } from '../process/clock.ts'
-import { PublishedList } from '../store/published.ts'
-import type { Store } from '../store/store.ts'
+import { contactsOf, type PublishedPlatform, publishedPlatforms } from '../scan/listed-discovery.ts'
+import type { StoredDay } from '../store/evidence.ts'
 import { type Condition, type ConditionInput, lineOf, type RuleGroup } from './condition.ts'
 
 const DAY_TEXT_CHARACTERS = '2026-11-22'.length
@@ -9,32 +10,18 @@ const DAY_MS = 86_400_000
 /** Days for which late logs count, such as files that are sent after a weekend. */
 const LATE_DAYS_MAX = 7
 
-/** The fields that rules read of a platform in GET /api/v1/discovery. */
-interface FoundPlatform {
-  readonly id: string
-  readonly platform_name: string
-  readonly platform_type: string
-  readonly metadata: {
-    readonly vendor: string
-    readonly use: Use
-    readonly decision: 'waiting' | 'approved' | 'rejected' | 'expired'
-    readonly risk: { readonly score: number }
-    readonly matches: number
-    readonly clients: number
-    readonly first_seen: string
-    readonly last_seen: string
-  }
-}
-
 /** What the last scan of an organization published. */
 export const PLATFORM_RULES: RuleGroup = {
   name: 'platforms',
-  rules: ['new-platform', 'unapproved-platform', 'rejected-platform', 'platform-volume'],
+  rules: ['new-platform', 'unapproved-platform', 'rejected-platform', 'rejected-platform-blocked', 'platform-volume'],
   remembered: ['new-platform'],
   fingerprint: ({ store, organization }) => `${store.scanStates.get(organization.id).generation}`,
   conditions(input) {
-    const found = foundPlatforms(input.store, input.organization.id)
+    const { store, organization, nowMs } = input
     // Software with AI features is not shadow AI. Only its rejection is a reason for alerts.
+    const found = publishedPlatforms(store, organization.id).filter(({ metadata }) => isUsed(metadata.use))
+    // Today, and the days before it whose logs may still arrive.
+    const recent = [...store.evidence.since(organization.id, dayOf(nowMs) - LATE_DAYS_MAX)]
     const ai = found.filter(({ metadata }) => metadata.use === 'ai')
     const unapproved = unapprovedPlatforms(input, ai)
     const reported = input.isMuted('unapproved-platform') ? [] : unapproved.map(({ subject }) => subject.id)
@@ -49,35 +36,34 @@ export const PLATFORM_RULES: RuleGroup = {
         isCovered: covered.has(platform.id),
       })),
       'rejected-platform': rejectedPlatforms(input, found),
-      'platform-volume': highVolumes(input, ai),
+      'rejected-platform-blocked': blockedPlatforms(input, recent),
+      'platform-volume': highVolumes(input, recent, ai),
     }
   },
 }
 
-function foundPlatforms({ published }: Store, organizationId: string): FoundPlatform[] {
-  const count = published.head(organizationId, PublishedList.discovery)?.count ?? 0
-  const json = Buffer.concat(published.elements(organizationId, PublishedList.discovery, count, 0, count))
-  return JSON.parse(`[${json.toString()}]`) as FoundPlatform[]
-}
-
-function subjectOf({ id, platform_name }: FoundPlatform): Condition['subject'] {
+function subjectOf({ id, platform_name }: PublishedPlatform): Condition['subject'] {
   return { kind: 'platform', id, name: lineOf(platform_name) }
 }
 
-function detailsOf({ platform_type, metadata }: FoundPlatform): Condition['details'] {
+function detailsOf(platform: PublishedPlatform): Condition['details'] {
+  const { platform_type, metadata } = platform
+  const { used, blocked } = contactsOf(platform)
   return {
     platform_type,
     vendor: lineOf(metadata.vendor),
     risk: metadata.risk.score,
+    risk_reason: reasonOf(metadata.risk),
     decision: metadata.decision,
-    matches: metadata.matches,
+    matches: used,
+    blocked_matches: blocked,
     clients: metadata.clients,
     first_seen: metadata.first_seen,
     last_seen: metadata.last_seen,
   }
 }
 
-function unapprovedPlatforms({ threshold }: ConditionInput, found: readonly FoundPlatform[]): Condition[] {
+function unapprovedPlatforms({ threshold }: ConditionInput, found: readonly PublishedPlatform[]): Condition[] {
   const riskMin = threshold('unapproved-platform')
   return found
     .filter(({ metadata: { decision, risk } }) => {
@@ -91,7 +77,7 @@ function unapprovedPlatforms({ threshold }: ConditionInput, found: readonly Foun
 }
 
 /** Use on a day after the decision, or later on the day of the decision. */
-function rejectedPlatforms({ store, organization }: ConditionInput, found: readonly FoundPlatform[]): Condition[] {
+function rejectedPlatforms({ store, organization }: ConditionInput, found: readonly PublishedPlatform[]): Condition[] {
   const rejectedAtMs = new Map<string, number>()
   for (const [platformId, { kind, decidedAtMs }] of store.decisions.last(organization.id)) {
     if (kind !== 'rejected') continue
@@ -114,13 +100,43 @@ function rejectedPlatforms({ store, organization }: ConditionInput, found: reado
   })
 }
 
-/** Today, and the days before it whose logs may still arrive. */
-function highVolumes({ store, organization, nowMs, threshold }: ConditionInput, found: readonly FoundPlatform[]) {
+/** The last day since the decision on which requests were blocked, and none was use. */
+function blockedPlatforms(
+  { store, organization, nowMs, nameOf }: ConditionInput,
+  recent: readonly StoredDay[],
+): Condition[] {
+  const { states } = store.decisions.inForce(organization.id, nowMs)
+  const rejectedAtMs = new Map<string, number>()
+  for (const [platformId, { decidedAtMs }] of store.decisions.last(organization.id)) {
+    if (states.get(platformId) === 'rejected') rejectedAtMs.set(platformId, decidedAtMs)
+  }
+  const blocked = new Map<string, Condition>()
+  for (const { day, platformId, evidence } of recent) {
+    if (evidence.used > 0 || evidence.blocked === 0) continue
+    if (evidence.lastSeenMs <= (rejectedAtMs.get(platformId) ?? Number.POSITIVE_INFINITY)) continue
+    const date = isoSeconds(day * DAY_MS).slice(0, DAY_TEXT_CHARACTERS)
+    const name = lineOf(nameOf(platformId))
+    blocked.set(platformId, {
+      subject: { kind: 'platform', id: platformId, name },
+      key: `${platformId} ${date}`,
+      period: date,
+      title: `Requests for ${name}, which was rejected, are blocked`,
+      details: { day: date, blocked_matches: evidence.blocked },
+    })
+  }
+  return [...blocked.values()]
+}
+
+function highVolumes(
+  { store, organization, threshold }: ConditionInput,
+  recent: readonly StoredDay[],
+  found: readonly PublishedPlatform[],
+): Condition[] {
   const matchesMax = threshold('platform-volume')
   const byId = new Map(found.map((platform) => [platform.id, platform]))
   const high: Condition[] = []
-  for (const { day, platformId, evidence } of store.evidence.since(organization.id, dayOf(nowMs) - LATE_DAYS_MAX)) {
-    const matches = evidence.byPurpose.use ?? 0
+  for (const { day, platformId, evidence } of recent) {
+    const matches = evidence.used
     if (matches <= matchesMax) continue
     const detection = store.evidence.detection(organization.id, platformId)
     const platform = detection && byId.get(detection.id)

@@ -39,6 +39,11 @@ export const RULES: Readonly<Record<AlertRule, RuleDefinition>> = {
     severity: 'high',
     plural: 'rejected AI platforms in use',
   },
+  'rejected-platform-blocked': {
+    about: 'Requests for a rejected platform were blocked, and none was use; at most once a day',
+    severity: 'low',
+    plural: 'rejected AI platforms of which requests are blocked',
+  },
   'platform-volume': {
     about: 'An AI platform that is not approved had more matches of use than this on one day (UTC)',
     severity: 'medium',

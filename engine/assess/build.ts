@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
-import { parse } from 'yaml'
 import { z } from 'zod'
+import { readYaml } from '../../registry/yaml.ts'
 import { FRAMEWORK_IDS, type FrameworkId, type FrameworkItem, type Template } from '../store/framework.ts'
 import { versionOf, writtenItem } from './framework-file.ts'
 import { withWeights } from './profiles.ts'
@@ -27,7 +27,7 @@ export interface WrittenCategory {
 
 /** Parses the YAML of a framework. Throws an error with the place and the problem. */
 export function readWritten(name: string, text: string): readonly WrittenCategory[] {
-  const document: unknown = parse(text)
+  const document = readYaml(text).value
   const parsed = file.safeParse(document)
   if (!parsed.success) throw faultOf(name, problemsOf(parsed.error, document))
   const problems = problemsAcross(parsed.data.categories)

@@ -56,7 +56,7 @@ export function discoveryFacts(store: Store, organizationId: string, nowMs: numb
   add(
     'inventory',
     isOld ? 'no' : undecided === 0 ? 'yes' : 'partial',
-    `${found}; without a decision: ${undecided}; other products with AI: ${listed.length - platforms.length}`,
+    `${found}; without a decision: ${undecided}; other products with AI: ${listed.filter(({ use }) => use === 'ai_capable').length}`,
   )
   if (platforms.length > 0) {
     add(

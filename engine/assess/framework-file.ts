@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
-import { type Document, LineCounter, parseDocument } from 'yaml'
 import { z } from 'zod'
+import { readYaml, YamlError, type YamlText } from '../../registry/yaml.ts'
 import {
   type FrameworkItem,
   OWN_FRAMEWORK_ID,
@@ -80,13 +80,11 @@ export function readFrameworkFile(bytes: Uint8Array): ReadFramework {
     throw new AssessmentFileFault([`larger than the maximum of ${FRAMEWORK_FILE_BYTES_MAX} bytes`])
   }
   const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString()
-  const lines = new LineCounter()
-  const document = parsed(text, lines)
-  const given = plainValue(document)
-  const checked = file.safeParse(given)
-  const problems = checked.success ? problemsAcross(checked.data.categories) : problemsOf(checked.error, given)
+  const yaml = parsed(text)
+  const checked = file.safeParse(yaml.value)
+  const problems = checked.success ? problemsAcross(checked.data.categories) : problemsOf(checked.error, yaml.value)
   if (!checked.success || problems.length > 0) {
-    throw new AssessmentFileFault(problems.map((problem) => lineOf(document, lines, problem)))
+    throw new AssessmentFileFault(problems.map((problem) => lineOf(yaml, problem)))
   }
   const { id, name, categories } = checked.data
   const items = withWeights(categories.map((each) => ({ name: each.name, items: each.items.map(itemOf) })))
@@ -110,39 +108,17 @@ function itemOf({
   }
 }
 
-function parsed(text: string, lines: LineCounter): Document {
-  let document: Document
+function parsed(text: string): YamlText {
   try {
-    document = parseDocument(text, { lineCounter: lines, prettyErrors: false })
+    return readYaml(text)
   } catch (error) {
-    // Nested deeper than the stack.
-    if (error instanceof RangeError) throw new AssessmentFileFault(['not YAML: nested too deeply'])
-    throw error
-  }
-  if (document.errors.length > 0) {
-    throw new AssessmentFileFault(
-      document.errors.map(({ pos, message }) => `line ${lines.linePos(pos[0]).line}: not YAML: ${message}`),
-    )
-  }
-  return document
-}
-
-/** Without aliases, which can make a small file a large value. */
-function plainValue(document: Document): unknown {
-  try {
-    return document.toJS({ maxAliasCount: 0 })
-  } catch (error) {
-    throw new AssessmentFileFault([`not usable YAML: ${(error as Error).message}`])
+    if (!(error instanceof YamlError)) throw error
+    throw new AssessmentFileFault(error.lines)
   }
 }
 
-/** A missing field has no line of its own: that of its item is named. */
-function lineOf(document: Document, lines: LineCounter, { place, problem }: Problem): string {
+function lineOf(yaml: YamlText, { place, problem }: Problem): string {
   const path = Array.from(place.matchAll(/[^.[\]]+/g), ([part]) => (/^\d+$/.test(part) ? Number(part) : part))
-  for (let length = path.length; length > 0; length--) {
-    const node = document.getIn(path.slice(0, length), true) as { readonly range?: readonly number[] } | undefined
-    const [start] = node?.range ?? []
-    if (start !== undefined) return `line ${lines.linePos(start).line}, ${place}: ${problem}`
-  }
-  return place === '' ? problem : `${place}: ${problem}`
+  const at = yaml.lineOf(path)
+  return [at === undefined ? '' : `line ${at}, `, place === '' ? '' : `${place}: `, problem].join('')
 }

@@ -1,7 +1,7 @@
 import { Worker } from 'node:worker_threads'
 import { Fault } from '../process/error-codes.ts'
 import type { StoreCheck } from './check.ts'
-import type { CheckWorkerData, FromCheckWorker } from './check-protocol.ts'
+import type { CheckWorkerData, FromCheckWorker } from './check-worker.ts'
 import type { OnProgress } from './walk.ts'
 
 /**

@@ -1,8 +1,21 @@
 import { parentPort, workerData } from 'node:worker_threads'
-import { Fault } from '../process/error-codes.ts'
+import { Fault, type FaultCode } from '../process/error-codes.ts'
 import { Store } from '../store/store.ts'
-import { checkStore } from './check.ts'
-import type { CheckWorkerData, FromCheckWorker } from './check-protocol.ts'
+import { checkStore, type StoreCheck } from './check.ts'
+
+/** Options of the check thread. */
+export interface CheckWorkerData {
+  readonly dataDirectory: string
+  /** One 32-bit number. Any value but 0 requests a stop. */
+  readonly stop: SharedArrayBuffer
+}
+
+/** Messages of the check thread. `checked`, `stopped` or `failed` is the last one. */
+export type FromCheckWorker =
+  | { readonly kind: 'progress'; readonly records: number; readonly recordsTotal: number }
+  | { readonly kind: 'checked'; readonly check: StoreCheck }
+  | { readonly kind: 'stopped' }
+  | { readonly kind: 'failed'; readonly code: FaultCode | undefined; readonly message: string }
 
 class Stopped extends Error {}
 

@@ -3,15 +3,12 @@ import { checkAccounts } from './accounts.ts'
 import { checkAlerts } from './alerts.ts'
 import { checkAssessed } from './assessed.ts'
 import { checkClients } from './clients.ts'
-import { checkCoverage } from './coverage.ts'
 import { checkDecisions } from './decisions.ts'
 import { checkDiscovery } from './discovery.ts'
-import type { Finding } from './findings.ts'
-import { checkIngest } from './ingest.ts'
+import { checkCoverage, checkIngest } from './ingest.ts'
 import { checkPublished } from './published.ts'
-import { checkSignIn } from './sign-in.ts'
-import { checkUsers } from './users.ts'
-import { type OnProgress, StoreWalk } from './walk.ts'
+import { checkSignIn, checkUsers } from './users.ts'
+import { type Finding, type OnProgress, StoreWalk } from './walk.ts'
 
 /** The result of checking the whole store. */
 export interface StoreCheck {

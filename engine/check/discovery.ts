@@ -26,7 +26,11 @@ export function checkDiscovery(walk: StoreWalk): void {
 }
 
 function checkEvidence(walk: StoreWalk): void {
-  const form = { keyBytes: UUID_BYTES + DAY_BYTES, keyIsLonger: true, open: packed<DayEvidence>('evidence') }
+  const form = {
+    keyBytes: UUID_BYTES + DAY_BYTES,
+    keyIsLonger: true,
+    open: packed<DayEvidence | Omit<DayEvidence, 'used'>>('evidence'),
+  }
   walk.table('evidence', form, ({ key, value, organizationId }) => {
     const day = key.readUInt32BE(UUID_BYTES)
     const platform = key.toString('utf8', UUID_BYTES + DAY_BYTES)
@@ -50,9 +54,10 @@ function checkEvidence(walk: StoreWalk): void {
       wrong(`${Object.keys(byName).length} names`, `${NAMES_PER_DAY_MAX}`)
     if (!(firstSeenMs <= lastSeenMs)) wrong(`the times ${firstSeenMs} to ${lastSeenMs}`, 'the first not after the last')
     if (dayOf(lastSeenMs) !== day) wrong(`the last time ${lastSeenMs}`, 'one of that day')
-    const use = byPurpose.use ?? 0
-    if (sumOf(byAccess) > use) wrong(`${sumOf(byAccess)} matches by access`, `at most ${use}, those of use`)
-    const isFound = use > 0
+    const used = 'used' in value ? value.used : (byPurpose.use ?? 0)
+    if (!(used >= 0 && used <= matches)) wrong(`${used} used matches`, `0 to ${matches}`)
+    if (sumOf(byAccess) > used) wrong(`${sumOf(byAccess)} matches by access`, `at most ${used}, the used ones`)
+    const isFound = used > 0
     if (!(domainStrength > 0 === isFound && specificity >= domainStrength && specificity <= 1)) {
       wrong(`the strength ${domainStrength} and specificity ${specificity}`, isFound ? 'more than 0' : '0')
     }
@@ -106,10 +111,9 @@ function checkHistory(walk: StoreWalk): void {
     if (ai !== summary.platformsDiscovered) {
       wrong(`${ai} AI platforms`, `${summary.platformsDiscovered}, as in the summary`)
     }
-    const capable = platforms.length - ai
-    if (capable !== summary.aiCapableCount) {
-      wrong(`${capable} AI-capable platforms`, `${summary.aiCapableCount}, as in the summary`)
-    }
+    const { aiCapableCount, blockedCount = 0, touchedCount = 0 } = summary
+    const others = aiCapableCount + blockedCount + touchedCount
+    if (platforms.length - ai !== others) wrong(`${platforms.length - ai} others`, `${others}, as in the summary`)
   })
 }
 

@@ -4,8 +4,9 @@ import { unpackEvent } from '../event/event.ts'
 import type { LogPosition } from '../log/event-log.ts'
 import type { Candidate } from '../store/candidates.ts'
 import { SKETCH_BYTES } from '../store/client-sketch.ts'
+import type { StoredDay, StoredSensor } from '../store/coverage.ts'
 import { endOfPrefix, UUID_BYTES, uuidBytes } from '../store/keys.ts'
-import type { ClusterNode, UnwitnessedNode } from '../store/nodes.ts'
+import type { ClusterNode } from '../store/nodes.ts'
 import { openBlock } from '../store/read-lines.ts'
 import { recentSince } from '../store/recent-arrivals.ts'
 import { lastOf, PAGE_RANGES_MAX, type StoredSeen, type StoredSeenPage } from '../store/seen-instance.ts'
@@ -52,16 +53,10 @@ function checkLogPositions(walk: StoreWalk): void {
 }
 
 function checkNodes(walk: StoreWalk): void {
-  const form = { keyBytes: UUID_BYTES, isIndex: true } as const
-  for (const [table, what] of [
-    ['nodes', 'node'],
-    ['unwitnessed-nodes', 'unwitnessed node'],
-  ] as const) {
-    const open = packed<ClusterNode | UnwitnessedNode>(what)
-    walk.table(table, { ...form, open }, ({ key, value: { id } }) => {
-      if (!uuidBytes(id).equals(key)) walk.wrong(table, '', id, 'the id of the key')
-    })
-  }
+  const form = { keyBytes: UUID_BYTES, isIndex: true, open: packed<ClusterNode>('node') } as const
+  walk.table('nodes', form, ({ key, value: { id } }) => {
+    if (!uuidBytes(id).equals(key)) walk.wrong('nodes', '', id, 'the id of the key')
+  })
 }
 
 function checkEvent(entry: Buffer): string | undefined {
@@ -217,4 +212,30 @@ function checkCounters(
       `at most the ${received} received`,
     )
   }
+}
+
+const DAY_BYTES = 4
+
+/**
+ * Checks the coverage reports of sensors and their daily sums. Inactive instances are removed from
+ * the former, so the sums may include more instances.
+ */
+export function checkCoverage(walk: StoreWalk): void {
+  const sensor = { keyBytes: UUID_BYTES + INSTANCE_BYTES, open: packed<StoredSensor>("sensor's coverage") }
+  walk.table('coverage-sensors', sensor, ({ value, organizationId }) => {
+    if (!areCounts(Object.values(value.counters))) wrongCounts(walk, 'coverage-sensors', organizationId, value.counters)
+  })
+  const day = { keyBytes: UUID_BYTES + DAY_BYTES, open: packed<StoredDay>('coverage of a day') }
+  walk.table('coverage-days', day, ({ value, organizationId }) => {
+    const isRight = areCounts([value.sensors, ...Object.values(value.counters)])
+    if (!isRight) wrongCounts(walk, 'coverage-days', organizationId, value)
+  })
+}
+
+function areCounts(values: readonly number[]): boolean {
+  return values.every((value) => Number.isSafeInteger(value) && value >= 0)
+}
+
+function wrongCounts(walk: StoreWalk, table: string, organizationId: string, found: object): void {
+  walk.wrong(table, organizationId, JSON.stringify(found), 'whole numbers from 0')
 }

@@ -1,6 +1,6 @@
 import { createHash, type Hash } from 'node:crypto'
 import { gunzipSync } from 'node:zlib'
-import type { Use } from '../../registry/use.ts'
+import type { Use } from '../../registry/contact.ts'
 import { gzipOf } from '../store/gzip-body.ts'
 import { UUID_BYTES } from '../store/keys.ts'
 import {

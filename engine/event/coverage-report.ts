@@ -1,11 +1,12 @@
 /**
  * The counters of what a sensor saw and what it could not see, by their names in reports and in the
- * store. Both programs share this list. The table in docs/design/visibility.md is generated from
+ * store. Both programs share this list. The table in docs/reference/visibility.md is generated from
  * both lists.
  */
 export const COVERAGE_COUNTERS = {
   packets: 'Packets that were read',
-  packets_lost: 'Packets that were lost because the card, the ring buffer or the batches were full',
+  packets_lost:
+    'Packets that were lost because the card, the ring buffer or the batches were full, and gaps in DNS over TCP',
   packets_truncated: 'Packets that end before the length in their headers',
   packets_undecodable: 'Packets that could not be decoded: malformed, encrypted, or of an unknown link type',
   names: 'Names in DNS questions and ClientHellos',

@@ -1,9 +1,9 @@
 import { isIP } from 'node:net'
-import { Packr, Unpackr } from 'msgpackr'
 import { canonicalName, NAME_CHARS_MAX } from '../../registry/domain-name.ts'
 import { isPseudonym } from './client.ts'
 import { type CoverageReport, coverageReportToJson } from './coverage-report.ts'
-import { isArrayFormat, msgpackError } from './msgpack-walk.ts'
+import { MsgpackReader, pack } from './msgpack.ts'
+import type { ShapeLimits } from './shape.ts'
 
 /**
  * How a name was seen: in a DNS query, a TLS or QUIC ClientHello, or the log of another device. Or
@@ -149,17 +149,16 @@ function isWholeNumber(value: unknown, max: number): value is number {
   return typeof value === 'number' && Number.isInteger(value) && value >= 0 && value <= max
 }
 
+const SHOWN_CHARACTERS_MAX = 48
+
 /** A value for an error message: short and on one line. */
 function shown(value: unknown): string {
   if (value === undefined) return 'nothing'
-  let text: string | undefined
-  try {
-    text = JSON.stringify(value)
-  } catch {
-    // A BigInt or a circular object.
-  }
-  text ??= typeof value
-  return text.length <= 48 ? text : `${text.slice(0, 48)}…`
+  if (Array.isArray(value)) return 'a list'
+  if (typeof value === 'object' && value !== null) return value instanceof Uint8Array ? 'bytes' : 'an object'
+  if (typeof value !== 'string') return String(value)
+  const text = JSON.stringify(value.slice(0, SHOWN_CHARACTERS_MAX))
+  return value.length <= SHOWN_CHARACTERS_MAX ? text : `${text.slice(0, -1)}…"`
 }
 
 /*
@@ -185,10 +184,7 @@ function shown(value: unknown): string {
 export const BATCH_VERSION = 1
 const EVENT_COLUMNS = 7
 const EVENT_COLUMNS_MAX = 11
-
-// useRecords false: other programs read the bytes. moreTypes false: no structured clone.
-const packr = new Packr({ useRecords: false, moreTypes: false, variableMapSize: true })
-const unpackr = new Unpackr({ useRecords: false, moreTypes: false, mapsAsObjects: true })
+const ID_BYTES = 16
 
 type EventColumns = [Uint8Array, string, string, number, number, number, number, ...optional: (number | string)[]]
 
@@ -208,14 +204,20 @@ function columnsOf(event: Event): EventColumns {
   return columns
 }
 
-function eventFromColumns(columns: unknown, isStored = false): Event | string {
-  if (!Array.isArray(columns) || columns.length < EVENT_COLUMNS || columns.length > EVENT_COLUMNS_MAX) {
-    return `expected an array of ${EVENT_COLUMNS} to ${EVENT_COLUMNS_MAX}, found ${Array.isArray(columns) ? `${columns.length}` : shown(columns)}`
+/** Reads the next value as an event. Returns an error, and skips the value, if it is not one. */
+function readEvent(reader: MsgpackReader, isStored = false): Event | string {
+  const { at } = reader
+  const length = reader.list()
+  if (length < EVENT_COLUMNS || length > EVENT_COLUMNS_MAX) {
+    reader.at = at
+    const found = reader.value()
+    return `expected an array of ${EVENT_COLUMNS} to ${EVENT_COLUMNS_MAX}, found ${length < 0 ? shown(found) : length}`
   }
-  const [id, name, client, method, first, span, count, blocked, user, bytesSent, bytesReceived] = columns as unknown[]
+  const columns = Array.from({ length }, () => reader.value())
+  const [id, name, client, method, first, span, count, blocked, user, bytesSent, bytesReceived] = columns
   return checkedEvent(
     {
-      id: id instanceof Uint8Array ? Buffer.from(id).toString('hex') : id,
+      id: id instanceof Uint8Array ? Buffer.from(id).toString('hex', 0, ID_BYTES + 1) : id,
       name,
       client,
       method: typeof method === 'number' ? METHODS[method] : method,
@@ -232,13 +234,15 @@ function eventFromColumns(columns: unknown, isStored = false): Event | string {
 }
 
 export function packEvent(event: Event): Buffer {
-  return packr.pack(columnsOf(event))
+  return pack(columnsOf(event))
 }
 
 /** Returns the event that packEvent wrote, or an error. `isStored`: it may have pseudonyms. */
 export function unpackEvent(bytes: Uint8Array, isStored = false): Event | string {
+  const reader = new MsgpackReader(bytes)
   try {
-    return eventFromColumns(unpackr.unpack(bytes), isStored)
+    const event = readEvent(reader, isStored)
+    return reader.at === bytes.length ? event : `byte ${reader.at}: expected the end of the event`
   } catch (error) {
     return `expected msgpack: ${(error as Error).message}`
   }
@@ -247,7 +251,7 @@ export function unpackEvent(bytes: Uint8Array, isStored = false): Event | string
 export function packBatch(events: readonly Event[], coverage?: CoverageReport): Buffer {
   const batch: unknown[] = [BATCH_VERSION, events.map(columnsOf)]
   if (coverage !== undefined) batch.push(coverageReportToJson(coverage))
-  return packr.pack(batch)
+  return pack(batch)
 }
 
 /**
@@ -259,46 +263,40 @@ export interface UnpackedBatch<Report> {
   readonly coverage: Report | undefined
 }
 
-/** Returns the batch in these bytes, or an error. */
+/**
+ * The shape of a batch in JSON: each of its events has at most 23 commas, colons and braces, and
+ * the coverage report has about 100.
+ */
+export function batchLimits(eventsMax: number, bytesMax: number): ShapeLimits {
+  return { bytesMax, valuesMax: eventsMax * 24 + 1000, depthMax: 8 }
+}
+
+/** Returns the batch in these bytes, or an error. Builds nothing but its events. */
 export function unpackBatch(bytes: Uint8Array, eventsMax: number): UnpackedBatch<Uint8Array> | string {
-  const starts: number[] = []
-  const error = msgpackError(bytes, 0, starts)
-  if (error !== undefined) return error
-  const [versionAt, eventsAt, coverageAt] = starts
-  const isArray = isArrayFormat(bytes[0] ?? 0)
-  let version: unknown
-  let events: unknown
-  if (isArray && eventsAt !== undefined && starts.length <= 3) {
-    try {
-      version = unpackr.unpack(bytes.subarray(versionAt, eventsAt))
-      // Separate from the report, so that an invalid report does not affect the events.
-      events = unpackr.unpack(bytes.subarray(eventsAt, coverageAt))
-    } catch (error) {
-      return `expected msgpack: ${(error as Error).message}`
-    }
+  const reader = new MsgpackReader(bytes)
+  try {
+    const parts = reader.list()
+    const version = parts >= 2 && parts <= 3 ? reader.value() : undefined
+    const count = version === BATCH_VERSION ? reader.list() : -1
+    if (count < 0) return `expected the msgpack array [${BATCH_VERSION}, [event, ...], coverage?]`
+    if (count > eventsMax) return tooMany(count, eventsMax)
+    const events = Array.from({ length: count }, () => readEvent(reader))
+    const coverageAt = reader.at
+    if (parts === 3) reader.value()
+    if (reader.at !== bytes.length) return `byte ${reader.at}: expected the end of the batch`
+    return { events, coverage: parts === 3 ? bytes.subarray(coverageAt) : undefined }
+  } catch (error) {
+    return `expected msgpack: ${(error as Error).message}`
   }
-  if (version !== BATCH_VERSION || !Array.isArray(events)) {
-    return `expected the msgpack array [${BATCH_VERSION}, [event, ...], coverage?]`
-  }
-  if (events.length > eventsMax) return tooMany(events.length, eventsMax)
-  const coverage = coverageAt === undefined ? undefined : bytes.subarray(coverageAt)
-  return { events: events.map((columns) => eventFromColumns(columns)), coverage }
 }
-
-/** Unpacks one value that msgpackError() has accepted. Passes on msgpackr's errors. */
-export function unpackValue(bytes: Uint8Array): unknown {
-  return unpackr.unpack(bytes)
-}
-
-const TOO_MANY = 'too many events'
 
 function tooMany(found: number, eventsMax: number): string {
-  return `${TOO_MANY}: expected at most ${eventsMax} events, found ${found}`
+  return `too many events: expected at most ${eventsMax} events, found ${found}`
 }
 
-/** Whether the error of a batch is the number of its events, so that smaller batches can help. */
-export function isTooManyEvents(error: string): boolean {
-  return error.startsWith(TOO_MANY)
+/** Whether a batch has too many events, values or bytes, so that smaller batches help. */
+export function isTooMany(error: string): boolean {
+  return error.startsWith('too many')
 }
 
 export function eventToJson(event: Event): Record<string, unknown> {
@@ -356,6 +354,7 @@ function timeFromJson(value: unknown): unknown {
   return Number.isNaN(timeMs) ? value : timeMs
 }
 
+/** `text` has passed a JsonCheck with batchLimits(). */
 export function batchFromJson(text: string, eventsMax: number): UnpackedBatch<unknown> | string {
   let value: unknown
   try {

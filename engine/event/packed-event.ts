@@ -16,19 +16,19 @@
  *
  * Other forms may be valid as well. The event, or its batch, is then unpacked by msgpackr.
  */
-export const EVENT_ARRAY = 0x97
-export const EVENT_ARRAY_BLOCKED = 0x98
+const EVENT_ARRAY = 0x97
+const EVENT_ARRAY_BLOCKED = 0x98
 /** With user and byte counts. */
-export const EVENT_ARRAY_FULL = 0x9b
-export const BIN_8 = 0xc4
-export const ID_BYTES = 16
+const EVENT_ARRAY_FULL = 0x9b
+const BIN_8 = 0xc4
+const ID_BYTES = 16
 const STRING_8 = 0xd9
 const FLOAT_64 = 0xcb
 const UINT_8 = 0xcc
 const UINT_16 = 0xcd
 const UINT_32 = 0xce
 /** Offset of the id in an event. */
-export const ID_OFFSET = 3
+const ID_OFFSET = 3
 
 /** By format byte: length of an integer including the format byte; 0: not a common form. */
 const NUMBER_BYTES = new Uint8Array(256)
@@ -102,52 +102,89 @@ export function lowerNumber(view: DataView, at: number, value: number): void {
 }
 
 /**
- * The offsets of the optional columns of an event, whose other columns end at `countEnd`. One
- * instance per reader, filled again for each event that has optional columns.
+ * The columns of one event after the other, read in place: an event costs no object and no string.
+ * Offsets are those of the view that was read.
  */
-export class OptionalColumns {
-  /** The number of blocked matches. */
-  blockedAt = 0
+export class PackedEvent {
+  idAt = 0
+  nameAt = 0
+  nameEnd = 0
+  clientAt = 0
+  clientEnd = 0
+  /** Index in METHODS, unchecked. */
+  method = 0
+  firstAt = 0
+  spanAt = 0
+  /** Numbers are -1 if they are negative or no integers. */
+  firstSeenMs = 0
+  spanMs = 0
+  count = 0
+  /** The columns from here on are 0 if the event does not have them. */
+  blocked = 0
+  userHeaderAt = 0
   /** The user name in UTF-8. Equal if unknown. */
-  userStart = 0
+  userAt = 0
   userEnd = 0
-  /** The bytes sent and the bytes received. 0 if the event has no such columns. */
-  sentAt = 0
-  receivedAt = 0
+  bytesSent = 0
+  bytesReceived = 0
 
-  /**
-   * Finds the columns after `countEnd` of an event that begins with `array`, EVENT_ARRAY_BLOCKED or
-   * EVENT_ARRAY_FULL. Returns the offset after the event. -1: not in the common form before `end`.
-   */
-  find(view: DataView, array: number, countEnd: number, end: number): number {
-    this.blockedAt = countEnd
-    this.userStart = 0
-    this.userEnd = 0
-    this.sentAt = 0
-    this.receivedAt = 0
-    const blockedEnd = numberEnd(view, countEnd, end)
-    if (array !== EVENT_ARRAY_FULL || blockedEnd < 0) return blockedEnd
+  /** Returns the offset after the event at `start`. -1: not in the common form before `end`. */
+  read(view: DataView, start: number, end: number): number {
+    const nameHeader = start + ID_OFFSET + ID_BYTES
     // A string header has one or two bytes.
-    if (blockedEnd + 1 >= end) return -1
-    const userStart = stringStart(view, blockedEnd)
-    if (userStart < 0) return -1
-    const userEnd = userStart + stringBytes(view, blockedEnd)
-    const sentEnd = numberEnd(view, userEnd, end)
-    if (sentEnd < 0) return -1
-    this.userStart = userStart
+    if (nameHeader + 1 >= end) return -1
+    const array = view.getUint8(start)
+    if (array !== EVENT_ARRAY && array !== EVENT_ARRAY_BLOCKED && array !== EVENT_ARRAY_FULL) return -1
+    if (view.getUint8(start + 1) !== BIN_8 || view.getUint8(start + 2) !== ID_BYTES) return -1
+    const nameAt = stringStart(view, nameHeader)
+    const nameEnd = nameAt + stringBytes(view, nameHeader)
+    if (nameAt < 0 || nameEnd + 1 >= end) return -1
+    const clientAt = stringStart(view, nameEnd)
+    const clientEnd = clientAt + stringBytes(view, nameEnd)
+    if (clientAt < 0 || clientEnd >= end) return -1
+    const firstAt = clientEnd + 1
+    const spanAt = numberEnd(view, firstAt, end)
+    if (spanAt < 0) return -1
+    const countAt = numberEnd(view, spanAt, end)
+    if (countAt < 0) return -1
+    const countEnd = numberEnd(view, countAt, end)
+    if (countEnd < 0) return -1
+    this.idAt = start + ID_OFFSET
+    this.nameAt = nameAt
+    this.nameEnd = nameEnd
+    this.clientAt = clientAt
+    this.clientEnd = clientEnd
+    this.method = view.getUint8(clientEnd)
+    this.firstAt = firstAt
+    this.spanAt = spanAt
+    this.firstSeenMs = wholeNumber(view, firstAt)
+    this.spanMs = wholeNumber(view, spanAt)
+    this.count = wholeNumber(view, countAt)
+    this.blocked = 0
+    this.userAt = 0
+    this.userEnd = 0
+    this.bytesSent = 0
+    this.bytesReceived = 0
+    return array === EVENT_ARRAY ? countEnd : this.#readOptional(view, array, countEnd, end)
+  }
+
+  #readOptional(view: DataView, array: number, blockedAt: number, end: number): number {
+    const userHeaderAt = numberEnd(view, blockedAt, end)
+    if (userHeaderAt < 0) return -1
+    this.blocked = wholeNumber(view, blockedAt)
+    if (array === EVENT_ARRAY_BLOCKED) return userHeaderAt
+    if (userHeaderAt + 1 >= end) return -1
+    const userAt = stringStart(view, userHeaderAt)
+    if (userAt < 0) return -1
+    const userEnd = userAt + stringBytes(view, userHeaderAt)
+    const receivedAt = numberEnd(view, userEnd, end)
+    const next = receivedAt < 0 ? -1 : numberEnd(view, receivedAt, end)
+    if (next < 0) return -1
+    this.userHeaderAt = userHeaderAt
+    this.userAt = userAt
     this.userEnd = userEnd
-    this.sentAt = userEnd
-    this.receivedAt = sentEnd
-    return numberEnd(view, sentEnd, end)
-  }
-
-  /** The bytes sent by the client, of an event whose columns were found. 0 if unknown. */
-  bytesSent(view: DataView): number {
-    return this.sentAt === 0 ? 0 : wholeNumber(view, this.sentAt)
-  }
-
-  /** Same, for the bytes received. */
-  bytesReceived(view: DataView): number {
-    return this.receivedAt === 0 ? 0 : wholeNumber(view, this.receivedAt)
+    this.bytesSent = wholeNumber(view, userEnd)
+    this.bytesReceived = wholeNumber(view, receivedAt)
+    return next
   }
 }

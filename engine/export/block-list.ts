@@ -1,10 +1,11 @@
 import { domainToASCII } from 'node:url'
 import type { Rule } from '../../registry/catalog.ts'
+import { isUseOfAi } from '../../registry/contact.ts'
 import { hostNameFault } from '../../registry/domain-name.ts'
 import type { Matcher } from '../../registry/match.ts'
-import { type Platform, USE_SPECIFICITY_MIN } from '../../registry/platform.ts'
+import type { Platform } from '../../registry/platform.ts'
+import { USE_SPECIFICITY_MIN } from '../../registry/platform-type.ts'
 import { BACKGROUND_HOSTS, SHARED_HOSTS } from '../../registry/quality.ts'
-import { indicatesUse } from '../../registry/use.ts'
 import { BLOCK_LIST_ENTRIES_MAX } from '../limits.ts'
 import type { BlockListSelection } from '../store/block-list-links.ts'
 import type { DecisionsInForce } from '../store/decisions.ts'
@@ -77,7 +78,7 @@ export interface BlockListSource {
  */
 export function blockListOf(source: BlockListSource, selection: BlockListSelection, format: FormatReach): BlockList {
   const { rules, disabledRules, decisions } = source
-  const ai = new Set(rules.filter(indicatesUse).map(({ platform }) => platform))
+  const ai = new Set(rules.filter(isUseOfAi).map(({ platform }) => platform))
   const isBlocked = (platform: Platform): boolean => {
     const state = decisions.states.get(platform.id) ?? 'waiting'
     // Software with AI features needs no approval.
@@ -92,7 +93,7 @@ export function blockListOf(source: BlockListSource, selection: BlockListSelecti
     (rule) => blocked.get(rule.platform) !== true || hasOtherUses(rule),
   )
   const maker = new EntryMaker(source, kept, format)
-  const wanted = rules.filter((rule) => blocked.get(rule.platform) && indicatesUse(rule))
+  const wanted = rules.filter((rule) => blocked.get(rule.platform) && isUseOfAi(rule))
   for (const rule of wanted) maker.add(rule)
   return { ...maker.result(), platforms: [...blocked.values()].filter((each) => each).length }
 }

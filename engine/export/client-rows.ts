@@ -3,7 +3,7 @@ import { READ_METHODS } from '../event/event.ts'
 import { DAY_MS, isoSeconds } from '../process/clock.ts'
 import { firstDayOfWindow } from '../scan/prepare.ts'
 import type { ClientDay } from '../store/client-days.ts'
-import { ClientReader, kindsOf } from '../store/client-records.ts'
+import { ClientReader, contactFields, kindsOf } from '../store/client-records.ts'
 import type { Store } from '../store/store.ts'
 import { columns, type Export, type ExportedRow, type ExportSource, TIME } from './exported-row.ts'
 
@@ -24,6 +24,9 @@ export const CLIENTS_EXPORT: Export = {
     user: 'The user, or its pseudonym; empty if no log names one',
     methods: 'How the use was seen: `dns`, `tls`, `quic`, `log`',
     access: 'What was used: `web`, `app`, `api` or `tool`',
+    used_matches: 'Those that used the platform; empty if that is not known, because an earlier release stored them',
+    blocked_matches: 'Those that a device blocked',
+    touched_matches: 'The others: widgets, pictures, telemetry, updates, documentation, sign-in',
     matches: 'Matched requests. A row without client and user is the sum of the clients that are not kept',
     first_seen: TIME,
     last_seen: TIME,
@@ -71,6 +74,7 @@ function* rowsOf(
       methods: READ_METHODS.filter((_, bit) => (methods & (1 << bit)) !== 0),
       access: kindsOf(access),
       matches,
+      ...contactFields(reader),
       first_seen: isoSeconds(firstSeenMs),
       last_seen: isoSeconds(lastSeenMs),
       bytes_sent: bytesSent,
@@ -80,8 +84,9 @@ function* rowsOf(
   }
   if (reader.otherMatches === 0) return
   const unknown = { client: null, client_name: null, network: null, user: null, methods: [], access: [] }
+  const contacts = { used_matches: null, blocked_matches: null, touched_matches: null }
   const numbers = { matches: reader.otherMatches, first_seen: null, last_seen: null, bytes_sent: 0, bytes_received: 0 }
-  yield { id: '', group, changedMs: (day + 1) * DAY_MS - 1, row: { ...record, ...unknown, ...numbers } }
+  yield { id: '', group, changedMs: (day + 1) * DAY_MS - 1, row: { ...record, ...unknown, ...contacts, ...numbers } }
 }
 
 /** The names of addresses. Most clients use several platforms on several days. */

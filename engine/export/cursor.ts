@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
-import { existsSync, readFileSync, statSync } from 'node:fs'
 import { z } from 'zod'
 import { Fault } from '../process/error-codes.ts'
-import { writeNewFile } from '../process/new-file.ts'
+import { readInput } from '../process/input-file.ts'
+import type { NewFile } from '../process/new-file.ts'
 import type { ExportedRow } from './exported-row.ts'
 import { EXPORTS, type ExportKind } from './rows.ts'
 
@@ -23,8 +23,6 @@ const WHOLE = { bytes: 16, characters: HASH_CHARACTERS } as const
 const HALF = { bytes: 8, characters: HASH_CHARACTERS / 2 } as const
 /** The largest export, of clients, has 9 million rows of 22 bytes (CLIENT_BYTES_MAX). */
 const FILE_BYTES_MAX = 256 * 1024 * 1024
-/** Only who exports needs the file. */
-const FILE_MODE = 0o600
 
 const cursorFile = z.strictObject({
   version: z.literal(VERSION),
@@ -34,7 +32,7 @@ const cursorFile = z.strictObject({
 })
 
 export class Cursor {
-  readonly #path: string
+  readonly #file: NewFile
   readonly #export: ExportKind
   readonly #organizationId: string
   readonly #before: ReadonlyMap<string, string>
@@ -43,15 +41,15 @@ export class Cursor {
   #group: { readonly name: string; readonly before: ReadonlyMap<string, string> } | undefined
 
   /**
-   * Reads the file, which may not exist yet.
-   *
-   * @throws Fault EXPORT_FILE if it is the cursor of another export, or cannot be read
+   * @param file replaces the one with the text
+   * @param text of the last cursor. undefined: this is the first export.
+   * @throws Fault EXPORT_FILE if it is the cursor of another export
    */
-  constructor(path: string, kind: ExportKind, organizationId: string) {
-    this.#path = path
+  constructor(file: NewFile, text: string | undefined, kind: ExportKind, organizationId: string) {
+    this.#file = file
     this.#export = kind
     this.#organizationId = organizationId
-    this.#before = existsSync(path) ? read(path, kind, organizationId) : new Map()
+    this.#before = text === undefined ? new Map() : rowsOf(text, file.path, kind, organizationId)
   }
 
   /**
@@ -76,10 +74,11 @@ export class Cursor {
    * Stores what was written. Call when the rows are written completely: if the process ends before,
    * the next export writes them again. @throws Fault EXPORT_FILE.
    */
-  store(): void {
+  store(): Promise<void> {
     const rows = Object.fromEntries(this.#now)
     const content = { version: VERSION, export: this.#export, organization_id: this.#organizationId, rows }
-    writeNewFile('--cursor', this.#path, `${JSON.stringify(content)}\n`, FILE_MODE)
+    this.#file.write(`${JSON.stringify(content)}\n`)
+    return this.#file.complete()
   }
 
   #note({ id, group }: ExportedRow, content: string): void {
@@ -109,23 +108,34 @@ function rowsIn(hashes: string): ReadonlyMap<string, string> {
   return rows
 }
 
-function read(path: string, kind: ExportKind, organizationId: string): ReadonlyMap<string, string> {
-  const fail = (what: string): never => {
-    throw new Fault('EXPORT_FILE', `--cursor ${path}: ${what}; name another file to export everything again`)
-  }
-  let parsed: unknown
+/** Returns undefined if there is no such file yet. @throws Fault EXPORT_FILE. */
+export function cursorFileText(path: string): string | undefined {
   try {
-    if (statSync(path).size > FILE_BYTES_MAX) return fail('is too large for a cursor')
-    parsed = JSON.parse(readFileSync(path, 'utf8'))
+    return readInput(path, FILE_BYTES_MAX, { what: '--cursor', code: 'EXPORT_FILE' }).toString()
   } catch (error) {
-    if (error instanceof Fault) throw error
-    const { code } = error as NodeJS.ErrnoException
-    return fail(code === undefined ? 'is not a cursor' : `cannot be read: ${code}`)
+    const { cause } = error as { readonly cause?: NodeJS.ErrnoException }
+    if (cause?.code === 'ENOENT') return undefined
+    throw error
   }
-  const cursor = cursorFile.safeParse(parsed)
-  if (!cursor.success) return fail('is not a cursor')
+}
+
+function rowsOf(text: string, path: string, kind: ExportKind, organizationId: string): ReadonlyMap<string, string> {
+  const cursor = cursorFile.safeParse(parsed(text))
+  if (!cursor.success) throw unusable(path, 'is not a cursor')
   const { export: found, organization_id: foundId, rows } = cursor.data
-  if (found !== kind) return fail(`is a cursor of ${found}, expected one of ${kind}`)
-  if (foundId !== organizationId) return fail('is a cursor of another organization')
+  if (found !== kind) throw unusable(path, `is a cursor of ${found}, expected one of ${kind}`)
+  if (foundId !== organizationId) throw unusable(path, 'is a cursor of another organization')
   return new Map(Object.entries(rows))
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+function unusable(path: string, what: string): Fault {
+  return new Fault('EXPORT_FILE', `--cursor ${path}: ${what}; name another file to export everything again`)
 }

@@ -1,9 +1,12 @@
+import { isUsed } from '../../registry/contact.ts'
+import { reasonOf } from '../../registry/risk-sum.ts'
 import { scoreChanges } from '../assess/compare.ts'
 import { isoSeconds } from '../process/clock.ts'
-import type { PublishedPlatform } from '../scan/listed-discovery.ts'
+import { contactsOf, type PublishedPlatform, publishedPlatforms } from '../scan/listed-discovery.ts'
+import { NEVER_FOUND } from '../scan/unchanged-findings.ts'
 import { profileText } from '../store/framework.ts'
 import type { Organization } from '../store/organizations.ts'
-import { ELEMENTS_PER_PART, PublishedList } from '../store/published.ts'
+import { PublishedList } from '../store/published.ts'
 import { CLIENTS_EXPORT } from './client-rows.ts'
 import { columns, type Export, type ExportedRow, type ExportSource, type Row, TIME } from './exported-row.ts'
 import { type FindingEvent, severityOfUse } from './finding-event.ts'
@@ -16,14 +19,14 @@ export const EXPORT_OF: Readonly<Record<ExportKind, Export>> = {
   platforms: {
     about: 'The platforms of the last completed scan',
     columns: columns({
-      id: 'The id of the finding, as in the API',
+      id: 'The id of the finding, as in the API; empty if nobody ever used the platform',
       platform_id: 'The id in the registry; empty if the registry no longer has the platform',
       platform_name: 'The name',
       platform_type: 'The type',
       vendor: 'The vendor',
       category: 'The category of the type',
       url: 'The site',
-      use: '`ai` for an AI platform, `ai_capable` for software with AI features',
+      use: '`ai` for an AI platform that was used, `ai_capable` for software with AI features, `blocked` or `touched` if nobody used it',
       decision: '`waiting`, `approved`, `rejected` or `expired`',
       decision_owner: 'Who is responsible for the use',
       decision_note: 'The note of the decision',
@@ -32,7 +35,9 @@ export const EXPORT_OF: Readonly<Record<ExportKind, Export>> = {
       confidence: '0 to 1',
       access: 'How it was used: `web`, `app`, `api`, `tool`, the most frequent first',
       matches: 'Matched requests',
+      used_matches: 'Those that used the platform',
       blocked_matches: 'Those that a device blocked',
+      touched_matches: 'The others: widgets, pictures, telemetry, updates, documentation, sign-in',
       clients: 'Distinct clients',
       clients_error: 'Relative standard error of `clients`; 0: exact',
       programmatic_clients: 'Clients that requested the API, and no site or app of the vendor',
@@ -41,7 +46,7 @@ export const EXPORT_OF: Readonly<Record<ExportKind, Export>> = {
       last_seen: TIME,
       domains: 'Matched names, the most frequent first, at most 20',
       domains_total: 'All matched names',
-      detected_at: 'The first scan that found the platform',
+      detected_at: 'The first scan that found the platform; empty if nobody ever used it',
       scan_id: 'The last completed scan',
       scanned_at: 'When it completed',
     }),
@@ -58,7 +63,9 @@ export const EXPORT_OF: Readonly<Record<ExportKind, Export>> = {
       started_at: TIME,
       completed_at: TIME,
       platforms_discovered: 'AI platforms that the scan found',
-      ai_capable_count: 'Software with AI features that it also found',
+      ai_capable_count: 'Software with AI features that was used',
+      blocked_count: 'Platforms of which all requests were blocked',
+      touched_count: 'Platforms that were only touched, not used',
       shadow_ai_count: 'AI platforms that were not approved',
       overall_risk_score: '0 to 100',
       events_added: 'Events that the scan read',
@@ -115,45 +122,51 @@ function* platformRows({ store, registry, organization }: ExportSource): Generat
     organizationId,
     platforms.map(({ id }) => id),
   )
-  for (let first = 0; first < head.count; first += ELEMENTS_PER_PART) {
-    const runs = published.elements(organizationId, PublishedList.discovery, head.count, first, ELEMENTS_PER_PART)
-    for (const found of JSON.parse(`[${Buffer.concat(runs)}]`) as PublishedPlatform[]) {
-      const { metadata } = found
-      const platform = registered.get(`${found.platform_name}\0${metadata.vendor}`)
-      const decision = metadata.decision === 'waiting' ? undefined : decided.get(platform?.id ?? '')
-      const row: Row = {
-        id: found.id,
-        platform_id: platform?.id ?? null,
-        platform_name: found.platform_name,
-        platform_type: found.platform_type,
-        vendor: metadata.vendor,
-        category: metadata.category,
-        url: found.url,
-        use: metadata.use,
-        decision: metadata.decision,
-        decision_owner: decision?.owner || null,
-        decision_note: decision?.note || null,
-        risk: metadata.risk.score,
-        risk_reason: metadata.risk.why,
-        confidence: found.confidence,
-        access: metadata.access.map(({ kind }) => kind),
-        matches: metadata.matches,
-        blocked_matches: metadata.blocked_matches ?? 0,
-        clients: metadata.clients,
-        clients_error: metadata.clients_error,
-        programmatic_clients: metadata.programmatic_clients ?? 0,
-        days: metadata.days,
-        first_seen: metadata.first_seen,
-        last_seen: metadata.last_seen,
-        domains: metadata.domains,
-        domains_total: metadata.domains_total,
-        detected_at: found.created_at,
-        scan_id: scan.id,
-        scanned_at: scan.completed_at,
-      }
-      const finding = findingOf(found, platform?.id ?? '', organization, scan.completed_at)
-      yield { id: found.id, changedMs: Date.parse(metadata.last_seen), row, finding }
+  for (const found of publishedPlatforms(store, organizationId)) {
+    const { metadata } = found
+    const { used, blocked, touched } = contactsOf(found)
+    const isFound = found.id !== NEVER_FOUND.id
+    const platform = registered.get(`${found.platform_name}\0${metadata.vendor}`)
+    const decision = metadata.decision === 'waiting' ? undefined : decided.get(platform?.id ?? '')
+    const row: Row = {
+      id: isFound ? found.id : null,
+      platform_id: platform?.id ?? null,
+      platform_name: found.platform_name,
+      platform_type: found.platform_type,
+      vendor: metadata.vendor,
+      category: metadata.category,
+      url: found.url,
+      use: metadata.use,
+      decision: metadata.decision,
+      decision_owner: decision?.owner || null,
+      decision_note: decision?.note || null,
+      risk: metadata.risk.score,
+      risk_reason: reasonOf(metadata.risk),
+      confidence: found.confidence,
+      access: metadata.access.map(({ kind }) => kind),
+      matches: metadata.matches,
+      used_matches: used,
+      blocked_matches: blocked,
+      touched_matches: touched,
+      clients: metadata.clients,
+      clients_error: metadata.clients_error,
+      programmatic_clients: metadata.programmatic_clients ?? 0,
+      days: metadata.days,
+      first_seen: metadata.first_seen,
+      last_seen: metadata.last_seen,
+      domains: metadata.domains,
+      domains_total: metadata.domains_total,
+      detected_at: isFound ? found.created_at : null,
+      scan_id: scan.id,
+      scanned_at: scan.completed_at,
     }
+    // A finding says that a platform is in use.
+    if (!isUsed(metadata.use)) {
+      yield { id: `${metadata.vendor} ${found.platform_name}`, changedMs: Date.parse(metadata.last_seen), row }
+      continue
+    }
+    const finding = findingOf(found, used, platform?.id ?? '', organization, scan.completed_at)
+    yield { id: found.id, changedMs: Date.parse(metadata.last_seen), row, finding }
   }
 }
 
@@ -162,11 +175,12 @@ const AI_CAPABLE_IN_USE = { kind: 'software.in-use', title: 'Software with AI fe
 
 function findingOf(
   { id, platform_name: name, platform_type, url, confidence, metadata }: PublishedPlatform,
+  matches: number,
   platformId: string,
   { id: organizationId, name: organizationName }: Organization,
   completedAt: string,
 ): FindingEvent {
-  const { decision, vendor, use, access, matches, clients, domains, programmatic_clients } = metadata
+  const { decision, vendor, use, access, clients, domains, programmatic_clients } = metadata
   const risk = metadata.risk.score
   const isAi = use === 'ai'
   return {
@@ -202,6 +216,8 @@ function* scanRows({ store, organization }: ExportSource): Generator<ExportedRow
       completed_at: timeText(scan.completedAtMs),
       platforms_discovered: scan.summary.platformsDiscovered,
       ai_capable_count: scan.summary.aiCapableCount,
+      blocked_count: scan.summary.blockedCount ?? null,
+      touched_count: scan.summary.touchedCount ?? null,
       shadow_ai_count: scan.summary.shadowAiCount,
       overall_risk_score: scan.summary.overallRiskScore,
       events_added: scan.eventsAdded,

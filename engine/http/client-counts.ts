@@ -8,6 +8,8 @@ export interface ClientCounts {
   add(client: string): void
   /** Counts a closed connection of the client. Estimates ignore it. */
   remove(client: string): void
+  /** Connections by client. An estimate may be too high. */
+  byClient(): ReadonlyMap<string, number>
 }
 
 /** For servers that report the address of a closed connection. */
@@ -26,6 +28,10 @@ export class ExactCounts implements ClientCounts {
     const count = (this.#counts.get(client) ?? 0) - 1
     if (count > 0) this.#counts.set(client, count)
     else this.#counts.delete(client)
+  }
+
+  byClient(): ReadonlyMap<string, number> {
+    return this.#counts
   }
 }
 
@@ -72,6 +78,12 @@ export class EstimatedCounts implements ClientCounts {
 
   remove(): void {
     // The next query of the kernel counts the connection.
+  }
+
+  byClient(): ReadonlyMap<string, number> {
+    const all = new Map(this.#counted)
+    for (const [client, count] of this.#since) all.set(client, (all.get(client) ?? 0) + count)
+    return all
   }
 
   #countedOf(client: string): number {

@@ -1,29 +1,43 @@
 import { existsSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { Fault } from '../process/error-codes.ts'
+import type { Logger } from '../process/log.ts'
 import type { TlsFiles } from './certificate.ts'
 import { listenNode } from './node.ts'
 import type { HttpListener, HttpListenOptions } from './port.ts'
-import { listenUws, uwsLoadError } from './uws.ts'
+import { listenUws } from './uws.ts'
+import { INSTALL_UWS, loadUws, type UwsLibrary } from './uws-library.ts'
 
-/**
- * The HTTP implementation. `auto`: uWebSockets.js if it has a binary for this platform, else
- * node:http.
- */
+/** `auto`: uWebSockets.js where it is installed and loads, else node:http. */
 export const HTTP_IMPLEMENTATIONS = ['auto', 'uws', 'node'] as const
 export type HttpImplementation = (typeof HTTP_IMPLEMENTATIONS)[number]
 
-/** Starts a listener with the chosen implementation. */
+/**
+ * Starts a listener with the chosen implementation.
+ *
+ * @throws Fault of the listener; USAGE if uWebSockets.js is chosen and does not load
+ */
 export async function listenHttp(
   implementation: HttpImplementation,
   options: HttpListenOptions,
 ): Promise<HttpListener> {
-  if (implementation === 'node') return listenNode(options)
-  const missing = implementation === 'auto' ? await uwsLoadError() : undefined
-  if (missing === undefined) return listenUws(options)
-  const reason = missing.message.split('\n', 1)[0]
-  options.log.warn({ reason }, 'uWebSockets.js is not available for this Node version; using node:http')
-  return listenNode(options)
+  const uws = implementation === 'node' ? undefined : uwsFor(implementation, options.log)
+  return uws === undefined ? listenNode(options) : listenUws(uws, options)
+}
+
+function uwsFor(implementation: 'auto' | 'uws', log: Logger): UwsLibrary | undefined {
+  try {
+    const uws = loadUws()
+    if (uws === undefined && implementation === 'uws') throw new Error(`install it by: ${INSTALL_UWS}`)
+    return uws
+  } catch (error) {
+    const [reason] = (error as Error).message.split('\n', 1)
+    if (implementation === 'uws') {
+      throw new Fault('USAGE', `--http uws: uWebSockets.js does not load: ${reason}`, { cause: error })
+    }
+    log.warn({ reason }, 'uWebSockets.js does not load; using node:http')
+    return undefined
+  }
 }
 
 /**

@@ -2,9 +2,8 @@ import { readFileSync } from 'node:fs'
 import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from 'node:http'
 import { createServer as createTlsServer } from 'node:https'
 import { type AddressInfo, Server as NetServer, type Socket } from 'node:net'
-import type { Duplex } from 'node:stream'
 import { Fault } from '../process/error-codes.ts'
-import { clientOf } from '../process/network.ts'
+import { canonicalAddress, clientOf } from '../process/network.ts'
 import { BodyStream } from './body-stream.ts'
 import { usingTlsFiles } from './certificate.ts'
 import { ExactCounts } from './client-counts.ts'
@@ -12,6 +11,7 @@ import { Connections, UNLIMITED } from './connections.ts'
 import {
   type BodyEnd,
   type BodyPace,
+  HSTS,
   type HttpAnswer,
   type HttpListener,
   type HttpListenOptions,
@@ -25,21 +25,17 @@ import {
   whenIdle,
 } from './port.ts'
 import { NODE_TLS_OPTIONS } from './tls-ciphers.ts'
-import { TurnBudget } from './turn-budget.ts'
-import { type WaitingAnswer, WaitingAnswers } from './waiting-answers.ts'
+import { TurnBudget, type WaitingAnswer, WaitingAnswers } from './waiting-answers.ts'
 
-/**
- * Implements port.ts over node:http and node:https, for Node versions and C libraries without a
- * uWebSockets.js binary.
- */
+/** Implements port.ts over node:http and node:https. */
 export async function listenNode(options: HttpListenOptions): Promise<HttpListener> {
   const traffic = new Traffic(options)
   const onRequest: RequestListener = (message, raw) => {
     if (!traffic.begin(message.socket, raw)) return stopReading(message.socket)
     closeUnreadBody(message, raw)
+    const refusal = refusalOf(message)
     const request = new NodeRequest(message)
     const response = new NodeResponse(raw, message.socket, request, traffic, options)
-    const refusal = refusalOf(message)
     if (refusal !== undefined) return refuse(response, refusal, message.method === 'HEAD')
     const failed = (error: unknown): void => {
       options.log.error({ path: request.path, err: error }, 'request failed')
@@ -61,7 +57,7 @@ export async function listenNode(options: HttpListenOptions): Promise<HttpListen
     if (!traffic.open(socket)) socket.destroy()
   })
   server.on('timeout', (socket) => traffic.onSilence(socket))
-  server.on('clientError', refuseMalformed)
+  server.on('clientError', (error, socket) => traffic.onMalformed(error, socket as Socket))
   // Expectations other than 100-continue are ignored (RFC 9110 §10.1.1).
   server.on('checkExpectation', onRequest)
   // A client without a TLS session cannot receive a response. Node would send one and wait for the
@@ -109,6 +105,8 @@ const KEEP_ALIVE_FIELD = 'timeout=70'
 /** Milliseconds in which an unread body must end. */
 const UNREAD_BODY_MS = 10_000
 const CHECK_CONNECTIONS_MS = 1000
+/** A handshake and the first request take less. */
+export const FIRST_REQUEST_MS = 2000
 const LIMITS = {
   maxHeaderSize: HEADER_BYTES_MAX,
   connectionsCheckingInterval: CHECK_CONNECTIONS_MS,
@@ -116,32 +114,94 @@ const LIMITS = {
   joinDuplicateHeaders: true,
 } as const
 
+interface Connection {
+  /** The TCP socket, also under TLS. */
+  readonly socket: Socket
+  readonly client: string
+  /** Responses in progress, in order. */
+  readonly answers: Set<ServerResponse>
+  hasSentRequest: boolean
+  /** When it was opened, or when its last response ended (performance.now()). */
+  sinceMs: number
+}
+
 /** The connections of a listener, and their responses in progress. */
 class Traffic {
   /** Requests whose response the kernel has not accepted completely. */
   requests = 0
-  readonly #sockets = new Set<Socket>()
-  /** Responses in progress by connection, in order. */
-  readonly #answers = new Map<Socket, Set<ServerResponse>>()
+  /** Accepted connections by TCP socket, the oldest first. */
+  readonly #open = new Map<Socket, Connection>()
+  readonly #byEndpoint = new Map<string, Connection>()
+  readonly #byTlsSocket = new WeakMap<Socket, Connection>()
+  readonly #malformed = new WeakSet<Socket>()
   readonly connections: Connections
   readonly waiting: WaitingAnswers
   readonly #turn = new TurnBudget()
 
   constructor({ limits = UNLIMITED, connectionCounters, log }: HttpListenOptions) {
-    this.connections = new Connections(limits, new ExactCounts(), connectionCounters, log)
+    this.connections = new Connections(limits, new ExactCounts(), connectionCounters, log, (rankOf) =>
+      this.#closeIdle(rankOf),
+    )
     this.waiting = new WaitingAnswers(limits.perClientMax > 0)
   }
 
   /** Counts a connection, before any handshake. Returns whether to accept it. */
   open(socket: Socket): boolean {
     const client = clientOf(socket.remoteAddress ?? '')
-    const isAccepted = this.connections.open(client)
-    this.#sockets.add(socket)
+    if (!this.connections.open(client)) {
+      socket.once('close', () => this.connections.close())
+      return false
+    }
+    const sinceMs = performance.now()
+    const connection = { socket, client, answers: new Set<ServerResponse>(), hasSentRequest: false, sinceMs }
+    const endpoint = endpointOf(socket)
+    this.#open.set(socket, connection)
+    this.#byEndpoint.set(endpoint, connection)
     socket.once('close', () => {
-      this.#sockets.delete(socket)
-      this.connections.close(isAccepted ? client : undefined)
+      this.#close(connection)
+      if (this.#byEndpoint.get(endpoint) === connection) this.#byEndpoint.delete(endpoint)
     })
-    return isAccepted
+    return true
+  }
+
+  #close({ socket, client, answers }: Connection): void {
+    if (!this.#open.delete(socket)) return
+    // Pipelined responses that have not begun emit no `close` when their connection closes.
+    this.requests -= answers.size
+    answers.clear()
+    this.connections.close(client)
+  }
+
+  /** A TLS socket and its TCP socket are different objects with the same remote port. */
+  #connectionOf(socket: Socket): Connection | undefined {
+    const known = this.#open.get(socket) ?? this.#byTlsSocket.get(socket)
+    if (known !== undefined) return known
+    const connection = this.#byEndpoint.get(endpointOf(socket))
+    if (connection !== undefined) this.#byTlsSocket.set(socket, connection)
+    return connection
+  }
+
+  /**
+   * Of a client, first those that have sent no request, then the one that is idle for the longest
+   * time. Never one that may still be sending its first request: a client that opens many could
+   * otherwise close those of all others at its address.
+   */
+  #closeIdle(rankOf: (client: string) => number): boolean {
+    const nowMs = performance.now()
+    let idle: Connection | undefined
+    let best = 0
+    for (const connection of this.#open.values()) {
+      const { client, answers, hasSentRequest, sinceMs } = connection
+      if (answers.size > 0 || (!hasSentRequest && nowMs - sinceMs < FIRST_REQUEST_MS)) continue
+      const rank = 2 * rankOf(client) + (hasSentRequest ? 0 : 1)
+      if (rank < 2 || rank < best || (rank === best && sinceMs >= (idle?.sinceMs ?? 0))) continue
+      idle = connection
+      best = rank
+    }
+    if (idle === undefined) return false
+    this.#close(idle)
+    idle.socket.destroy()
+    return true
   }
 
   /**
@@ -150,43 +210,54 @@ class Traffic {
    */
   begin(socket: Socket, answer: ServerResponse): boolean {
     const isOver = this.#turn.take()
-    let answers = this.#answers.get(socket)
-    if (answers === undefined) {
-      answers = new Set()
-      this.#answers.set(socket, answers)
-      // Pipelined responses that have not begun emit no `close` when their connection closes.
-      socket.once('close', () => {
-        this.requests -= this.#answers.get(socket)?.size ?? 0
-        this.#answers.delete(socket)
-      })
-    }
-    if (socket.destroyed) return false
+    const connection = this.#connectionOf(socket)
+    if (connection === undefined || socket.destroyed || !this.#open.has(connection.socket)) return false
+    const { answers, client } = connection
+    connection.hasSentRequest = true
     if (isOver && answers.size > 0) {
-      this.connections.notePipelined(clientOf(socket.remoteAddress ?? ''))
+      this.connections.notePipelined(client)
       return false
     }
     this.requests++
     answers.add(answer)
     answer.once('close', () => {
-      if (this.#answers.get(socket)?.delete(answer)) this.requests--
+      if (answers.delete(answer)) this.requests--
+      connection.sinceMs = performance.now()
     })
     return true
   }
 
   /** A handler may be slow. A client may not. */
   onSilence(socket: Socket): void {
-    const [answer] = this.#answers.get(socket) ?? []
+    const [answer] = this.#connectionOf(socket)?.answers ?? []
     if (answer === undefined || answer.headersSent) socket.destroy()
   }
 
+  /**
+   * Rejects what cannot be parsed, after the responses to the requests before it. Node reports the
+   * error again for whatever else the client sends.
+   */
+  onMalformed(error: NodeJS.ErrnoException, socket: Socket): void {
+    if (!socket.writable || error.code === 'ECONNRESET') return void socket.destroy()
+    if (this.#malformed.has(socket)) return
+    this.#malformed.add(socket)
+    this.#refuseAfterAnswers(error, socket)
+  }
+
+  #refuseAfterAnswers(error: NodeJS.ErrnoException, socket: Socket): void {
+    const [answer] = this.#connectionOf(socket)?.answers ?? []
+    // The body of an incomplete request is malformed itself.
+    if (answer?.req.complete) answer.once('close', () => this.#refuseAfterAnswers(error, socket))
+    else if (answer?.headersSent) socket.destroy()
+    else refuseMalformed(error, socket)
+  }
+
   closeIdle(): void {
-    const busy = new Set<string>()
-    for (const [socket, answers] of this.#answers) if (answers.size > 0) busy.add(endpointOf(socket))
-    for (const socket of this.#sockets) if (!busy.has(endpointOf(socket))) socket.destroy()
+    for (const { socket, answers } of this.#open.values()) if (answers.size === 0) socket.destroy()
   }
 
   closeAll(): void {
-    for (const socket of this.#sockets) socket.destroy()
+    for (const { socket } of this.#open.values()) socket.destroy()
   }
 }
 
@@ -205,7 +276,6 @@ function stopReading(socket: Socket): void {
   setImmediate(() => socket.destroy())
 }
 
-/** A TLS socket and its TCP socket are different objects with the same remote port. */
 function endpointOf({ remoteAddress, remotePort }: Socket): string {
   return `${remoteAddress} ${remotePort}`
 }
@@ -228,23 +298,32 @@ function closeUnreadBody(message: IncomingMessage, raw: ServerResponse): void {
 }
 
 /**
- * The status for requests that Node accepts and uWebSockets.js does not, except HTTP/1.0, which is
- * served.
+ * The status for requests that Node accepts, but that exceed a limit or are not valid HTTP/1.x.
  */
 function refusalOf(message: IncomingMessage): number | undefined {
   if (message.httpVersionMajor !== 1) return 505
   if (message.rawHeaders.length / 2 > HEADERS_MAX) return 431
-  return message.headers.host === undefined && message.httpVersionMinor > 0 ? 400 : undefined
+  // RFC 9112 §3.2. Node joins repeated fields by ', ', which is no valid host either.
+  const { host } = message.headers
+  const isValid = host === undefined ? message.httpVersionMinor === 0 : !host.includes(', ')
+  return isValid ? undefined : 400
 }
 
 function refuse(response: HttpResponse, status: number, bodyOmitted: boolean): void {
   sendError(response, status, REASON_PHRASE[status] ?? '', ['connection', 'close'], bodyOmitted)
 }
 
-/** Answers a malformed request once and closes the connection. */
-function refuseMalformed(error: NodeJS.ErrnoException, socket: Duplex): void {
-  if (!socket.writable || error.code === 'ECONNRESET') return void socket.destroy()
-  const status = error.code === 'HPE_HEADER_OVERFLOW' ? 431 : error.code === 'ERR_HTTP_REQUEST_TIMEOUT' ? 408 : 400
+/** Statuses of errors of Node's parser. All others are 400. */
+const STATUS_OF_ERROR: Readonly<Record<string, number>> = {
+  HPE_HEADER_OVERFLOW: 431,
+  HPE_INVALID_VERSION: 505,
+  ERR_HTTP_REQUEST_TIMEOUT: 408,
+}
+
+/** Answers a malformed request and closes the connection. */
+function refuseMalformed({ code = '' }: NodeJS.ErrnoException, socket: Socket): void {
+  if (!socket.writable) return void socket.destroy()
+  const status = STATUS_OF_ERROR[code] ?? 400
   const body = JSON.stringify({ error: REASON_PHRASE[status] })
   socket.end(
     `HTTP/1.1 ${status} ${REASON_PHRASE[status]}\r\nconnection: close\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`,
@@ -266,6 +345,20 @@ function listening(server: Server, options: HttpListenOptions): Promise<void> {
   })
 }
 
+const ABSOLUTE_FORM = /^https?:\/\/([^/?#]+)(.*)$/i
+
+/**
+ * The target of a request as path and query. The host of a target in absolute form replaces the
+ * field Host (RFC 9112 §3.2.2).
+ */
+function originForm({ url = '/', headers }: IncomingMessage): string {
+  if (url.startsWith('/')) return url
+  const [, host, target = ''] = ABSOLUTE_FORM.exec(url) ?? []
+  if (host === undefined) return url
+  headers.host = host
+  return target.startsWith('/') ? target : `/${target}`
+}
+
 class NodeRequest implements HttpRequest {
   readonly method: string
   readonly path: string
@@ -273,7 +366,7 @@ class NodeRequest implements HttpRequest {
   readonly #message: IncomingMessage
 
   constructor(message: IncomingMessage) {
-    const url = message.url ?? '/'
+    const url = originForm(message)
     const mark = url.indexOf('?')
     this.method = message.method ?? 'GET'
     this.path = mark < 0 ? url : url.slice(0, mark)
@@ -287,7 +380,7 @@ class NodeRequest implements HttpRequest {
   }
 
   remoteAddress(): string {
-    return this.#message.socket.remoteAddress ?? ''
+    return canonicalAddress(this.#message.socket.remoteAddress ?? '')
   }
 
   body(bytesMax: number, pace?: BodyPace): Promise<Buffer | 'too large' | 'too slow' | 'aborted'> {
@@ -368,6 +461,7 @@ class NodeResponse implements HttpResponse, WaitingAnswer {
       else headers[all[at] ?? ''] = all[at + 1] ?? ''
     }
     if (cookies.length > 0) headers['set-cookie'] = cookies
+    if (this.#options.hsts) headers[HSTS[0]] = HSTS[1]
     if (status !== 304) headers['content-length'] = Buffer.byteLength(body)
     if (this.#raw.shouldKeepAlive && !all.includes('connection')) headers['keep-alive'] = KEEP_ALIVE_FIELD
     this.#raw.writeHead(status, REASON_PHRASE[status] ?? '', headers)

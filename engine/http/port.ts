@@ -13,7 +13,7 @@ export interface HttpRequest {
   readonly query: string
   /** The value of a field, by its lower-case name. Empty if missing. */
   header(name: string): string
-  /** The peer's address as text. */
+  /** The peer's address as text; one of IPv4 also if it arrives in IPv6 (canonicalAddress). */
   remoteAddress(): string
   /**
    * Reads the body. Must be called before the handler first awaits. `too large`: the announced or
@@ -81,6 +81,8 @@ export interface HttpListenOptions {
   readonly handler: HttpHandler
   /** Frequent paths, which are routed for GET before the handler is called. */
   readonly fastPaths?: readonly string[]
+  /** Sends Strict-Transport-Security with every response (RFC 6797). */
+  readonly hsts?: boolean
   /** Without limits, every connection is accepted. */
   readonly limits?: ConnectionLimits
   /** The thread's row of connection counters (connections.ts). */
@@ -115,7 +117,8 @@ export interface HttpListener {
   drain(deadlineMs: number): Promise<void>
 }
 
-export type HttpListen = (options: HttpListenOptions) => Promise<HttpListener>
+/** Names and values alternate. A browser remembers for a year to use only HTTPS with this host. */
+export const HSTS = ['strict-transport-security', 'max-age=31536000'] as const
 
 /** Reason phrases of the statuses in use (RFC 9110 §15, RFC 6585). */
 export const REASON_PHRASE: Readonly<Record<number, string>> = {

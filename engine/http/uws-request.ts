@@ -1,3 +1,4 @@
+import { canonicalAddress } from '../process/network.ts'
 import { BodyStream } from './body-stream.ts'
 import { type BodyEnd, type BodyPace, type HttpRequest, type TakeChunk, watchPace } from './port.ts'
 import type { UwsResponse } from './uws-response.ts'
@@ -64,7 +65,7 @@ export class UwsRequest implements HttpRequest {
   }
 
   remoteAddress(): string {
-    return Buffer.from(this.#raw.getRemoteAddressAsText()).toString()
+    return canonicalAddress(Buffer.from(this.#raw.getRemoteAddressAsText()).toString())
   }
 
   body(bytesMax: number, pace?: BodyPace): Promise<Buffer | 'too large' | 'too slow' | 'aborted'> {

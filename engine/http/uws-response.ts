@@ -1,6 +1,7 @@
 import { clientOfBytes } from '../process/network.ts'
 import { type FieldLines, linesOf, withoutConnection } from './fields.ts'
 import {
+  HSTS,
   type HttpAnswer,
   type HttpListenOptions,
   type HttpRequest,
@@ -224,6 +225,7 @@ export class UwsResponse implements HttpResponse, WaitingAnswer {
   #writeHead(status: number, { firstName, rest }: FieldLines, keepsAlive: boolean): void {
     if (status !== 200) this.#raw.writeStatus(`${status} ${REASON_PHRASE[status] ?? ''}`)
     if (firstName !== '') this.#raw.writeHeader(firstName, rest)
+    if (this.#options.hsts) this.#raw.writeHeader(HSTS[0], HSTS[1])
     if (keepsAlive) this.#raw.writeHeader('connection', KEEP_ALIVE)
   }
 

@@ -1,11 +1,9 @@
-import type * as Uws from 'uWebSockets.js'
 import { Fault } from '../process/error-codes.ts'
 import { clientOfBytes } from '../process/network.ts'
 import type { TlsFiles } from './certificate.ts'
 import { type HttpListener, type HttpListenOptions, REASON_PHRASE, sendError, whenIdle } from './port.ts'
-import { shortTurn } from './short-turn.ts'
 import { TLS_1_2_CIPHERS } from './tls-ciphers.ts'
-import { loadUws, type UwsLibrary } from './uws-library.ts'
+import type { UwsApp, UwsLibrary, UwsListenSocket, UwsRawRequest, UwsRawResponse } from './uws-library.ts'
 import { UwsRequest } from './uws-request.ts'
 import { UwsResponse } from './uws-response.ts'
 import { Traffic } from './uws-traffic.ts'
@@ -25,29 +23,14 @@ import { Traffic } from './uws-traffic.ts'
  */
 
 /**
- * Returns the error of loading uWebSockets.js, which has no binary for every Node version and C
- * library.
- */
-export async function uwsLoadError(): Promise<Error | undefined> {
-  try {
-    await loadUws()
-    return undefined
-  } catch (error) {
-    return error as Error
-  }
-}
-
-/**
  * Starts a listener over uWebSockets.js. Several threads can listen on one port. The kernel then
  * distributes the connections.
  *
- * @throws Fault PORT_TAKEN; CERTIFICATE, also from reload(); and the error of importing the
- *   library, which `uwsLoadError` returns
+ * @throws Fault PORT_TAKEN; CERTIFICATE, also from reload()
  */
-export async function listenUws(options: HttpListenOptions): Promise<HttpListener> {
-  const uws = await loadUws()
+export async function listenUws(uws: UwsLibrary, options: HttpListenOptions): Promise<HttpListener> {
   // Removes the `uWebSockets` banner from responses.
-  uws._cfg?.('silent')
+  uws._cfg('silent')
   const traffic = new Traffic(options)
   let { tls } = options
   const first = await open(uws, options, traffic)
@@ -105,13 +88,13 @@ async function closeAll(open: readonly OpenApp[], { connections }: Traffic): Pro
 }
 
 interface OpenApp {
-  readonly app: Uws.TemplatedApp
-  readonly socket: Uws.us_listen_socket
+  readonly app: UwsApp
+  readonly socket: UwsListenSocket
 }
 
 async function open(uws: UwsLibrary, options: HttpListenOptions, traffic: Traffic): Promise<OpenApp> {
   const app = options.tls ? secureApp(uws, options.tls) : uws.App()
-  const onConnection = (raw: Uws.HttpResponse, change: number): void => {
+  const onConnection = (raw: UwsRawResponse, change: number): void => {
     // The library does not know the address of a connection that has closed.
     if (change < 0) traffic.connections.close()
     else if (!traffic.connections.open(clientOfBytes(new Uint8Array(raw.getRemoteAddress())))) raw.close()
@@ -123,7 +106,7 @@ async function open(uws: UwsLibrary, options: HttpListenOptions, traffic: Traffi
   app.any('/*', (raw, request) => {
     answer(raw, request, request.getCaseSensitiveMethod(), request.getUrl(), options, traffic)
   })
-  const socket = await new Promise<Uws.us_listen_socket | false>((resolve) => {
+  const socket = await new Promise<UwsListenSocket | false>((resolve) => {
     app.listen(options.address, options.port, resolve)
   })
   if (socket === false) throw new Fault('PORT_TAKEN', `${options.address} port ${options.port}: cannot listen`)
@@ -131,7 +114,7 @@ async function open(uws: UwsLibrary, options: HttpListenOptions, traffic: Traffi
 }
 
 /** The library supports fewer key types than Node. */
-function secureApp(uws: UwsLibrary, { keyFile, certificateFile }: TlsFiles): Uws.TemplatedApp {
+function secureApp(uws: UwsLibrary, { keyFile, certificateFile }: TlsFiles): UwsApp {
   try {
     return uws.SSLApp({ key_file_name: keyFile, cert_file_name: certificateFile, ssl_ciphers: TLS_1_2_CIPHERS })
   } catch (error) {
@@ -144,8 +127,8 @@ function secureApp(uws: UwsLibrary, { keyFile, certificateFile }: TlsFiles): Uws
 }
 
 function answer(
-  raw: Uws.HttpResponse,
-  rawRequest: Uws.HttpRequest,
+  raw: UwsRawResponse,
+  rawRequest: UwsRawRequest,
   method: string,
   path: string,
   options: HttpListenOptions,
@@ -179,10 +162,26 @@ function fail(error: unknown, { method, path }: UwsRequest, response: UwsRespons
  * The library uses the first Content-Length. A proxy in front may have used another one (RFC 9112
  * §6.3).
  */
-function isRepeated(request: Uws.HttpRequest, wanted: string): boolean {
+function isRepeated(request: UwsRawRequest, wanted: string): boolean {
   let times = 0
   request.forEach((name) => {
     if (name === wanted) times++
   })
   return times > 1
+}
+
+/** Maximum turns of the event loop to wait for a short one. */
+const TURNS_MAX = 30
+const SHORT_TURN_MS = 0.3
+
+/**
+ * Resolves after a turn of the event loop with little work. Closing a listening socket resets
+ * connections that wait to be accepted. After such a turn there are hardly any.
+ */
+async function shortTurn(): Promise<void> {
+  for (let turns = 0; turns < TURNS_MAX; turns++) {
+    const began = performance.now()
+    await new Promise((resolve) => setImmediate(resolve))
+    if (turns > 0 && performance.now() - began < SHORT_TURN_MS) return
+  }
 }

@@ -1,4 +1,4 @@
-import { ANSWERS_WAITING_BYTES_MAX, ANSWERS_WAITING_PER_CLIENT_BYTES_MAX } from '../limits.ts'
+import { ANSWERS_WAITING_BYTES_MAX, ANSWERS_WAITING_PER_CLIENT_BYTES_MAX, REQUESTS_PER_TURN_MAX } from '../limits.ts'
 
 /** A response that the kernel has not accepted completely. */
 export interface WaitingAnswer {
@@ -56,5 +56,23 @@ export class WaitingAnswers {
       answer.abort()
       this.remove(answer)
     }
+  }
+}
+
+/**
+ * Counts the requests of a listener in each turn of the event loop. One read of a socket can bring
+ * thousands of pipelined requests. Answering all at once would delay every other client.
+ */
+export class TurnBudget {
+  #requests = 0
+
+  /** Counts a request. Returns whether it exceeds REQUESTS_PER_TURN_MAX. */
+  take(): boolean {
+    if (this.#requests++ === 0) {
+      setImmediate(() => {
+        this.#requests = 0
+      })
+    }
+    return this.#requests > REQUESTS_PER_TURN_MAX
   }
 }

@@ -18,7 +18,7 @@ import type { Places } from '../store/seen-events.ts'
 import type { Store } from '../store/store.ts'
 import { BatchReader, type ReadBatch, type Rejection } from './batch-reader.ts'
 import { ClientPrivacy } from './client-privacy.ts'
-import { OrganizationRate } from './organization-rate.ts'
+import { OrganizationRate } from './rates.ts'
 
 /** The outcome of a batch. `rejected` events can never be stored. All other events are on disk. */
 export type Acceptance =
@@ -263,6 +263,7 @@ export class EventAcceptor {
     this.#waiting = []
     this.#waitingEvents = 0
     const outcomes = this.#stored(batches)
+    this.#log.debug({ batches: batches.length }, 'events stored')
     for (const [index, batch] of batches.entries()) this.#settle(batch, outcomes[index] as Acceptance)
     for (const resolve of this.#afterCommit.splice(0)) resolve()
     for (const organizationId of new Set(batches.map((batch) => batch.organizationId))) this.#onBuffered(organizationId)

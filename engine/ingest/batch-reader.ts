@@ -13,24 +13,11 @@ import {
   unpackBatch,
   unpackEvent,
 } from '../event/event.ts'
-import { endOfPlainEvent, msgpackError } from '../event/msgpack-walk.ts'
-import {
-  BIN_8,
-  EVENT_ARRAY,
-  EVENT_ARRAY_BLOCKED,
-  EVENT_ARRAY_FULL,
-  ID_BYTES,
-  ID_OFFSET,
-  lowerNumber,
-  numberEnd,
-  OptionalColumns,
-  stringBytes,
-  stringStart,
-  wholeNumber,
-} from '../event/packed-event.ts'
+import { endOfValue } from '../event/msgpack.ts'
+import { lowerNumber, PackedEvent } from '../event/packed-event.ts'
+import { isIpText } from '../formats/ip-address.ts'
 import type { Slices } from '../lmdb/queue-chunk.ts'
 import type { IdRun } from '../store/seen-events.ts'
-import { isIpText } from './formats/ip-address.ts'
 import { coverageFromPacked, coverageFromValue } from './read-coverage.ts'
 
 export interface Rejection {
@@ -59,11 +46,6 @@ export interface ReadBatch {
   readonly coverage: CoverageReport | string | undefined
 }
 
-/**
- * Array header, id with its header, a header byte and one character for each string, one byte for
- * each number.
- */
-const EVENT_BYTES_MIN = 1 + 2 + ID_BYTES + 2 + 2 + 4
 /** Sequences have at most 53 bits, so the upper 32-bit word has at most 21. */
 const SEQUENCE_HIGH_MAX = 0x1f_ffff
 const BATCH_ARRAY = 0x92
@@ -77,15 +59,7 @@ const ARRAY_16 = 0xdc
  * Names are not matched here: the scan matches them with the organization's registry at that time.
  */
 export class BatchReader {
-  /**
-   * Of the event that #endOfCommonEvent read: its times, and the offsets of the first and of the
-   * span.
-   */
-  #firstSeenMs = 0
-  #lastSeenMs = 0
-  #firstAt = 0
-  #spanAt = 0
-  readonly #optional = new OptionalColumns()
+  readonly #event = new PackedEvent()
 
   /**
    * Reads a batch in msgpack. A string is the error of a malformed batch. The returned events point
@@ -132,21 +106,20 @@ export class BatchReader {
     for (let index = 0; index < count; index++) {
       const next = this.#endOfCommonEvent(view, at, end)
       if (next > 0) {
-        const id = at + ID_OFFSET
+        const { idAt: id, firstSeenMs, spanMs } = this.#event
         const [high, low, sequence] = [view.getUint32(id), view.getUint32(id + 4), sequenceAt(view, id + 8)]
-        if (this.#lastSeenMs <= nowMs) builder.addInPlace(at, next, high, low, sequence)
+        if (firstSeenMs + spanMs <= nowMs) builder.addInPlace(at, next, high, low, sequence)
         else builder.addCopy(this.#copyAsOf(nowMs, bytes, at, next), high, low, sequence)
         at = next
         continue
       }
-      const slowPathEnd = endOfPlainEvent(view, at, end)
+      const slowPathEnd = endOfValue(view, at, end)
       if (slowPathEnd < 0) return undefined
       this.#take(builder, unpackEvent(bytes.subarray(at, slowPathEnd)), nowMs)
       at = slowPathEnd
     }
     if (!listed.hasCoverage) return at === end ? builder.build(undefined) : undefined
-    const coverage = bytes.subarray(at)
-    return msgpackError(coverage, 1) === undefined ? builder.build(coverageFromPacked(coverage)) : undefined
+    return endOfValue(view, at, end) === end ? builder.build(coverageFromPacked(bytes.subarray(at))) : undefined
   }
 
   /**
@@ -154,73 +127,28 @@ export class BatchReader {
    * canonical name. Otherwise -1.
    */
   #endOfCommonEvent(view: DataView, start: number, end: number): number {
-    if (start + EVENT_BYTES_MIN > end) return -1
-    const columns = view.getUint8(start)
-    if (columns !== EVENT_ARRAY && columns !== EVENT_ARRAY_BLOCKED && columns !== EVENT_ARRAY_FULL) return -1
-    if (view.getUint8(start + 1) !== BIN_8 || view.getUint8(start + 2) !== ID_BYTES) return -1
-    if (view.getUint32(start + 11) > SEQUENCE_HIGH_MAX || sequenceAt(view, start + 11) === 0) return -1
-
-    const nameHeader = start + ID_OFFSET + ID_BYTES
-    const nameAt = stringStart(view, nameHeader)
-    if (nameAt < 0) return -1
-    const nameEnd = nameAt + stringBytes(view, nameHeader)
+    const event = this.#event
+    const next = event.read(view, start, end)
+    if (next < 0) return -1
+    const sequenceStart = event.idAt + 8
+    if (view.getUint32(sequenceStart) > SEQUENCE_HIGH_MAX || sequenceAt(view, sequenceStart) === 0) return -1
+    const { nameAt, nameEnd, firstSeenMs, spanMs, count, blocked } = event
     // The name of a platform is ASCII: its length in bytes is its length in characters.
-    if (nameEnd === nameAt || nameEnd - nameAt > NAME_CHARS_MAX || nameEnd >= end) return -1
-
-    const clientAt = stringStart(view, nameEnd)
-    if (clientAt < 0 || clientAt >= end) return -1
-    const clientEnd = clientAt + stringBytes(view, nameEnd)
-    if (clientEnd >= end || view.getUint8(clientEnd) >= METHODS.length) return -1
-
-    const firstAt = clientEnd + 1
-    const spanAt = numberEnd(view, firstAt, end)
-    if (spanAt < 0) return -1
-    const countAt = numberEnd(view, spanAt, end)
-    if (countAt < 0) return -1
-    const countEnd = numberEnd(view, countAt, end)
-    if (countEnd < 0) return -1
-    const firstSeenMs = wholeNumber(view, firstAt)
-    const spanMs = wholeNumber(view, spanAt)
-    const count = wholeNumber(view, countAt)
+    if (nameEnd === nameAt || nameEnd - nameAt > NAME_CHARS_MAX || event.method >= METHODS.length) return -1
     if (firstSeenMs < 0 || spanMs < 0 || firstSeenMs + spanMs > TIME_MS_MAX) return -1
-    if (count < 1 || count > EVENT_COUNT_MAX) return -1
-
-    const next = columns === EVENT_ARRAY ? countEnd : this.#optionalEnd(view, columns, countEnd, end, count)
-    if (next < 0) return -1
-    if (!isIpText(view, clientAt, clientEnd)) return -1
-    this.#firstSeenMs = firstSeenMs
-    this.#lastSeenMs = firstSeenMs + spanMs
-    this.#firstAt = firstAt
-    this.#spanAt = spanAt
+    if (count < 1 || count > EVENT_COUNT_MAX || blocked < 0 || blocked > count) return -1
+    if (event.userAt > 0 && !hasValidOptional(view, event)) return -1
+    if (!isIpText(view, event.clientAt, event.clientEnd)) return -1
     return isCanonicalName(view, nameAt, nameEnd) ? next : -1
-  }
-
-  /**
-   * Returns the offset after the optional columns of an event with this count if they are valid and
-   * in the common form. Otherwise -1.
-   */
-  #optionalEnd(view: DataView, array: number, countEnd: number, end: number, count: number): number {
-    const optional = this.#optional
-    const next = optional.find(view, array, countEnd, end)
-    if (next < 0) return -1
-    const blocked = wholeNumber(view, optional.blockedAt)
-    if (blocked < 0 || blocked > count) return -1
-    // An event without blocked requests has no such column.
-    if (array === EVENT_ARRAY_BLOCKED) return blocked === 0 ? -1 : next
-    const { userStart, userEnd } = optional
-    const [sent, received] = [optional.bytesSent(view), optional.bytesReceived(view)]
-    if (sent < 0 || sent > TRANSFERRED_BYTES_MAX || received < 0 || received > TRANSFERRED_BYTES_MAX) return -1
-    if (userStart === userEnd && sent === 0 && received === 0) return -1
-    return isPlainUser(view, userStart, userEnd) ? next : -1
   }
 
   /** The event in [start, end), which #endOfCommonEvent read last, with the times of asOfNow. */
   #copyAsOf(nowMs: number, bytes: Uint8Array, start: number, end: number): Buffer {
     const copy = Buffer.from(bytes.subarray(start, end))
     const view = new DataView(copy.buffer, copy.byteOffset, copy.byteLength)
-    const firstSeenMs = Math.min(this.#firstSeenMs, nowMs)
-    lowerNumber(view, this.#firstAt - start, firstSeenMs)
-    lowerNumber(view, this.#spanAt - start, nowMs - firstSeenMs)
+    const firstSeenMs = Math.min(this.#event.firstSeenMs, nowMs)
+    lowerNumber(view, this.#event.firstAt - start, firstSeenMs)
+    lowerNumber(view, this.#event.spanAt - start, nowMs - firstSeenMs)
     return copy
   }
 
@@ -230,10 +158,16 @@ export class BatchReader {
   }
 }
 
-/** Whether the user name is printable ASCII, as nearly all are. */
-function isPlainUser(view: DataView, start: number, end: number): boolean {
-  if (end - start > USER_BYTES_MAX) return false
-  for (let at = start; at < end; at++) {
+/**
+ * Whether the user and byte counts of an event of eleven columns are valid, one of them has a value,
+ * and the user name is printable ASCII, as nearly all are.
+ */
+function hasValidOptional(view: DataView, { userAt, userEnd, bytesSent, bytesReceived }: PackedEvent): boolean {
+  if (bytesSent < 0 || bytesSent > TRANSFERRED_BYTES_MAX) return false
+  if (bytesReceived < 0 || bytesReceived > TRANSFERRED_BYTES_MAX) return false
+  if (userEnd - userAt > USER_BYTES_MAX) return false
+  if (userAt === userEnd && bytesSent === 0 && bytesReceived === 0) return false
+  for (let at = userAt; at < userEnd; at++) {
     const byte = view.getUint8(at)
     if (byte < 0x20 || byte > 0x7e) return false
   }

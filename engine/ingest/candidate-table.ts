@@ -1,10 +1,11 @@
 import { candidateOf } from '../../registry/candidate-names.ts'
 import { canonicalName } from '../../registry/domain-name.ts'
+import { keyedNames } from '../../registry/keyed-hash.ts'
 import { hashLabel, ROOT_STATE } from '../../registry/label-hash.ts'
+import type { LogLine } from '../formats/log-line.ts'
 import { MINUTE_MS } from '../process/clock.ts'
 import type { CandidateDelta } from '../store/candidates.ts'
 import { addToSketch, SKETCH_BYTES } from '../store/client-sketch.ts'
-import type { LogLine } from './formats/log-line.ts'
 import type { KnownToken } from './token-authenticator.ts'
 
 /**
@@ -30,8 +31,6 @@ const TOGETHER_MS = 10 * MINUTE_MS
  */
 const MESSAGES_PER_NAME = 256
 const NAMES_BURST = 8192
-/** Makes ASCII letters lower case. */
-const CASE_BITS = 0x20202020
 
 /**
  * Messages of a second that are all taken. Of further ones, an eighth is: taking a message costs 5%
@@ -94,7 +93,8 @@ export class CandidateTable {
       return
     }
     const { view, hostStart, hostEnd } = line
-    const hash = nameHash(view, hostStart, hostEnd)
+    // Two names with the same hash cost a candidate, and other organizations choose names, too.
+    const hash = keyedNames.bytes(view, hostStart, hostEnd)
     const plain = this.#plain
     const set = hash & (PLAIN_SLOTS - PLAIN_SET)
     const tag = tagOf(hash)
@@ -202,18 +202,6 @@ export class CandidateTable {
     // The sketch takes the high bits, which depend least on the last bytes of the address.
     return Math.imul(hash ^ (hash >>> 16), 0x85ebca6b) >>> 0 || 1
   }
-}
-
-/**
- * A hash of a name in any case, four bytes at a time. One multiplication for each step: hashLabel
- * takes twice as long, and two names with the same hash cost only a candidate.
- */
-function nameHash(view: DataView, start: number, end: number): number {
-  let hash = end - start
-  const last = end - 4
-  for (let at = start; at < last; at += 4) hash = Math.imul(hash ^ (view.getUint32(at, true) | CASE_BITS), 0x9e3779b1)
-  if (last >= start) hash = Math.imul(hash ^ (view.getUint32(last, true) | CASE_BITS), 0x9e3779b1)
-  return hash ^ (hash >>> 15)
 }
 
 /** The bits of a hash that do not select a set; never 0, which is a free slot. */

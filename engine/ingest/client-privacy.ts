@@ -1,5 +1,6 @@
 import { NO_CLIENT } from '../event/client.ts'
 import type { Slices } from '../lmdb/queue-chunk.ts'
+import { BoundedMap } from '../process/bounded-map.ts'
 import { Pseudonyms } from '../process/client-key.ts'
 import { type Clock, MINUTE_MS } from '../process/clock.ts'
 import { logFailure } from '../process/failure.ts'
@@ -26,7 +27,7 @@ export class ClientPrivacy {
   readonly #dataDirectory: string
   readonly #clock: Clock
   readonly #log: Logger
-  readonly #known = new Map<string, Known>()
+  readonly #known = new BoundedMap<string, Known>(ORGANIZATIONS_MAX)
 
   constructor(dataDirectory: string, clock: Clock, log: Logger) {
     this.#dataDirectory = dataDirectory
@@ -46,7 +47,6 @@ export class ClientPrivacy {
     const isFresh = known?.isUsable || Math.abs(nowMs - (known?.readAtMs ?? 0)) < MINUTE_MS
     if (known?.keyId === keyId && isFresh) return known.replacement
     const read = this.#read(id, keyId)
-    if (this.#known.size >= ORGANIZATIONS_MAX) this.#known.delete(this.#known.keys().next().value ?? '')
     this.#known.set(id, {
       keyId,
       replacement: read ?? NO_ONE,

@@ -1,11 +1,13 @@
+import { SCRATCH_BYTES } from '../formats/log-line.ts'
 import { MESSAGE_BYTES_MAX } from '../limits.ts'
+import { SECOND_MS } from '../process/clock.ts'
 import { deferred } from '../process/deferred.ts'
-import { Outcome } from '../store/outcomes.ts'
-import { SCRATCH_BYTES } from './formats/log-line.ts'
 import type { Intake } from './intake.ts'
+import { KeptBytes } from './kept-bytes.ts'
 import type { Origin } from './origin.ts'
 import type { ReadBudget, WaitingConnection } from './read-budget.ts'
-import { BROKEN, type FrameSink, Framing } from './syslog/framing.ts'
+import { Follows, HEADERS_BYTES_MAX } from './syslog/counted.ts'
+import { type FrameSink, Framing } from './syslog/framing.ts'
 
 /** Why the service closed a connection, or refused it. */
 export const CLOSE_REASONS = [
@@ -44,23 +46,24 @@ export interface ConnectionReader {
   close(): void
 }
 
-/** Bytes copied into the thread's buffer at a time, after the remainder of the previous bytes. */
+/** Bytes copied into the thread's buffer at a time, after the rest of the previous bytes. */
 const PIECE_BYTES = 64 * 1024
+
+/** The longest incomplete message, with the headers around it. */
+const REST_BYTES_MAX = MESSAGE_BYTES_MAX + HEADERS_BYTES_MAX
 
 /**
  * Minimum size of the thread's buffer: an incomplete message, a piece, a byte for the framing, and
  * scratch space for names in another form.
  */
-export const WORK_BYTES = MESSAGE_BYTES_MAX + 16 + PIECE_BYTES + 1 + SCRATCH_BYTES
+export const WORK_BYTES = REST_BYTES_MAX + PIECE_BYTES + 1 + SCRATCH_BYTES
 
-/** Buffer that a connection keeps while it has no incomplete message. */
-const KEPT_BYTES = 4 * 1024
-/** Approximate overhead of a queued chunk. */
-const CHUNK_BYTES = 128
+/** After this time without a byte, a message that only its count completes is complete. */
+const PAUSE_MS = SECOND_MS
 
 const NOTHING = Buffer.alloc(0)
 
-/** How far a connection has ended. Queued bytes are still read after `ended` and `closed`. */
+/** How far a connection has ended. Kept bytes are still read after `ended` and `closed`. */
 const Phase = {
   open: 0,
   /** The sender closed its side. */
@@ -69,7 +72,7 @@ const Phase = {
   closed: 2,
   /** The socket closed before the sender's last byte. An incomplete message is discarded. */
   aborted: 3,
-  /** The service closed the connection. Further bytes are ignored, nothing is queued. */
+  /** The service closed the connection. Further bytes are ignored, nothing is kept. */
   destroyed: 4,
 } as const
 type Phase = (typeof Phase)[keyof typeof Phase]
@@ -78,18 +81,53 @@ type Phase = (typeof Phase)[keyof typeof Phase]
 const Sender = { silent: 0, unauthenticated: 1, authenticated: 2 } as const
 type Sender = (typeof Sender)[keyof typeof Sender]
 
-/** Why the socket is paused: bit flags, since both reasons may apply. */
-const Paused = {
-  no: 0,
+/** Pauses a socket while there is a reason. */
+class SocketGate {
   /** The queue had no space for the last message. */
-  stalled: 1,
+  isStalled = false
   /** The organization's queue is full, and the lane holds too many bytes (read-budget.ts). */
-  held: 2,
-} as const
+  isHeld = false
+  readonly #peer: Peer
+
+  constructor(peer: Peer) {
+    this.#peer = peer
+  }
+
+  get isOpen(): boolean {
+    return !this.isStalled && !this.isHeld
+  }
+
+  close(reason: 'isStalled' | 'isHeld'): void {
+    if (this.isOpen) this.#peer.pause()
+    this[reason] = true
+  }
+
+  open(reason: 'isStalled' | 'isHeld'): void {
+    this[reason] = false
+    if (this.isOpen) this.#peer.resume()
+  }
+}
+
+/** When a connection did what. Milliseconds since 1970. */
+class Clocks {
+  readonly beganMs = Date.now()
+  lastByteMs = this.beganMs
+  /** When the last authorized message arrived. */
+  lastTakenMs = this.beganMs
+  /** When the first byte of the incomplete message arrived. 0: there is none. */
+  partialSinceMs = 0
+
+  /** The client could not send while the socket was paused. */
+  restart(nowMs: number): void {
+    this.lastByteMs = nowMs
+    this.lastTakenMs = nowMs
+    if (this.partialSinceMs > 0) this.partialSinceMs = nowMs
+  }
+}
 
 /**
- * One connection. Splits its bytes into messages in the thread's buffer. An incomplete message
- * waits in a small buffer of the connection.
+ * One connection. Its bytes are split into messages (framing.ts) in the thread's buffer; the rest is
+ * kept (kept-bytes.ts) until more bytes or space follow.
  */
 export class Connection implements FrameSink, ConnectionReader, WaitingConnection {
   organizationId = ''
@@ -101,22 +139,12 @@ export class Connection implements FrameSink, ConnectionReader, WaitingConnectio
   readonly #budget: ReadBudget
   readonly #onTaken: () => void
   readonly #framing = new Framing(MESSAGE_BYTES_MAX)
-  /** The incomplete message, in [0, #waitingBytes). */
-  #waiting: Buffer = NOTHING
-  #waitingBytes = 0
-  /** Chunks that arrived after a stalled message, in order. */
-  #unread: Buffer[] = []
-  #unreadBytes = 0
-  readonly #beganMs = Date.now()
-  #lastByteMs = this.#beganMs
-  /** When the last authorized message arrived. */
-  #lastTakenMs = this.#beganMs
-  /** When the first byte of the incomplete message arrived. 0: there is none. */
-  #partialSinceMs = 0
+  readonly #kept: KeptBytes
+  readonly #gate: SocketGate
+  readonly #clocks = new Clocks()
   #tokenId = ''
   #phase: Phase = Phase.open
   #sender: Sender = Sender.silent
-  #paused: number = Paused.no
 
   constructor(peer: Peer, origin: Origin, intake: Intake, budget: ReadBudget, onTaken: () => void) {
     this.#peer = peer
@@ -124,13 +152,13 @@ export class Connection implements FrameSink, ConnectionReader, WaitingConnectio
     this.#intake = intake
     this.#budget = budget
     this.#onTaken = onTaken
+    this.#kept = new KeptBytes((bytes) => budget.add(this, bytes))
+    this.#gate = new SocketGate(peer)
   }
 
-  /**
-   * The queue had no space for the last message. The connection is not read until there is space.
-   */
+  /** The queue had no space for the last message. The socket is not read until there is space. */
   get stalled(): boolean {
-    return (this.#paused & Paused.stalled) !== 0
+    return this.#gate.isStalled
   }
 
   get isAuthenticated(): boolean {
@@ -138,242 +166,181 @@ export class Connection implements FrameSink, ConnectionReader, WaitingConnectio
   }
 
   get heldBytes(): number {
-    return this.#waiting.length + this.#unreadBytes
+    return this.#kept.capacity
   }
 
   frame(start: number, end: number): boolean {
-    if (this.#phase === Phase.destroyed) return true
-    if (!this.#intake.take(start, end, this.#origin)) return false
-    if (this.#intake.outcome === Outcome.unauthorized) {
+    if (this.#isDestroyed) return true
+    const taken = this.#intake.take(start, end, this.#origin)
+    if (taken === 'full' || taken === 'overRate') return false
+    if (taken === 'unauthorized') {
       if (this.#sender === Sender.silent) this.#sender = Sender.unauthenticated
-    } else {
-      this.#lastTakenMs = this.#lastByteMs
-      if (this.#sender !== Sender.authenticated) this.#noteAuthenticated()
+      return true
+    }
+    this.#clocks.lastTakenMs = this.#clocks.lastByteMs
+    if (this.#sender !== Sender.authenticated) {
+      this.#budget.noteAuthenticated(this)
+      this.#sender = Sender.authenticated
     }
     return true
   }
 
-  /** Retries the stalled message and continues. */
-  resume(): void {
-    this.#paused &= ~Paused.stalled
-    const nowMs = Date.now()
-    this.#intake.line.referenceMs = nowMs
-    // Process the stalled bytes first: together with later chunks they might exceed the thread's
-    // buffer.
-    this.#feed(NOTHING)
-    while (!this.stalled && this.#unread.length > 0) this.#feed(this.#shiftUnread())
-    if (!this.stalled && (this.#phase === Phase.ended || this.#phase === Phase.closed)) this.#takeLast()
-    this.#countToken()
-    this.#onTaken()
-    if (this.stalled) return
-    this.#restartClocks(nowMs)
-    if (this.#isClosed) this.#finish()
-    else this.#resumeReading()
-  }
-
-  hold(): void {
-    if ((this.#paused & Paused.held) !== 0) return
-    if (this.#paused === Paused.no) this.#peer.pause()
-    this.#paused |= Paused.held
-  }
-
-  releaseHold(): void {
-    if ((this.#paused & Paused.held) === 0) return
-    this.#paused &= ~Paused.held
-    this.#restartClocks(Date.now())
-    this.#resumeReading()
-  }
-
-  /** Closes the connection. Queued bytes are lost. */
-  destroy(why: CloseReason): void {
-    if (this.#isDestroyed) return
-    const wasClosed = this.#isClosed
-    this.#phase = Phase.destroyed
-    this.#paused &= ~Paused.stalled
-    this.#forget()
-    this.#peer.close(why)
-    if (wasClosed) this.#finish()
-  }
-
-  /** Returns the reason to close the connection now, if any. */
-  overdue(nowMs: number, idleMs: number, helloMs: number, messageMs: number): CloseReason | undefined {
-    if (this.#paused !== Paused.no || this.#isDestroyed) return undefined
-    if (this.#partialSinceMs > 0 && nowMs - this.#partialSinceMs >= messageMs) return 'slow'
-    if (this.#sender !== Sender.authenticated && nowMs - this.#beganMs >= helloMs)
-      return this.#sender === Sender.silent ? 'silent' : 'unauthorized'
-    return nowMs - this.#lastTakenMs >= idleMs ? 'idle' : undefined
-  }
-
   /** Processes received bytes. The caller may reuse the chunk afterward. */
   data(chunk: Uint8Array): void {
-    if (this.#phase === Phase.destroyed) return
-    this.#lastByteMs = Date.now()
-    if (this.stalled) {
-      // TLS may deliver bytes that it had already decrypted when it was paused.
-      this.#pushUnread(chunk)
-      return
-    }
-    this.#intake.line.referenceMs = this.#lastByteMs
-    this.#feed(chunk)
-    this.#countToken()
-    this.#onTaken()
-  }
-
-  #feed(chunk: Uint8Array): void {
-    if (chunk.length > 0 && this.#waitingBytes > 0 && !this.#framing.mayComplete(this.#waitingBytes, chunk)) {
-      this.#keep(chunk)
-      return
-    }
-    let from = 0
-    do {
-      const piece = Math.min(chunk.length - from, PIECE_BYTES)
-      if (!this.#splitPiece(chunk, from, from + piece)) {
-        const rest = chunk.subarray(from + piece)
-        if (this.stalled && rest.length > 0) this.#pushUnread(rest, true)
-        return
-      }
-      from += piece
-    } while (from < chunk.length)
-  }
-
-  /**
-   * Splits the incomplete message and a piece of the chunk into messages. Returns false if the
-   * connection cannot continue.
-   */
-  #splitPiece(chunk: Uint8Array, from: number, to: number): boolean {
-    const { bytes, view } = this.#intake.line
-    const waiting = this.#waitingBytes
-    if (waiting > 0) bytes.set(this.#waiting.subarray(0, waiting))
-    bytes.set(from === 0 && to === chunk.length ? chunk : chunk.subarray(from, to), waiting)
-    const end = waiting + to - from
-    const before = this.#framing.oversized
-    const wasDiscarding = this.#framing.isDiscarding
-    const rest = this.#framing.split(bytes, view, 0, end, this)
-    const oversized = this.#framing.oversized - before
-    this.#budget.oversized += oversized
-    this.#waitingBytes = 0
-    if (rest === BROKEN) {
-      this.destroy('framing')
-      return false
-    }
-    if (this.#isDestroyed) return false
-    if (this.#framing.stalled) {
-      this.#paused |= Paused.stalled
-      this.organizationId = this.#origin.source?.owner.organizationId ?? ''
-    }
-    if (this.#waiting.length > KEPT_BYTES && (end - rest) * 2 < this.#waiting.length) this.#release()
-    if (rest < end) this.#keep(bytes.subarray(rest, end))
-    // Keeping the bytes may exceed the budget, which closes connections.
-    if (this.#isDestroyed) return false
-    if (this.#framing.isDiscarding) {
-      // A discarded message keeps no bytes, but it is incomplete all the same.
-      if (this.#partialSinceMs === 0 || (wasDiscarding && oversized > 0)) this.#partialSinceMs = this.#lastByteMs
-    } else if (rest === end) this.#partialSinceMs = 0
-    else if (rest > 0 || this.#partialSinceMs === 0) this.#partialSinceMs = this.#lastByteMs
-    if (!this.stalled) return true
-    this.#peer.pause()
-    return false
-  }
-
-  /** Appends bytes to the incomplete message. The buffer doubles, so that copying stays linear. */
-  #keep(bytes: Uint8Array): void {
-    const needed = this.#waitingBytes + bytes.length
-    if (needed > this.#waiting.length) {
-      const larger = Buffer.allocUnsafeSlow(Math.max(needed, Math.min(this.#waiting.length * 2, WORK_BYTES)))
-      this.#waiting.copy(larger, 0, 0, this.#waitingBytes)
-      const more = larger.length - this.#waiting.length
-      this.#waiting = larger
-      this.#budget.add(this, more)
-      if (this.#isDestroyed) return
-    }
-    this.#waiting.set(bytes, this.#waitingBytes)
-    this.#waitingBytes = needed
-  }
-
-  #release(): void {
-    const bytes = this.#waiting.length
-    this.#waiting = NOTHING
-    if (bytes > 0) this.#budget.add(this, -bytes)
-  }
-
-  #pushUnread(chunk: Uint8Array, first = false): void {
-    const kept = Buffer.from(chunk)
-    if (first) this.#unread.unshift(kept)
-    else this.#unread.push(kept)
-    this.#unreadBytes += kept.length + CHUNK_BYTES
-    this.#budget.add(this, kept.length + CHUNK_BYTES)
-  }
-
-  #shiftUnread(): Buffer {
-    const chunk = this.#unread.shift() ?? NOTHING
-    this.#unreadBytes -= chunk.length + CHUNK_BYTES
-    this.#budget.add(this, -chunk.length - CHUNK_BYTES)
-    return chunk
-  }
-
-  end(): void {
-    if (this.#phase === Phase.open) this.#phase = Phase.ended
-    this.#takeLast()
+    if (this.#isDestroyed) return
+    this.#clocks.lastByteMs = Date.now()
+    // TLS may deliver bytes that it had already decrypted when it was paused.
+    if (this.stalled) this.#kept.append(chunk)
+    else this.#read(chunk)
   }
 
   /** The last message may lack its delimiter. */
-  #takeLast(): void {
-    if (this.stalled || this.#waitingBytes === 0) return
-    const { bytes, view } = this.#intake.line
-    bytes.set(this.#waiting.subarray(0, this.#waitingBytes))
-    this.#intake.line.referenceMs = Date.now()
-    if (this.#framing.end(view, 0, this.#waitingBytes, this)) {
-      this.#waitingBytes = 0
-      this.#onTaken()
-    } else this.#paused |= Paused.stalled
+  end(): void {
+    if (this.#phase === Phase.open) this.#phase = Phase.ended
+    if (!this.stalled) this.#read(NOTHING)
   }
 
   /** No more bytes follow. */
   close(): void {
     if (this.#phase === Phase.open) this.#phase = Phase.aborted
     else if (this.#phase === Phase.ended) this.#phase = Phase.closed
+    this.settle()
     if (!this.stalled) this.#finish()
+  }
+
+  /** Reads a whole message that waits for bytes which would confirm its count. */
+  settle(): void {
+    if (this.#framing.isUnconfirmed && !this.stalled && !this.#isDestroyed) this.#read(NOTHING, Follows.pause)
+  }
+
+  /** Retries the stalled message and continues. */
+  resume(): void {
+    this.#gate.isStalled = false
+    this.#read(NOTHING)
+    if (this.stalled || this.#isDestroyed) return
+    this.#clocks.restart(Date.now())
+    if (this.#isClosed) this.#finish()
+    else this.#gate.open('isStalled')
+  }
+
+  hold(): void {
+    if (!this.#gate.isHeld) this.#gate.close('isHeld')
+  }
+
+  releaseHold(): void {
+    if (!this.#gate.isHeld) return
+    this.#clocks.restart(Date.now())
+    this.#gate.open('isHeld')
+  }
+
+  /** Closes the connection. Kept bytes are lost. */
+  destroy(why: CloseReason): void {
+    if (this.#isDestroyed) return
+    const wasClosed = this.#isClosed
+    this.#phase = Phase.destroyed
+    this.#gate.isStalled = false
+    this.#kept.release()
+    this.#peer.close(why)
+    if (wasClosed) this.#finish()
+  }
+
+  /** Returns the reason to close the connection now, if any. */
+  overdue(nowMs: number, idleMs: number, helloMs: number, messageMs: number): CloseReason | undefined {
+    if (!this.#gate.isOpen || this.#isDestroyed) return undefined
+    const { partialSinceMs, beganMs, lastTakenMs } = this.#clocks
+    if (partialSinceMs > 0 && nowMs - partialSinceMs >= messageMs) return 'slow'
+    if (this.#sender !== Sender.authenticated && nowMs - beganMs >= helloMs)
+      return this.#sender === Sender.silent ? 'silent' : 'unauthorized'
+    return nowMs - lastTakenMs >= idleMs ? 'idle' : undefined
+  }
+
+  /** Reads what a pause completes, and closes the connection if it is overdue. */
+  sweep(nowMs: number, idleMs: number, helloMs: number, messageMs: number): void {
+    if (this.#gate.isOpen && nowMs - this.#clocks.lastByteMs >= PAUSE_MS) this.settle()
+    const why = this.overdue(nowMs, idleMs, helloMs, messageMs)
+    if (why === undefined) return
+    // A count that is too large has made whole messages wait.
+    if (why === 'slow' && this.#framing.isCounted) this.#read(NOTHING, Follows.nothing)
+    this.destroy(why)
+  }
+
+  /** Reads the kept bytes and the chunk. */
+  #read(chunk: Uint8Array, follows: Follows = this.#hasEnded ? Follows.nothing : Follows.more): void {
+    const kept = this.#kept
+    const { line } = this.#intake
+    if (chunk.length > 0 && kept.length > 0 && !this.#framing.mayComplete(kept.length, chunk)) {
+      kept.append(chunk)
+      return
+    }
+    line.referenceMs = Date.now()
+    const before = kept.take()
+    const first = before.length <= REST_BYTES_MAX ? before : before.subarray(0, REST_BYTES_MAX)
+    line.bytes.set(first)
+    // A stalled connection may have kept more than the thread's buffer has space for.
+    const input = first === before ? chunk : Buffer.concat([before.subarray(REST_BYTES_MAX), chunk])
+    let size = first.length
+    let from = 0
+    do {
+      const to = Math.min(from + PIECE_BYTES, input.length)
+      line.bytes.set(to - from === input.length ? input : input.subarray(from, to), size)
+      size += to - from
+      from = to
+      const rest = this.#split(size, from === input.length ? follows : Follows.more)
+      if (this.#framing.stalled) {
+        this.organizationId = this.#origin.source?.owner.organizationId ?? ''
+        this.#gate.close('isStalled')
+      }
+      size -= rest
+      if (from === input.length || this.stalled) {
+        kept.shrink(size + input.length - from)
+        if (size > 0) kept.append(line.bytes.subarray(rest, rest + size))
+        if (from < input.length && !this.#isDestroyed) kept.append(input.subarray(from))
+      } else line.bytes.copyWithin(0, rest, rest + size)
+      // Keeping the bytes may exceed the budget, which closes connections.
+      if (this.#isDestroyed) return
+    } while (from < input.length && !this.stalled)
+    this.#noteSender()
+    this.#onTaken()
+  }
+
+  /** Splits the first `size` bytes of the thread's buffer. Returns the offset of the rest. */
+  #split(size: number, follows: Follows): number {
+    const framing = this.#framing
+    const { bytes, view } = this.#intake.line
+    const oversizedBefore = framing.oversized
+    const wasDiscarding = framing.isDiscarding
+    const rest = framing.split(bytes, view, 0, size, this, follows)
+    const oversized = framing.oversized - oversizedBefore
+    this.#budget.oversized += oversized
+    const clocks = this.#clocks
+    // A discarded message keeps no bytes, but it is incomplete all the same.
+    const isNext = framing.isDiscarding ? wasDiscarding && oversized > 0 : rest > 0
+    if (rest === size && !framing.isDiscarding) clocks.partialSinceMs = 0
+    else if (isNext || clocks.partialSinceMs === 0) clocks.partialSinceMs = clocks.lastByteMs
+    return rest
   }
 
   get #isDestroyed(): boolean {
     return this.#phase === Phase.destroyed
   }
 
+  get #hasEnded(): boolean {
+    return this.#phase === Phase.ended || this.#phase === Phase.closed
+  }
+
   get #isClosed(): boolean {
     return this.#phase === Phase.closed || this.#phase === Phase.aborted
   }
 
-  /** The client could not send while the socket was paused. */
-  #restartClocks(nowMs: number): void {
-    this.#lastByteMs = nowMs
-    this.#lastTakenMs = nowMs
-    if (this.#partialSinceMs > 0) this.#partialSinceMs = nowMs
-  }
-
-  #forget(): void {
-    this.#release()
-    this.#waitingBytes = 0
-    if (this.#unreadBytes > 0) this.#budget.add(this, -this.#unreadBytes)
-    this.#unread = []
-    this.#unreadBytes = 0
-  }
-
   #finish(): void {
-    this.#forget()
+    this.#kept.release()
     this.#ended.resolve()
   }
 
-  #resumeReading(): void {
-    if (this.#paused === Paused.no && !this.#isDestroyed) this.#peer.resume()
-  }
-
-  #noteAuthenticated(): void {
-    this.#budget.noteAuthenticated(this)
-    this.#sender = Sender.authenticated
-  }
-
-  /** Reports the token, so that connections are counted by token. */
-  #countToken(): void {
+  /** Reports wrong counts, and the token, so that connections are counted by token. */
+  #noteSender(): void {
+    const faults = this.#framing.takeFaults()
+    if (faults !== undefined) this.#intake.noteFraming(this.#origin, faults)
     const owner = this.#origin.source?.owner
     if (owner === undefined || owner.tokenId === this.#tokenId) return
     this.#tokenId = owner.tokenId

@@ -1,17 +1,17 @@
 import { setImmediate, setTimeout as sleep } from 'node:timers/promises'
+import { SCRATCH_BYTES } from '../formats/log-line.ts'
 import { MESSAGE_BYTES_MAX, RETRY_AFTER_SECONDS } from '../limits.ts'
 import { SECOND_MS, systemClock } from '../process/clock.ts'
-import { Outcome, type OutcomeName } from '../store/outcomes.ts'
+import { OUTCOMES, type OutcomeName } from '../store/outcomes.ts'
 import type { KnownHosts } from '../store/registry-in-force.ts'
 import type { Store } from '../store/store.ts'
 import { type BatchWriter, unstoredPlaces } from './accept.ts'
-import { SCRATCH_BYTES } from './formats/log-line.ts'
 import type { IngestAccounting } from './ingest-accounting.ts'
-import { Intake, type OutgoingBatch } from './intake.ts'
+import { Intake, isTaken, type OutgoingBatch, type Taken } from './intake.ts'
 import { LogRecords } from './log-records.ts'
 import { Origin } from './origin.ts'
+import type { TokenRate } from './rates.ts'
 import { TokenAuthenticator } from './token-authenticator.ts'
-import type { TokenRate } from './token-rate.ts'
 
 /** Messages read before other work of the thread gets its turn, about 2 ms. */
 const MESSAGES_PER_TURN = 1000
@@ -19,6 +19,8 @@ const MESSAGES_PER_TURN = 1000
 const RATE_RETRY_MS = 50
 /** Maximum milliseconds that the messages of a body wait for their token's rate. */
 const RATE_WAIT_MS = 10_000
+
+const STOPPING = 'the service is stopping'
 
 /** Messages of a body by outcome, and which were not read because of the token's rate. */
 export interface LogsTaken {
@@ -41,16 +43,31 @@ export interface HttpLogsOptions {
   readonly tokenRate: TokenRate | undefined
 }
 
-/** Reads the log messages of HTTPS requests. Their matches are on disk when `take` resolves. */
+/** The events of one organization that wait to be stored. */
+interface Storing {
+  /** Storing that has begun, and the one that follows it. */
+  running: Promise<void>
+  next: Promise<void> | undefined
+  /** Why storing waits; '' if it does not. */
+  waitsBecause: string
+}
+
+/** The events of a body cannot be stored, and the sender has to send it again. */
+class NotStored extends Error {
+  override readonly name = 'NotStored'
+}
+
+/**
+ * Reads the log messages of HTTPS requests. Their matches are on disk when `take` resolves. Each
+ * organization waits for its own storing only.
+ */
 export class HttpLogs {
   readonly intake: Intake
   readonly #options: HttpLogsOptions
   readonly #authenticator: TokenAuthenticator
-  /** Storing that has begun, and the one that follows it. */
-  #running: Promise<void> = Promise.resolve()
-  #next: Promise<void> | undefined
-  /** Why storing waits; '' if it does not. */
-  #waitsBecause = ''
+  /** By organization, while it has events that are not stored. */
+  readonly #storing = new Map<string, Storing>()
+  readonly #stopping = new AbortController()
 
   constructor(options: HttpLogsOptions) {
     const { store, known, tokenRate, accounting } = options
@@ -67,75 +84,118 @@ export class HttpLogs {
    * Reads the messages of a body: lines, or JSON objects with or without line feeds between them.
    */
   async take(body: Buffer, token: string, address: string): Promise<LogsOutcome> {
-    if (this.#waitsBecause !== '') return { kind: 'busy', why: this.#waitsBecause }
     const text = Buffer.from(token)
     const known = this.#authenticator.find(text, 0, text.length)
     if (known === undefined) return { kind: 'removed' }
-    const origin = new Origin('https', address, 0, known)
-    const taken = await this.#read(body, origin)
-    await this.#store()
+    const { organizationId } = known
+    const why = this.#stopping.signal.aborted ? STOPPING : this.#storing.get(organizationId)?.waitsBecause
+    if (why !== undefined && why !== '') return { kind: 'busy', why }
+    let taken: LogsTaken
+    try {
+      taken = await this.#read(body, new Origin('https', address, 0, known), organizationId)
+      await this.#store(organizationId)
+    } catch (error) {
+      if (!(error instanceof NotStored)) throw error
+      return { kind: 'busy', why: error.message }
+    }
     const { accounting, store } = this.#options
     accounting.add({ sources: [], rejects: this.intake.takeRejects(), candidates: this.intake.candidates.take() })
-    const isRemoved = taken.counts.unauthorized > 0 || !store.organizations.exists(known.organizationId)
+    const isRemoved = taken.counts.unauthorized > 0 || !store.organizations.exists(organizationId)
     return isRemoved ? { kind: 'removed' } : taken
   }
 
-  async #read(body: Buffer, origin: Origin): Promise<LogsTaken> {
-    const { intake } = this
+  /** Stops retries. Bodies whose events are not stored are answered so that senders retry. */
+  stop(): void {
+    this.#stopping.abort()
+  }
+
+  async #read(body: Buffer, origin: Origin, organizationId: string): Promise<LogsTaken> {
     const records = new LogRecords(body, MESSAGE_BYTES_MAX)
-    const counts = new Float64Array(Object.keys(Outcome).length)
+    const counts = Object.fromEntries(OUTCOMES.map((name) => [name, 0])) as Record<OutcomeName, number>
     const lateMs = Date.now() + RATE_WAIT_MS
     let messages = 0
     let isOverRate = false
     while (!isOverRate && records.next(body.length, true)) {
       if (records.start === records.end) continue
       // Other bodies use the buffer while this one waits.
-      while (!this.#takeMessage(body, records, origin)) {
-        await this.#store()
-        if (this.#takeMessage(body, records, origin)) break
-        isOverRate = Date.now() > lateMs
-        if (isOverRate) break
-        await sleep(RATE_RETRY_MS)
+      let taken = this.#takeMessage(body, records, origin)
+      for (let tries = 0; !isTaken(taken); tries++) {
+        if (tries > 0) {
+          isOverRate = Date.now() > lateMs
+          if (isOverRate) break
+          await sleep(RATE_RETRY_MS)
+        }
+        await this.#store(organizationId)
+        taken = this.#takeMessage(body, records, origin)
       }
-      if (isOverRate) break
-      counts[intake.outcome] = (counts[intake.outcome] ?? 0) + 1
+      if (!isTaken(taken)) break
+      counts[taken]++
       if (++messages % MESSAGES_PER_TURN === 0) await setImmediate()
     }
-    const named = Object.entries(Outcome).map(([name, index]) => [name, counts[index] ?? 0])
-    return { kind: 'taken', messages, counts: Object.fromEntries(named), isOverRate }
+    return { kind: 'taken', messages, counts, isOverRate }
   }
 
-  #takeMessage(body: Buffer, { start, end }: LogRecords, origin: Origin): boolean {
+  #takeMessage(body: Buffer, { start, end }: LogRecords, origin: Origin): Taken {
     const { line } = this.intake
     body.copy(line.bytes, 0, start, end)
     line.referenceMs = Date.now()
     return this.intake.take(0, end - start, origin)
   }
 
-  /** Stores all pending events. Bodies that wait at the same time share a transaction. */
-  #store(): Promise<void> {
-    this.#next ??= this.#running
+  /**
+   * Stores the pending events of an organization. Bodies that wait at the same time share a
+   * transaction.
+   *
+   * @throws NotStored
+   */
+  #store(organizationId: string): Promise<void> {
+    const storing = this.#storing.get(organizationId) ?? {
+      ...{ running: Promise.resolve(), next: undefined, waitsBecause: '' },
+    }
+    this.#storing.set(organizationId, storing)
+    storing.next ??= storing.running
       .catch(() => {})
       .then(() => {
-        this.#next = undefined
-        this.#running = this.#storePending()
-        return this.#running
+        storing.next = undefined
+        storing.running = this.#storePending(organizationId, storing)
+        return storing.running
       })
-    return this.#next
+    return storing.next
   }
 
-  async #storePending(): Promise<void> {
-    for (const batch of this.intake.takeBatches(true)) {
-      while (!(await this.#storeBatch(batch))) await sleep(RETRY_AFTER_SECONDS * SECOND_MS)
-      this.#waitsBecause = ''
+  async #storePending(organizationId: string, storing: Storing): Promise<void> {
+    let failure: NotStored | undefined
+    for (const batch of this.intake.takeBatches('all', organizationId)) {
+      try {
+        while (!(await this.#storeBatch(batch, storing))) await this.#pause()
+      } catch (error) {
+        if (!(error instanceof NotStored)) throw error
+        failure = error
+        const rejected = Array.from({ length: batch.events }, (_, index) => index)
+        this.intake.settled(batch, { duplicates: [], tooLate: [], rejected })
+      }
+      storing.waitsBecause = ''
     }
+    if (storing.next === undefined) this.#storing.delete(organizationId)
+    if (failure !== undefined) throw failure
   }
 
-  async #storeBatch(batch: OutgoingBatch): Promise<boolean> {
+  /** @throws NotStored */
+  async #pause(): Promise<void> {
+    const { signal } = this.#stopping
+    await sleep(RETRY_AFTER_SECONDS * SECOND_MS, undefined, { signal }).catch(() => {
+      throw new NotStored(STOPPING)
+    })
+  }
+
+  /** Returns false if it has to be tried again. @throws NotStored */
+  async #storeBatch(batch: OutgoingBatch, storing: Storing): Promise<boolean> {
     const { organizationId, bytes, deduplicate, reports } = batch
     const outcome = await this.#options.acceptor.acceptPacked(organizationId, bytes, { deduplicate, reports })
     if (outcome.kind === 'retry') {
-      this.#waitsBecause = outcome.why
+      // No later try can succeed.
+      if (outcome.isDamaged) throw new NotStored(outcome.why)
+      storing.waitsBecause = outcome.why
       return false
     }
     if (outcome.kind === 'malformed') throw new Error(`internal error: malformed batch: ${outcome.why}`)

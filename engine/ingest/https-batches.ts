@@ -1,36 +1,46 @@
-import { batchFromJson, isTooManyEvents } from '../event/event.ts'
+import { batchFromJson, batchLimits, isTooMany } from '../event/event.ts'
+import { JsonCheck } from '../event/json.ts'
+import { BytesCheck, type ShapeCheck } from '../event/shape.ts'
 import { type HttpHandler, type HttpRequest, type HttpResponse, refuse, sendError } from '../http/port.ts'
-import { BATCH_EVENTS_MAX } from '../limits.ts'
-import { canonicalAddress } from '../process/network.ts'
+import { BATCH_BYTES_MAX, BATCH_EVENTS_MAX, BODY_MESSAGES_MAX } from '../limits.ts'
+import { hashSecret, isMonitoringToken } from '../store/access-key.ts'
+import type { MonitoringToken } from '../store/monitoring-tokens.ts'
 import { Outcome } from '../store/outcomes.ts'
 import type { Store } from '../store/store.ts'
 import type { Acceptance, BatchWriter, Malformed } from './accept.ts'
-import { admit, bearerToken } from './admit.ts'
 import { BodyMemory } from './body-memory.ts'
 import type { HttpLogs } from './http-logs.ts'
 import { HEALTH_PATHS, isLogsPath, sendHealth, takeLogs } from './http-logs-answers.ts'
 import { redact } from './redact.ts'
-import { REGISTRY_PATH, sendRegistry } from './registry-download.ts'
-import { type BatchCounters, BODY_PACE, type BodyLimits, refuseToken, withBody } from './request-body.ts'
+import { type BatchCounters, BODY_PACE, type BodyLimits, LogBodyCheck, refuseToken, withBody } from './request-body.ts'
 import { type Source, type SourceOwner, SourceTable, UNATTRIBUTED } from './sources.ts'
 
 export const EVENTS_PATH = '/ingest/v1/events'
 
-type Accept = (acceptor: BatchWriter, organizationId: string, bytes: Buffer) => Promise<Acceptance | Malformed>
-const acceptMsgpack: Accept = (acceptor, organizationId, bytes) =>
-  acceptor.acceptPacked(organizationId, bytes, { deduplicate: true })
-const acceptJson: Accept = async (acceptor, organizationId, bytes) => {
-  const batch = batchFromJson(bytes.toString('utf8'), BATCH_EVENTS_MAX)
-  if (typeof batch === 'string') return { kind: 'malformed', why: batch }
-  return acceptor.accept(organizationId, batch.events, batch.coverage)
+interface BodyFormat {
+  readonly check: () => ShapeCheck
+  readonly accept: (acceptor: BatchWriter, organizationId: string, bytes: Buffer) => Promise<Acceptance | Malformed>
+}
+const LIMITS = batchLimits(BATCH_EVENTS_MAX, BATCH_BYTES_MAX)
+const MSGPACK: BodyFormat = {
+  check: () => new BytesCheck(BATCH_BYTES_MAX),
+  accept: (acceptor, organizationId, bytes) => acceptor.acceptPacked(organizationId, bytes, { deduplicate: true }),
+}
+const JSON_FORMAT: BodyFormat = {
+  check: () => new JsonCheck(LIMITS),
+  accept: async (acceptor, organizationId, bytes) => {
+    const batch = batchFromJson(bytes.toString('utf8'), BATCH_EVENTS_MAX)
+    if (typeof batch === 'string') return { kind: 'malformed', why: batch }
+    return acceptor.accept(organizationId, batch.events, batch.coverage)
+  },
 }
 
 /** By Content-Type. */
-const ACCEPT: Readonly<Record<string, Accept | undefined>> = {
-  'application/msgpack': acceptMsgpack,
-  'application/x-msgpack': acceptMsgpack,
-  'application/vnd.msgpack': acceptMsgpack,
-  'application/json': acceptJson,
+const FORMATS: Readonly<Record<string, BodyFormat | undefined>> = {
+  'application/msgpack': MSGPACK,
+  'application/x-msgpack': MSGPACK,
+  'application/vnd.msgpack': MSGPACK,
+  'application/json': JSON_FORMAT,
 }
 
 /** Shared by all requests of a listener. */
@@ -83,40 +93,48 @@ export function eventsHandler(
     }
     const { organizationId, id: tokenId, label } = token
     if (isLogs) {
-      const address = canonicalAddress(request.remoteAddress())
-      return withBody(request, response, organizationId, shared, (bytes) =>
-        takeLogs(logs, bytes, { token: given, address, path }, response, counters),
-      )
+      const address = request.remoteAddress()
+      const take = async (body: Buffer | string): Promise<void> => {
+        if (typeof body !== 'string') return takeLogs(logs, body, { token: given, address, path }, response, counters)
+        sendError(response, 413, `Expected a body of at most ${BODY_MESSAGES_MAX} messages`)
+      }
+      return withBody(request, response, organizationId, shared, take, new LogBodyCheck())
     }
     const contentType = request.header('content-type').split(';', 1)[0]?.trim().toLowerCase() ?? ''
-    const accept = Object.hasOwn(ACCEPT, contentType) ? ACCEPT[contentType] : undefined
-    if (accept === undefined)
+    const format = Object.hasOwn(FORMATS, contentType) ? FORMATS[contentType] : undefined
+    if (format === undefined)
       return sendError(response, 415, 'Expected Content-Type application/msgpack or application/json')
     const source = sourceOf(sources, { organizationId, tokenId, label }, request)
-    return withBody(request, response, organizationId, shared, (bytes) =>
-      takeBatch(source, bytes, response, accept, shared),
-    )
+    const take = (body: Buffer | string): Promise<void> => takeBatch(source, body, response, format, shared)
+    return withBody(request, response, organizationId, shared, take, format.check())
   }
 }
 
 function sourceOf(sources: SourceTable, owner: SourceOwner, request: HttpRequest): Source {
-  return sources.get(owner, 'https', canonicalAddress(request.remoteAddress()), '')
+  return sources.get(owner, 'https', request.remoteAddress(), '')
 }
 
 async function takeBatch(
   source: Source,
-  bytes: Buffer,
+  body: Buffer | string,
   response: HttpResponse,
-  accept: Accept,
+  format: BodyFormat,
   { acceptor, counters, registry }: Shared,
 ): Promise<void> {
-  const outcome = await accept(acceptor, source.owner.organizationId, bytes)
+  const outcome: Acceptance | Malformed =
+    typeof body === 'string'
+      ? { kind: 'malformed', why: body }
+      : await format.accept(acceptor, source.owner.organizationId, body)
   if (outcome.kind === 'malformed') {
     counters.malformed++
     source.receive(Date.now())
     source.count(Outcome.rejected, Date.now())
-    if (isTooManyEvents(outcome.why)) {
-      return sendError(response, 413, `Expected a batch of at most ${BATCH_EVENTS_MAX} events`)
+    if (isTooMany(outcome.why)) {
+      return sendError(
+        response,
+        413,
+        `Expected a batch of at most ${BATCH_EVENTS_MAX} events and ${BATCH_BYTES_MAX} bytes`,
+      )
     }
     return sendError(response, 400, `Malformed batch: ${outcome.why}`)
   }
@@ -180,4 +198,48 @@ function coverageAnswer({ coverage: [fate] }: Extract<Acceptance, { kind: 'store
     default:
       return { accepted: false, error: fate.error }
   }
+}
+
+export const REGISTRY_PATH = '/ingest/v1/registry'
+const ROLLBACK_FIELD = 'posture-registry-rollback'
+
+/**
+ * GET /ingest/v1/registry: the installed update file, for collectors, which verify it themselves.
+ * With `If-None-Match`, 304 if the collector has it. JSON if the built-in registry is in use. After
+ * a rollback with the field ROLLBACK_FIELD, without which collectors accept no older release.
+ */
+function sendRegistry(store: Store, request: HttpRequest, response: HttpResponse): void {
+  if (request.method !== 'GET') return refuse(response, 405, 'Ask by GET', ['allow', 'GET'])
+  if (admit(store, bearerToken(request)) === undefined) {
+    return refuse(response, 401, 'Invalid monitoring token', ['www-authenticate', 'Bearer'])
+  }
+  const { release, version, rollback } = store.environment.read(() => {
+    const { inForce, version, state } = store.registryReleases
+    return { release: inForce, version, rollback: state.isRolledBack ? [ROLLBACK_FIELD, 'true'] : [] }
+  })
+  if (release === undefined) {
+    const body = JSON.stringify({ registry: version, built_in: true })
+    return response.send({ status: 200, fields: ['content-type', 'application/json', ...rollback], body })
+  }
+  const tag = `"${release.sha256}"`
+  const fields = ['etag', tag, 'cache-control', 'no-cache', ...rollback]
+  if (request.header('if-none-match') === tag) return response.send({ status: 304, fields, body: '' })
+  response.send({ status: 200, fields: [...fields, 'content-type', 'application/octet-stream'], body: release.bytes })
+}
+
+/**
+ * Returns the active monitoring token with this text, or undefined. Malformed text is hashed and
+ * looked up like any other, so that the response time does not reveal how close a guess is.
+ */
+function admit(store: Store, token: string): MonitoringToken | undefined {
+  const found = store.environment.read(() => store.monitoringTokens.byHash(hashSecret(token)))
+  return isMonitoringToken(token) ? found : undefined
+}
+
+/**
+ * Returns the token of an HTTPS request, or ''. RFC 6750 §2.1. The scheme is case-insensitive (RFC
+ * 9110 §11.1); `Splunk` is that of Splunk's HTTP Event Collector.
+ */
+function bearerToken(request: HttpRequest): string {
+  return /^(?:bearer|splunk) +(\S+) *$/i.exec(request.header('authorization'))?.[1] ?? ''
 }

@@ -1,38 +1,37 @@
 import { NO_CLIENT } from '../event/client.ts'
 import { METHODS, TIME_MS_MAX } from '../event/event.ts'
 import type { LineMatch } from '../event/match-tally.ts'
+import { Action } from '../formats/action.ts'
+import { KeyTable, textAt } from '../formats/bytes.ts'
+import { FORMATS, NO_FORMAT } from '../formats/formats.ts'
+import { LogLine, Verdict } from '../formats/log-line.ts'
+import { LogTime, TimeFound } from '../formats/log-time.ts'
+import type { OwnFormat } from '../formats/own-format.ts'
+import { readUser, UserCounts } from '../formats/user-name.ts'
 import {
   COVERAGE_ORGANIZATIONS_MAX,
   COVERAGE_PER_SECOND_MAX,
   LOG_BATCH_EVENTS_MAX,
   LOG_BATCHES_IN_FLIGHT_MAX,
 } from '../limits.ts'
-import { Outcome } from '../store/outcomes.ts'
+import { canonicalAddress } from '../process/network.ts'
+import { Outcome, type OutcomeName } from '../store/outcomes.ts'
 import type { KnownHosts } from '../store/registry-in-force.ts'
 import type { Reject } from '../store/sources.ts'
 import type { UnstoredPlaces } from './accept.ts'
 import { BodyReader } from './body-reader.ts'
 import { CandidateTable } from './candidate-table.ts'
-import { ClientAddresses } from './client-addresses.ts'
-import { Action } from './formats/action.ts'
-import { textAt } from './formats/bytes.ts'
-import { NO_FORMAT } from './formats/detect.ts'
-import { FORMATS } from './formats/formats.ts'
-import { LogLine, Verdict } from './formats/log-line.ts'
-import { LogTime, TimeFound } from './formats/log-time.ts'
-import type { OwnFormat } from './formats/own-format.ts'
-import { readUser, UserCounts } from './formats/user-name.ts'
 import { type LineStatus, OUTCOME_OF_VERDICT, VERDICTS, verdictsByFormat } from './line-status.ts'
-import { OrganizationRate } from './organization-rate.ts'
 import type { Origin } from './origin.ts'
-import { type EventBatch, EventIds, PendingEvents } from './pending-events.ts'
+import { type EventBatch, EventIds, HeldQuestions, type PendingEvent, PendingEvents } from './pending-events.ts'
+import { OrganizationRate, type TokenRate } from './rates.ts'
 import { coverageFromMessage } from './read-coverage.ts'
 import { RejectSamples } from './reject-samples.ts'
 import { type Source, SourceTable, UNATTRIBUTED } from './sources.ts'
+import { type FramingFault, namedFaults } from './syslog/counted.ts'
 import { SyslogMessage } from './syslog/message.ts'
 import { readSyslog } from './syslog/read-message.ts'
 import type { KnownToken, TokenAuthenticator } from './token-authenticator.ts'
-import type { TokenRate } from './token-rate.ts'
 import { zoneMinutes } from './zone.ts'
 
 const NO_PLACES: UnstoredPlaces = { duplicates: [], tooLate: [], rejected: [] }
@@ -49,8 +48,15 @@ export interface IntakeOptions {
   readonly tokenRate: TokenRate | undefined
   /** Called for each unauthorized message. */
   readonly noteUnauthorized: (origin: Origin, hasToken: boolean) => void
+  /** Called for each kind of wrong octet counts. Default: only the source counts them. */
+  readonly noteFraming?: (origin: Origin, fault: FramingFault) => void
   /** Whether coverage reports are stored. Default: they are skipped. */
   readonly storesCoverage?: boolean
+  /**
+   * Whether DNS queries wait for the line that says that they were blocked. Otherwise that line must
+   * be in the same batch.
+   */
+  readonly holdsQuestions?: boolean
   /** Replaces the own format of the token. */
   readonly own?: OwnFormat | undefined
   /** Of several listeners in one thread. */
@@ -63,8 +69,20 @@ interface Pending {
   readonly logs: PendingEvents
   /** Events of collectors, which have ids, and coverage reports. */
   readonly collected: PendingEvents
+  /** Events of DNS queries that wait. undefined: none has come, or they are in `logs`. */
+  questions: HeldQuestions | undefined
   inFlight: number
   messagesInFlight: number
+}
+
+/**
+ * The outcome of a message, `stored` if it is queued for storing. Or why it was not taken: the queue
+ * of its organization is full, or its token is over its rate. It must then be passed again.
+ */
+export type Taken = OutcomeName | 'full' | 'overRate'
+
+export function isTaken(taken: Taken): taken is OutcomeName {
+  return taken !== 'full' && taken !== 'overRate'
 }
 
 /** A batch in transit to the writer. */
@@ -96,10 +114,6 @@ export class Intake {
   /** The verdict on the last message, and the index of its format. */
   verdict: Verdict = Verdict.unknown
   format = NO_FORMAT
-  /** The outcome of the last message. `stored` if it is queued for storing. */
-  outcome: number = Outcome.unknown
-  /** Whether take() returned false because the token is over its rate. */
-  isOverRate = false
   /** When the last message was sent, if it names a platform and is no repetition. */
   matchMs = 0
   readonly #authenticator: Authenticator
@@ -123,61 +137,33 @@ export class Intake {
     this.sources = options.sources ?? new SourceTable()
   }
 
-  /**
-   * Processes the message in [start, end), which is not empty and arrived at `line.referenceMs`.
-   * Returns false if the token is over its rate or the organization's queue is full. The caller
-   * must then pass the same message again.
-   */
-  take(start: number, end: number, origin: Origin): boolean {
+  /** Processes the message in [start, end), which is not empty and arrived at `line.referenceMs`. */
+  take(start: number, end: number, origin: Origin): Taken {
     const { line } = this
     const message = this.#message
+    // A file that was preallocated has NULs before a line.
+    while (start + 1 < end && line.bytes[start] === 0) start++
     if (origin.token !== undefined) message.expectedToken = origin.token.text
     readSyslog(line.view, start, end, message, line.referenceMs)
     const token = this.#tokenOf(message, origin)
     if (token === undefined) {
       this.#refuse(message, origin)
-      this.outcome = Outcome.unauthorized
-      return true
+      return 'unauthorized'
     }
     const source = this.#sourceOf(message, token, origin)
     const { tokenRate } = this.#options
-    this.isOverRate = tokenRate !== undefined && !tokenRate.take(source.owner.rateHash, line.referenceMs)
-    if (this.isOverRate) return false
-    line.memory = source.memory
-    const msgStart = message.msgStart
-    this.#body.own = this.#options.own ?? token.ownFormat
-    const verdict = msgStart === end ? Verdict.skip : this.#read(msgStart, end, token.organizationId)
-    const format = this.#body.format
-    let outcome = OUTCOME_OF_VERDICT[verdict] ?? Outcome.unknown
-    const isWanted = verdict === Verdict.event && this.#isWanted(token.organizationId)
-    if (verdict === Verdict.event && !isWanted && origin.matched === 'store') {
-      this.candidates.note(line, token)
+    if (tokenRate !== undefined && !tokenRate.take(source.owner.rateHash, line.referenceMs)) return 'overRate'
+    this.#read(message, end, token, source)
+    const outcome = this.verdict === Verdict.event ? this.#match(message, token, source, origin) : undefined
+    if (outcome === 'full') {
+      tokenRate?.refund(source.owner.rateHash, line.referenceMs)
+      return outcome
     }
-    if (isWanted) {
-      outcome = origin.matched === 'repeat' ? Outcome.duplicate : Outcome.stored
-      if (origin.matched === 'store') {
-        const pending = this.#pendingOf(token.organizationId)
-        const queue = line.eventIdStart < 0 ? pending.logs : pending.collected
-        if (queue.full) {
-          tokenRate?.refund(source.owner.rateHash, line.referenceMs)
-          return false
-        }
-        this.#add(queue, message, token, source)
-        this.candidates.noteAi(line, token.organizationId)
-      } else if (origin.matched === 'dry') this.matchMs = this.#matchTime(message, token, source)
-    }
-    source.receive(line.referenceMs)
-    this.verdict = verdict
-    this.format = format
-    this.outcome = outcome
-    const place = (format === NO_FORMAT ? FORMATS.length : format) * VERDICTS + verdict
-    this.formatCounts[place] = (this.formatCounts[place] ?? 0) + 1
-    if (format !== NO_FORMAT) source.formats[format] = (source.formats[format] ?? 0) + 1
-    // A stored message is counted when it is on disk.
-    if (outcome !== Outcome.stored || origin.matched !== 'store') source.count(outcome, line.referenceMs)
-    const isProblem = verdict === Verdict.reject || verdict === Verdict.unknown || verdict === Verdict.ambiguous
-    if (isProblem && origin.matched !== 'repeat') this.#rejects.keep(line, source, format, msgStart, end)
-    return true
+    if (this.verdict === Verdict.skip && this.format !== NO_FORMAT && line.isRefusal && origin.matched === 'store')
+      this.#refuseQuestion(token.organizationId, source)
+    const taken = outcome ?? OUTCOME_OF_VERDICT[this.verdict]
+    this.#count(taken, source, origin, end)
+    return taken
   }
 
   /** Returns what the last message says, which named a platform. Slow: it creates a string. */
@@ -201,19 +187,39 @@ export class Intake {
     return this.#timeOf(this.#message, token, source)
   }
 
+  /** Counts messages with wrong octet counts, in the order of FRAMING_FAULTS. */
+  noteFraming(origin: Origin, faults: Float64Array): void {
+    const { listener, address } = origin
+    const owner = this.#authenticator.boundOf(origin) ?? UNATTRIBUTED
+    const source = origin.source ?? this.sources.get(owner, listener, address, '')
+    for (const [fault, messages] of Object.entries(namedFaults(faults)) as [FramingFault, number][]) {
+      source.countFraming(fault, messages, this.line.referenceMs)
+      this.#options.noteFraming?.(origin, fault)
+    }
+  }
+
   /**
-   * Returns the batches that are ready for the writer. `all` includes partly filled ones. The
-   * caller reports each durable batch by `settled`.
+   * Returns the batches that are ready for the writer, of every organization or of one: full ones,
+   * also partly filled ones ('due'), or also the questions that wait ('all'). The caller reports
+   * each durable batch by `settled`, and asks again for what LOG_BATCHES_IN_FLIGHT_MAX left.
    */
-  takeBatches(all: boolean): OutgoingBatch[] {
+  takeBatches(which: 'full' | 'due' | 'all', of?: string): OutgoingBatch[] {
     const batches: OutgoingBatch[] = []
+    const nowMs = performance.now()
     for (const [organizationId, pending] of this.#pending) {
-      for (const queue of [pending.logs, pending.collected]) {
-        if (queue.empty || (!all && !queue.full) || pending.inFlight >= LOG_BATCHES_IN_FLIGHT_MAX) continue
+      if (of !== undefined && organizationId !== of) continue
+      const hasRoom = (): boolean => pending.inFlight < LOG_BATCHES_IN_FLIGHT_MAX
+      const take = (queue: PendingEvents | undefined): void => {
+        if (queue === undefined || queue.empty) return
         pending.inFlight++
         pending.messagesInFlight += queue.messages
         batches.push({ ...queue.take(), organizationId, deduplicate: queue === pending.collected })
       }
+      for (const queue of [pending.logs, pending.collected])
+        if ((which !== 'full' || queue.full) && hasRoom()) take(queue)
+      // A turn moves the newer questions, so the older ones must have room.
+      for (let turns = which === 'all' ? 2 : 1; turns > 0 && hasRoom(); turns--)
+        take(pending.questions?.turn(nowMs, which))
     }
     return batches
   }
@@ -252,15 +258,16 @@ export class Intake {
       const others = messages - (unstored.get(source) ?? 0)
       if (others > 0) source.count(outcome, source.lastSeenMs, others)
     }
-    if (pending.inFlight === 0 && pending.logs.empty && pending.collected.empty)
+    const { inFlight, logs, collected, questions } = pending
+    if (inFlight === 0 && logs.empty && collected.empty && (questions?.empty ?? true))
       this.#pending.delete(batch.organizationId)
   }
 
   /** Matched messages that are not known to be on disk. */
   get unsettled(): number {
     let messages = 0
-    for (const { logs, collected, messagesInFlight } of this.#pending.values())
-      messages += logs.messages + collected.messages + messagesInFlight
+    for (const { logs, collected, questions, messagesInFlight } of this.#pending.values())
+      messages += logs.messages + collected.messages + (questions?.messages ?? 0) + messagesInFlight
     return messages
   }
 
@@ -284,15 +291,6 @@ export class Intake {
   /** Returns and clears a rate-limited sample of the messages that were not understood. */
   takeRejects(): Reject[] {
     return this.#rejects.take()
-  }
-
-  /**
-   * A collector has matched its events. If the organization's registry lacks the name, they wait
-   * for one that has it.
-   */
-  #isWanted(organizationId: string): boolean {
-    const { view, hostStart, hostEnd, eventIdStart } = this.line
-    return eventIdStart >= 0 || this.#known.knows(organizationId, view, hostStart, hostEnd)
   }
 
   #tokenOf(message: SyslogMessage, origin: Origin): KnownToken | undefined {
@@ -338,14 +336,61 @@ export class Intake {
     return source
   }
 
-  #read(start: number, end: number, organizationId: string): Verdict {
+  /** Sets the verdict on the message and its format. */
+  #read(message: SyslogMessage, end: number, token: KnownToken, source: Source): void {
     const { line } = this
-    const verdict = this.#body.read(line, start, end)
-    if (verdict === Verdict.skip && line.coverageEnd > 0) return this.#takeCoverage(organizationId)
+    const { msgStart, appStart, appEnd } = message
+    line.memory = source.memory
+    line.memory.isForwarded = token.isForwarded
+    this.#body.own = this.#options.own ?? token.ownFormat
+    this.format = NO_FORMAT
+    this.verdict = Verdict.skip
+    if (msgStart === end || LOGIN_PROGRAMS.find(line.view, appStart, appEnd) >= 0) return
+    const verdict = this.#body.read(line, msgStart, end)
+    this.format = this.#body.format
+    if (verdict === Verdict.skip && line.coverageEnd > 0) this.verdict = this.#takeCoverage(token.organizationId)
     // syslogd's summary of repeated messages. RFC 3164 does not define it, but all implementations
     // write it.
-    if (verdict === Verdict.unknown && textAt(line.view, start, end, 'last message repeated ')) return Verdict.skip
-    return verdict
+    else if (verdict === Verdict.unknown && textAt(line.view, msgStart, end, 'last message repeated ')) return
+    else if (verdict === Verdict.event && line.timeIsUnread && Number.isNaN(this.#timeOf(message, token, source)))
+      this.verdict = line.reject(TIME_UNREAD)
+    else this.verdict = verdict
+  }
+
+  /** The outcome of a message that names a host. Queues its event if the host is of a platform. */
+  #match(message: SyslogMessage, token: KnownToken, source: Source, { matched }: Origin): OutcomeName | 'full' {
+    const { line } = this
+    const { organizationId } = token
+    // A collector has matched its events. If the organization's registry lacks the name, they wait
+    // for one that has it.
+    const isCollected = line.eventIdStart >= 0
+    if (!isCollected && !this.#known.knows(organizationId, line.view, line.hostStart, line.hostEnd)) {
+      if (matched === 'store') this.candidates.note(line, token)
+      return 'unmatched'
+    }
+    if (matched === 'repeat') return 'duplicate'
+    if (matched === 'dry') {
+      this.matchMs = this.#matchTime(message, token, source)
+      return 'stored'
+    }
+    const pending = this.#pendingOf(organizationId)
+    const queue = this.#queueOf(pending)
+    if (queue.full) return 'full'
+    this.#add(queue, message, token, source)
+    this.candidates.noteAi(line, organizationId)
+    return 'stored'
+  }
+
+  #count(taken: OutcomeName, source: Source, { matched }: Origin, end: number): void {
+    const { line, verdict, format } = this
+    source.receive(line.referenceMs)
+    const place = (format === NO_FORMAT ? FORMATS.length : format) * VERDICTS + verdict
+    this.formatCounts[place] = (this.formatCounts[place] ?? 0) + 1
+    if (format !== NO_FORMAT) source.formats[format] = (source.formats[format] ?? 0) + 1
+    // A stored message is counted when it is on disk.
+    if (taken !== 'stored' || matched !== 'store') source.count(Outcome[taken], line.referenceMs)
+    const isProblem = verdict === Verdict.reject || verdict === Verdict.unknown || verdict === Verdict.ambiguous
+    if (isProblem && matched !== 'repeat') this.#rejects.keep(line, source, format, this.#message.msgStart, end)
   }
 
   /**
@@ -375,26 +420,56 @@ export class Intake {
       this.#body.takeUserAndBytes(line)
       this.users.count(readUser(line))
     }
-    queue.add(
-      line.view,
-      {
-        nameStart: line.hostStart,
-        nameEnd: line.hostEnd,
-        client: this.client(),
-        method: isCollected ? line.method : METHOD_LOG,
-        firstMs,
-        lastMs,
-        count: line.count,
-        blocked: isCollected ? line.blockedCount : line.action === Action.blocked ? 1 : 0,
-        userStart: line.userStart,
-        userEnd: line.userEnd,
-        bytesSent: line.bytesSent,
-        bytesReceived: line.bytesReceived,
-      },
-      line.eventIdStart,
-      source,
-    )
+    const client = this.client()
+    if (line.isQuestion) source.memory.askedBy.set(this.#name(), client)
+    queue.add(line.view, this.#event(client, firstMs, lastMs), line.eventIdStart, source)
     source.lastSeenMs = line.referenceMs
+  }
+
+  #queueOf(pending: Pending): PendingEvents {
+    if (this.line.eventIdStart >= 0) return pending.collected
+    if (!this.line.isQuestion || this.#options.holdsQuestions !== true) return pending.logs
+    pending.questions ??= new HeldQuestions(LOG_BATCH_EVENTS_MAX, this.#ids)
+    return pending.questions.newer
+  }
+
+  /** The event of the message, by offsets in the line. */
+  #event(client: string, firstMs: number, lastMs: number): PendingEvent {
+    const { line } = this
+    const isCollected = line.eventIdStart >= 0
+    return {
+      nameStart: line.hostStart,
+      nameEnd: line.hostEnd,
+      client,
+      method: isCollected ? line.method : METHOD_LOG,
+      firstMs,
+      lastMs,
+      count: line.count,
+      blocked: isCollected ? line.blockedCount : line.action === Action.blocked ? 1 : 0,
+      isQuestion: line.isQuestion,
+      userStart: line.userStart,
+      userEnd: line.userEnd,
+      bytesSent: line.bytesSent,
+      bytesReceived: line.bytesReceived,
+    }
+  }
+
+  /** In lower case, because clients mix the case of letters. */
+  #name(): string {
+    const { line } = this
+    return line.text(line.hostStart, line.hostEnd).toLowerCase()
+  }
+
+  /** The line says that the query of an earlier line was blocked. */
+  #refuseQuestion(organizationId: string, source: Source): void {
+    const { line } = this
+    const pending = this.#pending.get(organizationId)
+    if (pending === undefined || !this.#known.knows(organizationId, line.view, line.hostStart, line.hostEnd)) return
+    // A line without the client follows the query at once.
+    const client = line.clientStart < line.clientEnd ? this.client() : source.memory.askedBy.get(this.#name())
+    if (client === undefined) return
+    const queue = pending.questions ?? pending.logs
+    queue.refuse(line.view, { ...this.#event(client, 0, 0), isQuestion: true }, source)
   }
 
   /**
@@ -403,9 +478,11 @@ export class Intake {
    */
   #matchTime(message: SyslogMessage, token: KnownToken, source: Source): number {
     const { line } = this
-    if (Number.isNaN(line.timeMs) && line.timeIsUnread) source.timesUnread++
     const timeMs = this.#timeOf(message, token, source)
-    return timeMs >= 0 && timeMs <= TIME_MS_MAX ? timeMs : line.referenceMs
+    const isPossible = timeMs >= 0 && timeMs <= TIME_MS_MAX
+    const isUnread = Number.isNaN(line.timeMs) ? line.timeIsUnread : !isPossible
+    if (isUnread) source.timesUnread++
+    return isPossible ? timeMs : line.referenceMs
   }
 
   /** The time of the event in UTC: from the message, else from the syslog header, else NaN. */
@@ -433,6 +510,7 @@ export class Intake {
       pending = {
         logs: new PendingEvents(LOG_BATCH_EVENTS_MAX, this.#ids),
         collected: new PendingEvents(LOG_BATCH_EVENTS_MAX, this.#ids),
+        questions: undefined,
         inFlight: 0,
         messagesInFlight: 0,
       }
@@ -445,4 +523,29 @@ export class Intake {
 /** HOSTNAME for display: `?` replaces each character that is not printable ASCII (RFC 5424 §6). */
 function printable(host: string): string {
   return host.slice(0, 255).replace(/[^\x21-\x7e]/g, '?')
+}
+
+/**
+ * Programs that write what anyone types as a user name, with blanks: it could be a line of another
+ * program. They name no request.
+ */
+const LOGIN_PROGRAMS = new KeyTable({ sshd: 0, 'sshd-session': 0, dropbear: 0, login: 0, su: 0, sudo: 0, cron: 0 })
+/** The time of receipt would report use of today for a line of last month. */
+const TIME_UNREAD = 'time: expected a form such as 2026-11-20T09:15:02Z, Nov 20 09:15:02 or seconds since 1970'
+
+const CLIENTS_REMEMBERED = 4096
+
+/** The canonical text of clients' addresses. Remembers IPv6 addresses by their text in messages. */
+class ClientAddresses {
+  readonly #canonical = new Map<string, string>()
+
+  canonical(text: string): string {
+    if (!text.includes(':')) return text
+    const known = this.#canonical.get(text)
+    if (known !== undefined) return known
+    const canonical = canonicalAddress(text)
+    if (this.#canonical.size >= CLIENTS_REMEMBERED) this.#canonical.clear()
+    this.#canonical.set(text, canonical)
+    return canonical
+  }
 }

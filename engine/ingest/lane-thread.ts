@@ -5,9 +5,9 @@ import { Store } from '../store/store.ts'
 import { ByteRing, RecordKind } from './byte-ring.ts'
 import type { ConnectionReader, Peer } from './connection.ts'
 import { Lane } from './lane.ts'
+import { TokenRate } from './rates.ts'
 import type { OpenedConnection } from './thread-lane.ts'
 import type { FromLane, FromLaneToSockets, FromSocketsToLane, LaneThreadData, ToLane } from './thread-protocol.ts'
-import { TokenRate } from './token-rate.ts'
 
 /** Bytes read before other work gets its turn: stored batches, revoked tokens. */
 const BYTES_PER_TURN = 512 * 1024

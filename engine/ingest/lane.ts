@@ -1,10 +1,11 @@
+import { CR, digitsEnd, isDigit, LESS, LF, SPACE } from '../formats/bytes.ts'
 import {
   LOG_BATCH_MS,
   MESSAGE_BYTES_MAX,
+  NOTICES_PER_SECOND_MAX,
   SYSLOG_HELLO_MS,
   SYSLOG_MESSAGE_MS,
   SYSLOG_WAITING_BYTES_MAX,
-  UNAUTHENTICATED_NOTICES_PER_SECOND_MAX,
 } from '../limits.ts'
 import { HOUR_MS, SECOND_MS, systemClock } from '../process/clock.ts'
 import { type Deferred, deferred } from '../process/deferred.ts'
@@ -12,15 +13,14 @@ import type { KnownHosts } from '../store/registry-in-force.ts'
 import type { Store } from '../store/store.ts'
 import type { UnstoredPlaces } from './accept.ts'
 import { Connection, type ConnectionReader, type Peer, WORK_BYTES } from './connection.ts'
-import { CR, digitsEnd, isDigit, LESS, LF, SPACE } from './formats/bytes.ts'
-import { Intake, type OutgoingBatch } from './intake.ts'
+import { Intake, type OutgoingBatch, type Taken } from './intake.ts'
 import { NoticeLimiter } from './notice-limiter.ts'
 import { Origin } from './origin.ts'
+import type { TokenRate } from './rates.ts'
 import { ReadBudget } from './read-budget.ts'
 import { LISTENERS, type Listener } from './sources.ts'
-import type { FromLane, LaneStatus } from './thread-protocol.ts'
+import type { FromLane, LaneStatus, SenderNotice } from './thread-protocol.ts'
 import { TokenAuthenticator } from './token-authenticator.ts'
-import type { TokenRate } from './token-rate.ts'
 import { DATAGRAM_WAIT_MS, WaitingDatagrams } from './waiting-datagrams.ts'
 
 /** An inactive source is forgotten after this time. Its counters are in the store. */
@@ -71,7 +71,8 @@ export class Lane implements ConnectionLane {
   readonly intake: Intake
   readonly budget: ReadBudget
   readonly #options: LaneOptions
-  readonly #unauthenticated = new NoticeLimiter(UNAUTHENTICATED_NOTICES_PER_SECOND_MAX, SECOND_MS)
+  readonly #unauthenticated = new NoticeLimiter(NOTICES_PER_SECOND_MAX, SECOND_MS)
+  readonly #misframed = new NoticeLimiter(NOTICES_PER_SECOND_MAX, SECOND_MS)
   readonly #connections = new Set<Connection>()
   readonly #datagrams: WaitingDatagrams
   /** Batches in transit to the writer. */
@@ -93,12 +94,11 @@ export class Lane implements ConnectionLane {
     const authenticator = new TokenAuthenticator(options.store, systemClock)
     this.intake = new Intake(new Uint8Array(WORK_BYTES), options.known, authenticator, {
       tokenRate: options.tokenRate,
-      noteUnauthorized: ({ listener, address, port }, hasToken) => {
-        // Limit before allocating: unauthenticated senders must not load the writer thread.
-        if (!this.#unauthenticated.admit(address, this.intake.line.referenceMs)) return
-        options.notify({ kind: 'unauthorized', listener, address, port, hasToken }, [])
-      },
+      noteUnauthorized: (origin, hasToken) =>
+        this.#notice(this.#unauthenticated, origin, hasToken ? 'unknownToken' : 'noToken'),
+      noteFraming: (origin, fault) => this.#notice(this.#misframed, origin, fault),
       storesCoverage: true,
+      holdsQuestions: true,
     })
   }
 
@@ -125,14 +125,19 @@ export class Lane implements ConnectionLane {
     this.#taken()
   }
 
-  #takeDatagram(datagram: Uint8Array, origin: Origin): 'taken' | 'full' | 'dropped' {
+  #takeDatagram(datagram: Uint8Array, origin: Origin): Taken {
     const { line } = this.intake
     const end = datagram.length
     line.bytes.set(datagram)
     // As for a connection that was stalled, the time at which it is processed.
     line.referenceMs = Date.now()
-    if (this.intake.take(afterCount(line.view, end), end, origin)) return 'taken'
-    return this.intake.isOverRate ? 'dropped' : 'full'
+    return this.intake.take(afterCount(line.view, end), end, origin)
+  }
+
+  /** Limits before allocating: senders must not load the writer thread. */
+  #notice(limiter: NoticeLimiter, { listener, address, port }: Origin, problem: SenderNotice['problem']): void {
+    if (limiter.admit(address, this.intake.line.referenceMs))
+      this.#options.notify({ kind: 'notice', problem, listener, address, port }, [])
   }
 
   /** Retries stalled messages. */
@@ -146,10 +151,7 @@ export class Lane implements ConnectionLane {
   /** Closes overdue connections and posts counters. Call about once a second. */
   sweep(nowMs: number): void {
     const { idleMs, helloMs = SYSLOG_HELLO_MS, messageMs = SYSLOG_MESSAGE_MS } = this.#options
-    for (const connection of this.#connections) {
-      const why = connection.overdue(nowMs, idleMs, helloMs, messageMs)
-      if (why !== undefined) connection.destroy(why)
-    }
+    for (const connection of this.#connections) connection.sweep(nowMs, idleMs, helloMs, messageMs)
     this.resumeStalled()
     this.postCounters(nowMs)
   }
@@ -180,6 +182,7 @@ export class Lane implements ConnectionLane {
   async drain(deadlineMs: number): Promise<Unsettled> {
     const drained = deferred()
     this.#drained = drained
+    for (const connection of this.#connections) connection.settle()
     this.resumeStalled()
     const late = setTimeout(drained.resolve, deadlineMs)
     await drained.promise
@@ -213,19 +216,19 @@ export class Lane implements ConnectionLane {
 
   /** Sends full batches now and partly filled ones after LOG_BATCH_MS. */
   #taken(): void {
-    this.#send(false)
+    this.#send('full')
     if (this.#flushTimer !== undefined || this.intake.idle) return
     this.#flushTimer = setTimeout(() => {
       this.#flushTimer = undefined
-      this.#send(true)
+      this.#send('due')
       // Batches over the in-flight limit wait for the next timer.
       this.#taken()
       this.resumeStalled()
     }, LOG_BATCH_MS)
   }
 
-  #send(all: boolean): void {
-    for (const batch of this.intake.takeBatches(all)) {
+  #send(which: 'full' | 'due' | 'all'): void {
+    for (const batch of this.intake.takeBatches(which)) {
       const id = ++this.#batchId
       this.#inFlight.set(id, batch)
       const { organizationId, deduplicate, bytes, reports } = batch
@@ -235,7 +238,7 @@ export class Lane implements ConnectionLane {
 
   #checkDrained(): void {
     if (this.#drained === undefined) return
-    this.#send(true)
+    this.#send('all')
     if (!this.intake.idle || this.#datagrams.count > 0) return
     // A stalled message may wait only for the token's rate. sweep() retries it.
     for (const { stalled } of this.#connections) if (stalled) return

@@ -1,18 +1,19 @@
-import { Outcome } from '../store/outcomes.ts'
+import { FORMATS } from '../formats/formats.ts'
+import { Verdict } from '../formats/log-line.ts'
+import type { OutcomeName } from '../store/outcomes.ts'
 import type { CandidatesSkipped } from './candidate-table.ts'
-import { FORMATS } from './formats/formats.ts'
 
 /** Verdicts are 0 to 5. */
 export const VERDICTS = 6
 /** Outcomes by verdict. `unmatched` applies to an event that matches no platform. */
-export const OUTCOME_OF_VERDICT: readonly number[] = [
-  Outcome.unknown,
-  Outcome.unmatched,
-  Outcome.noDomain,
-  Outcome.skipped,
-  Outcome.rejected,
-  Outcome.ambiguous,
-]
+export const OUTCOME_OF_VERDICT = {
+  [Verdict.unknown]: 'unknown',
+  [Verdict.event]: 'unmatched',
+  [Verdict.noDomain]: 'noDomain',
+  [Verdict.skip]: 'skipped',
+  [Verdict.reject]: 'rejected',
+  [Verdict.ambiguous]: 'ambiguous',
+} as const satisfies Record<Verdict, OutcomeName>
 
 /** Counters of log messages since the start. */
 export interface LineStatus {

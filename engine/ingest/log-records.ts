@@ -2,6 +2,7 @@ import {
   BACKSLASH,
   CLOSE_BRACE,
   CLOSE_BRACKET,
+  COLON,
   COMMA,
   CR,
   isDigit,
@@ -13,13 +14,15 @@ import {
   SEMICOLON,
   SPACE,
   TAB,
-} from './formats/bytes.ts'
+} from '../formats/bytes.ts'
 
 /** Maximum lines of one record: a quoted CSV field can contain line feeds. */
 const CSV_LINES_MAX = 8
-/** The beginning of a subscription record of CloudWatch Logs, and of its array of events. */
-const RECORD_START = Buffer.from('{"messageType":"')
-const EVENTS_KEY = Buffer.from('"logEvents":[')
+/** The members of a subscription record of CloudWatch Logs, of which any may be the first. */
+const RECORD_KEYS = ['messageType', 'owner', 'logGroup', 'logStream', 'subscriptionFilters', 'logEvents'].map((key) =>
+  Buffer.from(`"${key}"`),
+)
+const EVENTS_KEY = Buffer.from('"logEvents"')
 /** Names of the log group and stream (at most 512 bytes each), and of the subscription filters. */
 const RECORD_HEAD_BYTES_MAX = 4096
 const OBJECTS_BORDER = Buffer.from('}{')
@@ -77,6 +80,7 @@ export class LogRecords {
       const eventsStart = this.#eventsStart(filled, isLast)
       if (eventsStart < 0) return false
       if (eventsStart === this.place) break
+      this.lines += countOf(this.#bytes, LF, this.place, eventsStart)
       this.place = eventsStart
       this.#inRecord = true
       this.#inArray = true
@@ -143,13 +147,24 @@ export class LogRecords {
     const { place } = this
     const bytes = this.#bytes
     if (this.#inArray || bytes[place] !== OPEN_BRACE) return place
-    const isPart = filled - place < RECORD_START.length && !isLast
-    if (isPart) return RECORD_START.indexOf(bytes.subarray(place, filled)) === 0 ? -1 : place
-    if (bytes.compare(RECORD_START, 0, RECORD_START.length, place, place + RECORD_START.length) !== 0) return place
-    const limit = Math.min(filled, place + RECORD_HEAD_BYTES_MAX)
+    const key = afterBlanks(bytes, place + 1, filled)
+    // Without a line feed after it, the first member may be incomplete.
+    if (filled - key < RECORD_KEY_BYTES_MAX && !isLast && bytes.indexOf(LF, key) < 0) return -1
+    const initial = bytes[key + 1]
+    const isRecord = RECORD_KEYS.some(
+      (name) => name[1] === initial && bytes.compare(name, 0, name.length, key, key + name.length) === 0,
+    )
+    if (!isRecord) return place
+    const lineEnd = this.#lineEnd(place, filled)
+    // Of an object over several lines, the first line is only its brace.
+    const recordEnd = this.#isLoneBrace(lineEnd) ? filled : lineEnd
+    const limit = Math.min(recordEnd, place + RECORD_HEAD_BYTES_MAX)
     const at = bytes.subarray(place, limit).indexOf(EVENTS_KEY)
-    if (at >= 0) return place + at + EVENTS_KEY.length
-    return limit === filled && !isLast ? -1 : place
+    if (at < 0) return limit === filled && !isLast ? -1 : place
+    const colon = afterBlanks(bytes, place + at + EVENTS_KEY.length, limit)
+    const bracket = afterBlanks(bytes, colon + 1, limit)
+    if (bracket >= limit) return limit === filled && !isLast ? -1 : place
+    return bytes[colon] === COLON && bytes[bracket] === OPEN_BRACKET ? bracket + 1 : place
   }
 
   /** Firehose writes the objects of a file without line feeds between them. */
@@ -173,7 +188,7 @@ export class LogRecords {
       if (byte === LF) this.lines++
       else if (byte === OPEN_BRACKET && this.#atFileStart && !this.#inArray) this.#inArray = true
       else if (byte === CLOSE_BRACKET && this.#inArray) this.#inArray = false
-      else if (byte === CLOSE_BRACE && this.#inRecord && !this.#inArray) this.#inRecord = false
+      else if (this.#inRecord && !this.#inArray && byte !== OPEN_BRACE) this.#inRecord = byte !== CLOSE_BRACE
       else if (byte !== SPACE && byte !== TAB && byte !== CR && !(byte === COMMA && this.#inArray)) {
         // `[4711]` begins a log line. In an array of objects, a brace follows the bracket.
         if (this.#atFileStart && this.#inArray && byte !== OPEN_BRACE) this.#exitArray()
@@ -262,6 +277,12 @@ export class LogRecords {
 }
 
 const NOT_CLOSED = -2
+const RECORD_KEY_BYTES_MAX = Math.max(...RECORD_KEYS.map(({ length }) => length))
+
+function afterBlanks(bytes: Uint8Array, at: number, end: number): number {
+  while (at < end && isTrailer(bytes[at] ?? 0)) at++
+  return at
+}
 
 function shapeOf(byte: number): number {
   if (isDigit(byte)) return 0x30

@@ -1,7 +1,7 @@
+import { Verdict } from '../formats/log-line.ts'
 import type { LabeledValue, MetricRow } from '../process/metrics.ts'
 import { OUTCOMES } from '../store/outcomes.ts'
 import type { EventAcceptor } from './accept.ts'
-import { Verdict } from './formats/log-line.ts'
 import type { IngestAccounting } from './ingest-accounting.ts'
 import type { LineStatus } from './line-status.ts'
 import type { BatchCounters } from './request-body.ts'

@@ -1,11 +1,12 @@
-import { Packr } from 'msgpackr'
 import { z } from 'zod'
+import { pack, unpack } from '../event/msgpack.ts'
 import type { KeyUse } from '../store/key-uses.ts'
 import { type ClusterNode, NODE_ROLES } from '../store/nodes.ts'
 import type { Store } from '../store/store.ts'
 import { addRows, type ReportedCounters } from './ingest-accounting.ts'
 
-const packr = new Packr({ useRecords: false, moreTypes: false, variableMapSize: true })
+/** Of one message, which has at most 8 MiB: some ten thousand rows. */
+const LIMITS = { valuesMax: 500_000, depthMax: 8 }
 
 /** What a node of a cluster has counted since its last message, and what it is. */
 export interface NodeCounters extends ReportedCounters {
@@ -29,7 +30,6 @@ const countersSchema = z.object({
       sequence: z.number(),
       lastSequence: z.number(),
       reportedAtMs: z.number(),
-      knowsAllowances: z.boolean().optional(),
       streams: z
         .array(
           z.object({
@@ -57,12 +57,12 @@ interface ClusterRow {
 }
 
 export function packCounters(counters: Partial<NodeCounters>): Buffer {
-  return packr.pack({ sources: [], rejects: [], candidates: [], keyUses: [], ...counters })
+  return pack({ sources: [], rejects: [], candidates: [], keyUses: [], ...counters })
 }
 
 /** @throws Error if no node can have written them */
 export function unpackCounters(bytes: Uint8Array): NodeCounters {
-  return countersSchema.parse(packr.unpack(bytes))
+  return countersSchema.parse(unpack(bytes, LIMITS))
 }
 
 /** For the primary, which alone reads the log. Requires a write transaction. */

@@ -1,9 +1,10 @@
 import { randomBytes } from 'node:crypto'
+import { KeyedHash, keyedNames, PROBES_MAX } from '../../registry/keyed-hash.ts'
 import type { CoverageReport } from '../event/coverage-report.ts'
 import { TRANSFERRED_BYTES_MAX, USER_BYTES_MAX } from '../event/event.ts'
-import { COVERAGE_PER_SECOND_MAX } from '../limits.ts'
+import { isUpper } from '../formats/bytes.ts'
+import { COVERAGE_PER_SECOND_MAX, QUESTION_HOLD_MS } from '../limits.ts'
 import { DAY_MS, HOUR_MS } from '../process/clock.ts'
-import { isUpper } from './formats/bytes.ts'
 import type { Source } from './sources.ts'
 
 /*
@@ -15,8 +16,8 @@ import type { Source } from './sources.ts'
  *   3   u16              n
  *
  *   of each event
- *   0   97, 98 or 9b     array of 7, of 8 if requests were blocked, or of 11 with user or byte
- *                        counts
+ *   0   97, 98 or 9b     array of 7, of 8 if requests were or may be blocked, or of 11 with user or
+ *                        byte counts
  *   1   c4 10 id         bin of 16: instance, sequence
  *   19  d9 n name        str of n bytes
  *   .   d9 n client
@@ -51,6 +52,16 @@ const COUNT_MAX = 0xffff_ffff
  */
 const SPAN_STORED_MS_MAX = 0xffff_ffff
 const NO_EVENT = -1
+/** What #join does to the event that it finds, and what #slotOf returns then. */
+const JOIN = 0
+const REFUSE = 1
+const JOINED = -1
+
+/** Positions in the key of an event: token, kind and method, client, and user. */
+const KIND_POSITION = 4
+const CLIENT_POSITION = 6
+const USER_POSITION = CLIENT_POSITION + 64
+const keyed = new KeyedHash(USER_POSITION + USER_BYTES_MAX)
 
 /** An event, by offsets in a buffer. */
 export interface PendingEvent {
@@ -66,6 +77,8 @@ export interface PendingEvent {
   /** The user's name, of at most USER_BYTES_MAX bytes. Equal if unknown. */
   readonly userStart: number
   readonly userEnd: number
+  /** A later line may say that it was blocked, so blocked and other matches are one event. */
+  readonly isQuestion: boolean
   /** 0 if unknown. */
   readonly bytesSent: number
   readonly bytesReceived: number
@@ -169,18 +182,35 @@ export class PendingEvents {
       return
     }
     const { tokenMark } = source.owner
-    const hash = hashOf(view, event) ^ tokenMark
-    const mask = this.#slots.length - 1
-    let slot = hash & mask
-    for (;;) {
-      const at = this.#slots[slot] ?? NO_EVENT
-      if (at === NO_EVENT) break
-      if (this.#view.getUint32(at + ID_OFFSET) === tokenMark && this.#join(view, event, at)) return
-      slot = (slot + 1) & mask
-    }
+    const slot = this.#slotOf(view, event, tokenMark, JOIN)
+    if (slot === JOINED) return
     this.#append(view, event)
     this.#slots[slot] = this.#last
     this.#ids.writeNext(this.#view, this.#last + ID_OFFSET, tokenMark)
+  }
+
+  /**
+   * Counts a question as blocked that was added as allowed. Returns false if it is not in this
+   * batch.
+   */
+  refuse(view: DataView, event: PendingEvent, source: Source): boolean {
+    return this.#slotOf(view, event, source.owner.tokenMark, REFUSE) === JOINED
+  }
+
+  /**
+   * Returns JOINED if there is an event that this one can `change`, otherwise the slot for a new
+   * one: that of another event, which no further message joins, if too many have the same hash.
+   */
+  #slotOf(view: DataView, event: PendingEvent, tokenMark: number, change: number): number {
+    const mask = this.#slots.length - 1
+    let slot = hashOf(view, event, tokenMark) & mask
+    for (let probes = 0; ; probes++) {
+      const at = this.#slots[slot] ?? NO_EVENT
+      if (at === NO_EVENT) return slot
+      if (this.#view.getUint32(at + ID_OFFSET) === tokenMark && this.#join(view, event, at, change)) return JOINED
+      if (probes === PROBES_MAX) return slot
+      slot = (slot + 1) & mask
+    }
   }
 
   /** Returns the batch for the writer and begins a new one. */
@@ -260,9 +290,9 @@ export class PendingEvents {
 
   /**
    * Merges the event into the event at `at` if both have the same name, client, user and kind, and
-   * their times are close.
+   * their times are close; or, to refuse one of its matches, if it has one that is not blocked.
    */
-  #join(view: DataView, event: PendingEvent, at: number): boolean {
+  #join(view: DataView, event: PendingEvent, at: number, change: number): boolean {
     const bytes = this.#bytes
     const columns = columnsOf(event)
     if (bytes[at] !== columns) return false
@@ -280,6 +310,12 @@ export class PendingEvents {
     const countAt = place + 16
     const blockedAt = place + 21
     const own = this.#view
+    if (change === REFUSE) {
+      const blocked = own.getUint32(blockedAt)
+      if (blocked >= own.getUint32(countAt)) return false
+      own.setUint32(blockedAt, blocked + 1)
+      return true
+    }
     const sentAt = columns === COLUMNS_FULL ? this.#sentAfterUser(view, event, blockedAt + 4) : 0
     if (sentAt === NO_EVENT) return false
     const firstMs = own.getFloat64(firstAt)
@@ -326,6 +362,50 @@ export class PendingEvents {
   }
 }
 
+/**
+ * Matched queries of servers whose later lines may say that a query was blocked. Each waits for at
+ * least QUESTION_HOLD_MS. They are in two batches, of which the older one is written next.
+ */
+export class HeldQuestions {
+  #newer: PendingEvents
+  #older: PendingEvents
+  #turnedMs = Number.NEGATIVE_INFINITY
+
+  constructor(countMax: number, ids: EventIds) {
+    this.#newer = new PendingEvents(countMax, ids)
+    this.#older = new PendingEvents(countMax, ids)
+  }
+
+  /** Where the next query is added. */
+  get newer(): PendingEvents {
+    return this.#newer
+  }
+
+  get empty(): boolean {
+    return this.#newer.empty && this.#older.empty
+  }
+
+  get messages(): number {
+    return this.#newer.messages + this.#older.messages
+  }
+
+  /** Counts a query as blocked. Returns false if it is not here. */
+  refuse(view: DataView, event: PendingEvent, source: Source): boolean {
+    return this.#newer.refuse(view, event, source) || this.#older.refuse(view, event, source)
+  }
+
+  /** Takes turns: the batch to write at `nowMs`, by the monotonic clock, if one is due. May be empty. */
+  turn(nowMs: number, of: 'full' | 'due' | 'all'): PendingEvents | undefined {
+    const isDue = of === 'full' ? this.#newer.full : of === 'all' || nowMs - this.#turnedMs >= QUESTION_HOLD_MS
+    if (!isDue) return undefined
+    const older = this.#older
+    this.#older = this.#newer
+    this.#newer = older
+    this.#turnedMs = nowMs
+    return older
+  }
+}
+
 function lowerCase(byte: number): number {
   return isUpper(byte) ? byte | 0x20 : byte
 }
@@ -335,17 +415,16 @@ function hex(byte: number): number {
 }
 
 /** The first byte of the event. Blocked and other matches are one event if it has all columns. */
-function columnsOf({ blocked, userStart, userEnd, bytesSent, bytesReceived }: PendingEvent): number {
+function columnsOf({ blocked, isQuestion, userStart, userEnd, bytesSent, bytesReceived }: PendingEvent): number {
   if (userEnd > userStart || bytesSent > 0 || bytesReceived > 0) return COLUMNS_FULL
-  return blocked > 0 ? COLUMNS_BLOCKED : COLUMNS
+  return blocked > 0 || isQuestion ? COLUMNS_BLOCKED : COLUMNS
 }
 
-/** FNV-1a over method, columns, name, client and user. */
-function hashOf(view: DataView, event: PendingEvent): number {
+function hashOf(view: DataView, event: PendingEvent, tokenMark: number): number {
   const { nameStart, nameEnd, client, method, userStart, userEnd } = event
-  let hash = Math.imul(0x811c9dc5 ^ method ^ columnsOf(event), 0x01000193)
-  for (let at = nameStart; at < nameEnd; at++) hash = Math.imul(hash ^ lowerCase(view.getUint8(at)), 0x01000193)
-  for (let at = 0; at < client.length; at++) hash = Math.imul(hash ^ client.charCodeAt(at), 0x01000193)
-  for (let at = userStart; at < userEnd; at++) hash = Math.imul(hash ^ view.getUint8(at), 0x01000193)
-  return hash ^ (hash >>> 15)
+  let hash = keyed.word(tokenMark, 0, keyedNames.bytes(view, nameStart, nameEnd))
+  hash = keyed.byte(method, KIND_POSITION + 1, keyed.byte(columnsOf(event), KIND_POSITION, hash))
+  // An address, or a pseudonym: ASCII.
+  for (let at = 0; at < client.length; at++) hash = keyed.byte(client.charCodeAt(at), CLIENT_POSITION + at, hash)
+  return keyed.bytes(view, userStart, userEnd, USER_POSITION, hash)
 }

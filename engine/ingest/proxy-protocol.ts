@@ -1,4 +1,5 @@
 import type { Socket } from 'node:net'
+import { addressOfBytes } from '../process/network.ts'
 
 /*
  * The PROXY protocol header, version 2
@@ -44,11 +45,10 @@ export function readProxyHeader(bytes: Buffer): ProxyHeader {
   const whole = FIXED_BYTES + length
   if (command === LOCAL) return { address: '', bytes: whole }
   if (family === TCP4 && length >= TCP4_BYTES) {
-    return { address: bytes.subarray(FIXED_BYTES, FIXED_BYTES + 4).join('.'), bytes: whole }
+    return { address: addressOfBytes(bytes.subarray(FIXED_BYTES, FIXED_BYTES + 4)), bytes: whole }
   }
   if (family === TCP6 && length >= TCP6_BYTES) {
-    const groups = Array.from({ length: 8 }, (_, index) => bytes.readUInt16BE(FIXED_BYTES + index * 2).toString(16))
-    return { address: groups.join(':'), bytes: whole }
+    return { address: addressOfBytes(bytes.subarray(FIXED_BYTES, FIXED_BYTES + 16)), bytes: whole }
   }
   return family === 0 ? { address: '', bytes: whole } : 'none'
 }

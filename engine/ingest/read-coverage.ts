@@ -7,7 +7,9 @@ import {
   type HiddenCounter,
   REQUIRED_COUNTER_NAMES,
 } from '../event/coverage-report.ts'
-import { TIME_MS_MAX, unpackValue } from '../event/event.ts'
+import { TIME_MS_MAX } from '../event/event.ts'
+import { parseJson } from '../event/json.ts'
+import { unpack } from '../event/msgpack.ts'
 import { COVERAGE_BYTES_MAX } from '../limits.ts'
 
 /**
@@ -41,6 +43,9 @@ const member = z
   })
   .refine(({ since, made }) => made >= since, { path: ['made'], message: 'expected a time not before since' })
 
+/** A report has about 100 values, and later releases may add some. */
+const LIMITS = { valuesMax: 1000, depthMax: 8 }
+
 /** Returns the report, or an error that names the wrong member. undefined: there is no value. */
 export function coverageFromValue(value: unknown): CoverageReport | string | undefined {
   if (value === undefined || value === null) return undefined
@@ -53,11 +58,11 @@ export function coverageFromValue(value: unknown): CoverageReport | string | und
   return { ...report, sinceMs: since, madeMs: made }
 }
 
-/** Same, from a msgpack value whose headers msgpackError() has accepted. */
+/** Same, from msgpack. */
 export function coverageFromPacked(bytes: Uint8Array): CoverageReport | string | undefined {
   if (bytes.length > COVERAGE_BYTES_MAX) return `coverage: expected at most ${COVERAGE_BYTES_MAX} bytes`
   try {
-    return coverageFromValue(unpackValue(bytes))
+    return coverageFromValue(unpack(bytes, LIMITS))
   } catch (error) {
     return `coverage: expected msgpack: ${(error as Error).message}`
   }
@@ -66,7 +71,7 @@ export function coverageFromPacked(bytes: Uint8Array): CoverageReport | string |
 /** Same, from a JSON message `{ "coverage": { ... } }`. */
 export function coverageFromMessage(text: string): CoverageReport | string {
   try {
-    const { coverage } = (JSON.parse(text) ?? {}) as { coverage?: unknown }
+    const { coverage } = (parseJson(text, LIMITS) ?? {}) as { coverage?: unknown }
     return coverageFromValue(coverage) ?? 'coverage: expected a report'
   } catch (error) {
     return `coverage: expected JSON: ${(error as Error).message}`

@@ -3,17 +3,16 @@ import { basename } from 'node:path'
 import { TextDecoder } from 'node:util'
 import { NO_CLIENT } from '../event/client.ts'
 import type { LineMatch } from '../event/match-tally.ts'
+import { LF } from '../formats/bytes.ts'
+import { FORMATS, NO_FORMAT } from '../formats/formats.ts'
+import { SCRATCH_BYTES, Verdict } from '../formats/log-line.ts'
 import { MESSAGE_BYTES_MAX } from '../limits.ts'
-import { type ByteSource, type FileKind, STANDARD_INPUT, withPathOf } from '../process/byte-source.ts'
-import { openDecompressed } from '../process/decompressed-bytes.ts'
+import { type ByteSource, type FileKind, openBytes, STANDARD_INPUT, withPathOf } from '../process/byte-source.ts'
+import { decompressedIfNeeded, otherFormat } from '../process/decompressed-bytes.ts'
 import { Fault } from '../process/error-codes.ts'
-import { Outcome } from '../store/outcomes.ts'
+import type { OutcomeName } from '../store/outcomes.ts'
 import { BlockOfLines, type KnownLines, NO_KEY } from './block-of-lines.ts'
-import { LF } from './formats/bytes.ts'
-import { NO_FORMAT } from './formats/detect.ts'
-import { FORMATS } from './formats/formats.ts'
-import { SCRATCH_BYTES, Verdict } from './formats/log-line.ts'
-import type { Intake } from './intake.ts'
+import { type Intake, isTaken } from './intake.ts'
 import { LogRecords } from './log-records.ts'
 import { Origin } from './origin.ts'
 import { redact, SAMPLE_CHARS_MAX } from './redact.ts'
@@ -130,6 +129,21 @@ export interface LogOrigin {
   readonly lastWrittenMs: number
 }
 
+/** A log file that is open, and perhaps compressed. */
+export interface OpenedLog extends LogOrigin {
+  readonly source: ByteSource
+}
+
+/** @throws Fault LOG_UNREADABLE */
+export function openLog(path: string): OpenedLog {
+  const name = path === STANDARD_INPUT ? 'standard input' : basename(path)
+  try {
+    return { path, name, source: openBytes(path, LOG_FILE), lastWrittenMs: lastWrittenMs(path) }
+  } catch (error) {
+    throw withPathOf(LOG_FILE, path, error)
+  }
+}
+
 export interface LogReading {
   readonly report: FileReport
   /** Why reading ended early. */
@@ -172,12 +186,12 @@ export class LogReader {
   }
 
   /** Everything before a fault is stored. @throws Fault LOG_UNREADABLE */
-  async read(path: string): Promise<LogReading> {
-    const source = await openDecompressed(path, LOG_FILE).catch((error: unknown) => {
-      throw withPathOf(LOG_FILE, path, error)
+  async read({ source: opened, ...origin }: OpenedLog): Promise<LogReading> {
+    const { source } = await decompressedIfNeeded(opened, LOG_FILE).catch((error: unknown) => {
+      opened.close()
+      throw withPathOf(LOG_FILE, origin.path, error)
     })
-    const name = path === STANDARD_INPUT ? 'standard input' : basename(path)
-    return this.readFrom(source, { path, name, lastWrittenMs: lastWrittenMs(path) })
+    return this.readFrom(source, origin)
   }
 
   /** Same, from a source of decompressed bytes, which is closed at the end. */
@@ -188,6 +202,7 @@ export class LogReader {
     this.#intake.line.referenceMs = lastWrittenMs
     try {
       await this.#readAll(file)
+      if (!this.#options.stopped()) checkUnderstood(file)
     } catch (error) {
       const fault = withPathOf(LOG_FILE, path, error)
       if (!(fault instanceof Fault)) throw fault
@@ -209,6 +224,7 @@ export class LogReader {
         // The bytes before the failure are still used.
         failure = error
         file.isLast = true
+        file.mayGrow = true
       }
       if (file.source.live) this.#intake.line.referenceMs = Date.now()
       await this.#takeAll(file)
@@ -252,27 +268,24 @@ export class LogReader {
     const { records, block, origin } = file
     const isKnown = block.add(file.bytes, records.start, records.end, this.#known, this.#token.organizationId)
     origin.matched = isKnown ? 'repeat' : this.#storage === undefined ? 'dry' : 'store'
-    while (!this.#intake.take(records.start, records.end, origin)) {
+    let taken = this.#intake.take(records.start, records.end, origin)
+    while (!isTaken(taken)) {
       // The current message is not committed: it is retried when there is space.
       await this.#storage?.commit(file, block.count - 1)
+      taken = this.#intake.take(records.start, records.end, origin)
     }
-    this.#count(file, isKnown, records.line)
+    this.#count(file, taken, isKnown, records.line)
   }
 
-  #count(file: OpenFile, isKnown: boolean, line: number): void {
+  #count(file: OpenFile, taken: OutcomeName, isKnown: boolean, line: number): void {
     const { report } = file
-    const { verdict, format, outcome } = this.#intake
+    const { verdict, format } = this.#intake
     report.messages++
-    if (outcome === Outcome.stored) this.#countMatch(file)
-    else if (outcome === Outcome.duplicate) report.duplicates++
-    else if (outcome === Outcome.unmatched) this.#countUnmatched(report, isKnown)
-    else if (outcome === Outcome.noDomain) report.noDomain++
-    else if (outcome === Outcome.skipped) report.skipped++
-    else if (outcome === Outcome.rejected) report.rejected++
-    else if (outcome === Outcome.ambiguous) report.ambiguous++
-    else if (outcome === Outcome.unauthorized)
-      throw new Fault('NOT_FOUND', 'the token was revoked while the file was read')
-    else report.unknown++
+    if (taken === 'stored') this.#countMatch(file)
+    else if (taken === 'duplicate') report.duplicates++
+    else if (taken === 'unmatched') this.#countUnmatched(report, isKnown)
+    else if (taken === 'unauthorized') throw new Fault('NOT_FOUND', 'the token was revoked while the file was read')
+    else report[taken]++
     const id = format === NO_FORMAT ? '' : (FORMATS[format]?.id ?? '')
     if (id !== '') report.formats[id] = (report.formats[id] ?? 0) + 1
     this.#options.onLine?.(this.#readingOf(file, line, id))
@@ -280,6 +293,7 @@ export class LogReader {
     if (isKnown || !isProblem) return
     const { reason } = this.#intake.line
     const problem = { line, format: id, reason: reason === '' ? 'no format recognized' : reason }
+    if (id !== '') file.closest ??= problem
     const { start, end } = file.records
     this.#options.onProblem(problem, () =>
       redact(this.#intake.line.text(start, Math.min(end, start + SAMPLE_CHARS_MAX * 2))),
@@ -325,11 +339,15 @@ export class OpenFile {
   readonly records: LogRecords
   /** Of each event of a collector that is not stored yet: whether it is before the window. */
   readonly collected: boolean[] = []
+  /** The first message of a known format that was rejected or is ambiguous. */
+  closest: LineProblem | undefined
+  /** The first bytes show a format that is not read. */
+  readonly head = new Uint8Array(HEAD_BYTES)
   block: BlockOfLines
   filled = 0
   /** The end of the file was reached. */
   isLast = false
-  /** Another program may still write to the file. */
+  /** Another program may still write to the file, or its end is damaged. */
   mayGrow = false
   #decoder: TextDecoder | undefined
   #hasStarted = false
@@ -346,15 +364,26 @@ export class OpenFile {
 
   /** Reads the next bytes. Passes on read errors. */
   async fill(): Promise<void> {
-    const got = await this.source.read(this.#chunk, 0, READ_BYTES)
+    let got = await this.source.read(this.#chunk, 0, READ_BYTES)
+    // The first bytes show the encoding.
+    while (!this.#hasStarted && got > 0 && got < 2 * WIDE_CHARS) {
+      const more = await this.source.read(this.#chunk, got, READ_BYTES - got)
+      if (more === 0) break
+      got += more
+    }
     if (got === 0) {
       this.isLast = true
       return
     }
+    if (!this.#hasStarted) this.head.set(this.#chunk.subarray(0, Math.min(got, HEAD_BYTES)))
     let bytes: Uint8Array = this.#chunk.subarray(0, got)
     if (!this.#hasStarted) bytes = this.#withoutMark(this.#chunk.subarray(0, got))
     this.#hasStarted = true
-    if (this.#decoder !== undefined) bytes = Buffer.from(this.#decoder.decode(bytes, { stream: true }))
+    const wide = this.#decoder === undefined ? this.#wideStart(bytes) : 0
+    if (this.#decoder !== undefined) {
+      const decoded = Buffer.from(this.#decoder.decode(bytes.subarray(wide), { stream: true }))
+      bytes = wide === 0 ? decoded : Buffer.concat([bytes.subarray(0, wide), decoded])
+    }
     // Block boundaries must not depend on the sizes of reads, so only the line end of a truncated
     // line's remainder is kept.
     if (this.records.isDiscarding) {
@@ -366,6 +395,21 @@ export class OpenFile {
     this.filled += bytes.length
     // An old byte here must not look like a line end.
     this.bytes[this.filled] = 0
+  }
+
+  /**
+   * The offset of the first line in UTF-16 without a mark, as PowerShell appends lines to a file of
+   * another encoding. The rest of the file is read as UTF-16, whose line feeds are two bytes.
+   */
+  #wideStart(bytes: Uint8Array): number {
+    if (!bytes.includes(0)) return 0
+    for (let at = 0; at >= 0 && at < bytes.length; at = bytes.indexOf(LF, at) + 1 || bytes.length) {
+      const order = at === 0 && this.filled > 0 ? '' : wideOrder(bytes, at)
+      if (order === '') continue
+      this.#decoder = new TextDecoder(order)
+      return at
+    }
+    return 0
   }
 
   /** Begins the next block. */
@@ -386,6 +430,34 @@ export class OpenFile {
     if (this.#decoder !== undefined) return bytes.subarray(2)
     return bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf ? bytes.subarray(3) : bytes
   }
+}
+
+/** @throws Fault LOG_FORMAT if no message was understood, with the next step */
+function checkUnderstood({ report, head, closest }: OpenFile): void {
+  const { messages, rejected, unknown } = report
+  if (rejected + unknown < messages) return
+  const other = otherFormat(head)
+  if (other !== undefined) throw new Fault('LOG_FORMAT', `looks like ${other.format}: ${other.remedy}`)
+  if (messages === 0) return
+  const near = closest === undefined ? '' : `; line ${closest.line} is similar to ${closest.format}: ${closest.reason}`
+  throw new Fault(
+    'LOG_FORMAT',
+    `no message is in a known format${near}; to read an own format, write a rule and use it with --rule`,
+  )
+}
+
+const WIDE_CHARS = 8
+const HEAD_BYTES = 4
+
+/** The encoding of a line whose first characters are ASCII in UTF-16, or ''. */
+function wideOrder(bytes: Uint8Array, at: number): '' | 'utf-16le' | 'utf-16be' {
+  if (bytes.length < at + 2 * WIDE_CHARS) return ''
+  const first = bytes[at] === 0 ? 1 : 0
+  for (let pair = at; pair < at + 2 * WIDE_CHARS; pair += 2) {
+    const character = bytes[pair + first] ?? 0
+    if (character === 0 || character >= 0x80 || bytes[pair + 1 - first] !== 0) return ''
+  }
+  return first === 0 ? 'utf-16le' : 'utf-16be'
 }
 
 /** The reference for times without a year: when the file was last modified. */

@@ -1,6 +1,7 @@
 import { parentPort, workerData } from 'node:worker_threads'
 import type { TlsFiles } from '../http/certificate.ts'
 import { SECOND_MS } from '../process/clock.ts'
+import { ConnectionLimitLog } from '../process/connection-limit-log.ts'
 import { Fault } from '../process/error-codes.ts'
 import { logFailure } from '../process/failure.ts'
 import { createLogger, type Logger, setLogLevel } from '../process/log.ts'
@@ -8,10 +9,10 @@ import { RegistryInForce } from '../store/registry-in-force.ts'
 import { Store } from '../store/store.ts'
 import { DatagramListener, kernelDrops } from './datagram-listener.ts'
 import { type ConnectionLane, Lane } from './lane.ts'
+import { TokenRate } from './rates.ts'
 import { ConnectionAccounting, StreamListener } from './stream-listener.ts'
 import { ThreadLane } from './thread-lane.ts'
 import type { FromSockets, SocketStatus, SocketThreadData, SyslogEndpoint, ToSockets } from './thread-protocol.ts'
-import { TokenRate } from './token-rate.ts'
 
 /** Time in which the last bytes before shutdown are read. */
 const LAST_BYTES_MS = 100
@@ -48,7 +49,7 @@ class SocketThread {
 
   async start(): Promise<readonly SyslogEndpoint[]> {
     const { proxyProtocol, connectionsMax, connectionsPerAddressMax, tls } = this.#data
-    const limits = { connectionsMax, connectionsPerAddressMax }
+    const limits = { connectionsMax, connectionsPerAddressMax, limitLog: new ConnectionLimitLog(this.#log) }
     const lane = (): ConnectionLane => this.#leastLoaded()
     const bound: SyslogEndpoint[] = []
     for (const endpoint of this.#data.endpoints) {

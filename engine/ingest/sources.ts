@@ -1,10 +1,11 @@
+import { FORMATS } from '../formats/formats.ts'
+import { SourceMemory } from '../formats/log-line.ts'
 import { SOURCES_MAX, SOURCES_PER_ORGANIZATION_MAX } from '../limits.ts'
 import { tokenMarkOf } from '../store/event-source.ts'
 import { newCounts } from '../store/outcomes.ts'
 import { NO_ORGANIZATION, type SourceDelta } from '../store/sources.ts'
-import { FORMATS } from './formats/formats.ts'
-import { SourceMemory } from './formats/log-line.ts'
-import { tokenRateHash } from './token-rate.ts'
+import { tokenRateHash } from './rates.ts'
+import type { FramingFault } from './syslog/counted.ts'
 
 /** How messages arrive. */
 export const LISTENERS = ['tls', 'tcp', 'udp', 'https', 'file'] as const
@@ -67,6 +68,8 @@ export class Source {
   timesUnread = 0
   /** The last message had a token that is unknown, revoked or expired. */
   hasUnknownToken = false
+  /** Messages with wrong octet counts. undefined: none. */
+  framing: Partial<Record<FramingFault, number>> | undefined
   changed = false
   readonly #ofListener: Float64Array
   readonly #ofToken: Float64Array
@@ -94,6 +97,12 @@ export class Source {
     this.counts[outcome] = (this.counts[outcome] ?? 0) + times
     this.#ofListener[outcome] = (this.#ofListener[outcome] ?? 0) + times
     this.#ofToken[outcome] = (this.#ofToken[outcome] ?? 0) + times
+    this.#note(nowMs)
+  }
+
+  countFraming(fault: FramingFault, messages: number, nowMs: number): void {
+    this.framing ??= {}
+    this.framing[fault] = (this.framing[fault] ?? 0) + messages
     this.#note(nowMs)
   }
 
@@ -222,12 +231,14 @@ function deltaOf(source: Source): SourceDelta {
     zoneMinutes: source.zoneMinutes,
     timesUnread: source.timesUnread,
     hasUnknownToken: source.hasUnknownToken,
+    ...(source.framing === undefined ? {} : { framing: source.framing }),
   }
   source.received = 0
   source.counts.fill(0)
   source.formats.fill(0)
   source.sample = ''
   source.timesUnread = 0
+  source.framing = undefined
   source.changed = false
   return delta
 }

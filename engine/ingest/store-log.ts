@@ -37,7 +37,7 @@ export class LogStore implements LogStorage {
   async commit({ block, report, collected }: OpenFile, count: number): Promise<void> {
     // Batches of collectors' events come first. If a later batch fails, their ids still identify
     // them as duplicates.
-    const batches = this.#intake.takeBatches(true).sort((a, b) => Number(b.deduplicate) - Number(a.deduplicate))
+    const batches = this.#intake.takeBatches('all').sort((a, b) => Number(b.deduplicate) - Number(a.deduplicate))
     for (const batch of batches) {
       const { organizationId, bytes, deduplicate } = batch
       const alongside = (): void => block.remember(this.#store, organizationId, count)

@@ -5,6 +5,7 @@ import { type TlsFiles, usingTlsFiles } from '../http/certificate.ts'
 import { portFault } from '../http/listen.ts'
 import { NODE_TLS_OPTIONS } from '../http/tls-ciphers.ts'
 import { SYSLOG_CONNECTIONS_PER_TOKEN_MAX, SYSLOG_HELLO_MS } from '../limits.ts'
+import type { ConnectionLimitLog } from '../process/connection-limit-log.ts'
 import { canonicalAddress, clientOf } from '../process/network.ts'
 import { CLOSE_REASONS, type CloseReason, type ConnectionReader, type Peer, type StreamKind } from './connection.ts'
 import { DnstapCounts, DnstapReader } from './dnstap/dnstap-reader.ts'
@@ -25,6 +26,7 @@ export interface StreamListenerOptions {
   readonly connectionsMax: number
   /** Of these, from one client (an IPv4 address or an IPv6 /64); 0 is unlimited. */
   readonly connectionsPerAddressMax: number
+  readonly limitLog: ConnectionLimitLog
   /** Every connection begins with a PROXY header. */
   readonly proxyProtocol: boolean
   /** Replaces SYSLOG_HELLO_MS in tests. */
@@ -135,8 +137,7 @@ export class StreamListener {
     let address = canonicalAddress(socket.remoteAddress ?? '')
     accounting.accepted[this.#options.kind]++
     if (accounting.open >= this.#options.connectionsMax) {
-      this.#closed.limit++
-      socket.destroy()
+      this.#closeAtLimit(socket, 'total', this.#options.connectionsMax)
       return
     }
     accounting.open++
@@ -157,14 +158,19 @@ export class StreamListener {
     const client = clientOf(address)
     const before = accounting.byClient.get(client) ?? 0
     if (this.#options.connectionsPerAddressMax > 0 && before >= this.#options.connectionsPerAddressMax) {
-      this.#closed.limit++
-      socket.destroy()
+      this.#closeAtLimit(socket, 'address', this.#options.connectionsPerAddressMax)
       return
     }
     accounting.byClient.set(client, before + 1)
     socket.once('close', () => decrement(accounting.byClient, client))
     if (this.#secure === undefined) this.#begin(socket, socket, address)
     else this.#handshake(socket, address, this.#secure)
+  }
+
+  #closeAtLimit(socket: Socket, limit: 'total' | 'address', max: number): void {
+    this.#closed.limit++
+    this.#options.limitLog.note(limit, max, () => this.#accounting.byClient)
+    socket.destroy()
   }
 
   #handshake(socket: Socket, address: string, secureContext: SecureContext): void {

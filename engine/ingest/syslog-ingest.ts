@@ -3,12 +3,13 @@ import type { TlsFiles } from '../http/certificate.ts'
 import { LANE_RING_BYTES, SYSLOG_WAITING_BYTES_MAX } from '../limits.ts'
 import { Fault } from '../process/error-codes.ts'
 import type { Logger, LogLevel } from '../process/log.ts'
-import { within } from '../process/shutdown.ts'
+import { within } from '../process/signals.ts'
 import { OUTCOMES } from '../store/outcomes.ts'
 import { type BatchWriter, unstoredPlaces } from './accept.ts'
 import { makeByteRing } from './byte-ring.ts'
 import type { IngestAccounting } from './ingest-accounting.ts'
 import type { Unsettled } from './lane.ts'
+import { SenderLog } from './notice-limiter.ts'
 import { LISTENERS, type Listener } from './sources.ts'
 import type {
   FromLane,
@@ -23,7 +24,6 @@ import type {
   ToLane,
   ToSockets,
 } from './thread-protocol.ts'
-import { UnauthenticatedLog } from './unauthenticated-log.ts'
 
 /** Additional milliseconds for a thread to end, after the deadline of its connections. */
 const CLOSE_MS = 2000
@@ -48,7 +48,7 @@ export class SyslogIngest {
   readonly #acceptor: BatchWriter
   readonly #accounting: IngestAccounting
   readonly #log: Logger
-  readonly #unauthenticated: UnauthenticatedLog
+  readonly #senderLog: SenderLog
   /** Deferred batches. */
   readonly #retries = new Map<NodeJS.Timeout, () => void>()
   #phase: 'running' | 'draining' | 'drained' = 'running'
@@ -67,7 +67,7 @@ export class SyslogIngest {
     this.#acceptor = acceptor
     this.#accounting = accounting
     this.#log = log
-    this.#unauthenticated = new UnauthenticatedLog(log)
+    this.#senderLog = new SenderLog(log)
     for (const lane of lanes) lane.worker.on('message', (message: FromSockets) => this.#onMessage(lane, message))
   }
 
@@ -170,7 +170,7 @@ export class SyslogIngest {
   #onMessage(lane: Thread, message: FromSockets): void {
     if (message.kind === 'batch') void this.#store(lane, message)
     else if (message.kind === 'counters') this.#accounting.add(message)
-    else if (message.kind === 'unauthorized') this.#unauthenticated.note(message, Date.now())
+    else if (message.kind === 'notice') this.#senderLog.note(message, Date.now())
   }
 
   /**

@@ -11,6 +11,7 @@ import type { CloseReason, StreamKind } from './connection.ts'
 import type { DnstapCounts } from './dnstap/dnstap-reader.ts'
 import type { LineStatus } from './line-status.ts'
 import type { Listener, SourceOwner } from './sources.ts'
+import type { FramingFault } from './syslog/counted.ts'
 
 /*
  * The messages between the threads of syslog ingest. One thread has the sockets. It reads the
@@ -59,6 +60,14 @@ export interface SocketThreadData extends LaneData {
   readonly lanes: readonly { readonly ring: SharedArrayBuffer; readonly port: MessagePort }[]
 }
 
+/** What the log says of a sender. `unknownToken`: unknown, revoked or expired. */
+export interface SenderNotice {
+  readonly problem: 'noToken' | 'unknownToken' | FramingFault
+  readonly listener: Listener
+  readonly address: string
+  readonly port: number
+}
+
 /** From a lane to the writer thread. */
 export type FromLane =
   | {
@@ -75,14 +84,7 @@ export type FromLane =
       readonly rejects: readonly Reject[]
       readonly candidates: readonly CandidateDelta[]
     }
-  | {
-      readonly kind: 'unauthorized'
-      readonly listener: Listener
-      readonly address: string
-      readonly port: number
-      /** The message had an unknown or revoked token. */
-      readonly hasToken: boolean
-    }
+  | ({ readonly kind: 'notice' } & SenderNotice)
   | { readonly kind: 'status'; readonly id: number; readonly status: LaneStatus }
   /** What was not stored: accepted messages, and bytes that were received but not processed. */
   | { readonly kind: 'drained'; readonly messages: number; readonly bytes: number }

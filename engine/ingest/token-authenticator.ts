@@ -1,12 +1,13 @@
 import { isDeepStrictEqual } from 'node:util'
+import { DayOrder } from '../formats/log-time.ts'
+import { OwnFormat } from '../formats/own-format.ts'
 import { KNOWN_TOKENS_MAX } from '../limits.ts'
+import { BoundedMap } from '../process/bounded-map.ts'
 import type { Clock } from '../process/clock.ts'
 import { addressBytes, contains, type Network, networkOf } from '../process/network.ts'
 import { hashSecret, isMonitoringToken } from '../store/access-key.ts'
 import type { MonitoringToken } from '../store/monitoring-tokens.ts'
 import type { Store } from '../store/store.ts'
-import { DayOrder } from './formats/day-order.ts'
-import { OwnFormat } from './formats/own-format.ts'
 import type { SourceOwner } from './sources.ts'
 import { WallClock } from './zone.ts'
 
@@ -24,6 +25,7 @@ export class KnownToken implements SourceOwner {
   readonly zone: string
   readonly wallClock: WallClock
   readonly dayOrder: DayOrder
+  readonly isForwarded: boolean
   readonly ownFormat: OwnFormat | undefined
   /** The last turn of the event loop in which the token was found active. */
   checkedTurn = -1
@@ -39,6 +41,7 @@ export class KnownToken implements SourceOwner {
     this.zone = token.zone ?? 'UTC'
     this.wallClock = new WallClock(this.zone)
     this.dayOrder = dayOrderOf(token)
+    this.isForwarded = token.forwardedClients === true
     this.ownFormat = token.formatRule && new OwnFormat(token.formatRule)
     this.readAtMs = nowMs
   }
@@ -69,13 +72,13 @@ export interface BoundPlace {
 export class TokenAuthenticator {
   readonly #store: Store
   readonly #clock: Clock
-  /** Tokens by text. */
-  readonly #byText = new Map<string, KnownToken>()
+  /** Tokens by text. The messages of an evicted token need another lookup. */
+  readonly #byText = new BoundedMap<string, KnownToken>(KNOWN_TOKENS_MAX)
   /**
    * Tokens known only by a binding, by hash. Separate, so that the text of a message can never
    * match a hash.
    */
-  readonly #byHash = new Map<string, KnownToken>()
+  readonly #byHash = new BoundedMap<string, KnownToken>(KNOWN_TOKENS_MAX)
   #bindings: Bound[] = []
   /** Version of `#bindings`, incremented at each read. */
   #bindingsRead = 0
@@ -170,9 +173,7 @@ export class TokenAuthenticator {
     }
     if (found === undefined) return undefined
     const token = new KnownToken(found, text, this.#clock.nowMs())
-    // Evict the oldest entry. A later message needs another lookup.
     const [tokens, key] = this.#placeOf(token)
-    if (tokens.size >= KNOWN_TOKENS_MAX) tokens.delete(tokens.keys().next().value ?? '')
     tokens.set(key, token)
     this.#noteTurn(token)
     return token
@@ -220,5 +221,6 @@ function dayOrderOf({ dayOrder }: MonitoringToken): DayOrder {
 
 function sameSettings(found: MonitoringToken, before: KnownToken): boolean {
   const hasSameRule = isDeepStrictEqual(found.formatRule, before.ownFormat?.rule)
-  return dayOrderOf(found) === before.dayOrder && (found.zone ?? 'UTC') === before.zone && hasSameRule
+  const hasSameClients = (found.forwardedClients ?? false) === before.isForwarded
+  return dayOrderOf(found) === before.dayOrder && (found.zone ?? 'UTC') === before.zone && hasSameClients && hasSameRule
 }

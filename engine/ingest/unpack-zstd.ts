@@ -15,17 +15,13 @@ const RLE_BLOCK = 1
 const RESERVED_BLOCK = 3
 
 /**
- * Decompresses one zstd frame (RFC 8878), for Node 20, which has no zlib.zstdDecompress. Rejects as
- * that function does: with the code ERR_BUFFER_TOO_LARGE beyond `maxOutputLength`. A larger window,
- * beyond the size that every decoder supports, is rejected before it is allocated.
+ * Decompresses one zstd frame (RFC 8878), for Node 20, which has no zlib.createZstdDecompress. A
+ * window beyond `windowMax`, or beyond the size that every decoder supports if that is larger, is
+ * rejected before it is allocated.
  */
-export async function unpackZstd(packed: Uint8Array, options: { maxOutputLength: number }): Promise<Buffer> {
-  const { maxOutputLength } = options
-  checkFrame(
-    Buffer.from(packed.buffer, packed.byteOffset, packed.byteLength),
-    Math.max(maxOutputLength, WINDOW_BYTES_MIN),
-  )
-  const chunks: Uint8Array[] = []
+export async function* unpackZstd(packed: Uint8Array, windowMax: number): AsyncGenerator<Uint8Array> {
+  checkFrame(Buffer.from(packed.buffer, packed.byteOffset, packed.byteLength), Math.max(windowMax, WINDOW_BYTES_MIN))
+  let chunks: Uint8Array[] = []
   let bytes = 0
   const decompress = new Decompress((chunk) => {
     chunks.push(chunk)
@@ -34,12 +30,12 @@ export async function unpackZstd(packed: Uint8Array, options: { maxOutputLength:
   let turnEndBytes = TURN_BYTES
   for (let at = 0; at < packed.length; at += PUSH_BYTES) {
     decompress.push(packed.subarray(at, at + PUSH_BYTES), at + PUSH_BYTES >= packed.length)
-    if (bytes > maxOutputLength) throw tooLarge()
+    yield* chunks
+    chunks = []
     if (bytes < turnEndBytes) continue
     turnEndBytes = bytes + TURN_BYTES
     await new Promise((resolve) => setImmediate(resolve))
   }
-  return Buffer.concat(chunks, bytes)
 }
 
 /** Throws unless the bytes are one complete frame with a window within the limit. */

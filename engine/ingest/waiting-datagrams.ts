@@ -1,3 +1,4 @@
+import { isTaken, type Taken } from './intake.ts'
 import type { Origin } from './origin.ts'
 
 /**
@@ -25,11 +26,8 @@ export interface WaitingDatagramsOptions {
   readonly bytesMax: number
   /** Datagrams that waited for this time are dropped. */
   readonly waitMs: number
-  /**
-   * Tries to process a datagram. 'full': it has to wait. 'dropped': it must not wait, because its
-   * token is over its rate.
-   */
-  readonly take: (datagram: Uint8Array, origin: Origin) => 'taken' | 'full' | 'dropped'
+  /** Tries to process a datagram. It waits if the queue is full, not if its token is over its rate. */
+  readonly take: (datagram: Uint8Array, origin: Origin) => Taken
 }
 
 /**
@@ -52,9 +50,9 @@ export class WaitingDatagrams {
   add(datagram: Uint8Array, origin: Origin, arrivedMs: number): void {
     let queue = this.#queues.get(origin)
     if (queue === undefined) {
-      const outcome = this.#options.take(datagram, origin)
-      if (outcome === 'taken') return
-      if (outcome === 'dropped') {
+      const taken = this.#options.take(datagram, origin)
+      if (isTaken(taken)) return
+      if (taken === 'overRate') {
         this.dropped++
         return
       }
@@ -82,12 +80,12 @@ export class WaitingDatagrams {
     const { take, waitMs } = this.#options
     for (let next = queue.datagrams[queue.first]; next !== undefined; next = queue.datagrams[queue.first]) {
       const { datagram, arrivedMs } = next
-      const outcome = take(datagram, queue.origin)
+      const isDone = isTaken(take(datagram, queue.origin))
       // An arrival in the future: the clock was set back.
       const isLate = nowMs - arrivedMs > waitMs || arrivedMs > nowMs
       // Also if it is over the rate now: those that waited come at once.
-      if (outcome !== 'taken' && !isLate) break
-      if (outcome !== 'taken') this.dropped++
+      if (!isDone && !isLate) break
+      if (!isDone) this.dropped++
       queue.first++
       this.count--
       this.#bytes -= datagram.length + DATAGRAM_BYTES

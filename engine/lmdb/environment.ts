@@ -1,11 +1,11 @@
 import { strict as assert } from 'node:assert'
-import { statSync } from 'node:fs'
+import { accessSync, constants, existsSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { isMainThread } from 'node:worker_threads'
 import * as lmdb from 'lmdb'
 import { type Database, open, type RootDatabase } from 'lmdb'
 import { Fault } from '../process/error-codes.ts'
-import { type AccessOptions, DATA_FILE, prepareFiles } from './file-access.ts'
+import { type AccessOptions, DATA_FILE, MUTEX_FILE, prepareFiles } from './file-access.ts'
 import {
   AHEAD_BYTES_MIN,
   type EnvironmentSpace,
@@ -14,7 +14,6 @@ import {
   type SpaceOptions,
   type TreeStats,
 } from './free-space.ts'
-import { ProcessMutex } from './process-mutex.ts'
 import { openRecord, sealRecord } from './record.ts'
 import { Replication } from './replication.ts'
 
@@ -40,12 +39,12 @@ export interface EnvironmentOptions extends AccessOptions, SpaceOptions {
   readonly replicable?: boolean
 }
 
-const TABLES_MAX = 128
+export const TABLES_MAX = 128
 /**
  * Maximum concurrent readers, 64 bytes each: up to 128 threads of the service, and commands. LMDB
  * refuses more.
  */
-const READERS_MAX = 512
+export const READERS_MAX = 512
 const SCHEMA_KEY = Buffer.from('schema')
 const SCHEMA_RECORD_VERSION = 1
 
@@ -359,4 +358,53 @@ export class Environment {
 
 function tooOld(found: number): string {
   return `the store of the cluster has schema ${found}; upgrade one release at a time`
+}
+
+/**
+ * A mutex of all threads and processes that open an environment or write to it.
+ *
+ * A process that opens an environment reads the number of the last transaction from the meta pages
+ * and writes it to the lock file, without the write lock (lmdb-js 3.5.6, mdb_env_open2; LMDB
+ * corrected it in 2021, ITS#9496). If another process committed in between, the next transaction
+ * would begin before that commit, and remove it.
+ *
+ * The mutex is the write lock of a second environment, which stays empty. The kernel says when its
+ * holder was killed (robust mutex, pthread_mutexattr_setrobust(3)).
+ */
+class ProcessMutex {
+  readonly #environment: RootDatabase | undefined
+  #isHeld = false
+
+  /** @param readOnly whether the caller only reads: without the mutex where it cannot create it */
+  constructor(path: string, readOnly: boolean) {
+    const file = join(path, MUTEX_FILE)
+    // No program writes on a read-only file system, or has written before the mutex was created.
+    if (readOnly && !isWritable(existsSync(file) ? file : path)) return
+    this.#environment = open({ path: file, noSubdir: true })
+  }
+
+  /** Runs `work`, which may call this again, while no other thread or process runs any. */
+  run<T>(work: () => T): T {
+    if (this.#environment === undefined || this.#isHeld) return work()
+    this.#isHeld = true
+    try {
+      // A transaction without writes commits nothing.
+      return this.#environment.transactionSync(work)
+    } finally {
+      this.#isHeld = false
+    }
+  }
+
+  async close(): Promise<void> {
+    await this.#environment?.close()
+  }
+}
+
+function isWritable(path: string): boolean {
+  try {
+    accessSync(path, constants.R_OK | constants.W_OK)
+    return true
+  } catch {
+    return false
+  }
 }

@@ -1,14 +1,28 @@
-import { accessSync, closeSync, constants, existsSync, openSync, readSync, statSync } from 'node:fs'
+import {
+  accessSync,
+  closeSync,
+  constants,
+  existsSync,
+  linkSync,
+  mkdirSync,
+  openSync,
+  readSync,
+  renameSync,
+  rmSync,
+  statSync,
+} from 'node:fs'
 import { dirname, join } from 'node:path'
+import { refuseRootElsewhere } from '../process/become-user.ts'
+import { makeDirectory, syncDirectory } from '../process/directory.ts'
 import { Fault } from '../process/error-codes.ts'
-import { makeDirectory } from '../process/make-directory.ts'
-import { createOwnedFile, otherOwner, ownUserText, userText } from '../process/ownership.ts'
+import { systemErrorText } from '../process/failure.ts'
+import { ownUserText, userText } from '../process/ownership.ts'
 
 /** The data file of an environment. */
 export const DATA_FILE = 'data.mdb'
 /** LMDB's reader table and write lock. Created by the first process that opens the environment. */
-export const LOCK_FILE = 'lock.mdb'
-/** The empty environment of process-mutex.ts, which is not in a directory of its own. */
+const LOCK_FILE = 'lock.mdb'
+/** The empty environment of the process mutex, which is not in a directory of its own. */
 export const MUTEX_FILE = 'mutex.mdb'
 export const MUTEX_LOCK_FILE = `${MUTEX_FILE}-lock`
 export const ENVIRONMENT_FILES = [DATA_FILE, LOCK_FILE, MUTEX_FILE, MUTEX_LOCK_FILE] as const
@@ -27,11 +41,6 @@ export interface AccessOptions {
   readonly mustExist?: boolean
   /** For tools that read the environment of a running program. It must exist. */
   readonly readOnly?: boolean
-  /**
-   * Who sets the owner of files that root creates. 'by the caller': the caller. Otherwise they get
-   * the owner of their directory.
-   */
-  readonly chown?: 'by the caller'
 }
 
 /** Whether the directory contains an environment that this user can see. */
@@ -46,25 +55,22 @@ export function environmentExists(path: string): boolean {
  * @throws Fault NOT_FOUND, STORE_UNWRITABLE; STORE_DAMAGED for a file that is not LMDB's
  */
 export function prepareFiles(path: string, options: AccessOptions): void {
+  if (options.mustExist || options.readOnly) refuseRootElsewhere(options.setting, path)
   if ((options.mustExist || options.readOnly) && !environmentExists(path)) {
     throw new Fault('NOT_FOUND', `${options.setting}: ${whyMissing(path)}`)
   }
-  if (!options.readOnly) makeWritableDirectory(path, options.setting, options)
+  if (!options.readOnly) makeWritableDirectory(path, options.setting)
   refuseForbiddenFiles(path, options)
   refuseForeignFile(join(path, DATA_FILE), options.setting, 'restore a backup, or name another directory')
   refuseForeignFile(join(path, MUTEX_FILE), options.setting, 'stop the programs that use it, and remove it')
-  createOwnedFiles(path, options)
 }
 
 /** Creates the directory and its missing parents. @throws Fault STORE_UNWRITABLE. */
-export function makeWritableDirectory(
-  path: string,
-  setting: string,
-  { chown }: Pick<AccessOptions, 'chown'> = {},
-): void {
+export function makeWritableDirectory(path: string, setting: string): void {
+  refuseRootElsewhere(setting, path, { create: true })
   try {
-    makeDirectory(path, chown === 'by the caller' ? undefined : otherOwner(path))
-    accessSync(path, constants.R_OK | constants.W_OK | constants.X_OK)
+    makeDirectory(path)
+    assertAccess(path, constants.R_OK | constants.W_OK | constants.X_OK)
   } catch (error) {
     throw new Fault(
       'STORE_UNWRITABLE',
@@ -146,26 +152,52 @@ function refuseForbidden(
   const status = statSync(file, { throwIfNoEntry: false })
   if (status === undefined) return
   try {
-    accessSync(file, mode)
+    assertAccess(file, mode)
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException
     // Nobody can write to a read-only file system, so a reader needs no lock.
     if (readOnly && code === 'EROFS') return
     const owner = userText(status.uid)
     const may = mode === constants.R_OK ? 'read it' : 'read and write it'
-    const found = code === 'EACCES' ? `belongs to ${owner}, ${ownUserText()} may not ${may}` : (error as Error).message
+    const found = code === 'EACCES' ? `belongs to ${owner}, ${ownUserText()} may not ${may}` : systemErrorText(error)
     throw new Fault('STORE_UNWRITABLE', `${setting}: ${file} ${found}; ${remedy(owner)}`, { cause: error })
   }
 }
 
 /**
- * Root may be the first to open another user's environment, whose program must be able to open it
- * later.
+ * access(2) checks the real user, but files are opened with the rights of the effective one.
+ *
+ * @throws Error with a code
  */
-function createOwnedFiles(path: string, { chown }: AccessOptions): void {
-  const exists = environmentExists(path)
-  if (!exists && chown === 'by the caller') return
-  const owner = otherOwner(exists ? join(path, DATA_FILE) : path)
-  if (owner === undefined) return
-  for (const name of ENVIRONMENT_FILES) createOwnedFile(owner, join(path, name))
+export function assertAccess(path: string, mode: number): void {
+  accessSync(path, mode)
+  const [uid, gid] = [process.geteuid?.(), process.getegid?.()]
+  if (uid === process.getuid?.()) return
+  const status = statSync(path)
+  const shift = status.uid === uid ? 6 : status.gid === gid ? 3 : 0
+  if (((status.mode >> shift) & mode) !== mode) throw Object.assign(new Error('permission denied'), { code: 'EACCES' })
+}
+
+/**
+ * Replaces the data file of an environment that no process has open, in one rename. At each instant
+ * either file is complete.
+ *
+ * @param data the new data file, on the same file system
+ * @param keptAs a new directory for the replaced data file. undefined: it is removed.
+ * @returns whether there was a data file
+ */
+export function replaceEnvironment(data: string, place: string, keptAs: string | undefined): boolean {
+  const current = join(place, DATA_FILE)
+  const isReplaced = existsSync(current)
+  if (isReplaced && keptAs !== undefined) {
+    mkdirSync(keptAs, { mode: 0o700 })
+    // A hard link to the old file, so that the rename below can atomically replace it.
+    linkSync(current, join(keptAs, DATA_FILE))
+    syncDirectory(keptAs)
+  }
+  renameSync(data, current)
+  // The lock file lists readers of the old file. LMDB creates a new one.
+  rmSync(join(place, LOCK_FILE), { force: true })
+  syncDirectory(place)
+  return isReplaced
 }

@@ -28,6 +28,8 @@ export const REQUEST_MS = 5 * SECOND_MS
 /** Brokers elect another leader in 4 to 9 seconds. Senders wait up to 30. */
 export const PATIENCE_MS = 20 * SECOND_MS
 export const RETRY_MS = 250
+/** Interval of log lines while the service waits for the brokers. */
+const WAITING_LOG_MS = 2 * SECOND_MS
 const CHECK_EVERY_MS = 60 * SECOND_MS
 /** The stream does not exist (NATS, server/errors.json). */
 export const NO_STREAM = 10059
@@ -36,8 +38,6 @@ export const NO_STREAM = 10059
 export class Brokers {
   readonly client: JetStreamClient
   readonly manager: JetStreamManager
-  /** Between nodes. */
-  readonly messages: NodeMessages
   readonly closing = new AbortController()
   /** Whether a broker is connected. */
   isConnected = true
@@ -51,7 +51,6 @@ export class Brokers {
     this.#connection = connection
     this.client = jetstream(connection, { timeout: REQUEST_MS })
     this.manager = manager
-    this.messages = new NodeMessages(connection, () => this.isConnected)
     this.#log = log
   }
 
@@ -62,6 +61,16 @@ export class Brokers {
    * @throws Fault USAGE, BROKERS_REFUSED, BROKERS_UNREACHABLE, BROKERS_UNSAFE
    */
   static async open(options: BrokerOptions, log: Logger, onUnsafe: (fault: Fault) => void): Promise<Brokers> {
+    const { servers } = options
+    const waiting = setInterval(() => log.warn({ servers }, 'waiting for the brokers'), WAITING_LOG_MS)
+    try {
+      return await Brokers.#opened(options, log, onUnsafe)
+    } finally {
+      clearInterval(waiting)
+    }
+  }
+
+  static async #opened(options: BrokerOptions, log: Logger, onUnsafe: (fault: Fault) => void): Promise<Brokers> {
     const connection = await patiently(() => connectToBrokers(options, log))
     try {
       await patiently(() => checkBrokers(connection, REPLICAS))
@@ -168,6 +177,11 @@ export class Brokers {
     })
   }
 
+  /** @param node id of the store of this node */
+  messagesOf(node: string): NodeMessages {
+    return new NodeMessages(this.#connection, node, () => this.isConnected)
+  }
+
   async close(): Promise<void> {
     clearInterval(this.#timer)
     this.closing.abort()
@@ -233,7 +247,7 @@ export function lostMessages(stream: string, why: string): Fault {
  */
 export class StreamEndsBefore extends Fault {
   constructor(stream: string, last: number, sequence: number) {
-    const fix = 'if the brokers have lost messages, see docs/guides/recover-a-cluster.md'
+    const fix = 'if the brokers have lost messages, see docs/operate/cluster.md'
     super('BROKERS_LOST', `stream ${stream}: it ends with message ${last}, and the store has ${sequence}; ${fix}`)
   }
 }

@@ -1,5 +1,4 @@
 import { randomInt } from 'node:crypto'
-import { readFileSync } from 'node:fs'
 import type { Socket } from 'node:net'
 import {
   type Authenticator,
@@ -11,6 +10,7 @@ import {
 } from '@nats-io/transport-node'
 import { Fault } from '../process/error-codes.ts'
 import type { Logger } from '../process/log.ts'
+import { readPrivateFile } from '../process/private-file.ts'
 
 const RECONNECT_MS = 500
 /** A broker may accept a connection and send nothing. Another one is tried before STALE_MAX. */
@@ -100,21 +100,13 @@ function delaysBetweenAttempts(): () => number {
 const LOOPBACK = /^(127\.\d{1,3}\.\d{1,3}\.\d{1,3}|\[::1\]|localhost)(:\d+)?$/
 
 function authenticatorOf(file: string): Authenticator {
-  let text: Buffer
-  try {
-    text = readFileSync(file)
-  } catch (error) {
-    throw new Fault('USAGE', `--log-credentials ${file}: ${(error as Error).message}`, { cause: error })
+  const where = `--log-credentials ${file}`
+  const text = readPrivateFile(where, file, { code: 'USAGE' })
+  if (text.includes('BEGIN NATS USER JWT')) return credsAuthenticator(Buffer.from(text))
+  if (!/^SU[A-Z2-7]{56}$/.test(text)) {
+    throw new Fault('USAGE', `${where}: expected the seed of a user's nkey (SU…), or credentials of nsc`)
   }
-  if (text.includes('BEGIN NATS USER JWT')) return credsAuthenticator(text)
-  const seed = text.toString('latin1').trim()
-  if (!/^SU[A-Z2-7]{56}$/.test(seed)) {
-    throw new Fault(
-      'USAGE',
-      `--log-credentials ${file}: expected the seed of a user's nkey (SU…), or credentials of nsc`,
-    )
-  }
-  return nkeyAuthenticator(Buffer.from(seed))
+  return nkeyAuthenticator(Buffer.from(text))
 }
 
 /** Logs each loss of the connection once, and each reason for which brokers refuse another one. */

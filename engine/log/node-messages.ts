@@ -1,49 +1,40 @@
-import { type Msg, type NatsConnection, nuid, type Subscription } from '@nats-io/transport-node'
+import type { Msg, NatsConnection, Subscription } from '@nats-io/transport-node'
 
-/** Each node listens on this and the id of its store. */
+/** Each node publishes on this and the id of its store. */
 const SUBJECT = 'node.'
-/**
- * And on this for one answer. Not on an inbox: who may publish to inboxes could forge the
- * answers of the brokers.
- */
-const ANSWERS = 'answer.'
 
-/**
- * Questions and answers between nodes, through the brokers, which store none of them. A question to
- * a node that does not listen fails at once.
- */
+/** Messages of this node to all others and from them, through the brokers, which store none. */
 export class NodeMessages {
   readonly #connection: NatsConnection
   readonly #isConnected: () => boolean
+  readonly #subject: string
   #subscription: Subscription | undefined
 
-  constructor(connection: NatsConnection, isConnected: () => boolean) {
+  /** @param id of the store of this node */
+  constructor(connection: NatsConnection, id: string, isConnected: () => boolean) {
     this.#connection = connection
+    this.#subject = SUBJECT + id
     this.#isConnected = isConnected
   }
 
-  /** Answers questions to node `id`. A question without an answer times out at its sender. */
-  listen(id: string, answer: (question: Uint8Array, respond: (answer: Uint8Array) => void) => void): void {
-    const callback = (error: Error | null, message: Msg): void => {
-      if (error === null) answer(message.data, (bytes) => message.respond(bytes))
+  /** The client would send later what is published while it is not connected. */
+  get isConnected(): boolean {
+    return this.#isConnected() && !this.#connection.isClosed()
+  }
+
+  publish(message: Uint8Array): void {
+    this.#connection.publish(this.#subject, message)
+  }
+
+  /** Receives the messages of the other nodes, as views that are valid during the call. */
+  subscribe(receive: (message: Buffer) => void): void {
+    const callback = (error: Error | null, { subject, data }: Msg): void => {
+      if (error === null && subject !== this.#subject) receive(Buffer.from(data.buffer, data.byteOffset, data.length))
     }
-    this.#subscription = this.#connection.subscribe(SUBJECT + id, { callback })
+    this.#subscription = this.#connection.subscribe(`${SUBJECT}*`, { callback })
   }
 
   stop(): void {
     this.#subscription?.unsubscribe()
-  }
-
-  /** undefined: the node does not listen, or did not answer in time. */
-  async ask(id: string, question: Uint8Array, timeoutMs: number): Promise<Uint8Array | undefined> {
-    // The client would send it after the reconnection, when nobody waits for the answer.
-    if (!this.#isConnected()) return undefined
-    const reply = ANSWERS + nuid.next()
-    try {
-      const options = { timeout: timeoutMs, noMux: true, reply }
-      return (await this.#connection.request(SUBJECT + id, question, options)).data
-    } catch {
-      return undefined
-    }
   }
 }

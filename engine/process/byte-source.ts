@@ -1,7 +1,8 @@
-import { closeSync, fstatSync, openSync, readSync } from 'node:fs'
+import { closeSync, fstatSync, readSync } from 'node:fs'
 import { Socket } from 'node:net'
 import { isatty } from 'node:tty'
 import { Fault, type FaultCode } from './error-codes.ts'
+import { openInput } from './input-file.ts'
 
 /** The kind of a file, for error messages. */
 export interface FileKind {
@@ -33,10 +34,12 @@ export const STANDARD_INPUT = '-'
 /**
  * Opens a file, a named pipe, or standard input.
  *
+ * @param opened a descriptor of the path, if it was opened before
  * @throws Fault of the kind's `unreadable`, without the path
  */
-export function openBytes(path: string, kind: FileKind): ByteSource {
-  const descriptor = path === STANDARD_INPUT ? 0 : openSync(path, 'r')
+export function openBytes(path: string, kind: FileKind, opened?: number): ByteSource {
+  const { what, unreadable } = kind
+  const descriptor = path === STANDARD_INPUT ? 0 : (opened ?? openInput(path, { what, code: unreadable }))
   try {
     const stat = fstatSync(descriptor)
     if (stat.isDirectory()) throw new Fault(kind.unreadable, `is a directory, expected a ${kind.what}`)

@@ -1,7 +1,7 @@
 import { aessiv } from '@noble/ciphers/aes.js'
 import { Fault } from './error-codes.ts'
 import { KeyFile, keyIdOf, keyPath } from './key-file.ts'
-import { addressBytes, canonicalAddress } from './network.ts'
+import { addressBytes, addressOfBytes, isIpv4InIpv6 } from './network.ts'
 
 /*
  * Pseudonyms of clients and users: the address or name, encrypted with the key of the organization.
@@ -19,7 +19,6 @@ type Kind = keyof typeof PREFIXES
 const PSEUDONYM = /^([pu])-([A-Za-z0-9_-]{22,220})$/
 /** Pseudonyms remembered of each organization, since encryption takes 80 times as long (35 us). */
 const REMEMBERED_MAX = 50_000
-const IPV4_BYTES = 4
 const REMEDY = 'Restore it; without it, no pseudonym can be revealed'
 
 /** The key file of an organization's pseudonyms. */
@@ -67,7 +66,7 @@ export class Pseudonyms {
     } catch {
       throw new Fault('USAGE', 'expected a pseudonym of this organization: p- or u- and the text after it, unchanged')
     }
-    return { kind, text: kind === 'user' ? Buffer.from(bytes).toString() : addressOf(bytes) }
+    return { kind, text: kind === 'user' ? Buffer.from(bytes).toString() : addressOfBytes(bytes) }
   }
 
   #seal(kind: Kind, text: string, bytes: Uint8Array | undefined): string {
@@ -83,12 +82,6 @@ export class Pseudonyms {
 
 /** The 4 bytes of an IPv4 address, also of an IPv4-mapped one, or the 16 of an IPv6 address. */
 function bytesOf(address: string): Uint8Array | undefined {
-  const canonical = canonicalAddress(address)
-  return canonical.includes('.') ? Uint8Array.from(canonical.split('.'), Number) : addressBytes(canonical)
-}
-
-function addressOf(bytes: Uint8Array): string {
-  if (bytes.length === IPV4_BYTES) return bytes.join('.')
-  const groups = Buffer.from(bytes).toString('hex').match(/.{4}/g) ?? []
-  return canonicalAddress(groups.join(':'))
+  const bytes = addressBytes(address)
+  return bytes !== undefined && isIpv4InIpv6(bytes) ? bytes.subarray(-4) : bytes
 }

@@ -1,7 +1,6 @@
-import { Readable } from 'node:stream'
 import { createGunzip } from 'node:zlib'
 import { Decompress } from 'fzstd'
-import { type ByteSource, ChunkBytes, type FileKind, openBytes, WithHead, WrappedBytes } from './byte-source.ts'
+import { type ByteSource, ChunkBytes, type FileKind, WithHead, WrappedBytes } from './byte-source.ts'
 import { Fault } from './error-codes.ts'
 
 /**
@@ -19,6 +18,24 @@ export function compressionOf(start: Uint8Array): Compression | undefined {
 export type Compression = 'gzip' | 'zstd'
 
 const READ_BYTES = 65_536
+/** Formats that are not read: magic number in hexadecimal, name, and how to get a file that is. */
+const OTHER_FORMATS: readonly (readonly [magic: string, format: string, remedy: string])[] = [
+  ['736e6f6f', 'snoop', 'convert it with: editcap -F pcap IN OUT'],
+  ['fd377a58', 'xz', 'unpack it first'],
+  ['425a68', 'bzip2', 'unpack it first'],
+  ['04224d18', 'lz4', 'unpack it first'],
+  ['504b0304', 'zip', 'unpack it first'],
+]
+
+/** The format of a file that begins with these bytes, if no program here reads it. */
+export function otherFormat(start: Uint8Array): { readonly format: string; readonly remedy: string } | undefined {
+  const hex = Buffer.from(start.subarray(0, 4)).toString('hex')
+  const found = OTHER_FORMATS.find(([magic]) => hex.startsWith(magic))
+  return found && { format: found[1], remedy: found[2] }
+}
+
+/** Compressed bytes of gzip that are decompressed at once, to at most 16 MiB. */
+const GZIP_PUSH_BYTES = 16 * 1024
 /**
  * Compressed bytes of zstd that are decompressed at once: 4 bytes can represent 128 KiB (RFC 8878
  * §3.1.1.2).
@@ -55,21 +72,6 @@ export class DecompressedBytes extends WrappedBytes {
 /** Length of the longest magic number in compressionOf. */
 const MAGIC_BYTES = 4
 
-/**
- * Opens a file, a named pipe, or standard input. Decompresses it if needed.
- *
- * @throws Fault of the kind's `unreadable`, without the path
- */
-export async function openDecompressed(path: string, kind: FileKind): Promise<ByteSource> {
-  const source = openBytes(path, kind)
-  try {
-    return (await decompressedIfNeeded(source, kind)).source
-  } catch (error) {
-    source.close()
-    throw error
-  }
-}
-
 /** The decompressed bytes of a source, and how they were compressed. */
 export async function decompressedIfNeeded(
   source: ByteSource,
@@ -97,12 +99,31 @@ function decompress(compressed: ByteSource, compression: Compression): AsyncIter
   return compression === 'gzip' ? unpackGzip(compressed) : decompressZstd(compressed)
 }
 
-function unpackGzip(compressed: ByteSource): AsyncIterable<Uint8Array> {
-  const read = Readable.from(chunksOf(compressed), { objectMode: false })
-  const decompressed = createGunzip()
-  // pipe() does not forward errors of the source.
-  read.on('error', (error) => decompressed.destroy(error))
-  return read.pipe(decompressed)
+/** A stream drops what it has decompressed before damage, so each piece is taken before the next. */
+async function* unpackGzip(compressed: ByteSource): AsyncIterable<Uint8Array> {
+  const gunzip = createGunzip()
+  let decompressed: Uint8Array[] = []
+  gunzip.on('data', (chunk: Uint8Array) => void decompressed.push(chunk))
+  let settle = (_error?: Error): void => {}
+  gunzip.on('error', (error) => settle(error)).on('end', () => settle())
+  for await (const chunk of chunksOf(compressed)) {
+    for (let at = 0; at < chunk.length; at += GZIP_PUSH_BYTES) {
+      const piece = chunk.subarray(at, at + GZIP_PUSH_BYTES)
+      const error = await new Promise<Error | undefined>((resolve) => {
+        settle = resolve
+        gunzip.write(piece, (failure) => resolve(failure ?? undefined))
+      })
+      yield* decompressed
+      decompressed = []
+      if (error !== undefined) throw error
+    }
+  }
+  const error = await new Promise<Error | undefined>((resolve) => {
+    settle = resolve
+    gunzip.end()
+  })
+  yield* decompressed
+  if (error !== undefined) throw error
 }
 
 /**

@@ -1,5 +1,5 @@
-import { InvalidArgumentError } from 'commander'
 import { DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS } from './clock.ts'
+import { textOf } from './settings.ts'
 
 const UNITS_MS: Readonly<Record<string, number>> = { s: SECOND_MS, m: MINUTE_MS, h: HOUR_MS, d: DAY_MS }
 
@@ -13,60 +13,45 @@ export function durationMs(text: string): number | undefined {
   return unitMs === undefined ? undefined : Number(digits) * unitMs
 }
 
-/**
- * Reads the value of an option that is a duration from `min` to `max`, both written as durations.
- */
-export function durationOption(min: string, max: string): (text: string) => number {
-  return (text) => {
-    const ms = durationMs(text)
-    if (ms !== undefined && ms >= (durationMs(min) ?? 0) && ms <= (durationMs(max) ?? 0)) return ms
-    throw new InvalidArgumentError(`expected a duration from ${min} to ${max}, such as 90s, 5m, 12h or 30d`)
-  }
+/** A duration from `min` to `max`, both written as durations. In ms. */
+export function duration(min: string, max: string) {
+  const expected = `expected a duration from ${min} to ${max}, such as 90s, 5m, 12h or 30d`
+  return textOf(durationMs, expected).refine(
+    (ms) => ms >= (durationMs(min) ?? 0) && ms <= (durationMs(max) ?? 0),
+    expected,
+  )
 }
 
 const TIME_FORMATS = 'a duration such as 90d, a day such as 2027-03-31, or a time such as 2027-03-31T12:00:00Z'
 
-/**
- * Reads the value of an option that is a time to come: a duration from now, or a time in UTC. In ms
- * since 1970.
- */
-export function futureOption(nowMs: () => number): (text: string) => number {
-  return (text) => {
+/** A time to come: a duration from now, or a time in UTC. In ms since 1970. */
+export function futureTime(nowMs: () => number) {
+  const read = (text: string): number | undefined => {
     const ms = durationMs(text)
-    const atMs = ms === undefined ? utcTimeMs(text) : nowMs() + ms
-    if (atMs === undefined) throw new InvalidArgumentError(`expected ${TIME_FORMATS}`)
-    if (atMs <= nowMs()) throw new InvalidArgumentError('expected a time in the future')
-    if (atMs > nowMs() + FUTURE_DAYS_MAX * DAY_MS) {
-      throw new InvalidArgumentError(`expected a time within ${FUTURE_DAYS_MAX} days`)
-    }
-    return atMs
+    return ms === undefined ? utcTimeMs(text) : nowMs() + ms
   }
+  return textOf(read, `expected ${TIME_FORMATS}`)
+    .refine((atMs) => atMs > nowMs(), 'expected a time in the future')
+    .refine((atMs) => atMs <= nowMs() + FUTURE_DAYS_MAX * DAY_MS, `expected a time within ${FUTURE_DAYS_MAX} days`)
 }
 
 /** Ten years. */
 const FUTURE_DAYS_MAX = 3653
 
-/**
- * Reads the value of an option that is the beginning of a time until now: a duration, or a time in
- * UTC. In ms since 1970.
- */
-export function sinceOption(nowMs: () => number): (text: string) => number {
-  return (text) => {
+/** The beginning of a time until now: a duration, or a time in UTC. In ms since 1970. */
+export function sinceTime(nowMs: () => number) {
+  return pastTime(nowMs, (text) => {
     const ms = durationMs(text)
-    return ms === undefined ? pastOption(nowMs)(text) : Math.max(0, nowMs() - ms)
-  }
+    return ms === undefined ? utcTimeMs(text) : Math.max(1, nowMs() - ms)
+  })
 }
 
-/** Reads the value of an option that is a time in the past, in UTC. In ms since 1970. */
-export function pastOption(nowMs: () => number): (text: string) => number {
-  return (text) => {
-    const atMs = utcTimeMs(text)
-    if (atMs === undefined) {
-      throw new InvalidArgumentError('expected a day such as 2026-03-31, or a time such as 2026-03-31T12:00:00Z')
-    }
-    if (atMs <= 0 || atMs > nowMs()) throw new InvalidArgumentError('expected a time in the past, from 1970')
-    return atMs
-  }
+/** A time in the past, in UTC. In ms since 1970. */
+export function pastTime(nowMs: () => number, read = utcTimeMs) {
+  return textOf(read, 'expected a day such as 2026-03-31, or a time such as 2026-03-31T12:00:00Z').refine(
+    (atMs) => atMs > 0 && atMs <= nowMs(),
+    'expected a time in the past, from 1970',
+  )
 }
 
 /**

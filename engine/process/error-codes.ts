@@ -32,6 +32,10 @@ export const FAULTS = {
     exit: ExitStatus.damagedInput,
     about: 'The compressed log file is truncated or corrupt; the part before the error was used',
   },
+  LOG_FORMAT: {
+    exit: ExitStatus.unavailable,
+    about: 'No message of the log file is in a known format; the message names the next step',
+  },
   SELFTEST_MISSED: {
     exit: ExitStatus.internal,
     about: 'The self-test did not see every name in its capture: the build or the machine is faulty',
@@ -121,7 +125,7 @@ export const FAULTS = {
   },
   REGISTRY_FILE: {
     exit: ExitStatus.usage,
-    about: 'The registry file has an error; docs/reference/registry-file.md describes the format',
+    about: 'The registry file has an error; docs/reference/registry.md describes the format',
   },
   REGISTRY_UPDATE: {
     exit: ExitStatus.refused,

@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto'
 import { DirectoryLock } from './directory-lock.ts'
 import { Fault } from './error-codes.ts'
-import { otherOwner } from './ownership.ts'
 
 /** Releases the lock. */
 export type Release = () => Promise<void>
@@ -13,7 +12,7 @@ export type Release = () => Promise<void>
  * @returns undefined if another process has the lock
  */
 export async function tryHold(directory: string, what: string): Promise<Release | undefined> {
-  const lock = await DirectoryLock.take(directory, nameOf(what), otherOwner(directory))
+  const lock = await DirectoryLock.take(directory, nameOf(what))
   return lock && (() => lock.release())
 }
 

@@ -53,3 +53,19 @@ export function logFailure(
   else if (error instanceof Fault) log[level]({ ...fields, reason: error.message }, message)
   else log.error({ ...fields, err: error }, message)
 }
+
+const TEXTS: Readonly<Record<string, string>> = {
+  EACCES: 'permission denied',
+  EDQUOT: 'the disk quota is used up',
+  EISDIR: 'is a directory',
+  ENOENT: 'no such file or directory',
+  ENOSPC: 'no space left on the disk',
+  ENOTDIR: 'a part of the path is not a directory',
+  EROFS: 'the file system is read-only',
+}
+
+/** One phrase for users. The text of Node names a system call and repeats the path. */
+export function systemErrorText(error: unknown): string {
+  const { code, message } = error as NodeJS.ErrnoException
+  return TEXTS[code ?? ''] ?? code ?? message
+}

@@ -1,8 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto'
-import { closeSync, existsSync, linkSync, openSync, rmSync, statSync, writeSync } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { existsSync, linkSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { Fault } from './error-codes.ts'
-import { createOwnedFile, otherOwner } from './ownership.ts'
 import { readPrivateFile } from './private-file.ts'
 
 const FILE_MODE = 0o600
@@ -34,34 +33,32 @@ export class KeyFile {
    */
   read(remedy: string): Buffer {
     if (!existsSync(this.file)) throw new Fault('SECRETS_KEY', `${this.file}: no such file. ${remedy}`)
-    const text = readPrivateFile(this.file, this.file, { code: 'SECRETS_KEY', owners: ownersOf(this.file) })
-    if (text.length === this.#keyBytes * 2 && /^[0-9a-f]+$/.test(text)) return Buffer.from(text, 'hex')
-    throw new Fault('SECRETS_KEY', `${this.file}: expected ${this.#keyBytes * 2} hex digits, found something else`)
+    const digits = this.#keyBytes * 2
+    const expected = { pattern: new RegExp(`^[0-9a-f]{${digits}}$`), text: `${digits} hex digits` }
+    return Buffer.from(readPrivateFile(this.file, this.file, { code: 'SECRETS_KEY', expected }), 'hex')
   }
 
   /**
    * Creates the file unless it exists. Of two processes that create it at once, one succeeds, and
    * both read the same key.
    *
+   * @returns whether this process has created it
    * @throws Fault SECRETS_KEY
    */
-  createIfMissing(): void {
-    if (existsSync(this.file)) return
+  createIfMissing(): boolean {
+    if (existsSync(this.file)) return false
     const partial = `${this.file}.${randomBytes(4).toString('hex')}`
     try {
-      // A command that runs as root creates the file for the user of the service.
-      const owner = otherOwner(dirname(this.file))
-      if (owner !== undefined) createOwnedFile(owner, partial)
-      const file = openSync(partial, owner === undefined ? 'wx' : 'r+', FILE_MODE)
-      writeSync(file, `${randomBytes(this.#keyBytes).toString('hex')}\n`)
-      closeSync(file)
+      writeFileSync(partial, `${randomBytes(this.#keyBytes).toString('hex')}\n`, { flag: 'wx', mode: FILE_MODE })
       linkSync(partial, this.file)
+      return true
     } catch (error) {
       const { code, message } = error as NodeJS.ErrnoException
       if (code !== 'EEXIST') {
         const fix = READ_ONLY_CODES.includes(code) ? `. Create it with ${this.#keyBytes * 2} random hex digits` : ''
         throw new Fault('SECRETS_KEY', `${this.file}: cannot be created: ${code ?? message}${fix}`)
       }
+      return false
     } finally {
       rmSync(partial, { force: true })
     }
@@ -75,11 +72,6 @@ export class KeyFile {
       if (!READ_ONLY_CODES.includes((error as NodeJS.ErrnoException).code)) throw error
     }
   }
-}
-
-/** Root may use the key file of the user to whom the directory belongs. */
-function ownersOf(file: string): readonly number[] {
-  return process.geteuid?.() === 0 ? [statSync(dirname(file)).uid] : []
 }
 
 /** The first 16 hex digits of the SHA-256 of a key. */

@@ -1,15 +1,18 @@
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { once } from 'node:events'
+import { createServer, get, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import { type AddressInfo, isIP } from 'node:net'
+import { hostname } from 'node:os'
 import { Fault } from './error-codes.ts'
 import { failureText, logFailure } from './failure.ts'
 import type { Logger } from './log.ts'
+import { withoutBrackets } from './network.ts'
 
 /** Only this host may connect (specification, "Collector local endpoint"). */
 export const LOOPBACK = '127.0.0.1'
 /** Maximum concurrent connections. Further ones are closed. */
 const CONNECTIONS_MAX = 32
 /** Milliseconds for a request. */
-export const LOCAL_REQUEST_MS = 5000
+const LOCAL_REQUEST_MS = 5000
 
 export interface Answer {
   readonly type: string
@@ -36,6 +39,7 @@ export class LocalServer {
    * @param answers by path; undefined becomes 503, an exception 500
    * @param log for failed requests
    * @param address of this host
+   * @param names of this host, in addition to its host name
    * @throws Fault PORT_TAKEN, PORT_DENIED
    */
   static async listen(
@@ -44,7 +48,9 @@ export class LocalServer {
     answers: Answers,
     log?: Logger,
     address = LOOPBACK,
+    names: readonly string[] = [],
   ): Promise<LocalServer> {
+    const ownNames = new Set(['localhost', hostname().toLowerCase(), ...names])
     const server = createServer(
       // By default Node checks for slow requests only every 30 s.
       {
@@ -52,7 +58,11 @@ export class LocalServer {
         headersTimeout: LOCAL_REQUEST_MS,
         connectionsCheckingInterval: LOCAL_REQUEST_MS / 5,
       },
-      (request, response) => answer(request, response, answers, log),
+      (request, response) => {
+        const { host } = request.headers
+        if (isOwnHost(host, ownNames)) void answer(request, response, answers, log)
+        else refuse(response, 421, `${host} is not this host. Use an IP address, or ${[...ownNames].join(' or ')}`)
+      },
     )
     server.maxConnections = CONNECTIONS_MAX
     await new Promise<void>((resolve, reject) => {
@@ -66,6 +76,17 @@ export class LocalServer {
     this.#server.closeAllConnections()
     await new Promise((resolve) => this.#server.close(resolve))
   }
+}
+
+/**
+ * Whether a Host field names this host: by an address or one of its names. A page of another site
+ * could let its own name resolve to this host, and its script would read the response (DNS
+ * rebinding). A client without the field is not a browser.
+ */
+function isOwnHost(field: string | undefined, ownNames: ReadonlySet<string>): boolean {
+  if (field === undefined) return true
+  const host = withoutBrackets(field.replace(/:\d*$/, ''))
+  return isIP(host) !== 0 || ownNames.has(host.toLowerCase().replace(/\.$/, ''))
 }
 
 async function answer(
@@ -117,4 +138,20 @@ function listenFault(setting: string, address: string, port: number, error: Node
   if (error.code === 'EADDRNOTAVAIL' || error.code === 'ENOTFOUND')
     return new Fault('USAGE', `${setting}: no interface has the address ${address}`, { cause: error })
   return error
+}
+
+/**
+ * Sends a request to the local endpoint. Not by fetch(), which refuses some ports ("bad ports").
+ *
+ * @throws connection errors, and a timeout after LOCAL_REQUEST_MS
+ */
+export async function askLocal(
+  port: number,
+  path: string,
+): Promise<{ readonly status: number; readonly text: string }> {
+  const request = get({ host: '127.0.0.1', port, path, signal: AbortSignal.timeout(LOCAL_REQUEST_MS) })
+  const [answer] = (await once(request, 'response')) as [IncomingMessage]
+  const chunks: Buffer[] = []
+  for await (const chunk of answer) chunks.push(chunk as Buffer)
+  return { status: answer.statusCode ?? 0, text: Buffer.concat(chunks).toString() }
 }

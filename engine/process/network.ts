@@ -66,10 +66,46 @@ export function contains({ bytes, prefixBits }: Network, address: Uint8Array): b
  */
 export function canonicalAddress(text: string): string {
   const bytes = addressBytes(text)
-  if (bytes === undefined) return text
-  if (isIpv4InIpv6(bytes)) return bytes.subarray(12).join('.')
-  // The URL standard writes IPv6 as in RFC 5952 §4.
-  return new URL(`http://[${text.split('%', 1)[0]}]/`).hostname.slice(1, -1)
+  return bytes === undefined ? text : addressOfBytes(bytes)
+}
+
+/** The canonical text of the 4 or 16 bytes of an address. */
+export function addressOfBytes(bytes: Uint8Array): string {
+  if (bytes.length !== ADDRESS_BYTES || isIpv4InIpv6(bytes)) return bytes.subarray(-IPV4_BYTES).join('.')
+  return addressText(new DataView(bytes.buffer, bytes.byteOffset), 0, 6)
+}
+
+/** The text of the IPv4 or IPv6 address at `at` (RFC 5952 §4). */
+export function addressText(view: DataView, at: number, version: number): string {
+  if (version === 4) {
+    return `${view.getUint8(at)}.${view.getUint8(at + 1)}.${view.getUint8(at + 2)}.${view.getUint8(at + 3)}`
+  }
+  // "::" is for the longest run of two or more zero groups, the first of equals.
+  let longest = 1
+  let longestStart = -1
+  for (let group = 0; group < 8; group++) {
+    let run = 0
+    while (group + run < 8 && view.getUint16(at + (group + run) * 2) === 0) run++
+    if (run > longest) {
+      longest = run
+      longestStart = group
+    }
+    group += run
+  }
+  const groups = (from: number, to: number) => {
+    const texts: string[] = []
+    for (let group = from; group < to; group++) texts.push(view.getUint16(at + group * 2).toString(16))
+    return texts.join(':')
+  }
+  if (longestStart === -1) return groups(0, 8)
+  return `${groups(0, longestStart)}::${groups(longestStart + longest, 8)}`
+}
+
+/** The text of a network, whose address has no bits after the prefix. */
+export function networkText({ bytes, prefixBits }: Network): string {
+  const masked = bytes.map((byte, at) => byte & (0xff << Math.max(0, Math.min(8, (at + 1) * 8 - prefixBits))))
+  const address = addressOfBytes(masked)
+  return `${address}/${address.includes(':') ? prefixBits : prefixBits - (ADDRESS_BITS - IPV4_BITS)}`
 }
 
 /** Bytes of the network prefix of an IPv6 address. A host chooses the other bytes freely. */
@@ -86,14 +122,11 @@ export function clientOf(text: string): string {
 
 /** The same of the 4 or 16 bytes of an address; '' of none. */
 export function clientOfBytes(bytes: Uint8Array): string {
-  if (bytes.length === ADDRESS_BYTES && !isIpv4InIpv6(bytes)) {
-    const groups = Buffer.from(bytes.subarray(0, SITE_BYTES)).toString('hex').replace(/.{4}/g, '$&:')
-    return `${canonicalAddress(`${groups}:`)}/64`
-  }
-  return bytes.subarray(-IPV4_BYTES).join('.')
+  if (bytes.length !== ADDRESS_BYTES || isIpv4InIpv6(bytes)) return addressOfBytes(bytes)
+  return `${addressOfBytes(bytes.map((byte, at) => (at < SITE_BYTES ? byte : 0)))}/64`
 }
 
-function isIpv4InIpv6(bytes: Uint8Array): boolean {
+export function isIpv4InIpv6(bytes: Uint8Array): boolean {
   for (let at = 0; at < 10; at++) if (bytes[at] !== 0) return false
   return bytes[10] === 0xff && bytes[11] === 0xff
 }
@@ -101,4 +134,14 @@ function isIpv4InIpv6(bytes: Uint8Array): boolean {
 /** Whether the host of a URL is this machine: localhost, 127.0.0.0/8 or [::1]. */
 export function isLoopbackHost(host: string): boolean {
   return /^(localhost|127\.\d{1,3}\.\d{1,3}\.\d{1,3}|\[::1\])$/.test(host)
+}
+
+/** Returns a name or address without the brackets of an IPv6 address in a URL (RFC 3986 §3.2.2). */
+export function withoutBrackets(host: string): string {
+  return host.replace(/^\[(.*)\]$/, '$1')
+}
+
+/** `posture.example:9443`, `[2001:db8::1]:9443`. `host` has no brackets. */
+export function hostAndPort(host: string, port: number): string {
+  return `${isIP(host) === 6 ? `[${host}]` : host}:${port}`
 }

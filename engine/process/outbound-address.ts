@@ -1,13 +1,18 @@
 import { type LookupAddress, type LookupOptions, lookup } from 'node:dns'
 import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
+import { request as httpRequest, type IncomingMessage, type RequestOptions } from 'node:http'
+import { request as httpsRequest } from 'node:https'
 import { connect, isIP, type LookupFunction, type Socket } from 'node:net'
-import { withoutBrackets } from './host.ts'
-import { addressBytes, contains, type Network, networkOf } from './network.ts'
+import { networkInterfaces } from 'node:os'
+import { type ConnectionOptions, connect as connectTls } from 'node:tls'
+import { addressBytes, contains, isLoopbackHost, type Network, networkOf, withoutBrackets } from './network.ts'
+import { proxyFor, tunnel } from './proxy.ts'
 
 /**
  * The addresses to which the service connects because a member entered a URL or a host name: that
  * of an identity provider, for example. Without this check, a member could make the service send
- * requests to its own machine, to other machines of its network, and to the metadata service of a
+ * requests to its own machine, to other machines of its networks, and to the metadata service of a
  * cloud, which hands out credentials (server-side request forgery).
  */
 
@@ -61,15 +66,58 @@ function networks(...texts: readonly string[]): readonly Network[] {
 }
 
 /**
- * Whether the service may connect to an address: it is a public one, or one of `allowed` contains
- * it. An IPv4 address within an IPv6 address (IPv4-mapped, NAT64) counts as itself. False for text
- * that is not an address.
+ * The networks of this machine's interfaces, and those that it reaches without a gateway. They may
+ * have public addresses, whose services only a firewall further out protects.
  */
-export function isAllowedTarget(address: string, allowed: readonly Network[]): boolean {
+function ownNetworks(): readonly Network[] {
+  const interfaces = Object.values(networkInterfaces()).flatMap((addresses) => addresses ?? [])
+  const texts = [...interfaces.map(({ cidr }) => cidr ?? ''), ...onLinkIpv4(), ...onLinkIpv6()]
+  return texts.flatMap((text) => networkOf(text) ?? [])
+}
+
+/** A larger network is not on a link: a VPN routes most addresses into its interface. */
+const ON_LINK_BITS_MIN = { ipv4: 8, ipv6: 32 }
+
+/** /proc/net/route: interface, destination, gateway ... mask; addresses as little-endian hex. */
+function onLinkIpv4(): string[] {
+  return rowsOf('/proc/net/route').flatMap(([, destination = '', gateway, , , , , mask = '']) => {
+    if (!/^[0-9A-F]{8}$/.test(destination) || gateway !== '00000000') return []
+    const bits = [...Number.parseInt(mask, 16).toString(2)].filter((bit) => bit === '1').length
+    return bits < ON_LINK_BITS_MIN.ipv4 ? [] : `${Buffer.from(destination, 'hex').reverse().join('.')}/${bits}`
+  })
+}
+
+/** /proc/net/ipv6_route: destination, prefix length, source, its length, next hop; all in hex. */
+function onLinkIpv6(): string[] {
+  return rowsOf('/proc/net/ipv6_route').flatMap(([destination = '', length = '', , , nextHop]) => {
+    const bits = Number.parseInt(length, 16)
+    if (nextHop !== '0'.repeat(32) || bits < ON_LINK_BITS_MIN.ipv6) return []
+    return `${destination.match(/.{4}/g)?.join(':')}/${bits}`
+  })
+}
+
+function rowsOf(file: string): string[][] {
+  try {
+    return readFileSync(file, 'utf8')
+      .split('\n')
+      .map((line) => line.trim().split(/\s+/))
+  } catch {
+    // A system without IPv6 has no such file.
+    return []
+  }
+}
+
+/**
+ * Whether the service may connect to an address: it is a public one outside of this machine's
+ * networks, or one of `allowed` contains it. An IPv4 address within an IPv6 address (IPv4-mapped,
+ * NAT64) counts as itself. False for text that is not an address.
+ */
+export function isAllowedTarget(address: string, allowed: readonly Network[], own = ownNetworks()): boolean {
   const bytes = addressBytes(address)
   if (bytes === undefined) return false
   const ipv4 = isIn(NAT64, bytes) ? mappedIpv4(bytes) : isIn(IPV4_MAPPED, bytes) ? bytes : undefined
   if (isIn(allowed, bytes) || (ipv4 !== undefined && isIn(allowed, ipv4))) return true
+  if (isIn(own, ipv4 ?? bytes)) return false
   if (ipv4 !== undefined) return !isIn(NOT_PUBLIC_IPV4, ipv4)
   return isIn(PUBLIC_IPV6, bytes) && !isIn(NOT_PUBLIC_IPV6, bytes)
 }
@@ -97,7 +145,7 @@ export class TargetRefused extends Error {
 
   constructor(host: string) {
     super(
-      `${host} is on this machine or in a private network, to which the service does not connect. Its operator can allow the network with --outbound-networks`,
+      `${host} is on this machine or in a local or private network, to which the service does not connect. Its operator can allow the network with --outbound-networks`,
     )
   }
 }
@@ -164,4 +212,49 @@ export async function connectChecked(
   } finally {
     clearTimeout(timer)
   }
+}
+
+/**
+ * A connection to the host of a URL that a member entered, directly or through HTTPS_PROXY, which
+ * decides by its own rules to which names it connects.
+ *
+ * @throws TargetRefused if the address is neither public nor in an allowed network
+ */
+export async function connectTo(url: URL, allowed: readonly Network[], timeoutMs: number): Promise<Socket> {
+  const host = withoutBrackets(url.hostname)
+  const isTls = url.protocol === 'https:'
+  const port = Number(url.port || (isTls ? 443 : 80))
+  const proxy = isTls && !isLoopbackHost(url.hostname) ? proxyFor(url.href) : undefined
+  if (proxy === undefined) return connectChecked(host, port, { allowed, timeoutMs })
+  checkAddress(host, allowed)
+  return tunnel(proxy, host, port, timeoutMs, () => {})
+}
+
+/** Sends one request over a connection of connectTo. Follows no redirect. */
+export function requestOver(
+  socket: Socket,
+  url: URL,
+  options: RequestOptions,
+  body: string,
+  tls: Pick<ConnectionOptions, 'ca'> = {},
+): Promise<IncomingMessage> {
+  const isTls = url.protocol === 'https:'
+  const host = withoutBrackets(url.hostname)
+  // Server Name Indication is for names only (RFC 6066 §3).
+  const servername = isIP(host) === 0 ? { servername: host } : {}
+  const createConnection = () => (isTls ? connectTls({ socket, host, ...servername, ...tls }) : socket)
+  return new Promise((resolve, reject) => {
+    const request = isTls ? httpsRequest : httpRequest
+    request(url, { ...options, createConnection })
+      .once('response', resolve)
+      .once('error', reject)
+      // Without this listener, node:http drops the connection and emits no event of these.
+      .once('upgrade', (_response, upgraded: Socket) => {
+        upgraded.destroy()
+        reject(new Error('the server switched to another protocol (status 101)'))
+      })
+      // After a response or an error, this rejection has no effect.
+      .once('close', () => reject(new Error('the connection was closed before a response')))
+      .end(body)
+  })
 }

@@ -1,9 +1,10 @@
-import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs'
+import { closeSync, fstatSync, readSync } from 'node:fs'
 import { Fault, type FaultCode } from './error-codes.ts'
+import { openInput } from './input-file.ts'
 import { ownUserText, userText } from './ownership.ts'
 
-/** A secret with its line end, and space for a mistake that is worth an error of its own. */
-const FILE_BYTES_MAX = 1024
+/** The largest secret is a private key with its certificates. */
+const FILE_BYTES_MAX = 64 * 1024
 /**
  * Permissions that let others than the owner and the group of a file do anything, or its group
  * write.
@@ -15,23 +16,38 @@ export interface PrivateFileOptions {
   /** Users that the file may belong to, in addition to root and this one. */
   readonly owners?: readonly number[]
   readonly code: FaultCode
+  /** What the text must be. Advice to change permissions is only given for such a file. */
+  readonly expected?: { readonly pattern: RegExp; readonly text: string }
 }
 
 /**
- * Returns the trimmed text of a small file with a secret.
+ * Returns the trimmed text of a small file with a secret: a token, key or password.
  *
  * @param where names the setting and the file in errors
  * @throws Fault `code` if the file cannot be read, or other users have access to it
  */
-export function readPrivateFile(where: string, path: string, { owners = [], code }: PrivateFileOptions): string {
+export function readPrivateFile(
+  where: string,
+  path: string,
+  { owners = [], code, expected }: PrivateFileOptions,
+): string {
   const file = opened(where, path, code)
   try {
     const status = fstatSync(file)
     if (!status.isFile()) throw new Fault(code, `${where}: not a file`)
-    const fault = accessFault(path, status, owners)
+    const bytes = Buffer.alloc(FILE_BYTES_MAX + 1)
+    const length = readSync(file, bytes)
+    if (length > FILE_BYTES_MAX) throw new Fault(code, `${where}: larger than ${FILE_BYTES_MAX} bytes`)
+    const text = bytes.toString('utf8', 0, length).trim()
+    // Without the text, which may be a secret.
+    if (expected !== undefined && !expected.pattern.test(text)) {
+      throw new Fault(code, `${where}: expected ${expected.text}, found something else`)
+    }
+    const advice =
+      expected === undefined ? 'use a file of its own for the secret, with mode 0600' : `run chmod 600 ${path}`
+    const fault = accessFault(status, owners, advice)
     if (fault !== undefined) throw new Fault(code, `${where}: ${fault}`)
-    const bytes = Buffer.alloc(FILE_BYTES_MAX)
-    return bytes.toString('utf8', 0, readSync(file, bytes)).trim()
+    return text
   } finally {
     closeSync(file)
   }
@@ -40,12 +56,13 @@ export function readPrivateFile(where: string, path: string, { owners = [], code
 /** Without waiting for the other end of a pipe. */
 function opened(where: string, path: string, faultCode: FaultCode): number {
   try {
-    return openSync(path, constants.O_RDONLY | constants.O_NONBLOCK)
+    return openInput(path, { what: 'private file', code: faultCode, isRegular: true })
   } catch (error) {
+    if (error instanceof Fault) throw new Fault(error.code, `${where}: ${error.message}`)
     const { code, message } = error as NodeJS.ErrnoException
     if (code === 'ENOENT') throw new Fault(faultCode, `${where}: no such file`)
-    if (code === 'EACCES') throw new Fault(faultCode, `${where}: ${ownUserText()} may not read the file`)
-    throw new Fault(faultCode, `${where}: ${code ?? message}`)
+    const why = code === 'EACCES' ? `${ownUserText()} may not read the file` : (code ?? message)
+    throw new Fault(faultCode, `${where}: ${why}`, { cause: error })
   }
 }
 
@@ -55,9 +72,9 @@ function opened(where: string, path: string, faultCode: FaultCode): number {
  * one user.
  */
 function accessFault(
-  path: string,
   { mode, uid }: { readonly mode: number; readonly uid: number },
   owners: readonly number[],
+  advice: string,
 ): string | undefined {
   const self = process.geteuid?.() ?? 0
   if (![0, self, ...owners].includes(uid)) {
@@ -65,5 +82,5 @@ function accessFault(
   }
   if ((mode & OTHERS) === 0 && ((mode & GROUP_READ) === 0 || uid === 0)) return undefined
   const octal = (mode & 0o777).toString(8).padStart(4, '0')
-  return `mode ${octal} gives other users access; run chmod 600 ${path}`
+  return `mode ${octal} gives other users access; ${advice}`
 }

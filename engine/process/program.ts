@@ -1,6 +1,10 @@
+import { fstatSync } from 'node:fs'
 import { Command, CommanderError, type ErrorOptions, type Help } from 'commander'
-import { Canceled } from './canceled.ts'
 import { ExitStatus, Fault } from './error-codes.ts'
+import { systemErrorText } from './failure.ts'
+import { writeAll } from './new-file.ts'
+import { Canceled } from './questions.ts'
+import { withNameAsGiven } from './settings.ts'
 import { printable, terminalWidth } from './table.ts'
 import { programVersion } from './version.ts'
 
@@ -31,6 +35,11 @@ export function createProgram(name: string, about: string): Command {
 /** The command that a usage error is about: the error itself does not have it. */
 const COMMAND_OF = new WeakMap<CommanderError, string>()
 
+/** A private method of commander. */
+const { unknownOption: UNKNOWN_OPTION } = Command.prototype as unknown as {
+  readonly unknownOption: (flag: string) => void
+}
+
 /** A command that remembers which of its commands a usage error is about. */
 class ProgramCommand extends Command {
   override createCommand(name?: string): ProgramCommand {
@@ -44,6 +53,15 @@ class ProgramCommand extends Command {
       if (error instanceof CommanderError) COMMAND_OF.set(error, pathOf(this))
       throw error
     }
+  }
+
+  /** commander calls this method for each option that the command does not have. */
+  unknownOption(flag: string): void {
+    const { rawArgs } = this as unknown as { readonly rawArgs: readonly string[] }
+    const command = this.commands.map((each) => each.name()).find((name) => rawArgs.includes(name))
+    const where = command === undefined ? '' : `; options go after the command: ${pathOf(this)} ${command} ... ${flag}`
+    if (where !== '') this.error(`unknown option '${flag}'${where}`, { code: 'commander.unknownOption' })
+    UNKNOWN_OPTION.call(this, flag)
   }
 }
 
@@ -95,10 +113,11 @@ function styleUsage(this: Help, usage: string): string {
  * Runs a program to its end and sets the exit status. Never throws. A Fault or usage error becomes
  * one line on standard error. Any other error is internal and keeps its stack.
  */
-export async function runProgram(program: Command, argv: readonly string[] = process.argv): Promise<void> {
+export async function runProgram(program: Command): Promise<void> {
   endQuietlyWhenPipeCloses(program.name())
+  writeAllOfStandardOutput()
   try {
-    await program.parseAsync([...argv])
+    await program.parseAsync(process.argv)
   } catch (error) {
     const { status, text } = failureOf(program.name(), error)
     process.stderr.write(text)
@@ -124,7 +143,10 @@ export function failureOf(name: string, error: unknown): { readonly status: numb
   }
   if (error instanceof Canceled) return { status: CANCELED_STATUS, text: `\n${name}: canceled\n` }
   if (error instanceof Fault)
-    return { status: error.exitStatus, text: `${name}: ${error.code} ${printableLines(error.message)}\n` }
+    return {
+      status: error.exitStatus,
+      text: `${name}: ${error.code} ${printableLines(withNameAsGiven(error.message))}\n`,
+    }
   const text = `${name}: INTERNAL ${error instanceof Error ? error.stack : String(error)}\n`
   return { status: ExitStatus.internal, text }
 }
@@ -141,7 +163,25 @@ function printableLines(text: string): string {
 function endQuietlyWhenPipeCloses(name: string): void {
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code === 'EPIPE') process.exit(ExitStatus.success)
-    process.stderr.write(`${name}: standard output: ${error.message}\n`)
+    process.stderr.write(`${name}: standard output: ${systemErrorText(error)}\n`)
     process.exit(ExitStatus.internal)
   })
 }
+
+/**
+ * Node ignores how many bytes a write to a file wrote, so that a list on a full disk would be
+ * truncated without an error. Pipes and terminals are not affected.
+ */
+function writeAllOfStandardOutput(): void {
+  if (!fstatSync(STANDARD_OUTPUT).isFile()) return
+  process.stdout._write = (chunk: Buffer, _encoding, done) => {
+    try {
+      writeAll(STANDARD_OUTPUT, chunk)
+      done()
+    } catch (error) {
+      done(error as Error)
+    }
+  }
+}
+
+const STANDARD_OUTPUT = 1

@@ -3,7 +3,7 @@ import { request as httpsRequest } from 'node:https'
 import type { Socket } from 'node:net'
 import { getProxyForUrl } from 'proxy-from-env'
 import { Fault } from './error-codes.ts'
-import { hostAndPort, withoutBrackets } from './host.ts'
+import { hostAndPort, withoutBrackets } from './network.ts'
 
 /**
  * Returns the proxy that the environment sets for a URL (HTTPS_PROXY, ALL_PROXY, except hosts in

@@ -1,6 +1,16 @@
 import { createInterface, type Interface } from 'node:readline'
 import type { Readable, Writable } from 'node:stream'
-import { Canceled } from './canceled.ts'
+
+/**
+ * The user ended a question with Ctrl-C or Ctrl-D. The program ends as by SIGINT; what it would
+ * have done is not done.
+ */
+export class Canceled extends Error {
+  constructor() {
+    super('canceled')
+    this.name = 'Canceled'
+  }
+}
 
 /**
  * Whether somebody can answer: questions go to standard error, so standard output may be a pipe.

@@ -1,12 +1,13 @@
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto'
 import { z } from 'zod'
-import { Fault } from './error-codes.ts'
+import { Fault, isFault } from './error-codes.ts'
 import { KeyFile, keyIdOf, keyPath } from './key-file.ts'
 import { setting } from './settings.ts'
 
 /*
  * The key that encrypts the few secrets that the service must be able to read again. It is in a
- * file outside of the store, so that neither the store nor a backup reveals these secrets.
+ * file outside of the store, so that neither the store nor a backup reveals these secrets. The
+ * service creates it with the store.
  */
 
 /** AES-256-GCM (NIST SP 800-38D) with a random nonce for each secret. */
@@ -45,6 +46,26 @@ export class SecretsKey {
     this.#file = new KeyFile(file, KEY_BYTES)
   }
 
+  get file(): string {
+    return this.#file.file
+  }
+
+  /** Creates the key file, and returns whether it was missing. @throws Fault SECRETS_KEY */
+  create(): boolean {
+    return this.#file.createIfMissing()
+  }
+
+  /** Why secrets that were encrypted with a key cannot be opened; '' if they can. */
+  problem(keyId: string): string {
+    try {
+      this.#read(keyId)
+      return ''
+    } catch (error) {
+      if (isFault(error, 'SECRETS_KEY')) return error.message
+      throw error
+    }
+  }
+
   /**
    * Encrypts a secret. Creates the key file if it is missing.
    *
@@ -62,13 +83,7 @@ export class SecretsKey {
 
   /** @throws Fault SECRETS_KEY if the key file is missing, or has a different key. */
   open({ keyId, sealed }: SealedSecret, context: string): string {
-    const key = this.#file.read(REMEDY)
-    if (keyIdOf(key) !== keyId) {
-      throw new Fault(
-        'SECRETS_KEY',
-        `${this.#file.file}: is not the key that encrypted the secret. Restore the file, or enter the secret again`,
-      )
-    }
+    const key = this.#read(keyId)
     const bytes = Buffer.from(sealed, 'base64')
     const tag = bytes.subarray(NONCE_BYTES, NONCE_BYTES + TAG_BYTES)
     try {
@@ -79,5 +94,14 @@ export class SecretsKey {
     } catch {
       throw new Fault('SECRETS_KEY', 'the stored secret was changed. Enter the secret again')
     }
+  }
+
+  #read(keyId: string): Buffer {
+    const key = this.#file.read(REMEDY)
+    if (keyIdOf(key) === keyId) return key
+    throw new Fault(
+      'SECRETS_KEY',
+      `${this.file}: is not the key that encrypted the secret. Restore the file, or enter the secret again`,
+    )
   }
 }

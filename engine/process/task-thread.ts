@@ -1,5 +1,5 @@
 import { Piscina } from 'piscina'
-import { within } from './shutdown.ts'
+import { within } from './signals.ts'
 
 /** Milliseconds for the thread to end. */
 const DESTROY_MS = 5000

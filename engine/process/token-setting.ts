@@ -5,7 +5,7 @@ import { readPrivateFile } from './private-file.ts'
 import { setting } from './settings.ts'
 
 const TOKEN = /^svc_mt_[0-9a-f]{48}$/
-const EXPECTED = 'expected svc_mt_ and 48 hex digits'
+const TOKEN_TEXT = 'svc_mt_ and 48 hex digits'
 
 /** The two settings that give a monitoring token. */
 export const tokenSettings = {
@@ -13,7 +13,7 @@ export const tokenSettings = {
     z
       .string()
       .default('')
-      .pipe(z.string().regex(/^(svc_mt_[0-9a-f]{48})?$/, EXPECTED)),
+      .pipe(z.string().regex(/^(svc_mt_[0-9a-f]{48})?$/, `expected ${TOKEN_TEXT}`)),
     {
       flag: '--token <token>',
       env: 'SVC_TOKEN',
@@ -54,15 +54,15 @@ export function tokenOf(
   }
   if (wanted.tokenFile !== '') return readTokenFile(isFileFlag ? '--token-file' : 'SVC_TOKEN_FILE', tokenFile, owners)
   if (wanted.token !== '') return token
-  throw new Fault('USAGE', '--token-file or SVC_TOKEN_FILE is required: a file with the monitoring token')
+  throw new Fault(
+    'USAGE',
+    'a monitoring token is required: give it by SVC_TOKEN or --token, or the file that has it by SVC_TOKEN_FILE or --token-file',
+  )
 }
 
 function readTokenFile(name: string, path: string, owners: readonly number[]): string {
-  const where = `${name} ${path}`
-  const text = readPrivateFile(where, path, { owners, code: 'USAGE' })
-  // Whatever it contains may be a secret.
-  if (!TOKEN.test(text)) throw new Fault('USAGE', `${where}: ${EXPECTED}, found something else`)
-  return text
+  const expected = { pattern: TOKEN, text: TOKEN_TEXT }
+  return readPrivateFile(`${name} ${path}`, path, { owners, code: 'USAGE', expected })
 }
 
 /** Under sudo, the user who called it. */

@@ -15,14 +15,6 @@ type Pending =
   | { readonly sequence: number; readonly message: NodeMessage }
   | { readonly sequence: number; readonly generation: number; readonly number: number; readonly writes: Buffer }
 
-export interface Primary {
-  /** Id of its store. */
-  readonly node: string
-  readonly generation: number
-  /** When the first message of it was read. */
-  readonly sinceMs: number
-}
-
 /** Repeats the changes of the primary in the store of a replica, in order. */
 export class ChangeFollower {
   /** Changes that were repeated since the start. */
@@ -37,8 +29,6 @@ export class ChangeFollower {
   hasCaughtUp = false
   /** Whether the last primary has stopped by itself, or this node was the last one. */
   isVacant = false
-  /** The last primary of which a message was read that names it. */
-  primary: Primary | undefined
   readonly #environment: Environment
   readonly #stream: ChangeStream
   readonly #log: Logger
@@ -191,9 +181,7 @@ export class ChangeFollower {
     if (!isOwn && state.generation === 0) throw new Fault('REPLACED', `${sender.name} is the first node of the cluster`)
     assertFollows(state, kind, sender)
     this.isVacant = kind === 'resignation' || isOwn
-    const { node, generation, name: primary } = sender
-    if (this.primary?.node !== node || this.primary.generation !== generation)
-      this.primary = { node, generation, sinceMs: performance.now() }
+    const { generation, name: primary } = sender
     return { ...state, generation, primary: kind === 'resignation' ? '' : primary }
   }
 

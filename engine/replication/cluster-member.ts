@@ -8,7 +8,7 @@ import { isFault } from '../process/error-codes.ts'
 import { logFailure } from '../process/failure.ts'
 import type { Logger } from '../process/log.ts'
 import type { Store } from '../store/store.ts'
-import { ChangeFollower, type Primary } from './change-follower.ts'
+import { ChangeFollower } from './change-follower.ts'
 import { ChangePublisher } from './change-publisher.ts'
 import {
   ANSWERING_MS,
@@ -21,15 +21,6 @@ import {
 import { nodeMessage, type Sender } from './messages.ts'
 import { SnapshotMaker } from './snapshot-maker.ts'
 
-/** How a node became the primary. */
-export interface Takeover {
-  readonly generation: number
-  /** undefined: no message has named it since this node started. */
-  readonly previous: Primary | undefined
-  /** Whether the cluster had no primary before. */
-  readonly isFirst: boolean
-}
-
 export interface MemberOptions {
   readonly stream: ChangeStream
   readonly events: EventLog
@@ -40,7 +31,7 @@ export interface MemberOptions {
   readonly mayLead: boolean
   readonly log: Logger
   /** Starts what only the primary does. The store can be written from now on. */
-  readonly onPromoted: (takeover: Takeover) => void | Promise<void>
+  readonly onPromoted: () => void | Promise<void>
   /** Receives the Fault with which the node has to stop. */
   readonly onFailure: (error: unknown) => void
 }
@@ -74,16 +65,6 @@ export class ClusterMember {
 
   get isPrimary(): boolean {
     return this.#publisher !== undefined
-  }
-
-  /** Whether this node is the primary, and no other one can be. */
-  get isOnlyPrimary(): boolean {
-    return this.#publisher?.isAlone ?? false
-  }
-
-  /** The primary that this replica follows. undefined: there is none, or it is not known yet. */
-  get primary(): Primary | undefined {
-    return this.#follower.isVacant ? undefined : this.#follower.primary
   }
 
   /** Id of the store, and the generation of the last primary that it knows. */
@@ -210,7 +191,7 @@ export class ClusterMember {
   async #takeOver(): Promise<void> {
     const { stream, name, log, onFailure } = this.#options
     const { node, generation } = this.#follower.state
-    const { lastRead: sequence, primary: previous } = this.#follower
+    const { lastRead: sequence } = this.#follower
     const sender: Sender = { node, name, generation: generation + 1 }
     const bytes = nodeMessage('takeover', sender)
     const sentMs = performance.now()
@@ -233,7 +214,7 @@ export class ClusterMember {
       'this node is the primary',
     )
     try {
-      await this.#options.onPromoted({ generation: sender.generation, previous, isFirst: sequence === 0 })
+      await this.#options.onPromoted()
     } catch (error) {
       onFailure(error)
     }
@@ -252,7 +233,12 @@ export class ClusterMember {
       environment.migrateCluster()
       log.info({ schema: environment.schemaVersion }, 'the stores of the cluster are migrated')
     }
-    this.#snapshots = new SnapshotMaker(this.#store, this.#options, systemClock, () => this.isOnlyPrimary)
+    this.#snapshots = new SnapshotMaker(
+      this.#store,
+      this.#options,
+      systemClock,
+      () => this.#publisher?.isAlone ?? false,
+    )
     this.#publisher = new ChangePublisher(environment, stream, sender, sequence, sentMs, log)
     this.#publisher.start(onFailure)
     this.#makeSnapshotIfDue()

@@ -1,5 +1,5 @@
-import { Packr } from 'msgpackr'
 import { z } from 'zod'
+import { pack, unpack } from '../event/msgpack.ts'
 import type { Change } from '../lmdb/replication.ts'
 import { Fault } from '../process/error-codes.ts'
 
@@ -51,9 +51,10 @@ export interface Changes {
   readonly writes: readonly Buffer[]
 }
 
-export type NodeMessage = { readonly kind: keyof typeof KINDS; readonly sender: Sender }
+/** Of a sender. */
+const LIMITS = { valuesMax: 1000, depthMax: 4 }
 
-const packr = new Packr({ useRecords: false })
+export type NodeMessage = { readonly kind: keyof typeof KINDS; readonly sender: Sender }
 
 /**
  * Writes changes with consecutive numbers. Small ones share a message, and a large one needs
@@ -110,7 +111,7 @@ function partMessages(generation: number, { number, writes }: Change): Buffer[] 
 }
 
 export function nodeMessage(kind: keyof typeof KINDS, sender: Sender): Buffer {
-  return Buffer.concat([Buffer.from([KINDS[kind]]), packr.pack(sender)])
+  return Buffer.concat([Buffer.from([KINDS[kind]]), pack(sender)])
 }
 
 /** @throws Fault STORE_VERSION if a newer release wrote it; Error if none can have written it */
@@ -139,7 +140,7 @@ export function readMessage(message: Uint8Array): ChangePart | Changes | NodeMes
     return { kind: 'changes', generation, first, writes }
   }
   for (const kind of ['tick', 'takeover', 'resignation'] as const) {
-    if (bytes[0] === KINDS[kind]) return { kind, sender: senderSchema.parse(packr.unpack(bytes.subarray(1))) }
+    if (bytes[0] === KINDS[kind]) return { kind, sender: senderSchema.parse(unpack(bytes.subarray(1), LIMITS)) }
   }
   throw new Fault('STORE_VERSION', `the primary writes messages of kind ${bytes[0]}; upgrade this node`)
 }

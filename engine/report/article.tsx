@@ -1,7 +1,9 @@
+import { createHash } from 'node:crypto'
 import type { ComponentChildren } from 'preact'
+import { renderToString } from 'preact-render-to-string'
 import { frameworkName } from '../store/framework.ts'
-import { RiskChart, ShareBar } from './charts.tsx'
 import type { ReportContent, ReportedFindings } from './content.ts'
+import { DOCUMENT_STYLE, REPORT_STYLE } from './style.ts'
 import { changeText, countOf, countText, dateText, lastDays, percentText, pointsText, riskLevel } from './text.ts'
 
 export interface ArticleProps {
@@ -277,5 +279,98 @@ function Rows({ heads, rows }: RowsProps) {
         ))}
       </tbody>
     </table>
+  )
+}
+
+const STYLE = `${DOCUMENT_STYLE}${REPORT_STYLE}`
+/** Nothing is loaded, no script runs, and of styles only these are used (CSP Level 3). */
+const POLICY = `default-src 'none'; style-src 'sha256-${createHash('sha256').update(STYLE).digest('base64')}'; base-uri 'none'; form-action 'none'`
+
+/** The report as one HTML file that needs no other. */
+export function reportDocument(content: ReportContent, findings: ReportedFindings): string {
+  const html = renderToString(
+    <html lang="en">
+      <head>
+        <meta charset="utf-8" />
+        <meta http-equiv="Content-Security-Policy" content={POLICY} />
+        <meta name="viewport" content="width=device-width, initial-scale=1" />
+        <meta name="referrer" content="no-referrer" />
+        <title>{`Use of AI at ${content.organization}`}</title>
+        <style dangerouslySetInnerHTML={{ __html: STYLE }} />
+      </head>
+      <body>
+        <Article content={content} findings={findings} />
+      </body>
+    </html>,
+  )
+  return `<!DOCTYPE html>\n${html}\n`
+}
+
+/** Drawing area of the chart of the risk, in SVG units. */
+const WIDTH = 600
+const HEIGHT = 120
+const RISK_MAX = 100
+const BAR_HEIGHT = 14
+
+interface RiskPoint {
+  readonly atMs: number
+  readonly risk: number
+}
+
+/** The overall risk until `untilMs`, as steps: it is that of a scan until the next one. */
+function RiskChart({ points, untilMs }: { readonly points: readonly RiskPoint[]; readonly untilMs: number }) {
+  const first = points[0]?.atMs ?? 0
+  const span = Math.max(1, untilMs - first)
+  const x = (atMs: number): number => Math.round(((atMs - first) / span) * WIDTH)
+  const y = (risk: number): number => Math.round((1 - risk / RISK_MAX) * HEIGHT)
+  const steps = points.map(({ atMs, risk }, index) =>
+    index === 0 ? `M${x(atMs)} ${y(risk)}` : `H${x(atMs)}V${y(risk)}`,
+  )
+  const [from, to] = [points[0]?.risk ?? 0, points.at(-1)?.risk ?? 0]
+  const label = `Overall risk from ${dateText(first)} (${from}) to ${dateText(untilMs)} (${to})`
+  return (
+    <figure>
+      <svg viewBox={`0 -4 ${WIDTH} ${HEIGHT + 8}`} role="img" aria-label={label}>
+        <path class="grid" d={`M0 0H${WIDTH}M0 ${HEIGHT / 2}H${WIDTH}M0 ${HEIGHT}H${WIDTH}`} />
+        <path class="line" d={`${steps.join('')}H${WIDTH}`} />
+      </svg>
+      <figcaption>{label}. The lines are 0, 50 and 100.</figcaption>
+    </figure>
+  )
+}
+
+interface SharePart {
+  readonly tone: 'good' | 'warn' | 'bad' | 'plain'
+  readonly name: string
+  readonly count: number
+}
+
+/** Parts of a whole as one bar, with their numbers below: color alone says nothing. */
+function ShareBar({ label, parts }: { readonly label: string; readonly parts: readonly SharePart[] }) {
+  const all = parts.reduce((sum, { count }) => sum + count, 0)
+  if (all === 0) return null
+  let from = 0
+  const bars = parts.map(({ tone, count }) => {
+    const bar = { tone, from, width: (count / all) * WIDTH }
+    from += bar.width
+    return bar
+  })
+  return (
+    <figure>
+      <svg viewBox={`0 0 ${WIDTH} ${BAR_HEIGHT}`} role="img" aria-label={label}>
+        {bars.map(({ tone, from: start, width }) => (
+          <rect key={tone} class={tone} x={start} y="0" width={width} height={BAR_HEIGHT} />
+        ))}
+      </svg>
+      <figcaption>
+        {label}:{' '}
+        {parts.map(({ tone, name, count }, index) => (
+          <span key={name}>
+            {index > 0 && ' · '}
+            <i class={tone} /> {name} {countText(count)} ({percentText(count / all)})
+          </span>
+        ))}
+      </figcaption>
+    </figure>
   )
 }

@@ -2,7 +2,7 @@ import { byPriority } from '../assess/publish.ts'
 import { DAY_MS, dayOf } from '../process/clock.ts'
 import { type CoverageJson, coverageJson } from '../scan/coverage.ts'
 import { aiPlatforms, listedDiscovery } from '../scan/listed-discovery.ts'
-import { effectiveRisk } from '../scan/risk.ts'
+import { byRisk } from '../scan/risk.ts'
 import type { Decision, DecisionState } from '../store/decisions.ts'
 import { FRAMEWORK_IDS, FRAMEWORKS } from '../store/framework.ts'
 import type { Organization } from '../store/organizations.ts'
@@ -80,7 +80,7 @@ export interface ReportedFindings {
   readonly aiCapable: number
   readonly byState: Readonly<Record<DecisionState, number>>
   readonly change: ReportedChange
-  /** The platforms that contribute the most to the overall risk. */
+  /** The platforms with the highest risk. */
   readonly risks: readonly ReportedPlatform[]
   /** Newest first. */
   readonly decisions: readonly ReportedDecision[]
@@ -200,7 +200,7 @@ function findingsOf(
     completedMs: Date.parse(scan.completed_at),
     overallRisk,
     platforms: platforms.length,
-    aiCapable: listed.length - platforms.length,
+    aiCapable: listed.filter(({ use }) => use === 'ai_capable').length,
     byState,
     change: {
       ...riskChange(store, id, overallRisk, sinceMs),
@@ -215,7 +215,7 @@ function findingsOf(
       ).length,
     },
     risks: found
-      .toSorted((a, b) => effectiveRisk(b.platform) - effectiveRisk(a.platform))
+      .toSorted((a, b) => byRisk(a.platform, b.platform))
       .slice(0, isWhole ? found.length : RISKS_SHOWN)
       .map(({ platform: { name, risk, why, clients, isEstimate }, state, decision }) => {
         return { name, risk, why, clients, isEstimate, state, owner: decision?.owner ?? '' }

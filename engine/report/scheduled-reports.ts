@@ -1,14 +1,14 @@
 import { gzipSync } from 'node:zlib'
-import { type Clock, isoSeconds, SECOND_MS } from '../process/clock.ts'
+import { type Clock, DAY_MS, HOUR_MS, isoSeconds, SECOND_MS } from '../process/clock.ts'
 import { isFault } from '../process/error-codes.ts'
 import { logFailure } from '../process/failure.ts'
 import { faultPoint } from '../process/fault-point.ts'
 import type { Logger } from '../process/log.ts'
+import type { MetricRow } from '../process/metrics.ts'
 import { newUuid } from '../store/keys.ts'
 import type { Organization } from '../store/organizations.ts'
-import type { ReportMessage, ReportSchedule } from '../store/report-schedules.ts'
+import type { ReportInterval, ReportMessage, ReportSchedule } from '../store/report-schedules.ts'
 import { type ReportSource, reportContent } from './content.ts'
-import { lastDueMs, previousDueMs } from './report-time.ts'
 import { dateText } from './text.ts'
 
 const POLL_EVERY_MS = 30 * SECOND_MS
@@ -94,7 +94,7 @@ export class ScheduledReports {
     const { store } = this.#source
     const { organizationId, id, every, reportedAtMs } = schedule
     // Loaded on demand: most services mail no reports.
-    const { reportDocument, summaryText } = await import('./document.tsx')
+    const { reportDocument, summaryText } = await import('./article.tsx')
     const made = store.environment.read(() => {
       const organization = store.organizations.get(organizationId)
       if (organization === undefined) return undefined
@@ -160,4 +160,47 @@ function messageOf(
     created_at: isoSeconds(nowMs),
     ...{ to, text, html },
   }
+}
+
+/** Before the thread of the reports has started. */
+const NOTHING: ScheduledReportStatus = { queued: 0, failed: 0 }
+
+/** The Prometheus metrics of scheduled reports. */
+export function reportRows({ queued, failed }: ScheduledReportStatus = NOTHING): MetricRow[] {
+  return [
+    ['posture_reports_queued_total', 'counter', 'Scheduled reports that were made and queued for mail', queued],
+    [
+      'posture_reports_failed_total',
+      'counter',
+      'Attempts to make a scheduled report that failed; they are repeated',
+      failed,
+    ],
+  ]
+}
+
+/** Reports are made at this hour (UTC), on Mondays and on the first of a month. */
+const HOUR = 6
+const MONDAY = 1
+const WEEK_DAYS = 7
+
+/** The last time until `nowMs` at which reports of an interval were due. */
+export function lastDueMs(every: ReportInterval, nowMs: number): number {
+  const hour = new Date(nowMs - HOUR * HOUR_MS)
+  const [year, month] = [hour.getUTCFullYear(), hour.getUTCMonth()]
+  if (every === 'monthly') return Date.UTC(year, month, 1, HOUR)
+  const sinceMonday = (hour.getUTCDay() - MONDAY + WEEK_DAYS) % WEEK_DAYS
+  return Date.UTC(year, month, hour.getUTCDate() - sinceMonday, HOUR)
+}
+
+/** The first time after `nowMs` at which reports of an interval are due. */
+export function nextDueMs(every: ReportInterval, nowMs: number): number {
+  const last = lastDueMs(every, nowMs)
+  if (every === 'weekly') return last + WEEK_DAYS * DAY_MS
+  const first = new Date(last)
+  return Date.UTC(first.getUTCFullYear(), first.getUTCMonth() + 1, 1, HOUR)
+}
+
+/** The beginning of the interval that ends at a due time. */
+export function previousDueMs(every: ReportInterval, dueMs: number): number {
+  return lastDueMs(every, dueMs - 1)
 }

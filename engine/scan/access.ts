@@ -1,7 +1,7 @@
-import { withInferredRole } from '../../registry/infer-role.ts'
+import { type AccessKind, accessOf } from '../../registry/contact.ts'
+import { ruleOfName } from '../../registry/infer-role.ts'
 import type { Matcher } from '../../registry/match.ts'
 import type { Platform } from '../../registry/platform.ts'
-import { type AccessKind, accessOf } from '../../registry/use.ts'
 import { DistinctClients } from './distinct-clients.ts'
 import type { Evidence } from './evidence.ts'
 
@@ -37,7 +37,7 @@ export function accessFound(platform: Platform, { byAccess, byName }: Evidence, 
 function accessOfName(platform: Platform, name: string, matcher: Matcher): AccessKind | undefined {
   const rule = matcher.match(name)
   // The name may be another platform's since the evidence was stored.
-  return rule?.platform.id === platform.id ? accessOf(withInferredRole(rule, name)) : undefined
+  return rule?.platform.id === platform.id ? accessOf(ruleOfName(rule, name)) : undefined
 }
 
 export function mostFrequent<K extends string>(counts: ReadonlyMap<K, number>): (readonly [K, number])[] {

@@ -1,3 +1,4 @@
+import { KeyedHash, PROBES_MAX } from '../../registry/keyed-hash.ts'
 import { CLIENT_ROWS_MAX } from '../limits.ts'
 import { accessIn, type ClientNumbers, methodsIn } from '../store/client-records.ts'
 import { hashClient } from './distinct-clients.ts'
@@ -9,7 +10,8 @@ import { hashClient } from './distinct-clients.ts'
  *   slots    open-addressed hash table: row + 1, or 0
  *   keys     of each row: hash, cell, offset in `text`, bytes of the client, bytes of the user,
  *            slot, bits of methods and access (client-records.ts)
- *   numbers  of each row: matches, first and last time, bytes sent, bytes received
+ *   numbers  of each row: matches, first and last time, bytes sent, bytes received, blocked and touched
+ *            matches; NaN: not known
  *   text     client and user name of each row
  */
 const SLOTS = CLIENT_ROWS_MAX * 2
@@ -20,16 +22,20 @@ const CLIENT_BYTES = 3
 const USER_BYTES = 4
 const SLOT = 5
 const BITS = 6
-const NUMBER_COLUMNS = 5
+const NUMBER_COLUMNS = 7
 const FIRST = 1
 const LAST = 2
 const SENT = 3
 const RECEIVED = 4
+const BLOCKED = 5
+const TOUCHED = 6
 /** 64 bytes per row on average. */
 const TEXT_BYTES_MAX = CLIENT_ROWS_MAX * 64
 const TEXT_BYTES_EACH_MAX = 2 * 255
-/** Knuth's multiplicative hashing: 2^32 / the golden ratio. */
-const SPREAD = 0x9e3779b1
+/** The bytes of a key: the cell, the client, and the user from a fixed position on. */
+const CLIENT_POSITION = 4
+const USER_POSITION = CLIENT_POSITION + 255
+const keyed = new KeyedHash(USER_POSITION + 255)
 
 export const NO_ROW = -1
 
@@ -39,56 +45,46 @@ export class ClientTable {
   readonly #numbers = new Float64Array(CLIENT_ROWS_MAX * NUMBER_COLUMNS)
   #text = new Uint8Array(64 * 1024)
   #textEnd = 0
+  #isProbeLimitReached = false
   /** Number of rows. They are numbered from 0 in order of arrival. */
   count = 0
 
   clear(): void {
+    this.#isProbeLimitReached = false
     for (let row = 0; row < this.count; row++) this.#slots[this.#keys[row * KEY_COLUMNS + SLOT] ?? 0] = 0
     this.count = 0
     this.#textEnd = 0
   }
 
-  /** Whether rowOf might need more space than there is. */
+  /** Whether rowOf might need more space than there is, or a search has passed PROBES_MAX slots. */
   get full(): boolean {
-    return this.count === CLIENT_ROWS_MAX || this.#textEnd + TEXT_BYTES_EACH_MAX > TEXT_BYTES_MAX
+    return (
+      this.count === CLIENT_ROWS_MAX ||
+      this.#isProbeLimitReached ||
+      this.#textEnd + TEXT_BYTES_EACH_MAX > TEXT_BYTES_MAX
+    )
   }
 
   /**
    * Returns the row of a client of a cell: its text in [start, end), and the user's name in
    * [userStart, userEnd). A new row gets the number that `count` was. The table must not be full.
    */
-  rowOf(
-    cell: number,
-    hash: number,
-    view: DataView,
-    start: number,
-    end: number,
-    userStart: number,
-    userEnd: number,
-  ): number {
-    const mixed = mix(cell, hash, view, userStart, userEnd)
-    const slot = this.#slotOf(cell, mixed, view, start, end, userStart, userEnd)
+  rowOf(cell: number, view: DataView, start: number, end: number, userStart: number, userEnd: number): number {
+    const hash = hashOf(cell, view, start, end, userStart, userEnd)
+    const slot = this.#slotOf(cell, hash, view, start, end, userStart, userEnd)
     const found = this.#slots[slot] ?? 0
     if (found !== 0) return found - 1
     const row = this.count++
     this.#slots[slot] = row + 1
-    this.#put(row, cell, mixed, slot, view, start, end, userStart, userEnd)
+    this.#put(row, cell, hash, slot, view, start, end, userStart, userEnd)
     return row
   }
 
   /** The row of a client of a cell, or NO_ROW. */
-  find(
-    cell: number,
-    hash: number,
-    view: DataView,
-    start: number,
-    end: number,
-    userStart: number,
-    userEnd: number,
-  ): number {
-    const mixed = mix(cell, hash, view, userStart, userEnd)
+  find(cell: number, view: DataView, start: number, end: number, userStart: number, userEnd: number): number {
+    const hash = hashOf(cell, view, start, end, userStart, userEnd)
     // A free slot has 0, so this is NO_ROW for it.
-    return (this.#slots[this.#slotOf(cell, mixed, view, start, end, userStart, userEnd)] ?? 0) - 1
+    return (this.#slots[this.#slotOf(cell, hash, view, start, end, userStart, userEnd)] ?? 0) - 1
   }
 
   /** Adds matches to a row. */
@@ -100,6 +96,13 @@ export class ClientTable {
     numbers[at] = (numbers[at] ?? 0) + matches
     if (firstSeenMs < (numbers[at + FIRST] ?? 0)) numbers[at + FIRST] = firstSeenMs
     if (lastSeenMs > (numbers[at + LAST] ?? 0)) numbers[at + LAST] = lastSeenMs
+  }
+
+  /** Of the matches of a row, those that are not use. */
+  addOther(row: number, blocked: number, touched: number): void {
+    const at = row * NUMBER_COLUMNS
+    this.#numbers[at + BLOCKED] = (this.#numbers[at + BLOCKED] ?? 0) + blocked
+    this.#numbers[at + TOUCHED] = (this.#numbers[at + TOUCHED] ?? 0) + touched
   }
 
   addBytes(row: number, sent: number, received: number): void {
@@ -121,14 +124,6 @@ export class ClientTable {
     return this.#numbers[row * NUMBER_COLUMNS] ?? 0
   }
 
-  firstSeenMs(row: number): number {
-    return this.#numbers[row * NUMBER_COLUMNS + FIRST] ?? 0
-  }
-
-  lastSeenMs(row: number): number {
-    return this.#numbers[row * NUMBER_COLUMNS + LAST] ?? 0
-  }
-
   numbersOf(row: number): ClientNumbers {
     const at = row * NUMBER_COLUMNS
     const bits = this.#keys[row * KEY_COLUMNS + BITS] ?? 0
@@ -140,6 +135,8 @@ export class ClientTable {
       lastSeenMs: this.#numbers[at + LAST] ?? 0,
       bytesSent: this.#numbers[at + SENT] ?? 0,
       bytesReceived: this.#numbers[at + RECEIVED] ?? 0,
+      blocked: this.#numbers[at + BLOCKED] ?? 0,
+      touched: this.#numbers[at + TOUCHED] ?? 0,
     }
   }
 
@@ -169,25 +166,27 @@ export class ClientTable {
   /** The slot of a client of a cell, or the free one where its row belongs. */
   #slotOf(
     cell: number,
-    mixed: number,
+    hash: number,
     view: DataView,
     start: number,
     end: number,
     userStart: number,
     userEnd: number,
   ): number {
-    let slot = mixed & (SLOTS - 1)
+    const first = hash & (SLOTS - 1)
+    let slot = first
     for (let found = this.#slots[slot] ?? 0; found !== 0; found = this.#slots[slot] ?? 0) {
-      if (this.#isRow(found - 1, cell, mixed, view, start, end, userStart, userEnd)) break
+      if (this.#isRow(found - 1, cell, hash, view, start, end, userStart, userEnd)) break
       slot = (slot + 1) & (SLOTS - 1)
     }
+    if (((slot - first) & (SLOTS - 1)) > PROBES_MAX) this.#isProbeLimitReached = true
     return slot
   }
 
   #isRow(
     row: number,
     cell: number,
-    mixed: number,
+    hash: number,
     view: DataView,
     start: number,
     end: number,
@@ -196,7 +195,7 @@ export class ClientTable {
   ): boolean {
     const keys = this.#keys
     const at = row * KEY_COLUMNS
-    if (keys[at] !== mixed || keys[at + CELL] !== cell) return false
+    if (keys[at] !== hash || keys[at + CELL] !== cell) return false
     if (keys[at + CLIENT_BYTES] !== end - start || keys[at + USER_BYTES] !== userEnd - userStart) return false
     const text = this.#text
     let own = keys[at + TEXT_START] ?? 0
@@ -208,7 +207,7 @@ export class ClientTable {
   #put(
     row: number,
     cell: number,
-    mixed: number,
+    hash: number,
     slot: number,
     view: DataView,
     start: number,
@@ -218,7 +217,7 @@ export class ClientTable {
   ): void {
     if (this.#textEnd + TEXT_BYTES_EACH_MAX > this.#text.length) this.#grow()
     const key = row * KEY_COLUMNS
-    this.#keys[key] = mixed
+    this.#keys[key] = hash
     this.#keys[key + CELL] = cell
     this.#keys[key + TEXT_START] = this.#textEnd
     this.#keys[key + CLIENT_BYTES] = end - start
@@ -239,9 +238,7 @@ export class ClientTable {
   }
 }
 
-/** Mixes the hash of the client with its cell and user. */
-function mix(cell: number, hash: number, view: DataView, userStart: number, userEnd: number): number {
-  let mixed = hash ^ Math.imul(cell + 1, SPREAD)
-  for (let at = userStart; at < userEnd; at++) mixed = Math.imul(mixed ^ view.getUint8(at), 0x01000193)
-  return mixed ^ (mixed >>> 15)
+function hashOf(cell: number, view: DataView, start: number, end: number, userStart: number, userEnd: number): number {
+  const hash = keyed.bytes(view, start, end, CLIENT_POSITION, keyed.word(cell, 0, 0))
+  return keyed.bytes(view, userStart, userEnd, USER_POSITION, hash)
 }

@@ -1,12 +1,11 @@
-import type { Role } from '../../registry/platform.ts'
 import type { Method } from '../event/event.ts'
 
 /*
  * The confidence that a platform is in use: confidence = 1 - product over the kinds of evidence of
  * (1 - strength).
  *
- * The strength of each kind is the domain strength d = specificity x weight of the role x weight of
- * the method, times a maximum for that kind, times a factor that grows with the amount. So a name
+ * The strength of each kind is the domain strength d = specificity x weight of the method, times a
+ * maximum for that kind, times a factor that grows with the amount. So a name
  * of little significance stays unconvincing however often it is seen.
  *
  *   domain    0.70 x d
@@ -19,17 +18,6 @@ import type { Method } from '../event/event.ts'
  */
 const CARRIES = { domain: 0.7, clients: 0.4, matches: 0.3, days: 0.4 } as const
 
-/** How strongly a name of each role indicates use: documentation is only read, an API is used. */
-export const ROLE_WEIGHT: Readonly<Record<Role, number>> = {
-  web: 1,
-  app: 1,
-  api: 1,
-  auth: 0.9,
-  telemetry: 0.8,
-  cdn: 0.6,
-  docs: 0.4,
-}
-
 /**
  * How strongly a name indicates use by how it was seen. An inferred name was asked before a
  * connection that hides its name, and an alias was not asked by the client, so both are weaker than
@@ -41,8 +29,8 @@ export const METHOD_WEIGHT: Readonly<Record<Method, number>> = {
 }
 
 /** 0 to 1. `methodWeight` is the highest METHOD_WEIGHT of the matches. */
-export function domainStrength(specificity: number, role: Role, methodWeight = 1): number {
-  return specificity * ROLE_WEIGHT[role] * methodWeight
+export function domainStrength(specificity: number, methodWeight = 1): number {
+  return specificity * methodWeight
 }
 
 /** What the confidence is computed from. All counts are at least 1. */

@@ -1,21 +1,9 @@
 import type { Rule } from '../../registry/catalog.ts'
-import { withInferredRole } from '../../registry/infer-role.ts'
+import { ACCESS_KINDS, accessOf } from '../../registry/contact.ts'
+import { ruleOfName } from '../../registry/infer-role.ts'
 import type { Matcher } from '../../registry/match.ts'
-import { ACCESS_KINDS, accessOf } from '../../registry/use.ts'
 import { METHODS, type Method, READ_METHOD, READ_METHODS } from '../event/event.ts'
-import {
-  BIN_8,
-  EVENT_ARRAY,
-  EVENT_ARRAY_BLOCKED,
-  EVENT_ARRAY_FULL,
-  ID_BYTES,
-  ID_OFFSET,
-  numberEnd,
-  OptionalColumns,
-  stringBytes,
-  stringStart,
-  wholeNumber,
-} from '../event/packed-event.ts'
+import { PackedEvent } from '../event/packed-event.ts'
 import { CLIENT_BYTES_PER_SCAN_MAX, EVIDENCE_CELLS_MAX } from '../limits.ts'
 import type { ChunkView } from '../lmdb/queue.ts'
 import { DAY_MS } from '../process/clock.ts'
@@ -26,6 +14,7 @@ import { DistinctClients, hashClient } from './distinct-clients.ts'
 import { type Evidence, increase } from './evidence.ts'
 import { mergeClients } from './kept-clients.ts'
 import { NAMES_MAX, NameTable, TABLE_FULL } from './name-table.ts'
+import { PairTable } from './pair-table.ts'
 import { SourceCounts } from './source-counts.ts'
 import { UnmatchedCopies } from './unmatched-copies.ts'
 
@@ -33,22 +22,14 @@ import { UnmatchedCopies } from './unmatched-copies.ts'
  * Aggregates buffered events in place: columns are read from the bytes of a packed event, and
  * neither the event nor its name becomes an object.
  *
- *   cell    platform and day: blocked, matches by method and instance, distinct clients, and
- *           matches of names without a row by rule
+ *   cell    platform and day: matches by contact (registry/contact.ts), method and instance, times,
+ *           distinct clients that used the platform, and matches of names without a row by rule
  *   row     name and day: matches. A name caches its rule, and its last day with that day's row.
  *   client  client of a cell: see client-table.ts
- *
- * Only matches for use (registry/platform.ts) have clients. A visitor of a site with a chat window
- * did not choose the platform that the site embeds.
  *
  * Each name becomes a string twice: for its rule, and at the end.
  */
 const ROWS_MAX = 2 * NAMES_MAX
-/**
- * Days since 1970 have 22 bits up to the year 9999 (event.ts, TIME_MS_MAX), so that the number of a
- * name or platform and a day fit one number.
- */
-const DAY_BITS = 2 ** 22
 const NONE = -1
 const METHOD_COUNT = METHODS.length
 const METHOD_HUNDREDTHS = METHODS.map((method) => Math.round(100 * METHOD_WEIGHT[method]))
@@ -57,9 +38,10 @@ const METHOD_BITS = METHODS.map(
   (method) => 1 << (READ_METHODS as readonly Method[]).indexOf(READ_METHOD[method] ?? method),
 )
 
-/** What `#matchesOfRow` and `#weightOfRow` are for a name without a row. */
+/** What `#matchesOfRow`, `#usedOfRow` and `#weightOfRow` are for a name without a row. */
 interface Overflow {
   readonly matches: number
+  readonly used: number
   readonly weight: number
 }
 
@@ -79,36 +61,35 @@ export type StoredClientBytes = (day: number, platformId: string) => number
 
 export class EventAggregator {
   #matcher: Matcher | undefined
-  readonly #optional = new OptionalColumns()
+  readonly #event = new PackedEvent()
   readonly #names = new NameTable()
   /** By name number: rule, platform number, last day, and the row of that day. */
   readonly #rules: (Rule | undefined)[] = []
   readonly #platformOfName = new Int32Array(NAMES_MAX)
   readonly #dayOfName = new Int32Array(NAMES_MAX)
   readonly #rowOfName = new Int32Array(NAMES_MAX)
-  /** The access bits of a client that requests the name. */
+  /** The access bits of a client that requests the name. 0: the request is no use. */
   readonly #accessOfName = new Uint8Array(NAMES_MAX)
   readonly #platformIds: string[] = []
   readonly #platformNumbers = new Map<string, number>()
 
-  readonly #rowOf = new Map<number, number>()
-  #rows = 0
-  readonly #nameOfRow = new Int32Array(ROWS_MAX)
+  /** By name number and day. */
+  readonly #rows = new PairTable(ROWS_MAX)
   readonly #cellOfRow = new Int32Array(ROWS_MAX)
   readonly #matchesOfRow = new Float64Array(ROWS_MAX)
-  /** The highest weight of a method among the matches of a row, in hundredths. */
+  readonly #usedOfRow = new Float64Array(ROWS_MAX)
+  /** The highest weight of a method among the used matches of a row, in hundredths. */
   readonly #weightOfRow = new Uint8Array(ROWS_MAX)
 
-  readonly #cellOf = new Map<number, number>()
-  #cells = 0
-  readonly #dayOfCell = new Int32Array(EVIDENCE_CELLS_MAX)
-  readonly #platformOfCell = new Int32Array(EVIDENCE_CELLS_MAX)
+  /** By platform number and day. */
+  readonly #cells = new PairTable(EVIDENCE_CELLS_MAX)
   readonly #blocked = new Float64Array(EVIDENCE_CELLS_MAX)
+  readonly #used = new Float64Array(EVIDENCE_CELLS_MAX)
   readonly #byMethod = new Float64Array(EVIDENCE_CELLS_MAX * METHOD_COUNT)
   readonly #sources = new SourceCounts()
-  /** Times of matches that are not use. 0: there is none. */
-  readonly #otherFirstMs = new Float64Array(EVIDENCE_CELLS_MAX)
-  readonly #otherLastMs = new Float64Array(EVIDENCE_CELLS_MAX)
+  /** Times of used matches, and of the others. 0: there is none. */
+  readonly #usedTimes = new Times()
+  readonly #otherTimes = new Times()
   readonly #distinct: DistinctClients[] = []
   readonly #clients = new ClientTable()
   #storedClientBytesOf: StoredClientBytes = () => 0
@@ -143,10 +124,8 @@ export class EventAggregator {
     this.#rules.length = 0
     this.#platformIds.length = 0
     this.#platformNumbers.clear()
-    this.#rowOf.clear()
-    this.#rows = 0
-    this.#cellOf.clear()
-    this.#cells = 0
+    this.#rows.clear()
+    this.#cells.clear()
     this.#sources.clear()
     this.#distinct.length = 0
     this.#overflow.clear()
@@ -184,16 +163,16 @@ export class EventAggregator {
 
   /** The aggregates by platform and day. */
   *days(): Generator<AggregatedDay> {
-    const rowsOfCell = Array.from({ length: this.#cells }, (): number[] => [])
-    for (let row = 0; row < this.#rows; row++) rowsOfCell[this.#cellOfRow[row] ?? 0]?.push(row)
-    const clientsOfCell = Array.from({ length: this.#cells }, (): number[] => [])
+    const rowsOfCell = Array.from({ length: this.#cells.count }, (): number[] => [])
+    for (let row = 0; row < this.#rows.count; row++) rowsOfCell[this.#cellOfRow[row] ?? 0]?.push(row)
+    const clientsOfCell = Array.from({ length: this.#cells.count }, (): number[] => [])
     for (let row = 0; row < this.#clients.count; row++) clientsOfCell[this.#clients.cellOf(row)]?.push(row)
-    for (let cell = 0; cell < this.#cells; cell++) {
-      const day = this.#dayOfCell[cell] ?? 0
+    for (let cell = 0; cell < this.#cells.count; cell++) {
+      const day = this.#cells.second(cell)
       const clients = clientsOfCell[cell] ?? []
       yield {
         day,
-        platformId: this.#platformIds[this.#platformOfCell[cell] ?? 0] ?? '',
+        platformId: this.#platformIds[this.#cells.first(cell)] ?? '',
         addTo: (evidence) => this.#addCell(cell, rowsOfCell[cell] ?? [], clients, evidence),
         mergeClients: (stored) => mergeClients(this.#clients, cell, clients, day, stored),
         instances: () => this.#sources.ofCell(cell),
@@ -201,36 +180,19 @@ export class EventAggregator {
     }
   }
 
-  /** Returns false, without processing the event, if there are too many cells or clients. */
+  /**
+   * Returns false, without processing the event, if there are too many cells or clients. Ingest
+   * stores events only in the form of packed-event.ts: any other form is damaged.
+   */
   #add(view: DataView, start: number, end: number): boolean {
     if (this.#clients.full) return false
-    const nameHeader = start + ID_OFFSET + ID_BYTES
-    // A string header has one or two bytes.
-    if (nameHeader + 1 >= end) return this.#countDamaged()
-    const columns = view.getUint8(start)
-    const isCommon =
-      (columns === EVENT_ARRAY || columns === EVENT_ARRAY_BLOCKED || columns === EVENT_ARRAY_FULL) &&
-      view.getUint8(start + 1) === BIN_8 &&
-      view.getUint8(start + 2) === ID_BYTES
-    if (!isCommon) return this.#countDamaged()
-    const nameAt = stringStart(view, nameHeader)
-    const nameEnd = nameAt + stringBytes(view, nameHeader)
-    if (nameAt < 0 || nameEnd + 1 >= end) return this.#countDamaged()
-    const clientAt = stringStart(view, nameEnd)
-    const clientEnd = clientAt + stringBytes(view, nameEnd)
-    if (clientAt < 0 || clientEnd >= end) return this.#countDamaged()
-    const firstAt = clientEnd + 1
-    const spanAt = numberEnd(view, firstAt, end)
-    const countAt = spanAt < 0 ? NONE : numberEnd(view, spanAt, end)
-    const countEnd = countAt < 0 ? NONE : numberEnd(view, countAt, end)
-    const hasOptional = columns !== EVENT_ARRAY
-    const eventEnd = countEnd < 0 || !hasOptional ? countEnd : this.#optional.find(view, columns, countEnd, end)
-    const method = view.getUint8(clientEnd)
-    if (eventEnd !== end || method >= METHOD_COUNT) return this.#countDamaged()
-
-    const firstSeenMs = wholeNumber(view, firstAt)
-    const lastSeenMs = firstSeenMs + wholeNumber(view, spanAt)
-    const count = wholeNumber(view, countAt)
+    const event = this.#event
+    if (event.read(view, start, end) !== end || event.method >= METHOD_COUNT) {
+      this.damaged++
+      return true
+    }
+    const { nameAt, nameEnd, method, firstSeenMs, count, blocked } = event
+    const lastSeenMs = firstSeenMs + event.spanMs
     const day = Math.floor(lastSeenMs / DAY_MS)
     if (day < this.#firstDay) {
       this.tooOld++
@@ -241,59 +203,53 @@ export class EventAggregator {
     let cell: number
     let rule: Rule | undefined
     let access: number
+    let used: number
     if (name === TABLE_FULL) {
       rule = this.#ruleOf(view, nameAt, nameEnd)
       if (rule === undefined) return this.#keepUnmatched(view, start, end)
       cell = this.#cell(this.#platformNumber(rule), day)
       if (cell === NONE) return false
       access = accessBits(rule)
-      this.#countOverflow(cell, rule, method, count)
+      used = access === 0 ? 0 : count - blocked
+      this.#countOverflow(cell, rule, method, count, used)
     } else {
       if (name === this.#rules.length) this.#resolveName(name, view, nameAt, nameEnd)
       rule = this.#rules[name]
       if (rule === undefined) return this.#keepUnmatched(view, start, end)
       access = this.#accessOfName[name] ?? 0
+      used = access === 0 ? 0 : count - blocked
       const row = this.#dayOfName[name] === day ? (this.#rowOfName[name] ?? NONE) : this.#row(name, day)
       if (row === NONE) {
         cell = this.#cell(this.#platformOfName[name] ?? 0, day)
         if (cell === NONE) return false
-        this.#countOverflow(cell, rule, method, count)
+        this.#countOverflow(cell, rule, method, count, used)
       } else {
         cell = this.#cellOfRow[row] ?? 0
         this.#matchesOfRow[row] = (this.#matchesOfRow[row] ?? 0) + count
-        this.#weightOfRow[row] = Math.max(this.#weightOfRow[row] ?? 0, METHOD_HUNDREDTHS[method] ?? 0)
+        if (used > 0) {
+          this.#usedOfRow[row] = (this.#usedOfRow[row] ?? 0) + used
+          this.#weightOfRow[row] = Math.max(this.#weightOfRow[row] ?? 0, METHOD_HUNDREDTHS[method] ?? 0)
+        }
       }
     }
-    if (hasOptional) this.#blocked[cell] = (this.#blocked[cell] ?? 0) + wholeNumber(view, countEnd)
     const column = cell * METHOD_COUNT + method
     this.#byMethod[column] = (this.#byMethod[column] ?? 0) + count
-    this.#sources.add(cell, view, start + ID_OFFSET, count)
+    this.#blocked[cell] = (this.#blocked[cell] ?? 0) + blocked
+    this.#used[cell] = (this.#used[cell] ?? 0) + used
+    // Of an event with blocked matches, only the first time is that of a used one for sure.
+    if (used === 0) this.#otherTimes.add(cell, firstSeenMs, lastSeenMs)
+    else this.#usedTimes.add(cell, firstSeenMs, blocked > 0 ? Math.max(firstSeenMs, day * DAY_MS) : lastSeenMs)
+    this.#sources.add(cell, view, event.idAt, count)
     this.added++
-    if (rule.purpose !== 'use') {
-      this.#addOtherTimes(cell, firstSeenMs, lastSeenMs)
-      return true
+    const { clientAt, clientEnd } = event
+    const client = this.#clients.rowOf(cell, view, clientAt, clientEnd, event.userAt, event.userEnd)
+    if (used > 0 && this.#clients.accessOf(client) === 0) {
+      this.#distinct[cell]?.add(hashClient(view, clientAt, clientEnd))
     }
-    const hash = hashClient(view, clientAt, clientEnd)
-    const { count: clients } = this.#clients
-    const optional = this.#optional
-    const userStart = hasOptional ? optional.userStart : 0
-    const userEnd = hasOptional ? optional.userEnd : 0
-    const client = this.#clients.rowOf(cell, hash, view, clientAt, clientEnd, userStart, userEnd)
-    if (client === clients) this.#distinct[cell]?.add(hash)
-    this.#clients.add(client, (METHOD_BITS[method] ?? 0) | access, count, firstSeenMs, lastSeenMs)
-    if (hasOptional) this.#clients.addBytes(client, optional.bytesSent(view), optional.bytesReceived(view))
-    return true
-  }
-
-  #addOtherTimes(cell: number, firstMs: number, lastMs: number): void {
-    const known = this.#otherFirstMs[cell] ?? 0
-    this.#otherFirstMs[cell] = known === 0 ? firstMs : Math.min(known, firstMs)
-    this.#otherLastMs[cell] = Math.max(this.#otherLastMs[cell] ?? 0, lastMs)
-  }
-
-  /** Ingest stores events only in the form of packed-event.ts. Any other form is damaged. */
-  #countDamaged(): boolean {
-    this.damaged++
+    const bits = (METHOD_BITS[method] ?? 0) | (used > 0 ? access : 0)
+    this.#clients.add(client, bits, count, firstSeenMs, lastSeenMs)
+    if (used < count) this.#clients.addOther(client, blocked, count - blocked - used)
+    this.#clients.addBytes(client, event.bytesSent, event.bytesReceived)
     return true
   }
 
@@ -318,7 +274,7 @@ export class EventAggregator {
     const rule = this.#matcher?.matchBytes(view, start, end)
     if (rule?.match !== 'suffix') return rule
     // The bytes are ASCII, because they match a rule.
-    return withInferredRole(rule, Buffer.from(view.buffer, view.byteOffset + start, end - start).toString('latin1'))
+    return ruleOfName(rule, Buffer.from(view.buffer, view.byteOffset + start, end - start).toString('latin1'))
   }
 
   #platformNumber({ platform }: Rule): number {
@@ -331,17 +287,15 @@ export class EventAggregator {
 
   /** Returns NONE if there are too many rows or cells. */
   #row(name: number, day: number): number {
-    const key = name * DAY_BITS + day
-    let row = this.#rowOf.get(key)
-    if (row === undefined) {
-      if (this.#rows === ROWS_MAX) return NONE
+    let row = this.#rows.find(name, day)
+    if (row < 0) {
+      if (this.#rows.full) return NONE
       const cell = this.#cell(this.#platformOfName[name] ?? 0, day)
       if (cell === NONE) return NONE
-      row = this.#rows++
-      this.#rowOf.set(key, row)
-      this.#nameOfRow[row] = name
+      row = this.#rows.add(name, day)
       this.#cellOfRow[row] = cell
       this.#matchesOfRow[row] = 0
+      this.#usedOfRow[row] = 0
       this.#weightOfRow[row] = 0
     }
     this.#dayOfName[name] = day
@@ -351,73 +305,73 @@ export class EventAggregator {
 
   /** Returns NONE if there are too many cells. */
   #cell(platform: number, day: number): number {
-    const key = platform * DAY_BITS + day
-    const known = this.#cellOf.get(key)
-    if (known !== undefined) return known
-    if (this.#cells === EVIDENCE_CELLS_MAX) return NONE
+    const known = this.#cells.find(platform, day)
+    if (known >= 0) return known
+    if (this.#cells.full) return NONE
     const storedBytes = this.#storedClientBytesOf(day, this.#platformIds[platform] ?? '')
-    if (this.#cells > 0 && this.#storedClientBytes + storedBytes > CLIENT_BYTES_PER_SCAN_MAX) return NONE
+    if (this.#cells.count > 0 && this.#storedClientBytes + storedBytes > CLIENT_BYTES_PER_SCAN_MAX) return NONE
     this.#storedClientBytes += storedBytes
-    const cell = this.#cells++
-    this.#cellOf.set(key, cell)
-    this.#dayOfCell[cell] = day
-    this.#platformOfCell[cell] = platform
+    const cell = this.#cells.add(platform, day)
     this.#blocked[cell] = 0
+    this.#used[cell] = 0
     this.#byMethod.fill(0, cell * METHOD_COUNT, (cell + 1) * METHOD_COUNT)
     this.#sources.clearCell(cell)
-    this.#otherFirstMs[cell] = 0
-    this.#otherLastMs[cell] = 0
+    this.#usedTimes.clear(cell)
+    this.#otherTimes.clear(cell)
     this.#distinct.push(new DistinctClients())
     return cell
   }
 
-  #countOverflow(cell: number, rule: Rule, method: number, count: number): void {
+  #countOverflow(cell: number, rule: Rule, method: number, count: number, used: number): void {
     let rules = this.#overflow.get(cell)
     if (rules === undefined) {
       rules = new Map()
       this.#overflow.set(cell, rules)
     }
-    const { matches, weight } = rules.get(rule) ?? { matches: 0, weight: 0 }
-    rules.set(rule, { matches: matches + count, weight: Math.max(weight, METHOD_HUNDREDTHS[method] ?? 0) })
+    const known = rules.get(rule) ?? { matches: 0, used: 0, weight: 0 }
+    const weight = used > 0 ? Math.max(known.weight, METHOD_HUNDREDTHS[method] ?? 0) : known.weight
+    rules.set(rule, { matches: known.matches + count, used: known.used + used, weight })
   }
 
   /** `clients` must not be merged yet. */
   #addCell(cell: number, rows: readonly number[], clients: readonly number[], evidence: Evidence): void {
-    for (const client of clients) evidence.addSpan(this.#clients.firstSeenMs(client), this.#clients.lastSeenMs(client))
-    const otherFirstMs = this.#otherFirstMs[cell] ?? 0
-    if (otherFirstMs > 0) evidence.addOtherSpan(otherFirstMs, this.#otherLastMs[cell] ?? 0)
+    const { used: usedBefore } = evidence
+    this.#usedTimes.addTo(cell, (firstMs, lastMs) => evidence.addSpan(firstMs, lastMs))
+    this.#otherTimes.addTo(cell, (firstMs, lastMs) => evidence.addOtherSpan(firstMs, lastMs))
     evidence.blocked += this.#blocked[cell] ?? 0
+    evidence.used += this.#used[cell] ?? 0
     for (let index = 0; index < METHOD_COUNT; index++) {
       const count = this.#byMethod[cell * METHOD_COUNT + index] ?? 0
       if (count > 0) increase(evidence.byMethod, METHODS[index] as Method, count)
     }
-    const addRule = (rule: Rule, count: number, weight: number): void => {
+    const addRule = (rule: Rule, count: number, used: number, weight: number): void => {
       const { role, specificity, purpose } = rule
       evidence.matches += count
       increase(evidence.byRole, role, count)
       increase(evidence.byPurpose, purpose, count)
-      if (purpose !== 'use') return
-      const access = accessOf(rule)
-      if (access !== undefined) increase(evidence.byAccess, access, count)
+      const access = used > 0 ? accessOf(rule) : undefined
+      if (access === undefined) return
+      increase(evidence.byAccess, access, used)
       evidence.specificity = Math.max(evidence.specificity, specificity)
-      evidence.domainStrength = Math.max(evidence.domainStrength, domainStrength(specificity, role, weight / 100))
+      evidence.domainStrength = Math.max(evidence.domainStrength, domainStrength(specificity, weight / 100))
     }
     for (const row of rows) {
-      const name = this.#nameOfRow[row] ?? 0
+      const name = this.#rows.first(row)
       const count = this.#matchesOfRow[row] ?? 0
       const rule = this.#rules[name]
       if (rule === undefined) continue
-      addRule(rule, count, this.#weightOfRow[row] ?? 0)
+      addRule(rule, count, this.#usedOfRow[row] ?? 0, this.#weightOfRow[row] ?? 0)
       evidence.addName(this.#names.nameOf(name), count)
     }
-    for (const [rule, { matches, weight }] of this.#overflow.get(cell) ?? []) {
-      addRule(rule, matches, weight)
+    for (const [rule, { matches, used, weight }] of this.#overflow.get(cell) ?? []) {
+      addRule(rule, matches, used, weight)
       evidence.otherNames += matches
     }
     const all = this.#distinct[cell]
-    if (all === undefined) return
-    const interactive = this.#clientsWith(INTERACTIVE_BITS, clients, all)
-    evidence.addClients({ all, interactive, api: this.#clientsWith(API_BIT, clients, all) })
+    if (all === undefined || evidence.used === usedBefore) return
+    const users = clients.filter((client) => this.#clients.accessOf(client) !== 0)
+    const interactive = this.#clientsWith(INTERACTIVE_BITS, users, all)
+    evidence.addClients({ all, interactive, api: this.#clientsWith(API_BIT, users, all) })
   }
 
   /** Those of the clients with one of these bits of access. Most cells have all of them or none. */
@@ -435,4 +389,25 @@ export class EventAggregator {
 function accessBits(rule: Rule): number {
   const access = accessOf(rule)
   return access === undefined ? 0 : 1 << (ACCESS_SHIFT + ACCESS_KINDS.indexOf(access))
+}
+
+/** The first and last time of some matches, by cell. */
+class Times {
+  readonly #firstMs = new Float64Array(EVIDENCE_CELLS_MAX)
+  readonly #lastMs = new Float64Array(EVIDENCE_CELLS_MAX)
+
+  clear(cell: number): void {
+    this.#lastMs[cell] = 0
+  }
+
+  add(cell: number, firstMs: number, lastMs: number): void {
+    const knownMs = this.#lastMs[cell] ?? 0
+    this.#firstMs[cell] = knownMs === 0 ? firstMs : Math.min(this.#firstMs[cell] ?? 0, firstMs)
+    this.#lastMs[cell] = Math.max(knownMs, lastMs)
+  }
+
+  addTo(cell: number, add: (firstMs: number, lastMs: number) => void): void {
+    const lastMs = this.#lastMs[cell] ?? 0
+    if (lastMs > 0) add(this.#firstMs[cell] ?? 0, lastMs)
+  }
 }

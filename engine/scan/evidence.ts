@@ -1,5 +1,5 @@
+import type { AccessKind } from '../../registry/contact.ts'
 import type { Purpose, Role } from '../../registry/platform.ts'
-import type { AccessKind } from '../../registry/use.ts'
 import type { Method } from '../event/event.ts'
 import { SOURCES_PER_DAY_MAX } from '../store/event-source.ts'
 import { type DayEvidence, NAMES_PER_DAY_MAX } from '../store/evidence.ts'
@@ -62,7 +62,9 @@ export interface ClientsByAccess {
 
 /** The evidence of one platform: the sum of new events and stored days. */
 export class Evidence {
+  /** All: those that used, were blocked or only touched the platform (registry/contact.ts). */
   matches = 0
+  used = 0
   blocked = 0
   otherNames = 0
   domainStrength = 0
@@ -79,7 +81,7 @@ export class Evidence {
   readonly #interactive = new PartOfClients(this.clients)
   readonly #api = new PartOfClients(this.clients)
   readonly #use = new Span()
-  /** Matches that are not use. They have times only because every stored day has times. */
+  /** Of the other matches, for days without use. */
   readonly #other = new Span()
   #namesMax: number
 
@@ -97,9 +99,8 @@ export class Evidence {
     return this.#api.clients
   }
 
-  /** Matches that are evidence of use. The platform is found if there are any. */
-  get useMatches(): number {
-    return this.byPurpose.get('use') ?? 0
+  get touched(): number {
+    return this.matches - this.used - this.blocked
   }
 
   get firstSeenMs(): number {
@@ -111,10 +112,10 @@ export class Evidence {
   }
 
   get #times(): Span {
-    return this.useMatches > 0 ? this.#use : this.#other
+    return this.used > 0 ? this.#use : this.#other
   }
 
-  /** Adds the times of matches for use. */
+  /** Adds the times of used matches. */
   addSpan(firstSeenMs: number, lastSeenMs: number): void {
     this.#use.add(firstSeenMs, lastSeenMs)
   }
@@ -141,10 +142,10 @@ export class Evidence {
   }
 
   addDay(day: DayEvidence): void {
-    const isUse = hasUse(day)
-    if (isUse) this.addSpan(day.firstSeenMs, day.lastSeenMs)
+    if (day.used > 0) this.addSpan(day.firstSeenMs, day.lastSeenMs)
     else this.addOtherSpan(day.firstSeenMs, day.lastSeenMs)
     this.matches += day.matches
+    this.used += day.used
     this.blocked += day.blocked
     addCounts(this.byMethod, day.byMethod)
     addCounts(this.byRole, day.byRole)
@@ -155,7 +156,7 @@ export class Evidence {
     this.otherNames += day.otherNames
     this.domainStrength = Math.max(this.domainStrength, day.domainStrength)
     this.specificity = Math.max(this.specificity, day.specificity)
-    if (!isUse) return
+    if (day.used === 0) return
     const { interactive, api } = clientsByAccess(day)
     this.#interactive.merge(interactive, day.clients)
     this.#api.merge(api, day.clients)
@@ -166,6 +167,7 @@ export class Evidence {
   /** Adds a record, like addDay. */
   addReadDay(day: EvidenceReader): void {
     this.matches += day.matches
+    this.used += day.used
     this.blocked += day.blocked
     addPacked(this.byMethod, day.byMethod)
     addPacked(this.byRole, day.byRole)
@@ -176,7 +178,7 @@ export class Evidence {
     this.domainStrength = Math.max(this.domainStrength, day.domainStrength)
     this.specificity = Math.max(this.specificity, day.specificity)
     addPacked(this.byPurpose, day.byPurpose)
-    if (!day.byPurpose.keys.includes('use')) return this.addOtherSpan(day.firstSeenMs, day.lastSeenMs)
+    if (day.used === 0) return this.addOtherSpan(day.firstSeenMs, day.lastSeenMs)
     this.addSpan(day.firstSeenMs, day.lastSeenMs)
     const { byAccess, clients = NO_CLIENTS, interactiveClients = clients, apiClients = clients } = day
     const isInteractive = byAccess.keys.includes('web') || byAccess.keys.includes('app')
@@ -189,6 +191,7 @@ export class Evidence {
   /** Adds another sum that is the evidence of one day, like addDay. */
   addSumOfDay(day: Evidence): void {
     this.matches += day.matches
+    this.used += day.used
     this.blocked += day.blocked
     for (const [method, count] of day.byMethod) increase(this.byMethod, method, count)
     for (const [role, count] of day.byRole) increase(this.byRole, role, count)
@@ -199,7 +202,7 @@ export class Evidence {
     this.otherNames += day.otherNames
     this.domainStrength = Math.max(this.domainStrength, day.domainStrength)
     this.specificity = Math.max(this.specificity, day.specificity)
-    if (day.useMatches === 0) return this.addOtherSpan(day.firstSeenMs, day.lastSeenMs)
+    if (day.used === 0) return this.addOtherSpan(day.firstSeenMs, day.lastSeenMs)
     this.addSpan(day.firstSeenMs, day.lastSeenMs)
     const isInteractive = day.byAccess.has('web') || day.byAccess.has('app')
     this.#interactive.merge(isInteractive ? day.interactive : undefined, day.clients)
@@ -211,7 +214,7 @@ export class Evidence {
   /** Makes this sum of one day the first day of a window, which has up to `namesMax` names. */
   beginWindow(namesMax: number): void {
     this.#namesMax = namesMax
-    this.days = this.useMatches > 0 ? 1 : 0
+    this.days = this.used > 0 ? 1 : 0
   }
 
   /** The sketches in the record of a day. */
@@ -224,6 +227,7 @@ export class Evidence {
       firstSeenMs: this.firstSeenMs,
       lastSeenMs: this.lastSeenMs,
       matches: this.matches,
+      used: this.used,
       blocked: this.blocked,
       byMethod: Object.fromEntries(this.byMethod),
       bySource: Object.fromEntries(this.bySource),
@@ -252,11 +256,6 @@ export class Evidence {
 
 /** The sketch of no clients. */
 const NO_CLIENTS = new DistinctClients().toBytes()
-
-/** Whether the platform was used on the day. */
-export function hasUse({ byPurpose }: Pick<DayEvidence, 'byPurpose'>): boolean {
-  return (byPurpose.use ?? 0) > 0
-}
 
 /** The sketches of the clients of a day that used a site or app, and of those that used the API. */
 function clientsByAccess({ byAccess, clients, interactiveClients = clients, apiClients = clients }: DayEvidence) {

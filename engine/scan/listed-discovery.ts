@@ -1,6 +1,8 @@
+import type { AccessKind, Contact, Use } from '../../registry/contact.ts'
 import type { Risk } from '../../registry/platform.ts'
 import { PLATFORM_TYPES, type PlatformType } from '../../registry/platform-type.ts'
-import type { AccessKind, Use } from '../../registry/use.ts'
+import { reasonOf } from '../../registry/risk-sum.ts'
+import { BoundedMap } from '../process/bounded-map.ts'
 import type { DecisionState } from '../store/decisions.ts'
 import type { Organization } from '../store/organizations.ts'
 import { PublishedList } from '../store/published.ts'
@@ -34,10 +36,12 @@ export interface PublishedPlatform {
     readonly decision: DecisionState
     readonly risk: Risk
     readonly matches: number
+    /** The contacts are absent in findings of schema 1. */
+    readonly used_matches?: number
     readonly blocked_matches?: number
+    readonly touched_matches?: number
     readonly methods: Readonly<Record<string, number>>
     readonly roles: Readonly<Record<string, number>>
-    readonly purposes: Readonly<Record<string, number>>
     readonly access: readonly {
       readonly kind: AccessKind
       readonly matches: number
@@ -56,9 +60,15 @@ export interface PublishedPlatform {
   readonly created_at: string
 }
 
-/** The detected platforms that are AI: software with AI features is not shadow AI. */
+/** The AI platforms that were used: the others are no shadow AI. */
 export function aiPlatforms<Listed extends Pick<ListedPlatform, 'use'>>(platforms: readonly Listed[]): Listed[] {
   return platforms.filter(({ use }) => use === 'ai')
+}
+
+/** The matches of a published platform by contact. Schema 1 knew only the blocked ones. */
+export function contactsOf({ metadata }: PublishedPlatform): Readonly<Record<Contact, number>> {
+  const { matches, blocked_matches: blocked = 0, touched_matches: touched = 0 } = metadata
+  return { used: metadata.used_matches ?? matches - blocked, blocked, touched }
 }
 
 /** What lists of platforms show of a detected platform. */
@@ -79,16 +89,20 @@ export interface ListedPlatform {
   /** The number of clients is an estimate. */
   readonly isEstimate: boolean
   readonly matches: number
+  /** Of the matches (registry/contact.ts). */
+  readonly used: number
+  readonly blocked: number
+  readonly touched: number
   readonly firstSeenMs: number
   readonly lastSeenMs: number
-  /** When the first scan detected it. */
+  /** When the first scan found it. 0: nobody ever used it. */
   readonly createdMs: number
 }
 
 export interface ListedDiscovery {
   /** undefined if no scan has completed. */
   readonly scan: PublishedScan | undefined
-  /** In the order of the API. */
+  /** In the order of the API, then the others. */
   readonly platforms: readonly ListedPlatform[]
 }
 
@@ -103,7 +117,7 @@ interface Kept extends ListedDiscovery {
   readonly tag: string
 }
 
-const kept = new WeakMap<Store, Map<string, Kept>>()
+const kept = new WeakMap<Store, BoundedMap<string, Kept>>()
 
 /**
  * An organization's discovery as published by the API, with all its pages. Parsing 800 platforms
@@ -114,31 +128,22 @@ export function listedDiscovery(store: Store, { id }: Organization): ListedDisco
   const { published } = store
   const head = published.head(id, PublishedList.discovery)
   if (head === undefined) return { scan: undefined, platforms: [] }
-  const ofStore = kept.get(store) ?? new Map<string, Kept>()
+  const ofStore = kept.get(store) ?? new BoundedMap<string, Kept>(KEPT_MAX)
   kept.set(store, ofStore)
   const known = ofStore.get(id)
-  ofStore.delete(id)
   if (known?.tag === head.tag) {
     ofStore.set(id, known)
     return known
   }
-  const runs = published.elements(id, PublishedList.discovery, head.count, 0, head.count)
-  const platforms = JSON.parse(`[${Buffer.concat(runs).toString()}]`) as PublishedPlatform[]
+  const platforms = publishedPlatforms(store, id)
   const scan = JSON.parse(head.text.toString()) as PublishedScan
   const next: Kept = { tag: head.tag, scan, platforms: platforms.map(listed) }
   ofStore.set(id, next)
-  const [oldest] = ofStore.keys()
-  if (ofStore.size > KEPT_MAX && oldest !== undefined) ofStore.delete(oldest)
   return next
 }
 
-function listed({
-  platform_name: name,
-  platform_type,
-  confidence,
-  metadata,
-  created_at,
-}: PublishedPlatform): ListedPlatform {
+function listed(platform: PublishedPlatform): ListedPlatform {
+  const { platform_name: name, platform_type, confidence, metadata, created_at } = platform
   const { vendor, use, approved, decision, risk, clients, clients_error, matches, first_seen, last_seen } = metadata
   return {
     name,
@@ -150,10 +155,11 @@ function listed({
     approved,
     decision,
     risk: risk.score,
-    why: risk.why,
+    why: reasonOf(risk),
     clients,
     isEstimate: clients_error > 0,
     matches,
+    ...contactsOf(platform),
     firstSeenMs: Date.parse(first_seen),
     lastSeenMs: Date.parse(last_seen),
     createdMs: Date.parse(created_at),
@@ -165,6 +171,17 @@ export function typeNameOf(type: string): string {
   return PLATFORM_TYPES[type as PlatformType]?.category ?? type
 }
 
+/** The platforms of the last scan, in the order of the API, then the others. Call it inside Environment.read. */
+export function publishedPlatforms(store: Store, organizationId: string): PublishedPlatform[] {
+  return LISTS.flatMap((list) => {
+    const count = store.published.head(organizationId, list)?.count ?? 0
+    const runs = store.published.elements(organizationId, list, count, 0, count)
+    return JSON.parse(`[${Buffer.concat(runs)}]`) as PublishedPlatform[]
+  })
+}
+
+const LISTS = [PublishedList.discovery, PublishedList.others] as const
+
 /**
  * The published platform with this name. Reads one element: no other field has a name like this,
  * and quotes within texts are escaped. Call it inside Environment.read.
@@ -174,9 +191,11 @@ export function publishedPlatform(
   { id }: Organization,
   name: string,
 ): PublishedPlatform | undefined {
-  const head = published.head(id, PublishedList.discovery)
-  if (head === undefined) return undefined
   const field = `"platform_name":${JSON.stringify(name)}`
-  const text = published.elementWith(id, PublishedList.discovery, head.count, field)
-  return text === undefined ? undefined : (JSON.parse(text) as PublishedPlatform)
+  for (const list of LISTS) {
+    const head = published.head(id, list)
+    const text = head && published.elementWith(id, list, head.count, field)
+    if (text !== undefined) return JSON.parse(text) as PublishedPlatform
+  }
+  return undefined
 }

@@ -7,6 +7,12 @@ export function scanRows({ counters, unmatchedWaiting, clientBytes }: ScanSchedu
   return [
     ['posture_scans_completed_total', 'counter', 'Completed discovery scans by trigger', completed, 'trigger'],
     ['posture_scans_failed_total', 'counter', 'Failed discovery scans; their events wait for the next scan', failed],
+    [
+      'posture_scans_over_budget_total',
+      'counter',
+      'Of these, scans that took more CPU time than a scan may take',
+      counters.overBudget,
+    ],
     ['posture_scan_seconds_total', 'counter', 'Duration of completed scans', milliseconds / 1000],
     ['posture_scan_events_added_total', 'counter', 'Buffered events added to the evidence', eventsAdded],
     ['posture_scan_events_damaged_total', 'counter', 'Buffered events that were damaged', eventsDamaged],

@@ -1,3 +1,5 @@
+import { KeyedHash, PROBES_MAX } from '../../registry/keyed-hash.ts'
+
 /*
  * The names of an aggregator, each with a number that indexes the columns of its counts. A name is
  * looked up by its bytes and becomes a string only at the end.
@@ -11,6 +13,9 @@ const SLOTS = 1 << 16
 export const NAMES_MAX = SLOTS / 2
 /** 64 bytes per name on average. */
 const TEXT_BYTES_MAX = NAMES_MAX * 64
+
+const NAME_BYTES_MAX = 255
+const keyed = new KeyedHash(NAME_BYTES_MAX)
 
 /** The number of a name if the table is full. */
 export const TABLE_FULL = -1
@@ -34,14 +39,16 @@ export class NameTable {
 
   /**
    * Returns the number of the name in [start, end), adding the name if it is new. TABLE_FULL: the
-   * name is new and the table is full.
+   * name is new, and the table is full or has no free slot within PROBES_MAX.
    */
   numberOf(view: DataView, start: number, end: number): number {
-    const hash = hashBytes(view, start, end)
+    const hash = keyed.bytes(view, start, end)
     let slot = hash & (SLOTS - 1)
+    let probes = 0
     for (let found = this.#slots[slot] ?? 0; found !== 0; found = this.#slots[slot] ?? 0) {
       const number = found - 1
       if (this.#hashes[number] === hash && this.#isName(number, view, start, end)) return number
+      if (++probes > PROBES_MAX) return TABLE_FULL
       slot = (slot + 1) & (SLOTS - 1)
     }
     const begin = this.#starts[this.#count] ?? 0
@@ -73,12 +80,4 @@ export class NameTable {
     longer.set(this.#text)
     this.#text = longer
   }
-}
-
-/** FNV-1a with a final mix, over [start, end). */
-function hashBytes(view: DataView, start: number, end: number): number {
-  let hash = 0x811c9dc5 | 0
-  for (let at = start; at < end; at++) hash = Math.imul(hash ^ view.getUint8(at), 0x01000193)
-  hash = Math.imul(hash ^ (hash >>> 15), 0x85ebca6b)
-  return hash ^ (hash >>> 13)
 }

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
+import { isUsed, type Use, useOf } from '../../registry/contact.ts'
 import type { Matcher } from '../../registry/match.ts'
-import { useOf } from '../../registry/use.ts'
 import { CLIENT_BYTES_PER_SCAN_MAX } from '../limits.ts'
 import { type Clock, dayOf, isoSeconds } from '../process/clock.ts'
 import { programVersion } from '../process/version.ts'
@@ -25,7 +25,15 @@ import type { EventAggregator } from './event-aggregator.ts'
 import { Evidence } from './evidence.ts'
 import { byConfidence, type Finding, platformJson, scanJson, TOP_CLIENTS_MAX } from './publish.ts'
 import { overallRiskScore } from './risk.ts'
-import { affectedBy, detectionIn, lastFindings, type PublishedFinding, withVisibleShare } from './unchanged-findings.ts'
+import type { ScanBudget } from './scan-budget.ts'
+import {
+  affectedBy,
+  detectionIn,
+  lastFindings,
+  NEVER_FOUND,
+  type PublishedFinding,
+  withVisibleShare,
+} from './unchanged-findings.ts'
 import { matchUnmatched, type UnmatchedChange } from './unmatched.ts'
 import { UseCount } from './use-count.ts'
 import { type ChangedDay, evidenceInWindow, evidenceOf, type SummedDay } from './window-evidence.ts'
@@ -56,6 +64,8 @@ export interface PreparedScan {
   readonly history: HistoryDay
   readonly newDetections: readonly { readonly platformId: string; readonly detection: Detection }[]
   readonly discovery: PackedList
+  /** Platforms that the discovery does not count. */
+  readonly others: PackedList
   /** Evidence before this day is removed. */
   readonly removeBefore: number
   readonly unmatched: UnmatchedChange
@@ -90,13 +100,13 @@ export function prepareScan(
   matcher: Matcher,
   aggregator: EventAggregator,
   organization: Organization,
-  { running, trigger }: { readonly running: Scan; readonly trigger: ScanTrigger },
+  { running, trigger, budget }: { readonly running: Scan; readonly trigger: ScanTrigger; readonly budget: ScanBudget },
   clock: Clock,
 ): PreparedScan {
   const organizationId = organization.id
   const stateBefore = store.scanStates.get(organizationId)
   const horizon = horizonOf(organization, stateBefore, clock.nowMs())
-  const { addedThrough, left } = aggregateBuffer(store, matcher, aggregator, organizationId, horizon)
+  const { addedThrough, left } = aggregateBuffer(store, matcher, aggregator, organizationId, horizon, budget)
   const unmatched = matchUnmatched(store, matcher, aggregator, organizationId, stateBefore, {
     horizon,
     isFull: left > 0,
@@ -106,6 +116,7 @@ export function prepareScan(
   let clientsLost = 0
   const tokenIds = store.monitoringTokens.ofOrganization(organizationId).map(({ id }) => id)
   const changed = Array.from(aggregator.days(), ({ day, platformId, addTo, mergeClients, instances }): SummedDay => {
+    budget.check()
     const sum = new Evidence()
     store.evidence.addDayTo(organizationId, day, platformId, sum)
     addTo(sum)
@@ -134,51 +145,55 @@ export function prepareScan(
   const visibleShare = coverageJson(store.coverage.sumSince(organizationId, firstDay)).visible_share
   const isSameView = isUseKnown && firstDay === stateBefore.firstDay && organization.apiClients !== true
   const last = isSameView ? lastFindings(store, matcher, organizationId, dayOf(nowMs)) : undefined
-  const window = { store, matcher, organizationId, firstDay, changed }
+  const window = { store, matcher, organizationId, firstDay, changed, budget }
   const affected = last && affectedBy(new Set(changed.map(({ platformId }) => platformId)), last, matcher)
   const inWindow = affected ? evidenceOf(affected, window, use) : evidenceInWindow(window, use)
   const programmatic = programmaticClients(inWindow)
   const isUnchanged = ({ platform }: PublishedFinding): boolean => affected?.has(platform.id) === false
   const unchanged = withVisibleShare([...(last?.values() ?? [])].filter(isUnchanged), visibleShare)
-  // A platform of which only widgets, pixels and the like were seen is not found.
-  const found = [...inWindow]
-    .filter(([, found]) => found.useMatches > 0)
-    .map(([platform, found]): PublishedFinding => {
-      const published = last?.get(platform.id)
-      let detection = published && detectionIn(published)
-      if (detection === undefined) {
-        let known = store.evidence.detection(organizationId, platform.id)
-        if (known === undefined) {
-          known = { id: newUuid(), createdAtMs: nowMs, registry: matcher.version }
-          newDetections.push({ platformId: platform.id, detection: known })
-        }
-        detection = { id: known.id, createdAt: isoSeconds(known.createdAtMs) }
+  const found = [...inWindow].map(([platform, found]): PublishedFinding => {
+    budget.check()
+    const published = last?.get(platform.id)
+    const use = useOf(found)
+    const isInUse = isUsed(use)
+    let detection = published && isUsed(published.use) ? detectionIn(published) : undefined
+    if (detection === undefined) {
+      let known = store.evidence.detection(organizationId, platform.id)
+      if (known === undefined && !isInUse) known = NEVER_FOUND
+      if (known === undefined) {
+        known = { id: newUuid(), createdAtMs: nowMs, registry: matcher.version }
+        newDetections.push({ platformId: platform.id, detection: known })
       }
-      const use = useOf(found.specificity)
-      const finding: Finding = {
-        platform,
-        use,
-        evidence: found,
-        confidence: confidence({
-          domainStrength: found.domainStrength,
-          clients: found.clients.estimate,
-          matches: found.useMatches,
-          days: found.days,
-        }),
-        decision: decisions.states.get(platform.id) ?? 'waiting',
-        detection,
-        access: accessFound(platform, found, matcher),
-        programmaticClients: programmatic.get(platform.id),
-        ...topClients(platform.id),
-      }
-      const { confidence: sure, decision } = finding
-      const clients = found.clients.estimate
-      const json = platformJson(finding, visibleShare)
-      return { platform, use, confidence: sure, decision, clients, matches: found.matches, json }
-    })
+      detection = { id: known.id, createdAt: isoSeconds(known.createdAtMs) }
+    }
+    const finding: Finding = {
+      platform,
+      use,
+      evidence: found,
+      confidence: !isInUse
+        ? 0
+        : confidence({
+            domainStrength: found.domainStrength,
+            clients: found.clients.estimate,
+            matches: found.used,
+            days: found.days,
+          }),
+      decision: decisions.states.get(platform.id) ?? 'waiting',
+      detection,
+      access: accessFound(platform, found, matcher),
+      programmaticClients: programmatic.get(platform.id),
+      ...(isInUse ? topClients(platform.id) : {}),
+    }
+    const { confidence: sure, decision } = finding
+    const clients = found.clients.estimate
+    const json = platformJson(finding, visibleShare)
+    return { platform, use, confidence: sure, decision, clients, matches: found.matches, json }
+  })
   const findings = byConfidence([...unchanged, ...found])
-  // General software with AI features is listed, but it is not shadow AI.
   const ai = findings.filter((finding) => finding.use === 'ai')
+  // General software with AI features, and platforms that nobody used, are not shadow AI.
+  const others = findings.filter((finding) => finding.use !== 'ai')
+  const countOf = (wanted: Use): number => others.filter(({ use }) => use === wanted).length
   const completed: Scan = {
     ...running,
     status: 'completed',
@@ -191,7 +206,9 @@ export function prepareScan(
     waiting: unmatched.waiting,
     summary: {
       platformsDiscovered: ai.length,
-      aiCapableCount: findings.length - ai.length,
+      aiCapableCount: countOf('ai_capable'),
+      blockedCount: countOf('blocked'),
+      touchedCount: countOf('touched'),
       shadowAiCount: ai.filter(({ decision }) => decision !== 'approved').length,
       overallRiskScore: overallRiskScore(
         ai.map((finding) => ({
@@ -228,8 +245,13 @@ export function prepareScan(
     discovery: packList(
       PublishedList.discovery,
       scanJson(completed),
-      findings.map(({ json }) => json),
+      ai.map(({ json }) => json),
       store.published.stored(organizationId, PublishedList.discovery),
+    ),
+    others: packList(
+      PublishedList.others,
+      '',
+      others.map(({ json }) => json),
     ),
     removeBefore: isScheduled ? horizon : 0,
     unmatched,
@@ -237,7 +259,7 @@ export function prepareScan(
   }
 }
 
-/** In the order of publication, which lastFindings() relies on. */
+/** Of each list in the order of publication, which lastFindings() relies on. */
 function historyOf({ id, completedAtMs, summary }: Scan, findings: readonly PublishedFinding[]): HistoryDay {
   const platforms = findings.map(({ platform, use, decision, clients, matches }) => {
     return { id: platform.id, use, decision, risk: platform.risk.score, clients, matches }
@@ -265,7 +287,7 @@ function topClientsOf(
       const bytes = changedBytes.get(`${day} ${platformId}`) ?? store.clientDays.get(id, day, platformId)
       if (bytes !== undefined) sum.add({ day, platformId, bytes })
     }
-    return { topClients: sum.clients(TOP_CLIENTS_MAX) }
+    return { topClients: sum.clients(TOP_CLIENTS_MAX).filter(({ used }) => used !== 0) }
   }
 }
 
@@ -278,13 +300,14 @@ function horizonOf(organization: Organization, { scheduledAtMs }: ScanState, now
   return firstDayOfWindow(organization, Math.min(Math.max(scheduledAtMs, organization.createdAtMs), nowMs))
 }
 
-/** Adds all buffered events, or as many as the limits of the aggregator allow. */
+/** Adds all buffered events, or as many as the limits of the aggregator and the budget allow. */
 function aggregateBuffer(
   store: Store,
   matcher: Matcher,
   aggregator: EventAggregator,
   organizationId: string,
   firstDay: number,
+  budget: ScanBudget,
 ): { addedThrough: number; left: number } {
   const { clientDays } = store
   const isSmall = clientDays.totals(organizationId).bytes <= CLIENT_BYTES_PER_SCAN_MAX
@@ -293,7 +316,8 @@ function aggregateBuffer(
   let next = 0
   for (const chunk of store.buffer.chunks(organizationId)) {
     next = aggregator.addChunk(chunk)
-    if (next < chunk.end) return { addedThrough: next - 1, left: store.buffer.next(organizationId) - next }
+    if (next < chunk.end || !budget.mayAdd)
+      return { addedThrough: next - 1, left: store.buffer.next(organizationId) - next }
   }
   return { addedThrough: Math.max(0, next - 1), left: 0 }
 }

@@ -1,5 +1,5 @@
-import { type Platform, PURPOSES, ROLES } from '../../registry/platform.ts'
-import type { Use } from '../../registry/use.ts'
+import type { Use } from '../../registry/contact.ts'
+import { type Platform, ROLES } from '../../registry/platform.ts'
 import { METHODS } from '../event/event.ts'
 import { isoSeconds } from '../process/clock.ts'
 import type { ClientUse } from '../store/client-sum.ts'
@@ -54,10 +54,11 @@ export function platformJson(finding: Finding, visibleShare: CoverageJson['visib
   return (
     `{"id":"${detection.id}",${description},"confidence":${finding.confidence},"metadata":{${vendor},` +
     `"use":"${finding.use}","approved":${decision === 'approved'},"decision":"${decision}","risk":${risk},` +
-    `"matches":${evidence.matches},` +
+    `"matches":${evidence.matches},"used_matches":${evidence.used},` +
     (evidence.blocked > 0 ? `"blocked_matches":${evidence.blocked},` : '') +
+    (evidence.touched > 0 ? `"touched_matches":${evidence.touched},` : '') +
     `"methods":{${inOrder(evidence.byMethod, METHODS)}},"roles":{${inOrder(evidence.byRole, ROLES)}},` +
-    `"purposes":{${inOrder(evidence.byPurpose, PURPOSES)}},"access":[${access.map(accessJson).join(',')}],` +
+    `"access":[${access.map(accessJson).join(',')}],` +
     (programmaticClients === undefined ? '' : `"programmatic_clients":${programmaticClients},`) +
     `"clients":${evidence.clients.estimate},"clients_error":${evidence.clients.exact ? 0 : SHOWN_ERROR},` +
     `"days":${evidence.days},"first_seen":"${isoSeconds(evidence.firstSeenMs)}",` +
@@ -112,9 +113,10 @@ function accessJson({ kind, matches, names }: FoundAccess): string {
   return `{"kind":"${kind}","matches":${matches},"domains":${JSON.stringify(names)}}`
 }
 
-function clientJson({ client, user, matches, firstSeenMs, lastSeenMs }: ClientUse) {
+function clientJson({ client, user, matches, used, firstSeenMs, lastSeenMs }: ClientUse) {
   const times = { first_seen: isoSeconds(firstSeenMs), last_seen: isoSeconds(lastSeenMs) }
-  return { client, ...(user === '' ? {} : { user }), matches, ...times }
+  const known = Number.isNaN(used) ? {} : { used_matches: used }
+  return { client, ...(user === '' ? {} : { user }), matches, ...known, ...times }
 }
 
 /** A scan as in GET /api/v1/discovery. */

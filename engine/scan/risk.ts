@@ -23,6 +23,13 @@ export function effectiveRisk({ risk, confidence, approved }: RiskOfPlatform): n
   return risk * confidence * (approved ? APPROVED_SHARE : 1)
 }
 
+/** Orders platforms by the risk that lists show, the highest first; equal ones by their clients. */
+export function byRisk(one: RankedPlatform, other: RankedPlatform): number {
+  return other.risk - one.risk || other.clients - one.clients
+}
+
+type RankedPlatform = Pick<RiskOfPlatform, 'risk'> & { readonly clients: number }
+
 /** An integer from 0 to 100. */
 export function overallRiskScore(platforms: readonly RiskOfPlatform[]): number {
   let top = 0

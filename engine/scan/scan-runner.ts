@@ -1,6 +1,7 @@
 import {
   CLIENT_BYTES_MAX,
   EVIDENCE_PER_TRANSACTION_MAX,
+  SCAN_ADDING_CPU_MS,
   SCANS_PER_TRANSACTION_MAX,
   STORED_SCANS_MAX,
 } from '../limits.ts'
@@ -8,6 +9,7 @@ import { type Clock, dayOf } from '../process/clock.ts'
 import { Fault } from '../process/error-codes.ts'
 import { failureText } from '../process/failure.ts'
 import { faultPoint } from '../process/fault-point.ts'
+import { threadCpuMs } from '../process/thread-cpu.ts'
 import { newUuid } from '../store/keys.ts'
 import type { Organization } from '../store/organizations.ts'
 import { PublishedList } from '../store/published.ts'
@@ -17,6 +19,7 @@ import type { Store } from '../store/store.ts'
 import { finishErasure } from './erase-clients.ts'
 import { EventAggregator } from './event-aggregator.ts'
 import { type PreparedScan, prepareScan } from './prepare.ts'
+import { BudgetSpent, ScanBudget } from './scan-budget.ts'
 import { writeUnmatched } from './unmatched.ts'
 
 const NOTHING_FOUND = { platformsDiscovered: 0, aiCapableCount: 0, shadowAiCount: 0, overallRiskScore: 0 } as const
@@ -44,6 +47,8 @@ export interface ScanOutcome {
   readonly clientRecordsRemoved: number
   /** The error that failed the scan, unless it was a Fault. */
   readonly internalError?: Error
+  /** Whether the scan failed because it took too much CPU time. */
+  readonly isOverBudget?: boolean
 }
 
 /**
@@ -59,12 +64,15 @@ export class ScanRunner {
   readonly #store: Store
   readonly #registries: Registries
   readonly #clock: Clock
+  readonly #cpuMs: () => number
   readonly #aggregator = new EventAggregator()
 
-  constructor(store: Store, registries: Registries, clock: Clock) {
+  /** @param cpuMs the CPU time of this thread */
+  constructor(store: Store, registries: Registries, clock: Clock, cpuMs: () => number = threadCpuMs) {
     this.#store = store
     this.#registries = registries
     this.#clock = clock
+    this.#cpuMs = cpuMs
   }
 
   /** Returns the outcomes in the order of the requests. Removed organizations have none. */
@@ -89,8 +97,14 @@ export class ScanRunner {
       prepared = []
       records = 0
     }
+    let committedAtMs = this.#cpuMs()
     for (const one of started) {
       try {
+        // No result waits long for the expensive scan of another organization.
+        if (this.#cpuMs() - committedAtMs > SCAN_ADDING_CPU_MS) {
+          commit()
+          committedAtMs = this.#cpuMs()
+        }
         const next = this.#prepare(one.running, one.trigger)
         const more = next.evidence.length + otherRecords(next)
         if (records + more > EVIDENCE_PER_TRANSACTION_MAX) commit()
@@ -150,14 +164,22 @@ export class ScanRunner {
   #prepare(running: Scan, trigger: ScanTrigger): PreparedScan {
     const organization = this.#store.organizations.get(running.organizationId)
     if (organization === undefined) throw new Fault('NOT_FOUND', `no organization ${running.organizationId}`)
+    const budget = new ScanBudget(this.#cpuMs)
     for (;;) {
       // A scan must not read clients that the organization has decided not to keep.
-      for (const _step of finishErasure(this.#store, organization.id));
+      for (const _step of finishErasure(this.#store, organization.id)) budget.check()
       const prepared = this.#store.environment.read(() => {
         // In the same snapshot as the evidence.
         const matcher = this.#registries.matcherOf(organization.id)
         if (this.#store.clientErasures.isErasing(organization.id)) return undefined
-        return prepareScan(this.#store, matcher, this.#aggregator, organization, { running, trigger }, this.#clock)
+        return prepareScan(
+          this.#store,
+          matcher,
+          this.#aggregator,
+          organization,
+          { running, trigger, budget },
+          this.#clock,
+        )
       })
       if (prepared !== undefined) return prepared
     }
@@ -239,6 +261,7 @@ export class ScanRunner {
       running: undefined,
     })
     published.replacePacked(organizationId, PublishedList.discovery, prepared.discovery)
+    published.replacePacked(organizationId, PublishedList.others, prepared.others)
     faultPoint('scan:published')
     return recordsRemoved
   }
@@ -260,9 +283,8 @@ export class ScanRunner {
       internalError ??= internalErrorOf(second)
     }
     if (!environment.read(() => organizations.exists(running.organizationId))) return []
-    return [
-      { scan, trigger, left: 0, clientRecordsRemoved: 0, ...(internalError === undefined ? {} : { internalError }) },
-    ]
+    const outcome = { scan, trigger, left: 0, clientRecordsRemoved: 0, isOverBudget: error instanceof BudgetSpent }
+    return [internalError === undefined ? outcome : { ...outcome, internalError }]
   }
 }
 

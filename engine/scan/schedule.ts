@@ -28,6 +28,8 @@ const POLL_REQUESTS_EVERY_MS = SECOND_MS
 export interface ScanCounters {
   readonly completed: Record<ScanTrigger, number>
   failed: number
+  /** Of these, scans that took too much CPU time. */
+  overBudget: number
   eventsAdded: number
   eventsDamaged: number
   eventsUnmatched: number
@@ -53,6 +55,7 @@ export class ScanSchedule {
   readonly counters: ScanCounters = {
     completed: { schedule: 0, first: 0, buffer: 0, expiry: 0, administrator: 0 },
     failed: 0,
+    overBudget: 0,
     eventsAdded: 0,
     eventsDamaged: 0,
     eventsUnmatched: 0,
@@ -82,6 +85,8 @@ export class ScanSchedule {
   readonly #unstarted = new Set<string>()
   /** Organizations whose last scan failed. */
   readonly #failing = new Set<string>()
+  /** Of these, organizations whose scan took too much CPU time. */
+  readonly #overBudget = new Set<string>()
   /**
    * When the last immediate scan of an organization ended, and the timers of those that wait for
    * the next one.
@@ -163,7 +168,7 @@ export class ScanSchedule {
     const nowMs = this.#clock.nowMs()
     const ids = this.#store.environment.read(() => this.#store.organizations.ids())
     this.#forgetOthers(new Set(ids))
-    for (const id of ids) {
+    for (const id of ids.sort((a, b) => Number(this.#overBudget.has(a)) - Number(this.#overBudget.has(b)))) {
       try {
         this.#checkOrganization(id, nowMs)
       } catch (error) {
@@ -179,7 +184,9 @@ export class ScanSchedule {
   /** Removes the state of organizations that were removed. */
   #forgetOthers(ids: ReadonlySet<string>): void {
     for (const id of this.#periodSeen.keys()) if (!ids.has(id)) this.#periodSeen.delete(id)
-    for (const id of this.#failing) if (!ids.has(id)) this.#failing.delete(id)
+    for (const failing of [this.#failing, this.#overBudget]) {
+      for (const id of failing) if (!ids.has(id)) failing.delete(id)
+    }
   }
 
   #checkOrganization(organizationId: string, nowMs: number): void {
@@ -249,7 +256,7 @@ export class ScanSchedule {
 
   async #runAll(): Promise<void> {
     while (this.#queue.size > 0) {
-      const group = [...this.#queue].slice(0, SCANS_PER_TRANSACTION_MAX)
+      const group = this.#nextGroup()
       for (const [organizationId] of group) this.#queue.delete(organizationId)
       this.#inProgress = new Set(group.map(([organizationId]) => organizationId))
       try {
@@ -263,12 +270,26 @@ export class ScanSchedule {
     this.#running = undefined
   }
 
+  /**
+   * The organizations at the head of the queue. One whose last scan took too much CPU time is
+   * scanned after all others, and alone, so that the results of no other wait for it.
+   */
+  #nextGroup(): (readonly [string, ScanTrigger])[] {
+    const waiting = [...this.#queue]
+    const others = waiting.filter(([id]) => !this.#overBudget.has(id))
+    return others.length > 0 ? others.slice(0, SCANS_PER_TRANSACTION_MAX) : waiting.slice(0, 1)
+  }
+
   #note(outcome: ScanOutcome): void {
     const { scan, trigger, left } = outcome
     const { organizationId } = scan
     if (trigger === 'buffer') this.#immediateAtMs.set(organizationId, this.#clock.nowMs())
     if (scan.status === 'failed') {
       this.#noteFailed(organizationId)
+      if (outcome.isOverBudget) {
+        this.counters.overBudget++
+        this.#overBudget.add(organizationId)
+      }
       if (scan.startedAtMs === 0) this.#unstarted.add(organizationId)
       logFailure(this.#log, failureOf(outcome), 'scan failed; its events stay buffered', {
         fields: { organization: organizationId, scan: scan.id, trigger },
@@ -276,6 +297,7 @@ export class ScanSchedule {
       return
     }
     this.#failing.delete(organizationId)
+    this.#overBudget.delete(organizationId)
     this.counters.completed[scan.trigger]++
     this.counters.eventsAdded += scan.eventsAdded
     this.counters.eventsDamaged += scan.eventsDamaged ?? 0

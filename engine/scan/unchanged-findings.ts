@@ -1,8 +1,9 @@
+import type { Use } from '../../registry/contact.ts'
 import type { Matcher } from '../../registry/match.ts'
 import type { Platform } from '../../registry/platform.ts'
-import type { Use } from '../../registry/use.ts'
 import { isFault } from '../process/error-codes.ts'
 import type { DecisionState } from '../store/decisions.ts'
+import type { Detection } from '../store/evidence.ts'
 import { PublishedList } from '../store/published.ts'
 import type { Store } from '../store/store.ts'
 
@@ -14,7 +15,7 @@ export interface PublishedFinding {
   readonly decision: DecisionState
   readonly clients: number
   readonly matches: number
-  /** In GET /api/v1/discovery. */
+  /** In GET /api/v1/discovery, or in the list of the others. */
   readonly json: string
 }
 
@@ -51,12 +52,15 @@ function readFindings(
 ): Map<string, PublishedFinding> | undefined {
   const head = published.head(organizationId, PublishedList.discovery)
   const last = history.get(organizationId, day)
-  if (head === undefined || last?.platforms.length !== head.count) return undefined
+  const others = published.head(organizationId, PublishedList.others)
+  if (head === undefined || others === undefined) return undefined
+  if (last?.platforms.length !== head.count + others.count) return undefined
   const findings = new Map<string, PublishedFinding>()
   const texts = published.elementsOneByOne(organizationId, PublishedList.discovery, head.count)
+  const otherTexts = published.elementsOneByOne(organizationId, PublishedList.others, others.count)
   for (const { id, use, decision, clients, matches } of last.platforms) {
     const platform = matcher.platform(id)
-    const { value: json = '' } = texts.next()
+    const { value: json = '' } = (use === 'ai' ? texts : otherTexts).next()
     const confidence = CONFIDENCE.exec(json)?.[1]
     // The history of another scan has other platforms in this place.
     const isSame = platform !== undefined && json.startsWith(nameField(platform), NAME_OFFSET)
@@ -80,6 +84,9 @@ function nameField(platform: Platform): string {
 /** `"2026-11-20T09:15:02Z"}` ends the JSON of a finding. */
 const CREATED_OFFSET = -22
 const ID_OFFSET = '{"id":"'.length
+
+/** Instead of a detection, for a platform that nobody used. */
+export const NEVER_FOUND: Detection = { id: '00000000-0000-0000-0000-000000000000', createdAtMs: 0 }
 
 /** The id of a published platform, and when it was first detected: neither ever changes. */
 export function detectionIn({ json }: PublishedFinding): { readonly id: string; readonly createdAt: string } {

@@ -1,4 +1,4 @@
-import { useOf } from '../../registry/use.ts'
+import { USE_SPECIFICITY_MIN } from '../../registry/platform-type.ts'
 import { countsOf, type DayUse, type DayUseSketches } from '../store/daily-use.ts'
 import type { DayEvidence } from '../store/evidence.ts'
 import { DistinctClients } from './distinct-clients.ts'
@@ -42,7 +42,7 @@ export class UseCount {
 
   /** Adds the clients of a platform on a day, if they used AI. */
   add(day: number, platformId: string, { specificity, clients }: Pick<DayEvidence, 'specificity' | 'clients'>): void {
-    if (this.#known.has(day) || useOf(specificity) !== 'ai') return
+    if (this.#known.has(day) || specificity < USE_SPECIFICITY_MIN) return
     let counted = this.#counted.get(day)
     if (counted === undefined) {
       counted = { all: new DistinctClients(), notApproved: new DistinctClients() }

@@ -4,6 +4,7 @@ import type { DayEvidence } from '../store/evidence.ts'
 import type { EvidenceReader } from '../store/packed-evidence.ts'
 import type { Store } from '../store/store.ts'
 import { Evidence } from './evidence.ts'
+import type { ScanBudget } from './scan-budget.ts'
 import type { UseCount } from './use-count.ts'
 
 /** Maximum names of one platform in a finding. */
@@ -31,6 +32,7 @@ interface Window {
   readonly firstDay: number
   /** Replace their stored versions. */
   readonly changed: readonly SummedDay[]
+  readonly budget: ScanBudget
 }
 
 /**
@@ -85,6 +87,7 @@ class WindowSum {
 
   /** What adds the stored evidence of a platform and day. undefined: it does not count. */
   stored(day: number, platformId: string): StoredDaySum | undefined {
+    this.#window.budget.check()
     if (this.#isChanged.has(`${day} ${platformId}`)) return undefined
     const platform = this.#window.matcher.platform(platformId)
     return platform && this.#stored.of(platform, day)

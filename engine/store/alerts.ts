@@ -9,6 +9,7 @@ export const ALERT_RULES = [
   'new-platform',
   'unapproved-platform',
   'rejected-platform',
+  'rejected-platform-blocked',
   'platform-volume',
   'source-silent',
   'source-degraded',

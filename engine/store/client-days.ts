@@ -1,10 +1,12 @@
 import { CLIENT_RECORDS_REMOVED_MAX } from '../limits.ts'
 import type { Environment, Table } from '../lmdb/environment.ts'
 import { openRecord, sealRecord } from '../lmdb/record.ts'
+import { withContacts } from './client-records.ts'
 import { Family } from './family.ts'
 import { dayTextKey, endOfPrefix, u32Bytes, uuidBytes } from './keys.ts'
 
-const RECORD_VERSION = 1
+/** 1: without contacts, in stores of schema 1. */
+const RECORD_VERSION = 2
 const DAY_OFFSET = 16
 const PLATFORM_OFFSET = 20
 
@@ -143,5 +145,6 @@ function rangeOf(organizationId: string, endDay?: number): { readonly start: Buf
 
 /** The clients in a stored record. @throws Fault STORE_DAMAGED, STORE_VERSION. */
 export function openClients(stored: Buffer): Buffer {
-  return openRecord(stored, RECORD_VERSION, 'clients')
+  const bytes = openRecord(stored, RECORD_VERSION, 'clients')
+  return stored[0] === RECORD_VERSION ? bytes : withContacts(bytes)
 }

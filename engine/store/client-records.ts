@@ -1,4 +1,4 @@
-import { ACCESS_KINDS, type AccessKind } from '../../registry/use.ts'
+import { ACCESS_KINDS, type AccessKind, type Contact } from '../../registry/contact.ts'
 import { DAY_MS } from '../process/clock.ts'
 import { Fault } from '../process/error-codes.ts'
 
@@ -12,12 +12,15 @@ import { Fault } from '../process/error-codes.ts'
  *     text     address or pseudonym, ASCII
  *     text     user name, UTF-8
  *     u8       bits 0 to 3, methods: bit i is READ_METHODS[i] (event.ts)
- *              bits 4 to 7, access: bit 4 + i is ACCESS_KINDS[i] (registry/use.ts)
+ *              bits 4 to 7, access: bit 4 + i is ACCESS_KINDS[i] (registry/contact.ts)
  *     varint   matches, from 1
  *     varint   milliseconds from the last match to the end of the day
  *     varint   milliseconds from the first to the last match
  *     varint   bytes sent by the client
  *     varint   bytes received by the client
+ *     varint   0: not known which matches were used, because schema 1 did not store it. Otherwise
+ *              blocked matches + 1
+ *     varint   touched matches; 0 if that is not known
  *
  * varint: unsigned LEB128 of an integer below 2^53, at most 8 bytes. A client with an IPv4 address
  * takes about 30 bytes.
@@ -25,7 +28,7 @@ import { Fault } from '../process/error-codes.ts'
 export const ACCESS_SHIFT = 4
 const METHODS_MASK = (1 << ACCESS_SHIFT) - 1
 const VARINT_BYTES_MAX = 8
-const NUMBERS = 5
+const NUMBERS = 7
 const CLIENT_BYTES_MAX = 3 + 2 * 255 + NUMBERS * VARINT_BYTES_MAX
 
 /** Values of one client. Times in milliseconds since 1970. */
@@ -39,6 +42,9 @@ export interface ClientNumbers {
   readonly lastSeenMs: number
   readonly bytesSent: number
   readonly bytesReceived: number
+  /** Of the matches, those that a device blocked and that only touched. NaN: not known. */
+  readonly blocked: number
+  readonly touched: number
 }
 
 const bitOf = (kind: AccessKind): number => 1 << ACCESS_KINDS.indexOf(kind)
@@ -67,6 +73,12 @@ export function accessIn(byte: number): number {
   return byte >> ACCESS_SHIFT
 }
 
+/** The fields of rows and JSON for matches by contact. null: not known. */
+export function contactFields({ used, blocked, touched }: Readonly<Record<Contact, number>>) {
+  const known = (count: number): number | null => (Number.isNaN(count) ? null : count)
+  return { used_matches: known(used), blocked_matches: known(blocked), touched_matches: known(touched) }
+}
+
 /** Reads a record client by client without an object per client. */
 export class ClientReader implements ClientNumbers {
   readonly bytes: Uint8Array
@@ -83,12 +95,16 @@ export class ClientReader implements ClientNumbers {
   lastSeenMs = 0
   bytesSent = 0
   bytesReceived = 0
+  blocked = 0
+  touched = 0
   readonly #dayEndMs: number
+  readonly #hasContacts: boolean
   #at = 0
 
   /** @throws Fault STORE_DAMAGED, also from next() */
-  constructor(bytes: Uint8Array, day: number) {
+  constructor(bytes: Uint8Array, day: number, hasContacts = true) {
     this.bytes = bytes
+    this.#hasContacts = hasContacts
     this.#dayEndMs = (day + 1) * DAY_MS
     this.otherMatches = this.#varint()
   }
@@ -111,7 +127,16 @@ export class ClientReader implements ClientNumbers {
     this.firstSeenMs = this.lastSeenMs - this.#varint()
     this.bytesSent = this.#varint()
     this.bytesReceived = this.#varint()
+    const blocked = this.#hasContacts ? this.#varint() : 0
+    const touched = this.#hasContacts ? this.#varint() : 0
+    this.blocked = blocked === 0 ? Number.NaN : blocked - 1
+    this.touched = blocked === 0 ? Number.NaN : touched
     return true
+  }
+
+  /** Matches that used the platform. NaN: not known. */
+  get used(): number {
+    return this.matches - this.blocked - this.touched
   }
 
   get client(): string {
@@ -178,6 +203,8 @@ export class ClientWriter {
     this.#varint(numbers.lastSeenMs - numbers.firstSeenMs)
     this.#varint(numbers.bytesSent)
     this.#varint(numbers.bytesReceived)
+    this.#varint(Number.isNaN(numbers.blocked) ? 0 : numbers.blocked + 1)
+    this.#varint(Number.isNaN(numbers.blocked) ? 0 : numbers.touched)
     this.count++
   }
 
@@ -206,4 +233,14 @@ export class ClientWriter {
     longer.set(this.#bytes)
     this.#bytes = longer
   }
+}
+
+/** Converts a record of schema 1, whose clients lack the last two numbers. */
+export function withContacts(bytes: Uint8Array): Buffer {
+  // Times are relative to the end of the day, so any day will do.
+  const reader = new ClientReader(bytes, 0, false)
+  const writer = new ClientWriter()
+  writer.begin(0)
+  while (reader.next()) writer.add(bytes, reader.clientStart, reader.clientEnd, reader.userEnd, reader)
+  return writer.end(reader.otherMatches)
 }

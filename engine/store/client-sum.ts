@@ -1,4 +1,4 @@
-import type { AccessKind } from '../../registry/use.ts'
+import type { AccessKind } from '../../registry/contact.ts'
 import { type Method, READ_METHODS } from '../event/event.ts'
 import { CLIENTS_LISTED_MAX } from '../limits.ts'
 import type { ClientDay } from './client-days.ts'
@@ -13,7 +13,12 @@ export interface ClientUse {
   readonly methods: readonly Method[]
   /** How the client used the platform, as far as its hosts show that. */
   readonly access: readonly AccessKind[]
+  /** All: those that used the platform, were blocked or only touched it. */
   readonly matches: number
+  /** NaN: not known, because schema 1 did not store it. */
+  readonly used: number
+  readonly blocked: number
+  readonly touched: number
   readonly firstSeenMs: number
   readonly lastSeenMs: number
   readonly bytesSent: number
@@ -51,20 +56,24 @@ export class ClientSum {
     if (this.#clients.size > 2 * this.#countMax) this.#shrink()
   }
 
-  /** Those with the most matches first. */
+  /** Those that used the platform first, and the most matches first. */
   clients(countMax = this.#countMax): ClientUse[] {
     if (this.#clients.size > this.#countMax) this.#shrink()
     return this.#sorted()
       .slice(0, countMax)
       .map(({ methods, access, ...sum }) => ({
         ...sum,
+        used: sum.matches - sum.blocked - sum.touched,
         methods: READ_METHODS.filter((_, bit) => (methods & (1 << bit)) !== 0),
         access: kindsOf(access),
       }))
   }
 
   #sorted(): Sum[] {
-    return [...this.#clients.values()].sort((a, b) => b.matches - a.matches || (a.client < b.client ? -1 : 1))
+    const isUser = (sum: Sum): number => Number(sum.matches - sum.blocked - sum.touched !== 0)
+    return [...this.#clients.values()].sort(
+      (a, b) => isUser(b) - isUser(a) || b.matches - a.matches || (a.client < b.client ? -1 : 1),
+    )
   }
 
   #shrink(): void {
@@ -74,11 +83,13 @@ export class ClientSum {
   }
 
   #add(reader: ClientReader): void {
-    const { client, user, methods, access, matches, firstSeenMs, lastSeenMs, bytesSent, bytesReceived } = reader
+    const { client, user, methods, access, matches, firstSeenMs, lastSeenMs } = reader
+    const { bytesSent, bytesReceived, blocked, touched } = reader
     const key = keyOf({ client, user })
     const sum = this.#clients.get(key)
     if (sum === undefined) {
-      const numbers = { methods, access, matches, firstSeenMs, lastSeenMs, bytesSent, bytesReceived }
+      const bytes = { bytesSent, bytesReceived }
+      const numbers = { methods, access, matches, firstSeenMs, lastSeenMs, blocked, touched, ...bytes }
       this.#clients.set(key, { client, user, ...numbers, days: 1 })
       return
     }
@@ -89,6 +100,8 @@ export class ClientSum {
     sum.lastSeenMs = Math.max(sum.lastSeenMs, lastSeenMs)
     sum.bytesSent += bytesSent
     sum.bytesReceived += bytesReceived
+    sum.blocked += blocked
+    sum.touched += touched
     sum.days++
   }
 }

@@ -1,7 +1,8 @@
+import type { AccessKind } from '../../registry/contact.ts'
 import type { Purpose, Role } from '../../registry/platform.ts'
-import type { AccessKind } from '../../registry/use.ts'
 import type { Method } from '../event/event.ts'
 import type { Environment } from '../lmdb/environment.ts'
+import { DAY_MS } from '../process/clock.ts'
 import { Family, RECORD_VERSION, unpacked } from './family.ts'
 import { dayTextKey, textKey, u32Bytes, uuidBytes } from './keys.ts'
 import { type ClientSketches, EvidenceReader, type EvidenceToPack, packEvidence } from './packed-evidence.ts'
@@ -19,30 +20,32 @@ export const NAMES_PER_DAY_MAX = 64
 
 /**
  * The stored evidence of one platform on one day (UTC). Clients, and times unless there was no use,
- * are those of matches for use. The counts are of all matches.
+ * are those of used matches. The counts are of all matches.
  */
 export interface DayEvidence {
   readonly firstSeenMs: number
   readonly lastSeenMs: number
   readonly matches: number
-  /** Matches blocked by the device that logged them. */
+  /** Matches that used the platform (registry/contact.ts). */
+  readonly used: number
+  /** Matches blocked by the device that logged them. Those that are neither only touched it. */
   readonly blocked: number
   readonly byMethod: Readonly<Partial<Record<Method, number>>>
   /** By source, see event-source.ts. Absent in records of early releases. */
   readonly bySource?: Readonly<Record<string, number>>
   readonly byRole: Readonly<Partial<Record<Role, number>>>
   readonly byPurpose: Readonly<Partial<Record<Purpose, number>>>
-  /** Matches for use that show how the platform was used. */
+  /** Used matches, by how the platform was used. */
   readonly byAccess: Readonly<Partial<Record<AccessKind, number>>>
   readonly byName: Readonly<Record<string, number>>
   /** Matches of names beyond NAMES_PER_DAY_MAX. */
   readonly otherNames: number
   /**
-   * The strongest matched rule for use: specificity times the weight of its role (confidence.ts).
+   * The strongest rule that was used: specificity times the weight of the method (confidence.ts).
    * 0: the platform was not used.
    */
   readonly domainStrength: number
-  /** The highest specificity of the matched rules for use. */
+  /** The highest specificity of the rules that were used. */
   readonly specificity: number
   /** DistinctClients.toBytes. */
   readonly clients: Uint8Array
@@ -72,7 +75,8 @@ export class EvidenceStore {
   }
 
   day(organizationId: string, day: number, platformId: string): DayEvidence | undefined {
-    return this.#days.get(dayTextKey(organizationId, day, platformId))
+    const stored = this.#days.get(dayTextKey(organizationId, day, platformId))
+    return stored && withUse(stored)
   }
 
   /**
@@ -113,7 +117,11 @@ export class EvidenceStore {
   *since(organizationId: string, firstDay: number): Generator<StoredDay> {
     const prefix = uuidBytes(organizationId)
     for (const { key, value } of this.#days.range(prefix, Buffer.concat([prefix, u32Bytes(firstDay)]))) {
-      yield { day: key.readUInt32BE(DAY_OFFSET), platformId: key.toString('utf8', PLATFORM_OFFSET), evidence: value }
+      yield {
+        day: key.readUInt32BE(DAY_OFFSET),
+        platformId: key.toString('utf8', PLATFORM_OFFSET),
+        evidence: withUse(value),
+      }
     }
   }
 
@@ -129,7 +137,7 @@ export class EvidenceStore {
       records.push({
         day: key.readUInt32BE(DAY_OFFSET),
         platformId: key.toString('utf8', PLATFORM_OFFSET),
-        evidence: value,
+        evidence: withUse(value),
       })
     }
     return { records, next: undefined }
@@ -168,7 +176,7 @@ export class EvidenceStore {
     day: number,
   ): Generator<Pick<DayEvidence, 'specificity' | 'clients'> & { readonly platformId: string }> {
     for (const { key, value } of this.#days.range(Buffer.concat([uuidBytes(organizationId), u32Bytes(day)]))) {
-      const { specificity, clients } = value
+      const { specificity, clients } = withUse(value)
       yield { platformId: key.toString('utf8', PLATFORM_OFFSET), specificity, clients }
     }
   }
@@ -190,12 +198,28 @@ export interface EvidenceSum {
   addReadDay(day: EvidenceReader): void
 }
 
+/**
+ * The evidence with its used matches. Records of schema 1 do not have them: there, the blocked
+ * matches may all have been of hosts that mean use, and the last ones, so that nobody is accused
+ * without evidence.
+ */
+export function withUse(day: DayEvidence | Omit<DayEvidence, 'used'>): DayEvidence {
+  if ('used' in day) return day
+  const { matches, blocked, byRole, byPurpose, byAccess, firstSeenMs } = day
+  const { web = 0, app = 0, api = 0 } = byRole
+  const used = Math.max(0, (byPurpose.use ?? 0) + web + app + api - matches - blocked)
+  const isAccessKnown = Object.values(byAccess).reduce((sum, count) => sum + count, 0) <= used
+  const lastSeenMs = blocked > 0 ? Math.max(firstSeenMs, day.lastSeenMs - (day.lastSeenMs % DAY_MS)) : day.lastSeenMs
+  const strength = used > 0 ? {} : { domainStrength: 0, specificity: 0 }
+  return { ...day, used, lastSeenMs, byAccess: isAccessKnown ? byAccess : {}, ...strength }
+}
+
 const reader = new EvidenceReader()
 
 function addTo(sum: EvidenceSum, payload: Buffer): void {
   if (reader.read(payload)) sum.addReadDay(reader)
   // Unpacked byte strings are views of the payload, too.
-  else sum.addDay(unpacked(payload))
+  else sum.addDay(withUse(unpacked(payload)))
 }
 
 /** The record of evidence, for putPackedDay(). */

@@ -2,18 +2,11 @@ import { Packr } from 'msgpackr'
 import type { Table } from '../lmdb/environment.ts'
 import { openRecord, sealRecord } from '../lmdb/record.ts'
 import { endOfPrefix } from './keys.ts'
-import { fieldNames, readFields } from './packed-fields.ts'
 
 /** The version of every record of a family. */
 export const RECORD_VERSION = 1
 
 const packr = new Packr({ useRecords: false, moreTypes: false, variableMapSize: true })
-
-/** Some fields of a record, in the order in which they were asked for. */
-export interface KeyedFields {
-  readonly key: Buffer
-  readonly values: readonly unknown[]
-}
 
 export interface KeyedPayload {
   readonly key: Buffer
@@ -69,18 +62,6 @@ export class Family<T> {
   *range(prefix: Uint8Array, start: Uint8Array = prefix): Generator<{ key: Buffer; value: T }> {
     for (const { key, value } of this.#table.getRange({ start: Buffer.from(start), end: endOfPrefix(prefix) })) {
       yield { key, value: this.#open(value) }
-    }
-  }
-
-  /**
-   * Only these fields of the records whose key begins with `prefix`, in key order. Where one is no
-   * string or whole number, the whole record is unpacked.
-   */
-  *fields(prefix: Uint8Array, names: readonly (keyof T & string)[]): Generator<KeyedFields> {
-    const packedNames = fieldNames(names)
-    for (const { key, value } of this.#table.getRange({ start: Buffer.from(prefix), end: endOfPrefix(prefix) })) {
-      const values = readFields(openRecord(value, RECORD_VERSION, this.#what), packedNames)
-      yield { key, values: values ?? names.map((name) => this.#open(value)[name]) }
     }
   }
 

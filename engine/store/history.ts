@@ -1,4 +1,4 @@
-import type { Use } from '../../registry/use.ts'
+import type { Use } from '../../registry/contact.ts'
 import { HISTORY_DAYS } from '../limits.ts'
 import type { Environment } from '../lmdb/environment.ts'
 import type { DecisionState } from './decisions.ts'

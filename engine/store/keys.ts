@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto'
 
 /*
- * The keys of the service's store. Every key begins with the organization (o, 16 bytes), so that no
- * range read can leave it:
+ * The keys of the service's store. Those of an organization's data begin with the organization (o,
+ * 16 bytes), so that no range read can leave it:
  *
  *   table               key                              value
  *   organizations       o                                Organization
@@ -37,7 +37,6 @@ import { randomUUID } from 'node:crypto'
  *   buffer              o + sequence (8), see queue.ts   Event
  *   log-positions       name of the log                  LogPosition, see log-positions.ts
  *   nodes               node of a cluster                ClusterNode, see nodes.ts
- *   unwitnessed-nodes   node of a cluster                UnwitnessedNode, see nodes.ts
  *   unmatched-events    o + sequence (8), see queue.ts   Event of no platform of the registry
  *   seen                o + collector instance (8)       newest counted sequences
  *   seen-pages          o + instance (8) + last (8)      older ones, see seen-instance.ts

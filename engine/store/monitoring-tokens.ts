@@ -12,6 +12,8 @@ export interface MonitoringToken extends Secret {
   readonly zone?: string
   /** The day order in the devices' messages, if it is ambiguous. */
   readonly dayOrder?: (typeof DAY_ORDERS)[number]
+  /** Whether the devices' messages name the original clients behind proxies, reliably. */
+  readonly forwardedClients?: boolean
   /** How messages are read that no other format reads. */
   readonly formatRule?: FormatRule
 }

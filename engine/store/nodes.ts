@@ -31,27 +31,17 @@ export interface ClusterNode {
   readonly lastSequence: number
   /** By the clock of the node, in milliseconds since 1970. */
   readonly reportedAtMs: number
-  /** Whether it knows allowances of the rate limit. Earlier releases do not. */
-  readonly knowsAllowances?: boolean | undefined
   /** Of the primary. */
   readonly streams?: readonly StreamReport[] | undefined
   readonly snapshots?: readonly SnapshotReport[] | undefined
 }
 
-/** A primary that may have used permits of the rate limit that no other node knows. */
-export interface UnwitnessedNode {
-  /** Id of its store. */
-  readonly id: string
-}
-
 /** The nodes of the cluster, on each of them. */
 export class Nodes {
   readonly #nodes: Family<ClusterNode>
-  readonly #unwitnessed: Family<UnwitnessedNode>
 
   constructor(environment: Environment) {
     this.#nodes = new Family(environment.table('nodes'), 'node')
-    this.#unwitnessed = new Family(environment.table('unwitnessed-nodes'), 'unwitnessed node')
   }
 
   /** Sorted by name. */
@@ -72,17 +62,5 @@ export class Nodes {
   /** Requires a write transaction. */
   clear(): void {
     for (const { id } of this.all()) this.#nodes.remove(uuidBytes(id))
-    for (const id of this.unwitnessed()) this.setUnwitnessed(id, false)
-  }
-
-  /** Ids of the primaries that may have used permits without a witness. */
-  unwitnessed(): string[] {
-    return Array.from(this.#unwitnessed.range(Buffer.alloc(0)), ({ value }) => value.id)
-  }
-
-  /** Requires a write transaction. */
-  setUnwitnessed(id: string, isUnwitnessed: boolean): void {
-    if (isUnwitnessed) this.#unwitnessed.put(uuidBytes(id), { id })
-    else this.#unwitnessed.remove(uuidBytes(id))
   }
 }

@@ -1,4 +1,4 @@
-import { endOfValue } from '../event/msgpack-walk.ts'
+import { endOfValue } from '../event/msgpack.ts'
 import { numberEnd, stringBytes, stringStart, wholeNumber } from '../event/packed-event.ts'
 import { RECORD_HEADER_BYTES, sealInPlace } from '../lmdb/record.ts'
 
@@ -13,6 +13,7 @@ const NUMBER_FIELDS = [
   'firstSeenMs',
   'lastSeenMs',
   'matches',
+  'used',
   'blocked',
   'otherNames',
   'domainStrength',
@@ -54,6 +55,7 @@ export class EvidenceReader implements Readonly<Record<NumberField, number>> {
   firstSeenMs = 0
   lastSeenMs = 0
   matches = 0
+  used = 0
   blocked = 0
   otherNames = 0
   domainStrength = 0

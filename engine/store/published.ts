@@ -38,8 +38,11 @@ const OFFSETS_BYTES = 4 * (ELEMENTS_PER_PART + 1)
 export const FIRST_BODY_PART = 0xffff_ffff
 export const GZIP_PARTS = 0x8000_0000
 
-/** The lists of the API, by their byte in keys. */
-export const PublishedList = { discovery: 1, scores: 2, recommendations: 3, assessments: 4 } as const
+/**
+ * The lists of the API, by their byte in keys. others: platforms that the discovery does not count,
+ * in the same form, which only console, commands and exports show.
+ */
+export const PublishedList = { discovery: 1, scores: 2, recommendations: 3, assessments: 4, others: 5 } as const
 export type PublishedList = (typeof PublishedList)[keyof typeof PublishedList]
 
 /** The JSON around the elements of a list in a response. */
@@ -52,9 +55,14 @@ export interface ListShape {
   readonly emptyHead: Buffer
   /** false: a response contains all elements. */
   readonly paged: boolean
+  /** false: no list of the API, so that it has no ready bodies. */
+  readonly served: boolean
 }
 
-function shape(name: string, options: { paged: boolean; head?: string; emptyHead?: string }): ListShape {
+function shape(
+  name: string,
+  options: { paged: boolean; head?: string; emptyHead?: string; served?: boolean },
+): ListShape {
   const opening = `"${name}":[`
   return {
     open: Buffer.from(options.head === undefined ? `{${opening}` : `{"${options.head}":`),
@@ -62,6 +70,7 @@ function shape(name: string, options: { paged: boolean; head?: string; emptyHead
     close: Buffer.from(']}'),
     emptyHead: Buffer.from(options.emptyHead ?? ''),
     paged: options.paged,
+    served: options.served ?? true,
   }
 }
 
@@ -70,6 +79,7 @@ export const LIST_SHAPES: Readonly<Record<PublishedList, ListShape>> = {
   [PublishedList.scores]: shape('scores', { paged: false }),
   [PublishedList.recommendations]: shape('recommendations', { paged: true }),
   [PublishedList.assessments]: shape('assessments', { paged: true }),
+  [PublishedList.others]: shape('platforms', { paged: true, served: false }),
 }
 
 export interface PublishedHead {
@@ -89,7 +99,8 @@ export function bodyOf(list: PublishedList, head: Buffer | undefined, runs: read
 export interface PackedList {
   readonly head: Buffer
   readonly parts: readonly Buffer[]
-  readonly firstBody: Buffer
+  /** undefined: no list of the API. */
+  readonly firstBody: Buffer | undefined
   /** By part; undefined if compression does not pay. */
   readonly gzipBodies: readonly (Buffer | undefined)[]
 }
@@ -118,16 +129,16 @@ export function packList(
   for (const part of parts) hash.update(part.subarray(RECORD_HEADER_BYTES))
   hash.digest().copy(head, 0, 0, TAG_BYTES)
   const text = head.subarray(HEAD_TEXT_OFFSET)
-  const shown = LIST_SHAPES[list].paged ? parts.slice(0, 1) : parts
+  const { served, paged } = LIST_SHAPES[list]
+  const shown = paged ? parts.slice(0, 1) : parts
   const runs = shown.flatMap((part, index) => (index === 0 ? [textOf(part)] : [COMMA, textOf(part)]))
-  const firstBody = bodyOf(list, text, runs)
   return {
     head: sealRecord(RECORD_VERSION, head),
     parts,
-    firstBody: sealRecord(RECORD_VERSION, firstBody),
+    firstBody: served ? sealRecord(RECORD_VERSION, bodyOf(list, text, runs)) : undefined,
     // A list that is not paged is one body, which is never longer than a part today.
     gzipBodies:
-      LIST_SHAPES[list].paged || parts.length === 1
+      served && (paged || parts.length === 1)
         ? parts.map((part, index) => packGzipPart(list, text, part, before(index)))
         : [],
   }
@@ -213,7 +224,7 @@ export class Published {
         index < partsBefore,
       )
     }
-    this.#table.putSync(firstBodyKey(organizationId, list), packed.firstBody)
+    if (packed.firstBody !== undefined) this.#table.putSync(firstBodyKey(organizationId, list), packed.firstBody)
     this.#versions.change(organizationId)
   }
 

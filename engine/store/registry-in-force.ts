@@ -1,11 +1,15 @@
+import { builtInData } from '../../registry/built-in.ts'
 import { type Catalog, catalogOf, mergeChanges } from '../../registry/catalog.ts'
 import { compileTrie } from '../../registry/compile-trie.ts'
 import { DomainTrie, NO_MATCH } from '../../registry/domain-trie.ts'
 import { type Matcher, NameMatcher } from '../../registry/match.ts'
 import { OwnMatcher } from '../../registry/own-matcher.ts'
+import { dataOf, UpdateFileError } from '../../registry/signed-release.ts'
 import { OWN_CATALOGS_KEPT_MAX, OWN_RULES_KEPT_MAX, OWN_SETS_KEPT_MAX } from '../limits.ts'
+import { BoundedMap } from '../process/bounded-map.ts'
+import { Fault } from '../process/error-codes.ts'
 import { SERVICE_WIDE } from './own-platforms.ts'
-import { dataInForce } from './registry-data.ts'
+import type { RegistryReleases } from './registry-releases.ts'
 import type { Store } from './store.ts'
 
 /** The registry that all organizations share, compiled once for all threads. */
@@ -53,7 +57,9 @@ export class RegistryInForce implements Registries, KnownHosts {
   /** Platforms and rules, which need no trie: pages and commands need only lookups of platforms. */
   #catalog: Catalog | undefined
   /** Of organizations with own platforms, the least recently used first. */
-  readonly #ownCatalogs = new Map<string, { readonly version: number; readonly catalog: Catalog }>()
+  readonly #ownCatalogs = new BoundedMap<string, { readonly version: number; readonly catalog: Catalog }>(
+    OWN_CATALOGS_KEPT_MAX,
+  )
   #trie: DomainTrie | undefined
   readonly #own = new Map<string, OwnSet>()
   #ownRules = 0
@@ -110,8 +116,6 @@ export class RegistryInForce implements Registries, KnownHosts {
     this.#ownCatalogs.delete(organizationId)
     const next = kept?.version === version ? kept : { version, catalog: this.#mergedCatalog(shared, organizationId) }
     if (next.catalog !== shared) this.#ownCatalogs.set(organizationId, next)
-    const [oldest] = this.#ownCatalogs.keys()
-    if (this.#ownCatalogs.size > OWN_CATALOGS_KEPT_MAX && oldest !== undefined) this.#ownCatalogs.delete(oldest)
     return next.catalog
   }
 
@@ -216,4 +220,28 @@ export class RegistryInForce implements Registries, KnownHosts {
     this.#ownRules = 0
     this.#lastId = ''
   }
+}
+
+/** The registry in force, without changes of the operator and of organizations. */
+export function dataInForce(releases: RegistryReleases): Catalog {
+  const release = releases.inForce
+  if (release === undefined) return builtIn()
+  try {
+    const { platforms, version } = dataOf(release)
+    return catalogOf(platforms, version)
+  } catch (error) {
+    if (!(error instanceof UpdateFileError)) throw error
+    const why = `the installed registry ${release.version} cannot be used: ${error.message}`
+    throw new Fault('STORE_DAMAGED', `${why}; run posture-admin registry rollback`, { cause: error })
+  }
+}
+
+let loaded: Catalog | undefined
+
+function builtIn(): Catalog {
+  if (loaded === undefined) {
+    const { platforms, version } = builtInData()
+    loaded = catalogOf(platforms, version)
+  }
+  return loaded
 }

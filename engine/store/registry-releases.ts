@@ -10,6 +10,8 @@ export interface StoredRelease {
   readonly sha256: string
   readonly keyNumber: number
   readonly installedAtMs: number
+  /** The last day on which the release is valid; '' or absent: without an end. */
+  readonly validUntil?: string
   /** The update file, which collectors verify themselves. */
   readonly bytes: Uint8Array
 }
@@ -21,6 +23,8 @@ export interface ReleaseState {
   readonly previous: readonly string[]
   /** The highest number of a release key. A lower one signs no further release. */
   readonly keyNumber: number
+  /** Whether the last change was a rollback, which collectors then follow. */
+  readonly isRolledBack?: boolean
 }
 
 const NOTHING: ReleaseState = { installed: '', previous: [], keyNumber: 0 }

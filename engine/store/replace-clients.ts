@@ -1,4 +1,4 @@
-import { EVENT_ARRAY_FULL, ID_BYTES, ID_OFFSET, numberEnd, stringBytes, stringStart } from '../event/packed-event.ts'
+import { PackedEvent } from '../event/packed-event.ts'
 import type { Slices } from '../lmdb/queue-chunk.ts'
 
 /** What an event says instead of a client's address, and instead of a user's name. */
@@ -19,37 +19,28 @@ export function replaceClients(events: Slices, replacement: Replacement): Slices
   const starts = new Uint32Array(count)
   const ends = new Uint32Array(count)
   const copy = new Copy(bytes, count)
+  const packed = new PackedEvent()
   for (let event = 0; event < count; event++) {
     const start = events.starts[event] ?? 0
     const end = events.ends[event] ?? 0
     starts[event] = copy.length
-    const nameAt = start + ID_OFFSET + ID_BYTES
-    const clientAt = stringStart(view, nameAt) + stringBytes(view, nameAt)
-    const clientEnd = stringStart(view, clientAt) + stringBytes(view, clientAt)
-    copy.bytes(start, clientAt)
-    copy.text(replacement.ofClient(textAt(bytes, view, clientAt)))
-    const userAt = view.getUint8(start) === EVENT_ARRAY_FULL ? userOffset(view, clientEnd + 1, end) : end
-    copy.bytes(clientEnd, userAt)
-    if (userAt < end) {
-      const user = textAt(bytes, view, userAt)
-      copy.text(user === '' ? '' : replacement.ofUser(user))
-      copy.bytes(stringStart(view, userAt) + stringBytes(view, userAt), end)
+    if (packed.read(view, start, end) !== end) throw new Error('an event is not in the form of packed-event.ts')
+    const { nameEnd, clientAt, clientEnd, userAt, userEnd } = packed
+    copy.bytes(start, nameEnd)
+    copy.text(replacement.ofClient(textOf(bytes, clientAt, clientEnd)))
+    if (userAt === userEnd) copy.bytes(clientEnd, end)
+    else {
+      copy.bytes(clientEnd, packed.userHeaderAt)
+      copy.text(replacement.ofUser(textOf(bytes, userAt, userEnd)))
+      copy.bytes(userEnd, end)
     }
     ends[event] = copy.length
   }
   return { bytes: copy.end(), starts, ends, count }
 }
 
-/** After first seen, span, count and blocked. */
-function userOffset(view: DataView, firstAt: number, end: number): number {
-  let at = firstAt
-  for (let column = 0; column < 4; column++) at = numberEnd(view, at, end)
-  return at
-}
-
-function textAt(bytes: Uint8Array, view: DataView, at: number): string {
-  const start = stringStart(view, at)
-  return Buffer.from(bytes.buffer, bytes.byteOffset + start, stringBytes(view, at)).toString('utf8')
+function textOf(bytes: Uint8Array, start: number, end: number): string {
+  return Buffer.from(bytes.buffer, bytes.byteOffset + start, end - start).toString('utf8')
 }
 
 class Copy {

@@ -62,11 +62,14 @@ export interface WaitingEvents {
   readonly dropped: number
 }
 
-/** All but `aiCapableCount` are of AI platforms only. */
+/** Of AI platforms that were used, except where another is named. */
 export interface ScanSummary {
   readonly platformsDiscovered: number
-  /** Platforms of the result that are general software with AI features (registry/use.ts). */
+  /** Software that was used in which AI is one part (registry/contact.ts). */
   readonly aiCapableCount: number
+  /** Platforms of which all requests were blocked, or that were only touched. Absent in schema 1. */
+  readonly blockedCount?: number
+  readonly touchedCount?: number
   readonly shadowAiCount: number
   /** 0 to 100. */
   readonly overallRiskScore: number

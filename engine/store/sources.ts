@@ -32,6 +32,8 @@ export interface SourceDelta {
   readonly timesUnread: number
   /** The last message had a token that is unknown, revoked or expired. */
   readonly hasUnknownToken: boolean
+  /** Messages with wrong octet counts, by kind. Absent: none. */
+  readonly framing?: Readonly<Record<string, number>>
   /** The node of a cluster that received the last message; '' or absent: none has a name. */
   readonly node?: string
 }
@@ -43,11 +45,8 @@ export interface StoredSource extends SourceDelta {
   readonly recent?: readonly RecentSpan[]
 }
 
-/** The fields by which sources are ordered, summed and found. */
-const HEAD_FIELDS = ['tokenId', 'address', 'host', 'lastSeenMs', 'received'] as const
-
-/** What lists of sources read of each one, in a third of the time of the whole record. */
-export interface SourceHead extends Pick<StoredSource, (typeof HEAD_FIELDS)[number]> {
+/** By which sources are ordered, summed and found, so that a list does not hold them all. */
+export interface SourceHead extends Pick<StoredSource, 'tokenId' | 'address' | 'host' | 'lastSeenMs' | 'received'> {
   readonly key: Buffer
 }
 
@@ -91,9 +90,9 @@ export class Sources {
   /** The heads of the sources of an organization, or of one of its tokens. */
   heads(organizationId: string, tokenId = ''): SourceHead[] {
     const prefix = Buffer.concat([uuidBytes(organizationId), uuidBytes(tokenId)])
-    return Array.from(this.#sources.fields(prefix, HEAD_FIELDS), ({ key, values }) => {
-      const [token, address, host, lastSeenMs, received] = values as readonly [string, string, string, number, number]
-      return { key, tokenId: token, address, host, lastSeenMs, received }
+    return Array.from(this.#sources.range(prefix), ({ key, value }) => {
+      const { tokenId, address, host, lastSeenMs, received } = value
+      return { key, tokenId, address, host, lastSeenMs, received }
     })
   }
 
@@ -214,19 +213,25 @@ function keyOf({ organizationId, tokenId, listener, address, host }: SourceDelta
 
 /** Adds the later `delta` to the counters of the same sender. */
 export function sum<Counted extends SourceDelta>(stored: Counted, delta: SourceDelta): Counted {
-  const formats: Record<string, number> = { ...stored.formats }
   const { node = '' } = delta.lastSeenMs < stored.lastSeenMs ? stored : delta
-  for (const [id, count] of Object.entries(delta.formats)) formats[id] = (formats[id] ?? 0) + count
+  const framing = sumOf(stored.framing ?? {}, delta.framing ?? {})
   return {
     ...stored,
     received: stored.received + delta.received,
     lastSeenMs: Math.max(stored.lastSeenMs, delta.lastSeenMs),
     counts: delta.counts.map((count, index) => count + (stored.counts[index] ?? 0)),
-    formats,
+    formats: sumOf(stored.formats, delta.formats),
+    ...(Object.keys(framing).length === 0 ? {} : { framing }),
     sample: delta.sample === '' ? stored.sample : delta.sample,
     zoneMinutes: delta.zoneMinutes,
     timesUnread: stored.timesUnread + delta.timesUnread,
     hasUnknownToken: delta.hasUnknownToken,
     node,
   }
+}
+
+function sumOf(a: Readonly<Record<string, number>>, b: Readonly<Record<string, number>>): Record<string, number> {
+  const sums = { ...a }
+  for (const [key, count] of Object.entries(b)) sums[key] = (sums[key] ?? 0) + count
+  return sums
 }

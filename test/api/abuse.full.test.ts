@@ -277,7 +277,7 @@ for (const implementation of IMPLEMENTATIONS) {
 }
 
 t.test('TLS rejects old versions and weak ciphers', async (t) => {
-  const { service } = await start(t, 'uws', [])
+  const { service } = await start(t, 'auto', [])
   for (const [words, taken] of [
     [['-tls1_3'], true],
     [['-tls1_2'], true],

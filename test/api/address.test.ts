@@ -1,6 +1,6 @@
 import t from 'tap'
-import { addressHash } from '../../api/address.ts'
-import { acceptsGzip } from '../../api/content-coding.ts'
+import { acceptsGzip } from '../../api/respond.ts'
+import { addressHash } from '../../api/routes.ts'
 
 const SAME: readonly { name: string; one: string; other: string; same: boolean }[] = [
   { name: 'one IPv4 address', one: '192.0.2.1', other: '192.0.2.1', same: true },

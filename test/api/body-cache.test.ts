@@ -1,6 +1,5 @@
 import t from 'tap'
-import { BodyCache } from '../../api/body-cache.ts'
-import type { StoredBody } from '../../api/list-state.ts'
+import { BodyCache, type StoredBody } from '../../api/body-cache.ts'
 import * as fc from '../support/property.ts'
 
 function body(): StoredBody {

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { namedTag } from '../../api/entity-tags.ts'
+import { namedTag } from '../../api/respond.ts'
 import * as fc from '../support/property.ts'
 import { cpuMsOf } from '../support/wait.ts'
 

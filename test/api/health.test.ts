@@ -1,7 +1,11 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import t from 'tap'
 import { Health } from '../../api/health.ts'
 import { fileDescriptors } from '../../engine/process/descriptors.ts'
 import { Metrics } from '../../engine/process/metrics.ts'
+import { expiringCertificate } from '../support/expiring-certificate.ts'
+import { startService } from '../support/programs.ts'
 import { openStore, quietLog } from '../support/store.ts'
 
 t.test('the service is degraded when 80 % of the file descriptors are open, and logs it only once', async (t) => {
@@ -26,6 +30,40 @@ t.test('the service is degraded when 80 % of the file descriptors are open, and 
     t.equal(body.includes(`${open} of 1000 file descriptors are open`), row.isDegraded)
     t.equal(warnings.length, row.warned)
   }
+})
+
+t.test('the service is degraded while its registry should be replaced', async (t) => {
+  const { store } = openStore(t)
+  let problem = ''
+  const health = new Health(store.environment, { failing: 0 }, quietLog, undefined, undefined, () =>
+    problem === '' ? [] : [problem],
+  )
+  t.equal(health.answer().status, undefined)
+  problem = 'the registry 2026.11.23 was valid until 2027-05-22; install a newer release'
+  t.match(health.answer(), { status: 503, body: JSON.stringify({ status: 'degraded', reasons: [problem] }) })
+  t.equal(health.live().status, undefined, 'no reason to restart')
+})
+
+t.test('the service is degraded when its certificate has expired', async (t) => {
+  const directory = t.testdir()
+  const [certificateFile, keyFile] = [join(directory, 'certificate.pem'), join(directory, 'key.pem')]
+  const { cert, key } = await expiringCertificate(-1)
+  writeFileSync(certificateFile, cert)
+  writeFileSync(keyFile, key, { mode: 0o600 })
+  const files = ['--tls-certificate', certificateFile, '--tls-key', keyFile]
+  const service = await startService(join(directory, 'data'), files)
+  const [health, metrics] = await Promise.all(
+    ['healthz', 'metrics'].map((path) => fetch(`http://127.0.0.1:${service.metricsPort}/${path}`)),
+  )
+  service.child.kill('SIGTERM')
+  t.equal(health?.status, 503)
+  t.match(await health?.text(), `the certificate in ${certificateFile} expired on`)
+  t.match(
+    await metrics?.text(),
+    /^posture_service_certificate_expiration_timestamp_seconds\{certificate="tls_certificate"\} 1\d{9}$/m,
+  )
+  const { stderr } = await service.ended
+  t.match(stderr, /"msg":"the certificate in \S+ expired on/)
 })
 
 t.test('the number and the limit of file descriptors are metrics', async (t) => {

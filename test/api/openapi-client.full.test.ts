@@ -7,7 +7,7 @@ import t from 'tap'
 import { ALL_SCOPES, admin, REPOSITORY, startService } from '../support/programs.ts'
 
 const run = promisify(execFile)
-const PAGE = readFileSync(join(REPOSITORY, 'docs/guides/connect.md'), 'utf8')
+const PAGE = readFileSync(join(REPOSITORY, 'docs/connect/api.md'), 'utf8')
 /** The documented program. */
 const [, PROGRAM = ''] = /^```typescript\n([\s\S]*?)^```$/m.exec(PAGE) ?? []
 const TSC = join(REPOSITORY, 'node_modules/typescript/bin/tsc')

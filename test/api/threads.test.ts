@@ -30,7 +30,10 @@ t.test('all threads together accept sixty requests of a key, and sixty without a
   t.same(Object.fromEntries(await statuses({})), { 401: 60, 429: 84 })
   t.ok(performance.now() - began < 60_000, 'within the window')
   const loggedThreads = new Set(service.output.stderr.match(/"thread":\d+/g))
-  t.ok(loggedThreads.size > 1, `${loggedThreads.size} threads have answered`)
+  // With node:http, Node 20 cannot share a port. engine/http/uws.full.test.ts repeats this with
+  // Node 24.
+  const one = process.versions.node.startsWith('20.') && process.env['UWS'] === undefined
+  t.equal(loggedThreads.size > 1, !one, `${loggedThreads.size} threads have answered`)
   const metrics = await request(`http://127.0.0.1:${service.metricsPort}/metrics`)
   const text = await metrics.body.text()
   t.match(text, /^posture_api_answers_total\{status="429"\} 168$/m)
@@ -65,5 +68,19 @@ t.test('a restart gives no key another sixty requests', async (t) => {
     t.match(await service.ended, { status: 0 })
     t.ok(performance.now() - began < 60_000, 'within the window')
     t.same(found, expected, run)
+  }
+})
+
+t.test('responses have Strict-Transport-Security if --hsts is set', async (t) => {
+  for (const hsts of [false, true]) {
+    const directory = join(t.testdir(), `${hsts}`)
+    const service = await startService(directory, ['--plain-http', '--ingest-port', 'off', ...(hsts ? ['--hsts'] : [])])
+    for (const port of [service.apiPort, service.consolePort]) {
+      const { headers, body } = await request(`http://127.0.0.1:${port}/`)
+      await body.dump()
+      t.equal(headers['strict-transport-security'], hsts ? 'max-age=31536000' : undefined, `${port}`)
+    }
+    service.child.kill('SIGTERM')
+    await service.ended
   }
 })

@@ -15,7 +15,7 @@ const actionsOf = ({ store, organization }: TestConsole) =>
   store.auditLog.ofOrganization(organization.id).map(({ action }) => action)
 
 function addWebhook(browser: Browser, url: string, name = 'soc') {
-  return browser.post('/alerts/channels/new', { kind: 'webhook', name, url, severityMin: 'low' })
+  return browser.submit('/alerts/channels/new', { kind: 'webhook', name, url, severityMin: 'low' })
 }
 
 t.test('a webhook is added: its signing secret is shown once, its URL never', async (t) => {
@@ -61,6 +61,11 @@ t.test('Slack, mail and syslog are added; what is wrong is said at its field, wi
     [{ ...mail, name: 'kept', to: 'nobody' }, /Expected a mail address/],
     [{ ...mail, name: 'kept', to: 'a@acme.example', password: 'hidden-part' }, /Set both user and password/],
     [{ kind: 'syslog', name: 'kept', host: 'a b' }, /Expected a host name/],
+    [
+      { kind: 'teams', name: 'kept', url: 'https://10.0.0.1/hidden-part' },
+      /10\.0\.0\.1 is on this machine or in a local/,
+    ],
+    [{ kind: 'syslog', name: 'kept', host: 'fd00::1' }, /fd00::1 is on this machine or in a local/],
     [{ kind: 'syslog', name: 'kept', host: 'siem', port: '99999' }, /from 1 to 65535/],
     [{ kind: 'syslog', name: 'kept', host: 'siem', ca: 'no PEM' }, /certificates in PEM/],
     [{ kind: 'slack', name: 'kept', url: SLACK_URL, severityMin: 'none' }, /Choose a severity/],
@@ -91,7 +96,7 @@ t.test('after ten minutes, the form opens with a confirmation, before a secret i
   const { text } = await admin.get('/alerts/channels/new?kind=slack')
   t.match(text, /action="\/alerts\/channels\/open".*name="kind" value="slack"/s)
   t.notMatch(text, /name="url"/)
-  const asked = await admin.post('/alerts/channels/new', { kind: 'slack', name: 'chat', url: SLACK_URL })
+  const asked = await admin.submit('/alerts/channels/new', { kind: 'slack', name: 'chat', url: SLACK_URL })
   t.notMatch(asked.text, /hidden-part/)
   t.same(channelsOf(site), [])
 })
@@ -102,10 +107,10 @@ t.test('a test message reaches the receiver; a refused one says why; each is in 
   const admin = site.signIn('a', 'admin')
   await addWebhook(admin, receiver.url)
   const path = `/alerts/channels/${channelsOf(site)[0]?.id}/test`
-  t.match((await admin.post(path)).text, /Test message delivered to soc/)
+  t.match((await admin.submit(path)).text, /Test message delivered to soc/)
   t.match(receiver.received, [{ message: { type: 'test', organization: { name: 'Acme' } } }])
   receiver.answer = () => ({ status: 403, body: 'go away' })
-  t.match((await admin.post(path)).text, /soc did not get the test message.*403.*go away/s)
+  t.match((await admin.submit(path)).text, /soc did not get the test message.*403.*go away/s)
   t.same(actionsOf(site), ['alert-channel.add', 'alert-channel.test', 'alert-channel.test'])
   const other = site.signIn('g', 'owner', makeOrganization(site, 'Globex'))
   t.equal((await other.post(path)).status, 404)
@@ -120,26 +125,30 @@ t.test('one test at a time for each organization', async (t) => {
   let second: ReturnType<typeof admin.post> | undefined
   receiver.answer = () => {
     receiver.answer = () => ({ status: 204 })
-    second = admin.post(path)
+    second = admin.submit(path)
     return { status: 204, after: second }
   }
-  const first = await admin.post(path)
+  const first = await admin.submit(path)
   t.match(await second, { status: 503 })
   t.match(first.text, /Test message delivered to soc/)
-  t.match((await admin.post(path)).text, /Test message delivered to soc/)
+  t.match((await admin.submit(path)).text, /Test message delivered to soc/)
 })
 
-t.test('a test to a private address is refused unless the operator allows the network', async (t) => {
+t.test('a receiver in a private network is refused unless the operator allows the network', async (t) => {
   const receiver = await webhookReceiver(t)
   const site = await serveConsole(t, { outboundNetworks: [] })
   const admin = site.signIn('a', 'admin')
-  await addWebhook(admin, receiver.url)
-  const answer = await admin.post(`/alerts/channels/${channelsOf(site)[0]?.id}/test`)
-  t.match(answer.text, /did not get the test message/)
-  t.same(receiver.received, [])
+  const refused = await addWebhook(admin, receiver.url)
+  t.match(refused, { status: 400, text: /is on this machine or in a local or private network/ })
   // As SIGHUP does after a change of --outbound-networks.
   site.allowOutbound(LOOPBACK)
-  t.match((await admin.post(`/alerts/channels/${channelsOf(site)[0]?.id}/test`)).text, /Test message delivered to/)
+  await addWebhook(admin, receiver.url)
+  site.allowOutbound([])
+  const answer = await admin.submit(`/alerts/channels/${channelsOf(site)[0]?.id}/test`)
+  t.match(answer.text, /did not get the test message/)
+  t.same(receiver.received, [])
+  site.allowOutbound(LOOPBACK)
+  t.match((await admin.submit(`/alerts/channels/${channelsOf(site)[0]?.id}/test`)).text, /Test message delivered to/)
 })
 
 t.test('alerts are listed with their delivery; dead letters are sent again and deleted', async (t) => {

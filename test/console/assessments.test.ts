@@ -55,6 +55,31 @@ t.test('an assessment goes from its draft to a score, and its recommendations to
   t.equal((await admin.post(`/recommendations/${first?.id}`, { status: 'gone' })).status, 400)
 })
 
+t.test('a tab does not undo what another one has saved, and an ended session loses no answer', async (t) => {
+  const site = await serveConsole(t)
+  const admin = site.signIn('a', 'admin')
+  const { headers } = await admin.post('/assessments', { framework: 'ai-security', title: '' })
+  const category = `${headers['location']}/categories/0`
+  const open = (await admin.get(category)).text
+  const was = (index: number): string => new RegExp(`name="was-${index}" value="(\\w+)"`).exec(open)?.[1] ?? ''
+  const answers = async (): Promise<string[]> => {
+    const { text } = await admin.get(category)
+    return [...text.matchAll(/<option value="(\w+)" selected/g)].slice(0, 2).map(([, answer = '']) => answer)
+  }
+  const tab = (first: string, second: string) => ({
+    ...{ 'answer-0': first, 'note-0': '', 'was-0': was(0) },
+    ...{ 'answer-1': second, 'note-1': '', 'was-1': was(1) },
+  })
+  t.match(await admin.post(category, tab('yes', 'unanswered')), { status: 303 })
+  t.match(await admin.post(category, tab('unanswered', 'no')), { status: 303 })
+  t.same(await answers(), ['yes', 'no'])
+
+  const ended = await site.browser().post(category, { ...tab('partial', 'no'), 'confirm-password': 'of a user' })
+  t.match(ended, { status: 401, text: /Nothing is lost/ })
+  t.match(ended.text, new RegExp(`<form[^>]* action="${category}"[\\s\\S]*name="answer-0" value="partial"`))
+  t.notMatch(ended.text, /of a user/)
+})
+
 t.test('saving a category again changes nothing, and neither does a wrong answer or a missing field', async (t) => {
   const site = await serveConsole(t)
   const { store, organization } = site

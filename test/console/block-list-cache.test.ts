@@ -1,5 +1,5 @@
 import t from 'tap'
-import { BlockListCache, KEPT_BYTES_MAX } from '../../console/block-list-cache.ts'
+import { BlockListCache, KEPT_BYTES_MAX } from '../../console/block-lists.ts'
 import * as fc from '../support/property.ts'
 
 const QUARTER = 'x'.repeat(KEPT_BYTES_MAX / 4)

@@ -14,7 +14,7 @@ t.test('a link is created, its secret shown once; a device downloads the list un
   const admin = site.signIn('a', 'admin')
   t.match((await admin.get('/block-lists')).text, /No active link/)
   const given = { label: 'Firewall Berlin', blocks: 'not-approved', risk: '80' }
-  const answer = await admin.post('/block-lists', given, { 'accept-encoding': 'gzip' })
+  const answer = await admin.submit('/block-lists', given, { 'accept-encoding': 'gzip' })
   t.match(answer, { status: 200, headers: { 'cache-control': 'no-store', 'content-encoding': undefined } })
   const [secret = ''] = SECRET.exec(answer.text) ?? []
   const link = store.blockListLinks.byHash(hashSecret(secret))
@@ -45,7 +45,7 @@ t.test('a wrong link is refused with what was typed; members and viewers see no 
   const { signIn } = await serveConsole(t)
   const admin = signIn('a', 'admin')
   const create = (fields: Readonly<Record<string, string>>) =>
-    admin.post('/block-lists', { label: 'kept', blocks: 'rejected', risk: '0', ...fields })
+    admin.submit('/block-lists', { label: 'kept', blocks: 'rejected', risk: '0', ...fields })
   t.match(await create({ risk: '101' }), { status: 400, text: /whole number from 0 to 100/ })
   t.match(await create({ blocks: 'all' }), { status: 400, text: /value="kept"/ })
   t.match(await create({ label: ' ' }), { status: 400, text: /Enter a label/ })

@@ -11,7 +11,7 @@ function basic(secret: string, user = 'firewall'): { authorization: string } {
   return { authorization: `Basic ${Buffer.from(`${user}:${secret}`).toString('base64')}` }
 }
 
-async function site(t: Parameters<typeof serveConsole>[0], implementation: (typeof IMPLEMENTATIONS)[number] = 'uws') {
+async function site(t: Parameters<typeof serveConsole>[0], implementation: (typeof IMPLEMENTATIONS)[number] = 'node') {
   const memory = makeConsoleCounters()
   const console = await serveConsole(t, { implementation, counters: new ConsoleCounters(memory) })
   const { store, clock, organization, registry, server } = console

@@ -53,8 +53,8 @@ t.test('who uses a platform: clients with their names, users and bytes, in the a
     { Client: '2001:db8::1', Name: '', User: '', Matches: '1', 'Bytes sent': '0' },
   ])
   t.match(rowsOf((await admin.get('/platforms/DeepSeek/clients-days.csv')).text), [
-    { Day: '2026-11-19', Clients: '1', Matches: '5' },
-    { Day: '2026-11-20', Clients: '2', Matches: '3' },
+    { Day: '2026-11-19', Clients: '1', Used: '5', Blocked: '0', Touched: '0' },
+    { Day: '2026-11-20', Clients: '2', Used: '3', Blocked: '0', Touched: '0' },
   ])
   t.same(entriesOf(site).slice(before), ['member a client.read DeepSeek'])
   clock.add(HOUR_MS)
@@ -144,18 +144,18 @@ t.test('a pseudonym is shown as one; an owner reveals it, after a confirmation',
   t.match((await admin.get('/clients?q=10.2.0.7')).headers['location'], /^\/clients\/p-/)
   t.match((await admin.get('/clients?q=jdoe')).headers['location'], /^\/clients\/u-/)
   t.notMatch((await admin.get(path)).text, /Reveal/)
-  t.equal((await admin.post(`${path}/reveal`)).status, 403)
+  t.equal((await admin.submit(`${path}/reveal`)).status, 403)
   const owner = site.signIn('o', 'owner')
   t.match((await owner.get(path)).text, /pseudonym<\/span>.*action="\/clients\/p-[^"]+\/reveal"/s)
-  const answer = await owner.post(`${path}/reveal`, {}, { 'accept-encoding': 'gzip' })
+  const answer = await owner.submit(`${path}/reveal`, {}, { 'accept-encoding': 'gzip' })
   t.match(answer, { status: 200, headers: { 'cache-control': 'no-store', 'content-encoding': undefined } })
   t.match(answer.text, /This client is.*(10\.2\.0\.7|2001:db8::1)/s)
   t.notMatch((await owner.get(path)).text, /10\.2\.0\.7|2001:db8::1/)
-  t.equal((await owner.post('/clients/p-unknown/reveal')).status, 404)
+  t.equal((await owner.submit('/clients/p-unknown/reveal')).status, 404)
   t.match(entriesOf(site).slice(-2), [/^member o client\.reveal p-/, /^member o client\.read u-/])
   t.notMatch(entriesOf(site).join(), /10\.2\.0\.7|jdoe/)
   clock.add(11 * 60_000)
-  t.match((await owner.post(`${path}/reveal`)).text, /Confirm/)
+  t.match((await owner.submit(`${path}/reveal`)).text, /Confirm/)
 })
 
 t.test('an owner sets what is kept of clients; less is asked about, and erases what is stored', async (t) => {

@@ -24,7 +24,7 @@ t.test('an owner invites a member by a link that is shown once and works once', 
   const { store, organization, origin } = site
   const owner = site.signIn('olga@acme.example', 'owner')
   const given = { name: 'ada@acme.example', role: 'admin' }
-  const answer = await owner.post('/members', given, { 'accept-encoding': 'gzip' })
+  const answer = await owner.submit('/members', given, { 'accept-encoding': 'gzip' })
   t.match(answer, { status: 200, headers: { 'cache-control': 'no-store', 'content-encoding': undefined } })
   const [, url, secret = ''] = INVITATION.exec(answer.text) ?? []
   t.equal(url, `${origin}/setup`)
@@ -34,14 +34,14 @@ t.test('an owner invites a member by a link that is shown once and works once', 
   t.match(page, /Cannot sign in yet.*ada@acme\.example.*expires/s)
   const admin = site.signIn('adam@acme.example', 'admin')
   t.notMatch((await admin.get('/members')).text, /action="\/members/, 'only owners see the forms')
-  t.equal((await admin.post('/members', given)).status, 403)
+  t.equal((await admin.submit('/members', given)).status, 403)
   t.equal(await accept(site, secret), 303)
   t.ok(store.members.get(organization.id, 'ada@acme.example')?.userId)
   t.not(await accept(site, secret), 303, 'the link works once')
   t.notMatch((await owner.get('/members')).text, /Cannot sign in yet/)
-  t.match(await owner.post('/members', given), { status: 409, text: /value="ada@acme\.example"/ })
-  t.match(await owner.post('/members', { name: ' ', role: 'admin' }), { status: 400, text: /Enter a name/ })
-  t.match(await owner.post('/members', { name: 'x', role: 'king' }), { status: 400, text: /Choose a role/ })
+  t.match(await owner.submit('/members', given), { status: 409, text: /value="ada@acme\.example"/ })
+  t.match(await owner.submit('/members', { name: ' ', role: 'admin' }), { status: 400, text: /Enter a name/ })
+  t.match(await owner.submit('/members', { name: 'x', role: 'king' }), { status: 400, text: /Choose a role/ })
   t.match(parse((await owner.get('/members.csv')).text, { columns: true }), [
     { Name: 'ada@acme.example', Role: 'admin', 'Can sign in': 'yes', 'Invited until': '' },
     { Name: 'adam@acme.example' },
@@ -53,26 +53,26 @@ t.test('an invitation is withdrawn, replaced, and expires', async (t) => {
   const site = await serveConsole(t)
   const { clock } = site
   const owner = site.signIn('olga@acme.example', 'owner')
-  const first = secretIn((await owner.post('/members', { name: 'ada', role: 'viewer' })).text)
+  const first = secretIn((await owner.submit('/members', { name: 'ada', role: 'viewer' })).text)
   t.equal((await owner.post('/members/ada/withdraw')).status, 303)
   t.match((await owner.get('/members')).text, /not invited/)
   t.equal((await owner.post('/members/ada/withdraw')).status, 404)
   t.not(await accept(site, first), 303)
-  const second = secretIn((await owner.post('/members/ada/invite')).text)
-  const third = secretIn((await owner.post('/members/ada/invite')).text)
+  const second = secretIn((await owner.submit('/members/ada/invite')).text)
+  const third = secretIn((await owner.submit('/members/ada/invite')).text)
   t.not(await accept(site, second), 303, 'a new link replaces the one before')
   clock.add(49 * HOUR_MS)
   const later = site.signIn('olga@acme.example', 'owner')
   t.match((await later.get('/members')).text, /expired/)
   t.not(await accept(site, third), 303)
-  t.match(await later.post('/members/olga%40acme.example/invite'), { status: 409, text: /can sign in already/ })
+  t.match(await later.submit('/members/olga%40acme.example/invite'), { status: 409, text: /can sign in already/ })
 })
 
 t.test('the invitation of a removed member does not make anyone the next member of that name', async (t) => {
   const site = await serveConsole(t)
   const { store, organization, clock } = site
   const owner = site.signIn('olga@acme.example', 'owner')
-  const secret = secretIn((await owner.post('/members', { name: 'Ada', role: 'viewer' })).text)
+  const secret = secretIn((await owner.submit('/members', { name: 'Ada', role: 'viewer' })).text)
   t.equal((await owner.post('/members/Ada/remove')).status, 303)
   new Administration(store, clock).members.add(organization, 'ada', 'owner')
   t.not(await accept(site, secret), 303)
@@ -82,10 +82,10 @@ t.test('the invitation of a removed member does not make anyone the next member 
 t.test('invitations of another organization are neither shown nor withdrawn', async (t) => {
   const site = await serveConsole(t)
   const owner = site.signIn('olga@acme.example', 'owner')
-  await owner.post('/members', { name: 'grace@acme.example', role: 'viewer' })
+  await owner.submit('/members', { name: 'grace@acme.example', role: 'viewer' })
   const foreign = site.signIn('g', 'owner', makeOrganization(site, 'Globex'))
   t.notMatch((await foreign.get('/members')).text, /grace/)
   t.equal((await foreign.post('/members/grace@acme.example/withdraw')).status, 404)
-  t.equal((await foreign.post('/members/grace@acme.example/invite')).status, 404)
+  t.equal((await foreign.submit('/members/grace@acme.example/invite')).status, 404)
   t.match((await owner.get('/members')).text, /grace.*expires/s)
 })

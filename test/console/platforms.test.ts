@@ -3,7 +3,7 @@ import { parse } from 'csv-parse/sync'
 import { render } from 'preact-render-to-string'
 import t from 'tap'
 import { EMPTY_FORM } from '../../console/form.ts'
-import { GZIP_LEVEL } from '../../console/http/respond.ts'
+import { GZIP_LEVEL } from '../../console/http/answer.ts'
 import { PLATFORMS_SORTING, Platforms } from '../../console/pages/platforms.tsx'
 import { platformsView } from '../../console/views/platforms.ts'
 import { Administration } from '../../engine/admin/administration.ts'
@@ -41,7 +41,7 @@ function publish({ store, organization }: TestConsole, count: number): void {
         matches: (at * 104_729) % 99_991,
         methods: { dns: 1 },
         roles: { web: 1 },
-        purposes: { use: 1 },
+        used_matches: 1,
         access: [{ kind: 'web', matches: 1, domains: [] }],
         clients: (at * 7907) % 3001,
         clients_error: at % 5 === 0 ? 0.016 : 0,
@@ -175,7 +175,11 @@ t.test('decisions about the selected platforms, with the filters kept', async (t
   t.match(text, /value="kept"/)
 
   const every = catalog.platforms.map(({ name }) => name)
-  t.match(await admin.post('/decisions/reject', { platform: every }), { status: 303 }, 'all at once')
+  const asked = await admin.post('/decisions/reject', { platform: every })
+  t.match(asked, { status: 200, text: new RegExp(`Reject ${every.length} platforms\\?`) }, 'many are confirmed')
+  t.equal(store.decisions.inForce(organization.id, clock.nowMs()).approved.size, 1)
+  const confirmed = { platform: every, confirmed: 'yes' }
+  t.match(await admin.post('/decisions/reject', confirmed), { status: 303 }, 'all at once')
   t.equal(store.decisions.inForce(organization.id, clock.nowMs()).approved.size, 0)
   t.notMatch((await site.signIn('v', 'viewer').get('/platforms')).text, /name="platform"|\/decisions\//)
 })

@@ -11,7 +11,7 @@ t.test('a monitoring token is generated, shown once without a trace in any cache
   const { signIn, store } = await serveConsole(t)
   const admin = signIn('a', 'admin')
   t.match((await admin.get('/monitoring-tokens')).text, /No active token/)
-  const answer = await admin.post('/monitoring-tokens', { label: ' fw-01 ' }, { 'accept-encoding': 'gzip' })
+  const answer = await admin.submit('/monitoring-tokens', { label: ' fw-01 ' }, { 'accept-encoding': 'gzip' })
   t.match(answer, { status: 200, headers: { 'cache-control': 'no-store', 'content-encoding': undefined } })
   const [raw = ''] = TOKEN.exec(answer.text) ?? []
   t.ok(isMonitoringToken(raw))
@@ -29,9 +29,9 @@ t.test('a monitoring token is generated, shown once without a trace in any cache
 t.test('a wrong label is refused with what was typed', async (t) => {
   const { signIn, store, organization } = await serveConsole(t)
   const admin = signIn('a', 'admin')
-  t.match(await admin.post('/monitoring-tokens', { label: '  ' }), { status: 400, text: /Enter a label/ })
+  t.match(await admin.submit('/monitoring-tokens', { label: '  ' }), { status: 400, text: /Enter a label/ })
   const long = 'x'.repeat(300)
-  const answer = await admin.post('/monitoring-tokens', { label: long })
+  const answer = await admin.submit('/monitoring-tokens', { label: long })
   t.equal(answer.status, 400)
   t.match(answer.text, long)
   t.match(answer.text, /expected one line of 1 to 255 bytes/)
@@ -40,7 +40,7 @@ t.test('a wrong label is refused with what was typed', async (t) => {
 
 t.test('a member sees tokens without any button; a viewer sees none', async (t) => {
   const { signIn } = await serveConsole(t)
-  await signIn('a', 'admin').post('/monitoring-tokens', { label: 'one' })
+  await signIn('a', 'admin').submit('/monitoring-tokens', { label: 'one' })
   const { text } = await signIn('m', 'member').get('/monitoring-tokens')
   t.match(text, /one<\/strong>/)
   t.notMatch(text, /action="\/monitoring-tokens/)
@@ -52,7 +52,7 @@ t.test('an API key is created with scopes, shown once, and revoked', async (t) =
   const admin = signIn('a', 'admin')
   t.match((await admin.get('/api-keys')).text, /No active key/)
   const scopes = ['scores:read', 'discovery:read']
-  const answer = await admin.post('/api-keys', { label: 'grafana', scopes })
+  const answer = await admin.submit('/api-keys', { label: 'grafana', scopes })
   t.match(answer, { status: 200, headers: { 'cache-control': 'no-store' } })
   const [raw = ''] = KEY.exec(answer.text) ?? []
   t.ok(isApiKey(raw))
@@ -68,24 +68,39 @@ t.test('an API key is created with scopes, shown once, and revoked', async (t) =
   t.equal(store.apiKeys.byHash(hashSecret(raw)), undefined)
 })
 
+t.test(
+  'loading the page of a new secret again makes no other, and does not show it; nor to another session',
+  async (t) => {
+    const { signIn, store, organization } = await serveConsole(t)
+    const admin = signIn('a', 'admin')
+    const answer = await admin.post('/monitoring-tokens', { label: 'one' })
+    const page = String(answer.headers['location'])
+    t.match(answer, { status: 303, text: '' })
+    t.notMatch((await signIn('b', 'owner').get(page)).text, /svc_mt_[0-9a-f]{48}/)
+    t.match((await admin.get(page)).text, /svc_mt_[0-9a-f]{48}/)
+    t.notMatch((await admin.get(page)).text, /svc_mt_[0-9a-f]{48}/)
+    t.equal(store.monitoringTokens.activeCount(organization.id, NOON), 1)
+  },
+)
+
 t.test('a key needs a label and a scope that exists; 25 are active at most', async (t) => {
   const { signIn, store, organization } = await serveConsole(t)
   const admin = signIn('a', 'admin')
-  t.match(await admin.post('/api-keys', { label: 'one' }), { status: 400, text: /Choose at least one/ })
-  t.match(await admin.post('/api-keys', { label: 'one', scopes: ['all'] }), { status: 400, text: /value="one"/ })
+  t.match(await admin.submit('/api-keys', { label: 'one' }), { status: 400, text: /Choose at least one/ })
+  t.match(await admin.submit('/api-keys', { label: 'one', scopes: ['all'] }), { status: 400, text: /value="one"/ })
   for (let made = 0; made < ACTIVE_API_KEYS_MAX; made++) {
-    await admin.post('/api-keys', { label: `key ${made}`, scopes: ['scores:read'] })
+    await admin.submit('/api-keys', { label: `key ${made}`, scopes: ['scores:read'] })
   }
   t.match((await admin.get('/api-keys')).text, /25 keys are active, which is the limit/)
-  t.equal((await admin.post('/api-keys', { label: 'more', scopes: ['scores:read'] })).status, 409)
+  t.equal((await admin.submit('/api-keys', { label: 'more', scopes: ['scores:read'] })).status, 409)
   t.equal(store.apiKeys.activeCount(organization.id, NOON), ACTIVE_API_KEYS_MAX)
 })
 
 t.test('keys and tokens of another organization cannot be revoked', async (t) => {
   const site = await serveConsole(t)
   const admin = site.signIn('a', 'admin')
-  await admin.post('/api-keys', { label: 'acme key', scopes: ['scores:read'] })
-  await admin.post('/monitoring-tokens', { label: 'acme token' })
+  await admin.submit('/api-keys', { label: 'acme key', scopes: ['scores:read'] })
+  await admin.submit('/monitoring-tokens', { label: 'acme token' })
   const [key] = site.store.apiKeys.ofOrganization(site.organization.id)
   const [token] = site.store.monitoringTokens.ofOrganization(site.organization.id)
   const otherOwner = site.signIn('g', 'owner', makeOrganization(site, 'Globex'))

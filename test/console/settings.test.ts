@@ -13,14 +13,14 @@ t.test('a key is rotated: the new one is shown once, the old one ends now or aft
   const { store, organization, clock } = site
   const admin = site.signIn('a', 'admin')
   const newKey = async () => {
-    const { text } = await admin.post('/api-keys', { label: 'grafana', scopes: ['scores:read'] })
+    const { text } = await admin.submit('/api-keys', { label: 'grafana', scopes: ['scores:read'] })
     return store.apiKeys.byHash(hashSecret(KEY.exec(text)?.[0] ?? ''))
   }
   const old = await newKey()
   const path = `/api-keys/${old?.id}/rotate`
   t.match((await admin.get(path)).text, /The old key ends/)
   t.equal((await site.signIn('m', 'member').get(path)).status, 403)
-  const answer = await admin.post(path, { grace: '0' }, { 'accept-encoding': 'gzip' })
+  const answer = await admin.submit(path, { grace: '0' }, { 'accept-encoding': 'gzip' })
   t.match(answer, { status: 200, headers: { 'cache-control': 'no-store', 'content-encoding': undefined } })
   const [raw = ''] = KEY.exec(answer.text) ?? []
   t.match(store.apiKeys.byHash(hashSecret(raw)), { label: 'grafana', scopes: ['scores:read'] })
@@ -29,13 +29,13 @@ t.test('a key is rotated: the new one is shown once, the old one ends now or aft
   t.equal((await admin.get(path)).status, 404)
 
   const kept = await newKey()
-  t.equal((await admin.post(`/api-keys/${kept?.id}/rotate`, { grace: '24' })).status, 200)
+  t.equal((await admin.submit(`/api-keys/${kept?.id}/rotate`, { grace: '24' })).status, 200)
   t.match(store.apiKeys.get(organization.id, kept?.id ?? ''), { revokedAtMs: 0, expiresAtMs: NOON + DAY_MS })
   const expiring = `/api-keys/${kept?.id}/rotate`
   t.match(await admin.post(expiring, { grace: '0' }), { status: 400, text: /Enter a date in the future/ })
   t.match(await admin.post(expiring, { grace: '0', expires: '2020-01-01' }), { status: 400, text: /2020-01-01/ })
   t.match(await admin.post(expiring, { grace: '5', expires: '2999-01-01' }), { status: 400, text: /Choose when/ })
-  t.equal((await admin.post(expiring, { grace: '0', expires: '2999-01-01' })).status, 200)
+  t.equal((await admin.post(expiring, { grace: '0', expires: '2999-01-01' })).status, 303)
   const foreign = site.signIn('g', 'owner', makeOrganization(site, 'Globex'))
   t.equal((await foreign.get(path)).status, 404)
   t.equal((await foreign.post(path, { grace: '0' })).status, 404)

@@ -3,8 +3,9 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t from 'tap'
-import { hostNameOf } from '../../console/http/host-name.ts'
+import { hostNameOf } from '../../console/views/setup-guide.ts'
 import { provideCertificate } from '../../engine/http/certificate.ts'
+import { keyPin } from '../../engine/process/key-pin.ts'
 import { serveConsole } from '../support/console.ts'
 import { makeOrganization } from '../support/store.ts'
 
@@ -16,8 +17,8 @@ t.test('an admin generates a token, and the page with the instructions contains 
   const first = await admin.get('/setup-guide')
   t.match(first.text, /Generate a monitoring token/)
   t.notMatch(first.text, /What will send/)
-  t.match(await admin.post('/setup-guide', { label: ' ' }), { status: 400, text: /Enter a label/ })
-  const made = await admin.post('/setup-guide', { label: 'branch' })
+  t.match(await admin.submit('/setup-guide', { label: ' ' }), { status: 400, text: /Enter a label/ })
+  const made = await admin.submit('/setup-guide', { label: 'branch' })
   const [token] = site.store.monitoringTokens.ofOrganization(site.organization.id)
   const raw = /<code id="secret">(svc_mt_[0-9a-f]{48})</.exec(made.text)?.[1] ?? ''
   t.match(raw, new RegExp(`^svc_mt_${token?.visible}`))
@@ -36,11 +37,11 @@ t.test('a member chooses one of the tokens, and cannot generate one', async (t) 
   const site = await serveConsole(t, { ingest: INGEST })
   const member = site.signIn('mia', 'member')
   t.match((await member.get('/setup-guide')).text, /Ask an admin of the organization/)
-  await site.signIn('ada', 'admin').post('/monitoring-tokens', { label: 'branch' })
+  await site.signIn('ada', 'admin').submit('/monitoring-tokens', { label: 'branch' })
   const { text } = await member.get('/setup-guide')
   t.match(text, /Use a token that you have.*branch/s)
   t.notMatch(text, /Generate a monitoring token/)
-  t.equal((await member.post('/setup-guide', { label: 'x' })).status, 403)
+  t.equal((await member.submit('/setup-guide', { label: 'x' })).status, 403)
   const [token] = site.store.monitoringTokens.ofOrganization(site.organization.id)
   const other = site.signIn('olga', 'owner', makeOrganization(site, 'Globex'))
   t.notMatch((await other.get(`/setup-guide?token=${token?.id}`)).text, /branch|What will send/)
@@ -48,7 +49,7 @@ t.test('a member chooses one of the tokens, and cannot generate one', async (t) 
 
 t.test('a listener that is off is named with its setting', async (t) => {
   const site = await serveConsole(t)
-  const { text } = await site.signIn('ada', 'admin').post('/setup-guide', { label: 'branch' })
+  const { text } = await site.signIn('ada', 'admin').submit('/setup-guide', { label: 'branch' })
   for (const setting of ['INGEST_PORT=9443', 'SYSLOG_TLS=6514', 'SYSLOG_UDP=514']) t.match(text, setting)
 })
 
@@ -62,8 +63,8 @@ t.test('the certificate is offered if it is self-signed, without the key in its 
   writeFileSync(both, `${certificate.trim()}\n${key}`)
   const site = await serveConsole(t, { ingest: { ...INGEST, certificateFile: both } })
   const admin = site.signIn('ada', 'admin')
-  const { text } = await admin.post('/setup-guide', { label: 'branch' })
-  t.match(text, `SVC_FINGERPRINT=${new X509Certificate(certificate).fingerprint256}`)
+  const { text } = await admin.submit('/setup-guide', { label: 'branch' })
+  t.match(text, `SVC_FINGERPRINT=${keyPin(new X509Certificate(certificate))}`)
   const file = await admin.get('/setup-guide/certificate.pem')
   t.equal(file.text.trim(), certificate.trim())
   t.match(file.headers['content-disposition'], /attachment/)
@@ -73,7 +74,7 @@ t.test('without a certificate, none is offered', async (t) => {
   const site = await serveConsole(t, { ingest: INGEST })
   const admin = site.signIn('ada', 'admin')
   t.equal((await admin.get('/setup-guide/certificate.pem')).status, 404)
-  t.notMatch((await admin.post('/setup-guide', { label: 'branch' })).text, /SVC_FINGERPRINT|certificate\.pem/)
+  t.notMatch((await admin.submit('/setup-guide', { label: 'branch' })).text, /SVC_FINGERPRINT|certificate\.pem/)
 })
 
 t.test('the instructions name the host in the address of the page', async (t) => {
@@ -81,7 +82,7 @@ t.test('the instructions name the host in the address of the page', async (t) =>
   const { text } = await site.signIn('ada', 'admin').get('/setup-guide')
   t.match(text, /Generate a monitoring token/)
   const admin = site.signIn('ada', 'admin')
-  const made = await admin.post('/setup-guide', { label: 'branch' }, { origin: 'https://posture.acme.example' })
+  const made = await admin.submit('/setup-guide', { label: 'branch' }, { origin: 'https://posture.acme.example' })
   t.match(made.text, /SVC_ENDPOINT=posture\.acme\.example\n/)
 })
 

@@ -1,7 +1,7 @@
 import { randomBytes, randomInt } from 'node:crypto'
 import { gzipSync } from 'node:zlib'
 import t from 'tap'
-import { GZIP_LEVEL } from '../../console/http/respond.ts'
+import { GZIP_LEVEL } from '../../console/http/answer.ts'
 import { assessmentView } from '../../console/views/assessments.ts'
 import { Administration } from '../../engine/admin/administration.ts'
 import { currentItems } from '../../engine/assess/items.ts'

@@ -3,7 +3,7 @@ import t from 'tap'
 import { serviceProgram } from '../../api/program.ts'
 import { collectorProgram } from '../../collector/program.ts'
 import { type CommandModel, commandModel, everyCommand, usageOf } from '../../deploy/command-model.ts'
-import { adminProgram, programFor } from '../../engine/admin/program.ts'
+import { adminProgram, programFor } from '../../engine/cli/program.ts'
 
 const PROGRAMS = [collectorProgram, serviceProgram, adminProgram] as const
 const MODELS = await Promise.all(PROGRAMS.map(async (program) => commandModel(await program())))

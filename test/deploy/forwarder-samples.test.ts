@@ -15,7 +15,7 @@ const TRANSPORTS: readonly { readonly name: string; readonly wrap: (line: string
 ]
 
 for (const { device, lines, format, host, client } of SAMPLES) {
-  t.test(`the sample of ${device} is read as docs/reference/forwarders.md states`, async (t) => {
+  t.test(`the sample of ${device} is read as it states`, async (t) => {
     for (const { name, wrap } of TRANSPORTS) {
       const reader = new MessageReader()
       const reads = lines.map((line) => readMessage(reader, wrap(line)))

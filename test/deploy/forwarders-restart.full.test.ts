@@ -17,7 +17,7 @@ interface Case {
   /** What the forwarder does while the service is unavailable. */
   readonly meanwhile: 'runs on' | 'restarts' | 'is killed'
   /**
-   * Of the first lines after the service has stopped. docs/reference/forwarders.md lists the
+   * Of the first lines after the service has stopped. docs/collect/syslog-ng.md lists the
    * forwarders that detect a closed connection only by writing.
    */
   readonly lostMax: number

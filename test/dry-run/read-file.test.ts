@@ -159,6 +159,15 @@ t.test('a damaged file is read up to the damage', async (t) => {
   t.match(await read(capture.subarray(0, capture.length - 5)), { kind: 'capture', damage: /^byte \d+: / })
 })
 
+t.test('a compressed log is refused with the words of ingest file, an unknown one has a report', async (t) => {
+  t.match(await read(Buffer.from('BZh91AY&SY...')), { kind: 'refused', reason: /looks like bzip2: unpack it first/ })
+  const unknown = await read(Buffer.from('the weather is fine\n'))
+  t.match(unknown, {
+    ...{ kind: 'log', damage: '', notUnderstood: /no message is in a known format.*write a rule/ },
+    problems: [{ reason: 'no format recognized' }],
+  })
+})
+
 t.test('limits end the reading, and the report says so', async (t) => {
   const line = `${matching(1)}\n`
   const bomb = gzipSync(line.repeat(300_000))

@@ -1,8 +1,21 @@
+import { spawnSync } from 'node:child_process'
+import { X509Certificate } from 'node:crypto'
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { Agent, request } from 'undici'
-import { ALL_SCOPES, admin, interruptAndWait, run, runAdmin, start, startService } from '../support/programs.ts'
+import { keyPin } from '../../engine/process/key-pin.ts'
+import { opensslCertificate } from '../support/openssl-certificate.ts'
+import {
+  ALL_SCOPES,
+  admin,
+  interruptAndWait,
+  PROGRAMS,
+  run,
+  runAdmin,
+  start,
+  startService,
+} from '../support/programs.ts'
 import { organizationWithToken } from '../support/syslog-service.ts'
 import { until } from '../support/wait.ts'
 
@@ -263,6 +276,51 @@ t.test('setup prints ready lines, waits for the first event and shows the findin
   t.match(ended, { status: 130, stderr: /everything is created; continue with posture-admin verify/ })
 })
 
+t.test('on a terminal, setup asks for the names of the certificate once, and keeps its key', async (t) => {
+  const { data, ports } = await site(t)
+  const file = join(data.at(-1) ?? '', 'tls/certificate.pem')
+  const certificate = () => new X509Certificate(readFileSync(file))
+  const pin = keyPin(certificate())
+  const setup = (answer: string, ...words: string[]) => {
+    const command = [process.execPath, PROGRAMS.admin, 'setup', '--org', 'New', '--domain', 'new.example', '--no-wait']
+    const onTerminal = ['-q', '-e', '-c', [...command, ...ports, ...data, ...words].join(' '), '/dev/null']
+    const { status, stdout } = spawnSync('script', onTerminal, { encoding: 'utf8', input: answer })
+    t.equal(status, 0, stdout)
+    return stdout
+  }
+  const asked = /Names and addresses of this service, for its self-signed certificate \[\S+\]: /
+  const first = setup('not a name\nrelay.example, 192.0.2.7\n')
+  t.match(first, asked)
+  t.match(first, /expected comma-separated host names or IP addresses/)
+  t.match(first, 'the certificate is valid for relay.example, 192.0.2.7')
+  t.match(first, `SVC_ENDPOINT=relay.example\r\n  HTTPS_PORT=${ports.at(-1)}\r\n  SVC_FINGERPRINT=${pin}\r\n`)
+  t.match(first, `sudo install --mode 644 ${file} /etc/posture-ca.pem`)
+  t.ok(certificate().checkHost('relay.example') && certificate().checkIP('192.0.2.7'))
+
+  const second = setup('')
+  t.notMatch(second, asked)
+  t.match(second, `SVC_FINGERPRINT=${pin}`, 'recognized before the service has read the file again')
+  setup('', '--tls-name', 'other.example')
+  t.ok(certificate().checkHost('other.example') && !certificate().checkHost('relay.example'))
+  t.equal(keyPin(certificate()), pin)
+})
+
+t.test('names for a certificate that the service does not use are refused', async (t) => {
+  const directory = join(t.testdir(), 'service')
+  const own = opensslCertificate(join(t.testdirName, 'own'), 'ECDSA P-256')
+  const files = ['--tls-key', own.keyFile, '--tls-certificate', own.certificateFile]
+  const service = await startService(directory, files)
+  t.teardown(() => service.child.kill('SIGKILL'))
+  const ports = ['--api-port', `${service.apiPort}`, '--ingest-port', `${service.ingestPort}`, '--data-dir', directory]
+  const words = ['setup', '--org', 'New', '--domain', 'new.example', '--no-wait', ...ports]
+  t.match(await runAdmin([...words, '--tls-name', 'relay.example']), {
+    status: 2,
+    stderr: /--tls-name: the service does not use the self-signed certificate in .*service\/tls$/m,
+  })
+  t.same(await admin('organization', 'list', '--data-dir', directory), [], 'nothing is created')
+  t.notMatch(JSON.stringify(await admin(...words)), /SVC_FINGERPRINT|certificate\.pem/)
+})
+
 t.test('an API key expires, and scopes are never granted silently', async (t) => {
   const { data, ask } = await site(t)
   const expires = ['--expires', new Date(Date.now() + 3000).toISOString().replace(/\.\d+/, '')]
@@ -325,7 +383,7 @@ t.test('a command can run as a member, and names the missing right otherwise', a
   t.match(refused, { status: 5, stderr: 'posture-admin: NOT_ALLOWED bob is a member; api-key.create needs admin\n' })
   await admin('member', 'role', 'bob', 'admin', ...org, '--as', 'alice@acme.example')
   await admin('key', 'create', 'mine', ...ALL_SCOPES, ...org, '--as', 'bob')
-  t.match(await runAdmin(['member', 'role', 'bob', 'king', ...org]), { status: 2, stderr: /Allowed choices are/ })
+  t.match(await runAdmin(['member', 'role', 'bob', 'king', ...org]), { status: 2, stderr: /expected one of/ })
   t.match(await runAdmin(['organization', 'set', 'Acme', ...data]), { status: 2, stderr: /nothing to change/ })
   const both = ['--domain', 'other.example', '--plan', 'free', '--as', 'bob']
   t.match(await runAdmin(['organization', 'set', 'Acme', ...both, ...data]), { status: 5, stderr: /operator/ })

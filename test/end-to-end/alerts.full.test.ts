@@ -14,14 +14,16 @@ t.test('a running service sends an alert after a scan, and stops while a receive
   const service = await startService(data, allowed)
   await admin('organization', 'create', 'Acme', '--domain', 'acme.example', ...options)
   const url = ['--kind', 'webhook', '--url', receiver.url]
-  const [added] = await admin('alert', 'channel', 'add', 'soc', ...url, ...options)
+  const [added] = await admin('alert', 'channel', 'add', 'soc', ...url, ...allowed, ...options)
   t.match(added, { name: 'soc', kind: 'webhook', waiting: 0 })
   t.match(added?.['secret'], /^whsec_/)
   t.notMatch(JSON.stringify(await admin('alert', 'channel', 'list', ...options)), /whsec_|:\d+\/alerts/, 'shown once')
 
-  t.match(await admin('alert', 'channel', 'test', 'soc', ...allowed, ...options), [{ answer: '204 No Content' }])
+  // The command allows the receivers that the service allows.
+  t.match(await admin('alert', 'channel', 'test', 'soc', ...options), [{ answer: '204 No Content' }])
   t.match(receiver.received.pop()?.message, { type: 'test', title: 'Test of the alert channel soc' })
-  const refused = await runAdmin(['alert', 'channel', 'test', 'soc', ...options])
+  const others = ['--outbound-networks', '10.0.0.0/8']
+  const refused = await runAdmin(['alert', 'channel', 'test', 'soc', ...others, ...options])
   t.match(refused, { status: 4, stderr: /ALERT_NOT_SENT soc: 127\.0\.0\.1 is on this machine/ })
 
   const [token] = await admin('token', 'generate', 'logs', ...options)

@@ -243,7 +243,7 @@ const MISUSES: readonly { name: string; args: readonly string[]; status: number;
     name: 'an unknown framework',
     args: ['assessment', 'create', '--framework', 'cis'],
     status: 2,
-    line: /Expected one of ai-security, /,
+    line: /expected one of ai-security, /,
   },
   {
     name: 'an invalid answer',
@@ -273,7 +273,7 @@ const MISUSES: readonly { name: string; args: readonly string[]; status: number;
     name: 'an unknown format',
     args: ['assessment', 'export', '00000000', '--format', 'xlsx'],
     status: 2,
-    line: /Allowed choices are json, csv/,
+    line: /expected one of json, csv/,
   },
   {
     name: 'a nonexistent file',
@@ -285,7 +285,7 @@ const MISUSES: readonly { name: string; args: readonly string[]; status: number;
     name: 'an unknown status',
     args: ['recommendation', 'set', '00000000', 'done'],
     status: 2,
-    line: /Allowed choices are open, in_progress, completed, dismissed/,
+    line: /expected one of open, in_progress, completed, dismissed/,
   },
 ]
 t.test('each misuse is one clear error line', async (t) => {

@@ -6,9 +6,8 @@ import { IN_PRIVATE_NAMESPACES, skipNamespaces as skip } from '../support/namesp
 const CASES = fileURLToPath(new URL('./cluster-balancer.js', import.meta.url))
 
 /**
- * The cluster runs before everything else of the machine. A node answers 503 when the primary does
- * not grant a permit within a second, so the share of failures is not that of a cluster if all its
- * processes wait for tests beside it.
+ * The cluster runs before everything else of the machine: the share of failures is not that of a
+ * cluster if all its processes wait for tests beside it.
  */
 const FIRST = ['nice', '--adjustment=-15']
 const [command = '', ...parameters] = [...FIRST, ...IN_PRIVATE_NAMESPACES]

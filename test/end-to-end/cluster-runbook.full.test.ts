@@ -13,9 +13,9 @@ import { testFolder } from '../support/test-folder.ts'
 import { until } from '../support/wait.ts'
 
 /*
- * The sections of docs/guides/operate-a-cluster.md and recover-a-cluster.md, except the upgrade,
- * which has its own test (upgrade/rolling.full.test.ts). The containers of the manifests restore a
- * backup in deploy/container/cluster.full.test.ts. Any node can be the primary at any time.
+ * The sections of docs/operate/cluster.md, except the upgrade, which has its own test
+ * (upgrade/rolling.full.test.ts). The containers of the manifests restore a backup in
+ * deploy/container/cluster.full.test.ts. Any node can be the primary at any time.
  */
 
 const BATCH_EVENTS = 50

@@ -331,9 +331,10 @@ platforms:
   await site.until('the first match', ({ events_matched }) => events_matched === 1)
   t.notOk(collector.output.stderr.includes('"msg":"watching"'), 'INFO is not written')
   writeFileSync(registry, platform('second.acme.example'))
-  writeFileSync(environmentFile, 'LOG_LEVEL=INFO\n')
+  writeFileSync(environmentFile, 'LOG_LEVEL=INFO\nSVC_CA=/etc/other.pem\n')
   collector.child.kill('SIGHUP')
-  await until('the settings', () => collector.output.stderr.includes('"msg":"reloaded"'))
+  await until('the settings', () => collector.output.stderr.includes('"msg":"changed settings that require a restart"'))
+  t.match(collector.output.stderr, /"settings":\["--ca"\]/)
   t.match(collector.output.stderr, /"logLevel":"INFO","msg":"reloaded"/)
   site.play(['first.acme.example', 'second.acme.example'])
   const health = await site.until('the second match', ({ events_matched }) => events_matched === 2)
@@ -493,7 +494,7 @@ t.test('each failure to start is one error line', { skip }, async (t) => {
     {
       args: ['--settings-file', '/none'],
       status: 2,
-      expected: /^posture-collector: USAGE --settings-file \/none: ENOENT/,
+      expected: /^posture-collector: USAGE --settings-file \/none: no such file/,
     },
   ]
   for (const [index, { args, environment, status, expected }] of rows.entries()) {

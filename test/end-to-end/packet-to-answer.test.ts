@@ -151,7 +151,7 @@ t.test('npm start finds, shows and serves platforms, ends with Ctrl-C, and conti
   }
   const first = await serving()
   t.equal(first.status, 0, first.stdout)
-  t.match(first.stdout, /API key:\n\nsvc_pk_[0-9a-f]{64}\n/)
+  t.match(first.stdout, /log forwarders: svc_mt_[0-9a-f]{48}\n/)
   t.match(first.stdout, /│ ChatGPT\s+│ 0\.\d\d /)
   t.match(first.stdout, new RegExp(`${expectedEvents().byPlatform.size} AI platforms, `))
   t.match(

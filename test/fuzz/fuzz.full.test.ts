@@ -1,4 +1,5 @@
 import t from 'tap'
+import { fuzzBodies } from './bodies.ts'
 import { fuzzCoverage } from './coverage.ts'
 import { fuzzFiles } from './files.ts'
 import { fuzzMessages } from './messages.ts'
@@ -24,5 +25,10 @@ t.test(`mutated syslog messages are read safely, seed ${SEED}`, async (t) => {
 
 t.test(`mutated coverage reports are parsed safely, seed ${SEED}`, async (t) => {
   fuzzCoverage(SEED, 10_000)
+  t.pass()
+})
+
+t.test(`mutated bodies are decoded safely, seed ${SEED}`, async (t) => {
+  await fuzzBodies(SEED, 20_000)
   t.pass()
 })

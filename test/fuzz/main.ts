@@ -1,19 +1,22 @@
 import { availableParallelism } from 'node:os'
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads'
 import { SingleBar } from 'cli-progress'
+import { fuzzBodies } from './bodies.ts'
 import { fuzzCoverage } from './coverage.ts'
 import { fuzzFiles } from './files.ts'
 import { fuzzMessages } from './messages.ts'
 import { fuzzPackets } from './packets.ts'
 
 /**
- * npm run fuzz: mutated packets, capture files, syslog messages and coverage reports, on all cores.
- * FUZZ_MUTATIONS is the number of packets; there are a tenth as many messages, and a hundredth as
- * many files and reports. FUZZ_SEED repeats a run. Each seed covers STEP packets, so that repeating
- * a failure takes seconds: FUZZ_SEED=<seed> FUZZ_MUTATIONS=<STEP>.
+ * npm run fuzz: mutated packets, capture files, syslog messages, coverage reports and bodies, on
+ * all cores. FUZZ_MUTATIONS is the number of packets; there are a tenth as many messages and
+ * bodies, and a hundredth as many files and reports. FUZZ_SEED repeats a run. Each seed covers STEP
+ * packets, so that repeating a failure takes seconds: FUZZ_SEED=<seed> FUZZ_MUTATIONS=<STEP>.
  */
 const STEP = 250_000
 const MUTATIONS = Number(process.env['FUZZ_MUTATIONS'] ?? 100_000_000)
+/** An input that needs more ends its worker with ERR_WORKER_OUT_OF_MEMORY. */
+const RESOURCES = { maxOldGenerationSizeMb: 256 }
 const SEED = Number(process.env['FUZZ_SEED'] ?? Math.floor(Date.now() / 1000))
 
 if (isMainThread) {
@@ -29,7 +32,10 @@ if (isMainThread) {
   const startMs = performance.now()
   let done = 0
   const workers = Array.from({ length: cores }, (_core, core) => {
-    const worker = new Worker(new URL(import.meta.url), { workerData: { core, cores, steps } })
+    const worker = new Worker(new URL(import.meta.url), {
+      workerData: { core, cores, steps },
+      resourceLimits: RESOURCES,
+    })
     worker.on('message', (packets: number) => {
       done += packets
       if (process.stderr.isTTY) bar.update(done)
@@ -57,6 +63,7 @@ if (isMainThread) {
     await fuzzFiles(SEED + step, Math.ceil(packets / 100))
     fuzzMessages(SEED + step, Math.ceil(packets / 10))
     fuzzCoverage(SEED + step, Math.ceil(packets / 100))
+    await fuzzBodies(SEED + step, Math.ceil(packets / 10))
     parentPort?.postMessage(packets)
   }
 }

@@ -23,6 +23,12 @@ const cases: readonly { name: string; host: string; candidate?: string; signals?
   { name: 'the letters inside words', host: 'mail.dubai-airport.com' },
   { name: 'the letters at an end', host: 'shanghai.com' },
   { name: 'the word below a shared host, which is another product there', host: 'ai.monitor.azure.com' },
+  {
+    name: 'a brand in a longer word',
+    host: 'gw.claudecn.example',
+    candidate: 'claudecn.example',
+    signals: ['ai_term'],
+  },
   { name: 'a name of people in a word', host: 'claudette.example' },
   { name: 'advertising below .ai', host: 'sync.acme.ai' },
   { name: 'an advertiser below .ai', host: 'smartads.ai' },

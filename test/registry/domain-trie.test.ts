@@ -207,3 +207,9 @@ t.test('a warm matcher allocates nothing for a miss, a hit, a pattern or an inva
   }, Number.MAX_SAFE_INTEGER)
   t.ok(wasteful > 1_000_000, `an allocation is noticed: ${wasteful} bytes`)
 })
+
+t.test('the slots of a registry differ at each compilation, so that nobody can prepare equal ones', async (t) => {
+  const rules = Array.from({ length: 100 }, (_, index) => ({ domain: `n${index}.example`, match: 'suffix' as const }))
+  const [one, other] = [compileTrie(rules), compileTrie(rules)].map((bytes) => Buffer.from(bytes))
+  t.ok(one !== undefined && other !== undefined && !one.equals(other))
+})

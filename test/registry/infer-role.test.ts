@@ -1,6 +1,6 @@
 import t from 'tap'
 import { loadCatalog, type Rule } from '../../registry/catalog.ts'
-import { LABELS_OF_ROLE, withInferredRole } from '../../registry/infer-role.ts'
+import { LABELS_OF_ROLE, ruleOfName } from '../../registry/infer-role.ts'
 import { Lookup } from '../../registry/lookup.ts'
 import type { Role } from '../../registry/platform.ts'
 import * as fc from '../support/property.ts'
@@ -47,15 +47,20 @@ const BELOW: readonly (readonly [below: string, role: Role])[] = [
   ['android.', 'app'],
   ['mobile-first.', 'web'],
   ['telemetryx.', 'web'],
-  ['x-telemetry.', 'web'],
+  ['x-telemetry.', 'telemetry'],
+  ['a-cdn.', 'cdn'],
+  ['events.statsig.', 'telemetry'],
+  ['media-studio.', 'web'],
+  ['img2.', 'cdn'],
+  ['s3.', 'web'],
 ]
 
 for (const [below, role] of BELOW) {
   t.test(`${below}vendor.example below a suffix rule: ${role}`, async (t) => {
     for (const name of [`${below}vendor.example`, `${below}vendor.example.`, `${below}vendor.example`.toUpperCase()]) {
-      t.equal(withInferredRole(rule({}), name).role, role, name)
+      t.equal(ruleOfName(rule({}), name).role, role, name)
     }
-    t.equal(withInferredRole(rule({ role: 'cdn' }), `${below}vendor.example`).role, 'cdn', 'a known role stays')
+    t.equal(ruleOfName(rule({ role: 'cdn' }), `${below}vendor.example`).role, 'cdn', 'a known role stays')
   })
 }
 
@@ -69,10 +74,10 @@ t.test('only the role of suffix rules changes, and equal roles are one object', 
   fc.assert(
     fc.property(fc.array(anyLabel, { maxLength: 4 }), fc.constantFrom(...bases), (labels, base) => {
       const name = [...labels, 'vendor.example'].join('.')
-      const found = withInferredRole(base, name)
+      const found = ruleOfName(base, name)
       if (base.match !== 'suffix') return found === base
       t.same({ ...found, role: base.role }, base)
-      return withInferredRole(base, name) === found
+      return ruleOfName(base, name) === found
     }),
     { numRuns: 2000 },
   )
@@ -80,8 +85,14 @@ t.test('only the role of suffix rules changes, and equal roles are one object', 
 
 t.test('a label with a role always shows one', async (t) => {
   for (const [role, labels] of Object.entries(LABELS_OF_ROLE)) {
-    for (const label of labels) t.equal(withInferredRole(rule({}), `x.${label}.vendor.example`).role, role, label)
+    for (const label of labels) t.equal(ruleOfName(rule({}), `x.${label}.vendor.example`).role, role, label)
   }
+})
+
+t.test('labels that a customer chose show nothing', async (t) => {
+  const name = 'docs-search.openai.azure.com'
+  const chosen = rule({ domain: 'openai.azure.com', role: 'api' })
+  t.equal(ruleOfName(chosen, name), chosen)
 })
 
 t.test('registry check shows the inferred role', async (t) => {

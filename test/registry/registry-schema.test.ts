@@ -26,7 +26,7 @@ t.test('every built-in file agrees with its schema', async (t) => {
 
 t.test('the schema accepts the example of the documentation, and finds errors in it', async (t) => {
   const isValid = ajv.compile(registryFileSchema())
-  const page = readFileSync(join(REPOSITORY, 'docs/reference/registry-file.md'), 'utf8')
+  const page = readFileSync(join(REPOSITORY, 'docs/reference/registry.md'), 'utf8')
   const [, example = ''] = /```yaml\n(platforms:[\s\S]+?)```/.exec(page) ?? []
   t.ok(isValid(parse(example)), ajv.errorsText(isValid.errors))
   for (const [text, by] of [

@@ -4,7 +4,7 @@ import t from 'tap'
 import { builtInData } from '../../registry/built-in.ts'
 import { compareVersions, dayOfVersion } from '../../registry/data-version.ts'
 import { dataVersion } from '../../registry/data-version-schema.ts'
-import { dataOf, publicKeysOf, UpdateFileError, verifiedRelease } from '../../registry/signed-release.ts'
+import { dataOf, expiryProblem, publicKeysOf, UpdateFileError, verifiedRelease } from '../../registry/signed-release.ts'
 import { FIRST_KEY, makeUpdate, newKey, newPlatform, ROOT, SECOND_KEY } from '../support/registry-updates.ts'
 
 const VERSION = '2026.12.01'
@@ -109,6 +109,21 @@ t.test('refused by the schema, although signed', async (t) => {
 t.test('a small file that unpacks to much is refused', async (t) => {
   const release = verifiedRelease(makeUpdate(VERSION, { json: ' '.repeat(65 * 1024 * 1024) }), [root])
   t.throws(() => dataOf(release), /cannot be decompressed/)
+})
+
+t.test('a release is valid through its last day', async (t) => {
+  const release = verifiedRelease(makeUpdate('2026.11.23.2', { validDays: 10 }), [root])
+  t.equal(release.validUntil, '2026-12-03')
+  const problem = 'the registry 2026.11.23.2 was valid until 2026-12-03; install a newer release'
+  for (const [time, expected] of [
+    ['2026-11-23T00:00:00Z', ''],
+    ['2026-12-03T23:59:59Z', ''],
+    ['2026-12-04T00:00:00Z', problem],
+    ['2030-01-01T00:00:00Z', problem],
+  ] as const) {
+    t.equal(expiryProblem(release, Date.parse(time)), expected, time)
+    t.equal(expiryProblem({ ...release, validUntil: '' }, Date.parse(time)), '', 'a release of an earlier publisher')
+  }
 })
 
 t.test('versions', async (t) => {

@@ -47,7 +47,7 @@ export class Authenticator {
   readonly #isSynced: boolean
   readonly #privateKey: KeyObject
   readonly #publicKey: KeyObject
-  #userHandle = ''
+  #userHandle = randomBytes(16).toString('base64url')
   /** A synchronized passkey does not count. */
   #counter = 0
 

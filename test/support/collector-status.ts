@@ -28,6 +28,7 @@ export interface StatusFields {
   readonly lastMatchMs?: number
   readonly liveAgeMs?: number
   readonly outboxFull?: boolean
+  readonly expired?: readonly string[]
 }
 
 export function statusOf(overrides: StatusFields): CollectorStatus {
@@ -80,6 +81,8 @@ export function statusOf(overrides: StatusFields): CollectorStatus {
     },
     deciding: overrides.deciding ?? 'https',
     outboxFull: overrides.outboxFull ?? false,
+    expired: overrides.expired ?? [],
+    certificateEnds: { ca: 1_900_000_000 },
   }
 }
 

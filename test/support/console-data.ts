@@ -284,7 +284,7 @@ function addResponse(
     if (last === undefined) return
     const platforms = last.platforms.slice(1)
     const platformsDiscovered = platforms.filter(({ use }) => use === 'ai').length
-    const aiCapableCount = platforms.length - platformsDiscovered
+    const aiCapableCount = platforms.filter(({ use }) => use === 'ai_capable').length
     const summary = { ...last.summary, platformsDiscovered, aiCapableCount }
     history.put(id, today - 1, { ...last, completedAtMs: last.completedAtMs - DAY_MS, summary, platforms })
   })

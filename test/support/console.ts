@@ -107,7 +107,7 @@ export async function serveConsole(
     staleness: options.staleness,
     ...(options.formPace ? { formPace: options.formPace } : {}),
   })
-  const server = await serve(t, options.implementation ?? 'uws', opened.directory, handler, port)
+  const server = await serve(t, options.implementation ?? 'node', opened.directory, handler, port)
   const origin = ownOrigin ?? `https://localhost:${server.listener.port}`
   return {
     ...opened,
@@ -180,6 +180,12 @@ export class Browser {
     }
     const own = { ...this.formHeaders(), ...headers }
     return this.#ask(path, 'POST', own, body.toString())
+  }
+
+  /** Posts a form, and loads the page to which the answer redirects. */
+  async submit(...[path, fields, headers]: Parameters<Browser['post']>): Promise<Answer> {
+    const answer = await this.post(path, fields, headers)
+    return answer.status === 303 ? this.get(String(answer.headers['location']), headers) : answer
   }
 
   /** Posts a form with one file, as a browser sends it. */

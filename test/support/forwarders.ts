@@ -9,7 +9,7 @@ import { freePort } from './free-port.ts'
 import { rsyslog } from './rsyslog.ts'
 
 /**
- * rsyslog or syslog-ng with the snippets of docs/reference/forwarders.md. Its folder survives a
+ * rsyslog or syslog-ng with the snippets of docs/collect/. Its folder survives a
  * restart of the forwarder.
  */
 export class RunningForwarder {

@@ -1,6 +1,6 @@
 import { Administration } from '../../engine/admin/administration.ts'
 import type { UnstoredPlaces } from '../../engine/ingest/accept.ts'
-import { Intake, type IntakeOptions } from '../../engine/ingest/intake.ts'
+import { Intake, type IntakeOptions, isTaken } from '../../engine/ingest/intake.ts'
 import type { Origin } from '../../engine/ingest/origin.ts'
 import { READ_WORK_BYTES } from '../../engine/ingest/read-log.ts'
 import { LISTENERS } from '../../engine/ingest/sources.ts'
@@ -8,7 +8,7 @@ import { TokenAuthenticator } from '../../engine/ingest/token-authenticator.ts'
 import type { Clock } from '../../engine/process/clock.ts'
 import type { MonitoringToken } from '../../engine/store/monitoring-tokens.ts'
 import type { Organization } from '../../engine/store/organizations.ts'
-import { OUTCOMES, totalOf } from '../../engine/store/outcomes.ts'
+import { totalOf } from '../../engine/store/outcomes.ts'
 import type { KnownHosts } from '../../engine/store/registry-in-force.ts'
 import { loadCatalog } from '../../registry/catalog.ts'
 import { compileTrie } from '../../registry/compile-trie.ts'
@@ -51,6 +51,7 @@ export function openIntake(
     tokenRate: options.tokenRate,
     noteUnauthorized: (origin) => unauthorized.push(origin),
     storesCoverage: options.storesCoverage ?? false,
+    holdsQuestions: options.holdsQuestions ?? false,
   })
   intake.line.referenceMs = clock.nowMs()
   return {
@@ -64,7 +65,8 @@ export function openIntake(
     take(message, origin) {
       const bytes = Buffer.from(message)
       intake.line.bytes.set(bytes)
-      return intake.take(0, bytes.length, origin) ? OUTCOMES[intake.outcome] : undefined
+      const taken = intake.take(0, bytes.length, origin)
+      return isTaken(taken) ? taken : undefined
     },
   }
 }

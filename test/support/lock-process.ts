@@ -6,6 +6,8 @@ import { DirectoryLock } from '../../engine/process/directory-lock.ts'
 export interface LockOrder {
   readonly directory: string
   readonly times?: number
+  /** Stop with SIGSTOP before this step, counted from 1. */
+  readonly stopBefore?: number
 }
 
 /** How often the process had the lock. */
@@ -13,10 +15,14 @@ export type LockReport = number
 
 /** Runs as a separate process: takes locks as ordered. */
 let held: DirectoryLock | undefined
-process.on('message', async ({ directory, times }: LockOrder) => {
+process.on('message', async ({ directory, times, stopBefore }: LockOrder) => {
   if (times === undefined) {
     await held?.release()
-    held = await DirectoryLock.take(directory)
+    let steps = 0
+    held = await DirectoryLock.take(directory, '', (step) => {
+      if (++steps === stopBefore) process.kill(process.pid, 'SIGSTOP')
+      return step()
+    })
     process.send?.(held === undefined ? 0 : 1)
     return
   }

@@ -1,11 +1,10 @@
 import type { Test } from 'tap'
+import { Action } from '../../engine/formats/action.ts'
+import { FORMATS, NO_FORMAT } from '../../engine/formats/formats.ts'
+import { LogLine, SCRATCH_BYTES, SourceMemory, Verdict } from '../../engine/formats/log-line.ts'
+import type { OwnFormat } from '../../engine/formats/own-format.ts'
+import { readUser } from '../../engine/formats/user-name.ts'
 import { BodyReader } from '../../engine/ingest/body-reader.ts'
-import { Action } from '../../engine/ingest/formats/action.ts'
-import { NO_FORMAT } from '../../engine/ingest/formats/detect.ts'
-import { FORMATS } from '../../engine/ingest/formats/formats.ts'
-import { LogLine, SCRATCH_BYTES, SourceMemory, Verdict } from '../../engine/ingest/formats/log-line.ts'
-import type { OwnFormat } from '../../engine/ingest/formats/own-format.ts'
-import { readUser } from '../../engine/ingest/formats/user-name.ts'
 
 /** A message, and the expected result of reading it. */
 export interface LogRow {

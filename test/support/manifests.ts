@@ -66,6 +66,7 @@ const composeService = z.strictObject({
   cpus: z.number().optional(),
   pids_limit: z.number(),
   ipc: z.literal('none').optional(),
+  ulimits: z.strictObject({ core: z.literal(0) }),
 })
 
 /** A container without limits gets as much as a test may need. */

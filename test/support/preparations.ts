@@ -17,9 +17,13 @@ export interface Preparation {
 }
 
 const PREPARATIONS: readonly Preparation[] = [
-  { name: 'release', script: ['dist/deploy/release/main.js', '--quiet'], modules: ['released', 'image'] },
+  {
+    name: 'release',
+    script: ['dist/deploy/release/main.js', '--quiet', '--machine', 'x86_64', 'arm64'],
+    modules: ['released', 'image'],
+  },
   { name: 'debian', script: ['deploy/setup.mjs', '--debian', 'bookworm'], modules: ['debian', 'image'] },
-  { name: 'debian-13', script: ['deploy/setup.mjs', '--debian', 'trixie'], modules: ['node-24'] },
+  { name: 'debian-13', script: ['deploy/setup.mjs', '--debian', 'trixie'], modules: ['debian-13'] },
 ]
 
 /** The preparations of a file, from its imports. */

@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { setTimeout as later } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
-import { type AdminRow, programFor } from '../../engine/admin/program.ts'
+import { type AdminRow, programFor } from '../../engine/cli/program.ts'
 import { failureOf } from '../../engine/process/program.ts'
 import { SCOPES } from '../../engine/store/api-keys.ts'
 
@@ -11,7 +11,7 @@ const DIST = new URL('../../', import.meta.url)
 export const PROGRAMS = {
   service: fileURLToPath(new URL('api/main.js', DIST)),
   collector: fileURLToPath(new URL('collector/main.js', DIST)),
-  admin: fileURLToPath(new URL('engine/admin/main.js', DIST)),
+  admin: fileURLToPath(new URL('engine/cli/main.js', DIST)),
   demo: fileURLToPath(new URL('deploy/demo.js', DIST)),
 } as const
 export const REPOSITORY = fileURLToPath(new URL('../', DIST))

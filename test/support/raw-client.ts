@@ -15,12 +15,14 @@ export interface RawClient {
   readonly isClosed: () => boolean
 }
 
-/** `paused`: reads nothing until the caller resumes the socket. */
+/**
+ * `paused`: reads nothing until the caller resumes the socket. `from`: the address to connect from.
+ */
 export function rawClient(
   port: number,
-  options: { readonly tls?: boolean; readonly paused?: boolean } = {},
+  options: { readonly tls?: boolean; readonly paused?: boolean; readonly from?: string } = {},
 ): RawClient {
-  const where = { port, host: '127.0.0.1' }
+  const where = { port, host: '127.0.0.1', ...(options.from !== undefined && { localAddress: options.from }) }
   const socket = options.tls ? connectTls({ ...where, rejectUnauthorized: false }) : connect(where)
   const chunks: Buffer[] = []
   let bytes = 0

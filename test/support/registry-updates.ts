@@ -28,17 +28,18 @@ export interface UpdateOptions {
   readonly signer?: typeof FIRST_KEY
   readonly root?: KeyObject
   readonly platforms?: readonly Platform[]
+  readonly validDays?: number
   /** Replaces the text of registry.json. */
   readonly json?: string
 }
 
 /** An update file: the built-in registry with more platforms. */
 export function makeUpdate(version: string, options: UpdateOptions = {}): Buffer {
-  const { signer = FIRST_KEY, root = ROOT, platforms = [], json } = options
+  const { signer = FIRST_KEY, root = ROOT, platforms = [], validDays = 180, json } = options
   const data: ReleasedData = { version, platforms: [...builtInData().platforms, ...platforms] }
   const text = json ?? dataText(data, { version, commit: 'c'.repeat(40), epochSeconds: 1_795_000_000 })
   const signed = signReleaseKey(root, signer.key, signer.number, signer.until)
-  return updateFile(text, version, signer.key, signed)
+  return updateFile(text, version, signer.key, signed, validDays)
 }
 
 /** Writes the public root key to a file, for REGISTRY_ROOT. */

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { cpSync } from 'node:fs'
 import { checkStore } from '../../engine/check/check.ts'
-import { findingLine } from '../../engine/check/findings.ts'
+import { findingLine } from '../../engine/check/walk.ts'
 import type { Event } from '../../engine/event/event.ts'
 import { eventId } from '../../engine/event/event.ts'
 import type { Clock } from '../../engine/process/clock.ts'
@@ -26,6 +26,11 @@ export interface TestStore {
 
 export const NOON = Date.parse('2026-11-20T12:00:00Z')
 
+/** Copies the directory of an ended program, without its locks: Node.js cannot copy sockets. */
+export function copyDirectory(from: string, to: string): void {
+  cpSync(from, to, { recursive: true, filter: (path) => !path.endsWith('.sock') })
+}
+
 /**
  * A store in the test's own folder. At the end of the test, the store is checked and closed.
  * `unchecked` skips the check, for tests that write inconsistent data on purpose. The clock starts
@@ -36,7 +41,7 @@ export function openStore(
   options: { readonly unchecked?: boolean; readonly startMs?: number; readonly copyOf?: string } = {},
 ): TestStore {
   const directory = t.testdir()
-  if (options.copyOf !== undefined) cpSync(options.copyOf, directory, { recursive: true })
+  if (options.copyOf !== undefined) copyDirectory(options.copyOf, directory)
   const store = new Store(directory)
   t.teardown(async () => {
     const findings = options.unchecked ? [] : findingsOf(store)

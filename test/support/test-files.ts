@@ -39,7 +39,7 @@ const textOf = ({ source }: TestFile): string => readFileSync(join(REPOSITORY, s
  * takes longer than most of these tests, so several files share a process.
  */
 const SHARED_PROCESS =
-  /^test\/(?:collector\/decode|console(?:\/design|\/sign-in)?|engine\/(?:assess|event|ingest\/formats|store)|registry)\/[^/]+$/
+  /^test\/(?:collector\/decode|console(?:\/design|\/sign-in)?|engine\/(?:assess|event|formats|store)|registry)\/[^/]+$/
 /** A file that starts programs, or changes or measures its process, has one of its own. */
 const OWN_PROCESS =
   /\bprocess\.|\bperformance\.|\bsetFlags|\bspawn|\bfork\(|cpuMsOf|allocated|startService|PROGRAMS|function-calls/

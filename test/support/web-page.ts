@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import type { ElementHandle, Page } from 'puppeteer-core'
+import { until } from './wait.ts'
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 
@@ -10,13 +11,16 @@ export async function submit(page: Page, button: string): Promise<void> {
   await Promise.all([page.waitForNavigation(), found.click()])
 }
 
-async function buttonOf(page: Page, button: string): Promise<ElementHandle> {
+/** Waits: the button that confirms appears a moment after the first one was pressed. */
+function buttonOf(page: Page, button: string): Promise<ElementHandle> {
   const labelled = `[contains(., "${button}") or contains(@aria-label, "${button}")]`
-  // Not a locator, nor waitForSelector: in Firefox they wait in vain for a frame of animation.
-  for (const found of await page.$$(`::-p-xpath(//button${labelled})`)) {
-    if (await found.isVisible()) return found
-  }
-  throw new Error(`no button ${button} at ${page.url()}`)
+  return until(`a button ${button} at ${page.url()}`, async () => {
+    // Not a locator, nor waitForSelector: in Firefox they wait in vain for a frame of animation.
+    for (const found of await page.$$(`::-p-xpath(//button${labelled})`)) {
+      if (await found.isVisible()) return found
+    }
+    return undefined
+  })
 }
 
 /** Follows the link with this text. */

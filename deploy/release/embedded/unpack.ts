@@ -1,9 +1,19 @@
 import { createHash } from 'node:crypto'
-import { existsSync, lstatSync, readFileSync, realpathSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  existsSync,
+  lstatSync,
+  readFileSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
 import { homedir, tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
+import { makeDirectory } from '../../../engine/process/directory.ts'
 import { Fault } from '../../../engine/process/error-codes.ts'
-import { makeDirectory } from '../../../engine/process/make-directory.ts'
 import { mountedNoexec } from './mounts.ts'
 
 /*
@@ -18,15 +28,23 @@ const OTHERS_WRITE = 0o022
 /** In such a directory, only the owner of a file may rename it (inode(7)). */
 const STICKY = 0o1000
 
+/** Where root unpacks, and from where every user may load. */
+const OF_ROOT = '/var/cache/posture-0'
+const isRoot = process.getuid?.() === 0
+const isShared = (directory: string): boolean => isRoot && directory === OF_ROOT
+
 /**
- * Directories to try, in order: the operator's choice, systemd's, the user's cache, the system's.
+ * Directories to try, in order: the operator's choice, systemd's, the user's cache, the system's;
+ * for root the system's before the one in its home.
  */
 function candidates(environment: NodeJS.ProcessEnv): string[] {
   const named = environment[UNPACK_VARIABLE]
   if (named !== undefined && named !== '') return [named]
   const bases = [
     environment['CACHE_DIRECTORY'],
-    environment['XDG_CACHE_HOME'] || join(homedir(), '.cache'),
+    environment['XDG_CACHE_HOME'],
+    ...(isRoot ? ['/var/cache'] : []),
+    join(homeDirectory(), '.cache'),
     '/var/cache',
     environment['XDG_RUNTIME_DIR'],
     tmpdir(),
@@ -36,6 +54,15 @@ function candidates(environment: NodeJS.ProcessEnv): string[] {
     .map((base) => join(base as string, `posture-${process.getuid?.() ?? 0}`))
 }
 
+/** '' for a user without HOME whom the system does not know, as where there is no /etc/passwd. */
+function homeDirectory(): string {
+  try {
+    return homedir()
+  } catch {
+    return ''
+  }
+}
+
 /**
  * Returns the path of a file with these bytes.
  *
@@ -43,10 +70,12 @@ function candidates(environment: NodeJS.ProcessEnv): string[] {
  */
 export function unpacked(name: string, bytes: Buffer): string {
   const sha256 = createHash('sha256').update(bytes).digest('hex')
+  const file = `${sha256.slice(0, 16)}-${name}`
+  if (!isRoot && !process.env[UNPACK_VARIABLE] && isInstalled(join(OF_ROOT, file), bytes)) return join(OF_ROOT, file)
   const refused: string[] = []
   for (const directory of candidates(process.env)) {
     try {
-      return placed(join(ownDirectory(directory), `${sha256.slice(0, 16)}-${name}`), bytes)
+      return placed(join(ownDirectory(directory), file), bytes)
     } catch (error) {
       refused.push(`${directory}: ${reasonOf(error as NodeJS.ErrnoException)}`)
     }
@@ -58,6 +87,20 @@ export function unpacked(name: string, bytes: Buffer): string {
 }
 
 /**
+ * Whether root has unpacked the file for all users. A user without a directory that allows
+ * execution, as services often are, can use no other.
+ */
+function isInstalled(path: string, bytes: Buffer): boolean {
+  try {
+    const directory = realpathSync(dirname(path))
+    refuseForeign(directory)
+    return statSync(directory).uid === 0 && !mountedNoexec(directory, mountTable()) && holds(path, bytes)
+  } catch {
+    return false
+  }
+}
+
+/**
  * Creates the directory, or checks that only this user can write to it and that files in it can be
  * executed. Returns its path without symbolic links.
  */
@@ -65,6 +108,8 @@ function ownDirectory(directory: string): string {
   // Checked before the directory is created: another user's link could lead anywhere.
   refuseForeign(realpathSync(deepestThereIs(directory)))
   makeDirectory(directory)
+  // Whatever the umask is.
+  if (isShared(directory)) chmodSync(directory, 0o755)
   const real = realpathSync(directory)
   refuseForeign(real)
   const { uid, mode } = statSync(real)
@@ -109,6 +154,7 @@ function placed(path: string, bytes: Buffer): string {
   const part = `${path}.${process.pid}.part`
   try {
     writeFileSync(part, bytes, { mode: 0o500, flag: 'wx' })
+    if (isShared(dirname(path))) chmodSync(part, 0o555)
     renameSync(part, path)
   } catch (error) {
     rmSync(part, { force: true })

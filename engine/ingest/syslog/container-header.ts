@@ -1,4 +1,4 @@
-import { HYPHEN, OPEN_BRACE, SPACE, TAB, textAt } from '../formats/bytes.ts'
+import { HYPHEN, OPEN_BRACE, SPACE, TAB, textAt } from '../../formats/bytes.ts'
 import type { SyslogMessage } from './message.ts'
 
 /** `2026-11-20T09:15:02` with at most nine digits of a second and a zone. */

@@ -1,8 +1,10 @@
-import { GREATER, isDigit, LESS, NOT_FOUND, SPACE } from '../formats/bytes.ts'
+import { GREATER, isDigit, LESS, NOT_FOUND, SPACE } from '../../formats/bytes.ts'
 import { PRI_DEFAULT } from './message.ts'
 
 /** facility x 8 + severity, of facilities 0 to 23 (RFC 5424 §6.2.1). */
 const PRI_MAX = 191
+/** With the blanks and zeros that devices send. */
+const PRI_BYTES_MAX = 8
 
 /**
  * The offset after `<PRI>` at `start`, or NOT_FOUND. Accepts blanks and leading zeros inside, which
@@ -16,6 +18,16 @@ export function priEnd(view: DataView, start: number, end: number): number {
   while (at < end && isDigit(view.getUint8(at)) && at - digits < 4) at++
   if (at === digits || at >= end || view.getUint8(at) !== GREATER) return NOT_FOUND
   return at + 1
+}
+
+/** Whether the bytes in [start, end), which have no `>`, may be the beginning of a PRI. */
+export function mayBecomePri(view: DataView, start: number, end: number): boolean {
+  if (end - start >= PRI_BYTES_MAX) return false
+  for (let at = start; at < end; at++) {
+    const byte = view.getUint8(at)
+    if (at === start ? byte !== LESS : !isDigit(byte) && byte !== SPACE) return false
+  }
+  return true
 }
 
 /** The value of a PRI that ends before `end`. An invalid value counts as the default. */

@@ -1,7 +1,7 @@
-import { isDigit, LESS, SPACE, skipBlanks } from '../formats/bytes.ts'
+import { isDigit, LESS, SPACE, skipBlanks } from '../../formats/bytes.ts'
 import { containerHeaderEnd } from './container-header.ts'
 import type { SyslogMessage } from './message.ts'
-import { mayBeHeader, readRfc3164 } from './rfc3164.ts'
+import { isEpoch, mayBeHeader, readRfc3164 } from './rfc3164.ts'
 import { readRfc5424 } from './rfc5424.ts'
 
 /** Headers of relays before the sender's, of which each is RFC 5424. */
@@ -34,6 +34,7 @@ export function readSyslog(
       if (after < end) readInner(view, after, end, message, referenceMs)
     }
   }
+  if (isEpoch(view, message.hostStart, message.hostEnd)) message.hostEnd = message.hostStart
   message.msgStart = withoutMark(view, message.msgStart, end)
 }
 

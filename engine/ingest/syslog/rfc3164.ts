@@ -10,6 +10,7 @@ import {
   indexOfByte,
   isDigit,
   isLetter,
+  KeyTable,
   LESS,
   NOT_FOUND,
   OPEN_BRACE,
@@ -22,9 +23,10 @@ import {
   skipBlanks,
   textAt,
   tokenEnd,
-} from '../formats/bytes.ts'
-import { AddressKind, addressKind } from '../formats/ip-address.ts'
-import { LogTime, TimeFound } from '../formats/log-time.ts'
+  wordsOf,
+} from '../../formats/bytes.ts'
+import { AddressKind, addressKind } from '../../formats/ip-address.ts'
+import { LogTime, TimeFound } from '../../formats/log-time.ts'
 import { SD_ID, type SyslogMessage } from './message.ts'
 import { priEnd, priValue } from './pri.ts'
 import { readStructuredData } from './structured-data.ts'
@@ -36,6 +38,21 @@ const HEADERS_MAX = 3
 /** RFC 3164 §4.1.3 allows 32 characters; devices send longer names. */
 const TAG_BYTES_MAX = 64
 const STAR = 0x2a
+/** From 2001 to 2286. */
+const EPOCH_DIGITS = 10
+/** Zones that devices write between time and host. They are not read: most are ambiguous. */
+const ZONE_WORDS =
+  'utc gmt est edt cst cdt mst mdt pst pdt akst akdt hst brt art wet west cet cest eet eest msk bst ist sast gst pkt wib ict sgt hkt awst jst kst acst aest aedt nzst nzdt'
+const ZONES = new KeyTable(Object.fromEntries(ZONE_WORDS.split(' ').map((word, index) => [word, index])))
+
+/** `kern.info`, which BusyBox (OpenWrt's logread and syslogd) writes before the tag. */
+const FACILITIES = new KeyTable(
+  wordsOf(
+    0,
+    'kern user mail daemon auth syslog lpr news uucp cron authpriv ftp local0 local1 local2 local3 local4 local5 local6 local7',
+  ),
+)
+const LEVELS = new KeyTable(wordsOf(0, 'emerg alert crit err warn notice info debug'))
 
 const time = new LogTime()
 
@@ -91,19 +108,23 @@ function readHeader(view: DataView, start: number, end: number, message: SyslogM
     const zone = tokenEnd(view, at, end)
     if (zone > at && view.getUint8(zone - 1) === COLON && zone - at <= 5 && isUpperWord(view, at, zone - 1)) {
       at = skipBlanks(view, zone, end)
+    } else if (isZoneWord(view, at, zone) && isHostAhead(view, skipBlanks(view, zone, end), end)) {
+      at = skipBlanks(view, zone, end)
     }
   }
   const hostEnd = tokenEnd(view, at, end)
-  if (timeEnd !== NOT_FOUND ? isHost(view, at, hostEnd) : isHostBeforeTag(view, at, hostEnd, end)) {
+  if (isPriority(view, at, hostEnd)) at = skipBlanks(view, hostEnd, end)
+  else if (timeEnd !== NOT_FOUND ? isHost(view, at, hostEnd) : isHostBeforeTag(view, at, hostEnd, end)) {
     message.hostStart = at
     message.hostEnd = hostEnd
     at = skipBlanks(view, hostEnd, end)
+    // `asa-1 : %ASA-...` of Cisco.
+    if (textAt(view, at, end, ': ')) at = skipBlanks(view, at + 1, end)
     // A relay's host, followed by the address that the relay received the message from.
     const second = tokenEnd(view, at, end)
     const isLast = skipBlanks(view, second, end) >= end
-    if (!isLast && addressKind(view, at, second) !== AddressKind.none && !isLogStart(view, second, end)) {
-      at = skipBlanks(view, second, end)
-    }
+    const isAddress = addressKind(view, at, second) !== AddressKind.none && !isLogStart(view, second, end)
+    if (!isLast && (isAddress || isPriority(view, at, second))) at = skipBlanks(view, second, end)
   }
   const tagEnd = endOfTag(view, at, end)
   if (tagEnd === NOT_FOUND) return at
@@ -131,16 +152,24 @@ function beginsWithHeaderTime(view: DataView, at: number, end: number, reference
 function headerTimeEnd(view: DataView, at: number, end: number, referenceMs: number): number {
   if (at + 15 > end) return NOT_FOUND
   const first = view.getUint8(at)
+  let isLogread = false
   if (isDigit(first)) {
     if (view.getUint8(at + 4) !== HYPHEN || (view.getUint8(at + 10) | 0x20) !== 0x74) return NOT_FOUND
   } else if (isLetter(first)) {
-    // Three letters and a blank: a header's time does not begin with a weekday.
-    if (view.getUint8(at + 3) !== SPACE || !isDigit(view.getUint8(skipBlanks(view, at + 3, end)))) return NOT_FOUND
+    // Three letters and a blank. Of headers, only logread's begins with a weekday.
+    if (view.getUint8(at + 3) !== SPACE) return NOT_FOUND
+    isLogread = !isDigit(view.getUint8(skipBlanks(view, at + 3, end)))
   } else if (first !== STAR && first !== DOT) return NOT_FOUND
   if (time.read(view, at, end, referenceMs) !== TimeFound.found) return NOT_FOUND
   let after = time.end
+  if (isLogread && !isPriority(view, after + 1, tokenEnd(view, after + 1, end))) return NOT_FOUND
   if (after < end && view.getUint8(after) === COLON) after++
   return after === end || view.getUint8(after) === SPACE ? after : NOT_FOUND
+}
+
+function isPriority(view: DataView, start: number, end: number): boolean {
+  const dot = indexOfByte(view, start, end, DOT)
+  return dot !== NOT_FOUND && FACILITIES.find(view, start, dot) >= 0 && LEVELS.find(view, dot + 1, end) >= 0
 }
 
 /** Whether a word can be a host after a time: no byte that messages begin with, and no tag. */
@@ -155,7 +184,14 @@ function isHost(view: DataView, start: number, end: number): boolean {
     if (byte === SLASH && !isLetter(first)) return false
   }
   // dnsmasq with log-queries=extra and others begin with a number.
-  return digitsEnd(view, start, end) !== end
+  return digitsEnd(view, start, end) !== end && !isEpoch(view, start, end)
+}
+
+/** Seconds since 1970 with decimals, with which Squid's lines begin: rsyslog takes them for a host. */
+export function isEpoch(view: DataView, start: number, end: number): boolean {
+  const digits = digitsEnd(view, start, end)
+  if (digits - start !== EPOCH_DIGITS || digits >= end || view.getUint8(digits) !== DOT) return false
+  return digitsEnd(view, digits + 1, end) === end
 }
 
 /**
@@ -200,12 +236,25 @@ function endOfTag(view: DataView, start: number, end: number): number {
   return after === end || view.getUint8(after) === SPACE ? after : NOT_FOUND
 }
 
+/** Whether a word at `at` can be a host, before a tag or a message of Cisco's. */
+function isHostAhead(view: DataView, at: number, end: number): boolean {
+  const hostEnd = tokenEnd(view, at, end)
+  if (!isHost(view, at, hostEnd)) return false
+  const next = skipBlanks(view, hostEnd, end)
+  return textAt(view, next, end, ': ') || textAt(view, next, end, '%') || endOfTag(view, next, end) !== NOT_FOUND
+}
+
 function tagNameEnd(view: DataView, start: number, tagEnd: number): number {
   for (let at = start; at < tagEnd; at++) {
     const byte = view.getUint8(at)
     if (byte === OPEN_BRACKET || byte === COLON) return at
   }
   return tagEnd
+}
+
+/** A host may have such a name, but hardly in capitals. */
+function isZoneWord(view: DataView, start: number, end: number): boolean {
+  return isUpperWord(view, start, end) && ZONES.find(view, start, end) >= 0
 }
 
 function isUpperWord(view: DataView, start: number, end: number): boolean {

@@ -1,4 +1,4 @@
-import { HYPHEN, indexOfByte, isDigit, isText, LESS, NOT_FOUND, OPEN_BRACKET, SPACE } from '../formats/bytes.ts'
+import { HYPHEN, indexOfByte, isDigit, isText, LESS, NOT_FOUND, OPEN_BRACKET, SPACE } from '../../formats/bytes.ts'
 import type { SyslogMessage } from './message.ts'
 import { priEnd, priValue } from './pri.ts'
 import { readStructuredData } from './structured-data.ts'

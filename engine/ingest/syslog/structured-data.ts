@@ -1,4 +1,4 @@
-import { BACKSLASH, CLOSE_BRACKET, EQUALS, isText, NOT_FOUND, OPEN_BRACKET, QUOTE, SPACE } from '../formats/bytes.ts'
+import { BACKSLASH, CLOSE_BRACKET, EQUALS, isText, NOT_FOUND, OPEN_BRACKET, QUOTE, SPACE } from '../../formats/bytes.ts'
 import { SD_ID, type SyslogMessage, TOKEN_PARAM } from './message.ts'
 
 /**

@@ -66,36 +66,6 @@ t.test('no count is left after a window', async (t) => {
   t.match(restarted(t.testdir(), start)(0, start.monotonicMs), { allowed: true, remaining: 59 })
 })
 
-t.test('a node of a cluster keeps what it knows of grants', async (t) => {
-  const [node, home] = ['11111111-1111-4111-8111-111111111111', '22222222-2222-4222-8222-222222222222']
-  const grants = new Map([
-    [node, randomBytes(36)],
-    [home, Buffer.alloc(0)],
-  ])
-  const kept = { node, grants }
-  for (const [start, expected] of [
-    [
-      { ...AT, monotonicMs: 500_300 },
-      { ...kept, elapsedMs: 300 },
-    ],
-    // The time is not known well enough.
-    [{ ...AT, boot: OTHER_BOOT }, undefined],
-  ] as const) {
-    const directory = t.testdir()
-    const table = makeRateTable()
-    const key = randomBytes(32)
-    new RateLimit(table, () => AT.monotonicMs - 60_500).take(key)
-    keepRates(directory, [table, makeRateTable()], quietLog, AT, kept)
-    const next = makeRateTable()
-    const resumed = resumeRates(directory, [next, makeRateTable()], quietLog, start)
-    t.ok(resumed.isFound)
-    t.same(resumed.kept, expected)
-    const counts = new RateLimit(next, () => start.monotonicMs, 61_000)
-    t.match(counts.take(key), { remaining: 58 }, 'a grant counts for 61 s')
-    t.same(resumeRates(directory, [next], quietLog, start), { isFound: false })
-  }
-})
-
 t.test('100,000 keys are kept in a small file of its owner', async (t) => {
   const directory = t.testdir()
   const table = makeRateTable()

@@ -92,13 +92,13 @@ t.test("the header's snaplen is ignored, and FCS bits are not read as a link typ
 
 const notPcap: readonly { name: string; bytes: Buffer; expected: RegExp }[] = [
   { name: 'an empty file', bytes: Buffer.alloc(0), expected: /the file is empty/ },
-  { name: 'gzip of something else', bytes: gzipSync('text'), expected: /found 74657874/ },
+  { name: 'gzip of something else', bytes: gzipSync('text'), expected: /not a pcap or pcapng capture file/ },
   { name: 'xz', bytes: Buffer.from('fd377a585a0000', 'hex'), expected: /xz.*unpack/ },
   { name: 'snoop', bytes: Buffer.from('736e6f6f70000000', 'hex'), expected: /snoop.*editcap/ },
   {
     name: 'a text file',
     bytes: Buffer.from('time,client,name\n'),
-    expected: /found 74696d65, expected the magic number/,
+    expected: /not a pcap or pcapng capture file/,
   },
   {
     name: 'another version of the format',
@@ -121,7 +121,10 @@ t.test('a file that cannot be opened is an error', async (t) => {
   })
   await t.rejects(CaptureFile.open(`${folder}/folder`), { code: 'CAPTURE_UNREADABLE', message: /is a directory/ })
   await t.rejects(CaptureFile.open(`${folder}/text.txt/a`), { code: 'CAPTURE_UNREADABLE', message: /not a directory/ })
-  await t.rejects(CaptureFile.open(`${folder}/text.txt`), { code: 'CAPTURE_FORMAT', message: /text\.txt: byte 0/ })
+  await t.rejects(CaptureFile.open(`${folder}/text.txt`), {
+    code: 'CAPTURE_FORMAT',
+    message: /text\.txt: not a pcap or pcapng/,
+  })
   writeFileSync(`${folder}/good.pcap`, pcapFile(frames))
   const file = await CaptureFile.open(`${folder}/good.pcap`)
   t.equal(file.source.bytesTotal, pcapFile(frames).length)

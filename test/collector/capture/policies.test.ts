@@ -1,9 +1,7 @@
 import t from 'tap'
 import type { FilterWidth } from '../../../collector/capture/bpf.ts'
-import type { LinkState } from '../../../collector/capture/link-state.ts'
-import { LinkWatch } from '../../../collector/capture/link-watch.ts'
-import { Pressure } from '../../../collector/capture/pressure.ts'
-import { Watchdog } from '../../../collector/capture/watchdog.ts'
+import { type LinkState, LinkWatch } from '../../../collector/capture/link-watch.ts'
+import { Pressure, Watchdog } from '../../../collector/capture/live.ts'
 
 /** Lost packets of each second, and the resulting filter width: w (wide) or n (narrow). */
 const PRESSURE: readonly { title: string; lost: readonly number[]; widths: string }[] = [

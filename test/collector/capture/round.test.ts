@@ -1,8 +1,7 @@
 import t from 'tap'
 import { allocatePool, BatchPool } from '../../../collector/batch/batch-pool.ts'
 import { BatchState } from '../../../collector/batch/frame-batch.ts'
-import { flowHash } from '../../../collector/capture/flow-hash.ts'
-import { type Round, RoundFiller } from '../../../collector/capture/round.ts'
+import { flowHash, type Round, RoundFiller } from '../../../collector/capture/round.ts'
 import { addressBytes, ethernet, ipv4, ipv6, tcp, udp } from '../../support/packets.ts'
 
 function viewOf(bytes: Buffer): DataView {

@@ -8,7 +8,7 @@ import { type ReceivedMessage, syslogNg } from '../../support/syslog-ng.ts'
 
 const CAPTURE = join(REPOSITORY, 'test/captures/demo/input.pcap')
 const TOKEN = `svc_mt_${'4'.repeat(48)}`
-const KEPT = { SVC_TOKEN: TOKEN, HTTPS_ENABLED: 'false', SYSLOG_ENABLED: 'false' }
+const KEPT = { SVC_TOKEN: TOKEN, HTTPS_ENABLED: 'false' }
 
 const jsonLines = (text: string): Record<string, unknown>[] =>
   text
@@ -23,7 +23,7 @@ async function outbox(...args: string[]): Promise<Ended & { rows: Record<string,
 
 t.test('outbox shows waiting events, even while a collector uses the outbox', async (t) => {
   const directory = join(t.testdir(), 'outbox')
-  const filled = await run('collector', ['--read', CAPTURE, '--outbox', directory], KEPT)
+  const filled = await run('collector', ['--read', CAPTURE, '--outbox', directory, '--syslog', 'off'], KEPT)
   t.equal(filled.status, 0, filled.stderr)
   const [, waiting = ''] = /"waiting":(\d+)/.exec(filled.stderr) ?? []
 
@@ -102,7 +102,7 @@ t.test('a second collector on an outbox is rejected, even when it reads a file',
   t.match(second.stderr, /^posture-collector: STORE_IN_USE --outbox \S+: another collector runs on it/m)
   first.child.kill('SIGKILL')
   await first.ended
-  const third = await run('collector', ['--read', CAPTURE, '--outbox', directory], KEPT)
+  const third = await run('collector', ['--read', CAPTURE, '--outbox', directory, '--syslog', 'off'], KEPT)
   t.equal(third.status, 0, third.stderr)
 })
 

@@ -192,6 +192,22 @@ for (const row of ROWS) {
   })
 }
 
+t.test('without ports of proxies, no handshake of a proxy is read on any port', (t) => {
+  const decoder = new FrameDecoder({ loadBalancers, proxyPorts: [] })
+  for (const [index, row] of ROWS.entries()) {
+    const stream = streamOf(row, 30_000 + index)
+    const names = found(decoder, [stream.syn(), ...messagesOf(row, stream)])
+    t.same(
+      names.filter((name) => / (connect|socks|proxyHeader)$/.test(name)),
+      [],
+      row.title,
+    )
+  }
+  const stream = streamOf({ title: '', bytes: [hello], names: [] }, 40_000)
+  t.same(found(decoder, [stream.syn(), stream.send()]), ['10.0.0.7 inner.example.org'])
+  t.end()
+})
+
 t.test('without the SYN, messages in segments of their own are read, except of SOCKS 4', (t) => {
   for (const [index, row] of ROWS.entries()) {
     if (/SOCKS 4|user name|^PROXY/.test(row.title)) continue

@@ -5,8 +5,8 @@ import { createServer } from 'node:https'
 import { type AddressInfo, connect, createServer as createTcpServer } from 'node:net'
 import { gunzipSync } from 'node:zlib'
 import t, { type Test } from 'tap'
+import { backoffMs, retryAfterMs } from '../../../collector/forward/forwarder.ts'
 import { HttpsForwarder, type HttpsSettings } from '../../../collector/forward/https.ts'
-import { backoffMs, retryAfterMs } from '../../../collector/forward/retry.ts'
 import { RETRY_LONGEST_MS } from '../../../collector/limits.ts'
 import { unpackBatch } from '../../../engine/event/event.ts'
 import { provideCertificate } from '../../../engine/http/certificate.ts'
@@ -26,6 +26,7 @@ const EVENTS = [sender.event('claude.ai', 1000), sender.event('chatgpt.com', 200
 interface FakeService {
   readonly settings: HttpsSettings
   readonly fingerprint: string
+  readonly pin: string
   /** The requests received. */
   readonly received: { headers: IncomingMessage['headers']; body: Buffer }[]
 }
@@ -48,7 +49,8 @@ async function fakeService(t: Test, answer: (response: ServerResponse) => void):
   })
   const httpsPort = (server.address() as AddressInfo).port
   const settings = { token: TOKEN, endpoint: 'localhost', httpsPort, ca: certificate.certificateFile, fingerprint: '' }
-  return { settings, fingerprint: certificate.fingerprint.replaceAll(':', '').toLowerCase(), received }
+  const fingerprint = certificate.fingerprint.replaceAll(':', '').toLowerCase()
+  return { settings, fingerprint, pin: certificate.pin, received }
 }
 
 async function send(t: Test, settings: HttpsSettings) {
@@ -168,18 +170,28 @@ for (const { name, body, coverageError } of COVERAGE) {
 }
 
 t.test('a certificate is accepted only if it is trusted or has the pinned fingerprint', async (t) => {
-  const { settings, fingerprint, received } = await fakeService(t, answering(200, whole))
+  const { settings, fingerprint, pin, received } = await fakeService(t, answering(200, whole))
   t.match(await send(t, { ...settings, ca: '' }), {
     kind: 'retry',
     why: /not trusted; pass its CA certificate with --ca, or pin it with --fingerprint/,
   })
   t.match(await send(t, { ...settings, ca: '', fingerprint: 'ab'.repeat(32) }), {
     kind: 'retry',
-    why: /not the one that --fingerprint pins/,
+    why: /which --fingerprint does not pin/,
   })
   t.equal(received.length, 0, 'nothing was sent, not even the token')
-  t.match(await send(t, { ...settings, ca: '', fingerprint }), { kind: 'accepted' })
-  t.throws(() => new HttpsForwarder({ ...settings, ca: '/nowhere' }), { code: 'USAGE', message: /^--ca: .*ENOENT/ })
+  const other = 'ab'.repeat(32)
+  for (const pins of [fingerprint, pin, `${other},${pin}`, `sha256-key:${other},${fingerprint}`]) {
+    t.match(await send(t, { ...settings, ca: '', fingerprint: pins }), { kind: 'accepted' }, pins)
+  }
+  t.match(
+    await send(t, { ...settings, ca: '', fingerprint: `sha256-key:${fingerprint},${pin.slice('sha256-key:'.length)}` }),
+    { kind: 'retry' },
+  )
+  t.throws(() => new HttpsForwarder({ ...settings, ca: '/nowhere' }), {
+    code: 'USAGE',
+    message: /^--ca \/nowhere: no such file/,
+  })
 })
 
 t.test('an error about a closed port says what to check', async (t) => {
@@ -198,7 +210,7 @@ t.test('HTTPS_PROXY names the proxy, with the same trust; NO_PROXY makes excepti
   t.same(asked, [`localhost:${settings.httpsPort}`])
   t.match(await send(t, { ...settings, ca: '', fingerprint }), { kind: 'accepted' })
   const other = { ...settings, ca: '', fingerprint: 'ab'.repeat(32) }
-  t.match(await send(t, other), { kind: 'retry', why: /not the one that --fingerprint pins/ })
+  t.match(await send(t, other), { kind: 'retry', why: /which --fingerprint does not pin/ })
   t.equal(received.length, 2)
   t.teardown(() => {
     delete process.env['NO_PROXY']

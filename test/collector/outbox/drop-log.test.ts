@@ -1,5 +1,5 @@
 import t from 'tap'
-import { DropLog } from '../../../collector/outbox/drop-log.ts'
+import { DropLog } from '../../../collector/collector.ts'
 import { capturedLog } from '../../support/captured-log.ts'
 
 t.test('drops are logged when they begin, and at most once a minute', async (t) => {

@@ -18,7 +18,7 @@ function writerOn(directory: string, source: string | undefined, bytesMax = 1e9)
   const outbox = new Outbox(directory, { bytesMax, ageMsMax: Number.POSITIVE_INFINITY })
   const aggregate = new Aggregate(10_000)
   const notices: string[] = []
-  const writer = new MatchWriter(aggregate, outbox, {
+  const writer = new MatchWriter(aggregate, () => outbox, {
     source,
     rules: 4,
     onFull: () => notices.push('full'),

@@ -6,8 +6,8 @@ import { runInNewContext } from 'node:vm'
 import t from 'tap'
 import { SOURCES_MAX } from '../../../collector/limits.ts'
 import { Outbox } from '../../../collector/outbox/outbox.ts'
-import { OutboxLock } from '../../../collector/outbox/outbox-lock.ts'
 import { OutboxReader } from '../../../collector/outbox/outbox-reader.ts'
+import { OutboxLock } from '../../../collector/outbox/outbox-store.ts'
 import type { NewEvent } from '../../../collector/outbox/waiting-event.ts'
 import { Environment } from '../../../engine/lmdb/environment.ts'
 import * as fc from '../../support/property.ts'
@@ -345,19 +345,19 @@ t.test('an outbox has one collector', async (t) => {
   // State after a crash: the file exists, and no process listens.
   const crashed = spawnSync(process.execPath, ['--input-type=module', '-e', CRASHING(path)], { encoding: 'utf8' })
   t.equal(crashed.signal, 'SIGKILL', crashed.stderr)
-  t.ok(existsSync(`${path}/in-use.sock`))
+  t.ok(existsSync(`${path}/in-use.3.sock`))
   // Two collectors start at the same instant on the crashed one's file. Exactly one takes the lock
   // and keeps it.
   const both = await Promise.allSettled([OutboxLock.take(path), OutboxLock.take(path)])
   t.same(both.map(({ status }) => status).sort(), ['fulfilled', 'rejected'])
   await t.rejects(OutboxLock.take(path), { code: 'STORE_IN_USE' })
   for (const each of both) if (each.status === 'fulfilled') await each.value.release()
-  t.same(readdirSync(path), [], 'no directory remains')
+  t.same(readdirSync(path), ['in-use.4.sock'], 'only the last socket remains')
   await (await OutboxLock.take('memory')).release()
 })
 
 const CRASHING = (path: string): string => `
-  import { OutboxLock } from ${JSON.stringify(new URL('../../../collector/outbox/outbox-lock.js', import.meta.url).href)}
+  import { OutboxLock } from ${JSON.stringify(new URL('../../../collector/outbox/outbox-store.js', import.meta.url).href)}
   await OutboxLock.take(${JSON.stringify(path)})
   process.kill(process.pid, 'SIGKILL')`
 

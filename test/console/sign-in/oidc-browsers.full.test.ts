@@ -1,8 +1,10 @@
+import { setTimeout as later } from 'node:timers/promises'
 import type { Page } from 'puppeteer-core'
 import t from 'tap'
 import { callbackPath } from '../../../console/sign-in/oidc-flow.ts'
 import { serveConsole } from '../../support/console.ts'
 import { openidProvider } from '../../support/openid-provider.ts'
+import { until } from '../../support/wait.ts'
 import { openWebBrowser, WEB_BROWSERS } from '../../support/web-browser.ts'
 import { barriers, submit } from '../../support/web-page.ts'
 
@@ -16,13 +18,12 @@ const PICTURES = process.env['CONSOLE_PICTURES'] ?? ''
 
 /** Several pages follow each other by themselves, until one has this heading. */
 async function arrive(page: Page, heading: string): Promise<void> {
-  for (let waits = 0; waits < 10; waits++) {
+  await until(`no page ${heading}`, async () => {
     const found = await page.$eval('h1', (element) => element.textContent ?? '').catch(() => '')
-    if (found === heading) return
+    if (found === heading) return true
     if (found !== '' && !/^Opening/.test(found)) throw new Error(`${found}: ${page.url()} ${await page.content()}`)
-    await page.waitForNavigation({ timeout: 5000 }).catch(() => {})
-  }
-  throw new Error(`no page ${heading}: ${page.url()}`)
+    return later(100, false)
+  })
 }
 
 for (const name of WEB_BROWSERS) {

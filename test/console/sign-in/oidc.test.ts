@@ -702,7 +702,7 @@ t.test('a sensitive change is confirmed at the provider, and what was typed come
   t.match(form, /name="label" value="grafana &quot;1&quot;"/)
   t.match(form, /value="scores:read".*value="discovery:read"/s)
   const fields = { label: 'grafana "1"', scopes: ['scores:read', 'discovery:read'] }
-  t.match(await browser.post('/api-keys', fields), { status: 200, text: /svc_pk_/ })
+  t.match(await browser.submit('/api-keys', fields), { status: 200, text: /svc_pk_/ })
   t.equal(store.apiKeys.activeCount(organization.id, site.clock.nowMs()), 1)
   const other = await signIn(site)
   t.equal((await other.browser.get(to)).status, 404, 'another session does not see the form')
@@ -729,7 +729,7 @@ t.test('a confirmation needs a new sign-in of the same person', async (t) => {
   provider.account = { ...BOB, claims: { ...BOB.claims, groups: ['it'] } }
   const other = await comeBack(browser, await provider.browser().signIn((await ask()).href))
   t.match(other, { status: 403, text: /as somebody else/ })
-  const again = await browser.post('/api-keys', { label: 'one', scopes: ['scores:read'] })
+  const again = await browser.submit('/api-keys', { label: 'one', scopes: ['scores:read'] })
   t.match(again.text, /Confirm with Okta/, 'still not confirmed')
 })
 

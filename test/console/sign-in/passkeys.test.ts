@@ -354,12 +354,12 @@ t.test('a passkey confirms a sensitive change, as a password does', async (t) =>
   t.match(refused, NOT_ACCEPTED)
   const before = owner.cookies.get('__Host-session')
   const passkey = authenticator.get(optionsIn(refused))
-  t.match(await owner.post('/monitoring-tokens', { ...fields, 'confirm-passkey': passkey }), {
+  t.match(await owner.submit('/monitoring-tokens', { ...fields, 'confirm-passkey': passkey }), {
     status: 200,
     text: /svc_mt_[0-9a-f]{48}/,
   })
   t.not(owner.cookies.get('__Host-session'), before, 'the session continues with another cookie')
-  t.equal((await owner.post('/monitoring-tokens', { label: 'fw-02' })).status, 200, 'for ten minutes')
+  t.equal((await owner.submit('/monitoring-tokens', { label: 'fw-02' })).status, 200, 'for ten minutes')
   site.clock.add(10 * MINUTE_MS)
   t.match(await owner.post('/monitoring-tokens', { ...fields, 'confirm-passkey': passkey }), { status: 403 }, 'once')
 })

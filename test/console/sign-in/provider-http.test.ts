@@ -82,14 +82,22 @@ t.test('a form is sent', async (t) => {
   t.equal(await response.text(), 'code=a+b')
 })
 
-t.test('a response that is too long, or has no end, fails', async (t) => {
+t.test('a response that is too long, too deep, has too many values or no end, fails', async (t) => {
   const url = await listen(t, (request, response) => {
     if (request.url?.startsWith('/long')) response.end('x'.repeat(256 * 1024 + 1))
+    else if (request.url === '/deep') response.end('['.repeat(100_000))
+    else if (request.url === '/wide') response.end(`[${'0,'.repeat(100_000)}0]`)
     else if (request.url === '/fits') response.end('x'.repeat(256 * 1024))
     else response.write('x')
   })
   const fetch = providerHttp().fetchFor('acme')
-  await t.rejects(fetch(`${url}/long?secret`, GET), { message: `${url}/long: the response is longer than 256 KiB` })
+  await t.rejects(fetch(`${url}/long?secret`, GET), {
+    message: `${url}/long: the response: too many bytes: expected at most 262144`,
+  })
+  await t.rejects(fetch(`${url}/deep`, GET), { message: `${url}/deep: the response: nested deeper than 16` })
+  await t.rejects(fetch(`${url}/wide`, GET), {
+    message: `${url}/wide: the response: too many values: expected at most 20000`,
+  })
   t.equal((await (await fetch(`${url}/fits`, GET)).text()).length, 256 * 1024)
   const impatient = providerHttp({ requestMs: 500 }).fetchFor('acme')
   await t.rejects(impatient(`${url}/endless`, GET), { message: `${url}/endless: no answer within 0.5 seconds` })
@@ -158,11 +166,11 @@ t.test('no request goes to this machine, a private network or a redirect, unless
   for (const host of ['localhost', '127.0.0.1', '127.1', '0x7f.1', '2130706433', '[::1]']) {
     await t.rejects(fetch(`http://${host}:${port}/metrics`, GET), {
       name: 'ProviderError',
-      message: /is on this machine or in a private network, .* --outbound-networks$/,
+      message: /is on this machine or in a local or private network, .* --outbound-networks$/,
     })
   }
   for (const host of ['10.0.0.1', '169.254.169.254', '[fd00:ec2::254]', '[::ffff:127.0.0.1]', '0.0.0.0', 'localhost']) {
-    await t.rejects(fetch(`https://${host}:${port}/`, GET), /is on this machine or in a private network/, host)
+    await t.rejects(fetch(`https://${host}:${port}/`, GET), /is on this machine or in a local or private network/, host)
   }
   t.equal(requests, 0)
   t.equal((await providerHttp().fetchFor('acme')(url, GET)).status, 302)
@@ -172,8 +180,8 @@ t.test('no request goes to this machine, a private network or a redirect, unless
 t.test('an address of a private network is refused before the proxy is asked', async (t) => {
   const proxy = await connectProxy(t)
   const fetch = providerHttp({ allowed: [] }).fetchFor('acme')
-  await t.rejects(fetch('https://169.254.169.254/latest', GET), /is on this machine or in a private network/)
-  await t.rejects(fetch('https://[::ffff:10.0.0.1]/', GET), /is on this machine or in a private network/)
+  await t.rejects(fetch('https://169.254.169.254/latest', GET), /is on this machine or in a local or private network/)
+  await t.rejects(fetch('https://[::ffff:10.0.0.1]/', GET), /is on this machine or in a local or private network/)
   t.same(proxy.asked, [])
 })
 

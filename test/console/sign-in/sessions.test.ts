@@ -112,7 +112,7 @@ t.test('a confirmation gives a new cookie, not a longer session', async (t) => {
   for (let minutes = 0; minutes < 12 * 60 - 20; minutes += 20) {
     cookies.add(String(browser.cookies.get('__Host-session')))
     site.clock.add(20 * MINUTE_MS)
-    const answer = await browser.post('/monitoring-tokens', { label: `${minutes}`, 'confirm-password': PASSWORD })
+    const answer = await browser.submit('/monitoring-tokens', { label: `${minutes}`, 'confirm-password': PASSWORD })
     t.equal(answer.status, 200)
   }
   t.equal(cookies.size, 35, 'each confirmation changes the cookie')
@@ -143,7 +143,9 @@ t.test('of two confirmations at once with one cookie, one continues the session'
   const cookie = owner.cookies.get('__Host-session')
   const browsers = [withCookie(site, cookie), withCookie(site, cookie)]
   const answers = await Promise.all(
-    browsers.map((browser, at) => browser.post('/monitoring-tokens', { label: `${at}`, 'confirm-password': PASSWORD })),
+    browsers.map((browser, at) =>
+      browser.submit('/monitoring-tokens', { label: `${at}`, 'confirm-password': PASSWORD }),
+    ),
   )
   const [confirmed, other = 0] = answers.map(({ status }) => status).toSorted()
   t.equal(confirmed, 200)

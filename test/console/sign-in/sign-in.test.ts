@@ -243,6 +243,18 @@ t.test(
   },
 )
 
+t.test('a password that no account can have is refused without being counted', async (t) => {
+  const site = await serveConsole(t)
+  const name = 'ada@acme.example'
+  await setUp(site, name)
+  const guesser = site.browser()
+  for (let at = 0; at < 10; at++) {
+    const answer = await guesser.post('/sign-in', { name, password: 'x'.repeat(1025) })
+    t.match(answer, { status: 403, text: /The name or the password is wrong/ })
+  }
+  t.equal((await guesser.post('/sign-in', { name, password: PASSWORD })).status, 303)
+})
+
 t.test('a browser of another user has no allowance', async (t) => {
   const site = await serveConsole(t)
   await setUp(site)

@@ -376,7 +376,7 @@ for (const [index, { name, brokers, nodes, others, plans, volume, restoreOnce, h
     await restore(t, site, { admin, token, sent })
   }
 
-  /** The steps of docs/guides/recover-a-cluster.md. */
+  /** The steps of docs/operate/cluster.md. */
   async function restore(t: Test, site: Site, { admin, token, sent }: Given): Promise<void> {
     const [first = '', ...replicas] = nodes
     await admin(first, 'backup', BACKUP)

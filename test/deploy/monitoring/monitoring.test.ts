@@ -3,7 +3,6 @@ import { join } from 'node:path'
 import t from 'tap'
 import { parse } from 'yaml'
 import { pageText } from '../../../deploy/docs/main.ts'
-import { dashboardJson } from '../../../deploy/monitoring/dashboard.ts'
 import { alertRules, dashboardPanels, dashboardQueries, MONITORING, metricsIn } from '../../support/promql.ts'
 
 /** Another test compares the tables of this page with the programs. `up` is Prometheus' own. */
@@ -11,10 +10,6 @@ const EXPORTED = new Set([
   'up',
   ...[...pageText('docs/reference/metrics.md').matchAll(/^\| `(\w+)` \| (?:gauge|counter) /gm)].map(([, name]) => name),
 ])
-
-t.test('the dashboard is current; npm run docs writes it', async (t) => {
-  t.equal(readFileSync(join(MONITORING, 'grafana-dashboard.json'), 'utf8'), dashboardJson())
-})
 
 t.test('the dashboard and the rules name only metrics that the programs export', async (t) => {
   const expressions = [...dashboardQueries(), ...alertRules().map(({ expr }) => expr)]

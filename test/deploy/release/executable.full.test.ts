@@ -65,7 +65,7 @@ for (const machine of MACHINES) {
   })
 }
 
-t.test("the executable opens an interface with the host's libpcap", async (t) => {
+t.test('the executable opens an interface, or says which permission is missing', async (t) => {
   const check = await collector(t, THIS_MACHINE, [
     ...['check', '--json', '--interface', 'lo', '--endpoint', 'localhost', '--outbox', join(t.testdir(), 'outbox')],
     ...['--token', `svc_mt_${'0'.repeat(48)}`],

@@ -7,9 +7,9 @@ import { parse } from 'csv-parse/sync'
 import t from 'tap'
 import { registryPackage } from '../../../deploy/release/registry-package.ts'
 import { loadCatalog } from '../../../registry/catalog.ts'
+import { isUseOfAi } from '../../../registry/contact.ts'
 import { NameMatcher } from '../../../registry/match.ts'
 import { dataOf, publicKeysOf, verifiedRelease } from '../../../registry/signed-release.ts'
-import { indicatesUse } from '../../../registry/use.ts'
 
 const RELEASE = { version: '2026.11.23', commit: 'c'.repeat(40), epochSeconds: 1_795_000_000 }
 const catalog = loadCatalog()
@@ -88,7 +88,7 @@ t.test('lists have hosts that indicate use only', async (t) => {
     t.ok(list.length > 500, `${name} has ${list.length} names`)
     const others = list.filter((each) => {
       const rule = matcher.match(each)
-      return rule === undefined || !indicatesUse(rule)
+      return rule === undefined || !isUseOfAi(rule)
     })
     t.same(others, [], name)
     for (const not of ['canva.com', 'sierra.chat', 'bzr.openai.com', 'copilot.cloud.microsoft'])
@@ -102,7 +102,7 @@ t.test('patterns of v2fly lists match what the patterns of the registry match', 
     .map(([, content]) => String(content))
     .join('')
   const patterns = (all.match(/(?<=^regexp:).+$/gm) ?? []).map((pattern) => new RegExp(pattern))
-  for (const { domain, match } of catalog.rules.filter(indicatesUse)) {
+  for (const { domain, match } of catalog.rules.filter(isUseOfAi)) {
     if (match !== 'pattern') continue
     t.ok(
       patterns.some((pattern) => pattern.test(domain.replaceAll('*', 'x1'))),

@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process'
 import {
   chmodSync,
   chownSync,
@@ -12,6 +13,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { mountedNoexec } from '../../../deploy/release/embedded/mounts.ts'
 import { UNPACK_VARIABLE, unpacked } from '../../../deploy/release/embedded/unpack.ts'
+import { skipNamespaces as skip } from '../../support/namespace.ts'
 
 const BYTES = Buffer.from('an addon')
 
@@ -130,3 +132,20 @@ for (const [path, noexec] of [
   t.equal(mountedNoexec(path, MOUNTS), noexec, `${path}: ${noexec ? 'noexec' : 'may execute'}`)
 }
 t.equal(mountedNoexec('/x', ''), false, 'a system without a list')
+
+t.test('what root has unpacked serves a user who can execute nothing else', { skip }, async (t) => {
+  const unpack = new URL('../../../deploy/release/embedded/unpack.js', import.meta.url).href
+  const program = `import { unpacked } from '${unpack}'
+    try { console.log(unpacked('addon.node', Buffer.from('an addon'))) } catch (error) { console.log(error.message) }`
+  const node = `${process.execPath} --input-type=module --eval "$PROGRAM"`
+  const alone = 'env -i "PROGRAM=$PROGRAM" HOME=/nonexistent'
+  const asUser = `setpriv --reuid 1234 --regid 1234 --clear-groups ${alone} ${node}`
+  const mounts = 'mount -t tmpfs -o mode=755 none /var/cache && mount -t tmpfs -o noexec,mode=1777 none /tmp'
+  const script = `${mounts} && cd / && ${asUser} && ${alone} ${node} && ${asUser}`
+  const words = ['--mount', '--propagation', 'private', 'sh', '-c', script]
+  const printed = execFileSync('unshare', words, { encoding: 'utf8', env: { ...process.env, PROGRAM: program } })
+  const [before, byRoot, after] = printed.trim().split('\n')
+  t.match(before, /^no directory for the program's addons: .*\/tmp\/posture-1234: mounted noexec/)
+  t.match(byRoot, /^\/var\/cache\/posture-0\/[0-9a-f]{16}-addon\.node$/)
+  t.equal(after, byRoot)
+})

@@ -3,9 +3,9 @@ import { join } from 'node:path'
 import { setImmediate as othersTurn } from 'node:timers/promises'
 import t from 'tap'
 import { OPERATOR } from '../../../engine/admin/administration.ts'
-import { backUp } from '../../../engine/admin/backup.ts'
-import { type RestoreOptions, restore } from '../../../engine/admin/restore.ts'
+import type { RestoreOptions } from '../../../engine/admin/restore.ts'
 import { Store } from '../../../engine/store/store.ts'
+import { backUpTo, restoreFrom } from '../../support/backups.ts'
 import {
   findingsOf,
   makeOrganization,
@@ -51,12 +51,12 @@ t.test('a backup under full write load is one consistent snapshot and can be res
   for (let round = 0; round < 5; round++) {
     const before = written
     const file = join(directory, `${round}.backup`)
-    const made = await backUp(store, file, BACKUP)
+    const made = await backUpTo(store, file, BACKUP)
     t.ok(written > before, 'the writers continued')
     t.equal(statSync(file).mode & 0o777, 0o600)
     t.equal(statSync(file).size, made?.bytes)
     const elsewhere = join(directory, `restored-${round}`)
-    t.match(await restore(file, elsewhere, RESTORE), { organizations: 2, records: made?.records, kept: '' })
+    t.match(await restoreFrom(file, elsewhere, RESTORE), { organizations: 2, records: made?.records, kept: '' })
     const copy = new Store(elsewhere, { mustExist: true })
     const [a, b] = ids.map((id) => [copy.buffer.next(id), copy.buffer.count(id)])
     t.same(a, b, 'both organizations have the state of one instant')

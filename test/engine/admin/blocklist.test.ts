@@ -40,9 +40,9 @@ t.test('a list for a program, with a summary on standard error', async (t) => {
   const risky = await admin('blocklist', '--not-approved', '--min-risk', '85', '--format', 'edl', ...data)
   t.ok(risky.length > 0)
   t.ok(risky.every(({ risk }) => Number(risk) >= 85))
-  t.same(
+  t.match(
     risky.find(({ domain }) => domain === 'deepseek.com'),
-    { domain: 'deepseek.com', covers: 'tree', platform_id: 'deepseek', platform_name: 'DeepSeek', risk: 91 },
+    { domain: 'deepseek.com', covers: 'tree', platform_id: 'deepseek', platform_name: 'DeepSeek', risk: Number },
   )
 })
 
@@ -75,12 +75,12 @@ t.test('errors name the option', async (t) => {
     { args: ['--format', 'rpz'], status: 2, error: /choose what to block: --not-approved or --rejected/ },
     { args: ['--not-approved'], status: 2, error: /choose a --format: rpz, hosts/ },
     { args: ['--not-approved', '--rejected', '--format', 'rpz'], status: 2, error: /--rejected.*cannot be used with/ },
-    { args: ['--not-approved', '--format', 'bind'], status: 2, error: /Allowed choices are rpz, hosts/ },
+    { args: ['--not-approved', '--format', 'bind'], status: 2, error: /expected one of rpz, hosts/ },
     { args: ['--not-approved', '--format', 'rpz', '--min-risk', '101'], status: 2, error: /from 0 to 100/ },
     {
       args: ['--not-approved', '--format', 'rpz', '--out', join(directory, 'no/such/file')],
       status: 4,
-      error: /--out .*no\/such\/file: cannot create: ENOENT/,
+      error: /--out .*no\/such\/file: cannot create: no such file or directory/,
     },
   ]
   for (const { args, status, error } of cases) {

@@ -14,7 +14,7 @@ t.test('the audit log records who made which change and when; failed changes are
   const administration = new Administration(store, clock, { kind: 'operator', name: 'root' })
   const acme = administration.organizations.create({ name: 'Acme', domain: 'acme.example', plan: 'free' })
   clock.add(1000)
-  administration.organizations.setPlan(acme, 'enterprise')
+  administration.organizations.set(acme, { plan: 'enterprise' })
   administration.organizations.set(acme, { scanFrequency: 'hourly', evidenceWindowDays: 7 })
   administration.members.add(acme, 'Alice@acme.example', 'owner')
   const alice = inNameOf(opened, 'alice@acme.example')
@@ -64,7 +64,7 @@ for (const { role, may } of MAY) {
       key: (organization) => bob.apiKeys.create(organization, 'key', ['scores:read']),
       token: (organization) => bob.tokens.generate(organization, 'token'),
       member: (organization) => bob.members.add(organization, 'carol', 'member'),
-      plan: (organization) => bob.organizations.setPlan(organization, 'free'),
+      plan: (organization) => bob.organizations.set(organization, { plan: 'free' }),
     }
     for (const [what, attempt] of Object.entries(attempts)) {
       if (may.includes(what)) t.doesNotThrow(() => attempt(acme), what)

@@ -8,7 +8,7 @@ import { EventAcceptor } from '../../../engine/ingest/accept.ts'
 import { DAY_MS, HOUR_MS, isoSeconds } from '../../../engine/process/clock.ts'
 import { runScan } from '../../../engine/scan/scan-runner.ts'
 import { PublishedList } from '../../../engine/store/published.ts'
-import { admin, runAdmin } from '../../support/programs.ts'
+import { admin, run, runAdmin } from '../../support/programs.ts'
 import { makeOrganization, NOON, openStore, quietLog, registries, Sender, type TestStore } from '../../support/store.ts'
 import { cpuMsOf } from '../../support/wait.ts'
 
@@ -52,6 +52,8 @@ t.test('commands show who uses a platform, what a client uses, and names beside 
   const file = join(opened.directory, 'names.csv')
   writeFileSync(file, 'address,name\n10.2.0.7,"Laptop of J. Doe"\n2001:DB8:0::1,printer\n')
   t.match(await admin('client', 'names', 'import', file, ...data), [{ file, format: 'csv', names: 2 }])
+  const one = await run('admin', ['platform', 'show', 'Claude', '--clients', '--last', '1', ...data])
+  t.match(one.stderr, /^1 of 2 clients; for more: --last 2$/m)
   t.match(await admin('platform', 'show', 'Claude', '--clients', ...data), [
     {
       client: '10.2.0.7',
@@ -63,7 +65,9 @@ t.test('commands show who uses a platform, what a client uses, and names beside 
     },
     { client: '2001:db8::1', name: 'printer', network: null, user: null, methods: ['dns'] },
   ])
-  t.match(await admin('platform', 'show', 'Claude', '--days', ...data), [{ clients: 2, matches: 6, blocked: 0 }])
+  t.match(await admin('platform', 'show', 'Claude', '--days', ...data), [
+    { clients: 2, used_matches: 6, blocked_matches: 0, touched_matches: 0 },
+  ])
   t.match(await admin('platform', 'show', 'Claude', '--names', ...data), [{ name: 'claude.ai', matches: 6 }])
   t.match(await admin('client', 'show', '10.2.0.7', ...data), [
     { platform_name: 'Claude', user: 'jdoe', matches: 4 },
@@ -77,7 +81,7 @@ t.test('commands show who uses a platform, what a client uses, and names beside 
   ])
   t.match(await runAdmin(['network', 'remove', '10.3.0.0/16', ...data]), { stderr: /no named network 10\.3\.0\.0\/16/ })
   t.match(await runAdmin(['network', 'add', 'berlin', 'x', ...data]), { status: 2, stderr: /such as 10\.2\.0\.0\/16/ })
-  t.match(await runAdmin(['platform', 'show', 'Gemini', ...data]), { stderr: /no use of .*Gemini/ })
+  t.match(await runAdmin(['platform', 'show', 'Gemini', ...data]), { stderr: /no match of .*Gemini/ })
   t.match(await runAdmin(['client', 'reveal', 'p-x', ...data]), { stderr: /has no pseudonyms/ })
 })
 

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { statusRows } from '../../../engine/admin/cluster.ts'
+import { statusRows, streamRows } from '../../../engine/admin/cluster.ts'
 import { REPORT_EVERY_MS } from '../../../engine/replication/limits.ts'
 import type { ClusterNode } from '../../../engine/store/nodes.ts'
 import { NOON } from '../../support/store.ts'
@@ -10,28 +10,61 @@ const node = (name: string, row: Partial<ClusterNode>): ClusterNode => ({
   ...row,
 })
 
-t.test('a node that reports shows what it had not read then, a silent one what it lacks now', async (t) => {
-  const rows = statusRows(
-    [
-      node('one', { isPrimary: true, sequence: 90, lastSequence: 90, reportedAtMs: NOON - 1000 }),
-      node('two', { sequence: 85, lastSequence: 88, reportedAtMs: NOON - 6 * REPORT_EVERY_MS }),
-      node('three', { isPrimary: true, sequence: 40, lastSequence: 40, reportedAtMs: NOON - 6 * REPORT_EVERY_MS - 1 }),
-      node('four', { sequence: 93, lastSequence: 93 }),
-    ],
-    'one',
-  )
-  t.same(
-    rows.map(({ name, role, state, unread }) => [name, role, state, unread]),
-    [
-      ['one', 'primary', 'reporting', 0],
-      ['two', 'replica', 'reporting', 3],
-      ['three', 'replica', 'silent', 53],
-      ['four', 'replica', 'reporting', 0],
-    ],
-  )
-  t.match(rows[0], { roles: 'ingest, api', version: '0.1.0', sequence: 90, reported_at: '2026-11-20T11:59:59Z' })
+const SILENT_MS = 6 * REPORT_EVERY_MS
+const NODES = [
+  node('one', { isPrimary: true, sequence: 90, lastSequence: 90, reportedAtMs: NOON - 1000 }),
+  node('two', { sequence: 85, lastSequence: 88, reportedAtMs: NOON - SILENT_MS }),
+  node('three', { isPrimary: true, sequence: 40, lastSequence: 40, reportedAtMs: NOON - SILENT_MS - 1 }),
+  node('four', { sequence: 93, lastSequence: 93, reportedAtMs: NOON + SILENT_MS + 1 }),
+]
+
+t.test('the state of a node at a time', async (t) => {
+  const cases = [
+    {
+      title: 'a reporting node shows what it had not read then, a silent one what it lacks now',
+      nowMs: NOON,
+      rows: [
+        ['one', 'primary', 'reporting', 0],
+        ['two', 'replica', 'reporting', 3],
+        ['three', 'replica', 'silent', 53],
+        ['four', 'replica', 'unknown', null],
+      ],
+    },
+    {
+      title: 'during an outage of the brokers, no node reports, and nothing is known',
+      nowMs: NOON + 75_000,
+      rows: [
+        ['one', 'primary', 'unknown', null],
+        ['two', 'replica', 'unknown', null],
+        ['three', 'replica', 'unknown', null],
+        ['four', 'replica', 'unknown', null],
+      ],
+    },
+  ]
+  for (const { title, nowMs, rows } of cases) {
+    t.same(
+      statusRows(NODES, 'one', nowMs).map(({ name, role, state, unread }) => [name, role, state, unread]),
+      rows,
+      title,
+    )
+  }
+  t.match(statusRows(NODES, 'one', NOON)[0], {
+    roles: 'ingest, api',
+    version: '0.1.0',
+    sequence: 90,
+    reported_at: '2026-11-20T11:59:59Z',
+  })
+})
+
+t.test('which brokers have a stream is unknown without a current report', async (t) => {
+  const streams = [
+    { name: 'POSTURE', leader: 'broker-1', current: 3, replicas: 3, messages: 7, bytes: 700, bytesMax: -1 },
+  ]
+  const primary = node('one', { isPrimary: true, streams })
+  t.match(streamRows(primary, NOON + SILENT_MS), [{ leader: 'broker-1', current: 3, messages: 7, bytes_max: null }])
+  t.match(streamRows(primary, NOON + SILENT_MS + 1), [{ leader: null, current: null, messages: 7 }])
 })
 
 t.test('without a report there are no rows', async (t) => {
-  t.same(statusRows([], 'one'), [])
+  t.same(statusRows([], 'one', NOON), [])
 })

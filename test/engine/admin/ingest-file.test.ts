@@ -163,7 +163,7 @@ t.test('an own format reads the messages of its token, and can be tried with a f
 
   for (const ended of [await set(at('wrong.yaml')), await dry('--rule', at('wrong.yaml'))])
     t.match(ended, { status: 2, stderr: /wrong\.yaml: line 3, fields\.client: expected the number of a column/ })
-  t.match(await set(at('missing.yaml')), { status: 2, stderr: /--format-rule: ENOENT/ })
+  t.match(await set(at('missing.yaml')), { status: 2, stderr: /--format-rule \S+missing\.yaml: no such file/ })
 
   t.match(JSON.parse((await set(at('own.yaml'))).stdout), { own_format: 'guest-proxy' })
   t.match(JSON.parse((await dry()).stdout), { matched: 1, formats: { 'own-format': 1 } })
@@ -172,4 +172,47 @@ t.test('an own format reads the messages of its token, and can be tried with a f
   t.match(listed, { label: 'visitors', own_format: 'guest-proxy' })
   t.match(JSON.parse((await set('none')).stdout), { own_format: null })
   t.match(JSON.parse((await dry()).stdout), { matched: 0, unknown: 1 })
+})
+
+t.test('the original client is read if the token says so', async (t) => {
+  const directory = t.testdir({
+    'proxy.log': '10.0.0.7, 10.0.99.2 - - [20/Nov/2026:09:15:02 +0100] "CONNECT claude.ai:443 HTTP/1.1" 200 39\n',
+  })
+  const data = ['--data-dir', join(directory, 'service')]
+  await admin('organization', 'create', 'Acme', '--domain', 'acme.example', ...data)
+  const [token] = await admin('token', 'generate', 'proxy', '--org', 'Acme', ...data)
+  const file = ['ingest', 'file', '--dry-run', '--names', join(directory, 'proxy.log')]
+  const read = async () => {
+    const { stdout } = await run('admin', [...file, ...data], { SVC_TOKEN: String(token?.['token']) })
+    return JSON.parse(stdout.split('\n')[0] ?? '') as unknown
+  }
+  const set = (to: string) =>
+    admin('token', 'set', String(token?.['id']), '--forwarded-clients', to, '--org', 'Acme', ...data)
+  t.match(await read(), { client: '10.0.99.2' })
+  t.match(await set('on'), [{ forwarded_clients: true }])
+  t.match(await read(), { client: '10.0.0.7' })
+  t.match(await set('off'), [{ forwarded_clients: false }])
+  t.match(await read(), { client: '10.0.99.2' })
+})
+
+t.test('a file of which nothing is understood ends with LOG_FORMAT, which names the next step', async (t) => {
+  const directory = t.testdir({
+    'words.log': 'the weather is fine\n',
+    'report.bz2': 'BZh91AY&SY...',
+    'mixed.log': `${squid('claude.ai', '10.0.0.1', Date.now())}\nthe weather is fine\n`,
+  })
+  const data = ['--data-dir', join(directory, 'service')]
+  await admin('organization', 'create', 'Acme', '--domain', 'acme.example', ...data)
+  const [token] = await admin('token', 'generate', 'proxy', '--org', 'Acme', ...data)
+  const ingest = (name: string) =>
+    run('admin', ['ingest', 'file', join(directory, name), '--dry-run', ...data], {
+      SVC_TOKEN: String(token?.['token']),
+    })
+  for (const [name, why] of [
+    ['words.log', /LOG_FORMAT \S+words\.log: no message is in a known format; to read an own format, write a rule/],
+    ['report.bz2', /LOG_FORMAT \S+report\.bz2: looks like bzip2: unpack it first/],
+  ] as const) {
+    t.match(await ingest(name), { status: 4, stderr: why }, name)
+  }
+  t.match(await ingest('mixed.log'), { status: 0 })
 })

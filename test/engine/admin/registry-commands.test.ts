@@ -35,7 +35,7 @@ t.test("an operator's registry file is used; its errors name file, entry and fie
   writeFileSync(file, 'platforms:\n  - id: chatgpt\n    risk: { score: 700, why: much }\n')
   const { status, stderr } = await runAdmin(['registry', 'list', '--registry', file])
   t.equal(status, 2)
-  t.match(stderr, /^posture-admin: REGISTRY_FILE \S+own\.yaml: chatgpt: risk\.score: .*\n$/)
+  t.match(stderr, /^posture-admin: REGISTRY_FILE \S+own\.yaml:3: chatgpt: risk\.score: .*\n$/)
   t.match(await runAdmin(['registry', 'list', '--registry', '/nowhere.yaml']), {
     status: 2,
     stderr: /REGISTRY_FILE \/nowhere\.yaml/,

@@ -118,7 +118,7 @@ t.test('refused, and nothing is changed', async (t) => {
     t.match(await version(), { version: laterVersion(2) }, what)
   }
   const missing = ['registry', 'update', join(directory, 'none'), '--registry-root', root, '--data-dir', data]
-  t.match(await runAdmin(missing), { status: 5, stderr: /none: ENOENT/ })
+  t.match(await runAdmin(missing), { status: 5, stderr: /none: no such file/ })
   writeFileSync(file, makeUpdate(next))
   const unpinned = ['registry', 'update', file, '--data-dir', data]
   t.match(await runAdmin(unpinned), { status: 5, stderr: /no root key is pinned; .*REGISTRY_ROOT/ })
@@ -199,7 +199,7 @@ t.test('an update of a URL: checked address, one certificate, no redirect, bound
   }
   const trusted = ['--ca-file', ca, '--outbound-networks', '127.0.0.0/8,::1/128']
   const rows: readonly (readonly [address: string, args: readonly string[], why: RegExp])[] = [
-    [`${url}/registry.update`, ['--ca-file', ca], /on this machine or in a private network/],
+    [`${url}/registry.update`, ['--ca-file', ca], /on this machine or in a local or private network/],
     [`${url}/registry.update`, trusted.slice(2), /self-signed certificate/],
     [`${url}/moved`, trusted, /answered 302; redirects are not followed/],
     [`${url}/gone`, trusted, /answered 404/],

@@ -9,13 +9,13 @@ const HOSTS = ['posture.example.com', '192.0.2.10', 'localhost']
 const factsOf = (host: string, more: Partial<SenderFacts['reach']> = {}): SenderFacts => ({
   ...{ token: 'MONITORING_TOKEN', visible: '69c66f2c', organization: 'Acme', plainPort: 514 },
   reach: {
-    ...{ host, apiPort: 8443, ingestPort: 9443, syslogPort: 6514, fingerprint: '4B:A2:98:…', certificateFile: '' },
+    ...{ host, apiPort: 8443, ingestPort: 9443, syslogPort: 6514, pin: 'sha256-key:4ba298…', certificateFile: '' },
     ...more,
   },
 })
 const guide = (name: string): string =>
   readFileSync(join(REPOSITORY, 'docs', name), 'utf8').replaceAll(' --dry-run', '')
-const COMMON = guide('guides/use-existing-logs.md')
+const COMMON = guide('collect/logs.md')
 
 /** test/engine/admin/setup.test.ts compares these with the configuration that runs in tests. */
 const RELAYS = ['rsyslog', 'syslog-ng']
@@ -42,13 +42,13 @@ t.test('every sender has an address of its own and a group that is shown', async
   }
 })
 
-t.test('a collector gets the port and the fingerprint that differ from the defaults', async (t) => {
+t.test('a collector gets the port and the pin that differ from the defaults', async (t) => {
   const lines = (more: Partial<SenderFacts['reach']>): string =>
     SENDERS.filter(({ group }) => group === 'Collector')
       .flatMap(({ steps }) => steps(factsOf('h.example', more)).flatMap((step) => step.lines))
       .join('\n')
   t.equal(lines({ ingestPort: 1234 }).match(/^HTTPS_PORT=1234$/gm)?.length, 3)
-  t.notMatch(lines({ fingerprint: '' }), /SVC_FINGERPRINT/)
+  t.notMatch(lines({ pin: '' }), /SVC_FINGERPRINT/)
   t.notMatch(lines({}), /MONITORING_TOKEN/, 'no command has the token in it')
 })
 

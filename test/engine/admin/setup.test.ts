@@ -1,3 +1,4 @@
+import { X509Certificate } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
@@ -12,7 +13,7 @@ import { makeOrganization, openStore } from '../../support/store.ts'
 const TOKEN = `svc_mt_${'a1'.repeat(24)}`
 const REACH: Reach = {
   ...{ host: 'posture.example.com', apiPort: 8443, ingestPort: 9443, syslogPort: 6514 },
-  ...{ fingerprint: 'AB:CD', certificateFile: '/data/tls/certificate.pem' },
+  ...{ pin: 'sha256-key:abcd', certificateFile: '/data/tls/certificate.pem' },
 }
 
 /** A sample that tests send messages with, as an installation fills it in; without comments. */
@@ -79,9 +80,9 @@ t.test('no command has a secret in it', async (t) => {
   const { collector, curl } = readyLines(TOKEN, REACH)
   const lines = [...collector.steps, ...curl.steps].flatMap((step) => step.lines)
   t.notMatch(lines.join('\n'), /svc_/)
-  t.ok(lines.includes('SVC_FINGERPRINT=AB:CD'))
+  t.ok(lines.includes('SVC_FINGERPRINT=sha256-key:abcd'))
   t.notOk(lines.some((line) => line.startsWith('HTTPS_PORT')))
-  const other = readyLines(TOKEN, { ...REACH, ingestPort: 1234, fingerprint: '', certificateFile: '' })
+  const other = readyLines(TOKEN, { ...REACH, ingestPort: 1234, pin: '', certificateFile: '' })
   const settings = other.collector.steps.flatMap((step) => step.lines)
   t.ok(settings.includes('HTTPS_PORT=1234'))
   t.notOk(settings.some((line) => line.startsWith('SVC_FINGERPRINT')))
@@ -122,10 +123,10 @@ t.test('setup creates what is missing, and nothing if it cannot wait for events'
 t.test('the certificate is printed only if a listener presents it', async (t) => {
   const directory = join(t.testdir(), 'service')
   const data = ['--data-dir', directory]
-  const setup = async (port: number, label: string): Promise<string> => {
+  const setup = async (port: number, label: string, ...more: string[]): Promise<string> => {
     const words = ['setup', '--no-wait', '--org', 'Acme', '--domain', 'acme.example', '--label', label]
     const ports = ['--endpoint', '127.0.0.1', '--ingest-port', `${port}`, '--api-port', '1', '--syslog-port', '1']
-    return JSON.stringify(await admin(...words, ...ports, ...data))
+    return JSON.stringify(await admin(...words, ...ports, ...more, ...data))
   }
   const files = await provideCertificate(join(directory, 'tls'), undefined)
   const others = await provideCertificate(join(directory, 'other'), undefined)
@@ -135,7 +136,15 @@ t.test('the certificate is printed only if a listener presents it', async (t) =>
     t.teardown(() => server.close())
     return (server.address() as AddressInfo).port
   }
-  t.match(await setup(await listen(files), 'a'), `SVC_FINGERPRINT=${files.fingerprint}`)
+  t.match(await setup(await listen(files), 'a'), `SVC_FINGERPRINT=${files.pin}`)
   t.notMatch(await setup(await listen(others), 'b'), /SVC_FINGERPRINT|certificate\.pem/, 'another certificate')
   t.notMatch(await setup(1, 'c'), /SVC_FINGERPRINT|certificate\.pem/, 'no listener')
+
+  const named = await setup(1, 'd', '--tls-name', 'relay.example', '--tls-name', '192.0.2.7')
+  t.match(named, `SVC_FINGERPRINT=${files.pin}`, 'the names are those of the service')
+  t.match(named, 'SVC_ENDPOINT=127.0.0.1')
+  const started = await provideCertificate(join(directory, 'tls'), undefined)
+  t.equal(started.made, false, 'a service that starts without TLS_NAMES keeps them')
+  const certificate = new X509Certificate(readFileSync(started.certificateFile))
+  t.ok(certificate.checkHost('relay.example') && certificate.checkIP('192.0.2.7'))
 })

@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { programFor } from '../../../engine/admin/program.ts'
+import { programFor } from '../../../engine/cli/program.ts'
 import { ALL_SCOPES, admin } from '../../support/programs.ts'
 
 /** The output of the commands on a terminal with this many columns. */
@@ -31,7 +31,8 @@ t.test('every table fits 40 and 80 columns; a secret has its own line', async (t
   await admin('member', 'add', 'alice@acme-widgets.example', ...org)
   const [token] = await admin('token', 'generate', 'sensor in the main office', ...org)
   const log = join(directory, 'messages.log')
-  writeFileSync(log, 'nothing that any format knows, and long enough to be wrapped in a narrow terminal\n')
+  const known = 'Nov 20 09:15:02 dnsmasq[712]: query[A] claude.ai from 10.20.30.45'
+  writeFileSync(log, `${known}\nnothing that any format knows, and long enough to be wrapped in a narrow terminal\n`)
   const [assessment] = await admin('assessment', 'create', '--framework', 'hipaa', ...org)
   await admin('assessment', 'create', '--framework', 'nist-800-53', ...org)
   const commands = [

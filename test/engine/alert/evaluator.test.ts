@@ -80,6 +80,28 @@ t.test('use of a rejected platform is reported once a day', async (t) => {
   t.same(site.evaluate(), { 'rejected-platform': 1 })
 })
 
+t.test('blocked requests for a rejected platform are reported once a day, and never as use', async (t) => {
+  const site = alertSite(t)
+  const { administration, organization, clock, store } = site
+  administration.approvals.reject(organization, catalog, ['kimi'])
+  const blocked = (): void => {
+    const event = new Sender().event('kimi.com', clock.nowMs(), { method: 'log', blocked: 1 })
+    store.environment.write(() => store.buffer.append(organization.id, [event]))
+    site.scan([])
+  }
+  clock.add(MINUTE_MS)
+  blocked()
+  t.same(site.evaluate(), { 'rejected-platform-blocked': 1 })
+  clock.add(MINUTE_MS)
+  blocked()
+  t.same(site.evaluate(), {}, 'again on the same day')
+  clock.add(DAY_MS)
+  blocked()
+  t.same(site.evaluate(), { 'rejected-platform-blocked': 1 })
+  site.scan(['kimi.com'])
+  t.match(site.evaluate(), { 'rejected-platform': 1 })
+})
+
 t.test('software with AI features is reported only after its rejection', async (t) => {
   const site = alertSite(t)
   const { administration, organization, clock } = site

@@ -95,7 +95,12 @@ const REFUSED: readonly { name: string; text: string; lines: readonly RegExp[] }
     text: 'id: &a own-a\nname: *a\ncategories: []',
     lines: [/^not usable YAML: /],
   },
-  { name: 'deep nesting', text: '['.repeat(200_000), lines: [/not YAML/] },
+  { name: 'deep nesting', text: '['.repeat(8000), lines: [/^line 1: more than 32 levels of nesting/] },
+  {
+    name: 'many keys',
+    text: Array.from({ length: 32_000 }, (_, at) => `k${at}: 1\n`).join(''),
+    lines: [/^line 101: more than 100 keys in one map/],
+  },
   { name: 'a large file', text: ' '.repeat(FRAMEWORK_FILE_BYTES_MAX + 1), lines: [/^larger than the maximum/] },
 ]
 for (const { name, text, lines } of REFUSED) {

@@ -140,7 +140,6 @@ function fill(opened: TestStore): void {
     store.logPositions.put({ sequence: 7, created: '2026-11-20T12:00:00Z' })
     const node = { id: newUuid(), name: 'node-1', isPrimary: true, roles: NODE_ROLES, version: '0.1.0' } as const
     store.nodes.put({ ...node, sequence: 7, lastSequence: 8, reportedAtMs: NOON })
-    store.nodes.setUnwitnessed(node.id, true)
     const hash = 'ab'.repeat(32)
     const user = { id: newUuid(), name: 'alice@acme.example', passwordHash: '', createdAtMs: NOON, browsers: [] }
     const member = store.members.get(id, 'alice@acme.example')
@@ -282,6 +281,8 @@ function putClients(store: Store, id: string, clients: readonly Partial<typeof C
       lastSeenMs,
       bytesSent: 0,
       bytesReceived: 0,
+      blocked: 0,
+      touched: 0,
     }
     writer.add(Buffer.from(client), 0, client.length, client.length, numbers)
   }
@@ -337,7 +338,7 @@ const SEALED = [
   ],
 ]
 /** Sealed records that belong to no organization. */
-const OF_SERVICE = ['registry-releases', 'registry-state', 'log-positions', 'nodes', 'unwitnessed-nodes']
+const OF_SERVICE = ['registry-releases', 'registry-state', 'log-positions', 'nodes']
 /** Sealed records whose keys begin with a user. */
 const OF_USERS = ['users', 'sessions', 'passkeys', 'account-links']
 const INDEXES = [
@@ -606,10 +607,10 @@ const ROWS: readonly Row[] = [
     finds: /7 matches by purposes/,
   },
   {
-    name: 'more matches by access than of use',
+    name: 'more matches by access than used ones',
     table: 'evidence',
     damage: changed(() => ({ byAccess: { web: 99 } })),
-    finds: /99 matches by access of \S+ on day \d+, expected at most \d+, those of use/,
+    finds: /99 matches by access of \S+ on day \d+, expected at most \d+, the used ones/,
   },
   {
     name: 'use without strength',
@@ -1003,12 +1004,6 @@ const ROWS: readonly Row[] = [
     table: 'nodes',
     damage: movedTo(otherLast),
     finds: /^nodes of no organization: found \S+, expected the id of the key$/,
-  },
-  {
-    name: 'an unwitnessed node under the id of another',
-    table: 'unwitnessed-nodes',
-    damage: movedTo(otherLast),
-    finds: /^unwitnessed-nodes of no organization: found \S+, expected the id of the key$/,
   },
   {
     name: 'a use of a nonexistent key',

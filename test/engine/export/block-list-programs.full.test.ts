@@ -28,7 +28,7 @@ async function listFor(t: Test, format: BlockListFormat): Promise<{ directory: s
   const directory = t.testdir()
   // The servers drop root.
   for (let path = directory; path.startsWith(REPOSITORY); path = join(path, '..')) chmodSync(path, 0o755)
-  chmodSync(directory, 0o777)
+  chmodSync(directory, 0o1777)
   const data = ['--data-dir', join(directory, 'data')]
   await admin('organization', 'create', 'Acme', '--domain', 'acme.example', ...data)
   await admin('approval', 'add', 'ChatGPT', ...data)

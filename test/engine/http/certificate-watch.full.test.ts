@@ -5,6 +5,7 @@ import { connect as connectTls } from 'node:tls'
 import t from 'tap'
 import { provideCertificate } from '../../../engine/http/certificate.ts'
 import { CertificateWatch } from '../../../engine/http/certificate-watch.ts'
+import { IMPLEMENTATIONS } from '../../support/https.ts'
 import { quietLog } from '../../support/store.ts'
 import { sendTls } from '../../support/syslog-sender.ts'
 import { rfc5424, SYSLOG_ON_LOOPBACK, SyslogService, squid } from '../../support/syslog-service.ts'
@@ -95,7 +96,7 @@ async function shownAt(port: number): Promise<string> {
   return fingerprint256
 }
 
-for (const http of ['uws', 'node']) {
+for (const http of IMPLEMENTATIONS) {
   t.test(`new connections get a certificate that was replaced on disk, over ${http}`, async (t) => {
     const directory = t.testdir()
     const [before, after] = await Promise.all(

@@ -1,8 +1,8 @@
 import { X509Certificate } from 'node:crypto'
-import { chmodSync, chownSync, copyFileSync, readFileSync } from 'node:fs'
+import { chmodSync, chownSync, copyFileSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { provideCertificate } from '../../../engine/http/certificate.ts'
+import { checkedFingerprint, provideCertificate } from '../../../engine/http/certificate.ts'
 import { opensslCertificate } from '../../support/openssl-certificate.ts'
 import { skipUnlessRoot } from '../../support/other-user.ts'
 
@@ -40,6 +40,18 @@ t.test('an unreadable file is an error that names the user and the fix', { skip:
   }
 })
 
+t.test('a private key that other users can read is refused, at the start and when it is renewed', async (t) => {
+  const own = await provideCertificate(t.testdir(), undefined)
+  for (const mode of [0o644, 0o604, 0o660]) {
+    chmodSync(own.keyFile, mode)
+    const message = `private key ${own.keyFile}: mode 0${mode.toString(8)} gives other users access; run chmod 600 ${own.keyFile}`
+    await t.rejects(provideCertificate('', own), { code: 'CERTIFICATE', message })
+    t.throws(() => checkedFingerprint(own), { code: 'CERTIFICATE', message })
+  }
+  chmodSync(own.keyFile, 0o400)
+  t.equal(checkedFingerprint(own), own.fingerprint)
+})
+
 t.test('a self-signed certificate has the requested names', async (t) => {
   const directory = t.testdir()
   const names = ['posture.example', '*.apps.example', '192.0.2.7', '2001:db8::7']
@@ -55,16 +67,19 @@ t.test('a self-signed certificate has the requested names', async (t) => {
     { name: 'names that it always has', names: [...names, 'localhost', '::1'], isKept: true },
     { name: 'one more', names: [...names, 'more.example'], isKept: false },
     { name: 'one less', names: names.slice(1), isKept: false },
-    { name: 'none', names: [], isKept: false },
-    { name: 'none again', names: [], isKept: true },
+    { name: 'none, which keeps those of setup', names: [], isKept: true },
   ]
   let { fingerprint } = made
   for (const { name, names, isKept } of rows) {
     const next = await provideCertificate(directory, undefined, names)
     t.equal(next.fingerprint === fingerprint, isKept, name)
     t.equal(next.made, !isKept, name)
+    t.equal(next.pin, made.pin, 'the key stays, so its pins hold')
     fingerprint = next.fingerprint
   }
+  rmSync(made.certificateFile)
+  const renewed = await provideCertificate(directory, undefined, [])
+  t.match(renewed, { made: true, pin: made.pin }, 'renewed by hand')
 })
 
 t.test("an operator's certificate is never replaced, not even at the path of the self-signed one", async (t) => {

@@ -1,4 +1,6 @@
+import { setTimeout as later } from 'node:timers/promises'
 import t from 'tap'
+import { provideCertificate } from '../../../engine/http/certificate.ts'
 import { EstimatedCounts, ExactCounts } from '../../../engine/http/client-counts.ts'
 import {
   type ConnectionLimits,
@@ -6,10 +8,11 @@ import {
   connectionCountersOf,
   connectionRows,
   makeConnectionCounters,
+  RefusalLimit,
 } from '../../../engine/http/connections.ts'
-import { countLines } from '../../../engine/http/kernel-connections.ts'
 import { listenHttp } from '../../../engine/http/listen.ts'
-import { RefusalLimit } from '../../../engine/http/refusal-limit.ts'
+import { FIRST_REQUEST_MS } from '../../../engine/http/node.ts'
+import { countLines } from '../../../engine/http/uws-traffic.ts'
 import { type WaitingAnswer, WaitingAnswers } from '../../../engine/http/waiting-answers.ts'
 import {
   ANSWERS_WAITING_BYTES_MAX,
@@ -19,8 +22,9 @@ import {
   REFUSED_CLIENTS_MAX,
   REQUESTS_PER_TURN_MAX,
 } from '../../../engine/limits.ts'
+import { capturedLog } from '../../support/captured-log.ts'
 import { IMPLEMENTATIONS } from '../../support/https.ts'
-import { rawClient, statusesOf } from '../../support/raw-client.ts'
+import { type RawClient, rawClient, statusesOf } from '../../support/raw-client.ts'
 import { quietLog } from '../../support/store.ts'
 import { until } from '../../support/wait.ts'
 
@@ -180,9 +184,119 @@ t.test('connections are counted as the kernel lists them', async (t) => {
   t.same(Object.fromEntries(counts), { '127.0.2.2': 3, '2001:db8::/64': 1 })
 })
 
+const request = 'GET / HTTP/1.1\r\nHost: x\r\n\r\n'
+
+for (const tls of [false, true]) {
+  t.test(`idle connections${tls ? ' over TLS' : ''} keep no other client out`, async (t) => {
+    const memory = makeConnectionCounters(1)
+    const { log, entries } = capturedLog()
+    const listener = await listenHttp('node', {
+      address: '127.0.0.1',
+      port: 0,
+      ...(tls && { tls: await provideCertificate(t.testdir(), undefined) }),
+      limits: { connectionsMax: 20, perClientMax: 9 },
+      connectionCounters: connectionCountersOf(memory),
+      handler: (_, response) => response.send({ status: 200, body: 'here' }),
+      log,
+    })
+    t.teardown(() => listener.drain(100))
+    const ask = async (from: string) => {
+      const client = rawClient(listener.port, { tls, from })
+      client.socket.write(request)
+      await until('an answer', () => client.isClosed() || statusesOf(client.text()).length === 1)
+      return client
+    }
+    const idle: RawClient[] = []
+    for (let each = 0; each < 17; each++) idle.push(await ask(`127.0.0.${2 + (each % 2)}`))
+    const silent = rawClient(listener.port, { tls, from: '127.0.0.3' })
+    await until('the silent one is open', () => connectionCountersOf(memory)[0] === 18)
+    await later(FIRST_REQUEST_MS)
+    idle.push(await ask('127.0.0.2'))
+    await until('the oldest of the address is closed', () => idle[0]?.isClosed())
+    const others = []
+    for (let each = 0; each < 7; each++) others.push(await ask('127.0.0.4'))
+    t.same(
+      others.map(({ text, isClosed }) => [statusesOf(text()), isClosed()]),
+      others.map(() => [[200], false]),
+    )
+    await silent.closed
+    t.pass('the one that sent no request is closed before older ones that did')
+    // One fewer if the silent one has reached its time limit before.
+    const closed = (): number => idle.filter(({ isClosed }) => isClosed()).length
+    await until('the others of these clients are closed', () => closed() === 5 || closed() === 4)
+    const rows = Object.fromEntries(connectionRows({ test: memory }).map(([name, , , value]) => [name, value]))
+    t.match(rows, { posture_http_connections_closed_idle_total: { test: /^[56]$/ } })
+    const clients = { '127.0.0.2': 9 }
+    const expected = { level: 40, closed: 1, clients }
+    t.match(entries, [
+      { ...expected, limit: 'address', max: 9 },
+      { ...expected, limit: 'total', max: 20 },
+    ])
+    t.equal(entries.length, 2, 'once a minute for each limit')
+    for (const { socket } of [...idle, ...others]) socket.destroy()
+  })
+}
+
+t.test('a connection that may still send its first request is not closed for another one', async (t) => {
+  const listener = await listenHttp('node', {
+    address: '127.0.0.1',
+    port: 0,
+    limits: { connectionsMax: 100, perClientMax: 3 },
+    handler: (_, response) => response.send({ status: 200, body: 'here' }),
+    log: quietLog,
+  })
+  t.teardown(() => listener.drain(100))
+  const connected = () => {
+    const client = rawClient(listener.port, {})
+    t.teardown(() => client.socket.destroy())
+    return client
+  }
+  const ask = async (client: RawClient) => {
+    client.socket.write(request)
+    await until('an answer', () => client.isClosed() || statusesOf(client.text()).length > 0)
+    return statusesOf(client.text())
+  }
+  const idle = [connected(), connected(), connected()]
+  for (const client of idle) t.same(await ask(client), [200])
+  const slow = connected()
+  await until('the first idle one is closed', () => idle[0]?.isClosed())
+  connected()
+  await until('the next idle one is closed', () => idle[1]?.isClosed())
+  t.same(await ask(slow), [200])
+})
+
+t.test('the total limit closes an idle connection of another client where the largest has none', async (t) => {
+  const held: (() => void)[] = []
+  const listener = await listenHttp('node', {
+    address: '127.0.0.1',
+    port: 0,
+    limits: { connectionsMax: 5, perClientMax: 4 },
+    handler: (asked, response) => {
+      const send = () => response.send({ status: 200, body: 'here' })
+      if (asked.path === '/held') held.push(send)
+      else send()
+    },
+    log: quietLog,
+  })
+  t.teardown(() => listener.drain(100))
+  const ask = (from: string, path: string) => {
+    const client = rawClient(listener.port, { from })
+    t.teardown(() => client.socket.destroy())
+    client.socket.write(`GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`)
+    return client
+  }
+  for (let each = 0; each < 3; each++) ask('127.0.0.2', '/held')
+  await until('the requests are in progress', () => held.length === 3)
+  const idle = [ask('127.0.0.3', '/'), ask('127.0.0.3', '/')]
+  await until('answers', () => idle.every(({ text }) => statusesOf(text()).length === 1))
+  const other = ask('127.0.0.4', '/')
+  await until('an answer', () => other.isClosed() || statusesOf(other.text()).length === 1)
+  t.same(statusesOf(other.text()), [200])
+  for (const send of held) send()
+})
+
 /** Number of pipelined requests. */
 const FEW = 50
-const request = 'GET / HTTP/1.1\r\nHost: x\r\n\r\n'
 
 for (const implementation of IMPLEMENTATIONS) {
   t.test(`over ${implementation}: connections of one address are limited and counted`, async (t) => {

@@ -6,7 +6,7 @@ import { quietLog } from '../../support/store.ts'
 import { until } from '../../support/wait.ts'
 
 /** Seconds that a client may leave a connection idle: less than those after which it is closed. */
-const SECONDS = { uws: 5, node: 70, auto: 5 }
+const SECONDS = { uws: 5, node: 70 }
 
 for (const implementation of IMPLEMENTATIONS) {
   t.test(`over ${implementation}: responses state how long an idle connection stays open`, async (t) => {

@@ -176,23 +176,25 @@ for (const { implementation, tls } of OVER) {
   )
 }
 
-t.test('over uws: at the limit, the client that has waited the longest is disconnected', async (t) => {
-  const { listener, count } = await site(t, 'uws', false, (_, response) =>
-    response.send({ status: 200, body: LONG_BODY }),
-  )
-  const clients = []
-  for (let each = 0; each < 8; each++) {
-    const client = rawClient(listener.port, { paused: true })
-    client.socket.write(request())
-    clients.push(client)
-    await pause(50)
-  }
-  t.ok(count.cut > 0 && count.cut < 8, `${count.cut} cut`)
-  const last = clients.at(-1)
-  for (const { socket } of clients) socket.resume()
-  while (!last?.isClosed() && (last?.bytes() ?? 0) < LONG_BODY.length) await pause(20)
-  t.ok((last?.bytes() ?? 0) > LONG_BODY.length, 'the last client has the complete answer')
-  await clients[0]?.closed
-  t.ok((clients[0]?.bytes() ?? 0) < LONG_BODY.length, 'the first client has not')
-  for (const { socket } of clients) socket.destroy()
-})
+for (const over of IMPLEMENTATIONS) {
+  t.test(`over ${over}: at the limit, the client that has waited the longest is disconnected`, async (t) => {
+    const { listener, count } = await site(t, over, false, (_, response) =>
+      response.send({ status: 200, body: LONG_BODY }),
+    )
+    const clients = []
+    for (let each = 0; each < 8; each++) {
+      const client = rawClient(listener.port, { paused: true })
+      client.socket.write(request())
+      clients.push(client)
+      await pause(50)
+    }
+    t.ok(count.cut > 0 && count.cut < 8, `${count.cut} cut`)
+    const last = clients.at(-1)
+    for (const { socket } of clients) socket.resume()
+    while (!last?.isClosed() && (last?.bytes() ?? 0) < LONG_BODY.length) await pause(20)
+    t.ok((last?.bytes() ?? 0) > LONG_BODY.length, 'the last client has the complete answer')
+    await clients[0]?.closed
+    t.ok((clients[0]?.bytes() ?? 0) < LONG_BODY.length, 'the first client has not')
+    for (const { socket } of clients) socket.destroy()
+  })
+}

@@ -2,85 +2,20 @@ import { createSocket } from 'node:dgram'
 import { join } from 'node:path'
 import { setTimeout as later } from 'node:timers/promises'
 import t, { type Test } from 'tap'
-import { Administration } from '../../../engine/admin/administration.ts'
 import { packBatch } from '../../../engine/event/event.ts'
-import { EventAcceptor } from '../../../engine/ingest/accept.ts'
 import { kernelDrops } from '../../../engine/ingest/datagram-listener.ts'
-import { eventsHandler } from '../../../engine/ingest/https-batches.ts'
-import { IngestAccounting, storeSink } from '../../../engine/ingest/ingest-accounting.ts'
-import { SyslogIngest } from '../../../engine/ingest/syslog-ingest.ts'
 import type { SyslogStatus } from '../../../engine/ingest/thread-protocol.ts'
-import { makeTokenRateTable } from '../../../engine/ingest/token-rate.ts'
 import { systemClock } from '../../../engine/process/clock.ts'
 import { runScan } from '../../../engine/scan/scan-runner.ts'
 import { Outcome, totalOf } from '../../../engine/store/outcomes.ts'
-import { RegistryInForce } from '../../../engine/store/registry-in-force.ts'
 import { matchesInScans } from '../../crash/oracle.ts'
-import { serve } from '../../support/https.ts'
+import { clientOf, ingestSite, messagesOf } from '../../support/ingest-site.ts'
 import { skipNamespaces as skipMount } from '../../support/namespace.ts'
 import { SmallDisk } from '../../support/small-disk.ts'
-import { Sender as EventSender, makeOrganization, openStore, quietLog, registries } from '../../support/store.ts'
+import { Sender as EventSender, quietLog, registries } from '../../support/store.ts'
 import { sendTcp } from '../../support/syslog-sender.ts'
 import { rfc5424, SYSLOG_ON_LOOPBACK, SyslogService, squid } from '../../support/syslog-service.ts'
 import { until } from '../../support/wait.ts'
-
-/** A distinct client for each message, so that no messages are merged. */
-function clientOf(index: number): string {
-  return `10.${(index >> 16) & 255}.${(index >> 8) & 255}.${index & 255}`
-}
-
-function messagesOf(token: string, from: number, count: number): string[] {
-  return Array.from({ length: count }, (_, index) => rfc5424(token, squid('claude.ai', clientOf(from + index))))
-}
-
-/** All parts of ingest in this process, with a small buffer. */
-async function ingest(t: Test, bufferedEventsMax: number, laneThreads: number, log = quietLog) {
-  const opened = openStore(t)
-  const { store } = opened
-  const administration = new Administration(store, systemClock)
-  const acceptor = new EventAcceptor(store, systemClock, quietLog, () => {}, bufferedEventsMax)
-  const accounting = new IngestAccounting(storeSink(store), quietLog)
-  const endpoint = { address: '127.0.0.1', port: 0 }
-  const syslog = await SyslogIngest.start(
-    {
-      dataDirectory: opened.directory,
-      endpoints: [
-        { kind: 'tcp', setting: '--syslog-tcp', ...endpoint },
-        { kind: 'udp', setting: '--syslog-udp', ...endpoint },
-      ],
-      tls: undefined,
-      proxyProtocol: false,
-      connectionsMax: 1000,
-      connectionsPerAddressMax: 0,
-      idleMs: 60_000,
-      tokenRateTable: makeTokenRateTable(),
-      tokenRateMax: 0,
-      laneThreads,
-      registry: new RegistryInForce(store).compiled,
-      logLevel: 'ERROR',
-    },
-    acceptor,
-    accounting,
-    log,
-    (error) => t.fail(error.message),
-  )
-  accounting.start()
-  const counters = { batches: 0, unauthorized: 0, malformed: 0, overloaded: 0 }
-  const handler = eventsHandler(store, acceptor, counters, { sources: accounting.sources })
-  const https = await serve(t, 'uws', join(opened.directory, 'https'), handler)
-  const organizations = ['Acme', 'Other'].map((name) => {
-    const organization = makeOrganization({ ...opened, clock: { ...opened.clock, nowMs: Date.now } }, name)
-    return { id: organization.id, token: administration.tokens.generate(organization, 'devices').raw }
-  })
-  const [acme, other] = organizations
-  if (acme === undefined || other === undefined) throw new Error('two organizations')
-  const port = (kind: string): number => syslog.endpoints.find((one) => one.kind === kind)?.port ?? 0
-  t.teardown(async () => {
-    await syslog.drain(1000)
-    await accounting.stop()
-  })
-  return { store, syslog, https, acme, other, port, accounting }
-}
 
 function storedOf({ messages }: SyslogStatus, kind: 'tcp' | 'udp'): number {
   return messages[kind][Outcome.stored] ?? 0
@@ -89,7 +24,7 @@ function storedOf({ messages }: SyslogStatus, kind: 'tcp' | 'udp'): number {
 for (const laneThreads of [1, 2]) {
   t.test(`a full organization buffer applies back-pressure, ${laneThreads} lanes`, async (t) => {
     const COUNT = 80_000
-    const { store, syslog, https, acme, other, port } = await ingest(t, 10_000, laneThreads)
+    const { store, syslog, https, acme, other, port } = await ingestSite(t, { bufferedEventsMax: 10_000, laneThreads })
     const sender = await sendTcp(t, port('tcp'))
     let flushed = false
     sender.socket.write(`${messagesOf(acme.token, 0, COUNT).join('\n')}\n`, () => {
@@ -314,7 +249,7 @@ for (const laneThreads of [1, 2]) {
     for (const hasRoom of [true, false]) {
       const lines: { messages: number; bytes: number }[] = []
       const log = { ...quietLog, info: () => {}, warn: (what: object) => lines.push(what as never) } as never
-      const { store, syslog, acme, port } = await ingest(t, 10_000, laneThreads, log)
+      const { store, syslog, acme, port } = await ingestSite(t, { bufferedEventsMax: 10_000, laneThreads, log })
       const sender = await sendTcp(t, port('tcp'))
       sender.send(`${messagesOf(acme.token, 0, COUNT).join('\n')}\n`)
       await until('it is full', async () => {

@@ -6,8 +6,8 @@ import { HttpLogs } from '../../../engine/ingest/http-logs.ts'
 import { LOGS_PATH } from '../../../engine/ingest/http-logs-answers.ts'
 import { eventsHandler } from '../../../engine/ingest/https-batches.ts'
 import { IngestAccounting, storeSink } from '../../../engine/ingest/ingest-accounting.ts'
+import { makeTokenRateTable, TokenRate } from '../../../engine/ingest/rates.ts'
 import type { BatchCounters } from '../../../engine/ingest/request-body.ts'
-import { makeTokenRateTable, TokenRate } from '../../../engine/ingest/token-rate.ts'
 import { systemClock } from '../../../engine/process/clock.ts'
 import { RegistryInForce } from '../../../engine/store/registry-in-force.ts'
 import { type Ask, IMPLEMENTATIONS, serve } from '../../support/https.ts'
@@ -17,8 +17,14 @@ import { squid } from '../../support/syslog-service.ts'
 const NOW = Date.parse('2026-11-20T09:15:02Z')
 const COLLECTOR = '/services/collector/event'
 
-async function startLogs(t: Test, { perSecond = 0, implementation = 'node' as (typeof IMPLEMENTATIONS)[number] } = {}) {
-  const opened = openStore(t)
+interface StartOptions {
+  readonly perSecond?: number
+  readonly implementation?: (typeof IMPLEMENTATIONS)[number]
+}
+
+async function startLogs(t: Test, options: StartOptions = {}) {
+  const { perSecond = 0, implementation = 'node' } = options
+  const opened = openStore(t, { unchecked: true })
   const { store } = opened
   const organization = makeOrganization(opened, 'Acme')
   const administration = new Administration(store, opened.clock)
@@ -36,7 +42,7 @@ async function startLogs(t: Test, { perSecond = 0, implementation = 'node' as (t
   const post = (path: string, body: string | Uint8Array, headers: Ask['headers'] = {}) =>
     server.ask(path, { method: 'POST', headers: { authorization: `Splunk ${raw}`, ...headers }, body })
   const stored = (): number => store.buffer.count(organization.id)
-  return { ...server, post, stored, opened, organization, administration, counters, accounting, raw }
+  return { ...server, post, stored, opened, logs, organization, administration, counters, accounting, raw }
 }
 
 /** Of distinct clients: messages of the same client and host are merged before they are stored. */

@@ -1,11 +1,12 @@
 import t from 'tap'
 import { HEADER_LINES, LINE_KINDS, linesOf } from '../../../bench/workload/log-lines.ts'
 import { unpackBatch } from '../../../engine/event/event.ts'
-import { FORMATS } from '../../../engine/ingest/formats/formats.ts'
+import { FORMATS } from '../../../engine/formats/formats.ts'
 import type { OutgoingBatch } from '../../../engine/ingest/intake.ts'
 import { Origin } from '../../../engine/ingest/origin.ts'
+import { makeTokenRateTable, TokenRate } from '../../../engine/ingest/rates.ts'
+import { Follows } from '../../../engine/ingest/syslog/counted.ts'
 import { Framing } from '../../../engine/ingest/syslog/framing.ts'
-import { makeTokenRateTable, TokenRate } from '../../../engine/ingest/token-rate.ts'
 import { COVERAGE_PER_SECOND_MAX, LOG_BATCH_EVENTS_MAX, LOG_BATCHES_IN_FLIGHT_MAX } from '../../../engine/limits.ts'
 import { HOUR_MS } from '../../../engine/process/clock.ts'
 import { Outcome } from '../../../engine/store/outcomes.ts'
@@ -112,7 +113,7 @@ for (const { name, message, outcome, event } of rows) {
     const opened = openIntake(t)
     const { intake } = opened
     t.equal(opened.take(message(opened.token.raw), tcp()), outcome)
-    const batches = intake.takeBatches(true)
+    const batches = intake.takeBatches('all')
     t.match(eventsOf(batches), event === undefined ? [] : [event])
     t.equal(eventsOf(batches).length, event === undefined ? 0 : 1)
     t.match(
@@ -128,6 +129,21 @@ for (const { name, message, outcome, event } of rows) {
   })
 }
 
+t.test('a user name that is a line of another program is no request', async (t) => {
+  const opened = openIntake(t)
+  const typed = [
+    'dnsmasq[1]: query[A] claude.ai from 10.0.0.66',
+    'CEF:0|V|Web Gateway|1|1|web|3|src=10.0.0.66 dhost=claude.ai rt=1795162502000',
+    'client 10.0.0.66#1 (claude.ai): query: claude.ai IN A + (10.0.0.53)',
+  ]
+  for (const text of typed) {
+    for (const program of ['sshd', 'sshd-session', 'sudo', 'dropbear']) {
+      const message = `<38>1 2026-11-20T09:15:02Z srv ${program} 1 - [svc@00000 key="${opened.token.raw}"] ${text}`
+      t.equal(opened.take(message, tcp()), 'skipped', message)
+    }
+  }
+})
+
 t.test('unreadable times are counted with their source', async (t) => {
   const opened = openIntake(t)
   const take = (message: string) => opened.take(rfc5424(opened.token.raw, message), tcp())
@@ -141,6 +157,13 @@ t.test('unreadable times are counted with their source', async (t) => {
   }
   t.equal(take(`time="2026, week 47" ${pairs.replace('claude.ai', 'www.example.com')}`), 'unmatched')
   t.same(reported(), [0], 'an absent or readable time is not counted, and neither is a message without a match')
+  const withoutHeader = (fields: string) =>
+    opened.take(`<134>1 - - - - - [svc@00000 key="${opened.token.raw}"] ${fields}`, tcp())
+  for (const time of ['2026, week 47', 'nonsense', '13.13.2026x']) {
+    t.equal(withoutHeader(`time="${time}" ${pairs}`), 'rejected', `${time}: the time of receipt would be a guess`)
+  }
+  for (const time of ['Friday, November 13, 2026 10:19:35 AM', '13 November 2026 10:19:35', 'n/a', '-'])
+    t.equal(withoutHeader(`time="${time}" ${pairs}`), 'stored', time)
 })
 
 t.test('tokens and formats of two organizations can share a connection', async (t) => {
@@ -155,7 +178,7 @@ t.test('tokens and formats of two organizations can share a connection', async (
     opened.take(rfc5424(second, 'link is up'), origin)
     opened.take('nothing', origin)
   }
-  const found = eventsOf(intake.takeBatches(true)).map(
+  const found = eventsOf(intake.takeBatches('all')).map(
     ({ organizationId, name, count }) => `${organizationId} ${name} ${count}`,
   )
   t.same(found, [`${opened.organization.id} claude.ai 3`, `${other.id} chatgpt.com 3`])
@@ -177,7 +200,7 @@ t.test('the users of a client are separate, and names that cannot be stored are 
     rfc5424(opened.token.raw, squid('www.example.com').replace('jdoe HIER', `${'u'.repeat(200)} HIER`)),
     origin,
   )
-  const found = eventsOf(intake.takeBatches(true)).map(({ user = '', count }) => `${user} ${count}`)
+  const found = eventsOf(intake.takeBatches('all')).map(({ user = '', count }) => `${user} ${count}`)
   t.same(found.sort(), [' 4', 'CORP\\jdoe 1', 'jdoe 2', `${'u'.repeat(128)} 1`])
   t.match(intake.users, { truncated: 1, refused: 2 }, 'only of messages that name a platform')
 })
@@ -194,23 +217,19 @@ t.test('a message can be split at every byte of the stream', async (t) => {
       let taken = 0
       const sink = {
         frame(start: number, end: number): boolean {
-          if (!intake.take(start, end, origin)) throw new Error('no room')
-          if (intake.outcome === Outcome.stored) taken++
+          if (intake.take(start, end, origin) === 'stored') taken++
           return true
         },
       }
-      let waiting = Buffer.alloc(0)
-      for (const chunk of [bytes.subarray(0, at), bytes.subarray(at)]) {
-        waiting = Buffer.concat([waiting, chunk])
-        intake.line.bytes.set(waiting)
-        waiting = Buffer.from(
-          waiting.subarray(framing.split(intake.line.bytes, intake.line.view, 0, waiting.length, sink)),
-        )
-      }
+      const { line } = intake
+      line.bytes.set(bytes.subarray(0, at))
+      const rest = Buffer.from(bytes.subarray(framing.split(line.bytes, line.view, 0, at, sink)))
+      line.bytes.set(rest)
+      framing.split(line.bytes, line.view, 0, rest.length, sink, Follows.nothing)
       if (taken !== 2) t.fail(`split at ${at}: ${taken}`)
     }
   }
-  const [event] = eventsOf(intake.takeBatches(true))
+  const [event] = eventsOf(intake.takeBatches('all'))
   t.ok((event?.count ?? 0) > 500, 'all are one event')
 })
 
@@ -224,7 +243,7 @@ t.test('without space nothing changes, and the same message is accepted later', 
   let sent = 0
   for (;;) {
     if (opened.take(message(sent), origin) === undefined) {
-      const ready = intake.takeBatches(false)
+      const ready = intake.takeBatches('full')
       if (ready.length === 0) break
       inFlight.push(...ready)
       continue
@@ -243,7 +262,7 @@ t.test('without space nothing changes, and the same message is accepted later', 
   t.equal(opened.take(rfc5424(other, squid('claude.ai')), origin), 'stored', 'another organization has space')
   const [first] = inFlight
   if (first !== undefined) intake.settled(first, ALL_STORED)
-  t.equal(intake.takeBatches(false).length, 1)
+  t.equal(intake.takeBatches('full').length, 1)
   t.equal(opened.take(message(sent), origin), 'stored')
 })
 
@@ -253,7 +272,7 @@ t.test('rejected events of logs are attributed to the sources of their batch, on
   for (let index = 0; index < 10; index++) {
     opened.take(rfc5424(opened.token.raw, squid('claude.ai', `10.0.0.${index}`, NOON), `host-${index % 3}`), tcp())
   }
-  const [batch] = intake.takeBatches(true)
+  const [batch] = intake.takeBatches('all')
   if (batch !== undefined) intake.settled(batch, { ...ALL_STORED, rejected: [0, 1, 2] })
   t.match(Array.from(intake.sources.listeners.tcp), [7, 0, 0, 0, 0, 3, 0, 0])
 })
@@ -338,7 +357,7 @@ t.test('any bytes cause no exception, and every message has an outcome', async (
     fc.property(fc.oneof(fc.uint8Array({ minLength: 1, maxLength: 300 }), wellFormed(opened)), (bytes) => {
       if (opened.take(bytes, tcp()) === undefined) return false
       sent++
-      for (const batch of intake.takeBatches(true)) {
+      for (const batch of intake.takeBatches('all')) {
         for (const event of eventsOf([batch])) if (!/^[\x20-\x7e]+$/.test(event.name)) return false
         intake.settled(batch, ALL_STORED)
       }
@@ -375,7 +394,7 @@ t.test('every format is read under every header, mixed on one connection', async
         t.equal(outcome, named ? 'stored' : 'noDomain', `${kind.name}, ${header}`)
         t.equal(FORMATS[intake.format]?.id, kind.format, `${kind.name}, ${header}: format`)
       }
-      for (const batch of intake.takeBatches(true)) intake.settled(batch, ALL_STORED)
+      for (const batch of intake.takeBatches('all')) intake.settled(batch, ALL_STORED)
     }
   }
   const { received, known } = sumsOf(intake)
@@ -420,7 +439,7 @@ t.test('each collector in a batch has its own duplicates, late and rejected even
   }
   const origins = [tcp('192.0.2.1'), tcp('192.0.2.2'), tcp('192.0.2.3')]
   for (let index = 0; index < 12; index++) t.equal(opened.take(event(index + 1), origins[index % 3] ?? tcp()), 'stored')
-  const [batch] = intake.takeBatches(true)
+  const [batch] = intake.takeBatches('all')
   t.equal(batch?.deduplicate, true)
   t.equal(intake.unsettled, 12)
   if (batch !== undefined) intake.settled(batch, { duplicates: [1, 4], tooLate: [10], rejected: [2] })
@@ -439,7 +458,7 @@ t.test('messages of an organization that was removed meanwhile are counted as un
   const { intake, take, token } = openIntake(t)
   const origin = tcp()
   for (let index = 0; index < 3; index++) t.equal(take(rfc5424(token.raw, squid('claude.ai')), origin), 'stored')
-  const [batch] = intake.takeBatches(true)
+  const [batch] = intake.takeBatches('all')
   if (batch !== undefined) intake.settled(batch, 'all')
   t.equal(intake.idle, true)
   t.same(sumsOf(intake), { received: 3, known: 3 })
@@ -461,7 +480,7 @@ t.test("a coverage report joins the batch of its token's organization, and is co
   t.equal(take(rfc5424(`svc_mt_${'0'.repeat(48)}`, message), tcp()), 'unauthorized')
   t.equal(take(rfc5424(token.raw, message.replace('"packets":7', '"packets":-7')), origin), 'rejected')
   t.equal(intake.intake.idle, false)
-  const batches = intake.intake.takeBatches(true)
+  const batches = intake.intake.takeBatches('all')
   t.same(
     batches.flatMap(({ organizationId, reports }) => reports.map((each) => [organizationId, each])),
     [
@@ -480,7 +499,7 @@ t.test('an organization that sends only reports is limited per second and in wai
   const { take, token, intake, clock } = openIntake(t, { storesCoverage: true })
   const message = rfc5424(token.raw, coverageMessage(report()))
   const origin = tcp()
-  const reports = () => intake.takeBatches(true).flatMap((batch) => batch.reports).length
+  const reports = () => intake.takeBatches('all').flatMap((batch) => batch.reports).length
   for (let sent = 0; sent < COVERAGE_PER_SECOND_MAX + 30; sent++) t.equal(take(message, origin), 'skipped')
   t.equal(intake.coverageSkipped, 30, 'by the rate')
   intake.line.referenceMs = clock.nowMs() + 1000

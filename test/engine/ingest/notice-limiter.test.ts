@@ -1,13 +1,9 @@
 import t from 'tap'
 import { Lane } from '../../../engine/ingest/lane.ts'
-import { NoticeLimiter } from '../../../engine/ingest/notice-limiter.ts'
+import { NoticeLimiter, SenderLog } from '../../../engine/ingest/notice-limiter.ts'
 import { Origin } from '../../../engine/ingest/origin.ts'
 import type { FromLane } from '../../../engine/ingest/thread-protocol.ts'
-import { UnauthenticatedLog } from '../../../engine/ingest/unauthenticated-log.ts'
-import {
-  UNAUTHENTICATED_LOGGED_PER_MINUTE_MAX,
-  UNAUTHENTICATED_NOTICES_PER_SECOND_MAX,
-} from '../../../engine/limits.ts'
+import { NOTICES_PER_SECOND_MAX, SENDERS_LOGGED_PER_MINUTE_MAX } from '../../../engine/limits.ts'
 import { MINUTE_MS, SECOND_MS } from '../../../engine/process/clock.ts'
 import type { Logger } from '../../../engine/process/log.ts'
 import { known, openIntake, sumsOf } from '../../support/intake.ts'
@@ -48,24 +44,24 @@ t.test("the writer's thread gets few notices, whatever unauthenticated senders s
     lane.takeDatagram(datagram, new Origin('udp', `10.0.${index >> 8}.${index & 255}`, 514))
   }
   const seconds = Math.ceil((Date.now() - beganMs) / SECOND_MS) + 1
-  t.ok(reported.length <= seconds * UNAUTHENTICATED_NOTICES_PER_SECOND_MAX, `${reported.length} are reported`)
+  t.ok(reported.length <= seconds * NOTICES_PER_SECOND_MAX, `${reported.length} are reported`)
   t.match(sumsOf(lane.intake), { received: 20_000, known: 20_000 }, 'all are counted')
 })
 
 t.test('the log names a hundred senders a minute, and then logs once that there are more', async (t) => {
   const lines: string[] = []
-  const log = new UnauthenticatedLog({ warn: (_what: object, text: string) => lines.push(text) } as unknown as Logger)
-  const unauthenticated = { listener: 'udp', port: 514, hasToken: false } as const
+  const log = new SenderLog({ warn: (_what: object, text: string) => lines.push(text) } as unknown as Logger)
+  const unauthenticated = { listener: 'udp', port: 514, problem: 'noToken' } as const
   const send = (nowMs: number): void => {
     for (let index = 0; index < 10_000; index++) {
       log.note({ ...unauthenticated, address: `10.${nowMs % 251}.${index >> 8}.${index & 255}` }, nowMs)
     }
   }
   send(NOON)
-  t.equal(lines.length, UNAUTHENTICATED_LOGGED_PER_MINUTE_MAX + 1)
+  t.equal(lines.length, SENDERS_LOGGED_PER_MINUTE_MAX + 1)
   t.match(lines.at(-1), /^more unauthenticated senders are not logged/)
   send(NOON + 30 * SECOND_MS)
-  t.equal(lines.length, UNAUTHENTICATED_LOGGED_PER_MINUTE_MAX + 1)
+  t.equal(lines.length, SENDERS_LOGGED_PER_MINUTE_MAX + 1)
   send(NOON + MINUTE_MS)
-  t.equal(lines.length, 2 * (UNAUTHENTICATED_LOGGED_PER_MINUTE_MAX + 1))
+  t.equal(lines.length, 2 * (SENDERS_LOGGED_PER_MINUTE_MAX + 1))
 })

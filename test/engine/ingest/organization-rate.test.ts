@@ -1,5 +1,5 @@
 import t from 'tap'
-import { OrganizationRate } from '../../../engine/ingest/organization-rate.ts'
+import { OrganizationRate } from '../../../engine/ingest/rates.ts'
 
 t.test('the rate counts per organization and second, for a limited number of organizations', async (t) => {
   const rate = new OrganizationRate(2, 2)

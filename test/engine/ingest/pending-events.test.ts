@@ -5,6 +5,8 @@ import { EventIds, PendingEvents } from '../../../engine/ingest/pending-events.t
 import { type Source, SourceTable } from '../../../engine/ingest/sources.ts'
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../../engine/process/clock.ts'
 import { sourceOfInstance } from '../../../engine/store/event-source.ts'
+import { PROBES_MAX } from '../../../registry/keyed-hash.ts'
+import { collidingTexts, countingView } from '../../support/colliding-texts.ts'
 import * as fc from '../../support/property.ts'
 
 const NOON = Date.parse('2026-11-20T12:00:00Z')
@@ -35,7 +37,7 @@ function add(pending: PendingEvents, message: Message): void {
   const nameEnd = 3 + name.length
   const method = METHODS.indexOf(id === '' ? 'log' : 'dns')
   const userStart = nameEnd + 1 + id.length
-  const optional = { blocked, userStart, userEnd: bytes.length, bytesSent, bytesReceived }
+  const optional = { blocked, isQuestion: false, userStart, userEnd: bytes.length, bytesSent, bytesReceived }
   const event = { nameStart: 3, nameEnd, client, method, firstMs, lastMs, count, ...optional }
   pending.add(view, event, id === '' ? -1 : nameEnd + 1, from)
 }
@@ -351,4 +353,62 @@ t.test('counts, blocked counts, bytes, users, days, time spans and sources are p
     }),
     { numRuns: 1000 },
   )
+})
+
+const floods: readonly { readonly name: string; readonly messages: () => readonly Message[] }[] = [
+  {
+    name: 'names with the same FNV-1a hash',
+    messages: () => {
+      const method = METHODS.indexOf('log')
+      const state = Math.imul(0x811c9dc5 ^ method ^ 0x97, 0x01000193)
+      return collidingTexts(12, state).map((name) => ({ name, client: '192.0.2.1', lastMs: NOON }))
+    },
+  },
+  {
+    name: 'messages of one name that are too far apart to be merged',
+    messages: () =>
+      Array.from({ length: 4096 }, (_, hour) => ({
+        name: 'chatgpt.com',
+        client: '192.0.2.1',
+        lastMs: NOON - hour * 2 * HOUR_MS,
+      })),
+  },
+]
+for (const { name, messages } of floods) {
+  t.test(`a batch compares a message with few others: ${name}`, async (t) => {
+    const pending = new PendingEvents(4096, new EventIds())
+    let reads = 0
+    let bytes = 0
+    for (const message of messages()) {
+      const text = Buffer.from(message.name)
+      const view = countingView(text)
+      const nameEnd = text.length
+      const optional = {
+        blocked: 0,
+        isQuestion: false,
+        userStart: nameEnd,
+        userEnd: nameEnd,
+        bytesSent: 0,
+        bytesReceived: 0,
+      }
+      const { client, lastMs } = message
+      const method = METHODS.indexOf('log')
+      const event = { nameStart: 0, nameEnd, client, method, firstMs: lastMs, lastMs, count: 1, ...optional }
+      pending.add(view, event, -1, source)
+      reads += view.reads
+      bytes += text.length
+    }
+    t.equal(pending.count, 4096)
+    t.ok(reads < (PROBES_MAX + 4) * bytes, `${reads} reads of ${bytes} bytes`)
+  })
+}
+
+t.test('messages are merged into the latest of many events of the same name', async (t) => {
+  const pending = new PendingEvents(4096, new EventIds())
+  for (let hour = 0; hour < 1000; hour++) {
+    for (const minute of [0, 1]) {
+      add(pending, { name: 'chatgpt.com', client: '192.0.2.1', lastMs: NOON + hour * 2 * HOUR_MS + minute * MINUTE_MS })
+    }
+  }
+  t.equal(pending.count, 1000)
 })

@@ -22,7 +22,7 @@ function withTlvs(header: Buffer, bytes: number): Buffer {
 
 const rows: { name: string; bytes: Buffer; found: ReturnType<typeof readProxyHeader> }[] = [
   { name: 'IPv4', bytes: ipv4, found: { address: '203.0.113.7', bytes: 28 } },
-  { name: 'IPv6', bytes: ipv6, found: { address: '2001:db8:0:0:0:0:0:7', bytes: 52 } },
+  { name: 'IPv6', bytes: ipv6, found: { address: '2001:db8::7', bytes: 52 } },
   {
     name: 'with data after it',
     bytes: Buffer.concat([ipv4, Buffer.from('<13>x')]),
@@ -83,7 +83,7 @@ t.test('bytes after the header are returned, wherever the chunks end', async (t)
     const taken = takeProxyHeader(socket)
     socket.write(stream.subarray(0, at))
     socket.end(stream.subarray(at))
-    t.equal(await taken, '2001:db8:0:0:0:0:0:7')
+    t.equal(await taken, '2001:db8::7')
     const chunks: Buffer[] = []
     socket.on('data', (chunk) => chunks.push(chunk))
     socket.resume()

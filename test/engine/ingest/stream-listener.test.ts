@@ -9,10 +9,13 @@ import {
   StreamListener,
   type StreamListenerOptions,
 } from '../../../engine/ingest/stream-listener.ts'
+import { namedFaults } from '../../../engine/ingest/syslog/counted.ts'
 import { MESSAGE_BYTES_MAX } from '../../../engine/limits.ts'
 import { systemClock } from '../../../engine/process/clock.ts'
+import { ConnectionLimitLog } from '../../../engine/process/connection-limit-log.ts'
 import { NO_ORGANIZATION } from '../../../engine/store/sources.ts'
 import { known as knownHosts, openIntake, sumsOf, type TestIntake } from '../../support/intake.ts'
+import { quietLog } from '../../support/store.ts'
 import { sendTcp, sendTls } from '../../support/syslog-sender.ts'
 import { rfc5424, squid } from '../../support/syslog-service.ts'
 import { until } from '../../support/wait.ts'
@@ -48,7 +51,7 @@ async function listen(
   const lane = new Lane({ store, known: knownHosts, tokenRate: undefined, idleMs, helloMs, messageMs, notify })
   const accounting = new ConnectionAccounting()
   const common = { kind: 'tcp', setting: '--syslog-tcp', address: '127.0.0.1', port: 0, tls: undefined } as const
-  const limits = { connectionsMax: 1000, connectionsPerAddressMax: 0 }
+  const limits = { connectionsMax: 1000, connectionsPerAddressMax: 0, limitLog: new ConnectionLimitLog(quietLog) }
   const options = { ...common, ...limits, proxyProtocol: false, helloMs, lane: () => lane, ...more }
   const listener = await StreamListener.listen(options, accounting)
   const timer = setInterval(() => {
@@ -183,24 +186,27 @@ t.test('connections that exceed a time limit are closed, and others continue', a
   })
 })
 
-t.test('lost framing closes the connection, and a message over the limit is counted', async (t) => {
+t.test('a wrong count costs one message and is reported, and a message over the limit is counted', async (t) => {
   const { opened, listener, lane, closed, known } = await listen(t)
+  const faults: object[] = []
+  lane.intake.noteFraming = (_origin, counts) => faults.push(namedFaults(counts))
   const message = rfc5424(opened.token.raw, MATCHING)
-  const broken = await sendTcp(t, listener.port)
-  broken.send(`${message.length} ${message}${message.length - 1} ${message}`)
-  await broken.closed
-  t.match(closed, { framing: 1 })
-  t.equal(known(), 2)
+  const frame = `${message.length} ${message}`
+  const wrong = await sendTcp(t, listener.port)
+  wrong.send(`${frame}${message.length + 300} ${message}${frame}${frame}${frame}${frame}`)
+  await until('all others', () => known() === 4 || undefined)
+  t.same(faults, [{ lost: 2 }])
+  t.match(closed, { framing: 0 })
 
   const counted = await sendTcp(t, listener.port)
   const long = `${message}${'x'.repeat(MESSAGE_BYTES_MAX)}`
   counted.send(`${long.length} ${long}${message.length} ${message}`)
-  await until('the one behind it', () => known() === 3 || undefined)
+  await until('the one behind it', () => known() === 5 || undefined)
   t.equal(lane.budget.oversized, 1, 'left out')
 
   const lines = await sendTcp(t, listener.port)
   lines.send(`${long}\n${message}\n`)
-  await until('both', () => known() === 5 || undefined)
+  await until('both', () => known() === 7 || undefined)
   t.equal(lane.budget.oversized, 2, 'truncated')
   t.notOk(counted.socket.destroyed || lines.socket.destroyed, 'the connections continue')
 })
@@ -226,9 +232,9 @@ t.test(
         // Every other message is rejected once for lack of space.
         intake.take = (start, end) => {
           const text = intake.line.text(start, end)
-          if (refusals++ % 2 === 0) return false
+          if (refusals++ % 2 === 0) return 'full'
           taken.push(text)
-          return true
+          return 'unmatched'
         }
         const timer = setInterval(() => lane.resumeStalled(), 2)
         t.teardown(() => clearInterval(timer))
@@ -268,7 +274,7 @@ t.test('a connection that waited for long gets its full time when it continues',
   }
   const { intake } = lane
   const take = intake.take.bind(intake)
-  intake.take = () => false
+  intake.take = () => 'full'
   const sender = await sendTcp(t, listener.port)
   const message = rfc5424(opened.token.raw, MATCHING)
   sender.send(`${message}\n${message.slice(0, 50)}`)
@@ -290,7 +296,7 @@ t.test('the end waits for connections whose messages had no space, and reports t
   const { opened, listener, lane } = await listen(t)
   const { intake } = lane
   const take = intake.take.bind(intake)
-  intake.take = () => false
+  intake.take = () => 'full'
   const sender = await sendTcp(t, listener.port)
   const message = rfc5424(opened.token.raw, 'link is up')
   sender.send(`${message}\n`.repeat(10))

@@ -15,10 +15,10 @@ function testSite(bytesMax = 100_000) {
     bytesMax,
     waitMs: WAIT_MS,
     take(datagram, origin) {
-      if (overRate.has(origin)) return 'dropped'
+      if (overRate.has(origin)) return 'overRate'
       if (full.has(origin)) return 'full'
       taken.push(Buffer.from(datagram).toString())
-      return 'taken'
+      return 'stored'
     },
   })
   return { full, overRate, taken, waiting }

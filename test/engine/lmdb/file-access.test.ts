@@ -1,8 +1,9 @@
-import { chmodSync, chownSync, mkdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { chmodSync, chownSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { Environment, type EnvironmentOptions } from '../../../engine/lmdb/environment.ts'
+import { Environment } from '../../../engine/lmdb/environment.ts'
 import { ENVIRONMENT_FILES } from '../../../engine/lmdb/file-access.ts'
+import { asUser } from '../../../engine/process/become-user.ts'
 import { openAs, skipUnlessRoot } from '../../support/other-user.ts'
 
 const OPTIONS = { setting: '--data-dir', schemaVersion: 1, freeBytesMin: 0 }
@@ -47,54 +48,38 @@ t.test('a file that is not LMDB is rejected', async (t) => {
   t.throws(() => new Environment(directory, OPTIONS), { code: 'STORE_DAMAGED', message })
 })
 
-t.test('files opened by root keep their owner', { skip: skipUnlessRoot }, async (t) => {
-  const withoutLocks = async (path: string) => {
-    await new Environment(path, OPTIONS).close()
-    for (const file of ENVIRONMENT_FILES) if (file !== 'data.mdb') rmSync(join(path, file))
-    chownSync(join(path, 'data.mdb'), 1234, 1234)
-  }
-  const rows: readonly ({
-    name: string
-    make: (path: string) => unknown
-    uid: number
-  } & Partial<EnvironmentOptions>)[] = [
-    { name: 'without the locks, which root creates again', make: withoutLocks, uid: 1234 },
-    { name: 'the same, read-only', make: withoutLocks, readOnly: true, uid: 1234 },
-    {
-      name: 'the same, when the caller sets the owner of new files',
-      make: withoutLocks,
-      chown: 'by the caller',
-      uid: 1234,
-    },
-    { name: 'an empty directory', make: (path) => chownSync(path, 1234, 1234), uid: 1234 },
-    {
-      name: 'one to be created',
-      make(path) {
-        rmSync(path, { recursive: true })
-        chownSync(join(path, '..'), 1234, 1234)
-      },
-      uid: 1234,
-    },
-    {
-      name: 'whose owner the caller sets itself',
-      make: (path) => chownSync(path, 1234, 1234),
-      chown: 'by the caller',
-      uid: 0,
-    },
-    { name: "root's own", make: () => {}, uid: 0 },
-  ]
-  for (const { name, make, uid, ...options } of rows) {
-    const path = join(t.testdir(), 'store')
-    mkdirSync(path)
-    await make(path)
-    const environment = new Environment(path, { ...OPTIONS, ...options })
-    for (const file of ENVIRONMENT_FILES) {
-      t.match(statSync(join(path, file)), { uid, gid: uid, mode: 0o100600 }, `${name}: ${file}`)
+t.test('root does not open an environment in a directory of another user', { skip: skipUnlessRoot }, async (t) => {
+  const directory = t.testdir({ theirs: {} })
+  const theirs = join(directory, 'theirs')
+  chownSync(theirs, 1234, 1234)
+  for (const path of [theirs, join(theirs, 'missing')]) {
+    for (const options of [{}, { readOnly: true }, { mustExist: true }]) {
+      t.throws(() => new Environment(path, { ...OPTIONS, ...options }), {
+        code: 'STORE_UNWRITABLE',
+        message: `--data-dir ${path}: belongs to uid 1234, whose files root must not use; run this as that user`,
+      })
     }
-    if (name === 'one to be created') t.match(statSync(path), { uid, gid: uid }, name)
-    await environment.close()
   }
+  t.same(readdirSync(theirs), [])
 })
+
+t.test(
+  'opened with the rights of another user, files are checked with these rights',
+  { skip: skipUnlessRoot },
+  async (t) => {
+    const path = join(t.testdir(), 'store')
+    await new Environment(path, OPTIONS).close()
+    const user = { uid: 1234, gid: 1234 }
+    const message = /no permission to write/
+    t.throws(() => asUser(user, () => new Environment(path, OPTIONS)), { code: 'STORE_UNWRITABLE', message })
+    for (const name of ['', ...ENVIRONMENT_FILES.filter((each) => each !== 'lock.mdb')])
+      chownSync(join(path, name), 1234, 1234)
+    t.throws(() => asUser(user, () => new Environment(path, OPTIONS)), { message: /lock\.mdb belongs to user root/ })
+    chownSync(join(path, 'lock.mdb'), 1234, 1234)
+    await asUser(user, () => new Environment(path, OPTIONS)).close()
+    t.equal(process.geteuid?.(), 0)
+  },
+)
 
 t.test(
   'a file that the user may not open is a fault, although LMDB would abort the process',

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
-import { readFileSync, writeFileSync } from 'node:fs'
+import { chmodSync, readFileSync, writeFileSync } from 'node:fs'
 import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
 import { DiscardPolicy, jetstream, jetstreamManager, RetentionPolicy } from '@nats-io/jetstream'
@@ -391,7 +391,11 @@ t.test('wrong credentials and unreadable files are named, also later', async (t)
   await connection.close()
   const refused = (more: Partial<BrokerOptions>) => Brokers.open(optionsOf(brokers, more), quietLog, () => {})
   const other = join(directory, 'empty')
-  await t.rejects(refused({ credentialsFile: '/nonexistent' }), { code: 'USAGE', message: /--log-credentials.*ENOENT/ })
+  chmodSync(other, 0o600)
+  await t.rejects(refused({ credentialsFile: '/nonexistent' }), {
+    code: 'USAGE',
+    message: /--log-credentials.*no such file/,
+  })
   await t.rejects(refused({ credentialsFile: other }), { code: 'USAGE', message: /expected the seed/ })
   await t.rejects(refused({ credentialsFile: '' }), { code: 'BROKERS_REFUSED', message: /check --log-credentials/ })
 

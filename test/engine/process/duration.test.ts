@@ -1,6 +1,6 @@
 import t from 'tap'
 import { DAY_MS, HOUR_MS } from '../../../engine/process/clock.ts'
-import { durationMs, durationOption, futureOption, pastOption, utcTimeMs } from '../../../engine/process/duration.ts'
+import { duration, durationMs, futureTime, pastTime, utcTimeMs } from '../../../engine/process/duration.ts'
 
 const NOON = Date.parse('2026-11-20T12:00:00Z')
 
@@ -17,9 +17,9 @@ t.test('durations', async (t) => {
   for (const text of ['', '5', 'm', '-5m', '5 m', '1h30m', '1.5h', '5M', '1e3s', '9999999999s']) {
     t.equal(durationMs(text), undefined, text)
   }
-  const read = durationOption('1s', '1h')
-  t.equal(read('60m'), HOUR_MS)
-  for (const text of ['0s', '61m', 'soon']) t.throws(() => read(text), { message: /from 1s to 1h/ }, text)
+  const schema = duration('1s', '1h')
+  t.equal(schema.parse('60m'), HOUR_MS)
+  for (const text of ['0s', '61m', 'soon']) t.throws(() => schema.parse(text), { message: /from 1s to 1h/ }, text)
 })
 
 t.test('times in UTC: a day, or to the second', async (t) => {
@@ -31,14 +31,14 @@ t.test('times in UTC: a day, or to the second', async (t) => {
 })
 
 t.test('a time to come, and a time in the past', async (t) => {
-  const future = futureOption(() => NOON)
-  t.equal(future('90d'), NOON + 90 * DAY_MS)
-  t.equal(future('2026-11-21'), NOON + 12 * HOUR_MS)
+  const future = futureTime(() => NOON)
+  t.equal(future.parse('90d'), NOON + 90 * DAY_MS)
+  t.equal(future.parse('2026-11-21'), NOON + 12 * HOUR_MS)
   for (const text of ['0s', '2026-11-20', '2026-11-20T12:00:00Z', '4000d', '2999-01-01', '2027-02-30', 'never'])
-    t.throws(() => future(text), { message: /^expected a / }, text)
-  const past = pastOption(() => NOON)
-  t.equal(past('2026-11-20T12:00:00Z'), NOON)
-  t.equal(past('2025-03-31'), Date.UTC(2025, 2, 31))
+    t.throws(() => future.parse(text), { message: /"expected a / }, text)
+  const past = pastTime(() => NOON)
+  t.equal(past.parse('2026-11-20T12:00:00Z'), NOON)
+  t.equal(past.parse('2025-03-31'), Date.UTC(2025, 2, 31))
   for (const text of ['2026-11-20T12:00:01Z', '1969-12-31', '1970-01-01', '90d'])
-    t.throws(() => past(text), { message: /^expected a / }, text)
+    t.throws(() => past.parse(text), { message: /"expected a / }, text)
 })

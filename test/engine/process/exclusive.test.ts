@@ -1,11 +1,9 @@
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
-import { chownSync, lstatSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
-import { exclusively, isHeld } from '../../../engine/process/exclusive.ts'
-import { skipUnlessRoot } from '../../support/other-user.ts'
+import { exclusively } from '../../../engine/process/exclusive.ts'
 
 t.test('one process runs at a time, and a killed process leaves no lock', async (t) => {
   const directory = t.testdir({ a: {}, b: {} })
@@ -31,23 +29,3 @@ t.test('one process runs at a time, and a killed process leaves no lock', async 
   )
   t.equal(await exclusively(here, 'reading', async () => 4), 4, 'failed work has released the lock')
 })
-
-t.test(
-  "root's lock in another user's directory belongs to that user, who can read it",
-  { skip: skipUnlessRoot },
-  async (t) => {
-    const directory = t.testdir()
-    chownSync(directory, 1234, 1234)
-    await exclusively(directory, 'reading', async () => {
-      const names = readdirSync(directory)
-      t.equal(names.length, 1)
-      t.match(lstatSync(join(directory, names[0] ?? '')), { uid: 1234, gid: 1234 })
-      process.seteuid?.(1234)
-      try {
-        t.equal(await isHeld(directory, 'reading'), true)
-      } finally {
-        process.seteuid?.(0)
-      }
-    })
-  },
-)

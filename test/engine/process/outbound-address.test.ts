@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process'
 import type { LookupAddress } from 'node:dns'
 import { type AddressInfo, BlockList, createServer } from 'node:net'
 import t from 'tap'
@@ -62,6 +63,54 @@ t.test('public addresses are allowed, also next to the refused networks', async 
     t.ok(isAllowedTarget(address, []), address)
   }
 })
+
+t.test(
+  "this machine's own networks are refused unless they are allowed, though their addresses are public",
+  async (t) => {
+    const own = networks('11.22.33.44/24', '2600:1f18:1:2::5/64', '5.6.7.8/32')
+    for (const [address, isAllowed] of [
+      ['11.22.33.44', false],
+      ['11.22.33.1', false],
+      ['::ffff:11.22.33.1', false],
+      ['64:ff9b::11.22.33.1', false],
+      ['11.22.34.1', true],
+      ['2600:1f18:1:2::1', false],
+      ['2600:1f18:1:3::1', true],
+      ['5.6.7.8', false],
+      ['5.6.7.9', true],
+    ] as const) {
+      t.equal(isAllowedTarget(address, [], own), isAllowed, address)
+      t.ok(isAllowedTarget(address, networks('11.22.33.0/24', '2600:1f18:1:2::/64', '5.6.7.8'), own), address)
+    }
+  },
+)
+
+t.test(
+  'an address of an interface is one of its own networks',
+  { skip: process.getuid?.() === 0 ? false : 'needs root' },
+  async (t) => {
+    const script = `
+    const { isAllowedTarget } = await import(${JSON.stringify(new URL('../../../engine/process/outbound-address.js', import.meta.url).href)})
+    console.log(['11.22.33.44', '11.22.33.1', '11.22.34.1', '2600:1f18:1:2::1', '8.8.9.9', '2600:1f18:1:4::1', '9.9.9.9', '2600:1f18:1:5::1'].map((address) => isAllowedTarget(address, [])).join())`
+    const commands = [
+      'ip link add one type veth peer name two',
+      'ip link set one up',
+      'ip link set two up',
+      'ip address add 11.22.33.44/24 dev one',
+      'ip address add 2600:1f18:1:2::5/64 dev one nodad',
+      'ip route add 8.8.9.0/24 dev one',
+      'ip -6 route add 2600:1f18:1:4::/64 dev one',
+      'ip route add default via 11.22.33.1',
+      'ip -6 route add default via 2600:1f18:1:2::1',
+      'ip route add 0.0.0.0/1 dev one',
+      `exec ${process.execPath} --input-type=module -e "$1"`,
+    ]
+    const { stdout, stderr } = spawnSync('unshare', ['--net', 'sh', '-ec', commands.join('\n'), 'sh', script], {
+      encoding: 'utf8',
+    })
+    t.equal(stdout, 'false,false,true,false,false,false,true,true\n', stderr)
+  },
+)
 
 const settings: {
   readonly allowed: readonly string[]
@@ -144,7 +193,7 @@ t.test('a name resolves to its allowed addresses only', async (t) => {
 
 t.test('a name without an allowed address is refused, and the message names no address', async (t) => {
   const message =
-    'host.example is on this machine or in a private network, to which the service does not connect. Its operator can allow the network with --outbound-networks'
+    'host.example is on this machine or in a local or private network, to which the service does not connect. Its operator can allow the network with --outbound-networks'
   await t.rejects(lookedUp(answering('10.0.0.7', 'fd00::7'), { all: true }), { code: TARGET_REFUSED, message })
   await t.rejects(lookedUp(answering(), {}), { code: TARGET_REFUSED })
   const unknown: ResolveAll = (_host, _options, callback) =>

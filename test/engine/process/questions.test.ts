@@ -1,7 +1,6 @@
 import { PassThrough } from 'node:stream'
 import t from 'tap'
-import { Canceled } from '../../../engine/process/canceled.ts'
-import { Questions } from '../../../engine/process/questions.ts'
+import { Canceled, Questions } from '../../../engine/process/questions.ts'
 
 /** Questions to somebody who types, and what was printed so far. */
 function terminal() {

@@ -119,6 +119,29 @@ t.test('help and documentation come from the same rows', async (t) => {
   t.match(help, /--port <port>\s+A port \(env: PORT, default: 9090\)/)
 })
 
+t.test('arguments and repeated flags are settings; a schema may be that of several', async (t) => {
+  const word = z.string()
+  const both = z.object({
+    from: setting(word, { argument: '<from>', about: 'The first' }),
+    to: setting(word.optional(), { argument: '[to]', about: 'The second' }),
+    roles: setting(z.array(oneOf(['a', 'b'])).default([]), { flag: '--role <role>', about: 'Grant these roles' }),
+  })
+  const readBoth = (...words: readonly string[]) => {
+    const command = addSettingOptions(
+      new Command().exitOverride().action(() => {}),
+      both,
+    )
+    command.parse([...words], { from: 'user' })
+    return readSettings(both, { command, environment: {} })
+  }
+  t.same(readBoth('x'), { from: 'x', roles: [] })
+  t.same(readBoth('--role', 'a', 'x', '--role', 'B', 'y'), { from: 'x', to: 'y', roles: ['a', 'b'] })
+  t.throws(() => readBoth('x', '--role', 'a', '--role', 'c'), { message: '--role: expected one of a, b, found "c"' })
+  const help = addSettingOptions(new Command(), both).helpInformation()
+  t.match(help, /\[options\] <from> \[to\]/)
+  t.match(help, /--role <role>\s+Grant these roles \(choices: a, b\)/)
+})
+
 t.test('times are ISO 8601 with seconds', async (t) => {
   for (const text of ['2026-11-20T09:15:02Z', '2026-11-20T23:59:59Z', '1969-12-31T23:59:59Z', '2026-11-20T00:00:00Z']) {
     for (const ms of [0, 1, 999]) t.equal(isoSeconds(Date.parse(text) + ms), text)

@@ -27,7 +27,7 @@ t.test('a flag overrides both variables; two at one level are an error', async (
     { words: [], environment: { SVC_TOKEN: OTHER, SVC_TOKEN_FILE: '' }, found: OTHER },
     { words: ['--token-file', file], environment: { SVC_TOKEN: OTHER }, found: TOKEN },
     { words: ['--token', OTHER], environment: { SVC_TOKEN_FILE: file }, found: OTHER },
-    { words: [], environment: {}, found: /--token-file or SVC_TOKEN_FILE is required/ },
+    { words: [], environment: {}, found: /a monitoring token is required: give it by SVC_TOKEN or --token/ },
     { words: [], environment: { SVC_TOKEN: OTHER, SVC_TOKEN_FILE: file }, found: /set twice/ },
     { words: ['--token', OTHER, '--token-file', file], environment: {}, found: /set twice/ },
     { words: ['--token', 'secret'], environment: {}, found: /^--token: expected svc_mt_ and 48 hex digits$/ },
@@ -63,6 +63,9 @@ t.test('requirements of a token file', async (t) => {
     ['pipe', /pipe: not a file$/],
   ] as const
   for (const [name, message] of wrong) t.throws(() => read(['--token-file', join(directory, name)]), { message })
+  const other = make('passwd', 0o644, 'root:x:0:0:root:/root:/bin/bash\n')
+  const message = `--token-file ${other}: expected svc_mt_ and 48 hex digits, found something else`
+  t.throws(() => read(['--token-file', other]), { message }, 'no advice to change the permissions of another file')
   for (const text of [
     '',
     '\n',

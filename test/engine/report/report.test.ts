@@ -4,8 +4,8 @@ import { join } from 'node:path'
 import t from 'tap'
 import { Administration, OPERATOR } from '../../../engine/admin/administration.ts'
 import { DAY_MS } from '../../../engine/process/clock.ts'
+import { reportDocument } from '../../../engine/report/article.tsx'
 import { type ReportContent, reportContent } from '../../../engine/report/content.ts'
-import { reportDocument } from '../../../engine/report/document.tsx'
 import { runScan } from '../../../engine/scan/scan-runner.ts'
 import type { Organization } from '../../../engine/store/organizations.ts'
 import { RegistryInForce } from '../../../engine/store/registry-in-force.ts'
@@ -113,7 +113,7 @@ t.test('posture-admin report writes a private file, and replaces it', async (t) 
   await admin('report', '--out', file, ...data)
   t.match(readFileSync(file, 'utf8'), /Change since the last report, /)
   const nowhere = await runAdmin(['report', '--out', join(directory, 'none/report.html'), ...data])
-  t.match(nowhere, { status: 4, stderr: /--out .*none\/report\.html: cannot \w+: ENOENT/ })
+  t.match(nowhere, { status: 4, stderr: /--out .*none\/report\.html: cannot \w+: no such file or directory/ })
   const future = await runAdmin(['report', '--out', file, '--since', '2999-01-01', ...data])
   t.match(future, { stderr: /expected a day in the past/ })
 })

@@ -159,13 +159,13 @@ t.test('a scan of more clients than fit its memory leaves the others to the next
   for (let client = 0; client < CLIENT_ROWS_MAX; client++) {
     if (table.full) t.fail(`full with ${client} clients`)
     view.setUint32(0, client)
-    table.rowOf(client & 7, client, view, 0, 4, 4, 4)
+    table.rowOf(client & 7, view, 0, 4, 4, 4)
   }
   t.ok(table.full)
   t.equal(table.count, CLIENT_ROWS_MAX)
   table.clear()
   t.notOk(table.full)
-  t.equal(table.rowOf(0, 0, view, 0, 4, 4, 4), 0)
+  t.equal(table.rowOf(0, view, 0, 4, 4, 4), 0)
 })
 
 t.test('a record returns what was written, users and byte counts included', async (t) => {
@@ -179,6 +179,8 @@ t.test('a record returns what was written, users and byte counts included', asyn
     spanMs: fc.maxSafeNat().map((ms) => ms % 1e12),
     bytesSent: fc.maxSafeNat(),
     bytesReceived: fc.maxSafeNat(),
+    blocked: fc.oneof(fc.nat(), fc.constant(Number.NaN)),
+    touched: fc.nat(),
   })
   const writer = new ClientWriter()
   fc.assert(
@@ -188,7 +190,8 @@ t.test('a record returns what was written, users and byte counts included', asyn
         const name = Buffer.from(user).subarray(0, 255)
         const text = Buffer.concat([Buffer.from(client), name])
         const lastSeenMs = DAY * DAY_MS + ageMs
-        const numbers = { ...rest, lastSeenMs, firstSeenMs: lastSeenMs - spanMs }
+        const touched = Number.isNaN(rest.blocked) ? Number.NaN : rest.touched
+        const numbers = { ...rest, touched, lastSeenMs, firstSeenMs: lastSeenMs - spanMs }
         writer.add(text, 0, client.length, text.length, numbers)
         return { client, user: name.toString(), ...numbers }
       })
@@ -196,8 +199,10 @@ t.test('a record returns what was written, users and byte counts included', asyn
       t.equal(reader.otherMatches, others)
       const read: unknown[] = []
       while (reader.next()) {
-        const { client, user, methods, access, matches, firstSeenMs, lastSeenMs, bytesSent, bytesReceived } = reader
-        read.push({ client, user, methods, access, matches, firstSeenMs, lastSeenMs, bytesSent, bytesReceived })
+        const { client, user, methods, access, matches, firstSeenMs, lastSeenMs } = reader
+        const { bytesSent, bytesReceived, blocked, touched } = reader
+        const numbers = { methods, access, matches, firstSeenMs, lastSeenMs, bytesSent, bytesReceived }
+        read.push({ client, user, ...numbers, blocked, touched })
       }
       t.same(read, expected)
       return true

@@ -10,8 +10,8 @@ import { NAMES_MAX } from '../../../engine/scan/name-table.ts'
 import { SOURCES_PER_DAY_MAX } from '../../../engine/store/event-source.ts'
 import { type DayEvidence, NAMES_PER_DAY_MAX } from '../../../engine/store/evidence.ts'
 import { loadCatalog, type Rule } from '../../../registry/catalog.ts'
-import { withInferredRole } from '../../../registry/infer-role.ts'
-import { type AccessKind, accessOf } from '../../../registry/use.ts'
+import { type AccessKind, accessOf } from '../../../registry/contact.ts'
+import { ruleOfName } from '../../../registry/infer-role.ts'
 import * as fc from '../../support/property.ts'
 import { matcher, NOON, Sender } from '../../support/store.ts'
 
@@ -61,19 +61,26 @@ function plainlyAggregated(events: readonly Event[]): Map<string, Record<string,
     if (matched === undefined) continue
     if (instances.size < SOURCES_PER_DAY_MAX) instances.add(instanceOf(event))
     const key = `${dayOf(event.lastSeenMs)} ${matched.platform.id}`
-    days.set(key, [...(days.get(key) ?? []), { event, rule: withInferredRole(matched, event.name) }])
+    days.set(key, [...(days.get(key) ?? []), { event, rule: ruleOfName(matched, event.name) }])
   }
   return new Map(
     [...days].map(([key, matches]) => {
-      const sums = (labelOf: (match: (typeof matches)[number]) => string | undefined) => {
+      type Match = (typeof matches)[number]
+      const sums = (
+        labelOf: (match: Match) => string | undefined,
+        countOf: (match: Match) => number = ({ event }) => event.count,
+      ) => {
         const counts: Record<string, number> = {}
         for (const match of matches) {
           const label = labelOf(match)
-          if (label !== undefined) counts[label] = (counts[label] ?? 0) + match.event.count
+          const count = countOf(match)
+          if (label !== undefined && count > 0) counts[label] = (counts[label] ?? 0) + count
         }
         return counts
       }
-      const uses = matches.filter(({ rule }) => rule.purpose === 'use')
+      const usedOf = ({ event, rule }: Match): number =>
+        accessOf(rule) === undefined ? 0 : event.count - (event.blocked ?? 0)
+      const uses = matches.filter((match) => usedOf(match) > 0)
       const clientsOf = (kinds: readonly AccessKind[]) =>
         new Set(uses.flatMap(({ event, rule }) => (kinds.includes(accessOf(rule) ?? 'tool') ? event.client : []))).size
       const timed = uses.length > 0 ? uses : matches
@@ -81,19 +88,26 @@ function plainlyAggregated(events: readonly Event[]): Map<string, Record<string,
         key,
         {
           firstSeenMs: Math.min(...timed.map(({ event }) => event.firstSeenMs)),
-          lastSeenMs: Math.max(...timed.map(({ event }) => event.lastSeenMs)),
+          lastSeenMs: Math.max(
+            ...timed.map((match) => {
+              const { firstSeenMs, lastSeenMs, blocked = 0 } = match.event
+              const isMixed = blocked > 0 && usedOf(match) > 0
+              return isMixed ? Math.max(firstSeenMs, dayOf(lastSeenMs) * DAY_MS) : lastSeenMs
+            }),
+          ),
           matches: matches.reduce((sum, { event }) => sum + event.count, 0),
+          used: matches.reduce((sum, match) => sum + usedOf(match), 0),
           blocked: matches.reduce((sum, { event }) => sum + (event.blocked ?? 0), 0),
           byMethod: sums(({ event }) => event.method),
           bySource: sums(({ event }) => (instances.has(instanceOf(event)) ? instanceOf(event) : undefined)),
           byRole: sums(({ rule }) => rule.role),
           byPurpose: sums(({ rule }) => rule.purpose),
-          byAccess: sums(({ rule }) => accessOf(rule)),
+          byAccess: sums(({ rule }) => accessOf(rule), usedOf),
           byName: sums(({ event }) => event.name),
           otherNames: 0,
           domainStrength: Math.max(
             0,
-            ...uses.map(({ event, rule }) => domainStrength(rule.specificity, rule.role, METHOD_WEIGHT[event.method])),
+            ...uses.map(({ event, rule }) => domainStrength(rule.specificity, METHOD_WEIGHT[event.method])),
           ),
           specificity: Math.max(0, ...uses.map(({ rule }) => rule.specificity)),
           clients: new Set(uses.map(({ event }) => event.client)).size,

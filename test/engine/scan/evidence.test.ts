@@ -4,8 +4,8 @@ import { DistinctClients } from '../../../engine/scan/distinct-clients.ts'
 import { Evidence } from '../../../engine/scan/evidence.ts'
 import { type DayEvidence, type EvidenceSum, packDay } from '../../../engine/store/evidence.ts'
 import { EvidenceReader } from '../../../engine/store/packed-evidence.ts'
+import { ACCESS_KINDS } from '../../../registry/contact.ts'
 import { PURPOSES, ROLES } from '../../../registry/platform.ts'
-import { ACCESS_KINDS } from '../../../registry/use.ts'
 import * as fc from '../../support/property.ts'
 import { makeOrganization, openStore } from '../../support/store.ts'
 
@@ -30,6 +30,7 @@ const day = fc
     firstSeenMs: fc.integer({ min: 0, max: 2e12 }),
     lastSeenMs: fc.integer({ min: 0, max: 2e12 }),
     matches: count,
+    used: fc.nat(),
     blocked: fc.nat(),
     byMethod: counts(METHODS),
     bySource: fc.option(counts(['0a0b0c0d', '00000000000000aa']), { nil: undefined }),

@@ -2,10 +2,9 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { COVERAGE_COUNTER_NAMES, HIDDEN_COUNTER_NAMES } from '../../../engine/event/coverage-report.ts'
-import { confidence, domainStrength, METHOD_WEIGHT, ROLE_WEIGHT } from '../../../engine/scan/confidence.ts'
+import { confidence, domainStrength, METHOD_WEIGHT } from '../../../engine/scan/confidence.ts'
 import { coverageJson } from '../../../engine/scan/coverage.ts'
 import { overallRiskScore } from '../../../engine/scan/risk.ts'
-import type { Role } from '../../../registry/platform.ts'
 import { counters } from '../../support/coverage.ts'
 import { REPOSITORY } from '../../support/programs.ts'
 import * as fc from '../../support/property.ts'
@@ -21,8 +20,8 @@ const seenAndHidden = counters({
 })
 
 t.test('the code computes the worked examples in docs/reference/scoring.md', async (t) => {
-  t.equal(confidence({ domainStrength: domainStrength(0.95, 'web'), ...counts }), 0.8757)
-  t.equal(confidence({ domainStrength: domainStrength(0.6, 'docs'), ...counts }), 0.3319)
+  t.equal(confidence({ domainStrength: domainStrength(0.95), ...counts }), 0.8757)
+  t.equal(confidence({ domainStrength: domainStrength(0.6, METHOD_WEIGHT.dns_alias), ...counts }), 0.4654)
   const platforms = [
     { risk: 55, confidence: 0.9, approved: false },
     { risk: 35, confidence: 0.8, approved: false },
@@ -31,12 +30,11 @@ t.test('the code computes the worked examples in docs/reference/scoring.md', asy
   t.equal(overallRiskScore(platforms), 53)
   t.equal(overallRiskScore(platforms.map((platform) => ({ ...platform, approved: false }))), 56)
   t.equal(coverageJson({ sensors: 3, days: 30, counters: seenAndHidden }).visible_share, 0.8759)
-  for (const figure of ['0.8757', '0.3319', '= 53', ': 56', '= 0.8759']) t.ok(page.includes(figure), figure)
-  const ofRoles = (['web', 'app', 'api', 'auth', 'telemetry', 'cdn', 'docs'] as const).map((role) => ROLE_WEIGHT[role])
+  for (const figure of ['0.8757', '0.4654', '= 53', ': 56', '= 0.8759']) t.ok(page.includes(figure), figure)
   const ofMethods = (['dns', 'tls_inferred', 'dns_alias'] as const).map((method) => METHOD_WEIGHT[method])
   t.same(
     page.split('\n').filter((line) => line.startsWith('| Weight')),
-    [ofRoles, ofMethods].map((weights) => `| Weight | ${weights.join(' | ')} |`),
+    [`| Weight | ${ofMethods.join(' | ')} |`],
   )
 })
 
@@ -65,8 +63,7 @@ t.test('confidence is between 0 and 1, and more evidence of any kind never lower
     }),
     { numRuns: 2000 },
   )
-  t.ok(Object.values(ROLE_WEIGHT).every((weight) => weight > 0 && weight <= 1))
-  t.equal(domainStrength(0, 'web' as Role), 0)
+  t.equal(domainStrength(0), 0)
 })
 
 const platforms = fc.array(

@@ -324,7 +324,7 @@ t.test('a scheduled scan runs if settings, approvals or the registry have change
   t.equal(await next(), 1, 'nothing new')
   administration.organizations.set(organization, { evidenceWindowDays: 60 })
   t.equal(await next(), 2, 'another window')
-  administration.organizations.setPlan(organization, 'free')
+  administration.organizations.set(organization, { plan: 'free' })
   t.equal(await next(), 2, 'a changed plan starts no scan')
   const other = new ScanSchedule(
     store,

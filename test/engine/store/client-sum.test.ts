@@ -9,7 +9,16 @@ function record(day: number, matches: ReadonlyMap<string, number>) {
   for (const [client, count] of matches) {
     const text = Buffer.from(client)
     const times = { firstSeenMs: day * DAY_MS, lastSeenMs: day * DAY_MS }
-    const numbers = { methods: 1, access: 0, matches: count, ...times, bytesSent: 0, bytesReceived: 0 }
+    const numbers = {
+      methods: 1,
+      access: 0,
+      matches: count,
+      ...times,
+      bytesSent: 0,
+      bytesReceived: 0,
+      blocked: 0,
+      touched: 0,
+    }
     writer.add(text, 0, text.length, text.length, numbers)
   }
   return { day, platformId: 'claude', bytes: writer.end(0) }

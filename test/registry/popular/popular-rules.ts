@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Rule } from '../../../registry/catalog.ts'
 import type { NameMatcher } from '../../../registry/match.ts'
-import { USE_SPECIFICITY_MIN } from '../../../registry/platform.ts'
+import { USE_SPECIFICITY_MIN } from '../../../registry/platform-type.ts'
 import { REPOSITORY } from '../../support/programs.ts'
 
 /*

@@ -179,10 +179,10 @@ t.test('the service understands the lines', async (t) => {
     return lines.map((line) => opened.take(line, origin()))
   }
   intake.line.referenceMs = SECONDS * 1000
-  t.same(take(dnstapMessage('claude.ai', { ...common, client: '2001:db8::7' })), ['noDomain', 'stored'])
-  t.same(take(dnstapMessage('www.example.org', common)), ['noDomain', 'unmatched'])
+  t.same(take(dnstapMessage('claude.ai', { ...common, client: '2001:db8::7' })), ['skipped', 'stored'])
+  t.same(take(dnstapMessage('www.example.org', common)), ['skipped', 'unmatched'])
   t.same(take(dnstapMessage('claude.ai', { ...common, client: '198.51.100.7', server: '10.0.0.53' })), [
-    'noDomain',
+    'skipped',
     'noDomain',
   ])
 })

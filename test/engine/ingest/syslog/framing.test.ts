@@ -1,5 +1,6 @@
 import t from 'tap'
-import { BROKEN, type FrameSink, Framing, FramingKind } from '../../../../engine/ingest/syslog/framing.ts'
+import { Follows, namedFaults } from '../../../../engine/ingest/syslog/counted.ts'
+import { type FrameSink, Framing, FramingKind } from '../../../../engine/ingest/syslog/framing.ts'
 import * as fc from '../../../support/property.ts'
 
 const BYTES_MAX = 100
@@ -7,7 +8,8 @@ const BYTES_MAX = 100
 interface Cut {
   readonly messages: string[]
   readonly kind: string
-  readonly broken: boolean
+  /** Messages with a wrong count, by fault. */
+  readonly faults: Readonly<Record<string, number>>
   readonly oversized: number
 }
 
@@ -39,19 +41,32 @@ function feed(chunks: readonly Uint8Array[], options: { end?: boolean; room?: bo
     if (!mayComplete) continue
     do {
       work.set(waiting)
-      const at = framing.split(work, view, 0, waiting.length, sink)
-      if (at === BROKEN) return { messages, kind: kind(), broken: true, oversized: framing.oversized }
-      waiting = Buffer.from(waiting.subarray(at))
+      waiting = Buffer.from(waiting.subarray(framing.split(work, view, 0, waiting.length, sink)))
     } while (framing.stalled)
   }
   if (options.end !== false) {
-    work.set(waiting)
-    while (!framing.end(view, 0, waiting.length, sink)) {}
+    do {
+      work.set(waiting)
+      waiting = Buffer.from(waiting.subarray(framing.split(work, view, 0, waiting.length, sink, Follows.nothing)))
+    } while (framing.stalled)
   }
-  return { messages, kind: kind(), broken: false, oversized: framing.oversized }
+  const faults = framing.takeFaults()
+  return {
+    messages,
+    kind: kind(),
+    faults: faults === undefined ? {} : namedFaults(faults),
+    oversized: framing.oversized,
+  }
 }
 
-const rows: { name: string; stream: string; messages: string[]; kind?: string; broken?: true; oversized?: number }[] = [
+const rows: {
+  name: string
+  stream: string
+  messages: string[]
+  kind?: string
+  faults?: Record<string, number>
+  oversized?: number
+}[] = [
   { name: 'LF', stream: '<1>a\n<2>b\n', messages: ['<1>a', '<2>b'], kind: 'lf' },
   { name: 'CR LF', stream: '<1>a\r\n<2>b\r\n', messages: ['<1>a', '<2>b'], kind: 'lf' },
   { name: 'the end adds the last LF', stream: '<1>a\n<2>b', messages: ['<1>a', '<2>b'], kind: 'lf' },
@@ -81,14 +96,33 @@ const rows: { name: string; stream: string; messages: string[]; kind?: string; b
   },
   { name: 'RFC 5424 without PRI is LF', stream: '1 2026-11-20T0 x\n', messages: ['1 2026-11-20T0 x'], kind: 'lf' },
   { name: 'a long number is LF', stream: '1234567 <1>a\n', messages: ['1234567 <1>a'], kind: 'lf' },
+  { name: 'a number and no PRI is LF', stream: '54 <1 minute\n<2>b\n', messages: ['54 <1 minute', '<2>b'], kind: 'lf' },
   { name: 'a leading zero is LF', stream: '04 <1>a\n', messages: ['04 <1>a'], kind: 'lf' },
-  { name: 'a count that is too short', stream: '3 <1>a4 <2>b', messages: ['<1>'], broken: true },
-  { name: 'a count that is too long', stream: '5 <1>a4 <2>b\n', messages: ['<1>a4'], broken: true },
-  { name: 'a count of zero', stream: '4 <1>a0 <2>b', messages: ['<1>a'], broken: true },
-  { name: 'a count with a leading zero', stream: '4 <1>a04 <2>b', messages: ['<1>a'], broken: true },
-  { name: 'a count with seven digits', stream: '4 <1>a1000000 <2>b', messages: ['<1>a'], broken: true },
-  { name: 'no count', stream: '4 <1>a<2>b', messages: ['<1>a'], broken: true },
-  { name: 'a count without PRI', stream: '4 <1>a4 abcd', messages: ['<1>a'], broken: true },
+  { name: 'a count of zero', stream: '4 <1>a0 <2>b', messages: ['<1>a'], faults: { lost: 1 } },
+  { name: 'a count with a leading zero, or one too small', stream: '4 <1>a04 <2>b', messages: [], faults: { lost: 2 } },
+  { name: 'a count with seven digits', stream: '4 <1>a1000000 <2>b', messages: ['<1>a'], faults: { lost: 1 } },
+  { name: 'no count', stream: '4 <1>a<2>b', messages: ['<1>a'], faults: { lost: 1 } },
+  {
+    name: 'lines after counted messages',
+    stream: '4 <1>a<2>Nov 20 b\n<3>c\n',
+    messages: ['<1>a', '<2>Nov 20 b', '<3>c'],
+    faults: { noCount: 1 },
+    kind: 'lf',
+  },
+  {
+    name: 'a line that begins like a counted message',
+    stream: '54 <1>a\n<2>b\n<3>c\n',
+    messages: ['<2>b', '<3>c'],
+    faults: { noCount: 1, lost: 1 },
+    kind: 'lf',
+  },
+  {
+    name: 'a NUL in the first line',
+    stream: '<1>a\0b\n<2>c\n<3>d\n',
+    messages: ['<1>a', 'b', '<2>c', '<3>d'],
+    kind: 'lf',
+  },
+  { name: 'a NUL before the first line', stream: '\0<1>a\n<2>c\n', messages: ['<1>a', '<2>c'], kind: 'lf' },
   {
     name: 'a counted message over the limit is dropped entirely',
     stream: `104 <1>${'a'.repeat(101)}4 <2>b`,
@@ -103,21 +137,21 @@ const rows: { name: string; stream: string; messages: string[]; kind?: string; b
   },
   { name: 'nothing', stream: '', messages: [] },
   { name: 'delimiters only', stream: '\n\0\r\n', messages: [] },
-  { name: 'an unfinished count', stream: '4 <1>a12', messages: ['<1>a'] },
+  { name: 'an unfinished count', stream: '4 <1>a12', messages: ['<1>a'], faults: { lost: 1 } },
 ]
 
-for (const { name, stream, messages, kind, broken, oversized } of rows) {
+for (const { name, stream, messages, kind, faults, oversized } of rows) {
   t.test(name, async (t) => {
     const bytes = Buffer.from(stream, 'latin1')
     const whole = feed([bytes])
     t.same(whole.messages, messages)
     if (kind !== undefined) t.equal(whole.kind, kind)
-    t.equal(whole.broken, broken ?? false)
+    t.same(whole.faults, faults ?? {})
     t.equal(whole.oversized, oversized ?? 0)
     for (let at = 0; at <= bytes.length; at++) {
       const split = feed([bytes.subarray(0, at), bytes.subarray(at)])
       t.same(split.messages, whole.messages, `split at ${at}`)
-      t.equal(split.broken, whole.broken)
+      t.same(split.faults, whole.faults)
     }
     const single = feed(Array.from(bytes, (byte) => Uint8Array.of(byte)))
     t.same(single.messages, whole.messages, 'byte by byte')

@@ -62,6 +62,11 @@ const rfc5424: readonly Row[] = [
   { text: '<134>1 2026-11-20 09:15:02 h a p id - m', time: '2026-11-20 09:15:02', host: 'h', msg: 'm' },
   { text: `1 ${T} h a - - [svc@00000 key="T"] m`, pri: 13, token: 'T', msg: 'm' },
   {
+    text: `<13>1 ${T} 1795767302.100 - - - [svc@00000 key="T"] 1795767302.100     83 10.5.0.1 TCP_TUNNEL/200`,
+    host: '',
+    msg: '1795767302.100     83 10.5.0.1 TCP_TUNNEL/200',
+  },
+  {
     text: `<13>1 ${T} relay r - - [svc@00000 key="T"] <30>Nov 20 09:15:02 ns1 named[1]: client x`,
     token: 'T',
     time: 'Nov 20 09:15:02',
@@ -102,6 +107,11 @@ const rfc3164: readonly Row[] = [
     msg: 'date=2026-11-20 time=09:15:02 devname="F"',
   },
   { text: '<134> id=firewall sn=1', msg: 'id=firewall sn=1' },
+  {
+    text: '<13>Nov 20 09:15:02 1795767302.100     83 10.5.0.1 TCP_TUNNEL/200',
+    host: '',
+    msg: '1795767302.100     83 10.5.0.1 TCP_TUNNEL/200',
+  },
   { text: '<134>Nov 20 09:15:02 h 192.0.2.1  id=firewall sn=1', host: 'h', msg: 'id=firewall sn=1' },
   { text: '<30>Nov 20 09:15:02 h 192.0.2.1 named[1]: client x', host: 'h', app: 'named', msg: 'client x' },
   { text: '<134>192.0.2.1 id=firewall sn=1', host: '192.0.2.1', msg: 'id=firewall sn=1' },

@@ -1,0 +1,149 @@
+import { discoveryFacts, unsupportedAnswers } from '../assess/discovery-facts.ts'
+import { gradeOf } from '../assess/grade.ts'
+import { type ItemCounts, type itemChanges, newerItems } from '../assess/items.ts'
+import { scoreOf } from '../assess/score.ts'
+import { itemsOf, unansweredOf } from '../assess/states.ts'
+import { guidanceOf, templateOf } from '../assess/templates.ts'
+import { workOf } from '../assess/work.ts'
+import { systemClock } from '../process/clock.ts'
+import type { Shown } from '../process/table.ts'
+import type { Assessment, AssessmentCategory, AssessmentItem } from '../store/assessments.ts'
+import { profileText, type Template } from '../store/framework.ts'
+import type { Store } from '../store/store.ts'
+import { table, timeText } from './command.ts'
+
+export const assessments = table<Assessment>([
+  ['Id', 'id'],
+  ['Framework', 'framework_id', { hide: 4, of: ({ frameworkId }) => frameworkId }],
+  ['Title', 'title', { hide: 7, wrap: true }],
+  ['Profile', 'profile', { hide: 3, wrap: true, of: ({ profile }) => profileText(profile) }],
+  ['Status', 'status'],
+  ['Score', 'overall_score', { hide: 2, of: ({ result }) => result?.overallScore ?? null }],
+  ['Grade', 'grade', { hide: 1, of: ({ result }) => result?.grade ?? null }],
+  ['Started', 'started_at', { hide: 6, of: ({ startedAtMs }) => timeText(startedAtMs) }],
+  ['Completed', 'completed_at', { hide: 5, of: ({ completedAtMs }) => timeText(completedAtMs) }],
+  [null, 'updated_at', { of: ({ updatedAtMs }) => timeText(updatedAtMs) }],
+])
+
+/** The score so far counts only answered items. For a completed assessment it is final. */
+export function progress(store: Store, assessment: Assessment): Shown {
+  const categories = store.assessments.categories(assessment)
+  const template = templateOf(store, assessment.organizationId, assessment.frameworkId)
+  const { overallScore } = scoreOf(categories)
+  const row = {
+    ...assessments([assessment]).rows[0],
+    overall_score: assessment.result?.overallScore ?? overallScore,
+    grade: assessment.result?.grade ?? (overallScore === null ? null : gradeOf(overallScore)),
+    items: itemsOf(categories).length,
+    unanswered: unansweredOf(categories).length,
+    newer_items: newerText(newerItems(assessment, categories, template)),
+  }
+  const columns = [
+    ['Id', 'id'],
+    ['Framework', 'framework_id'],
+    ['Title', 'title', { wrap: true }],
+    ['Profile', 'profile', { wrap: true }],
+    ['Status', 'status'],
+    ['Score so far', 'overall_score'],
+    ['Grade', 'grade'],
+    ['Items', 'items'],
+    ['Unanswered', 'unanswered'],
+    ['Newer items', 'newer_items', { wrap: true }],
+  ] as const
+  return { columns, rows: [row] }
+}
+
+function newerText(counts: ItemCounts | undefined): string | null {
+  if (counts === undefined) return null
+  return `${counts.added} new, ${counts.changed} changed, ${counts.removed} removed: assessment update`
+}
+
+export function categoryScores(categories: readonly AssessmentCategory[]): Shown {
+  const { categories: scores } = scoreOf(categories)
+  return table<AssessmentCategory & { readonly score: number | null }>([
+    ['Category', 'name', { wrap: true }],
+    ['Weight', 'weight', { hide: 2 }],
+    ['Items', 'items', { hide: 1, of: ({ items }) => items.length }],
+    ['Score', 'score'],
+    ['Unanswered', 'unanswered', { wrap: true, of: (category) => unansweredOf([category]).map(({ id }) => id) }],
+  ])(categories.map((category, at) => ({ ...category, score: scores[at]?.score ?? null })))
+}
+
+export const changes = table<ReturnType<typeof itemChanges>[number]>([
+  ['Item', 'item_id', { of: ({ id }) => id }],
+  ['Change', 'change', { of: ({ kind }) => kind }],
+  ['Check', 'title', { wrap: true }],
+])
+
+export function items(
+  assessment: Assessment,
+  categories: readonly AssessmentCategory[],
+  template: Template | undefined,
+): Shown {
+  const columns = [
+    ['Item', 'item_id'],
+    ['Category', 'category', { hide: 1 }],
+    ['Weight', 'weight', { hide: 3 }],
+    ['Priority', 'priority', { hide: 2 }],
+    ['Answer', 'answer'],
+    ['Note', 'note', { hide: 4, wrap: true }],
+    ['Owner', 'owner', { hide: 6, wrap: true }],
+    ['Due', 'due_on', { hide: 5 }],
+    ['Check', 'title', { wrap: true }],
+  ] as const
+  const rows = categories.flatMap((category) =>
+    category.items.map((item) => ({ category: category.name, ...oneItem(assessment, item, template).rows[0] })),
+  )
+  return { columns, rows }
+}
+
+function historyText(value: unknown): string {
+  return (value as readonly { at: string; by: string; field: string; to: string }[])
+    .map(({ at, by, field, to }) => `${at} ${field} ${to || 'none'} (${by})`)
+    .join(', ')
+}
+
+/** One item with the texts that help to answer it. */
+export function oneItem({ frameworkId }: Assessment, item: AssessmentItem, template: Template | undefined): Shown {
+  const asked = guidanceOf(frameworkId, item, template)
+  const { owner, dueOn, links, history } = workOf(item)
+  return table<AssessmentItem>([
+    ['Item', 'item_id', { of: ({ id }) => id }],
+    ['Check', 'title', { wrap: true }],
+    ['Question', 'question', { wrap: true, of: ({ question = null }) => question }],
+    ['Yes', 'yes', { wrap: true, of: () => asked?.guidance?.yes ?? null }],
+    ['Partial', 'partial', { wrap: true, of: () => asked?.guidance?.partial ?? null }],
+    ['No', 'no', { wrap: true, of: () => asked?.guidance?.no ?? null }],
+    ['Evidence', 'evidence', { wrap: true, of: () => asked?.guidance?.evidence ?? null }],
+    ['Recommendation', 'recommendation', { wrap: true }],
+    ['Profiles', 'baselines', { wrap: true, of: () => asked?.baselines ?? [] }],
+    ['References', 'references', { wrap: true, of: () => asked?.references ?? [] }],
+    ['Weight', 'weight'],
+    ['Priority', 'priority'],
+    ['Answer', 'answer'],
+    ['Note', 'note', { wrap: true }],
+    ['Owner', 'owner', { of: () => owner }],
+    ['Due', 'due_on', { of: () => dueOn }],
+    ['Links', 'links', { wrap: true, of: () => links }],
+    [
+      'Changes',
+      'changes',
+      {
+        wrap: true,
+        text: historyText,
+        of: () => history.map(({ atMs, ...change }) => ({ at: timeText(atMs), ...change })),
+      },
+    ],
+  ])([item])
+}
+
+/** Answers that discovery supported at completion, and does not support now. */
+export function unsupported(store: Store, assessment: Assessment, categories: readonly AssessmentCategory[]): Shown {
+  const facts = store.environment.read(() => discoveryFacts(store, assessment.organizationId, systemClock.nowMs()))
+  return table<ReturnType<typeof unsupportedAnswers>[number]>([
+    ['No longer supported', 'item_id', { of: ({ item }) => item.id }],
+    ['Answer', 'answer', { of: ({ item }) => item.answer }],
+    ['Discovery now', 'discovery', { wrap: true, of: (answer) => answer.facts.text }],
+    [null, 'discovery_before', { of: ({ item }) => item.facts?.text ?? null }],
+  ])(unsupportedAnswers(assessment, categories, facts))
+}

@@ -1,0 +1,312 @@
+import { z } from 'zod'
+import { itemIn } from '../admin/assessments.ts'
+import { type AssessmentComparison, compareAssessments } from '../assess/compare.ts'
+import { itemChanges } from '../assess/items.ts'
+import { readProfile } from '../assess/profiles.ts'
+import { answer, itemKey, note, readAnswer } from '../assess/rules.ts'
+import {
+  acceptedNote,
+  type CrosswalkRow,
+  crosswalk,
+  evidenceText,
+  type Suggestion,
+  suggestionsFor,
+} from '../assess/suggestions.ts'
+import { loadTemplates, templateOf } from '../assess/templates.ts'
+import { workOf } from '../assess/work.ts'
+import { DAY_MS } from '../process/clock.ts'
+import { Fault } from '../process/error-codes.ts'
+import { oneOf } from '../process/settings.ts'
+import type { Shown } from '../process/table.ts'
+import type { AssessmentItem } from '../store/assessments.ts'
+import { FRAMEWORK_IDS, FRAMEWORKS, type FrameworkId, PROFILES, type Template } from '../store/framework.ts'
+import {
+  ASSESSMENT,
+  ASSESSMENT_ID,
+  exportCommand,
+  FRAMEWORK,
+  frameworkOption,
+  importCommand,
+} from './assessment-file.ts'
+import { assessments, categoryScores, changes, items, oneItem, progress, unsupported } from './assessment-show.ts'
+import {
+  argument,
+  type Commands,
+  change,
+  defined,
+  flag,
+  JSON_OUTPUT,
+  option,
+  plain,
+  query,
+  table,
+  timeText,
+} from './command.ts'
+
+const ITEM = argument('<item>', 'Id of the item')
+
+const work = table<AssessmentItem>([
+  ['Item', 'item_id', { of: ({ id }) => id }],
+  ['Check', 'title', { hide: 1, wrap: true }],
+  ['Owner', 'owner', { of: (item) => workOf(item).owner }],
+  ['Due', 'due_on', { of: (item) => workOf(item).dueOn }],
+  ['Links', 'links', { wrap: true, of: (item) => workOf(item).links }],
+])
+
+const templates = table<Template & { readonly id: FrameworkId }>([
+  ['Framework', 'framework_id', { of: ({ id }) => id }],
+  ['Name', 'name', { of: ({ id }) => FRAMEWORKS[id] }],
+  ['Categories', 'categories', { of: ({ categories }) => categories.length }],
+  ['Items', 'items', { of: (template) => template.categories.reduce((count, { items }) => count + items.length, 0) }],
+  ['Profiles', 'profiles', { hide: 2, wrap: true, of: ({ id }) => PROFILES[id] }],
+  ['Version', 'version', { hide: 1 }],
+])
+
+const differences = table<{ item_id: string; title: string; before: unknown; after: unknown; effect: number | null }>([
+  ['Item', 'item_id'],
+  ['Check', 'title', { hide: 1, wrap: true }],
+  [null, 'category'],
+  ['Before', 'before'],
+  ['After', 'after'],
+  ['Points', 'effect'],
+])
+
+function differenceRows(found: AssessmentComparison): Shown {
+  const { scoreBefore, score, otherEffects, unchanged } = found
+  const change = scoreBefore === null || score === null ? null : score - scoreBefore
+  return differences([
+    ...found.items.map(({ itemId, was = 'absent', now = 'absent', effect = null, ...item }) => {
+      return { ...item, item_id: itemId, before: was, after: now, effect }
+    }),
+    {
+      item_id: 'Other effects',
+      title: `${unchanged} items are unchanged`,
+      before: '',
+      after: '',
+      effect: otherEffects,
+    },
+    { item_id: 'Score', title: '', before: scoreBefore, after: score, effect: change },
+  ])
+}
+
+function suggestionRows(suggestions: readonly Suggestion[], accepted: boolean, nowMs: number): Shown {
+  return table<Suggestion>([
+    ['Item', 'item_id', { of: ({ itemId }) => itemId }],
+    ['Suggested', 'answer'],
+    [null, 'accepted', { of: () => accepted }],
+    [
+      'Age (days)',
+      'age_days',
+      {
+        hide: 1,
+        of: ({ sources }) =>
+          Math.max(0, ...sources.map(({ completedAtMs }) => Math.floor((nowMs - completedAtMs) / DAY_MS))),
+      },
+    ],
+    ['Evidence', 'source_text', { wrap: true, of: evidenceText }],
+    [null, 'discovery', { of: ({ facts }) => (facts ? { topic: facts.topic, text: facts.text } : null) }],
+    [
+      null,
+      'sources',
+      {
+        of: ({ sources }) =>
+          sources.map((source) => ({
+            assessment_id: source.assessmentId,
+            framework_id: source.frameworkId,
+            item_id: source.itemId,
+            answer: source.answer,
+            completed_at: timeText(source.completedAtMs),
+          })),
+      },
+    ],
+  ])(suggestions)
+}
+
+function mappedItems(rows: readonly CrosswalkRow[], from: FrameworkId): Shown {
+  return table<CrosswalkRow>([
+    ['Item', 'item_id', { of: ({ itemId }) => itemId }],
+    ['Check', 'title', { hide: 1, wrap: true }],
+    [null, 'category'],
+    [FRAMEWORKS[from], 'from', { wrap: true }],
+  ])(rows)
+}
+
+/** How many items of each category have mapped items. */
+function mappedShares(rows: readonly CrosswalkRow[], to: FrameworkId, mapping: string): Shown {
+  const names = loadTemplates()[to].categories.map(({ name }) => name)
+  const ofCategory = (category: string, of: readonly CrosswalkRow[]) => {
+    const mapped = of.filter(({ from }) => from.length > 0).length
+    return { category, items: of.length, mapped, share: of.length === 0 ? 0 : Math.round((100 * mapped) / of.length) }
+  }
+  return table<ReturnType<typeof ofCategory>>([
+    [`Category of ${FRAMEWORKS[to]}`, 'category', { wrap: true }],
+    ['Items', 'items'],
+    ['Mapped', 'mapped'],
+    ['Percent', 'share'],
+    ['Mapping', 'mapping', { hide: 1, of: () => mapping }],
+  ])([
+    ...names.map((name) =>
+      ofCategory(
+        name,
+        rows.filter(({ category }) => category === name),
+      ),
+    ),
+    ofCategory('All', rows),
+  ])
+}
+
+export const commands: Commands = {
+  create: change("Create an assessment with a framework's items", {
+    params: {
+      framework: frameworkOption('Assess against this framework', FRAMEWORK),
+      title: option('--title <title>', "Set the title; by default the framework's name"),
+      profile: option(
+        '--profile <profile>',
+        'Use only these profiles or ids of items, comma-separated; by default all',
+      ),
+      from: option('--from <id>', 'Carry over the answers of this assessment, where the question is the same'),
+    },
+    run: ({ administration, organization }, { framework, title, profile, from }) =>
+      assessments([administration.assessments.create(organization, framework, title, readProfile(profile), from)]),
+  }),
+  list: query('List assessments, newest first', {
+    run({ store, organization }) {
+      const all = store.assessments.ofOrganization(organization.id)
+      return assessments(all.sort((a, b) => b.startedAtMs - a.startedAtMs || (a.id < b.id ? -1 : 1)))
+    },
+  }),
+  show: query('Show the progress and score of an assessment', {
+    params: {
+      id: ASSESSMENT,
+      items: flag('--items', 'Show every item with its answer instead'),
+      item: option('--item <item>', 'Show the question of one item and what counts as each answer instead'),
+      changes: flag('--changes', "Show how the framework's current items differ instead"),
+    },
+    run({ store, administration, organization, output }, { id, items: showsItems, item, changes: showsChanges }) {
+      const found = administration.assessments.find(organization, id)
+      const categories = store.assessments.categories(found)
+      const template = templateOf(store, found.organizationId, found.frameworkId)
+      if (showsItems) return items(found, categories, template)
+      if (showsChanges) return changes(itemChanges(found, categories, template))
+      if (item !== undefined) return oneItem(found, itemIn(categories, item), template)
+      const about = progress(store, found)
+      const [scores, contradicted] = [categoryScores(categories), unsupported(store, found, categories)]
+      if (!output.isTable) {
+        return { ...about, rows: [{ ...about.rows[0], categories: scores.rows, unsupported: contradicted.rows }] }
+      }
+      output.show(about)
+      output.show(scores)
+      return contradicted.rows.length > 0 ? contradicted : undefined
+    },
+  }),
+  answer: change('Answer an item of an assessment', {
+    params: {
+      id: ASSESSMENT,
+      item: ITEM,
+      answer: argument(
+        '<answer>',
+        'One of yes, partial, no, not_applicable, unanswered, or 0 to 100',
+        z.string().transform(readAnswer).pipe(answer),
+      ),
+      note: option('--note <text>', 'Record the evidence for the answer', note.optional()),
+    },
+    run: ({ store, administration, organization }, given) =>
+      progress(store, administration.assessments.answer(organization, given.id, given.item, given.answer, given.note)),
+  }),
+  assign: change('Assign an item of an assessment to a person, with a due date and links', {
+    params: {
+      id: ASSESSMENT,
+      item: ITEM,
+      owner: option('--owner <name>', "Set the owner, by name or e-mail address; '' for nobody"),
+      dueOn: option('--due <day>', "Set the due date, such as 2026-12-01; '' for none"),
+      link: option('--link <urls...>', "Replace the links; '' for none", z.array(z.string()).optional()),
+    },
+    run({ store, administration, organization }, { id, item, owner, dueOn, link }) {
+      const given = defined({ owner, dueOn, links: link?.filter((each) => each !== '') })
+      const changed = administration.assessments.assign(organization, id, item, given)
+      return work([itemIn(store.assessments.categories(changed), item)])
+    },
+  }),
+  suggest: change('Show the answers that completed assessments and discovery suggest, or accept them', {
+    params: {
+      id: ASSESSMENT,
+      from: option(
+        '--from <source>',
+        'Use only assessments of this framework, or only discovery',
+        oneOf([...FRAMEWORK_IDS, 'discovery']).optional(),
+      ),
+      accept: option(
+        '--accept <items...>',
+        'Answer these items as suggested; to change one, use assessment answer',
+        z.array(z.string()).optional(),
+      ),
+    },
+    run({ store, administration, organization, clock }, { id, from, accept }) {
+      const found = administration.assessments.find(organization, id)
+      const categories = store.assessments.categories(found)
+      const nowMs = clock.nowMs()
+      const suggestions = store.environment.read(() => suggestionsFor(store, found, categories, nowMs, from))
+      const accepted = accept?.map((item) => {
+        const suggestion = suggestions.get(itemKey(item))
+        if (suggestion !== undefined) return suggestion
+        throw new Fault('NOT_FOUND', `no suggestion for item ${JSON.stringify(item)}; assessment suggest lists all`)
+      })
+      for (const suggestion of accepted ?? []) {
+        const { itemId, answer } = suggestion
+        const text = acceptedNote(suggestion, itemIn(categories, itemId).note)
+        administration.assessments.answer(organization, found.id, itemId, answer, text)
+      }
+      return suggestionRows(accepted ?? [...suggestions.values()], accepted !== undefined, nowMs)
+    },
+  }),
+  crosswalk: plain(
+    'Show which items of a framework have mapped items in another one',
+    {
+      ...JSON_OUTPUT,
+      from: argument('<from>', 'Framework that was assessed', oneOf(FRAMEWORK_IDS)),
+      to: argument('<to>', 'Framework to assess', oneOf(FRAMEWORK_IDS)),
+      items: flag('--items', 'Show every item with its mapped items instead'),
+    },
+    ({ from, to, items: showsItems }) => {
+      const { rows, isDirect } = crosswalk(from, to)
+      if (showsItems) return mappedItems(rows, from)
+      return mappedShares(rows, to, isDirect ? 'published' : 'through a third framework')
+    },
+  ),
+  compare: query('Show what changed between two assessments of a framework, and why the score moved', {
+    params: {
+      before: argument('<before>', ASSESSMENT_ID),
+      after: argument('<after>', ASSESSMENT_ID),
+    },
+    run({ store, administration, organization }, given) {
+      const before = administration.assessments.find(organization, given.before)
+      const after = administration.assessments.find(organization, given.after)
+      if (before.frameworkId !== after.frameworkId) {
+        throw new Fault('CONFLICT', `the first is of ${before.frameworkId}, the second of ${after.frameworkId}`)
+      }
+      const [was, now] = [before, after].map((each) => store.assessments.categories(each))
+      return differenceRows(compareAssessments(was ?? [], now ?? []))
+    },
+  }),
+  update: change("Give an open assessment its framework's current items and keep its answers", {
+    params: { id: ASSESSMENT },
+    run: ({ store, administration, organization }, { id }) =>
+      progress(store, administration.assessments.update(organization, id)),
+  }),
+  complete: change('Complete an assessment permanently and publish its score', {
+    params: { id: ASSESSMENT },
+    run: ({ administration, organization }, { id }) =>
+      assessments([administration.assessments.complete(organization, id)]),
+  }),
+  remove: change('Remove an assessment that is not completed', {
+    params: { id: ASSESSMENT },
+    run: ({ administration, organization }, { id }) =>
+      assessments([administration.assessments.remove(organization, id)]),
+  }),
+  export: exportCommand,
+  import: importCommand,
+  frameworks: plain('List the built-in frameworks', JSON_OUTPUT, () => {
+    const all = loadTemplates()
+    return templates(FRAMEWORK_IDS.map((id) => ({ ...all[id], id })))
+  }),
+}

@@ -1,0 +1,80 @@
+import { z } from 'zod'
+import { namesOf } from '../admin/client-use.ts'
+import { readHostNames } from '../admin/host-names-file.ts'
+import { CLIENT_NAMES_FILE_BYTES_MAX, CLIENT_NAMES_MAX } from '../limits.ts'
+import { Fault } from '../process/error-codes.ts'
+import { readInput } from '../process/input-file.ts'
+import { argument, type Commands, change, group, table } from './command.ts'
+import { clientRow } from './platform.ts'
+
+type PlatformRow = ReturnType<typeof clientRow> & { readonly platform_id: string; readonly platform_name: string }
+
+const platforms = table<PlatformRow>([
+  [null, 'platform_id'],
+  ['Platform', 'platform_name'],
+  ['Client', 'client', { hide: 4 }],
+  [null, 'name'],
+  [null, 'network'],
+  ['User', 'user', { hide: 3, wrap: true }],
+  ['Matches', 'matches'],
+  [null, 'used_matches'],
+  [null, 'blocked_matches'],
+  [null, 'touched_matches'],
+  ['First seen', 'first_seen', { hide: 2 }],
+  ['Last seen', 'last_seen', { hide: 1 }],
+  [null, 'methods'],
+  [null, 'access'],
+  ['Sent', 'bytes_sent', { hide: 5 }],
+  ['Received', 'bytes_received', { hide: 6 }],
+  ['Days', 'days', { hide: 7 }],
+])
+const files = table<{ file: string; format: string; names: ReadonlyMap<string, string> }>([
+  ['File', 'file', { wrap: true }],
+  ['Format', 'format'],
+  ['Names', 'names', { of: ({ names }) => names.size }],
+])
+
+export const commands: Commands = {
+  show: change('Show the platforms that a client uses', {
+    params: { client: argument('<client>', 'Address, pseudonym or user name') },
+    run({ store, administration, registry, organization }, { client }) {
+      const uses = administration.clients.ofClient(organization, client).platforms
+      const names = new Map(registry.catalogOf(organization.id).platforms.map(({ id, name }) => [id, name]))
+      const namesOfClient = namesOf(store, organization.id)
+      return platforms(
+        uses.map((use) => ({
+          platform_id: use.platformId,
+          platform_name: names.get(use.platformId) ?? use.platformId,
+          ...clientRow(use, namesOfClient),
+        })),
+      )
+    },
+  }),
+  reveal: change('Decrypt the pseudonym of a client or user; the audit log records it', {
+    params: { pseudonym: argument('<pseudonym>', 'Pseudonym: p- or u- and letters') },
+    run({ administration, organization }, { pseudonym }) {
+      const { kind, text } = administration.clients.reveal(organization, pseudonym)
+      const columns = [['Pseudonym', 'pseudonym'] as const, [kind === 'client' ? 'Client' : 'User', 'text'] as const]
+      return { vertical: true, columns, rows: [{ pseudonym, kind, text }] }
+    },
+  }),
+  names: group('Set the names of addresses', {
+    import: change('Replace the names of addresses by those in CSV files (address,name) or DHCP lease files', {
+      params: {
+        files: argument('<file...>', 'Files: CSV, or leases of ISC dhcpd, Kea or dnsmasq', z.array(z.string())),
+      },
+      read: ({ files }) => files.map((file) => ({ file, ...readHostNames(textOf(file), file) })),
+      run({ administration, organization }, _, read) {
+        const all = new Map(read.flatMap((each) => [...each.names]))
+        if (all.size > CLIENT_NAMES_MAX) throw new Fault('USAGE', `more than ${CLIENT_NAMES_MAX} addresses with a name`)
+        administration.clientNames.replaceHosts(organization, all)
+        return files(read)
+      },
+    }),
+  }),
+}
+
+/** @throws Fault USAGE */
+function textOf(file: string): string {
+  return readInput(file, CLIENT_NAMES_FILE_BYTES_MAX, { what: '', code: 'USAGE' }).toString()
+}

@@ -1,0 +1,645 @@
+import assert from 'node:assert'
+import { Action, actionOf, isNullAddress } from './action.ts'
+import { isTextIgnoreCase, NOT_FOUND } from './bytes.ts'
+import { isMailPort } from './directive-tables.ts'
+import { endBeforePort, isInbound, isPrivateAddress } from './ip-address.ts'
+import { type LogLine, Verdict } from './log-line.ts'
+import { TimeFound } from './log-time.ts'
+import { takeUser, UserForm } from './user-name.ts'
+
+/*
+ * Products whose records are nested JSON, by the paths of their members. Only letters and digits of
+ * a path count. `(properties.)Fqdn` is two paths, with and without the words in parentheses,
+ * because services of one vendor differ. The objects in WRAPPERS (json-logs.ts) are not part of a
+ * path. A path through an array leads to the array's first element.
+ *
+ * The first product whose marks are all present decides, so a product's requests precede the
+ * product without a host, whose records are no client's request.
+ */
+
+/** Arrays whose first element is read. */
+export const JSON_ARRAYS = ['dnsqueries', 'hostip', 'answers'] as const
+
+const ZEEK = {
+  time: 'ts',
+  client: 'id.orig_h',
+  server: 'id.resp_h',
+  port: 'id.resp_p',
+} as const
+
+const SURICATA = {
+  client: 'src_ip',
+  server: 'dest_ip',
+  port: 'dest_port',
+  host: 'dns.rrname dns.queries.rrname tls.sni sni quic.sni http.hostname',
+  isName: 'dns.rrname dns.queries.rrname',
+  action: 'alert.action',
+} as const
+
+const DEFENDER = {
+  time: '(properties.)Timestamp TimeGenerated',
+  client: '(properties.)LocalIP',
+  server: '(properties.)RemoteIP',
+  host: '(properties.)RemoteUrl',
+  user: '(properties.)InitiatingProcessAccountUpn (properties.)InitiatingProcessAccountName',
+} as const
+
+const OCSF = {
+  time: 'time',
+  client: 'src_endpoint.ip',
+  server: 'dst_endpoint.ip',
+  port: 'dst_endpoint.port',
+  action: 'disposition action',
+  user: 'actor.user.name',
+  sent: 'traffic.bytes_out',
+  received: 'traffic.bytes_in',
+} as const
+const OCSF_HTTP = { ...OCSF, host: 'http_request.url.hostname http_request.url.url_string dst_endpoint.hostname' }
+const OCSF_NETWORK = { ...OCSF, host: 'tls.sni dst_endpoint.hostname url.hostname' }
+
+const SYSMON = {
+  host: '(winlog.event_data.|EventData.|Event.EventData.)QueryName',
+  isName: '(winlog.event_data.|EventData.|Event.EventData.)QueryName',
+  // The machine that wrote the event is the client. Few agents add its address.
+  client: 'host.ip',
+  mayHideClient: true,
+  user: '(winlog.event_data.|EventData.|Event.EventData.)User',
+} as const
+
+const WINDOWS_DNS = {
+  client: '(winlog.event_data.|EventData.|Event.EventData.)Source',
+  host: '(winlog.event_data.|EventData.|Event.EventData.)QNAME',
+  isName: '(winlog.event_data.|EventData.|Event.EventData.)QNAME',
+} as const
+
+const ENVOY = {
+  time: 'start_time timestamp time',
+  client: 'downstream_remote_address downstream_direct_remote_address',
+  server: 'upstream_host',
+  host: 'requested_server_name authority',
+  outbound: true,
+} as const
+
+export const JSON_PRODUCTS: readonly Product[] = [
+  {
+    name: 'Zeek dns.log',
+    marks: 'id.orig_h trans_id/qclass/qtype/qclass_name/qtype_name',
+    ...ZEEK,
+    host: 'query',
+    isName: 'query',
+    answer: 'answers',
+  },
+  { name: 'Zeek ssl.log, quic.log', marks: 'id.orig_h server_name', ...ZEEK, host: 'server_name' },
+  { name: 'Zeek http.log', marks: 'id.orig_h uri host', ...ZEEK, host: 'host' },
+  { name: 'Zeek, other logs', marks: 'id.orig_h', ...ZEEK },
+
+  { name: 'Suricata, DNS answer', marks: 'flow_id event_type=dns dns.type=answer|response', ...SURICATA, skip: true },
+  { name: 'Suricata', marks: 'flow_id event_type=dns|tls|http|quic', ...SURICATA },
+  { name: 'Suricata, alert', marks: 'flow_id event_type=alert direction=to_server', ...SURICATA },
+  {
+    name: 'Suricata, alert on an answer',
+    marks: 'flow_id event_type=alert direction=to_client',
+    ...SURICATA,
+    host: '',
+  },
+  { name: 'Suricata, alert outward', marks: 'flow_id event_type=alert', ...SURICATA, outbound: true },
+  { name: 'Suricata, other events', marks: 'flow_id event_type', ...SURICATA, host: '' },
+  { name: 'AWS Network Firewall, TLS log', marks: 'firewall_name event_timestamp sni', ...SURICATA },
+  {
+    name: 'Route 53 Resolver',
+    marks: 'query_timestamp srcaddr',
+    time: 'query_timestamp',
+    client: 'srcaddr',
+    host: 'query_name',
+    isName: 'query_name',
+    action: 'firewall_rule_action',
+  },
+
+  {
+    name: 'Azure Firewall, application rule',
+    marks: '(properties.)Fqdn (properties.)SourceIp',
+    client: '(properties.)SourceIp',
+    host: '(properties.)Fqdn (properties.)TargetUrl',
+    action: '(properties.)Action',
+  },
+  {
+    name: 'Azure Firewall, DNS proxy',
+    marks: '(properties.)QueryId (properties.)QueryName (properties.)SourceIp',
+    client: '(properties.)SourceIp',
+    host: '(properties.)QueryName',
+    isName: '(properties.)QueryName',
+  },
+  {
+    name: 'Azure Firewall, legacy',
+    marks: 'category=AzureFirewallApplicationRule|AzureFirewallDnsProxy',
+    text: 'properties.msg',
+  },
+  {
+    name: 'Azure DNS security policy',
+    marks:
+      '(properties.)QueryName (properties.)SourceIpAddress (properties.)ResolverPolicyRuleAction/(properties.)ResponseCode',
+    client: '(properties.)SourceIpAddress',
+    host: '(properties.)QueryName',
+    isName: '(properties.)QueryName',
+    action: '(properties.)ResolverPolicyRuleAction',
+  },
+  {
+    name: 'Entra Internet Access',
+    marks: '(properties.)trafficType=internet|microsoft365|m365 (properties.)destinationFqdn',
+    time: '(properties.)createdDateTime TimeGenerated time',
+    client: '(properties.)sourceIp',
+    host: '(properties.)destinationFqdn',
+    action: '(properties.)action',
+    user: '(properties.)userPrincipalName',
+    sent: '(properties.)sentBytes',
+    received: '(properties.)receivedBytes',
+  },
+  {
+    name: 'Defender for Endpoint, network events',
+    // An attempt, an acknowledgment or an inspected connection may be inbound.
+    marks:
+      '(properties.)InitiatingProcessFileName (properties.)ActionType=ConnectionSuccess|ConnectionFailed|ConnectionRequest|ConnectionFound (properties.)RemoteUrl',
+    ...DEFENDER,
+  },
+  {
+    name: 'Defender for Endpoint, other events',
+    marks: '(properties.)InitiatingProcessFileName',
+    ...DEFENDER,
+    host: '',
+  },
+
+  {
+    name: 'Cato, other events',
+    marks: 'event_sub_type=RPF|WAN+Firewall|LAN+Firewall|Client+Connectivity+Policy src_ip',
+    client: 'src_ip',
+  },
+  {
+    name: 'Cato',
+    marks: 'event_sub_type event_type=Security src_ip domain_name/full_path_url/dns_query',
+    time: 'time',
+    client: 'src_ip',
+    server: 'dest_ip',
+    host: 'domain_name full_path_url dns_query',
+    action: 'action',
+    user: 'user_name vpn_user_email',
+  },
+  {
+    name: 'Cloudflare Gateway, DNS',
+    marks: 'ResolverDecision QueryName',
+    time: 'Datetime',
+    client: 'SrcIP',
+    host: 'QueryName',
+    isName: 'QueryName',
+    action: 'ResolverDecision',
+    user: 'Email',
+  },
+  {
+    name: 'Cloudflare Gateway, HTTP',
+    marks: 'HTTPHost SourceIP SessionID/RequestID',
+    time: 'Datetime',
+    client: 'SourceInternalIP SourceIP',
+    server: 'DestinationIP',
+    host: 'HTTPHost URL',
+    action: 'Action',
+    user: 'Email',
+  },
+  {
+    name: 'Cloudflare Gateway, network',
+    marks: 'SNI SourceIP SessionID',
+    time: 'Datetime',
+    client: 'SourceInternalIP SourceIP',
+    server: 'DestinationIP',
+    port: 'DestinationPort',
+    host: 'SNI',
+    action: 'Action',
+    user: 'Email',
+  },
+
+  // A public zone is asked by resolvers of the Internet.
+  { name: 'Google Cloud DNS, public zone', marks: 'jsonPayload.queryName resource.labels.source_type=internet' },
+  {
+    name: 'Google Cloud DNS',
+    marks: 'jsonPayload.queryName jsonPayload.sourceIP',
+    time: 'timestamp',
+    client: 'jsonPayload.sourceIP',
+    host: 'jsonPayload.queryName',
+    isName: 'jsonPayload.queryName',
+  },
+  {
+    name: 'Google Cloud Secure Web Proxy',
+    marks: 'jsonPayload.enforcedGatewaySecurityPolicy.hostname httpRequest.remoteIp',
+    time: 'timestamp',
+    client: 'httpRequest.remoteIp',
+    host: 'jsonPayload.enforcedGatewaySecurityPolicy.hostname',
+    sent: 'httpRequest.requestSize',
+    received: 'httpRequest.responseSize',
+  },
+
+  { name: 'OCSF, DNS answer', marks: 'class_uid=4003 activity_id=2', ...OCSF, skip: true },
+  { name: 'OCSF, inbound', marks: 'class_uid connection_info.direction_id=1', ...OCSF },
+  {
+    name: 'OCSF, DNS Activity',
+    marks: 'class_uid=4003 query.hostname',
+    ...OCSF,
+    host: 'query.hostname',
+    isName: 'query.hostname',
+  },
+  { name: 'OCSF, HTTP Activity', marks: 'class_uid=4002 connection_info.direction_id=2', ...OCSF_HTTP },
+  { name: 'OCSF, HTTP Activity outward', marks: 'class_uid=4002', ...OCSF_HTTP, outbound: true },
+  { name: 'OCSF, Network Activity', marks: 'class_uid=4001 connection_info.direction_id=2', ...OCSF_NETWORK },
+  { name: 'OCSF, Network Activity outward', marks: 'class_uid=4001', ...OCSF_NETWORK, outbound: true },
+  { name: 'OCSF, other classes', marks: 'class_uid', ...OCSF },
+
+  {
+    name: 'Sysmon, DNS query',
+    marks:
+      '(winlog.event_data.|EventData.|Event.EventData.)QueryName (winlog.event_data.|EventData.|Event.EventData.)QueryStatus winlog.event_id=22/event.code=22/EventID=22/Event.System.EventID=22',
+    ...SYSMON,
+  },
+  {
+    name: 'Windows DNS analytical log, query',
+    marks:
+      '(winlog.event_data.|EventData.|Event.EventData.)QNAME (winlog.event_data.|EventData.|Event.EventData.)Source winlog.event_id=256/EventID=256/Event.System.EventID=256',
+    ...WINDOWS_DNS,
+  },
+  {
+    name: 'Windows DNS analytical log, other events',
+    marks: '(winlog.event_data.|EventData.|Event.EventData.)QNAME winlog.event_id/EventID/Event.System.EventID',
+    skip: true,
+  },
+
+  {
+    name: 'AdGuard Home, file',
+    marks: 'QH IP QT',
+    time: 'T',
+    client: 'IP',
+    host: 'QH',
+    isName: 'QH',
+  },
+  {
+    name: 'AdGuard Home, API',
+    marks: 'question.name elapsedMs client',
+    time: 'time',
+    client: 'client',
+    host: 'question.name',
+    isName: 'question.name',
+  },
+  {
+    name: 'Blocky',
+    marks: 'question_name client_ip response_type/response_reason',
+    time: 'time',
+    client: 'client_ip',
+    host: 'question_name',
+    isName: 'question_name',
+    action: 'response_type',
+  },
+  {
+    name: 'CoreDNS, JSON',
+    marks: 'class=IN type name rcode remote/client/client_ip/remote_ip',
+    client: 'remote client client_ip remote_ip',
+    host: 'name',
+    isName: 'name',
+  },
+  {
+    name: 'NextDNS',
+    marks: 'root domain clientIp protocol',
+    time: 'timestamp',
+    client: 'device.localIp clientIp',
+    host: 'domain',
+    isName: 'domain',
+    action: 'status',
+  },
+  {
+    name: 'Technitium DNS Server',
+    marks: 'question.questionName clientIp',
+    time: 'timestamp',
+    client: 'clientIp',
+    host: 'question.questionName',
+    isName: 'question.questionName',
+    action: 'responseType',
+  },
+  {
+    name: 'Envoy, TLS',
+    marks: 'requested_server_name downstream_remote_address/downstream_direct_remote_address',
+    ...ENVOY,
+  },
+  { name: 'Envoy, HTTP', marks: 'authority downstream_remote_address/downstream_direct_remote_address', ...ENVOY },
+]
+
+/**
+ * The paths of a product's records (json-products.ts). Paths of one role are in order of
+ * preference.
+ */
+interface Product {
+  readonly name: string
+  /**
+   * What only this product's records have, all of it: a path, a path and its values
+   * (`type=dns|tls`), or alternatives (`qclass/qtype`).
+   */
+  readonly marks: string
+  readonly time?: string
+  readonly client?: string
+  /**
+   * The other end of the connection, and its port: an inbound connection and mail are no requests.
+   */
+  readonly server?: string
+  readonly port?: string
+  readonly host?: string
+  /** The paths in `host` that have a DNS name, never a URL. */
+  readonly isName?: string
+  readonly action?: string
+  /** The first address of a DNS answer, which shows whether the name is blocked. */
+  readonly answer?: string
+  readonly user?: string
+  readonly sent?: string
+  readonly received?: string
+  /**
+   * The record may be of a server. Only a private client and a server that is not private count.
+   */
+  readonly outbound?: true
+  readonly mayHideClient?: true
+  /** The record repeats another one. */
+  readonly skip?: true
+  /** A line of text that has the request. */
+  readonly text?: string
+}
+
+interface Mark {
+  readonly slots: readonly number[]
+  /** For each slot the values of which one is needed; none: any value. */
+  readonly values: readonly (readonly string[])[]
+}
+
+interface Paths {
+  readonly marks: readonly Mark[]
+  readonly time: readonly number[]
+  readonly client: readonly number[]
+  readonly server: readonly number[]
+  readonly port: readonly number[]
+  readonly host: readonly number[]
+  readonly isName: readonly boolean[]
+  readonly action: readonly number[]
+  readonly answer: readonly number[]
+  readonly user: readonly number[]
+  readonly sent: readonly number[]
+  readonly received: readonly number[]
+  readonly text: readonly number[]
+  readonly outbound: boolean
+  readonly mayHideClient: boolean
+  readonly skip: boolean
+}
+
+const NO_PRODUCT = -1
+const WORD_BITS = 32
+
+/** Finds the product of a record from the members that are noted, and reads it. */
+export class ProductPaths {
+  /** The slot of each path: lower case, letters and digits only. */
+  readonly slots: Record<string, number> = {}
+  readonly #products: readonly Paths[]
+  readonly #starts: Int32Array
+  readonly #ends: Int32Array
+  /** For each slot the record in which it was noted last. */
+  readonly #noted: Int32Array
+  /** For each slot the products of which it is the first mark: one bit per product in two words. */
+  readonly #lowKeys: Int32Array
+  readonly #highKeys: Int32Array
+  #record = 0
+  #low = 0
+  #high = 0
+  #product = NO_PRODUCT
+
+  constructor(products: readonly Product[]) {
+    this.#products = products.map((product) => this.#compile(product))
+    const count = Object.keys(this.slots).length
+    this.#starts = new Int32Array(count)
+    this.#ends = new Int32Array(count)
+    this.#noted = new Int32Array(count).fill(-1)
+    this.#lowKeys = new Int32Array(count)
+    this.#highKeys = new Int32Array(count)
+    assert(products.length <= 2 * WORD_BITS)
+    for (const [index, { marks }] of this.#products.entries()) {
+      const keys = index < WORD_BITS ? this.#lowKeys : this.#highKeys
+      for (const slot of marks[0]?.slots ?? []) keys[slot] = (keys[slot] ?? 0) | (1 << (index % WORD_BITS))
+    }
+  }
+
+  clear(): void {
+    this.#record = (this.#record + 1) & 0x7fffffff
+    this.#low = 0
+    this.#high = 0
+    this.#product = NO_PRODUCT
+  }
+
+  /** Of members with one path, the first non-empty member counts. */
+  note(slot: number, start: number, end: number): void {
+    if (end <= start || this.#noted[slot] === this.#record) return
+    this.#noted[slot] = this.#record
+    this.#starts[slot] = start
+    this.#ends[slot] = end
+    this.#low |= this.#lowKeys[slot] ?? 0
+    this.#high |= this.#highKeys[slot] ?? 0
+  }
+
+  /** Whether the noted members are those of a product. */
+  find(view: DataView): boolean {
+    return this.#findOf(view, this.#low, 0) || this.#findOf(view, this.#high, WORD_BITS)
+  }
+
+  #findOf(view: DataView, candidates: number, base: number): boolean {
+    while (candidates !== 0) {
+      const index = base + 31 - Math.clz32(candidates & -candidates)
+      if (this.#hasMarks(view, this.#products[index]?.marks ?? [])) {
+        this.#product = index
+        return true
+      }
+      candidates &= candidates - 1
+    }
+    return false
+  }
+
+  /** Whether the record has a product: find() was true. */
+  get isFound(): boolean {
+    return this.#product !== NO_PRODUCT
+  }
+
+  /** The verdict on a record whose product was found. */
+  read(line: LogLine): Verdict {
+    const paths = this.#products[this.#product]
+    if (paths === undefined) return Verdict.unknown
+    if (this.#takeTime(line, paths.time) === TimeFound.impossible) {
+      return line.rejectTime()
+    }
+    const action = this.#first(paths.action)
+    if (action !== NOT_FOUND) line.action = actionOf(line.view, this.#start(action), this.#end(action))
+    const answer = this.#first(paths.answer)
+    if (answer !== NOT_FOUND && isNullAddress(line.view, this.#start(answer), this.#end(answer)))
+      line.action = Action.blocked
+    const hasClient = this.#takeClient(line, paths.client)
+    const text = this.#first(paths.text)
+    if (text !== NOT_FOUND) {
+      line.wrappedStart = this.#start(text)
+      line.wrappedEnd = this.#end(text)
+      return Verdict.noDomain
+    }
+    if (paths.skip) return Verdict.skip
+    if (!hasClient && !paths.mayHideClient) return Verdict.noDomain
+    return this.#isNoRequest(line, paths) ? Verdict.noDomain : this.#takeHost(line, paths)
+  }
+
+  /** The user and the byte counts of the record that was read last. */
+  takeUserAndBytes(line: LogLine): void {
+    const paths = this.#products[this.#product]
+    if (paths === undefined) return
+    for (const slot of paths.user) {
+      if (this.#has(slot) && takeUser(line, this.#start(slot), this.#end(slot), UserForm.json)) break
+    }
+    const sent = this.#first(paths.sent)
+    if (sent !== NOT_FOUND) line.takeSent(this.#start(sent), this.#end(sent))
+    const received = this.#first(paths.received)
+    if (received !== NOT_FOUND) line.takeReceived(this.#start(received), this.#end(received))
+  }
+
+  #takeTime(line: LogLine, slots: readonly number[]): TimeFound {
+    for (let index = 0; index < slots.length; index++) {
+      const slot = slots[index] ?? 0
+      if (!this.#has(slot)) continue
+      const found = line.takeTime(this.#start(slot), this.#end(slot))
+      if (found !== TimeFound.none) return found
+    }
+    return TimeFound.none
+  }
+
+  #takeClient(line: LogLine, slots: readonly number[]): boolean {
+    for (let index = 0; index < slots.length; index++) {
+      const slot = slots[index] ?? 0
+      if (!this.#has(slot)) continue
+      const start = this.#start(slot)
+      if (line.takeClient(start, endBeforePort(line.view, start, this.#end(slot)))) return true
+    }
+    return false
+  }
+
+  /** Mail, a request of an external client to one of the organization's own servers. */
+  #isNoRequest({ view, clientStart, clientEnd }: LogLine, paths: Paths): boolean {
+    const port = this.#first(paths.port)
+    if (port !== NOT_FOUND && isMailPort(view, this.#start(port), this.#end(port))) return true
+    const server = this.#first(paths.server)
+    if (server === NOT_FOUND) return paths.outbound
+    const start = this.#start(server)
+    const end = endBeforePort(view, start, this.#end(server))
+    if (!paths.outbound) return isInbound(view, clientStart, clientEnd, start, end)
+    return !isPrivateAddress(view, clientStart, clientEnd) || isPrivateAddress(view, start, end)
+  }
+
+  #takeHost(line: LogLine, { host, isName }: Paths): Verdict {
+    let verdict: Verdict = Verdict.noDomain
+    for (let index = 0; index < host.length; index++) {
+      const slot = host[index] ?? 0
+      if (!this.#has(slot)) continue
+      const start = this.#start(slot)
+      const end = this.#end(slot)
+      const found = isName[index] === true ? line.takeName(start, end) : line.takeHostOf(start, end)
+      if (found === Verdict.event) return found
+      if (found === Verdict.skip) verdict = found
+    }
+    return verdict
+  }
+
+  #hasMarks(view: DataView, marks: readonly Mark[]): boolean {
+    for (let index = 0; index < marks.length; index++) {
+      const mark = marks[index]
+      if (mark === undefined || !this.#hasMark(view, mark)) return false
+    }
+    return true
+  }
+
+  #hasMark(view: DataView, { slots, values }: Mark): boolean {
+    for (let index = 0; index < slots.length; index++) {
+      const slot = slots[index] ?? 0
+      if (!this.#has(slot)) continue
+      const words = values[index] ?? []
+      if (words.length === 0) return true
+      const start = this.#start(slot)
+      const end = this.#end(slot)
+      for (let word = 0; word < words.length; word++)
+        if (isTextIgnoreCase(view, start, end, words[word] ?? '')) return true
+    }
+    return false
+  }
+
+  #first(slots: readonly number[]): number {
+    for (let index = 0; index < slots.length; index++) if (this.#has(slots[index] ?? 0)) return slots[index] ?? 0
+    return NOT_FOUND
+  }
+
+  #has(slot: number): boolean {
+    return this.#noted[slot] === this.#record
+  }
+
+  #start(slot: number): number {
+    return this.#starts[slot] ?? 0
+  }
+
+  #end(slot: number): number {
+    return this.#ends[slot] ?? 0
+  }
+
+  #compile(product: Product): Paths {
+    const { host = '', isName = '' } = product
+    const names = new Set(this.#slotsOf(isName))
+    return {
+      marks: marksOf(product.marks).map((alternatives) => {
+        const each = alternatives.flatMap(({ path, values }) => this.#slotsOf(path).map((slot) => ({ slot, values })))
+        return { slots: each.map(({ slot }) => slot), values: each.map(({ values }) => values) }
+      }),
+      time: this.#slotsOf(product.time),
+      client: this.#slotsOf(product.client),
+      server: this.#slotsOf(product.server),
+      port: this.#slotsOf(product.port),
+      host: this.#slotsOf(host),
+      isName: this.#slotsOf(host).map((slot) => names.has(slot)),
+      action: this.#slotsOf(product.action),
+      answer: this.#slotsOf(product.answer),
+      user: this.#slotsOf(product.user),
+      sent: this.#slotsOf(product.sent),
+      received: this.#slotsOf(product.received),
+      text: this.#slotsOf(product.text),
+      outbound: product.outbound === true,
+      mayHideClient: product.mayHideClient === true,
+      skip: product.skip === true,
+    }
+  }
+
+  #slotsOf(paths = ''): number[] {
+    return paths
+      .split(' ')
+      .filter((path) => path !== '')
+      .flatMap(variantsOf)
+      .map((path) => {
+        const word = path.toLowerCase().replaceAll(/[^a-z0-9]/g, '')
+        assert(word !== '', paths)
+        const slot = this.slots[word] ?? Object.keys(this.slots).length
+        this.slots[word] = slot
+        return slot
+      })
+  }
+}
+
+/**
+ * `(properties.)Fqdn` with and without the words in parentheses, of which a bar separates several.
+ */
+function variantsOf(path: string): string[] {
+  const [, prefixes, rest = path] = /^\((.+)\)(.+)$/.exec(path) ?? []
+  return prefixes === undefined ? [path] : [...prefixes.split('|').map((prefix) => `${prefix}${rest}`), rest]
+}
+
+/** In a value, `+` is a blank. */
+function marksOf(text: string): { path: string; values: string[] }[][] {
+  return text.split(' ').map((mark) =>
+    mark.split('/').map((alternative) => {
+      const [path = '', values] = alternative.split('=')
+      return { path, values: values?.toLowerCase().replaceAll('+', ' ').split('|') ?? [] }
+    }),
+  )
+}

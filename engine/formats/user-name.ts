@@ -1,0 +1,180 @@
+import { isUserName, USER_BYTES_MAX } from '../event/event.ts'
+import {
+  BACKSLASH,
+  EQUALS,
+  hexDigit,
+  KeyTable,
+  NO_KEY,
+  PERCENT,
+  QUOTE,
+  SLASH,
+  skipBlanks,
+  textAtIgnoreCase,
+  trimEnd,
+} from './bytes.ts'
+import { AddressKind, addressKind, endBeforePort } from './ip-address.ts'
+import type { LogLine } from './log-line.ts'
+
+/*
+ * The user's name in a log: `jdoe`, `CORP\jdoe`, `jdoe@example.com`, `CN=Jane Doe,DC=example`. It
+ * stays as the device wrote it, without the escapes of the format, so that the same user has one
+ * name in the logs of different devices.
+ */
+
+/** Escapes that only some formats have. */
+export const UserForm = { text: 0, percent: 1, json: 2 } as const
+export type UserForm = (typeof UserForm)[keyof typeof UserForm]
+
+/** Words that devices write if no user is known. */
+const ABSENT = new KeyTable(
+  Object.fromEntries(
+    [
+      ...['-', '--', '*', 'n/a', 'na', 'none', 'null', '(null)', 'nil', 'undefined', 'empty', '(empty)'],
+      ...['unknown', 'notavailable', 'notchecked', 'anonymous', 'unauthenticated', 'unauthenticated user'],
+    ].map((word) => [word, 0]),
+  ),
+)
+/** Beginnings of other such texts. */
+const ABSENT_BEGINNINGS = ['unknown (', 'unknown user', 'no authentication', 'x-fwd-for'] as const
+
+/**
+ * Takes the user from a field. Returns false and keeps the previous user if the field names none:
+ * it has a word for an absent value, or the address of a client without a user.
+ */
+export function takeUser(line: LogLine, start: number, end: number, form: UserForm = UserForm.text): boolean {
+  const { view } = line
+  start = skipBlanks(view, start, end)
+  end = trimEnd(view, start, end)
+  if (!namesUser(view, start, end)) return false
+  line.userStart = start
+  line.userEnd = end
+  line.userForm = form
+  return true
+}
+
+/** Removes the user if it is the text in [start, end), another field of the message. */
+export function dropUserIf(line: LogLine, start: number, end: number): void {
+  const { view, userStart, userEnd } = line
+  if (end - start !== userEnd - userStart) return
+  for (let at = 0; at < end - start; at++) if (view.getUint8(start + at) !== view.getUint8(userStart + at)) return
+  line.userEnd = userStart
+}
+
+function namesUser(view: DataView, start: number, end: number): boolean {
+  if (start >= end || ABSENT.find(view, start, end) !== NO_KEY) return false
+  for (let index = 0; index < ABSENT_BEGINNINGS.length; index++) {
+    if (textAtIgnoreCase(view, start, end, ABSENT_BEGINNINGS[index] ?? '')) return false
+  }
+  return addressKind(view, start, endBeforePort(view, start, end)) === AddressKind.none
+}
+
+/** How a field was taken as a user's name. */
+const UserFound = { none: 0, whole: 1, truncated: 2, refused: 3 } as const
+type UserFound = (typeof UserFound)[keyof typeof UserFound]
+
+/** Names that were not taken as they are, since the start. */
+export class UserCounts {
+  truncated = 0
+  refused = 0
+
+  count(found: UserFound): void {
+    if (found === UserFound.truncated) this.truncated++
+    else if (found === UserFound.refused) this.refused++
+  }
+}
+
+/** The form of one byte: itself, part of an escape, of UTF-8, or of no name. */
+const Form = { plain: 0, escape: 1, high: 2, control: 3 } as const
+const FORMS = new Uint8Array(256)
+FORMS.fill(Form.control, 0, 0x20)
+FORMS[0x7f] = Form.control
+FORMS.fill(Form.high, 0x80)
+for (const byte of [BACKSLASH, QUOTE, PERCENT]) FORMS[byte] = Form.escape
+
+/**
+ * Replaces the line's user field by the name: without escapes, at most USER_BYTES_MAX bytes. A name
+ * that needs no change stays where it is; others are written to the line's scratch area. Refused: a
+ * name with control characters or in another encoding than UTF-8, so that the line has no user.
+ *
+ * @param isPercentEncoded the field has RFC 3986's escapes, as in Squid's logs
+ */
+export function readUser(line: LogLine): UserFound {
+  const { view, userStart, userEnd } = line
+  if (userStart === userEnd) return UserFound.none
+  let forms = 0
+  for (let at = userStart; at < userEnd && at < userStart + USER_BYTES_MAX; at++) {
+    forms |= 1 << (FORMS[view.getUint8(at)] ?? Form.control)
+  }
+  if (forms === 1 << Form.plain && userEnd - userStart <= USER_BYTES_MAX) return UserFound.whole
+  const found = writeUser(line)
+  if (found === UserFound.refused) line.userEnd = line.userStart
+  return found
+}
+
+function writeUser(line: LogLine): UserFound {
+  const { bytes, userScratchStart: start } = line
+  const last = start + USER_BYTES_MAX
+  let at = line.userStart
+  let out = start
+  while (at < line.userEnd && out <= last) {
+    const length = escapeLength(line, at)
+    if (length === UNICODE_ESCAPE_BYTES) out = writeUnicode(line, at, out)
+    else bytes[out++] = length === 1 ? (bytes[at] ?? 0) : unescaped(line, at, length)
+    at += length
+  }
+  const isTruncated = out > last
+  if (isTruncated) {
+    out = last
+    // Not in the middle of a character (RFC 3629 §3).
+    while (out > start && ((bytes[out] ?? 0) & 0xc0) === 0x80) out--
+  }
+  line.userStart = start
+  line.userEnd = out
+  if (!isUserName(line.text(start, out))) return UserFound.refused
+  return isTruncated ? UserFound.truncated : UserFound.whole
+}
+
+/** `\u00fc` of JSON. */
+const UNICODE_ESCAPE_BYTES = 6
+const LOWER_U = 0x75
+
+/**
+ * The length of the escape at `at`, or 1 for a byte that means itself. Backslashes also separate
+ * the domain from the user, and few formats escape them: only a backslash before a backslash, a
+ * quote, a slash or an equals sign is an escape. Doubled quotes are CSV's.
+ */
+function escapeLength(line: LogLine, at: number): number {
+  const { view, userEnd } = line
+  const byte = view.getUint8(at)
+  if (FORMS[byte] !== Form.escape || at + 1 >= userEnd) return 1
+  const next = view.getUint8(at + 1)
+  if (byte === QUOTE) return next === QUOTE ? 2 : 1
+  if (byte === BACKSLASH) {
+    if (line.userForm === UserForm.json && next === LOWER_U && isHex(view, at + 2, at + 6, userEnd)) {
+      return UNICODE_ESCAPE_BYTES
+    }
+    return ESCAPED.includes(next) ? 2 : 1
+  }
+  return line.userForm === UserForm.percent && isHex(view, at + 1, at + 3, userEnd) ? 3 : 1
+}
+const ESCAPED = [BACKSLASH, QUOTE, SLASH, EQUALS]
+
+function unescaped({ view }: LogLine, at: number, length: number): number {
+  return length === 2 ? view.getUint8(at + 1) : hexDigit(view.getUint8(at + 1)) * 16 + hexDigit(view.getUint8(at + 2))
+}
+
+/**
+ * Writes the character of the escape at `at`, and returns the offset after it. Half of a surrogate
+ * pair becomes the mark of bytes that are not UTF-8: no name of a user has one.
+ */
+function writeUnicode({ view, bytes }: LogLine, at: number, out: number): number {
+  let unit = 0
+  for (let index = 2; index < UNICODE_ESCAPE_BYTES; index++) unit = unit * 16 + hexDigit(view.getUint8(at + index))
+  return out + Buffer.from(String.fromCharCode(unit)).copy(bytes, out)
+}
+
+function isHex(view: DataView, start: number, stop: number, end: number): boolean {
+  if (stop > end) return false
+  for (let at = start; at < stop; at++) if (hexDigit(view.getUint8(at)) < 0) return false
+  return true
+}
