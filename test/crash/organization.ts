@@ -1,4 +1,5 @@
 import { OutboxReader } from '../../collector/outbox/outbox-reader.ts'
+import { environmentExists } from '../../engine/lmdb/file-access.ts'
 import { Store } from '../../engine/store/store.ts'
 import { admin, type Running, start } from '../support/programs.ts'
 import { findingsOf } from '../support/store.ts'
@@ -72,7 +73,9 @@ export class Organization {
     return { ...this.#outboxCounts(), ...this.#scanCounts() }
   }
 
+  /** A run that fails early can end before the collector has made its outbox. */
   #outboxCounts(): { events: number; waiting: number } {
+    if (!environmentExists(this.#directories.outbox)) return { events: 0, waiting: 0 }
     const outbox = new OutboxReader(this.#directories.outbox)
     const { everWritten, waiting } = outbox.figures
     void outbox.close()
