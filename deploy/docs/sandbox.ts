@@ -16,7 +16,7 @@ export const REPOSITORY = fileURLToPath(new URL('../../../', import.meta.url))
 const PROGRAMS = {
   'posture-collector': join(REPOSITORY, 'dist/collector/main.js'),
   'posture-service': join(REPOSITORY, 'dist/api/main.js'),
-  'posture-admin': join(REPOSITORY, 'dist/engine/cli/main.js'),
+  'posture-admin': join(REPOSITORY, 'dist/engine/admin/main.js'),
 } as const
 const DEMO_CAPTURE = join(REPOSITORY, 'test/captures/demo/input.pcap')
 /** `npm run test:full` unpacks the package here. */

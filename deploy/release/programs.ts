@@ -76,7 +76,7 @@ export const SERVICE: Program = {
   about: 'Receives events and logs, scans them for AI platforms and serves the results through a read-only REST API.',
   commands: [
     { name: 'posture-service', entry: 'dist/api/main.js' },
-    { name: 'posture-admin', entry: 'dist/engine/cli/main.js' },
+    { name: 'posture-admin', entry: 'dist/engine/admin/main.js' },
   ],
   threads: [
     'dist/api/thread.js',

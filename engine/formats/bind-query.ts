@@ -4,7 +4,6 @@ import {
   HASH,
   HYPHEN,
   indexOfByte,
-  indexOfText,
   isDigit,
   isText,
   isTextIgnoreCase,
@@ -46,8 +45,6 @@ const CLIENT = 'client '
 const ADDRESS_TOKEN_BYTES_MAX = 128
 /** `@0x...`, a key, the name in parentheses, a view and a protocol, each with its value. */
 const WORDS_BEFORE_QUERY_MAX = 12
-/** Header, the file's time, category and severity each end in a colon. */
-const PREFIXES_MAX = 6
 /** An ISO time is one word; other times are two words. */
 const DATE_AND_TIME_BYTES_MIN = 16
 const TAG_BYTES_MAX = 96
@@ -96,7 +93,9 @@ function read(line: LogLine, start: number, end: number): Verdict {
   const { view } = line
   const client = (line.marks & Mark.hash) === 0 ? NOT_FOUND : clientAt(view, start, end)
   if (client < 0) return isSystemEvent(view, start, end) ? Verdict.skip : Verdict.unknown
-  if (!takeInnerTime(line, start, client)) return line.rejectTime()
+  const header = line.takeHeader(start, client)
+  if (header === TimeFound.none) return Verdict.unknown
+  if (header === TimeFound.impossible) return line.rejectTime()
   const addressAt = afterPointer(view, client + CLIENT.length, end)
   const addressStop = tokenEnd(view, addressAt, end)
   line.takeClient(addressAt, portMark(view, addressAt, addressStop))
@@ -186,22 +185,6 @@ function takeRewrite(line: LogLine, kind: number, end: number): Verdict {
 /** A query's flags begin with whether recursion is desired. */
 function isFlag(byte: number): boolean {
   return byte === 0x2b || byte === HYPHEN
-}
-
-/**
- * Takes the last time before `client`, because relays put their time before the file's. Returns
- * false for an impossible time.
- */
-function takeInnerTime(line: LogLine, start: number, client: number): boolean {
-  let at = start
-  for (let count = 0; count < PREFIXES_MAX && at < client; count++) {
-    const found = line.takeTimeIfAny(at, client)
-    if (found === TimeFound.impossible) return false
-    const colon = indexOfText(line.view, found === TimeFound.found ? line.timeEnd : at, client, ': ')
-    if (colon < 0) break
-    at = colon + 2
-  }
-  return true
 }
 
 /** The offset of `client ADDRESS#PORT`, or NOT_FOUND. */

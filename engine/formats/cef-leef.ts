@@ -136,16 +136,16 @@ function versionAfter(tag: string, view: DataView, start: number, end: number): 
 }
 
 /**
- * How key=value pairs are separated: by one byte; by a TAB in either form in which relays write
- * control bytes (rsyslog's `#011`, or `\t`); by two circumflexes; or by a blank, if values contain
- * blanks and end only before the next ` key=`.
+ * How key=value pairs are separated: by one byte; by a TAB as relays write control bytes (rsyslog's
+ * `#011`, or `\t`); by two circumflexes; or by a blank, if values contain blanks and end only before
+ * the next ` key=`.
  */
-export const Separator = { blank: -1, tab: -2, escapedTab: -3, circumflexes: -4 } as const
+export const Separator = { blank: -1, rsyslogTab: -2, escapedTab: -3, circumflexes: -4 } as const
 const CIRCUMFLEX = 0x5e
 
 /** Bytes that no remnant of a syslog header has: the payload of another format has begun. */
 const PAYLOAD_BYTE = new Uint8Array(256)
-for (const mark of ',;|\t{\\') PAYLOAD_BYTE[mark.charCodeAt(0)] = 1
+for (const mark of ',;|\t{\\"=') PAYLOAD_BYTE[mark.charCodeAt(0)] = 1
 
 /** The bytes of a key: letters, digits, `_`, `.`, `-`, and brackets (ArcSight's arrays). */
 const KEY_BYTE = new Uint8Array(256)
@@ -158,7 +158,7 @@ for (let byte = 0; byte < 256; byte++) {
  * further.
  */
 const MARK_BYTE = new Uint8Array(256)
-for (const byte of [TAB, HASH, 0x5c, CIRCUMFLEX]) MARK_BYTE[byte] = 1
+for (const byte of [HASH, 0x5c, CIRCUMFLEX]) MARK_BYTE[byte] = 1
 
 /**
  * Walks the key=value pairs of a CEF, LEEF or Zscaler message in place. Values are not quoted; with
@@ -270,9 +270,8 @@ function separatorLength(view: DataView, at: number, end: number, separator: num
   if (separator === Separator.circumflexes) {
     return byte === CIRCUMFLEX && at + 1 < end && view.getUint8(at + 1) === CIRCUMFLEX ? 2 : 0
   }
-  if (byte === TAB) return 1
-  if (byte === HASH) return textAt(view, at, end, '#011') ? 4 : 0
-  return separator === Separator.escapedTab && textAt(view, at, end, '\\t') ? 2 : 0
+  if (separator === Separator.rsyslogTab) return textAt(view, at, end, '#011') ? 4 : 0
+  return textAt(view, at, end, '\\t') ? 2 : 0
 }
 
 /**
@@ -302,7 +301,7 @@ function delimiterEndAt(view: DataView, start: number, end: number): number {
 
 function delimiterOf(view: DataView, start: number, end: number): number {
   if (end === start) return UNSPECIFIED
-  if (end - start === 1) return view.getUint8(start) === TAB ? Separator.tab : view.getUint8(start)
+  if (end - start === 1) return view.getUint8(start)
   const digits = textAt(view, start, end, '0x') ? start + 2 : start + 1
   if (end - digits < 1 || end - digits > 2) return UNSPECIFIED
   let value = 0
@@ -311,14 +310,15 @@ function delimiterOf(view: DataView, start: number, end: number): number {
     if (digit < 0) return UNSPECIFIED
     value = value * 16 + digit
   }
-  return value === TAB ? Separator.tab : value
+  return value
 }
 
 /** The separator after the first pair. */
 function separatorAhead(view: DataView, start: number, end: number): number {
   for (let at = start; at < end; at++) {
     const byte = view.getUint8(at)
-    if (byte === TAB || (byte === HASH && textAt(view, at, end, '#011'))) return Separator.tab
+    if (byte === TAB) return TAB
+    if (byte === HASH && textAt(view, at, end, '#011')) return Separator.rsyslogTab
     if (byte === PIPE && isKey(view, at + 1, end)) return PIPE
     if (byte === 0x5c && textAt(view, at, end, '\\t') && isKey(view, at + 2, end)) return Separator.escapedTab
     // Values contain blanks, so a blank is the separator only if no other is found.

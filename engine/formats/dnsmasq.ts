@@ -74,16 +74,15 @@ const PIHOLE_TAG = new TextSearch('pihole')
 
 function read(line: LogLine, start: number, end: number): Verdict {
   const { view } = line
-  const body = bodyAt(view, start, end)
+  const body = bodyAt(line, start, end)
+  if (body < 0) return line.rejectTime()
   const word = afterSerial(view, body, end)
   if (!isQuery(view, word, end)) {
     const isOther = body !== start || isFollowing(view, word, end) || isFtlMessage(view, start, end)
     return isOther ? takeBlocked(line, body, word, end) : Verdict.unknown
   }
-  if (body > start && line.takeTimeIfAny(start, body) === TimeFound.impossible) {
-    return line.rejectTime()
-  }
-  const name = skipBlanks(view, tokenEnd(view, word, end), end)
+  // One blank: a name may begin with others.
+  const name = Math.min(tokenEnd(view, word, end) + 1, end)
   const isUnprintable = view.getUint8(name) === LESS && textAt(view, name, end, UNPRINTABLE)
   const nameEnd = isUnprintable ? name + UNPRINTABLE.length : tokenEnd(view, name, end)
   const from = skipBlanks(view, nameEnd, end)
@@ -136,25 +135,28 @@ function takeBlocked(line: LogLine, body: number, word: number, end: number): Ve
 }
 
 /**
- * The offset after the tag (`dnsmasq[310]: `, `pihole-FTL[310]: `), or `start` without a tag. After
- * one of the server's words, a tag can only be part of a name.
+ * The offset after the tag (`dnsmasq[310]: `, `pihole-FTL[310]: `), `start` without a tag, or NOT_FOUND
+ * if the time before the tag is impossible.
  */
-function bodyAt(view: DataView, start: number, end: number): number {
+function bodyAt(line: LogLine, start: number, end: number): number {
+  const { view } = line
   if (isBody(view, afterSerial(view, start, end), end)) return start
   const limit = Math.min(end, start + PREFIX_BYTES_MAX)
-  const body = afterTag(view, TAG, start, limit)
-  return body >= 0 ? body : Math.max(start, afterTag(view, PIHOLE_TAG, start, limit))
+  const dnsmasq = tagAt(view, TAG, start, limit)
+  const tag = dnsmasq < 0 ? tagAt(view, PIHOLE_TAG, start, limit) : dnsmasq
+  const header = tag < 0 ? TimeFound.none : line.takeHeader(start, tag)
+  if (header === TimeFound.none) return start
+  return header === TimeFound.found ? skipBlanks(view, tokenEnd(view, tag, limit), limit) : NOT_FOUND
 }
 
-function afterTag(view: DataView, tag: TextSearch, start: number, limit: number): number {
+/** A host may have the same name, but not the process number. */
+function tagAt(view: DataView, name: TextSearch, start: number, limit: number): number {
   for (let at = start; ; at++) {
-    at = tag.find(view, at, limit)
+    at = name.find(view, at, limit)
     if (at < 0) return NOT_FOUND
     if (at > start && view.getUint8(at - 1) !== SPACE) continue
-    // A host may have the same name, but not the process number.
-    const stop = tokenEnd(view, at, limit)
-    const last = view.getUint8(stop - 1)
-    if (last === COLON || last === CLOSE_BRACKET) return skipBlanks(view, stop, limit)
+    const last = view.getUint8(tokenEnd(view, at, limit) - 1)
+    if (last === COLON || last === CLOSE_BRACKET) return at
   }
 }
 

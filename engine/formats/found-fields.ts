@@ -1,5 +1,5 @@
 import { Action, actionOf } from './action.ts'
-import { COMMA, isSameText, isTextIgnoreCase, NOT_FOUND } from './bytes.ts'
+import { COMMA, isDigit, isLetter, isSameText, isTextIgnoreCase, NOT_FOUND } from './bytes.ts'
 import { DATE_FIELD, FIELD_KINDS, FIELD_RANKS, FieldKind, PUBLIC_CLIENT_FIELD, TIME_FIELD } from './field-names.ts'
 import { AddressKind, addressKind, endBeforePort } from './ip-address.ts'
 import { type LogLine, Verdict } from './log-line.ts'
@@ -46,7 +46,7 @@ export class FoundFields {
     const kind = (id / FIELD_RANKS) | 0
     if (this.has(id)) {
       // Vendors write one field under two names, in two forms.
-      const isSameKey = isSameText(view, keyStart, keyEnd, this.#keyStarts[id] ?? 0, this.#keyEnds[id] ?? 0)
+      const isSameKey = isSameName(view, keyStart, keyEnd, this.#keyStarts[id] ?? 0, this.#keyEnds[id] ?? 0)
       if (isSameKey && !isSameText(view, start, end, this.start(id), this.end(id))) this.#conflicts |= 1 << kind
       if (kind === FieldKind.client && this.#hasOtherClient(view, id, start, end)) this.#conflicts |= 1 << kind
       if (kind === FieldKind.user) this.#hasTwoUsers ||= this.#hasOtherUser(view, start, end)
@@ -254,3 +254,16 @@ function isOtherAddress(view: DataView, start: number, end: number, otherStart: 
 }
 
 const HOST_KINDS = [FieldKind.url, FieldKind.host, FieldKind.own] as const
+
+/** As NameTable reads keys: only letters and digits count (`.url`, `URL`). */
+function isSameName(view: DataView, at: number, end: number, otherAt: number, otherEnd: number): boolean {
+  for (;;) {
+    while (at < end && !isLetterOrDigit(view.getUint8(at))) at++
+    while (otherAt < otherEnd && !isLetterOrDigit(view.getUint8(otherAt))) otherAt++
+    if (at >= end || otherAt >= otherEnd) return at >= end && otherAt >= otherEnd
+    // Bit 5 tells capitals and small letters apart, and is set in digits.
+    if ((view.getUint8(at++) | 0x20) !== (view.getUint8(otherAt++) | 0x20)) return false
+  }
+}
+
+const isLetterOrDigit = (byte: number): boolean => isLetter(byte) || isDigit(byte)

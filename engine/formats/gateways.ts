@@ -185,7 +185,7 @@ function pairsAfterTime(view: DataView, start: number, end: number): number {
 function readTimedPairs(line: LogLine, start: number, end: number, isTagged: boolean): Verdict {
   const first = pairsAfterTime(line.view, start, end)
   if (first === NOT_FOUND) return Verdict.unknown
-  notePairs(line.view, first, end, Separator.tab)
+  notePairs(line.view, first, end, line.view.getUint8(first - 1) === TAB ? TAB : Separator.rsyslogTab)
   if (!isTagged && !fields.has(REASON) && !fields.has(EVENT_ID)) return Verdict.unknown
   if (line.takeTime(start, start + ISO_BYTES) !== TimeFound.found) return line.rejectTime()
   return judgePairs(line)
@@ -223,8 +223,8 @@ function judgePairs(line: LogLine): Verdict {
 function separatorOf(view: DataView, start: number, end: number): number {
   const limit = Math.min(end, start + FIRST_PAIR_BYTES_MAX)
   if (indexOfText(view, start, limit, '^^') !== NOT_FOUND) return Separator.circumflexes
-  if (indexOfByte(view, start, limit, TAB) !== NOT_FOUND) return Separator.tab
-  return indexOfText(view, start, limit, '#011') !== NOT_FOUND ? Separator.tab : Separator.blank
+  if (indexOfByte(view, start, limit, TAB) !== NOT_FOUND) return TAB
+  return indexOfText(view, start, limit, '#011') !== NOT_FOUND ? Separator.rsyslogTab : Separator.blank
 }
 
 function isPair(view: DataView, start: number, end: number): boolean {

@@ -88,6 +88,12 @@ const scanner = new JsonScanner()
 const fields = new FoundFields()
 /** For each depth, the path of the objects before the keys, or IGNORED. */
 const paths = new Int16Array(JSON_DEPTH_MAX + 2)
+/** For each depth, the object there, and for each path, the object that had it last: a number for each object. */
+const objects = new Int32Array(JSON_DEPTH_MAX + 2)
+const objectOf = new Int32Array(PATHS.length)
+let objectCount = 0
+/** An object has two values of one path: a client wrote one, into a text without escapes. */
+let isContradictory = false
 const ROOT = 0
 /** The members are not read. */
 const IGNORED = -1
@@ -104,6 +110,7 @@ function read(line: LogLine, start: number, end: number): Verdict {
   }
   const isOfProduct = products.find(view)
   const verdict = isOfProduct ? readProduct(line) : judge(line)
+  if (verdict === Verdict.event && isContradictory) return line.ambiguous('contradictory')
   if (verdict === Verdict.event) {
     if (line.wantsUser) takeUserAndBytes(line)
   } else if (!isOfProduct) noteWrapped(line)
@@ -134,6 +141,8 @@ function scan(view: DataView, start: number, end: number): boolean {
   let isWrapped = false
   deviceDepth = 0
   paths[1] = ROOT
+  objects[1] = ++objectCount
+  isContradictory = false
   for (;;) {
     let kind = scanner.next()
     if (kind <= JsonKind.broken) return kind === JsonKind.end
@@ -145,6 +154,7 @@ function scan(view: DataView, start: number, end: number): boolean {
     if (kind === JsonKind.object) {
       const { depth } = scanner
       enter(depth, view, keyStart, keyEnd)
+      objects[depth] = ++objectCount
       if (depth <= deviceDepth) deviceDepth = 0
       if (deviceDepth === 0 && paths[depth - 1] === ROOT && isTextIgnoreCase(view, keyStart, keyEnd, 'host'))
         deviceDepth = depth
@@ -161,6 +171,9 @@ function scan(view: DataView, start: number, end: number): boolean {
     if (scanner.depth < deviceDepth) deviceDepth = 0
     const index = find(TABLE, view, keyStart, keyEnd)
     if (index === NO_FIELD) continue
+    const object = objects[scanner.depth] ?? 0
+    isContradictory ||= objectOf[index] === object
+    objectOf[index] = object
     const slot = SLOT_OF[index] ?? NO_FIELD
     if (slot !== NO_FIELD && kind !== JsonKind.word) products.note(slot, scanner.start, scanner.end)
     const id = ID_OF[index] ?? NO_FIELD

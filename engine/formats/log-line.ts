@@ -11,6 +11,7 @@ import {
   COLON,
   COMMA,
   DOT,
+  digitsEnd,
   HASH,
   indexOfByte,
   isDigit,
@@ -24,6 +25,7 @@ import {
   SPACE,
   skipBlanks,
   textAt,
+  tokenEnd,
   trimEnd,
   wholeNumberAt,
 } from './bytes.ts'
@@ -358,6 +360,37 @@ export class LogLine {
   }
 
   /**
+   * Whether [start, at) is only what relays and files put before a program's words: times, each with
+   * at most one host after it, then tags that end with a colon (`named[901]: queries: info: `).
+   * Clients can write a program's words into their names and agents, but only after other text. The
+   * last time is the program's. A header with an impossible time is `impossible`.
+   */
+  takeHeader(start: number, at: number): TimeFound {
+    const { view } = this
+    let isTagged = false
+    let mayHaveHost = false
+    for (let next = afterPri(view, start, at); next < at; next = skipBlanks(view, next, at)) {
+      const isBracketed = view.getUint8(next) === OPEN_BRACKET
+      const found = this.takeTimeIfAny(isBracketed ? next + 1 : next, at)
+      if (found === TimeFound.impossible) return found
+      if (found === TimeFound.found) {
+        next = this.timeEnd
+        if (isBracketed && next < at && view.getUint8(next) === CLOSE_BRACKET) next++
+        if (next < at && view.getUint8(next) === COLON) next++
+        mayHaveHost = !isTagged
+        continue
+      }
+      const stop = tokenEnd(view, next, at)
+      const isTag = view.getUint8(stop - 1) === COLON
+      if (!(isTag || mayHaveHost) || !isHeaderWord(view, next, stop)) return TimeFound.none
+      isTagged ||= isTag
+      mayHaveHost = false
+      next = stop
+    }
+    return TimeFound.found
+  }
+
+  /**
    * As takeTime, for a date, a time of day and an optional zone in separate fields. Joins them in
    * the scratch area, so take the host after the time.
    */
@@ -558,4 +591,21 @@ const keyedClients = new KeyedHash(64)
 /** The hash of both texts, names in any case, because clients mix the case of letters; never 0. */
 function hashOf({ view, clientStart, clientEnd }: LogLine, nameStart: number, nameEnd: number): number {
   return keyedNames.bytes(view, nameStart, nameEnd, 0, keyedClients.bytes(view, clientStart, clientEnd)) || 1
+}
+
+/** The offset after `<30>` and blanks. */
+function afterPri(view: DataView, start: number, end: number): number {
+  const at = skipBlanks(view, start, end)
+  const digits = textAt(view, at, end, '<') ? digitsEnd(view, at + 1, end) : end
+  return textAt(view, digits, end, '>') ? skipBlanks(view, digits + 1, end) : at
+}
+
+/** Of a host or a tag: `relay-1`, `2001:db8::1`, `named[901]:`, `(squid-1):`. */
+function isHeaderWord(view: DataView, start: number, end: number): boolean {
+  for (let at = start; at < end; at++) if (HEADER_BYTE[view.getUint8(at)] !== 1) return false
+  return true
+}
+const HEADER_BYTE = new Uint8Array(256)
+for (let byte = 0; byte < 256; byte++) {
+  if (isLetter(byte) || isDigit(byte) || '-_.:/[]()'.includes(String.fromCharCode(byte))) HEADER_BYTE[byte] = 1
 }

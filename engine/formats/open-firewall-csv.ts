@@ -9,6 +9,7 @@ import {
   NO_KEY,
   NOT_FOUND,
   OPEN_BRACKET,
+  QUOTE,
   SPACE,
   skipBlanks,
   textAt,
@@ -70,6 +71,7 @@ function read(line: LogLine, start: number, end: number): Verdict {
   if (kind === Kind.none) return Verdict.unknown
   if (kind === Kind.filter) return readFilter(line, afterTag(view, start, end), end)
   fields.split(view, start, end, COMMA, BLOCKER_COLUMNS_MAX + 1)
+  const hasQuote = indexOfByte(view, start, end, QUOTE) !== NOT_FOUND
   if (fields.takeTime(line, TIME) === TimeFound.impossible) return line.rejectTime()
   if (kind === Kind.addresses) {
     fields.takeAction(line, 0)
@@ -77,7 +79,9 @@ function read(line: LogLine, start: number, end: number): Verdict {
   }
   const isReply = kind === Kind.reply
   line.action = isReply ? Action.allowed : Action.blocked
-  return isReply ? takeRow(line, REPLY_DOMAIN, REPLY_CLIENT) : takeRow(line, BLOCKED_DOMAIN, BLOCKED_CLIENT)
+  return isReply
+    ? takeRow(line, REPLY_DOMAIN, REPLY_CLIENT, hasQuote)
+    : takeRow(line, BLOCKED_DOMAIN, BLOCKED_CLIENT, hasQuote)
 }
 
 /** A filter line has no host, even if its end is missing or damaged (pf truncates copied lines). */
@@ -93,14 +97,13 @@ function readFilter(line: LogLine, start: number, end: number): Verdict {
   return Verdict.noDomain
 }
 
-function takeRow(line: LogLine, domain: number, client: number): Verdict {
+function takeRow(line: LogLine, domain: number, client: number, hasQuote: boolean): Verdict {
   // Another column after the client's shows that the address is complete.
   if (fields.count <= client + 1) return line.reject('fields: expected a domain and a client')
   const isReply = domain === REPLY_DOMAIN
   // The answer of a reply is an address, but of a blocked query none is after the client.
   const isShifted = !isReply && fields.takeClient(line, client + 1)
-  const isQuoted = line.view.getUint8(fields.end(domain)) !== COMMA
-  if (isShifted || isQuoted || fields.count > (isReply ? REPLY_COLUMNS_MAX : BLOCKER_COLUMNS_MAX)) {
+  if (isShifted || hasQuote || fields.count > (isReply ? REPLY_COLUMNS_MAX : BLOCKER_COLUMNS_MAX)) {
     return line.reject('domain: expected no comma and no quotes')
   }
   if (!fields.takeClient(line, client)) return line.reject('client: expected an address')

@@ -177,6 +177,14 @@ export class PairScanner {
     this.valueEnd = this.unclosed ? this.#end : close
     this.#at = this.unclosed ? this.#end : close + 1
     if (this.unclosed) this.#findHiddenPair()
+    // A client may have opened the quote, so that it hides the pairs up to the next one.
+    else if (this.#separator !== SPACE) this.hasStrayQuote ||= !this.#isSeparated(close + 1)
+  }
+
+  #isSeparated(at: number): boolean {
+    at = skipBlanks(this.#view, at, this.#end)
+    const byte = at < this.#end ? this.#view.getUint8(at) : SEMICOLON
+    return byte === this.#separator || byte === SEMICOLON || byte === CLOSES_LIST
   }
 
   #apostropheValue(start: number): void {
@@ -238,7 +246,11 @@ export class PairScanner {
         if (byte !== separator && byte !== SPACE && byte !== TAB) break
         at++
       }
-      if (at >= end) break
+      if (at >= end) {
+        // The words of another format, whose client wrote the pairs before them.
+        this.hasStrayQuote ||= separator !== SPACE && indexOfByte(view, start, end, QUOTE) !== NOT_FOUND
+        break
+      }
       if (!this.#keyAt(at, byte)) continue
       // The blank may be an escaped one of the value.
       this.hasStrayQuote ||= this.valueEnd > start && view.getUint8(this.valueEnd - 1) === BACKSLASH
@@ -249,6 +261,7 @@ export class PairScanner {
 }
 
 const OPENS_LIST = 0x5b
+const CLOSES_LIST = 0x5d
 
 /** The offset of the byte between key and value if a key begins at `at`, or NOT_FOUND. */
 function assignAfterKey(view: DataView, at: number, end: number, assign: number): number {

@@ -226,6 +226,7 @@ const TABLE: readonly (readonly [pattern: string, outbound?: boolean])[] = [
   // CoreDNS, also after the time of a container runtime or its own, and before 1.2 without the level.
   ['[INFO] {client} - {#} "{type} IN {name} {} {#} {} {#}" {action}'],
   ['{time} [INFO] {client} - {#} "{type} IN {name} {} {#} {} {#}" {action}'],
+  ['{time} stdout F [INFO] {client} - {#} "{type} IN {name} {} {#} {} {#}" {action}'],
   ['{client} - {#} "{type} IN {name} {} {#} {} {#}" {action}'],
   ['{client} - [{time}] {#} "{type} IN {name} {} {#} {} {#}" {action}'],
   ['{client} - [{time}] "{type} IN {name} {} {#} {} {#}" {action}'],
@@ -326,9 +327,11 @@ function read(line: LogLine, start: number, end: number): Verdict {
   fields.isBegun = false
   for (let index = 0; index < candidates.length; index++) {
     const pattern = candidates[index] ?? 0
-    if (PATTERNS[pattern]?.matches(view, start, end, fields) === true) {
-      return readMatched(line, IS_OUTBOUND[pattern] === true)
-    }
+    if (PATTERNS[pattern]?.matches(view, start, end, fields) !== true) continue
+    const time = takeTime(line)
+    if (time === TimeFound.impossible) return line.rejectTime()
+    // A client's text with the words of another product follows more than a time.
+    if (time !== TimeFound.none) return readMatched(line, IS_OUTBOUND[pattern] === true)
   }
   if (fields.isBegun) return Verdict.noDomain
   return isOther(view, start, end) ? Verdict.skip : Verdict.unknown
@@ -341,8 +344,12 @@ function isOther(view: DataView, start: number, end: number): boolean {
   return JUNOS.find(view, start, limit) > start || WINDOWS_DNS.find(view, start, limit) > start
 }
 
+/** Whether the time, if the pattern has one, is nothing but a time. */
+function takeTime(line: LogLine): TimeFound {
+  return fields.has(Field.time) ? line.takeHeader(fields.start(Field.time), fields.end(Field.time)) : TimeFound.found
+}
+
 function readMatched(line: LogLine, isOutbound: boolean): Verdict {
-  if (fields.has(Field.time) && fields.takeTime(line, Field.time) === TimeFound.impossible) return line.rejectTime()
   if (!takeClient(line)) return line.reject('client: expected an address')
   if (fields.has(Field.action)) fields.takeAction(line, Field.action)
   if (isNoRequest(line, isOutbound)) return Verdict.noDomain

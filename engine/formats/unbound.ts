@@ -1,7 +1,6 @@
 import { Action, actionOf } from './action.ts'
 import {
   AT,
-  CLOSE_BRACKET,
   COLON,
   DOT,
   digitsEnd,
@@ -12,7 +11,6 @@ import {
   KeyTable,
   NOT_FOUND,
   OPEN_BRACKET,
-  SPACE,
   skipBlanks,
   TextSearch,
   textAt,
@@ -57,18 +55,22 @@ const WORDS_BEFORE_CLIENT_MAX = 5
 const TAG = new TextSearch('unbound')
 /** OPNsense's tag. */
 const RESOLVER = 'Unbound Resolver: '
-/** The tag and remnants of relays' headers. */
+/** Remnants of relays' headers. */
 const PREFIX_BYTES_MAX = 160
+const TAG_BYTES_MAX = 64
 
 function read(line: LogLine, start: number, end: number): Verdict {
   const { view } = line
-  const at = levelAt(view, start, end)
-  if (at < 0) return isTagged(view, start, end) ? Verdict.skip : Verdict.unknown
+  const tag = tagAt(view, start, end)
+  const header = tag < 0 ? TimeFound.none : line.takeHeader(start, tag)
+  // A name may be `unbound`, too.
+  const isTagged = header !== TimeFound.none
+  const at = isTagged ? levelAfterTag(view, tag, end) : levelAt(view, start, end)
+  if (at < 0) return isTagged && textAt(view, tag, end, 'unbound[') ? Verdict.skip : Verdict.unknown
   const stop = tokenEnd(view, at, end)
   const level = LEVELS.find(view, at, stop)
   if (level === Level.systemEvent) return Verdict.skip
-  const timeAt = view.getUint8(start) === OPEN_BRACKET ? start + 1 : start
-  if (line.takeTimeIfAny(timeAt, at) === TimeFound.impossible) return line.rejectTime()
+  if (header === TimeFound.impossible) return line.rejectTime()
   const client = skipBlanks(view, stop, end)
   const clientEnd = tokenEnd(view, client, end)
   if (line.takeClient(client, clientEnd)) return takeQuestion(line, level, skipBlanks(view, clientEnd, end), end)
@@ -126,47 +128,44 @@ function takeLocalAction(line: LogLine, at: number, end: number): Verdict {
   return Verdict.skip
 }
 
-/**
- * The offset of the level: after `[pid:tid] `, or at the start if a relay removed the prefix and an
- * address follows. Or NOT_FOUND.
- */
+/** The offset of the tag `unbound` or OPNsense's, or NOT_FOUND. */
+function tagAt(view: DataView, start: number, end: number): number {
+  return textAt(view, start, end, RESOLVER) ? start : TAG.find(view, start, Math.min(end, start + PREFIX_BYTES_MAX))
+}
+
+/** The offset of the level after `unbound[pid:tid] `, `unbound[pid]: [pid:tid] ` or the like, or NOT_FOUND. */
+function levelAfterTag(view: DataView, tag: number, end: number): number {
+  const limit = Math.min(end, tag + TAG_BYTES_MAX)
+  const tagEnd = textAt(view, tag, end, RESOLVER) ? tag + RESOLVER.length - 1 : tokenEnd(view, tag, limit)
+  const level = levelAfter(view, indexOfByte(view, tag, tagEnd, OPEN_BRACKET), end)
+  return level >= 0 ? level : levelAfter(view, skipBlanks(view, tagEnd, end), end)
+}
+
+/** The offset of the level where a relay removed the tag, or the thread, too, if an address follows. Or NOT_FOUND. */
 function levelAt(view: DataView, start: number, end: number): number {
-  const limit = Math.min(end, start + PREFIX_BYTES_MAX)
-  // Without its tag, the message begins with the process; a line of a file begins with the time.
-  // Both are in brackets.
-  const isBracketed = start < end && view.getUint8(start) === OPEN_BRACKET
-  const tag = textAt(view, start, end, RESOLVER) ? start : TAG.find(view, start, limit)
-  for (let at = isBracketed ? start : tag; at >= 0 && at < limit; at++) {
-    if (view.getUint8(at) !== OPEN_BRACKET) continue
-    const level = afterThread(view, at, end)
-    if (level >= 0 && isLevel(view, level, end)) return level
-  }
+  const level = levelAfter(view, start, end)
+  if (level >= 0) return level
   if (!isLevel(view, start, end)) return NOT_FOUND
+  const limit = Math.min(end, start + 2 * CUE_BYTES)
   const client = skipBlanks(view, tokenEnd(view, start, limit), limit)
   const clientEnd = tokenEnd(view, client, limit)
   if (addressKind(view, client, clientEnd) === AddressKind.none) return NOT_FOUND
-  const nameEnd = tokenEnd(view, skipBlanks(view, clientEnd, end), Math.min(end, start + 2 * CUE_BYTES))
+  const nameEnd = tokenEnd(view, skipBlanks(view, clientEnd, limit), limit)
   return view.getUint8(nameEnd - 1) === DOT ? start : NOT_FOUND
 }
 
-/** The offset after `[pid:tid] `, with the thread in hex, or NOT_FOUND. */
-function afterThread(view: DataView, bracket: number, end: number): number {
+/** The offset of the level after `[pid:tid] ` at `bracket`, with the thread in hex, or NOT_FOUND. */
+function levelAfter(view: DataView, bracket: number, end: number): number {
+  if (bracket < 0 || !textAt(view, bracket, end, '[')) return NOT_FOUND
   let at = digitsEnd(view, bracket + 1, end)
   if (at === bracket + 1 || at >= end || view.getUint8(at) !== COLON) return NOT_FOUND
   at++
   const thread = at
   while (at < end && hexDigit(view.getUint8(at)) >= 0) at++
-  if (at === thread || at + 1 >= end || view.getUint8(at) !== CLOSE_BRACKET) return NOT_FOUND
-  return view.getUint8(at + 1) === SPACE ? at + 2 : NOT_FOUND
+  return at > thread && textAt(view, at, end, '] ') && isLevel(view, at + 2, end) ? at + 2 : NOT_FOUND
 }
 
 function isLevel(view: DataView, at: number, end: number): boolean {
   const stop = tokenEnd(view, at, Math.min(end, at + LEVEL_BYTES_MAX))
   return stop > at && !isDigit(view.getUint8(at)) && LEVELS.find(view, at, stop) >= 0
-}
-
-/** `unbound[4242]: ` before any other text. */
-function isTagged(view: DataView, start: number, end: number): boolean {
-  const at = TAG.find(view, start, Math.min(end, start + PREFIX_BYTES_MAX))
-  return at >= 0 && textAt(view, at, end, 'unbound[') && (at === start || view.getUint8(at - 1) === SPACE)
 }

@@ -11,7 +11,7 @@ const DIST = new URL('../../', import.meta.url)
 export const PROGRAMS = {
   service: fileURLToPath(new URL('api/main.js', DIST)),
   collector: fileURLToPath(new URL('collector/main.js', DIST)),
-  admin: fileURLToPath(new URL('engine/cli/main.js', DIST)),
+  admin: fileURLToPath(new URL('engine/admin/main.js', DIST)),
   demo: fileURLToPath(new URL('deploy/demo.js', DIST)),
 } as const
 export const REPOSITORY = fileURLToPath(new URL('../', DIST))

@@ -107,7 +107,7 @@ t.test('nodes are upgraded one at a time, and the last one migrates the stores o
     })
   }
   const run = async (node: TestNode, ...words: string[]): Promise<string> => {
-    const program = node.program === PROGRAMS.service ? PROGRAMS.admin : join(next, 'engine/cli/main.js')
+    const program = node.program === PROGRAMS.service ? PROGRAMS.admin : join(next, 'engine/admin/main.js')
     const command = [process.execPath, program, ...words, '--json', ...node.data]
     const { status, stdout, stderr } = await startCommand(command).ended
     t.equal(status, 0, `${words.join(' ')} on ${node.name} ${stderr}`)

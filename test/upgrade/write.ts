@@ -120,7 +120,7 @@ rmSync(folder, { recursive: true })
 
 /** The rows that a posture-admin command prints. */
 function admin(...words: string[]): unknown[] {
-  const [command, file] = program('engine/cli/main.js')
+  const [command, file] = program('engine/admin/main.js')
   const printed = execFileSync(command, [file, ...words, '--data-dir', data], { encoding: 'utf8' })
   return printed
     .split('\n')

@@ -77,7 +77,7 @@ export function readRfc3164(
       at = afterPri
     } else if (headers > 0 && !beginsWithHeaderTime(view, at, end, referenceMs)) break
     const before = at
-    at = readHeader(view, at, end, message, referenceMs)
+    at = readHeader(view, at, end, message, afterPri !== NOT_FOUND, referenceMs)
     if (at === before && afterPri === NOT_FOUND) break
   }
   message.msgStart = at
@@ -97,7 +97,14 @@ export function mayBeHeader(view: DataView, at: number, end: number, referenceMs
 }
 
 /** Reads from the end of the PRI to the start of the message. */
-function readHeader(view: DataView, start: number, end: number, message: SyslogMessage, referenceMs: number): number {
+function readHeader(
+  view: DataView,
+  start: number,
+  end: number,
+  message: SyslogMessage,
+  hasPri: boolean,
+  referenceMs: number,
+): number {
   let at = skipBlanks(view, start, end)
   const timeEnd = headerTimeEnd(view, at, end, referenceMs)
   if (timeEnd !== NOT_FOUND) {
@@ -114,7 +121,7 @@ function readHeader(view: DataView, start: number, end: number, message: SyslogM
   }
   const hostEnd = tokenEnd(view, at, end)
   if (isPriority(view, at, hostEnd)) at = skipBlanks(view, hostEnd, end)
-  else if (timeEnd !== NOT_FOUND ? isHost(view, at, hostEnd) : isHostBeforeTag(view, at, hostEnd, end)) {
+  else if (timeEnd !== NOT_FOUND ? isHost(view, at, hostEnd) : hasPri && isHostBeforeTag(view, at, hostEnd, end)) {
     message.hostStart = at
     message.hostEnd = hostEnd
     at = skipBlanks(view, hostEnd, end)

@@ -9,7 +9,7 @@ import { pagePaths } from '../../../deploy/docs/readability.ts'
 const SCRIPTS: Readonly<Record<string, string>> = {
   'dist/collector/main.js': 'posture-collector',
   'dist/api/main.js': 'posture-service',
-  'dist/engine/cli/main.js': 'posture-admin',
+  'dist/engine/admin/main.js': 'posture-admin',
 }
 
 /** The commands of our programs in a shell block, as lists of words. */

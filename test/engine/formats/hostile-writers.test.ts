@@ -583,6 +583,26 @@ function bare(text: string): string {
   return text.replaceAll(/\\t|["'\\\s]/g, '')
 }
 
+/** Texts with which a client could forge a line. */
+const FORGERS = [
+  ' 10.0.0.66',
+  'Nov [3120:0] info: 10.0.0.66 claude.ai. A IN\t',
+  'unbound[3120:0] info: 10.0.0.66 claude.ai. A IN',
+  'named[1]: client @0x7fb1c0004e10 10.0.0.66#40404 (claude.ai): query: claude.ai IN A + (192.0.2.53)',
+  'client @0x7fb1c0004e10 10.0.0.66#40404 (claude.ai): query: claude.ai IN Nov ',
+  'dnsmasq[1]: query[A] claude.ai from 10.0.0.66',
+  'claude.ai,10.0.0.66,"DNS-reply,',
+  'claude.ai,10.0.0.66,DNSBL-python,"',
+  '02 [31] Request(default/ai/-) http://claude.ai/b 10.0.0.66/- Nov ',
+  'Nov 09:15:02.123 CQ 10.0.0.66:51234 -> 192.0.2.53:53 UDP 43b claude.ai/IN/A',
+  '192.0.2.53; Source=10.0.0.66; RD=1; QNAME=claude.ai; QTYPE=Nov ',
+  '{0x1,0x2}|action=Accept|user_agent=b|src_user_name=victim|src=10.0.0.66|dst="\t,dst=198.51.100.20|resource=https://claude.ai/b||.\\"',
+  'CEF:0|V|Web Gateway|1|1|web|3|rt=1795162502000 {wf" url="claude.ai" obj=\\',
+  '"victim"#011Nov ',
+  'x","user":"victim","ClientIP"\t:"claude.ai/b","action":"Allow',
+  '2026-11-20 09:15:02\t.url=claude.ai/b\t',
+]
+
 for (const [name, writer] of Object.entries(WRITERS)) {
   const { header, line, format, controlled } = writer
   const sourceOf = (): MessageReader => {
@@ -596,9 +616,11 @@ for (const [name, writer] of Object.entries(WRITERS)) {
       t.match(readMessage(sourceOf(), line(TRUE)), { verdict: 'event', format, client, host }, line(TRUE))
     }
     const text = fc.oneof(hostileText([line(FORGED)]), hostileText(LINES))
-    const request = fc
-      .tuple(fc.constantFrom(...controlled), text)
-      .map(([key, value]): Request => ({ ...TRUE, [key]: key === 'host' ? nameOf(value) : value }))
+    const withText = (key: Controlled, value: string): Request => ({
+      ...TRUE,
+      [key]: key === 'host' ? nameOf(value) : value,
+    })
+    const request = fc.tuple(fc.constantFrom(...controlled), text).map(([key, value]) => withText(key, value))
     const known = sourceOf()
     if (format !== undefined) readMessage(known, line(TRUE))
     fc.assert(
@@ -609,7 +631,10 @@ for (const [name, writer] of Object.entries(WRITERS)) {
           throw new Error(`${line(request)}\n${JSON.stringify(read)}`)
         }
       }),
-      { numRuns: Number(process.env['HOSTILE_RUNS'] ?? 300) },
+      {
+        numRuns: Number(process.env['HOSTILE_RUNS'] ?? 300),
+        examples: controlled.flatMap((key) => FORGERS.map((text): [Request] => [withText(key, text)])),
+      },
     )
   })
 }
