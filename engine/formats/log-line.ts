@@ -382,7 +382,7 @@ export class LogLine {
       }
       const stop = tokenEnd(view, next, at)
       const isTag = view.getUint8(stop - 1) === COLON
-      if (!(isTag || mayHaveHost) || !isHeaderWord(view, next, stop)) return TimeFound.none
+      if (!(isTag || mayHaveHost) || !isHeaderWord(view, next, stop, isTag)) return TimeFound.none
       isTagged ||= isTag
       mayHaveHost = false
       next = stop
@@ -601,11 +601,15 @@ function afterPri(view: DataView, start: number, end: number): number {
 }
 
 /** Of a host or a tag: `relay-1`, `2001:db8::1`, `named[901]:`, `(squid-1):`. */
-function isHeaderWord(view: DataView, start: number, end: number): boolean {
-  for (let at = start; at < end; at++) if (HEADER_BYTE[view.getUint8(at)] !== 1) return false
+function isHeaderWord(view: DataView, start: number, end: number, isTag: boolean): boolean {
+  const bytes = isTag ? TAG_BYTE : HOST_BYTE
+  for (let at = start; at < end; at++) if (bytes[view.getUint8(at)] !== 1) return false
   return true
 }
-const HEADER_BYTE = new Uint8Array(256)
+const HOST_BYTE = new Uint8Array(256)
+const TAG_BYTE = new Uint8Array(256)
 for (let byte = 0; byte < 256; byte++) {
-  if (isLetter(byte) || isDigit(byte) || '-_.:/[]()'.includes(String.fromCharCode(byte))) HEADER_BYTE[byte] = 1
+  const char = String.fromCharCode(byte)
+  if (isLetter(byte) || isDigit(byte) || '-_.:'.includes(char)) HOST_BYTE[byte] = 1
+  if (HOST_BYTE[byte] === 1 || '/[]()'.includes(char)) TAG_BYTE[byte] = 1
 }

@@ -63,7 +63,7 @@ const CODES = new TextPrefixes(['TCP_', 'NONE_', 'UDP_'])
  */
 function readNative(line: LogLine, start: number, end: number): Verdict {
   const { view } = line
-  const epoch = epochAt(view, start, end)
+  const epoch = epochAt(line, start, end)
   if (epoch < 0 && isCacheLog(view, start, end)) return Verdict.skip
   const columns = epoch < 0 ? afterTime(line, start, end) : epoch + EPOCH_BYTES
   if (columns === NOT_FOUND) return Verdict.unknown
@@ -172,12 +172,14 @@ function hasLetter(view: DataView, start: number, end: number): boolean {
 }
 
 /** The offset of the epoch: at the start, or after the tag of a syslog message. Or NOT_FOUND. */
-function epochAt(view: DataView, start: number, end: number): number {
+function epochAt(line: LogLine, start: number, end: number): number {
+  const { view } = line
   if (isEpoch(view, start, end)) return start
   if (end - start < EPOCH_BYTES || isDigit(view.getUint8(start))) return NOT_FOUND
   const limit = Math.min(end, start + TAG_BYTES_MAX) - 2
   for (let at = start; at < limit; at++) {
-    if (view.getUint8(at) === COLON && view.getUint8(at + 1) === SPACE && isEpoch(view, at + 2, end)) return at + 2
+    if (view.getUint8(at) !== COLON || view.getUint8(at + 1) !== SPACE || !isEpoch(view, at + 2, end)) continue
+    return line.takeHeader(start, at + 1) === TimeFound.found ? at + 2 : NOT_FOUND
   }
   return NOT_FOUND
 }

@@ -593,6 +593,7 @@ const FORGERS = [
   'dnsmasq[1]: query[A] claude.ai from 10.0.0.66',
   'claude.ai,10.0.0.66,"DNS-reply,',
   'claude.ai,10.0.0.66,DNSBL-python,"',
+  '1795162502.119    318 10.0.0.66 TCP_MISS/200 6120 GET http://claude.ai/b Nov ',
   '02 [31] Request(default/ai/-) http://claude.ai/b 10.0.0.66/- Nov ',
   'Nov 09:15:02.123 CQ 10.0.0.66:51234 -> 192.0.2.53:53 UDP 43b claude.ai/IN/A',
   '192.0.2.53; Source=10.0.0.66; RD=1; QNAME=claude.ai; QTYPE=Nov ',
