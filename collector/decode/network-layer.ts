@@ -68,6 +68,7 @@ export const SNAP = 0xaaaa
 /** RFC 3032 §2.1: 20 bits of label, 3 of traffic class, bottom of stack, 8 of time to live. */
 const MPLS_ENTRY_BYTES = 4
 const MPLS_BOTTOM = 0x100
+const MPLS_LABEL_SHIFT = 12
 /** RFC 4385 §3: a pseudowire's control word begins with a zero nibble. */
 const CONTROL_WORD_BYTES = 4
 
@@ -93,6 +94,7 @@ for (const etherType of [eTag, ciscoMetadata]) TAG_BYTES[etherType] = 8
 
 /** IEEE 802.1ah: flags and a service identifier of 24 bits, then the customer's Ethernet frame. */
 const BACKBONE_SERVICE_TAG_BYTES = 4
+const BACKBONE_SERVICE_ID = 0xff_ffff
 /** A forwarding tag and a time to live, then the Ethernet frame. */
 const FABRIC_PATH_BYTES = 2
 /** RFC 6325 §3.2: version, length of the options in units of 4 bytes, hops; two nicknames. */
@@ -189,9 +191,11 @@ export function networkLayer(
       case EtherType.mpls:
       case EtherType.mplsMulticast: {
         if (at + MPLS_ENTRY_BYTES > end) return ~PacketClass.truncated
-        const bottom = (view.getUint32(at) & MPLS_BOTTOM) !== 0
+        const entry = view.getUint32(at)
         at += MPLS_ENTRY_BYTES
-        if (!bottom) break
+        if ((entry & MPLS_BOTTOM) === 0) break
+        // RFC 4364 §5: the bottom label is that of a tenant. Those above change from router to router.
+        networks.enter(entry >>> MPLS_LABEL_SHIFT)
         // A label stack does not name its content: an IP header, or a pseudowire's Ethernet with or
         // without a control word.
         if (at >= end) return ~PacketClass.truncated
@@ -202,6 +206,8 @@ export function networkLayer(
         break
       }
       case EtherType.backboneServiceTag:
+        if (at + BACKBONE_SERVICE_TAG_BYTES > end) return ~PacketClass.truncated
+        networks.enter(view.getUint32(at) & BACKBONE_SERVICE_ID)
         etherType = EtherType.transparentEthernet
         at += BACKBONE_SERVICE_TAG_BYTES
         break

@@ -1,9 +1,12 @@
 import t from 'tap'
+import { flowHash } from '../../../collector/capture/round.ts'
+import { Layers } from '../../../collector/decode/layers.ts'
+import { UdpTunnels } from '../../../collector/decode/tunnel.ts'
 import { DNS_GAP_SECONDS } from '../../../collector/limits.ts'
 import { ethernet, ipv4, type NetworkPacket, TcpFlags, tcp, u16, u32, udp, vlan } from '../../support/packets.ts'
 import { dnsOverTcp, dnsQuery } from '../../support/packets-dns.ts'
 import { clientHello, tlsRecords } from '../../support/packets-tls.ts'
-import { geneve, gre, vxlan } from '../../support/packets-tunnel.ts'
+import { geneve, gre, mpls, vxlan } from '../../support/packets-tunnel.ts'
 import { FrameDecoder } from '../decode-frames.ts'
 
 /* What a TAP, a SPAN or a data centre shows: encapsulations, tenants with the same addresses, and loss. */
@@ -68,6 +71,8 @@ t.test('connections with the same addresses and ports are told apart by VLAN and
     vxlan: (id, packet) => ethernet({}, over(4789, vxlan(id, ethernet({}, packet)))),
     geneve: (id, packet) => ethernet({}, over(6081, geneve(id, packet))),
     gre: (id, packet) => ethernet({}, ipv4(HOSTS, gre({ key: id }, packet))),
+    mpls: (id, packet) => ethernet({}, mpls([700, id], packet)),
+    backbone: (id, packet) => tagged(0x88e7, u32(id), ethernet({}, packet)),
   }
   for (const [name, wrap] of Object.entries(networks)) {
     const halves = [1, 2].map((id) => {
@@ -85,6 +90,26 @@ t.test('connections with the same addresses and ports are told apart by VLAN and
     const frames = [0, 1].flatMap((half) => halves.map((pieces) => pieces[half] as Buffer))
     const { names } = new FrameDecoder().decode(frames)
     t.same(names.map((each) => each.name).sort(), ['tenant-1.claude.ai', 'tenant-2.claude.ai'], name)
+  }
+})
+
+t.test('VXLAN and GENEVE are read on the ports of the settings, and go to the lane of their inner flow', async (t) => {
+  const ports = { vxlanPorts: [8473], genevePorts: [6082, 6083] }
+  const inLane = new Layers(new UdpTunnels(ports))
+  const laneOf = (bytes: Buffer) =>
+    flowHash(new DataView(bytes.buffer, bytes.byteOffset, bytes.length), 1, 0, bytes.length, inLane)
+  for (const [port, payload, isRead] of [
+    [8473, vxlan(7, frame), true],
+    [4789, vxlan(7, frame), false],
+    [6083, geneve(7, asked), true],
+    [6081, geneve(7, asked), false],
+  ] as const) {
+    const sent = ethernet({}, over(port, payload))
+    const { names } = new FrameDecoder(ports).decode([sent])
+    t.equal(names.length, isRead ? 1 : 0, `port ${port}`)
+    t.equal(laneOf(sent) === laneOf(frame), isRead)
+    const { names: byDefault } = new FrameDecoder().decode([sent])
+    t.equal(byDefault.length, isRead ? 0 : 1, `port ${port} by default`)
   }
 })
 
