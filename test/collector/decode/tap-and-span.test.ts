@@ -52,11 +52,11 @@ const cases: { name: string; bytes: Buffer; linkType?: number }[] = [
   },
   { name: 'mPacket', linkType: 274, bytes: Buffer.concat([Buffer.from('55555555555555d5', 'hex'), frame]) },
   { name: 'IPNET', linkType: 226, bytes: Buffer.concat([Buffer.from([1, 2]), Buffer.alloc(22), asked.bytes]) },
-  {
-    name: 'PKTAP',
-    linkType: 258,
+  ...[258, 149].map((linkType) => ({
+    name: `PKTAP, link type ${linkType}`,
+    linkType,
     bytes: Buffer.concat([Buffer.from('6c0000000100000001000000', 'hex'), Buffer.alloc(96), frame]),
-  },
+  })),
 ]
 for (const { name, bytes, linkType = 1 } of cases) {
   t.test(`encapsulation: ${name}`, async (t) => {
