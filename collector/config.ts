@@ -19,7 +19,7 @@ import {
 } from '../engine/process/settings.ts'
 import { sudoUser, tokenOf, tokenSettings } from '../engine/process/token-setting.ts'
 import type { LiveOptions } from './capture/live.ts'
-import { DNS_PORTS, PROXY_PORTS, TLS_PORTS } from './decode/ports.ts'
+import { DNS_PORTS, GENEVE_PORTS, PROXY_PORTS, TLS_PORTS, VXLAN_PORTS } from './decode/ports.ts'
 import {
   LANES_MAX,
   LIVE_RING_BYTES,
@@ -70,6 +70,16 @@ export const proxyPortsSetting = setting(portList(PROXY_PORTS, { orOff: true }),
   env: 'PROXY_PORTS',
   about:
     'Look for requests to HTTP and SOCKS proxies on these server ports, comma-separated; CONNECT is read on every port of a capture file; off reads no handshake of a proxy',
+})
+export const vxlanPortsSetting = setting(portList(VXLAN_PORTS), {
+  flag: '--vxlan-ports <ports>',
+  env: 'VXLAN_PORTS',
+  about: 'Look inside VXLAN tunnels on these UDP ports, comma-separated; on an interface only with --tunnels',
+})
+export const genevePortsSetting = setting(portList(GENEVE_PORTS), {
+  flag: '--geneve-ports <ports>',
+  env: 'GENEVE_PORTS',
+  about: 'Look inside GENEVE tunnels on these UDP ports, comma-separated; on an interface only with --tunnels',
 })
 export const httpNamesSetting = setting(onOrOff().default(false), {
   flag: '--http-names',
@@ -223,6 +233,8 @@ export const collectorSettings = z.object({
   tlsPorts: tlsPortsSetting,
   proxyPorts: proxyPortsSetting,
   httpNames: httpNamesSetting,
+  vxlanPorts: vxlanPortsSetting,
+  genevePorts: genevePortsSetting,
   loadBalancers: loadBalancersSetting,
   registry: registrySetting,
   registryRoot: registryRootSetting,
@@ -306,6 +318,8 @@ export const readerSettings = z.object({
   tlsPorts: tlsPortsSetting,
   proxyPorts: proxyPortsSetting,
   httpNames: httpNamesSetting,
+  vxlanPorts: vxlanPortsSetting,
+  genevePorts: genevePortsSetting,
   loadBalancers: loadBalancersSetting,
   registry: registrySetting,
   logLevel: logLevelSetting,

@@ -8,6 +8,7 @@ import { LinkWatch } from './capture/link-watch.ts'
 import type { LiveOptions } from './capture/live.ts'
 import { type CollectorSettings, lanesFor } from './config.ts'
 import { coverageOf } from './coverage.ts'
+import { serverPorts } from './decode/ports.ts'
 import { CoverageReporter, coverageInstance } from './forward/coverage-reporter.ts'
 import { FoundPlatforms } from './found-platforms.ts'
 import { Aggregate } from './outbox/aggregate.ts'
@@ -106,19 +107,15 @@ export class Watch {
       onBusy: () => ticker.wake(),
       onWritten: options.onWritten,
     })
-    const { decodeWorkers, dnsPorts, tlsPorts, proxyPorts, httpNames, loadBalancers } = settings
     const observation = await observeRows(
       source.kind === 'file'
         ? { kind: 'file', path: source.path, descriptor: file?.descriptor }
         : { kind: 'interface', ...source.live },
       {
         trie: compileTrie(catalog.rules),
-        lanes: lanesFor(source.kind, decodeWorkers),
-        dnsPorts,
-        tlsPorts,
-        proxyPorts,
-        httpNames,
-        loadBalancers,
+        lanes: lanesFor(source.kind, settings.decodeWorkers),
+        ...serverPorts(settings),
+        loadBalancers: settings.loadBalancers,
         deliveredFrames: file?.deliveredFrames ?? 0,
         cancel: options.cancel,
         ...(source.kind === 'interface' && source.thread ? { thread: source.thread } : {}),

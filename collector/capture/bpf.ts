@@ -1,13 +1,9 @@
 import { readFileSync } from 'node:fs'
 import { Fault } from '../../engine/process/error-codes.ts'
-import { httpPorts } from '../decode/ports.ts'
+import { httpPorts, type ServerPorts } from '../decode/ports.ts'
+import { tunnelPorts } from '../decode/tunnel.ts'
 
-export interface FilterOptions {
-  readonly dnsPorts: readonly number[]
-  readonly tlsPorts: readonly number[]
-  readonly proxyPorts: readonly number[]
-  /** Requests of plain HTTP are read. */
-  readonly httpNames?: boolean
+export interface FilterOptions extends ServerPorts {
   /** Pass all tunnel packets. A filter cannot see inside a tunnel. */
   readonly tunnels: boolean
   /** The operator's own expression, which every packet must also match. Empty for none. */
@@ -85,8 +81,9 @@ function rangesOf(ports: readonly number[]): { first: number; last: number }[] {
  * @throws Fault USAGE
  */
 function assertFitsKernel(options: FilterOptions): void {
-  const { dnsPorts, expression } = options
-  const ranges = rangesOf(dnsPorts).length + rangesOf(followedPorts(options)).length
+  const { dnsPorts, expression, tunnels } = options
+  const moreTunnels = tunnels ? Math.max(0, tunnelPorts(options).length - tunnelPorts({}).length) : 0
+  const ranges = rangesOf(dnsPorts).length + rangesOf(followedPorts(options)).length + moreTunnels
   if (1650 + 43 * ranges + 2.3 * expression.length <= 4090) return
   throw new Fault(
     'USAGE',
@@ -123,7 +120,7 @@ function wide(options: FilterOptions): string {
     '(ip and (ip proto 6 or ip proto 17) and ip[6:2] & 0x1fff != 0)',
     '(ip6 and ip6[6] = 44)',
     HIDDEN,
-    ...(tunnels ? TUNNELS : []),
+    ...(tunnels ? [`udp port ${tunnelPorts(options).join(' or ')}`, ...TUNNELS] : []),
   ].join(' or ')
 }
 
@@ -154,9 +151,8 @@ function handshake(at: string, proxyPorts: readonly number[]): string {
   return ` or (${to('tcp', proxyPorts)} and (${begins}))`
 }
 
-/** The tunnels that decode/tunnel.ts reads: over UDP and IP; MPLS, PPPoE and tags. */
+/** The tunnels that decode/tunnel.ts reads, except those over UDP: over IP; MPLS, PPPoE and tags. */
 const TUNNELS: readonly string[] = [
-  'udp port 4789 or 8472 or 4790 or 6081 or 2152 or 3544 or 4754 or 6635 or 5247 or 1701 or 37008 or 4341 or 6080',
   '(ip and (ip proto 97 or ip proto 137 or ip proto 47 or ip proto 4 or ip proto 41 or ip proto 115 or ip proto 143))',
   '(ip6 and (ip6[6] = 97 or ip6[6] = 137 or ip6[6] = 47 or ip6[6] = 4 or ip6[6] = 41 or ip6[6] = 115 or ip6[6] = 143 or ip6[6] = 43))',
   'ether proto 0x8847 or ether proto 0x8848 or ether proto 0x8864',

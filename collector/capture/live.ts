@@ -1,5 +1,6 @@
 import { Fault } from '../../engine/process/error-codes.ts'
 import type { BatchPool } from '../batch/batch-pool.ts'
+import { type ServerPorts, serverPorts } from '../decode/ports.ts'
 import {
   CAPTURE_SILENT_SECONDS,
   LIVE_FLUSH_MS,
@@ -14,7 +15,7 @@ import {
   WIDEN_AFTER_SECONDS,
   WIDEN_AFTER_SECONDS_MAX,
 } from '../limits.ts'
-import { captureFilter, capturesLoopback, carriesVlan, type FilterOptions, type FilterWidth } from './bpf.ts'
+import { captureFilter, capturesLoopback, carriesVlan, type FilterWidth } from './bpf.ts'
 import { InterfaceAbsent, PcapSession } from './pcap-session.ts'
 import type { RoundFiller } from './round.ts'
 
@@ -114,23 +115,18 @@ class Capture {
   }
 }
 
-/** Server ports on which names are searched for. */
-type Ports = Pick<FilterOptions, 'dnsPorts' | 'tlsPorts' | 'proxyPorts' | 'httpNames'>
-
-const portsOf = ({ dnsPorts, tlsPorts, proxyPorts, httpNames = false }: Ports): Ports => ({
-  dnsPorts,
-  tlsPorts,
-  proxyPorts,
-  httpNames,
-})
-
 /** Opens the interface. @throws Fault that says what to do. */
-export function openSession(options: LiveOptions, ports: Ports, width: FilterWidth, onPacket: () => void): PcapSession {
+export function openSession(
+  options: LiveOptions,
+  ports: ServerPorts,
+  width: FilterWidth,
+  onPacket: () => void,
+): PcapSession {
   const { name, expression = '', tunnels = false } = options
   return new PcapSession(
     {
       device: name,
-      filter: captureFilter({ ...portsOf(ports), tunnels, expression }, carriesVlan(name), width),
+      filter: captureFilter({ ...serverPorts(ports), tunnels, expression }, carriesVlan(name), width),
       expression,
       snaplenBytes: Math.min(options.snaplenBytes ?? LIVE_SNAPLEN_BYTES, SNAPLEN_BYTES_MAX),
       ringBytes: options.ringBytes ?? LIVE_RING_BYTES,
@@ -142,7 +138,7 @@ export function openSession(options: LiveOptions, ports: Ports, width: FilterWid
 
 export class LiveCapture {
   readonly #name: string
-  readonly #ports: Ports
+  readonly #ports: ServerPorts
   readonly #options: LiveOptions
   readonly #pool: BatchPool
   readonly #filler: RoundFiller
@@ -177,7 +173,7 @@ export class LiveCapture {
    */
   constructor(
     options: LiveOptions,
-    ports: Ports,
+    ports: ServerPorts,
     out: { readonly pool: BatchPool; readonly filler: RoundFiller; readonly notify: (state: LiveState) => void },
   ) {
     this.#name = options.name

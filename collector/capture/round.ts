@@ -36,6 +36,8 @@ export interface RoundOptions {
    * end belongs to the position of the last frame.
    */
   readonly holdBack: boolean
+  /** Knows the ports of the tunnels. */
+  readonly layers?: Layers
 }
 
 export class RoundFiller {
@@ -102,7 +104,8 @@ export class RoundFiller {
   ): void {
     const lanes = this.#lanes
     // With one lane there is no choice.
-    const lane = lanes === 1 ? 0 : flowHash(batch.view, linkType, offset, offset + captured) % lanes
+    const lane =
+      lanes === 1 ? 0 : flowHash(batch.view, linkType, offset, offset + captured, this.#options.layers) % lanes
     batch.list(lane, offset, captured, seconds, nanoseconds, linkType)
     if (lanes > 1 && isDnsAnswer()) batch.listCopies(lane, offset, captured, seconds, linkType)
   }
@@ -188,7 +191,7 @@ export class RoundFiller {
   }
 }
 
-const layers = new Layers()
+const defaultLayers = new Layers()
 const nothing = new SharedArrayBuffer(8)
 const nothingBytes = new Uint8Array(nothing)
 const transport = new Transport(new DataView(nothing), nothingBytes)
@@ -200,7 +203,13 @@ let answers = false
  * packets of a flow go to one lane. Returns 0 for packets that are not IP. A fragment is hashed by
  * its addresses only, since only the first fragment has ports.
  */
-export function flowHash(view: DataView, linkType: number, offset: number, end: number): number {
+export function flowHash(
+  view: DataView,
+  linkType: number,
+  offset: number,
+  end: number,
+  layers = defaultLayers,
+): number {
   answers = false
   const outcome = layers.unwrap(view, nothingBytes, linkType, offset, end, 0, transport)
   const fragment = outcome === ~PacketClass.ipFragment

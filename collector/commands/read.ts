@@ -17,6 +17,7 @@ import type { SharedPool } from '../batch/batch-pool.ts'
 import { CaptureFile, openCapture } from '../capture/capture-file.ts'
 import { lanesFor, readerSettings } from '../config.ts'
 import type { DecodeOptions } from '../decode/decode-batch.ts'
+import { serverPorts } from '../decode/ports.ts'
 import { filePool, type ObserveCounts, type ObservedName, observe } from '../pipeline/observe.ts'
 import { InlineObserver } from '../pipeline/observe-inline.ts'
 import { RESOLVERS } from '../visibility.ts'
@@ -127,9 +128,8 @@ class FileReader {
   constructor(trie: SharedArrayBuffer, settings: z.output<typeof readerSettings>, everyName: boolean) {
     this.#settings = settings
     this.#lanes = lanesFor('file', settings.decodeWorkers)
-    const { dnsPorts, tlsPorts, proxyPorts, httpNames, loadBalancers } = settings
-    const ports = { dnsPorts, tlsPorts, proxyPorts, httpNames }
-    this.#decode = { trie, resolvers: compileTrie(RESOLVERS), everyName, ...ports, loadBalancers }
+    const { loadBalancers } = settings
+    this.#decode = { trie, resolvers: compileTrie(RESOLVERS), everyName, ...serverPorts(settings), loadBalancers }
   }
 
   /** @throws Fault CAPTURE_UNREADABLE, CAPTURE_FORMAT, CAPTURE_DAMAGED */

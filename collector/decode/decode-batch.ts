@@ -9,24 +9,20 @@ import { IpProtocol } from './ip.ts'
 import { IpFragments } from './ip-fragments.ts'
 import { Layers, Transport } from './layers.ts'
 import { NameSink } from './name-sink.ts'
-import { Ports } from './ports.ts'
+import { Ports, type ServerPorts } from './ports.ts'
 import { QuicStreams } from './quic-streams.ts'
 import { StreamTable } from './stream-table.ts'
 import { TcpStreams } from './tcp-streams.ts'
+import { UdpTunnels } from './tunnel.ts'
 import { UDP_DESTINATION_PORT, UDP_SOURCE_PORT } from './udp.ts'
 
-export interface DecodeOptions {
+export interface DecodeOptions extends ServerPorts {
   /** The compiled registry, from compileTrie(). */
   readonly trie: SharedArrayBuffer
   /** The compiled list of DNS-over-HTTPS resolvers. */
   readonly resolvers: SharedArrayBuffer
   /** Write a row for every name, not only for matches. */
   readonly everyName: boolean
-  readonly dnsPorts: readonly number[]
-  readonly tlsPorts: readonly number[]
-  readonly proxyPorts: readonly number[]
-  /** Read names in requests of plain HTTP. */
-  readonly httpNames?: boolean
   /** PROXY headers are believed from these networks only. */
   readonly loadBalancers: readonly Network[]
 }
@@ -56,9 +52,9 @@ export class BatchDecoder {
     this.#lane = lane
     this.#answers = new Answers(this.#counters)
     this.#sink = new NameSink(options.trie, options.resolvers, options.everyName, this.#counters, this.#answers)
-    this.#ports = new Ports(options.dnsPorts, options.tlsPorts, options.proxyPorts, options.httpNames)
+    this.#ports = new Ports(options)
     this.#fragments = new IpFragments(this.#counters)
-    this.#layers = new Layers(this.#fragments)
+    this.#layers = new Layers(new UdpTunnels(options), this.#fragments)
     this.#transport = new Transport(this.#fragments.view, this.#fragments.bytes)
     this.#streams = new StreamTable(
       this.#counters,

@@ -4,7 +4,7 @@ import { fragmentPayload, IpHeader, IpProtocol, ipPayload, ipv6Extensions } from
 import type { IpFragments } from './ip-fragments.ts'
 import { linkPayload } from './link.ts'
 import { EtherType, networkLayer, VirtualNetworks } from './network-layer.ts'
-import { greInner, InnerPacket, l2tp3Inner, NO_LINK_TYPE, tunnelPort, udpInner } from './tunnel.ts'
+import { greInner, InnerPacket, l2tp3Inner, NO_LINK_TYPE, UdpTunnels } from './tunnel.ts'
 import { UDP_DESTINATION_PORT, UDP_SOURCE_PORT, udpEnd, udpPayload } from './udp.ts'
 
 /** The innermost UDP, TCP or ESP of a packet. One per worker, overwritten by each packet. */
@@ -49,10 +49,12 @@ export class Layers {
   readonly #ip = new IpHeader()
   readonly #inner = new InnerPacket()
   readonly #networks = new VirtualNetworks()
+  readonly #tunnels: UdpTunnels
   readonly #fragments: IpFragments | undefined
 
   /** Without `fragments`, the walk ends at a fragment. */
-  constructor(fragments?: IpFragments) {
+  constructor(tunnels = new UdpTunnels(), fragments?: IpFragments) {
+    this.#tunnels = tunnels
     this.#fragments = fragments
   }
 
@@ -104,9 +106,8 @@ export class Layers {
           if (data < 0) return data
           const source = inView.getUint16(payload + UDP_SOURCE_PORT)
           const destination = inView.getUint16(payload + UDP_DESTINATION_PORT)
-          const port = tunnelPort(source, destination)
           const dataEnd = udpEnd(inView, payload, inEnd)
-          if (port === 0 || !udpInner(inView, port, data, dataEnd, inner)) {
+          if (!this.#tunnels.inner(source, destination, inView, data, dataEnd, inner)) {
             transport.payload = data
             transport.payloadEnd = dataEnd
             return this.#found(transport, inView, inBytes, payload, inEnd)

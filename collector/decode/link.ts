@@ -5,7 +5,7 @@ import { capwapWlanPayload, radiotapPayload, wlanPayload } from './wlan.ts'
 /**
  * Link layer -> offset of the IP header. Read: Ethernet and what network-layer.ts reads after it;
  * raw IP; Linux cooked v1 and v2; BSD null, loop and enc; PPP; IEEE 802.11 data frames; FDDI; PPI;
- * PFLOG; NFLOG; PKTAP; IPNET; mPackets; Juniper Ethernet. Not read: Frame Relay, ATM, USB, Bluetooth.
+ * PFLOG; NFLOG; PKTAP; IPNET; mPackets; Juniper Ethernet. Not read: ARCNET, Frame Relay, ATM, USB, Bluetooth.
  */
 
 /** https://www.tcpdump.org/linktypes.html. Some systems write 12 and 14 for raw IP. */
@@ -26,6 +26,8 @@ export const LinkType = {
   linuxCooked: 113,
   pflog: 117,
   radiotap: 127,
+  /** LINKTYPE_USER2, by which macOS means PKTAP. */
+  pktapOfMac: 149,
   ppi: 192,
   pppWithDirection: 204,
   juniperEthernet: 178,
@@ -86,7 +88,10 @@ const MPACKET_HEADER_BYTES = 8
 
 /** <net/pktap.h>: length of the header, type of the record, link type; in little-endian. */
 const PKTAP_HEADER_BYTES_MIN = 12
+const PKTAP_RECORD = 4
 const PKTAP_LINK_TYPE = 8
+/** The only type of record, a packet. */
+const PKTAP_PACKET = 1
 
 /** PPI: version, flags, length of the header and link type of the frame, in little-endian. */
 const PPI_HEADER_BYTES = 8
@@ -128,6 +133,7 @@ export function linkPayload(
     case LinkType.mPacket:
       return networkLayer(view, EtherType.transparentEthernet, offset + MPACKET_HEADER_BYTES, end, networks)
     case LinkType.pktap:
+    case LinkType.pktapOfMac:
       return pktapPayload(view, offset, end, networks)
     case LinkType.ppp:
     case LinkType.pppHdlc:
@@ -190,14 +196,15 @@ function familyPayload(view: DataView, offset: number, at: number, end: number):
 
 /** Headers that name the link type of the frame after them. One within another would have no end. */
 function isWrapper(linkType: number): boolean {
-  return linkType === LinkType.pktap || linkType === LinkType.ppi
+  return linkType === LinkType.pktap || linkType === LinkType.pktapOfMac || linkType === LinkType.ppi
 }
 
 function pktapPayload(view: DataView, offset: number, end: number, networks: VirtualNetworks): number {
   if (offset + PKTAP_HEADER_BYTES_MIN > end) return ~PacketClass.truncated
   const headerBytes = view.getUint32(offset, true)
   const linkType = view.getUint32(offset + PKTAP_LINK_TYPE, true)
-  if (headerBytes < PKTAP_HEADER_BYTES_MIN || isWrapper(linkType)) return ~PacketClass.linkUnsupported
+  const isPacket = view.getUint32(offset + PKTAP_RECORD, true) === PKTAP_PACKET
+  if (!isPacket || headerBytes < PKTAP_HEADER_BYTES_MIN || isWrapper(linkType)) return ~PacketClass.linkUnsupported
   return linkPayload(view, linkType, Math.min(offset + headerBytes, end), end, networks)
 }
 

@@ -64,10 +64,16 @@ const VLAN_TAG_BYTES = 4
 /** IEEE 802.2 and RFC 1042: DSAP and SSAP aa, UI, an organization code of zero, EtherType. */
 export const SNAP_BYTES = 8
 export const SNAP = 0xaaaa
+/** RFC 2427 §4.2: the organization code of bridged frames. */
+const SNAP_BRIDGED = 0x0080c2
+/** DSAP and SSAP of IP, then UI. */
+const LLC_IP = 0x0606
+const LLC_BYTES = 3
 
 /** RFC 3032 §2.1: 20 bits of label, 3 of traffic class, bottom of stack, 8 of time to live. */
 const MPLS_ENTRY_BYTES = 4
 const MPLS_BOTTOM = 0x100
+const MPLS_LABEL_SHIFT = 12
 /** RFC 4385 §3: a pseudowire's control word begins with a zero nibble. */
 const CONTROL_WORD_BYTES = 4
 
@@ -80,6 +86,7 @@ const PPP_IPV4 = 0x0021
 const PPP_IPV6 = 0x0057
 const PPP_MPLS = 0x0281
 const PPP_MPLS_MULTICAST = 0x0283
+const PPP_CONTROL_MIN = 0x4000
 
 /** Bytes after the EtherType of a tag: its fields, then the EtherType of the content. */
 const TAG_BYTES = new Uint8Array(65_536)
@@ -93,6 +100,7 @@ for (const etherType of [eTag, ciscoMetadata]) TAG_BYTES[etherType] = 8
 
 /** IEEE 802.1ah: flags and a service identifier of 24 bits, then the customer's Ethernet frame. */
 const BACKBONE_SERVICE_TAG_BYTES = 4
+const BACKBONE_SERVICE_ID = 0xff_ffff
 /** A forwarding tag and a time to live, then the Ethernet frame. */
 const FABRIC_PATH_BYTES = 2
 /** RFC 6325 §3.2: version, length of the options in units of 4 bytes, hops; two nicknames. */
@@ -138,6 +146,8 @@ const WITHOUT_IP: readonly number[] = [
   ...[0x8914, 0x8915, 0x891d, 0x8929, 0x8940, 0x8946, 0x8947, 0x9000, 0x9003, 0xb7ea, 0xcafe, 0xfbfb, 0xffff],
 ]
 const isWithoutIp = new Uint8Array(65_536)
+const isRead = new Uint8Array(65_536)
+for (const etherType of Object.values(EtherType)) isRead[etherType] = 1
 for (const etherType of WITHOUT_IP) isWithoutIp[etherType] = 1
 
 /**
@@ -183,15 +193,18 @@ export function networkLayer(
         if (protocol === PPP_IPV4) etherType = EtherType.ipv4
         else if (protocol === PPP_IPV6) etherType = EtherType.ipv6
         else if (protocol === PPP_MPLS || protocol === PPP_MPLS_MULTICAST) etherType = EtherType.mpls
-        else return ~PacketClass.notIp
+        // RFC 1661 §2: the lower half is of networks, perhaps in links of a bundle or compressed.
+        else return protocol < PPP_CONTROL_MIN ? ~PacketClass.etherTypeUnknown : ~PacketClass.notIp
         break
       }
       case EtherType.mpls:
       case EtherType.mplsMulticast: {
         if (at + MPLS_ENTRY_BYTES > end) return ~PacketClass.truncated
-        const bottom = (view.getUint32(at) & MPLS_BOTTOM) !== 0
+        const entry = view.getUint32(at)
         at += MPLS_ENTRY_BYTES
-        if (!bottom) break
+        if ((entry & MPLS_BOTTOM) === 0) break
+        // RFC 4364 §5: the bottom label is that of a tenant. Those above change from router to router.
+        networks.enter(entry >>> MPLS_LABEL_SHIFT)
         // A label stack does not name its content: an IP header, or a pseudowire's Ethernet with or
         // without a control word.
         if (at >= end) return ~PacketClass.truncated
@@ -202,6 +215,8 @@ export function networkLayer(
         break
       }
       case EtherType.backboneServiceTag:
+        if (at + BACKBONE_SERVICE_TAG_BYTES > end) return ~PacketClass.truncated
+        networks.enter(view.getUint32(at) & BACKBONE_SERVICE_ID)
         etherType = EtherType.transparentEthernet
         at += BACKBONE_SERVICE_TAG_BYTES
         break
@@ -253,9 +268,17 @@ export function networkLayer(
         }
         if (etherType > LENGTH_MAX) return withoutIp(etherType)
         if (at + SNAP_BYTES > end) return ~PacketClass.notIp
+        if (view.getUint16(at) === LLC_IP) {
+          etherType = EtherType.ipv4
+          at += LLC_BYTES
+          break
+        }
         if (view.getUint16(at) !== SNAP) return ~PacketClass.notIp
         etherType = view.getUint16(at + SNAP_BYTES - 2)
-        if (etherType <= LENGTH_MAX) return ~PacketClass.notIp
+        if (etherType <= LENGTH_MAX) {
+          const isBridged = view.getUint32(at + 2) % 0x100_0000 === SNAP_BRIDGED
+          return isBridged ? ~PacketClass.etherTypeUnknown : ~PacketClass.notIp
+        }
         at += SNAP_BYTES
       }
     }
@@ -268,9 +291,7 @@ function withoutIp(etherType: number): number {
 }
 
 export function etherTypeIsRead(view: DataView, at: number, end: number): boolean {
-  if (at + 2 > end) return false
-  const etherType = view.getUint16(at)
-  return etherType === EtherType.ipv4 || etherType === EtherType.ipv6 || etherType === EtherType.vlan
+  return at + 2 <= end && isRead[view.getUint16(at)] === 1
 }
 
 export function ipOfVersion(view: DataView, version: number, at: number, end: number): number {

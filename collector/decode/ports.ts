@@ -16,8 +16,33 @@ export const TLS_PORTS: readonly number[] = [
   443, 465, 563, 636, 853, 989, 990, 992, 993, 994, 995, 3128, 4433, 5061, 5223, 5349, 8080, 8443, 8883, 9443,
 ]
 
+/** RFC 7348 §5, and the earlier default of Linux. */
+export const VXLAN_PORTS: readonly number[] = [4789, 8472]
+/** RFC 8926 §3.3. */
+export const GENEVE_PORTS: readonly number[] = [6081]
+
 /** Default ports of SOCKS and HTTP proxies: dante, squid, Privoxy, tinyproxy and others. */
 export const PROXY_PORTS: readonly number[] = [1080, 3128, 8080, 8118, 8888]
+
+/** Server ports on which names are searched for, and ports of tunnels. */
+export interface ServerPorts {
+  readonly dnsPorts: readonly number[]
+  readonly tlsPorts: readonly number[]
+  readonly proxyPorts: readonly number[]
+  /** Read names in requests of plain HTTP. */
+  readonly httpNames?: boolean
+  readonly vxlanPorts?: readonly number[]
+  readonly genevePorts?: readonly number[]
+}
+
+export const DEFAULT_PORTS: ServerPorts = { dnsPorts: DNS_PORTS, tlsPorts: TLS_PORTS, proxyPorts: PROXY_PORTS }
+
+/** The ports alone, out of settings. */
+export function serverPorts(settings: ServerPorts): ServerPorts {
+  const { dnsPorts, tlsPorts, proxyPorts, httpNames = false } = settings
+  const { vxlanPorts = VXLAN_PORTS, genevePorts = GENEVE_PORTS } = settings
+  return { dnsPorts, tlsPorts, proxyPorts, httpNames, vxlanPorts, genevePorts }
+}
 
 /** RFC 9110 §4.2.1. */
 const HTTP_PORT = 80
@@ -36,13 +61,13 @@ export class Ports {
   readonly #http: Uint8Array
   readonly #readsProxies: number
 
-  /** @param proxy ports of proxies; empty: no handshakes of proxies are read, on no port */
-  constructor(dns: readonly number[], tls: readonly number[], proxy: readonly number[], httpNames = false) {
-    this.dns = marked(dns)
-    this.tls = marked([...tls, ...proxy])
-    this.proxy = marked(proxy)
-    this.#readsProxies = proxy.length > 0 ? READS_PROXIES : 0
-    this.#http = marked(httpPorts(httpNames, proxy))
+  /** Without ports of proxies, no handshakes of proxies are read, on no port. */
+  constructor({ dnsPorts, tlsPorts, proxyPorts, httpNames = false }: ServerPorts) {
+    this.dns = marked(dnsPorts)
+    this.tls = marked([...tlsPorts, ...proxyPorts])
+    this.proxy = marked(proxyPorts)
+    this.#readsProxies = proxyPorts.length > 0 ? READS_PROXIES : 0
+    this.#http = marked(httpPorts(httpNames, proxyPorts))
   }
 
   proxyPort(port: number): ProxyPort {

@@ -367,6 +367,8 @@ export class TcpStreams {
     const streams = this.#streams
     const buffer = streams.buffer[slot] ?? 0
     if (streams.state[slot] === StreamState.dns && buffer !== NO_BUFFER) {
+      // The rest of the message did not arrive.
+      if (streams.windows.farthest(buffer) === streams.windows.contiguous(buffer)) streams.count(Counter.dnsGaps)
       this.#sink.late(streams, slot, () => this.#afterGaps(buffer))
       return
     }

@@ -2,33 +2,12 @@ import { PacketClass } from '../batch/packet-class.ts'
 import { IpProtocol } from './ip.ts'
 import { LinkType } from './link.ts'
 import { EtherType, etherTypeIsRead } from './network-layer.ts'
+import { GENEVE_PORTS, type ServerPorts, VXLAN_PORTS } from './ports.ts'
 
 /**
  * Tunnels: GRE with ERSPAN, L2TP, and tunnels over UDP -> EtherType and offset of the inner packet.
  * Not read: GRE with source routes, VXLAN with unknown group policy bits, ESP, WireGuard.
  */
-
-/**
- * UDP ports: RFC 7348 §5 (8472 is Linux's earlier default), RFC 8926 §3.3, 3GPP TS 29.281 §4.4.2,
- * RFC 4380 §2.7.
- */
-const PORT_VXLAN = 4789
-const PORT_VXLAN_LINUX = 8472
-const PORT_VXLAN_GPE = 4790
-const PORT_GENEVE = 6081
-const PORT_GTP_U = 2152
-const PORT_TEREDO = 3544
-/**
- * RFC 8086 §8, RFC 7510 §6, RFC 5415 §3.1, RFC 2661 §8.1; TZSP has no specification of its port.
- */
-const PORT_GRE = 4754
-const PORT_MPLS = 6635
-const PORT_CAPWAP_DATA = 5247
-const PORT_L2TP = 1701
-const PORT_TZSP = 37_008
-/** RFC 9300 §5.3; draft-ietf-intarea-gue §3. */
-const PORT_LISP_DATA = 4341
-const PORT_GUE = 6080
 
 /** There is an EtherType instead. */
 export const NO_LINK_TYPE = -2
@@ -113,70 +92,6 @@ export function greInner(view: DataView, at: number, end: number, inner: InnerPa
     default:
       inner.set(protocol, offset, key)
       return 0
-  }
-}
-
-/**
- * Returns the tunnel port of a datagram between these ports, or 0. VXLAN and GENEVE senders use any
- * source port. GTP-U, Teredo, CAPWAP and L2TP peers may answer from the tunnel port.
- */
-export function tunnelPort(source: number, destination: number): number {
-  switch (destination) {
-    case PORT_VXLAN:
-    case PORT_VXLAN_LINUX:
-    case PORT_VXLAN_GPE:
-    case PORT_GENEVE:
-    case PORT_GTP_U:
-    case PORT_TEREDO:
-    case PORT_GRE:
-    case PORT_MPLS:
-    case PORT_CAPWAP_DATA:
-    case PORT_L2TP:
-    case PORT_TZSP:
-    case PORT_LISP_DATA:
-    case PORT_GUE:
-      return destination
-    default:
-      return source === PORT_GTP_U || source === PORT_TEREDO || source === PORT_CAPWAP_DATA || source === PORT_L2TP
-        ? source
-        : 0
-  }
-}
-
-/**
- * Finds the inner packet in the datagram's payload, bytes [at, end), for the tunnel type of `port`.
- * Returns false if the payload is not such a tunnel: other traffic may use the port.
- */
-export function udpInner(view: DataView, port: number, at: number, end: number, inner: InnerPacket): boolean {
-  switch (port) {
-    case PORT_VXLAN:
-    case PORT_VXLAN_LINUX:
-      return vxlanInner(view, at, end, inner)
-    case PORT_VXLAN_GPE:
-      return vxlanGpeInner(view, at, end, inner)
-    case PORT_GENEVE:
-      return geneveInner(view, at, end, inner)
-    case PORT_GTP_U:
-      return gtpInner(view, at, end, inner)
-    case PORT_TEREDO:
-      return teredoInner(view, at, end, inner)
-    case PORT_GRE:
-      return greInner(view, at, end, inner) === 0
-    case PORT_MPLS:
-      inner.set(EtherType.mpls, at)
-      return at < end
-    case PORT_CAPWAP_DATA:
-      return capwapInner(view, at, end, inner)
-    case PORT_L2TP:
-      return l2tpInner(view, at, end, inner)
-    case PORT_TZSP:
-      return tzspInner(view, at, end, inner)
-    case PORT_LISP_DATA:
-      return ipInner(view, at + LISP_HEADER_BYTES, end, inner)
-    case PORT_GUE:
-      return gueInner(view, at, end, inner)
-    default:
-      return false
   }
 }
 
@@ -365,6 +280,11 @@ export function l2tp3Inner(view: DataView, at: number, end: number, inner: Inner
   return false
 }
 
+function mplsInner(_view: DataView, at: number, end: number, inner: InnerPacket): boolean {
+  inner.set(EtherType.mpls, at)
+  return at < end
+}
+
 /**
  * TaZmen Sniffer Protocol: version 1, type 0 or 1 (a frame received or to be sent), link type, tags
  * of type, length and value until the tag 1; a tag 0 is one byte of padding.
@@ -391,4 +311,66 @@ function tzspInner(view: DataView, at: number, end: number, inner: InnerPacket):
     tag += 1 + view.getUint8(tag)
   }
   return false
+}
+
+/**
+ * Tunnels over UDP. `inner` finds the inner packet in the datagram's payload, bytes [at, end). It
+ * returns false if the payload is not such a tunnel, because other traffic may use the port. Senders
+ * use any source port, but peers of some tunnels may answer from the tunnel port.
+ */
+interface UdpTunnel {
+  readonly ports: readonly number[]
+  readonly answers?: boolean
+  readonly inner: (view: DataView, at: number, end: number, inner: InnerPacket) => boolean
+}
+
+function udpTunnels({ vxlanPorts = VXLAN_PORTS, genevePorts = GENEVE_PORTS }: TunnelPorts): readonly UdpTunnel[] {
+  return [
+    { ports: vxlanPorts, inner: vxlanInner },
+    { ports: genevePorts, inner: geneveInner },
+    // draft-ietf-nvo3-vxlan-gpe §6, 3GPP TS 29.281 §4.4.2, RFC 4380 §2.7
+    { ports: [4790], inner: vxlanGpeInner },
+    { ports: [2152], inner: gtpInner, answers: true },
+    { ports: [3544], inner: teredoInner, answers: true },
+    // RFC 8086 §8, RFC 7510 §6, RFC 5415 §3.1, RFC 2661 §8.1
+    { ports: [4754], inner: (view, at, end, inner) => greInner(view, at, end, inner) === 0 },
+    { ports: [6635], inner: mplsInner },
+    { ports: [5247], inner: capwapInner, answers: true },
+    { ports: [1701], inner: l2tpInner, answers: true },
+    // TZSP has no specification of its port. RFC 9300 §5.3; draft-ietf-intarea-gue §3.
+    { ports: [37_008], inner: tzspInner },
+    { ports: [4341], inner: (view, at, end, inner) => ipInner(view, at + LISP_HEADER_BYTES, end, inner) },
+    { ports: [6080], inner: gueInner },
+  ]
+}
+
+type TunnelPorts = Pick<ServerPorts, 'vxlanPorts' | 'genevePorts'>
+
+/** UDP ports of all tunnels. */
+export function tunnelPorts(ports: TunnelPorts): number[] {
+  return udpTunnels(ports).flatMap((tunnel) => tunnel.ports)
+}
+
+/** Finds the tunnel of a datagram by its ports. */
+export class UdpTunnels {
+  readonly #tunnels: readonly UdpTunnel[]
+  /** 1 + index of the tunnel to, and from, each port; 0 for no tunnel. */
+  readonly #to = new Uint8Array(65_536)
+  readonly #from = new Uint8Array(65_536)
+
+  constructor(ports: TunnelPorts = {}) {
+    this.#tunnels = udpTunnels(ports)
+    for (const [index, tunnel] of this.#tunnels.entries()) {
+      for (const port of tunnel.ports) {
+        this.#to[port] = index + 1
+        if (tunnel.answers === true) this.#from[port] = index + 1
+      }
+    }
+  }
+
+  /** Finds the inner packet of the datagram between these ports. Returns false if it has none. */
+  inner(source: number, destination: number, view: DataView, at: number, end: number, inner: InnerPacket): boolean {
+    const found = this.#to[destination] || this.#from[source] || 0
+    return found !== 0 && (this.#tunnels[found - 1] as UdpTunnel).inner(view, at, end, inner)
+  }
 }

@@ -7,6 +7,9 @@ import { CaptureFile, feedFile } from '../capture/capture-file.ts'
 import { LiveCapture, type LiveOptions, type LiveState } from '../capture/live.ts'
 import { type Round, RoundFiller } from '../capture/round.ts'
 import { BatchDecoder, type DecodeOptions } from '../decode/decode-batch.ts'
+import { Layers } from '../decode/layers.ts'
+import type { ServerPorts } from '../decode/ports.ts'
+import { UdpTunnels } from '../decode/tunnel.ts'
 import { CAPTURE_NICE, STOP_CHECK_MS, WARM_UP_ROUNDS } from '../limits.ts'
 import type { InlineOrder } from './inline-lane.ts'
 
@@ -61,7 +64,7 @@ async function capture(data: CaptureThreadData): Promise<void> {
   const pool = new BatchPool(data.pool)
   const send = data.decodeHere ? decodeHere(data.decode, pool) : postRound
   try {
-    if (source.kind === 'file') await captureFile(source, pool, send)
+    if (source.kind === 'file') await captureFile(source, data.decode, pool, send)
     else captureInterface(source, data.decode, pool, send)
   } catch (error) {
     if (!(error instanceof Fault)) throw error
@@ -71,7 +74,12 @@ async function capture(data: CaptureThreadData): Promise<void> {
 
 type SendRound = (round: Round) => void
 
-async function captureFile({ path, descriptor }: FileSource, pool: BatchPool, send: SendRound): Promise<void> {
+async function captureFile(
+  { path, descriptor }: FileSource,
+  decode: DecodeOptions,
+  pool: BatchPool,
+  send: SendRound,
+): Promise<void> {
   // Opening a pipe without a writer waits until a stop is requested. In a thread, exit() ends only
   // the thread.
   const watch = setInterval(() => pool.stopped && process.exit(), STOP_CHECK_MS)
@@ -79,7 +87,11 @@ async function captureFile({ path, descriptor }: FileSource, pool: BatchPool, se
   const { source } = file
   post({ kind: 'opened', bytesTotal: source.bytesTotal })
   // Only a regular file has positions to resume at. Names from a pipe are needed at once.
-  const filler = new RoundFiller(pool, { whenExhausted: 'wait', holdBack: !source.live }, send)
+  const filler = new RoundFiller(
+    pool,
+    { whenExhausted: 'wait', holdBack: !source.live, layers: layersOf(decode) },
+    send,
+  )
   try {
     await feedFile(file, pool, filler)
   } finally {
@@ -90,7 +102,7 @@ async function captureFile({ path, descriptor }: FileSource, pool: BatchPool, se
 }
 
 function captureInterface(options: LiveOptions, decode: DecodeOptions, pool: BatchPool, send: SendRound): void {
-  const filler = new RoundFiller(pool, { whenExhausted: 'drop', holdBack: false }, send)
+  const filler = new RoundFiller(pool, { whenExhausted: 'drop', holdBack: false, layers: layersOf(decode) }, send)
   const notify = (state: LiveState) => post({ kind: 'live', state })
   const live = new LiveCapture(options, decode, { pool, filler, notify })
   post({ kind: 'opened', bytesTotal: 0 })
@@ -99,6 +111,10 @@ function captureInterface(options: LiveOptions, decode: DecodeOptions, pool: Bat
   const fault = live.run()
   filler.finish(0)
   post({ kind: 'ended', bytesRead: 0, damage: fault && plainFault(fault) })
+}
+
+function layersOf(ports: ServerPorts): Layers {
+  return new Layers(new UdpTunnels(ports))
 }
 
 /**

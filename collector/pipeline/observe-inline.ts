@@ -5,7 +5,7 @@ import { CaptureFile, feedFile } from '../capture/capture-file.ts'
 import { type Round, RoundFiller } from '../capture/round.ts'
 import { BatchDecoder, type DecodeOptions } from '../decode/decode-batch.ts'
 import { type ObservedName, readRow, rowBytes, rowIsRefusal } from '../decode/name-rows.ts'
-import { DNS_PORTS, PROXY_PORTS, TLS_PORTS } from '../decode/ports.ts'
+import { DEFAULT_PORTS } from '../decode/ports.ts'
 import { BATCH_FRAME_BYTES, BATCH_LIST_FRAMES, BATCH_ROW_BYTES } from '../limits.ts'
 import { RESOLVERS } from '../visibility.ts'
 import { DecodeCounts } from './delivery.ts'
@@ -91,9 +91,7 @@ export async function observeInline(
     trie: compileTrie([]),
     resolvers: compileTrie(RESOLVERS),
     everyName: true,
-    dnsPorts: DNS_PORTS,
-    tlsPorts: TLS_PORTS,
-    proxyPorts: PROXY_PORTS,
+    ...DEFAULT_PORTS,
     loadBalancers: [],
   })
   const onNames = (names: readonly ObservedName[]): void => names.forEach(onName)

@@ -8,7 +8,7 @@ import type { CounterName } from '../batch/counters.ts'
 import type { PacketClassName } from '../batch/packet-class.ts'
 import type { LiveState } from '../capture/live.ts'
 import type { DecodeOptions } from '../decode/decode-batch.ts'
-import { DNS_PORTS, PROXY_PORTS, TLS_PORTS } from '../decode/ports.ts'
+import { DEFAULT_PORTS, type ServerPorts, serverPorts } from '../decode/ports.ts'
 import type { RowConsumer } from '../decode/row-consumer.ts'
 import {
   BATCH_FRAME_BYTES,
@@ -48,7 +48,7 @@ export interface ObserveCounts {
   readonly repeated: number
 }
 
-export interface ObserveOptions {
+export interface ObserveOptions extends Partial<ServerPorts> {
   /** The compiled registry, from compileTrie(). */
   readonly trie: SharedArrayBuffer
   /**
@@ -63,12 +63,6 @@ export interface ObserveOptions {
    * packets may depend on them, but not delivered.
    */
   readonly deliveredFrames?: number
-  /** Ports of DNS and TLS servers. decode/ports.ts has the defaults. */
-  readonly dnsPorts?: readonly number[]
-  readonly tlsPorts?: readonly number[]
-  readonly proxyPorts?: readonly number[]
-  /** Read names in requests of plain HTTP. */
-  readonly httpNames?: boolean
   /** Networks whose PROXY headers are believed. By default none. */
   readonly loadBalancers?: readonly Network[]
   readonly onProgress?: (bytesRead: number, bytesTotal: number) => void
@@ -157,10 +151,7 @@ export async function observeRows(
     trie: options.trie,
     resolvers: compileTrie(RESOLVERS),
     everyName: options.everyName ?? false,
-    dnsPorts: options.dnsPorts ?? DNS_PORTS,
-    tlsPorts: options.tlsPorts ?? TLS_PORTS,
-    proxyPorts: options.proxyPorts ?? PROXY_PORTS,
-    httpNames: options.httpNames ?? false,
+    ...serverPorts({ ...DEFAULT_PORTS, ...options }),
     loadBalancers: options.loadBalancers ?? [],
   }
   const threadData: CaptureThreadData = { source, pool: shared, decode, decodeHere: lanes === 0 }

@@ -3,7 +3,7 @@ import { allocateBatch, BatchState, FrameBatch } from '../../collector/batch/fra
 import { PACKET_CLASS_NAMES } from '../../collector/batch/packet-class.ts'
 import { BatchDecoder } from '../../collector/decode/decode-batch.ts'
 import { NAME_TEXT_BYTES_MAX } from '../../collector/decode/name.ts'
-import { readRow, rowBytes } from '../../collector/decode/name-rows.ts'
+import { readRow, rowBytes, rowIsRefusal } from '../../collector/decode/name-rows.ts'
 import { DNS_PORTS, PROXY_PORTS, TLS_PORTS } from '../../collector/decode/ports.ts'
 import { BATCH_ROW_BYTES } from '../../collector/limits.ts'
 import { RESOLVERS } from '../../collector/visibility.ts'
@@ -88,6 +88,7 @@ class Subject {
       for (let at = section.rowsStart; at < end; at += rowBytes(batch.view, at)) {
         const { name, client, server, clientPort, serverPort, method } = readRow(batch.view, batch.bytes, at)
         if (!PLAIN_NAME.test(name) || name.length > NAME_TEXT_BYTES_MAX) throw new Error(`name ${JSON.stringify(name)}`)
+        if (rowIsRefusal(batch.view, at)) counted++
         names.push(`${method} ${client}:${clientPort} ${server}:${serverPort} ${name}`)
       }
     }

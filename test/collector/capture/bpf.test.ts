@@ -227,6 +227,11 @@ t.test('unbalanced parentheses in an expression are rejected', async (t) => {
   )
 })
 
+t.test('tunnels pass on the ports of the settings', async (t) => {
+  const filter = captureFilter({ ...CONFIGURED, tunnels: true, vxlanPorts: [8473], genevePorts: [6082] }, false, 'wide')
+  t.match(filter, / or udp port 8473 or 6082 or 4790 or /)
+})
+
 t.test('consecutive ports become a range, even a hundred of them', async (t) => {
   const filter = captureFilter({ ...CONFIGURED, tlsPorts: [443, 8443, 8442, 8444, 443] }, false, 'wide')
   t.match(filter, /\(tcp dst port 443 or tcp dst port 1080 or tcp dst portrange 8442-8444\)/)

@@ -1,9 +1,13 @@
 import t from 'tap'
+import { flowHash } from '../../../collector/capture/round.ts'
+import { Layers } from '../../../collector/decode/layers.ts'
+import { UdpTunnels } from '../../../collector/decode/tunnel.ts'
 import { DNS_GAP_SECONDS } from '../../../collector/limits.ts'
 import { ethernet, ipv4, type NetworkPacket, TcpFlags, tcp, u16, u32, udp, vlan } from '../../support/packets.ts'
 import { dnsOverTcp, dnsQuery } from '../../support/packets-dns.ts'
+import { eTag, l2tp3InUdp } from '../../support/packets-tags.ts'
 import { clientHello, tlsRecords } from '../../support/packets-tls.ts'
-import { geneve, gre, vxlan } from '../../support/packets-tunnel.ts'
+import { geneve, gre, mpls, mplsPseudowire, vxlan } from '../../support/packets-tunnel.ts'
 import { FrameDecoder } from '../decode-frames.ts'
 
 /* What a TAP, a SPAN or a data centre shows: encapsulations, tenants with the same addresses, and loss. */
@@ -22,6 +26,8 @@ const inIp = (protocol: number, bytes: Buffer): Buffer => ethernet({}, ipv4(HOST
 
 const asked = query('claude.ai')
 const frame = ethernet({}, asked)
+const eTagged = ethernet({}, eTag(asked))
+const LLC_IP = Buffer.from('060603', 'hex')
 const cases: { name: string; bytes: Buffer; linkType?: number }[] = [
   { name: 'TPID 0x9300', bytes: ethernet({}, vlan(7, asked, 0x9300)) },
   { name: 'three VLAN tags', bytes: ethernet({}, vlan(1, vlan(2, vlan(3, asked)))) },
@@ -32,6 +38,9 @@ const cases: { name: string; bytes: Buffer; linkType?: number }[] = [
   { name: 'Arista time, 64 bits', bytes: tagged(0xd28b, Buffer.from('000100100154839be7be0ebd', 'hex'), typed(asked)) },
   { name: 'Arista time, 48 bits', bytes: tagged(0xd28b, Buffer.from('00010020de7ad8200525', 'hex'), typed(asked)) },
   { name: 'Ethernet in IP (SRv6)', bytes: inIp(143, frame) },
+  { name: 'tags in a pseudowire without control word', bytes: ethernet({}, mplsPseudowire([7], eTagged)) },
+  { name: 'tags in L2TP version 3', bytes: ethernet({}, over(1701, l2tp3InUdp(eTagged))) },
+  { name: 'LLC with IP', bytes: ethernet({}, { etherType: 60, bytes: Buffer.concat([LLC_IP, asked.bytes]) }) },
   { name: 'LISP', bytes: ethernet({}, over(4341, Buffer.concat([u32(0xc000_0001), u32(1), asked.bytes]))) },
   { name: 'GUE, variant 0', bytes: ethernet({}, over(6080, Buffer.concat([u32(0x0004_0000), asked.bytes]))) },
   { name: 'GUE, variant 1', bytes: ethernet({}, over(6080, asked.bytes)) },
@@ -43,11 +52,11 @@ const cases: { name: string; bytes: Buffer; linkType?: number }[] = [
   },
   { name: 'mPacket', linkType: 274, bytes: Buffer.concat([Buffer.from('55555555555555d5', 'hex'), frame]) },
   { name: 'IPNET', linkType: 226, bytes: Buffer.concat([Buffer.from([1, 2]), Buffer.alloc(22), asked.bytes]) },
-  {
-    name: 'PKTAP',
-    linkType: 258,
+  ...[258, 149].map((linkType) => ({
+    name: `PKTAP, link type ${linkType}`,
+    linkType,
     bytes: Buffer.concat([Buffer.from('6c0000000100000001000000', 'hex'), Buffer.alloc(96), frame]),
-  },
+  })),
 ]
 for (const { name, bytes, linkType = 1 } of cases) {
   t.test(`encapsulation: ${name}`, async (t) => {
@@ -68,6 +77,8 @@ t.test('connections with the same addresses and ports are told apart by VLAN and
     vxlan: (id, packet) => ethernet({}, over(4789, vxlan(id, ethernet({}, packet)))),
     geneve: (id, packet) => ethernet({}, over(6081, geneve(id, packet))),
     gre: (id, packet) => ethernet({}, ipv4(HOSTS, gre({ key: id }, packet))),
+    mpls: (id, packet) => ethernet({}, mpls([700, id], packet)),
+    backbone: (id, packet) => tagged(0x88e7, u32(id), ethernet({}, packet)),
   }
   for (const [name, wrap] of Object.entries(networks)) {
     const halves = [1, 2].map((id) => {
@@ -85,6 +96,43 @@ t.test('connections with the same addresses and ports are told apart by VLAN and
     const frames = [0, 1].flatMap((half) => halves.map((pieces) => pieces[half] as Buffer))
     const { names } = new FrameDecoder().decode(frames)
     t.same(names.map((each) => each.name).sort(), ['tenant-1.claude.ai', 'tenant-2.claude.ai'], name)
+  }
+})
+
+t.test('VXLAN and GENEVE are read on the ports of the settings, and go to the lane of their inner flow', async (t) => {
+  const ports = { vxlanPorts: [8473], genevePorts: [6082, 6083] }
+  const inLane = new Layers(new UdpTunnels(ports))
+  const laneOf = (bytes: Buffer) =>
+    flowHash(new DataView(bytes.buffer, bytes.byteOffset, bytes.length), 1, 0, bytes.length, inLane)
+  for (const [port, payload, isRead] of [
+    [8473, vxlan(7, frame), true],
+    [4789, vxlan(7, frame), false],
+    [6083, geneve(7, asked), true],
+    [6081, geneve(7, asked), false],
+  ] as const) {
+    const sent = ethernet({}, over(port, payload))
+    const { names } = new FrameDecoder(ports).decode([sent])
+    t.equal(names.length, isRead ? 1 : 0, `port ${port}`)
+    t.equal(laneOf(sent) === laneOf(frame), isRead)
+    const { names: byDefault } = new FrameDecoder().decode([sent])
+    t.equal(byDefault.length, isRead ? 0 : 1, `port ${port} by default`)
+  }
+})
+
+t.test('what may have IP inside is not counted as without IP', async (t) => {
+  const ppp = (protocol: number) =>
+    ethernet({}, { etherType: 0x880b, bytes: Buffer.concat([u16(protocol), asked.bytes]) })
+  const snap = (code: string) =>
+    ethernet({}, { etherType: 60, bytes: Buffer.concat([Buffer.from(`aaaa03${code}`, 'hex'), frame]) })
+  for (const [bytes, packetClass] of [
+    [ppp(0x003d), 'etherTypeUnknown'],
+    [ppp(0xc021), 'notIp'],
+    [snap('0080c20007'), 'etherTypeUnknown'],
+    [snap('00000c010b'), 'notIp'],
+    [tagged(0x9999, Buffer.alloc(0), frame), 'etherTypeUnknown'],
+    [tagged(0x88cc, Buffer.alloc(0), frame), 'notIp'],
+  ] as const) {
+    t.same(new FrameDecoder().decode([bytes]).classes, [packetClass])
   }
 })
 
@@ -115,6 +163,13 @@ t.test('one lost segment of DNS over TCP costs one query, wherever it is', async
       `${lost} lost`,
     )
   }
+})
+
+t.test('a message whose end does not arrive is counted as lost', async (t) => {
+  const [first] = dnsSegments(1)
+  const decoder = new FrameDecoder()
+  decoder.decode([SYN, (first as { frame: Buffer }).frame.subarray(0, -5)], 1, { last: true })
+  t.equal(decoder.counters.dnsGaps, 1)
 })
 
 t.test('a long connection goes on after a gap, and a sensor may begin within a message', async (t) => {
