@@ -11,8 +11,8 @@ import { matchesInScans } from '../test/crash/oracle.ts'
 import { BROKER_COUNT, Brokers } from '../test/support/brokers.ts'
 import { TestNode } from '../test/support/cluster-node.ts'
 import { until } from '../test/support/wait.ts'
+import { cpuSeconds, messageOf, same } from './harness.ts'
 import type { Sending, Sent } from './ingest-sender.ts'
-import { cpuSeconds } from './machine.ts'
 
 const SENDER = fileURLToPath(new URL('./ingest-sender.js', import.meta.url))
 /** Of all benchmarks of the cluster together. */
@@ -56,18 +56,9 @@ export class ClusterSite {
 
   /** Sends batches, and checks that all of their events were accepted. */
   async send(sending: Sending): Promise<Sent> {
-    const answer = new Promise<Sent>((resolve, reject) => {
-      const ended = (code: number | null): void => reject(new Error(`the sender ended with ${code}`))
-      this.#sender.once('exit', ended)
-      this.#sender.once('message', (sent) => {
-        this.#sender.off('exit', ended)
-        resolve(sent as Sent)
-      })
-    })
     this.#sender.send(sending)
-    const sent = await answer
-    const expected = eventsOf(sending)
-    if (sent.accepted !== expected) throw new Error(`${expected} events were sent, ${sent.accepted} accepted`)
+    const sent = await messageOf<Sent>(this.#sender)
+    same('accepted events', sent.accepted, eventsOf(sending))
     return sent
   }
 

@@ -18,8 +18,8 @@ import { cliPage } from './cli.ts'
 import { FORWARDER_TABLES } from './forwarders.ts'
 import { code, markdownTable } from './markdown.ts'
 import { collectorMetrics, serviceMetrics } from './metrics.ts'
+import { pagePaths } from './pages.ts'
 import { productTables } from './products.ts'
-import { pagePaths } from './readability.ts'
 import { labelRoles, platformTypes, riskExamples, unknownFacts } from './registry.ts'
 
 /*

@@ -3,7 +3,7 @@ import { CommanderError } from 'commander'
 import t from 'tap'
 import { commandsOf, programs } from '../../../deploy/docs/cli.ts'
 import { pageText } from '../../../deploy/docs/main.ts'
-import { pagePaths } from '../../../deploy/docs/readability.ts'
+import { pagePaths } from '../../../deploy/docs/pages.ts'
 
 /** The script of each program, which pages for work in a clone use. */
 const SCRIPTS: Readonly<Record<string, string>> = {
