@@ -16,7 +16,7 @@ import type { Sending, Sent } from './ingest-sender.ts'
 
 const SENDER = fileURLToPath(new URL('./ingest-sender.js', import.meta.url))
 /** Of all benchmarks of the cluster together. */
-const LOG_MEGABYTES = ['--log-megabytes', '8192']
+const BROKER_EVENTS_MAX_MB = ['--broker-events-max-mb', '8192']
 
 /** Three brokers, nodes and a process that sends batches, for one part of the benchmark. */
 export class ClusterSite {
@@ -43,7 +43,9 @@ export class ClusterSite {
 
   /** Creates a node, which is not started. */
   node(name: string, parameters: readonly string[] = []): TestNode {
-    const node = new TestNode(name, this.directory, this.brokers, { parameters: [...LOG_MEGABYTES, ...parameters] })
+    const node = new TestNode(name, this.directory, this.brokers, {
+      parameters: [...BROKER_EVENTS_MAX_MB, ...parameters],
+    })
     this.nodes.push(node)
     return node
   }

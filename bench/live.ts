@@ -150,8 +150,8 @@ class LiveSite {
   async ours(work: () => Promise<unknown>): Promise<OurCapture> {
     const { ingestPort, fingerprint } = this.#service as RunningService
     const outbox = mkdtempSync(join(this.folder, 'outbox-'))
-    const words = ['--interface', 'far', '--outbox', outbox, '--user', 'root', '--endpoint', '127.0.0.1']
-    const service = ['--https-port', String(ingestPort), '--fingerprint', fingerprint]
+    const words = ['--interface', 'far', '--outbox', outbox, '--run-as', 'root', '--endpoint', '127.0.0.1']
+    const service = ['--https-port', String(ingestPort), '--service-fingerprint', fingerprint]
     const command = [process.execPath, '--max-semi-space-size=2', PROGRAMS.collector, 'run', ...words, ...service]
     const collector = this.#start(command, { SVC_TOKEN: this.#token, HEALTH_PORT })
     await collector.prints('"msg":"watching"')

@@ -121,7 +121,12 @@ t.test('every event arrives by syslog alone, and the outbox is empty afterwards'
       '--syslog-protocol',
       protocol,
     ]
-    const where = ['--syslog-port', String(receiver.ports[protocol]), '--ca', receiver.certificate.certificateFile]
+    const where = [
+      '--syslog-port',
+      String(receiver.ports[protocol]),
+      '--service-ca-file',
+      receiver.certificate.certificateFile,
+    ]
     const { status, stderr } = await run('collector', [...args, ...where], { SVC_TOKEN: TOKEN })
     t.equal(status, 0, stderr)
     const [, made = ''] = /"events":(\d+),"acknowledged":\1,.*"waiting":0/.exec(stderr) ?? []

@@ -111,8 +111,11 @@ t.test('unknown commands, flags and missing arguments are reported', async (t) =
     const [command = []] = commandsIn(line)
     t.type(await parseError(command), 'string', line)
   }
-  t.same(commandsIn('A="b c" posture-admin key list --org "A B" | head; posture-service \\\n  --http uws # so'), [
-    ['posture-admin', 'key', 'list', '--org', 'A B'],
-    ['posture-service', '--http', 'uws'],
-  ])
+  t.same(
+    commandsIn('A="b c" posture-admin key list --org "A B" | head; posture-service \\\n  --http-server uws # so'),
+    [
+      ['posture-admin', 'key', 'list', '--org', 'A B'],
+      ['posture-service', '--http-server', 'uws'],
+    ],
+  )
 })
