@@ -193,10 +193,7 @@ function checked(expression: string): string {
     if (depth < 0) break
   }
   if (depth === 0) return expression
-  throw new Fault(
-    'USAGE',
-    `--capture-filter: ${JSON.stringify(expression)}: expected as many "(" as ")", each before its own`,
-  )
+  throw new Fault('USAGE', `--capture-filter: ${JSON.stringify(expression)}: unbalanced parentheses`)
 }
 
 /**

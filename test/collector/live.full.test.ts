@@ -343,7 +343,7 @@ t.test('an interface that cannot be captured is one error line', { skip }, async
     {
       source: { kind: 'interface', name: 'far', expression: 'udp) or (tcp' },
       code: 'USAGE',
-      expected: /^--capture-filter: "udp\) or \(tcp": expected as many/,
+      expected: /^--capture-filter: "udp\) or \(tcp": unbalanced parentheses/,
     },
   ]
   for (const { source, code, expected } of rows) {

@@ -164,7 +164,7 @@ const MISUSES: readonly Misuse[] = [
     program: 'admin',
     parameters: ['key', 'list', '--org', 'x', '--data-dir', '/srv'],
     status: 5,
-    line: /NOT_FOUND --data-dir: there is no store in \/srv\/store/,
+    line: /NOT_FOUND --data-dir: no store in \/srv\/store/,
   },
   {
     name: 'an unknown command',
