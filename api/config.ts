@@ -74,12 +74,14 @@ export const serviceSettings = z.object({
   outboundNetworks: setting(networkList().default([]), {
     flag: '--outbound-networks <networks>',
     env: 'OUTBOUND_NETWORKS',
+    advanced: 'An identity provider or a receiver of alerts has a private address',
     about:
       'Allow identity providers and alert receivers in these networks, comma-separated, such as 10.0.0.0/8; others need public addresses',
   }),
   apiThreads: setting(wholeNumber(1, 64).default(2), {
     flag: '--api-threads <count>',
     env: 'API_THREADS',
+    advanced: 'Many programs read the API',
     about: 'Answer API requests in this many threads',
   }),
   ingestAddress: setting(someText().optional(), {
@@ -96,6 +98,7 @@ export const serviceSettings = z.object({
   httpLogs: setting(onOrOff().default(false), {
     flag: '--http-logs',
     env: 'HTTP_LOGS',
+    advanced: 'Senders cannot send syslog',
     about: 'Accept log messages by HTTPS on the ingest port: JSON lines, and the HTTP Event Collector of Splunk',
   }),
   syslogTls: setting(listenAddresses().default([{ address: '', port: 6514 }]), {
@@ -120,81 +123,96 @@ export const serviceSettings = z.object({
   dnstapTls: setting(listenAddresses().default([]), {
     flag: '--dnstap-tls <listeners>',
     env: 'DNSTAP_TLS',
+    advanced: 'DNS servers send dnstap',
     about: 'Listen for dnstap (Frame Streams) over TLS, in the same form; senders need a token binding',
     defaultAbout: 'off',
   }),
   dnstapTcp: setting(listenAddresses().default([]), {
     flag: '--dnstap-tcp <listeners>',
     env: 'DNSTAP_TCP',
+    advanced: 'DNS servers send dnstap',
     about: 'Listen for dnstap over TCP, in the same form',
     defaultAbout: 'off',
   }),
-  syslogIdleSeconds: setting(wholeNumber(10, 604_800).default(3600), {
-    flag: '--syslog-idle <seconds>',
-    env: 'SYSLOG_IDLE',
-    about: 'Close a syslog connection after this many seconds without data',
-  }),
   tokenRate: setting(wholeNumber(0, 100_000_000).default(0), {
-    flag: '--token-rate <messages>',
-    env: 'TOKEN_RATE',
+    flag: '--token-max-messages-per-second <rate>',
+    env: 'TOKEN_MAX_MESSAGES_PER_SECOND',
+    formerly: 'TOKEN_RATE',
+    advanced: 'One sender must not slow down the others',
     about: 'Accept this many log messages per second and token; beyond them its senders wait; 0 is unlimited',
   }),
   ingestThreads: setting(wholeNumber(1, 64).default(Math.min(4, availableParallelism())), {
     flag: '--ingest-threads <count>',
     env: 'INGEST_THREADS',
+    advanced: 'Other programs need the cores',
     about: 'Parse syslog messages in this many threads; 1 parses them in the thread of the sockets',
     defaultAbout: 'one per processor, at most 4',
   }),
   log: setting(brokerList().default([]), {
-    flag: '--log <brokers>',
-    env: 'LOG',
+    flag: '--brokers <brokers>',
+    env: 'BROKERS',
+    formerly: 'LOG',
+    advanced: 'Events must survive the loss of a machine',
     about:
       'Acknowledge events when these brokers (NATS JetStream) have them on disk, comma-separated, such as nats://broker-1.example:4222; without, when the data directory has them',
   }),
   logCredentials: setting(z.string().default(''), {
-    flag: '--log-credentials <file>',
-    env: 'LOG_CREDENTIALS',
+    flag: '--broker-credentials-file <file>',
+    env: 'BROKER_CREDENTIALS_FILE',
+    formerly: 'LOG_CREDENTIALS',
+    advanced: '`BROKERS` is set',
     about: 'Connect to the brokers with the nkey or the credentials in this file',
   }),
   logCa: setting(z.string().default(''), {
-    flag: '--log-ca <file>',
-    env: 'LOG_CA',
+    flag: '--broker-ca-file <file>',
+    env: 'BROKER_CA_FILE',
+    formerly: 'LOG_CA',
+    advanced: '`BROKERS` is set',
     about: 'Trust the brokers with the CA certificates in this PEM file',
     defaultAbout: "Node's CA certificates",
   }),
   logMegabytes: setting(wholeNumber(64, 100_000_000).default(8192), {
-    flag: '--log-megabytes <count>',
-    env: 'LOG_MEGABYTES',
+    flag: '--broker-events-max-mb <count>',
+    env: 'BROKER_EVENTS_MAX_MB',
+    formerly: 'LOG_MEGABYTES',
+    advanced: 'The disks of the brokers are small, or a primary may be away for days',
     about: 'Keep at most this many megabytes of events on each broker; used when the log is created',
   }),
   nodeName: setting(someText().default(hostname()), {
     flag: '--node-name <name>',
     env: 'NODE_NAME',
-    about: 'Name this node in the status of a cluster, which is all services with the same --log',
+    advanced: 'Two nodes have the same host name',
+    about: 'Name this node in the status of a cluster, which is all services with the same --brokers',
     defaultAbout: 'the host name',
   }),
   roles: setting(roleList().default(NODE_ROLES), {
     flag: '--roles <roles>',
     env: 'ROLES',
+    advanced: 'Nodes of a cluster have different tasks',
     about:
       'Limit what this node of a cluster does, comma-separated: ingest, scan (as the primary), api, console (on the primary)',
     defaultAbout: 'all',
   }),
   staleMax: setting(wholeNumber(5, 3600).default(10), {
-    flag: '--stale-max <seconds>',
-    env: 'STALE_MAX',
+    flag: '--replica-max-lag-seconds <seconds>',
+    env: 'REPLICA_MAX_LAG_SECONDS',
+    formerly: 'STALE_MAX',
+    advanced: 'Revoked keys must stop earlier, or short disconnections must not stop the API',
     about:
       'Answer API and console with 503 when this node was last up to date with the primary of the cluster this many seconds ago; until then a key that was revoked meanwhile is valid',
   }),
   connectionsPerAddress: setting(wholeNumber(0, 1_000_000).default(CONNECTIONS_PER_CLIENT_DEFAULT), {
-    flag: '--connections-per-address <count>',
-    env: 'CONNECTIONS_PER_ADDRESS',
+    flag: '--max-connections-per-address <count>',
+    env: 'MAX_CONNECTIONS_PER_ADDRESS',
+    formerly: 'CONNECTIONS_PER_ADDRESS',
+    advanced: 'Connections come through a proxy that hides addresses',
     about:
       'Accept this many connections from one address (IPv6: /64) on each port; 0, for listeners behind a proxy, sets no limits by address',
   }),
   proxyProtocol: setting(onOrOff().default(false), {
     flag: '--proxy-protocol',
     env: 'PROXY_PROTOCOL',
+    advanced: 'Syslog comes through a load balancer',
     about:
       'Expect the PROXY protocol, version 2, on every syslog connection; only for listeners behind a load balancer',
   }),
@@ -206,12 +224,14 @@ export const serviceSettings = z.object({
   metricsAddress: setting(someText().default(LOOPBACK_ADDRESS), {
     flag: '--metrics-address <address>',
     env: 'METRICS_ADDRESS',
+    advanced: 'Prometheus or probes run on another machine',
     about:
       'Serve the metrics port on this address, without TLS and authentication, such as 0.0.0.0 for probes of Kubernetes and of load balancers',
   }),
   organizationMetrics: setting(oneOf(ORGANIZATION_LABELS).default('off'), {
     flag: '--organization-metrics <labels>',
     env: 'ORGANIZATION_METRICS',
+    advanced: 'Dashboards show each organization',
     about:
       'Add gauges of each organization to /metrics: "ids" labels them by id, "names" by id and name, "off" adds none',
   }),
@@ -235,22 +255,28 @@ export const serviceSettings = z.object({
   plainHttp: setting(onOrOff().default(false), {
     flag: '--plain-http',
     env: 'PLAIN_HTTP',
+    advanced: 'A TLS proxy runs on the same machine',
     about: 'Serve plain HTTP on loopback only, for tests and local TLS proxies',
   }),
   hsts: setting(onOrOff().default(false), {
     flag: '--hsts',
     env: 'HSTS',
+    advanced: 'No other program of this host needs plain HTTP',
     about:
       'Send Strict-Transport-Security: for a year, browsers use only HTTPS with every port of this host, also with ports of other programs',
   }),
   http: setting(oneOf(HTTP_IMPLEMENTATIONS).default('auto'), {
-    flag: '--http <implementation>',
-    env: 'HTTP_IMPLEMENTATION',
+    flag: '--http-server <implementation>',
+    env: 'HTTP_SERVER',
+    formerly: 'HTTP_IMPLEMENTATION',
+    advanced: 'uWebSockets.js is installed and must not be used',
     about: 'Use this HTTP implementation: auto, uws or node',
   }),
   accessLog: setting(wholeNumber(0, 1_000_000).default(0), {
-    flag: '--access-log <lines>',
-    env: 'ACCESS_LOG',
+    flag: '--access-log-max-per-second <lines>',
+    env: 'ACCESS_LOG_MAX_PER_SECOND',
+    formerly: 'ACCESS_LOG',
+    advanced: 'You need a record of API requests',
     about:
       'Log at most this many API requests per second and thread, with the visible digits of their key; 0 logs none',
   }),
@@ -283,10 +309,13 @@ export function checkTogether(settings: GivenSettings): ServiceSettings {
     throw new Fault('USAGE', '--tls-key and --tls-certificate: set both or neither')
   }
   if (settings.log.length === 0 && settings.logCredentials + settings.logCa !== '') {
-    throw new Fault('USAGE', '--log-credentials and --log-ca: without effect unless --log names brokers')
+    throw new Fault(
+      'USAGE',
+      '--broker-credentials-file and --broker-ca-file: without effect unless --brokers names brokers',
+    )
   }
   if (settings.log.length === 0 && settings.roles.length < NODE_ROLES.length) {
-    throw new Fault('USAGE', '--roles: without effect unless --log names brokers')
+    throw new Fault('USAGE', '--roles: without effect unless --brokers names brokers')
   }
   const { plainHttp } = settings
   const byDefault = plainHttp ? LOOPBACK_ADDRESS : ANY_ADDRESS

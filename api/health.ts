@@ -132,7 +132,7 @@ export class Health {
   #whyFewDescriptors(): string | undefined {
     const found = this.#descriptors()
     if (found === undefined || found.open < found.max * DESCRIPTORS_WARN_SHARE) return undefined
-    const remedy = 'raise the limit (systemd: LimitNOFILE; shells: ulimit -n), or lower --connections-per-address'
+    const remedy = 'raise the limit (systemd: LimitNOFILE; shells: ulimit -n), or lower --max-connections-per-address'
     return `${found.open} of ${found.max} file descriptors are open; ${remedy}`
   }
 

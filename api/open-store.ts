@@ -55,7 +55,7 @@ function openOwn(dataDir: string): Store {
   void store.close()
   throw new Fault(
     'USAGE',
-    `--data-dir ${dataDir}: the store is one of a cluster; name its brokers with --log, or run posture-admin cluster leave`,
+    `--data-dir ${dataDir}: the store is one of a cluster; name its brokers with --brokers, or run posture-admin cluster leave`,
   )
 }
 

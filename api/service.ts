@@ -26,9 +26,9 @@ import { makeTokenRateTable, TokenRate } from '../engine/ingest/rates.ts'
 import type { BatchCounters } from '../engine/ingest/request-body.ts'
 import { SyslogIngest, type SyslogOptions } from '../engine/ingest/syslog-ingest.ts'
 import type { SyslogEndpoint } from '../engine/ingest/thread-protocol.ts'
-import { SYSLOG_CONNECTIONS_MAX } from '../engine/limits.ts'
+import { SYSLOG_CONNECTIONS_MAX, SYSLOG_IDLE_MS } from '../engine/limits.ts'
 import { CertificateExpiry, type CertificateFile } from '../engine/process/certificate-expiry.ts'
-import { SECOND_MS, systemClock } from '../engine/process/clock.ts'
+import { systemClock } from '../engine/process/clock.ts'
 import type { deferredFailure } from '../engine/process/deferred.ts'
 import { connectionsWithin } from '../engine/process/descriptors.ts'
 import type { Release } from '../engine/process/exclusive.ts'
@@ -267,7 +267,7 @@ export class Service {
   }
 
   async #startSyslog(tls: TlsFiles | undefined): Promise<readonly SyslogEndpoint[]> {
-    const { dataDir, logLevel, proxyProtocol, syslogIdleSeconds, tokenRate } = this.#settings
+    const { dataDir, logLevel, proxyProtocol, tokenRate } = this.#settings
     const endpoints = syslogEndpoints(this.#settings)
     if (endpoints.length === 0 || !this.#settings.roles.includes('ingest')) return []
     const options: SyslogOptions = {
@@ -275,7 +275,7 @@ export class Service {
       endpoints,
       tls,
       proxyProtocol,
-      idleMs: syslogIdleSeconds * SECOND_MS,
+      idleMs: SYSLOG_IDLE_MS,
       tokenRateMax: tokenRate,
       tokenRateTable: this.#tokenRateTable,
       connectionsMax: Math.min(SYSLOG_CONNECTIONS_MAX, connectionsWithin(SYSLOG_DESCRIPTORS_SHARE)),

@@ -11,12 +11,12 @@ import { matchesInScans } from '../test/crash/oracle.ts'
 import { BROKER_COUNT, Brokers } from '../test/support/brokers.ts'
 import { TestNode } from '../test/support/cluster-node.ts'
 import { until } from '../test/support/wait.ts'
+import { cpuSeconds, messageOf, same } from './harness.ts'
 import type { Sending, Sent } from './ingest-sender.ts'
-import { cpuSeconds } from './machine.ts'
 
 const SENDER = fileURLToPath(new URL('./ingest-sender.js', import.meta.url))
 /** Of all benchmarks of the cluster together. */
-const LOG_MEGABYTES = ['--log-megabytes', '8192']
+const BROKER_EVENTS_MAX_MB = ['--broker-events-max-mb', '8192']
 
 /** Three brokers, nodes and a process that sends batches, for one part of the benchmark. */
 export class ClusterSite {
@@ -43,7 +43,9 @@ export class ClusterSite {
 
   /** Creates a node, which is not started. */
   node(name: string, parameters: readonly string[] = []): TestNode {
-    const node = new TestNode(name, this.directory, this.brokers, { parameters: [...LOG_MEGABYTES, ...parameters] })
+    const node = new TestNode(name, this.directory, this.brokers, {
+      parameters: [...BROKER_EVENTS_MAX_MB, ...parameters],
+    })
     this.nodes.push(node)
     return node
   }
@@ -56,18 +58,9 @@ export class ClusterSite {
 
   /** Sends batches, and checks that all of their events were accepted. */
   async send(sending: Sending): Promise<Sent> {
-    const answer = new Promise<Sent>((resolve, reject) => {
-      const ended = (code: number | null): void => reject(new Error(`the sender ended with ${code}`))
-      this.#sender.once('exit', ended)
-      this.#sender.once('message', (sent) => {
-        this.#sender.off('exit', ended)
-        resolve(sent as Sent)
-      })
-    })
     this.#sender.send(sending)
-    const sent = await answer
-    const expected = eventsOf(sending)
-    if (sent.accepted !== expected) throw new Error(`${expected} events were sent, ${sent.accepted} accepted`)
+    const sent = await messageOf<Sent>(this.#sender)
+    same('accepted events', sent.accepted, eventsOf(sending))
     return sent
   }
 

@@ -15,9 +15,8 @@ import {
   type Organization,
   totalBrokerCpu,
 } from './cluster-site.ts'
-import { aimText, median, print, ratio, shown } from './compare.ts'
+import { cpuSeconds, type Figure, median, type Size, same } from './harness.ts'
 import type { Sending, Sent } from './ingest-sender.ts'
-import { cpuSeconds } from './machine.ts'
 import { RenumberedBatch } from './workload/event-batches.ts'
 import { ScanEvents } from './workload/scan-events.ts'
 
@@ -52,8 +51,9 @@ interface Round extends Sent {
   readonly total: number
 }
 
-export async function run({ toy }: { toy: boolean }): Promise<void> {
-  const sizes = toy ? { rounds: 1, batchesEach: 1, eventsEach: 100 } : { rounds: 3, batchesEach: 32, eventsEach: 1000 }
+export async function run(size: Size): Promise<Figure[]> {
+  const sizes =
+    size === 'toy' ? { rounds: 1, batchesEach: 1, eventsEach: 100 } : { rounds: 3, batchesEach: 32, eventsEach: 1000 }
   const site = await ClusterSite.start(mkdtempSync(join(tmpdir(), 'bench-cluster-')))
   const directory = join(site.directory, 'single')
   const alone = await createOrganizations(directory, ORGANIZATIONS)
@@ -76,7 +76,7 @@ export async function run({ toy }: { toy: boolean }): Promise<void> {
     }
     await compareAnswers(site, organizations, String(key?.['key']), toCluster, sizes)
     for (const node of site.nodes) await node.kill('SIGTERM')
-    report(cluster, single, await publishedRates(site, sizes), eventsOf(toCluster))
+    return figuresOf(cluster, single, await publishedRates(site, sizes))
   } finally {
     service.child.kill('SIGKILL')
     await service.ended
@@ -84,26 +84,26 @@ export async function run({ toy }: { toy: boolean }): Promise<void> {
   }
 }
 
-function report(cluster: readonly Round[], single: readonly Round[], bare: readonly number[], events: number): void {
-  const acknowledged = (rounds: readonly Round[]): number =>
-    median(rounds.map(({ accepted, seconds }) => accepted / seconds))
-  const stored = median(cluster.map(({ accepted, storedSeconds }) => accepted / storedSeconds))
-  const perMillion = (rounds: readonly Round[], of: 'primary' | 'total'): number =>
-    median(rounds.map((round) => round[of] / (round.accepted / MILLION)))
-  const latency = (rounds: readonly Round[]): string =>
-    `p50 ${median(rounds.map(({ p50Ms }) => p50Ms)).toFixed(1)} ms, p99 ${median(rounds.map(({ p99Ms }) => p99Ms)).toFixed(1)} ms`
-  const [rate, singleRate, bareRate] = [acknowledged(cluster), acknowledged(single), median(bare)]
-  const primary = perMillion(cluster, 'primary')
-  print(`${shown(events)} events a round, ${ORGANIZATIONS} organizations, ${IN_FLIGHT} batches in flight; medians`)
-  print(`acknowledged  ${shown(rate)} events/s, ${latency(cluster)}`)
-  print(
-    `  ${ratio(rate / singleRate)} one service without brokers  (${shown(singleRate)} events/s, ${latency(single)})`,
-  )
-  print(`  ${ratio(rate / bareRate)} a client of JetStream alone  (${shown(bareRate)} events/s)`)
-  print(`stored by the primary and repeated by both replicas  ${shown(stored)} events/s`)
-  print(
-    `CPU seconds per million events  ${perMillion(cluster, 'total').toFixed(2)} | ${perMillion(single, 'total').toFixed(2)} of one service; primary ${primary.toFixed(2)}, aim ${CPU_AIM} ${aimText(primary <= CPU_AIM)}`,
-  )
+function figuresOf(cluster: readonly Round[], single: readonly Round[], bare: readonly number[]): Figure[] {
+  const of = (rounds: readonly Round[], value: (round: Round) => number): number => median(rounds.map(value))
+  const acknowledged = ({ accepted, seconds }: Round): number => accepted / seconds
+  const perMillion = (what: 'primary' | 'total') => (round: Round) => round[what] / (round.accepted / MILLION)
+  const figure = (what: string, unit: string, value: (round: Round) => number): Figure => {
+    const peers = [{ name: 'one service without brokers', value: of(single, value) }]
+    return { what, unit, ours: of(cluster, value), peers }
+  }
+  const rate = figure('acknowledged', 'events/s', acknowledged)
+  return [
+    { ...rate, peers: [...(rate.peers ?? []), { name: 'a client of JetStream alone', value: median(bare) }] },
+    figure(
+      'stored by the primary and repeated by both replicas',
+      'events/s',
+      (round) => round.accepted / round.storedSeconds,
+    ),
+    figure('p99 of a batch', 'ms', ({ p99Ms }) => p99Ms),
+    { ...figure('CPU of the primary for a million events', 's', perMillion('primary')), aim: { atMost: CPU_AIM } },
+    figure('CPU of all processes for a million events', 's', perMillion('total')),
+  ]
 }
 
 function sendingTo(
@@ -114,7 +114,7 @@ function sendingTo(
 ): Sending {
   const tokens = Array.from({ length: IN_FLIGHT }, (_, index) => organizations[index % ORGANIZATIONS]?.token ?? '')
   const certificateFile = join(directory, 'tls/certificate.pem')
-  return { port: service.ingestPort, certificateFile, tokens, batchesEach, eventsEach, hasFewPlatforms: true }
+  return { port: service.ingestPort, certificateFile, tokens, batchesEach, eventsEach }
 }
 
 async function singleRound(
@@ -124,8 +124,7 @@ async function singleRound(
 ): Promise<Round> {
   const [accepted, cpu] = [await metric(metricsPort, ACCEPTED), cpuSeconds(child.pid ?? 0)]
   const sent = await site.send(sending)
-  if ((await metric(metricsPort, ACCEPTED)) !== accepted + sent.accepted)
-    throw new Error('the service counts other events than were sent')
+  same('counted events', (await metric(metricsPort, ACCEPTED)) - accepted, sent.accepted)
   const total = cpuSeconds(child.pid ?? 0) - cpu
   return { ...sent, storedSeconds: sent.seconds, primary: total, total }
 }
@@ -189,17 +188,14 @@ async function compareAnswers(
   const batch = Array.from({ length: eventsEach }, (_, number) => scanEvents.event(0, number).count)
   const matches = (rounds * eventsOf(sending) * batch.reduce((sum, count) => sum + count, 0)) / eventsEach
   for (const node of site.nodes) {
-    const found = await matchesIn(node.directory, organizations)
-    if (found !== matches) throw new Error(`${node.name}: ${found} matches in scans, ${matches} were sent`)
+    same(`${node.name}: matches in scans`, await matchesIn(node.directory, organizations), matches)
   }
-  print(`all nodes answer with the same bytes and have the ${shown(matches)} matches that were sent`)
 }
 
 /** Events/s of a client that publishes the same batches, while no node runs. */
 async function publishedRates(site: ClusterSite, { rounds, batchesEach, eventsEach }: Sizes): Promise<number[]> {
   const stream = jetstream(site.connection)
-  const scanEvents = new ScanEvents(Date.now())
-  const batch = new RenumberedBatch(eventsEach, (number) => scanEvents.event(0, number - 1))
+  const batch = new RenumberedBatch(eventsEach)
   const rates: number[] = []
   for (let round = 0; round < rounds; round++) {
     const startMs = performance.now()

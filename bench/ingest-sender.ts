@@ -1,10 +1,8 @@
 import { readFileSync } from 'node:fs'
-import { connect, type Socket } from 'node:net'
-import { connect as connectTls } from 'node:tls'
+import { connect, type TLSSocket } from 'node:tls'
 import { EVENTS_PATH } from '../engine/ingest/https-batches.ts'
-import { percentile } from './compare.ts'
+import { percentile } from './harness.ts'
 import { RenumberedBatch } from './workload/event-batches.ts'
-import { ScanEvents } from './workload/scan-events.ts'
 
 /**
  * A separate process that sends batches over a few kept-alive connections. Each connection has its
@@ -12,13 +10,11 @@ import { ScanEvents } from './workload/scan-events.ts'
  */
 export interface Sending {
   readonly port: number
-  /** The CA certificate. Plain HTTP without it. */
-  readonly certificateFile?: string
+  /** The CA certificate. */
+  readonly certificateFile: string
   readonly tokens: readonly string[]
   readonly batchesEach: number
   readonly eventsEach: number
-  /** Events as of organizations with few platforms (ScanEvents) instead of all of the registry. */
-  readonly hasFewPlatforms?: boolean
 }
 export interface Sent {
   /** From the first byte sent to the last response. */
@@ -34,13 +30,11 @@ process.on('message', async (sending: Sending) => {
 })
 
 async function send(sending: Sending): Promise<Sent> {
-  const { port, certificateFile, tokens, batchesEach, eventsEach, hasFewPlatforms = false } = sending
-  const ca = certificateFile === undefined ? undefined : readFileSync(certificateFile)
-  const scanEvents = hasFewPlatforms ? new ScanEvents(Date.now()) : undefined
-  const eventOf = scanEvents && ((number: number) => scanEvents.event(0, number - 1))
+  const { port, certificateFile, tokens, batchesEach, eventsEach } = sending
+  const ca = readFileSync(certificateFile)
   const connections = await Promise.all(
     tokens.map(async (token) => {
-      return { socket: await connected(port, ca), token, batch: new RenumberedBatch(eventsEach, eventOf) }
+      return { socket: await connected(port, ca), token, batch: new RenumberedBatch(eventsEach) }
     }),
   )
   const times: number[] = []
@@ -64,12 +58,9 @@ async function send(sending: Sending): Promise<Sent> {
   return { seconds, accepted, p50Ms: percentile(times, 0.5), p99Ms: percentile(times, 0.99) }
 }
 
-function connected(port: number, ca: Buffer | undefined): Promise<Socket> {
+function connected(port: number, ca: Buffer): Promise<TLSSocket> {
   return new Promise((resolve, reject) => {
-    const socket: Socket =
-      ca === undefined
-        ? connect({ host: '127.0.0.1', port }, () => resolve(socket))
-        : connectTls({ host: '127.0.0.1', port, ca, servername: 'localhost' }, () => resolve(socket))
+    const socket = connect({ host: '127.0.0.1', port, ca, servername: 'localhost' }, () => resolve(socket))
     socket.setNoDelay(true)
     socket.once('error', reject)
   })
@@ -79,7 +70,7 @@ function connected(port: number, ca: Buffer | undefined): Promise<Socket> {
  * Sends a batch and returns the number of accepted events. node:http would cost more than the
  * measured work.
  */
-function post(socket: Socket, head: string, body: Buffer): Promise<number> {
+function post(socket: TLSSocket, head: string, body: Buffer): Promise<number> {
   return new Promise((resolve, reject) => {
     let text = ''
     const onData = (bytes: Buffer): void => {

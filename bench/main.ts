@@ -1,38 +1,47 @@
 import { Fault } from '../engine/process/error-codes.ts'
 import { createProgram, runProgram } from '../engine/process/program.ts'
-import { print } from './compare.ts'
-import { machineLine } from './machine.ts'
+import { type Benchmark, figureLines, machineLine, print, type Size } from './harness.ts'
 
 /** The benchmarks by name, each in its own file, in the order of the data flow. */
-const BENCHMARKS: Readonly<Record<string, () => Promise<{ run(options: { toy: boolean }): Promise<void> }>>> = {
+const BENCHMARKS: Readonly<Record<string, () => Promise<Benchmark>>> = {
   registry: () => import('./registry.ts'),
   decode: () => import('./decode.ts'),
   outbox: () => import('./outbox.ts'),
   live: () => import('./live.ts'),
-  ingest: () => import('./ingest.ts'),
+  https: () => import('./ingest-https.ts'),
+  syslog: () => import('./ingest-syslog.ts'),
+  formats: () => import('./formats.ts'),
   scan: () => import('./scan.ts'),
   api: () => import('./api.ts'),
   console: () => import('./console.ts'),
   candidates: () => import('./candidates.ts'),
   cluster: () => import('./cluster.ts'),
   'cluster-api': () => import('./cluster-api.ts'),
-  'ingest-memory': () => import('./ingest-memory.ts'),
+  memory: () => import('./memory.ts'),
 }
+const SUMMARY = 'summary'
+/** Together at most two minutes, with memory of the collector in `live` and of the service in `api`. */
+const IN_SUMMARY: readonly string[] = ['decode', 'live', 'https', 'syslog', 'scan', 'api']
 
-const program = createProgram('npm run bench --', 'Measures each stage and a peer in the same run.')
-  .argument('[name...]', `which ones: ${Object.keys(BENCHMARKS).join(', ')}; all where none is named`)
-  .option('--toy', 'sizes so small that the figures mean nothing: shows that the benchmarks work')
+const program = createProgram('npm run bench --', 'Measure each stage and a peer in the same run')
+  .argument('[name...]', `Which ones: ${Object.keys(BENCHMARKS).join(', ')}; ${SUMMARY}: some of them, in two minutes`)
+  .option('--toy', 'Use sizes so small that the figures mean nothing, to show that the benchmarks work')
 program.action(async (names: string[], options: { toy?: boolean }) => {
+  const isSummary = names.includes(SUMMARY)
   for (const name of names) {
-    if (!Object.hasOwn(BENCHMARKS, name)) {
-      throw new Fault('USAGE', `no benchmark ${JSON.stringify(name)}, expected ${Object.keys(BENCHMARKS).join(' or ')}`)
-    }
+    if (name === SUMMARY || Object.hasOwn(BENCHMARKS, name)) continue
+    throw new Fault(
+      'USAGE',
+      `no benchmark ${JSON.stringify(name)}, expected ${[SUMMARY, ...Object.keys(BENCHMARKS)].join(' or ')}`,
+    )
   }
+  const size: Size = options.toy === true ? 'toy' : isSummary ? 'short' : 'full'
+  const chosen = isSummary ? IN_SUMMARY : names
   print(machineLine())
   for (const [name, load] of Object.entries(BENCHMARKS)) {
-    if (names.length > 0 && !names.includes(name)) continue
+    if (chosen.length > 0 && !chosen.includes(name)) continue
     print(`\n${name}`)
-    await (await load()).run({ toy: options.toy === true })
+    for (const figure of await (await load()).run(size)) print(`  ${figureLines(figure)}`)
   }
 })
 await runProgram(program)

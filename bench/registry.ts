@@ -1,122 +1,78 @@
-import { fileURLToPath } from 'node:url'
-import { loadCatalog } from '../registry/catalog.ts'
 import { compileTrie, type TrieRule } from '../registry/compile-trie.ts'
 import { DomainTrie, NO_MATCH } from '../registry/domain-trie.ts'
-import { type Contender, compare, print } from './compare.ts'
+import { type Figure, inTurn, type Size, same } from './harness.ts'
 import * as hntrie from './peers/registry-hntrie.ts'
 import * as map from './peers/registry-map.ts'
 
 /**
- * Cost of one name: hits and misses, with the real registry and with generated ones of 100,000 and
- * 1,000,000 domains. All contenders start from the bytes of a packet, so a peer that needs a string
- * creates one first. A second line omits that and gives the Map prepared strings with cached
- * hashes, which no program that reads packets has. Patterns are not in the generated sets or the
- * work, because no peer supports them; our trie includes those of the real registry.
+ * Cost of a name of no platform, with 100,000 domains. All contenders start from the bytes of a
+ * packet, so a peer that needs a string creates one first, from dotted text. Patterns are not in the work, because no
+ * peer supports them.
  */
-export async function run(options: { toy: boolean }): Promise<void> {
-  const names = options.toy ? 500 : 200_000
-  const rounds = options.toy ? 2 : 15
-  const { rules } = loadCatalog()
-  await measure('real', rules, names, rounds)
-  for (const domains of options.toy ? [1000] : [100_000, 1_000_000]) {
-    await measure(domains.toLocaleString('en'), randomRules(new Random(7), domains), names, rounds)
-  }
-}
-
-async function measure(title: string, rules: readonly TrieRule[], names: number, rounds: number): Promise<void> {
-  const start = performance.now()
-  const bytes = compileTrie(rules)
-  const compiledMs = performance.now() - start
-  const perDomain = bytes.byteLength / rules.length
-  print(
-    `${title}: ${rules.length} domains compiled in ${compiledMs.toFixed(0)} ms, ${perDomain.toFixed(1)} bytes a domain`,
-  )
-
-  const trie = new DomainTrie(bytes)
-  const simple = rules.filter(({ match }) => match !== 'pattern')
-  const indexes = rules.flatMap(({ match }, index) => (match === 'pattern' ? [] : [index]))
-  const mapMatch = map.build(simple)
-  const mapped = (name: string) => indexes[mapMatch(name)] ?? NO_MATCH
-  const below = await hntrie.build(simple.filter(({ match }) => match === 'suffix'))
-  for (const kind of ['hit', 'miss'] as const) {
-    const workload = kind === 'hit' ? hits(new Random(11), simple, names) : misses(new Random(13), names)
-    const wire = wireBatch(workload)
-    const text = dottedBatch(workload)
-    const matched = () => trie.matchWire(wire.view, wire.offsets[0] ?? 0, wire.offsets[1] ?? 0)
-    if ((matched() === NO_MATCH) !== (kind === 'miss')) throw new Error(`${title}: the ${kind} work is not one`)
-    const contenders: Contender[] = [
-      { name: 'trie', version: '', run: () => runWire(trie, wire, workload.length) },
-      { name: 'trie, dotted text', version: '', run: () => runDotted(trie, text, workload.length) },
-      { name: 'Map of suffixes', version: map.version, run: () => runText(text, workload.length, mapped) },
-      {
-        name: 'Map of suffixes, strings at hand',
-        version: map.version,
-        run: () => {
-          let sum = 0
-          for (const name of workload) sum = (sum + mapped(name)) | 0
-          return sum
-        },
+export async function run(size: Size): Promise<Figure[]> {
+  const [names, rounds, domains] = size === 'toy' ? [500, 2, 1000] : [200_000, 15, 100_000]
+  const rules = randomRules(new Random(7), domains)
+  const trie = new DomainTrie(compileTrie(rules))
+  const mapped = map.build(rules)
+  const below = await hntrie.build(rules.filter(({ match }) => match === 'suffix'))
+  const misses = missesOf(new Random(13), names)
+  const hits = rules.map(({ domain }) => domain)
+  const ours: Matched = { text: wireName, match: ({ view }, start, end) => trie.matchWire(view, start, end) }
+  const simple: Matched = { text: String, match: ({ bytes }, start, end) => mapped(bytes.latin1Slice(start, end)) }
+  const wasm: Matched = { text: String, match: ({ bytes }, start, end) => below(bytes.latin1Slice(start, end)) - 1 }
+  // Answers are compared first. HNTrie reports that a name matches, but not by which rule.
+  same('Map of suffixes', sumOf(hits, simple), sumOf(hits, ours))
+  const contender = (name: string, matched: Matched) => {
+    const batch = batchOf(misses.map(matched.text))
+    same(name, sum(batch, matched.match), names * NO_MATCH)
+    return {
+      name,
+      run: () => {
+        const start = performance.now()
+        sum(batch, matched.match)
+        return ((performance.now() - start) * 1e6) / names
       },
-      {
-        name: 'uBO HNTrie (WebAssembly)',
-        version: hntrie.version,
-        ...(kind === 'hit' && { differs: 'answers yes or no, not which rule' }),
-        run: () => runText(text, workload.length, kind === 'hit' ? below : (name) => below(name) - 1),
-      },
-    ]
-    compare({ name: `${title} ${kind}`, units: workload.length, unit: 'name', rounds }, contenders)
+    }
   }
+  const figures = await inTurn(rounds, [
+    contender('trie', ours),
+    contender(`Map of suffixes ${map.version}`, simple),
+    contender(`uBO HNTrie (WebAssembly) ${hntrie.version}`, wasm),
+  ])
+  return [{ what: `a name of no platform, ${domains.toLocaleString('en')} domains`, unit: 'ns', ...figures }]
 }
 
 /** Faster than toString('latin1', ...), and in every Node version. Only the types lack it. */
 interface BytesToText extends Buffer {
   latin1Slice(start: number, end: number): string
 }
-
 interface Batch {
   readonly bytes: BytesToText
   readonly view: DataView
   /** Name n is in bytes [offsets[n], offsets[n + 1]). */
   readonly offsets: Int32Array
 }
-
-function runWire(trie: DomainTrie, { view, offsets }: Batch, count: number): number {
-  let sum = 0
-  for (let name = 0; name < count; name++)
-    sum = (sum + trie.matchWire(view, offsets[name] ?? 0, offsets[name + 1] ?? 0)) | 0
-  return sum
+interface Matched {
+  /** The bytes of a name. */
+  text(name: string): string
+  match(batch: Batch, start: number, end: number): number
 }
 
-function runDotted(trie: DomainTrie, { view, offsets }: Batch, count: number): number {
-  let sum = 0
-  for (let name = 0; name < count; name++)
-    sum = (sum + trie.matchDotted(view, offsets[name] ?? 0, offsets[name + 1] ?? 0)) | 0
-  return sum
-}
+const sumOf = (names: readonly string[], { text, match }: Matched): number => sum(batchOf(names.map(text)), match)
 
-function runText({ bytes, offsets }: Batch, count: number, match: (name: string) => number): number {
+function sum(batch: Batch, match: Matched['match']): number {
+  const { offsets } = batch
   let sum = 0
-  for (let name = 0; name < count; name++) {
-    sum = (sum + match(bytes.latin1Slice(offsets[name] ?? 0, offsets[name + 1] ?? 0))) | 0
+  for (let name = 0; name + 1 < offsets.length; name++) {
+    sum = (sum + match(batch, offsets[name] ?? 0, offsets[name + 1] ?? 0)) | 0
   }
   return sum
 }
 
-function wireBatch(names: readonly string[]): Batch {
-  return batch(
-    names.map(
-      (name) =>
-        `${name
-          .split('.')
-          .map((label) => String.fromCharCode(label.length) + label)
-          .join('')}\0`,
-    ),
-  )
-}
+const labelsOf = (name: string) => name.split('.').map((label) => String.fromCharCode(label.length) + label)
+const wireName = (name: string) => `${labelsOf(name).join('')}\0`
 
-const dottedBatch = (names: readonly string[]): Batch => batch(names)
-
-function batch(texts: readonly string[]): Batch {
+function batchOf(texts: readonly string[]): Batch {
   const offsets = new Int32Array(texts.length + 1)
   texts.forEach((text, index) => {
     offsets[index + 1] = (offsets[index] ?? 0) + text.length
@@ -145,26 +101,7 @@ class Random {
   }
 }
 
-const TOPS = [
-  'com',
-  'com',
-  'com',
-  'com',
-  'com',
-  'net',
-  'org',
-  'ai',
-  'io',
-  'dev',
-  'app',
-  'co',
-  'de',
-  'fr',
-  'cn',
-  'ru',
-  'co.uk',
-  'com.br',
-]
+const TOPS = 'com com com com com net org ai io dev app co de fr cn ru co.uk com.br'.split(' ')
 const HOSTS = ['www', 'api', 'cdn', 'app', 'mail', 'static', 'img', 'docs', 'auth', 'edge-7', 'eu-west-1']
 
 /**
@@ -196,20 +133,10 @@ function randomRules(random: Random, count: number): TrieRule[] {
   return [...domains.values()]
 }
 
-/** Names of rules, half of the suffixes with a host in front. */
-function hits(random: Random, rules: readonly TrieRule[], count: number): string[] {
-  return Array.from({ length: count }, () => {
-    const { domain, match } = random.of(rules)
-    return match === 'suffix' && random.below(2) === 0 ? `${random.of(HOSTS)}.${domain}` : domain
-  })
-}
-
 /** Domains of the same kind with a prefix that no rule has, two of three with a host in front. */
-function misses(random: Random, count: number): string[] {
+function missesOf(random: Random, count: number): string[] {
   return Array.from({ length: count }, () => {
     const domain = randomDomain(random, 'qz')
     return random.below(3) > 0 ? `${random.of(HOSTS)}.${domain}` : domain
   })
 }
-
-if (process.argv[1] === fileURLToPath(import.meta.url)) await run({ toy: process.argv.includes('--toy') })

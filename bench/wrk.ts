@@ -1,8 +1,8 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { pin } from './cores.ts'
+import { pin } from './harness.ts'
 
-export const CONNECTIONS = 64
+const CONNECTIONS = 64
 /** Slower answers are errors. wrk's default of 2 s is too short for 10,000 organizations. */
 const TIMEOUT = '30s'
 

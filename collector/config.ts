@@ -23,11 +23,9 @@ import { DNS_PORTS, GENEVE_PORTS, PROXY_PORTS, TLS_PORTS, VXLAN_PORTS } from './
 import {
   LANES_MAX,
   LIVE_RING_BYTES,
-  LIVE_SNAPLEN_BYTES,
   OUTBOX_AGE_MS,
   OUTBOX_BYTES,
   OUTBOX_MEMORY_BYTES,
-  SNAPLEN_BYTES_MAX,
   SYSLOG_PORT,
   SYSLOG_PROTOCOL,
 } from './limits.ts'
@@ -40,7 +38,6 @@ function isHost(text: string): boolean {
 }
 
 const MEGABYTE = 1024 * 1024
-const DAY_MS = 86_400_000
 
 export const logLevelSetting = setting(oneOf(LOG_LEVELS).default('INFO'), {
   flag: '--log-level <level>',
@@ -50,6 +47,7 @@ export const logLevelSetting = setting(oneOf(LOG_LEVELS).default('INFO'), {
 export const lanesSetting = setting(wholeNumber(0, LANES_MAX).optional(), {
   flag: '--decode-workers <count>',
   env: 'DECODE_WORKERS',
+  advanced: 'Other programs need the cores',
   about: 'Decode packets in this many threads, for a file at most cores - 1; 0 decodes in the capture thread',
   defaultAbout: 'interface: cores - 2, from 0 to 4; file: cores - 1, from 1 to 4',
 })
@@ -57,17 +55,20 @@ export const lanesSetting = setting(wholeNumber(0, LANES_MAX).optional(), {
 export const dnsPortsSetting = setting(portList(DNS_PORTS), {
   flag: '--dns-ports <ports>',
   env: 'DNS_PORTS',
+  advanced: 'DNS uses another port',
   about: 'Look for DNS on these server ports, comma-separated',
 })
 export const tlsPortsSetting = setting(portList(TLS_PORTS), {
   flag: '--tls-ports <ports>',
   env: 'TLS_PORTS',
+  advanced: 'TLS uses another port',
   about: 'Look for TLS and QUIC on these server ports, comma-separated; capture files are searched on every port',
 })
 
 export const proxyPortsSetting = setting(portList(PROXY_PORTS, { orOff: true }), {
   flag: '--proxy-ports <ports>',
   env: 'PROXY_PORTS',
+  advanced: 'A proxy uses another port',
   about:
     'Look for requests to HTTP and SOCKS proxies on these server ports, comma-separated; CONNECT is read on every port of a capture file; off reads no handshake of a proxy',
 })
@@ -84,11 +85,13 @@ export const genevePortsSetting = setting(portList(GENEVE_PORTS), {
 export const httpNamesSetting = setting(onOrOff().default(false), {
   flag: '--http-names',
   env: 'HTTP_NAMES',
+  advanced: 'Clients use plain HTTP',
   about: 'Read the server name in requests of plain HTTP, on port 80 and the proxy ports',
 })
 export const loadBalancersSetting = setting(networkList().default([]), {
   flag: '--load-balancers <networks>',
   env: 'LOAD_BALANCERS',
+  advanced: 'The collector is behind a load balancer with the PROXY protocol',
   about: 'Trust PROXY protocol headers that come from these networks, comma-separated',
 })
 
@@ -164,13 +167,15 @@ export const collectorSettings = z.object({
     defaultAbout: SYSLOG_PROTOCOL,
   }),
   ca: setting(z.string().default(''), {
-    flag: '--ca <file>',
-    env: 'SVC_CA',
+    flag: '--service-ca-file <file>',
+    env: 'SERVICE_CA_FILE',
+    formerly: 'SVC_CA',
     about: "Trust the CA certificate in this PEM file, or the service's own certificate",
   }),
   fingerprint: setting(z.string().default('').transform(readPins), {
-    flag: '--fingerprint <sha256>',
-    env: 'SVC_FINGERPRINT',
+    flag: '--service-fingerprint <sha256>',
+    env: 'SERVICE_FINGERPRINT',
+    formerly: 'SVC_FINGERPRINT',
     about:
       'Trust only this key of the service (sha256-key: and 64 hex digits), or the certificate with this SHA-256 fingerprint; two, comma-separated, during a change',
   }),
@@ -179,14 +184,11 @@ export const collectorSettings = z.object({
     env: 'INTERFACE',
     about: 'Capture on this network interface',
   }),
-  snaplenBytes: setting(wholeNumber(64, SNAPLEN_BYTES_MAX).default(LIVE_SNAPLEN_BYTES), {
-    flag: '--snaplen <bytes>',
-    env: 'SNAPLEN',
-    about: 'Capture this many bytes of each packet; names after them are not seen',
-  }),
   ringMegabytes: setting(wholeNumber(1, 1024).default(LIVE_RING_BYTES / MEGABYTE), {
-    flag: '--ring-size <MB>',
-    env: 'RING_SIZE',
+    flag: '--capture-buffer-mb <MB>',
+    env: 'CAPTURE_BUFFER_MB',
+    formerly: 'RING_SIZE',
+    advanced: 'Packets are lost in bursts (`kernel`), or memory is short',
     about: 'Buffer this many megabytes between kernel and collector; a larger buffer absorbs longer bursts',
   }),
   promiscuous: setting(onOrOff().default(false), {
@@ -195,35 +197,36 @@ export const collectorSettings = z.object({
     about: 'Capture packets that are addressed to other hosts also, for mirror ports and taps',
   }),
   tunnels: setting(onOrOff().default(false), {
-    flag: '--tunnels',
+    flag: '--capture-tunnels',
     env: 'CAPTURE_TUNNELS',
+    advanced: 'The mirror port sends tunneled packets',
     about: 'Look for names inside tunnels (VXLAN, GENEVE, GRE, GTP-U, IP in IP, MPLS, PPPoE)',
   }),
   expression: setting(z.string().default(''), {
-    flag: '--filter <expression>',
+    flag: '--capture-filter <expression>',
     env: 'CAPTURE_FILTER',
+    advanced: 'Some networks must not be captured, or a link is too busy',
     about: 'Capture only packets that also match this expression, such as "not net 10.9.0.0/16" (see man pcap-filter)',
   }),
   outbox: outboxSetting,
   outboxMegabytes: setting(wholeNumber(1, 1_000_000).optional(), {
-    flag: '--outbox-size <MB>',
-    env: 'OUTBOX_SIZE',
+    flag: '--outbox-max-mb <MB>',
+    env: 'OUTBOX_MAX_MB',
+    formerly: 'OUTBOX_SIZE',
+    advanced: 'The disk is small, or the service may be away for days',
     about: 'Limit the outbox to this many megabytes; beyond them the oldest events are dropped',
     defaultAbout: `${OUTBOX_BYTES / MEGABYTE}, in memory ${OUTBOX_MEMORY_BYTES / MEGABYTE}`,
   }),
-  outboxDays: setting(wholeNumber(1, 3650).default(OUTBOX_AGE_MS / DAY_MS), {
-    flag: '--outbox-age <days>',
-    env: 'OUTBOX_AGE',
-    about: 'Drop events that are older than this many days',
-  }),
   aggregateSeconds: setting(wholeNumber(0, 3600).default(10), {
-    flag: '--aggregate <seconds>',
-    env: 'AGGREGATE_SECONDS',
+    flag: '--event-window-seconds <seconds>',
+    env: 'EVENT_WINDOW_SECONDS',
+    formerly: 'AGGREGATE_SECONDS',
+    advanced: 'A test needs every match at once, or a busy link too many events',
     about: 'Combine matches of one client, name and method within this many seconds into one event; 0 turns this off',
   }),
   healthPort: healthPortSetting,
   user: setting(z.string().default(''), {
-    flag: '--user <name>',
+    flag: '--run-as <name>',
     env: 'RUN_AS',
     about: 'Drop root privileges to this user once the interface is open, by name or as uid:gid',
     defaultAbout: 'the owner of the outbox, unless it is root; then posture-collector if it exists, else nobody',
@@ -290,20 +293,19 @@ export function syslogIsOn({
 }
 
 /** The limits of the outbox by the settings. */
-export function outboxLimits({ outbox, outboxMegabytes, outboxDays }: CollectorSettings): OutboxLimits {
+export function outboxLimits({ outbox, outboxMegabytes }: CollectorSettings): OutboxLimits {
   const bytes = outbox === OUTBOX_IN_MEMORY ? OUTBOX_MEMORY_BYTES : OUTBOX_BYTES
   return {
     bytesMax: outboxMegabytes === undefined ? bytes : outboxMegabytes * MEGABYTE,
-    ageMsMax: outboxDays * DAY_MS,
+    ageMsMax: OUTBOX_AGE_MS,
   }
 }
 
 /** The options of a live capture by the settings. */
 export function liveOptions(settings: CollectorSettings): LiveOptions {
-  const { snaplenBytes, ringMegabytes, promiscuous, tunnels, expression } = settings
+  const { ringMegabytes, promiscuous, tunnels, expression } = settings
   return {
     name: settings.interface,
-    snaplenBytes,
     ringBytes: ringMegabytes * MEGABYTE,
     promiscuous,
     tunnels,

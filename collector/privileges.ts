@@ -35,10 +35,10 @@ export function userToBecome(
   }
   const user = named(wanted) ?? byNumber(wanted)
   if (user === undefined) {
-    throw new Fault('USAGE', `--user: no user ${JSON.stringify(wanted)}; name one of /etc/passwd, or give uid:gid`)
+    throw new Fault('USAGE', `--run-as: no user ${JSON.stringify(wanted)}; name one of /etc/passwd, or give uid:gid`)
   }
   if (user.uid === 0 && user.gid !== 0) {
-    throw new Fault('USAGE', `--user: ${JSON.stringify(wanted)}: root with another group is root; name another user`)
+    throw new Fault('USAGE', `--run-as: ${JSON.stringify(wanted)}: root with another group is root; name another user`)
   }
   return user.uid === 0 ? undefined : user
 }
@@ -118,7 +118,7 @@ function assertReaches(user: User, outbox: string): void {
   } catch (error) {
     throw new Fault(
       'STORE_UNWRITABLE',
-      `--outbox ${outbox}: user ${user.name} cannot write there; name a directory of its own, give it that one ("chown ${user.name}"), or name another --user`,
+      `--outbox ${outbox}: user ${user.name} cannot write there; name a directory of its own, give it that one ("chown ${user.name}"), or name another --run-as`,
       { cause: error },
     )
   }

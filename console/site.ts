@@ -53,7 +53,7 @@ export interface SiteOptions {
   /** Identity providers and alert channels may be in these networks, in addition to public ones. */
   readonly outboundNetworks: readonly Network[]
   readonly trials: TrialOptions
-  /** false if all browsers have the address of a proxy (--connections-per-address 0). */
+  /** false if all browsers have the address of a proxy (--max-connections-per-address 0). */
   readonly limitsNetworks?: boolean
   readonly counters?: ConsoleCounters
 }

@@ -178,7 +178,7 @@ class Demo {
   async collect(token: string): Promise<void> {
     const parameters = [
       ...['--read', CAPTURE, '--shift-to-now', '--outbox', join(this.dataDir, 'collector')],
-      ...['--endpoint', 'localhost', '--https-port', String(this.#ingestPort), '--ca', this.certificate],
+      ...['--endpoint', 'localhost', '--https-port', String(this.#ingestPort), '--service-ca-file', this.certificate],
     ]
     await runCollector(parameters, { LOG_LEVEL: 'WARNING', SVC_TOKEN: token })
   }

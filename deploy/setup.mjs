@@ -65,33 +65,25 @@ const FULL_TEST_COMMANDS = {
  */
 const OPTIONAL_TEST_COMMANDS = { gtlsclient: 'ngtcp2-client' }
 /**
- * The packages rsyslog and syslog-ng exclude each other, so rsyslog is only extracted
- * (test/support/rsyslog.ts).
+ * Packages that are only extracted to a folder of the cache, because installing one would start a
+ * server or remove syslog-ng: each folder's last file, and its packages with their libraries first,
+ * as far as a small Debian does not have them.
  */
-const RSYSLOG_PACKAGES = ['rsyslog-gnutls', 'libestr0', 'libfastjson4', 'rsyslog']
-const RSYSLOG_ROOT = join(root, 'node_modules/.cache/rsyslog')
-/** Extracted, because installing the package would start a server. */
-const NGINX_PACKAGES = ['nginx']
-const NGINX_ROOT = join(root, 'node_modules/.cache/nginx')
-const HAPROXY_PACKAGES = ['liblua5.3-0', 'libopentracing1', 'libopentracing-c-wrapper0', 'haproxy']
-const HAPROXY_ROOT = join(root, 'node_modules/.cache/haproxy')
-/** Load block lists. Their libraries come first, as far as a small Debian does not have them. */
-const BLOCKERS_PACKAGES = [
-  ...['libjemalloc2', 'liblmdb0', 'libfstrm0', 'libprotobuf-c1', 'libmaxminddb0', 'bind9-libs', 'bind9-utils'],
-  ...['libnfnetlink0', 'libnetfilter-conntrack3', 'libnftnl11', 'libnftables1', 'libtdb1', 'libltdl7', 'libecap3'],
-  ...['bind9', 'unbound', 'dnsmasq-base', 'squid-langpack', 'squid-common', 'squid'],
-]
-const BLOCKERS_ROOT = join(root, 'node_modules/.cache/blockers')
-const PROMETHEUS_PACKAGES = ['prometheus']
-const PROMETHEUS_ROOT = join(root, 'node_modules/.cache/prometheus')
-/** Servers and proxies between which real clients connect (test/support/client-network.ts). */
-const CLIENTS_PACKAGES = ['libwrap0', 'dante-server', 'tinyproxy-bin', 'caddy']
-const CLIENTS_ROOT = join(root, 'node_modules/.cache/clients')
-/**
- * Of Podman, only the file with the allowed system calls of a container (test/support/seccomp.ts).
- */
-const CONTAINERS_PACKAGES = ['golang-github-containers-common']
-const CONTAINERS_ROOT = join(root, 'node_modules/.cache/containers')
+const UNPACKED = {
+  rsyslog: ['usr/sbin/rsyslogd', 'rsyslog-gnutls libestr0 libfastjson4 rsyslog'],
+  nginx: ['usr/sbin/nginx', 'nginx'],
+  haproxy: ['usr/sbin/haproxy', 'liblua5.3-0 libopentracing1 libopentracing-c-wrapper0 haproxy'],
+  // Load block lists.
+  blockers: [
+    'usr/sbin/squid',
+    'libjemalloc2 liblmdb0 libfstrm0 libprotobuf-c1 libmaxminddb0 bind9-libs bind9-utils libnfnetlink0 libnetfilter-conntrack3 libnftnl11 libnftables1 libtdb1 libltdl7 libecap3 bind9 unbound dnsmasq-base squid-langpack squid-common squid',
+  ],
+  prometheus: ['usr/bin/promtool', 'prometheus'],
+  // Of Podman, only the file with the allowed system calls of a container (test/support/seccomp.ts).
+  containers: ['usr/share/containers', 'golang-github-containers-common'],
+  // Servers and proxies between which real clients connect (test/support/client-network.ts).
+  clients: ['usr/bin/caddy', 'libwrap0 dante-server tinyproxy-bin caddy'],
+}
 /**
  * Debian 12 has NATS 2.9, whose streams lose acknowledged messages in a power failure
  * (docs/design/decisions.md), so the server comes from Debian unstable.
@@ -159,13 +151,10 @@ function provideSystemPackages() {
 
 /** Servers and systems that only the full suite uses. */
 function providePeers() {
-  if (!existsSync(join(RSYSLOG_ROOT, 'usr/sbin/rsyslogd'))) unpack(RSYSLOG_PACKAGES, RSYSLOG_ROOT)
-  if (!existsSync(join(NGINX_ROOT, 'usr/sbin/nginx'))) unpack(NGINX_PACKAGES, NGINX_ROOT)
-  if (!existsSync(join(HAPROXY_ROOT, 'usr/sbin/haproxy'))) unpack(HAPROXY_PACKAGES, HAPROXY_ROOT)
-  if (!existsSync(join(BLOCKERS_ROOT, 'usr/sbin/squid'))) unpack(BLOCKERS_PACKAGES, BLOCKERS_ROOT)
-  if (!existsSync(join(PROMETHEUS_ROOT, 'usr/bin/promtool'))) unpack(PROMETHEUS_PACKAGES, PROMETHEUS_ROOT)
-  if (!existsSync(join(CONTAINERS_ROOT, 'usr/share/containers'))) unpack(CONTAINERS_PACKAGES, CONTAINERS_ROOT)
-  if (!existsSync(join(CLIENTS_ROOT, 'usr/bin/caddy'))) unpack(CLIENTS_PACKAGES, CLIENTS_ROOT)
+  for (const [name, [file, packages]] of Object.entries(UNPACKED)) {
+    const folder = join(root, 'node_modules/.cache', name)
+    if (!existsSync(join(folder, file))) unpack(packages.split(' '), folder)
+  }
   if (!existsSync(NATS_VERSION_FILE)) provideNats()
   if (!isDebianRoot()) return
   if (!onPath('debootstrap')) installPackages(['debootstrap'], 'debootstrap')

@@ -60,7 +60,7 @@ export const DISCONNECTED_MS = 60_000
 /** Clients whose refusals a thread counts. Beyond it the oldest are forgotten. */
 export const REFUSED_CLIENTS_MAX = 10_000
 /**
- * Default of --connections-per-address: connections of one client to an HTTP port, or to all syslog
+ * Default of --max-connections-per-address: connections of one client to an HTTP port, or to all syslog
  * listeners. More are closed when accepted; counted as `address` (HTTP) or `limit` (syslog).
  */
 export const CONNECTIONS_PER_CLIENT_DEFAULT = 1000
@@ -104,6 +104,8 @@ export const MESSAGE_BYTES_MAX = 64 * 1024
 export const SYSLOG_CONNECTIONS_MAX = 20_000
 /** Of these, with messages of one token. */
 export const SYSLOG_CONNECTIONS_PER_TOKEN_MAX = 10_000
+/** A syslog connection without data for this long is closed: senders keep theirs for hours. */
+export const SYSLOG_IDLE_MS = 3600 * 1000
 /** Milliseconds for the TLS handshake or PROXY header, and again for the first message. */
 export const SYSLOG_HELLO_MS = 30_000
 /** Milliseconds from the first to the last byte of a message. Slower connections are closed. */

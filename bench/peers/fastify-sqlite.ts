@@ -59,7 +59,7 @@ const findPlatforms = database.prepare(
 )
 const requests = new Map<string, number[]>()
 
-const app = fastify(key === '' ? {} : { https: { key: readFileSync(key), cert: readFileSync(certificate) } })
+const app = fastify({ https: { key: readFileSync(key), cert: readFileSync(certificate) } })
 await app.register(createRequire(join(compressFolder, 'package.json'))('@fastify/compress'), {
   global: true,
   encodings: ['gzip', 'identity'],

@@ -1,18 +1,16 @@
 import { spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs'
-import { connect } from 'node:net'
 import { join } from 'node:path'
 import { freePort } from '../../test/support/free-port.ts'
 import { NGINX, nginxTemporaryFolders } from '../../test/support/nginx.ts'
-
-export const NGINX_NAME = 'nginx with a file, and gzip_static'
+import { listening } from '../../test/support/syslog-ng-process.ts'
+import { stopped } from '../harness.ts'
 
 /** nginx with one worker, serving the body as a file, or the same bytes in gzip as a file. */
 export async function startNginx(
   directory: string,
   { body, gzipBody }: { readonly body: Buffer; readonly gzipBody: Buffer },
-  files: { readonly key: string; readonly certificate: string } | undefined,
+  files: { readonly key: string; readonly certificate: string },
   through: readonly string[],
 ) {
   const root = mkdtempSync(join(directory, 'nginx-'))
@@ -20,45 +18,22 @@ export async function startNginx(
   writeFileSync(join(root, 'www/api/v1/discovery'), body)
   writeFileSync(join(root, 'www/api/v1/discovery.gz'), gzipBody)
   const port = await freePort()
-  const tls = files === undefined ? '' : `ssl_certificate ${files.certificate}; ssl_certificate_key ${files.key};`
+  const tls = `ssl_certificate ${files.certificate}; ssl_certificate_key ${files.key};`
   writeFileSync(
     join(root, 'nginx.conf'),
     `daemon off; worker_processes 1; user root; pid ${join(root, 'pid')}; error_log stderr error;
 events { worker_connections 1024; }
 http { access_log off; sendfile on; gzip_static on; tcp_nopush on; open_file_cache max=1000; default_type application/json; keepalive_requests 1000000000;
   ${nginxTemporaryFolders(root)}
-  server { listen 127.0.0.1:${port}${files === undefined ? '' : ' ssl'}; ${tls} root ${join(root, 'www')}; } }
+  server { listen 127.0.0.1:${port} ssl; ${tls} root ${join(root, 'www')}; } }
 `,
   )
   const [command = NGINX, ...words] = [...through, NGINX, '-p', root, '-e', 'stderr', '-c', join(root, 'nginx.conf')]
   const started = spawn(command, words, { stdio: 'inherit' })
-  try {
-    await answers(port)
-  } catch (error) {
-    started.kill('SIGTERM')
-    throw error
-  }
+  await listening(port)
   return {
-    name: NGINX_NAME,
-    pid: started.pid ?? 0,
-    url: `${files === undefined ? 'http' : 'https'}://127.0.0.1:${port}/api/v1/discovery`,
-    async stop() {
-      const ended = once(started, 'exit')
-      started.kill('SIGTERM')
-      await ended
-    },
+    name: 'nginx with a file, and gzip_static',
+    url: `https://127.0.0.1:${port}/api/v1/discovery`,
+    stop: () => stopped(started),
   }
-}
-
-async function answers(port: number): Promise<void> {
-  for (let attempt = 0; attempt < 100; attempt++) {
-    const isUp = await new Promise<boolean>((resolve) => {
-      const socket = connect(port, '127.0.0.1')
-      socket.on('connect', () => resolve(true)).on('error', () => resolve(false))
-      socket.on('connect', () => socket.destroy())
-    })
-    if (isUp) return
-    await new Promise((resolve) => setTimeout(resolve, 50))
-  }
-  throw new Error('nginx does not answer')
 }

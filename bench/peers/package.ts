@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { print } from '../compare.ts'
+import { print } from '../harness.ts'
 
 /**
  * Returns the folder of an npm package that only comparisons need, after installing it if allowed.

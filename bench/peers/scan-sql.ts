@@ -1,6 +1,6 @@
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
-import { print } from '../compare.ts'
+import { print } from '../harness.ts'
 import { peerFolder } from './package.ts'
 import { openSqlite } from './sqlite.ts'
 

@@ -1,6 +1,6 @@
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
-import { print } from '../compare.ts'
+import { print } from '../harness.ts'
 import { peerFolder } from './package.ts'
 
 /** Not a dependency, because it compiles for a minute and only the comparisons need it. */

@@ -4,10 +4,7 @@ import { join } from 'node:path'
 import { killSyslogNg, startSyslogNgProcess } from '../../test/support/syslog-ng-process.ts'
 import { until } from '../../test/support/wait.ts'
 
-/**
- * syslog-ng, writing received messages to a file: unchanged, or after its CSV parser has split each
- * message.
- */
+/** syslog-ng, writing received messages to a file. */
 export interface SyslogNgPeer {
   readonly version: string
   readonly pid: number
@@ -21,27 +18,22 @@ export interface SyslogNgOptions {
   readonly directory: string
   readonly port: number
   readonly tls: { readonly keyFile: string; readonly certificateFile: string } | undefined
-  readonly parse: boolean
 }
 
-export async function startSyslogNg({ directory, port, tls, parse }: SyslogNgOptions): Promise<SyslogNgPeer> {
+export async function startSyslogNg({ directory, port, tls }: SyslogNgOptions): Promise<SyslogNgPeer> {
   const output = join(directory, 'received')
   const transport = tls
     ? `transport("tls") tls(key-file("${tls.keyFile}") cert-file("${tls.certificateFile}") peer-verify(optional-untrusted))`
     : 'transport("tcp")'
-  // Windows and batches as large as its manual recommends for high rates. Reading, parsing and
-  // writing run in threads.
-  const parser = parse
-    ? 'parser { csv-parser(columns("T", "E", "CLIENT", "CODE", "BYTES", "METHOD", "URL") delimiters(" ") flags(greedy)); };'
-    : ''
-  const template = parse ? '$T $CLIENT $CODE $METHOD $URL\\n' : '$RAWMSG\\n'
+  // Windows and batches as large as its manual recommends for high rates. Reading and writing run
+  // in threads.
   const child = await startSyslogNgProcess(
     directory,
     `@version: 3.35
 options { threaded(yes); keep-hostname(yes); use-dns(no); dns-cache(no); stats-freq(0); flush-lines(1000); log-fifo-size(1000000); };
-source in { syslog(ip("127.0.0.1") port(${port}) ${transport} max-connections(100) log-iw-size(100000) log-fetch-limit(1000) ${parse ? '' : 'flags(store-raw-message)'}); };
-destination out { file("${output}" template("${template}") log-fifo-size(1000000)); };
-log { source(in); ${parser} destination(out); flags(flow-control); };
+source in { syslog(ip("127.0.0.1") port(${port}) ${transport} max-connections(100) log-iw-size(100000) log-fetch-limit(1000) flags(store-raw-message)); };
+destination out { file("${output}" template("$RAWMSG\\n") log-fifo-size(1000000)); };
+log { source(in); destination(out); flags(flow-control); };
 `,
     [port],
   )

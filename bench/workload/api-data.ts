@@ -12,8 +12,6 @@ export interface ApiData {
   /** Directory of the store. */
   readonly directory: string
   readonly keys: readonly string[]
-  readonly organizations: number
-  readonly platforms: number
   /** The response body for one of the keys. */
   readonly body: Buffer
   readonly gzipBody: Buffer
@@ -84,5 +82,5 @@ export async function makeApiData(
   await store.close()
   // Keys of one organization are not adjacent.
   const spread = keys.map((_, index) => keys[(index * 7919) % keys.length] as string)
-  return { directory, keys: spread, organizations, platforms: organizations * elements.length, ...bodies }
+  return { directory, keys: spread, ...bodies }
 }

@@ -37,17 +37,16 @@ export interface Mix {
   readonly initials: readonly { readonly at: number; readonly make: (connectionId: Buffer) => Buffer }[]
 }
 
-export type MixPart = 'dns' | 'hello' | 'postQuantum' | 'quic' | 'bulk'
+type MixPart = 'dns' | 'hello' | 'postQuantum' | 'quic' | 'bulk'
 
-/** About `packets` frames in the proportions of the mix, or only the given parts. */
-export function decodeMix(packets: number, seed: number, parts?: readonly MixPart[]): Mix {
+/** About `packets` frames in the proportions of the mix. */
+export function decodeMix(packets: number, seed: number): Mix {
   const bytes = fill(seed)
   const frames: Buffer[] = []
   const names = { dns: 0, tls: 0, quic: 0 }
   const initials: { at: number; make: (connectionId: Buffer) => Buffer }[] = []
   for (let index = 0; frames.length < packets; index++) {
     const part = partOf(index)
-    if (parts !== undefined && !parts.includes(part)) continue
     const host = HOSTS[index % HOSTS.length] as string
     // Ports that no peer takes for a known protocol (RFC 6335 §6).
     const sourcePort = 49_152 + (index % 16_000)

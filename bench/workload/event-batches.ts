@@ -1,34 +1,6 @@
 import { randomBytes } from 'node:crypto'
-import { type Event, eventId, METHODS, packBatch, packEvent } from '../../engine/event/event.ts'
-import { loadCatalog } from '../../registry/catalog.ts'
-
-/** Names in the registry as clients request them: a rule's domain, or a host below it. */
-const NAMES = loadCatalog()
-  .rules.filter(({ match }) => match !== 'pattern')
-  .map(({ domain, match }, index) => (match === 'suffix' && index % 2 === 0 ? `api${index % 100}.${domain}` : domain))
-
-/**
- * Returns the event with this number, from 1, of an instance (16 hex digits). Strides without a
- * common divisor mix clients and names.
- */
-export function numberedEvent(instance: string, number: number, firstSeenMs: number): Event {
-  const client = number * 7919
-  return {
-    id: eventId(instance, number),
-    name: NAMES[(number * 104_729) % NAMES.length] as string,
-    client: `10.${client % 200}.${(client >>> 8) % 250}.${number % 251}`,
-    method: METHODS[number % 3] ?? 'dns',
-    firstSeenMs,
-    lastSeenMs: firstSeenMs + (number % 10_000),
-    count: 1 + (number % 40),
-  }
-}
-
-/** Events of one instance that has just seen them. */
-function numberedEvents(): (number: number) => Event {
-  const nowMs = Date.now() - 60_000
-  return (number) => numberedEvent('0'.repeat(16), number, nowMs)
-}
+import { packBatch, packEvent } from '../../engine/event/event.ts'
+import { ScanEvents } from './scan-events.ts'
 
 /**
  * Offset of the instance in the ID of an encoded event: after the array's header and the ID's own
@@ -47,8 +19,9 @@ export class RenumberedBatch {
   readonly #starts: number[] = []
   #sequence = 0
 
-  constructor(events: number, eventOf = numberedEvents()) {
-    const all = Array.from({ length: events }, (_, index) => eventOf(index + 1))
+  constructor(events: number) {
+    const made = new ScanEvents(Date.now())
+    const all = Array.from({ length: events }, (_, index) => made.event(0, index))
     this.bytes = packBatch(all)
     this.events = events
     let at = this.bytes.length

@@ -1,4 +1,3 @@
-import { NO_CLIENT } from '../../engine/event/client.ts'
 import { type Event, eventId, METHODS, packEvent } from '../../engine/event/event.ts'
 import { slicesOf } from '../../engine/lmdb/queue-chunk.ts'
 import { dayOf } from '../../engine/process/clock.ts'
@@ -21,11 +20,8 @@ export class ScanEvents {
   readonly catalog: Catalog = loadCatalog()
   readonly #names: readonly (readonly { readonly name: string; readonly platform: number }[])[]
   readonly #nowMs: number
-  /** false: events as ingest stores them for organizations that keep no clients. */
-  readonly #hasClients: boolean
 
-  constructor(nowMs: number, hasClients = true) {
-    this.#hasClients = hasClients
+  constructor(nowMs: number) {
     this.#nowMs = nowMs
     const matcher = new NameMatcher(this.catalog)
     const names = this.catalog.platforms.map((platform, index) =>
@@ -49,7 +45,7 @@ export class ScanEvents {
     return {
       id: eventId('00000000000000aa', number + 1),
       name,
-      client: this.#hasClients ? `10.${organization % 200}.${client >>> 8}.${client & 255}` : NO_CLIENT,
+      client: `10.${organization % 200}.${client >>> 8}.${client & 255}`,
       method: METHODS[number % 3] ?? 'dns',
       firstSeenMs,
       lastSeenMs: firstSeenMs + (number % 9000),

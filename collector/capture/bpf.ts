@@ -87,7 +87,7 @@ function assertFitsKernel(options: FilterOptions): void {
   if (1650 + 43 * ranges + 2.3 * expression.length <= 4090) return
   throw new Fault(
     'USAGE',
-    `the filter does not fit the kernel: ${ranges} ports or ranges of them and --filter with ${expression.length} characters; expected at most 55 ports, or 900 characters with the default ports`,
+    `the filter does not fit the kernel: ${ranges} ports or ranges of them and --capture-filter with ${expression.length} characters; expected at most 55 ports, or 900 characters with the default ports`,
   )
 }
 
@@ -179,7 +179,7 @@ function checked(expression: string): string {
   if (word !== undefined) {
     throw new Fault(
       'USAGE',
-      `--filter: ${JSON.stringify(expression)}: "${word}" is not supported: it would change the meaning of the rest of the filter; expected hosts, nets, ports and protocols (packets in VLANs are always captured)`,
+      `--capture-filter: ${JSON.stringify(expression)}: "${word}" is not supported: it would change the meaning of the rest of the filter; expected hosts, nets, ports and protocols (packets in VLANs are always captured)`,
     )
   }
   let depth = 0
@@ -189,7 +189,7 @@ function checked(expression: string): string {
     if (depth < 0) break
   }
   if (depth === 0) return expression
-  throw new Fault('USAGE', `--filter: ${JSON.stringify(expression)}: expected as many "(" as ")", each before its own`)
+  throw new Fault('USAGE', `--capture-filter: ${JSON.stringify(expression)}: unbalanced parentheses`)
 }
 
 /**

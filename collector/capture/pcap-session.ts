@@ -211,7 +211,7 @@ export function openingFault(name: string, expression: string, error: Error): Er
     expression !== '' &&
     /rejects all packets|filter expression|syntax|vlan|proto|host|port|net|illegal|unknown/i.test(text)
   ) {
-    return new Fault('USAGE', `--filter: ${JSON.stringify(expression)}: ${text}`, { cause: error })
+    return new Fault('USAGE', `--capture-filter: ${JSON.stringify(expression)}: ${text}`, { cause: error })
   }
   return denied(text || 'cannot be opened')
 }

@@ -118,7 +118,7 @@ function certificateAdvice(
   peer: Peer,
 ): { found: string; remedy: string } {
   const origin = urlOf(peer)
-  const pin = `--fingerprint ${keyPin(certificate)}`
+  const pin = `--service-fingerprint ${keyPin(certificate)}`
   switch (problem) {
     case 'expired':
       return {
@@ -144,7 +144,7 @@ function certificateAdvice(
       const issuer =
         certificate.issuer === certificate.subject ? 'self-signed' : 'signed by a CA that is not trusted here'
       const found = `${origin}: the certificate is ${issuer}, ${described(certificate)}`
-      const ca = 'pass its CA certificate, or a copy of the certificate, with --ca'
+      const ca = 'pass its CA certificate, or a copy of the certificate, with --service-ca-file'
       return { found, remedy: `if the service logs this pin when it starts, set it: ${pin}, or ${ca}` }
     }
   }

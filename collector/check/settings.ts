@@ -28,7 +28,7 @@ export function checkSettings(settings: CollectorSettings): StepOutcome {
 export function checkRegistry({ registry, endpoint, httpsPort, interface: name }: CollectorSettings): StepOutcome {
   const denied = registry === '' ? undefined : readingDenied(registry)
   if (denied !== undefined) {
-    return { result: 'failed', code: 'REGISTRY_FILE', found: `--registry: ${denied.found}`, remedy: denied.remedy }
+    return { result: 'failed', code: 'REGISTRY_FILE', found: `--registry-file: ${denied.found}`, remedy: denied.remedy }
   }
   const { catalog, fault } = loadCatalogOrBuiltIn(registryFileOptions(registry))
   if (fault !== undefined) {
@@ -57,5 +57,8 @@ function assertCertificate(file: string): void {
   } catch {
     // The error below also says what is expected.
   }
-  throw new Fault('USAGE', `--ca: ${file} holds no certificate; expected a PEM file with -----BEGIN CERTIFICATE-----`)
+  throw new Fault(
+    'USAGE',
+    `--service-ca-file: ${file} holds no certificate; expected a PEM file with -----BEGIN CERTIFICATE-----`,
+  )
 }

@@ -170,7 +170,7 @@ function assertPinned(socket: TLSSocket, pins: string): void {
   const found = certificate.fingerprint256.replaceAll(':', '').toLowerCase()
   const key = keyPin(certificate)
   if (pins.split(',').some((pin) => pin === found || pin === key)) return
-  const why = `the certificate has the fingerprint ${found} and ${key}, which --fingerprint does not pin`
+  const why = `the certificate has the fingerprint ${found} and ${key}, which --service-fingerprint does not pin`
   throw Object.assign(new Error(why), { code: OTHER_CERTIFICATE })
 }
 
@@ -227,12 +227,13 @@ export function connectionProblem(
     case 'notTls':
       return { problem, why: `${url} does not speak TLS` }
     case 'notTrusted': {
-      const what = 'the certificate is not trusted; pass its CA certificate with --ca, or pin it with --fingerprint'
+      const what =
+        'the certificate is not trusted; pass its CA certificate with --service-ca-file, or pin it with --service-fingerprint'
       return { problem, why: `${url}: ${what}` }
     }
     case 'otherName': {
       const service = `the certificate has other names; start the service with --tls-name ${peer.host}`
-      return { problem, why: `${url}: ${service}, or pin the certificate with --fingerprint` }
+      return { problem, why: `${url}: ${service}, or pin the certificate with --service-fingerprint` }
     }
     default:
       return {
@@ -250,13 +251,13 @@ interface SystemError extends NodeJS.ErrnoException {
   readonly proxy?: string
 }
 
-/** Reads the PEM file of --ca. @throws Fault USAGE if it cannot be read. */
+/** Reads the PEM file of --service-ca-file. @throws Fault USAGE if it cannot be read. */
 export function readCaCertificate(file: string): Buffer {
   try {
-    return readInput(file, CA_BYTES_MAX, { what: '--ca', code: 'USAGE' })
+    return readInput(file, CA_BYTES_MAX, { what: '--service-ca-file', code: 'USAGE' })
   } catch (error) {
     const denied = notReadable((error as Error).cause)
     if (denied === undefined) throw error
-    throw new Fault('USAGE', `--ca: ${denied.found}; ${denied.remedy}`, { cause: error })
+    throw new Fault('USAGE', `--service-ca-file: ${denied.found}; ${denied.remedy}`, { cause: error })
   }
 }

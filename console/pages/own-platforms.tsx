@@ -71,7 +71,7 @@ export function OwnPlatforms(props: OwnPlatformsProps) {
               <NumberedPages of={entries} query={query} />
               <p class="small muted">
                 Logs match these entries at once. Collectors match at the edge: give each the{' '}
-                <a href={`${PATH}/registry.json`}>registry file</a> with <code>--registry</code>.
+                <a href={`${PATH}/registry.json`}>registry file</a> with <code>--registry-file</code>.
               </p>
             </>
           )}

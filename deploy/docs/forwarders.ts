@@ -48,13 +48,13 @@ function placeholdersTable(): string {
 }
 
 function familyNames(): string[] {
-  return SAMPLES.map(({ family }) => family).filter((family) => family !== '')
+  return SAMPLES.map(({ family }) => family).filter((family) => family !== undefined)
 }
 
 /** The sample lines from the sample that names the family to the next sample that names one. */
 function samplesOf(family: string): string {
   const first = SAMPLES.findIndex((sample) => sample.family === family)
-  const next = SAMPLES.findIndex((sample, index) => index > first && sample.family !== '')
+  const next = SAMPLES.findIndex((sample, index) => index > first && sample.family !== undefined)
   const samples = SAMPLES.slice(first, next < 0 ? undefined : next)
   return codeBlock('text', samples.map(({ lines }) => lines.join('\n')).join('\n'))
 }

@@ -18,8 +18,8 @@ import { cliPage } from './cli.ts'
 import { FORWARDER_TABLES } from './forwarders.ts'
 import { code, markdownTable } from './markdown.ts'
 import { collectorMetrics, serviceMetrics } from './metrics.ts'
+import { pagePaths } from './pages.ts'
 import { productTables } from './products.ts'
-import { pagePaths } from './readability.ts'
 import { labelRoles, platformTypes, riskExamples, unknownFacts } from './registry.ts'
 
 /*
@@ -33,7 +33,9 @@ const REPOSITORY = new URL('../../../', import.meta.url)
 /** The tables by name. Any page may show any of them. */
 const TABLES: Readonly<Record<string, () => string | Promise<string>>> = {
   'settings posture-collector': () => settingsTable(collectorSettings),
+  'advanced settings posture-collector': () => advancedTable(collectorSettings),
   'settings posture-service': () => settingsTable(serviceSettings),
+  'advanced settings posture-service': () => advancedTable(serviceSettings),
   roles: rolesTable,
   'error codes': faultsTable,
   frameworks: frameworksTable,
@@ -93,12 +95,24 @@ export function withGenerated(page: string, text: string, parts: Generated): str
   return made
 }
 
-function settingsTable(schema: Parameters<typeof settingRows>[0]): string {
-  const rows = settingRows(schema).map((row) => {
-    const byDefault = row.default === undefined ? 'required' : row.default === '' ? '' : code(`${row.default}`)
-    return [code(row.env), code(row.flag), row.defaultAbout ?? byDefault, row.about]
-  })
-  return markdownTable(['Variable', 'Flag', 'Default', 'Meaning'], rows)
+type Schema = Parameters<typeof settingRows>[0]
+
+function settingCells(row: ReturnType<typeof settingRows>[number]): (string | number)[] {
+  const byDefault = row.default === undefined ? 'required' : row.default === '' ? '' : code(`${row.default}`)
+  return [code(row.env), code(row.flag), row.defaultAbout ?? byDefault, row.about]
+}
+
+function settingsTable(schema: Schema): string {
+  const rows = settingRows(schema).filter(({ advanced }) => advanced === undefined)
+  return markdownTable(['Variable', 'Flag', 'Default', 'Meaning'], rows.map(settingCells))
+}
+
+/** Settings that few need, with the reason to set them. */
+function advancedTable(schema: Schema): string {
+  const rows = settingRows(schema).flatMap((row) =>
+    row.advanced === undefined ? [] : [[...settingCells(row), row.advanced]],
+  )
+  return markdownTable(['Variable', 'Flag', 'Default', 'Meaning', 'Set it if'], rows)
 }
 
 function faultsTable(): string {

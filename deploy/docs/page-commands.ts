@@ -134,7 +134,7 @@ class SiteRunner {
     sandbox.write('api-key.txt', `X-API-Key: ${key}\n`)
     this.writeFile(
       '/etc/posture-collector/collector.env',
-      'SVC_TOKEN_FILE=/etc/posture-collector/token\nSVC_ENDPOINT=localhost\nSVC_FINGERPRINT=sha256-key:4ba298…\nINTERFACE=eth0\n',
+      'SVC_TOKEN_FILE=/etc/posture-collector/token\nSVC_ENDPOINT=localhost\nSERVICE_FINGERPRINT=sha256-key:4ba298…\nINTERFACE=eth0\n',
     )
     await run(
       'posture-collector run --settings-file /etc/posture-collector/collector.env --read mine.pcap --shift-to-now --log-level WARNING',

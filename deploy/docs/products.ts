@@ -4,8 +4,7 @@ import { LogLine, SCRATCH_BYTES } from '../../engine/formats/log-line.ts'
 import { BodyReader } from '../../engine/ingest/body-reader.ts'
 import { SyslogMessage } from '../../engine/ingest/syslog/message.ts'
 import { readSyslog } from '../../engine/ingest/syslog/read-message.ts'
-import type { Product } from '../products/product.ts'
-import { PRODUCTS } from '../products/products.ts'
+import { PRODUCTS, type Product } from '../products/products.ts'
 import { code, markdownTable } from './markdown.ts'
 
 const LINE_BYTES_MAX = 8192

@@ -10,7 +10,7 @@ import { SERVICE } from '../release/programs.ts'
  * A machine for the commands of one page: Linux namespaces with their own network, host name,
  * process IDs and OWN_DIRECTORIES. Programs can use their default ports and directories, and
  * nothing of the host changes. eth0 is one end of a veth pair; `replay` sends the demo capture from
- * the other end, in a network of its own. Requires root, iproute2, curl and jq.
+ * the other end, in a network of its own. Requires root, iproute2, tcpreplay, curl and jq.
  */
 export const REPOSITORY = fileURLToPath(new URL('../../../', import.meta.url))
 const PROGRAMS = {
@@ -21,7 +21,6 @@ const PROGRAMS = {
 const DEMO_CAPTURE = join(REPOSITORY, 'test/captures/demo/input.pcap')
 /** `npm run test:full` unpacks the package here. */
 const PROMETHEUS = join(REPOSITORY, 'node_modules/.cache/prometheus/usr/bin')
-const REPLAY = join(REPOSITORY, 'dist/deploy/docs/replay.js')
 const REGISTRY_UPDATE = join(REPOSITORY, 'dist/deploy/docs/registry-update.js')
 const RELEASE = join(REPOSITORY, 'dist/deploy/release')
 const RECEIVER = join(REPOSITORY, 'dist/deploy/docs/receiver.js')
@@ -99,7 +98,7 @@ posture-admin approval add Claude --expires 10d
 until [ "$(posture-admin alert dead-letters list --json | wc -l)" = 2 ]; do sleep 0.5; done
 exit 0`,
   'make-update': `mkdir --parents /etc/posture-service; exec ${process.execPath} ${REGISTRY_UPDATE}`,
-  replay: `exec nsenter --target="$(cat /var/tmp/network)" --net ${process.execPath} ${REPLAY} uplink ${DEMO_CAPTURE}`,
+  replay: `exec nsenter --target="$(cat /var/tmp/network)" --net tcpreplay -q --topspeed -i uplink ${DEMO_CAPTURE} > /dev/null`,
   ...Object.fromEntries(
     Object.entries(PROGRAMS).map(([name, script]) => [name, `exec ${process.execPath} ${script} "$@"`]),
   ),

@@ -3,6 +3,7 @@ import { platformId } from '../../registry/platform-id.ts'
 import { DECIDED_PLATFORMS_MAX, DECISION_NOTE_BYTES_MAX } from '../limits.ts'
 import { DAY_MS, isoSeconds } from '../process/clock.ts'
 import { Fault } from '../process/error-codes.ts'
+import { nearestName } from '../process/similar.ts'
 import { requestScan } from '../scan/scan-runner.ts'
 import type { AuditDetails } from '../store/audit-log.ts'
 import { type Decision, type DecisionKind, decisionState, type LastDecision } from '../store/decisions.ts'
@@ -150,10 +151,13 @@ function detailsOf({ note = '', owner = '', expiresAtMs = 0 }: DecisionTerms): A
 function registered(catalog: Catalog, named: string): string {
   const id = found(catalog, named)
   if (id !== undefined) return id
-  throw new Fault(
-    'NOT_FOUND',
-    `no platform ${JSON.stringify(named)} in the registry; to find similar ones: posture-admin registry search`,
+  const nearest = nearestName(
+    named,
+    catalog.platforms.map(({ name }) => name),
   )
+  const hint =
+    nearest === undefined ? '; to find similar ones: posture-admin registry search' : `. Did you mean ${nearest}?`
+  throw new Fault('NOT_FOUND', `no platform ${JSON.stringify(named)} in the registry${hint}`)
 }
 
 /** By id, or by name ignoring case. */

@@ -146,7 +146,7 @@ export function endpointSettings({ host, ingestPort, pin }: Reach): string[] {
   return [
     `SVC_ENDPOINT=${host}`,
     ...(ingestPort === INGEST_PORT ? [] : [`HTTPS_PORT=${ingestPort}`]),
-    ...(pin === '' ? [] : [`SVC_FINGERPRINT=${pin}`]),
+    ...(pin === '' ? [] : [`SERVICE_FINGERPRINT=${pin}`]),
   ]
 }
 

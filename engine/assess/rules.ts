@@ -82,7 +82,7 @@ export const owner = z.custom<string>(
 
 export const dueOn = z.custom<string>(
   (value) => value === '' || z.iso.date().safeParse(value).success,
-  'expected a day such as 2026-12-01, or nothing',
+  'expected a date such as 2026-12-01, or nothing',
 )
 
 const link = z.custom<string>(

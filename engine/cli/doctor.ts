@@ -117,10 +117,10 @@ function rowOf(store: Store, { id, name }: Organization, nowMs: number): Readonl
 
 /** The service's files: as its settings name them, if this command has the same environment. */
 function printCertificateProblems(dataDirectory: string, nowMs: number): void {
-  const { TLS_CERTIFICATE: own = '', LOG_CA = '', NODE_EXTRA_CA_CERTS = '' } = process.env
+  const { TLS_CERTIFICATE: own = '', BROKER_CA_FILE = '', NODE_EXTRA_CA_CERTS = '' } = process.env
   const files = [
     { file: own === '' ? join(dataDirectory, 'tls/certificate.pem') : own },
-    ...[LOG_CA, NODE_EXTRA_CA_CERTS].map((file) => ({ file, isCa: true })),
+    ...[BROKER_CA_FILE, NODE_EXTRA_CA_CERTS].map((file) => ({ file, isCa: true })),
   ]
   for (const problem of files.map((file) => certificateProblem(file, nowMs))) {
     if (problem !== '') process.stderr.write(`posture-admin: ${problem}\n`)

@@ -293,7 +293,7 @@ export const commands: Commands = {
 
 /**
  * Shows something of the registry of an organization, if it is named or the only one, else of the
- * one that every organization has. With --registry, or without a data directory, of the built-in
+ * one that every organization has. With --registry-file, or without a data directory, of the built-in
  * registry and the registry file.
  */
 async function withCatalog(

@@ -71,7 +71,7 @@ const changes = table<ScanDifference & { readonly name: string }>([
   ['Matches before', 'matches_before', { hide: 3, of: ({ before }) => before?.matches ?? 0 }],
 ])
 
-const DAY = textOf(dayNumberOf, 'expected a day such as 2026-11-20').optional()
+const DAY = textOf(dayNumberOf, 'expected a date such as 2026-11-20').optional()
 
 export const commands: Commands = {
   run: change('Scan now: add buffered events to the evidence and publish the findings', {

@@ -33,7 +33,7 @@ function uwsFor(implementation: 'auto' | 'uws', log: Logger): UwsLibrary | undef
   } catch (error) {
     const [reason] = (error as Error).message.split('\n', 1)
     if (implementation === 'uws') {
-      throw new Fault('USAGE', `--http uws: uWebSockets.js does not load: ${reason}`, { cause: error })
+      throw new Fault('USAGE', `--http-server uws: uWebSockets.js does not load: ${reason}`, { cause: error })
     }
     log.warn({ reason }, 'uWebSockets.js does not load; using node:http')
     return undefined

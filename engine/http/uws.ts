@@ -120,7 +120,7 @@ function secureApp(uws: UwsLibrary, { keyFile, certificateFile }: TlsFiles): Uws
   } catch (error) {
     throw new Fault(
       'CERTIFICATE',
-      `${certificateFile}, ${keyFile}: uWebSockets.js does not support this key type. Use RSA, ECDSA on P-256, P-384 or P-521, or --http node`,
+      `${certificateFile}, ${keyFile}: uWebSockets.js does not support this key type. Use RSA, ECDSA on P-256, P-384 or P-521, or --http-server node`,
       { cause: error },
     )
   }

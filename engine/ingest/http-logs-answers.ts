@@ -54,7 +54,7 @@ export async function takeLogs(
     return sendRetry(
       response,
       429,
-      `The token is over its rate (--token-rate). ${outcome.messages} messages were read; send the others later`,
+      `The token is over its rate (--token-max-messages-per-second). ${outcome.messages} messages were read; send the others later`,
     )
   }
   const body = COLLECTOR_PATHS.has(path) ? { text: 'Success', code: 0 } : countsOf(outcome)

@@ -99,7 +99,7 @@ function reasonOf(error: NodeJS.ErrnoException): string {
 }
 
 function whyMissing(path: string): string {
-  const missing = `there is no store in ${path}; name the directory that the program was started with`
+  const missing = `no store in ${path}; name the directory that the program uses`
   try {
     accessSync(dirname(path), constants.X_OK)
     if (existsSync(path)) accessSync(path, constants.R_OK | constants.X_OK)

@@ -220,7 +220,7 @@ export class Brokers {
         if (status.type === 'disconnect') this.isConnected = false
         else if (status.type === 'error' && status.error instanceof AuthorizationError) {
           if (++refusals < REFUSALS_MAX) continue
-          onUnsafe(new Fault('BROKERS_REFUSED', `${status.error.message}; check --log-credentials`))
+          onUnsafe(new Fault('BROKERS_REFUSED', `${status.error.message}; check --broker-credentials-file`))
         } else if (status.type === 'reconnect' && !this.isConnected) {
           // The client says this again for each refusal, which it also keeps in memory until now.
           this.isConnected = true

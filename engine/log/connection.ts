@@ -13,7 +13,7 @@ import type { Logger } from '../process/log.ts'
 import { readPrivateFile } from '../process/private-file.ts'
 
 const RECONNECT_MS = 500
-/** A broker may accept a connection and send nothing. Another one is tried before STALE_MAX. */
+/** A broker may accept a connection and send nothing. Another one is tried before REPLICA_MAX_LAG_SECONDS. */
 const CONNECT_MS = 5000
 /** Milliseconds between two questions whether the connection lives, and how many may be open. */
 const PING_MS = 2000
@@ -67,9 +67,9 @@ export async function connectToBrokers(options: BrokerOptions, log: Logger): Pro
   } catch (error) {
     if (error instanceof Fault) throw error
     const { message } = error as Error
-    const what = `--log ${options.servers.join(',')}: ${message}`
+    const what = `--brokers ${options.servers.join(',')}: ${message}`
     if (error instanceof AuthorizationError && !AUTHENTICATION_TIMEOUT.test(message)) {
-      throw new Fault('BROKERS_REFUSED', `${what}; check --log-credentials`, { cause: error })
+      throw new Fault('BROKERS_REFUSED', `${what}; check --broker-credentials-file`, { cause: error })
     }
     throw new Fault('BROKERS_UNREACHABLE', what, { cause: error })
   }
@@ -100,7 +100,7 @@ function delaysBetweenAttempts(): () => number {
 const LOOPBACK = /^(127\.\d{1,3}\.\d{1,3}\.\d{1,3}|\[::1\]|localhost)(:\d+)?$/
 
 function authenticatorOf(file: string): Authenticator {
-  const where = `--log-credentials ${file}`
+  const where = `--broker-credentials-file ${file}`
   const text = readPrivateFile(where, file, { code: 'USAGE' })
   if (text.includes('BEGIN NATS USER JWT')) return credsAuthenticator(Buffer.from(text))
   if (!/^SU[A-Z2-7]{56}$/.test(text)) {

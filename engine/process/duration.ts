@@ -48,7 +48,7 @@ export function sinceTime(nowMs: () => number) {
 
 /** A time in the past, in UTC. In ms since 1970. */
 export function pastTime(nowMs: () => number, read = utcTimeMs) {
-  return textOf(read, 'expected a day such as 2026-03-31, or a time such as 2026-03-31T12:00:00Z').refine(
+  return textOf(read, 'expected a date such as 2026-03-31, or a time such as 2026-03-31T12:00:00Z').refine(
     (atMs) => atMs > 0 && atMs <= nowMs(),
     'expected a time in the past, from 1970',
   )

@@ -12,8 +12,9 @@ import { setting } from './settings.ts'
 
 /** The operator's registry file. '': none. */
 export const registrySetting = setting(z.string().default(''), {
-  flag: '--registry <file>',
+  flag: '--registry-file <file>',
   env: 'REGISTRY_FILE',
+  advanced: 'You have platforms of your own that the console does not manage',
   about: 'Add, override or disable platforms with this YAML or JSON file',
   // Of posture-admin: the platforms of an organization are in the store.
   conflicts: ['org', 'serviceWide'],
@@ -47,6 +48,7 @@ export function catalogInForce(registryFile: string, log: Logger, data: Released
 export const registryRootSetting = setting(z.string().default(''), {
   flag: '--registry-root <file>',
   env: 'REGISTRY_ROOT',
+  advanced: 'You publish updates of the registry yourself',
   about: 'Trust updates of the registry by the public root keys in this PEM file, instead of those of the project',
 })
 

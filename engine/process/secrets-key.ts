@@ -28,6 +28,7 @@ export interface SealedSecret {
 export const secretsKeySetting = setting(z.string().default(''), {
   flag: '--secrets-key-file <file>',
   env: 'SECRETS_KEY_FILE',
+  advanced: 'The key must not be in the backup of the data directory',
   about:
     'Encrypt the client secrets of identity providers and the settings of alert channels with the key in this file; created if it is missing',
   defaultAbout: 'secrets.key in the data directory',

@@ -19,6 +19,10 @@ export interface SettingNames {
   readonly argument?: string
   /** One line for `--help` and the documentation: imperative, capitalized, without a period. */
   readonly about: string
+  /** The name of the variable before it was renamed. */
+  readonly formerly?: string
+  /** When anyone sets it, for a setting that few need. Help lists these settings last. */
+  readonly advanced?: string
   /** Describes the default if it depends on the machine. */
   readonly defaultAbout?: string
   /** The flag may be repeated. Its values are joined by commas. */
@@ -278,6 +282,7 @@ export class SettingOption extends Option {
     else if (!this.variadic && row.env === undefined && finalSchema(row.schema) instanceof z.ZodArray)
       this.argParser(collect)
     if (row.required && row.env === undefined) this.makeOptionMandatory()
+    if (row.advanced !== undefined) this.helpGroup('Advanced options:')
     this.conflicts([...(row.conflicts ?? [])])
   }
 }
@@ -407,10 +412,10 @@ export function addSettingsFileOption(command: Command): Command {
 export function environmentWith({ settingsFile }: SettingsFileOption, schema: SettingsSchema): NodeJS.ProcessEnv {
   if (settingsFile === undefined) return process.env
   const text = readInput(settingsFile, SETTINGS_BYTES_MAX, { what: '--settings-file', code: 'USAGE' }).toString()
-  const known = settingRows(schema).flatMap(({ env }) => env ?? [])
+  const rows = settingRows(schema)
   const lines = text.split('\n')
   const faults = lines.flatMap((line, index) => {
-    const fault = lineFault(line, known)
+    const fault = lineFault(line, rows)
     return fault === undefined ? [] : [`${settingsFile}:${index + 1}: ${fault}`]
   })
   if (faults.length > 0) throw new Fault('USAGE', faults.join('\n'))
@@ -419,11 +424,14 @@ export function environmentWith({ settingsFile }: SettingsFileOption, schema: Se
 }
 
 /** Does not quote the line, which may be a secret. */
-function lineFault(line: string, known: readonly string[]): string | undefined {
+function lineFault(line: string, rows: readonly SettingRow[]): string | undefined {
   if (NO_SETTING.test(line)) return undefined
   const name = SETTING.exec(line)?.[1]
   if (name === undefined) return 'expected NAME=value'
+  const known = rows.flatMap(({ env }) => env ?? [])
   if (known.includes(name) || NOT_OURS.test(name)) return undefined
+  const renamed = rows.find(({ formerly }) => formerly === name)
+  if (renamed !== undefined) return `${name} is now ${renamed.env}`
   const nearest = nearestName(name.toUpperCase(), known)
   return `unknown setting ${name}${nearest === undefined ? '' : `. Did you mean ${nearest}?`}`
 }

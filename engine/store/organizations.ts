@@ -194,7 +194,7 @@ export class Organizations {
 
   #assertFree(name: string): void {
     if (this.#names.get(nameKey(name)) === undefined) return
-    throw new Fault('CONFLICT', `an organization named ${JSON.stringify(name)} already exists`)
+    throw new Fault('CONFLICT', `an organization named ${JSON.stringify(name)} already exists; choose another name`)
   }
 
   /** Cannot change the name. Requires a write transaction. */

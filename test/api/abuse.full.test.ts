@@ -24,7 +24,14 @@ async function start(t: Test, implementation: string, more: readonly string[] = 
   await admin('organization', 'create', 'Acme', '--domain', 'acme.example', ...data)
   const [made] = await admin('key', 'create', 'test', ...ALL_SCOPES, '--org', 'Acme', ...data)
   const threads = ['--api-threads', implementation === 'uws' ? '2' : '1']
-  const service = await startService(directory, ['--http', implementation, '--ingest-port', 'off', ...threads, ...more])
+  const service = await startService(directory, [
+    '--http-server',
+    implementation,
+    '--ingest-port',
+    'off',
+    ...threads,
+    ...more,
+  ])
   t.teardown(async () => {
     service.child.kill('SIGKILL')
     await service.ended
@@ -69,7 +76,7 @@ function exchange(port: number, bytes: string | Buffer, waitMs = 1000): Promise<
 /**
  * Idle connections, as a share of the file descriptors: fewer than the API accepts (0.3, divided
  * among its threads), because it closes more at once. Each of 200 addresses has at most 50 of them,
- * below --connections-per-address.
+ * below --max-connections-per-address.
  */
 const IDLE_DESCRIPTORS_SHARE = 0.25
 

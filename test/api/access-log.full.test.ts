@@ -36,7 +36,13 @@ const request = (path: string, fields = '', method = 'GET'): string =>
 
 for (const implementation of IMPLEMENTATIONS) {
   t.test(`over ${implementation}: each request has a line without text from the client`, async (t) => {
-    const { service, key, organization, lines } = await start(t, '--http', implementation, '--access-log', '1000')
+    const { service, key, organization, lines } = await start(
+      t,
+      '--http-server',
+      implementation,
+      '--access-log-max-per-second',
+      '1000',
+    )
     const own = `X-API-Key: ${key}\r\n`
     const known = { organization, key_visible: key.slice(7, 15) }
     const rows: { bytes: string; line: Record<string, unknown> }[] = [
@@ -74,7 +80,7 @@ for (const implementation of IMPLEMENTATIONS) {
   })
 
   t.test(`over ${implementation}: the access log is off by default`, async (t) => {
-    const { service, key, lines } = await start(t, '--http', implementation)
+    const { service, key, lines } = await start(t, '--http-server', implementation)
     await exchange(service.apiPort, request('/api/v1/scores', `X-API-Key: ${key}\r\n`))
     t.same(lines(), [])
   })
@@ -83,7 +89,7 @@ for (const implementation of IMPLEMENTATIONS) {
     const threads = implementation === 'uws' ? 3 : 1
     const { service, lines } = await start(
       t,
-      ...['--http', implementation, '--access-log', '5', '--api-threads', String(threads)],
+      ...['--http-server', implementation, '--access-log-max-per-second', '5', '--api-threads', String(threads)],
     )
     const many = Array.from({ length: 60 }, () => exchange(service.apiPort, request('/nothing'), { waitMs: 5000 }))
     for (const { text } of await Promise.all(many)) t.same(statusesOf(text), [404])

@@ -16,7 +16,7 @@ for (const implementation of IMPLEMENTATIONS) {
       const directory = t.testdir()
       const files = opensslCertificate(join(directory, 'tls'), kind as keyof typeof KINDS)
       const service = await startService(join(directory, 'service'), [
-        ...['--http', implementation, '--api-threads', '1', '--syslog-tls', '0'],
+        ...['--http-server', implementation, '--api-threads', '1', '--syslog-tls', '0'],
         ...['--tls-key', files.keyFile, '--tls-certificate', files.certificateFile],
       ])
       t.teardown(async () => {

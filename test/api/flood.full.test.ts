@@ -58,7 +58,7 @@ async function measure(
   implementation: HttpImplementation,
   { attackers, reads }: Pick<FloodData, 'attackers' | 'reads'>,
 ): Promise<Measured> {
-  const words = ['--api-threads', implementation === 'uws' ? '2' : '1', '--http', implementation]
+  const words = ['--api-threads', implementation === 'uws' ? '2' : '1', '--http-server', implementation]
   const folder = mkdtempSync(join(tmpdir(), 'posture-flood-'))
   t.teardown(() => rmSync(folder, { recursive: true }))
   const attacked = await site(t, join(folder, 'attacked'), words)

@@ -57,8 +57,8 @@ for (const implementation of IMPLEMENTATIONS) {
       const data = join(directory, 'service')
       await admin('organization', 'create', 'Acme', '--domain', 'acme.example', '--data-dir', data)
       const [made] = await admin('key', 'create', 'test', ...ALL_SCOPES, '--org', 'Acme', '--data-dir', data)
-      const words = ['--http', implementation, '--plain-http', '--ingest-port', 'off', '--api-threads', '1']
-      const service = await startService(data, [...words, '--connections-per-address', '0'])
+      const words = ['--http-server', implementation, '--plain-http', '--ingest-port', 'off', '--api-threads', '1']
+      const service = await startService(data, [...words, '--max-connections-per-address', '0'])
       t.teardown(() => service.child.kill('SIGKILL'))
       const { port, stop, output } = await startProxy(t, proxy, directory, service.apiPort)
       const failures: string[] = []

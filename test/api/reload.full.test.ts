@@ -26,7 +26,7 @@ for (const implementation of IMPLEMENTATIONS) {
     const set = (text: string): void => writeFileSync(settingsFile, text)
     set('TLS_NAMES=one.example\n')
     const service = await startService(join(directory, 'service'), [
-      ...['--http', implementation, '--api-threads', '2', '--syslog-tls', '0', '--settings-file', settingsFile],
+      ...['--http-server', implementation, '--api-threads', '2', '--syslog-tls', '0', '--settings-file', settingsFile],
     ])
     t.teardown(() => service.child.kill('SIGKILL'))
     const syslogPort = service.syslog[0]?.port ?? 0
@@ -40,8 +40,11 @@ for (const implementation of IMPLEMENTATIONS) {
       await until(String(entry), () => entry.test(service.output.stderr.slice(before)))
     }
 
-    await reload('TLS_NAMES=two.example,192.0.2.7\nLOG_LEVEL=WARNING\nTOKEN_RATE=5\n', /require a restart/)
-    t.match(service.output.stderr, /"settings":\["--token-rate"\]/)
+    await reload(
+      'TLS_NAMES=two.example,192.0.2.7\nLOG_LEVEL=WARNING\nTOKEN_MAX_MESSAGES_PER_SECOND=5\n',
+      /require a restart/,
+    )
+    t.match(service.output.stderr, /"settings":\["--token-max-messages-per-second"\]/)
     await until('all ports show the new names', async () =>
       (await shown()).every(({ names }) => /DNS:two\.example, IP Address:192\.0\.2\.7/.test(names)),
     )

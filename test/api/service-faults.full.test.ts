@@ -31,7 +31,7 @@ for (const kind of IMPLEMENTATIONS.includes('uws') ? KINDS : []) {
       'off',
       ...SYSLOG_OFF,
     ]
-    for (const more of [[], ['--http', 'uws']]) {
+    for (const more of [[], ['--http-server', 'uws']]) {
       const { status, stderr } = await run('service', [...data, ...own, '--ingest-port', 'off', ...more])
       const lines = stderr.split('\n').filter((line) => !/^(\{"level":[34]0.*)?$/.test(line))
       t.equal(status, 4, stderr)
@@ -90,7 +90,7 @@ for (const implementation of IMPLEMENTATIONS) {
         ].join('\n')
         const service = await startService(
           join(t.testdirName, 'data'),
-          ['--plain-http', '--http', implementation, '--ingest-port', 'off', '--api-threads', '2'],
+          ['--plain-http', '--http-server', implementation, '--ingest-port', 'off', '--api-threads', '2'],
           { NODE_OPTIONS: `--import data:text/javascript,${encodeURIComponent(code)}` },
         )
         t.teardown(() => service.child.kill('SIGKILL'))

@@ -13,10 +13,10 @@ t.test('the service does not start with a wrong setting, and says which', async 
   }
   const rows: readonly { readonly words: readonly string[]; readonly error: RegExp; readonly exit?: number }[] = [
     {
-      words: ['--registry', file('bad.yaml', 'platforms:\n  - nam: x\n')],
+      words: ['--registry-file', file('bad.yaml', 'platforms:\n  - nam: x\n')],
       error: /REGISTRY_FILE \S+bad\.yaml/,
     },
-    { words: ['--registry', join(directory, 'none.yaml')], error: /REGISTRY_FILE \S+none\.yaml: no such file/ },
+    { words: ['--registry-file', join(directory, 'none.yaml')], error: /REGISTRY_FILE \S+none\.yaml: no such file/ },
     {
       words: ['--tls-key', file('key', 'x'), '--tls-certificate', file('cert', 'x')],
       error: /CERTIFICATE certificate \S+cert: expected certificates in PEM, found something else$/m,
@@ -45,7 +45,7 @@ t.test('a service that waits for its brokers says so until they are there', asyn
     '--data-dir',
     join(t.testdir(), 'data'),
     ...SYSLOG_OFF,
-    '--log',
+    '--brokers',
     `127.0.0.1:${port}`,
   ])
   const lines = (): number => service.output.stderr.split('"msg":"waiting for the brokers"').length - 1

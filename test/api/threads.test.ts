@@ -9,7 +9,7 @@ t.test('all threads together accept sixty requests of a key, and sixty without a
   const data = ['--data-dir', directory]
   await admin('organization', 'create', 'Acme', '--domain', 'acme.example', ...data)
   const [made] = await admin('key', 'create', 'test', ...ALL_SCOPES, '--org', 'Acme', ...data)
-  const threads = ['--api-threads', '4', '--access-log', '1000']
+  const threads = ['--api-threads', '4', '--access-log-max-per-second', '1000']
   const service = await startService(directory, ['--plain-http', '--ingest-port', 'off', ...threads])
   const agents = Array.from({ length: 24 }, () => new Agent({ connections: 1 }))
   const statuses = async (headers: Record<string, string>): Promise<Map<number, number>> => {

@@ -62,12 +62,12 @@ for (const [given, pins] of [
   [`sha256-cert:${ONE}`, ONE],
   [`sha256-key:${ONE}, SHA256-CERT:${OTHER}`, `sha256-key:${ONE},${OTHER}`],
 ] as const) {
-  t.equal(settingsOf([], { SVC_FINGERPRINT: given }).fingerprint, pins, given)
+  t.equal(settingsOf([], { SERVICE_FINGERPRINT: given }).fingerprint, pins, given)
 }
 for (const wrong of ['ab', `sha1:${ONE}`, `${ONE},`, `${ONE},${OTHER},${ONE}`]) {
   t.throws(
-    () => settingsOf([], { SVC_FINGERPRINT: wrong }),
-    { message: /^SVC_FINGERPRINT: expected the 64 hex/ },
+    () => settingsOf([], { SERVICE_FINGERPRINT: wrong }),
+    { message: /^SERVICE_FINGERPRINT: expected the 64 hex/ },
     wrong,
   )
 }

@@ -340,12 +340,12 @@ t.test('an interface that cannot be captured is one error line', { skip }, async
     {
       source: { kind: 'interface', name: 'far', expression: 'udp prt 53' },
       code: 'USAGE',
-      expected: /^--filter: "udp prt 53": can't parse filter expression/,
+      expected: /^--capture-filter: "udp prt 53": can't parse filter expression/,
     },
     {
       source: { kind: 'interface', name: 'far', expression: 'udp) or (tcp' },
       code: 'USAGE',
-      expected: /^--filter: "udp\) or \(tcp": expected as many/,
+      expected: /^--capture-filter: "udp\) or \(tcp": unbalanced parentheses/,
     },
   ]
   for (const { source, code, expected } of rows) {

@@ -25,7 +25,7 @@ t.test('the collector started as root becomes the configured user', { skip: skip
     '0:10',
     'admin',
   ]) {
-    t.throws(() => wanted(wrong), { code: 'USAGE', message: /^--user: / }, wrong)
+    t.throws(() => wanted(wrong), { code: 'USAGE', message: /^--run-as: / }, wrong)
   }
   writeFileSync(passwd, `${system}posture-collector:x:71:72::/:/bin/false\n`)
   t.match(wanted(''), { name: 'posture-collector', uid: 71, gid: 72 })

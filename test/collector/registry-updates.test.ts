@@ -128,7 +128,7 @@ async function serveRegistry(t: Test, outbox?: string) {
       REGISTRY_ROOT: root,
       SVC_ENDPOINT: 'localhost',
       HTTPS_PORT: String(port),
-      SVC_FINGERPRINT: fingerprint,
+      SERVICE_FINGERPRINT: fingerprint,
     }
     return new RegistryUpdates(readSettings(collectorSettings, { environment }), capturedLog().log, undefined)
   }

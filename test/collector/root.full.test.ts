@@ -34,8 +34,8 @@ t.test('no command of root follows a link in the outbox', { skip: skipUnlessRoot
     ['outbox', 'peek'],
     ['outbox', 'export'],
     ['--read', capture, ...OFF],
-    ['check', '--interface', 'lo', '--user', USER, ...OFF],
-    ['run', '--interface', 'lo', '--user', USER, ...OFF],
+    ['check', '--interface', 'lo', '--run-as', USER, ...OFF],
+    ['run', '--interface', 'lo', '--run-as', USER, ...OFF],
   ]
   for (const [index, words] of rows.entries()) {
     for (const [trap, { name, set }] of [{ name: 'no trap', set: () => {} }, ...TRAPS].entries()) {
@@ -74,7 +74,7 @@ t.test('root opens no outbox before it has dropped root', { skip: skipUnlessRoot
     ['--interface', 'lo'],
     ['--read', CAPTURE],
   ]) {
-    const words = [...source, '--outbox', outbox, '--user', USER, '--log-level', 'DEBUG', ...OFF]
+    const words = [...source, '--outbox', outbox, '--run-as', USER, '--log-level', 'DEBUG', ...OFF]
     const { status, stderr } = await run('collector', words, KEPT)
     t.equal(status, 4, stderr)
     t.match(stderr, /root privileges are dropped[\s\S]*posture-collector: STORE_/, source.join(' '))
@@ -105,14 +105,14 @@ t.test('no input of root is a link of another user to a file of root', { skip: s
     ['read', `${links['capture']}`],
     ['--read', `${links['capture']}`, '--outbox', 'memory', ...OFF],
     [...reading, '--settings-file', `${links['settings']}`],
-    [...reading, '--registry', `${links['registry']}`],
+    [...reading, '--registry-file', `${links['registry']}`],
     [...reading, '--token-file', `${links['token']}`],
-    [...reading, '--ca', `${links['ca']}`, '--endpoint', '127.0.0.1'],
+    [...reading, '--service-ca-file', `${links['ca']}`, '--endpoint', '127.0.0.1'],
   ]
   for (const words of rows) {
     const { SVC_TOKEN: _token, ...kept } = KEPT
     const environment = words.includes('--token-file') ? kept : KEPT
-    const ca = words.includes('--ca') ? { HTTPS_ENABLED: 'true' } : {}
+    const ca = words.includes('--service-ca-file') ? { HTTPS_ENABLED: 'true' } : {}
     t.match((await run('collector', [...words], { ...environment, ...ca })).stderr, refused, words.join(' '))
   }
 })
@@ -124,7 +124,7 @@ t.test(
     const directory = t.testdir()
     for (const outbox of ['new', 'of-root'].map((name) => join(directory, name))) {
       if (outbox.endsWith('of-root')) await run('collector', ['--read', CAPTURE, '--outbox', outbox, ...OFF], KEPT)
-      const collector = start('collector', ['--interface', 'lo', '--outbox', outbox, '--user', USER, ...OFF], KEPT)
+      const collector = start('collector', ['--interface', 'lo', '--outbox', outbox, '--run-as', USER, ...OFF], KEPT)
       collector.child.stderr?.on('data', () => {
         if (collector.output.stderr.includes('"watching"') && !collector.child.killed) collector.child.kill('SIGTERM')
       })
@@ -135,11 +135,11 @@ t.test(
     const foreign = join(directory, 'foreign')
     mkdirSync(foreign)
     chownSync(foreign, 4321, 4321)
-    t.match(await run('collector', ['--interface', 'lo', '--outbox', foreign, '--user', USER, ...OFF], KEPT), {
+    t.match(await run('collector', ['--interface', 'lo', '--outbox', foreign, '--run-as', USER, ...OFF], KEPT), {
       status: 4,
       stderr: /STORE_UNWRITABLE --outbox \S+foreign: user 1234:1234 cannot write there/,
     })
-    t.match(await run('collector', ['--interface', 'lo', '--outbox', foreign, '--user', 'root', ...OFF], KEPT), {
+    t.match(await run('collector', ['--interface', 'lo', '--outbox', foreign, '--run-as', 'root', ...OFF], KEPT), {
       status: 4,
       stderr: /belongs to uid 4321, whose files root must not use/,
     })

@@ -104,7 +104,7 @@ for (const implementation of IMPLEMENTATIONS) {
     const directory = join(t.testdir(), 'service')
     const data = ['--data-dir', directory]
     await admin('organization', 'create', 'Acme', '--domain', 'acme.example', ...data)
-    const service = await startService(directory, ['--ingest-port', 'off', '--http', implementation])
+    const service = await startService(directory, ['--ingest-port', 'off', '--http-server', implementation])
     const { consolePort } = service
     const pid = Number(service.child.pid)
     const origin = `https://localhost:${consolePort}`

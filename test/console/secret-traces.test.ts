@@ -59,7 +59,7 @@ t.test('each secret is in exactly one response, and in no log, metric or file', 
   const directory = join(folder, 'service')
   const data = ['--data-dir', directory]
   await admin('organization', 'create', 'Acme', '--domain', 'acme.example', ...data)
-  const verbose = ['--log-level', 'DEBUG', '--access-log', '1000']
+  const verbose = ['--log-level', 'DEBUG', '--access-log-max-per-second', '1000']
   const service = await startService(directory, ['--ingest-port', 'off', ...verbose])
   const log = createWriteStream(join(folder, 'service.log'))
   const origin = `https://localhost:${service.consolePort}`

@@ -6,7 +6,7 @@ import { NETWORK_FAILURES_MAX } from '../../console/sign-in/attempts.ts'
 import { admin, startService } from '../support/programs.ts'
 
 /** All browsers have one address, so none is limited by it. */
-const BEHIND_PROXY = ['--connections-per-address', '0']
+const BEHIND_PROXY = ['--max-connections-per-address', '0']
 const PASSWORD = 'correct horse battery staple'
 
 /** The niceness of a thread: the 17th field after its name (proc(5)). */

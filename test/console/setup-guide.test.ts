@@ -64,7 +64,7 @@ t.test('the certificate is offered if it is self-signed, without the key in its 
   const site = await serveConsole(t, { ingest: { ...INGEST, certificateFile: both } })
   const admin = site.signIn('ada', 'admin')
   const { text } = await admin.submit('/setup-guide', { label: 'branch' })
-  t.match(text, `SVC_FINGERPRINT=${keyPin(new X509Certificate(certificate))}`)
+  t.match(text, `SERVICE_FINGERPRINT=${keyPin(new X509Certificate(certificate))}`)
   const file = await admin.get('/setup-guide/certificate.pem')
   t.equal(file.text.trim(), certificate.trim())
   t.match(file.headers['content-disposition'], /attachment/)
@@ -74,7 +74,7 @@ t.test('without a certificate, none is offered', async (t) => {
   const site = await serveConsole(t, { ingest: INGEST })
   const admin = site.signIn('ada', 'admin')
   t.equal((await admin.get('/setup-guide/certificate.pem')).status, 404)
-  t.notMatch((await admin.submit('/setup-guide', { label: 'branch' })).text, /SVC_FINGERPRINT|certificate\.pem/)
+  t.notMatch((await admin.submit('/setup-guide', { label: 'branch' })).text, /SERVICE_FINGERPRINT|certificate\.pem/)
 })
 
 t.test('the instructions name the host in the address of the page', async (t) => {

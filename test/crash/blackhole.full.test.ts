@@ -53,8 +53,8 @@ t.test(
     const collector = start(
       'collector',
       [
-        ...['--read', capture, '--outbox', directories.outbox, '--aggregate', '1'],
-        ...[...reach, '--fingerprint', service.fingerprint],
+        ...['--read', capture, '--outbox', directories.outbox, '--event-window-seconds', '1'],
+        ...[...reach, '--service-fingerprint', service.fingerprint],
       ],
       { SVC_TOKEN: organization.token },
       ['ip', ...atCollector()],

@@ -25,7 +25,7 @@ const KILLS_PER_FAULT = 3
 const ALL = [0, 1, 2] as const
 const DISK_MEGABYTES = 1024
 /** Less than three quarters of a broker's disk, which NATS offers to streams. */
-const LOG_MEGABYTES = 64
+const BROKER_EVENTS_MAX_MB = 64
 /** This many messages are acknowledged before the next step of a test. */
 const MESSAGES = 100
 const MESSAGES_PER_FAULT = 50
@@ -75,7 +75,7 @@ async function crash(
     seed: SEED,
     queriesPerCapture: FAULTS >= 20 ? 400_000 : 50_000,
     brokers: {
-      parameters: [...faults.parameters, '--log-megabytes', `${LOG_MEGABYTES}`],
+      parameters: [...faults.parameters, '--broker-events-max-mb', `${BROKER_EVENTS_MAX_MB}`],
       faults: FAULTS,
       async cause(random) {
         await sender.more(MESSAGES_PER_FAULT)

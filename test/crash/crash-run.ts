@@ -366,11 +366,13 @@ class Site {
     const ports = ['--api-port', String(first.apiPort), '--ingest-port', String(first.ingestPort)]
     const metricsPort = brokers && (await freePort())
     const logged =
-      brokers === undefined ? [] : ['--log-megabytes', '512', ...brokers.parameters, '--metrics-port', `${metricsPort}`]
+      brokers === undefined
+        ? []
+        : ['--broker-events-max-mb', '512', ...brokers.parameters, '--metrics-port', `${metricsPort}`]
     const parameters = {
       service: ['--data-dir', directories.data, ...listenOn, ...ports, '--api-threads', '1', ...logged],
       collector: [
-        ...['--outbox', directories.outbox, '--aggregate', '1', '--ca', caFile],
+        ...['--outbox', directories.outbox, '--event-window-seconds', '1', '--service-ca-file', caFile],
         ...['--endpoint', 'localhost', '--https-port', String(await proxy.listen())],
       ],
     }

@@ -31,8 +31,15 @@ class Setup {
     this.service = service
     this.oracle.writeCapture(capture, new Random(1), QUERIES, Date.now() - QUERIES)
     this.#collectorParameters = [
-      ...['--read', capture, '--outbox', outbox, '--aggregate', '1'],
-      ...['--endpoint', '127.0.0.1', '--https-port', String(service.ingestPort), '--fingerprint', service.fingerprint],
+      ...['--read', capture, '--outbox', outbox, '--event-window-seconds', '1'],
+      ...[
+        '--endpoint',
+        '127.0.0.1',
+        '--https-port',
+        String(service.ingestPort),
+        '--service-fingerprint',
+        service.fingerprint,
+      ],
     ]
   }
 
@@ -92,7 +99,7 @@ t.test('no event is lost when other programs fill the disk during forwarding', {
   const outbox = join(disk.directory, 'outbox')
   const setup = await Setup.prepare(t, { outbox })
   // Without aggregation, each match is an event. A slow machine may not fill the disk in time.
-  const collector = setup.collector(t, ['--aggregate', '0'])
+  const collector = setup.collector(t, ['--event-window-seconds', '0'])
   await until('events in the outbox', () => bytesOf(join(outbox, 'data.mdb')) > 2 * 1024 * 1024)
   for (let times = 0; times < 5 && collector.child.exitCode === null; times++) {
     disk.fillUpTo(times)
@@ -109,11 +116,11 @@ t.test('no event is lost when other programs fill the disk during forwarding', {
 t.test('an outbox that has filled its own disk is drained when the service returns', { skip }, async (t) => {
   const disk = new SmallDisk(t, 24)
   const setup = await Setup.prepare(t, { outbox: join(disk.directory, 'outbox') })
-  const filling = setup.collector(t, ['--aggregate', '0', '--no-https', '--syslog', 'off'])
+  const filling = setup.collector(t, ['--event-window-seconds', '0', '--no-https', '--syslog', 'off'])
   await until('a full disk', () => filling.child.exitCode !== null || filling.output.stderr.includes('has no space'))
   filling.child.kill('SIGKILL')
   await filling.ended
-  const { status, stderr } = await endOf(setup.collector(t, ['--aggregate', '0']))
+  const { status, stderr } = await endOf(setup.collector(t, ['--event-window-seconds', '0']))
   t.equal(status, 0, stderr)
   t.same(await setup.organization.differences(setup.oracle.expected), [])
 })

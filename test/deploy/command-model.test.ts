@@ -63,7 +63,7 @@ t.test('the model has everything that help shows: usage, variable, default, choi
     kind: 'directory',
   })
   t.match(option('posture-collector run', '--syslog-protocol'), { choices: ['tls', 'tcp', 'udp'], byDefault: 'tls' })
-  t.match(option('posture-collector run', '--registry'), {
+  t.match(option('posture-collector run', '--registry-file'), {
     kind: 'file',
     about: /^Add, override/,
     byDefault: undefined,

@@ -293,13 +293,13 @@ t.test('on a terminal, setup asks for the names of the certificate once, and kee
   t.match(first, asked)
   t.match(first, /expected comma-separated host names or IP addresses/)
   t.match(first, 'the certificate is valid for relay.example, 192.0.2.7')
-  t.match(first, `SVC_ENDPOINT=relay.example\r\n  HTTPS_PORT=${ports.at(-1)}\r\n  SVC_FINGERPRINT=${pin}\r\n`)
+  t.match(first, `SVC_ENDPOINT=relay.example\r\n  HTTPS_PORT=${ports.at(-1)}\r\n  SERVICE_FINGERPRINT=${pin}\r\n`)
   t.match(first, `sudo install --mode 644 ${file} /etc/posture-ca.pem`)
   t.ok(certificate().checkHost('relay.example') && certificate().checkIP('192.0.2.7'))
 
   const second = setup('')
   t.notMatch(second, asked)
-  t.match(second, `SVC_FINGERPRINT=${pin}`, 'recognized before the service has read the file again')
+  t.match(second, `SERVICE_FINGERPRINT=${pin}`, 'recognized before the service has read the file again')
   setup('', '--tls-name', 'other.example')
   t.ok(certificate().checkHost('other.example') && !certificate().checkHost('relay.example'))
   t.equal(keyPin(certificate()), pin)
@@ -318,7 +318,7 @@ t.test('names for a certificate that the service does not use are refused', asyn
     stderr: /--tls-name: the service does not use the self-signed certificate in .*service\/tls$/m,
   })
   t.same(await admin('organization', 'list', '--data-dir', directory), [], 'nothing is created')
-  t.notMatch(JSON.stringify(await admin(...words)), /SVC_FINGERPRINT|certificate\.pem/)
+  t.notMatch(JSON.stringify(await admin(...words)), /SERVICE_FINGERPRINT|certificate\.pem/)
 })
 
 t.test('an API key expires, and scopes are never granted silently', async (t) => {

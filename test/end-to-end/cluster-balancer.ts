@@ -42,7 +42,7 @@ const SETTINGS = [
   ...['--api-address', '0.0.0.0', '--ingest-address', '0.0.0.0', '--metrics-address', '0.0.0.0'],
   ...['--api-port', '8443', '--console-port', '8444', '--ingest-port', '9443', '--metrics-port', '9091'],
   ...['--syslog-tls', '0.0.0.0:6514', '--syslog-tcp', '0.0.0.0:1514', '--proxy-protocol'],
-  ...['--connections-per-address', '0'],
+  ...['--max-connections-per-address', '0'],
 ]
 const PATHS = [
   ...['/api/v1/discovery', '/api/v1/scores', '/api/v1/recommendations', '/api/v1/assessments'],
@@ -127,7 +127,7 @@ t.test('each node is killed and replaced under load, after a load balancer', asy
     {
       machine: machine(machines.length - 1),
       directory,
-      parameters: ['--endpoint', OWN_ADDRESS, '--ca', certificateFile],
+      parameters: ['--endpoint', OWN_ADDRESS, '--service-ca-file', certificateFile],
       token: sensors.token,
     },
     Date.now(),

@@ -11,7 +11,7 @@ import { until } from '../support/wait.ts'
 const PATH = '/api/v1/scores'
 const NAMES = ['one', 'two', 'three'] as const
 /** Longer than the brokers are away. */
-const PARAMETERS = ['--stale-max', '120']
+const PARAMETERS = ['--replica-max-lag-seconds', '120']
 
 t.test('the limit of a key over three nodes, which report what they have allowed', async (t) => {
   const directory = testFolder(t)

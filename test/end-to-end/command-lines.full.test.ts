@@ -134,9 +134,9 @@ const MISUSES: readonly Misuse[] = [
   {
     name: 'a nonexistent CA file',
     program: 'collector',
-    parameters: ['--token', TOKEN, '--ca', '/nowhere.pem', '--outbox', 'memory'],
+    parameters: ['--token', TOKEN, '--service-ca-file', '/nowhere.pem', '--outbox', 'memory'],
     status: 2,
-    line: /USAGE --ca /,
+    line: /USAGE --service-ca-file /,
   },
   {
     name: 'a certificate without a key',
@@ -164,7 +164,7 @@ const MISUSES: readonly Misuse[] = [
     program: 'admin',
     parameters: ['key', 'list', '--org', 'x', '--data-dir', '/srv'],
     status: 5,
-    line: /NOT_FOUND --data-dir: there is no store in \/srv\/store/,
+    line: /NOT_FOUND --data-dir: no store in \/srv\/store/,
   },
   {
     name: 'an unknown command',

@@ -69,7 +69,7 @@ t.test('a sensor reports its coverage once, over each transport', async (t) => {
   const reading = (path: string, token: string, ...transport: string[]) =>
     run('collector', ['--read', path, '--outbox', `${path}.outbox`, '--endpoint', 'localhost', ...transport], {
       SVC_TOKEN: token,
-      SVC_CA: service.certificateFile,
+      SERVICE_CA_FILE: service.certificateFile,
     })
   const https = ['--https-port', String(service.service.ingestPort)]
 

@@ -50,7 +50,7 @@ class Site {
   async start(t: Test): Promise<RunningService> {
     const service = await startService(this.#directory, [
       ...this.#brokers.parameters,
-      ...['--log-megabytes', '256', '--syslog-tcp', '127.0.0.1:0', '--syslog-udp', '127.0.0.1:0'],
+      ...['--broker-events-max-mb', '256', '--syslog-tcp', '127.0.0.1:0', '--syslog-udp', '127.0.0.1:0'],
     ])
     t.teardown(() => {
       service.child.kill('SIGKILL')
@@ -244,12 +244,12 @@ async function datagramsOf({ metricsPort }: RunningService) {
 
 t.test('settings that need a log name it', async (t) => {
   const data = join(testFolder(t), 'data')
-  t.match(await run('service', ['--data-dir', data, '--log-ca', 'x']), {
+  t.match(await run('service', ['--data-dir', data, '--broker-ca-file', 'x']), {
     status: 2,
-    stderr: /--log-credentials and --log-ca: without effect unless --log names brokers/,
+    stderr: /--broker-credentials-file and --broker-ca-file: without effect unless --brokers names brokers/,
   })
-  t.match(await run('service', ['--data-dir', data, '--log', 'nats://a b:1']), {
+  t.match(await run('service', ['--data-dir', data, '--brokers', 'nats://a b:1']), {
     status: 2,
-    stderr: /--log: expected comma-separated brokers, such as nats:\/\/broker-1.example:4222/,
+    stderr: /--brokers: expected comma-separated brokers, such as nats:\/\/broker-1.example:4222/,
   })
 })

@@ -82,13 +82,13 @@ class Site {
     through: readonly string[] = [],
   ): Running {
     const service = this.#service
-    const args = ['--interface', 'far', '--outbox', join(this.directory, 'outbox'), '--aggregate', '1']
+    const args = ['--interface', 'far', '--outbox', join(this.directory, 'outbox'), '--event-window-seconds', '1']
     const reach = [
       '--endpoint',
       '127.0.0.1',
       '--https-port',
       String(service.ingestPort),
-      '--fingerprint',
+      '--service-fingerprint',
       service.fingerprint,
     ]
     const variables = { SVC_TOKEN: this.token, HEALTH_PORT: String(this.#healthPort), ...environment }
@@ -198,7 +198,7 @@ t.test(
 t.test('health reports when the link goes down and up, and when it disappears and returns', { skip }, async (t) => {
   const site = await Site.make(t)
   // After dropping root, a collector cannot open a new interface.
-  const collector = site.collector(t, ['--user', 'root'])
+  const collector = site.collector(t, ['--run-as', 'root'])
   await site.until('the start', ({ status }) => status === 'running')
   ip(...site.inside('ip', 'link', 'set', 'far', 'down'))
   t.match(await site.until('down', ({ status }) => status === 'degraded'), { reason: /^far is down/ })
@@ -263,7 +263,7 @@ t.test(
   { skip },
   async (t) => {
     const site = await Site.make(t)
-    const collector = site.collector(t, ['--ring-size', '1', '--decode-workers', '0'])
+    const collector = site.collector(t, ['--capture-buffer-mb', '1', '--decode-workers', '0'])
     await site.until('the start', ({ status }) => status === 'running')
     const node = (program: string, ...words: string[]) =>
       spawn('ip', site.inside(process.execPath, '--input-type=module', '-e', program, ...words), {
@@ -319,7 +319,7 @@ platforms:
   writeFileSync(registry, platform('first.acme.example'))
   writeFileSync(environmentFile, 'LOG_LEVEL=WARNING\n')
   const collector = site.collector(t, [
-    '--registry',
+    '--registry-file',
     registry,
     '--settings-file',
     environmentFile,
@@ -331,10 +331,10 @@ platforms:
   await site.until('the first match', ({ events_matched }) => events_matched === 1)
   t.notOk(collector.output.stderr.includes('"msg":"watching"'), 'INFO is not written')
   writeFileSync(registry, platform('second.acme.example'))
-  writeFileSync(environmentFile, 'LOG_LEVEL=INFO\nSVC_CA=/etc/other.pem\n')
+  writeFileSync(environmentFile, 'LOG_LEVEL=INFO\nSERVICE_CA_FILE=/etc/other.pem\n')
   collector.child.kill('SIGHUP')
   await until('the settings', () => collector.output.stderr.includes('"msg":"changed settings that require a restart"'))
-  t.match(collector.output.stderr, /"settings":\["--ca"\]/)
+  t.match(collector.output.stderr, /"settings":\["--service-ca-file"\]/)
   t.match(collector.output.stderr, /"logLevel":"INFO","msg":"reloaded"/)
   site.play(['first.acme.example', 'second.acme.example'])
   const health = await site.until('the second match', ({ events_matched }) => events_matched === 2)
@@ -386,7 +386,7 @@ t.test('the collector runs under nsenter, where /sys belongs to another namespac
   const { service, healthPort } = site.reach
   const args = ['--interface', 'far', '--outbox', 'memory', '--https-port', String(service.ingestPort)]
   const enter = ['nsenter', `--net=/run/netns/${site.name}`, 'env', '-u', 'NODE_OPTIONS']
-  const trust = ['--endpoint', '127.0.0.1', '--fingerprint', service.fingerprint]
+  const trust = ['--endpoint', '127.0.0.1', '--service-fingerprint', service.fingerprint]
   const variables = { SVC_TOKEN: site.token, HEALTH_PORT: String(healthPort) }
   const collector = start('collector', [...args, ...trust], variables, enter)
   t.teardown(() => collector.child.kill('SIGKILL'))
@@ -457,10 +457,10 @@ t.test('each failure to start is one error line', { skip }, async (t) => {
         /^posture-collector: STORE_UNWRITABLE --outbox \S+: user nobody cannot write there; name a directory of its own/,
     },
     {
-      args: ['--filter', 'not vlan'],
+      args: ['--capture-filter', 'not vlan'],
       environment: { HEALTH_PORT: '0' },
       status: 2,
-      expected: /^posture-collector: USAGE --filter: "not vlan": "vlan" is not supported/,
+      expected: /^posture-collector: USAGE --capture-filter: "not vlan": "vlan" is not supported/,
     },
     {
       args: ['--tls-ports', Array.from({ length: 90 }, (_, index) => 2 * index + 1).join(',')],
@@ -469,10 +469,10 @@ t.test('each failure to start is one error line', { skip }, async (t) => {
       expected: /^posture-collector: USAGE the filter does not fit the kernel: 9\d ports or ranges/,
     },
     {
-      args: ['--filter', 'ip and ip6'],
+      args: ['--capture-filter', 'ip and ip6'],
       environment: { HEALTH_PORT: '0' },
       status: 2,
-      expected: /^posture-collector: USAGE --filter: "ip and ip6": .*rejects all packets/,
+      expected: /^posture-collector: USAGE --capture-filter: "ip and ip6": .*rejects all packets/,
     },
     {
       args: ['--interface', 'fra'],
@@ -481,15 +481,15 @@ t.test('each failure to start is one error line', { skip }, async (t) => {
       expected: /^posture-collector: CAPTURE_DENIED fra: no such interface; available: far/,
     },
     {
-      args: ['--user', 'nobody-at-all'],
+      args: ['--run-as', 'nobody-at-all'],
       environment: { HEALTH_PORT: '0' },
       status: 2,
-      expected: /^posture-collector: USAGE --user: no user "nobody-at-all"/,
+      expected: /^posture-collector: USAGE --run-as: no user "nobody-at-all"/,
     },
     {
-      args: ['--snaplen', '20'],
+      args: ['--capture-buffer-mb', '0'],
       status: 2,
-      expected: /^posture-collector: USAGE --snaplen: expected a whole number from 64 to 262144, found "20"/,
+      expected: /^posture-collector: USAGE --capture-buffer-mb: expected a whole number from 1 to 1024, found "20"/,
     },
     {
       args: ['--settings-file', '/none'],

@@ -55,7 +55,7 @@ t.test('SIGHUP reads REGISTRY_FILE again', async (t) => {
   const directory = t.testdir()
   const data = dataOf(directory)
   const file = writeRegistryFile(join(directory, 'reg.json'), [platform('one', 'one.example')])
-  const service = await startService(data, ['--registry', file])
+  const service = await startService(data, ['--registry-file', file])
   t.teardown(async () => {
     service.child.kill('SIGTERM')
     await service.ended

@@ -70,7 +70,7 @@ t.test('captured packets become platforms in the API despite crashes of both pro
   t.same(before, { status: 200, body: { scan: null, platforms: [] } }, 'nothing is found before the first scan')
 
   // The collector is killed after storing its first events.
-  const killed = await run('collector', collect(service.ingestPort, '--ca', certificate), {
+  const killed = await run('collector', collect(service.ingestPort, '--service-ca-file', certificate), {
     ...environment,
     POSTURE_FAULT_POINT: 'outbox:appended',
   })
@@ -82,7 +82,7 @@ t.test('captured packets become platforms in the API despite crashes of both pro
   await service.ended
   service = await startService(dataDirectory, [], { POSTURE_FAULT_POINT: 'accept:committed' })
   const { ingestPort } = service
-  const collector = start('collector', collect(ingestPort, '--fingerprint', service.fingerprint), environment)
+  const collector = start('collector', collect(ingestPort, '--service-fingerprint', service.fingerprint), environment)
   const crashed = await service.ended
   t.equal(crashed.signal, 'SIGKILL')
   service = await startService(dataDirectory, ['--ingest-port', String(ingestPort)])
@@ -104,7 +104,7 @@ t.test('captured packets become platforms in the API despite crashes of both pro
   )
 
   // The outbox remembers the position in the file.
-  const again = await run('collector', collect(ingestPort, '--ca', certificate), environment)
+  const again = await run('collector', collect(ingestPort, '--service-ca-file', certificate), environment)
   t.equal(again.status, 0, again.stderr)
   const [second] = await admin('scan', 'run', '--org', 'Acme', ...data)
   t.match(second, { status: 'completed', events: 0 }, 'a second run of the same file adds nothing')

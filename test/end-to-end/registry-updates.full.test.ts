@@ -38,7 +38,7 @@ async function madeSite(t: Test) {
   const [token] = await admin('token', 'generate', 'sensor', '--org', 'Acme', ...data)
   const root = writeRoot(directory)
   const collector = (environment: NodeJS.ProcessEnv = {}): Running => {
-    const flags = ['--interface', 'lo', '--outbox', outbox, '--aggregate', '0', '--dns-ports', '5353']
+    const flags = ['--interface', 'lo', '--outbox', outbox, '--event-window-seconds', '0', '--dns-ports', '5353']
     const variables = { SVC_TOKEN: String(token?.['token']), HEALTH_PORT: '19090', ...environment }
     const running = start('collector', [...flags, '--registry-root', root, ...forwardArgs(service)], variables, [
       'ip',

@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { HEADER_LINES, LINE_KINDS, linesOf } from '../../bench/workload/log-lines.ts'
+import { LINE_KINDS, linesOf } from '../../bench/workload/log-lines.ts'
 import { Administration } from '../../engine/admin/administration.ts'
 import { unpackBatch } from '../../engine/event/event.ts'
 import { WORK_BYTES } from '../../engine/ingest/connection.ts'
@@ -129,7 +129,9 @@ function messagesOf(token: string): Buffer[] {
     ...LINE_KINDS.flatMap((kind) => linesOf(kind, 1)).map((line) => {
       return `<134>1 2026-11-20T09:15:02Z relay fw - - [svc@00000 key="${token}"] ${line}`
     }),
-    ...Object.values(HEADER_LINES).map((line) => `<134>1 - - - - - [svc@00000 key="${token}"] ${line}`),
+    ...LINE_KINDS.flatMap(({ header = [] }) => header).map((line) => {
+      return `<134>1 - - - - - [svc@00000 key="${token}"] ${line}`
+    }),
   ].map((text) => Buffer.from(text))
 }
 

@@ -133,7 +133,7 @@ export class Brokers {
     const servers = this.#brokers.map(({ address, addresses = [address] }, index) => {
       return `${addresses[network]}:${this.servers[index]?.split(':').at(-1)}`
     })
-    return ['--log', servers.join(','), '--log-credentials', seedFile, '--log-ca', this.caFile]
+    return ['--brokers', servers.join(','), '--broker-credentials-file', seedFile, '--broker-ca-file', this.caFile]
   }
 
   /** Kills a broker with SIGKILL and waits until its process has ended. */

@@ -8,7 +8,7 @@ import { Sender } from './store.ts'
 import { until } from './wait.ts'
 
 /** The smallest log that nodes create: three streams of brokers on one disk. */
-const LOG_MEGABYTES = ['--log-megabytes', '256']
+const BROKER_EVENTS_MAX_MB = ['--broker-events-max-mb', '256']
 
 export interface TestNodeOptions {
   readonly parameters?: readonly string[]
@@ -50,7 +50,7 @@ export class TestNode {
     this.directory = join(directory, name)
     this.data = ['--data-dir', this.directory]
     const own = ['--node-name', name, '--api-threads', '1']
-    this.#parameters = [...brokers.parametersAt(network, seedFile), ...LOG_MEGABYTES, ...own, ...parameters]
+    this.#parameters = [...brokers.parametersAt(network, seedFile), ...BROKER_EVENTS_MAX_MB, ...own, ...parameters]
     this.#environment = environment
     this.#machine = machine
   }

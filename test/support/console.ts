@@ -49,7 +49,7 @@ export interface ConsoleOptions {
   readonly ingest?: IngestListeners
   readonly trials?: Partial<TrialOptions>
   readonly log?: Logger
-  /** false: as with --connections-per-address 0. */
+  /** false: as with --max-connections-per-address 0. */
   readonly limitsNetworks?: boolean
   readonly counters?: ConsoleCounters
   /** Networks of identity providers, in addition to public ones; loopback if absent. */

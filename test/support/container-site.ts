@@ -75,8 +75,8 @@ export class ContainerSite {
   /** The settings that a manifest leaves to its users. */
   get settings(): Readonly<Record<string, string>> {
     return {
-      ...{ SVC_TOKEN: this.token, SVC_ENDPOINT: SERVICE_NAME, SVC_FINGERPRINT: this.#service.fingerprint },
-      ...{ HTTPS_PORT: `${this.#service.ingestPort}`, INTERFACE: 'far', AGGREGATE_SECONDS: '0' },
+      ...{ SVC_TOKEN: this.token, SVC_ENDPOINT: SERVICE_NAME, SERVICE_FINGERPRINT: this.#service.fingerprint },
+      ...{ HTTPS_PORT: `${this.#service.ingestPort}`, INTERFACE: 'far', EVENT_WINDOW_SECONDS: '0' },
     }
   }
 

@@ -120,7 +120,7 @@ export interface RunningService extends Running {
 
 /** Arguments for a collector on this machine to forward to this service only. */
 export function forwardArgs({ ingestPort, fingerprint }: RunningService): string[] {
-  return ['--endpoint', 'localhost', '--https-port', `${ingestPort}`, '--fingerprint', fingerprint]
+  return ['--endpoint', 'localhost', '--https-port', `${ingestPort}`, '--service-fingerprint', fingerprint]
 }
 
 /** Tests run in parallel, so the service must not listen on the default syslog ports. */

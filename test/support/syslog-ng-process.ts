@@ -41,7 +41,7 @@ export async function killSyslogNg(child: ChildProcess | undefined): Promise<voi
   await exited
 }
 
-async function listening(port: number): Promise<void> {
+export async function listening(port: number): Promise<void> {
   for (;;) {
     const socket = connect(port, '127.0.0.1')
     const connected = await Promise.race([

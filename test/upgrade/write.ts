@@ -135,9 +135,9 @@ function collect(outbox: string, port: string): Promise<void> & { child: Promise
     command,
     [
       ...[file, 'run', '--read', CAPTURE, '--shift-to-now', '--outbox', join(folder, outbox)],
-      ...['--endpoint', 'localhost', '--https-port', port, '--ca', join(data, 'tls/certificate.pem')],
+      ...['--endpoint', 'localhost', '--https-port', port, '--service-ca-file', join(data, 'tls/certificate.pem')],
     ],
-    { stdio: 'inherit', env: { ...process.env, SVC_TOKEN: token, AGGREGATE_SECONDS: '0' } },
+    { stdio: 'inherit', env: { ...process.env, SVC_TOKEN: token, EVENT_WINDOW_SECONDS: '0' } },
   )
   const ended = once(child, 'exit').then(([status]) => {
     if (status !== 0 && status !== null) throw new Error(`the collector ended with ${status}`)

@@ -60,15 +60,18 @@ async function server(t: Test, fromDays: number, toDays: number, name = 'localho
   }
 }
 
-t.test('a certificate trusted by --ca or by a pin: protocol, expiry and the pin of its key are reported', async (t) => {
-  const { port, ca, fingerprint, pin } = await server(t, -1, 100)
-  for (const trust of [{ ca }, { fingerprint }, { fingerprint: pin }]) {
-    const { result, found } = await check(port, trust)
-    t.equal(result, 'ok')
-    t.match(found, /^TLSv1\.3, certificate valid until \d{4}-\d\d-\d\d, sha256-key:/)
-    t.ok(found.endsWith(pin))
-  }
-})
+t.test(
+  'a certificate trusted by --service-ca-file or by a pin: protocol, expiry and the pin of its key are reported',
+  async (t) => {
+    const { port, ca, fingerprint, pin } = await server(t, -1, 100)
+    for (const trust of [{ ca }, { fingerprint }, { fingerprint: pin }]) {
+      const { result, found } = await check(port, trust)
+      t.equal(result, 'ok')
+      t.match(found, /^TLSv1\.3, certificate valid until \d{4}-\d\d-\d\d, sha256-key:/)
+      t.ok(found.endsWith(pin))
+    }
+  },
+)
 
 const REFUSALS: readonly {
   readonly name: string
@@ -83,7 +86,7 @@ const REFUSALS: readonly {
     days: [-1, 100],
     trust: 'nothing',
     found: /the certificate is self-signed, valid until/,
-    remedy: ({ pin }) => `when it starts, set it: --fingerprint ${pin}, or pass its CA certificate`,
+    remedy: ({ pin }) => `when it starts, set it: --service-fingerprint ${pin}, or pass its CA certificate`,
   },
   {
     name: 'expired',
@@ -105,14 +108,14 @@ const REFUSALS: readonly {
     for: 'posture.example',
     trust: 'ca',
     found: /the certificate is for DNS:posture\.example, and not for localhost$/,
-    remedy: ({ pin }) => `start the service with --tls-name localhost, or pin its key: --fingerprint ${pin}`,
+    remedy: ({ pin }) => `start the service with --tls-name localhost, or pin its key: --service-fingerprint ${pin}`,
   },
   {
     name: 'not the pinned one',
     days: [-1, 100],
     trust: 'another pin',
     found: /neither the certificate nor its key is pinned: valid until/,
-    remedy: ({ pin }) => `its key was replaced: --fingerprint ${pin}`,
+    remedy: ({ pin }) => `its key was replaced: --service-fingerprint ${pin}`,
   },
 ]
 for (const { name, days, for: host, trust, found, remedy } of REFUSALS) {

@@ -47,7 +47,7 @@ async function service(t: Test) {
 t.test('a successful check stores nothing and leaves no file', { skip: skipNamespaces }, async (t) => {
   const running = await service(t)
   const { token, fingerprint, parameters, directory } = running
-  const ended = await run('collector', [...parameters, '--fingerprint', fingerprint], {
+  const ended = await run('collector', [...parameters, '--service-fingerprint', fingerprint], {
     SVC_TOKEN: token,
     HEALTH_PORT: '0',
   })
@@ -86,13 +86,18 @@ t.test('each failure has a message and an exit status', { skip: skipNamespaces }
       status: 4,
       stderr: /^posture-collector: CERTIFICATE 1 of 8 checks failed: tls\n$/,
       rows: [
-        { check: 'tls', result: 'failed', code: 'CERTIFICATE', remedy: /--fingerprint sha256-key:[0-9a-f]{64}, or/ },
+        {
+          check: 'tls',
+          result: 'failed',
+          code: 'CERTIFICATE',
+          remedy: /--service-fingerprint sha256-key:[0-9a-f]{64}, or/,
+        },
         { check: 'token', result: 'skipped', found: 'tls failed' },
       ],
     },
     {
       name: 'an unknown token',
-      more: ['--fingerprint', fingerprint],
+      more: ['--service-fingerprint', fingerprint],
       token: UNKNOWN_TOKEN,
       status: 5,
       stderr: /^posture-collector: TOKEN_REFUSED 1 of 8 checks failed: token\n$/,
@@ -100,7 +105,7 @@ t.test('each failure has a message and an exit status', { skip: skipNamespaces }
     },
     {
       name: 'a mistyped interface: the other checks continue, and the first failure determines the status',
-      more: ['--interface', 'loo', '--fingerprint', fingerprint],
+      more: ['--interface', 'loo', '--service-fingerprint', fingerprint],
       token: UNKNOWN_TOKEN,
       status: 4,
       stderr: /CAPTURE_DENIED 2 of 8 checks failed: interface, token\n$/,
@@ -116,7 +121,7 @@ t.test('each failure has a message and an exit status', { skip: skipNamespaces }
     },
     {
       name: 'an outbox that cannot be created',
-      more: ['--outbox', '/proc/outbox', '--fingerprint', fingerprint],
+      more: ['--outbox', '/proc/outbox', '--service-fingerprint', fingerprint],
       status: 4,
       stderr: /STORE_UNWRITABLE 1 of 8 checks failed: outbox\n$/,
       rows: [{ check: 'outbox', result: 'failed', code: 'STORE_UNWRITABLE', remedy: /^name a directory that/ }],
@@ -134,7 +139,7 @@ t.test('each failure has a message and an exit status', { skip: skipNamespaces }
     },
     {
       name: 'an address that needs no resolution',
-      more: ['--endpoint', '127.0.0.1', '--fingerprint', fingerprint],
+      more: ['--endpoint', '127.0.0.1', '--service-fingerprint', fingerprint],
       status: 0,
       stderr: /^all ok\n$/,
       rows: [
@@ -154,7 +159,7 @@ t.test('each failure has a message and an exit status', { skip: skipNamespaces }
     },
     {
       name: 'syslog over UDP in addition, without a disk',
-      more: ['--fingerprint', fingerprint, '--syslog', '--syslog-protocol', 'udp', '--outbox', 'memory'],
+      more: ['--service-fingerprint', fingerprint, '--syslog', '--syslog-protocol', 'udp', '--outbox', 'memory'],
       status: 0,
       stderr: /^all ok\n$/,
       rows: [
@@ -164,16 +169,16 @@ t.test('each failure has a message and an exit status', { skip: skipNamespaces }
     },
     {
       name: 'a registry file in the wrong format',
-      more: ['--registry', garbage, '--fingerprint', fingerprint],
+      more: ['--registry-file', garbage, '--service-fingerprint', fingerprint],
       status: 2,
       stderr: /REGISTRY_FILE 1 of 8 checks failed: settings\n$/,
       rows: [{ check: 'settings', result: 'failed', remedy: /the built-in registry is used$/ }],
     },
     {
       name: 'a CA file without a certificate',
-      more: ['--ca', garbage],
+      more: ['--service-ca-file', garbage],
       status: 2,
-      stderr: /^posture-collector: USAGE --ca: \S+garbage holds no certificate; expected a PEM file/,
+      stderr: /^posture-collector: USAGE --service-ca-file: \S+garbage holds no certificate; expected a PEM file/,
       rows: [],
     },
     {
@@ -208,10 +213,13 @@ t.test('a check started as root runs as the user that the collector becomes', { 
   writeFileSync(registry, 'disable: []\n')
   for (const file of [ca, registry]) chmodSync(file, 0o600)
   const check = async (...more: string[]) => {
-    const ended = await run('collector', [...parameters, '--ca', ca, ...more], { SVC_TOKEN: token, HEALTH_PORT: '0' })
+    const ended = await run('collector', [...parameters, '--service-ca-file', ca, ...more], {
+      SVC_TOKEN: token,
+      HEALTH_PORT: '0',
+    })
     return { ...ended, rows: new Map(rowsOf(ended.stdout).map((row) => [row.check, row])) }
   }
-  const asRoot = await check('--user', 'root', '--registry', registry)
+  const asRoot = await check('--run-as', 'root', '--registry-file', registry)
   t.match(asRoot, { status: 0, stderr: 'all ok\n' }, 'a collector that stays root can read both files')
   const denied = (file: string) => ({
     result: 'failed',
@@ -220,8 +228,8 @@ t.test('a check started as root runs as the user that the collector becomes', { 
       `^chgrp 1235 ${file} && chmod g\\+r ${file}, and make its parent directories accessible to that user`,
     ),
   })
-  const user = ['--user', '1234:1235']
-  const other = await check(...user, '--registry', registry)
+  const user = ['--run-as', '1234:1235']
+  const other = await check(...user, '--registry-file', registry)
   t.match(other, { status: 2, stderr: /REGISTRY_FILE 2 of 8 checks failed: settings, tls\n$/ })
   t.match(other.rows.get('settings'), { code: 'REGISTRY_FILE', ...denied(registry) })
   t.match(other.rows.get('interface'), { result: 'ok' }, 'root opens the interface')
@@ -232,7 +240,7 @@ t.test('a check started as root runs as the user that the collector becomes', { 
     chownSync(file, 0, 1235)
     chmodSync(file, 0o640)
   }
-  const fixed = await check(...user, '--registry', registry)
+  const fixed = await check(...user, '--registry-file', registry)
   t.match(fixed, { status: 0, stderr: 'all ok\n' }, 'the suggested fix works')
 })
 

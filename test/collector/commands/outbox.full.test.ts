@@ -79,7 +79,7 @@ t.test('an outbox without events is shown as empty', async (t) => {
 
 t.test('an outbox that cannot be read is one error line', async (t) => {
   const rows: readonly (readonly [args: readonly string[], status: number, expected: RegExp])[] = [
-    [['stats', '--outbox', '/nowhere'], 5, /^posture-collector: NOT_FOUND --outbox: there is no store in \/nowhere/],
+    [['stats', '--outbox', '/nowhere'], 5, /^posture-collector: NOT_FOUND --outbox: no store in \/nowhere/],
     [['stats', '--outbox', 'memory'], 2, /USAGE --outbox memory: events in the memory of a collector/],
     [['peek', '-n', '0', '--outbox', t.testdir()], 2, /USAGE --count: expected a whole number from 1 to 10000/],
     [['stat'], 2, /USAGE unknown command 'stat' \(Did you mean stats\?\)/],
@@ -121,7 +121,12 @@ t.test('every event arrives by syslog alone, and the outbox is empty afterwards'
       '--syslog-protocol',
       protocol,
     ]
-    const where = ['--syslog-port', String(receiver.ports[protocol]), '--ca', receiver.certificate.certificateFile]
+    const where = [
+      '--syslog-port',
+      String(receiver.ports[protocol]),
+      '--service-ca-file',
+      receiver.certificate.certificateFile,
+    ]
     const { status, stderr } = await run('collector', [...args, ...where], { SVC_TOKEN: TOKEN })
     t.equal(status, 0, stderr)
     const [, made = ''] = /"events":(\d+),"acknowledged":\1,.*"waiting":0/.exec(stderr) ?? []

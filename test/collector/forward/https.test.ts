@@ -173,11 +173,11 @@ t.test('a certificate is accepted only if it is trusted or has the pinned finger
   const { settings, fingerprint, pin, received } = await fakeService(t, answering(200, whole))
   t.match(await send(t, { ...settings, ca: '' }), {
     kind: 'retry',
-    why: /not trusted; pass its CA certificate with --ca, or pin it with --fingerprint/,
+    why: /not trusted; pass its CA certificate with --service-ca-file, or pin it with --service-fingerprint/,
   })
   t.match(await send(t, { ...settings, ca: '', fingerprint: 'ab'.repeat(32) }), {
     kind: 'retry',
-    why: /which --fingerprint does not pin/,
+    why: /which --service-fingerprint does not pin/,
   })
   t.equal(received.length, 0, 'nothing was sent, not even the token')
   const other = 'ab'.repeat(32)
@@ -190,7 +190,7 @@ t.test('a certificate is accepted only if it is trusted or has the pinned finger
   )
   t.throws(() => new HttpsForwarder({ ...settings, ca: '/nowhere' }), {
     code: 'USAGE',
-    message: /^--ca \/nowhere: no such file/,
+    message: /^--service-ca-file \/nowhere: no such file/,
   })
 })
 
@@ -210,7 +210,7 @@ t.test('HTTPS_PROXY names the proxy, with the same trust; NO_PROXY makes excepti
   t.same(asked, [`localhost:${settings.httpsPort}`])
   t.match(await send(t, { ...settings, ca: '', fingerprint }), { kind: 'accepted' })
   const other = { ...settings, ca: '', fingerprint: 'ab'.repeat(32) }
-  t.match(await send(t, other), { kind: 'retry', why: /which --fingerprint does not pin/ })
+  t.match(await send(t, other), { kind: 'retry', why: /which --service-fingerprint does not pin/ })
   t.equal(received.length, 2)
   t.teardown(() => {
     delete process.env['NO_PROXY']

@@ -53,12 +53,15 @@ t.test('TLS sends nothing to a receiver that is not trusted', async (t) => {
   })
   t.match(await syslogForwarder(t, { syslogPort, fingerprint: 'ab'.repeat(32) }).send(events), {
     kind: 'retry',
-    why: /which --fingerprint does not pin/,
+    why: /which --service-fingerprint does not pin/,
   })
   const fingerprint = certificate.fingerprint.replaceAll(':', '').toLowerCase()
   t.match(await syslogForwarder(t, { syslogPort, fingerprint }).send(events), { kind: 'accepted' })
   t.equal((await receiver.receivedAtLeast(1)).length, 1)
-  t.throws(() => syslogForwarder(t, { ca: '/nowhere' }), { code: 'USAGE', message: /^--ca \/nowhere: no such file/ })
+  t.throws(() => syslogForwarder(t, { ca: '/nowhere' }), {
+    code: 'USAGE',
+    message: /^--service-ca-file \/nowhere: no such file/,
+  })
   t.match(await syslogForwarder(t, { syslogPort: receiver.ports.tcp }).send(events), { kind: 'retry' }, 'no TLS there')
 })
 

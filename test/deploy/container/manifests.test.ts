@@ -195,12 +195,12 @@ t.test('nodes whose console is behind a proxy have no limits by address', async 
     containers: [{ env: { name: string; value?: string }[] }]
   }
   t.match(
-    named.containers[0].env.find(({ name }) => name === 'CONNECTIONS_PER_ADDRESS'),
+    named.containers[0].env.find(({ name }) => name === 'MAX_CONNECTIONS_PER_ADDRESS'),
     { value: '0' },
   )
   const { services } = clusterComposeFile() as { services: Record<string, { environment?: Record<string, string> }> }
   for (const name of ['node-1', 'node-2', 'node-3']) {
-    t.equal(services[name]?.environment?.['CONNECTIONS_PER_ADDRESS'], '0', name)
+    t.equal(services[name]?.environment?.['MAX_CONNECTIONS_PER_ADDRESS'], '0', name)
   }
 })
 

@@ -71,10 +71,10 @@ t.test(
     const tokenFile = '/etc/posture-collector/token'
     await machine.run(`install -m 600 -o posture-collector /dev/null ${tokenFile}`)
     writeFileSync(join(tree.root, tokenFile), `${token.token}\n`)
-    const lines = [`SVC_TOKEN_FILE=${tokenFile}`, 'INTERFACE=far', 'AGGREGATE_SECONDS=0', 'SVC_ENDPOINT=127.0.0.1']
+    const lines = [`SVC_TOKEN_FILE=${tokenFile}`, 'INTERFACE=far', 'EVENT_WINDOW_SECONDS=0', 'SVC_ENDPOINT=127.0.0.1']
     const ca = '/etc/posture-collector/ca.pem'
     await machine.run(`install -m 644 /var/lib/posture-service/tls/certificate.pem ${ca}`)
-    writeFileSync(join(tree.root, SETTINGS), [...lines, `SVC_CA=${ca}`, ''].join('\n'))
+    writeFileSync(join(tree.root, SETTINGS), [...lines, `SERVICE_CA_FILE=${ca}`, ''].join('\n'))
     t.match(await machine.run(`posture-collector check --settings-file ${SETTINGS}`), /token.*ok/)
     await machine.run('systemctl enable --now posture-collector')
 

@@ -3,7 +3,7 @@ import { CommanderError } from 'commander'
 import t from 'tap'
 import { commandsOf, programs } from '../../../deploy/docs/cli.ts'
 import { pageText } from '../../../deploy/docs/main.ts'
-import { pagePaths } from '../../../deploy/docs/readability.ts'
+import { pagePaths } from '../../../deploy/docs/pages.ts'
 
 /** The script of each program, which pages for work in a clone use. */
 const SCRIPTS: Readonly<Record<string, string>> = {
@@ -111,8 +111,11 @@ t.test('unknown commands, flags and missing arguments are reported', async (t) =
     const [command = []] = commandsIn(line)
     t.type(await parseError(command), 'string', line)
   }
-  t.same(commandsIn('A="b c" posture-admin key list --org "A B" | head; posture-service \\\n  --http uws # so'), [
-    ['posture-admin', 'key', 'list', '--org', 'A B'],
-    ['posture-service', '--http', 'uws'],
-  ])
+  t.same(
+    commandsIn('A="b c" posture-admin key list --org "A B" | head; posture-service \\\n  --http-server uws # so'),
+    [
+      ['posture-admin', 'key', 'list', '--org', 'A B'],
+      ['posture-service', '--http-server', 'uws'],
+    ],
+  )
 })

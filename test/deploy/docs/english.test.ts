@@ -4,7 +4,7 @@ import type { Command } from 'commander'
 import t from 'tap'
 import { commandName, commandsOf, programs } from '../../../deploy/docs/cli.ts'
 import { pageText } from '../../../deploy/docs/main.ts'
-import { pagePaths } from '../../../deploy/docs/readability.ts'
+import { pagePaths } from '../../../deploy/docs/pages.ts'
 import { REPOSITORY } from '../../support/programs.ts'
 
 /**

@@ -32,7 +32,7 @@ t.test('a short id has the same replacement in each run', async (t) => {
 t.test('a pin has the same replacement on one line and on two of a table', async (t) => {
   const pin = createHash('sha256').update('key').digest('hex')
   const values = new FixedValues()
-  t.equal(values.text(`SVC_FINGERPRINT=sha256-key:${pin}`), 'SVC_FINGERPRINT=sha256-key:4ba298…')
+  t.equal(values.text(`SERVICE_FINGERPRINT=sha256-key:${pin}`), 'SERVICE_FINGERPRINT=sha256-key:4ba298…')
   t.equal(
     values.text(`│ tls │ sha256-key:${pin.slice(0, 42)} │\n│     │ ${pin.slice(42).padEnd(53)} │`),
     `│ tls │ sha256-key:4ba298b7f7e3d08920f9b4ea1124bede8ddffdb594 │\n│     │ ${'93acf1f85f2aab3730cae0'.padEnd(53)} │`,

@@ -60,7 +60,7 @@ class Site {
     const words = ['--interface', 'lo', '--outbox', join(directory, 'outbox'), ...reach]
     const collector = start(
       'collector',
-      [...words, '--fingerprint', service.fingerprint],
+      [...words, '--service-fingerprint', service.fingerprint],
       { SVC_TOKEN: String(token?.['token']), HEALTH_PORT: '9090' },
       through,
     )

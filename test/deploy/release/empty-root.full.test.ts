@@ -36,9 +36,12 @@ t.test('the executable needs no files but those of the C and C++ libraries', { s
   const check = await start('check', '--json').ended
   t.equal(check.status, 0, check.stdout)
   t.match(check.stdout, /"check":"interface","result":"ok","found":"far: up, link type ethernet/)
-  t.match(await start('check', '--filter', 'no such words').ended, { status: 2, stdout: /--filter: .*syntax error/ })
+  t.match(await start('check', '--capture-filter', 'no such words').ended, {
+    status: 2,
+    stdout: /--capture-filter: .*syntax error/,
+  })
 
-  const collector = start('run', '--filter', 'not src host 10.9.0.1')
+  const collector = start('run', '--capture-filter', 'not src host 10.9.0.1')
   t.teardown(() => collector.child.kill('SIGKILL'))
   await site.untilHealth('the service', ({ https_connected }) => https_connected)
   // From the addresses 10.9.0.0, 10.9.0.1 and 10.9.0.2.

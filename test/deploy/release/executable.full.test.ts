@@ -53,7 +53,7 @@ for (const machine of MACHINES) {
     await admin('organization', 'create', 'Acme', '--domain', 'acme.example', '--data-dir', data)
     const [token] = await admin('token', 'generate', 'sensor', '--org', 'Acme', '--data-dir', data)
     const outbox = join(t.testdirName, 'outbox')
-    const args = ['--read', DEMO_CAPTURE, '--shift-to-now', '--aggregate', '0', '--outbox', outbox]
+    const args = ['--read', DEMO_CAPTURE, '--shift-to-now', '--event-window-seconds', '0', '--outbox', outbox]
     const { status, stderr } = await collector(t, machine, [...args, ...forwardArgs(service)], {
       SVC_TOKEN: String(token?.['token']),
     })

@@ -37,7 +37,7 @@ t.test('discovery suggests, people are assigned, and two assessments are compare
   ])
   t.match(await runAdmin(['assessment', 'assign', first, 'INV-3', '--due', 'soon', ...acme]), {
     status: 2,
-    stderr: /due date: found "soon", expected a day such as 2026-12-01/,
+    stderr: /due date: found "soon", expected a date such as 2026-12-01/,
   })
   t.match(await admin('assessment', 'show', first, '--item', 'INV-3', ...acme), [
     {

@@ -100,8 +100,8 @@ t.test('own platforms apply to every organization only with --service-wide', asy
     [{ id: 'corp-llm' }],
     'one platform of all organizations',
   )
-  t.match(await admin('registry', 'check', 'llm.corp.example', '--registry', file, ...data), [{ id: 'corp-llm' }])
-  t.match(await runAdmin(['registry', 'list', '--registry', file, '--org', 'Acme', ...data]), { status: 2 })
+  t.match(await admin('registry', 'check', 'llm.corp.example', '--registry-file', file, ...data), [{ id: 'corp-llm' }])
+  t.match(await runAdmin(['registry', 'list', '--registry-file', file, '--org', 'Acme', ...data]), { status: 2 })
 })
 
 t.test('export writes a file that add and a collector read', async (t) => {

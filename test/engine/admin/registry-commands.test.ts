@@ -31,12 +31,12 @@ t.test('check finds the platform and the rule of a name', async (t) => {
 t.test("an operator's registry file is used; its errors name file, entry and field", async (t) => {
   const file = join(t.testdir(), 'own.yaml')
   writeFileSync(file, 'disable: [chatgpt]\n')
-  t.match(await admin('registry', 'check', 'chatgpt.com', '--registry', file), [{ match: 'none' }])
+  t.match(await admin('registry', 'check', 'chatgpt.com', '--registry-file', file), [{ match: 'none' }])
   writeFileSync(file, 'platforms:\n  - id: chatgpt\n    risk: { score: 700, why: much }\n')
-  const { status, stderr } = await runAdmin(['registry', 'list', '--registry', file])
+  const { status, stderr } = await runAdmin(['registry', 'list', '--registry-file', file])
   t.equal(status, 2)
   t.match(stderr, /^posture-admin: REGISTRY_FILE \S+own\.yaml:3: chatgpt: risk\.score: .*\n$/)
-  t.match(await runAdmin(['registry', 'list', '--registry', '/nowhere.yaml']), {
+  t.match(await runAdmin(['registry', 'list', '--registry-file', '/nowhere.yaml']), {
     status: 2,
     stderr: /REGISTRY_FILE \/nowhere\.yaml/,
   })

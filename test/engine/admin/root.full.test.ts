@@ -106,8 +106,8 @@ t.test(
         words: ['sign-in', 'set', ...provider, '--client-secret-file', secret, ...keys, ...acme],
       },
       ...['list', 'search claude', 'show claude', 'check claude.ai', 'stats'].map((words) => ({
-        uses: `registry ${words.split(' ')[0]} --registry`,
-        words: ['registry', ...words.split(' '), '--registry', file('empty.yaml', 'disable: []\n'), ...at],
+        uses: `registry ${words.split(' ')[0]} --registry-file`,
+        words: ['registry', ...words.split(' '), '--registry-file', file('empty.yaml', 'disable: []\n'), ...at],
       })),
       { uses: 'registry validate <file>', words: ['registry', 'validate', registry, ...acme] },
       { uses: 'registry diff <file>', words: ['registry', 'diff', registry, ...acme] },

@@ -48,7 +48,7 @@ t.test('a collector gets the port and the pin that differ from the defaults', as
       .flatMap(({ steps }) => steps(factsOf('h.example', more)).flatMap((step) => step.lines))
       .join('\n')
   t.equal(lines({ ingestPort: 1234 }).match(/^HTTPS_PORT=1234$/gm)?.length, 3)
-  t.notMatch(lines({ pin: '' }), /SVC_FINGERPRINT/)
+  t.notMatch(lines({ pin: '' }), /SERVICE_FINGERPRINT/)
   t.notMatch(lines({}), /MONITORING_TOKEN/, 'no command has the token in it')
 })
 

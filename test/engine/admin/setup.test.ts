@@ -80,12 +80,12 @@ t.test('no command has a secret in it', async (t) => {
   const { collector, curl } = readyLines(TOKEN, REACH)
   const lines = [...collector.steps, ...curl.steps].flatMap((step) => step.lines)
   t.notMatch(lines.join('\n'), /svc_/)
-  t.ok(lines.includes('SVC_FINGERPRINT=sha256-key:abcd'))
+  t.ok(lines.includes('SERVICE_FINGERPRINT=sha256-key:abcd'))
   t.notOk(lines.some((line) => line.startsWith('HTTPS_PORT')))
   const other = readyLines(TOKEN, { ...REACH, ingestPort: 1234, pin: '', certificateFile: '' })
   const settings = other.collector.steps.flatMap((step) => step.lines)
   t.ok(settings.includes('HTTPS_PORT=1234'))
-  t.notOk(settings.some((line) => line.startsWith('SVC_FINGERPRINT')))
+  t.notOk(settings.some((line) => line.startsWith('SERVICE_FINGERPRINT')))
   t.notMatch(other.curl.steps.flatMap((step) => step.lines).join('\n'), /--cacert/)
 })
 
@@ -136,12 +136,12 @@ t.test('the certificate is printed only if a listener presents it', async (t) =>
     t.teardown(() => server.close())
     return (server.address() as AddressInfo).port
   }
-  t.match(await setup(await listen(files), 'a'), `SVC_FINGERPRINT=${files.pin}`)
-  t.notMatch(await setup(await listen(others), 'b'), /SVC_FINGERPRINT|certificate\.pem/, 'another certificate')
-  t.notMatch(await setup(1, 'c'), /SVC_FINGERPRINT|certificate\.pem/, 'no listener')
+  t.match(await setup(await listen(files), 'a'), `SERVICE_FINGERPRINT=${files.pin}`)
+  t.notMatch(await setup(await listen(others), 'b'), /SERVICE_FINGERPRINT|certificate\.pem/, 'another certificate')
+  t.notMatch(await setup(1, 'c'), /SERVICE_FINGERPRINT|certificate\.pem/, 'no listener')
 
   const named = await setup(1, 'd', '--tls-name', 'relay.example', '--tls-name', '192.0.2.7')
-  t.match(named, `SVC_FINGERPRINT=${files.pin}`, 'the names are those of the service')
+  t.match(named, `SERVICE_FINGERPRINT=${files.pin}`, 'the names are those of the service')
   t.match(named, 'SVC_ENDPOINT=127.0.0.1')
   const started = await provideCertificate(join(directory, 'tls'), undefined)
   t.equal(started.made, false, 'a service that starts without TLS_NAMES keeps them')

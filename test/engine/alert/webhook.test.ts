@@ -1,30 +1,41 @@
 import { spawnSync } from 'node:child_process'
-import { writeFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { EXAMPLE, VERIFIERS } from '../../../deploy/docs/alerts.ts'
+import { EXAMPLE } from '../../../deploy/docs/alerts.ts'
 import { openSettings, secretsOf } from '../../../engine/alert/channel-settings.ts'
 import { testMessage } from '../../../engine/alert/message.ts'
 import { payloadSchema } from '../../../engine/alert/payload.ts'
 import { answerText } from '../../../engine/alert/send-outcome.ts'
 import { makeWebhookSecret, signedFields } from '../../../engine/alert/webhook-signature.ts'
 import { alertSite, webhookReceiver } from '../../support/alerts.ts'
+import { REPOSITORY } from '../../support/programs.ts'
 
-const COMMANDS = { node: [process.execPath], python: ['python3'], shell: ['sh'] } as const
-const FILES = { node: 'verify.mjs', python: 'verify.py', shell: 'verify.sh' } as const
+/** The languages of the programs in the page, each with its file and the command that runs it. */
+const PROGRAMS = [
+  ['js', 'verify.mjs', process.execPath],
+  ['python', 'verify.py', 'python3'],
+  ['sh', 'verify.sh', 'sh'],
+] as const
+const PAGE = readFileSync(join(REPOSITORY, 'docs/reference/alerts.md'), 'utf8')
+
+function programOf(language: string): string {
+  const found = new RegExp(`^\`\`\`${language}\\n([\\s\\S]*?)^\`\`\`$`, 'm').exec(PAGE)?.[1]
+  if (found === undefined) throw new Error(`the page has no program in ${language}`)
+  return found
+}
 
 t.test('the documented programs accept the signatures of the service, and nothing else', async (t) => {
   const directory = t.testdir()
   const secret = makeWebhookSecret()
   const body = JSON.stringify(EXAMPLE)
   const nowMs = Date.now()
-  for (const language of ['node', 'python', 'shell'] as const) {
-    const file = join(directory, FILES[language])
-    writeFileSync(file, `${VERIFIERS[language]}\n`)
-    const [command, ...rest] = [...COMMANDS[language], file]
+  for (const [language, name, command] of PROGRAMS) {
+    const file = join(directory, name)
+    writeFileSync(file, programOf(language))
     const status = (fields: Record<string, string>, input: string, key = secret): number | null => {
       const values = ['webhook-id', 'webhook-timestamp', 'webhook-signature'].map((name) => fields[name] ?? '')
-      return spawnSync(command, [...rest, key, ...values], { input }).status
+      return spawnSync(command, [file, key, ...values], { input }).status
     }
     const fields = signedFields(secret, EXAMPLE.id, nowMs, body)
     t.equal(status(fields, body), 0, `${language}: valid`)

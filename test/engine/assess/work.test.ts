@@ -55,7 +55,7 @@ t.test('an item has an owner, a due date, links, and a history of its changes', 
 const REFUSED = [
   { given: { owner: 'x'.repeat(256) }, message: /^owner: .*up to 255 bytes/ },
   { given: { owner: 'two\nlines' }, message: /^owner: / },
-  { given: { dueOn: 'tomorrow' }, message: /^due date: found "tomorrow", expected a day such as 2026-12-01/ },
+  { given: { dueOn: 'tomorrow' }, message: /^due date: found "tomorrow", expected a date such as 2026-12-01/ },
   { given: { dueOn: '2026-02-30' }, message: /^due date: / },
   { given: { links: ['javascript:alert(1)'] }, message: /^links: .*http or https address/ },
   { given: { links: ['https://'] }, message: /^links: / },

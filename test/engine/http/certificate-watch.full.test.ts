@@ -103,7 +103,7 @@ for (const http of IMPLEMENTATIONS) {
       ['before', 'after'].map((name) => provideCertificate(join(directory, name), undefined)),
     )
     if (before === undefined || after === undefined) throw new Error('no certificates')
-    const own = ['--tls-key', before.keyFile, '--tls-certificate', before.certificateFile, '--http', http]
+    const own = ['--tls-key', before.keyFile, '--tls-certificate', before.certificateFile, '--http-server', http]
     const service = await SyslogService.start(t, [...SYSLOG_ON_LOOPBACK, ...own], directory)
     const ports = [service.port('tls'), service.service.ingestPort, service.service.apiPort]
     const old = await sendTls(t, service.port('tls'), { caFile: before.certificateFile })

@@ -28,7 +28,7 @@ t.test('the reviewed binary is loaded and no other', async (t) => {
   const rows = [
     { uws: await uwsFolder(), expected: /^uWebSockets\.js$/m },
     { uws: changed, expected: /uws_linux_x64_\d+\.node: the SHA-256 is [0-9a-f]{64}, expected/ },
-    { uws: '', expected: /^--http uws: .* npm install --no-save @btc-vision\/uwebsockets\.js@20\.57\.0$/m },
+    { uws: '', expected: /^--http-server uws: .* npm install --no-save @btc-vision\/uwebsockets\.js@20\.57\.0$/m },
   ]
   for (const version of [22, 24] as const) {
     for (const { uws, expected } of rows) {

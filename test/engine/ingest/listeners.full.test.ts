@@ -213,7 +213,7 @@ t.test('an unavailable port is one error line that names the setting', async (t)
 t.test("above a token's rate, TCP waits, UDP is counted, and nothing is lost", async (t) => {
   const RATE = 100
   const COUNT = 350
-  const service = await SyslogService.start(t, [...SYSLOG_ON_LOOPBACK, '--token-rate', String(RATE)])
+  const service = await SyslogService.start(t, [...SYSLOG_ON_LOOPBACK, '--token-max-messages-per-second', String(RATE)])
   const { token: other } = await organizationWithToken(service.data, 'Other', 'others')
   const [tcp, tls, free] = await Promise.all([
     sendTcp(t, service.port('tcp')),

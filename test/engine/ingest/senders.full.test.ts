@@ -295,7 +295,7 @@ t.test('each event of our collector counts once, over syslog and HTTPS at the sa
   for (const kind of ['tls', 'tcp', 'udp'] as const) {
     await t.test(`over ${kind}`, async (t) => {
       const outbox = join(t.testdir(), 'outbox')
-      const target = ['--endpoint', 'localhost', '--ca', service.certificateFile]
+      const target = ['--endpoint', 'localhost', '--service-ca-file', service.certificateFile]
       const transports = ['--https-port', String(service.service.ingestPort), '--syslog', '--syslog-protocol', kind]
       const args = ['--read', capture, '--outbox', outbox, ...target, ...transports]
       const { status, stderr } = await runProgram('collector', [...args, '--syslog-port', String(service.port(kind))], {

@@ -28,12 +28,12 @@ t.test('a directory that cannot be used is one error line that names the setting
   }
   t.throws(() => new Environment(directory, { ...OPTIONS, mustExist: true }), {
     code: 'NOT_FOUND',
-    message: /there is no store in/,
+    message: /no store in/,
   })
   for (const missing of [join(directory, 'nowhere'), join(directory, 'nowhere/below')]) {
     t.throws(() => new Environment(missing, { ...OPTIONS, mustExist: true }), {
       code: 'NOT_FOUND',
-      message: `--data-dir: there is no store in ${missing}; name the directory that the program was started with`,
+      message: `--data-dir: no store in ${missing}; name the directory that the program uses`,
     })
   }
 })

@@ -8,7 +8,10 @@ t.test('credentials that other users can read are refused', async (t) => {
   const credentialsFile = join(t.testdir(), 'service.nk')
   writeFileSync(credentialsFile, `SU${'A'.repeat(56)}\n`)
   const rows = [
-    { mode: 0o644, expected: { code: 'USAGE', message: /^--log-credentials \S+: mode 0644 gives other users access/ } },
+    {
+      mode: 0o644,
+      expected: { code: 'USAGE', message: /^--broker-credentials-file \S+: mode 0644 gives other users access/ },
+    },
     { mode: 0o620, expected: { code: 'USAGE', message: /mode 0620/ } },
     { mode: 0o600, expected: { code: 'BROKERS_UNREACHABLE' } },
   ]

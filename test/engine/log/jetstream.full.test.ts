@@ -379,7 +379,7 @@ t.test('a service ends when a broker accepts its connections and says nothing', 
   await once(silent.listen(0, '127.0.0.1'), 'listening')
   t.teardown(() => silent.close())
   const { port } = silent.address() as AddressInfo
-  const { status, stderr } = await run('service', ['--data-dir', t.testdir(), '--log', `127.0.0.1:${port}`])
+  const { status, stderr } = await run('service', ['--data-dir', t.testdir(), '--brokers', `127.0.0.1:${port}`])
   t.equal(status, ExitStatus.unavailable)
   t.match(stderr, /BROKERS_UNREACHABLE/)
 })
@@ -394,10 +394,13 @@ t.test('wrong credentials and unreadable files are named, also later', async (t)
   chmodSync(other, 0o600)
   await t.rejects(refused({ credentialsFile: '/nonexistent' }), {
     code: 'USAGE',
-    message: /--log-credentials.*no such file/,
+    message: /--broker-credentials-file.*no such file/,
   })
   await t.rejects(refused({ credentialsFile: other }), { code: 'USAGE', message: /expected the seed/ })
-  await t.rejects(refused({ credentialsFile: '' }), { code: 'BROKERS_REFUSED', message: /check --log-credentials/ })
+  await t.rejects(refused({ credentialsFile: '' }), {
+    code: 'BROKERS_REFUSED',
+    message: /check --broker-credentials-file/,
+  })
 
   const { unsafe } = await openLog(t, optionsOf(brokers))
   const SERVICE_NKEY = nkeys.createUser().getPublicKey()

@@ -18,6 +18,8 @@ const WRONG: readonly { readonly text: string; readonly faults: readonly string[
   { text: 'INTERFASE=eth1', faults: ['1: unknown setting INTERFASE. Did you mean INTERFACE?'] },
   { text: 'interface=eth1', faults: ['1: unknown setting interface. Did you mean INTERFACE?'] },
   { text: '\n#\nAPI_PORT=1\n', faults: ['3: unknown setting API_PORT'] },
+  // Renamed.
+  { text: 'RING_SIZE=4', faults: ['1: RING_SIZE is now CAPTURE_BUFFER_MB'] },
   { text: 'INTERFACE eth1', faults: ['1: expected NAME=value'] },
   { text: 'svc_mt_secret', faults: ['1: expected NAME=value'] },
   {

@@ -1,0 +1,1 @@
+export { memoryFigures as run } from './ingest-syslog.ts'
