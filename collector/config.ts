@@ -75,12 +75,12 @@ export const proxyPortsSetting = setting(portList(PROXY_PORTS, { orOff: true }),
 export const vxlanPortsSetting = setting(portList(VXLAN_PORTS), {
   flag: '--vxlan-ports <ports>',
   env: 'VXLAN_PORTS',
-  about: 'Look inside VXLAN tunnels on these UDP ports, comma-separated; on an interface only with --tunnels',
+  about: 'Look inside VXLAN tunnels on these UDP ports, comma-separated; on an interface only with --capture-tunnels',
 })
 export const genevePortsSetting = setting(portList(GENEVE_PORTS), {
   flag: '--geneve-ports <ports>',
   env: 'GENEVE_PORTS',
-  about: 'Look inside GENEVE tunnels on these UDP ports, comma-separated; on an interface only with --tunnels',
+  about: 'Look inside GENEVE tunnels on these UDP ports, comma-separated; on an interface only with --capture-tunnels',
 })
 export const httpNamesSetting = setting(onOrOff().default(false), {
   flag: '--http-names',

@@ -45,7 +45,7 @@ export const commands: Commands = {
       sinceMs: option(
         '--since <date>',
         'Show what changed since this day (UTC), instead of since the last report',
-        textOf(pastDay, 'expected a day in the past, such as 2026-10-01').optional(),
+        textOf(pastDay, 'expected a date in the past, such as 2026-10-01').optional(),
       ),
     },
     around({ out }, work: (file: NewFile | undefined) => Promise<void>) {

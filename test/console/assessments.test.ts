@@ -320,7 +320,7 @@ t.test('the page of an item assigns it, and shows its links and changes', async 
   t.match(store.recommendations.ofOrganization(organization.id), [{ owner: 'Grace', dueOn: '2027-01-15' }])
   t.match(await admin.post(list, { status: 'open', owner: 'Grace', due: 'soon' }), {
     status: 400,
-    text: /expected a day/,
+    text: /expected a date/,
   })
   t.match((await admin.get('/recommendations.csv')).text, /Owner,Due,.*Grace,2027-01-15/s)
 })

@@ -166,7 +166,7 @@ t.test('scans, assessments and recommendations', async (t) => {
     { args: ['scans', '--format', 'cef'], status: 2, error: /--format cef is for platforms; use csv, ndjson or html/ },
     { args: ['users', '--format', 'csv'], status: 2, error: /expected one of platforms, clients, scans/ },
     { args: ['scans', '--format', 'csv', '--cursor', 'c'], status: 2, error: /--cursor needs --out/ },
-    { args: ['scans', '--format', 'csv', '--since', 'monday'], status: 2, error: /expected a day/ },
+    { args: ['scans', '--format', 'csv', '--since', 'monday'], status: 2, error: /expected a date/ },
     {
       args: ['scans', '--format', 'csv', '--out', join(directory, 'folder')],
       status: 4,
