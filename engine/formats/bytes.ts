@@ -300,3 +300,17 @@ function placeOf(first: number, last: number, length: number): number {
 export function wordsOf(id: number, words: string): Record<string, number> {
   return Object.fromEntries(words.split(' ').map((word) => [word, id]))
 }
+
+/**
+ * The offset of a program's tag (`dnsmasq[310]:`, `unbound[310:0]`, `unbound:`), or NOT_FOUND. A host may
+ * have the same name, but no process number or colon.
+ */
+export function tagAt(view: DataView, name: TextSearch, start: number, limit: number): number {
+  for (let at = start; ; at++) {
+    at = name.find(view, at, limit)
+    if (at < 0) return NOT_FOUND
+    if (at > start && view.getUint8(at - 1) !== SPACE) continue
+    const last = view.getUint8(tokenEnd(view, at, limit) - 1)
+    if (last === COLON || last === CLOSE_BRACKET) return at
+  }
+}

@@ -17,6 +17,7 @@ import {
   skipBlanks,
   TextPrefixes,
   TextSearch,
+  tagAt,
   textAt,
   tokenEnd,
 } from './bytes.ts'
@@ -147,17 +148,6 @@ function bodyAt(line: LogLine, start: number, end: number): number {
   const header = tag < 0 ? TimeFound.none : line.takeHeader(start, tag)
   if (header === TimeFound.none) return start
   return header === TimeFound.found ? skipBlanks(view, tokenEnd(view, tag, limit), limit) : NOT_FOUND
-}
-
-/** A host may have the same name, but not the process number. */
-function tagAt(view: DataView, name: TextSearch, start: number, limit: number): number {
-  for (let at = start; ; at++) {
-    at = name.find(view, at, limit)
-    if (at < 0) return NOT_FOUND
-    if (at > start && view.getUint8(at - 1) !== SPACE) continue
-    const last = view.getUint8(tokenEnd(view, at, limit) - 1)
-    if (last === COLON || last === CLOSE_BRACKET) return at
-  }
 }
 
 /**

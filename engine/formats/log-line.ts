@@ -380,6 +380,12 @@ export class LogLine {
         mayHaveHost = !isTagged
         continue
       }
+      // Solaris: `[ID 873579 daemon.info] `.
+      const close = textAt(view, next, at, '[ID ') ? indexOfByte(view, next, at, CLOSE_BRACKET) : NOT_FOUND
+      if (close >= 0) {
+        next = close + 1
+        continue
+      }
       const stop = tokenEnd(view, next, at)
       const isTag = view.getUint8(stop - 1) === COLON
       if (!(isTag || mayHaveHost) || !isHeaderWord(view, next, stop, isTag)) return TimeFound.none
@@ -593,11 +599,13 @@ function hashOf({ view, clientStart, clientEnd }: LogLine, nameStart: number, na
   return keyedNames.bytes(view, nameStart, nameEnd, 0, keyedClients.bytes(view, clientStart, clientEnd)) || 1
 }
 
-/** The offset after `<30>` and blanks. */
+/** The offset after `<30>`, or `unbound-1  | ` of docker compose, and blanks. */
 function afterPri(view: DataView, start: number, end: number): number {
   const at = skipBlanks(view, start, end)
   const digits = textAt(view, at, end, '<') ? digitsEnd(view, at + 1, end) : end
-  return textAt(view, digits, end, '>') ? skipBlanks(view, digits + 1, end) : at
+  if (textAt(view, digits, end, '>')) return skipBlanks(view, digits + 1, end)
+  const bar = skipBlanks(view, tokenEnd(view, at, end), end)
+  return textAt(view, bar, end, '| ') ? skipBlanks(view, bar + 1, end) : at
 }
 
 /** Of a host or a tag: `relay-1`, `2001:db8::1`, `named[901]:`, `(squid-1):`. */

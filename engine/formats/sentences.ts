@@ -245,6 +245,8 @@ const TABLE: readonly (readonly [pattern: string, outbound?: boolean])[] = [
   // dnstap as text, by dnstap-read of BIND and by dnstap. Only a client's query (CQ) is a request.
   ['{time} CQ {client} -> {server} {} {} {name}/IN/{type}'],
   ['{time} CQ {client} {} {} "{name}" IN {}'],
+  // The command dnstap writes a time without a date.
+  ['{#}:{#}:{} CQ {client} {} {} "{name}" IN {}'],
   // The same after a syslog header with the time, and what dnstap connections give.
   ['CQ {client} -> {server} {} {} {name}/IN/{type}'],
   ['CQ {client} {} {} "{name}" IN {}'],

@@ -13,6 +13,7 @@ import {
   OPEN_BRACKET,
   skipBlanks,
   TextSearch,
+  tagAt,
   textAt,
   tokenEnd,
 } from './bytes.ts'
@@ -61,7 +62,7 @@ const TAG_BYTES_MAX = 64
 
 function read(line: LogLine, start: number, end: number): Verdict {
   const { view } = line
-  const tag = tagAt(view, start, end)
+  const tag = ownTagAt(view, start, end)
   const header = tag < 0 ? TimeFound.none : line.takeHeader(start, tag)
   // A name may be `unbound`, too.
   const isTagged = header !== TimeFound.none
@@ -129,8 +130,8 @@ function takeLocalAction(line: LogLine, at: number, end: number): Verdict {
 }
 
 /** The offset of the tag `unbound` or OPNsense's, or NOT_FOUND. */
-function tagAt(view: DataView, start: number, end: number): number {
-  return textAt(view, start, end, RESOLVER) ? start : TAG.find(view, start, Math.min(end, start + PREFIX_BYTES_MAX))
+function ownTagAt(view: DataView, start: number, end: number): number {
+  return textAt(view, start, end, RESOLVER) ? start : tagAt(view, TAG, start, Math.min(end, start + PREFIX_BYTES_MAX))
 }
 
 /** The offset of the level after `unbound[pid:tid] `, `unbound[pid]: [pid:tid] ` or the like, or NOT_FOUND. */

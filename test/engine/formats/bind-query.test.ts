@@ -32,6 +32,13 @@ const rows: LogRow[] = [
     client: '2001:db8:10::45',
   },
   {
+    name: 'the message id of Solaris',
+    line: 'Nov 20 09:15:02 ns1 named[901]: [ID 873579 daemon.info] client 192.0.2.45#41212 (claude.ai): query: claude.ai IN A +',
+    verdict: 'event',
+    host: 'claude.ai',
+    client: '192.0.2.45',
+  },
+  {
     name: 'Infoblox adds the answer; the time of the file takes precedence over that of the relay',
     line: 'Nov 20 08:00:00 ib1 named[902]: infoblox-responses: 20-Nov-2026 09:15:02.046 client 192.0.2.45#40117: UDP: query: chat.deepseek.com IN A response: REFUSED -',
     verdict: 'event',

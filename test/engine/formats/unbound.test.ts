@@ -31,6 +31,14 @@ const rows: LogRow[] = [
     time: '2026-11-20T09:15:02',
   },
   {
+    name: 'the output of docker compose',
+    line: 'unbound-1  | [1795162502] unbound[1:0] info: 192.0.2.45 api.groq.com. A IN',
+    verdict: 'event',
+    host: 'api.groq.com',
+    client: '192.0.2.45',
+    time: '2026-11-20T08:15:02Z',
+  },
+  {
     name: 'a query without header',
     line: QUERY,
     verdict: 'event',
