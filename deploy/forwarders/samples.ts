@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import { parse } from 'yaml'
+import { readYaml } from '../../registry/yaml.ts'
 
 /**
  * A log line of a device, and what the service reads from it. Shown in docs/collect/, and tested.
@@ -17,4 +17,4 @@ export interface Sample {
 }
 
 const FILE = new URL('../../../deploy/forwarders/samples.yaml', import.meta.url)
-export const SAMPLES = parse(readFileSync(FILE, 'utf8')) as readonly Sample[]
+export const SAMPLES = readYaml(readFileSync(FILE, 'utf8')).value as readonly Sample[]

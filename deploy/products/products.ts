@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import { parse } from 'yaml'
+import { readYaml } from '../../registry/yaml.ts'
 
 /** A product that sends logs, and a line of its log with a request. */
 export interface Product {
@@ -21,4 +21,4 @@ export interface Product {
 const FILE = new URL('../../../deploy/products/products.yaml', import.meta.url)
 
 /** The products whose logs are tested, by kind. docs/reference/log-formats.md lists them. */
-export const PRODUCTS = parse(readFileSync(FILE, 'utf8')) as Readonly<Record<string, readonly Product[]>>
+export const PRODUCTS = readYaml(readFileSync(FILE, 'utf8')).value as Readonly<Record<string, readonly Product[]>>

@@ -1,7 +1,6 @@
 import { isNullAddress } from './action.ts'
 import {
   CLOSE_BRACKET,
-  COLON,
   digitsEnd,
   indexOfByte,
   indexOfText,
