@@ -28,7 +28,8 @@ export function unknownFacts(): string {
   return markdownTable(['Unknown', 'Points'], rows)
 }
 
-const EXAMPLES = ['chatgpt', 'claude', 'github-copilot', 'deepseek', 'packycode', 'ollama']
+const EXAMPLES =
+  'chatgpt claude gemini microsoft-365-copilot github-copilot cursor grammarly deepseek packycode ollama'.split(' ')
 
 /** The risk of well-known platforms as a sum. */
 export function riskExamples({ platforms }: Catalog): string {
