@@ -489,7 +489,7 @@ t.test('each failure to start is one error line', { skip }, async (t) => {
     {
       args: ['--capture-buffer-mb', '0'],
       status: 2,
-      expected: /^posture-collector: USAGE --capture-buffer-mb: expected a whole number from 1 to 1024, found "20"/,
+      expected: /^posture-collector: USAGE --capture-buffer-mb: expected a whole number from 1 to 1024, found "0"/,
     },
     {
       args: ['--settings-file', '/none'],
