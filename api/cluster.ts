@@ -87,7 +87,13 @@ export class Cluster {
    */
   static async join(options: ClusterOptions): Promise<Cluster> {
     const { settings, log, onFailure, signal } = options
-    const { log: servers, logCredentials: credentialsFile, logCa: caFile, logMegabytes, dataDir } = settings
+    const {
+      brokers: servers,
+      brokerCredentials: credentialsFile,
+      brokerCa: caFile,
+      brokerMegabytes,
+      dataDir,
+    } = settings
     // Imported here, because most services have no brokers.
     const [
       { Brokers },
@@ -106,7 +112,7 @@ export class Cluster {
     ])
     const brokers = await Brokers.open({ servers, credentialsFile, caFile }, log, onFailure)
     try {
-      const bytesMax = logMegabytes * MEGABYTE
+      const bytesMax = brokerMegabytes * MEGABYTE
       const changesBytesMax = Math.max(CHANGES_BYTES_MIN, Math.floor(bytesMax * CHANGES_SHARE))
       const events = await JetStreamLog.open(brokers, bytesMax, log)
       const snapshots = await SnapshotStore.open(brokers)
@@ -194,7 +200,7 @@ export class Cluster {
   }
 
   #setStaleness(): void {
-    this.#stale.set(this.#member.silenceMs, this.#options.settings.staleMax)
+    this.#stale.set(this.#member.silenceMs, this.#options.settings.replicaMaxLag)
   }
 
   /** What does not work, one line each. */

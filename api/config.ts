@@ -148,7 +148,7 @@ export const serviceSettings = z.object({
     about: 'Parse syslog messages in this many threads; 1 parses them in the thread of the sockets',
     defaultAbout: 'one per processor, at most 4',
   }),
-  log: setting(brokerList().default([]), {
+  brokers: setting(brokerList().default([]), {
     flag: '--brokers <brokers>',
     env: 'BROKERS',
     formerly: 'LOG',
@@ -156,14 +156,14 @@ export const serviceSettings = z.object({
     about:
       'Acknowledge events when these brokers (NATS JetStream) have them on disk, comma-separated, such as nats://broker-1.example:4222; without, when the data directory has them',
   }),
-  logCredentials: setting(z.string().default(''), {
+  brokerCredentials: setting(z.string().default(''), {
     flag: '--broker-credentials-file <file>',
     env: 'BROKER_CREDENTIALS_FILE',
     formerly: 'LOG_CREDENTIALS',
     advanced: '`BROKERS` is set',
     about: 'Connect to the brokers with the nkey or the credentials in this file',
   }),
-  logCa: setting(z.string().default(''), {
+  brokerCa: setting(z.string().default(''), {
     flag: '--broker-ca-file <file>',
     env: 'BROKER_CA_FILE',
     formerly: 'LOG_CA',
@@ -171,7 +171,7 @@ export const serviceSettings = z.object({
     about: 'Trust the brokers with the CA certificates in this PEM file',
     defaultAbout: "Node's CA certificates",
   }),
-  logMegabytes: setting(wholeNumber(64, 100_000_000).default(8192), {
+  brokerMegabytes: setting(wholeNumber(64, 100_000_000).default(8192), {
     flag: '--broker-events-max-mb <count>',
     env: 'BROKER_EVENTS_MAX_MB',
     formerly: 'LOG_MEGABYTES',
@@ -193,7 +193,7 @@ export const serviceSettings = z.object({
       'Limit what this node of a cluster does, comma-separated: ingest, scan (as the primary), api, console (on the primary)',
     defaultAbout: 'all',
   }),
-  staleMax: setting(wholeNumber(5, 3600).default(10), {
+  replicaMaxLag: setting(wholeNumber(5, 3600).default(10), {
     flag: '--replica-max-lag-seconds <seconds>',
     env: 'REPLICA_MAX_LAG_SECONDS',
     formerly: 'STALE_MAX',
@@ -201,7 +201,7 @@ export const serviceSettings = z.object({
     about:
       'Answer API and console with 503 when this node was last up to date with the primary of the cluster this many seconds ago; until then a key that was revoked meanwhile is valid',
   }),
-  connectionsPerAddress: setting(wholeNumber(0, 1_000_000).default(CONNECTIONS_PER_CLIENT_DEFAULT), {
+  maxConnectionsPerAddress: setting(wholeNumber(0, 1_000_000).default(CONNECTIONS_PER_CLIENT_DEFAULT), {
     flag: '--max-connections-per-address <count>',
     env: 'MAX_CONNECTIONS_PER_ADDRESS',
     formerly: 'CONNECTIONS_PER_ADDRESS',
@@ -308,13 +308,13 @@ export function checkTogether(settings: GivenSettings): ServiceSettings {
   if ((settings.tlsKey === '') !== (settings.tlsCertificate === '')) {
     throw new Fault('USAGE', '--tls-key and --tls-certificate: set both or neither')
   }
-  if (settings.log.length === 0 && settings.logCredentials + settings.logCa !== '') {
+  if (settings.brokers.length === 0 && settings.brokerCredentials + settings.brokerCa !== '') {
     throw new Fault(
       'USAGE',
       '--broker-credentials-file and --broker-ca-file: without effect unless --brokers names brokers',
     )
   }
-  if (settings.log.length === 0 && settings.roles.length < NODE_ROLES.length) {
+  if (settings.brokers.length === 0 && settings.roles.length < NODE_ROLES.length) {
     throw new Fault('USAGE', '--roles: without effect unless --brokers names brokers')
   }
   const { plainHttp } = settings

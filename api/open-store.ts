@@ -40,7 +40,7 @@ export async function openStore(settings: ServiceSettings, log: Logger, signal: 
   const releaseScans = await lockScans(place, settings.dataDir, log)
   try {
     const onFailure = failure.reject
-    const cluster = settings.log.length > 0 ? await Cluster.join({ settings, log, signal, onFailure }) : undefined
+    const cluster = settings.brokers.length > 0 ? await Cluster.join({ settings, log, signal, onFailure }) : undefined
     return { store: cluster?.store ?? openOwn(settings.dataDir), cluster, releaseScans, failure }
   } catch (error) {
     await releaseScans()

@@ -30,7 +30,7 @@ export function serviceProgram(): Command {
         readSettings(serviceSettings, { command: program, environment: environmentWith(options, serviceSettings) }),
       )
     const settings = settingsNow()
-    if (settings.log.length > 0) nameNode(settings.nodeName)
+    if (settings.brokers.length > 0) nameNode(settings.nodeName)
     const log = createLogger('posture-service', settings.logLevel)
     // Imported here, so that --help and the documentation generators do not load the native addons.
     const [{ Service }, { openStore }] = await Promise.all([import('./service.ts'), import('./open-store.ts')])
@@ -39,7 +39,7 @@ export function serviceProgram(): Command {
     void stop.received.then((signal) => {
       stopping.abort()
       // While it joins a cluster, which can wait for others, it has nothing to end.
-      if (!hasOpened && settings.log.length > 0) process.exit(exitStatusOf(signal))
+      if (!hasOpened && settings.brokers.length > 0) process.exit(exitStatusOf(signal))
     })
     const service = new Service(settings, log, await openStore(settings, log, stopping.signal))
     hasOpened = true

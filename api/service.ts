@@ -250,7 +250,7 @@ export class Service {
 
   /** @param share of the file descriptors. */
   #connectionLimits(share: number): ConnectionLimits {
-    return { connectionsMax: connectionsWithin(share), perClientMax: this.#settings.connectionsPerAddress }
+    return { connectionsMax: connectionsWithin(share), perClientMax: this.#settings.maxConnectionsPerAddress }
   }
 
   #ingestHandler(): HttpHandler {
@@ -279,7 +279,7 @@ export class Service {
       tokenRateMax: tokenRate,
       tokenRateTable: this.#tokenRateTable,
       connectionsMax: Math.min(SYSLOG_CONNECTIONS_MAX, connectionsWithin(SYSLOG_DESCRIPTORS_SHARE)),
-      connectionsPerAddressMax: this.#settings.connectionsPerAddress,
+      connectionsPerAddressMax: this.#settings.maxConnectionsPerAddress,
       laneThreads: this.#settings.ingestThreads,
       registry: this.#registry.compiled,
       logLevel,
@@ -396,7 +396,7 @@ export class Service {
   #certificateFiles(): readonly CertificateFile[] {
     return [
       { name: 'tls_certificate', file: this.#certificate?.certificateFile ?? '' },
-      { name: 'log_ca', file: this.#settings.logCa, isCa: true },
+      { name: 'log_ca', file: this.#settings.brokerCa, isCa: true },
       { name: 'node_extra_ca_certs', file: process.env['NODE_EXTRA_CA_CERTS'] ?? '', isCa: true },
     ]
   }

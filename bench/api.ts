@@ -41,7 +41,7 @@ export async function run(size: Size): Promise<Figure[]> {
     print('  wrk is not installed: apt-get install wrk')
     return []
   }
-  const [rounds, seconds] = { full: [3, 3], short: [2, 2], toy: [1, 1] }[size] as [number, number]
+  const [rounds, seconds] = { full: [3, 3], short: [1, 2], toy: [1, 1] }[size] as [number, number]
   const sizes = size === 'toy' ? { organizations: 300, platformsEach: 5 } : { organizations: 1200, platformsEach: 40 }
   return inDirectory(async (directory) => {
     const data = await makeApiData(join(directory, 'data'), { ...sizes, keysEach: 25 })

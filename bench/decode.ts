@@ -19,7 +19,7 @@ export async function run(size: Size): Promise<Figure[]> {
   return inDirectory(async (folder) => {
     const path = join(folder, 'mix.pcap')
     const repetitions = { toy: 1, short: 10, full: REPETITIONS }[size]
-    const small = await compareOn(path, mix, repetitions, { full: 5, short: 3, toy: 1 }[size], 2)
+    const small = await compareOn(path, mix, repetitions, { full: 5, short: 1, toy: 1 }[size], 2)
     const slow = isInstalled('tshark') ? await compareWithTshark(path, mix, repetitions) : []
     // The start of the programs counts less.
     const large = size === 'full' ? await compareOn(path, mix, 10 * REPETITIONS, 3, 1.5) : []

@@ -39,7 +39,7 @@ export async function run(size: Size): Promise<Figure[]> {
         },
       }
       const peer = await sqliteTable(join(directory, 'sqlite'), events, eventsEach, size)
-      const figure = await inTurn({ full: 5, short: 2, toy: 1 }[size], peer === undefined ? [ours] : [ours, peer])
+      const figure = await inTurn({ full: 5, short: 1, toy: 1 }[size], peer === undefined ? [ours] : [ours, peer])
       return [{ what: 'HTTPS batches', unit: 'events/s', ...figure, aim: { atLeast: AIM } }]
     } finally {
       for (const child of children) child.disconnect()

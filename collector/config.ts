@@ -75,11 +75,13 @@ export const proxyPortsSetting = setting(portList(PROXY_PORTS, { orOff: true }),
 export const vxlanPortsSetting = setting(portList(VXLAN_PORTS), {
   flag: '--vxlan-ports <ports>',
   env: 'VXLAN_PORTS',
+  advanced: 'VXLAN uses another port',
   about: 'Look inside VXLAN tunnels on these UDP ports, comma-separated; on an interface only with --capture-tunnels',
 })
 export const genevePortsSetting = setting(portList(GENEVE_PORTS), {
   flag: '--geneve-ports <ports>',
   env: 'GENEVE_PORTS',
+  advanced: 'GENEVE uses another port',
   about: 'Look inside GENEVE tunnels on these UDP ports, comma-separated; on an interface only with --capture-tunnels',
 })
 export const httpNamesSetting = setting(onOrOff().default(false), {

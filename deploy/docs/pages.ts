@@ -4,11 +4,6 @@ import { fileURLToPath } from 'node:url'
 
 const REPOSITORY = fileURLToPath(new URL('../../../', import.meta.url))
 
-/** The words of a page: texts between spaces with a letter or a digit. Lines of tables are none. */
-export function pageWords(page: string): number {
-  return page.split(/\s+/).filter((word) => /[\p{L}\p{N}]/u.test(word)).length
-}
-
 /** Paths of the documentation pages, from the root of the repository. */
 export function pagePaths(): string[] {
   const pages = readdirSync(join(REPOSITORY, 'docs'), { recursive: true, encoding: 'utf8' })

@@ -1,5 +1,5 @@
 import type { SecretsKey } from '../process/secrets-key.ts'
-import { type AlertChannel, type AlertChannelKind, channelContext } from '../store/alert-channels.ts'
+import { type AlertChannel, channelContext } from '../store/alert-channels.ts'
 
 /** A receiver of JSON by HTTPS, which verifies signatures. */
 export interface WebhookSettings {
@@ -124,9 +124,4 @@ export function targetOf(settings: ChannelSettings): string {
     default:
       return settings satisfies never
   }
-}
-
-/** Kinds whose settings have a URL. */
-export function isHttpKind(kind: AlertChannelKind): boolean {
-  return kind === 'webhook' || kind === 'slack' || kind === 'teams'
 }

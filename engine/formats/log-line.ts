@@ -369,7 +369,7 @@ export class LogLine {
     const { view } = this
     let isTagged = false
     let mayHaveHost = false
-    for (let next = afterPri(view, start, at); next < at; next = skipBlanks(view, next, at)) {
+    for (let next = afterPrefix(view, start, at); next < at; next = skipBlanks(view, next, at)) {
       const isBracketed = view.getUint8(next) === OPEN_BRACKET
       const found = this.takeTimeIfAny(isBracketed ? next + 1 : next, at)
       if (found === TimeFound.impossible) return found
@@ -600,7 +600,7 @@ function hashOf({ view, clientStart, clientEnd }: LogLine, nameStart: number, na
 }
 
 /** The offset after `<30>`, or `unbound-1  | ` of docker compose, and blanks. */
-function afterPri(view: DataView, start: number, end: number): number {
+function afterPrefix(view: DataView, start: number, end: number): number {
   const at = skipBlanks(view, start, end)
   const digits = textAt(view, at, end, '<') ? digitsEnd(view, at + 1, end) : end
   if (textAt(view, digits, end, '>')) return skipBlanks(view, digits + 1, end)

@@ -60,6 +60,8 @@ const REPLY_COLUMNS_MAX = 10
  */
 const ADDRESS_ROW_COLUMNS_MIN = 8
 
+const PLAIN_DOMAIN = 'domain: expected no comma and no quotes'
+
 const Kind = { none: 0, filter: 1, blocked: 2, reply: 3, addresses: 4 } as const
 type Kind = (typeof Kind)[keyof typeof Kind]
 
@@ -71,17 +73,16 @@ function read(line: LogLine, start: number, end: number): Verdict {
   if (kind === Kind.none) return Verdict.unknown
   if (kind === Kind.filter) return readFilter(line, afterTag(view, start, end), end)
   fields.split(view, start, end, COMMA, BLOCKER_COLUMNS_MAX + 1)
-  const hasQuote = indexOfByte(view, start, end, QUOTE) !== NOT_FOUND
   if (fields.takeTime(line, TIME) === TimeFound.impossible) return line.rejectTime()
   if (kind === Kind.addresses) {
     fields.takeAction(line, 0)
     return Verdict.noDomain
   }
+  // A quote would hide columns.
+  if (indexOfByte(view, start, end, QUOTE) !== NOT_FOUND) return line.reject(PLAIN_DOMAIN)
   const isReply = kind === Kind.reply
   line.action = isReply ? Action.allowed : Action.blocked
-  return isReply
-    ? takeRow(line, REPLY_DOMAIN, REPLY_CLIENT, hasQuote)
-    : takeRow(line, BLOCKED_DOMAIN, BLOCKED_CLIENT, hasQuote)
+  return isReply ? takeRow(line, REPLY_DOMAIN, REPLY_CLIENT) : takeRow(line, BLOCKED_DOMAIN, BLOCKED_CLIENT)
 }
 
 /** A filter line has no host, even if its end is missing or damaged (pf truncates copied lines). */
@@ -97,15 +98,14 @@ function readFilter(line: LogLine, start: number, end: number): Verdict {
   return Verdict.noDomain
 }
 
-function takeRow(line: LogLine, domain: number, client: number, hasQuote: boolean): Verdict {
+function takeRow(line: LogLine, domain: number, client: number): Verdict {
   // Another column after the client's shows that the address is complete.
   if (fields.count <= client + 1) return line.reject('fields: expected a domain and a client')
   const isReply = domain === REPLY_DOMAIN
   // The answer of a reply is an address, but of a blocked query none is after the client.
   const isShifted = !isReply && fields.takeClient(line, client + 1)
-  if (isShifted || hasQuote || fields.count > (isReply ? REPLY_COLUMNS_MAX : BLOCKER_COLUMNS_MAX)) {
-    return line.reject('domain: expected no comma and no quotes')
-  }
+  const isWide = fields.count > (isReply ? REPLY_COLUMNS_MAX : BLOCKER_COLUMNS_MAX)
+  if (isShifted || isWide) return line.reject(PLAIN_DOMAIN)
   if (!fields.takeClient(line, client)) return line.reject('client: expected an address')
   return fields.takeName(line, domain)
 }
