@@ -2,4 +2,9 @@
 import { programFor } from '../cli/program.ts'
 import { runProgram } from '../process/program.ts'
 
-await runProgram(await programFor(process.argv.slice(2)))
+async function runCommand(): Promise<void> {
+  await runProgram(await programFor(process.argv.slice(2)))
+}
+
+// One `await`: the release makes CommonJS of this file and leaves it out.
+await runCommand()
