@@ -1,7 +1,7 @@
 import { METHODS } from 'node:http'
 import type { HttpRequest } from '../engine/http/port.ts'
-import { SECOND_MS } from '../engine/process/clock.ts'
-import type { Logger } from '../engine/process/log.ts'
+import { SECOND_MS } from '../engine/kernel/process/clock.ts'
+import type { Logger } from '../engine/kernel/process/log.ts'
 import type { Caller } from './callers.ts'
 
 const KNOWN_METHODS: ReadonlySet<string> = new Set(METHODS)

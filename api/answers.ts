@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { GRADES } from '../engine/assess/grade.ts'
 import { WEIGHT_MAX } from '../engine/assess/rules.ts'
-import { METHODS } from '../engine/event/event.ts'
+import { METHODS } from '../engine/kernel/event/event.ts'
 import { ACCESS_NAMES_MAX } from '../engine/scan/access.ts'
 import { DOMAINS_SHOWN_MAX, TOP_CLIENTS_MAX } from '../engine/scan/publish.ts'
 import { DECISION_STATES } from '../engine/store/decisions.ts'

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
-import { BoundedMap } from '../engine/process/bounded-map.ts'
-import { type Clock, systemClock } from '../engine/process/clock.ts'
+import { BoundedMap } from '../engine/kernel/process/bounded-map.ts'
+import { type Clock, systemClock } from '../engine/kernel/process/clock.ts'
 import { isApiKey } from '../engine/store/access-key.ts'
 import { SCOPES, type Scope } from '../engine/store/api-keys.ts'
 import { uuidBytes } from '../engine/store/keys.ts'

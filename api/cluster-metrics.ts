@@ -1,8 +1,8 @@
+import type { LogState } from '../engine/cluster/log/event-log.ts'
 import type { EventLogReader } from '../engine/ingest/event-log-reader.ts'
 import type { EventLogWriteCounters } from '../engine/ingest/event-log-writer.ts'
-import type { LogState } from '../engine/log/event-log.ts'
-import type { MetricRow } from '../engine/process/metrics.ts'
-import { programVersion } from '../engine/process/version.ts'
+import type { MetricRow } from '../engine/kernel/process/metrics.ts'
+import { programVersion } from '../engine/kernel/process/version.ts'
 
 const PREFIX = 'posture_log_'
 

@@ -1,20 +1,20 @@
+import type { Brokers } from '../engine/cluster/log/brokers.ts'
+import type { JetStreamLog } from '../engine/cluster/log/jetstream.ts'
+import type { ClusterMember, MemberOptions } from '../engine/cluster/replication/cluster-member.ts'
+import type { JoinOptions } from '../engine/cluster/replication/join-cluster.ts'
+import { REPORT_EVERY_MS } from '../engine/cluster/replication/limits.ts'
+import { makeStaleness, Staleness } from '../engine/cluster/replication/staleness.ts'
 import type { EventAcceptor } from '../engine/ingest/accept.ts'
 import { EventLogReader } from '../engine/ingest/event-log-reader.ts'
 import { EventLogWriter } from '../engine/ingest/event-log-writer.ts'
 import type { CounterSink } from '../engine/ingest/ingest-accounting.ts'
 import { type NodeCounters, packCounters } from '../engine/ingest/node-counters.ts'
-import type { Replication } from '../engine/lmdb/replication.ts'
-import type { Brokers } from '../engine/log/brokers.ts'
-import type { JetStreamLog } from '../engine/log/jetstream.ts'
-import { systemClock } from '../engine/process/clock.ts'
-import { Fault } from '../engine/process/error-codes.ts'
-import type { Logger } from '../engine/process/log.ts'
-import type { MetricRow } from '../engine/process/metrics.ts'
-import { programVersion } from '../engine/process/version.ts'
-import type { ClusterMember, MemberOptions } from '../engine/replication/cluster-member.ts'
-import type { JoinOptions } from '../engine/replication/join-cluster.ts'
-import { REPORT_EVERY_MS } from '../engine/replication/limits.ts'
-import { makeStaleness, Staleness } from '../engine/replication/staleness.ts'
+import type { Replication } from '../engine/kernel/lmdb/replication.ts'
+import { systemClock } from '../engine/kernel/process/clock.ts'
+import { Fault } from '../engine/kernel/process/error-codes.ts'
+import type { Logger } from '../engine/kernel/process/log.ts'
+import type { MetricRow } from '../engine/kernel/process/metrics.ts'
+import { programVersion } from '../engine/kernel/process/version.ts'
 import type { ClusterNode, NodeRole } from '../engine/store/nodes.ts'
 import { Store } from '../engine/store/store.ts'
 import { clusterRows, logRows } from './cluster-metrics.ts'
@@ -103,12 +103,12 @@ export class Cluster {
       { joinCluster, beginWithSnapshot },
       { ClusterMember, mayHaveOwnChanges, needsSnapshot },
     ] = await Promise.all([
-      import('../engine/log/brokers.ts'),
-      import('../engine/log/jetstream.ts'),
-      import('../engine/log/change-stream.ts'),
-      import('../engine/log/snapshot-store.ts'),
-      import('../engine/replication/join-cluster.ts'),
-      import('../engine/replication/cluster-member.ts'),
+      import('../engine/cluster/log/brokers.ts'),
+      import('../engine/cluster/log/jetstream.ts'),
+      import('../engine/cluster/log/change-stream.ts'),
+      import('../engine/cluster/log/snapshot-store.ts'),
+      import('../engine/cluster/replication/join-cluster.ts'),
+      import('../engine/cluster/replication/cluster-member.ts'),
     ])
     const brokers = await Brokers.open({ servers, credentialsFile, caFile }, log, onFailure)
     try {

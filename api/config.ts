@@ -1,11 +1,10 @@
 import { availableParallelism, hostname } from 'node:os'
 import { z } from 'zod'
 import { HTTP_IMPLEMENTATIONS, wildcardAddress } from '../engine/http/listen.ts'
-import { CONNECTIONS_PER_CLIENT_DEFAULT } from '../engine/limits.ts'
-import { Fault } from '../engine/process/error-codes.ts'
-import { LOG_LEVELS } from '../engine/process/log.ts'
-import { registrySetting } from '../engine/process/registry-setting.ts'
-import { secretsKeySetting } from '../engine/process/secrets-key.ts'
+import { Fault } from '../engine/kernel/process/error-codes.ts'
+import { LOG_LEVELS } from '../engine/kernel/process/log.ts'
+import { registrySetting } from '../engine/kernel/process/registry-setting.ts'
+import { secretsKeySetting } from '../engine/kernel/process/secrets-key.ts'
 import {
   brokerList,
   hostNames,
@@ -19,7 +18,8 @@ import {
   setting,
   someText,
   wholeNumber,
-} from '../engine/process/settings.ts'
+} from '../engine/kernel/process/settings.ts'
+import { CONNECTIONS_PER_CLIENT_DEFAULT } from '../engine/limits.ts'
 import { NODE_ROLES, type NodeRole } from '../engine/store/nodes.ts'
 import { ORGANIZATION_LABELS } from './organization-metrics.ts'
 

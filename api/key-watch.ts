@@ -1,7 +1,7 @@
-import { MINUTE_MS } from '../engine/process/clock.ts'
-import { logFailure } from '../engine/process/failure.ts'
-import type { Logger } from '../engine/process/log.ts'
-import type { SecretsKey } from '../engine/process/secrets-key.ts'
+import { MINUTE_MS } from '../engine/kernel/process/clock.ts'
+import { logFailure } from '../engine/kernel/process/failure.ts'
+import type { Logger } from '../engine/kernel/process/log.ts'
+import type { SecretsKey } from '../engine/kernel/process/secrets-key.ts'
 import { hasSecrets, secretsKeyProblems } from '../engine/store/key-problems.ts'
 import type { Store } from '../engine/store/store.ts'
 

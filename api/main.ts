@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-import { runProgram } from '../engine/process/program.ts'
+import { runProgram } from '../engine/kernel/process/program.ts'
 import { serviceProgram } from './program.ts'
 
 await runProgram(serviceProgram())

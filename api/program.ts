@@ -1,13 +1,13 @@
 import type { Command } from 'commander'
-import { createLogger, nameNode } from '../engine/process/log.ts'
-import { createProgram } from '../engine/process/program.ts'
+import { createLogger, nameNode } from '../engine/kernel/process/log.ts'
+import { createProgram } from '../engine/kernel/process/program.ts'
 import {
   addSettingOptions,
   environmentWith,
   readSettings,
   type SettingsFileOption,
-} from '../engine/process/settings.ts'
-import { exitStatusOf, ReloadSignal, stopSignal } from '../engine/process/signals.ts'
+} from '../engine/kernel/process/settings.ts'
+import { exitStatusOf, ReloadSignal, stopSignal } from '../engine/kernel/process/signals.ts'
 import { checkTogether, type ServiceSettings, serviceSettings } from './config.ts'
 
 const DRAIN_MS = 10_000

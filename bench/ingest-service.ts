@@ -3,8 +3,8 @@ import { provideCertificate } from '../engine/http/certificate.ts'
 import { listenHttp } from '../engine/http/listen.ts'
 import { EventAcceptor } from '../engine/ingest/accept.ts'
 import { eventsHandler } from '../engine/ingest/https-batches.ts'
-import { systemClock } from '../engine/process/clock.ts'
-import { createLogger } from '../engine/process/log.ts'
+import { systemClock } from '../engine/kernel/process/clock.ts'
+import { createLogger } from '../engine/kernel/process/log.ts'
 import { Store } from '../engine/store/store.ts'
 
 /**

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { captureFilter } from '../collector/capture/bpf.ts'
 import { DNS_PORTS, PROXY_PORTS, TLS_PORTS } from '../collector/decode/ports.ts'
 import { LIVE_RING_BYTES } from '../collector/limits.ts'
-import { Fault } from '../engine/process/error-codes.ts'
+import { Fault } from '../engine/kernel/process/error-codes.ts'
 import { admin, PROGRAMS, type RunningService, startService } from '../test/support/programs.ts'
 import { until } from '../test/support/wait.ts'
 import {

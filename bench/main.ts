@@ -1,5 +1,5 @@
-import { Fault } from '../engine/process/error-codes.ts'
-import { createProgram, runProgram } from '../engine/process/program.ts'
+import { Fault } from '../engine/kernel/process/error-codes.ts'
+import { createProgram, runProgram } from '../engine/kernel/process/program.ts'
 import { type Benchmark, figureLines, machineLine, print, type Size } from './harness.ts'
 
 /** The benchmarks by name, each in its own file, in the order of the data flow. */

@@ -2,10 +2,10 @@ import { isIP } from 'node:net'
 import { availableParallelism } from 'node:os'
 import type { Command } from 'commander'
 import { z } from 'zod'
-import { Fault } from '../engine/process/error-codes.ts'
-import { LOG_LEVELS } from '../engine/process/log.ts'
-import { withoutBrackets } from '../engine/process/network.ts'
-import { registryRootSetting, registrySetting } from '../engine/process/registry-setting.ts'
+import { Fault } from '../engine/kernel/process/error-codes.ts'
+import { LOG_LEVELS } from '../engine/kernel/process/log.ts'
+import { withoutBrackets } from '../engine/kernel/process/network.ts'
+import { registryRootSetting, registrySetting } from '../engine/kernel/process/registry-setting.ts'
 import {
   networkList,
   oneOf,
@@ -16,8 +16,8 @@ import {
   setting,
   someText,
   wholeNumber,
-} from '../engine/process/settings.ts'
-import { sudoUser, tokenOf, tokenSettings } from '../engine/process/token-setting.ts'
+} from '../engine/kernel/process/settings.ts'
+import { sudoUser, tokenOf, tokenSettings } from '../engine/kernel/process/token-setting.ts'
 import type { LiveOptions } from './capture/live.ts'
 import { DNS_PORTS, GENEVE_PORTS, PROXY_PORTS, TLS_PORTS, VXLAN_PORTS } from './decode/ports.ts'
 import {

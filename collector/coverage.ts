@@ -1,4 +1,4 @@
-import type { CoverageCounters } from '../engine/event/coverage-report.ts'
+import type { CoverageCounters } from '../engine/kernel/event/coverage-report.ts'
 import type { PacketClassName } from './batch/packet-class.ts'
 import type { CollectorStatus } from './status.ts'
 

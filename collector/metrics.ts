@@ -1,5 +1,5 @@
-import { EXPIRY_METRIC_HELP } from '../engine/process/certificate-expiry.ts'
-import type { MetricRow } from '../engine/process/metrics.ts'
+import { EXPIRY_METRIC_HELP } from '../engine/kernel/process/certificate-expiry.ts'
+import type { MetricRow } from '../engine/kernel/process/metrics.ts'
 import type { TransportStatus } from './forward/transports.ts'
 import { type CollectorStatus, degradedReasons } from './status.ts'
 

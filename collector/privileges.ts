@@ -1,11 +1,11 @@
 import { constants, existsSync, lchownSync, lstatSync, readdirSync, realpathSync } from 'node:fs'
 import { join } from 'node:path'
-import { assertAccess, ENVIRONMENT_FILES, makeWritableDirectory } from '../engine/lmdb/file-access.ts'
-import { asUser, becomeUser, type Ids, idsOf, userOn } from '../engine/process/become-user.ts'
-import { LOCK_PREFIX } from '../engine/process/directory-lock.ts'
-import { Fault } from '../engine/process/error-codes.ts'
-import { findUser, type User } from '../engine/process/ownership.ts'
-import { controlOf, ownerOf } from '../engine/process/path-owner.ts'
+import { assertAccess, ENVIRONMENT_FILES, makeWritableDirectory } from '../engine/kernel/lmdb/file-access.ts'
+import { asUser, becomeUser, type Ids, idsOf, userOn } from '../engine/kernel/process/become-user.ts'
+import { LOCK_PREFIX } from '../engine/kernel/process/directory-lock.ts'
+import { Fault } from '../engine/kernel/process/error-codes.ts'
+import { findUser, type User } from '../engine/kernel/process/ownership.ts'
+import { controlOf, ownerOf } from '../engine/kernel/process/path-owner.ts'
 import { OUTBOX_IN_MEMORY, REGISTRY_FILE, REGISTRY_PART } from './outbox/outbox-store.ts'
 
 /** Where root owns the outbox: the collector's own user, which the packages create, or `nobody`. */

@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import { createProgram, withHelpCommand } from '../engine/process/program.ts'
+import { createProgram, withHelpCommand } from '../engine/kernel/process/program.ts'
 import { addCheckCommand } from './commands/check.ts'
 import { addCountersCommand } from './commands/counters.ts'
 import { addOutboxCommand } from './commands/outbox.ts'

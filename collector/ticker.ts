@@ -1,4 +1,4 @@
-import { deferredFailure } from '../engine/process/deferred.ts'
+import { deferredFailure } from '../engine/kernel/process/deferred.ts'
 import { COLLECTOR_QUIET_TICK_MS, COLLECTOR_TICK_MS } from './limits.ts'
 
 export interface TickerWork {

@@ -1,5 +1,5 @@
-import type { Fault } from '../engine/process/error-codes.ts'
-import type { Logger } from '../engine/process/log.ts'
+import type { Fault } from '../engine/kernel/process/error-codes.ts'
+import type { Logger } from '../engine/kernel/process/log.ts'
 import type { Catalog } from '../registry/catalog.ts'
 import { compileTrie } from '../registry/compile-trie.ts'
 import { latestTimeMs, openCapture } from './capture/capture-file.ts'

@@ -3,7 +3,7 @@ import { blockListSource, writeBlockList } from '../engine/export/block-list-sou
 import { BLOCK_LIST_FORMATS, type BlockListFormat } from '../engine/export/block-list-text.ts'
 import { FieldBlock } from '../engine/http/fields.ts'
 import type { HttpRequest, HttpResponse } from '../engine/http/port.ts'
-import type { Clock } from '../engine/process/clock.ts'
+import type { Clock } from '../engine/kernel/process/clock.ts'
 import { hashSecret, isBlockListSecret } from '../engine/store/access-key.ts'
 import type { BlockListLink } from '../engine/store/block-list-links.ts'
 import type { Organization } from '../engine/store/organizations.ts'

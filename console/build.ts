@@ -3,7 +3,7 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { fileURLToPath } from 'node:url'
 import { gzipSync } from 'node:zlib'
-import { REPORT_STYLE } from '../engine/report/style.ts'
+import { REPORT_STYLE } from '../engine/export/report/style.ts'
 import { ASSETS_FILE, type StoredAsset } from './assets.ts'
 import { COMMON_PASSWORD_LENGTH_MIN, COMMON_PASSWORDS_FILE } from './sign-in/common-passwords.ts'
 

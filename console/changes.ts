@@ -1,5 +1,5 @@
-import { type Deferred, deferred } from '../engine/process/deferred.ts'
-import { Fault, type PlainFault } from '../engine/process/error-codes.ts'
+import { type Deferred, deferred } from '../engine/kernel/process/deferred.ts'
+import { Fault, type PlainFault } from '../engine/kernel/process/error-codes.ts'
 import type { AccountCommandName, AccountParameters, AccountResult } from './account-commands.ts'
 import type { CommandName, CommandParameters, CommandResult } from './commands.ts'
 

@@ -1,4 +1,4 @@
-import { MINUTE_MS } from '../engine/process/clock.ts'
+import { MINUTE_MS } from '../engine/kernel/process/clock.ts'
 import { retryText } from './design/parts.tsx'
 import { FormFields, type FormState } from './form.ts'
 import { type Answer, withCookies } from './http/answer.ts'

@@ -1,5 +1,5 @@
 import { type AnswerTotals, answerTotals, makeAnswerCounters } from '../engine/http/answer-counters.ts'
-import type { LabeledValue, MetricRow } from '../engine/process/metrics.ts'
+import type { LabeledValue, MetricRow } from '../engine/kernel/process/metrics.ts'
 
 /** The result of a password check, at sign-in and before a sensitive change. */
 export const CHECK_RESULTS = ['correct', 'wrong', 'rate_limited', 'overloaded'] as const

@@ -1,10 +1,10 @@
 import { hostname } from 'node:os'
 import { linkUrl } from '../engine/admin/account-links.ts'
 import { Administration } from '../engine/admin/administration.ts'
-import { systemClock } from '../engine/process/clock.ts'
-import { logFailure } from '../engine/process/failure.ts'
-import type { Logger } from '../engine/process/log.ts'
-import { secretText } from '../engine/process/table.ts'
+import { systemClock } from '../engine/kernel/process/clock.ts'
+import { logFailure } from '../engine/kernel/process/failure.ts'
+import type { Logger } from '../engine/kernel/process/log.ts'
+import { secretText } from '../engine/kernel/process/table.ts'
 import type { Store } from '../engine/store/store.ts'
 
 /**

@@ -1,13 +1,13 @@
 import { constants, getPriority, setPriority } from 'node:os'
 import { parentPort } from 'node:worker_threads'
+import { Staleness } from '../engine/cluster/replication/staleness.ts'
 import { answerCountersOf } from '../engine/http/answer-counters.ts'
 import { type ConnectionLimits, connectionCountersOf } from '../engine/http/connections.ts'
 import type { HttpImplementation } from '../engine/http/listen.ts'
 import { type FromListenerThread, runListenerThread, type ToListenerThread } from '../engine/http/listener-thread.ts'
-import { systemClock } from '../engine/process/clock.ts'
-import type { Logger, LogLevel } from '../engine/process/log.ts'
-import type { Network } from '../engine/process/network.ts'
-import { Staleness } from '../engine/replication/staleness.ts'
+import { systemClock } from '../engine/kernel/process/clock.ts'
+import type { Logger, LogLevel } from '../engine/kernel/process/log.ts'
+import type { Network } from '../engine/kernel/process/network.ts'
 import { RegistryInForce } from '../engine/store/registry-in-force.ts'
 import { Store } from '../engine/store/store.ts'
 import { loadAssets } from './assets.ts'
@@ -36,7 +36,7 @@ export interface ConsoleThreadData {
   /** Identity providers and alert channels may be in these networks (--outbound-networks). */
   readonly outboundNetworks: readonly Network[]
   readonly ingest: IngestListeners
-  /** See engine/replication/staleness.ts. undefined: the service is alone. */
+  /** See engine/cluster/replication/staleness.ts. undefined: the service is alone. */
   readonly staleness: SharedArrayBuffer | undefined
   readonly logLevel: LogLevel
 }

@@ -1,5 +1,5 @@
 import type { Argument, Command, Option } from 'commander'
-import { choicesOf, SettingArgument, SettingOption, shownDefault } from '../engine/process/settings.ts'
+import { choicesOf, SettingArgument, SettingOption, shownDefault } from '../engine/kernel/process/settings.ts'
 
 /** What the value of an option or argument names, for shell completion. */
 export type ValueKind = 'file' | 'directory' | 'other'

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import { createProgram, runProgram } from '../engine/process/program.ts'
+import { createProgram, runProgram } from '../engine/kernel/process/program.ts'
 import { loadCatalog } from '../registry/catalog.ts'
 import { canonicalName } from '../registry/domain-name.ts'
 import { NameMatcher } from '../registry/match.ts'

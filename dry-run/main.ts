@@ -1,6 +1,6 @@
 import { LOG_FILE } from '../engine/ingest/read-log.ts'
-import { type ByteSource, openBytes, STANDARD_INPUT } from '../engine/process/byte-source.ts'
-import { readHead } from '../engine/process/decompressed-bytes.ts'
+import { type ByteSource, openBytes, STANDARD_INPUT } from '../engine/kernel/process/byte-source.ts'
+import { readHead } from '../engine/kernel/process/decompressed-bytes.ts'
 import { catalogOf, loadCatalog, mergeChanges } from '../registry/catalog.ts'
 import { type Matcher, NameMatcher } from '../registry/match.ts'
 import { OwnMatcher } from '../registry/own-matcher.ts'

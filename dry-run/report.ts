@@ -1,5 +1,9 @@
 import { z } from 'zod'
-import { COVERAGE_COUNT_MAX, COVERAGE_COUNTER_NAMES, type CoverageCounter } from '../engine/event/coverage-report.ts'
+import {
+  COVERAGE_COUNT_MAX,
+  COVERAGE_COUNTER_NAMES,
+  type CoverageCounter,
+} from '../engine/kernel/event/coverage-report.ts'
 import type { Platform } from '../registry/platform.ts'
 import type { RegistryFile } from '../registry/registry-file.ts'
 import { PLATFORM_NAMES_LISTED_MAX, PLATFORMS_LISTED_MAX, PROBLEMS_LISTED_MAX, UNMATCHED_LISTED_MAX } from './limits.ts'

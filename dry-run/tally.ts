@@ -1,5 +1,5 @@
 import { isIP } from 'node:net'
-import { type LineMatch, MatchTally } from '../engine/event/match-tally.ts'
+import { type LineMatch, MatchTally } from '../engine/kernel/event/match-tally.ts'
 import type { Matcher } from '../registry/match.ts'
 import {
   PLATFORM_NAMES_LISTED_MAX,

@@ -46,14 +46,14 @@ const DRY_RUN_PROTOCOL = ['dry-run/limits.ts', 'dry-run/report.ts']
 const ORDER: readonly (readonly string[])[] = [
   ['registry'],
   ['engine/limits.ts'],
-  ['engine/process'],
-  ['engine/event', 'engine/lmdb', 'engine/http', 'engine/log'],
+  ['engine/kernel/process'],
+  ['engine/kernel/event', 'engine/kernel/lmdb', 'engine/http', 'engine/cluster/log'],
   ['engine/store'],
   ['engine/formats'],
-  ['engine/ingest', 'engine/scan', 'engine/replication'],
+  ['engine/ingest', 'engine/scan', 'engine/cluster/replication'],
   ['engine/assess'],
   ['engine/export'],
-  ['engine/report', 'engine/alert'],
+  ['engine/export/report', 'engine/alert'],
   ['engine/check'],
   ['engine/admin'],
   ['engine/cli'],
@@ -67,7 +67,7 @@ const ORDER: readonly (readonly string[])[] = [
 /**
  * The part of the engine that the collector may import: the ground floor that both programs share.
  */
-const GROUND_FLOOR = ['engine/event/', 'engine/lmdb/', 'engine/process/']
+const GROUND_FLOOR = ['engine/kernel/']
 
 function rowOf(file: string): number {
   return ORDER.findLastIndex((row) => row.some((folder) => file === folder || file.startsWith(`${folder}/`)))
@@ -158,9 +158,9 @@ t.test('imports follow the order of folders', async (t) => {
   t.same(forbidden(IMPORTS), [])
   const upward: Imports = new Map([
     ['engine/admin/a.ts', ['api/b.ts']],
-    ['registry/a.ts', ['engine/event/event.ts']],
-    ['collector/a.ts', ['engine/store/store.ts', 'engine/event/event.ts', 'engine/limits.ts']],
-    ['engine/store/a.ts', ['engine/ingest/b.ts', 'engine/lmdb/queue.ts', 'engine/limits.ts']],
+    ['registry/a.ts', ['engine/kernel/event/event.ts']],
+    ['collector/a.ts', ['engine/store/store.ts', 'engine/kernel/event/event.ts', 'engine/limits.ts']],
+    ['engine/store/a.ts', ['engine/ingest/b.ts', 'engine/kernel/lmdb/queue.ts', 'engine/limits.ts']],
     ['engine/scan/a.ts', ['engine/ingest/b.ts', 'engine/scan/b.ts', 'engine/store/store.ts']],
     ['engine/new-folder/a.ts', ['engine/store/store.ts']],
     ['console/a.ts', ['dry-run/report.ts', 'dry-run/read-file.ts', 'collector/coverage.ts']],
@@ -168,7 +168,7 @@ t.test('imports follow the order of folders', async (t) => {
   ])
   t.same(forbidden(upward), [
     'engine/admin/a.ts -> api/b.ts',
-    'registry/a.ts -> engine/event/event.ts',
+    'registry/a.ts -> engine/kernel/event/event.ts',
     'collector/a.ts -> engine/store/store.ts',
     'collector/a.ts -> engine/limits.ts',
     'engine/store/a.ts -> engine/ingest/b.ts',

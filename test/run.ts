@@ -226,7 +226,7 @@ const countOf = (processes: readonly (readonly TestFile[])[]): number =>
 
 const sourcesOf = (files: readonly TestFile[]): string => files.map(({ source }) => source).join(' ')
 
-/** Short: `engine/lmdb/queue`, or `engine/lmdb/queue and 3 more`. */
+/** Short: `engine/kernel/lmdb/queue`, or `engine/kernel/lmdb/queue and 3 more`. */
 function nameOf([first, ...others]: readonly TestFile[]): string {
   const name = (first?.source ?? '').replace(/^test\//, '').replace(/\.test\.ts$/, '')
   return others.length === 0 ? name : `${name} and ${others.length} more`

@@ -1,5 +1,5 @@
-import type { NodeMessages } from '../../engine/log/node-messages.ts'
-import type { MetricRow } from '../../engine/process/metrics.ts'
+import type { NodeMessages } from '../../engine/cluster/log/node-messages.ts'
+import type { MetricRow } from '../../engine/kernel/process/metrics.ts'
 import { monotonicMs, type RateLimit } from './rate-limit.ts'
 import { MESSAGE_USES_MAX, readUses, type UseQueue, useQueues, usesIn } from './uses.ts'
 

@@ -1,15 +1,15 @@
 import { readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { openRecord, RECORD_HEADER_BYTES, sealRecord } from '../../engine/lmdb/record.ts'
-import { Fault } from '../../engine/process/error-codes.ts'
-import { logFailure } from '../../engine/process/failure.ts'
-import type { Logger } from '../../engine/process/log.ts'
+import { openRecord, RECORD_HEADER_BYTES, sealRecord } from '../../engine/kernel/lmdb/record.ts'
+import { Fault } from '../../engine/kernel/process/error-codes.ts'
+import { logFailure } from '../../engine/kernel/process/failure.ts'
+import type { Logger } from '../../engine/kernel/process/log.ts'
 import { monotonicMs, RATE_ROWS_MAX, RateLimit, type RateRow, REQUESTS_PER_WINDOW, WINDOW_MS } from './rate-limit.ts'
 
 /*
  * The counters of the rate limit during a restart of the service, so that a restart gives no key
  * another 60 requests. The service writes them when it stops, and reads and removes them when it
- * starts. A record of engine/lmdb/record.ts, numbers little-endian:
+ * starts. A record of engine/kernel/lmdb/record.ts, numbers little-endian:
  *
  *   boot       36 bytes   id of the boot to which the monotonic time refers; zeros if unknown
  *   monotonic  f64        time of writing, in ms since that boot

@@ -1,5 +1,5 @@
 import { newSecret } from '../../engine/admin/secrets.ts'
-import { systemClock } from '../../engine/process/clock.ts'
+import { systemClock } from '../../engine/kernel/process/clock.ts'
 import { runScan } from '../../engine/scan/scan-runner.ts'
 import { makeApiKey } from '../../engine/store/access-key.ts'
 import { firstBodyKey, gzipBodyKey, PublishedList } from '../../engine/store/published.ts'

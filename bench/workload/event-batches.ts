@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { packBatch, packEvent } from '../../engine/event/event.ts'
+import { packBatch, packEvent } from '../../engine/kernel/event/event.ts'
 import { ScanEvents } from './scan-events.ts'
 
 /**

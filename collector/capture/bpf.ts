@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import { Fault } from '../../engine/process/error-codes.ts'
+import { Fault } from '../../engine/kernel/process/error-codes.ts'
 import { httpPorts, type ServerPorts } from '../decode/ports.ts'
 import { tunnelPorts } from '../decode/tunnel.ts'
 

@@ -6,12 +6,12 @@ import {
   STANDARD_INPUT,
   WithHead,
   withPathOf,
-} from '../../engine/process/byte-source.ts'
-import { compressionOf, DecompressedBytes, otherFormat } from '../../engine/process/decompressed-bytes.ts'
-import { Fault } from '../../engine/process/error-codes.ts'
-import { openInput } from '../../engine/process/input-file.ts'
-import { userText } from '../../engine/process/ownership.ts'
-import { controlOf } from '../../engine/process/path-owner.ts'
+} from '../../engine/kernel/process/byte-source.ts'
+import { compressionOf, DecompressedBytes, otherFormat } from '../../engine/kernel/process/decompressed-bytes.ts'
+import { Fault } from '../../engine/kernel/process/error-codes.ts'
+import { openInput } from '../../engine/kernel/process/input-file.ts'
+import { userText } from '../../engine/kernel/process/ownership.ts'
+import { controlOf } from '../../engine/kernel/process/path-owner.ts'
 import type { BatchPool } from '../batch/batch-pool.ts'
 import type { FrameBatch } from '../batch/frame-batch.ts'
 import { CAPTURE_HEAD_BYTES, FILE_CHUNK_BYTES, STOP_CHECK_MS } from '../limits.ts'

@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { networkInterfaces } from 'node:os'
-import { editDistance } from '../../engine/process/similar.ts'
+import { editDistance } from '../../engine/kernel/process/similar.ts'
 
 /**
  * The network interfaces of this machine. Linux reports them without special permission and without

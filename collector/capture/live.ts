@@ -1,4 +1,4 @@
-import { Fault } from '../../engine/process/error-codes.ts'
+import { Fault } from '../../engine/kernel/process/error-codes.ts'
 import type { BatchPool } from '../batch/batch-pool.ts'
 import { type ServerPorts, serverPorts } from '../decode/ports.ts'
 import {

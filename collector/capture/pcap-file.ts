@@ -1,4 +1,4 @@
-import { Fault } from '../../engine/process/error-codes.ts'
+import { Fault } from '../../engine/kernel/process/error-codes.ts'
 import { SNAPLEN_BYTES_MAX } from '../limits.ts'
 
 /**

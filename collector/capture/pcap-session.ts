@@ -1,5 +1,5 @@
 import { createRequire } from 'node:module'
-import { Fault } from '../../engine/process/error-codes.ts'
+import { Fault } from '../../engine/kernel/process/error-codes.ts'
 import { LIVE_FLUSH_MS } from '../limits.ts'
 import { ANY_INTERFACE, interfaceNames, noSuchInterface } from './interfaces.ts'
 

@@ -1,5 +1,5 @@
-import { isFault } from '../../engine/process/error-codes.ts'
-import { askLocal, LocalServer } from '../../engine/process/local-server.ts'
+import { isFault } from '../../engine/kernel/process/error-codes.ts'
+import { askLocal, LocalServer } from '../../engine/kernel/process/local-server.ts'
 import type { CollectorSettings } from '../config.ts'
 import type { StepOutcome } from './step.ts'
 

@@ -1,4 +1,4 @@
-import { Fault } from '../../engine/process/error-codes.ts'
+import { Fault } from '../../engine/kernel/process/error-codes.ts'
 import { listInterfaces, noSuchInterface } from '../capture/interfaces.ts'
 import { openSession } from '../capture/live.ts'
 import { type CollectorSettings, liveOptions } from '../config.ts'

@@ -1,10 +1,10 @@
 import type { X509Certificate } from 'node:crypto'
 import { lookup } from 'node:dns/promises'
 import { isIP } from 'node:net'
-import { Fault } from '../../engine/process/error-codes.ts'
-import { assertExpected } from '../../engine/process/failure.ts'
-import { keyPin } from '../../engine/process/key-pin.ts'
-import { withoutBrackets } from '../../engine/process/network.ts'
+import { Fault } from '../../engine/kernel/process/error-codes.ts'
+import { assertExpected } from '../../engine/kernel/process/failure.ts'
+import { keyPin } from '../../engine/kernel/process/key-pin.ts'
+import { withoutBrackets } from '../../engine/kernel/process/network.ts'
 import type { CollectorSettings } from '../config.ts'
 import {
   type ConnectionOptions,

@@ -1,4 +1,4 @@
-import { Fault } from '../../engine/process/error-codes.ts'
+import { Fault } from '../../engine/kernel/process/error-codes.ts'
 import { dropRoot, userToBecome } from '../privileges.ts'
 import { type CheckName, failedBy, type Step, type StepOrder, type StepOutcome } from './step.ts'
 

@@ -1,6 +1,6 @@
 import { fork } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
-import type { FaultCode } from '../../engine/process/error-codes.ts'
+import type { FaultCode } from '../../engine/kernel/process/error-codes.ts'
 import type { CollectorSettings } from '../config.ts'
 import { CHECK_STEP_MS } from '../limits.ts'
 import type { CheckName, StepOrder, StepOutcome } from './step.ts'

@@ -1,4 +1,4 @@
-import type { Fault, FaultCode } from '../../engine/process/error-codes.ts'
+import type { Fault, FaultCode } from '../../engine/kernel/process/error-codes.ts'
 import type { CollectorSettings } from '../config.ts'
 
 /**

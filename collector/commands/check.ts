@@ -1,14 +1,14 @@
 import type { Command } from 'commander'
-import { Fault } from '../../engine/process/error-codes.ts'
-import { jsonOption } from '../../engine/process/program.ts'
+import { Fault } from '../../engine/kernel/process/error-codes.ts'
+import { jsonOption } from '../../engine/kernel/process/program.ts'
 import {
   addSettingOptions,
   addSettingsFileOption,
   environmentWith,
   type SettingsFileOption,
-} from '../../engine/process/settings.ts'
-import { exitStatusOf, stopSignal, within } from '../../engine/process/signals.ts'
-import { printable, printRows, printsTable } from '../../engine/process/table.ts'
+} from '../../engine/kernel/process/settings.ts'
+import { exitStatusOf, stopSignal, within } from '../../engine/kernel/process/signals.ts'
+import { printable, printRows, printsTable } from '../../engine/kernel/process/table.ts'
 import { checkSettings } from '../check/settings.ts'
 import { type CheckName, STEPS, type StepName, type StepOutcome } from '../check/step.ts'
 import { startStep } from '../check/step-runner.ts'

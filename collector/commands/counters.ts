@@ -1,17 +1,17 @@
 import type { Command } from 'commander'
 import { z } from 'zod'
-import { Fault } from '../../engine/process/error-codes.ts'
-import { assertExpected } from '../../engine/process/failure.ts'
-import { askLocal } from '../../engine/process/local-server.ts'
-import { jsonOption } from '../../engine/process/program.ts'
+import { Fault } from '../../engine/kernel/process/error-codes.ts'
+import { assertExpected } from '../../engine/kernel/process/failure.ts'
+import { askLocal } from '../../engine/kernel/process/local-server.ts'
+import { jsonOption } from '../../engine/kernel/process/program.ts'
 import {
   addSettingOptions,
   addSettingsFileOption,
   environmentWith,
   readSettings,
   type SettingsFileOption,
-} from '../../engine/process/settings.ts'
-import { printRows, printsTable } from '../../engine/process/table.ts'
+} from '../../engine/kernel/process/settings.ts'
+import { printRows, printsTable } from '../../engine/kernel/process/table.ts'
 import { collectorSettings, healthPortSetting } from '../config.ts'
 import { jsonOf } from '../forward/https-client.ts'
 

@@ -1,10 +1,10 @@
 import { once } from 'node:events'
 import type { Command } from 'commander'
 import { z } from 'zod'
-import { type Event, eventToJson } from '../../engine/event/event.ts'
-import { becomeOwner } from '../../engine/process/become-user.ts'
-import { Fault } from '../../engine/process/error-codes.ts'
-import { jsonOption } from '../../engine/process/program.ts'
+import { type Event, eventToJson } from '../../engine/kernel/event/event.ts'
+import { becomeOwner } from '../../engine/kernel/process/become-user.ts'
+import { Fault } from '../../engine/kernel/process/error-codes.ts'
+import { jsonOption } from '../../engine/kernel/process/program.ts'
 import {
   addSettingOptions,
   addSettingsFileOption,
@@ -12,8 +12,8 @@ import {
   readSettings,
   type SettingsFileOption,
   wholeNumber,
-} from '../../engine/process/settings.ts'
-import { printRows } from '../../engine/process/table.ts'
+} from '../../engine/kernel/process/settings.ts'
+import { printRows } from '../../engine/kernel/process/table.ts'
 import { collectorSettings, outboxSetting } from '../config.ts'
 import type { OutboxReader } from '../outbox/outbox-reader.ts'
 import { OUTBOX_IN_MEMORY } from '../outbox/outbox-store.ts'

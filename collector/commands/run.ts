@@ -1,18 +1,18 @@
 import type { Command } from 'commander'
-import { Fault } from '../../engine/process/error-codes.ts'
-import { fileProgress } from '../../engine/process/file-progress.ts'
-import { createLogger, type Logger, setLogLevel } from '../../engine/process/log.ts'
-import { catalogInForce, registryFileOptions } from '../../engine/process/registry-setting.ts'
+import { Fault } from '../../engine/kernel/process/error-codes.ts'
+import { fileProgress } from '../../engine/kernel/process/file-progress.ts'
+import { createLogger, type Logger, setLogLevel } from '../../engine/kernel/process/log.ts'
+import { catalogInForce, registryFileOptions } from '../../engine/kernel/process/registry-setting.ts'
 import {
   addSettingOptions,
   changedSettings,
   environmentWith,
   readSettings,
   type SettingsFileOption,
-} from '../../engine/process/settings.ts'
-import { exitStatusOf, ReloadSignal, stopSignal } from '../../engine/process/signals.ts'
-import { nearestName } from '../../engine/process/similar.ts'
-import { printRows } from '../../engine/process/table.ts'
+} from '../../engine/kernel/process/settings.ts'
+import { exitStatusOf, ReloadSignal, stopSignal } from '../../engine/kernel/process/signals.ts'
+import { nearestName } from '../../engine/kernel/process/similar.ts'
+import { printRows } from '../../engine/kernel/process/table.ts'
 import { loadCatalogOrBuiltIn } from '../../registry/catalog.ts'
 import { listInterfaces } from '../capture/interfaces.ts'
 import type { Collector } from '../collector.ts'

@@ -1,4 +1,4 @@
-import type { Network } from '../../engine/process/network.ts'
+import type { Network } from '../../engine/kernel/process/network.ts'
 import { COUNTER_COUNT, Counter, countUp } from '../batch/counters.ts'
 import { ANSWER_COPY, type FrameBatch, type LaneSection, NO_FRAME } from '../batch/frame-batch.ts'
 import { PacketClass } from '../batch/packet-class.ts'

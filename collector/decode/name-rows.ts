@@ -1,5 +1,5 @@
 import { strict as assert } from 'node:assert'
-import { addressText } from '../../engine/process/network.ts'
+import { addressText } from '../../engine/kernel/process/network.ts'
 import { DNS_QUESTIONS_MAX, FRAME_ROW_BYTES_MAX } from '../limits.ts'
 import { type FoundName, NAME_TEXT_BYTES_MAX, writeNameText } from './name.ts'
 import { Via } from './proxy-element.ts'

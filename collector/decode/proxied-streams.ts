@@ -1,4 +1,4 @@
-import type { Network } from '../../engine/process/network.ts'
+import type { Network } from '../../engine/kernel/process/network.ts'
 import { STREAMS_MAX } from '../limits.ts'
 import type { Transport } from './layers.ts'
 import type { RowSource } from './name-rows.ts'

@@ -1,4 +1,4 @@
-import { addressBytes } from '../../engine/process/network.ts'
+import { addressBytes } from '../../engine/kernel/process/network.ts'
 import { PROXY_HEADER_BYTES_MAX, REQUEST_LINE_BYTES_MAX, SOCKS_USER_BYTES_MAX } from '../limits.ts'
 import { beginsRequest, mayBeginRequest, readField, readRequest } from './http-request.ts'
 import { begins, HOST_BYTES_MAX, MORE_BYTES, NOT_PROXY, type ProxyElement, ProxyPhase, Via } from './proxy-element.ts'

@@ -1,4 +1,4 @@
-import type { Network } from '../../engine/process/network.ts'
+import type { Network } from '../../engine/kernel/process/network.ts'
 import { Counter } from '../batch/counters.ts'
 import { PacketClass } from '../batch/packet-class.ts'
 import { REQUEST_FIELDS_BYTES_MAX, SHORT_BUFFER_BYTES } from '../limits.ts'

@@ -3,8 +3,8 @@ import {
   COVERAGE_COUNTER_NAMES,
   type CoverageCounters,
   type CoverageReport,
-} from '../../engine/event/coverage-report.ts'
-import type { Logger } from '../../engine/process/log.ts'
+} from '../../engine/kernel/event/coverage-report.ts'
+import type { Logger } from '../../engine/kernel/process/log.ts'
 import { COVERAGE_EVERY_MS, COVERAGE_FIRST_MS } from '../limits.ts'
 import type { Outcome } from './forwarder.ts'
 

@@ -1,10 +1,10 @@
-import type { CoverageReport } from '../../engine/event/coverage-report.ts'
-import type { Event } from '../../engine/event/event.ts'
-import { deferred } from '../../engine/process/deferred.ts'
-import { isFault } from '../../engine/process/error-codes.ts'
-import { failureText, logFailure } from '../../engine/process/failure.ts'
-import type { Logger } from '../../engine/process/log.ts'
-import { within } from '../../engine/process/signals.ts'
+import type { CoverageReport } from '../../engine/kernel/event/coverage-report.ts'
+import type { Event } from '../../engine/kernel/event/event.ts'
+import { deferred } from '../../engine/kernel/process/deferred.ts'
+import { isFault } from '../../engine/kernel/process/error-codes.ts'
+import { failureText, logFailure } from '../../engine/kernel/process/failure.ts'
+import type { Logger } from '../../engine/kernel/process/log.ts'
+import { within } from '../../engine/kernel/process/signals.ts'
 import {
   COVERAGE_LAST_MS,
   FORWARD_IDLE_MS,

@@ -1,5 +1,5 @@
-import type { CoverageReport } from '../../engine/event/coverage-report.ts'
-import type { Event } from '../../engine/event/event.ts'
+import type { CoverageReport } from '../../engine/kernel/event/coverage-report.ts'
+import type { Event } from '../../engine/kernel/event/event.ts'
 import { RETRY_FIRST_MS, RETRY_LONGEST_MS } from '../limits.ts'
 
 /** The transports to the service. */

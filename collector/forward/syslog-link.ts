@@ -2,7 +2,7 @@ import { createSocket, type Socket as DatagramSocket } from 'node:dgram'
 import { lookup } from 'node:dns/promises'
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
-import { type Deferred, deferred } from '../../engine/process/deferred.ts'
+import { type Deferred, deferred } from '../../engine/kernel/process/deferred.ts'
 import { CONNECTION_SETTLED_MS, SYSLOG_DATAGRAMS_AT_ONCE, SYSLOG_RESOLVE_MS, SYSLOG_TIMEOUT_MS } from '../limits.ts'
 import { type Peer, stopped, TlsConnector, timeoutError } from './connection.ts'
 

@@ -1,6 +1,6 @@
 import { hostname } from 'node:os'
-import { type CoverageReport, coverageReportToJson } from '../../engine/event/coverage-report.ts'
-import { type Event, eventToJson } from '../../engine/event/event.ts'
+import { type CoverageReport, coverageReportToJson } from '../../engine/kernel/event/coverage-report.ts'
+import { type Event, eventToJson } from '../../engine/kernel/event/event.ts'
 import { SYSLOG_DATAGRAM_BYTES_MAX } from '../limits.ts'
 import { connectionProblem, type Peer, type ServiceSettings, syslogPeer } from './connection.ts'
 import type { Forwarder, Outcome } from './forwarder.ts'

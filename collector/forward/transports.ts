@@ -1,5 +1,5 @@
-import { deferred } from '../../engine/process/deferred.ts'
-import type { Logger } from '../../engine/process/log.ts'
+import { deferred } from '../../engine/kernel/process/deferred.ts'
+import type { Logger } from '../../engine/kernel/process/log.ts'
 import { type CollectorSettings, syslogIsOn } from '../config.ts'
 import {
   FORWARD_BYTES_MAX,

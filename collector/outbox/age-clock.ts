@@ -1,5 +1,5 @@
-import { openRecord, sealRecord } from '../../engine/lmdb/record.ts'
-import { CLOCK_SET_MS } from '../../engine/process/clock.ts'
+import { openRecord, sealRecord } from '../../engine/kernel/lmdb/record.ts'
+import { CLOCK_SET_MS } from '../../engine/kernel/process/clock.ts'
 
 const RECORD_VERSION = 1
 /**

@@ -1,5 +1,5 @@
 import { strict as assert } from 'node:assert'
-import { EVENT_COUNT_MAX } from '../../engine/event/event.ts'
+import { EVENT_COUNT_MAX } from '../../engine/kernel/event/event.ts'
 import { KeyedHash } from '../../registry/keyed-hash.ts'
 import { KEY_WORDS_MAX, readKey, rowKey, rowTimeMs } from '../decode/name-rows.ts'
 import { AGGREGATE_EVENTS_MAX, AGGREGATE_KEY_BYTES, BUCKET_MAX } from '../limits.ts'

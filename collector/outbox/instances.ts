@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { openRecord, sealRecord } from '../../engine/lmdb/record.ts'
+import { openRecord, sealRecord } from '../../engine/kernel/lmdb/record.ts'
 
 /*
  * The collector's instances: the first half of each event's ID. Each start begins a new instance at

@@ -1,4 +1,4 @@
-import { isFault } from '../../engine/process/error-codes.ts'
+import { isFault } from '../../engine/kernel/process/error-codes.ts'
 import { METHOD_NAMES, type MethodName, rowIsRefusal, rowMethod, rowRule, rowTimeMs } from '../decode/name-rows.ts'
 import type { Position, RowConsumer } from '../decode/row-consumer.ts'
 import { AGGREGATE_REWRITE_MS, AGGREGATE_WRITE_EVENTS, AGGREGATE_WRITE_MS, FULL_DISK_RETRY_MS } from '../limits.ts'

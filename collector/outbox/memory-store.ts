@@ -1,4 +1,4 @@
-import type { QueueTable } from '../../engine/lmdb/queue.ts'
+import type { QueueTable } from '../../engine/kernel/lmdb/queue.ts'
 import type { OutboxStore } from './outbox-store.ts'
 
 /**

@@ -1,7 +1,7 @@
-import type { QueueTable } from '../../engine/lmdb/queue.ts'
-import { DirectoryLock, type Run } from '../../engine/process/directory-lock.ts'
-import { Fault } from '../../engine/process/error-codes.ts'
-import { systemErrorText } from '../../engine/process/failure.ts'
+import type { QueueTable } from '../../engine/kernel/lmdb/queue.ts'
+import { DirectoryLock, type Run } from '../../engine/kernel/process/directory-lock.ts'
+import { Fault } from '../../engine/kernel/process/error-codes.ts'
+import { systemErrorText } from '../../engine/kernel/process/failure.ts'
 
 /** Instead of a directory: keep events in memory and lose them when the process ends. */
 export const OUTBOX_IN_MEMORY = 'memory'

@@ -1,6 +1,6 @@
-import { type Event, METHODS, type Method } from '../../engine/event/event.ts'
-import type { Slices } from '../../engine/lmdb/queue-chunk.ts'
-import { Fault } from '../../engine/process/error-codes.ts'
+import { type Event, METHODS, type Method } from '../../engine/kernel/event/event.ts'
+import type { Slices } from '../../engine/kernel/lmdb/queue-chunk.ts'
+import { Fault } from '../../engine/kernel/process/error-codes.ts'
 
 /** An event before the outbox has given it an ID. */
 export type NewEvent = Omit<Event, 'id'>

@@ -1,7 +1,7 @@
 import { readFileSync, readlinkSync } from 'node:fs'
 import { setPriority } from 'node:os'
 import { type MessagePort, parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads'
-import { Fault, type PlainFault, plainFault } from '../../engine/process/error-codes.ts'
+import { Fault, type PlainFault, plainFault } from '../../engine/kernel/process/error-codes.ts'
 import { allocatePool, BatchPool, type SharedPool } from '../batch/batch-pool.ts'
 import { CaptureFile, feedFile } from '../capture/capture-file.ts'
 import { LiveCapture, type LiveOptions, type LiveState } from '../capture/live.ts'

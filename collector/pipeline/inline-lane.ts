@@ -1,4 +1,4 @@
-import { type Deferred, deferred } from '../../engine/process/deferred.ts'
+import { type Deferred, deferred } from '../../engine/kernel/process/deferred.ts'
 import type { BatchPool } from '../batch/batch-pool.ts'
 import type { DecodeLane } from './delivery.ts'
 

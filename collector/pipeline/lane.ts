@@ -1,5 +1,5 @@
 import { Piscina } from 'piscina'
-import { type Deferred, deferred } from '../../engine/process/deferred.ts'
+import { type Deferred, deferred } from '../../engine/kernel/process/deferred.ts'
 import type { DecodeLane } from './delivery.ts'
 import { type DecodeAnswer, type DecodeTask, type DecodeWorkerData, NO_BATCH } from './worker-data.ts'
 

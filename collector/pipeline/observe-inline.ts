@@ -1,4 +1,4 @@
-import type { ByteSource } from '../../engine/process/byte-source.ts'
+import type { ByteSource } from '../../engine/kernel/process/byte-source.ts'
 import { compileTrie } from '../../registry/compile-trie.ts'
 import { allocatePool, BatchPool, resetPool } from '../batch/batch-pool.ts'
 import { CaptureFile, feedFile } from '../capture/capture-file.ts'

@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact'
-import { DAY_MS, isoSeconds } from '../../engine/process/clock.ts'
+import { DAY_MS, isoSeconds } from '../../engine/kernel/process/clock.ts'
 import { countOf, countText } from './parts.tsx'
 import type { Column } from './table.tsx'
 

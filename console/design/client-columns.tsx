@@ -1,4 +1,4 @@
-import { isPseudonym, NO_CLIENT } from '../../engine/event/client.ts'
+import { isPseudonym, NO_CLIENT } from '../../engine/kernel/event/client.ts'
 import type { ClientUse } from '../../engine/store/client-sum.ts'
 import { countColumn, csvOnly, textColumn, timeColumn } from './columns.tsx'
 import { html } from './html.ts'

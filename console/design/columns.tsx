@@ -1,4 +1,4 @@
-import { isoSeconds } from '../../engine/process/clock.ts'
+import { isoSeconds } from '../../engine/kernel/process/clock.ts'
 import { countText, Time } from './parts.tsx'
 import type { Column } from './table.tsx'
 

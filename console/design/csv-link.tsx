@@ -1,4 +1,4 @@
-import { countText } from '../../engine/report/text.ts'
+import { countText } from '../../engine/export/report/text.ts'
 
 /** Maximum number of rows of a CSV file. One more row is read, to know whether there are more. */
 export const CSV_ROWS_MAX = 20_000

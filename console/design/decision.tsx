@@ -1,5 +1,5 @@
+import { DAY_MS } from '../../engine/kernel/process/clock.ts'
 import { DECISION_NOTE_BYTES_MAX } from '../../engine/limits.ts'
-import { DAY_MS } from '../../engine/process/clock.ts'
 import type { DecisionState } from '../../engine/store/decisions.ts'
 import { NAME_BYTES_MAX } from '../../engine/store/organizations.ts'
 import type { FormState } from '../form.ts'

@@ -1,9 +1,9 @@
 import type { ComponentChildren } from 'preact'
-import { isoSeconds } from '../../engine/process/clock.ts'
-import { countOf, riskLevel as levelOf } from '../../engine/report/text.ts'
+import { countOf, riskLevel as levelOf } from '../../engine/export/report/text.ts'
+import { isoSeconds } from '../../engine/kernel/process/clock.ts'
 import { html } from './html.ts'
 
-export { countOf, countText, dateText, lastDays } from '../../engine/report/text.ts'
+export { countOf, countText, dateText, lastDays } from '../../engine/export/report/text.ts'
 
 /** The heading of a page, with a description and actions. */
 export function PageHead({

@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact'
-import { csvRecord } from '../../engine/process/csv.ts'
+import { csvRecord } from '../../engine/kernel/process/csv.ts'
 import { html } from './html.ts'
 
 /** A column of a table: its cells, its sort order, and its values in a CSV file. */

@@ -1,5 +1,5 @@
 import { ACTIVE_API_KEYS_MAX } from '../../engine/admin/api-keys.ts'
-import { isoSeconds } from '../../engine/process/clock.ts'
+import { isoSeconds } from '../../engine/kernel/process/clock.ts'
 import { SCOPES, type Scope } from '../../engine/store/api-keys.ts'
 import { timeColumn } from '../design/columns.tsx'
 import { CsvLink } from '../design/csv-link.tsx'

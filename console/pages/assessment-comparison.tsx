@@ -1,5 +1,5 @@
 import type { ItemDifference } from '../../engine/assess/compare.ts'
-import { changeText, dateText } from '../../engine/report/text.ts'
+import { changeText, dateText } from '../../engine/export/report/text.ts'
 import type { Answer } from '../../engine/store/assessments.ts'
 import { CsvLink } from '../design/csv-link.tsx'
 import { FilterSelect, Filters } from '../design/filters.tsx'

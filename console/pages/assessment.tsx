@@ -1,7 +1,7 @@
 import type { ItemChange } from '../../engine/assess/items.ts'
 import { itemKey } from '../../engine/assess/rules.ts'
 import { pointsOf } from '../../engine/assess/score.ts'
-import { changeText } from '../../engine/report/text.ts'
+import { changeText } from '../../engine/export/report/text.ts'
 import { type AssessmentCategory, frameworkOf } from '../../engine/store/assessments.ts'
 import { profileText } from '../../engine/store/framework.ts'
 import { Bar } from '../design/chart.tsx'

@@ -1,4 +1,4 @@
-import { changeText } from '../../engine/report/text.ts'
+import { changeText } from '../../engine/export/report/text.ts'
 import { type Assessment, frameworkOf } from '../../engine/store/assessments.ts'
 import { profileText } from '../../engine/store/framework.ts'
 import { Bar, Trend } from '../design/chart.tsx'

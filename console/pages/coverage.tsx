@@ -1,5 +1,5 @@
-import { HIDDEN_COUNTER_NAMES, type HiddenCounter } from '../../engine/event/coverage-report.ts'
-import { percentText } from '../../engine/report/text.ts'
+import { percentText } from '../../engine/export/report/text.ts'
+import { HIDDEN_COUNTER_NAMES, type HiddenCounter } from '../../engine/kernel/event/coverage-report.ts'
 import type { CoverageJson } from '../../engine/scan/coverage.ts'
 import { type ChartTone, Key, type Share, Shares } from '../design/chart.tsx'
 import { Card, countOf } from '../design/parts.tsx'

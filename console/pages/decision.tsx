@@ -1,4 +1,4 @@
-import { isoSeconds } from '../../engine/process/clock.ts'
+import { isoSeconds } from '../../engine/kernel/process/clock.ts'
 import { StateTag, TermsFields } from '../design/decision.tsx'
 import { FormError } from '../design/form.tsx'
 import { Card, Notice, Tag, Time, type Tone } from '../design/parts.tsx'

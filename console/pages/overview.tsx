@@ -1,6 +1,6 @@
 import type { ComponentChildren } from 'preact'
 import { USE_NAMES } from '../../engine/admin/platform-rows.ts'
-import { percentText } from '../../engine/report/text.ts'
+import { percentText } from '../../engine/export/report/text.ts'
 import { Key, Timeline } from '../design/chart.tsx'
 import { CsvLink } from '../design/csv-link.tsx'
 import { StateTag } from '../design/decision.tsx'

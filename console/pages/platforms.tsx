@@ -1,6 +1,6 @@
 import type { VNode } from 'preact'
 import { USE_NAMES } from '../../engine/admin/platform-rows.ts'
-import { isoSeconds } from '../../engine/process/clock.ts'
+import { isoSeconds } from '../../engine/kernel/process/clock.ts'
 import { DECISION_STATES } from '../../engine/store/decisions.ts'
 import { countColumn, csvOnly, textColumn, timeColumn } from '../design/columns.tsx'
 import { CsvLink } from '../design/csv-link.tsx'

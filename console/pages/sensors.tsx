@@ -1,4 +1,4 @@
-import { percentText } from '../../engine/report/text.ts'
+import { percentText } from '../../engine/export/report/text.ts'
 import { countColumn, timeColumn } from '../design/columns.tsx'
 import { CsvLink } from '../design/csv-link.tsx'
 import { Empty, lastDays, PageHead } from '../design/parts.tsx'

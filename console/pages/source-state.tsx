@@ -1,4 +1,4 @@
-import { percentText } from '../../engine/report/text.ts'
+import { percentText } from '../../engine/export/report/text.ts'
 import { Tag, type Tone } from '../design/parts.tsx'
 import type { SensorRow, SourceRow } from '../views/intake.ts'
 

@@ -1,5 +1,5 @@
-import { isoSeconds } from '../../engine/process/clock.ts'
-import { percentText } from '../../engine/report/text.ts'
+import { percentText } from '../../engine/export/report/text.ts'
+import { isoSeconds } from '../../engine/kernel/process/clock.ts'
 import { countColumn } from '../design/columns.tsx'
 import { CsvLink } from '../design/csv-link.tsx'
 import type { Paged } from '../design/paged.ts'

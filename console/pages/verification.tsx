@@ -1,7 +1,7 @@
 import type { ComponentChildren } from 'preact'
 import { type Arrival, VERIFY_MS } from '../../engine/admin/verify.ts'
 import type { Instead } from '../../engine/admin/verify-instead.ts'
-import { isoSeconds, MINUTE_MS, SECOND_MS } from '../../engine/process/clock.ts'
+import { isoSeconds, MINUTE_MS, SECOND_MS } from '../../engine/kernel/process/clock.ts'
 import { Bar } from '../design/chart.tsx'
 import { countColumn } from '../design/columns.tsx'
 import { CsvLink } from '../design/csv-link.tsx'

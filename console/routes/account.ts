@@ -1,4 +1,4 @@
-import { Fault } from '../../engine/process/error-codes.ts'
+import { Fault } from '../../engine/kernel/process/error-codes.ts'
 import { retryText } from '../design/parts.tsx'
 import { EMPTY_FORM, FormFields, type FormState } from '../form.ts'
 import { type Answer, redirect } from '../http/answer.ts'

@@ -1,6 +1,6 @@
 import { checkedChannel, type GivenChannel, targetFault } from '../../engine/admin/alert-settings.ts'
 import { sealedChannel } from '../../engine/admin/alerts.ts'
-import { isFault } from '../../engine/process/error-codes.ts'
+import { isFault } from '../../engine/kernel/process/error-codes.ts'
 import { ALERT_CHANNEL_KINDS, type AlertChannelKind } from '../../engine/store/alert-channels.ts'
 import { ALERT_SEVERITIES } from '../../engine/store/alerts.ts'
 import { isConfirmed } from '../confirmation.ts'

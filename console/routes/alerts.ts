@@ -1,6 +1,6 @@
 import { ruleRows } from '../../engine/admin/alert-rows.ts'
+import { Fault } from '../../engine/kernel/process/error-codes.ts'
 import { ALERTS_MAX } from '../../engine/limits.ts'
-import { Fault } from '../../engine/process/error-codes.ts'
 import { ALERT_RULES, type AlertRule } from '../../engine/store/alerts.ts'
 import { paged } from '../design/paged.ts'
 import { EMPTY_FORM, type FormState } from '../form.ts'

@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import { HOUR_MS } from '../../engine/process/clock.ts'
-import { Fault } from '../../engine/process/error-codes.ts'
+import { HOUR_MS } from '../../engine/kernel/process/clock.ts'
+import { Fault } from '../../engine/kernel/process/error-codes.ts'
 import { SCOPES } from '../../engine/store/api-keys.ts'
 import { EMPTY_FORM, type FormState, readForm } from '../form.ts'
 import type { Answer } from '../http/answer.ts'

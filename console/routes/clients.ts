@@ -1,7 +1,7 @@
 import { storedClient } from '../../engine/admin/client-use.ts'
 import type { ClientReading, Revealed } from '../../engine/admin/clients.ts'
 import { readHostNames } from '../../engine/admin/host-names-file.ts'
-import { isFault } from '../../engine/process/error-codes.ts'
+import { isFault } from '../../engine/kernel/process/error-codes.ts'
 import { DAY_COLUMNS } from '../design/chart.tsx'
 import { EMPTY_FORM, type FormState } from '../form.ts'
 import { type Answer, redirect } from '../http/answer.ts'

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { DecisionTerms } from '../../engine/admin/approvals.ts'
+import { utcTimeMs } from '../../engine/kernel/process/duration.ts'
 import { DECISION_NOTE_BYTES_MAX } from '../../engine/limits.ts'
-import { utcTimeMs } from '../../engine/process/duration.ts'
 import { NAME_BYTES_MAX } from '../../engine/store/organizations.ts'
 import { type FormFields, type FormState, readForm } from '../form.ts'
 

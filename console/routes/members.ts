@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { linkUrl } from '../../engine/admin/account-links.ts'
-import { Fault, isFault } from '../../engine/process/error-codes.ts'
+import { Fault, isFault } from '../../engine/kernel/process/error-codes.ts'
 import { ROLES } from '../../engine/store/members.ts'
 import { EMPTY_FORM, type FormState, readForm } from '../form.ts'
 import { type Answer, redirect } from '../http/answer.ts'

@@ -1,6 +1,6 @@
 import { isSessionOver } from '../../engine/admin/accounts.ts'
 import type { FederatedClaims } from '../../engine/admin/federation.ts'
-import { Fault, type FaultCode } from '../../engine/process/error-codes.ts'
+import { Fault, type FaultCode } from '../../engine/kernel/process/error-codes.ts'
 import type { IdentityProvider } from '../../engine/store/identity-providers.ts'
 import type { Session } from '../../engine/store/sessions.ts'
 import { isConfirmed } from '../confirmation.ts'

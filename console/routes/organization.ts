@@ -1,6 +1,6 @@
 import { z } from 'zod'
+import { Fault } from '../../engine/kernel/process/error-codes.ts'
 import { RETENTION_DAYS_MAX } from '../../engine/limits.ts'
-import { Fault } from '../../engine/process/error-codes.ts'
 import { nextScanMs } from '../../engine/scan/period.ts'
 import {
   CLIENT_MODES,

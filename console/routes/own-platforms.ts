@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { registryFileOf } from '../../engine/admin/own-platforms.ts'
-import { Fault } from '../../engine/process/error-codes.ts'
+import { Fault } from '../../engine/kernel/process/error-codes.ts'
 import { SERVICE_WIDE } from '../../engine/store/own-platforms.ts'
 import { checkChanges } from '../../registry/catalog.ts'
 import { hostNameFault, NAME_CHARS_MAX } from '../../registry/domain-name.ts'

@@ -1,4 +1,4 @@
-import { Fault } from '../../engine/process/error-codes.ts'
+import { Fault } from '../../engine/kernel/process/error-codes.ts'
 import { EMPTY_FORM, FormFields, type FormState } from '../form.ts'
 import { type Answer, jsonAnswer, redirect } from '../http/answer.ts'
 import { form, openForm, openPage, type Parameters, type Route, type RouteOptions } from '../http/router.ts'

@@ -1,4 +1,4 @@
-import { Fault } from '../../engine/process/error-codes.ts'
+import { Fault } from '../../engine/kernel/process/error-codes.ts'
 import { DAY_COLUMNS } from '../design/chart.tsx'
 import type { Column } from '../design/table.tsx'
 import { EMPTY_FORM, type FormState } from '../form.ts'

@@ -1,4 +1,4 @@
-import { Fault } from '../../engine/process/error-codes.ts'
+import { Fault } from '../../engine/kernel/process/error-codes.ts'
 import { RECOMMENDATION_STATUSES, type Recommendation } from '../../engine/store/recommendations.ts'
 import { CSV_ROWS_MAX } from '../design/csv-link.tsx'
 import { type Answer, redirect } from '../http/answer.ts'

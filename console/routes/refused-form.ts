@@ -1,4 +1,4 @@
-import { Fault, type FaultCode } from '../../engine/process/error-codes.ts'
+import { Fault, type FaultCode } from '../../engine/kernel/process/error-codes.ts'
 import type { FormFields, FormState } from '../form.ts'
 
 /** Status by fault, for faults that invalid values of a form cause. */

@@ -1,5 +1,5 @@
-import { reportDocument } from '../../engine/report/article.tsx'
-import { type ReportContent, type ReportOptions, reportContent } from '../../engine/report/content.ts'
+import { reportDocument } from '../../engine/export/report/article.tsx'
+import { type ReportContent, type ReportOptions, reportContent } from '../../engine/export/report/content.ts'
 import { htmlFileAnswer, redirect } from '../http/answer.ts'
 import { page, type Route } from '../http/router.ts'
 import type { Visit } from '../http/visit.ts'

@@ -1,4 +1,4 @@
-import { Fault } from '../../engine/process/error-codes.ts'
+import { Fault } from '../../engine/kernel/process/error-codes.ts'
 import { EMPTY_FORM, type FormState } from '../form.ts'
 import type { Answer } from '../http/answer.ts'
 import { form, page, type Route } from '../http/router.ts'

@@ -1,6 +1,6 @@
 import { type SignInSettings, signInSettings } from '../../engine/admin/sign-in.ts'
+import { isFault } from '../../engine/kernel/process/error-codes.ts'
 import { CLIENT_SECRET_BYTES_MAX } from '../../engine/limits.ts'
-import { isFault } from '../../engine/process/error-codes.ts'
 import { clientSecretContext } from '../../engine/store/identity-providers.ts'
 import { isConfirmed } from '../confirmation.ts'
 import { EMPTY_FORM, type FormFields, type FormState } from '../form.ts'

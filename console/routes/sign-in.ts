@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { linkHash } from '../../engine/admin/account-links.ts'
 import { Accounts } from '../../engine/admin/accounts.ts'
-import { Fault, isFault } from '../../engine/process/error-codes.ts'
+import { Fault, isFault } from '../../engine/kernel/process/error-codes.ts'
 import type { AccountLink } from '../../engine/store/account-links.ts'
 import type { User } from '../../engine/store/users.ts'
 import { retryText } from '../design/parts.tsx'

@@ -1,4 +1,4 @@
-import { Fault } from '../../engine/process/error-codes.ts'
+import { Fault } from '../../engine/kernel/process/error-codes.ts'
 import type { MonitoringToken } from '../../engine/store/monitoring-tokens.ts'
 import { redirect } from '../http/answer.ts'
 import { page, type Route } from '../http/router.ts'

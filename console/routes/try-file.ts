@@ -1,6 +1,6 @@
 import type { VNode } from 'preact'
 import type { Order } from '../../dry-run/report.ts'
-import { DAY_MS } from '../../engine/process/clock.ts'
+import { DAY_MS } from '../../engine/kernel/process/clock.ts'
 import { firstDayOfWindow } from '../../engine/scan/prepare.ts'
 import { SERVICE_WIDE } from '../../engine/store/own-platforms.ts'
 import { page, type Route, uploadForm } from '../http/router.ts'

@@ -1,6 +1,6 @@
-import { BoundedMap } from '../../engine/process/bounded-map.ts'
-import { MINUTE_MS } from '../../engine/process/clock.ts'
-import { clientOf } from '../../engine/process/network.ts'
+import { BoundedMap } from '../../engine/kernel/process/bounded-map.ts'
+import { MINUTE_MS } from '../../engine/kernel/process/clock.ts'
+import { clientOf } from '../../engine/kernel/process/network.ts'
 import type { CheckResult } from '../metrics.ts'
 
 export const WINDOW_MS = 15 * MINUTE_MS

@@ -1,5 +1,5 @@
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
-import { MINUTE_MS } from '../../engine/process/clock.ts'
+import { MINUTE_MS } from '../../engine/kernel/process/clock.ts'
 import { OverloadError } from '../changes.ts'
 
 /** An authenticator must answer a challenge within this time. */

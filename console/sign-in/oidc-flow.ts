@@ -1,6 +1,6 @@
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto'
-import { BoundedMap } from '../../engine/process/bounded-map.ts'
-import { MINUTE_MS } from '../../engine/process/clock.ts'
+import { BoundedMap } from '../../engine/kernel/process/bounded-map.ts'
+import { MINUTE_MS } from '../../engine/kernel/process/clock.ts'
 
 /**
  * The path to which the provider of an organization sends browsers back. Each has its own: a

@@ -1,5 +1,5 @@
 import type { NewPasskey } from '../../engine/admin/passkeys.ts'
-import { isFault } from '../../engine/process/error-codes.ts'
+import { isFault } from '../../engine/kernel/process/error-codes.ts'
 import type { Passkey } from '../../engine/store/passkeys.ts'
 import type { Store } from '../../engine/store/store.ts'
 import type { User } from '../../engine/store/users.ts'

@@ -1,8 +1,8 @@
 import type { IncomingMessage } from 'node:http'
 import type { CustomFetch, CustomFetchOptions } from 'openid-client'
-import { JsonCheck } from '../../engine/event/json.ts'
-import { isLoopbackHost, type Network } from '../../engine/process/network.ts'
-import { connectTo, requestOver, TargetRefused } from '../../engine/process/outbound-address.ts'
+import { JsonCheck } from '../../engine/kernel/event/json.ts'
+import { isLoopbackHost, type Network } from '../../engine/kernel/process/network.ts'
+import { connectTo, requestOver, TargetRefused } from '../../engine/kernel/process/outbound-address.ts'
 import type { ProviderRequestResult } from '../metrics.ts'
 
 /**

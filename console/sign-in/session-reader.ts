@@ -1,6 +1,6 @@
 import { isSessionOver } from '../../engine/admin/accounts.ts'
-import { BoundedMap } from '../../engine/process/bounded-map.ts'
-import { MINUTE_MS } from '../../engine/process/clock.ts'
+import { BoundedMap } from '../../engine/kernel/process/bounded-map.ts'
+import { MINUTE_MS } from '../../engine/kernel/process/clock.ts'
 import type { Member } from '../../engine/store/members.ts'
 import type { Organization } from '../../engine/store/organizations.ts'
 import type { Session } from '../../engine/store/sessions.ts'

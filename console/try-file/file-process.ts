@@ -4,8 +4,8 @@ import { setPriority } from 'node:os'
 import { fileURLToPath } from 'node:url'
 import { REPORT_BYTES_MAX } from '../../dry-run/limits.ts'
 import { type FileReport, fileReport, ORDER_LENGTH_BYTES, type Order } from '../../dry-run/report.ts'
-import { deferred } from '../../engine/process/deferred.ts'
-import type { Logger } from '../../engine/process/log.ts'
+import { deferred } from '../../engine/kernel/process/deferred.ts'
+import type { Logger } from '../../engine/kernel/process/log.ts'
 import { TRIAL_CHECK_MS, TRIAL_ERROR_BYTES_MAX, TRIAL_MEMORY_BYTES_MAX, TRIAL_MS_MAX } from './limits.ts'
 
 /** The report, or why there is none. */

@@ -1,5 +1,5 @@
 import { strict as assert } from 'node:assert'
-import { SECOND_MS } from '../../engine/process/clock.ts'
+import { SECOND_MS } from '../../engine/kernel/process/clock.ts'
 
 const MIB = 1024 * 1024
 

@@ -1,7 +1,7 @@
 import { Busboy, type BusboyFileStream, type BusboyInstance } from '@fastify/busboy'
 import type { FileReport } from '../../dry-run/report.ts'
 import type { BodyEnd, TakeChunk } from '../../engine/http/port.ts'
-import { deferred } from '../../engine/process/deferred.ts'
+import { deferred } from '../../engine/kernel/process/deferred.ts'
 import type { FileProcess, Reading } from './file-process.ts'
 import {
   FILE_BYTES_MAX,

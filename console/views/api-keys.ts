@@ -1,4 +1,4 @@
-import { DAY_MS } from '../../engine/process/clock.ts'
+import { DAY_MS } from '../../engine/kernel/process/clock.ts'
 import type { Scope } from '../../engine/store/api-keys.ts'
 import type { Visit } from '../http/visit.ts'
 import { type SecretRow, type SecretsView, secretRow, secretsView } from './secrets.ts'

@@ -1,4 +1,4 @@
-import { dayOf } from '../../engine/process/clock.ts'
+import { dayOf } from '../../engine/kernel/process/clock.ts'
 import type { History } from '../../engine/store/history.ts'
 import { type DayBar, shortDay } from '../design/chart.tsx'
 import type { Visit } from '../http/visit.ts'

@@ -1,5 +1,5 @@
 import { framingRemark } from '../../engine/ingest/syslog/framing-remark.ts'
-import { dayOf } from '../../engine/process/clock.ts'
+import { dayOf } from '../../engine/kernel/process/clock.ts'
 import { type CoverageJson, coverageJson } from '../../engine/scan/coverage.ts'
 import { Outcome } from '../../engine/store/outcomes.ts'
 import { isSilent, type SensorState, sensorState } from '../../engine/store/silence.ts'

@@ -1,4 +1,4 @@
-import { DAY_MS } from '../../engine/process/clock.ts'
+import { DAY_MS } from '../../engine/kernel/process/clock.ts'
 import type { ListedPlatform } from '../../engine/scan/listed-discovery.ts'
 import { nextScanMs } from '../../engine/scan/period.ts'
 import { byRisk } from '../../engine/scan/risk.ts'

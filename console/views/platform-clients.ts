@@ -1,6 +1,6 @@
 import { namesOf, type PlatformUse, platformUse } from '../../engine/admin/client-use.ts'
-import { dayOf } from '../../engine/process/clock.ts'
-import { Fault } from '../../engine/process/error-codes.ts'
+import { dayOf } from '../../engine/kernel/process/clock.ts'
+import { Fault } from '../../engine/kernel/process/error-codes.ts'
 import type { ClientUse } from '../../engine/store/client-sum.ts'
 import { type ClientMode, clientModeOf } from '../../engine/store/organizations.ts'
 import type { Platform } from '../../registry/platform.ts'

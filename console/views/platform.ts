@@ -1,4 +1,4 @@
-import { dayOf } from '../../engine/process/clock.ts'
+import { dayOf } from '../../engine/kernel/process/clock.ts'
 import { type Strengths, strengths } from '../../engine/scan/confidence.ts'
 import { DistinctClients } from '../../engine/scan/distinct-clients.ts'
 import { Evidence } from '../../engine/scan/evidence.ts'

@@ -1,4 +1,4 @@
-import { DAY_MS } from '../../engine/process/clock.ts'
+import { DAY_MS } from '../../engine/kernel/process/clock.ts'
 import { type ListedPlatform, listedDiscovery, typeNameOf } from '../../engine/scan/listed-discovery.ts'
 import type { DecisionState } from '../../engine/store/decisions.ts'
 import { isUsed, USES, type Use } from '../../registry/contact.ts'

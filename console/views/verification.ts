@@ -1,6 +1,6 @@
 import { type Arrival, arrivalsSince, VERIFY_MS, VERIFY_SINCE_MS } from '../../engine/admin/verify.ts'
 import { type Instead, insteadOf } from '../../engine/admin/verify-instead.ts'
-import { HOUR_MS, MINUTE_MS, SECOND_MS } from '../../engine/process/clock.ts'
+import { HOUR_MS, MINUTE_MS, SECOND_MS } from '../../engine/kernel/process/clock.ts'
 import { listedDiscovery } from '../../engine/scan/listed-discovery.ts'
 import type { MonitoringToken } from '../../engine/store/monitoring-tokens.ts'
 import { type SecretStatus, statusOf } from '../../engine/store/secrets.ts'

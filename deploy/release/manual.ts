@@ -1,4 +1,4 @@
-import { ExitStatus } from '../../engine/process/error-codes.ts'
+import { ExitStatus } from '../../engine/kernel/process/error-codes.ts'
 import { type CommandModel, everyCommand, type OptionModel, usageOf } from '../command-model.ts'
 import type { CommandLine } from './command-lines.ts'
 

@@ -89,7 +89,7 @@ export const SERVICE: Program = {
   steps: [
     'dist/engine/admin/revocations-process.js',
     'dist/engine/admin/backup-records-process.js',
-    'dist/engine/process/file-finisher-process.js',
+    'dist/engine/kernel/process/file-finisher-process.js',
   ],
   processes: ['dist/dry-run/main.js'],
   preloads: ['dist/deploy/release/embedded/compile-cache.js'],

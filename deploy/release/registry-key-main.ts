@@ -1,6 +1,6 @@
 import { writeFileSync } from 'node:fs'
-import { Fault } from '../../engine/process/error-codes.ts'
-import { createProgram, runProgram } from '../../engine/process/program.ts'
+import { Fault } from '../../engine/kernel/process/error-codes.ts'
+import { createProgram, runProgram } from '../../engine/kernel/process/program.ts'
 import { releaseKey } from '../../registry/signed-release.ts'
 import { privateKeyIn, publicKeyIn, publicKeyText, signReleaseKey } from './registry-signing.ts'
 

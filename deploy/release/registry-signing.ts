@@ -2,8 +2,8 @@ import { createHash, createPrivateKey, createPublicKey, type KeyObject, sign } f
 import { readFileSync } from 'node:fs'
 import { gzipSync } from 'node:zlib'
 import { z } from 'zod'
-import { DAY_MS } from '../../engine/process/clock.ts'
-import { Fault } from '../../engine/process/error-codes.ts'
+import { DAY_MS } from '../../engine/kernel/process/clock.ts'
+import { Fault } from '../../engine/kernel/process/error-codes.ts'
 import { dayOfVersion } from '../../registry/data-version.ts'
 import {
   KEY_PURPOSE,

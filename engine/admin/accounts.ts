@@ -1,6 +1,6 @@
+import { type Clock, DAY_MS, HOUR_MS, MINUTE_MS } from '../kernel/process/clock.ts'
+import { Fault } from '../kernel/process/error-codes.ts'
 import { SESSIONS_PER_USER_MAX, TRUSTED_BROWSERS_MAX } from '../limits.ts'
-import { type Clock, DAY_MS, HOUR_MS, MINUTE_MS } from '../process/clock.ts'
-import { Fault } from '../process/error-codes.ts'
 import type { AccountLink } from '../store/account-links.ts'
 import type { AuditDetails } from '../store/audit-log.ts'
 import { newUuid } from '../store/keys.ts'

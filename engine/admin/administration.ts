@@ -1,5 +1,5 @@
-import type { Clock } from '../process/clock.ts'
-import { Fault } from '../process/error-codes.ts'
+import type { Clock } from '../kernel/process/clock.ts'
+import { Fault } from '../kernel/process/error-codes.ts'
 import type { Organization } from '../store/organizations.ts'
 import type { Store } from '../store/store.ts'
 import { AccountLinkChanges } from './account-links.ts'

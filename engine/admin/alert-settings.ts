@@ -3,9 +3,9 @@ import { z } from 'zod'
 import { canonicalName, hostNameFault } from '../../registry/domain-name.ts'
 import { type ChannelSettings, SMTP_TLS_MODES, SYSLOG_FORMATS, SYSLOG_TRANSPORTS } from '../alert/channel-settings.ts'
 import { makeWebhookSecret } from '../alert/webhook-signature.ts'
-import { isLoopbackHost, type Network, withoutBrackets } from '../process/network.ts'
-import { isAllowedTarget, TargetRefused } from '../process/outbound-address.ts'
-import { portNumber } from '../process/settings.ts'
+import { isLoopbackHost, type Network, withoutBrackets } from '../kernel/process/network.ts'
+import { isAllowedTarget, TargetRefused } from '../kernel/process/outbound-address.ts'
+import { portNumber } from '../kernel/process/settings.ts'
 
 /** Bytes of a text in the settings of a channel. */
 const TEXT_BYTES_MAX = 1000

@@ -2,9 +2,9 @@ import { createHash } from 'node:crypto'
 import { closeSync, constants } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
 import { resolve } from 'node:path'
-import { Fault, isFault } from '../process/error-codes.ts'
-import { openInput } from '../process/input-file.ts'
-import type { NewFile } from '../process/new-file.ts'
+import { Fault, isFault } from '../kernel/process/error-codes.ts'
+import { openInput } from '../kernel/process/input-file.ts'
+import type { NewFile } from '../kernel/process/new-file.ts'
 
 /*
  * A backup file is LMDB's data file of one snapshot with a seal, so that damage is found before

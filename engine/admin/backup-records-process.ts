@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process'
-import { copyRecords } from '../lmdb/copy-records.ts'
+import { copyRecords } from '../kernel/lmdb/copy-records.ts'
 
 /** Sent to the process that copies the records of a backup. */
 export interface CopyOrder {

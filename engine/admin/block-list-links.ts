@@ -1,4 +1,4 @@
-import { Fault } from '../process/error-codes.ts'
+import { Fault } from '../kernel/process/error-codes.ts'
 import { makeBlockListSecret } from '../store/access-key.ts'
 import type { BlockListLink, BlockListSelection } from '../store/block-list-links.ts'
 import type { Organization } from '../store/organizations.ts'

@@ -1,5 +1,5 @@
-import { type Clock, HOUR_MS } from '../process/clock.ts'
-import { Fault } from '../process/error-codes.ts'
+import { type Clock, HOUR_MS } from '../kernel/process/clock.ts'
+import { Fault } from '../kernel/process/error-codes.ts'
 import type { AuditDetails } from '../store/audit-log.ts'
 import { ROLES, type Role } from '../store/members.ts'
 import { NAME_BYTES_MAX } from '../store/organizations.ts'

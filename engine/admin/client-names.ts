@@ -1,6 +1,6 @@
+import { Fault } from '../kernel/process/error-codes.ts'
+import { networkOf, networkText } from '../kernel/process/network.ts'
 import { CLIENT_NAMES_MAX, CLIENT_NETWORKS_MAX } from '../limits.ts'
-import { Fault } from '../process/error-codes.ts'
-import { networkOf, networkText } from '../process/network.ts'
 import { isSingleAddress, type NamedNetwork } from '../store/client-names.ts'
 import type { Organization } from '../store/organizations.ts'
 import { Changes, checkText } from './changes.ts'

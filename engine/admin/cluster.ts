@@ -1,5 +1,5 @@
-import { isoSeconds } from '../process/clock.ts'
-import { REPORT_EVERY_MS } from '../replication/limits.ts'
+import { REPORT_EVERY_MS } from '../cluster/replication/limits.ts'
+import { isoSeconds } from '../kernel/process/clock.ts'
 import { migrate } from '../store/migrate.ts'
 import type { ClusterNode } from '../store/nodes.ts'
 import type { Store } from '../store/store.ts'

@@ -1,6 +1,6 @@
+import type { Clock } from '../kernel/process/clock.ts'
+import { Fault } from '../kernel/process/error-codes.ts'
 import { MEMBERS_MAX } from '../limits.ts'
-import type { Clock } from '../process/clock.ts'
-import { Fault } from '../process/error-codes.ts'
 import type { FederatedIdentity } from '../store/federated-identities.ts'
 import type { IdentityProvider } from '../store/identity-providers.ts'
 import { newUuid } from '../store/keys.ts'

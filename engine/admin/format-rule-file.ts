@@ -2,8 +2,8 @@ import type { RE2JS } from 're2js'
 import { z } from 'zod'
 import { issueText } from '../../registry/issue-text.ts'
 import { readYaml, YamlError, type YamlText } from '../../registry/yaml.ts'
-import { Fault } from '../process/error-codes.ts'
-import { readInput } from '../process/input-file.ts'
+import { Fault } from '../kernel/process/error-codes.ts'
+import { readInput } from '../kernel/process/input-file.ts'
 import { compilePattern, type FormatRule, RULE_FIELDS } from '../store/format-rule.ts'
 
 /** Maximum bytes of a rule's file. */

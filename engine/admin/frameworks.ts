@@ -1,5 +1,5 @@
 import type { ReadFramework } from '../assess/framework-file.ts'
-import { Fault } from '../process/error-codes.ts'
+import { Fault } from '../kernel/process/error-codes.ts'
 import type { Organization } from '../store/organizations.ts'
 import type { OwnFramework } from '../store/own-frameworks.ts'
 import { Changes } from './changes.ts'

@@ -1,7 +1,7 @@
 import { parse } from 'csv-parse/sync'
+import { Fault } from '../kernel/process/error-codes.ts'
+import { addressBytes, canonicalAddress } from '../kernel/process/network.ts'
 import { CLIENT_NAMES_MAX } from '../limits.ts'
-import { Fault } from '../process/error-codes.ts'
-import { addressBytes, canonicalAddress } from '../process/network.ts'
 
 /*
  * Files with the names of addresses, recognized by their content:

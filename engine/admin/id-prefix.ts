@@ -1,4 +1,4 @@
-import { Fault } from '../process/error-codes.ts'
+import { Fault } from '../kernel/process/error-codes.ts'
 
 /** Minimum length of an abbreviated id: up to the first hyphen. */
 const PREFIX_CHARACTERS_MIN = 8

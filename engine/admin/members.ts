@@ -1,5 +1,5 @@
+import { Fault } from '../kernel/process/error-codes.ts'
 import { MEMBERS_MAX, REMOVED_MEMBERS_MAX } from '../limits.ts'
-import { Fault } from '../process/error-codes.ts'
 import type { ProviderIdentity } from '../store/federated-identities.ts'
 import type { Member, Role } from '../store/members.ts'
 import type { Organization } from '../store/organizations.ts'

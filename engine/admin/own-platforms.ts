@@ -9,12 +9,12 @@ import {
   RegistryFileError,
   registryFileOfText,
 } from '../../registry/registry-file.ts'
+import type { Clock } from '../kernel/process/clock.ts'
+import { Fault } from '../kernel/process/error-codes.ts'
+import { logFailure } from '../kernel/process/failure.ts'
+import type { Logger } from '../kernel/process/log.ts'
+import { registryFileText } from '../kernel/process/registry-setting.ts'
 import { OWN_DOMAINS_MAX, OWN_PATTERNS_MAX, OWN_PLATFORMS_MAX, SERVICE_DOMAINS_MAX } from '../limits.ts'
-import type { Clock } from '../process/clock.ts'
-import { Fault } from '../process/error-codes.ts'
-import { logFailure } from '../process/failure.ts'
-import type { Logger } from '../process/log.ts'
-import { registryFileText } from '../process/registry-setting.ts'
 import { requestScan } from '../scan/scan-runner.ts'
 import type { Organization } from '../store/organizations.ts'
 import { changesOf, type OwnPlatform, SERVICE_WIDE } from '../store/own-platforms.ts'

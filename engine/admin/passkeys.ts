@@ -1,6 +1,6 @@
+import type { Clock } from '../kernel/process/clock.ts'
+import { Fault } from '../kernel/process/error-codes.ts'
 import { PASSKEYS_PER_USER_MAX } from '../limits.ts'
-import type { Clock } from '../process/clock.ts'
-import { Fault } from '../process/error-codes.ts'
 import { newUuid } from '../store/keys.ts'
 import type { Passkey } from '../store/passkeys.ts'
 import type { Store } from '../store/store.ts'

@@ -1,6 +1,6 @@
 import type { Use } from '../../registry/contact.ts'
-import { HIDDEN_COUNTER_NAMES, HIDDEN_COUNTERS } from '../event/coverage-report.ts'
-import type { Column } from '../process/table.ts'
+import { HIDDEN_COUNTER_NAMES, HIDDEN_COUNTERS } from '../kernel/event/coverage-report.ts'
+import type { Column } from '../kernel/process/table.ts'
 import type { CoverageJson } from '../scan/coverage.ts'
 
 /** The fields of GET /api/v1/discovery that a table shows. */

@@ -1,11 +1,11 @@
 import type { Socket } from 'node:net'
 import { UPDATE_BYTES_MAX } from '../../registry/signed-release.ts'
-import { Fault } from '../process/error-codes.ts'
-import { assertExpected } from '../process/failure.ts'
-import { readInput } from '../process/input-file.ts'
-import type { Network } from '../process/network.ts'
-import { connectTo, requestOver } from '../process/outbound-address.ts'
-import { programVersion } from '../process/version.ts'
+import { Fault } from '../kernel/process/error-codes.ts'
+import { assertExpected } from '../kernel/process/failure.ts'
+import { readInput } from '../kernel/process/input-file.ts'
+import type { Network } from '../kernel/process/network.ts'
+import { connectTo, requestOver } from '../kernel/process/outbound-address.ts'
+import { programVersion } from '../kernel/process/version.ts'
 
 /** For the whole download, in milliseconds. A release has 0.1 MB. */
 const DOWNLOAD_MS_MAX = 60_000

@@ -1,5 +1,5 @@
+import { Fault } from '../kernel/process/error-codes.ts'
 import { REPORT_SCHEDULES_MAX } from '../limits.ts'
-import { Fault } from '../process/error-codes.ts'
 import type { AlertChannel } from '../store/alert-channels.ts'
 import { newUuid } from '../store/keys.ts'
 import type { Organization } from '../store/organizations.ts'

@@ -1,6 +1,6 @@
 import { inspect } from 'node:util'
-import { Environment } from '../lmdb/environment.ts'
-import { isExpected } from '../process/failure.ts'
+import { Environment } from '../kernel/lmdb/environment.ts'
+import { isExpected } from '../kernel/process/failure.ts'
 import { openPacked } from '../store/family.ts'
 import { SCHEMA_VERSION } from '../store/migrate.ts'
 import { REMOVALS_TABLE, type Removal } from '../store/removals.ts'

@@ -1,6 +1,6 @@
 import { fork } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
-import { isoSeconds } from '../process/clock.ts'
+import { isoSeconds } from '../kernel/process/clock.ts'
 import type { ApiKey } from '../store/api-keys.ts'
 import type { MonitoringToken } from '../store/monitoring-tokens.ts'
 import type { Removal } from '../store/removals.ts'

@@ -1,5 +1,5 @@
-import { DAY_MS, isoSeconds } from '../process/clock.ts'
-import { Fault } from '../process/error-codes.ts'
+import { DAY_MS, isoSeconds } from '../kernel/process/clock.ts'
+import { Fault } from '../kernel/process/error-codes.ts'
 import type { HistoryDay, HistoryPlatform } from '../store/history.ts'
 import type { Store } from '../store/store.ts'
 

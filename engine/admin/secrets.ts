@@ -1,5 +1,5 @@
-import { isoSeconds } from '../process/clock.ts'
-import { Fault } from '../process/error-codes.ts'
+import { isoSeconds } from '../kernel/process/clock.ts'
+import { Fault } from '../kernel/process/error-codes.ts'
 import { hashSecret, redactedSecret, visibleDigits } from '../store/access-key.ts'
 import { newUuid } from '../store/keys.ts'
 import type { Organization } from '../store/organizations.ts'

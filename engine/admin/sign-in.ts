@@ -1,12 +1,12 @@
 import { z } from 'zod'
+import { Fault } from '../kernel/process/error-codes.ts'
+import { isLoopbackHost } from '../kernel/process/network.ts'
+import type { SealedSecret } from '../kernel/process/secrets-key.ts'
 import {
   IDENTITY_PROVIDER_GROUPS_MAX,
   IDENTITY_PROVIDER_SCOPES_MAX,
   IDENTITY_PROVIDER_TEXT_BYTES_MAX,
 } from '../limits.ts'
-import { Fault } from '../process/error-codes.ts'
-import { isLoopbackHost } from '../process/network.ts'
-import type { SealedSecret } from '../process/secrets-key.ts'
 import type { IdentityProvider } from '../store/identity-providers.ts'
 import { ROLES } from '../store/members.ts'
 import type { Organization } from '../store/organizations.ts'

@@ -1,6 +1,6 @@
 import { isZone } from '../ingest/zone.ts'
-import { Fault } from '../process/error-codes.ts'
-import { contains, networkOf } from '../process/network.ts'
+import { Fault } from '../kernel/process/error-codes.ts'
+import { contains, networkOf } from '../kernel/process/network.ts'
 import { makeMonitoringToken, redactedSecret } from '../store/access-key.ts'
 import type { FormatRule } from '../store/format-rule.ts'
 import type { MonitoringToken } from '../store/monitoring-tokens.ts'

@@ -1,5 +1,5 @@
+import { MINUTE_MS } from '../kernel/process/clock.ts'
 import { POLL_EVENTS_EVERY_MS } from '../limits.ts'
-import { MINUTE_MS } from '../process/clock.ts'
 import { OUTCOMES, Outcome, type OutcomeName } from '../store/outcomes.ts'
 import { recentSince } from '../store/recent-arrivals.ts'
 import type { StoredSource } from '../store/sources.ts'

@@ -1,4 +1,4 @@
-import { isoSeconds } from '../process/clock.ts'
+import { isoSeconds } from '../kernel/process/clock.ts'
 import { type Assessment, frameworkOf } from '../store/assessments.ts'
 import { PublishedList } from '../store/published.ts'
 import { type Condition, type ConditionInput, lineOf, type RuleGroup } from './condition.ts'

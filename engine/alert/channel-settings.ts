@@ -1,4 +1,4 @@
-import type { SecretsKey } from '../process/secrets-key.ts'
+import type { SecretsKey } from '../kernel/process/secrets-key.ts'
 import { type AlertChannel, channelContext } from '../store/alert-channels.ts'
 
 /** A receiver of JSON by HTTPS, which verifies signatures. */

@@ -1,6 +1,6 @@
 import { discoveryFacts, type UnsupportedAnswer, unsupportedAnswers } from '../assess/discovery-facts.ts'
 import { pointsOf } from '../assess/score.ts'
-import { DAY_MS, isoSeconds } from '../process/clock.ts'
+import { DAY_MS, isoSeconds } from '../kernel/process/clock.ts'
 import type { Assessment } from '../store/assessments.ts'
 import { frameworkName } from '../store/framework.ts'
 import { PublishedList } from '../store/published.ts'

@@ -1,4 +1,4 @@
-import { DAY_MS, isoSeconds } from '../process/clock.ts'
+import { DAY_MS, isoSeconds } from '../kernel/process/clock.ts'
 import { type Secret, statusOf } from '../store/secrets.ts'
 import { type Condition, type ConditionInput, lineOf, type RuleGroup } from './condition.ts'
 

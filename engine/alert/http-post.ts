@@ -1,8 +1,8 @@
 import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
+import { assertExpected } from '../kernel/process/failure.ts'
+import { connectTo, requestOver } from '../kernel/process/outbound-address.ts'
 import { ALERT_ANSWER_BYTES_MAX } from '../limits.ts'
-import { assertExpected } from '../process/failure.ts'
-import { connectTo, requestOver } from '../process/outbound-address.ts'
 import { answerText, connectionFailure, type SendOptions, type SendOutcome } from './send-outcome.ts'
 
 /** The longest delay that a receiver can request with Retry-After, in milliseconds. */

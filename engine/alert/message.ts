@@ -1,4 +1,4 @@
-import { isoSeconds } from '../process/clock.ts'
+import { isoSeconds } from '../kernel/process/clock.ts'
 import type { AlertChannel } from '../store/alert-channels.ts'
 import { ALERT_SEVERITIES, type Alert, type AlertDetails, type AlertRule, type AlertSeverity } from '../store/alerts.ts'
 import type { Organization } from '../store/organizations.ts'

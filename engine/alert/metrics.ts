@@ -1,4 +1,4 @@
-import type { MetricRow } from '../process/metrics.ts'
+import type { MetricRow } from '../kernel/process/metrics.ts'
 import { ALERT_CHANNEL_KINDS } from '../store/alert-channels.ts'
 import { ALERT_RULES } from '../store/alerts.ts'
 import type { AlertStatus } from './alert-runner.ts'

@@ -1,6 +1,6 @@
 import { isUsed } from '../../registry/contact.ts'
 import { reasonOf } from '../../registry/risk-sum.ts'
-import { dayOf, isoSeconds } from '../process/clock.ts'
+import { dayOf, isoSeconds } from '../kernel/process/clock.ts'
 import { contactsOf, type PublishedPlatform, publishedPlatforms } from '../scan/listed-discovery.ts'
 import type { StoredDay } from '../store/evidence.ts'
 import { type Condition, type ConditionInput, lineOf, type RuleGroup } from './condition.ts'

@@ -1,5 +1,5 @@
-import type { Network } from '../process/network.ts'
-import { TargetRefused } from '../process/outbound-address.ts'
+import type { Network } from '../kernel/process/network.ts'
+import { TargetRefused } from '../kernel/process/outbound-address.ts'
 
 /** The outcome of an attempt to send a message, and whether another attempt can help. */
 export type SendOutcome =

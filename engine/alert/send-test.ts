@@ -1,5 +1,5 @@
-import type { Clock } from '../process/clock.ts'
-import type { SecretsKey } from '../process/secrets-key.ts'
+import type { Clock } from '../kernel/process/clock.ts'
+import type { SecretsKey } from '../kernel/process/secrets-key.ts'
 import type { AlertChannel } from '../store/alert-channels.ts'
 import { newUuid } from '../store/keys.ts'
 import type { Organization } from '../store/organizations.ts'

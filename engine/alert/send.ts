@@ -1,4 +1,4 @@
-import type { Clock } from '../process/clock.ts'
+import type { Clock } from '../kernel/process/clock.ts'
 import { type ChannelSettings, secretsOf } from './channel-settings.ts'
 import { slackBody, teamsBody } from './chat.ts'
 import { type Post, post } from './http-post.ts'

@@ -1,4 +1,4 @@
-import { dayOf, HOUR_MS, isoSeconds, MINUTE_MS } from '../process/clock.ts'
+import { dayOf, HOUR_MS, isoSeconds, MINUTE_MS } from '../kernel/process/clock.ts'
 import { coverageJson } from '../scan/coverage.ts'
 import { recentCoverage } from '../store/coverage.ts'
 import { Outcome } from '../store/outcomes.ts'

@@ -1,6 +1,6 @@
+import { Fault } from '../kernel/process/error-codes.ts'
+import { faultPoint } from '../kernel/process/fault-point.ts'
 import { RECOMMENDATIONS_MAX } from '../limits.ts'
-import { Fault } from '../process/error-codes.ts'
-import { faultPoint } from '../process/fault-point.ts'
 import type { Assessment, AssessmentCategory, AssessmentResult } from '../store/assessments.ts'
 import type { Recommendation } from '../store/recommendations.ts'
 import type { Store } from '../store/store.ts'

@@ -1,4 +1,4 @@
-import { DAY_MS, dayOf } from '../process/clock.ts'
+import { DAY_MS, dayOf } from '../kernel/process/clock.ts'
 import { coverageJson } from '../scan/coverage.ts'
 import { aiPlatforms, listedDiscovery } from '../scan/listed-discovery.ts'
 import type {

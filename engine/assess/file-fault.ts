@@ -1,5 +1,5 @@
+import { Fault } from '../kernel/process/error-codes.ts'
 import { ASSESSMENT_FAULTS_NAMED_MAX } from '../limits.ts'
-import { Fault } from '../process/error-codes.ts'
 
 /** All errors in an assessment file, so that they can be fixed together. */
 export class AssessmentFileFault extends Fault {

@@ -1,4 +1,4 @@
-import { Fault } from '../process/error-codes.ts'
+import { Fault } from '../kernel/process/error-codes.ts'
 import type { Assessment, AssessmentCategory, AssessmentItem } from '../store/assessments.ts'
 import type { AnyFrameworkId, FrameworkItem } from '../store/framework.ts'
 import { inProfile } from './profiles.ts'

@@ -1,4 +1,4 @@
-import { isoSeconds } from '../process/clock.ts'
+import { isoSeconds } from '../kernel/process/clock.ts'
 import {
   type Answer,
   type Assessment,

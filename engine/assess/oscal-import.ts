@@ -1,6 +1,6 @@
 import { z } from 'zod'
+import { Fault } from '../kernel/process/error-codes.ts'
 import { ASSESSMENT_NOTE_BYTES_MAX } from '../limits.ts'
-import { Fault } from '../process/error-codes.ts'
 import type { Answer, AssessmentCategory, AssessmentItem, DiscoveryFacts } from '../store/assessments.ts'
 import { type AnyFrameworkId, asFrameworkId, FRAMEWORK_IDS, type Template } from '../store/framework.ts'
 import { AssessmentFileFault } from './file-fault.ts'

@@ -1,4 +1,4 @@
-import { Fault } from '../process/error-codes.ts'
+import { Fault } from '../kernel/process/error-codes.ts'
 import {
   type AnyFrameworkId,
   type FrameworkItem,

@@ -1,4 +1,4 @@
-import { isoSeconds } from '../process/clock.ts'
+import { isoSeconds } from '../kernel/process/clock.ts'
 import type { Assessment } from '../store/assessments.ts'
 import { type AnyFrameworkId, FRAMEWORK_IDS, isBuiltIn } from '../store/framework.ts'
 import { PublishedList } from '../store/published.ts'

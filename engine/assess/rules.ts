@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { Fault } from '../kernel/process/error-codes.ts'
 import {
   ASSESSMENT_CATEGORIES_MAX,
   ASSESSMENT_FAULTS_NAMED_MAX,
@@ -6,7 +7,6 @@ import {
   ASSESSMENT_LINE_BYTES_MAX,
   ASSESSMENT_NOTE_BYTES_MAX,
 } from '../limits.ts'
-import { Fault } from '../process/error-codes.ts'
 import { type Answer, DISCOVERY_TOPICS, WORD_ANSWERS } from '../store/assessments.ts'
 
 /*

@@ -1,5 +1,5 @@
 import { Worker } from 'node:worker_threads'
-import { Fault } from '../process/error-codes.ts'
+import { Fault } from '../kernel/process/error-codes.ts'
 import type { StoreCheck } from './check.ts'
 import type { CheckWorkerData, FromCheckWorker } from './check-worker.ts'
 import type { OnProgress } from './walk.ts'

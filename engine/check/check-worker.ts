@@ -1,5 +1,5 @@
 import { parentPort, workerData } from 'node:worker_threads'
-import { Fault, type FaultCode } from '../process/error-codes.ts'
+import { Fault, type FaultCode } from '../kernel/process/error-codes.ts'
 import { Store } from '../store/store.ts'
 import { checkStore, type StoreCheck } from './check.ts'
 

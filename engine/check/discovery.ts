@@ -1,4 +1,4 @@
-import { dayOf } from '../process/clock.ts'
+import { dayOf } from '../kernel/process/clock.ts'
 import { isSketch } from '../scan/distinct-clients.ts'
 import { isCountOf } from '../scan/use-count.ts'
 import type { DayUse } from '../store/daily-use.ts'

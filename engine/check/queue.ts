@@ -1,5 +1,5 @@
-import { footprintInPages, isStateKey, openState, type QueueState } from '../lmdb/queue.ts'
-import { ChunkReader } from '../lmdb/queue-chunk.ts'
+import { footprintInPages, isStateKey, openState, type QueueState } from '../kernel/lmdb/queue.ts'
+import { ChunkReader } from '../kernel/lmdb/queue-chunk.ts'
 import type { StoreWalk } from './walk.ts'
 
 const SEQUENCE_BYTES = 8
@@ -22,7 +22,7 @@ class QueueReading {
 }
 
 /**
- * Checks the invariants of engine/lmdb/queue.ts for all queues of a table. `entryFault` says what
+ * Checks the invariants of engine/kernel/lmdb/queue.ts for all queues of a table. `entryFault` says what
  * is wrong with an entry.
  */
 export function checkQueue(

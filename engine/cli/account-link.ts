@@ -1,6 +1,6 @@
 import { hostname } from 'node:os'
 import { linkUrl, type NewAccountLink } from '../admin/account-links.ts'
-import { originOrNone, setting } from '../process/settings.ts'
+import { originOrNone, setting } from '../kernel/process/settings.ts'
 import { argument, type Commands, change, option, query, table, timeText } from './command.ts'
 import type { Result } from './context.ts'
 

@@ -8,10 +8,10 @@ import {
   TRANSFER_FORMATS,
   writeAssessment,
 } from '../assess/transfer.ts'
-import { systemClock } from '../process/clock.ts'
-import { pastTime } from '../process/duration.ts'
-import { type NewFile, withNewFile } from '../process/new-file.ts'
-import { oneOf, textOf } from '../process/settings.ts'
+import { systemClock } from '../kernel/process/clock.ts'
+import { pastTime } from '../kernel/process/duration.ts'
+import { type NewFile, withNewFile } from '../kernel/process/new-file.ts'
+import { oneOf, textOf } from '../kernel/process/settings.ts'
 import { asFrameworkId, FRAMEWORK_IDS } from '../store/framework.ts'
 import { assessments } from './assessment-show.ts'
 import { argument, change, defined, flag, option, query } from './command.ts'

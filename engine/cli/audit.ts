@@ -1,6 +1,6 @@
+import { isoSeconds } from '../kernel/process/clock.ts'
+import { jsonLine } from '../kernel/process/table.ts'
 import { AUDIT_ENTRIES_MAX } from '../limits.ts'
-import { isoSeconds } from '../process/clock.ts'
-import { jsonLine } from '../process/table.ts'
 import type { AuditEntry } from '../store/audit-log.ts'
 import { SERVICE_WIDE } from '../store/own-platforms.ts'
 import { type Commands, limitOption, option, query, table } from './command.ts'

@@ -1,9 +1,9 @@
 import { z } from 'zod'
 import { namesOf } from '../admin/client-use.ts'
 import { readHostNames } from '../admin/host-names-file.ts'
+import { Fault } from '../kernel/process/error-codes.ts'
+import { readInput } from '../kernel/process/input-file.ts'
 import { CLIENT_NAMES_FILE_BYTES_MAX, CLIENT_NAMES_MAX } from '../limits.ts'
-import { Fault } from '../process/error-codes.ts'
-import { readInput } from '../process/input-file.ts'
 import { argument, type Commands, change, group, table } from './command.ts'
 import { clientRow } from './platform.ts'
 

@@ -1,9 +1,9 @@
 import type { Command } from 'commander'
 import { z } from 'zod'
-import { isoSeconds } from '../process/clock.ts'
-import { Fault, isFault } from '../process/error-codes.ts'
-import { addSettingOptions, readSettings, setting, wholeNumber } from '../process/settings.ts'
-import type { Column, ColumnFit, Shown } from '../process/table.ts'
+import { isoSeconds } from '../kernel/process/clock.ts'
+import { Fault, isFault } from '../kernel/process/error-codes.ts'
+import { addSettingOptions, readSettings, setting, wholeNumber } from '../kernel/process/settings.ts'
+import type { Column, ColumnFit, Shown } from '../kernel/process/table.ts'
 import { type AdminContext, Output, type Result, type StoreOptions, storeParams, withStore } from './context.ts'
 
 /*

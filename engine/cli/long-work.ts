@@ -1,5 +1,5 @@
-import { type FileProgress, progressOf } from '../process/file-progress.ts'
-import { exitStatusOf, stopSignal } from '../process/signals.ts'
+import { type FileProgress, progressOf } from '../kernel/process/file-progress.ts'
+import { exitStatusOf, stopSignal } from '../kernel/process/signals.ts'
 
 /**
  * Runs work that Ctrl-C aborts.

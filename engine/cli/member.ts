@@ -1,4 +1,4 @@
-import { oneOf } from '../process/settings.ts'
+import { oneOf } from '../kernel/process/settings.ts'
 import { type Member, ROLES } from '../store/members.ts'
 import type { RemovedMember } from '../store/removed-members.ts'
 import { invite } from './account-link.ts'

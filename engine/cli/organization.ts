@@ -1,11 +1,11 @@
 import { setImmediate as othersTurn } from 'node:timers/promises'
 import { z } from 'zod'
+import { systemClock } from '../kernel/process/clock.ts'
+import { Fault, isFault } from '../kernel/process/error-codes.ts'
+import { type NewFile, withNewFile } from '../kernel/process/new-file.ts'
+import { canAsk, Questions } from '../kernel/process/questions.ts'
+import { oneOf, wholeNumber } from '../kernel/process/settings.ts'
 import { EVIDENCE_WINDOW_DAYS_MAX } from '../limits.ts'
-import { systemClock } from '../process/clock.ts'
-import { Fault, isFault } from '../process/error-codes.ts'
-import { type NewFile, withNewFile } from '../process/new-file.ts'
-import { canAsk, Questions } from '../process/questions.ts'
-import { oneOf, wholeNumber } from '../process/settings.ts'
 import {
   CLIENT_MODES,
   clientModeOf,

@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import { createProgram, withHelpCommand } from '../process/program.ts'
+import { createProgram, withHelpCommand } from '../kernel/process/program.ts'
 import { addCommands, type Commands } from './command.ts'
 
 /** The usage of a command after `posture-admin`, what it does, and its module. */

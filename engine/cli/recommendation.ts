@@ -1,5 +1,5 @@
 import { byPriority } from '../assess/publish.ts'
-import { oneOf } from '../process/settings.ts'
+import { oneOf } from '../kernel/process/settings.ts'
 import { RECOMMENDATION_STATUSES, type Recommendation } from '../store/recommendations.ts'
 import { FRAMEWORK, frameworkOption } from './assessment-file.ts'
 import { argument, type Commands, change, defined, option, query, table, timeText } from './command.ts'

@@ -12,15 +12,15 @@ import { RegistryFileError, readRegistryText } from '../../registry/registry-fil
 import { knownText, type RiskTerm } from '../../registry/risk-sum.ts'
 import { updateBytes } from '../admin/registry-fetch.ts'
 import type { RegistryChange } from '../admin/registry-updates.ts'
-import { Fault } from '../process/error-codes.ts'
+import { Fault } from '../kernel/process/error-codes.ts'
 import {
   registryFileOptions,
   registryFileText,
   registryRootSetting,
   registryRoots,
   registrySetting,
-} from '../process/registry-setting.ts'
-import type { Shown } from '../process/table.ts'
+} from '../kernel/process/registry-setting.ts'
+import type { Shown } from '../kernel/process/table.ts'
 import { SERVICE_WIDE } from '../store/own-platforms.ts'
 import {
   argument,

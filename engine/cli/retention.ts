@@ -1,6 +1,6 @@
+import { wholeNumber } from '../kernel/process/settings.ts'
+import type { Shown } from '../kernel/process/table.ts'
 import { RETENTION_DAYS_MAX } from '../limits.ts'
-import { wholeNumber } from '../process/settings.ts'
-import type { Shown } from '../process/table.ts'
 import type { Organization, Retention } from '../store/organizations.ts'
 import { expiredNow, RETENTION_DAYS_MIN, type Removed, retentionOf } from '../store/retention.ts'
 import { assertGiven, type Commands, change, defined, flag, option, query, table } from './command.ts'

@@ -7,8 +7,8 @@ import {
   PLATFORM_COLUMNS,
 } from '../admin/platform-rows.ts'
 import { dayNumberOf, type ScanDifference, scanDiff } from '../admin/scan-diff.ts'
-import { textOf } from '../process/settings.ts'
-import type { Shown } from '../process/table.ts'
+import { textOf } from '../kernel/process/settings.ts'
+import type { Shown } from '../kernel/process/table.ts'
 import { type CoverageJson, coverageJson } from '../scan/coverage.ts'
 import { firstDayOfWindow } from '../scan/prepare.ts'
 import { scanNow } from '../scan/scan-now.ts'

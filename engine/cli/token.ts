@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { ruleOfFile } from '../admin/format-rule-file.ts'
 import { describeBinding } from '../admin/tokens.ts'
-import { oneOf, onOrOff, portNumber } from '../process/settings.ts'
+import { oneOf, onOrOff, portNumber } from '../kernel/process/settings.ts'
 import { DAY_ORDERS, type MonitoringToken } from '../store/monitoring-tokens.ts'
 import type { Store } from '../store/store.ts'
 import type { TokenBinding } from '../store/token-bindings.ts'

@@ -1,4 +1,4 @@
-import { isoSeconds } from '../process/clock.ts'
+import { isoSeconds } from '../kernel/process/clock.ts'
 import type { BlockListSelection } from '../store/block-list-links.ts'
 import type { BlockList, Entry, EntryKind, FormatReach } from './block-list.ts'
 

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
-import { Fault } from '../process/error-codes.ts'
-import { readInput } from '../process/input-file.ts'
-import type { NewFile } from '../process/new-file.ts'
+import { Fault } from '../kernel/process/error-codes.ts'
+import { readInput } from '../kernel/process/input-file.ts'
+import type { NewFile } from '../kernel/process/new-file.ts'
 import type { ExportedRow } from './exported-row.ts'
 import { EXPORTS, type ExportKind } from './rows.ts'
 

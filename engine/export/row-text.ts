@@ -1,4 +1,4 @@
-import { csvRecord } from '../process/csv.ts'
+import { csvRecord } from '../kernel/process/csv.ts'
 import { cefLine } from './cef.ts'
 import type { ExportedRow, RowValue } from './exported-row.ts'
 import type { FindingEvent, Reporter } from './finding-event.ts'

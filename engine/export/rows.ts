@@ -1,7 +1,7 @@
 import { isUsed } from '../../registry/contact.ts'
 import { reasonOf } from '../../registry/risk-sum.ts'
 import { scoreChanges } from '../assess/compare.ts'
-import { isoSeconds } from '../process/clock.ts'
+import { isoSeconds } from '../kernel/process/clock.ts'
 import { contactsOf, type PublishedPlatform, publishedPlatforms } from '../scan/listed-discovery.ts'
 import { NEVER_FOUND } from '../scan/unchanged-findings.ts'
 import { profileText } from '../store/framework.ts'

@@ -1,5 +1,5 @@
 import { canonicalName, isCanonicalName } from '../../registry/domain-name.ts'
-import { EVENT_COUNT_MAX, EVENT_ID_HEX_DIGITS, isUserName, METHODS } from '../event/event.ts'
+import { EVENT_COUNT_MAX, EVENT_ID_HEX_DIGITS, isUserName, METHODS } from '../kernel/event/event.ts'
 import { COVERAGE_BYTES_MAX } from '../limits.ts'
 import { Action } from './action.ts'
 import {
@@ -24,7 +24,7 @@ import { TimeFound } from './log-time.ts'
 
 /*
  * A message of the project's own collector (collector/forward/syslog.ts): an event
- * (engine/event/event.ts), or a coverage report (engine/event/coverage-report.ts).
+ * (engine/kernel/event/event.ts), or a coverage report (engine/kernel/event/coverage-report.ts).
  *
  *   {"id":"<32 hex digits>","name":"claude.ai","client":"192.0.2.45","method":"tls",
  *    "first_seen":"2026-11-20T09:15:02.123Z",

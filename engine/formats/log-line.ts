@@ -1,8 +1,8 @@
 import { LABEL_BYTE, NAME_CHARS_MAX } from '../../registry/domain-name.ts'
 import { KeyedHash, keyedNames } from '../../registry/keyed-hash.ts'
-import { METHODS, USER_BYTES_MAX } from '../event/event.ts'
+import { METHODS, USER_BYTES_MAX } from '../kernel/event/event.ts'
+import { BoundedMap } from '../kernel/process/bounded-map.ts'
 import { MESSAGE_BYTES_MAX } from '../limits.ts'
-import { BoundedMap } from '../process/bounded-map.ts'
 import { Action } from './action.ts'
 import {
   AT,

@@ -1,4 +1,4 @@
-import { DAY_MS, HOUR_MS, MINUTE_MS } from '../process/clock.ts'
+import { DAY_MS, HOUR_MS, MINUTE_MS } from '../kernel/process/clock.ts'
 import {
   AT,
   COLON,

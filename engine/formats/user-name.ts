@@ -1,4 +1,4 @@
-import { isUserName, USER_BYTES_MAX } from '../event/event.ts'
+import { isUserName, USER_BYTES_MAX } from '../kernel/event/event.ts'
 import {
   BACKSLASH,
   EQUALS,

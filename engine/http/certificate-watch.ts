@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { readFileSync, statSync } from 'node:fs'
-import { logFailure } from '../process/failure.ts'
-import type { Logger } from '../process/log.ts'
+import { logFailure } from '../kernel/process/failure.ts'
+import type { Logger } from '../kernel/process/log.ts'
 import { type Certificate, checkedFingerprint, type TlsFiles, usingTlsFiles } from './certificate.ts'
 
 /**

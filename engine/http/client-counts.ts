@@ -1,4 +1,4 @@
-import type { Logger } from '../process/log.ts'
+import type { Logger } from '../kernel/process/log.ts'
 
 /** Number of connections per client. */
 export interface ClientCounts {

@@ -1,8 +1,8 @@
+import { BoundedMap } from '../kernel/process/bounded-map.ts'
+import { ConnectionLimitLog } from '../kernel/process/connection-limit-log.ts'
+import type { Logger } from '../kernel/process/log.ts'
+import type { MetricRow } from '../kernel/process/metrics.ts'
 import { DISCONNECTED_MS, PIPELINED_REFUSALS, REFUSALS_PER_MINUTE_MAX, REFUSED_CLIENTS_MAX } from '../limits.ts'
-import { BoundedMap } from '../process/bounded-map.ts'
-import { ConnectionLimitLog } from '../process/connection-limit-log.ts'
-import type { Logger } from '../process/log.ts'
-import type { MetricRow } from '../process/metrics.ts'
 import type { ClientCounts } from './client-counts.ts'
 
 /**

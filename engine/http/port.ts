@@ -1,4 +1,4 @@
-import type { Logger } from '../process/log.ts'
+import type { Logger } from '../kernel/process/log.ts'
 import type { TlsFiles } from './certificate.ts'
 import type { ConnectionLimits } from './connections.ts'
 import type { FieldBlock } from './fields.ts'

@@ -1,4 +1,4 @@
-import { canonicalAddress } from '../process/network.ts'
+import { canonicalAddress } from '../kernel/process/network.ts'
 import { BodyStream } from './body-stream.ts'
 import { type BodyEnd, type BodyPace, type HttpRequest, type TakeChunk, watchPace } from './port.ts'
 import type { UwsResponse } from './uws-response.ts'

@@ -1,4 +1,4 @@
-import { clientOfBytes } from '../process/network.ts'
+import { clientOfBytes } from '../kernel/process/network.ts'
 import { type FieldLines, linesOf, withoutConnection } from './fields.ts'
 import {
   HSTS,

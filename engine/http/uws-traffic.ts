@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
+import { clientOfBytes } from '../kernel/process/network.ts'
 import { BODILESS_ANSWERS_MEAN } from '../limits.ts'
-import { clientOfBytes } from '../process/network.ts'
 import { EstimatedCounts } from './client-counts.ts'
 import { Connections, UNLIMITED } from './connections.ts'
 import type { HttpListenOptions } from './port.ts'

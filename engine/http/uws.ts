@@ -1,5 +1,5 @@
-import { Fault } from '../process/error-codes.ts'
-import { clientOfBytes } from '../process/network.ts'
+import { Fault } from '../kernel/process/error-codes.ts'
+import { clientOfBytes } from '../kernel/process/network.ts'
 import type { TlsFiles } from './certificate.ts'
 import { type HttpListener, type HttpListenOptions, REASON_PHRASE, sendError, whenIdle } from './port.ts'
 import { TLS_1_2_CIPHERS } from './tls-ciphers.ts'

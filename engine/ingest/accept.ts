@@ -1,5 +1,10 @@
-import type { CoverageReport } from '../event/coverage-report.ts'
-import type { Event } from '../event/event.ts'
+import type { CoverageReport } from '../kernel/event/coverage-report.ts'
+import type { Event } from '../kernel/event/event.ts'
+import type { Clock } from '../kernel/process/clock.ts'
+import { CLOCK_SET_MS } from '../kernel/process/clock.ts'
+import { Fault, isFault } from '../kernel/process/error-codes.ts'
+import { faultPoint } from '../kernel/process/fault-point.ts'
+import type { Logger } from '../kernel/process/log.ts'
 import {
   BATCH_EVENTS_MAX,
   BUFFERED_EVENTS_MAX,
@@ -8,11 +13,6 @@ import {
   PENDING_EVENTS_MAX,
   RETRY_AFTER_SECONDS,
 } from '../limits.ts'
-import type { Clock } from '../process/clock.ts'
-import { CLOCK_SET_MS } from '../process/clock.ts'
-import { Fault, isFault } from '../process/error-codes.ts'
-import { faultPoint } from '../process/fault-point.ts'
-import type { Logger } from '../process/log.ts'
 import type { CoverageAddition } from '../store/coverage.ts'
 import type { Places } from '../store/seen-events.ts'
 import type { Store } from '../store/store.ts'
@@ -213,7 +213,7 @@ export class EventAcceptor {
   }
 
   /**
-   * Stores a batch in msgpack (engine/event/event.ts). Its bytes must not change until the promise
+   * Stores a batch in msgpack (engine/kernel/event/event.ts). Its bytes must not change until the promise
    * settles.
    */
   acceptPacked(

@@ -1,5 +1,6 @@
 import { isCanonicalName, NAME_CHARS_MAX } from '../../registry/domain-name.ts'
-import type { CoverageReport } from '../event/coverage-report.ts'
+import { isIpText } from '../formats/ip-address.ts'
+import type { CoverageReport } from '../kernel/event/coverage-report.ts'
 import {
   BATCH_VERSION,
   EVENT_COUNT_MAX,
@@ -12,11 +13,10 @@ import {
   USER_BYTES_MAX,
   unpackBatch,
   unpackEvent,
-} from '../event/event.ts'
-import { endOfValue } from '../event/msgpack.ts'
-import { lowerNumber, PackedEvent } from '../event/packed-event.ts'
-import { isIpText } from '../formats/ip-address.ts'
-import type { Slices } from '../lmdb/queue-chunk.ts'
+} from '../kernel/event/event.ts'
+import { endOfValue } from '../kernel/event/msgpack.ts'
+import { lowerNumber, PackedEvent } from '../kernel/event/packed-event.ts'
+import type { Slices } from '../kernel/lmdb/queue-chunk.ts'
 import type { IdRun } from '../store/seen-events.ts'
 import { coverageFromPacked, coverageFromValue } from './read-coverage.ts'
 
@@ -27,7 +27,7 @@ export interface Rejection {
 }
 
 /**
- * The valid events of a batch in their stored form (engine/event/event.ts), and the errors of the
+ * The valid events of a batch in their stored form (engine/kernel/event/event.ts), and the errors of the
  * others.
  */
 export interface ReadBatch {

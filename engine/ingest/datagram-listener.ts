@@ -1,8 +1,8 @@
 import { createSocket, type Socket } from 'node:dgram'
 import { readFileSync } from 'node:fs'
 import { portFault } from '../http/listen.ts'
+import { canonicalAddress } from '../kernel/process/network.ts'
 import { UDP_RECEIVE_BYTES } from '../limits.ts'
-import { canonicalAddress } from '../process/network.ts'
 import type { ConnectionReader, Peer } from './connection.ts'
 import type { ConnectionLane } from './lane.ts'
 

@@ -1,7 +1,7 @@
-import { type Event, packBatch } from '../event/event.ts'
+import type { EventLog } from '../cluster/log/event-log.ts'
+import { type Event, packBatch } from '../kernel/event/event.ts'
+import { CLOCK_SET_MS, type Clock } from '../kernel/process/clock.ts'
 import { BATCH_EVENTS_MAX, BUFFERED_EVENTS_MAX, RETRY_AFTER_SECONDS } from '../limits.ts'
-import type { EventLog } from '../log/event-log.ts'
-import { CLOCK_SET_MS, type Clock } from '../process/clock.ts'
 import type { Store } from '../store/store.ts'
 import {
   type Acceptance,

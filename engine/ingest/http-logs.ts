@@ -1,7 +1,7 @@
 import { setImmediate, setTimeout as sleep } from 'node:timers/promises'
 import { SCRATCH_BYTES } from '../formats/log-line.ts'
+import { SECOND_MS, systemClock } from '../kernel/process/clock.ts'
 import { MESSAGE_BYTES_MAX, RETRY_AFTER_SECONDS } from '../limits.ts'
-import { SECOND_MS, systemClock } from '../process/clock.ts'
 import { OUTCOMES, type OutcomeName } from '../store/outcomes.ts'
 import type { KnownHosts } from '../store/registry-in-force.ts'
 import type { Store } from '../store/store.ts'

@@ -1,6 +1,3 @@
-import { NO_CLIENT } from '../event/client.ts'
-import { METHODS, TIME_MS_MAX } from '../event/event.ts'
-import type { LineMatch } from '../event/match-tally.ts'
 import { Action } from '../formats/action.ts'
 import { KeyTable, textAt } from '../formats/bytes.ts'
 import { FORMATS, NO_FORMAT } from '../formats/formats.ts'
@@ -8,13 +5,16 @@ import { LogLine, Verdict } from '../formats/log-line.ts'
 import { LogTime, TimeFound } from '../formats/log-time.ts'
 import type { OwnFormat } from '../formats/own-format.ts'
 import { readUser, UserCounts } from '../formats/user-name.ts'
+import { NO_CLIENT } from '../kernel/event/client.ts'
+import { METHODS, TIME_MS_MAX } from '../kernel/event/event.ts'
+import type { LineMatch } from '../kernel/event/match-tally.ts'
+import { canonicalAddress } from '../kernel/process/network.ts'
 import {
   COVERAGE_ORGANIZATIONS_MAX,
   COVERAGE_PER_SECOND_MAX,
   LOG_BATCH_EVENTS_MAX,
   LOG_BATCHES_IN_FLIGHT_MAX,
 } from '../limits.ts'
-import { canonicalAddress } from '../process/network.ts'
 import { Outcome, type OutcomeName } from '../store/outcomes.ts'
 import type { KnownHosts } from '../store/registry-in-force.ts'
 import type { Reject } from '../store/sources.ts'

@@ -1,5 +1,5 @@
 import { parentPort, workerData } from 'node:worker_threads'
-import { SECOND_MS } from '../process/clock.ts'
+import { SECOND_MS } from '../kernel/process/clock.ts'
 import { RegistryInForce } from '../store/registry-in-force.ts'
 import { Store } from '../store/store.ts'
 import { ByteRing, RecordKind } from './byte-ring.ts'

@@ -1,4 +1,6 @@
 import { CR, digitsEnd, isDigit, LESS, LF, SPACE } from '../formats/bytes.ts'
+import { HOUR_MS, SECOND_MS, systemClock } from '../kernel/process/clock.ts'
+import { type Deferred, deferred } from '../kernel/process/deferred.ts'
 import {
   LOG_BATCH_MS,
   MESSAGE_BYTES_MAX,
@@ -7,8 +9,6 @@ import {
   SYSLOG_MESSAGE_MS,
   SYSLOG_WAITING_BYTES_MAX,
 } from '../limits.ts'
-import { HOUR_MS, SECOND_MS, systemClock } from '../process/clock.ts'
-import { type Deferred, deferred } from '../process/deferred.ts'
 import type { KnownHosts } from '../store/registry-in-force.ts'
 import type { Store } from '../store/store.ts'
 import type { UnstoredPlaces } from './accept.ts'

@@ -1,5 +1,5 @@
 import { Verdict } from '../formats/log-line.ts'
-import type { LabeledValue, MetricRow } from '../process/metrics.ts'
+import type { LabeledValue, MetricRow } from '../kernel/process/metrics.ts'
 import { OUTCOMES } from '../store/outcomes.ts'
 import type { EventAcceptor } from './accept.ts'
 import type { IngestAccounting } from './ingest-accounting.ts'

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { pack, unpack } from '../event/msgpack.ts'
+import { pack, unpack } from '../kernel/event/msgpack.ts'
 import type { KeyUse } from '../store/key-uses.ts'
 import { type ClusterNode, NODE_ROLES } from '../store/nodes.ts'
 import type { Store } from '../store/store.ts'

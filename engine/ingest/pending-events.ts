@@ -1,14 +1,14 @@
 import { randomBytes } from 'node:crypto'
 import { KeyedHash, keyedNames, PROBES_MAX } from '../../registry/keyed-hash.ts'
-import type { CoverageReport } from '../event/coverage-report.ts'
-import { TRANSFERRED_BYTES_MAX, USER_BYTES_MAX } from '../event/event.ts'
 import { isUpper } from '../formats/bytes.ts'
+import type { CoverageReport } from '../kernel/event/coverage-report.ts'
+import { TRANSFERRED_BYTES_MAX, USER_BYTES_MAX } from '../kernel/event/event.ts'
+import { DAY_MS, HOUR_MS } from '../kernel/process/clock.ts'
 import { COVERAGE_PER_SECOND_MAX, QUESTION_HOLD_MS } from '../limits.ts'
-import { DAY_MS, HOUR_MS } from '../process/clock.ts'
 import type { Source } from './sources.ts'
 
 /*
- * Matched messages that wait for the writer, in the batch format of engine/event/event.ts: [1,
+ * Matched messages that wait for the writer, in the batch format of engine/kernel/event/event.ts: [1,
  * [event, ...]] in msgpack, which BatchReader reads in place. Numbers are big-endian and have their
  * full width, so that a later message of the same client and name can be added in place:
  *

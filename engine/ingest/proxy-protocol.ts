@@ -1,5 +1,5 @@
 import type { Socket } from 'node:net'
-import { addressOfBytes } from '../process/network.ts'
+import { addressOfBytes } from '../kernel/process/network.ts'
 
 /*
  * The PROXY protocol header, version 2

@@ -1,4 +1,4 @@
-import { SECOND_MS } from '../process/clock.ts'
+import { SECOND_MS } from '../kernel/process/clock.ts'
 
 /** Number of tokens with a slot of their own in a second. Beyond it, tokens share slots. */
 const SLOTS_BITS = 13

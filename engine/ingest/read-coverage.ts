@@ -6,14 +6,14 @@ import {
   HIDDEN_COUNTER_NAMES,
   type HiddenCounter,
   REQUIRED_COUNTER_NAMES,
-} from '../event/coverage-report.ts'
-import { TIME_MS_MAX } from '../event/event.ts'
-import { parseJson } from '../event/json.ts'
-import { unpack } from '../event/msgpack.ts'
+} from '../kernel/event/coverage-report.ts'
+import { TIME_MS_MAX } from '../kernel/event/event.ts'
+import { parseJson } from '../kernel/event/json.ts'
+import { unpack } from '../kernel/event/msgpack.ts'
 import { COVERAGE_BYTES_MAX } from '../limits.ts'
 
 /**
- * The schema of engine/event/coverage-report.ts. zod is fast enough: a sensor sends one report a
+ * The schema of engine/kernel/event/coverage-report.ts. zod is fast enough: a sensor sends one report a
  * minute.
  */
 const count = z.number().int().nonnegative().max(COVERAGE_COUNT_MAX)

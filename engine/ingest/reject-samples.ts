@@ -1,7 +1,7 @@
 import { FORMATS, NO_FORMAT } from '../formats/formats.ts'
 import type { LogLine } from '../formats/log-line.ts'
+import { SECOND_MS } from '../kernel/process/clock.ts'
 import { REJECTED_ORGANIZATIONS_MAX, REJECTS_PER_SECOND_MAX } from '../limits.ts'
-import { SECOND_MS } from '../process/clock.ts'
 import type { Reject } from '../store/sources.ts'
 import { OrganizationRate } from './rates.ts'
 import { redact, SAMPLE_CHARS_MAX } from './redact.ts'

@@ -1,8 +1,8 @@
 import type { Transform } from 'node:stream'
 import * as zlib from 'node:zlib'
-import type { ShapeCheck } from '../event/shape.ts'
 import { COLON, LF, OPEN_BRACE } from '../formats/bytes.ts'
 import { type BodyPace, type HttpRequest, type HttpResponse, refuse, sendError } from '../http/port.ts'
+import type { ShapeCheck } from '../kernel/event/shape.ts'
 import {
   BATCH_BYTES_MAX,
   BATCH_UNPACKED_BYTES_MAX,

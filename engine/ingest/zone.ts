@@ -1,4 +1,4 @@
-import { DAY_MS, MINUTE_MS } from '../process/clock.ts'
+import { DAY_MS, MINUTE_MS } from '../kernel/process/clock.ts'
 
 /**
  * Time zone offsets are multiples of 15 minutes. A clock that differs by nearly such a multiple may

@@ -1,4 +1,4 @@
-import type { Method } from '../event/event.ts'
+import type { Method } from '../kernel/event/event.ts'
 
 /*
  * The confidence that a platform is in use: confidence = 1 - product over the kinds of evidence of

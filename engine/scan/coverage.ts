@@ -1,4 +1,4 @@
-import { type CoverageCounters, HIDDEN_COUNTER_NAMES, type HiddenCounter } from '../event/coverage-report.ts'
+import { type CoverageCounters, HIDDEN_COUNTER_NAMES, type HiddenCounter } from '../kernel/event/coverage-report.ts'
 import type { Coverage } from '../store/coverage.ts'
 
 /**

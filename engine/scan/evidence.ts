@@ -1,6 +1,6 @@
 import type { AccessKind } from '../../registry/contact.ts'
 import type { Purpose, Role } from '../../registry/platform.ts'
-import type { Method } from '../event/event.ts'
+import type { Method } from '../kernel/event/event.ts'
 import { SOURCES_PER_DAY_MAX } from '../store/event-source.ts'
 import { type DayEvidence, NAMES_PER_DAY_MAX } from '../store/evidence.ts'
 import type { ClientSketches, EvidenceReader, PackedCounts } from '../store/packed-evidence.ts'

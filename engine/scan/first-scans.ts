@@ -1,4 +1,4 @@
-import { MINUTE_MS, SECOND_MS } from '../process/clock.ts'
+import { MINUTE_MS, SECOND_MS } from '../kernel/process/clock.ts'
 import type { Store } from '../store/store.ts'
 
 /** Delay between an organization's first event and its first scan. */

@@ -1,4 +1,4 @@
-import { NO_CLIENT } from '../event/client.ts'
+import { NO_CLIENT } from '../kernel/event/client.ts'
 import { CLIENTS_PER_DAY_MAX } from '../limits.ts'
 import { ACCESS_SHIFT, ClientReader, ClientWriter } from '../store/client-records.ts'
 import { type ClientTable, NO_ROW } from './client-table.ts'

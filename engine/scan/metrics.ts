@@ -1,4 +1,4 @@
-import type { MetricRow } from '../process/metrics.ts'
+import type { MetricRow } from '../kernel/process/metrics.ts'
 import type { ScanSchedule } from './schedule.ts'
 
 /** The Prometheus metrics of the schedule. */

@@ -1,4 +1,4 @@
-import { DAY_MS, HOUR_MS } from '../process/clock.ts'
+import { DAY_MS, HOUR_MS } from '../kernel/process/clock.ts'
 import type { Organization, ScanFrequency } from '../store/organizations.ts'
 
 const PERIOD_MS: Readonly<Record<ScanFrequency, number>> = { hourly: HOUR_MS, daily: DAY_MS, weekly: 7 * DAY_MS }

@@ -1,5 +1,5 @@
+import { Fault } from '../kernel/process/error-codes.ts'
 import { SCAN_ADDING_CPU_MS, SCAN_CPU_MS } from '../limits.ts'
-import { Fault } from '../process/error-codes.ts'
 
 /** The CPU time of one scan, so that no organization delays the scans of others for long. */
 export class ScanBudget {

@@ -1,3 +1,8 @@
+import { type Clock, dayOf } from '../kernel/process/clock.ts'
+import { Fault } from '../kernel/process/error-codes.ts'
+import { failureText } from '../kernel/process/failure.ts'
+import { faultPoint } from '../kernel/process/fault-point.ts'
+import { threadCpuMs } from '../kernel/process/thread-cpu.ts'
 import {
   CLIENT_BYTES_MAX,
   EVIDENCE_PER_TRANSACTION_MAX,
@@ -5,11 +10,6 @@ import {
   SCANS_PER_TRANSACTION_MAX,
   STORED_SCANS_MAX,
 } from '../limits.ts'
-import { type Clock, dayOf } from '../process/clock.ts'
-import { Fault } from '../process/error-codes.ts'
-import { failureText } from '../process/failure.ts'
-import { faultPoint } from '../process/fault-point.ts'
-import { threadCpuMs } from '../process/thread-cpu.ts'
 import { newUuid } from '../store/keys.ts'
 import type { Organization } from '../store/organizations.ts'
 import { PublishedList } from '../store/published.ts'

@@ -1,7 +1,7 @@
 import type { Use } from '../../registry/contact.ts'
 import type { Matcher } from '../../registry/match.ts'
 import type { Platform } from '../../registry/platform.ts'
-import { isFault } from '../process/error-codes.ts'
+import { isFault } from '../kernel/process/error-codes.ts'
 import type { DecisionState } from '../store/decisions.ts'
 import type { Detection } from '../store/evidence.ts'
 import { PublishedList } from '../store/published.ts'

@@ -1,5 +1,5 @@
+import type { Slices } from '../kernel/lmdb/queue-chunk.ts'
 import { UNMATCHED_EVENTS_MAX } from '../limits.ts'
-import type { Slices } from '../lmdb/queue-chunk.ts'
 
 /** More memory than this is freed after a scan. */
 const BYTES_KEPT_MAX = 1024 * 1024

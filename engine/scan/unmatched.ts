@@ -1,6 +1,6 @@
 import type { Matcher } from '../../registry/match.ts'
+import type { Slices } from '../kernel/lmdb/queue-chunk.ts'
 import { UNMATCHED_EVENTS_MAX } from '../limits.ts'
-import type { Slices } from '../lmdb/queue-chunk.ts'
 import type { ScanState } from '../store/scan-states.ts'
 import type { WaitingEvents } from '../store/scans.ts'
 import type { Store } from '../store/store.ts'

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
+import type { Environment } from '../kernel/lmdb/environment.ts'
 import { ALERTS_MAX } from '../limits.ts'
-import type { Environment } from '../lmdb/environment.ts'
 import { Family } from './family.ts'
 import { u64Bytes, uuidBytes } from './keys.ts'
 

@@ -1,4 +1,4 @@
-import type { Environment } from '../lmdb/environment.ts'
+import type { Environment } from '../kernel/lmdb/environment.ts'
 import type { ApiVersions } from './api-versions.ts'
 import { Family } from './family.ts'
 import { type Secret, Secrets } from './secrets.ts'

@@ -1,4 +1,4 @@
-import type { Environment, Table } from '../lmdb/environment.ts'
+import type { Environment, Table } from '../kernel/lmdb/environment.ts'
 import { uuidBytes } from './keys.ts'
 import { NO_ORGANIZATION } from './sources.ts'
 

@@ -1,5 +1,5 @@
+import type { Environment } from '../kernel/lmdb/environment.ts'
 import { AUDIT_ENTRIES_MAX } from '../limits.ts'
-import type { Environment } from '../lmdb/environment.ts'
 import { Family } from './family.ts'
 import { u64Bytes, uuidBytes } from './keys.ts'
 

@@ -1,7 +1,7 @@
-import { type Event, packEvent, unpackEvent } from '../event/event.ts'
-import type { Environment } from '../lmdb/environment.ts'
-import { type Slices, slicesOf } from '../lmdb/queue-chunk.ts'
-import { Fault } from '../process/error-codes.ts'
+import { type Event, packEvent, unpackEvent } from '../kernel/event/event.ts'
+import type { Environment } from '../kernel/lmdb/environment.ts'
+import { type Slices, slicesOf } from '../kernel/lmdb/queue-chunk.ts'
+import { Fault } from '../kernel/process/error-codes.ts'
 import { EventQueue } from './event-queue.ts'
 import type { Places } from './seen-events.ts'
 

@@ -1,4 +1,4 @@
-import type { Environment } from '../lmdb/environment.ts'
+import type { Environment } from '../kernel/lmdb/environment.ts'
 import { clientsInSketch, mergedSketch, SKETCH_BYTES } from './client-sketch.ts'
 import { Family } from './family.ts'
 import { uuidBytes } from './keys.ts'

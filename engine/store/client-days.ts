@@ -1,6 +1,6 @@
+import type { Environment, Table } from '../kernel/lmdb/environment.ts'
+import { openRecord, sealRecord } from '../kernel/lmdb/record.ts'
 import { CLIENT_RECORDS_REMOVED_MAX } from '../limits.ts'
-import type { Environment, Table } from '../lmdb/environment.ts'
-import { openRecord, sealRecord } from '../lmdb/record.ts'
 import { withContacts } from './client-records.ts'
 import { Family } from './family.ts'
 import { dayTextKey, endOfPrefix, u32Bytes, uuidBytes } from './keys.ts'

@@ -1,5 +1,5 @@
-import type { Environment } from '../lmdb/environment.ts'
-import { addressBytes, contains, networkOf } from '../process/network.ts'
+import type { Environment } from '../kernel/lmdb/environment.ts'
+import { addressBytes, contains, networkOf } from '../kernel/process/network.ts'
 import { Family } from './family.ts'
 import { uuidBytes } from './keys.ts'
 

@@ -1,6 +1,6 @@
 import { ACCESS_KINDS, type AccessKind, type Contact } from '../../registry/contact.ts'
-import { DAY_MS } from '../process/clock.ts'
-import { Fault } from '../process/error-codes.ts'
+import { DAY_MS } from '../kernel/process/clock.ts'
+import { Fault } from '../kernel/process/error-codes.ts'
 
 /*
  * The clients of one platform on one day (UTC), in one record:

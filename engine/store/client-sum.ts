@@ -1,5 +1,5 @@
 import type { AccessKind } from '../../registry/contact.ts'
-import { type Method, READ_METHODS } from '../event/event.ts'
+import { type Method, READ_METHODS } from '../kernel/event/event.ts'
 import { CLIENTS_LISTED_MAX } from '../limits.ts'
 import type { ClientDay } from './client-days.ts'
 import { type ClientNumbers, ClientReader, kindsOf } from './client-records.ts'

@@ -1,6 +1,6 @@
 import { setTimeout as later } from 'node:timers/promises'
-import { SECOND_MS } from '../process/clock.ts'
-import { Fault } from '../process/error-codes.ts'
+import { SECOND_MS } from '../kernel/process/clock.ts'
+import { Fault } from '../kernel/process/error-codes.ts'
 import type { Store } from './store.ts'
 
 /** Brokers elect another leader in 4 to 9 seconds. */

@@ -1,7 +1,7 @@
-import { COVERAGE_COUNTER_NAMES, type CoverageCounters, type CoverageReport } from '../event/coverage-report.ts'
+import { COVERAGE_COUNTER_NAMES, type CoverageCounters, type CoverageReport } from '../kernel/event/coverage-report.ts'
+import type { Environment } from '../kernel/lmdb/environment.ts'
+import { dayOf } from '../kernel/process/clock.ts'
 import { COVERAGE_INSTANCES_MAX, COVERAGE_INTERVAL_MS } from '../limits.ts'
-import type { Environment } from '../lmdb/environment.ts'
-import { dayOf } from '../process/clock.ts'
 import { Family } from './family.ts'
 import { u32Bytes, uuidBytes } from './keys.ts'
 

@@ -1,7 +1,7 @@
 import { setImmediate as othersTurn } from 'node:timers/promises'
-import { type Clock, DAY_MS, MINUTE_MS } from '../process/clock.ts'
-import { logFailure } from '../process/failure.ts'
-import type { Logger } from '../process/log.ts'
+import { type Clock, DAY_MS, MINUTE_MS } from '../kernel/process/clock.ts'
+import { logFailure } from '../kernel/process/failure.ts'
+import type { Logger } from '../kernel/process/log.ts'
 import { applyRetention, countOf } from './retention.ts'
 import type { Store } from './store.ts'
 

@@ -1,6 +1,6 @@
-import type { Environment, Table } from '../lmdb/environment.ts'
-import { type ChunkView, DurableQueue, type QueueEntry, readIntact } from '../lmdb/queue.ts'
-import type { Slices } from '../lmdb/queue-chunk.ts'
+import type { Environment, Table } from '../kernel/lmdb/environment.ts'
+import { type ChunkView, DurableQueue, type QueueEntry, readIntact } from '../kernel/lmdb/queue.ts'
+import type { Slices } from '../kernel/lmdb/queue-chunk.ts'
 import { uuidBytes } from './keys.ts'
 
 /** One durable queue of packed events for each organization, oldest first. */

@@ -1,6 +1,6 @@
 import { Packr } from 'msgpackr'
-import type { Table } from '../lmdb/environment.ts'
-import { openRecord, sealRecord } from '../lmdb/record.ts'
+import type { Table } from '../kernel/lmdb/environment.ts'
+import { openRecord, sealRecord } from '../kernel/lmdb/record.ts'
 import { endOfPrefix } from './keys.ts'
 
 /** The version of every record of a family. */

@@ -1,6 +1,6 @@
 import type { Use } from '../../registry/contact.ts'
+import type { Environment } from '../kernel/lmdb/environment.ts'
 import { HISTORY_DAYS } from '../limits.ts'
-import type { Environment } from '../lmdb/environment.ts'
 import type { DecisionState } from './decisions.ts'
 import { Family } from './family.ts'
 import { u32Bytes, uuidBytes } from './keys.ts'

@@ -1,5 +1,5 @@
-import type { Environment } from '../lmdb/environment.ts'
-import type { SealedSecret } from '../process/secrets-key.ts'
+import type { Environment } from '../kernel/lmdb/environment.ts'
+import type { SealedSecret } from '../kernel/process/secrets-key.ts'
 import { Family } from './family.ts'
 import { uuidBytes } from './keys.ts'
 import type { Role } from './members.ts'

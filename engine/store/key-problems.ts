@@ -1,6 +1,6 @@
-import { Pseudonyms } from '../process/client-key.ts'
-import { isFault } from '../process/error-codes.ts'
-import type { SecretsKey } from '../process/secrets-key.ts'
+import { Pseudonyms } from '../kernel/process/client-key.ts'
+import { isFault } from '../kernel/process/error-codes.ts'
+import type { SecretsKey } from '../kernel/process/secrets-key.ts'
 import type { Store } from './store.ts'
 
 /** The ids of the keys that the secrets of the store need, with the number of secrets of each. */

@@ -1,5 +1,5 @@
-import type { Environment } from '../lmdb/environment.ts'
-import type { LogPosition } from '../log/event-log.ts'
+import type { LogPosition } from '../cluster/log/event-log.ts'
+import type { Environment } from '../kernel/lmdb/environment.ts'
 import { Family } from './family.ts'
 
 const EVENTS = Buffer.from('events')

@@ -1,4 +1,4 @@
-import type { Environment, Table } from '../lmdb/environment.ts'
+import type { Environment, Table } from '../kernel/lmdb/environment.ts'
 import { Family } from './family.ts'
 import type { ProviderIdentity } from './federated-identities.ts'
 import { endOfPrefix, uuidBytes } from './keys.ts'

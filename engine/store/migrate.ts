@@ -1,5 +1,5 @@
 import { strict as assert } from 'node:assert'
-import type { Environment } from '../lmdb/environment.ts'
+import type { Environment } from '../kernel/lmdb/environment.ts'
 
 /** Converts stored data to the next version of the schema. Requires a write transaction. */
 export type Migration = (environment: Environment) => void

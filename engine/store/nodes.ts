@@ -1,6 +1,6 @@
-import type { Environment } from '../lmdb/environment.ts'
-import type { StreamReport } from '../log/event-log.ts'
-import { DAY_MS } from '../process/clock.ts'
+import type { StreamReport } from '../cluster/log/event-log.ts'
+import type { Environment } from '../kernel/lmdb/environment.ts'
+import { DAY_MS } from '../kernel/process/clock.ts'
 import { Family } from './family.ts'
 import { uuidBytes } from './keys.ts'
 

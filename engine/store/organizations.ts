@@ -1,5 +1,5 @@
-import type { Environment, Table } from '../lmdb/environment.ts'
-import { Fault, isFault } from '../process/error-codes.ts'
+import type { Environment, Table } from '../kernel/lmdb/environment.ts'
+import { Fault, isFault } from '../kernel/process/error-codes.ts'
 import type { ApiVersions } from './api-versions.ts'
 import { Family } from './family.ts'
 import { newUuid, uuidBytes, uuidText } from './keys.ts'

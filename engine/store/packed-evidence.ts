@@ -1,6 +1,6 @@
-import { endOfValue } from '../event/msgpack.ts'
-import { numberEnd, stringBytes, stringStart, wholeNumber } from '../event/packed-event.ts'
-import { RECORD_HEADER_BYTES, sealInPlace } from '../lmdb/record.ts'
+import { endOfValue } from '../kernel/event/msgpack.ts'
+import { numberEnd, stringBytes, stringStart, wholeNumber } from '../kernel/event/packed-event.ts'
+import { RECORD_HEADER_BYTES, sealInPlace } from '../kernel/lmdb/record.ts'
 
 /*
  * The evidence of a platform and day in msgpack, read and written in place. Scans read and write

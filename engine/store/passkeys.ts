@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import type { Environment, Table } from '../lmdb/environment.ts'
+import type { Environment, Table } from '../kernel/lmdb/environment.ts'
 import { Family } from './family.ts'
 import { uuidBytes } from './keys.ts'
 

@@ -1,7 +1,7 @@
+import type { Environment, Table } from '../kernel/lmdb/environment.ts'
+import { openRecord, sealRecord } from '../kernel/lmdb/record.ts'
+import { Fault } from '../kernel/process/error-codes.ts'
 import { READ_BLOCKS_MAX } from '../limits.ts'
-import type { Environment, Table } from '../lmdb/environment.ts'
-import { openRecord, sealRecord } from '../lmdb/record.ts'
-import { Fault } from '../process/error-codes.ts'
 import { endOfPrefix, uuidBytes } from './keys.ts'
 
 /** Length of each hash in a key. */

@@ -1,4 +1,4 @@
-import { HOUR_MS, MINUTE_MS } from '../process/clock.ts'
+import { HOUR_MS, MINUTE_MS } from '../kernel/process/clock.ts'
 
 /**
  * Arrivals from a source within one time span: the time of the last message in milliseconds since

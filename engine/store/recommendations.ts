@@ -1,4 +1,4 @@
-import type { Environment } from '../lmdb/environment.ts'
+import type { Environment } from '../kernel/lmdb/environment.ts'
 import { Family } from './family.ts'
 import type { AnyFrameworkId } from './framework.ts'
 import { UUID_BYTES, uuidBytes } from './keys.ts'

@@ -1,6 +1,6 @@
 import { builtInVersion } from '../../registry/built-in.ts'
 import { compareVersions } from '../../registry/data-version.ts'
-import type { Environment } from '../lmdb/environment.ts'
+import type { Environment } from '../kernel/lmdb/environment.ts'
 import { Family } from './family.ts'
 
 /** A release of the registry's data that was verified and installed. */

@@ -1,5 +1,5 @@
+import type { Environment } from '../kernel/lmdb/environment.ts'
 import { RETENTION_RECORDS_PER_STEP } from '../limits.ts'
-import type { Environment } from '../lmdb/environment.ts'
 import { Family } from './family.ts'
 import { endOfPrefix, uuidBytes } from './keys.ts'
 

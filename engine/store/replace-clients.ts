@@ -1,5 +1,5 @@
-import { PackedEvent } from '../event/packed-event.ts'
-import type { Slices } from '../lmdb/queue-chunk.ts'
+import { PackedEvent } from '../kernel/event/packed-event.ts'
+import type { Slices } from '../kernel/lmdb/queue-chunk.ts'
 
 /** What an event says instead of a client's address, and instead of a user's name. */
 export interface Replacement {

@@ -1,5 +1,5 @@
+import { DAY_MS, dayOf } from '../kernel/process/clock.ts'
 import { AUDIT_DAYS_MIN, RETENTION_DAYS_DEFAULT, RETENTION_RECORDS_PER_STEP } from '../limits.ts'
-import { DAY_MS, dayOf } from '../process/clock.ts'
 import type { Organization, Retention } from './organizations.ts'
 import type { Store } from './store.ts'
 

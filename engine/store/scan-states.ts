@@ -1,4 +1,4 @@
-import type { Environment } from '../lmdb/environment.ts'
+import type { Environment } from '../kernel/lmdb/environment.ts'
 import { Family } from './family.ts'
 import { uuidBytes, uuidText } from './keys.ts'
 

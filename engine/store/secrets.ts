@@ -1,4 +1,4 @@
-import type { Table } from '../lmdb/environment.ts'
+import type { Table } from '../kernel/lmdb/environment.ts'
 import type { Family } from './family.ts'
 import { ORGANIZATION_KEY_BYTES, UUID_BYTES, uuidBytes } from './keys.ts'
 

@@ -1,5 +1,5 @@
+import type { Environment } from '../kernel/lmdb/environment.ts'
 import { SEEN_INSTANCES_MAX, SEEN_PAGES_MAX } from '../limits.ts'
-import type { Environment } from '../lmdb/environment.ts'
 import { Family } from './family.ts'
 import { uuidBytes } from './keys.ts'
 import { SeenInstance, type StoredSeen, type StoredSeenPage } from './seen-instance.ts'

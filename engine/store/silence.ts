@@ -1,4 +1,4 @@
-import { HOUR_MS } from '../process/clock.ts'
+import { HOUR_MS } from '../kernel/process/clock.ts'
 import type { StoredSensor } from './coverage.ts'
 
 /** A sender or sensor without activity for this long is silent. */

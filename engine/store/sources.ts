@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
+import type { Environment } from '../kernel/lmdb/environment.ts'
 import { STORED_REJECTS_MAX, STORED_SOURCES_MAX } from '../limits.ts'
-import type { Environment } from '../lmdb/environment.ts'
 import { Family } from './family.ts'
 import { u64Bytes, uuidBytes } from './keys.ts'
 import { combineRecent, type RecentSpan } from './recent-arrivals.ts'

@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { Environment } from '../lmdb/environment.ts'
+import { Environment } from '../kernel/lmdb/environment.ts'
 import { AccountLinks } from './account-links.ts'
 import { AlertChannels } from './alert-channels.ts'
 import { Alerts } from './alerts.ts'

@@ -1,5 +1,5 @@
-import type { Environment } from '../lmdb/environment.ts'
-import type { Slices } from '../lmdb/queue-chunk.ts'
+import type { Environment } from '../kernel/lmdb/environment.ts'
+import type { Slices } from '../kernel/lmdb/queue-chunk.ts'
 import { EventQueue } from './event-queue.ts'
 
 /**

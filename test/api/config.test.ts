@@ -1,6 +1,6 @@
 import t from 'tap'
 import { checkTogether, serviceSettings } from '../../api/config.ts'
-import { readSettings } from '../../engine/process/settings.ts'
+import { readSettings } from '../../engine/kernel/process/settings.ts'
 
 const read = (environment: NodeJS.ProcessEnv) => checkTogether(readSettings(serviceSettings, { environment }))
 

@@ -1,7 +1,7 @@
 import { Command } from 'commander'
 import t from 'tap'
 import { collectorSettings, lanesFor, syslogIsOn } from '../../collector/config.ts'
-import { addSettingOptions, readSettings } from '../../engine/process/settings.ts'
+import { addSettingOptions, readSettings } from '../../engine/kernel/process/settings.ts'
 
 for (const [source, wanted, cores, lanes] of [
   ['interface', undefined, 1, 0],

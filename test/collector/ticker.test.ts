@@ -1,7 +1,7 @@
 import t from 'tap'
 import { COLLECTOR_QUIET_TICK_MS, COLLECTOR_TICK_MS } from '../../collector/limits.ts'
 import { Ticker, type TickerWork } from '../../collector/ticker.ts'
-import { deferred } from '../../engine/process/deferred.ts'
+import { deferred } from '../../engine/kernel/process/deferred.ts'
 
 /** Work that counts its calls. `upTo(n)` resolves at the n-th tick. */
 function counted(work: Partial<TickerWork> = {}) {

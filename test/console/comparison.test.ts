@@ -1,6 +1,6 @@
 import { parse } from 'csv-parse/sync'
 import t from 'tap'
-import { DAY_MS } from '../../engine/process/clock.ts'
+import { DAY_MS } from '../../engine/kernel/process/clock.ts'
 import { scanWith, serveConsole } from '../support/console.ts'
 import { makeOrganization, NOON } from '../support/store.ts'
 

@@ -1,6 +1,6 @@
 import { parse } from 'csv-parse/sync'
 import t from 'tap'
-import { dayOf } from '../../engine/process/clock.ts'
+import { dayOf } from '../../engine/kernel/process/clock.ts'
 import { runScan } from '../../engine/scan/scan-runner.ts'
 import { scanWith, serveConsole } from '../support/console.ts'
 import { report } from '../support/coverage.ts'

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { hostNameOf } from '../../console/views/setup-guide.ts'
 import { provideCertificate } from '../../engine/http/certificate.ts'
-import { keyPin } from '../../engine/process/key-pin.ts'
+import { keyPin } from '../../engine/kernel/process/key-pin.ts'
 import { serveConsole } from '../support/console.ts'
 import { makeOrganization } from '../support/store.ts'
 

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { MINUTE_MS, SECOND_MS } from '../../engine/process/clock.ts'
+import { MINUTE_MS, SECOND_MS } from '../../engine/kernel/process/clock.ts'
 import { type Browser, serveConsole, type TestConsole } from '../support/console.ts'
 import { delta, type GivenDelta } from '../support/sources.ts'
 import { makeOrganization, NOON, Sender } from '../support/store.ts'

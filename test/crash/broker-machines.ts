@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { Brokers as BrokerConnection } from '../../engine/log/brokers.ts'
+import { Brokers as BrokerConnection } from '../../engine/cluster/log/brokers.ts'
 import { BrokerDisk, restorePower, stopPower } from '../support/broker-disks.ts'
 import { BrokerNetwork } from '../support/broker-network.ts'
 import { BROKER_COUNT, Brokers } from '../support/brokers.ts'

@@ -1,5 +1,5 @@
 import { setTimeout as later } from 'node:timers/promises'
-import { packBatch } from '../../engine/event/event.ts'
+import { packBatch } from '../../engine/kernel/event/event.ts'
 import { Store } from '../../engine/store/store.ts'
 import { Random } from '../fuzz/random.ts'
 import { primaryAmong, type TestNode } from '../support/cluster-node.ts'

@@ -1,7 +1,7 @@
 import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as later } from 'node:timers/promises'
-import { askLocal } from '../../engine/process/local-server.ts'
+import { askLocal } from '../../engine/kernel/process/local-server.ts'
 import { Random } from '../fuzz/random.ts'
 import { freePort } from '../support/free-port.ts'
 import { type Ended, type Running, start, startService } from '../support/programs.ts'

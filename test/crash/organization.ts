@@ -1,5 +1,5 @@
 import { OutboxReader } from '../../collector/outbox/outbox-reader.ts'
-import { environmentExists } from '../../engine/lmdb/file-access.ts'
+import { environmentExists } from '../../engine/kernel/lmdb/file-access.ts'
 import { Store } from '../../engine/store/store.ts'
 import { admin, type Running, start } from '../support/programs.ts'
 import { findingsOf } from '../support/store.ts'

@@ -5,7 +5,7 @@ import t from 'tap'
 import { serviceSettings } from '../../api/config.ts'
 import { collectorSettings } from '../../collector/config.ts'
 import { PROGRAMS } from '../../deploy/release/programs.ts'
-import { settingRows } from '../../engine/process/settings.ts'
+import { settingRows } from '../../engine/kernel/process/settings.ts'
 import { REPOSITORY } from '../support/programs.ts'
 
 const SETTINGS = { 'posture-collector': collectorSettings, 'posture-service': serviceSettings } as const

@@ -4,7 +4,7 @@ import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { Agent, request } from 'undici'
-import { keyPin } from '../../engine/process/key-pin.ts'
+import { keyPin } from '../../engine/kernel/process/key-pin.ts'
 import { opensslCertificate } from '../support/openssl-certificate.ts'
 import {
   ALL_SCOPES,

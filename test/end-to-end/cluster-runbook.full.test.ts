@@ -1,7 +1,7 @@
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { packBatch } from '../../engine/event/event.ts'
+import { packBatch } from '../../engine/kernel/event/event.ts'
 import { Store } from '../../engine/store/store.ts'
 import { matchesInScans } from '../crash/oracle.ts'
 import { Brokers } from '../support/brokers.ts'

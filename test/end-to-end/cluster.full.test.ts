@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { askLocal } from '../../engine/process/local-server.ts'
+import { askLocal } from '../../engine/kernel/process/local-server.ts'
 import { Store } from '../../engine/store/store.ts'
 import { matchesInScans } from '../crash/oracle.ts'
 import { Brokers } from '../support/brokers.ts'

@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { HIDDEN_COUNTER_NAMES } from '../../engine/event/coverage-report.ts'
+import { HIDDEN_COUNTER_NAMES } from '../../engine/kernel/event/coverage-report.ts'
 import { coverageJson } from '../../engine/scan/coverage.ts'
 import { frames } from '../captures/parties.ts'
 import { counters } from '../support/coverage.ts'

@@ -1,6 +1,6 @@
-import { COVERAGE_COUNT_MAX } from '../../engine/event/coverage-report.ts'
-import { packBatch, unpackBatch } from '../../engine/event/event.ts'
 import { coverageFromMessage, coverageFromPacked } from '../../engine/ingest/read-coverage.ts'
+import { COVERAGE_COUNT_MAX } from '../../engine/kernel/event/coverage-report.ts'
+import { packBatch, unpackBatch } from '../../engine/kernel/event/event.ts'
 import { coverageMessage, report } from '../support/coverage.ts'
 import { Random } from './random.ts'
 

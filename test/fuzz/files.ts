@@ -1,6 +1,6 @@
 import { gzipSync } from 'node:zlib'
 import { CaptureFile } from '../../collector/capture/capture-file.ts'
-import { Fault } from '../../engine/process/error-codes.ts'
+import { Fault } from '../../engine/kernel/process/error-codes.ts'
 import { generatedCaptures } from '../captures/cases.ts'
 import { captureBytes } from '../captures/generated-capture.ts'
 import { bytesInPieces } from '../collector/capture/read-capture.ts'

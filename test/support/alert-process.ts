@@ -1,7 +1,7 @@
 import { AlertRunner } from '../../engine/alert/alert-runner.ts'
-import { systemClock } from '../../engine/process/clock.ts'
-import { networkOf } from '../../engine/process/network.ts'
-import { SecretsKey } from '../../engine/process/secrets-key.ts'
+import { systemClock } from '../../engine/kernel/process/clock.ts'
+import { networkOf } from '../../engine/kernel/process/network.ts'
+import { SecretsKey } from '../../engine/kernel/process/secrets-key.ts'
 import { Store } from '../../engine/store/store.ts'
 import { quietLog, registries } from './store.ts'
 

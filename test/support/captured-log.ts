@@ -1,5 +1,5 @@
 import { pino } from 'pino'
-import type { Logger } from '../../engine/process/log.ts'
+import type { Logger } from '../../engine/kernel/process/log.ts'
 
 /** The fields of a log entry that tests read. */
 export interface LogEntry {

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { request } from 'undici'
-import { packBatch } from '../../engine/event/event.ts'
+import { packBatch } from '../../engine/kernel/event/event.ts'
 import type { Brokers } from './brokers.ts'
 import { type Answer, httpsClient } from './https.ts'
 import { PROGRAMS, type RunningService, startServiceCommand } from './programs.ts'

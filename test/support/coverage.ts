@@ -3,7 +3,7 @@ import {
   type CoverageCounters,
   type CoverageReport,
   coverageReportToJson,
-} from '../../engine/event/coverage-report.ts'
+} from '../../engine/kernel/event/coverage-report.ts'
 
 export const INSTANCE = '5c28dc30ef9d3ca8'
 

@@ -1,5 +1,5 @@
 import { generate } from 'selfsigned'
-import { DAY_MS } from '../../engine/process/clock.ts'
+import { DAY_MS } from '../../engine/kernel/process/clock.ts'
 
 /** A certificate that ends this many days after a time, as PEM, with its key. */
 export async function expiringCertificate(days: number, fromMs = Date.now()) {

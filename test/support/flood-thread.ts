@@ -1,6 +1,6 @@
 import { connect, type Socket } from 'node:net'
 import { parentPort, workerData } from 'node:worker_threads'
-import { deferred } from '../../engine/process/deferred.ts'
+import { deferred } from '../../engine/kernel/process/deferred.ts'
 
 /** Settings of a thread of attackers, which runs until it is stopped. */
 export interface FloodData {

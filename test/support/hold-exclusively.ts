@@ -1,4 +1,4 @@
-import { exclusively } from '../../engine/process/exclusive.ts'
+import { exclusively } from '../../engine/kernel/process/exclusive.ts'
 
 /** Runs as a separate process: does exclusive work in the given directory until it is killed. */
 await exclusively(process.argv[2] ?? '', 'reading', async () => {

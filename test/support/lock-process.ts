@@ -1,6 +1,6 @@
 import { closeSync, openSync, unlinkSync } from 'node:fs'
 import { join } from 'node:path'
-import { DirectoryLock } from '../../engine/process/directory-lock.ts'
+import { DirectoryLock } from '../../engine/kernel/process/directory-lock.ts'
 
 /** Take the lock of a directory once and hold it, or take and release it many times. */
 export interface LockOrder {

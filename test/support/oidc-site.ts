@@ -1,7 +1,7 @@
 import { callbackPath } from '../../console/sign-in/oidc-flow.ts'
 import { Administration } from '../../engine/admin/administration.ts'
 import { type SignInSettings, signInSettings } from '../../engine/admin/sign-in.ts'
-import { SecretsKey, secretsKeyFile } from '../../engine/process/secrets-key.ts'
+import { SecretsKey, secretsKeyFile } from '../../engine/kernel/process/secrets-key.ts'
 import { clientSecretContext } from '../../engine/store/identity-providers.ts'
 import type { Organization } from '../../engine/store/organizations.ts'
 import { type Browser, type ConsoleOptions, serveConsole, type TestConsole } from './console.ts'

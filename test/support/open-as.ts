@@ -1,4 +1,4 @@
-import { Environment, type EnvironmentOptions } from '../../engine/lmdb/environment.ts'
+import { Environment, type EnvironmentOptions } from '../../engine/kernel/lmdb/environment.ts'
 
 const [uid, path = '', options = ''] = process.argv.slice(2)
 process.setgroups?.([])

@@ -1,6 +1,6 @@
 import { type SpawnSyncReturns, spawnSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
-import type { EnvironmentOptions } from '../../engine/lmdb/environment.ts'
+import type { EnvironmentOptions } from '../../engine/kernel/lmdb/environment.ts'
 
 /** Tests of another user's access rights. They run as root. */
 

@@ -1,4 +1,4 @@
-import { addressBytes } from '../../engine/process/network.ts'
+import { addressBytes } from '../../engine/kernel/process/network.ts'
 import { u16 } from './packets.ts'
 
 /** What clients and load balancers send before a ClientHello. */

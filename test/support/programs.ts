@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { setTimeout as later } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { type AdminRow, programFor } from '../../engine/cli/program.ts'
-import { failureOf } from '../../engine/process/program.ts'
+import { failureOf } from '../../engine/kernel/process/program.ts'
 import { SCOPES } from '../../engine/store/api-keys.ts'
 
 /** The compiled programs, in the layout of a package. */

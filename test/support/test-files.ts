@@ -7,7 +7,7 @@ import { REPOSITORY } from './programs.ts'
  * `*.test.ts` except `*.full.test.ts`, which `npm run test:full` runs in addition.
  */
 export interface TestFile {
-  /** Path from the repository's root: `test/engine/lmdb/queue.test.ts`. */
+  /** Path from the repository's root: `test/engine/kernel/lmdb/queue.test.ts`. */
   readonly source: string
   /** Absolute path of the compiled file. */
   readonly compiled: string

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
 import { open } from 'lmdb'
-import { Environment } from '../../engine/lmdb/environment.ts'
+import { Environment } from '../../engine/kernel/lmdb/environment.ts'
 
 /**
  * Runs as a separate process: writes into an environment once, as soon as a file exists. `ours`

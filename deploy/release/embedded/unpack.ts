@@ -12,8 +12,8 @@ import {
 } from 'node:fs'
 import { homedir, tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
-import { makeDirectory } from '../../../engine/process/directory.ts'
-import { Fault } from '../../../engine/process/error-codes.ts'
+import { makeDirectory } from '../../../engine/kernel/process/directory.ts'
+import { Fault } from '../../../engine/kernel/process/error-codes.ts'
 import { mountedNoexec } from './mounts.ts'
 
 /*

@@ -1,4 +1,4 @@
-import { SECOND_MS } from '../../process/clock.ts'
+import { SECOND_MS } from '../../kernel/process/clock.ts'
 import { DNSTAP_LINE_BYTES_MAX, DnstapLine } from './dnstap-line.ts'
 import { DnstapKind, DnstapMessage } from './dnstap-message.ts'
 

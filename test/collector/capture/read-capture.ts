@@ -1,6 +1,6 @@
 import { CaptureFile } from '../../../collector/capture/capture-file.ts'
 import { BATCH_FRAME_BYTES } from '../../../collector/limits.ts'
-import type { ByteSource } from '../../../engine/process/byte-source.ts'
+import type { ByteSource } from '../../../engine/kernel/process/byte-source.ts'
 
 export interface ReadRecord {
   /** In hexadecimal. */

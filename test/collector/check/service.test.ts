@@ -8,7 +8,7 @@ import { generate } from 'selfsigned'
 import t, { type Test } from 'tap'
 import { checkTls } from '../../../collector/check/service.ts'
 import { collectorSettings } from '../../../collector/config.ts'
-import { keyPin } from '../../../engine/process/key-pin.ts'
+import { keyPin } from '../../../engine/kernel/process/key-pin.ts'
 import { connectProxy } from '../../support/connect-proxy.ts'
 
 const TOKEN = `svc_mt_${'6'.repeat(48)}`

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { openingFault } from '../../../collector/capture/pcap-session.ts'
 import { failedBy } from '../../../collector/check/step.ts'
-import { Fault } from '../../../engine/process/error-codes.ts'
+import { Fault } from '../../../engine/kernel/process/error-codes.ts'
 
 const NOWHERE = "no directory for the program's addons: /a: no permission; /b: mounted noexec"
 

@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { collectorProgram } from '../../../collector/program.ts'
-import { failureOf } from '../../../engine/process/program.ts'
+import { failureOf } from '../../../engine/kernel/process/program.ts'
 import { skipUnlessRoot } from '../../support/other-user.ts'
 
 /** FILES is a directory. */

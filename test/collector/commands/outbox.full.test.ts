@@ -2,7 +2,7 @@ import { execFileSync, spawnSync } from 'node:child_process'
 import { join } from 'node:path'
 import t from 'tap'
 import { OUTBOX_SCHEMA_VERSION, Outbox } from '../../../collector/outbox/outbox.ts'
-import { Environment } from '../../../engine/lmdb/environment.ts'
+import { Environment } from '../../../engine/kernel/lmdb/environment.ts'
 import { type Ended, PROGRAMS, REPOSITORY, run, start } from '../../support/programs.ts'
 import { type ReceivedMessage, syslogNg } from '../../support/syslog-ng.ts'
 

@@ -1,6 +1,6 @@
 import t, { type Test } from 'tap'
-import type { Network } from '../../../engine/process/network.ts'
-import { networkOf } from '../../../engine/process/network.ts'
+import type { Network } from '../../../engine/kernel/process/network.ts'
+import { networkOf } from '../../../engine/kernel/process/network.ts'
 import {
   connectRequest,
   proxyV1,

@@ -5,7 +5,7 @@ import {
   coverageInstance,
 } from '../../../collector/forward/coverage-reporter.ts'
 import type { Outcome } from '../../../collector/forward/forwarder.ts'
-import type { CoverageCounters, CoverageReport } from '../../../engine/event/coverage-report.ts'
+import type { CoverageCounters, CoverageReport } from '../../../engine/kernel/event/coverage-report.ts'
 import { counters, INSTANCE } from '../../support/coverage.ts'
 import { quietLog } from '../../support/store.ts'
 

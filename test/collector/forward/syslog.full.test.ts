@@ -1,5 +1,5 @@
 import t from 'tap'
-import { eventFromJson } from '../../../engine/event/event.ts'
+import { eventFromJson } from '../../../engine/kernel/event/event.ts'
 import { coverageMessage, report } from '../../support/coverage.ts'
 import { Sender } from '../../support/store.ts'
 import { syslogForwarder, TOKEN } from '../../support/syslog-forwarder.ts'

@@ -8,7 +8,7 @@ import { type CollectorSettings, collectorSettings } from '../../../collector/co
 import { CoverageReporter } from '../../../collector/forward/coverage-reporter.ts'
 import { SequenceAges, Transports } from '../../../collector/forward/transports.ts'
 import { Outbox } from '../../../collector/outbox/outbox.ts'
-import { unpackBatch } from '../../../engine/event/event.ts'
+import { unpackBatch } from '../../../engine/kernel/event/event.ts'
 import { counters, INSTANCE } from '../../support/coverage.ts'
 import { quietLog } from '../../support/store.ts'
 import { type SyslogNg, syslogNg } from '../../support/syslog-ng.ts'

@@ -9,7 +9,7 @@ import { Outbox } from '../../../collector/outbox/outbox.ts'
 import { OutboxReader } from '../../../collector/outbox/outbox-reader.ts'
 import { OutboxLock } from '../../../collector/outbox/outbox-store.ts'
 import type { NewEvent } from '../../../collector/outbox/waiting-event.ts'
-import { Environment } from '../../../engine/lmdb/environment.ts'
+import { Environment } from '../../../engine/kernel/lmdb/environment.ts'
 import * as fc from '../../support/property.ts'
 
 function eventNumber(number: number): NewEvent {
@@ -153,7 +153,7 @@ for (const where of ['disk', 'memory']) {
     t.match(outbox.peek(1, 1e9)?.events, [{ firstSeenMs: outbox.dropped.full }], 'the oldest remaining event')
     if (where === 'memory') return
     const fileBytes = statSync(`${directory}/data.mdb`).size
-    // The file preallocates up to 4 MB (engine/lmdb/free-space.ts).
+    // The file preallocates up to 4 MB (engine/kernel/lmdb/free-space.ts).
     t.ok(fileBytes < 2 * limits.bytesMax + 4 * 1024 * 1024, `${fileBytes} bytes on disk`)
   })
 

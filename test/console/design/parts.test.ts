@@ -6,7 +6,7 @@ import { html as template } from '../../../console/design/html.ts'
 import { countOf, lastDays, relativeTime, retryText, Tag } from '../../../console/design/parts.tsx'
 import { type Dot, Scatter } from '../../../console/design/scatter.tsx'
 import { type Column, csvOf, sorted, sortingOf } from '../../../console/design/table.tsx'
-import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../../engine/process/clock.ts'
+import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../../engine/kernel/process/clock.ts'
 
 const html = (node: VNode): string => render(node)
 

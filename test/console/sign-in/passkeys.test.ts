@@ -5,8 +5,8 @@ import { join } from 'node:path'
 import { parse } from 'csv-parse/sync'
 import t from 'tap'
 import { Administration } from '../../../engine/admin/administration.ts'
+import { MINUTE_MS } from '../../../engine/kernel/process/clock.ts'
 import { PASSKEYS_PER_USER_MAX } from '../../../engine/limits.ts'
-import { MINUTE_MS } from '../../../engine/process/clock.ts'
 import { isSignedIn, PASSWORD, setUp } from '../../support/accounts.ts'
 import {
   type Attestation,

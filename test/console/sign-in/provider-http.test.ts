@@ -7,7 +7,7 @@ import t from 'tap'
 import type { ProviderRequestResult } from '../../../console/metrics.ts'
 import { ProviderHttp, type ProviderHttpOptions } from '../../../console/sign-in/provider-http.ts'
 import { provideCertificate } from '../../../engine/http/certificate.ts'
-import { deferred } from '../../../engine/process/deferred.ts'
+import { deferred } from '../../../engine/kernel/process/deferred.ts'
 import { connectProxy } from '../../support/connect-proxy.ts'
 import { LOOPBACK } from '../../support/console.ts'
 

@@ -1,7 +1,7 @@
 import t from 'tap'
 import type { Route } from '../../../console/http/router.ts'
 import { ROUTES } from '../../../console/routes.ts'
-import { HOUR_MS, MINUTE_MS, SECOND_MS } from '../../../engine/process/clock.ts'
+import { HOUR_MS, MINUTE_MS, SECOND_MS } from '../../../engine/kernel/process/clock.ts'
 import { isSignedIn, PASSWORD, setUp } from '../../support/accounts.ts'
 import { Authenticator } from '../../support/authenticator.ts'
 import { type Browser, serveConsole, type TestConsole } from '../../support/console.ts'

@@ -4,7 +4,7 @@ import { FILE_BYTES_MAX } from '../../../console/try-file/limits.ts'
 import type { Unready } from '../../../console/try-file/trials.ts'
 import { type Outcome, receiveFile } from '../../../console/try-file/upload.ts'
 import type { BodyEnd } from '../../../engine/http/port.ts'
-import { deferred } from '../../../engine/process/deferred.ts'
+import { deferred } from '../../../engine/kernel/process/deferred.ts'
 import { BOUNDARY, type FilePart, multipart } from '../../support/console.ts'
 import * as fc from '../../support/property.ts'
 

@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 import { nkeys } from '@nats-io/transport-node'
 import t, { type Test } from 'tap'
-import { packBatch } from '../../../engine/event/event.ts'
+import { packBatch } from '../../../engine/kernel/event/event.ts'
 import {
   composeCluster,
   found,

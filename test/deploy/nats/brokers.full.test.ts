@@ -2,7 +2,7 @@ import { setTimeout as later } from 'node:timers/promises'
 import { jetstream, jetstreamManager, type StreamInfo } from '@nats-io/jetstream'
 import { connect, type NatsConnection, nkeyAuthenticator, nkeys } from '@nats-io/transport-node'
 import t, { type Test } from 'tap'
-import { NodeMessages } from '../../../engine/log/node-messages.ts'
+import { NodeMessages } from '../../../engine/cluster/log/node-messages.ts'
 import { BROKER_VERSION, Brokers } from '../../support/brokers.ts'
 import { until } from '../../support/wait.ts'
 

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto'
 import { copyFileSync, mkdirSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import t from 'tap'
-import { ExitStatus } from '../../../engine/process/error-codes.ts'
+import { ExitStatus } from '../../../engine/kernel/process/error-codes.ts'
 import { admin, type Ended, forwardArgs, startCommand, startService } from '../../support/programs.ts'
 import {
   DEMO_CAPTURE,

@@ -4,7 +4,7 @@ import { BodyCache } from '../../../api/body-cache.ts'
 import { Callers } from '../../../api/callers.ts'
 import { Administration } from '../../../engine/admin/administration.ts'
 import { ACTIVE_API_KEYS_MAX } from '../../../engine/admin/api-keys.ts'
-import { DAY_MS, HOUR_MS } from '../../../engine/process/clock.ts'
+import { DAY_MS, HOUR_MS } from '../../../engine/kernel/process/clock.ts'
 import {
   hashSecret,
   isApiKey,

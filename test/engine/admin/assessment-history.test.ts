@@ -1,6 +1,6 @@
 import t from 'tap'
 import { Administration } from '../../../engine/admin/administration.ts'
-import { DAY_MS } from '../../../engine/process/clock.ts'
+import { DAY_MS } from '../../../engine/kernel/process/clock.ts'
 import { content, publishedList } from '../../support/assessments.ts'
 import { makeOrganization, NOON, openStore } from '../../support/store.ts'
 

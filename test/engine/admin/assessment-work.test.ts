@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import t from 'tap'
-import { systemClock } from '../../../engine/process/clock.ts'
+import { systemClock } from '../../../engine/kernel/process/clock.ts'
 import { runScan } from '../../../engine/scan/scan-runner.ts'
 import { Store } from '../../../engine/store/store.ts'
 import { admin, runAdmin } from '../../support/programs.ts'

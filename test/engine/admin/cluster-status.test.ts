@@ -1,6 +1,6 @@
 import t from 'tap'
 import { statusRows, streamRows } from '../../../engine/admin/cluster.ts'
-import { REPORT_EVERY_MS } from '../../../engine/replication/limits.ts'
+import { REPORT_EVERY_MS } from '../../../engine/cluster/replication/limits.ts'
 import type { ClusterNode } from '../../../engine/store/nodes.ts'
 import { NOON } from '../../support/store.ts'
 

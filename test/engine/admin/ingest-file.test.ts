@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { DAY_MS } from '../../../engine/process/clock.ts'
+import { DAY_MS } from '../../../engine/kernel/process/clock.ts'
 import { admin, run } from '../../support/programs.ts'
 import { squid } from '../../support/syslog-service.ts'
 

@@ -1,6 +1,6 @@
 import t from 'tap'
-import type { CoverageCounters } from '../../../engine/event/coverage-report.ts'
-import { DAY_MS, HOUR_MS, isoSeconds, MINUTE_MS } from '../../../engine/process/clock.ts'
+import type { CoverageCounters } from '../../../engine/kernel/event/coverage-report.ts'
+import { DAY_MS, HOUR_MS, isoSeconds, MINUTE_MS } from '../../../engine/kernel/process/clock.ts'
 import type { SourceDelta } from '../../../engine/store/sources.ts'
 import { loadCatalog } from '../../../registry/catalog.ts'
 import { type AlertSite, alertSite } from '../../support/alerts.ts'

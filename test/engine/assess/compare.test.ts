@@ -1,7 +1,7 @@
 import t from 'tap'
 import { Administration } from '../../../engine/admin/administration.ts'
 import { compareAssessments, scoreChanges, trendOf } from '../../../engine/assess/compare.ts'
-import { DAY_MS } from '../../../engine/process/clock.ts'
+import { DAY_MS } from '../../../engine/kernel/process/clock.ts'
 import type { AssessmentCategory } from '../../../engine/store/assessments.ts'
 import { category, content, item } from '../../support/assessments.ts'
 import { makeOrganization, NOON, openStore } from '../../support/store.ts'

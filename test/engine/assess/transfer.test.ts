@@ -12,6 +12,7 @@ import {
   writeAssessment,
 } from '../../../engine/assess/transfer.ts'
 import type { AssessmentContent } from '../../../engine/assess/transfer-json.ts'
+import { Fault } from '../../../engine/kernel/process/error-codes.ts'
 import {
   ASSESSMENT_CATEGORIES_MAX,
   ASSESSMENT_FAULTS_NAMED_MAX,
@@ -22,7 +23,6 @@ import {
   ASSESSMENTS_MAX,
   RECOMMENDATIONS_MAX,
 } from '../../../engine/limits.ts'
-import { Fault } from '../../../engine/process/error-codes.ts'
 import { anyContent } from '../../support/any-assessment.ts'
 import { category, content, draft, item } from '../../support/assessments.ts'
 import { REPOSITORY } from '../../support/programs.ts'

@@ -1,7 +1,7 @@
 import t from 'tap'
-import { EVENT_COUNT_MAX, eventFromJson, METHODS } from '../../../engine/event/event.ts'
 import { FormatDetector } from '../../../engine/formats/formats.ts'
 import { LogLine, SCRATCH_BYTES } from '../../../engine/formats/log-line.ts'
+import { EVENT_COUNT_MAX, eventFromJson, METHODS } from '../../../engine/kernel/event/event.ts'
 import { checkMutations } from '../../support/log-mutations.ts'
 import { checkRows } from '../../support/log-rows.ts'
 

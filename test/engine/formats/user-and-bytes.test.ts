@@ -1,6 +1,6 @@
 import t from 'tap'
-import { USER_BYTES_MAX } from '../../../engine/event/event.ts'
 import { SourceMemory } from '../../../engine/formats/log-line.ts'
+import { USER_BYTES_MAX } from '../../../engine/kernel/event/event.ts'
 import { checkRows, type LogRow, MessageReader } from '../../support/log-rows.ts'
 
 /** A line of a vendor with the user and byte counts of its client. Default: none. */

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { listenHttp } from '../../../engine/http/listen.ts'
 import type { BodyEnd, HttpHandler } from '../../../engine/http/port.ts'
-import { deferred } from '../../../engine/process/deferred.ts'
+import { deferred } from '../../../engine/kernel/process/deferred.ts'
 import { IMPLEMENTATIONS } from '../../support/https.ts'
 import { rawClient } from '../../support/raw-client.ts'
 import { quietLog } from '../../support/store.ts'

@@ -1,15 +1,15 @@
 import t from 'tap'
 import { Administration } from '../../../engine/admin/administration.ts'
-import type { CoverageReport } from '../../../engine/event/coverage-report.ts'
-import { type Event, eventFromJson, eventToJson, packBatch } from '../../../engine/event/event.ts'
 import { type AcceptCounters, EventAcceptor } from '../../../engine/ingest/accept.ts'
+import type { CoverageReport } from '../../../engine/kernel/event/coverage-report.ts'
+import { type Event, eventFromJson, eventToJson, packBatch } from '../../../engine/kernel/event/event.ts'
+import { DAY_MS } from '../../../engine/kernel/process/clock.ts'
 import {
   BATCH_EVENTS_MAX,
   BUFFERED_EVENTS_MAX,
   COVERAGE_PER_SECOND_MAX,
   PENDING_EVENTS_MAX,
 } from '../../../engine/limits.ts'
-import { DAY_MS } from '../../../engine/process/clock.ts'
 import { SeenEvents } from '../../../engine/store/seen-events.ts'
 import { INSTANCE, report } from '../../support/coverage.ts'
 import * as fc from '../../support/property.ts'

@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict'
 import { Packr } from 'msgpackr'
 import t from 'tap'
-import { type CoverageReport, coverageReportToJson } from '../../../engine/event/coverage-report.ts'
+import { BatchReader, type ReadBatch } from '../../../engine/ingest/batch-reader.ts'
+import { coverageFromPacked } from '../../../engine/ingest/read-coverage.ts'
+import { type CoverageReport, coverageReportToJson } from '../../../engine/kernel/event/coverage-report.ts'
 import {
   type Event,
   eventId,
@@ -10,9 +12,7 @@ import {
   packEvent,
   unpackBatch,
   unpackEvent,
-} from '../../../engine/event/event.ts'
-import { BatchReader, type ReadBatch } from '../../../engine/ingest/batch-reader.ts'
-import { coverageFromPacked } from '../../../engine/ingest/read-coverage.ts'
+} from '../../../engine/kernel/event/event.ts'
 import { COVERAGE_BYTES_MAX } from '../../../engine/limits.ts'
 import { report } from '../../support/coverage.ts'
 import * as fc from '../../support/property.ts'

@@ -1,6 +1,6 @@
 import t from 'tap'
-import { unpackBatch } from '../../../engine/event/event.ts'
 import { Origin } from '../../../engine/ingest/origin.ts'
+import { unpackBatch } from '../../../engine/kernel/event/event.ts'
 import { openIntake } from '../../support/intake.ts'
 import { rfc5424 } from '../../support/syslog-service.ts'
 

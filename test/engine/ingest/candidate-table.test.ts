@@ -1,7 +1,7 @@
 import t from 'tap'
 import { CANDIDATES_WAITING_MAX } from '../../../engine/ingest/candidate-table.ts'
 import { Origin } from '../../../engine/ingest/origin.ts'
-import { MINUTE_MS } from '../../../engine/process/clock.ts'
+import { MINUTE_MS } from '../../../engine/kernel/process/clock.ts'
 import { clientsInSketch } from '../../../engine/store/client-sketch.ts'
 import { openIntake, type TestIntake } from '../../support/intake.ts'
 import { NOON } from '../../support/store.ts'

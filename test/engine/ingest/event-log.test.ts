@@ -1,13 +1,19 @@
 import { once } from 'node:events'
 import t from 'tap'
+import type {
+  AppendFailure,
+  EventLog,
+  LogMessage,
+  LogPosition,
+  LogState,
+} from '../../../engine/cluster/log/event-log.ts'
 import { EventAcceptor } from '../../../engine/ingest/accept.ts'
 import { EventLogReader } from '../../../engine/ingest/event-log-reader.ts'
 import { EventLogWriter } from '../../../engine/ingest/event-log-writer.ts'
-import type { AppendFailure, EventLog, LogMessage, LogPosition, LogState } from '../../../engine/log/event-log.ts'
 import { makeOrganization, NOON, openStore, quietLog, Sender, type TestStore } from '../../support/store.ts'
 import { until } from '../../support/wait.ts'
 
-/** A log in memory. That of brokers is tested in test/engine/log/jetstream.full.test.ts. */
+/** A log in memory. That of brokers is tested in test/engine/cluster/log/jetstream.full.test.ts. */
 class MemoryLog extends EventTarget implements EventLog {
   readonly created = '2026-11-20T12:00:00Z'
   readonly problem = undefined

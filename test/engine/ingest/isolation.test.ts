@@ -1,6 +1,6 @@
 import t, { type Test } from 'tap'
-import { packBatch } from '../../../engine/event/event.ts'
 import { LOGS_PATH } from '../../../engine/ingest/http-logs-answers.ts'
+import { packBatch } from '../../../engine/kernel/event/event.ts'
 import { Control, controlFrame, dataFrame, dnstapMessage } from '../../support/dnstap.ts'
 import { clientOf, ingestSite, messagesOf } from '../../support/ingest-site.ts'
 import { Sender as EventSender } from '../../support/store.ts'

@@ -1,9 +1,15 @@
 import t from 'tap'
-import { type Event, METHODS, TRANSFERRED_BYTES_MAX, USER_BYTES_MAX, unpackBatch } from '../../../engine/event/event.ts'
 import { BatchReader } from '../../../engine/ingest/batch-reader.ts'
 import { EventIds, PendingEvents } from '../../../engine/ingest/pending-events.ts'
 import { type Source, SourceTable } from '../../../engine/ingest/sources.ts'
-import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../../engine/process/clock.ts'
+import {
+  type Event,
+  METHODS,
+  TRANSFERRED_BYTES_MAX,
+  USER_BYTES_MAX,
+  unpackBatch,
+} from '../../../engine/kernel/event/event.ts'
+import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../../engine/kernel/process/clock.ts'
 import { sourceOfInstance } from '../../../engine/store/event-source.ts'
 import { PROBES_MAX } from '../../../registry/keyed-hash.ts'
 import { collidingTexts, countingView } from '../../support/colliding-texts.ts'

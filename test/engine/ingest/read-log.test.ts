@@ -2,7 +2,6 @@ import { appendFileSync, truncateSync, utimesSync, writeFileSync } from 'node:fs
 import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import t, { type Test } from 'tap'
-import type { LineMatch } from '../../../engine/event/match-tally.ts'
 import { EventAcceptor } from '../../../engine/ingest/accept.ts'
 import { Intake } from '../../../engine/ingest/intake.ts'
 import {
@@ -14,8 +13,9 @@ import {
   READ_WORK_BYTES,
 } from '../../../engine/ingest/read-log.ts'
 import { LogStore } from '../../../engine/ingest/store-log.ts'
+import type { LineMatch } from '../../../engine/kernel/event/match-tally.ts'
+import { DAY_MS, systemClock } from '../../../engine/kernel/process/clock.ts'
 import { MESSAGE_BYTES_MAX } from '../../../engine/limits.ts'
-import { DAY_MS, systemClock } from '../../../engine/process/clock.ts'
 import { runScan } from '../../../engine/scan/scan-runner.ts'
 import { RegistryInForce } from '../../../engine/store/registry-in-force.ts'
 import { openIntake, type TestIntake } from '../../support/intake.ts'

@@ -1,7 +1,7 @@
 import t from 'tap'
-import { unpackBatch } from '../../../engine/event/event.ts'
 import type { Intake } from '../../../engine/ingest/intake.ts'
 import { Origin } from '../../../engine/ingest/origin.ts'
+import { unpackBatch } from '../../../engine/kernel/event/event.ts'
 import { QUESTION_HOLD_MS } from '../../../engine/limits.ts'
 import { openIntake } from '../../support/intake.ts'
 import { rfc5424 } from '../../support/syslog-service.ts'

@@ -10,9 +10,9 @@ import {
   type StreamListenerOptions,
 } from '../../../engine/ingest/stream-listener.ts'
 import { namedFaults } from '../../../engine/ingest/syslog/counted.ts'
+import { systemClock } from '../../../engine/kernel/process/clock.ts'
+import { ConnectionLimitLog } from '../../../engine/kernel/process/connection-limit-log.ts'
 import { MESSAGE_BYTES_MAX } from '../../../engine/limits.ts'
-import { systemClock } from '../../../engine/process/clock.ts'
-import { ConnectionLimitLog } from '../../../engine/process/connection-limit-log.ts'
 import { NO_ORGANIZATION } from '../../../engine/store/sources.ts'
 import { known as knownHosts, openIntake, sumsOf, type TestIntake } from '../../support/intake.ts'
 import { quietLog } from '../../support/store.ts'

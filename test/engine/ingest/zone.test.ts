@@ -1,6 +1,6 @@
 import t from 'tap'
 import { isZone, WallClock } from '../../../engine/ingest/zone.ts'
-import { DAY_MS, MINUTE_MS } from '../../../engine/process/clock.ts'
+import { DAY_MS, MINUTE_MS } from '../../../engine/kernel/process/clock.ts'
 import * as fc from '../../support/property.ts'
 
 const rows: { zone: string; name: string; wall: string; utc: string }[] = [

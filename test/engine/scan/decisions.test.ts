@@ -1,7 +1,7 @@
 import t from 'tap'
 import { Administration } from '../../../engine/admin/administration.ts'
+import { DAY_MS, HOUR_MS } from '../../../engine/kernel/process/clock.ts'
 import { DECIDED_PLATFORMS_MAX, DECISION_NOTE_BYTES_MAX, DECISIONS_KEPT_MAX } from '../../../engine/limits.ts'
-import { DAY_MS, HOUR_MS } from '../../../engine/process/clock.ts'
 import { runScan } from '../../../engine/scan/scan-runner.ts'
 import { ScanSchedule } from '../../../engine/scan/schedule.ts'
 import { type Decision, decisionState } from '../../../engine/store/decisions.ts'

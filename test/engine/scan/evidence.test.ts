@@ -1,5 +1,5 @@
 import t from 'tap'
-import { METHODS } from '../../../engine/event/event.ts'
+import { METHODS } from '../../../engine/kernel/event/event.ts'
 import { DistinctClients } from '../../../engine/scan/distinct-clients.ts'
 import { Evidence } from '../../../engine/scan/evidence.ts'
 import { type DayEvidence, type EvidenceSum, packDay } from '../../../engine/store/evidence.ts'

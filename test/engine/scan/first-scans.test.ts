@@ -1,5 +1,5 @@
 import t from 'tap'
-import { DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS } from '../../../engine/process/clock.ts'
+import { DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS } from '../../../engine/kernel/process/clock.ts'
 import { runScan } from '../../../engine/scan/scan-runner.ts'
 import { ScanSchedule } from '../../../engine/scan/schedule.ts'
 import { SCAN_FREQUENCIES, type ScanFrequency } from '../../../engine/store/organizations.ts'

@@ -1,7 +1,7 @@
 import { mock } from 'node:test'
 import t from 'tap'
-import { DAY_MS, HOUR_MS } from '../../../engine/process/clock.ts'
-import { deferred } from '../../../engine/process/deferred.ts'
+import { DAY_MS, HOUR_MS } from '../../../engine/kernel/process/clock.ts'
+import { deferred } from '../../../engine/kernel/process/deferred.ts'
 import { requestScan, runScan, type ScanRequest } from '../../../engine/scan/scan-runner.ts'
 import { EVENTS_FOR_IMMEDIATE_SCAN, ScanSchedule } from '../../../engine/scan/schedule.ts'
 import {

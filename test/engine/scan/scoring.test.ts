@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { COVERAGE_COUNTER_NAMES, HIDDEN_COUNTER_NAMES } from '../../../engine/event/coverage-report.ts'
+import { COVERAGE_COUNTER_NAMES, HIDDEN_COUNTER_NAMES } from '../../../engine/kernel/event/coverage-report.ts'
 import { confidence, domainStrength, METHOD_WEIGHT } from '../../../engine/scan/confidence.ts'
 import { coverageJson } from '../../../engine/scan/coverage.ts'
 import { overallRiskScore } from '../../../engine/scan/risk.ts'

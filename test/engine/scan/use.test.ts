@@ -1,6 +1,6 @@
 import t from 'tap'
-import type { Event } from '../../../engine/event/event.ts'
-import { DAY_MS } from '../../../engine/process/clock.ts'
+import type { Event } from '../../../engine/kernel/event/event.ts'
+import { DAY_MS } from '../../../engine/kernel/process/clock.ts'
 import { ACCESS_NAMES_MAX } from '../../../engine/scan/access.ts'
 import { listedDiscovery, type PublishedPlatform, publishedPlatform } from '../../../engine/scan/listed-discovery.ts'
 import { runScan } from '../../../engine/scan/scan-runner.ts'

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { DAY_MS } from '../../../engine/process/clock.ts'
+import { DAY_MS } from '../../../engine/kernel/process/clock.ts'
 import { ClientWriter } from '../../../engine/store/client-records.ts'
 import { ClientSum } from '../../../engine/store/client-sum.ts'
 

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import t from 'tap'
-import { Environment } from '../../../engine/lmdb/environment.ts'
+import { Environment } from '../../../engine/kernel/lmdb/environment.ts'
 import { type Migration, migrate, SCHEMA_VERSION } from '../../../engine/store/migrate.ts'
 import { run, runAdmin } from '../../support/programs.ts'
 

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { HOUR_MS, MINUTE_MS } from '../../../engine/process/clock.ts'
+import { HOUR_MS, MINUTE_MS } from '../../../engine/kernel/process/clock.ts'
 import { combineRecent, type RecentSpan, recentSince } from '../../../engine/store/recent-arrivals.ts'
 import * as fc from '../../support/property.ts'
 

@@ -1,6 +1,6 @@
 import t from 'tap'
-import { METHODS, packEvent, unpackEvent } from '../../../engine/event/event.ts'
-import { slicesOf } from '../../../engine/lmdb/queue-chunk.ts'
+import { METHODS, packEvent, unpackEvent } from '../../../engine/kernel/event/event.ts'
+import { slicesOf } from '../../../engine/kernel/lmdb/queue-chunk.ts'
 import { replaceClients } from '../../../engine/store/replace-clients.ts'
 import * as fc from '../../support/property.ts'
 import { NOON, Sender } from '../../support/store.ts'

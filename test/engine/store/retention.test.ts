@@ -1,6 +1,6 @@
 import t from 'tap'
 import { Administration } from '../../../engine/admin/administration.ts'
-import { DAY_MS } from '../../../engine/process/clock.ts'
+import { DAY_MS } from '../../../engine/kernel/process/clock.ts'
 import { runScan } from '../../../engine/scan/scan-runner.ts'
 import { DailyRetention } from '../../../engine/store/daily-retention.ts'
 import { applyRetention, retentionOf } from '../../../engine/store/retention.ts'

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { Environment } from '../../../engine/lmdb/environment.ts'
+import { Environment } from '../../../engine/kernel/lmdb/environment.ts'
 import { Family } from '../../../engine/store/family.ts'
 import { uuidBytes } from '../../../engine/store/keys.ts'
 import { type IdRun, SeenEvents } from '../../../engine/store/seen-events.ts'

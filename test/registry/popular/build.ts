@@ -1,6 +1,6 @@
 import { readFileSync, writeFileSync } from 'node:fs'
-import { Fault } from '../../../engine/process/error-codes.ts'
-import { createProgram, runProgram } from '../../../engine/process/program.ts'
+import { Fault } from '../../../engine/kernel/process/error-codes.ts'
+import { createProgram, runProgram } from '../../../engine/kernel/process/program.ts'
 import { loadCatalog } from '../../../registry/catalog.ts'
 import { canonicalName } from '../../../registry/domain-name.ts'
 import { NameMatcher } from '../../../registry/match.ts'
