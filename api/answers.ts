@@ -79,8 +79,11 @@ const risk = z
     terms: z
       .array(
         z.looseObject({
-          input: z.string().min(1).describe('`class`, a kind of fact, `unknown` or `limit`.'),
-          value: z.string().min(1).describe('The reason of the class, the fact, or the facts that are unknown.'),
+          input: z
+            .string()
+            .min(1)
+            .describe('`data`, `control` or `law` of the class, a kind of fact, `unknown` or `limit`.'),
+          value: z.string().min(1).describe('The row of the class, the fact, or the facts that are unknown.'),
           points: z.int().describe('What the term adds to the score.'),
           text: z.string().min(1).describe('The term as a sentence.'),
           source: z.url().optional().describe('Page of the vendor that states the fact.'),

@@ -78,13 +78,10 @@ function readTables(): Tables {
 
 /** Adds what the other files state about the platform. */
 function builtIn(file: string, entry: BuiltInEntry, { repositories, vendors, facts }: Tables): Platform {
-  const platform = platformOf(entry)
   const own = facts.get(entry.id)
-  const { score, why } = entry.risk
-  const terms = riskTerms(score, why, own ?? [])
+  const risk = { ...entry.risk, score: sumOf(riskTerms(entry.risk.class, own ?? [])) }
   return {
-    ...platform,
-    risk: { score: sumOf(terms), why, terms },
+    ...platformOf({ ...entry, risk }),
     provenance: provenanceOf(file, entry, repositories, vendors),
     ...(own && { facts: own }),
   }

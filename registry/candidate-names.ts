@@ -3,13 +3,14 @@ import { SHARED_HOSTS } from './quality.ts'
 
 /**
  * Why a name that no platform has looks like an AI service. The first three are in the name, the
- * next two compare it with the registry, and the last two come from its use.
+ * next two compare it with the registry, and the others come from its use.
  *
  *   ai_domain        its site is below .ai
  *   ai_word          "ai" is a word of its own: `acme-ai.com`, `ai.acme.com`
  *   ai_term          a term of AI products, or the name of a model: gpt, llm, copilot
  *   known_brand      a known AI platform has the same brand below another domain
  *   known_site       the registry has other hosts of the same site
+ *   device_category  a firewall or proxy has the host in its category for AI
  *   with_ai          a client requested the name within minutes of an AI platform
  *   several_clients  at least three clients requested the name
  */
@@ -19,14 +20,15 @@ export const CANDIDATE_SIGNALS = [
   'ai_term',
   'known_brand',
   'known_site',
+  'device_category',
   'with_ai',
   'several_clients',
 ] as const
 export type CandidateSignal = (typeof CANDIDATE_SIGNALS)[number]
 
 /**
- * Points of each signal, of 100. A name without a signal in itself is no candidate, however it is
- * used. docs/reference/visibility.md has the measured precision.
+ * Points of each signal, of 100. A name without a signal in itself is no candidate, unless a device
+ * says so. docs/reference/visibility.md has the measured precision.
  */
 const POINTS: Readonly<Record<CandidateSignal, number>> = {
   ai_domain: 50,
@@ -34,6 +36,7 @@ const POINTS: Readonly<Record<CandidateSignal, number>> = {
   ai_term: 60,
   known_brand: 20,
   known_site: 20,
+  device_category: 60,
   with_ai: 10,
   several_clients: 15,
 }
@@ -72,10 +75,10 @@ const BRAND_CHARS_MIN = 5
 const BRAND_SPECIFICITY_MIN = 0.95
 
 /**
- * The candidate of a canonical name, with the signals in the name itself; undefined if it has none.
- * For names that no platform has.
+ * The candidate of a canonical name, with the signals in the name itself; undefined if it has none
+ * and no device says that it is one. For names that no platform has.
  */
-export function candidateOf(name: string): CandidateName | undefined {
+export function candidateOf(name: string, isByDevice = false): CandidateName | undefined {
   const { site, brand, below } = siteOf(name)
   if (ADVERTISING.test(brand) || below.some((label) => ADVERTISING.test(label))) return undefined
   const signals: CandidateSignal[] = []
@@ -88,7 +91,8 @@ export function candidateOf(name: string): CandidateName | undefined {
     if (below.includes('ai')) signals.push('ai_word')
   }
   if (below.some((label) => hasTerm(label, label.split('-')))) signals.push('ai_term')
-  return signals.length > 0 ? { name, signals } : undefined
+  if (signals.length > 0) return { name, signals }
+  return isByDevice ? { name: SHARED_HOSTS.has(site) ? name : site, signals } : undefined
 }
 
 /** 0 to 100: how strongly the signals suggest an AI service. */

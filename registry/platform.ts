@@ -5,7 +5,7 @@ import { line, webAddress } from './line.ts'
 import { platformId } from './platform-id.ts'
 import { PLATFORM_TYPES, type PlatformType, USE_SPECIFICITY_MIN } from './platform-type.ts'
 import type { Provenance } from './provenance.ts'
-import type { RiskTerm } from './risk-sum.ts'
+import type { RiskClass } from './risk-class.ts'
 
 /**
  * exact: only that host. pattern: `*` is one or more characters within one label. suffix: the name
@@ -77,8 +77,8 @@ export interface Risk {
   /** 0 to 100. */
   readonly score: number
   readonly why: string
-  /** The terms of the score, if it is a sum (risk-sum.ts). */
-  readonly terms?: readonly RiskTerm[]
+  /** Only of built-in platforms: their score is a sum (risk-sum.ts). */
+  readonly class?: RiskClass
 }
 
 const platformTypes = Object.keys(PLATFORM_TYPES) as [PlatformType, ...PlatformType[]]

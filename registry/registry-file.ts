@@ -4,6 +4,7 @@ import { issueText } from './issue-text.ts'
 import { type PlatformEntry, platformEntry } from './platform.ts'
 import { platformId } from './platform-id.ts'
 import { provenanceFields } from './provenance.ts'
+import { riskClass } from './risk-class.ts'
 import { readYaml } from './yaml.ts'
 
 /** Larger files are a mistake: the built-in registry has 0.5 MB, 1,000,000 domains take 90 MB. */
@@ -114,7 +115,10 @@ function registryFileOf(file: string, document: unknown): RegistryFile {
   return { platforms, disable: parsed.data.disable }
 }
 
-export const builtInEntry = platformEntry.extend(provenanceFields)
+export const builtInEntry = platformEntry.extend({
+  ...provenanceFields,
+  risk: z.strictObject({ class: riskClass, why: platformEntry.shape.risk.shape.why }),
+})
 export type BuiltInEntry = z.infer<typeof builtInEntry>
 
 /** Reads a built-in file: a list of complete entries. */

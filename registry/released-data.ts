@@ -4,7 +4,8 @@ import { FACT_KINDS, type Fact } from './facts.ts'
 import { countryCode, isoDay, line, webAddress } from './line.ts'
 import { type Platform, platformEntry, platformOf } from './platform.ts'
 import { type Provenance, STATUSES } from './provenance.ts'
-import type { RiskTerm } from './risk-sum.ts'
+import { riskClass } from './risk-class.ts'
+import { riskTerms, sumOf } from './risk-sum.ts'
 
 /*
  * The schema of registry.json in the data package. Fields that this program does not know, and
@@ -32,31 +33,22 @@ const fact = z.object({
   date: isoDay,
 })
 
-const term = z.object({
-  input: line(40),
-  value: line(1000),
-  points: z.int(),
-  /** Absent in the first packages. */
-  text: line(1000).optional(),
-  source: webAddress.optional(),
-  date: isoDay.optional(),
-})
-
 const { risk } = platformEntry.shape
 const releasedPlatform = z
   .object({
     ...platformEntry.shape,
     source: z.array(line(300)).max(1000),
-    risk: z.object({ ...risk.shape, terms: z.array(term).max(100).optional() }),
+    /** Of a class that this program does not know, the score counts, without terms. */
+    risk: z.object({ ...risk.shape, class: riskClass.optional().catch(undefined) }),
     provenance: provenance.optional(),
     facts: z.array(fact).max(1000).optional(),
   })
   .transform((entry): Platform => {
     const facts = entry.facts?.filter(({ kind }) => (FACT_KINDS as readonly string[]).includes(kind))
-    const { score, why, terms } = entry.risk
+    const { score, why, class: known } = entry.risk
     return {
       ...platformOf(entry),
-      risk: { score, why, ...(terms && { terms: terms.map((each) => ({ text: each.value, ...each }) as RiskTerm) }) },
+      risk: known ? { score: sumOf(riskTerms(known, (facts ?? []) as Fact[])), why, class: known } : { score, why },
       ...(entry.provenance && { provenance: entry.provenance as Provenance }),
       ...(facts && facts.length > 0 && { facts: facts as Fact[] }),
     }

@@ -1,17 +1,18 @@
 import { FACT_KINDS, type Fact, type FactKind } from './facts.ts'
+import type { Platform } from './platform.ts'
+import { CONTROL, DATA, LAW, type RiskClass } from './risk-class.ts'
 
 /**
- * The risk of a platform as a sum. A registry entry has the risk of a platform of which nothing is
- * known but its class: what services of its kind receive, and under which law. Of that, the unknown
- * facts that matter are a part, and a fact that becomes known replaces its part by its own points.
- * So a vendor that publishes nothing is never rated better than one that publishes something good,
- * and a fact that becomes known raises the score only if it is worse than what was assumed.
+ * The risk of a platform as a sum: its class (risk-class.ts) and what its vendor publishes. Unknown
+ * facts that matter add points, and a fact that becomes known replaces these by its own. So a vendor
+ * that publishes nothing is never rated better than one that publishes something good, and a fact
+ * that becomes known raises the score only if it is worse than what was assumed.
  * Documented in docs/reference/registry.md.
  */
 export interface RiskTerm {
-  /** `class`, a kind of fact, `unknown`, or `limit`. */
-  readonly input: 'class' | 'unknown' | 'limit' | FactKind
-  /** The fact, or the kinds that are unknown. */
+  /** A table of the class, a kind of fact, `unknown`, or `limit`. */
+  readonly input: keyof RiskClass | 'unknown' | 'limit' | FactKind
+  /** The row of the table, the fact, or the kinds that are unknown. */
   readonly value: string
   readonly points: number
   /** The term as a sentence. */
@@ -21,14 +22,12 @@ export interface RiskTerm {
   readonly date?: string
 }
 
+/** Changes with the points and tables: risks of before and after do not compare. */
+export const RISK_FORMULA = 3
 export const RISK_MIN = 5
 export const RISK_MAX = 100
 /** Facts lower the risk of a class by at most this share: they do not change what the service receives. */
 const LOWERED_MAX = 0.5
-/** These say what an organization can do, in whatever plan. All others are unknown of other plans. */
-const OF_ANY_PLAN: ReadonlySet<FactKind> = new Set(['enterprise_tier', 'sso', 'tenant_restriction'])
-/** A class of at most this receives so little that unknown facts do not matter. */
-const LITTLE_RISK_MAX = 15
 
 const TRAINING_POINTS: Readonly<Record<string, number>> = { no: -8, opt_in: -4, opt_out: 6, yes: 10 }
 
@@ -69,6 +68,7 @@ export const UNKNOWN_POINTS: readonly {
   { kinds: ['dpa'], points: 2, text: 'a data processing agreement' },
   { kinds: ['enterprise_tier'], points: 2, text: 'a plan for organizations' },
 ]
+const UNKNOWN_OF_KIND = new Map(UNKNOWN_POINTS.flatMap(({ kinds, points }) => kinds.map((kind) => [kind, points])))
 const UNKNOWN_SUM = UNKNOWN_POINTS.reduce((sum, { points }) => sum + points, 0)
 
 /** The points of one fact. */
@@ -87,22 +87,29 @@ function retentionPoints(days: number): number {
 }
 
 /**
- * The terms of the score of a platform with this risk of its class; they add up to it. A host name
- * does not reveal the plan, so the worst plan counts: of several facts of one kind, the one with the
- * most points; and a good one of some plans is not known of the others.
+ * The terms of the score of a platform; they add up to it. A host name does not reveal the plan, so
+ * without a plan the worst one counts: of several facts of one kind, the one with the most points;
+ * and what some plans have, better than unknown, is not known of the others.
  */
-export function riskTerms(classRisk: number, why: string, facts: readonly Fact[]): RiskTerm[] {
-  const unknownSum = classRisk <= LITTLE_RISK_MAX ? 0 : UNKNOWN_SUM
-  const terms: RiskTerm[] = [{ input: 'class', value: why, points: classRisk - unknownSum, text: why }]
+export function riskTerms({ data, control, law }: RiskClass, facts: readonly Fact[], plan?: string): RiskTerm[] {
+  const terms: RiskTerm[] = [
+    { input: 'data', value: data, ...DATA[data] },
+    { input: 'control', value: control, ...CONTROL[control] },
+    { input: 'law', value: law, ...LAW[law] },
+  ]
+  // What receives little needs no facts.
+  const unknownSum = data === 'little' ? 0 : UNKNOWN_SUM
+  const classRisk = sumOf(terms) + unknownSum
   const known = new Set<FactKind>()
   for (const kind of FACT_KINDS) {
-    const ofKind = facts.filter((fact) => fact.kind === kind)
+    const ofKind = facts.filter((fact) => fact.kind === kind && (plan === undefined || isOfPlan(fact, plan)))
     // Of equal ones, that of all plans.
     const [worst] = ofKind.sort(
       (a, b) => pointsOf(b) - pointsOf(a) || Number(a.plan !== undefined) - Number(b.plan !== undefined),
     )
     if (worst === undefined) continue
-    const isOfSome = worst.plan !== undefined && !OF_ANY_PLAN.has(kind) && pointsOf(worst) < 0
+    const isOfSome =
+      plan === undefined && !isOfPlan(worst, undefined) && pointsOf(worst) < (UNKNOWN_OF_KIND.get(kind) ?? 0)
     if (!isOfSome) known.add(kind)
     const { source, date } = worst
     const points = isOfSome ? 0 : pointsOf(worst)
@@ -110,9 +117,9 @@ export function riskTerms(classRisk: number, why: string, facts: readonly Fact[]
     terms.push({ input: kind, value: valueText(worst), points, text, source, date })
   }
   const unknown = UNKNOWN_POINTS.filter(({ kinds }) => !kinds.some((kind) => known.has(kind)))
-  if (unknown.length > 0) {
+  if (unknown.length > 0 && unknownSum > 0) {
     const value = unknown.flatMap(({ kinds }) => kinds).join(', ')
-    const points = unknownSum === 0 ? 0 : unknown.reduce((sum, each) => sum + each.points, 0)
+    const points = unknown.reduce((sum, each) => sum + each.points, 0)
     terms.push({ input: 'unknown', value, points, text: `Not known: ${unknown.map(({ text }) => text).join('; ')}` })
   }
   const sum = sumOf(terms)
@@ -123,19 +130,63 @@ export function riskTerms(classRisk: number, why: string, facts: readonly Fact[]
   return terms
 }
 
+/** The risk of a platform, with the terms of its score if that is a sum; of a plan, or the worst. */
+export interface RatedRisk {
+  /** 0 to 100. */
+  readonly score: number
+  readonly why: string
+  readonly terms?: readonly RiskTerm[]
+}
+
+export function ratedRisk({ risk, facts = [] }: Pick<Platform, 'risk' | 'facts'>, plan?: string): RatedRisk {
+  const { score, why, class: known } = risk
+  if (known === undefined) return { score, why }
+  const terms = riskTerms(known, facts, plan)
+  return { score: sumOf(terms), why, terms }
+}
+
+/**
+ * The plans that the facts name, in their order. A word in lower case is a condition, not a plan:
+ * `Free, Pro, training not allowed`.
+ */
+export function plansOf(facts: readonly Fact[]): string[] {
+  const names = facts.flatMap(({ plan = '' }) => plan.split(', '))
+  return [...new Set(names)].filter((name) => /^[A-Z]/.test(name))
+}
+
+/** The risk of each plan: `Free, Plus: 55; Enterprise: 31`. '' if the registry knows no plan. */
+export function planRisks(platform: Pick<Platform, 'risk' | 'facts'>): string {
+  const byScore = new Map<number, string[]>()
+  for (const plan of plansOf(platform.facts ?? [])) {
+    const { score } = ratedRisk(platform, plan)
+    byScore.set(score, [...(byScore.get(score) ?? []), plan])
+  }
+  return [...byScore].map(([score, plans]) => `${plans.join(', ')}: ${score}`).join('; ')
+}
+
+/** A fact of all plans is one of each. Who can choose a plan for organizations can do so in any. */
+function isOfPlan({ kind, plan }: Fact, name: string | undefined): boolean {
+  if (plan === undefined || kind === 'enterprise_tier') return true
+  return name !== undefined && plan.split(', ').includes(name)
+}
+
 export function sumOf(terms: readonly RiskTerm[]): number {
   return terms.reduce((sum, { points }) => sum + points, 0)
 }
 
 /** `Known: 5 of 12 facts`, of a platform's terms. */
 export function knownText(terms: readonly RiskTerm[]): string {
-  const known = terms.filter(({ input }) => (FACT_KINDS as readonly string[]).includes(input)).length
+  const known = terms.filter(({ input }) => isFact(input)).length
   return `Known: ${known} of ${FACT_KINDS.length} facts`
 }
 
-/** Why a platform is risky, in one line: its class, and what raises the score. */
-export function reasonOf({ why, terms = [] }: { readonly why: string; readonly terms?: readonly RiskTerm[] }): string {
-  const more = terms.filter(({ input, points }) => points > 0 && input !== 'class' && input !== 'unknown')
+function isFact(input: RiskTerm['input']): boolean {
+  return (FACT_KINDS as readonly string[]).includes(input)
+}
+
+/** Why a platform is risky, in one line: the registry's sentence, and the facts that raise the score. */
+export function reasonOf({ why, terms = [] }: Pick<RatedRisk, 'why' | 'terms'>): string {
+  const more = terms.filter(({ input, points }) => points > 0 && isFact(input))
   return [why, ...more.map(({ text }) => text)].join('; ')
 }
 

@@ -3,7 +3,7 @@ import { DECISION_NOTE_BYTES_MAX } from '../../engine/limits.ts'
 import type { DecisionState } from '../../engine/store/decisions.ts'
 import { NAME_BYTES_MAX } from '../../engine/store/organizations.ts'
 import type { FormState } from '../form.ts'
-import { Field } from './form.tsx'
+import { Field, Select } from './form.tsx'
 import { Tag, type Tone } from './parts.tsx'
 
 const TONES: Readonly<Record<DecisionState, Tone>> = {
@@ -23,12 +23,23 @@ export interface TermsFieldsProps {
   readonly nowMs: number
   readonly note?: string
   readonly owner?: string
+  /** Plans that the registry knows. Empty: no field. */
+  readonly plans?: readonly string[]
+  readonly plan?: string
   /** 0: none. A time that has passed is not offered again. */
   readonly expiresAtMs?: number
 }
 
 /** The fields of an approval or a rejection. */
-export function TermsFields({ form, nowMs, note = '', owner = '', expiresAtMs = 0 }: TermsFieldsProps) {
+export function TermsFields({
+  form,
+  nowMs,
+  note = '',
+  owner = '',
+  plans = [],
+  plan = '',
+  expiresAtMs = 0,
+}: TermsFieldsProps) {
   return (
     <>
       <Field name="note" label="Note" form={form} value={note} maxLength={DECISION_NOTE_BYTES_MAX} hint="The reason" />
@@ -40,6 +51,15 @@ export function TermsFields({ form, nowMs, note = '', owner = '', expiresAtMs = 
         maxLength={NAME_BYTES_MAX}
         hint="Who is responsible for the use"
       />
+      {plans.length > 0 && (
+        <Select
+          name="plan"
+          label="Plan, if you approve"
+          form={form}
+          value={plan}
+          options={[['', 'Any: the risk of the worst plan counts'], ...plans.map((each) => [each, each] as const)]}
+        />
+      )}
       <Field
         name="expires"
         label="Expires"

@@ -30,6 +30,7 @@ const SIGNAL_WORDS: Readonly<Record<CandidateSignal, string>> = {
   ai_term: 'AI term in the name',
   known_brand: 'brand of a known platform',
   known_site: 'site of a known platform',
+  device_category: 'AI category of a firewall or proxy',
   with_ai: 'requested with AI platforms',
   several_clients: 'several clients',
 }

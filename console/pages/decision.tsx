@@ -64,6 +64,7 @@ function Undo({ name, before }: { readonly name: string; readonly before: Decisi
     <form method="post" action={`${path}/${before.state === 'approved' ? 'approve' : 'reject'}`}>
       <input type="hidden" name="note" value={before.note} />
       <input type="hidden" name="owner" value={before.owner} />
+      <input type="hidden" name="plan" value={before.plan} />
       <input type="hidden" name="expires" value={before.expiresAtMs === 0 ? '' : isoSeconds(before.expiresAtMs)} />
       <button type="submit">Undo</button>
     </form>
@@ -106,7 +107,7 @@ function noDecision({ view, mayDecide }: DecisionProps): string {
 }
 
 function Terms({ terms, nowMs }: { readonly terms: DecisionTermsView; readonly nowMs: number }) {
-  const { note, owner, expiresAtMs, by, atMs } = terms
+  const { note, owner, plan, expiresAtMs, by, atMs } = terms
   return (
     <ul class="lines">
       {note !== '' && (
@@ -126,6 +127,12 @@ function Terms({ terms, nowMs }: { readonly terms: DecisionTermsView; readonly n
           <span class="right break">{owner}</span>
         </li>
       )}
+      {plan !== '' && (
+        <li>
+          <span>Plan</span>
+          <span class="right break">{plan}</span>
+        </li>
+      )}
       <li>
         <span>{expiresAtMs !== 0 && expiresAtMs <= nowMs ? 'Expired' : 'Expires'}</span>
         <span class="right">
@@ -138,11 +145,11 @@ function Terms({ terms, nowMs }: { readonly terms: DecisionTermsView; readonly n
 
 function DecisionForm({ view, form, nowMs }: DecisionProps) {
   const path = `/platforms/${encodeURIComponent(view.name)}`
-  const { note, owner, expiresAtMs } = view.decision.last
+  const { last } = view.decision
   return (
     <form class="stack" method="post" action={`${path}/approve`}>
       <FormError form={form} />
-      <TermsFields form={form} nowMs={nowMs} note={note} owner={owner} expiresAtMs={expiresAtMs} />
+      <TermsFields form={form} nowMs={nowMs} {...last} plans={view.plans} />
       <div class="row">
         <button class="first" type="submit">
           Approve

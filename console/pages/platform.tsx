@@ -228,9 +228,11 @@ function fileOf({ name }: PlatformView, table: string) {
 
 function RiskCard({ view, finding }: { readonly view: PlatformView; readonly finding: PlatformFinding }) {
   const known = view.terms.length === 0 ? '' : `. ${knownText(view.terms)}`
+  const plans = view.planRisks === '' ? '' : `. With a plan: ${view.planRisks}`
   const note = (
     <span class="row">
-      0 to 100, as of the last scan{known} {fileOf(view, 'risk')}
+      0 to 100, as of the last scan{known}
+      {plans} {fileOf(view, 'risk')}
     </span>
   )
   return (

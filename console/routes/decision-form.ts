@@ -32,6 +32,7 @@ const line = (bytesMax: number) =>
 const schema = z.object({
   note: line(DECISION_NOTE_BYTES_MAX),
   owner: line(NAME_BYTES_MAX),
+  plan: line(NAME_BYTES_MAX),
   expires: z
     .string()
     .trim()
@@ -46,9 +47,9 @@ export function readTerms(
 ): { readonly terms: DecisionTerms } | { readonly state: FormState } {
   const read = readForm(schema, fields)
   if ('state' in read) return read
-  const { note, owner, expires } = read.data
-  if (expires === '') return { terms: { note, owner } }
+  const { expires, ...terms } = read.data
+  if (expires === '') return { terms }
   const expiresAtMs = utcTimeMs(expires) ?? 0
-  if (expiresAtMs > nowMs) return { terms: { note, owner, expiresAtMs } }
+  if (expiresAtMs > nowMs) return { terms: { ...terms, expiresAtMs } }
   return { state: { values: fields, errors: { expires: 'This day has begun already. Enter a later one' } } }
 }

@@ -55,6 +55,8 @@ export interface DecisionTermsView {
   readonly state: DecisionState
   readonly note: string
   readonly owner: string
+  /** '': any. */
+  readonly plan: string
   /** 0: never. */
   readonly expiresAtMs: number
   /** As in the audit log, without `member`; '' if there is no decision. */
@@ -62,7 +64,15 @@ export interface DecisionTermsView {
   readonly atMs: number
 }
 
-const NO_DECISION: DecisionTermsView = { state: 'waiting', note: '', owner: '', expiresAtMs: 0, by: '', atMs: 0 }
+const NO_DECISION: DecisionTermsView = {
+  state: 'waiting',
+  note: '',
+  owner: '',
+  plan: '',
+  expiresAtMs: 0,
+  by: '',
+  atMs: 0,
+}
 
 /** The decision about a platform, the one before it, and its history, newest first. */
 export interface DecisionView {
@@ -93,9 +103,9 @@ export function decisionView({ site, organization, nowMs }: Visit, platformId: s
   const { decisions, evidence } = site.store
   const all = decisions.history(organization.id, platformId)
   const terms = all.map((decision): DecisionTermsView => {
-    const { note, owner, expiresAtMs, decidedBy, decidedAtMs } = decision
+    const { note, owner, plan = '', expiresAtMs, decidedBy, decidedAtMs } = decision
     const by = decidedBy.replace(/^member /, '')
-    return { state: decisionState(decision, nowMs), note, owner, expiresAtMs, by, atMs: decidedAtMs }
+    return { state: decisionState(decision, nowMs), note, owner, plan, expiresAtMs, by, atMs: decidedAtMs }
   })
   const history: HistoryEntry[] = []
   for (const [index, { kind, note, owner, expiresAtMs, decidedAtMs }] of all.entries()) {

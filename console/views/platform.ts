@@ -8,7 +8,7 @@ import type { DecisionState } from '../../engine/store/decisions.ts'
 import type { Use } from '../../registry/contact.ts'
 import type { Platform } from '../../registry/platform.ts'
 import { PLATFORM_TYPES } from '../../registry/platform-type.ts'
-import type { RiskTerm } from '../../registry/risk-sum.ts'
+import { planRisks, plansOf, type RiskTerm, ratedRisk } from '../../registry/risk-sum.ts'
 import type { DayBar } from '../design/chart.tsx'
 import type { Visit } from '../http/visit.ts'
 import { type DecisionView, decisionView } from './decisions.ts'
@@ -71,6 +71,9 @@ export interface PlatformView {
   readonly why: string
   /** The terms of the registry's score; empty if it is no sum. */
   readonly terms: readonly RiskTerm[]
+  /** Plans that the registry knows, and the risk of each. */
+  readonly plans: readonly string[]
+  readonly planRisks: string
   readonly sources: readonly string[]
   /** The organization's decision, which the next scan applies. */
   readonly state: DecisionState
@@ -93,6 +96,7 @@ export function platformView(visit: Visit, name: string): PlatformView | undefin
   const registered = site.registry.catalogOf(organization.id).platforms.find((each) => each.name === name)
   if (published === undefined && registered === undefined) return undefined
   const decision = decisionView(visit, registered?.id)
+  const risk = published?.metadata.risk ?? (registered && ratedRisk(registered))
   const state = registered === undefined ? (published?.metadata.decision ?? 'waiting') : decision.last.state
   return {
     name,
@@ -100,8 +104,10 @@ export function platformView(visit: Visit, name: string): PlatformView | undefin
     type: published?.metadata.category ?? PLATFORM_TYPES[registered?.platformType ?? 'llm_chat'].category,
     use: published?.metadata.use,
     url: published?.url ?? registered?.url ?? '',
-    why: published?.metadata.risk.why ?? registered?.risk.why ?? '',
-    terms: (published?.metadata.risk ?? registered?.risk)?.terms ?? [],
+    why: risk?.why ?? '',
+    terms: risk?.terms ?? [],
+    plans: registered === undefined ? [] : plansOf(registered.facts ?? []),
+    planRisks: registered === undefined ? '' : planRisks(registered),
     sources: [...new Set((registered?.source ?? []).map(sourceName))],
     state,
     decisionPending: published !== undefined && published.metadata.decision !== state,

@@ -20,7 +20,7 @@ import { code, markdownTable } from './markdown.ts'
 import { collectorMetrics, serviceMetrics } from './metrics.ts'
 import { pagePaths } from './pages.ts'
 import { productTables } from './products.ts'
-import { labelRoles, platformTypes, riskExamples, unknownFacts } from './registry.ts'
+import { labelRoles, platformTypes, riskClasses, riskExamples, unknownFacts } from './registry.ts'
 
 /*
  * `npm run docs` writes the generated parts of the documentation, and a test compares them: tables
@@ -43,6 +43,7 @@ const TABLES: Readonly<Record<string, () => string | Promise<string>>> = {
   'block list formats': blockListFormats,
   'block list reasons': leftOutReasons,
   'platform types': () => platformTypes(loadCatalog()),
+  'risk classes': riskClasses,
   'unknown facts': unknownFacts,
   'risk examples': () => riskExamples(loadCatalog()),
   'roles of labels': labelRoles,

@@ -2,7 +2,8 @@ import type { Catalog } from '../../registry/catalog.ts'
 import { LABELS_OF_ROLE } from '../../registry/infer-role.ts'
 import { catalogStats } from '../../registry/lookup.ts'
 import { PLATFORM_TYPES, type PlatformType } from '../../registry/platform-type.ts'
-import { UNKNOWN_POINTS } from '../../registry/risk-sum.ts'
+import { CONTROL, DATA, LAW } from '../../registry/risk-class.ts'
+import { ratedRisk, UNKNOWN_POINTS } from '../../registry/risk-sum.ts'
 import { code, markdownTable } from './markdown.ts'
 
 /** The types of platforms, with the number of platforms and domains of each. */
@@ -22,6 +23,19 @@ export function labelRoles(): string {
   return markdownTable(['Role', 'Labels'], rows)
 }
 
+/** The three tables of the class. */
+export function riskClasses(): string {
+  const tables = { data: DATA, control: CONTROL, law: LAW }
+  const rows = Object.entries(tables).flatMap(([table, rows]) =>
+    Object.entries(rows).map(([row, { text, points }]) => [code(`${table}: ${row}`), text, signed(points)]),
+  )
+  return markdownTable(['Class', 'The platform', 'Points'], rows)
+}
+
+function signed(points: number): string {
+  return points > 0 ? `+${points}` : String(points)
+}
+
 /** The points of facts that are not known. */
 export function unknownFacts(): string {
   const rows = UNKNOWN_POINTS.map(({ text, points }) => [text, `+${points}`])
@@ -33,9 +47,10 @@ const EXAMPLES =
 
 /** The risk of well-known platforms as a sum. */
 export function riskExamples({ platforms }: Catalog): string {
-  const rows = EXAMPLES.flatMap((id) => platforms.filter((platform) => platform.id === id)).map(({ name, risk }) => {
-    const sum = (risk.terms ?? []).map(({ input, points }) => `${points < 0 ? '-' : '+'} ${Math.abs(points)} ${input}`)
-    return [name, sum.join(' ').replace(/^\+ /, ''), String(risk.score)]
+  const rows = EXAMPLES.flatMap((id) => platforms.filter((platform) => platform.id === id)).map((platform) => {
+    const { score, terms = [] } = ratedRisk(platform)
+    const sum = terms.map(({ input, points }) => `${points < 0 ? '-' : '+'} ${Math.abs(points)} ${input}`)
+    return [platform.name, sum.join(' ').replace(/^\+ /, ''), String(score)]
   })
   return markdownTable(['Platform', 'Terms', 'Risk'], rows)
 }

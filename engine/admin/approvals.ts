@@ -1,5 +1,7 @@
 import type { Catalog } from '../../registry/catalog.ts'
+import type { Platform } from '../../registry/platform.ts'
 import { platformId } from '../../registry/platform-id.ts'
+import { plansOf } from '../../registry/risk-sum.ts'
 import { DAY_MS, isoSeconds } from '../kernel/process/clock.ts'
 import { Fault } from '../kernel/process/error-codes.ts'
 import { nearestName } from '../kernel/process/similar.ts'
@@ -17,6 +19,8 @@ export interface DecisionTerms {
   readonly note?: string | undefined
   /** Who is responsible for the use of the platform: a name or an e-mail address. */
   readonly owner?: string | undefined
+  /** The plan whose facts count in the risk. Absent, '' or of a rejection: the worst plan counts. */
+  readonly plan?: string | undefined
   /** The decision no longer counts from this time on, in milliseconds since 1970. Absent: never. */
   readonly expiresAtMs?: number | undefined
 }
@@ -70,7 +74,7 @@ export class ApprovalChanges extends Changes {
       return platforms.map((named) => {
         // A platform that was removed from the registry is known only by its id.
         const isKnownId = platformId.safeParse(named).success && hasDecision(last.get(named))
-        const id = isKnownId ? named : found(catalog, named)
+        const id = isKnownId ? named : found(catalog, named)?.id
         if (id !== undefined && hasDecision(last.get(id))) return id
         throw new Fault(
           'NOT_FOUND',
@@ -88,8 +92,10 @@ export class ApprovalChanges extends Changes {
     terms: DecisionTerms,
   ): ApprovalChange {
     checkTerms(terms, this.clock.nowMs())
-    const ids = platforms.map((named) => registered(catalog, named))
-    return this.#change(kind, organization, platforms, terms, () => ids)
+    const found = platforms.map((named) => registered(catalog, named))
+    const plan = kind === 'approved' ? (terms.plan ?? '') : ''
+    for (const platform of plan === '' ? [] : found) checkPlan(platform, plan)
+    return this.#change(kind, organization, platforms, { ...terms, plan }, () => found.map(({ id }) => id))
   }
 
   #change(
@@ -100,7 +106,7 @@ export class ApprovalChanges extends Changes {
     idsOf: () => readonly string[],
   ): ApprovalChange {
     const { store, clock } = this
-    const { note = '', owner = '', expiresAtMs = 0 } = terms
+    const { note = '', owner = '', plan = '', expiresAtMs = 0 } = terms
     return this.audited(ACTION_OF[kind], organizationId, (decidedBy) => {
       const organization = store.organizations.get(organizationId)
       if (organization === undefined) throw new Fault('NOT_FOUND', `no organization ${name}`)
@@ -108,7 +114,10 @@ export class ApprovalChanges extends Changes {
       const ids = [...new Set(idsOf())]
       const last = store.decisions.ofPlatforms(organizationId, ids)
       const decisions = ids
-        .map((platformId) => ({ platformId, kind, note, owner, expiresAtMs, decidedBy, decidedAtMs }))
+        .map((platformId) => ({
+          ...{ platformId, kind, note, owner, expiresAtMs, decidedBy, decidedAtMs },
+          ...(plan && { plan }),
+        }))
         .filter((decision) => !isSame(decision, last.get(decision.platformId)))
       if (!store.decisions.putAll(organizationId, decisions, decidedAtMs)) {
         throw new Fault('CONFLICT', `${name} would have decisions about more than ${DECIDED_PLATFORMS_MAX} platforms`)
@@ -125,8 +134,8 @@ function hasDecision(decision: LastDecision | undefined): boolean {
 
 function isSame(next: Omit<Decision, 'sequence'>, last: Decision | undefined): boolean {
   if (last === undefined || decisionState(last, next.decidedAtMs) === 'expired') return false
-  const { kind, note, owner, expiresAtMs } = next
-  return kind === last.kind && note === last.note && owner === last.owner && expiresAtMs === last.expiresAtMs
+  const terms = ['kind', 'note', 'owner', 'plan', 'expiresAtMs'] as const
+  return terms.every((name) => next[name] === last[name])
 }
 
 /** @throws Fault USAGE */
@@ -140,17 +149,18 @@ function checkTerms({ note = '', owner = '', expiresAtMs = 0 }: DecisionTerms, n
   }
 }
 
-function detailsOf({ note = '', owner = '', expiresAtMs = 0 }: DecisionTerms): AuditDetails {
+function detailsOf({ note = '', owner = '', plan = '', expiresAtMs = 0 }: DecisionTerms): AuditDetails {
   return {
     ...(note === '' ? {} : { note }),
     ...(owner === '' ? {} : { owner }),
+    ...(plan === '' ? {} : { plan }),
     ...(expiresAtMs === 0 ? {} : { expires_at: isoSeconds(expiresAtMs) }),
   }
 }
 
-function registered(catalog: Catalog, named: string): string {
-  const id = found(catalog, named)
-  if (id !== undefined) return id
+function registered(catalog: Catalog, named: string): Platform {
+  const platform = found(catalog, named)
+  if (platform !== undefined) return platform
   const nearest = nearestName(
     named,
     catalog.platforms.map(({ name }) => name),
@@ -161,11 +171,19 @@ function registered(catalog: Catalog, named: string): string {
 }
 
 /** By id, or by name ignoring case. */
-function found({ platforms }: Catalog, named: string): string | undefined {
+function found({ platforms }: Catalog, named: string): Platform | undefined {
   const isId = platformId.safeParse(named).success
   const wanted = named.toLowerCase()
-  const platform =
+  return (
     (isId ? platforms.find(({ id }) => id === named) : undefined) ??
     platforms.find(({ name }) => name.toLowerCase() === wanted)
-  return platform?.id
+  )
+}
+
+/** @throws Fault USAGE */
+function checkPlan({ name, facts = [] }: Platform, plan: string): void {
+  const plans = plansOf(facts)
+  if (plans.includes(plan)) return
+  const known = plans.length === 0 ? 'the registry knows no plan' : `expected one of ${plans.join(', ')}`
+  throw new Fault('USAGE', `plan of ${name}: ${known}`)
 }

@@ -55,9 +55,10 @@ function isBelow(domains: ReadonlySet<string>, name: string): boolean {
 }
 
 function shown(candidate: Candidate, known: KnownSites): ShownCandidate {
-  const { name, withAi } = candidate
+  const { name, withAi, isByDevice } = candidate
   const clients = clientsOf(candidate)
   const signals = [...(candidateOf(name)?.signals ?? []), ...known.signalsOf(name)]
+  if (isByDevice) signals.push('device_category')
   if (withAi > 0) signals.push('with_ai')
   if ((clients ?? 0) >= SEVERAL_CLIENTS) signals.push('several_clients')
   return { ...candidate, clients, signals, score: scoreOf(signals) }

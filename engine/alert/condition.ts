@@ -31,6 +31,8 @@ export interface ConditionInput {
   /** The threshold in force of a rule. */
   threshold(rule: AlertRule): number
   isMuted(rule: AlertRule): boolean
+  /** The fingerprint of a group when it was last evaluated, with its thresholds; undefined: never. */
+  lastInput(group: string): string | undefined
   /** The name of a platform; its id if the registry no longer has it. */
   nameOf(platformId: string): string
 }

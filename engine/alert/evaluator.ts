@@ -93,6 +93,7 @@ export class AlertEvaluator {
       nowMs,
       threshold: (rule) => ruleInForce(settings, rule).threshold,
       isMuted: (rule) => ruleInForce(settings, rule).muted,
+      lastInput: (group) => before.inputs[group],
       nameOf: (id) => this.#registries.matcherOf(organizationId).platform(id)?.name ?? id,
     }
     const inputs: Record<string, string> = { ...before.inputs }

@@ -15,7 +15,10 @@ export const PLATFORM_RULES: RuleGroup = {
   name: 'platforms',
   rules: ['new-platform', 'unapproved-platform', 'rejected-platform', 'rejected-platform-blocked', 'platform-volume'],
   remembered: ['new-platform'],
-  fingerprint: ({ store, organization }) => `${store.scanStates.get(organization.id).generation}`,
+  fingerprint: ({ store, organization }) => {
+    const { generation, riskFormula = 0 } = store.scanStates.get(organization.id)
+    return `${generation} ${formulaText(riskFormula)}`
+  },
   conditions(input) {
     const { store, organization, nowMs } = input
     // Software with AI features is not shadow AI. Only its rejection is a reason for alerts.
@@ -24,10 +27,12 @@ export const PLATFORM_RULES: RuleGroup = {
     const recent = [...store.evidence.since(organization.id, dayOf(nowMs) - LATE_DAYS_MAX)]
     const ai = found.filter(({ metadata }) => metadata.use === 'ai')
     const unapproved = unapprovedPlatforms(input, ai)
-    const reported = input.isMuted('unapproved-platform') ? [] : unapproved.map(({ subject }) => subject.id)
+    const isAsBefore = isSameFormula(input)
+    const reported =
+      input.isMuted('unapproved-platform') || !isAsBefore ? [] : unapproved.map(({ subject }) => subject.id)
     const covered = new Set(reported)
     return {
-      'unapproved-platform': unapproved,
+      'unapproved-platform': isAsBefore ? unapproved : unapproved.map((each) => ({ ...each, isCovered: true })),
       'new-platform': ai.map((platform) => ({
         subject: subjectOf(platform),
         title: `New AI platform: ${platform.platform_name} (${platform.metadata.vendor})`,
@@ -40,6 +45,19 @@ export const PLATFORM_RULES: RuleGroup = {
       'platform-volume': highVolumes(input, recent, ai),
     }
   },
+}
+
+/**
+ * Whether the risks of the last scan compare with those that were last evaluated. If the formula
+ * changed, platforms are above a threshold although nobody did anything.
+ */
+function isSameFormula({ store, organization, lastInput }: ConditionInput): boolean {
+  const [generation = '0', formula] = lastInput('platforms')?.split(' ') ?? []
+  return generation === '0' || formula === formulaText(store.scanStates.get(organization.id).riskFormula ?? 0)
+}
+
+function formulaText(formula: number): string {
+  return `formula-${formula}`
 }
 
 function subjectOf({ id, platform_name }: PublishedPlatform): Condition['subject'] {

@@ -21,6 +21,7 @@ export function checkDecisions(walk: StoreWalk): void {
         const decision = decisions.get(platformId)
         const isSame =
           decision?.kind === last.kind &&
+          decision.plan === last.plan &&
           decision.expiresAtMs === last.expiresAtMs &&
           decision.decidedAtMs === last.decidedAtMs
         if (!isSame) wrong(`decision ${last.sequence} about ${platformId}`, 'the one of the history')

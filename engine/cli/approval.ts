@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import type { Platform } from '../../registry/platform.ts'
+import { ratedRisk } from '../../registry/risk-sum.ts'
 import type { DecisionTerms } from '../admin/approvals.ts'
 import { systemClock } from '../kernel/process/clock.ts'
 import { futureTime } from '../kernel/process/duration.ts'
@@ -34,6 +35,8 @@ const DECISION = {
   ),
 }
 
+const PLAN = option('--plan <name>', 'Count the risk of this plan, not of the worst', lineOf(NAME_BYTES_MAX))
+
 /** A platform that was removed from the registry has only an id. */
 type Row = Decision & { readonly platform: Platform | undefined; readonly nowMs: number }
 
@@ -49,14 +52,15 @@ const decisions = table<Row>([
   ['Decision', 'decision', { of: (row) => decisionState(row, row.nowMs) }],
   ['Expires', 'expires_at', { hide: 1, of: ({ expiresAtMs }) => timeText(expiresAtMs) }],
   ['Owner', 'owner', { hide: 2, wrap: true }],
-  ['Note', 'note', { hide: 3, wrap: true }],
-  [null, 'risk', { of: ({ platform }) => platform?.risk ?? null }],
-  ['Risk', 'risk.score', { hide: 4 }],
-  ['Decided', 'decided_at', { hide: 6, of: ({ decidedAtMs }) => timeText(decidedAtMs) }],
-  ['By', 'decided_by', { hide: 7, of: ({ decidedBy }) => decidedBy }],
-  ['Vendor', 'vendor', { hide: 9, of: ({ platform }) => platform?.vendor ?? null }],
-  ['Type', 'platform_type', { hide: 8, of: ({ platform }) => platform?.platformType ?? null }],
-  ['Id', 'id', { hide: 5, of: ({ platformId }) => platformId }],
+  ['Plan', 'plan', { hide: 3, of: ({ plan = null }) => plan }],
+  ['Note', 'note', { hide: 4, wrap: true }],
+  [null, 'risk', { of: ({ platform, plan }) => platform && ratedRisk(platform, plan) }],
+  ['Risk', 'risk.score', { hide: 5 }],
+  ['Decided', 'decided_at', { hide: 7, of: ({ decidedAtMs }) => timeText(decidedAtMs) }],
+  ['By', 'decided_by', { hide: 8, of: ({ decidedBy }) => decidedBy }],
+  ['Vendor', 'vendor', { hide: 10, of: ({ platform }) => platform?.vendor ?? null }],
+  ['Type', 'platform_type', { hide: 9, of: ({ platform }) => platform?.platformType ?? null }],
+  ['Id', 'id', { hide: 6, of: ({ platformId }) => platformId }],
 ])
 
 function shown({ store, registry, clock, organization: { id } }: AdminContext): Shown {
@@ -69,7 +73,7 @@ function shown({ store, registry, clock, organization: { id } }: AdminContext): 
 function decide(
   verb: 'add' | 'reject' | 'remove',
   about: string,
-  params: Pick<typeof DECISION, 'platforms'> = DECISION,
+  params: Pick<typeof DECISION, 'platforms'> & Partial<typeof DECISION> & { readonly plan?: typeof PLAN },
 ) {
   return change(about, {
     params,
@@ -86,8 +90,8 @@ function decide(
 }
 
 export const commands: Commands = {
-  add: decide('add', 'Approve platforms and update the findings'),
-  reject: decide('reject', 'Reject platforms and update the findings'),
+  add: decide('add', 'Approve platforms and update the findings', { ...DECISION, plan: PLAN }),
+  reject: decide('reject', 'Reject platforms and update the findings', DECISION),
   remove: decide('remove', 'Withdraw approvals and rejections, and update the findings', { platforms: PLATFORMS }),
   list: query('List approved and rejected platforms', { run: shown }),
 }

@@ -9,7 +9,7 @@ import { catalogStats, Lookup } from '../../registry/lookup.ts'
 import type { Platform, PlatformDomain } from '../../registry/platform.ts'
 import { PLATFORM_TYPES, type PlatformType } from '../../registry/platform-type.ts'
 import { RegistryFileError, readRegistryText } from '../../registry/registry-file.ts'
-import { knownText, type RiskTerm } from '../../registry/risk-sum.ts'
+import { knownText, plansOf, type RiskTerm, ratedRisk } from '../../registry/risk-sum.ts'
 import { updateBytes } from '../admin/registry-fetch.ts'
 import type { RegistryChange } from '../admin/registry-updates.ts'
 import { Fault } from '../kernel/process/error-codes.ts'
@@ -94,12 +94,18 @@ const terms = table<Omit<RiskTerm, 'input'> & { readonly input: string; readonly
   [null, 'value'],
 ])
 
-/** The terms of the risk. A score that is no sum is one term. */
-function riskOf({ name, risk: { score, why, terms: sum } }: Platform): Shown {
-  const all: readonly RiskTerm[] = sum ?? [{ input: 'class', value: why, points: score, text: why }]
+/** The terms of the risk, and the risk of each plan. A score that is no sum is one term. */
+function riskOf(platform: Platform): Shown {
+  const { name, facts = [] } = platform
+  const { score, why, terms: all = [] } = ratedRisk(platform)
+  if (all.length === 0) return terms([{ platform_name: name, input: 'registry', value: why, points: score, text: why }])
   const text = `Risk of the registry. ${knownText(all)}`
   const total = { input: 'total', value: 'Risk of the registry', points: score, text }
-  return terms([...all, total].map((term) => ({ platform_name: name, ...term })))
+  const plans = plansOf(facts).map((plan) => {
+    const { score: points } = ratedRisk(platform, plan)
+    return { input: 'plan', value: plan, points, text: `Risk with the plan ${plan}` }
+  })
+  return terms([...all, total, ...plans].map((term) => ({ platform_name: name, ...term })))
 }
 
 interface CheckedName {

@@ -6,6 +6,7 @@ import type { LogLine } from '../formats/log-line.ts'
 import { MINUTE_MS } from '../kernel/process/clock.ts'
 import type { CandidateDelta } from '../store/candidates.ts'
 import { addToSketch, SKETCH_BYTES } from '../store/client-sketch.ts'
+import { CATEGORY_CHARS_MAX, hasAiCategory } from './ai-category.ts'
 import type { KnownToken } from './token-authenticator.ts'
 
 /**
@@ -52,6 +53,7 @@ export type CandidateOwner = Pick<KnownToken, 'organizationId' | 'wallClock'>
 interface Waiting extends CandidateDelta {
   requests: number
   withAi: number
+  isByDevice?: boolean
   firstSeenMs: number
   lastSeenMs: number
 }
@@ -84,8 +86,8 @@ export class CandidateTable {
     this.#aiTimesMs[slot] = line.referenceMs
   }
 
-  /** Takes the message of a host that no platform of the organization has. */
-  note(line: LogLine, token: CandidateOwner): void {
+  /** Takes the message, between two offsets, of a host that no platform of the organization has. */
+  note(line: LogLine, token: CandidateOwner, start: number, end: number): void {
     this.#messages = (this.#messages + 1) | 0
     // Neither a counter nor a clock: logs have patterns of lines.
     if (this.#messages > MESSAGES_TAKEN && Math.imul(this.#messages, 0x9e3779b1) >>> 29 !== 0) {
@@ -99,11 +101,11 @@ export class CandidateTable {
     const set = hash & (PLAIN_SLOTS - PLAIN_SET)
     const tag = tagOf(hash)
     if (plain[set] === tag || plain[set + 1] === tag || plain[set + 2] === tag || plain[set + 3] === tag) return
-    this.#notePossible(line, token, hash)
+    this.#notePossible(line, token, hash, start, end)
   }
 
   /** The rest of note(), in a method of its own so that V8 inlines the first part. */
-  #notePossible(line: LogLine, token: CandidateOwner, hash: number): void {
+  #notePossible(line: LogLine, token: CandidateOwner, hash: number, start: number, end: number): void {
     const { organizationId } = token
     const slot = hash & (CANDIDATE_SLOTS - 1)
     const known = this.#candidateHashes[slot] === hash ? this.#candidates[slot] : undefined
@@ -113,7 +115,8 @@ export class CandidateTable {
       return
     }
     const host = canonicalName(line.text(line.hostStart, line.hostEnd))
-    const name = host === undefined ? undefined : candidateOf(host)?.name
+    const isByDevice = hasAiCategory(line.text(start, Math.min(end, start + CATEGORY_CHARS_MAX)))
+    const name = host === undefined ? undefined : candidateOf(host, isByDevice)?.name
     if (name === undefined) {
       this.#addPlain(hash)
       return
@@ -123,6 +126,7 @@ export class CandidateTable {
       this.skipped.full++
       return
     }
+    if (isByDevice) waiting.isByDevice = true
     this.#candidateHashes[slot] = hash
     this.#candidates[slot] = waiting
     this.#count(waiting, line, token)

@@ -154,7 +154,7 @@ export class Intake {
     const { tokenRate } = this.#options
     if (tokenRate !== undefined && !tokenRate.take(source.owner.rateHash, line.referenceMs)) return 'overRate'
     this.#read(message, end, token, source)
-    const outcome = this.verdict === Verdict.event ? this.#match(message, token, source, origin) : undefined
+    const outcome = this.verdict === Verdict.event ? this.#match(message, end, token, source, origin) : undefined
     if (outcome === 'full') {
       tokenRate?.refund(source.owner.rateHash, line.referenceMs)
       return outcome
@@ -358,14 +358,15 @@ export class Intake {
   }
 
   /** The outcome of a message that names a host. Queues its event if the host is of a platform. */
-  #match(message: SyslogMessage, token: KnownToken, source: Source, { matched }: Origin): OutcomeName | 'full' {
+  #match(message: SyslogMessage, end: number, token: KnownToken, source: Source, origin: Origin): OutcomeName | 'full' {
+    const { matched } = origin
     const { line } = this
     const { organizationId } = token
     // A collector has matched its events. If the organization's registry lacks the name, they wait
     // for one that has it.
     const isCollected = line.eventIdStart >= 0
     if (!isCollected && !this.#known.knows(organizationId, line.view, line.hostStart, line.hostEnd)) {
-      if (matched === 'store') this.candidates.note(line, token)
+      if (matched === 'store') this.candidates.note(line, token, message.msgStart, end)
       return 'unmatched'
     }
     if (matched === 'repeat') return 'duplicate'

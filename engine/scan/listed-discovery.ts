@@ -1,7 +1,6 @@
 import type { AccessKind, Contact, Use } from '../../registry/contact.ts'
-import type { Risk } from '../../registry/platform.ts'
 import { PLATFORM_TYPES, type PlatformType } from '../../registry/platform-type.ts'
-import { reasonOf } from '../../registry/risk-sum.ts'
+import { type RatedRisk, reasonOf } from '../../registry/risk-sum.ts'
 import { BoundedMap } from '../kernel/process/bounded-map.ts'
 import type { DecisionState } from '../store/decisions.ts'
 import type { Organization } from '../store/organizations.ts'
@@ -34,7 +33,7 @@ export interface PublishedPlatform {
     readonly use: Use
     readonly approved: boolean
     readonly decision: DecisionState
-    readonly risk: Risk
+    readonly risk: RatedRisk
     readonly matches: number
     /** The contacts are absent in findings of schema 1. */
     readonly used_matches?: number

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { isUsed, type Use, useOf } from '../../registry/contact.ts'
 import type { Matcher } from '../../registry/match.ts'
+import { RISK_FORMULA, ratedRisk } from '../../registry/risk-sum.ts'
 import { type Clock, dayOf, isoSeconds } from '../kernel/process/clock.ts'
 import { programVersion } from '../kernel/process/version.ts'
 import { CLIENT_BYTES_PER_SCAN_MAX } from '../limits.ts'
@@ -82,11 +83,21 @@ export function firstDayOfWindow(organization: Organization, nowMs: number): num
 const VERSION = programVersion()
 
 /** Hash of all inputs of a scan except evidence. If it changes, the result may change. */
-export function inputsOf(organization: Organization, { states }: DecisionsInForce, matcher: Matcher): string {
+export function inputsOf(organization: Organization, { states, plans }: DecisionsInForce, matcher: Matcher): string {
   const { evidenceWindowDays, domain } = organization
   const decided = [...states].filter(([, state]) => state !== 'waiting').sort(([a], [b]) => (a < b ? -1 : 1))
   return createHash('sha256')
-    .update(JSON.stringify([VERSION, decided, evidenceWindowDays, domain, matcher.fingerprint]))
+    .update(
+      JSON.stringify([
+        VERSION,
+        RISK_FORMULA,
+        decided,
+        [...plans].sort(),
+        evidenceWindowDays,
+        domain,
+        matcher.fingerprint,
+      ]),
+    )
     .digest('hex')
     .slice(0, 32)
 }
@@ -166,8 +177,10 @@ export function prepareScan(
       }
       detection = { id: known.id, createdAt: isoSeconds(known.createdAtMs) }
     }
+    const risk = ratedRisk(platform, decisions.plans.get(platform.id))
     const finding: Finding = {
       platform,
+      risk,
       use,
       evidence: found,
       confidence: !isInUse
@@ -187,7 +200,7 @@ export function prepareScan(
     const { confidence: sure, decision } = finding
     const clients = found.clients.estimate
     const json = platformJson(finding, visibleShare)
-    return { platform, use, confidence: sure, decision, clients, matches: found.matches, json }
+    return { platform, risk: risk.score, use, confidence: sure, decision, clients, matches: found.matches, json }
   })
   const findings = byConfidence([...unchanged, ...found])
   const ai = findings.filter((finding) => finding.use === 'ai')
@@ -212,7 +225,7 @@ export function prepareScan(
       shadowAiCount: ai.filter(({ decision }) => decision !== 'approved').length,
       overallRiskScore: overallRiskScore(
         ai.map((finding) => ({
-          risk: finding.platform.risk.score,
+          risk: finding.risk,
           confidence: finding.confidence,
           approved: finding.decision === 'approved',
         })),
@@ -230,6 +243,7 @@ export function prepareScan(
       scheduledAtMs: isScheduled ? running.startedAtMs : stateBefore.scheduledAtMs,
       firstDay,
       inputs,
+      riskFormula: RISK_FORMULA,
       decisionExpiresAtMs: decisions.nextExpiryMs,
       ...unmatched.state,
     },
@@ -261,8 +275,8 @@ export function prepareScan(
 
 /** Of each list in the order of publication, which lastFindings() relies on. */
 function historyOf({ id, completedAtMs, summary }: Scan, findings: readonly PublishedFinding[]): HistoryDay {
-  const platforms = findings.map(({ platform, use, decision, clients, matches }) => {
-    return { id: platform.id, use, decision, risk: platform.risk.score, clients, matches }
+  const platforms = findings.map(({ platform, use, decision, risk, clients, matches }) => {
+    return { id: platform.id, use, decision, risk, clients, matches }
   })
   return { scanId: id, completedAtMs, summary, platforms }
 }

@@ -10,6 +10,8 @@ import type { Store } from '../store/store.ts'
 /** A detected platform as published, with what the summary and the history of a scan count. */
 export interface PublishedFinding {
   readonly platform: Platform
+  /** 0 to 100. */
+  readonly risk: number
   readonly use: Use
   readonly confidence: number
   readonly decision: DecisionState
@@ -58,14 +60,14 @@ function readFindings(
   const findings = new Map<string, PublishedFinding>()
   const texts = published.elementsOneByOne(organizationId, PublishedList.discovery, head.count)
   const otherTexts = published.elementsOneByOne(organizationId, PublishedList.others, others.count)
-  for (const { id, use, decision, clients, matches } of last.platforms) {
+  for (const { id, use, decision, risk, clients, matches } of last.platforms) {
     const platform = matcher.platform(id)
     const { value: json = '' } = (use === 'ai' ? texts : otherTexts).next()
     const confidence = CONFIDENCE.exec(json)?.[1]
     // The history of another scan has other platforms in this place.
     const isSame = platform !== undefined && json.startsWith(nameField(platform), NAME_OFFSET)
     if (!isSame || confidence === undefined || json.includes(CLIENTS)) return undefined
-    findings.set(id, { platform, use, confidence: Number(confidence), decision, clients, matches, json })
+    findings.set(id, { platform, risk, use, confidence: Number(confidence), decision, clients, matches, json })
   }
   return findings
 }

@@ -16,6 +16,8 @@ export interface CandidateDelta {
   readonly requests: number
   /** Requests within minutes of an AI platform, by the same client. */
   readonly withAi: number
+  /** A device has the host in its category for AI. */
+  readonly isByDevice?: boolean
   readonly firstSeenMs: number
   readonly lastSeenMs: number
   /** See client-sketch.ts. All zero if the organization does not keep addresses. */
@@ -121,6 +123,7 @@ function countsOf(before: Counts, { name, ...delta }: Counts): Counts {
     name,
     requests: before.requests + delta.requests,
     withAi: before.withAi + delta.withAi,
+    ...((before.isByDevice || delta.isByDevice) && { isByDevice: true }),
     firstSeenMs: Math.min(before.firstSeenMs, delta.firstSeenMs),
     lastSeenMs: Math.max(before.lastSeenMs, delta.lastSeenMs),
     clients: mergedSketch(before.clients, delta.clients),

@@ -20,6 +20,8 @@ export interface Decision {
   readonly note: string
   /** Who is responsible for the use of the platform, in free text; '' if nobody is named. */
   readonly owner: string
+  /** The plan that an approval is for, as facts of the registry name it. Absent: any. */
+  readonly plan?: string
   /** The decision no longer counts from this time on, in milliseconds since 1970. 0: never. */
   readonly expiresAtMs: number
   /** As in the audit log: `operator root`, or `member alice@acme.example`. */
@@ -45,6 +47,8 @@ export interface DecisionsInForce {
   readonly approved: ReadonlySet<string>
   /** The state of each platform with a decision, by platform id. The others wait. */
   readonly states: ReadonlyMap<string, DecisionState>
+  /** The plans of approvals that name one, by platform id. */
+  readonly plans: ReadonlyMap<string, string>
   /** When the next of them expires, in milliseconds since 1970. Absent if none does. */
   readonly nextExpiryMs?: number
 }
@@ -52,6 +56,7 @@ export interface DecisionsInForce {
 /** The parts of the last decision about a platform that scans and lists read. */
 export interface LastDecision {
   readonly kind: DecisionKind
+  readonly plan?: string
   readonly expiresAtMs: number
   readonly decidedAtMs: number
   readonly sequence: number
@@ -111,16 +116,20 @@ export class Decisions {
   inForce(organizationId: string, nowMs: number): DecisionsInForce {
     const approved = new Set<string>()
     const states = new Map<string, DecisionState>()
+    const plans = new Map<string, string>()
     let nextExpiryMs: number | undefined
     for (const [platformId, decision] of this.last(organizationId)) {
-      const { expiresAtMs } = decision
+      const { expiresAtMs, plan } = decision
       const state = decisionState(decision, nowMs)
       states.set(platformId, state)
-      if (state === 'approved') approved.add(platformId)
+      if (state === 'approved') {
+        approved.add(platformId)
+        if (plan !== undefined) plans.set(platformId, plan)
+      }
       const willExpire = expiresAtMs !== 0 && (state === 'approved' || state === 'rejected')
       if (willExpire) nextExpiryMs = Math.min(nextExpiryMs ?? expiresAtMs, expiresAtMs)
     }
-    return { approved, states, ...(nextExpiryMs === undefined ? {} : { nextExpiryMs }) }
+    return { approved, states, plans, ...(nextExpiryMs === undefined ? {} : { nextExpiryMs }) }
   }
 
   /** All kept decisions about a platform, newest first. */
@@ -149,12 +158,12 @@ export class Decisions {
       }
     }
     for (const decision of given) {
-      const { platformId, kind, expiresAtMs, decidedAtMs } = decision
+      const { platformId, kind, plan, expiresAtMs, decidedAtMs } = decision
       const sequence = (last.get(platformId)?.sequence ?? 0) + 1
       this.#history.put(historyKey(organizationId, platformId, sequence), { ...decision, sequence })
       const oldest = sequence - DECISIONS_KEPT_MAX
       if (oldest > 0) this.#history.remove(historyKey(organizationId, platformId, oldest))
-      last.set(platformId, { kind, expiresAtMs, decidedAtMs, sequence })
+      last.set(platformId, { kind, ...(plan && { plan }), expiresAtMs, decidedAtMs, sequence })
     }
     this.#last.put(uuidBytes(organizationId), Object.fromEntries(last))
     return true

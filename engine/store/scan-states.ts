@@ -20,6 +20,8 @@ export interface ScanState {
    * registry. '': no completed scan.
    */
   readonly inputs: string
+  /** The formula of the risks that it published (registry/risk-sum.ts). Absent: an earlier one. */
+  readonly riskFormula?: number
   /**
    * When the next decision that the last completed scan counted expires, in milliseconds since
    * 1970. Absent if none does.

@@ -6,6 +6,7 @@ import { confidence, domainStrength } from '../../engine/scan/confidence.ts'
 import { effectiveRisk } from '../../engine/scan/risk.ts'
 import { runScan } from '../../engine/scan/scan-runner.ts'
 import { loadCatalog } from '../../registry/catalog.ts'
+import { ratedRisk } from '../../registry/risk-sum.ts'
 import { serveConsole, type TestConsole } from '../support/console.ts'
 import { makeOrganization, NOON, registries, Sender } from '../support/store.ts'
 
@@ -78,7 +79,8 @@ t.test('the tables of a platform are CSV files, too', async (t) => {
   t.notMatch((await foreign.get('/platforms/DeepSeek/names.csv')).text, /deepseek\.com/)
 })
 
-const RISK = loadCatalog().platforms.find(({ id }) => id === 'deepseek')?.risk ?? { score: 0, why: '' }
+const DEEPSEEK = loadCatalog().platforms.find(({ id }) => id === 'deepseek')
+const RISK = DEEPSEEK === undefined ? { score: 0, why: '' } : ratedRisk(DEEPSEEK)
 const TERMS = RISK.terms ?? []
 
 /** The same as text, from the registry and the evidence of useDeepSeek(). */

@@ -41,6 +41,12 @@ for (const { name, host, candidate, signals = [] } of cases) {
   })
 }
 
+t.test('a host that a device calls AI is a candidate, under its site', async (t) => {
+  t.same(candidateOf('api.example.com', true), { name: 'example.com', signals: [] })
+  t.same(candidateOf('x.vercel.app', true), { name: 'x.vercel.app', signals: [] }, 'a shared host')
+  t.equal(candidateOf('ads.example.com', true), undefined, 'advertising')
+})
+
 t.test('scores add up to at most 100', async (t) => {
   t.equal(scoreOf([]), 0)
   t.equal(scoreOf(['ai_domain']), 50)

@@ -1,10 +1,22 @@
 import t from 'tap'
 import { loadCatalog } from '../../registry/catalog.ts'
 import { FACT_KINDS, type Fact, type FactKind, TRAINING } from '../../registry/facts.ts'
-import { knownText, pointsOf, reasonOf, riskTerms, sumOf, UNKNOWN_POINTS } from '../../registry/risk-sum.ts'
+import { CONTROL, DATA, LAW, type RiskClass } from '../../registry/risk-class.ts'
+import {
+  knownText,
+  planRisks,
+  plansOf,
+  pointsOf,
+  ratedRisk,
+  reasonOf,
+  riskTerms,
+  sumOf,
+  UNKNOWN_POINTS,
+} from '../../registry/risk-sum.ts'
 import * as fc from '../support/property.ts'
 
-const WHY = 'Sends source-code context to a cloud service'
+/** 45 without facts. */
+const CODE: RiskClass = { data: 'documents', control: 'terms', law: 'other' }
 const PAGE = { source: 'https://vendor.example/terms', date: '2026-08-22' }
 
 function fact(kind: FactKind, value: string | number, plan?: string): Fact {
@@ -16,13 +28,15 @@ const GOOD: Readonly<Partial<Record<FactKind, string | number>>> = {
   ...{ trains_on_content: 'no', retention_days: 0, hosting_country: 'EU', minimum_age: 18 },
 }
 
-const rows: { name: string; classRisk?: number; facts: Fact[]; score: number; texts: string[] }[] = [
+const rows: { name: string; of?: RiskClass; facts: Fact[]; score: number; texts: string[] }[] = [
   {
     name: 'nothing is known: the risk of the class',
     facts: [],
     score: 45,
     texts: [
-      WHY,
+      DATA.documents.text,
+      CONTROL.terms.text,
+      LAW.other.text,
       'Not known: training on your content; how long content is kept; where it is stored; a SOC 2 report or ISO 27001 certificate; a data processing agreement; a plan for organizations',
     ],
   },
@@ -58,22 +72,22 @@ const rows: { name: string; classRisk?: number; facts: Fact[]; score: number; te
   },
   {
     name: 'good facts take at most half of the risk of a class',
-    classRisk: 30,
+    of: { data: 'prompts', control: 'terms', law: 'adequate' },
     facts: FACT_KINDS.map((kind) => fact(kind, GOOD[kind] ?? 'yes')),
     score: 15,
     texts: ['Limited to 15 to 100'],
   },
   {
     name: 'little is received: unknown facts do not matter, and the lowest score is 5',
-    classRisk: 10,
+    of: { data: 'little', control: 'contract', law: 'other' },
     facts: [fact('trains_on_content', 'no')],
     score: 5,
     texts: ['Does not train on your content', 'Limited to 5 to 100'],
   },
 ]
-for (const { name, classRisk = 45, facts, score, texts } of rows) {
+for (const { name, of = CODE, facts, score, texts } of rows) {
   t.test(name, async (t) => {
-    const terms = riskTerms(classRisk, WHY, facts)
+    const terms = riskTerms(of, facts)
     t.equal(sumOf(terms), score)
     const found = terms.map(({ text }) => text)
     t.same(
@@ -86,8 +100,9 @@ for (const { name, classRisk = 45, facts, score, texts } of rows) {
 
 t.test('the reason of a score is its class and what raises it', async (t) => {
   const facts = [fact('trains_on_content', 'yes'), fact('soc2', 'yes')]
-  t.equal(reasonOf({ why: WHY, terms: riskTerms(45, WHY, facts) }), `${WHY}; Trains on your content`)
-  t.equal(reasonOf({ why: WHY }), WHY)
+  const why = 'Sends source-code context to a cloud service'
+  t.equal(reasonOf({ why, terms: riskTerms(CODE, facts) }), `${why}; Trains on your content`)
+  t.equal(reasonOf({ why }), why)
 })
 
 /** Every value of a kind, or samples of numbers. */
@@ -108,6 +123,11 @@ t.test('an unknown fact adds at most what the worst answer adds, and never less 
   }
 })
 
+const keysOf = <K extends string>(rows: Readonly<Record<K, unknown>>) => Object.keys(rows) as K[]
+const CLASSES: readonly RiskClass[] = keysOf(DATA).flatMap((data) =>
+  keysOf(CONTROL).flatMap((control) => keysOf(LAW).map((law) => ({ data, control, law }))),
+)
+
 t.test('a platform is never rated better because a good fact is unknown', async () => {
   const good = fc.constantFrom(
     ...FACT_KINDS.flatMap((kind) =>
@@ -119,17 +139,40 @@ t.test('a platform is never rated better because a good fact is unknown', async 
     { selector: ({ kind }) => kind },
   )
   fc.assert(
-    fc.property(fc.integer({ min: 0, max: 100 }), good, some, (classRisk, known, others) => {
+    fc.property(fc.constantFrom(...CLASSES), good, some, (of, known, others) => {
       const rest = others.filter(({ kind }) => kind !== known.kind)
-      return sumOf(riskTerms(classRisk, WHY, [...rest, known])) <= sumOf(riskTerms(classRisk, WHY, rest))
+      return sumOf(riskTerms(of, [...rest, known])) <= sumOf(riskTerms(of, rest))
     }),
   )
 })
 
 t.test('every platform has a sum, and every fact in it a page and a day', async (t) => {
-  for (const { id, risk, facts = [] } of loadCatalog().platforms) {
-    t.equal(sumOf(risk.terms ?? []), risk.score, id)
+  for (const platform of loadCatalog().platforms) {
+    const { id, facts = [], risk, provenance } = platform
+    t.equal(sumOf(ratedRisk(platform).terms ?? []), risk.score, id)
     for (const { source, date } of facts)
       t.match({ source, date }, { source: /^https:/, date: /^\d{4}-\d\d-\d\d$/ }, id)
+    if (provenance?.country === 'CN') t.match(risk.class?.law, /china|chinese_parent/, id)
+    if (provenance?.country === 'FR') t.equal(risk.class?.law, 'adequate', id)
+  }
+})
+
+t.test('the risk of a plan has the facts of that plan', async (t) => {
+  const facts = [
+    fact('trains_on_content', 'yes', 'Free, training allowed'),
+    fact('trains_on_content', 'no', 'Team, Enterprise'),
+    fact('soc2', 'yes', 'Enterprise'),
+    fact('dpa', 'yes'),
+  ]
+  t.same(plansOf(facts), ['Free', 'Team', 'Enterprise'])
+  const platform = { risk: { score: 0, why: 'why', class: CODE }, facts }
+  t.equal(planRisks(platform), 'Free: 45; Team: 27; Enterprise: 23')
+  for (const each of loadCatalog().platforms) {
+    const { score } = ratedRisk(each)
+    t.same(
+      plansOf(each.facts ?? []).filter((plan) => ratedRisk(each, plan).score > score),
+      [],
+      `${each.id}: no plan is worse than the worst`,
+    )
   }
 })

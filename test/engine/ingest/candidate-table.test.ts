@@ -46,6 +46,20 @@ for (const { name, hosts, found } of rows) {
   })
 }
 
+t.test("a device's category for AI makes a candidate of any name", async (t) => {
+  const opened = openIntake(t)
+  const { take, token } = opened
+  for (const category of ['News and Media', 'Artificial Intelligence Technology']) {
+    const host = `www.${category.length}.example`
+    const fields = `type="utm" subtype="webfilter" srcip=192.0.2.9 hostname="${host}" catdesc="${category}"`
+    take(
+      rfc5424(token.raw, `date=2026-11-20 time=12:00:00 devname="f" logid="0317013312" ${fields} action="passthrough"`),
+      tcp(),
+    )
+  }
+  t.match(opened.intake.candidates.take(), [{ name: '34.example', requests: 1, isByDevice: true }])
+})
+
 t.test('clients are counted, and only as a sketch', async (t) => {
   const opened = openIntake(t)
   for (const client of ['192.0.2.1', '192.0.2.2', '192.0.2.2', '2001:db8::1']) send(opened, ['unknown.ai'], client)

@@ -94,7 +94,7 @@ function made(t: Parameters<typeof openStore>[0]) {
       const scan = JSON.parse(head?.text.toString() ?? 'null') as { summary: Record<string, number> }
       const platforms = JSON.parse(`[${Buffer.concat(runs).toString()}]`) as {
         platform_name: string
-        metadata: { approved: boolean; decision: string }
+        metadata: { approved: boolean; decision: string; risk: { score: number } }
       }[]
       const claude = platforms.find(({ platform_name }) => platform_name === 'Claude')?.metadata
       return {
@@ -102,6 +102,7 @@ function made(t: Parameters<typeof openStore>[0]) {
         version: store.apiVersions.get(Buffer.from(organization.id.replaceAll('-', ''), 'hex')),
         approved: claude?.approved,
         decision: claude?.decision,
+        claudeRisk: claude?.risk.score ?? 0,
         shadow: scan.summary['shadow_ai_count'],
         risk: scan.summary['overall_risk_score'] ?? 0,
       }
@@ -199,6 +200,31 @@ t.test('a rejected platform is not approved, at its full risk', async (t) => {
   approvals.remove(organization, catalog, ['claude'])
   await check()
   t.match(published(), { approved: false, decision: 'waiting' })
+})
+
+t.test('an approval for a plan has the risk of that plan, in the API as well', async (t) => {
+  const { organization, published, check, approvals, store } = made(t)
+  await check()
+  const worst = published()
+  approvals.add(organization, catalog, ['Claude'])
+  await check()
+  const anyPlan = published()
+  t.equal(anyPlan.claudeRisk, worst.claudeRisk)
+  approvals.add(organization, catalog, ['Claude'], { plan: 'Enterprise' })
+  await check()
+  const enterprise = published()
+  t.ok(enterprise.claudeRisk < worst.claudeRisk && enterprise.risk <= anyPlan.risk, 'fewer points')
+  t.match(store.decisions.get(organization.id, CLAUDE), { kind: 'approved', plan: 'Enterprise' })
+  t.throws(() => approvals.add(organization, catalog, ['Claude'], { plan: 'Gold' }), {
+    code: 'USAGE',
+    message: /^plan of Claude: expected one of Free, Pro, .*Enterprise/,
+  })
+  t.throws(() => approvals.add(organization, catalog, ['302-ai'], { plan: 'Gold' }), {
+    message: 'plan of 302.AI: the registry knows no plan',
+  })
+  approvals.reject(organization, catalog, ['Claude'], { plan: 'Enterprise' })
+  await check()
+  t.equal(published().claudeRisk, worst.claudeRisk, 'a rejection is for all plans')
 })
 
 t.test('the earliest end of all decisions in force is the next one', async (t) => {
