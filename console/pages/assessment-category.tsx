@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { CLAIMS } from '../../engine/assess/discovery-facts.ts'
 import { itemKey } from '../../engine/assess/rules.ts'
 import { evidenceText, type Suggestion } from '../../engine/assess/suggestions.ts'
 import { guidanceOf } from '../../engine/assess/templates.ts'
@@ -206,16 +207,18 @@ interface SuggestedProps {
   readonly place: number
 }
 
-/** A suggested answer, which counts only if somebody accepts it. */
+/** A suggested answer, which counts only if somebody accepts it, or what is known without one. */
 function Suggested({ suggestion, place }: SuggestedProps) {
-  const { itemId, answer } = suggestion
+  const { itemId, answer, facts } = suggestion
+  const from = `${evidenceText(suggestion)}${facts === undefined ? '' : `. Discovery shows if ${CLAIMS[facts.topic]}`}`
+  if (answer === undefined) return <div class="small muted">Related, without an answer: {from}</div>
   const text = `Accept: ${answerName(answer)}`
   return (
     <div class="small">
       <button type="submit" name={`accept-${place}`} value="yes" aria-label={`${text}, for ${itemId}`}>
         {text}
       </button>{' '}
-      <span class="muted">from {evidenceText(suggestion)}</span>
+      <span class="muted">from {from}</span>
     </div>
   )
 }

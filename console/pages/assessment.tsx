@@ -24,6 +24,7 @@ export function AssessmentPage(props: AssessmentProps) {
   const { view, nowMs, mayAnswer, mayComplete, error, done } = props
   const { assessment, categories, answered, items, previous, newer, changes } = view
   const { id, title, status, result, profile } = assessment
+  const suggested = [...view.suggestions.values()].filter(({ answer }) => answer !== undefined).length
   return (
     <>
       <div>
@@ -67,8 +68,8 @@ export function AssessmentPage(props: AssessmentProps) {
           </p>
         </Notice>
       )}
-      {view.suggestions.size > 0 && (
-        <Notice title={`Completed assessments and discovery suggest ${countOf(view.suggestions.size, 'answer')}`}>
+      {suggested > 0 && (
+        <Notice title={`Completed assessments and discovery suggest ${countOf(suggested, 'answer')}`}>
           <p class="small">Each category shows them with their evidence. Accept or change each one.</p>
         </Notice>
       )}

@@ -114,7 +114,8 @@ async function saveCategory(visit: Visit, given: { readonly id: string; readonly
     const isUntouched = fields.text(`was-${index}`) === answerMark(answerText, noteText)
     if (isUntouched && fields.text(`accept-${index}`) !== 'yes') return []
     const isAccepted = answerText === 'unanswered' && fields.text(`accept-${index}`) === 'yes'
-    const suggestion = isAccepted ? suggestions.get(itemKey(item.id)) : undefined
+    const found = isAccepted ? suggestions.get(itemKey(item.id)) : undefined
+    const suggestion = found?.answer === undefined ? undefined : found
     const answer = answerRule.safeParse(suggestion?.answer ?? readAnswer(answerText))
     const note = noteRule.safeParse(noteText.trim())
     if (!answer.success) throw new Fault('USAGE', `${item.id}: ${answer.error.issues[0]?.message}`)

@@ -1,5 +1,5 @@
 import type { FrameworkId } from '../store/framework.ts'
-import type { Mappings } from './templates.ts'
+import type { MappedItems, Mappings } from './templates.ts'
 
 /*
  * The weight and the priority of an item are computed when the program is built, from the published
@@ -77,9 +77,10 @@ function levelOf(
 function controlsOf(frameworkId: FrameworkId, id: string, mappings: Mappings): readonly string[] {
   const mapped = mappings[frameworkId][id] ?? {}
   const direct = mapped['nist-800-53']
-  if (direct !== undefined) return direct
-  const others = Object.entries(mapped) as [FrameworkId, readonly string[]][]
-  return [
-    ...new Set(others.flatMap(([other, ids]) => ids.flatMap((each) => mappings[other][each]?.['nist-800-53'] ?? []))),
-  ]
+  if (direct !== undefined) return Object.keys(direct)
+  const others = Object.entries(mapped) as [FrameworkId, MappedItems][]
+  const found = others.flatMap(([other, items]) =>
+    Object.keys(items).flatMap((each) => Object.keys(mappings[other][each]?.['nist-800-53'] ?? {})),
+  )
+  return [...new Set(found)]
 }

@@ -1,8 +1,10 @@
 import { z } from 'zod'
 import { itemIn } from '../admin/assessments.ts'
 import { type AssessmentComparison, compareAssessments } from '../assess/compare.ts'
+import { CLAIMS } from '../assess/discovery-facts.ts'
 import { itemChanges } from '../assess/items.ts'
 import { readProfile } from '../assess/profiles.ts'
+import { contains } from '../assess/relation.ts'
 import { answer, itemKey, note, readAnswer } from '../assess/rules.ts'
 import {
   acceptedNote,
@@ -92,7 +94,11 @@ function differenceRows(found: AssessmentComparison): Shown {
 function suggestionRows(suggestions: readonly Suggestion[], accepted: boolean, nowMs: number): Shown {
   return table<Suggestion>([
     ['Item', 'item_id', { of: ({ itemId }) => itemId }],
-    ['Suggested', 'answer'],
+    [
+      'Suggested',
+      'answer',
+      { text: (value) => (value === null ? 'hint' : String(value)), of: ({ answer = null }) => answer },
+    ],
     [null, 'accepted', { of: () => accepted }],
     [
       'Age (days)',
@@ -104,7 +110,11 @@ function suggestionRows(suggestions: readonly Suggestion[], accepted: boolean, n
       },
     ],
     ['Evidence', 'source_text', { wrap: true, of: evidenceText }],
-    [null, 'discovery', { of: ({ facts }) => (facts ? { topic: facts.topic, text: facts.text } : null) }],
+    [
+      null,
+      'discovery',
+      { of: ({ facts }) => (facts ? { topic: facts.topic, claim: CLAIMS[facts.topic], text: facts.text } : null) },
+    ],
     [
       null,
       'sources',
@@ -114,6 +124,7 @@ function suggestionRows(suggestions: readonly Suggestion[], accepted: boolean, n
             assessment_id: source.assessmentId,
             framework_id: source.frameworkId,
             item_id: source.itemId,
+            relation: source.relation,
             answer: source.answer,
             completed_at: timeText(source.completedAtMs),
           })),
@@ -127,7 +138,8 @@ function mappedItems(rows: readonly CrosswalkRow[], from: FrameworkId): Shown {
     ['Item', 'item_id', { of: ({ itemId }) => itemId }],
     ['Check', 'title', { hide: 1, wrap: true }],
     [null, 'category'],
-    [FRAMEWORKS[from], 'from', { wrap: true }],
+    [FRAMEWORKS[from], 'from', { wrap: true, of: (row) => Object.keys(row.from) }],
+    ['Relations', 'relations', { wrap: true, of: (row) => Object.values(row.from) }],
   ])(rows)
 }
 
@@ -135,14 +147,17 @@ function mappedItems(rows: readonly CrosswalkRow[], from: FrameworkId): Shown {
 function mappedShares(rows: readonly CrosswalkRow[], to: FrameworkId, mapping: string): Shown {
   const names = loadTemplates()[to].categories.map(({ name }) => name)
   const ofCategory = (category: string, of: readonly CrosswalkRow[]) => {
-    const mapped = of.filter(({ from }) => from.length > 0).length
-    return { category, items: of.length, mapped, share: of.length === 0 ? 0 : Math.round((100 * mapped) / of.length) }
+    const mapped = of.filter(({ from }) => Object.keys(from).length > 0).length
+    const answered = of.filter(({ from }) => Object.values(from).some(contains)).length
+    const share = of.length === 0 ? 0 : Math.round((100 * mapped) / of.length)
+    return { category, items: of.length, mapped, share, answered }
   }
   return table<ReturnType<typeof ofCategory>>([
     [`Category of ${FRAMEWORKS[to]}`, 'category', { wrap: true }],
     ['Items', 'items'],
     ['Mapped', 'mapped'],
     ['Percent', 'share'],
+    ['Answered', 'answered'],
     ['Mapping', 'mapping', { hide: 1, of: () => mapping }],
   ])([
     ...names.map((name) =>
@@ -248,8 +263,11 @@ export const commands: Commands = {
       const suggestions = store.environment.read(() => suggestionsFor(store, found, categories, nowMs, from))
       const accepted = accept?.map((item) => {
         const suggestion = suggestions.get(itemKey(item))
-        if (suggestion !== undefined) return suggestion
-        throw new Fault('NOT_FOUND', `no suggestion for item ${JSON.stringify(item)}; assessment suggest lists all`)
+        if (suggestion?.answer !== undefined) return { ...suggestion, answer: suggestion.answer }
+        throw new Fault(
+          'NOT_FOUND',
+          `no suggested answer for item ${JSON.stringify(item)}; assessment suggest lists all`,
+        )
       })
       for (const suggestion of accepted ?? []) {
         const { itemId, answer } = suggestion

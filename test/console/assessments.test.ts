@@ -177,13 +177,13 @@ t.test('a suggested answer is stored only if somebody accepts it, with its sourc
   const site = await serveConsole(t)
   const { store, organization, clock } = site
   const { assessments } = new Administration(store, clock)
-  assessments.import(organization, content('nist-csf-2', { 'ID.AM-01': 'yes', 'ID.AM-08': 'no' }), { complete: true })
-  const made = assessments.create(organization, 'cis-v8', 'Autumn', ['1.1', '1.2'])
+  assessments.import(organization, content('iso-27001', { 'A.5.20': 'yes', 'A.5.21': 'no' }), { complete: true })
+  const made = assessments.create(organization, 'cis-v8', 'Autumn', ['15.4', '15.5'])
   const admin = site.signIn('a', 'admin')
   const path = `/assessments/${made.id}`
   t.match((await admin.get(path)).text, /Completed assessments and discovery suggest 1 answer/)
   const category = `${path}/categories/0`
-  t.match((await admin.get(category)).text, /name="accept-0".*Accept: Partial.*NIST CSF 2.0 ID.AM-01 \(yes, 2026-/s)
+  t.match((await admin.get(category)).text, /name="accept-0".*Accept: Partial.*ISO 27001 A.5.20 \(yes, 2026-/s)
   const answers = () => store.assessments.categories(made)[0]?.items.map(({ answer, note }) => [answer, note])
   const unanswered = { 'answer-0': 'unanswered', 'answer-1': 'unanswered' }
   await admin.post(category, unanswered)
@@ -193,7 +193,7 @@ t.test('a suggested answer is stored only if somebody accepts it, with its sourc
   ])
   await admin.post(category, { ...unanswered, 'accept-0': 'yes', 'accept-1': 'yes' })
   t.match(answers(), [
-    ['partial', /^Accepted from NIST CSF 2.0 ID.AM-01 \(yes, 2026-.*ID.AM-08 \(no/],
+    ['partial', /^Accepted from ISO 27001 A.5.20 \(yes, 2026-.*A.5.21 \(no/],
     ['unanswered', ''],
   ])
   await admin.post(category, { 'answer-0': 'no', 'note-0': 'checked', 'accept-0': 'yes' })
@@ -218,7 +218,7 @@ t.test('discovery suggests an answer with its evidence, and says later that it n
   const { text } = await admin.get(`${path}/categories/0`)
   t.match(
     text,
-    /name="accept-0" value="yes"[^>]*>\s*Accept: Yes.*discovery: AI platforms found: 1; not approved: 0; last scan/s,
+    /name="accept-0" value="yes"[^>]*>\s*Accept: Yes.*discovery: AI platforms found: 1; not approved: 0; without a decision: 0; /s,
   )
   const kept = { 'answer-0': 'unanswered', 'note-0': '' }
   await admin.post(`${path}/categories/0`, kept)
@@ -231,7 +231,7 @@ t.test('discovery suggests an answer with its evidence, and says later that it n
   t.match(accepted, { status: 303, headers: { location: /done=saved#item-0$/ } })
   t.match(itemNow(), {
     answer: 'yes',
-    note: /^Accepted from discovery: AI platforms found: 1; not approved: 0; last scan /,
+    note: /^Accepted from discovery: AI platforms found: 1; not approved: 0; without a decision: 0; /,
   })
   await admin.post(`${path}/complete`)
   t.match((await admin.get(`${path}/categories/0`)).text, /Discovery at completion: AI platforms found: 1/)
