@@ -10,12 +10,13 @@ import {
   type Template,
 } from '../store/framework.ts'
 import { versionOf, writtenItem } from './framework-file.ts'
+import type { Mappings } from './mappings.ts'
 import { withWeights } from './profiles.ts'
 import { ratingOf } from './rating.ts'
 import { closer, inverse, type Relation } from './relation.ts'
-import { categoriesOf, line, type Problem, problemsAcross, problemsOf } from './rules.ts'
+import { categoriesOf, line, type Problem, priority, problemsAcross, problemsOf } from './rules.ts'
 import { readIdentifiers, readMappings } from './tables.ts'
-import { type BuiltFrameworks, FRAMEWORKS_FILE, type Mappings } from './templates.ts'
+import { type BuiltFrameworks, FRAMEWORKS_FILE } from './templates.ts'
 
 /**
  * Compiles engine/assess/frameworks/ to frameworks.json in dist/, so that commands need no YAML
@@ -30,6 +31,10 @@ const builtInItem = writtenItem
     decided_by: z.enum(DISCOVERY_TOPICS).optional(),
     /** Facts of discovery that show a part of it. */
     supported_by: z.enum(DISCOVERY_TOPICS).optional(),
+    /** Without it, the grade is D at best. */
+    must_pass: z.literal(true).optional(),
+    /** Of AI Security, by risk. Other frameworks have published baselines (rating.ts). */
+    priority: priority.optional(),
   })
   .strict()
 const file = z.strictObject({ categories: categoriesOf(z.strictObject({ name: line }), builtInItem) })
@@ -65,13 +70,15 @@ export function buildFrameworks(): BuiltFrameworks {
 }
 
 function templateOf(frameworkId: FrameworkId, written: readonly WrittenCategory[], mappings: Mappings): Template {
-  const controls = readIdentifiers().get('nist-800-53') ?? []
-  const published = new Map((readIdentifiers().get(frameworkId) ?? []).map((each) => [each.id, each.baselines]))
-  const lowControls = new Map(controls.map(({ id, baselines }) => [id, baselines.includes('low')]))
+  const published = new Map(
+    [...readIdentifiers()].map(([id, all]) => [id, new Map(all.map((each) => [each.id, each.baselines]))]),
+  )
+  const publishedOf = (framework: FrameworkId, id: string) => published.get(framework)?.get(id)
   const rated = (item: WrittenItem): FrameworkItem => {
     const { id, title, question, yes, partial, no, evidence, references, recommendation } = item
     const topic = item.decided_by ?? item.supported_by
-    const baselines = item.baselines ?? published.get(id)
+    const baselines = item.baselines ?? publishedOf(frameworkId, id)
+    const mustPass = item.must_pass ?? false
     const sources = new Set((references ?? []).map(sourceOf))
     return {
       id,
@@ -82,7 +89,13 @@ function templateOf(frameworkId: FrameworkId, written: readonly WrittenCategory[
       ...(baselines === undefined || baselines.length === 0 ? {} : { baselines }),
       ...(references === undefined ? {} : { references }),
       ...(topic === undefined ? {} : { discovery: { topic, decides: item.decided_by !== undefined } }),
-      ...ratingOf(frameworkId, { id: item.id, baselines, sources }, mappings, lowControls),
+      ...(mustPass ? { mustPass: true as const } : {}),
+      ...ratingOf(
+        frameworkId,
+        { id, baselines, sources, priority: item.priority, mustPass },
+        mappings,
+        (...named) => publishedOf(...named) ?? [],
+      ),
     }
   }
   const categories = withWeights(written.map(({ name, items }) => ({ name, items: items.map(rated) })))

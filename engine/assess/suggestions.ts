@@ -2,11 +2,12 @@ import type { Answer, Assessment, AssessmentCategory, DiscoveryFacts } from '../
 import { type AnyFrameworkId, FRAMEWORK_IDS, type FrameworkId, frameworkName, isBuiltIn } from '../store/framework.ts'
 import type { Store } from '../store/store.ts'
 import { discoveryFacts, discoveryOf, LEVELS, type Level, supportedAnswer } from './discovery-facts.ts'
-import { closer, composed, contains, type Relation } from './relation.ts'
+import { isMapped, type MappedItems, mappedItems } from './mappings.ts'
+import { contains, type Relation } from './relation.ts'
 import { itemKey } from './rules.ts'
 import { pointsOf } from './score.ts'
 import { itemsOf } from './states.ts'
-import { loadFrameworks, type MappedItems } from './templates.ts'
+import { loadFrameworks } from './templates.ts'
 
 /*
  * What earlier assessments and discovery suggest for an open assessment. A mapping relates topics,
@@ -112,30 +113,6 @@ function sourcesText(sources: readonly SuggestionSource[]): string {
   return named.join(', ')
 }
 
-/**
- * The items of a framework that are mapped to an item, directly or through a third framework, and
- * how each relates to it.
- */
-export function mappedItems(frameworkId: FrameworkId, id: string, to: FrameworkId): MappedItems {
-  const { mappings } = loadFrameworks()
-  const mapped = mappings[frameworkId][id] ?? {}
-  if (isMapped(frameworkId, to)) return mapped[to] ?? {}
-  const found: Record<string, Relation> = {}
-  for (const [other, between] of Object.entries(mapped) as [FrameworkId, MappedItems][]) {
-    for (const [each, toItem] of Object.entries(between)) {
-      for (const [far, toEach] of Object.entries(mappings[other][each]?.[to] ?? {})) {
-        found[far] = closer(found[far], composed(toEach, toItem))
-      }
-    }
-  }
-  return found
-}
-
-/** Whether there is a published mapping between two frameworks. */
-export function isMapped(from: FrameworkId, to: FrameworkId): boolean {
-  return Object.values(loadFrameworks().mappings[from]).some((mapped) => mapped[to] !== undefined)
-}
-
 /** How the items of one framework cover another. */
 export interface Crosswalk {
   readonly items: number
@@ -156,11 +133,12 @@ export interface CrosswalkRow {
 
 /** What answering `from` gives of `to`. */
 export function crosswalk(from: FrameworkId, to: FrameworkId): Crosswalk {
+  const { mappings } = loadFrameworks()
   const rows = loadFrameworks().templates[to].categories.flatMap(({ name, items }) =>
-    items.map(({ id, title }) => ({ itemId: id, title, category: name, from: mappedItems(to, id, from) })),
+    items.map(({ id, title }) => ({ itemId: id, title, category: name, from: mappedItems(mappings, to, id, from) })),
   )
   const mapped = rows.filter((row) => Object.keys(row.from).length > 0).length
-  return { items: rows.length, mapped, isDirect: isMapped(to, from), rows }
+  return { items: rows.length, mapped, isDirect: isMapped(mappings, to, from), rows }
 }
 
 type AnswersByItem = ReadonlyMap<string, SuggestionSource>
@@ -191,10 +169,11 @@ function mappedSources(
 ): SuggestionSource[] {
   // No mapping is known for an organization's own framework.
   if (!isBuiltIn(frameworkId)) return []
+  const { mappings } = loadFrameworks()
   return FRAMEWORK_IDS.flatMap((other) => {
     const answers = completed.get(other)
     if (other === frameworkId || answers === undefined) return []
-    return Object.entries(mappedItems(frameworkId, id, other)).flatMap(([each, relation]) => {
+    return Object.entries(mappedItems(mappings, frameworkId, id, other)).flatMap(([each, relation]) => {
       const source = answers.get(itemKey(each))
       return source === undefined ? [] : { ...source, relation }
     })

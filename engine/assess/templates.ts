@@ -8,19 +8,8 @@ import {
   type Templates,
 } from '../store/framework.ts'
 import type { Store } from '../store/store.ts'
-import type { Relation } from './relation.ts'
+import type { Mappings } from './mappings.ts'
 import { itemKey } from './rules.ts'
-
-/** The mapped items of one framework, and how each relates to the item that has the mapping. */
-export type MappedItems = Readonly<Record<string, Relation>>
-
-/**
- * The items of other frameworks that are mapped to each item, by its id and their framework. Each
- * pair is in both directions.
- */
-export type Mappings = Readonly<
-  Record<FrameworkId, Readonly<Record<string, Partial<Readonly<Record<FrameworkId, MappedItems>>>>>>
->
 
 export interface BuiltFrameworks {
   readonly templates: Templates

@@ -99,6 +99,8 @@ export interface FrameworkItem extends TemplateItem {
   readonly baselines?: readonly string[]
   /** Identifiers of other standards, if the item's id is not one of a standard itself. */
   readonly references?: readonly string[]
+  /** If its answer is no, the grade is D at best. */
+  readonly mustPass?: true
   /** Absent if discovery shows nothing about it. */
   readonly discovery?: ItemDiscovery
 }

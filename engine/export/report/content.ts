@@ -1,4 +1,4 @@
-import { byPriority } from '../../assess/publish.ts'
+import { byUrgency } from '../../assess/publish.ts'
 import { DAY_MS, dayOf } from '../../kernel/process/clock.ts'
 import { type CoverageJson, coverageJson } from '../../scan/coverage.ts'
 import { aiPlatforms, listedDiscovery } from '../../scan/listed-discovery.ts'
@@ -141,7 +141,7 @@ export function reportContent(
   // The clock may have been set back since the last report.
   const isSinceLast = givenSinceMs === undefined && lastReportAtMs !== undefined && lastReportAtMs < nowMs
   const sinceMs = givenSinceMs ?? (isSinceLast ? lastReportAtMs : nowMs - days * DAY_MS)
-  const recommendations = store.recommendations.ofOrganization(id).sort(byPriority)
+  const recommendations = store.recommendations.ofOrganization(id).sort(byUrgency)
   const open = recommendations.filter(({ status }) => status === 'open' || status === 'in_progress')
   const sources = store.sources.heads(id).filter((each) => !isShared(each))
   return {
