@@ -42,7 +42,7 @@ export function CategoryPage({ view, category, at, items, query, mayAnswer, done
   const { id, title, frameworkId, status } = assessment
   const isOpen = status !== 'completed' && mayAnswer
   const { answered, items: count } = progressOf([category])
-  const unsupported = new Set(view.unsupported.map(({ item }) => item.id))
+  const unsupported = new Set(view.basis.unsupported.map(({ item }) => item.id))
   const list = (
     <ul class={isOpen ? 'lines answers' : 'lines'}>
       {items.rows.map(([place, item]) => (

@@ -6,6 +6,7 @@ import { itemChanges } from '../assess/items.ts'
 import { readProfile } from '../assess/profiles.ts'
 import { contains } from '../assess/relation.ts'
 import { answer, itemKey, note, readAnswer } from '../assess/rules.ts'
+import { scaleOf } from '../assess/score.ts'
 import {
   acceptedNote,
   type CrosswalkRow,
@@ -30,7 +31,18 @@ import {
   frameworkOption,
   importCommand,
 } from './assessment-file.ts'
-import { assessments, categoryScores, changes, items, oneItem, progress, unsupported } from './assessment-show.ts'
+import {
+  assessments,
+  categoryScores,
+  caveats,
+  changes,
+  items,
+  oneItem,
+  progress,
+  rated,
+  unsupported,
+  withCaveats,
+} from './assessment-show.ts'
 import {
   argument,
   type Commands,
@@ -181,13 +193,17 @@ export const commands: Commands = {
       ),
       from: option('--from <id>', 'Carry over the answers of this assessment, where the question is the same'),
     },
-    run: ({ administration, organization }, { framework, title, profile, from }) =>
-      assessments([administration.assessments.create(organization, framework, title, readProfile(profile), from)]),
+    run(context, { framework, title, profile, from }) {
+      const { administration, organization } = context
+      const made = administration.assessments.create(organization, framework, title, readProfile(profile), from)
+      return withCaveats(context, made)
+    },
   }),
   list: query('List assessments, newest first', {
-    run({ store, organization }) {
-      const all = store.assessments.ofOrganization(organization.id)
-      return assessments(all.sort((a, b) => b.startedAtMs - a.startedAtMs || (a.id < b.id ? -1 : 1)))
+    run(context) {
+      const all = context.store.assessments.ofOrganization(context.organization.id)
+      all.sort((a, b) => b.startedAtMs - a.startedAtMs || (a.id < b.id ? -1 : 1))
+      return assessments(rated(context, all))
     },
   }),
   show: query('Show the progress and score of an assessment', {
@@ -197,21 +213,26 @@ export const commands: Commands = {
       item: option('--item <item>', 'Show the question of one item and what counts as each answer instead'),
       changes: flag('--changes', "Show how the framework's current items differ instead"),
     },
-    run({ store, administration, organization, output }, { id, items: showsItems, item, changes: showsChanges }) {
+    run(context, { id, items: showsItems, item, changes: showsChanges }) {
+      const { store, administration, organization, output } = context
       const found = administration.assessments.find(organization, id)
       const categories = store.assessments.categories(found)
       const template = templateOf(store, found.organizationId, found.frameworkId)
       if (showsItems) return items(found, categories, template)
       if (showsChanges) return changes(itemChanges(found, categories, template))
       if (item !== undefined) return oneItem(found, itemIn(categories, item), template)
-      const about = progress(store, found)
-      const [scores, contradicted] = [categoryScores(categories), unsupported(store, found, categories)]
+      const about = progress(context, found)
+      const scores = categoryScores(found.frameworkId, categories)
+      const [known] = rated(context, [found])
+      const listed = caveats(known?.basis.caveats ?? [])
       if (!output.isTable) {
-        return { ...about, rows: [{ ...about.rows[0], categories: scores.rows, unsupported: contradicted.rows }] }
+        const contradicted = unsupported(known?.basis.unsupported ?? [])
+        const more = { categories: scores.rows, unsupported: contradicted.rows, caveats: listed.rows }
+        return { ...about, rows: [{ ...about.rows[0], ...more }] }
       }
       output.show(about)
       output.show(scores)
-      return contradicted.rows.length > 0 ? contradicted : undefined
+      return listed.rows.length > 0 ? listed : undefined
     },
   }),
   answer: change('Answer an item of an assessment', {
@@ -225,8 +246,11 @@ export const commands: Commands = {
       ),
       note: option('--note <text>', 'Record the evidence for the answer', note.optional()),
     },
-    run: ({ store, administration, organization }, given) =>
-      progress(store, administration.assessments.answer(organization, given.id, given.item, given.answer, given.note)),
+    run(context, given) {
+      const { administration, organization } = context
+      const { id, item, answer, note } = given
+      return progress(context, administration.assessments.answer(organization, id, item, answer, note))
+    },
   }),
   assign: change('Assign an item of an assessment to a person, with a due date and links', {
     params: {
@@ -303,18 +327,17 @@ export const commands: Commands = {
         throw new Fault('CONFLICT', `the first is of ${before.frameworkId}, the second of ${after.frameworkId}`)
       }
       const [was, now] = [before, after].map((each) => store.assessments.categories(each))
-      return differenceRows(compareAssessments(was ?? [], now ?? []))
+      return differenceRows(compareAssessments(was ?? [], now ?? [], scaleOf(before.frameworkId)))
     },
   }),
   update: change("Give an open assessment its framework's current items and keep its answers", {
     params: { id: ASSESSMENT },
-    run: ({ store, administration, organization }, { id }) =>
-      progress(store, administration.assessments.update(organization, id)),
+    run: (context, { id }) => progress(context, context.administration.assessments.update(context.organization, id)),
   }),
   complete: change('Complete an assessment permanently and publish its score', {
     params: { id: ASSESSMENT },
-    run: ({ administration, organization }, { id }) =>
-      assessments([administration.assessments.complete(organization, id)]),
+    run: (context, { id }) =>
+      withCaveats(context, context.administration.assessments.complete(context.organization, id)),
   }),
   remove: change('Remove an assessment that is not completed', {
     params: { id: ASSESSMENT },

@@ -1,3 +1,4 @@
+import { basesOf, basisText } from '../../assess/basis.ts'
 import { byUrgency } from '../../assess/publish.ts'
 import { DAY_MS, dayOf } from '../../kernel/process/clock.ts'
 import { type CoverageJson, coverageJson } from '../../scan/coverage.ts'
@@ -50,6 +51,8 @@ export interface ReportedScore {
   readonly name: string
   readonly score: number
   readonly grade: string
+  /** Profile, share of items that are not applicable, and answers above the facts. */
+  readonly basis: string
   readonly completedMs: number
   /** The change since the previous assessment; undefined if there is none. */
   readonly change: number | undefined
@@ -156,7 +159,7 @@ export function reportContent(
     silentSensors: store.coverage.sensors(id).filter(({ sensor }) => sensorState(sensor, nowMs) === 'silent').length,
     sources: sources.length,
     silentSources: sources.filter(({ lastSeenMs }) => isSilent(lastSeenMs, nowMs)).length,
-    scores: scoresOf(store, id),
+    scores: scoresOf(store, id, nowMs),
     recommendations: isWhole ? open : open.slice(0, RECOMMENDATIONS_SHOWN),
     openRecommendations: open.length,
     openWithoutOwner: open.filter(({ owner }) => owner === '').length,
@@ -260,14 +263,16 @@ function newPlatforms(
   return { newPlatforms: names.length, newNames: names.sort().slice(0, NAMES_SHOWN) }
 }
 
-function scoresOf({ assessments }: Store, organizationId: string): ReportedScore[] {
-  const completed = assessments.completed(organizationId)
+function scoresOf(store: Store, organizationId: string, nowMs: number): ReportedScore[] {
+  const completed = store.assessments.completed(organizationId)
+  const basis = basesOf(store, organizationId, nowMs)
   return FRAMEWORK_IDS.flatMap((id) => {
     const [last, before] = completed.filter(({ frameworkId, result }) => frameworkId === id && result !== null)
     if (last?.result === undefined || last.result === null) return []
     const { overallScore: score, grade } = last.result
     const scoreBefore = before?.result?.overallScore
     const change = scoreBefore === undefined ? undefined : score - scoreBefore
-    return [{ name: FRAMEWORKS[id], score, grade, completedMs: last.completedAtMs, change }]
+    const { completedAtMs: completedMs } = last
+    return [{ name: FRAMEWORKS[id], score, grade, basis: basisText(basis(last)), completedMs, change }]
   })
 }
