@@ -26,8 +26,8 @@ export interface WorkChange {
   readonly atMs: number
   /** As in the audit log: `operator root`, or `member alice@acme.example`. */
   readonly by: string
-  readonly field: 'answer' | 'owner' | 'due' | 'links'
-  /** The new value; of links, their number. */
+  readonly field: 'answer' | 'note' | 'owner' | 'due' | 'links'
+  /** The new value; of links, their number, and of a note its beginning. */
   readonly to: string
 }
 

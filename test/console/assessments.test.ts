@@ -80,6 +80,91 @@ t.test('a tab does not undo what another one has saved, and an ended session los
   t.notMatch(ended.text, /of a user/)
 })
 
+interface Race {
+  readonly name: string
+  /** What two people who see `yes` and `old` send, the first one first. */
+  readonly first: Readonly<Record<string, string>>
+  readonly second: Readonly<Record<string, string>>
+  readonly stored: readonly [string, string]
+  readonly isConflict?: boolean
+}
+
+const RACES: readonly Race[] = [
+  { name: 'an answer and a note', first: { answer: 'no' }, second: { note: 'new' }, stored: ['no', 'new'] },
+  { name: 'a note and an answer', first: { note: 'new' }, second: { answer: 'no' }, stored: ['no', 'new'] },
+  {
+    name: 'two answers',
+    first: { answer: 'no' },
+    second: { answer: 'partial' },
+    stored: ['no', 'old'],
+    isConflict: true,
+  },
+  { name: 'two notes', first: { note: 'new' }, second: { note: 'other' }, stored: ['yes', 'new'], isConflict: true },
+  { name: 'the same answer twice', first: { answer: 'no' }, second: { answer: 'no' }, stored: ['no', 'old'] },
+]
+
+for (const { name, first, second, stored, isConflict = false } of RACES) {
+  t.test(`two people change one item, ${name}: ${isConflict ? 'both are shown' : 'both are kept'}`, async (t) => {
+    const site = await serveConsole(t)
+    const { store, organization } = site
+    const { assessments } = new Administration(store, site.clock)
+    const made = assessments.import(organization, content('cis-v8', { '1.1': 'yes', '1.2': 'yes' }))
+    assessments.answer(organization, made.id, '1.1', 'yes', 'old')
+    const category = `/assessments/${made.id}/categories/0`
+    const [alice, bob] = [site.signIn('alice', 'member'), site.signIn('bob', 'member')]
+    const markIn = (text: string, at: number): string =>
+      new RegExp(`name="was-${at}" value="(\\w+)"`).exec(text)?.[1] ?? ''
+    const page = (await alice.get(category)).text
+    const sent = ({ answer = 'yes', note = 'old' }: Race['first'], text = page) => ({
+      ...{ 'answer-0': answer, 'note-0': note, 'was-0': markIn(text, 0) },
+      ...{ 'answer-1': 'yes', 'note-1': '', 'was-1': markIn(text, 1) },
+    })
+    t.equal((await alice.post(category, sent(first))).status, 303)
+    const other = { ...sent(second), 'answer-1': 'no' }
+    const answer = await bob.post(category, other)
+    const itemsNow = () => store.assessments.categories(made)[0]?.items ?? []
+    t.match(itemsNow()[0], { answer: stored[0], note: stored[1] })
+    t.equal(itemsNow()[1]?.answer, 'no', 'other items are saved')
+    const by = itemsNow()[0]?.work?.history.map((change) => `${change.by} ${change.field}`) ?? []
+    t.ok(by.some((each) => each.startsWith('member alice')))
+    if (!isConflict) {
+      t.match(answer, { status: 303, headers: { location: /done=saved#item-[01]$/ } })
+      return
+    }
+    t.match(answer, { status: 409, text: /1.1 was changed in the meantime/ })
+    t.match(answer.text, second['note'] === undefined ? /value="partial" selected/ : /name="note-0"[^>]* value="other"/)
+    t.match(answer.text, second['note'] === undefined ? /Stored now: No/ : /Stored now: Yes, “new”/)
+    const again = await bob.post(category, { ...sent(second, answer.text), 'answer-1': 'no' })
+    t.equal(again.status, 303, 'after seeing both, the later one may replace the earlier one')
+    t.match(itemsNow()[0], second)
+  })
+}
+
+t.test(
+  'after the end of a session, what was typed is saved at its item, or shown beside what others saved',
+  async (t) => {
+    const site = await serveConsole(t)
+    const { store, organization } = site
+    const made = new Administration(store, site.clock).assessments.create(organization, 'cis-v8', 'Autumn', ['1.1'])
+    const category = `/assessments/${made.id}/categories/0`
+    const admin = site.signIn('a', 'admin')
+    const was = /name="was-0" value="(\w+)"/.exec((await admin.get(category)).text)?.[1] ?? ''
+    const typed = { page: '1', 'answer-0': 'partial', 'note-0': 'a long text', 'was-0': was }
+    const ended = (await site.browser().post(category, typed)).text
+    const kept = Object.fromEntries(
+      Object.keys(typed).map((name) => [name, new RegExp(`name="${name}" value="([^"]*)"`).exec(ended)?.[1] ?? '']),
+    )
+    t.same(kept, typed, 'all of it is on the page that asks for a sign-in')
+    const again = await admin.post(category, kept)
+    t.match(again, { status: 303, headers: { location: `${category}?page=1&done=saved#item-0` } })
+    t.match(store.assessments.categories(made)[0]?.items[0], {
+      answer: 'partial',
+      note: 'a long text',
+      work: { history: [{ field: 'answer' }, { field: 'note', to: 'a long text' }] },
+    })
+  },
+)
+
 t.test('saving a category again changes nothing, and neither does a wrong answer or a missing field', async (t) => {
   const site = await serveConsole(t)
   const { store, organization } = site
