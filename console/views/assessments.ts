@@ -51,16 +51,16 @@ export function assessmentsView(visit: Visit): AssessmentsView {
   const lists = assessmentsOf(visit)
   const open = paged(lists.open, query, 'open')
   const completed = paged(lists.completed, query, 'completed')
+  const rowOf = rowReader(visit)
   return {
-    frameworks: frameworkRows(visit, lists),
-    open: { ...open, rows: withProgress(visit, open.rows) },
-    completed: { ...completed, rows: withProgress(visit, completed.rows) },
+    frameworks: frameworkRows(visit, lists, rowOf),
+    open: { ...open, rows: open.rows.map(rowOf) },
+    completed: { ...completed, rows: completed.rows.map(rowOf) },
   }
 }
 
 /** The assessments of each framework, in the order of the specification. */
-export function frameworkRows(visit: Visit, { open, completed } = assessmentsOf(visit)): readonly FrameworkRow[] {
-  const basis = basesOf(visit.site.store, visit.organization.id, visit.nowMs)
+function frameworkRows(visit: Visit, { open, completed }: AssessmentLists, rowOf: RowReader): readonly FrameworkRow[] {
   return frameworksOf(visit).map(([id, name]) => {
     const [last, before] = completed.filter(({ frameworkId }) => frameworkId === id)
     const changed = open.find(({ frameworkId }) => frameworkId === id)
@@ -70,8 +70,8 @@ export function frameworkRows(visit: Visit, { open, completed } = assessmentsOf(
       last,
       scoreChange: changeOf(last, before),
       trend: trendOf(completed, id),
-      open: changed && withProgress(visit, [changed])[0],
-      basis: last === undefined ? '' : basisText(basis(last)),
+      open: changed && rowOf(changed),
+      basis: last === undefined ? '' : rowOf(last).basis,
     }
   })
 }
@@ -88,7 +88,7 @@ export function frameworksOf({ site, organization }: Visit): readonly (readonly 
 /** All assessments, open ones first. Reads all items of each. */
 export function allAssessments(visit: Visit): readonly AssessmentRow[] {
   const { open, completed } = assessmentsOf(visit)
-  return withProgress(visit, [...open, ...completed])
+  return [...open, ...completed].map(rowReader(visit))
 }
 
 interface AssessmentLists {
@@ -108,13 +108,20 @@ function assessmentsOf({ site, organization }: Visit): AssessmentLists {
   }
 }
 
-/** Reads the items, which are a record of their own. */
-function withProgress({ site: { store }, organization, nowMs }: Visit, all: readonly Assessment[]): AssessmentRow[] {
+type RowReader = (assessment: Assessment) => AssessmentRow
+
+/** Reads the items of an assessment, which are a record of their own, once. */
+function rowReader({ site: { store }, organization, nowMs }: Visit): RowReader {
   const basis = basesOf(store, organization.id, nowMs)
-  return all.map((assessment) => {
-    const progress = progressOf(store.assessments.categories(assessment))
-    return { assessment, ...progress, basis: basisText(basis(assessment)) }
-  })
+  const rows = new Map<string, AssessmentRow>()
+  return (assessment) => {
+    const known = rows.get(assessment.id)
+    if (known !== undefined) return known
+    const categories = store.assessments.categories(assessment)
+    const row = { assessment, ...progressOf(categories), basis: basisText(basis(assessment, categories)) }
+    rows.set(assessment.id, row)
+    return row
+  }
 }
 
 function changeOf(last: Assessment | undefined, before: Assessment | undefined): number | undefined {
@@ -159,7 +166,7 @@ export function assessmentView({ site, organization, nowMs }: Visit, id: string)
   const template = templateOf(site.store, organization.id, assessment.frameworkId)
   const newer = newerItems(assessment, categories, template)
   const suggestions = suggestionsFor(site.store, assessment, categories, nowMs)
-  const basis = basesOf(site.store, organization.id, nowMs)(assessment)
+  const basis = basesOf(site.store, organization.id, nowMs)(assessment, categories)
   const changes = itemChanges(assessment, categories, template)
   const progress = progressOf(categories)
   return { assessment, categories, template, ...progress, previous, newer, changes, suggestions, basis }

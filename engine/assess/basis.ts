@@ -1,3 +1,4 @@
+import type { ListedDiscovery } from '../scan/listed-discovery.ts'
 import type { Assessment, AssessmentCategory } from '../store/assessments.ts'
 import { profileText } from '../store/framework.ts'
 import type { Store } from '../store/store.ts'
@@ -25,20 +26,31 @@ export interface ScoreBasis {
   readonly caveats: readonly Caveat[]
 }
 
-/** Reads the bases of the scores of an organization. Call it, and the result, inside Environment.read. */
-export function basesOf(store: Store, organizationId: string, nowMs: number): (assessment: Assessment) => ScoreBasis {
-  const facts = discoveryFacts(store, organizationId, nowMs)
+/**
+ * Reads the bases of the scores of an organization. Call it, and the result, inside Environment.read.
+ *
+ * @param discovery if the caller has read it
+ */
+export function basesOf(
+  store: Store,
+  organizationId: string,
+  nowMs: number,
+  discovery?: ListedDiscovery,
+): (assessment: Assessment, categories?: readonly AssessmentCategory[]) => ScoreBasis {
+  // Read at the first assessment that needs them.
+  let facts: FactsByTopic | undefined
   const last = new Map(
     store.assessments
       .completed(organizationId)
       .reverse()
       .map(({ frameworkId, id }) => [frameworkId, id]),
   )
-  return (assessment) => {
+  return (assessment, categories = store.assessments.categories(assessment)) => {
     const { id, frameworkId, status } = assessment
     // Facts of today say nothing about an earlier assessment: those of its completion count.
     const isCurrent = status !== 'completed' || last.get(frameworkId) === id
-    return basisOf(assessment, store.assessments.categories(assessment), isCurrent ? facts : new Map())
+    if (isCurrent) facts ??= discoveryFacts(store, organizationId, nowMs, discovery)
+    return basisOf(assessment, categories, isCurrent && facts !== undefined ? facts : new Map())
   }
 }
 

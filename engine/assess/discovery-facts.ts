@@ -1,6 +1,6 @@
 import { DAY_MS, dayOf } from '../kernel/process/clock.ts'
 import { coverageJson } from '../scan/coverage.ts'
-import { aiPlatforms, type ListedPlatform, listedDiscovery } from '../scan/listed-discovery.ts'
+import { aiPlatforms, type ListedDiscovery, type ListedPlatform, listedDiscovery } from '../scan/listed-discovery.ts'
 import type { Assessment, AssessmentCategory, AssessmentItem, DiscoveryFacts } from '../store/assessments.ts'
 import { type DecisionState, decisionState } from '../store/decisions.ts'
 import { type AnyFrameworkId, type DiscoveryTopic, type ItemDiscovery, isBuiltIn } from '../store/framework.ts'
@@ -55,12 +55,21 @@ export type Level = (typeof LEVELS)[number]
 
 export type FactsByTopic = ReadonlyMap<DiscoveryTopic, DiscoveryFacts>
 
-/** The facts about an organization. Call it inside Environment.read. */
-export function discoveryFacts(store: Store, organizationId: string, nowMs: number): FactsByTopic {
+/**
+ * The facts about an organization. Call it inside Environment.read.
+ *
+ * @param discovery if the caller has read it
+ */
+export function discoveryFacts(
+  store: Store,
+  organizationId: string,
+  nowMs: number,
+  discovery?: ListedDiscovery,
+): FactsByTopic {
   const organization = store.organizations.get(organizationId)
   const facts = new Map<DiscoveryTopic, DiscoveryFacts>()
   if (organization === undefined) return facts
-  const { scan, platforms: listed } = listedDiscovery(store, organization)
+  const { scan, platforms: listed } = discovery ?? listedDiscovery(store, organization)
   if (scan === undefined) return facts
   const isOld = nowMs - Date.parse(scan.completed_at) > SCAN_AGE_MAX_MS
   const add = (topic: DiscoveryTopic, level: Level, text: string): void => {

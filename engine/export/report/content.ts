@@ -2,7 +2,7 @@ import { basesOf, basisText } from '../../assess/basis.ts'
 import { byUrgency } from '../../assess/publish.ts'
 import { DAY_MS, dayOf } from '../../kernel/process/clock.ts'
 import { type CoverageJson, coverageJson } from '../../scan/coverage.ts'
-import { aiPlatforms, listedDiscovery } from '../../scan/listed-discovery.ts'
+import { aiPlatforms, type ListedDiscovery, listedDiscovery } from '../../scan/listed-discovery.ts'
 import { byRisk } from '../../scan/risk.ts'
 import type { Decision, DecisionState } from '../../store/decisions.ts'
 import { FRAMEWORK_IDS, FRAMEWORKS } from '../../store/framework.ts'
@@ -144,6 +144,7 @@ export function reportContent(
   // The clock may have been set back since the last report.
   const isSinceLast = givenSinceMs === undefined && lastReportAtMs !== undefined && lastReportAtMs < nowMs
   const sinceMs = givenSinceMs ?? (isSinceLast ? lastReportAtMs : nowMs - days * DAY_MS)
+  const discovery = listedDiscovery(store, organization)
   const recommendations = store.recommendations.ofOrganization(id).sort(byUrgency)
   const open = recommendations.filter(({ status }) => status === 'open' || status === 'in_progress')
   const sources = store.sources.heads(id).filter((each) => !isShared(each))
@@ -154,12 +155,12 @@ export function reportContent(
     sinceMs,
     isSinceLast,
     nowMs,
-    findings: findingsOf(source, organization, recommendations, { sinceMs, nowMs, isWhole }),
+    findings: findingsOf(source, organization, discovery, recommendations, { sinceMs, nowMs, isWhole }),
     coverage: coverageJson(store.coverage.sumSince(id, dayOf(nowMs) - days + 1)),
     silentSensors: store.coverage.sensors(id).filter(({ sensor }) => sensorState(sensor, nowMs) === 'silent').length,
     sources: sources.length,
     silentSources: sources.filter(({ lastSeenMs }) => isSilent(lastSeenMs, nowMs)).length,
-    scores: scoresOf(store, id, nowMs),
+    scores: scoresOf(store, id, nowMs, discovery),
     recommendations: isWhole ? open : open.slice(0, RECOMMENDATIONS_SHOWN),
     openRecommendations: open.length,
     openWithoutOwner: open.filter(({ owner }) => owner === '').length,
@@ -176,11 +177,11 @@ interface Period {
 function findingsOf(
   { store, registry }: ReportSource,
   organization: Organization,
+  { scan, platforms: listed }: ListedDiscovery,
   recommendations: readonly Recommendation[],
   { sinceMs, nowMs, isWhole }: Period,
 ): ReportedFindings | undefined {
   const { id } = organization
-  const { scan, platforms: listed } = listedDiscovery(store, organization)
   if (scan === undefined) return undefined
   const platforms = aiPlatforms(listed)
   const ids = new Map(registry.catalogOf(id).platforms.map((platform) => [platform.name, platform.id]))
@@ -263,9 +264,9 @@ function newPlatforms(
   return { newPlatforms: names.length, newNames: names.sort().slice(0, NAMES_SHOWN) }
 }
 
-function scoresOf(store: Store, organizationId: string, nowMs: number): ReportedScore[] {
+function scoresOf(store: Store, organizationId: string, nowMs: number, discovery: ListedDiscovery): ReportedScore[] {
   const completed = store.assessments.completed(organizationId)
-  const basis = basesOf(store, organizationId, nowMs)
+  const basis = basesOf(store, organizationId, nowMs, discovery)
   return FRAMEWORK_IDS.flatMap((id) => {
     const [last, before] = completed.filter(({ frameworkId, result }) => frameworkId === id && result !== null)
     if (last?.result === undefined || last.result === null) return []
