@@ -1,8 +1,8 @@
-import { createHash } from 'node:crypto'
-import { itemKey } from '../../engine/assess/rules.ts'
+import { CLAIMS } from '../../engine/assess/discovery-facts.ts'
+import { answer as answerRule, itemKey, readAnswer } from '../../engine/assess/rules.ts'
 import { evidenceText, type Suggestion } from '../../engine/assess/suggestions.ts'
 import { guidanceOf } from '../../engine/assess/templates.ts'
-import { workOf } from '../../engine/assess/work.ts'
+import { noteMark, type SeenItem, workOf } from '../../engine/assess/work.ts'
 import {
   type Answer,
   type AssessmentCategory,
@@ -30,18 +30,29 @@ export interface CategoryPageProps {
   readonly at: number
   /** The items of this page, with their places in the category. */
   readonly items: Paged<readonly [place: number, item: AssessmentItem]>
+  /** Answers that were not saved, by the place of their item. */
+  readonly rejected: RejectedAnswers
   readonly query: URLSearchParams
   readonly mayAnswer: boolean
   readonly done: string
 }
 
+/** What a person typed for an item, and why it is not saved. */
+export interface RejectedAnswer {
+  readonly answer: string
+  readonly note: string
+  readonly message: string
+}
+
+export type RejectedAnswers = ReadonlyMap<number, RejectedAnswer>
+
 /** The items of one category. A whole framework would be too long for one page. */
-export function CategoryPage({ view, category, at, items, query, mayAnswer, done }: CategoryPageProps) {
+export function CategoryPage({ view, category, at, items, rejected, query, mayAnswer, done }: CategoryPageProps) {
   const { assessment, categories } = view
   const { id, title, frameworkId, status } = assessment
   const isOpen = status !== 'completed' && mayAnswer
   const { answered, items: count } = progressOf([category])
-  const unsupported = new Set(view.unsupported.map(({ item }) => item.id))
+  const unsupported = new Set(view.basis.unsupported.map(({ item }) => item.id))
   const list = (
     <ul class={isOpen ? 'lines answers' : 'lines'}>
       {items.rows.map(([place, item]) => (
@@ -55,7 +66,12 @@ export function CategoryPage({ view, category, at, items, query, mayAnswer, done
             path={`/assessments/${id}/categories/${at}/items/${place}`}
           />
           {isOpen ? (
-            <AnswerFields item={item} place={place} suggestion={view.suggestions.get(itemKey(item.id))} />
+            <AnswerFields
+              item={item}
+              place={place}
+              rejected={rejected.get(place)}
+              suggestion={view.suggestions.get(itemKey(item.id))}
+            />
           ) : (
             <div class="right">
               <Tag>{answerName(item.answer)}</Tag>
@@ -74,7 +90,18 @@ export function CategoryPage({ view, category, at, items, query, mayAnswer, done
         </p>
         <PageHead title={category.name} about={`${answered} of ${countOf(count, 'item')} answered`} />
       </div>
-      {done === 'saved' && <Notice title="The answers are saved" />}
+      {rejected.size > 0 && (
+        <Notice tone="bad" title={`${countOf(rejected.size, 'answer')} not saved. The others are`}>
+          <ul class="small">
+            {[...rejected].map(([place, { message }]) => (
+              <li key={place}>
+                <a href={`#item-${place}`}>{message}</a>
+              </li>
+            ))}
+          </ul>
+        </Notice>
+      )}
+      {done === 'saved' && rejected.size === 0 && <Notice title="The answers are saved" />}
       <Card title="Items">
         {isOpen ? (
           <form method="post" action={`/assessments/${id}/categories/${at}`}>
@@ -179,23 +206,32 @@ function wasOf({ previous }: AssessmentView, { id, answer }: AssessmentItem): An
 interface AnswerFieldsProps {
   readonly item: AssessmentItem
   readonly place: number
+  /** What was typed before, and was not saved. */
+  readonly rejected: RejectedAnswer | undefined
   readonly suggestion: Suggestion | undefined
 }
 
-function AnswerFields({ item, place, suggestion }: AnswerFieldsProps) {
-  const { id, answer, note } = item
+function AnswerFields({ item, place, rejected, suggestion }: AnswerFieldsProps) {
+  const { id, answer } = item
+  const typed = { answer: String(answer), note: item.note, ...rejected }
   const options: readonly Answer[] = typeof answer === 'number' ? [answer, ...WORD_ANSWERS] : WORD_ANSWERS
   return (
     <div class="answer">
       <select name={`answer-${place}`} aria-label={`Answer of ${id}`}>
         {options.map((each) => (
-          <option key={each} value={each} selected={each === answer}>
+          <option key={each} value={each} selected={String(each) === typed.answer}>
             {answerName(each)}
           </option>
         ))}
       </select>
-      <input type="hidden" name={`was-${place}`} value={answerMark(String(answer), note)} />
-      <input name={`note-${place}`} aria-label={`Evidence for ${id}`} placeholder="Evidence" value={note} />
+      <input type="hidden" name={`was-${place}`} value={markOf(item)} />
+      <input name={`note-${place}`} aria-label={`Evidence for ${id}`} placeholder="Evidence" value={typed.note} />
+      {rejected !== undefined && (
+        <p class="small">
+          <Tag tone="bad">not saved</Tag> Stored now: {answerName(answer)}
+          {item.note !== '' && `, “${item.note}”`}. Save again to replace it with yours.
+        </p>
+      )}
       {suggestion !== undefined && <Suggested suggestion={suggestion} place={place} />}
     </div>
   )
@@ -206,23 +242,32 @@ interface SuggestedProps {
   readonly place: number
 }
 
-/** A suggested answer, which counts only if somebody accepts it. */
+/** A suggested answer, which counts only if somebody accepts it, or what is known without one. */
 function Suggested({ suggestion, place }: SuggestedProps) {
-  const { itemId, answer } = suggestion
+  const { itemId, answer, facts } = suggestion
+  const from = `${evidenceText(suggestion)}${facts === undefined ? '' : `. Discovery shows if ${CLAIMS[facts.topic]}`}`
+  if (answer === undefined) return <div class="small muted">Related, without an answer: {from}</div>
   const text = `Accept: ${answerName(answer)}`
   return (
     <div class="small">
       <button type="submit" name={`accept-${place}`} value="yes" aria-label={`${text}, for ${itemId}`}>
         {text}
       </button>{' '}
-      <span class="muted">from {evidenceText(suggestion)}</span>
+      <span class="muted">from {from}</span>
     </div>
   )
 }
 
-/** Shows whether a page has changed an answer or its note. Notes may be long. */
-export function answerMark(answer: string, note: string): string {
-  return createHash('sha256').update(`${answer}\n${note}`).digest('hex').slice(0, 16)
+/** What the page shows of an item, so that a change of somebody else is noticed. */
+function markOf({ answer, note }: AssessmentItem): string {
+  return `${answer}_${noteMark(note)}`
+}
+
+/** undefined: not a mark. */
+export function readMark(text: string): SeenItem | undefined {
+  const [, written = '', note = ''] = /^(\w+)_([0-9a-f]{16})$/.exec(text) ?? []
+  const read = answerRule.safeParse(readAnswer(written))
+  return note === '' || !read.success ? undefined : { answer: read.data, note }
 }
 
 export function answerName(answer: Answer): string {

@@ -45,6 +45,9 @@ export function ItemPage({ view, category, at, item, place, form, nowMs, mayAssi
         {mayAssign && view.assessment.status !== 'completed' ? (
           <form class="stack" method="post" action={`${path}/items/${place}`}>
             <FormError form={form} />
+            <input type="hidden" name="was-owner" value={owner} />
+            <input type="hidden" name="was-due" value={dueOn} />
+            <input type="hidden" name="was-links" value={links.join('\r\n')} />
             <Field
               name="owner"
               label="Owner"
@@ -87,6 +90,7 @@ export function ItemPage({ view, category, at, item, place, form, nowMs, mayAssi
 
 const FIELD_NAMES: Readonly<Record<WorkChange['field'], string>> = {
   answer: 'Answer',
+  note: 'Evidence',
   owner: 'Owner',
   due: 'Due date',
   links: 'Number of links',

@@ -1,3 +1,4 @@
+import { basisText } from '../../engine/assess/basis.ts'
 import type { ItemChange } from '../../engine/assess/items.ts'
 import { itemKey } from '../../engine/assess/rules.ts'
 import { pointsOf } from '../../engine/assess/score.ts'
@@ -5,7 +6,7 @@ import { changeText } from '../../engine/export/report/text.ts'
 import { type AssessmentCategory, frameworkOf } from '../../engine/store/assessments.ts'
 import { profileText } from '../../engine/store/framework.ts'
 import { Bar } from '../design/chart.tsx'
-import { Card, countOf, countText, Notice, PageHead, Time } from '../design/parts.tsx'
+import { Card, countOf, countText, Notice, PageHead, Tag, Time } from '../design/parts.tsx'
 import { type Column, Table } from '../design/table.tsx'
 import { type AssessmentView, type PreviousAssessment, progressOf } from '../views/assessments.ts'
 import { Grade, Progress } from './assessments.tsx'
@@ -24,6 +25,7 @@ export function AssessmentPage(props: AssessmentProps) {
   const { view, nowMs, mayAnswer, mayComplete, error, done } = props
   const { assessment, categories, answered, items, previous, newer, changes } = view
   const { id, title, status, result, profile } = assessment
+  const suggested = [...view.suggestions.values()].filter(({ answer }) => answer !== undefined).length
   return (
     <>
       <div>
@@ -38,7 +40,7 @@ export function AssessmentPage(props: AssessmentProps) {
             ) : (
               <span class="facts">
                 <Grade grade={result.grade} score={result.overallScore} />
-                <span>{profileText(profile)}</span>
+                <span>{basisText(view.basis)}</span>
                 <span>
                   completed <Time ms={assessment.completedAtMs} nowMs={nowMs} />
                 </span>
@@ -67,12 +69,12 @@ export function AssessmentPage(props: AssessmentProps) {
           </p>
         </Notice>
       )}
-      {view.suggestions.size > 0 && (
-        <Notice title={`Completed assessments and discovery suggest ${countOf(view.suggestions.size, 'answer')}`}>
+      {suggested > 0 && (
+        <Notice title={`Completed assessments and discovery suggest ${countOf(suggested, 'answer')}`}>
           <p class="small">Each category shows them with their evidence. Accept or change each one.</p>
         </Notice>
       )}
-      {view.unsupported.length > 0 && <Unsupported view={view} />}
+      {view.basis.caveats.length > 0 && <Caveats view={view} />}
       {previous !== undefined && <Comparison view={view} previous={previous} nowMs={nowMs} />}
       {status !== 'completed' && answered === items && !mayComplete && (
         <Notice title="Every item is answered. An admin can complete the assessment" />
@@ -140,19 +142,30 @@ function categoryColumns({ assessment: { id, status } }: AssessmentView): readon
   ]
 }
 
-/** Answers that discovery supported at completion. */
-function Unsupported({ view: { assessment, categories, unsupported } }: { readonly view: AssessmentView }) {
+/** What a reader of the score has to know, with the reason. */
+function Caveats({ view: { assessment, categories, basis } }: { readonly view: AssessmentView }) {
+  const { caveats, unsupported } = basis
+  const lost = unsupported.filter(({ gotWorse }) => gotWorse).length
   const categoryOf = (id: string): number => categories.findIndex(({ items }) => items.some((item) => item.id === id))
+  const title = assessment.status === 'completed' ? 'Behind the score' : 'What the score will leave out'
   return (
-    <Notice tone="bad" title={`Discovery no longer supports ${countOf(unsupported.length, 'answer')}`}>
-      <ul class="small">
-        {unsupported.map(({ item: { id, title }, facts }) => (
-          <li key={id}>
-            <a href={`/assessments/${assessment.id}/categories/${categoryOf(id)}`}>{title}</a>: {facts.text}
-          </li>
-        ))}
-      </ul>
-    </Notice>
+    <>
+      {lost > 0 && <Notice tone="bad" title={`Discovery no longer supports ${countOf(lost, 'answer')}`} />}
+      <Card title={title} note={basisText(basis)}>
+        <ul class="small">
+          {caveats.slice(0, CHANGES_SHOWN_MAX).map(({ itemId, title, kind, reason }) => (
+            <li key={`${kind} ${itemId}`}>
+              <Tag tone={kind === 'not applicable' ? 'plain' : 'bad'}>{kind}</Tag>{' '}
+              <a href={`/assessments/${assessment.id}/categories/${categoryOf(itemId)}`}>
+                {itemId} {title}
+              </a>
+              : {reason}
+            </li>
+          ))}
+        </ul>
+        {caveats.length > CHANGES_SHOWN_MAX && <p>{caveats.length - CHANGES_SHOWN_MAX} more</p>}
+      </Card>
+    </>
   )
 }
 

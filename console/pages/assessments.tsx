@@ -9,7 +9,7 @@ import { NumberedPages } from '../design/pages-links.tsx'
 import { Card, countOf, countText, PageHead, Tag, Time } from '../design/parts.tsx'
 import { type Column, Table } from '../design/table.tsx'
 import type { FormState } from '../form.ts'
-import type { AssessmentsView, FrameworkRow, OpenRow } from '../views/assessments.ts'
+import type { AssessmentRow, AssessmentsView, FrameworkRow } from '../views/assessments.ts'
 
 /** Characters of a typed profile: one item id in 20 characters, and 500 of them. */
 export const PROFILE_LENGTH_MAX = 10_000
@@ -92,7 +92,7 @@ export function Assessments({ view, query, form, nowMs, mayCreate }: Assessments
   )
 }
 
-function openColumns(nowMs: number): readonly Column<OpenRow>[] {
+function openColumns(nowMs: number): readonly Column<AssessmentRow>[] {
   return [
     { id: 'title', name: 'Assessment', cell: ({ assessment }) => <Title assessment={assessment} /> },
     {
@@ -135,8 +135,14 @@ export function Grade({ grade, score }: { readonly grade: string; readonly score
   )
 }
 
-function scoreCell({ result }: Assessment) {
-  return result === null ? null : <Grade grade={result.grade} score={result.overallScore} />
+function scoreCell({ assessment: { result }, basis }: Pick<AssessmentRow, 'assessment' | 'basis'>) {
+  if (result === null) return null
+  return (
+    <>
+      <Grade grade={result.grade} score={result.overallScore} />
+      <p class="small muted">{basis}</p>
+    </>
+  )
 }
 
 function frameworkColumns(nowMs: number): readonly Column<FrameworkRow>[] {
@@ -149,13 +155,8 @@ function frameworkColumns(nowMs: number): readonly Column<FrameworkRow>[] {
     {
       id: 'score',
       name: 'Score',
-      cell: ({ last }) => (last === undefined ? <span class="muted">not assessed</span> : scoreCell(last)),
-    },
-    {
-      id: 'profile',
-      name: 'Profile',
-      cell: ({ last }) => last && profileText(last.profile),
-      wide: true,
+      cell: ({ last, basis }) =>
+        last === undefined ? <span class="muted">not assessed</span> : scoreCell({ assessment: last, basis }),
     },
     {
       id: 'change',
@@ -196,7 +197,10 @@ export function Progress({ answered, items }: { readonly answered: number; reado
 }
 
 /** The columns of the CSV file, which has the open and the completed assessments. */
-export function assessmentColumns(nowMs: number, changes: ReadonlyMap<string, number>): readonly Column<OpenRow>[] {
+export function assessmentColumns(
+  nowMs: number,
+  changes: ReadonlyMap<string, number>,
+): readonly Column<AssessmentRow>[] {
   return [
     textColumn('title', 'Assessment', ({ assessment }) => assessment.title),
     textColumn('framework', 'Framework', ({ assessment }) => frameworkOf(assessment)),
@@ -204,6 +208,7 @@ export function assessmentColumns(nowMs: number, changes: ReadonlyMap<string, nu
     textColumn('status', 'Status', ({ assessment }) => assessment.status),
     { id: 'score', name: 'Score', csv: ({ assessment }) => assessment.result?.overallScore ?? '' },
     textColumn('grade', 'Grade', ({ assessment }) => assessment.result?.grade ?? ''),
+    textColumn('basis', 'Basis', ({ basis }) => basis),
     { id: 'change', name: 'Change of the score', csv: ({ assessment }) => changes.get(assessment.id) ?? '' },
     countColumn('answered', 'Answered', ({ answered }) => answered),
     countColumn('items', 'Items', ({ items }) => items),
@@ -212,10 +217,14 @@ export function assessmentColumns(nowMs: number, changes: ReadonlyMap<string, nu
   ]
 }
 
-function completedColumns(nowMs: number): readonly Column<Assessment>[] {
+function completedColumns(nowMs: number): readonly Column<AssessmentRow>[] {
   return [
-    { id: 'title', name: 'Assessment', cell: (assessment) => <Title assessment={assessment} /> },
+    { id: 'title', name: 'Assessment', cell: ({ assessment }) => <Title assessment={assessment} /> },
     { id: 'score', name: 'Score', cell: scoreCell },
-    { id: 'completed', name: 'Completed', cell: ({ completedAtMs }) => <Time ms={completedAtMs} nowMs={nowMs} /> },
+    {
+      id: 'completed',
+      name: 'Completed',
+      cell: ({ assessment }) => <Time ms={assessment.completedAtMs} nowMs={nowMs} />,
+    },
   ]
 }

@@ -68,6 +68,8 @@ export const platformColumns: readonly Column<ReportedPlatform>[] = [
 export const scoreColumns: readonly Column<ReportedScore>[] = [
   { id: 'name', name: 'Framework', csv: ({ name }) => name },
   { id: 'score', name: 'Score', csv: ({ score }) => score },
+  { id: 'grade', name: 'Grade', csv: ({ grade }) => grade },
+  { id: 'basis', name: 'Basis', csv: ({ basis }) => basis },
   { id: 'change', name: 'Change', csv: ({ change }) => change ?? '' },
   { id: 'completed', name: 'Completed', csv: ({ completedMs }) => isoSeconds(completedMs) },
 ]

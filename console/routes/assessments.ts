@@ -3,9 +3,10 @@ import { scoreChanges } from '../../engine/assess/compare.ts'
 import { AssessmentFileFault } from '../../engine/assess/file-fault.ts'
 import { readProfile } from '../../engine/assess/profiles.ts'
 import { answer as answerRule, itemKey, note as noteRule, readAnswer } from '../../engine/assess/rules.ts'
-import { acceptedNote } from '../../engine/assess/suggestions.ts'
-import { workOf } from '../../engine/assess/work.ts'
+import { acceptedNote, type Suggestion } from '../../engine/assess/suggestions.ts'
+import { noteMark, workOf } from '../../engine/assess/work.ts'
 import { Fault, isFault } from '../../engine/kernel/process/error-codes.ts'
+import type { AssessmentItem } from '../../engine/store/assessments.ts'
 import { asFrameworkId } from '../../engine/store/framework.ts'
 import { paged } from '../design/paged.ts'
 import { EMPTY_FORM, FormFields, type FormState, readForm } from '../form.ts'
@@ -13,7 +14,7 @@ import { type Answer, redirect } from '../http/answer.ts'
 import { form, page, type Route } from '../http/router.ts'
 import type { Visit } from '../http/visit.ts'
 import { AssessmentPage } from '../pages/assessment.tsx'
-import { answerMark, CategoryPage } from '../pages/assessment-category.tsx'
+import { CategoryPage, type RejectedAnswer, type RejectedAnswers, readMark } from '../pages/assessment-category.tsx'
 import { ComparisonPage, differenceColumns } from '../pages/assessment-comparison.tsx'
 import { ItemPage } from '../pages/assessment-item.tsx'
 import { Assessments, assessmentColumns, PROFILE_LENGTH_MAX } from '../pages/assessments.tsx'
@@ -46,7 +47,7 @@ export const ASSESSMENT_ROUTES: readonly Route[] = [
   page(`${PATH}/:id/compare.csv`, 'assessment.read', (visit, { id }) =>
     csvTable('assessment-comparison', differenceColumns(), comparison(visit, id).items),
   ),
-  page(`${PATH}/:id/categories/:at`, 'assessment.read', categoryPage),
+  page(`${PATH}/:id/categories/:at`, 'assessment.read', (visit, given) => categoryPage(visit, given)),
   form(`${PATH}/:id/categories/:at`, 'assessment.change', saveCategory),
   page(`${PATH}/:id/categories/:at/items/:place`, 'assessment.read', (visit, given) => itemPage(visit, given)),
   form(`${PATH}/:id/categories/:at/items/:place`, 'assessment.assign', saveItem),
@@ -99,37 +100,68 @@ async function create(visit: Visit): Promise<Answer> {
   }
 }
 
-/** Saves each answer of a category that differs from the stored one, as a separate change. */
-async function saveCategory(visit: Visit, given: { readonly id: string; readonly at: string }): Promise<Answer> {
+/**
+ * Saves what the person changed on the page, each item as a change of its own. A rejected one, such
+ * as a conflict with somebody else, is shown again with what was typed; the others are saved.
+ */
+async function saveCategory(visit: Visit, given: CategoryPlace): Promise<Answer> {
   const { fields } = visit.request
   const { assessment, categories, suggestions } = existing(visit, given.id)
   const category = categories[Number(given.at)]
   if (category === undefined) throw new Fault('NOT_FOUND', 'The assessment has no such category')
-  const changes = category.items.flatMap((item, index) => {
-    const [answerText] = fields.all(`answer-${index}`)
-    // An absent field changes nothing, and neither does one that this page did not change: another
-    // tab or member may have.
-    if (answerText === undefined) return []
-    const noteText = fields.all(`note-${index}`)[0] ?? item.note
-    const isUntouched = fields.text(`was-${index}`) === answerMark(answerText, noteText)
-    if (isUntouched && fields.text(`accept-${index}`) !== 'yes') return []
-    const isAccepted = answerText === 'unanswered' && fields.text(`accept-${index}`) === 'yes'
-    const suggestion = isAccepted ? suggestions.get(itemKey(item.id)) : undefined
-    const answer = answerRule.safeParse(suggestion?.answer ?? readAnswer(answerText))
-    const note = noteRule.safeParse(noteText.trim())
-    if (!answer.success) throw new Fault('USAGE', `${item.id}: ${answer.error.issues[0]?.message}`)
-    if (!note.success) throw new Fault('USAGE', `${item.id}: ${note.error.issues[0]?.message}`)
-    const noted = suggestion === undefined ? note.data : acceptedNote(suggestion, note.data)
-    return { item, answer: answer.data, note: noted }
-  })
-  for (const { item, answer, note } of changes) {
-    if (item.answer === answer && item.note === note) continue
-    await visit.change('assessment.change', { id: assessment.id, item: item.id, answer, note })
+  const rejected = new Map<number, RejectedAnswer>()
+  let saved = -1
+  let status = 400
+  for (const [index, item] of category.items.entries()) {
+    const [answer] = fields.all(`answer-${index}`)
+    // An absent field changes nothing, and neither does one that this page did not change.
+    if (answer === undefined) continue
+    const note = fields.all(`note-${index}`)[0] ?? item.note
+    const accepts = answer === 'unanswered' && fields.text(`accept-${index}`) === 'yes'
+    const suggestion = accepts ? suggestions.get(itemKey(item.id)) : undefined
+    try {
+      const change = changeOf(item, { answer, note, seen: fields.text(`was-${index}`), suggestion })
+      if (change === undefined) continue
+      await visit.change('assessment.change', { id: assessment.id, ...change })
+      if (saved < 0 || accepts) saved = index
+    } catch (error) {
+      if (!isFault(error, 'CONFLICT') && !isFault(error, 'USAGE')) throw error
+      rejected.set(index, { answer, note, message: error.message })
+      if (error.code === 'CONFLICT') status = 409
+    }
   }
+  if (rejected.size > 0) return categoryPage(visit, given, rejected, status)
   const page = Number.parseInt(fields.text('page'), 10) || 1
-  const accepted = category.items.findIndex((_, index) => fields.text(`accept-${index}`) === 'yes')
-  const place = accepted < 0 ? '' : `#item-${accepted}`
+  const place = saved < 0 ? '' : `#item-${saved}`
   return redirect(`${PATH}/${given.id}/categories/${given.at}?page=${page}&done=saved${place}`)
+}
+
+interface TypedAnswer {
+  readonly answer: string
+  readonly note: string
+  /** The mark of the item when the page was made; '' if it has none. */
+  readonly seen: string
+  /** That the person accepts. */
+  readonly suggestion: Suggestion | undefined
+}
+
+/** The change that a person typed. undefined: none. @throws Fault USAGE */
+function changeOf(item: AssessmentItem, { answer: answerText, note: noteText, seen: mark, suggestion }: TypedAnswer) {
+  const seen = readMark(mark)
+  const answer = answerRule.safeParse(suggestion?.answer ?? readAnswer(answerText))
+  const note = noteRule.safeParse(noteText.trim())
+  if (!answer.success) throw new Fault('USAGE', `${item.id}: ${answer.error.issues[0]?.message}`)
+  if (!note.success) throw new Fault('USAGE', `${item.id}: ${note.error.issues[0]?.message}`)
+  const noted = suggestion?.answer === undefined ? note.data : acceptedNote(suggestion, note.data)
+  const isAnswerKept = answer.data === (seen?.answer ?? item.answer)
+  const isNoteKept = seen === undefined ? noted === item.note : noteMark(noted) === seen.note
+  if (isAnswerKept && isNoteKept) return undefined
+  return {
+    item: item.id,
+    answer: isAnswerKept ? undefined : answer.data,
+    note: isNoteKept ? undefined : noted,
+    seen,
+  }
 }
 
 function existing(visit: Visit, id: string): AssessmentView {
@@ -149,22 +181,35 @@ function listPage(visit: Visit, state: FormState, status: number): Answer {
 /** Items of a page: their forms stay below the maximum size with notes of any length. */
 const ITEMS_PER_PAGE = 25
 
-function categoryPage(visit: Visit, { id, at: place }: { readonly id: string; readonly at: string }): Answer {
+function categoryPage(
+  visit: Visit,
+  { id, at: place }: CategoryPlace,
+  rejected: RejectedAnswers = new Map(),
+  status = 200,
+): Answer {
   const view = existing(visit, id)
   const at = Number(place)
   const category = view.categories[at]
   if (category === undefined) throw new Fault('NOT_FOUND', 'The assessment has no such category')
-  const { query } = visit.request
+  const { query, fields } = visit.request
+  const shown = new URLSearchParams(query)
+  if (rejected.size > 0) shown.set('page', fields.text('page'))
   const content = CategoryPage({
     view,
     category,
     at,
-    items: paged([...category.items.entries()], query, 'page', ITEMS_PER_PAGE),
+    items: paged([...category.items.entries()], shown, 'page', ITEMS_PER_PAGE),
+    rejected,
     query,
     mayAnswer: visit.may('assessment.change'),
     done: query.get('done') ?? '',
   })
-  return visit.page(category.name, PATH, content)
+  return visit.page(category.name, PATH, content, { status })
+}
+
+interface CategoryPlace {
+  readonly id: string
+  readonly at: string
 }
 
 interface ItemPlace {
@@ -204,15 +249,15 @@ async function saveItem(visit: Visit, given: ItemPlace): Promise<Answer> {
   const item = categories[Number(given.at)]?.items[Number(given.place)]
   if (item === undefined) throw new Fault('NOT_FOUND', 'The assessment has no such item')
   try {
+    // Somebody else may have changed the other fields.
+    const isChanged = (name: string): boolean => fields.text(name) !== fields.all(`was-${name}`)[0]
+    const links = fields.text('links').split(/\s+/)
     await visit.change('assessment.assign', {
       id: assessment.id,
       item: item.id,
-      owner: fields.text('owner').trim(),
-      dueOn: fields.text('due').trim(),
-      links: fields
-        .text('links')
-        .split(/\s+/)
-        .filter((each) => each !== ''),
+      ...(isChanged('owner') ? { owner: fields.text('owner').trim() } : {}),
+      ...(isChanged('due') ? { dueOn: fields.text('due').trim() } : {}),
+      ...(isChanged('links') ? { links: links.filter((each) => each !== '') } : {}),
     })
     return redirect(`${PATH}/${given.id}/categories/${given.at}/items/${given.place}?done=saved`)
   } catch (error) {

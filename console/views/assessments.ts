@@ -1,7 +1,8 @@
+import { basesOf, basisText, type ScoreBasis } from '../../engine/assess/basis.ts'
 import { type AssessmentComparison, compareAssessments, type TrendPoint, trendOf } from '../../engine/assess/compare.ts'
-import { discoveryFacts, type UnsupportedAnswer, unsupportedAnswers } from '../../engine/assess/discovery-facts.ts'
 import { type ItemChange, type ItemCounts, itemChanges, newerItems } from '../../engine/assess/items.ts'
 import { itemKey } from '../../engine/assess/rules.ts'
+import { scaleOf } from '../../engine/assess/score.ts'
 import { itemsOf } from '../../engine/assess/states.ts'
 import { type Suggestion, suggestionsFor } from '../../engine/assess/suggestions.ts'
 import { templateOf } from '../../engine/assess/templates.ts'
@@ -21,23 +22,27 @@ export interface FrameworkRow {
   /** The scores of completed assessments, the oldest first. */
   readonly trend: readonly TrendPoint[]
   /** The open assessment that was changed last. */
-  readonly open: OpenRow | undefined
+  readonly open: AssessmentRow | undefined
+  /** What stands beside the score of the last one. */
+  readonly basis: string
 }
 
-/** Drafts and assessments in progress. */
-export interface OpenRow {
+/** An assessment with its progress. */
+export interface AssessmentRow {
   readonly assessment: Assessment
   readonly answered: number
   readonly items: number
+  /** What stands beside its score. */
+  readonly basis: string
 }
 
 export interface AssessmentsView {
   /** In the order of the specification. */
   readonly frameworks: readonly FrameworkRow[]
   /** Most recently changed first. */
-  readonly open: Paged<OpenRow>
+  readonly open: Paged<AssessmentRow>
   /** Newest first. */
-  readonly completed: Paged<Assessment>
+  readonly completed: Paged<AssessmentRow>
 }
 
 /** The pages of the lists are those of the query's `open` and `completed`. */
@@ -45,15 +50,17 @@ export function assessmentsView(visit: Visit): AssessmentsView {
   const { query } = visit.request
   const lists = assessmentsOf(visit)
   const open = paged(lists.open, query, 'open')
+  const completed = paged(lists.completed, query, 'completed')
+  const rowOf = rowReader(visit)
   return {
-    frameworks: frameworkRows(visit, lists),
-    open: { ...open, rows: open.rows.map((assessment) => withProgress(visit, assessment)) },
-    completed: paged(lists.completed, query, 'completed'),
+    frameworks: frameworkRows(visit, lists, rowOf),
+    open: { ...open, rows: open.rows.map(rowOf) },
+    completed: { ...completed, rows: completed.rows.map(rowOf) },
   }
 }
 
 /** The assessments of each framework, in the order of the specification. */
-export function frameworkRows(visit: Visit, { open, completed } = assessmentsOf(visit)): readonly FrameworkRow[] {
+function frameworkRows(visit: Visit, { open, completed }: AssessmentLists, rowOf: RowReader): readonly FrameworkRow[] {
   return frameworksOf(visit).map(([id, name]) => {
     const [last, before] = completed.filter(({ frameworkId }) => frameworkId === id)
     const changed = open.find(({ frameworkId }) => frameworkId === id)
@@ -63,7 +70,8 @@ export function frameworkRows(visit: Visit, { open, completed } = assessmentsOf(
       last,
       scoreChange: changeOf(last, before),
       trend: trendOf(completed, id),
-      open: changed && withProgress(visit, changed),
+      open: changed && rowOf(changed),
+      basis: last === undefined ? '' : rowOf(last).basis,
     }
   })
 }
@@ -78,9 +86,9 @@ export function frameworksOf({ site, organization }: Visit): readonly (readonly 
 }
 
 /** All assessments, open ones first. Reads all items of each. */
-export function allAssessments(visit: Visit): readonly OpenRow[] {
+export function allAssessments(visit: Visit): readonly AssessmentRow[] {
   const { open, completed } = assessmentsOf(visit)
-  return [...open, ...completed].map((assessment) => withProgress(visit, assessment))
+  return [...open, ...completed].map(rowReader(visit))
 }
 
 interface AssessmentLists {
@@ -100,9 +108,20 @@ function assessmentsOf({ site, organization }: Visit): AssessmentLists {
   }
 }
 
-/** Reads the items, which are a record of their own. */
-function withProgress({ site }: Visit, assessment: Assessment): OpenRow {
-  return { assessment, ...progressOf(site.store.assessments.categories(assessment)) }
+type RowReader = (assessment: Assessment) => AssessmentRow
+
+/** Reads the items of an assessment, which are a record of their own, once. */
+function rowReader({ site: { store }, organization, nowMs }: Visit): RowReader {
+  const basis = basesOf(store, organization.id, nowMs)
+  const rows = new Map<string, AssessmentRow>()
+  return (assessment) => {
+    const known = rows.get(assessment.id)
+    if (known !== undefined) return known
+    const categories = store.assessments.categories(assessment)
+    const row = { assessment, ...progressOf(categories), basis: basisText(basis(assessment, categories)) }
+    rows.set(assessment.id, row)
+    return row
+  }
 }
 
 function changeOf(last: Assessment | undefined, before: Assessment | undefined): number | undefined {
@@ -130,8 +149,8 @@ export interface AssessmentView {
   readonly previous: PreviousAssessment | undefined
   /** Suggested answers to unanswered items, by the key of the item. */
   readonly suggestions: ReadonlyMap<string, Suggestion>
-  /** Of the last completed assessment: answers that discovery no longer supports. */
-  readonly unsupported: readonly UnsupportedAnswer[]
+  /** What stands beside the score. */
+  readonly basis: ScoreBasis
   /** What an update to the current items would change. */
   readonly newer: ItemCounts | undefined
   /** How the framework's current items differ, also from those of a completed assessment. */
@@ -147,18 +166,10 @@ export function assessmentView({ site, organization, nowMs }: Visit, id: string)
   const template = templateOf(site.store, organization.id, assessment.frameworkId)
   const newer = newerItems(assessment, categories, template)
   const suggestions = suggestionsFor(site.store, assessment, categories, nowMs)
-  const isLast = last(site.store, assessment)?.id === id
-  const unsupported = isLast
-    ? unsupportedAnswers(assessment, categories, discoveryFacts(site.store, organization.id, nowMs))
-    : []
+  const basis = basesOf(site.store, organization.id, nowMs)(assessment, categories)
   const changes = itemChanges(assessment, categories, template)
   const progress = progressOf(categories)
-  return { assessment, categories, template, ...progress, previous, newer, changes, suggestions, unsupported }
-}
-
-/** The last completed assessment of the same framework. */
-function last({ assessments }: Store, { organizationId, frameworkId }: Assessment): Assessment | undefined {
-  return assessments.completed(organizationId).find((each) => each.frameworkId === frameworkId)
+  return { assessment, categories, template, ...progress, previous, newer, changes, suggestions, basis }
 }
 
 function previousOf({ assessments }: Store, assessment: Assessment): PreviousAssessment | undefined {
@@ -203,5 +214,7 @@ export function comparisonView({ site, organization }: Visit, id: string, withId
     .filter((each) => each.frameworkId === after.frameworkId && each.id !== id)
   const before = withId === '' ? previousOf(site.store, after)?.assessment : others.find((each) => each.id === withId)
   if (before === undefined) return undefined
-  return { before, after, others, ...compareAssessments(assessments.categories(before), assessments.categories(after)) }
+  const scale = scaleOf(after.frameworkId)
+  const compared = compareAssessments(assessments.categories(before), assessments.categories(after), scale)
+  return { before, after, others, ...compared }
 }

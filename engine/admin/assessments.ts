@@ -11,7 +11,7 @@ import {
 import { assertMayRemove, itemsOf, statusAfterAnswer } from '../assess/states.ts'
 import { templateOf } from '../assess/templates.ts'
 import type { AssessmentContent } from '../assess/transfer-json.ts'
-import { editedItem, type ItemEdit, workOf } from '../assess/work.ts'
+import { assertSeen, editedItem, type ItemEdit, type SeenItem, workOf } from '../assess/work.ts'
 import { Fault } from '../kernel/process/error-codes.ts'
 import { ASSESSMENTS_MAX } from '../limits.ts'
 import type { Answer, Assessment, AssessmentCategory, AssessmentItem } from '../store/assessments.ts'
@@ -145,23 +145,37 @@ export class AssessmentChanges extends Changes {
   }
 
   /**
-   * Answers one item. Without `note`, the item keeps its note.
+   * Answers one item. Without `answer` or `note`, the item keeps its own.
    *
+   * @param seen what the person saw of the item: a later change of somebody else is a conflict
    * @throws Fault NOT_FOUND, CONFLICT if the assessment is completed, USAGE, NOT_ALLOWED
    */
-  answer(organization: Organization, idOrPrefix: string, item: string, answer: Answer, note?: string): Assessment {
+  answer(
+    organization: Organization,
+    idOrPrefix: string,
+    item: string,
+    answer: Answer | undefined,
+    note?: string,
+    seen?: SeenItem,
+  ): Assessment {
     const { store, clock } = this
     return this.audited('assessment.change', organization.id, (actor) => {
       const before = this.find(organization, idOrPrefix)
       const answers = store.assessments.categories(before)
       const found = itemIn(answers, item)
-      const edit = { answer, ...(note === undefined ? {} : { note }) }
-      const categories = withItem(answers, found, editedItem(found, edit, actor, clock.nowMs()))
+      const edit = { ...(answer === undefined ? {} : { answer }), ...(note === undefined ? {} : { note }) }
+      if (seen !== undefined) assertSeen(found, edit, seen)
+      const edited = editedItem(found, edit, actor, clock.nowMs())
+      const categories = withItem(answers, found, edited)
       const status = statusAfterAnswer(before.status, categories)
       const result: Assessment = { ...before, status, updatedAtMs: clock.nowMs() }
       store.assessments.put(result, categories)
       const change = about(result)
-      return { ...change, details: { ...change.details, item: found.id, answer, was: found.answer }, result }
+      return {
+        ...change,
+        details: { ...change.details, item: found.id, answer: edited.answer, was: found.answer },
+        result,
+      }
     })
   }
 

@@ -33,7 +33,8 @@ function unsupported({ store, organization, nowMs }: ConditionInput): Condition[
     if (!last.has(assessment.frameworkId)) last.set(assessment.frameworkId, assessment)
   }
   return [...last.values()].flatMap((assessment) => {
-    const answers = unsupportedAnswers(assessment, store.assessments.categories(assessment), facts)
+    const all = unsupportedAnswers(assessment, store.assessments.categories(assessment), facts)
+    const answers = all.filter(({ gotWorse }) => gotWorse)
     const groups = new Set(answers.map(groupOf))
     return [...groups].map((group) => {
       return conditionOf(

@@ -2,13 +2,21 @@ import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { z } from 'zod'
 import { readYaml } from '../../registry/yaml.ts'
-import { FRAMEWORK_IDS, type FrameworkId, type FrameworkItem, type Template } from '../store/framework.ts'
+import {
+  DISCOVERY_TOPICS,
+  FRAMEWORK_IDS,
+  type FrameworkId,
+  type FrameworkItem,
+  type Template,
+} from '../store/framework.ts'
 import { versionOf, writtenItem } from './framework-file.ts'
+import type { Mappings } from './mappings.ts'
 import { withWeights } from './profiles.ts'
 import { ratingOf } from './rating.ts'
-import { categoriesOf, line, type Problem, problemsAcross, problemsOf } from './rules.ts'
+import { closer, inverse, type Relation } from './relation.ts'
+import { categoriesOf, line, type Problem, priority, problemsAcross, problemsOf } from './rules.ts'
 import { readIdentifiers, readMappings } from './tables.ts'
-import { type BuiltFrameworks, FRAMEWORKS_FILE, type Mappings } from './templates.ts'
+import { type BuiltFrameworks, FRAMEWORKS_FILE } from './templates.ts'
 
 /**
  * Compiles engine/assess/frameworks/ to frameworks.json in dist/, so that commands need no YAML
@@ -17,9 +25,21 @@ import { type BuiltFrameworks, FRAMEWORKS_FILE, type Mappings } from './template
  */
 export const FRAMEWORKS_DIR = new URL('../../../engine/assess/frameworks/', import.meta.url)
 
-const file = z.strictObject({ categories: categoriesOf(z.strictObject({ name: line }), writtenItem) })
+const builtInItem = writtenItem
+  .extend({
+    /** Facts of discovery that show all that the item asks for. */
+    decided_by: z.enum(DISCOVERY_TOPICS).optional(),
+    /** Facts of discovery that show a part of it. */
+    supported_by: z.enum(DISCOVERY_TOPICS).optional(),
+    /** Without it, the grade is D at best. */
+    must_pass: z.literal(true).optional(),
+    /** Of AI Security, by risk. Other frameworks have published baselines (rating.ts). */
+    priority: priority.optional(),
+  })
+  .strict()
+const file = z.strictObject({ categories: categoriesOf(z.strictObject({ name: line }), builtInItem) })
 
-type WrittenItem = z.infer<typeof writtenItem>
+type WrittenItem = z.infer<typeof builtInItem>
 export interface WrittenCategory {
   readonly name: string
   readonly items: readonly WrittenItem[]
@@ -50,12 +70,15 @@ export function buildFrameworks(): BuiltFrameworks {
 }
 
 function templateOf(frameworkId: FrameworkId, written: readonly WrittenCategory[], mappings: Mappings): Template {
-  const controls = readIdentifiers().get('nist-800-53') ?? []
-  const published = new Map((readIdentifiers().get(frameworkId) ?? []).map((each) => [each.id, each.baselines]))
-  const lowControls = new Map(controls.map(({ id, baselines }) => [id, baselines.includes('low')]))
+  const published = new Map(
+    [...readIdentifiers()].map(([id, all]) => [id, new Map(all.map((each) => [each.id, each.baselines]))]),
+  )
+  const publishedOf = (framework: FrameworkId, id: string) => published.get(framework)?.get(id)
   const rated = (item: WrittenItem): FrameworkItem => {
     const { id, title, question, yes, partial, no, evidence, references, recommendation } = item
-    const baselines = item.baselines ?? published.get(id)
+    const topic = item.decided_by ?? item.supported_by
+    const baselines = item.baselines ?? publishedOf(frameworkId, id)
+    const mustPass = item.must_pass ?? false
     const sources = new Set((references ?? []).map(sourceOf))
     return {
       id,
@@ -65,7 +88,14 @@ function templateOf(frameworkId: FrameworkId, written: readonly WrittenCategory[
       guidance: { yes, partial, no, evidence },
       ...(baselines === undefined || baselines.length === 0 ? {} : { baselines }),
       ...(references === undefined ? {} : { references }),
-      ...ratingOf(frameworkId, { id: item.id, baselines, sources }, mappings, lowControls),
+      ...(topic === undefined ? {} : { discovery: { topic, decides: item.decided_by !== undefined } }),
+      ...(mustPass ? { mustPass: true as const } : {}),
+      ...ratingOf(
+        frameworkId,
+        { id, baselines, sources, priority: item.priority, mustPass },
+        mappings,
+        (...named) => publishedOf(...named) ?? [],
+      ),
     }
   }
   const categories = withWeights(written.map(({ name, items }) => ({ name, items: items.map(rated) })))
@@ -77,11 +107,16 @@ export function sourceOf(reference: string): string {
   return reference.split(' ', 1)[0] ?? ''
 }
 
-/** The mapped items of all frameworks, in both directions. A reference stands for its items. */
+/**
+ * The mapped items of all frameworks, in both directions. A reference stands for the items that have
+ * it. Such an item is written in words of its own, so all that is known is that it shares a topic.
+ */
 function mappingsOf(written: readonly (readonly [FrameworkId, readonly WrittenCategory[]])[]): Mappings {
   const items = new Map<string, string[]>()
+  const ownWords = new Set<string>()
   for (const [framework, categories] of written) {
     for (const { id, references } of categories.flatMap((category) => category.items)) {
+      if (references !== undefined) ownWords.add(`${framework}\0${id}`)
       for (const name of references ?? [id]) {
         const key = `${framework}\0${name}`
         items.set(key, [...(items.get(key) ?? []), id])
@@ -90,16 +125,19 @@ function mappingsOf(written: readonly (readonly [FrameworkId, readonly WrittenCa
   }
   const mapped = Object.fromEntries(FRAMEWORK_IDS.map((id) => [id, {}])) as Record<
     FrameworkId,
-    Record<string, Partial<Record<FrameworkId, string[]>>>
+    Record<string, Partial<Record<FrameworkId, Record<string, Relation>>>>
   >
-  const add = (from: FrameworkId, id: string, to: FrameworkId, other: string): void => {
-    mapped[from][id] = { ...mapped[from][id], [to]: [...new Set([...(mapped[from][id]?.[to] ?? []), other])] }
+  const add = (from: FrameworkId, id: string, to: FrameworkId, other: string, relation: Relation): void => {
+    const known = mapped[from][id]?.[to] ?? {}
+    mapped[from][id] = { ...mapped[from][id], [to]: { ...known, [other]: closer(known[other], relation) } }
   }
-  for (const { from, id, to, ids } of readMappings()) {
+  for (const { from, id, to, relation: published, ids } of readMappings()) {
     for (const one of items.get(`${from}\0${id}`) ?? []) {
       for (const other of ids.flatMap((each) => items.get(`${to}\0${each}`) ?? [])) {
-        add(from, one, to, other)
-        add(to, other, from, one)
+        const isPublished = !ownWords.has(`${from}\0${one}`) && !ownWords.has(`${to}\0${other}`)
+        const relation = isPublished ? published : 'intersects'
+        add(from, one, to, other, inverse(relation))
+        add(to, other, from, one, relation)
       }
     }
   }

@@ -1,7 +1,7 @@
 import type { Answer, Assessment, AssessmentCategory, AssessmentItem } from '../store/assessments.ts'
 import type { AnyFrameworkId } from '../store/framework.ts'
 import { itemKey } from './rules.ts'
-import { pointsOf, scoreOf } from './score.ts'
+import { pointsOf, type Scale, scoreOf } from './score.ts'
 
 /*
  * What changed between two assessments of a framework, and how much each change moved the score.
@@ -36,18 +36,19 @@ export interface AssessmentComparison {
 export function compareAssessments(
   before: readonly AssessmentCategory[],
   after: readonly AssessmentCategory[],
+  scale: Scale = 'graded',
 ): AssessmentComparison {
   const earlier = placed(before)
   const later = placed(after)
   const shares = sharesOf(after)
   const keys = [...new Set([...later.keys(), ...earlier.keys()])]
-  const all = keys.map((key) => differenceOf(earlier.get(key), later.get(key), shares.get(key) ?? 0))
+  const all = keys.map((key) => differenceOf(earlier.get(key), later.get(key), shares.get(key) ?? 0, scale))
   const items = all.filter(({ was, now }) => was !== now)
   const explained = items.reduce((sum, { effect = 0 }) => sum + effect, 0)
-  const total = exactScore(after) - exactScore(before)
+  const total = exactScore(after, scale) - exactScore(before, scale)
   return {
-    scoreBefore: scoreOf(before).overallScore,
-    score: scoreOf(after).overallScore,
+    scoreBefore: scoreOf(before, scale).overallScore,
+    score: scoreOf(after, scale).overallScore,
     items: items
       .sort((a, b) => Math.abs(b.effect ?? 0) - Math.abs(a.effect ?? 0))
       .map((each) => ({ ...each, effect: each.effect === undefined ? undefined : tenths(each.effect) })),
@@ -66,9 +67,14 @@ function placed(categories: readonly AssessmentCategory[]): ReadonlyMap<string, 
   return new Map(items.map((each) => [itemKey(each.item.id), each]))
 }
 
-function differenceOf(before: PlacedItem | undefined, after: PlacedItem | undefined, share: number): ItemDifference {
+function differenceOf(
+  before: PlacedItem | undefined,
+  after: PlacedItem | undefined,
+  share: number,
+  scale: Scale,
+): ItemDifference {
   const [was, now] = [before?.item.answer, after?.item.answer]
-  const [pointsBefore, points] = [was, now].map((each) => (each === undefined ? undefined : pointsOf(each)))
+  const [pointsBefore, points] = [was, now].map((each) => (each === undefined ? undefined : pointsOf(each, scale)))
   const { item, category } = (after ?? before) as PlacedItem
   const effect = points === undefined || pointsBefore === undefined ? undefined : share * (points - pointsBefore)
   return { itemId: item.id, title: item.title, category, was, now, effect }
@@ -77,7 +83,10 @@ function differenceOf(before: PlacedItem | undefined, after: PlacedItem | undefi
 /** The share of each item that has points in the score, 0 to 1, by key. */
 function sharesOf(categories: readonly AssessmentCategory[]): ReadonlyMap<string, number> {
   const counted = categories
-    .map(({ weight, items }) => ({ weight, items: items.filter(({ answer }) => pointsOf(answer) !== undefined) }))
+    .map(({ weight, items }) => ({
+      weight: weight * (sumOf(items.filter(({ answer }) => answer !== 'not_applicable')) / sumOf(items)),
+      items: items.filter(({ answer }) => pointsOf(answer) !== undefined),
+    }))
     .filter(({ items }) => items.length > 0)
   const total = sumOf(counted)
   return new Map(
@@ -93,10 +102,10 @@ function sumOf(weighted: readonly { readonly weight: number }[]): number {
 }
 
 /** The score without rounding; 0 without an answer that has points. */
-function exactScore(categories: readonly AssessmentCategory[]): number {
+function exactScore(categories: readonly AssessmentCategory[], scale: Scale): number {
   const items = placed(categories)
   return [...sharesOf(categories)].reduce((sum, [key, share]) => {
-    return sum + share * (pointsOf(items.get(key)?.item.answer ?? 'unanswered') ?? 0)
+    return sum + share * (pointsOf(items.get(key)?.item.answer ?? 'unanswered', scale) ?? 0)
   }, 0)
 }
 

@@ -1,15 +1,14 @@
 import { Fault } from '../kernel/process/error-codes.ts'
 import { faultPoint } from '../kernel/process/fault-point.ts'
 import { RECOMMENDATIONS_MAX } from '../limits.ts'
-import type { Assessment, AssessmentCategory, AssessmentResult } from '../store/assessments.ts'
+import type { Assessment, AssessmentCategory } from '../store/assessments.ts'
 import type { Recommendation } from '../store/recommendations.ts'
 import type { Store } from '../store/store.ts'
 import { discoveryFacts, withFacts } from './discovery-facts.ts'
-import { gradeOf } from './grade.ts'
+import { resultOf } from './grade.ts'
 import { publishAssessments, publishRecommendations } from './publish.ts'
 import { recommendationsAfter } from './recommendation.ts'
 import { itemKey } from './rules.ts'
-import { scoreOf } from './score.ts'
 import { assertMayComplete } from './states.ts'
 
 /**
@@ -33,6 +32,8 @@ export function completeAssessment(
 ): Assessment {
   assertMayComplete(assessment.status, categories)
   const { organizationId, frameworkId } = assessment
+  const result = resultOf(frameworkId, categories)
+  if (result === undefined) throw new Error('internal error: an assessment without a score was completed')
   const later = laterThan(store, organizationId, historyMs)
   const [last] = store.assessments.completed(organizationId).slice(later.length)
   const completedAtMs = historyMs ?? nowMs
@@ -44,7 +45,7 @@ export function completeAssessment(
     completedAtMs,
     updatedAtMs: nowMs,
     completion: (last?.completion ?? 0) + 1,
-    result: resultOf(categories),
+    result,
   }
   // Facts of today say nothing about an earlier time.
   const withEvidence =
@@ -80,12 +81,6 @@ function laterThan(store: Store, organizationId: string, historyMs: number | und
   const completed = store.assessments.completed(organizationId)
   const end = completed.findIndex(({ completedAtMs }) => completedAtMs <= historyMs)
   return end < 0 ? completed : completed.slice(0, end)
-}
-
-function resultOf(categories: readonly AssessmentCategory[]): AssessmentResult {
-  const { overallScore, categories: scores } = scoreOf(categories)
-  if (overallScore === null) throw new Error('internal error: an assessment without a score was completed')
-  return { overallScore, grade: gradeOf(overallScore), categories: scores }
 }
 
 /**

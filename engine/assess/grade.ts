@@ -1,3 +1,10 @@
+import type { AssessmentCategory, AssessmentItem, AssessmentResult } from '../store/assessments.ts'
+import { type AnyFrameworkId, isBuiltIn } from '../store/framework.ts'
+import { itemKey } from './rules.ts'
+import { pointsOf, scaleOf, scoreOf } from './score.ts'
+import { itemsOf } from './states.ts'
+import { frameworkItems } from './templates.ts'
+
 export const GRADES = ['A', 'B', 'C', 'D', 'F'] as const
 export type Grade = (typeof GRADES)[number]
 
@@ -8,4 +15,29 @@ export function gradeOf(score: number): Grade {
   if (score >= 70) return 'C'
   if (score >= 60) return 'D'
   return 'F'
+}
+
+/** The result with the present answers. undefined: no item has an answer that counts. */
+export function resultOf(
+  frameworkId: AnyFrameworkId,
+  categories: readonly AssessmentCategory[],
+): AssessmentResult | undefined {
+  const { overallScore, categories: scores } = scoreOf(categories, scaleOf(frameworkId))
+  if (overallScore === null) return undefined
+  const grade = gradeOf(overallScore)
+  const isCapped = grade !== 'F' && failedMustPass(frameworkId, categories).length > 0
+  return { overallScore, grade: isCapped ? 'D' : grade, categories: scores }
+}
+
+/** Must-pass items whose answer is below 50: no good average makes up for them. */
+export function failedMustPass(
+  frameworkId: AnyFrameworkId,
+  categories: readonly AssessmentCategory[],
+): AssessmentItem[] {
+  if (!isBuiltIn(frameworkId)) return []
+  const known = frameworkItems(frameworkId)
+  const scale = scaleOf(frameworkId)
+  return itemsOf(categories).filter(({ id, answer }) => {
+    return known.get(itemKey(id))?.mustPass === true && (pointsOf(answer, scale) ?? 100) < 50
+  })
 }

@@ -140,6 +140,15 @@ export function newerItems(
   return counts.kept === 0 || counts.added + counts.removed + counts.changed === 0 ? undefined : counts
 }
 
-function unanswered({ guidance: _, baselines: __, references: ___, ...item }: FrameworkItem): AssessmentItem {
-  return { ...item, answer: 'unanswered', note: '' }
+function unanswered({ id, title, question, weight, priority, recommendation }: FrameworkItem): AssessmentItem {
+  return {
+    id,
+    title,
+    ...(question === undefined ? {} : { question }),
+    weight,
+    priority,
+    recommendation,
+    answer: 'unanswered',
+    note: '',
+  }
 }

@@ -6,6 +6,7 @@ import {
   type AssessmentItem,
   frameworkOf,
 } from '../store/assessments.ts'
+import { basisOf, type ScoreBasis } from './basis.ts'
 import { controlIdOf, OSCAL_VERSION, objectiveIdOf, property, uuidOf } from './oscal.ts'
 import { itemKey } from './rules.ts'
 import { pointsOf } from './score.ts'
@@ -20,7 +21,6 @@ const TITLE_CHARACTERS_MAX = 120
  */
 export function writeAssessmentOscal(assessment: Assessment, categories: readonly AssessmentCategory[]): string {
   const { id, frameworkId, title, updatedAtMs } = assessment
-  const items = itemsOf(categories)
   const planId = uuidOf(`${id}/plan`)
   const document = {
     'assessment-results': {
@@ -38,7 +38,7 @@ export function writeAssessmentOscal(assessment: Assessment, categories: readonl
           category.items.map((item) => objectiveOf(frameworkId, item, at)),
         ),
       },
-      results: [resultOf(assessment, items)],
+      results: [resultOf(assessment, categories)],
       'back-matter': {
         resources: [
           {
@@ -65,6 +65,13 @@ function metadataProps({ frameworkId, profile, template }: Assessment, categorie
   ]
 }
 
+function basisProps({ notApplicablePercent, unsupported }: ScoreBasis) {
+  return [
+    property('not-applicable-percent', String(notApplicablePercent)),
+    property('unsupported-answers', String(unsupported.length)),
+  ]
+}
+
 /** @param at the index of its category */
 function objectiveOf(frameworkId: string, item: AssessmentItem, at: number) {
   const controlId = controlIdOf(frameworkId, item.id)
@@ -83,10 +90,18 @@ function objectiveOf(frameworkId: string, item: AssessmentItem, at: number) {
   }
 }
 
-function resultOf(assessment: Assessment, items: readonly AssessmentItem[]) {
+function resultOf(assessment: Assessment, categories: readonly AssessmentCategory[]) {
+  const items = itemsOf(categories)
   const { id, frameworkId, title, status, result, startedAtMs, completedAtMs } = assessment
   const score =
-    result === null ? [] : [property('overall-score', String(result.overallScore)), property('grade', result.grade)]
+    result === null
+      ? []
+      : [
+          property('overall-score', String(result.overallScore)),
+          property('grade', result.grade),
+          // By the facts at completion, so that each export has the same ones.
+          ...basisProps(basisOf(assessment, categories, new Map())),
+        ]
   const observations = items.flatMap((item) => observationsOf(assessment, item))
   const findings = items.filter(({ answer }) => answer !== 'unanswered').map((item) => findingOf(assessment, item))
   return {

@@ -61,12 +61,16 @@ function recommendationElements(all: readonly Recommendation[]): string[] {
   return inApi(all).sort(byPriority).map(recommendationJson)
 }
 
-/**
- * The order of GET /api/v1/recommendations: priority, then newest first, then id, so that pages are
- * consistent.
- */
+/** The order of GET /api/v1/recommendations: priority, then newest first, then as `byUrgency`. */
 export function byPriority(a: Recommendation, b: Recommendation): number {
-  return a.priority - b.priority || b.createdAtMs - a.createdAtMs || (a.id < b.id ? -1 : 1)
+  return a.priority - b.priority || b.createdAtMs - a.createdAtMs || byUrgency(a, b)
+}
+
+/** The most urgent first: by priority, then weight, then the identifier of the item. */
+export function byUrgency(a: Recommendation, b: Recommendation): number {
+  const order = a.priority - b.priority || (b.weight ?? 0) - (a.weight ?? 0)
+  if (order !== 0 || a.id === b.id) return order
+  return a.itemId === b.itemId ? (a.id < b.id ? -1 : 1) : a.itemId < b.itemId ? -1 : 1
 }
 
 /**

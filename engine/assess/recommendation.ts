@@ -66,6 +66,7 @@ function recommended(
   const newest = {
     title: item.recommendation,
     priority: item.priority,
+    weight: item.weight,
     category: category.name,
     owner: owner === '' ? (known?.owner ?? '') : owner,
     dueOn: dueOn === '' ? (known?.dueOn ?? '') : dueOn,

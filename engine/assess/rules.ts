@@ -7,7 +7,8 @@ import {
   ASSESSMENT_LINE_BYTES_MAX,
   ASSESSMENT_NOTE_BYTES_MAX,
 } from '../limits.ts'
-import { type Answer, DISCOVERY_TOPICS, WORD_ANSWERS } from '../store/assessments.ts'
+import { type Answer, WORD_ANSWERS } from '../store/assessments.ts'
+import { DISCOVERY_TOPICS } from '../store/framework.ts'
 
 /*
  * The rules for each field of a template and an assessment, for all sources: YAML, JSON, CSV and

@@ -1,43 +1,50 @@
 import type { Answer, Assessment, AssessmentCategory, DiscoveryFacts } from '../store/assessments.ts'
 import { type AnyFrameworkId, FRAMEWORK_IDS, type FrameworkId, frameworkName, isBuiltIn } from '../store/framework.ts'
 import type { Store } from '../store/store.ts'
-import { discoveryFacts, suggestedBy } from './discovery-facts.ts'
-import { topicOf } from './discovery-topics.ts'
+import { discoveryFacts, discoveryOf, LEVELS, type Level, supportedAnswer } from './discovery-facts.ts'
+import { isMapped, type MappedItems, mappedItems } from './mappings.ts'
+import { contains, type Relation } from './relation.ts'
 import { itemKey } from './rules.ts'
 import { pointsOf } from './score.ts'
 import { itemsOf } from './states.ts'
 import { loadFrameworks } from './templates.ts'
 
 /*
- * Answers that earlier assessments and discovery suggest for an open assessment. A mapping relates
- * topics: it does not show that one control satisfies the other. Discovery sees a part of what an
- * item asks for. So a suggestion never becomes an answer by itself.
+ * What earlier assessments and discovery suggest for an open assessment. A mapping relates topics,
+ * and discovery sees a part of what an item asks for. So a suggestion never becomes an answer by
+ * itself.
  *
  * The sources of an item are its mapped items in the last completed assessment of each other
  * framework, and the same item in the last completed assessment of its own framework, which then
  * is the only source. Frameworks without a mapping are related through a third one.
  *
- *   the sources answer            suggestion
+ * Only sources that ask for all that the item asks for suggest an answer: on every hop, they are
+ * equal to the item or a superset of it (relation.ts). The others are a hint without an answer.
+ *
+ *   these sources answer          suggestion
  *   100 each                      yes
  *   0 each                        no
  *   otherwise                     partial
- *   only not_applicable, or none  none
+ *   only not_applicable, or none  a hint, if any source applies
  *
- * Facts of discovery (discovery-facts.ts) suggest an answer if there is no source. Otherwise they
- * can only lower the suggestion.
+ * Facts of discovery (discovery-facts.ts) suggest an answer if there is no such source. Otherwise
+ * they can only lower the suggestion.
  */
 export interface SuggestionSource {
   readonly assessmentId: string
   readonly assessment: string
   readonly frameworkId: AnyFrameworkId
   readonly itemId: string
+  /** How it relates to the item that the suggestion is for. */
+  readonly relation: Relation
   readonly answer: Answer
   readonly completedAtMs: number
 }
 
 export interface Suggestion {
   readonly itemId: string
-  readonly answer: 'yes' | 'partial' | 'no'
+  /** undefined: a hint only. */
+  readonly answer: Level | undefined
   /** At least one, unless there are facts. */
   readonly sources: readonly SuggestionSource[]
   /** What discovery shows now. */
@@ -63,21 +70,21 @@ export function suggestionsFor(
   const known = from === undefined || from === 'discovery' ? discoveryFacts(store, organizationId, nowMs) : new Map()
   for (const { id } of open) {
     const own = completed.get(frameworkId)?.get(itemKey(id))
-    const sources = own === undefined ? mappedSources(frameworkId, id, completed) : [own]
-    const answer = answerOf(sources)
-    const topic = topicOf(frameworkId, id)
-    const facts: DiscoveryFacts | undefined = topic && known.get(topic)
-    const suggested = facts === undefined ? answer : (lowered(answer, facts.level) ?? suggestedBy(frameworkId, facts))
-    if (suggested === undefined) continue
-    suggestions.set(itemKey(id), { itemId: id, answer: suggested, sources, ...(facts === undefined ? {} : { facts }) })
+    const all = own === undefined ? mappedSources(frameworkId, id, completed) : [own]
+    const sources = all.filter(({ answer }) => pointsOf(answer) !== undefined)
+    const discovery = discoveryOf(frameworkId, id)
+    const facts: DiscoveryFacts | undefined = discovery && known.get(discovery.topic)
+    if (sources.length === 0 && facts === undefined) continue
+    const supported = discovery && facts && supportedAnswer(discovery, facts)
+    const answer = lower(answerOf(sources), supported)
+    suggestions.set(itemKey(id), { itemId: id, answer, sources, ...(facts === undefined ? {} : { facts }) })
   }
   return suggestions
 }
 
-const LEVELS = ['no', 'partial', 'yes'] as const
-
-function lowered(answer: Suggestion['answer'] | undefined, level: DiscoveryFacts['level']) {
-  return answer && LEVELS[Math.min(LEVELS.indexOf(answer), LEVELS.indexOf(level))]
+function lower(one: Level | undefined, other: Level | undefined): Level | undefined {
+  if (one === undefined || other === undefined) return one ?? other
+  return LEVELS[Math.min(LEVELS.indexOf(one), LEVELS.indexOf(other))]
 }
 
 /** Sources that a text names: a note has room for them. */
@@ -94,28 +101,16 @@ export function evidenceText({ sources, facts }: Suggestion): string {
   return [...known, ...(sources.length === 0 ? [] : [sourcesText(sources)])].join('; ')
 }
 
-/** The first sources of a suggestion. */
+/** The first sources of a suggestion, those that suggest its answer first. */
 function sourcesText(sources: readonly SuggestionSource[]): string {
-  const named = sources.slice(0, SOURCES_NAMED_MAX).map((source) => {
+  const ordered = [...sources].sort((a, b) => Number(contains(b.relation)) - Number(contains(a.relation)))
+  const named = ordered.slice(0, SOURCES_NAMED_MAX).map((source) => {
     const date = new Date(source.completedAtMs).toISOString().slice(0, 10)
-    return `${frameworkName(source.frameworkId)} ${source.itemId} (${source.answer}, ${date})`
+    const known = contains(source.relation) ? source.answer : `${source.relation}, ${source.answer}`
+    return `${frameworkName(source.frameworkId)} ${source.itemId} (${known}, ${date})`
   })
   if (sources.length > named.length) named.push(`${sources.length - named.length} more`)
   return named.join(', ')
-}
-
-/** The items of a framework that are mapped to an item, directly or through a third framework. */
-export function mappedItems(frameworkId: FrameworkId, id: string, to: FrameworkId): readonly string[] {
-  const { mappings } = loadFrameworks()
-  const mapped = mappings[frameworkId][id] ?? {}
-  if (isMapped(frameworkId, to)) return mapped[to] ?? []
-  const between = Object.entries(mapped) as [FrameworkId, readonly string[]][]
-  return [...new Set(between.flatMap(([other, ids]) => ids.flatMap((each) => mappings[other][each]?.[to] ?? [])))]
-}
-
-/** Whether there is a published mapping between two frameworks. */
-export function isMapped(from: FrameworkId, to: FrameworkId): boolean {
-  return Object.values(loadFrameworks().mappings[from]).some((mapped) => mapped[to] !== undefined)
 }
 
 /** How the items of one framework cover another. */
@@ -133,16 +128,17 @@ export interface CrosswalkRow {
   readonly title: string
   readonly category: string
   /** The mapped items of `from`. */
-  readonly from: readonly string[]
+  readonly from: MappedItems
 }
 
 /** What answering `from` gives of `to`. */
 export function crosswalk(from: FrameworkId, to: FrameworkId): Crosswalk {
+  const { mappings } = loadFrameworks()
   const rows = loadFrameworks().templates[to].categories.flatMap(({ name, items }) =>
-    items.map(({ id, title }) => ({ itemId: id, title, category: name, from: mappedItems(to, id, from) })),
+    items.map(({ id, title }) => ({ itemId: id, title, category: name, from: mappedItems(mappings, to, id, from) })),
   )
-  const mapped = rows.filter((row) => row.from.length > 0).length
-  return { items: rows.length, mapped, isDirect: isMapped(to, from), rows }
+  const mapped = rows.filter((row) => Object.keys(row.from).length > 0).length
+  return { items: rows.length, mapped, isDirect: isMapped(mappings, to, from), rows }
 }
 
 type AnswersByItem = ReadonlyMap<string, SuggestionSource>
@@ -159,7 +155,7 @@ function lastCompleted(
     if (answers.has(frameworkId) || (from !== undefined && from !== frameworkId)) continue
     const items = itemsOf(assessments.categories(assessment)).map((item) => {
       const source = { assessmentId: id, assessment: title, frameworkId, itemId: item.id, answer: item.answer }
-      return [itemKey(item.id), { ...source, completedAtMs }] as const
+      return [itemKey(item.id), { ...source, relation: 'equal', completedAtMs }] as const
     })
     answers.set(frameworkId, new Map(items))
   }
@@ -173,15 +169,19 @@ function mappedSources(
 ): SuggestionSource[] {
   // No mapping is known for an organization's own framework.
   if (!isBuiltIn(frameworkId)) return []
+  const { mappings } = loadFrameworks()
   return FRAMEWORK_IDS.flatMap((other) => {
     const answers = completed.get(other)
     if (other === frameworkId || answers === undefined) return []
-    return mappedItems(frameworkId, id, other).flatMap((each) => answers.get(itemKey(each)) ?? [])
+    return Object.entries(mappedItems(mappings, frameworkId, id, other)).flatMap(([each, relation]) => {
+      const source = answers.get(itemKey(each))
+      return source === undefined ? [] : { ...source, relation }
+    })
   })
 }
 
-function answerOf(sources: readonly SuggestionSource[]): Suggestion['answer'] | undefined {
-  const points = sources.flatMap(({ answer }) => pointsOf(answer) ?? [])
+function answerOf(sources: readonly SuggestionSource[]): Level | undefined {
+  const points = sources.flatMap(({ answer, relation }) => (contains(relation) ? (pointsOf(answer) ?? []) : []))
   if (points.length === 0) return undefined
   if (points.every((value) => value === 100)) return 'yes'
   return points.every((value) => value === 0) ? 'no' : 'partial'

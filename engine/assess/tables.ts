@@ -1,12 +1,14 @@
 import { readFileSync } from 'node:fs'
 import { FRAMEWORK_IDS, type FrameworkId } from '../store/framework.ts'
+import { isRelation, type Relation } from './relation.ts'
 
 /*
  * Published facts about the frameworks, in engine/assess/frameworks/tables/: identifiers, baselines
  * and mappings, without a text of a standard. Tab-separated; lists are comma-separated.
  *
  *   identifiers.tsv  framework, identifier, baselines of the identifier
- *   mappings.tsv     framework, identifier, other framework, identifiers there
+ *   mappings.tsv     framework, identifier, other framework, how the identifier relates to those of
+ *                    the last column (relation.ts), identifiers there
  */
 export const TABLES_DIR = new URL('../../../engine/assess/frameworks/tables/', import.meta.url)
 
@@ -19,6 +21,7 @@ export interface Mapping {
   readonly from: FrameworkId
   readonly id: string
   readonly to: FrameworkId
+  readonly relation: Relation
   readonly ids: readonly string[]
 }
 
@@ -34,12 +37,10 @@ export function readIdentifiers(): ReadonlyMap<FrameworkId, readonly Identifier[
 }
 
 export function readMappings(): readonly Mapping[] {
-  return rowsOf('mappings.tsv').map(([from = '', id = '', to = '', ids = '']) => ({
-    from: from as FrameworkId,
-    id,
-    to: to as FrameworkId,
-    ids: listOf(ids),
-  }))
+  return rowsOf('mappings.tsv').map(([from = '', id = '', to = '', relation = '', ids = '']) => {
+    if (!isRelation(relation)) throw new Error(`mappings.tsv: ${from} ${id}: no relation ${relation}`)
+    return { from: from as FrameworkId, id, to: to as FrameworkId, relation, ids: listOf(ids) }
+  })
 }
 
 function rowsOf(name: string): string[][] {

@@ -8,15 +8,8 @@ import {
   type Templates,
 } from '../store/framework.ts'
 import type { Store } from '../store/store.ts'
+import type { Mappings } from './mappings.ts'
 import { itemKey } from './rules.ts'
-
-/**
- * The items of other frameworks that are mapped to each item, by its id and their framework. Each
- * pair is in both directions.
- */
-export type Mappings = Readonly<
-  Record<FrameworkId, Readonly<Record<string, Partial<Readonly<Record<FrameworkId, readonly string[]>>>>>>
->
 
 export interface BuiltFrameworks {
   readonly templates: Templates

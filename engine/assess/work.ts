@@ -1,7 +1,12 @@
+import { createHash } from 'node:crypto'
+import { Fault } from '../kernel/process/error-codes.ts'
 import type { Answer, AssessmentItem, ItemWork, WorkChange } from '../store/assessments.ts'
 
 /** Kept changes of one item. Beyond them, the oldest are removed; the audit log has all. */
 export const ITEM_CHANGES_MAX = 20
+
+/** Characters of a note that its change keeps, so that 20 changes stay small. */
+const NOTE_KEPT_CHARACTERS = 500
 
 const NO_WORK: ItemWork = { owner: '', dueOn: '', links: [], history: [] }
 
@@ -32,14 +37,40 @@ export function editedItem(item: AssessmentItem, edit: ItemEdit, by: string, atM
   const { owner = before.owner, dueOn = before.dueOn, links = before.links } = edit
   const fields = [
     ['answer', String(item.answer), String(answer)],
+    ['note', item.note, note],
     ['owner', before.owner, owner],
     ['due', before.dueOn, dueOn],
     ['links', before.links.join(' '), links.join(' ')],
   ] as const
   const changes = fields.flatMap(([field, was, is]): WorkChange[] =>
-    was === is ? [] : [{ atMs, by, field, to: field === 'links' ? String(links.length) : is }],
+    was === is
+      ? []
+      : [{ atMs, by, field, to: field === 'links' ? String(links.length) : is.slice(0, NOTE_KEPT_CHARACTERS) }],
   )
-  if (changes.length === 0) return { ...item, note }
+  if (changes.length === 0) return item
   const history = [...before.history, ...changes].slice(-ITEM_CHANGES_MAX)
   return { ...item, answer, note, work: { owner, dueOn, links, history } }
+}
+
+/** The answer and the note of an item that a person saw before changing them. */
+export interface SeenItem {
+  readonly answer: Answer
+  /** noteMark. */
+  readonly note: string
+}
+
+/** Stands for a note: notes may be long. */
+export function noteMark(note: string): string {
+  return createHash('sha256').update(note).digest('hex').slice(0, 16)
+}
+
+/**
+ * @throws Fault CONFLICT if the edit replaces an answer or a note that somebody else has written
+ *   since the person saw the item
+ */
+export function assertSeen(item: AssessmentItem, { answer, note }: ItemEdit, seen: SeenItem): void {
+  const losesAnswer = answer !== undefined && answer !== item.answer && item.answer !== seen.answer
+  const losesNote = note !== undefined && note !== item.note && noteMark(item.note) !== seen.note
+  if (!losesAnswer && !losesNote) return
+  throw new Fault('CONFLICT', `${item.id} was changed in the meantime: ${losesAnswer ? item.answer : item.note}`)
 }

@@ -13,7 +13,7 @@ import { pastTime } from '../kernel/process/duration.ts'
 import { type NewFile, withNewFile } from '../kernel/process/new-file.ts'
 import { oneOf, textOf } from '../kernel/process/settings.ts'
 import { asFrameworkId, FRAMEWORK_IDS } from '../store/framework.ts'
-import { assessments } from './assessment-show.ts'
+import { withCaveats } from './assessment-show.ts'
 import { argument, change, defined, flag, option, query } from './command.ts'
 
 /** Before the umask: other people may work on an assessment. */
@@ -74,7 +74,8 @@ export const importCommand = change('Create or fill an assessment from a JSON, C
     ),
   },
   read: ({ path }) => readAssessmentFile(path),
-  run({ store, administration, organization }, given, bytes) {
+  run(context, given, bytes) {
+    const { store, administration, organization } = context
     const { path, title, intoId, completedAtMs } = given
     const options = { complete: given.isComplete || completedAtMs !== undefined, completedAtMs }
     const into = intoId === undefined ? undefined : administration.assessments.find(organization, intoId)
@@ -97,7 +98,7 @@ export const importCommand = change('Create or fill an assessment from a JSON, C
       const before = into === undefined ? `, remove the assessment ${imported.id.slice(0, 8)}` : ''
       printError(`${path}: the other rows are imported. Correct these${before} and import the file again`)
     }
-    return assessments([imported])
+    return withCaveats(context, imported)
   },
 })
 

@@ -1,18 +1,23 @@
-import { discoveryFacts, unsupportedAnswers } from '../assess/discovery-facts.ts'
-import { gradeOf } from '../assess/grade.ts'
+import { basesOf, basisText, type Caveat, type ScoreBasis } from '../assess/basis.ts'
+import type { UnsupportedAnswer } from '../assess/discovery-facts.ts'
+import { resultOf } from '../assess/grade.ts'
 import { type ItemCounts, type itemChanges, newerItems } from '../assess/items.ts'
-import { scoreOf } from '../assess/score.ts'
+import { scaleOf, scoreOf } from '../assess/score.ts'
 import { itemsOf, unansweredOf } from '../assess/states.ts'
 import { guidanceOf, templateOf } from '../assess/templates.ts'
 import { workOf } from '../assess/work.ts'
-import { systemClock } from '../kernel/process/clock.ts'
 import type { Shown } from '../kernel/process/table.ts'
 import type { Assessment, AssessmentCategory, AssessmentItem } from '../store/assessments.ts'
-import { profileText, type Template } from '../store/framework.ts'
-import type { Store } from '../store/store.ts'
+import { type AnyFrameworkId, profileText, type Template } from '../store/framework.ts'
 import { table, timeText } from './command.ts'
+import type { AdminContext } from './context.ts'
 
-export const assessments = table<Assessment>([
+/** An assessment with what stands beside its score; without, once it is removed. */
+export interface RatedAssessment extends Assessment {
+  readonly basis?: ScoreBasis
+}
+
+export const assessments = table<RatedAssessment>([
   ['Id', 'id'],
   ['Framework', 'framework_id', { hide: 4, of: ({ frameworkId }) => frameworkId }],
   ['Title', 'title', { hide: 7, wrap: true }],
@@ -20,20 +25,33 @@ export const assessments = table<Assessment>([
   ['Status', 'status'],
   ['Score', 'overall_score', { hide: 2, of: ({ result }) => result?.overallScore ?? null }],
   ['Grade', 'grade', { hide: 1, of: ({ result }) => result?.grade ?? null }],
+  ['N/A %', 'not_applicable_percent', { hide: 8, of: ({ basis }) => basis?.notApplicablePercent ?? null }],
+  ['Above facts', 'unsupported_answers', { hide: 9, of: ({ basis }) => basis?.unsupported.length ?? null }],
   ['Started', 'started_at', { hide: 6, of: ({ startedAtMs }) => timeText(startedAtMs) }],
   ['Completed', 'completed_at', { hide: 5, of: ({ completedAtMs }) => timeText(completedAtMs) }],
   [null, 'updated_at', { of: ({ updatedAtMs }) => timeText(updatedAtMs) }],
 ])
 
+/** Assessments of one organization with their bases. */
+export function rated({ store, clock, organization }: AdminContext, all: readonly Assessment[]) {
+  return store.environment.read(() => {
+    const basis = basesOf(store, organization.id, clock.nowMs())
+    return all.map((assessment) => ({ ...assessment, basis: basis(assessment) }))
+  })
+}
+
 /** The score so far counts only answered items. For a completed assessment it is final. */
-export function progress(store: Store, assessment: Assessment): Shown {
+export function progress(context: AdminContext, assessment: Assessment): Shown {
+  const { store } = context
   const categories = store.assessments.categories(assessment)
+  const [known] = rated(context, [assessment])
   const template = templateOf(store, assessment.organizationId, assessment.frameworkId)
-  const { overallScore } = scoreOf(categories)
+  const result = assessment.result ?? resultOf(assessment.frameworkId, categories)
   const row = {
-    ...assessments([assessment]).rows[0],
-    overall_score: assessment.result?.overallScore ?? overallScore,
-    grade: assessment.result?.grade ?? (overallScore === null ? null : gradeOf(overallScore)),
+    ...assessments(known === undefined ? [] : [known]).rows[0],
+    overall_score: result?.overallScore ?? null,
+    grade: result?.grade ?? null,
+    basis: known === undefined ? null : basisText(known.basis),
     items: itemsOf(categories).length,
     unanswered: unansweredOf(categories).length,
     newer_items: newerText(newerItems(assessment, categories, template)),
@@ -46,6 +64,7 @@ export function progress(store: Store, assessment: Assessment): Shown {
     ['Status', 'status'],
     ['Score so far', 'overall_score'],
     ['Grade', 'grade'],
+    ['Basis', 'basis', { wrap: true }],
     ['Items', 'items'],
     ['Unanswered', 'unanswered'],
     ['Newer items', 'newer_items', { wrap: true }],
@@ -58,8 +77,8 @@ function newerText(counts: ItemCounts | undefined): string | null {
   return `${counts.added} new, ${counts.changed} changed, ${counts.removed} removed: assessment update`
 }
 
-export function categoryScores(categories: readonly AssessmentCategory[]): Shown {
-  const { categories: scores } = scoreOf(categories)
+export function categoryScores(frameworkId: AnyFrameworkId, categories: readonly AssessmentCategory[]): Shown {
+  const { categories: scores } = scoreOf(categories, scaleOf(frameworkId))
   return table<AssessmentCategory & { readonly score: number | null }>([
     ['Category', 'name', { wrap: true }],
     ['Weight', 'weight', { hide: 2 }],
@@ -137,13 +156,30 @@ export function oneItem({ frameworkId }: Assessment, item: AssessmentItem, templ
   ])([item])
 }
 
-/** Answers that discovery supported at completion, and does not support now. */
-export function unsupported(store: Store, assessment: Assessment, categories: readonly AssessmentCategory[]): Shown {
-  const facts = store.environment.read(() => discoveryFacts(store, assessment.organizationId, systemClock.nowMs()))
-  return table<ReturnType<typeof unsupportedAnswers>[number]>([
-    ['No longer supported', 'item_id', { of: ({ item }) => item.id }],
-    ['Answer', 'answer', { of: ({ item }) => item.answer }],
-    ['Discovery now', 'discovery', { wrap: true, of: (answer) => answer.facts.text }],
-    [null, 'discovery_before', { of: ({ item }) => item.facts?.text ?? null }],
-  ])(unsupportedAnswers(assessment, categories, facts))
+/** Answers that are better than what discovery shows. */
+export const unsupported = table<UnsupportedAnswer>([
+  ['Not supported', 'item_id', { of: ({ item }) => item.id }],
+  ['Answer', 'answer', { of: ({ item }) => item.answer }],
+  ['Discovery now', 'discovery', { wrap: true, of: (answer) => answer.facts.text }],
+  [null, 'discovery_before', { of: ({ item }) => item.facts?.text ?? null }],
+])
+
+/** What a reader of the score has to know, with the reason. */
+export const caveats = table<Caveat>([
+  ['Item', 'item_id', { of: ({ itemId }) => itemId }],
+  ['Check', 'title', { hide: 1, wrap: true }],
+  ['Caveat', 'kind'],
+  ['Reason', 'reason', { wrap: true }],
+])
+
+/** An assessment, and then the caveats of its score. */
+export function withCaveats(context: AdminContext, assessment: Assessment): Shown {
+  const { output } = context
+  const [known] = rated(context, [assessment])
+  const shown = assessments(known === undefined ? [] : [known])
+  const listed = caveats(known?.basis.caveats ?? [])
+  if (!output.isTable) return { ...shown, rows: [{ ...shown.rows[0], caveats: listed.rows }] }
+  if (listed.rows.length === 0) return shown
+  output.show(shown)
+  return listed
 }

@@ -1,9 +1,12 @@
 import { z } from 'zod'
 import { itemIn } from '../admin/assessments.ts'
 import { type AssessmentComparison, compareAssessments } from '../assess/compare.ts'
+import { CLAIMS } from '../assess/discovery-facts.ts'
 import { itemChanges } from '../assess/items.ts'
 import { readProfile } from '../assess/profiles.ts'
+import { contains } from '../assess/relation.ts'
 import { answer, itemKey, note, readAnswer } from '../assess/rules.ts'
+import { scaleOf } from '../assess/score.ts'
 import {
   acceptedNote,
   type CrosswalkRow,
@@ -28,7 +31,18 @@ import {
   frameworkOption,
   importCommand,
 } from './assessment-file.ts'
-import { assessments, categoryScores, changes, items, oneItem, progress, unsupported } from './assessment-show.ts'
+import {
+  assessments,
+  categoryScores,
+  caveats,
+  changes,
+  items,
+  oneItem,
+  progress,
+  rated,
+  unsupported,
+  withCaveats,
+} from './assessment-show.ts'
 import {
   argument,
   type Commands,
@@ -92,7 +106,11 @@ function differenceRows(found: AssessmentComparison): Shown {
 function suggestionRows(suggestions: readonly Suggestion[], accepted: boolean, nowMs: number): Shown {
   return table<Suggestion>([
     ['Item', 'item_id', { of: ({ itemId }) => itemId }],
-    ['Suggested', 'answer'],
+    [
+      'Suggested',
+      'answer',
+      { text: (value) => (value === null ? 'hint' : String(value)), of: ({ answer = null }) => answer },
+    ],
     [null, 'accepted', { of: () => accepted }],
     [
       'Age (days)',
@@ -104,7 +122,11 @@ function suggestionRows(suggestions: readonly Suggestion[], accepted: boolean, n
       },
     ],
     ['Evidence', 'source_text', { wrap: true, of: evidenceText }],
-    [null, 'discovery', { of: ({ facts }) => (facts ? { topic: facts.topic, text: facts.text } : null) }],
+    [
+      null,
+      'discovery',
+      { of: ({ facts }) => (facts ? { topic: facts.topic, claim: CLAIMS[facts.topic], text: facts.text } : null) },
+    ],
     [
       null,
       'sources',
@@ -114,6 +136,7 @@ function suggestionRows(suggestions: readonly Suggestion[], accepted: boolean, n
             assessment_id: source.assessmentId,
             framework_id: source.frameworkId,
             item_id: source.itemId,
+            relation: source.relation,
             answer: source.answer,
             completed_at: timeText(source.completedAtMs),
           })),
@@ -127,7 +150,8 @@ function mappedItems(rows: readonly CrosswalkRow[], from: FrameworkId): Shown {
     ['Item', 'item_id', { of: ({ itemId }) => itemId }],
     ['Check', 'title', { hide: 1, wrap: true }],
     [null, 'category'],
-    [FRAMEWORKS[from], 'from', { wrap: true }],
+    [FRAMEWORKS[from], 'from', { wrap: true, of: (row) => Object.keys(row.from) }],
+    ['Relations', 'relations', { wrap: true, of: (row) => Object.values(row.from) }],
   ])(rows)
 }
 
@@ -135,14 +159,17 @@ function mappedItems(rows: readonly CrosswalkRow[], from: FrameworkId): Shown {
 function mappedShares(rows: readonly CrosswalkRow[], to: FrameworkId, mapping: string): Shown {
   const names = loadTemplates()[to].categories.map(({ name }) => name)
   const ofCategory = (category: string, of: readonly CrosswalkRow[]) => {
-    const mapped = of.filter(({ from }) => from.length > 0).length
-    return { category, items: of.length, mapped, share: of.length === 0 ? 0 : Math.round((100 * mapped) / of.length) }
+    const mapped = of.filter(({ from }) => Object.keys(from).length > 0).length
+    const answered = of.filter(({ from }) => Object.values(from).some(contains)).length
+    const share = of.length === 0 ? 0 : Math.round((100 * mapped) / of.length)
+    return { category, items: of.length, mapped, share, answered }
   }
   return table<ReturnType<typeof ofCategory>>([
     [`Category of ${FRAMEWORKS[to]}`, 'category', { wrap: true }],
     ['Items', 'items'],
     ['Mapped', 'mapped'],
     ['Percent', 'share'],
+    ['Answered', 'answered'],
     ['Mapping', 'mapping', { hide: 1, of: () => mapping }],
   ])([
     ...names.map((name) =>
@@ -166,13 +193,17 @@ export const commands: Commands = {
       ),
       from: option('--from <id>', 'Carry over the answers of this assessment, where the question is the same'),
     },
-    run: ({ administration, organization }, { framework, title, profile, from }) =>
-      assessments([administration.assessments.create(organization, framework, title, readProfile(profile), from)]),
+    run(context, { framework, title, profile, from }) {
+      const { administration, organization } = context
+      const made = administration.assessments.create(organization, framework, title, readProfile(profile), from)
+      return withCaveats(context, made)
+    },
   }),
   list: query('List assessments, newest first', {
-    run({ store, organization }) {
-      const all = store.assessments.ofOrganization(organization.id)
-      return assessments(all.sort((a, b) => b.startedAtMs - a.startedAtMs || (a.id < b.id ? -1 : 1)))
+    run(context) {
+      const all = context.store.assessments.ofOrganization(context.organization.id)
+      all.sort((a, b) => b.startedAtMs - a.startedAtMs || (a.id < b.id ? -1 : 1))
+      return assessments(rated(context, all))
     },
   }),
   show: query('Show the progress and score of an assessment', {
@@ -182,21 +213,26 @@ export const commands: Commands = {
       item: option('--item <item>', 'Show the question of one item and what counts as each answer instead'),
       changes: flag('--changes', "Show how the framework's current items differ instead"),
     },
-    run({ store, administration, organization, output }, { id, items: showsItems, item, changes: showsChanges }) {
+    run(context, { id, items: showsItems, item, changes: showsChanges }) {
+      const { store, administration, organization, output } = context
       const found = administration.assessments.find(organization, id)
       const categories = store.assessments.categories(found)
       const template = templateOf(store, found.organizationId, found.frameworkId)
       if (showsItems) return items(found, categories, template)
       if (showsChanges) return changes(itemChanges(found, categories, template))
       if (item !== undefined) return oneItem(found, itemIn(categories, item), template)
-      const about = progress(store, found)
-      const [scores, contradicted] = [categoryScores(categories), unsupported(store, found, categories)]
+      const about = progress(context, found)
+      const scores = categoryScores(found.frameworkId, categories)
+      const [known] = rated(context, [found])
+      const listed = caveats(known?.basis.caveats ?? [])
       if (!output.isTable) {
-        return { ...about, rows: [{ ...about.rows[0], categories: scores.rows, unsupported: contradicted.rows }] }
+        const contradicted = unsupported(known?.basis.unsupported ?? [])
+        const more = { categories: scores.rows, unsupported: contradicted.rows, caveats: listed.rows }
+        return { ...about, rows: [{ ...about.rows[0], ...more }] }
       }
       output.show(about)
       output.show(scores)
-      return contradicted.rows.length > 0 ? contradicted : undefined
+      return listed.rows.length > 0 ? listed : undefined
     },
   }),
   answer: change('Answer an item of an assessment', {
@@ -210,8 +246,11 @@ export const commands: Commands = {
       ),
       note: option('--note <text>', 'Record the evidence for the answer', note.optional()),
     },
-    run: ({ store, administration, organization }, given) =>
-      progress(store, administration.assessments.answer(organization, given.id, given.item, given.answer, given.note)),
+    run(context, given) {
+      const { administration, organization } = context
+      const { id, item, answer, note } = given
+      return progress(context, administration.assessments.answer(organization, id, item, answer, note))
+    },
   }),
   assign: change('Assign an item of an assessment to a person, with a due date and links', {
     params: {
@@ -248,8 +287,11 @@ export const commands: Commands = {
       const suggestions = store.environment.read(() => suggestionsFor(store, found, categories, nowMs, from))
       const accepted = accept?.map((item) => {
         const suggestion = suggestions.get(itemKey(item))
-        if (suggestion !== undefined) return suggestion
-        throw new Fault('NOT_FOUND', `no suggestion for item ${JSON.stringify(item)}; assessment suggest lists all`)
+        if (suggestion?.answer !== undefined) return { ...suggestion, answer: suggestion.answer }
+        throw new Fault(
+          'NOT_FOUND',
+          `no suggested answer for item ${JSON.stringify(item)}; assessment suggest lists all`,
+        )
       })
       for (const suggestion of accepted ?? []) {
         const { itemId, answer } = suggestion
@@ -285,18 +327,17 @@ export const commands: Commands = {
         throw new Fault('CONFLICT', `the first is of ${before.frameworkId}, the second of ${after.frameworkId}`)
       }
       const [was, now] = [before, after].map((each) => store.assessments.categories(each))
-      return differenceRows(compareAssessments(was ?? [], now ?? []))
+      return differenceRows(compareAssessments(was ?? [], now ?? [], scaleOf(before.frameworkId)))
     },
   }),
   update: change("Give an open assessment its framework's current items and keep its answers", {
     params: { id: ASSESSMENT },
-    run: ({ store, administration, organization }, { id }) =>
-      progress(store, administration.assessments.update(organization, id)),
+    run: (context, { id }) => progress(context, context.administration.assessments.update(context.organization, id)),
   }),
   complete: change('Complete an assessment permanently and publish its score', {
     params: { id: ASSESSMENT },
-    run: ({ administration, organization }, { id }) =>
-      assessments([administration.assessments.complete(organization, id)]),
+    run: (context, { id }) =>
+      withCaveats(context, context.administration.assessments.complete(context.organization, id)),
   }),
   remove: change('Remove an assessment that is not completed', {
     params: { id: ASSESSMENT },

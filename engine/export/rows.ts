@@ -1,5 +1,6 @@
 import { isUsed } from '../../registry/contact.ts'
 import { reasonOf } from '../../registry/risk-sum.ts'
+import { basesOf } from '../assess/basis.ts'
 import { scoreChanges } from '../assess/compare.ts'
 import { isoSeconds } from '../kernel/process/clock.ts'
 import { contactsOf, type PublishedPlatform, publishedPlatforms } from '../scan/listed-discovery.ts'
@@ -84,6 +85,8 @@ export const EXPORT_OF: Readonly<Record<ExportKind, Export>> = {
       status: '`draft`, `in_progress` or `completed`',
       overall_score: '0 to 100; empty until completed',
       grade: 'A to F; empty until completed',
+      not_applicable_percent: 'Items that are not applicable, of all items',
+      unsupported_answers: 'Answers that are better than what discovery shows',
       score_change: 'Points since the previous completed assessment of the framework; empty without one',
       started_at: TIME,
       completed_at: TIME,
@@ -228,12 +231,14 @@ function* scanRows({ store, organization }: ExportSource): Generator<ExportedRow
   }
 }
 
-function* assessmentRows({ store, organization }: ExportSource): Generator<ExportedRow> {
+function* assessmentRows({ store, organization, nowMs }: ExportSource): Generator<ExportedRow> {
   const all = store.assessments.ofOrganization(organization.id)
   const changes = scoreChanges(store.assessments.completed(organization.id))
+  const basis = basesOf(store, organization.id, nowMs)
   all.sort((a, b) => a.startedAtMs - b.startedAtMs || (a.id < b.id ? -1 : 1))
   for (const assessment of all) {
     const { id, frameworkId, title, profile, status, result, startedAtMs, completedAtMs, updatedAtMs } = assessment
+    const { notApplicablePercent, unsupported } = basis(assessment)
     const row: Row = {
       id,
       framework_id: frameworkId,
@@ -242,6 +247,8 @@ function* assessmentRows({ store, organization }: ExportSource): Generator<Expor
       status,
       overall_score: result?.overallScore ?? null,
       grade: result?.grade ?? null,
+      not_applicable_percent: notApplicablePercent,
+      unsupported_answers: unsupported.length,
       score_change: changes.get(id) ?? null,
       started_at: timeText(startedAtMs),
       completed_at: timeText(completedAtMs),

@@ -72,6 +72,8 @@ export function contactsOf({ metadata }: PublishedPlatform): Readonly<Record<Con
 
 /** What lists of platforms show of a detected platform. */
 export interface ListedPlatform {
+  /** Of its first detection. */
+  readonly id: string
   readonly name: string
   readonly platformType: string
   readonly typeName: string
@@ -142,9 +144,10 @@ export function listedDiscovery(store: Store, { id }: Organization): ListedDisco
 }
 
 function listed(platform: PublishedPlatform): ListedPlatform {
-  const { platform_name: name, platform_type, confidence, metadata, created_at } = platform
+  const { id, platform_name: name, platform_type, confidence, metadata, created_at } = platform
   const { vendor, use, approved, decision, risk, clients, clients_error, matches, first_seen, last_seen } = metadata
   return {
+    id,
     name,
     platformType: platform_type,
     typeName: typeNameOf(platform_type),

@@ -1,6 +1,6 @@
 import type { Environment } from '../kernel/lmdb/environment.ts'
 import { Family } from './family.ts'
-import { type AnyFrameworkId, frameworkName, type TemplateItem } from './framework.ts'
+import { type AnyFrameworkId, type DiscoveryTopic, frameworkName, type TemplateItem } from './framework.ts'
 import { uuidBytes } from './keys.ts'
 
 export const ASSESSMENT_STATUSES = ['draft', 'in_progress', 'completed'] as const
@@ -9,10 +9,6 @@ export type AssessmentStatus = (typeof ASSESSMENT_STATUSES)[number]
 export const WORD_ANSWERS = ['yes', 'partial', 'no', 'not_applicable', 'unanswered'] as const
 /** A word, or the degree of fulfillment as a whole number from 0 to 100. */
 export type Answer = (typeof WORD_ANSWERS)[number] | number
-
-/** What discovery knows something about. */
-export const DISCOVERY_TOPICS = ['inventory', 'shadow_ai', 'suppliers', 'logging', 'monitoring'] as const
-export type DiscoveryTopic = (typeof DISCOVERY_TOPICS)[number]
 
 /** What scans and senders showed about a topic at some time. */
 export interface DiscoveryFacts {
@@ -30,8 +26,8 @@ export interface WorkChange {
   readonly atMs: number
   /** As in the audit log: `operator root`, or `member alice@acme.example`. */
   readonly by: string
-  readonly field: 'answer' | 'owner' | 'due' | 'links'
-  /** The new value; of links, their number. */
+  readonly field: 'answer' | 'note' | 'owner' | 'due' | 'links'
+  /** The new value; of links, their number, and of a note its beginning. */
   readonly to: string
 }
 

@@ -80,6 +80,17 @@ export interface Guidance {
   readonly evidence: string
 }
 
+/** What discovery knows something about. */
+export const DISCOVERY_TOPICS = ['inventory', 'shadow_ai', 'suppliers', 'logging', 'monitoring'] as const
+export type DiscoveryTopic = (typeof DISCOVERY_TOPICS)[number]
+
+/** The facts of discovery that an item names. */
+export interface ItemDiscovery {
+  readonly topic: DiscoveryTopic
+  /** They show all that the item asks for, and not only a part. */
+  readonly decides: boolean
+}
+
 /** One control of a built-in framework. */
 export interface FrameworkItem extends TemplateItem {
   /** Absent until the framework's texts are written. */
@@ -88,6 +99,10 @@ export interface FrameworkItem extends TemplateItem {
   readonly baselines?: readonly string[]
   /** Identifiers of other standards, if the item's id is not one of a standard itself. */
   readonly references?: readonly string[]
+  /** If its answer is no, the grade is D at best. */
+  readonly mustPass?: true
+  /** Absent if discovery shows nothing about it. */
+  readonly discovery?: ItemDiscovery
 }
 
 export interface TemplateCategory {

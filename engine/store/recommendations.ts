@@ -15,6 +15,8 @@ export interface Recommendation {
   readonly title: string
   /** 1 (highest) to 5. */
   readonly priority: number
+  /** Of the item; absent in early releases. Not in the API. */
+  readonly weight?: number
   readonly status: RecommendationStatus
   /** Name of the item's category. */
   readonly category: string

@@ -76,11 +76,12 @@ export function Article({ content, findings, linkOf }: ArticleProps) {
           <p>No framework was assessed yet.</p>
         ) : (
           <Rows
-            heads={['Framework', 'Score', 'Grade', 'Change', 'Completed']}
-            rows={content.scores.map(({ name, score, grade, change, completedMs }) => [
+            heads={['Framework', 'Score', 'Grade', 'Basis', 'Change', 'Completed']}
+            rows={content.scores.map(({ name, score, grade, basis, change, completedMs }) => [
               name,
               String(score),
               grade,
+              basis,
               change === undefined ? '' : changeText(change),
               dateText(completedMs),
             ])}

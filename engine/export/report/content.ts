@@ -1,7 +1,8 @@
-import { byPriority } from '../../assess/publish.ts'
+import { basesOf, basisText } from '../../assess/basis.ts'
+import { byUrgency } from '../../assess/publish.ts'
 import { DAY_MS, dayOf } from '../../kernel/process/clock.ts'
 import { type CoverageJson, coverageJson } from '../../scan/coverage.ts'
-import { aiPlatforms, listedDiscovery } from '../../scan/listed-discovery.ts'
+import { aiPlatforms, type ListedDiscovery, listedDiscovery } from '../../scan/listed-discovery.ts'
 import { byRisk } from '../../scan/risk.ts'
 import type { Decision, DecisionState } from '../../store/decisions.ts'
 import { FRAMEWORK_IDS, FRAMEWORKS } from '../../store/framework.ts'
@@ -50,6 +51,8 @@ export interface ReportedScore {
   readonly name: string
   readonly score: number
   readonly grade: string
+  /** Profile, share of items that are not applicable, and answers above the facts. */
+  readonly basis: string
   readonly completedMs: number
   /** The change since the previous assessment; undefined if there is none. */
   readonly change: number | undefined
@@ -141,7 +144,8 @@ export function reportContent(
   // The clock may have been set back since the last report.
   const isSinceLast = givenSinceMs === undefined && lastReportAtMs !== undefined && lastReportAtMs < nowMs
   const sinceMs = givenSinceMs ?? (isSinceLast ? lastReportAtMs : nowMs - days * DAY_MS)
-  const recommendations = store.recommendations.ofOrganization(id).sort(byPriority)
+  const discovery = listedDiscovery(store, organization)
+  const recommendations = store.recommendations.ofOrganization(id).sort(byUrgency)
   const open = recommendations.filter(({ status }) => status === 'open' || status === 'in_progress')
   const sources = store.sources.heads(id).filter((each) => !isShared(each))
   return {
@@ -151,12 +155,12 @@ export function reportContent(
     sinceMs,
     isSinceLast,
     nowMs,
-    findings: findingsOf(source, organization, recommendations, { sinceMs, nowMs, isWhole }),
+    findings: findingsOf(source, organization, discovery, recommendations, { sinceMs, nowMs, isWhole }),
     coverage: coverageJson(store.coverage.sumSince(id, dayOf(nowMs) - days + 1)),
     silentSensors: store.coverage.sensors(id).filter(({ sensor }) => sensorState(sensor, nowMs) === 'silent').length,
     sources: sources.length,
     silentSources: sources.filter(({ lastSeenMs }) => isSilent(lastSeenMs, nowMs)).length,
-    scores: scoresOf(store, id),
+    scores: scoresOf(store, id, nowMs, discovery),
     recommendations: isWhole ? open : open.slice(0, RECOMMENDATIONS_SHOWN),
     openRecommendations: open.length,
     openWithoutOwner: open.filter(({ owner }) => owner === '').length,
@@ -173,11 +177,11 @@ interface Period {
 function findingsOf(
   { store, registry }: ReportSource,
   organization: Organization,
+  { scan, platforms: listed }: ListedDiscovery,
   recommendations: readonly Recommendation[],
   { sinceMs, nowMs, isWhole }: Period,
 ): ReportedFindings | undefined {
   const { id } = organization
-  const { scan, platforms: listed } = listedDiscovery(store, organization)
   if (scan === undefined) return undefined
   const platforms = aiPlatforms(listed)
   const ids = new Map(registry.catalogOf(id).platforms.map((platform) => [platform.name, platform.id]))
@@ -260,14 +264,16 @@ function newPlatforms(
   return { newPlatforms: names.length, newNames: names.sort().slice(0, NAMES_SHOWN) }
 }
 
-function scoresOf({ assessments }: Store, organizationId: string): ReportedScore[] {
-  const completed = assessments.completed(organizationId)
+function scoresOf(store: Store, organizationId: string, nowMs: number, discovery: ListedDiscovery): ReportedScore[] {
+  const completed = store.assessments.completed(organizationId)
+  const basis = basesOf(store, organizationId, nowMs, discovery)
   return FRAMEWORK_IDS.flatMap((id) => {
     const [last, before] = completed.filter(({ frameworkId, result }) => frameworkId === id && result !== null)
     if (last?.result === undefined || last.result === null) return []
     const { overallScore: score, grade } = last.result
     const scoreBefore = before?.result?.overallScore
     const change = scoreBefore === undefined ? undefined : score - scoreBefore
-    return [{ name: FRAMEWORKS[id], score, grade, completedMs: last.completedAtMs, change }]
+    const { completedAtMs: completedMs } = last
+    return [{ name: FRAMEWORKS[id], score, grade, basis: basisText(basis(last)), completedMs, change }]
   })
 }

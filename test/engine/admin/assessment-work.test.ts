@@ -41,9 +41,15 @@ t.test('discovery suggests, people are assigned, and two assessments are compare
   })
   t.match(await admin('assessment', 'show', first, '--item', 'INV-3', ...acme), [
     {
-      note: /^Accepted from discovery: AI platforms found: 1; not approved: 0; last scan /,
+      note: /^Accepted from discovery: AI platforms found: 1; not approved: 0; without a decision: 0; /,
       owner: 'grace',
-      changes: [{ field: 'answer', to: 'yes' }, { field: 'owner', to: 'grace' }, { field: 'due' }, { field: 'links' }],
+      changes: [
+        { field: 'answer', to: 'yes' },
+        { field: 'note' },
+        { field: 'owner', to: 'grace' },
+        { field: 'due' },
+        { field: 'links' },
+      ],
     },
   ])
   await admin('assessment', 'complete', first, ...acme)

@@ -1,10 +1,14 @@
 import { readFileSync } from 'node:fs'
 import t from 'tap'
 import { buildFrameworks, FRAMEWORKS_DIR, readWritten, sourceOf } from '../../../engine/assess/build.ts'
+import { currentItems } from '../../../engine/assess/items.ts'
 import { inProfile } from '../../../engine/assess/profiles.ts'
+import { byUrgency } from '../../../engine/assess/publish.ts'
+import { recommendationsAfter } from '../../../engine/assess/recommendation.ts'
 import { readIdentifiers, readMappings } from '../../../engine/assess/tables.ts'
 import { loadFrameworks } from '../../../engine/assess/templates.ts'
 import { FRAMEWORK_IDS, FRAMEWORKS, type FrameworkId, PROFILES } from '../../../engine/store/framework.ts'
+import { draft } from '../../support/assessments.ts'
 
 const built = buildFrameworks()
 const { templates, mappings } = built
@@ -62,15 +66,16 @@ t.test('every mapping is between published identifiers, and both items have it',
       [],
     )
   }
-  t.ok(mappings['nist-csf-2']['GV.OC-02']?.['nist-800-53']?.includes('PM-9') === false, 'PM-9 is in no baseline')
-  t.ok(mappings['cis-v8']['1.1']?.['iso-27001']?.includes('A.5.9'))
-  t.ok(mappings['iso-27001']['A.5.9']?.['cis-v8']?.includes('1.1'))
+  t.notOk(mappings['nist-csf-2']['GV.OC-02']?.['nist-800-53']?.['PM-9'], 'PM-9 is in no baseline')
+  t.equal(mappings['cis-v8']['1.1']?.['iso-27001']?.['A.5.9'], 'superset')
+  t.equal(mappings['iso-27001']['A.5.9']?.['cis-v8']?.['1.1'], 'subset')
+  t.equal(mappings['ai-security']['MOD-1']?.['nist-csf-2']?.['GV.SC-04'], 'intersects')
 })
 
 t.test('weights and priorities follow the rule', async (t) => {
   const expected: readonly (readonly [FrameworkId, string, number, number])[] = [
     ['nist-800-53', 'AC-2', 3, 1],
-    ['nist-800-53', 'AC-2(1)', 2, 4],
+    ['nist-800-53', 'AC-2(1)', 2, 3],
     ['nist-800-53', 'AC-2(11)', 1, 5],
     ['cis-v8', '1.1', 3, 1],
     ['hipaa', '164.308(a)(1)(ii)(A)', 3, 1],
@@ -92,9 +97,61 @@ t.test('weights and priorities follow the rule', async (t) => {
       )
     t.ok(new Set(itemsOf(id).map(({ weight }) => weight)).size > 1, `${id}: weights differ`)
   }
-  for (const { id, references = [], weight } of itemsOf('ai-security')) {
-    const isLaw = references.some((name) => name.startsWith('AIACT '))
-    t.equal(weight, isLaw ? 3 : Math.min(3, new Set(references.map(sourceOf)).size), id)
+  for (const { id, references = [], weight, priority } of itemsOf('ai-security')) {
+    const isLaw = references.some((name) => sourceOf(name) === 'AIACT')
+    t.equal(weight, isLaw || priority <= 2 ? 3 : priority === 3 ? 2 : 1, id)
+  }
+})
+
+/** All items of a framework, the most urgent first, as recommendations. */
+function mostUrgent(frameworkId: FrameworkId): string[] {
+  const made = draft({ frameworkId, result: { overallScore: 0, grade: 'F', categories: [] } })
+  const categories = currentItems(frameworkId).categories.map(({ items, ...category }) => ({
+    ...category,
+    items: items.map((item) => ({ ...item, answer: 'no' as const })),
+  }))
+  return recommendationsAfter(made, categories, new Map(), 1)
+    .sort(byUrgency)
+    .map(({ itemId }) => itemId)
+}
+
+t.test('priorities follow risk', async (t) => {
+  const first = (id: FrameworkId) => itemsOf(id).filter(({ priority }) => priority === 1).length
+  t.ok(first('ai-security') <= 20, `P1 of AI Security: ${first('ai-security')}`)
+  t.ok(first('nist-csf-2') <= 35, `P1 of CSF: ${first('nist-csf-2')}`)
+  t.same(
+    itemsOf('pci-dss').filter(({ priority }) => priority > 3),
+    [],
+  )
+  const priorityOf = new Map(itemsOf('ai-security').map(({ id, priority }) => [id, priority]))
+  for (const id of ['INV-1', 'INV-2', 'INV-3', 'ACC-1', 'ACC-3', 'MON-3', 'INC-1', 'INC-2', 'INC-3']) {
+    t.ok((priorityOf.get(id) ?? 5) <= 2, id)
+  }
+  for (const id of FRAMEWORK_IDS) {
+    t.same(
+      itemsOf(id).filter(({ mustPass, priority }) => mustPass && priority > 1),
+      [],
+    )
+  }
+  const controls = mostUrgent('nist-800-53')
+  t.ok(controls.indexOf('IA-2(1)') < controls.indexOf('PE-15'), 'MFA before water damage')
+  const iso = mostUrgent('iso-27001')
+  t.ok(iso.indexOf('A.8.5') < iso.indexOf('A.7.5'), 'MFA before fire and water')
+  t.same(
+    mostUrgent('ai-security').slice(0, 10),
+    ['ACC-1', 'ACC-3', 'DAT-1', 'DAT-2', 'GOV-1', 'INC-1', 'INV-1', 'INV-2', 'INV-3', 'MON-3'],
+    'single sign-on, agents, data, policy, incidents and shadow AI',
+  )
+})
+
+t.test('a number that the standard does not have is an example', async (t) => {
+  const number = /\d%|\d (?:working |business )?(?:second|minute|hour|day|week|month|year)s?\b(?! a day)/
+  for (const id of ['ai-security', 'nist-csf-2', 'nist-800-53', 'iso-27001', 'soc-2'] as const) {
+    for (const { id: item, question = '', guidance, recommendation } of itemsOf(id)) {
+      for (const text of [question, guidance?.yes, guidance?.partial, guidance?.no, recommendation]) {
+        if (number.test(text ?? '')) t.match(text, /for example|such as/, `${id} ${item}`)
+      }
+    }
   }
 })
 
@@ -137,12 +194,12 @@ t.test('profiles have as many items as published', async (t) => {
 /** The longest texts, in characters. */
 const LENGTHS = {
   title: 80,
-  question: 170,
-  yes: 130,
-  partial: 130,
-  no: 130,
+  question: 185,
+  yes: 145,
+  partial: 145,
+  no: 145,
   evidence: 130,
-  recommendation: 170,
+  recommendation: 185,
 } as const
 
 t.test('texts are short, and none is repeated within its framework', async (t) => {

@@ -1,11 +1,13 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { GRADES, gradeOf } from '../../../engine/assess/grade.ts'
+import { GRADES, gradeOf, resultOf } from '../../../engine/assess/grade.ts'
+import { currentItems } from '../../../engine/assess/items.ts'
 import { recommendationsAfter } from '../../../engine/assess/recommendation.ts'
-import { scoreOf } from '../../../engine/assess/score.ts'
+import { scaleOf, scoreOf } from '../../../engine/assess/score.ts'
 import { readAssessment } from '../../../engine/assess/transfer.ts'
 import type { Answer, AssessmentCategory } from '../../../engine/store/assessments.ts'
+import type { FrameworkId } from '../../../engine/store/framework.ts'
 import { category, draft, item } from '../../support/assessments.ts'
 import { REPOSITORY } from '../../support/programs.ts'
 import * as fc from '../../support/property.ts'
@@ -131,20 +133,79 @@ for (const { name, given, overall, categories } of SCORES) {
   })
 }
 
+t.test('a category that mostly does not apply loses its weight in proportion', async (t) => {
+  const mostly = assessed(
+    [1, [[1, 'no']]],
+    [
+      1,
+      [
+        [1, 'yes'],
+        [9, 'not_applicable'],
+      ],
+    ],
+  )
+  t.equal(scoreOf(mostly).overallScore, 9, '1 x 0 and 0.1 x 100')
+  t.same(
+    scoreOf(mostly).categories.map(({ weight }) => weight),
+    [1, 0.1],
+  )
+})
+
+const MET: readonly (readonly [FrameworkId, Answer, number])[] = [
+  ['pci-dss', 'partial', 0],
+  ['hipaa', 'partial', 0],
+  ['pci-dss', 99, 0],
+  ['pci-dss', 100, 100],
+  ['hipaa', 'yes', 100],
+  ['iso-27001', 'partial', 50],
+]
+for (const [framework, answer, expected] of MET) {
+  t.test(`${framework}: ${answer} counts as ${expected}`, async (t) => {
+    t.equal(scoreOf(assessed([1, [[1, answer]]]), scaleOf(framework)).overallScore, expected)
+  })
+}
+
+/** All items `yes`, except for these. */
+const CAPPED: readonly (readonly [FrameworkId, Readonly<Record<string, Answer>>, string])[] = [
+  ['ai-security', {}, 'A'],
+  ['ai-security', { 'PRO-1': 'no', 'PRO-2': 'no', 'PRO-3': 'no', 'PRO-4': 'no', 'PRO-5': 'no', 'PRO-6': 'no' }, 'D'],
+  ['ai-security', { 'INV-3': 'no' }, 'D'],
+  ['ai-security', { 'INV-3': 'partial' }, 'A'],
+  ['ai-security', { 'INV-3': 'not_applicable' }, 'A'],
+  ['nist-csf-2', { 'PR.AA-03': 'no' }, 'D'],
+  ['nist-800-53', { 'IA-2(1)': 0 }, 'D'],
+  ['cis-v8', { '6.5': 'no' }, 'D'],
+  ['iso-27001', { 'A.8.5': 'no' }, 'D'],
+  ['hipaa', { '164.312(d)': 'partial' }, 'D'],
+  ['pci-dss', { '8.4.1': 'partial' }, 'D'],
+  ['soc-2', { 'CC6.1': 'no' }, 'D'],
+]
+for (const [framework, others, expected] of CAPPED) {
+  t.test(`${framework}, ${JSON.stringify(others)}: grade ${expected}`, async (t) => {
+    const categories = currentItems(framework).categories.map(({ items, ...each }) => ({
+      ...each,
+      items: items.map((one) => ({ ...one, answer: others[one.id] ?? ('yes' as const) })),
+    }))
+    const result = resultOf(framework, categories)
+    t.equal(result?.grade, expected)
+    t.equal(gradeOf(result?.overallScore ?? 0) <= 'B', true, 'without the must-pass items')
+  })
+}
+
 t.test('the code computes the worked example in docs/reference/assessments.md', async (t) => {
   const page = readFileSync(join(REPOSITORY, 'docs/reference/assessments.md'), 'utf8')
   const csv = /```csv\n([\s\S]*?)```/.exec(page)?.[1] ?? ''
   const { categories } = readAssessment(Buffer.from(csv), { frameworkId: 'nist-csf-2' })
   t.same(scoreOf(categories), {
-    overallScore: 65,
+    overallScore: 69,
     categories: [
       { name: 'Govern', weight: 3, score: 83 },
-      { name: 'Detect', weight: 2, score: 37 },
-      { name: 'Recover', weight: 1, score: null },
+      { name: 'Detect', weight: 1.333, score: 37 },
+      { name: 'Recover', weight: 0, score: null },
     ],
   })
-  t.equal(gradeOf(65), 'D')
-  t.match(page, /\(3 x 83\.33 \+ 2 x 37\) \/ 5 = 64\.8, rounded\s+65, grade D/)
+  t.equal(gradeOf(69), 'D')
+  t.match(page, /\(3 x 83\.33 \+ 1\.33 x 37\) \/ 4\.33 = 69\.1, rounded\s+69, grade D/)
   t.match(page, 'Grades: A from 90, B from 80, C from 70, D from 60, F below')
   const recommended = recommendationsAfter(draft(), categories, new Map(), 1)
   const [output = ''] = /recommendation list --org Acme\n```\n\n<!-- printed -->[\s\S]*?<!-- end -->/.exec(page) ?? []
@@ -180,8 +241,11 @@ t.test('any answers give the reference score, within floating-point precision', 
         const counted = items.filter(({ answer }) => !Number.isNaN(points(answer)))
         if (counted.length === 0) continue
         const total = counted.reduce((all, each) => all + each.weight, 0)
-        sum += (weight * counted.reduce((all, each) => all + each.weight * points(each.answer), 0)) / total
-        weights += weight
+        const weightOf = (some: typeof items) => some.reduce((all, each) => all + each.weight, 0)
+        const applicable = items.filter(({ answer }) => answer !== 'not_applicable')
+        const proportional = (weight * weightOf(applicable)) / weightOf(items)
+        sum += (proportional * counted.reduce((all, each) => all + each.weight * points(each.answer), 0)) / total
+        weights += proportional
       }
       const { overallScore } = scoreOf(categories)
       if (weights === 0) return overallScore === null

@@ -1,7 +1,10 @@
 import t from 'tap'
 import { Administration } from '../../../engine/admin/administration.ts'
+import { mappedItems } from '../../../engine/assess/mappings.ts'
+import { composed, type Relation } from '../../../engine/assess/relation.ts'
+import { itemKey } from '../../../engine/assess/rules.ts'
 import { itemsOf } from '../../../engine/assess/states.ts'
-import { crosswalk, mappedItems, suggestionsFor } from '../../../engine/assess/suggestions.ts'
+import { crosswalk, evidenceText, suggestionsFor } from '../../../engine/assess/suggestions.ts'
 import { loadFrameworks } from '../../../engine/assess/templates.ts'
 import type { Answer } from '../../../engine/store/assessments.ts'
 import { FRAMEWORK_IDS, type FrameworkId } from '../../../engine/store/framework.ts'
@@ -19,39 +22,102 @@ const CASES: readonly { name: string; answers: readonly Answer[]; suggested: str
 ]
 
 for (const { name, answers, suggested } of CASES) {
-  t.test(`${name}: the suggestion is ${suggested ?? 'none'}`, async (t) => {
+  t.test(`supersets, ${name}: the suggestion is ${suggested ?? 'none'}`, async (t) => {
     const opened = openStore(t)
     const { assessments } = new Administration(opened.store, opened.clock)
     const acme = makeOrganization(opened, 'Acme')
-    const sources = mappedItems('cis-v8', '15.4', 'nist-csf-2')
-    t.ok(sources.length >= 2)
-    const answered = Object.fromEntries(answers.map((answer, at) => [String(sources[at]), answer]))
+    const sources = mappedItems(loadFrameworks().mappings, 'cis-v8', '15.4', 'iso-27001')
+    t.ok(Object.keys(sources).length >= 2)
+    t.same([...new Set(Object.values(sources))], ['superset'])
+    const answered = Object.fromEntries(answers.map((answer, at) => [String(Object.keys(sources)[at]), answer]))
     if (answers.length > 0) {
-      const other = { 'GV.OC-01': 'yes' as const }
-      assessments.import(acme, content('nist-csf-2', { ...other, ...answered }), { complete: true })
+      assessments.import(acme, content('iso-27001', { other: 'yes', ...answered }), { complete: true })
     }
     const made = assessments.create(acme, 'cis-v8', 'Autumn', ['15.4'])
     const suggestion = suggestionsFor(opened.store, made, opened.store.assessments.categories(made), NOON).get('15.4')
     t.equal(suggestion?.answer, suggested)
-    if (suggestion !== undefined)
-      t.match(suggestion.sources[0], { frameworkId: 'nist-csf-2', itemId: sources[0], completedAtMs: NOON })
+    if (suggestion !== undefined) {
+      const [itemId] = Object.keys(sources)
+      t.match(suggestion.sources[0], { frameworkId: 'iso-27001', itemId, relation: 'superset', completedAtMs: NOON })
+    }
   })
 }
+
+/** One source that is `yes`, by how it relates to the item. */
+const RELATED: readonly { from: FrameworkId; source: string; to: FrameworkId; item: string; relation: Relation }[] = [
+  { from: 'iso-27001', source: 'A.5.9', to: 'cis-v8', item: '1.1', relation: 'superset' },
+  { from: 'cis-v8', source: '6.8', to: 'iso-27001', item: 'A.5.3', relation: 'superset' },
+  { from: 'cis-v8', source: '1.1', to: 'iso-27001', item: 'A.5.9', relation: 'subset' },
+  { from: 'iso-27001', source: 'A.8.13', to: 'cis-v8', item: '11.2', relation: 'superset' },
+  { from: 'nist-csf-2', source: 'GV.SC-05', to: 'cis-v8', item: '15.4', relation: 'intersects' },
+  { from: 'soc-2', source: 'CC9.2', to: 'cis-v8', item: '15.5', relation: 'intersects' },
+]
+for (const { from, source, to, item, relation } of RELATED) {
+  const expected = relation === 'superset' ? 'yes' : undefined
+  t.test(`${from} ${source} is ${relation} to ${to} ${item}: ${expected ?? 'a hint'}`, async (t) => {
+    const opened = openStore(t)
+    const { store } = opened
+    const { assessments } = new Administration(store, opened.clock)
+    const acme = makeOrganization(opened, 'Acme')
+    assessments.import(acme, content(from, { [source]: 'yes' }), { complete: true })
+    const made = assessments.create(acme, to, 'Autumn', [item])
+    const found = suggestionsFor(store, made, store.assessments.categories(made), NOON).get(itemKey(item))
+    t.match(found, { itemId: item, sources: [{ itemId: source, relation }] })
+    t.equal(found?.answer, expected)
+    if (found !== undefined) t.equal(evidenceText(found).includes('intersects'), relation === 'intersects')
+  })
+}
+
+const HOPS: readonly [Relation, Relation, Relation][] = [
+  ['equal', 'equal', 'equal'],
+  ['equal', 'superset', 'superset'],
+  ['superset', 'equal', 'superset'],
+  ['superset', 'superset', 'superset'],
+  ['subset', 'subset', 'subset'],
+  ['superset', 'subset', 'intersects'],
+  ['subset', 'superset', 'intersects'],
+  ['intersects', 'equal', 'intersects'],
+  ['superset', 'intersects', 'intersects'],
+]
+t.test('a relation over two hops', async (t) => {
+  for (const [first, second, both] of HOPS) t.equal(composed(first, second), both, `${first}, ${second}`)
+})
+
+t.test(
+  'AI Security, all yes, suggests yes for few items of another framework, and never for tested backups',
+  async (t) => {
+    const opened = openStore(t)
+    const { store } = opened
+    const { assessments } = new Administration(store, opened.clock)
+    const acme = makeOrganization(opened, 'Acme')
+    const all = itemsOf(loadFrameworks().templates['ai-security'].categories as never)
+    const answers = Object.fromEntries(all.map(({ id }) => [id, 'yes' as const]))
+    assessments.import(acme, content('ai-security', answers), { complete: true })
+    for (const framework of FRAMEWORK_IDS.filter((id) => id !== 'ai-security')) {
+      const made = assessments.create(acme, framework)
+      const suggestions = [...suggestionsFor(store, made, store.assessments.categories(made), NOON).values()]
+      t.ok(suggestions.filter(({ answer }) => answer === 'yes').length <= 10, framework)
+      if (framework !== 'nist-csf-2') continue
+      const backups = suggestions.find(({ itemId }) => itemId === 'PR.DS-11')
+      t.equal(backups?.answer, undefined)
+      t.ok((backups?.sources.length ?? 0) > 0, 'a hint')
+    }
+  },
+)
 
 t.test('the same framework comes first; answered items and completed assessments get no suggestion', async (t) => {
   const opened = openStore(t)
   const { store } = opened
   const { assessments } = new Administration(store, opened.clock)
   const acme = makeOrganization(opened, 'Acme')
-  const [iso = ''] = mappedItems('cis-v8', '15.4', 'nist-csf-2')
-  assessments.import(acme, content('nist-csf-2', { [iso]: 'no' }), { complete: true })
+  assessments.import(acme, content('iso-27001', { 'A.5.20': 'no' }), { complete: true })
   assessments.import(acme, content('cis-v8', { '15.4': 'yes' }), { complete: true })
   const globex = makeOrganization(opened, 'Globex')
   const made = assessments.create(acme, 'cis-v8', 'Autumn', ['15.4', '15.5'])
   const suggestions = (from?: FrameworkId) =>
     suggestionsFor(store, made, store.assessments.categories(made), NOON, from)
   t.match(suggestions().get('15.4'), { answer: 'yes', sources: [{ frameworkId: 'cis-v8' }] })
-  t.match(suggestions('nist-csf-2').get('15.4'), { answer: 'no', sources: [{ frameworkId: 'nist-csf-2' }] })
+  t.match(suggestions('iso-27001').get('15.4'), { answer: 'no', sources: [{ frameworkId: 'iso-27001' }] })
   const foreign = assessments.create(globex, 'cis-v8', 'Autumn', ['15.4'])
   t.equal(suggestionsFor(store, foreign, store.assessments.categories(foreign), NOON).size, 0)
   assessments.answer(acme, made.id, '15.4', 'partial')
@@ -72,7 +138,7 @@ t.test('a crosswalk names every item, and frameworks without a mapping are relat
         expected,
       )
       t.equal(items, expected.length)
-      t.equal(mapped, rows.filter((row) => row.from.length > 0).length)
+      t.equal(mapped, rows.filter((row) => Object.keys(row.from).length > 0).length)
     }
   }
   t.match(crosswalk('nist-csf-2', 'nist-800-53'), { isDirect: true })

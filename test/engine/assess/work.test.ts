@@ -39,6 +39,8 @@ t.test('an item has an owner, a due date, links, and a history of its changes', 
         { atMs: NOON, by, field: 'due', to: '2026-12-01' },
         { atMs: NOON, by, field: 'links', to: '1' },
         { atMs: NOON + 1000, by, field: 'answer', to: 'partial' },
+        { atMs: NOON + 1000, by, field: 'note', to: 'draft of May' },
+        { atMs: NOON + 1000, by, field: 'note', to: 'draft of June' },
       ],
     },
   })

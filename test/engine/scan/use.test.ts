@@ -252,7 +252,7 @@ t.test('hosts that are no use change nothing but matches, in whatever order they
           site.store.environment
             .read(() => listedDiscovery(site.store, site.organization))
             .platforms.filter(({ use }) => use !== 'touched')
-            .map(({ matches: _, touched: __, ...rest }) => rest)
+            .map(({ id: _, matches: __, touched: ___, ...rest }) => rest)
         t.same(shown(mixed), shown(plain))
         return true
       },

@@ -1,0 +1,98 @@
+import type { ListedDiscovery } from '../scan/listed-discovery.ts'
+import type { Assessment, AssessmentCategory } from '../store/assessments.ts'
+import { profileText } from '../store/framework.ts'
+import type { Store } from '../store/store.ts'
+import { discoveryFacts, type FactsByTopic, type UnsupportedAnswer, unsupportedAnswers } from './discovery-facts.ts'
+import { failedMustPass } from './grade.ts'
+import { pointsOf, scaleOf } from './score.ts'
+import { itemsOf } from './states.ts'
+
+/** Something that a reader of the score has to know about an item, with the reason. */
+export interface Caveat {
+  readonly itemId: string
+  readonly title: string
+  readonly kind: 'not applicable' | 'above the facts' | 'must pass'
+  readonly reason: string
+}
+
+/** What stands beside a score, because the score alone does not show it. */
+export interface ScoreBasis {
+  readonly profile: string
+  /** Of all items, 0 to 100. */
+  readonly notApplicablePercent: number
+  readonly unsupported: readonly UnsupportedAnswer[]
+  /** Of frameworks that know only met and not met: met items of those that apply. */
+  readonly met: string | undefined
+  readonly caveats: readonly Caveat[]
+}
+
+/**
+ * Reads the bases of the scores of an organization. Call it, and the result, inside Environment.read.
+ *
+ * @param discovery if the caller has read it
+ */
+export function basesOf(
+  store: Store,
+  organizationId: string,
+  nowMs: number,
+  discovery?: ListedDiscovery,
+): (assessment: Assessment, categories?: readonly AssessmentCategory[]) => ScoreBasis {
+  // Read at the first assessment that needs them.
+  let facts: FactsByTopic | undefined
+  const last = new Map(
+    store.assessments
+      .completed(organizationId)
+      .reverse()
+      .map(({ frameworkId, id }) => [frameworkId, id]),
+  )
+  return (assessment, categories = store.assessments.categories(assessment)) => {
+    const { id, frameworkId, status } = assessment
+    // Facts of today say nothing about an earlier assessment: those of its completion count.
+    const isCurrent = status !== 'completed' || last.get(frameworkId) === id
+    if (isCurrent) facts ??= discoveryFacts(store, organizationId, nowMs, discovery)
+    return basisOf(assessment, categories, isCurrent && facts !== undefined ? facts : new Map())
+  }
+}
+
+/** @param facts of today, or none; then those at completion count */
+export function basisOf(
+  assessment: Assessment,
+  categories: readonly AssessmentCategory[],
+  facts: FactsByTopic,
+): ScoreBasis {
+  const { frameworkId, profile } = assessment
+  const items = itemsOf(categories)
+  const notApplicable = items.filter(({ answer }) => answer === 'not_applicable')
+  const unsupported = unsupportedAnswers(assessment, categories, facts)
+  const scale = scaleOf(frameworkId)
+  const points = items.flatMap(({ answer }) => pointsOf(answer, scale) ?? [])
+  return {
+    profile: profileText(profile),
+    notApplicablePercent: items.length === 0 ? 0 : Math.round((100 * notApplicable.length) / items.length),
+    unsupported,
+    met: scale === 'met' ? `${points.filter((value) => value === 100).length} of ${points.length} met` : undefined,
+    caveats: [
+      ...failedMustPass(frameworkId, categories).map(({ id: itemId, title }): Caveat => {
+        return { itemId, title, kind: 'must pass', reason: 'Not met, so the grade is D at best' }
+      }),
+      ...unsupported.map(({ item: { id: itemId, title, answer }, facts: { text } }): Caveat => {
+        return { itemId, title, kind: 'above the facts', reason: `Answered ${answer}. Discovery: ${text}` }
+      }),
+      ...notApplicable.map(({ id: itemId, title, note }): Caveat => {
+        return { itemId, title, kind: 'not applicable', reason: note === '' ? 'No reason is given' : note }
+      }),
+    ],
+  }
+}
+
+/** The basis in a line. */
+export function basisText({ profile, notApplicablePercent, unsupported, met, caveats }: ScoreBasis): string {
+  const failed = caveats.filter(({ kind }) => kind === 'must pass').map(({ itemId }) => itemId)
+  return [
+    profile,
+    ...(met === undefined ? [] : [met]),
+    `${notApplicablePercent}% not applicable`,
+    `${unsupported.length} ${unsupported.length === 1 ? 'answer' : 'answers'} above the facts`,
+    ...(failed.length === 0 ? [] : [`must pass: ${failed.join(', ')}`]),
+  ].join(', ')
+}

@@ -1,0 +1,33 @@
+/*
+ * How an item relates to another one, as sets of what they ask for. A published mapping that states
+ * no relation only says that the items share a topic: they intersect.
+ */
+const INVERSES = { equal: 'equal', superset: 'subset', subset: 'superset', intersects: 'intersects' } as const
+
+export type Relation = keyof typeof INVERSES
+
+/** The closest first. */
+const RELATIONS = Object.keys(INVERSES) as Relation[]
+
+export function isRelation(text: string): text is Relation {
+  return Object.hasOwn(INVERSES, text)
+}
+
+export function inverse(relation: Relation): Relation {
+  return INVERSES[relation]
+}
+
+/** How A relates to C, if A relates to B like `first` and B to C like `second`. */
+export function composed(first: Relation, second: Relation): Relation {
+  if (first === 'equal' || first === second) return second
+  return second === 'equal' ? first : 'intersects'
+}
+
+export function closer(one: Relation | undefined, other: Relation): Relation {
+  return one !== undefined && RELATIONS.indexOf(one) < RELATIONS.indexOf(other) ? one : other
+}
+
+/** Whether an item that relates to another one like this asks for all that the other one asks for. */
+export function contains(relation: Relation): boolean {
+  return relation === 'equal' || relation === 'superset'
+}
