@@ -140,6 +140,19 @@ export class ClientTable {
     }
   }
 
+  clientOf(row: number): string {
+    return this.#textIn(this.textStart(row), this.clientEnd(row))
+  }
+
+  /** '' if no log names a user. */
+  userOf(row: number): string {
+    return this.#textIn(this.clientEnd(row), this.userEnd(row))
+  }
+
+  #textIn(start: number, end: number): string {
+    return Buffer.from(this.#text.buffer, this.#text.byteOffset + start, end - start).toString('utf8')
+  }
+
   /** The hash of the client's address (hashClient). */
   hashOf(row: number): number {
     const { buffer, byteOffset, length } = this.#text
