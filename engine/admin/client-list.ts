@@ -156,10 +156,9 @@ export function networkIn(text: string): Network | undefined {
   return networkOf(`${[...numbers, '0', '0'].slice(0, 4).join('.')}/${8 * numbers.length}`)
 }
 
-/** What a search without a result says. */
-export function nothingFound(search: string, total: number): string {
-  const what = `the users, addresses, host names and named networks of ${total.toLocaleString('en-US')} clients`
-  return `No client matches ${JSON.stringify(search)}. Searched ${what}`
+/** What a search looks through. */
+export function searchedText(total: number): string {
+  return `Searched the users, addresses, host names and named networks of ${total.toLocaleString('en-US')} clients`
 }
 
 /** The days of "new this week". */

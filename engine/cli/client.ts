@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { type ListedClient, nothingFound } from '../admin/client-list.ts'
+import { type ListedClient, searchedText } from '../admin/client-list.ts'
 import { type NamesOf, namesOf } from '../admin/client-use.ts'
 import { readHostNames } from '../admin/host-names-file.ts'
 import { Fault } from '../kernel/process/error-codes.ts'
@@ -83,7 +83,8 @@ export const commands: Commands = {
       // On standard error, so that JSON stays JSON.
       const note = (text: string): unknown => process.stderr.write(`${text}\n`)
       if (!isMade) note('The next scan makes the list of clients')
-      else if (clients.length === 0 && search !== '') note(nothingFound(search, total))
+      else if (clients.length === 0 && search !== '')
+        note(`No client matches ${JSON.stringify(search)}. ${searchedText(total)}`)
       if (clients.length > last) note(`${last} of ${clients.length} clients; for more: --last ${clients.length}`)
       if (others.matches > 0) note(`Others: ${others.matches} matches of clients that are not listed`)
       return list(sorted.map((each) => ({ ...each, ...names(each.client) })))
