@@ -11,7 +11,7 @@ import { ClientLink, clientText, useColumns } from '../design/client-columns.tsx
 import { CsvLink } from '../design/csv-link.tsx'
 import { StateTag } from '../design/decision.tsx'
 import { FormError } from '../design/form.tsx'
-import { Card, countOf, lastDays, Notice, PageHead, Secret, Tag, Time } from '../design/parts.tsx'
+import { Card, countOf, lastDays, Notice, PageHead, Secret, Tag, Time, volumeText } from '../design/parts.tsx'
 import { type Column, Table } from '../design/table.tsx'
 import type { FormState } from '../form.ts'
 import type { Visit } from '../http/visit.ts'
@@ -118,6 +118,7 @@ export function Client(props: ClientProps) {
   const { view, nowMs, mayReveal, revealed } = props
   const { client, name, network, windowDays, rows, days } = view
   const path = `/clients/${encodeURIComponent(client)}`
+  const sumOf = (key: 'bytesSent' | 'bytesReceived'): number => rows.reduce((sum, row) => sum + row[key], 0)
   const platforms = new Set(rows.map(({ platform }) => platform)).size
   return (
     <>
@@ -135,6 +136,7 @@ export function Client(props: ClientProps) {
               <span>
                 {countOf(platforms, 'platform')} in the {lastDays(windowDays)}
               </span>
+              <span>{volumeText({ bytesSent: sumOf('bytesSent'), bytesReceived: sumOf('bytesReceived') })}</span>
               <span>
                 first seen <Time ms={view.firstSeenMs} nowMs={nowMs} />
               </span>

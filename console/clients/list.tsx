@@ -19,7 +19,7 @@ import { FilterSearch, FilterSelect, Filters } from '../design/filters.tsx'
 import { html } from '../design/html.ts'
 import { type Paged, paged } from '../design/paged.ts'
 import { NumberedPages } from '../design/pages-links.tsx'
-import { countOf, countText, Empty, lastDays, PageHead, Risk } from '../design/parts.tsx'
+import { countOf, countText, Empty, lastDays, NO_VOLUME, PageHead, Risk } from '../design/parts.tsx'
 import { type Column, type Sorting, sorted, sortingOf, Table } from '../design/table.tsx'
 import type { Visit } from '../http/visit.ts'
 
@@ -163,9 +163,6 @@ export function Clients(props: ClientsProps) {
   return (
     <>
       <PageHead title="Clients" about={`Who used AI platforms in the ${lastDays(windowDays)}`}>
-        <a class="button" href="/client-names">
-          Names and networks
-        </a>
         {!isEmpty && <CsvLink path={CLIENTS_PATH} query={query} />}
       </PageHead>
       {isEmpty ? (
@@ -269,7 +266,7 @@ function Remarks({ all, filters: { platform }, others, mode }: ClientsProps) {
   const hasBytes = all.some(({ bytesSent, bytesReceived }) => bytesSent + bytesReceived > 0)
   return (
     <div class="small muted">
-      {all.length > 0 && !hasBytes && <p>No log with byte counts: no bytes of these clients are known.</p>}
+      {all.length > 0 && !hasBytes && <p>{NO_VOLUME}: no bytes of these clients are known.</p>}
       {platform !== undefined && (
         <p>Matches, blocked, bytes and times are those of {platform.name}; platforms and risk those of the client.</p>
       )}

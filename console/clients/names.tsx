@@ -40,15 +40,10 @@ export function ClientNames(props: ClientNamesProps) {
   const title = DONE[done]
   return (
     <>
-      <div>
-        <p class="crumb">
-          <a href="/clients">Clients</a>
-        </p>
-        <PageHead
-          title="Names of clients"
-          about="Clients are shown and found with the names of their addresses and networks"
-        />
-      </div>
+      <PageHead
+        title="Names of clients"
+        about="Clients are shown and found with the names of their addresses and networks"
+      />
       {title !== undefined && <Notice title={title} />}
       <div class="wide">
         <Networks {...props} />

@@ -189,5 +189,5 @@ function namesPage(
       done: request.query.get('done') ?? '',
     }),
   )
-  return visit.page('Names of clients', CLIENTS_PATH, content, { status })
+  return visit.page('Names of clients', CLIENT_NAMES_PATH, content, { status })
 }

@@ -2,18 +2,8 @@ import { isPseudonym, NO_CLIENT } from '../../engine/kernel/event/client.ts'
 import type { ClientUse } from '../../engine/store/client-sum.ts'
 import { countColumn, csvOnly, textColumn, timeColumn } from './columns.tsx'
 import { html } from './html.ts'
-import { countText } from './parts.tsx'
+import { bytesText, countText } from './parts.tsx'
 import type { Column } from './table.tsx'
-
-const UNITS = ['B', 'KB', 'MB', 'GB', 'TB', 'PB'] as const
-
-/** `12 MB`; '' of nothing. */
-export function bytesText(bytes: number): string {
-  if (bytes === 0) return ''
-  const power = Math.min(UNITS.length - 1, Math.floor(Math.log10(bytes) / 3))
-  const value = bytes / 1000 ** power
-  return `${value < 10 && power > 0 ? value.toFixed(1) : Math.round(value)} ${UNITS[power]}`
-}
 
 /** The page with the clients of a platform. */
 export function platformClientsPath(platform: string): string {

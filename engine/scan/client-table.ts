@@ -124,6 +124,14 @@ export class ClientTable {
     return this.#numbers[row * NUMBER_COLUMNS] ?? 0
   }
 
+  sentBy(row: number): number {
+    return this.#numbers[row * NUMBER_COLUMNS + SENT] ?? 0
+  }
+
+  receivedBy(row: number): number {
+    return this.#numbers[row * NUMBER_COLUMNS + RECEIVED] ?? 0
+  }
+
   numbersOf(row: number): ClientNumbers {
     const at = row * NUMBER_COLUMNS
     const bits = this.#keys[row * KEY_COLUMNS + BITS] ?? 0

@@ -345,6 +345,10 @@ export class EventAggregator {
     this.#usedTimes.addTo(cell, (firstMs, lastMs) => evidence.addSpan(firstMs, lastMs))
     this.#otherTimes.addTo(cell, (firstMs, lastMs) => evidence.addOtherSpan(firstMs, lastMs))
     evidence.blocked += this.#blocked[cell] ?? 0
+    for (const client of clients) {
+      evidence.bytesSent += this.#clients.sentBy(client)
+      evidence.bytesReceived += this.#clients.receivedBy(client)
+    }
     evidence.used += this.#used[cell] ?? 0
     for (let index = 0; index < METHOD_COUNT; index++) {
       const count = this.#byMethod[cell * METHOD_COUNT + index] ?? 0
