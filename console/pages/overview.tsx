@@ -267,7 +267,7 @@ function weekColumns(mayDecide: boolean, mayReadClients: boolean): readonly Colu
       number: true,
     },
     { id: 'used', name: 'Used', cell: ({ used }) => countText(used), number: true, wide: true },
-    bytesColumn<WeekRow>('sent', 'Sent', ({ bytesSent }) => bytesSent),
+    { ...bytesColumn<WeekRow>('sent', 'Sent', ({ bytesSent }) => bytesSent), wide: true },
     { id: 'blocked', name: 'Blocked', cell: ({ blocked }) => countText(blocked), number: true, wide: true },
   ]
   const decide: Column<WeekRow> = {

@@ -71,11 +71,7 @@ export function platformColumns(
     {
       id: 'confidence',
       name: 'Confidence',
-      cell: ({ listed: { confidence } }) => confidence.toFixed(2),
-      sort: ({ listed: { confidence } }) => confidence,
       csv: ({ listed: { confidence } }) => confidence,
-      number: true,
-      wide: true,
     },
     {
       id: 'clients',

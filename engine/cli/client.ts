@@ -52,8 +52,8 @@ const list = table<ListRow>([
   [null, 'highest_risk_platform', { of: ({ riskiest }) => riskiest()?.name ?? null }],
   ['Matches', 'matches'],
   ['Blocked', 'blocked', { hide: 2 }],
-  ['Sent', 'bytes_sent', { of: ({ bytesSent }) => bytesSent }],
-  ['Received', 'bytes_received', { hide: 7, of: ({ bytesReceived }) => bytesReceived }],
+  ['Sent', 'bytes_sent', { of: ({ bytesSent }) => bytesSent || null }],
+  ['Received', 'bytes_received', { hide: 7, of: ({ bytesReceived }) => bytesReceived || null }],
   [null, 'first_seen', { of: ({ firstSeenMs }) => timeText(firstSeenMs) }],
   ['Last seen', 'last_seen', { hide: 1, of: ({ lastSeenMs }) => timeText(lastSeenMs) }],
 ])
