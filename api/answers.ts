@@ -148,6 +148,10 @@ const metadata = z
       .describe(
         'Matches that are neither: pictures, widgets, telemetry, updates, documentation and sign-in; absent if none.',
       ),
+    bytes_sent: positive
+      .optional()
+      .describe('Bytes that clients sent, as far as logs count them; absent if none does.'),
+    bytes_received: positive.optional().describe('Bytes that clients received; absent if no log counts them.'),
     methods: z
       .partialRecord(z.enum(METHODS), positive)
       .describe(

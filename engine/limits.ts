@@ -214,6 +214,21 @@ export const CLIENT_BYTES_MAX = 256 * 1024 * 1024
  * Client records that one transaction removes, each up to 60 pages. The next transaction continues.
  */
 export const CLIENT_RECORDS_REMOVED_MAX = 1000
+/**
+ * Clients of one organization in the list of clients: those that used a platform, with the most
+ * matches. The use by others is only summed.
+ */
+export const CLIENT_SUMMARIES_MAX = 20_000
+/** Addresses of a user in the list of clients. Beyond it the oldest is left out. */
+export const ADDRESSES_PER_USER_MAX = 16
+/**
+ * Bytes of client records from which a scan makes the list of clients of an earlier release, of the
+ * last days: about a million clients of platforms and days, in a second. The days before are left
+ * out.
+ */
+export const CLIENT_SUMMARIES_BYTES_READ_MAX = 32 * 1024 * 1024
+/** Clients of the list whose old days one transaction removes. The next transaction continues. */
+export const CLIENT_SUMMARIES_CHANGED_MAX = 2000
 /** Addresses of one organization with a name. A file with more is refused. */
 export const CLIENT_NAMES_MAX = 100_000
 /** Bytes of a file with names of addresses. Larger files are refused. */

@@ -2,17 +2,12 @@ import { isPseudonym, NO_CLIENT } from '../../engine/kernel/event/client.ts'
 import type { ClientUse } from '../../engine/store/client-sum.ts'
 import { countColumn, csvOnly, textColumn, timeColumn } from './columns.tsx'
 import { html } from './html.ts'
-import { countText } from './parts.tsx'
+import { bytesText, countText } from './parts.tsx'
 import type { Column } from './table.tsx'
 
-const UNITS = ['B', 'KB', 'MB', 'GB', 'TB', 'PB'] as const
-
-/** `12 MB`; '' of nothing. */
-export function bytesText(bytes: number): string {
-  if (bytes === 0) return ''
-  const power = Math.min(UNITS.length - 1, Math.floor(Math.log10(bytes) / 3))
-  const value = bytes / 1000 ** power
-  return `${value < 10 && power > 0 ? value.toFixed(1) : Math.round(value)} ${UNITS[power]}`
+/** The page with the clients of a platform. */
+export function platformClientsPath(platform: string): string {
+  return `/platforms/${encodeURIComponent(platform)}/clients`
 }
 
 /** A link to the page of a client or user. */
@@ -29,12 +24,18 @@ export function clientText({ client }: Pick<ClientUse, 'client'>): string {
   return client === NO_CLIENT ? '' : client
 }
 
+/** A column of bytes. 0: no log has the byte counts, so the cell is empty. */
+export function bytesColumn<Row>(id: string, name: string, of: (row: Row) => number): Column<Row> {
+  return { id, name, cell: (row) => bytesText(of(row)), sort: of, csv: (row) => of(row) || '', number: true }
+}
+
 /** Matches of one contact. Not known of days before this was stored. */
 function contactColumn<Row>(id: string, name: string, of: (row: Row) => number): Column<Row> {
   return {
     id,
     name,
     cell: (row) => (Number.isNaN(of(row)) ? html`<span class="muted">not known</span>` : countText(of(row))),
+    sort: (row) => (Number.isNaN(of(row)) ? -1 : of(row)),
     csv: (row) => (Number.isNaN(of(row)) ? '' : of(row)),
     number: true,
   }
@@ -47,16 +48,8 @@ export function useColumns<Row extends ClientUse>(nowMs: number): readonly Colum
     { ...contactColumn<Row>('blocked', 'Blocked', ({ blocked }) => blocked), wide: true },
     { ...contactColumn<Row>('touched', 'Touched', ({ touched }) => touched), wide: true },
     csvOnly(countColumn<Row>('matches', 'Matches', ({ matches }) => matches)),
-    {
-      id: 'bytes',
-      name: 'Sent / received',
-      cell: ({ bytesSent, bytesReceived }) =>
-        bytesSent + bytesReceived === 0 ? '' : `${bytesText(bytesSent) || '0'} / ${bytesText(bytesReceived) || '0'}`,
-      number: true,
-      wide: true,
-    },
-    { id: 'sent', name: 'Bytes sent', csv: ({ bytesSent }) => bytesSent },
-    { id: 'received', name: 'Bytes received', csv: ({ bytesReceived }) => bytesReceived },
+    bytesColumn<Row>('sent', 'Sent', ({ bytesSent }) => bytesSent),
+    { ...bytesColumn<Row>('received', 'Received', ({ bytesReceived }) => bytesReceived), wide: true },
     { ...countColumn<Row>('days', 'Days', ({ days }) => days), wide: true },
     csvOnly(textColumn<Row>('methods', 'Methods', ({ methods }) => methods.join(' '))),
     csvOnly(textColumn<Row>('access', 'Access', ({ access }) => access.join(' '))),

@@ -28,14 +28,15 @@ export function Filters({ action, children, found, foundId }: FiltersProps) {
 
 export interface FilterSearchProps {
   readonly value: string
+  readonly label?: string
   /** The browser script filters the table with this id at each key. */
   readonly table?: string
 }
 
 /** Searches the rows for text: the parameter `q`. */
-export function FilterSearch({ value, table }: FilterSearchProps) {
+export function FilterSearch({ value, table, label = 'Search' }: FilterSearchProps) {
   return (
-    <FieldFrame name="q" label="Search">
+    <FieldFrame name="q" label={label}>
       <input id="q" name="q" type="search" value={value} maxLength={100} data-filters={table} />
     </FieldFrame>
   )

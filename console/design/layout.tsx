@@ -3,7 +3,7 @@ import type { Action } from '../../engine/admin/actions.ts'
 import type { Role } from '../../engine/store/members.ts'
 import type { Organization } from '../../engine/store/organizations.ts'
 import { assetPath } from '../assets.ts'
-import { NAVIGATION } from './navigation.ts'
+import { entryOf, NAVIGATION, pagesOf } from './navigation.ts'
 
 export type Theme = 'light' | 'dark' | undefined
 
@@ -87,14 +87,35 @@ export function Layout(props: LayoutProps) {
           <Menu {...props} id="menu" />
         </details>
       </header>
-      <main id="content">{children}</main>
+      <main id="content">
+        <Tabs {...props} />
+        {children}
+      </main>
     </Document>
+  )
+}
+
+/** The pages of the same entry of the menu. */
+function Tabs({ here, path, may }: LayoutProps) {
+  const entry = entryOf(here)
+  const isTab = path.split('?')[0] === here
+  const pages = entry === undefined || !isTab ? [] : pagesOf(entry).filter(({ action }) => may(action))
+  if (entry === undefined || pages.length < 2) return null
+  return (
+    <nav class="tabs" aria-label={entry.name}>
+      {pages.map((page) => (
+        <a key={page.path} href={page.path} aria-current={page.path === here ? 'page' : undefined}>
+          {page.name}
+        </a>
+      ))}
+    </nav>
   )
 }
 
 /** Navigation and account. `id` distinguishes the two menus of a page. */
 function Menu(props: LayoutProps & { readonly id: string }) {
   const { here, may } = props
+  const current = entryOf(here)?.path
   return (
     <>
       <nav aria-label="Main">
@@ -106,7 +127,10 @@ function Menu(props: LayoutProps & { readonly id: string }) {
               <ul>
                 {shown.map((entry) => (
                   <li key={entry.path}>
-                    <a href={entry.path} aria-current={entry.path === here ? 'page' : undefined}>
+                    <a
+                      href={entry.path}
+                      aria-current={entry.path === current ? (current === here ? 'page' : 'true') : undefined}
+                    >
                       {entry.name}
                     </a>
                   </li>

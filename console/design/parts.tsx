@@ -3,7 +3,15 @@ import { countOf, riskLevel as levelOf } from '../../engine/export/report/text.t
 import { isoSeconds } from '../../engine/kernel/process/clock.ts'
 import { html } from './html.ts'
 
-export { countOf, countText, dateText, lastDays } from '../../engine/export/report/text.ts'
+export {
+  bytesText,
+  countOf,
+  countText,
+  dateText,
+  lastDays,
+  NO_VOLUME,
+  volumeText,
+} from '../../engine/export/report/text.ts'
 
 /** The heading of a page, with a description and actions. */
 export function PageHead({

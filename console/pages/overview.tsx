@@ -2,13 +2,28 @@ import type { ComponentChildren } from 'preact'
 import { USE_NAMES } from '../../engine/admin/platform-rows.ts'
 import { percentText } from '../../engine/export/report/text.ts'
 import { Key, Timeline } from '../design/chart.tsx'
+import { bytesColumn, platformClientsPath } from '../design/client-columns.tsx'
 import { CsvLink } from '../design/csv-link.tsx'
 import { StateTag } from '../design/decision.tsx'
-import { Card, countOf, countText, lastDays, Notice, PageHead, Risk, Tag, Time } from '../design/parts.tsx'
+import {
+  bytesText,
+  Card,
+  countOf,
+  countText,
+  lastDays,
+  NO_VOLUME,
+  Notice,
+  PageHead,
+  Risk,
+  Tag,
+  Time,
+  volumeText,
+} from '../design/parts.tsx'
 import { Scatter } from '../design/scatter.tsx'
 import { type Column, Table } from '../design/table.tsx'
+import { isWaiting } from '../views/decisions.ts'
 import type { LatestSources, SensorRow } from '../views/intake.ts'
-import type { OverviewFindings, OverviewView, WaitingRow } from '../views/overview.ts'
+import type { OverviewFindings, OverviewView, WaitingRow, WeekRow } from '../views/overview.ts'
 import { HiddenTraffic } from './coverage.tsx'
 import { LISTENER_NAMES } from './listeners.ts'
 import { formatText, SensorTag, SourceState } from './source-state.tsx'
@@ -17,12 +32,13 @@ export interface OverviewProps {
   readonly view: OverviewView
   readonly nowMs: number
   readonly mayDecide: boolean
+  readonly mayReadClients: boolean
   readonly mayScan: boolean
   readonly mayReadTokens: boolean
   readonly done: string
 }
 
-export function Overview({ view, nowMs, mayDecide, mayScan, mayReadTokens, done }: OverviewProps) {
+export function Overview({ view, nowMs, mayDecide, mayReadClients, mayScan, mayReadTokens, done }: OverviewProps) {
   const { findings, windowDays, isScanPending } = view
   const about =
     findings === undefined ? (
@@ -42,11 +58,16 @@ export function Overview({ view, nowMs, mayDecide, mayScan, mayReadTokens, done 
           </form>
         )}
       </PageHead>
+      {(done === 'approved' || done === 'rejected') && (
+        <Notice title={`The platform is ${done}`}>
+          <p class="small">The next scan updates the risk. It is already requested.</p>
+        </Notice>
+      )}
       {done === 'scan' && <Notice title={isScanPending ? 'The scan is requested' : 'The scan has run'} />}
       {findings === undefined ? (
         <FirstSteps view={view} mayScan={mayScan} mayReadTokens={mayReadTokens} />
       ) : (
-        <Findings view={view} findings={findings} nowMs={nowMs} mayDecide={mayDecide} />
+        <Findings view={view} findings={findings} nowMs={nowMs} mayDecide={mayDecide} mayReadClients={mayReadClients} />
       )}
     </>
   )
@@ -109,13 +130,15 @@ interface FindingsProps {
   readonly findings: OverviewFindings
   readonly nowMs: number
   readonly mayDecide: boolean
+  readonly mayReadClients: boolean
 }
 
-function Findings({ view, findings, nowMs, mayDecide }: FindingsProps) {
+function Findings({ view, findings, nowMs, mayDecide, mayReadClients }: FindingsProps) {
   const { sources, sensors, windowDays } = view
   return (
     <>
       <Figures view={view} findings={findings} />
+      <Week rows={findings.week} mayDecide={mayDecide} mayReadClients={mayReadClients} />
       <Card
         title="Waiting for a decision"
         note={
@@ -187,6 +210,91 @@ function Findings({ view, findings, nowMs, mayDecide }: FindingsProps) {
   )
 }
 
+/** The list of platforms that are new this week. */
+const NEW_QUERY = new URLSearchParams({ use: 'ai', new: '7', sort: '-risk' })
+const NEW_SHOWN = 5
+
+/** What is new this week, by the time of its use. */
+function Week({ rows, mayDecide, mayReadClients }: Pick<FindingsProps, 'mayDecide' | 'mayReadClients'> & WeekProps) {
+  const sum = (of: (row: WeekRow) => number): number => rows.reduce((all, row) => all + of(row), 0)
+  const blocked = sum((row) => row.blocked)
+  const volume = { bytesSent: sum((row) => row.bytesSent), bytesReceived: sum((row) => row.bytesReceived) }
+  return (
+    <Card
+      title="This week"
+      note={
+        <span class="row">
+          {mayReadClients && <a href="/clients?new=7">new clients</a>}
+          {rows.length > 0 && <a href={`/platforms?${NEW_QUERY}`}>{countOf(rows.length, 'new platform')}</a>}
+        </span>
+      }
+      bare={rows.length > 0}
+    >
+      {rows.length === 0 ? (
+        <p class="muted">No platform was used for the first time in the last 7 days.</p>
+      ) : (
+        <>
+          <Table
+            id="week"
+            label="New platforms this week"
+            columns={weekColumns(mayDecide, mayReadClients)}
+            rows={rows.slice(0, NEW_SHOWN)}
+          />
+          <p class="remark small muted">
+            {volumeText(volume)}
+            {blocked > 0 && `, ${countOf(blocked, 'blocked request')}`}
+          </p>
+        </>
+      )}
+    </Card>
+  )
+}
+
+interface WeekProps {
+  readonly rows: readonly WeekRow[]
+}
+
+function weekColumns(mayDecide: boolean, mayReadClients: boolean): readonly Column<WeekRow>[] {
+  const clients = ({ clients: count, isEstimate }: WeekRow): string =>
+    `${isEstimate ? 'about ' : ''}${countText(count)}`
+  const shown: readonly Column<WeekRow>[] = [
+    { id: 'name', name: 'Platform', cell: ({ name }) => <a href={`/platforms/${encodeURIComponent(name)}`}>{name}</a> },
+    { id: 'risk', name: 'Risk', cell: ({ risk }) => <Risk score={risk} /> },
+    {
+      id: 'clients',
+      name: 'Clients',
+      cell: (row) => (mayReadClients ? <a href={platformClientsPath(row.name)}>{clients(row)}</a> : clients(row)),
+      number: true,
+    },
+    { id: 'used', name: 'Used', cell: ({ used }) => countText(used), number: true, wide: true },
+    { ...bytesColumn<WeekRow>('sent', 'Sent', ({ bytesSent }) => bytesSent), wide: true },
+    { id: 'blocked', name: 'Blocked', cell: ({ blocked }) => countText(blocked), number: true, wide: true },
+  ]
+  const decide: Column<WeekRow> = {
+    id: 'decide',
+    name: 'Decide',
+    cell: ({ name, state }) => (isWaiting(state) ? <DecideInPlace name={name} /> : <StateTag state={state} />),
+    quiet: true,
+    wide: true,
+  }
+  return mayDecide ? [...shown, decide] : shown
+}
+
+/** Without a note, owner or expiry, which the platform's page has. */
+function DecideInPlace({ name }: { readonly name: string }) {
+  return (
+    <form class="row end" method="post" action="/decisions/approve?from=overview">
+      <input type="hidden" name="platform" value={name} />
+      <button type="submit" aria-label={`Approve ${name}`}>
+        Approve
+      </button>
+      <button type="submit" formaction="/decisions/reject?from=overview" aria-label={`Reject ${name}`}>
+        Reject
+      </button>
+    </form>
+  )
+}
+
 /** Platforms that the figures do not count. */
 const OTHER_USES = [
   ['ai_capable', 'aiCapable'],
@@ -195,11 +303,11 @@ const OTHER_USES = [
 ] as const
 
 function Figures({ view, findings }: Pick<FindingsProps, 'view' | 'findings'>) {
-  const { overallRisk, riskChange, platforms, newPlatforms, notApproved } = findings
+  const { overallRisk, riskChange, platforms, newPlatforms, notApproved, bytesSent, bytesReceived } = findings
   const { coverage } = view.sensors
   const share = coverage.visible_share
   return (
-    <dl class="figures">
+    <dl class="figures five">
       <div>
         <dt>Overall risk</dt>
         <dd>
@@ -211,7 +319,11 @@ function Figures({ view, findings }: Pick<FindingsProps, 'view' | 'findings'>) {
         <dt>AI platforms</dt>
         <dd>{countText(platforms)}</dd>
         <dd>
-          {newPlatforms === 0 ? 'none new this week' : `${countText(newPlatforms)} new this week`}
+          {newPlatforms === 0 ? (
+            'none new this week'
+          ) : (
+            <a href={`/platforms?${NEW_QUERY}`}>{countText(newPlatforms)} new this week</a>
+          )}
           {OTHER_USES.filter(([, key]) => findings[key] > 0).map(([use, key]) => (
             <>
               , <a href={`/platforms?use=${use}`}>{`${countText(findings[key])} ${USE_NAMES[use]}`}</a>
@@ -223,6 +335,17 @@ function Figures({ view, findings }: Pick<FindingsProps, 'view' | 'findings'>) {
         <dt>Not approved</dt>
         <dd>{countText(notApproved)}</dd>
         <dd>{platforms === 0 ? 'of none' : `${percentText(notApproved / platforms)} of the platforms`}</dd>
+      </div>
+      <div>
+        <dt>Sent</dt>
+        <dd>{bytesText(bytesSent) || '–'}</dd>
+        <dd>
+          {bytesSent + bytesReceived === 0 ? (
+            NO_VOLUME
+          ) : (
+            <a href="/platforms?use=ai&amp;sort=-sent">{bytesText(bytesReceived) || 'nothing known'} received</a>
+          )}
+        </dd>
       </div>
       <div>
         <dt>Share of traffic seen</dt>

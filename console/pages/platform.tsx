@@ -3,15 +3,15 @@ import type { Strengths } from '../../engine/scan/confidence.ts'
 import { APPROVED_SHARE } from '../../engine/scan/risk.ts'
 import { knownText, type RiskTerm as RegistryTerm } from '../../registry/risk-sum.ts'
 import { Bar, Key, Timeline } from '../design/chart.tsx'
+import { platformClientsPath } from '../design/client-columns.tsx'
 import { CsvLink } from '../design/csv-link.tsx'
 import { StateTag } from '../design/decision.tsx'
-import { Card, countOf, countText, Empty, lastDays, PageHead, Tag, Time } from '../design/parts.tsx'
+import { Card, countOf, countText, Empty, lastDays, PageHead, Tag, Time, volumeText } from '../design/parts.tsx'
 import { type Column, Table } from '../design/table.tsx'
 import { isWaiting } from '../views/decisions.ts'
 import type { Count, PlatformFinding, PlatformView } from '../views/platform.ts'
 import { Decision, DecisionDone, type DecisionProps, History } from './decision.tsx'
 import { Access, Counts } from './platform-access.tsx'
-import { platformClientsPath } from './platform-clients.tsx'
 
 export interface PlatformProps extends DecisionProps {
   /** The member may read who uses the platform. */
@@ -133,6 +133,7 @@ function UsePerDay({ view, finding }: { readonly view: PlatformView; readonly fi
             {clientsText(finding)}, {countOf(finding.used, 'used match', 'used matches')},{' '}
             {countOf(finding.days, 'day')}
           </span>
+          <span>{volumeText(finding)}</span>
           {finding.blocked > 0 && <span>{countText(finding.blocked)} blocked by the device that logged them</span>}
         </figcaption>
       </figure>

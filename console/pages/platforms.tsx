@@ -2,13 +2,14 @@ import type { VNode } from 'preact'
 import { USE_NAMES } from '../../engine/admin/platform-rows.ts'
 import { isoSeconds } from '../../engine/kernel/process/clock.ts'
 import { DECISION_STATES } from '../../engine/store/decisions.ts'
+import { bytesColumn } from '../design/client-columns.tsx'
 import { countColumn, csvOnly, textColumn, timeColumn } from '../design/columns.tsx'
 import { CsvLink } from '../design/csv-link.tsx'
 import { StateTag, TermsFields } from '../design/decision.tsx'
 import { FilterSearch, FilterSelect, Filters } from '../design/filters.tsx'
 import { FormError } from '../design/form.tsx'
 import { html } from '../design/html.ts'
-import { countOf, countText, Empty, lastDays, Notice, PageHead, Risk } from '../design/parts.tsx'
+import { countOf, countText, Empty, lastDays, NO_VOLUME, Notice, PageHead, Risk } from '../design/parts.tsx'
 import { type Column, type Sorting, sorted, Table } from '../design/table.tsx'
 import type { FormState } from '../form.ts'
 import type { PlatformTerms } from '../views/decisions.ts'
@@ -70,11 +71,7 @@ export function platformColumns(
     {
       id: 'confidence',
       name: 'Confidence',
-      cell: ({ listed: { confidence } }) => confidence.toFixed(2),
-      sort: ({ listed: { confidence } }) => confidence,
       csv: ({ listed: { confidence } }) => confidence,
-      number: true,
-      wide: true,
     },
     {
       id: 'clients',
@@ -86,6 +83,8 @@ export function platformColumns(
     },
     { ...countColumn('used', 'Used', ({ listed }: PlatformRow) => listed.used), wide: true },
     { ...countColumn('blocked', 'Blocked', ({ listed }: PlatformRow) => listed.blocked), wide: true },
+    { ...bytesColumn('sent', 'Sent', ({ listed }: PlatformRow) => listed.bytesSent), wide: true },
+    csvOnly(bytesColumn('received', 'Received', ({ listed }: PlatformRow) => listed.bytesReceived)),
     csvOnly(countColumn('touched', 'Touched', ({ listed }: PlatformRow) => listed.touched)),
     {
       ...timeColumn('last-seen', 'Last seen', nowMs, ({ listed }: PlatformRow) => listed.lastSeenMs),
@@ -191,6 +190,9 @@ export function Platforms(props: PlatformsProps) {
             />
           </div>
         </Selection>
+      )}
+      {view.rows.length > 0 && view.rows.every(({ listed }) => listed.bytesSent + listed.bytesReceived === 0) && (
+        <p class="small muted">{NO_VOLUME}: no bytes of these platforms are known.</p>
       )}
     </>
   )

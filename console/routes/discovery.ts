@@ -67,6 +67,7 @@ async function decideAll(visit: Visit, word: DecisionWord): Promise<Answer> {
     const { state, status } = refusedForm(error, fields)
     return platformsPage(visit, state, status)
   }
+  if (query.get('from') === 'overview') return redirect(`/overview?done=${DONE[word]}`)
   const to = filtersOf(query)
   to.set('done', DONE[word])
   to.set('count', String(platforms.length))

@@ -12,6 +12,7 @@ export const OVERVIEW_ROUTES: readonly Route[] = [
       view: overviewView(visit),
       nowMs: visit.nowMs,
       mayDecide: visit.may('approval.add'),
+      mayReadClients: visit.may('client.read'),
       mayScan: visit.may('scan.request'),
       mayReadTokens: visit.may('token.read'),
       done: visit.request.query.get('done') ?? '',

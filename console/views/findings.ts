@@ -16,6 +16,9 @@ export interface Findings {
   /** Platforms that nobody used: all requests were blocked, or only touched them. */
   readonly blocked: number
   readonly touched: number
+  /** 0: no log has byte counts. */
+  readonly bytesSent: number
+  readonly bytesReceived: number
   readonly newPlatforms: number
   readonly notApproved: number
 }
@@ -43,7 +46,9 @@ export function findingsSince(
     aiCapable: countOf('ai_capable'),
     blocked: countOf('blocked'),
     touched: countOf('touched'),
-    newPlatforms: platforms.filter(({ createdMs }) => createdMs > sinceMs).length,
+    bytesSent: platforms.reduce((sum, each) => sum + each.bytesSent, 0),
+    bytesReceived: platforms.reduce((sum, each) => sum + each.bytesReceived, 0),
+    newPlatforms: platforms.filter(({ newMs }) => newMs > sinceMs).length,
     notApproved: platforms.filter(({ approved }) => !approved).length,
   }
   return { findings, platforms }

@@ -2,6 +2,7 @@ import { DAY_MS } from '../../engine/kernel/process/clock.ts'
 import type { ListedPlatform } from '../../engine/scan/listed-discovery.ts'
 import { nextScanMs } from '../../engine/scan/period.ts'
 import { byRisk } from '../../engine/scan/risk.ts'
+import type { DecisionState } from '../../engine/store/decisions.ts'
 import type { DayBar } from '../design/chart.tsx'
 import type { Visit } from '../http/visit.ts'
 import { dailyUse } from './daily-use.ts'
@@ -19,11 +20,18 @@ export interface WaitingRow extends ListedPlatform {
   readonly isExpired: boolean
 }
 
+/** A platform that is new this week, so that all of its figures are of the week. */
+export interface WeekRow extends ListedPlatform {
+  readonly state: DecisionState
+}
+
 /** The findings, and their change in a week. */
 export interface OverviewFindings extends Findings {
   readonly waitingTotal: number
   /** The platforms that wait for a decision, with the highest risk. */
   readonly waiting: readonly WaitingRow[]
+  /** The platforms that were new in the week, the highest risk first. */
+  readonly week: readonly WeekRow[]
   /** The platforms in the chart of risk and clients. */
   readonly dots: readonly ListedPlatform[]
   readonly days: readonly DayBar[]
@@ -57,7 +65,8 @@ export function overviewView(visit: Visit): OverviewView {
 }
 
 function findingsOf(visit: Visit): OverviewFindings | undefined {
-  const found = findingsSince(visit, visit.nowMs - CHANGE_DAYS * DAY_MS)
+  const sinceMs = visit.nowMs - CHANGE_DAYS * DAY_MS
+  const found = findingsSince(visit, sinceMs)
   if (found === undefined) return undefined
   const { findings, platforms } = found
   const decisions = new DecisionsByName(visit)
@@ -69,6 +78,10 @@ function findingsOf(visit: Visit): OverviewFindings | undefined {
       .sort(byRisk)
       .slice(0, WAITING_SHOWN)
       .map((platform) => ({ ...platform, isExpired: decisions.stateOf(platform) === 'expired' })),
+    week: platforms
+      .filter(({ newMs }) => newMs > sinceMs)
+      .map((platform) => ({ ...platform, state: decisions.stateOf(platform) }))
+      .sort(byRisk),
     dots: platforms,
     days: dailyUse(visit),
   }

@@ -29,6 +29,9 @@ export interface PlatformFinding {
   readonly clients: number
   /** The number of clients is an estimate. */
   readonly isEstimate: boolean
+  /** 0: no log has byte counts. */
+  readonly bytesSent: number
+  readonly bytesReceived: number
   readonly days: number
   readonly firstSeenMs: number
   readonly lastSeenMs: number
@@ -132,6 +135,8 @@ function findingOf(visit: Visit, published: PublishedPlatform, registered: Platf
     ...contacts,
     clients,
     isEstimate: metadata.clients_error > 0,
+    bytesSent: metadata.bytes_sent ?? 0,
+    bytesReceived: metadata.bytes_received ?? 0,
     days,
     firstSeenMs: Date.parse(metadata.first_seen),
     lastSeenMs: Date.parse(metadata.last_seen),

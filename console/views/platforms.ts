@@ -29,7 +29,7 @@ export interface PlatformsView {
   readonly state: StateFilter
   /** '' for all that were used. */
   readonly use: Use | ''
-  /** Only platforms that a scan first found within this many days. */
+  /** Only platforms that were new within this many days (ListedPlatform.newMs). */
   readonly newDays: NewFilter
   readonly type: string
   /** The types of these platforms, for the filter. */
@@ -52,7 +52,7 @@ export function platformsView(visit: Visit): PlatformsView {
   const inUse = platforms.filter(({ use: each }) => (use === '' ? isUsed(each) : each === use))
   const all = inUse.map((platform) => rowOf(platform, decisions))
   const rows = all.filter((row) => {
-    if (!matches(state, row.state) || row.listed.createdMs < sinceMs) return false
+    if (!matches(state, row.state) || row.listed.newMs < sinceMs) return false
     const { name, vendor, platformType, typeName } = row.listed
     if (type !== '' && platformType !== type) return false
     return words === '' || `${name} ${vendor} ${typeName}`.toLowerCase().includes(words)

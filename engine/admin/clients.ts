@@ -1,15 +1,17 @@
+import type { Platform } from '../../registry/platform.ts'
 import { isPseudonym } from '../kernel/event/client.ts'
 import { Pseudonyms } from '../kernel/process/client-key.ts'
 import { Fault } from '../kernel/process/error-codes.ts'
 import type { Organization } from '../store/organizations.ts'
 import { Changes } from './changes.ts'
+import { type ClientList, clientList } from './client-list.ts'
 import { type PlatformOfClient, type PlatformUse, platformUse, storedClient, useOfClient } from './client-use.ts'
 
 /** The subject of the audit entry of a reading of clients that are not kept. */
 const NOT_KEPT = 'a client'
 
-/** Who uses a platform, by its name; or what a client uses, as it is stored. */
-export type ClientReading = { readonly platform: string } | { readonly client: string }
+/** Who uses a platform, by its name; what a client uses, as it is stored; or the list of clients. */
+export type ClientReading = { readonly platform: string } | { readonly client: string } | { readonly list: 'clients' }
 
 /** A pseudonym, decrypted. */
 export interface Revealed {
@@ -22,6 +24,7 @@ export class ClientReads extends Changes {
   /** Records a reading, before another thread reads. @throws Fault NOT_ALLOWED. */
   note(organization: Organization, reading: ClientReading): void {
     if ('platform' in reading) return this.auditedRead('client.read', organization.id, () => reading.platform)
+    if ('list' in reading) return this.auditedRead('client.read', organization.id, () => `list of ${reading.list}`)
     // Read again in the transaction: the setting may have changed since the request began, and no
     // entry may name a client that it erased.
     const subject = (): string => {
@@ -59,6 +62,13 @@ export class ClientReads extends Changes {
     this.note(organization, { client })
     const { platforms } = store.environment.read(() => useOfClient(store, organization, client, clock.nowMs()))
     return { client, platforms }
+  }
+
+  /** Reads the list of clients. @throws Fault NOT_ALLOWED, SECRETS_KEY. */
+  list(organization: Organization, platforms: readonly Platform[], search: string): ClientList {
+    const { store, clock } = this
+    this.note(organization, search === '' ? { list: 'clients' } : { client: storedClient(store, organization, search) })
+    return store.environment.read(() => clientList(store, organization, platforms, { search }, clock.nowMs()))
   }
 
   /** Records that the clients of all platforms are exported. @throws Fault NOT_ALLOWED. */

@@ -6,6 +6,13 @@ import { type ClientTotals, openClients } from '../store/client-days.ts'
 import type { ClientErasure } from '../store/client-erasures.ts'
 import type { NamedNetwork } from '../store/client-names.ts'
 import { ClientReader } from '../store/client-records.ts'
+import {
+  type ClientSummary,
+  DAY_NUMBERS,
+  numbersOf,
+  type SummaryDays,
+  type SummaryTotals,
+} from '../store/client-summaries.ts'
 import { UUID_BYTES } from '../store/keys.ts'
 import { packed, type StoreWalk } from './walk.ts'
 
@@ -83,6 +90,7 @@ export function checkClients(walk: StoreWalk): void {
     if (key.subarray(UUID_BYTES).equals(Buffer.from([...bytes, prefixBits]))) return
     walk.wrong('client-networks', organizationId, `the name of ${value.network}`, 'one of the network in its key')
   })
+  checkSummaries(walk)
   const totals = { keyBytes: UUID_BYTES, open: packed<ClientTotals>('size of client records') }
   walk.table('client-totals', totals, ({ value, organizationId }) => {
     const { records, bytes, removed } = value
@@ -94,4 +102,41 @@ export function checkClients(walk: StoreWalk): void {
       'whole numbers',
     )
   })
+}
+
+/** Checks the summary of each client, and their number. */
+function checkSummaries(walk: StoreWalk): void {
+  const counts = new Map<string, number>()
+  const form = { keyBytes: UUID_BYTES, keyIsLonger: true, open: packed<ClientSummary>('summary of a client') }
+  walk.table('client-summaries', form, ({ key, value, organizationId }) => {
+    counts.set(organizationId, (counts.get(organizationId) ?? 0) + 1)
+    const { client, isUser, days, platformIds, platformDays, firstSeenMs, lastSeenMs } = value
+    const wrong = (found: string, expected: string): void =>
+      walk.wrong('client-summaries', organizationId, `${found} of the client ${client}`, expected)
+    if (key.toString('utf8', UUID_BYTES) !== `${isUser ? 'u' : 'a'}${client}`) wrong('the name', 'the name in its key')
+    const platforms = platformIds === '' ? 0 : platformIds.split(' ').length
+    if (platforms !== platformDays.length)
+      wrong(`${platformDays.length} days`, `one for each of ${platforms} platforms`)
+    if (firstSeenMs > lastSeenMs) wrong(`the first time ${firstSeenMs}`, `one before ${lastSeenMs}`)
+    if (!areDays(days) || days.length === 0) wrong('the days', 'days in order, with whole numbers')
+    walk.unlessUnreadable(() => {
+      const { firstDay = 0 } = walk.store.clientSummaries.totals(organizationId) ?? {}
+      const [day = 0] = numbersOf(days)
+      if (day < firstDay) wrong(`the day ${day}`, `none before ${firstDay}`)
+    })
+  })
+  const totals = { keyBytes: UUID_BYTES, open: packed<SummaryTotals>('totals of clients') }
+  walk.table('client-summary-totals', totals, ({ value: { clients, others }, organizationId }) => {
+    const found = counts.get(organizationId) ?? 0
+    if (clients !== found)
+      walk.wrong('client-summaries', organizationId, `${found} clients`, `${clients}, as in their totals`)
+    if (!areDays(others)) walk.wrong('client-summary-totals', organizationId, 'the days of others', 'days in order')
+  })
+}
+
+function areDays(days: SummaryDays): boolean {
+  const all = numbersOf(days)
+  const isWhole = all.every((number) => Number.isSafeInteger(number) && number >= 0)
+  const order = all.filter((_, at) => at % DAY_NUMBERS === 0)
+  return isWhole && all.length % DAY_NUMBERS === 0 && order.every((day, at) => at === 0 || day > (order[at - 1] ?? 0))
 }

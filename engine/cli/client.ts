@@ -1,10 +1,12 @@
 import { z } from 'zod'
-import { namesOf } from '../admin/client-use.ts'
+import { type ListedClient, searchedText } from '../admin/client-list.ts'
+import { type NamesOf, namesOf } from '../admin/client-use.ts'
 import { readHostNames } from '../admin/host-names-file.ts'
 import { Fault } from '../kernel/process/error-codes.ts'
 import { readInput } from '../kernel/process/input-file.ts'
+import { oneOf } from '../kernel/process/settings.ts'
 import { CLIENT_NAMES_FILE_BYTES_MAX, CLIENT_NAMES_MAX } from '../limits.ts'
-import { argument, type Commands, change, group, table } from './command.ts'
+import { argument, type Commands, change, group, limitOption, option, table, timeText } from './command.ts'
 import { clientRow } from './platform.ts'
 
 type PlatformRow = ReturnType<typeof clientRow> & { readonly platform_id: string; readonly platform_name: string }
@@ -34,7 +36,60 @@ const files = table<{ file: string; format: string; names: ReadonlyMap<string, s
   ['Names', 'names', { of: ({ names }) => names.size }],
 ])
 
+const LISTED = 100
+const LISTED_MAX = 20_000
+
+type ListRow = ListedClient & ReturnType<NamesOf>
+
+const list = table<ListRow>([
+  ['Client', 'client', { wrap: true }],
+  [null, 'kind', { of: ({ isUser }) => (isUser ? 'user' : 'address') }],
+  ['Addresses', 'addresses', { hide: 6, text: (value) => (value as readonly string[]).join(' ') }],
+  ['Name', 'name', { hide: 4 }],
+  ['Network', 'network', { hide: 5 }],
+  ['Platforms', 'platforms'],
+  ['Highest risk', 'highest_risk', { hide: 3, of: ({ riskiest }) => riskiest()?.risk.score ?? null }],
+  [null, 'highest_risk_platform', { of: ({ riskiest }) => riskiest()?.name ?? null }],
+  ['Matches', 'matches'],
+  ['Blocked', 'blocked', { hide: 2 }],
+  ['Sent', 'bytes_sent', { of: ({ bytesSent }) => bytesSent || null }],
+  ['Received', 'bytes_received', { hide: 7, of: ({ bytesReceived }) => bytesReceived || null }],
+  [null, 'first_seen', { of: ({ firstSeenMs }) => timeText(firstSeenMs) }],
+  ['Last seen', 'last_seen', { hide: 1, of: ({ lastSeenMs }) => timeText(lastSeenMs) }],
+])
+
+const SORT_KEYS = {
+  platforms: ({ platforms }: ListedClient) => platforms,
+  risk: ({ riskiest }: ListedClient) => riskiest()?.risk.score ?? 0,
+  matches: ({ matches }: ListedClient) => matches,
+  blocked: ({ blocked }: ListedClient) => blocked,
+  sent: ({ bytesSent }: ListedClient) => bytesSent,
+  last: ({ lastSeenMs }: ListedClient) => lastSeenMs,
+}
+const SORTS = ['matches', 'platforms', 'risk', 'blocked', 'sent', 'last'] as const
+
 export const commands: Commands = {
+  list: change('List the clients that use AI platforms: users, and addresses without a user', {
+    params: {
+      search: option('--search <text>', 'Show only clients with this user, host name, address or network'),
+      sort: option('--sort <column>', 'Order, the highest first', oneOf(SORTS).default('matches')),
+      last: limitOption('--last <count>', 'Limit the list to this many rows', LISTED, LISTED_MAX),
+    },
+    run({ store, administration, registry, organization }, { search = '', sort, last }) {
+      const { platforms: catalog } = registry.catalogOf(organization.id)
+      const { clients, total, others, isMade } = administration.clients.list(organization, catalog, search.trim())
+      const names = namesOf(store, organization.id)
+      const sorted = clients.toSorted((a, b) => SORT_KEYS[sort](b) - SORT_KEYS[sort](a)).slice(0, last)
+      // On standard error, so that JSON stays JSON.
+      const note = (text: string): unknown => process.stderr.write(`${text}\n`)
+      if (!isMade) note('The next scan makes the list of clients')
+      else if (clients.length === 0 && search !== '')
+        note(`No client matches ${JSON.stringify(search)}. ${searchedText(total)}`)
+      if (clients.length > last) note(`${last} of ${clients.length} clients; for more: --last ${clients.length}`)
+      if (others.matches > 0) note(`Others: ${others.matches} matches of clients that are not listed`)
+      return list(sorted.map((each) => ({ ...each, ...names(each.client) })))
+    },
+  }),
   show: change('Show the platforms that a client uses', {
     params: { client: argument('<client>', 'Address, pseudonym or user name') },
     run({ store, administration, registry, organization }, { client }) {

@@ -124,6 +124,14 @@ export class ClientTable {
     return this.#numbers[row * NUMBER_COLUMNS] ?? 0
   }
 
+  sentBy(row: number): number {
+    return this.#numbers[row * NUMBER_COLUMNS + SENT] ?? 0
+  }
+
+  receivedBy(row: number): number {
+    return this.#numbers[row * NUMBER_COLUMNS + RECEIVED] ?? 0
+  }
+
   numbersOf(row: number): ClientNumbers {
     const at = row * NUMBER_COLUMNS
     const bits = this.#keys[row * KEY_COLUMNS + BITS] ?? 0
@@ -138,6 +146,19 @@ export class ClientTable {
       blocked: this.#numbers[at + BLOCKED] ?? 0,
       touched: this.#numbers[at + TOUCHED] ?? 0,
     }
+  }
+
+  clientOf(row: number): string {
+    return this.#textIn(this.textStart(row), this.clientEnd(row))
+  }
+
+  /** '' if no log names a user. */
+  userOf(row: number): string {
+    return this.#textIn(this.clientEnd(row), this.userEnd(row))
+  }
+
+  #textIn(start: number, end: number): string {
+    return Buffer.from(this.#text.buffer, this.#text.byteOffset + start, end - start).toString('utf8')
   }
 
   /** The hash of the client's address (hashClient). */

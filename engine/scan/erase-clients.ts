@@ -53,7 +53,7 @@ export function beginErasure(store: Store, organizationId: string): void {
 
 /**
  * Erases addresses, pseudonyms and user names of an organization: in buffered and waiting events,
- * in the records of clients, their names, the published answers of the API, in audit entries about
+ * in the records and summaries of clients, their names, the published answers of the API, in audit entries about
  * who read them, and in the counts of distinct clients, whose numbers stay the same; finally the
  * key of pseudonyms, unless the organization keeps clients. One bounded transaction per step;
  * continues after a kill. Several processes may run it at once.
@@ -90,7 +90,7 @@ function eraseStep(
   erasure: ClientErasure,
   sketches: Sketches,
 ): ClientErasure | undefined {
-  const { buffer, unmatched, clientDays, clientNames } = store
+  const { buffer, unmatched, clientDays, clientSummaries, clientNames } = store
   const { bufferNext, bufferEnd, unmatchedNext, unmatchedEnd, auditNext, auditEnd } = erasure
   if (bufferNext < bufferEnd) {
     return { ...erasure, bufferNext: eraseEvents(buffer, organizationId, bufferNext, bufferEnd) }
@@ -99,6 +99,7 @@ function eraseStep(
     return { ...erasure, unmatchedNext: eraseEvents(unmatched, organizationId, unmatchedNext, unmatchedEnd) }
   }
   if (clientDays.removeBefore(organizationId, DAYS_END, CLIENT_RECORDS_PER_STEP) > 0) return erasure
+  if (clientSummaries.removeAll(organizationId, NAMES_PER_STEP) > 0) return erasure
   if (clientNames.removeHosts(organizationId, NAMES_PER_STEP) > 0) return erasure
   if (auditNext < auditEnd) return { ...erasure, auditNext: eraseReads(store, organizationId, auditNext, auditEnd) }
   if (erasure.evidenceNext === '') {

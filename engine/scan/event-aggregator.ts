@@ -7,7 +7,7 @@ import { PackedEvent } from '../kernel/event/packed-event.ts'
 import type { ChunkView } from '../kernel/lmdb/queue.ts'
 import { DAY_MS } from '../kernel/process/clock.ts'
 import { CLIENT_BYTES_PER_SCAN_MAX, EVIDENCE_CELLS_MAX } from '../limits.ts'
-import { ACCESS_SHIFT, API_BIT, INTERACTIVE_BITS } from '../store/client-records.ts'
+import { ACCESS_SHIFT, API_BIT, type ClientNumbers, INTERACTIVE_BITS } from '../store/client-records.ts'
 import { ClientTable } from './client-table.ts'
 import { domainStrength, METHOD_WEIGHT } from './confidence.ts'
 import { DistinctClients, hashClient } from './distinct-clients.ts'
@@ -50,6 +50,8 @@ export interface AggregatedDay {
   readonly day: number
   readonly platformId: string
   readonly addTo: (evidence: Evidence) => void
+  /** Calls `add` for each new client. `mergeClients` must not have been called. */
+  readonly eachClient: (add: (client: string, user: string, numbers: ClientNumbers) => void) => void
   /** The record of the stored and the new clients, see kept-clients.ts. Can be called once. */
   readonly mergeClients: (stored: Uint8Array | undefined) => Buffer | undefined
   /** Matches by instance of the id, 16 hex digits, as far as they have a column. */
@@ -174,6 +176,10 @@ export class EventAggregator {
         day,
         platformId: this.#platformIds[this.#cells.first(cell)] ?? '',
         addTo: (evidence) => this.#addCell(cell, rowsOfCell[cell] ?? [], clients, evidence),
+        eachClient: (add) => {
+          for (const row of clients)
+            add(this.#clients.clientOf(row), this.#clients.userOf(row), this.#clients.numbersOf(row))
+        },
         mergeClients: (stored) => mergeClients(this.#clients, cell, clients, day, stored),
         instances: () => this.#sources.ofCell(cell),
       }
@@ -339,6 +345,10 @@ export class EventAggregator {
     this.#usedTimes.addTo(cell, (firstMs, lastMs) => evidence.addSpan(firstMs, lastMs))
     this.#otherTimes.addTo(cell, (firstMs, lastMs) => evidence.addOtherSpan(firstMs, lastMs))
     evidence.blocked += this.#blocked[cell] ?? 0
+    for (const client of clients) {
+      evidence.bytesSent += this.#clients.sentBy(client)
+      evidence.bytesReceived += this.#clients.receivedBy(client)
+    }
     evidence.used += this.#used[cell] ?? 0
     for (let index = 0; index < METHOD_COUNT; index++) {
       const count = this.#byMethod[cell * METHOD_COUNT + index] ?? 0

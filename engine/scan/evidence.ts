@@ -67,6 +67,9 @@ export class Evidence {
   used = 0
   blocked = 0
   otherNames = 0
+  /** 0: no log has byte counts. */
+  bytesSent = 0
+  bytesReceived = 0
   domainStrength = 0
   specificity = 0
   /** Days with use. */
@@ -153,6 +156,7 @@ export class Evidence {
     addCounts(this.byAccess, day.byAccess)
     for (const name in day.byName) this.addName(name, day.byName[name] ?? 0)
     for (const source in day.bySource) this.addSource(source, day.bySource[source] ?? 0)
+    this.#addBytes(day)
     this.otherNames += day.otherNames
     this.domainStrength = Math.max(this.domainStrength, day.domainStrength)
     this.specificity = Math.max(this.specificity, day.specificity)
@@ -174,6 +178,7 @@ export class Evidence {
     addPacked(this.byAccess, day.byAccess)
     for (const [index, name] of day.byName.keys.entries()) this.addName(name, day.byName.counts[index] ?? 0)
     for (const [index, source] of day.bySource.keys.entries()) this.addSource(source, day.bySource.counts[index] ?? 0)
+    this.#addBytes(day)
     this.otherNames += day.otherNames
     this.domainStrength = Math.max(this.domainStrength, day.domainStrength)
     this.specificity = Math.max(this.specificity, day.specificity)
@@ -199,6 +204,7 @@ export class Evidence {
     for (const [kind, count] of day.byAccess) increase(this.byAccess, kind, count)
     for (const [name, count] of day.byName) this.addName(name, count)
     for (const [source, count] of day.bySource) this.addSource(source, count)
+    this.#addBytes(day)
     this.otherNames += day.otherNames
     this.domainStrength = Math.max(this.domainStrength, day.domainStrength)
     this.specificity = Math.max(this.specificity, day.specificity)
@@ -209,6 +215,11 @@ export class Evidence {
     this.#api.merge(day.byAccess.has('api') ? day.api : undefined, day.clients)
     this.clients.merge(day.clients)
     this.days++
+  }
+
+  #addBytes({ bytesSent = 0, bytesReceived = 0 }: Pick<DayEvidence, 'bytesSent' | 'bytesReceived'>): void {
+    this.bytesSent += bytesSent
+    this.bytesReceived += bytesReceived
   }
 
   /** Makes this sum of one day the first day of a window, which has up to `namesMax` names. */
@@ -236,6 +247,8 @@ export class Evidence {
       byAccess: Object.fromEntries(this.byAccess),
       byName: Object.fromEntries(this.byName),
       otherNames: this.otherNames,
+      ...(this.bytesSent > 0 ? { bytesSent: this.bytesSent } : {}),
+      ...(this.bytesReceived > 0 ? { bytesReceived: this.bytesReceived } : {}),
       domainStrength: this.domainStrength,
       specificity: this.specificity,
       ...this.sketches(),

@@ -39,6 +39,9 @@ export interface PublishedPlatform {
     readonly used_matches?: number
     readonly blocked_matches?: number
     readonly touched_matches?: number
+    /** Absent if no log has byte counts. */
+    readonly bytes_sent?: number
+    readonly bytes_received?: number
     readonly methods: Readonly<Record<string, number>>
     readonly roles: Readonly<Record<string, number>>
     readonly access: readonly {
@@ -94,10 +97,18 @@ export interface ListedPlatform {
   readonly used: number
   readonly blocked: number
   readonly touched: number
+  /** 0: no log has byte counts. */
+  readonly bytesSent: number
+  readonly bytesReceived: number
   readonly firstSeenMs: number
   readonly lastSeenMs: number
   /** When the first scan found it. 0: nobody ever used it. */
   readonly createdMs: number
+  /**
+   * When it was new: its first use in the evidence, or the first scan that found it if that is
+   * earlier. So an import of old logs is not news, and neither is a platform that is used again.
+   */
+  readonly newMs: number
 }
 
 export interface ListedDiscovery {
@@ -162,9 +173,12 @@ function listed(platform: PublishedPlatform): ListedPlatform {
     isEstimate: clients_error > 0,
     matches,
     ...contactsOf(platform),
+    bytesSent: metadata.bytes_sent ?? 0,
+    bytesReceived: metadata.bytes_received ?? 0,
     firstSeenMs: Date.parse(first_seen),
     lastSeenMs: Date.parse(last_seen),
     createdMs: Date.parse(created_at),
+    newMs: Math.min(Date.parse(created_at), Date.parse(first_seen)),
   }
 }
 

@@ -7,6 +7,7 @@ import { programVersion } from '../kernel/process/version.ts'
 import { CLIENT_BYTES_PER_SCAN_MAX } from '../limits.ts'
 import type { ClientDay } from '../store/client-days.ts'
 import { ClientSum } from '../store/client-sum.ts'
+import type { SummaryChange } from '../store/client-summaries.ts'
 import type { DayUse } from '../store/daily-use.ts'
 import type { DecisionsInForce } from '../store/decisions.ts'
 import { sourceOfInstance } from '../store/event-source.ts'
@@ -20,6 +21,7 @@ import type { ScanState } from '../store/scan-states.ts'
 import type { Scan, ScanTrigger } from '../store/scans.ts'
 import type { Store } from '../store/store.ts'
 import { accessFound, programmaticClients } from './access.ts'
+import { SummaryUpdate } from './client-summaries.ts'
 import { confidence } from './confidence.ts'
 import { coverageJson } from './coverage.ts'
 import type { EventAggregator } from './event-aggregator.ts'
@@ -39,6 +41,8 @@ import { matchUnmatched, type UnmatchedChange } from './unmatched.ts'
 import { UseCount } from './use-count.ts'
 import { type ChangedDay, evidenceInWindow, evidenceOf, type SummedDay } from './window-evidence.ts'
 
+/** Bytes of the summary of a client that uses 20 platforms on 30 days. */
+export const SUMMARY_BYTES = 1024
 /** New pages of a client record, with the pages of its tree, before LMDB frees the old ones. */
 const PAGES_PER_BYTE = 2
 
@@ -61,6 +65,8 @@ export interface PreparedScan {
   readonly clientsLost: number
   /** Client records of earlier days are removed. */
   readonly clientsFrom: number
+  /** undefined if a full disk has no space for them. */
+  readonly summaries: SummaryChange | undefined
   readonly dailyUse: readonly DayUse[]
   readonly history: HistoryDay
   readonly newDetections: readonly { readonly platformId: string; readonly detection: Detection }[]
@@ -122,26 +128,37 @@ export function prepareScan(
     horizon,
     isFull: left > 0,
   })
+  const clientWindow = { ...organization, evidenceWindowDays: retentionOf(organization).clientDays }
+  const summaries = new SummaryUpdate({
+    ...{ store, organizationId, generation: stateBefore.generation, budget },
+    firstDay: firstDayOfWindow(clientWindow, clock.nowMs()),
+    // The clock of a sender may be ahead.
+    lastDay: store.clientDays.lastDay(organizationId),
+  })
   const clients: ClientDay[] = []
   let clientBytes = 0
   let clientsLost = 0
   const tokenIds = store.monitoringTokens.ofOrganization(organizationId).map(({ id }) => id)
-  const changed = Array.from(aggregator.days(), ({ day, platformId, addTo, mergeClients, instances }): SummedDay => {
-    budget.check()
-    const sum = new Evidence()
-    store.evidence.addDayTo(organizationId, day, platformId, sum)
-    addTo(sum)
-    for (const [instance, matches] of instances()) sum.addSource(sourceOfInstance(instance, tokenIds), matches)
-    const bytes = mergeClients(store.clientDays.get(organizationId, day, platformId))
-    if (bytes !== undefined) {
-      clientBytes += bytes.length
-      // On a full disk a scan must still free the buffer, so it may write only little.
-      if (store.environment.fitsShrink(PAGES_PER_BYTE * clientBytes)) clients.push({ day, platformId, bytes })
-      else clientsLost++
-    }
-    const sketches = sum.sketches()
-    return { day, platformId, record: packDay(sum, sketches), evidence: sum, clients: sketches.clients }
-  })
+  const changed = Array.from(
+    aggregator.days(),
+    ({ day, platformId, addTo, eachClient, mergeClients, instances }): SummedDay => {
+      budget.check()
+      const sum = new Evidence()
+      store.evidence.addDayTo(organizationId, day, platformId, sum)
+      addTo(sum)
+      for (const [instance, matches] of instances()) sum.addSource(sourceOfInstance(instance, tokenIds), matches)
+      eachClient((client, user, numbers) => summaries.add(day, platformId, client, user, numbers))
+      const bytes = mergeClients(store.clientDays.get(organizationId, day, platformId))
+      if (bytes !== undefined) {
+        clientBytes += bytes.length
+        // On a full disk a scan must still free the buffer, so it may write only little.
+        if (store.environment.fitsShrink(PAGES_PER_BYTE * clientBytes)) clients.push({ day, platformId, bytes })
+        else clientsLost++
+      }
+      const sketches = sum.sketches()
+      return { day, platformId, record: packDay(sum, sketches), evidence: sum, clients: sketches.clients }
+    },
+  )
 
   // If the clock is set back during the scan, the scan must not end before it began.
   const nowMs = Math.max(clock.nowMs(), running.startedAtMs)
@@ -149,7 +166,6 @@ export function prepareScan(
   const newDetections: { platformId: string; detection: Detection }[] = []
   const decisions = store.decisions.inForce(organizationId, nowMs)
   const inputs = inputsOf(organization, decisions, matcher)
-  const clientWindow = { ...organization, evidenceWindowDays: retentionOf(organization).clientDays }
   const isUseKnown = inputs === stateBefore.inputs
   const use = new UseCount(isUseKnown ? store.dailyUse.get(organizationId) : [], changed, decisions.approved)
   const topClients = topClientsOf(store, organization, firstDay, clients)
@@ -233,6 +249,8 @@ export function prepareScan(
     },
   }
   const isScheduled = trigger === 'schedule'
+  const summaryChange = summaries.change()
+  const summaryBytes = SUMMARY_BYTES * (summaryChange.put.length + summaryChange.removed.length)
   return {
     completed,
     trigger,
@@ -253,6 +271,7 @@ export function prepareScan(
     clients,
     clientsLost,
     clientsFrom: isScheduled ? horizonOf(clientWindow, stateBefore, nowMs) : 0,
+    summaries: store.environment.fitsShrink(PAGES_PER_BYTE * (clientBytes + summaryBytes)) ? summaryChange : undefined,
     dailyUse: use.days(firstDay),
     newDetections,
     history: historyOf(completed, findings),

@@ -59,6 +59,8 @@ export function platformJson(finding: Finding, visibleShare: CoverageJson['visib
     `"matches":${evidence.matches},"used_matches":${evidence.used},` +
     (evidence.blocked > 0 ? `"blocked_matches":${evidence.blocked},` : '') +
     (evidence.touched > 0 ? `"touched_matches":${evidence.touched},` : '') +
+    (evidence.bytesSent > 0 ? `"bytes_sent":${evidence.bytesSent},` : '') +
+    (evidence.bytesReceived > 0 ? `"bytes_received":${evidence.bytesReceived},` : '') +
     `"methods":{${inOrder(evidence.byMethod, METHODS)}},"roles":{${inOrder(evidence.byRole, ROLES)}},` +
     `"access":[${access.map(accessJson).join(',')}],` +
     (programmaticClients === undefined ? '' : `"programmatic_clients":${programmaticClients},`) +

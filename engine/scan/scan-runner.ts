@@ -18,7 +18,7 @@ import type { Scan, ScanTrigger } from '../store/scans.ts'
 import type { Store } from '../store/store.ts'
 import { finishErasure } from './erase-clients.ts'
 import { EventAggregator } from './event-aggregator.ts'
-import { type PreparedScan, prepareScan } from './prepare.ts'
+import { type PreparedScan, prepareScan, SUMMARY_BYTES } from './prepare.ts'
 import { BudgetSpent, ScanBudget } from './scan-budget.ts'
 import { writeUnmatched } from './unmatched.ts'
 
@@ -230,7 +230,8 @@ export class ScanRunner {
    */
   #write(prepared: PreparedScan): number | undefined {
     const { completed, stateBefore, state } = prepared
-    const { scans, scanStates, buffer, evidence, clientDays, dailyUse, history, coverage, published } = this.#store
+    const { scans, scanStates, buffer, evidence, clientDays, clientSummaries } = this.#store
+    const { dailyUse, history, coverage, published } = this.#store
     const { organizationId } = completed
     const stateNow = scanStates.get(organizationId)
     if (stateNow.generation !== stateBefore.generation) return undefined
@@ -242,6 +243,8 @@ export class ScanRunner {
     }
     const { clients, clientsFrom, clientsLost } = prepared
     const recordsRemoved = clientDays.write(organizationId, clients, clientsFrom, CLIENT_BYTES_MAX, clientsLost)
+    if (prepared.summaries !== undefined) clientSummaries.write(organizationId, prepared.summaries)
+    clientSummaries.removeBefore(organizationId, clientsFrom)
     dailyUse.put(organizationId, prepared.dailyUse)
     history.put(organizationId, dayOf(completed.completedAtMs), prepared.history)
     for (const { platformId, detection } of prepared.newDetections) {
@@ -289,9 +292,10 @@ export class ScanRunner {
 }
 
 /** Clients and unmatched events that are written, in records of evidence with as many bytes. */
-function otherRecords({ clients, unmatched: { added, kept } }: PreparedScan): number {
+function otherRecords({ clients, summaries, unmatched: { added, kept } }: PreparedScan): number {
   const clientBytes = clients.reduce((sum, { bytes }) => sum + bytes.length, 0)
-  return Math.ceil((clientBytes + added.bytes.length + (kept?.bytes.length ?? 0)) / EVIDENCE_BYTES)
+  const summaryBytes = SUMMARY_BYTES * (summaries?.put.length ?? 0)
+  return Math.ceil((clientBytes + summaryBytes + added.bytes.length + (kept?.bytes.length ?? 0)) / EVIDENCE_BYTES)
 }
 
 function internalErrorOf(error: unknown): Error | undefined {

@@ -47,6 +47,9 @@ export interface DayEvidence {
   readonly domainStrength: number
   /** The highest specificity of the rules that were used. */
   readonly specificity: number
+  /** Of all matches, as far as logs count them. Absent: no log of the day has byte counts. */
+  readonly bytesSent?: number
+  readonly bytesReceived?: number
   /** DistinctClients.toBytes. */
   readonly clients: Uint8Array
   /**

@@ -43,6 +43,8 @@ import { randomUUID } from 'node:crypto'
  *   evidence            o + day (4) + platform id        evidence of one platform on one day
  *   clients             o + day (4) + platform id        clients, see client-records.ts
  *   client-totals       o                                size of these
+ *   client-summaries    o + u or a + client              ClientSummary
+ *   client-summary-totals  o                             SummaryTotals
  *   client-names        o + address (16)                 name of an address
  *   client-networks     o + address (16) + prefix (1)    NamedNetwork
  *   client-erasures     o                                ClientErasure

@@ -18,6 +18,8 @@ const NUMBER_FIELDS = [
   'otherNames',
   'domainStrength',
   'specificity',
+  'bytesSent',
+  'bytesReceived',
 ] as const
 const COUNT_FIELDS = ['byMethod', 'bySource', 'byRole', 'byPurpose', 'byAccess', 'byName'] as const
 const CLIENT_FIELDS = ['clients', 'interactiveClients', 'apiClients'] as const
@@ -60,6 +62,8 @@ export class EvidenceReader implements Readonly<Record<NumberField, number>> {
   otherNames = 0
   domainStrength = 0
   specificity = 0
+  bytesSent = 0
+  bytesReceived = 0
   readonly byMethod = new PackedCounts()
   readonly bySource = new PackedCounts()
   readonly byRole = new PackedCounts()
@@ -77,6 +81,8 @@ export class EvidenceReader implements Readonly<Record<NumberField, number>> {
     const end = payload.length
     if (end < 3) return false
     for (const field of COUNT_FIELDS) this[field].keys.length = 0
+    this.bytesSent = 0
+    this.bytesReceived = 0
     this.interactiveClients = undefined
     this.apiClients = undefined
     const isLong = view.getUint8(0) === MAP_16
@@ -116,9 +122,13 @@ export class EvidenceReader implements Readonly<Record<NumberField, number>> {
   }
 }
 
+/** Fields that a record has only if they are not 0. */
+const isOptionalNumber = (field: string): boolean => field === 'bytesSent' || field === 'bytesReceived'
+
 /** Records of early releases have no sources. */
 const REQUIRED = FIELDS.reduce((bits, field, index) => {
-  const isOptional = field === 'bySource' || field === 'interactiveClients' || field === 'apiClients'
+  const isOptional =
+    isOptionalNumber(field) || field === 'bySource' || field === 'interactiveClients' || field === 'apiClients'
   return isOptional ? bits : bits | (1 << index)
 }, 0)
 
@@ -190,8 +200,9 @@ export function packEvidence(recordVersion: number, evidence: EvidenceToPack, sk
   end = RECORD_HEADER_BYTES
   const { clients, interactiveClients, apiClients } = sketches
   const optional = (interactiveClients === undefined ? 0 : 1) + (apiClients === undefined ? 0 : 1)
-  putMapHeader(FIRST_CLIENTS + 1 + optional)
-  for (const field of NUMBER_FIELDS) {
+  const numbers = NUMBER_FIELDS.filter((field) => evidence[field] !== 0 || !isOptionalNumber(field))
+  putMapHeader(numbers.length + COUNT_FIELDS.length + 1 + optional)
+  for (const field of numbers) {
     putText(field)
     putNumber(evidence[field])
   }

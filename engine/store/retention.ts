@@ -1,5 +1,5 @@
 import { DAY_MS, dayOf } from '../kernel/process/clock.ts'
-import { AUDIT_DAYS_MIN, RETENTION_DAYS_DEFAULT, RETENTION_RECORDS_PER_STEP } from '../limits.ts'
+import { AUDIT_DAYS_MIN, CLIENT_SUMMARIES_MAX, RETENTION_DAYS_DEFAULT, RETENTION_RECORDS_PER_STEP } from '../limits.ts'
 import type { Organization, Retention } from './organizations.ts'
 import type { Store } from './store.ts'
 
@@ -84,6 +84,7 @@ function removeStep(store: Store, organizationId: string, nowMs: number): Remove
   const hasDays = organization.retention?.clientDays !== undefined
   const clientsFrom = hasDays ? firstClientDay(retention, nowMs) : 0
   const clientRecords = store.clientDays.removeBefore(organizationId, clientsFrom, left)
+  store.clientSummaries.removeBefore(organizationId, clientsFrom, CLIENT_SUMMARIES_MAX)
   return { scans, auditEntries, sources, clientRecords }
 }
 

@@ -13,6 +13,7 @@ import { Candidates } from './candidates.ts'
 import { ClientDays } from './client-days.ts'
 import { ClientErasures } from './client-erasures.ts'
 import { ClientNames } from './client-names.ts'
+import { ClientSummaries } from './client-summaries.ts'
 import { CoverageStore } from './coverage.ts'
 import { DailyUse } from './daily-use.ts'
 import { Decisions } from './decisions.ts'
@@ -89,6 +90,7 @@ export class Store {
   readonly seenEvents: SeenEvents
   readonly evidence: EvidenceStore
   readonly clientDays: ClientDays
+  readonly clientSummaries: ClientSummaries
   readonly clientErasures: ClientErasures
   readonly clientNames: ClientNames
   readonly history: History
@@ -151,6 +153,7 @@ export class Store {
     this.seenEvents = new SeenEvents(this.environment)
     this.evidence = new EvidenceStore(this.environment)
     this.clientDays = new ClientDays(this.environment)
+    this.clientSummaries = new ClientSummaries(this.environment)
     this.clientErasures = new ClientErasures(this.environment)
     this.clientNames = new ClientNames(this.environment)
     this.history = new History(this.environment)

@@ -86,7 +86,7 @@ t.test('the overview has figures, the change in a week, open decisions, use per 
   const change = Number(after) - Number(before)
   t.ok(change > 0)
   t.match(text, `+${change} in a week`)
-  t.match(text, /<dt>AI platforms<\/dt><dd>2<\/dd><dd>1 new this week</)
+  t.match(text, /<dt>AI platforms<\/dt><dd>2<\/dd><dd><a href="[^"]+">1 new this week</)
   t.match(text, /<dt>Not approved<\/dt><dd>1<\/dd><dd>50 %/)
   t.match(text, /<dd>90 %<\/dd><dd>by 1 sensor</)
   t.notMatch(text, /Decide on/, 'a viewer makes no decisions')
@@ -128,4 +128,48 @@ t.test('a scan is requested', async (t) => {
   t.ok(store.scans.pending(organization.id))
   t.match((await signIn('a', 'admin').get('/overview?done=scan')).text, /The scan is requested/)
   t.equal((await signIn('v', 'viewer').post('/scan')).status, 403)
+})
+
+t.test('this week: platforms by the time of their use, decided in place', async (t) => {
+  const site = await serveConsole(t)
+  const { store, clock, organization } = site
+  const sender = new Sender()
+  const days = (count: number): number => clock.nowMs() - count * DAY_MS
+  store.environment.write(() =>
+    store.buffer.append(organization.id, [
+      sender.event('claude.ai', days(20), { bytesSent: 9_000_000, user: 'ada' }),
+      sender.event('chat.deepseek.com', days(1), { bytesSent: 1_200_000_000, user: 'jdoe', count: 3 }),
+      sender.event('chat.deepseek.com', days(1), { count: 4, blocked: 4 }),
+    ]),
+  )
+  runScan(store, registries, organization.id, 'schedule', clock)
+  const admin = site.signIn('a', 'admin')
+  const { text } = await admin.get('/overview')
+  t.match(text, /This week.*href="\/platforms\?use=ai&amp;new=7&amp;sort=-risk">1 new platform</s)
+  t.match(
+    text,
+    /id="week".*DeepSeek.*88 high.*href="\/platforms\/DeepSeek\/clients">1<.*>3<.*1\.2.GB.*>4<.*Approve DeepSeek/s,
+  )
+  t.notMatch(/id="week".*?<\/table>/s.exec(text)?.[0] ?? '', /Claude/, 'imported now, but used three weeks ago')
+  t.match(text, /1\.2.GB sent, 4 blocked requests/)
+  t.match(text, /<dt>Sent<\/dt><dd>1\.2.GB</)
+  t.match((await admin.get('/platforms?new=7')).text, /1 of 2/)
+  t.match((await admin.get('/platforms?sort=-sent')).text, /DeepSeek<.*1\.2.GB.*Claude<.*9\.0.MB/s)
+  t.match((await admin.get('/platforms/DeepSeek')).text, /<span>1\.2.GB sent<\/span>/)
+  const decided = await admin.post('/decisions/reject?from=overview', { platform: 'DeepSeek' })
+  t.match(decided, { status: 303, headers: { location: '/overview?done=rejected' } })
+  t.match((await admin.get('/overview?done=rejected')).text, /The platform is rejected.*id="week".*DeepSeek.*rejected/s)
+  const viewer = (await site.signIn('v', 'viewer').get('/overview')).text
+  t.notMatch(viewer, /Approve DeepSeek|\/clients/)
+})
+
+t.test('without byte counts, no page says 0 bytes', async (t) => {
+  const site = await serveConsole(t)
+  const { store, clock, organization } = site
+  store.environment.write(() => store.buffer.append(organization.id, [new Sender().event('claude.ai', clock.nowMs())]))
+  runScan(store, registries, organization.id, 'schedule', clock)
+  const admin = site.signIn('a', 'admin')
+  for (const path of ['/overview', '/platforms', '/platforms/Claude', '/clients', '/report']) {
+    t.match((await admin.get(path)).text, /No log with byte counts/, path)
+  }
 })

@@ -4,7 +4,18 @@ import { renderToString } from 'preact-render-to-string'
 import { frameworkName } from '../../store/framework.ts'
 import type { ReportContent, ReportedFindings } from './content.ts'
 import { DOCUMENT_STYLE, REPORT_STYLE } from './style.ts'
-import { changeText, countOf, countText, dateText, lastDays, percentText, pointsText, riskLevel } from './text.ts'
+import {
+  bytesText,
+  changeText,
+  countOf,
+  countText,
+  dateText,
+  lastDays,
+  NO_VOLUME,
+  percentText,
+  pointsText,
+  riskLevel,
+} from './text.ts'
 
 export interface ArticleProps {
   readonly content: ReportContent
@@ -120,7 +131,7 @@ function aiCapableText(count: number): string {
 }
 
 function Figures({ content: { coverage }, findings }: Pick<ArticleProps, 'content' | 'findings'>) {
-  const { overallRisk, platforms, byState, change } = findings
+  const { overallRisk, platforms, bytesSent, bytesReceived, byState, change } = findings
   const share = coverage.visible_share
   const figures: readonly (readonly [name: string, value: string, note: string])[] = [
     [
@@ -129,6 +140,11 @@ function Figures({ content: { coverage }, findings }: Pick<ArticleProps, 'conten
       change.risk === undefined ? 'no earlier scan' : `${changeText(change.risk)} since then`,
     ],
     ['Platforms', countText(platforms), `${countText(change.newPlatforms)} new`],
+    [
+      'Sent',
+      bytesText(bytesSent) || '–',
+      bytesSent + bytesReceived === 0 ? NO_VOLUME : `${bytesText(bytesReceived) || 'nothing known'} received`,
+    ],
     ['Not approved', countText(platforms - byState.approved), `${countText(byState.approved)} approved`],
     [
       'Share of traffic seen',

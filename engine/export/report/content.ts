@@ -79,6 +79,8 @@ export interface ReportedFindings {
   readonly overallRisk: number
   /** AI platforms. All other fields are of them, too. */
   readonly platforms: number
+  readonly bytesSent: number
+  readonly bytesReceived: number
   /** Other software that was found, in which AI is one part. */
   readonly aiCapable: number
   readonly byState: Readonly<Record<DecisionState, number>>
@@ -204,6 +206,8 @@ function findingsOf(
     completedMs: Date.parse(scan.completed_at),
     overallRisk,
     platforms: platforms.length,
+    bytesSent: platforms.reduce((sum, each) => sum + each.bytesSent, 0),
+    bytesReceived: platforms.reduce((sum, each) => sum + each.bytesReceived, 0),
     aiCapable: listed.filter(({ use }) => use === 'ai_capable').length,
     byState,
     change: {
@@ -257,10 +261,10 @@ function thinned<Point>(points: readonly Point[]): readonly Point[] {
 }
 
 function newPlatforms(
-  platforms: readonly { readonly name: string; readonly createdMs: number }[],
+  platforms: readonly { readonly name: string; readonly newMs: number }[],
   sinceMs: number,
 ): Pick<ReportedChange, 'newPlatforms' | 'newNames'> {
-  const names = platforms.filter(({ createdMs }) => createdMs > sinceMs).map(({ name }) => name)
+  const names = platforms.filter(({ newMs }) => newMs > sinceMs).map(({ name }) => name)
   return { newPlatforms: names.length, newNames: names.sort().slice(0, NAMES_SHOWN) }
 }
 

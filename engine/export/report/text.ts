@@ -50,3 +50,24 @@ export function pointsText(change: number): string {
   if (change === 0) return 'the same as'
   return `${countOf(Math.abs(change), 'point')} ${change > 0 ? 'higher' : 'lower'} than`
 }
+
+const BYTE_UNITS = ['B', 'KB', 'MB', 'GB', 'TB', 'PB'] as const
+
+/** `12 MB` with a non-breaking space; '' of nothing, because 0 bytes are not known. */
+export function bytesText(bytes: number): string {
+  if (bytes === 0) return ''
+  const power = Math.min(BYTE_UNITS.length - 1, Math.floor(Math.log10(bytes) / 3))
+  const value = bytes / 1000 ** power
+  return `${value < 10 && power > 0 ? value.toFixed(1) : Math.round(value)}\u00a0${BYTE_UNITS[power]}`
+}
+
+export const NO_VOLUME = 'No log with byte counts'
+
+/** `12 MB sent, 3.1 GB received`, as far as logs count bytes. */
+export function volumeText({ bytesSent, bytesReceived }: { bytesSent: number; bytesReceived: number }): string {
+  const known = [
+    ...(bytesSent > 0 ? [`${bytesText(bytesSent)} sent`] : []),
+    ...(bytesReceived > 0 ? [`${bytesText(bytesReceived)} received`] : []),
+  ]
+  return known.length === 0 ? NO_VOLUME : known.join(', ')
+}

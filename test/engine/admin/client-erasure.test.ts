@@ -78,7 +78,16 @@ for (const mode of ['off', 'pseudonym'] as const) {
     t.ok(dead > 0 && left > 0, `${dead} dead letters, ${left} messages wait`)
     t.same(
       tablesWithClients(store),
-      ['audit-log', 'buffer', 'client-names', 'client-networks', 'clients', 'published', 'unmatched-events'],
+      [
+        'audit-log',
+        'buffer',
+        'client-names',
+        'client-networks',
+        'client-summaries',
+        'clients',
+        'published',
+        'unmatched-events',
+      ],
       'alerts, their queue and dead letters name no client',
     )
 

@@ -317,6 +317,8 @@ const SEALED = [
     'daily-use',
     'clients',
     'client-totals',
+    'client-summaries',
+    'client-summary-totals',
     'block-list-links',
     'client-names',
     'client-networks',
@@ -689,6 +691,18 @@ const ROWS: readonly Row[] = [
     table: 'client-totals',
     damage: changed(() => ({ records: 1 })),
     finds: /^clients of \S+: found \d records of \d+ bytes, expected 1 of \d+, as in client-totals$/,
+  },
+  {
+    name: 'more clients in the list than are counted',
+    table: 'client-summary-totals',
+    damage: changed(() => ({ clients: 0 })),
+    finds: /^client-summaries of \S+: found \d clients?, expected 0, as in their totals$/,
+  },
+  {
+    name: 'days of a client that are not in order',
+    table: 'client-summaries',
+    damage: changed(() => ({ days: new Uint8Array(Float64Array.of(9, 1, 0, 0, 0, 8, 1, 0, 0, 0).buffer) })),
+    finds: /^client-summaries of \S+: found the days of the client \S+, expected days in order, with whole numbers$/,
   },
   {
     name: 'a scan of another day in the history',

@@ -78,6 +78,10 @@ function plainlyAggregated(events: readonly Event[]): Map<string, Record<string,
         }
         return counts
       }
+      const bytesOf = (key: 'bytesSent' | 'bytesReceived') => {
+        const sum = matches.reduce((bytes, { event }) => bytes + (event[key] ?? 0), 0)
+        return sum > 0 ? { [key]: sum } : {}
+      }
       const usedOf = ({ event, rule }: Match): number =>
         accessOf(rule) === undefined ? 0 : event.count - (event.blocked ?? 0)
       const uses = matches.filter((match) => usedOf(match) > 0)
@@ -105,6 +109,8 @@ function plainlyAggregated(events: readonly Event[]): Map<string, Record<string,
           byAccess: sums(({ rule }) => accessOf(rule), usedOf),
           byName: sums(({ event }) => event.name),
           otherNames: 0,
+          ...bytesOf('bytesSent'),
+          ...bytesOf('bytesReceived'),
           domainStrength: Math.max(
             0,
             ...uses.map(({ event, rule }) => domainStrength(rule.specificity, METHOD_WEIGHT[event.method])),

@@ -2,22 +2,36 @@ import { storedClient } from '../../engine/admin/client-use.ts'
 import type { ClientReading, Revealed } from '../../engine/admin/clients.ts'
 import { readHostNames } from '../../engine/admin/host-names-file.ts'
 import { isFault } from '../../engine/kernel/process/error-codes.ts'
+import { clientModeOf } from '../../engine/store/organizations.ts'
 import { DAY_COLUMNS } from '../design/chart.tsx'
+import { paged } from '../design/paged.ts'
+import { sorted } from '../design/table.tsx'
 import { EMPTY_FORM, type FormState } from '../form.ts'
 import { type Answer, redirect } from '../http/answer.ts'
-import { auditedPage, form, type Route } from '../http/router.ts'
+import { auditedPage, form, page, type Route } from '../http/router.ts'
 import type { Visit } from '../http/visit.ts'
-import { Client, useOfClientColumns } from '../pages/client.tsx'
-import { CLIENTS_PATH, Clients, NETWORK_COLUMNS, NETWORKS_PATH } from '../pages/clients.tsx'
-import { clientColumns, PlatformClients, USE_DAY_COLUMNS } from '../pages/platform-clients.tsx'
-import { clientView, isKnownClient, knownClient } from '../views/client.ts'
-import { clientsView, searchOf } from '../views/clients.ts'
-import { clientsOfPlatform, platformClientsView, registeredPlatform, useOf } from '../views/platform-clients.ts'
-import { csvFile, csvTable } from './csv.ts'
-import { refusedForm } from './refused-form.ts'
+import { csvFile, csvTable } from '../routes/csv.ts'
+import { refusedForm } from '../routes/refused-form.ts'
+import { Client, clientView, knownClient, useOfClientColumns } from './client.tsx'
+import { CLIENTS_PATH, Clients, clientFilters, clientListColumns, clientsView, withNames } from './list.tsx'
+import {
+  CLIENT_NAMES_PATH,
+  ClientNames,
+  type ClientNamesProps,
+  NAMES_BYTES_MAX,
+  NETWORK_COLUMNS,
+  NETWORKS_PATH,
+} from './names.tsx'
+import {
+  clientColumns,
+  clientsOfPlatform,
+  PlatformClients,
+  platformClientsView,
+  registeredPlatform,
+  USE_DAY_COLUMNS,
+  useOf,
+} from './of-platform.tsx'
 
-/** Reading names of this size takes 50 ms. posture-admin client names import reads larger files. */
-const NAMES_BYTES_MAX = 512 * 1024
 /** In a form, one byte takes up to three. */
 const NAMES_FORM_BYTES_MAX = 3 * NAMES_BYTES_MAX + 1024
 
@@ -34,12 +48,14 @@ export const CLIENT_ROUTES: readonly Route[] = [
   auditedPage('/platforms/:name/clients-days.csv', platformOf, (visit, { name }) =>
     csvTable('platform-days', USE_DAY_COLUMNS, useOf(visit, name).days),
   ),
-  auditedPage(CLIENTS_PATH, searchedClient, (visit) => {
-    const search = searchOf(visit.request.query)
-    if (search === '') return clientsPage(visit, {}, 200)
-    const client = storedClient(visit.site.store, visit.organization, search)
-    if (isKnownClient(visit, client)) return redirect(clientPath(client))
-    return clientsPage(visit, { problem: `No use by ${search} in the evidence window` }, 200)
+  auditedPage(CLIENTS_PATH, listReading, (visit) => {
+    const content = Clients({ ...clientsView(visit), nowMs: visit.nowMs, maySet: visit.may('client.set') })
+    return visit.page('Clients', CLIENTS_PATH, content)
+  }),
+  auditedPage(`${CLIENTS_PATH}.csv`, listReading, (visit) => {
+    const { all, sorting } = clientsView(visit)
+    const columns = clientListColumns(visit.nowMs)
+    return csvTable('clients', columns, withNames(visit, sorted(all, columns, sorting)))
   }),
   auditedPage('/clients/:client', clientOf, (visit, { client }) => clientPage(visit, client, EMPTY_FORM, 200)),
   auditedPage('/clients/:client/platforms.csv', clientOf, (visit, { client }) => {
@@ -56,26 +72,27 @@ export const CLIENT_ROUTES: readonly Route[] = [
     columns: () => NETWORK_COLUMNS,
     rows: ({ site, organization }) => site.store.clientNames.networks(organization.id),
   }),
+  page(CLIENT_NAMES_PATH, 'client.read', (visit) => namesPage(visit, {}, 200)),
   form(NETWORKS_PATH, 'client.name', async (visit) => {
     const { fields } = visit.request
     const [network, name] = [fields.text('network').trim(), fields.text('name').trim()]
     const errors: Record<string, string> = {}
     if (network === '') errors['network'] = 'Enter a network'
     if (name === '') errors['name'] = 'Enter a name'
-    if (network === '' || name === '') return clientsPage(visit, { networkForm: { values: fields, errors } }, 400)
+    if (network === '' || name === '') return namesPage(visit, { networkForm: { values: fields, errors } }, 400)
     try {
       await visit.change('client.name', { network, name })
-      return redirect(`${CLIENTS_PATH}?done=named`)
+      return redirect(`${CLIENT_NAMES_PATH}?done=named`)
     } catch (error) {
       const { state, status } = refusedForm(error, fields)
-      return clientsPage(visit, { networkForm: state }, status)
+      return namesPage(visit, { networkForm: state }, status)
     }
   }),
   form(`${NETWORKS_PATH}/remove`, 'client.name', async (visit) => {
     await visit.change('client.name', { network: visit.request.fields.text('network'), name: undefined })
-    return redirect(`${CLIENTS_PATH}?done=removed`)
+    return redirect(`${CLIENT_NAMES_PATH}?done=removed`)
   }),
-  form(`${CLIENTS_PATH}/names`, 'client.name', importNames, { bodyBytesMax: NAMES_FORM_BYTES_MAX }),
+  form(`${CLIENT_NAMES_PATH}/hosts`, 'client.name', importNames, { bodyBytesMax: NAMES_FORM_BYTES_MAX }),
 ]
 
 /** @throws Fault NOT_FOUND. */
@@ -88,17 +105,17 @@ function clientOf({ site, organization }: Visit, { client }: { readonly client: 
   return { client: storedClient(site.store, organization, client) }
 }
 
-/** undefined: the page without a search names no client. */
-function searchedClient(visit: Visit): ClientReading | undefined {
-  const client = searchOf(visit.request.query)
-  return client === '' ? undefined : clientOf(visit, { client })
+function listReading(visit: Visit): ClientReading {
+  const { search, platform } = clientFilters(visit)
+  if (search !== '') return clientOf(visit, { client: search })
+  return platform === undefined ? { list: 'clients' } : { platform: platform.name }
 }
 
 async function importNames(visit: Visit): Promise<Answer> {
   const { fields } = visit.request
   const text = fields.text('text')
   const again = (problem: string): Answer =>
-    clientsPage(visit, { namesForm: { values: fields, errors: { text: problem } } }, 400)
+    namesPage(visit, { namesForm: { values: fields, errors: { text: problem } } }, 400)
   if (text.trim() === '') return again('Enter names, or choose a file')
   if (Buffer.byteLength(text) > NAMES_BYTES_MAX) return again(`At most ${NAMES_BYTES_MAX / 1024} KiB`)
   let names: ReadonlyMap<string, string>
@@ -111,10 +128,10 @@ async function importNames(visit: Visit): Promise<Answer> {
   if (names.size === 0) return again('No line has an address and a name')
   try {
     await visit.change('client.name', { hosts: [...names] })
-    return redirect(`${CLIENTS_PATH}?done=imported`)
+    return redirect(`${CLIENT_NAMES_PATH}?done=imported`)
   } catch (error) {
     const { state, status } = refusedForm(error, fields)
-    return clientsPage(visit, { namesForm: state }, status)
+    return namesPage(visit, { namesForm: state }, status)
   }
 }
 
@@ -154,23 +171,23 @@ function clientPage(visit: Visit, text: string, state: FormState, status: number
   })
 }
 
-interface Shown {
-  readonly networkForm?: FormState
-  readonly namesForm?: FormState
-  readonly problem?: string
-}
-
-function clientsPage(visit: Visit, shown: Shown, status: number): Answer {
-  const { query } = visit.request
-  const content = Clients({
-    view: visit.site.store.environment.read(() => clientsView(visit)),
-    query,
-    networkForm: shown.networkForm ?? EMPTY_FORM,
-    namesForm: shown.namesForm ?? EMPTY_FORM,
-    namesBytesMax: NAMES_BYTES_MAX,
-    mayName: visit.may('client.name'),
-    problem: shown.problem ?? '',
-    done: query.get('done') ?? '',
-  })
-  return visit.page('Clients', CLIENTS_PATH, content, { status })
+function namesPage(
+  visit: Visit,
+  forms: Partial<Pick<ClientNamesProps, 'networkForm' | 'namesForm'>>,
+  status: number,
+): Answer {
+  const { site, organization, request } = visit
+  const { clientNames, environment } = site.store
+  const content = environment.read(() =>
+    ClientNames({
+      networks: paged(clientNames.networks(organization.id), request.query),
+      namesTotal: clientNames.hostsCount(organization.id),
+      mode: clientModeOf(organization),
+      query: request.query,
+      ...{ networkForm: EMPTY_FORM, namesForm: EMPTY_FORM, ...forms },
+      mayName: visit.may('client.name'),
+      done: request.query.get('done') ?? '',
+    }),
+  )
+  return visit.page('Names of clients', CLIENT_NAMES_PATH, content, { status })
 }

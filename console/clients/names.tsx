@@ -1,29 +1,30 @@
 import { CLIENT_NETWORKS_MAX } from '../../engine/limits.ts'
 import type { NamedNetwork } from '../../engine/store/client-names.ts'
-import { ClientLink } from '../design/client-columns.tsx'
+import type { ClientMode } from '../../engine/store/organizations.ts'
 import { textColumn } from '../design/columns.tsx'
 import { CsvLink } from '../design/csv-link.tsx'
 import { Field, FileContent, FormError } from '../design/form.tsx'
+import type { Paged } from '../design/paged.ts'
 import { NumberedPages } from '../design/pages-links.tsx'
 import { Card, countOf, countText, Empty, Notice, PageHead } from '../design/parts.tsx'
 import { type Column, Table } from '../design/table.tsx'
 import { TwoStep } from '../design/two-step.tsx'
 import type { FormState } from '../form.ts'
-import { type ClientsView, HOSTS_FOUND_MAX } from '../views/clients.ts'
 
-export const CLIENTS_PATH = '/clients'
-export const NETWORKS_PATH = '/clients/networks'
+export const CLIENT_NAMES_PATH = '/client-names'
+export const NETWORKS_PATH = `${CLIENT_NAMES_PATH}/networks`
+/** Reading names of this size takes 50 ms. posture-admin client names import reads larger files. */
+export const NAMES_BYTES_MAX = 512 * 1024
 
-export interface ClientsProps {
-  readonly view: ClientsView
+export interface ClientNamesProps {
+  readonly networks: Paged<NamedNetwork>
+  /** Addresses with a name. */
+  readonly namesTotal: number
+  readonly mode: ClientMode
   readonly query: URLSearchParams
   readonly networkForm: FormState
   readonly namesForm: FormState
-  /** The maximum size of the names in a form, in bytes. */
-  readonly namesBytesMax: number
   readonly mayName: boolean
-  /** Why the search led to no client; '' if it did. */
-  readonly problem: string
   readonly done: string
 }
 
@@ -33,60 +34,22 @@ const DONE: Readonly<Record<string, string>> = {
   imported: 'The names are imported. They replace the ones before',
 }
 
-/** Finds a client, and names addresses and networks. */
-export function Clients(props: ClientsProps) {
-  const { view, mayName, done } = props
+/** Names addresses and networks. */
+export function ClientNames(props: ClientNamesProps) {
+  const { mode, mayName, done } = props
   const title = DONE[done]
   return (
     <>
-      <PageHead title="Clients" about="Who uses AI platforms: find a client by its address, name or user" />
+      <PageHead
+        title="Names of clients"
+        about="Clients are shown and found with the names of their addresses and networks"
+      />
       {title !== undefined && <Notice title={title} />}
-      <Search {...props} />
       <div class="wide">
         <Networks {...props} />
-        {mayName && view.mode === 'full' && <Names {...props} />}
+        {mayName && mode === 'full' && <Names {...props} />}
       </div>
     </>
-  )
-}
-
-function Search({ view: { search, found, mode }, problem }: ClientsProps) {
-  return (
-    <Card title="Find a client" note="The audit log records whose use you read">
-      <div class="stack">
-        <form class="filters" method="get" action={CLIENTS_PATH}>
-          <div class="field">
-            <label for="q">Address, host name or user</label>
-            <input id="q" name="q" type="search" value={search} required maxLength={255} />
-          </div>
-          <button class="first" type="submit">
-            Find
-          </button>
-        </form>
-        {problem !== '' && found.length === 0 && (
-          <p class="error" role="alert">
-            {problem}
-          </p>
-        )}
-        {mode === 'off' && <p class="muted">This organization keeps no clients.</p>}
-        {found.length > 0 && (
-          <ul class="lines">
-            {found.map(({ address, name }) => (
-              <li key={address}>
-                <span class="break">{name}</span>
-                {ClientLink({ client: address })}
-              </li>
-            ))}
-          </ul>
-        )}
-        {found.length === HOSTS_FOUND_MAX && (
-          <p class="small muted">The first {HOSTS_FOUND_MAX} addresses. Enter more of the name to find others.</p>
-        )}
-        <p class="small muted">
-          Or open <a href="/platforms">a platform</a>, and see who uses it.
-        </p>
-      </div>
-    </Card>
   )
 }
 
@@ -116,7 +79,7 @@ const REMOVE: Column<NamedNetwork> = {
   quiet: true,
 }
 
-function Networks({ view: { networks }, query, networkForm: form, mayName }: ClientsProps) {
+function Networks({ networks, query, networkForm: form, mayName }: ClientNamesProps) {
   return (
     <div class="column">
       {networks.total === 0 ? (
@@ -160,11 +123,11 @@ function Networks({ view: { networks }, query, networkForm: form, mayName }: Cli
   )
 }
 
-function Names({ view: { namesTotal }, namesForm: form, namesBytesMax }: ClientsProps) {
+function Names({ namesTotal, namesForm: form }: ClientNamesProps) {
   const note = namesTotal === 0 ? 'none yet' : `${countOf(namesTotal, 'address has', 'addresses have')} one`
   return (
     <Card title="Host names" note={note}>
-      <form class="stack" method="post" action={`${CLIENTS_PATH}/names`}>
+      <form class="stack" method="post" action={`${CLIENT_NAMES_PATH}/hosts`}>
         <FormError form={form} />
         <p class="small muted">
           Lines with an address and a name, or the leases of ISC dhcpd, Kea or dnsmasq. An import replaces all names.
@@ -172,7 +135,7 @@ function Names({ view: { namesTotal }, namesForm: form, namesBytesMax }: Clients
         <FileContent
           form={form}
           accept=".csv,.leases,.txt"
-          hint={`At most ${namesBytesMax / 1024} KiB. posture-admin client names import reads larger files.`}
+          hint={`At most ${NAMES_BYTES_MAX / 1024} KiB. posture-admin client names import reads larger files.`}
         />
         <div>
           <button type="submit">Import Names</button>

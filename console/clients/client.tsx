@@ -1,0 +1,214 @@
+import { isClientKnown, namesOf, storedClient, type UseOfClient, useOfClient } from '../../engine/admin/client-use.ts'
+import type { Revealed } from '../../engine/admin/clients.ts'
+import { isPseudonym } from '../../engine/kernel/event/client.ts'
+import { dayOf } from '../../engine/kernel/process/clock.ts'
+import { Fault } from '../../engine/kernel/process/error-codes.ts'
+import { firstDayOfWindow } from '../../engine/scan/prepare.ts'
+import type { ClientUse } from '../../engine/store/client-sum.ts'
+import type { DecisionState } from '../../engine/store/decisions.ts'
+import { type DayBar, Key, Timeline } from '../design/chart.tsx'
+import { ClientLink, clientText, useColumns } from '../design/client-columns.tsx'
+import { CsvLink } from '../design/csv-link.tsx'
+import { StateTag } from '../design/decision.tsx'
+import { FormError } from '../design/form.tsx'
+import { Card, countOf, lastDays, Notice, PageHead, Secret, Tag, Time, volumeText } from '../design/parts.tsx'
+import { type Column, Table } from '../design/table.tsx'
+import type { FormState } from '../form.ts'
+import type { Visit } from '../http/visit.ts'
+
+/** The use of one platform by the client. */
+export interface UseRow extends ClientUse {
+  readonly platform: string
+  readonly state: DecisionState
+  /** The platform is in the registry, so it has a page. */
+  readonly isRegistered: boolean
+}
+
+export interface ClientView {
+  /** An address, a pseudonym or a user name, as it is stored. */
+  readonly client: string
+  readonly isPseudonym: boolean
+  /** '' if the address has none. */
+  readonly name: string
+  readonly network: string
+  readonly windowDays: number
+  /** Most matches first. */
+  readonly rows: readonly UseRow[]
+  /** Platforms that the client used, on each day of the evidence window. */
+  readonly days: readonly DayBar[]
+  readonly firstSeenMs: number
+  readonly lastSeenMs: number
+}
+
+/**
+ * The client as it is stored: an address is one in its canonical form, or its pseudonym.
+ *
+ * @throws Fault NOT_FOUND if there is no use by it
+ */
+export function knownClient(visit: Visit, text: string): string {
+  const client = storedClient(visit.site.store, visit.organization, text)
+  if (isKnownClient(visit, client)) return client
+  throw new Fault('NOT_FOUND', `No use by ${JSON.stringify(text)} in the evidence window`)
+}
+
+/** Whether the evidence has use by this client or user, as it is stored. */
+export function isKnownClient({ site, organization, nowMs }: Visit, client: string): boolean {
+  return isClientKnown(site.store, organization, client, nowMs)
+}
+
+function clientUse({ site, organization, nowMs }: Visit, client: string): UseOfClient {
+  return useOfClient(site.store, organization, client, nowMs)
+}
+
+/** What a client uses. `client` is the text that is stored. */
+export function clientView(visit: Visit, client: string): ClientView {
+  const { site, organization, nowMs } = visit
+  const { store, registry } = site
+  const use = clientUse(visit, client)
+  const platforms = new Map(registry.catalogOf(organization.id).platforms.map(({ id, name }) => [id, name]))
+  const { states } = store.decisions.inForce(organization.id, nowMs)
+  const stateOf = (id: string): DecisionState => states.get(id) ?? 'waiting'
+  const { name, network } = namesOf(store, organization.id)(client)
+  return {
+    client,
+    isPseudonym: isPseudonym(client),
+    name: name ?? '',
+    network: network ?? '',
+    windowDays: organization.evidenceWindowDays,
+    rows: use.platforms.map(({ platformId, ...row }) => ({
+      ...row,
+      platform: platforms.get(platformId) ?? platformId,
+      state: stateOf(platformId),
+      isRegistered: platforms.has(platformId),
+    })),
+    days: daysOf(visit, use, (id) => stateOf(id) === 'approved'),
+    firstSeenMs: Math.min(...use.platforms.map(({ firstSeenMs }) => firstSeenMs)),
+    lastSeenMs: Math.max(...use.platforms.map(({ lastSeenMs }) => lastSeenMs)),
+  }
+}
+
+/** One bar for each day since the first use. */
+function daysOf(
+  { organization, nowMs }: Visit,
+  { days }: UseOfClient,
+  isApproved: (platformId: string) => boolean,
+): readonly DayBar[] {
+  const used = new Map(days.map((each) => [each.day, each.platformIds]))
+  const bars: DayBar[] = []
+  const first = Math.max(firstDayOfWindow(organization, nowMs), days[0]?.day ?? 0)
+  for (let day = first; day <= dayOf(nowMs); day++) {
+    const ids = used.get(day) ?? []
+    const approved = ids.filter(isApproved).length
+    bars.push({ day, approved, notApproved: ids.length - approved })
+  }
+  return bars
+}
+
+export interface ClientProps {
+  readonly view: ClientView
+  readonly form: FormState
+  readonly nowMs: number
+  readonly mayReveal: boolean
+  /** The pseudonym that was just revealed. One page shows it, once. */
+  readonly revealed: Revealed | undefined
+}
+
+/** What one client uses. */
+export function Client(props: ClientProps) {
+  const { view, nowMs, mayReveal, revealed } = props
+  const { client, name, network, windowDays, rows, days } = view
+  const path = `/clients/${encodeURIComponent(client)}`
+  const sumOf = (key: 'bytesSent' | 'bytesReceived'): number => rows.reduce((sum, row) => sum + row[key], 0)
+  const platforms = new Set(rows.map(({ platform }) => platform)).size
+  return (
+    <>
+      <div>
+        <p class="crumb">
+          <a href="/clients">Clients</a>
+        </p>
+        <PageHead
+          title={client}
+          about={
+            <span class="facts">
+              {view.isPseudonym && <Tag>pseudonym</Tag>}
+              {name !== '' && <span>{name}</span>}
+              {network !== '' && <span>{network}</span>}
+              <span>
+                {countOf(platforms, 'platform')} in the {lastDays(windowDays)}
+              </span>
+              <span>{volumeText({ bytesSent: sumOf('bytesSent'), bytesReceived: sumOf('bytesReceived') })}</span>
+              <span>
+                first seen <Time ms={view.firstSeenMs} nowMs={nowMs} />
+              </span>
+              <span>
+                last seen <Time ms={view.lastSeenMs} nowMs={nowMs} />
+              </span>
+            </span>
+          }
+        >
+          <CsvLink path={`${path}/platforms`} />
+        </PageHead>
+      </div>
+      {revealed !== undefined && (
+        <Notice title={`This ${revealed.kind} is`}>
+          <Secret id="revealed" value={revealed.text} />
+          <p class="small">The audit log has who revealed it, and when.</p>
+        </Notice>
+      )}
+      {view.isPseudonym && mayReveal && revealed === undefined && <Reveal {...props} path={path} />}
+      <Card title="Platforms" bare>
+        <Table id="platforms" label="Platforms" columns={useOfClientColumns(nowMs)} rows={rows} />
+      </Card>
+      <Card title="Platforms per day" note={<CsvLink path={`${path}/days`} />}>
+        <figure>
+          <Timeline days={days} label="Platforms that the client used per day" unit="platform" />
+          <figcaption>
+            <Key tone="shadow">not approved</Key>
+            <Key tone="approved">approved</Key>
+          </figcaption>
+        </figure>
+      </Card>
+    </>
+  )
+}
+
+function Reveal({ form, path }: ClientProps & { readonly path: string }) {
+  return (
+    <Card title="Reveal the pseudonym" note="for owners, once in each answer">
+      <form class="stack" method="post" action={`${path}/reveal`}>
+        <FormError form={form} />
+        <p class="muted">This shows the address or the name of a person. The audit log records it.</p>
+        <div>
+          <button type="submit">Reveal</button>
+        </div>
+      </form>
+    </Card>
+  )
+}
+
+export function useOfClientColumns(nowMs: number): readonly Column<UseRow>[] {
+  return [
+    {
+      id: 'platform',
+      name: 'Platform',
+      cell: ({ platform, isRegistered }) =>
+        isRegistered ? <a href={`/platforms/${encodeURIComponent(platform)}`}>{platform}</a> : platform,
+      csv: ({ platform }) => platform,
+    },
+    { id: 'decision', name: 'Decision', cell: StateTag, csv: ({ state }) => state, wide: true },
+    {
+      id: 'client',
+      name: 'Client',
+      cell: ({ client, user }) => (
+        <div class="links">
+          <p>{ClientLink({ client })}</p>
+          {user !== '' && <p class="small break">{ClientLink({ client: user })}</p>}
+        </div>
+      ),
+      csv: clientText,
+      wide: true,
+    },
+    { id: 'user', name: 'User', csv: ({ user }) => user },
+    ...useColumns<UseRow>(nowMs),
+  ]
+}

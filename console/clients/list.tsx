@@ -1,0 +1,282 @@
+import {
+  type ClientList,
+  clientList,
+  type ListedClient,
+  newSinceMs,
+  searchedText,
+} from '../../engine/admin/client-list.ts'
+import { namesOf } from '../../engine/admin/client-use.ts'
+import { isPseudonym } from '../../engine/kernel/event/client.ts'
+import { CLIENT_SUMMARIES_MAX } from '../../engine/limits.ts'
+import { listedDiscovery } from '../../engine/scan/listed-discovery.ts'
+import { type ClientMode, clientModeOf } from '../../engine/store/organizations.ts'
+import { isUsed } from '../../registry/contact.ts'
+import type { Platform } from '../../registry/platform.ts'
+import { bytesColumn, ClientLink } from '../design/client-columns.tsx'
+import { countColumn, csvOnly, textColumn, timeColumn } from '../design/columns.tsx'
+import { CsvLink } from '../design/csv-link.tsx'
+import { FilterSearch, FilterSelect, Filters } from '../design/filters.tsx'
+import { html } from '../design/html.ts'
+import { type Paged, paged } from '../design/paged.ts'
+import { NumberedPages } from '../design/pages-links.tsx'
+import { countOf, countText, Empty, lastDays, NO_VOLUME, PageHead, Risk } from '../design/parts.tsx'
+import { type Column, type Sorting, sorted, sortingOf, Table } from '../design/table.tsx'
+import type { Visit } from '../http/visit.ts'
+
+export const CLIENTS_PATH = '/clients'
+
+/** A client of the list, with the names of its address; '' if it has none. */
+export interface ClientListRow extends ListedClient {
+  readonly name: string
+  readonly network: string
+}
+
+export interface ClientsView extends Omit<ClientList, 'clients'> {
+  /** All that match, in the order of the store. */
+  readonly all: readonly ListedClient[]
+  readonly rows: Paged<ClientListRow>
+  readonly sorting: Sorting
+  readonly filters: ClientFilters
+  readonly mode: ClientMode
+  readonly windowDays: number
+  /** The platforms in use, for the filter. */
+  readonly platformNames: readonly string[]
+  readonly query: URLSearchParams
+}
+
+interface ClientFilters {
+  readonly search: string
+  readonly platform: Platform | undefined
+  readonly isNew: boolean
+}
+
+/** The filters of the query: `q`, `platform`, `new`. */
+export function clientFilters({ site, organization, request: { query } }: Visit): ClientFilters {
+  const name = query.get('platform') ?? ''
+  return {
+    search: (query.get('q') ?? '').trim().slice(0, 255),
+    platform: site.registry.catalogOf(organization.id).platforms.find((each) => each.name === name),
+    isNew: query.get('new') === '7',
+  }
+}
+
+/** The clients of an organization, filtered and sorted by the query. */
+export function clientsView(visit: Visit): ClientsView {
+  const { site, organization, request, nowMs } = visit
+  const { query } = request
+  const filters = clientFilters(visit)
+  const filter = {
+    search: filters.search,
+    platformId: filters.platform?.id,
+    sinceMs: filters.isNew ? newSinceMs(nowMs) : 0,
+  }
+  const { platforms } = site.registry.catalogOf(organization.id)
+  const { clients: all, ...rest } = clientList(site.store, organization, platforms, filter, nowMs)
+  const columns = clientListColumns(nowMs)
+  const sorting = sortingOf(columns, query, MOST_MATCHES)
+  const page = paged(sorted(all, columns, sorting), query)
+  const used = listedDiscovery(site.store, organization).platforms.filter(({ use }) => isUsed(use))
+  return {
+    ...{ ...rest, all, sorting, filters, query },
+    rows: { ...page, rows: withNames(visit, page.rows) },
+    mode: clientModeOf(organization),
+    windowDays: organization.evidenceWindowDays,
+    platformNames: used.map(({ name }) => name).sort(),
+  }
+}
+
+const MOST_MATCHES: Sorting = { by: 'matches', direction: 'descending' }
+
+export function withNames({ site, organization }: Visit, clients: readonly ListedClient[]): ClientListRow[] {
+  const names = namesOf(site.store, organization.id)
+  return clients.map((each) => {
+    const { name, network } = names(each.isUser ? (each.addresses.at(-1) ?? '') : each.client)
+    return { ...each, name: name ?? '', network: network ?? '' }
+  })
+}
+
+export function clientListColumns(nowMs: number): readonly Column<ListedClient | ClientListRow>[] {
+  const text = (id: string, name: string, of: (row: ClientListRow) => string) =>
+    csvOnly(textColumn<ListedClient | ClientListRow>(id, name, (row) => ('name' in row ? of(row) : '')))
+  return [
+    {
+      id: 'client',
+      name: 'Client',
+      cell: ClientCell,
+      sort: ({ client }) => client,
+      csv: ({ client }) => client,
+    },
+    text('kind', 'Kind', ({ isUser }) => (isUser ? 'user' : 'address')),
+    text('addresses', 'Addresses', ({ addresses }) => addresses.join(' ')),
+    text('name', 'Name', ({ name }) => name),
+    text('network', 'Network', ({ network }) => network),
+    countColumn('platforms', 'Platforms', ({ platforms }) => platforms),
+    {
+      id: 'risk',
+      name: 'Highest risk',
+      cell: ({ riskiest }) => {
+        const platform = riskiest()
+        return platform === undefined ? '' : Risk({ score: platform.risk.score })
+      },
+      sort: ({ riskiest }) => riskiest()?.risk.score ?? -1,
+      csv: ({ riskiest }) => riskiest()?.risk.score ?? '',
+      number: true,
+      wide: true,
+    },
+    text('riskiest', 'Platform with the highest risk', ({ riskiest }) => riskiest()?.name ?? ''),
+    { ...countColumn('matches', 'Matches', ({ matches }) => matches), wide: true },
+    { ...countColumn('blocked', 'Blocked', ({ blocked }) => blocked), wide: true },
+    bytesColumn('sent', 'Sent', ({ bytesSent }) => bytesSent),
+    { ...bytesColumn('received', 'Received', ({ bytesReceived }) => bytesReceived), wide: true },
+    csvOnly(timeColumn('first', 'First seen', nowMs, ({ firstSeenMs }) => firstSeenMs)),
+    { ...timeColumn('last', 'Last seen', nowMs, ({ lastSeenMs }) => lastSeenMs), number: true, wide: true },
+  ]
+}
+
+/** The client, and in a second line its names and addresses. */
+function ClientCell(row: ListedClient | ClientListRow) {
+  const { client, isUser, addresses } = row
+  const names = 'name' in row ? [row.name, row.network] : []
+  const about = [...names, isUser && !isPseudonym(client) ? addressesText(addresses) : '']
+    .filter((each) => each !== '')
+    .join(', ')
+  return about === ''
+    ? ClientLink({ client })
+    : html`${ClientLink({ client })}<p class="small muted break">${about}</p>`
+}
+
+function addressesText(addresses: readonly string[]): string {
+  const last = addresses.at(-1) ?? ''
+  return addresses.length > 1 ? `${last} and ${addresses.length - 1} more` : last
+}
+
+export interface ClientsProps extends ClientsView {
+  readonly nowMs: number
+  /** The member may change what is kept of clients. */
+  readonly maySet: boolean
+}
+
+/** The list of clients. */
+export function Clients(props: ClientsProps) {
+  const { rows, sorting, query, nowMs, windowDays, mode, isMade, total } = props
+  const isEmpty = !isMade || (total === 0 && props.filters.platform === undefined)
+  return (
+    <>
+      <PageHead title="Clients" about={`Who used AI platforms in the ${lastDays(windowDays)}`}>
+        {!isEmpty && <CsvLink path={CLIENTS_PATH} query={query} />}
+      </PageHead>
+      {isEmpty ? (
+        <NoClients mode={mode} isMade={isMade} maySet={props.maySet} />
+      ) : (
+        <>
+          <ClientFiltersForm {...props} />
+          {rows.total === 0 ? (
+            <NothingFound {...props} />
+          ) : (
+            <div class="card">
+              <Table
+                id="clients"
+                label="Clients"
+                columns={clientListColumns(nowMs)}
+                rows={rows.rows}
+                sorting={sorting}
+                query={query}
+              />
+            </div>
+          )}
+          <NumberedPages of={rows} query={query} />
+          <Remarks {...props} />
+        </>
+      )}
+    </>
+  )
+}
+
+function NoClients({ mode, isMade, maySet }: Pick<ClientsProps, 'mode' | 'isMade' | 'maySet'>) {
+  const reason =
+    mode === 'off'
+      ? 'Use is counted without who it was.'
+      : isMade
+        ? 'No event of the evidence window has a client.'
+        : 'The next scan makes the list.'
+  return (
+    <Empty title={mode === 'off' ? 'This organization keeps no clients' : 'No client is listed yet'}>
+      <p class="muted">{reason}</p>
+      {mode !== 'off' && (
+        <a class="button first" href="/sources">
+          See what arrives
+        </a>
+      )}
+      {maySet && (
+        <a class="button" href="/organization-settings#clients">
+          Change what is kept of clients
+        </a>
+      )}
+    </Empty>
+  )
+}
+
+function ClientFiltersForm({ filters, rows, total, sorting, query, platformNames }: ClientsProps) {
+  const { search, platform, isNew } = filters
+  const found = rows.total === total ? `all ${countText(total)}` : `${countText(rows.total)} of ${countText(total)}`
+  const chosen = platform?.name ?? ''
+  const names = chosen === '' || platformNames.includes(chosen) ? platformNames : [chosen, ...platformNames]
+  return (
+    <Filters action={CLIENTS_PATH} found={found}>
+      {query.has('sort') && (
+        <input type="hidden" name="sort" value={`${sorting.direction === 'descending' ? '-' : ''}${sorting.by}`} />
+      )}
+      <FilterSearch value={search} label="User, host, address or network" />
+      <FilterSelect
+        name="platform"
+        label="Platform"
+        value={chosen}
+        options={[['', 'All'], ...names.map((name) => [name, name] as const)]}
+      />
+      <FilterSelect
+        name="new"
+        label="First seen"
+        value={isNew ? '7' : ''}
+        options={[
+          ['', 'At any time'],
+          ['7', 'In the last 7 days'],
+        ]}
+      />
+    </Filters>
+  )
+}
+
+function NothingFound({ filters: { search, platform, isNew }, total }: ClientsProps) {
+  const conditions = [
+    search === '' ? '' : `matches ${JSON.stringify(search)}`,
+    platform === undefined ? '' : `has a match of ${platform.name}`,
+    isNew ? 'was first seen in the last 7 days' : '',
+  ]
+  return (
+    <Empty title={`No client ${conditions.filter((each) => each !== '').join(' and ')}`}>
+      <p class="muted">{searchedText(total)}.</p>
+      <p>
+        <a href={CLIENTS_PATH}>Show all clients</a>
+      </p>
+    </Empty>
+  )
+}
+
+function Remarks({ all, filters: { platform }, others, mode }: ClientsProps) {
+  const hasBytes = all.some(({ bytesSent, bytesReceived }) => bytesSent + bytesReceived > 0)
+  return (
+    <div class="small muted">
+      {all.length > 0 && !hasBytes && <p>{NO_VOLUME}: no bytes of these clients are known.</p>}
+      {platform !== undefined && (
+        <p>Matches, blocked, bytes and times are those of {platform.name}; platforms and risk those of the client.</p>
+      )}
+      {others.matches > 0 && (
+        <p>
+          Others: {countOf(others.matches, 'match', 'matches')} of clients that are not listed. At most{' '}
+          {countText(CLIENT_SUMMARIES_MAX)} clients are listed, those with the most matches.
+        </p>
+      )}
+      {mode === 'pseudonym' && <p>Clients are pseudonyms. A whole address or user name finds its own.</p>}
+    </div>
+  )
+}

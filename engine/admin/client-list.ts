@@ -1,0 +1,169 @@
+import type { Platform } from '../../registry/platform.ts'
+import { NO_CLIENT } from '../kernel/event/client.ts'
+import { DAY_MS, dayOf } from '../kernel/process/clock.ts'
+import { addressBytes, contains, type Network, networkOf } from '../kernel/process/network.ts'
+import { firstDayOfWindow } from '../scan/prepare.ts'
+import { type ClientSummary, type DaysSum, sumOfDays } from '../store/client-summaries.ts'
+import type { Organization } from '../store/organizations.ts'
+import { retentionOf } from '../store/retention.ts'
+import type { Store } from '../store/store.ts'
+import { namesOf, platformUse, storedClient } from './client-use.ts'
+
+/** A client of the list: a user if a log names one, otherwise an address; or the pseudonym of either. */
+export interface ListedClient extends DaysSum {
+  readonly client: string
+  readonly isUser: boolean
+  /** The last addresses of a user. */
+  readonly addresses: readonly string[]
+  /** Platforms that the client used. */
+  readonly platforms: number
+  /** Finds the platform with the highest risk among them, of those in the registry. */
+  readonly riskiest: () => Platform | undefined
+  readonly firstSeenMs: number
+  readonly lastSeenMs: number
+}
+
+export interface ClientFilter {
+  /** A part of a user, host name, address or named network, or a network. '': all. */
+  readonly search?: string
+  /** Only clients of this platform, with their use of it alone. */
+  readonly platformId?: string | undefined
+  /** Only clients that were first seen from this time on. */
+  readonly sinceMs?: number
+}
+
+export interface ClientList {
+  readonly clients: readonly ListedClient[]
+  /** Clients before the search. */
+  readonly total: number
+  /** The use by clients that are not listed, because there are too many. */
+  readonly others: Pick<DaysSum, 'matches'>
+  /** A scan has made the list. */
+  readonly isMade: boolean
+}
+
+/**
+ * The clients of the evidence window, as the last scan summed them. Call it inside
+ * Environment.read; the callers record the reading in the audit log.
+ *
+ * @throws Fault SECRETS_KEY
+ */
+export function clientList(
+  store: Store,
+  organization: Organization,
+  platforms: readonly Platform[],
+  filter: ClientFilter,
+  nowMs: number,
+): ClientList {
+  const { id } = organization
+  const totals = store.clientSummaries.totals(id)
+  if (totals === undefined || store.clientErasures.isErasing(id)) {
+    return { clients: [], total: 0, others: { matches: 0 }, isMade: false }
+  }
+  const { search = '', platformId, sinceMs = 0 } = filter
+  const clientWindow = { ...organization, evidenceWindowDays: retentionOf(organization).clientDays }
+  const firstDay = firstDayOfWindow(clientWindow, nowMs)
+  const catalog = new Map(platforms.map((platform) => [platform.id, platform]))
+  const ofPlatform = platformId === undefined ? undefined : usesOf(store, organization, platformId, nowMs)
+  const finds = search === '' ? undefined : finder(store, organization, search)
+  const clients: ListedClient[] = []
+  let total = 0
+  for (const summary of store.clientSummaries.all(id)) {
+    if (dayOf(summary.lastSeenMs) < firstDay) continue
+    const use = ofPlatform?.uses.get(keyOf(summary))
+    if (ofPlatform !== undefined && use === undefined) continue
+    total++
+    if (summary.firstSeenMs < sinceMs || finds?.(summary) === false) continue
+    clients.push({ ...listed(summary, catalog, firstDay), ...use })
+  }
+  const others = ofPlatform ?? { otherMatches: sumOfDays(totals.others, firstDay).matches }
+  return { clients, total, others: { matches: others.otherMatches }, isMade: true }
+}
+
+function listed(summary: ClientSummary, catalog: ReadonlyMap<string, Platform>, firstDay: number): ListedClient {
+  const { client, isUser, addresses, firstSeenMs, lastSeenMs, platformIds, platformDays, days } = summary
+  let platforms = 0
+  for (const day of platformDays) if (day >= firstDay) platforms++
+  const riskiest = (): Platform | undefined => {
+    let found: Platform | undefined
+    for (const [at, platformId] of platformIds.split(' ').entries()) {
+      const platform = (platformDays[at] ?? 0) < firstDay ? undefined : catalog.get(platformId)
+      if (platform !== undefined && platform.risk.score > (found?.risk.score ?? -1)) found = platform
+    }
+    return found
+  }
+  return { client, isUser, addresses, platforms, riskiest, firstSeenMs, lastSeenMs, ...sumOfDays(days, firstDay) }
+}
+
+type UseOfPlatform = DaysSum & Pick<ListedClient, 'firstSeenMs' | 'lastSeenMs'>
+
+/** The use of one platform by client: several addresses of a user together. */
+function usesOf(store: Store, organization: Organization, platformId: string, nowMs: number) {
+  const uses = new Map<string, UseOfPlatform>()
+  const { clients, otherMatches } = platformUse(store, organization, platformId, nowMs)
+  for (const { client, user, matches, blocked, bytesSent, bytesReceived, firstSeenMs, lastSeenMs } of clients) {
+    const key = keyOf(user === '' ? { client, isUser: false } : { client: user, isUser: true })
+    const before = uses.get(key)
+    uses.set(key, {
+      matches: matches + (before?.matches ?? 0),
+      blocked: (Number.isNaN(blocked) ? 0 : blocked) + (before?.blocked ?? 0),
+      bytesSent: bytesSent + (before?.bytesSent ?? 0),
+      bytesReceived: bytesReceived + (before?.bytesReceived ?? 0),
+      firstSeenMs: Math.min(firstSeenMs, before?.firstSeenMs ?? firstSeenMs),
+      lastSeenMs: Math.max(lastSeenMs, before?.lastSeenMs ?? 0),
+    })
+  }
+  return { uses, otherMatches }
+}
+
+function keyOf({ client, isUser }: Pick<ClientSummary, 'client' | 'isUser'>): string {
+  return `${isUser ? 'u' : 'a'}${client}`
+}
+
+/**
+ * Whether a client has the text in its name, address, host name or named network, or has an address
+ * in the network that the text is. Of pseudonyms, a whole address or user name finds its own.
+ *
+ * @throws Fault SECRETS_KEY
+ */
+function finder(store: Store, organization: Organization, text: string): (summary: ClientSummary) => boolean {
+  const words = text.toLowerCase()
+  const stored = storedClient(store, organization, text)
+  const network = networkIn(text)
+  const names = namesOf(store, organization.id)
+  const hasText = (each: string | null): boolean => each?.toLowerCase().includes(words) ?? false
+  const isFound = (address: string): boolean => {
+    if (network !== undefined) {
+      const bytes = addressBytes(address)
+      return bytes !== undefined && contains(network, bytes)
+    }
+    if (address === stored || hasText(address)) return true
+    const { name, network: named } = names(address)
+    return hasText(name) || hasText(named)
+  }
+  return ({ client, isUser, addresses }) => {
+    if (!isUser) return isFound(client)
+    return (
+      client === stored || hasText(client) || addresses.some((address) => address !== NO_CLIENT && isFound(address))
+    )
+  }
+}
+
+/** The network of `10.23.0.0/16`, or of the first numbers of an IPv4 address: `10.23`. */
+export function networkIn(text: string): Network | undefined {
+  const numbers = /^(\d{1,3}(?:\.\d{1,3}){1,2})\.?$/.exec(text)?.[1]?.split('.')
+  if (numbers === undefined) return text.includes('/') ? networkOf(text) : undefined
+  return networkOf(`${[...numbers, '0', '0'].slice(0, 4).join('.')}/${8 * numbers.length}`)
+}
+
+/** What a search looks through. */
+export function searchedText(total: number): string {
+  return `Searched the users, addresses, host names and named networks of ${total.toLocaleString('en-US')} clients`
+}
+
+/** The days of "new this week". */
+export const NEW_DAYS = 7
+
+export function newSinceMs(nowMs: number): number {
+  return nowMs - NEW_DAYS * DAY_MS
+}

@@ -1,0 +1,214 @@
+import type { Environment } from '../kernel/lmdb/environment.ts'
+import { dayOf } from '../kernel/process/clock.ts'
+import { CLIENT_SUMMARIES_CHANGED_MAX } from '../limits.ts'
+import { Family } from './family.ts'
+import { textKey, uuidBytes } from './keys.ts'
+
+/**
+ * Days in order, each in DAY_NUMBERS numbers: the day, its matches, blocked matches, bytes sent and
+ * bytes received. As float64, little-endian, because the list of clients reads hundreds of
+ * thousands of them, and numbers in msgpack take five times as long.
+ */
+export type SummaryDays = Uint8Array
+
+export const DAY_NUMBERS = 5
+const NUMBER_BYTES = 8
+const DAY_BYTES = DAY_NUMBERS * NUMBER_BYTES
+
+/** All that one client did with AI platforms, by day, so that a list of clients reads one record of each. */
+export interface ClientSummary {
+  /** The user's name if a log names one, otherwise an address; or the pseudonym of either. */
+  readonly client: string
+  readonly isUser: boolean
+  /** The last new addresses of a user, at most ADDRESSES_PER_USER_MAX. */
+  readonly addresses: readonly string[]
+  readonly firstSeenMs: number
+  readonly lastSeenMs: number
+  /**
+   * The ids of the platforms that the client used, separated by spaces: reading one text takes a
+   * tenth of the time of many.
+   */
+  readonly platformIds: string
+  /** The last day of use of each. */
+  readonly platformDays: readonly number[]
+  readonly days: SummaryDays
+}
+
+/** About all summaries of an organization. */
+export interface SummaryTotals {
+  /**
+   * The generation of the scan state that the summaries belong to. The next scan makes all of them
+   * again if another program or an erasure came in between.
+   */
+  readonly generation: number
+  readonly clients: number
+  /** No summary has an earlier day. */
+  readonly firstDay: number
+  /** The use by clients without a summary, because there are too many. */
+  readonly others: SummaryDays
+}
+
+export interface SummaryChange {
+  readonly put: readonly ClientSummary[]
+  readonly removed: readonly ClientSummary[]
+  /** Removes all others first. */
+  readonly isComplete: boolean
+  readonly totals: SummaryTotals
+}
+
+/** The sum of some days. */
+export interface DaysSum {
+  readonly matches: number
+  readonly blocked: number
+  readonly bytesSent: number
+  readonly bytesReceived: number
+}
+
+/** One summary for each client of an organization. */
+export class ClientSummaries {
+  readonly #summaries: Family<ClientSummary>
+  readonly #totals: Family<SummaryTotals>
+
+  constructor(environment: Environment) {
+    this.#summaries = new Family(environment.table('client-summaries'), 'summary of a client')
+    this.#totals = new Family(environment.table('client-summary-totals'), 'totals of clients')
+  }
+
+  get(organizationId: string, client: string, isUser: boolean): ClientSummary | undefined {
+    return this.#summaries.get(keyOf(organizationId, { client, isUser }))
+  }
+
+  *all(organizationId: string): Generator<ClientSummary> {
+    for (const { value } of this.#summaries.range(uuidBytes(organizationId))) yield value
+  }
+
+  /** undefined: no scan has made summaries yet. */
+  totals(organizationId: string): SummaryTotals | undefined {
+    return this.#totals.get(uuidBytes(organizationId))
+  }
+
+  /** Requires the transaction of the scan. */
+  write(organizationId: string, { put, removed, isComplete, totals }: SummaryChange): void {
+    if (isComplete) this.removeAll(organizationId, Number.POSITIVE_INFINITY)
+    for (const summary of removed) this.#summaries.remove(keyOf(organizationId, summary))
+    for (const summary of put) this.#summaries.put(keyOf(organizationId, summary), summary)
+    this.#totals.put(uuidBytes(organizationId), totals)
+  }
+
+  /**
+   * Removes the days before `firstDay`, and clients without later ones. Changes at most `countMax`
+   * summaries, and returns their number; the next call continues. Requires a write transaction.
+   */
+  removeBefore(organizationId: string, firstDay: number, countMax = CLIENT_SUMMARIES_CHANGED_MAX): number {
+    const totals = this.totals(organizationId)
+    if (totals === undefined || totals.firstDay >= firstDay) return 0
+    const old: ClientSummary[] = []
+    for (const summary of this.all(organizationId)) {
+      if (old.length === countMax) break
+      if ((numbersOf(summary.days)[0] ?? 0) < firstDay) old.push(summary)
+    }
+    let { clients } = totals
+    for (const summary of old) {
+      const key = keyOf(organizationId, summary)
+      const kept = withoutDaysBefore(summary, firstDay)
+      if (kept !== undefined) this.#summaries.put(key, kept)
+      else {
+        this.#summaries.remove(key)
+        clients--
+      }
+    }
+    const isDone = old.length < countMax
+    const others = daysFrom(totals.others, firstDay)
+    this.#totals.put(uuidBytes(organizationId), {
+      ...totals,
+      ...{ clients, others, firstDay: isDone ? firstDay : totals.firstDay },
+    })
+    return old.length
+  }
+
+  /** Removes up to `countMax` summaries, and returns their number. Requires a write transaction. */
+  removeAll(organizationId: string, countMax: number): number {
+    const keys: Buffer[] = []
+    for (const key of this.#summaries.keys(uuidBytes(organizationId))) {
+      if (keys.length === countMax) break
+      keys.push(Buffer.from(key))
+    }
+    for (const key of keys) this.#summaries.remove(key)
+    this.#totals.remove(uuidBytes(organizationId))
+    return keys.length
+  }
+}
+
+/** A user can have the name of an address. */
+function keyOf(organizationId: string, { client, isUser }: Pick<ClientSummary, 'client' | 'isUser'>): Buffer {
+  return textKey(organizationId, `${isUser ? 'u' : 'a'}${client}`)
+}
+
+function withoutDaysBefore(summary: ClientSummary, firstDay: number): ClientSummary | undefined {
+  if (dayOf(summary.lastSeenMs) < firstDay) return undefined
+  const { platformIds, platformDays, days } = summary
+  const isKept = (_: unknown, at: number): boolean => (platformDays[at] ?? 0) >= firstDay
+  return {
+    ...summary,
+    platformIds: platformIds.split(' ').filter(isKept).join(' '),
+    platformDays: platformDays.filter(isKept),
+    days: daysFrom(days, firstDay),
+  }
+}
+
+function daysFrom(days: SummaryDays, firstDay: number): SummaryDays {
+  const numbers = numbersOf(days)
+  let at = 0
+  while (at < numbers.length && (numbers[at] ?? 0) < firstDay) at += DAY_NUMBERS
+  return bytesOf(numbers.slice(at))
+}
+
+export function numbersOf(days: SummaryDays): number[] {
+  const view = viewOf(days)
+  return Array.from({ length: days.length / NUMBER_BYTES }, (_, at) => view.getFloat64(at * NUMBER_BYTES, true))
+}
+
+export function bytesOf(numbers: readonly number[]): SummaryDays {
+  return new Uint8Array(Float64Array.from(numbers).buffer)
+}
+
+function viewOf({ buffer, byteOffset, length }: SummaryDays): DataView {
+  return new DataView(buffer, byteOffset, length)
+}
+
+/** Adds numbers to a day. */
+export function addToDay(days: number[], day: number, sum: DaysSum): void {
+  let at = days.length
+  while (at > 0 && (days[at - DAY_NUMBERS] ?? 0) > day) at -= DAY_NUMBERS
+  const { matches, blocked, bytesSent, bytesReceived } = sum
+  if (at === 0 || days[at - DAY_NUMBERS] !== day) {
+    days.splice(at, 0, day, matches, blocked, bytesSent, bytesReceived)
+    return
+  }
+  for (const [index, number] of [matches, blocked, bytesSent, bytesReceived].entries()) {
+    const place = at - DAY_NUMBERS + 1 + index
+    days[place] = Math.min((days[place] ?? 0) + number, Number.MAX_SAFE_INTEGER)
+  }
+}
+
+/** The sum of the days from `firstDay` on. */
+export function sumOfDays(days: SummaryDays, firstDay: number): DaysSum {
+  const view = viewOf(days)
+  let [matches, blocked, bytesSent, bytesReceived] = [0, 0, 0, 0]
+  for (let at = 0; at + DAY_BYTES <= days.length; at += DAY_BYTES) {
+    if (view.getFloat64(at, true) < firstDay) continue
+    matches += view.getFloat64(at + NUMBER_BYTES, true)
+    blocked += view.getFloat64(at + 2 * NUMBER_BYTES, true)
+    bytesSent += view.getFloat64(at + 3 * NUMBER_BYTES, true)
+    bytesReceived += view.getFloat64(at + 4 * NUMBER_BYTES, true)
+  }
+  return { matches, blocked, bytesSent, bytesReceived }
+}
+
+/** Adds days to others. */
+export function addDays(to: number[], days: readonly number[]): void {
+  for (let at = 0; at < days.length; at += DAY_NUMBERS) {
+    const [day = 0, matches = 0, blocked = 0, bytesSent = 0, bytesReceived = 0] = days.slice(at, at + DAY_NUMBERS)
+    addToDay(to, day, { matches, blocked, bytesSent, bytesReceived })
+  }
+}

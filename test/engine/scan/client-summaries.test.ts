@@ -1,0 +1,165 @@
+import t from 'tap'
+import { Administration } from '../../../engine/admin/administration.ts'
+import { type ClientFilter, clientList } from '../../../engine/admin/client-list.ts'
+import { checkStore } from '../../../engine/check/check.ts'
+import { NO_CLIENT } from '../../../engine/kernel/event/client.ts'
+import type { Event } from '../../../engine/kernel/event/event.ts'
+import { DAY_MS, dayOf, HOUR_MS } from '../../../engine/kernel/process/clock.ts'
+import { CLIENT_SUMMARIES_MAX } from '../../../engine/limits.ts'
+import { finishErasure } from '../../../engine/scan/erase-clients.ts'
+import { runScan } from '../../../engine/scan/scan-runner.ts'
+import type { Organization } from '../../../engine/store/organizations.ts'
+import { loadCatalog } from '../../../registry/catalog.ts'
+import { makeOrganization, NOON, openStore, registries, Sender, type TestStore } from '../../support/store.ts'
+
+const PLATFORMS = loadCatalog().platforms
+
+function scan({ store, clock }: TestStore, id: string, events: readonly Event[]): void {
+  store.environment.write(() => store.buffer.append(id, events))
+  runScan(store, registries, id, 'schedule', clock)
+}
+
+function listOf({ store, clock }: TestStore, organization: Organization, filter: ClientFilter = {}) {
+  return store.environment.read(() => clientList(store, organization, PLATFORMS, filter, clock.nowMs()))
+}
+
+/** Two addresses of a user, one of them with requests without the user, and another client. */
+function office(sender: Sender): Event[] {
+  const jdoe = { user: 'jdoe', bytesSent: 1000, bytesReceived: 50 }
+  return [
+    sender.event('claude.ai', NOON, { client: '10.23.0.7', ...jdoe, count: 2 }),
+    sender.event('chat.deepseek.com', NOON - 9 * DAY_MS, { client: '10.23.0.8', ...jdoe }),
+    sender.event('chatgpt.com', NOON - HOUR_MS, { client: '10.23.0.8', count: 3 }),
+    sender.event('chatgpt.com', NOON, { client: '10.2.3.9', count: 4, blocked: 4 }),
+    sender.event('claude.ai', NOON, { client: NO_CLIENT }),
+  ]
+}
+
+t.test('a scan keeps one summary for each client, which later scans add to', async (t) => {
+  const opened = openStore(t)
+  const { store } = opened
+  const organization = makeOrganization(opened, 'Acme')
+  t.equal(listOf(opened, organization).isMade, false)
+  const sender = new Sender()
+  scan(opened, organization.id, office(sender))
+  scan(opened, organization.id, [sender.event('claude.ai', NOON - DAY_MS, { client: '10.23.0.9', user: 'jdoe' })])
+  const { clients, total, others } = listOf(opened, organization)
+  t.same([total, others.matches], [3, 0])
+  t.match(
+    clients.map(({ riskiest, ...each }) => ({ ...each, riskiest: riskiest()?.name })),
+    [
+      { client: '10.2.3.9', isUser: false, platforms: 0, riskiest: undefined, matches: 4, blocked: 4, bytesSent: 0 },
+      { client: '10.23.0.8', platforms: 1, riskiest: 'ChatGPT', matches: 3 },
+      {
+        ...{ client: 'jdoe', isUser: true, addresses: ['10.23.0.7', '10.23.0.8', '10.23.0.9'], platforms: 2 },
+        ...{ riskiest: 'DeepSeek', matches: 4, bytesSent: 2000, bytesReceived: 100 },
+        ...{ firstSeenMs: NOON - 9 * DAY_MS, lastSeenMs: NOON },
+      },
+    ],
+  )
+  t.equal(listOf(opened, organization, { platformId: 'claude' }).clients.length, 1)
+  t.match(listOf(opened, organization, { platformId: 'deepseek' }).clients, [{ client: 'jdoe', bytesSent: 1000 }])
+  const isNew = listOf(opened, organization, { sinceMs: NOON - 7 * DAY_MS }).clients.map(({ client }) => client)
+  t.same(isNew, ['10.2.3.9', '10.23.0.8'])
+  t.same(checkStore(store).findings, [])
+})
+
+t.test('a search finds a part of a name, an address, or a network', async (t) => {
+  const opened = openStore(t)
+  const { store, clock } = opened
+  const organization = makeOrganization(opened, 'Acme')
+  scan(opened, organization.id, office(new Sender()))
+  const { clientNames } = new Administration(store, clock)
+  clientNames.replaceHosts(organization, new Map([['10.2.3.9', 'laptop-42']]))
+  clientNames.addNetwork(organization, '10.23.0.0/16', 'Berlin office')
+  for (const [search, found] of [
+    ['JDO', ['jdoe']],
+    ['10.23.0.7', ['jdoe']],
+    ['10.23.0', ['10.23.0.8', 'jdoe']],
+    ['10.23', ['10.23.0.8', 'jdoe']],
+    ['10.2', ['10.2.3.9']],
+    ['10.2.', ['10.2.3.9']],
+    ['10.23.0.0/29', ['jdoe']],
+    ['10.0.0.0/8', ['10.2.3.9', '10.23.0.8', 'jdoe']],
+    ['laptop', ['10.2.3.9']],
+    ['berlin', ['10.23.0.8', 'jdoe']],
+    ['::ffff:10.2.3.9', ['10.2.3.9']],
+    ['nobody', []],
+    ['10.9', []],
+  ] as const) {
+    const clients = listOf(opened, organization, { search }).clients.map(({ client }) => client)
+    t.same(clients, found, search)
+  }
+})
+
+t.test('of pseudonyms, a whole user name or address finds its own; a change of mode erases', async (t) => {
+  const opened = openStore(t)
+  const { store, clock } = opened
+  const administration = new Administration(store, clock)
+  const organization = makeOrganization(opened, 'Acme')
+  scan(opened, organization.id, office(new Sender()))
+  const pseudonymous = administration.organizations.set(organization, { clients: 'pseudonym' })
+  t.equal(listOf(opened, pseudonymous).isMade, false)
+  for (const _step of finishErasure(store, organization.id)) t.ok(true)
+  t.same([...store.clientSummaries.all(organization.id)], [])
+  t.equal(store.clientSummaries.totals(organization.id), undefined)
+  scan(opened, organization.id, [])
+  t.match(listOf(opened, pseudonymous), { isMade: true, total: 0 })
+  t.same(checkStore(store).findings, [])
+})
+
+t.test('the first scan after an earlier release makes the list from the client records', async (t) => {
+  const opened = openStore(t)
+  const { store } = opened
+  const organization = makeOrganization(opened, 'Acme')
+  const sender = new Sender()
+  scan(opened, organization.id, office(sender))
+  const namesIn = () =>
+    listOf(opened, organization).clients.map((each) => ({ ...each, riskiest: each.riskiest()?.name }))
+  const before = namesIn()
+  store.environment.write(() => store.clientSummaries.removeAll(organization.id, Number.POSITIVE_INFINITY))
+  scan(opened, organization.id, [])
+  t.same(namesIn(), before)
+})
+
+t.test('days leave with the evidence window', async (t) => {
+  const opened = openStore(t)
+  const { store, clock } = opened
+  const organization = makeOrganization(opened, 'Acme')
+  const sender = new Sender()
+  scan(opened, organization.id, office(sender))
+  clock.add(25 * DAY_MS)
+  t.match(listOf(opened, organization).clients.at(-1), { client: 'jdoe', platforms: 1, matches: 2, bytesSent: 1000 })
+  scan(opened, organization.id, [])
+  clock.add(DAY_MS)
+  scan(opened, organization.id, [])
+  const kept = store.clientSummaries.get(organization.id, 'jdoe', true)
+  t.match(kept, { platformIds: 'claude', platformDays: [dayOf(NOON)] })
+  t.equal(kept?.days.length, 40)
+  clock.add(10 * DAY_MS)
+  scan(opened, organization.id, [])
+  clock.add(DAY_MS)
+  scan(opened, organization.id, [])
+  t.match(store.clientSummaries.totals(organization.id), { clients: 0 })
+  t.same(checkStore(store).findings, [])
+})
+
+t.test('of too many clients, those with the most matches are kept, and the others are summed', async (t) => {
+  const opened = openStore(t)
+  const { store } = opened
+  const organization = makeOrganization(opened, 'Acme')
+  const sender = new Sender()
+  const address = (at: number): string => `10.${at >> 16}.${(at >> 8) & 255}.${at & 255}`
+  const events = (from: number, to: number, count: number): Event[] =>
+    Array.from({ length: to - from }, (_, at) => sender.event('claude.ai', NOON, { client: address(from + at), count }))
+  scan(opened, organization.id, events(0, CLIENT_SUMMARIES_MAX - 10, 2))
+  scan(opened, organization.id, [
+    ...events(CLIENT_SUMMARIES_MAX, CLIENT_SUMMARIES_MAX + 100, 9),
+    ...events(CLIENT_SUMMARIES_MAX + 100, CLIENT_SUMMARIES_MAX + 150, 1),
+  ])
+  const { clients, total, others } = listOf(opened, organization)
+  t.equal(total, CLIENT_SUMMARIES_MAX)
+  t.equal(clients.filter(({ matches }) => matches === 9).length, 100)
+  t.equal(others.matches, 90 * 2 + 50)
+  t.same(checkStore(store).findings, [])
+})
