@@ -163,13 +163,7 @@ export const RISK_COLUMNS: readonly Column<RiskTerm>[] = [
     ),
     csv: ({ reason }) => reason,
   },
-  {
-    id: 'input',
-    name: 'Input',
-    cell: ({ input }) => <span class="muted">{input}</span>,
-    csv: ({ input }) => input,
-    wide: true,
-  },
+  { id: 'input', name: 'Input', csv: ({ input }) => input },
   { id: 'sources', name: 'Sources', csv: ({ sources }) => sources.join(', ') },
   {
     id: 'points',
