@@ -72,7 +72,7 @@ export const commands: Commands = {
   list: change('List the clients that use AI platforms: users, and addresses without a user', {
     params: {
       search: option('--search <text>', 'Show only clients with this user, host name, address or network'),
-      sort: option('--sort <column>', 'Order, the highest first', oneOf(SORTS).default('matches')),
+      sort: option('--sort <column>', 'Show the highest of this column first', oneOf(SORTS).default('matches')),
       last: limitOption('--last <count>', 'Limit the list to this many rows', LISTED, LISTED_MAX),
     },
     run({ store, administration, registry, organization }, { search = '', sort, last }) {
