@@ -90,6 +90,12 @@ export const httpNamesSetting = setting(onOrOff().default(false), {
   advanced: 'Clients use plain HTTP',
   about: 'Read the server name in requests of plain HTTP, on port 80 and the proxy ports',
 })
+export const candidatesSetting = setting(onOrOff().default(false), {
+  flag: '--candidates',
+  env: 'CANDIDATES',
+  advanced: 'No firewall, proxy or DNS server sends its logs',
+  about: 'Report names that look like AI services and that no platform has, without clients',
+})
 export const loadBalancersSetting = setting(networkList().default([]), {
   flag: '--load-balancers <networks>',
   env: 'LOAD_BALANCERS',
@@ -237,6 +243,7 @@ export const collectorSettings = z.object({
   dnsPorts: dnsPortsSetting,
   tlsPorts: tlsPortsSetting,
   proxyPorts: proxyPortsSetting,
+  candidates: candidatesSetting,
   httpNames: httpNamesSetting,
   vxlanPorts: vxlanPortsSetting,
   genevePorts: genevePortsSetting,

@@ -22,6 +22,12 @@ export const LIVE_SNAPLEN_BYTES = 65_535
  */
 export const LIVE_RING_BYTES = 32 * 1024 * 1024
 
+/**
+ * Candidates that wait for a coverage report. At the limit, further names are counted as `dropped`,
+ * until a report has taken some.
+ */
+export const CANDIDATES_MAX = 1000
+
 /** One second with losses may be a burst. The filter narrows after this many in a row. */
 export const NARROW_AFTER_SECONDS = 2
 

@@ -101,6 +101,12 @@ export function metricRows(status: CollectorStatus): MetricRow[] {
       { used: counters.proxyHeaders, skipped: counters.proxyHeadersUntrusted },
       'result',
     ],
+    [
+      'candidates_unread_total',
+      'counter',
+      'Names that were not searched for candidates, because too many were new; with CANDIDATES',
+      counters.candidatesUnread,
+    ],
     ['quic_initials_opened_total', 'counter', 'Decrypted QUIC Initial packets', counters.quicOpened],
     [
       'streams_total',

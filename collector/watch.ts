@@ -2,6 +2,7 @@ import type { Fault } from '../engine/kernel/process/error-codes.ts'
 import type { Logger } from '../engine/kernel/process/log.ts'
 import type { Catalog } from '../registry/catalog.ts'
 import { compileTrie } from '../registry/compile-trie.ts'
+import { Candidates } from './candidates.ts'
 import { latestTimeMs, openCapture } from './capture/capture-file.ts'
 import { identityOf } from './capture/file-identity.ts'
 import { LinkWatch } from './capture/link-watch.ts'
@@ -83,6 +84,7 @@ export class Watch {
       instance: coverageInstance(identity),
       counters: () => coverageOf({ observed: observation.counts, live: observation.live, link: this.#link?.state }),
       registry: () => this.#platforms.catalog.version,
+      candidates: parts.candidates,
       log,
     })
   }
@@ -100,12 +102,14 @@ export class Watch {
       },
       isBusy: () => writer.busy,
     })
+    const candidates = settings.candidates ? new Candidates() : undefined
     const writer = new MatchWriter(aggregate, outbox, {
       source: file?.identity,
       rules: catalog.rules.length,
       onFull: (reason) => log.error({ reason }, 'the outbox has no space, the source waits'),
       onBusy: () => ticker.wake(),
       onWritten: options.onWritten,
+      candidates,
     })
     const observation = await observeRows(
       source.kind === 'file'
@@ -113,6 +117,7 @@ export class Watch {
         : { kind: 'interface', ...source.live },
       {
         trie: compileTrie(catalog.rules),
+        candidates: settings.candidates,
         lanes: lanesFor(source.kind, settings.decodeWorkers),
         ...serverPorts(settings),
         loadBalancers: settings.loadBalancers,
@@ -123,7 +128,11 @@ export class Watch {
       },
       writer,
     )
-    const watch = new Watch(source, { observation, aggregate, writer, ticker, identity: file?.identity }, options)
+    const watch = new Watch(
+      source,
+      { observation, aggregate, writer, ticker, candidates, identity: file?.identity },
+      options,
+    )
     return watch
   }
 
@@ -201,6 +210,7 @@ interface WatchParts {
   readonly aggregate: Aggregate
   readonly writer: MatchWriter
   readonly ticker: Ticker
+  readonly candidates: Candidates | undefined
   /** Identity of a capture file that can be read again. */
   readonly identity: string | undefined
 }

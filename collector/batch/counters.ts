@@ -73,6 +73,8 @@ export const Counter = {
   httpNames: 31,
   /** Gaps in DNS over TCP: segments that did not arrive in time. */
   dnsGaps: 32,
+  /** With `candidates`: names that were not searched for candidates, because too many were new. */
+  candidatesUnread: 33,
 } as const
 export type CounterName = keyof typeof Counter
 export type Counter = (typeof Counter)[CounterName]

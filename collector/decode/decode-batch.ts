@@ -8,7 +8,7 @@ import { HiddenStreams } from './hidden.ts'
 import { IpProtocol } from './ip.ts'
 import { IpFragments } from './ip-fragments.ts'
 import { Layers, Transport } from './layers.ts'
-import { NameSink } from './name-sink.ts'
+import { type NameOptions, NameSink } from './name-sink.ts'
 import { Ports, type ServerPorts } from './ports.ts'
 import { QuicStreams } from './quic-streams.ts'
 import { StreamTable } from './stream-table.ts'
@@ -16,13 +16,7 @@ import { TcpStreams } from './tcp-streams.ts'
 import { UdpTunnels } from './tunnel.ts'
 import { UDP_DESTINATION_PORT, UDP_SOURCE_PORT } from './udp.ts'
 
-export interface DecodeOptions extends ServerPorts {
-  /** The compiled registry, from compileTrie(). */
-  readonly trie: SharedArrayBuffer
-  /** The compiled list of DNS-over-HTTPS resolvers. */
-  readonly resolvers: SharedArrayBuffer
-  /** Write a row for every name, not only for matches. */
-  readonly everyName: boolean
+export interface DecodeOptions extends ServerPorts, NameOptions {
   /** PROXY headers are believed from these networks only. */
   readonly loadBalancers: readonly Network[]
 }
@@ -51,7 +45,7 @@ export class BatchDecoder {
   constructor(lane: number, options: DecodeOptions) {
     this.#lane = lane
     this.#answers = new Answers(this.#counters)
-    this.#sink = new NameSink(options.trie, options.resolvers, options.everyName, this.#counters, this.#answers)
+    this.#sink = new NameSink(options, this.#counters, this.#answers)
     this.#ports = new Ports(options)
     this.#fragments = new IpFragments(this.#counters)
     this.#layers = new Layers(new UdpTunnels(options), this.#fragments)

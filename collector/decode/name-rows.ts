@@ -152,11 +152,16 @@ export function readRow(view: DataView, bytes: Buffer, at: number): ObservedName
     clientPort: view.getUint16(at + ROW_CLIENT_PORT, true),
     server: addressText(view, at + ROW_SERVER, version),
     serverPort: view.getUint16(at + ROW_SERVER_PORT, true),
-    name: bytes.toString('latin1', at + ROW_NAME, at + ROW_NAME + view.getUint16(at + ROW_NAME_BYTES, true)),
+    name: rowName(view, bytes, at),
     ...(view.getUint8(at + ROW_ECH) === 1 ? { ech: true } : {}),
     ...(via === undefined || via === 'none' ? {} : { via }),
     rule: view.getInt32(at + ROW_RULE, true),
   }
+}
+
+/** The name of the row at `at`. */
+export function rowName(view: DataView, bytes: Buffer, at: number): string {
+  return bytes.toString('latin1', at + ROW_NAME, at + ROW_NAME + view.getUint16(at + ROW_NAME_BYTES, true))
 }
 
 /** Index of the rule that the row at `at` matched, or NO_MATCH. */

@@ -5,6 +5,7 @@ import { PacketClass } from '../batch/packet-class.ts'
 import { DNS_QUESTIONS_MAX, FRAME_ROW_BYTES_MAX } from '../limits.ts'
 import type { Answers } from './answers.ts'
 import { copyBytes } from './byte-windows.ts'
+import { CandidateFilter } from './candidate-filter.ts'
 import { readServerName } from './client-hello.ts'
 import { DNS_HEADER_BYTES, dnsQuestions, queryClass, readQuestion } from './dns.ts'
 import type { Transport } from './layers.ts'
@@ -15,6 +16,17 @@ import { KEY_FIRST, KEY_SECOND } from './slot-table.ts'
 import { DOT_PORT, type StreamTable } from './stream-table.ts'
 import { HelloAlpn, type HelloBody } from './tls-record.ts'
 
+export interface NameOptions {
+  /** The compiled registry, from compileTrie(). */
+  readonly trie: SharedArrayBuffer
+  /** The compiled list of DNS-over-HTTPS resolvers. */
+  readonly resolvers: SharedArrayBuffer
+  /** Write a row for every name, not only for matches. */
+  readonly everyName: boolean
+  /** Write rows also for names of no platform that look like AI services. */
+  readonly candidates?: boolean
+}
+
 /** Matches and counts names, and writes them as rows to the lane's section. One per worker. */
 export class NameSink {
   readonly row = new RowSource()
@@ -24,6 +36,7 @@ export class NameSink {
   #trie: DomainTrie
   readonly #resolvers: DomainTrie
   readonly #everyName: boolean
+  readonly #candidates: CandidateFilter | undefined
   readonly #counters: Uint32Array
   readonly #answers: Answers
   /** A receiver's address, then the sender's. */
@@ -35,20 +48,11 @@ export class NameSink {
   #rowsEnd = 0
   #frameRowsEnd = 0
 
-  /**
-   * With `everyName`, every name gets a row, otherwise only matches. `resolvers` contains the names
-   * of DNS-over-HTTPS resolvers.
-   */
-  constructor(
-    trie: SharedArrayBuffer,
-    resolvers: SharedArrayBuffer,
-    everyName: boolean,
-    counters: Uint32Array,
-    answers: Answers,
-  ) {
+  constructor({ trie, resolvers, everyName, candidates }: NameOptions, counters: Uint32Array, answers: Answers) {
     this.#trie = new DomainTrie(trie)
     this.#resolvers = new DomainTrie(resolvers)
     this.#everyName = everyName
+    this.#candidates = candidates ? new CandidateFilter(counters) : undefined
     this.#counters = counters
     this.#answers = answers
     this.name = new FoundName(this.#view)
@@ -67,6 +71,7 @@ export class NameSink {
     this.#rowsEnd = section.rowsEnd
     this.names = 0
     this.matched = 0
+    this.#candidates?.begin()
   }
 
   get rowBytes(): number {
@@ -245,7 +250,8 @@ export class NameSink {
       name.form === NameForm.wire
         ? this.#trie.matchWire(name.view, name.start, name.end)
         : this.#trie.matchDotted(name.view, name.start, name.end)
-    if (rule === NO_MATCH && !this.#everyName) this.names++
+    const isPlain = rule === NO_MATCH && !this.#everyName && this.#candidates?.accepts(name) !== true
+    if (isPlain) this.names++
     else this.#write(method, ech, rule)
     return rule !== NO_MATCH
   }

@@ -5,6 +5,7 @@ import {
   type CoverageReport,
 } from '../../engine/kernel/event/coverage-report.ts'
 import type { Logger } from '../../engine/kernel/process/log.ts'
+import type { Candidates } from '../candidates.ts'
 import { COVERAGE_EVERY_MS, COVERAGE_FIRST_MS } from '../limits.ts'
 import type { Outcome } from './forwarder.ts'
 
@@ -17,6 +18,8 @@ export interface CoverageReporterOptions {
   readonly counters: () => CoverageCounters
   /** The version of the registry in use. */
   readonly registry?: () => string
+  /** undefined: the operator wants none reported. */
+  readonly candidates?: Candidates | undefined
   readonly log: Logger
   /** Overrides the default in limits.ts. */
   readonly firstMs?: number
@@ -108,6 +111,7 @@ export class CoverageReporter {
     if (error === undefined) {
       this.#sent++
       this.#accepted = report
+      this.#options.candidates?.reported(report.candidates ?? [])
       return
     }
     this.#failed++
@@ -121,16 +125,18 @@ export class CoverageReporter {
     const { instance } = this.#options
     const counters = this.#options.counters()
     const registry = this.#options.registry?.()
+    const candidates = this.#options.candidates?.next() ?? []
     const accepted = this.#accepted
     const isSame =
       accepted !== undefined &&
+      candidates.length === 0 &&
       accepted.registry === registry &&
       COVERAGE_COUNTER_NAMES.every((name) => counters[name] === accepted.counters[name])
     if (isSame) return undefined
     const sinceMs = this.#sinceMs
     // Uses the monotonic clock: a report must never seem older than the one before.
     const madeMs = sinceMs + Math.floor((this.#endMs ?? performance.now()) - this.#startMs)
-    return { instance, sinceMs, madeMs, ended: this.#endMs !== undefined, counters, registry }
+    return { instance, sinceMs, madeMs, ended: this.#endMs !== undefined, counters, registry, candidates }
   }
 
   #postpone(): void {

@@ -1,5 +1,15 @@
 import { isFault } from '../../engine/kernel/process/error-codes.ts'
-import { METHOD_NAMES, type MethodName, rowIsRefusal, rowMethod, rowRule, rowTimeMs } from '../decode/name-rows.ts'
+import { NO_MATCH } from '../../registry/domain-trie.ts'
+import type { Candidates } from '../candidates.ts'
+import {
+  METHOD_NAMES,
+  type MethodName,
+  rowIsRefusal,
+  rowMethod,
+  rowName,
+  rowRule,
+  rowTimeMs,
+} from '../decode/name-rows.ts'
 import type { Position, RowConsumer } from '../decode/row-consumer.ts'
 import { AGGREGATE_REWRITE_MS, AGGREGATE_WRITE_EVENTS, AGGREGATE_WRITE_MS, FULL_DISK_RETRY_MS } from '../limits.ts'
 import type { Aggregate } from './aggregate.ts'
@@ -19,6 +29,8 @@ export interface MatchWriterOptions {
    * AGGREGATE_WRITE_MS, if the caller uses it.
    */
   readonly onBusy?: () => void
+  /** Counts names that no rule matches. */
+  readonly candidates?: Candidates | undefined
 }
 
 /**
@@ -57,9 +69,13 @@ export class MatchWriter implements RowConsumer {
     return this.#unsaved || this.#aggregate.busy
   }
 
-  row(view: DataView, _bytes: Buffer, at: number): void {
+  row(view: DataView, bytes: Buffer, at: number): void {
     if (rowIsRefusal(view, at)) {
       this.#unsaved = this.#aggregate.refuse(view, at) || this.#unsaved
+      return
+    }
+    if (rowRule(view, at) === NO_MATCH) {
+      this.#options.candidates?.count(rowName(view, bytes, at))
       return
     }
     if (!this.#unsaved && !this.#aggregate.busy) this.#options.onBusy?.()

@@ -58,6 +58,8 @@ export interface ObserveOptions extends Partial<ServerPorts> {
   readonly lanes: number
   /** Deliver unmatched names too. */
   readonly everyName?: boolean
+  /** Deliver unmatched names that look like AI services. */
+  readonly candidates?: boolean
   /**
    * Frames of the source whose names were delivered before. They are decoded again, because later
    * packets may depend on them, but not delivered.
@@ -151,6 +153,7 @@ export async function observeRows(
     trie: options.trie,
     resolvers: compileTrie(RESOLVERS),
     everyName: options.everyName ?? false,
+    candidates: options.candidates ?? false,
     ...serverPorts({ ...DEFAULT_PORTS, ...options }),
     loadBalancers: options.loadBalancers ?? [],
   }

@@ -1,3 +1,5 @@
+import { candidateOf } from '../../registry/candidate-names.ts'
+import { canonicalName } from '../../registry/domain-name.ts'
 import type { CoverageReport } from '../kernel/event/coverage-report.ts'
 import type { Event } from '../kernel/event/event.ts'
 import type { Clock } from '../kernel/process/clock.ts'
@@ -13,6 +15,8 @@ import {
   PENDING_EVENTS_MAX,
   RETRY_AFTER_SECONDS,
 } from '../limits.ts'
+import type { CandidateDelta } from '../store/candidates.ts'
+import { SKETCH_BYTES } from '../store/client-sketch.ts'
 import type { CoverageAddition } from '../store/coverage.ts'
 import type { Places } from '../store/seen-events.ts'
 import type { Store } from '../store/store.ts'
@@ -324,13 +328,27 @@ export class EventAcceptor {
       const fate = coverage.preview(organizationId, report, receivedMs)
       if (fate !== 'added') return fate
       const mayAdd = this.#coverageRate.take(organizationId, receivedMs)
-      return mayAdd ? coverage.add(organizationId, report, receivedMs) : 'tooSoon'
+      if (!mayAdd) return 'tooSoon'
+      this.#storeCandidates(organizationId, report.candidates ?? [], receivedMs)
+      return coverage.add(organizationId, report, receivedMs)
     } catch (error) {
       if (!isFault(error, 'STORE_DAMAGED')) throw error
       // A damaged coverage record must not abort the transaction, which also stores events.
       this.#log.error({ err: error }, 'a coverage report could not be stored')
       return 'damaged'
     }
+  }
+
+  /** A sensor's word is not enough: the name must look like an AI service to this program, too. */
+  #storeCandidates(organizationId: string, seen: NonNullable<CoverageReport['candidates']>, atMs: number): void {
+    const deltas = seen.flatMap(([text, requests]): CandidateDelta[] => {
+      const host = canonicalName(text)
+      const name = host && candidateOf(host)?.name
+      if (name === undefined) return []
+      const clients = new Uint8Array(SKETCH_BYTES)
+      return [{ organizationId, name, requests, withAi: 0, firstSeenMs: atMs, lastSeenMs: atMs, clients }]
+    })
+    this.#store.candidates.add(deltas, () => false)
   }
 
   #settle({ batch, reports, settle }: Waiting, outcome: Acceptance): void {

@@ -1,6 +1,8 @@
 import { z } from 'zod'
 import { dataVersion } from '../../registry/data-version-schema.ts'
+import { NAME_CHARS_MAX } from '../../registry/domain-name.ts'
 import {
+  CANDIDATES_PER_REPORT,
   COVERAGE_COUNT_MAX,
   type CoverageReport,
   HIDDEN_COUNTER_NAMES,
@@ -31,6 +33,7 @@ const counters = z.object({
     z.ZodDefault<typeof count>
   >),
 })
+const candidates = z.array(z.tuple([z.string().max(NAME_CHARS_MAX), count.min(1)])).max(CANDIDATES_PER_REPORT)
 const member = z
   .object({
     instance: z.string().regex(/^[0-9a-f]{16}$/, 'expected 16 lower-case hex digits'),
@@ -38,12 +41,13 @@ const member = z
     made: time,
     ended: z.boolean(),
     counters,
-    // A later program may have versions of another form. They do not make its counters wrong.
+    // A later program may have other forms of these. They do not make its counters wrong.
     registry: dataVersion.optional().catch(undefined),
+    candidates: candidates.optional().catch(undefined),
   })
   .refine(({ since, made }) => made >= since, { path: ['made'], message: 'expected a time not before since' })
 
-/** A report has about 100 values, and later releases may add some. */
+/** A report has about 400 values with all candidates, and later releases may add some. */
 const LIMITS = { valuesMax: 1000, depthMax: 8 }
 
 /** Returns the report, or an error that names the wrong member. undefined: there is no value. */

@@ -73,7 +73,14 @@ export interface CoverageReport {
   readonly counters: CoverageCounters
   /** The version of the registry's data in use. Absent in reports of earlier programs. */
   readonly registry?: string | undefined
+  /**
+   * Names of no platform that look like AI services, with their requests since the report before.
+   * Only of collectors that report them (`CANDIDATES`); at most CANDIDATES_PER_REPORT.
+   */
+  readonly candidates?: readonly (readonly [name: string, requests: number])[] | undefined
 }
+
+export const CANDIDATES_PER_REPORT = 100
 
 /*
  * The JSON form of a report, as `coverage` in a batch (event.ts) or in a syslog message. Times are
@@ -81,7 +88,7 @@ export interface CoverageReport {
  *
  *   { "instance": "5c28dc30ef9d3ca8", "since": "2026-11-20T09:00:00.000Z",
  *     "made": "2026-11-20T09:15:02.123Z", "ended": false, "counters": { "packets": 120000, ... },
- *     "registry": "2026.11.23" }
+ *     "registry": "2026.11.23", "candidates": [["chat.acme.ai", 12]] }
  *
  * The counters of COVERAGE_COUNTERS are required, those of HIDDEN_COUNTERS are 0 if absent. Unknown
  * members belong to a later release and are ignored.
@@ -90,7 +97,7 @@ export function coverageReportToJson(
   report: CoverageReport,
   options: { readonly hidden: boolean } = { hidden: true },
 ): Record<string, unknown> {
-  const { instance, sinceMs, madeMs, ended, registry } = report
+  const { instance, sinceMs, madeMs, ended, registry, candidates = [] } = report
   const isSent = (name: CoverageCounter, count: number): boolean =>
     !Object.hasOwn(HIDDEN_COUNTERS, name) || (options.hidden && count > 0)
   const counters = Object.fromEntries(
@@ -98,5 +105,6 @@ export function coverageReportToJson(
   )
   const since = new Date(sinceMs).toISOString()
   const made = new Date(madeMs).toISOString()
-  return { instance, since, made, ended, counters, ...(registry === undefined ? {} : { registry }) }
+  const named = options.hidden && candidates.length > 0 ? { candidates } : {}
+  return { instance, since, made, ended, counters, ...(registry === undefined ? {} : { registry }), ...named }
 }

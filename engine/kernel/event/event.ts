@@ -265,7 +265,7 @@ export interface UnpackedBatch<Report> {
 
 /**
  * The shape of a batch in JSON: each of its events has at most 23 commas, colons and braces, and
- * the coverage report has about 100.
+ * the coverage report has about 400, with all candidates.
  */
 export function batchLimits(eventsMax: number, bytesMax: number): ShapeLimits {
   return { bytesMax, valuesMax: eventsMax * 24 + 1000, depthMax: 8 }

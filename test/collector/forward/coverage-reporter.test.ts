@@ -1,12 +1,19 @@
 import t from 'tap'
+import { Candidates } from '../../../collector/candidates.ts'
 import {
   CoverageReporter,
   type CoverageReporterOptions,
   coverageInstance,
 } from '../../../collector/forward/coverage-reporter.ts'
 import type { Outcome } from '../../../collector/forward/forwarder.ts'
-import type { CoverageCounters, CoverageReport } from '../../../engine/kernel/event/coverage-report.ts'
-import { counters, INSTANCE } from '../../support/coverage.ts'
+import { CANDIDATES_MAX } from '../../../collector/limits.ts'
+import {
+  CANDIDATES_PER_REPORT,
+  type CoverageCounters,
+  type CoverageReport,
+} from '../../../engine/kernel/event/coverage-report.ts'
+import { COVERAGE_BYTES_MAX } from '../../../engine/limits.ts'
+import { counters, coverageMessage, INSTANCE, report } from '../../support/coverage.ts'
 import { quietLog } from '../../support/store.ts'
 
 const ACCEPTED: Outcome = { kind: 'accepted', duplicates: 0, tooLate: 0, rejected: [] }
@@ -77,6 +84,40 @@ t.test('the next report replaces a failed one even if nothing has changed', asyn
   t.match(send(ACCEPTED), { counters: { packets: 1 } })
   t.equal(send(ACCEPTED), undefined)
   t.same(made.counts, { sent: 1, failed: 3 })
+})
+
+t.test('candidates wait until the service has them, and are reported once', async (t) => {
+  const candidates = new Candidates()
+  const { send } = reporter({ candidates })
+  for (const name of ['b.ai', 'a.ai', 'a.ai']) candidates.count(name)
+  const expected = [
+    ['a.ai', 2],
+    ['b.ai', 1],
+  ]
+  t.same(send(FAILED)?.candidates, expected)
+  candidates.count('a.ai')
+  t.same(send(ACCEPTED)?.candidates, [
+    ['a.ai', 3],
+    ['b.ai', 1],
+  ])
+  t.equal(send(ACCEPTED), undefined, 'nothing is new')
+  candidates.count('b.ai')
+  t.same(send(ACCEPTED)?.candidates, [['b.ai', 1]])
+})
+
+t.test('candidates are bounded', async (t) => {
+  const candidates = new Candidates()
+  for (let at = 0; at < CANDIDATES_MAX + 5; at++) candidates.count(`${'x'.repeat(200)}${at}.ai`)
+  candidates.count(`${'x'.repeat(200)}7.ai`)
+  t.equal(candidates.dropped, 5)
+  const next = candidates.next()
+  t.same(next[0], [`${'x'.repeat(200)}7.ai`, 2])
+  t.ok(next.length > 30 && next.length <= CANDIDATES_PER_REPORT)
+  const text = coverageMessage(report({ candidates: next }))
+  t.ok(text.length < COVERAGE_BYTES_MAX / 1.4, `${text.length} bytes fit`)
+  candidates.reported(next)
+  candidates.count('new.ai')
+  t.equal(candidates.dropped, 5, 'there is space again')
 })
 
 t.test("the service's answer to a report is logged once; a missing connection is logged by the loop", async (t) => {

@@ -10,6 +10,7 @@ import {
   COVERAGE_PER_SECOND_MAX,
   PENDING_EVENTS_MAX,
 } from '../../../engine/limits.ts'
+import { clientsOf } from '../../../engine/store/candidates.ts'
 import { SeenEvents } from '../../../engine/store/seen-events.ts'
 import { INSTANCE, report } from '../../support/coverage.ts'
 import * as fc from '../../support/property.ts'
@@ -313,6 +314,26 @@ const DEDUPLICATE = { deduplicate: true }
 const instance = (number: number): string => number.toString(16).padStart(16, '0')
 const reportOf = (number: number, packets: number, madeMs = NOON): CoverageReport =>
   report({ instance: instance(number), madeMs, counters: { packets } })
+
+t.test("a sensor's candidates are stored without clients, if their names look like AI services", async (t) => {
+  const opened = openStore(t)
+  const { store } = opened
+  const { id } = makeOrganization(opened, 'Acme')
+  const acceptor = acceptorOf(opened)
+  const candidates = [
+    ['api.unknown.ai', 3],
+    ['www.example.com', 5],
+    ['not a name', 1],
+    ['UNKNOWN.ai', 1],
+  ] as const
+  const batch = packBatch([], report({ madeMs: NOON, candidates }))
+  t.match(await acceptor.acceptPacked(id, batch, DEDUPLICATE), { coverage: ['added'] })
+  t.match(await acceptor.acceptPacked(id, batch, DEDUPLICATE), { coverage: ['known'] })
+  const [found, ...others] = store.candidates.ofOrganization(id)
+  t.match(found, { name: 'unknown.ai', requests: 4, withAi: 0 })
+  t.equal(found && clientsOf(found), undefined)
+  t.same(others, [])
+})
 
 t.test('coverage reports are stored once, in the same transaction as the events', async (t) => {
   const opened = openStore(t)
