@@ -203,9 +203,9 @@ const categoryScore = z
     name: z.string().min(1).describe('Name of the category.'),
     weight: z
       .number()
-      .gt(0)
+      .min(0)
       .max(WEIGHT_MAX)
-      .describe('Weight of the category in the overall score, up to three decimals.'),
+      .describe('Weight of the category in the overall score, up to three decimals; 0 if no item applies.'),
     score: percent
       .nullable()
       .describe('Weighted average of the items, 0 to 100, rounded half up; null if no item applies.'),

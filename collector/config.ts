@@ -94,7 +94,7 @@ export const candidatesSetting = setting(onOrOff().default(false), {
   flag: '--candidates',
   env: 'CANDIDATES',
   advanced: 'No firewall, proxy or DNS server sends its logs',
-  about: 'Report names that look like AI services and that no platform has, without clients',
+  about: 'Send names that look like AI services and that no platform has, without clients',
 })
 export const loadBalancersSetting = setting(networkList().default([]), {
   flag: '--load-balancers <networks>',

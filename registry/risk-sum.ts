@@ -138,10 +138,11 @@ export interface RatedRisk {
   readonly terms?: readonly RiskTerm[]
 }
 
-export function ratedRisk({ risk, facts = [] }: Pick<Platform, 'risk' | 'facts'>, plan?: string): RatedRisk {
+/** A plan that the registry no longer names is none. */
+export function ratedRisk({ risk, facts = [] }: Pick<Platform, 'risk' | 'facts'>, plan = ''): RatedRisk {
   const { score, why, class: known } = risk
   if (known === undefined) return { score, why }
-  const terms = riskTerms(known, facts, plan)
+  const terms = riskTerms(known, facts, plansOf(facts).includes(plan) ? plan : undefined)
   return { score: sumOf(terms), why, terms }
 }
 

@@ -2,6 +2,7 @@ import { isUsed } from '../../registry/contact.ts'
 import { reasonOf } from '../../registry/risk-sum.ts'
 import { dayOf, isoSeconds } from '../kernel/process/clock.ts'
 import { contactsOf, type PublishedPlatform, publishedPlatforms } from '../scan/listed-discovery.ts'
+import { subjectHash } from '../store/alerts.ts'
 import type { StoredDay } from '../store/evidence.ts'
 import { type Condition, type ConditionInput, lineOf, type RuleGroup } from './condition.ts'
 
@@ -26,13 +27,15 @@ export const PLATFORM_RULES: RuleGroup = {
     // Today, and the days before it whose logs may still arrive.
     const recent = [...store.evidence.since(organization.id, dayOf(nowMs) - LATE_DAYS_MAX)]
     const ai = found.filter(({ metadata }) => metadata.use === 'ai')
-    const unapproved = unapprovedPlatforms(input, ai)
-    const isAsBefore = isSameFormula(input)
-    const reported =
-      input.isMuted('unapproved-platform') || !isAsBefore ? [] : unapproved.map(({ subject }) => subject.id)
-    const covered = new Set(reported)
+    const known = isSameFormula(input) ? undefined : store.alerts.reported(organization.id, 'new-platform')
+    const unapproved = unapprovedPlatforms(input, ai).map((each) => ({
+      ...each,
+      isCovered: known?.has(subjectHash(each.subject.id)) === true,
+    }))
+    const raised = input.isMuted('unapproved-platform') ? [] : unapproved.filter(({ isCovered }) => !isCovered)
+    const covered = new Set(raised.map(({ subject }) => subject.id))
     return {
-      'unapproved-platform': isAsBefore ? unapproved : unapproved.map((each) => ({ ...each, isCovered: true })),
+      'unapproved-platform': unapproved,
       'new-platform': ai.map((platform) => ({
         subject: subjectOf(platform),
         title: `New AI platform: ${platform.platform_name} (${platform.metadata.vendor})`,
@@ -49,7 +52,7 @@ export const PLATFORM_RULES: RuleGroup = {
 
 /**
  * Whether the risks of the last scan compare with those that were last evaluated. If the formula
- * changed, platforms are above a threshold although nobody did anything.
+ * changed, platforms that were known are above a threshold although nobody did anything.
  */
 function isSameFormula({ store, organization, lastInput }: ConditionInput): boolean {
   const [generation = '0', formula] = lastInput('platforms')?.split(' ') ?? []

@@ -2,6 +2,7 @@ import { candidateOf } from '../../registry/candidate-names.ts'
 import { canonicalName } from '../../registry/domain-name.ts'
 import { keyedNames } from '../../registry/keyed-hash.ts'
 import { hashLabel, ROOT_STATE } from '../../registry/label-hash.ts'
+import { FORMATS } from '../formats/formats.ts'
 import type { LogLine } from '../formats/log-line.ts'
 import { MINUTE_MS } from '../kernel/process/clock.ts'
 import type { CandidateDelta } from '../store/candidates.ts'
@@ -87,7 +88,7 @@ export class CandidateTable {
   }
 
   /** Takes the message, between two offsets, of a host that no platform of the organization has. */
-  note(line: LogLine, token: CandidateOwner, start: number, end: number): void {
+  note(line: LogLine, token: CandidateOwner, format: number, start: number, end: number): void {
     this.#messages = (this.#messages + 1) | 0
     // Neither a counter nor a clock: logs have patterns of lines.
     if (this.#messages > MESSAGES_TAKEN && Math.imul(this.#messages, 0x9e3779b1) >>> 29 !== 0) {
@@ -95,17 +96,19 @@ export class CandidateTable {
       return
     }
     const { view, hostStart, hostEnd } = line
-    // Two names with the same hash cost a candidate, and other organizations choose names, too.
-    const hash = keyedNames.bytes(view, hostStart, hostEnd)
+    // Two names with the same hash cost a candidate, and other organizations choose names, too. What
+    // a name is may depend on the device, so messages of one organization and format share a hash.
+    const name = keyedNames.bytes(view, hostStart, hostEnd)
+    const hash = name ^ Math.imul(this.#stateOf(token.organizationId) + format, 0x9e3779b1)
     const plain = this.#plain
     const set = hash & (PLAIN_SLOTS - PLAIN_SET)
     const tag = tagOf(hash)
     if (plain[set] === tag || plain[set + 1] === tag || plain[set + 2] === tag || plain[set + 3] === tag) return
-    this.#notePossible(line, token, hash, start, end)
+    this.#notePossible(line, token, hash, format, start, end)
   }
 
   /** The rest of note(), in a method of its own so that V8 inlines the first part. */
-  #notePossible(line: LogLine, token: CandidateOwner, hash: number, start: number, end: number): void {
+  #notePossible(line: LogLine, token: CandidateOwner, hash: number, format: number, start: number, end: number): void {
     const { organizationId } = token
     const slot = hash & (CANDIDATE_SLOTS - 1)
     const known = this.#candidateHashes[slot] === hash ? this.#candidates[slot] : undefined
@@ -115,7 +118,10 @@ export class CandidateTable {
       return
     }
     const host = canonicalName(line.text(line.hostStart, line.hostEnd))
-    const isByDevice = hasAiCategory(line.text(start, Math.min(end, start + CATEGORY_CHARS_MAX)))
+    const isByDevice = hasAiCategory(
+      line.text(start, Math.min(end, start + CATEGORY_CHARS_MAX)),
+      FORMATS[format]?.id ?? '',
+    )
     const name = host === undefined ? undefined : candidateOf(host, isByDevice)?.name
     if (name === undefined) {
       this.#addPlain(hash)
@@ -191,9 +197,8 @@ export class CandidateTable {
     return waiting
   }
 
-  /** A hash of the client within its organization; 0 without a client. */
-  #clientOf({ view, clientStart, clientEnd }: LogLine, organizationId: string): number {
-    if (clientStart === clientEnd) return 0
+  /** The state of a hash of the organization: messages of one organization follow each other. */
+  #stateOf(organizationId: string): number {
     if (this.#organizationId !== organizationId) {
       this.#organizationId = organizationId
       let state = ROOT_STATE
@@ -202,7 +207,14 @@ export class CandidateTable {
       }
       this.#organizationState = state
     }
-    const hash = hashLabel(view, clientStart, clientEnd - clientStart, this.#organizationState)
+    return this.#organizationState
+  }
+
+  /** A hash of the client within its organization; 0 without a client. */
+  #clientOf({ view, clientStart, clientEnd }: LogLine, organizationId: string): number {
+    if (clientStart === clientEnd) return 0
+    const state = this.#stateOf(organizationId)
+    const hash = hashLabel(view, clientStart, clientEnd - clientStart, state)
     // The sketch takes the high bits, which depend least on the last bytes of the address.
     return Math.imul(hash ^ (hash >>> 16), 0x85ebca6b) >>> 0 || 1
   }

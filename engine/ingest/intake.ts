@@ -366,7 +366,7 @@ export class Intake {
     // for one that has it.
     const isCollected = line.eventIdStart >= 0
     if (!isCollected && !this.#known.knows(organizationId, line.view, line.hostStart, line.hostEnd)) {
-      if (matched === 'store') this.candidates.note(line, token, message.msgStart, end)
+      if (matched === 'store') this.candidates.note(line, token, this.format, message.msgStart, end)
       return 'unmatched'
     }
     if (matched === 'repeat') return 'duplicate'

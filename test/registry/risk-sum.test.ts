@@ -165,6 +165,11 @@ t.test('the risk of a plan has the facts of that plan', async (t) => {
     fact('dpa', 'yes'),
   ]
   t.same(plansOf(facts), ['Free', 'Team', 'Enterprise'])
+  t.same(
+    ratedRisk({ risk: { score: 0, why: 'why', class: CODE }, facts }, 'Gold'),
+    ratedRisk({ risk: { score: 0, why: 'why', class: CODE }, facts }),
+    'a plan that is gone is none',
+  )
   const platform = { risk: { score: 0, why: 'why', class: CODE }, facts }
   t.equal(planRisks(platform), 'Free: 45; Team: 27; Enterprise: 23')
   for (const each of loadCatalog().platforms) {

@@ -56,18 +56,17 @@ t.test('an unapproved platform above the risk raises one alert, again after its 
 t.test('another formula of the risk raises no alert about platforms that were there', async (t) => {
   const site = alertSite(t)
   const { store, administration, organization } = site
-  administration.alerts.setThreshold(organization, 'unapproved-platform', 30)
   site.scan(['claude.ai'])
-  t.same(site.evaluate(), { 'unapproved-platform': 1 })
+  t.same(site.evaluate(), { 'new-platform': 1 })
+  administration.alerts.setThreshold(organization, 'unapproved-platform', 30)
   store.environment.write(() => {
     const state = store.scanStates.get(organization.id)
     store.scanStates.put(organization.id, { ...state, riskFormula: 1 })
   })
   t.same(site.evaluate(), {})
-  site.scan(['chatgpt.com'])
-  t.same(site.evaluate(), { 'new-platform': 1 }, 'a new one is reported all the same')
-  site.scan(['deepseek.com'])
-  t.same(site.evaluate(), { 'unapproved-platform': 1 })
+  site.scan(['claude.ai', 'chatgpt.com'])
+  t.same(site.evaluate(), { 'unapproved-platform': 1 }, 'a new one is reported all the same')
+  t.match(store.alerts.newest(organization.id, 1), [{ subject: { name: 'ChatGPT' } }])
 })
 
 t.test('a lower threshold reports the platforms that it adds', async (t) => {

@@ -36,15 +36,28 @@ const NO: readonly (readonly [name: string, message: string])[] = [
   ['a search', 'url="https://search.example/?q=generative+ai" catdesc="Search Engines"'],
   ['the name of a host', 'hostname="artificial-intelligence.example" catdesc="Business"'],
   ['a longer category', 'category="Artificial Intelligence Newspapers" domain="new.example"'],
+  ['the text of a user agent', 'agent="Mozilla, genai" catdesc="News and Media" hostname="new.example"'],
+  ['the query of a URL', 'url="https://new.example/?category=generative-ai" catdesc="News and Media"'],
+  ['the query of a URL, alone', 'url="https://new.example/?category=generative-ai&x=1" hostname="new.example"'],
+  ['two categories', 'category="News" url="new.example/ category=genai " hostname="new.example"'],
+  ['an application of a site of another category', 'appcat="GenAI" catdesc="News and Media" hostname="new.example"'],
   ['a policy', 'policyname="block generative ai" hostname="new.example"'],
 ]
-for (const [name, message] of YES) t.test(name, async (t) => t.ok(hasAiCategory(message)))
-for (const [name, message] of NO) t.test(`not ${name}`, async (t) => t.notOk(hasAiCategory(message)))
+/** Messages without fields that name the category are lines of columns. */
+const formatOf = (message: string) => (/cat\w*["']?[=:]/i.test(message) ? 'any-kv' : 'any-csv')
+for (const [name, message] of YES) t.test(name, async (t) => t.ok(hasAiCategory(message, formatOf(message))))
+for (const [name, message] of NO) t.test(`not ${name}`, async (t) => t.notOk(hasAiCategory(message, formatOf(message))))
+
+t.test('columns count only in formats that have them', async (t) => {
+  t.notOk(
+    hasAiCategory('1700000000.000 5 10.0.0.1 TCP_MISS/200 5 GET http://evil.example/?a=,genai, - -', 'proxy-native'),
+  )
+})
 
 t.test('a long hostile message takes little time', async (t) => {
   for (const part of ['a,', ',a ', 'category=', 'gen ai - a', '"']) {
     const startMs = performance.now()
-    hasAiCategory(part.repeat(4096 / part.length))
+    hasAiCategory(part.repeat(4096 / part.length), 'any-csv')
     t.ok(performance.now() - startMs < 1000, part)
   }
 })

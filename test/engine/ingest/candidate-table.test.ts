@@ -46,18 +46,23 @@ for (const { name, hosts, found } of rows) {
   })
 }
 
-t.test("a device's category for AI makes a candidate of any name", async (t) => {
+t.test("a device's category for AI makes a candidate of any name, whatever other devices wrote before", async (t) => {
   const opened = openIntake(t)
   const { take, token } = opened
-  for (const category of ['News and Media', 'Artificial Intelligence Technology']) {
-    const host = `www.${category.length}.example`
-    const fields = `type="utm" subtype="webfilter" srcip=192.0.2.9 hostname="${host}" catdesc="${category}"`
-    take(
-      rfc5424(token.raw, `date=2026-11-20 time=12:00:00 devname="f" logid="0317013312" ${fields} action="passthrough"`),
-      tcp(),
-    )
+  const host = 'www.new.example'
+  const fortiGate = (category: string, name: string): string => {
+    const fields = `type="utm" subtype="webfilter" srcip=192.0.2.9 hostname="${name}" catdesc="${category}"`
+    const header = 'date=2026-11-20 time=12:00:00 devname="f" logid="0317013312"'
+    return rfc5424(token.raw, `${header} ${fields} action="passthrough"`)
   }
-  t.match(opened.intake.candidates.take(), [{ name: '34.example', requests: 1, isByDevice: true }])
+  send(opened, [host, 'tool.ai'])
+  take(fortiGate('News and Media', 'www.news.example'), tcp())
+  for (const name of [host, 'tool.ai']) take(fortiGate('Artificial Intelligence Technology', name), tcp())
+  const found = opened.intake.candidates.take().map(({ name, requests, isByDevice }) => [name, requests, isByDevice])
+  t.same(found, [
+    ['tool.ai', 2, true],
+    ['new.example', 1, true],
+  ])
 })
 
 t.test('clients are counted, and only as a sketch', async (t) => {
