@@ -115,6 +115,31 @@ const CASES: readonly Case[] = [
     text: ['shadow_ai', /used after rejection: 1; /],
   },
   {
+    name: 'used after its rejection, which was renewed since',
+    given: (site) => {
+      const { approvals } = site.administration
+      approvals.reject(site.organization, catalog, ['claude'])
+      site.clock.add(DAY_MS)
+      site.scan(['claude.ai'])
+      site.clock.add(DAY_MS)
+      approvals.reject(site.organization, catalog, ['claude'], { note: 'No contract' })
+    },
+    expected: { inventory: 'yes', shadow_ai: 'no', suppliers: 'no', monitoring: 'partial' },
+  },
+  {
+    name: 'rejected again after an approval, and not used since',
+    given: (site) => {
+      const { approvals } = site.administration
+      approvals.reject(site.organization, catalog, ['claude'])
+      site.clock.add(DAY_MS)
+      site.scan(['claude.ai'])
+      approve(site, 'claude', true)
+      site.clock.add(DAY_MS)
+      approvals.reject(site.organization, catalog, ['claude'])
+    },
+    expected: { inventory: 'yes', shadow_ai: 'yes', suppliers: 'no', monitoring: 'partial' },
+  },
+  {
     name: 'a decision after more than 30 days',
     given: (site) => {
       site.scan(['claude.ai'])
