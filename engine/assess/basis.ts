@@ -72,8 +72,9 @@ export function basisOf(
     unsupported,
     met: scale === 'met' ? `${points.filter((value) => value === 100).length} of ${points.length} met` : undefined,
     caveats: [
-      ...failedMustPass(frameworkId, categories).map(({ id: itemId, title }): Caveat => {
-        return { itemId, title, kind: 'must pass', reason: 'Not met, so the grade is D at best' }
+      ...failedMustPass(frameworkId, categories).map(({ id: itemId, title, answer }): Caveat => {
+        const failure = answer === 'not_applicable' ? 'Not applicable without a reason' : 'Not met'
+        return { itemId, title, kind: 'must pass', reason: `${failure}, so the grade is D at best` }
       }),
       ...unsupported.map(({ item: { id: itemId, title, answer }, facts: { text } }): Caveat => {
         return { itemId, title, kind: 'above the facts', reason: `Answered ${answer}. Discovery: ${text}` }

@@ -29,7 +29,10 @@ export function resultOf(
   return { overallScore, grade: isCapped ? 'D' : grade, categories: scores }
 }
 
-/** Must-pass items whose answer is below 50: no good average makes up for them. */
+/**
+ * Must-pass items whose answer is below 50, or that do not apply without a reason: no good average
+ * makes up for them.
+ */
 export function failedMustPass(
   frameworkId: AnyFrameworkId,
   categories: readonly AssessmentCategory[],
@@ -37,7 +40,8 @@ export function failedMustPass(
   if (!isBuiltIn(frameworkId)) return []
   const known = frameworkItems(frameworkId)
   const scale = scaleOf(frameworkId)
-  return itemsOf(categories).filter(({ id, answer }) => {
-    return known.get(itemKey(id))?.mustPass === true && (pointsOf(answer, scale) ?? 100) < 50
+  return itemsOf(categories).filter(({ id, answer, note }) => {
+    const isFailed = answer === 'not_applicable' ? note === '' : (pointsOf(answer, scale) ?? 100) < 50
+    return isFailed && known.get(itemKey(id))?.mustPass === true
   })
 }
