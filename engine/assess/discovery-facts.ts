@@ -50,8 +50,8 @@ const DECISION_DUE_MS = 30 * DAY_MS
 /** Late decisions count for a quarter. */
 const LATE_COUNTS_MS = 90 * DAY_MS
 
-export const LEVELS = ['no', 'partial', 'yes'] as const
-export type Level = (typeof LEVELS)[number]
+export type Level = DiscoveryFacts['level']
+export const LEVELS: readonly Level[] = ['no', 'partial', 'yes']
 
 export type FactsByTopic = ReadonlyMap<DiscoveryTopic, DiscoveryFacts>
 
