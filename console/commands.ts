@@ -6,7 +6,7 @@ import type { OrganizationSettings } from '../engine/admin/organizations.ts'
 import type { ReadRegistryFile } from '../engine/admin/own-platforms.ts'
 import type { SignInSettings } from '../engine/admin/sign-in.ts'
 import type { ReadFramework } from '../engine/assess/framework-file.ts'
-import type { SeenItem } from '../engine/assess/work.ts'
+import type { SeenItem, SeenWork } from '../engine/assess/work.ts'
 import type { SealedSecret } from '../engine/kernel/process/secrets-key.ts'
 import type { AlertRule } from '../engine/store/alerts.ts'
 import type { Scope } from '../engine/store/api-keys.ts'
@@ -147,8 +147,8 @@ export const COMMANDS = {
   ) => administration.assessments.answer(organization, given.id, given.item, given.answer, given.note, given.seen),
   'assessment.assign': (
     { administration, organization },
-    { id, item, ...given }: { id: string; item: string; owner?: string; dueOn?: string; links?: readonly string[] },
-  ) => administration.assessments.assign(organization, id, item, given),
+    { id, item, seen, ...given }: { id: string; item: string; seen: SeenWork } & Partial<SeenWork>,
+  ) => administration.assessments.assign(organization, id, item, given, seen),
   'assessment.complete': ({ administration, organization }, given: { id: string }) =>
     administration.assessments.complete(organization, given.id),
   'framework.add': ({ administration, organization }, given: ReadFramework) =>

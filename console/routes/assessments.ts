@@ -218,13 +218,14 @@ interface ItemPlace {
   readonly place: string
 }
 
-function itemPage(visit: Visit, { id, at, place }: ItemPlace, refused?: FormState, status = 200): Answer {
+function itemPage(visit: Visit, { id, at, place }: ItemPlace, form = EMPTY_FORM, status = 200): Answer {
   const view = existing(visit, id)
   const category = view.categories[Number(at)]
   const item = category?.items[Number(place)]
   if (category === undefined || item === undefined) throw new Fault('NOT_FOUND', 'The assessment has no such item')
   const { owner, dueOn, links } = workOf(item)
   const values = new FormFields([
+    ...form.values.without(),
     ['owner', owner],
     ['due', dueOn],
     ['links', links.join('\n')],
@@ -235,7 +236,7 @@ function itemPage(visit: Visit, { id, at, place }: ItemPlace, refused?: FormStat
     at: Number(at),
     item,
     place: Number(place),
-    form: refused ?? { values, errors: {} },
+    form: { ...form, values },
     nowMs: visit.nowMs,
     mayAssign: visit.may('assessment.assign'),
     done: visit.request.query.get('done') ?? '',
@@ -248,20 +249,25 @@ async function saveItem(visit: Visit, given: ItemPlace): Promise<Answer> {
   const { assessment, categories } = existing(visit, given.id)
   const item = categories[Number(given.at)]?.items[Number(given.place)]
   if (item === undefined) throw new Fault('NOT_FOUND', 'The assessment has no such item')
+  // Somebody else may have changed the other fields.
+  const changed = ['owner', 'due', 'links'].filter((name) => fields.text(name) !== fields.text(`was-${name}`))
+  const linksOf = (name: string): string[] =>
+    fields
+      .text(name)
+      .split(/\s+/)
+      .filter((each) => each !== '')
   try {
-    // Somebody else may have changed the other fields.
-    const isChanged = (name: string): boolean => fields.text(name) !== fields.all(`was-${name}`)[0]
-    const links = fields.text('links').split(/\s+/)
     await visit.change('assessment.assign', {
       id: assessment.id,
       item: item.id,
-      ...(isChanged('owner') ? { owner: fields.text('owner').trim() } : {}),
-      ...(isChanged('due') ? { dueOn: fields.text('due').trim() } : {}),
-      ...(isChanged('links') ? { links: links.filter((each) => each !== '') } : {}),
+      ...(changed.includes('owner') ? { owner: fields.text('owner').trim() } : {}),
+      ...(changed.includes('due') ? { dueOn: fields.text('due').trim() } : {}),
+      ...(changed.includes('links') ? { links: linksOf('links') } : {}),
+      seen: { owner: fields.text('was-owner'), dueOn: fields.text('was-due'), links: linksOf('was-links') },
     })
     return redirect(`${PATH}/${given.id}/categories/${given.at}/items/${given.place}?done=saved`)
   } catch (error) {
-    const { state, status } = refusedForm(error, fields)
+    const { state, status } = refusedForm(error, new FormFields(changed.map((name) => [name, fields.text(name)])))
     return itemPage(visit, given, state, status)
   }
 }

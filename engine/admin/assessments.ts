@@ -11,7 +11,15 @@ import {
 import { assertMayRemove, itemsOf, statusAfterAnswer } from '../assess/states.ts'
 import { templateOf } from '../assess/templates.ts'
 import type { AssessmentContent } from '../assess/transfer-json.ts'
-import { assertSeen, editedItem, type ItemEdit, type SeenItem, workOf } from '../assess/work.ts'
+import {
+  assertSeen,
+  assertSeenWork,
+  editedItem,
+  type ItemEdit,
+  type SeenItem,
+  type SeenWork,
+  workOf,
+} from '../assess/work.ts'
 import { Fault } from '../kernel/process/error-codes.ts'
 import { ASSESSMENTS_MAX } from '../limits.ts'
 import type { Answer, Assessment, AssessmentCategory, AssessmentItem } from '../store/assessments.ts'
@@ -183,9 +191,16 @@ export class AssessmentChanges extends Changes {
    * Sets who works on an item, until when, and the addresses of its evidence. Absent fields stay as
    * they are.
    *
+   * @param seen what the person saw of the item: a later change of somebody else is a conflict
    * @throws Fault NOT_FOUND, CONFLICT if the assessment is completed, USAGE, NOT_ALLOWED
    */
-  assign(organization: Organization, idOrPrefix: string, item: string, given: Omit<ItemEdit, 'answer'>): Assessment {
+  assign(
+    organization: Organization,
+    idOrPrefix: string,
+    item: string,
+    given: Omit<ItemEdit, 'answer'>,
+    seen?: SeenWork,
+  ): Assessment {
     checkRule('owner', ownerRule, given.owner)
     checkRule('due date', dueOnRule, given.dueOn)
     checkRule('links', linksRule, given.links)
@@ -195,6 +210,7 @@ export class AssessmentChanges extends Changes {
       const before = this.find(organization, idOrPrefix)
       const answers = store.assessments.categories(before)
       const found = itemIn(answers, item)
+      if (seen !== undefined) assertSeenWork(found, given, seen)
       const edited = editedItem(found, given, actor, clock.nowMs())
       const status = statusAfterAnswer(before.status, answers)
       const result: Assessment = { ...before, status, updatedAtMs: clock.nowMs() }

@@ -3,7 +3,7 @@ import type { Assessment, AssessmentCategory } from '../store/assessments.ts'
 import { profileText } from '../store/framework.ts'
 import type { Store } from '../store/store.ts'
 import { discoveryFacts, type FactsByTopic, type UnsupportedAnswer, unsupportedAnswers } from './discovery-facts.ts'
-import { failedMustPass } from './grade.ts'
+import { failedMustPass, RULES } from './grade.ts'
 import { pointsOf, scaleOf } from './score.ts'
 import { itemsOf } from './states.ts'
 
@@ -23,6 +23,8 @@ export interface ScoreBasis {
   readonly unsupported: readonly UnsupportedAnswer[]
   /** Of frameworks that know only met and not met: met items of those that apply. */
   readonly met: string | undefined
+  /** The rules have changed since its completion, so they do not explain its score. */
+  readonly hasEarlierRules: boolean
   readonly caveats: readonly Caveat[]
 }
 
@@ -60,7 +62,8 @@ export function basisOf(
   categories: readonly AssessmentCategory[],
   facts: FactsByTopic,
 ): ScoreBasis {
-  const { frameworkId, profile } = assessment
+  const { frameworkId, profile, result } = assessment
+  const hasEarlierRules = result !== null && result.rules !== RULES
   const items = itemsOf(categories)
   const notApplicable = items.filter(({ answer }) => answer === 'not_applicable')
   const unsupported = unsupportedAnswers(assessment, categories, facts)
@@ -70,11 +73,18 @@ export function basisOf(
     profile: profileText(profile),
     notApplicablePercent: items.length === 0 ? 0 : Math.round((100 * notApplicable.length) / items.length),
     unsupported,
-    met: scale === 'met' ? `${points.filter((value) => value === 100).length} of ${points.length} met` : undefined,
+    met:
+      scale === 'met' && !hasEarlierRules
+        ? `${points.filter((value) => value === 100).length} of ${points.length} met`
+        : undefined,
+    hasEarlierRules,
     caveats: [
-      ...failedMustPass(frameworkId, categories).map(({ id: itemId, title }): Caveat => {
-        return { itemId, title, kind: 'must pass', reason: 'Not met, so the grade is D at best' }
-      }),
+      ...(hasEarlierRules ? [] : failedMustPass(frameworkId, categories)).map(
+        ({ id: itemId, title, answer }): Caveat => {
+          const failure = answer === 'not_applicable' ? 'Not applicable without a reason' : 'Not met'
+          return { itemId, title, kind: 'must pass', reason: `${failure}, so the grade is D at best` }
+        },
+      ),
       ...unsupported.map(({ item: { id: itemId, title, answer }, facts: { text } }): Caveat => {
         return { itemId, title, kind: 'above the facts', reason: `Answered ${answer}. Discovery: ${text}` }
       }),
@@ -86,7 +96,8 @@ export function basisOf(
 }
 
 /** The basis in a line. */
-export function basisText({ profile, notApplicablePercent, unsupported, met, caveats }: ScoreBasis): string {
+export function basisText(basis: ScoreBasis): string {
+  const { profile, notApplicablePercent, unsupported, met, hasEarlierRules, caveats } = basis
   const failed = caveats.filter(({ kind }) => kind === 'must pass').map(({ itemId }) => itemId)
   return [
     profile,
@@ -94,5 +105,6 @@ export function basisText({ profile, notApplicablePercent, unsupported, met, cav
     `${notApplicablePercent}% not applicable`,
     `${unsupported.length} ${unsupported.length === 1 ? 'answer' : 'answers'} above the facts`,
     ...(failed.length === 0 ? [] : [`must pass: ${failed.join(', ')}`]),
+    ...(hasEarlierRules ? ['completed under earlier rules'] : []),
   ].join(', ')
 }

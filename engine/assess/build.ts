@@ -136,6 +136,7 @@ function mappingsOf(written: readonly (readonly [FrameworkId, readonly WrittenCa
       for (const other of ids.flatMap((each) => items.get(`${to}\0${each}`) ?? [])) {
         const isPublished = !ownWords.has(`${from}\0${one}`) && !ownWords.has(`${to}\0${other}`)
         const relation = isPublished ? published : 'intersects'
+        // The row says how `one` relates to `other`; a mapping, how `other` relates to its item.
         add(from, one, to, other, inverse(relation))
         add(to, other, from, one, relation)
       }

@@ -2,7 +2,7 @@ import { DAY_MS, dayOf } from '../kernel/process/clock.ts'
 import { coverageJson } from '../scan/coverage.ts'
 import { aiPlatforms, type ListedDiscovery, type ListedPlatform, listedDiscovery } from '../scan/listed-discovery.ts'
 import type { Assessment, AssessmentCategory, AssessmentItem, DiscoveryFacts } from '../store/assessments.ts'
-import { type DecisionState, decisionState } from '../store/decisions.ts'
+import { type Decision, type DecisionState, decisionState } from '../store/decisions.ts'
 import { type AnyFrameworkId, type DiscoveryTopic, type ItemDiscovery, isBuiltIn } from '../store/framework.ts'
 import { isShared } from '../store/sources.ts'
 import type { Store } from '../store/store.ts'
@@ -50,8 +50,8 @@ const DECISION_DUE_MS = 30 * DAY_MS
 /** Late decisions count for a quarter. */
 const LATE_COUNTS_MS = 90 * DAY_MS
 
-export const LEVELS = ['no', 'partial', 'yes'] as const
-export type Level = (typeof LEVELS)[number]
+export type Level = DiscoveryFacts['level']
+export const LEVELS: readonly Level[] = ['no', 'partial', 'yes']
 
 export type FactsByTopic = ReadonlyMap<DiscoveryTopic, DiscoveryFacts>
 
@@ -168,14 +168,24 @@ function decided(
     }
     const dueMs = createdMs + DECISION_DUE_MS
     // A decision may have been renewed since.
+    const history = () => decisions.history(organizationId, platformId)
     const isLate =
       decision.decidedAtMs > dueMs &&
       nowMs - createdMs <= LATE_COUNTS_MS &&
-      decisions
-        .history(organizationId, platformId)
-        .every(({ kind, decidedAtMs }) => kind === 'withdrawn' || decidedAtMs > dueMs)
-    return { state, isDecided, isLate, isUsedRejected: state === 'rejected' && lastSeenMs > decision.decidedAtMs }
+      history().every(({ kind, decidedAtMs }) => kind === 'withdrawn' || decidedAtMs > dueMs)
+    return { state, isDecided, isLate, isUsedRejected: state === 'rejected' && lastSeenMs > rejectedSinceMs(history()) }
   })
+}
+
+/** When the last rejection began: a rejection of a platform that is rejected only renews it. */
+function rejectedSinceMs(newestFirst: readonly Decision[]): number {
+  let sinceMs = 0
+  for (const { kind, decidedAtMs, expiresAtMs } of newestFirst) {
+    const hasEnded = expiresAtMs !== 0 && expiresAtMs <= sinceMs
+    if (kind !== 'rejected' || hasEnded) break
+    sinceMs = decidedAtMs
+  }
+  return sinceMs
 }
 
 /** The facts that an item names. undefined: discovery shows nothing about it. */

@@ -8,6 +8,12 @@ import { frameworkItems } from './templates.ts'
 export const GRADES = ['A', 'B', 'C', 'D', 'F'] as const
 export type Grade = (typeof GRADES)[number]
 
+/**
+ * Numbers the rules of results: the scale of each framework, the must-pass items and what they do.
+ * Increase it when one of them changes, because completed assessments keep their results.
+ */
+export const RULES = 1
+
 /** The grade of an integer score from 0 to 100. */
 export function gradeOf(score: number): Grade {
   if (score >= 90) return 'A'
@@ -26,10 +32,13 @@ export function resultOf(
   if (overallScore === null) return undefined
   const grade = gradeOf(overallScore)
   const isCapped = grade !== 'F' && failedMustPass(frameworkId, categories).length > 0
-  return { overallScore, grade: isCapped ? 'D' : grade, categories: scores }
+  return { overallScore, grade: isCapped ? 'D' : grade, categories: scores, rules: RULES }
 }
 
-/** Must-pass items whose answer is below 50: no good average makes up for them. */
+/**
+ * Must-pass items whose answer is below 50, or that do not apply without a reason: no good average
+ * makes up for them.
+ */
 export function failedMustPass(
   frameworkId: AnyFrameworkId,
   categories: readonly AssessmentCategory[],
@@ -37,7 +46,8 @@ export function failedMustPass(
   if (!isBuiltIn(frameworkId)) return []
   const known = frameworkItems(frameworkId)
   const scale = scaleOf(frameworkId)
-  return itemsOf(categories).filter(({ id, answer }) => {
-    return known.get(itemKey(id))?.mustPass === true && (pointsOf(answer, scale) ?? 100) < 50
+  return itemsOf(categories).filter(({ id, answer, note }) => {
+    const isFailed = answer === 'not_applicable' ? note === '' : (pointsOf(answer, scale) ?? 100) < 50
+    return isFailed && known.get(itemKey(id))?.mustPass === true
   })
 }

@@ -1,6 +1,12 @@
 /*
  * How an item relates to another one, as sets of what they ask for. A published mapping that states
  * no relation only says that the items share a topic: they intersect.
+ *
+ * A relation reads from left to right, and a mapping has its item on the right: among the mapped
+ * items of "MFA for administrators", "MFA for all users" is a `superset`. From the other side, among
+ * those of "MFA for all users", "MFA for administrators" is the `inverse`, a `subset`. If "MFA for
+ * everybody" is equal to "MFA for all users", it is `composed('equal', 'superset')` of "MFA for
+ * administrators", a `superset`.
  */
 const INVERSES = { equal: 'equal', superset: 'subset', subset: 'superset', intersects: 'intersects' } as const
 

@@ -71,6 +71,24 @@ export function noteMark(note: string): string {
 export function assertSeen(item: AssessmentItem, { answer, note }: ItemEdit, seen: SeenItem): void {
   const losesAnswer = answer !== undefined && answer !== item.answer && item.answer !== seen.answer
   const losesNote = note !== undefined && note !== item.note && noteMark(item.note) !== seen.note
-  if (!losesAnswer && !losesNote) return
-  throw new Fault('CONFLICT', `${item.id} was changed in the meantime: ${losesAnswer ? item.answer : item.note}`)
+  if (losesAnswer || losesNote) throw changedMeanwhile(item, losesAnswer ? item.answer : item.note)
+}
+
+/** Who works on an item, until when, and its links, as a person saw them before changing them. */
+export type SeenWork = Pick<ItemWork, 'owner' | 'dueOn' | 'links'>
+
+/**
+ * @throws Fault CONFLICT if the edit replaces an owner, a due date or links that somebody else has
+ *   set since the person saw the item
+ */
+export function assertSeenWork(item: AssessmentItem, edit: ItemEdit, seen: SeenWork): void {
+  const stored = workOf(item)
+  for (const field of ['owner', 'dueOn', 'links'] as const) {
+    const [now, was, to] = [stored, seen, edit].map((each) => each[field]?.toString())
+    if (to !== undefined && to !== now && now !== was) throw changedMeanwhile(item, now)
+  }
+}
+
+function changedMeanwhile({ id }: AssessmentItem, now: string | number | undefined): Fault {
+  return new Fault('CONFLICT', `${id} was changed in the meantime: ${now}`)
 }

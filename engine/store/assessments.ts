@@ -75,6 +75,8 @@ export interface AssessmentResult {
   readonly overallScore: number
   readonly grade: string
   readonly categories: readonly CategoryScore[]
+  /** Which rules of scores and grades it follows (RULES in grade.ts); absent in early releases. */
+  readonly rules?: number
 }
 
 /** The framework of an assessment for people. */

@@ -410,6 +410,25 @@ t.test('the page of an item assigns it, and shows its links and changes', async 
   t.match((await admin.get('/recommendations.csv')).text, /Owner,Due,.*Grace,2027-01-15/s)
 })
 
+t.test('an owner that somebody else has set meanwhile is shown before it is replaced', async (t) => {
+  const site = await serveConsole(t)
+  const made = new Administration(site.store, site.clock).assessments.create(site.organization, 'cis-v8', 'A', ['1.1'])
+  const path = `/assessments/${made.id}/categories/0/items/0`
+  const [alice, bob] = [site.signIn('alice', 'member'), site.signIn('bob', 'member')]
+  const fieldsOf = (text: string) =>
+    Object.fromEntries(
+      [...text.matchAll(/name="(was-\w+|owner|due)"[^>]* value="([^"]*)"/g)].map(([, name, value]) => [name, value]),
+    )
+  const seen = fieldsOf((await bob.get(path)).text)
+  t.equal((await alice.post(path, { ...seen, owner: 'Alan', due: '2026-12-01' })).status, 303)
+  const conflict = await bob.post(path, { ...seen, owner: 'Ada' })
+  t.match(conflict, { status: 409, text: /1.1 was changed in the meantime: Alan.*name="owner"[^>]* value="Ada"/s })
+  const itemNow = () => site.store.assessments.categories(made)[0]?.items[0]
+  t.match(itemNow()?.work, { owner: 'Alan', dueOn: '2026-12-01' })
+  t.equal((await bob.post(path, fieldsOf(conflict.text))).status, 303)
+  t.match(itemNow()?.work, { owner: 'Ada', dueOn: '2026-12-01' }, 'after seeing both')
+})
+
 t.test('a comparison says what changed and why the score moved, and a trend shows all scores', async (t) => {
   const site = await serveConsole(t)
   const { organization, clock } = site

@@ -66,4 +66,10 @@ t.test('PCI DSS says how many items are met, and which must-pass items are not',
     basisText(basisOf(site, completed)),
     '3 selected items, 2 of 3 met, 0% not applicable, 0 answers above the facts, must pass: 8.4.1',
   )
+  const earlier = basisOf(site, { ...completed, result: { overallScore: 91, grade: 'A', categories: [] } })
+  t.equal(
+    basisText(earlier),
+    '3 selected items, 0% not applicable, 0 answers above the facts, completed under earlier rules',
+  )
+  t.same(earlier.caveats, [], 'rules of today do not explain its grade')
 })

@@ -115,6 +115,31 @@ const CASES: readonly Case[] = [
     text: ['shadow_ai', /used after rejection: 1; /],
   },
   {
+    name: 'used after its rejection, which was renewed since',
+    given: (site) => {
+      const { approvals } = site.administration
+      approvals.reject(site.organization, catalog, ['claude'])
+      site.clock.add(DAY_MS)
+      site.scan(['claude.ai'])
+      site.clock.add(DAY_MS)
+      approvals.reject(site.organization, catalog, ['claude'], { note: 'No contract' })
+    },
+    expected: { inventory: 'yes', shadow_ai: 'no', suppliers: 'no', monitoring: 'partial' },
+  },
+  {
+    name: 'rejected again after an approval, and not used since',
+    given: (site) => {
+      const { approvals } = site.administration
+      approvals.reject(site.organization, catalog, ['claude'])
+      site.clock.add(DAY_MS)
+      site.scan(['claude.ai'])
+      approve(site, 'claude', true)
+      site.clock.add(DAY_MS)
+      approvals.reject(site.organization, catalog, ['claude'])
+    },
+    expected: { inventory: 'yes', shadow_ai: 'yes', suppliers: 'no', monitoring: 'partial' },
+  },
+  {
     name: 'a decision after more than 30 days',
     given: (site) => {
       site.scan(['claude.ai'])
@@ -239,7 +264,7 @@ const ai = (name: string, item: string, given: SuggestionCase['given'], suggeste
 }
 const SUGGESTIONS: readonly SuggestionCase[] = [
   ai('7 found by a fresh scan', 'INV-2', found, 'partial'),
-  ai('approved, all is seen', 'INV-2', approved, 'yes'),
+  ai('approved, all known sensors and sources send', 'INV-2', approved, 'partial'),
   ai('7 found by a fresh scan', 'INV-3', found, 'partial'),
   ai('all rejected, none used since', 'INV-3', rejected, 'yes'),
   ai('all approved', 'INV-3', approved, 'yes'),
@@ -290,7 +315,7 @@ for (const { name, framework, item, earlier, given, suggested } of SUGGESTIONS) 
   })
 }
 
-t.test('facts alone decide only items of AI Security, and every item names facts with a claim', async (t) => {
+t.test('facts alone decide only INV-3, and every item names facts with a claim', async (t) => {
   const decided: string[] = []
   for (const framework of FRAMEWORK_IDS) {
     const named = [...frameworkItems(framework).values()].filter(({ discovery }) => discovery !== undefined)
@@ -300,7 +325,7 @@ t.test('facts alone decide only items of AI Security, and every item names facts
       if (discovery?.decides) decided.push(`${framework} ${id}`)
     }
   }
-  t.same(decided, ['ai-security INV-2', 'ai-security INV-3'])
+  t.same(decided, ['ai-security INV-3'])
 })
 
 interface AlertCase {

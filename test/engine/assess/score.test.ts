@@ -165,13 +165,15 @@ for (const [framework, answer, expected] of MET) {
   })
 }
 
-/** All items `yes`, except for these. */
-const CAPPED: readonly (readonly [FrameworkId, Readonly<Record<string, Answer>>, string])[] = [
+/** All items `yes` and without a note, except for these. */
+const CAPPED: readonly (readonly [FrameworkId, Readonly<Record<string, Answer>>, string, string?])[] = [
   ['ai-security', {}, 'A'],
   ['ai-security', { 'PRO-1': 'no', 'PRO-2': 'no', 'PRO-3': 'no', 'PRO-4': 'no', 'PRO-5': 'no', 'PRO-6': 'no' }, 'D'],
   ['ai-security', { 'INV-3': 'no' }, 'D'],
   ['ai-security', { 'INV-3': 'partial' }, 'A'],
-  ['ai-security', { 'INV-3': 'not_applicable' }, 'A'],
+  ['ai-security', { 'INV-3': 'not_applicable' }, 'D'],
+  ['ai-security', { 'INV-3': 'not_applicable' }, 'A', 'No network of our own'],
+  ['ai-security', { 'INV-3': 'unanswered', 'INV-4': 'not_applicable' }, 'A'],
   ['nist-csf-2', { 'PR.AA-03': 'no' }, 'D'],
   ['nist-800-53', { 'IA-2(1)': 0 }, 'D'],
   ['cis-v8', { '6.5': 'no' }, 'D'],
@@ -180,11 +182,11 @@ const CAPPED: readonly (readonly [FrameworkId, Readonly<Record<string, Answer>>,
   ['pci-dss', { '8.4.1': 'partial' }, 'D'],
   ['soc-2', { 'CC6.1': 'no' }, 'D'],
 ]
-for (const [framework, others, expected] of CAPPED) {
-  t.test(`${framework}, ${JSON.stringify(others)}: grade ${expected}`, async (t) => {
+for (const [framework, others, expected, note = ''] of CAPPED) {
+  t.test(`${framework}, ${JSON.stringify(others)} ${note}: grade ${expected}`, async (t) => {
     const categories = currentItems(framework).categories.map(({ items, ...each }) => ({
       ...each,
-      items: items.map((one) => ({ ...one, answer: others[one.id] ?? ('yes' as const) })),
+      items: items.map((one) => ({ ...one, answer: others[one.id] ?? ('yes' as const), note })),
     }))
     const result = resultOf(framework, categories)
     t.equal(result?.grade, expected)

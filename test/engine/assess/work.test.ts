@@ -75,6 +75,31 @@ t.test('wrong values are refused, and so is a completed assessment', async (t) =
   t.throws(() => assessments.assign(acme, made.id, '1.1', { owner: 'Grace' }), { code: 'CONFLICT' })
 })
 
+const SEEN = { owner: 'Grace', dueOn: '2026-12-01', links: [LINK] }
+const LOST = [
+  { given: { owner: 'Ada' }, now: { owner: 'Alan' }, message: '1.1 was changed in the meantime: Alan' },
+  { given: { dueOn: '' }, now: { dueOn: '2027-01-15' }, message: '1.1 was changed in the meantime: 2027-01-15' },
+  {
+    given: { links: [] },
+    now: { links: [LINK, `${LINK}/2`] },
+    message: `1.1 was changed in the meantime: ${LINK},${LINK}/2`,
+  },
+  { given: { links: [] }, now: { links: [] } },
+  { given: { owner: 'Ada' }, now: { dueOn: '' } },
+  { given: { owner: 'Ada' }, now: { owner: 'Ada' } },
+] as const
+
+t.test('nobody overwrites an owner, a due date or links without seeing them', async (t) => {
+  for (const { given, now, ...expected } of LOST) {
+    const { assessments, acme, made, itemOf } = assessed(t)
+    assessments.assign(acme, made.id, '1.1', { ...SEEN, ...now })
+    const assign = () => assessments.assign(acme, made.id, '1.1', given, SEEN)
+    if ('message' in expected) t.throws(assign, { code: 'CONFLICT', ...expected })
+    else assign()
+    t.match(itemOf()?.work, { ...('message' in expected ? {} : given), ...now })
+  }
+})
+
 t.test('recommendations get the owner and the due date of their item, and keep them without', async (t) => {
   const { administration, assessments, acme, made, store } = assessed(t)
   const ofItem = (id: string) => store.recommendations.ofOrganization(acme.id).find(({ itemId }) => itemId === id)
