@@ -6,6 +6,7 @@ import {
   addToDay,
   bytesOf,
   type ClientSummary,
+  nameOf,
   numbersOf,
   type SummaryChange,
   type SummaryTotals,
@@ -49,6 +50,8 @@ export class SummaryUpdate {
   readonly #scope: SummaryScope
   readonly #before: SummaryTotals
   readonly #isComplete: boolean
+  /** No earlier day is added. */
+  readonly #firstDay: number
   #sums = new Map<string, Sum>()
   readonly #others: number[]
 
@@ -59,15 +62,16 @@ export class SummaryUpdate {
     this.#isComplete = before?.generation !== generation
     this.#before =
       this.#isComplete || before === undefined ? { generation, clients: 0, firstDay, others: bytesOf([]) } : before
+    this.#firstDay = Math.max(firstDay, this.#before.removal?.firstDay ?? this.#before.firstDay)
     this.#others = numbersOf(this.#before.others)
     if (this.#isComplete) this.#addStored()
   }
 
   /** Adds the matches of a client of a platform on a day. */
   add(day: number, platformId: string, client: string, user: string, numbers: ClientNumbers): void {
-    if ((client === NO_CLIENT && user === '') || day < Math.max(this.#scope.firstDay, this.#before.firstDay)) return
+    if ((client === NO_CLIENT && user === '') || day < this.#firstDay) return
     const isUser = user !== ''
-    const key = isUser ? `u${user}` : `a${client}`
+    const key = nameOf({ client: isUser ? user : client, isUser })
     let sum = this.#sums.get(key)
     if (sum === undefined) {
       sum = this.#sumOf(isUser ? user : client, isUser)
@@ -106,8 +110,7 @@ export class SummaryUpdate {
     return { put: kept, removed, isComplete: this.#isComplete, totals }
   }
 
-  readonly #isUnchanged = ({ client, isUser }: ClientSummary): boolean =>
-    !this.#sums.has(`${isUser ? 'u' : 'a'}${client}`)
+  readonly #isUnchanged = (summary: ClientSummary): boolean => !this.#sums.has(nameOf(summary))
 
   /** Adds the stored client records of the window, of the last days if there are too many. */
   #addStored(): void {

@@ -44,8 +44,17 @@ export interface SummaryTotals {
   readonly clients: number
   /** No summary has an earlier day. */
   readonly firstDay: number
+  /** The removal of earlier days, in key order. undefined: it has reached the last summary. */
+  readonly removal?: SummaryRemoval | undefined
   /** The use by clients without a summary, because there are too many. */
   readonly others: SummaryDays
+}
+
+export interface SummaryRemoval {
+  /** The first day that is kept. */
+  readonly firstDay: number
+  /** The key, after the organization, of the next summary. */
+  readonly next: string
 }
 
 export interface SummaryChange {
@@ -96,34 +105,42 @@ export class ClientSummaries {
   }
 
   /**
-   * Removes the days before `firstDay`, and clients without later ones. Changes at most `countMax`
-   * summaries, and returns their number; the next call continues. Requires a write transaction.
+   * Removes the days before `firstDay`, and clients without later ones; or continues the removal
+   * that a call before has begun. Reads at most `countMax` summaries, and returns their number. 0:
+   * nothing is left. Requires a write transaction.
    */
   removeBefore(organizationId: string, firstDay: number, countMax = CLIENT_SUMMARIES_CHANGED_MAX): number {
     const totals = this.totals(organizationId)
-    if (totals === undefined || totals.firstDay >= firstDay) return 0
-    const old: ClientSummary[] = []
-    for (const summary of this.all(organizationId)) {
-      if (old.length === countMax) break
-      if ((numbersOf(summary.days)[0] ?? 0) < firstDay) old.push(summary)
+    const removal = totals?.removal ?? { firstDay, next: '' }
+    if (totals === undefined || removal.firstDay <= totals.firstDay) return 0
+    const start = textKey(organizationId, removal.next)
+    const read: ClientSummary[] = []
+    let next: string | undefined
+    for (const { value } of this.#summaries.range(uuidBytes(organizationId), start)) {
+      if (read.length === countMax) {
+        next = nameOf(value)
+        break
+      }
+      read.push(value)
     }
     let { clients } = totals
-    for (const summary of old) {
+    for (const summary of read) {
+      if ((numbersOf(summary.days)[0] ?? 0) >= removal.firstDay) continue
       const key = keyOf(organizationId, summary)
-      const kept = withoutDaysBefore(summary, firstDay)
+      const kept = withoutDaysBefore(summary, removal.firstDay)
       if (kept !== undefined) this.#summaries.put(key, kept)
       else {
         this.#summaries.remove(key)
         clients--
       }
     }
-    const isDone = old.length < countMax
-    const others = daysFrom(totals.others, firstDay)
-    this.#totals.put(uuidBytes(organizationId), {
-      ...totals,
-      ...{ clients, others, firstDay: isDone ? firstDay : totals.firstDay },
-    })
-    return old.length
+    const others = daysFrom(totals.others, removal.firstDay)
+    const progress =
+      next === undefined
+        ? { removal: undefined, firstDay: removal.firstDay }
+        : { removal: { ...removal, next }, firstDay: totals.firstDay }
+    this.#totals.put(uuidBytes(organizationId), { ...totals, clients, others, ...progress })
+    return read.length
   }
 
   /** Removes up to `countMax` summaries, and returns their number. Requires a write transaction. */
@@ -139,9 +156,13 @@ export class ClientSummaries {
   }
 }
 
+function keyOf(organizationId: string, summary: Pick<ClientSummary, 'client' | 'isUser'>): Buffer {
+  return textKey(organizationId, nameOf(summary))
+}
+
 /** A user can have the name of an address. */
-function keyOf(organizationId: string, { client, isUser }: Pick<ClientSummary, 'client' | 'isUser'>): Buffer {
-  return textKey(organizationId, `${isUser ? 'u' : 'a'}${client}`)
+export function nameOf({ client, isUser }: Pick<ClientSummary, 'client' | 'isUser'>): string {
+  return `${isUser ? 'u' : 'a'}${client}`
 }
 
 function withoutDaysBefore(summary: ClientSummary, firstDay: number): ClientSummary | undefined {

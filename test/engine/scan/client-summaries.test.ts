@@ -5,10 +5,11 @@ import { checkStore } from '../../../engine/check/check.ts'
 import { NO_CLIENT } from '../../../engine/kernel/event/client.ts'
 import type { Event } from '../../../engine/kernel/event/event.ts'
 import { DAY_MS, dayOf, HOUR_MS } from '../../../engine/kernel/process/clock.ts'
-import { CLIENT_SUMMARIES_MAX } from '../../../engine/limits.ts'
+import { CLIENT_SUMMARIES_CHANGED_MAX, CLIENT_SUMMARIES_MAX } from '../../../engine/limits.ts'
 import { finishErasure } from '../../../engine/scan/erase-clients.ts'
 import { runScan } from '../../../engine/scan/scan-runner.ts'
 import type { Organization } from '../../../engine/store/organizations.ts'
+import { applyRetention } from '../../../engine/store/retention.ts'
 import { loadCatalog } from '../../../registry/catalog.ts'
 import { makeOrganization, NOON, openStore, registries, Sender, type TestStore } from '../../support/store.ts'
 
@@ -141,6 +142,36 @@ t.test('days leave with the evidence window', async (t) => {
   clock.add(DAY_MS)
   scan(opened, organization.id, [])
   t.match(store.clientSummaries.totals(organization.id), { clients: 0 })
+  t.same(checkStore(store).findings, [])
+})
+
+t.test('the retention removes the old days of all clients, where a scan has left some', async (t) => {
+  const opened = openStore(t)
+  const { store, clock } = opened
+  const organization = makeOrganization(opened, 'Acme')
+  const sender = new Sender()
+  const users = Array.from({ length: CLIENT_SUMMARIES_CHANGED_MAX + 500 }, (_, at) => `user${at}`)
+  const scanDay = (): void =>
+    scan(
+      opened,
+      organization.id,
+      users.map((user) => sender.event('claude.ai', clock.nowMs(), { client: NO_CLIENT, user })),
+    )
+  const daysKept = (): number[] => {
+    const counts = Array.from(store.clientSummaries.all(organization.id), ({ days }) => days.length / 40)
+    return [Math.min(...counts), Math.max(...counts)]
+  }
+  scanDay()
+  clock.add(29 * DAY_MS)
+  scanDay()
+  for (let day = 0; day < 3; day++) {
+    clock.add(DAY_MS)
+    scanDay()
+  }
+  // Two scans reach the last client. The third has begun again, three days after the first day.
+  t.same(daysKept(), [4, 5])
+  for (const _step of applyRetention(store, organization.id, clock.nowMs())) t.ok(true)
+  t.same(daysKept(), [4, 4])
   t.same(checkStore(store).findings, [])
 })
 
