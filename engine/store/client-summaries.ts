@@ -1,5 +1,5 @@
 import type { Environment } from '../kernel/lmdb/environment.ts'
-import { dayOf } from '../kernel/process/clock.ts'
+import { DAY_MS, dayOf } from '../kernel/process/clock.ts'
 import { CLIENT_SUMMARIES_CHANGED_MAX } from '../limits.ts'
 import { Family } from './family.ts'
 import { textKey, uuidBytes } from './keys.ts'
@@ -20,8 +20,10 @@ export interface ClientSummary {
   /** The user's name if a log names one, otherwise an address; or the pseudonym of either. */
   readonly client: string
   readonly isUser: boolean
-  /** The last new addresses of a user, at most ADDRESSES_PER_USER_MAX. */
+  /** The addresses that a user used last, the last one at the end; at most ADDRESSES_PER_USER_MAX. */
   readonly addresses: readonly string[]
+  /** The last use of each. */
+  readonly addressesSeenMs: readonly number[]
   readonly firstSeenMs: number
   readonly lastSeenMs: number
   /**
@@ -34,8 +36,13 @@ export interface ClientSummary {
   readonly days: SummaryDays
 }
 
+/** Changes with the form of a summary: the next scan makes all of them again. */
+export const SUMMARY_FORM = 2
+
 /** About all summaries of an organization. */
 export interface SummaryTotals {
+  /** SUMMARY_FORM. Not in the first form. */
+  readonly form?: number
   /**
    * The generation of the scan state that the summaries belong to. The next scan makes all of them
    * again if another program or an erasure came in between.
@@ -59,9 +66,9 @@ export interface SummaryRemoval {
 
 export interface SummaryChange {
   readonly put: readonly ClientSummary[]
-  readonly removed: readonly ClientSummary[]
+  readonly removed: readonly Pick<ClientSummary, 'client' | 'isUser'>[]
   /** Removes all others first. */
-  readonly isComplete: boolean
+  readonly isRebuild: boolean
   readonly totals: SummaryTotals
 }
 
@@ -91,14 +98,15 @@ export class ClientSummaries {
     for (const { value } of this.#summaries.range(uuidBytes(organizationId))) yield value
   }
 
-  /** undefined: no scan has made summaries yet. */
+  /** undefined: no scan has made summaries of this form yet. */
   totals(organizationId: string): SummaryTotals | undefined {
-    return this.#totals.get(uuidBytes(organizationId))
+    const totals = this.#totals.get(uuidBytes(organizationId))
+    return totals?.form === SUMMARY_FORM ? totals : undefined
   }
 
   /** Requires the transaction of the scan. */
-  write(organizationId: string, { put, removed, isComplete, totals }: SummaryChange): void {
-    if (isComplete) this.removeAll(organizationId, Number.POSITIVE_INFINITY)
+  write(organizationId: string, { put, removed, isRebuild, totals }: SummaryChange): void {
+    if (isRebuild) this.removeAll(organizationId, Number.POSITIVE_INFINITY)
     for (const summary of removed) this.#summaries.remove(keyOf(organizationId, summary))
     for (const summary of put) this.#summaries.put(keyOf(organizationId, summary), summary)
     this.#totals.put(uuidBytes(organizationId), totals)
@@ -167,10 +175,14 @@ export function nameOf({ client, isUser }: Pick<ClientSummary, 'client' | 'isUse
 
 function withoutDaysBefore(summary: ClientSummary, firstDay: number): ClientSummary | undefined {
   if (dayOf(summary.lastSeenMs) < firstDay) return undefined
-  const { platformIds, platformDays, days } = summary
+  const { addresses, addressesSeenMs, platformIds, platformDays, days } = summary
+  const isSeen = (_: unknown, at: number): boolean => dayOf(addressesSeenMs[at] ?? 0) >= firstDay
   const isKept = (_: unknown, at: number): boolean => (platformDays[at] ?? 0) >= firstDay
   return {
     ...summary,
+    addresses: addresses.filter(isSeen),
+    addressesSeenMs: addressesSeenMs.filter(isSeen),
+    firstSeenMs: Math.max(summary.firstSeenMs, firstDay * DAY_MS),
     platformIds: platformIds.split(' ').filter(isKept).join(' '),
     platformDays: platformDays.filter(isKept),
     days: daysFrom(days, firstDay),
