@@ -227,7 +227,10 @@ export const ADDRESSES_PER_USER_MAX = 16
  * out.
  */
 export const CLIENT_SUMMARIES_BYTES_READ_MAX = 32 * 1024 * 1024
-/** Clients of the list whose old days one transaction removes. The next transaction continues. */
+/**
+ * Clients of the list whose old days one transaction removes. The next scan continues, and the
+ * daily retention goes on to the last client.
+ */
 export const CLIENT_SUMMARIES_CHANGED_MAX = 2000
 /** Addresses of one organization with a name. A file with more is refused. */
 export const CLIENT_NAMES_MAX = 100_000

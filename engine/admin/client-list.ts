@@ -13,7 +13,7 @@ import { namesOf, platformUse, storedClient } from './client-use.ts'
 export interface ListedClient extends DaysSum {
   readonly client: string
   readonly isUser: boolean
-  /** The last addresses of a user. */
+  /** The addresses that a user used last, the last one at the end. */
   readonly addresses: readonly string[]
   /** Platforms that the client used. */
   readonly platforms: number

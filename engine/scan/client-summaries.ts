@@ -6,7 +6,9 @@ import {
   addToDay,
   bytesOf,
   type ClientSummary,
+  nameOf,
   numbersOf,
+  SUMMARY_FORM,
   type SummaryChange,
   type SummaryTotals,
   sumOfDays,
@@ -18,7 +20,8 @@ import type { ScanBudget } from './scan-budget.ts'
 interface Sum {
   readonly client: string
   readonly isUser: boolean
-  readonly addresses: string[]
+  /** The last use of each. */
+  readonly addresses: Map<string, number>
   firstSeenMs: number
   lastSeenMs: number
   readonly platforms: Map<string, number>
@@ -48,35 +51,40 @@ export interface SummaryScope {
 export class SummaryUpdate {
   readonly #scope: SummaryScope
   readonly #before: SummaryTotals
-  readonly #isComplete: boolean
+  readonly #isRebuild: boolean
+  /** No earlier day is added. */
+  readonly #firstDay: number
   #sums = new Map<string, Sum>()
   readonly #others: number[]
+  /** Stored summaries that were left out, by name. */
+  readonly #removed = new Map<string, Pick<ClientSummary, 'client' | 'isUser'>>()
 
   constructor(scope: SummaryScope) {
     const { store, organizationId, generation, firstDay } = scope
     const before = store.clientSummaries.totals(organizationId)
     this.#scope = scope
-    this.#isComplete = before?.generation !== generation
+    this.#isRebuild = before?.generation !== generation
     this.#before =
-      this.#isComplete || before === undefined ? { generation, clients: 0, firstDay, others: bytesOf([]) } : before
+      this.#isRebuild || before === undefined
+        ? { form: SUMMARY_FORM, generation, clients: 0, firstDay, others: bytesOf([]) }
+        : before
+    this.#firstDay = Math.max(firstDay, this.#before.removal?.firstDay ?? this.#before.firstDay)
     this.#others = numbersOf(this.#before.others)
-    if (this.#isComplete) this.#addStored()
+    if (this.#isRebuild) this.#addStored()
   }
 
   /** Adds the matches of a client of a platform on a day. */
   add(day: number, platformId: string, client: string, user: string, numbers: ClientNumbers): void {
-    if ((client === NO_CLIENT && user === '') || day < Math.max(this.#scope.firstDay, this.#before.firstDay)) return
+    if ((client === NO_CLIENT && user === '') || day < this.#firstDay) return
     const isUser = user !== ''
-    const key = isUser ? `u${user}` : `a${client}`
+    const key = nameOf({ client: isUser ? user : client, isUser })
     let sum = this.#sums.get(key)
     if (sum === undefined) {
+      this.#scope.budget.check()
       sum = this.#sumOf(isUser ? user : client, isUser)
       this.#sums.set(key, sum)
     }
-    if (isUser && client !== NO_CLIENT && !sum.addresses.includes(client)) {
-      sum.addresses.push(client)
-      if (sum.addresses.length > ADDRESSES_PER_USER_MAX) sum.addresses.shift()
-    }
+    if (isUser && client !== NO_CLIENT) addAddress(sum.addresses, client, numbers.lastSeenMs)
     sum.firstSeenMs = Math.min(sum.firstSeenMs, numbers.firstSeenMs)
     sum.lastSeenMs = Math.max(sum.lastSeenMs, numbers.lastSeenMs)
     // Not known of records of schema 1.
@@ -90,24 +98,27 @@ export class SummaryUpdate {
     const { store, organizationId, generation } = this.#scope
     const put = [...this.#sums.values()].map(summaryOf)
     const added = [...this.#sums.values()].filter(({ isStored }) => !isStored).length
-    const excess = this.#before.clients + added - CLIENT_SUMMARIES_MAX
-    const removed: ClientSummary[] = []
+    const all = this.#before.clients + added - this.#removed.size
+    const excess = all - CLIENT_SUMMARIES_MAX
     let kept = put
     if (excess > 0) {
-      const unchanged = this.#isComplete ? [] : [...store.clientSummaries.all(organizationId)].filter(this.#isUnchanged)
-      const all = [...unchanged, ...put].sort((a, b) => rankOf(a) - rankOf(b))
-      const left = new Set(all.slice(0, excess))
-      for (const summary of left) addDays(this.#others, numbersOf(summary.days))
+      const unchanged = this.#isRebuild ? [] : [...store.clientSummaries.all(organizationId)].filter(this.#isUnchanged)
+      const left = new Set(leastFirst([...unchanged, ...put], rankOf).slice(0, excess))
+      for (const summary of left) {
+        addDays(this.#others, numbersOf(summary.days))
+        this.#removed.set(nameOf(summary), summary)
+      }
       kept = put.filter((summary) => !left.has(summary))
-      removed.push(...left)
     }
-    const clients = Math.min(this.#before.clients + added, CLIENT_SUMMARIES_MAX)
+    const clients = Math.min(all, CLIENT_SUMMARIES_MAX)
     const totals = { ...this.#before, generation: generation + 1, clients, others: bytesOf(this.#others) }
-    return { put: kept, removed, isComplete: this.#isComplete, totals }
+    return { put: kept, removed: [...this.#removed.values()], isRebuild: this.#isRebuild, totals }
   }
 
-  readonly #isUnchanged = ({ client, isUser }: ClientSummary): boolean =>
-    !this.#sums.has(`${isUser ? 'u' : 'a'}${client}`)
+  readonly #isUnchanged = (summary: ClientSummary): boolean => {
+    const name = nameOf(summary)
+    return !this.#sums.has(name) && !this.#removed.has(name)
+  }
 
   /** Adds the stored client records of the window, of the last days if there are too many. */
   #addStored(): void {
@@ -125,36 +136,65 @@ export class SummaryUpdate {
 
   #sumOf(client: string, isUser: boolean): Sum {
     const { store, organizationId } = this.#scope
-    const stored = this.#isComplete ? undefined : store.clientSummaries.get(organizationId, client, isUser)
+    const name = nameOf({ client, isUser })
     const times = { firstSeenMs: Number.MAX_SAFE_INTEGER, lastSeenMs: 0 }
+    const isRemoved = this.#removed.delete(name)
+    const stored = this.#isRebuild || isRemoved ? undefined : store.clientSummaries.get(organizationId, client, isUser)
     if (stored === undefined) {
-      return { client, isUser, addresses: [], ...times, platforms: new Map(), days: [], isStored: false }
+      return { client, isUser, addresses: new Map(), ...times, platforms: new Map(), days: [], isStored: isRemoved }
     }
-    const { addresses, platformIds, platformDays, days, firstSeenMs, lastSeenMs } = stored
+    const { addresses, addressesSeenMs, platformIds, platformDays, days, firstSeenMs, lastSeenMs } = stored
     const ids = platformIds.split(' ')
-    const platforms = new Map(platformDays.map((day, at) => [ids[at] ?? '', day]))
     return {
-      ...{ client, isUser, addresses: [...addresses], firstSeenMs, lastSeenMs, platforms, days: numbersOf(days) },
-      isStored: true,
+      ...{ client, isUser, firstSeenMs, lastSeenMs, days: numbersOf(days), isStored: true },
+      addresses: new Map(addressesSeenMs.map((seenMs, at) => [addresses[at] ?? '', seenMs])),
+      platforms: new Map(platformDays.map((day, at) => [ids[at] ?? '', day])),
     }
   }
 
-  /** Leaves out new clients with the fewest matches, so that memory is bounded. */
+  /** Leaves out half of the clients, those with the fewest matches, so that memory is bounded. */
   #shrink(): void {
-    const ranked = [...this.#sums].sort(([, a], [, b]) => rankOf(summaryOf(b)) - rankOf(summaryOf(a)))
-    const [kept, left] = [ranked.slice(0, CLIENT_SUMMARIES_MAX), ranked.slice(CLIENT_SUMMARIES_MAX)]
-    for (const [, { days, isStored }] of left) if (!isStored) addDays(this.#others, days)
-    this.#sums = new Map([...kept, ...left.filter(([, { isStored }]) => isStored)])
+    const ranked = leastFirst([...this.#sums], ([, sum]) => rankOf(summaryOf(sum)))
+    const kept = ranked.splice(-CLIENT_SUMMARIES_MAX)
+    for (const [name, { client, isUser, days, isStored }] of ranked) {
+      addDays(this.#others, days)
+      if (isStored) this.#removed.set(name, { client, isUser })
+    }
+    this.#sums = new Map(kept)
   }
 }
 
+function addAddress(addresses: Map<string, number>, address: string, seenMs: number): void {
+  addresses.set(address, Math.max(seenMs, addresses.get(address) ?? 0))
+  if (addresses.size <= ADDRESSES_PER_USER_MAX) return
+  const [[first] = ['']] = lastUseLast(addresses)
+  addresses.delete(first)
+}
+
+function lastUseLast(addresses: ReadonlyMap<string, number>): [string, number][] {
+  return [...addresses].sort(([, a], [, b]) => a - b)
+}
+
 function summaryOf({ client, isUser, addresses, firstSeenMs, lastSeenMs, platforms, days }: Sum): ClientSummary {
-  const [platformIds, platformDays] = [[...platforms.keys()].join(' '), [...platforms.values()]]
-  return { client, isUser, addresses, firstSeenMs, lastSeenMs, platformIds, platformDays, days: bytesOf(days) }
+  const used = lastUseLast(addresses)
+  return {
+    ...{ client, isUser, firstSeenMs, lastSeenMs, days: bytesOf(days) },
+    addresses: used.map(([address]) => address),
+    addressesSeenMs: used.map(([, seenMs]) => seenMs),
+    platformIds: [...platforms.keys()].join(' '),
+    platformDays: [...platforms.values()],
+  }
 }
 
 /** Greater for the clients to keep. */
 function rankOf({ platformDays, days }: Pick<ClientSummary, 'platformDays' | 'days'>): number {
   const { matches } = sumOfDays(days, 0)
   return platformDays.length > 0 ? matches : matches / 2 ** 53
+}
+
+function leastFirst<T>(all: readonly T[], rank: (each: T) => number): T[] {
+  return all
+    .map((each) => ({ each, rank: rank(each) }))
+    .sort((a, b) => a.rank - b.rank)
+    .map(({ each }) => each)
 }

@@ -1,5 +1,5 @@
 import type { Environment } from '../kernel/lmdb/environment.ts'
-import { dayOf } from '../kernel/process/clock.ts'
+import { DAY_MS, dayOf } from '../kernel/process/clock.ts'
 import { CLIENT_SUMMARIES_CHANGED_MAX } from '../limits.ts'
 import { Family } from './family.ts'
 import { textKey, uuidBytes } from './keys.ts'
@@ -20,8 +20,10 @@ export interface ClientSummary {
   /** The user's name if a log names one, otherwise an address; or the pseudonym of either. */
   readonly client: string
   readonly isUser: boolean
-  /** The last new addresses of a user, at most ADDRESSES_PER_USER_MAX. */
+  /** The addresses that a user used last, the last one at the end; at most ADDRESSES_PER_USER_MAX. */
   readonly addresses: readonly string[]
+  /** The last use of each. */
+  readonly addressesSeenMs: readonly number[]
   readonly firstSeenMs: number
   readonly lastSeenMs: number
   /**
@@ -34,8 +36,13 @@ export interface ClientSummary {
   readonly days: SummaryDays
 }
 
+/** Changes with the form of a summary: the next scan makes all of them again. */
+export const SUMMARY_FORM = 2
+
 /** About all summaries of an organization. */
 export interface SummaryTotals {
+  /** SUMMARY_FORM. Not in the first form. */
+  readonly form?: number
   /**
    * The generation of the scan state that the summaries belong to. The next scan makes all of them
    * again if another program or an erasure came in between.
@@ -44,15 +51,24 @@ export interface SummaryTotals {
   readonly clients: number
   /** No summary has an earlier day. */
   readonly firstDay: number
+  /** The removal of earlier days, in key order. undefined: it has reached the last summary. */
+  readonly removal?: SummaryRemoval | undefined
   /** The use by clients without a summary, because there are too many. */
   readonly others: SummaryDays
 }
 
+export interface SummaryRemoval {
+  /** The first day that is kept. */
+  readonly firstDay: number
+  /** The key, after the organization, of the next summary. */
+  readonly next: string
+}
+
 export interface SummaryChange {
   readonly put: readonly ClientSummary[]
-  readonly removed: readonly ClientSummary[]
+  readonly removed: readonly Pick<ClientSummary, 'client' | 'isUser'>[]
   /** Removes all others first. */
-  readonly isComplete: boolean
+  readonly isRebuild: boolean
   readonly totals: SummaryTotals
 }
 
@@ -82,48 +98,57 @@ export class ClientSummaries {
     for (const { value } of this.#summaries.range(uuidBytes(organizationId))) yield value
   }
 
-  /** undefined: no scan has made summaries yet. */
+  /** undefined: no scan has made summaries of this form yet. */
   totals(organizationId: string): SummaryTotals | undefined {
-    return this.#totals.get(uuidBytes(organizationId))
+    const totals = this.#totals.get(uuidBytes(organizationId))
+    return totals?.form === SUMMARY_FORM ? totals : undefined
   }
 
   /** Requires the transaction of the scan. */
-  write(organizationId: string, { put, removed, isComplete, totals }: SummaryChange): void {
-    if (isComplete) this.removeAll(organizationId, Number.POSITIVE_INFINITY)
+  write(organizationId: string, { put, removed, isRebuild, totals }: SummaryChange): void {
+    if (isRebuild) this.removeAll(organizationId, Number.POSITIVE_INFINITY)
     for (const summary of removed) this.#summaries.remove(keyOf(organizationId, summary))
     for (const summary of put) this.#summaries.put(keyOf(organizationId, summary), summary)
     this.#totals.put(uuidBytes(organizationId), totals)
   }
 
   /**
-   * Removes the days before `firstDay`, and clients without later ones. Changes at most `countMax`
-   * summaries, and returns their number; the next call continues. Requires a write transaction.
+   * Removes the days before `firstDay`, and clients without later ones; or continues the removal
+   * that a call before has begun. Reads at most `countMax` summaries, and returns their number. 0:
+   * nothing is left. Requires a write transaction.
    */
   removeBefore(organizationId: string, firstDay: number, countMax = CLIENT_SUMMARIES_CHANGED_MAX): number {
     const totals = this.totals(organizationId)
-    if (totals === undefined || totals.firstDay >= firstDay) return 0
-    const old: ClientSummary[] = []
-    for (const summary of this.all(organizationId)) {
-      if (old.length === countMax) break
-      if ((numbersOf(summary.days)[0] ?? 0) < firstDay) old.push(summary)
+    const removal = totals?.removal ?? { firstDay, next: '' }
+    if (totals === undefined || removal.firstDay <= totals.firstDay) return 0
+    const start = textKey(organizationId, removal.next)
+    const read: ClientSummary[] = []
+    let next: string | undefined
+    for (const { value } of this.#summaries.range(uuidBytes(organizationId), start)) {
+      if (read.length === countMax) {
+        next = nameOf(value)
+        break
+      }
+      read.push(value)
     }
     let { clients } = totals
-    for (const summary of old) {
+    for (const summary of read) {
+      if ((numbersOf(summary.days)[0] ?? 0) >= removal.firstDay) continue
       const key = keyOf(organizationId, summary)
-      const kept = withoutDaysBefore(summary, firstDay)
+      const kept = withoutDaysBefore(summary, removal.firstDay)
       if (kept !== undefined) this.#summaries.put(key, kept)
       else {
         this.#summaries.remove(key)
         clients--
       }
     }
-    const isDone = old.length < countMax
-    const others = daysFrom(totals.others, firstDay)
-    this.#totals.put(uuidBytes(organizationId), {
-      ...totals,
-      ...{ clients, others, firstDay: isDone ? firstDay : totals.firstDay },
-    })
-    return old.length
+    const others = daysFrom(totals.others, removal.firstDay)
+    const progress =
+      next === undefined
+        ? { removal: undefined, firstDay: removal.firstDay }
+        : { removal: { ...removal, next }, firstDay: totals.firstDay }
+    this.#totals.put(uuidBytes(organizationId), { ...totals, clients, others, ...progress })
+    return read.length
   }
 
   /** Removes up to `countMax` summaries, and returns their number. Requires a write transaction. */
@@ -139,17 +164,25 @@ export class ClientSummaries {
   }
 }
 
+function keyOf(organizationId: string, summary: Pick<ClientSummary, 'client' | 'isUser'>): Buffer {
+  return textKey(organizationId, nameOf(summary))
+}
+
 /** A user can have the name of an address. */
-function keyOf(organizationId: string, { client, isUser }: Pick<ClientSummary, 'client' | 'isUser'>): Buffer {
-  return textKey(organizationId, `${isUser ? 'u' : 'a'}${client}`)
+export function nameOf({ client, isUser }: Pick<ClientSummary, 'client' | 'isUser'>): string {
+  return `${isUser ? 'u' : 'a'}${client}`
 }
 
 function withoutDaysBefore(summary: ClientSummary, firstDay: number): ClientSummary | undefined {
   if (dayOf(summary.lastSeenMs) < firstDay) return undefined
-  const { platformIds, platformDays, days } = summary
+  const { addresses, addressesSeenMs, platformIds, platformDays, days } = summary
+  const isSeen = (_: unknown, at: number): boolean => dayOf(addressesSeenMs[at] ?? 0) >= firstDay
   const isKept = (_: unknown, at: number): boolean => (platformDays[at] ?? 0) >= firstDay
   return {
     ...summary,
+    addresses: addresses.filter(isSeen),
+    addressesSeenMs: addressesSeenMs.filter(isSeen),
+    firstSeenMs: Math.max(summary.firstSeenMs, firstDay * DAY_MS),
     platformIds: platformIds.split(' ').filter(isKept).join(' '),
     platformDays: platformDays.filter(isKept),
     days: daysFrom(days, firstDay),

@@ -1,5 +1,5 @@
 import { DAY_MS, dayOf } from '../kernel/process/clock.ts'
-import { AUDIT_DAYS_MIN, CLIENT_SUMMARIES_MAX, RETENTION_DAYS_DEFAULT, RETENTION_RECORDS_PER_STEP } from '../limits.ts'
+import { AUDIT_DAYS_MIN, RETENTION_DAYS_DEFAULT, RETENTION_RECORDS_PER_STEP } from '../limits.ts'
 import type { Organization, Retention } from './organizations.ts'
 import type { Store } from './store.ts'
 
@@ -51,8 +51,9 @@ export function* applyRetention(store: Store, organizationId: string, nowMs: num
   while (true) {
     const removed = store.environment.shrink(() => removeStep(store, organizationId, nowMs))
     yield removed
-    if (countOf(removed) < RETENTION_RECORDS_PER_STEP) return
+    if (countOf(removed) < RETENTION_RECORDS_PER_STEP) break
   }
+  while (store.environment.shrink(() => removeOldDays(store, organizationId, nowMs)) > 0) yield NOTHING
 }
 
 const NOTHING: Removed = { scans: 0, auditEntries: 0, sources: 0, clientRecords: 0 }
@@ -80,12 +81,21 @@ function removeStep(store: Store, organizationId: string, nowMs: number): Remove
   left -= auditEntries
   const sources = store.sources.removeSilent(organizationId, before(sourceDays), left)
   left -= sources
-  // Without days of their own, clients leave with the evidence: a scan removes them.
-  const hasDays = organization.retention?.clientDays !== undefined
-  const clientsFrom = hasDays ? firstClientDay(retention, nowMs) : 0
-  const clientRecords = store.clientDays.removeBefore(organizationId, clientsFrom, left)
-  store.clientSummaries.removeBefore(organizationId, clientsFrom, CLIENT_SUMMARIES_MAX)
+  const clientRecords = store.clientDays.removeBefore(organizationId, clientsFrom(organization, nowMs), left)
   return { scans, auditEntries, sources, clientRecords }
+}
+
+/** Without days of their own, clients leave with the evidence: a scan removes them. */
+function clientsFrom(organization: Organization, nowMs: number): number {
+  return organization.retention?.clientDays === undefined ? 0 : firstClientDay(retentionOf(organization), nowMs)
+}
+
+/** Removes old days of some summaries of clients, also those that a scan has left. Returns 0 at the end. */
+function removeOldDays({ organizations, scanStates, clientSummaries }: Store, id: string, nowMs: number): number {
+  const organization = organizations.get(id)
+  // A scan writes the summaries that it has read.
+  if (organization === undefined || scanStates.get(id).running !== undefined) return 0
+  return clientSummaries.removeBefore(id, clientsFrom(organization, nowMs))
 }
 
 /** Removes scans and updates the count of stored ones. */

@@ -5,10 +5,14 @@ import { checkStore } from '../../../engine/check/check.ts'
 import { NO_CLIENT } from '../../../engine/kernel/event/client.ts'
 import type { Event } from '../../../engine/kernel/event/event.ts'
 import { DAY_MS, dayOf, HOUR_MS } from '../../../engine/kernel/process/clock.ts'
-import { CLIENT_SUMMARIES_MAX } from '../../../engine/limits.ts'
+import { CLIENT_SUMMARIES_CHANGED_MAX, CLIENT_SUMMARIES_MAX } from '../../../engine/limits.ts'
+import { SummaryUpdate } from '../../../engine/scan/client-summaries.ts'
 import { finishErasure } from '../../../engine/scan/erase-clients.ts'
+import { ScanBudget } from '../../../engine/scan/scan-budget.ts'
 import { runScan } from '../../../engine/scan/scan-runner.ts'
+import { type ClientSummary, type SummaryTotals, sumOfDays } from '../../../engine/store/client-summaries.ts'
 import type { Organization } from '../../../engine/store/organizations.ts'
+import { applyRetention } from '../../../engine/store/retention.ts'
 import { loadCatalog } from '../../../registry/catalog.ts'
 import { makeOrganization, NOON, openStore, registries, Sender, type TestStore } from '../../support/store.ts'
 
@@ -51,7 +55,7 @@ t.test('a scan keeps one summary for each client, which later scans add to', asy
       { client: '10.2.3.9', isUser: false, platforms: 0, riskiest: undefined, matches: 4, blocked: 4, bytesSent: 0 },
       { client: '10.23.0.8', platforms: 1, riskiest: 'ChatGPT', matches: 3 },
       {
-        ...{ client: 'jdoe', isUser: true, addresses: ['10.23.0.7', '10.23.0.8', '10.23.0.9'], platforms: 2 },
+        ...{ client: 'jdoe', isUser: true, addresses: ['10.23.0.8', '10.23.0.9', '10.23.0.7'], platforms: 2 },
         ...{ riskiest: 'DeepSeek', matches: 4, bytesSent: 2000, bytesReceived: 100 },
         ...{ firstSeenMs: NOON - 9 * DAY_MS, lastSeenMs: NOON },
       },
@@ -122,6 +126,91 @@ t.test('the first scan after an earlier release makes the list from the client r
   t.same(namesIn(), before)
 })
 
+t.test('a list of an earlier form is made again by the next scan', async (t) => {
+  const opened = openStore(t)
+  const { store } = opened
+  const organization = makeOrganization(opened, 'Acme')
+  scan(opened, organization.id, office(new Sender()))
+  const { id } = organization
+  const totals = store.clientSummaries.totals(id)
+  const put = Array.from(store.clientSummaries.all(id), ({ addressesSeenMs: _, ...earlier }) => earlier)
+  const { form: _, ...earlierTotals } = totals as SummaryTotals
+  store.environment.write(() => {
+    const change = { put: put as unknown as ClientSummary[], removed: [], isRebuild: true, totals: earlierTotals }
+    store.clientSummaries.write(id, change)
+  })
+  t.equal(listOf(opened, organization).isMade, false)
+  for (const _step of applyRetention(store, id, opened.clock.nowMs() + 60 * DAY_MS)) t.ok(true)
+  scan(opened, id, [])
+  t.equal(listOf(opened, organization).total, 3)
+  t.match(store.clientSummaries.get(id, 'jdoe', true)?.addressesSeenMs, [NOON - 9 * DAY_MS, NOON])
+})
+
+t.test('addresses and the first time leave with the days, and the last address is the last used', async (t) => {
+  const opened = openStore(t)
+  const { clock } = opened
+  const organization = makeOrganization(opened, 'Acme')
+  const sender = new Sender()
+  const scanUse = (client: string): void =>
+    scan(opened, organization.id, [sender.event('claude.ai', clock.nowMs(), { client, user: 'ada' })])
+  scanUse('10.1.1.1')
+  scanUse('10.9.9.9')
+  clock.add(HOUR_MS)
+  scanUse('10.1.1.1')
+  t.same(listOf(opened, organization).clients[0]?.addresses, ['10.9.9.9', '10.1.1.1'])
+  for (let day = 0; day < 70; day += 10) {
+    clock.add(10 * DAY_MS)
+    scanUse('10.1.1.1')
+  }
+  t.same(listOf(opened, organization, { search: '10.9' }).clients, [])
+  const [ada] = listOf(opened, organization).clients
+  t.same(ada?.addresses, ['10.1.1.1'])
+  t.ok((ada?.firstSeenMs ?? 0) > clock.nowMs() - 45 * DAY_MS)
+  t.same(checkStore(opened.store).findings, [])
+})
+
+t.test('one new client beside many stored ones costs little, and stored ones may leave', async (t) => {
+  const opened = openStore(t)
+  const { store } = opened
+  const { id } = makeOrganization(opened, 'Acme')
+  const sender = new Sender()
+  const address = (at: number): string => `10.${at >> 16}.${(at >> 8) & 255}.${at & 255}`
+  scan(
+    opened,
+    id,
+    Array.from({ length: CLIENT_SUMMARIES_MAX }, (_, at) =>
+      sender.event('claude.ai', NOON, { client: address(at), count: 1 }),
+    ),
+  )
+  let checks = 0
+  const scope = { store, organizationId: id, generation: store.scanStates.get(id).generation }
+  const day = dayOf(NOON)
+  const update = new SummaryUpdate({
+    ...{ ...scope, firstDay: day, lastDay: day },
+    budget: new ScanBudget(() => {
+      checks++
+      return 0
+    }),
+  })
+  const numbers = { methods: 1, access: 1, firstSeenMs: NOON, lastSeenMs: NOON, bytesSent: 0, bytesReceived: 0 }
+  const add = (at: number, matches: number): void =>
+    update.add(day, 'claude', address(at), '', { ...numbers, matches, blocked: 0, touched: 0 })
+  store.environment.read(() => {
+    for (let at = 0; at < CLIENT_SUMMARIES_MAX; at++) add(at, 1)
+    for (let at = 0; at < CLIENT_SUMMARIES_MAX + 1000; at++) add(CLIENT_SUMMARIES_MAX + at, 9)
+    // Of these, 20,000 stored and 1 new one were left out, and stored ones return with nothing.
+    add(0, 100)
+    t.ok(checks > 2 * CLIENT_SUMMARIES_MAX, 'each new client checks the budget')
+    const { put, removed, totals } = update.change()
+    t.equal(put.length, CLIENT_SUMMARIES_MAX)
+    t.equal(removed.length, CLIENT_SUMMARIES_MAX + 999)
+    t.equal(totals.clients, CLIENT_SUMMARIES_MAX)
+    const others = sumOfDays(totals.others, 0).matches
+    const kept = put.reduce((sum, { days }) => sum + sumOfDays(days, 0).matches, 0)
+    t.equal(others + kept, 2 * CLIENT_SUMMARIES_MAX + 9 * (CLIENT_SUMMARIES_MAX + 1000) + 100)
+  })
+})
+
 t.test('days leave with the evidence window', async (t) => {
   const opened = openStore(t)
   const { store, clock } = opened
@@ -141,6 +230,36 @@ t.test('days leave with the evidence window', async (t) => {
   clock.add(DAY_MS)
   scan(opened, organization.id, [])
   t.match(store.clientSummaries.totals(organization.id), { clients: 0 })
+  t.same(checkStore(store).findings, [])
+})
+
+t.test('the retention removes the old days of all clients, where a scan has left some', async (t) => {
+  const opened = openStore(t)
+  const { store, clock } = opened
+  const organization = makeOrganization(opened, 'Acme')
+  const sender = new Sender()
+  const users = Array.from({ length: CLIENT_SUMMARIES_CHANGED_MAX + 500 }, (_, at) => `user${at}`)
+  const scanDay = (): void =>
+    scan(
+      opened,
+      organization.id,
+      users.map((user) => sender.event('claude.ai', clock.nowMs(), { client: NO_CLIENT, user })),
+    )
+  const daysKept = (): number[] => {
+    const counts = Array.from(store.clientSummaries.all(organization.id), ({ days }) => days.length / 40)
+    return [Math.min(...counts), Math.max(...counts)]
+  }
+  scanDay()
+  clock.add(29 * DAY_MS)
+  scanDay()
+  for (let day = 0; day < 3; day++) {
+    clock.add(DAY_MS)
+    scanDay()
+  }
+  // Two scans reach the last client. The third has begun again, three days after the first day.
+  t.same(daysKept(), [4, 5])
+  for (const _step of applyRetention(store, organization.id, clock.nowMs())) t.ok(true)
+  t.same(daysKept(), [4, 4])
   t.same(checkStore(store).findings, [])
 })
 
