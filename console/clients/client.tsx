@@ -3,6 +3,7 @@ import type { Revealed } from '../../engine/admin/clients.ts'
 import { isPseudonym } from '../../engine/kernel/event/client.ts'
 import { dayOf } from '../../engine/kernel/process/clock.ts'
 import { Fault } from '../../engine/kernel/process/error-codes.ts'
+import { CLIENTS_PER_DAY_MAX } from '../../engine/limits.ts'
 import { firstDayOfWindow } from '../../engine/scan/prepare.ts'
 import type { ClientUse } from '../../engine/store/client-sum.ts'
 import type { DecisionState } from '../../engine/store/decisions.ts'
@@ -46,25 +47,20 @@ export interface ClientView {
  * @throws Fault NOT_FOUND if there is no use by it
  */
 export function knownClient(visit: Visit, text: string): string {
-  const client = storedClient(visit.site.store, visit.organization, text)
-  if (isKnownClient(visit, client)) return client
-  throw new Fault('NOT_FOUND', `No use by ${JSON.stringify(text)} in the evidence window`)
-}
-
-/** Whether the evidence has use by this client or user, as it is stored. */
-export function isKnownClient({ site, organization, nowMs }: Visit, client: string): boolean {
-  return isClientKnown(site.store, organization, client, nowMs)
-}
-
-function clientUse({ site, organization, nowMs }: Visit, client: string): UseOfClient {
-  return useOfClient(site.store, organization, client, nowMs)
+  const { site, organization, nowMs } = visit
+  const client = storedClient(site.store, organization, text)
+  if (isClientKnown(site.store, organization, client, nowMs)) return client
+  const { clientSummaries } = site.store
+  const isListed = [true, false].some((isUser) => clientSummaries.get(organization.id, client, isUser))
+  const kept = `The platforms of ${JSON.stringify(text)} are not kept: of each platform and day, those of the ${CLIENTS_PER_DAY_MAX} clients with the most matches are`
+  throw new Fault('NOT_FOUND', isListed ? kept : `No use by ${JSON.stringify(text)} in the evidence window`)
 }
 
 /** What a client uses. `client` is the text that is stored. */
 export function clientView(visit: Visit, client: string): ClientView {
   const { site, organization, nowMs } = visit
   const { store, registry } = site
-  const use = clientUse(visit, client)
+  const use = useOfClient(store, organization, client, nowMs)
   const platforms = new Map(registry.catalogOf(organization.id).platforms.map(({ id, name }) => [id, name]))
   const { states } = store.decisions.inForce(organization.id, nowMs)
   const stateOf = (id: string): DecisionState => states.get(id) ?? 'waiting'

@@ -7,7 +7,7 @@ import {
 } from '../../engine/admin/client-list.ts'
 import { namesOf } from '../../engine/admin/client-use.ts'
 import { isPseudonym } from '../../engine/kernel/event/client.ts'
-import { CLIENT_SUMMARIES_MAX } from '../../engine/limits.ts'
+import { CLIENT_SUMMARIES_MAX, CLIENTS_PER_DAY_MAX } from '../../engine/limits.ts'
 import { listedDiscovery } from '../../engine/scan/listed-discovery.ts'
 import { type ClientMode, clientModeOf } from '../../engine/store/organizations.ts'
 import { isUsed } from '../../registry/contact.ts'
@@ -254,7 +254,11 @@ function NothingFound({ filters: { search, platform, isNew }, total }: ClientsPr
   ]
   return (
     <Empty title={`No client ${conditions.filter((each) => each !== '').join(' and ')}`}>
-      <p class="muted">{searchedText(total)}.</p>
+      <p class="muted">
+        {searchedText(total)}.
+        {platform !== undefined &&
+          ` Of each platform and day, the ${CLIENTS_PER_DAY_MAX} clients with the most matches are kept.`}
+      </p>
       <p>
         <a href={CLIENTS_PATH}>Show all clients</a>
       </p>

@@ -66,11 +66,15 @@ export function byPriority(a: Recommendation, b: Recommendation): number {
   return a.priority - b.priority || b.createdAtMs - a.createdAtMs || byUrgency(a, b)
 }
 
-/** The most urgent first: by priority, then weight, then the identifier of the item. */
+/**
+ * The most urgent first: by priority, then weight, then the identifier of the item. Those of earlier
+ * releases have no weight and keep their order, by id, in which they are published.
+ */
 export function byUrgency(a: Recommendation, b: Recommendation): number {
   const order = a.priority - b.priority || (b.weight ?? 0) - (a.weight ?? 0)
   if (order !== 0 || a.id === b.id) return order
-  return a.itemId === b.itemId ? (a.id < b.id ? -1 : 1) : a.itemId < b.itemId ? -1 : 1
+  if (a.weight === undefined || a.itemId === b.itemId) return a.id < b.id ? -1 : 1
+  return a.itemId < b.itemId ? -1 : 1
 }
 
 /**

@@ -132,7 +132,7 @@ t.test('an assessment goes from its draft to the API of a running service', asyn
   ])
   t.match(await admin(...suggest, '--accept', '1.3'), [{ item_id: '1.3', accepted: true }])
   t.equal((await admin(...suggest)).length, 2)
-  t.match(await runAdmin([...suggest, '--accept', '9.9']), { stderr: /NOT_FOUND no suggestion for item "9.9"/ })
+  t.match(await runAdmin([...suggest, '--accept', '9.9']), { stderr: /NOT_FOUND no suggested answer for item "9.9"/ })
   const rows = await admin('assessment', 'crosswalk', 'nist-csf-2', 'cis-v8')
   t.match(rows.at(-1), { category: 'All', items: 153, mapping: 'published' })
   await admin('assessment', 'remove', String(next?.['id']), ...ofAcme)
