@@ -206,9 +206,9 @@ for (const point of ['assessment:completed', 'assessment:recommended', 'assessme
       t.match(await runAdmin(complete), { status: 0 })
       const after = (await state()) as { published: Row[][] }
       t.match(after.published, [
-        [{ framework_id: 'hipaa', overall_score: 50, grade: 'F' }],
+        [{ framework_id: 'hipaa', overall_score: 33, grade: 'F' }],
         Array.from({ length: 3 }, () => ({ framework_id: 'hipaa' })),
-        [{ overall_score: 50 }, { overall_score: 0 }],
+        [{ overall_score: 33 }, { overall_score: 0 }],
       ])
       const statuses = Object.fromEntries((after.published[1] ?? []).map(({ title, status }) => [title, status]))
       t.same(statuses, { 'Do A.': 'completed', 'Do B.': 'open', 'Do C.': 'open' })

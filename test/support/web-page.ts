@@ -27,6 +27,8 @@ function buttonOf(page: Page, button: string): Promise<ElementHandle> {
 export async function follow(page: Page, link: string): Promise<void> {
   for (const found of await page.$$(`::-p-xpath(//a[normalize-space()="${link}"])`)) {
     if (!(await found.isVisible())) continue
+    // A bar at the edge of the window may be over it.
+    await found.evaluate((element) => element.scrollIntoView({ block: 'center' }))
     await Promise.all([page.waitForNavigation(), found.click()])
     return
   }
