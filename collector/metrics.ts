@@ -102,10 +102,11 @@ export function metricRows(status: CollectorStatus): MetricRow[] {
       'result',
     ],
     [
-      'candidates_unread_total',
+      'candidates_skipped_total',
       'counter',
-      'Names that were not searched for candidates, because too many were new; with CANDIDATES',
-      counters.candidatesUnread,
+      'With CANDIDATES: names that were not searched because too many were new, and candidates beyond the limit',
+      { unread: counters.candidatesUnread, full: status.candidatesDropped },
+      'limit',
     ],
     ['quic_initials_opened_total', 'counter', 'Decrypted QUIC Initial packets', counters.quicOpened],
     [

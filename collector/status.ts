@@ -109,6 +109,8 @@ export interface CollectorStatus {
   readonly deciding: Transport | undefined
   /** Whether the disk is too full for the outbox. */
   readonly outboxFull: boolean
+  /** Candidates beyond the limit, until a report has taken some. */
+  readonly candidatesDropped: number
   /** What has expired, one line each: the registry, the CA certificate. */
   readonly expired: readonly string[]
   /** When certificates end, in seconds since 1970, by setting. */

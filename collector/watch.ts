@@ -65,6 +65,7 @@ export type WatchStatus = Pick<
   | 'platforms'
   | 'lastMatchMs'
   | 'outboxFull'
+  | 'candidatesDropped'
 >
 
 /** An open source and the path of its matches to the outbox: observation, aggregate, writer. */
@@ -178,7 +179,7 @@ export class Watch {
   }
 
   get status(): WatchStatus {
-    const { observation, aggregate, writer } = this.#parts
+    const { observation, aggregate, writer, candidates } = this.#parts
     const { matches } = aggregate
     return {
       observed: observation.counts,
@@ -190,6 +191,7 @@ export class Watch {
       platforms: this.#platforms.count(matches, () => writer.matchedRules),
       lastMatchMs: writer.lastMatchMs,
       outboxFull: writer.full,
+      candidatesDropped: candidates?.dropped ?? 0,
     }
   }
 

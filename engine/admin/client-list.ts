@@ -3,7 +3,7 @@ import { NO_CLIENT } from '../kernel/event/client.ts'
 import { DAY_MS, dayOf } from '../kernel/process/clock.ts'
 import { addressBytes, contains, type Network, networkOf } from '../kernel/process/network.ts'
 import { firstDayOfWindow } from '../scan/prepare.ts'
-import { type ClientSummary, type DaysSum, sumOfDays } from '../store/client-summaries.ts'
+import { type ClientSummary, type DaysSum, nameOf, sumOfDays } from '../store/client-summaries.ts'
 import type { Organization } from '../store/organizations.ts'
 import { retentionOf } from '../store/retention.ts'
 import type { Store } from '../store/store.ts'
@@ -70,7 +70,7 @@ export function clientList(
   let total = 0
   for (const summary of store.clientSummaries.all(id)) {
     if (dayOf(summary.lastSeenMs) < firstDay) continue
-    const use = ofPlatform?.uses.get(keyOf(summary))
+    const use = ofPlatform?.uses.get(nameOf(summary))
     if (ofPlatform !== undefined && use === undefined) continue
     total++
     if (summary.firstSeenMs < sinceMs || finds?.(summary) === false) continue
@@ -102,7 +102,7 @@ function usesOf(store: Store, organization: Organization, platformId: string, no
   const uses = new Map<string, UseOfPlatform>()
   const { clients, otherMatches } = platformUse(store, organization, platformId, nowMs)
   for (const { client, user, matches, blocked, bytesSent, bytesReceived, firstSeenMs, lastSeenMs } of clients) {
-    const key = keyOf(user === '' ? { client, isUser: false } : { client: user, isUser: true })
+    const key = nameOf(user === '' ? { client, isUser: false } : { client: user, isUser: true })
     const before = uses.get(key)
     uses.set(key, {
       matches: matches + (before?.matches ?? 0),
@@ -114,10 +114,6 @@ function usesOf(store: Store, organization: Organization, platformId: string, no
     })
   }
   return { uses, otherMatches }
-}
-
-function keyOf({ client, isUser }: Pick<ClientSummary, 'client' | 'isUser'>): string {
-  return `${isUser ? 'u' : 'a'}${client}`
 }
 
 /**
@@ -150,7 +146,7 @@ function finder(store: Store, organization: Organization, text: string): (summar
 }
 
 /** The network of `10.23.0.0/16`, or of the first numbers of an IPv4 address: `10.23`. */
-export function networkIn(text: string): Network | undefined {
+function networkIn(text: string): Network | undefined {
   const numbers = /^(\d{1,3}(?:\.\d{1,3}){1,2})\.?$/.exec(text)?.[1]?.split('.')
   if (numbers === undefined) return text.includes('/') ? networkOf(text) : undefined
   return networkOf(`${[...numbers, '0', '0'].slice(0, 4).join('.')}/${8 * numbers.length}`)
@@ -162,7 +158,7 @@ export function searchedText(total: number): string {
 }
 
 /** The days of "new this week". */
-export const NEW_DAYS = 7
+const NEW_DAYS = 7
 
 export function newSinceMs(nowMs: number): number {
   return nowMs - NEW_DAYS * DAY_MS

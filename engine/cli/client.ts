@@ -59,9 +59,9 @@ const list = table<ListRow>([
 ])
 
 const SORT_KEYS = {
+  matches: ({ matches }: ListedClient) => matches,
   platforms: ({ platforms }: ListedClient) => platforms,
   risk: ({ riskiest }: ListedClient) => riskiest()?.risk.score ?? 0,
-  matches: ({ matches }: ListedClient) => matches,
   blocked: ({ blocked }: ListedClient) => blocked,
   sent: ({ bytesSent }: ListedClient) => bytesSent,
   last: ({ lastSeenMs }: ListedClient) => lastSeenMs,
@@ -79,7 +79,9 @@ export const commands: Commands = {
       const { platforms: catalog } = registry.catalogOf(organization.id)
       const { clients, total, others, isMade } = administration.clients.list(organization, catalog, search.trim())
       const names = namesOf(store, organization.id)
-      const sorted = clients.toSorted((a, b) => SORT_KEYS[sort](b) - SORT_KEYS[sort](a)).slice(0, last)
+      // Each key once: that of the risk reads all platforms of a client.
+      const keyed = clients.map((client) => ({ client, key: SORT_KEYS[sort](client) }))
+      const sorted = keyed.sort((a, b) => b.key - a.key).slice(0, last)
       // On standard error, so that JSON stays JSON.
       const note = (text: string): unknown => process.stderr.write(`${text}\n`)
       if (!isMade) note('The next scan makes the list of clients')
@@ -87,7 +89,7 @@ export const commands: Commands = {
         note(`No client matches ${JSON.stringify(search)}. ${searchedText(total)}`)
       if (clients.length > last) note(`${last} of ${clients.length} clients; for more: --last ${clients.length}`)
       if (others.matches > 0) note(`Others: ${others.matches} matches of clients that are not listed`)
-      return list(sorted.map((each) => ({ ...each, ...names(each.client) })))
+      return list(sorted.map(({ client }) => ({ ...client, ...names(client.client) })))
     },
   }),
   show: change('Show the platforms that a client uses', {

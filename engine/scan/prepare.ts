@@ -7,7 +7,7 @@ import { programVersion } from '../kernel/process/version.ts'
 import { CLIENT_BYTES_PER_SCAN_MAX } from '../limits.ts'
 import type { ClientDay } from '../store/client-days.ts'
 import { ClientSum } from '../store/client-sum.ts'
-import type { SummaryChange } from '../store/client-summaries.ts'
+import { bytesOfChange, type SummaryChange } from '../store/client-summaries.ts'
 import type { DayUse } from '../store/daily-use.ts'
 import type { DecisionsInForce } from '../store/decisions.ts'
 import { sourceOfInstance } from '../store/event-source.ts'
@@ -41,8 +41,6 @@ import { matchUnmatched, type UnmatchedChange } from './unmatched.ts'
 import { UseCount } from './use-count.ts'
 import { type ChangedDay, evidenceInWindow, evidenceOf, type SummedDay } from './window-evidence.ts'
 
-/** Bytes of the summary of a client that uses 20 platforms on 30 days. */
-export const SUMMARY_BYTES = 1024
 /** New pages of a client record, with the pages of its tree, before LMDB frees the old ones. */
 const PAGES_PER_BYTE = 2
 
@@ -193,10 +191,10 @@ export function prepareScan(
       }
       detection = { id: known.id, createdAt: isoSeconds(known.createdAtMs) }
     }
-    const risk = ratedRisk(platform, decisions.plans.get(platform.id))
+    const plan = decisions.plans.get(platform.id)
     const finding: Finding = {
       platform,
-      risk,
+      plan,
       use,
       evidence: found,
       confidence: !isInUse
@@ -216,7 +214,8 @@ export function prepareScan(
     const { confidence: sure, decision } = finding
     const clients = found.clients.estimate
     const json = platformJson(finding, visibleShare)
-    return { platform, risk: risk.score, use, confidence: sure, decision, clients, matches: found.matches, json }
+    const risk = plan === undefined ? platform.risk.score : ratedRisk(platform, plan).score
+    return { platform, risk, use, confidence: sure, decision, clients, matches: found.matches, json }
   })
   const findings = byConfidence([...unchanged, ...found])
   const ai = findings.filter((finding) => finding.use === 'ai')
@@ -250,7 +249,7 @@ export function prepareScan(
   }
   const isScheduled = trigger === 'schedule'
   const summaryChange = summaries.change()
-  const summaryBytes = SUMMARY_BYTES * (summaryChange.put.length + summaryChange.removed.length)
+  const summaryBytes = bytesOfChange(summaryChange)
   return {
     completed,
     trigger,

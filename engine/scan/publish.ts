@@ -1,6 +1,6 @@
 import type { Use } from '../../registry/contact.ts'
 import { type Platform, ROLES } from '../../registry/platform.ts'
-import type { RatedRisk } from '../../registry/risk-sum.ts'
+import { ratedRisk } from '../../registry/risk-sum.ts'
 import { METHODS } from '../kernel/event/event.ts'
 import { isoSeconds } from '../kernel/process/clock.ts'
 import type { ClientUse } from '../store/client-sum.ts'
@@ -20,7 +20,8 @@ export const TOP_CLIENTS_MAX = 20
 /** A detected platform. */
 export interface Finding {
   readonly platform: Platform
-  readonly risk: RatedRisk
+  /** That an approval names. */
+  readonly plan: string | undefined
   readonly use: Use
   readonly evidence: Evidence
   readonly confidence: number
@@ -48,14 +49,15 @@ export function byConfidence<F extends Pick<Finding, 'confidence' | 'platform'>>
  * traffic may belong to any platform.
  */
 export function platformJson(finding: Finding, visibleShare: CoverageJson['visible_share']): string {
-  const { platform, risk, evidence, decision, access, detection, programmaticClients, topClients } = finding
-  const { description, vendor } = constantsOf(platform)
+  const { platform, plan, evidence, decision, access, detection, programmaticClients, topClients } = finding
+  const { description, vendor, risk: worst } = constantsOf(platform)
+  const risk = plan === undefined ? worst : JSON.stringify(ratedRisk(platform, plan))
   const domains = mostFrequent(evidence.byName)
   const shown = domains.slice(0, DOMAINS_SHOWN_MAX).map(([name]) => name)
   // JSON.stringify of an object for each of these fields takes three times as long.
   return (
     `{"id":"${detection.id}",${description},"confidence":${finding.confidence},"metadata":{${vendor},` +
-    `"use":"${finding.use}","approved":${decision === 'approved'},"decision":"${decision}","risk":${JSON.stringify(risk)},` +
+    `"use":"${finding.use}","approved":${decision === 'approved'},"decision":"${decision}","risk":${risk},` +
     `"matches":${evidence.matches},"used_matches":${evidence.used},` +
     (evidence.blocked > 0 ? `"blocked_matches":${evidence.blocked},` : '') +
     (evidence.touched > 0 ? `"touched_matches":${evidence.touched},` : '') +
@@ -79,6 +81,8 @@ const SHOWN_ERROR = Math.round(ESTIMATE_ERROR * 1000) / 1000
 interface PlatformConstants {
   readonly description: string
   readonly vendor: string
+  /** Of the worst plan. */
+  readonly risk: string
 }
 
 const constants = new WeakMap<Platform, PlatformConstants>()
@@ -90,6 +94,7 @@ function constantsOf(platform: Platform): PlatformConstants {
     known = {
       description: fields({ platform_name: name, platform_type: platformType, url }),
       vendor: fields({ vendor, category }),
+      risk: JSON.stringify(ratedRisk(platform)),
     }
     constants.set(platform, known)
   }

@@ -10,6 +10,7 @@ import {
   SCANS_PER_TRANSACTION_MAX,
   STORED_SCANS_MAX,
 } from '../limits.ts'
+import { bytesOfChange } from '../store/client-summaries.ts'
 import { newUuid } from '../store/keys.ts'
 import type { Organization } from '../store/organizations.ts'
 import { PublishedList } from '../store/published.ts'
@@ -18,7 +19,7 @@ import type { Scan, ScanTrigger } from '../store/scans.ts'
 import type { Store } from '../store/store.ts'
 import { finishErasure } from './erase-clients.ts'
 import { EventAggregator } from './event-aggregator.ts'
-import { type PreparedScan, prepareScan, SUMMARY_BYTES } from './prepare.ts'
+import { type PreparedScan, prepareScan } from './prepare.ts'
 import { BudgetSpent, ScanBudget } from './scan-budget.ts'
 import { writeUnmatched } from './unmatched.ts'
 
@@ -294,7 +295,7 @@ export class ScanRunner {
 /** Clients and unmatched events that are written, in records of evidence with as many bytes. */
 function otherRecords({ clients, summaries, unmatched: { added, kept } }: PreparedScan): number {
   const clientBytes = clients.reduce((sum, { bytes }) => sum + bytes.length, 0)
-  const summaryBytes = SUMMARY_BYTES * (summaries?.put.length ?? 0)
+  const summaryBytes = summaries === undefined ? 0 : bytesOfChange(summaries)
   return Math.ceil((clientBytes + summaryBytes + added.bytes.length + (kept?.bytes.length ?? 0)) / EVIDENCE_BYTES)
 }
 

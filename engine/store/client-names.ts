@@ -34,17 +34,6 @@ export class ClientNames {
     return bytes && this.#hosts.get(Buffer.concat([uuidBytes(organizationId), bytes]))?.name
   }
 
-  /** Addresses whose name contains the text, ignoring case. At most `countMax`, by address. */
-  hostsNamed(organizationId: string, text: string, countMax: number): HostName[] {
-    const wanted = text.toLowerCase()
-    const found: HostName[] = []
-    for (const { value } of this.#hosts.range(uuidBytes(organizationId))) {
-      if (found.length === countMax) break
-      if (value.name.toLowerCase().includes(wanted)) found.push(value)
-    }
-    return found
-  }
-
   /** Number of addresses with a name. */
   hostsCount(organizationId: string): number {
     return this.#hosts.count(uuidBytes(organizationId))

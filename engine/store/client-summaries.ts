@@ -72,6 +72,22 @@ export interface SummaryChange {
   readonly totals: SummaryTotals
 }
 
+/** A summary of one platform and day, with its key. */
+const SUMMARY_BYTES_MIN = 1024
+const ADDRESS_BYTES = 64
+const PLATFORM_DAY_BYTES = 5
+
+/** Bytes that a change writes, at most. */
+export function bytesOfChange({ put, removed }: SummaryChange): number {
+  const bytesOfEach = ({ addresses, platformIds, platformDays, days }: ClientSummary): number =>
+    SUMMARY_BYTES_MIN +
+    ADDRESS_BYTES * addresses.length +
+    platformIds.length +
+    PLATFORM_DAY_BYTES * platformDays.length +
+    days.length
+  return put.reduce((sum, summary) => sum + bytesOfEach(summary), SUMMARY_BYTES_MIN * removed.length)
+}
+
 /** The sum of some days. */
 export interface DaysSum {
   readonly matches: number

@@ -81,6 +81,7 @@ export function statusOf(overrides: StatusFields): CollectorStatus {
     },
     deciding: overrides.deciding ?? 'https',
     outboxFull: overrides.outboxFull ?? false,
+    candidatesDropped: 0,
     expired: overrides.expired ?? [],
     certificateEnds: { ca: 1_900_000_000 },
   }
