@@ -1,13 +1,8 @@
 import type { Store } from '../store/store.ts'
-import { checkAccounts } from './accounts.ts'
-import { checkAlerts } from './alerts.ts'
-import { checkAssessed } from './assessed.ts'
-import { checkClients } from './clients.ts'
-import { checkDecisions } from './decisions.ts'
-import { checkDiscovery } from './discovery.ts'
-import { checkCoverage, checkIngest } from './ingest.ts'
+import { checkFamilies } from './families.ts'
 import { checkPublished } from './published.ts'
-import { checkSignIn, checkUsers } from './users.ts'
+import { checkQueues } from './queue.ts'
+import { checkSums } from './sums.ts'
 import { type Finding, type OnProgress, StoreWalk } from './walk.ts'
 
 /** The result of checking the whole store. */
@@ -29,22 +24,15 @@ export function checkStore(store: Store, onProgress: OnProgress = () => {}): Sto
   const { environment } = store
   return environment.read(() => {
     const walk = new StoreWalk(store, onProgress)
-    checkAccounts(walk)
-    checkUsers(walk)
-    checkSignIn(walk)
-    checkIngest(walk)
-    checkDiscovery(walk)
-    checkClients(walk)
-    checkDecisions(walk)
-    checkCoverage(walk)
-    checkAssessed(walk)
+    checkFamilies(walk)
+    checkQueues(walk)
+    checkSums(walk)
     checkPublished(walk)
-    checkAlerts(walk)
     walk.assertAllVisited()
     const names = [...environment.tables.keys()].sort()
     return {
-      findings: walk.findings.named,
-      findingsCount: walk.findings.count,
+      findings: walk.findings,
+      findingsCount: walk.findingsCount,
       records: Object.fromEntries(names.map((name) => [name, environment.tableRecords(name)])),
     }
   })

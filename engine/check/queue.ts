@@ -1,8 +1,11 @@
+import { unpackEvent } from '../kernel/event/event.ts'
 import { footprintInPages, isStateKey, openState, type QueueState } from '../kernel/lmdb/queue.ts'
 import { ChunkReader } from '../kernel/lmdb/queue-chunk.ts'
+import { UUID_BYTES } from '../store/keys.ts'
 import type { StoreWalk } from './walk.ts'
 
 const SEQUENCE_BYTES = 8
+const TIME_BYTES = 8
 
 /** The chunks of one queue, up to its state, which is the last record. */
 class QueueReading {
@@ -21,11 +24,30 @@ class QueueReading {
   }
 }
 
-/**
- * Checks the invariants of engine/kernel/lmdb/queue.ts for all queues of a table. `entryFault` says what
- * is wrong with an entry.
- */
-export function checkQueue(
+/** The queues of the store, with the length of their prefix and what is wrong with an entry. */
+export function checkQueues(walk: StoreWalk): void {
+  checkQueue(walk, 'buffer', UUID_BYTES, eventFault)
+  checkQueue(walk, 'unmatched-events', UUID_BYTES, eventFault)
+  checkQueue(walk, 'alert-queue', 2 * UUID_BYTES, messageFault)
+}
+
+function eventFault(entry: Buffer): string | undefined {
+  const event = unpackEvent(entry, true)
+  return typeof event === 'string' ? event : undefined
+}
+
+/** A time, and a message in JSON. */
+function messageFault(entry: Buffer): string | undefined {
+  try {
+    JSON.parse(entry.toString('utf8', TIME_BYTES))
+    return undefined
+  } catch {
+    return 'text that is not JSON'
+  }
+}
+
+/** Checks the invariants of engine/kernel/lmdb/queue.ts for all queues of a table. */
+function checkQueue(
   walk: StoreWalk,
   table: string,
   prefixBytes: number,

@@ -16,17 +16,6 @@ export interface Finding {
   readonly expected: string
 }
 
-/** The findings of a check. Only the first are kept, in case the store is badly damaged. */
-class Findings {
-  readonly named: Finding[] = []
-  count = 0
-
-  add(finding: Finding): void {
-    this.count++
-    if (this.named.length < FINDINGS_NAMED_MAX) this.named.push(finding)
-  }
-}
-
 /** Formats a finding as one line. A damaged record can contain any characters. */
 export function findingLine({ table, organizationId, found, expected }: Finding): string {
   const owner = organizationId === '' ? 'of no organization' : `of ${organizationId}`
@@ -39,19 +28,28 @@ const PROGRESS_RECORDS = 8192
 /** Receives the number of checked records and the total. An exception ends the check. */
 export type OnProgress = (records: number, recordsTotal: number) => void
 
-/** How to read the records of a table. */
-export interface TableForm<T> {
-  /** Length of the key in bytes; the minimum length if `keyIsLonger`. */
-  readonly keyBytes: number
-  readonly keyIsLonger?: boolean
+/** What the check knows of the records of a table. */
+export interface Form<T> {
+  /** Reads the stored bytes; throws if they are damaged. */
+  readonly open: (bytes: Buffer) => T
+  /** The key that a record has by its content. */
+  readonly keyOf?: (value: T, organizationId: string, key: Buffer) => Uint8Array
+  /** Length of the key in bytes, if the content does not tell the key. */
+  readonly keyBytes?: number
   /** The key does not begin with an organization. */
   readonly isIndex?: boolean
   /** Records may have the all-zero organization (NO_ORGANIZATION). */
   readonly mayBeUnattributed?: boolean
-  readonly open: (bytes: Buffer) => T
+  /** Records of other tables without which this one means nothing: table and key. */
+  readonly needs?: (value: T, key: Buffer) => readonly (readonly [table: string, key: Uint8Array])[]
+  /**
+   * A table that has the key of each record under another key, and nothing else. undefined: the
+   * record must not be found by it.
+   */
+  readonly index?: { readonly table: string; readonly keyOf: (value: T) => Uint8Array | undefined }
 }
 
-/** A record with a well-formed key. */
+/** A record that could be read. */
 export interface Visited<T> {
   readonly key: Buffer
   readonly value: T
@@ -59,6 +57,9 @@ export interface Visited<T> {
   readonly bytes: Buffer
   readonly organizationId: string
 }
+
+/** Adds a finding about the record that is visited. */
+export type Wrong = (found: string, expected: string) => void
 
 /** Opens msgpack in a sealed record, as written by Family. */
 export function packed<T>(what: string): (bytes: Buffer) => T {
@@ -68,7 +69,9 @@ export function packed<T>(what: string): (bytes: Buffer) => T {
 /** Visits tables record by record and collects findings. Holds one record at a time. */
 export class StoreWalk {
   readonly store: Store
-  readonly findings = new Findings()
+  /** The first ones, in case the store is badly damaged. */
+  readonly findings: Finding[] = []
+  findingsCount = 0
   readonly #onProgress: OnProgress
   readonly #recordsTotal: number
   #records = 0
@@ -92,39 +95,71 @@ export class StoreWalk {
   }
 
   /**
-   * Visits all readable records in key order. An unreadable record or an exception of `visit`
-   * becomes a finding.
+   * Checks all records of a table and its index in key order, and visits those that can be read. An
+   * unreadable record or an exception of `visit` becomes a finding.
    */
-  table<T>(name: string, form: TableForm<T>, visit: (record: Visited<T>) => void): void {
-    this.#visited.add(name)
-    for (const { key, value: bytes } of this.store.environment.table(name).getRange({})) {
-      if (this.#records++ % PROGRESS_RECORDS === 0) this.#onProgress(this.#records, this.#recordsTotal)
+  table<T>(name: string, form: Form<T>, visit: (record: Visited<T>, wrong: Wrong) => void = () => {}): void {
+    for (const { key, bytes } of this.#range(name)) {
       const organizationId = this.#ownerOf(name, form, key)
       if (organizationId === undefined) continue
+      const wrong: Wrong = (found, expected) => this.wrong(name, organizationId, found, expected)
       let value: T
       try {
         value = form.open(bytes)
       } catch (error) {
-        this.wrong(name, organizationId, whyUnread(error), `a valid record at ${shortKey(key)}`)
+        wrong(whyUnread(error), `a valid record at ${shortKey(key)}`)
         continue
       }
       try {
-        visit({ key, value, bytes, organizationId })
+        this.#checkForm(form, key, value, organizationId, wrong)
+        visit({ key, value, bytes, organizationId }, wrong)
       } catch (error) {
         // The checksum is correct, so another program or a defective release wrote the record.
-        this.wrong(
-          name,
-          organizationId,
-          `unexpected fields at ${shortKey(key)} (${whyUnread(error)})`,
-          'the current format',
-        )
+        wrong(`unexpected fields at ${shortKey(key)} (${whyUnread(error)})`, 'the current format')
       }
+    }
+    if (form.index !== undefined) this.#checkIndex(name, form, form.index)
+  }
+
+  #checkForm<T>(form: Form<T>, key: Buffer, value: T, organizationId: string, wrong: Wrong): void {
+    const own = form.keyOf?.(value, organizationId, key) ?? key
+    if (!key.equals(own)) wrong(`a record at ${shortKey(key)}`, `its key, ${shortKey(Buffer.from(own))}`)
+    for (const [table, needed] of form.needs?.(value, key) ?? []) {
+      if (this.store.environment.table(table).doesExist(Buffer.from(needed))) continue
+      wrong(`a record at ${shortKey(key)} without one in ${table}`, 'both')
+    }
+    const indexed = form.index?.keyOf(value)
+    if (form.index === undefined || indexed === undefined) return
+    const entry = this.store.environment.table(form.index.table).get(Buffer.from(indexed))
+    if (entry?.equals(key) !== true) wrong(`no entry in ${form.index.table} for ${shortKey(key)}`, 'its own')
+  }
+
+  /** Each entry leads to the record to which it belongs. */
+  #checkIndex<T>(name: string, { open }: Form<T>, { table, keyOf }: NonNullable<Form<T>['index']>): void {
+    const records = this.store.environment.table(name)
+    for (const { key, bytes: entry } of this.#range(table)) {
+      try {
+        const record = records.get(Buffer.from(entry))
+        if (record !== undefined && key.equals(keyOf(open(record)) ?? Buffer.of())) continue
+      } catch {
+        // The record is a finding of its own table.
+        continue
+      }
+      this.wrong(table, '', `an entry at ${shortKey(key)}`, `a record in ${name} with that entry`)
+    }
+  }
+
+  *#range(name: string): Generator<{ key: Buffer; bytes: Buffer }> {
+    this.#visited.add(name)
+    for (const { key, value: bytes } of this.store.environment.table(name).getRange({})) {
+      if (this.#records++ % PROGRESS_RECORDS === 0) this.#onProgress(this.#records, this.#recordsTotal)
+      yield { key, bytes }
     }
   }
 
   wrong(table: string, organizationId: string, found: string, expected: string): void {
-    const finding: Finding = { table, organizationId, found, expected }
-    this.findings.add(finding)
+    this.findingsCount++
+    if (this.findings.length < FINDINGS_NAMED_MAX) this.findings.push({ table, organizationId, found, expected })
   }
 
   /**
@@ -151,13 +186,12 @@ export class StoreWalk {
     return this.#removal.exists
   }
 
-  /** The organization of a record. undefined: the key is malformed, which is added as a finding. */
-  #ownerOf<T>(table: string, form: TableForm<T>, key: Buffer): string | undefined {
-    const isOfForm = form.keyIsLonger ? key.length > form.keyBytes : key.length === form.keyBytes
-    if (!isOfForm) {
-      const expected = form.keyIsLonger ? `more than ${form.keyBytes} bytes` : `${form.keyBytes} bytes`
-      const owner = form.isIndex || key.length < ORGANIZATION_KEY_BYTES ? '' : uuidText(key)
-      this.wrong(table, owner, `a key of ${key.length} bytes, ${shortKey(key)}`, expected)
+  /** The organization of a record. undefined: the record is not checked, or its key is a finding. */
+  #ownerOf<T>(table: string, form: Form<T>, key: Buffer): string | undefined {
+    const least = form.isIndex ? 1 : ORGANIZATION_KEY_BYTES
+    if (form.keyBytes === undefined ? key.length < least : key.length !== form.keyBytes) {
+      const expected = form.keyBytes === undefined ? `${least} bytes or more` : `${form.keyBytes} bytes`
+      this.wrong(table, '', `a key of ${key.length} bytes, ${shortKey(key)}`, expected)
       return undefined
     }
     if (form.isIndex) return ''

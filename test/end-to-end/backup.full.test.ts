@@ -63,7 +63,7 @@ t.test('a backup of a running service gives the same answers as the service', as
   const { status, stdout, stderr } = await run('admin', ['doctor', ...data])
   t.equal(status, 3)
   t.match(stderr, 'posture-admin: STORE_UNSOUND the store has 1 findings; restore a backup\n')
-  t.match(stdout, /"damaged_table":"organizations",.*"found":"no entry for the name/)
+  t.match(stdout, /"damaged_table":"organizations",.*"found":"no entry in organization-names/)
 })
 
 for (const point of ['backup:copied', 'backup:sealed']) {

@@ -2,9 +2,8 @@ import t from 'tap'
 import { Administration } from '../../../engine/admin/administration.ts'
 import { type CandidateDelta, Candidates, clientsOf } from '../../../engine/store/candidates.ts'
 import { addToSketch, SKETCH_BYTES } from '../../../engine/store/client-sketch.ts'
-import { newUuid } from '../../../engine/store/keys.ts'
 import * as fc from '../../support/property.ts'
-import { findingsOf, makeOrganization, NOON, openStore } from '../../support/store.ts'
+import { makeOrganization, NOON, openStore } from '../../support/store.ts'
 
 function delta(over: Partial<CandidateDelta> & Pick<CandidateDelta, 'organizationId'>): CandidateDelta {
   const clients = new Uint8Array(SKETCH_BYTES)
@@ -82,25 +81,4 @@ t.test('the table of an organization never exceeds its limit, and dismissed name
   )
   t.ok(candidates.removed > 0, `${candidates.removed} removed`)
   t.equal(candidates.ofOrganization(other).length, 1, 'another organization is not affected')
-})
-
-t.test('doctor finds a damaged candidate', async (t) => {
-  const opened = openStore(t, { unchecked: true })
-  const { store } = opened
-  const { id } = makeOrganization(opened, 'Acme')
-  const rows: readonly { over: Partial<CandidateDelta>; finding: RegExp }[] = [
-    { over: { requests: 0 }, finding: /0 requests/ },
-    { over: { withAi: 2 }, finding: /2 with AI/ },
-    { over: { firstSeenMs: NOON + 1 }, finding: /first seen after/ },
-    { over: { clients: new Uint8Array(3) }, finding: /3 bytes of clients/ },
-    { over: { name: 'UPPER.ai' }, finding: /UPPER/ },
-  ]
-  for (const { over, finding } of rows) {
-    const { organizationId: _, ...candidate } = delta({ organizationId: id, ...over })
-    store.environment.write(() => store.candidates.put(id, { ...candidate, dismissedAtMs: 0 }))
-    t.match(findingsOf(store), [finding])
-    store.environment.write(() => store.candidates.remove(id, candidate.name))
-  }
-  store.environment.write(() => store.candidates.put(newUuid(), { ...delta({ organizationId: id }), dismissedAtMs: 0 }))
-  t.equal(findingsOf(store).length, 1, 'a candidate of no organization')
 })
