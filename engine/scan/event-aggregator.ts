@@ -13,7 +13,7 @@ import { domainStrength, METHOD_WEIGHT } from './confidence.ts'
 import { DistinctClients, hashClient } from './distinct-clients.ts'
 import { type Evidence, increase } from './evidence.ts'
 import { mergeClients } from './kept-clients.ts'
-import { NAMES_MAX, NameTable, TABLE_FULL } from './name-table.ts'
+import { NAMES_MAX, NameTable, NO_NAME } from './name-table.ts'
 import { PairTable } from './pair-table.ts'
 import { SourceCounts } from './source-counts.ts'
 import { UnmatchedCopies } from './unmatched-copies.ts'
@@ -23,7 +23,7 @@ import { UnmatchedCopies } from './unmatched-copies.ts'
  * neither the event nor its name becomes an object.
  *
  *   cell    platform and day: matches by contact (registry/contact.ts), method and instance, times,
- *           distinct clients that used the platform, and matches of names without a row by rule
+ *           and distinct clients that used the platform
  *   row     name and day: matches. A name caches its rule, and its last day with that day's row.
  *   client  client of a cell: see client-table.ts
  *
@@ -37,13 +37,6 @@ const METHOD_HUNDREDTHS = METHODS.map((method) => Math.round(100 * METHOD_WEIGHT
 const METHOD_BITS = METHODS.map(
   (method) => 1 << (READ_METHODS as readonly Method[]).indexOf(READ_METHOD[method] ?? method),
 )
-
-/** What `#matchesOfRow`, `#usedOfRow` and `#weightOfRow` are for a name without a row. */
-interface Overflow {
-  readonly matches: number
-  readonly used: number
-  readonly weight: number
-}
 
 /** The aggregate of one platform on one day. */
 export interface AggregatedDay {
@@ -66,7 +59,7 @@ export class EventAggregator {
   readonly #event = new PackedEvent()
   readonly #names = new NameTable()
   /** By name number: rule, platform number, last day, and the row of that day. */
-  readonly #rules: (Rule | undefined)[] = []
+  readonly #rules: Rule[] = []
   readonly #platformOfName = new Int32Array(NAMES_MAX)
   readonly #dayOfName = new Int32Array(NAMES_MAX)
   readonly #rowOfName = new Int32Array(NAMES_MAX)
@@ -97,8 +90,6 @@ export class EventAggregator {
   #storedClientBytesOf: StoredClientBytes = () => 0
   /** Sum over all cells. */
   #storedClientBytes = 0
-  /** By cell and rule: matches of names for which the tables were full. */
-  readonly #overflow = new Map<number, Map<Rule, Overflow>>()
 
   /** Events whose name no platform of the registry has. */
   readonly unmatchedCopies = new UnmatchedCopies()
@@ -130,7 +121,6 @@ export class EventAggregator {
     this.#cells.clear()
     this.#sources.clear()
     this.#distinct.length = 0
-    this.#overflow.clear()
     this.added = 0
     this.unmatched = 0
     this.damaged = 0
@@ -187,7 +177,7 @@ export class EventAggregator {
   }
 
   /**
-   * Returns false, without processing the event, if there are too many cells or clients. Ingest
+   * Returns false, without processing the event, if there are too many names, cells or clients. Ingest
    * stores events only in the form of packed-event.ts: any other form is damaged.
    */
   #add(view: DataView, start: number, end: number): boolean {
@@ -205,38 +195,26 @@ export class EventAggregator {
       this.added++
       return true
     }
-    const name = this.#names.numberOf(view, nameAt, nameEnd)
-    let cell: number
-    let rule: Rule | undefined
-    let access: number
-    let used: number
-    if (name === TABLE_FULL) {
-      rule = this.#ruleOf(view, nameAt, nameEnd)
+    let name = this.#names.find(view, nameAt, nameEnd)
+    if (name === NO_NAME) {
+      const rule = this.#ruleOf(view, nameAt, nameEnd)
       if (rule === undefined) return this.#keepUnmatched(view, start, end)
-      cell = this.#cell(this.#platformNumber(rule), day)
-      if (cell === NONE) return false
-      access = accessBits(rule)
-      used = access === 0 ? 0 : count - blocked
-      this.#countOverflow(cell, rule, method, count, used)
-    } else {
-      if (name === this.#rules.length) this.#resolveName(name, view, nameAt, nameEnd)
-      rule = this.#rules[name]
-      if (rule === undefined) return this.#keepUnmatched(view, start, end)
-      access = this.#accessOfName[name] ?? 0
-      used = access === 0 ? 0 : count - blocked
-      const row = this.#dayOfName[name] === day ? (this.#rowOfName[name] ?? NONE) : this.#row(name, day)
-      if (row === NONE) {
-        cell = this.#cell(this.#platformOfName[name] ?? 0, day)
-        if (cell === NONE) return false
-        this.#countOverflow(cell, rule, method, count, used)
-      } else {
-        cell = this.#cellOfRow[row] ?? 0
-        this.#matchesOfRow[row] = (this.#matchesOfRow[row] ?? 0) + count
-        if (used > 0) {
-          this.#usedOfRow[row] = (this.#usedOfRow[row] ?? 0) + used
-          this.#weightOfRow[row] = Math.max(this.#weightOfRow[row] ?? 0, METHOD_HUNDREDTHS[method] ?? 0)
-        }
-      }
+      name = this.#names.add(view, nameAt, nameEnd)
+      if (name === NO_NAME) return false
+      this.#rules.push(rule)
+      this.#dayOfName[name] = NONE
+      this.#platformOfName[name] = this.#platformNumber(rule)
+      this.#accessOfName[name] = accessBits(rule)
+    }
+    const row = this.#dayOfName[name] === day ? (this.#rowOfName[name] ?? NONE) : this.#row(name, day)
+    if (row === NONE) return false
+    const cell = this.#cellOfRow[row] ?? 0
+    const access = this.#accessOfName[name] ?? 0
+    const used = access === 0 ? 0 : count - blocked
+    this.#matchesOfRow[row] = (this.#matchesOfRow[row] ?? 0) + count
+    if (used > 0) {
+      this.#usedOfRow[row] = (this.#usedOfRow[row] ?? 0) + used
+      this.#weightOfRow[row] = Math.max(this.#weightOfRow[row] ?? 0, METHOD_HUNDREDTHS[method] ?? 0)
     }
     const column = cell * METHOD_COUNT + method
     this.#byMethod[column] = (this.#byMethod[column] ?? 0) + count
@@ -265,15 +243,6 @@ export class EventAggregator {
     this.added++
     this.unmatched++
     return true
-  }
-
-  #resolveName(name: number, view: DataView, start: number, end: number): void {
-    const rule = this.#ruleOf(view, start, end)
-    this.#rules.push(rule)
-    this.#dayOfName[name] = NONE
-    if (rule === undefined) return
-    this.#platformOfName[name] = this.#platformNumber(rule)
-    this.#accessOfName[name] = accessBits(rule)
   }
 
   #ruleOf(view: DataView, start: number, end: number): Rule | undefined {
@@ -328,17 +297,6 @@ export class EventAggregator {
     return cell
   }
 
-  #countOverflow(cell: number, rule: Rule, method: number, count: number, used: number): void {
-    let rules = this.#overflow.get(cell)
-    if (rules === undefined) {
-      rules = new Map()
-      this.#overflow.set(cell, rules)
-    }
-    const known = rules.get(rule) ?? { matches: 0, used: 0, weight: 0 }
-    const weight = used > 0 ? Math.max(known.weight, METHOD_HUNDREDTHS[method] ?? 0) : known.weight
-    rules.set(rule, { matches: known.matches + count, used: known.used + used, weight })
-  }
-
   /** `clients` must not be merged yet. */
   #addCell(cell: number, rows: readonly number[], clients: readonly number[], evidence: Evidence): void {
     const { used: usedBefore } = evidence
@@ -354,28 +312,21 @@ export class EventAggregator {
       const count = this.#byMethod[cell * METHOD_COUNT + index] ?? 0
       if (count > 0) increase(evidence.byMethod, METHODS[index] as Method, count)
     }
-    const addRule = (rule: Rule, count: number, used: number, weight: number): void => {
-      const { role, specificity, purpose } = rule
-      evidence.matches += count
-      increase(evidence.byRole, role, count)
-      increase(evidence.byPurpose, purpose, count)
-      const access = used > 0 ? accessOf(rule) : undefined
-      if (access === undefined) return
-      increase(evidence.byAccess, access, used)
-      evidence.specificity = Math.max(evidence.specificity, specificity)
-      evidence.domainStrength = Math.max(evidence.domainStrength, domainStrength(specificity, weight / 100))
-    }
     for (const row of rows) {
       const name = this.#rows.first(row)
+      const rule = this.#rules[name] as Rule
       const count = this.#matchesOfRow[row] ?? 0
-      const rule = this.#rules[name]
-      if (rule === undefined) continue
-      addRule(rule, count, this.#usedOfRow[row] ?? 0, this.#weightOfRow[row] ?? 0)
+      const used = this.#usedOfRow[row] ?? 0
+      evidence.matches += count
+      increase(evidence.byRole, rule.role, count)
+      increase(evidence.byPurpose, rule.purpose, count)
       evidence.addName(this.#names.nameOf(name), count)
-    }
-    for (const [rule, { matches, used, weight }] of this.#overflow.get(cell) ?? []) {
-      addRule(rule, matches, used, weight)
-      evidence.otherNames += matches
+      const access = used > 0 ? accessOf(rule) : undefined
+      if (access === undefined) continue
+      const strength = domainStrength(rule.specificity, (this.#weightOfRow[row] ?? 0) / 100)
+      increase(evidence.byAccess, access, used)
+      evidence.specificity = Math.max(evidence.specificity, rule.specificity)
+      evidence.domainStrength = Math.max(evidence.domainStrength, strength)
     }
     const all = this.#distinct[cell]
     if (all === undefined || evidence.used === usedBefore) return

@@ -17,48 +17,55 @@ const TEXT_BYTES_MAX = NAMES_MAX * 64
 const NAME_BYTES_MAX = 255
 const keyed = new KeyedHash(NAME_BYTES_MAX)
 
-/** The number of a name if the table is full. */
-export const TABLE_FULL = -1
+/** The name is not in the table, or there is no space for it. */
+export const NO_NAME = -1
 
 export class NameTable {
   readonly #slots = new Int32Array(SLOTS)
   readonly #hashes = new Int32Array(NAMES_MAX)
   readonly #starts = new Int32Array(NAMES_MAX + 1)
   #text = new Uint8Array(64 * 1024)
+  /** Names are numbered from 0 in order of arrival. */
   #count = 0
-
-  /** Number of names. They are numbered from 0 in order of arrival. */
-  get count(): number {
-    return this.#count
-  }
+  /** Of the last name that was not found. */
+  #hashSought = 0
+  #slotSought = 0
 
   clear(): void {
     this.#slots.fill(0)
     this.#count = 0
   }
 
-  /**
-   * Returns the number of the name in [start, end), adding the name if it is new. TABLE_FULL: the
-   * name is new, and the table is full or has no free slot within PROBES_MAX.
-   */
-  numberOf(view: DataView, start: number, end: number): number {
+  /** Returns the number of the name in [start, end), or NO_NAME. */
+  find(view: DataView, start: number, end: number): number {
     const hash = keyed.bytes(view, start, end)
     let slot = hash & (SLOTS - 1)
     let probes = 0
     for (let found = this.#slots[slot] ?? 0; found !== 0; found = this.#slots[slot] ?? 0) {
       const number = found - 1
       if (this.#hashes[number] === hash && this.#isName(number, view, start, end)) return number
-      if (++probes > PROBES_MAX) return TABLE_FULL
+      if (++probes > PROBES_MAX) break
       slot = (slot + 1) & (SLOTS - 1)
     }
+    this.#hashSought = hash
+    this.#slotSought = slot
+    return NO_NAME
+  }
+
+  /**
+   * Adds the name that find has just not found, and returns its number. NO_NAME: the table is full,
+   * or has no free slot within PROBES_MAX.
+   */
+  add(view: DataView, start: number, end: number): number {
     const begin = this.#starts[this.#count] ?? 0
-    if (this.#count === NAMES_MAX || begin + end - start > TEXT_BYTES_MAX) return TABLE_FULL
+    const isFull = this.#count === NAMES_MAX || begin + end - start > TEXT_BYTES_MAX
+    if (isFull || this.#slots[this.#slotSought] !== 0) return NO_NAME
     this.#reserve(begin + end - start)
     for (let at = start; at < end; at++) this.#text[begin + at - start] = view.getUint8(at)
     const number = this.#count++
-    this.#hashes[number] = hash
+    this.#hashes[number] = this.#hashSought
     this.#starts[this.#count] = begin + end - start
-    this.#slots[slot] = number + 1
+    this.#slots[this.#slotSought] = number + 1
     return number
   }
 

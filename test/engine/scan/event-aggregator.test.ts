@@ -236,22 +236,25 @@ t.test('invalid events, and chunks with a wrong checksum, are counted and skippe
   )
 })
 
-t.test('names above the limit are counted for their platform and not stored', async (t) => {
+t.test('an aggregator without space for another name stops before the event that needs it', async (t) => {
   aggregator.clear(matcher)
   const sender = new Sender()
-  const names = NAMES_MAX + 100
-  for (let from = 0; from < names; from += 256) {
-    const count = Math.min(256, names - from)
-    const entries = Array.from({ length: count }, (_, index) =>
-      packEvent(sender.event(`h${from + index}.claude.ai`, NOON, { count: 2 })),
-    )
-    aggregator.addChunk(chunkOf(entries))
+  const entries = Array.from({ length: NAMES_MAX + 100 }, (_, index) =>
+    packEvent(sender.event(`h${index}.claude.ai`, NOON, { count: 2 })),
+  )
+  let taken = 0
+  while (taken < entries.length) {
+    const chunk = entries.slice(taken, taken + 256)
+    const next = aggregator.addChunk(chunkOf(chunk))
+    taken += next - 1
+    if (next - 1 < chunk.length) break
   }
+  t.equal(taken, NAMES_MAX)
+  t.equal(aggregator.addChunk(chunkOf(entries.slice(0, 256))), 257, 'known names have space')
   const [day] = [...aggregated().values()]
-  t.equal(day?.matches, names * 2)
+  t.equal(day?.matches, (NAMES_MAX + 256) * 2)
   t.equal(Object.keys(day?.byName ?? {}).length, NAMES_PER_DAY_MAX)
-  t.equal(day?.otherNames, (names - NAMES_PER_DAY_MAX) * 2)
-  t.same(day?.byRole, { web: names * 2 })
+  t.same(day?.byRole, { web: (NAMES_MAX + 256) * 2 })
 })
 
 t.test('an aggregator without space for another platform and day stops before the event that needs it', async (t) => {
