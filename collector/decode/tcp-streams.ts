@@ -1,9 +1,9 @@
 import type { Network } from '../../engine/kernel/process/network.ts'
 import { Counter } from '../batch/counters.ts'
 import { PacketClass } from '../batch/packet-class.ts'
-import { DNS_GAP_SECONDS, SHORT_BUFFER_BYTES } from '../limits.ts'
+import { SHORT_BUFFER_BYTES } from '../limits.ts'
 import { NO_BUFFER } from './byte-windows.ts'
-import { beginsQuery, DNS_HEADER_BYTES } from './dns.ts'
+import { DnsStreams, REPETITION_BYTES_MAX } from './dns-streams.ts'
 import { isOpenVpnReset } from './hidden.ts'
 import type { Transport } from './layers.ts'
 import { Method } from './name-rows.ts'
@@ -37,22 +37,24 @@ function tcpPayload(view: DataView, offset: number, end: number): number {
 }
 
 /**
- * TCP segments -> ClientHellos and DNS messages, reassembled whatever the order of the segments.
- * The first copy of a byte wins. Read: hellos at the start of a stream and at the start of any
- * later segment (after STARTTLS, a proxy's CONNECT, a HelloRetryRequest); DNS messages on the DNS
- * ports. proxy-streams.ts reads what precedes a hello through a proxy.
+ * TCP segments -> ClientHellos, reassembled whatever the order of the segments. The first copy of a
+ * byte wins. Read: hellos at the start of a stream and at the start of any later segment (after
+ * STARTTLS, a proxy's CONNECT, a HelloRetryRequest). proxy-streams.ts reads what precedes a hello
+ * through a proxy, dns-streams.ts the streams of the DNS ports.
+ *
+ *     state         a new SYN       first bytes of a hello   its last bytes   other bytes
+ *     (none)        synchronized      hello                    helloRead        orphan on a TLS port
+ *     synchronized  (the same)        hello                    helloRead        proxy, other
+ *     orphan        hello, if before  hello                    helloRead        orphan, other
+ *     hello         (restarts)        hello                    helloRead        other
+ *     proxy         (restarts)        hello                    helloRead        proxy, other
+ *     helloRead     (restarts)        hello                    helloRead        helloRead
+ *     other         (restarts)        hello                    helloRead        other, proxy
  *
  * A stream that began before the capture has no SYN. Its hello is recognized by the first bytes. On
  * a TLS port, bytes that arrive before the start of a hello are kept for a short time.
  */
 
-/** RFC 1035 §4.2.2: two bytes of length precede each message. */
-const MESSAGE_LENGTH_BYTES = 2
-/**
- * Sequence numbers up to this far before the base are retransmissions. Any farther, they belong to
- * another connection between the same ports.
- */
-const REPETITION_BYTES_MAX = 1 << 20
 const CHANGE_CIPHER_SPEC_BYTES = 6
 const STRAY_BYTES_MAX = 2
 
@@ -65,12 +67,14 @@ export class TcpStreams {
   readonly #unfinished = new HelloBody()
   readonly #progress = new HelloProgress()
   readonly #proxies: ProxyStreams
+  readonly #dns: DnsStreams
 
   constructor(streams: StreamTable, sink: NameSink, ports: Ports, loadBalancers: readonly Network[]) {
     this.#streams = streams
     this.#sink = sink
     this.#ports = ports
     this.#proxies = new ProxyStreams(streams, sink, ports, loadBalancers, this)
+    this.#dns = new DnsStreams(streams, sink)
   }
 
   /** Returns the class of this segment's packet, and emits its names. */
@@ -104,7 +108,7 @@ export class TcpStreams {
     this.#sink.fromPacket(transport, source, destination)
     if (isDns) {
       if (slot === NO_SLOT) slot = streams.follow(StreamState.dnsUnaligned, sequence, destination, seconds)
-      return this.#dnsSegment(transport, slot, sequence, payload)
+      return this.#dns.segment(transport, slot, sequence, payload)
     }
     if (slot === NO_SLOT) return this.#untracked(transport, sequence, payload, destination)
     streams.proxied.apply(slot, this.#sink.row)
@@ -366,12 +370,7 @@ export class TcpStreams {
   unfinished(slot: number): void {
     const streams = this.#streams
     const buffer = streams.buffer[slot] ?? 0
-    if (streams.state[slot] === StreamState.dns && buffer !== NO_BUFFER) {
-      // The rest of the message did not arrive.
-      if (streams.windows.farthest(buffer) === streams.windows.contiguous(buffer)) streams.count(Counter.dnsGaps)
-      this.#sink.late(streams, slot, () => this.#afterGaps(buffer))
-      return
-    }
+    if (streams.state[slot] === StreamState.dns) return this.#dns.unfinished(slot)
     if (streams.state[slot] !== StreamState.hello) return
     const contiguous = buffer === NO_BUFFER ? 0 : streams.windows.contiguous(buffer)
     // Without the first byte, the kept bytes may not be from a hello.
@@ -384,180 +383,6 @@ export class TcpStreams {
     hello.incomplete = 1
     this.#sink.late(streams, slot, () => this.#sink.hello(hello, Method.tls))
   }
-
-  /** RFC 7766 §8: messages follow each other, and may begin and end anywhere in a segment. */
-  #dnsSegment(transport: Transport, slot: number, sequence: number, payload: number): PacketClass {
-    const streams = this.#streams
-    const { view, end } = transport
-    const { seconds } = this.#sink.row
-    let first = payload
-    if (streams.state[slot] === StreamState.dnsUnaligned) {
-      const ahead = (sequence - (streams.base[slot] ?? 0)) | 0
-      if (ahead < 0 && ahead >= -REPETITION_BYTES_MAX) return PacketClass.tcpRetransmission
-      first = nextQuery(view, payload, end)
-      if (first === end) {
-        streams.touch(slot, seconds)
-        return isAnswer(view, payload, end) ? PacketClass.dnsResponse : PacketClass.dnsPart
-      }
-      streams.settle(slot, StreamState.dns, (sequence + first - payload) >>> 0, seconds)
-    } else if (streams.state[slot] !== StreamState.dns) {
-      streams.touch(slot, seconds)
-      return PacketClass.dnsResponse
-    }
-    let from = first
-    let offset = (sequence + first - payload - (streams.base[slot] ?? 0)) | 0
-    if (offset < 0 && offset >= -REPETITION_BYTES_MAX) {
-      from -= offset
-      offset = 0
-      if (from >= end) return PacketClass.tcpRetransmission
-    }
-    // Too far ahead to keep: the bytes between are lost, or of a message that is too long.
-    if (offset < 0 || offset + end - from > SHORT_BUFFER_BYTES + end - payload) {
-      const kept = streams.buffer[slot] ?? 0
-      if (kept !== NO_BUFFER) this.#afterGaps(kept)
-      if (offset < 0 || kept === NO_BUFFER || offset > streams.windows.contiguous(kept)) streams.count(Counter.dnsGaps)
-      const next = nextQuery(view, from, end)
-      const state = next === end ? StreamState.dnsUnaligned : StreamState.dns
-      streams.settle(slot, state, (sequence + next - payload) >>> 0, seconds)
-      if (next === end) return PacketClass.dnsPart
-      from = next
-      offset = 0
-    }
-    if (offset === 0 && streams.buffer[slot] === NO_BUFFER) {
-      const packetClass = this.#messages(view, from, end)
-      const consumed = this.#messagesEnd - from
-      streams.base[slot] = ((streams.base[slot] ?? 0) + consumed) >>> 0
-      if (this.#isResponse) return this.#responds(slot, sequence)
-      if (this.#messagesEnd === end) streams.touch(slot, seconds)
-      else if (!this.#keepMessage(slot, 0, view, this.#messagesEnd, end)) return PacketClass.dnsMalformed
-      return packetClass
-    }
-    if (!this.#keepMessage(slot, offset, view, from, end)) return PacketClass.dnsMalformed
-    const windows = streams.windows
-    const buffer = streams.buffer[slot] ?? 0
-    const start = windows.start(buffer)
-    const packetClass = this.#messages(windows.view, start, start + windows.contiguous(buffer))
-    const consumed = this.#messagesEnd - start
-    if (this.#isResponse) return this.#responds(slot, sequence)
-    if (consumed === 0) {
-      if (windows.farthest(buffer) === windows.contiguous(buffer)) {
-        streams.gapSeconds[slot] = 0
-        return PacketClass.dnsPart
-      }
-      const since = streams.gapSeconds[slot] ?? 0
-      if (since !== 0 && ((seconds - since) | 0) >= DNS_GAP_SECONDS) return this.#skipGaps(slot, buffer)
-      if (since === 0) streams.gapSeconds[slot] = seconds
-      return PacketClass.dnsPart
-    }
-    streams.gapSeconds[slot] = 0
-    windows.consume(buffer, consumed)
-    streams.base[slot] = ((streams.base[slot] ?? 0) + consumed) >>> 0
-    if (windows.farthest(buffer) === 0) streams.settle(slot, StreamState.dns, streams.base[slot] ?? 0, seconds)
-    return packetClass
-  }
-
-  /** The bytes in the gaps are lost. Reads the messages after them, and goes on after the last one. */
-  #skipGaps(slot: number, buffer: number): PacketClass {
-    const streams = this.#streams
-    const { windows } = streams
-    const start = windows.start(buffer)
-    const farthest = windows.farthest(buffer)
-    const base = streams.base[slot] ?? 0
-    const packetClass = this.#afterGaps(buffer)
-    const read = this.#messagesEnd - start
-    const isAligned = packetClass !== PacketClass.dnsMalformed
-    if (!isAligned || read === farthest) {
-      const state = isAligned ? StreamState.dns : StreamState.dnsUnaligned
-      streams.settle(slot, state, (base + farthest) >>> 0, this.#sink.row.seconds)
-      return packetClass
-    }
-    windows.clear(buffer)
-    windows.put(buffer, 0, windows.view, start + read, start + farthest)
-    streams.base[slot] = (base + read) >>> 0
-    streams.gapSeconds[slot] = 0
-    return packetClass
-  }
-
-  /**
-   * Reads the messages after each gap, from the first byte that begins one. Returns the class of the
-   * last one, dnsMalformed if none begins after the last gap.
-   */
-  #afterGaps(buffer: number): PacketClass {
-    const { windows } = this.#streams
-    const start = windows.start(buffer)
-    const farthest = windows.farthest(buffer)
-    let packetClass: PacketClass = PacketClass.dnsMalformed
-    let at = windows.present(buffer, windows.contiguous(buffer))
-    while (at < farthest) {
-      const end = start + windows.runEnd(buffer, at)
-      this.#streams.count(Counter.dnsGaps)
-      const query = nextQuery(windows.view, start + at, end)
-      this.#messagesEnd = query
-      packetClass = query === end ? PacketClass.dnsMalformed : this.#messages(windows.view, query, end)
-      at = windows.present(buffer, end - start)
-    }
-    return packetClass
-  }
-
-  /** Set by #messages(): start of the incomplete message after those read. */
-  #messagesEnd = 0
-  /** The stream carries responses and therefore no queries, whatever its ports. */
-  #isResponse = false
-
-  /** Reads the complete messages in bytes [start, end). Returns the class of the last one. */
-  #messages(view: DataView, start: number, end: number): PacketClass {
-    let packetClass: PacketClass = PacketClass.dnsPart
-    let at = start
-    this.#isResponse = false
-    while (at + MESSAGE_LENGTH_BYTES <= end) {
-      const message = at + MESSAGE_LENGTH_BYTES
-      const messageEnd = message + view.getUint16(at)
-      if (messageEnd > end) {
-        // A response may be long and need not be complete.
-        if (message + 4 <= end && (view.getUint8(message + 2) & 0x80) !== 0) this.#isResponse = true
-        break
-      }
-      packetClass =
-        messageEnd - message < DNS_HEADER_BYTES ? PacketClass.dnsMalformed : this.#sink.query(view, message, messageEnd)
-      if (packetClass === PacketClass.truncated) packetClass = PacketClass.dnsMalformed
-      at = messageEnd
-      if (packetClass === PacketClass.dnsResponse) {
-        this.#isResponse = true
-        break
-      }
-    }
-    this.#messagesEnd = at
-    return packetClass
-  }
-
-  #responds(slot: number, sequence: number): PacketClass {
-    this.#streams.settle(slot, StreamState.other, sequence, this.#sink.row.seconds)
-    return PacketClass.dnsResponse
-  }
-
-  /** Keeps bytes of messages. Drops the kept bytes if there is no space. */
-  #keepMessage(slot: number, offset: number, view: DataView, from: number, to: number): boolean {
-    const { seconds, nanoseconds } = this.#sink.row
-    if (this.#streams.keep(slot, offset, view, from, to, seconds, nanoseconds)) return true
-    const nextSequence = ((this.#streams.base[slot] ?? 0) + offset + to - from) >>> 0
-    this.unfinished(slot)
-    this.#streams.settle(slot, StreamState.dnsUnaligned, nextSequence, seconds)
-    return false
-  }
-}
-
-/** Offset of the first byte from `at` on at which a query over TCP begins; `end` if none does. */
-function nextQuery(view: DataView, at: number, end: number): number {
-  let next = at
-  while (next < end && !beginsQuery(view, next, end)) next++
-  return next
-}
-
-/** Whether an answer may begin at `at`. */
-function isAnswer(view: DataView, at: number, end: number): boolean {
-  return (
-    at + MESSAGE_LENGTH_BYTES + DNS_HEADER_BYTES <= end && (view.getUint8(at + MESSAGE_LENGTH_BYTES + 2) & 0x80) !== 0
-  )
 }
 
 /** One or two zero bytes at the start of a stream, which some hosts send before what they repeat there. */
