@@ -277,8 +277,7 @@ export const serviceSettings = z.object({
     env: 'ACCESS_LOG_MAX_PER_SECOND',
     formerly: 'ACCESS_LOG',
     advanced: 'You need a record of API requests',
-    about:
-      'Log at most this many API requests per second and thread, with the visible digits of their key; 0 logs none',
+    about: 'Log at most this many API requests per second and thread, with the prefix of their key; 0 logs none',
   }),
   salesEmail: setting(someText().default(SALES_EMAIL_EXAMPLE), {
     flag: '--sales-email <address>',

@@ -216,7 +216,12 @@ export function metricRows(status: CollectorStatus): MetricRow[] {
         'packets_dropped_total',
         'counter',
         'Lost packets by place',
-        { ...live.dropped, interface: link?.missed ?? 0 },
+        {
+          kernel: live.dropped.kernel,
+          decode_queue: live.dropped.pool,
+          capture_buffer: live.dropped.unread,
+          interface: link?.missed ?? 0,
+        },
         'place',
       ],
       [

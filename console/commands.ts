@@ -26,7 +26,7 @@ export interface CommandContext {
   readonly administration: Administration
   readonly organization: Organization
   readonly catalog: Catalog
-  /** The platforms that all organizations share, which own platforms change. */
+  /** The platforms that all organizations share, which custom platforms change. */
   readonly sharedCatalog: Catalog
 }
 

@@ -289,10 +289,10 @@ export const COVERAGE_ORGANIZATIONS_MAX = 1000
  * inactive the longest are removed; their next report would count in full.
  */
 export const COVERAGE_INSTANCES_MAX = 10_000
-/** Own platforms of one organization, changed and disabled ones included. More are refused. */
+/** Custom platforms of one organization, changed and disabled ones included. More are refused. */
 export const OWN_PLATFORMS_MAX = 1000
 /**
- * Domains of its own platforms: a set is read and compiled within a few milliseconds. More are
+ * Domains of its custom platforms: a set is read and compiled within a few milliseconds. More are
  * refused.
  */
 export const OWN_DOMAINS_MAX = 10_000
@@ -313,14 +313,14 @@ export const SERVICE_DOMAINS_MAX = 1_000_000
  */
 export const UNMATCHED_EVENTS_MAX = 100_000
 /**
- * Organizations whose own platforms a thread keeps compiled, and those without any. The oldest are
+ * Organizations whose custom platforms a thread keeps compiled, and those without any. The oldest are
  * read again when they are needed.
  */
 export const OWN_SETS_KEPT_MAX = 20_000
 /** Rules of all of these, about 60 bytes each. The oldest are read again when they are needed. */
 export const OWN_RULES_KEPT_MAX = 500_000
 /**
- * Organizations with own platforms whose platforms a thread keeps, for pages and commands. The
+ * Organizations with custom platforms whose platforms a thread keeps, for pages and commands. The
  * least recently used is merged again when it is needed.
  */
 export const OWN_CATALOGS_KEPT_MAX = 20

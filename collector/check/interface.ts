@@ -20,7 +20,7 @@ export function checkInterface(settings: CollectorSettings): StepOutcome {
   const linkName = Object.entries(LinkType).find(([, number]) => number === linkType)?.[0]
   if (linkName === undefined) {
     const found = `${name}: frames of link type ${linkType} are not decoded`
-    return { result: 'failed', code: 'CAPTURE_DENIED', found, remedy: 'capture on another interface, or on "any"' }
+    return { result: 'failed', code: 'CAPTURE_DENIED', found, fix: 'capture on another interface, or on "any"' }
   }
   const quiet = known.state === 'no carrier' ? ', so nothing arrives yet' : ''
   const addresses = known.addresses.length === 0 ? '' : `, ${known.addresses.join(', ')}`

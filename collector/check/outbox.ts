@@ -38,8 +38,8 @@ export async function checkOutbox(settings: CollectorSettings): Promise<StepOutc
   const freeBytes = bavail * bsize
   const found = `${directory}: ${state}, ${megabytes(freeBytes)} MB free`
   if (freeBytes >= OUTBOX_FREE_BYTES_MIN) return { result: 'ok', found }
-  const remedy = `free some space: at least ${megabytes(OUTBOX_FREE_BYTES_MIN)} MB are needed`
-  return { result: 'failed', code: 'STORE_FULL', found, remedy }
+  const fix = `free some space: at least ${megabytes(OUTBOX_FREE_BYTES_MIN)} MB are needed`
+  return { result: 'failed', code: 'STORE_FULL', found, fix }
 }
 
 async function waitingIn(directory: string): Promise<string> {

@@ -59,13 +59,13 @@ export async function tryTls(peer: Peer, names: PortNames): Promise<StepOutcome>
         result: 'failed',
         code: 'SERVICE_UNREACHABLE',
         found: why,
-        remedy: connectionRemedy(problem, peer, names),
+        fix: connectionRemedy(problem, peer, names),
       }
     }
     const shown = await handshake(connector, { anyCertificate: true }).catch((second: unknown) =>
       assertExpected(second),
     )
-    if (shown === undefined) return { result: 'failed', code: 'CERTIFICATE', found: why, remedy: 'try again' }
+    if (shown === undefined) return { result: 'failed', code: 'CERTIFICATE', found: why, fix: 'try again' }
     return { result: 'failed', code: 'CERTIFICATE', ...certificateAdvice(problem, shown.certificate, peer) }
   }
 }
@@ -116,36 +116,36 @@ function certificateAdvice(
   problem: ConnectionProblem,
   certificate: X509Certificate,
   peer: Peer,
-): { found: string; remedy: string } {
+): { found: string; fix: string } {
   const origin = urlOf(peer)
   const pin = `--service-fingerprint ${keyPin(certificate)}`
   switch (problem) {
     case 'expired':
       return {
         found: `${origin}: the certificate is ${described(certificate)}`,
-        remedy: `renew it on the service's host, or set this clock, which shows ${new Date().toISOString()}`,
+        fix: `renew it on the service's host, or set this clock, which shows ${new Date().toISOString()}`,
       }
     case 'notYetValid':
       return {
         found: `${origin}: the certificate is ${described(certificate)}`,
-        remedy: `set this clock, which shows ${new Date().toISOString()}`,
+        fix: `set this clock, which shows ${new Date().toISOString()}`,
       }
     case 'otherName':
       return {
         found: `${origin}: the certificate is for ${certificate.subjectAltName ?? certificate.subject}, and not for ${peer.host}`,
-        remedy: `give --endpoint a name of the certificate, start the service with --tls-name ${peer.host}, or pin its key: ${pin}`,
+        fix: `give --endpoint a name of the certificate, start the service with --tls-name ${peer.host}, or pin its key: ${pin}`,
       }
     case 'notPinned':
       return {
         found: `${origin}: neither the certificate nor its key is pinned: ${described(certificate)}`,
-        remedy: `if the service logs this pin when it starts, its key was replaced: ${pin}`,
+        fix: `if the service logs this pin when it starts, its key was replaced: ${pin}`,
       }
     default: {
       const issuer =
         certificate.issuer === certificate.subject ? 'self-signed' : 'signed by a CA that is not trusted here'
       const found = `${origin}: the certificate is ${issuer}, ${described(certificate)}`
       const ca = 'pass its CA certificate, or a copy of the certificate, with --service-ca-file'
-      return { found, remedy: `if the service logs this pin when it starts, set it: ${pin}, or ${ca}` }
+      return { found, fix: `if the service logs this pin when it starts, set it: ${pin}, or ${ca}` }
     }
   }
 }
@@ -164,10 +164,10 @@ export async function checkResolution(settings: CollectorSettings): Promise<Step
     const found = `${endpoint} does not resolve (${(error as NodeJS.ErrnoException).code})`
     if (settings.httpsEnabled && proxyOf(httpsPeer(settings)) !== undefined)
       return { result: 'skipped', found: `${found}; that is left to the proxy that HTTPS_PROXY names` }
-    const remedy = endpoint.includes(':')
+    const fix = endpoint.includes(':')
       ? 'give --endpoint the name alone, and the port by --https-port'
       : 'correct --endpoint, or see which name servers /etc/resolv.conf names'
-    return { result: 'failed', code: 'SERVICE_UNREACHABLE', found, remedy }
+    return { result: 'failed', code: 'SERVICE_UNREACHABLE', found, fix }
   }
 }
 
@@ -187,7 +187,7 @@ export async function checkSyslog(settings: CollectorSettings): Promise<StepOutc
     return { result: 'ok', found: `${urlOf(peer)} accepts connections, in plain text` }
   } catch (error) {
     const { problem, why } = connectionProblem(error, peer)
-    return { result: 'failed', code: 'SERVICE_UNREACHABLE', found: why, remedy: connectionRemedy(problem, peer, NAMES) }
+    return { result: 'failed', code: 'SERVICE_UNREACHABLE', found: why, fix: connectionRemedy(problem, peer, NAMES) }
   } finally {
     await link.close()
   }
@@ -206,14 +206,14 @@ export async function checkToken(settings: CollectorSettings): Promise<StepOutco
         result: 'failed',
         code: 'TOKEN_REFUSED',
         found: outcome.why,
-        remedy: `set SVC_TOKEN_FILE or SVC_TOKEN to a token that is not revoked; ${make}`,
+        fix: `set SVC_TOKEN_FILE or SVC_TOKEN to a token that is not revoked; ${make}`,
       }
     }
     case 'retry':
     case 'refused':
     case 'notPassed': {
-      const remedy = "see the service's log, or whether it is the service that answers there"
-      return { result: 'failed', code: 'SERVICE_UNREACHABLE', found: outcome.why, remedy }
+      const fix = "see the service's log, or whether it is the service that answers there"
+      return { result: 'failed', code: 'SERVICE_UNREACHABLE', found: outcome.why, fix }
     }
   }
 }

@@ -28,12 +28,12 @@ export function checkSettings(settings: CollectorSettings): StepOutcome {
 export function checkRegistry({ registry, endpoint, httpsPort, interface: name }: CollectorSettings): StepOutcome {
   const denied = registry === '' ? undefined : readingDenied(registry)
   if (denied !== undefined) {
-    return { result: 'failed', code: 'REGISTRY_FILE', found: `--registry-file: ${denied.found}`, remedy: denied.remedy }
+    return { result: 'failed', code: 'REGISTRY_FILE', found: `--registry-file: ${denied.found}`, fix: denied.remedy }
   }
   const { catalog, fault } = loadCatalogOrBuiltIn(registryFileOptions(registry))
   if (fault !== undefined) {
-    const remedy = 'correct the file; until then the built-in registry is used'
-    return { result: 'failed', code: 'REGISTRY_FILE', found: fault.message, remedy }
+    const fix = 'correct the file; until then the built-in registry is used'
+    return { result: 'failed', code: 'REGISTRY_FILE', found: fault.message, fix }
   }
   const known = `${catalog.platforms.length} platforms, ${catalog.rules.length} domains`
   return { result: 'ok', found: `from ${name} to ${endpoint} port ${httpsPort}; registry: ${known}` }

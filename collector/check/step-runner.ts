@@ -47,7 +47,7 @@ export function startStep(step: CheckName, settings: CollectorSettings, timeoutM
   return { outcome, stop }
 }
 
-const TIMED_OUT: Readonly<Record<CheckName, readonly [code: FaultCode, remedy: string]>> = {
+const TIMED_OUT: Readonly<Record<CheckName, readonly [code: FaultCode, fix: string]>> = {
   settings: [
     'REGISTRY_FILE',
     'the file system does not respond, such as a network file system: name a file on a local disk',
@@ -67,6 +67,6 @@ const TIMED_OUT: Readonly<Record<CheckName, readonly [code: FaultCode, remedy: s
 function timedOut(step: CheckName, settings: CollectorSettings, timeoutMs: number): StepOutcome {
   const { interface: name, outbox, registry } = settings
   const what = { interface: name, outbox, settings: registry }[step as string] ?? settings.endpoint
-  const [code, remedy] = TIMED_OUT[step]
-  return { result: 'failed', code, found: `${what}: no answer within ${timeoutMs / 1000} s`, remedy }
+  const [code, fix] = TIMED_OUT[step]
+  return { result: 'failed', code, found: `${what}: no answer within ${timeoutMs / 1000} s`, fix }
 }

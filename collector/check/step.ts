@@ -15,12 +15,12 @@ export type StepName = (typeof STEPS)[number]
 export type CheckName = StepName | 'settings'
 
 /**
- * The outcome of a step. The texts contain neither the step's name nor a secret. `remedy` is empty
+ * The outcome of a step. The texts contain neither the step's name nor a secret. `fix` is empty
  * if none is known.
  */
 export type StepOutcome =
   | { readonly result: 'ok' | 'skipped'; readonly found: string }
-  | { readonly result: 'failed'; readonly code: FaultCode; readonly found: string; readonly remedy: string }
+  | { readonly result: 'failed'; readonly code: FaultCode; readonly found: string; readonly fix: string }
 
 /** A step. It throws the errors of the code that it tests; a Fault becomes `failed`. */
 export type Step = (settings: CollectorSettings) => StepOutcome | Promise<StepOutcome>
@@ -31,10 +31,10 @@ export interface StepOrder {
   readonly settings: CollectorSettings
 }
 
-/** Splits a Fault's message: the part after the last semicolon is the remedy. */
+/** Splits a Fault's message: the part after the last semicolon is the fix. */
 export function failedBy(fault: Fault): StepOutcome {
   const { code, message } = fault
   const at = message.lastIndexOf('; ')
-  if (at === -1) return { result: 'failed', code, found: message, remedy: '' }
-  return { result: 'failed', code, found: message.slice(0, at), remedy: message.slice(at + 2) }
+  if (at === -1) return { result: 'failed', code, found: message, fix: '' }
+  return { result: 'failed', code, found: message.slice(0, at), fix: message.slice(at + 2) }
 }

@@ -29,7 +29,7 @@ export const NAVIGATION: readonly NavigationGroup[] = [
       {
         ...{ path: '/platforms', name: 'Platforms', action: 'discovery.read' },
         tabs: [
-          { path: '/own-platforms', name: 'Own platforms', action: 'discovery.read' },
+          { path: '/own-platforms', name: 'Custom platforms', action: 'discovery.read' },
           { path: '/candidates', name: 'Candidates', action: 'discovery.read' },
         ],
       },

@@ -42,7 +42,7 @@ export function OwnPlatforms(props: OwnPlatformsProps) {
   return (
     <>
       <PageHead
-        title="Own platforms"
+        title="Custom platforms"
         about="What this organization adds to the registry of AI platforms, changes in it or leaves out"
       >
         {entries.total > 0 && <CsvLink path={PATH} />}
@@ -51,7 +51,7 @@ export function OwnPlatforms(props: OwnPlatformsProps) {
       <div class={mayAdd ? 'wide' : undefined}>
         <div class="column">
           {entries.total === 0 ? (
-            <Empty title="No own platform">
+            <Empty title="No custom platform">
               <p class="muted">
                 {mayAdd
                   ? 'Add an AI service that the built-in registry does not know, such as one that runs in your network.'
@@ -63,7 +63,7 @@ export function OwnPlatforms(props: OwnPlatformsProps) {
               <Card title="Entries" note={`${countText(entries.total)} of ${countText(OWN_PLATFORMS_MAX)}`} bare>
                 <Table
                   id="own-platforms"
-                  label="Own platforms"
+                  label="Custom platforms"
                   columns={columns(nowMs, mayRemove)}
                   rows={entries.rows}
                 />
@@ -179,7 +179,7 @@ function columns(nowMs: number, mayRemove: boolean): readonly Column<OwnPlatform
       id: 'remove',
       name: 'Remove',
       cell: ({ id, name }) => (
-        <TwoStep action={`${PATH}/${id}/remove`} verb="Remove" label={name} effect="from the own platforms" />
+        <TwoStep action={`${PATH}/${id}/remove`} verb="Remove" label={name} effect="from the custom platforms" />
       ),
       quiet: true,
     },

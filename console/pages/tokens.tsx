@@ -73,7 +73,7 @@ const tokenLabel = (nowMs: number): Column<TokenRow> =>
   labelColumn('svc_mt_', nowMs, ({ bindings, ownFormat, forwardedClients }) =>
     [
       ...bindings,
-      ...(ownFormat === '' ? [] : [`own format ${ownFormat}`]),
+      ...(ownFormat === '' ? [] : [`custom format ${ownFormat}`]),
       ...(forwardedClients ? ['forwarded clients'] : []),
     ].join(', '),
   )
@@ -90,7 +90,7 @@ export function tokenColumns(nowMs: number, mayRevoke: boolean): readonly Column
     { ...countColumn('messages', 'Messages', ({ messages }: TokenRow) => messages), wide: true },
     { ...timeColumn('seen', 'Last message', nowMs, ({ lastSeenMs }: TokenRow) => lastSeenMs), wide: true },
     { id: 'bindings', name: 'Bound to', csv: ({ bindings }) => bindings.join(', ') },
-    { id: 'own_format', name: 'Own format', csv: ({ ownFormat }) => ownFormat },
+    { id: 'custom_format', name: 'Custom format', csv: ({ ownFormat }) => ownFormat },
     { id: 'forwarded_clients', name: 'Forwarded clients', csv: ({ forwardedClients }) => String(forwardedClients) },
     ...secretCsvColumns<TokenRow>('svc_mt_', nowMs),
     ...(mayRevoke ? [revokeColumn<TokenRow>('/monitoring-tokens')] : []),

@@ -140,7 +140,7 @@ function checked({ site }: Visit, changes: RegistryFile): RegistryFile {
   return changes
 }
 
-/** A registry file that the writing thread refuses, such as a domain of another own platform. */
+/** A registry file that the writing thread refuses, such as a domain of another custom platform. */
 function asConflict(error: unknown): unknown {
   if (!(error instanceof Fault) || error.code !== 'REGISTRY_FILE') return error
   return new Fault('CONFLICT', withoutFile(error.message))
@@ -190,5 +190,5 @@ function ownPlatformsPage(visit: Visit, forms: Forms, status: number): Answer {
     fileForm: forms.fileForm ?? EMPTY_FORM,
     done: query.get('done') ?? '',
   })
-  return visit.page('Own platforms', PATH, content, { status })
+  return visit.page('Custom platforms', PATH, content, { status })
 }

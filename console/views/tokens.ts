@@ -5,7 +5,7 @@ import { type SecretRow, type SecretsView, secretRow, secretsView } from './secr
 export interface TokenRow extends SecretRow {
   /** Networks and ports that are bound to this token. */
   readonly bindings: readonly string[]
-  /** The name of its own format; '' without one. */
+  /** The name of its custom format; '' without one. */
   readonly ownFormat: string
   readonly forwardedClients: boolean
   readonly senders: number

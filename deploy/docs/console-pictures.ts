@@ -47,7 +47,7 @@ const NAMES: Readonly<Record<string, string>> = {
   firewalls: 'Firewalls',
   'unused token': 'Branch Hamburg',
   'revoked token': 'Old proxy',
-  'Own platform': 'Acme Assistant',
+  'Custom platform': 'Acme Assistant',
   Spring: 'Spring 2026',
   Summer: 'Summer 2026',
   Autumn: 'Autumn 2026',

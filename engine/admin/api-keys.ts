@@ -99,5 +99,5 @@ export class ApiKeyChanges extends Changes {
 
 function about({ organizationId, id, label, visible, scopes, expiresAtMs }: ApiKey) {
   const expiry = expiresAtMs === undefined ? {} : { expires: isoSeconds(expiresAtMs) }
-  return { organizationId, subject: label, details: { id, begins: visible, scopes, ...expiry } }
+  return { organizationId, subject: label, details: { id, prefix: visible, scopes, ...expiry } }
 }

@@ -61,7 +61,7 @@ export async function withBackupFile<T>(
  * names the file, except on a replica.
  *
  * @returns undefined if `signal` is aborted first
- * @throws Fault BACKUP_FILE; STORE_FULL; STORE_UNSOUND if the store is damaged; STORE_IN_USE if
+ * @throws Fault BACKUP_FILE; STORE_FULL; STORE_CHECK_FAILED if the store is damaged; STORE_IN_USE if
  *   another process makes a backup
  */
 export function backUp(store: Store, file: NewFile, options: BackupOptions): Promise<Backup | undefined> {
@@ -134,9 +134,9 @@ export function recordsOf({ records }: StoreCheck): number {
   return Object.values(records).reduce((sum, count) => sum + count, 0)
 }
 
-/** @throws Fault STORE_UNSOUND */
+/** @throws Fault STORE_CHECK_FAILED */
 export function assertIntact({ findings, findingsCount }: StoreCheck, what: string, todo: string): void {
   const [first] = findings
   if (first === undefined) return
-  throw new Fault('STORE_UNSOUND', `${what}: ${findingsCount} findings, the first: ${findingLine(first)}; ${todo}`)
+  throw new Fault('STORE_CHECK_FAILED', `${what}: ${findingsCount} findings, the first: ${findingLine(first)}; ${todo}`)
 }

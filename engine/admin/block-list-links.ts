@@ -47,5 +47,5 @@ export class BlockListLinkChanges extends Changes {
 }
 
 function about({ organizationId, id, label, visible, blocks, riskMin }: BlockListLink) {
-  return { organizationId, subject: label, details: { id, begins: visible, blocks, min_risk: riskMin } }
+  return { organizationId, subject: label, details: { id, prefix: visible, blocks, min_risk: riskMin } }
 }

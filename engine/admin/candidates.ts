@@ -64,7 +64,7 @@ function shown(candidate: Candidate, known: KnownSites): ShownCandidate {
   return { ...candidate, clients, signals, score: scoreOf(signals) }
 }
 
-/** How a candidate becomes an own platform. */
+/** How a candidate becomes a custom platform. */
 export interface NewPlatform {
   readonly id: string
   readonly name: string
@@ -74,7 +74,7 @@ export interface NewPlatform {
 }
 
 /**
- * The registry file that makes a candidate an own platform.
+ * The registry file that makes a candidate a custom platform.
  *
  * @throws Fault USAGE, CONFLICT if a platform has the id or the name
  */

@@ -38,7 +38,7 @@ export function readOwnFile(file: string): ReadRegistryFile {
   }
 }
 
-/** A change of an organization's own platforms, with the scan that will apply it. */
+/** A change of an organization's custom platforms, with the scan that will apply it. */
 export interface OwnPlatformChange {
   readonly platforms: readonly OwnPlatform[]
   /** undefined for service-wide changes, which each organization's next scan applies. */
@@ -90,8 +90,8 @@ export class OwnPlatformChanges extends Changes {
         const found = before.find(({ entry }) => entry.id === id)
         if (found !== undefined) return found
         const owner = organization === undefined ? ' --service-wide' : ` --org ${JSON.stringify(organization.name)}`
-        const shows = `posture-admin registry list --own${owner} shows all`
-        throw new Fault('NOT_FOUND', `${JSON.stringify(id)} is not an own platform; ${shows}`)
+        const shows = `posture-admin registry list --custom${owner} shows all`
+        throw new Fault('NOT_FOUND', `${JSON.stringify(id)} is not a custom platform; ${shows}`)
       })
       return { put: [], remove }
     })
@@ -254,9 +254,9 @@ function refuseBeyondLimits(organization: Organization | undefined, platforms: r
     organization === undefined
       ? [[domains.length, SERVICE_DOMAINS_MAX, 'domains']]
       : [
-          [platforms.length, OWN_PLATFORMS_MAX, 'own platforms'],
-          [domains.length, OWN_DOMAINS_MAX, 'domains of own platforms'],
-          [patterns, OWN_PATTERNS_MAX, 'patterns of own platforms'],
+          [platforms.length, OWN_PLATFORMS_MAX, 'custom platforms'],
+          [domains.length, OWN_DOMAINS_MAX, 'domains of custom platforms'],
+          [patterns, OWN_PATTERNS_MAX, 'patterns of custom platforms'],
         ]
   const owner = organization?.name ?? 'the service'
   for (const [count, max, what] of found) {

@@ -51,7 +51,7 @@ export interface Restored {
  *
  * @returns undefined if `signal` is aborted first; nothing has changed
  * @throws Fault STORE_IN_USE; CONFLICT if there is a store; BACKUP_FILE, STORE_VERSION,
- *   STORE_UNSOUND, STORE_FULL, STORE_UNWRITABLE
+ *   STORE_CHECK_FAILED, STORE_FULL, STORE_UNWRITABLE
  */
 export async function restore(
   backup: OpenBackup,

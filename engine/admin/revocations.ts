@@ -50,7 +50,7 @@ export function revokeAgain(store: Store, revocations: readonly Revocation[], ac
     const secret: ApiKey | MonitoringToken | undefined = secrets.get(organizationId, id)
     if (secret === undefined || secret.revokedAtMs !== 0) continue
     const entry = { organizationId, timeMs: nowMs, actor: nameOf(actor), subject: secret.label }
-    const details = { id, begins: secret.visible }
+    const details = { id, prefix: secret.visible }
     if (revokedAtMs !== 0) {
       revokeIn(store, kind, secret, revokedAtMs)
       const when = { revoked_before_restore: isoSeconds(revokedAtMs) }

@@ -25,7 +25,7 @@ const LISTS = {
 } as const
 
 /**
- * Returns the one active secret with this id, these visible digits, or this raw text. Errors do not
+ * Returns the one active secret with this id, this prefix, or this raw text. Errors do not
  * contain the text.
  *
  * @throws Fault NOT_FOUND, CONFLICT.
@@ -53,7 +53,7 @@ export function chosen<T extends Secret>(
   throw new Fault('NOT_FOUND', `no ${what} ${JSON.stringify(shown)}; ${LISTS[what]} shows all`)
 }
 
-/** The secrets with this id, these visible digits, or this raw text. */
+/** The secrets with this id, this prefix, or this raw text. */
 export function namedBy<T extends Secret>(secrets: readonly T[], text: string): T[] {
   const hash = hashSecret(text).toString('hex')
   return secrets.filter((secret) => secret.id === text || secret.visible === text || secret.hash === hash)

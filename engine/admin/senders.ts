@@ -257,7 +257,7 @@ export const SENDERS: readonly SenderKind[] = [
       {
         what: 'Set the time zone and the day order of its times, on the machine of the service',
         lines: [
-          `sudo posture-admin token set ${facts.visible} --org ${shellWord(facts.organization)} --zone Europe/Berlin --day-order day-first`,
+          `sudo posture-admin token set ${facts.visible} --org ${shellWord(facts.organization)} --zone Europe/Berlin --date-order day-first`,
         ],
       },
       task(

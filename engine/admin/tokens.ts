@@ -56,7 +56,7 @@ export class TokenChanges extends Changes {
   }
 
   /**
-   * Changes a token's label, its own format, whether its devices name original clients, and the time
+   * Changes a token's label, its custom format, whether its devices name original clients, and the time
    * zone and day order of devices whose messages lack them.
    *
    * @throws Fault NOT_FOUND, CONFLICT, USAGE, NOT_ALLOWED
@@ -75,7 +75,7 @@ export class TokenChanges extends Changes {
       const rule = formatRule === undefined ? before : (formatRule ?? undefined)
       const changed = { ...token, ...settings, ...(rule === undefined ? {} : { formatRule: rule }) }
       this.store.monitoringTokens.replace(changed)
-      const own = formatRule === undefined ? {} : { own_format: formatRule?.name ?? 'none' }
+      const own = formatRule === undefined ? {} : { custom_format: formatRule?.name ?? 'none' }
       const { forwardedClients: forwarded, ...texts } = settings
       const clients = forwarded === undefined ? {} : { forwarded_clients: String(forwarded) }
       return { ...about(changed, { ...texts, ...clients, ...own }), result: changed }
@@ -168,7 +168,7 @@ function about(
   { organizationId, id, label, visible }: MonitoringToken,
   more: Readonly<Record<string, string | readonly string[]>> = {},
 ) {
-  return { organizationId, subject: label, details: { id, begins: visible, ...more } }
+  return { organizationId, subject: label, details: { id, prefix: visible, ...more } }
 }
 
 function sameNetwork(one: string, other: string): boolean {

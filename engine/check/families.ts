@@ -204,7 +204,7 @@ const FAMILIES: readonly ((walk: StoreWalk) => void)[] = [
   family<OwnPlatform>(
     'own-platforms',
     {
-      open: packed('own platform'),
+      open: packed('custom platform'),
       mayBeUnattributed: true,
       keyOf: ({ entry }, organizationId) => textKey(organizationId, entry.id),
       needs: (_value, key) => [['registry-versions', key.subarray(0, UUID_BYTES)]],

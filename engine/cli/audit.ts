@@ -29,12 +29,12 @@ export const commands: Commands = {
     organization: false,
     params: {
       org: option('--org <name>', 'Select one organization by name or id; by default all'),
-      last: limitOption('--last <count>', 'Show this many', 100, AUDIT_ENTRIES_MAX),
+      limit: limitOption('--limit <count>', 'Show this many', 100, AUDIT_ENTRIES_MAX),
     },
-    run({ store: { auditLog, organizations }, administration }, { org, last }) {
+    run({ store: { auditLog, organizations }, administration }, { org, limit }) {
       const all = org === undefined ? auditLog.all() : auditLog.ofOrganization(administration.organization(org).id)
       return entries(
-        all.slice(-last).map((entry) => ({ ...entry, name: organizations.get(entry.organizationId)?.name })),
+        all.slice(-limit).map((entry) => ({ ...entry, name: organizations.get(entry.organizationId)?.name })),
       )
     },
   }),

@@ -45,7 +45,7 @@ function links(rows: readonly BlockListLink[], secret?: string) {
     ['Path', 'path', { of: ({ id }) => `/blocklist/${id}.FORMAT` }],
     ['Blocks', 'blocks', { hide: 2 }],
     ['Risk from', 'min_risk', { hide: 3, of: ({ riskMin }) => riskMin }],
-    ['Visible digits', 'visible', { hide: 4 }],
+    ['Prefix', 'prefix', { hide: 4, of: ({ visible }) => visible }],
     ['Created', 'created_at', { hide: 5, of: ({ createdAtMs }) => timeText(createdAtMs) }],
     ['Revoked', 'revoked_at', { hide: 1, of: ({ revokedAtMs }) => timeText(revokedAtMs) }],
   ])(rows)
@@ -86,7 +86,7 @@ export const commands: Commands = {
       run: ({ store, organization }) => links(store.blockListLinks.ofOrganization(organization.id)),
     }),
     revoke: change('Revoke a link permanently', {
-      params: { link: argument('<link>', 'Id of the link, or its 8 visible digits') },
+      params: { link: argument('<link>', 'Id of the link, or its prefix of 8 digits') },
       run: ({ administration, organization }, { link }) =>
         links([administration.blockListLinks.revoke(organization, link)]),
     }),

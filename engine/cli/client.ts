@@ -73,21 +73,21 @@ export const commands: Commands = {
     params: {
       search: option('--search <text>', 'Show only clients with this user, host name, address or network'),
       sort: option('--sort <column>', 'Show the highest of this column first', oneOf(SORTS).default('matches')),
-      last: limitOption('--last <count>', 'Limit the list to this many rows', LISTED, LISTED_MAX),
+      limit: limitOption('--limit <count>', 'Limit the list to this many rows', LISTED, LISTED_MAX),
     },
-    run({ store, administration, registry, organization }, { search = '', sort, last }) {
+    run({ store, administration, registry, organization }, { search = '', sort, limit }) {
       const { platforms: catalog } = registry.catalogOf(organization.id)
       const { clients, total, others, isMade } = administration.clients.list(organization, catalog, search.trim())
       const names = namesOf(store, organization.id)
       // Each key once: that of the risk reads all platforms of a client.
       const keyed = clients.map((client) => ({ client, key: SORT_KEYS[sort](client) }))
-      const sorted = keyed.sort((a, b) => b.key - a.key).slice(0, last)
+      const sorted = keyed.sort((a, b) => b.key - a.key).slice(0, limit)
       // On standard error, so that JSON stays JSON.
       const note = (text: string): unknown => process.stderr.write(`${text}\n`)
       if (!isMade) note('The next scan makes the list of clients')
       else if (clients.length === 0 && search !== '')
         note(`No client matches ${JSON.stringify(search)}. ${searchedText(total)}`)
-      if (clients.length > last) note(`${last} of ${clients.length} clients; for more: --last ${clients.length}`)
+      if (clients.length > limit) note(`${limit} of ${clients.length} clients; for more: --limit ${clients.length}`)
       if (others.matches > 0) note(`Others: ${others.matches} matches of clients that are not listed`)
       return list(sorted.map(({ client }) => ({ ...client, ...names(client.client) })))
     },

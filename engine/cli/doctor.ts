@@ -129,5 +129,5 @@ function printCertificateProblems(dataDirectory: string, nowMs: number): void {
 
 function unsound({ findings: shown, findingsCount }: StoreCheck): Fault {
   const more = findingsCount > shown.length ? `, of which ${shown.length} are shown` : ''
-  return new Fault('STORE_UNSOUND', `the store has ${findingsCount} findings${more}; restore a backup`)
+  return new Fault('STORE_CHECK_FAILED', `the store has ${findingsCount} findings${more}; restore a backup`)
 }

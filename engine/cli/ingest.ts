@@ -146,7 +146,7 @@ export const commands: Commands = {
       paths: argument('<file...>', 'Log files; - is standard input', z.array(z.string())),
       ...tokenSettings,
       dryRun: flag('--dry-run', 'Store nothing, and report what would be stored'),
-      rule: option('--rule <file>', "Read by the rule of an own format in this YAML file, instead of the token's"),
+      rule: option('--rule <file>', "Read by the rule of a custom format in this YAML file, instead of the token's"),
       names: flag('--names', 'Print what was understood of each line as a JSON object, with --dry-run'),
       rejects: option(
         '--rejects <count>',

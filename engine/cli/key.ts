@@ -9,7 +9,7 @@ import { statusOf } from '../store/secrets.ts'
 import { argument, type Commands, change, option, query, table, timeText } from './command.ts'
 import type { AdminContext, Result } from './context.ts'
 
-const KEY = argument('<key>', 'Id of the API key, or its 8 visible digits')
+const KEY = argument('<key>', 'Id of the API key, or its prefix of 8 digits')
 const EXPIRES = option(
   '--expires <time>',
   'Expire the key after a duration such as 90d, or at a time in UTC',
@@ -25,7 +25,7 @@ function keys(
   const status = (key: ApiKey): string => statusOf(key, clock.nowMs())
   const fields = [
     ['Label', 'label'],
-    ['Visible digits', 'visible'],
+    ['Prefix', 'prefix', { of: ({ visible }: ApiKey) => visible }],
     ['Status', 'status', { of: status }],
     ['Scopes', 'scopes', { hide: 4, wrap: true }],
     ['Created', 'created_at', { hide: 5, of: ({ createdAtMs }: ApiKey) => timeText(createdAtMs) }],

@@ -94,23 +94,27 @@ export const commands: Commands = {
       name: NAME,
       plan: option('--plan <plan>', 'Set the plan, from the next API request on', oneOf(PLANS).optional()),
       domain: option('--domain <domain>', 'Set the domain that scans report'),
-      scanFrequency: option('--scans <frequency>', 'Set how often scans run', oneOf(SCAN_FREQUENCIES).optional()),
+      scanFrequency: option(
+        '--scan-frequency <frequency>',
+        'Set how often scans run',
+        oneOf(SCAN_FREQUENCIES).optional(),
+      ),
       evidenceWindowDays: option(
         '--window <days>',
         'Count evidence of this many days in a scan',
         wholeNumber(1, EVIDENCE_WINDOW_DAYS_MAX).optional(),
       ),
       clients: option(
-        '--clients <mode>',
+        '--client-storage <mode>',
         'Keep clients in full, as pseudonyms or not at all; erases what is kept',
         oneOf(CLIENT_MODES).optional(),
       ),
-      apiClients: option('--api-clients <switch>', 'Name clients in API responses', oneOf(['on', 'off']).optional()),
+      apiClients: option('--clients-in-api <switch>', 'Name clients in API responses', oneOf(['on', 'off']).optional()),
     },
     run({ administration }, { name, plan, domain, scanFrequency, evidenceWindowDays, clients, apiClients: word }) {
       const apiClients = word === undefined ? undefined : word === 'on'
       const settings = defined({ plan, domain, scanFrequency, evidenceWindowDays, clients, apiClients })
-      assertGiven(settings, '--plan, --domain, --scans, --window, --clients or --api-clients')
+      assertGiven(settings, '--plan, --domain, --scan-frequency, --window, --client-storage or --clients-in-api')
       const changed = administration.organizations.set(administration.organization(name), settings)
       if (clients !== undefined) for (const _step of administration.organizations.eraseClients(changed));
       return organizations([changed])

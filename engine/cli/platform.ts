@@ -37,7 +37,7 @@ const list = table<ListRow>([
   ['Platform', 'platform_name', { of: ({ id, platform }) => platform?.name ?? id }],
   ['First found', 'first_found_at', { hide: 1, of: ({ foundAtMs }) => timeText(foundAtMs) }],
   ['Last seen', 'last_seen', { hide: 3, of: ({ sum }) => timeText(sum.lastSeenMs) }],
-  ['Use', 'use', { hide: 4, text: useText, of: ({ sum }) => useOf(sum) }],
+  ['Kind', 'use', { hide: 4, text: useText, of: ({ sum }) => useOf(sum) }],
   ['Decision', 'decision'],
   ['Risk', 'risk', { hide: 2, of: ({ platform }) => platform?.risk.score ?? null }],
   ['Clients', 'clients', { of: ({ sum }) => sum.clients.estimate }],
@@ -71,7 +71,7 @@ const summary = table<Summary>(
     ['First seen', 'first_seen', { of: ({ use }) => timeText(use.firstSeenMs) }],
     ['Last seen', 'last_seen', { of: ({ use }) => timeText(use.lastSeenMs) }],
     ['Days', 'days', { of: ({ use }) => use.days.filter(({ used }) => used > 0).length }],
-    ['Use', 'use', { text: useText, of: ({ metadata }) => metadata?.use ?? null }],
+    ['Kind', 'use', { text: useText, of: ({ metadata }) => metadata?.use ?? null }],
     ['Access', 'access', { text: accessText, of: ({ metadata }) => metadata?.access ?? [] }],
     ['Programmatic clients', 'programmatic_clients', { of: ({ metadata }) => metadata?.programmatic_clients ?? null }],
     ['Matches', 'matches', { of: ({ use }) => use.matches }],
@@ -79,8 +79,8 @@ const summary = table<Summary>(
     ['Blocked', 'blocked_matches', { of: (row) => total(row, 'blocked') }],
     ['Touched', 'touched_matches', { of: (row) => total(row, 'touched') }],
     ['Clients', 'clients_total', { of: ({ use }) => use.clientsTotal }],
-    ['Clients kept', 'clients_kept', { of: ({ use }) => use.clients.length }],
-    ['Matches of others', 'other_matches', { of: ({ use }) => use.otherMatches }],
+    ['Clients listed', 'clients_listed', { of: ({ use }) => use.clients.length }],
+    ['Matches of unlisted clients', 'unlisted_matches', { of: ({ use }) => use.otherMatches }],
     ['Most matches', 'top_clients', { text: listText, of: ({ use }) => topClients(use) }],
     [
       'Names',
@@ -189,20 +189,20 @@ export const commands: Commands = {
       byDay: flag('--days', 'List the use by day', { conflicts: ['names', 'sources'] }),
       byName: flag('--names', 'List the names that clients requested', { conflicts: ['sources'] }),
       bySource: flag('--sources', 'List the log sources and sensors that saw the use'),
-      last: limitOption('--last <count>', 'Limit the list to this many rows', CLIENTS_SHOWN, CLIENTS_SHOWN_MAX),
+      limit: limitOption('--limit <count>', 'Limit the list to this many rows', CLIENTS_SHOWN, CLIENTS_SHOWN_MAX),
     },
-    run({ administration, organization, registry, store }, { platform: named, last, ...by }): Shown {
+    run({ administration, organization, registry, store }, { platform: named, limit, ...by }): Shown {
       const platform = platformOf(registry.catalogOf(organization.id).platforms, named)
       const use = administration.clients.ofPlatform(organization, platform.id, platform.name)
       if (use.days.length === 0) throw new Fault('NOT_FOUND', `no match of ${platform.name} in the evidence window`)
       if (by.byClient) {
-        reportClientsLeft(use, last)
+        reportClientsLeft(use, limit)
         const namesOfClient = namesOf(store, organization.id)
-        return clients(use.clients.slice(0, last).map((each) => clientRow(each, namesOfClient)))
+        return clients(use.clients.slice(0, limit).map((each) => clientRow(each, namesOfClient)))
       }
-      if (by.byDay) return days(use.days.slice(-last))
-      if (by.byName) return names(use.names.slice(0, last))
-      if (by.bySource) return sources(use.sources.slice(0, last))
+      if (by.byDay) return days(use.days.slice(-limit))
+      if (by.byName) return names(use.names.slice(0, limit))
+      if (by.bySource) return sources(use.sources.slice(0, limit))
       const published = store.environment.read(() => publishedPlatform(store, organization, platform.name))
       return summary([{ platform, use, metadata: published?.metadata }])
     },
@@ -243,7 +243,7 @@ function reportClientsLeft({ clients, clientsTotal }: PlatformUse, countMax: num
   const shown = Math.min(clients.length, countMax)
   if (shown >= clientsTotal) return
   const [part, all] = [shown, clientsTotal].map((count) => count.toLocaleString('en-US'))
-  const more = clients.length > shown ? `; for more: --last ${Math.min(clients.length, CLIENTS_SHOWN_MAX)}` : ''
+  const more = clients.length > shown ? `; for more: --limit ${Math.min(clients.length, CLIENTS_SHOWN_MAX)}` : ''
   const kept = clients.length < clientsTotal ? `; details of ${clients.length.toLocaleString('en-US')} are kept` : ''
   process.stderr.write(`${part} of ${all} clients${more}${kept}\n`)
 }

@@ -57,7 +57,7 @@ const ENTRIES: readonly Entry[] = [
     () => import('./report.ts'),
   ],
   ['alert', 'Manage alerts: their rules, channels and messages', () => import('./alert.ts')],
-  ['registry', 'Look up AI platforms, manage own platforms and install updates', () => import('./registry.ts')],
+  ['registry', 'Look up AI platforms, manage custom platforms and install updates', () => import('./registry.ts')],
   ['audit', 'Show who changed what, and when', () => import('./audit.ts')],
   [
     'verify [options]',

@@ -22,7 +22,7 @@ export const EVERY_ORGANIZATION = {
   }),
 }
 
-/** The own platforms of an organization, or those that every organization has. */
+/** The custom platforms of an organization, or those that every organization has. */
 export function ownPlatforms(platforms: readonly OwnPlatform[], base: Catalog): Shown {
   const builtIn = new Map(base.platforms.map((platform) => [platform.id, platform]))
   return table<OwnPlatform & { readonly known: Catalog['platforms'][number] | undefined }>([
@@ -95,12 +95,12 @@ export const ownCommands: Commands = {
         context.administration.ownPlatforms.add(organization, context.registry.catalogOf(SERVICE_WIDE), read),
       ),
   }),
-  remove: change('Remove own platforms; events that name them are kept for as long as evidence is', {
-    params: { ...EVERY_ORGANIZATION, ids: argument('<id...>', 'Ids of own platforms', z.array(z.string())) },
+  remove: change('Remove custom platforms; events that name them are kept for as long as evidence is', {
+    params: { ...EVERY_ORGANIZATION, ids: argument('<id...>', 'Ids of custom platforms', z.array(z.string())) },
     run: (context, { serviceWide, ids }) =>
       applied(context, serviceWide, (organization) => context.administration.ownPlatforms.remove(organization, ids)),
   }),
-  export: query('Print own platforms as a registry file for collectors', {
+  export: query('Print custom platforms as a registry file for collectors', {
     params: EVERY_ORGANIZATION,
     run(context, { serviceWide, json }) {
       const { store, registry, output } = context
@@ -114,7 +114,7 @@ export const ownCommands: Commands = {
       params: { dismissed: flag('--dismissed', 'List dismissed candidates instead') },
       run: (context, { dismissed }) => candidates(context, dismissed),
     }),
-    add: change('Add a candidate and the names below it as an own platform', {
+    add: change('Add a candidate and the names below it as a custom platform', {
       params: {
         candidate: CANDIDATE,
         id: option('--id <id>', 'Give the new platform this id', z.string()),

@@ -165,7 +165,7 @@ const FILE = argument('<file>', 'Registry file, YAML or JSON')
 export const commands: Commands = {
   list: plain(
     'List all platforms',
-    { ...LOOKUP, own: flag('--own', 'List own platforms only') },
+    { ...LOOKUP, own: flag('--custom', 'List custom platforms only') },
     async (given, output, command) => {
       if (!given.own) return withCatalog(given, output, command, (catalog) => platforms(catalog.platforms))
       await withStore(given, output, (context) => {

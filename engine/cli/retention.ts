@@ -24,22 +24,22 @@ function removed(verb: string, rows: readonly Removed[]): Shown {
 }
 
 function daysOption(name: string, about: string, kept: keyof Retention) {
-  return option(`--${name} <days>`, about, wholeNumber(RETENTION_DAYS_MIN[kept], RETENTION_DAYS_MAX).optional())
+  return option(`--${name}-days <days>`, about, wholeNumber(RETENTION_DAYS_MIN[kept], RETENTION_DAYS_MAX).optional())
 }
 
 export const commands: Commands = {
   show: query('Show the retention in days', { run: ({ organization }) => days([organization]) }),
   set: change('Change the retention', {
     params: {
-      scanDays: daysOption('scans', 'Keep finished scans for this many days', 'scanDays'),
+      scanDays: daysOption('scan', 'Keep finished scans for this many days', 'scanDays'),
       auditDays: daysOption(
         'audit',
         `Keep audit entries for this many days, at least ${RETENTION_DAYS_MIN.auditDays}`,
         'auditDays',
       ),
-      sourceDays: daysOption('sources', 'Keep inactive senders for this many days', 'sourceDays'),
+      sourceDays: daysOption('source', 'Keep inactive senders for this many days', 'sourceDays'),
       clientDays: daysOption(
-        'clients',
+        'client',
         'Keep who used each platform for this many days, at most the evidence window',
         'clientDays',
       ),
@@ -47,7 +47,7 @@ export const commands: Commands = {
     },
     run({ administration, organization, store, clock }, { scanDays, auditDays, sourceDays, clientDays, dryRun }) {
       const given = defined({ scanDays, auditDays, sourceDays, clientDays })
-      assertGiven(given, '--scans, --audit, --sources or --clients')
+      assertGiven(given, '--scan-days, --audit-days, --source-days or --client-days')
       if (!dryRun) return days([administration.retention.set(organization, given)])
       const kept = retentionOf({ ...organization, retention: { ...organization.retention, ...given } })
       return removed('Would delete', [expiredNow(store, organization.id, kept, clock.nowMs())])

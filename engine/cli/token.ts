@@ -8,7 +8,7 @@ import type { TokenBinding } from '../store/token-bindings.ts'
 import { argument, assertGiven, type Commands, change, defined, option, query, table, timeText } from './command.ts'
 import type { Result } from './context.ts'
 
-const TOKEN = argument('<token>', 'Id of the token, or its 8 visible digits')
+const TOKEN = argument('<token>', 'Id of the token, or its prefix of 8 digits')
 
 /** @param raw the token itself, if it was just created */
 function tokens({ tokenBindings }: Store, rows: readonly MonitoringToken[], raw?: string): Result {
@@ -17,11 +17,11 @@ function tokens({ tokenBindings }: Store, rows: readonly MonitoringToken[], raw?
   const shown = table<MonitoringToken>([
     ...(raw === undefined ? [] : [[null, 'token', { of: () => raw }] as const]),
     ['Label', 'label'],
-    ['Visible digits', 'visible'],
+    ['Prefix', 'prefix', { of: ({ visible }) => visible }],
     ['Bound to', 'bound_to', { hide: 2, wrap: true, of: boundTo }],
     ['Zone', 'zone', { hide: 3, of: ({ zone = 'UTC' }) => zone }],
-    ['Day order', 'day_order', { hide: 4, of: ({ dayOrder = null }) => dayOrder }],
-    ['Own format', 'own_format', { hide: 7, of: ({ formatRule }) => formatRule?.name ?? null }],
+    ['Date order', 'date_order', { hide: 4, of: ({ dayOrder = null }) => dayOrder }],
+    ['Custom format', 'custom_format', { hide: 7, of: ({ formatRule }) => formatRule?.name ?? null }],
     ['Forwarded clients', 'forwarded_clients', { hide: 8, of: ({ forwardedClients = false }) => forwardedClients }],
     ['Created', 'created_at', { hide: 5, of: ({ createdAtMs }) => timeText(createdAtMs) }],
     ['Revoked', 'revoked_at', { hide: 1, of: ({ revokedAtMs }) => timeText(revokedAtMs) }],
@@ -60,7 +60,7 @@ export const commands: Commands = {
       label: option('--label <label>', 'Set the label for lists and metrics'),
       zone: option('--zone <zone>', 'Set the time zone of devices whose messages have none: +01:00 or Europe/Berlin'),
       dayOrder: option(
-        '--day-order <order>',
+        '--date-order <order>',
         'Set how ambiguous dates such as 05/06/2026 are read',
         oneOf(DAY_ORDERS).optional(),
       ),
@@ -71,7 +71,7 @@ export const commands: Commands = {
       ),
       ruleFile: option(
         '--format-rule <file>',
-        'Read messages by the rule of an own format in this YAML file; "none" removes the rule',
+        'Read messages by the rule of a custom format in this YAML file; "none" removes the rule',
       ),
     },
     read({ label, zone, dayOrder, forwardedClients, ruleFile }) {
@@ -80,7 +80,7 @@ export const commands: Commands = {
         ...{ label, zone, dayOrder, forwardedClients },
         formatRule: formatRule === '' ? undefined : formatRule,
       })
-      assertGiven(given, '--label, --zone, --day-order, --forwarded-clients or --format-rule')
+      assertGiven(given, '--label, --zone, --date-order, --forwarded-clients or --format-rule')
       return given
     },
     run: ({ store, administration, organization }, { token }, given) =>

@@ -17,7 +17,7 @@ export const commands: Commands = {
     params: {
       token: option(
         '--token <token>',
-        'Wait for this monitoring token, by id or 8 visible digits; by default any of the organization',
+        'Wait for this monitoring token, by id or prefix; by default any of the organization',
       ),
       sinceMs: option(
         '--since <duration>',

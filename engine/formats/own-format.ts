@@ -17,7 +17,7 @@ type Values = Partial<Record<RuleField, string>>
 /** The values of a line, or undefined if it does not have the form of the rule. */
 type Find = (line: string) => Values | undefined
 
-/** Reads the lines of an organization's own format. Allocates for each line. */
+/** Reads the lines of an organization's custom format. Allocates for each line. */
 export class OwnFormat {
   readonly rule: FormatRule
   readonly #find: Find

@@ -40,7 +40,7 @@ import { dropUserIf, takeUser, UserForm } from './user-name.ts'
  * follows the method. The peer may be a name and is never the host. The bytes are those of the
  * reply to the client; they are read if they are the only column between the anchor and the method.
  *
- * A site's own format without that anchor must begin with the epoch, then columns without letters
+ * A site's custom format without that anchor must begin with the epoch, then columns without letters
  * up to the client. Squid escapes what clients write by its context, so no such column has a blank,
  * except in quotes or brackets. https://wiki.squid-cache.org/Features/LogFormat
  */
@@ -108,7 +108,7 @@ function readRequest(line: LogLine, anchor: number, end: number): Verdict {
 }
 
 /**
- * The columns of a site's own format: the first method with its target after it, else the first URL
+ * The columns of a site's custom format: the first method with its target after it, else the first URL
  * with its method after it (e2guardian).
  */
 function readOwn(line: LogLine, start: number, end: number, delimiter: number): Verdict {

@@ -17,7 +17,7 @@ const ENVELOPES_MAX = 2
 export class BodyReader {
   /** The index in FORMATS of the last message's format, or NO_FORMAT. */
   format = NO_FORMAT
-  /** The own format of the sender's token, which is tried before all others. */
+  /** The custom format of the sender's token, which is tried before all others. */
   own: OwnFormat | undefined
   readonly #detector = new FormatDetector()
   readonly #inner = new SyslogMessage()

@@ -57,7 +57,7 @@ export interface IntakeOptions {
    * be in the same batch.
    */
   readonly holdsQuestions?: boolean
-  /** Replaces the own format of the token. */
+  /** Replaces the custom format of the token. */
   readonly own?: OwnFormat | undefined
   /** Of several listeners in one thread. */
   readonly sources?: SourceTable

@@ -42,17 +42,17 @@ export function ingestRows(
       'outcome',
     ],
     [
-      'events_ahead_total',
+      'events_future_timestamp_total',
       'counter',
       'Events with a last_seen after their receipt, which is stored instead',
       accepted.ahead,
     ],
     [
-      'seen_forgotten_total',
+      'dedup_evictions_total',
       'counter',
       'Removed at a limit: senders whose events would count again, and pages of old events, which are too late from then on',
       { instances: forgotten.instances, pages: forgotten.pages },
-      'what',
+      'kind',
     ],
     [
       'batches_total',

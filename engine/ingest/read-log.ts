@@ -442,7 +442,7 @@ function checkUnderstood({ report, head, closest }: OpenFile): void {
   const near = closest === undefined ? '' : `; line ${closest.line} is similar to ${closest.format}: ${closest.reason}`
   throw new Fault(
     'LOG_FORMAT',
-    `no message is in a known format${near}; to read an own format, write a rule and use it with --rule`,
+    `no message is in a known format${near}; to read a custom format, write a rule and use it with --rule`,
   )
 }
 

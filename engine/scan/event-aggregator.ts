@@ -237,7 +237,7 @@ export class EventAggregator {
     return true
   }
 
-  /** A collector may have a newer registry, and an own platform may have been removed. */
+  /** A collector may have a newer registry, and a custom platform may have been removed. */
   #keepUnmatched(view: DataView, start: number, end: number): boolean {
     this.unmatchedCopies.add(view, start, end)
     this.added++

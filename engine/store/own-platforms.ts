@@ -33,7 +33,7 @@ export class OwnPlatforms {
   readonly #versions: Table
 
   constructor(environment: Environment) {
-    this.#records = new Family(environment.table('own-platforms'), 'own platform')
+    this.#records = new Family(environment.table('own-platforms'), 'custom platform')
     this.#versions = environment.table('registry-versions')
   }
 

@@ -29,10 +29,10 @@ export interface KnownHosts {
   knows(organizationId: string, view: DataView, start: number, end: number): boolean
 }
 
-/** The own platforms of an organization, as last read. */
+/** The custom platforms of an organization, as last read. */
 interface OwnSet {
   readonly version: number
-  /** undefined if the organization has no own platforms. */
+  /** undefined if the organization has no custom platforms. */
   readonly matcher: OwnMatcher | undefined
   /** The turn of the event loop in which the version was last checked. */
   checkedTurn: number
@@ -40,7 +40,7 @@ interface OwnSet {
 
 /**
  * The current registry: the built-in platforms or an installed release of them, with the operator's
- * changes, and each organization's own platforms in addition. Each thread has an instance. It
+ * changes, and each organization's custom platforms in addition. Each thread has an instance. It
  * compares what it cached with the versions in the store before each use. So a change by any
  * process applies to the next scan, and to messages from the next turn of the event loop on.
  */
@@ -56,7 +56,7 @@ export class RegistryInForce implements Registries, KnownHosts {
   #base: Catalog | undefined
   /** Platforms and rules, which need no trie: pages and commands need only lookups of platforms. */
   #catalog: Catalog | undefined
-  /** Of organizations with own platforms, the least recently used first. */
+  /** Of organizations with custom platforms, the least recently used first. */
   readonly #ownCatalogs = new BoundedMap<string, { readonly version: number; readonly catalog: Catalog }>(
     OWN_CATALOGS_KEPT_MAX,
   )
@@ -65,7 +65,7 @@ export class RegistryInForce implements Registries, KnownHosts {
   #ownRules = 0
   #turn = 0
   #turnEnds = false
-  /** The organization of the last call in this turn, and its matcher if it has own platforms. */
+  /** The organization of the last call in this turn, and its matcher if it has custom platforms. */
   #lastId = ''
   #lastMatcher: OwnMatcher | undefined
   readonly #endTurn = (): void => {
@@ -81,7 +81,7 @@ export class RegistryInForce implements Registries, KnownHosts {
     this.#version = compiled?.version
   }
 
-  /** Number of organizations whose own platforms are cached. */
+  /** Number of organizations whose custom platforms are cached. */
   get kept(): number {
     return this.#own.size
   }
@@ -186,7 +186,7 @@ export class RegistryInForce implements Registries, KnownHosts {
     return this.#catalog
   }
 
-  /** The organization's own platforms, read again if their version changed. */
+  /** The organization's custom platforms, read again if their version changed. */
   #ownSet(organizationId: string): OwnSet {
     const version = this.#store.ownPlatforms.version(organizationId)
     const known = this.#own.get(organizationId)

@@ -36,7 +36,7 @@ const STATE_KEY = Buffer.from('state')
  *   registry-releases   version     StoredRelease: the installed one, those of rollback
  *   registry-state      'state'     ReleaseState
  *
- * A change also raises the service-wide version of own platforms, which all threads compare.
+ * A change also raises the service-wide version of custom platforms, which all threads compare.
  */
 export class RegistryReleases {
   readonly #releases: Family<StoredRelease>

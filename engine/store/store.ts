@@ -58,7 +58,7 @@ const SHRINK_BYTES_MIN = 24 * 1024 * 1024
 
 /** The service's store: one LMDB environment with its record families. */
 export class Store {
-  /** The directory with the store's folder, key files and own platforms. */
+  /** The directory with the store's folder, key files and custom platforms. */
   readonly dataDirectory: string
   readonly environment: Environment
   readonly apiVersions: ApiVersions

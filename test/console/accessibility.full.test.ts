@@ -149,7 +149,7 @@ t.test('axe-core finds no barrier on any page, in both themes, at every width', 
   t.same(faults, [])
 })
 
-/** Each name is one word of 77 characters; names of own platforms have at most 80. */
+/** Each name is one word of 77 characters; names of custom platforms have at most 80. */
 const LONG_WORDS: Words = {
   ...plainWords(),
   text: (what) => `${what.replaceAll(/\W+/g, '-')}.`.padEnd(52, 'abcdefghij').concat('@long-company.example.com'),

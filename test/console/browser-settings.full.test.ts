@@ -98,7 +98,7 @@ async function inviteMember(t: Test, { web, page, origin }: BrowserSite): Promis
 }
 
 for (const name of WEB_BROWSERS) {
-  t.test(`${name}: try a file, rotate a key, own platforms, retention, invitation`, async (t) => {
+  t.test(`${name}: try a file, rotate a key, custom platforms, retention, invitation`, async (t) => {
     const site = await startBrowserSite(t, name)
     await tryFile(t, site)
     await rotateKey(t, site)

@@ -22,7 +22,7 @@ function candidatesIn({ store, organization, clock }: TestConsole, ...names: rea
   store.environment.write(() => store.candidates.add(deltas, () => true))
 }
 
-t.test('candidates are listed, dismissed, restored and handed to the form of own platforms', async (t) => {
+t.test('candidates are listed, dismissed, restored and handed to the form of custom platforms', async (t) => {
   const site = await serveConsole(t)
   const admin = site.signIn('a', 'admin')
   t.match((await admin.get(PATH)).text, /No candidate/)

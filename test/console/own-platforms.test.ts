@@ -21,7 +21,7 @@ t.test('a platform is added by a form, matches from then on, and is removed', as
   const { store, organization } = site
   const registry = new RegistryInForce(store)
   const admin = site.signIn('a', 'admin')
-  t.match((await admin.get(PATH)).text, /No own platform/)
+  t.match((await admin.get(PATH)).text, /No custom platform/)
   t.equal((await admin.post(PATH, CORP)).status, 303)
   t.match(registry.matcherOf(organization.id).match('x.llm.corp.example')?.platform, {
     id: 'corp-llm',

@@ -87,7 +87,7 @@ t.test('a row of the platforms is a few templates, not an element for each tag',
   t.match(text, /<input type="checkbox" name="platform" value="[^"]+" aria-label="Select [^"]+"\/>/)
 })
 
-t.test('the second request of a page reads neither the published list nor own platforms again', async (t) => {
+t.test('the second request of a page reads neither the published list nor custom platforms again', async (t) => {
   const { site, owner } = await siteWith(t, 60)
   for (const path of ['/platforms', '/overview', '/report']) {
     await owner.get(path)

@@ -129,7 +129,7 @@ t.test('matches before the evidence window are counted', async (t) => {
   t.match(report, { kind: 'log', outsideWindow: 1 })
 })
 
-t.test('the own platforms of an organization count, in captures and logs', async (t) => {
+t.test('the custom platforms of an organization count, in captures and logs', async (t) => {
   const entry = platform('acme-chat', 'www.example.com')
   const own = new OwnMatcher(matcher, { platforms: [entry], disable: ['claude'] })
   const report = await read(`${matching(1)}\n${other(1)}\n`, { matcher: own })

@@ -91,7 +91,7 @@ t.test('changes to keys, plan and tokens apply to the next request', async (t) =
   t.same(await statuses(), [403])
   await admin('organization', 'set', 'Acme', '--plan', 'enterprise', ...data)
   t.same(await statuses(), [200])
-  await admin('key', 'revoke', String(made?.['visible']), ...org)
+  await admin('key', 'revoke', String(made?.['prefix']), ...org)
   t.same(await statuses(), [401])
 
   t.equal(await send(token, 'claude.ai', 1), 200)
@@ -395,7 +395,7 @@ t.test('a command can run as a member, and names the missing right otherwise', a
   for (const hidden of ['al\u200bice', 'x\u202eecila', 'a\u2028b']) {
     t.match(await runAdmin(['member', 'add', hidden, ...org]), { status: 2, stderr: /invisible characters/ })
   }
-  const entries = await admin('audit', 'list', ...org, '--last', '2')
+  const entries = await admin('audit', 'list', ...org, '--limit', '2')
   t.match(entries, [
     {
       actor: 'member alice@acme.example',

@@ -62,7 +62,7 @@ t.test('a backup of a running service gives the same answers as the service', as
   await store.close()
   const { status, stdout, stderr } = await run('admin', ['doctor', ...data])
   t.equal(status, 3)
-  t.match(stderr, 'posture-admin: STORE_UNSOUND the store has 1 findings; restore a backup\n')
+  t.match(stderr, 'posture-admin: STORE_CHECK_FAILED the store has 1 findings; restore a backup\n')
   t.match(stdout, /"damaged_table":"organizations",.*"found":"no entry in organization-names/)
 })
 

@@ -22,7 +22,7 @@ for (const threads of ['1', '2']) {
     await site.admin('registry', 'candidates', 'add', 'unknown.ai', '--id', 'unknown')
     t.match(await candidates(), [{ name: 'llm.corp-tools.example' }])
     sender.send(`${rfc5424(site.token, squid('unknown.ai', '192.0.2.45', now))}\n`)
-    t.match(await site.settled('tcp', names.length + 1), { stored: 2 }, 'the own platform matches at once')
+    t.match(await site.settled('tcp', names.length + 1), { stored: 2 }, 'the custom platform matches at once')
     t.equal((await site.metrics()).get('posture_ingest_candidates_skipped_total{limit="busy"}'), 0)
   })
 }

@@ -6,7 +6,7 @@ import { sendTcp } from '../support/syslog-sender.ts'
 import { dataOf, organizationWithToken, rfc5424, SYSLOG_ON_LOOPBACK, squid } from '../support/syslog-service.ts'
 import { until } from '../support/wait.ts'
 
-t.test('a running service applies own platforms at once, also to waiting events', async (t) => {
+t.test('a running service applies custom platforms at once, also to waiting events', async (t) => {
   const directory = t.testdir()
   const data = dataOf(directory)
   const { token } = await organizationWithToken(data, 'Acme', 'devices')
@@ -61,7 +61,7 @@ t.test('SIGHUP reads REGISTRY_FILE again', async (t) => {
     await service.ended
   })
   const ids = async (): Promise<string> => {
-    const rows = await admin('registry', 'list', '--own', '--service-wide', '--data-dir', data)
+    const rows = await admin('registry', 'list', '--custom', '--service-wide', '--data-dir', data)
     return rows.map(({ id }) => String(id)).join(' ')
   }
   t.equal(await ids(), 'one')

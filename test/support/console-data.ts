@@ -141,7 +141,10 @@ function addSecrets(site: TestConsole, admin: Administration, organization: Orga
 }
 
 function addOwnPlatform(site: TestConsole, admin: Administration, organization: Organization, words: Words): void {
-  const own = { ...platform(`own-${randomBytes(6).toString('hex')}`, ownHost(words)), name: words.text('Own platform') }
+  const own = {
+    ...platform(`own-${randomBytes(6).toString('hex')}`, ownHost(words)),
+    name: words.text('Custom platform'),
+  }
   const file = writeRegistryFile(join(site.directory, 'own.json'), [own])
   admin.ownPlatforms.add(organization, site.registry.catalogOf(SERVICE_WIDE), file)
 }
@@ -155,7 +158,7 @@ function addFramework(admin: Administration, organization: Organization, words: 
 
 const ownHosts = new WeakMap<Words, string>()
 
-/** The domain of the own platform, the same at each call. */
+/** The domain of the custom platform, the same at each call. */
 function ownHost(words: Words): string {
   const host = ownHosts.get(words) ?? words.host('llm')
   ownHosts.set(words, host)

@@ -53,7 +53,7 @@ admin('approval', 'add', 'ChatGPT', '--note', 'Contract', '--owner', 'ada@acme.e
 admin('approval', 'reject', 'DeepSeek', ...acme)
 admin('approval', 'remove', 'DeepSeek', ...acme)
 admin('blocklist', 'link', 'create', 'firewall', '--rejected', ...acme)
-admin('retention', 'set', '--audit', '100', ...acme)
+admin('retention', 'set', '--audit-days', '100', ...acme)
 admin('network', 'add', '192.0.2.0/24', 'Office', ...acme)
 admin('token', 'bind', `${token.slice(7, 15)}`, '--address', '192.0.2.7', ...acme)
 const assessment = admin('assessment', 'create', '--framework', 'nist-csf-2', '--title', 'Spring', ...acme)

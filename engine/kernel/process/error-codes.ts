@@ -64,7 +64,7 @@ export const FAULTS = {
   },
   STORE_VERSION: { exit: ExitStatus.unavailable, about: 'The store was written by a newer release' },
   STORE_DAMAGED: { exit: ExitStatus.unavailable, about: 'A stored value fails its checksum or has an unknown version' },
-  STORE_UNSOUND: {
+  STORE_CHECK_FAILED: {
     exit: ExitStatus.damagedInput,
     about: 'A check of the whole store found damage; each finding names the place. Restore a backup',
   },

@@ -79,28 +79,28 @@ const REFUSALS: readonly {
   readonly for?: string
   readonly trust: 'nothing' | 'ca' | 'another pin'
   readonly found: RegExp
-  readonly remedy: (shown: Shown) => string
+  readonly fix: (shown: Shown) => string
 }[] = [
   {
     name: 'self-signed and not trusted',
     days: [-1, 100],
     trust: 'nothing',
     found: /the certificate is self-signed, valid until/,
-    remedy: ({ pin }) => `when it starts, set it: --service-fingerprint ${pin}, or pass its CA certificate`,
+    fix: ({ pin }) => `when it starts, set it: --service-fingerprint ${pin}, or pass its CA certificate`,
   },
   {
     name: 'expired',
     days: [-100, -1],
     trust: 'ca',
     found: /the certificate is expired on \d{4}-/,
-    remedy: () => "renew it on the service's host, or set this clock, which shows 2",
+    fix: () => "renew it on the service's host, or set this clock, which shows 2",
   },
   {
     name: 'not yet valid',
     days: [10, 100],
     trust: 'ca',
     found: /the certificate is valid from \d{4}-\S+ on,/,
-    remedy: () => 'set this clock, which shows 2',
+    fix: () => 'set this clock, which shows 2',
   },
   {
     name: 'issued for another name',
@@ -108,52 +108,52 @@ const REFUSALS: readonly {
     for: 'posture.example',
     trust: 'ca',
     found: /the certificate is for DNS:posture\.example, and not for localhost$/,
-    remedy: ({ pin }) => `start the service with --tls-name localhost, or pin its key: --service-fingerprint ${pin}`,
+    fix: ({ pin }) => `start the service with --tls-name localhost, or pin its key: --service-fingerprint ${pin}`,
   },
   {
     name: 'not the pinned one',
     days: [-1, 100],
     trust: 'another pin',
     found: /neither the certificate nor its key is pinned: valid until/,
-    remedy: ({ pin }) => `its key was replaced: --service-fingerprint ${pin}`,
+    fix: ({ pin }) => `its key was replaced: --service-fingerprint ${pin}`,
   },
 ]
-for (const { name, days, for: host, trust, found, remedy } of REFUSALS) {
+for (const { name, days, for: host, trust, found, fix } of REFUSALS) {
   t.test(`a certificate that is ${name} fails`, async (t) => {
     const shown = await server(t, ...days, host)
     const trusts = { nothing: {}, ca: { ca: shown.ca }, 'another pin': { fingerprint: 'ab'.repeat(32) } }
     const outcome = await check(shown.port, trusts[trust])
     t.match(outcome, { result: 'failed', code: 'CERTIFICATE', found })
-    t.ok('remedy' in outcome && outcome.remedy.includes(remedy(shown)), JSON.stringify(outcome))
+    t.ok('fix' in outcome && outcome.fix.includes(fix(shown)), JSON.stringify(outcome))
     t.notOk(JSON.stringify([outcome, shown.received]).includes(TOKEN), 'the token is not sent')
   })
 }
 
-const UNAUTHENTICATED: readonly { name: string; server: () => Server; found: RegExp; remedy: RegExp }[] = [
+const UNAUTHENTICATED: readonly { name: string; server: () => Server; found: RegExp; fix: RegExp }[] = [
   {
     name: 'sends plain text first',
     server: () => createTcpServer((socket) => socket.on('error', () => {}).end('SSH-2.0-OpenSSH_9.2\r\n')),
     found: /^https:\/\/localhost:\d+ does not speak TLS$/,
-    remedy: /^--https-port, here \d+, must be the port that posture-service's --ingest-port names$/,
+    fix: /^--https-port, here \d+, must be the port that posture-service's --ingest-port names$/,
   },
-  { name: 'speaks plain HTTP', server: createHttpServer, found: /does not speak TLS$/, remedy: /^--https-port/ },
+  { name: 'speaks plain HTTP', server: createHttpServer, found: /does not speak TLS$/, fix: /^--https-port/ },
   {
     name: 'closes the connection',
     server: () => createTcpServer((socket) => socket.on('error', () => {}).destroy()),
     found: /^https:\/\/localhost:\d+: .+/,
-    remedy: /^check that posture-service runs there/,
+    fix: /^check that posture-service runs there/,
   },
   {
     name: 'sends nothing',
     server: () => createTcpServer((socket) => t.teardown(() => socket.destroy())),
     found: /timeout, no connection within 4 s/,
-    remedy: /^a firewall may drop the packets, or the listener does not support TLS/,
+    fix: /^a firewall may drop the packets, or the listener does not support TLS/,
   },
 ]
-for (const { name, server: make, found, remedy } of UNAUTHENTICATED) {
+for (const { name, server: make, found, fix } of UNAUTHENTICATED) {
   t.test(`a server that ${name} fails`, async (t) => {
     const port = await listen(t, make())
-    t.match(await check(port), { result: 'failed', code: 'SERVICE_UNREACHABLE', found, remedy })
+    t.match(await check(port), { result: 'failed', code: 'SERVICE_UNREACHABLE', found, fix })
   })
 }
 
@@ -161,7 +161,7 @@ t.test('a closed port fails', async (t) => {
   t.match(await check(1), {
     code: 'SERVICE_UNREACHABLE',
     found: 'nothing listens on https://localhost:1',
-    remedy: /^check that posture-service runs there, or correct --endpoint or --https-port$/,
+    fix: /^check that posture-service runs there, or correct --endpoint or --https-port$/,
   })
 })
 
@@ -176,7 +176,7 @@ t.test('a proxy does not change the result', async (t) => {
   t.match(await check(port, { ca }), {
     code: 'SERVICE_UNREACHABLE',
     found: 'nothing listens on 127.0.0.1 port 1, where the proxy should be',
-    remedy: /^check that HTTPS_PROXY is right/,
+    fix: /^check that HTTPS_PROXY is right/,
   })
   process.env['HTTPS_PROXY'] = 'proxy.invalid:3128'
   await t.rejects(check(port, { ca }), { code: 'USAGE', message: /^HTTPS_PROXY: not the URL/ })

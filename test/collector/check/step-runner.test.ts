@@ -33,7 +33,7 @@ t.test('a step fails when another server answers in place of the service', async
     result: 'failed',
     code: 'SERVICE_UNREACHABLE',
     found: /answered 200, but not as the service does$/,
-    remedy: /whether it is the service that answers there$/,
+    fix: /whether it is the service that answers there$/,
   })
 })
 
@@ -51,7 +51,7 @@ t.test('a step that takes too long fails', async (t) => {
     result: 'failed',
     code: 'SERVICE_UNREACHABLE',
     found: 'localhost: no answer within 0.5 s',
-    remedy: /^a firewall or proxy on the path/,
+    fix: /^a firewall or proxy on the path/,
   })
   t.ok(CHECK_STEP_MS <= 10_000)
 })

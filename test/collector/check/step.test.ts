@@ -7,9 +7,9 @@ const NOWHERE = "no directory for the program's addons: /a: no permission; /b: m
 
 t.test('a step reports its finding and a fix', async (t) => {
   const rows = [
-    { message: 'lo: the interface is down', found: 'lo: the interface is down', remedy: '' },
-    { message: '--outbox /a: not ours; name another', found: '--outbox /a: not ours', remedy: 'name another' },
-    { message: `${NOWHERE}; set POSTURE_UNPACK_DIR`, found: NOWHERE, remedy: 'set POSTURE_UNPACK_DIR' },
+    { message: 'lo: the interface is down', found: 'lo: the interface is down', fix: '' },
+    { message: '--outbox /a: not ours; name another', found: '--outbox /a: not ours', fix: 'name another' },
+    { message: `${NOWHERE}; set POSTURE_UNPACK_DIR`, found: NOWHERE, fix: 'set POSTURE_UNPACK_DIR' },
   ]
   for (const { message, ...expected } of rows) {
     t.same(failedBy(new Fault('USAGE', message)), { result: 'failed', code: 'USAGE', ...expected }, message)

@@ -13,7 +13,7 @@ interface Row {
   readonly result: string
   readonly code?: string
   readonly found: string
-  readonly remedy?: string
+  readonly fix?: string
 }
 
 function rowsOf(stdout: string): Row[] {
@@ -90,7 +90,7 @@ t.test('each failure has a message and an exit status', { skip: skipNamespaces }
           check: 'tls',
           result: 'failed',
           code: 'CERTIFICATE',
-          remedy: /--service-fingerprint sha256-key:[0-9a-f]{64}, or/,
+          fix: /--service-fingerprint sha256-key:[0-9a-f]{64}, or/,
         },
         { check: 'token', result: 'skipped', found: 'tls failed' },
       ],
@@ -101,7 +101,7 @@ t.test('each failure has a message and an exit status', { skip: skipNamespaces }
       token: UNKNOWN_TOKEN,
       status: 5,
       stderr: /^posture-collector: TOKEN_REFUSED 1 of 8 checks failed: token\n$/,
-      rows: [{ check: 'token', result: 'failed', code: 'TOKEN_REFUSED', remedy: /posture-admin token generate/ }],
+      rows: [{ check: 'token', result: 'failed', code: 'TOKEN_REFUSED', fix: /posture-admin token generate/ }],
     },
     {
       name: 'a mistyped interface: the other checks continue, and the first failure determines the status',
@@ -114,7 +114,7 @@ t.test('each failure has a message and an exit status', { skip: skipNamespaces }
           check: 'interface',
           result: 'failed',
           found: 'loo: no such interface',
-          remedy: /^available: lo,? .*--list-int/,
+          fix: /^available: lo,? .*--list-int/,
         },
         { check: 'token', result: 'failed' },
       ],
@@ -124,7 +124,7 @@ t.test('each failure has a message and an exit status', { skip: skipNamespaces }
       more: ['--outbox', '/proc/outbox', '--service-fingerprint', fingerprint],
       status: 4,
       stderr: /STORE_UNWRITABLE 1 of 8 checks failed: outbox\n$/,
-      rows: [{ check: 'outbox', result: 'failed', code: 'STORE_UNWRITABLE', remedy: /^name a directory that/ }],
+      rows: [{ check: 'outbox', result: 'failed', code: 'STORE_UNWRITABLE', fix: /^name a directory that/ }],
     },
     {
       name: 'a host name that does not resolve',
@@ -154,7 +154,7 @@ t.test('each failure has a message and an exit status', { skip: skipNamespaces }
       stderr: /SERVICE_UNREACHABLE 1 of 8 checks failed: syslog\n$/,
       rows: [
         { check: 'tls', result: 'skipped', found: 'HTTPS forwarding is off' },
-        { check: 'syslog', result: 'failed', found: 'nothing listens on tls://localhost:1', remedy: /--syslog-port$/ },
+        { check: 'syslog', result: 'failed', found: 'nothing listens on tls://localhost:1', fix: /--syslog-port$/ },
       ],
     },
     {
@@ -172,7 +172,7 @@ t.test('each failure has a message and an exit status', { skip: skipNamespaces }
       more: ['--registry-file', garbage, '--service-fingerprint', fingerprint],
       status: 2,
       stderr: /REGISTRY_FILE 1 of 8 checks failed: settings\n$/,
-      rows: [{ check: 'settings', result: 'failed', remedy: /the built-in registry is used$/ }],
+      rows: [{ check: 'settings', result: 'failed', fix: /the built-in registry is used$/ }],
     },
     {
       name: 'a CA file without a certificate',
@@ -224,7 +224,7 @@ t.test('a check started as root runs as the user that the collector becomes', { 
   const denied = (file: string) => ({
     result: 'failed',
     found: new RegExp(`: ${file} is not readable by uid 1234$`),
-    remedy: new RegExp(
+    fix: new RegExp(
       `^chgrp 1235 ${file} && chmod g\\+r ${file}, and make its parent directories accessible to that user`,
     ),
   })
@@ -256,7 +256,7 @@ t.test('without CAP_NET_RAW, the check lists the ways to grant it', { skip: skip
     check: 'interface',
     code: 'CAPTURE_DENIED',
     found: 'lo: no permission to capture',
-    remedy:
+    fix:
       /CAP_NET_RAW: AmbientCapabilities=CAP_NET_RAW \(\w+\), --cap-add NET_RAW \(\w+\), setcap cap_net_raw=ep \S+/,
   })
   t.match(rowsOf(stdout)[3], { check: 'outbox', code: 'STORE_UNWRITABLE', found: /no permission to write$/ })
@@ -272,7 +272,7 @@ t.test(
     const rows = [
       {
         name: 'far',
-        expected: { result: 'failed', found: 'far: the interface is down', remedy: /"ip link set far up"/ },
+        expected: { result: 'failed', found: 'far: the interface is down', fix: /"ip link set far up"/ },
       },
       {
         name: 'near',

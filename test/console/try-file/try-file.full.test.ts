@@ -137,7 +137,7 @@ t.test('tried files are counted by result', async (t) => {
   t.same(values, { read: 1, refused: 1, busy: 0, failed: 0 })
 })
 
-t.test('the own platforms of the organization count, those of others do not', async (t) => {
+t.test('the custom platforms of the organization count, those of others do not', async (t) => {
   const site = await serveConsole(t)
   addOwnPlatform(site)
   const browser = site.signIn('ada@acme.example', 'member')

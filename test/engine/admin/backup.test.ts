@@ -73,7 +73,7 @@ t.test('a damaged store cannot be backed up', async (t) => {
   store.environment.write(() => store.environment.table('scans').putSync(Buffer.from(id), Buffer.of(1)))
   const file = join(directory, 'a.backup')
   await t.rejects(backUpTo(store, file, BACKUP), {
-    code: 'STORE_UNSOUND',
+    code: 'STORE_CHECK_FAILED',
     message: /the store is damaged: 1 findings, the first: scans of .*; run posture-admin doctor for details/,
   })
   t.notOk(existsSync(file))
@@ -375,7 +375,7 @@ t.test('a backup that somebody has altered and sealed again ends at most the pro
           bytes.writeUInt32LE(random(2 ** 32), page * PAGE_BYTES + 20 + 4 * random(1000))
         }
       },
-      outcome: /^(restored|(BACKUP_FILE|STORE_UNSOUND|STORE_DAMAGED|STORE_VERSION) )/,
+      outcome: /^(restored|(BACKUP_FILE|STORE_CHECK_FAILED|STORE_DAMAGED|STORE_VERSION) )/,
     })),
   ]
   for (const [index, { name, alter, outcome }] of alterations.entries()) {

@@ -54,7 +54,7 @@ t.test('links for devices', async (t) => {
   t.match(secret, /^svc_bl_[0-9a-f]{48}$/)
   t.match(made, { label: 'Firewall', blocks: 'rejected', min_risk: 50, path: `/blocklist/${made?.['id']}.FORMAT` })
   const listed = await admin('blocklist', 'link', 'list', '--org', 'Acme', ...data)
-  t.match(listed, [{ label: 'Firewall', visible: secret.slice(7, 15), revoked_at: null }])
+  t.match(listed, [{ label: 'Firewall', prefix: secret.slice(7, 15), revoked_at: null }])
   t.notMatch(JSON.stringify(listed), secret)
   const [revoked] = await admin('blocklist', 'link', 'revoke', secret.slice(7, 15), ...data)
   t.ok(revoked?.['revoked_at'])

@@ -35,7 +35,7 @@ t.test('the audit log records who made which change and when; failed changes are
         'member Alice@acme.example',
         action,
         'dashboard',
-        { id: record.id, begins: record.visible, scopes: ['scores:read'] },
+        { id: record.id, prefix: record.visible, scopes: ['scores:read'] },
       ]),
     ].map(([actor, action, subject, details], index) => ({ actor, action, subject, details, sequence: index + 1 })),
   )

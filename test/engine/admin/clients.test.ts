@@ -45,15 +45,15 @@ t.test('commands show who uses a platform, what a client uses, and names beside 
     { platform_name: 'ChatGPT', clients: 2, matches: 4 },
   ])
   t.match(await admin('platform', 'show', 'claude', ...data), [
-    { platform_name: 'Claude', matches: 6, clients_total: 2, other_matches: 0, names: ['claude.ai (6)'], days: 1 },
+    { platform_name: 'Claude', matches: 6, clients_total: 2, unlisted_matches: 0, names: ['claude.ai (6)'], days: 1 },
   ])
   await admin('network', 'add', '10.2.7.1/16', 'Berlin office', ...data)
   await admin('network', 'add', '10.0.0.0/8', 'Company', ...data)
   const file = join(opened.directory, 'names.csv')
   writeFileSync(file, 'address,name\n10.2.0.7,"Laptop of J. Doe"\n2001:DB8:0::1,printer\n')
   t.match(await admin('client', 'names', 'import', file, ...data), [{ file, format: 'csv', names: 2 }])
-  const one = await run('admin', ['platform', 'show', 'Claude', '--clients', '--last', '1', ...data])
-  t.match(one.stderr, /^1 of 2 clients; for more: --last 2$/m)
+  const one = await run('admin', ['platform', 'show', 'Claude', '--clients', '--limit', '1', ...data])
+  t.match(one.stderr, /^1 of 2 clients; for more: --limit 2$/m)
   t.match(await admin('platform', 'show', 'Claude', '--clients', ...data), [
     {
       client: '10.2.0.7',

@@ -143,7 +143,7 @@ t.test('ingest file --names prints what was understood of each line', async (t) 
   t.match(alone.stderr, /--names: expected --dry-run/)
 })
 
-t.test('an own format reads the messages of its token, and can be tried with a file', async (t) => {
+t.test('a custom format reads the messages of its token, and can be tried with a file', async (t) => {
   const directory = t.testdir({
     'own.yaml': "name: guest-proxy\ndelimiter: '##'\nfields: { time: 1, client: 2, host: 3 }\n",
     'wrong.yaml': "name: guest-proxy\ndelimiter: '|'\nfields: { time: 1, host: 3 }\n",
@@ -165,12 +165,12 @@ t.test('an own format reads the messages of its token, and can be tried with a f
     t.match(ended, { status: 2, stderr: /wrong\.yaml: line 3, fields\.client: expected the number of a column/ })
   t.match(await set(at('missing.yaml')), { status: 2, stderr: /--format-rule \S+missing\.yaml: no such file/ })
 
-  t.match(JSON.parse((await set(at('own.yaml'))).stdout), { own_format: 'guest-proxy' })
+  t.match(JSON.parse((await set(at('own.yaml'))).stdout), { custom_format: 'guest-proxy' })
   t.match(JSON.parse((await dry()).stdout), { matched: 1, formats: { 'own-format': 1 } })
   await admin('token', 'set', id, '--label', 'visitors', '--org', 'Acme', ...data)
   const [listed] = await admin('token', 'list', '--org', 'Acme', ...data)
-  t.match(listed, { label: 'visitors', own_format: 'guest-proxy' })
-  t.match(JSON.parse((await set('none')).stdout), { own_format: null })
+  t.match(listed, { label: 'visitors', custom_format: 'guest-proxy' })
+  t.match(JSON.parse((await set('none')).stdout), { custom_format: null })
   t.match(JSON.parse((await dry()).stdout), { matched: 0, unknown: 1 })
 })
 
@@ -209,7 +209,7 @@ t.test('a file of which nothing is understood ends with LOG_FORMAT, which names 
       SVC_TOKEN: String(token?.['token']),
     })
   for (const [name, why] of [
-    ['words.log', /LOG_FORMAT \S+words\.log: no message is in a known format; to read an own format, write a rule/],
+    ['words.log', /LOG_FORMAT \S+words\.log: no message is in a known format; to read a custom format, write a rule/],
     ['report.bz2', /LOG_FORMAT \S+report\.bz2: looks like bzip2: unpack it first/],
   ] as const) {
     t.match(await ingest(name), { status: 4, stderr: why }, name)

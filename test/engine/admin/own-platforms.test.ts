@@ -32,7 +32,7 @@ function site(t: Parameters<typeof openStore>[0]): Site {
 const ids = ({ store }: TestStore, organizationId: string): string[] =>
   store.ownPlatforms.ofOrganization(organizationId).map(({ entry }) => entry.id)
 
-t.test('log lines of an own platform become findings, by commands alone', async (t) => {
+t.test('log lines of a custom platform become findings, by commands alone', async (t) => {
   const folder = t.testdir({})
   const data = ['--data-dir', join(folder, 'data')]
   const ofAcme = [...data, '--org', 'Acme']
@@ -50,8 +50,8 @@ t.test('log lines of an own platform become findings, by commands alone', async 
   t.match(await admin('scan', 'show', ...ofAcme), [{ platform_name: 'Own corp-llm', metadata: { matches: 3 } }])
   t.match(await admin('registry', 'check', 'x.llm.corp.example', ...ofAcme), [{ id: 'corp-llm' }])
   t.match(await admin('registry', 'check', 'x.llm.corp.example', ...data, '--org', 'Other'), [{ id: null }])
-  t.match(await admin('registry', 'list', '--own', ...ofAcme), [{ id: 'corp-llm', provisioned: false }])
-  t.same(await admin('registry', 'list', '--own', '--service-wide', ...data), [], 'none for every organization')
+  t.match(await admin('registry', 'list', '--custom', ...ofAcme), [{ id: 'corp-llm', provisioned: false }])
+  t.same(await admin('registry', 'list', '--custom', '--service-wide', ...data), [], 'none for every organization')
   t.match(await admin('approval', 'add', 'Own corp-llm', ...ofAcme), [{ id: 'corp-llm' }])
   t.match(await runAdmin(['approval', 'add', 'corp-llm', ...data, '--org', 'Other']), { status: 5 })
   t.match(await admin('registry', 'remove', 'corp-llm', ...ofAcme), [])
@@ -70,16 +70,16 @@ t.test('log lines of an own platform become findings, by commands alone', async 
   )
 })
 
-t.test('own platforms apply to every organization only with --service-wide', async (t) => {
+t.test('custom platforms apply to every organization only with --service-wide', async (t) => {
   const folder = t.testdir({})
   const data = ['--data-dir', join(folder, 'data')]
   const file = writeRegistryFile(join(folder, 'own.json'), [platform('corp-llm', 'llm.corp.example')])
-  const everyones = (): Promise<unknown[]> => admin('registry', 'list', '--own', '--service-wide', ...data)
+  const everyones = (): Promise<unknown[]> => admin('registry', 'list', '--custom', '--service-wide', ...data)
   await admin('organization', 'create', 'Acme', '--domain', 'acme.example', ...data)
   t.match(await admin('registry', 'add', file, ...data), [{ id: 'corp-llm' }], 'the only organization')
   t.match(await admin('registry', 'check', 'llm.corp.example', ...data), [{ id: 'corp-llm' }])
   await admin('organization', 'create', 'Other', '--domain', 'other.example', ...data)
-  for (const words of [['add', file], ['remove', 'corp-llm'], ['export'], ['list', '--own']]) {
+  for (const words of [['add', file], ['remove', 'corp-llm'], ['export'], ['list', '--custom']]) {
     t.match(await runAdmin(['registry', ...words, ...data]), { status: 2, stderr: /--org/ }, words.join(' '))
   }
   t.match(await runAdmin(['registry', 'add', file, '--service-wide', '--org', 'Acme', ...data]), { status: 2 })
@@ -90,7 +90,7 @@ t.test('own platforms apply to every organization only with --service-wide', asy
   t.match(await admin('registry', 'check', 'llm.corp.example', ...data), [{ id: 'corp-llm' }])
   t.same(await admin('registry', 'remove', 'corp-llm', ...data), [])
   delete process.env['POSTURE_ORG']
-  t.match(await admin('registry', 'list', '--own', '--org', 'Acme', ...data), [{ id: 'corp-llm' }])
+  t.match(await admin('registry', 'list', '--custom', '--org', 'Acme', ...data), [{ id: 'corp-llm' }])
   t.same(await everyones(), [], 'nothing for every organization')
   await admin('registry', 'remove', 'corp-llm', '--org', 'Acme', ...data)
   await admin('registry', 'add', file, '--service-wide', ...data)
@@ -192,7 +192,7 @@ t.test('errors and limits change nothing', async (t) => {
       name: 'too many platforms',
       work: () =>
         add(Array.from({ length: OWN_PLATFORMS_MAX }, (_, index) => platform(`p${index}`, `p${index}.example`))),
-      thrown: { code: 'CONFLICT', message: /1001 own platforms; at most 1000/ },
+      thrown: { code: 'CONFLICT', message: /1001 custom platforms; at most 1000/ },
     },
     {
       name: 'too many domains',
@@ -219,7 +219,7 @@ t.test('errors and limits change nothing', async (t) => {
     {
       name: 'removing what is not there',
       work: () => administration.ownPlatforms.remove(acme, ['corp-llm', 'chatgpt']),
-      thrown: { code: 'NOT_FOUND', message: /"chatgpt" is not an own platform/ },
+      thrown: { code: 'NOT_FOUND', message: /"chatgpt" is not a custom platform/ },
     },
   ]
   for (const { name, work, thrown } of rows) {

@@ -26,7 +26,7 @@ t.test('owners of recommendations, withdrawn invitations and a retention without
   t.match(await runAdmin(['member', 'withdraw', 'ada', ...acme]), { status: 5, stderr: /"ada" has no invitation/ })
 
   const before = await admin('retention', 'show', ...acme)
-  t.match(await admin('retention', 'set', '--audit', '90', '--dry-run', ...acme), [
+  t.match(await admin('retention', 'set', '--audit-days', '90', '--dry-run', ...acme), [
     { scans: 0, audit_entries: 0, sources: 0 },
   ])
   t.same(await admin('retention', 'show', ...acme), before)

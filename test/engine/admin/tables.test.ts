@@ -83,7 +83,7 @@ t.test("JSON output has one typed object per line with the API's names, and null
   const [key] = await admin('key', 'create', 'dashboard', ...ALL_SCOPES, ...org)
   t.match(key, { last_used_at: null, revoked_at: null, scopes: Array, created_at: /Z$/ })
   const [token] = await admin('token', 'generate', 'sensor', ...org)
-  t.match(token, { day_order: null, zone: 'UTC', bound_to: [] })
+  t.match(token, { date_order: null, zone: 'UTC', bound_to: [] })
   t.same(await admin('token', 'bind', String(token?.['id']), '--port', '5514', ...org), [
     { address: null, port: 5514, token_id: token?.['id'] },
   ])

@@ -771,7 +771,7 @@ const ROWS: readonly Row[] = [
     finds: /^identity-providers of \S+: found a record at \S+, expected its key, /,
   },
   {
-    name: 'an invalid own platform',
+    name: 'an invalid custom platform',
     table: 'own-platforms',
     damage: changed(() => ({ entry: { id: 'corp-llm', url: 'nowhere' } })),
     finds: /^own-platforms of \S+: found the entry corp-llm, expected one of a registry file$/,

@@ -283,7 +283,7 @@ const WRITERS: Readonly<Record<string, Writer>> = {
     line: ({ client, host, path, user }) =>
       `1795162502.119    318 ${client} TCP_MISS/200 6120 GET http://${host}/${url(path)} ${percent(user)} HIER_DIRECT/198.51.100.20 text/html`,
   },
-  'Squid, own format': {
+  'Squid, custom format': {
     escaping: 'by context: a backslash before quotes, percent-encoded otherwise (Format.cc)',
     format: 'proxy-native',
     controlled: ['path', 'agent', 'user'],

@@ -72,7 +72,7 @@ t.test('events without a platform wait, and become findings when the registry ha
   t.equal(matches(), 5)
 })
 
-t.test('events of an own platform that was removed wait for its return', async (t) => {
+t.test('events of a custom platform that was removed wait for its return', async (t) => {
   const { buffer, add, remove, scan, sender, matches } = site(t)
   add(NAME)
   buffer([sender.event(NAME, NOON)])

@@ -27,7 +27,11 @@ if (isMainThread) {
     const { store } = opened
     const [acme, other] = [makeOrganization(opened, 'Acme').id, makeOrganization(opened, 'Other').id]
     const registry = new RegistryInForce(store)
-    t.equal(registry.matcherOf(acme).fingerprint, matcher.fingerprint, 'without own platforms: the built-in registry')
+    t.equal(
+      registry.matcherOf(acme).fingerprint,
+      matcher.fingerprint,
+      'without custom platforms: the built-in registry',
+    )
     store.environment.write(() => store.ownPlatforms.put(acme, own('corp-llm', 'llm.corp.example')))
     t.equal(registry.matcherOf(acme).match('a.llm.corp.example')?.platform.id, 'corp-llm')
     t.equal(registry.matcherOf(other).match('a.llm.corp.example'), undefined)
@@ -116,7 +120,7 @@ if (isMainThread) {
     t.equal(await ask('llm.corp.example'), false)
   })
 
-  t.test('looking up a host allocates nothing for an organization without own platforms', async (t) => {
+  t.test('looking up a host allocates nothing for an organization without custom platforms', async (t) => {
     const opened = openStore(t)
     const { id } = makeOrganization(opened, 'Acme')
     const registry = new RegistryInForce(opened.store)
