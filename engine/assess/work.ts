@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { Fault } from '../kernel/process/error-codes.ts'
-import type { Answer, AssessmentItem, ItemWork, WorkChange } from '../store/assessments.ts'
+import type { Answer, Assessment, AssessmentItem, ItemWork, WorkChange } from '../store/assessments.ts'
+import { pointsOf } from './score.ts'
 
 /** Kept changes of one item. Beyond them, the oldest are removed; the audit log has all. */
 export const ITEM_CHANGES_MAX = 20
@@ -28,6 +29,22 @@ export function storedWork(work: Partial<ItemWork>): { readonly work?: ItemWork 
   const { owner = '', dueOn = '', links = [], history = [] } = work
   const isEmpty = owner === '' && dueOn === '' && links.length + history.length === 0
   return isEmpty ? {} : { work: { owner, dueOn, links, history } }
+}
+
+/** A day in UTC, as in due dates. */
+export function dayText(atMs: number): string {
+  return new Date(atMs).toISOString().slice(0, 10)
+}
+
+/** Whether an item of an open assessment is past its due date, and not met. */
+export function isOverdue({ status }: Pick<Assessment, 'status'>, item: AssessmentItem, today: string): boolean {
+  const { dueOn } = workOf(item)
+  return status !== 'completed' && dueOn !== '' && dueOn < today && !isMet(item)
+}
+
+/** Nothing is left to do. */
+function isMet({ answer }: AssessmentItem): boolean {
+  return answer !== 'unanswered' && (pointsOf(answer) ?? 100) === 100
 }
 
 /** The item after a change, with its history. */

@@ -81,11 +81,11 @@ t.test(`the pages of a category with ${ITEMS} items are small`, async (t) => {
     cpuMsOf(() => assessmentView({ site: { store }, organization } as never, made.id)),
   )
   t.ok(Math.min(...times) <= PAGE_CPU_MS_MAX, `${times} ms`)
-  for (const path of ['', '/categories/0', '/categories/0?page=24', '/categories/0?page=48']) {
+  for (const path of ['', '/categories/0', '/categories/0/items/599', '/categories/0?page=24']) {
     const { status, text } = await admin.get(`/assessments/${made.id}${path}`)
     t.equal(status, 200)
     const bytes = gzipSync(text, { level: GZIP_LEVEL }).length
     t.ok(bytes <= PAGE_GZIP_BYTES_MAX, `${path}: ${bytes} bytes`)
   }
-  t.match((await admin.get(`/assessments/${made.id}/categories/0?page=48`)).text, 'A.1199')
+  t.match((await admin.get(`/assessments/${made.id}/categories/0?page=24`)).text, 'A.1199')
 })
