@@ -21,19 +21,19 @@ for (const input of document.querySelectorAll<HTMLInputElement>('input[data-filt
 /** Selects all visible rows of a table, and shows how many are selected. */
 for (const output of document.querySelectorAll<HTMLOutputElement>('output[data-counts]')) {
   const name = output.dataset['counts'] ?? ''
-  const form = output.closest('form')
-  const boxes = [...(form?.querySelectorAll<HTMLInputElement>(`input[name="${name}"]`) ?? [])]
-  const all = form?.querySelector<HTMLInputElement>(`input[data-selects="${name}"]`)
+  const boxes = [...document.querySelectorAll<HTMLInputElement>(`input[name="${name}"]`)]
+  const all = document.querySelector<HTMLInputElement>(`input[data-selects="${name}"]`)
+  const none = output.textContent
   const visible = (): HTMLInputElement[] => boxes.filter((box) => box.closest('tr')?.hidden !== true)
   const update = (): void => {
     const count = boxes.filter((box) => box.checked).length
-    output.textContent = count === 0 ? 'Select platforms' : `${count} selected`
+    output.textContent = count === 0 ? none : `${count} selected`
     if (!all) return
     const shown = visible()
     all.checked = shown.length > 0 && shown.every((box) => box.checked)
     all.indeterminate = count > 0 && !all.checked
   }
-  form?.addEventListener('change', (event) => {
+  document.addEventListener('change', (event) => {
     if (all && event.target === all) for (const box of visible()) box.checked = all.checked
     update()
   })
@@ -171,13 +171,16 @@ for (const form of document.querySelectorAll<HTMLFormElement>('form[data-saves]'
           isLeaving = true
           form.requestSubmit(button)
         }
-        if (output !== null) output.textContent = page === null ? (output.dataset['unsaved'] ?? '') : ''
+        // A page without the form says that somebody has approved the item.
+        const problem = page?.getElementById('rejected')?.textContent ?? output?.dataset['unsaved'] ?? ''
+        if (output !== null) output.textContent = stored ? '' : problem
         done()
       }
       request.send(new URLSearchParams(sent as unknown as Record<string, string>))
     })
   form.addEventListener('submit', (event) => {
-    if (isLeaving) return
+    // A review changes the whole page.
+    if (isLeaving || (event.submitter as HTMLButtonElement | null)?.name === 'review') return
     event.preventDefault()
     const seen = rejections
     saving = saving.then(() => (seen === rejections ? save(event.submitter) : undefined))

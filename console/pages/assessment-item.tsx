@@ -2,7 +2,7 @@ import type { ComponentChildren } from 'preact'
 import { CLAIMS } from '../../engine/assess/discovery-facts.ts'
 import { answer as answerRule, itemKey, readAnswer } from '../../engine/assess/rules.ts'
 import { evidenceText, type Suggestion } from '../../engine/assess/suggestions.ts'
-import { noteMark, type SeenItem, workOf } from '../../engine/assess/work.ts'
+import { linkParts, noteMark, type SeenItem, workOf } from '../../engine/assess/work.ts'
 import type { Answer, AssessmentItem, WORD_ANSWERS, WorkChange } from '../../engine/store/assessments.ts'
 import { profileText } from '../../engine/store/framework.ts'
 import { Bar } from '../design/chart.tsx'
@@ -36,6 +36,7 @@ export interface ItemPageProps {
   readonly query: URLSearchParams
   readonly nowMs: number
   readonly mayAnswer: boolean
+  readonly mayApprove: boolean
   readonly done: string
 }
 
@@ -44,10 +45,11 @@ export interface ItemPageProps {
  * the elements with `data-part`. Fields are in none of them, so that typed text stays.
  */
 export function ItemPage(props: ItemPageProps) {
-  const { view, nowMs, mayAnswer } = props
+  const { view, nowMs, mayAnswer, mayApprove } = props
   const { assessment, category, item, next, show } = view
-  const isOpen = assessment.status !== 'completed' && mayAnswer
-  const { history } = workOf(item)
+  const { history, review } = workOf(item)
+  const mayChange = assessment.status !== 'completed' && mayAnswer
+  const isOpen = mayChange && review?.state !== 'approved'
   return (
     <>
       <div>
@@ -67,6 +69,14 @@ export function ItemPage(props: ItemPageProps) {
       <div class="wide">
         <div class="column">
           <Item {...props} isOpen={isOpen} />
+          {mayChange && !isOpen && mayApprove && (
+            <form class="row" method="post" action={pathOf(assessment.id, view)}>
+              <input type="hidden" name="show" value={show} />
+              <button type="submit" name="review" value="reopen">
+                Reopen the item
+              </button>
+            </form>
+          )}
           <div id="history" data-part>
             {history.length > 0 && (
               <Card title="Changes" note={countText(history.length)} bare>
@@ -85,7 +95,7 @@ export function ItemPage(props: ItemPageProps) {
 }
 
 function Item(props: ItemPageProps & { readonly isOpen: boolean }) {
-  const { view, form, done, isOpen } = props
+  const { view, form, done, isOpen, mayApprove, nowMs } = props
   const { assessment, item, guidance, reasons } = view
   const error = form.errors['']
   const change = changeOf(view)
@@ -115,6 +125,17 @@ function Item(props: ItemPageProps & { readonly isOpen: boolean }) {
       {before !== undefined && before !== item.answer && (
         <p class="small muted">was: {answerName(before)} in the last assessment</p>
       )}
+      <div id="rejected" data-part>
+        {error !== undefined && (
+          <Notice tone="bad" title={error}>
+            <p class="small">
+              Not saved. Stored now: {answerName(item.answer)}
+              {item.note !== '' && `, “${item.note}”`}.{' '}
+              {isOpen ? 'Save again to replace it with yours.' : `You typed: “${form.values.text('note')}”`}
+            </p>
+          </Notice>
+        )}
+      </div>
       {isOpen ? (
         <form id="item" class="stack work" method="post" action={pathOf(assessment.id, view)} data-saves>
           <input type="hidden" name="show" value={view.show} />
@@ -128,16 +149,6 @@ function Item(props: ItemPageProps & { readonly isOpen: boolean }) {
             </output>
             <output class="error" data-unsaved="Not saved: the console does not answer. Your text stays here." />
           </div>
-          <div id="rejected" data-part>
-            {error !== undefined && (
-              <Notice tone="bad" title={error}>
-                <p class="small">
-                  Not saved. Stored now: {answerName(item.answer)}
-                  {item.note !== '' && `, “${item.note}”`}. Save again to replace it with yours.
-                </p>
-              </Notice>
-            )}
-          </div>
           {answers}
           <label class="check small muted" data-keys hidden>
             <input type="checkbox" checked />
@@ -147,9 +158,16 @@ function Item(props: ItemPageProps & { readonly isOpen: boolean }) {
           </label>
           {known}
           <Fields {...props} />
+          <div id="review" class="row" data-part>
+            <Review item={item} nowMs={nowMs} />
+            {item.answer !== 'unanswered' && <ReviewButtons item={item} mayApprove={mayApprove} />}
+          </div>
         </form>
       ) : (
         <div class="stack work">
+          <p>
+            <Review item={item} nowMs={nowMs} />
+          </p>
           {answers}
           {known}
           <Work item={item} />
@@ -243,7 +261,51 @@ function Fields({ view, form }: ItemPageProps) {
         <Field name="owner" label="Owner" form={form} maxLength={255} suggestions={view.members} />
         <Field name="due" label="Due date" type="date" form={form} />
       </div>
-      <TextArea name="links" label="Links" form={form} rows={2} hint="One address in each line, at most 5." />
+      <TextArea
+        name="links"
+        label="Links"
+        form={form}
+        rows={2}
+        hint="One address in each line, at most 5. If the evidence expires, add a blank and the day: 2027-01-31."
+      />
+      <div id="links-now" data-part>
+        {links.length > 0 && <Links links={links} />}
+      </div>
+    </>
+  )
+}
+
+/** Who submitted or approved the answer, and when. */
+function Review({ item, nowMs }: { readonly item: AssessmentItem; readonly nowMs: number }) {
+  const { review } = workOf(item)
+  if (review === undefined) return null
+  return (
+    <span class="facts">
+      <Tag tone={review.state === 'approved' ? 'good' : 'plain'}>{review.state}</Tag>
+      <span class="small muted">
+        by {review.by}, <Time ms={review.atMs} nowMs={nowMs} />
+      </span>
+    </span>
+  )
+}
+
+function ReviewButtons({ item, mayApprove }: { readonly item: AssessmentItem; readonly mayApprove: boolean }) {
+  if (workOf(item).review === undefined) {
+    return (
+      <button type="submit" name="review" value="submit">
+        Submit for review
+      </button>
+    )
+  }
+  if (!mayApprove) return null
+  return (
+    <>
+      <button type="submit" name="review" value="approve">
+        Approve
+      </button>
+      <button type="submit" name="review" value="reopen">
+        Return
+      </button>
     </>
   )
 }
@@ -279,13 +341,17 @@ function Work({ item }: { readonly item: AssessmentItem }) {
 function Links({ links }: { readonly links: readonly string[] }) {
   return (
     <ul class="links break">
-      {links.map((link) => (
-        <li key={link}>
-          <a href={link} rel="noreferrer">
-            {link}
-          </a>
-        </li>
-      ))}
+      {links.map((link) => {
+        const { address, expiresOn } = linkParts(link)
+        return (
+          <li key={link}>
+            <a href={address} rel="noreferrer">
+              {address}
+            </a>
+            {expiresOn !== '' && `, expires on ${expiresOn}`}
+          </li>
+        )
+      })}
     </ul>
   )
 }
@@ -362,7 +428,14 @@ function Items({ view, query }: ItemPageProps) {
 function State({ row: { item, isUnsupported, isOverdue } }: { readonly row: ListedItem }) {
   if (isUnsupported) return <Tag tone="bad">{answerName(item.answer)}, not supported</Tag>
   if (isOverdue) return <Tag tone="warn">Overdue</Tag>
-  return item.answer === 'unanswered' ? <span>–</span> : <Tag tone={toneOf(item.answer)}>{answerName(item.answer)}</Tag>
+  if (item.answer === 'unanswered') return <span>–</span>
+  const { review } = workOf(item)
+  return (
+    <Tag tone={toneOf(item.answer)}>
+      {answerName(item.answer)}
+      {review !== undefined && `, ${review.state}`}
+    </Tag>
+  )
 }
 
 function Categories({ view: { assessment, categories, at } }: { readonly view: ItemView }) {
@@ -407,6 +480,7 @@ const FIELD_NAMES: Readonly<Record<WorkChange['field'], string>> = {
   owner: 'Owner',
   due: 'Due date',
   links: 'Number of links',
+  review: 'Review',
 }
 
 function changeColumns(nowMs: number): readonly Column<WorkChange>[] {

@@ -4,7 +4,7 @@ import { AssessmentFileFault } from '../../engine/assess/file-fault.ts'
 import { readProfile } from '../../engine/assess/profiles.ts'
 import { answer as answerRule, checkRule, itemKey, note as noteRule, readAnswer } from '../../engine/assess/rules.ts'
 import { acceptedNote } from '../../engine/assess/suggestions.ts'
-import { noteMark, workOf } from '../../engine/assess/work.ts'
+import { noteMark, REVIEW_STEPS, workOf } from '../../engine/assess/work.ts'
 import { Fault, isFault } from '../../engine/kernel/process/error-codes.ts'
 import type { Answer as AnswerGiven, AssessmentItem } from '../../engine/store/assessments.ts'
 import { asFrameworkId } from '../../engine/store/framework.ts'
@@ -132,6 +132,7 @@ function itemPage(visit: Visit, given: ItemPlace, rejected = EMPTY_FORM, status 
     query,
     nowMs: visit.nowMs,
     mayAnswer: visit.may('assessment.change'),
+    mayApprove: visit.may('assessment.approve'),
     done: query.get('done') ?? '',
   })
   return visit.page(view.item.title, PATH, content, { status })
@@ -151,6 +152,9 @@ async function saveItem(visit: Visit, given: ItemPlace): Promise<Answer> {
     if (answered !== undefined) await visit.change('assessment.change', { id, ...answered })
     const assigned = workChange(fields, typed)
     if (assigned !== undefined) await visit.change('assessment.assign', { id, item: view.item.id, ...assigned })
+    const step = REVIEW_STEPS.find((each) => each === fields.text('review'))
+    if (step === 'submit') await visit.change('assessment.submit', { id, item: view.item.id })
+    else if (step !== undefined) await visit.change('assessment.approve', { id, item: view.item.id, step })
     return redirect(pathOf(id, view, view.show, 'saved'))
   } catch (error) {
     const { state, status } = refusedForm(error, new FormFields([...typed]))

@@ -6,7 +6,7 @@ import { scaleOf } from '../../engine/assess/score.ts'
 import { itemsOf } from '../../engine/assess/states.ts'
 import { type Suggestion, suggestionsFor } from '../../engine/assess/suggestions.ts'
 import { guidanceOf, templateItems, templateOf } from '../../engine/assess/templates.ts'
-import { dayText, isOverdue, workOf } from '../../engine/assess/work.ts'
+import { dayText, expiredLinks, isOverdue, workOf } from '../../engine/assess/work.ts'
 import type { Assessment, AssessmentCategory, AssessmentItem } from '../../engine/store/assessments.ts'
 import {
   type AnyFrameworkId,
@@ -252,7 +252,7 @@ export function itemView(
   if (view === undefined || category === undefined) return undefined
   const { site, organization, identity, nowMs, request } = visit
   const { categories, template, basis, assessment } = view
-  const unsupported = new Set(basis.unsupported.map(({ item }) => item))
+  const unsupported = new Set([...basis.unsupported.map((each) => each.item), ...basis.expired])
   const today = dayText(nowMs)
   const all = categories.flatMap(({ items }, at) =>
     items.map((item, place): ListedItem => {
@@ -287,7 +287,10 @@ export function itemView(
     ...current,
     category: categories[current.at] ?? category,
     guidance: guidanceOf(assessment.frameworkId, item, template),
-    reasons: basis.unsupported.filter((each) => each.item === item).map(({ facts }) => facts.text),
+    reasons: [
+      ...basis.unsupported.filter((each) => each.item === item).map(({ facts }) => facts.text),
+      ...(basis.expired.includes(item) ? expiredLinks(item, today).map((link) => `Expired: ${link}`) : []),
+    ],
     show,
     counts: mapCounts(found),
     listed: paged(rows, query, 'page', ITEMS_PER_PAGE),

@@ -45,7 +45,11 @@ t.test('an assessment goes from its draft to a score, and its recommendations to
   t.equal(entries.filter(({ action }) => action === 'assessment.change').length, count)
 
   const [first] = store.recommendations.ofOrganization(organization.id)
-  const changed = await admin.post(`/recommendations/${first?.id}`, { status: 'dismissed', back: 'status=open' })
+  const changed = await admin.post(`/recommendations/${first?.id}`, {
+    status: 'dismissed',
+    reason: 'Out of scope',
+    back: 'status=open',
+  })
   t.match(changed, { status: 303, headers: { location: '/recommendations?status=open&done=saved' } })
   const published = JSON.stringify(publishedList(store, organization.id, 'recommendations'))
   t.match(published, /dismissed/)
@@ -469,4 +473,57 @@ t.test('a comparison says what changed and why the score moved, and a trend show
     (await admin.get('/assessments.csv')).text,
     /Change of the score.*,100,A,"[^"]*",25,.*,75,C,"[^"]*",25,.*,50,F,"[^"]*",,/s,
   )
+})
+
+t.test('an answer is submitted by one person and approved by another, and then locked', async (t) => {
+  const site = await serveConsole(t)
+  const { store, organization, clock } = site
+  const { assessments } = new Administration(store, clock)
+  const made = assessments.create(organization, 'cis-v8', 'Autumn', ['1.1'])
+  const path = `/assessments/${made.id}/categories/0/items/0`
+  const [ada, bob] = [site.signIn('ada', 'member'), site.signIn('bob', 'admin')]
+  t.notMatch((await ada.get(path)).text, /Submit for review/)
+  t.match((await ada.get(path)).text, /<datalist id="owner-list">.*<option value="bob"/s)
+  t.match(await ada.post(path, { answer: 'not_applicable' }), { status: 400, text: /give the reason/ })
+  const typed = { answer: 'yes', note: 'seen', links: 'https://a.example/1 2026-11-19' }
+  t.equal((await ada.post(path, { ...typed, review: 'submit' })).status, 303)
+  const submitted = (await ada.get(`${path}?show=unsupported`)).text
+  t.match(submitted, /submitted<.*by member ada/s)
+  t.match(submitted, /no longer supported<\/span> Expired: https:\/\/a.example\/1 2026-11-19/)
+  t.match(submitted, /href="https:\/\/a.example\/1" rel="noreferrer"/)
+  t.notMatch(submitted, /value="approve"/)
+  t.equal((await ada.post(path, { review: 'approve' })).status, 403)
+  t.match((await bob.get(path)).text, /value="approve".*value="reopen"/s)
+  t.equal((await bob.post(path, { review: 'approve' })).status, 303)
+  const locked = (await ada.get(path)).text
+  t.match(locked, /approved<.*by member bob.*Answer: Yes/s)
+  t.notMatch(locked, /<textarea|name="answer"|Reopen/)
+  t.match(await ada.post(path, { answer: 'no' }), { status: 409, text: /member bob has approved it/ })
+  t.match((await bob.get(path)).text, /Reopen the item/)
+  await bob.post(path, { review: 'reopen' })
+  t.match((await ada.get(path)).text, /<textarea[^>]*name="note"/)
+})
+
+t.test('several recommendations get a status at once, and need a reason to be dismissed', async (t) => {
+  const site = await serveConsole(t)
+  const { store, organization, clock } = site
+  const { assessments } = new Administration(store, clock)
+  assessments.import(organization, content('cis-v8', { '1.1': 'no', '1.2': 'no', '1.3': 'no' }), { complete: true })
+  const admin = site.signIn('a', 'member')
+  const statuses = () => store.recommendations.ofOrganization(organization.id).map(({ status }) => status)
+  const [first, second] = store.recommendations.ofOrganization(organization.id).map(({ id }) => id)
+  const page = (await admin.get('/recommendations')).text
+  t.match(page, `<input type="checkbox" form="bulk" name="id" value="${first}"`)
+  const send = (fields: Record<string, string>) =>
+    admin.post('/recommendations', { id: [String(first), String(second)], ...fields })
+  t.match(await send({ status: 'dismissed' }), { status: 400, text: /give the reason/ })
+  t.match(await admin.post('/recommendations', { status: 'completed' }), {
+    status: 400,
+    text: /Select recommendations/,
+  })
+  t.same(statuses(), ['open', 'open', 'open'])
+  const done = await send({ status: 'dismissed', reason: 'Out of scope', back: 'framework=cis-v8' })
+  t.match(done, { status: 303, headers: { location: '/recommendations?framework=cis-v8&done=saved' } })
+  t.same(statuses(), ['dismissed', 'dismissed', 'open'])
+  t.match((await site.signIn('v', 'viewer').get('/recommendations?status=dismissed')).text, /Dismissed: Out of scope/)
 })
