@@ -380,7 +380,7 @@ function About({ view: { item, guidance }, isOpen }: { readonly view: ItemView; 
 
 /** The items of the category, or those of the assessment that a filter finds. */
 function Items({ view, query }: ItemPageProps) {
-  const { assessment, category, at, show, counts, listed } = view
+  const { assessment, category, at, show, found, listed } = view
   const { answered, items } = progressOf([category])
   return (
     <section id="items" class="card" data-part>
@@ -397,7 +397,7 @@ function Items({ view, query }: ItemPageProps) {
               href={`/assessments/${assessment.id}/categories/${at}${each === 'all' ? '' : `?show=${each}`}`}
               aria-current={each === show ? 'true' : undefined}
             >
-              {FILTER_NAMES[each]} {counts[each]}
+              {FILTER_NAMES[each]} {found.get(each)?.length}
             </a>
           ))}
         </nav>

@@ -223,8 +223,8 @@ export interface ItemView extends AssessmentView, Pick<ListedItem, 'at' | 'place
   /** Why its answer is no longer supported. */
   readonly reasons: readonly string[]
   readonly show: ItemFilter
-  /** How many items each filter finds. */
-  readonly counts: Readonly<Record<ItemFilter, number>>
+  /** What each filter finds. */
+  readonly found: ReadonlyMap<ItemFilter, readonly ListedItem[]>
   readonly listed: Paged<ListedItem>
   /** The next one without an answer, among those that the filter finds. */
   readonly next: ListedItem | undefined
@@ -267,13 +267,12 @@ export function itemView(
     unsupported: ({ isUnsupported }) => isUnsupported,
     'must-pass': ({ item }) => known?.get(itemKey(item.id))?.mustPass === true,
   }
-  const found = Object.fromEntries(ITEM_FILTERS.map((each) => [each, all.filter(finds[each])])) as Readonly<
-    Record<ItemFilter, ListedItem[]>
-  >
+  const found = new Map(ITEM_FILTERS.map((each) => [each, all.filter(finds[each])]))
   const show = ITEM_FILTERS.find((each) => each === shown) ?? 'all'
-  const rows = found[show]
-  const first = rows.find(finds.unanswered) ?? rows[0] ?? found.all[0]
-  const current = givenPlace === undefined ? first : found.all.find(({ place }) => place === Number(givenPlace))
+  const rows = found.get(show) ?? []
+  const ofCategory = all.filter(finds.all)
+  const first = rows.find(finds.unanswered) ?? rows[0] ?? ofCategory[0]
+  const current = givenPlace === undefined ? first : ofCategory.find(({ place }) => place === Number(givenPlace))
   if (current === undefined) return undefined
   const index = rows.indexOf(current)
   const query = new URLSearchParams(request.query)
@@ -292,7 +291,7 @@ export function itemView(
       ...(basis.expired.includes(item) ? expiredLinks(item, today).map((link) => `Expired: ${link}`) : []),
     ],
     show,
-    counts: mapCounts(found),
+    found,
     listed: paged(rows, query, 'page', ITEMS_PER_PAGE),
     next: open.find(isAfter) ?? open.find((each) => each !== current),
     members: site.store.members
@@ -300,10 +299,6 @@ export function itemView(
       .slice(0, MEMBERS_PROPOSED_MAX)
       .map(({ name }) => name),
   }
-}
-
-function mapCounts(found: Readonly<Record<ItemFilter, readonly ListedItem[]>>): Record<ItemFilter, number> {
-  return Object.fromEntries(ITEM_FILTERS.map((each) => [each, found[each].length])) as Record<ItemFilter, number>
 }
 
 export interface ComparisonView extends AssessmentComparison {

@@ -48,7 +48,7 @@ t.test('the pages of the largest framework are small, with every framework compl
   }
   const made = assessments.create(organization, 'nist-800-53', 'Autumn')
   const admin = site.signIn('a', 'admin')
-  const view = { site: { store }, organization } as never
+  const view = { site: { store }, organization, nowMs: clock.nowMs() } as never
   const times = [1, 2, 3, 4, 5].map(() => cpuMsOf(() => assessmentView(view, made.id)))
   t.comment(times.map((ms) => ms.toFixed(1)).join(' '))
   t.ok(Math.min(...times) <= PAGE_CPU_MS_MAX, `${times} ms`)
@@ -78,7 +78,7 @@ t.test(`the pages of a category with ${ITEMS} items are small`, async (t) => {
   const made = assessments.import(organization, content)
   const admin = site.signIn('a', 'admin')
   const times = [1, 2, 3, 4, 5].map(() =>
-    cpuMsOf(() => assessmentView({ site: { store }, organization } as never, made.id)),
+    cpuMsOf(() => assessmentView({ site: { store }, organization, nowMs: clock.nowMs() } as never, made.id)),
   )
   t.ok(Math.min(...times) <= PAGE_CPU_MS_MAX, `${times} ms`)
   for (const path of ['', '/categories/0', '/categories/0/items/599', '/categories/0?page=24']) {
