@@ -149,14 +149,22 @@ export const COMMANDS = {
     { administration, organization },
     { id, item, seen, ...given }: { id: string; item: string; seen: SeenWork } & Partial<SeenWork>,
   ) => administration.assessments.assign(organization, id, item, given, seen),
+  'assessment.submit': ({ administration, organization }, given: { id: string; item: string }) =>
+    administration.assessments.review(organization, given.id, given.item, 'submit'),
+  'assessment.approve': (
+    { administration, organization },
+    given: { id: string; item: string; step: 'approve' | 'reopen' },
+  ) => administration.assessments.review(organization, given.id, given.item, given.step),
   'assessment.complete': ({ administration, organization }, given: { id: string }) =>
     administration.assessments.complete(organization, given.id),
   'framework.add': ({ administration, organization }, given: ReadFramework) =>
     administration.frameworks.add(organization, given),
   'framework.remove': ({ administration, organization }, given: { id: string }) =>
     administration.frameworks.remove(organization, given.id),
-  'recommendation.status': ({ administration, organization }, given: { id: string; status: RecommendationStatus }) =>
-    administration.recommendations.setStatus(organization, given.id, given.status),
+  'recommendation.status': (
+    { administration, organization },
+    given: { id: string; status: RecommendationStatus; reason: string },
+  ) => administration.recommendations.setStatus(organization, given.id, given.status, given.reason),
   'recommendation.owner': (
     { administration, organization },
     { id, ...given }: { id: string; owner: string; dueOn: string },

@@ -374,7 +374,7 @@ export const ASSESSMENT_NOTE_BYTES_MAX = 2000
 /**
  * Bytes of an assessment file for import. Larger files are refused before they are read completely.
  */
-export const ASSESSMENT_FILE_BYTES_MAX = 24 * 1024 * 1024
+export const ASSESSMENT_FILE_BYTES_MAX = 26 * 1024 * 1024
 /** Errors of such a file that are listed. The others are only counted. */
 export const ASSESSMENT_FAULTS_NAMED_MAX = 20
 /**
@@ -455,9 +455,9 @@ const COMMON_EVENT_BYTES_MAX = 400
 assert(ANSWERS_WAITING_PER_CLIENT_BYTES_MAX <= ANSWERS_WAITING_BYTES_MAX / 2)
 assert(PENDING_EVENTS_MAX >= BATCH_EVENTS_MAX)
 // An exported assessment can be imported: each item repeats its category, and each character may be
-// escaped as two. Owner, due date, links and facts of discovery have at most 3,500 bytes.
+// escaped as two. Owner, due date, links, review and facts of discovery have at most 4,600 bytes.
 assert(
-  ASSESSMENT_ITEMS_MAX * (2 * (ASSESSMENT_LINE_BYTES_MAX * 4 + ASSESSMENT_NOTE_BYTES_MAX + 500) + 3500) <=
+  ASSESSMENT_ITEMS_MAX * (2 * (ASSESSMENT_LINE_BYTES_MAX * 4 + ASSESSMENT_NOTE_BYTES_MAX + 500) + 4600) <=
     ASSESSMENT_FILE_BYTES_MAX,
 )
 assert(RECOMMENDATIONS_MAX >= ASSESSMENT_ITEMS_MAX)

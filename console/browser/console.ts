@@ -21,19 +21,19 @@ for (const input of document.querySelectorAll<HTMLInputElement>('input[data-filt
 /** Selects all visible rows of a table, and shows how many are selected. */
 for (const output of document.querySelectorAll<HTMLOutputElement>('output[data-counts]')) {
   const name = output.dataset['counts'] ?? ''
-  const form = output.closest('form')
-  const boxes = [...(form?.querySelectorAll<HTMLInputElement>(`input[name="${name}"]`) ?? [])]
-  const all = form?.querySelector<HTMLInputElement>(`input[data-selects="${name}"]`)
+  const boxes = [...document.querySelectorAll<HTMLInputElement>(`input[name="${name}"]`)]
+  const all = document.querySelector<HTMLInputElement>(`input[data-selects="${name}"]`)
+  const none = output.textContent
   const visible = (): HTMLInputElement[] => boxes.filter((box) => box.closest('tr')?.hidden !== true)
   const update = (): void => {
     const count = boxes.filter((box) => box.checked).length
-    output.textContent = count === 0 ? 'Select platforms' : `${count} selected`
+    output.textContent = count === 0 ? none : `${count} selected`
     if (!all) return
     const shown = visible()
     all.checked = shown.length > 0 && shown.every((box) => box.checked)
     all.indeterminate = count > 0 && !all.checked
   }
-  form?.addEventListener('change', (event) => {
+  document.addEventListener('change', (event) => {
     if (all && event.target === all) for (const box of visible()) box.checked = all.checked
     update()
   })
@@ -118,14 +118,97 @@ function poll(live: HTMLElement, afterMs: number): void {
   }, afterMs)
 }
 
-/** A part with the keyboard focus stays, so that the focus does not get lost. */
+/**
+ * A part with the keyboard focus stays, so that the focus does not get lost, unless it is on a
+ * button that the new part has as well.
+ */
 function update(live: HTMLElement, page: Document): void {
   document.title = page.title
+  const { activeElement: focused } = document
   for (const part of live.querySelectorAll('[data-part]')) {
     const next = page.getElementById(part.id)
-    if (next === null || next.innerHTML === part.innerHTML || part.contains(document.activeElement)) continue
+    if (next === null || next.innerHTML === part.innerHTML) continue
+    const hasFocus = part.contains(focused)
+    const id = focused instanceof HTMLButtonElement ? focused.id : ''
+    if (hasFocus && (id === '' || page.getElementById(id) === null)) continue
     part.replaceChildren(...Array.from(next.childNodes, (node) => document.importNode(node, true)))
+    if (hasFocus) document.getElementById(id)?.focus()
   }
+}
+
+/**
+ * Saves a form at each change, one after the other, and shows the result without leaving the page.
+ * After the end of a session, the browser sends the form itself, and the answer asks for a sign-in.
+ */
+for (const form of document.querySelectorAll<HTMLFormElement>('form[data-saves]')) {
+  const output = form.querySelector<HTMLElement>('[data-unsaved]')
+  let saving: Promise<void> = Promise.resolve()
+  let isSaved = true
+  /** What was sent before the person has seen a rejection is not sent again by itself. */
+  let rejections = 0
+  let isLeaving = false
+  const save = (button: HTMLElement | null): Promise<void> =>
+    new Promise((done) => {
+      const sent = new FormData(form, button)
+      const request = new XMLHttpRequest()
+      request.open('POST', form.action)
+      request.responseType = 'document'
+      request.timeout = POLL_TIMEOUT_MS
+      request.onloadend = () => {
+        const page = request.responseXML
+        isSaved = request.status === 200
+        if (!isSaved) rejections++
+        const stored = page?.getElementById(form.id)
+        if (page && stored) {
+          update(document.body, page)
+          // Text that was typed since stays.
+          for (const field of form.querySelectorAll<HTMLInputElement>('textarea, input:not([type="hidden"])')) {
+            const next = stored.querySelector<HTMLInputElement>(`[name="${field.name}"]`)?.value ?? ''
+            // An assignment moves the cursor.
+            if (sent.get(field.name) === field.value && next !== field.value) field.value = next
+          }
+        } else if (request.status === 401) {
+          isLeaving = true
+          form.requestSubmit(button)
+        }
+        // A page without the form says that somebody has approved the item.
+        const problem = page?.getElementById('rejected')?.textContent ?? output?.dataset['unsaved'] ?? ''
+        if (output !== null) output.textContent = stored ? '' : problem
+        done()
+      }
+      request.send(new URLSearchParams(sent as unknown as Record<string, string>))
+    })
+  form.addEventListener('submit', (event) => {
+    // A review changes the whole page.
+    if (isLeaving || (event.submitter as HTMLButtonElement | null)?.name === 'review') return
+    event.preventDefault()
+    const seen = rejections
+    saving = saving.then(() => (seen === rejections ? save(event.submitter) : undefined))
+  })
+  form.addEventListener('input', ({ target }) => {
+    if ((target as HTMLInputElement).name !== '') isSaved = false
+  })
+  form.addEventListener('change', ({ target }) => {
+    if ((target as HTMLInputElement).name !== '') form.requestSubmit()
+  })
+  window.addEventListener('pagehide', () => {
+    const fields = new FormData(form) as unknown as Record<string, string>
+    if (!isSaved && !isLeaving) navigator.sendBeacon(form.action, new URLSearchParams(fields))
+  })
+}
+
+/** Presses the buttons and links of keys, unless the person is typing, or has turned the keys off. */
+for (const label of document.querySelectorAll<HTMLElement>('[data-keys]')) {
+  const box = label.querySelector('input')
+  if (box === null) continue
+  label.hidden = false
+  box.checked = localStorage.getItem('keys') !== 'off'
+  box.addEventListener('change', () => localStorage.setItem('keys', box.checked ? 'on' : 'off'))
+  document.addEventListener('keydown', ({ key, ctrlKey, altKey, metaKey, target }) => {
+    const isTyping = (target as Element).matches('textarea, select, input:not([type="checkbox"])')
+    if (!box.checked || isTyping || ctrlKey || altKey || metaKey || !/^[123n]$/.test(key)) return
+    document.querySelector<HTMLElement>(`[data-key="${key}"]`)?.click()
+  })
 }
 
 /**

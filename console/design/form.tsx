@@ -16,6 +16,8 @@ export interface FieldProps {
   /** The first valid day of a date. */
   readonly min?: string
   readonly autoComplete?: string
+  /** Values that the browser proposes. */
+  readonly suggestions?: readonly string[]
   /** Filled by the browser script from the fragment of the address. */
   readonly fromFragment?: boolean
 }
@@ -54,7 +56,7 @@ function describedBy({ name, hint, error }: Pick<FieldFrameProps, 'name' | 'hint
 /** A one-line field with its label, hint and error. The server never sends a password back. */
 export function Field(props: FieldProps) {
   const { name, label, form, type = 'text', hint, value = '', required, maxLength, minLength } = props
-  const { autoComplete = 'off', fromFragment, min } = props
+  const { autoComplete = 'off', fromFragment, min, suggestions } = props
   const error = form.errors[name]
   return (
     <FieldFrame name={name} label={label} hint={hint} error={error}>
@@ -69,9 +71,17 @@ export function Field(props: FieldProps) {
         minLength={minLength}
         min={min}
         autoComplete={autoComplete}
+        list={suggestions && `${name}-list`}
         {...describedBy({ name, hint, error })}
         data-from-fragment={fromFragment ? '' : undefined}
       />
+      {suggestions !== undefined && (
+        <datalist id={`${name}-list`}>
+          {suggestions.map((each) => (
+            <option key={each} value={each} />
+          ))}
+        </datalist>
+      )}
     </FieldFrame>
   )
 }

@@ -8,7 +8,7 @@ import { NumberedPages } from '../design/pages-links.tsx'
 import { Card, countOf, PageHead } from '../design/parts.tsx'
 import { type Column, Table } from '../design/table.tsx'
 import type { ComparisonView } from '../views/assessments.ts'
-import { answerName } from './assessment-category.tsx'
+import { answerName } from './assessment-item.tsx'
 
 export interface ComparisonPageProps {
   readonly view: ComparisonView

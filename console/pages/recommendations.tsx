@@ -30,10 +30,13 @@ export interface RecommendationsProps {
 
 /** A rejected change. Its form shows the submitted values again. */
 export interface RefusedChange {
+  /** '' if it is of several. */
   readonly id: string
   readonly status: RecommendationStatus
   readonly owner: string
   readonly dueOn: string
+  /** Why it is dismissed. */
+  readonly reason: string
   /** Why it was rejected. */
   readonly message: string
 }
@@ -47,7 +50,7 @@ export function Recommendations({ view, query, mayChange, refused, done }: Recom
       </PageHead>
       {refused !== undefined && <Notice tone="bad" title={refused.message} />}
       {refused === undefined && done === 'saved' && (
-        <Notice title="The recommendation is saved. The API shows its status with the next request" />
+        <Notice title="Saved. The API shows the status with the next request" />
       )}
       {total === 0 ? (
         <Empty title="No recommendation yet">
@@ -66,18 +69,80 @@ export function Recommendations({ view, query, mayChange, refused, done }: Recom
               </p>
             </Empty>
           ) : (
-            <div class="card">
-              <Table
-                id="recommendations"
-                label="Recommendations"
-                columns={columns(mayChange, query, refused)}
-                rows={found.rows}
-              />
-            </div>
+            <>
+              <div class="card">
+                <Table
+                  id="recommendations"
+                  label="Recommendations"
+                  columns={columns(mayChange, query, refused)}
+                  rows={found.rows}
+                />
+              </div>
+              {mayChange && <BulkForm query={query} refused={refused?.id === '' ? refused : undefined} />}
+            </>
           )}
           <NumberedPages of={found} query={query} />
         </>
       )}
+    </>
+  )
+}
+
+/** Sets the status of the selected rows, whose check boxes name this form. */
+function BulkForm({
+  query,
+  refused,
+}: {
+  readonly query: URLSearchParams
+  readonly refused: RefusedChange | undefined
+}) {
+  return (
+    <form id="bulk" class="card bulk" method="post" action="/recommendations">
+      <Back query={query} />
+      <div class="row status">
+        <output class="small muted" data-counts="id">
+          Select recommendations
+        </output>
+        <StatusFields status={refused?.status ?? 'in_progress'} reason={refused?.reason ?? ''} of="the selected" />
+        <button type="submit">Set the status</button>
+      </div>
+    </form>
+  )
+}
+
+/** The query of the page to return to. */
+function Back({ query }: { readonly query: URLSearchParams }) {
+  const kept = new URLSearchParams(query)
+  kept.delete('done')
+  return kept.size === 0 ? null : <input type="hidden" name="back" value={kept.toString()} />
+}
+
+interface StatusFieldsProps {
+  readonly status: RecommendationStatus
+  readonly reason: string
+  /** For screen readers. */
+  readonly of: string
+}
+
+/** The reason is shown if the status is dismissed, and in browsers that cannot hide it. */
+function StatusFields({ status, reason, of }: StatusFieldsProps) {
+  return (
+    <>
+      <select name="status" aria-label={`Status of: ${of}`}>
+        {RECOMMENDATION_STATUSES.map((each) => (
+          <option key={each} value={each} selected={each === status}>
+            {STATUS_NAMES[each]}
+          </option>
+        ))}
+      </select>
+      <input
+        class="reason"
+        name="reason"
+        value={reason}
+        maxLength={255}
+        placeholder="Reason"
+        aria-label={`Why dismissed: ${of}`}
+      />
     </>
   )
 }
@@ -112,6 +177,7 @@ export function recommendationColumns(nowMs: number): readonly Column<Recommenda
     textColumn('item', 'Item', ({ itemId }) => itemId),
     textColumn('category', 'Category', ({ category }) => category),
     textColumn('status', 'Status', ({ status }) => status),
+    textColumn('reason', 'Reason', ({ reason = '' }) => reason),
     textColumn('owner', 'Owner', ({ owner }) => owner),
     textColumn('due', 'Due', ({ dueOn = '' }) => dueOn),
     timeColumn('created', 'Created', nowMs, ({ createdAtMs }) => createdAtMs),
@@ -124,8 +190,6 @@ function columns(
   query: URLSearchParams,
   refused: RefusedChange | undefined,
 ): readonly Column<Recommendation>[] {
-  const kept = new URLSearchParams(query)
-  kept.delete('done')
   const shown: readonly Column<Recommendation>[] = [
     {
       id: 'priority',
@@ -146,15 +210,18 @@ function columns(
     },
   ]
   if (mayChange) {
-    const back = kept.toString()
     const cell = (row: Recommendation) => (
-      <ChangeForm recommendation={row} refused={refused?.id === row.id ? refused : undefined} back={back} />
+      <ChangeForm recommendation={row} refused={refused?.id === row.id ? refused : undefined} query={query} />
     )
-    return [...shown, { id: 'status', name: 'Status, owner and due date', cell }]
+    return [SELECTION, ...shown, { id: 'status', name: 'Status, owner and due date', cell }]
   }
   return [
     ...shown,
-    { id: 'status', name: 'Status', cell: ({ status }) => STATUS_NAMES[status] },
+    {
+      id: 'status',
+      name: 'Status',
+      cell: ({ status, reason }) => [STATUS_NAMES[status], reason].filter(Boolean).join(': '),
+    },
     { id: 'owner', name: 'Owner', cell: ({ owner }) => owner },
     { id: 'due', name: 'Due', cell: ({ dueOn = '' }) => dueOn },
   ]
@@ -163,23 +230,25 @@ function columns(
 interface ChangeFormProps {
   readonly recommendation: Recommendation
   readonly refused: RefusedChange | undefined
-  /** The query of the page to return to. */
-  readonly back: string
+  readonly query: URLSearchParams
 }
 
-function ChangeForm({ recommendation, refused, back }: ChangeFormProps) {
+/** Check boxes of the rows, for BulkForm. */
+const SELECTION: Column<Recommendation> = {
+  id: 'select',
+  name: 'Select',
+  // Only the browser script can select all rows.
+  heading: <input type="checkbox" aria-label="Select all" data-selects="id" hidden />,
+  cell: ({ id, title }) => <input type="checkbox" form="bulk" name="id" value={id} aria-label={`Select: ${title}`} />,
+}
+
+function ChangeForm({ recommendation, refused, query }: ChangeFormProps) {
   const { id, title } = recommendation
-  const { status, owner, dueOn = '' } = refused ?? recommendation
+  const { status, owner, dueOn = '', reason = '' } = refused ?? recommendation
   return (
     <form class="inline status" method="post" action={`/recommendations/${id}`}>
-      {back !== '' && <input type="hidden" name="back" value={back} />}
-      <select name="status" aria-label={`Status of: ${title}`}>
-        {RECOMMENDATION_STATUSES.map((each) => (
-          <option key={each} value={each} selected={each === status}>
-            {STATUS_NAMES[each]}
-          </option>
-        ))}
-      </select>
+      <Back query={query} />
+      <StatusFields status={status} reason={reason} of={title} />
       <input
         name="owner"
         value={owner}

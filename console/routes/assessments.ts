@@ -2,11 +2,11 @@ import { z } from 'zod'
 import { scoreChanges } from '../../engine/assess/compare.ts'
 import { AssessmentFileFault } from '../../engine/assess/file-fault.ts'
 import { readProfile } from '../../engine/assess/profiles.ts'
-import { answer as answerRule, itemKey, note as noteRule, readAnswer } from '../../engine/assess/rules.ts'
-import { acceptedNote, type Suggestion } from '../../engine/assess/suggestions.ts'
-import { noteMark, workOf } from '../../engine/assess/work.ts'
+import { answer as answerRule, checkRule, itemKey, note as noteRule, readAnswer } from '../../engine/assess/rules.ts'
+import { acceptedNote } from '../../engine/assess/suggestions.ts'
+import { noteMark, REVIEW_STEPS, workOf } from '../../engine/assess/work.ts'
 import { Fault, isFault } from '../../engine/kernel/process/error-codes.ts'
-import type { AssessmentItem } from '../../engine/store/assessments.ts'
+import type { Answer as AnswerGiven, AssessmentItem } from '../../engine/store/assessments.ts'
 import { asFrameworkId } from '../../engine/store/framework.ts'
 import { paged } from '../design/paged.ts'
 import { EMPTY_FORM, FormFields, type FormState, readForm } from '../form.ts'
@@ -14,9 +14,8 @@ import { type Answer, redirect } from '../http/answer.ts'
 import { form, page, type Route } from '../http/router.ts'
 import type { Visit } from '../http/visit.ts'
 import { AssessmentPage } from '../pages/assessment.tsx'
-import { CategoryPage, type RejectedAnswer, type RejectedAnswers, readMark } from '../pages/assessment-category.tsx'
 import { ComparisonPage, differenceColumns } from '../pages/assessment-comparison.tsx'
-import { ItemPage } from '../pages/assessment-item.tsx'
+import { ItemPage, pathOf, readMark } from '../pages/assessment-item.tsx'
 import { Assessments, assessmentColumns, PROFILE_LENGTH_MAX } from '../pages/assessments.tsx'
 import { Frameworks } from '../pages/frameworks.tsx'
 import {
@@ -26,6 +25,8 @@ import {
   assessmentView,
   type ComparisonView,
   comparisonView,
+  type ItemView,
+  itemView,
 } from '../views/assessments.ts'
 import { csvFile, csvTable } from './csv.ts'
 import { refusedForm } from './refused-form.ts'
@@ -47,10 +48,9 @@ export const ASSESSMENT_ROUTES: readonly Route[] = [
   page(`${PATH}/:id/compare.csv`, 'assessment.read', (visit, { id }) =>
     csvTable('assessment-comparison', differenceColumns(), comparison(visit, id).items),
   ),
-  page(`${PATH}/:id/categories/:at`, 'assessment.read', (visit, given) => categoryPage(visit, given)),
-  form(`${PATH}/:id/categories/:at`, 'assessment.change', saveCategory),
+  page(`${PATH}/:id/categories/:at`, 'assessment.read', (visit, given) => itemPage(visit, given)),
   page(`${PATH}/:id/categories/:at/items/:place`, 'assessment.read', (visit, given) => itemPage(visit, given)),
-  form(`${PATH}/:id/categories/:at/items/:place`, 'assessment.assign', saveItem),
+  form(`${PATH}/:id/categories/:at/items/:place`, 'assessment.change', saveItem),
   form(`${PATH}/:id/update`, 'assessment.update', async (visit, { id }) => {
     await visit.change('assessment.update', { id: existing(visit, id).assessment.id })
     return redirect(`${PATH}/${id}?done=updated`)
@@ -100,68 +100,122 @@ async function create(visit: Visit): Promise<Answer> {
   }
 }
 
+interface ItemPlace {
+  readonly id: string
+  readonly at: string
+  /** Absent: the first item to work on. */
+  readonly place?: string
+}
+
+function existingItem(visit: Visit, given: ItemPlace): ItemView {
+  const { query, fields, method } = visit.request
+  const show = method === 'POST' ? fields.text('show') : (query.get('show') ?? '')
+  const view = visit.site.store.environment.read(() => itemView(visit, given, show))
+  if (view === undefined) throw new Fault('NOT_FOUND', 'The assessment has no such item')
+  return view
+}
+
+function itemPage(visit: Visit, given: ItemPlace, rejected = EMPTY_FORM, status = 200): Answer {
+  const view = existingItem(visit, given)
+  const { owner, dueOn, links } = workOf(view.item)
+  const values = new FormFields([
+    ...rejected.values.without(),
+    ['note', view.item.note],
+    ['owner', owner],
+    ['due', dueOn],
+    ['links', links.join('\n')],
+  ])
+  const { query } = visit.request
+  const content = ItemPage({
+    view,
+    form: { ...rejected, values },
+    query,
+    nowMs: visit.nowMs,
+    mayAnswer: visit.may('assessment.change'),
+    mayApprove: visit.may('assessment.approve'),
+    done: query.get('done') ?? '',
+  })
+  return visit.page(view.item.title, PATH, content, { status })
+}
+
 /**
- * Saves what the person changed on the page, each item as a change of its own. A rejected one, such
- * as a conflict with somebody else, is shown again with what was typed; the others are saved.
+ * Saves what the person changed. If that is rejected, such as a conflict with somebody else, the
+ * page shows what was typed beside what is stored.
  */
-async function saveCategory(visit: Visit, given: CategoryPlace): Promise<Answer> {
+async function saveItem(visit: Visit, given: ItemPlace): Promise<Answer> {
   const { fields } = visit.request
-  const { assessment, categories, suggestions } = existing(visit, given.id)
-  const category = categories[Number(given.at)]
-  if (category === undefined) throw new Fault('NOT_FOUND', 'The assessment has no such category')
-  const rejected = new Map<number, RejectedAnswer>()
-  let saved = -1
-  let status = 400
-  for (const [index, item] of category.items.entries()) {
-    const [answer] = fields.all(`answer-${index}`)
-    // An absent field changes nothing, and neither does one that this page did not change.
-    if (answer === undefined) continue
-    const note = fields.all(`note-${index}`)[0] ?? item.note
-    const accepts = answer === 'unanswered' && fields.text(`accept-${index}`) === 'yes'
-    const suggestion = accepts ? suggestions.get(itemKey(item.id)) : undefined
-    try {
-      const change = changeOf(item, { answer, note, seen: fields.text(`was-${index}`), suggestion })
-      if (change === undefined) continue
-      await visit.change('assessment.change', { id: assessment.id, ...change })
-      if (saved < 0 || accepts) saved = index
-    } catch (error) {
-      if (!isFault(error, 'CONFLICT') && !isFault(error, 'USAGE')) throw error
-      rejected.set(index, { answer, note, message: error.message })
-      if (error.code === 'CONFLICT') status = 409
-    }
+  const view = existingItem(visit, given)
+  const { id } = view.assessment
+  const typed = typedFields(view.item, fields)
+  try {
+    const answered = answerChange(view, fields, typed)
+    if (answered !== undefined) await visit.change('assessment.change', { id, ...answered })
+    const assigned = workChange(fields, typed)
+    if (assigned !== undefined) await visit.change('assessment.assign', { id, item: view.item.id, ...assigned })
+    const step = REVIEW_STEPS.find((each) => each === fields.text('review'))
+    if (step === 'submit') await visit.change('assessment.submit', { id, item: view.item.id })
+    else if (step !== undefined) await visit.change('assessment.approve', { id, item: view.item.id, step })
+    return redirect(pathOf(id, view, view.show, 'saved'))
+  } catch (error) {
+    const { state, status } = refusedForm(error, new FormFields([...typed]))
+    return itemPage(visit, given, state, status)
   }
-  if (rejected.size > 0) return categoryPage(visit, given, rejected, status)
-  const page = Number.parseInt(fields.text('page'), 10) || 1
-  const place = saved < 0 ? '' : `#item-${saved}`
-  return redirect(`${PATH}/${given.id}/categories/${given.at}?page=${page}&done=saved${place}`)
 }
 
-interface TypedAnswer {
-  readonly answer: string
-  readonly note: string
-  /** The mark of the item when the page was made; '' if it has none. */
-  readonly seen: string
-  /** That the person accepts. */
-  readonly suggestion: Suggestion | undefined
+/** The fields that the person changed: somebody else may have changed the others since. */
+function typedFields(item: AssessmentItem, fields: FormFields): ReadonlyMap<string, string> {
+  const seen = readMark(fields.text('was'))
+  return new Map(
+    ['note', 'owner', 'due', 'links'].flatMap((name) => {
+      const [given] = fields.all(name)
+      if (given === undefined) return []
+      const text = given.replace(/\r\n?/g, '\n').trim()
+      const isKept =
+        name === 'note'
+          ? noteMark(text) === (seen?.note ?? noteMark(item.note))
+          : text === fields.text(`was-${name}`).replace(/\r\n?/g, '\n')
+      return isKept ? [] : [[name, text] as const]
+    }),
+  )
 }
 
-/** The change that a person typed. undefined: none. @throws Fault USAGE */
-function changeOf(item: AssessmentItem, { answer: answerText, note: noteText, seen: mark, suggestion }: TypedAnswer) {
-  const seen = readMark(mark)
-  const answer = answerRule.safeParse(suggestion?.answer ?? readAnswer(answerText))
-  const note = noteRule.safeParse(noteText.trim())
-  if (!answer.success) throw new Fault('USAGE', `${item.id}: ${answer.error.issues[0]?.message}`)
-  if (!note.success) throw new Fault('USAGE', `${item.id}: ${note.error.issues[0]?.message}`)
-  const noted = suggestion?.answer === undefined ? note.data : acceptedNote(suggestion, note.data)
-  const isAnswerKept = answer.data === (seen?.answer ?? item.answer)
-  const isNoteKept = seen === undefined ? noted === item.note : noteMark(noted) === seen.note
-  if (isAnswerKept && isNoteKept) return undefined
+/** The answer that the person chose or accepted, and the note. undefined: neither changed. */
+function answerChange({ item, suggestions }: ItemView, fields: FormFields, typed: ReadonlyMap<string, string>) {
+  const isAccepted = fields.text('accept') !== '' && item.answer === 'unanswered'
+  const accepted = isAccepted ? suggestions.get(itemKey(item.id)) : undefined
+  const [given] = fields.all('answer')
+  const answer = accepted?.answer ?? (given === undefined ? undefined : checkedAnswer(given))
+  const note =
+    accepted?.answer === undefined ? typed.get('note') : acceptedNote(accepted, typed.get('note') ?? item.note)
+  checkRule('evidence', noteRule, note)
+  if ((answer === undefined || answer === item.answer) && note === undefined) return undefined
+  return { item: item.id, answer, note, seen: readMark(fields.text('was')) }
+}
+
+/** @throws Fault USAGE */
+function checkedAnswer(text: string): AnswerGiven {
+  const answer = readAnswer(text)
+  checkRule('answer', answerRule, answer)
+  return answer as AnswerGiven
+}
+
+/** Who works on the item, until when, and its links. undefined: nothing changed. */
+function workChange(fields: FormFields, typed: ReadonlyMap<string, string>) {
+  const [owner, dueOn, links] = ['owner', 'due', 'links'].map((name) => typed.get(name))
+  if (owner === undefined && dueOn === undefined && links === undefined) return undefined
   return {
-    item: item.id,
-    answer: isAnswerKept ? undefined : answer.data,
-    note: isNoteKept ? undefined : noted,
-    seen,
+    ...(owner === undefined ? {} : { owner }),
+    ...(dueOn === undefined ? {} : { dueOn }),
+    ...(links === undefined ? {} : { links: linesOf(links) }),
+    seen: { owner: fields.text('was-owner'), dueOn: fields.text('was-due'), links: linesOf(fields.text('was-links')) },
   }
+}
+
+function linesOf(text: string): string[] {
+  return text
+    .split('\n')
+    .map((each) => each.trim())
+    .filter((each) => each !== '')
 }
 
 function existing(visit: Visit, id: string): AssessmentView {
@@ -176,100 +230,6 @@ function listPage(visit: Visit, state: FormState, status: number): Answer {
   const mayCreate = visit.may('assessment.create')
   const content = Assessments({ view, query: request.query, form: state, nowMs, mayCreate })
   return visit.page('Assessments', PATH, content, { status })
-}
-
-/** Items of a page: their forms stay below the maximum size with notes of any length. */
-const ITEMS_PER_PAGE = 25
-
-function categoryPage(
-  visit: Visit,
-  { id, at: place }: CategoryPlace,
-  rejected: RejectedAnswers = new Map(),
-  status = 200,
-): Answer {
-  const view = existing(visit, id)
-  const at = Number(place)
-  const category = view.categories[at]
-  if (category === undefined) throw new Fault('NOT_FOUND', 'The assessment has no such category')
-  const { query, fields } = visit.request
-  const shown = new URLSearchParams(query)
-  if (rejected.size > 0) shown.set('page', fields.text('page'))
-  const content = CategoryPage({
-    view,
-    category,
-    at,
-    items: paged([...category.items.entries()], shown, 'page', ITEMS_PER_PAGE),
-    rejected,
-    query,
-    mayAnswer: visit.may('assessment.change'),
-    done: query.get('done') ?? '',
-  })
-  return visit.page(category.name, PATH, content, { status })
-}
-
-interface CategoryPlace {
-  readonly id: string
-  readonly at: string
-}
-
-interface ItemPlace {
-  readonly id: string
-  readonly at: string
-  readonly place: string
-}
-
-function itemPage(visit: Visit, { id, at, place }: ItemPlace, form = EMPTY_FORM, status = 200): Answer {
-  const view = existing(visit, id)
-  const category = view.categories[Number(at)]
-  const item = category?.items[Number(place)]
-  if (category === undefined || item === undefined) throw new Fault('NOT_FOUND', 'The assessment has no such item')
-  const { owner, dueOn, links } = workOf(item)
-  const values = new FormFields([
-    ...form.values.without(),
-    ['owner', owner],
-    ['due', dueOn],
-    ['links', links.join('\n')],
-  ])
-  const content = ItemPage({
-    view,
-    category,
-    at: Number(at),
-    item,
-    place: Number(place),
-    form: { ...form, values },
-    nowMs: visit.nowMs,
-    mayAssign: visit.may('assessment.assign'),
-    done: visit.request.query.get('done') ?? '',
-  })
-  return visit.page(item.title, PATH, content, { status })
-}
-
-async function saveItem(visit: Visit, given: ItemPlace): Promise<Answer> {
-  const { fields } = visit.request
-  const { assessment, categories } = existing(visit, given.id)
-  const item = categories[Number(given.at)]?.items[Number(given.place)]
-  if (item === undefined) throw new Fault('NOT_FOUND', 'The assessment has no such item')
-  // Somebody else may have changed the other fields.
-  const changed = ['owner', 'due', 'links'].filter((name) => fields.text(name) !== fields.text(`was-${name}`))
-  const linksOf = (name: string): string[] =>
-    fields
-      .text(name)
-      .split(/\s+/)
-      .filter((each) => each !== '')
-  try {
-    await visit.change('assessment.assign', {
-      id: assessment.id,
-      item: item.id,
-      ...(changed.includes('owner') ? { owner: fields.text('owner').trim() } : {}),
-      ...(changed.includes('due') ? { dueOn: fields.text('due').trim() } : {}),
-      ...(changed.includes('links') ? { links: linksOf('links') } : {}),
-      seen: { owner: fields.text('was-owner'), dueOn: fields.text('was-due'), links: linksOf('was-links') },
-    })
-    return redirect(`${PATH}/${given.id}/categories/${given.at}/items/${given.place}?done=saved`)
-  } catch (error) {
-    const { state, status } = refusedForm(error, new FormFields(changed.map((name) => [name, fields.text(name)])))
-    return itemPage(visit, given, state, status)
-  }
 }
 
 function comparison(visit: Visit, id: string): ComparisonView {

@@ -23,31 +23,53 @@ export const RECOMMENDATION_ROUTES: readonly Route[] = [
     const { fields } = visit.request
     const [owner] = fields.all('owner')
     const [dueOn] = fields.all('due')
-    const named = fields.text('status')
-    const status = RECOMMENDATION_STATUSES.find((each) => each === named)
-    if (status === undefined) {
-      const expected = RECOMMENDATION_STATUSES.join(', ')
-      throw new Fault('USAGE', `Status: expected ${expected}, found ${JSON.stringify(named)}`)
-    }
     const before = existing(visit, id)
-    const back = new URLSearchParams(fields.text('back').slice(0, 500))
-    try {
+    return saved(visit, id, async ({ status, reason }) => {
       // The owner first: it may be refused, and then nothing is changed.
       const assigned = { owner: owner?.trim() ?? before.owner, dueOn: dueOn ?? before.dueOn ?? '' }
       if (assigned.owner !== before.owner || assigned.dueOn !== (before.dueOn ?? '')) {
         await visit.change('recommendation.owner', { id, ...assigned })
       }
-      if (status !== before.status) await visit.change('recommendation.status', { id, status })
-    } catch (error) {
-      const refused = refusedForm(error, fields)
-      const message = refused.state.errors[''] ?? ''
-      const given = { id, status, owner: owner ?? before.owner, dueOn: dueOn ?? '', message }
-      return recommendationsPage(visit, back, given, refused.status)
-    }
-    back.set('done', 'saved')
-    return redirect(`${PATH}?${back}`)
+      if (status !== before.status) await visit.change('recommendation.status', { id, status, reason })
+    })
+  }),
+  form(PATH, 'recommendation.status', (visit) => {
+    const selected = visit.request.fields.all('id').map((id) => existing(visit, id))
+    return saved(visit, '', async ({ status, reason }) => {
+      if (selected.length === 0) throw new Fault('USAGE', 'Select recommendations first')
+      for (const { id, status: before } of selected) {
+        if (status !== before) await visit.change('recommendation.status', { id, status, reason })
+      }
+    })
   }),
 ]
+
+/** Makes a change of a form, and returns to the list; if it is rejected, with what was typed. */
+async function saved(
+  visit: Visit,
+  id: string,
+  change: (given: Pick<RefusedChange, 'status' | 'reason'>) => Promise<void>,
+): Promise<Answer> {
+  const { fields } = visit.request
+  const named = fields.text('status')
+  const status = RECOMMENDATION_STATUSES.find((each) => each === named)
+  if (status === undefined) {
+    const expected = RECOMMENDATION_STATUSES.join(', ')
+    throw new Fault('USAGE', `Status: expected ${expected}, found ${JSON.stringify(named)}`)
+  }
+  const back = new URLSearchParams(fields.text('back').slice(0, 500))
+  const reason = fields.text('reason').trim()
+  try {
+    await change({ status, reason })
+  } catch (error) {
+    const refused = refusedForm(error, fields)
+    const message = refused.state.errors[''] ?? ''
+    const given = { id, status, reason, owner: fields.text('owner'), dueOn: fields.text('due'), message }
+    return recommendationsPage(visit, back, given, refused.status)
+  }
+  back.set('done', 'saved')
+  return redirect(`${PATH}?${back}`)
+}
 
 /** @throws Fault NOT_FOUND. */
 function existing({ site, organization }: Visit, id: string): Recommendation {

@@ -5,9 +5,16 @@ import { itemKey } from '../../engine/assess/rules.ts'
 import { scaleOf } from '../../engine/assess/score.ts'
 import { itemsOf } from '../../engine/assess/states.ts'
 import { type Suggestion, suggestionsFor } from '../../engine/assess/suggestions.ts'
-import { templateOf } from '../../engine/assess/templates.ts'
+import { guidanceOf, templateItems, templateOf } from '../../engine/assess/templates.ts'
+import { dayText, expiredLinks, isOverdue, workOf } from '../../engine/assess/work.ts'
 import type { Assessment, AssessmentCategory, AssessmentItem } from '../../engine/store/assessments.ts'
-import { type AnyFrameworkId, FRAMEWORK_IDS, FRAMEWORKS, type Template } from '../../engine/store/framework.ts'
+import {
+  type AnyFrameworkId,
+  FRAMEWORK_IDS,
+  FRAMEWORKS,
+  type FrameworkItem,
+  type Template,
+} from '../../engine/store/framework.ts'
 import type { Store } from '../../engine/store/store.ts'
 import { type Paged, paged } from '../design/paged.ts'
 import type { Visit } from '../http/visit.ts'
@@ -192,6 +199,106 @@ export function progressOf(categories: readonly AssessmentCategory[]): {
 } {
   const items = itemsOf(categories)
   return { answered: items.filter(({ answer }) => answer !== 'unanswered').length, items: items.length }
+}
+
+/** Which items the page of an item lists: those of its category, or those of the assessment. */
+export const ITEM_FILTERS = ['all', 'mine', 'unanswered', 'unsupported', 'must-pass'] as const
+export type ItemFilter = (typeof ITEM_FILTERS)[number]
+
+/** An item in the list of a page. */
+export interface ListedItem {
+  /** The place of its category in the assessment. */
+  readonly at: number
+  /** Its place in the category. */
+  readonly place: number
+  readonly item: AssessmentItem
+  readonly isUnsupported: boolean
+  readonly isOverdue: boolean
+}
+
+export interface ItemView extends AssessmentView, Pick<ListedItem, 'at' | 'place' | 'item'> {
+  readonly category: AssessmentCategory
+  /** The texts that help to answer; undefined if the framework no longer has the item. */
+  readonly guidance: FrameworkItem | undefined
+  /** Why its answer is no longer supported. */
+  readonly reasons: readonly string[]
+  readonly show: ItemFilter
+  /** What each filter finds. */
+  readonly found: ReadonlyMap<ItemFilter, readonly ListedItem[]>
+  readonly listed: Paged<ListedItem>
+  /** The next one without an answer, among those that the filter finds. */
+  readonly next: ListedItem | undefined
+  /** Names of members, for the owner. */
+  readonly members: readonly string[]
+}
+
+export const ITEMS_PER_PAGE = 50
+/** Names that the page proposes. Others are typed. */
+const MEMBERS_PROPOSED_MAX = 100
+
+/**
+ * An item at its place, or the first of the list that has no answer. The query's `page` is the page
+ * of the list, by default the one with the item.
+ *
+ * @param shown the filter, as in the address
+ */
+export function itemView(
+  visit: Visit,
+  { id, at: givenAt, place: givenPlace }: { readonly id: string; readonly at: string; readonly place?: string },
+  shown: string,
+): ItemView | undefined {
+  const view = assessmentView(visit, id)
+  const category = view?.categories[Number(givenAt)]
+  if (view === undefined || category === undefined) return undefined
+  const { site, organization, identity, nowMs, request } = visit
+  const { categories, template, basis, assessment } = view
+  const unsupported = new Set([...basis.unsupported.map((each) => each.item), ...basis.expired])
+  const today = dayText(nowMs)
+  const all = categories.flatMap(({ items }, at) =>
+    items.map((item, place): ListedItem => {
+      return { at, place, item, isUnsupported: unsupported.has(item), isOverdue: isOverdue(assessment, item, today) }
+    }),
+  )
+  const known = template === undefined ? undefined : templateItems(template)
+  const finds: Readonly<Record<ItemFilter, (row: ListedItem) => boolean>> = {
+    all: ({ at }) => at === Number(givenAt),
+    mine: ({ item }) => workOf(item).owner === identity.member.name,
+    unanswered: ({ item }) => item.answer === 'unanswered',
+    unsupported: ({ isUnsupported }) => isUnsupported,
+    'must-pass': ({ item }) => known?.get(itemKey(item.id))?.mustPass === true,
+  }
+  const found = new Map(ITEM_FILTERS.map((each) => [each, all.filter(finds[each])]))
+  const show = ITEM_FILTERS.find((each) => each === shown) ?? 'all'
+  const rows = found.get(show) ?? []
+  const ofCategory = all.filter(finds.all)
+  const first = rows.find(finds.unanswered) ?? rows[0] ?? ofCategory[0]
+  const current = givenPlace === undefined ? first : ofCategory.find(({ place }) => place === Number(givenPlace))
+  if (current === undefined) return undefined
+  const index = rows.indexOf(current)
+  const query = new URLSearchParams(request.query)
+  if (!query.has('page')) query.set('page', String(1 + Math.floor(Math.max(0, index) / ITEMS_PER_PAGE)))
+  const open = (show === 'all' ? all : rows).filter(finds.unanswered)
+  const isAfter = ({ at, place }: ListedItem): boolean =>
+    at > current.at || (at === current.at && place > current.place)
+  const { item } = current
+  return {
+    ...view,
+    ...current,
+    category: categories[current.at] ?? category,
+    guidance: guidanceOf(assessment.frameworkId, item, template),
+    reasons: [
+      ...basis.unsupported.filter((each) => each.item === item).map(({ facts }) => facts.text),
+      ...(basis.expired.includes(item) ? expiredLinks(item, today).map((link) => `Expired: ${link}`) : []),
+    ],
+    show,
+    found,
+    listed: paged(rows, query, 'page', ITEMS_PER_PAGE),
+    next: open.find(isAfter) ?? open.find((each) => each !== current),
+    members: site.store.members
+      .ofOrganization(organization.id)
+      .slice(0, MEMBERS_PROPOSED_MAX)
+      .map(({ name }) => name),
+  }
 }
 
 export interface ComparisonView extends AssessmentComparison {

@@ -79,6 +79,8 @@ export const ACTIONS = {
   'assessment.create': 'member',
   'assessment.change': 'member',
   'assessment.assign': 'member',
+  'assessment.submit': 'member',
+  'assessment.approve': 'admin',
   'assessment.update': 'member',
   'assessment.import': 'admin',
   'assessment.complete': 'admin',

@@ -14,8 +14,11 @@ import type { AssessmentContent } from '../assess/transfer-json.ts'
 import {
   assertSeen,
   assertSeenWork,
+  checkNotPast,
   editedItem,
   type ItemEdit,
+  type ReviewStep,
+  reviewedItem,
   type SeenItem,
   type SeenWork,
   workOf,
@@ -174,6 +177,9 @@ export class AssessmentChanges extends Changes {
       const edit = { ...(answer === undefined ? {} : { answer }), ...(note === undefined ? {} : { note }) }
       if (seen !== undefined) assertSeen(found, edit, seen)
       const edited = editedItem(found, edit, actor, clock.nowMs())
+      if (edited.answer === 'not_applicable' && edited.note === '') {
+        throw new Fault('USAGE', `${found.id}: give the reason as its evidence if it is not applicable`)
+      }
       const categories = withItem(answers, found, edited)
       const status = statusAfterAnswer(before.status, categories)
       const result: Assessment = { ...before, status, updatedAtMs: clock.nowMs() }
@@ -211,6 +217,7 @@ export class AssessmentChanges extends Changes {
       const answers = store.assessments.categories(before)
       const found = itemIn(answers, item)
       if (seen !== undefined) assertSeenWork(found, given, seen)
+      if (given.dueOn !== workOf(found).dueOn) checkNotPast(given.dueOn, clock.nowMs())
       const edited = editedItem(found, given, actor, clock.nowMs())
       const status = statusAfterAnswer(before.status, answers)
       const result: Assessment = { ...before, status, updatedAtMs: clock.nowMs() }
@@ -218,6 +225,26 @@ export class AssessmentChanges extends Changes {
       const { owner, dueOn: due, links } = workOf(edited)
       const change = about(result)
       return { ...change, details: { ...change.details, item: found.id, owner, due, links: links.length }, result }
+    })
+  }
+
+  /**
+   * A step of the review of an item: submit its answer, approve it, which locks the item, or reopen
+   * it.
+   *
+   * @throws Fault NOT_FOUND; CONFLICT if the step is not possible now; NOT_ALLOWED
+   */
+  review(organization: Organization, idOrPrefix: string, item: string, step: ReviewStep): Assessment {
+    const { store, clock } = this
+    return this.audited(step === 'submit' ? 'assessment.submit' : 'assessment.approve', organization.id, (actor) => {
+      const before = this.find(organization, idOrPrefix)
+      const answers = store.assessments.categories(before)
+      const found = itemIn(answers, item)
+      const status = statusAfterAnswer(before.status, answers)
+      const result: Assessment = { ...before, status, updatedAtMs: clock.nowMs() }
+      store.assessments.put(result, withItem(answers, found, reviewedItem(found, step, actor, clock.nowMs())))
+      const change = about(result)
+      return { ...change, details: { ...change.details, item: found.id, answer: found.answer, step }, result }
     })
   }
 

@@ -1,20 +1,20 @@
+import { itemsOf } from '../assess/states.ts'
+import { dayText, isOverdue, workOf } from '../assess/work.ts'
 import { isoSeconds } from '../kernel/process/clock.ts'
 import { type Assessment, frameworkOf } from '../store/assessments.ts'
-import { PublishedList } from '../store/published.ts'
 import { type Condition, type ConditionInput, lineOf, type RuleGroup } from './condition.ts'
 
-/** Scores and recommendations. */
+/** Scores, recommendations and due dates. */
 export const ASSESSMENT_RULES: RuleGroup = {
   name: 'assessments',
-  rules: ['score-fell', 'recommendation-opened'],
+  rules: ['score-fell', 'recommendation-opened', 'item-overdue'],
   remembered: ['score-fell'],
-  fingerprint({ store: { published }, organization: { id } }) {
-    const lists = [PublishedList.scores, PublishedList.assessments, PublishedList.recommendations] as const
-    return lists.map((list) => published.head(id, list)?.tag ?? '-').join(' ')
-  },
+  // Every change of assessments and recommendations has an audit entry.
+  fingerprint: ({ store, organization: { id }, nowMs }) => `${store.auditLog.lastSequence(id)} ${dayText(nowMs)}`,
   conditions: (input) => ({
     'score-fell': fallenScores(input),
     'recommendation-opened': openRecommendations(input),
+    'item-overdue': [...overdueItems(input), ...overdueRecommendations(input)],
   }),
 }
 
@@ -55,4 +55,38 @@ function openRecommendations({ store, organization, threshold }: ConditionInput)
       details: { priority, category: lineOf(category), framework: frameworkId },
       severity: priority === 1 ? 'medium' : 'low',
     }))
+}
+
+function overdueItems({ store, organization, nowMs }: ConditionInput): Condition[] {
+  const today = dayText(nowMs)
+  return store.assessments.ofOrganization(organization.id).flatMap((assessment) => {
+    if (assessment.status === 'completed') return []
+    const items = itemsOf(store.assessments.categories(assessment))
+    return items
+      .filter((item) => isOverdue(assessment, item, today))
+      .map((item) => {
+        const { owner, dueOn } = workOf(item)
+        return overdue('item', `${assessment.id}/${item.id}`, `${item.id} ${item.title}`, owner, dueOn)
+      })
+  })
+}
+
+function overdueRecommendations({ store, organization, nowMs }: ConditionInput): Condition[] {
+  const today = dayText(nowMs)
+  return store.recommendations
+    .ofOrganization(organization.id)
+    .filter(
+      ({ status, dueOn = '' }) => dueOn !== '' && dueOn < today && (status === 'open' || status === 'in_progress'),
+    )
+    .map(({ id, title, owner, dueOn = '' }) => overdue('recommendation', id, title, owner, dueOn))
+}
+
+function overdue(kind: string, id: string, title: string, owner: string, dueOn: string): Condition {
+  const name = lineOf(title)
+  return {
+    subject: { kind, id, name },
+    period: dueOn,
+    title: `Overdue since ${dueOn}: ${name}`,
+    details: { owner: lineOf(owner), due_on: dueOn },
+  }
 }

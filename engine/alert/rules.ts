@@ -97,6 +97,11 @@ export const RULES: Readonly<Record<AlertRule, RuleDefinition>> = {
     severity: 'medium',
     plural: 'topics of completed assessments that discovery no longer supports',
   },
+  'item-overdue': {
+    about: 'An item of an open assessment, or a recommendation, is past its due date (UTC)',
+    severity: 'medium',
+    plural: 'items are overdue',
+  },
   'api-key-unused': {
     about: 'An API key was not used for this time',
     severity: 'low',

@@ -1,17 +1,18 @@
 import type { ListedDiscovery } from '../scan/listed-discovery.ts'
-import type { Assessment, AssessmentCategory } from '../store/assessments.ts'
+import type { Assessment, AssessmentCategory, AssessmentItem } from '../store/assessments.ts'
 import { profileText } from '../store/framework.ts'
 import type { Store } from '../store/store.ts'
 import { discoveryFacts, type FactsByTopic, type UnsupportedAnswer, unsupportedAnswers } from './discovery-facts.ts'
 import { failedMustPass, RULES } from './grade.ts'
 import { pointsOf, scaleOf } from './score.ts'
 import { itemsOf } from './states.ts'
+import { dayText, expiredLinks } from './work.ts'
 
 /** Something that a reader of the score has to know about an item, with the reason. */
 export interface Caveat {
   readonly itemId: string
   readonly title: string
-  readonly kind: 'not applicable' | 'above the facts' | 'must pass'
+  readonly kind: 'not applicable' | 'above the facts' | 'evidence expired' | 'must pass'
   readonly reason: string
 }
 
@@ -21,6 +22,8 @@ export interface ScoreBasis {
   /** Of all items, 0 to 100. */
   readonly notApplicablePercent: number
   readonly unsupported: readonly UnsupportedAnswer[]
+  /** Items answered `yes` with a link that has expired. */
+  readonly expired: readonly AssessmentItem[]
   /** Of frameworks that know only met and not met: met items of those that apply. */
   readonly met: string | undefined
   /** The rules have changed since its completion, so they do not explain its score. */
@@ -48,31 +51,38 @@ export function basesOf(
       .map(({ frameworkId, id }) => [frameworkId, id]),
   )
   return (assessment, categories = store.assessments.categories(assessment)) => {
-    const { id, frameworkId, status } = assessment
+    const { id, frameworkId, status, completedAtMs } = assessment
     // Facts of today say nothing about an earlier assessment: those of its completion count.
     const isCurrent = status !== 'completed' || last.get(frameworkId) === id
     if (isCurrent) facts ??= discoveryFacts(store, organizationId, nowMs, discovery)
-    return basisOf(assessment, categories, isCurrent && facts !== undefined ? facts : new Map())
+    return basisOf(assessment, categories, facts && isCurrent ? facts : new Map(), isCurrent ? nowMs : completedAtMs)
   }
 }
 
-/** @param facts of today, or none; then those at completion count */
+/**
+ * @param facts of today, or none; then those at completion count
+ * @param atMs when links must not have expired
+ */
 export function basisOf(
   assessment: Assessment,
   categories: readonly AssessmentCategory[],
   facts: FactsByTopic,
+  atMs: number,
 ): ScoreBasis {
   const { frameworkId, profile, result } = assessment
   const hasEarlierRules = result !== null && result.rules !== RULES
   const items = itemsOf(categories)
   const notApplicable = items.filter(({ answer }) => answer === 'not_applicable')
   const unsupported = unsupportedAnswers(assessment, categories, facts)
+  const today = dayText(atMs)
+  const expired = items.filter((item) => pointsOf(item.answer) === 100 && expiredLinks(item, today).length > 0)
   const scale = scaleOf(frameworkId)
   const points = items.flatMap(({ answer }) => pointsOf(answer, scale) ?? [])
   return {
     profile: profileText(profile),
     notApplicablePercent: items.length === 0 ? 0 : Math.round((100 * notApplicable.length) / items.length),
     unsupported,
+    expired,
     met:
       scale === 'met' && !hasEarlierRules
         ? `${points.filter((value) => value === 100).length} of ${points.length} met`
@@ -88,6 +98,10 @@ export function basisOf(
       ...unsupported.map(({ item: { id: itemId, title, answer }, facts: { text } }): Caveat => {
         return { itemId, title, kind: 'above the facts', reason: `Answered ${answer}. Discovery: ${text}` }
       }),
+      ...expired.map((item): Caveat => {
+        const reason = `Answered ${item.answer}. Expired: ${expiredLinks(item, today).join(', ')}`
+        return { itemId: item.id, title: item.title, kind: 'evidence expired', reason }
+      }),
       ...notApplicable.map(({ id: itemId, title, note }): Caveat => {
         return { itemId, title, kind: 'not applicable', reason: note === '' ? 'No reason is given' : note }
       }),
@@ -97,13 +111,14 @@ export function basisOf(
 
 /** The basis in a line. */
 export function basisText(basis: ScoreBasis): string {
-  const { profile, notApplicablePercent, unsupported, met, hasEarlierRules, caveats } = basis
+  const { profile, notApplicablePercent, unsupported, expired, met, hasEarlierRules, caveats } = basis
   const failed = caveats.filter(({ kind }) => kind === 'must pass').map(({ itemId }) => itemId)
   return [
     profile,
     ...(met === undefined ? [] : [met]),
     `${notApplicablePercent}% not applicable`,
     `${unsupported.length} ${unsupported.length === 1 ? 'answer' : 'answers'} above the facts`,
+    ...(expired.length === 0 ? [] : [`${expired.length} with expired evidence`]),
     ...(failed.length === 0 ? [] : [`must pass: ${failed.join(', ')}`]),
     ...(hasEarlierRules ? ['completed under earlier rules'] : []),
   ].join(', ')

@@ -58,8 +58,11 @@ export function updatedItems(
   const items = itemsOf(current.categories)
   const kept = items.filter(({ id }) => before.has(itemKey(id)))
   const answered = (item: AssessmentItem): AssessmentItem => {
-    const { answer, note, work } = before.get(itemKey(item.id)) ?? item
-    return { ...item, answer, note, ...(work === undefined ? {} : { work }) }
+    const { answer, note, work, question } = before.get(itemKey(item.id)) ?? item
+    if (work === undefined) return { ...item, answer, note }
+    // A review is of the question that it saw.
+    const { review: _, ...others } = work
+    return { ...item, answer, note, work: question === item.question ? work : others }
   }
   return {
     ...current,

@@ -11,6 +11,7 @@ import { controlIdOf, OSCAL_VERSION, objectiveIdOf, property, uuidOf } from './o
 import { itemKey } from './rules.ts'
 import { pointsOf } from './score.ts'
 import { itemsOf } from './states.ts'
+import { reviewText, workOf } from './work.ts'
 
 /** Characters of the title of a finding. */
 const TITLE_CHARACTERS_MAX = 120
@@ -85,9 +86,21 @@ function objectiveOf(frameworkId: string, item: AssessmentItem, at: number) {
       property('weight', String(item.weight)),
       property('priority', String(item.priority)),
       property('recommendation', item.recommendation),
+      ...workProps(item),
     ],
     parts: [{ id: objectiveIdOf(controlId), name: 'assessment-objective', ...question }],
   }
+}
+
+/** Absent fields are not written. */
+function workProps(item: AssessmentItem) {
+  const { owner, dueOn, links, review } = workOf(item)
+  return [
+    ...(owner === '' ? [] : [property('owner', owner)]),
+    ...(dueOn === '' ? [] : [property('due-on', dueOn)]),
+    ...links.map((link) => property('link', link)),
+    ...(review === undefined ? [] : [property('review', reviewText(review))]),
+  ]
 }
 
 function resultOf(assessment: Assessment, categories: readonly AssessmentCategory[]) {
@@ -100,7 +113,7 @@ function resultOf(assessment: Assessment, categories: readonly AssessmentCategor
           property('overall-score', String(result.overallScore)),
           property('grade', result.grade),
           // By the facts at completion, so that each export has the same ones.
-          ...basisProps(basisOf(assessment, categories, new Map())),
+          ...basisProps(basisOf(assessment, categories, new Map(), completedAtMs)),
         ]
   const observations = items.flatMap((item) => observationsOf(assessment, item))
   const findings = items.filter(({ answer }) => answer !== 'unanswered').map((item) => findingOf(assessment, item))

@@ -98,10 +98,39 @@ export function readAssessmentOscal(
           categories: currentItems(framework, undefined, template).categories,
         })
   const [newest, ...older] = [...results].sort((a, b) => Date.parse(b.start) - Date.parse(a.start))
-  const skipped: string[] = []
+  const skipped = unreadFields(given as Given, results.indexOf(newest as Result))
   if (older.length > 0) skipped.push(`${older.length} earlier results: only the last one is read`)
   const categories = answered(framework, content.categories, newest as Result, skipped)
   return { ...content, categories, skipped }
+}
+
+/** The document before zod removed the fields that nothing reads. */
+interface Given {
+  readonly 'assessment-results': {
+    readonly results: readonly { readonly findings?: readonly object[]; readonly observations?: readonly object[] }[]
+  }
+}
+
+/** Fields with text that an assessment has, or with what this program can compute. */
+const COMMON_FIELDS = ['uuid', 'title', 'description', 'props']
+const KNOWN_FIELDS = {
+  result: new Set([...COMMON_FIELDS, 'start', 'end', 'reviewed-controls', 'findings', 'observations']),
+  findings: new Set([...COMMON_FIELDS, 'target', 'related-observations']),
+  observations: new Set([...COMMON_FIELDS, 'methods', 'types', 'collected']),
+}
+
+/** The fields of a result that have no place in an assessment. */
+function unreadFields({ 'assessment-results': { results } }: Given, at: number): string[] {
+  const result = results[at] ?? {}
+  const { findings = [], observations = [] } = result
+  return Object.entries({ result: [result], findings, observations }).flatMap(([what, objects]) => {
+    const known = KNOWN_FIELDS[what as keyof typeof KNOWN_FIELDS]
+    const counts = new Map<string, number>()
+    for (const field of objects.flatMap((each) => Object.keys(each))) {
+      if (!known.has(field)) counts.set(field, (counts.get(field) ?? 0) + 1)
+    }
+    return Array.from(counts, ([field, count]) => `${what}: ${shown(field)}, which ${count} of ${objects.length} have`)
+  })
 }
 
 function frameworkOf(given: Props, frameworkId: AnyFrameworkId | undefined): AnyFrameworkId {
@@ -136,6 +165,10 @@ function ownContent(
         weight: numberIn(ownText(each.props, 'weight')),
         priority: numberIn(ownText(each.props, 'priority')),
         recommendation: ownText(each.props, 'recommendation'),
+        owner: ownText(each.props, 'owner'),
+        due_on: ownText(each.props, 'due-on'),
+        links: propertyTexts(each.props, 'link'),
+        review: ownText(each.props, 'review'),
       })),
   }))
   const profile = propertyTexts(props, 'profile')

@@ -7,7 +7,8 @@ import { uuidBytes, uuidText } from '../store/keys.ts'
  *
  *   OSCAL                                    assessment
  *   metadata: title, props                   title, framework, profile, template, categories
- *   local-definitions: objectives-and-methods one item each: texts, weight, priority, category
+ *   local-definitions: objectives-and-methods one item each: texts, weight, priority, category,
+ *                                            owner, due date, links and review
  *   result: start, end, props                times; state, score and grade
  *   result: reviewed-controls                all items
  *   result: findings                         one answered item each

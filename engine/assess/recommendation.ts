@@ -41,13 +41,18 @@ export function recommendationsAfter(
 
 /**
  * Returns the recommendation with another status, or the same object if the status is unchanged.
+ *
+ * @param reason why it is dismissed
  */
 export function withStatus(
   recommendation: Recommendation,
   status: RecommendationStatus,
   nowMs: number,
+  reason = '',
 ): Recommendation {
-  return recommendation.status === status ? recommendation : { ...recommendation, status, statusChangedAtMs: nowMs }
+  const { reason: _, ...before } = recommendation
+  if (before.status === status) return recommendation
+  return { ...before, status, ...(reason === '' ? {} : { reason }), statusChangedAtMs: nowMs }
 }
 
 function isLacking({ answer }: AssessmentItem): boolean {

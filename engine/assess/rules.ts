@@ -86,16 +86,20 @@ export const dueOn = z.custom<string>(
   'expected a date such as 2026-12-01, or nothing',
 )
 
-const link = z.custom<string>(
-  (value) =>
-    line.safeParse(value).success &&
-    Buffer.byteLength(String(value)) <= LINK_BYTES_MAX &&
-    /^https?:\/\/[^\s"\\]+$/i.test(String(value)) &&
-    URL.canParse(String(value)),
-  `expected an http or https address of up to ${LINK_BYTES_MAX} bytes without blanks and quotes`,
-)
+/** An address, and the day on which the evidence expires, if it does. */
+const link = z.custom<string>((value) => {
+  if (!line.safeParse(value).success || Buffer.byteLength(String(value)) > LINK_BYTES_MAX) return false
+  const [, address = '', day] = /^(https?:\/\/[^\s"\\]+)(?: (\S+))?$/i.exec(String(value)) ?? []
+  return URL.canParse(address) && (day === undefined || z.iso.date().safeParse(day).success)
+}, `expected an http or https address without blanks and quotes, then perhaps a blank and the day on which it expires, up to ${LINK_BYTES_MAX} bytes`)
 
 export const links = z.array(link, 'expected a list').max(LINKS_MAX, `expected at most ${LINKS_MAX} links`)
+
+/** As reviewText writes it; '' for none. */
+export const review = z.custom<string>((value) => {
+  const [, at, by] = /^(?:submitted|approved) (\S+) (.+)$/.exec(String(value)) ?? []
+  return value === '' || (owner.safeParse(by).success && z.iso.datetime().safeParse(at).success)
+}, 'expected a review such as approved 2026-11-29T08:00:00Z member alice, or nothing')
 
 /** Checks a value that a person gave. @throws Fault USAGE. */
 export function checkRule(what: string, rule: z.ZodType, value: unknown): void {

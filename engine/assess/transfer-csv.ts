@@ -15,11 +15,12 @@ import {
   owner,
   priority,
   readAnswer,
+  review,
   shown,
   weight,
 } from './rules.ts'
 import { itemsOf } from './states.ts'
-import { storedWork, workOf } from './work.ts'
+import { importedWork, reviewText, workOf } from './work.ts'
 
 /*
  * An assessment as CSV: one row per item, each with the name and weight of its category.
@@ -63,11 +64,12 @@ const COLUMNS = [
   { name: 'note', rule: note, read: (cell: string) => cell },
   { name: 'owner', rule: owner, read: (cell: string) => cell },
   { name: 'due_on', rule: dueOn, read: (cell: string) => cell },
-  { name: 'links', rule: links, read: (cell: string) => cell.split(/\s+/).filter((each) => each !== '') },
+  { name: 'links', rule: links, read: readLinks },
+  { name: 'review', rule: review, read: (cell: string) => cell },
   { name: 'recommendation', rule: line, read: asText },
 ] as const satisfies readonly Column[]
 type ColumnName = (typeof COLUMNS)[number]['name']
-const OPTIONAL: readonly ColumnName[] = ['question', 'note', 'owner', 'due_on', 'links']
+const OPTIONAL: readonly ColumnName[] = ['question', 'note', 'owner', 'due_on', 'links', 'review']
 
 /** A row with checked cells. */
 interface Row {
@@ -83,6 +85,7 @@ interface Row {
   readonly owner?: string
   readonly due_on?: string
   readonly links?: readonly string[]
+  readonly review?: string
   readonly recommendation: string
 }
 
@@ -105,11 +108,11 @@ export function writeAssessmentCsv(categories: readonly AssessmentCategory[]): s
   const items = itemsOf(categories)
   const absent = new Set<ColumnName>()
   if (items.every(({ question }) => question === undefined)) absent.add('question')
-  if (items.every(({ work }) => work === undefined)) absent.add('owner').add('due_on').add('links')
+  if (items.every(({ work }) => work === undefined)) absent.add('owner').add('due_on').add('links').add('review')
   const columns = COLUMNS.filter(({ name }) => !absent.has(name))
   const rows = categories.flatMap(({ name, weight, items }) =>
     items.map((item) => {
-      const { owner, dueOn, links } = workOf(item)
+      const { owner, dueOn, links, review } = workOf(item)
       const row: Row = {
         category: name,
         category_weight: weight,
@@ -123,6 +126,7 @@ export function writeAssessmentCsv(categories: readonly AssessmentCategory[]): s
         owner,
         due_on: dueOn,
         links,
+        review: reviewText(review),
         recommendation: item.recommendation,
       }
       return columns.map(({ name }) => {
@@ -156,6 +160,14 @@ export function readAssessmentCsv(text: string): CsvContent {
   const categories = categoriesOf(rows, records, errors)
   if (categories.length === 0) throw new AssessmentFileFault(errors)
   return { categories, errors }
+}
+
+/** Links are separated by blanks. A day belongs to the link before it. */
+function readLinks(cell: string): unknown {
+  return cell
+    .split(/\s+(?!\d{4}-\d\d-\d\d(?:\s|$))/)
+    .map((each) => each.replace(/\s+/, ' '))
+    .filter((each) => each !== '')
 }
 
 function escapeFormula(cell: string): string {
@@ -226,7 +238,7 @@ function columnsOf({ place, cells }: Cells): ReadonlyMap<ColumnName, number> {
 }
 
 /** Cells that the item can do without. */
-const ANSWER_COLUMNS: ReadonlySet<ColumnName> = new Set(['answer', 'note', 'owner', 'due_on', 'links'])
+const ANSWER_COLUMNS: ReadonlySet<ColumnName> = new Set(['answer', 'note', 'owner', 'due_on', 'links', 'review'])
 
 /** undefined if the row is left out. Errors are added to `errors`. */
 function rowOf({ place, cells }: Cells, columns: ReadonlyMap<ColumnName, number>, errors: string[]): Row | undefined {
@@ -295,6 +307,11 @@ function itemOf(row: Row): AssessmentItem {
     recommendation: row.recommendation,
     answer: row.answer,
     note: row.note,
-    ...storedWork({ owner: row.owner ?? '', dueOn: row.due_on ?? '', links: row.links ?? [] }),
+    ...importedWork({
+      owner: row.owner ?? '',
+      dueOn: row.due_on ?? '',
+      links: row.links ?? [],
+      review: row.review ?? '',
+    }),
   }
 }

@@ -17,9 +17,10 @@ import {
   owner,
   problemsAcross,
   problemsOf,
+  review,
   templateItem,
 } from './rules.ts'
-import { storedWork } from './work.ts'
+import { importedWork, reviewText } from './work.ts'
 
 /** The content of an assessment file: an assessment without its organization and state. */
 export interface AssessmentContent {
@@ -50,6 +51,7 @@ const document = z.strictObject(
           owner: owner.optional(),
           due_on: dueOn.optional(),
           links: links.optional(),
+          review: review.optional(),
           discovery: discoveryFacts.optional(),
         })
         .strict(),
@@ -70,6 +72,7 @@ function itemJson({ facts, work, ...item }: AssessmentItem) {
     owner: work?.owner,
     due_on: work?.dueOn,
     links: work?.links,
+    review: work?.review && reviewText(work.review),
     discovery: facts && { topic: facts.topic, supports: facts.level, text: facts.text, at: isoSeconds(facts.atMs) },
   }
 }
@@ -92,10 +95,10 @@ export function checkedContent(given: unknown): AssessmentContent {
 function withoutAbsent(categories: z.infer<typeof document>['categories']): AssessmentCategory[] {
   return categories.map(({ items, ...category }) => ({
     ...category,
-    items: items.map(({ question, owner = '', due_on: dueOn = '', links = [], discovery, ...item }) => ({
+    items: items.map(({ question, owner = '', due_on: dueOn = '', links = [], review = '', discovery, ...item }) => ({
       ...item,
       ...(question === undefined ? {} : { question }),
-      ...storedWork({ owner, dueOn, links }),
+      ...importedWork({ owner, dueOn, links, review }),
       ...(discovery === undefined ? {} : { facts: factsOf(discovery) }),
     })),
   }))

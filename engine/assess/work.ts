@@ -1,6 +1,8 @@
 import { createHash } from 'node:crypto'
+import { isoSeconds } from '../kernel/process/clock.ts'
 import { Fault } from '../kernel/process/error-codes.ts'
-import type { Answer, AssessmentItem, ItemWork, WorkChange } from '../store/assessments.ts'
+import type { Answer, Assessment, AssessmentItem, ItemReview, ItemWork, WorkChange } from '../store/assessments.ts'
+import { pointsOf } from './score.ts'
 
 /** Kept changes of one item. Beyond them, the oldest are removed; the audit log has all. */
 export const ITEM_CHANGES_MAX = 20
@@ -25,12 +27,104 @@ export function workOf({ work }: AssessmentItem): ItemWork {
 
 /** The field of an item; without it if there is no work. */
 export function storedWork(work: Partial<ItemWork>): { readonly work?: ItemWork } {
-  const { owner = '', dueOn = '', links = [], history = [] } = work
-  const isEmpty = owner === '' && dueOn === '' && links.length + history.length === 0
-  return isEmpty ? {} : { work: { owner, dueOn, links, history } }
+  const { owner = '', dueOn = '', links = [], review, history = [] } = work
+  const isEmpty = owner === '' && dueOn === '' && links.length + history.length === 0 && review === undefined
+  return isEmpty ? {} : { work: { owner, dueOn, links, ...(review === undefined ? {} : { review }), history } }
 }
 
-/** The item after a change, with its history. */
+/** The field of an item from a file, which has a review as text. */
+export function importedWork({
+  review,
+  ...work
+}: Pick<ItemWork, 'owner' | 'dueOn' | 'links'> & { readonly review: string }): { readonly work?: ItemWork } {
+  const read = readReview(review)
+  return storedWork({ ...work, ...(read === undefined ? {} : { review: read }) })
+}
+
+/** A day in UTC, as in due dates. */
+export function dayText(atMs: number): string {
+  return new Date(atMs).toISOString().slice(0, 10)
+}
+
+/** @param dueOn undefined or '': no due date. @throws Fault USAGE */
+export function checkNotPast(dueOn: string | undefined, nowMs: number): void {
+  if (dueOn === undefined || dueOn === '' || dueOn >= dayText(nowMs)) return
+  throw new Fault('USAGE', `due date: ${dueOn} is in the past`)
+}
+
+/** Whether an item of an open assessment is past its due date, and not met. */
+export function isOverdue({ status }: Pick<Assessment, 'status'>, item: AssessmentItem, today: string): boolean {
+  const { dueOn } = workOf(item)
+  return status !== 'completed' && dueOn !== '' && dueOn < today && !isMet(item)
+}
+
+/** Nothing is left to do. */
+function isMet({ answer }: AssessmentItem): boolean {
+  return answer !== 'unanswered' && (pointsOf(answer) ?? 100) === 100
+}
+
+/** The address of a link, and the day on which its evidence expires; '' if it does not. */
+export function linkParts(link: string): { readonly address: string; readonly expiresOn: string } {
+  const [address = '', expiresOn = ''] = link.split(' ')
+  return { address, expiresOn }
+}
+
+/** The links of an item that have expired. */
+export function expiredLinks(item: AssessmentItem, today: string): readonly string[] {
+  return workOf(item).links.filter((link) => {
+    const { expiresOn } = linkParts(link)
+    return expiresOn !== '' && expiresOn < today
+  })
+}
+
+/** A review in files and for people: `approved 2026-11-29T08:00:00Z member alice`; '' for none. */
+export function reviewText(review: ItemReview | undefined): string {
+  return review === undefined ? '' : `${review.state} ${isoSeconds(review.atMs)} ${review.by}`
+}
+
+/** undefined: none. The text follows the rule `review`. */
+export function readReview(text: string): ItemReview | undefined {
+  const [, state, at = '', by = ''] = /^(submitted|approved) (\S+) (.+)$/.exec(text) ?? []
+  return state === 'submitted' || state === 'approved' ? { state, by, atMs: Date.parse(at) } : undefined
+}
+
+/*
+ * The review of an item:
+ *
+ *   state      submit     approve             reopen  change of answer, note or links
+ *   none       submitted  -                   -       none
+ *   submitted  -          approved, by        none    none
+ *                         somebody else
+ *   approved   -          -                   none    refused, and so are owner and due date
+ */
+export const REVIEW_STEPS = ['submit', 'approve', 'reopen'] as const
+export type ReviewStep = (typeof REVIEW_STEPS)[number]
+
+/** The item after a step of its review. @throws Fault CONFLICT */
+export function reviewedItem(item: AssessmentItem, step: ReviewStep, by: string, atMs: number): AssessmentItem {
+  const before = workOf(item)
+  const { review, ...work } = before
+  const refused = refusalOf(item, step, by)
+  if (refused !== undefined) throw new Fault('CONFLICT', `${item.id}: ${refused}`)
+  const state = step === 'submit' ? 'submitted' : step === 'approve' ? 'approved' : undefined
+  const change: WorkChange = { atMs, by, field: 'review', to: state ?? 'reopened' }
+  const history = [...before.history, change].slice(-ITEM_CHANGES_MAX)
+  return { ...item, work: { ...work, ...(state === undefined ? {} : { review: { state, by, atMs } }), history } }
+}
+
+function refusalOf(item: AssessmentItem, step: ReviewStep, by: string): string | undefined {
+  const { review } = workOf(item)
+  if (step === 'submit') {
+    if (item.answer === 'unanswered') return 'it has no answer to review'
+    return review === undefined ? undefined : `it is ${review.state} already`
+  }
+  if (review === undefined) return 'it was not submitted for review'
+  if (step === 'reopen') return undefined
+  if (review.state === 'approved') return 'it is approved already'
+  return review.by === by ? `${by} submitted it, so somebody else approves it` : undefined
+}
+
+/** The item after a change, with its history. @throws Fault CONFLICT if it is approved */
 export function editedItem(item: AssessmentItem, edit: ItemEdit, by: string, atMs: number): AssessmentItem {
   const before = workOf(item)
   const { answer = item.answer, note = item.note } = edit
@@ -48,8 +142,14 @@ export function editedItem(item: AssessmentItem, edit: ItemEdit, by: string, atM
       : [{ atMs, by, field, to: field === 'links' ? String(links.length) : is.slice(0, NOTE_KEPT_CHARACTERS) }],
   )
   if (changes.length === 0) return item
+  const { review } = before
+  if (review?.state === 'approved') {
+    throw new Fault('CONFLICT', `${item.id}: ${review.by} has approved it. Reopen it before you change it`)
+  }
   const history = [...before.history, ...changes].slice(-ITEM_CHANGES_MAX)
-  return { ...item, answer, note, work: { owner, dueOn, links, history } }
+  // A reviewer has to see what changed.
+  const isKept = review !== undefined && changes.every(({ field }) => field === 'owner' || field === 'due')
+  return { ...item, answer, note, work: { owner, dueOn, links, ...(isKept ? { review } : {}), history } }
 }
 
 /** The answer and the note of an item that a person saw before changing them. */

@@ -1,5 +1,6 @@
 import type { z } from 'zod'
 import { AssessmentFileFault, firstLines } from '../assess/file-fault.ts'
+import { itemsOf } from '../assess/states.ts'
 import { templateOf } from '../assess/templates.ts'
 import {
   type ReadAssessment,
@@ -8,6 +9,7 @@ import {
   TRANSFER_FORMATS,
   writeAssessment,
 } from '../assess/transfer.ts'
+import { workOf } from '../assess/work.ts'
 import { systemClock } from '../kernel/process/clock.ts'
 import { pastTime } from '../kernel/process/duration.ts'
 import { type NewFile, withNewFile } from '../kernel/process/new-file.ts'
@@ -92,7 +94,10 @@ export const importCommand = change('Create or fill an assessment from a JSON, C
       into === undefined
         ? administration.assessments.import(organization, content, options)
         : administration.assessments.fill(organization, into.id, content, { ...options, title })
-    for (const line of firstLines(content.skipped)) printError(`${path}: not imported: ${line}`)
+    const reviewed = itemsOf(content.categories).filter((item) => workOf(item).review !== undefined)
+    const kept =
+      into === undefined ? [] : reviewed.map(({ id }) => `${id}: the review, because a file approves nothing`)
+    for (const line of firstLines([...content.skipped, ...kept])) printError(`${path}: not imported: ${line}`)
     if (content.errors.length > 0) {
       reportFileFault(path, new AssessmentFileFault(content.errors))
       const before = into === undefined ? `, remove the assessment ${imported.id.slice(0, 8)}` : ''

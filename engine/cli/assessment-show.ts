@@ -5,7 +5,7 @@ import { type ItemCounts, type itemChanges, newerItems } from '../assess/items.t
 import { scaleOf, scoreOf } from '../assess/score.ts'
 import { itemsOf, unansweredOf } from '../assess/states.ts'
 import { guidanceOf, templateOf } from '../assess/templates.ts'
-import { workOf } from '../assess/work.ts'
+import { reviewText, workOf } from '../assess/work.ts'
 import type { Shown } from '../kernel/process/table.ts'
 import type { Assessment, AssessmentCategory, AssessmentItem } from '../store/assessments.ts'
 import { type AnyFrameworkId, profileText, type Template } from '../store/framework.ts'
@@ -125,7 +125,7 @@ function historyText(value: unknown): string {
 /** One item with the texts that help to answer it. */
 export function oneItem({ frameworkId }: Assessment, item: AssessmentItem, template: Template | undefined): Shown {
   const asked = guidanceOf(frameworkId, item, template)
-  const { owner, dueOn, links, history } = workOf(item)
+  const { owner, dueOn, links, review, history } = workOf(item)
   return table<AssessmentItem>([
     ['Item', 'item_id', { of: ({ id }) => id }],
     ['Check', 'title', { wrap: true }],
@@ -144,6 +144,7 @@ export function oneItem({ frameworkId }: Assessment, item: AssessmentItem, templ
     ['Owner', 'owner', { of: () => owner }],
     ['Due', 'due_on', { of: () => dueOn }],
     ['Links', 'links', { wrap: true, of: () => links }],
+    ['Review', 'review', { wrap: true, of: () => reviewText(review) }],
     [
       'Changes',
       'changes',

@@ -16,7 +16,7 @@ import {
   suggestionsFor,
 } from '../assess/suggestions.ts'
 import { loadTemplates, templateOf } from '../assess/templates.ts'
-import { workOf } from '../assess/work.ts'
+import { REVIEW_STEPS, reviewText, workOf } from '../assess/work.ts'
 import { DAY_MS } from '../kernel/process/clock.ts'
 import { Fault } from '../kernel/process/error-codes.ts'
 import { oneOf } from '../kernel/process/settings.ts'
@@ -65,6 +65,7 @@ const work = table<AssessmentItem>([
   ['Owner', 'owner', { of: (item) => workOf(item).owner }],
   ['Due', 'due_on', { of: (item) => workOf(item).dueOn }],
   ['Links', 'links', { wrap: true, of: (item) => workOf(item).links }],
+  ['Review', 'review', { wrap: true, of: (item) => reviewText(workOf(item).review) }],
 ])
 
 const templates = table<Template & { readonly id: FrameworkId }>([
@@ -258,11 +259,22 @@ export const commands: Commands = {
       item: ITEM,
       owner: option('--owner <name>', "Set the owner, by name or e-mail address; '' for nobody"),
       dueOn: option('--due <day>', "Set the due date, such as 2026-12-01; '' for none"),
-      link: option('--link <urls...>', "Replace the links; '' for none", z.array(z.string()).optional()),
+      link: option(
+        '--link <urls...>',
+        "Replace the links; '' for none. A day after a blank is when one expires",
+        z.array(z.string()).optional(),
+      ),
     },
     run({ store, administration, organization }, { id, item, owner, dueOn, link }) {
       const given = defined({ owner, dueOn, links: link?.filter((each) => each !== '') })
       const changed = administration.assessments.assign(organization, id, item, given)
+      return work([itemIn(store.assessments.categories(changed), item)])
+    },
+  }),
+  review: change('Submit the answer to an item for review, approve it, or reopen it', {
+    params: { id: ASSESSMENT, item: ITEM, step: argument('<step>', 'submit, approve or reopen', oneOf(REVIEW_STEPS)) },
+    run({ store, administration, organization }, { id, item, step }) {
+      const changed = administration.assessments.review(organization, id, item, step)
       return work([itemIn(store.assessments.categories(changed), item)])
     },
   }),

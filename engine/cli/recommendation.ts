@@ -8,6 +8,7 @@ const recommendations = table<Recommendation>([
   ['Id', 'id'],
   ['Priority', 'priority', { hide: 2 }],
   ['Status', 'status', { hide: 1 }],
+  [null, 'reason', { of: ({ reason = '' }) => reason }],
   ['Framework', 'framework_id', { hide: 3, of: ({ frameworkId }) => frameworkId }],
   ['Item', 'item_id', { hide: 4, of: ({ itemId }) => itemId }],
   ['Category', 'category', { hide: 5 }],
@@ -34,9 +35,13 @@ export const commands: Commands = {
     },
   }),
   set: change('Change the status of a recommendation', {
-    params: { id: ID, status: argument('<status>', 'New status', oneOf(RECOMMENDATION_STATUSES)) },
-    run: ({ administration, organization }, { id, status }) =>
-      recommendations([administration.recommendations.setStatus(organization, id, status)]),
+    params: {
+      id: ID,
+      status: argument('<status>', 'New status', oneOf(RECOMMENDATION_STATUSES)),
+      reason: option('--reason <text>', 'Say why; required for dismissed'),
+    },
+    run: ({ administration, organization }, { id, status, reason }) =>
+      recommendations([administration.recommendations.setStatus(organization, id, status, reason)]),
   }),
   assign: change('Assign a recommendation to a person, with a due date', {
     params: {

@@ -19,6 +19,7 @@ export const ALERT_RULES = [
   'score-fell',
   'recommendation-opened',
   'answer-unsupported',
+  'item-overdue',
   'api-key-unused',
   'api-key-expiring',
   'approval-expiring',

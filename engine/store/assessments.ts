@@ -26,9 +26,17 @@ export interface WorkChange {
   readonly atMs: number
   /** As in the audit log: `operator root`, or `member alice@acme.example`. */
   readonly by: string
-  readonly field: 'answer' | 'note' | 'owner' | 'due' | 'links'
-  /** The new value; of links, their number, and of a note its beginning. */
+  readonly field: 'answer' | 'note' | 'owner' | 'due' | 'links' | 'review'
+  /** The new value; of links, their number, of a note its beginning, of a review its state. */
   readonly to: string
+}
+
+/** An answer that somebody submitted for review, or approved. */
+export interface ItemReview {
+  readonly state: 'submitted' | 'approved'
+  /** As in the audit log. */
+  readonly by: string
+  readonly atMs: number
 }
 
 /** Who works on an item, until when, and what changed. */
@@ -37,7 +45,10 @@ export interface ItemWork {
   readonly owner: string
   /** A day such as `2026-12-01`; '' if there is none. */
   readonly dueOn: string
+  /** Addresses, some followed by a blank and the day on which the evidence expires. */
   readonly links: readonly string[]
+  /** Absent unless submitted, and in early releases. */
+  readonly review?: ItemReview
   /** Oldest first. */
   readonly history: readonly WorkChange[]
 }

@@ -18,6 +18,8 @@ export interface Recommendation {
   /** Of the item; absent in early releases. Not in the API. */
   readonly weight?: number
   readonly status: RecommendationStatus
+  /** Why it was dismissed; absent otherwise, and in early releases. Not in the API. */
+  readonly reason?: string
   /** Name of the item's category. */
   readonly category: string
   readonly createdAtMs: number

@@ -114,7 +114,7 @@ function fill({ opened, administration }: Service, acme: Organization): void {
   }
   for (const [at, status] of RECOMMENDATION_STATUSES.entries()) {
     const id = store.recommendations.ofOrganization(acme.id)[at]?.id ?? ''
-    if (status !== 'open') administration.recommendations.setStatus(acme, id, status)
+    if (status !== 'open') administration.recommendations.setStatus(acme, id, status, 'Accepted')
   }
 }
 

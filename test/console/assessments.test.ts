@@ -19,11 +19,10 @@ async function assessed(site: TestConsole, answer: string): Promise<string> {
   const assessment = store.assessments.get(organization.id, path.slice('/assessments/'.length))
   if (assessment === undefined) throw new Error('no assessment')
   for (const [at, { items }] of store.assessments.categories(assessment).entries()) {
-    const fields = items.flatMap((_, index) => [
-      [`answer-${index}`, answer],
-      [`note-${index}`, 'seen'],
-    ])
-    t.match(await admin.post(`${path}/categories/${at}`, Object.fromEntries(fields)), { status: 303 })
+    for (const place of items.keys()) {
+      const saved = await admin.post(`${path}/categories/${at}/items/${place}`, { answer, note: 'seen' })
+      t.equal(saved.status, 303)
+    }
   }
   return path
 }
@@ -46,7 +45,11 @@ t.test('an assessment goes from its draft to a score, and its recommendations to
   t.equal(entries.filter(({ action }) => action === 'assessment.change').length, count)
 
   const [first] = store.recommendations.ofOrganization(organization.id)
-  const changed = await admin.post(`/recommendations/${first?.id}`, { status: 'dismissed', back: 'status=open' })
+  const changed = await admin.post(`/recommendations/${first?.id}`, {
+    status: 'dismissed',
+    reason: 'Out of scope',
+    back: 'status=open',
+  })
   t.match(changed, { status: 303, headers: { location: '/recommendations?status=open&done=saved' } })
   const published = JSON.stringify(publishedList(store, organization.id, 'recommendations'))
   t.match(published, /dismissed/)
@@ -55,52 +58,52 @@ t.test('an assessment goes from its draft to a score, and its recommendations to
   t.equal((await admin.post(`/recommendations/${first?.id}`, { status: 'gone' })).status, 400)
 })
 
-t.test('a tab does not undo what another one has saved, and an ended session loses no answer', async (t) => {
-  const site = await serveConsole(t)
-  const admin = site.signIn('a', 'admin')
-  const { headers } = await admin.post('/assessments', { framework: 'ai-security', title: '' })
-  const category = `${headers['location']}/categories/0`
-  const open = (await admin.get(category)).text
-  const was = (index: number): string => new RegExp(`name="was-${index}" value="(\\w+)"`).exec(open)?.[1] ?? ''
-  const answers = async (): Promise<string[]> => {
-    const { text } = await admin.get(category)
-    return [...text.matchAll(/<option value="(\w+)" selected/g)].slice(0, 2).map(([, answer = '']) => answer)
-  }
-  const tab = (first: string, second: string) => ({
-    ...{ 'answer-0': first, 'note-0': '', 'was-0': was(0) },
-    ...{ 'answer-1': second, 'note-1': '', 'was-1': was(1) },
-  })
-  t.match(await admin.post(category, tab('yes', 'unanswered')), { status: 303 })
-  t.match(await admin.post(category, tab('unanswered', 'no')), { status: 303 })
-  t.same(await answers(), ['yes', 'no'])
-
-  const ended = await site.browser().post(category, { ...tab('partial', 'no'), 'confirm-password': 'of a user' })
-  t.match(ended, { status: 401, text: /Nothing is lost/ })
-  t.match(ended.text, new RegExp(`<form[^>]* action="${category}"[\\s\\S]*name="answer-0" value="partial"`))
-  t.notMatch(ended.text, /of a user/)
-})
+/** The fields of the form as a browser sends them. */
+function fieldsOf(text: string): Record<string, string> {
+  const form = /<form id="item".*?<\/form>/s.exec(text)?.[0] ?? ''
+  const inputs = [...form.matchAll(/<input [^>]*name="([\w-]+)"[^>]*/g)].map(([input, name = '']) => [
+    name,
+    /value="([^"]*)"/.exec(input)?.[1] ?? '',
+  ])
+  const texts = [...form.matchAll(/<textarea [^>]*name="(\w+)"[^>]*>(.*?)<\/textarea>/gs)]
+  return Object.fromEntries([...inputs, ...texts.map(([, name, value]) => [name, value])])
+}
 
 interface Race {
   readonly name: string
-  /** What two people who see `yes` and `old` send, the first one first. */
+  /** What two people who see `yes`, `old` and no owner send, the first one first. */
   readonly first: Readonly<Record<string, string>>
   readonly second: Readonly<Record<string, string>>
-  readonly stored: readonly [string, string]
+  readonly stored: readonly [answer: string, note: string, owner: string]
   readonly isConflict?: boolean
 }
 
 const RACES: readonly Race[] = [
-  { name: 'an answer and a note', first: { answer: 'no' }, second: { note: 'new' }, stored: ['no', 'new'] },
-  { name: 'a note and an answer', first: { note: 'new' }, second: { answer: 'no' }, stored: ['no', 'new'] },
+  { name: 'an answer and a note', first: { answer: 'no' }, second: { note: 'new' }, stored: ['no', 'new', ''] },
+  { name: 'a note and an answer', first: { note: 'new' }, second: { answer: 'no' }, stored: ['no', 'new', ''] },
+  { name: 'an owner and a note', first: { owner: 'Alan' }, second: { note: 'new' }, stored: ['yes', 'new', 'Alan'] },
   {
     name: 'two answers',
     first: { answer: 'no' },
     second: { answer: 'partial' },
-    stored: ['no', 'old'],
+    stored: ['no', 'old', ''],
     isConflict: true,
   },
-  { name: 'two notes', first: { note: 'new' }, second: { note: 'other' }, stored: ['yes', 'new'], isConflict: true },
-  { name: 'the same answer twice', first: { answer: 'no' }, second: { answer: 'no' }, stored: ['no', 'old'] },
+  {
+    name: 'two notes',
+    first: { note: 'new' },
+    second: { note: 'other' },
+    stored: ['yes', 'new', ''],
+    isConflict: true,
+  },
+  {
+    name: 'two owners',
+    first: { owner: 'Alan', due: '2026-12-01' },
+    second: { owner: 'Ada' },
+    stored: ['yes', 'old', 'Alan'],
+    isConflict: true,
+  },
+  { name: 'the same answer twice', first: { answer: 'no' }, second: { answer: 'no' }, stored: ['no', 'old', ''] },
 ]
 
 for (const { name, first, second, stored, isConflict = false } of RACES) {
@@ -110,72 +113,104 @@ for (const { name, first, second, stored, isConflict = false } of RACES) {
     const { assessments } = new Administration(store, site.clock)
     const made = assessments.import(organization, content('cis-v8', { '1.1': 'yes', '1.2': 'yes' }))
     assessments.answer(organization, made.id, '1.1', 'yes', 'old')
-    const category = `/assessments/${made.id}/categories/0`
+    const path = `/assessments/${made.id}/categories/0/items/0`
     const [alice, bob] = [site.signIn('alice', 'member'), site.signIn('bob', 'member')]
-    const markIn = (text: string, at: number): string =>
-      new RegExp(`name="was-${at}" value="(\\w+)"`).exec(text)?.[1] ?? ''
-    const page = (await alice.get(category)).text
-    const sent = ({ answer = 'yes', note = 'old' }: Race['first'], text = page) => ({
-      ...{ 'answer-0': answer, 'note-0': note, 'was-0': markIn(text, 0) },
-      ...{ 'answer-1': 'yes', 'note-1': '', 'was-1': markIn(text, 1) },
-    })
-    t.equal((await alice.post(category, sent(first))).status, 303)
-    const other = { ...sent(second), 'answer-1': 'no' }
-    const answer = await bob.post(category, other)
-    const itemsNow = () => store.assessments.categories(made)[0]?.items ?? []
-    t.match(itemsNow()[0], { answer: stored[0], note: stored[1] })
-    t.equal(itemsNow()[1]?.answer, 'no', 'other items are saved')
-    const by = itemsNow()[0]?.work?.history.map((change) => `${change.by} ${change.field}`) ?? []
+    const shown = fieldsOf((await alice.get(path)).text)
+    t.match(shown, { note: 'old', owner: '', due: '', links: '' })
+    t.equal((await alice.post(path, { ...shown, ...first })).status, 303)
+    const answer = await bob.post(path, { ...shown, ...second })
+    const itemNow = () => store.assessments.categories(made)[0]?.items[0]
+    t.match(itemNow(), { answer: stored[0], note: stored[1], work: { owner: stored[2] } })
+    const by = itemNow()?.work?.history.map((change) => `${change.by} ${change.field}`) ?? []
     t.ok(by.some((each) => each.startsWith('member alice')))
     if (!isConflict) {
-      t.match(answer, { status: 303, headers: { location: /done=saved#item-[01]$/ } })
+      t.match(answer, { status: 303, headers: { location: `${path}?done=saved` } })
       return
     }
-    t.match(answer, { status: 409, text: /1.1 was changed in the meantime/ })
-    t.match(answer.text, second['note'] === undefined ? /value="partial" selected/ : /name="note-0"[^>]* value="other"/)
-    t.match(answer.text, second['note'] === undefined ? /Stored now: No/ : /Stored now: Yes, “new”/)
-    const again = await bob.post(category, { ...sent(second, answer.text), 'answer-1': 'no' })
-    t.equal(again.status, 303, 'after seeing both, the later one may replace the earlier one')
-    t.match(itemsNow()[0], second)
+    t.match(answer, { status: 409, text: /1.1 was changed in the meantime.*Stored now: (Yes|No), “(old|new)”/s })
+    const again = fieldsOf(answer.text)
+    const { answer: pressed, ...typed } = second
+    t.match(again, typed, 'what was typed is shown')
+    t.equal((await bob.post(path, { ...again, ...(pressed === undefined ? {} : { answer: pressed }) })).status, 303)
+    const { owner, ...answered } = second
+    t.match(itemNow(), answered, 'after seeing both, the later one may replace the earlier one')
+    if (owner !== undefined) t.match(itemNow()?.work, { owner, dueOn: '2026-12-01' })
   })
 }
 
-t.test(
-  'after the end of a session, what was typed is saved at its item, or shown beside what others saved',
-  async (t) => {
-    const site = await serveConsole(t)
-    const { store, organization } = site
-    const made = new Administration(store, site.clock).assessments.create(organization, 'cis-v8', 'Autumn', ['1.1'])
-    const category = `/assessments/${made.id}/categories/0`
-    const admin = site.signIn('a', 'admin')
-    const was = /name="was-0" value="(\w+)"/.exec((await admin.get(category)).text)?.[1] ?? ''
-    const typed = { page: '1', 'answer-0': 'partial', 'note-0': 'a long text', 'was-0': was }
-    const ended = (await site.browser().post(category, typed)).text
-    const kept = Object.fromEntries(
-      Object.keys(typed).map((name) => [name, new RegExp(`name="${name}" value="([^"]*)"`).exec(ended)?.[1] ?? '']),
-    )
-    t.same(kept, typed, 'all of it is on the page that asks for a sign-in')
-    const again = await admin.post(category, kept)
-    t.match(again, { status: 303, headers: { location: `${category}?page=1&done=saved#item-0` } })
-    t.match(store.assessments.categories(made)[0]?.items[0], {
-      answer: 'partial',
-      note: 'a long text',
-      work: { history: [{ field: 'answer' }, { field: 'note', to: 'a long text' }] },
-    })
-  },
-)
-
-t.test('saving a category again changes nothing, and neither does a wrong answer or a missing field', async (t) => {
+t.test('after the end of a session, what was typed is saved at its item', async (t) => {
   const site = await serveConsole(t)
   const { store, organization } = site
-  const path = await assessed(site, 'yes')
+  const made = new Administration(store, site.clock).assessments.create(organization, 'cis-v8', 'Autumn', ['1.1'])
+  const path = `/assessments/${made.id}/categories/0/items/0`
+  const admin = site.signIn('a', 'admin')
+  const typed = {
+    ...fieldsOf((await admin.get(`${path}?show=must-pass`)).text),
+    ...{ answer: 'partial', note: 'a long text', owner: 'Grace' },
+  }
+  const ended = await site.browser().post(path, { ...typed, 'confirm-password': 'of a user' })
+  t.match(ended, { status: 401, text: /Nothing is lost/ })
+  t.notMatch(ended.text, /of a user/)
+  t.match(ended.text, `action="${path}"`)
+  const kept = Object.fromEntries(
+    Object.keys(typed).map((name) => [name, new RegExp(`name="${name}" value="([^"]*)"`).exec(ended.text)?.[1] ?? '']),
+  )
+  t.same(kept, typed, 'all of it is on the page that asks for a sign-in')
+  const again = await admin.post(path, kept)
+  t.match(again, { status: 303, headers: { location: `${path}?show=must-pass&done=saved` } })
+  t.match(store.assessments.categories(made)[0]?.items[0], {
+    answer: 'partial',
+    note: 'a long text',
+    work: { owner: 'Grace', history: [{ field: 'answer' }, { field: 'note', to: 'a long text' }, { field: 'owner' }] },
+  })
+})
+
+t.test('saving an item again changes nothing, and neither does a wrong answer or a missing field', async (t) => {
+  const site = await serveConsole(t)
+  const { store, organization } = site
+  const path = `${await assessed(site, 'yes')}/categories`
   const admin = site.signIn('a', 'admin')
   const before = store.auditLog.lastSequence(organization.id)
-  t.equal((await admin.post(`${path}/categories/0`, { 'answer-0': 'yes', 'note-0': 'seen' })).status, 303)
-  t.equal((await admin.post(`${path}/categories/0`, {})).status, 303)
-  t.match(await admin.post(`${path}/categories/0`, { 'answer-0': '101' }), { status: 400, text: /from 0 to 100/ })
-  t.equal((await admin.post(`${path}/categories/99`, {})).status, 404)
+  t.equal((await admin.post(`${path}/0/items/0`, { answer: 'yes', note: 'seen' })).status, 303)
+  t.equal((await admin.post(`${path}/0/items/0`, {})).status, 303)
+  t.match(await admin.post(`${path}/0/items/0`, { answer: '101' }), { status: 400, text: /from 0 to 100/ })
+  t.equal((await admin.post(`${path}/99/items/0`, {})).status, 404)
+  t.equal((await admin.post(`${path}/0/items/99`, {})).status, 404)
   t.equal(store.auditLog.lastSequence(organization.id), before)
+})
+
+t.test('a category opens at its first unanswered item, and filters list items of all categories', async (t) => {
+  const site = await serveConsole(t)
+  const { store, organization, clock } = site
+  const { assessments } = new Administration(store, clock)
+  const made = assessments.create(organization, 'ai-security', 'Autumn', ['GOV-1', 'GOV-2', 'INV-2', 'INV-3'])
+  assessments.answer(organization, made.id, 'GOV-1', 'yes', '')
+  assessments.assign(organization, made.id, 'INV-3', { owner: 'ada' })
+  const ada = site.signIn('ada', 'member')
+  const path = `/assessments/${made.id}/categories`
+  const first = (await ada.get(`${path}/0`)).text
+  t.match(first, /<h2>[^<]*<\/h2><p><span class="facts"><span class="mono">GOV-2<\/span>/)
+  t.match(first, /1 of 2 answered/)
+  t.match(first, /data-key="1"[^>]*aria-keyshortcuts="1"[^>]*>\s*Yes/)
+  t.match(first, new RegExp(`data-key="n" href="${path}/1/items/0">\\s*Next unanswered`))
+  const listed = async (show: string): Promise<string[]> => {
+    const { text } = await ada.get(`${path}/0?show=${show}`)
+    const list = /aria-label="Items">.*?<\/nav>/s.exec(text)?.[0] ?? ''
+    return [...list.matchAll(/<span class="mono">([^<]+)</g)].map(([, id = '']) => id)
+  }
+  t.same(await listed('all'), ['GOV-1', 'GOV-2'])
+  t.same(await listed('mine'), ['INV-3'])
+  t.same(await listed('unanswered'), ['GOV-2', 'INV-2', 'INV-3'])
+  t.same(await listed('must-pass'), ['INV-2', 'INV-3'])
+  t.same(await listed('unsupported'), [])
+  t.same(await listed('none'), ['GOV-1', 'GOV-2'])
+  t.match((await ada.get(`${path}/0?show=unsupported`)).text, /No item of the assessment matches/)
+  t.match((await ada.get(`${path}/1/items/0`)).text, new RegExp(`data-key="n" href="${path}/1/items/1"`))
+  t.match(
+    (await ada.get(`${path}/1/items/1`)).text,
+    new RegExp(`data-key="n" href="${path}/0/items/1"`),
+    'from the start',
+  )
 })
 
 t.test('an unfinished assessment is not completed; a member answers and does not complete', async (t) => {
@@ -186,8 +221,8 @@ t.test('an unfinished assessment is not completed; a member answers and does not
   t.match(await admin.post(`${path}/complete`), { status: 409, text: /unanswered/ })
   t.match((await admin.get(path)).text, /Autumn/)
   t.equal((await site.signIn('m', 'member').post(`${path}/complete`)).status, 403)
-  t.match((await admin.get(`${path}/categories/0`)).text, /<select name="answer-0".*What counts/s)
-  t.notMatch((await site.signIn('v', 'viewer').get(`${path}/categories/0`)).text, /<select name="answer/)
+  t.match((await admin.get(`${path}/categories/0`)).text, /<button[^>]*name="answer" value="yes"/)
+  t.notMatch((await site.signIn('v', 'viewer').get(`${path}/categories/0`)).text, /<button[^>]*name="answer"/)
   t.equal((await admin.get(`${path}/categories/99`)).status, 404)
   t.match(await admin.post('/assessments', { framework: 'none' }), { status: 400, text: /Choose a framework/ })
   const foreign = site.signIn('g', 'owner', makeOrganization(site, 'Globex'))
@@ -267,21 +302,24 @@ t.test('a suggested answer is stored only if somebody accepts it, with its sourc
   const admin = site.signIn('a', 'admin')
   const path = `/assessments/${made.id}`
   t.match((await admin.get(path)).text, /Completed assessments and discovery suggest 1 answer/)
-  const category = `${path}/categories/0`
-  t.match((await admin.get(category)).text, /name="accept-0".*Accept: Partial.*ISO 27001 A.5.20 \(yes, 2026-/s)
+  const [first, second] = [`${path}/categories/0/items/0`, `${path}/categories/0/items/1`]
+  t.match(
+    (await admin.get(first)).text,
+    /name="accept" value="partial".*Accept: Partial.*ISO 27001 A.5.20 \(yes, 2026-/s,
+  )
   const answers = () => store.assessments.categories(made)[0]?.items.map(({ answer, note }) => [answer, note])
-  const unanswered = { 'answer-0': 'unanswered', 'answer-1': 'unanswered' }
-  await admin.post(category, unanswered)
+  await admin.post(first, { note: '' })
   t.match(answers(), [
     ['unanswered', ''],
     ['unanswered', ''],
   ])
-  await admin.post(category, { ...unanswered, 'accept-0': 'yes', 'accept-1': 'yes' })
+  await admin.post(first, { accept: 'partial' })
+  await admin.post(second, { accept: 'yes' })
   t.match(answers(), [
     ['partial', /^Accepted from ISO 27001 A.5.20 \(yes, 2026-.*A.5.21 \(no/],
     ['unanswered', ''],
   ])
-  await admin.post(category, { 'answer-0': 'no', 'note-0': 'checked', 'accept-0': 'yes' })
+  await admin.post(first, { answer: 'no', note: 'checked', accept: 'partial' })
   t.match(answers()?.[0], ['no', 'checked'], 'a chosen answer counts, not the suggestion')
 })
 
@@ -303,17 +341,16 @@ t.test('discovery suggests an answer with its evidence, and says later that it n
   const { text } = await admin.get(`${path}/categories/0`)
   t.match(
     text,
-    /name="accept-0" value="yes"[^>]*>\s*Accept: Yes.*discovery: AI platforms found: 1; not approved: 0; without a decision: 0; /s,
+    /name="accept" value="yes"[^>]*>\s*Accept: Yes.*discovery: AI platforms found: 1; not approved: 0; without a decision: 0; /s,
   )
-  const kept = { 'answer-0': 'unanswered', 'note-0': '' }
-  await admin.post(`${path}/categories/0`, kept)
+  const item = `${path}/categories/0/items/0`
+  await admin.post(item, { note: '' })
   const itemNow = () => {
     const [assessment] = store.assessments.ofOrganization(organization.id)
     return assessment && store.assessments.categories(assessment)[0]?.items[0]
   }
   t.equal(itemNow()?.answer, 'unanswered', 'saving accepts nothing')
-  const accepted = await admin.post(`${path}/categories/0`, { ...kept, 'accept-0': 'yes' })
-  t.match(accepted, { status: 303, headers: { location: /done=saved#item-0$/ } })
+  t.match(await admin.post(item, { note: '', accept: 'yes' }), { status: 303 })
   t.match(itemNow(), {
     answer: 'yes',
     note: /^Accepted from discovery: AI platforms found: 1; not approved: 0; without a decision: 0; /,
@@ -356,9 +393,9 @@ t.test('a new assessment carries answers over, and new and changed items are mar
 
   const answer = await admin.post('/assessments', { framework: 'nist-csf-2', title: 'Autumn', carry: 'yes' })
   const path = String(answer.headers['location'])
-  const category = (await admin.get(`${path}/categories/0`)).text
-  t.match(category, new RegExp(`${added.title}</strong> <span[^>]*>New<`))
-  t.match(category, new RegExp(`${changed.title}</strong> <span[^>]*>Question changed<`))
+  const itemPage = async (place: number) => (await admin.get(`${path}/categories/0/items/${place}`)).text
+  t.match(await itemPage(2), new RegExp(`${added.title}</h2>.*<span class="tag">New<`))
+  t.match(await itemPage(1), new RegExp(`${changed.title}</h2>.*<span class="tag">Question changed<`))
   const made = store.assessments.get(organization.id, path.slice('/assessments/'.length))
   if (made === undefined) throw new Error('no assessment')
   const [carried, again] = itemsOf(store.assessments.categories(made))
@@ -373,18 +410,16 @@ t.test('the page of an item assigns it, and shows its links and changes', async 
   const admin = site.signIn('a', 'admin')
   const category = `/assessments/${made.id}/categories/0`
   const path = `${category}/items/0`
-  t.match((await admin.get(category)).text, `<a href="${path}">Owner and due date</a>`)
   const work = {
     owner: 'grace@acme.example',
     due: '2026-12-01',
     links: 'https://a.example/1\r\n\r\nhttps://a.example/2',
   }
   t.match(await admin.post(path, work), { status: 303, headers: { location: `${path}?done=saved` } })
-  await admin.post(category, { 'answer-0': 'no', 'note-0': 'seen' })
-  t.match((await admin.get(category)).text, `<a href="${path}">grace@acme.example, due 2026-12-01, 2 links</a>`)
+  await admin.post(path, { answer: 'no', note: 'seen' })
   const { text } = await admin.get(path)
   t.match(text, /value="grace@acme.example".*value="2026-12-01"/s)
-  t.match(text, /href="https:\/\/a.example\/2" rel="noreferrer"/)
+  t.match(text, /https:\/\/a.example\/1\nhttps:\/\/a.example\/2<\/textarea>/)
   t.match(text, /Changes.*Answer<\/td><td>no<\/td>.*Owner<\/td><td>grace@acme.example/s)
   const wrong = await admin.post(path, { ...work, links: 'javascript:alert(1)', due: '2027-01-01' })
   t.match(wrong, { status: 400, text: /http or https address.*value="2027-01-01"/s })
@@ -408,25 +443,6 @@ t.test('the page of an item assigns it, and shows its links and changes', async 
     text: /expected a date/,
   })
   t.match((await admin.get('/recommendations.csv')).text, /Owner,Due,.*Grace,2027-01-15/s)
-})
-
-t.test('an owner that somebody else has set meanwhile is shown before it is replaced', async (t) => {
-  const site = await serveConsole(t)
-  const made = new Administration(site.store, site.clock).assessments.create(site.organization, 'cis-v8', 'A', ['1.1'])
-  const path = `/assessments/${made.id}/categories/0/items/0`
-  const [alice, bob] = [site.signIn('alice', 'member'), site.signIn('bob', 'member')]
-  const fieldsOf = (text: string) =>
-    Object.fromEntries(
-      [...text.matchAll(/name="(was-\w+|owner|due)"[^>]* value="([^"]*)"/g)].map(([, name, value]) => [name, value]),
-    )
-  const seen = fieldsOf((await bob.get(path)).text)
-  t.equal((await alice.post(path, { ...seen, owner: 'Alan', due: '2026-12-01' })).status, 303)
-  const conflict = await bob.post(path, { ...seen, owner: 'Ada' })
-  t.match(conflict, { status: 409, text: /1.1 was changed in the meantime: Alan.*name="owner"[^>]* value="Ada"/s })
-  const itemNow = () => site.store.assessments.categories(made)[0]?.items[0]
-  t.match(itemNow()?.work, { owner: 'Alan', dueOn: '2026-12-01' })
-  t.equal((await bob.post(path, fieldsOf(conflict.text))).status, 303)
-  t.match(itemNow()?.work, { owner: 'Ada', dueOn: '2026-12-01' }, 'after seeing both')
 })
 
 t.test('a comparison says what changed and why the score moved, and a trend shows all scores', async (t) => {
@@ -457,4 +473,57 @@ t.test('a comparison says what changed and why the score moved, and a trend show
     (await admin.get('/assessments.csv')).text,
     /Change of the score.*,100,A,"[^"]*",25,.*,75,C,"[^"]*",25,.*,50,F,"[^"]*",,/s,
   )
+})
+
+t.test('an answer is submitted by one person and approved by another, and then locked', async (t) => {
+  const site = await serveConsole(t)
+  const { store, organization, clock } = site
+  const { assessments } = new Administration(store, clock)
+  const made = assessments.create(organization, 'cis-v8', 'Autumn', ['1.1'])
+  const path = `/assessments/${made.id}/categories/0/items/0`
+  const [ada, bob] = [site.signIn('ada', 'member'), site.signIn('bob', 'admin')]
+  t.notMatch((await ada.get(path)).text, /Submit for review/)
+  t.match((await ada.get(path)).text, /<datalist id="owner-list">.*<option value="bob"/s)
+  t.match(await ada.post(path, { answer: 'not_applicable' }), { status: 400, text: /give the reason/ })
+  const typed = { answer: 'yes', note: 'seen', links: 'https://a.example/1 2026-11-19' }
+  t.equal((await ada.post(path, { ...typed, review: 'submit' })).status, 303)
+  const submitted = (await ada.get(`${path}?show=unsupported`)).text
+  t.match(submitted, /submitted<.*by member ada/s)
+  t.match(submitted, /no longer supported<\/span> Expired: https:\/\/a.example\/1 2026-11-19/)
+  t.match(submitted, /href="https:\/\/a.example\/1" rel="noreferrer"/)
+  t.notMatch(submitted, /value="approve"/)
+  t.equal((await ada.post(path, { review: 'approve' })).status, 403)
+  t.match((await bob.get(path)).text, /value="approve".*value="reopen"/s)
+  t.equal((await bob.post(path, { review: 'approve' })).status, 303)
+  const locked = (await ada.get(path)).text
+  t.match(locked, /approved<.*by member bob.*Answer: Yes/s)
+  t.notMatch(locked, /<textarea|name="answer"|Reopen/)
+  t.match(await ada.post(path, { answer: 'no' }), { status: 409, text: /member bob has approved it/ })
+  t.match((await bob.get(path)).text, /Reopen the item/)
+  await bob.post(path, { review: 'reopen' })
+  t.match((await ada.get(path)).text, /<textarea[^>]*name="note"/)
+})
+
+t.test('several recommendations get a status at once, and need a reason to be dismissed', async (t) => {
+  const site = await serveConsole(t)
+  const { store, organization, clock } = site
+  const { assessments } = new Administration(store, clock)
+  assessments.import(organization, content('cis-v8', { '1.1': 'no', '1.2': 'no', '1.3': 'no' }), { complete: true })
+  const admin = site.signIn('a', 'member')
+  const statuses = () => store.recommendations.ofOrganization(organization.id).map(({ status }) => status)
+  const [first, second] = store.recommendations.ofOrganization(organization.id).map(({ id }) => id)
+  const page = (await admin.get('/recommendations')).text
+  t.match(page, `<input type="checkbox" form="bulk" name="id" value="${first}"`)
+  const send = (fields: Record<string, string>) =>
+    admin.post('/recommendations', { id: [String(first), String(second)], ...fields })
+  t.match(await send({ status: 'dismissed' }), { status: 400, text: /give the reason/ })
+  t.match(await admin.post('/recommendations', { status: 'completed' }), {
+    status: 400,
+    text: /Select recommendations/,
+  })
+  t.same(statuses(), ['open', 'open', 'open'])
+  const done = await send({ status: 'dismissed', reason: 'Out of scope', back: 'framework=cis-v8' })
+  t.match(done, { status: 303, headers: { location: '/recommendations?framework=cis-v8&done=saved' } })
+  t.same(statuses(), ['dismissed', 'dismissed', 'open'])
+  t.match((await site.signIn('v', 'viewer').get('/recommendations?status=dismissed')).text, /Dismissed: Out of scope/)
 })

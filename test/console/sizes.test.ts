@@ -48,7 +48,7 @@ t.test('the pages of the largest framework are small, with every framework compl
   }
   const made = assessments.create(organization, 'nist-800-53', 'Autumn')
   const admin = site.signIn('a', 'admin')
-  const view = { site: { store }, organization } as never
+  const view = { site: { store }, organization, nowMs: clock.nowMs() } as never
   const times = [1, 2, 3, 4, 5].map(() => cpuMsOf(() => assessmentView(view, made.id)))
   t.comment(times.map((ms) => ms.toFixed(1)).join(' '))
   t.ok(Math.min(...times) <= PAGE_CPU_MS_MAX, `${times} ms`)
@@ -78,14 +78,14 @@ t.test(`the pages of a category with ${ITEMS} items are small`, async (t) => {
   const made = assessments.import(organization, content)
   const admin = site.signIn('a', 'admin')
   const times = [1, 2, 3, 4, 5].map(() =>
-    cpuMsOf(() => assessmentView({ site: { store }, organization } as never, made.id)),
+    cpuMsOf(() => assessmentView({ site: { store }, organization, nowMs: clock.nowMs() } as never, made.id)),
   )
   t.ok(Math.min(...times) <= PAGE_CPU_MS_MAX, `${times} ms`)
-  for (const path of ['', '/categories/0', '/categories/0?page=24', '/categories/0?page=48']) {
+  for (const path of ['', '/categories/0', '/categories/0/items/599', '/categories/0?page=24']) {
     const { status, text } = await admin.get(`/assessments/${made.id}${path}`)
     t.equal(status, 200)
     const bytes = gzipSync(text, { level: GZIP_LEVEL }).length
     t.ok(bytes <= PAGE_GZIP_BYTES_MAX, `${path}: ${bytes} bytes`)
   }
-  t.match((await admin.get(`/assessments/${made.id}/categories/0?page=48`)).text, 'A.1199')
+  t.match((await admin.get(`/assessments/${made.id}/categories/0?page=24`)).text, 'A.1199')
 })

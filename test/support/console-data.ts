@@ -314,7 +314,7 @@ function addAssessments({ store }: TestConsole, admin: Administration, organizat
   const [first, second, third] = store.recommendations.ofOrganization(organization.id)
   admin.recommendations.setStatus(organization, first?.id ?? '', 'in_progress')
   admin.recommendations.setStatus(organization, second?.id ?? '', 'completed')
-  admin.recommendations.setStatus(organization, third?.id ?? '', 'dismissed')
+  admin.recommendations.setStatus(organization, third?.id ?? '', 'dismissed', words.text('Reason'))
   answered('ai-security', 'Summer')
   answered('hipaa', 'Autumn', 1)
 }

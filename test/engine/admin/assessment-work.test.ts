@@ -31,9 +31,9 @@ t.test('discovery suggests, people are assigned, and two assessments are compare
   ])
   t.same(await admin('assessment', 'suggest', first, '--from', 'hipaa', ...acme), [])
   t.match(await admin('assessment', ...discovery, '--accept', 'INV-3'), [{ accepted: true }])
-  const assigned = ['--owner', 'grace', '--due', '2026-12-01', '--link', 'https://a.example/1', 'https://a.example/2']
+  const assigned = ['--owner', 'grace', '--due', '2099-12-01', '--link', 'https://a.example/1', 'https://a.example/2']
   t.match(await admin('assessment', 'assign', first, 'inv-3', ...acme, ...assigned), [
-    { item_id: 'INV-3', owner: 'grace', due_on: '2026-12-01', links: ['https://a.example/1', 'https://a.example/2'] },
+    { item_id: 'INV-3', owner: 'grace', due_on: '2099-12-01', links: ['https://a.example/1', 'https://a.example/2'] },
   ])
   t.match(await runAdmin(['assessment', 'assign', first, 'INV-3', '--due', 'soon', ...acme]), {
     status: 2,
@@ -61,7 +61,7 @@ t.test('discovery suggests, people are assigned, and two assessments are compare
 
   const second = await create()
   await admin('assessment', 'answer', second, 'INV-3', 'partial', ...acme)
-  await admin('assessment', 'assign', second, 'INV-3', '--owner', 'ada', '--due', '2027-01-15', ...acme)
+  await admin('assessment', 'assign', second, 'INV-3', '--owner', 'ada', '--due', '2099-01-15', ...acme)
   await admin('assessment', 'complete', second, ...acme)
   t.match(await admin('assessment', 'compare', first, second, ...acme), [
     { item_id: 'INV-3', before: 'yes', after: 'partial', effect: -50 },
@@ -69,10 +69,10 @@ t.test('discovery suggests, people are assigned, and two assessments are compare
     { item_id: 'Score', before: 100, after: 50, effect: -50 },
   ])
   const [recommendation] = await admin('recommendation', 'list', ...acme)
-  t.match(recommendation, { owner: 'ada', due_on: '2027-01-15' })
+  t.match(recommendation, { owner: 'ada', due_on: '2099-01-15' })
   const id = String(recommendation?.['id'])
-  t.match(await admin('recommendation', 'assign', id, 'ada', '--due', '2027-02-01', ...acme), [
-    { due_on: '2027-02-01' },
+  t.match(await admin('recommendation', 'assign', id, 'ada', '--due', '2099-02-01', ...acme), [
+    { due_on: '2099-02-01' },
   ])
   const [other] = await admin('assessment', 'create', '--framework', 'hipaa', ...acme)
   const mixed = ['assessment', 'compare', first, String(other?.['id']), ...acme]

@@ -181,7 +181,7 @@ t.test('a status change is visible at once and survives the next assessment as t
     ids.map((id) => publishedList(store, acme.id, 'recommendations').find((each) => each['id'] === id)?.['status'])
   clock.add(1000)
   administration.recommendations.setStatus(acme, ids[0] ?? '', 'completed')
-  administration.recommendations.setStatus(acme, ids[1]?.slice(0, 8) ?? '', 'dismissed')
+  administration.recommendations.setStatus(acme, ids[1]?.slice(0, 8) ?? '', 'dismissed', 'Accepted')
   t.same(statuses(), ['completed', 'dismissed', 'open'])
   assess(opened, 'hipaa', { A: 'partial', B: 'no', C: 'yes' })
   t.same(statuses(), ['open', 'dismissed', 'completed'], 'the same ids')
@@ -217,7 +217,7 @@ t.test('any sequence of assessments and changes matches a simple model', async (
           const all = opened.store.recommendations.ofOrganization(acme.id)
           const picked = all[step.pick % Math.max(1, all.length)]
           if (picked === undefined) continue
-          administration.recommendations.setStatus(acme, picked.id, step.status)
+          administration.recommendations.setStatus(acme, picked.id, step.status, 'Accepted')
           model.set(`${picked.frameworkId} ${picked.itemId}`, step.status)
           continue
         }

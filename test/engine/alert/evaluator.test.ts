@@ -336,6 +336,28 @@ t.test('a score that fell and recommendations of a high priority are reported', 
   t.same(site.evaluate(), {})
 })
 
+t.test('an item is reported once when it is past its due date, and so is its recommendation', async (t) => {
+  const site = alertSite(t)
+  const { administration, organization, clock } = site
+  const made = administration.assessments.create(organization, 'cis-v8', 'Autumn', ['1.1', '1.2'])
+  for (const item of ['1.1', '1.2']) {
+    administration.assessments.assign(organization, made.id, item, { owner: 'Grace', dueOn: '2026-11-20' })
+  }
+  administration.assessments.answer(organization, made.id, '1.2', 'yes')
+  t.same(site.evaluate(), {}, 'on its last day')
+  clock.add(86_400_000)
+  t.same(site.evaluate(), { 'item-overdue': 1 })
+  t.match(site.store.alerts.newest(organization.id, 1)[0], {
+    title: /^Overdue since 2026-11-20: 1.1 /,
+    details: { owner: 'Grace', due_on: '2026-11-20' },
+  })
+  t.same(site.evaluate(), {})
+  administration.assessments.answer(organization, made.id, '1.1', 'no')
+  administration.assessments.complete(organization, made.id)
+  t.match(site.evaluate(), { 'item-overdue': 1 })
+  t.same(site.evaluate(), {})
+})
+
 t.test('a muted rule writes no alerts, also not when it is unmuted', async (t) => {
   const site = alertSite(t)
   site.administration.alerts.mute(site.organization, 'new-platform', true)

@@ -1,8 +1,9 @@
 import t from 'tap'
 import { Administration } from '../../../engine/admin/administration.ts'
+import { basesOf, basisText } from '../../../engine/assess/basis.ts'
 import { carriedOver, currentItems } from '../../../engine/assess/items.ts'
 import { readAssessment, writeAssessment } from '../../../engine/assess/transfer.ts'
-import { ITEM_CHANGES_MAX } from '../../../engine/assess/work.ts'
+import { ITEM_CHANGES_MAX, type ReviewStep } from '../../../engine/assess/work.ts'
 import type { Assessment, AssessmentItem } from '../../../engine/store/assessments.ts'
 import { content, publishedList } from '../../support/assessments.ts'
 import { makeOrganization, NOON, openStore } from '../../support/store.ts'
@@ -121,19 +122,25 @@ t.test('recommendations get the owner and the due date of their item, and keep t
 
 t.test('files carry the work of items, and fill an open assessment with it', async (t) => {
   const { assessments, acme, made, store, itemOf } = assessed(t)
-  assessments.assign(acme, made.id, '1.1', { owner: '=Grace', dueOn: '2026-12-01', links: [LINK, `${LINK}/2`] })
+  const links = [LINK, `${LINK}/2 2027-01-31`]
+  assessments.assign(acme, made.id, '1.1', { owner: '=Grace', dueOn: '2026-12-01', links })
+  assessments.answer(acme, made.id, '1.1', 'yes')
+  assessments.review(acme, made.id, '1.1', 'submit')
   const categories = store.assessments.categories(made)
   const json = readAssessment(Buffer.from(writeAssessment(made, categories, 'json')))
   const csv = readAssessment(Buffer.from(writeAssessment(made, categories, 'csv')), { frameworkId: 'cis-v8' })
+  const oscal = readAssessment(Buffer.from(writeAssessment(made, categories, 'oscal')))
+  t.same(oscal.skipped, [])
   const { history: _, ...work } = itemOf()?.work ?? { history: [] }
-  for (const file of [json, csv]) {
+  t.match(work, { links, review: { state: 'submitted', by: /^operator / } })
+  for (const file of [json, csv, oscal]) {
     t.same(file.categories[0]?.items[0]?.work, { ...work, history: [] }, 'all but the history')
   }
   const other = assessments.import(acme, content('cis-v8', { '1.1': 'yes', '1.2': 'unanswered' }))
   assessments.fill(acme, other.id, csv)
   t.match(itemOf(other), {
     answer: 'yes',
-    work: { ...work, history: [{ field: 'owner' }, { field: 'due' }, { field: 'links' }] },
+    work: { owner: '=Grace', dueOn: '2026-12-01', links, history: [{}, {}, {}] },
   })
 })
 
@@ -147,4 +154,143 @@ t.test('an update to other items keeps the work by id; a new assessment carries 
   assessments.complete(acme, own.id)
   const { categories } = carriedOver(currentItems('cis-v8', ['1.1']).categories, [itemOf(own) as AssessmentItem])
   t.same(categories[0]?.items[0]?.work, { owner: 'Grace', dueOn: '', links: [LINK], history: [] })
+})
+
+interface Step {
+  readonly by: string
+  readonly step: ReviewStep
+  /** The state after it, or why it is refused. */
+  readonly after: 'submitted' | 'approved' | undefined | RegExp
+}
+
+const ALICE = 'alice'
+const BOB = 'bob'
+const REVIEWS: readonly { readonly name: string; readonly steps: readonly Step[] }[] = [
+  {
+    name: 'submitted, approved and reopened',
+    steps: [
+      { by: ALICE, step: 'submit', after: 'submitted' },
+      { by: BOB, step: 'approve', after: 'approved' },
+      { by: ALICE, step: 'reopen', after: undefined },
+    ],
+  },
+  {
+    name: 'submitted and returned',
+    steps: [
+      { by: ALICE, step: 'submit', after: 'submitted' },
+      { by: BOB, step: 'reopen', after: undefined },
+    ],
+  },
+  { name: 'never submitted', steps: [{ by: BOB, step: 'approve', after: /1.1: it was not submitted for review/ }] },
+  {
+    name: 'approved by the same person',
+    steps: [
+      { by: ALICE, step: 'submit', after: 'submitted' },
+      { by: ALICE, step: 'approve', after: /member alice submitted it, so somebody else approves it/ },
+    ],
+  },
+  {
+    name: 'submitted and approved twice',
+    steps: [
+      { by: ALICE, step: 'submit', after: 'submitted' },
+      { by: BOB, step: 'submit', after: /it is submitted already/ },
+      { by: BOB, step: 'approve', after: 'approved' },
+      { by: BOB, step: 'approve', after: /it is approved already/ },
+    ],
+  },
+]
+
+function reviewed(t: Parameters<typeof openStore>[0]) {
+  const given = assessed(t)
+  const { administration, store, clock, acme } = given
+  const by = (memberName: string): Administration['assessments'] => {
+    return new Administration(store, clock, { kind: 'member', name: memberName }).assessments
+  }
+  for (const name of [ALICE, BOB]) administration.members.add(acme, name, 'admin')
+  return { ...given, by }
+}
+
+for (const { name, steps } of REVIEWS) {
+  t.test(`an answer is ${name}`, async (t) => {
+    const { acme, made, assessments, itemOf, by } = reviewed(t)
+    assessments.answer(acme, made.id, '1.1', 'yes')
+    for (const { by: person, step, after } of steps) {
+      if (after instanceof RegExp) {
+        t.throws(() => by(person).review(acme, made.id, '1.1', step), { code: 'CONFLICT', message: after })
+        continue
+      }
+      by(person).review(acme, made.id, '1.1', step)
+      t.equal(itemOf()?.work?.review?.state, after)
+      t.match(itemOf()?.work?.history.at(-1), { by: `member ${person}`, field: 'review', to: after ?? 'reopened' })
+    }
+  })
+}
+
+t.test('an approved item is locked until it is reopened, and a change withdraws a submission', async (t) => {
+  const { acme, made, assessments, itemOf, by, store } = reviewed(t)
+  t.throws(() => by(ALICE).review(acme, made.id, '1.1', 'submit'), { message: /it has no answer to review/ })
+  assessments.answer(acme, made.id, '1.1', 'yes')
+  by(ALICE).review(acme, made.id, '1.1', 'submit')
+  assessments.assign(acme, made.id, '1.1', { owner: 'Grace', dueOn: '2026-12-01' })
+  t.equal(itemOf()?.work?.review?.state, 'submitted', 'its owner is not what is reviewed')
+  assessments.answer(acme, made.id, '1.1', 'partial')
+  t.equal(itemOf()?.work?.review, undefined)
+  by(ALICE).review(acme, made.id, '1.1', 'submit')
+  by(BOB).review(acme, made.id, '1.1', 'approve')
+  const locked = { code: 'CONFLICT', message: '1.1: member bob has approved it. Reopen it before you change it' }
+  t.throws(() => assessments.answer(acme, made.id, '1.1', 'no'), locked)
+  t.throws(() => assessments.assign(acme, made.id, '1.1', { owner: 'Ada' }), locked)
+  t.throws(() => assessments.fill(acme, made.id, content('cis-v8', { '1.1': 'no' })), locked)
+  assessments.fill(acme, made.id, content('cis-v8', { '1.1': 'partial', '1.2': 'yes' }))
+  const before = itemOf()
+  const { categories } = carriedOver(currentItems('cis-v8', ['1.1']).categories, [before as AssessmentItem])
+  t.equal(categories[0]?.items[0]?.work?.review, undefined, 'another assessment is reviewed again')
+  assessments.complete(acme, made.id)
+  t.match(itemOf()?.work?.review, { state: 'approved', by: 'member bob', atMs: NOON })
+  t.throws(() => by(BOB).review(acme, made.id, '1.1', 'reopen'), { message: /is completed/ })
+  const actions = store.auditLog.ofOrganization(acme.id).map(({ action }) => action)
+  t.ok(actions.includes('assessment.submit') && actions.includes('assessment.approve'))
+})
+
+t.test('a yes whose evidence has expired is shown beside the score', async (t) => {
+  const { acme, made, assessments, store, clock } = assessed(t)
+  const basis = () => {
+    const now = store.assessments.get(acme.id, made.id) as Assessment
+    return basesOf(store, acme.id, clock.nowMs())(now)
+  }
+  assessments.assign(acme, made.id, '1.1', { links: [`${LINK} 2026-11-21`, LINK] })
+  assessments.assign(acme, made.id, '1.2', { links: [`${LINK} 2026-11-21`] })
+  assessments.answer(acme, made.id, '1.1', 'yes')
+  assessments.answer(acme, made.id, '1.2', 'partial')
+  clock.add(86_400_000)
+  t.same(basis().expired, [], 'on its last day')
+  clock.add(86_400_000)
+  t.match(basis().caveats, [
+    { itemId: '1.1', kind: 'evidence expired', reason: `Answered yes. Expired: ${LINK} 2026-11-21` },
+  ])
+  t.match(basisText(basis()), /, 1 with expired evidence/)
+})
+
+t.test('not applicable and dismissed need a reason, and no due date is in the past', async (t) => {
+  const { acme, made, assessments, administration, store } = assessed(t)
+  t.throws(() => assessments.answer(acme, made.id, '1.1', 'not_applicable'), {
+    code: 'USAGE',
+    message: /give the reason/,
+  })
+  assessments.answer(acme, made.id, '1.1', 'not_applicable', 'We have no devices')
+  t.throws(() => assessments.answer(acme, made.id, '1.1', undefined, ''), { code: 'USAGE' })
+  t.throws(() => assessments.assign(acme, made.id, '1.1', { dueOn: '2026-11-19' }), { message: /is in the past/ })
+  assessments.assign(acme, made.id, '1.1', { dueOn: '2026-11-20' })
+  assessments.answer(acme, made.id, '1.2', 'no')
+  assessments.complete(acme, made.id)
+  const { recommendations } = administration
+  const now = () => store.recommendations.ofOrganization(acme.id)[0]
+  const id = String(now()?.id)
+  t.throws(() => recommendations.assign(acme, id, { dueOn: '2026-11-19' }), { message: /is in the past/ })
+  t.throws(() => recommendations.setStatus(acme, id, 'dismissed'), { code: 'USAGE', message: /give the reason/ })
+  recommendations.setStatus(acme, id, 'dismissed', 'Out of scope')
+  t.match(now(), { status: 'dismissed', reason: 'Out of scope' })
+  t.notMatch(JSON.stringify(publishedList(store, acme.id, 'recommendations')), /Out of scope/)
+  recommendations.setStatus(acme, id, 'open')
+  t.equal(now()?.reason, undefined)
 })
