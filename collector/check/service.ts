@@ -1,6 +1,7 @@
 import type { X509Certificate } from 'node:crypto'
 import { lookup } from 'node:dns/promises'
 import { isIP } from 'node:net'
+import { isoDay } from '../../engine/kernel/process/clock.ts'
 import { Fault } from '../../engine/kernel/process/error-codes.ts'
 import { assertExpected } from '../../engine/kernel/process/failure.ts'
 import { keyPin } from '../../engine/kernel/process/key-pin.ts'
@@ -88,14 +89,11 @@ function described(certificate: X509Certificate): string {
 }
 
 function dates(certificate: X509Certificate): string {
-  const until = day(certificate.validTo)
+  const until = isoDay(Date.parse(certificate.validTo))
   if (Date.parse(certificate.validTo) < Date.now()) return `expired on ${until}`
-  if (Date.parse(certificate.validFrom) > Date.now()) return `valid from ${day(certificate.validFrom)} on`
+  if (Date.parse(certificate.validFrom) > Date.now())
+    return `valid from ${isoDay(Date.parse(certificate.validFrom))} on`
   return `valid until ${until}`
-}
-
-function day(text: string): string {
-  return new Date(text).toISOString().slice(0, 10)
 }
 
 export function connectionRemedy(problem: ConnectionProblem, peer: Peer, { portSetting, listener }: PortNames): string {

@@ -142,8 +142,7 @@ function printer(options: CheckOptions) {
       if (lines) return
       printRows({ columns, rows }, options)
       for (const row of rows) {
-        if (row.result === 'failed' && row.fix !== '')
-          process.stdout.write(`${row.check}: ${printable(row.fix)}\n`)
+        if (row.result === 'failed' && row.fix !== '') process.stdout.write(`${row.check}: ${printable(row.fix)}\n`)
       }
     },
   }

@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact'
-import { DAY_MS, isoSeconds } from '../../engine/kernel/process/clock.ts'
+import { DAY_MS, isoDay } from '../../engine/kernel/process/clock.ts'
 import { countOf, countText } from './parts.tsx'
 import type { Column } from './table.tsx'
 
@@ -119,15 +119,10 @@ export function niceTop(most: number): number {
 
 /** The bars of a timeline as a table, for a CSV file. */
 export const DAY_COLUMNS: readonly Column<DayBar>[] = [
-  { id: 'day', name: 'Day', csv: ({ day }) => isoDay(day) },
+  { id: 'day', name: 'Day', csv: ({ day }) => isoDay(day * DAY_MS) },
   { id: 'not-approved', name: 'Clients of platforms that are not approved', csv: ({ notApproved }) => notApproved },
   { id: 'approved', name: 'Clients of approved platforms only', csv: ({ approved }) => approved },
 ]
-
-/** `2026-11-17` */
-function isoDay(day: number): string {
-  return isoSeconds(day * DAY_MS).slice(0, 10)
-}
 
 const SHORT_DAY = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short', timeZone: 'UTC' })
 
@@ -206,7 +201,7 @@ export function Trend({ points, label }: TrendProps) {
   const x = (atMs: number): number => rounded(((atMs - first) / Math.max(1, last - first)) * TREND_WIDTH)
   const y = (score: number): number => rounded(TREND_HEIGHT - 1 - (score / 100) * (TREND_HEIGHT - 2))
   const steps = points.map(({ atMs, score }, at) => (at === 0 ? `M0 ${y(score)}` : `H${x(atMs)}V${y(score)}`))
-  const texts = points.map(({ atMs, score }) => `${score} (${isoSeconds(atMs).slice(0, 10)})`)
+  const texts = points.map(({ atMs, score }) => `${score} (${isoDay(atMs)})`)
   return (
     <svg
       class="trend"

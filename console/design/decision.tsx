@@ -1,4 +1,4 @@
-import { DAY_MS } from '../../engine/kernel/process/clock.ts'
+import { DAY_MS, isoDay } from '../../engine/kernel/process/clock.ts'
 import { DECISION_NOTE_BYTES_MAX } from '../../engine/limits.ts'
 import type { DecisionState } from '../../engine/store/decisions.ts'
 import { NAME_BYTES_MAX } from '../../engine/store/organizations.ts'
@@ -65,15 +65,10 @@ export function TermsFields({
         label="Expires"
         form={form}
         type="date"
-        value={expiresAtMs > nowMs ? dayText(expiresAtMs) : ''}
-        min={dayText(nowMs + DAY_MS)}
+        value={expiresAtMs > nowMs ? isoDay(expiresAtMs) : ''}
+        min={isoDay(nowMs + DAY_MS)}
         hint="At the beginning of this day (UTC) the platform waits for a decision again"
       />
     </>
   )
-}
-
-/** `2027-03-31` */
-function dayText(timeMs: number): string {
-  return new Date(timeMs).toISOString().slice(0, 10)
 }

@@ -23,7 +23,7 @@ export const RECOMMENDATION_ROUTES: readonly Route[] = [
     const { fields } = visit.request
     const [owner] = fields.all('owner')
     const [dueOn] = fields.all('due')
-    const before = existing(visit, id)
+    const [before] = existing(visit, [id]) as [Recommendation]
     return saved(visit, id, async ({ status, reason }) => {
       // The owner first: it may be refused, and then nothing is changed.
       const assigned = { owner: owner?.trim() ?? before.owner, dueOn: dueOn ?? before.dueOn ?? '' }
@@ -34,7 +34,7 @@ export const RECOMMENDATION_ROUTES: readonly Route[] = [
     })
   }),
   form(PATH, 'recommendation.status', (visit) => {
-    const selected = visit.request.fields.all('id').map((id) => existing(visit, id))
+    const selected = existing(visit, visit.request.fields.all('id'))
     return saved(visit, '', async ({ status, reason }) => {
       if (selected.length === 0) throw new Fault('USAGE', 'Select recommendations first')
       for (const { id, status: before } of selected) {
@@ -72,11 +72,14 @@ async function saved(
 }
 
 /** @throws Fault NOT_FOUND. */
-function existing({ site, organization }: Visit, id: string): Recommendation {
+function existing({ site, organization }: Visit, ids: readonly string[]): Recommendation[] {
   const all = site.store.environment.read(() => site.store.recommendations.ofOrganization(organization.id))
-  const found = all.find((each) => each.id === id)
-  if (found === undefined) throw new Fault('NOT_FOUND', 'This organization has no such recommendation')
-  return found
+  const byId = new Map(all.map((each) => [each.id, each]))
+  return ids.map((id) => {
+    const found = byId.get(id)
+    if (found === undefined) throw new Fault('NOT_FOUND', 'This organization has no such recommendation')
+    return found
+  })
 }
 
 /** @param query the filters and the page of the list */

@@ -6,7 +6,8 @@ import { scaleOf } from '../../engine/assess/score.ts'
 import { itemsOf } from '../../engine/assess/states.ts'
 import { type Suggestion, suggestionsFor } from '../../engine/assess/suggestions.ts'
 import { guidanceOf, templateItems, templateOf } from '../../engine/assess/templates.ts'
-import { dayText, expiredLinks, isOverdue, workOf } from '../../engine/assess/work.ts'
+import { expiredLinks, isOverdue, workOf } from '../../engine/assess/work.ts'
+import { isoDay } from '../../engine/kernel/process/clock.ts'
 import type { Assessment, AssessmentCategory, AssessmentItem } from '../../engine/store/assessments.ts'
 import {
   type AnyFrameworkId,
@@ -253,7 +254,7 @@ export function itemView(
   const { site, organization, identity, nowMs, request } = visit
   const { categories, template, basis, assessment } = view
   const unsupported = new Set([...basis.unsupported.map((each) => each.item), ...basis.expired])
-  const today = dayText(nowMs)
+  const today = isoDay(nowMs)
   const all = categories.flatMap(({ items }, at) =>
     items.map((item, place): ListedItem => {
       return { at, place, item, isUnsupported: unsupported.has(item), isOverdue: isOverdue(assessment, item, today) }

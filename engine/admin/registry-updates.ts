@@ -3,7 +3,7 @@ import type { Catalog } from '../../registry/catalog.ts'
 import { catalogOf } from '../../registry/catalog.ts'
 import { compareVersions, dayOfVersion } from '../../registry/data-version.ts'
 import { dataOf, type SignedRelease, UpdateFileError, verifiedRelease } from '../../registry/signed-release.ts'
-import { DAY_MS } from '../kernel/process/clock.ts'
+import { DAY_MS, isoDay } from '../kernel/process/clock.ts'
 import { Fault } from '../kernel/process/error-codes.ts'
 import { faultPoint } from '../kernel/process/fault-point.ts'
 import { SERVICE_WIDE } from '../store/own-platforms.ts'
@@ -100,7 +100,7 @@ export class RegistryUpdates extends Changes {
       throw new Fault('REGISTRY_UPDATE', `no root key is pinned; ${how}`)
     }
     const release = refused(() => verifiedRelease(bytes, roots))
-    const tomorrow = new Date(this.clock.nowMs() + DAY_MS).toISOString().slice(0, 10)
+    const tomorrow = isoDay(this.clock.nowMs() + DAY_MS)
     if (dayOfVersion(release.version) <= tomorrow) return release
     // It would prevent all updates until that day.
     throw new Fault('REGISTRY_UPDATE', `the version ${release.version} is in the future; check the clock of this host`)

@@ -1,4 +1,4 @@
-import { DAY_MS, isoSeconds } from '../kernel/process/clock.ts'
+import { DAY_MS, isoDay } from '../kernel/process/clock.ts'
 import { Fault } from '../kernel/process/error-codes.ts'
 import type { HistoryDay, HistoryPlatform } from '../store/history.ts'
 import type { Store } from '../store/store.ts'
@@ -55,7 +55,7 @@ function resultOf(store: Store, organizationId: string, day: number, days: reado
 
 /** `2026-11-20` */
 export function dayText(day: number): string {
-  return isoSeconds(day * DAY_MS).slice(0, 10)
+  return isoDay(day * DAY_MS)
 }
 
 /** The number of a day such as 2026-11-20; undefined: the text is no day. */

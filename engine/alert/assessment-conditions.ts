@@ -1,6 +1,6 @@
 import { itemsOf } from '../assess/states.ts'
-import { dayText, isOverdue, workOf } from '../assess/work.ts'
-import { isoSeconds } from '../kernel/process/clock.ts'
+import { isOverdue, workOf } from '../assess/work.ts'
+import { isoDay, isoSeconds } from '../kernel/process/clock.ts'
 import { type Assessment, frameworkOf } from '../store/assessments.ts'
 import { type Condition, type ConditionInput, lineOf, type RuleGroup } from './condition.ts'
 
@@ -10,7 +10,7 @@ export const ASSESSMENT_RULES: RuleGroup = {
   rules: ['score-fell', 'recommendation-opened', 'item-overdue'],
   remembered: ['score-fell'],
   // Every change of assessments and recommendations has an audit entry.
-  fingerprint: ({ store, organization: { id }, nowMs }) => `${store.auditLog.lastSequence(id)} ${dayText(nowMs)}`,
+  fingerprint: ({ store, organization: { id }, nowMs }) => `${store.auditLog.lastSequence(id)} ${isoDay(nowMs)}`,
   conditions: (input) => ({
     'score-fell': fallenScores(input),
     'recommendation-opened': openRecommendations(input),
@@ -58,7 +58,7 @@ function openRecommendations({ store, organization, threshold }: ConditionInput)
 }
 
 function overdueItems({ store, organization, nowMs }: ConditionInput): Condition[] {
-  const today = dayText(nowMs)
+  const today = isoDay(nowMs)
   return store.assessments.ofOrganization(organization.id).flatMap((assessment) => {
     if (assessment.status === 'completed') return []
     const items = itemsOf(store.assessments.categories(assessment))
@@ -72,7 +72,7 @@ function overdueItems({ store, organization, nowMs }: ConditionInput): Condition
 }
 
 function overdueRecommendations({ store, organization, nowMs }: ConditionInput): Condition[] {
-  const today = dayText(nowMs)
+  const today = isoDay(nowMs)
   return store.recommendations
     .ofOrganization(organization.id)
     .filter(

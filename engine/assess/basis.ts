@@ -1,3 +1,4 @@
+import { isoDay } from '../kernel/process/clock.ts'
 import type { ListedDiscovery } from '../scan/listed-discovery.ts'
 import type { Assessment, AssessmentCategory, AssessmentItem } from '../store/assessments.ts'
 import { profileText } from '../store/framework.ts'
@@ -6,7 +7,7 @@ import { discoveryFacts, type FactsByTopic, type UnsupportedAnswer, unsupportedA
 import { failedMustPass, RULES } from './grade.ts'
 import { pointsOf, scaleOf } from './score.ts'
 import { itemsOf } from './states.ts'
-import { dayText, expiredLinks } from './work.ts'
+import { expiredLinks } from './work.ts'
 
 /** Something that a reader of the score has to know about an item, with the reason. */
 export interface Caveat {
@@ -74,7 +75,7 @@ export function basisOf(
   const items = itemsOf(categories)
   const notApplicable = items.filter(({ answer }) => answer === 'not_applicable')
   const unsupported = unsupportedAnswers(assessment, categories, facts)
-  const today = dayText(atMs)
+  const today = isoDay(atMs)
   const expired = items.filter((item) => pointsOf(item.answer) === 100 && expiredLinks(item, today).length > 0)
   const scale = scaleOf(frameworkId)
   const points = items.flatMap(({ answer }) => pointsOf(answer, scale) ?? [])

@@ -1,3 +1,4 @@
+import { isoDay } from '../kernel/process/clock.ts'
 import type { Answer, Assessment, AssessmentCategory, DiscoveryFacts } from '../store/assessments.ts'
 import { type AnyFrameworkId, FRAMEWORK_IDS, type FrameworkId, frameworkName, isBuiltIn } from '../store/framework.ts'
 import type { Store } from '../store/store.ts'
@@ -105,7 +106,7 @@ export function evidenceText({ sources, facts }: Suggestion): string {
 function sourcesText(sources: readonly SuggestionSource[]): string {
   const ordered = [...sources].sort((a, b) => Number(contains(b.relation)) - Number(contains(a.relation)))
   const named = ordered.slice(0, SOURCES_NAMED_MAX).map((source) => {
-    const date = new Date(source.completedAtMs).toISOString().slice(0, 10)
+    const date = isoDay(source.completedAtMs)
     const known = contains(source.relation) ? source.answer : `${source.relation}, ${source.answer}`
     return `${frameworkName(source.frameworkId)} ${source.itemId} (${known}, ${date})`
   })

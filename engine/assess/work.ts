@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { isoSeconds } from '../kernel/process/clock.ts'
+import { isoDay, isoSeconds } from '../kernel/process/clock.ts'
 import { Fault } from '../kernel/process/error-codes.ts'
 import type { Answer, Assessment, AssessmentItem, ItemReview, ItemWork, WorkChange } from '../store/assessments.ts'
 import { pointsOf } from './score.ts'
@@ -41,14 +41,9 @@ export function importedWork({
   return storedWork({ ...work, ...(read === undefined ? {} : { review: read }) })
 }
 
-/** A day in UTC, as in due dates. */
-export function dayText(atMs: number): string {
-  return new Date(atMs).toISOString().slice(0, 10)
-}
-
 /** @param dueOn undefined or '': no due date. @throws Fault USAGE */
 export function checkNotPast(dueOn: string | undefined, nowMs: number): void {
-  if (dueOn === undefined || dueOn === '' || dueOn >= dayText(nowMs)) return
+  if (dueOn === undefined || dueOn === '' || dueOn >= isoDay(nowMs)) return
   throw new Fault('USAGE', `due date: ${dueOn} is in the past`)
 }
 

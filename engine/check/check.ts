@@ -17,8 +17,8 @@ export interface StoreCheck {
 /**
  * Verifies the whole store in one snapshot: each record can be read and has an owner, indexes and
  * records match in both directions, and redundant data agrees. Holds one record of each kind at a
- * time, takes linear time, and does not yield. Others can write in the meantime; the file grows by
- * what they replace.
+ * time, and sums by organization and sender. Takes linear time, and does not yield. Others can write
+ * in the meantime; the file grows by what they replace.
  */
 export function checkStore(store: Store, onProgress: OnProgress = () => {}): StoreCheck {
   const { environment } = store

@@ -17,7 +17,7 @@ import type { ScanState } from '../store/scan-states.ts'
 import type { Scan } from '../store/scans.ts'
 import { lastOf, PAGE_RANGES_MAX, type StoredSeen, type StoredSeenPage } from '../store/seen-instance.ts'
 import type { StoredSource } from '../store/sources.ts'
-import { packed, type StoreWalk, type Wrong } from './walk.ts'
+import { type Form, packed, type StoreWalk, type Wrong } from './walk.ts'
 
 const DAY_AT = UUID_BYTES
 const DAY_BYTES = 4
@@ -38,11 +38,20 @@ export function checkSums(walk: StoreWalk): void {
   checkLists(walk)
 }
 
+/** The record at the beginning of the key: that of its organization, or of its instance. */
+const atPrefix =
+  (table: string, bytes: number) =>
+  (_value: unknown, key: Buffer): readonly (readonly [string, Buffer])[] => [[table, key.subarray(0, bytes)]]
+
 /** The pages of an instance follow each other, and its head says how many there are. */
 function checkSeen(walk: StoreWalk): void {
   let pages = { instance: '', count: 0, last: 0 }
   const counted = new Map<string, typeof pages>()
-  const page = { open: packed<StoredSeenPage>('page of seen events'), keyBytes: INSTANCE_KEY_BYTES + 8 }
+  const page: Form<StoredSeenPage> = {
+    open: packed('page of seen events'),
+    keyBytes: INSTANCE_KEY_BYTES + 8,
+    needs: atPrefix('seen', INSTANCE_KEY_BYTES),
+  }
   walk.table('seen-pages', page, ({ key, value }, wrong) => {
     const instance = key.toString('hex', 0, INSTANCE_KEY_BYTES)
     if (pages.instance !== instance) pages = { instance, count: 0, last: 0 }
@@ -168,6 +177,7 @@ function checkScans(walk: StoreWalk): void {
   const counts = new Map<string, { stored: number; pending: number; running: number }>()
   const form = {
     open: packed<Scan>('scan'),
+    needs: atPrefix('scan-states', UUID_BYTES),
     keyOf: ({ organizationId, requestedAtMs, id }: Scan) =>
       Buffer.concat([uuidBytes(organizationId), u64Bytes(requestedAtMs), uuidBytes(id)]),
   }
@@ -196,38 +206,40 @@ function checkScans(walk: StoreWalk): void {
   const state = { open: packed<ScanState>('scan state'), keyBytes: UUID_BYTES }
   walk.table('scan-states', state, ({ value: { stored }, organizationId }, wrong) => {
     const found = counts.get(organizationId)?.stored ?? 0
-    counts.delete(organizationId)
     if (stored !== found) wrong(`${stored} stored scans`, `${found}`)
   })
-  for (const organizationId of counts.keys()) walk.wrong('scans', organizationId, 'scans without a state', 'one')
 }
 
 function checkClients(walk: StoreWalk): void {
   const { evidence } = walk.store
   const sizes = new Map<string, { records: number; bytes: number }>()
-  walk.table('clients', { open: openClients }, ({ key, value, bytes, organizationId }, wrong) => {
-    const size = sizes.get(organizationId) ?? { records: 0, bytes: 0 }
-    sizes.set(organizationId, size)
-    size.records++
-    size.bytes += bytes.length
-    const day = key.readUInt32BE(DAY_AT)
-    const platform = key.toString('utf8', DAY_AT + DAY_BYTES)
-    const at = `${platform} on day ${day}`
-    const reader = new ClientReader(value, day)
-    const seen = new Set<string>()
-    let matches = reader.otherMatches
-    while (reader.next() && seen.size <= CLIENTS_PER_DAY_MAX) {
-      const client = `${reader.client} ${reader.user}`
-      if (seen.has(client)) wrong(`the client ${client} twice in ${at}`, 'once')
-      seen.add(client)
-      matches += reader.matches
-      if (dayOf(reader.lastSeenMs) !== day) wrong(`the time ${reader.lastSeenMs} in ${at}`, 'one of that day')
-    }
-    if (seen.size === 0 || seen.size > CLIENTS_PER_DAY_MAX)
-      wrong(`${seen.size} clients of ${at}`, `1 to ${CLIENTS_PER_DAY_MAX}`)
-    const all = evidence.day(organizationId, day, platform)?.matches
-    if (all !== undefined && matches > all) wrong(`${matches} matches by client of ${at}`, `at most ${all}`)
-  })
+  walk.table(
+    'clients',
+    { open: openClients, needs: atPrefix('client-totals', UUID_BYTES) },
+    ({ key, value, bytes, organizationId }, wrong) => {
+      const size = sizes.get(organizationId) ?? { records: 0, bytes: 0 }
+      sizes.set(organizationId, size)
+      size.records++
+      size.bytes += bytes.length
+      const day = key.readUInt32BE(DAY_AT)
+      const platform = key.toString('utf8', DAY_AT + DAY_BYTES)
+      const at = `${platform} on day ${day}`
+      const reader = new ClientReader(value, day)
+      const seen = new Set<string>()
+      let matches = reader.otherMatches
+      while (reader.next() && seen.size <= CLIENTS_PER_DAY_MAX) {
+        const client = `${reader.client} ${reader.user}`
+        if (seen.has(client)) wrong(`the client ${client} twice in ${at}`, 'once')
+        seen.add(client)
+        matches += reader.matches
+        if (dayOf(reader.lastSeenMs) !== day) wrong(`the time ${reader.lastSeenMs} in ${at}`, 'one of that day')
+      }
+      if (seen.size === 0 || seen.size > CLIENTS_PER_DAY_MAX)
+        wrong(`${seen.size} clients of ${at}`, `1 to ${CLIENTS_PER_DAY_MAX}`)
+      const all = evidence.day(organizationId, day, platform)?.matches
+      if (all !== undefined && matches > all) wrong(`${matches} matches by client of ${at}`, `at most ${all}`)
+    },
+  )
   const totals = { open: packed<ClientTotals>('size of client records'), keyBytes: UUID_BYTES }
   walk.table('client-totals', totals, ({ value: { records, bytes }, organizationId }, wrong) => {
     const found = sizes.get(organizationId) ?? { records: 0, bytes: 0 }
@@ -240,6 +252,7 @@ function checkSummaries(walk: StoreWalk): void {
   const counts = new Map<string, number>()
   const form = {
     open: packed<ClientSummary>('summary of a client'),
+    needs: atPrefix('client-summary-totals', UUID_BYTES),
     keyOf: ({ client, isUser }: ClientSummary, organizationId: string) =>
       textKey(organizationId, `${isUser ? 'u' : 'a'}${client}`),
   }

@@ -261,7 +261,7 @@ export const commands: Commands = {
       dueOn: option('--due <day>', "Set the due date, such as 2026-12-01; '' for none"),
       link: option(
         '--link <urls...>',
-        "Replace the links; '' for none. A day after a blank is when one expires",
+        "Replace the links; '' for none; a day after a blank is when one expires",
         z.array(z.string()).optional(),
       ),
     },
@@ -271,7 +271,7 @@ export const commands: Commands = {
       return work([itemIn(store.assessments.categories(changed), item)])
     },
   }),
-  review: change('Submit the answer to an item for review, approve it, or reopen it', {
+  review: change('Send the answer to an item for review, approve it, or reopen it', {
     params: { id: ASSESSMENT, item: ITEM, step: argument('<step>', 'submit, approve or reopen', oneOf(REVIEW_STEPS)) },
     run({ store, administration, organization }, { id, item, step }) {
       const changed = administration.assessments.review(organization, id, item, step)

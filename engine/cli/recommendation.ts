@@ -38,7 +38,7 @@ export const commands: Commands = {
     params: {
       id: ID,
       status: argument('<status>', 'New status', oneOf(RECOMMENDATION_STATUSES)),
-      reason: option('--reason <text>', 'Say why; required for dismissed'),
+      reason: option('--reason <text>', 'Give the reason; required for dismissed'),
     },
     run: ({ administration, organization }, { id, status, reason }) =>
       recommendations([administration.recommendations.setStatus(organization, id, status, reason)]),

@@ -1,6 +1,6 @@
 import { X509Certificate } from 'node:crypto'
 import { readFileSync } from 'node:fs'
-import { DAY_MS, MINUTE_MS } from './clock.ts'
+import { DAY_MS, isoDay, MINUTE_MS } from './clock.ts'
 import type { Logger } from './log.ts'
 
 /** Time before the end of a certificate in which it is reported, in milliseconds. */
@@ -72,7 +72,7 @@ export function certificateProblem(file: Omit<CertificateFile, 'name'>, nowMs: n
 }
 
 function expiryText(file: string, endMs: number, nowMs: number): string {
-  const date = new Date(endMs).toISOString().slice(0, 10)
+  const date = isoDay(endMs)
   if (endMs <= nowMs) return `the certificate in ${file} expired on ${date}; replace it`
   if (endMs - nowMs > WARN_MS) return ''
   const days = Math.floor((endMs - nowMs) / DAY_MS)

@@ -29,6 +29,11 @@ export function isoSeconds(timeMs: number): string {
   return `${lastDate}${twoDigits(Math.floor(minutes / 60))}:${twoDigits(minutes % 60)}:${twoDigits(seconds % 60)}Z`
 }
 
+/** The day in UTC, as in due dates: `2026-11-20`. */
+export function isoDay(timeMs: number): string {
+  return isoSeconds(timeMs).slice(0, 10)
+}
+
 const SECONDS_PER_DAY = DAY_MS / SECOND_MS
 /** The last formatted day, and its date up to the T: most times in a response are of few days. */
 let lastDay = Number.NaN

@@ -256,8 +256,7 @@ t.test('without CAP_NET_RAW, the check lists the ways to grant it', { skip: skip
     check: 'interface',
     code: 'CAPTURE_DENIED',
     found: 'lo: no permission to capture',
-    fix:
-      /CAP_NET_RAW: AmbientCapabilities=CAP_NET_RAW \(\w+\), --cap-add NET_RAW \(\w+\), setcap cap_net_raw=ep \S+/,
+    fix: /CAP_NET_RAW: AmbientCapabilities=CAP_NET_RAW \(\w+\), --cap-add NET_RAW \(\w+\), setcap cap_net_raw=ep \S+/,
   })
   t.match(rowsOf(stdout)[3], { check: 'outbox', code: 'STORE_UNWRITABLE', found: /no permission to write$/ })
 })
