@@ -272,7 +272,11 @@ export const commands: Commands = {
     },
   }),
   review: change('Send the answer to an item for review, approve it, or reopen it', {
-    params: { id: ASSESSMENT, item: ITEM, step: argument('<step>', 'Step: submit, approve or reopen', oneOf(REVIEW_STEPS)) },
+    params: {
+      id: ASSESSMENT,
+      item: ITEM,
+      step: argument('<step>', 'Step: submit, approve or reopen', oneOf(REVIEW_STEPS)),
+    },
     run({ store, administration, organization }, { id, item, step }) {
       const changed = administration.assessments.review(organization, id, item, step)
       return work([itemIn(store.assessments.categories(changed), item)])
