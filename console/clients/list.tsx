@@ -116,10 +116,10 @@ export function clientListColumns(nowMs: number): readonly Column<ListedClient |
       name: 'Highest risk',
       cell: ({ riskiest }) => {
         const platform = riskiest()
-        return platform === undefined ? '' : Risk({ score: platform.risk.score })
+        return platform === undefined ? '' : Risk({ score: platform.score })
       },
-      sort: ({ riskiest }) => riskiest()?.risk.score ?? -1,
-      csv: ({ riskiest }) => riskiest()?.risk.score ?? '',
+      sort: ({ riskiest }) => riskiest()?.score ?? -1,
+      csv: ({ riskiest }) => riskiest()?.score ?? '',
       number: true,
       wide: true,
     },

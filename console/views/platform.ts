@@ -99,8 +99,9 @@ export function platformView(visit: Visit, name: string): PlatformView | undefin
   const registered = site.registry.catalogOf(organization.id).platforms.find((each) => each.name === name)
   if (published === undefined && registered === undefined) return undefined
   const decision = decisionView(visit, registered?.id)
-  const risk = published?.metadata.risk ?? (registered && ratedRisk(registered))
   const state = registered === undefined ? (published?.metadata.decision ?? 'waiting') : decision.last.state
+  const risk =
+    published?.metadata.risk ?? (registered && ratedRisk(registered, state === 'approved' ? decision.last.plan : ''))
   return {
     name,
     vendor: published?.metadata.vendor ?? registered?.vendor ?? '',

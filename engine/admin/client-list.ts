@@ -1,4 +1,5 @@
 import type { Platform } from '../../registry/platform.ts'
+import { scoreOf } from '../../registry/risk-sum.ts'
 import { NO_CLIENT } from '../kernel/event/client.ts'
 import { DAY_MS, dayOf } from '../kernel/process/clock.ts'
 import { addressBytes, contains, type Network, networkOf } from '../kernel/process/network.ts'
@@ -9,6 +10,12 @@ import { retentionOf } from '../store/retention.ts'
 import type { Store } from '../store/store.ts'
 import { namesOf, platformUse, storedClient } from './client-use.ts'
 
+/** A platform with the score that lists show. */
+export interface RatedPlatform {
+  readonly name: string
+  readonly score: number
+}
+
 /** A client of the list: a user if a log names one, otherwise an address; or the pseudonym of either. */
 export interface ListedClient extends DaysSum {
   readonly client: string
@@ -18,7 +25,7 @@ export interface ListedClient extends DaysSum {
   /** Platforms that the client used. */
   readonly platforms: number
   /** Finds the platform with the highest risk among them, of those in the registry. */
-  readonly riskiest: () => Platform | undefined
+  readonly riskiest: () => RatedPlatform | undefined
   readonly firstSeenMs: number
   readonly lastSeenMs: number
 }
@@ -63,7 +70,10 @@ export function clientList(
   const { search = '', platformId, sinceMs = 0 } = filter
   const clientWindow = { ...organization, evidenceWindowDays: retentionOf(organization).clientDays }
   const firstDay = firstDayOfWindow(clientWindow, nowMs)
-  const catalog = new Map(platforms.map((platform) => [platform.id, platform]))
+  const { plans } = store.decisions.inForce(id, nowMs)
+  const catalog = new Map(
+    platforms.map((platform) => [platform.id, { name: platform.name, score: scoreOf(platform, plans) }]),
+  )
   const ofPlatform = platformId === undefined ? undefined : usesOf(store, organization, platformId, nowMs)
   const finds = search === '' ? undefined : finder(store, organization, search)
   const clients: ListedClient[] = []
@@ -80,15 +90,15 @@ export function clientList(
   return { clients, total, others: { matches: others.otherMatches }, isMade: true }
 }
 
-function listed(summary: ClientSummary, catalog: ReadonlyMap<string, Platform>, firstDay: number): ListedClient {
+function listed(summary: ClientSummary, catalog: ReadonlyMap<string, RatedPlatform>, firstDay: number): ListedClient {
   const { client, isUser, addresses, firstSeenMs, lastSeenMs, platformIds, platformDays, days } = summary
   let platforms = 0
   for (const day of platformDays) if (day >= firstDay) platforms++
-  const riskiest = (): Platform | undefined => {
-    let found: Platform | undefined
+  const riskiest = (): RatedPlatform | undefined => {
+    let found: RatedPlatform | undefined
     for (const [at, platformId] of platformIds.split(' ').entries()) {
       const platform = (platformDays[at] ?? 0) < firstDay ? undefined : catalog.get(platformId)
-      if (platform !== undefined && platform.risk.score > (found?.risk.score ?? -1)) found = platform
+      if (platform !== undefined && platform.score > (found?.score ?? -1)) found = platform
     }
     return found
   }

@@ -48,7 +48,7 @@ const list = table<ListRow>([
   ['Name', 'name', { hide: 4 }],
   ['Network', 'network', { hide: 5 }],
   ['Platforms', 'platforms'],
-  ['Highest risk', 'highest_risk', { hide: 3, of: ({ riskiest }) => riskiest()?.risk.score ?? null }],
+  ['Highest risk', 'highest_risk', { hide: 3, of: ({ riskiest }) => riskiest()?.score ?? null }],
   [null, 'highest_risk_platform', { of: ({ riskiest }) => riskiest()?.name ?? null }],
   ['Matches', 'matches'],
   ['Blocked', 'blocked', { hide: 2 }],
@@ -61,7 +61,7 @@ const list = table<ListRow>([
 const SORT_KEYS = {
   matches: ({ matches }: ListedClient) => matches,
   platforms: ({ platforms }: ListedClient) => platforms,
-  risk: ({ riskiest }: ListedClient) => riskiest()?.risk.score ?? 0,
+  risk: ({ riskiest }: ListedClient) => riskiest()?.score ?? 0,
   blocked: ({ blocked }: ListedClient) => blocked,
   sent: ({ bytesSent }: ListedClient) => bytesSent,
   last: ({ lastSeenMs }: ListedClient) => lastSeenMs,
