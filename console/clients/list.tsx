@@ -19,7 +19,8 @@ import { FilterSearch, FilterSelect, Filters } from '../design/filters.tsx'
 import { html } from '../design/html.ts'
 import { type Paged, paged } from '../design/paged.ts'
 import { NumberedPages } from '../design/pages-links.tsx'
-import { countOf, countText, Empty, lastDays, NO_VOLUME, PageHead, Risk } from '../design/parts.tsx'
+import { countOf, countText, Empty, NO_VOLUME, PageHead, Risk } from '../design/parts.tsx'
+import { daysOf, RangeSelect, rangeText } from '../design/range.tsx'
 import { type Column, type Sorting, sorted, sortingOf, Table } from '../design/table.tsx'
 import type { Visit } from '../http/visit.ts'
 
@@ -48,15 +49,19 @@ interface ClientFilters {
   readonly search: string
   readonly platform: Platform | undefined
   readonly isNew: boolean
+  readonly days: number | undefined
 }
 
-/** The filters of the query: `q`, `platform`, `new`. */
-export function clientFilters({ site, organization, request: { query } }: Visit): ClientFilters {
+/** The filters of the query: `q`, `days`, `platform`, `new`. */
+export function clientFilters(visit: Visit): ClientFilters {
+  const { site, organization, request } = visit
+  const { query } = request
   const name = query.get('platform') ?? ''
   return {
     search: (query.get('q') ?? '').trim().slice(0, 255),
     platform: site.registry.catalogOf(organization.id).platforms.find((each) => each.name === name),
     isNew: query.get('new') === '7',
+    days: daysOf(visit),
   }
 }
 
@@ -69,6 +74,7 @@ export function clientsView(visit: Visit): ClientsView {
     search: filters.search,
     platformId: filters.platform?.id,
     sinceMs: filters.isNew ? newSinceMs(nowMs) : 0,
+    days: filters.days,
   }
   const { platforms } = site.registry.catalogOf(organization.id)
   const { clients: all, ...rest } = clientList(site.store, organization, platforms, filter, nowMs)
@@ -159,10 +165,14 @@ export interface ClientsProps extends ClientsView {
 /** The list of clients. */
 export function Clients(props: ClientsProps) {
   const { rows, sorting, query, nowMs, windowDays, mode, isMade, total } = props
-  const isEmpty = !isMade || (total === 0 && props.filters.platform === undefined)
+  const { platform, days } = props.filters
+  const isEmpty = !isMade || (total === 0 && platform === undefined && days === undefined)
   return (
     <>
-      <PageHead title="Clients" about={`Who used AI platforms in the ${lastDays(windowDays)}`}>
+      <PageHead
+        title="Clients"
+        about={`Who used AI platforms ${days === 1 ? '' : 'in the '}${rangeText(days ?? windowDays)}`}
+      >
         {!isEmpty && <CsvLink path={CLIENTS_PATH} query={query} />}
       </PageHead>
       {isEmpty ? (
@@ -216,8 +226,8 @@ function NoClients({ mode, isMade, maySet }: Pick<ClientsProps, 'mode' | 'isMade
   )
 }
 
-function ClientFiltersForm({ filters, rows, total, sorting, query, platformNames }: ClientsProps) {
-  const { search, platform, isNew } = filters
+function ClientFiltersForm({ filters, rows, total, sorting, query, platformNames, windowDays }: ClientsProps) {
+  const { search, platform, isNew, days } = filters
   const found = rows.total === total ? `all ${countText(total)}` : `${countText(rows.total)} of ${countText(total)}`
   const chosen = platform?.name ?? ''
   const names = chosen === '' || platformNames.includes(chosen) ? platformNames : [chosen, ...platformNames]
@@ -227,6 +237,7 @@ function ClientFiltersForm({ filters, rows, total, sorting, query, platformNames
         <input type="hidden" name="sort" value={`${sorting.direction === 'descending' ? '-' : ''}${sorting.by}`} />
       )}
       <FilterSearch value={search} label="User, host, address or network" />
+      <RangeSelect days={days} windowDays={windowDays} />
       <FilterSelect
         name="platform"
         label="Platform"
@@ -246,11 +257,12 @@ function ClientFiltersForm({ filters, rows, total, sorting, query, platformNames
   )
 }
 
-function NothingFound({ filters: { search, platform, isNew }, total }: ClientsProps) {
+function NothingFound({ filters: { search, platform, isNew, days }, total }: ClientsProps) {
   const conditions = [
     search === '' ? '' : `matches ${JSON.stringify(search)}`,
     platform === undefined ? '' : `has a match of ${platform.name}`,
     isNew ? 'was first seen in the last 7 days' : '',
+    days === undefined ? '' : `was seen ${days === 1 ? '' : 'in the '}${rangeText(days)}`,
   ]
   return (
     <Empty title={`No client ${conditions.filter((each) => each !== '').join(' and ')}`}>

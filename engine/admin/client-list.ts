@@ -37,6 +37,8 @@ export interface ClientFilter {
   readonly platformId?: string | undefined
   /** Only clients that were first seen from this time on. */
   readonly sinceMs?: number
+  /** Only the use of so many days (UTC), today included. Absent: of all that are kept. */
+  readonly days?: number | undefined
 }
 
 export interface ClientList {
@@ -67,14 +69,15 @@ export function clientList(
   if (totals === undefined || store.clientErasures.isErasing(id)) {
     return { clients: [], total: 0, others: { matches: 0 }, isMade: false }
   }
-  const { search = '', platformId, sinceMs = 0 } = filter
-  const clientWindow = { ...organization, evidenceWindowDays: retentionOf(organization).clientDays }
-  const firstDay = firstDayOfWindow(clientWindow, nowMs)
+  const { search = '', platformId, sinceMs = 0, days } = filter
+  const ofDays = (window: number): Organization => ({ ...organization, evidenceWindowDays: days ?? window })
+  const firstDay = firstDayOfWindow(ofDays(retentionOf(organization).clientDays), nowMs)
   const { plans } = store.decisions.inForce(id, nowMs)
   const catalog = new Map(
     platforms.map((platform) => [platform.id, { name: platform.name, score: scoreOf(platform, plans) }]),
   )
-  const ofPlatform = platformId === undefined ? undefined : usesOf(store, organization, platformId, nowMs)
+  const ofPlatform =
+    platformId === undefined ? undefined : usesOf(store, ofDays(organization.evidenceWindowDays), platformId, nowMs)
   const finds = search === '' ? undefined : finder(store, organization, search)
   const clients: ListedClient[] = []
   let total = 0
