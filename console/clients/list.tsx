@@ -8,6 +8,7 @@ import {
 import { namesOf } from '../../engine/admin/client-use.ts'
 import { isPseudonym } from '../../engine/kernel/event/client.ts'
 import { CLIENT_SUMMARIES_MAX, CLIENTS_PER_DAY_MAX } from '../../engine/limits.ts'
+import { groupsOf } from '../../engine/scan/group-use.ts'
 import { listedDiscovery } from '../../engine/scan/listed-discovery.ts'
 import { type ClientMode, clientModeOf } from '../../engine/store/organizations.ts'
 import { isUsed } from '../../registry/contact.ts'
@@ -42,17 +43,19 @@ export interface ClientsView extends Omit<ClientList, 'clients'> {
   readonly windowDays: number
   /** The platforms in use, for the filter. */
   readonly platformNames: readonly string[]
+  readonly groupNames: readonly string[]
   readonly query: URLSearchParams
 }
 
 interface ClientFilters {
   readonly search: string
   readonly platform: Platform | undefined
+  readonly group: string
   readonly isNew: boolean
   readonly days: number | undefined
 }
 
-/** The filters of the query: `q`, `days`, `platform`, `new`. */
+/** The filters of the query: `q`, `days`, `platform`, `group`, `new`. */
 export function clientFilters(visit: Visit): ClientFilters {
   const { site, organization, request } = visit
   const { query } = request
@@ -60,6 +63,7 @@ export function clientFilters(visit: Visit): ClientFilters {
   return {
     search: (query.get('q') ?? '').trim().slice(0, 255),
     platform: site.registry.catalogOf(organization.id).platforms.find((each) => each.name === name),
+    group: query.get('group') ?? '',
     isNew: query.get('new') === '7',
     days: daysOf(visit),
   }
@@ -75,6 +79,7 @@ export function clientsView(visit: Visit): ClientsView {
     platformId: filters.platform?.id,
     sinceMs: filters.isNew ? newSinceMs(nowMs) : 0,
     days: filters.days,
+    group: filters.group === '' ? undefined : filters.group,
   }
   const { platforms } = site.registry.catalogOf(organization.id)
   const { clients: all, ...rest } = clientList(site.store, organization, platforms, filter, nowMs)
@@ -88,6 +93,7 @@ export function clientsView(visit: Visit): ClientsView {
     mode: clientModeOf(organization),
     windowDays: organization.evidenceWindowDays,
     platformNames: used.map(({ name }) => name).sort(),
+    groupNames: groupsOf(site.store, organization).all.map(({ name }) => name),
   }
 }
 
@@ -226,8 +232,17 @@ function NoClients({ mode, isMade, maySet }: Pick<ClientsProps, 'mode' | 'isMade
   )
 }
 
-function ClientFiltersForm({ filters, rows, total, sorting, query, platformNames, windowDays }: ClientsProps) {
-  const { search, platform, isNew, days } = filters
+function ClientFiltersForm({
+  filters,
+  rows,
+  total,
+  sorting,
+  query,
+  platformNames,
+  groupNames,
+  windowDays,
+}: ClientsProps) {
+  const { search, platform, group, isNew, days } = filters
   const found = rows.total === total ? `all ${countText(total)}` : `${countText(rows.total)} of ${countText(total)}`
   const chosen = platform?.name ?? ''
   const names = chosen === '' || platformNames.includes(chosen) ? platformNames : [chosen, ...platformNames]
@@ -244,6 +259,14 @@ function ClientFiltersForm({ filters, rows, total, sorting, query, platformNames
         value={chosen}
         options={[['', 'All'], ...names.map((name) => [name, name] as const)]}
       />
+      {groupNames.length > 0 && (
+        <FilterSelect
+          name="group"
+          label="Group"
+          value={group}
+          options={[['', 'All'], ...groupNames.map((name) => [name, name] as const)]}
+        />
+      )}
       <FilterSelect
         name="new"
         label="First seen"
@@ -257,10 +280,11 @@ function ClientFiltersForm({ filters, rows, total, sorting, query, platformNames
   )
 }
 
-function NothingFound({ filters: { search, platform, isNew, days }, total }: ClientsProps) {
+function NothingFound({ filters: { search, platform, group, isNew, days }, total }: ClientsProps) {
   const conditions = [
     search === '' ? '' : `matches ${JSON.stringify(search)}`,
     platform === undefined ? '' : `has a match of ${platform.name}`,
+    group === '' ? '' : `is in the group ${JSON.stringify(group)}`,
     isNew ? 'was first seen in the last 7 days' : '',
     days === undefined ? '' : `was seen ${days === 1 ? '' : 'in the '}${rangeText(days)}`,
   ]

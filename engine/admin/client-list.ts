@@ -3,6 +3,7 @@ import { scoreOf } from '../../registry/risk-sum.ts'
 import { NO_CLIENT } from '../kernel/event/client.ts'
 import { DAY_MS, dayOf } from '../kernel/process/clock.ts'
 import { addressBytes, contains, type Network, networkOf } from '../kernel/process/network.ts'
+import { groupsOf } from '../scan/group-use.ts'
 import { firstDayOfWindow } from '../scan/prepare.ts'
 import { type ClientSummary, type DaysSum, nameOf, sumOfDays } from '../store/client-summaries.ts'
 import type { Organization } from '../store/organizations.ts'
@@ -35,6 +36,8 @@ export interface ClientFilter {
   readonly search?: string
   /** Only clients of this platform, with their use of it alone. */
   readonly platformId?: string | undefined
+  /** Only clients of this group or named network. */
+  readonly group?: string | undefined
   /** Only clients that were first seen from this time on. */
   readonly sinceMs?: number
   /** Only the use of so many days (UTC), today included. Absent: of all that are kept. */
@@ -69,7 +72,7 @@ export function clientList(
   if (totals === undefined || store.clientErasures.isErasing(id)) {
     return { clients: [], total: 0, others: { matches: 0 }, isMade: false }
   }
-  const { search = '', platformId, sinceMs = 0, days } = filter
+  const { search = '', platformId, sinceMs = 0, days, group } = filter
   const ofDays = (window: number): Organization => ({ ...organization, evidenceWindowDays: days ?? window })
   const firstDay = firstDayOfWindow(ofDays(retentionOf(organization).clientDays), nowMs)
   const { plans } = store.decisions.inForce(id, nowMs)
@@ -79,6 +82,7 @@ export function clientList(
   const ofPlatform =
     platformId === undefined ? undefined : usesOf(store, ofDays(organization.evidenceWindowDays), platformId, nowMs)
   const finds = search === '' ? undefined : finder(store, organization, search)
+  const groupOf = group === undefined ? undefined : groupsOf(store, organization).groupOf
   const clients: ListedClient[] = []
   let total = 0
   for (const summary of store.clientSummaries.all(id)) {
@@ -87,6 +91,7 @@ export function clientList(
     if (ofPlatform !== undefined && use === undefined) continue
     total++
     if (summary.firstSeenMs < sinceMs || finds?.(summary) === false) continue
+    if (groupOf !== undefined && groupOf(summary) !== group) continue
     clients.push({ ...listed(summary, catalog, firstDay), ...use })
   }
   const others = ofPlatform ?? { otherMatches: sumOfDays(totals.others, firstDay).matches }
