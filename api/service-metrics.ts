@@ -55,7 +55,7 @@ export async function serviceRows(parts: MeasuredParts): Promise<MetricRow[]> {
       parts.certificates.endSeconds(),
       'certificate',
     ],
-    ...ingestRows(parts.acceptor, parts.batches, parts.accounting, syslog, parts.httpLogs?.intake.lineStatus()),
+    ...ingestRows(parts.acceptor, parts.batches, parts.accounting, syslog, parts.httpLogs?.pipeline.lineStatus()),
     ...((await parts.cluster?.rows()) ?? []),
     ...scanRows(parts.schedule),
     ...parts.background.metricRows(),

@@ -56,7 +56,7 @@ import { KeyWatch } from './key-watch.ts'
 import type { OpenedStore } from './open-store.ts'
 import { openApiAnswer } from './openapi.ts'
 import { OrganizationMetrics } from './organization-metrics.ts'
-import { keepRates, resumeRates } from './rate-limit/kept-rates.ts'
+import { persistRates, resumeRates } from './rate-limit/persisted-rates.ts'
 import { makeRateTable } from './rate-limit/rate-limit.ts'
 import { ROUTES } from './routes.ts'
 import { serviceRows } from './service-metrics.ts'
@@ -223,7 +223,7 @@ export class Service {
     await this.#accounting.stop()
     await this.#cluster?.stop()
     this.#metrics.close()
-    if (this.#hasServed) keepRates(this.#settings.dataDir, Object.values(this.#rateTables), this.#log)
+    if (this.#hasServed) persistRates(this.#settings.dataDir, Object.values(this.#rateTables), this.#log)
     this.#health.stop()
     this.#log.info({ ...this.#acceptor.counters, ...this.#batches }, 'stopped')
     await this.#store.close()

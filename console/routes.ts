@@ -11,7 +11,6 @@ import { BLOCK_LIST_ROUTES } from './routes/block-lists.ts'
 import { CANDIDATE_ROUTES } from './routes/candidates.ts'
 import { COMPARISON_ROUTES } from './routes/comparison.ts'
 import { DISCOVERY_ROUTES } from './routes/discovery.ts'
-import { INTAKE_ROUTES } from './routes/intake.ts'
 import { MEMBER_ROUTES } from './routes/members.ts'
 import { OIDC_ROUTES } from './routes/oidc.ts'
 import { AUDIT_ROUTES, ORGANIZATION_ROUTES, RETENTION_ROUTES, SCAN_FREQUENCY_ROUTES } from './routes/organization.ts'
@@ -24,6 +23,7 @@ import { REPORT_ROUTES } from './routes/report.ts'
 import { SETUP_GUIDE_ROUTES } from './routes/setup-guide.ts'
 import { SIGN_IN_ROUTES } from './routes/sign-in.ts'
 import { SIGN_IN_SETTINGS_ROUTES } from './routes/sign-in-settings.ts'
+import { SOURCES_ROUTES } from './routes/sources.ts'
 import { TOKEN_ROUTES, VERIFICATION_ROUTES } from './routes/tokens.ts'
 import { TRY_FILE_ROUTES } from './routes/try-file.ts'
 
@@ -50,7 +50,7 @@ export const ROUTES: readonly Route[] = [
   ...PLATFORM_ROUTES,
   ...COMPARISON_ROUTES,
   ...CLIENT_ROUTES,
-  ...INTAKE_ROUTES,
+  ...SOURCES_ROUTES,
   ...SETUP_GUIDE_ROUTES,
   ...TOKEN_ROUTES,
   ...TRY_FILE_ROUTES,

@@ -1,7 +1,7 @@
 import { isCapture } from '../collector/capture/capture-file.ts'
 import { coverageOf } from '../collector/coverage.ts'
 import { observeInline } from '../collector/pipeline/observe-inline.ts'
-import { Intake } from '../engine/ingest/intake.ts'
+import { MessagePipeline } from '../engine/ingest/message-pipeline.ts'
 import { type LineProblem, LOG_FILE, LogReader, READ_WORK_BYTES } from '../engine/ingest/read-log.ts'
 import { KnownToken } from '../engine/ingest/token-authenticator.ts'
 import { type ByteSource, WithHead, WrappedBytes } from '../engine/kernel/process/byte-source.ts'
@@ -127,11 +127,11 @@ async function readLog(
     knows: (_organizationId: string, view: DataView, start: number, end: number): boolean =>
       matcher.matchBytes(view, start, end) !== undefined,
   }
-  const intake = new Intake(new Uint8Array(READ_WORK_BYTES), known, AUTHENTICATOR, {
+  const pipeline = new MessagePipeline(new Uint8Array(READ_WORK_BYTES), known, AUTHENTICATOR, {
     tokenRate: undefined,
     noteUnauthorized: () => {},
   })
-  const reader = new LogReader(NO_LINES, undefined, intake, TOKEN, {
+  const reader = new LogReader(NO_LINES, undefined, pipeline, TOKEN, {
     windowStartMs,
     onMatch: (match) => tally.add(match),
     onUnmatched: (match) => tally.addUnmatched(match),

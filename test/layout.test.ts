@@ -164,7 +164,7 @@ t.test('imports follow the order of folders', async (t) => {
     ['engine/scan/a.ts', ['engine/ingest/b.ts', 'engine/scan/b.ts', 'engine/store/store.ts']],
     ['engine/new-folder/a.ts', ['engine/store/store.ts']],
     ['console/a.ts', ['dry-run/report.ts', 'dry-run/read-file.ts', 'collector/coverage.ts']],
-    ['dry-run/a.ts', ['collector/coverage.ts', 'engine/ingest/intake.ts', 'console/server.ts']],
+    ['dry-run/a.ts', ['collector/coverage.ts', 'engine/ingest/message-pipeline.ts', 'console/server.ts']],
   ])
   t.same(forbidden(upward), [
     'engine/admin/a.ts -> api/b.ts',

@@ -170,11 +170,11 @@ async function report(collector: Collector, log: Logger, run: () => ReturnType<C
       {
         frames: observed.frames,
         names: observed.names,
-        matched: observed.matched,
+        matches: observed.matched,
         events: events.made,
         acknowledged,
         duplicates,
-        refused,
+        rejected: refused,
         tooLate,
         dropped: events.dropped,
         waiting: events.waiting,

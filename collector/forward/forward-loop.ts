@@ -14,8 +14,8 @@ import {
   OVERDUE_MS,
 } from '../limits.ts'
 import type { CoverageReporter } from './coverage-reporter.ts'
+import type { EventSource } from './event-source.ts'
 import { backoffMs, type Forwarder, type Outcome } from './forwarder.ts'
-import type { Supply } from './supply.ts'
 
 /** A problem is logged when it begins, and again after this time. */
 const LOG_PROBLEM_EVERY_MS = 60_000
@@ -51,7 +51,7 @@ export interface ForwardState {
 }
 
 export interface ForwardOptions {
-  readonly supply: Supply
+  readonly source: EventSource
   readonly forwarder: Forwarder
   readonly log: Logger
   /** A batch is sent when this many events or bytes wait, or an event has waited this long. */
@@ -139,20 +139,20 @@ export class ForwardLoop {
    * @returns why the loop ended. After `unauthorized` the events stay in the outbox.
    */
   async run(reporter?: CoverageReporter): Promise<ForwardEnd> {
-    const { supply, batch, log } = this.#options
+    const { source, batch, log } = this.#options
     this.#reporter = reporter
     let attempt = 0
     let eventsMax = batch.events
     while (this.#goal !== Goal.stop) {
       if (!this.#due()) {
-        if (this.#goal === Goal.empty && supply.waiting === 0) return this.#sendLastReport()
+        if (this.#goal === Goal.empty && source.waiting === 0) return this.#sendLastReport()
         const outcome = await this.#sendEmpty()
         if (outcome?.kind === 'unauthorized') return outcome
         const nextMs = Math.min(this.#waitingSinceMs + batch.lingerMs, this.#emptyAtMs())
         await this.#pauseFor('idle', Math.max(FORWARD_PAUSE_MS, Math.min(FORWARD_IDLE_MS, nextMs - performance.now())))
         continue
       }
-      const waiting = supply.take(eventsMax, batch.bytes)
+      const waiting = source.take(eventsMax, batch.bytes)
       if (waiting === undefined) {
         // The next events are unreadable. The deciding transport will drop them.
         await this.#pauseFor('retry', FORWARD_IDLE_MS)
@@ -163,7 +163,7 @@ export class ForwardLoop {
       const outcome = await this.#send(events, report)
       // A single refused event stays in flight until its outcome is known.
       const undecided = outcome.kind === 'refused' && events.length === 1 && report === undefined
-      if (outcome.kind !== 'accepted' && !undecided) supply.putBack()
+      if (outcome.kind !== 'accepted' && !undecided) source.putBack()
       switch (outcome.kind) {
         case 'accepted':
           if (!(await this.#done(lastSequence))) break
@@ -172,8 +172,8 @@ export class ForwardLoop {
           this.counters.duplicates += outcome.duplicates
           this.counters.tooLate += outcome.tooLate
           if (outcome.rejected.length > 0) this.#refuse(outcome.rejected.length, outcome.rejected[0] ?? '')
-          log.debug({ events: events.length, duplicates: outcome.duplicates, waiting: supply.waiting }, 'batch sent')
-          if (attempt > 0) log.info({ waiting: supply.waiting }, 'forwarding again')
+          log.debug({ events: events.length, duplicates: outcome.duplicates, waiting: source.waiting }, 'batch sent')
+          if (attempt > 0) log.info({ waiting: source.waiting }, 'forwarding again')
           attempt = 0
           eventsMax = batch.events
           break
@@ -194,7 +194,7 @@ export class ForwardLoop {
           // Drop no event for a peer that refuses everything, such as another release or a gateway
           // that answers like the service.
           if ((await this.#send([])).kind !== 'accepted') {
-            supply.putBack()
+            source.putBack()
             attempt++
             this.counters.retries++
             this.#logProblem(outcome.why)
@@ -244,8 +244,8 @@ export class ForwardLoop {
 
   /** Whether a batch is due: enough events, or one that has waited long enough. */
   #due(): boolean {
-    const { supply, batch } = this.#options
-    const { available } = supply
+    const { source, batch } = this.#options
+    const { available } = source
     if (available === 0) {
       this.#waitingSinceMs = Number.POSITIVE_INFINITY
       return false
@@ -287,10 +287,10 @@ export class ForwardLoop {
    * disk space for that. The service then recognizes the IDs.
    */
   async #done(lastSequence: number): Promise<boolean> {
-    const { supply, onSent } = this.#options
+    const { source, onSent } = this.#options
     while (true) {
       try {
-        supply.done(lastSequence)
+        source.done(lastSequence)
         // More events may be due at once. The others have waited since now at most.
         this.#waitingSinceMs = Number.POSITIVE_INFINITY
         onSent?.()
@@ -299,7 +299,7 @@ export class ForwardLoop {
         if (!isFault(error, 'STORE_FULL')) throw error
         this.#logProblem(error.message)
         if (this.#goal === Goal.stop) {
-          supply.putBack()
+          source.putBack()
           return false
         }
         await this.#pauseFor('retry', FULL_DISK_RETRY_MS)
@@ -339,7 +339,7 @@ export class ForwardLoop {
   }
 
   #emptyAtMs(): number {
-    const reportAtMs = this.#options.supply.available === 0 ? this.#reporter?.dueMs : undefined
+    const reportAtMs = this.#options.source.available === 0 ? this.#reporter?.dueMs : undefined
     return Math.min(this.#probeAtMs(), reportAtMs ?? Number.POSITIVE_INFINITY)
   }
 
@@ -359,8 +359,8 @@ export class ForwardLoop {
     const nowMs = Date.now()
     if (why === this.#loggedProblem.why && nowMs - this.#loggedProblem.atMs < LOG_PROBLEM_EVERY_MS) return
     this.#loggedProblem = { why, atMs: nowMs }
-    const { log, supply } = this.#options
-    log.warn({ why, waiting: supply.waiting }, 'cannot forward, the events wait in the outbox')
+    const { log, source } = this.#options
+    log.warn({ why, waiting: source.waiting }, 'cannot forward, the events wait in the outbox')
   }
 
   #raiseGoal(goal: Goal): void {

@@ -12,10 +12,10 @@ import {
 import type { Outbox } from '../outbox/outbox.ts'
 import { httpsPeer, syslogPeer, urlOf } from './connection.ts'
 import type { CoverageReporter } from './coverage-reporter.ts'
+import { DecidingSource, FollowingSource } from './event-source.ts'
 import { type ForwardCounters, type ForwardEnd, ForwardLoop, type ForwardState } from './forward-loop.ts'
 import type { Forwarder, Transport } from './forwarder.ts'
 import { HttpsForwarder } from './https.ts'
-import { DecidingSupply, FollowingSupply } from './supply.ts'
 import { SyslogForwarder } from './syslog.ts'
 
 export interface TransportStatus extends ForwardCounters, ForwardState {
@@ -39,7 +39,7 @@ export class Transports {
   readonly deciding: Transport | undefined
   readonly #loops = new Map<Transport, ForwardLoop>()
   readonly #forwarders: Forwarder[] = []
-  readonly #following: FollowingSupply | undefined
+  readonly #following: FollowingSource | undefined
   readonly #ages = new SequenceAges()
   /** Resolves when finish() or stop() is called. */
   readonly #ended = deferred()
@@ -54,11 +54,11 @@ export class Transports {
       if (peer.scheme !== 'tls') {
         log.warn({ protocol: peer.scheme }, 'syslog without TLS: the token and all names go in plain text')
       }
-      this.#following = httpsEnabled ? new FollowingSupply(outbox, 'syslog') : undefined
+      this.#following = httpsEnabled ? new FollowingSource(outbox, 'syslog') : undefined
       const forwarder = new SyslogForwarder(settings)
       this.#forwarders.push(forwarder)
       const loop = new ForwardLoop({
-        supply: this.#following ?? new DecidingSupply(outbox),
+        source: this.#following ?? new DecidingSource(outbox),
         forwarder,
         log: log.child({ transport: urlOf(peer) }),
         batch: { events: SYSLOG_EVENTS_MAX, bytes: FORWARD_BYTES_MAX, lingerMs: SYSLOG_LINGER_MS },
@@ -71,7 +71,7 @@ export class Transports {
       const forwarder = new HttpsForwarder(settings, options.onRegistry)
       this.#forwarders.push(forwarder)
       const loop = new ForwardLoop({
-        supply: new DecidingSupply(outbox, () => this.#syslogGoesAheadTo(outbox)),
+        source: new DecidingSource(outbox, () => this.#syslogGoesAheadTo(outbox)),
         forwarder,
         log: log.child({ transport: urlOf(httpsPeer(settings)) }),
         batch: { events: FORWARD_EVENTS_MAX, bytes: FORWARD_BYTES_MAX, lingerMs: FORWARD_LINGER_MS },

@@ -3,7 +3,7 @@ import { countColumn, timeColumn } from '../design/columns.tsx'
 import { CsvLink } from '../design/csv-link.tsx'
 import { Empty, lastDays, PageHead } from '../design/parts.tsx'
 import { type Column, Table } from '../design/table.tsx'
-import type { SensorRow, SensorsView } from '../views/intake.ts'
+import type { SensorRow, SensorsView } from '../views/sources.ts'
 import { HiddenTraffic } from './coverage.tsx'
 import { SensorTag } from './source-state.tsx'
 

@@ -1,6 +1,6 @@
 import { percentText } from '../../engine/export/report/text.ts'
 import { Tag, type Tone } from '../design/parts.tsx'
-import type { SensorRow, SourceRow } from '../views/intake.ts'
+import type { SensorRow, SourceRow } from '../views/sources.ts'
 
 /** Below this share, the page suggests checking the format of a source. */
 const UNDERSTOOD_MIN = 0.95

@@ -6,7 +6,7 @@ import type { Paged } from '../design/paged.ts'
 import { NumberedPages } from '../design/pages-links.tsx'
 import { Card, countText, Empty, PageHead, Time } from '../design/parts.tsx'
 import { type Column, Table } from '../design/table.tsx'
-import type { SourceRow } from '../views/intake.ts'
+import type { SourceRow } from '../views/sources.ts'
 import { LISTENER_NAMES } from './listeners.ts'
 import { formatText, SourceState } from './source-state.tsx'
 

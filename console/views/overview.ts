@@ -10,7 +10,7 @@ import type { Visit } from '../http/visit.ts'
 import { dailyUse } from './daily-use.ts'
 import { DecisionsByName, isWaiting } from './decisions.ts'
 import { type Findings, findingsSince } from './findings.ts'
-import { type LatestSources, latestSources, type SensorsView, sensorsView } from './intake.ts'
+import { type LatestSources, latestSources, type SensorsView, sensorsView } from './sources.ts'
 
 const CHANGE_DAYS = 7
 export const WAITING_SHOWN = 5

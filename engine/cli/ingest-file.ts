@@ -7,7 +7,7 @@ import { nameLoggingHint } from '../formats/formats.ts'
 import { OwnFormat } from '../formats/own-format.ts'
 import { EventAcceptor } from '../ingest/accept.ts'
 import { addRows } from '../ingest/ingest-accounting.ts'
-import { Intake } from '../ingest/intake.ts'
+import { MessagePipeline } from '../ingest/message-pipeline.ts'
 import {
   type FileReport,
   type LineProblem,
@@ -182,19 +182,24 @@ async function readFile(file: OpenedLog, reading: Reading, read: ReadFiles): Pro
   const { store, registry, clock } = context
   const { path } = file
   read.paths.push(path)
-  const intake = new Intake(new Uint8Array(READ_WORK_BYTES), registry, new TokenAuthenticator(store, clock), {
-    tokenRate: undefined,
-    noteUnauthorized: () => {},
-    own,
-  })
+  const pipeline = new MessagePipeline(
+    new Uint8Array(READ_WORK_BYTES),
+    registry,
+    new TokenAuthenticator(store, clock),
+    {
+      tokenRate: undefined,
+      noteUnauthorized: () => {},
+      own,
+    },
+  )
   const freeSpace = (): Promise<void> => scanToFreeSpace(context, token)
-  const storage = dryRun ? undefined : new LogStore(store, acceptor, intake, { stopped, stop, freeSpace })
+  const storage = dryRun ? undefined : new LogStore(store, acceptor, pipeline, { stopped, stop, freeSpace })
   const matcher = registry.matcherOf(token.organizationId)
   const tally = new MatchTally(matcher)
   const names = reading.names ? new NamesPrinter(path, matcher) : undefined
   const progress = fileProgress(path === STANDARD_INPUT ? undefined : path)
   let shown = 0
-  const reader = new LogReader(store.readLines, storage, intake, token, {
+  const reader = new LogReader(store.readLines, storage, pipeline, token, {
     ...{ windowStartMs, stopped, stop },
     ...(dryRun ? { onMatch: (match) => tally.add(match) } : {}),
     ...(names === undefined ? {} : { onLine: (line) => names.add(line) }),
@@ -217,7 +222,7 @@ async function readFile(file: OpenedLog, reading: Reading, read: ReadFiles): Pro
     names?.flush()
     progress.end()
   }
-  if (!dryRun) writeSources(store, intake)
+  if (!dryRun) writeSources(store, pipeline)
 }
 
 /** Adds the files to the audit log. Without the organization, the fault of its file says so. */
@@ -242,11 +247,11 @@ function askForScan({ store, clock }: AdminContext, { organizationId }: KnownTok
 }
 
 /** A few rows, so they may use the space that is reserved for removals. */
-export function writeSources(store: Store, intake: Intake): void {
+export function writeSources(store: Store, pipeline: MessagePipeline): void {
   const counters = {
-    sources: intake.sources.takeDeltas(0),
-    rejects: intake.takeRejects(),
-    candidates: intake.candidates.take(),
+    sources: pipeline.sources.takeDeltas(0),
+    rejects: pipeline.takeRejects(),
+    candidates: pipeline.candidates.take(),
   }
   store.environment.shrink(() => addRows(store, counters))
 }

@@ -35,7 +35,7 @@ import { TimeFound } from './log-time.ts'
  *
  * Events are checked as in checkedEvent; last_seen, count, blocked, user, bytes_sent and
  * bytes_received are optional. A relay may have reordered the members. A coverage report is not a
- * client request, so it is skipped; the line stores its offsets for the intake.
+ * client request, so it is skipped; the line stores its offsets for the pipeline.
  */
 export const collectorJson: LogFormat = { id: 'collector-json', isJson: true, read }
 

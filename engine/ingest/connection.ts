@@ -2,8 +2,8 @@ import { SCRATCH_BYTES } from '../formats/log-line.ts'
 import { SECOND_MS } from '../kernel/process/clock.ts'
 import { deferred } from '../kernel/process/deferred.ts'
 import { MESSAGE_BYTES_MAX } from '../limits.ts'
-import type { Intake } from './intake.ts'
 import { KeptBytes } from './kept-bytes.ts'
+import type { MessagePipeline } from './message-pipeline.ts'
 import type { Origin } from './origin.ts'
 import type { ReadBudget, WaitingConnection } from './read-budget.ts'
 import { Follows, HEADERS_BYTES_MAX } from './syslog/counted.ts'
@@ -135,7 +135,7 @@ export class Connection implements FrameSink, ConnectionReader, WaitingConnectio
   readonly ended = this.#ended.promise
   readonly #peer: Peer
   readonly #origin: Origin
-  readonly #intake: Intake
+  readonly #pipeline: MessagePipeline
   readonly #budget: ReadBudget
   readonly #onTaken: () => void
   readonly #framing = new Framing(MESSAGE_BYTES_MAX)
@@ -146,10 +146,10 @@ export class Connection implements FrameSink, ConnectionReader, WaitingConnectio
   #phase: Phase = Phase.open
   #sender: Sender = Sender.silent
 
-  constructor(peer: Peer, origin: Origin, intake: Intake, budget: ReadBudget, onTaken: () => void) {
+  constructor(peer: Peer, origin: Origin, pipeline: MessagePipeline, budget: ReadBudget, onTaken: () => void) {
     this.#peer = peer
     this.#origin = origin
-    this.#intake = intake
+    this.#pipeline = pipeline
     this.#budget = budget
     this.#onTaken = onTaken
     this.#kept = new KeptBytes((bytes) => budget.add(this, bytes))
@@ -171,7 +171,7 @@ export class Connection implements FrameSink, ConnectionReader, WaitingConnectio
 
   frame(start: number, end: number): boolean {
     if (this.#isDestroyed) return true
-    const taken = this.#intake.take(start, end, this.#origin)
+    const taken = this.#pipeline.take(start, end, this.#origin)
     if (taken === 'full' || taken === 'overRate') return false
     if (taken === 'unauthorized') {
       if (this.#sender === Sender.silent) this.#sender = Sender.unauthenticated
@@ -267,7 +267,7 @@ export class Connection implements FrameSink, ConnectionReader, WaitingConnectio
   /** Reads the kept bytes and the chunk. */
   #read(chunk: Uint8Array, follows: Follows = this.#hasEnded ? Follows.nothing : Follows.more): void {
     const kept = this.#kept
-    const { line } = this.#intake
+    const { line } = this.#pipeline
     if (chunk.length > 0 && kept.length > 0 && !this.#framing.mayComplete(kept.length, chunk)) {
       kept.append(chunk)
       return
@@ -306,7 +306,7 @@ export class Connection implements FrameSink, ConnectionReader, WaitingConnectio
   /** Splits the first `size` bytes of the thread's buffer. Returns the offset of the rest. */
   #split(size: number, follows: Follows): number {
     const framing = this.#framing
-    const { bytes, view } = this.#intake.line
+    const { bytes, view } = this.#pipeline.line
     const oversizedBefore = framing.oversized
     const wasDiscarding = framing.isDiscarding
     const rest = framing.split(bytes, view, 0, size, this, follows)
@@ -340,7 +340,7 @@ export class Connection implements FrameSink, ConnectionReader, WaitingConnectio
   /** Reports wrong counts, and the token, so that connections are counted by token. */
   #noteSender(): void {
     const faults = this.#framing.takeFaults()
-    if (faults !== undefined) this.#intake.noteFraming(this.#origin, faults)
+    if (faults !== undefined) this.#pipeline.noteFraming(this.#origin, faults)
     const owner = this.#origin.source?.owner
     if (owner === undefined || owner.tokenId === this.#tokenId) return
     this.#tokenId = owner.tokenId

@@ -7,8 +7,8 @@ import type { KnownHosts } from '../store/registry-in-force.ts'
 import type { Store } from '../store/store.ts'
 import { type BatchWriter, unstoredPlaces } from './accept.ts'
 import type { IngestAccounting } from './ingest-accounting.ts'
-import { Intake, isTaken, type OutgoingBatch, type Taken } from './intake.ts'
 import { LogRecords } from './log-records.ts'
+import { isTaken, MessagePipeline, type OutgoingBatch, type Taken } from './message-pipeline.ts'
 import { Origin } from './origin.ts'
 import type { TokenRate } from './rates.ts'
 import { TokenAuthenticator } from './token-authenticator.ts'
@@ -62,7 +62,7 @@ class NotStored extends Error {
  * organization waits for its own storing only.
  */
 export class HttpLogs {
-  readonly intake: Intake
+  readonly pipeline: MessagePipeline
   readonly #options: HttpLogsOptions
   readonly #authenticator: TokenAuthenticator
   /** By organization, while it has events that are not stored. */
@@ -73,7 +73,7 @@ export class HttpLogs {
     const { store, known, tokenRate, accounting } = options
     this.#options = options
     this.#authenticator = new TokenAuthenticator(store, systemClock)
-    this.intake = new Intake(new Uint8Array(MESSAGE_BYTES_MAX + SCRATCH_BYTES), known, this.#authenticator, {
+    this.pipeline = new MessagePipeline(new Uint8Array(MESSAGE_BYTES_MAX + SCRATCH_BYTES), known, this.#authenticator, {
       tokenRate,
       sources: accounting.sources,
       noteUnauthorized: () => {},
@@ -99,7 +99,7 @@ export class HttpLogs {
       return { kind: 'busy', why: error.message }
     }
     const { accounting, store } = this.#options
-    accounting.add({ sources: [], rejects: this.intake.takeRejects(), candidates: this.intake.candidates.take() })
+    accounting.add({ sources: [], rejects: this.pipeline.takeRejects(), candidates: this.pipeline.candidates.take() })
     const isRemoved = taken.counts.unauthorized > 0 || !store.organizations.exists(organizationId)
     return isRemoved ? { kind: 'removed' } : taken
   }
@@ -136,10 +136,10 @@ export class HttpLogs {
   }
 
   #takeMessage(body: Buffer, { start, end }: LogRecords, origin: Origin): Taken {
-    const { line } = this.intake
+    const { line } = this.pipeline
     body.copy(line.bytes, 0, start, end)
     line.referenceMs = Date.now()
-    return this.intake.take(0, end - start, origin)
+    return this.pipeline.take(0, end - start, origin)
   }
 
   /**
@@ -165,14 +165,14 @@ export class HttpLogs {
 
   async #storePending(organizationId: string, storing: Storing): Promise<void> {
     let failure: NotStored | undefined
-    for (const batch of this.intake.takeBatches('all', organizationId)) {
+    for (const batch of this.pipeline.takeBatches('all', organizationId)) {
       try {
         while (!(await this.#storeBatch(batch, storing))) await this.#pause()
       } catch (error) {
         if (!(error instanceof NotStored)) throw error
         failure = error
         const rejected = Array.from({ length: batch.events }, (_, index) => index)
-        this.intake.settled(batch, { duplicates: [], tooLate: [], rejected })
+        this.pipeline.settled(batch, { duplicates: [], tooLate: [], rejected })
       }
       storing.waitsBecause = ''
     }
@@ -199,7 +199,7 @@ export class HttpLogs {
       return false
     }
     if (outcome.kind === 'malformed') throw new Error(`internal error: malformed batch: ${outcome.why}`)
-    this.intake.settled(batch, outcome.kind === 'removed' ? 'all' : unstoredPlaces(outcome))
+    this.pipeline.settled(batch, outcome.kind === 'removed' ? 'all' : unstoredPlaces(outcome))
     return true
   }
 }

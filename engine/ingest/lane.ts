@@ -13,7 +13,7 @@ import type { KnownHosts } from '../store/registry-in-force.ts'
 import type { Store } from '../store/store.ts'
 import type { UnstoredPlaces } from './accept.ts'
 import { Connection, type ConnectionReader, type Peer, WORK_BYTES } from './connection.ts'
-import { Intake, type OutgoingBatch, type Taken } from './intake.ts'
+import { MessagePipeline, type OutgoingBatch, type Taken } from './message-pipeline.ts'
 import { NoticeLimiter } from './notice-limiter.ts'
 import { Origin } from './origin.ts'
 import type { TokenRate } from './rates.ts'
@@ -68,7 +68,7 @@ export interface Unsettled {
  * thread.
  */
 export class Lane implements ConnectionLane {
-  readonly intake: Intake
+  readonly pipeline: MessagePipeline
   readonly budget: ReadBudget
   readonly #options: LaneOptions
   readonly #unauthenticated = new NoticeLimiter(NOTICES_PER_SECOND_MAX, SECOND_MS)
@@ -92,7 +92,7 @@ export class Lane implements ConnectionLane {
       take: (datagram, origin) => this.#takeDatagram(datagram, origin),
     })
     const authenticator = new TokenAuthenticator(options.store, systemClock)
-    this.intake = new Intake(new Uint8Array(WORK_BYTES), options.known, authenticator, {
+    this.pipeline = new MessagePipeline(new Uint8Array(WORK_BYTES), options.known, authenticator, {
       tokenRate: options.tokenRate,
       noteUnauthorized: (origin, hasToken) =>
         this.#notice(this.#unauthenticated, origin, hasToken ? 'unknownToken' : 'noToken'),
@@ -109,7 +109,7 @@ export class Lane implements ConnectionLane {
   open(listener: Listener, address: string, port: number, peer: Peer): ConnectionReader {
     const origin = new Origin(listener, address, port)
     if (listener === 'udp') return new DatagramReader(this, origin)
-    const connection = new Connection(peer, origin, this.intake, this.budget, this.#onTaken)
+    const connection = new Connection(peer, origin, this.pipeline, this.budget, this.#onTaken)
     this.#connections.add(connection)
     connection.ended.then(() => this.#connections.delete(connection))
     return connection
@@ -126,17 +126,17 @@ export class Lane implements ConnectionLane {
   }
 
   #takeDatagram(datagram: Uint8Array, origin: Origin): Taken {
-    const { line } = this.intake
+    const { line } = this.pipeline
     const end = datagram.length
     line.bytes.set(datagram)
     // As for a connection that was stalled, the time at which it is processed.
     line.referenceMs = Date.now()
-    return this.intake.take(afterCount(line.view, end), end, origin)
+    return this.pipeline.take(afterCount(line.view, end), end, origin)
   }
 
   /** Limits before allocating: senders must not load the writer thread. */
   #notice(limiter: NoticeLimiter, { listener, address, port }: Origin, problem: SenderNotice['problem']): void {
-    if (limiter.admit(address, this.intake.line.referenceMs))
+    if (limiter.admit(address, this.pipeline.line.referenceMs))
       this.#options.notify({ kind: 'notice', problem, listener, address, port }, [])
   }
 
@@ -157,9 +157,9 @@ export class Lane implements ConnectionLane {
   }
 
   postCounters(nowMs: number): void {
-    const sources = this.intake.sources.takeDeltas(nowMs - SOURCE_SILENT_MS)
-    const rejects = this.intake.takeRejects()
-    const candidates = this.intake.candidates.take()
+    const sources = this.pipeline.sources.takeDeltas(nowMs - SOURCE_SILENT_MS)
+    const rejects = this.pipeline.takeRejects()
+    const candidates = this.pipeline.candidates.take()
     if (sources.length + rejects.length + candidates.length > 0)
       this.#options.notify({ kind: 'counters', sources, rejects, candidates }, [])
   }
@@ -169,7 +169,7 @@ export class Lane implements ConnectionLane {
     const batch = this.#inFlight.get(id)
     if (batch === undefined) return
     this.#inFlight.delete(id)
-    this.intake.settled(batch, unstored)
+    this.pipeline.settled(batch, unstored)
     this.resumeStalled()
     this.#taken()
     this.#checkDrained()
@@ -190,14 +190,14 @@ export class Lane implements ConnectionLane {
     clearTimeout(this.#flushTimer)
     this.#drained = undefined
     this.postCounters(Date.now())
-    const messages = this.intake.unsettled + this.#datagrams.count
+    const messages = this.pipeline.unsettled + this.#datagrams.count
     let bytes = 0
     for (const { stalled, heldBytes } of this.#connections) if (stalled) bytes += heldBytes
     return { messages, bytes }
   }
 
   status(): LaneStatus {
-    const { sources } = this.intake
+    const { sources } = this.pipeline
     const messages = {} as Record<Listener, readonly number[]>
     for (const listener of LISTENERS) messages[listener] = Array.from(sources.listeners[listener])
     return {
@@ -210,14 +210,14 @@ export class Lane implements ConnectionLane {
       datagramsDropped: this.#datagrams.dropped,
       datagramsWaiting: this.#datagrams.count,
       sourcesOverflowed: sources.overflowed,
-      ...this.intake.lineStatus(),
+      ...this.pipeline.lineStatus(),
     }
   }
 
   /** Sends full batches now and partly filled ones after LOG_BATCH_MS. */
   #taken(): void {
     this.#send('full')
-    if (this.#flushTimer !== undefined || this.intake.idle) return
+    if (this.#flushTimer !== undefined || this.pipeline.idle) return
     this.#flushTimer = setTimeout(() => {
       this.#flushTimer = undefined
       this.#send('due')
@@ -228,7 +228,7 @@ export class Lane implements ConnectionLane {
   }
 
   #send(which: 'full' | 'due' | 'all'): void {
-    for (const batch of this.intake.takeBatches(which)) {
+    for (const batch of this.pipeline.takeBatches(which)) {
       const id = ++this.#batchId
       this.#inFlight.set(id, batch)
       const { organizationId, deduplicate, bytes, reports } = batch
@@ -239,7 +239,7 @@ export class Lane implements ConnectionLane {
   #checkDrained(): void {
     if (this.#drained === undefined) return
     this.#send('all')
-    if (!this.intake.idle || this.#datagrams.count > 0) return
+    if (!this.pipeline.idle || this.#datagrams.count > 0) return
     // A stalled message may wait only for the token's rate. sweep() retries it.
     for (const { stalled } of this.#connections) if (stalled) return
     this.#drained.resolve()

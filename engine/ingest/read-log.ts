@@ -12,8 +12,8 @@ import { Fault } from '../kernel/process/error-codes.ts'
 import { MESSAGE_BYTES_MAX } from '../limits.ts'
 import type { OutcomeName } from '../store/outcomes.ts'
 import { BlockOfLines, type KnownLines, NO_KEY } from './block-of-lines.ts'
-import { type Intake, isTaken } from './intake.ts'
 import { LogRecords } from './log-records.ts'
+import { isTaken, type MessagePipeline } from './message-pipeline.ts'
 import { Origin } from './origin.ts'
 import { redact, SAMPLE_CHARS_MAX } from './redact.ts'
 import type { KnownToken } from './token-authenticator.ts'
@@ -163,24 +163,24 @@ export interface LogStorage {
 export class LogReader {
   readonly #known: KnownLines
   readonly #storage: LogStorage | undefined
-  readonly #intake: Intake
+  readonly #pipeline: MessagePipeline
   readonly #token: KnownToken
   readonly #options: ReadLogOptions
 
   /**
    * @param storage undefined for a dry run, which stores nothing
-   * @param intake with a buffer of READ_WORK_BYTES
+   * @param pipeline with a buffer of READ_WORK_BYTES
    */
   constructor(
     known: KnownLines,
     storage: LogStorage | undefined,
-    intake: Intake,
+    pipeline: MessagePipeline,
     token: KnownToken,
     options: ReadLogOptions,
   ) {
     this.#known = known
     this.#storage = storage
-    this.#intake = intake
+    this.#pipeline = pipeline
     this.#token = token
     this.#options = options
   }
@@ -197,9 +197,9 @@ export class LogReader {
   /** Same, from a source of decompressed bytes, which is closed at the end. */
   async readFrom(source: ByteSource, { path, name, lastWrittenMs }: LogOrigin): Promise<LogReading> {
     const report = newReport(path)
-    const file = new OpenFile(source, this.#intake.line.bytes, new Origin('file', name, 0, this.#token), report)
+    const file = new OpenFile(source, this.#pipeline.line.bytes, new Origin('file', name, 0, this.#token), report)
     file.mayGrow = !source.live && Date.now() - lastWrittenMs < STILL_WRITTEN_MS
-    this.#intake.line.referenceMs = lastWrittenMs
+    this.#pipeline.line.referenceMs = lastWrittenMs
     try {
       await this.#readAll(file)
       if (!this.#options.stopped()) checkUnderstood(file)
@@ -226,7 +226,7 @@ export class LogReader {
         file.isLast = true
         file.mayGrow = true
       }
-      if (file.source.live) this.#intake.line.referenceMs = Date.now()
+      if (file.source.live) this.#pipeline.line.referenceMs = Date.now()
       await this.#takeAll(file)
       const nowMs = Date.now()
       if (file.source.live && nowMs - committedMs >= PIPE_COMMIT_MS) {
@@ -268,18 +268,18 @@ export class LogReader {
     const { records, block, origin } = file
     const isKnown = block.add(file.bytes, records.start, records.end, this.#known, this.#token.organizationId)
     origin.matched = isKnown ? 'repeat' : this.#storage === undefined ? 'dry' : 'store'
-    let taken = this.#intake.take(records.start, records.end, origin)
+    let taken = this.#pipeline.take(records.start, records.end, origin)
     while (!isTaken(taken)) {
       // The current message is not committed: it is retried when there is space.
       await this.#storage?.commit(file, block.count - 1)
-      taken = this.#intake.take(records.start, records.end, origin)
+      taken = this.#pipeline.take(records.start, records.end, origin)
     }
     this.#count(file, taken, isKnown, records.line)
   }
 
   #count(file: OpenFile, taken: OutcomeName, isKnown: boolean, line: number): void {
     const { report } = file
-    const { verdict, format } = this.#intake
+    const { verdict, format } = this.#pipeline
     report.messages++
     if (taken === 'stored') this.#countMatch(file)
     else if (taken === 'duplicate') report.duplicates++
@@ -291,42 +291,42 @@ export class LogReader {
     this.#options.onLine?.(this.#readingOf(file, line, id))
     const isProblem = verdict === Verdict.reject || verdict === Verdict.unknown || verdict === Verdict.ambiguous
     if (isKnown || !isProblem) return
-    const { reason } = this.#intake.line
+    const { reason } = this.#pipeline.line
     const problem = { line, format: id, reason: reason === '' ? 'no format recognized' : reason }
     if (id !== '') file.closest ??= problem
     const { start, end } = file.records
     this.#options.onProblem(problem, () =>
-      redact(this.#intake.line.text(start, Math.min(end, start + SAMPLE_CHARS_MAX * 2))),
+      redact(this.#pipeline.line.text(start, Math.min(end, start + SAMPLE_CHARS_MAX * 2))),
     )
   }
 
   #readingOf({ origin }: OpenFile, line: number, format: string): LineReading {
-    const { verdict } = this.#intake
-    const { hostStart, hostEnd, reason } = this.#intake.line
+    const { verdict } = this.#pipeline
+    const { hostStart, hostEnd, reason } = this.#pipeline.line
     const isEvent = verdict === Verdict.event
     const namesClient = isEvent || verdict === Verdict.noDomain
     return {
       ...{ line, verdict, format, reason },
-      timeMs: this.#intake.sentMs(origin),
-      client: namesClient ? this.#intake.client() : NO_CLIENT,
-      host: isEvent ? this.#intake.line.text(hostStart, hostEnd) : '',
+      timeMs: this.#pipeline.sentMs(origin),
+      client: namesClient ? this.#pipeline.client() : NO_CLIENT,
+      host: isEvent ? this.#pipeline.line.text(hostStart, hostEnd) : '',
     }
   }
 
   #countUnmatched(report: FileReport, isKnown: boolean): void {
     report.unmatched++
-    if (!isKnown) this.#options.onUnmatched?.(this.#intake.match())
+    if (!isKnown) this.#options.onUnmatched?.(this.#pipeline.match())
   }
 
   #countMatch({ report, collected }: OpenFile): void {
     // As the writer stores one that is still to come.
-    const matchMs = Math.min(this.#intake.matchMs, Date.now())
+    const matchMs = Math.min(this.#pipeline.matchMs, Date.now())
     report.matched++
     if (!(report.newestMs >= matchMs)) report.newestMs = matchMs
     const isOutside = matchMs < this.#options.windowStartMs
     if (isOutside) report.outsideWindow++
-    if (this.#intake.line.eventIdStart >= 0 && this.#storage !== undefined) collected.push(isOutside)
-    this.#options.onMatch?.({ ...this.#intake.match(), timeMs: matchMs })
+    if (this.#pipeline.line.eventIdStart >= 0 && this.#storage !== undefined) collected.push(isOutside)
+    this.#options.onMatch?.({ ...this.#pipeline.match(), timeMs: matchMs })
   }
 }
 

@@ -4,7 +4,7 @@ import { Fault } from '../kernel/process/error-codes.ts'
 import { RETRY_AFTER_SECONDS } from '../limits.ts'
 import type { Store } from '../store/store.ts'
 import { type Acceptance, type EventAcceptor, unstoredPlaces } from './accept.ts'
-import type { Intake } from './intake.ts'
+import type { MessagePipeline } from './message-pipeline.ts'
 import type { LogStorage, OpenFile } from './read-log.ts'
 
 export interface StoreLogOptions {
@@ -20,13 +20,13 @@ export interface StoreLogOptions {
 export class LogStore implements LogStorage {
   readonly #store: Store
   readonly #acceptor: EventAcceptor
-  readonly #intake: Intake
+  readonly #pipeline: MessagePipeline
   readonly #options: StoreLogOptions
 
-  constructor(store: Store, acceptor: EventAcceptor, intake: Intake, options: StoreLogOptions) {
+  constructor(store: Store, acceptor: EventAcceptor, pipeline: MessagePipeline, options: StoreLogOptions) {
     this.#store = store
     this.#acceptor = acceptor
-    this.#intake = intake
+    this.#pipeline = pipeline
     this.#options = options
   }
 
@@ -37,7 +37,7 @@ export class LogStore implements LogStorage {
   async commit({ block, report, collected }: OpenFile, count: number): Promise<void> {
     // Batches of collectors' events come first. If a later batch fails, their ids still identify
     // them as duplicates.
-    const batches = this.#intake.takeBatches('all').sort((a, b) => Number(b.deduplicate) - Number(a.deduplicate))
+    const batches = this.#pipeline.takeBatches('all').sort((a, b) => Number(b.deduplicate) - Number(a.deduplicate))
     for (const batch of batches) {
       const { organizationId, bytes, deduplicate } = batch
       const alongside = (): void => block.remember(this.#store, organizationId, count)
@@ -47,7 +47,7 @@ export class LogStore implements LogStorage {
         if (outcome.kind === 'stored') {
           const rejected = outcome.rejected.length
           const places = unstoredPlaces(outcome)
-          this.#intake.settled(batch, places)
+          this.#pipeline.settled(batch, places)
           if (deduplicate) {
             const isOutside = collected.splice(0, batch.senders.length)
             const unstored = [...places.duplicates, ...places.tooLate, ...places.rejected]

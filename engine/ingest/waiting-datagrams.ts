@@ -1,4 +1,4 @@
-import { isTaken, type Taken } from './intake.ts'
+import { isTaken, type Taken } from './message-pipeline.ts'
 import type { Origin } from './origin.ts'
 
 /**

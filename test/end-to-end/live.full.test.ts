@@ -181,11 +181,11 @@ t.test(
     t.match(ended.at(-2), {
       msg: 'ended',
       frames: 302,
-      matched: 301,
+      matches: 301,
       events: 301,
       acknowledged: 301,
       waiting: 0,
-      refused: 0,
+      rejected: 0,
     })
     t.notOk(stderr.includes('counters do not balance'), stderr)
     t.notOk(stderr.includes(site.token), 'no secret is logged')

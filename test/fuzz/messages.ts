@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { LINE_KINDS, linesOf } from '../../bench/workload/log-lines.ts'
 import { Administration } from '../../engine/admin/administration.ts'
 import { WORK_BYTES } from '../../engine/ingest/connection.ts'
-import { Intake, isTaken } from '../../engine/ingest/intake.ts'
+import { isTaken, MessagePipeline } from '../../engine/ingest/message-pipeline.ts'
 import { Origin } from '../../engine/ingest/origin.ts'
 import { coverageFromMessage } from '../../engine/ingest/read-coverage.ts'
 import { LISTENERS } from '../../engine/ingest/sources.ts'
@@ -19,11 +19,11 @@ import { totalOf } from '../../engine/store/outcomes.ts'
 import { RegistryInForce } from '../../engine/store/registry-in-force.ts'
 import { Store } from '../../engine/store/store.ts'
 import { coverageMessage, report } from '../support/coverage.ts'
-import { ALL_STORED } from '../support/intake.ts'
+import { ALL_STORED } from '../support/pipeline.ts'
 import { Random } from './random.ts'
 
 /**
- * Sends mutated syslog messages through framing, header parsing and intake. For any bytes: nothing
+ * Sends mutated syslog messages through framing, header parsing and pipeline. For any bytes: nothing
  * throws; the messages do not depend on how the stream is split into chunks; the result of a
  * message does not depend on the bytes around it; offsets are within the message; and every
  * received message has an outcome.
@@ -86,7 +86,7 @@ function fuzz(random: Random, seed: number, mutations: number, store: Store): vo
   const organization = administration.organizations.create({ name: 'A', domain: 'a.example', plan: 'enterprise' })
   const token = administration.tokens.generate(organization, 'fuzz').raw
   const originals = messagesOf(token)
-  const intake = new Intake(
+  const pipeline = new MessagePipeline(
     new Uint8Array(WORK_BYTES),
     new RegistryInForce(store),
     new TokenAuthenticator(store, systemClock),
@@ -104,7 +104,7 @@ function fuzz(random: Random, seed: number, mutations: number, store: Store): vo
     try {
       checkHeader(message)
       checkFraming(random, stream)
-      checkIntake(random, intake, stream)
+      checkPipeline(random, pipeline, stream)
     } catch (error) {
       throw new Error(
         `seed ${seed}, message ${done}: ${(error as Error).stack}\n${message.toString('hex')}\n${stream.toString('hex')}`,
@@ -238,32 +238,32 @@ function checkFraming(random: Random, stream: Buffer): void {
     throw new Error(`chunks have a say:\n${whole}\n${pieces}`)
 }
 
-function checkIntake(random: Random, intake: Intake, stream: Buffer): void {
+function checkPipeline(random: Random, pipeline: MessagePipeline, stream: Buffer): void {
   const origin = new Origin(random.of(LISTENERS), '192.0.2.1', 514)
   const framing = new Framing(MESSAGE_BYTES_MAX)
-  intake.line.referenceMs = NOW
-  intake.line.bytes.set(stream)
-  const { bytes, view } = intake.line
-  const sink = { frame: (start: number, end: number): boolean => isTaken(intake.take(start, end, origin)) }
+  pipeline.line.referenceMs = NOW
+  pipeline.line.bytes.set(stream)
+  const { bytes, view } = pipeline.line
+  const sink = { frame: (start: number, end: number): boolean => isTaken(pipeline.take(start, end, origin)) }
   framing.split(bytes, view, 0, stream.length, sink, Follows.nothing)
   if (framing.stalled) throw new Error('no room')
-  for (const batch of intake.takeBatches('all')) {
+  for (const batch of pipeline.takeBatches('all')) {
     const unpacked = unpackBatch(batch.bytes, batch.events)
     if (typeof unpacked === 'string') throw new Error(unpacked)
     for (const event of unpacked.events) if (typeof event === 'string') throw new Error(event)
     for (const each of batch.reports) {
       if (typeof coverageFromMessage(coverageMessage(each)) === 'string') throw new Error('no report')
     }
-    intake.settled(batch, ALL_STORED)
+    pipeline.settled(batch, ALL_STORED)
   }
-  intake.takeRejects()
+  pipeline.takeRejects()
   let received = 0
   let known = 0
   for (const listener of LISTENERS) {
-    received += intake.sources.received[listener]
-    known += totalOf(intake.sources.listeners[listener])
+    received += pipeline.sources.received[listener]
+    known += totalOf(pipeline.sources.listeners[listener])
   }
   if (received !== known) throw new Error(`${received} messages came, ${known} are known`)
   // Each mutated host is a new source. Sources are reported and forgotten, as in the service.
-  if (random.below(100) === 0) intake.sources.takeDeltas(Number.POSITIVE_INFINITY)
+  if (random.below(100) === 0) pipeline.sources.takeDeltas(Number.POSITIVE_INFINITY)
 }

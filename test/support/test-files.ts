@@ -27,26 +27,18 @@ export function testFile(source: string): TestFile {
   return { source, compiled, suite: source.endsWith('.full.test.ts') ? 'full' : 'quick' }
 }
 
-/** Whether the file has property tests, whose examples depend on the seed. */
-export function hasProperties(file: TestFile): boolean {
-  return /from '[./]+support\/property\.ts'/.test(textOf(file))
-}
-
 const textOf = ({ source }: TestFile): string => readFileSync(join(REPOSITORY, source), 'utf8')
 
 /**
- * Folders whose tests call functions and serve pages within their process. Loading the modules
- * takes longer than most of these tests, so several files share a process.
+ * Loading the modules takes longer than most tests, so several files of a folder share a process.
+ * A file that starts programs, or changes or measures its process, has one of its own.
  */
-const SHARED_PROCESS =
-  /^test\/(?:collector\/decode|console(?:\/design|\/sign-in)?|engine\/(?:assess|event|formats|store)|registry)\/[^/]+$/
-/** A file that starts programs, or changes or measures its process, has one of its own. */
 const OWN_PROCESS =
   /\bprocess\.|\bperformance\.|\bsetFlags|\bspawn|\bfork\(|cpuMsOf|allocated|startService|PROGRAMS|function-calls/
 const FILES_TOGETHER_MAX = 8
 
 function mayShareProcess(file: TestFile): boolean {
-  return file.suite === 'quick' && SHARED_PROCESS.test(file.source) && !OWN_PROCESS.test(textOf(file))
+  return file.suite === 'quick' && !OWN_PROCESS.test(textOf(file))
 }
 
 /**

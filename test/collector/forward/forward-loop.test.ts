@@ -1,8 +1,8 @@
 import t, { type Test } from 'tap'
 import { CoverageReporter } from '../../../collector/forward/coverage-reporter.ts'
+import { DecidingSource } from '../../../collector/forward/event-source.ts'
 import { ForwardLoop, type ForwardOptions } from '../../../collector/forward/forward-loop.ts'
 import type { Forwarder, Outcome } from '../../../collector/forward/forwarder.ts'
-import { DecidingSupply } from '../../../collector/forward/supply.ts'
 import { COVERAGE_LAST_MS } from '../../../collector/limits.ts'
 import { Outbox } from '../../../collector/outbox/outbox.ts'
 import type { CoverageReport } from '../../../engine/kernel/event/coverage-report.ts'
@@ -59,7 +59,7 @@ const ACCEPTED: Outcome = { kind: 'accepted', duplicates: 0, tooLate: 0, rejecte
 const BATCH = { events: 2000, bytes: 1e6, lingerMs: 20 }
 
 function loopOn(outbox: Outbox, forwarder: Forwarder, more: Partial<ForwardOptions> = {}): ForwardLoop {
-  return new ForwardLoop({ supply: new DecidingSupply(outbox), forwarder, log: quietLog, batch: BATCH, ...more })
+  return new ForwardLoop({ source: new DecidingSource(outbox), forwarder, log: quietLog, batch: BATCH, ...more })
 }
 
 async function runToEnd(outbox: Outbox, forwarder: Forwarder, reporter?: CoverageReporter): Promise<ForwardLoop> {

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { Origin } from '../../../engine/ingest/origin.ts'
 import { unpackBatch } from '../../../engine/kernel/event/event.ts'
-import { openIntake } from '../../support/intake.ts'
+import { openPipeline } from '../../support/pipeline.ts'
 import { rfc5424 } from '../../support/syslog-service.ts'
 
 /*
@@ -174,16 +174,16 @@ const families: readonly [name: string, line: string, blocked: readonly string[]
 ]
 
 function blockedOf(...lines: readonly string[]): string {
-  const { intake, take, token } = openIntake(t)
+  const { pipeline, take, token } = openPipeline(t)
   const origin = new Origin('tcp', '192.0.2.200', 514)
   const outcome = lines.map((line) => take(rfc5424(token.raw, line), origin)).at(-1)
-  const events = intake.takeBatches('all').flatMap(({ bytes }) => {
+  const events = pipeline.takeBatches('all').flatMap(({ bytes }) => {
     const batch = unpackBatch(bytes, 10)
     if (typeof batch === 'string') throw new Error(batch)
     return batch.events
   })
   const [event] = events
-  if (event === undefined || typeof event === 'string') return `${outcome}: ${intake.line.reason}`
+  if (event === undefined || typeof event === 'string') return `${outcome}: ${pipeline.line.reason}`
   return `${event.name} ${event.client} ${event.count}/${event.blocked ?? 0}`
 }
 

@@ -3,14 +3,14 @@ import { CANDIDATES_WAITING_MAX } from '../../../engine/ingest/candidate-table.t
 import { Origin } from '../../../engine/ingest/origin.ts'
 import { MINUTE_MS } from '../../../engine/kernel/process/clock.ts'
 import { clientsInSketch } from '../../../engine/store/client-sketch.ts'
-import { openIntake, type TestIntake } from '../../support/intake.ts'
+import { openPipeline, type TestPipeline } from '../../support/pipeline.ts'
 import { NOON } from '../../support/store.ts'
 import { rfc5424, squid } from '../../support/syslog-service.ts'
 
 const tcp = (): Origin => new Origin('tcp', '192.0.2.200', 514)
 
 /** A message of each host, in turn; some with another client. */
-function send({ take, token }: TestIntake, hosts: readonly string[], client = '192.0.2.45', origin = tcp()): void {
+function send({ take, token }: TestPipeline, hosts: readonly string[], client = '192.0.2.45', origin = tcp()): void {
   for (const host of hosts) take(rfc5424(token.raw, squid(host, client, NOON)), origin)
 }
 
@@ -31,23 +31,23 @@ const rows: readonly { name: string; hosts: readonly string[]; found: readonly (
 ]
 for (const { name, hosts, found } of rows) {
   t.test(name, async (t) => {
-    const opened = openIntake(t)
+    const opened = openPipeline(t)
     send(opened, hosts)
-    const deltas = opened.intake.candidates.take()
+    const deltas = opened.pipeline.candidates.take()
     t.same(
       deltas.map((delta) => [delta.name, delta.requests]),
       found,
     )
     t.ok(deltas.every(({ organizationId }) => organizationId === opened.organization.id))
     t.ok(deltas.every(({ firstSeenMs, lastSeenMs }) => firstSeenMs === NOON && lastSeenMs === NOON))
-    t.same(opened.intake.candidates.take(), [], 'each count is reported once')
+    t.same(opened.pipeline.candidates.take(), [], 'each count is reported once')
     send(opened, hosts)
-    t.equal(opened.intake.candidates.take().length, found.length, 'also when the names are known')
+    t.equal(opened.pipeline.candidates.take().length, found.length, 'also when the names are known')
   })
 }
 
 t.test("a device's category for AI makes a candidate of any name, whatever other devices wrote before", async (t) => {
-  const opened = openIntake(t)
+  const opened = openPipeline(t)
   const { take, token } = opened
   const host = 'www.new.example'
   const fortiGate = (category: string, name: string): string => {
@@ -58,7 +58,7 @@ t.test("a device's category for AI makes a candidate of any name, whatever other
   send(opened, [host, 'tool.ai'])
   take(fortiGate('News and Media', 'www.news.example'), tcp())
   for (const name of [host, 'tool.ai']) take(fortiGate('Artificial Intelligence Technology', name), tcp())
-  const found = opened.intake.candidates.take().map(({ name, requests, isByDevice }) => [name, requests, isByDevice])
+  const found = opened.pipeline.candidates.take().map(({ name, requests, isByDevice }) => [name, requests, isByDevice])
   t.same(found, [
     ['tool.ai', 2, true],
     ['new.example', 1, true],
@@ -66,45 +66,45 @@ t.test("a device's category for AI makes a candidate of any name, whatever other
 })
 
 t.test('clients are counted, and only as a sketch', async (t) => {
-  const opened = openIntake(t)
+  const opened = openPipeline(t)
   for (const client of ['192.0.2.1', '192.0.2.2', '192.0.2.2', '2001:db8::1']) send(opened, ['unknown.ai'], client)
   send(opened, ['unknown.ai'], '-')
-  const [delta] = opened.intake.candidates.take()
+  const [delta] = opened.pipeline.candidates.take()
   t.equal(delta && clientsInSketch(delta.clients), 3)
   t.equal(delta?.requests, 5)
   t.notMatch(JSON.stringify(delta), /192\.0\.2|2001/)
 })
 
 t.test('a request shortly after an AI platform counts as with it, by the same client only', async (t) => {
-  const opened = openIntake(t)
-  const { line } = opened.intake
+  const opened = openPipeline(t)
+  const { line } = opened.pipeline
   send(opened, ['claude.ai'], '192.0.2.1')
   send(opened, ['unknown.ai'], '192.0.2.1')
   send(opened, ['unknown.ai'], '192.0.2.2')
   line.referenceMs += 11 * MINUTE_MS
   send(opened, ['unknown.ai'], '192.0.2.1')
-  t.match(opened.intake.candidates.take(), [{ requests: 3, withAi: 1 }])
+  t.match(opened.pipeline.candidates.take(), [{ requests: 3, withAi: 1 }])
 })
 
 t.test('a repeated and a dry reading add no candidates', async (t) => {
-  const opened = openIntake(t)
+  const opened = openPipeline(t)
   for (const matched of ['repeat', 'dry'] as const) {
     const origin = tcp()
     origin.matched = matched
     send(opened, ['unknown.ai'], '192.0.2.1', origin)
   }
-  t.same(opened.intake.candidates.take(), [])
+  t.same(opened.pipeline.candidates.take(), [])
 })
 
 t.test('a clock that is fast does not give a candidate a future', async (t) => {
-  const opened = openIntake(t)
+  const opened = openPipeline(t)
   opened.take(rfc5424(opened.token.raw, squid('unknown.ai', '192.0.2.1', NOON + 1_000_000_000)), tcp())
-  t.match(opened.intake.candidates.take(), [{ lastSeenMs: NOON }])
+  t.match(opened.pipeline.candidates.take(), [{ lastSeenMs: NOON }])
 })
 
 t.test('the table is bounded, whatever names arrive, and counts what it skips', async (t) => {
-  const opened = openIntake(t)
-  const { candidates } = opened.intake
+  const opened = openPipeline(t)
+  const { candidates } = opened.pipeline
   const total = 20_000
   let counted = 0
   for (let round = 0; round < 2; round++) {

@@ -1,10 +1,10 @@
 import t, { type Test } from 'tap'
 import { type CloseReason, Connection, type Peer, WORK_BYTES } from '../../../engine/ingest/connection.ts'
-import { Intake } from '../../../engine/ingest/intake.ts'
+import { MessagePipeline } from '../../../engine/ingest/message-pipeline.ts'
 import { Origin } from '../../../engine/ingest/origin.ts'
 import { ReadBudget } from '../../../engine/ingest/read-budget.ts'
 import { MESSAGE_BYTES_MAX, SYSLOG_UNAUTHENTICATED_BYTES_MAX } from '../../../engine/limits.ts'
-import { known, openIntake } from '../../support/intake.ts'
+import { known, openPipeline } from '../../support/pipeline.ts'
 
 const BYTES_MAX = 1024 * 1024
 
@@ -13,20 +13,20 @@ const BYTES_MAX = 1024 * 1024
  * space.
  */
 function lane(t: Test, bytesMax = BYTES_MAX) {
-  const opened = openIntake(t)
+  const opened = openPipeline(t)
   const full = new Set<string>()
   const taken: string[] = []
-  const intake = new Intake(new Uint8Array(WORK_BYTES), known, opened.authenticator, {
+  const pipeline = new MessagePipeline(new Uint8Array(WORK_BYTES), known, opened.authenticator, {
     tokenRate: undefined,
     noteUnauthorized: () => {},
   })
   // The first letter of a message is its organization. `?` has none.
-  intake.take = (start, end, origin) => {
-    const text = intake.line.text(start, end)
+  pipeline.take = (start, end, origin) => {
+    const text = pipeline.line.text(start, end)
     const who = text.charAt(0)
     if (who !== '?') {
       const owner = { organizationId: who, tokenId: who, label: who }
-      origin.source = intake.sources.get(owner, 'tcp', origin.address, '')
+      origin.source = pipeline.sources.get(owner, 'tcp', origin.address, '')
     }
     if (full.has(who)) return 'full'
     taken.push(text)
@@ -48,7 +48,7 @@ function lane(t: Test, bytesMax = BYTES_MAX) {
       },
       noteToken: () => {},
     }
-    const connection = new Connection(peer, new Origin('tcp', '192.0.2.1', 514), intake, budget, () => {})
+    const connection = new Connection(peer, new Origin('tcp', '192.0.2.1', 514), pipeline, budget, () => {})
     connections.add(connection)
     connection.ended.then(() => connections.delete(connection))
     const send = (text: string): void => connection.data(Buffer.from(text))

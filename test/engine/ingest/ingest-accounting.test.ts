@@ -3,7 +3,7 @@ import { writeSources } from '../../../engine/cli/ingest-file.ts'
 import { IngestAccounting, storeSink } from '../../../engine/ingest/ingest-accounting.ts'
 import { Origin } from '../../../engine/ingest/origin.ts'
 import { Outcome } from '../../../engine/store/outcomes.ts'
-import { openIntake } from '../../support/intake.ts'
+import { openPipeline } from '../../support/pipeline.ts'
 import { delta } from '../../support/sources.ts'
 import { makeOrganization, NOON, openStore, quietLog } from '../../support/store.ts'
 import { rfc5424 } from '../../support/syslog-service.ts'
@@ -60,12 +60,12 @@ t.test('counters that another thread reports are stored without waiting for the 
 })
 
 t.test('ingest file stores no rows of an organization that was removed while it read', async (t) => {
-  const opened = openIntake(t)
-  const { store, intake, organization, token } = opened
+  const opened = openPipeline(t)
+  const { store, pipeline, organization, token } = opened
   const origin = new Origin('tcp', '192.0.2.1', 514)
   t.equal(opened.take(rfc5424(token.raw, 'not a log'), origin), 'unknown')
   opened.administration.organizations.remove(organization, () => {})
-  writeSources(store, intake)
+  writeSources(store, pipeline)
   t.same(store.sources.ofOrganization(organization.id), [])
   t.same(store.sources.rejectsOf(organization.id), [])
 })

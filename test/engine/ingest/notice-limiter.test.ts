@@ -6,7 +6,7 @@ import type { FromLane } from '../../../engine/ingest/thread-protocol.ts'
 import { MINUTE_MS, SECOND_MS } from '../../../engine/kernel/process/clock.ts'
 import type { Logger } from '../../../engine/kernel/process/log.ts'
 import { NOTICES_PER_SECOND_MAX, SENDERS_LOGGED_PER_MINUTE_MAX } from '../../../engine/limits.ts'
-import { known, openIntake, sumsOf } from '../../support/intake.ts'
+import { known, openPipeline, sumsOf } from '../../support/pipeline.ts'
 import { NOON } from '../../support/store.ts'
 
 t.test('each sender is reported once a minute, and all senders up to a limit per second', async (t) => {
@@ -25,7 +25,7 @@ t.test('each sender is reported once a minute, and all senders up to a limit per
 })
 
 t.test("the writer's thread gets few notices, whatever unauthenticated senders send", async (t) => {
-  const opened = openIntake(t)
+  const opened = openPipeline(t)
   const reported: FromLane[] = []
   const lane = new Lane({
     store: opened.store,
@@ -45,7 +45,7 @@ t.test("the writer's thread gets few notices, whatever unauthenticated senders s
   }
   const seconds = Math.ceil((Date.now() - beganMs) / SECOND_MS) + 1
   t.ok(reported.length <= seconds * NOTICES_PER_SECOND_MAX, `${reported.length} are reported`)
-  t.match(sumsOf(lane.intake), { received: 20_000, known: 20_000 }, 'all are counted')
+  t.match(sumsOf(lane.pipeline), { received: 20_000, known: 20_000 }, 'all are counted')
 })
 
 t.test('the log names a hundred senders a minute, and then logs once that there are more', async (t) => {

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import t, { type Test } from 'tap'
 import { EventAcceptor } from '../../../engine/ingest/accept.ts'
-import { Intake } from '../../../engine/ingest/intake.ts'
+import { MessagePipeline } from '../../../engine/ingest/message-pipeline.ts'
 import {
   BLOCK_BYTES,
   type FileReport,
@@ -18,13 +18,13 @@ import { DAY_MS, systemClock } from '../../../engine/kernel/process/clock.ts'
 import { MESSAGE_BYTES_MAX } from '../../../engine/limits.ts'
 import { runScan } from '../../../engine/scan/scan-runner.ts'
 import { RegistryInForce } from '../../../engine/store/registry-in-force.ts'
-import { openIntake, type TestIntake } from '../../support/intake.ts'
 import { manyLines, matching, NOW, other } from '../../support/many-lines.ts'
+import { openPipeline, type TestPipeline } from '../../support/pipeline.ts'
 import { quietLog, registries } from '../../support/store.ts'
 import { squid } from '../../support/syslog-service.ts'
 
 interface Reading {
-  readonly opened: TestIntake
+  readonly opened: TestPipeline
   readonly directory: string
   readonly problems: LineProblem[]
   readonly matches: LineMatch[]
@@ -35,7 +35,7 @@ interface Reading {
 }
 
 function reading(t: Test): Reading {
-  const opened = openIntake(t, { clock: systemClock })
+  const opened = openPipeline(t, { clock: systemClock })
   const { store, authenticator, directory } = opened
   const acceptor = new EventAcceptor(store, systemClock, quietLog, () => {})
   const bytes = Buffer.from(opened.token.raw)
@@ -56,7 +56,7 @@ function reading(t: Test): Reading {
       return path
     },
     async read(name, { dryRun = false, stopAfter = Number.POSITIVE_INFINITY, onMatch = () => {} } = {}) {
-      const intake = new Intake(new Uint8Array(READ_WORK_BYTES), new RegistryInForce(store), authenticator, {
+      const pipeline = new MessagePipeline(new Uint8Array(READ_WORK_BYTES), new RegistryInForce(store), authenticator, {
         tokenRate: undefined,
         noteUnauthorized: () => {},
       })
@@ -64,8 +64,8 @@ function reading(t: Test): Reading {
       const stopped = (): boolean => ++asked > stopAfter
       const stop = new Promise(() => {})
       const freeSpace = async () => runScan(store, registries, token.organizationId, 'buffer', systemClock)
-      const storage = new LogStore(store, acceptor, intake, { stopped, stop, freeSpace })
-      const reader = new LogReader(store.readLines, dryRun ? undefined : storage, intake, token, {
+      const storage = new LogStore(store, acceptor, pipeline, { stopped, stop, freeSpace })
+      const reader = new LogReader(store.readLines, dryRun ? undefined : storage, pipeline, token, {
         windowStartMs: NOW - 30 * DAY_MS,
         onMatch: (match) => {
           matches.push(match)

@@ -1,9 +1,9 @@
 import t from 'tap'
-import type { Intake } from '../../../engine/ingest/intake.ts'
+import type { MessagePipeline } from '../../../engine/ingest/message-pipeline.ts'
 import { Origin } from '../../../engine/ingest/origin.ts'
 import { unpackBatch } from '../../../engine/kernel/event/event.ts'
 import { QUESTION_HOLD_MS } from '../../../engine/limits.ts'
-import { openIntake } from '../../support/intake.ts'
+import { openPipeline } from '../../support/pipeline.ts'
 import { rfc5424 } from '../../support/syslog-service.ts'
 
 /* DNS servers that say in a later line that they blocked the query of an earlier one. */
@@ -82,8 +82,8 @@ const servers: readonly Server[] = [
 const tcp = (): Origin => new Origin('tcp', '192.0.2.200', 514)
 
 /** Events that are taken: `client name count/blocked`, sorted. */
-function eventsOf(intake: Intake, which: 'due' | 'all' = 'all'): string[] {
-  return intake
+function eventsOf(pipeline: MessagePipeline, which: 'due' | 'all' = 'all'): string[] {
+  return pipeline
     .takeBatches(which)
     .flatMap(({ bytes }) => {
       const batch = unpackBatch(bytes, 1000)
@@ -100,7 +100,7 @@ for (const { name, blocked, allowed, holdsQuestions } of servers.flatMap((server
   [true, false].map((holdsQuestions) => ({ ...server, holdsQuestions })),
 )) {
   t.test(`${name}; queries ${holdsQuestions ? 'wait' : 'are in the batch of the others'}`, async (t) => {
-    const { intake, take, token } = openIntake(t, { holdsQuestions })
+    const { pipeline, take, token } = openPipeline(t, { holdsQuestions })
     const origin = tcp()
     const send = (lines: readonly string[]): unknown[] => lines.map((line) => take(rfc5424(token.raw, line), origin))
     for (let count = 0; count < 30; count++) {
@@ -110,19 +110,19 @@ for (const { name, blocked, allowed, holdsQuestions } of servers.flatMap((server
     send(blocked('192.0.2.46', 'Claude.AI'))
     send(allowed('192.0.2.47', 'claude.ai'))
     send(blocked('192.0.2.45', 'www.example.com'))
-    t.same(eventsOf(intake), ['192.0.2.45 claude.ai 31/30', '192.0.2.46 claude.ai 1/1', '192.0.2.47 claude.ai 1/0'])
+    t.same(eventsOf(pipeline), ['192.0.2.45 claude.ai 31/30', '192.0.2.46 claude.ai 1/1', '192.0.2.47 claude.ai 1/0'])
   })
 }
 
 t.test('a line that says that a query was blocked is enough where the server logs no queries', async (t) => {
-  const { intake, take, token } = openIntake(t)
+  const { pipeline, take, token } = openPipeline(t)
   take(rfc5424(token.raw, rpz('192.0.2.45', 'claude.ai', 'NXDOMAIN')), tcp())
   take(rfc5424(token.raw, 'gravity blocked claude.ai is 0.0.0.0'), tcp())
-  t.same(eventsOf(intake), ['192.0.2.45 claude.ai 1/1'], 'the second line names no client')
+  t.same(eventsOf(pipeline), ['192.0.2.45 claude.ai 1/1'], 'the second line names no client')
 })
 
 t.test('a name with the words of such a line refuses no query', async (t) => {
-  const { intake, take, token } = openIntake(t)
+  const { pipeline, take, token } = openPipeline(t)
   const origin = tcp()
   for (const line of [
     dnsmasq('192.0.2.45', 'claude.ai'),
@@ -133,28 +133,28 @@ t.test('a name with the words of such a line refuses no query', async (t) => {
   ]) {
     take(rfc5424(token.raw, line), origin)
   }
-  t.same(eventsOf(intake), ['192.0.2.45 claude.ai 1/0'])
+  t.same(eventsOf(pipeline), ['192.0.2.45 claude.ai 1/0'])
 })
 
 t.test('the query log of Infoblox and its policy zone in CEF are one query', async (t) => {
-  const { intake, take, token } = openIntake(t)
+  const { pipeline, take, token } = openPipeline(t)
   const origin = tcp()
   const cef =
     'CEF:0|Infoblox|NIOS|8.6.2|RPZ-QNAME|NXDOMAIN|7|app=DNS dst=192.0.2.53 src=192.0.2.45 spt=5353 view=_default qtype=A msg="rpz QNAME NXDOMAIN rewrite claude.ai [A] via claude.ai.rpz.example.org" CAT=RPZ'
   for (const line of [bind('192.0.2.45', 'claude.ai'), cef]) take(rfc5424(token.raw, line), origin)
-  t.same(eventsOf(intake), ['192.0.2.45 claude.ai 1/1'])
+  t.same(eventsOf(pipeline), ['192.0.2.45 claude.ai 1/1'])
 })
 
 t.test('a query waits for the line that says that it was blocked', async (t) => {
-  const { intake, take, token } = openIntake(t, { holdsQuestions: true })
+  const { pipeline, take, token } = openPipeline(t, { holdsQuestions: true })
   const origin = tcp()
   const send = (line: string): unknown => take(rfc5424(token.raw, line), origin)
   send(dnsmasq('192.0.2.45', 'claude.ai'))
-  t.same(eventsOf(intake, 'due'), [], 'the first batch turns')
-  t.same(eventsOf(intake, 'due'), [], 'it is not due yet')
+  t.same(eventsOf(pipeline, 'due'), [], 'the first batch turns')
+  t.same(eventsOf(pipeline, 'due'), [], 'it is not due yet')
   send('gravity blocked claude.ai is 0.0.0.0')
   const until = performance.now() + QUESTION_HOLD_MS
   while (performance.now() < until) await new Promise((resolve) => setTimeout(resolve, until - performance.now()))
-  t.same(eventsOf(intake, 'due'), ['192.0.2.45 claude.ai 1/1'])
-  t.equal(intake.unsettled, 1)
+  t.same(eventsOf(pipeline, 'due'), ['192.0.2.45 claude.ai 1/1'])
+  t.equal(pipeline.unsettled, 1)
 })

@@ -14,7 +14,7 @@ import { systemClock } from '../../../engine/kernel/process/clock.ts'
 import { ConnectionLimitLog } from '../../../engine/kernel/process/connection-limit-log.ts'
 import { MESSAGE_BYTES_MAX } from '../../../engine/limits.ts'
 import { NO_ORGANIZATION } from '../../../engine/store/sources.ts'
-import { known as knownHosts, openIntake, sumsOf, type TestIntake } from '../../support/intake.ts'
+import { known as knownHosts, openPipeline, sumsOf, type TestPipeline } from '../../support/pipeline.ts'
 import { quietLog } from '../../support/store.ts'
 import { sendTcp, sendTls } from '../../support/syslog-sender.ts'
 import { rfc5424, squid } from '../../support/syslog-service.ts'
@@ -33,7 +33,7 @@ async function listen(
   t: Test,
   { idleMs = 60_000, messageMs = 60_000, helloMs = 60_000, ...more }: Limits = {},
 ): Promise<{
-  opened: TestIntake
+  opened: TestPipeline
   listener: StreamListener
   lane: Lane
   accounting: ConnectionAccounting
@@ -41,7 +41,7 @@ async function listen(
   closed: Record<CloseReason, number>
   withToken: () => number
 }> {
-  const opened = openIntake(t, { clock: systemClock })
+  const opened = openPipeline(t, { clock: systemClock })
   const { store } = opened
   let received = 0
   const notify: LaneOptions['notify'] = (message) => {
@@ -68,7 +68,7 @@ async function listen(
     lane.postCounters(Date.now())
     return received
   }
-  return { opened, listener, lane, accounting, closed, known: () => sumsOf(lane.intake).received, withToken }
+  return { opened, listener, lane, accounting, closed, known: () => sumsOf(lane.pipeline).received, withToken }
 }
 
 t.test('connections that exceed a time limit are closed, and others continue', async (t) => {
@@ -189,7 +189,7 @@ t.test('connections that exceed a time limit are closed, and others continue', a
 t.test('a wrong count costs one message and is reported, and a message over the limit is counted', async (t) => {
   const { opened, listener, lane, closed, known } = await listen(t)
   const faults: object[] = []
-  lane.intake.noteFraming = (_origin, counts) => faults.push(namedFaults(counts))
+  lane.pipeline.noteFraming = (_origin, counts) => faults.push(namedFaults(counts))
   const message = rfc5424(opened.token.raw, MATCHING)
   const frame = `${message.length} ${message}`
   const wrong = await sendTcp(t, listener.port)
@@ -226,12 +226,12 @@ t.test(
     for (const { name, kind, framed } of rows) {
       await t.test(name, async (t) => {
         const { lane, listener, accounting, closed } = await listen(t, { kind, tls: kind === 'tls' ? tls : undefined })
-        const { intake } = lane
+        const { pipeline } = lane
         const taken: string[] = []
         let refusals = 0
         // Every other message is rejected once for lack of space.
-        intake.take = (start, end) => {
-          const text = intake.line.text(start, end)
+        pipeline.take = (start, end) => {
+          const text = pipeline.line.text(start, end)
           if (refusals++ % 2 === 0) return 'full'
           taken.push(text)
           return 'unmatched'
@@ -272,9 +272,9 @@ t.test('a connection that waited for long gets its full time when it continues',
     mock.timers.setTime(Date.now() + ms)
     lane.sweep(Date.now())
   }
-  const { intake } = lane
-  const take = intake.take.bind(intake)
-  intake.take = () => 'full'
+  const { pipeline } = lane
+  const take = pipeline.take.bind(pipeline)
+  pipeline.take = () => 'full'
   const sender = await sendTcp(t, listener.port)
   const message = rfc5424(opened.token.raw, MATCHING)
   sender.send(`${message}\n${message.slice(0, 50)}`)
@@ -282,21 +282,21 @@ t.test('a connection that waited for long gets its full time when it continues',
   const none = { ...new ConnectionAccounting().closed.tcp }
   passAndSweep(2 * LIMIT_MS)
   t.same(closed, none, 'the service has no space, so the time limit of the sender pauses')
-  intake.take = take
+  pipeline.take = take
   lane.resumeStalled()
   passAndSweep(LIMIT_MS - 1)
   t.same(closed, none, 'both limits begin again')
   sender.send(`${message.slice(50)}\n`)
-  await until('both', () => sumsOf(intake).received === 2 || undefined)
+  await until('both', () => sumsOf(pipeline).received === 2 || undefined)
   passAndSweep(LIMIT_MS)
   t.same(closed, { ...none, idle: 1 })
 })
 
 t.test('the end waits for connections whose messages had no space, and reports the rest', async (t) => {
   const { opened, listener, lane } = await listen(t)
-  const { intake } = lane
-  const take = intake.take.bind(intake)
-  intake.take = () => 'full'
+  const { pipeline } = lane
+  const take = pipeline.take.bind(pipeline)
+  pipeline.take = () => 'full'
   const sender = await sendTcp(t, listener.port)
   const message = rfc5424(opened.token.raw, 'link is up')
   sender.send(`${message}\n`.repeat(10))
@@ -306,8 +306,8 @@ t.test('the end waits for connections whose messages had no space, and reports t
   t.ok(late.bytes >= message.length * 10, `${late.bytes} bytes are left`)
   listener.close()
   setTimeout(() => {
-    intake.take = take
+    pipeline.take = take
   }, 200)
   t.same(await lane.drain(5000), { messages: 0, bytes: 0 })
-  t.equal(sumsOf(intake).received, 10)
+  t.equal(sumsOf(pipeline).received, 10)
 })

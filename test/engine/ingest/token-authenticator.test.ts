@@ -1,9 +1,9 @@
 import t, { type Test } from 'tap'
 import type { KnownToken } from '../../../engine/ingest/token-authenticator.ts'
-import { openIntake, type TestIntake } from '../../support/intake.ts'
+import { openPipeline, type TestPipeline } from '../../support/pipeline.ts'
 import { makeOrganization } from '../../support/store.ts'
 
-function find({ authenticator }: TestIntake, text: string): KnownToken | undefined {
+function find({ authenticator }: TestPipeline, text: string): KnownToken | undefined {
   const bytes = Buffer.from(text)
   return authenticator.find(bytes, 0, bytes.length)
 }
@@ -14,7 +14,7 @@ function nextTurn(): Promise<void> {
 }
 
 t.test('only the exact token is accepted', async (t) => {
-  const opened = openIntake(t)
+  const opened = openPipeline(t)
   const { raw, record } = opened.token
   t.match(find(opened, raw), { tokenId: record.id, organizationId: opened.organization.id, label: 'devices' })
   t.equal(find(opened, raw), find(opened, raw), 'remembered')
@@ -34,7 +34,7 @@ t.test('only the exact token is accepted', async (t) => {
 })
 
 t.test('a revoked token is rejected from the next turn on', async (t) => {
-  const opened = openIntake(t)
+  const opened = openPipeline(t)
   const token = find(opened, opened.token.raw)
   if (token === undefined) throw new Error('unknown')
   opened.administration.tokens.revoke(opened.organization, opened.token.record.id)
@@ -44,7 +44,7 @@ t.test('a revoked token is rejected from the next turn on', async (t) => {
 })
 
 t.test('a changed setting takes effect within a second, at the cost of one lookup', async (t) => {
-  const opened = openIntake(t)
+  const opened = openPipeline(t)
   const before = find(opened, opened.token.raw)
   opened.administration.tokens.set(opened.organization, opened.token.record.id, { zone: '+02:00', label: 'new' })
   await nextTurn()
@@ -131,7 +131,7 @@ const ranks: { name: string; bindings: Binding[]; winner: 'first' | 'second' | u
 ]
 
 function withBindings(t: Test, bindings: readonly Binding[]) {
-  const opened = openIntake(t)
+  const opened = openPipeline(t)
   const other = makeOrganization(opened, 'Other')
   const second = opened.administration.tokens.generate(other, 'others')
   const tokens = { first: opened.token.record, second: second.record }

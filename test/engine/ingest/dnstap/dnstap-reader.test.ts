@@ -10,9 +10,9 @@ import {
   dnstapMessage,
   numberField,
 } from '../../../support/dnstap.ts'
-import { openIntake } from '../../../support/intake.ts'
 import { u16 } from '../../../support/packets.ts'
 import { dnsMessage, labels, pointer, ROOT, TYPE_A_IN } from '../../../support/packets-dns.ts'
+import { openPipeline } from '../../../support/pipeline.ts'
 import * as fc from '../../../support/property.ts'
 
 const SECONDS = Date.parse('2026-11-23T09:15:02Z') / 1000
@@ -170,15 +170,15 @@ t.test('chunks of any length and changed bytes: the same lines, nothing invented
 })
 
 t.test('the service understands the lines', async (t) => {
-  const opened = openIntake(t)
-  const { administration, token, organization, intake } = opened
+  const opened = openPipeline(t)
+  const { administration, token, organization, pipeline } = opened
   administration.tokens.bind(organization, token.record.id, [{ network: '192.0.2.53/32', port: 0 }])
   const origin = () => new Origin('tls', '192.0.2.53', 6000)
   const take = (message: Buffer) => {
     const { lines } = read([...START, dataFrame(message)])
     return lines.map((line) => opened.take(line, origin()))
   }
-  intake.line.referenceMs = SECONDS * 1000
+  pipeline.line.referenceMs = SECONDS * 1000
   t.same(take(dnstapMessage('claude.ai', { ...common, client: '2001:db8::7' })), ['skipped', 'stored'])
   t.same(take(dnstapMessage('www.example.org', common)), ['skipped', 'unmatched'])
   t.same(take(dnstapMessage('claude.ai', { ...common, client: '198.51.100.7', server: '10.0.0.53' })), [

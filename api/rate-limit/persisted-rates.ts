@@ -54,7 +54,7 @@ function systemTimes(): Times {
  * Writes the counters of the tables into a file next to the store. An error is only logged, because
  * it must not prevent the service from stopping.
  */
-export function keepRates(
+export function persistRates(
   directory: string,
   tables: readonly SharedArrayBuffer[],
   log: Logger,
@@ -76,7 +76,7 @@ export function keepRates(
 }
 
 /**
- * Reads the file of keepRates into unused tables, and removes the file. Skips requests that no
+ * Reads the file of persistRates into unused tables, and removes the file. Skips requests that no
  * longer count.
  */
 export function resumeRates(

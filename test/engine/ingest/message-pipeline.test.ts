@@ -1,7 +1,7 @@
 import t from 'tap'
 import { LINE_KINDS, linesOf } from '../../../bench/workload/log-lines.ts'
 import { FORMATS } from '../../../engine/formats/formats.ts'
-import type { OutgoingBatch } from '../../../engine/ingest/intake.ts'
+import type { OutgoingBatch } from '../../../engine/ingest/message-pipeline.ts'
 import { Origin } from '../../../engine/ingest/origin.ts'
 import { makeTokenRateTable, TokenRate } from '../../../engine/ingest/rates.ts'
 import { Follows } from '../../../engine/ingest/syslog/counted.ts'
@@ -11,7 +11,7 @@ import { HOUR_MS } from '../../../engine/kernel/process/clock.ts'
 import { COVERAGE_PER_SECOND_MAX, LOG_BATCH_EVENTS_MAX, LOG_BATCHES_IN_FLIGHT_MAX } from '../../../engine/limits.ts'
 import { Outcome } from '../../../engine/store/outcomes.ts'
 import { coverageMessage, report } from '../../support/coverage.ts'
-import { ALL_STORED, openIntake, sumsOf, type TestIntake } from '../../support/intake.ts'
+import { ALL_STORED, openPipeline, sumsOf, type TestPipeline } from '../../support/pipeline.ts'
 import * as fc from '../../support/property.ts'
 import { makeOrganization, NOON } from '../../support/store.ts'
 import { rfc5424, squid } from '../../support/syslog-service.ts'
@@ -110,27 +110,27 @@ const rows: { name: string; message: (token: string) => string; outcome: string;
 
 for (const { name, message, outcome, event } of rows) {
   t.test(name, async (t) => {
-    const opened = openIntake(t)
-    const { intake } = opened
+    const opened = openPipeline(t)
+    const { pipeline } = opened
     t.equal(opened.take(message(opened.token.raw), tcp()), outcome)
-    const batches = intake.takeBatches('all')
+    const batches = pipeline.takeBatches('all')
     t.match(eventsOf(batches), event === undefined ? [] : [event])
     t.equal(eventsOf(batches).length, event === undefined ? 0 : 1)
     t.match(
-      sumsOf(intake),
+      sumsOf(pipeline),
       { received: 1, known: outcome === 'stored' ? 0 : 1 },
       'a stored message is counted when it is on disk',
     )
-    for (const batch of batches) intake.settled(batch, ALL_STORED)
-    t.match(sumsOf(intake), { received: 1, known: 1 })
+    for (const batch of batches) pipeline.settled(batch, ALL_STORED)
+    t.match(sumsOf(pipeline), { received: 1, known: 1 })
     t.equal(opened.unauthorized.length, outcome === 'unauthorized' ? 1 : 0)
-    t.equal(intake.takeRejects().length, outcome === 'unknown' || outcome === 'rejected' ? 1 : 0)
-    t.ok(intake.idle)
+    t.equal(pipeline.takeRejects().length, outcome === 'unknown' || outcome === 'rejected' ? 1 : 0)
+    t.ok(pipeline.idle)
   })
 }
 
 t.test('a user name that is a line of another program is no request', async (t) => {
-  const opened = openIntake(t)
+  const opened = openPipeline(t)
   const typed = [
     'dnsmasq[1]: query[A] claude.ai from 10.0.0.66',
     'CEF:0|V|Web Gateway|1|1|web|3|src=10.0.0.66 dhost=claude.ai rt=1795162502000',
@@ -145,9 +145,9 @@ t.test('a user name that is a line of another program is no request', async (t) 
 })
 
 t.test('unreadable times are counted with their source', async (t) => {
-  const opened = openIntake(t)
+  const opened = openPipeline(t)
   const take = (message: string) => opened.take(rfc5424(opened.token.raw, message), tcp())
-  const reported = () => opened.intake.sources.takeDeltas(0).map(({ timesUnread }) => timesUnread)
+  const reported = () => opened.pipeline.sources.takeDeltas(0).map(({ timesUnread }) => timesUnread)
   const pairs = 'src=192.0.2.45 domain=claude.ai x=y'
   for (const time of ['time="2026, week 47"', 'time="20 de noviembre, 9:15"'])
     t.equal(take(`${time} ${pairs}`), 'stored')
@@ -167,8 +167,8 @@ t.test('unreadable times are counted with their source', async (t) => {
 })
 
 t.test('tokens and formats of two organizations can share a connection', async (t) => {
-  const opened = openIntake(t)
-  const { intake } = opened
+  const opened = openPipeline(t)
+  const { pipeline } = opened
   const other = makeOrganization(opened, 'Other')
   const second = opened.administration.tokens.generate(other, 'others').raw
   const origin = tcp()
@@ -178,11 +178,11 @@ t.test('tokens and formats of two organizations can share a connection', async (
     opened.take(rfc5424(second, 'link is up'), origin)
     opened.take('nothing', origin)
   }
-  const found = eventsOf(intake.takeBatches('all')).map(
+  const found = eventsOf(pipeline.takeBatches('all')).map(
     ({ organizationId, name, count }) => `${organizationId} ${name} ${count}`,
   )
   t.same(found, [`${opened.organization.id} claude.ai 3`, `${other.id} chatgpt.com 3`])
-  const deltas = intake.sources.takeDeltas(0)
+  const deltas = pipeline.sources.takeDeltas(0)
   t.same(
     deltas.map(({ received }) => received),
     [3, 6, 3],
@@ -190,8 +190,8 @@ t.test('tokens and formats of two organizations can share a connection', async (
 })
 
 t.test('the users of a client are separate, and names that cannot be stored are counted', async (t) => {
-  const opened = openIntake(t)
-  const { intake } = opened
+  const opened = openPipeline(t)
+  const { pipeline } = opened
   const origin = tcp()
   for (const user of ['jdoe', 'CORP%5cjdoe', '-', '192.0.2.45', 'jdoe', 'j%0adoe', 'J%FCrgen', 'u'.repeat(200)]) {
     opened.take(rfc5424(opened.token.raw, squid('claude.ai').replace('jdoe HIER', `${user} HIER`)), origin)
@@ -200,14 +200,14 @@ t.test('the users of a client are separate, and names that cannot be stored are 
     rfc5424(opened.token.raw, squid('www.example.com').replace('jdoe HIER', `${'u'.repeat(200)} HIER`)),
     origin,
   )
-  const found = eventsOf(intake.takeBatches('all')).map(({ user = '', count }) => `${user} ${count}`)
+  const found = eventsOf(pipeline.takeBatches('all')).map(({ user = '', count }) => `${user} ${count}`)
   t.same(found.sort(), [' 4', 'CORP\\jdoe 1', 'jdoe 2', `${'u'.repeat(128)} 1`])
-  t.match(intake.users, { truncated: 1, refused: 2 }, 'only of messages that name a platform')
+  t.match(pipeline.users, { truncated: 1, refused: 2 }, 'only of messages that name a platform')
 })
 
 t.test('a message can be split at every byte of the stream', async (t) => {
-  const opened = openIntake(t)
-  const { intake } = opened
+  const opened = openPipeline(t)
+  const { pipeline } = opened
   const message = rfc5424(opened.token.raw, squid('claude.ai'))
   for (const stream of [`${message}\n${message}\n`, `${message.length} ${message}${message.length} ${message}`]) {
     const bytes = Buffer.from(stream)
@@ -217,11 +217,11 @@ t.test('a message can be split at every byte of the stream', async (t) => {
       let taken = 0
       const sink = {
         frame(start: number, end: number): boolean {
-          if (intake.take(start, end, origin) === 'stored') taken++
+          if (pipeline.take(start, end, origin) === 'stored') taken++
           return true
         },
       }
-      const { line } = intake
+      const { line } = pipeline
       line.bytes.set(bytes.subarray(0, at))
       const rest = Buffer.from(bytes.subarray(framing.split(line.bytes, line.view, 0, at, sink)))
       line.bytes.set(rest)
@@ -229,13 +229,13 @@ t.test('a message can be split at every byte of the stream', async (t) => {
       if (taken !== 2) t.fail(`split at ${at}: ${taken}`)
     }
   }
-  const [event] = eventsOf(intake.takeBatches('all'))
+  const [event] = eventsOf(pipeline.takeBatches('all'))
   t.ok((event?.count ?? 0) > 500, 'all are one event')
 })
 
 t.test('without space nothing changes, and the same message is accepted later', async (t) => {
-  const opened = openIntake(t)
-  const { intake } = opened
+  const opened = openPipeline(t)
+  const { pipeline } = opened
   const origin = tcp()
   const message = (index: number): string =>
     rfc5424(opened.token.raw, squid('claude.ai', `10.0.${index >> 8}.${index & 255}`, NOON))
@@ -243,7 +243,7 @@ t.test('without space nothing changes, and the same message is accepted later', 
   let sent = 0
   for (;;) {
     if (opened.take(message(sent), origin) === undefined) {
-      const ready = intake.takeBatches('full')
+      const ready = pipeline.takeBatches('full')
       if (ready.length === 0) break
       inFlight.push(...ready)
       continue
@@ -252,7 +252,7 @@ t.test('without space nothing changes, and the same message is accepted later', 
   }
   t.equal(inFlight.length, LOG_BATCHES_IN_FLIGHT_MAX)
   t.equal(sent, LOG_BATCH_EVENTS_MAX * (LOG_BATCHES_IN_FLIGHT_MAX + 1))
-  t.equal(sumsOf(intake).received, sent, 'a message without space is not counted as received')
+  t.equal(sumsOf(pipeline).received, sent, 'a message without space is not counted as received')
   t.equal(
     opened.take(rfc5424(opened.token.raw, squid('www.example.com')), origin),
     'unmatched',
@@ -261,24 +261,24 @@ t.test('without space nothing changes, and the same message is accepted later', 
   const other = opened.administration.tokens.generate(makeOrganization(opened, 'Other'), 'others').raw
   t.equal(opened.take(rfc5424(other, squid('claude.ai')), origin), 'stored', 'another organization has space')
   const [first] = inFlight
-  if (first !== undefined) intake.settled(first, ALL_STORED)
-  t.equal(intake.takeBatches('full').length, 1)
+  if (first !== undefined) pipeline.settled(first, ALL_STORED)
+  t.equal(pipeline.takeBatches('full').length, 1)
   t.equal(opened.take(message(sent), origin), 'stored')
 })
 
 t.test('rejected events of logs are attributed to the sources of their batch, once each', async (t) => {
-  const opened = openIntake(t)
-  const { intake } = opened
+  const opened = openPipeline(t)
+  const { pipeline } = opened
   for (let index = 0; index < 10; index++) {
     opened.take(rfc5424(opened.token.raw, squid('claude.ai', `10.0.0.${index}`, NOON), `host-${index % 3}`), tcp())
   }
-  const [batch] = intake.takeBatches('all')
-  if (batch !== undefined) intake.settled(batch, { ...ALL_STORED, rejected: [0, 1, 2] })
-  t.match(Array.from(intake.sources.listeners.tcp), [7, 0, 0, 0, 0, 3, 0, 0])
+  const [batch] = pipeline.takeBatches('all')
+  if (batch !== undefined) pipeline.settled(batch, { ...ALL_STORED, rejected: [0, 1, 2] })
+  t.match(Array.from(pipeline.sources.listeners.tcp), [7, 0, 0, 0, 0, 3, 0, 0])
 })
 
 t.test('a zone set while a connection is open applies to its next messages', async (t) => {
-  const opened = openIntake(t)
+  const opened = openPipeline(t)
   const origin = tcp()
   // The header's time has no zone.
   const line = `[svc@00000 key="${opened.token.raw}"] ${squid('claude.ai', '192.0.2.45', NOON)}`
@@ -295,29 +295,29 @@ t.test('a zone set while a connection is open applies to its next messages', asy
 })
 
 t.test('a source that was silent for long is counted again when its connection sends', async (t) => {
-  const opened = openIntake(t)
-  const { intake } = opened
+  const opened = openPipeline(t)
+  const { pipeline } = opened
   const origin = tcp()
   const message = rfc5424(opened.token.raw, squid('www.example.com'))
   opened.take(message, origin)
-  intake.sources.takeDeltas(0)
-  intake.sources.takeDeltas(NOON + HOUR_MS)
+  pipeline.sources.takeDeltas(0)
+  pipeline.sources.takeDeltas(NOON + HOUR_MS)
   opened.take(message, origin)
-  t.match(intake.sources.takeDeltas(0), [{ received: 1, address: '192.0.2.200', host: 'proxy-1' }])
+  t.match(pipeline.sources.takeDeltas(0), [{ received: 1, address: '192.0.2.200', host: 'proxy-1' }])
 })
 
 t.test('HOSTNAME is displayed without control characters and with a limited length', async (t) => {
-  const opened = openIntake(t)
-  const { intake } = opened
+  const opened = openPipeline(t)
+  const { pipeline } = opened
   opened.take(rfc5424(opened.token.raw, 'x', `a\x1b[31m${'é'.repeat(300)}`), tcp())
-  const [delta] = intake.sources.takeDeltas(0)
+  const [delta] = pipeline.sources.takeDeltas(0)
   t.match(delta?.host, /^a\?\[31m\?+$/)
   t.ok((delta?.host.length ?? 0) <= 255)
 })
 
 t.test("a token's messages per second are limited, including those without a match", async (t) => {
-  const opened = openIntake(t, { tokenRate: new TokenRate(makeTokenRateTable(), 5) })
-  const { intake } = opened
+  const opened = openPipeline(t, { tokenRate: new TokenRate(makeTokenRateTable(), 5) })
+  const { pipeline } = opened
   const origin = tcp()
   const message = rfc5424(opened.token.raw, squid('www.example.com'))
   const taken = (): number => {
@@ -326,13 +326,13 @@ t.test("a token's messages per second are limited, including those without a mat
     return count
   }
   t.equal(taken(), 5)
-  intake.line.referenceMs += 1000
+  pipeline.line.referenceMs += 1000
   t.equal(taken(), 5)
   t.equal(opened.take('no token', origin), 'unauthorized', 'a message without a token does not wait')
-  t.equal(sumsOf(intake).received, 11)
+  t.equal(sumsOf(pipeline).received, 11)
 })
 
-function wellFormed(opened: TestIntake): fc.Arbitrary<Uint8Array> {
+function wellFormed(opened: TestPipeline): fc.Arbitrary<Uint8Array> {
   const part = fc.constantFrom(
     rfc5424(opened.token.raw, squid('claude.ai', '192.0.2.45', NOON)),
     rfc5424(opened.token.raw, squid('www.example.com', '192.0.2.45', NOON)),
@@ -350,18 +350,18 @@ function wellFormed(opened: TestIntake): fc.Arbitrary<Uint8Array> {
 }
 
 t.test('any bytes cause no exception, and every message has an outcome', async (t) => {
-  const opened = openIntake(t)
-  const { intake } = opened
+  const opened = openPipeline(t)
+  const { pipeline } = opened
   let sent = 0
   fc.assert(
     fc.property(fc.oneof(fc.uint8Array({ minLength: 1, maxLength: 300 }), wellFormed(opened)), (bytes) => {
       if (opened.take(bytes, tcp()) === undefined) return false
       sent++
-      for (const batch of intake.takeBatches('all')) {
+      for (const batch of pipeline.takeBatches('all')) {
         for (const event of eventsOf([batch])) if (!/^[\x20-\x7e]+$/.test(event.name)) return false
-        intake.settled(batch, ALL_STORED)
+        pipeline.settled(batch, ALL_STORED)
       }
-      const { received, known } = sumsOf(intake)
+      const { received, known } = sumsOf(pipeline)
       return received === sent && known === sent
     }),
     { numRuns: 5000 },
@@ -378,8 +378,8 @@ t.test('every format is read under every header, mixed on one connection', async
     'RFC 3164, ISO time and a NUL': (token, line) =>
       `<134>2026-11-20T12:00:00+00:00 fw [svc@00000 key="${token}"] ${line}\0`,
   }
-  const opened = openIntake(t)
-  const { intake, token } = opened
+  const opened = openPipeline(t)
+  const { pipeline, token } = opened
   const origin = tcp()
   // A table's header line is remembered per source, and HOSTNAME is part of the source.
   for (const wrap of Object.values(HEADERS)) {
@@ -392,18 +392,18 @@ t.test('every format is read under every header, mixed on one connection', async
         const named = kind.line.includes('{host}') || kind.line.includes('{labels}')
         const outcome = opened.take(wrap(token.raw, line), origin)
         t.equal(outcome, named ? 'stored' : 'noDomain', `${kind.name}, ${header}`)
-        t.equal(FORMATS[intake.format]?.id, kind.format, `${kind.name}, ${header}: format`)
+        t.equal(FORMATS[pipeline.format]?.id, kind.format, `${kind.name}, ${header}: format`)
       }
-      for (const batch of intake.takeBatches('all')) intake.settled(batch, ALL_STORED)
+      for (const batch of pipeline.takeBatches('all')) pipeline.settled(batch, ALL_STORED)
     }
   }
-  const { received, known } = sumsOf(intake)
+  const { received, known } = sumsOf(pipeline)
   t.equal(received, known)
 })
 
 t.test("one organization does not hide another's samples, and each source shows its own", async (t) => {
-  const opened = openIntake(t)
-  const { intake } = opened
+  const opened = openPipeline(t)
+  const { pipeline } = opened
   const other = makeOrganization(opened, 'Other')
   const second = opened.administration.tokens.generate(other, 'others').raw
   const origins = [tcp('192.0.2.1'), tcp('192.0.2.2'), tcp('192.0.2.3')]
@@ -412,17 +412,17 @@ t.test("one organization does not hide another's samples, and each source shows 
   }
   for (const origin of origins) opened.take(rfc5424(opened.token.raw, 'port is down'), origin)
   opened.take(rfc5424(second, 'fan is slow'), tcp('192.0.2.4'))
-  const rejects = intake.takeRejects()
+  const rejects = pipeline.takeRejects()
   t.equal(rejects.filter(({ organizationId }) => organizationId === opened.organization.id).length, 20)
   t.equal(rejects.filter(({ organizationId }) => organizationId === other.id).length, 1)
-  const samples = new Map(intake.sources.takeDeltas(0).map(({ address, sample }) => [address, sample]))
+  const samples = new Map(pipeline.sources.takeDeltas(0).map(({ address, sample }) => [address, sample]))
   for (const { address } of origins) t.equal(samples.get(address), 'port is down')
   t.equal(samples.get('192.0.2.4'), 'fan is slow')
 })
 
 t.test('each collector in a batch has its own duplicates, late and rejected events', async (t) => {
-  const opened = openIntake(t)
-  const { intake } = opened
+  const opened = openPipeline(t)
+  const { pipeline } = opened
   const event = (index: number): string => {
     const time = new Date(NOON).toISOString()
     const id = `00112233445566aa${index.toString(16).padStart(16, '0')}`
@@ -439,12 +439,12 @@ t.test('each collector in a batch has its own duplicates, late and rejected even
   }
   const origins = [tcp('192.0.2.1'), tcp('192.0.2.2'), tcp('192.0.2.3')]
   for (let index = 0; index < 12; index++) t.equal(opened.take(event(index + 1), origins[index % 3] ?? tcp()), 'stored')
-  const [batch] = intake.takeBatches('all')
+  const [batch] = pipeline.takeBatches('all')
   t.equal(batch?.deduplicate, true)
-  t.equal(intake.unsettled, 12)
-  if (batch !== undefined) intake.settled(batch, { duplicates: [1, 4], tooLate: [10], rejected: [2] })
-  t.equal(intake.unsettled, 0)
-  const counts = intake.sources.takeDeltas(0).map(({ address, counts }) => {
+  t.equal(pipeline.unsettled, 12)
+  if (batch !== undefined) pipeline.settled(batch, { duplicates: [1, 4], tooLate: [10], rejected: [2] })
+  t.equal(pipeline.unsettled, 0)
+  const counts = pipeline.sources.takeDeltas(0).map(({ address, counts }) => {
     return [address, ...[Outcome.stored, Outcome.duplicate, Outcome.tooLate, Outcome.rejected].map((at) => counts[at])]
   })
   t.same(counts, [
@@ -455,21 +455,21 @@ t.test('each collector in a batch has its own duplicates, late and rejected even
 })
 
 t.test('messages of an organization that was removed meanwhile are counted as unauthorized', async (t) => {
-  const { intake, take, token } = openIntake(t)
+  const { pipeline, take, token } = openPipeline(t)
   const origin = tcp()
   for (let index = 0; index < 3; index++) t.equal(take(rfc5424(token.raw, squid('claude.ai')), origin), 'stored')
-  const [batch] = intake.takeBatches('all')
-  if (batch !== undefined) intake.settled(batch, 'all')
-  t.equal(intake.idle, true)
-  t.same(sumsOf(intake), { received: 3, known: 3 })
-  t.equal(intake.sources.takeDeltas(0)[0]?.counts[Outcome.unauthorized], 3)
+  const [batch] = pipeline.takeBatches('all')
+  if (batch !== undefined) pipeline.settled(batch, 'all')
+  t.equal(pipeline.idle, true)
+  t.same(sumsOf(pipeline), { received: 3, known: 3 })
+  t.equal(pipeline.sources.takeDeltas(0)[0]?.counts[Outcome.unauthorized], 3)
 })
 
 t.test("a coverage report joins the batch of its token's organization, and is counted as skipped", async (t) => {
-  const intake = openIntake(t, { storesCoverage: true })
-  const { take, token, organization } = intake
-  const other = makeOrganization(intake, 'Other')
-  const { raw: others } = intake.administration.tokens.generate(other, 'sensor')
+  const pipeline = openPipeline(t, { storesCoverage: true })
+  const { take, token, organization } = pipeline
+  const other = makeOrganization(pipeline, 'Other')
+  const { raw: others } = pipeline.administration.tokens.generate(other, 'sensor')
   const origin = tcp()
   const first = report({ counters: { packets: 7 } })
   const message = coverageMessage(first)
@@ -479,8 +479,8 @@ t.test("a coverage report joins the batch of its token's organization, and is co
   t.equal(take(rfc5424(others, message), tcp()), 'skipped')
   t.equal(take(rfc5424(`svc_mt_${'0'.repeat(48)}`, message), tcp()), 'unauthorized')
   t.equal(take(rfc5424(token.raw, message.replace('"packets":7', '"packets":-7')), origin), 'rejected')
-  t.equal(intake.intake.idle, false)
-  const batches = intake.intake.takeBatches('all')
+  t.equal(pipeline.pipeline.idle, false)
+  const batches = pipeline.pipeline.takeBatches('all')
   t.same(
     batches.flatMap(({ organizationId, reports }) => reports.map((each) => [organizationId, each])),
     [
@@ -489,22 +489,22 @@ t.test("a coverage report joins the batch of its token's organization, and is co
     ],
   )
   t.equal(eventsOf(batches).length, 1, 'the events are in the batches as well')
-  t.match(intake.intake.takeRejects(), [{ format: 'collector-json', reason: /^coverage: / }])
-  for (const batch of batches) intake.intake.settled(batch, ALL_STORED)
-  t.equal(intake.intake.idle, true)
-  t.same(sumsOf(intake.intake), { received: 6, known: 6 })
+  t.match(pipeline.pipeline.takeRejects(), [{ format: 'collector-json', reason: /^coverage: / }])
+  for (const batch of batches) pipeline.pipeline.settled(batch, ALL_STORED)
+  t.equal(pipeline.pipeline.idle, true)
+  t.same(sumsOf(pipeline.pipeline), { received: 6, known: 6 })
 })
 
 t.test('an organization that sends only reports is limited per second and in waiting reports', async (t) => {
-  const { take, token, intake, clock } = openIntake(t, { storesCoverage: true })
+  const { take, token, pipeline, clock } = openPipeline(t, { storesCoverage: true })
   const message = rfc5424(token.raw, coverageMessage(report()))
   const origin = tcp()
-  const reports = () => intake.takeBatches('all').flatMap((batch) => batch.reports).length
+  const reports = () => pipeline.takeBatches('all').flatMap((batch) => batch.reports).length
   for (let sent = 0; sent < COVERAGE_PER_SECOND_MAX + 30; sent++) t.equal(take(message, origin), 'skipped')
-  t.equal(intake.coverageSkipped, 30, 'by the rate')
-  intake.line.referenceMs = clock.nowMs() + 1000
+  t.equal(pipeline.coverageSkipped, 30, 'by the rate')
+  pipeline.line.referenceMs = clock.nowMs() + 1000
   take(message, origin)
-  t.equal(intake.coverageSkipped, 31, 'by the limit of waiting reports')
+  t.equal(pipeline.coverageSkipped, 31, 'by the limit of waiting reports')
   t.equal(reports(), COVERAGE_PER_SECOND_MAX)
   take(message, origin)
   t.equal(reports(), 1)

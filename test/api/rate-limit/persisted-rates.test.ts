@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { existsSync, readFileSync, statSync, truncateSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { keepRates, resumeRates, type Times } from '../../../api/rate-limit/kept-rates.ts'
+import { persistRates, resumeRates, type Times } from '../../../api/rate-limit/persisted-rates.ts'
 import { makeRateTable, RateLimit, type RateVerdict } from '../../../api/rate-limit/rate-limit.ts'
 import { capturedLog } from '../../support/captured-log.ts'
 import { quietLog } from '../../support/store.ts'
@@ -22,7 +22,7 @@ function restarted(directory: string, start: Times) {
   for (let each = 0; each < 40; each++) take(keys, AT.monotonicMs - 30_000)
   for (let each = 0; each < 20; each++) take(keys, AT.monotonicMs)
   take(addresses, AT.monotonicMs)
-  keepRates(directory, tables, quietLog, AT)
+  persistRates(directory, tables, quietLog, AT)
   const next = [makeRateTable(), makeRateTable()]
   resumeRates(directory, next, quietLog, start)
   return (table: 0 | 1, nowMs: number) => take(next[table] as SharedArrayBuffer, nowMs)
@@ -72,7 +72,7 @@ t.test('100,000 keys are kept in a small file of its owner', async (t) => {
   const limit = new RateLimit(table, () => AT.monotonicMs)
   const keys = Array.from({ length: 100_000 }, () => randomBytes(32))
   for (const key of keys) limit.take(key)
-  keepRates(directory, [table], quietLog, AT)
+  persistRates(directory, [table], quietLog, AT)
   const { size, mode } = statSync(join(directory, 'rate-limits'))
   t.ok(size < 2 * 1024 * 1024, `${size} bytes`)
   t.equal(mode & 0o777, 0o600)
@@ -87,7 +87,7 @@ t.test('a file that is damaged at any byte, truncated, or too long is removed, a
   const file = join(directory, 'rate-limits')
   const table = makeRateTable()
   new RateLimit(table, () => AT.monotonicMs).take(randomBytes(32))
-  keepRates(directory, [table], quietLog, AT)
+  persistRates(directory, [table], quietLog, AT)
   const whole = readFileSync(file)
   const warnings: unknown[] = []
   const log = Object.assign(Object.create(quietLog), { warn: (line: unknown) => warnings.push(line) })
@@ -107,20 +107,20 @@ t.test('a file that is damaged at any byte, truncated, or too long is removed, a
 })
 
 t.test('a file that cannot be written does not keep the service from ending', async (t) => {
-  keepRates(join(t.testdir(), 'nowhere'), [makeRateTable()], quietLog, AT)
+  persistRates(join(t.testdir(), 'nowhere'), [makeRateTable()], quietLog, AT)
   t.pass('it does not throw')
 })
 
 t.test('an error in the code is logged with its stack, a missing directory with its reason', async (t) => {
   const { log, entries } = capturedLog()
   const directory = t.testdir()
-  keepRates(join(directory, 'nowhere'), [makeRateTable()], log, AT)
-  keepRates(directory, undefined as never, log, AT)
-  keepRates(directory, [makeRateTable()], quietLog, AT)
+  persistRates(join(directory, 'nowhere'), [makeRateTable()], log, AT)
+  persistRates(directory, undefined as never, log, AT)
+  persistRates(directory, [makeRateTable()], quietLog, AT)
   resumeRates(directory, undefined as never, log, AT)
   t.match(entries, [
     { level: 40, reason: /^ENOENT/ },
-    { level: 50, err: { type: 'TypeError', stack: /kept-rates/ } },
-    { level: 50, err: { type: 'TypeError', stack: /kept-rates/ } },
+    { level: 50, err: { type: 'TypeError', stack: /persisted-rates/ } },
+    { level: 50, err: { type: 'TypeError', stack: /persisted-rates/ } },
   ])
 })

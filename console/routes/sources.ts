@@ -1,11 +1,11 @@
 import { page, type Route } from '../http/router.ts'
 import { Sensors, sensorColumns } from '../pages/sensors.tsx'
 import { Sources, sourceColumns } from '../pages/sources.tsx'
-import { allSources, sensorsView, sourcesView } from '../views/intake.ts'
+import { allSources, sensorsView, sourcesView } from '../views/sources.ts'
 import { csvFile } from './csv.ts'
 
 /** Sources and sensors: what arrives, and from where. */
-export const INTAKE_ROUTES: readonly Route[] = [
+export const SOURCES_ROUTES: readonly Route[] = [
   page('/sources', 'source.read', (visit) => {
     const content = Sources({
       sources: sourcesView(visit),

@@ -1,7 +1,7 @@
 import type { Outbox, WaitingEvents } from '../outbox/outbox.ts'
 
 /** The events for a transport to send, oldest first. */
-export interface Supply {
+export interface EventSource {
   /** Number of events that wait for this transport. */
   readonly waiting: number
   /** Number of waiting events that the transport may take now. */
@@ -17,7 +17,7 @@ export interface Supply {
 }
 
 /** For the deciding transport: events that it has sent leave the outbox. */
-export class DecidingSupply implements Supply {
+export class DecidingSource implements EventSource {
   readonly #outbox: Outbox
   readonly #before: () => number
 
@@ -57,7 +57,7 @@ export class DecidingSupply implements Supply {
  * For a transport that sends the same events in addition: reads the outbox and records durably how
  * far it has sent.
  */
-export class FollowingSupply implements Supply {
+export class FollowingSource implements EventSource {
   readonly #outbox: Outbox
   readonly #transport: string
   #sentThrough: number

@@ -40,7 +40,7 @@ const METHOD_LOG = METHODS.indexOf('log')
 /** Finds the token of a message. */
 export type Authenticator = Pick<TokenAuthenticator, 'find' | 'boundOf' | 'stillActive'>
 
-export interface IntakeOptions {
+export interface PipelineOptions {
   /**
    * Maximum messages per token and second. Messages beyond it are refused as if the queue were
    * full. undefined: no limit.
@@ -98,7 +98,7 @@ export interface OutgoingBatch extends EventBatch {
  * One instance per thread. Messages are read in its buffer. A message without a match allocates
  * nothing.
  */
-export class Intake {
+export class MessagePipeline {
   /** The current message, of any listener. */
   readonly line: LogLine
   /**
@@ -124,12 +124,12 @@ export class Intake {
   readonly #ids = new EventIds()
   readonly #pending = new Map<string, Pending>()
   readonly #clients = new ClientAddresses()
-  readonly #options: IntakeOptions
+  readonly #options: PipelineOptions
   readonly #rejects = new RejectSamples()
   readonly #coverageRate = new OrganizationRate(COVERAGE_PER_SECOND_MAX, COVERAGE_ORGANIZATIONS_MAX)
 
   /** @param bytes the message buffer, with SCRATCH_BYTES of scratch space at the end */
-  constructor(bytes: Uint8Array, known: KnownHosts, authenticator: Authenticator, options: IntakeOptions) {
+  constructor(bytes: Uint8Array, known: KnownHosts, authenticator: Authenticator, options: PipelineOptions) {
     this.line = new LogLine(bytes)
     this.#known = known
     this.#authenticator = authenticator

@@ -1,6 +1,6 @@
 import { Administration } from '../../engine/admin/administration.ts'
 import type { UnstoredPlaces } from '../../engine/ingest/accept.ts'
-import { Intake, type IntakeOptions, isTaken } from '../../engine/ingest/intake.ts'
+import { isTaken, MessagePipeline, type PipelineOptions } from '../../engine/ingest/message-pipeline.ts'
 import type { Origin } from '../../engine/ingest/origin.ts'
 import { READ_WORK_BYTES } from '../../engine/ingest/read-log.ts'
 import { LISTENERS } from '../../engine/ingest/sources.ts'
@@ -21,9 +21,9 @@ export const known: KnownHosts = {
   knows: (_organizationId, view, start, end) => trie.matchDotted(view, start, end) !== NO_MATCH,
 }
 
-/** An intake over a real store, with an organization and its token. */
-export interface TestIntake extends TestStore {
-  readonly intake: Intake
+/** An pipeline over a real store, with an organization and its token. */
+export interface TestPipeline extends TestStore {
+  readonly pipeline: MessagePipeline
   readonly authenticator: TokenAuthenticator
   readonly administration: Administration
   readonly organization: Organization
@@ -31,14 +31,14 @@ export interface TestIntake extends TestStore {
   readonly token: { readonly raw: string; readonly record: MonitoringToken }
   /** Origins of messages rejected as unauthorized. */
   readonly unauthorized: Origin[]
-  /** Takes a message and returns its outcome, or undefined when the intake has no space. */
+  /** Takes a message and returns its outcome, or undefined when the pipeline has no space. */
   take(message: string | Uint8Array, origin: Origin): string | undefined
 }
 
-export function openIntake(
+export function openPipeline(
   t: { testdir(): string; teardown(work: () => unknown): void },
-  options: Partial<IntakeOptions> & { readonly clock?: Clock } = {},
-): TestIntake {
+  options: Partial<PipelineOptions> & { readonly clock?: Clock } = {},
+): TestPipeline {
   const opened = openStore(t)
   const { store } = opened
   const clock = options.clock ?? opened.clock
@@ -47,16 +47,16 @@ export function openIntake(
   const token = administration.tokens.generate(organization, 'devices')
   const authenticator = new TokenAuthenticator(store, clock)
   const unauthorized: Origin[] = []
-  const intake = new Intake(new Uint8Array(READ_WORK_BYTES), known, authenticator, {
+  const pipeline = new MessagePipeline(new Uint8Array(READ_WORK_BYTES), known, authenticator, {
     tokenRate: options.tokenRate,
     noteUnauthorized: (origin) => unauthorized.push(origin),
     storesCoverage: options.storesCoverage ?? false,
     holdsQuestions: options.holdsQuestions ?? false,
   })
-  intake.line.referenceMs = clock.nowMs()
+  pipeline.line.referenceMs = clock.nowMs()
   return {
     ...opened,
-    intake,
+    pipeline,
     authenticator,
     administration,
     organization,
@@ -64,8 +64,8 @@ export function openIntake(
     unauthorized,
     take(message, origin) {
       const bytes = Buffer.from(message)
-      intake.line.bytes.set(bytes)
-      const taken = intake.take(0, bytes.length, origin)
+      pipeline.line.bytes.set(bytes)
+      const taken = pipeline.take(0, bytes.length, origin)
       return isTaken(taken) ? taken : undefined
     },
   }
@@ -75,7 +75,7 @@ export function openIntake(
 export const ALL_STORED: UnstoredPlaces = { duplicates: [], tooLate: [], rejected: [] }
 
 /** Over all listeners: messages received, and messages with a known outcome. */
-export function sumsOf({ sources }: Intake): { received: number; known: number } {
+export function sumsOf({ sources }: MessagePipeline): { received: number; known: number } {
   let received = 0
   let known = 0
   for (const listener of LISTENERS) {
