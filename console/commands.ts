@@ -87,6 +87,11 @@ export const COMMANDS = {
     administration.clients.note(organization, given),
   'client.reveal': ({ administration, organization }, given: { pseudonym: string }) =>
     administration.clients.reveal(organization, given.pseudonym),
+  'client.export': ({ administration, organization }, given: { person: readonly string[] }) =>
+    administration.persons.noteExport(organization, given.person),
+  // The scan that this requests finishes the erasure.
+  'client.erase': ({ administration, organization }, given: { person: readonly string[] }) =>
+    administration.persons.erase(organization, given.person),
   // The scan that this requests erases what must not be kept.
   'client.set': ({ administration, organization }, given: Pick<OrganizationSettings, 'clients' | 'apiClients'>) =>
     administration.organizations.set(organization, given),

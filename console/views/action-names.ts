@@ -23,6 +23,8 @@ const ACTION_NAMES: Readonly<Record<Action, string>> = {
   'discovery.read': 'Findings read',
   'client.read': 'Clients read',
   'client.reveal': 'Pseudonym decrypted',
+  'client.export': 'Data of a person exported',
+  'client.erase': 'Data of a person erased',
   'client.set': 'Storage of clients changed',
   'client.name': 'Names of clients changed',
   'source.read': 'Sources read',

@@ -27,6 +27,8 @@ export const ACTIONS = {
   'discovery.read': 'viewer',
   'client.read': 'admin',
   'client.reveal': 'owner',
+  'client.export': 'owner',
+  'client.erase': 'owner',
   'client.set': 'owner',
   'client.name': 'admin',
   'source.read': 'viewer',
@@ -128,4 +130,6 @@ export const REMOVALS: ReadonlySet<Action> = new Set<Action>([
   'retention.apply',
   'client.read',
   'client.reveal',
+  'client.export',
+  'client.erase',
 ])

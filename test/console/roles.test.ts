@@ -115,6 +115,8 @@ const PARAMETERS: Readonly<Record<CommandName, unknown>> = {
   'retention.set': { scanDays: 100 },
   'client.read': { platform: 'ChatGPT' },
   'client.reveal': { pseudonym: 'none' },
+  'client.export': { person: ['none'] },
+  'client.erase': { person: ['none'] },
   'client.set': { clients: 'full' },
   'client.name': { network: '10.2.0.0/16', name: 'Berlin office' },
   'block-list-link.create': { label: 'one', blocks: 'rejected', riskMin: 0 },
