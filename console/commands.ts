@@ -73,6 +73,8 @@ export const COMMANDS = {
     administration.approvals.reject(organization, catalog, platforms, terms),
   'approval.remove': ({ administration, organization, catalog }, given: { platforms: readonly string[] }) =>
     administration.approvals.remove(organization, catalog, given.platforms),
+  'approval.undo': ({ administration, organization }, given: { decidedAtMs: number }) =>
+    administration.approvals.undo(organization, given.decidedAtMs),
   'scan.request': ({ administration, organization }, _: Record<string, never>) =>
     administration.scans.request(organization),
   'organization.set': (

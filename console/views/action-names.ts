@@ -70,6 +70,7 @@ const ACTION_NAMES: Readonly<Record<Action, string>> = {
   'approval.add': 'Platform approved',
   'approval.reject': 'Platform rejected',
   'approval.remove': 'Decision withdrawn',
+  'approval.undo': 'Decision undone',
   'scan.request': 'Scan requested',
   'ingest.file': 'Log file read',
   'retention.set': 'Retention changed',

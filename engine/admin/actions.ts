@@ -74,6 +74,7 @@ export const ACTIONS = {
   'approval.add': 'admin',
   'approval.reject': 'admin',
   'approval.remove': 'admin',
+  'approval.undo': 'admin',
   'scan.request': 'admin',
   'ingest.file': 'operator',
   'retention.set': 'admin',

@@ -115,6 +115,7 @@ const PARAMETERS: Readonly<Record<CommandName, unknown>> = {
   'retention.set': { scanDays: 100 },
   'client.read': { platform: 'ChatGPT' },
   'client.reveal': { pseudonym: 'none' },
+  'approval.undo': { decidedAtMs: 1 },
   'client.export': { person: ['none'] },
   'client.erase': { person: ['none'] },
   'client.set': { clients: 'full' },
