@@ -73,6 +73,8 @@ export const COMMANDS = {
     administration.approvals.reject(organization, catalog, platforms, terms),
   'approval.remove': ({ administration, organization, catalog }, given: { platforms: readonly string[] }) =>
     administration.approvals.remove(organization, catalog, given.platforms),
+  'approval.undo': ({ administration, organization }, given: { decidedAtMs: number }) =>
+    administration.approvals.undo(organization, given.decidedAtMs),
   'scan.request': ({ administration, organization }, _: Record<string, never>) =>
     administration.scans.request(organization),
   'organization.set': (
@@ -87,6 +89,11 @@ export const COMMANDS = {
     administration.clients.note(organization, given),
   'client.reveal': ({ administration, organization }, given: { pseudonym: string }) =>
     administration.clients.reveal(organization, given.pseudonym),
+  'client.export': ({ administration, organization }, given: { person: readonly string[] }) =>
+    administration.persons.noteExport(organization, given.person),
+  // The scan that this requests finishes the erasure.
+  'client.erase': ({ administration, organization }, given: { person: readonly string[] }) =>
+    administration.persons.erase(organization, given.person),
   // The scan that this requests erases what must not be kept.
   'client.set': ({ administration, organization }, given: Pick<OrganizationSettings, 'clients' | 'apiClients'>) =>
     administration.organizations.set(organization, given),

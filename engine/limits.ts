@@ -238,6 +238,8 @@ export const CLIENT_NAMES_MAX = 100_000
 export const CLIENT_NAMES_FILE_BYTES_MAX = 64 * 1024 * 1024
 /** Named networks of one organization. More are refused. */
 export const CLIENT_NETWORKS_MAX = 1000
+/** Rows of an export of one person. The export says that it stops. */
+export const PERSON_ROWS_MAX = 20_000
 /** Groups of clients of one organization, and their members together. A file with more is refused. */
 export const CLIENT_GROUPS_MAX = 500
 export const CLIENT_GROUP_MEMBERS_MAX = 20_000

@@ -1,5 +1,6 @@
 import { isClientKnown, namesOf, storedClient, type UseOfClient, useOfClient } from '../../engine/admin/client-use.ts'
 import type { Revealed } from '../../engine/admin/clients.ts'
+import type { PersonRow } from '../../engine/admin/persons.ts'
 import { isPseudonym } from '../../engine/kernel/event/client.ts'
 import { dayOf } from '../../engine/kernel/process/clock.ts'
 import { Fault } from '../../engine/kernel/process/error-codes.ts'
@@ -10,6 +11,7 @@ import type { ClientUse } from '../../engine/store/client-sum.ts'
 import type { DecisionState } from '../../engine/store/decisions.ts'
 import { type DayBar, Key, Timeline } from '../design/chart.tsx'
 import { ClientLink, clientText, useColumns } from '../design/client-columns.tsx'
+import { countColumn, csvOnly, textColumn } from '../design/columns.tsx'
 import { CsvLink } from '../design/csv-link.tsx'
 import { StateTag } from '../design/decision.tsx'
 import { FormError } from '../design/form.tsx'
@@ -36,6 +38,8 @@ export interface ClientView {
   readonly network: string
   /** '' if it is in none. */
   readonly group: string
+  /** Of a user: the addresses that it used last. */
+  readonly addresses: readonly string[]
   readonly windowDays: number
   /** Most matches first. */
   readonly rows: readonly UseRow[]
@@ -74,6 +78,7 @@ export function clientView(visit: Visit, client: string): ClientView {
     isPseudonym: isPseudonym(client),
     name: name ?? '',
     network: network ?? '',
+    addresses: store.clientSummaries.get(organization.id, client, true)?.addresses ?? [],
     group: groupsOf(store, organization).groupOf({ client, ...userOf(use, client) }) ?? '',
     windowDays: organization.evidenceWindowDays,
     rows: use.platforms.map(({ platformId, ...row }) => ({
@@ -116,6 +121,8 @@ export interface ClientProps {
   readonly form: FormState
   readonly nowMs: number
   readonly mayReveal: boolean
+  /** The member may export and erase what is stored about a person. */
+  readonly mayErase: boolean
   /** The pseudonym that was just revealed. One page shows it, once. */
   readonly revealed: Revealed | undefined
 }
@@ -167,6 +174,7 @@ export function Client(props: ClientProps) {
       <Card title="Platforms" bare>
         <Table id="platforms" label="Platforms" columns={useOfClientColumns(nowMs)} rows={rows} />
       </Card>
+      {props.mayErase && <PersonData path={path} view={view} />}
       <Card title="Platforms per day" note={<CsvLink path={`${path}/days`} />}>
         <figure>
           <Timeline days={days} label="Platforms that the client used per day" unit="platform" />
@@ -179,6 +187,54 @@ export function Client(props: ClientProps) {
     </>
   )
 }
+
+/** Exports and erases the person. The page asks once more before it erases. */
+function PersonData({ path, view: { addresses } }: { readonly path: string; readonly view: ClientView }) {
+  const also = addresses.length > 0 && (
+    <label class="check">
+      <input type="checkbox" name="addresses" value="yes" />
+      Also the addresses {addresses.join(', ')}
+    </label>
+  )
+  return (
+    <Card title="Data of this person" note="for owners, in the audit log">
+      <form class="stack" method="post" action={`${path}/export`}>
+        <p class="muted">A file with use, events that wait, names, groups, and who looked it up.</p>
+        {also}
+        <div>
+          <button type="submit">Export</button>
+        </div>
+      </form>
+      <details class="rule">
+        <summary>Erase</summary>
+        <form class="stack" method="post" action={`${path}/erase`}>
+          <p class="muted">
+            This cannot be undone. Counts stay the same. Backups, saved reports, and events in outboxes of collectors
+            keep their data. The list of clients returns with the next scan.
+          </p>
+          {also}
+          <div>
+            <button class="danger" type="submit">
+              Erase permanently
+            </button>
+          </div>
+        </form>
+      </details>
+    </Card>
+  )
+}
+
+export const PERSON_COLUMNS: readonly Column<PersonRow>[] = [
+  csvOnly(textColumn('kind', 'Kind', ({ kind }) => kind)),
+  csvOnly(textColumn('at', 'When', ({ at }) => at)),
+  csvOnly(textColumn('platform', 'Platform', ({ platform }) => platform)),
+  csvOnly(textColumn('client', 'Client', ({ client }) => client)),
+  csvOnly(textColumn('user', 'User', ({ user }) => user)),
+  csvOnly(countColumn('matches', 'Matches', ({ matches }) => matches)),
+  csvOnly(countColumn('sent', 'Bytes sent', ({ bytesSent }) => bytesSent)),
+  csvOnly(countColumn('received', 'Bytes received', ({ bytesReceived }) => bytesReceived)),
+  csvOnly(textColumn('text', 'About', ({ text }) => text)),
+]
 
 function Reveal({ form, path }: ClientProps & { readonly path: string }) {
   return (

@@ -20,7 +20,7 @@ import { FilterSearch, FilterSelect, Filters } from '../design/filters.tsx'
 import { html } from '../design/html.ts'
 import { type Paged, paged } from '../design/paged.ts'
 import { NumberedPages } from '../design/pages-links.tsx'
-import { countOf, countText, Empty, NO_VOLUME, PageHead, Risk } from '../design/parts.tsx'
+import { countOf, countText, Empty, NO_VOLUME, Notice, PageHead, Risk } from '../design/parts.tsx'
 import { daysOf, RangeSelect, rangeText } from '../design/range.tsx'
 import { type Column, type Sorting, sorted, sortingOf, Table } from '../design/table.tsx'
 import type { Visit } from '../http/visit.ts'
@@ -181,6 +181,11 @@ export function Clients(props: ClientsProps) {
       >
         {!isEmpty && <CsvLink path={CLIENTS_PATH} query={query} />}
       </PageHead>
+      {query.get('done') === 'erased' && (
+        <Notice title="The person is being erased">
+          <p class="small">The scan that finishes it is requested. Until then, no page shows clients.</p>
+        </Notice>
+      )}
       {isEmpty ? (
         <NoClients mode={mode} isMade={isMade} maySet={props.maySet} />
       ) : (

@@ -1,6 +1,7 @@
 import { storedClient } from '../../engine/admin/client-use.ts'
 import type { ClientReading, Revealed } from '../../engine/admin/clients.ts'
 import { readHostNames } from '../../engine/admin/host-names-file.ts'
+import { personOf, personRows } from '../../engine/admin/persons.ts'
 import { isFault } from '../../engine/kernel/process/error-codes.ts'
 import { clientModeOf } from '../../engine/store/organizations.ts'
 import { DAY_COLUMNS } from '../design/chart.tsx'
@@ -12,7 +13,7 @@ import { auditedPage, form, page, type Route } from '../http/router.ts'
 import type { Visit } from '../http/visit.ts'
 import { csvFile, csvTable } from '../routes/csv.ts'
 import { refusedForm } from '../routes/refused-form.ts'
-import { Client, clientView, knownClient, useOfClientColumns } from './client.tsx'
+import { Client, clientView, knownClient, PERSON_COLUMNS, useOfClientColumns } from './client.tsx'
 import { GROUP_ROUTES } from './groups.tsx'
 import { CLIENTS_PATH, Clients, clientFilters, clientListColumns, clientsView, withNames } from './list.tsx'
 import {
@@ -68,6 +69,8 @@ export const CLIENT_ROUTES: readonly Route[] = [
     csvTable('client-days', DAY_COLUMNS, clientView(visit, knownClient(visit, client)).days),
   ),
   form('/clients/:client/reveal', 'client.reveal', reveal, { confirmed: true }),
+  form('/clients/:client/export', 'client.export', exportPerson, { confirmed: true }),
+  form('/clients/:client/erase', 'client.erase', erasePerson, { confirmed: true }),
   csvFile({
     path: NETWORKS_PATH,
     access: 'client.read',
@@ -137,6 +140,28 @@ async function importNames(visit: Visit): Promise<Answer> {
   }
 }
 
+/** The client of the page, and its addresses if the form says so. */
+function personIn(visit: Visit, client: string): string[] {
+  const { site, organization, request } = visit
+  return site.store.environment.read(() => {
+    const known = knownClient(visit, client)
+    return personOf(site.store, organization, [known], request.fields.text('addresses') !== '')
+  })
+}
+
+async function exportPerson(visit: Visit, { client }: { readonly client: string }): Promise<Answer> {
+  const { site, organization } = visit
+  const person = personIn(visit, client)
+  await visit.change('client.export', { person })
+  const rows = site.store.environment.read(() => personRows(site.store, organization, person))
+  return csvTable('person', PERSON_COLUMNS, rows)
+}
+
+async function erasePerson(visit: Visit, { client }: { readonly client: string }): Promise<Answer> {
+  await visit.change('client.erase', { person: personIn(visit, client) })
+  return redirect(`${CLIENTS_PATH}?done=erased`)
+}
+
 async function reveal(visit: Visit, { client }: { readonly client: string }): Promise<Answer> {
   const { fields } = visit.request
   await visit.change('client.read', clientOf(visit, { client }))
@@ -167,6 +192,7 @@ function clientPage(visit: Visit, text: string, state: FormState, status: number
       form: state,
       nowMs: visit.nowMs,
       mayReveal: visit.may('client.reveal'),
+      mayErase: visit.may('client.erase'),
       revealed,
     })
     return visit.page(client, CLIENTS_PATH, content, { status, showsSecret: revealed !== undefined })

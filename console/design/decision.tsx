@@ -1,10 +1,11 @@
+import type { UndoableDecisions } from '../../engine/admin/approvals.ts'
 import { DAY_MS, isoDay } from '../../engine/kernel/process/clock.ts'
 import { DECISION_NOTE_BYTES_MAX } from '../../engine/limits.ts'
 import type { DecisionState } from '../../engine/store/decisions.ts'
 import { NAME_BYTES_MAX } from '../../engine/store/organizations.ts'
 import type { FormState } from '../form.ts'
 import { Field, Select } from './form.tsx'
-import { Tag, type Tone } from './parts.tsx'
+import { countOf, Notice, Tag, Time, type Tone } from './parts.tsx'
 
 const TONES: Readonly<Record<DecisionState, Tone>> = {
   waiting: 'plain',
@@ -16,6 +17,36 @@ const TONES: Readonly<Record<DecisionState, Tone>> = {
 /** The state of a platform. Cells of long tables call it as a function. */
 export function StateTag({ state }: { readonly state: DecisionState }) {
   return Tag({ tone: TONES[state], children: state })
+}
+
+/** Offers to undo the last decisions. `from` is the page that follows: `overview`, or a platform. */
+export function Undo({
+  undo,
+  from = '',
+  nowMs,
+}: {
+  undo: UndoableDecisions | undefined
+  from?: string
+  nowMs: number
+}) {
+  if (undo === undefined) return null
+  const { decidedAtMs, platformIds } = undo
+  return (
+    <form class="card undo" method="post" action="/decisions/undo">
+      <p class="small">
+        You decided about {countOf(platformIds.length, 'platform')} <Time ms={decidedAtMs} nowMs={nowMs} />. Undo works
+        for ten minutes. It does not recall alerts that were sent, or block lists that devices fetched.
+      </p>
+      <input type="hidden" name="at" value={String(decidedAtMs)} />
+      <input type="hidden" name="from" value={from} />
+      <button type="submit">Undo</button>
+    </form>
+  )
+}
+
+/** The notice after an undo. */
+export function Undone({ done }: { readonly done: string }) {
+  return done === 'undone' ? <Notice title="The decision is undone. The one before counts again" /> : null
 }
 
 export interface TermsFieldsProps {

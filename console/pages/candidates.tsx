@@ -17,6 +17,7 @@ export interface CandidatesProps {
   readonly mayAdd: boolean
   readonly mayMark: boolean
   readonly done: string
+  readonly doneName: string
 }
 
 const DONE: Readonly<Record<string, string>> = {
@@ -47,7 +48,15 @@ export function CandidatesPage(props: CandidatesProps) {
       >
         {candidates.total > 0 && <CsvLink path={PATH} query={query} />}
       </PageHead>
-      {title !== undefined && <Notice title={title} />}
+      {title !== undefined && (
+        <Notice title={title}>
+          {done === 'dismissed' && props.mayMark && props.doneName !== '' && (
+            <form method="post" action={`${PATH}/${encodeURIComponent(props.doneName)}/restore`}>
+              <button type="submit">Undo</button>
+            </form>
+          )}
+        </Notice>
+      )}
       {candidates.total === 0 ? (
         <Empty title={isDismissed ? 'No dismissed candidate' : 'No candidate'}>
           <p class="muted">Candidates appear here when messages of logs name them.</p>

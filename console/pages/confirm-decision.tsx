@@ -12,7 +12,7 @@ export interface ConfirmDecisionProps {
   readonly back: string
 }
 
-/** Asks before a decision about many platforms, because no other step takes it back at once. */
+/** Asks before a decision about many platforms, because it concerns more than one screen shows. */
 export function ConfirmDecision({ action, what, kept, back }: ConfirmDecisionProps) {
   return (
     <>

@@ -1,7 +1,6 @@
-import { isoSeconds } from '../../engine/kernel/process/clock.ts'
 import { StateTag, TermsFields } from '../design/decision.tsx'
 import { FormError } from '../design/form.tsx'
-import { Card, Notice, Tag, Time, type Tone } from '../design/parts.tsx'
+import { Card, countOf, lastDays, Notice, Tag, Time, type Tone } from '../design/parts.tsx'
 import type { FormState } from '../form.ts'
 import { type DecisionTermsView, type HistoryEntry, isWaiting } from '../views/decisions.ts'
 import type { PlatformView } from '../views/platform.ts'
@@ -22,9 +21,9 @@ const DONE_TITLES: Readonly<Record<string, string>> = {
   withdrawn: 'waits for a decision again',
 }
 
-/** What the member just decided, with a button that undoes it. */
-export function DecisionDone({ view, mayDecide, done }: DecisionProps) {
-  const { name, state, decision, decisionPending } = view
+/** What the member just decided. */
+export function DecisionDone({ view, done }: DecisionProps) {
+  const { name, state, decisionPending } = view
   const title = DONE_TITLES[done]
   const isShown = title !== undefined && (done === 'withdrawn' ? state === 'waiting' : state === done)
   if (!isShown) {
@@ -34,12 +33,7 @@ export function DecisionDone({ view, mayDecide, done }: DecisionProps) {
       </Notice>
     ) : undefined
   }
-  return (
-    <Notice title={`${name} ${title}`}>
-      {appliedBy(view)}
-      {mayDecide && <Undo name={name} before={decision.before} />}
-    </Notice>
-  )
+  return <Notice title={`${name} ${title}`}>{appliedBy(view)}</Notice>
 }
 
 function appliedBy({ decisionPending, finding }: PlatformView) {
@@ -50,24 +44,31 @@ function appliedBy({ decisionPending, finding }: PlatformView) {
   return <p class="small">{text}</p>
 }
 
-/** Makes the decision before this one again, with its terms. */
-function Undo({ name, before }: { readonly name: string; readonly before: DecisionTermsView }) {
-  const path = `/platforms/${encodeURIComponent(name)}`
-  if (isWaiting(before.state)) {
-    return (
-      <form method="post" action={`${path}/withdraw`}>
-        <button type="submit">Undo</button>
-      </form>
-    )
-  }
+/** What follows a rejection: who used the platform, and how to stop the use. */
+function AfterRejection({ view }: DecisionProps) {
+  const { name, finding, windowDays, blockLists } = view
+  const clients = finding?.clients ?? 0
+  const used = `${finding?.isEstimate ? 'About ' : ''}${countOf(clients, 'client')} used ${name} in the ${lastDays(windowDays)}.`
   return (
-    <form method="post" action={`${path}/${before.state === 'approved' ? 'approve' : 'reject'}`}>
-      <input type="hidden" name="note" value={before.note} />
-      <input type="hidden" name="owner" value={before.owner} />
-      <input type="hidden" name="plan" value={before.plan} />
-      <input type="hidden" name="expires" value={before.expiresAtMs === 0 ? '' : isoSeconds(before.expiresAtMs)} />
-      <button type="submit">Undo</button>
-    </form>
+    <div class="stack">
+      <p>{clients === 0 ? `Nobody used ${name} in the ${lastDays(windowDays)}.` : used}</p>
+      {blockLists !== undefined && (
+        <ul class="links">
+          {blockLists.map(({ label, blocks, riskMin }) => (
+            <li key={label}>
+              Block list{' '}
+              <a href={`/block-lists/preview?${new URLSearchParams({ blocks, risk: String(riskMin) })}`}>{label}</a> has
+              it.
+            </li>
+          ))}
+          {blockLists.length === 0 && (
+            <li>
+              No link of a block list has it. <a href="/block-lists">Block it with a firewall, proxy or DNS server</a>
+            </li>
+          )}
+        </ul>
+      )}
+    </div>
   )
 }
 
@@ -79,13 +80,14 @@ export function Decision(props: DecisionProps) {
   const hasErrors = Object.keys(form.errors).length > 0
   return (
     <Card id="decision" title="Decision" note={<StateTag state={view.state} />}>
+      {view.state === 'rejected' && <AfterRejection {...props} />}
       {isDecided ? <Terms terms={last} nowMs={nowMs} /> : <p class="muted">{noDecision(props)}</p>}
       {view.isRegistered && mayDecide && isWaiting(view.state) && <DecisionForm {...props} />}
       {view.isRegistered && !isWaiting(view.state) && (mayDecide || mayWithdraw) && (
         <div class="row decided">
           {mayDecide && (
             <details open={hasErrors}>
-              <summary class="button">Change</summary>
+              <summary class="button">{view.state === 'rejected' ? 'Change, or set a date' : 'Change'}</summary>
               <DecisionForm {...props} />
             </details>
           )}

@@ -1,10 +1,11 @@
 import type { ComponentChildren } from 'preact'
+import type { UndoableDecisions } from '../../engine/admin/approvals.ts'
 import { USE_NAMES } from '../../engine/admin/platform-rows.ts'
 import { percentText } from '../../engine/export/report/text.ts'
 import { Key, Timeline } from '../design/chart.tsx'
 import { bytesColumn, platformClientsPath } from '../design/client-columns.tsx'
 import { CsvLink } from '../design/csv-link.tsx'
-import { StateTag } from '../design/decision.tsx'
+import { StateTag, Undo, Undone } from '../design/decision.tsx'
 import {
   bytesText,
   Card,
@@ -36,9 +37,19 @@ export interface OverviewProps {
   readonly mayScan: boolean
   readonly mayReadTokens: boolean
   readonly done: string
+  readonly undo: UndoableDecisions | undefined
 }
 
-export function Overview({ view, nowMs, mayDecide, mayReadClients, mayScan, mayReadTokens, done }: OverviewProps) {
+export function Overview({
+  view,
+  nowMs,
+  mayDecide,
+  mayReadClients,
+  mayScan,
+  mayReadTokens,
+  done,
+  undo,
+}: OverviewProps) {
   const { findings, windowDays, isScanPending } = view
   const about =
     findings === undefined ? (
@@ -63,6 +74,8 @@ export function Overview({ view, nowMs, mayDecide, mayReadClients, mayScan, mayR
           <p class="small">The next scan updates the risk. It is already requested.</p>
         </Notice>
       )}
+      <Undone done={done} />
+      <Undo undo={undo} from="overview" nowMs={nowMs} />
       {done === 'scan' && <Notice title={isScanPending ? 'The scan is requested' : 'The scan has run'} />}
       {findings === undefined ? (
         <FirstSteps view={view} mayScan={mayScan} mayReadTokens={mayReadTokens} />

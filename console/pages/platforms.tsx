@@ -1,11 +1,12 @@
 import type { VNode } from 'preact'
+import type { UndoableDecisions } from '../../engine/admin/approvals.ts'
 import { USE_NAMES } from '../../engine/admin/platform-rows.ts'
 import { isoSeconds } from '../../engine/kernel/process/clock.ts'
 import { DECISION_STATES } from '../../engine/store/decisions.ts'
 import { bytesColumn } from '../design/client-columns.tsx'
 import { countColumn, csvOnly, textColumn, timeColumn } from '../design/columns.tsx'
 import { CsvLink } from '../design/csv-link.tsx'
-import { StateTag, TermsFields } from '../design/decision.tsx'
+import { StateTag, TermsFields, Undo, Undone } from '../design/decision.tsx'
 import { FilterSearch, FilterSelect, Filters } from '../design/filters.tsx'
 import { FormError } from '../design/form.tsx'
 import { html } from '../design/html.ts'
@@ -145,6 +146,7 @@ export interface PlatformsProps {
   /** The decisions that the member just made, and about how many platforms; '' if none. */
   readonly done: string
   readonly doneCount: number
+  readonly undo: UndoableDecisions | undefined
 }
 
 export function Platforms(props: PlatformsProps) {
@@ -175,6 +177,8 @@ export function Platforms(props: PlatformsProps) {
         <CsvLink path="/platforms" query={query} />
       </PageHead>
       <Done {...props} />
+      <Undone done={props.done} />
+      <Undo undo={props.undo} nowMs={nowMs} />
       <PlatformFilters view={view} sorting={query.get('sort') ?? ''} />
       {view.rows.length === 0 ? (
         <Empty title="No platform matches">

@@ -22,6 +22,7 @@ export const CANDIDATE_ROUTES: readonly Route[] = [
       mayAdd: visit.may('registry.add'),
       mayMark: visit.may('candidate.dismiss'),
       done: query.get('done') ?? '',
+      doneName: query.get('name') ?? '',
     })
     return visit.page('Candidates', PATH, content)
   }),
@@ -33,7 +34,7 @@ export const CANDIDATE_ROUTES: readonly Route[] = [
   }),
   form(`${PATH}/:name/dismiss`, 'candidate.dismiss', async (visit, { name }) => {
     await visit.change('candidate.dismiss', { name })
-    return redirect(`${PATH}?done=dismissed`)
+    return redirect(`${PATH}?${new URLSearchParams({ done: 'dismissed', name })}`)
   }),
   form(`${PATH}/:name/restore`, 'candidate.restore', async (visit, { name }) => {
     await visit.change('candidate.restore', { name })

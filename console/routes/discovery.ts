@@ -6,7 +6,7 @@ import { form, page, type Route } from '../http/router.ts'
 import type { Visit } from '../http/visit.ts'
 import { ConfirmDecision } from '../pages/confirm-decision.tsx'
 import { PLATFORMS_SORTING, Platforms, platformColumns } from '../pages/platforms.tsx'
-import { DecisionsByName, termsByName } from '../views/decisions.ts'
+import { DecisionsByName, termsByName, undoOf } from '../views/decisions.ts'
 import { platformsView } from '../views/platforms.ts'
 import { csvFile } from './csv.ts'
 import { DECISION_ACTIONS, DECISION_WORDS, type DecisionWord, DONE, readTerms } from './decision-form.ts'
@@ -19,7 +19,7 @@ const VERBS: Readonly<Record<DecisionWord, string>> = {
 }
 
 /** A decision about more platforms than this is confirmed. */
-const UNCONFIRMED_MAX = 25
+const UNCONFIRMED_MAX = 20
 /** A form with as many platforms as can have a decision. */
 const SELECTION_FORM = { bodyBytesMax: 256 * 1024, fieldsMax: FORM_FIELDS_MAX + DECIDED_PLATFORMS_MAX }
 
@@ -34,10 +34,20 @@ export const DISCOVERY_ROUTES: readonly Route[] = [
       return sorted(platformsView(visit).rows, columns, sortingOf(columns, visit.request.query, PLATFORMS_SORTING))
     },
   }),
+  form('/decisions/undo', 'approval.undo', undo),
   ...DECISION_WORDS.map((word) =>
     form(`/decisions/${word}`, DECISION_ACTIONS[word], (visit) => decideAll(visit, word), SELECTION_FORM),
   ),
 ]
+
+/** Undoes the last decisions of the member, and returns to the page of the form. */
+async function undo(visit: Visit): Promise<Answer> {
+  const { fields } = visit.request
+  await visit.change('approval.undo', { decidedAtMs: Number(fields.text('at')) })
+  const from = fields.text('from')
+  const to = from === 'overview' ? '/overview' : from === '' ? '/platforms' : `/platforms/${encodeURIComponent(from)}`
+  return redirect(`${to}?done=undone`)
+}
 
 /** Decides about the selected platforms. The query has the filters of the page. */
 async function decideAll(visit: Visit, word: DecisionWord): Promise<Answer> {
@@ -98,6 +108,7 @@ function platformsPage(visit: Visit, state: FormState, status: number): Answer {
     nowMs,
     form: state,
     mayDecide: visit.may('approval.add'),
+    undo: site.store.environment.read(() => undoOf(visit)),
     done: request.query.get('done') ?? '',
     doneCount: Math.max(0, Math.trunc(Number(request.query.get('count'))) || 0),
   })

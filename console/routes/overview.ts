@@ -3,6 +3,7 @@ import { redirect } from '../http/answer.ts'
 import { form, page, type Route } from '../http/router.ts'
 import { Overview } from '../pages/overview.tsx'
 import { dailyUse } from '../views/daily-use.ts'
+import { undoOf } from '../views/decisions.ts'
 import { overviewView } from '../views/overview.ts'
 import { csvFile } from './csv.ts'
 
@@ -15,6 +16,7 @@ export const OVERVIEW_ROUTES: readonly Route[] = [
       mayReadClients: visit.may('client.read'),
       mayScan: visit.may('scan.request'),
       mayReadTokens: visit.may('token.read'),
+      undo: undoOf(visit),
       done: visit.request.query.get('done') ?? '',
     })
     return visit.page('Overview', '/overview', content)

@@ -6,7 +6,7 @@ import { type Answer, redirect } from '../http/answer.ts'
 import { form, page, type Route } from '../http/router.ts'
 import type { Visit } from '../http/visit.ts'
 import { NAME_COLUMNS, Platform, RISK_COLUMNS, riskTerms } from '../pages/platform.tsx'
-import { DecisionsByName } from '../views/decisions.ts'
+import { DecisionsByName, undoOf } from '../views/decisions.ts'
 import { type PlatformFinding, type PlatformView, platformView } from '../views/platform.ts'
 import { csvTable } from './csv.ts'
 import { DECISION_ACTIONS, DECISION_WORDS, type DecisionWord, DONE, readTerms } from './decision-form.ts'
@@ -70,6 +70,7 @@ function platformPage(visit: Visit, name: string, state: FormState, status: numb
     mayDecide: visit.may('approval.add'),
     mayWithdraw: visit.may('approval.remove'),
     mayReadClients: visit.may('client.read'),
+    undo: visit.site.store.environment.read(() => undoOf(visit)),
     done: visit.request.query.get('done') ?? '',
   })
   return visit.page(name, '/platforms', content, { status })

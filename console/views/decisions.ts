@@ -1,3 +1,4 @@
+import { type UndoableDecisions, undoableDecisions } from '../../engine/admin/approvals.ts'
 import type { ListedPlatform } from '../../engine/scan/listed-discovery.ts'
 import { type Decision, type DecisionState, decisionState } from '../../engine/store/decisions.ts'
 import type { Visit } from '../http/visit.ts'
@@ -31,6 +32,13 @@ export class DecisionsByName {
   stateOf({ name, decision }: ListedPlatform): DecisionState {
     return this.#byName.get(name)?.state ?? decision
   }
+}
+
+/** What the member decided last, if it can be undone. */
+export function undoOf(visit: Visit): UndoableDecisions | undefined {
+  const { site, organization, identity, nowMs } = visit
+  if (!visit.may('approval.undo')) return undefined
+  return undoableDecisions(site.store, organization.id, `member ${identity.member.name}`, nowMs)
 }
 
 /** Whether somebody has to decide about the platform. */
@@ -74,11 +82,9 @@ const NO_DECISION: DecisionTermsView = {
   atMs: 0,
 }
 
-/** The decision about a platform, the one before it, and its history, newest first. */
+/** The decision about a platform, and its history, newest first. */
 export interface DecisionView {
   readonly last: DecisionTermsView
-  /** What an undo restores. */
-  readonly before: DecisionTermsView
   readonly history: readonly HistoryEntry[]
 }
 
@@ -99,7 +105,7 @@ export function termsByName({ site, organization }: Visit): Map<string, Platform
 
 /** @param platformId undefined if the platform is not in the registry */
 export function decisionView({ site, organization, nowMs }: Visit, platformId: string | undefined): DecisionView {
-  if (platformId === undefined) return { last: NO_DECISION, before: NO_DECISION, history: [] }
+  if (platformId === undefined) return { last: NO_DECISION, history: [] }
   const { decisions, evidence } = site.store
   const all = decisions.history(organization.id, platformId)
   const terms = all.map((decision): DecisionTermsView => {
@@ -120,7 +126,7 @@ export function decisionView({ site, organization, nowMs }: Visit, platformId: s
     history.push({ timeMs: detection.createdAtMs, event: 'detected', by: '', note: '', owner: '', expiresAtMs: 0 })
   }
   // The clock may have been set back between two decisions: those keep their order.
-  return { last: terms[0] ?? NO_DECISION, before: terms[1] ?? NO_DECISION, history: inOrder(history) }
+  return { last: terms[0] ?? NO_DECISION, history: inOrder(history) }
 }
 
 /** Newest first. The sort is stable. */

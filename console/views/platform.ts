@@ -6,7 +6,9 @@ import { Evidence } from '../../engine/scan/evidence.ts'
 import { groupsOf } from '../../engine/scan/group-use.ts'
 import { contactsOf, type PublishedPlatform, publishedPlatform } from '../../engine/scan/listed-discovery.ts'
 import { effectiveRisk, type RiskOfPlatform } from '../../engine/scan/risk.ts'
+import type { BlockListLink } from '../../engine/store/block-list-links.ts'
 import type { DecisionState } from '../../engine/store/decisions.ts'
+import { statusOf } from '../../engine/store/secrets.ts'
 import type { Use } from '../../registry/contact.ts'
 import type { Platform } from '../../registry/platform.ts'
 import { PLATFORM_TYPES } from '../../registry/platform-type.ts'
@@ -91,6 +93,8 @@ export interface PlatformView {
   readonly plans: readonly string[]
   readonly planRisks: string
   readonly sources: readonly string[]
+  /** The links of block lists that block it, if the member may see them. */
+  readonly blockLists: readonly BlockListLink[] | undefined
   /** The organization's decision, which the next scan applies. */
   readonly state: DecisionState
   /** The last scan applied an earlier decision. */
@@ -126,6 +130,9 @@ export function platformView(visit: Visit, name: string): PlatformView | undefin
     plans: registered === undefined ? [] : plansOf(registered.facts ?? []),
     planRisks: registered === undefined ? '' : planRisks(registered),
     sources: [...new Set((registered?.source ?? []).map(sourceName))],
+    blockLists: visit.may('block-list-link.read')
+      ? blockListsWith(visit, state, registered?.risk.score ?? 0)
+      : undefined,
     state,
     decisionPending: published !== undefined && published.metadata.decision !== state,
     decision,
@@ -133,6 +140,14 @@ export function platformView(visit: Visit, name: string): PlatformView | undefin
     finding: published && findingOf(visit, published, registered),
     isRegistered: registered !== undefined,
   }
+}
+
+/** Active links, by the state and the risk that they select. */
+function blockListsWith({ site, organization, nowMs }: Visit, state: DecisionState, risk: number): BlockListLink[] {
+  return site.store.blockListLinks.ofOrganization(organization.id).filter((link) => {
+    const isChosen = link.blocks === 'rejected' ? state === 'rejected' : state !== 'approved'
+    return statusOf(link, nowMs) === 'active' && isChosen && risk >= link.riskMin
+  })
 }
 
 function findingOf(visit: Visit, published: PublishedPlatform, registered: Platform | undefined): PlatformFinding {

@@ -27,6 +27,8 @@ export const ACTIONS = {
   'discovery.read': 'viewer',
   'client.read': 'admin',
   'client.reveal': 'owner',
+  'client.export': 'owner',
+  'client.erase': 'owner',
   'client.set': 'owner',
   'client.name': 'admin',
   'source.read': 'viewer',
@@ -72,6 +74,7 @@ export const ACTIONS = {
   'approval.add': 'admin',
   'approval.reject': 'admin',
   'approval.remove': 'admin',
+  'approval.undo': 'admin',
   'scan.request': 'admin',
   'ingest.file': 'operator',
   'retention.set': 'admin',
@@ -128,4 +131,6 @@ export const REMOVALS: ReadonlySet<Action> = new Set<Action>([
   'retention.apply',
   'client.read',
   'client.reveal',
+  'client.export',
+  'client.erase',
 ])

@@ -18,6 +18,7 @@ import { MemberChanges } from './members.ts'
 import { OrganizationChanges, RetentionChanges, ScanChanges } from './organizations.ts'
 import { OwnPlatformChanges } from './own-platforms.ts'
 import { PasskeyChanges } from './passkeys.ts'
+import { PersonChanges } from './persons.ts'
 import { RecommendationChanges } from './recommendations.ts'
 import { RegistryUpdates } from './registry-updates.ts'
 import { ReportChanges } from './reports.ts'
@@ -49,6 +50,7 @@ export class Administration extends Changes {
   readonly clients = new ClientReads(this.store, this.clock, this.actor)
   readonly clientNames = new ClientNameChanges(this.store, this.clock, this.actor)
   readonly clientGroups = new ClientGroupChanges(this.store, this.clock, this.actor)
+  readonly persons = new PersonChanges(this.store, this.clock, this.actor)
   readonly scans = new ScanChanges(this.store, this.clock, this.actor)
   readonly assessments = new AssessmentChanges(this.store, this.clock, this.actor)
   readonly frameworks = new FrameworkChanges(this.store, this.clock, this.actor)

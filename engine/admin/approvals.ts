@@ -2,7 +2,7 @@ import type { Catalog } from '../../registry/catalog.ts'
 import type { Platform } from '../../registry/platform.ts'
 import { platformId } from '../../registry/platform-id.ts'
 import { plansOf } from '../../registry/risk-sum.ts'
-import { DAY_MS, isoSeconds } from '../kernel/process/clock.ts'
+import { DAY_MS, isoSeconds, MINUTE_MS } from '../kernel/process/clock.ts'
 import { Fault } from '../kernel/process/error-codes.ts'
 import { nearestName } from '../kernel/process/similar.ts'
 import { DECIDED_PLATFORMS_MAX, DECISION_NOTE_BYTES_MAX } from '../limits.ts'
@@ -11,6 +11,7 @@ import type { AuditDetails } from '../store/audit-log.ts'
 import { type Decision, type DecisionKind, decisionState, type LastDecision } from '../store/decisions.ts'
 import type { Organization } from '../store/organizations.ts'
 import type { Scan } from '../store/scans.ts'
+import type { Store } from '../store/store.ts'
 import { Changes, checkText, listText } from './changes.ts'
 
 /** The terms of an approval or a rejection. */
@@ -28,6 +29,41 @@ export interface DecisionTerms {
 /** The scan that will show a change of decisions. */
 export interface ApprovalChange {
   readonly scan: Scan
+}
+
+/** A decision can be undone for this long. */
+export const UNDO_MS = 10 * MINUTE_MS
+
+/** The decisions that somebody made last, all at one time. */
+export interface UndoableDecisions {
+  readonly decidedAtMs: number
+  readonly platformIds: readonly string[]
+}
+
+/**
+ * The last decisions of an actor, if they can still be undone. Call it inside Environment.read.
+ *
+ * @param actor as in the audit log: `member alice@acme.example`
+ */
+export function undoableDecisions(
+  { decisions }: Store,
+  organizationId: string,
+  actor: string,
+  nowMs: number,
+): UndoableDecisions | undefined {
+  const recent = [...decisions.last(organizationId)].filter(([, { decidedAtMs }]) => decidedAtMs > nowMs - UNDO_MS)
+  const made = [
+    ...decisions
+      .ofPlatforms(
+        organizationId,
+        recent.map(([platformId]) => platformId),
+      )
+      .values(),
+  ]
+  const own = made.filter(({ decidedBy }) => decidedBy === actor)
+  const decidedAtMs = Math.max(...own.map((each) => each.decidedAtMs))
+  const platformIds = own.filter((each) => each.decidedAtMs === decidedAtMs).map(({ platformId }) => platformId)
+  return platformIds.length === 0 ? undefined : { decidedAtMs, platformIds }
 }
 
 /** Ten years, as for API keys. */
@@ -81,6 +117,38 @@ export class ApprovalChanges extends Changes {
           `there is no decision about ${JSON.stringify(named)}; posture-admin approval list shows all`,
         )
       })
+    })
+  }
+
+  /**
+   * Undoes what the actor decided last, at this time: the decisions before count again. Alerts that
+   * were sent and block lists that were fetched are not recalled.
+   *
+   * @throws Fault CONFLICT if it can no longer be undone, NOT_ALLOWED
+   */
+  undo({ id: organizationId, name }: Organization, decidedAtMs: number): ApprovalChange {
+    const { store, clock } = this
+    return this.audited('approval.undo', organizationId, (decidedBy) => {
+      const organization = store.organizations.get(organizationId)
+      if (organization === undefined) throw new Fault('NOT_FOUND', `no organization ${name}`)
+      const nowMs = clock.nowMs()
+      const last = undoableDecisions(store, organizationId, decidedBy, nowMs)
+      if (last?.decidedAtMs !== decidedAtMs) {
+        throw new Fault(
+          'CONFLICT',
+          'the decision can no longer be undone: ten minutes have passed, or another followed',
+        )
+      }
+      const decisions = last.platformIds.map((platformId): Omit<Decision, 'sequence'> => {
+        const [, before] = store.decisions.history(organizationId, platformId)
+        const terms = before ?? { kind: 'withdrawn', note: '', owner: '', expiresAtMs: 0 }
+        const { sequence: _, ...next } = { sequence: 0, ...terms, platformId, decidedBy, decidedAtMs: nowMs }
+        return next
+      })
+      // The platforms have decisions already, so there are not more of them.
+      store.decisions.putAll(organizationId, decisions, nowMs)
+      const scan = requestScan(store, organization, clock)
+      return { organizationId, subject: listText(last.platformIds), result: { scan } }
     })
   }
 

@@ -5,6 +5,7 @@ import { contactsOf, type PublishedPlatform, publishedPlatforms } from '../scan/
 import { subjectHash } from '../store/alerts.ts'
 import type { StoredDay } from '../store/evidence.ts'
 import { type Condition, type ConditionInput, lineOf, type RuleGroup } from './condition.ts'
+import { bytesSent } from './volume-conditions.ts'
 
 const DAY_TEXT_CHARACTERS = '2026-11-22'.length
 const DAY_MS = 86_400_000
@@ -14,7 +15,10 @@ const LATE_DAYS_MAX = 7
 /** What the last scan of an organization published. */
 export const PLATFORM_RULES: RuleGroup = {
   name: 'platforms',
-  rules: ['new-platform', 'unapproved-platform', 'rejected-platform', 'rejected-platform-blocked', 'platform-volume'],
+  rules: [
+    ...(['new-platform', 'unapproved-platform', 'rejected-platform', 'rejected-platform-blocked'] as const),
+    ...(['platform-volume', 'bytes-sent'] as const),
+  ],
   remembered: ['new-platform'],
   fingerprint: ({ store, organization }) => {
     const { generation, riskFormula = 0 } = store.scanStates.get(organization.id)
@@ -25,7 +29,8 @@ export const PLATFORM_RULES: RuleGroup = {
     // Software with AI features is not shadow AI. Only its rejection is a reason for alerts.
     const found = publishedPlatforms(store, organization.id).filter(({ metadata }) => isUsed(metadata.use))
     // Today, and the days before it whose logs may still arrive.
-    const recent = [...store.evidence.since(organization.id, dayOf(nowMs) - LATE_DAYS_MAX)]
+    const firstDay = dayOf(nowMs) - LATE_DAYS_MAX
+    const recent = [...store.evidence.since(organization.id, firstDay)]
     const ai = found.filter(({ metadata }) => metadata.use === 'ai')
     const known = isSameFormula(input) ? undefined : store.alerts.reported(organization.id, 'new-platform')
     const unapproved = unapprovedPlatforms(input, ai).map((each) => ({
@@ -46,6 +51,7 @@ export const PLATFORM_RULES: RuleGroup = {
       'rejected-platform': rejectedPlatforms(input, found),
       'rejected-platform-blocked': blockedPlatforms(input, recent),
       'platform-volume': highVolumes(input, recent, ai),
+      'bytes-sent': bytesSent(input, recent, ai, firstDay),
     }
   },
 }

@@ -50,6 +50,12 @@ export const RULES: Readonly<Record<AlertRule, RuleDefinition>> = {
     threshold: { byDefault: 10_000, min: 1, max: 1_000_000_000, unit: 'matches', about: 'Matches on one day' },
     plural: 'AI platforms with a high volume',
   },
+  'bytes-sent': {
+    about: 'Clients sent more than this on one day (UTC): one client, a group, or all to a platform not approved',
+    severity: 'medium',
+    threshold: { byDefault: 1000, min: 1, max: 1_000_000_000, unit: 'MB', about: 'Megabytes sent on one day' },
+    plural: 'days with much data sent',
+  },
   'source-silent': {
     about: 'A sender of logs has sent nothing for this time, and had sent for at least as long before',
     severity: 'medium',

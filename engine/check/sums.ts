@@ -234,7 +234,9 @@ function checkClients(walk: StoreWalk): void {
         matches += reader.matches
         if (dayOf(reader.lastSeenMs) !== day) wrong(`the time ${reader.lastSeenMs} in ${at}`, 'one of that day')
       }
-      if (seen.size === 0 || seen.size > CLIENTS_PER_DAY_MAX)
+      // All of them may have been erased.
+      const isEmpty = seen.size === 0 && reader.otherMatches === 0
+      if (isEmpty || seen.size > CLIENTS_PER_DAY_MAX)
         wrong(`${seen.size} clients of ${at}`, `1 to ${CLIENTS_PER_DAY_MAX}`)
       const all = evidence.day(organizationId, day, platform)?.matches
       if (all !== undefined && matches > all) wrong(`${matches} matches by client of ${at}`, `at most ${all}`)

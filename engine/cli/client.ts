@@ -3,12 +3,18 @@ import { readGroups, storedGroups } from '../admin/client-groups.ts'
 import { type ListedClient, searchedText } from '../admin/client-list.ts'
 import { type NamesOf, namesOf } from '../admin/client-use.ts'
 import { readHostNames } from '../admin/host-names-file.ts'
+import { type PersonRow, personOf, personRows } from '../admin/persons.ts'
 import { Fault } from '../kernel/process/error-codes.ts'
 import { readInput } from '../kernel/process/input-file.ts'
 import { oneOf } from '../kernel/process/settings.ts'
-import { CLIENT_GROUPS_FILE_BYTES_MAX, CLIENT_NAMES_FILE_BYTES_MAX, CLIENT_NAMES_MAX } from '../limits.ts'
+import {
+  CLIENT_GROUPS_FILE_BYTES_MAX,
+  CLIENT_NAMES_FILE_BYTES_MAX,
+  CLIENT_NAMES_MAX,
+  PERSON_ROWS_MAX,
+} from '../limits.ts'
 import { type GroupUse, groupUse } from '../scan/group-use.ts'
-import { argument, type Commands, change, group, limitOption, option, query, table, timeText } from './command.ts'
+import { argument, type Commands, change, flag, group, limitOption, option, query, table, timeText } from './command.ts'
 import { clientRow } from './platform.ts'
 
 type PlatformRow = ReturnType<typeof clientRow> & { readonly platform_id: string; readonly platform_name: string }
@@ -37,6 +43,22 @@ const files = table<{ file: string; format: string; names: ReadonlyMap<string, s
   ['Format', 'format'],
   ['Names', 'names', { of: ({ names }) => names.size }],
 ])
+
+const person = table<PersonRow>([
+  ['Kind', 'kind'],
+  ['When', 'at', { hide: 2 }],
+  ['Platform', 'platform'],
+  ['Client', 'client', { wrap: true }],
+  ['User', 'user', { hide: 3, wrap: true }],
+  ['Matches', 'matches', { hide: 4 }],
+  [null, 'bytes_sent', { of: ({ bytesSent }) => bytesSent || null }],
+  [null, 'bytes_received', { of: ({ bytesReceived }) => bytesReceived || null }],
+  ['About', 'text', { hide: 1, wrap: true }],
+])
+const PERSON = {
+  texts: argument('<person...>', 'User names, addresses and pseudonyms of the person', z.array(z.string())),
+  withAddresses: flag('--addresses', 'Include the addresses that the person used last'),
+}
 
 const groups = table<GroupUse>([
   ['Group', 'name', { wrap: true }],
@@ -126,6 +148,25 @@ export const commands: Commands = {
       )
     },
   }),
+  export: change('Print all that is stored about a person', {
+    params: PERSON,
+    run({ store, administration, organization }, { texts, withAddresses }) {
+      const found = personOf(store, organization, texts, withAddresses)
+      administration.persons.noteExport(organization, found)
+      const rows = store.environment.read(() => personRows(store, organization, found))
+      if (rows.length === PERSON_ROWS_MAX) process.stderr.write(`the first ${PERSON_ROWS_MAX} rows\n`)
+      return person(rows)
+    },
+  }),
+  erase: change('Remove all that is stored about a person: use, events, names, groups and entries of the audit log', {
+    params: PERSON,
+    run({ store, administration, organization }, { texts, withAddresses }) {
+      const found = personOf(store, organization, texts, withAddresses)
+      administration.persons.erase(organization, found)
+      for (const _step of administration.organizations.eraseClients(organization));
+      return { vertical: true, columns: [['Erased', 'erased']], rows: [{ erased: found.join(', ') }] }
+    },
+  }),
   reveal: change('Decrypt the pseudonym of a client or user; the audit log records it', {
     params: { pseudonym: argument('<pseudonym>', 'Pseudonym: p- or u- and letters') },
     run({ administration, organization }, { pseudonym }) {
@@ -134,7 +175,7 @@ export const commands: Commands = {
       return { vertical: true, columns, rows: [{ pseudonym, kind, text }] }
     },
   }),
-  groups: group('Group clients by department or team', {
+  groups: group('Set the departments and teams of clients', {
     import: change('Replace the groups by those in a CSV file (user or address,group,manager)', {
       params: { file: argument('<file>', 'File: CSV with a row for each member') },
       read: ({ file }) => readGroups(textOf(file, CLIENT_GROUPS_FILE_BYTES_MAX), file),

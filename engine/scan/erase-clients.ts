@@ -1,10 +1,12 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { NO_CLIENT } from '../kernel/event/client.ts'
+import { unpackEvent } from '../kernel/event/event.ts'
 import { type Slices, slicesOf } from '../kernel/lmdb/queue-chunk.ts'
 import { clientKeyFile } from '../kernel/process/client-key.ts'
 import type { AuditEntry } from '../store/audit-log.ts'
 import type { ClientErasure } from '../store/client-erasures.ts'
 import { isSingleAddress } from '../store/client-names.ts'
+import type { ClientUse } from '../store/client-sum.ts'
 import type { EventQueue } from '../store/event-queue.ts'
 import { PublishedList } from '../store/published.ts'
 import { replaceClients } from '../store/replace-clients.ts'
@@ -22,23 +24,28 @@ const AUDIT_ENTRIES_PER_STEP = 1000
 const DAYS_END = 0xffff_ffff
 
 /** The subject of audit entries about a client that was erased. */
-const ERASED_SUBJECT = 'an erased client'
+export const ERASED_SUBJECT = 'an erased client'
 
 const NO_ONE = { ofClient: () => NO_CLIENT, ofUser: () => '' }
 
 /**
- * Begins to erase the clients of an organization that were stored so far. A scan that is being
- * prepared is prepared again, and every scan first finishes the erasure. Requires the transaction
- * that changes the setting.
+ * Begins to erase the clients of an organization that were stored so far, or one person. A scan
+ * that is being prepared is prepared again, and every scan first finishes the erasure. Requires the
+ * transaction that changes the setting.
+ *
+ * @param person the user names and addresses of the person, as they are stored
  */
-export function beginErasure(store: Store, organizationId: string): void {
+export function beginErasure(store: Store, organizationId: string, person?: readonly string[]): void {
   const { auditLog, buffer, unmatched, candidates, clientErasures, dailyUse, scanStates } = store
-  candidates.eraseClients(organizationId)
-  dailyUse.removeSketches(organizationId)
+  if (person === undefined) {
+    candidates.eraseClients(organizationId)
+    dailyUse.removeSketches(organizationId)
+  } else erasePerson(store, organizationId, new Set(person))
   const bufferNext = buffer.first(organizationId)
   const unmatchedNext = unmatched.first(organizationId)
   clientErasures.put(organizationId, {
-    sketchKey: randomBytes(16).toString('hex'),
+    sketchKey: person === undefined ? randomBytes(16).toString('hex') : '',
+    ...(person && { person, clientsNext: '' }),
     bufferEnd: buffer.next(organizationId),
     unmatchedEnd: unmatched.next(organizationId),
     bufferNext,
@@ -49,6 +56,18 @@ export function beginErasure(store: Store, organizationId: string): void {
   })
   const state = scanStates.get(organizationId)
   scanStates.put(organizationId, { ...state, generation: state.generation + 1 })
+}
+
+/** Erases the names and groups of a person. */
+function erasePerson({ clientGroups, clientNames }: Store, organizationId: string, person: ReadonlySet<string>): void {
+  for (const client of person) clientNames.removeHost(organizationId, client)
+  const groups = clientGroups.ofOrganization(organizationId)
+  clientGroups.removeAll(organizationId)
+  for (const { name, manager, members } of groups) {
+    const left = members.filter((member) => !person.has(member))
+    if (left.length === 0) continue
+    clientGroups.put(organizationId, { name, manager: person.has(manager) ? '' : manager, members: left })
+  }
 }
 
 /**
@@ -91,17 +110,32 @@ function eraseStep(
   sketches: Sketches,
 ): ClientErasure | undefined {
   const { buffer, unmatched, clientDays, clientSummaries, clientNames } = store
-  const { bufferNext, bufferEnd, unmatchedNext, unmatchedEnd, auditNext, auditEnd } = erasure
+  const { bufferNext, bufferEnd, unmatchedNext, unmatchedEnd, auditNext, auditEnd, clientsNext } = erasure
+  const person = erasure.person && new Set(erasure.person)
   if (bufferNext < bufferEnd) {
-    return { ...erasure, bufferNext: eraseEvents(buffer, organizationId, bufferNext, bufferEnd) }
+    return { ...erasure, bufferNext: eraseEvents(buffer, organizationId, bufferNext, bufferEnd, person) }
   }
   if (unmatchedNext < unmatchedEnd) {
-    return { ...erasure, unmatchedNext: eraseEvents(unmatched, organizationId, unmatchedNext, unmatchedEnd) }
+    return { ...erasure, unmatchedNext: eraseEvents(unmatched, organizationId, unmatchedNext, unmatchedEnd, person) }
   }
-  if (clientDays.removeBefore(organizationId, DAYS_END, CLIENT_RECORDS_PER_STEP) > 0) return erasure
+  if (person !== undefined && clientsNext !== undefined) {
+    const isOf = ({ client, user }: Pick<ClientUse, 'client' | 'user'>): boolean =>
+      person.has(client) || person.has(user)
+    const { clientsNext: _, ...rest } = erasure
+    const next = clientDays.erase(organizationId, clientsNext, CLIENT_RECORDS_PER_STEP, isOf)
+    return next === undefined ? rest : { ...rest, clientsNext: next }
+  }
+  if (person === undefined && clientDays.removeBefore(organizationId, DAYS_END, CLIENT_RECORDS_PER_STEP) > 0)
+    return erasure
+  // The next scan makes those of the others again.
   if (clientSummaries.removeAll(organizationId, NAMES_PER_STEP) > 0) return erasure
-  if (clientNames.removeHosts(organizationId, NAMES_PER_STEP) > 0) return erasure
-  if (auditNext < auditEnd) return { ...erasure, auditNext: eraseReads(store, organizationId, auditNext, auditEnd) }
+  if (person === undefined && clientNames.removeHosts(organizationId, NAMES_PER_STEP) > 0) return erasure
+  if (auditNext < auditEnd)
+    return { ...erasure, auditNext: eraseReads(store, organizationId, auditNext, auditEnd, person) }
+  if (person !== undefined) {
+    erasePublished(store, organizationId)
+    return undefined
+  }
   if (erasure.evidenceNext === '') {
     clientNames.removeSingleAddresses(organizationId)
     erasePublished(store, organizationId)
@@ -111,36 +145,59 @@ function eraseStep(
 }
 
 /** Returns the sequence after the last erased event. */
-function eraseEvents(queue: EventQueue, organizationId: string, from: number, end: number): number {
+function eraseEvents(
+  queue: EventQueue,
+  organizationId: string,
+  from: number,
+  end: number,
+  person: ReadonlySet<string> | undefined,
+): number {
   const first = Math.max(from, queue.first(organizationId))
   const entries = queue.packed(organizationId, first, Math.min(EVENTS_PER_STEP, end - first))
   const last = entries.at(-1)
   // Only damaged events are left. A scan counts them and does not read them either.
   if (last === undefined) return end
-  const erased: Slices = replaceClients(slicesOf(entries.map(({ bytes }) => bytes)), NO_ONE)
+  const named = person === undefined ? entries : entries.filter(({ bytes }) => isEventOf(bytes, person))
+  const erased: Slices = replaceClients(slicesOf(named.map(({ bytes }) => bytes)), NO_ONE)
   queue.replace(
     organizationId,
-    entries.map(({ sequence }) => sequence),
+    named.map(({ sequence }) => sequence),
     erased,
   )
   return last.sequence + 1
+}
+
+function isEventOf(bytes: Uint8Array, person: ReadonlySet<string>): boolean {
+  const event = unpackEvent(bytes, true)
+  return typeof event !== 'string' && (person.has(event.client) || person.has(event.user ?? ''))
 }
 
 /**
  * Erases who was looked up: the entry says who read and when. Returns the sequence after the last
  * erased entry.
  */
-function eraseReads({ auditLog }: Store, organizationId: string, from: number, end: number): number {
+function eraseReads(
+  { auditLog }: Store,
+  organizationId: string,
+  from: number,
+  end: number,
+  person: ReadonlySet<string> | undefined,
+): number {
   const entries = auditLog.from(organizationId, from, AUDIT_ENTRIES_PER_STEP).filter(({ sequence }) => sequence < end)
   for (const entry of entries) {
-    if (namesClient(entry)) auditLog.replace({ ...entry, subject: ERASED_SUBJECT, details: {} })
+    if (namesClient(entry, person)) auditLog.replace({ ...entry, subject: ERASED_SUBJECT, details: {} })
   }
   return (entries.at(-1)?.sequence ?? end - 1) + 1
 }
 
-function namesClient({ action, subject, details }: AuditEntry): boolean {
+/** Whether an entry names clients: anyone, or this person. */
+export function namesClient({ action, subject, details }: AuditEntry, person?: ReadonlySet<string>): boolean {
+  // A network with one address is `10.2.0.7/32`.
+  const isOfPerson = (text: string): boolean => person?.has(text.replace(/\/(?:32|128)$/, '')) ?? true
+  if (!subject.split(', ').some(isOfPerson)) return false
   if (action === 'client.name') return isSingleAddress(subject)
-  return action === 'client.reveal' || (action === 'client.read' && details['kind'] === 'client')
+  if (action === 'client.reveal' || action === 'client.export') return true
+  return action === 'client.read' && details['kind'] === 'client'
 }
 
 /** Removes the clients of an API response. The next scan publishes others, if it may. */

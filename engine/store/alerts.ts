@@ -11,6 +11,7 @@ export const ALERT_RULES = [
   'rejected-platform',
   'rejected-platform-blocked',
   'platform-volume',
+  'bytes-sent',
   'source-silent',
   'source-degraded',
   'sensor-silent',

@@ -1,7 +1,8 @@
 import type { Environment, Table } from '../kernel/lmdb/environment.ts'
 import { openRecord, sealRecord } from '../kernel/lmdb/record.ts'
+import { isFault } from '../kernel/process/error-codes.ts'
 import { CLIENT_RECORDS_REMOVED_MAX } from '../limits.ts'
-import { withContacts } from './client-records.ts'
+import { type ClientReader, withContacts, withoutClients } from './client-records.ts'
 import { Family } from './family.ts'
 import { dayTextKey, endOfPrefix, u32Bytes, uuidBytes } from './keys.ts'
 
@@ -112,6 +113,44 @@ export class ClientDays {
     return this.#days.getBinaryFast(key)?.length
   }
 
+  /**
+   * Erases clients in up to `countMax` records from the key `from` (in hex) on; '': from the first.
+   * Returns the key of the next record. undefined: none is left. A damaged record, which nobody can
+   * read, stays. Requires a write transaction.
+   */
+  erase(
+    organizationId: string,
+    from: string,
+    countMax: number,
+    isErased: (reader: ClientReader) => boolean,
+  ): string | undefined {
+    const totals = this.totals(organizationId)
+    const range = rangeOf(organizationId)
+    const changed: { readonly key: Buffer; readonly record: Buffer; readonly added: number }[] = []
+    let count = 0
+    let next: string | undefined
+    for (const { key, value } of this.#days.getRange({
+      ...range,
+      ...(from === '' ? {} : { start: Buffer.from(from, 'hex') }),
+    })) {
+      if (count++ === countMax) {
+        next = key.toString('hex')
+        break
+      }
+      const clients = withoutDamaged(() => withoutClients(openClients(value), key.readUInt32BE(DAY_OFFSET), isErased))
+      if (clients === undefined) continue
+      const record = sealRecord(RECORD_VERSION, clients)
+      changed.push({ key: Buffer.from(key), record, added: record.length - value.length })
+    }
+    let { bytes } = totals
+    for (const { key, record, added } of changed) {
+      this.#days.putSync(key, record)
+      bytes += added
+    }
+    if (changed.length > 0) this.#totals.put(uuidBytes(organizationId), { ...totals, bytes })
+    return next
+  }
+
   /** Number of records of days before `endDay`. */
   countBefore(organizationId: string, endDay: number): number {
     return this.#days.getKeysCount(rangeOf(organizationId, endDay))
@@ -134,6 +173,15 @@ export class ClientDays {
       this.#totals.put(uuidBytes(organizationId), { ...before, records: before.records - keys.length, bytes })
     }
     return keys.length
+  }
+}
+
+function withoutDamaged<T>(read: () => T): T | undefined {
+  try {
+    return read()
+  } catch (error) {
+    if (isFault(error, 'STORE_DAMAGED')) return undefined
+    throw error
   }
 }
 

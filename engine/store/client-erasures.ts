@@ -20,6 +20,13 @@ export interface ClientErasure {
   readonly unmatchedNext: number
   /** The key of the first evidence that is left, in hex. */
   readonly evidenceNext: string
+  /**
+   * The user names and addresses of one person, if only that person is erased. Then `sketchKey` is
+   * '', and no count of distinct clients changes.
+   */
+  readonly person?: readonly string[]
+  /** The key of the first client record that is left, in hex, of an erasure of a person. */
+  readonly clientsNext?: string
   /** Audit entries from `auditNext` to before `auditEnd` are left. */
   readonly auditNext: number
   readonly auditEnd: number

@@ -82,6 +82,18 @@ export class ClientNames {
     })
   }
 
+  /** Removes the name of an address, and of the network that is this address. Requires a write transaction. */
+  removeHost(organizationId: string, address: string): void {
+    const bytes = addressBytes(address)
+    if (bytes === undefined) return
+    this.#hosts.remove(Buffer.concat([uuidBytes(organizationId), bytes]))
+    for (const { network } of this.networks(organizationId)) {
+      const parsed = networkOf(network)
+      if (parsed !== undefined && isSingleAddress(network) && contains(parsed, bytes))
+        this.removeNetwork(organizationId, network)
+    }
+  }
+
   /** Removes the names of networks with one address. Requires a write transaction. */
   removeSingleAddresses(organizationId: string): void {
     for (const { network } of this.networks(organizationId)) {

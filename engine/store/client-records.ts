@@ -235,6 +235,26 @@ export class ClientWriter {
   }
 }
 
+/**
+ * A record without the clients for which `isErased` returns true: their matches count as those of
+ * other clients. undefined: the record has none.
+ */
+export function withoutClients(
+  bytes: Uint8Array,
+  day: number,
+  isErased: (reader: ClientReader) => boolean,
+): Buffer | undefined {
+  const reader = new ClientReader(bytes, day)
+  const writer = new ClientWriter()
+  writer.begin(day)
+  let erased = 0
+  while (reader.next()) {
+    if (isErased(reader)) erased += reader.matches
+    else writer.add(bytes, reader.clientStart, reader.clientEnd, reader.userEnd, reader)
+  }
+  return erased === 0 ? undefined : writer.end(reader.otherMatches + erased)
+}
+
 /** Converts a record of schema 1, whose clients lack the last two numbers. */
 export function withContacts(bytes: Uint8Array): Buffer {
   // Times are relative to the end of the day, so any day will do.

@@ -51,8 +51,28 @@ t.test('groups are imported, listed, and filter the clients', async (t) => {
   t.notMatch(clients, /href="\/clients\/eve"/)
   t.match((await admin.get('/clients?group=Nobody')).text, /No client is in the group [^<]*Nobody/)
   t.match((await admin.get('/clients/ada')).text, /<a href="\/clients\?group=Finance">Finance</)
+  t.notMatch((await admin.get('/clients/ada')).text, /Data of this person/, 'for owners')
+  const owner = site.signIn('o', 'owner')
+  t.match(
+    (await owner.get('/clients/ada')).text,
+    /Data of this person.*Also the addresses 10\.2\.0\.0.*Erase permanently/s,
+  )
+  const exported = await owner.post('/clients/ada/export')
+  t.match((parse(exported.text, { columns: true }) as object[]).slice(0, 3), [
+    { Kind: 'group', Client: 'ada', About: 'Finance' },
+    { Kind: 'use', When: '2026-11-20', Platform: 'deepseek', Client: '10.2.0.0', User: 'ada', Matches: '1' },
+    { Kind: 'audit entry', About: /client\.read by member a/ },
+  ])
+  t.equal((await admin.post('/clients/ada/erase')).status, 403)
+  t.match(await owner.post('/clients/ada/erase', { addresses: 'yes' }), {
+    headers: { location: '/clients?done=erased' },
+  })
+  t.match((await owner.get('/clients?done=erased')).text, /The person is being erased/)
+  runScan(store, registries, organization.id, 'administrator', clock)
+  t.equal((await owner.get('/clients/ada')).status, 404)
+  t.match((await owner.get('/clients?group=Finance')).text, /href="\/clients\/bob"/)
   const platform = (await admin.get('/platforms/DeepSeek')).text
-  t.match(platform, /Groups<.*href="\/clients\?platform=DeepSeek&amp;group=Finance">Finance<.*>2</s)
+  t.match(platform, /Groups<.*href="\/clients\?platform=DeepSeek&amp;group=Finance">Finance<.*>1</s)
   t.notMatch((await site.signIn('v', 'viewer').get('/platforms/DeepSeek')).text, /Finance/)
   t.equal((await site.signIn('m', 'member').get('/client-groups')).status, 403)
   t.equal((await site.signIn('m', 'member').post('/client-groups', { text })).status, 403)

@@ -132,7 +132,7 @@ t.test('an approval shows at once, and its risk after the next scan; then it can
   t.match(waiting, /Pilot until spring/)
   t.match(waiting, /ada@acme\.example/)
   t.match(waiting, /title="2027-03-31T00:00:00Z">in 130 days/)
-  t.match(waiting, /<form method="post" action="\/platforms\/DeepSeek\/withdraw"><button type="submit">Undo/)
+  t.match(waiting, /You decided about 1 platform.*does not recall alerts.*name="from" value="DeepSeek"/s)
   scan(site)
   const after = (await admin.get('/platforms/DeepSeek')).text
   t.same(points(after), expectedPoints(true))
@@ -142,37 +142,73 @@ t.test('an approval shows at once, and its risk after the next scan; then it can
   t.match((await admin.get('/platforms/DeepSeek')).text, /waits for the next scan/)
   const withdrawn = (await admin.get('/platforms/DeepSeek?done=withdrawn')).text
   t.match(withdrawn, /DeepSeek waits for a decision again/)
-  const undo =
-    /<form method="post" action="(\/platforms\/DeepSeek\/approve)"><input[^>]+name="note" value="([^"]*)"/.exec(
-      withdrawn,
-    )
-  t.equal(undo?.[2], 'Pilot until spring')
   const actions = site.store.auditLog.ofOrganization(site.organization.id).map(({ action }) => action)
   t.same(actions, ['approval.add', 'approval.remove'])
 })
 
-t.test('undo restores the previous decision, exact to the second', async (t) => {
+t.test('undo restores the decisions before, for ten minutes, and only those of the member', async (t) => {
   const site = await serveConsole(t)
   const { store, clock, organization } = site
   useDeepSeek(site)
   const { approvals } = new Administration(store, clock)
   const catalog = loadCatalog()
+  const undoFields = (text: string): Record<string, string> | undefined => {
+    const [, form] = /action="\/decisions\/undo">(.*?)<\/form>/s.exec(text) ?? []
+    const fields = form?.matchAll(/name="(\w+)" value(?:="([^"]*)")?/g)
+    return fields && Object.fromEntries([...fields].map(([, name = '', value = '']) => [name, value]))
+  }
   approvals.add(organization, catalog, ['deepseek'], { note: 'a "note"', expiresAtMs: NOON + 3_600_000 })
   const admin = site.signIn('a', 'admin')
-  await admin.post('/platforms/DeepSeek/reject', { note: 'Data leaves the country' })
+  t.equal(undoFields((await admin.get('/platforms')).text), undefined, 'somebody else decided')
+  clock.add(1000)
+  t.equal((await admin.post('/decisions/reject', { platform: 'DeepSeek', note: 'Leaves the country' })).status, 303)
   const { text } = await admin.get('/platforms/DeepSeek?done=rejected')
   t.match(text, /DeepSeek is rejected/)
-  const form = /<form method="post" action="([^"]+)">((?:<input[^>]+>)+)<button type="submit">Undo/.exec(text)
-  t.equal(form?.[1], '/platforms/DeepSeek/approve')
-  const fields = [...(form?.[2] ?? '').matchAll(/name="(\w+)" value(?:="([^"]*)")?/g)].map(
-    ([, name = '', value = '']) => [name, value.replaceAll('&quot;', '"')] as const,
-  )
-  t.equal((await admin.post(form?.[1] ?? '', Object.fromEntries(fields))).status, 303)
+  t.equal(undoFields((await site.signIn('b', 'admin').get('/overview')).text), undefined)
+  t.match(undoFields((await admin.get('/overview')).text), { from: 'overview' })
+  const fields = undoFields(text) ?? {}
+  t.equal((await site.signIn('b', 'admin').post('/decisions/undo', fields)).status, 409)
+  clock.add(1000)
+  const undone = await admin.post('/decisions/undo', fields)
+  t.match(undone, { status: 303, headers: { location: '/platforms/DeepSeek?done=undone' } })
+  t.match((await admin.get('/platforms/DeepSeek?done=undone')).text, /The decision is undone/)
   t.match(store.decisions.history(organization.id, 'deepseek'), [
     { kind: 'approved', note: 'a "note"', expiresAtMs: NOON + 3_600_000, decidedBy: 'member a' },
-    { kind: 'rejected', note: 'Data leaves the country' },
+    { kind: 'rejected', note: 'Leaves the country' },
     { kind: 'approved', decidedBy: 'operator operator' },
   ])
+  clock.add(1000)
+  t.equal((await admin.post('/decisions/undo', fields)).status, 409, 'once')
+  const selection = { platform: ['Claude', 'DeepSeek'] }
+  t.equal((await admin.post('/decisions/reject', selection)).status, 303)
+  const bulk = (await admin.get('/platforms')).text
+  t.match(bulk, /You decided about 2 platforms/)
+  t.equal((await admin.post('/decisions/undo', undoFields(bulk) ?? {})).status, 303)
+  const states = Object.fromEntries(store.decisions.inForce(organization.id, clock.nowMs()).states)
+  t.same(states, { claude: 'waiting', deepseek: 'approved' })
+  clock.add(10 * 60_000)
+  t.equal(undoFields((await admin.get('/platforms')).text), undefined)
+  t.equal((await admin.post('/decisions/undo', undoFields(bulk) ?? {})).status, 409)
+})
+
+t.test('a rejection leads to block lists', async (t) => {
+  const site = await serveConsole(t)
+  useDeepSeek(site)
+  scan(site)
+  const { approvals, blockListLinks } = new Administration(site.store, site.clock)
+  const admin = site.signIn('a', 'admin')
+  t.notMatch((await admin.get('/platforms/DeepSeek')).text, /used DeepSeek in the last 30 days/)
+  approvals.reject(site.organization, loadCatalog(), ['deepseek'])
+  t.match(
+    (await admin.get('/platforms/DeepSeek')).text,
+    /\d clients? used DeepSeek in the last 30 days\..*No link of a block list has it/s,
+  )
+  blockListLinks.create(site.organization, 'firewall', { blocks: 'rejected', riskMin: 50 })
+  blockListLinks.create(site.organization, 'highest', { blocks: 'rejected', riskMin: 100 })
+  const { text } = await admin.get('/platforms/DeepSeek')
+  t.match(text, /href="\/block-lists\/preview\?blocks=rejected&amp;risk=50">firewall<.*Change, or set a date/s)
+  t.notMatch(text, /highest<\/a>/)
+  t.notMatch((await site.signIn('v', 'viewer').get('/platforms/DeepSeek')).text, /firewall/)
 })
 
 t.test('a decision that expired is shown as expired, and is in the history', async (t) => {

@@ -164,6 +164,44 @@ t.test('a high volume is reported once per platform and day', async (t) => {
   t.match(site.store.alerts.newest(site.organization.id, 1), [{ details: { matches_of_day: 3, day: '2026-11-20' } }])
 })
 
+t.test('much data sent is reported by platform, group and number of clients, and names no client', async (t) => {
+  const site = alertSite(t)
+  const { store, clock, organization, administration } = site
+  const people = ['ada', 'bob', 'cyd', 'dan', 'eve']
+  const member = (name: string): string => `${name},Finance\n`
+  const groups = readGroups(`${people.map(member).join('')}fay,Board\n`, 'groups')
+  administration.clientGroups.replace(organization, storedGroups(store, organization, groups))
+  administration.alerts.setThreshold(organization, 'bytes-sent', 10)
+  const sender = new Sender()
+  const sends = (name: string, megabytes: number, users: readonly string[], days = 0) => {
+    const events = users.map((user) => {
+      return sender.event(name, clock.nowMs() - days * DAY_MS, { user, bytesSent: megabytes * 1_000_000 })
+    })
+    store.environment.write(() => store.buffer.append(organization.id, events))
+    site.scan([])
+    const { 'bytes-sent': count = 0 } = site.evaluate()
+    return store.alerts
+      .newest(organization.id, count)
+      .map(({ title }) => title)
+      .sort()
+  }
+  t.same(sends('claude.ai', 2, people), [], 'as much as the threshold')
+  t.same(sends('claude.ai', 0.1, ['ada']), [
+    'Clients of Claude sent more than 10 MB on 2026-11-20',
+    'The group Finance sent more than 10 MB on 2026-11-20',
+  ])
+  t.same(sends('chatgpt.com', 10.5, ['fay']), [
+    'A client sent more than 10 MB on 2026-11-20',
+    'Clients of ChatGPT sent more than 10 MB on 2026-11-20',
+  ])
+  t.same(sends('chatgpt.com', 10.5, ['fay', 'eve']), ['2 clients each sent more than 10 MB on 2026-11-20'])
+  t.same(sends('chatgpt.com', 1, ['fay']), [], 'once a day')
+  administration.approvals.add(organization, catalog, ['chatgpt'])
+  t.same(sends('chatgpt.com', 11, ['fay'], 3), ['A client sent more than 10 MB on 2026-11-17'], 'it is approved')
+  t.same(sends('chatgpt.com', 11, ['fay'], 9), [], 'too late')
+  t.notMatch(JSON.stringify(store.alerts.newest(organization.id, 100)), /fay|ada|Board|10\.0\.0/)
+})
+
 t.test('a high volume in logs that arrive up to 7 days late is reported for its day, once', async (t) => {
   const site = alertSite(t)
   const { store, clock, organization, administration } = site

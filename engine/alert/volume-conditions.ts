@@ -1,0 +1,92 @@
+import { DAY_MS, isoDay } from '../kernel/process/clock.ts'
+import { GROUP_PEOPLE_MIN } from '../limits.ts'
+import { groupsOf } from '../scan/group-use.ts'
+import type { PublishedPlatform } from '../scan/listed-discovery.ts'
+import { DAY_NUMBERS, numbersOf } from '../store/client-summaries.ts'
+import type { StoredDay } from '../store/evidence.ts'
+import { type Condition, type ConditionInput, lineOf } from './condition.ts'
+
+const BYTES_PER_MB = 1_000_000
+
+/**
+ * Days (UTC) on which a platform, a group or clients sent more than the threshold. Clients are
+ * counted, and not named: a message may leave the organization. Neither is a group that is so small
+ * that it names its people.
+ */
+export function bytesSent(
+  input: ConditionInput,
+  recent: readonly StoredDay[],
+  found: readonly PublishedPlatform[],
+  firstDay: number,
+): Condition[] {
+  const megabytes = input.threshold('bytes-sent')
+  const max = megabytes * BYTES_PER_MB
+  const conditionOf = (kind: string, id: string, name: string, day: number, bytes: number, who: string): Condition => ({
+    subject: { kind, id, name: lineOf(name) },
+    key: `${kind} ${id} ${isoDay(day * DAY_MS)} ${kind === 'organization' ? who : ''}`,
+    period: isoDay(day * DAY_MS),
+    title: lineOf(`${who} sent more than ${megabytes} MB on ${isoDay(day * DAY_MS)}`),
+    details: { day: isoDay(day * DAY_MS), bytes_sent: bytes, threshold: max },
+  })
+  return [
+    ...platforms(input, recent, found, max).map(({ day, platformId, name, bytes }) =>
+      conditionOf('platform', platformId, name, day, bytes, `Clients of ${name}`),
+    ),
+    ...groupsAndClients(input, firstDay, max, conditionOf),
+  ]
+}
+
+function platforms(
+  { store, organization, nameOf }: ConditionInput,
+  recent: readonly StoredDay[],
+  found: readonly PublishedPlatform[],
+  max: number,
+) {
+  const decisions = new Map(found.map(({ id, metadata }) => [id, metadata.decision]))
+  return recent.flatMap(({ day, platformId, evidence: { bytesSent: bytes = 0 } }) => {
+    const detection = bytes > max ? store.evidence.detection(organization.id, platformId) : undefined
+    const decision = detection && decisions.get(detection.id)
+    if (decision === undefined || decision === 'approved') return []
+    return { day, platformId, name: lineOf(nameOf(platformId)), bytes }
+  })
+}
+
+type ConditionOf = (kind: string, id: string, name: string, day: number, bytes: number, who: string) => Condition
+
+function groupsAndClients(
+  { store, organization }: ConditionInput,
+  firstDay: number,
+  max: number,
+  conditionOf: ConditionOf,
+): Condition[] {
+  if (store.clientErasures.isErasing(organization.id)) return []
+  const { all, groupOf } = groupsOf(store, organization)
+  const groups = new Map<string, { readonly days: Map<number, number>; clients: number; members: number }>()
+  for (const { name, members } of all) groups.set(name, { days: new Map(), clients: 0, members })
+  const clients = new Map<number, { count: number; bytes: number }>()
+  for (const summary of store.clientSummaries.all(organization.id)) {
+    const group = all.length === 0 ? undefined : groups.get(groupOf(summary) ?? '')
+    if (group !== undefined) group.clients++
+    const numbers = numbersOf(summary.days)
+    for (let at = 0; at < numbers.length; at += DAY_NUMBERS) {
+      const [day = 0, , , bytes = 0] = numbers.slice(at, at + DAY_NUMBERS)
+      if (day < firstDay) continue
+      group?.days.set(day, (group.days.get(day) ?? 0) + bytes)
+      if (bytes <= max) continue
+      const sum = clients.get(day) ?? { count: 0, bytes: 0 }
+      clients.set(day, { count: sum.count + 1, bytes: Math.max(sum.bytes, bytes) })
+    }
+  }
+  const ofGroups = [...groups].flatMap(([name, { days, clients: seen, members }]) =>
+    Math.max(members, seen) < GROUP_PEOPLE_MIN
+      ? []
+      : [...days]
+          .filter(([, bytes]) => bytes > max)
+          .map(([day, bytes]) => conditionOf('group', name, name, day, bytes, `The group ${name}`)),
+  )
+  const ofClients = [...clients].map(([day, { count, bytes }]) => {
+    const who = count === 1 ? 'A client' : `${count} clients each`
+    return conditionOf('organization', organization.id, organization.name, day, bytes, who)
+  })
+  return [...ofGroups, ...ofClients]
+}
